@@ -12,16 +12,20 @@ set -eu
 export PATH=$builddir:$PATH
 out=${COMPARE_OUT:-$builddir/compare} size=${COMPARE_SIZE:-64x64} data=${COMPARE_DATA:-$out/data}
 python=$(command -v python3)
-[ ! -e "$out/study" ] || { echo "compare: $out/study is there already; remove it or set COMPARE_OUT" >&2; exit 3; }
+[ ! -e "$out/study" ] ||
+    { echo "compare: $out/study is there already; remove it or set COMPARE_OUT" >&2; exit 3; }
 mkdir -p "$out"
 [ -n "${COMPARE_DATA:-}" ] || [ -e "$data" ] ||
     unet-train data synth --out "$data" --count 60 --size "$size" --seed 5
-unetctl init "$out/study" --data "$data" --site local --name compare --set "data.height=${size%x*}" \
-    --set "data.width=${size#*x}" --set model.base=4 --set model.depth=3 --set train.batch_per_gpu=4 \
+unetctl init "$out/study" --data "$data" --site local --name compare \
+    --set "data.height=${size%x*}" \
+    --set "data.width=${size#*x}" --set model.base=4 --set model.depth=3 \
+    --set train.batch_per_gpu=4 \
     --set "train.epochs=${COMPARE_EPOCHS:-10}" --set train.lr=0.002 --set train.lr_scaling=none \
     --set train.lr_schedule=constant --set model.batch_norm=local
 for engine in pytorch tensorflow horovod; do
-    printf '%s:\n  python: %s\n  env: {OMP_NUM_THREADS: 1, TF_NUM_INTRAOP_THREADS: 1}\n' "$engine" "$python"
+    printf '%s:\n  python: %s\n  env: {OMP_NUM_THREADS: 1, TF_NUM_INTRAOP_THREADS: 1}\n' "$engine" \
+        "$python"
 done >>"$out/study/study.yaml"
 
 engines=(embedded)

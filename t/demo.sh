@@ -20,7 +20,8 @@ run() {
 
 rm -rf "${demo:?}/data" "$study"
 mkdir -p "$demo"
-cleanup() { [ "$site" = local ] || unetctl sandbox down --dir "$demo/sandbox" >/dev/null 2>&1 || true; }
+cleanup() { [ "$site" = local ] || unetctl sandbox down --dir "$demo/sandbox" >/dev/null 2>&1 ||
+    true; }
 
 run unet-train data synth --out "$demo/data" --count 80 --size 96x128 --seed 1
 
@@ -41,7 +42,8 @@ fi
 export UNETCTL_SANDBOX="$demo/sandbox"
 
 run unetctl init "$study" --name demo --data "$demo/data" --site "$site" \
-    --set data.height=96 --set data.width=128 --set "train.epochs=$epochs" --set train.batch_per_gpu=4 \
+    --set data.height=96 --set data.width=128 --set "train.epochs=$epochs" \
+    --set train.batch_per_gpu=4 \
     --set model.batch_norm=local
 cd "$study"
 if [ "$site" = sandbox ]; then

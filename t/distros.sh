@@ -17,16 +17,19 @@ fi
 
 # Debian's archive as this machine's own sources have it; debootstrap has a default.
 # shellcheck disable=SC2016 # apt-get expands it
-mirror() { apt-get indextargets --format '$(REPO_URI)' 'Origin: Debian' 'Component: main' 2>/dev/null | head -n 1; }
+mirror() { apt-get indextargets --format '$(REPO_URI)' 'Origin: Debian' 'Component: main' \
+    2>/dev/null | head -n 1; }
 
 make_root() { # SUITE
     local root=$top/$1 known=()
     if [ -n "${DISTROS_FRESH:-}" ]; then rm -rf "$root"; fi
     [ ! -e "$root/etc/debian_version" ] || return 0
     # A release that is younger than debootstrap is made as the others are.
-    [ -e "/usr/share/debootstrap/scripts/$1" ] || known=("$(mirror)" /usr/share/debootstrap/scripts/sid)
+    [ -e "/usr/share/debootstrap/scripts/$1" ] ||
+        known=("$(mirror)" /usr/share/debootstrap/scripts/sid)
     rm -rf "$root" "$root.new"
-    debootstrap --variant=minbase --include=ca-certificates "$1" "$root.new" ${known[@]+"${known[@]}"} || return 1
+    debootstrap --variant=minbase --include=ca-certificates "$1" "$root.new" \
+        ${known[@]+"${known[@]}"} || return 1
     # The archive's index may be older than this machine's clock takes for valid.
     echo 'Acquire::Check-Valid-Until "false";' >"$root.new/etc/apt/apt.conf.d/90check-distros"
     mv "$root.new" "$root"

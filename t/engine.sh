@@ -7,13 +7,15 @@
 #   short   an epoch is missing     nan      a loss is no number exit3   fails
 #   clock   epochs are too long     unended  a record without its end
 #   hang    waits for a signal
-#   slow    an epoch takes 0.2 s; as `resumes: true` asks, leaves at a checkpoint and goes on from it
+#   slow    an epoch takes 0.2 s; as `resumes: true` asks, leaves at a checkpoint and goes on from
+#           it
 set -eu
 behave=good
 if [ -e "$UNETCTL_STUDY_DIR/behave" ]; then behave=$(cat "$UNETCTL_STUDY_DIR/behave"); fi
 {
     printf '%s\n' "$@"
-    env | grep -E '^(UNETCTL_[A-Z_]*|RANK|WORLD_SIZE|LOCAL_RANK|LOCAL_WORLD_SIZE|GROUP_RANK|MASTER_[A-Z]*|OWN)=' | sort
+    env | grep -E \
+        '^(UNETCTL_[A-Z_]*|RANK|WORLD_SIZE|LOCAL_RANK|LOCAL_WORLD_SIZE|GROUP_RANK|MASTER_[A-Z]*|OWN)=' | sort
 } >"$UNETCTL_ATTEMPT_DIR/told-$RANK"
 case $behave in
 exit3) exit 3 ;;
@@ -43,7 +45,8 @@ esac
 [ "$RANK" = 0 ] || exit 0
 log=$UNETCTL_ATTEMPT_DIR/log.csv
 {
-    if [ "$behave" = race ]; then printf '""\nme_per_epoch,loss,lr,training_time,test_time,iou\n'; else
+    if [ "$behave" = race ]; then printf '""\nme_per_epoch,loss,lr,training_time,test_time,iou\n'; \
+        else
         echo ',time_per_epoch,loss,lr,training_time,test_time,iou'
     fi
     epoch=0 all=$((UNETCTL_TRAIN_EPOCHS / 2)) # 0.5 s each

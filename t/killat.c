@@ -156,14 +156,16 @@ static void become(char **argv, int go)
     _exit(255);
 }
 
-/* Seized, not stopped by signals: should we end first, no child is left with a SIGSTOP under way. */
+/* Seized, not stopped by signals: should we end first, no child is left with a SIGSTOP under
+ * way. */
 static int seize(pid_t pid)
 {
     const long options = PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK |
                          PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC;
     int status;
 
-    if (ptrace(PTRACE_SEIZE, pid, NULL, (void *)options) || ptrace(PTRACE_INTERRUPT, pid, NULL, NULL) ||
+    if (ptrace(PTRACE_SEIZE, pid, NULL, (void *)options) || ptrace(PTRACE_INTERRUPT, pid, NULL,
+                                                                   NULL) ||
         waitpid(pid, &status, __WALL) != pid || !WIFSTOPPED(status) ||
         ptrace(PTRACE_SYSCALL, pid, NULL, NULL)) {
         fprintf(stderr, "killat: cannot trace: %s\n", strerror(errno));

@@ -1,17 +1,18 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Sourced after lib.sh, sandbox.sh and study.sh by tests that kill unetctl, or its helper, at a chosen
-# system call of `submit --gpus 1..14`.
+# Sourced after lib.sh, sandbox.sh and study.sh by tests that kill unetctl, or its helper, at a
+# chosen system call of `submit --gpus 1..14`.
 #
 #   count_calls SITE [KILLAT OPTIONS]       how many there are; 0 if the submission failed
 #   strata COUNT PARTS                      a random number in each of PARTS equal parts of 1..COUNT
 #   kill_at_each SITE LANES [KILLAT OPTIONS] <NUMBERS
-#                                           for each number, in a study of its own: kills at that system
-#                                           call, submits again, and expects exactly those jobs; several
-#                                           studies at a time; says what is wrong, else nothing
+#                                           for each number, in a study of its own: kills at that
+#                                           system call, submits again, and expects exactly those
+#                                           jobs; several studies at a time; says what is wrong,
+#                                           else nothing
 #
-# Sites: sandbox (jobs are held), one (likewise, with --one-allocation: one job for all) and local (each
-# study has a queue of its own, whose first job hangs).
+# Sites: sandbox (jobs are held), one (likewise, with --one-allocation: one job for all) and local
+# (each study has a queue of its own, whose first job hangs).
 
 killed_words() {
     case $1 in
@@ -25,7 +26,8 @@ killed_jobs() { # SITE DIR: the tag of each job of the study, sorted
     id=$(cat "$2/.unetctl/id")
     if [ "$1" != local ]; then
         # shellcheck disable=SC2016 # expanded there
-        wait_until 120 eval 'comments=$(login squeue -h -a -t all -o %k 2>/dev/null)' # a loaded Slurm gives no answer
+        wait_until 120 eval \
+            'comments=$(login squeue -h -a -t all -o %k 2>/dev/null)' # a loaded Slurm gives no answer
         echo "$comments"
     else
         cat "$XDG_STATE_HOME"/unetctl/local/[0-9]*.json | sed -n 's/.*"tag": "\(.*\)",$/\1/p'
@@ -47,7 +49,8 @@ count_calls() { # SITE [KILLAT OPTIONS]
         dir=count-$RANDOM
         if [ "$site" = local ]; then local -x XDG_STATE_HOME=$TMP/$dir/state; fi
         killed_study "$site" $dir
-        killed_submit "$site" $dir "${builddir:?}/t/killat" "${@:2}" -l $dir/calls 0 >$dir/out 2>&1 || cat $dir/out >&2
+        killed_submit "$site" $dir "${builddir:?}/t/killat" "${@:2}" -l $dir/calls 0 >$dir/out \
+            2>&1 || cat $dir/out >&2
         if [ "$(killed_jobs "$site" $dir | uniq | wc -l)" = "$(killed_count "$site")" ]; then
             calls=$(cut -d' ' -f1 $dir/calls)
         fi
@@ -59,14 +62,16 @@ count_calls() { # SITE [KILLAT OPTIONS]
 end_keepers() { # of the local queue's jobs
     local keeper
     while read -r keeper; do kill "$keeper" 2>/dev/null; done < \
-        <(cat "$XDG_STATE_HOME"/unetctl/local/[0-9]*.json | sed -n 's/.*"keeper": \([0-9]*\),$/\1/p')
+        <(cat "$XDG_STATE_HOME"/unetctl/local/[0-9]*.json |
+        sed -n 's/.*"keeper": \([0-9]*\),$/\1/p')
 }
 kill_at() { # SITE N [KILLAT OPTIONS]
     local site=$1 n=$2 dir=killed-$BASHPID-$2 rc jobs want active
     if [ "$site" = local ]; then local -x XDG_STATE_HOME=$TMP/$dir/state; fi
     killed_study "$site" "$dir"
     killed_submit "$site" "$dir" "$builddir/t/killat" "${@:3}" -l "$dir/calls" "$n" >"$dir/out" 2>&1
-    # Busy: 4 (Slurm did not answer in time), 6 (the killed one's helper has the lock). Then once more.
+    # Busy: 4 (Slurm did not answer in time), 6 (the killed one's helper has the lock). Then once
+    # more.
     for _ in 1 2 3 4 5; do
         killed_submit "$site" "$dir" >"$dir/again" 2>&1
         rc=$?
@@ -98,5 +103,6 @@ kill_at_each() { # SITE LANES [KILLAT OPTIONS]
 }
 strata() { # COUNT PARTS
     local part width=$(($1 / $2))
-    for ((part = 0; part < $2; part++)); do echo $((part * width + 1 + (RANDOM * 32768 + RANDOM) % width)); done
+    for ((part = 0; part < $2; part++)); do echo $((part * width + 1 + (RANDOM * 32768 + RANDOM) % \
+        width)); done
 }

@@ -24,13 +24,15 @@ export builddir srcdir UNETCTL_SHARED LC_ALL=C
 for v in $(compgen -e); do
     case $v in
     UNETCTL_SHARED | UNETCTL_SLURM_INTERFACE) ;;
-    SLURM* | PMI* | OMPI* | PRTE* | UNETCTL_* | TF_CONFIG | MASTER_* | XDG_* | CUDA_VISIBLE_DEVICES) unset "$v" ;;
+    SLURM* | PMI* | OMPI* | PRTE* | UNETCTL_* | TF_CONFIG | MASTER_* | XDG_* | \
+        CUDA_VISIBLE_DEVICES) unset "$v" ;;
     esac
 done
 # Tests compute on the CPU wherever they run; those of what auto is unset this.
 export UNET_GPUS=fake
 PATH=$builddir:$PATH
-# MPI as root, and more ranks than cores, which Open MPI 4, 6 and 5 spell differently: both are wanted here.
+# MPI as root, and more ranks than cores, which Open MPI 4, 6 and 5 spell differently: both are
+# wanted here.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_mpi_yield_when_idle=1
 export OMPI_MCA_rmaps_base_oversubscribe=1 PRTE_MCA_mapby=:oversubscribe
 case $(mpirun --version 2>/dev/null) in

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# lint.sh TREE: warnings as errors with gcc and, where installed, clang; cppcheck. Scripts are t0020-shell.t's.
+# lint.sh TREE: warnings as errors with gcc and, where installed, clang; cppcheck. Scripts are
+# t0020-shell.t's.
 set -u
 : "${srcdir:?}" "${builddir:?}"
 tree=${1:?usage: lint.sh UNCONFIGURED-TREE}
@@ -20,16 +21,30 @@ compile() { # COMPILER CONFIGURE-ARGUMENTS...
         { tail -n 30 "$tree/$cc.log"; rc=1; }
 }
 compile gcc CFLAGS=-O2
-# What clang warns of it sees without optimizing; kernels are nvcc's, and CUDA's host code is in the emulation, too.
+# What clang warns of it sees without optimizing; kernels are nvcc's, and CUDA's host code is in the
+# emulation, too.
 compile clang CFLAGS=-O0 --without-cuda
 
 cd "$srcdir" || exit 1
+# At most 100 columns. Still excepted: trainer/, t/peers/, what a shell test has in quotes, and the
+# files of the settings.
+long_lines() {
+    local kinds=(--include='*.'{[ch],cu,inc,sh,t})
+    LC_ALL=C.UTF-8 grep -rInE "${kinds[@]}" '^.{101}' src launcher templates |
+        grep -vE '^launcher/(study/(test/)?(study|run_plan)|cmd/cmd_(init|config)|submit/run_settings)\.'
+    LC_ALL=C.UTF-8 grep -rInE "${kinds[@]}" --exclude-dir=peers '^.{101}' t |
+        awk '{ code = $0; sub(/^[^:]*:[^:]*:/, "", code); gsub(/"[^"]*"|\047[^\047]*\047/, "", code) }
+            length(code) > 100'
+}
+echo "lint: lines of more than 100 columns"
+if long_lines | grep .; then rc=1; fi
 if command -v cppcheck >/dev/null; then
     echo "lint: cppcheck"
     cppcheck --quiet --std=c11 --enable=warning,portability,performance --inline-suppr \
         --error-exitcode=1 -j"$(nproc)" -I . -I "$builddir" -D HAVE_SLURM -D HAVE_MPI -D HAVE_DNNL \
         -D HAVE_TIFF -D HAVE_JPEG \
-        --suppress=missingIncludeSystem --suppress=unknownMacro --suppress=invalidPointerCast src launcher trainer || rc=1
+        --suppress=missingIncludeSystem --suppress=unknownMacro --suppress=invalidPointerCast src \
+        launcher trainer || rc=1
 else
     echo "lint: skipped: cppcheck is not installed"
 fi

@@ -4,17 +4,19 @@
 #
 #   sandbox_up [OPTIONS OF unetctl sandbox up]    the file is skipped where Slurm is missing
 #   login COMMAND...                              runs it as on the sandbox's login node
-#   sandbox_pgrep FOLDER OPTIONS OF pgrep         processes at work in FOLDER or below, as it numbers them: a
-#                                                 flat one shares the machine with others
-#   sandbox_stop_controller                       false if it does not end; $sandbox_controller has its process
-#   $sandbox_helper                               the program through which unetctl asks Slurm, as /proc/PID/comm
-#                                                 has it
+#   sandbox_pgrep FOLDER OPTIONS OF pgrep         processes at work in FOLDER or below, as it
+#                                                 numbers them: a flat one shares the machine with
+#                                                 others
+#   sandbox_stop_controller                       false if it does not end; $sandbox_controller has
+#                                                 its process
+#   $sandbox_helper                               the program through which unetctl asks Slurm, as
+#                                                 /proc/PID/comm has it
 #   wait_job ID SECONDS                           until Slurm says that it ended; prints its state
-#   sandbox_restart_controller NODES              with slurm.conf as it is now; false if the NODES do not
-#                                                 come back
-#   sandbox_preempts MODE NODES                   from now on jobs of the partition short take nodes from
-#                                                 those of main, which Slurm ends as MODE says: CANCEL or
-#                                                 REQUEUE; likewise
+#   sandbox_restart_controller NODES              with slurm.conf as it is now; false if the NODES
+#                                                 do not come back
+#   sandbox_preempts MODE NODES                   from now on jobs of the partition short take nodes
+#                                                 from those of main, which Slurm ends as MODE says:
+#                                                 CANCEL or REQUEUE; likewise
 
 sandbox_helper=unetctl-slurm
 if [ "${UNETCTL_SLURM_INTERFACE:-}" = commands ] || [ ! -x "${builddir:?}/unetctl-slurm" ]; then
@@ -47,7 +49,9 @@ sandbox_is_gone() { ! login grep -qs . "/proc/$1/cmdline"; } # PROCESS; a zombie
 
 job_state() { login scontrol -o show job "$1" | sed 's/.* JobState=\([A-Z_]*\) .*/\1/'; }
 job_ended() {
-    case $(job_state "$1") in PENDING | RUNNING | COMPLETING | CONFIGURING | SUSPENDED | "") return 1 ;; esac
+    case $(job_state "$1") in
+        PENDING | RUNNING | COMPLETING | CONFIGURING | SUSPENDED | "") return 1 ;;
+    esac
 }
 wait_job() {
     wait_until "$2" job_ended "$1"

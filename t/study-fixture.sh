@@ -3,15 +3,16 @@
 # Study folders as doc/FORMATS.md and logs/SCHEMA.md describe them, with numbers that are known.
 #
 #   make_study DIR NAME GPUS SEEDS       study.yaml and an empty runs/
-#   make_run DIR RUN GPUS SEED           run.json (4 epochs; RUN_TRAIN, RUN_MORE: further members of train
-#                                        and of the whole)
+#   make_run DIR RUN GPUS SEED           run.json (4 epochs; RUN_TRAIN, RUN_MORE: further members of
+#                                        train and of the whole)
 #   make_attempt DIR RUN GPUS SEED K SECONDS IOU [OVERSUBSCRIBED]
 #                                        a finished attempt: epochs of 3*SECONDS, SECONDS, ...
 #   add_run DIR GPUS SEED SECONDS IOU [OVERSUBSCRIBED]   the two together, attempt 1
 
 make_study() {
     mkdir -p "$1/runs" "$1/data"
-    printf 'name: %s\ngpus: %s\nseeds: %s\ndata:\n  dir: data\n  height: 32\n  width: 32\n' "$2" "$3" "$4" >"$1/study.yaml"
+    printf 'name: %s\ngpus: %s\nseeds: %s\ndata:\n  dir: data\n  height: 32\n  width: 32\n' "$2" \
+        "$3" "$4" >"$1/study.yaml"
 }
 
 run_name() { printf 'unet-g%02d-s%d' "$1" "$2"; }
@@ -27,7 +28,8 @@ EOF
 make_attempt() {
     local dir=$1/runs/$2/attempt-$5 over=${8:-false}
     mkdir -p "$dir"
-    awk -v run="$2" -v gpus="$3" -v seed="$4" -v s="$6" -v iou="$7" -v over="$over" -v dir="$dir" 'BEGIN {
+    awk -v run="$2" -v gpus="$3" -v seed="$4" -v s="$6" -v iou="$7" -v over="$over" -v dir="$dir" \
+        'BEGIN {
         record = dir "/record.jsonl"; log_csv = dir "/log.csv"; total = 6 * s
         printf "{\"kind\":\"run\",\"schema\":1,\"study\":\"s\",\"run\":\"%s\",\"seed\":%d," \
             "\"engine\":\"embedded\",\"started\":\"2026-01-01T00:00:00Z\",\"host\":\"n1\",\"gpus\":%d," \

@@ -5,9 +5,9 @@
 . "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
 cd "$srcdir" || exit 255
 
-# ROOM|THE ROOMS THAT IT MAY INCLUDE AND CALL: a room names only rooms above it, so there is no circle.
-# The longest room that fits a file is its own, X/ is X and all below it, and src/ is everybody's.
-# Tests may include their whole program.
+# ROOM|THE ROOMS THAT IT MAY INCLUDE AND CALL: a room names only rooms above it, so there is no
+# circle. The longest room that fits a file is its own, X/ is X and all below it, and src/ is
+# everybody's. Tests may include their whole program.
 rooms='src|
 src/cluster|src
 src/format|src
@@ -26,7 +26,7 @@ launcher/script|launcher/sandbox launcher/scheduler launcher/study
 launcher/spec|
 launcher/status|launcher/scheduler/ launcher/study
 launcher/submit|launcher/plan launcher/scheduler launcher/script launcher/status launcher/study
-launcher/doctor|launcher/host launcher/plan launcher/scheduler launcher/script launcher/spec launcher/study launcher/submit
+launcher/doctor|launcher/
 launcher/collect/results|
 launcher/collect/log|launcher/collect/results
 launcher/collect|launcher/collect/ launcher/status launcher/study
@@ -85,8 +85,8 @@ jpeglib\.h trainer/data/image/(jpeg_file\.c|test/)
 zlib\.h trainer/data/
 omp\.h trainer/(backends/|core/network\.c|data/set/candidates\.c|ops/test/)'
 
-# FILE and SYMBOLS (regexes of the whole) beside those that begin with the name of the file, or with it
-# in the singular (results.c: result_*).
+# FILE and SYMBOLS (regexes of the whole) beside those that begin with the name of the file, or with
+# it in the singular (results.c: result_*).
 foreign_symbols='trainer/backends/(ref|simd|dnnl|cuda)/.* (ref|simd|dnnl|cuda)_.*
 trainer/ops/loss (bce|softmax_ce|dice)_kind
 trainer/data/(set/split|source/source)_(file|list) (split|source)_.*
@@ -97,15 +97,18 @@ mapfile -t headers < <(printf '%s\n' "${sources[@]}" | grep '\.h$')
 ok 'the tree is where it should be' test ${#sources[@]} -gt 20
 
 # FILE HEADER of every #include "..."
-included=$(awk '/^ *# *include *"/ { split($0, part, "\""); print FILENAME, part[2] }' "${sources[@]}")
+included=$(awk '/^ *# *include *"/ { split($0, part, "\""); print FILENAME, part[2] }' \
+    "${sources[@]}")
 
-# FILE USED-FILE WHAT of every include and, in the objects, of every call. An object of a source that is gone
-# is no matter.
+# FILE USED-FILE WHAT of every include and, in the objects, of every call. An object of a source
+# that is gone is no matter.
 uses() {
     sed 's/.*/& its-header/' <<<"$included"
-    find "$builddir/src" "$builddir/launcher" "$builddir/trainer" -name '*.o' -not -path '*/test/*' -print0 |
+    find "$builddir/src" "$builddir/launcher" "$builddir/trainer" -name '*.o' -not -path \
+        '*/test/*' -print0 |
         xargs -0 nm --extern-only --format=posix --print-file-name |
-        awk -v builddir="$builddir/" -v sources="$(find src launcher trainer -name '*.c' -o -name '*.cu')" '
+        awk -v builddir="$builddir/" \
+            -v sources="$(find src launcher trainer -name '*.c' -o -name '*.cu')" '
             BEGIN {
                 n = split(sources, path, "\n")
                 for (i = 1; i <= n; i++) {
@@ -114,7 +117,8 @@ uses() {
                 }
             }
             {
-                stem = substr($1, length(builddir) + 1); sub(/\.o:$/, "", stem); sub(/\/[a-z0-9_]+-/, "/", stem)
+                stem = substr($1, length(builddir) + 1)
+                sub(/\.o:$/, "", stem); sub(/\/[a-z0-9_]+-/, "/", stem)
                 if (!(stem in source) || $2 == "main") next
                 if ($3 == "U") used[source[stem], $2] = 1
                 else if (!($2 in definer)) definer[$2] = source[stem]
@@ -138,7 +142,8 @@ forbidden_uses() {
                 for (k = 1; k <= m; k++) {
                     if (below[k] !~ /\/$/ && !(below[k] in row)) print part[1] " may not use " below[k] ", which is not above it"
                     for (r = 1; r < i; r++)
-                        if (room[r] == below[k] || index(room[r] "/", below[k]) == 1 && below[k] ~ /\/$/) may[i, r] = 1
+                        if (room[r] == below[k] ||
+                            below[k] ~ /\/$/ && index(room[r] "/", below[k]) == 1) may[i, r] = 1
                 }
             }
             ncircles = split(circles, circle, "\n")
@@ -146,12 +151,14 @@ forbidden_uses() {
         function find(file,    r, longest) {
             longest = 0
             for (r = 1; r <= n; r++)
-                if (index(file, room[r] "/") == 1 && (!longest || length(room[r]) > length(room[longest]))) longest = r
+                if (index(file, room[r] "/") == 1 &&
+                    (!longest || length(room[r]) > length(room[longest]))) longest = r
             return longest
         }
         $1 ~ /^t\// || $2 == "config.h" { next }
         $1 ~ /\/test\// {
-            if (index($2, substr($1, 1, index($1, "/"))) != 1 && $2 !~ /^src\/|^t\/(tap|port)\.h$/) print $1 " uses " $2
+            if (index($2, substr($1, 1, index($1, "/"))) != 1 &&
+                $2 !~ /^src\/|^t\/(tap|port)\.h$/) print $1 " uses " $2
             next
         }
         {
@@ -170,7 +177,8 @@ is "$(find src launcher -name '*.[ch]' -not -path '*/test/*' | sed 's,/[^/]*$,,'
     grep -vxF "$(cut -d'|' -f1 <<<"$rooms")")" '' 'each folder is a room of the table'
 
 overfull() {
-    find src launcher trainer -type f -not -path '*/test/*' -name '*.*' -not -name '*.*o' -not -name '.*' |
+    find src launcher trainer -type f -not -path '*/test/*' -name '*.*' -not -name '*.*o' -not \
+        -name '.*' |
         sed 's,/[^/]*$,,' | sort | uniq -c | while read -r count folder; do
         if [[ " $large " != *" $folder "* ]]; then
             [ "$count" -le 30 ] || echo "$folder has $count files"
@@ -195,7 +203,8 @@ is "$(misplaced_headers)" '' 'third-party headers stand where the table says'
 unlisted() {
     local f lists
     mapfile -t lists < <(find src launcher trainer t -name '*.inc' ! -name '*_isa.inc')
-    find src launcher trainer -name '*.[ch]' -o -name '*.cu' -o -name '*_isa.inc' | sort | while read -r f; do
+    find src launcher trainer -name '*.[ch]' -o -name '*.cu' -o -name '*_isa.inc' | sort |
+        while read -r f; do
         grep -qF -- "$f" Makefile.am "${lists[@]}" || echo "$f"
     done
 }
@@ -204,7 +213,8 @@ is "$(unlisted)" '' 'every source is listed for the build'
 unlicensed() {
     {
         printf '%s\n' "${sources[@]}" configure.ac Makefile.am
-        find src launcher trainer t m4 -name '*.inc' -o -name '*.m4' -o -name '*.t' -o -name '*.sh' |
+        find src launcher trainer t m4 -name '*.inc' -o -name '*.m4' -o -name '*.t' -o -name \
+            '*.sh' |
             grep -vE '/(test|fuzz)/.*\.t$'
     } | xargs awk 'FNR <= 3 && /SPDX-License-Identifier: / { licensed[FILENAME] = 1 }
         END { for (i = 1; i < ARGC; i++) if (!licensed[ARGV[i]]) print ARGV[i] }'
@@ -237,18 +247,22 @@ is "$(grep -nE '^extern .*\(|SLURM_VERSION_NUM\(' launcher/scheduler/slurm/*.[ch
 is "$(grep -nE 'TO''DO|FIX''ME|XX''X:|HA''CK\b' "${sources[@]}")" '' 'no unfinished marks'
 
 cc=$(sed -n "s/^CC = //p" "$builddir/Makefile")
-flags=$(sed -n 's/^\(CJSON\|CUDA\|DNNL\|JANSSON\|MPI\|PNG\|TIFF\|JPEG\|SLURM\|YAML\)_CFLAGS = //p' "$builddir/Makefile" | tr '\n' ' ')
+flags=$(sed -n 's/^\(CJSON\|CUDA\|DNNL\|JANSSON\|MPI\|PNG\|TIFF\|JPEG\|SLURM\|YAML\)_CFLAGS = //p' \
+    "$builddir/Makefile" | tr '\n' ' ')
 # gpu.h and who includes it need CUDA.
 grep -q '^CUDA_CFLAGS = .' "$builddir/Makefile" ||
-    mapfile -t headers < <(printf '%s\n' "${headers[@]}" | grep -vE 'backends/cuda/(gpu|cuda_kernel|narrow[a-z_]*|norm_pass|pass|warp)\.h')
+    mapfile -t headers < <(printf '%s\n' "${headers[@]}" |
+        grep -vE 'backends/cuda/(gpu|cuda_kernel|narrow[a-z_]*|norm_pass|pass|warp)\.h')
 # shellcheck disable=SC2086 # lists of words
 ok 'each header compiles alone' \
-    ${cc:-cc} -std=gnu11 -fsyntax-only -Wall -Wno-unused-function -I. -I"$builddir" $flags -include config.h "${headers[@]}"
+    ${cc:-cc} -std=gnu11 -fsyntax-only -Wall -Wno-unused-function -I. -I"$builddir" $flags \
+    -include config.h "${headers[@]}"
 
-# build/src/foo.o and launcher/liblauncher_a-foo.o define foo, foo_* and nothing else. An object of a
-# source that is gone is no matter.
+# build/src/foo.o and launcher/liblauncher_a-foo.o define foo, foo_* and nothing else. An object of
+# a source that is gone is no matter.
 foreign() {
-    find "$builddir/src" "$builddir/launcher" "$builddir/trainer" -name '*.o' -not -path '*/test/*' -print0 |
+    find "$builddir/src" "$builddir/launcher" "$builddir/trainer" -name '*.o' -not -path \
+        '*/test/*' -print0 |
         xargs -0 nm --defined-only --extern-only --format=posix --print-file-name |
         awk -v builddir="$builddir/" -v table="$foreign_symbols" -v sources="${sources[*]}" '
             BEGIN {

@@ -1,22 +1,23 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Every shell script of the tree is clean in shellcheck's eyes (templates are checked as rendered), and
-# every test can be started.
+# Every shell script of the tree is clean in shellcheck's eyes (templates are checked as rendered),
+# and every test can be started.
 # shellcheck source=t/lib.sh
 . "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
 command -v shellcheck >/dev/null || skip_all 'shellcheck is not installed'
 cd "$srcdir" || exit 255
 
 scripts() {
-    find bootstrap .ci src launcher trainer t bench -type f -size -200k ! -path '*/test/*' ! -path '*/corpus/*' \
+    find bootstrap .ci src launcher trainer t bench -type f -size -200k ! -path '*/test/*' ! -path \
+        '*/corpus/*' \
         -exec grep -IlE '^#!.*/(ba)?sh|^# shellcheck shell=' {} + | sort
 }
 mapfile -t scripts < <(scripts)
 for script in bootstrap t/lib.sh t/run-tests t/t0020-shell.t; do
     ok "$script is among them" grep -qxF "$script" <(printf '%s\n' "${scripts[@]}")
 done
-# Left out, as newer ones warn of what is meant: $? of a condition, appending to a text, functions that
-# only wait_until calls.
+# Left out, as newer ones warn of what is meant: $? of a condition, appending to a text, functions
+# that only wait_until calls.
 for script in "${scripts[@]}"; do
     ok "$script" shellcheck -x -e SC2319,SC2324,SC2329 "$script"
 done

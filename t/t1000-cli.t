@@ -43,7 +43,8 @@ for program in unetctl unet-train; do
     exits 0 "$program --man" $program --man
     sed 's/\\-/-/g' "$OUT" >"$TMP/man"
     if command -v man >/dev/null && command -v groff >/dev/null; then
-        is "$($program --man | man --warnings -E UTF-8 -l -Tutf8 - 2>&1 >/dev/null)" '' '... is good roff'
+        is "$($program --man | man --warnings -E UTF-8 -l -Tutf8 - 2>&1 >/dev/null)" '' \
+            '... is good roff'
     else
         skip 'man or groff is not installed' '... is good roff'
     fi
@@ -52,12 +53,14 @@ for program in unetctl unet-train; do
     done < <(verbs $program)
 done
 
-ok 'the documents are installed' make -s -C "$builddir" install-nobase_dist_docDATA DESTDIR="$TMP/installed"
+ok 'the documents are installed' make -s -C "$builddir" install-nobase_dist_docDATA \
+    DESTDIR="$TMP/installed"
 documents() { # that man, README and they themselves point to, and that are not there
     local doc=$TMP/installed file
     doc=$(dirname "$(find "$TMP/installed" -name README.md)")
     {
-        for program in unetctl unet-train; do $program --man; done | sed 's/\\-/-/g' | grep -oE '(doc|logs)/[A-Z]+\.md'
+        for program in unetctl unet-train; do $program --man; done | sed 's/\\-/-/g' |
+            grep -oE '(doc|logs)/[A-Z]+\.md'
         sed -n 's/.*](\([^):]*\.\(md\|png\)\)).*/\1/p' "$doc/README.md"
         sed -n 's/.*](\([^):#]*\.\(md\|png\)\)).*/doc\/\1/p' "$doc"/doc/*.md
     } | sort -u | while read -r file; do [ -e "$doc/$file" ] || echo "$file"; done

@@ -4,7 +4,8 @@
 # shellcheck source=t/lib.sh
 . "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
 
-STEP=(SLURM_JOB_ID=1234 'SLURM_STEP_NODELIST=node[1-2]' 'SLURM_STEP_TASKS_PER_NODE=2,1' SLURM_STEP_NUM_TASKS=3
+STEP=(SLURM_JOB_ID=1234 'SLURM_STEP_NODELIST=node[1-2]' 'SLURM_STEP_TASKS_PER_NODE=2,1' \
+    SLURM_STEP_NUM_TASKS=3
     SLURM_PROCID=2 'SLURM_JOB_NODELIST=node[1-7]' 'SLURM_TASKS_PER_NODE=2(x7)')
 worker() { # INDEX ADDRESS...
     local index=$1
@@ -26,16 +27,19 @@ spec() { # [VARIABLE=VALUE...] [-- OPTION...]
 
 is "$(spec "${STEP[@]}")" "$(worker 2 node1:9122 node1:9123 node2:9122)" \
     'the step decides, and the port depends on the job'
-is "$(spec "${STEP[@]}" -- --port-base 13565)" "$(worker 2 node1:13565 node1:13566 node2:13565)" '--port-base'
+is "$(spec "${STEP[@]}" -- --port-base 13565)" "$(worker 2 node1:13565 node1:13566 node2:13565)" \
+    '--port-base'
 is "$(spec SLURM_JOB_ID=5000 SLURM_JOB_NODELIST=node3 SLURM_TASKS_PER_NODE=1 SLURM_PROCID=0)" \
     "$(worker 0 node3:8888)" 'a batch script outside of any step'
 is "$(spec -- --nodelist 'n[1-2]' --tasks-per-node 2 --rank 3)" \
     "$(worker 3 n1:8888 n1:8889 n2:8888 n2:8889)" 'one number of tasks holds for every node'
 is "$(spec "${STEP[@]}" -- --nodelist n9 --tasks-per-node 1 --rank 0)" "$(worker 0 n9:8888)" \
     'options leave the environment aside'
-is "$(spec "${STEP[@]}" SLURM_STEP_NODELIST='n[10,9]' -- --port-base 1)" "$(worker 2 n10:1 n10:2 n9:1)" \
+is "$(spec "${STEP[@]}" SLURM_STEP_NODELIST='n[10,9]' -- --port-base 1)" \
+    "$(worker 2 n10:1 n10:2 n9:1)" \
     'slurm: the order of the list'
-is "$(spec "${STEP[@]}" SLURM_STEP_NODELIST='n[9,10]' -- --resolver tf)" "$(worker 2 n10:8888 n9:8888 n9:8889)" \
+is "$(spec "${STEP[@]}" SLURM_STEP_NODELIST='n[9,10]' -- --resolver tf)" \
+    "$(worker 2 n10:8888 n9:8888 n9:8889)" \
     'tf: by name, from 8888'
 
 while IFS='|' read -r distribution size want; do
@@ -50,19 +54,24 @@ cyclic||node1:1 node2:1 node1:2 node2:2 node1:3 node1:4
 cyclic:block||node1:1 node2:1 node1:2 node2:2 node1:3 node1:4
 plane|3|node1:1 node1:2 node1:3 node2:1 node2:2 node1:4
 EOF
-is "$(spec "${STEP[@]}" -- --rank 0 --port-base 1)" "$(worker 0 node1:1 node1:2 node2:1)" 'one option over the step'
-is "$(spec -- --tasks-per-node 'n[3-4]:2,m[7,1]:1' --rank 0)" "$(worker 0 n3:8888 n3:8889 n4:8888 n4:8889 m7:8888 m1:8888)" \
+is "$(spec "${STEP[@]}" -- --rank 0 --port-base 1)" "$(worker 0 node1:1 node1:2 node2:1)" \
+    'one option over the step'
+is "$(spec -- --tasks-per-node 'n[3-4]:2,m[7,1]:1' --rank 0)" \
+    "$(worker 0 n3:8888 n3:8889 n4:8888 n4:8889 m7:8888 m1:8888)" \
     'tasks by node'
-is "$(spec -- --nodelist 'jwb[01-02]' --tasks-per-node 1 --rank 0 --host-suffix i)" "$(worker 0 jwb01i:8888 jwb02i:8888)" \
+is "$(spec -- --nodelist 'jwb[01-02]' --tasks-per-node 1 --rank 0 --host-suffix i)" \
+    "$(worker 0 jwb01i:8888 jwb02i:8888)" \
     'a suffix of hosts'
 is "$(spec "${STEP[@]}" -- --jobs chief=1,worker=1,ps=1 --port-base 5)" \
     '{"cluster":{"chief":["node1:5"],"worker":["node1:6"],"ps":["node2:5"]},"task":{"type":"ps","index":0}}' \
     'types of tasks in the order in which they are written'
 
 # The facts of TensorFlow's slurm_cluster_resolver_test.py; lib.sh takes CUDA_VISIBLE_DEVICES away.
-TF=(SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=3 'SLURM_STEP_TASKS_PER_NODE=1(x3)' 'SLURM_STEP_NODELIST=t02n13,t02n41,t02n43')
+TF=(SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=3 'SLURM_STEP_TASKS_PER_NODE=1(x3)' \
+    'SLURM_STEP_NODELIST=t02n13,t02n41,t02n43')
 PS2='{"cluster":{"ps":["t02n13:8888"],"worker":["t02n41:8888","t02n43:8888"]},"task":{"type":"ps","index":0}}'
-is "$(spec "${TF[@]}" CUDA_VISIBLE_DEVICES=0 -- --resolver tf)" "$(worker 0 t02n13:8888 t02n41:8888 t02n43:8888)" \
+is "$(spec "${TF[@]}" CUDA_VISIBLE_DEVICES=0 -- --resolver tf)" \
+    "$(worker 0 t02n13:8888 t02n41:8888 t02n43:8888)" \
     'retrieval from the environment'
 is "$(spec "${TF[@]}" CUDA_VISIBLE_DEVICES=0 -- --resolver tf --json | sed 's/.*"rank"/"rank"/')" \
     '"rank":0,"address":"t02n13:8888","master":"grpc://t02n13:8888","num_accelerators":{"GPU":1},"cuda_visible_devices":"0"}' \
@@ -77,7 +86,8 @@ master() { spec "${TF[@]}" -- "${GPUS1[@]}" --json "$@" | sed 's/.*"master":"\([
 is "$(master --task worker:1)" grpc://t02n43:8888 'master of a task'
 is "$(master --task ps:0 --rpc-layer ab)" ab://t02n13:8888 '... with a protocol'
 exits 2 'master of no task' spec "${TF[@]}" -- "${GPUS1[@]}" --json --task worker:2
-MULTI=(SLURM_PROCID=1 SLURM_STEP_NUM_TASKS=5 'SLURM_STEP_TASKS_PER_NODE=2(x2),1' CUDA_VISIBLE_DEVICES=
+MULTI=(SLURM_PROCID=1 SLURM_STEP_NUM_TASKS=5 'SLURM_STEP_TASKS_PER_NODE=2(x2),1' \
+    CUDA_VISIBLE_DEVICES=
     'SLURM_STEP_NODELIST=t02n13,t02n41,t02n43')
 MULTI_WANT='{"cluster":{"ps":["t02n13:8888"],"worker":["t02n13:8889","t02n41:8888","t02n41:8889","t02n43:8888"]},"task":{"type":"worker","index":0}}'
 while read -r per_node per_task want; do
@@ -95,11 +105,13 @@ is "$(env "${MULTI[@]}" CUDA_VISIBLE_DEVICES=4,5,6,7 unetctl spec --resolver tf 
     'GPUs counted from the environment, in equal parts'
 mkdir bin
 # shellcheck disable=SC2016 # for the script
-printf '#!/bin/sh\n[ "$1" = --list-gpus ] && printf "GPU 0: a\\nGPU 1: b\\nnote\\n"\n' >bin/nvidia-smi
+printf '#!/bin/sh\n[ "$1" = --list-gpus ] && printf "GPU 0: a\\nGPU 1: b\\nnote\\n"\n' \
+    >bin/nvidia-smi
 chmod +x bin/nvidia-smi
 is "$(env PATH="$PWD/bin:$PATH" "${TF[@]}" unetctl spec --resolver tf -- printenv CUDA_VISIBLE_DEVICES)" 0,1 \
     '... by nvidia-smi'
-is "$(spec "${TF[@]}" CUDA_VISIBLE_DEVICES= -- --resolver tf --json | grep -o '"num_acc.*')" '"num_accelerators":{"GPU":0}}' \
+is "$(spec "${TF[@]}" CUDA_VISIBLE_DEVICES= -- --resolver tf --json | grep -o '"num_acc.*')" \
+    '"num_accelerators":{"GPU":0}}' \
     'an empty CUDA_VISIBLE_DEVICES: no GPUs'
 exits 5 'fewer GPUs than tasks on a node' spec "${MULTI[@]}" CUDA_VISIBLE_DEVICES=0 -- --resolver tf
 like "$ERR" '1 GPU for 2 tasks.*--gpus-per-task 0' '... and what to type'
@@ -109,15 +121,18 @@ like "$ERR" 'requested 4 tasks but 3 were assigned' '... are told'
 exits 5 'too few GPUs' spec "${TF[@]}" -- --resolver tf --gpus-per-node 1 --gpus-per-task 2
 like "$ERR" 'more GPUs per node than available' '... are told'
 for missing in SLURM_PROCID SLURM_STEP_NUM_TASKS SLURM_STEP_NODELIST SLURM_STEP_TASKS_PER_NODE; do
-    exits 5 "tf: $missing missing" spec "${TF[@]}" SLURM_JOB_NODELIST=n1 SLURM_TASKS_PER_NODE=1 "$missing=" -- --resolver tf
+    exits 5 "tf: $missing missing" spec "${TF[@]}" SLURM_JOB_NODELIST=n1 SLURM_TASKS_PER_NODE=1 \
+        "$missing=" -- --resolver tf
     like "$ERR" "$missing is not in the environment" '... is named'
 done
 
 exits 2 'a command that is not there' spec "${STEP[@]}" -- -- ./none
 exits 3 'the exit code is that of the command' spec "${STEP[@]}" -- -- sh -c 'exit 3'
-exits 5 'more than fits in a variable' unetctl spec --nodelist 'n[1-10000]' --tasks-per-node 8 --rank 0 -- true
+exits 5 'more than fits in a variable' unetctl spec --nodelist 'n[1-10000]' --tasks-per-node 8 \
+    --rank 0 -- true
 like "$ERR" 'TF_CONFIG has [0-9]* bytes, and Linux takes' '... is told'
-exits 5 'more tasks than fit in memory' unetctl spec --nodelist 'n[1-1000000]' --tasks-per-node 65536 --rank 0
+exits 5 'more tasks than fit in memory' unetctl spec --nodelist 'n[1-1000000]' \
+    --tasks-per-node 65536 --rank 0
 
 for missing in SLURM_PROCID SLURM_STEP_TASKS_PER_NODE; do
     exits 5 "$missing missing" spec "${STEP[@]}" "$missing=" --
@@ -167,9 +182,11 @@ done <<'EOF'
 --resolver tff|there are slurm and tf
 --port-base 65536|from 1 to 65535
 EOF
-exits 1 'a full disk is told' sh -c 'exec unetctl spec --nodelist n1 --tasks-per-node 1 --rank 0 >/dev/full'
+exits 1 'a full disk is told' sh \
+    -c 'exec unetctl spec --nodelist n1 --tasks-per-node 1 --rank 0 >/dev/full'
 if command -v python3 >/dev/null; then
-    ok 'it is JSON' sh -c 'unetctl spec --nodelist "n[1-500]" --tasks-per-node 8 --rank 3999 | python3 -m json.tool'
+    ok 'it is JSON' sh \
+        -c 'unetctl spec --nodelist "n[1-500]" --tasks-per-node 8 --rank 3999 | python3 -m json.tool'
 else
     skip 'python3 is not installed' 'it is JSON'
 fi

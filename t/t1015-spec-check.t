@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# unetctl spec --check without Slurm: ranks on this machine, and what else may talk to rank 0's port.
-# t2030-spec.t has the same in real steps on several nodes.
+# unetctl spec --check without Slurm: ranks on this machine, and what else may talk to rank 0's
+# port. t2030-spec.t has the same in real steps on several nodes.
 # shellcheck source=t/lib.sh
 . "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
 base=$((20000 + $$ % 1200 * 10)) # below the ports that the kernel gives away itself
@@ -9,7 +9,8 @@ base=$((20000 + $$ % 1200 * 10)) # below the ports that the kernel gives away it
 check() { # RANK [OPTIONS]
     local rank=$1
     shift
-    timeout 60 unetctl spec --check --nodelist localhost --tasks-per-node 3 --port-base "$base" --rank "$rank" "$@"
+    timeout 60 unetctl spec --check --nodelist localhost --tasks-per-node 3 --port-base "$base" \
+        --rank "$rank" "$@"
 }
 # Some ranks at once, all with $options: what they print on stdout, then their exit codes.
 options=()
@@ -30,20 +31,25 @@ ranks() { # RANK...
     echo "codes:$codes"
 }
 
-is "$(ranks 2 0 1 | sed 's/, sha256.*//')" "3 ranks on 1 node see the same cluster, rank 0 at localhost:$base
+is "$(ranks 2 0 1 | sed 's/, sha256.*//')" \
+    "3 ranks on 1 node see the same cluster, rank 0 at localhost:$base
 codes: 0 0 0" 'three ranks agree'
 options=(--timeout 2)
 is "$(ranks 0 1)" 'codes: 5 5' 'a missing rank'
 like "$ERR" "rank 2 on localhost: it did not report to localhost:$base within 2 s" '... is named'
-like "$ERR" 'rank 1 on .*: the ranks disagree; rank 0 on localhost says where' '... and the others are told'
+like "$ERR" 'rank 1 on .*: the ranks disagree; rank 0 on localhost says where' \
+    '... and the others are told'
 is "$(ranks 0 1 1)" 'codes: 5 5 5' 'a doubled rank'
 like "$ERR" 'rank 1 on .*: a second process calls itself rank 1' '... is named'
 is "$(ranks 1)" 'codes: 5' 'nobody is rank 0'
-like "$ERR" "rank 1 on .*: no answer from rank 0 at localhost:$base: Connection refused" '... which is told'
-exits 5 'a rank whose address is another machine' unetctl spec --check --nodelist 'localhost,192.0.2.1' \
+like "$ERR" "rank 1 on .*: no answer from rank 0 at localhost:$base: Connection refused" \
+    '... which is told'
+exits 5 'a rank whose address is another machine' unetctl spec \
+    --check --nodelist 'localhost,192.0.2.1' \
     --tasks-per-node 1 --port-base "$base" --rank 1 --timeout 0.5
 like "$ERR" 'rank 1 on .*: it runs on .*, but its address is 192.0.2.1:' '... is found'
-exits 5 'a node that does not resolve' unetctl spec --check --nodelist no-such-host.invalid --tasks-per-node 1 \
+exits 5 'a node that does not resolve' unetctl spec --check --nodelist no-such-host.invalid \
+    --tasks-per-node 1 \
     --port-base "$base" --rank 0 --timeout 0.5
 like "$ERR" 'no-such-host.invalid' '... is named'
 
@@ -80,7 +86,8 @@ with_guest() { # TEXT COUNT: codes of ranks 0, 1, 2
     echo "$rc $(cat others)"
 }
 while read -r count text; do
-    is "$(with_guest "$(printf '%b' "$text")" "$count")" '0 codes: 0 0' "a guest who says ${text:0:25} is no matter"
+    is "$(with_guest "$(printf '%b' "$text")" "$count")" '0 codes: 0 0' \
+        "a guest who says ${text:0:25} is no matter"
 done <<'EOF'
 1 GET / HTTP/1.1\r\n\r\n.
 1 {"rank":1}\n.
@@ -93,9 +100,11 @@ is "$(with_guest '{"step":"1.0","rank":1}
 ' 1)" '0 codes: 0 0' 'a rank of another step is no matter'
 is "$(cat guest.out)" '{"other":"."}' '... and is told whose port this is'
 python3 -c 'import http.server, sys
-http.server.HTTPServer(("", int(sys.argv[1])), http.server.SimpleHTTPRequestHandler).serve_forever()' "$base" 2>http &
+handler = http.server.SimpleHTTPRequestHandler
+http.server.HTTPServer(("", int(sys.argv[1])), handler).serve_forever()' "$base" 2>http &
 server=$!
-wait_until 30 python3 -c 'import socket, sys; socket.create_connection(("localhost", int(sys.argv[1])))' "$base"
+wait_until 30 python3 \
+    -c 'import socket, sys; socket.create_connection(("localhost", int(sys.argv[1])))' "$base"
 exits 5 'a foreign server at the port of rank 0' check 0 --timeout 2
 like "$ERR" "it cannot listen at localhost:$base: Address already in use; another job, .*choose another --port-base" '... is told, with the cure'
 kill $server

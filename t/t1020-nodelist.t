@@ -9,10 +9,13 @@ compress() { unetctl nodelist compress "$@"; }
 words() { tr '\n' ' '; }
 
 is "$(expand 'node[1-3,5],gpu[008-010]-ib' | words)" \
-    'node1 node2 node3 node5 gpu008-ib gpu009-ib gpu010-ib ' 'brackets, padding, text after a bracket'
-is "$(expand n1 'n[2-3]' n1 | words)" 'n1 n2 n3 n1 ' 'several operands are one list, duplicates kept'
+    'node1 node2 node3 node5 gpu008-ib gpu009-ib gpu010-ib ' \
+    'brackets, padding, text after a bracket'
+is "$(expand n1 'n[2-3]' n1 | words)" 'n1 n2 n3 n1 ' \
+    'several operands are one list, duplicates kept'
 is "$(compress node1 node2 node3 node5)" 'node[1-3,5]' 'compress'
-is "$(compress 'node[1-100]' | xargs "$builddir/unetctl" nodelist expand | wc -l)" 100 'there and back'
+is "$(compress 'node[1-100]' | xargs "$builddir/unetctl" nodelist expand | wc -l)" 100 \
+    'there and back'
 is "$(expand 'n[1-100000]' | tail -n 1)" n100000 'a long list'
 
 while IFS='|' read -r list reason; do
@@ -31,18 +34,22 @@ n1;n2|position 3
 n[1-999999999]|too many nodes
 n[1-9999][1-9999][1-9999]|too many nodes
 EOF
-ok 'a list of a billion names is refused at once' timeout 5 sh -c '! unetctl nodelist expand "n[1-999999999]"'
-exits 2 'so is one that needs much memory to read' sh -c 'yes "n[1-100000]" | unetctl nodelist expand -'
+ok 'a list of a billion names is refused at once' timeout 5 sh \
+    -c '! unetctl nodelist expand "n[1-999999999]"'
+exits 2 'so is one that needs much memory to read' sh \
+    -c 'yes "n[1-100000]" | unetctl nodelist expand -'
 
 # Where the list comes from.
 is "$(printf 'n1\nn2 n3,\n' | compress -)" 'n[1-3]' '- reads standard input'
 is "$(printf 'n[2-3]' | expand n1 - n4 | words)" 'n1 n2 n3 n4 ' '... among others'
 printf 'n1\nn[2-3]\n' >"$TMP/hosts"
 is "$(compress "$TMP/hosts")" 'n[1-3]' 'the absolute path of a file'
-is "$(SLURM_JOB_NODELIST='n[1-2]' SLURM_NODELIST=m1 expand | words)" 'n1 n2 ' 'without a list: the nodes of the job'
+is "$(SLURM_JOB_NODELIST='n[1-2]' SLURM_NODELIST=m1 expand | words)" 'n1 n2 ' \
+    'without a list: the nodes of the job'
 is "$(SLURM_NODELIST='n[1-2]' expand | words)" 'n1 n2 ' '... by the old name of the variable'
 exits 2 '... or an error' unetctl nodelist expand
-like "$ERR" 'SLURM_JOB_NODELIST is not in the environment; give a list, or -' '... that tells what to type'
+like "$ERR" 'SLURM_JOB_NODELIST is not in the environment; give a list, or -' \
+    '... that tells what to type'
 exits 2 'no names on standard input' sh -c 'unetctl nodelist compress - </dev/null'
 exits 2 'a NUL byte' sh -c 'printf "n1\0n2" | unetctl nodelist compress -'
 like "$ERR" 'NUL byte' '... is named'
@@ -59,7 +66,8 @@ random_lists() { # SEED COUNT
     function pick(list,    a, n) { n = split(list, a, " "); return a[1 + int(rand() * n)] }
     function number() {
         if (rand() < .2) return pick("9 09 99 099 0 00 000 65535 999999")
-        return sprintf("%0*d", rand() < .6 ? 1 : 1 + rand() * 4, rand() < .7 ? rand() * 14 : 90 + rand() * 920)
+        return sprintf("%0*d", rand() < .6 ? 1 : 1 + rand() * 4,
+            rand() < .7 ? rand() * 14 : 90 + rand() * 920)
     }
     function range(    low) {
         if (rand() < .02) return pick("a 1- -1 1-2-3 1--2 0x1 1:2 5-3 [1] 1-65537")
@@ -92,13 +100,16 @@ judge_lists() {
     local list ours theirs
     while read -r list; do
         ours=$(expand "$list" 2>/dev/null) || ours=
-        # Slurm needs minutes for the longest, and never ends where 18446744073709551615 is not the last bracket.
+        # Slurm needs minutes for the longest, and never ends where 18446744073709551615 is not the
+        # last bracket.
         [ ${#ours} -lt 50000 ] || continue
         theirs=$(scontrol show hostnames "$list" 2>&1)
         if [[ $theirs == *Invalid* ]]; then
-            [ -z "$ours" ] || [[ ,$list, =~ \][^][,]+, ]] || [[ $list == *-65537* ]] || echo "only we accept $list"
+            [ -z "$ours" ] || [[ ,$list, =~ \][^][,]+, ]] || [[ $list == *-65537* ]] ||
+                echo "only we accept $list"
         elif [ -z "$ours" ]; then
-            [[ ,$list, =~ [0-9]-[],] ]] || [[ $list == *[\;\(]* ]] || [[ ",$list," =~ ,[^[]*\] ]] || [[ $list =~ \][^[,]*\] ]] ||
+            [[ ,$list, =~ [0-9]-[],] ]] || [[ $list == *[\;\(]* ]] ||
+                [[ ",$list," =~ ,[^[]*\] ]] || [[ $list =~ \][^[,]*\] ]] ||
                 [[ $list =~ \[[^]]*(\[|$) ]] || echo "only we refuse $list"
         elif [ "$ours" != "$theirs" ]; then
             echo "different names: $list"
@@ -111,27 +122,33 @@ judge_compressed() {
     while read -r list; do
         names=$(expand "$list" 2>/dev/null | head -n 200 | paste -sd,)
         [ -n "$names" ] || continue
-        [ "$(compress "$names")" = "$(scontrol show hostlist "$names")" ] || echo "different: $names"
+        [ "$(compress "$names")" = "$(scontrol show hostlist "$names")" ] ||
+            echo "different: $names"
     done
 }
 
 # scontrol reads a configuration before anything else; it needs no running Slurm.
 if command -v scontrol >/dev/null; then
     export SLURM_CONF=$TMP/slurm.conf
-    printf '%s\n' ClusterName=t SlurmctldHost=localhost NodeName=localhost 'PartitionName=p Nodes=localhost' \
+    printf '%s\n' ClusterName=t SlurmctldHost=localhost NodeName=localhost \
+        'PartitionName=p Nodes=localhost' \
         >"$SLURM_CONF"
     for list in 'n1' 'n[1,3]' 'n[0001-0003],m5,o[009-011]' 'a[1-2]b[3-4]' 'n[001-003,7]' 'n[9-11]' \
-        'n1,n1,n2' 'n[3,1,2]' ' n1 , n2 ' 'n1 n2' 'n1,,n2' '[1-3]' '1-3' 'n[0001-2]' 'n[1-3]-ib[0-1]' \
+        'n1,n1,n2' 'n[3,1,2]' ' n1 , n2 ' 'n1 n2' 'n1,,n2' '[1-3]' '1-3' 'n[0001-2]' \
+        'n[1-3]-ib[0-1]' \
         'n[1-2][3-4]' 'n[1-2]3[4-5]' 'n[18446744073709551615]' 'é[1-2]' 'node[1-65536]'; do
-        is "$(expand "$list" | md5sum)" "$(scontrol show hostnames "$list" | md5sum)" "as scontrol: $list"
+        is "$(expand "$list" | md5sum)" "$(scontrol show hostnames "$list" | md5sum)" \
+            "as scontrol: $list"
     done
-    for list in 'n3,n2,n1' 'n1,n1' 'n8,n9,n10,n011' 'n1,m1,n2' 'a[1-2]b[3-4]' 'n[08-11]' 'n1,n01' '1,2,3' \
+    for list in 'n3,n2,n1' 'n1,n1' 'n8,n9,n10,n011' 'n1,m1,n2' 'a[1-2]b[3-4]' 'n[08-11]' 'n1,n01' \
+        '1,2,3' \
         'n1,login,n2' 'rack1-n[1-12]'; do
         is "$(compress "$list")" "$(scontrol show hostlist "$(expand "$list" | paste -sd,)")" \
             "as scontrol: compress $list"
     done
     is "$(random_lists 1244 250 | judge_lists)" '' 'as scontrol: 250 random lists (seed 1244)'
-    is "$(random_lists 4421 250 | judge_compressed)" '' 'as scontrol: 250 random lists, compressed (seed 4421)'
+    is "$(random_lists 4421 250 | judge_compressed)" '' \
+        'as scontrol: 250 random lists, compressed (seed 4421)'
 else
     skip 'scontrol is not installed' 'agreement with scontrol'
 fi

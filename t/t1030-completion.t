@@ -15,7 +15,8 @@ for shell in bash zsh fish; do
 done
 exits 2 "another shell" unetctl completion tcsh
 like "$ERR" 'bash, zsh, fish' "lists the known ones"
-is "$(unetctl completion words runs -C one | tr '\n' ' ')" "unet-g01-s1 unet-g02-s1 unet-g03-s1 " "ids of runs"
+is "$(unetctl completion words runs -C one | tr '\n' ' ')" "unet-g01-s1 unet-g02-s1 unet-g03-s1 " \
+    "ids of runs"
 is "$(unetctl completion words sites | grep -c '^generic$')" 1 "names of sites"
 
 # What bash offers for the words; the last one is being typed.
@@ -30,7 +31,8 @@ is "$(offer unetctl pl)" "plan " "bash: a verb"
 is "$(offer unetctl plan --max)" "--max-gpu-hours " "an option"
 is "$(offer unetctl plan --site gen)" "generic " "a site"
 is "$(offer unetctl plan --site = gen)" "generic " "behind an equals sign, as readline cuts it"
-is "$(offer unetctl logs -C one unet-g0)" "unet-g01-s1 unet-g02-s1 unet-g03-s1 " "a run of the study that was named"
+is "$(offer unetctl logs -C one unet-g0)" "unet-g01-s1 unet-g02-s1 unet-g03-s1 " \
+    "a run of the study that was named"
 is "$(offer unetctl plan --set train.lr_sca)" "train.lr_scaling " "a key"
 is "$(offer unetctl sandbox sta)" "status " "a choice"
 is "$(offer unetctl site sh)" "show " "also where it has operands"
@@ -49,7 +51,8 @@ missing() { # every verb and option of the help is offered
     for verb in $(unetctl --man | sed -n 's/^\.B unetctl //p'); do
         [ "$verb" = data ] && continue
         offered=" $(offer unetctl "$verb" --) "
-        for option in $(unetctl "$verb" --help | sed -n '/^Options:/,/^$/s/^  \(-., \|    \)\(--[a-z-]*\).*/\2/p'); do
+        for option in $(unetctl "$verb" --help |
+            sed -n '/^Options:/,/^$/s/^  \(-., \|    \)\(--[a-z-]*\).*/\2/p'); do
             [[ $offered == *" $option "* ]] || echo "$verb $option"
         done
     done
@@ -59,7 +62,8 @@ is "$(missing)" '' "all options of all verbs"
 if command -v zsh >/dev/null; then
     zsh_offer() {
         zsh -f -c 'compdef() { :; }; compadd() { shift; print -rl -- "${(@M)@:#$PREFIX*}"; }
-            source ./unetctl.zsh; words=("$@") CURRENT=$# PREFIX=${@[-1]}; _unetctl' zsh "$@" | tr '\n' ' '
+            source ./unetctl.zsh; words=("$@") CURRENT=$# PREFIX=${@[-1]}; _unetctl' zsh "$@" |
+                tr '\n' ' '
     }
     is "$(zsh_offer unetctl pl)" "plan " "zsh: a verb"
     is "$(zsh_offer unetctl plan --max)" "--max-gpu-hours " "an option"
@@ -73,7 +77,8 @@ else
     skip 'zsh is not installed' 'zsh'
 fi
 if command -v fish >/dev/null; then
-    fish_offer() { fish --no-config -c "source unetctl.fish; complete -C '$1'" | cut -f1 | sort | tr '\n' ' '; }
+    fish_offer() { fish --no-config -c "source unetctl.fish; complete -C '$1'" | cut -f1 | sort |
+        tr '\n' ' '; }
     is "$(fish_offer 'unetctl pl')" "plan " "fish: a verb"
     is "$(fish_offer 'unetctl plan --max')" "--max-gpu-hours " "an option"
     is "$(cd one && fish --no-config -c "source ../unetctl.fish; complete -C 'unetctl logs unet-g02'" | cut -f1)" \

@@ -8,7 +8,9 @@
 json() { # TEXT COMMAND...: exit 0, stdout one JSON document with "schema"
     local text=$1
     shift
-    if "$@" >"$OUT" 2>"$ERR" && python3 -c 'import json, sys; json.load(open(sys.argv[1]))["schema"] + 0' "$OUT" 2>>"$ERR"; then
+    if "$@" >"$OUT" 2>"$ERR" &&
+        python3 -c 'import json, sys; json.load(open(sys.argv[1]))["schema"] + 0' "$OUT" \
+            2>>"$ERR"; then
         report 0 "$text"
     else
         report 1 "$text"
@@ -24,18 +26,21 @@ like "$OUT" '^==> runs/unet-g02-s1/submit_file.sh \(new\)$' "says what would be 
 cp "$OUT" dry
 ok "nothing was written" test ! -e one/runs -a ! -e one/.unetctl
 body() { # the text of a file in a dry run
-    awk -v head="==> runs/$1 (" 'index($0, "==> ") == 1 { on = index($0, head) == 1 && !/\(diff\)$/; next } on' "$2"
+    awk -v head="==> runs/$1 (" \
+        'index($0, "==> ") == 1 { on = index($0, head) == 1 && !/\(diff\)$/; next } on' "$2"
 }
 ok "generate" unetctl generate -C one --gpus 1,2
 id=$(cat one/.unetctl/id)
 sed "s/0000000000000000/$id/" dry >dry.id
 for file in run.json run_file.sh submit_file.sh; do
-    is "$(body unet-g02-s1/$file dry.id)" "$(cat one/runs/unet-g02-s1/$file)" "$file was shown as it is written"
+    is "$(body unet-g02-s1/$file dry.id)" "$(cat one/runs/unet-g02-s1/$file)" \
+        "$file was shown as it is written"
 done
 exits 0 "again" unetctl generate -C one --gpus 1,2 --dry-run
 is "$(grep -c '^==> .*(as it is)$' "$OUT")" 6 "nothing would change"
 find one -type f -exec cksum {} + | sort >before
-exits 0 "submit --dry-run with another value" unetctl submit -C one --gpus 1,2 --dry-run --set train.epochs=7 -- --account=me
+exits 0 "submit --dry-run with another value" unetctl submit -C one --gpus 1,2 \
+    --dry-run --set train.epochs=7 -- --account=me
 like "$OUT" '^==> runs/unet-g01-s1/run.json \(changed\)$' "tells what changes"
 like "$OUT" '^\+.*"epochs": 7' "as a diff"
 like "$OUT" '^\+#SBATCH --account=me$' "of the scripts, too"
@@ -45,7 +50,8 @@ ok "nothing was touched" cmp before after
 if command -v patch >/dev/null; then
     cp -r one copy
     ok "patch takes the diff" patch -s -d copy -p1 -i ../run.diff
-    is "$(field copy/runs/unet-g01-s1/run.json 'd["train"]["epochs"]')" 7 "and makes what would be written"
+    is "$(field copy/runs/unet-g01-s1/run.json 'd["train"]["epochs"]')" 7 \
+        "and makes what would be written"
 else
     skip 'patch is not installed' 'patch takes the diff'
 fi
@@ -68,7 +74,8 @@ json "status --json" unetctl status -C one --json
 json "logs --json" unetctl logs -C one unet-g01-s1 --json
 like "$OUT" 'trainer: good' "with the text"
 exits 2 "logs --json --follow" unetctl logs -C one unet-g01-s1 --json --follow
-json "collect --json" sh -c "unetctl collect -C one --json || true" # the stand-in trainer records little
+json "collect --json" sh \
+    -c "unetctl collect -C one --json || true" # the stand-in trainer records little
 json "doctor --json" env UNETCTL_DATA_DIR="$TMP/synth" unetctl doctor -C one --json
 json "nodelist --json" unetctl nodelist compress n1 n2 n3 --json
 is "$(field "$OUT" 'd["list"], d["hosts"]')" "('n[1-3]', ['n1', 'n2', 'n3'])" "both ways"
@@ -87,7 +94,8 @@ json "template list --json" unetctl template list --json
 json "devices --json" unet-train devices --json
 json "data check --json" unetctl data check --json synth
 json "data stats --json" unetctl data stats --data synth --json --size 32x32
-is "$(field "$OUT" 'd["pairs"], d["shapes"][0]["height"], sorted(d["mask_values"])')" "(12, 32, ['0', '255'])" "as the text has it"
+is "$(field "$OUT" 'd["pairs"], d["shapes"][0]["height"], sorted(d["mask_values"])')" \
+    "(12, 32, ['0', '255'])" "as the text has it"
 
 # ---- stdout is for results, stderr for talk
 for verb in submit generate resume watch cancel; do

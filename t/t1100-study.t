@@ -38,8 +38,10 @@ exits 3 "missing key" unetctl plan -C one
 like "$ERR" "required key 'name' is missing" "is named"
 cp kept one/study.yaml
 
-sed 's/^gpus: .*/gpus: [1, 2..3]/; s/^train:/&\n  class_weights: [1, 2.5]/' kept | sed '0,/class_weights: ""/{/class_weights: ""/d}' >one/study.yaml
-is "$(unetctl config -C one gpus train.class_weights | tr '\n' ' ')" "gpus: 1,2..3 train.class_weights: 1,2.5 " \
+sed 's/^gpus: .*/gpus: [1, 2..3]/; s/^train:/&\n  class_weights: [1, 2.5]/' kept |
+    sed '0,/class_weights: ""/{/class_weights: ""/d}' >one/study.yaml
+is "$(unetctl config -C one gpus train.class_weights | tr '\n' ' ')" \
+    "gpus: 1,2..3 train.class_weights: 1,2.5 " \
     "YAML's lists are lists with commas"
 sed 's/^gpus: .*/gpus: [1, x]/' kept >one/study.yaml
 exits 3 "a wrong one" unetctl plan -C one

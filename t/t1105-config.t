@@ -8,7 +8,9 @@
 mkdir -p data/images data/masks "$XDG_CONFIG_HOME/unetctl"
 user=$XDG_CONFIG_HOME/unetctl/config.yaml
 value() { # KEY [OPTIONS]: its value and its layer
-    unetctl config -C one --json "$@" 2>"$ERR" >"$OUT" && field "$OUT" '" ".join(str(x) for v in d["values"] for x in (v["value"], v["layer"], (v["where"] or "").split("/")[-1]))'
+    unetctl config -C one --json "$@" 2>"$ERR" >"$OUT" &&
+        field "$OUT" \
+            '" ".join(str(x) for v in d["values"] for x in (v["value"], v["layer"], (v["where"] or "").split("/")[-1]))'
 }
 
 cat >mysite.yaml <<'Y'
@@ -35,15 +37,19 @@ is "$(value slurm.time --set slurm.time=5:00:00)" "5:00:00 command line --set" "
 unset UNETCTL_SLURM_TIME
 is "$(UNETCTL_GPUS=3 value gpus)" "3 environment \$UNETCTL_GPUS" "an option's variable"
 is "$(UNETCTL_GPUS=3 value gpus --gpus 4)" "4 command line --gpus" "and the option"
-is "$(UNETCTL_MODEL=resnet20 value model.name)" "resnet20 command line --model" "a variable of an option alone"
+is "$(UNETCTL_MODEL=resnet20 value model.name)" "resnet20 command line --model" \
+    "a variable of an option alone"
 
 # What is in force is what runs.
 exits 0 "generate" unetctl generate -C one --gpus 2 --set train.epochs=7
-is "$(field one/runs/unet-g02-s1/run.json 'd["train"]["epochs"], d["train"]["lr"]')" "(7, 0.01)" "run.json has it"
+is "$(field one/runs/unet-g02-s1/run.json 'd["train"]["epochs"], d["train"]["lr"]')" "(7, 0.01)" \
+    "run.json has it"
 like one/runs/unet-g02-s1/submit_file.sh '^#SBATCH --account=me' "the script too"
 like one/runs/unet-g02-s1/submit_file.sh '^#SBATCH --partition=gpu' "with the site's"
-exits 0 "two values that are neighbours" unetctl generate -C one --gpus 3 --set augment.brightness=0.1 --set augment.shift=3
-is "$(field one/runs/unet-g03-s1/run.json '(d["augment"]["brightness"], d["augment"]["shift"])')" "(0.1, 3)" \
+exits 0 "two values that are neighbours" unetctl generate -C one --gpus 3 \
+    --set augment.brightness=0.1 --set augment.shift=3
+is "$(field one/runs/unet-g03-s1/run.json '(d["augment"]["brightness"], d["augment"]["shift"])')" \
+    "(0.1, 3)" \
     "do not write over each other"
 
 exits 0 "config --origin" unetctl config -C one --origin slurm
@@ -63,7 +69,8 @@ exits 2 "a slip of the fingers" env UNETCTL_TRIAN_LR=1 unetctl plan -C one
 like "$ERR" 'did you mean .UNETCTL_TRAIN_LR\?' "the nearest"
 exits 2 "a list" env UNETCTL_SLURM_OPTIONS=--exclusive unetctl plan -C one
 like "$ERR" 'UNETCTL_SLURM_OPTIONS: .*can only stand in a file' "says where it can stand"
-exits 0 "variables of others" env UNETCTL_SHARED=/x UNETCTL_MINE=1 UNETCTL_TRAIN_LR= UNETCTL_TRAIN_IMAGES=3 unetctl plan -C one
+exits 0 "variables of others" env UNETCTL_SHARED=/x UNETCTL_MINE=1 UNETCTL_TRAIN_LR= \
+    UNETCTL_TRAIN_IMAGES=3 unetctl plan -C one
 exits 2 "--set with an unknown key" unetctl plan -C one --set train.epoch=3
 like "$ERR" "did you mean 'train.epochs'" "the nearest"
 printf 'trian:\n' >"$user"
@@ -89,15 +96,18 @@ command: {script: in/x}
 Y
 keys="site templates data.dir data.class_file data.cache model.name command.script"
 # shellcheck disable=SC2086 # a list
-where() { sed -n "s|^[a-z._]*: $1||p" < <(unetctl config -C paths "${@:2}" $keys 2>"$ERR") | tr '\n' ' '; }
+where() { sed -n "s|^[a-z._]*: $1||p" < <(unetctl config -C paths "${@:2}" $keys 2>"$ERR") |
+    tr '\n' ' '; }
 is "$(where "$TMP/paths/in/")" "t s.yaml d k c m.yaml x " "each is taken from the study's folder"
 is "$(where "$TMP/" -s site=./s.yaml -s templates=t -s data.dir=./d -s data.class_file=k -s data.cache=./c \
-    -s model.name=./m.yaml -s command.script=./x)" "t s.yaml d k c m.yaml x " "or from the current one"
+    -s model.name=./m.yaml -s command.script=./x)" "t s.yaml d k c m.yaml x " \
+    "or from the current one"
 is "$(UNETCTL_DATA_CACHE=./c UNETCTL_COMMAND_SCRIPT=x unetctl config -C paths data.cache command.script | tr '\n' ' ')" \
     "data.cache: $TMP/c command.script: $TMP/x " "so are those of variables"
 is "$(unetctl config -C paths -s data.cache=off -s model.name=fcnn -s site=local site data.cache model.name | tr '\n' ' ')" \
     "site: local data.cache: off model.name: fcnn " "words are no paths"
-exits 0 "init" unetctl init paths/own --data data -s templates=./paths/own/t -s data.cache=./c -s data.class_file=k \
+exits 0 "init" unetctl init paths/own --data data -s templates=./paths/own/t -s data.cache=./c \
+    -s data.class_file=k \
     -s data.classes=3
 is "$(grep -hoE '(templates|cache|class_file): [^ ]*' paths/own/study.yaml | tr '\n' ' ')" \
     "templates: ./t class_file: $TMP/k cache: $TMP/c " "keeps what lies in the study relative to it"
@@ -118,14 +128,18 @@ mv large/images/*1.png synth/images/other.png
 echo x >synth/images/broken.png
 touch synth/images/Thumbs.db synth/masks/notes.txt
 exits 0 "init with odd data" unetctl init three --data synth
-like "$ERR" 'warning: .*2 images or masks without a partner.*images/(broken|other).png' "what has no partner"
+like "$ERR" 'warning: .*2 images or masks without a partner.*images/(broken|other).png' \
+    "what has no partner"
 like "$ERR" 'warning: .*1 of 14 sampled images cannot be read' "what cannot be read"
-like "$ERR" 'warning: .*2 files are not read, such as images/Thumbs.db: none of png tif' "what is no image"
+like "$ERR" 'warning: .*2 files are not read, such as images/Thumbs.db: none of png tif' \
+    "what is no image"
 like "$ERR" 'warning: .*differ in size, 100x150 to 1536x3072' "mixed sizes"
 exits 0 "init with large images" unetctl init four --data large
-is "$(unetctl config -C four data.height data.width | tr '\n' ' ')" "data.height: 512 data.width: 1024 " \
+is "$(unetctl config -C four data.height data.width | tr '\n' ' ')" \
+    "data.height: 512 data.width: 1024 " \
     "a large size is capped, its aspect kept"
 printf 'site: local\ntrain:\n  epochs: 5\n' >"$user"
 exits 0 "init with a user's file" unetctl init five --data synth
-is "$(unetctl config -C five site train.epochs | tr '\n' ' ')" "site: local train.epochs: 5 " "its values are the defaults"
+is "$(unetctl config -C five site train.epochs | tr '\n' ' ')" "site: local train.epochs: 5 " \
+    "its values are the defaults"
 done_testing

@@ -8,20 +8,28 @@ ok "images" unet-train data synth --out synth --count 20 --size 32x48
 exits 0 "a study" unetctl init one --data synth --set train.batch_per_gpu=4 --set train.epochs=3 \
     --set model.base=4 --set model.depth=2
 exits 0 "plan" unetctl plan -C one --gpus 1..8
-like "$OUT" '8 runs on site generic .*at most 144.0 GPU-hours at 4:00 h each, [0-9.]+ MiB on disk' "says what it costs"
+like "$OUT" '8 runs on site generic .*at most 144.0 GPU-hours at 4:00 h each, [0-9.]+ MiB on disk' \
+    "says what it costs"
 like "$OUT" 'about 16 training and 4 validation images' "and what it trains on"
 like "$ERR" 'warning: 16 training images are not a multiple of the global batch \(4 x GPUs\) on 3 GPUs' \
     "counts that do not divide the images"
-like "$ERR" 'warning: 16 training images fill no global batch .* on 5, 6, 7, 8 GPUs' "counts that they do not fill"
-like "$ERR" 'warning: .*fewer validation images \(4\) than ranks on 5, 6, 7, 8 GPUs' "and more ranks than those"
-like "$OUT" '^the runs compute on GPUs \(backend cuda\): train.backend is auto$' "what it computes on"
+like "$ERR" 'warning: 16 training images fill no global batch .* on 5, 6, 7, 8 GPUs' \
+    "counts that they do not fill"
+like "$ERR" 'warning: .*fewer validation images \(4\) than ranks on 5, 6, 7, 8 GPUs' \
+    "and more ranks than those"
+like "$OUT" '^the runs compute on GPUs \(backend cuda\): train.backend is auto$' \
+    "what it computes on"
 without_cuda=$(grep -c 'undef HAVE_CUDA' "$builddir/config.h")
-is "$(grep -c 'warning: unet-train was built without CUDA' "$ERR")" "$without_cuda" "and where it can't"
+is "$(grep -c 'warning: unet-train was built without CUDA' "$ERR")" "$without_cuda" \
+    "and where it can't"
 exits 0 "plan with the CPU" unetctl plan -C one --gpus 1 --set train.backend=cpu
-like "$OUT" '^the runs compute on the CPU \(backend [a-z]+\): train.backend is cpu$' "on GPUs that nobody uses"
+like "$OUT" '^the runs compute on the CPU \(backend [a-z]+\): train.backend is cpu$' \
+    "on GPUs that nobody uses"
 like "$ERR" 'warning: runs take GPUs and compute on the CPU' "is a warning"
-exits 0 "plan for the sandbox" unetctl plan -C one --gpus 1 --site sandbox --set train.batch_per_gpu=16
-like "$OUT" "^the runs compute on the CPU \\(backend [a-z]+\\): the site's GPUs are fake$" "fake GPUs are the CPU"
+exits 0 "plan for the sandbox" unetctl plan -C one --gpus 1 --site sandbox \
+    --set train.batch_per_gpu=16
+like "$OUT" "^the runs compute on the CPU \\(backend [a-z]+\\): the site's GPUs are fake$" \
+    "fake GPUs are the CPU"
 unlike "$ERR" 'warning' "as they should be"
 exits 0 "plan for GPUs that are not NVIDIA's" unetctl plan -C one --gpus 1 --site lumi
 like "$ERR" "are not NVIDIA's.*exit code 5" "and what a run does with them"
@@ -29,13 +37,15 @@ like "$ERR" "set train.backend: cpu" "and what to set"
 exits 0 "on the CPU" unetctl plan -C one --gpus 1 --site lumi -s train.backend=cpu
 unlike "$ERR" "train.backend: auto" "nobody is sent to GPUs that do not work"
 exits 0 "plan for this machine" env UNET_GPUS=fake unetctl plan -C one --gpus 1 --site local --json
-is "$(field "$OUT" 'd["backend"] in ("dnnl", "simd"), "fake" in d["computes_on"]')" "(True, True)" "JSON has it"
+is "$(field "$OUT" 'd["backend"] in ("dnnl", "simd"), "fake" in d["computes_on"]')" "(True, True)" \
+    "JSON has it"
 constant=(--set train.batch_per_gpu=0 --set train.global_batch=4)
 exits 0 "a constant global batch" unetctl plan -C one --gpus 1,2,3 "${constant[@]}"
 unlike "$ERR" 'training images' "divides the images on any number of GPUs"
 exits 0 "on more GPUs than images" unetctl plan -C one --gpus 4,8 "${constant[@]}"
 like "$ERR" 'steps of fewer images than GPUs on 8 GPUs: some GPUs idle' "some idle"
-exits 0 "an engine that takes equal shares" unetctl plan -C one --gpus 3 --engine pytorch "${constant[@]}"
+exits 0 "an engine that takes equal shares" unetctl plan -C one --gpus 3 --engine pytorch \
+    "${constant[@]}"
 like "$ERR" 'not a multiple of the global batch \(4 x GPUs\) on 3 GPUs' "has the batch on each GPU"
 exits 0 "on one GPU" unetctl plan -C one --gpus 1 --set train.batch_per_gpu=5
 like "$ERR" '\(5 x GPUs\) on 1 GPU: ' "is said in the singular"
@@ -46,12 +56,15 @@ is "$(grep -c warning "$ERR")" "$without_cuda" "all else is well where it divide
 sed '/^time:/d' "$srcdir/templates/sites/generic.yaml" >unlimited.yaml
 exits 0 "without a time limit" unetctl plan -C one --gpus 1 --site ./unlimited.yaml
 like "$ERR" 'warning: no time limit' "is a warning"
-exits 3 "and no plan can be held to a budget" unetctl plan -C one --gpus 1 --site ./unlimited.yaml --max-gpu-hours 1
+exits 3 "and no plan can be held to a budget" unetctl plan -C one --gpus 1 --site ./unlimited.yaml \
+    --max-gpu-hours 1
 like "$ERR" 'no time limit.*--time' "with its remedy"
 
 exits 0 "a time limit that signal_s uses up" unetctl plan -C one --gpus 1 -- --time=2
-like "$ERR" 'warning: the time limit \(2 min\) is not longer than slurm.signal_s \(120 s\)' "is a warning"
-exits 0 "of an engine that does not resume" unetctl plan -C one --gpus 1 --engine pytorch -- --time=2
+like "$ERR" 'warning: the time limit \(2 min\) is not longer than slurm.signal_s \(120 s\)' \
+    "is a warning"
+exits 0 "of an engine that does not resume" unetctl plan -C one --gpus 1 --engine pytorch -- \
+    --time=2
 unlike "$ERR" 'signal_s' "it is none"
 exits 0 "two minutes on a GPU" unetctl plan -C one --gpus 1 -- --time=2
 like "$OUT" '^1 run on .*at most 0.033 GPU-hours' "are a run, and not 0.0 GPU-hours"
@@ -59,12 +72,15 @@ like "$OUT" '^1 run on .*at most 0.033 GPU-hours' "are a run, and not 0.0 GPU-ho
 exits 0 "within the budget" unetctl plan -C one --gpus 1..4 --max-gpu-hours 40
 exits 3 "above the budget" unetctl plan -C one --gpus 1..4 --max-gpu-hours 30
 like "$OUT" 'unet-g04-s1' "the plan is shown all the same"
-like "$ERR" '40.0 GPU-hours.* 10.0 more than --max-gpu-hours 30; --gpus 1..3 \(24.0\) would fit' "what would fit"
+like "$ERR" '40.0 GPU-hours.* 10.0 more than --max-gpu-hours 30; --gpus 1..3 \(24.0\) would fit' \
+    "what would fit"
 exits 0 "sbatch's words count" unetctl plan -C one --gpus 1..4 --max-gpu-hours 30 -- --time=3:00:00
-exits 3 "submit is held to it, too" unetctl submit -C one --gpus 1..4 --max-gpu-hours 30 --scheduler dry
+exits 3 "submit is held to it, too" unetctl submit -C one --gpus 1..4 --max-gpu-hours 30 \
+    --scheduler dry
 like "$ERR" 'error: nothing was submitted' "before anything is done"
 ok "nothing was written" test ! -e one/runs -a ! -e one/split.json
-exits 3 "or from the environment" env UNETCTL_MAX_GPU_HOURS=30 unetctl submit -C one --gpus 1..4 --scheduler dry
+exits 3 "or from the environment" env UNETCTL_MAX_GPU_HOURS=30 unetctl submit -C one --gpus 1..4 \
+    --scheduler dry
 
 exits 0 "plan --json" unetctl plan -C one --gpus 8 --json
 cp "$OUT" plan.json
@@ -81,11 +97,14 @@ exits 0 "a real run" unetctl submit -C one --gpus 1 --scheduler local --wait --t
 bytes=$(du -s --apparent-size -B1 one/runs/unet-g01-s1 | cut -f1)
 blocks=$(du -s -B1 one/runs/unet-g01-s1 | cut -f1)
 exits 0 "plan after the split" unetctl plan -C one --gpus 1 --json --set slurm.time=1
-is "$(field "$OUT" "$blocks <= d['disk_bytes'] + 4096 <= 16 * $bytes + 65536")" True "the bytes of a real run ($bytes, $blocks)"
-exits 0 "decoded images that do not stay in memory" unetctl plan -C one --gpus 1 --set data.cache="$TMP/cache"
+is "$(field "$OUT" "$blocks <= d['disk_bytes'] + 4096 <= 16 * $bytes + 65536")" True \
+    "the bytes of a real run ($bytes, $blocks)"
+exits 0 "decoded images that do not stay in memory" unetctl plan -C one --gpus 1 \
+    --set data.cache="$TMP/cache"
 like "$OUT" ' MiB on disk and 0.2 MiB of decoded images' "are counted"
 unetctl plan -C one --gpus 1 --json --set slurm.time=1 >"$OUT" 2>"$ERR"
-is "$(field "$OUT" 'd["parameters"]')" "$(grep -o '"parameters":[0-9]*' one/runs/*/attempt-1/record.jsonl | cut -d: -f2)" \
+is "$(field "$OUT" 'd["parameters"]')" \
+    "$(grep -o '"parameters":[0-9]*' one/runs/*/attempt-1/record.jsonl | cut -d: -f2)" \
     "parameters as the trainer counts them"
 
 # --- what the masks hold --------------------------------------------------------------------------
@@ -103,7 +122,8 @@ EOP
 small=(--site local -s model.base=2 -s model.depth=1 -s train.epochs=2 -s train.global_batch=4)
 settings() { unetctl config -C "$1" data.classes data.ignore data.class_file | tr '\n' ' '; }
 exits 0 "init on masks of 0 and 128" unetctl init half --data m/half "${small[@]}"
-is "$(settings half)" "data.classes: 1 data.ignore:  data.class_file: $TMP/half/classes.txt " "names a class file"
+is "$(settings half)" "data.classes: 1 data.ignore:  data.class_file: $TMP/half/classes.txt " \
+    "names a class file"
 is "$(tr '\n' , <half/classes.txt)" "0 background,128 foreground," "which it writes"
 exits 0 "which generate takes" unetctl generate -C half --gpus 1
 exits 0 "init on masks of classes" unetctl init twelve --data m/twelve "${small[@]}"
@@ -114,21 +134,24 @@ like "$ERR" "instance masks.*printf '0 background.n1-65535 foreground.n' >classe
     "asks, with what to type"
 ok "and leaves nothing behind" test ! -e numbered
 printf '0 background\n1-65535 foreground\n' >classes.txt
-exits 0 "what it says" unetctl init numbered --data m/numbered "${small[@]}" -s data.class_file=classes.txt
+exits 0 "what it says" unetctl init numbered --data m/numbered "${small[@]}" \
+    -s data.class_file=classes.txt
 exits 0 "works" unetctl generate -C numbered --gpus 1
 exits 0 "init on a set with lists" unetctl init listed --data m/listed "${small[@]}"
 is "$(grep -c warning "$ERR")" 0 "and names with a suffix: nothing is odd"
 exits 0 "plan" unetctl plan -C listed --gpus 1
 like "$OUT" 'about 6 training and 2 validation images' "counts by them"
 
-exits 0 "init with a setting that does not fit" unetctl init wrong --data m/twelve "${small[@]}" -s data.classes=1
+exits 0 "init with a setting that does not fit" unetctl init wrong --data m/twelve "${small[@]}" \
+    -s data.classes=1
 exits 0 "plan" unetctl plan -C wrong --gpus 1
 like "$ERR" 'warning: but .*m/twelve: the masks hold 12 values' "says what the masks hold"
 for set in data.soft_masks=true data.classes=3; do
     exits 0 "plan with $set" unetctl plan -C wrong --gpus 1 -s $set
     like "$ERR" 'warning: but .*m/twelve: the masks hold 12 values' "says it, too"
 done
-exits 0 "plan with a class to ignore" unetctl plan -C wrong --gpus 1 -s data.classes=11 -s data.ignore=11
+exits 0 "plan with a class to ignore" unetctl plan -C wrong --gpus 1 -s data.classes=11 \
+    -s data.ignore=11
 is "$(grep -c but "$ERR")" 0 "has nothing to say"
 exits 7 "generate" unetctl generate -C wrong --gpus 1
 like "$ERR" 'the mask holds the value .*To take them so: -s data.classes=12' "fails with its split"
@@ -146,7 +169,8 @@ exits 7 "init on test images alone" unetctl init tests --data m/tests
 like "$ERR" 'the set is divided, and none of its images trains' "is refused"
 exits 0 "plan" unetctl plan -C half --gpus 1 -s data.dir="$TMP/m/tests"
 like "$ERR" 'none of its images trains' "says so"
-mkdir tests && sed "s|dir: .*m/half|dir: $TMP/m/tests|; s|class_file: [^ ]*|class_file: \"\"|" half/study.yaml >tests/study.yaml
+mkdir tests && sed "s|dir: .*m/half|dir: $TMP/m/tests|; s|class_file: [^ ]*|class_file: \"\"|" \
+    half/study.yaml >tests/study.yaml
 exits 5 "doctor" unetctl doctor -C tests
 like "$OUT" 'none of its images trains' "says so, too"
 

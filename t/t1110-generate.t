@@ -66,14 +66,17 @@ exits 0 "but not for the others" unetctl generate -C study --gpus 2
 
 sed -i 's/tasks}} -/tsks}} -/' study/site.yaml
 exits 3 "a wrong marker in the site's launcher" unetctl generate -C study --gpus 3
-like "$ERR" "site.yaml.*unknown marker '\{\{tsks\}\}'; did you mean '\{\{tasks\}\}'" "the nearest one"
+like "$ERR" "site.yaml.*unknown marker '\{\{tsks\}\}'; did you mean '\{\{tasks\}\}'" \
+    "the nearest one"
 mkdir data2
 cp -r "$srcdir/templates" data2
 echo 'echo {{attmpt}}' >>data2/templates/embedded/run_file.sh
-exits 3 "a wrong marker in a template" env UNETCTL_DATADIR="$TMP/data2" unetctl generate -C study --gpus 2
+exits 3 "a wrong marker in a template" env UNETCTL_DATADIR="$TMP/data2" unetctl generate -C study \
+    --gpus 2
 like "$ERR" "run_file.sh:[0-9]+: unknown marker '\{\{attmpt\}\}'" "file and line"
 grep -v 'TF_CONFIG=' "$srcdir/templates/embedded/run_file.sh" >data2/templates/embedded/run_file.sh
-exits 3 "a template without a needed marker" env UNETCTL_DATADIR="$TMP/data2" unetctl generate -C study \
+exits 3 "a template without a needed marker" env UNETCTL_DATADIR="$TMP/data2" unetctl generate -C \
+    study \
     --gpus 2
 like "$ERR" "run_file.sh:[0-9]+: the marker '\{\{(unetctl|spec)\}\}' is missing" "is named"
 done_testing

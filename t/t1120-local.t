@@ -79,14 +79,16 @@ ok "now all are done" all_states . COMPLETED
 echo "slow 100" >behave
 exits 0 "a job of this machine" unetctl submit --gpus 10
 exits 0 "submit to another scheduler" unetctl submit --gpus 10 --scheduler dry
-like "$ERR" 'unet-g10-s1: is job [0-9]+ of scheduler local, which is not asked' "names the scheduler that has it"
+like "$ERR" 'unet-g10-s1: is job [0-9]+ of scheduler local, which is not asked' \
+    "names the scheduler that has it"
 unlike "$ERR" 'no longer knows|LOST' "and does not call it lost"
 exits 0 "cancel it" unetctl cancel unet-g10-s1
 rm -rf behave runs/unet-g10-s1
 
 # ---- a run keeps the settings that it began with
 echo fail >behave
-exits 1 "a run with settings of the command line" unetctl submit --gpus 8,9 -s train.epochs=7 -s train.lr=0.002 --wait
+exits 1 "a run with settings of the command line" unetctl submit --gpus 8,9 -s train.epochs=7 \
+    -s train.lr=0.002 --wait
 exits 3 "submit without them" unetctl submit --gpus 8
 like "$ERR" "unet-g08-s1 has begun with other settings: train.epochs is 7, and .*study.yaml:[0-9]+ says 200 .*'unetctl resume'" \
     "names the value, and what says otherwise"
@@ -99,7 +101,8 @@ like "$ERR" 'warning: the time limit \(1 min\) is not longer' "and warns of the 
 ok "and leaves no files" test ! -e runs/unet-g08-s1/attempt-2
 exits 2 "one that only a plan has" unetctl resume -s seeds=3 unet-g08-s1
 rm behave
-exits 0 "resume without them, but with more time" unetctl resume -s slurm.time=7:00:00 unet-g08-s1 --wait
+exits 0 "resume without them, but with more time" unetctl resume -s slurm.time=7:00:00 unet-g08-s1 \
+    --wait
 like "$ERR" 'unet-g08-s1: continues with the settings that it began with: train.epochs is 7, though .*study.yaml:[0-9]+ says 200; others' \
     "says which settings hold"
 like runs/unet-g08-s1/submit_file.sh '--time=420' "the job has its time"
@@ -107,7 +110,8 @@ ok "the plan is the first attempt's" test ! -e runs/unet-g08-s1/attempt-2/run.js
 
 # ---- also where the study was moved, and its data
 cd "$TMP" && mv study elsewhere && mv data data2
-exits 0 "resume in a study that was moved" unetctl resume -C elsewhere -s data.dir=data2 unet-g09-s1 --wait
+exits 0 "resume in a study that was moved" unetctl resume -C elsewhere -s data.dir=data2 \
+    unet-g09-s1 --wait
 like "$ERR" "the study was moved here from $TMP/study;" "says so"
 is "$(field elsewhere/runs/unet-g09-s1/attempt-2/run.json 'd["data"]["split"], d["data"]["dir"], d["train"]["epochs"]')" \
     "('$TMP/elsewhere/split.json', '$TMP/data2', 7)" "the attempt has the files' new places"

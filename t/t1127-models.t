@@ -5,25 +5,31 @@
 . "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
 . "$srcdir/t/classes.sh"
 command -v python3 >/dev/null || skip_all 'python3 is not installed'
-json() { python3 -c 'import json, sys; d = json.load(open(sys.argv[1])); print(eval(sys.argv[2]))' "$@"; }
+json() { python3 -c 'import json, sys; d = json.load(open(sys.argv[1])); print(eval(sys.argv[2]))' \
+    "$@"; }
 
 make_cifar cifar 120 40
-exits 0 "init looks at CIFAR-10's files" unetctl init s --data cifar --site local --set model.base=4 \
-    --set train.epochs=8 --set train.batch_per_gpu=5 --set train.lr=0.01 --set train.lr_scaling=none \
+exits 0 "init looks at CIFAR-10's files" unetctl init s --data cifar \
+    --site local --set model.base=4 \
+    --set train.epochs=8 --set train.batch_per_gpu=5 --set train.lr=0.01 \
+    --set train.lr_scaling=none \
     --set train.eval_epochs=1 --set train.threads=1
 like s/study.yaml 'Data: 160 images of 10 classes; 32x32 .*colour' "their number, classes and size"
 like s/study.yaml 'name: resnet20 ' "a network for them"
 is "$(grep -cE '^  (height|width): 32 *' s/study.yaml)" 2 "at their size"
 exits 0 "plan in words" unetctl plan -C s --gpus 1
 like "$OUT" 'about 120 training and 40 validation images' "as the files are divided"
-ok "TFRecord files with masks" eval 'unet-train data synth --out pairs --count 6 --size 32x32 --seed 1 &&
+ok "TFRecord files with masks" eval \
+    'unet-train data synth --out pairs --count 6 --size 32x32 --seed 1 &&
     unet-train data convert --data pairs --to tfrecord --out shards'
 exits 0 "init on them" unetctl init t --data shards --site local --model fcnn
 like t/study.yaml 'Data: 6 images, 6 masks; 32x32' "their number and size"
 exits 0 "plan" unetctl plan -C s --gpus 1..4 --model resnet44-projection --json
-is "$(json "$OUT" '[r["run"] for r in d["runs"]][3]')" resnet44-projection-g04-s1 "runs have the model's name"
+is "$(json "$OUT" '[r["run"] for r in d["runs"]][3]')" resnet44-projection-g04-s1 \
+    "runs have the model's name"
 exits 0 "generate --model" unetctl generate -C s --gpus 3 --model resnet44
-is "$(json s/runs/resnet44-g03-s1/run.json '(d["model"]["name"], d["model"]["base"])')" "('resnet44', 4)" "run.json"
+is "$(json s/runs/resnet44-g03-s1/run.json '(d["model"]["name"], d["model"]["base"])')" \
+    "('resnet44', 4)" "run.json"
 exits 0 "the usual width" unetctl generate -C s --gpus 2 --model resnet56 --set model.base=0
 is "$(json s/runs/resnet56-g02-s1/run.json 'd["model"]["base"]')" 16 "is the model's"
 exits 2 "a model that nobody knows" unetctl generate -C s --gpus 1 --model resnet45
@@ -38,7 +44,8 @@ like "$OUT" 'resnet20-g01-s1 .*accuracy [01]\.' "likewise"
 exits 0 "status --json" unetctl status -C s --json
 cp "$OUT" status.json
 ok "in JSON" python3 -c 'import json, sys
-for r in json.load(open(sys.argv[1]))["runs"]: assert 0 <= r["accuracy"] <= 1 and "iou" not in r' status.json
+for r in json.load(open(sys.argv[1]))["runs"]: assert 0 <= r["accuracy"] <= 1 and "iou" not in r' \
+    status.json
 exits 0 "collect" unetctl collect -C s
 like "$OUT" '8 epochs, accuracy' "collect"
 exits 0 "report" unetctl report -C s --reach 0.2,0.3,1 --text --json report.json

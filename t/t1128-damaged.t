@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# A run whose run.json is damaged, or gone, among others: each verb shows it, and goes on with the others.
+# A run whose run.json is damaged, or gone, among others: each verb shows it, and goes on with the
+# others.
 # shellcheck source=t/lib.sh
 . "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
 # shellcheck source=t/study.sh
@@ -19,7 +20,8 @@ unet-g04-s1 COMPLETED 4" "each run has its row"
 like "$OUT" 'unet-g02-s1 .*unet-g02-s1/run.json:1: ' "with file and line"
 like "$ERR" '2 runs.*unet-g02-s1/run.json:1: .*put the file back.*resume' "and what to do"
 exits 7 "as JSON" unetctl status -C s --json
-is "$(field "$OUT" '[r["state"] for r in d["runs"]]')" "['COMPLETED', 'DAMAGED', 'DAMAGED', 'COMPLETED']" "states"
+is "$(field "$OUT" '[r["state"] for r in d["runs"]]')" \
+    "['COMPLETED', 'DAMAGED', 'DAMAGED', 'COMPLETED']" "states"
 exits 1 "watch ends" unetctl watch -C s --timeout 60
 like "$ERR" '2 of 4 runs have no result: unet-g02-s1 DAMAGED, unet-g03-s1 DAMAGED' "and names them"
 exits 0 "logs do without" unetctl logs -C s unet-g03-s1

@@ -18,7 +18,8 @@ told() { sed -n "s/^$2=//p" -- "$1/runs/command-g01-s1/attempt-1/told-0"; }
 
 # ---- a good run
 # shellcheck disable=SC2016 # what no shell may expand
-engine_study one "$srcdir/t/engine.sh" '  args: [--out, "{{attempt_dir}}", "it'"'"'s \"$HOME\" `id` é", "", "-x {{gpus}}"]' \
+engine_study one "$srcdir/t/engine.sh" \
+    '  args: [--out, "{{attempt_dir}}", "it'"'"'s \"$HOME\" `id` é", "", "-x {{gpus}}"]' \
     '  env: {OWN: "a $b '"'c'"'"}'
 exits 0 "submit --engine command" submit one
 attempt=$TMP/one/runs/command-g01-s1/attempt-1
@@ -33,15 +34,19 @@ it's \"\$HOME\" \`id\` é
 -x 1" "its words, each as it was written"
 is "$(told one OWN)" "a \$b 'c'" "its environment likewise"
 is "$(told one UNETCTL_ATTEMPT_DIR)" "$attempt" "UNETCTL_ATTEMPT_DIR"
-is "$(told one UNETCTL_DATA_DIR) $(told one UNETCTL_SPLIT)" "$TMP/data $TMP/one/split.json" "the data and its split"
+is "$(told one UNETCTL_DATA_DIR) $(told one UNETCTL_SPLIT)" "$TMP/data $TMP/one/split.json" \
+    "the data and its split"
 is "$(for v in RUN ENGINE SEED GPUS NODES TASKS ATTEMPT TRAIN_EPOCHS; do told one UNETCTL_$v; done | paste -sd' ')" \
     "command-g01-s1 command 1 1 1 1 1 2" "the run in numbers"
-is "$(for v in RANK WORLD_SIZE LOCAL_RANK LOCAL_WORLD_SIZE; do told one $v; done | paste -sd' ')" "0 1 0 1" "its rank"
+is "$(for v in RANK WORLD_SIZE LOCAL_RANK LOCAL_WORLD_SIZE; do told one $v; done | paste -sd' ')" \
+    "0 1 0 1" "its rank"
 like <(unetctl status -C one) '^command-g01-s1 +COMPLETED' "status: COMPLETED"
 exits 0 "submit again does nothing" submit one
 like "$ERR" '0 runs submitted; before: 0 active, 1 done' "as for the embedded engine"
 exits 0 "collect" unetctl collect -C one
-like one/logs/results.csv '^command-g01-s1,command,1,1,1,1,done,2,,0.500000,0.500000,.*,0.750000,.*,log_command_1.csv,' "has what log.csv tells"
+like one/logs/results.csv \
+    '^command-g01-s1,command,1,1,1,1,done,2,,0.500000,0.500000,.*,0.750000,.*,log_command_1.csv,' \
+    "has what log.csv tells"
 exits 0 "the embedded engine in the same study" unetctl submit -C one --gpus 1 --wait --timeout 60
 is "$(states one)" "command-g01-s1 COMPLETED
 unet-g01-s1 COMPLETED" "both stand side by side"
@@ -52,13 +57,15 @@ mkdir -p "./$odd/data/images" "./$odd/data/masks"
 cp "$srcdir/t/engine.sh" "./$odd/-my tool's.sh"
 make_study "$TMP/$odd" local --set train.epochs=2 --set "data.dir=$TMP/$odd/data"
 # shellcheck disable=SC2016 # what no shell may expand
-printf 'command:\n  script: "./-my tool'"'"'s.sh"\n  args: ["-x", "$(id)", "{{data_dir}}"]\n' >>"./$odd/study.yaml"
+printf 'command:\n  script: "./-my tool'"'"'s.sh"\n  args: ["-x", "$(id)", "{{data_dir}}"]\n' \
+    >>"./$odd/study.yaml"
 exits 0 "a study, its data and its program with odd names" submit "$TMP/$odd"
 is "$(head -n 3 "./$odd/runs/command-g01-s1/attempt-1/told-0")" "-x
 \$(id)
 $TMP/$odd/data" "the program got its words"
 is "$(told "$TMP/$odd" UNETCTL_DATA_DIR)" "$TMP/$odd/data" "and its variables"
-exits 2 "words with a newline are refused" unetctl generate -C one --engine command --gpus 2 -- $'--mail-user=a\nb'
+exits 2 "words with a newline are refused" unetctl generate -C one --engine command --gpus 2 -- \
+    $'--mail-user=a\nb'
 
 # ---- results that are none
 engine_study bad "$srcdir/t/engine.sh"
@@ -106,8 +113,10 @@ engine_study marker "$srcdir/t/engine.sh" '  args: ["{{atempt_dir}}"]'
 exits 3 "an unknown marker in its words" unetctl generate -C marker --engine command --gpus 1
 like "$ERR" "study.yaml: command.args.*unknown marker '\{\{atempt_dir\}\}'; did you mean '\{\{attempt_dir\}\}'" "the nearest one"
 exits 3 "an unknown engine" unetctl plan -C none --engine pytorhc
-like "$ERR" "did you mean 'pytorch'.*known: embedded, tensorflow, horovod, pytorch, command" "the known ones"
-is "$(unetctl plan -C none --engine pytorch --site generic --gpus 2 --json | python3 -c 'import json, sys
+like "$ERR" "did you mean 'pytorch'.*known: embedded, tensorflow, horovod, pytorch, command" \
+    "the known ones"
+is "$(unetctl plan -C none --engine pytorch --site generic --gpus 2 --json |
+    python3 -c 'import json, sys
 r = json.load(sys.stdin)["runs"][0]; print(r["run"], r["nodes"], r["tasks"], r["strategy"])')" \
     "pytorch-g02-s1 1 2 multi-worker" "PyTorch has a process per GPU on one node, too"
 sed -i "s/^strategy: .*/strategy: mirrored/" none/study.yaml

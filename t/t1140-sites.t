@@ -9,9 +9,11 @@ mkdir -p data/images data/masks
 
 is "$(unetctl site list | cut -d' ' -f1 | paste -sd' ')" "$sites" "site list has all"
 for site in $sites; do
-    ok "site show $site" cmp <(unetctl site show "$site" 2>/dev/null) "$srcdir/templates/sites/$site.yaml"
+    ok "site show $site" cmp <(unetctl site show "$site" 2>/dev/null) \
+        "$srcdir/templates/sites/$site.yaml"
 done
-like <(unetctl site list) '^marenostrum5 +BSC, MareNostrum 5 ACC: 4 H100 and 80 cores' "a line for each"
+like <(unetctl site list) '^marenostrum5 +BSC, MareNostrum 5 ACC: 4 H100 and 80 cores' \
+    "a line for each"
 is "$(unetctl site list | awk 'length > 100')" "" "that fits a terminal of 100 columns"
 exits 3 "an unknown site" unetctl site show jeanzay
 like "$ERR" "did you mean 'jean-zay'" "the nearest one"
@@ -21,7 +23,8 @@ exits 2 "site with another word" unetctl site liste
 values() { # STUDY COUNT FILE
     local run
     run=$(printf 'unet-g%02d-s1' "$2")
-    grep -vxF -f "$srcdir/templates/embedded/$3" "$1/runs/$run/$3" | sed -e "s|$run|RUN|g" -e "s|$TMP|TMP|g" \
+    grep -vxF -f "$srcdir/templates/embedded/$3" "$1/runs/$run/$3" |
+        sed -e "s|$run|RUN|g" -e "s|$TMP|TMP|g" \
         -e "s|$(cat "$1/.unetctl/id")|STUDY_ID|g" -e "s|$builddir/|BIN/|g"
 }
 # Those of 1 GPU in full, of the others what differs from the count before.
@@ -50,7 +53,8 @@ for site in $sites; do
         bash_submit_scripts+=("./$site/runs/unet-g03-s1/submit_file.sh")
     fi
 done
-is "$(for f in "${bash_scripts[@]}"; do bash -n "$f" 2>&1; done)" "" "all scripts for bash are valid"
+is "$(for f in "${bash_scripts[@]}"; do bash -n "$f" 2>&1; done)" "" \
+    "all scripts for bash are valid"
 if command -v zsh >/dev/null; then
     is "$(for f in "${zsh_scripts[@]}"; do zsh -n "$f" 2>&1; done)" "" "those for zsh too"
 else
@@ -70,28 +74,37 @@ directive() { # STUDY COUNT DIRECTIVE...
     shift 2
     for word in "$@"; do like "$file" "^#SBATCH $word\$" "$study: $word"; done
 }
-directive claix-2018 4 --nodes=2 --ntasks-per-node=2 --cpus-per-task=12 --gres=gpu:2 --partition=c18g --time=150
+directive claix-2018 4 --nodes=2 --ntasks-per-node=2 --cpus-per-task=12 --gres=gpu:2 \
+    --partition=c18g --time=150
 like claix-2018/runs/unet-g04-s1/submit_file.sh '^#!/usr/local_rwth/bin/zsh$' "claix-2018: zsh"
 # shellcheck disable=SC2016 # as it stands in the script
-like claix-2018/runs/unet-g04-s1/submit_file.sh '^ *\$MPIEXEC \$FLAGS_MPI_BATCH bash ' "claix-2018: MPIEXEC"
-like claix-2018/runs/unet-g04-s1/run_file.sh 'spec --port-base 23456 .*--tasks-per-node .2\(x2\).+--rank' "claix-2018: port 23456"
+like claix-2018/runs/unet-g04-s1/submit_file.sh '^ *\$MPIEXEC \$FLAGS_MPI_BATCH bash ' \
+    "claix-2018: MPIEXEC"
+like claix-2018/runs/unet-g04-s1/run_file.sh \
+    'spec --port-base 23456 .*--tasks-per-node .2\(x2\).+--rank' "claix-2018: port 23456"
 exits 0 "jean-zay: an account" unetctl generate -C jean-zay --gpus 8 -- -A abc@gpu
-directive jean-zay 8 --account=abc@gpu --nodes=2 --ntasks-per-node=4 --gres=gpu:4 --cpus-per-task=10 \
+directive jean-zay 8 --account=abc@gpu --nodes=2 --ntasks-per-node=4 --gres=gpu:4 \
+    --cpus-per-task=10 \
     --qos=qos_gpu-t3 --constraint=v100-16g --time=59 --hint=nomultithread
-like jean-zay/runs/unet-g08-s1/run_file.sh 'spec --port-base 13565$|spec --port-base 13565\)' "jean-zay: port 13565"
+like jean-zay/runs/unet-g08-s1/run_file.sh 'spec --port-base 13565$|spec --port-base 13565\)' \
+    "jean-zay: port 13565"
 like jean-zay/runs/unet-g08-s1/run_file.sh '^unset http_proxy' "jean-zay: no proxies"
 like juwels/runs/unet-g08-s1/run_file.sh 'spec --host-suffix i\)' "juwels: InfiniBand names"
 # What the documents of today's clusters ask for is there.
-directive claix-2023 8 --nodes=2 --ntasks-per-node=4 --cpus-per-task=24 --gres=gpu:4 --partition=c23g --time=150
-directive jean-zay-a100 8 --nodes=1 --gres=gpu:8 --cpus-per-task=64 --constraint=a100 --qos=qos_gpu_a100-t3 --hint=nomultithread
-directive jean-zay-h100 8 --nodes=2 --gres=gpu:4 --cpus-per-task=24 --constraint=h100 --qos=qos_gpu_h100-t3 --hint=nomultithread
+directive claix-2023 8 --nodes=2 --ntasks-per-node=4 --cpus-per-task=24 --gres=gpu:4 \
+    --partition=c23g --time=150
+directive jean-zay-a100 8 --nodes=1 --gres=gpu:8 --cpus-per-task=64 --constraint=a100 \
+    --qos=qos_gpu_a100-t3 --hint=nomultithread
+directive jean-zay-h100 8 --nodes=2 --gres=gpu:4 --cpus-per-task=24 --constraint=h100 \
+    --qos=qos_gpu_h100-t3 --hint=nomultithread
 directive jupiter 8 --nodes=2 --gres=gpu:4 --cpus-per-task=72 --partition=booster
 directive leonardo 8 --nodes=2 --gres=gpu:4 --cpus-per-task=8 --partition=boost_usr_prod
 directive lumi 12 --nodes=2 --ntasks=12 --cpus-per-task=7 --partition=small-g
 directive marenostrum5 8 --nodes=2 --gres=gpu:4 --cpus-per-task=20
 directive meluxina 8 --nodes=2 --gpus-per-task=1 --cpus-per-task=16 --partition=gpu --qos=default
 directive perlmutter 8 --nodes=2 --gres=gpu:4 --cpus-per-task=32 --constraint=gpu --qos=regular
-for site in jupiter juwels lumi meluxina perlmutter; do # their MPI modules or their srun choose the way
+for site in jupiter juwels lumi meluxina \
+    perlmutter; do # their MPI modules or their srun choose the way
     unlike "$site/runs/unet-g14-s1/submit_file.sh" 'srun.* --mpi' "$site: srun chooses the MPI"
 done
 for site in claix-2023 jean-zay-a100 jean-zay-h100 leonardo marenostrum5; do

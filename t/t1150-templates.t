@@ -10,12 +10,15 @@ mkdir own
 shows() { # NAME OPTION...
     unetctl template show "$@" 2>/dev/null
 }
-ok "template show prints the built-in one" cmp <(shows submit_file.sh) "$srcdir/templates/embedded/submit_file.sh"
-ok "of another engine" cmp <(shows run_file.sh --engine pytorch) "$srcdir/templates/pytorch/run_file.sh"
+ok "template show prints the built-in one" cmp <(shows submit_file.sh) \
+    "$srcdir/templates/embedded/submit_file.sh"
+ok "of another engine" cmp <(shows run_file.sh --engine pytorch) \
+    "$srcdir/templates/pytorch/run_file.sh"
 exits 2 "no such template" unetctl template show run.sh
 unetctl template list >markers.txt
 for name in directives launcher command attempt_dir tag_task setup.sh; do
-    like markers.txt "^$name +(-|run_file.sh|submit_file.sh|both) +[a-z0-9]" "template list has $name"
+    like markers.txt "^$name +(-|run_file.sh|submit_file.sh|both) +[a-z0-9]" \
+        "template list has $name"
 done
 is "$(grep -ohE '\{\{[a-z_]+' "$srcdir"/templates/*/*.sh "$srcdir"/templates/sites/* | sort -u | tr -d '{' |
     grep -vxF -f <(cut -d' ' -f1 markers.txt))" "" "and every marker of our own templates"
@@ -30,7 +33,8 @@ echo 'markers: {project: "it'"'"'s \"x\""}' >>study/study.yaml
 exits 0 "a folder with a submit_file.sh" generate --templates own
 like $result/submit_file.sh "^# mine: 'it'\\\\''s \"x\"' 2$" "is used, with a marker of one's own"
 ok "run_file.sh is the built-in one" diff <(head -n 3 $result/run_file.sh) \
-    <(head -n 3 "$srcdir/templates/embedded/run_file.sh" | sed -e 's/{{run}}/unet-g02-s1/; s/{{study}}/demo/; s/{{attempt}}/1/')
+    <(head -n 3 "$srcdir/templates/embedded/run_file.sh" |
+    sed -e 's/{{run}}/unet-g02-s1/; s/{{study}}/demo/; s/{{attempt}}/1/')
 exits 3 "a marker that nobody uses" generate
 like "$ERR" 'study.yaml:[0-9]+: markers.project: no template uses it' "is named, with its line"
 cp own/submit_file.sh other.sh
@@ -67,12 +71,14 @@ like "$ERR" "markers.gpus: 'gpus' is a marker of unetctl" "is refused"
 # ---- init
 mkdir -p data/images data/masks plain
 shows submit_file.sh >plain/submit_file.sh
-exits 0 "init --engine --templates" unetctl init fresh --data data --engine pytorch --templates plain
+exits 0 "init --engine --templates" unetctl init fresh --data data --engine pytorch \
+    --templates plain
 is "$(sed -n 's/^  \(script\|args\|python\): *\([^ ]*\).*/\1=\2/p; s/^engine: *\([a-z]*\).*/\1/p' fresh/study.yaml | paste -sd' ')" \
     'pytorch script="" args=[] python=python3' "writes a section to be filled in"
 like fresh/study.yaml "^templates: $PWD/plain " "and where the templates are, from anywhere"
 exits 0 "which is a study" unetctl generate -C fresh --gpus 2
-like fresh/runs/pytorch-g02-s1/run_file.sh "exec python3 $srcdir/templates/pytorch/train.py\$" "with our script, where none is named"
+like fresh/runs/pytorch-g02-s1/run_file.sh "exec python3 $srcdir/templates/pytorch/train.py\$" \
+    "with our script, where none is named"
 exits 3 "init with an unknown engine" unetctl init none --data data --engine pytroch
 ok "leaves nothing" test ! -e none
 
@@ -87,20 +93,28 @@ lacks() { # FILE SED-COMMAND WHAT REGEX: the built-in template changed so is ref
     exits 3 "$3" generate --templates less --site generic --gpus 3
     like "$ERR" "$4" "with file and line"
 }
-lacks submit_file.sh '/{{directives}}/d' "no directives" "less/submit_file.sh:[0-9]+: the marker '\{\{directives\}\}' is missing"
-lacks submit_file.sh 's/{{launcher}}//' "no launcher" "submit_file.sh:[0-9]+: the marker '\{\{launcher\}\}' is missing"
-lacks submit_file.sh 's/{{run_file|sh}}/true/' "no run_file" "the marker '\{\{run_file\}\}' is missing"
+lacks submit_file.sh '/{{directives}}/d' "no directives" \
+    "less/submit_file.sh:[0-9]+: the marker '\{\{directives\}\}' is missing"
+lacks submit_file.sh 's/{{launcher}}//' "no launcher" \
+    "submit_file.sh:[0-9]+: the marker '\{\{launcher\}\}' is missing"
+lacks submit_file.sh 's/{{run_file|sh}}/true/' "no run_file" \
+    "the marker '\{\{run_file\}\}' is missing"
 lacks submit_file.sh '1d' "no first line" "submit_file.sh:1: a job script starts with #!"
-lacks run_file.sh 's/exec .*/true/' "no trainer" "run_file.sh:[0-9]+: the marker '\{\{command\}\}' is missing"
+lacks run_file.sh 's/exec .*/true/' "no trainer" \
+    "run_file.sh:[0-9]+: the marker '\{\{command\}\}' is missing"
 lacks run_file.sh 's/{{spec}}//' "no spec" "the marker '\{\{spec\}\}' is missing"
-lacks run_file.sh 's/set -eu/{{set}}/' "an unknown marker" "run_file.sh:6: unknown marker '\{\{set\}\}'"
+lacks run_file.sh 's/set -eu/{{set}}/' "an unknown marker" \
+    "run_file.sh:6: unknown marker '\{\{set\}\}'"
 lacks run_file.sh 's/set -eu/{{gpus/' "half a marker" "run_file.sh:6: '\{\{' without '\}\}'"
-lacks run_file.sh 's/set -eu/{{run|html}}/' "an unknown filter" "run_file.sh:6: unknown filter '\|html'"
-sed -e 's/^env: {}/env: {A: b}/' -e 's/^setup: \[\]/setup: [module load x]/' "$srcdir/templates/sites/generic.yaml" >study/set.yaml
+lacks run_file.sh 's/set -eu/{{run|html}}/' "an unknown filter" \
+    "run_file.sh:6: unknown filter '\|html'"
+sed -e 's/^env: {}/env: {A: b}/' -e 's/^setup: \[\]/setup: [module load x]/' \
+    "$srcdir/templates/sites/generic.yaml" >study/set.yaml
 rm -rf less && mkdir less && shows run_file.sh | sed '/{{env}}/d' >less/run_file.sh
 exits 3 "an environment that would get lost" generate --templates less --site ./study/set.yaml
 like "$ERR" "the marker '\{\{env\}\}' is missing: the site's environment would be lost" "says so"
-shows submit_file.sh | sed 's/{{directives}}/#SBATCH --nodes=1\n#SBATCH --ntasks=2/' >less/submit_file.sh
+shows submit_file.sh | sed 's/{{directives}}/#SBATCH --nodes=1\n#SBATCH --ntasks=2/' \
+    >less/submit_file.sh
 rm less/run_file.sh
 exits 3 "directives that are the same for all runs" generate --templates less
 like "$ERR" "less/submit_file.sh: its #SBATCH lines ask for the same nodes" "are refused"
@@ -110,7 +124,8 @@ like $result/submit_file.sh '^#SBATCH --ntasks=1$' "with the run's numbers"
 is "$(grep -A1 '^#SBATCH --ntasks=1' $result/submit_file.sh | tail -1)" \
     "# Added by unetctl, which finds the job again by its comment." "behind them"
 like $result/submit_file.sh '^#SBATCH --comment=unetctl:[0-9a-f]*:unet-g02-s1:1$' "the comment"
-shows submit_file.sh | sed 's/{{directives}}/#SBATCH --mail-type=END\n&\n#SBATCH --nice=5/' >less/submit_file.sh
+shows submit_file.sh | sed 's/{{directives}}/#SBATCH --mail-type=END\n&\n#SBATCH --nice=5/' \
+    >less/submit_file.sh
 exits 0 "directives of one's own beside {{directives}}" generate --templates less --site generic
 is "$(grep -c -e '--nodes=1' -e '--ntasks=1' -e '--gpus-per-task=' -e '--comment=' $result/submit_file.sh)" 4 \
     "are added to what the run needs"
@@ -121,8 +136,9 @@ cat >tags/run_file.sh <<'END'
 #!/usr/bin/env bash
 export TF_CPP_MIN_LOG_LEVEL=1
 export TF_CONFIG=$(python3 tag_program1)
-python3 -W ignore tag_program2 --global_batch_size=tag_batch --augment=tag_aug --epoch=tag_epoch 2>&1
 END
+printf '%s %s\n' 'python3 -W ignore tag_program2 --global_batch_size=tag_batch --augment=tag_aug' \
+    '--epoch=tag_epoch 2>&1' >>tags/run_file.sh
 cat >tags/submit_file.sh <<'END'
 #!/usr/local_rwth/bin/zsh
 #SBATCH --time=2:30:00
@@ -141,12 +157,14 @@ cp log.csv ../../logs/log_${SLURM_NTASKS}.csv
 END
 sed -e '/TF_CONFIG/d' -e 's/tag_program2/tag_program/' tags/run_file.sh >tags/run_file_hvd.sh
 # shellcheck disable=SC2016
-sed -e '/^comm\|^if/d' -e 's/^cp.*/${MPIEXEC} ${FLAGS_MPI_BATCH} zsh -c "bash script.sh"/' tags/submit_file.sh >tags/submit_file_hvd.sh
+sed -e '/^comm\|^if/d' -e 's/^cp.*/${MPIEXEC} ${FLAGS_MPI_BATCH} zsh -c "bash script.sh"/' \
+    tags/submit_file.sh >tags/submit_file_hvd.sh
 printf '%s:\n  script: %s\n' tensorflow "$PWD/train.py" horovod "$PWD/train.py" >>study/study.yaml
 tags() { # OPTION...
     unetctl generate -C study --site generic --templates tags "$@"
 }
-exits 0 "templates with tags, for the reference's counts" tags --engine tensorflow --gpus 1,2..14:2 --set train.epochs=200
+exits 0 "templates with tags, for the reference's counts" tags --engine tensorflow \
+    --gpus 1,2..14:2 --set train.epochs=200
 line() { # COUNT SED-COMMAND FILE
     sed -n "$2" "$(printf 'study/runs/tensorflow-g%02d-s1/%s' "$1" "$3")"
 }
@@ -163,20 +181,28 @@ done)" "1 1 1 1 2 16
 12 6 2 2 1 192
 14 7 2 2 1 224" "nodes, tasks, GPUs, command and batch of each"
 run=study/runs/tensorflow-g04-s1
-like $run/run_file.sh "^python3 -W ignore $PWD/train.py --global_batch_size=64 --augment=0 --epoch=200 2>&1\$" "the script and its words"
-like $run/run_file.sh "TF_CONFIG=.*python3 $srcdir/templates/tags/tensorflow_create_tfconfig.py" "what prints TF_CONFIG"
-like $run/submit_file.sh "zsh -c 'source $srcdir/templates/tags/setup_dist_env.sh && bash script.sh'" "the word setup.sh"
+like $run/run_file.sh \
+    "^python3 -W ignore $PWD/train.py --global_batch_size=64 --augment=0 --epoch=200 2>&1\$" \
+    "the script and its words"
+like $run/run_file.sh "TF_CONFIG=.*python3 $srcdir/templates/tags/tensorflow_create_tfconfig.py" \
+    "what prints TF_CONFIG"
+like $run/submit_file.sh \
+    "zsh -c 'source $srcdir/templates/tags/setup_dist_env.sh && bash script.sh'" "the word setup.sh"
 like $run/submit_file.sh '^# mytag_node /x/setup.sh setup.sh.bak stay$' "whole words only"
-is "$(readlink $run/script.sh) $(readlink $run/sub_2.sh)" "run_file.sh submit_file.sh" "script.sh and sub_N.sh are there"
-like <(tail -n 1 $run/submit_file.sh) "^exec $builddir/unetctl finish --from " "the result is looked at behind it"
+is "$(readlink $run/script.sh) $(readlink $run/sub_2.sh)" "run_file.sh submit_file.sh" \
+    "script.sh and sub_N.sh are there"
+like <(tail -n 1 $run/submit_file.sh) "^exec $builddir/unetctl finish --from " \
+    "the result is looked at behind it"
 ok "log.csv can be copied to ../../logs and ../logs" test -d study/logs -a -d study/runs/logs
-if command -v zsh >/dev/null; then ok "valid in zsh" zsh -n $run/submit_file.sh; else skip "zsh is not installed" "valid in zsh"; fi
+if command -v zsh >/dev/null; then ok "valid in zsh" zsh -n $run/submit_file.sh; else skip \
+    "zsh is not installed" "valid in zsh"; fi
 exits 0 "those of Horovod have names of their own" tags --engine horovod --gpus 4
 like study/runs/horovod-g04-s1/run_file.sh "ignore $PWD/train.py --global" "tag_program"
 like study/runs/horovod-g04-s1/submit_file.sh 'zsh -c "bash script.sh"' "the other submit_file"
 exits 3 "an odd count, which tags cannot say" tags --engine tensorflow --gpus 3
 like "$ERR" 'submit_file.sh: 3 GPUs on 2 nodes: tag_node and tag_task say the same' "is refused"
-exits 3 "with --one-allocation" unetctl submit -C study --site generic --templates tags --engine tensorflow \
+exits 3 "with --one-allocation" unetctl submit -C study --site generic --templates tags \
+    --engine tensorflow \
     --gpus 2 --one-allocation --dry-run
 like "$ERR" 'tags: templates with the .* tags start their ranks themselves, .* write \{\{launcher\}\}' "is refused"
 echo 'markers: {tag_aug: 1}' >>study/study.yaml
@@ -184,10 +210,12 @@ exits 0 "tag_aug from study.yaml" tags --engine tensorflow --gpus 2
 like study/runs/tensorflow-g02-s1/run_file.sh 'augment=1 ' "is what it says"
 echo '# tag_nodes' >>tags/submit_file.sh
 exits 3 "a tag that nobody knows" tags --engine tensorflow --gpus 2
-like "$ERR" "submit_file.sh:15: unknown tag 'tag_nodes'; did you mean 'tag_node'" "is an error with its line"
+like "$ERR" "submit_file.sh:15: unknown tag 'tag_nodes'; did you mean 'tag_node'" \
+    "is an error with its line"
 sed -i '$d' tags/submit_file.sh
 cp train.py "my train.py"
 sed -i "s|script: $PWD/train.py|script: \"$PWD/my train.py\"|" study/study.yaml
 exits 3 "a path that a tag cannot quote" tags --engine tensorflow --gpus 2
-like "$ERR" "run_file.sh:4: 'tag_program2' would become '$PWD/my train.py', which needs quotes" "is refused"
+like "$ERR" "run_file.sh:4: 'tag_program2' would become '$PWD/my train.py', which needs quotes" \
+    "is refused"
 done_testing

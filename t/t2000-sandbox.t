@@ -24,10 +24,12 @@ exits 2 "an unknown mode is refused" unetctl sandbox up --mode cloud
 exits 4 "status without a sandbox" unetctl sandbox status
 exits 4 "exec without a sandbox" unetctl sandbox exec -- true
 like "$ERR" "unetctl sandbox up" "tells what to type"
-mkdir "$TMP/bin" && for p in bash dirname cat sed id; do ln -s "$(command -v $p)" "$TMP/bin/$p"; done
+mkdir "$TMP/bin" && for p in bash dirname cat sed id; do ln -s "$(command -v $p)" "$TMP/bin/$p"; \
+    done
 mkdir "$TMP/libexec" && cp -r "$srcdir/launcher" "$TMP/libexec/"
 sed -i 's,^PATH=.*,PATH=$PATH,' "$TMP/libexec/launcher/sandbox/sandbox-lib.sh"
-UNETCTL_LIBEXECDIR=$TMP/libexec PATH=$TMP/bin exits 4 "without Slurm it is refused" "$builddir/unetctl" sandbox up
+UNETCTL_LIBEXECDIR=$TMP/libexec PATH=$TMP/bin exits 4 "without Slurm it is refused" \
+    "$builddir/unetctl" sandbox up
 like "$ERR" "apt-get install" "and the packages are named"
 
 sandbox_up --nodes 7
@@ -36,7 +38,8 @@ for p in slurmctld slurmd srun scontrol munged mungekey; do
 done
 UNETCTL_LIBEXECDIR=$TMP/libexec PATH=$TMP/bin exits 4 "without slurmdbd there is no accounting" \
     "$builddir/unetctl" sandbox up --accounting
-like "$ERR" "'slurmdbd' is missing.*apt-get install.*mariadb-server-core" "and the packages are named"
+like "$ERR" "'slurmdbd' is missing.*apt-get install.*mariadb-server-core" \
+    "and the packages are named"
 DIR=$XDG_STATE_HOME/unetctl/sandbox
 is "$(ready_nodes "$DIR")" 7 "seven nodes are idle"
 exits 0 "status" unetctl sandbox status
@@ -57,7 +60,8 @@ exits 2 "a node that does not exist" unetctl sandbox exec --node 8 -- true
 mode=$(sed -n 's/^mode=//p' "$DIR/sandbox.conf")
 echo "# mode $mode"
 if [ "$mode" = netns ]; then
-    exits 2 "a folder that nodes would not see is refused" unetctl sandbox up --dir "/dev/shm/unetctl-t.$$"
+    exits 2 "a folder that nodes would not see is refused" unetctl sandbox up \
+        --dir "/dev/shm/unetctl-t.$$"
     like "$ERR" "each node has a /dev/shm of its own" "with the reason"
     rm -rf "/dev/shm/unetctl-t.$$"
     is "$(unetctl sandbox exec --node 3 -- hostname)" node3 "exec --node"
@@ -71,10 +75,12 @@ if [ "$mode" = netns ]; then
         "and ends with its exec"
 fi
 exits 2 "down from inside is refused" login unetctl sandbox down
-is "$(login srun -n1 --gpus-per-task=2 bash -c 'echo $CUDA_VISIBLE_DEVICES $UNET_GPUS')" "0,1 fake" "jobs see fake GPUs"
+is "$(login srun -n1 --gpus-per-task=2 bash -c 'echo $CUDA_VISIBLE_DEVICES $UNET_GPUS')" \
+    "0,1 fake" "jobs see fake GPUs"
 
 # An ordinary user has one, too.
-as_user() { (cd / && HOME=$user_home XDG_STATE_HOME=$user_home setpriv --reuid=games --regid=games --clear-groups "$@"); }
+as_user() { (cd / && HOME=$user_home XDG_STATE_HOME=$user_home setpriv --reuid=games --regid=games \
+    --clear-groups "$@"); }
 user_home=/
 if [ "$(id -u)" != 0 ] || ! as_user test -x "$builddir/unetctl" -a -r "$srcdir/launcher"; then
     skip "not root, or nobody else may read $builddir" "an ordinary user's sandbox"
@@ -106,7 +112,8 @@ done
 sleep 100 &
 printf '%d %d\n' $! "$(sed 's/.*) //' /proc/$!/stat | cut -d' ' -f20)" >"$TMP/list"
 exits 0 "a signal that comes too late" bash -euc \
-    '. "$1/launcher/sandbox/sandbox-lib.sh"; kill() { return 1; }; signal_all TERM "$2"' sh "$srcdir" "$TMP/list"
+    '. "$1/launcher/sandbox/sandbox-lib.sh"; kill() { return 1; }; signal_all TERM "$2"' sh \
+    "$srcdir" "$TMP/list"
 kill $!
 wait $! 2>/dev/null
 
@@ -114,14 +121,17 @@ wait $! 2>/dev/null
 exits 0 "a second sandbox" unetctl sandbox up --dir "$TMP/two" --mode flat --nodes 2
 is "$(ready_nodes "$TMP/two")" 2 "has nodes of its own"
 is "$(ready_nodes "$DIR")" 7 "and takes none of the first"
-is "$(UNETCTL_SANDBOX=$TMP/two unetctl sandbox exec -- sinfo -h -p main -o %D)" 2 "UNETCTL_SANDBOX chooses it"
+is "$(UNETCTL_SANDBOX=$TMP/two unetctl sandbox exec -- sinfo -h -p main -o %D)" 2 \
+    "UNETCTL_SANDBOX chooses it"
 exits 4 "and never another one" env UNETCTL_SANDBOX="$TMP/none" unetctl sandbox exec -- true
 unet-train data synth --out "$TMP/images" --count 12 --size 32x32 2>/dev/null
-unetctl init "$TMP/flat" --data "$TMP/images" --site sandbox --set data.height=32 --set data.width=32 --set model.base=4 \
+unetctl init "$TMP/flat" --data "$TMP/images" --site sandbox --set data.height=32 \
+    --set data.width=32 --set model.base=4 \
     --set model.depth=2 --set train.epochs=1 --set train.batch_per_gpu=2 2>/dev/null
 UNETCTL_SANDBOX=$TMP/two exits 0 "three ranks meet on two nodes whose names only we know" \
     unetctl submit -C "$TMP/flat" --gpus 3 --wait --timeout 120
-unetctl sandbox exec --dir "$TMP/two" -- sbatch -N2 -o "$TMP/job.out" --wrap 'srun sleep 1000' >/dev/null
+unetctl sandbox exec --dir "$TMP/two" -- sbatch -N2 -o "$TMP/job.out" \
+    --wrap 'srun sleep 1000' >/dev/null
 exits 0 "down with a running job" unetctl sandbox down --dir "$TMP/two"
 ok "leaves no process" wait_until 10 no_members "$TMP/two"
 exits 0 "down again is fine" unetctl sandbox down --dir "$TMP/two"

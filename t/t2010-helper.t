@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The programs that ask Slurm, by its commands and by libslurm, on a real Slurm: every operation, and
-# what is refused. How unetctl chooses between them.
+# The programs that ask Slurm, by its commands and by libslurm, on a real Slurm: every operation,
+# and what is refused. How unetctl chooses between them.
 . "${srcdir:=$(dirname "$0")/..}/t/lib.sh"
 . "$srcdir/t/sandbox.sh"
 . "$srcdir/t/study.sh"
@@ -13,14 +13,16 @@ if [ -x "$builddir/unetctl-slurm" ]; then helpers+=(unetctl-slurm); fi
 ask() { printf '%s\n' "$@" | login "$builddir/$helper"; }
 # Members of the last line of JSON in $OUT, as text; of a submission's only result
 member() {
-    tail -n 1 "$OUT" | python3 -c 'import json,sys; a = json.load(sys.stdin); a = a["results"][0] if "results" in a else a
+    tail -n 1 "$OUT" |
+        python3 -c 'import json,sys; a = json.load(sys.stdin); a = a["results"][0] if "results" in a else a
 print(eval("a" + sys.argv[1], {"a": a}))' "$1"
 }
 job() { # OP TAG NODES TASKS [MEMBERS]
     local open='"job":{' close='}'
     if [ "$1" = submit ]; then open='"jobs":[{' close='}]'; fi
     printf '{"op":"%s",%s"tag":"%s","name":"job","script":"%s","work_dir":"%s","output":"%s","nodes":%d,"tasks":%d,"gpus_per_task":1,"cpus_per_task":1%s,"words":[%s]%s}' \
-        "$1" "$open" "$2" "$TMP/script" "$TMP" "$TMP/%j.out" "$3" "$4" "${5:+,$5}" "$(words "$@")" "$close"
+        "$1" "$open" "$2" "$TMP/script" "$TMP" "$TMP/%j.out" "$3" "$4" "${5:+,$5}" "$(words "$@")" \
+        "$close"
 }
 # The same job as sbatch's words, those for its GPUs from $gpu_words
 words() {
@@ -49,7 +51,8 @@ refused() { # REQUEST PATTERN TEXT
 test_requests() {
     rm -f "$TMP/script"
 ok "ping" ask '{"op":"ping"}'
-is "$(member '["cluster"]') $(member '["controller"]')" "sandbox $(login hostname)" "names cluster and controller"
+is "$(member '["cluster"]') $(member '["controller"]')" "sandbox $(login hostname)" \
+    "names cluster and controller"
 ok "partitions" ask '{"op":"partitions"}'
 is "$(member '["partitions"][0]')" \
     "{'name': 'main', 'default': True, 'up': True, 'nodes': 3, 'gpus_per_node': 2, 'cpus_per_node': 4, 'max_time_min': 0}" \
@@ -71,13 +74,16 @@ env | sort >"env.$SLURM_JOB_ID"
 END
 
 for op in check submit; do
-    refused "$(job $op x 4 7)" "4 nodes are asked for, but partition 'main' has 3" "$op: too many nodes"
+    refused "$(job $op x 4 7)" "4 nodes are asked for, but partition 'main' has 3" \
+        "$op: too many nodes"
     refused "$(job $op x 1 3)" "3 GPUs per node" "$op: too many GPUs per node"
-    refused "$(job $op x 2 3 '"partition":"nope"')" "this cluster has main, short" "$op: an unknown partition"
+    refused "$(job $op x 2 3 '"partition":"nope"')" "this cluster has main, short" \
+        "$op: an unknown partition"
     refused "$(job $op x 2 3 '"partition":"short","time_min":11')" "allows 10" "$op: too long"
     refused "$(job $op x 2 3 '"mem_mib":999000')" "not available" "$op: too much memory"
     refused "$(job $op x 2 3 '"constraint":"h200"')" "feature" "$op: an unknown feature"
-    refused "$(job $op x 4 7 '"partition":"main,short"')" "ok.:false" "$op: too much for any of two partitions"
+    refused "$(job $op x 4 7 '"partition":"main,short"')" "ok.:false" \
+        "$op: too much for any of two partitions"
 done
 is "$(login squeue -h)" "" "nothing of this was queued"
 
@@ -110,8 +116,10 @@ END
     id=$(member '["id"]')
     ok "its steps run" wait_until 60 has_file "$TMP/gpus.$id"
     is "$(xargs <"$TMP/gpus.$id")" "$gpus" "every rank has its GPUs"
-    is "$(grep -o 'JOB_GRES=gpu:[0-9]*' "$TMP/job.$id")" "JOB_GRES=gpu:$tasks" "the job has as many as it asked for"
-    ok "another job for all GPUs of two nodes" ask "$(job submit unetctl:other:run:1 2 4 "$members")"
+    is "$(grep -o 'JOB_GRES=gpu:[0-9]*' "$TMP/job.$id")" "JOB_GRES=gpu:$tasks" \
+        "the job has as many as it asked for"
+    ok "another job for all GPUs of two nodes" ask \
+        "$(job submit unetctl:other:run:1 2 4 "$members")"
     other=$(member '["id"]')
     ok "waits" wait_until 20 waits_for_resources "$other"
     login scancel "$other"
@@ -123,33 +131,42 @@ END
     grep -Ev "$own" "$TMP/env.$hand" >"$TMP/env.hand"
     ok "its environment is that of sbatch" diff "$TMP/env.hand" "$TMP/env.helper"
 }
-same_by_hand "unetctl:$helper-gres:run:1" 4 '"gres":true' 'node1:0,1 node1:0,1 node2:0,1 node2:0,1' '' --ntasks-per-node=2 --gres=gpu:2
+same_by_hand "unetctl:$helper-gres:run:1" 4 '"gres":true' \
+    'node1:0,1 node1:0,1 node2:0,1 node2:0,1' '' --ntasks-per-node=2 --gres=gpu:2
 [ "$helper" = unetctl-slurm-commands ] ||
-    same_by_hand "unetctl:$helper-sbatch:run:1" 4 '"by_sbatch":true' 'node1:0,1 node1:0,1 node2:0,1 node2:0,1' '' --ntasks-per-node=2 --gpus-per-node=2
-same_by_hand "unetctl:$helper:run:1" 3 '' 'node1:0 node1:1 node2:0' --gpus-per-task=1 --gpus-per-task=1
+    same_by_hand "unetctl:$helper-sbatch:run:1" 4 '"by_sbatch":true' \
+        'node1:0,1 node1:0,1 node2:0,1 node2:0,1' '' --ntasks-per-node=2 --gpus-per-node=2
+same_by_hand "unetctl:$helper:run:1" 3 '' 'node1:0 node1:1 node2:0' --gpus-per-task=1 \
+    --gpus-per-task=1
 like "$TMP/env.helper" "^MARK=it's \"here\"" "with the submitter's variables"
 like "$TMP/env.helper" "^SLURM_NODEID=0" "but not another job's"
 ok "its output is where it was asked for" test -e "$TMP/$id.out"
 
 printf '#!/bin/bash\nkill -SEGV $$\n' >"$TMP/script"
-ask "$(job submit unetctl:"$helper":run:2 1 1)" "$(job submit unetctl:"$helper":run:3 1 1 '"hold":true')" >"$OUT"
+ask "$(job submit unetctl:"$helper":run:2 1 1)" \
+    "$(job submit unetctl:"$helper":run:3 1 1 '"hold":true')" >"$OUT"
 killed=$(head -n 1 "$OUT" | grep -o '[0-9]*')
 held=$(member '["id"]')
 wait_job "$killed" 60 >"$OUT"
 ok "query by prefix" ask "{\"op\":\"query\",\"tag_prefix\":\"unetctl:$helper:\"}"
 is "$(member '["jobs"].__len__()')" 3 "finds three jobs"
-is "$(member '["jobs"][0]["state"]') $(member '["jobs"][0]["exit_code"]')" "COMPLETED 0" "one that succeeded"
-is "$(member '["jobs"][1]["state"]') $(member '["jobs"][1]["signal"]')" "FAILED 11" "one that was killed"
-is "$(member '["jobs"][2]["state"]') $(member '["jobs"][2]["reason"]')" "PENDING JobHeldUser" "one that waits, and why"
+is "$(member '["jobs"][0]["state"]') $(member '["jobs"][0]["exit_code"]')" "COMPLETED 0" \
+    "one that succeeded"
+is "$(member '["jobs"][1]["state"]') $(member '["jobs"][1]["signal"]')" "FAILED 11" \
+    "one that was killed"
+is "$(member '["jobs"][2]["state"]') $(member '["jobs"][2]["reason"]')" "PENDING JobHeldUser" \
+    "one that waits, and why"
 ok "query by id" ask "{\"op\":\"query\",\"ids\":[\"$id\",\"4000000\"]}"
-is "$(member '["jobs"][0]["tag"]') $(member '["jobs"].__len__()')" "unetctl:$helper:run:1 1" "finds the one that exists"
+is "$(member '["jobs"][0]["tag"]') $(member '["jobs"].__len__()')" "unetctl:$helper:run:1 1" \
+    "finds the one that exists"
 ok "query of nobody's" ask '{"op":"query","tag_prefix":"other:"}'
 is "$(member '["jobs"]')" "[]" "finds none"
 refused '{"op":"query"}' "tag_prefix" "a query for nothing"
 
 ok "cancel" ask "{\"op\":\"cancel\",\"id\":\"$held\"}"
 is "$(wait_job "$held" 30)" CANCELLED "ends the job"
-ok "cancel of what ended, and of what nobody knows" ask "{\"op\":\"cancel\",\"id\":\"$held\"}" '{"op":"cancel","id":"4000000"}'
+ok "cancel of what ended, and of what nobody knows" ask "{\"op\":\"cancel\",\"id\":\"$held\"}" \
+    '{"op":"cancel","id":"4000000"}'
 is "$(grep -c '"ok":true' "$OUT")" 2 "is no error"
 refused '{"op":"cancel","id":"4x"}' "not the id" "what is no id"
 }
@@ -171,7 +188,8 @@ unlike "$ERR" "by its commands" "so it is not"
 exits 4 "library alone, which is missing" plan -s slurm.interface=library
 like "$ERR" "slurm.interface=commands" "names the other way"
 if [ -x "$builddir/unetctl-slurm" ]; then
-    sed 's/libslurm\.so\.[0-9][0-9]/libslurm.so.99/g' "$builddir/unetctl-slurm" >"$libexec/unetctl-slurm"
+    sed 's/libslurm\.so\.[0-9][0-9]/libslurm.so.99/g' \
+        "$builddir/unetctl-slurm" >"$libexec/unetctl-slurm"
     chmod +x "$libexec/unetctl-slurm"
     ok "with a helper for another libslurm a study is planned" plan
     like "$ERR" "by its commands: .*libslurm.so.99" "and the reason is said"
@@ -186,7 +204,8 @@ dir=$XDG_STATE_HOME/unetctl/sandbox
 printf '#!/bin/bash\n' >"$TMP/script"
 sed -i 's/^EnforcePartLimits=.*/EnforcePartLimits=NO/' "$dir/etc/slurm.conf"
 login scontrol reconfigure
-tells_why() { ask "{\"op\":\"query\",\"ids\":[\"$id\"]}" | grep -q '"PENDING".*"PartitionTimeLimit"'; }
+tells_why() { ask "{\"op\":\"query\",\"ids\":[\"$id\"]}" |
+    grep -q '"PENDING".*"PartitionTimeLimit"'; }
 for helper in "${helpers[@]}"; do
     request=$(job submit x 1 1 '"partition":"short,short","time_min":11')
     case $(login sinfo --version) in
@@ -212,7 +231,8 @@ helper=unetctl-slurm-commands
 refused '{"op":"ping"}' "configuration file" "a broken configuration"
 exits 2 "arguments are refused" "$builddir/unetctl-slurm-commands" --help
 if [ -x "$builddir/unetctl-slurm" ]; then
-    exits 1 "a broken configuration ends the one with libslurm" login "$builddir/unetctl-slurm" </dev/null
+    exits 1 "a broken configuration ends the one with libslurm" login \
+        "$builddir/unetctl-slurm" </dev/null
     like "$ERR" "fatal" "in libslurm's words"
     exits 2 "arguments are refused" "$builddir/unetctl-slurm" --help
 fi

@@ -8,9 +8,11 @@
 
 sandbox_up --nodes 3 --gpus-per-node 2
 
-# Each task prints its rank, its node and its specification; --immediate: no waiting for a free node.
+# Each task prints its rank, its node and its specification; --immediate: no waiting for a free
+# node.
 tasks() { # SRUN OPTIONS...
-    login srun --immediate=60 "$@" sh -c 'echo "$SLURM_PROCID $SLURMD_NODENAME $(unetctl spec)"' | sort -n
+    login srun --immediate=60 "$@" sh -c 'echo "$SLURM_PROCID $SLURMD_NODENAME $(unetctl spec)"' |
+        sort -n
 }
 # Judges the lines of tasks: rank, node and place in the list agree, one cluster, ports by slot.
 judge() {
@@ -45,9 +47,11 @@ is "$(tasks -N2 -n2 -w 'node[2-3]' | judge)" 2 'chosen nodes'
 for m in cyclic plane=2; do
     is "$(tasks -N3 -n7 -m $m | judge)" 7 "srun -m $m"
 done
-ok 'an order of its own is refused' sh -c '! unetctl sandbox exec -- srun --immediate=60 -n2 -w node2,node1 \
+ok 'an order of its own is refused' sh \
+    -c '! unetctl sandbox exec -- srun --immediate=60 -n2 -w node2,node1 \
     -m arbitrary unetctl spec'
-like "$ERR" 'order of these tasks is not known; start .* --distribution=block' '... and the cure is named'
+like "$ERR" 'order of these tasks is not known; start .* --distribution=block' \
+    '... and the cure is named'
 
 # --check, each rank with what the script says of it.
 check() { # SCRIPT SRUN-OPTIONS...
@@ -60,7 +64,8 @@ MIXED=(-N3 -n5) # 3 + 1 + 1
 exits 0 'all ranks agree' check 'exec unetctl spec --check' "${MIXED[@]}"
 is "$(wc -l <"$OUT")" 1 '... one line is printed'
 like "$OUT" '^5 ranks on 3 nodes see the same cluster, rank 0 at node1:' '... that says so'
-exits 0 '... with another distribution, as JSON' check 'exec unetctl spec --check --json' -N3 -n7 -m cyclic
+exits 0 '... with another distribution, as JSON' check 'exec unetctl spec --check --json' -N3 -n7 \
+    -m cyclic
 like "$OUT" '^\{"schema":1,"ok":true,"ranks":7,"nodes":3,"sha256":"[0-9a-f]{64}","findings":\[\]\}$' '... of one schema'
 exits 0 '... alone' check 'exec unetctl spec --check' -N1 -n1
 
@@ -71,7 +76,8 @@ like "$ERR" 'rank 3 on node2: it runs on node2, but its address is node3:' '... 
 exits 5 'a rank with other options' check '[ $SLURM_PROCID != 4 ] || set -- --jobs chief=1,worker=4
     exec unetctl spec --check "$@"' "${MIXED[@]}"
 like "$ERR" 'rank 4 on node3: it makes another specification of the same nodes' '... is named'
-exits 5 'a rank that looks for rank 0 elsewhere' check '[ $SLURM_PROCID != 4 ] || set -- --port-base 7000
+exits 5 'a rank that looks for rank 0 elsewhere' check \
+    '[ $SLURM_PROCID != 4 ] || set -- --port-base 7000
     exec unetctl spec --check --timeout 3 "$@"' "${MIXED[@]}"
 like "$ERR" 'rank 4 on node3: it did not report to node1:' '... is missed by rank 0'
 like "$ERR" 'rank 4 on node3: no answer from rank 0 at node1:7000: ' '... and says so itself'
@@ -81,18 +87,22 @@ like "$ERR" 'rank 1 on node1: it did not report to node1:[0-9]+ within 3 s' '...
 is "$(grep -c 'did not report' "$ERR")" 1 '... and no other'
 exits 5 'a doubled rank' check '[ $SLURM_PROCID != 4 ] || export SLURM_PROCID=3
     exec unetctl spec --check' "${MIXED[@]}"
-like "$ERR" 'rank 3 on node[23]: a second process calls itself rank 3; the first runs on node[23]' '... is named'
+like "$ERR" 'rank 3 on node[23]: a second process calls itself rank 3; the first runs on node[23]' \
+    '... is named'
 like "$ERR" 'rank 3 on node3: it runs on node3, but its address is node2:' '... by its place too'
 like "$ERR" 'rank 4 on node3: it did not report' '... and the one that is missing for it'
 for other in 1 4; do
-    exits 5 "rank $other calls itself rank 0" check "[ \$SLURM_PROCID != $other ] || export SLURM_PROCID=0
+    exits 5 "rank $other calls itself rank 0" check \
+        "[ \$SLURM_PROCID != $other ] || export SLURM_PROCID=0
         exec unetctl spec --check --timeout 10" "${MIXED[@]}"
     like "$ERR" 'rank 0 on node[13]: a second process calls itself rank 0; the first runs on node1' '... and is found'
 done
-exits 5 'an old TF_CONFIG' check '[ $SLURM_PROCID != 3 ] || export TF_CONFIG="{\"cluster\":{\"worker\":[\"old:1\"]}}"
+exits 5 'an old TF_CONFIG' check \
+    '[ $SLURM_PROCID != 3 ] || export TF_CONFIG="{\"cluster\":{\"worker\":[\"old:1\"]}}"
     exec unetctl spec --check --json' "${MIXED[@]}"
 like "$OUT" '"ok":false.*"rank":3,"node":"node2","problem":"its environment has another TF_CONFIG: .*"remedy":"unset TF_CONFIG' '... is a finding in JSON'
-exits 0 '... not if it is this one' check 'TF_CONFIG=$(unetctl spec) exec unetctl spec --check' "${MIXED[@]}"
+exits 0 '... not if it is this one' check 'TF_CONFIG=$(unetctl spec) exec unetctl spec --check' \
+    "${MIXED[@]}"
 if command -v python3 >/dev/null; then
     cat >"$TMP/busy.py" <<'EOF'
 import os, socket, subprocess, sys
@@ -102,8 +112,10 @@ if os.environ["SLURM_PROCID"] == "2":
     s.listen()
 sys.exit(subprocess.call(["unetctl", "spec", "--check", "--port-base", "9300"]))
 EOF
-    exits 5 'a port that is taken' login timeout 60 srun --immediate=60 -N3 -n3 python3 "$TMP/busy.py"
-    like "$ERR" 'rank 2 on node3: it cannot listen at node3:9300: Address already in use' '... is told with its rank'
+    exits 5 'a port that is taken' login timeout 60 srun --immediate=60 -N3 -n3 python3 \
+        "$TMP/busy.py"
+    like "$ERR" 'rank 2 on node3: it cannot listen at node3:9300: Address already in use' \
+        '... is told with its rank'
 else
     skip 'python3 is not installed' 'a port that is taken'
 fi

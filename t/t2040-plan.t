@@ -10,7 +10,8 @@ make_study one sandbox
 njobs() { login squeue -h -a -t all -o %i | wc -l; }
 start_of() { date -d "$(field "$OUT" "d['runs'][$1]['start']")" +%s; }
 exits 0 "plan --test-only" unetctl plan -C one --gpus 1..4 --test-only --json
-is "$(field "$OUT" '[r["nodelist"] for r in d["runs"]]')" "['node1', 'node1', 'node[1-2]', 'node[1-2]']" "the nodes"
+is "$(field "$OUT" '[r["nodelist"] for r in d["runs"]]')" \
+    "['node1', 'node1', 'node[1-2]', 'node[1-2]']" "the nodes"
 ok "start now" test $(($(start_of 3) - $(date +%s))) -lt 300
 is "$(njobs)" 0 "nothing was submitted"
 ok "nothing was written" test ! -e one/runs
@@ -20,11 +21,13 @@ exits 0 "plan --test-only behind another job" unetctl plan -C one --gpus 1..4 --
 ok "starts when that ends" test $(($(start_of 3) - $(date +%s))) -gt 900
 exits 0 "as a table" unetctl plan -C one --gpus 4 --test-only
 like "$OUT" "^unet-g04-s1 .* 20[0-9-]+T[0-9:]+Z +node\[1-2\]$" "has the start and the nodes"
-exits 4 "a partition that does not exist" unetctl plan -C one --gpus 1 --test-only -- --partition=nowhere
+exits 4 "a partition that does not exist" unetctl plan -C one --gpus 1 --test-only -- \
+    --partition=nowhere
 like "$ERR" "no partition 'nowhere'; this cluster has main, short" "is named, with those that do"
 exits 4 "more than there is" unetctl plan -C one --gpus 5 --test-only
 like "$ERR" '5 GPUs.*3 nodes are asked for' "is named"
-exits 4 "longer than the partition allows" unetctl plan -C one --gpus 1 --test-only -- -p short -t 20
+exits 4 "longer than the partition allows" unetctl plan -C one --gpus 1 --test-only -- -p short \
+    -t 20
 exits 3 "a budget" unetctl submit -C one --gpus 1..4 --max-gpu-hours 5
 is "$(njobs)" 1 "only the other job is there"
 done_testing

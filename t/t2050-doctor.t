@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# doctor, with each fault provoked for real: on this host, and on nodes that are namespaces of their own.
+# doctor, with each fault provoked for real: on this host, and on nodes that are namespaces of their
+# own.
 . "$srcdir/t/lib.sh"
 . "$srcdir/t/sandbox.sh"
 . "$srcdir/t/study.sh"
@@ -17,10 +18,12 @@ is "$(grep -cv '^ok' "$OUT")" 0 "and nothing is found"
 finding ok backend 'the CPU \(backend [a-z]+\)' "what the runs compute on"
 exits 3 "a site that is not there" unetctl doctor -C here --site nonsense
 like "$ERR" "unknown site 'nonsense'" "is refused"
-exits 5 "another site than the study's" env SLURM_CONF="$TMP/none" unetctl doctor -C here --site generic
+exits 5 "another site than the study's" env SLURM_CONF="$TMP/none" unetctl doctor -C here \
+    --site generic
 like "$OUT" '^error +scheduler' "is looked at"
 exits 0 "the study's counts in a variable" env UNETCTL_GPUS=1..4 unetctl doctor -C here
-exits 0 "stale variables and a proxy" env TF_CONFIG='{}' MASTER_ADDR=x http_proxy=http://p unetctl doctor -C here
+exits 0 "stale variables and a proxy" env TF_CONFIG='{}' MASTER_ADDR=x http_proxy=http://p unetctl \
+    doctor -C here
 finding warning variables 'TF_CONFIG=' "a stale TF_CONFIG"
 finding warning proxies 'http_proxy=http://p' "a proxy"
 like "$OUT" 'TF_CONFIG=\{\}, MASTER_ADDR=x;' "with another one"
@@ -78,9 +81,11 @@ finding warning gpus 'no GPU seen' "the fake GPUs are not taken for real ones"
 ok "nothing is left behind" test -z "$(ls -A one/.unetctl/doctor)"
 is "$(login squeue -h -a -t all -o %T | sort -u)" COMPLETED "the job has succeeded"
 is "$(unetctl status -C one 2>/dev/null | wc -l)" 0 "and is no run of the study"
-exits 0 "in an allocation" login salloc -Q -n6 --gpus-per-task=1 unetctl doctor -C one --in-allocation
+exits 0 "in an allocation" login salloc -Q -n6 --gpus-per-task=1 unetctl doctor -C one \
+    --in-allocation
 finding ok ranks 'all 6 started' "on its nodes"
-exits 0 "in an uneven one" login salloc -Q -N2 -n3 --gpus-per-task=1 unetctl doctor -C one --in-allocation
+exits 0 "in an uneven one" login salloc -Q -N2 -n3 --gpus-per-task=1 unetctl doctor -C one \
+    --in-allocation
 finding ok ranks 'all 3 started' "on as many GPUs as it has tasks"
 sed 's/^env:/&\n  UNET_GPUS: real/' "$srcdir/templates/sites/sandbox.yaml" >real.yaml
 unetctl init two --data synth --site sandbox -s data.height=32 -s data.width=48 2>/dev/null
@@ -89,7 +94,8 @@ finding ok gpus 'fake ones: the ranks compute on the CPU' "knows that the GPUs a
 exits 5 "one on nodes whose GPUs do not work" unetctl doctor -C two --gpus 2 --site ./real.yaml
 finding error gpus 'node1.*: this process was given GPUs .* cannot use them' "says so"
 exits 1 "and a run there" unetctl submit -C two --gpus 1 --site ./real.yaml --wait --timeout 60
-like two/runs/unet-g01-s1/attempt-1/FAILED '"exit_code":5,"error":"this process was given GPUs' "ends at once"
+like two/runs/unet-g01-s1/attempt-1/FAILED '"exit_code":5,"error":"this process was given GPUs' \
+    "ends at once"
 login sbatch -N3 --exclusive -o /dev/null --wrap 'sleep 1000' >/dev/null
 exits 6 "a queue that is full" unetctl doctor -C one --gpus 1 --timeout 2
 is "$(login squeue -h -t PD -o %i | wc -l)" 0 "the rehearsal's job is cancelled"
@@ -110,7 +116,8 @@ cat >clock.c <<'C'
 #include <time.h>
 int clock_gettime(clockid_t id, struct timespec *t)
 {
-    int (*real)(clockid_t, struct timespec *) = (int (*)(clockid_t, struct timespec *))dlsym(RTLD_NEXT, "clock_gettime");
+    int (*real)(clockid_t, struct timespec *) =
+        (int (*)(clockid_t, struct timespec *))dlsym(RTLD_NEXT, "clock_gettime");
     int rc = real(id, t);
     if (rc == 0 && id == CLOCK_REALTIME)
         t->tv_sec += 40;
@@ -119,7 +126,8 @@ int clock_gettime(clockid_t id, struct timespec *t)
 C
 ${CC:-cc} -shared -fPIC -o clock.so clock.c -ldl || skip_all 'no C compiler'
 on 1 -- python3 -c 'import socket, time
-s = socket.socket(); s.bind(("", 23457)); s.listen(); open("listening", "w"); time.sleep(1000)' 2>stranger.err &
+s = socket.socket(); s.bind(("", 23457)); s.listen(); open("listening", "w"); time.sleep(1000)' \
+    2>stranger.err &
 stranger=$!
 ok "a stranger listens on node1" wait_until 30 test -e listening
 ok "node2 takes its own name for 127.0.0.1" on 2 -- sh -c \
@@ -135,15 +143,18 @@ ok "node2 has another clock" on 2 -- sh -c \
     'cp -a /etc etc2 && echo '"$TMP/clock.so"' >etc2/ld.so.preload && cp hosts2 etc2/hosts && mount --bind etc2 /etc'
 exits 5 "a rehearsal on 6 GPUs" env MASTER_ADDR=x unetctl doctor -C one --gpus 6
 finding ok ranks 'all 6 started' "all ranks speak"
-finding error names 'node2: the name node2 resolves to 127.0.0.1' "a name that leads to its own host"
+finding error names 'node2: the name node2 resolves to 127.0.0.1' \
+    "a name that leads to its own host"
 like "$OUT" '-> on node2: take node2 off the line of 127.0.0.1' "with its remedy"
 finding error ports 'node1: port 23457: Address already in use' "a port that is taken"
 finding error routes 'rank [45] \(node3\) does not reach rank [23] \(node2\)' "a node cut off"
 like "$OUT" 'ip route get .*exclude=node2' "with its remedy"
 finding error versions 'node3 has unetctl .*, but node1 has' "another unetctl"
 finding error limits 'node3: ulimit -n is 200' "few open files"
-finding warning variables 'node1, node2, node3: set already, .*: MASTER_ADDR=x;' "a stale variable that jobs inherit"
-finding warning interface 'node3: the interface ib0 \(10.99.0.3\) has no link' "an interface without link"
+finding warning variables 'node1, node2, node3: set already, .*: MASTER_ADDR=x;' \
+    "a stale variable that jobs inherit"
+finding warning interface 'node3: the interface ib0 \(10.99.0.3\) has no link' \
+    "an interface without link"
 finding error data 'node2: the images cannot be read' "images that a node does not see"
 finding warning clocks 'clock of node2 is (39|40|41)\.[0-9] s before' "a clock that is ahead"
 like "$ERR" 'kept in .*/one/.unetctl/doctor/' "what the ranks saw is kept"
@@ -154,5 +165,6 @@ kill $stranger
 ok "the controller ends" sandbox_stop_controller
 exits 5 "doctor of a sandbox without one" unetctl doctor -C one
 finding error scheduler '' "Slurm does not answer"
-like "$OUT" '-> its Slurm has failed: unetctl sandbox down, then unetctl sandbox up' "up alone would change nothing"
+like "$OUT" '-> its Slurm has failed: unetctl sandbox down, then unetctl sandbox up' \
+    "up alone would change nothing"
 done_testing

@@ -24,7 +24,8 @@ like <(cat all/runs/unet-g03-s1/attempt-1/slurm-*.out) \
 make_study "by 'hand' %j é" sandbox
 (cd "by 'hand' %j é" && unetctl generate --gpus 1,5 2>/dev/null)
 ok "sbatch by hand" login sbatch "by 'hand' %j é/runs/unet-g05-s1/submit_file.sh"
-exits 0 "submit after it adopts the job" unetctl submit -C "by 'hand' %j é" --gpus 1,5 --wait --timeout 300
+exits 0 "submit after it adopts the job" unetctl submit -C "by 'hand' %j é" --gpus 1,5 \
+    --wait --timeout 300
 is "$(jobs_of "by 'hand' %j é" | wc -l)" 2 "one job for each run"
 show() { # STUDY RUN: what Slurm knows of its job, without what differs from job to job
     local id
@@ -38,12 +39,14 @@ is "$(show "by 'hand' %j é" unet-g05-s1)" "$(show all unet-g05-s1)" "and it is 
 make_study owned sandbox
 mkdir T
 # shellcheck disable=SC2016
-unetctl template show submit_file.sh 2>"$ERR" | sed 's/{{directives}}/#SBATCH --nodes={{nodes}} --ntasks={{tasks}} --gpus-per-task=1\
+unetctl template show submit_file.sh 2>"$ERR" |
+    sed 's/{{directives}}/#SBATCH --nodes={{nodes}} --ntasks={{tasks}} --gpus-per-task=1\
 #SBATCH --comment=ours --hold/' >T/submit_file.sh
 echo 'templates: ../T' >>owned/study.yaml
 exits 0 "generate with directives of one's own" unetctl generate -C owned --gpus 1..3
 id=$(login sbatch --parsable owned/runs/unet-g02-s1/submit_file.sh)
-is "$(states owned | sed -n 2p)" "unet-g02-s1 PENDING" "submitted by hand: status knows it while it waits"
+is "$(states owned | sed -n 2p)" "unet-g02-s1 PENDING" \
+    "submitted by hand: status knows it while it waits"
 exits 0 "submit" unetctl submit -C owned --gpus 1..3
 like "$ERR" "unet-g02-s1: is job $id already" "adopts it"
 is "$(jobs_of owned | wc -l) $(jobs_of owned | uniq | wc -l)" "3 3" "one job for each run"
@@ -54,7 +57,8 @@ make_study commented sandbox
 echo hang >commented/behave
 exits 0 "generate" unetctl generate -C commented --gpus 2
 id=$(login sbatch --parsable --comment=mine commented/runs/unet-g02-s1/submit_file.sh)
-ok "a job with another comment begins" wait_until 60 eval 'grep -q hang commented/runs/unet-g02-s1/attempt-1/*.out'
+ok "a job with another comment begins" wait_until 60 eval \
+    'grep -q hang commented/runs/unet-g02-s1/attempt-1/*.out'
 is "$(states commented)" "unet-g02-s1 RUNNING" "status knows it"
 exits 0 "submit leaves it alone" unetctl submit -C commented --gpus 2
 like "$ERR" "unet-g02-s1: is job $id already" "and knows it"
@@ -66,8 +70,10 @@ sed -i 's/^#SBATCH --comment.*/{{directives}}\n#SBATCH --nice=5/; s/^#SBATCH --n
 make_study beside sandbox
 echo 'templates: ../T' >>beside/study.yaml
 exits 0 "directives beside {{directives}}" unetctl submit -C beside --gpus 5 -- --hold
-id=$(unetctl status -C beside --json | python3 -c 'import json, sys; print(json.load(sys.stdin)["runs"][0]["job"])')
-like <(login scontrol -o show job "$id") ' NumNodes=3-3 .* NumTasks=5 ' "are added to what the run needs"
+id=$(unetctl status -C beside --json |
+    python3 -c 'import json, sys; print(json.load(sys.stdin)["runs"][0]["job"])')
+like <(login scontrol -o show job "$id") ' NumNodes=3-3 .* NumTasks=5 ' \
+    "are added to what the run needs"
 login scancel -u "$(id -un)" >/dev/null
 
 # ---- kill -9 at any moment
@@ -103,11 +109,13 @@ rm -r killed/runs/unet-g02-s1
 truncate -s 4096 killed/runs/unet-g04-s1/submit_file.sh
 rmdir killed/runs/unet-g05-s1/attempt-1
 exits 7 "status when files of waiting jobs are gone" unetctl status -C killed
-like "$OUT" 'unet-g02-s1 +PENDING .*damaged: cannot read .*unet-g02-s1/run.json' "names the run whose folder is gone"
+like "$OUT" 'unet-g02-s1 +PENDING .*damaged: cannot read .*unet-g02-s1/run.json' \
+    "names the run whose folder is gone"
 exits 0 "submit when files of waiting jobs are gone" unetctl submit -C killed --gpus 1..14 -- --hold
 for g in 1 2 3 4 5; do like "$ERR" "unet-g0$g-s1: its files are written again " "says so"; done
 is "$(cat killed/runs/unet-g0[1-5]-s1/{run.json,*_file.sh})" "$before" "they are back"
-ok "with the place of the job's output" test -d killed/runs/unet-g02-s1/attempt-1 -a -d killed/runs/unet-g05-s1/attempt-1
+ok "with the place of the job's output" test -d killed/runs/unet-g02-s1/attempt-1 \
+    -a -d killed/runs/unet-g05-s1/attempt-1
 is "$(jobs_of killed | wc -l)" 14 "still 14 jobs"
 exits 0 "status is whole again" unetctl status -C killed
 cp killed/runs/unet-g06-s1/run_file.sh mine
@@ -116,7 +124,8 @@ sed -i '1s/.*/# mine/' killed/runs/unet-g06-s1/run_file.sh
 unetctl submit -C killed --gpus 1..14 2>"$ERR" -- --hold
 is "$(head -1 killed/runs/unet-g06-s1/run_file.sh)" "# mine" "what a user wrote is left alone"
 cp mine killed/runs/unet-g06-s1/run_file.sh
-exits 0 "and a finished submission leaves nothing to be said" unetctl submit -C killed --gpus 1..14 -- --hold
+exits 0 "and a finished submission leaves nothing to be said" unetctl submit -C killed \
+    --gpus 1..14 -- --hold
 unlike "$ERR" 'written again' "nothing is said"
 
 # ---- two at once

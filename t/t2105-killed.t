@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# kill -9 of unetctl and of its helper at a system call of `submit --gpus 1..14`, then once more: exactly
-# 14 jobs. Here at some system calls, spread over all; make check-faults does it at every one.
+# kill -9 of unetctl and of its helper at a system call of `submit --gpus 1..14`, then once more:
+# exactly 14 jobs. Here at some system calls, spread over all; make check-faults does it at every
+# one.
 # shellcheck source=t/lib.sh
 . "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
 # shellcheck source=t/sandbox.sh
@@ -22,7 +23,8 @@ is "$(strata "$calls" 4 | kill_at_each sandbox 4 -a)" "" "unetctl killed with it
 calls=$(count_calls sandbox -p "$sandbox_helper")
 ok "the helper makes system calls ($calls)" test "$calls" -gt 100
 is "$(strata "$calls" 8 | kill_at_each sandbox 4 -p "$sandbox_helper")" "" "the helper killed"
-is "$(strata "$calls" 4 | kill_at_each sandbox 4 -a -p "$sandbox_helper")" "" "the helper killed with unetctl"
+is "$(strata "$calls" 4 | kill_at_each sandbox 4 -a -p "$sandbox_helper")" "" \
+    "the helper killed with unetctl"
 
 # All runs in one job.
 calls=$(count_calls one)

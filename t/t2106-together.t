@@ -11,7 +11,8 @@ sandbox_up --nodes 7 --gpus-per-node 2
 
 jobs_of() { login squeue -h -a -t all -o %k | grep "^unetctl:$(cat "$1/.unetctl/id"):" | sort; }
 submit() { unetctl submit -C "$@" -- --hold; }
-together() { # TEXT JOBS FIRST.. + SECOND..: both start at the same time, in a new study each of six times
+# TEXT JOBS FIRST.. + SECOND..: both start at the same time, in a new study each of six times
+together() {
     local text=$1 jobs=$2 words first=() second=() pids rc i wrong=''
     shift 2
     words=("$@")
@@ -32,7 +33,8 @@ together() { # TEXT JOBS FIRST.. + SECOND..: both start at the same time, in a n
             wait "$pid"
             rc+=$?
         done
-        if [ "$rc $(jobs_of together | wc -l) $(jobs_of together | uniq | wc -l)" != "00 $jobs $jobs" ] ||
+        if [ "$rc $(jobs_of together | wc -l) $(jobs_of together | uniq | wc -l)" != \
+            "00 $jobs $jobs" ] ||
             [ "$(states together | grep -c PENDING)" != 14 ]; then
             wrong+="round $i: exit codes $rc, $(jobs_of together | wc -l) jobs; $(cat first.out second.out)"$'\n'
         fi

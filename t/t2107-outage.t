@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The controller stops, dies or restarts, or the disk is full, in the middle of `submit --gpus 1..14`:
-# the next submit makes it exactly 14 jobs.
+# The controller stops, dies or restarts, or the disk is full, in the middle of `submit --gpus
+# 1..14`: the next submit makes it exactly 14 jobs.
 # shellcheck source=t/lib.sh
 . "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
 # shellcheck source=t/sandbox.sh
@@ -33,14 +33,16 @@ count_is() { # STUDY WHAT
     is "$(wc -l <<<"$jobs") $(uniq <<<"$jobs" | wc -l)" "14 14" "$2: exactly 14 jobs"
 }
 
-exits 4 "the controller stops" in_the_middle stopped "$(control pkill -STOP -F "$sandbox_controller")"
+exits 4 "the controller stops" in_the_middle stopped \
+    "$(control pkill -STOP -F "$sandbox_controller")"
 like "$ERR" "the answer was lost \('unetctl submit' again finds out" "the message says what to type"
 exits 4 "still stopped: submit again" killed_submit sandbox stopped
 login pkill -CONT -F "$sandbox_controller"
 exits 0 "it goes on: submit again" killed_submit sandbox stopped
 count_is stopped "its queue carried out what was sent"
 
-restart=$(control "bash -c 'pkill -KILL -F $sandbox_controller; while pgrep -F $sandbox_controller; do sleep 0.05; done; slurmctld -i'")
+restart=$(control \
+    "bash -c 'pkill -KILL -F $sandbox_controller; while pgrep -F $sandbox_controller; do sleep 0.05; done; slurmctld -i'")
 in_the_middle restarted "$restart >/dev/null" >"$OUT" 2>"$ERR"
 echo "# exit code of the submission that saw a restart: $?"
 exits 0 "the controller was killed and started: submit again" killed_submit sandbox restarted
@@ -59,7 +61,8 @@ if [ -n "$disk" ]; then
         mount -o remount,size=${kib}k disk
         killed_submit sandbox disk/study >"$OUT" 2>"$ERR"
         rc=$?
-        [ $rc = 0 ] || like "$ERR" 'No space left on device' "a disk of $kib KiB: exit $rc, and the reason"
+        [ $rc = 0 ] || like "$ERR" 'No space left on device' \
+            "a disk of $kib KiB: exit $rc, and the reason"
         mount -o remount,size=4M disk
         exits 0 "with room again: submit again" killed_submit sandbox disk/study
         count_is disk/study "a disk of $kib KiB"

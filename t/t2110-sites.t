@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# What the real sbatch makes of our scripts: every site's directives, options that unetctl passes on,
-# odd characters, templates with directives of their own.
+# What the real sbatch makes of our scripts: every site's directives, options that unetctl passes
+# on, odd characters, templates with directives of their own.
 . "$srcdir/t/lib.sh"
 . "$srcdir/t/sandbox.sh"
 . "$srcdir/t/study.sh"
@@ -13,12 +13,14 @@ for p in c18g c23g gpu booster boost_usr_prod m100_usr_prod small-g; do
 done
 login scontrol update NodeName='node[1-7]' AvailableFeatures=v100-16g,a100,h100,gpu >/dev/null
 mkdir -p data/images data/masks
-for site in claix-2018 claix-2023 generic iris jean-zay jean-zay-a100 jean-zay-h100 jupiter juwels leonardo \
+for site in claix-2018 claix-2023 generic iris jean-zay jean-zay-a100 jean-zay-h100 jupiter juwels \
+    leonardo \
     lumi marconi100 marenostrum5 meluxina perlmutter sandbox; do
     unetctl init "$site" --data data --site "$site" --name demo 2>"$ERR" || diag <"$ERR"
     unetctl generate -C "$site" --gpus 1,3,4,14 2>"$ERR" || diag <"$ERR"
     for n in 01 03 04 14; do
-        ok "$site, $n GPUs: sbatch --test-only" login sbatch --test-only "$site/runs/unet-g$n-s1/submit_file.sh"
+        ok "$site, $n GPUs: sbatch --test-only" login sbatch \
+            --test-only "$site/runs/unet-g$n-s1/submit_file.sh"
     done
 done
 
@@ -29,18 +31,23 @@ fields() { # ID: what Slurm knows of a job, without what differs from job to job
         sed -e 's/ \(EligibleTime\|StartTime\).*//' -e "s|$2|STUDY|g"
 }
 tricky="it's \"a\" #1 \$HOME \`id\` (x) & ; é"
-# Not --spread-job, of which the slurmctld of 24.11 dies where it is asked when such a job would run.
-words=(--hold --mail-type=END "--mail-user=$tricky" -e "$TMP/err of $tricky" --signal B:USR2@77 --contiguous
+# Not --spread-job, of which the slurmctld of 24.11 dies where it is asked when such a job would
+# run.
+words=(--hold --mail-type=END "--mail-user=$tricky" -e "$TMP/err of $tricky" --signal B:USR2@77 \
+    --contiguous
     --constraint=v100-16g --exclusive=user)
 make_study passed sandbox
 exits 0 "submit with all kinds of words" unetctl submit -C passed --gpus 3 -- "${words[@]}"
-id=$(unetctl status -C passed --json | python3 -c 'import json, sys; print(json.load(sys.stdin)["runs"][0]["job"])')
-like <(fields "$id" "$TMP/passed") "MailUser=it's \"a\" #1 .HOME .id. \(x\) & ; é( |\$)" "a value as it was typed"
+id=$(unetctl status -C passed --json |
+    python3 -c 'import json, sys; print(json.load(sys.stdin)["runs"][0]["job"])')
+like <(fields "$id" "$TMP/passed") "MailUser=it's \"a\" #1 .HOME .id. \(x\) & ; é( |\$)" \
+    "a value as it was typed"
 like <(fields "$id" "$TMP/passed") "^StdErr=$TMP/err of it's \"a\" #1" "a path likewise"
 make_study byhand sandbox
 exits 0 "generate with them" unetctl generate -C byhand --gpus 3 -- "${words[@]}"
 hand=$(login sbatch --parsable byhand/runs/unet-g03-s1/submit_file.sh)
-is "$(fields "$hand" "$TMP/byhand")" "$(fields "$id" "$TMP/passed")" "sbatch by hand makes the same job"
+is "$(fields "$hand" "$TMP/byhand")" "$(fields "$id" "$TMP/passed")" \
+    "sbatch by hand makes the same job"
 exits 0 "submit again" unetctl submit -C passed --gpus 3
 is "$(login squeue -h -o %k | sort | uniq -d | wc -l)" 0 "and no second job"
 exits 4 "an option that Slurm does not know" unetctl submit -C passed --gpus 1 -- --frobnicate=7
@@ -59,19 +66,23 @@ int slurm_spank_init(spank_t spank, int n, char **words)
 }
 C
     ok "a plugin of Slurm's" "${CC:-gcc}" -shared -fPIC -w -o plugin.so plugin.c
-    exits 2 "its option, before it is there" unetctl submit -C passed --gpus 1 -- --container-image=x
-    like "$ERR" "'--container-image' is no option of sbatch; did you mean --container" "is taken for a slip"
+    exits 2 "its option, before it is there" unetctl submit -C passed --gpus 1 -- \
+        --container-image=x
+    like "$ERR" "'--container-image' is no option of sbatch; did you mean --container" \
+        "is taken for a slip"
     conf=$XDG_STATE_HOME/unetctl/sandbox/etc/plugstack.conf
     echo "optional $TMP/plugin.so" >"$conf"
     exits 0 "a plugin's option" unetctl submit -C passed --gpus 5 -- --hold --container-image=x
-    exits 0 "with its value as a word" unetctl submit -C passed --gpus 2 -- --hold --container-image y
+    exits 0 "with its value as a word" unetctl submit -C passed --gpus 2 -- \
+        --hold --container-image y
     like passed/runs/unet-g02-s1/submit_file.sh '^#SBATCH --container-image' "stands in the script"
     exits 2 "a slip in it" unetctl submit -C passed --gpus 4 -- --container-imgae=x
     rm "$conf"
 else
     skip "slurm/spank.h or a compiler is not installed" "options of plugins"
 fi
-exits 4 "a value that Slurm refuses" unetctl submit -C passed --gpus 1 -- --switches=x --time=1 --partition=nowhere
+exits 4 "a value that Slurm refuses" unetctl submit -C passed --gpus 1 -- --switches=x --time=1 \
+    --partition=nowhere
 is "$(login squeue -h -n demo-unet-g01-s1 | wc -l)" 0 "nothing was submitted"
 login scancel -u "$(id -un)" >/dev/null
 
@@ -94,30 +105,36 @@ for n in 8 7; do
     exits 0 "gres: $n GPUs" unetctl submit -C gres --gpus $n --wait --timeout 120
     is "$(grep -h -c 'trainer: good' gres/runs/unet-g0$n-s1/attempt-1/slurm-*.out)" $n "$n ranks"
 done
-like <(grep -h TF_CONFIG gres/runs/unet-g07-s1/attempt-1/*.out /dev/null; cat gres/runs/unet-g07-s1/attempt-1/*.out) \
+like <(grep -h TF_CONFIG gres/runs/unet-g07-s1/attempt-1/*.out /dev/null; cat \
+    gres/runs/unet-g07-s1/attempt-1/*.out) \
     '"worker":\["(node[0-9]):[0-9]+","\1:[0-9]+","\1:[0-9]+","\1:[0-9]+","(node[0-9]):[0-9]+","\2:[0-9]+","\2:[0-9]+"\]' \
     "7 GPUs are 4 + 3"
 
 # ---- ranks that an mpirun of the site's starts
 if command -v mpirun >/dev/null; then
     make_study mpi sandbox --set gpus=3 --set strategy=multi-worker
-    { grep -v '^launcher:' mpi/site.yaml; sed -n '/^launcher:/p; /^spec:/p' "$srcdir/templates/sites/claix-2018.yaml"; } >mpi/claix.yaml
+    { grep -v '^launcher:' mpi/site.yaml; sed -n '/^launcher:/p; /^spec:/p' \
+        "$srcdir/templates/sites/claix-2018.yaml"; } >mpi/claix.yaml
     # shellcheck disable=SC2016
     sed -i -e 's/^gpus_per_node:.*/gpus_per_node: 2/' mpi/claix.yaml
-    sed -i -e 's/^env:/&\n  MPIEXEC: mpirun\n  FLAGS_MPI_BATCH: --oversubscribe --map-by slot/' mpi/claix.yaml
+    sed -i -e 's/^env:/&\n  MPIEXEC: mpirun\n  FLAGS_MPI_BATCH: --oversubscribe --map-by slot/' \
+        mpi/claix.yaml
     sed -i 's/^site:.*/site: .\/claix.yaml/' mpi/study.yaml
     zsh=$(command -v zsh) && echo "shell: $zsh" >>mpi/claix.yaml # its own, where it is installed
     exits 0 "\$MPIEXEC: 3 GPUs" unetctl submit -C mpi --gpus 3 --wait --timeout 120
-    is "$(cat mpi/runs/unet-g03-s1/attempt-1/*.out | grep -o 'rank [0-9]' | sort | paste -sd,)" "rank 0,rank 1,rank 2" \
+    is "$(cat mpi/runs/unet-g03-s1/attempt-1/*.out | grep -o 'rank [0-9]' | sort | paste -sd,)" \
+        "rank 0,rank 1,rank 2" \
         "each rank once"
-    like <(cat mpi/runs/unet-g03-s1/attempt-1/*.out) '"worker":\["node1:[0-9]+","node1:[0-9]+","node2:[0-9]+"\]' \
+    like <(cat mpi/runs/unet-g03-s1/attempt-1/*.out) \
+        '"worker":\["node1:[0-9]+","node1:[0-9]+","node2:[0-9]+"\]' \
         "2 + 1"
     if [ -n "$zsh" ]; then
         echo hang >mpi/behave
         exits 0 "in zsh: a run that hangs" unetctl submit -C mpi --gpus 1
         ok "runs" wait_until 60 eval 'grep -q hang mpi/runs/unet-g01-s1/attempt-1/*.out'
         login scancel --signal=TERM --batch "$(cat mpi/runs/unet-g01-s1/attempt-1/job)"
-        ok "hands TERM on to its ranks" wait_until 60 grep -q TERM mpi/runs/unet-g01-s1/attempt-1/stopped
+        ok "hands TERM on to its ranks" wait_until 60 grep -q TERM \
+            mpi/runs/unet-g01-s1/attempt-1/stopped
     else
         skip "zsh is not installed" "in zsh: TERM"
     fi
@@ -143,11 +160,14 @@ fi
 if login getent hosts node1i >/dev/null; then
     unet-train data synth --out tiny -n 6 --size 32x32 2>/dev/null
     { cat "$srcdir/templates/sites/sandbox.yaml"; echo "host_suffix: i"; } >fast.yaml
-    unetctl init fast --data tiny --name fast --site ./fast.yaml --set train.epochs=1 --set model.depth=1 --set model.base=2 \
+    unetctl init fast --data tiny --name fast --site ./fast.yaml --set train.epochs=1 \
+        --set model.depth=1 --set model.base=2 \
         --set train.batch_per_gpu=1 2>"$ERR" || diag <"$ERR"
     unetctl generate -C fast --gpus 1 2>"$ERR" || diag <"$ERR"
-    exits 0 "host_suffix: the trainer takes them for its own" unetctl submit -C fast --gpus 3 --wait --timeout 180
-    exits 5 "but not another node's" login env 'TF_CONFIG={"cluster":{"worker":["node2i:1"]},"task":{"type":"worker","index":0}}' \
+    exits 0 "host_suffix: the trainer takes them for its own" unetctl submit -C fast --gpus 3 \
+        --wait --timeout 180
+    exits 5 "but not another node's" login env \
+        'TF_CONFIG={"cluster":{"worker":["node2i:1"]},"task":{"type":"worker","index":0}}' \
         unet-train train --run fast/runs/unet-g01-s1/run.json --out fast/out
 else
     skip "the sandbox's nodes have no names of their own" "host_suffix"

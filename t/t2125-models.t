@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# submit --model resnet44 --gpus 1..4 on a real Slurm: all verbs, one process per GPU beyond one node.
+# submit --model resnet44 --gpus 1..4 on a real Slurm: all verbs, one process per GPU beyond one
+# node.
 . "$srcdir/t/lib.sh"
 . "$srcdir/t/sandbox.sh"
 . "$srcdir/t/classes.sh"
@@ -11,11 +12,13 @@ sandbox_up --nodes 2 --gpus-per-node 2
 make_cifar cifar 40 10
 ok "a study" unetctl init s --data cifar --site sandbox --set model.base=2 --set train.epochs=2 \
     --set train.batch_per_gpu=5 --set train.threads=1 --set train.eval_epochs=1
-exits 0 "submit --model resnet44 --gpus 1..4" unetctl submit -C s --model resnet44 --gpus 1..4 --wait \
+exits 0 "submit --model resnet44 --gpus 1..4" unetctl submit -C s --model resnet44 --gpus 1..4 \
+    --wait \
     --timeout 400
 exits 0 "status" unetctl status -C s
 is "$(grep -c 'resnet44-g0[1-4]-s1 *COMPLETED .*accuracy' "$OUT")" 4 "all are done"
-is "$(sed -n 's/.*"world_size":\([0-9]*\).*/\1/p' s/runs/resnet44-g03-s1/attempt-1/record.jsonl)" 3 \
+is "$(sed -n 's/.*"world_size":\([0-9]*\).*/\1/p' s/runs/resnet44-g03-s1/attempt-1/record.jsonl)" \
+    3 \
     "3 GPUs: 3 ranks on 2 nodes"
 exits 0 "report" unetctl report -C s --text
 like "$OUT" 'accuracy' "accuracy is the quality"

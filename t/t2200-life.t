@@ -33,8 +33,10 @@ ok "a node goes down" login scontrol update nodename="$node" state=down reason=t
 all_wait() { [ "$(states . | awk '$2 == "PENDING"' | wc -l)" = 4 ]; }
 ok "each job waits to run again" wait_until 60 all_wait
 like <(unetctl status) 'unet-g01-s1 .*restart 1, BeginTime' "status says why"
-login scontrol update partitionname=main state=down # nothing starts while the controller is away: its launch would fail
-ok "no marker, since nothing is decided" eval '! ls runs/*/attempt-1/DONE runs/*/attempt-1/FAILED 2>/dev/null'
+login scontrol update partitionname=main \
+    state=down # nothing starts while the controller is away: its launch would fail
+ok "no marker, since nothing is decided" eval \
+    '! ls runs/*/attempt-1/DONE runs/*/attempt-1/FAILED 2>/dev/null'
 is "$(cat runs/unet-g01-s1/attempt-1/stopped)" USR1 "what stopped it is noted"
 exits 0 "submit again" unetctl submit --gpus 1..4
 like "$ERR" '^unetctl: 0 runs submitted; before: 4 active' "submits nothing"
@@ -61,7 +63,8 @@ logs=$!
 # operator's task.
 all_done() {
     local id
-    for id in $(login squeue -h -t PD -o '%i %r' | awk '/launch failed requeued held/ { print $1 }'); do
+    for id in $(login squeue -h -t PD -o '%i %r' |
+        awk '/launch failed requeued held/ { print $1 }'); do
         login scontrol release "$id"
     done
     all_states . COMPLETED
@@ -69,7 +72,8 @@ all_done() {
 ok "all are done" wait_until 400 all_done
 exits 0 "watch says so" unetctl watch --timeout 120
 for g in 1 2 3 4; do
-    like <(output $g) 'goes on after ([2-9]|[1-5][0-9]) epochs of attempt-1' "$g GPUs: went on from the checkpoint"
+    like <(output $g) 'goes on after ([2-9]|[1-5][0-9]) epochs of attempt-1' \
+        "$g GPUs: went on from the checkpoint"
     is "$(find "runs/unet-g0$g-s1" -name 'attempt-*' | wc -l)" 1 "in the same attempt"
 done
 wait $logs
@@ -91,7 +95,8 @@ knows_none() { [ -z "$(login squeue -h -a -t all)" ]; }
 ok "the controller has forgotten all jobs" wait_until 60 knows_none
 is "$(states . | grep g06)" "unet-g06-s1 CANCELLED" "accounting tells how the job ended"
 rm "$XDG_STATE_HOME/unetctl/sandbox/log/jobcomp.log"
-like <(unetctl status) 'unet-g06-s1 +LOST .*no accounting that answers' "without accounting: LOST, and it says so"
+like <(unetctl status) 'unet-g06-s1 +LOST .*no accounting that answers' \
+    "without accounting: LOST, and it says so"
 exits 0 "resume makes an attempt of it" unetctl resume unet-g06-s1 -- --hold
 ok "attempt 2" test -d runs/unet-g06-s1/attempt-2
 is "$(sandbox_pgrep "$TMP" -f '[t]rainer.sh')" "" "no process is left"

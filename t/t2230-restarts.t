@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Real training in jobs that are requeued, asked to leave, killed, or left behind on a node that Slurm
-# has given up: each goes on from its checkpoint and ends as the run that nobody disturbed, with the
-# same weights to the last bit.
+# Real training in jobs that are requeued, asked to leave, killed, or left behind on a node that
+# Slurm has given up: each goes on from its checkpoint and ends as the run that nobody disturbed,
+# with the same weights to the last bit.
 # shellcheck source=t/lib.sh
 . "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
 # shellcheck source=t/sandbox.sh
@@ -16,15 +16,18 @@ unet-train data synth --out data --count 40 --size 64x64 --seed 2 2>"$ERR"
 make_training() { # STUDY
     mkdir "$1"
     grep -v '^licenses:' "$srcdir/templates/sites/sandbox.yaml" >"$1/site.yaml" # all at once
-    unetctl init "$1" --data data --name "$1" --site "$1/site.yaml" --set data.height=64 --set data.width=64 \
+    unetctl init "$1" --data data --name "$1" --site "$1/site.yaml" --set data.height=64 \
+        --set data.width=64 \
         --set model.base=8 --set model.depth=2 --set train.epochs=200 --set train.batch_per_gpu=4 \
         --set train.threads=1 --set train.checkpoint_s=0.3 2>"$ERR"
 }
 run() { echo "$1/runs/unet-g0$2-s1"; }
 job() { cat "$(run "$1" "$2")/attempt-1/job"; }
-begun() { [ -n "$(find "$(run "$1" "$2")/attempt-${3:-1}/checkpoint" -name 'state-*.safetensors' 2>/dev/null)" ]; }
+begun() { [ -n \
+    "$(find "$(run "$1" "$2")/attempt-${3:-1}/checkpoint" -name 'state-*.safetensors' 2>/dev/null)" ]; }
 output() { cat "$(run "$1" "$2")/attempt-${3:-1}"/slurm-*.out; }
-weights() { sed -n 's/.*"weights_sha256":"\([0-9a-f]*\)".*/\1/p' "$(run "$1" "$2")/attempt-${3:-1}/DONE"; }
+weights() { sed -n 's/.*"weights_sha256":"\([0-9a-f]*\)".*/\1/p' \
+    "$(run "$1" "$2")/attempt-${3:-1}/DONE"; }
 curve() { cut -d, -f1,3,4,7 "$(run "$1" "$2")/attempt-${3:-1}/log.csv"; }
 state() { states "$1" | awk -v run="unet-g0$2-s1" '$1 == run { print $2 }'; }
 is_state() { [ "$(state "$1" "$2")" = "$3" ]; }
@@ -77,12 +80,14 @@ ok "while its first start is still there" still_there
 for p in $frozen; do login kill -CONT "$p"; done
 ok "thawed, the first start ends by itself" wait_until 20 gone "$frozen"
 like <(output harsh 1) 'a later start of this job has taken' "and says why"
-all_done() { all_states calm COMPLETED && all_states rough COMPLETED && all_states harsh COMPLETED; }
+all_done() { all_states calm COMPLETED && all_states rough COMPLETED &&
+    all_states harsh COMPLETED; }
 ok "all are done" wait_until 300 all_done
 for s in "rough 1 1" "rough 2 2" "rough 3 1" "harsh 1 1" "harsh 2 1" "harsh 3 1"; do
     read -r study gpus attempt <<<"$s"
     what="$study, $gpus GPUs"
-    like <(output "$study" "$gpus" "$attempt") 'continues from .*attempt-1/checkpoint/state-' "$what: went on"
+    like <(output "$study" "$gpus" "$attempt") 'continues from .*attempt-1/checkpoint/state-' \
+        "$what: went on"
     is "$(weights "$study" "$gpus" "$attempt")" "$(weights calm "$gpus")" "to the same weights"
     is "$(curve "$study" "$gpus" "$attempt")" "$(curve calm "$gpus")" "and the same curve"
     is "$(find "$(run "$study" "$gpus")/attempt-$attempt" -name FAILED -o -name 'running-*' -o -name '*.tmp*')" "" \

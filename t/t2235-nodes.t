@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # What happens to the nodes and daemons of a real Slurm while ranks train on two nodes: the node is
-# drained, slurmd is killed and comes back, slurmctld is restarted: the run goes on to its end. A rank
-# that is stopped is named, with its host, whatever node it is on. t2230 has nodes that are given up.
+# drained, slurmd is killed and comes back, slurmctld is restarted: the run goes on to its end. A
+# rank that is stopped is named, with its host, whatever node it is on. t2230 has nodes that are
+# given up.
 # shellcheck source=t/lib.sh
 . "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
 # shellcheck source=t/sandbox.sh
@@ -16,14 +17,17 @@ unet-train data synth --out data --count 40 --size 64x64 --seed 2 2>"$ERR"
 make_training() { # STUDY EPOCHS
     mkdir "$1"
     grep -v '^licenses:' "$srcdir/templates/sites/sandbox.yaml" >"$1/site.yaml" # all at once
-    unetctl init "$1" --data data --name "$1" --site "$1/site.yaml" --set data.height=64 --set data.width=64 \
+    unetctl init "$1" --data data --name "$1" --site "$1/site.yaml" --set data.height=64 \
+        --set data.width=64 \
         --set model.base=4 --set model.depth=2 --set train.epochs="$2" --set train.batch_per_gpu=4 \
         --set train.threads=1 --set train.checkpoint_s=0.3 --set train.timeout_s=6 2>"$ERR"
 }
 run() { echo "$1/runs/unet-g04-s1"; }
 job() { cat "$(run "$1")/attempt-1/job"; }
-begun() { [ -n "$(find "$(run "$1")/attempt-1/checkpoint" -name 'state-*.safetensors' 2>/dev/null)" ]; }
-weights() { sed -n 's/.*"weights_sha256":"\([0-9a-f]*\)".*/\1/p' "$(run "$1")/attempt-${2:-1}/DONE"; }
+begun() { [ -n \
+    "$(find "$(run "$1")/attempt-1/checkpoint" -name 'state-*.safetensors' 2>/dev/null)" ]; }
+weights() { sed -n 's/.*"weights_sha256":"\([0-9a-f]*\)".*/\1/p' \
+    "$(run "$1")/attempt-${2:-1}/DONE"; }
 node_of() { login scontrol -o show job "$(job "$1")" | sed 's/.*BatchHost=\([^ ]*\).*/\1/'; }
 rank_of() { # STUDY RANK: its process
     local p
@@ -66,7 +70,9 @@ ok "no rank of it is left" wait_until 60 no_rank
 
 # ---- and goes on with half of the nodes
 exits 0 "it goes on with two GPUs" unetctl resume -C stuck --gpus 2 unet-g04-s1
-resized() { grep -q '"kind":"resume".*"gpus":4,"global_batch":16},{.*"gpus":2,"global_batch":16}\]' "$(run stuck)/attempt-2/record.jsonl"; }
+resized() { grep \
+    -q '"kind":"resume".*"gpus":4,"global_batch":16},{.*"gpus":2,"global_batch":16}\]' \
+    "$(run stuck)/attempt-2/record.jsonl"; }
 ok "the record of the new attempt says so" wait_until 90 resized
 is "$(login scontrol -o show job "$(cat "$(run stuck)/attempt-2/job")" | sed 's/.* NumNodes=\([0-9]*\).*/\1/')" 1 \
     "its job has one node"

@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Every state of a job that a private Slurm can bring about, as `unetctl status` shows and explains it.
-# Not here: OUT_OF_MEMORY (t2250-memory.t), time limits, which take minutes (t/faults), and for want of power
-# saving and a second cluster BOOT_FAIL and REVOKED (launcher/scheduler/slurm/test/slurm_words.c and run_status.c have them).
+# Every state of a job that a private Slurm can bring about, as `unetctl status` shows and explains
+# it. Not here: OUT_OF_MEMORY (t2250-memory.t), time limits, which take minutes (t/faults), and for
+# want of power saving and a second cluster BOOT_FAIL and REVOKED
+# (launcher/scheduler/slurm/test/slurm_words.c and run_status.c have them).
 # shellcheck source=t/lib.sh
 . "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
 # shellcheck source=t/sandbox.sh
@@ -45,7 +46,8 @@ login sbatch -Q -p short -N 4 --exclusive -o /dev/null --wrap 'sleep 0' >"$OUT"
 shown 3 "PREEMPTED .*higher priority took its nodes; 'unetctl resume' goes on" "preempted"
 exits 1 "watch: nothing goes on" unetctl watch --timeout 20
 exits 0 "resume" unetctl resume -- --hold
-is "$(unetctl status | grep -c 'attempt\|PENDING .*JobHeldUser: held by you')" 3 "takes up all three"
+is "$(unetctl status | grep -c 'attempt\|PENDING .*JobHeldUser: held by you')" 3 \
+    "takes up all three"
 exits 0 "and cancel ends them" unetctl cancel
 empty() { [ -z "$(login squeue -h)" ]; }
 ok "the queue is empty" wait_until 60 empty
@@ -56,7 +58,8 @@ full() { [ -z "$(login sinfo -h -p main -t idle -o %n)" ]; }
 ok "all nodes are busy" wait_until 30 full
 submit 5
 submit 8 "--deadline=now+1day"
-login scontrol update jobid="$(job 8)" deadline=now+8 # which 24.11 refuses in a submission: less than its time limit
+login scontrol update jobid="$(job 8)" \
+    deadline=now+8 # which 24.11 refuses in a submission: less than its time limit
 login scontrol update nodename=node4 state=drain reason=test
 submit 4 --nodelist=node4
 submit 6 "--begin=now+1hour"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# A real Slurm that holds jobs to the memory they asked for: the trainer sees that it is too little before
-# it begins, and a program that takes more is OUT_OF_MEMORY.
+# A real Slurm that holds jobs to the memory they asked for: the trainer sees that it is too little
+# before it begins, and a program that takes more is OUT_OF_MEMORY.
 # shellcheck source=t/lib.sh
 . "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
 # shellcheck source=t/sandbox.sh
@@ -9,7 +9,8 @@
 # shellcheck source=t/study.sh
 . "$srcdir/t/study.sh"
 groups=/sys/fs/cgroup/memory # of version 1
-if [ ! -w $groups/memory.limit_in_bytes ]; then skip_all "no memory cgroup (version 1) that this user may write"; fi
+if [ ! -w $groups/memory.limit_in_bytes ]; then skip_all \
+    "no memory cgroup (version 1) that this user may write"; fi
 unet-train devices --json | grep -q '"mpi"\]' || skip_all "built without MPI: 3 GPUs need two nodes"
 # Groups are named after nodes, as another test's would be. (Slurm itself locks the folder.)
 exec 8<$groups/cgroup.procs && flock 8
@@ -31,7 +32,8 @@ exec unet-train "\$@"
 END
 chmod +x rank
 { cat "$srcdir/templates/sites/sandbox.yaml"; echo "trainer: $TMP/rank"; } >site.yaml
-ok "a study" unetctl init study --data images --site "$PWD/site.yaml" --set data.height=512 --set data.width=512 \
+ok "a study" unetctl init study --data images --site "$PWD/site.yaml" --set data.height=512 \
+    --set data.width=512 \
     --set train.epochs=1 --set train.batch_per_gpu=4 --set model.base=16 --set model.depth=3
 cd study || exit 255
 exits 1 "too little memory" unetctl submit --gpus 1,3 --wait --timeout 90 -- --mem=100M

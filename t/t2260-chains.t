@@ -12,7 +12,8 @@ depends() { login squeue -h -j "$1" -o %E | grep -o '[0-9]*' | xargs; } # ID: on
 
 make_study lanes sandbox
 sed -i '/^licenses:/d' lanes/site.yaml # all at once
-exits 0 "--max-in-flight 2, held" unetctl submit -C lanes --gpus 1..4 --max-in-flight 2 --parsable -- --hold
+exits 0 "--max-in-flight 2, held" unetctl submit -C lanes --gpus 1..4 --max-in-flight 2 \
+    --parsable -- --hold
 mapfile -t id <"$OUT"
 is "$(depends "${id[0]}")|$(depends "${id[1]}")|$(depends "${id[2]}")|$(depends "${id[3]}")" \
     "||${id[0]}|${id[1]}" "each job waits for the one two places before"
@@ -33,7 +34,8 @@ login scancel -u "$(id -un)"
 make_study one sandbox
 sed -i '/^licenses:/d' one/site.yaml
 echo "slow 5" >one/behave
-exits 0 "--max-in-flight 1 runs to the end" unetctl submit -C one --gpus 1..3 --max-in-flight 1 --parsable \
+exits 0 "--max-in-flight 1 runs to the end" unetctl submit -C one --gpus 1..3 --max-in-flight 1 \
+    --parsable \
     --wait --timeout 200
 mapfile -t id <"$OUT"
 time_of() { login scontrol -o show job "$2" | grep -o "$1Time=[^ ]*" | cut -d= -f2; } # Start|End ID

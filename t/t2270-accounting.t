@@ -12,7 +12,8 @@ done
 sandbox_up --nodes 3 --accounting
 interfaces=(commands)
 if [ -x "$builddir/unetctl-slurm" ]; then interfaces+=(library); fi
-helper_of() { if [ "$1" = library ]; then echo unetctl-slurm; else echo unetctl-slurm-commands; fi; }
+helper_of() { if [ "$1" = library ]; then echo unetctl-slurm; else echo unetctl-slurm-commands; \
+    fi; }
 me=$(id -un)
 manage() { login sacctmgr -Q -i "$@" >/dev/null; }
 jobs_of() { # STUDY: the tags of its jobs, finished ones too
@@ -22,7 +23,8 @@ unique_jobs_of() { jobs_of "$1" | uniq | wc -l; }
 
 like <(unetctl sandbox status --json) '"accounting": true' "the sandbox says that it has accounting"
 exits 4 "up again without it is another shape" unetctl sandbox up --nodes 3
-like <(login sacctmgr -n -P show assoc format=Account,User) "^sandbox\|$me$" "the user has an account"
+like <(login sacctmgr -n -P show assoc format=Account,User) "^sandbox\|$me$" \
+    "the user has an account"
 
 # ---- jobs that slurmctld has forgotten
 make_study forgotten sandbox
@@ -31,14 +33,16 @@ exits 0 "a run" unetctl submit -C forgotten --gpus 1
 killed=$(unetctl status -C forgotten --json >"$OUT" && field "$OUT" 'd["runs"][0]["job"]')
 ok "begins" wait_until 60 all_states forgotten RUNNING
 printf '#!/bin/bash\nsleep 1; exit 3\n' >script
-failed=$(login sbatch --parsable -o /dev/null --nodes=2 --ntasks=3 --gpus-per-task=1 --mem=100 script)
+failed=$(login sbatch --parsable -o /dev/null --nodes=2 --ntasks=3 --gpus-per-task=1 --mem=100 \
+    script)
 crashed=$(login sbatch --parsable -o /dev/null --wrap='kill -SEGV $$')
 login scancel "$killed"
 for job in "$killed" "$failed" "$crashed"; do wait_job "$job" 60 >/dev/null; done
 cat >request <<END
 {"op":"accounting","ids":["$killed","$failed","$crashed"]}
 END
-are_recorded() { [ "$(login sacct -a -X -n -j "$killed,$failed,$crashed" -s CA,F -o JobID | wc -l)" = 3 ]; }
+are_recorded() { \
+    [ "$(login sacct -a -X -n -j "$killed,$failed,$crashed" -s CA,F -o JobID | wc -l)" = 3 ]; }
 ok "accounting has them" wait_until 30 are_recorded
 sandbox_stop_controller
 login slurmctld -i -c
@@ -56,7 +60,8 @@ for interface in "${interfaces[@]}"; do
     is "$(UNETCTL_SLURM_INTERFACE=$interface states forgotten)" "unet-g01-s1 CANCELLED" \
         "$interface: status tells how the run ended"
 done
-sorted() { field "$1" 'sorted(map(str, (sorted((k, str(v)) for k, v in j.items() if k != "tres") + sorted(j["tres"].items()) for j in d["jobs"])))'; }
+sorted() { field "$1" \
+    'sorted(map(str, (sorted((k, str(v)) for k, v in j.items() if k != "tres") + sorted(j["tres"].items()) for j in d["jobs"])))'; }
 if [ ${#interfaces[@]} = 2 ]; then
     is "$(sorted answer_library)" "$(sorted answer_commands)" "both say the same"
 fi
@@ -86,7 +91,8 @@ test_limits() { # INTERFACE
     is "$(jobs_of "$study" | wc -l) $(unique_jobs_of "$study")" "6 6" "one job for each run"
 
     make_study "watched-$1" sandbox
-    exits 4 "$1: submit with options of its own" unetctl submit -C "watched-$1" --gpus 1..4 -- --nice=7
+    exits 4 "$1: submit with options of its own" unetctl submit -C "watched-$1" --gpus 1..4 -- \
+        --nice=7
     exits 0 "$1: watch submits the rest" unetctl watch -C "watched-$1" --timeout 120
     ok "ends with all of them" all_states "watched-$1" COMPLETED
     is "$(jobs_of "watched-$1" | wc -l) $(unique_jobs_of "watched-$1")" "4 4" "one job for each run"
@@ -97,7 +103,8 @@ test_limits() { # INTERFACE
     manage add qos gpuless-"$1" set MaxTRESPerJob=gres/gpu=0 Flags=DenyOnLimit
     manage modify user "$me" set qos+=small-"$1",gpuless-"$1"
     make_study "qos-$1" sandbox
-    exits 4 "$1: a limit of a QOS" unetctl submit -C "qos-$1" --gpus 1,2 -s slurm.qos=small-"$1" -- --hold
+    exits 4 "$1: a limit of a QOS" unetctl submit -C "qos-$1" --gpus 1,2 -s slurm.qos=small-"$1" \
+        -- --hold
     like "$ERR" "QOSMaxSubmitJobPerUserLimit: QOS small-$1: MaxSubmitPU=1" "is named, too"
     is "$(jobs_of "qos-$1" | wc -l)" 1 "one job"
     login scancel -u "$me"
@@ -106,13 +113,16 @@ test_limits() { # INTERFACE
     like "$ERR" "QOSMaxGRESPerJob: QOS gpuless-$1: MaxTRES=gres/gpu=0" "says so"
     is "$(grep -c . "$ERR")" 1 "in one line"
     exits 4 "$1: an unknown account" unetctl submit -C "bad-$1" --gpus 1,2 -s slurm.account=nope
-    like "$ERR" "Invalid account.*accounts of user $me: .*sandbox \(QOS" "names those that there are"
+    like "$ERR" "Invalid account.*accounts of user $me: .*sandbox \(QOS" \
+        "names those that there are"
     is "$(login squeue -h)" "" "nothing of it was submitted"
     manage add qos idle-"$1" set MaxTRESPerJob=gres/gpu=0
     manage modify user "$me" set qos+=idle-"$1"
     make_study "never-$1" sandbox
-    exits 0 "$1: such a QOS without DenyOnLimit" unetctl submit -C "never-$1" --gpus 1 -s slurm.qos=idle-"$1"
-    never() { unetctl status -C "never-$1" | grep -q 'PENDING .*QOSMaxGRESPerJob: more than the QOS allows a job; it never starts: .unetctl cancel. it'; }
+    exits 0 "$1: such a QOS without DenyOnLimit" unetctl submit -C "never-$1" --gpus 1 \
+        -s slurm.qos=idle-"$1"
+    never() { unetctl status -C "never-$1" |
+        grep -q 'PENDING .*QOSMaxGRESPerJob: more than the QOS allows a job; it never starts: .unetctl cancel. it'; }
     ok "lets the job wait for ever, and status says so" wait_until 30 never "$1"
     unetctl cancel -C "never-$1" 2>/dev/null
     manage modify user "$me" set MaxJobs=1
@@ -120,7 +130,8 @@ test_limits() { # INTERFACE
     echo hang >"waits-$1/behave"
     sed -i '/licenses/d' "waits-$1/site.yaml"
     exits 0 "$1: a limit of running jobs" unetctl submit -C "waits-$1" --gpus 1,2
-    waits() { unetctl status -C "waits-$1" | grep -q 'PENDING .*AssocMaxJobsLimit: a limit of the account is used up'; }
+    waits() { unetctl status -C "waits-$1" |
+        grep -q 'PENDING .*AssocMaxJobsLimit: a limit of the account is used up'; }
     ok "lets the other job wait, and status says why" wait_until 30 waits "$1"
     unetctl cancel -C "waits-$1" 2>/dev/null
     manage modify user "$me" set MaxJobs=-1
@@ -136,7 +147,8 @@ exits 4 "an account that is gone" unetctl submit -C gone --gpus 1 -s slurm.accou
 like "$ERR" "Invalid account.*accounts of user $me: root" "names the other one"
 manage delete user "$me"
 for interface in "${interfaces[@]}"; do
-    UNETCTL_SLURM_INTERFACE=$interface exits 4 "$interface: a user without any account" unetctl submit -C gone --gpus 1
+    UNETCTL_SLURM_INTERFACE=$interface exits 4 "$interface: a user without any account" unetctl \
+        submit -C gone --gpus 1
     like "$ERR" "^unetctl: error: .*Invalid account.*; user $me has no account on this cluster; its administrators" "is told so"
     is "$(grep -c . "$ERR")" 1 "in one line"
 done
@@ -160,20 +172,24 @@ die_amid_question() { # INTERFACE TEXT: status asks a slurmdbd that is stopped, 
     is "$(grep -c . "asked-$1")" 2 "in one line"
 }
 start_slurmdbd() {
-    login env MYSQL_UNIX_PORT="${slurmdbd%/*}/mysql.sock" slurmdbd && wait_until 20 login sacctmgr -n show cluster
+    login env MYSQL_UNIX_PORT="${slurmdbd%/*}/mysql.sock" slurmdbd && wait_until 20 login sacctmgr \
+        -n show cluster
 }
 for interface in "${interfaces[@]}"; do
     die_amid_question "$interface" CANCELLED # as the controller's own file has it
     login "$builddir/$(helper_of "$interface")" <request >"$OUT" 2>"$ERR"
-    is "$(field "$OUT" 'd["ok"], d["source"]')" "(True, 'filetxt')" "$interface: without slurmdbd the controller's own file answers"
+    is "$(field "$OUT" 'd["ok"], d["source"]')" "(True, 'filetxt')" \
+        "$interface: without slurmdbd the controller's own file answers"
     start_slurmdbd
 done
 sed -i '/^JobComp/d' "$XDG_STATE_HOME/unetctl/sandbox/etc/slurm.conf"
 ok "a controller without that file" sandbox_restart_controller 3
 for interface in "${interfaces[@]}"; do
-    die_amid_question "$interface" 'LOST .*the scheduler no longer knows it \(this cluster has no accounting that answers\)'
+    die_amid_question "$interface" \
+        'LOST .*the scheduler no longer knows it \(this cluster has no accounting that answers\)'
     start_slurmdbd
-    is "$(UNETCTL_SLURM_INTERFACE=$interface states forgotten)" "unet-g01-s1 CANCELLED" "when it is back: how it ended"
+    is "$(UNETCTL_SLURM_INTERFACE=$interface states forgotten)" "unet-g01-s1 CANCELLED" \
+        "when it is back: how it ended"
 done
 login pkill -KILL -F "$slurmdbd"
 exits 0 "without it jobs are taken" unetctl submit -C gone --gpus 1 -s slurm.account=root -- --hold

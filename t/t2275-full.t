@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# A cluster with no room for more jobs (MaxJobCount): what fits is submitted, once; the rest is left, and
-# follows. By Slurm's commands (make check-commands) it takes 6 minutes: sbatch tries again by itself, for 2.
+# A cluster with no room for more jobs (MaxJobCount): what fits is submitted, once; the rest is
+# left, and follows. By Slurm's commands (make check-commands) it takes 6 minutes: sbatch tries
+# again by itself, for 2.
 # shellcheck source=t/lib.sh
 . "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
 # shellcheck source=t/sandbox.sh
@@ -10,7 +11,8 @@
 . "$srcdir/t/study.sh"
 
 export UNETCTL_SLURM_INTERFACE=${UNETCTL_SLURM_INTERFACE:-library}
-[ "$UNETCTL_SLURM_INTERFACE" != library ] || [ -x "$builddir/unetctl-slurm" ] || skip_all "built without libslurm"
+[ "$UNETCTL_SLURM_INTERFACE" != library ] || [ -x "$builddir/unetctl-slurm" ] ||
+    skip_all "built without libslurm"
 sandbox_up --nodes 2
 conf=$XDG_STATE_HOME/unetctl/sandbox/etc/slurm.conf
 room=6 # those before 26.05 take one less

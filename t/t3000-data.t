@@ -69,11 +69,13 @@ report $? "no name is run as a command"
 printf garbage >"$odd"
 exits 7 "a bad file with a newline in its name" unet-train data check "$odd"
 is "$(wc -l <"$ERR")" 1 "is one line of error"
-exits 7 "a bad file among good ones" unet-train data check set/images/0001.png "$odd" set/images/0002.png
+exits 7 "a bad file among good ones" unet-train data check set/images/0001.png "$odd" \
+    set/images/0002.png
 is "$(wc -l <"$OUT")" 2 "the good ones are printed"
 like "$ERR" '1 of 3 files' "the bad ones are counted"
 mkdir none
-exits 7 "a folder without images among them" unet-train data check set/images/0001.png none set/images/0002.png
+exits 7 "a folder without images among them" unet-train data check set/images/0001.png none \
+    set/images/0002.png
 is "$(wc -l <"$OUT")" 2 "does not end it"
 like "$ERR" 'none: no images in it \(png tif' "and is told"
 exits 7 "in JSON" unet-train data check --json none set/images/0001.png
@@ -81,7 +83,8 @@ like "$OUT" '"path":"none","error":"none: no images in it' "too"
 like "$OUT" '"checked":2,"bad":1' "and counted"
 
 odd_set() { # IMAGE-NAME: a copy of the set with one more pair of that name
-    rm -rf odd && cp -r set odd && cp set/images/0001.png "odd/images/$1" && cp set/masks/0001.png "odd/masks/$1"
+    rm -rf odd && cp -r set odd && cp set/images/0001.png "odd/images/$1" &&
+        cp set/masks/0001.png "odd/masks/$1"
 }
 odd_set $'a\nb.png'
 ok "a newline in a set's file name" unet-train data split --data odd --out odd1.json
@@ -96,16 +99,20 @@ like "$ERR" 'UTF-8' "is refused with the reason"
 [ ! -e odd3.json ]
 report $? "without a half-made split"
 rm -rf odd && cp -r set odd && ln -s . odd/images/again && ln -s ../images odd/images/more
-ok "a loop of links in a set is not followed" timeout 60 unet-train data split --data odd --out odd4.json
+ok "a loop of links in a set is not followed" timeout 60 unet-train data split --data odd \
+    --out odd4.json
 ln -s 0007.png odd/images/0007.png && cp set/masks/0001.png odd/masks/0007.png
-exits 7 "an image that is a link to itself" timeout 60 unet-train data split --data odd --out odd5.json
+exits 7 "an image that is a link to itself" timeout 60 unet-train data split --data odd \
+    --out odd5.json
 like "$ERR" 'images/0007.png' "is named"
 rm -rf odd && cp -r set odd && rm odd/images/0003.png && mkfifo odd/images/0003.png
 exits 7 "a FIFO in a set" timeout 20 unet-train data split --data odd --out odd6.json
 like "$ERR" 'images/0003.png' "is named"
 
-mkdir -p odd/gif/images odd/gif/masks && cp set/masks/000* odd/gif/masks && touch odd/gif/images/000{1,2}.gif
-exits 7 "a set whose images have no format that is read" unet-train data split --data odd/gif --out odd7.json
+mkdir -p odd/gif/images odd/gif/masks && cp set/masks/000* odd/gif/masks &&
+    touch odd/gif/images/000{1,2}.gif
+exits 7 "a set whose images have no format that is read" unet-train data split --data odd/gif \
+    --out odd7.json
 like "$ERR" 'gif: no image files in images/ \(png tif tiff jpg jpeg bmp\); 0 in images/, [0-9]+ in masks/' "says so"
 
 # Pairs are read several at a time, and what is told does not depend on which is done first.
@@ -132,22 +139,29 @@ exits 2 "no --out" unet-train data split --data set
 exits 2 "a share of 0" unet-train data split --data set --out n.json --val-fraction 0
 printf '0001.png\n0002.png\r\n\n0003.png\n' >train.txt
 printf '0005.png' >val.txt
-ok "a given split" unet-train data split --data set --out given.json --train-list train.txt --val-list val.txt
-given() { python3 -c 'import json,sys; print(*[i["stem"] for i in json.load(open("given.json"))[sys.argv[1]]])' "$1"; }
+ok "a given split" unet-train data split --data set --out given.json --train-list train.txt \
+    --val-list val.txt
+given() { python3 \
+    -c 'import json,sys; print(*[i["stem"] for i in json.load(open("given.json"))[sys.argv[1]]])' \
+    "$1"; }
 is "$(given train)" "0001 0002 0003" "has the listed ones to train"
 is "$(given val)" "0005" "and to validate"
 exits 2 "one list alone" unet-train data split --data set --out n.json --train-list train.txt
-exits 7 "the same image on both sides" unet-train data split --data set --out n.json --train-list train.txt --val-list train.txt
+exits 7 "the same image on both sides" unet-train data split --data set --out n.json \
+    --train-list train.txt --val-list train.txt
 like "$ERR" '0001.png is listed twice' "is named"
 echo 0099.png >val.txt
-exits 7 "an image that is not there" unet-train data split --data set --out n.json --train-list train.txt --val-list val.txt
+exits 7 "an image that is not there" unet-train data split --data set --out n.json \
+    --train-list train.txt --val-list val.txt
 like "$ERR" 'val.txt: names 0099.png' "is named"
 rm -rf odd && cp -r set odd && cp set/images/0001.png odd/images/0006.png
 echo 0006.png >val.txt
-exits 7 "the same picture on both sides" unet-train data split --data odd --out n.json --train-list train.txt --val-list val.txt
+exits 7 "the same picture on both sides" unet-train data split --data odd --out n.json \
+    --train-list train.txt --val-list val.txt
 like "$ERR" '0001.png and images/0006.png are the same picture' "is found by its samples"
 for seed in 1 2 3 4 5 6; do
-    unet-train data split --data odd --out "eq$seed.json" --seed $seed --val-fraction 0.5 2>/dev/null
+    unet-train data split --data odd --out "eq$seed.json" --seed $seed --val-fraction 0.5 \
+        2>/dev/null
     python3 -c '
 import json, sys
 s = json.load(open(sys.argv[1]))
@@ -213,16 +227,19 @@ EOP
         is "$(python3 -c '
 import json, sys
 s = json.load(open(sys.argv[1]))
-print(len(s["train"]), len(s["val"]), len(s.get("classes", [])))' "lay/$1.json" 2>&1)" "$2 $3 0" "$1: its pairs"
+print(len(s["train"]), len(s["val"]), len(s.get("classes", [])))' "lay/$1.json" 2>&1)" "$2 $3 0" \
+    "$1: its pairs"
     }
     refused() { # SET REGEX TEXT
         exits 7 "$3" unet-train data split --data "lay/$1" --out "lay/$1.json"
         like "$ERR" "$2" "$1: with the reason"
     }
     layout nnunet 4 1 "nnU-Net's folders"
-    ok "the split has the names of the files" grep -q '"image":"imagesTr/case_000_0000.png","mask":"labelsTr/case_000.png"' lay/nnunet.json
+    ok "the split has the names of the files" grep \
+        -q '"image":"imagesTr/case_000_0000.png","mask":"labelsTr/case_000.png"' lay/nnunet.json
     layout img 4 1 "img/ and label/"
-    like told.txt 'warning: .*1 entry is not read in img/ and label/, such as 00.gif: none of png' "names what is no image"
+    like told.txt 'warning: .*1 entry is not read in img/ and label/, such as 00.gif: none of png' \
+        "names what is no image"
     layout capital 4 1 "capitals in the names of folders"
     layout one 4 1 "masks beside the images, named NAME_mask"
     layout marked 4 1 "names of masks with a suffix"
@@ -236,24 +253,28 @@ print(len(s["train"]), len(s["val"]), len(s.get("classes", [])))' "lay/$1.json" 
     refused wrong 'names 1.png, which is not among the images' "a list with a wrong name"
     refused channels 'case_000_0001.png is a second channel' "two channels of one image"
     refused two 'masks may lie in labels/ or in gt/' "two folders that may hold the masks"
-    refused named 'my_masks/ seems to hold masks.*ln -s' "two folders that are no classes, by their name"
+    refused named 'my_masks/ seems to hold masks.*ln -s' \
+        "two folders that are no classes, by their name"
     refused unnamed 'truth/ seems to hold masks.*ln -s' "and by what is in them"
     refused nested 'name that one .lay/nested/inner' "a folder too high"
     refused coco 'is a COCO set' "COCO's outlines"
     refused yolo 'labels/; what is there is not read, such as 0.txt' "YOLO's boxes"
     refused b 'none to train: train/ is missing' "images to validate alone"
-    exits 0 "classes that are called valid and invalid" unet-train data split --data lay/cls --out lay/cls.json
+    exits 0 "classes that are called valid and invalid" unet-train data split --data lay/cls \
+        --out lay/cls.json
     like "$ERR" '1 folder holds no images and is not a class' "an empty folder is no class"
     like lay/cls.json '"classes":\["invalid","valid"\]' "the others are"
     ok "a divided set as PNG" unet-train data convert --data lay/lists --to png --out lay/again
     is "$(find lay/again -name '*.png' | sort | cut -d/ -f 3,4 | uniq -c | xargs)" \
-        "1 test/images 1 test/masks 2 train/images 2 train/masks 2 val/images 2 val/masks" "stays divided"
+        "1 test/images 1 test/masks 2 train/images 2 train/masks 2 val/images 2 val/masks" \
+        "stays divided"
     layout again 2 2 "and is read again"
 else
     skip "python3 is not installed" "layouts"
 fi
 
-# --- what masks hold -------------------------------------------------------------------------------
+# --- what masks hold
+# -------------------------------------------------------------------------------
 if command -v python3 >/dev/null; then
     PYTHONPATH=$srcdir/t python3 - <<'EOP'
 import random
@@ -292,15 +313,18 @@ print(m["meaning"], m["classes"], m["ignore"] or "-", m["class_file"].replace("\
     }
     looks plain foreground 1 - - "0 and 255"
     looks half classes 1 - '0 background,128 foreground,' "0 and 128"
-    looks steel classes 4 - '0 background,85 value_85,170 value_170,255 value_255,' "a few values with gaps"
+    looks steel classes 4 - '0 background,85 value_85,170 value_170,255 value_255,' \
+        "a few values with gaps"
     looks void classes 3 255 - "numbers, and 255 for what does not count"
     looks twelve classes 12 - - "numbers of twelve classes"
     looks numbered unsure 1 - - "numbered objects"
     like "$OUT" "1-65535 foreground.*classes.txt.*-s data.classes=11" "have both ways out"
     looks lossy classes 1 - '0-127 background,128-255 foreground,' "what JPEG makes of 0 and 255"
     looks colours classes 3 - '0 0 0 background,255 0 0 colour_1,0 0 255 colour_2,' "colours"
-    looks palettes classes 3 - '0 0 0 background,0 0 255 colour_1,255 0 0 colour_2,' "palettes that differ by file"
-    looks named classes 3 - '0 background,1 cell,2 wall,3 ignore,' "classes that nnU-Net's dataset.json names"
+    looks palettes classes 3 - '0 0 0 background,0 0 255 colour_1,255 0 0 colour_2,' \
+        "palettes that differ by file"
+    looks named classes 3 - '0 background,1 cell,2 wall,3 ignore,' \
+        "classes that nnU-Net's dataset.json names"
     looks pictures unsure 1 - - "grey values"
     looks ones unsure 1 - - "two values without 0"
     looks mixed unsure 1 - - "0 and 1 in some, 0 and 255 in others"
@@ -314,24 +338,31 @@ print(m["meaning"], m["classes"], m["ignore"] or "-", m["class_file"].replace("\
         exits 7 "$3" unet-train data split --data "m/$1" --out m.json
         like "$ERR" "$2" "$1: with what to type"
     }
-    explained half "value 128.*printf '0 background.n128 foreground.n' >classes.txt, then -s data.class_file=classes.txt" "0 and 128 without a class file"
+    explained half \
+        "value 128.*printf '0 background.n128 foreground.n' >classes.txt, then -s data.class_file=classes.txt" "0 and 128 without a class file"
     explained numbered 'seem to number objects' "numbered objects without one"
     explained lossy 'as a lossy format .JPEG.' "lossy masks"
     explained colours 'has colours.*255 0 0 colour_1.*data.classes=3' "colours"
     explained void 'value 2.*-s data.classes=3 -s data.ignore=255' "classes"
     explained mixed 'If both are foreground' "mixed masks"
     printf '0 ground\n1-255 thing\n' >two.txt
-    exits 0 "a class file of two names without --classes" unet-train data split --data m/numbered --class-file two.txt --out m2.json
-    exits 0 "is foreground and background" unet-train train --data m/numbered --set data.class_file=two.txt --size 32x32 --set model.base=2 \
+    exits 0 "a class file of two names without --classes" unet-train data split --data m/numbered \
+        --class-file two.txt --out m2.json
+    exits 0 "is foreground and background" unet-train train --data m/numbered \
+        --set data.class_file=two.txt --size 32x32 --set model.base=2 \
         --set model.depth=1 --epochs 1 --threads 1 --out m-run
-    exits 0 "also for eval" unet-train eval --checkpoint m-run --data m/numbered --class-file two.txt --threads 1 --json
+    exits 0 "also for eval" unet-train eval --checkpoint m-run --data m/numbered \
+        --class-file two.txt --threads 1 --json
     like "$OUT" '"iou":[0-9.e-]+,.*"pixels":8192,"constant":0\.[0-9]+,"constant_class":"foreground"' "with the score of one class everywhere"
     printf '0 a\n85 b\n170 c\n255 d\n' >four.txt
-    exits 7 "one of four names" unet-train data split --data m/steel --class-file four.txt --out m.json
+    exits 7 "one of four names" unet-train data split --data m/steel --class-file four.txt \
+        --out m.json
     like "$ERR" 'four.txt: has 4 classes: set data.classes to 4 .--classes 4.' "needs --classes"
-    exits 0 "masks of background alone train" unet-train train --data m/nothing --size 32x32 --set model.base=2 --set model.depth=1 --epochs 1 \
+    exits 0 "masks of background alone train" unet-train train --data m/nothing --size 32x32 \
+        --set model.base=2 --set model.depth=1 --epochs 1 \
         --threads 1 --out m-none
-    like "$ERR" 'warning: but this score is meaningless: the truth is "background" everywhere' "with a warning"
+    like "$ERR" 'warning: but this score is meaningless: the truth is "background" everywhere' \
+        "with a warning"
 else
     skip "python3 is not installed" "masks"
 fi
@@ -352,7 +383,8 @@ check_file() { # PATH VERDICT WANT
     local rc=$?
     if [ $rc = 0 ] && [ "$verdict" != reject ]; then
         # Where the table has no numbers, any picture will do.
-        [[ $want == *$'\t-' ]] && want=$(cut -f 1 "$OUT") && cut -f 1 "$OUT" >"$OUT.path" && mv "$OUT.path" "$OUT"
+        [[ $want == *$'\t-' ]] && want=$(cut -f 1 "$OUT") && cut -f 1 "$OUT" >"$OUT.path" &&
+            mv "$OUT.path" "$OUT"
         is "$(cat "$OUT")" "$want" "$path: $verdict: the right samples"
     elif [ $rc = 7 ] && unsupported "$path"; then
         like "$ERR" "$path.*convert it to PNG" "$path: not supported, said clearly"
@@ -365,12 +397,14 @@ check_file() { # PATH VERDICT WANT
 }
 check_set() { # PATH VERDICT
     local path=${1%/} verdict=$2
-    (cd "$bad" && limited timeout 60 unet-train data split --data "$path" --out "$TMP/set.json") >"$OUT" 2>"$ERR"
+    (cd "$bad" && limited timeout 60 unet-train data split --data "$path" --out "$TMP/set.json") \
+        >"$OUT" 2>"$ERR"
     local rc=$?
     rm -f "$TMP/set.json"
     case $verdict,$rc in
     accept,0 | either,0) report 0 "$path: $verdict: split" ;;
-    reject,7 | either,7) is "$(grep -c "error: $path" "$ERR")" 1 "$path: $verdict: one error that names it" ;;
+    reject,7 | either,7) is "$(grep -c "error: $path" "$ERR")" 1 \
+        "$path: $verdict: one error that names it" ;;
     *)
         report 1 "$path: $verdict, exit code $rc"
         diag <"$ERR"
@@ -389,15 +423,18 @@ names_both() { # SET REGEX TEXT
     unet-train data split --data "$bad/sets/$1" --out "$TMP/set.json" 2>"$ERR"
     like "$ERR" "$2" "$3"
 }
-names_both 01_mask_size_mismatch 'images/03.png has 96 x 96 .*masks/03.png 90 x 80' "both files and sizes are named"
-names_both 06_mask_out_of_range 'masks/03.png.*value 7.*soft_masks=true' "file, value and a way out are named"
+names_both 01_mask_size_mismatch 'images/03.png has 96 x 96 .*masks/03.png 90 x 80' \
+    "both files and sizes are named"
+names_both 06_mask_out_of_range 'masks/03.png.*value 7.*soft_masks=true' \
+    "file, value and a way out are named"
 names_both 16_duplicate_stems '00.png and images/00.tif' "both files of one stem are named"
 names_both 21_one_corrupt 'images/05.png' "the corrupt one of six is named"
 
 if sanitized; then
     skip "a sanitizer needs memory for itself" "memory is limited"
 else
-    exits 1 "what needs more memory than there is, says so" limited unet-train data synth --out big --size 4096x4096
+    exits 1 "what needs more memory than there is, says so" limited unet-train data synth \
+        --out big --size 4096x4096
     like "$ERR" 'no memory' "in words"
     ok "and leaves no folder" test ! -e big
 fi

@@ -33,7 +33,8 @@ exits 7 "a folder that can't be made" unet-train data synth --out no/such/folder
 mkdir tiny
 on_tiny_disk() { unshare -m sh -c 'mount -t tmpfs -o size=64k tmpfs tiny && exec "$@"' sh "$@"; }
 if on_tiny_disk true 2>/dev/null; then
-    exits 1 "a full disk" on_tiny_disk unet-train data synth --out tiny/set --count 100 --size 256x256
+    exits 1 "a full disk" on_tiny_disk unet-train data synth --out tiny/set --count 100 \
+        --size 256x256
     like "$ERR" 'tiny/set/.*No space left' "is told"
 else
     skip "a small file system can't be mounted here" "a full disk"
@@ -41,12 +42,14 @@ fi
 
 ok "the set is split" unet-train data split --data a --out split.json --seed 3
 ok "the split is JSON" python3 -m json.tool split.json
-split_count() { python3 -c 'import json,sys; print(len(json.load(open("split.json"))[sys.argv[1]]))' "$1"; }
+split_count() { python3 \
+    -c 'import json,sys; print(len(json.load(open("split.json"))[sys.argv[1]]))' "$1"; }
 is "$(split_count train) $(split_count val)" "10 2" "12 x 0.2: 2 validate"
 cp split.json first.json
 ok "split again to the same file" unet-train data split --data a --out split.json --seed 3
 ok "it is as it was" cmp first.json split.json
-exits 3 "another seed to the same file is refused" unet-train data split --data a --out split.json --seed 4
+exits 3 "another seed to the same file is refused" unet-train data split --data a --out split.json \
+    --seed 4
 like "$ERR" 'split.json: exists and holds another split' "and explained"
 ok "it is as it was" cmp first.json split.json
 ok "elsewhere it may" unet-train data split --data a --out other.json --seed 4
@@ -60,10 +63,12 @@ like "$OUT" 'IoU 0\.[01][0-9]+ at native size' "a threshold does not find the ma
 like "$OUT" 'IoU 0\.[01][0-9]+ at 48x64' "at another size neither"
 printf '0 ground\n255 mark\n' >two.txt
 ok "with classes" unet-train data stats --data a --classes 2 --class-file two.txt
-like "$OUT" '0 ground: [0-9.]+ % of the pixels that count, in [0-9]+ of [0-9]+ masks' "the share of each"
+like "$OUT" '0 ground: [0-9.]+ % of the pixels that count, in [0-9]+ of [0-9]+ masks' \
+    "the share of each"
 like "$OUT" 'balanced by +--set train.class_weights=[0-9.]+,[0-9.]+$' "weights to copy"
 ok "as JSON" unet-train data stats --data a --classes 2 --class-file two.txt --json
-like "$OUT" '"classes":\[\{"name":"ground","pixels":[0-9]+,"images":[0-9]+,"weight":[0-9.]+\}' "the same"
+like "$OUT" '"classes":\[\{"name":"ground","pixels":[0-9]+,"images":[0-9]+,"weight":[0-9.]+\}' \
+    "the same"
 ok "two classes are background and foreground" unet-train data stats --data a --class-file two.txt
 like "$OUT" '1 mark: [0-9.]+ % of the pixels that count' "also without --classes"
 printf '0 ground\n255 mark\n7 hole\n' >three.txt

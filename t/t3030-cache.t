@@ -6,7 +6,8 @@
 . "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
 
 sanitized() { nm "$builddir/unet-train" 2>/dev/null | grep -q '__[at]san_init'; }
-train=(unet-train train --size 32x32 --set model.base=4 --set model.depth=2 --threads 1 --epochs 2 --batch-size 4
+train=(unet-train train --size 32x32 --set model.base=4 --set model.depth=2 --threads 1 --epochs 2 \
+    --batch-size 4
     --set model.batch_norm=none --set train.lr_scaling=none)
 weights() { sed -n 's/.*"weights_sha256":"\([^"]*\).*/\1/p' "$1/DONE"; }
 files() { (cd "$1" && find . -name '*.cache' | wc -l); }
@@ -66,7 +67,8 @@ if sanitized; then
 else
     ok "a larger set" unet-train data synth --out large --count 100 --size 64x64 --seed 4
     ok "its split" unet-train data split --data large --out large.json --val-fraction 0.05
-    large=(unet-train train --data large --set data.split=large.json --size 448x448 --set model.base=1 --set model.depth=1
+    large=(unet-train train --data large --set data.split=large.json --size 448x448 \
+        --set model.base=1 --set model.depth=1
         --threads 1 --epochs 1 --batch-size 2 --set data.workers=1)
     limited() { (ulimit -d 120000 && exec "$@"); }
     exits 3 "does not fit into memory" limited "${large[@]}" --set data.cache=off --out no
@@ -76,12 +78,14 @@ else
     ok "which is all that is left" test "$(ls large-cache)" = "$(cd large-cache && echo *.cache)"
 
     # A step that does not fit is refused before anything is decoded.
-    exits 3 "a batch too large" limited "${large[@]}" --batch-size 64 --set data.cache=step-cache --out step
+    exits 3 "a batch too large" limited "${large[@]}" --batch-size 64 --set data.cache=step-cache \
+        --out step
     like "$ERR" 'a batch of 64 needs 0\.[0-9]+ GiB for activations and images, and there are 0\.[0-9]+ GiB \(ulimit -d\): a batch of [1-9][0-9]* fits' \
         "is refused"
     batch=$(sed -n 's/.* a batch of \([0-9]*\) fits.*/\1/p' "$ERR")
     ok "before a cache is made" test ! -e step-cache
-    ok "the batch that fits ($batch), in the same folder" limited "${large[@]}" --batch-size "$batch" --set data.remainder=drop --set data.cache=step-cache --out step
+    ok "the batch that fits ($batch), in the same folder" limited "${large[@]}" \
+        --batch-size "$batch" --set data.remainder=drop --set data.cache=step-cache --out step
 fi
 
 # A disk of 4 MiB has no room for 12 samples of 512x512 (24 MiB).

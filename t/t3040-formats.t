@@ -17,13 +17,15 @@ print(s.get("format", "pairs"), len(s["train"]), len(s["val"]), len(s.get("class
 # --- forth and back ------------------------------------------------------------------------------
 ok "a set" unet-train data synth --out png --count 12 --size 32x32 --seed 3
 ok "to TFRecord shards" unet-train data convert --data png --to tfrecord --shard 5 --out shards
-is "$(find shards -name '*.records' | sort | xargs)" "shards/0.records shards/1.records shards/2.records" "three shards"
+is "$(find shards -name '*.records' | sort | xargs)" \
+    "shards/0.records shards/1.records shards/2.records" "three shards"
 is "$(tr -d ' \n' <shards/output_types.json)" '{"image":"uint8","mask":"uint8"}' "types"
 is "$(tr -d ' \n' <shards/output_shapes.json)" '{"image":[32,32,1],"mask":[32,32,1]}' "shapes"
 ok "and back" unet-train data convert --data shards --to png --out back
 is "$(samples back/images)" "$(samples png/images)" "the same images"
 is "$(samples back/masks)" "$(samples png/masks)" "the same masks"
-exits 7 "an output folder that holds something" unet-train data convert --data png --to png --out back
+exits 7 "an output folder that holds something" unet-train data convert --data png --to png \
+    --out back
 exits 2 "an unknown format" unet-train data convert --data png --to zip --out zip
 
 ok "tiles" unet-train data convert --data png --to png --tile 20x16 --out tiles
@@ -31,15 +33,18 @@ is "$(samples tiles/images | wc -l)" 48 "four of each image"
 is "$(samples tiles/images | cut -f 1,2 | sort -u)" "16	20" "of the size asked for"
 
 # --- training from shards ------------------------------------------------------------------------
-train=(unet-train train --size 32x32 --set model.base=4 --set model.depth=2 --threads 1 --epochs 2 --batch-size 4
+train=(unet-train train --size 32x32 --set model.base=4 --set model.depth=2 --threads 1 --epochs 2 \
+    --batch-size 4
     --set model.batch_norm=none --set train.lr_scaling=none)
 ok "train and validation given by names" unet-train data split --data png --out png.json
 ok "a split of the shards" unet-train data split --data shards --out shards.json
 is "$(count shards.json)" "tfrecord 10 2 0" "has all records"
 ok "training from shards" "${train[@]}" --data shards --set data.split=shards.json --out run
-ok "from their cache" "${train[@]}" --data shards --set data.split=shards.json --set data.cache=here --out run-cache
+ok "from their cache" "${train[@]}" --data shards --set data.split=shards.json \
+    --set data.cache=here --out run-cache
 is "$(weights run-cache)" "$(weights run)" "the same weights"
-ok "a cache made beforehand" unet-train data convert --to cache --data png --split png.json --size 32x32 --out made
+ok "a cache made beforehand" unet-train data convert --to cache --data png --split png.json \
+    --size 32x32 --out made
 ok "is used" "${train[@]}" --data png --set data.split=png.json --set data.cache=made --out run-made
 unlike "$ERR" 'decoding .* samples' "as it is"
 printf 'X' | dd of=shards/1.records bs=1 seek=400 conv=notrunc 2>/dev/null
@@ -47,7 +52,8 @@ exits 7 "a damaged record" "${train[@]}" --data shards --set data.split=shards.j
 like "$ERR" 'shards/1.records: record 0 is damaged' "is named"
 exits 7 "a conversion of it" unet-train data convert --data shards --to png --out broken
 mkdir empty
-exits 7 "into a folder that is there" unet-train data convert --data shards --to tfrecord --out empty
+exits 7 "into a folder that is there" unet-train data convert --data shards --to tfrecord \
+    --out empty
 ok "leaves no files" test ! -e broken -a -d empty -a -z "$(ls -A empty)"
 truncate -s -7 shards/0.records
 exits 7 "a shard that is cut" unet-train data split --data shards --out cut.json
@@ -71,32 +77,40 @@ for i in range(10):  # the truth is in the fourth band alone
     png("bands/images/%d.png" % i, 6, 32, [b"".join(bytes([rng.randrange(256), rng.randrange(256),
         rng.randrange(256), 30 + v // 2]) for v in r) for r in mask])
 EOP
-    ok "four bands to shards" unet-train data convert --data bands --to tfrecord --bands --out band-shards
-    is "$(tr -d ' \n' <band-shards/output_shapes.json)" '{"image":[32,32,4],"mask":[32,32,1]}' "keep all four"
-    ok "and to shards again" unet-train data convert --data band-shards --to tfrecord --out band-again
+    ok "four bands to shards" unet-train data convert --data bands --to tfrecord \
+        --bands --out band-shards
+    is "$(tr -d ' \n' <band-shards/output_shapes.json)" '{"image":[32,32,4],"mask":[32,32,1]}' \
+        "keep all four"
+    ok "and to shards again" unet-train data convert --data band-shards --to tfrecord \
+        --out band-again
     ok "unchanged" cmp band-shards/0.records band-again/0.records
     ok "back to pictures" unet-train data convert --data band-shards --to png --out band-back
     is "$(samples band-back/images)" "$(samples bands/images)" "unchanged"
-    learn=(unet-train train --size 32x32 --set model.base=4 --set model.depth=2 --threads 1 --epochs 25 --batch-size 2 --lr 0.01)
+    learn=(unet-train train --size 32x32 --set model.base=4 --set model.depth=2 --threads 1 \
+        --epochs 25 --batch-size 2 --lr 0.01)
     ok "a network of four channels" "${learn[@]}" --data band-shards --channels 4 --out band-run
     like band-run/DONE '"iou":(0\.9|1)' "sees the fourth"
-    ok "predict" unet-train predict --checkpoint band-run --threads 1 --out band-masks bands/images/0.png
+    ok "predict" unet-train predict --checkpoint band-run --threads 1 --out band-masks \
+        bands/images/0.png
     ok "without alpha" unet-train data convert --data bands --to tfrecord --out rgb-shards
-    is "$(tr -d ' \n' <rgb-shards/output_shapes.json)" '{"image":[32,32,3],"mask":[32,32,1]}' "there are three"
+    is "$(tr -d ' \n' <rgb-shards/output_shapes.json)" '{"image":[32,32,3],"mask":[32,32,1]}' \
+        "there are three"
     exits 7 "four channels of RGB" "${learn[@]}" --data rgb-shards --channels 4 --out rgb-run
     like "$ERR" 'has 3 channels, and data.channels is 4' "is told"
 else
     skip "python3 is not installed" "bands"
 fi
 
-# --- classes by folder -----------------------------------------------------------------------------
+# --- classes by folder
+# -----------------------------------------------------------------------------
 mkdir -p classes/cat classes/dog
 for i in 01 02 03 04; do cp "png/images/00$i.png" "classes/cat/$i.png"; done
 for i in 05 06 07 08; do cp "png/images/00$i.png" "classes/dog/$i.png"; done
 ok "a folder per class" unet-train data split --data classes --out classes.json
 is "$(count classes.json)" "folders 7 1 2" "two classes"
 ok "to shards" unet-train data convert --data classes --to tfrecord --out class-shards
-is "$(tr -d ' \n' <class-shards/output_types.json)" '{"image":"uint8","label":"int64"}' "with a label each"
+is "$(tr -d ' \n' <class-shards/output_types.json)" '{"image":"uint8","label":"int64"}' \
+    "with a label each"
 ok "and back" unet-train data convert --data class-shards --to png --out class-back
 is "$(samples class-back/1)" "$(samples classes/dog)" "the second class has its images"
 exits 3 "a U-Net needs masks" "${train[@]}" --data classes --out class-run
@@ -106,15 +120,18 @@ mv classes/cat classes/dog classes/val && mkdir -p classes/train/cat classes/tra
 mv classes/val/cat/0[123].png classes/train/cat && mv classes/val/dog/0[567].png classes/train/dog
 cp classes/val/dog/08.png classes/train/dog/copy.png
 ok "a divided folder" unet-train data split --data classes --out divided.json
-is "$(count divided.json)" "folders 6 2 2" "stays divided; the same picture on both sides does not train"
+is "$(count divided.json)" "folders 6 2 2" \
+    "stays divided; the same picture on both sides does not train"
 like "$ERR" '1 training images are also among' "which is said"
 
-# --- stacks ------------------------------------------------------------------------------------------
+# --- stacks
+# ------------------------------------------------------------------------------------------
 if has TIFF; then
     mkdir -p stack/images stack/masks
     python3 -c '
 import struct
-# A stack of three 32 x 32 pages, not compressed: header, then for each page its pixels and directory.
+# A stack of three 32 x 32 pages, not compressed: header, then for each page its pixels and
+# directory.
 def stack(path, first):
     pages = b""
     at = 8
@@ -134,11 +151,13 @@ stack("stack/masks/s.tif", 255)'
     exits 7 "a stack as a pair" unet-train data split --data stack --out stack.json
     like "$ERR" 'images/s.tif: has 3 pages; .*data convert' "is refused with the way out"
     ok "which is" unet-train data convert --data stack --to png --out pages
-    is "$(find pages/images -name '*.png' | sort | xargs -n 1 basename | xargs)" "s-p0002.png s-p0003.png s.png" "a pair for each page"
+    is "$(find pages/images -name '*.png' | sort | xargs -n 1 basename | xargs)" \
+        "s-p0002.png s-p0003.png s.png" "a pair for each page"
     is "$(samples pages/images | sort -u | wc -l)" 3 "three different ones"
     ok "predict takes each page" unet-train predict -c run --threads 1 --out stacked stack/images
     ok "and each image" unet-train predict -c run --threads 1 --out single pages/images
-    is "$(cd stacked && sha256sum -- *.png)" "$(cd single && sha256sum -- *.png)" "a page gets the mask of its own"
+    is "$(cd stacked && sha256sum -- *.png)" "$(cd single && sha256sum -- *.png)" \
+        "a page gets the mask of its own"
     ok "a set of pairs" unet-train data split --data pages --out pages.json
 else
     skip "built without libtiff" "pages of a TIFF"
@@ -155,7 +174,8 @@ real() { # SET WANT OPTIONS
     ok "$set" unet-train data split --data "$UNETCTL_SHARED/data/$set" --out "$set.json" "$@"
     is "$(count "$set.json")" "$want" "$set: its samples"
 }
-lists() { echo --train-list "$UNETCTL_SHARED/data/$1/train.txt" --val-list "$UNETCTL_SHARED/data/$1/val.txt"; }
+lists() { echo --train-list "$UNETCTL_SHARED/data/$1/train.txt" \
+    --val-list "$UNETCTL_SHARED/data/$1/val.txt"; }
 printf '0 a\n85 b\n170 c\n255 d\n' >steel.txt
 # shellcheck disable=SC2046 # two options and their values
 {
@@ -163,7 +183,8 @@ printf '0 a\n85 b\n170 c\n255 d\n' >steel.txt
     real emps_particles "pairs 28 6 0" $(lists emps_particles)
     real isbi2012_em "pairs 24 6 0" $(lists isbi2012_em)
     real nuclei_fluo "pairs 120 30 0" $(lists nuclei_fluo)
-    if has TIFF; then real uhcs_steel_sem "pairs 20 4 0" --classes 4 --class-file steel.txt $(lists uhcs_steel_sem); fi
+    if has TIFF; then real uhcs_steel_sem "pairs 20 4 0" --classes 4 --class-file steel.txt \
+        $(lists uhcs_steel_sem); fi
     real cifar10 "cifar 5000 1000 10"
     real mnist_idx "idx 10000 10000 10"
     if has JPEG; then real casting_2class "folders 320 80 2"; fi

@@ -6,7 +6,8 @@
 . "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
 
 # One thread: this test shares its machine with others.
-train=(unet-train train --data data --size 64x64 --set model.base=4 --set model.depth=2 --threads 1 --set train.lr_scaling=none)
+train=(unet-train train --data data --size 64x64 --set model.base=4 --set model.depth=2 \
+    --threads 1 --set train.lr_scaling=none)
 field() { # FILE KEY: a number or word of a JSON line
     sed -n "s/.*\"$2\":\"\\{0,1\\}\\([^,\"}]*\\).*/\\1/p" "$1" | tail -n 1
 }
@@ -17,26 +18,33 @@ ok "synthetic data" unet-train data synth --out data --count 40 --size 64x64 --s
 # --- a good run ---
 exits 0 "a run" "${train[@]}" --epochs 15 --batch-size 4 --lr 0.01 --out good
 like "$ERR" 'epoch 15/15: loss 0\.[0-9]+, [0-9.]+ s, [0-9.]+ images/s' "a plain line per epoch"
-for f in DONE log.csv record.jsonl split.json checkpoint/weights.safetensors checkpoint/model.json; do
+for f in DONE log.csv record.jsonl split.json checkpoint/weights.safetensors \
+    checkpoint/model.json; do
     ok "leaves $f" test -s "good/$f"
 done
 ok "and no FAILED" test ! -e good/FAILED
-is "$(head -n 1 good/log.csv)" ",time_per_epoch,loss,lr,training_time,test_time,iou" "log.csv has the header"
+is "$(head -n 1 good/log.csv)" ",time_per_epoch,loss,lr,training_time,test_time,iou" \
+    "log.csv has the header"
 is "$(wc -l <good/log.csv)" 16 "and 15 rows"
-is "$(cut -d, -f4 good/log.csv | sed 1d | uniq | tr '\n' ' ')" "0.010000 0.005000 0.002500 0.001250 " \
+is "$(cut -d, -f4 good/log.csv | sed 1d | uniq | tr '\n' ' ')" \
+    "0.010000 0.005000 0.002500 0.001250 " \
     "the rate goes down in steps"
 # With progress between them where an epoch takes long.
 is "$(sed -n 's/^{"kind":"\([a-z]*\)".*/\1/p' good/record.jsonl | grep -v progress | uniq | tr '\n' ' ')" "run epoch checkpoint end " \
     "record.jsonl: run, epochs, the last state, end"
-for k in schema study run seed engine attempt_dir started version host hosts gpus nodes world_size devices \
-    strategy backend device why_cpu comm dtype threads cores oversubscribed model height width channels batch_per_gpu \
-    global_batch epochs train_images val_images repeat remainder optimizer lr lr_scaling lr_schedule \
+for k in schema study run seed engine attempt_dir started version host hosts gpus nodes world_size \
+    devices \
+    strategy backend device why_cpu comm dtype threads cores oversubscribed model height width \
+    channels batch_per_gpu \
+    global_batch epochs train_images val_images repeat remainder optimizer lr lr_scaling \
+    lr_schedule \
     bucket_mib versions slurm_job; do
     grep -q "^{\"kind\":\"run\".*\"$k\":" good/record.jsonl || echo "$k"
 done >missing
 is "$(cat missing)" "" "the first line has every key of logs/SCHEMA.md"
 is "$(tail -n 1 good/record.jsonl)" "$(cat good/DONE)" "DONE holds the last line"
-is "$(field good/DONE weights_sha256)" "$(sha256sum good/checkpoint/weights.safetensors | cut -c1-16)" \
+is "$(field good/DONE weights_sha256)" \
+    "$(sha256sum good/checkpoint/weights.safetensors | cut -c1-16)" \
     "the hash is the checkpoint's"
 images() { sed -n 's/^{"kind":"epoch".*"images":\([0-9]*\).*/\1/p' "$1/record.jsonl" | tail -n 1; }
 is "$(images good)" 32 "every training image is used"
@@ -47,9 +55,11 @@ ok "IoU beats 0.5 ($iou)" awk "BEGIN { exit !($iou > 0.5) }"
 
 # --- activations of 16 bits ---
 exits 0 "a run in bf16" "${train[@]}" --epochs 15 --batch-size 4 --lr 0.01 --dtype bf16 --out half
-is "$(field half/record.jsonl dtype) $(field good/record.jsonl dtype)" "bf16 f32" "the record names the type"
+is "$(field half/record.jsonl dtype) $(field good/record.jsonl dtype)" "bf16 f32" \
+    "the record names the type"
 other=$(tail -n 1 half/log.csv | cut -d, -f3)
-ok "its loss ($other) is near that of floats ($last)" awk "BEGIN { exit !(($other - $last)^2 < 0.02^2) }"
+ok "its loss ($other) is near that of floats ($last)" awk \
+    "BEGIN { exit !(($other - $last)^2 < 0.02^2) }"
 exits 0 "eval in bf16" unet-train eval --checkpoint half/checkpoint --data data --dtype bf16 --json
 exits 3 "fp16 without a GPU" "${train[@]}" --epochs 1 --dtype fp16 --out no
 like "$ERR" 'scaled loss: take bf16' 'says why and what to take'
@@ -64,12 +74,17 @@ else
     like "$ERR" 'was given GPUs \(SLURM_JOB_GPUS=0,1\) and cannot use them: .*; train.backend: cpu' "ends with why and what to do"
     like gpus/FAILED '"exit_code":5,"error":"this process was given GPUs' "the marker says so"
     exits 0 "on the CPU on purpose" given --backend cpu --out cpu
-    like "$ERR" '^unet-train: computing on the CPU, .* \(backend [a-z]+, comm self\)$' "the first line names device and backend"
+    like "$ERR" '^unet-train: computing on the CPU, .* \(backend [a-z]+, comm self\)$' \
+        "the first line names device and backend"
     like cpu/record.jsonl '"backend":"[a-z]+".*"device":"[^"]+","why_cpu":""' "so does the record"
-    exits 5 "eval there" env -u UNET_GPUS CUDA_VISIBLE_DEVICES=0 unet-train eval --checkpoint cpu --data data
+    exits 5 "eval there" env -u UNET_GPUS CUDA_VISIBLE_DEVICES=0 unet-train eval --checkpoint cpu \
+        --data data
     exits 5 "backend cuda" "${train[@]}" --epochs 1 --backend cuda --out cuda
-    exits 0 "without GPUs" env -u UNET_GPUS CUDA_VISIBLE_DEVICES= "${train[@]}" --epochs 1 --out none-given
-    like none-given/record.jsonl '"why_cpu":"(there is no NVIDIA driver|this program was built without CUDA)' "auto is the CPU, and says why"
+    exits 0 "without GPUs" env -u UNET_GPUS CUDA_VISIBLE_DEVICES= "${train[@]}" --epochs 1 \
+        --out none-given
+    like none-given/record.jsonl \
+        '"why_cpu":"(there is no NVIDIA driver|this program was built without CUDA)' \
+        "auto is the CPU, and says why"
 fi
 exits 0 "with fake ones" env UNET_GPUS=fake SLURM_JOB_GPUS=0 "${train[@]}" --epochs 1 --out fake
 like "$ERR" 'computing on the CPU, .*: the GPUs here are fake' "too"
@@ -78,7 +93,8 @@ like "$ERR" 'computing on the CPU, .*: the GPUs here are fake' "too"
 exits 0 "eval on the run's split" \
     unet-train eval --checkpoint good/checkpoint --split good/split.json --threads 1 --json
 is "$(field "$OUT" iou) $(field "$OUT" images)" "$iou 8" "gives exactly the run's IoU"
-exits 0 "eval on all pairs of a folder" unet-train eval --checkpoint good/checkpoint/weights.safetensors \
+exits 0 "eval on all pairs of a folder" unet-train eval \
+    --checkpoint good/checkpoint/weights.safetensors \
     --data data --size 64x64 --threads 1 --json
 is "$(field "$OUT" images)" 40 "takes all of them"
 exits 2 "eval without images" unet-train eval --checkpoint good/checkpoint
@@ -89,29 +105,36 @@ exits 9 "eval of a checkpoint cut short" unet-train eval --checkpoint cut --data
 like "$ERR" 'cut/weights.safetensors: is not the file that was written' "names the file"
 
 # --- the same run again is the same run ---
-ok "again, same seed" "${train[@]}" --epochs 2 --batch-size 4 --set data.split=good/split.json --out again-1
-ok "and again" "${train[@]}" --epochs 2 --batch-size 4 --set data.split=good/split.json --out again-2
-is "$(field again-1/DONE weights_sha256)" "$(field again-2/DONE weights_sha256)" "give the same weights"
+ok "again, same seed" "${train[@]}" --epochs 2 --batch-size 4 --set data.split=good/split.json \
+    --out again-1
+ok "and again" "${train[@]}" --epochs 2 --batch-size 4 --set data.split=good/split.json \
+    --out again-2
+is "$(field again-1/DONE weights_sha256)" "$(field again-2/DONE weights_sha256)" \
+    "give the same weights"
 
 # --- repeat and drop ---
-ok "repeat and drop" "${train[@]}" --epochs 1 --batch-size 7 --set data.repeat=2 --set data.remainder=drop --out drop
+ok "repeat and drop" "${train[@]}" --epochs 1 --batch-size 7 --set data.repeat=2 \
+    --set data.remainder=drop --out drop
 is "$(images drop)" 63 "63 of 2 x 32 images fill batches of 7"
 
 # --- refusals ---
 exits 3 "a folder that holds a run is refused" "${train[@]}" --epochs 1 --out good
 like "$ERR" 'already holds DONE .*--out' "the text says what to do"
 ok "and the run there is as it was" test -e good/DONE -a ! -e good/FAILED
-exits 3 "also when Slurm restarted its job" env SLURM_RESTART_COUNT=1 "${train[@]}" --epochs 1 --out good
+exits 3 "also when Slurm restarted its job" env SLURM_RESTART_COUNT=1 "${train[@]}" --epochs 1 \
+    --out good
 mkdir again-3 && cp again-1/record.jsonl again-3 && echo '{}' >again-3/FAILED
 exits 0 "one that failed begins anew when Slurm restarted the job" \
     env SLURM_RESTART_COUNT=1 "${train[@]}" --epochs 1 --batch-size 16 --out again-3
 like "$ERR" 'no checkpoint found in .*again-3: starts at the beginning' "which is told"
-ok "then what was there is set aside" test -e again-3/restart-1/record.jsonl -a -e again-3/restart-1/FAILED -a -e again-3/DONE
+ok "then what was there is set aside" test -e again-3/restart-1/record.jsonl \
+    -a -e again-3/restart-1/FAILED -a -e again-3/DONE
 exits 2 "without --out" "${train[@]}"
 exits 2 "without data" unet-train train --out r
 exits 2 "a bad value" "${train[@]}" --epochs many --out r
 like "$ERR" 'train: [-]-epochs: .*not a whole number' "the text names the option"
-exits 3 "a size that does not fit the depth" unet-train train --data data --size 66x64 --set model.depth=2 --out r
+exits 3 "a size that does not fit the depth" unet-train train --data data --size 66x64 \
+    --set model.depth=2 --out r
 exits 2 "--run with an option that it says" unet-train train --run r.json --epochs 3 --out r
 exits 3 "no run.json" unet-train train --run none.json --out r
 ok "nothing was made for what was refused" test ! -e r
@@ -142,7 +165,8 @@ like nan/FAILED 'diverged' "FAILED says why"
 like nan/record.jsonl '^\{"kind":"end","status":"failed","exit_code":1' "so does record.jsonl"
 
 # A step of seconds: 32 batches.
-"${train[@]}" --size 512x512 --epochs 100000 --batch-size 1 --set train.accumulate=32 --out killed 2>/dev/null &
+"${train[@]}" --size 512x512 --epochs 100000 --batch-size 1 --set train.accumulate=32 --out killed \
+    2>/dev/null &
 pid=$!
 ok "it is under way" wait_until 60 grep -q '"kind":"run"' killed/record.jsonl
 sleep 0.5
@@ -169,7 +193,8 @@ mkdir small
 if mount -t tmpfs -o size=64k none small 2>/dev/null; then
     unmount() { umount small; }
     cleanup_hooks+=(unmount)
-    exits 1 "a full disk" unet-train train --data data --size 64x64 --set model.base=8 --set model.depth=2 --threads 1 \
+    exits 1 "a full disk" unet-train train --data data --size 64x64 --set model.base=8 \
+        --set model.depth=2 --threads 1 \
         --epochs 1 --set data.split=good/split.json --out small/run
     like "$ERR" 'No space left on device' "is told"
     ok "and is no success" test ! -e small/run/DONE
@@ -179,7 +204,8 @@ fi
 exits 3 "a folder that cannot be made" "${train[@]}" --out /proc/none/run
 
 exits 0 "devices" unet-train devices --json
-like "$OUT" '"backends":\[.*"ref"(,"cuda")?\],"communicators":\["self","thread"' "lists backends and communicators"
+like "$OUT" '"backends":\[.*"ref"(,"cuda")?\],"communicators":\["self","thread"' \
+    "lists backends and communicators"
 like "$OUT" '"compute":\{"backend":"[a-z]+","fake":true,"device":"[^"]' "what auto computes on"
 like "$OUT" '"cuda":\{"runtime":[0-9]+,.*("gpus":0,"why_none":"[^"]{20,}|"gpus":[1-9][0-9]*,"why_none":"")"' \
     "GPUs, or why there is none"

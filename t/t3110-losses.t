@@ -11,7 +11,8 @@ field() { sed -n "s/.*\"$2\":\"\\{0,1\\}\\([^,\"}]*\\).*/\\1/p" "$1" | tail -n 1
 first() { grep -o "\"$2\":[^,}]*" "$1" | head -n 1 | cut -d: -f2; }
 close() {
     local d
-    d=$("$differ" "$1/checkpoint/weights.safetensors" "$2/checkpoint/weights.safetensors") || return 1
+    d=$("$differ" "$1/checkpoint/weights.safetensors" "$2/checkpoint/weights.safetensors") ||
+        return 1
     echo "$d"
     awk -v d="${d%% *}" 'BEGIN { exit !(d <= 1e-4) }'
 }
@@ -19,12 +20,14 @@ close() {
 beats() { awk "BEGIN { exit !($(field "$1/DONE" iou) > $2) }"; }
 
 ok "synthetic data" unet-train data synth --out data --count 40 --size 64x64 --seed 1
-train=(unet-train train --data data --size 64x64 --set model.base=4 --set model.depth=2 --threads 1 --batch-size 4)
+train=(unet-train train --data data --size 64x64 --set model.base=4 --set model.depth=2 \
+    --threads 1 --batch-size 4)
 for loss in ce dice ce+dice; do
     ok "$loss" "${train[@]}" --epochs 10 --lr 0.01 --set train.loss=$loss --out "$loss"
     ok "$loss finds the marks ($(field "$loss/DONE" iou))" beats "$loss" 0.4
 done
-ok "class weights" "${train[@]}" --epochs 10 --lr 0.01 --set train.class_weights=0.1,2 --out weighted
+ok "class weights" "${train[@]}" --epochs 10 --lr 0.01 --set train.class_weights=0.1,2 \
+    --out weighted
 ok "more weight on the foreground finds more of it" \
     awk "BEGIN { exit !($(field weighted/DONE recall) > $(field ce/DONE recall)) }"
 like weighted/record.jsonl '"loss":"ce","class_weights":"0.1,2"' "the record has loss and weights"
@@ -36,12 +39,15 @@ like "$ERR" 'not one of: ce, dice, ce\+dice' "is told what there is"
 
 # --- scores of each image ---
 is "$(head -n 1 ce/images.csv)" \
-    "image,class,iou,dice,precision,recall,accuracy,intersection,pred,truth,pixels" "images.csv has a header"
-is "$(sed 1d ce/images.csv | cut -d, -f2 | sort | uniq -c | tr -s ' ')" " 8 all" "and a row per image"
+    "image,class,iou,dice,precision,recall,accuracy,intersection,pred,truth,pixels" \
+    "images.csv has a header"
+is "$(sed 1d ce/images.csv | cut -d, -f2 | sort | uniq -c | tr -s ' ')" " 8 all" \
+    "and a row per image"
 is "$(sed 1d ce/images.csv | awk -F, '{ i += $8; p += $9; t += $10; n += $11 } END { print i, p, t, n }')" \
     "$(field ce/DONE intersection) $(field ce/DONE pred) $(field ce/DONE truth) 32768" \
     "which add up to the run's counts"
-ok "eval writes the same" unet-train eval --checkpoint ce/checkpoint --split ce/split.json --threads 1 \
+ok "eval writes the same" unet-train eval --checkpoint ce/checkpoint --split ce/split.json \
+    --threads 1 \
     --images images.csv --json
 ok "table of images" cmp images.csv ce/images.csv
 ok "three replicas" "${train[@]}" --epochs 1 --gpus 3 --out three
@@ -54,12 +60,14 @@ ok "which leaves fewer pixels" test "$(field blind/DONE pixels)" -lt 32768
 
 # --- several classes: replicas share the weight of a step ---
 printf '0 ground\n255 mark\n' >two.txt
-two=("${train[@]}" --set data.classes=2 --set data.class_file=two.txt --set train.lr_scaling=none --set model.batch_norm=none
+two=("${train[@]}" --set data.classes=2 --set data.class_file=two.txt --set train.lr_scaling=none \
+    --set model.batch_norm=none
     --set train.class_weights="1,3" --set train.loss=ce+dice)
 ok "two classes" "${two[@]}" --epochs 3 --batch-size 12 --out two
 ok "two classes on 3 replicas" "${two[@]}" --epochs 3 --batch-size 4 --gpus 3 --out two-3
 ok "the same weights" close two two-3
-like two/DONE '"classes":\[\{"class":0,"name":"ground",.*\{"class":1,"name":"mark"' "DONE has each class by name"
+like two/DONE '"classes":\[\{"class":0,"name":"ground",.*\{"class":1,"name":"mark"' \
+    "DONE has each class by name"
 is "$(first two/DONE truth)" 32768 "their truth is every pixel"
 is "$(cut -d, -f2 two/images.csv | sort -u | tr '\n' ' ')" "all class ground mark " "images.csv too"
 ok "eval of several classes" unet-train eval --checkpoint two/checkpoint --split two/split.json \
@@ -69,7 +77,8 @@ like "$OUT" '^all +0\.[0-9]+ +0\.[0-9]+' "and their mean"
 
 if shared data/camvid; then
     # 11 classes and a value that does not count.
-    camvid=(unet-train train --data "$UNETCTL_SHARED/data/camvid" --channels 3 --size 48x64 --set model.base=8 --set model.depth=2
+    camvid=(unet-train train --data "$UNETCTL_SHARED/data/camvid" --channels 3 --size 48x64 \
+        --set model.base=8 --set model.depth=2
         --threads 1 --batch-size 4 --set data.classes=11 --set data.ignore=11)
     ok "11 classes" "${camvid[@]}" --epochs 8 --lr 0.005 --out camvid
     ok "road and building are found (accuracy $(field camvid/DONE accuracy))" \

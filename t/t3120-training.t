@@ -10,7 +10,8 @@ differ=$builddir/trainer/checkpoint/test/checkpoint.t
 field() { sed -n "s/.*\"$2\":\"\\{0,1\\}\\([^,\"}]*\\).*/\\1/p" "$1" | tail -n 1; }
 close() {
     local d
-    d=$("$differ" "$1/checkpoint/weights.safetensors" "$2/checkpoint/weights.safetensors") || return 1
+    d=$("$differ" "$1/checkpoint/weights.safetensors" "$2/checkpoint/weights.safetensors") ||
+        return 1
     echo "$d"
     awk -v d="${d%% *}" 'BEGIN { exit !(d <= 1e-4) }'
 }
@@ -20,13 +21,15 @@ first_loss() { sed -n 2p "$1/log.csv" | cut -d, -f3; }
 
 ok "synthetic data" unet-train data synth --out data --count 40 --size 32x32 --seed 1
 ok "its split" unet-train data split --data data --out split.json
-train=(unet-train train --data data --set data.split=split.json --size 32x32 --set model.base=4 --set model.depth=2 --threads 1
+train=(unet-train train --data data --set data.split=split.json --size 32x32 --set model.base=4 \
+    --set model.depth=2 --threads 1
     --set train.lr_schedule=constant)
 
 # --- each optimizer learns ---
 while read -r name options; do
     # shellcheck disable=SC2086 # a list of words
-    ok "$name" "${train[@]}" --epochs 6 --batch-size 4 --set train.optimizer="${name%%-*}" $options --out "$name"
+    ok "$name" "${train[@]}" --epochs 6 --batch-size 4 --set train.optimizer="${name%%-*}" \
+        $options --out "$name"
     ok "$name learns ($(first_loss "$name") to $(final_loss "$name"))" \
         less "$(final_loss "$name")" "0.95 * $(first_loss "$name")"
 done <<'END'
@@ -44,12 +47,15 @@ big=("${train[@]}" --epochs 3 --set model.batch_norm=none --set train.class_weig
 ok "a batch of 12" "${big[@]}" --batch-size 12 --out twelve
 ok "two of 6" "${big[@]}" --batch-size 6 --set train.accumulate=2 --out two-six
 ok "give the same weights" close twelve two-six
-ok "on two replicas, two of 3" "${big[@]}" --batch-size 3 --set train.accumulate=2 --gpus 2 --set train.lr_scaling=none --out two-three
+ok "on two replicas, two of 3" "${big[@]}" --batch-size 3 --set train.accumulate=2 --gpus 2 \
+    --set train.lr_scaling=none --out two-three
 ok "give the same weights" close twelve two-three
 is "$(field two-six/record.jsonl global_batch)" 12 "the record has the whole batch"
 
-# Local batch norm: each batch by its own statistics, be it on another replica or the next in a step.
-own=("${train[@]}" --epochs 3 --set model.batch_norm=local --batch-size 6 --set train.lr_scaling=none --set train.optimizer=sgd --lr 0.05)
+# Local batch norm: each batch by its own statistics, be it on another replica or the next in a
+# step.
+own=("${train[@]}" --epochs 3 --set model.batch_norm=local --batch-size 6 \
+    --set train.lr_scaling=none --set train.optimizer=sgd --lr 0.05)
 ok "two batches of 6 on two replicas" "${own[@]}" --gpus 2 --out local-gpus
 ok "two batches of 6 one after the other" "${own[@]}" --set train.accumulate=2 --out local-turns
 ok "one batch of 12" "${own[@]}" --batch-size 12 --out local-whole
@@ -60,7 +66,8 @@ nearly() { # A B: lists of numbers that agree to 1e-4
 }
 ok "the same losses ($(losses local-gpus))" nearly "$(losses local-gpus)" "$(losses local-turns)"
 differ() { ! nearly "$@"; }
-ok "not those of one batch ($(losses local-whole))" differ "$(losses local-gpus)" "$(losses local-whole)"
+ok "not those of one batch ($(losses local-whole))" differ "$(losses local-gpus)" \
+    "$(losses local-whole)"
 
 # --- gradient noise: two batches of 6 are two batches of 6, added up here or there ---
 norms() { # OUT: of the last epoch, over the small and the large batch, and their images
@@ -76,7 +83,8 @@ assert 0 < a[2] < a[0] and a[1] <= 6 and a[3] <= 12, a' "$(norms two-six)" "$(no
 is "$(norms twelve)" "" "one batch has none to compare"
 
 # --- rates ---
-ok "warm-up on 2 GPUs" "${train[@]}" --epochs 4 --batch-size 8 --gpus 2 --set train.warmup_epochs=2 --set train.lr_steps=3:0.5 --out warm
+ok "warm-up on 2 GPUs" "${train[@]}" --epochs 4 --batch-size 8 --gpus 2 \
+    --set train.warmup_epochs=2 --set train.lr_steps=3:0.5 --out warm
 is "$(cut -d, -f4 warm/log.csv | sed 1d | tr '\n' ' ')" "0.001500 0.002000 0.002000 0.001000 " \
     "ends at the scaled rate, then the list"
 why_not() { # LIST REGEX: why --set train.lr_steps=LIST is refused
@@ -87,7 +95,8 @@ why_not 3-0.5 "'3-0.5' in '3-0.5': is not EPOCH:FACTOR"
 why_not 2:0.5,5:1e9 "'5:1e9' in '2:0.5,5:1e9': the factor must be above 0 and at most 1e6"
 why_not 5:0.1,5:0.01 "'5:0.01' .* epochs must rise"
 ok "before anything is made" test ! -e bad
-ok "a rate that destroys" "${train[@]}" --batch-size 8 --epochs 2 --set train.optimizer=adam --lr 1000 --out lost
+ok "a rate that destroys" "${train[@]}" --batch-size 8 --epochs 2 --set train.optimizer=adam \
+    --lr 1000 --out lost
 like "$ERR" 'warning: the training loss of epoch 2 is [0-9.e+]+, above the 0.6931 of a constant prediction' \
     "is no plain success"
 like lost/DONE '"warning":"the training loss of epoch 2' "nor in the record"
@@ -96,40 +105,53 @@ unlike warm/DONE '"warning"' "unlike one that learns"
 # --- validation on the way, ends before the last epoch ---
 learn=("${train[@]}" --batch-size 4 --lr 0.01)
 ok "validation every 2 epochs" "${learn[@]}" --epochs 5 --set train.eval_epochs=2 --out every
-is "$(sed -n 's/.*"kind":"eval","epochs":\([0-9]*\).*/\1/p' every/record.jsonl | tr '\n' ' ')" "2 4 5 " \
+is "$(sed -n 's/.*"kind":"eval","epochs":\([0-9]*\).*/\1/p' every/record.jsonl | tr '\n' ' ')" \
+    "2 4 5 " \
     "after 2, 4, and the last"
 is "$(sed -n 's/.*"kind":"eval".*"iou":\([0-9.]*\).*/\1/p' every/record.jsonl | tail -n 1)" \
     "$(field every/DONE iou)" "the last one is the result"
-ok "each has a loss" less 0 "$(sed -n 's/.*"kind":"eval".*"loss":\([0-9.]*\).*/\1/p' every/record.jsonl | tail -n 1)"
+ok "each has a loss" less 0 \
+    "$(sed -n 's/.*"kind":"eval".*"loss":\([0-9.]*\).*/\1/p' every/record.jsonl | tail -n 1)"
 ok "until IoU 0.3" "${learn[@]}" --epochs 100 --set train.until="iou>=0.3" --out until
 reached=$(field until/DONE reached_epochs)
-ok "it ends early ($reached epochs)" test "$reached" -lt 100 -a "$reached" = "$(sed 1d until/log.csv | wc -l)"
+ok "it ends early ($reached epochs)" test "$reached" -lt 100 \
+    -a "$reached" = "$(sed 1d until/log.csv | wc -l)"
 ok "with that quality" less 0.3 "$(field until/DONE iou) + 1e-9"
 is "$(field until/DONE reached_s)" "$(field until/DONE training_time)" "DONE has the time it took"
 like until/DONE '"until":"iou>=0.3".*"stopped_early":true' "and says why it ended"
 ok "a goal too high" "${learn[@]}" --epochs 2 --set train.until="iou>=1" --out high
 like high/DONE '"reached_epochs":null,.*"stopped_early":false' "is not reached, which is told"
 exits 3 "a goal that is none" "${learn[@]}" --set train.until="loss<=1" --out bad
-ok "patience 2 with a rate that teaches nothing" "${train[@]}" --batch-size 4 --lr 1e-9 --epochs 50 --set train.patience=2 --out patient
+ok "patience 2 with a rate that teaches nothing" "${train[@]}" --batch-size 4 --lr 1e-9 \
+    --epochs 50 --set train.patience=2 --out patient
 ok "ends early" test "$(sed 1d patient/log.csv | wc -l)" -lt 50
 like patient/DONE '"best_epochs":[0-9]+,"stopped_early":true' "and says when it was best"
 
 # --- the best weights, the rate at a plateau ---
 # From the ninth epoch on the rate is so high that all is lost: the last weights are not the best.
-wild=("${train[@]}" --batch-size 4 --lr 0.01 --epochs 11 --set train.keep=best --set train.lr_steps=8:100)
+wild=("${train[@]}" --batch-size 4 --lr 0.01 --epochs 11 --set train.keep=best \
+    --set train.lr_steps=8:100)
 ok "keep the best" "${wild[@]}" --out best
 top=$(sed -n 's/.*"kind":"eval".*"iou":\([0-9.]*\).*/\1/p' best/record.jsonl | sort -g | tail -n 1)
-is "$(field best/DONE iou) $(field best/DONE best_iou)" "$top $top" "the result is the best validation ($top)"
+is "$(field best/DONE iou) $(field best/DONE best_iou)" "$top $top" \
+    "the result is the best validation ($top)"
 ok "which was not the last" test "$(field best/DONE best_epochs)" -lt 11
-ok "eval of the checkpoint" unet-train eval --checkpoint best --data data --split split.json --threads 1 --json
+ok "eval of the checkpoint" unet-train eval --checkpoint best --data data --split split.json \
+    --threads 1 --json
 is "$(field "$OUT" iou)" "$top" "gives it again"
-exits 1 "a rate that is too high in the end" "${train[@]}" --batch-size 4 --set model.batch_norm=none --lr 0.01 \
+exits 1 "a rate that is too high in the end" "${train[@]}" --batch-size 4 \
+    --set model.batch_norm=none --lr 0.01 \
     --epochs 6 --set train.keep=best --set train.lr_steps=3:1e6 --out fallen
-like fallen/FAILED 'diverged.*; the best weights, those after epoch [123], are in .*fallen/best"' "the marker names the best weights"
-kept=$(sed -n 's/^{"kind":"kept","epochs":[123],"iou":\([0-9.]*\),"weights_sha256":"[0-9a-f]*"}$/\1/p' fallen/record.jsonl)
-ok "eval of them" unet-train eval --checkpoint fallen/best --data data --split split.json --threads 1 --json
+like fallen/FAILED 'diverged.*; the best weights, those after epoch [123], are in .*fallen/best"' \
+    "the marker names the best weights"
+kept=$(sed -n \
+    's/^{"kind":"kept","epochs":[123],"iou":\([0-9.]*\),"weights_sha256":"[0-9a-f]*"}$/\1/p' \
+    fallen/record.jsonl)
+ok "eval of them" unet-train eval --checkpoint fallen/best --data data --split split.json \
+    --threads 1 --json
 is "$(field "$OUT" iou)" "$kept" "gives their quality, which the record has"
-ok "a plateau" "${train[@]}" --batch-size 4 --lr 0.05 --epochs 16 --set train.lr_plateau=2:0.5 --out plateau
+ok "a plateau" "${train[@]}" --batch-size 4 --lr 0.05 --epochs 16 --set train.lr_plateau=2:0.5 \
+    --out plateau
 python3 - plateau >"$OUT" 2>"$ERR" <<'EOP'
 import json, sys
 rows = [json.loads(l) for l in open(sys.argv[1] + "/record.jsonl")]
@@ -151,29 +173,36 @@ ok "under way" wait_until 60 grep -q '"kind":"checkpoint"' best-cut/record.jsonl
 kill -KILL $pid
 wait $pid 2>/dev/null
 [ -e best-cut/DONE ] || ok "cut off, it goes on" "${wild[@]}" --out best-cut
-is "$(field best-cut/DONE weights_sha256)" "$(field best/DONE weights_sha256)" "to the same best weights"
+is "$(field best-cut/DONE weights_sha256)" "$(field best/DONE weights_sha256)" \
+    "to the same best weights"
 exits 3 "a plateau that is none" "${train[@]}" --set train.lr_plateau=3 --out bad
-exits 3 "two schedules" "${train[@]}" --set train.lr_plateau=3:0.5 --set train.lr_steps=3:0.5 --out bad
+exits 3 "two schedules" "${train[@]}" --set train.lr_plateau=3:0.5 --set train.lr_steps=3:0.5 \
+    --out bad
 
 # Cut off on the way, it ends at the same epoch. The first start has a goal it does not get to.
-"${learn[@]}" --epochs 100 --set train.until="iou>=0.3" --set train.checkpoint_epochs=1 --out cut 2>/dev/null &
+"${learn[@]}" --epochs 100 --set train.until="iou>=0.3" --set train.checkpoint_epochs=1 --out cut \
+    2>/dev/null &
 pid=$!
 ok "under way" wait_until 60 grep -q '"kind":"checkpoint"' cut/record.jsonl
 kill -KILL $pid
 wait $pid 2>/dev/null
-[ -e cut/DONE ] || ok "cut off, it goes on" "${learn[@]}" --epochs 100 --set train.until="iou>=0.3" --out cut
-is "$(field cut/DONE reached_epochs) $(field cut/DONE weights_sha256)" "$reached $(field until/DONE weights_sha256)" \
+[ -e cut/DONE ] || ok "cut off, it goes on" "${learn[@]}" --epochs 100 \
+    --set train.until="iou>=0.3" --out cut
+is "$(field cut/DONE reached_epochs) $(field cut/DONE weights_sha256)" \
+    "$reached $(field until/DONE weights_sha256)" \
     "to the same epoch and weights"
 is "$(grep -c '"kind":"eval"' cut/record.jsonl)" "$reached" "the record has every validation once"
 
 # --- the same bits on any number of threads ---
 for t in 1 2 3; do
-    ok "deterministic on $t threads" "${train[@]}" --threads $t --epochs 2 --batch-size 4 --set train.deterministic=true --out det-$t
+    ok "deterministic on $t threads" "${train[@]}" --threads $t --epochs 2 --batch-size 4 \
+        --set train.deterministic=true --out det-$t
 done
 is "$(field det-2/DONE weights_sha256) $(field det-3/DONE weights_sha256)" \
     "$(field det-1/DONE weights_sha256) $(field det-1/DONE weights_sha256)" "gives the same weights"
 if unet-train devices --json | grep -q '"dnnl"'; then
-    exits 3 "deterministic with oneDNN" "${train[@]}" --set train.deterministic=true --backend dnnl --out bad
+    exits 3 "deterministic with oneDNN" "${train[@]}" --set train.deterministic=true \
+        --backend dnnl --out bad
 else
     skip "oneDNN is not built in" "deterministic with oneDNN"
 fi
@@ -181,7 +210,8 @@ fi
 # --- a terminal sees how far it is ---
 if command -v script >/dev/null; then
     script -qec "${train[*]} --epochs 40 --batch-size 1 --out shown" tty.out </dev/null >/dev/null
-    like tty.out '\[#*\.*\] epoch [0-9]+/40 .* [0-9]:[0-9]{2}:[0-9]{2} left' "a bar and the time that is left"
+    like tty.out '\[#*\.*\] epoch [0-9]+/40 .* [0-9]:[0-9]{2}:[0-9]{2} left' \
+        "a bar and the time that is left"
 else
     skip "no script(1)" "a bar and the time that is left"
 fi

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Images that have one class as a whole: a residual network learns them from CIFAR-10's binary format
-# and from idx, and the other verbs use it.
+# Images that have one class as a whole: a residual network learns them from CIFAR-10's binary
+# format and from idx, and the other verbs use it.
 # shellcheck source=t/lib.sh
 . "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
 # shellcheck source=t/classes.sh
@@ -32,32 +32,38 @@ for name, count in (("train", 60), ("t10k", 20)):
         f.write(struct.pack(">II", 2049, count) + bytes(i % 2 for i in range(count)))
 EOP
 train=(unet-train train --model resnet20 --set model.base=4 --threads 1 --lr 0.01 --batch-size 20)
-ok "CIFAR-10's format" "${train[@]}" --data cifar --size 32x32 --channels 3 --epochs 15 --set augment.hflip=true \
+ok "CIFAR-10's format" "${train[@]}" --data cifar --size 32x32 --channels 3 --epochs 15 \
+    --set augment.hflip=true \
     --set train.eval_epochs=5 --out run
 accuracy=$(field run/DONE accuracy)
 ok "more than half of ten classes are right ($accuracy)" awk "BEGIN { exit !($accuracy > 0.5) }"
 is "$(field run/DONE pixels)" 40 "each validation image counts once"
 is "$(field run/record.jsonl train_images)" 120 "the test batch does not train"
-is "$(grep -c '"kind":"eval".*"accuracy":' run/record.jsonl)" 3 "the record has the accuracy over the epochs"
+is "$(grep -c '"kind":"eval".*"accuracy":' run/record.jsonl)" 3 \
+    "the record has the accuracy over the epochs"
 is "$(grep -o '"class":[0-9]*' run/DONE | wc -l)" 10 "and each class"
 ok "eval" unet-train eval --checkpoint run --split run/split.json --threads 1 --json
 is "$(field "$OUT" accuracy)" "$accuracy" "gives exactly the run's accuracy"
 unlike "$ERR" 'was "' "and no warning of other names"
-ok "the same again" "${train[@]}" --data cifar --size 32x32 --channels 3 --epochs 15 --set augment.hflip=true \
+ok "the same again" "${train[@]}" --data cifar --size 32x32 --channels 3 --epochs 15 \
+    --set augment.hflip=true \
     --set train.eval_epochs=5 --out again
 ok "is the same" cmp run/checkpoint/weights.safetensors again/checkpoint/weights.safetensors
 
-ok "idx" "${train[@]}" --data idx --size 14x14 --epochs 40 --set train.until='acc>=0.9' --out idx-run
+ok "idx" "${train[@]}" --data idx --size 14x14 --epochs 40 --set train.until='acc>=0.9' \
+    --out idx-run
 is "$(field idx-run/DONE stopped_early)" true "ends when the accuracy is reached"
 ok "which it names" test "$(field idx-run/DONE reached_epochs)" -gt 0
 ok "best_accuracy" test -n "$(field idx-run/DONE best_accuracy)"
 
 # --- data check ---
 exits 0 "data check of CIFAR-10's files" unet-train data check cifar
-is "$(wc -l <"$OUT") $(head -n 1 "$OUT" | cut -f 1-5 | xargs)" "160 cifar/data_batch_1.bin#0 32 32 3 8" "has a line for each record"
+is "$(wc -l <"$OUT") $(head -n 1 "$OUT" | cut -f 1-5 | xargs)" \
+    "160 cifar/data_batch_1.bin#0 32 32 3 8" "has a line for each record"
 exits 0 "of idx" unet-train data check idx idx/train-images-idx3-ubyte.gz
 is "$(wc -l <"$OUT")" 140 "and of a file by itself"
-cp -r cifar cut && printf '\310' | dd of=cut/data_batch_1.bin bs=3073 seek=7 conv=notrunc 2>/dev/null
+cp -r cifar cut && printf '\310' | dd of=cut/data_batch_1.bin bs=3073 seek=7 conv=notrunc \
+    2>/dev/null
 exits 7 "a wrong label" unet-train data check cut
 like "$ERR" 'record 7 has label 200' "is found"
 is "$(wc -l <"$OUT")" 40 "and the other file is shown"
@@ -67,7 +73,8 @@ ok "pictures" unet-train data convert --data cifar --to png --out png
 images=(png/test/airplane/*.png)
 [ -e "${images[0]}" ] || mapfile -t images < <(find png -name '*.png' | sort | head -n 4)
 ok "predict" unet-train predict --checkpoint run --threads 1 -p --out classes "${images[@]}"
-is "$(head -n 1 classes/classes.csv)" "image,class,name,probability,p0,p1,p2,p3,p4,p5,p6,p7,p8,p9" "a table"
+is "$(head -n 1 classes/classes.csv)" "image,class,name,probability,p0,p1,p2,p3,p4,p5,p6,p7,p8,p9" \
+    "a table"
 is "$(($(wc -l <classes/classes.csv) - 1))" "${#images[@]}" "a row for each image"
 awk -F, 'NR > 1 { s = 0; for (i = 5; i <= NF; i++) { s += $i; if ($i > m[NR]) { m[NR] = $i; k = i - 5 } }
     if (s < 0.9999 || s > 1.0001 || k != $2 || m[NR] != $4) exit 1 }' classes/classes.csv
@@ -87,10 +94,12 @@ like "$ERR" 'class 0 is "1" in these data and was "0" in training' "is warned of
 ok "masks" unet-train data synth --out masks --count 6 --size 32x32 --seed 1
 exits 3 "a residual network and masks" "${train[@]}" --data masks --size 32x32 --out no1
 like "$ERR" 'use model unet' "is told which to use"
-exits 3 "a U-Net and classes" unet-train train --data cifar --size 32x32 --channels 3 --threads 1 --out no2
+exits 3 "a U-Net and classes" unet-train train --data cifar --size 32x32 --channels 3 --threads 1 \
+    --out no2
 like "$ERR" 'use model resnet20' "is told which to use"
 exits 3 "Dice" "${train[@]}" --data cifar --size 32x32 --channels 3 --set train.loss=dice --out no3
-exits 3 "another number of classes" "${train[@]}" --data cifar --size 32x32 --channels 3 --set data.classes=7 --out no4
+exits 3 "another number of classes" "${train[@]}" --data cifar --size 32x32 --channels 3 \
+    --set data.classes=7 --out no4
 exits 2 "an unknown model" unet-train train --data cifar --size 32x32 --model resnet21 --out no5
 exits 3 "eval of masks" unet-train eval --checkpoint run --data masks --threads 1
 done_testing

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Networks as data: a user's own file through model, train, eval, predict, export and a study; and its
-# description goes along with the checkpoint.
+# Networks as data: a user's own file through model, train, eval, predict, export and a study; and
+# its description goes along with the checkpoint.
 # shellcheck source=t/lib.sh
 . "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
 . "$srcdir/t/classes.sh"
@@ -14,15 +14,18 @@ exits 0 "one of them" unet-train model unet --size 32x32
 like "$OUT" '^dec1.conv2 .* 32x32x8 ' "is shown with its layers"
 like "$OUT" '487145 parameters in 118 tensors, 1472 running' "and parameters"
 exits 0 "a network of whole images" unet-train model chips
-is "$(awk '$1 ~ /^dense/ { print $2 }' "$OUT" | xargs)" "dense dense" "dense layers are listed as such"
+is "$(awk '$1 ~ /^dense/ { print $2 }' "$OUT" | xargs)" "dense dense" \
+    "dense layers are listed as such"
 exits 0 "print" unet-train model unet --print
 cp "$OUT" my.yaml
 ok "data" unet-train data synth --out data --count 8 --size 32x32 --seed 1
-train=(unet-train train --data data --size 32x32 --set model.base=2 --set model.depth=2 --threads 1 --epochs 2 --batch-size 2)
+train=(unet-train train --data data --size 32x32 --set model.base=2 --set model.depth=2 \
+    --threads 1 --epochs 2 --batch-size 2)
 ok "the built-in U-Net" "${train[@]}" --out a
 ok "the same from a file" "${train[@]}" --model my.yaml --out b
 is "$(sha b/DONE)" "$(sha a/DONE)" "gives the same weights to the last bit"
-like b/checkpoint/model.json '"name":"unet","description":"# The U-Net' "the description is in the checkpoint"
+like b/checkpoint/model.json '"name":"unet","description":"# The U-Net' \
+    "the description is in the checkpoint"
 unlike a/checkpoint/model.json description "not of a built-in one"
 sed -i -e 's/^model: unet/model: mine/' -e 's/- relu/- relu\n        - dropout: 0.1/' my.yaml
 ok "another one" "${train[@]}" --model my.yaml --out c
@@ -47,7 +50,8 @@ exits 3 "a layer that does not fit" unet-train model bad.yaml --size 32x32
 like "$ERR" "bad.yaml:7: concat \(concat1\): what comes in is 16x16x4, and 'skip' is 32x32x4: height and width must be equal" \
     "is told with file, line, layer and shapes"
 exits 3 "and in training" "${train[@]}" --model bad.yaml --out f
-exits 3 "a file that is not there" unet-train train --model none.yaml --data data --size 32x32 --out g
+exits 3 "a file that is not there" unet-train train --model none.yaml --data data --size 32x32 \
+    --out g
 
 # ---- in a study
 make_cifar cifar 40 20
@@ -69,7 +73,8 @@ layers:
   - relu
   - dense: classes
 EOF
-exits 0 "init" unetctl init s --data cifar --site local --set train.epochs=2 --set train.batch_per_gpu=5 \
+exits 0 "init" unetctl init s --data cifar --site local --set train.epochs=2 \
+    --set train.batch_per_gpu=5 \
     --set train.threads=1
 exits 0 "submit --model FILE" unetctl submit -C s --model tiny.yaml --gpus 1,2 --wait
 ok "runs have its name" test -s s/runs/tiny-g02-s1/attempt-1/DONE

@@ -1,12 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Training on the CUDA backend, its kernels and queues carried out by the CPU (trainer/backends/cuda/
-# test/emulate.h): what the session does around a device. No GPU is needed, nor CUDA.
+# Training on the CUDA backend, its kernels and queues carried out by the CPU
+# (trainer/backends/cuda/ test/emulate.h): what the session does around a device. No GPU is needed,
+# nor CUDA.
 # shellcheck source=t/lib.sh
 . "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
 
 emulated=$builddir/trainer/backends/cuda/test/unet-train
-train=("$emulated" train --data data --size 32x32 --set model.base=4 --set model.depth=2 --threads 1 --epochs 2 --batch-size 4
+train=("$emulated" train --data data --size 32x32 --set model.base=4 --set model.depth=2 \
+    --threads 1 --epochs 2 --batch-size 4
     --set train.lr_scaling=none --lr 0.01 --seed 3)
 column() { cut -d, -f"$2" "$1/log.csv" | sed 1d; }
 # log.csv's losses and IoU of two runs agree in DIGITS places.
@@ -16,33 +18,41 @@ agree() { # RUN RUN DIGITS
 }
 
 # A number of the last epoch in three places, or nothing.
-field() { sed -n "s/.*\"$2\":\([^,}]*\).*/\1/p" "$1/record.jsonl" | tail -n 1 | awk '{ printf "%.3g", $1 }'; }
+field() { sed -n "s/.*\"$2\":\([^,}]*\).*/\1/p" "$1/record.jsonl" | tail -n 1 |
+    awk '{ printf "%.3g", $1 }'; }
 
 field_of() { sed -n "s/.*\"$2\":\"\([^\"]*\).*/\1/p" "$1/record.jsonl" | head -n 1; }
 
 ok "synthetic data" unet-train data synth --out data --count 20 --size 32x32 --seed 1
 exits 0 "the reference" "${train[@]}" --backend ref --out ref
 split=ref/split.json
-exits 0 "a run, its convolutions by what is fastest" "${train[@]}" --backend cuda --set data.split="$split" --out fast
+exits 0 "a run, its convolutions by what is fastest" "${train[@]}" --backend cuda \
+    --set data.split="$split" --out fast
 ok "as the reference" agree fast ref 0.002
 choices=$HOME/.cache/unetctl/cudnn-choices
-like "$choices" '^Emulated GPU .*, cuDNN 90000, forward 4x32x32x.*, f32	(own|engine [23] [0-9]+ [0-9]+)	[0-9.]+$' \
+like "$choices" \
+    '^Emulated GPU .*, cuDNN 90000, forward 4x32x32x.*, f32	(own|engine [23] [0-9]+ [0-9]+)	[0-9.]+$' \
     "which that is is kept"
-exits 0 "a run without cuDNN" env EMULATE_CUDNN=missing "${train[@]}" --backend cuda --set data.split="$split" --out without
+exits 0 "a run without cuDNN" env EMULATE_CUDNN=missing "${train[@]}" --backend cuda \
+    --set data.split="$split" --out without
 is "$(grep -c 'without cuDNN: libcudnn.so.9 is not there; own kernels' "$ERR")" 1 "says so once"
 ok "as the reference" agree without ref 0.002
 echo broken >"$choices"
-exits 0 "a run in tf32" "${train[@]}" --backend cuda --dtype tf32 --set data.split="$split" --out tf32
+exits 0 "a run in tf32" "${train[@]}" --backend cuda --dtype tf32 --set data.split="$split" \
+    --out tf32
 is "$(grep -c 'cudnn-choices is damaged' "$ERR")" 1 "a damaged file of choices is told once"
 like "$choices" 'tf32' "and written anew"
 is "$(field_of tf32 dtype)" tf32 "the record names the type"
-exits 3 "tf32 on the CPU" "${train[@]}" --backend ref --dtype tf32 --set data.split="$split" --out no
+exits 3 "tf32 on the CPU" "${train[@]}" --backend ref --dtype tf32 --set data.split="$split" \
+    --out no
 like "$ERR" 'tf32 .* backend ref' "is refused"
 # A choice by time may be another one in the next run, and so are the last bits.
 export UNET_CUDNN=only
 for dtype in bf16 fp16; do
-    exits 0 "a run in $dtype" "${train[@]}" --backend cuda --dtype $dtype --set train.accumulate=2 --set data.split="$split" --out $dtype
-    exits 0 "and the reference in floats" "${train[@]}" --backend ref --set train.accumulate=2 --set data.split="$split" --out wide
+    exits 0 "a run in $dtype" "${train[@]}" --backend cuda --dtype $dtype --set train.accumulate=2 \
+        --set data.split="$split" --out $dtype
+    exits 0 "and the reference in floats" "${train[@]}" --backend ref --set train.accumulate=2 \
+        --set data.split="$split" --out wide
     ok "as the reference" agree $dtype wide 0.02
     is "$(field_of $dtype dtype)" $dtype "the record names the type"
     rm -rf wide
@@ -50,41 +60,52 @@ done
 exits 0 "a run" "${train[@]}" --backend cuda --set data.split="$split" --out one
 like one/record.jsonl '"backend":"cuda"' "computes on the device"
 ok "loss and IoU as the reference" agree one ref 0.002
-is "$(grep -c '"kind":"epoch".*"train_iou":0\.[0-9]' one/record.jsonl)" 2 "each epoch has the IoU of its training images"
+is "$(grep -c '"kind":"epoch".*"train_iou":0\.[0-9]' one/record.jsonl)" 2 \
+    "each epoch has the IoU of its training images"
 
-auto=(env -u UNET_GPUS "${train[@]}" --set model.base=2 --set model.depth=1 --epochs 1 --set data.split="$split")
+auto=(env -u UNET_GPUS "${train[@]}" --set model.base=2 --set model.depth=1 --epochs 1 \
+    --set data.split="$split")
 exits 0 "auto on a machine with GPUs" "${auto[@]}" --out auto
 like "$ERR" '^unet-train: computing on Emulated GPU \(backend cuda, comm self\)$' "is cuda"
 exits 0 "on two of them" "${auto[@]}" --gpus 2 --batch-size 2 --out auto2
-like auto2/record.jsonl '"backend":"cuda","device":"Emulated GPU","why_cpu":"","comm":"nccl"' "with nccl"
+like auto2/record.jsonl '"backend":"cuda","device":"Emulated GPU","why_cpu":"","comm":"nccl"' \
+    "with nccl"
 exits 0 "deterministic" "${auto[@]}" --set train.deterministic=true --out auto3
 is "$(field_of auto3 backend)" cuda "too"
-exits 5 "a job with GPUs whose driver is too old" env SLURM_JOB_GPUS=0 EMULATE_DRIVER=12020 "${auto[@]}" --out old
+exits 5 "a job with GPUs whose driver is too old" env SLURM_JOB_GPUS=0 EMULATE_DRIVER=12020 \
+    "${auto[@]}" --out old
 like "$ERR" 'SLURM_JOB_GPUS=0.*: the driver serves CUDA up to 12.2 and this program has 13.0; update' "ends with the reason"
-exits 5 "with GPUs it was not built for" env SLURM_STEP_GPUS=0 EMULATE_CAPABILITY=35 "${auto[@]}" --out arch
+exits 5 "with GPUs it was not built for" env SLURM_STEP_GPUS=0 EMULATE_CAPABILITY=35 "${auto[@]}" \
+    --out arch
 like "$ERR" 'GPU 0 .* has compute capability 3.5 .* built for [0-9 ]+; build it with ./configure CUDA_ARCHS=35' "too"
 exits 0 "newer ones" env EMULATE_CAPABILITY=120 "${auto[@]}" --out newer
 is "$(field_of newer backend)" cuda "compile its code for them"
 exits 0 "a machine with a driver too old" env EMULATE_DRIVER=12020 "${auto[@]}" --out cpu
-like cpu/record.jsonl '"backend":"(dnnl|simd)".*"why_cpu":"the driver serves CUDA up to 12.2' "is computed on its CPU"
+like cpu/record.jsonl '"backend":"(dnnl|simd)".*"why_cpu":"the driver serves CUDA up to 12.2' \
+    "is computed on its CPU"
 exits 0 "fake GPUs" env UNET_GPUS=fake SLURM_JOB_GPUS=0 "${auto[@]:3}" --out fake
 like fake/record.jsonl '"backend":"(dnnl|simd)"' "too"
 
 exits 0 "two replicas of a process, a device each" \
     "${train[@]}" --backend cuda --gpus 2 --set data.split="$split" --out two --batch-size 2
-exits 0 "and the reference" "${train[@]}" --backend ref --gpus 2 --set data.split="$split" --out ref2 --batch-size 2
+exits 0 "and the reference" "${train[@]}" --backend ref --gpus 2 --set data.split="$split" \
+    --out ref2 --batch-size 2
 ok "as the reference" agree two ref2 0.002
 exits 5 "three replicas on two devices" \
     "${train[@]}" --backend cuda --gpus 3 --set data.split="$split" --out three --batch-size 2
-like "$ERR" 'ranks 0 and 2 on .* have the same GPU.*--gpus-per-node' "are refused: who and what to do"
+like "$ERR" 'ranks 0 and 2 on .* have the same GPU.*--gpus-per-node' \
+    "are refused: who and what to do"
 
 # What the device does at the end of a step: sums of batches, clipping, tensor by tensor.
-for how in "--set train.accumulate=2 --set train.clip_norm=0.5" "--set train.accumulate=3 --set train.optimizer=lamb" "--set train.optimizer=lars --set train.clip_norm=0.1" \
+for how in "--set train.accumulate=2 --set train.clip_norm=0.5" \
+    "--set train.accumulate=3 --set train.optimizer=lamb" \
+    "--set train.optimizer=lars --set train.clip_norm=0.1" \
     "--set train.optimizer=sgd --set train.accumulate=5 --set model.batch_norm=none"; do
     # shellcheck disable=SC2086 # options
     exits 0 "$how" "${train[@]}" --backend cuda $how --set data.split="$split" --out how
     # shellcheck disable=SC2086
-    exits 0 "and the reference" "${train[@]}" --backend ref $how --set data.split="$split" --out refhow
+    exits 0 "and the reference" "${train[@]}" --backend ref $how --set data.split="$split" \
+        --out refhow
     ok "as the reference" agree how refhow 0.002
     for key in grad_sq_local grad_sq_global; do
         is "$(field how $key)" "$(field refhow $key)" "$key as the host measures it"
@@ -93,20 +114,25 @@ for how in "--set train.accumulate=2 --set train.clip_norm=0.5" "--set train.acc
 done
 
 # A checkpoint has what was computed up to it, though results come late.
-"${train[@]}" --backend cuda --set data.split="$split" --out again --set train.checkpoint_epochs=1 >/dev/null 2>&1
+"${train[@]}" --backend cuda --set data.split="$split" --out again --set train.checkpoint_epochs=1 \
+    >/dev/null 2>&1
 ok "the same run gives the same weights" \
     cmp one/checkpoint/weights.safetensors again/checkpoint/weights.safetensors
 exits 0 "eval" "$emulated" eval --backend cuda --checkpoint one --data data --split "$split" --json
-like "$OUT" "\"iou\":0*$(column one 7 | tail -n 1 | sed 's/^0*//; s/0*$//')" "gives the IoU of the run"
+like "$OUT" "\"iou\":0*$(column one 7 | tail -n 1 | sed 's/^0*//; s/0*$//')" \
+    "gives the IoU of the run"
 
 # Steps in fp16 that are left out, in a training that is killed, asked to leave, and continued.
-wild=("${train[@]}" --backend cuda --dtype fp16 --set data.split="$split" --lr 0.2 --set model.batch_norm=none --batch-size 2
+wild=("${train[@]}" --backend cuda --dtype fp16 --set data.split="$split" --lr 0.2 \
+    --set model.batch_norm=none --batch-size 2
     --epochs 12 --set train.checkpoint_epochs=1)
 counts() { sed -nE '/"kind":"epoch"/s/"(seconds|[a-z]+_s)":[^,}]*,?//gp' "$1/record.jsonl"; }
 exits 0 "a run whose gradients overflow" "${wild[@]}" --out whole
-like whole/record.jsonl '"loss_scale":[1-9][0-9]{0,3},"steps_left_out":[1-9]' "leaves steps out, and tells how many"
+like whole/record.jsonl '"loss_scale":[1-9][0-9]{0,3},"steps_left_out":[1-9]' \
+    "leaves steps out, and tells how many"
 state() { find stopped/checkpoint -name 'state-*.safetensors' 2>/dev/null | sort | tail -n 1; }
-# It goes on in the background until that EPOCH is recorded and there is a checkpoint; then the signal.
+# It goes on in the background until that EPOCH is recorded and there is a checkpoint; then the
+# signal.
 is_at() {
     ! kill -0 "$process" ||
         { [ -n "$(state)" ] && grep -q "\"kind\":\"epoch\",\"epoch\":$1," stopped/record.jsonl; }
@@ -126,14 +152,16 @@ is $? 137 "and again"
 stop_after 4 USR1
 is $? 75 "asked to leave"
 exits 0 "it goes on" "${wild[@]}" --out stopped
-is "$(cat stopped/restart-*/record.jsonl stopped/record.jsonl | grep -c '"kind":"resume"')" 3 "each time from a checkpoint"
+is "$(cat stopped/restart-*/record.jsonl stopped/record.jsonl | grep -c '"kind":"resume"')" 3 \
+    "each time from a checkpoint"
 counts whole >whole.counts
 counts stopped >stopped.counts
 ok "and has the losses, rates, steps and factors of the whole run" cmp whole.counts stopped.counts
 ok "of each epoch" test "$(grep -c loss_scale whole.counts)" = 12
 ok "and its weights" cmp whole/checkpoint/weights.safetensors stopped/checkpoint/weights.safetensors
 
-exits 0 "each op by itself" "$emulated" bench --backend cuda --base 4 --depth 1 --size 16x16 --batch-size 2 \
+exits 0 "each op by itself" "$emulated" bench --backend cuda --base 4 --depth 1 --size 16x16 \
+    --batch-size 2 \
     --steps 2 --per-op
 like "$OUT" '^plan  0\.003 GFLOP and 0\.[0-9]* GB a step' "beside what the plan counts"
 like "$OUT" '^batch_norm(_relu)? .* ms .* GB/s' "is told"

@@ -1,19 +1,22 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Replicas with a GPU each, connected by NCCL, as threads and as processes without MPI: they train what
-# one does, with sums in recorded steps, and who fails is named. GPUs and NCCL are carried out by the
-# CPU (trainer/backends/cuda/test/emulate.h, trainer/comm/test/nccl_emulated.c).
+# Replicas with a GPU each, connected by NCCL, as threads and as processes without MPI: they train
+# what one does, with sums in recorded steps, and who fails is named. GPUs and NCCL are carried out
+# by the CPU (trainer/backends/cuda/test/emulate.h, trainer/comm/test/nccl_emulated.c).
 # shellcheck source=t/lib.sh
 . "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
 
 differ=$builddir/trainer/checkpoint/test/checkpoint.t
 emulated=$builddir/trainer/backends/cuda/test/unet-train
-if [ ! -x "$differ" ] || [ ! -x "$emulated" ]; then skip_all "the unit tests are not built (make check-build)"; fi
-train=("$emulated" train --data data --size 16x16 --set model.base=4 --set model.depth=2 --threads 1 --set train.lr_scaling=none
+if [ ! -x "$differ" ] || [ ! -x "$emulated" ]; then skip_all \
+    "the unit tests are not built (make check-build)"; fi
+train=("$emulated" train --data data --size 16x16 --set model.base=4 --set model.depth=2 \
+    --threads 1 --set train.lr_scaling=none
     --set data.split=split.json --set train.timeout_s=20 --backend cuda)
 field() { sed -n "s/.*\"$2\":\"\\{0,1\\}\\([^,\"}]*\\).*/\\1/p" "$1" | tail -n 1; }
 tolerance=1e-4
-near() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a > 0 && b > 0 && a / b < 1.001 && b / a < 1.001) }'; }
+near() { awk -v a="$1" -v b="$2" \
+    'BEGIN { exit !(a > 0 && b > 0 && a / b < 1.001 && b / a < 1.001) }'; }
 
 host=$(uname -n)
 export UNET_CUDNN=only # a choice by time may differ, and so the last bits
@@ -58,39 +61,52 @@ done
 # By time, but rank 0's: no other rank tries engines, nor has any to keep.
 unset UNET_CUDNN
 for r in 0 1; do homes[r]=$PWD/cache$r; done
-ok "2 processes, kernels by time" both --epochs 1 --set model.batch_norm=sync --batch-size 6 --out chosen
+ok "2 processes, kernels by time" both --epochs 1 --set model.batch_norm=sync --batch-size 6 \
+    --out chosen
 export UNET_CUDNN=only
 unset homes
 ok "rank 0 has chosen" test -s cache0/unetctl/cudnn-choices
 ok "rank 1 has learnt" test ! -e cache1/unetctl/cudnn-choices
-ok "sums by the host" "${train[@]}" --set train.comm=thread --epochs 2 --set model.batch_norm=sync --gpus 2 --batch-size 6 --out host
+ok "sums by the host" "${train[@]}" --set train.comm=thread --epochs 2 --set model.batch_norm=sync \
+    --gpus 2 --batch-size 6 --out host
 ok "give the same weights" close sync-t host
 for key in grad_sq_local grad_sq_global; do
-    ok "$key as the host measures it" near "$(field sync-t/record.jsonl $key)" "$(field host/record.jsonl $key)"
+    ok "$key as the host measures it" near "$(field sync-t/record.jsonl $key)" \
+        "$(field host/record.jsonl $key)"
 done
 tolerance=1e-5
 exact=(--epochs 2 --set model.batch_norm=sync --set train.optimizer=sgd --lr 0.05)
 ok "sgd: 1 GPU, batch 12" "${train[@]}" "${exact[@]}" --batch-size 12 --out exact-1
 ok "sgd: 2 GPUs" "${train[@]}" "${exact[@]}" --gpus 2 --batch-size 6 --out exact-2
 ok "sgd: the same to 1e-5" close exact-1 exact-2
-# With weights of the classes: what the loss is divided by is a sum over the ranks in the queue, too.
-one=(--epochs 1 --set train.optimizer=sgd --lr 0.05 --set train.global_batch=1 --set train.class_weights="1,3")
+# With weights of the classes: what the loss is divided by is a sum over the ranks in the queue,
+# too.
+one=(--epochs 1 --set train.optimizer=sgd --lr 0.05 --set train.global_batch=1 \
+    --set train.class_weights="1,3")
 for norm in sync none; do
-    ok "$norm: steps of one image" "${train[@]}" "${one[@]}" --set model.batch_norm=$norm --out image-$norm-1
-    ok "$norm: of which a GPU has none" "${train[@]}" "${one[@]}" --set model.batch_norm=$norm --gpus 2 --out image-$norm-2
+    ok "$norm: steps of one image" "${train[@]}" "${one[@]}" --set model.batch_norm=$norm \
+        --out image-$norm-1
+    ok "$norm: of which a GPU has none" "${train[@]}" "${one[@]}" --set model.batch_norm=$norm \
+        --gpus 2 --out image-$norm-2
     ok "$norm: the same to 1e-5" close image-$norm-1 image-$norm-2
 done
 tolerance=1e-4
-for how in "--dtype fp16 --set train.clip_norm=0.05" "--dtype fp16 --set train.class_weights=1,3" "--set train.class_weights=1,3 --set train.accumulate=2" "--set train.clip_norm=0.05" "--set train.optimizer=lamb" "--set train.optimizer=lars --set train.accumulate=2" "--set train.accumulate=3 --set train.clip_norm=0.05" \
+for how in "--dtype fp16 --set train.clip_norm=0.05" "--dtype fp16 --set train.class_weights=1,3" \
+    "--set train.class_weights=1,3 --set train.accumulate=2" "--set train.clip_norm=0.05" \
+    "--set train.optimizer=lamb" "--set train.optimizer=lars --set train.accumulate=2" \
+    "--set train.accumulate=3 --set train.clip_norm=0.05" \
     "--set train.allreduce=native"; do
     # shellcheck disable=SC2086 # options
-    ok "1 GPU $how" "${train[@]}" --epochs 2 --set model.batch_norm=none --batch-size 6 $how --out how-1
+    ok "1 GPU $how" "${train[@]}" --epochs 2 --set model.batch_norm=none --batch-size 6 $how \
+        --out how-1
     # shellcheck disable=SC2086
-    ok "2 GPUs $how" "${train[@]}" --epochs 2 --set model.batch_norm=none --gpus 2 --batch-size 3 $how --out how-2
+    ok "2 GPUs $how" "${train[@]}" --epochs 2 --set model.batch_norm=none --gpus 2 --batch-size 3 \
+        $how --out how-2
     ok "the same weights" close how-1 how-2
     rm -rf how-1 how-2
 done
-ok "1 rank of NCCL" "${train[@]}" --set train.comm=nccl --epochs 2 --set model.batch_norm=none --batch-size 6 --out single
+ok "1 rank of NCCL" "${train[@]}" --set train.comm=nccl --epochs 2 --set model.batch_norm=none \
+    --batch-size 6 --out single
 ok "is 1 GPU" "${train[@]}" --epochs 2 --set model.batch_norm=none --batch-size 6 --out single-self
 is "$(field single/DONE weights_sha256)" "$(field single-self/DONE weights_sha256)" "to the bit"
 
@@ -143,11 +159,14 @@ is $? 5 "one is stopped: the other ends"
 like stopped/FAILED "rank 1 on $host: no answer" "the marker names it"
 kill -KILL "$victim"
 wait "${ranks[1]}"
-exits 5 "without a cluster spec" env PMI_SIZE=2 PMI_RANK=0 "${train[@]}" --set train.comm=nccl --epochs 1 --out lost
+exits 5 "without a cluster spec" env PMI_SIZE=2 PMI_RANK=0 "${train[@]}" --set train.comm=nccl \
+    --epochs 1 --out lost
 like "$ERR" 'TF_CONFIG is not set' "says so"
 PMI_SIZE=2 PMI_RANK=0 "${train[@]}" --epochs 1 --out mpi >"$OUT" 2>"$ERR"
 like "$ERR" 'MPI has 1 ranks|built without MPI' "MPI is asked then"
-exits 3 "16 bits between GPUs" "${train[@]}" --gpus 2 --set train.compress=bf16 --epochs 1 --out half
-exits 3 "NCCL without a GPU" unet-train train --data data --backend ref --set train.comm=nccl --size 32x32 --out none
+exits 3 "16 bits between GPUs" "${train[@]}" --gpus 2 --set train.compress=bf16 --epochs 1 \
+    --out half
+exits 3 "NCCL without a GPU" unet-train train --data data --backend ref --set train.comm=nccl \
+    --size 32x32 --out none
 is "$(pgrep -f -- "--out .*$TMP/" | wc -l)" 0 "no process is left"
 done_testing

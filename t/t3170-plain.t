@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# What a machine with a GPU and no packages gets: the plain build from the sources alone, its YAML beside
-# libyaml's, and scripts that say so where there is no GPU.
+# What a machine with a GPU and no packages gets: the plain build from the sources alone, its YAML
+# beside libyaml's, and scripts that say so where there is no GPU.
 # shellcheck disable=SC2016 # eval's and awk's dollars
 # shellcheck source=t/lib.sh
 . "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
@@ -10,7 +10,8 @@ flags=$(sed -n 's/^YAML_\(CFLAGS\|LIBS\) = //p' "$builddir/Makefile" | tr '\n' '
 : >config.h
 # shellcheck disable=SC2086 # lists of words
 ok "what reads YAML, with libyaml" cc -I. -o real "$srcdir/bench/gpu/plain/yaml_dump.c" $flags
-ok "and with what stands in for it" cc -I. -isystem "$srcdir/bench/gpu/plain" -o plain "$srcdir/bench/gpu/plain/yaml_dump.c"
+ok "and with what stands in for it" cc -I. -isystem "$srcdir/bench/gpu/plain" -o plain \
+    "$srcdir/bench/gpu/plain/yaml_dump.c"
 for model in "$srcdir"/templates/models/*.yaml; do
     ./real "$model" >real.out
     ./plain "$model" >plain.out
@@ -24,11 +25,14 @@ printf 'a: &x 1\nb: *x\n' >hard.yaml
 exits 1 "and what this build does not know" ./plain hard.yaml
 
 mkdir tree
-(cd "$srcdir" && find src trainer templates/models bench/gpu t/tap.h \( -name '*.[ch]' -o -name '*.cu' -o -name '*.inc' \
-    -o -name '*.def' -o -name '*.awk' -o -name '*.yaml' -o -path 'bench/gpu/*' \) ! -name builtin.inc ! -name models.inc -type f -print0 |
+(cd "$srcdir" && find src trainer templates/models bench/gpu t/tap.h \( -name '*.[ch]' -o -name \
+    '*.cu' -o -name '*.inc' \
+    -o -name '*.def' -o -name '*.awk' -o -name '*.yaml' -o -path 'bench/gpu/*' \) ! -name \
+    builtin.inc ! -name models.inc -type f -print0 |
     tar -cf - --null -T -) | tar -xf - -C tree
 cuda=$(sed -n 's|^NVCC = \(.*\)/bin/nvcc$|\1|p' "$builddir/Makefile")
-exits 0 "the plain build${cuda:+ with CUDA}" env -i PATH=/usr/bin:/bin make -s -j2 -C tree -f bench/gpu/plain/Makefile CUDA="$cuda" \
+exits 0 "the plain build${cuda:+ with CUDA}" env -i PATH=/usr/bin:/bin make -s -j2 -C tree \
+    -f bench/gpu/plain/Makefile CUDA="$cuda" \
     MORE='-O1 -Wall -Werror=implicit-function-declaration'
 made() { # FOLDER PROGRAM...
     local p
@@ -40,8 +44,10 @@ for folder in "${CUDA12:-}" /usr/local/cuda-12*; do
     "$folder/bin/nvcc" --version 2>&1 | grep -q 'release 12\.' && cuda12=$folder
 done
 if [ -n "$cuda12" ]; then
-    exits 0 "CUDA 12 builds it for sm_70, which CUDA 13 can't" env -i PATH=/usr/bin:/bin make -s -j2 -C tree \
-        -f bench/gpu/plain/Makefile B=cuda12-build CUDA="$cuda12" ARCH=70 MORE='-O1 -Wall -Werror=implicit-function-declaration'
+    exits 0 "CUDA 12 builds it for sm_70, which CUDA 13 can't" env -i PATH=/usr/bin:/bin make \
+        -s -j2 -C tree \
+        -f bench/gpu/plain/Makefile B=cuda12-build CUDA="$cuda12" ARCH=70 \
+        MORE='-O1 -Wall -Werror=implicit-function-declaration'
     ok "every program" made cuda12-build opcheck comm_nccl step network cudnn_real
 else
     skip "there is no CUDA 12 in /usr/local, and CUDA12=FOLDER names none" "the build with CUDA 12"
@@ -55,7 +61,8 @@ exits 2 "and tells how" tree/plain-build/step cuda train
 
 printf '%s\n' '#include "trainer/backends/cuda/cuda_info.h"' '#include <stdio.h>' \
     'int main(void) { struct cuda_info i; cuda_info_read(&i); puts(i.why); return !!cuda_info_own(&i, 0); }' >why.c
-ok "what a build without CUDA says of GPUs" cc -I. -I"$srcdir" -o why why.c "$srcdir/trainer/backends/cuda/cuda_info.c"
+ok "what a build without CUDA says of GPUs" cc -I. -I"$srcdir" -o why why.c \
+    "$srcdir/trainer/backends/cuda/cuda_info.c"
 exits 0 "there is none" ./why
 like "$OUT" 'built without CUDA; build it with ./configure --with-cuda=DIR' "and how to have some"
 
@@ -65,12 +72,15 @@ printf '#!/bin/sh\necho "GPU 0: none"\n' >hangs/bin/nvidia-smi
 printf '#!/bin/sh\necho ok 1\necho 1..1\n' | tee hangs/opcheck hangs/comm_nccl >hangs/cudnn_real
 printf '#!/bin/bash\necho ok 1\necho not ok 2\n[ -n "$UNDER" ] || { echo 1..2; exit 1; }\n[ "$UNDER" = memcheck ] || exit 0\ntrap "" TERM\nwhile :; do sleep 0.1; done\n' >hangs/network
 printf '#!/bin/bash\nexport UNDER=$2\nshift 4\nexec "$@"\n' >hangs/cuda/bin/compute-sanitizer
-chmod +x hangs/opcheck hangs/comm_nccl hangs/cudnn_real hangs/network hangs/bin/nvidia-smi hangs/cuda/bin/compute-sanitizer
+chmod +x hangs/opcheck hangs/comm_nccl hangs/cudnn_real hangs/network hangs/bin/nvidia-smi \
+    hangs/cuda/bin/compute-sanitizer
 began=$SECONDS
-exits 1 "the checks where one never ends" env PATH="$TMP/hangs/bin:/usr/bin:/bin" CUDA="$TMP/hangs/cuda" LIMIT=20 \
+exits 1 "the checks where one never ends" env PATH="$TMP/hangs/bin:/usr/bin:/bin" \
+    CUDA="$TMP/hangs/cuda" LIMIT=20 \
     bash "$srcdir/bench/gpu/check" hangs
 took=$((SECONDS - began))
-like "$OUT" '^CUT: no access out of bounds \(memcheck\): more than 6 s \(1 checks until then\)' "tell which was cut"
+like "$OUT" '^CUT: no access out of bounds \(memcheck\): more than 6 s \(1 checks until then\)' \
+    "tell which was cut"
 like "$OUT" '^    not ok 2' "with what it found"
 like "$OUT" '^ok: no race in shared memory' "go on with the next"
 like "$OUT" '^FAILED: whole networks .*: exit code 1' "tell what failed apart from that"
@@ -81,7 +91,8 @@ if command -v nvidia-smi >/dev/null; then
     skip "this machine may have a GPU" "without a GPU"
 else
     exits 77 "the benchmark without a GPU" tree/bench/gpu/run.sh
-    like "$ERR" 'there is no GPU on this machine: nvidia-smi says: .*; nothing was measured' "says so"
+    like "$ERR" 'there is no GPU on this machine: nvidia-smi says: .*; nothing was measured' \
+        "says so"
     exits 77 "the checks without a GPU" tree/bench/gpu/check
     like "$ERR" 'skipped: there is no GPU' "say so"
 fi

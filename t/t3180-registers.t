@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# What nvcc makes of the convolutions of few channels: no spills, and tensor cores in each of them, for
-# the GPUs that have bfloat16; and that the script which says so can say the opposite.
+# What nvcc makes of the convolutions of few channels: no spills, and tensor cores in each of them,
+# for the GPUs that have bfloat16; and that the script which says so can say the opposite.
 # shellcheck source=t/lib.sh
 . "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
 
@@ -9,7 +9,8 @@ export FILES=narrow NVCC
 NVCC=$(sed -n 's|^NVCC = \(.*/nvcc\)$|\1|p' "$builddir/Makefile")
 [ -n "$NVCC" ] || skip_all "configured without CUDA: there is no nvcc"
 exits 0 "sm_80, sm_90 and sm_100" "$srcdir/bench/gpu/registers" 80 90 100
-for kernel in narrow_conv_8_8 narrow_conv_64_64 narrow_back_8_8 narrow_back_32_64 narrow_weights_64_64; do
+for kernel in narrow_conv_8_8 narrow_conv_64_64 narrow_back_8_8 narrow_back_32_64 \
+    narrow_weights_64_64; do
     is "$(awk -v k="$kernel" '$3 == k && $5 == 0 && $7 > 0 && $9 > 0' "$OUT" | wc -l)" 3 \
         "$kernel keeps its registers, multiplies by tensor cores and copies 16 bytes at a time"
 done

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Tiles (AMX): their instructions are in the one object that is chosen at run time, all of them, and in
-# no other; and a whole training with the emulated ones learns what it learns without.
+# Tiles (AMX): their instructions are in the one object that is chosen at run time, all of them, and
+# in no other; and a whole training with the emulated ones learns what it learns without.
 # shellcheck source=t/lib.sh
 . "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
 
@@ -28,7 +28,8 @@ fi
 # --- a training ---
 ok "synthetic data" unet-train data synth --out data --count 20 --size 52x76 --seed 1
 train() { # UNET_ISA THREADS OUT DTYPE
-    UNET_ISA=$1 unet-train train --data data --size 52x76 --set model.base=8 --set model.depth=2 --threads "$2" --epochs 6 \
+    UNET_ISA=$1 unet-train train --data data --size 52x76 --set model.base=8 --set model.depth=2 \
+        --threads "$2" --epochs 6 \
         --batch-size 3 --lr 0.01 --set train.lr_scaling=none --seed 1 --dtype "$4" --out "$3"
 }
 field() { # FILE KEY: a number or word of a JSON line
@@ -39,9 +40,12 @@ exits 0 "in bf16 by emulated tiles" train amx-emulated 1 tiles bf16
 exits 0 "the same by two threads" train amx-emulated 2 two bf16
 exits 0 "without" train bf16 1 without bf16
 exits 0 "in floats" train bf16 1 floats f32
-is "$(field two/DONE weights_sha256)" "$(field tiles/DONE weights_sha256)" "threads do not change a bit"
-ok "tiles do: they were in use" test "$(field tiles/DONE weights_sha256)" != "$(field without/DONE weights_sha256)"
+is "$(field two/DONE weights_sha256)" "$(field tiles/DONE weights_sha256)" \
+    "threads do not change a bit"
+ok "tiles do: they were in use" test "$(field tiles/DONE weights_sha256)" != \
+    "$(field without/DONE weights_sha256)"
 first=$(sed -n 2p tiles/log.csv | cut -d, -f3)
 ok "the loss falls ($first to $(loss tiles))" awk "BEGIN { exit !($(loss tiles) < $first - 0.1) }"
-ok "to where it is in floats ($(loss floats))" awk "BEGIN { exit !(($(loss tiles) - $(loss floats))^2 < 0.02^2) }"
+ok "to where it is in floats ($(loss floats))" awk \
+    "BEGIN { exit !(($(loss tiles) - $(loss floats))^2 < 0.02^2) }"
 done_testing

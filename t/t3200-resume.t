@@ -11,15 +11,18 @@ if command -v mpirun >/dev/null && unet-train devices --json | grep -q '"mpi"\]'
 RANDOM=20 # moments are random in what they hit, whatever the seed: no expectation rests on them
 
 # 32 images, 8 steps in an epoch; a checkpoint after each step, so that most kills hit its writing.
-train=(unet-train train --data data --set data.split=split.json --size 32x32 --set model.base=4 --set model.depth=2 --threads 1
+train=(unet-train train --data data --set data.split=split.json --size 32x32 --set model.base=4 \
+    --set model.depth=2 --threads 1
     --set train.lr_scaling=none --epochs 12 --set train.timeout_s=60)
 often=(--set train.checkpoint_s=0.000001)
 field() { sed -n "s/.*\"$2\":\"\\{0,1\\}\\([^,\"}]*\\).*/\\1/p" "$1" | tail -n 1; }
 curve() { cut -d, -f1,3,4,7 "$1/log.csv"; }
-result() { echo "$(field "$1/DONE" weights_sha256) $(field "$1/DONE" intersection) $(curve "$1" | cksum)"; }
+result() { echo \
+    "$(field "$1/DONE" weights_sha256) $(field "$1/DONE" intersection) $(curve "$1" | cksum)"; }
 newest() { find "$1/checkpoint" -name 'state-*.safetensors' 2>/dev/null | sort | tail -n 1; }
 moved_on() { [ -e "$1/DONE" ] || { [ -n "$(newest "$1")" ] && [ "$(newest "$1")" != "$2" ]; }; }
-resumes() { cat "$1"/restart-*/record.jsonl "$1/record.jsonl" 2>/dev/null | grep -c '"kind":"resume","from":"'; }
+resumes() { cat "$1"/restart-*/record.jsonl "$1/record.jsonl" 2>/dev/null |
+    grep -c '"kind":"resume","from":"'; }
 unmarked() { [ ! -e "$1/DONE" ] && [ ! -e "$1/FAILED" ]; }
 ranks_of() { # this test's MPI processes of a rank
     local f
@@ -77,7 +80,8 @@ is "$(find one/checkpoint -name 'state-*' | wc -l)" 1 "has the state of its end 
 ok "the same, killed 6 times" kill_often 6 killed "${one[@]}" "${often[@]}" --out killed
 is "$(result killed)" "$(result one)" "ends with the same weights and the same curve"
 ok "went on from checkpoints" test "$(resumes killed)" -ge 1
-is "$(find killed/checkpoint -name 'state-*' | sed 's/.*state-//')" "0000012-0000000000.safetensors" \
+is "$(find killed/checkpoint -name 'state-*' | sed 's/.*state-//')" \
+    "0000012-0000000000.safetensors" \
     "and keeps the last when it is done"
 is "$(sed -n 's/^{"kind":"epoch","epoch":\([0-9]*\).*/\1/p' killed/record.jsonl | tr '\n' ' ')" \
     "0 1 2 3 4 5 6 7 8 9 10 11 " "its record has every epoch once"
@@ -106,7 +110,8 @@ ok "the same command goes on" "${one[@]}" --out left-TERM
 is "$(result left-TERM)" "$(result one)" "to the same end"
 ok "and so does --resume in another folder" "${one[@]}" --resume left-USR1 --out next
 is "$(result next)" "$(result one)" "to the same end again"
-like next/record.jsonl '"kind":"resume","from":".*left-USR1/checkpoint/state-.*","epoch":[0-9]+,"images":[0-9]+,"gpus":1' \
+like next/record.jsonl \
+    '"kind":"resume","from":".*left-USR1/checkpoint/state-.*","epoch":[0-9]+,"images":[0-9]+,"gpus":1' \
     "the record says from where"
 is "$(curve next | wc -l)" 13 "log.csv has the whole curve"
 ok "the folder it came from is as it was" unmarked left-USR1
@@ -119,7 +124,8 @@ truncate -s -100 "$(newest torn)"
 exits 0 "one that is cut short" "${one[@]}" --out torn
 like "$ERR" 'state-[0-9]+-[0-9]+.safetensors: .*; not used' "is told and passed over"
 is "$(result torn)" "$(result one)" "the one before serves"
-printf '\001' | dd of="$(newest bits)" bs=1 seek="$(($(stat -c %s "$(newest bits)") - 4000))" conv=notrunc 2>/dev/null
+printf '\001' | dd of="$(newest bits)" bs=1 seek="$(($(stat -c %s "$(newest bits)") - 4000))" \
+    conv=notrunc 2>/dev/null
 exits 0 "one with a wrong byte" "${one[@]}" --out bits
 like "$ERR" 'its hash is not the one it was written with; not used' "is passed over, too"
 is "$(result bits)" "$(result one)" "to the same end"
@@ -139,7 +145,8 @@ refused() { # REGEX TEXT OPTION...
     rm -rf refused
 }
 refused 'was made with model.base 4, but this run has 6' "another network" --set model.base=6
-refused "was made with train.optimizer adam, but this run has sgd" "another training" --set train.optimizer=sgd
+refused "was made with train.optimizer adam, but this run has sgd" "another training" \
+    --set train.optimizer=sgd
 refused 'was made with seed 1, but this run has 2' "another seed" --seed 2
 cp -r data other
 mapfile -t images < <(grep -o '"image":"[^"]*"' split.json | sed 's/.*:"//; s/"$//')
@@ -148,7 +155,8 @@ ok "a split of other data" unet-train data split --data other --out other.json
 refused 'was made with other images' "other data" --data other --set data.split=other.json
 exits 3 "a folder where the run is done" "${one[@]}" --out one
 exits 9 "another rate in its own folder" "${one[@]}" --lr 0.01 --out own
-like "$ERR" 'was made with train.lr 0.001.*begin in another folder with --resume' "is refused, and the way is told"
+like "$ERR" 'was made with train.lr 0.001.*begin in another folder with --resume' \
+    "is refused, and the way is told"
 exits 9 "--resume of a folder without a run" "${one[@]}" --resume nowhere --out nothing
 like "$ERR" '[-]-resume nowhere: it has no checkpoint' "is refused"
 ok "before anything is made" test ! -e nothing
@@ -160,9 +168,11 @@ like "$ERR" 'hollow/checkpoint: no whole checkpoint' "is refused, too"
 flat=("${one[@]}" --set train.lr_schedule=constant)
 exits 0 "more epochs and another rate" "${flat[@]}" --epochs 14 --lr 0.002 --resume one --out more
 like "$ERR" "train.lr is 0.002 from here on, it was 0.001$" "are told"
-like more/record.jsonl '"kind":"resume",.*"epoch":12,.*"changed":"train.epochs 12 -> 14, train.lr 0.001 -> 0.002, train.lr_schedule step -> constant"' \
+like more/record.jsonl \
+    '"kind":"resume",.*"epoch":12,.*"changed":"train.epochs 12 -> 14, train.lr 0.001 -> 0.002, train.lr_schedule step -> constant"' \
     "and recorded"
-is "$(cut -d, -f4 more/log.csv | sed -n '2p;13,15p' | tr '\n' ' ')" "0.001000 0.000125 0.002000 0.002000 " \
+is "$(cut -d, -f4 more/log.csv | sed -n '2p;13,15p' | tr '\n' ' ')" \
+    "0.001000 0.000125 0.002000 0.002000 " \
     "twelve epochs had the old rate, two have the new one"
 ok "a whole run of constant rate" "${flat[@]}" --epochs 3 --out whole
 ok "a shorter one" "${flat[@]}" --epochs 2 --out part
@@ -172,7 +182,8 @@ ok "nothing more to train" "${flat[@]}" --epochs 3 --resume part-more --out part
 is "$(result part-same)" "$(result whole)" "is the same result"
 exits 9 "fewer epochs than are done" "${flat[@]}" --epochs 2 --resume part-more --out part-less
 like "$ERR" 'has 3 epochs done, and train.epochs is 2' "are refused"
-ok "a corrected command in the folder of that failure" "${flat[@]}" --epochs 4 --resume part-more --out part-less
+ok "a corrected command in the folder of that failure" "${flat[@]}" --epochs 4 --resume part-more \
+    --out part-less
 ok "which is set aside" test -e part-less/restart-1/FAILED -a -e part-less/DONE
 mkdir failed && cp -r again/checkpoint again/record.jsonl failed && echo '{}' >failed/FAILED
 exits 3 "a run that failed does not go on by itself" "${one[@]}" --out failed
@@ -216,7 +227,8 @@ signal_rank KILL ranks-k >/dev/null
 rm -f ranks-k/FAILED # of the rank that was left; Slurm would restart the job
 ok "a rank killed: both go on" env SLURM_RESTART_COUNT=1 "${ranks[@]}" --out ranks-k
 is "$(result ranks-k)" "$(result ranks)" "to the same end"
-is "$(leave USR1 ranks-l "${ranks[@]}" "${often[@]}" --out ranks-l)" 75 "SIGUSR1 to mpirun: exit code 75"
+is "$(leave USR1 ranks-l "${ranks[@]}" "${often[@]}" --out ranks-l)" 75 \
+    "SIGUSR1 to mpirun: exit code 75"
 ok "and no marker" unmarked ranks-l
 cp -r ranks-l ranks-m
 ok "both go on" "${ranks[@]}" --out ranks-l

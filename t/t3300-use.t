@@ -9,41 +9,54 @@ check() { unet-train data check "$1" | cut -f 2-5 | tr '\t' ' '; } # width heigh
 hash_of() { unet-train data check "$1" | cut -f 6; }
 
 ok "synthetic data" unet-train data synth --out data --count 20 --size 64x64 --seed 1
-ok "a network" unet-train train --data data --size 64x64 --set model.base=4 --set model.depth=2 --threads 1 --epochs 20 \
-    --batch-size 4 --lr 0.01 --set train.lr_schedule=constant --set train.loss=dice --set train.tensorboard=true --out run
+ok "a network" unet-train train --data data --size 64x64 --set model.base=4 --set model.depth=2 \
+    --threads 1 --epochs 20 \
+    --batch-size 4 --lr 0.01 --set train.lr_schedule=constant --set train.loss=dice \
+    --set train.tensorboard=true --out run
 ok "larger images" unet-train data synth --out large --count 2 --size 150x201 --seed 5
 use=(--checkpoint run --threads 1)
 
 # --- predict ---
-ok "predict" unet-train predict "${use[@]}" --out masks --probabilities --overlay large/images/0001.png large/images/0002.png
+ok "predict" unet-train predict "${use[@]}" --out masks \
+    --probabilities --overlay large/images/0001.png large/images/0002.png
 is "$(cd masks && echo *)" \
-    "0001.png 0001_overlay.png 0001_prob.png 0002.png 0002_overlay.png 0002_prob.png" "writes mask, probabilities, overlay"
+    "0001.png 0001_overlay.png 0001_prob.png 0002.png 0002_overlay.png 0002_prob.png" \
+    "writes mask, probabilities, overlay"
 like <(unet-train data check masks/0001.png) '201.150.1.8' "the mask has the size of the image"
 like <(unet-train data check masks/0001_prob.png) '201.150.1.16' "probabilities have 16 bits"
 like <(unet-train data check masks/0001_overlay.png) '201.150.3.8' "the overlay is in colour"
-mkdir -p scored/images scored/masks && cp large/images/0001.png scored/images && cp masks/0001.png scored/masks
+mkdir -p scored/images scored/masks && cp large/images/0001.png scored/images &&
+    cp masks/0001.png scored/masks
 ok "a mask is a mask that eval takes" unet-train eval "${use[@]}" --data scored --size 64x64 --json
-ok "again, in tiles" unet-train predict "${use[@]}" --out other --native --size 96x96 --overlap 40 large/images/0001.png
+ok "again, in tiles" unet-train predict "${use[@]}" --out other --native --size 96x96 --overlap 40 \
+    large/images/0001.png
 ok "which is not the same" test "$(hash_of masks/0001.png)" != "$(hash_of other/0001.png)"
-is "$(hash_of masks/0001.png)" "$(unet-train predict "${use[@]}" --out same large/images/0001.png 2>/dev/null; hash_of same/0001.png)" \
+is "$(hash_of masks/0001.png)" \
+    "$(unet-train predict "${use[@]}" --out same large/images/0001.png 2>/dev/null; hash_of same/0001.png)" \
     "the same command gives the same mask"
 ok "an image smaller than a tile" unet-train data synth --out small --count 1 --size 33x41 --seed 6
 ok "is predicted" unet-train predict "${use[@]}" --out tiny small/images/0001.png
 like <(unet-train data check tiny/0001.png) '41.33.1.8' "at its size"
 ok "a threshold of 0" unet-train predict "${use[@]}" --threshold 0 --out none large/images/0001.png
 ok "makes everything foreground" test "$(hash_of none/0001.png)" != "$(hash_of masks/0001.png)"
-exits 2 "two images of one name" unet-train predict "${use[@]}" --out twice data/images/0001.png data/images/../images/0001.png
+exits 2 "two images of one name" unet-train predict "${use[@]}" --out twice data/images/0001.png \
+    data/images/../images/0001.png
 like "$ERR" 'would both become 0001; predict' "are told"
 ok "and nothing is written" test ! -e twice
 exits 7 "what is no image" unet-train predict "${use[@]}" --out bad /etc/passwd
 exits 9 "what is no checkpoint" unet-train predict --checkpoint data --out bad large/images/0001.png
-exits 3 "a size that does not fit the depth" unet-train predict "${use[@]}" --size 66x64 --out bad large/images/0001.png
-exits 2 "an overlap of tiles without tiles" unet-train predict "${use[@]}" --overlap 8 --out bad large/images/0001.png
-exits 2 "an overlap of nearly the tile" unet-train predict "${use[@]}" --native --overlap 49 --out bad large/images/0001.png
+exits 3 "a size that does not fit the depth" unet-train predict "${use[@]}" --size 66x64 --out bad \
+    large/images/0001.png
+exits 2 "an overlap of tiles without tiles" unet-train predict "${use[@]}" --overlap 8 --out bad \
+    large/images/0001.png
+exits 2 "an overlap of nearly the tile" unet-train predict "${use[@]}" --native --overlap 49 \
+    --out bad large/images/0001.png
 like "$ERR" 'at most 48, .*computed 16 times' "is told with its cost"
-exits 0 "many tiles" unet-train predict "${use[@]}" --native --size 16x16 --overlap 12 --out many large/images/0001.png
+exits 0 "many tiles" unet-train predict "${use[@]}" --native --size 16x16 --overlap 12 --out many \
+    large/images/0001.png
 like "$ERR" 'large/images/0001.png: 1680 tiles' "are counted before they are computed"
-if unet-train data check --help >/dev/null && unet-train predict "${use[@]}" --format tiff -p --out tiff large/images/0001.png 2>"$ERR"; then
+if unet-train data check --help >/dev/null && unet-train predict "${use[@]}" --format tiff \
+    -p --out tiff large/images/0001.png 2>"$ERR"; then
     like <(unet-train data check tiff/0001.tif) '201.150.1.8' "a mask as TIFF"
     is "$(hash_of tiff/0001.tif)" "$(hash_of masks/0001.png)" "has the same pixels"
     ok "with its probabilities" test -s tiff/0001_prob.tif
@@ -87,7 +100,8 @@ EOP
         local text=$1 data=$2 tolerance=$3 want got
         shift 3
         rm -rf predicted
-        want=$(unet-train eval "${use[@]}" --data "$data" --json "$@" 2>"$ERR" | sed 's/.*"iou":\([0-9.]*\).*/\1/')
+        want=$(unet-train eval "${use[@]}" --data "$data" --json "$@" 2>"$ERR" |
+            sed 's/.*"iou":\([0-9.]*\).*/\1/')
         ok "$text: predict" unet-train predict "${use[@]}" --out predicted "$@" "$data/images"
         got=$(python3 iou.py "$data/masks" predicted)
         ok "its files' IoU, $got, is eval's, $want" \
@@ -102,12 +116,14 @@ else
 fi
 exits 0 "eval --native --json" unet-train eval "${use[@]}" --data large --native --json
 like "$OUT" '"scale":"native"' "says at which scale it measured"
-exits 2 "eval knows the bound of the overlap, too" unet-train eval "${use[@]}" --data large --native --overlap 49
+exits 2 "eval knows the bound of the overlap, too" unet-train eval "${use[@]}" --data large \
+    --native --overlap 49
 
 # --- nothing is overwritten ---
 for out in large/images masks; do
     before=$(cat "$out"/*.png | sha256sum)
-    exits 3 "predict into $out" unet-train predict "${use[@]}" --out $out large/images/0002.png large/images/0001.png
+    exits 3 "predict into $out" unet-train predict "${use[@]}" --out $out large/images/0002.png \
+        large/images/0001.png
     like "$ERR" "$out/0002.png exists, and nothing is overwritten" "is refused"
     is "$(cat "$out"/*.png | sha256sum)" "$before" "and changes nothing"
 done
@@ -128,32 +144,40 @@ cp large/images/0001.png many-in/a/1.png
 cp large/images/0002.png many-in/b/1.png
 cp large/images/0002.png many-in/b/deep/1.png
 echo broken >many-in/a/0.png
-exits 7 "a folder, an image among them broken" unet-train predict "${use[@]}" --out kept many-in none/2.png
+exits 7 "a folder, an image among them broken" unet-train predict "${use[@]}" --out kept many-in \
+    none/2.png
 like "$ERR" 'many-in/a/0.png: is not an image' "it is named"
 like "$ERR" 'none/2.png: No such file' "and one that is not there"
 like "$ERR" '2 of 5 images were not predicted' "and counted"
-is "$(cd kept && find . -type f | sort | xargs)" "./a/1.png ./b/1.png ./b/deep/1.png" "the others are there, each in its folder"
+is "$(cd kept && find . -type f | sort | xargs)" "./a/1.png ./b/1.png ./b/deep/1.png" \
+    "the others are there, each in its folder"
 is "$(hash_of kept/a/1.png)" "$(hash_of masks/0001.png)" "with their own masks"
 mkdir empty
 exits 7 "a folder without images" unet-train predict "${use[@]}" --out bad empty
 
 # --- several classes ---
 printf '0 ground\n255 mark\n' >two.txt
-ok "a network of two classes" unet-train train --data data --size 64x64 --set model.base=4 --set model.depth=2 --threads 1 --epochs 1 \
+ok "a network of two classes" unet-train train --data data --size 64x64 --set model.base=4 \
+    --set model.depth=2 --threads 1 --epochs 1 \
     --batch-size 4 --set data.classes=2 --set data.class_file=two.txt --out two
-ok "predicts" unet-train predict --checkpoint two --threads 1 --out classes --probabilities --overlay large/images/0001.png
-is "$(cd classes && echo *)" "0001.png 0001_overlay.png 0001_prob_0.png 0001_prob_1.png" "a probability per class"
+ok "predicts" unet-train predict --checkpoint two --threads 1 --out classes \
+    --probabilities --overlay large/images/0001.png
+is "$(cd classes && echo *)" "0001.png 0001_overlay.png 0001_prob_0.png 0001_prob_1.png" \
+    "a probability per class"
 
 # --- what -c takes; model.json says how masks were read ---
 printf '7 ground\n255 "a, mark"\n0 ground\n99 ignore\n' >three.txt
-ok "classes with names, from a file" unet-train train --data data --size 64x64 --set model.base=4 --set model.depth=2 --threads 1 \
+ok "classes with names, from a file" unet-train train --data data --size 64x64 --set model.base=4 \
+    --set model.depth=2 --threads 1 \
     --epochs 1 --batch-size 4 --set data.classes=2 --set data.class_file=three.txt --out named
 mv three.txt gone.txt
-like named/checkpoint/model.json '"class_names":\["ground","\\"a, mark\\""\],"class_file":"7 ground' \
+like named/checkpoint/model.json \
+    '"class_names":\["ground","\\"a, mark\\""\],"class_file":"7 ground' \
     "names and the class file are in model.json"
 exits 0 "eval needs neither" unet-train eval -c named --data data --threads 1 --json
 like "$OUT" '"name":"ground"' "and names the classes"
-ok "a value to ignore" unet-train train --data data --size 64x64 --set model.base=4 --set model.depth=2 --threads 1 --epochs 1 \
+ok "a value to ignore" unet-train train --data data --size 64x64 --set model.base=4 \
+    --set model.depth=2 --threads 1 --epochs 1 \
     --batch-size 4 --set data.classes=2 --set data.ignore=255 --out ignoring
 like ignoring/checkpoint/model.json '"ignore":"255"' "is in model.json"
 exits 0 "eval ignores it, too" unet-train eval -c ignoring --data data --threads 1
@@ -167,14 +191,17 @@ exits 9 "a run of which no attempt is DONE" unet-train eval -c study --data data
 like "$ERR" 'none of its attempts is DONE; the newest is attempt-11' "is refused with the reason"
 touch study/attempt-{1,2,10}/DONE
 mkdir -p study/attempt-{1,10}/checkpoint && cp -r named/checkpoint study/attempt-10
-for path in study study/attempt-10 study/attempt-10/checkpoint study/attempt-10/checkpoint/weights.safetensors; do
+for path in study study/attempt-10 study/attempt-10/checkpoint \
+    study/attempt-10/checkpoint/weights.safetensors; do
     ok "export -c $path" unet-train export -c $path --safetensors "${path//\//-}.out"
     ok "is the newest that is DONE" cmp "${path//\//-}.out" named/checkpoint/weights.safetensors
 done
 sed -i 's/,"scale":.*,"weights/,"weights/' study/attempt-2/checkpoint/model.json
 ok "an older model.json" unet-train eval -c study/attempt-2 --data data --threads 1
-printf '\377' | dd of=study/attempt-10/checkpoint/weights.safetensors bs=1 seek=2000 conv=notrunc 2>"$ERR"
-for verb in "eval --data data" "predict --out damaged large/images/0001.png" "export --onnx damaged.onnx"; do
+printf '\377' | dd of=study/attempt-10/checkpoint/weights.safetensors bs=1 seek=2000 conv=notrunc \
+    2>"$ERR"
+for verb in "eval --data data" "predict --out damaged large/images/0001.png" \
+    "export --onnx damaged.onnx"; do
     # shellcheck disable=SC2086
     exits 9 "$verb with a damaged byte in the weights" unet-train ${verb%% *} -c study ${verb#* }
     like "$ERR" 'attempt-10/checkpoint/weights.safetensors: .*damaged or replaced' "names the file"
@@ -184,20 +211,24 @@ done
 ok "export" unet-train export --checkpoint run --onnx net.onnx --safetensors net.safetensors
 ok "safetensors as the run's" cmp net.safetensors run/checkpoint/weights.safetensors
 like net.onnx 'BatchNormalization' "the ONNX file has operators"
-for word in height_multiple_of_4 image_channels grey trained_size 64x64 'multiples of 4' '["foreground"]'; do
+for word in height_multiple_of_4 image_channels grey trained_size 64x64 'multiples of 4' \
+    '["foreground"]'; do
     ok "it says $word" grep -qaF "$word" net.onnx
 done
 ok "of named classes" unet-train export -c named --onnx named.onnx
 ok "their names" grep -qaF '["ground","\"a, mark\""]' named.onnx
 exits 2 "export to nothing" unet-train export --checkpoint run
-exits 1 "export to where nothing can be" unet-train export --checkpoint run --onnx /proc/none/net.onnx
+exits 1 "export to where nothing can be" unet-train export --checkpoint run \
+    --onnx /proc/none/net.onnx
 
 # --- TensorBoard ---
-ok "events for TensorBoard" eval 'grep -q "train/loss" run/tensorboard/events.out.tfevents.* && grep -q "val/iou" run/tensorboard/events.out.tfevents.*'
+ok "events for TensorBoard" eval \
+    'grep -q "train/loss" run/tensorboard/events.out.tfevents.* && grep -q "val/iou" run/tensorboard/events.out.tfevents.*'
 
 # --- bench ---
 for mode in train infer; do
-    exits 0 "bench $mode" unet-train bench --base 2 --size 32x32 --batch-size 2 --threads 1 --mode $mode --steps 3 --warmup 1 --json
+    exits 0 "bench $mode" unet-train bench --base 2 --size 32x32 --batch-size 2 --threads 1 \
+        --mode $mode --steps 3 --warmup 1 --json
     for k in img_per_s step_s_median step_s_min peak_rss_mib; do
         like "$OUT" "\"$k\":[0-9.]+" "says $k"
     done
@@ -213,7 +244,8 @@ END {
     exit !(k == 5 && all == n && (mean - m) ^ 2 < 0.1 && (spread - s) ^ 2 < 0.1 + 1e-6 * s * s && (total - n * mean) ^ 2 < 0.1)
 }
 EOF
-rounds=(unet-train bench --base 2 --depth 2 --size 16x16 --batch-size 4 --threads 1 --warmup 1 --iters 5 --steps 2)
+rounds=(unet-train bench --base 2 --depth 2 --size 16x16 --batch-size 4 --threads 1 --warmup 1 \
+    --iters 5 --steps 2)
 for gpus in 1 2; do
     exits 0 "as Horovod's benchmark, $gpus replicas" "${rounds[@]}" --gpus $gpus
     is "$(grep -cE '^Iter #[0-4]: [0-9.]+ img/sec per GPU$' "$OUT")" 5 "five rounds"

@@ -5,7 +5,8 @@
 . "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
 
 command -v python3 >/dev/null || skip_all "python3 is not installed"
-train=(unet-train train --data data --size 32x32 --set model.base=4 --set model.depth=2 --threads 1 --gpus 2 --batch-size 2 --set train.trace=true)
+train=(unet-train train --data data --size 32x32 --set model.base=4 --set model.depth=2 \
+    --threads 1 --gpus 2 --batch-size 2 --set train.trace=true)
 ok "synthetic data" unet-train data synth --out data --count 20 --size 64x64 --seed 2
 ok "a run" "${train[@]}" --epochs 4 --set train.checkpoint_epochs=1 --out run
 cat >judge.py <<'END'
@@ -39,10 +40,13 @@ for rank in 0 1; do
 done
 like spans "^0 \('checkpoint', 5\)" "checkpoints, the last state's too"
 # base 4, depth 2: 5 blocks of 2 batch norms, each with a sum forward and one backward.
-is "$(grep -c ' 320 norms, 0 gradients' spans)" 2 "batch norm's sums lie in the steps, 20 in each of 16"
-ok "each tensor summed by a thread" "${train[@]}" --set train.allreduce=native --epochs 4 --out native
+is "$(grep -c ' 320 norms, 0 gradients' spans)" 2 \
+    "batch norm's sums lie in the steps, 20 in each of 16"
+ok "each tensor summed by a thread" "${train[@]}" --set train.allreduce=native --epochs 4 \
+    --out native
 ok "its timelines" eval 'python3 judge.py native/trace-0.json native/trace-1.json >spans'
-is "$(grep -c ' 320 norms, [1-9][0-9]* gradients, True' spans)" 2 "show gradients that are summed during backward"
+is "$(grep -c ' 320 norms, [1-9][0-9]* gradients, True' spans)" 2 \
+    "show gradients that are summed during backward"
 
 for i in 1 2 3 4 5 6; do
     "${train[@]}" --epochs 100000 --out "killed$i" >"$OUT" 2>"$ERR" &

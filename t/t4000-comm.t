@@ -12,14 +12,16 @@ check=$builddir/trainer/comm/test/comm_mpi.t
 for n in 2 3 4; do
     ok "all collectives, $n ranks" timeout 120 mpirun -np $n "$check"
     like "$OUT" "^ok 1 - mpi: all collectives, $n ranks" "rank 0 of $n saw exact results"
-    ok "all collectives with a communication thread, $n ranks" timeout 120 mpirun -np $n "$check" async
+    ok "all collectives with a communication thread, $n ranks" timeout 120 mpirun -np $n "$check" \
+        async
     like "$OUT" "^ok 1 - mpi: all collectives, $n ranks" "rank 0 of $n saw exact results"
 done
 for n in 2 3 4; do
     ok "slices that are fused, $n ranks" timeout 120 mpirun -np $n "$check" fused
     like "$OUT" "^ok 1 - mpi: all collectives, $n ranks" "rank 0 of $n saw exact results"
     for half in bf16 fp16 async-bf16; do # each rank like a host of its own
-        ok "gradients as 16 bits ($half), $n ranks" timeout 120 mpirun -x UNET_SHARED_MEMORY=off -np $n "$check" $half
+        ok "gradients as 16 bits ($half), $n ranks" timeout 120 mpirun -x UNET_SHARED_MEMORY=off \
+            -np $n "$check" $half
         like "$OUT" "^ok 1 " "rank 0 of $n saw sums within the bound"
     done
 done

@@ -10,7 +10,8 @@ differ=$builddir/trainer/checkpoint/test/checkpoint.t
 mpi=
 if command -v mpirun >/dev/null && unet-train devices --json | grep -q '"mpi"\]'; then mpi=yes; fi
 
-train=(unet-train train --data data --size 32x32 --set model.base=4 --set model.depth=2 --threads 1 --set train.lr_scaling=none
+train=(unet-train train --data data --size 32x32 --set model.base=4 --set model.depth=2 \
+    --threads 1 --set train.lr_scaling=none
     --set data.split=split.json --set train.timeout_s=20)
 field() { sed -n "s/.*\"$2\":\"\\{0,1\\}\\([^,\"}]*\\).*/\\1/p" "$1" | tail -n 1; }
 mpirun_() { timeout 120 mpirun -np "$@"; }
@@ -30,7 +31,8 @@ for norm in sync none; do
     step=("${train[@]}" --epochs 3 --set model.batch_norm="$norm")
     ok "$norm: 1 replica, batch 12" "${step[@]}" --batch-size 12 --out "$norm-1"
     for n in 2 3 4; do
-        ok "$norm: $n threads, batch $((12 / n))" "${step[@]}" --gpus $n --batch-size $((12 / n)) --out "$norm-t$n"
+        ok "$norm: $n threads, batch $((12 / n))" "${step[@]}" --gpus $n --batch-size $((12 / n)) \
+            --out "$norm-t$n"
         ok "$norm: $n threads give the same weights" close "$norm-1" "$norm-t$n"
     done
     for n in 2 3; do
@@ -55,42 +57,55 @@ for n in 2 3; do
 done
 tolerance=1e-4
 
-# A constant global batch: 10 images are shares of 2 and 3, and the rate does not grow with the GPUs.
-whole=("${train[@]}" --epochs 3 --set model.batch_norm=sync --set train.global_batch=10 --set train.lr_scaling=linear)
+# A constant global batch: 10 images are shares of 2 and 3, and the rate does not grow with the
+# GPUs.
+whole=("${train[@]}" --epochs 3 --set model.batch_norm=sync --set train.global_batch=10 \
+    --set train.lr_scaling=linear)
 ok "global batch 10: 1 replica" "${whole[@]}" --out whole-1
 ok "4 threads" "${whole[@]}" --gpus 4 --out whole-t4
 ok "4 threads give the same weights" close whole-1 whole-t4
-is "$(field whole-t4/record.jsonl global_batch) $(field whole-t4/record.jsonl batch_per_gpu)" "10 3" \
+is "$(field whole-t4/record.jsonl global_batch) $(field whole-t4/record.jsonl batch_per_gpu)" \
+    "10 3" \
     "the record tells of both"
 
-ok "local batch norm" "${train[@]}" --epochs 3 --set model.batch_norm=local --gpus 3 --batch-size 4 --out local-t3
+ok "local batch norm" "${train[@]}" --epochs 3 --set model.batch_norm=local --gpus 3 \
+    --batch-size 4 --out local-t3
 ok "is another training, which this comparison sees" eval '! close sync-1 local-t3'
 is "$(field sync-t3/record.jsonl world_size) $(field sync-t3/record.jsonl devices) $(field sync-t3/record.jsonl comm)" \
     "1 3 thread" "a mirrored run is one process with three devices"
 
-ok "3 threads again" "${train[@]}" --epochs 3 --set model.batch_norm=sync --gpus 3 --batch-size 4 --out sync-t3b
-is "$(field sync-t3b/DONE weights_sha256)" "$(field sync-t3/DONE weights_sha256)" "give the same bits"
-ok "eval with one process" eval 'unet-train eval --checkpoint sync-t3/checkpoint --split split.json --threads 1 --json >eval.json'
-is "$(field eval.json iou) $(field eval.json intersection)" "$(field sync-t3/DONE iou) $(field sync-t3/DONE intersection)" \
+ok "3 threads again" "${train[@]}" --epochs 3 --set model.batch_norm=sync --gpus 3 --batch-size 4 \
+    --out sync-t3b
+is "$(field sync-t3b/DONE weights_sha256)" "$(field sync-t3/DONE weights_sha256)" \
+    "give the same bits"
+ok "eval with one process" eval \
+    'unet-train eval --checkpoint sync-t3/checkpoint --split split.json --threads 1 --json >eval.json'
+is "$(field eval.json iou) $(field eval.json intersection)" \
+    "$(field sync-t3/DONE iou) $(field sync-t3/DONE intersection)" \
     "counts what three replicas counted"
 
 # Two training images for three replicas: one has none.
 ok "a tiny set" unet-train data synth --out tiny --count 3 --size 64x64 --seed 3
 ok "its split" unet-train data split --data tiny --out tiny.json
-few=(unet-train train --data tiny --set data.split=tiny.json --size 32x32 --set model.base=4 --set model.depth=2 --threads 1
+few=(unet-train train --data tiny --set data.split=tiny.json --size 32x32 --set model.base=4 \
+    --set model.depth=2 --threads 1
     --set train.lr_scaling=none --epochs 4)
 ok "1 replica on 2 images" "${few[@]}" --set model.batch_norm=none --batch-size 3 --out few-1
-ok "3 replicas on 2 images" "${few[@]}" --set model.batch_norm=none --batch-size 1 --gpus 3 --out few-3
+ok "3 replicas on 2 images" "${few[@]}" --set model.batch_norm=none --batch-size 1 --gpus 3 \
+    --out few-3
 ok "give the same weights" close few-1 few-3
-ok "1 replica, synchronised batch norm" "${few[@]}" --set model.batch_norm=sync --batch-size 3 --out few-s1
+ok "1 replica, synchronised batch norm" "${few[@]}" --set model.batch_norm=sync --batch-size 3 \
+    --out few-s1
 for n in 3 5; do
     ok "$n replicas on 2 images, synchronised batch norm" \
         "${few[@]}" --set model.batch_norm=sync --set train.global_batch=$n --gpus $n --out few-s$n
     ok "give the same weights and running statistics" close few-s1 few-s$n
 done
 [ -n "$mpi" ] || skip "no MPI" "5 MPI ranks"
-[ -z "$mpi" ] || ok "5 MPI ranks" mpirun_ 5 --oversubscribe "${few[@]}" --set model.batch_norm=sync --set train.global_batch=5 --out few-m5
-[ -z "$mpi" ] || is "$(field few-m5/DONE weights_sha256)" "$(field few-s5/DONE weights_sha256)" "the same bits"
+[ -z "$mpi" ] || ok "5 MPI ranks" mpirun_ 5 --oversubscribe "${few[@]}" \
+    --set model.batch_norm=sync --set train.global_batch=5 --out few-m5
+[ -z "$mpi" ] || is "$(field few-m5/DONE weights_sha256)" "$(field few-s5/DONE weights_sha256)" \
+    "the same bits"
 
 # A replica that finds a broken image takes the others with it.
 cp -r data broken
@@ -105,7 +120,8 @@ ok "and marked" no_result bad-t
 
 exits 7 "MPI: a rank's error is the run's" mpirun_ 3 "${bad[@]}" --out bad-m
 ok "and rank 0 marks it" no_result bad-m
-like bad-m/FAILED "\"exit_code\":7,\"error\":\"rank [0-2] on $(uname -n): .*${images[0]}" "with its code, and which rank it was"
+like bad-m/FAILED "\"exit_code\":7,\"error\":\"rank [0-2] on $(uname -n): .*${images[0]}" \
+    "with its code, and which rank it was"
 
 # --- what must not start ---
 write_run run.json 2 0.001 20
@@ -130,23 +146,32 @@ ok "and a result" test -e spec-good/DONE
 is "$(field spec-good/record.jsonl world_size)" 2 "of two ranks"
 WORKERS="" exits 5 "no spec" spec_run 2 spec-none
 like "$ERR" 'TF_CONFIG, .* is not set' "says so"
-WORKERS="$two,\"$host:$((port + 2))\"" exits 5 "a spec of three workers for two tasks" spec_run 2 spec-three
-like "$ERR" 'has 2 tasks \(layout.tasks\), but TF_CONFIG lists 3 workers' "says what was expected and found"
+WORKERS="$two,\"$host:$((port + 2))\"" exits 5 "a spec of three workers for two tasks" spec_run 2 \
+    spec-three
+like "$ERR" 'has 2 tasks \(layout.tasks\), but TF_CONFIG lists 3 workers' \
+    "says what was expected and found"
 WORKERS=$two exits 5 "three ranks for two tasks" spec_run 3 spec-np3
 like "$ERR" 'has 2 tasks .* but 3 were started \(OMPI_COMM_WORLD_SIZE\)' "says what was started"
 WORKERS=$two INDEX=1-r exits 5 "indices swapped" spec_run 2 spec-swapped
-like "$ERR" 'this task is [01] \(OMPI_COMM_WORLD_RANK\), but TF_CONFIG says worker [01]' "says which"
-WORKERS="\"$host:$port\",\"elsewhere:$((port + 1))\"" exits 5 "a worker on another host" spec_run 2 spec-host
+like "$ERR" 'this task is [01] \(OMPI_COMM_WORLD_RANK\), but TF_CONFIG says worker [01]' \
+    "says which"
+WORKERS="\"$host:$port\",\"elsewhere:$((port + 1))\"" exits 5 "a worker on another host" spec_run \
+    2 spec-host
 like "$ERR" "worker 1 runs on elsewhere, but this host is $host" "names both"
-WORKERS="\"localhost:$port\",\"elsewhere:$((port + 1))\"" exits 5 "localhost among others" spec_run 2 spec-local
-WORKERS="\"localhost:$port\",\"localhost:$((port + 1))\"" exits 0 "localhost alone" spec_run 2 spec-local2
-WORKERS=$two exits 5 "a broken spec" env INDEX=7 bash -c 'exec timeout 120 mpirun -np 2 bash rank.sh unet-train train --run run.json --out spec-index'
-for r in none three np3 swapped host local index; do [ ! -e spec-$r/DONE ] || echo "$r"; done >results
+WORKERS="\"localhost:$port\",\"elsewhere:$((port + 1))\"" exits 5 "localhost among others" \
+    spec_run 2 spec-local
+WORKERS="\"localhost:$port\",\"localhost:$((port + 1))\"" exits 0 "localhost alone" spec_run 2 \
+    spec-local2
+WORKERS=$two exits 5 "a broken spec" env INDEX=7 bash \
+    -c 'exec timeout 120 mpirun -np 2 bash rank.sh unet-train train --run run.json --out spec-index'
+for r in none three np3 swapped host local index; do [ ! -e spec-$r/DONE ] ||
+    echo "$r"; done >results
 is "$(cat results)" "" "none of them is a result"
 
 exits 5 "ranks with different options" env EXTRA="--lr 0.5" timeout 120 \
     mpirun -np 3 bash rank.sh "${train[@]}" --epochs 2 --batch-size 4 --out differ
-like "$ERR" "rank 1 on $host has another run.json or other options than rank 0" "name the rank that differs"
+like "$ERR" "rank 1 on $host has another run.json or other options than rank 0" \
+    "name the rank that differs"
 is "$(grep -c 'error: rank 1' "$ERR")" 1 "once"
 ok "and is marked" no_result differ
 

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Ranks of one run that are plain processes: they meet, or end in time with one text that says who
-# is missing or differs. trainer/comm/rendezvous/test/rendezvous.c has the cases that a program needs for.
+# is missing or differs. trainer/comm/rendezvous/test/rendezvous.c has the cases that a program
+# needs for.
 # shellcheck source=t/lib.sh
 . "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
 
@@ -12,12 +13,14 @@ port=$((20000 + $$ % 12000)) # below the ports that the kernel gives away itself
 write_run run.json 3 0.001 2
 write_run other.json 3 0.002 2
 spec() { # INDEX [THIRD]
-    echo "{\"cluster\":{\"worker\":[\"$host:$port\",\"$host:$((port + 1))\",\"${2:-$host}:$((port + 2))\"]},\"task\":{\"type\":\"worker\",\"index\":$1}}"
+    printf '{"cluster":{"worker":["%s:%d","%s:%d","%s:%d"]},"task":{"type":"worker","index":%d}}\n' \
+        "$host" "$port" "$host" $((port + 1)) "${2:-$host}" $((port + 2)) "$1"
 }
 # One rank in the background: its output in RANK.err, its exit code in RANK.code.
 rank() { # RANK OUT [RUN [THIRD]]
     (
-        TF_CONFIG=$(spec "$1" "${4:-}") timeout 30 unet-train train --run "${3:-run.json}" --out "$TMP/$2" 2>"$1.err"
+        TF_CONFIG=$(spec "$1" "${4:-}") timeout 30 unet-train train --run "${3:-run.json}" \
+            --out "$TMP/$2" 2>"$1.err"
         echo $? >"$1.code"
     ) &
 }
@@ -29,7 +32,8 @@ new
 rank 2 missing && rank 0 missing
 wait
 is "$(codes)" "5 5 " "a rank that does not come: the others end with 5"
-like 0.err "rank 0 of 3 on .* has waited 2 s at port $port: rank 1 \($host\) did not come" "rank 0 names it"
+like 0.err "rank 0 of 3 on .* has waited 2 s at port $port: rank 1 \($host\) did not come" \
+    "rank 0 names it"
 is "$(errors)" 1 "nobody else says anything"
 like missing/FAILED 'rank 1 .* did not come' "the marker has the text"
 is "$(stat -c %a missing/token)" 600 "the token is its owner's"
@@ -63,7 +67,8 @@ like 0.err "rank 2 \($host\) did not come; one from .* that calls itself rank 2 
 
 new
 rank 0 twice && rank 1 twice
-(TF_CONFIG=$(spec 1) timeout 30 unet-train train --run run.json --out "$TMP/twice" 2>2.err; echo $? >2.code) &
+(TF_CONFIG=$(spec 1) timeout 30 unet-train train --run run.json --out "$TMP/twice" 2>2.err; echo \
+    $? >2.code) &
 wait
 is "$(codes)" "5 5 5 " "a rank that came twice"
 like 0.err "rank 1 came twice" "is named"

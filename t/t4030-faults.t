@@ -22,8 +22,10 @@ begin() { # OUT OPTIONS...
     local out=$TMP/$1
     shift
     port=$((port + 3))
-    H=$host P=$port mpirun -np 3 bash rank.sh unet-train train --data data --size 32x32 --set model.base=4 --set model.depth=2 \
-        --threads 1 --set train.lr_scaling=none --set data.split=split.json --batch-size 4 --set train.timeout_s=4 \
+    H=$host P=$port mpirun -np 3 bash rank.sh unet-train train --data data --size 32x32 \
+        --set model.base=4 --set model.depth=2 \
+        --threads 1 --set train.lr_scaling=none --set data.split=split.json --batch-size 4 \
+        --set train.timeout_s=4 \
         --set train.checkpoint_epochs=1 --out "$out" "$@" >"$OUT" 2>"$ERR" &
     launcher=$!
 }
@@ -70,7 +72,8 @@ ok "three ranks are under way" under_way head
 kill -STOP "$(process_of 0)"
 end
 is "$code" 5 "rank 0 is stopped: exit code 5"
-like "$ERR" "^unet-train: error: rank 0 on $host: no answer" "the others name it, which submit_file.sh looks for"
+like "$ERR" "^unet-train: error: rank 0 on $host: no answer" \
+    "the others name it, which submit_file.sh looks for"
 is "$(left_over)" 0 "no process is left"
 
 begin slow --epochs 60

@@ -18,11 +18,13 @@ all() { # RANKS TEXT OPTIONS
     shift 2
     ok "$text" login srun --immediate=60 --mpi=pmix -n "$n" "$@" "$check"
     like "$OUT" "^ok 1 - mpi: all collectives, $n ranks" "is exact"
-    ok "$text, with a communication thread" login srun --immediate=60 --mpi=pmix -n "$n" "$@" "$check" async
+    ok "$text, with a communication thread" login srun --immediate=60 --mpi=pmix -n "$n" "$@" \
+        "$check" async
     like "$OUT" "^ok 1 - mpi: all collectives, $n ranks" "is exact"
     ok "$text, slices fused" login srun --immediate=60 --mpi=pmix -n "$n" "$@" "$check" fused
     like "$OUT" "^ok 1 - mpi: all collectives, $n ranks" "is exact"
-    ok "$text, gradients as 16 bits between nodes" login srun --immediate=60 --mpi=pmix -n "$n" "$@" "$check" bf16
+    ok "$text, gradients as 16 bits between nodes" login srun --immediate=60 --mpi=pmix -n "$n" \
+        "$@" "$check" bf16
     like "$OUT" "^ok 1 " "is within the bound"
 }
 all 4 "2 + 2 ranks" -N2 --ntasks-per-node=2

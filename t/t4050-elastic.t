@@ -16,8 +16,10 @@ if command -v mpirun >/dev/null && unet-train devices --json | grep -q '"mpi"\]'
 ok "synthetic data" unet-train data synth --out data --count 40 --size 32x32 --seed 2
 ok "its split" unet-train data split --data data --out split.json
 # 32 images in steps of at most 12: 3 of 10 and 11.
-train=(unet-train train --data data --set data.split=split.json --size 96x96 --set model.base=8 --set model.depth=2 --threads 1
-    --set model.batch_norm=none --set train.optimizer=sgd --lr 0.02 --set train.lr_schedule=constant --epochs 6 --batch-size 6 --set train.timeout_s=60)
+train=(unet-train train --data data --set data.split=split.json --size 96x96 --set model.base=8 \
+    --set model.depth=2 --threads 1
+    --set model.batch_norm=none --set train.optimizer=sgd --lr 0.02 \
+        --set train.lr_schedule=constant --epochs 6 --batch-size 6 --set train.timeout_s=60)
 kept=(--set train.global_batch=12 --set train.rate_gpus=2) # what two had
 often=(--set train.checkpoint_s=0.000001)
 newest() { find "$1/checkpoint" -name 'state-*.safetensors' 2>/dev/null | sort | tail -n 1; }
@@ -62,11 +64,13 @@ all_images() { [ "$(grep -c '"kind":"epoch".*"images":32,' "$1/record.jsonl")" =
 ok "two replicas that are left alone" "${train[@]}" --gpus 2 --out calm
 ok "two that are asked to leave" cut_off USR1 left "${train[@]}" --gpus 2
 for n in 1 3 4; do
-    ok "$n go on with the same batch over all" "${train[@]}" --gpus $n "${kept[@]}" --resume left --out "same-$n"
+    ok "$n go on with the same batch over all" "${train[@]}" --gpus $n "${kept[@]}" --resume left \
+        --out "same-$n"
     ok "$n: the curve that two would have had" same_curve calm "same-$n"
     is "$(rates "same-$n")" "$(rates calm)" "$n: the same rate"
     ok "$n: every image in every epoch" all_images "same-$n"
-    like "same-$n/record.jsonl" "\"worlds\":\\[\\{\"epoch\":0,\"images\":0,\"gpus\":2,\"global_batch\":12\\},\\{\"epoch\":[0-9]+,\"images\":[0-9]+,\"gpus\":$n,\"global_batch\":12\\}\\]" \
+    like "same-$n/record.jsonl" \
+        "\"worlds\":\\[\\{\"epoch\":0,\"images\":0,\"gpus\":2,\"global_batch\":12\\},\\{\"epoch\":[0-9]+,\"images\":[0-9]+,\"gpus\":$n,\"global_batch\":12\\}\\]" \
         "$n: the record has both numbers"
 done
 ok "three go on with their own batch" "${train[@]}" --gpus 3 --resume left --out scaled
@@ -79,7 +83,8 @@ ok "that is another curve, which this comparison sees" eval '! same_curve calm s
 ok "one goes on, and leaves" cut_off USR1 chain "${train[@]}" --gpus 1 "${kept[@]}" --resume left
 ok "three go on from it" "${train[@]}" --gpus 3 "${kept[@]}" --resume chain --out chained
 ok "the curve that two would have had" same_curve calm chained
-like chained/record.jsonl '"gpus":2,.*"gpus":1,.*"gpus":3,.*\]\}$' "the record has all three numbers"
+like chained/record.jsonl '"gpus":2,.*"gpus":1,.*"gpus":3,.*\]\}$' \
+    "the record has all three numbers"
 
 if [ -n "$mpi" ]; then
     ok "two ranks, one of them killed" cut_off KILL killed mpirun -np 2 "${train[@]}"
@@ -95,7 +100,8 @@ fi
 # --- a study
 ok "a study" unetctl init study --data data --name demo --site local --set data.height=32 \
     --set data.width=32 --set model.base=4 --set model.depth=2 --set model.batch_norm=none \
-    --set train.epochs=1500 --set train.batch_per_gpu=6 --set train.threads=1 --set train.checkpoint_s=0.2 \
+    --set train.epochs=1500 --set train.batch_per_gpu=6 --set train.threads=1 \
+    --set train.checkpoint_s=0.2 \
     --set train.optimizer=sgd
 run=study/runs/unet-g02-s1
 exits 0 "two GPUs" unetctl submit -C study --gpus 2
@@ -107,23 +113,29 @@ exits 2 "resume --gpus without a run" unetctl resume -C study --gpus 1
 like "$ERR" 'name the runs' "says what is missing"
 exits 2 "resume --scale-batch without --gpus" unetctl resume -C study --scale-batch unet-g02-s1
 exits 0 "it goes on with one" unetctl resume -C study --gpus 1 unet-g02-s1
-like "$ERR" 'attempt 2 continues from the checkpoint of attempt 1, with another number of GPUs' "which is told"
+like "$ERR" 'attempt 2 continues from the checkpoint of attempt 1, with another number of GPUs' \
+    "which is told"
 is "$(field $run/attempt-2/run.json 'd["layout"]["gpus"], d["train"]["global_batch"], d["train"]["rate_gpus"]')" "(1, 12, 2)" \
     "its run.json has the new number, the old batch and the old rate"
-is "$(field $run/run.json 'd["layout"]["gpus"], d["train"]["global_batch"]')" "(2, 0)" "the plan stays"
+is "$(field $run/run.json 'd["layout"]["gpus"], d["train"]["global_batch"]')" "(2, 0)" \
+    "the plan stays"
 ok "it begins" wait_until 60 begun $run/attempt-2
 is "$(unetctl status -C study | awk '$1 == "unet-g02-s1" { print $4 }')" 1 "status shows one GPU"
 exits 0 "it is cancelled, too" unetctl cancel -C study
 ok "which ends it" wait_until 60 cancelled
-exits 0 "it goes on with three, each with its batch" unetctl resume -C study --gpus 3 --scale-batch unet-g02-s1
-is "$(field $run/attempt-3/run.json 'd["layout"]["gpus"], d["train"]["global_batch"]')" "(3, 0)" "as run.json says"
+exits 0 "it goes on with three, each with its batch" unetctl resume -C study --gpus 3 \
+    --scale-batch unet-g02-s1
+is "$(field $run/attempt-3/run.json 'd["layout"]["gpus"], d["train"]["global_batch"]')" "(3, 0)" \
+    "as run.json says"
 ok "it begins" wait_until 60 begun $run/attempt-3
 unetctl cancel -C study 2>"$ERR"
 ok "cancelled again" wait_until 60 cancelled
 exits 0 "with as many as planned, to the end" unetctl resume -C study unet-g02-s1 --wait
-like $run/attempt-4/record.jsonl '"gpus":2,"global_batch":12\},.*"gpus":1,.*"gpus":3,"global_batch":18\},.*"gpus":2,"global_batch":12\}\]' \
+like $run/attempt-4/record.jsonl \
+    '"gpus":2,"global_batch":12\},.*"gpus":1,.*"gpus":3,"global_batch":18\},.*"gpus":2,"global_batch":12\}\]' \
     "the record has them all"
 exits 7 "collect: it is no measurement" unetctl collect -C study
-like study/logs/results.csv 'unet-g02-s1,embedded,2,1,1,4,elastic,.*2 GPUs, 1 from .*, 3 from .*, 2 from .*no measurement of 2 GPUs' "the table says why"
+like study/logs/results.csv \
+    'unet-g02-s1,embedded,2,1,1,4,elastic,.*2 GPUs, 1 from .*, 3 from .*, 2 from .*no measurement of 2 GPUs' "the table says why"
 is "$(left=$(pgrep -f -- "$TMP/" | wc -l); echo "$left")" 0 "no process is left"
 done_testing

@@ -13,8 +13,10 @@ if command -v mpirun >/dev/null && unet-train devices --json | grep -q '"mpi"\]'
 ok "synthetic data" unet-train data synth --out data --count 40 --size 32x32 --seed 2
 ok "its split" unet-train data split --data data --out split.json
 # 488,617 parameters: 82 tensors, 1.9 MB.
-train=(unet-train train --data data --set data.split=split.json --size 32x32 --set model.base=8 --threads 1
-    --set train.optimizer=sgd --lr 0.02 --set model.batch_norm=none --epochs 6 --set train.timeout_s=60)
+train=(unet-train train --data data --set data.split=split.json --size 32x32 --set model.base=8 \
+    --threads 1
+    --set train.optimizer=sgd --lr 0.02 --set model.batch_norm=none --epochs 6 \
+        --set train.timeout_s=60)
 weights() { sed -n 's/.*"weights_sha256":"\([0-9a-f]*\)".*/\1/p' "$1/DONE"; }
 # The same by threads and by ranks.
 both() { # NAME N OPTIONS...
@@ -22,42 +24,52 @@ both() { # NAME N OPTIONS...
     shift 2
     ok "$name: $n threads" "${train[@]}" --batch-size 4 --gpus "$n" "$@" --out "$name-t$n"
     [ -n "$mpi" ] || { skip "no MPI" "$name: $n ranks"; return; }
-    ok "$name: $n ranks" timeout 120 mpirun -np "$n" "${train[@]}" --batch-size 4 "$@" --out "$name-m$n"
+    ok "$name: $n ranks" timeout 120 mpirun -np "$n" "${train[@]}" --batch-size 4 "$@" \
+        --out "$name-m$n"
 }
 for n in 2 3; do
     both bucketed "$n"
     for way in "native --set train.allreduce=native" "horovod --set train.allreduce=horovod" \
-        "small --set train.allreduce=horovod --set train.fusion_mib=1 --set train.cycle_ms=5" "tuned --set train.bucket_mib=0"; do
+        "small --set train.allreduce=horovod --set train.fusion_mib=1 --set train.cycle_ms=5" \
+        "tuned --set train.bucket_mib=0"; do
         read -ra words <<<"$way"
         both "${words[0]}" "$n" "${words[@]:1}"
         for how in t m; do
             [ $how = t ] || [ -n "$mpi" ] || continue
-            is "$(weights "${words[0]}-$how$n")" "$(weights "bucketed-$how$n")" "${words[0]}, $how$n: the same bits"
+            is "$(weights "${words[0]}-$how$n")" "$(weights "bucketed-$how$n")" \
+                "${words[0]}, $how$n: the same bits"
         done
     done
 done
-like tuned-t2/record.jsonl '"kind":"bucket","bytes":[0-9]+,"tried":\[\{"bytes":262144,"step_s":[0-9.e-]+\},.*"bytes":19[0-9]+,' \
+like tuned-t2/record.jsonl \
+    '"kind":"bucket","bytes":[0-9]+,"tried":\[\{"bytes":262144,"step_s":[0-9.e-]+\},.*"bytes":19[0-9]+,' \
     "the record says what was tried and chosen"
 is "$(grep -c '"kind":"bucket"' tuned-t2/record.jsonl)" 1 "once"
-like horovod-t2/record.jsonl '"allreduce":"horovod","bucket_mib":1,"fusion_mib":128,"cycle_ms":1,' "and how gradients were summed"
-ok "tuning, deterministic" "${train[@]}" --batch-size 4 --gpus 2 --set train.bucket_mib=0 --set train.deterministic=true --out det
+like horovod-t2/record.jsonl '"allreduce":"horovod","bucket_mib":1,"fusion_mib":128,"cycle_ms":1,' \
+    "and how gradients were summed"
+ok "tuning, deterministic" "${train[@]}" --batch-size 4 --gpus 2 --set train.bucket_mib=0 \
+    --set train.deterministic=true --out det
 unlike det/record.jsonl '"kind":"bucket"' "does not choose by time"
-ok "native with synchronised batch norm" "${train[@]}" --batch-size 4 --gpus 2 --set model.batch_norm=sync --set train.allreduce=native --out sync
+ok "native with synchronised batch norm" "${train[@]}" --batch-size 4 --gpus 2 \
+    --set model.batch_norm=sync --set train.allreduce=native --out sync
 ok "bucketed with it" "${train[@]}" --batch-size 4 --gpus 2 --set model.batch_norm=sync --out sync-b
 is "$(weights sync)" "$(weights sync-b)" "the same bits"
 for how in "--gpus 3" "mpi"; do # statistics are summed while the cycles go on
     if [ "$how" = mpi ]; then how=; set -- timeout 120 mpirun -np 3; else set --; fi
     [ -n "$mpi$how" ] || { skip "no MPI" "horovod with synchronised batch norm"; continue; }
     # shellcheck disable=SC2086
-    ok "bucketed with it ${how:-3 ranks}" "$@" "${train[@]}" --batch-size 4 $how --set model.batch_norm=sync --out sync-b3
+    ok "bucketed with it ${how:-3 ranks}" "$@" "${train[@]}" --batch-size 4 $how \
+        --set model.batch_norm=sync --out sync-b3
     # shellcheck disable=SC2086
-    ok "horovod with it" "$@" "${train[@]}" --batch-size 4 $how --set model.batch_norm=sync --set train.allreduce=horovod --out sync-h3
+    ok "horovod with it" "$@" "${train[@]}" --batch-size 4 $how --set model.batch_norm=sync \
+        --set train.allreduce=horovod --out sync-h3
     is "$(weights sync-h3)" "$(weights sync-b3)" "the same bits"
     rm -r sync-b3 sync-h3
 done
 
 # --- as 16 bits
-ok "compression on one node" "${train[@]}" --batch-size 4 --gpus 2 --set train.compress=bf16 --out half-node
+ok "compression on one node" "${train[@]}" --batch-size 4 --gpus 2 --set train.compress=bf16 \
+    --out half-node
 is "$(weights half-node)" "$(weights bucketed-t2)" "changes nothing: nothing is sent"
 if [ -n "$mpi" ]; then
     apart=(timeout 120 mpirun -x UNET_SHARED_MEMORY=off -np 3 "${train[@]}" --batch-size 4)
@@ -65,21 +77,27 @@ if [ -n "$mpi" ]; then
     for half in bf16 fp16; do
         ok "$half between them" "${apart[@]}" --set train.compress=$half --out "wide-$half"
         ok "$half: other bits" test "$(weights "wide-$half")" != "$(weights wide)"
-        d=$("$differ" wide/checkpoint/weights.safetensors "wide-$half/checkpoint/weights.safetensors")
-        ok "$half: weights close to those of floats ($d)" awk -v d="${d%% *}" 'BEGIN { exit !(d > 0 && d <= 1e-3) }'
+        d=$("$differ" wide/checkpoint/weights.safetensors \
+            "wide-$half/checkpoint/weights.safetensors")
+        ok "$half: weights close to those of floats ($d)" awk -v d="${d%% *}" \
+            'BEGIN { exit !(d > 0 && d <= 1e-3) }'
         like "wide-$half/record.jsonl" "\"compress\":\"$half\"" "$half: the record says so"
     done
-    ok "bf16, fused in cycles" "${apart[@]}" --set train.compress=bf16 --set train.allreduce=horovod --out wide-fused
+    ok "bf16, fused in cycles" "${apart[@]}" --set train.compress=bf16 \
+        --set train.allreduce=horovod --out wide-fused
     is "$(weights wide-fused)" "$(weights wide-bf16)" "the same bits as in buckets"
 else
     skip "no MPI" "gradients as 16 bits"
 fi
 
 # --- the reference's two curves from one study
-ok "a study" unetctl init study --data data --name demo --site local --set data.height=32 --set data.width=32 \
-    --set model.depth=2 --set model.batch_norm=local --set train.epochs=3 --set train.batch_per_gpu=4 --set train.threads=1
+ok "a study" unetctl init study --data data --name demo --site local --set data.height=32 \
+    --set data.width=32 \
+    --set model.depth=2 --set model.batch_norm=local --set train.epochs=3 \
+    --set train.batch_per_gpu=4 --set train.threads=1
 for way in native horovod; do
-    exits 0 "$way on 1 and 2 GPUs" unetctl submit -C study --gpus 1,2 --set train.allreduce=$way --wait
+    exits 0 "$way on 1 and 2 GPUs" unetctl submit -C study --gpus 1,2 --set train.allreduce=$way \
+        --wait
     ok "has runs of its own" test -e study/runs/unet-$way-g02-s1/attempt-1/DONE
 done
 exits 0 "collect" unetctl collect -C study
@@ -91,7 +109,8 @@ is "$(field study/report/report.json 'sorted((e["label"], [p["gpus"] for p in e[
 ok "and compares them" test "$(field study/report/report.json 'len(d["pairs"])')" -ge 1
 like study/report/report.html 'embedded, train.allreduce native' "the page names one"
 like study/report/report.html 'embedded, train.allreduce horovod' "and the other"
-exits 0 "in 16 bits" unetctl submit -C study --gpus 1,2 --set train.allreduce=native --set train.dtype=bf16 --wait
+exits 0 "in 16 bits" unetctl submit -C study --gpus 1,2 --set train.allreduce=native \
+    --set train.dtype=bf16 --wait
 ok "has runs of its own" test -e study/runs/unet-native-bf16-g02-s1/attempt-1/DONE
 like study/runs/unet-native-bf16-g01-s1/run.json '"dtype": "bf16"' "which say so"
 exits 0 "report again" unetctl report -C study
@@ -99,7 +118,8 @@ is "$(field study/report/report.json 'sorted(e["label"] for e in d["engines"])')
     "['embedded, train.allreduce horovod', 'embedded, train.allreduce native', 'embedded, train.dtype bf16, train.allreduce native']" \
     "a third series"
 exits 0 "predict" unetctl report -C study --predict 4,8 --links pcie3,eth10
-like "$OUT" 'embedded, train.allreduce native of demo, from its runs on 1 to 2 GPUs' "from what was measured of each"
+like "$OUT" 'embedded, train.allreduce native of demo, from its runs on 1 to 2 GPUs' \
+    "from what was measured of each"
 like <(tr '\n' ' ' <"$OUT") '[0-9.]+ MB of gradients' "with the parameters of the record"
 is "$(pgrep -f -- "$TMP/" | wc -l)" 0 "no process is left"
 done_testing

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # What the world does to ranks: a disk that is full or becomes read-only under their checkpoints, a
-# second start of the same run, a port that is taken, an address that leads nowhere. Each ends in time
-# with one text and the documented exit code, leaves no process, loses no checkpoint; the run goes on
-# from it to the weights that it would have had.
+# second start of the same run, a port that is taken, an address that leads nowhere. Each ends in
+# time with one text and the documented exit code, leaves no process, loses no checkpoint; the run
+# goes on from it to the weights that it would have had.
 # shellcheck source=t/lib.sh
 . "${srcdir:=$(dirname "$0")/..}/t/lib.sh"
 
@@ -52,13 +52,15 @@ if disk full 2m; then
     dd if=/dev/zero of=full/filler bs=64k 2>/dev/null
     end
     is "$code" 1 "the disk is full: exit code 1"
-    like "$ERR.ranks" 'record.jsonl: No space left on device' "the text says what cannot be written, and why"
+    like "$ERR.ranks" 'record.jsonl: No space left on device' \
+        "the text says what cannot be written, and why"
     is "$(grep -c 'error:' "$ERR.ranks")" 1 "one rank tells it"
     is "$(left_over "$TMP/full/run")" 0 "no process is left"
     ok "no checkpoint is lost" test "$(states full/run)" -ge 1
     ok "it is not taken for a result" test ! -e full/run/DONE
     rm full/filler
-    ok "with room again another attempt goes on" mpirun -np 3 "${train[@]}" --epochs 250 --out again --resume full/run
+    ok "with room again another attempt goes on" mpirun -np 3 "${train[@]}" --epochs 250 \
+        --out again --resume full/run
     like again/record.jsonl '"kind":"resume","from":".*state-' "from the checkpoint"
     is "$(weights again)" "$(weights calm)" "to the weights that it would have had"
 else
@@ -70,7 +72,8 @@ begin "$TMP/tight" --epochs 250 --set train.checkpoint_s=0.05
 ok "three ranks write checkpoints" under_way tight
 if disk tight/checkpoint 16k; then
     told() { grep -q "no checkpoint: .*$1; the training continues" "$ERR.ranks"; }
-    ok "there is no room for more: which is told, and they go on" wait_until 30 told 'No space left on device'
+    ok "there is no room for more: which is told, and they go on" wait_until 30 told \
+        'No space left on device'
     unmount tight/checkpoint
     end
     is "$code" 0 "to their end, with room again"
@@ -92,7 +95,8 @@ else
     end
 fi
 if disk sealed 1m && mount -o remount,ro sealed; then
-    exits 3 "a results' folder that is read-only from the start" mpirun -np 3 "${train[@]}" --epochs 2 --out sealed/run
+    exits 3 "a results' folder that is read-only from the start" mpirun -np 3 "${train[@]}" \
+        --epochs 2 --out sealed/run
     like "$ERR" 'sealed/run.*Read-only file system' "says so"
     is "$(grep -c 'error:' "$ERR")" 1 "once"
 else
@@ -133,7 +137,8 @@ like port.0.err "port $port.* is taken by another program" "rank 0 says that its
 rank 1 nowhere "192.0.2.1:$port" # of a network that is nobody's (RFC 5737): a wrong interface
 wait $!
 is "$(cat nowhere.1.code)" 5 "an address of another network: exit code 5"
-like nowhere.1.err "rank 1 of 2 on $host: rank 0 was not reached at 192.0.2.1:$port within 3 s" "is named"
+like nowhere.1.err "rank 1 of 2 on $host: rank 0 was not reached at 192.0.2.1:$port within 3 s" \
+    "is named"
 rank 1 loop "127.0.0.1:$port"
 wait $!
 is "$(cat loop.1.code)" 5 "an address that is this host's own: exit code 5"

@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The trainer with MPICH: configure takes its wrapper, ranks under its mpirun and under srun train to
-# the weights that threads have; a rank that fails, is stuck or killed ends the run with a text that names
-# it, also in a study on a sandbox. Only what calls MPI is built again, and linked with this build's objects.
+# The trainer with MPICH: configure takes its wrapper, ranks under its mpirun and under srun train
+# to the weights that threads have; a rank that fails, is stuck or killed ends the run with a text
+# that names it, also in a study on a sandbox. Only what calls MPI is built again, and linked with
+# this build's objects.
 # shellcheck source=t/lib.sh
 . "${srcdir:=$(dirname "$0")/..}/t/lib.sh"
 # shellcheck source=t/sandbox.sh
@@ -55,7 +56,8 @@ like "$OUT" 'rank 1: image 7 is broken' "the others hear of it, and from whom"
 
 ok "synthetic data" unet-train data synth --out data --count 40 --size 64x64 --seed 2
 ok "its split" unet-train data split --data data --out split.json
-train=(unet-train train --data "$TMP/data" --size 32x32 --set model.base=4 --set model.depth=2 --threads 1 --set train.lr_scaling=none
+train=(unet-train train --data "$TMP/data" --size 32x32 --set model.base=4 --set model.depth=2 \
+    --threads 1 --set train.lr_scaling=none
     --set data.split="$TMP/split.json" --batch-size 4)
 weights() { sed -n 's/.*"weights_sha256":"\([0-9a-f]*\)".*/\1/p' "$1/DONE"; }
 ok "three threads" "${train[@]}" --gpus 3 --epochs 3 --out threads
@@ -78,7 +80,8 @@ export TF_CONFIG="{\"cluster\":{\"worker\":[$workers]},\"task\":{\"type\":\"work
 exec "$@"
 END
 begin() { # OUT
-    H=$(uname -n) P=$port mpirun.mpich -n 3 bash rank.sh "${train[@]}" --set train.timeout_s=3 --epochs 100000 --set train.checkpoint_epochs=1 \
+    H=$(uname -n) P=$port mpirun.mpich -n 3 bash rank.sh "${train[@]}" --set train.timeout_s=3 \
+        --epochs 100000 --set train.checkpoint_epochs=1 \
         --out "$TMP/$1" >"$1.out" 2>&1 &
     launcher=$!
 }
@@ -87,7 +90,8 @@ begin stopped
 ok "a rank is stopped" send STOP 1 stopped
 wait $launcher
 is "$?" 5 "the run ends with exit code 5"
-like stopped/FAILED "\"exit_code\":5,\"error\":\"rank 1 on $(uname -n): no answer" "the marker names it"
+like stopped/FAILED "\"exit_code\":5,\"error\":\"rank 1 on $(uname -n): no answer" \
+    "the marker names it"
 is "$(left_over)" 0 "no process is left"
 # This mpirun kills the others at once.
 port=$((port + 3))
@@ -103,7 +107,8 @@ ok "no checkpoint is lost" compgen -G 'killed/checkpoint/state-*'
 # --- two nodes of a Slurm
 sandbox_up --nodes 2 --gpus-per-node 2
 login srun --mpi=list 2>&1 | grep -q pmi2 || done_testing
-PMI2=(timeout 60 unetctl sandbox exec -- srun --immediate=60 --kill-on-bad-exit=1 --mpi=pmi2 -N2 -n3)
+PMI2=(timeout 60 unetctl sandbox exec -- srun --immediate=60 --kill-on-bad-exit=1 --mpi=pmi2 -N2 \
+    -n3)
 unset UCX_TLS
 ok "all collectives, 3 ranks of srun on 2 nodes" "${PMI2[@]}" "$TMP/bin/comm_mpi.t"
 like "$OUT" '^ok 1 - mpi: all collectives, 3 ranks, MPICH [0-9.]*:' "are exact"
@@ -114,22 +119,29 @@ is "$(weights nodes)" "$(weights threads)" "have the same weights"
 # --- studies there
 begin_study() { # DIR DATA PMI [UNETCTL INIT OPTIONS]
     mkdir "$1"
-    { sed "s/--mpi=pmix/--mpi=$3/" "$srcdir/templates/sites/sandbox.yaml"; echo "trainer: $TMP/bin/unet-train"; } >"$1/site.yaml"
-    unetctl init "$1" --data "$2" --site "$TMP/$1/site.yaml" --set data.height=32 --set data.width=32 --set model.base=4 \
-        --set model.depth=2 --set train.batch_per_gpu=4 --set train.epochs=3 "${@:4}" 2>"$ERR" || diag <"$ERR"
+    { sed "s/--mpi=pmix/--mpi=$3/" "$srcdir/templates/sites/sandbox.yaml"; echo \
+        "trainer: $TMP/bin/unet-train"; } >"$1/site.yaml"
+    unetctl init "$1" --data "$2" --site "$TMP/$1/site.yaml" --set data.height=32 \
+        --set data.width=32 --set model.base=4 \
+        --set model.depth=2 --set train.batch_per_gpu=4 --set train.epochs=3 "${@:4}" 2>"$ERR" ||
+        diag <"$ERR"
 }
 attempt() { echo "$1/runs/unet-g03-s1/attempt-1"; }
 says() { cat "$(attempt "$1")"/slurm-*.out; }
-fails() { # STUDY TEXT: its marker and status say so, and of the ranks one or, if srun ends them first, none
+# STUDY TEXT: its marker and status say so, and of the ranks one or, if srun ends them first, none
+fails() {
     like "$(attempt "$1")/FAILED" "\"error\":\"$2" "the marker has rank, host and reason"
     like <(unetctl status -C "$1") "^unet-g03-s1 +FAILED .*$2" "so has status"
-    is "$(says "$1" | grep -E '^unet-train: (error|warning)' | sed 1d | paste -sd' ')" "" "one line of the ranks at most"
-    is "$(says "$1" | grep -E '^unet-train: (error|warning)' | grep -vE "^unet-train: error: $2")" "" "which says the same"
+    is "$(says "$1" | grep -E '^unet-train: (error|warning)' | sed 1d | paste -sd' ')" "" \
+        "one line of the ranks at most"
+    is "$(says "$1" | grep -E '^unet-train: (error|warning)' | grep -vE "^unet-train: error: $2")" \
+        "" "which says the same"
 }
 begin_study good data pmi2
 exits 0 "a study on 1, 2 and 3 GPUs" unetctl submit -C good --gpus 1..3 --wait --timeout 120
 exits 0 "is collected" unetctl collect -C good
-is "$(cut -d, -f3,4,7 good/logs/results.csv | paste -sd' ')" "gpus,nodes,state 1,1,done 2,1,done 3,2,done" "has its results"
+is "$(cut -d, -f3,4,7 good/logs/results.csv | paste -sd' ')" \
+    "gpus,nodes,state 1,1,done 2,1,done 3,2,done" "has its results"
 like "$(attempt good)/record.jsonl" '"mpi":"MPICH [0-9.]+"' "of MPICH's ranks"
 
 cp -r data broken
@@ -137,11 +149,13 @@ begin_study bad "$TMP/broken" pmi2
 ok "its split" unet-train data split --data broken --out bad/split.json
 mapfile -t images < <(grep -o '"image":"[^"]*"' bad/split.json | sed 's/.*:"//; s/"$//')
 ok "an image changes" cp "broken/${images[1]}" "broken/${images[0]}"
-exits 1 "a rank that fails amid a sum ends the run" unetctl submit -C bad --gpus 3 --wait --timeout 120
+exits 1 "a rank that fails amid a sum ends the run" unetctl submit -C bad --gpus 3 \
+    --wait --timeout 120
 fails bad "rank [0-2] on node[12]: .*${images[0]}: the file is not the one"
 like "$(attempt bad)/FAILED" '"exit_code":7' "with its exit code"
 
-begin_study lost data pmi2 --set train.epochs=100000 --set train.checkpoint_epochs=1 --set train.timeout_s=20
+begin_study lost data pmi2 --set train.epochs=100000 --set train.checkpoint_epochs=1 \
+    --set train.timeout_s=20
 exits 0 "a run" unetctl submit -C lost --gpus 3
 ok "trains" wait_until 60 grep -q '"kind":"checkpoint"' "$(attempt lost)/record.jsonl"
 # shellcheck disable=SC2016 # expanded there
@@ -154,7 +168,10 @@ ok "no checkpoint is lost" compgen -G "$(attempt lost)/checkpoint/state-*"
 
 if login srun --mpi=list 2>&1 | grep -q pmix; then
     begin_study pmix data pmix
-    exits 1 "srun --mpi=pmix, which Debian's MPICH does not know" unetctl submit -C pmix --gpus 3 --wait --timeout 120
-    like "$(attempt pmix)/FAILED" '"exit_code":5,"error":"rank [0-2] on node[12]: .* --mpi=pmi2 \(MPICH\)' "is refused, with what does"
+    exits 1 "srun --mpi=pmix, which Debian's MPICH does not know" unetctl submit -C pmix --gpus 3 \
+        --wait --timeout 120
+    like "$(attempt pmix)/FAILED" \
+        '"exit_code":5,"error":"rank [0-2] on node[12]: .* --mpi=pmi2 \(MPICH\)' \
+        "is refused, with what does"
 fi
 done_testing

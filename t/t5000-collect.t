@@ -89,9 +89,12 @@ corrupt "a row missing" "$at/log.csv:4: 3 epochs, but record.jsonl has 4" drop_l
 corrupt "NaN" "$at/log.csv:3:" sed -i '3s/0.250000/nan/' log.csv
 corrupt "an empty log" "$at/log.csv" truncate -s 0 log.csv
 corrupt "no log" "$at/log.csv" rm log.csv
-corrupt "the log of another run" "$at/log.csv:2: time or loss" sed -i 's/,2.000000,/,1.000000,/; s/,6.000000,/,3.000000,/' log.csv
-corrupt "another schema" "$at/record.jsonl:1:.*schema" sed -i '1s/"schema":1/"schema":2/' record.jsonl
-corrupt "the record of another run" "$at/record.jsonl:1:.*unet-g09" sed -i '1s/unet-g03-s1/unet-g09-s1/' record.jsonl
+corrupt "the log of another run" "$at/log.csv:2: time or loss" sed \
+    -i 's/,2.000000,/,1.000000,/; s/,6.000000,/,3.000000,/' log.csv
+corrupt "another schema" "$at/record.jsonl:1:.*schema" sed -i '1s/"schema":1/"schema":2/' \
+    record.jsonl
+corrupt "the record of another run" "$at/record.jsonl:1:.*unet-g09" sed \
+    -i '1s/unet-g03-s1/unet-g09-s1/' record.jsonl
 corrupt "a record without its end" "$at/record.jsonl: it has no end line" drop_last record.jsonl
 corrupt "garbage in a record" "$at/record.jsonl:3:" sed -i '3s/.*/\xff\xfe{/' record.jsonl
 corrupt "a DONE of another run" "$at/DONE" sed -i 's/0.900000/0.100000/' DONE

@@ -5,7 +5,8 @@
 . "$srcdir/t/study-fixture.sh"
 command -v gnuplot >/dev/null || skip_all "gnuplot is not installed"
 
-json() { python3 -c "import json,sys; r=json.load(open(sys.argv[1])); print(eval(sys.argv[2]))" "$1" "$2"; }
+json() { python3 -c "import json,sys; r=json.load(open(sys.argv[1])); print(eval(sys.argv[2]))" \
+    "$1" "$2"; }
 
 # 1, 2 and 4 GPUs: steady epochs 4 s, 2.5 s, 2 s.
 make_study s demo 1,2,4 1
@@ -17,19 +18,25 @@ add_run s 2 1 2.5 0.9
 add_run s 4 1 2 0.9
 exits 0 "a report" unetctl report -C s
 is "$(head -n 1 "$OUT" | cut -c -26)" "Within reach by time: up t" "the verdict is its first line"
-like "$OUT" '^Within reach by time: up to 2 GPUs, 1.60x faster than with 1 GPU' "one seed: the count that is within reach"
+like "$OUT" '^Within reach by time: up to 2 GPUs, 1.60x faster than with 1 GPU' \
+    "one seed: the count that is within reach"
 like "$OUT" '^Worth measuring next: 21 seeds with 1 and 2 GPUs' "and how many seeds would decide"
 like "$OUT" 'Limit: with 4 GPUs .*0.50' "what limits is named"
 like "$OUT" '^But: ' "what weakens it is said"
 like "$OUT" 's/report/report.html' "and where the report is"
 r=s/report/report.json
-is "$(json $r '[round(p["speedup_steady"],6) for p in r["engines"][0]["points"]]')" "[1.0, 1.6, 2.0]" "steady speed-ups"
-is "$(json $r '[round(p["speedup_total"],6) for p in r["engines"][0]["points"]]')" "[1.0, 1.6, 2.0]" "total speed-ups"
-is "$(json $r '[round(p["efficiency"],6) for p in r["engines"][0]["points"]]')" "[1.0, 0.8, 0.5]" "efficiencies"
-is "$(json $r '[round(p["images_per_s"]["median"],6) for p in r["engines"][0]["points"]]')" "[16.0, 25.6, 32.0]" "images per second"
+is "$(json $r '[round(p["speedup_steady"],6) for p in r["engines"][0]["points"]]')" \
+    "[1.0, 1.6, 2.0]" "steady speed-ups"
+is "$(json $r '[round(p["speedup_total"],6) for p in r["engines"][0]["points"]]')" \
+    "[1.0, 1.6, 2.0]" "total speed-ups"
+is "$(json $r '[round(p["efficiency"],6) for p in r["engines"][0]["points"]]')" "[1.0, 0.8, 0.5]" \
+    "efficiencies"
+is "$(json $r '[round(p["images_per_s"]["median"],6) for p in r["engines"][0]["points"]]')" \
+    "[16.0, 25.6, 32.0]" "images per second"
 is "$(json $r '[r["engines"][0]["verdict"][k] for k in ("worth_gpus", "reach_gpus", "decided", "next_seeds")]')" \
     "[None, 2, False, 21]" "the verdict for programs"
-is "$(json $r 'r["engines"][0]["verdict"]["headline"]')" "$(sed -n 's/^\*\*\(.*\)\*\*$/\1/p' s/report/report.md)" \
+is "$(json $r 'r["engines"][0]["verdict"]["headline"]')" \
+    "$(sed -n 's/^\*\*\(.*\)\*\*$/\1/p' s/report/report.md)" \
     "is the same in Markdown"
 is "$(json $r 'r["engines"][0]["verdict"]["headline"]')" \
     "$(sed -n 's/.*<h2 id="verdict-0">\(.*\)<\/h2>/\1/p' s/report/report.html)" "in the page"
@@ -39,13 +46,15 @@ is "$(json $r 'r["engines"][0]["verdict"]["headline"]')" \
 # The files.
 html=s/report/report.html
 for f in speedup iou efficiency epoch_time cost notebook parts whole loss; do
-    ok "$f.svg, .pdf, .png, .gp, .dat" test -s s/report/figures/$f.svg -a -s s/report/figures/$f.pdf -a \
+    ok "$f.svg, .pdf, .png, .gp, .dat" test -s s/report/figures/$f.svg \
+        -a -s s/report/figures/$f.pdf -a \
         -s s/report/figures/$f.png -a -s s/report/figures/$f.gp -a -s s/report/figures/$f.dat
 done
 rm s/report/figures/parts.{svg,pdf,png}
 ok "a figure can be drawn by hand" env -C s/report/figures gnuplot parts.gp
 ok "into the same files" test -s s/report/figures/parts.svg -a -s s/report/figures/parts.pdf
-is "$(head -c 8 s/report/figures/speedup.png | od -An -tx1 | tr -d ' ')" 89504e470d0a1a0a "PNG is PNG"
+is "$(head -c 8 s/report/figures/speedup.png | od -An -tx1 | tr -d ' ')" 89504e470d0a1a0a \
+    "PNG is PNG"
 is "$(grep -c '<svg class="chart"' $html)" 9 "the page holds all drawings"
 unlike $html '(https?:|//[a-z]|src=|href="[^#]|@import|url\()' "the page asks nobody for anything"
 ok "the page is well-formed" python3 -c '
@@ -59,17 +68,21 @@ class P(html.parser.HTMLParser):
         assert self.stack.pop() == tag, (tag, self.getpos())
 p = P(); p.feed(open(sys.argv[1]).read()); assert not p.stack, p.stack' $html
 like $html 'class="ln" d="M1 7H33"/></svg><span>ideal<' "the ideal is a solid line"
-like $html 'class="ln dash" d="M1 7H33"/></svg><span>threshold of the rule, 0.80<' "the rule's threshold a dashed one"
+like $html 'class="ln dash" d="M1 7H33"/></svg><span>threshold of the rule, 0.80<' \
+    "the rule's threshold a dashed one"
 like $html '<p class="soft">Rule: Use the fastest count' "the rule stands below the verdict"
-unlike $html '<caption>The twelve rules' "the rules of benchmarking are no table, which a phone would cut"
+unlike $html '<caption>The twelve rules' \
+    "the rules of benchmarking are no table, which a phone would cut"
 like s/report/report.md '^\| GPUs \| nodes \| runs \|' "Markdown has the table"
-is "$(head -n 2 s/report/results.csv | tail -n 1)" "$(sed -n 2p s/logs/results.csv)" "results.csv lies beside it"
+is "$(head -n 2 s/report/results.csv | tail -n 1)" "$(sed -n 2p s/logs/results.csv)" \
+    "results.csv lies beside it"
 like s/report/report.md '^\*Speed-up of each part of embedded' "how each part scales"
 like s/report/report.md '^\| 2 \|.* 1\.60 \(0\.80\) \|' "its speed-up and efficiency with 2 GPUs"
 like s/report/report.md '^\| 4 \|.* 2\.00 \(0\.50\) \|' "and with 4"
 like s/report/report.md '^!\[Speed-up.*\]\(figures/speedup.png\)' "and the figures"
 
-ok "a fitted model's values are those of its formula, at whole numbers of GPUs" python3 - $html $r <<'EOF'
+ok "a fitted model's values are those of its formula, at whole numbers of GPUs" python3 - $html \
+    $r <<'EOF'
 import json, math, re, sys
 page, (engine,) = open(sys.argv[1], encoding="utf-8").read(), json.load(open(sys.argv[2]))["engines"]
 a, b, c = next(m["coefficients"] for m in engine["models"] if m["chosen"])
@@ -85,13 +98,15 @@ rm -r s/report
 exits 0 "--text" unetctl report -C s --text
 is "$(awk 'length > 80' "$OUT")" "" "fits 80 columns"
 like "$OUT" '^ +2  #+\.+\|  +1.60( |$)' "has a chart"
-exits 0 "--text in UTF-8 on a wide terminal" env LC_ALL=C.UTF-8 COLUMNS=100 unetctl report -C s --text
+exits 0 "--text in UTF-8 on a wide terminal" env LC_ALL=C.UTF-8 COLUMNS=100 unetctl report -C s \
+    --text
 like "$OUT" "$(printf '^ +2  \xe2\x96\x88.*\xe2\x94\x82 *  1.60')" "draws blocks"
 is "$(python3 -c 'import sys; print([l for l in open(sys.argv[1], encoding="utf-8") if len(l) > 101])' "$OUT")" "[]" \
     "fits it"
 unlike "$OUT" "$(printf '\033')" "no colour where there is no terminal"
 exits 0 "--rules" unetctl report -C s --rules
-is "$(grep -cE '^ ?[0-9]+\. (met|not met|does not apply|not applicable)[ :]' "$OUT")" 12 "tells twelve rules, met or not"
+is "$(grep -cE '^ ?[0-9]+\. (met|not met|does not apply|not applicable)[ :]' "$OUT")" 12 \
+    "tells twelve rules, met or not"
 exits 0 "--json -" unetctl report -C s --json -
 cp "$OUT" stdout.json
 ok "is JSON only" python3 -m json.tool stdout.json
@@ -102,7 +117,8 @@ ok "writes both" test -s numbers.json -a -s elsewhere/report.html
 # A collected folder alone is enough, and says the same.
 cp -r s/logs moved
 exits 0 "--logs of a collected folder" unetctl report --logs moved --json -
-is "$(json "$OUT" '[round(p["efficiency"],6) for p in r["engines"][0]["points"]]')" "[1.0, 0.8, 0.5]" "gives the same numbers"
+is "$(json "$OUT" '[round(p["efficiency"],6) for p in r["engines"][0]["points"]]')" \
+    "[1.0, 0.8, 0.5]" "gives the same numbers"
 exits 2 "-C and --logs" unetctl report -C s --logs moved
 exits 7 "no such folder" unetctl report --logs nowhere
 mkdir bare
@@ -111,11 +127,13 @@ cp s/logs/log_2.csv bare/log_2.csv
 exits 8 "one log" unetctl report --logs bare
 cp s/logs/log_4.csv bare/log_4.csv
 exits 8 "two bare logs, none of 1 GPU" unetctl report --logs bare --text
-like "$ERR" 'no run on 1 GPU has a result.*submit --gpus 1.*--base 2' "what is missing, and what else there is"
+like "$ERR" 'no run on 1 GPU has a result.*submit --gpus 1.*--base 2' \
+    "what is missing, and what else there is"
 exits 8 "a base case that is not there" unetctl report --logs bare --base 3
 like "$ERR" 'no run on 3 GPUs|all runs with a result ran on 4' "is named"
 exits 8 "in a study, too" unetctl report -C s --base 99
-like "$ERR" 'no run on 99 GPUs has a result.*results on 1, 2 and 4 GPUs.*--base 1' "with the counts that there are"
+like "$ERR" 'no run on 99 GPUs has a result.*results on 1, 2 and 4 GPUs.*--base 1' \
+    "with the counts that there are"
 exits 8 "and for a prediction" unetctl report -C s --base 99 --predict 8
 exits 0 "another base case" unetctl report --logs bare --base 2 --text
 like "$OUT" 'base case is 2 GPUs' "is told"
@@ -142,20 +160,25 @@ make_run s unet-g08-s1 8 1
 mkdir s/runs/unet-g08-s1/attempt-1
 echo '{"schema":1,"exit_code":7,"error":"no space left"}' >s/runs/unet-g08-s1/attempt-1/FAILED
 exits 0 "a study with a failed and a missing run" unetctl report -C s
-like "$OUT" '^- unet-g08-s1 \(8 GPUs\) is failed: exit code 7: no space left' "the failed one is listed"
+like "$OUT" '^- unet-g08-s1 \(8 GPUs\) is failed: exit code 7: no space left' \
+    "the failed one is listed"
 like "$OUT" '^- unet-g06-s1 \(6 GPUs\) is missing' "the missing one, too"
-is "$(json $r '[p["gpus"] for p in r["engines"][0]["points"]]')" "[1, 2, 4]" "neither is in a number"
+is "$(json $r '[p["gpus"] for p in r["engines"][0]["points"]]')" "[1, 2, 4]" \
+    "neither is in a number"
 like $html '3 of 5 runs have a result' "the page says how many"
 
-# Runs with other settings are another series, named by what differs; nothing is compared across them.
+# Runs with other settings are another series, named by what differs; nothing is compared across
+# them.
 make_study m mix 1,2,4 1
 add_run m 1 1 4 0.9
 add_run m 2 1 2.5 0.9
 add_run m 4 1 2 0.9
-RUN_TRAIN='"optimizer":"sgd","global_batch":8' RUN_MORE='"model":{"base":16},"data":{"height":96}' add_run m 8 1 0.1 0.9
+RUN_TRAIN='"optimizer":"sgd","global_batch":8' RUN_MORE='"model":{"base":16},"data":{"height":96}' \
+    add_run m 8 1 0.1 0.9
 exits 0 "a study of runs with different settings" unetctl report -C m --text
 like "$OUT" '^Within reach by time: up to 2 GPUs' "a run with other settings is not in its curve"
-like <(tr -s '\n ' ' ' <"$OUT") 'embedded, data.height 96, model.base 16, train.global_batch 8, train.optimizer sgd ran on 8 GPUs only' \
+like <(tr -s '\n ' ' ' <"$OUT") \
+    'embedded, data.height 96, model.base 16, train.global_batch 8, train.optimizer sgd ran on 8 GPUs only' \
     "but a series of its own, named by what differs"
 like "$OUT" '^ *model.base +16$' "its settings are listed"
 exits 0 "in all forms" unetctl report -C m
@@ -169,13 +192,15 @@ is "$(json $r 'r["engines"][1]["settings"]')" \
 like m/report/report.html '>train.optimizer</th><td[^>]*>sgd</td>' "in the page"
 like m/report/report.md '^\| train.optimizer \| sgd \|' "in Markdown"
 like m/report/results.csv '^unet-g08-s1,.*train.optimizer=sgd' "in the table of runs"
-is "$(grep -c POINTS m/report/extra-p.txt),$(grep POINTS m/report/extra-p.txt)" "1,POINTS (1) (2) (4)" "Extra-P's input is by series"
+is "$(grep -c POINTS m/report/extra-p.txt),$(grep POINTS m/report/extra-p.txt)" \
+    "1,POINTS (1) (2) (4)" "Extra-P's input is by series"
 cp -r m/logs mlogs
 exits 0 "a collected folder" unetctl report --logs mlogs --json mlogs.json -o mlogs-report
 is "$(json mlogs.json '[len(e["points"]) for e in r["engines"]]')" "[3, 1]" "has the same series"
 rm -r m/runs/unet-g0[24]-s1
 exits 8 "two counts with different settings" unetctl report -C m
-like "$ERR" 'same settings.*embedded \(1 GPU\); embedded, data.height 96, .* \(8 GPUs\)' "are no speed-up"
+like "$ERR" 'same settings.*embedded \(1 GPU\); embedded, data.height 96, .* \(8 GPUs\)' \
+    "are no speed-up"
 
 # Of a study that cannot be written, by another user.
 as_nobody=()
@@ -193,7 +218,8 @@ if "${as_nobody[@]}" ls "$TMP/theirs" "$builddir" >/dev/null 2>&1; then
     exits 0 "a colleague's study: -o DIR" "${as_nobody[@]}" unetctl report theirs -o ours/report
     ok "is written there" test -s ours/report/report.html
     exits 1 "a report into it" "${as_nobody[@]}" unetctl report -C theirs
-    like "$ERR" 'theirs \(-o DIR writes it elsewhere\): Permission denied' "is refused, with what to type"
+    like "$ERR" 'theirs \(-o DIR writes it elsewhere\): Permission denied' \
+        "is refused, with what to type"
 else
     skip "another user cannot read $TMP or $builddir" "a colleague's study"
 fi
@@ -206,7 +232,8 @@ add_run seeds 1 1 4 0.9
 add_run seeds 2 1 2.5 0.9
 for copy in a b; do
     cp -r seeds/runs/unet-g02-s1 "seeds/runs/unet-g02-s1$copy"
-    sed -i "s/\"unet-g02-s1\"/\"unet-g02-s1$copy\"/" seeds/runs/unet-g02-s1$copy/{run.json,attempt-1/record.jsonl}
+    sed -i "s/\"unet-g02-s1\"/\"unet-g02-s1$copy\"/" \
+        seeds/runs/unet-g02-s1$copy/{run.json,attempt-1/record.jsonl}
 done
 exits 1 "copies of a run" unetctl collect -C seeds
 is "$(cut -d, -f1,7 seeds/logs/results.csv | grep g02 | tr '\n' ' ')" \
@@ -229,7 +256,8 @@ add_run o 1 1 4 0.9
 add_run o 2 1 4 0.9 true
 exits 0 "more workers than cores" unetctl report -C o
 like "$OUT" '^But: .*(cores|machine)' "is said right behind the verdict"
-is "$(sed -n '/class="caveats"/,/<li>/p' o/report/report.html | grep -cE 'cores|machine')" 1 "up front in the page, too"
+is "$(sed -n '/class="caveats"/,/<li>/p' o/report/report.html | grep -cE 'cores|machine')" 1 \
+    "up front in the page, too"
 
 # Three seeds: medians and spread.
 make_study t three 1,2 3
@@ -251,7 +279,8 @@ for seed in 1 2 3; do
     add_run z 4 $seed 2 0.9
 done
 exits 0 "no scatter at all" unetctl report -C z --base 2 -o z-report
-like "$OUT" '^Use 4 GPUs: 2.00x faster than with 2 GPUs \(95 % interval 2.00-2.00\), IoU holds' "is no trouble"
+like "$OUT" '^Use 4 GPUs: 2.00x faster than with 2 GPUs \(95 % interval 2.00-2.00\), IoU holds' \
+    "is no trouble"
 unlike z-report/report.html '>-?(nan|inf)' "and makes no number that is none"
 unetctl collect -C z >/dev/null
 cp -r z/logs no-iou
@@ -332,7 +361,8 @@ ok "a report with pictures" test -s o/report/figures/speedup.svg
 echo mine >o/report/figures/mine.svg
 exits 0 "without gnuplot there is a report" env PATH="$TMP/nobin" unetctl report -C o
 like "$ERR" 'warning: no SVG, PDF and PNG of the figures: gnuplot is not installed' "with a warning"
-like o/report/report.html 'There are no SVG, PDF and PNG files of them: gnuplot is not installed' "that says so"
+like o/report/report.html 'There are no SVG, PDF and PNG files of them: gnuplot is not installed' \
+    "that says so"
 is "$(grep -c '<svg class="chart"' o/report/report.html)" 9 "the page has its own drawings"
 ok "no old picture is left" test ! -e o/report/figures/speedup.svg
 ok "what somebody else put there is" test -e o/report/figures/mine.svg
@@ -342,7 +372,8 @@ like o/report/report.md 'There are no figures' "in Markdown, too"
 killat=("$builddir/t/killat")
 "${killat[@]}" -l calls 0 env PATH="$TMP/nobin" unetctl report -C o -o killed >/dev/null 2>&1
 if [ -s calls ] && [ "$(cut -d' ' -f1 calls)" -gt 40 ]; then
-    "${killat[@]}" "$(($(cut -d' ' -f1 calls) - 40))" env PATH="$TMP/nobin" unetctl report -C o -o killed >/dev/null 2>&1
+    "${killat[@]}" "$(($(cut -d' ' -f1 calls) - 40))" env PATH="$TMP/nobin" unetctl report -C o \
+        -o killed >/dev/null 2>&1
     ok "a report that is killed leaves its folder" test -n "$(find killed -name '.new-*')"
     exits 0 "the next one" env PATH="$TMP/nobin" unetctl report -C o -o killed
     is "$(find killed -name '.new-*')" "" "removes it"
@@ -364,7 +395,8 @@ exits 0 "--mllog" unetctl report -C s --mllog theirs
 exits 0 "over its own" unetctl report -C s --mllog theirs
 for log in theirs/*.log; do echo mine >"$log"; done
 exits 3 "over somebody's" unetctl report -C s --mllog theirs
-for i in 1 2; do exits 0 "--json to a file, time $i" unetctl report -C s --text --json own.json; done
+for i in 1 2; do exits 0 "--json to a file, time $i" unetctl report -C s --text --json own.json; \
+    done
 exits 1 "a folder that can't be made" unetctl report -C s -o file/report
 exits 1 "a file that can't be written" unetctl report -C s --json nowhere/x.json --text
 cp -r s/report before
@@ -395,7 +427,8 @@ events = [json.loads(l.removeprefix(":::MLLOG ")) for l in open(sys.argv[1])]
 assert [e["key"] for e in events if e["event_type"] == "INTERVAL_START"][0] == "run_start"
 assert events[-1]["key"] == "run_stop" and events[-1]["metadata"]["status"] == "success"
 assert [e["value"] for e in events if e["key"] == "eval_accuracy"] == [0.9]
-assert [e["time_ms"] for e in events if e["key"] == "epoch_stop"] == [7500, 10000, 12500, 15000]' ml/unet-g02-s1.log
+assert [e["time_ms"] for e in events if e["key"] == "epoch_stop"] == [7500, 10000, 12500, 15000]' \
+    ml/unet-g02-s1.log
 exits 0 "of hostile runs" unetctl report --logs "$evil" --mllog ml-evil
 is "$(find ml-evil -name '*[<>= ]*')" "" "has plain names"
 
@@ -406,15 +439,18 @@ is "$(json s/report/extra-p.json '[(p["point"], p["values"]) for p in r["measure
     "[([1], [4.0]), ([2], [2.5]), ([4], [2.0])]" "Extra-P JSON"
 
 # LaTeX.
-is "$(grep -c '^.begin{table}' s/report/tables.tex)" "$(grep -c '^.end{table}' s/report/tables.tex)" "LaTeX tables are closed"
+is "$(grep -c '^.begin{table}' s/report/tables.tex)" \
+    "$(grep -c '^.end{table}' s/report/tables.tex)" "LaTeX tables are closed"
 if command -v pdflatex >/dev/null; then
     mkdir tex
     for t in s/report evil-report; do
         printf '%s\n' '\documentclass{article}\usepackage[T1]{fontenc}\usepackage[utf8]{inputenc}' \
             "\\begin{document}\\input{$TMP/$t/tables.tex}\\end{document}" >tex/t.tex
-        ok "and compile ($t)" pdflatex -interaction=nonstopmode -halt-on-error -output-directory tex tex/t.tex
+        ok "and compile ($t)" pdflatex -interaction=nonstopmode -halt-on-error -output-directory \
+            tex tex/t.tex
         sed -i 's/.begin{document}/\\usepackage{graphicx}&/' tex/t.tex
-        ok "with graphicx" pdflatex -interaction=nonstopmode -halt-on-error -output-directory tex tex/t.tex
+        ok "with graphicx" pdflatex -interaction=nonstopmode -halt-on-error -output-directory tex \
+            tex/t.tex
         unlike tex/t.log 'Overfull .hbox .*paragraph' "where none is too wide"
     done
 else

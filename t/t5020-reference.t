@@ -1,13 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # report on the reference systems' 32 logs: every printed figure of theirs comes out. Per count:
-# GPUs, first epoch, median epoch, total, test, IoU, final loss, speed-up by epoch 1, by total; and, by
-# the images that were really processed, images per second and efficiency.
+# GPUs, first epoch, median epoch, total, test, IoU, final loss, speed-up by epoch 1, by total; and,
+# by the images that were really processed, images per second and efficiency.
 . "${srcdir:-.}/t/lib.sh"
 shared reference-logs || skip_all "the reference logs are not on this machine"
 
 table() { # DIR ENGINE FORMAT: the same columns from the report
-    unetctl report --logs "$UNETCTL_SHARED/reference-logs/$1" --train-images 1792 --batch-per-gpu 16 \
+    unetctl report --logs "$UNETCTL_SHARED/reference-logs/$1" --train-images 1792 \
+        --batch-per-gpu 16 \
         --json - | python3 -c '
 import json, sys
 engine, form = sys.argv[1:]
@@ -62,7 +63,8 @@ is "$(table pytorch horovod "$few" | tr -s ' ' | sed 's/ $//')" \
 12 36.4 7272.9 0.7929 0.0120 5.33 47.5 42.8%
 14 32.5 6507.2 0.9018 0.0277 5.70 55.2 42.7%" "PyTorch, Horovod"
 
-# One run per count shows nothing about quality: what is within reach by time, whatever stands beside it.
+# One run per count shows nothing about quality: what is within reach by time, whatever stands
+# beside it.
 reach() { # DIR...: engine, count within reach, count to use, seeds, next count
     unetctl report "${@/#/--logs=$UNETCTL_SHARED/reference-logs/}" --json - | python3 -c '
 import json, sys
@@ -95,6 +97,7 @@ for e in json.load(sys.stdin)["engines"]:
 if command -v gnuplot >/dev/null; then
     ok "a report" unetctl report --logs "$UNETCTL_SHARED/reference-logs/tensorflow" -o r
     is "$(grep -v '^#' r/figures/notebook.dat | awk 'NF >= 2 && $1 == 14 {printf "%.2f ", $2}')" \
-        "14.00 0.89 13.47 0.49 11.24 " "their figure with 14 GPUs: ideal; IoU, speed-up of Horovod; the same of tf.distribute"
+        "14.00 0.89 13.47 0.49 11.24 " \
+        "their figure with 14 GPUs: ideal; IoU, speed-up of Horovod; the same of tf.distribute"
 fi
 done_testing

@@ -13,9 +13,11 @@ log() {
     }' >"$1"
 }
 keras() { # FILE SECONDS
-    printf 'epoch,loss,time,val_iou\r\n0,1,%s,0.5\r\n1,0.5,%s,0.7\r\n2,0.4,%s,0.8\r\n' "$2" "$2" "$2" >"$1"
+    printf 'epoch,loss,time,val_iou\r\n0,1,%s,0.5\r\n1,0.5,%s,0.7\r\n2,0.4,%s,0.8\r\n' "$2" "$2" \
+        "$2" >"$1"
 }
-event() { printf ':::MLLOG {"time_ms": %s, "key": "%s", "value": %s, "metadata": {%s}}\n' "$1" "$2" "$3" "$4"; }
+event() { printf ':::MLLOG {"time_ms": %s, "key": "%s", "value": %s, "metadata": {%s}}\n' "$1" \
+    "$2" "$3" "$4"; }
 mllog() { # FILE RANKS MILLISECONDS
     {
         echo "some other output"
@@ -54,9 +56,12 @@ mllog good/other.log 2 2500
 echo "nothing to see" >good/README.txt
 exits 0 "logs of four engines in three forms" unetctl collect --logs good -o out
 like "$OUT" '8 of 8 runs collected into out' "all are collected"
-is "$(column log_hvd_2_s3 engine),$(column log_hvd_2_s3 gpus),$(column log_hvd_2_s3 seed)" "horovod,2,3" "names tell engine, GPUs, seed"
-is "$(column log_keras_2 iou),$(column log_keras_2 training_time)" "0.800000,9.000000" "a table of Keras"
-is "$(column other engine),$(column other gpus),$(column other median_epoch_s)" "mx,2,2.500000" "MLLOG lines"
+is "$(column log_hvd_2_s3 engine),$(column log_hvd_2_s3 gpus),$(column log_hvd_2_s3 seed)" \
+    "horovod,2,3" "names tell engine, GPUs, seed"
+is "$(column log_keras_2 iou),$(column log_keras_2 training_time)" "0.800000,9.000000" \
+    "a table of Keras"
+is "$(column other engine),$(column other gpus),$(column other median_epoch_s)" "mx,2,2.500000" \
+    "MLLOG lines"
 ok "copies are the files themselves" cmp good/log_keras_1.csv out/log_keras_1.csv
 exits 0 "what was collected is a source again" unetctl report --logs out --json -
 exits 0 "and so is the bare folder" unetctl report --logs good --json -
@@ -100,15 +105,19 @@ bad "a cell too many" 'log_4.csv:4:.*more than 7 columns' sed -i '4s/$/,1/' log_
 bad "line ends of Windows" 'log_4.csv:1: its line ends are CR LF' sed -i 's/$/\r/' log_4.csv
 bad "a byte order mark" 'log_4.csv:1: it begins with a byte order mark' with_mark
 bad "an empty file" 'log_4.csv:1: the file is empty' truncate -s 0 log_4.csv
-bad "binary data" 'log_4.csv: holds binary data' dd if=/dev/zero of=log_4.csv bs=1k count=1 status=none
+bad "binary data" 'log_4.csv: holds binary data' dd if=/dev/zero of=log_4.csv bs=1k count=1 \
+    status=none
 bad "a huge file" 'log_4.csv' truncate -s 100M log_4.csv
 # shellcheck disable=SC2317
-long_line() { { head -n 3 log_4.csv && head -c 70M /dev/zero | tr '\0' 1 && echo; } >x && mv x log_4.csv; }
+long_line() { { head -n 3 log_4.csv && head -c 70M /dev/zero | tr '\0' 1 && echo; } >x &&
+    mv x log_4.csv; }
 bad "a line of 70 MB" 'log_4.csv: it has more than' long_line
 bad "a row twice" 'log_4.csv:4: the row does not begin with epoch 2' sed -i 3p log_4.csv
-bad "epochs in another order" 'log_4.csv:2: the row does not begin with epoch 0' sed -i '2{h;d};3G' log_4.csv
+bad "epochs in another order" 'log_4.csv:2: the row does not begin with epoch 0' sed \
+    -i '2{h;d};3G' log_4.csv
 bad "a link to nothing" 'log_4.csv: No such file' ln -sf nothing log_4.csv
-bad "a link to itself" 'log_4.csv: Too many levels' sh -c 'rm log_4.csv && ln -s log_4.csv log_4.csv'
+bad "a link to itself" 'log_4.csv: Too many levels' sh \
+    -c 'rm log_4.csv && ln -s log_4.csv log_4.csv'
 bad "a pipe" 'log_4.csv: not a regular file' sh -c 'rm log_4.csv && mkfifo log_4.csv'
 bad "no permission to read, a folder" 'log_4.csv' sh -c 'rm log_4.csv && mkdir log_4.csv'
 
@@ -127,13 +136,16 @@ like "$ERR" 'theirs/results.csv exists and was not written by unetctl' "is not o
 is "$(cat theirs/* && ls theirs)" "mine
 results.csv" "nothing has changed"
 exits 1 "two logs of one count" unetctl collect --logs twice -o out2
-is "$(cut -d, -f1,7 out2/results.csv | sort | tr '\n' ' ')" "log_02,corrupt log_1,done log_2,corrupt run,state " "neither is taken"
+is "$(cut -d, -f1,7 out2/results.csv | sort | tr '\n' ' ')" \
+    "log_02,corrupt log_1,done log_2,corrupt run,state " "neither is taken"
 cp twice/log_2.csv twice/log_02.csv
 unetctl collect --logs twice -o out2 >/dev/null 2>&1
-is "$(cut -d, -f1,7 out2/results.csv | sort | tr '\n' ' ')" "log_02,done log_1,done log_2,corrupt run,state " "of a copy one is"
+is "$(cut -d, -f1,7 out2/results.csv | sort | tr '\n' ' ')" \
+    "log_02,done log_1,done log_2,corrupt run,state " "of a copy one is"
 log twice/history.csv 4 0.9
 unetctl collect --logs twice -o out2 >/dev/null 2>&1
-like out2/results.csv '^history,.*corrupt.*call it log_N.csv' "a table whose name tells no count is told"
+like out2/results.csv '^history,.*corrupt.*call it log_N.csv' \
+    "a table whose name tells no count is told"
 
 # Copies that pretend to be other runs.
 copies() { # WHAT NAMES-AND-STATES COMMAND...: makes copies of good logs of 1, 2 and 4 GPUs
@@ -148,10 +160,13 @@ copies() { # WHAT NAMES-AND-STATES COMMAND...: makes copies of good logs of 1, 2
     exits 1 "$what" unetctl collect --logs copies -o out2
     is "$(cut -d, -f1,7 out2/results.csv | sed 1d | sort | tr '\n' ' ')" "$states" "is told"
 }
-copies "a log under another count" "log_1,done log_2,done log_4,corrupt log_8,corrupt " cp log_4.csv log_8.csv
+copies "a log under another count" "log_1,done log_2,done log_4,corrupt log_8,corrupt " cp \
+    log_4.csv log_8.csv
 like out2/results.csv '^log_8,.*it is a copy of log_4, and which of them' "with its reason"
-copies "a log under another engine" "log_1,done log_2,done log_4,corrupt log_hvd_4,corrupt " cp log_4.csv log_hvd_4.csv
-copies "a log under another seed" "log_1,done log_2,done log_4,done log_4_s2,corrupt " cp log_4.csv log_4_s2.csv
+copies "a log under another engine" "log_1,done log_2,done log_4,corrupt log_hvd_4,corrupt " cp \
+    log_4.csv log_hvd_4.csv
+copies "a log under another seed" "log_1,done log_2,done log_4,done log_4_s2,corrupt " cp \
+    log_4.csv log_4_s2.csv
 like out2/results.csv '^log_4_s2,.*it is a copy of log_4, no other run' "is no repeat"
 
 # Cut off behind a row: what is left is a table, but its training took longer.
@@ -161,7 +176,9 @@ log copies/log_2.csv 4 0.9 40
 log copies/log_4.csv 2 0.9 40
 sed -i '31,$d' copies/log_4.csv
 exits 1 "at the end" unetctl collect --logs copies -o out2
-like out2/results.csv '^log_4,.*corrupt.*its 29 epochs took 58 s of the 80 s of the training.*rows are missing' "is told"
+like out2/results.csv \
+    '^log_4,.*corrupt.*its 29 epochs took 58 s of the 80 s of the training.*rows are missing' \
+    "is told"
 log copies/log_4.csv 2 0.9 29
 exits 0 "a training of fewer epochs is none" unetctl collect --logs copies -o out2
 
@@ -178,7 +195,8 @@ log copies/log_4.csv 2 0.9 40
 gzip copies/log_4.csv
 mv copies/log_2.csv copies/LOG_2.CSV
 exits 1 "a packed log, one in capitals" unetctl collect --logs copies -o out2
-is "$(cut -d, -f1,7 out2/results.csv | sed 1d | sort | tr '\n' ' ')" "LOG_2.CSV,corrupt log_1,done log_4.csv.gz,corrupt " \
+is "$(cut -d, -f1,7 out2/results.csv | sed 1d | sort | tr '\n' ' ')" \
+    "LOG_2.CSV,corrupt log_1,done log_4.csv.gz,corrupt " \
     "are not left out in silence"
 
 # A results.csv that somebody changed.
@@ -188,7 +206,8 @@ log table/log_2.csv 4 0.9
 log table/log_4.csv 2 0.9
 unetctl collect --logs table -o changed >/dev/null
 cp changed/results.csv whole.csv
-changed() { # WHAT REGEX COMMAND...: which changes changed/results.csv; of 4 GPUs nothing is used, or one row
+# WHAT REGEX COMMAND...: which changes changed/results.csv; of 4 GPUs nothing is used, or one row
+changed() {
     local what=$1 regex=$2
     shift 2
     cp whole.csv changed/results.csv
@@ -199,7 +218,8 @@ changed() { # WHAT REGEX COMMAND...: which changes changed/results.csv; of 4 GPU
         "${counts:-[(1, 1), (2, 1)]}" "and not used"
 }
 row4() { sed -i "/^log_4,/$1" changed/results.csv; }
-changed "another median" 'tell another median epoch' row4 's/,2.000000,2.000000,2.000000,/,2.000000,2.000000,1.000000,/'
+changed "another median" 'tell another median epoch' row4 \
+    's/,2.000000,2.000000,2.000000,/,2.000000,2.000000,1.000000,/'
 changed "other epochs" 'tell another epochs' row4 's/,done,4,/,done,3,/'
 changed "another count" 'tell another number of GPUs' row4 's/,native,4,/,native,3,/'
 changed "a negative time" 'that no run has' row4 's/,1.500000,/,-1.500000,/'
@@ -238,7 +258,8 @@ grown() { # FILE RANKS SEED IMAGES GLOBAL-BATCH MILLISECONDS
 mkdir weak
 for n in 1 2 4 8; do
     for s in 1 2 3; do
-        grown weak/w${n}_$s.txt $n $s $((100 * n)) $((4 * n)) $((10000 * 10 * n / (1 + 9 * n) + 3 * s + n))
+        grown weak/w${n}_$s.txt $n $s $((100 * n)) $((4 * n)) \
+            $((10000 * 10 * n / (1 + 9 * n) + 3 * s + n))
     done
 done
 exits 0 "weak scaling" unetctl report --logs weak --json weak.json --text

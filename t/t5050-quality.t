@@ -13,7 +13,8 @@ print(eval(sys.argv[1]))' "$1"
 
 ok "a data set" unetctl data synth --out "$TMP/data" --count 60 --size 32x32 --seed 3
 ok "a study of it" unetctl init s --data "$TMP/data" --site local --set data.height=32 \
-    --set data.width=32 --set train.epochs=14 --set train.batch_per_gpu=3 --set model.batch_norm=local --set model.base=4 \
+    --set data.width=32 --set train.epochs=14 --set train.batch_per_gpu=3 \
+    --set model.batch_norm=local --set model.base=4 \
     --set model.depth=2 --set train.eval_epochs=1 --set train.lr=0.01 --set train.lr_scaling=none
 exits 0 "1, 2 and 4 GPUs" env OMP_NUM_THREADS=1 unetctl submit -C s --gpus 1,2,4 --wait
 exits 0 "a report" unetctl report -C s
@@ -33,7 +34,8 @@ for gpus in 2, 4:
 print(f"{noise / gradient:.6g}")
 EOF
 )
-is "$(json 'format(e["noise_scale"]["critical_batch"], ".6g")')" "$expected" "the critical batch is tr(Sigma) / |G|^2"
+is "$(json 'format(e["noise_scale"]["critical_batch"], ".6g")')" "$expected" \
+    "the critical batch is tr(Sigma) / |G|^2"
 is "$(json 'e["noise_scale"]["interval"]["low"] < e["noise_scale"]["critical_batch"] < e["noise_scale"]["interval"]["high"]')" \
     True "within its interval"
 tr -s '\n ' ' ' <"$OUT" >words
@@ -44,8 +46,10 @@ like words 'the same progress takes about [0-9.]+x the images|predict [0-9.]+x a
     "and what it means for the number of GPUs"
 unlike s/runs/unet-g01-s1/attempt-1/record.jsonl grad_sq "one rank without accumulation has none"
 
-is "$(json 'e["convergence"]["metric"]')" score "time to accuracy is measured by the score after each epoch"
-is "$(json '[p["gpus"] for p in e["convergence"]["points"] if p["seconds"]]')" "[1, 2, 4]" "on all counts"
+is "$(json 'e["convergence"]["metric"]')" score \
+    "time to accuracy is measured by the score after each epoch"
+is "$(json '[p["gpus"] for p in e["convergence"]["points"] if p["seconds"]]')" "[1, 2, 4]" \
+    "on all counts"
 exits 0 "a target" unetctl report -C s --target-iou 0.2 --json target.json --text
 ok "time to it is the sum of the epochs until a validation says so" python3 -c '
 import json, sys

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Logs that were damaged in every way that files get damaged: each is told and in no number, or still
-# says exactly what it says. Another reader, in Python, is the judge.
+# Logs that were damaged in every way that files get damaged: each is told and in no number, or
+# still says exactly what it says. Another reader, in Python, is the judge.
 . "${srcdir:-.}/t/lib.sh"
 
 logs() { # DIR: 3 good logs of the reference's form where the reference's own are not at hand
@@ -165,7 +165,8 @@ ok "800 damaged logs" python3 damage.py good bad 800
 exits 1 "are collected" unetctl collect --logs bad -o out
 ok "each as another reader reads it" python3 judge.py bad out
 is "$(unetctl report --logs bad --text 2>&1 | grep -cE '(^|[^a-z])-?(nan|inf)([^a-z]|$)')" \
-    "$(unetctl report --logs bad --text 2>&1 | grep -cE "'[+-]?(nan|inf)'")" "no number of a report is none"
+    "$(unetctl report --logs bad --text 2>&1 | grep -cE "'[+-]?(nan|inf)'")" \
+    "no number of a report is none"
 
 # In a folder of good logs one damaged one changes nothing but that it is missing.
 cp -r good mixed

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# report --predict: what numbers of GPUs would give that were not run; launcher/analysis/test/prediction.c
-# checks the calculation.
+# report --predict: what numbers of GPUs would give that were not run;
+# launcher/analysis/test/prediction.c checks the calculation.
 # shellcheck source=t/lib.sh
 . "${srcdir:=$(dirname "$0")/..}/t/lib.sh"
 # shellcheck source=t/study.sh
@@ -20,15 +20,19 @@ exits 0 "from one measured number" predict --predict 1..4
 like "$OUT" 'Predicted, not measured: native of logs, from its runs on 1 GPU' "says what it is"
 like "$OUT" '^ +2 ' "2 GPUs are not marked"
 like "$OUT" '^ +3\* ' "3 are: more than twice what was measured"
-like <(tr '\n' ' ' <"$OUT") 'More than twice the largest number that was measured \(1\): an extrapolation' "which is explained"
-like <(tr '\n' ' ' <"$OUT") 'It assumes: a step of 100.0 ms for 10 images on 1 GPU, as measured; 4.00 MB of gradients' \
+like <(tr '\n' ' ' <"$OUT") \
+    'More than twice the largest number that was measured \(1\): an extrapolation' \
+    "which is explained"
+like <(tr '\n' ' ' <"$OUT") \
+    'It assumes: a step of 100.0 ms for 10 images on 1 GPU, as measured; 4.00 MB of gradients' \
     "and what it assumes"
 ok "no folder is written" test ! -e report
 exits 0 "as JSON" predict --predict 4 --json p.json
 number() { field p.json "round(d[0][\"points\"][0]$1, 6)"; }
 is "$(number '["comm_s"]["low"]')" 0.0066 "sums: 0.4 ms + 0.2 ms within, 4 ms + 2 ms between nodes"
 is "$(number '["step_s"]["low"]')" 0.10165 "low: one slice of four is not hidden"
-is "$(field p.json 'd[0]["points"][0]["extrapolated"], d[0]["jitter_assumed"]')" "(True, True)" "and told"
+is "$(field p.json 'd[0]["points"][0]["extrapolated"], d[0]["jitter_assumed"]')" "(True, True)" \
+    "and told"
 exits 0 "with batch norm's sums" predict --predict 4 --norm-sums 36 --json p.json
 is "$(number '["comm_s"]["low"]')" 0.0858 "36 times 2.2 ms more"
 exits 0 "in words" predict --predict 4 --norm-sums 36
@@ -39,10 +43,12 @@ exits 0 "from three" predict --predict 4,8,16 --json p.json
 is "$(field p.json '[p["extrapolated"] for p in d[0]["points"]], d[0]["jitter_assumed"]')" \
     "([False, False, True], False)" "twice the largest is no extrapolation, and jitter is measured"
 is "$(number '["measured_epoch_s"]')" 2.75 "what was measured stands beside"
-ok "the bounds hold it" test "$(field p.json 'all(p["epoch_s"]["low"] <= p["epoch_s"]["expected"] <= p["epoch_s"]["high"] for p in d[0]["points"]) and d[0]["points"][0]["epoch_s"]["low"] <= 2.75 <= d[0]["points"][0]["epoch_s"]["high"]')" = True
+ok "the bounds hold it" test \
+    "$(field p.json 'all(p["epoch_s"]["low"] <= p["epoch_s"]["expected"] <= p["epoch_s"]["high"] for p in d[0]["points"]) and d[0]["points"][0]["epoch_s"]["low"] <= 2.75 <= d[0]["points"][0]["epoch_s"]["high"]')" = True
 exits 8 "without the batch" unetctl report --logs logs --predict 4 --train-images 1000
 like "$ERR" 'do not tell the batch.*--batch-per-gpu N' "says which option tells"
-exits 8 "without parameters" unetctl report --logs logs --predict 4 --train-images 1000 --batch-per-gpu 10
+exits 8 "without parameters" unetctl report --logs logs --predict 4 --train-images 1000 \
+    --batch-per-gpu 10
 like "$ERR" '--parameters N' "likewise"
 exits 2 "an unknown link" predict --predict 4 --links nvlink9,ib-edr
 like "$ERR" 'neither a link \(nvlink1, .*ib-ndr' "names those there are"

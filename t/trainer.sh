@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # A stand-in for unet-train that obeys the contract of the run directory (doc/FORMATS.md): tests of
 # the launcher name it in their site file. Called as `trainer.sh train --run run.json --out DIR
-# [--resume DIR]` in the run's folder. The file behave of the study, or of the run, says what it does:
+# [--resume DIR]` in the run's folder. The file behave of the study, or of the run, says what it
+# does:
 #   (none)     writes record.jsonl, log.csv and DONE    fail    writes FAILED, exits 5
 #   silent     exits 0 without a marker                 crash   says why, is killed
 #   nompi      the first time as a rank whose MPI does not come up, then as if nothing were said
@@ -49,7 +50,8 @@ finish() { # MARKER TEXT
     printf '%s\n' "$2" | dd of="$file" conv=nocreat status=none
     mv "$file" "$out/$1"
 }
-row() { printf '{"kind":"epoch","epoch":%d,"seconds":0.5,"loss":0.4,"lr":0.001,"images":4}\n' "$1"; }
+row() { printf '{"kind":"epoch","epoch":%d,"seconds":0.5,"loss":0.4,"lr":0.001,"images":4}\n' \
+    "$1"; }
 end='{"kind":"end","status":"done","iou":0.5,"training_time":1.0}'
 
 if [ "$behave" = slow ]; then

@@ -23,7 +23,8 @@ sweep() { # TEXT SITE [KILLAT OPTIONS]
     ok "$text: $calls system calls" test "$calls" -gt 20
     for ((first = ${FROM:-1}; first <= calls + 5; first += BLOCK)); do
         last=$((first + BLOCK - 1 < calls + 5 ? first + BLOCK - 1 : calls + 5))
-        is "$(seq "$first" "${STEP:-1}" "$last" | kill_at_each "$site" "$LANES" -e "${@:3}")" "" "$text: $first to $last"
+        is "$(seq "$first" "${STEP:-1}" "$last" | kill_at_each "$site" "$LANES" -e "${@:3}")" "" \
+            "$text: $first to $last"
         if [ "$site" != local ]; then login scancel -u "$(id -un)"; fi
     done
 }

@@ -29,7 +29,8 @@ static void check_again(const struct pixels *image, const struct pixels *mask)
     FUZZ_REQUIRE(!again.failed);
     FUZZ_REQUIRE(example_decode((const uint8_t *)again.data, again.length, "y", EXAMPLE_IMAGE, &img,
                                 &e) == 0);
-    FUZZ_REQUIRE(img.nbytes == image->nbytes && memcmp(img.samples, image->samples, img.nbytes) == 0);
+    FUZZ_REQUIRE(img.nbytes == image->nbytes && memcmp(img.samples, image->samples,
+                                                       img.nbytes) == 0);
     pixels_free(&img);
     buf_destroy(&again);
 }

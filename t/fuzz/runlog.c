@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Logs of runs as collect reads them: tables of epochs of either kind, MLPerf's lines, record.jsonl.
- * What is accepted has epochs, and no number in it is wrong in itself. */
+/* Logs of runs as collect reads them: tables of epochs of either kind, MLPerf's lines,
+ * record.jsonl. What is accepted has epochs, and no number in it is wrong in itself. */
 #include "config.h"
 #include "launcher/collect/log/log_file.h"
 #include "launcher/collect/run_record.h"

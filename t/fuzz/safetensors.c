@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Checkpoints: whatever lengths the header tells, only bytes that are there are read, and every number
- * that comes out is finite. */
+/* Checkpoints: whatever lengths the header tells, only bytes that are there are read, and every
+ * number that comes out is finite. */
 #include "config.h"
 #include "trainer/checkpoint/safetensors.h"
 

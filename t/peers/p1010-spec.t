@@ -131,7 +131,8 @@ for i in range(count):
 print(agreed, "agree,", refused, "refused by both")
 assert agreed > count * .4 and refused > count * .05
 EOF
-ok 'SlurmClusterResolver and TFConfigClusterResolver agree on 300 random steps (seed 1244)' python3 compare.py 1244 300
+ok 'SlurmClusterResolver and TFConfigClusterResolver agree on 300 random steps (seed 1244)' \
+    python3 compare.py 1244 300
 diag <"$OUT"
 
 cat >worker.py <<'EOF'
@@ -166,7 +167,8 @@ two_workers() {
     local base pids=() rc=0 r
     base=$(ports)
     for r in 0 1; do
-        timeout 120 unetctl spec --nodelist localhost --tasks-per-node 2 --rank "$r" --port-base "$base" \
+        timeout 120 unetctl spec --nodelist localhost --tasks-per-node 2 --rank "$r" \
+            --port-base "$base" \
             -- python3 worker.py 2 >"worker.$r" 2>&1 &
         pids+=($!)
     done
@@ -184,9 +186,11 @@ if command -v slurmctld >/dev/null || [ -x /usr/sbin/slurmctld ]; then
     if unetctl sandbox status | grep -q 'is up: netns'; then
         ok '... and so do the ranks of srun on two nodes' \
             login timeout 180 srun -N2 -n2 unetctl spec -- python3 "$PWD/worker.py" 2
-        is "$(grep -h '^rank' "$OUT" | sort)" $'rank 0: sum 3\nrank 1: sum 3' '... with the same sum'
+        is "$(grep -h '^rank' "$OUT" | sort)" $'rank 0: sum 3\nrank 1: sum 3' \
+            '... with the same sum'
     else
-        skip 'the nodes of this sandbox have no networks of their own' '... and so do the ranks of srun on two nodes'
+        skip 'the nodes of this sandbox have no networks of their own' \
+            '... and so do the ranks of srun on two nodes'
     fi
 else
     skip 'slurmctld is not installed' '... and so do the ranks of srun on two nodes'

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The U-Net scripts that come with unetctl, trained by TensorFlow and PyTorch on a real private Slurm:
-# on one node and several, beside a plain program and the embedded engine in one study.
+# The U-Net scripts that come with unetctl, trained by TensorFlow and PyTorch on a real private
+# Slurm: on one node and several, beside a plain program and the embedded engine in one study.
 # shellcheck source=t/lib.sh
 . "${srcdir:-$(dirname "$0")/../..}/t/lib.sh"
 . "$srcdir/t/peers/peers.sh"
@@ -13,14 +13,19 @@ sandbox_up --nodes 3 --gpus-per-node 2
     skip_all "the nodes of this sandbox have no names of their own"
 
 unet-train data synth --out data -n 24 --size 32x48 --seed 3 2>/dev/null
-unetctl init study --data data --site sandbox --name engines --set data.height=32 --set data.width=48 \
+unetctl init study --data data --site sandbox --name engines --set data.height=32 \
+    --set data.width=48 \
     --set model.base=4 --set model.depth=2 --set model.batch_norm=none --set train.epochs=4 \
-    --set train.batch_per_gpu=2 --set train.lr=0.01 --set train.lr_scaling=none 2>"$ERR" || diag <"$ERR"
+    --set train.batch_per_gpu=2 --set train.lr=0.01 --set train.lr_scaling=none 2>"$ERR" ||
+    diag <"$ERR"
 python=$(command -v python3)
-printf '%s:\n  python: %s\n  env: {OMP_NUM_THREADS: 1}\n' pytorch "$python" tensorflow "$python" >>study/study.yaml
+printf '%s:\n  python: %s\n  env: {OMP_NUM_THREADS: 1}\n' pytorch "$python" tensorflow \
+    "$python" >>study/study.yaml
 submit() { # ENGINE COUNTS
-    exits 0 "submit --engine $1 --gpus $2" unetctl submit -C study --engine "$1" --gpus "$2" --wait --timeout 500
-    if states study | grep -q "$1-.* FAILED"; then tail -n 20 study/runs/"$1"-*/attempt-1/*.out | diag; fi
+    exits 0 "submit --engine $1 --gpus $2" unetctl submit -C study --engine "$1" --gpus "$2" \
+        --wait --timeout 500
+    if states study | grep -q "$1-.* FAILED"; then tail -n 20 study/runs/"$1"-*/attempt-1/*.out |
+        diag; fi
 }
 submit pytorch 1,2,3
 submit tensorflow 1,2,3
@@ -33,8 +38,10 @@ tensorflow-g02-s1 COMPLETED
 tensorflow-g03-s1 COMPLETED
 unet-g02-s1 COMPLETED" "all in one study"
 
-# Every image is used once in each epoch, whatever the number of GPUs, and every validation image is scored.
-images=$(python3 -c 'import json; d = json.load(open("study/split.json")); print(len(d["train"]), len(d["val"]))')
+# Every image is used once in each epoch, whatever the number of GPUs, and every validation image is
+# scored.
+images=$(python3 \
+    -c 'import json; d = json.load(open("study/split.json")); print(len(d["train"]), len(d["val"]))')
 for run in pytorch-g01-s1 pytorch-g03-s1 tensorflow-g01-s1 tensorflow-g03-s1; do
     is "$(python3 - "study/runs/$run/attempt-1/record.jsonl" <<'END'
 import json, sys
@@ -50,11 +57,13 @@ assert len(rows) == 4 and all(float(r["iou"]) == done["iou"] for r in rows), row
 assert float(rows[-1]["loss"]) < float(rows[0]["loss"]), rows
 END
 done
-like study/runs/tensorflow-g03-s1/attempt-1/record.jsonl '"world_size": 3' "3 GPUs: MultiWorkerMirroredStrategy"
+like study/runs/tensorflow-g03-s1/attempt-1/record.jsonl '"world_size": 3' \
+    "3 GPUs: MultiWorkerMirroredStrategy"
 
 exits 0 "collect" unetctl collect -C study
 exits 0 "report" unetctl report -C study --json report.json
-is "$(field report.json 'sorted(e["engine"] for e in d["engines"])')" "['embedded', 'pytorch', 'tensorflow']" "all engines in one report"
+is "$(field report.json 'sorted(e["engine"] for e in d["engines"])')" \
+    "['embedded', 'pytorch', 'tensorflow']" "all engines in one report"
 
 # The mean gradient of all ranks is that of the whole batch: without batch norm, N GPUs with batch B
 # compute what 1 GPU computes with batch N x B.
@@ -63,8 +72,10 @@ for engine in pytorch tensorflow; do
     mkdir one-$engine
     sed 's/batch_per_gpu: 2/batch_per_gpu: 6/' study/study.yaml >one-$engine/study.yaml
     cp study/split.json one-$engine
-    exits 0 "$engine: 1 GPU with the batch of 3" unetctl submit -C one-$engine --engine $engine --gpus 1 --wait --timeout 300
-    ok "$engine: has the losses of 3 GPUs" python3 - one-$engine/runs/$engine-g01-s1/attempt-1/log.csv \
+    exits 0 "$engine: 1 GPU with the batch of 3" unetctl submit -C one-$engine --engine $engine \
+        --gpus 1 --wait --timeout 300
+    ok "$engine: has the losses of 3 GPUs" python3 \
+        - one-$engine/runs/$engine-g01-s1/attempt-1/log.csv \
         study/runs/$engine-g03-s1/attempt-1/log.csv <<'END'
 import csv, sys
 one, three = ([float(r["loss"]) for r in csv.DictReader(open(f))] for f in sys.argv[1:])

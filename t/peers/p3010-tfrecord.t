@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# TFRecord shards against TensorFlow: what we write is read as OTBTF reads it, what TensorFlow writes
-# as OTBTF writes it is read by us; the same samples both ways.
+# TFRecord shards against TensorFlow: what we write is read as OTBTF reads it, what TensorFlow
+# writes as OTBTF writes it is read by us; the same samples both ways.
 # shellcheck source=t/lib.sh
 . "${srcdir:-$(dirname "$0")/../..}/t/lib.sh"
 . "$srcdir/t/peers/peers.sh"
@@ -65,7 +65,8 @@ samples() { unet-train data check "$1" 2>/dev/null | cut -f 2- | sort; }
 ok 'we read what it wrote' unet-train data convert --data theirs --to png --out back
 is "$(samples back/images)" "$(samples png/images)" 'the same images'
 is "$(samples back/masks)" "$(samples png/masks)" 'the same masks'
-ok 'floats from 0 to 1, labels of int32, under other names' unet-train data split --data floats --out floats.json
+ok 'floats from 0 to 1, labels of int32, under other names' unet-train data split --data floats \
+    --out floats.json
 ok 'uint16, masks of two dimensions' unet-train data convert --data deep --to png --out deep-back
 is "$(samples deep-back/images | cut -f 4 | sort -u)" 16 'stay 16 bits'
 is "$(samples deep-back/masks)" "$(samples png/masks)" 'the same masks again'

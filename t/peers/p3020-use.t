@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # What a trained network is exported to, read by those it is for: onnxruntime and PyTorch (from
-# safetensors) give our probabilities to 1e-5, of U-Nets and residual networks, TensorBoard reads the numbers over time.
+# safetensors) give our probabilities to 1e-5, of U-Nets and residual networks, TensorBoard reads
+# the numbers over time.
 # shellcheck source=t/lib.sh
 . "${srcdir:-$(dirname "$0")/../..}/t/lib.sh"
 # shellcheck source=t/peers/peers.sh
@@ -10,7 +11,8 @@ need_python torch onnxruntime onnx safetensors PIL
 
 cat >compare.py <<'EOP'
 # compare.py onnx|safetensors FILE NETWORK BASE CHANNELS CLASSES PROBABILITIES IMAGE...: our
-# probabilities (a TIFF of one image, or classes.csv) against theirs. NETWORK: U-Net's depth or resnetN.
+# probabilities (a TIFF of one image, or classes.csv) against theirs. NETWORK: U-Net's depth or
+# resnetN.
 import csv, struct, sys, zlib
 import numpy as np
 from PIL import Image
@@ -66,7 +68,8 @@ ok "synthetic data" unet-train data synth --out data --count 20 --size 64x80 --s
 ok "larger images" unet-train data synth --out large --count 1 --size 96x112 --seed 3
 compare() { # RUN PROBABILITIES NETWORK BASE CHANNELS CLASSES IMAGE...
     local run=$1 prob=$2 kind
-    ok "$run: export" unet-train export --checkpoint "$run" --onnx "$run.onnx" --safetensors "$run.safetensors"
+    ok "$run: export" unet-train export --checkpoint "$run" --onnx "$run.onnx" \
+        --safetensors "$run.safetensors"
     for kind in onnx safetensors; do
         python3 compare.py $kind "$run.$kind" "${@:3:4}" "$prob" "${@:7}" >"$OUT" 2>"$ERR"
         report $? "$run: $kind gives our probabilities: $(cat "$OUT")" || diag <"$ERR"
@@ -77,7 +80,8 @@ ok "one class" "${train[@]}" --set model.base=8 --set model.depth=4 --set train.
 ok "two classes" "${train[@]}" --set model.base=4 --set model.depth=3 --set data.classes=2 --set data.class_file=two.txt --out two
 for net in "one 4 8 1" "two 3 4 2"; do
     read -r run depth base classes <<<"$net"
-    ok "$run: probabilities" unet-train predict --checkpoint "$run" --size 96x112 --format tiff -p --threads 1 \
+    ok "$run: probabilities" unet-train predict --checkpoint "$run" --size 96x112 --format tiff \
+        -p --threads 1 \
         --out "$run-p" large/images/0001.png
     compare "$run" "$run-p/0001_prob.tif" "$depth" "$base" 1 "$classes" large/images/0001.png
 done
@@ -96,13 +100,16 @@ for i in range(40):
     Image.fromarray(picture.astype(np.uint8)).save(f"sides/side{i % 4}/{i:02}.png")
 EOP
 for model in resnet44 resnet20-projection; do
-    ok "$model" unet-train train --model $model --data sides --size 32x32 --channels 3 --threads 1 --epochs 3 \
+    ok "$model" unet-train train --model $model --data sides --size 32x32 --channels 3 --threads 1 \
+        --epochs 3 \
         --batch-size 8 --lr 0.003 --out $model
-    ok "$model: probabilities" unet-train predict --checkpoint $model -p --threads 1 --out $model-p sides/*/*.png
+    ok "$model: probabilities" unet-train predict --checkpoint $model -p --threads 1 \
+        --out $model-p sides/*/*.png
     compare $model $model-p/classes.csv $model 16 3 4 sides/*/*.png
 done
 
-# Layers that these do not have: dropout, odd poolings, flatten and dense layers, means, transposed 3x3.
+# Layers that these do not have: dropout, odd poolings, flatten and dense layers, means, transposed
+# 3x3.
 cat >means.yaml <<'EOP'
 model: means
 of: classes
@@ -115,20 +122,27 @@ layers:
   - dense: classes
 EOP
 for model in chips means.yaml; do
-    ok "$model" unet-train train --model $model --data sides --size 32x32 --channels 3 --threads 1 --epochs 3 \
+    ok "$model" unet-train train --model $model --data sides --size 32x32 --channels 3 --threads 1 \
+        --epochs 3 \
         --batch-size 8 --lr 0.003 --out "at-$model"
-    ok "$model: probabilities" unet-train predict --checkpoint "at-$model" -p --threads 1 --out "at-$model-p" sides/*/*.png
+    ok "$model: probabilities" unet-train predict --checkpoint "at-$model" -p --threads 1 \
+        --out "at-$model-p" sides/*/*.png
     ok "$model: export" unet-train export --checkpoint "at-$model" --onnx "$model.onnx"
-    ok "$model: onnxruntime computes the same" python3 compare.py onnx "$model.onnx" $model 16 3 4 "at-$model-p/classes.csv" sides/*/*.png
+    ok "$model: onnxruntime computes the same" python3 compare.py onnx "$model.onnx" $model 16 3 4 \
+        "at-$model-p/classes.csv" sides/*/*.png
 done
-ok "fcnn" unet-train train --model fcnn --data data --size 64x80 --threads 1 --epochs 3 --batch-size 4 --lr 0.003 --out fcnn
-ok "fcnn: probabilities" unet-train predict --checkpoint fcnn -p --format tiff --threads 1 --out fcnn-p data/images/0001.png
+ok "fcnn" unet-train train --model fcnn --data data --size 64x80 --threads 1 --epochs 3 \
+    --batch-size 4 --lr 0.003 --out fcnn
+ok "fcnn: probabilities" unet-train predict --checkpoint fcnn -p --format tiff --threads 1 \
+    --out fcnn-p data/images/0001.png
 ok "fcnn: export" unet-train export --checkpoint fcnn --onnx fcnn.onnx
-ok "fcnn: onnxruntime computes the same" python3 compare.py onnx fcnn.onnx fcnn 16 1 1 fcnn-p/0001_prob.tif data/images/0001.png
+ok "fcnn: onnxruntime computes the same" python3 compare.py onnx fcnn.onnx fcnn 16 1 1 \
+    fcnn-p/0001_prob.tif data/images/0001.png
 
 # --- what an ONNX file says of itself ---
 cat >about.py <<'EOP'
-# about.py FILE SIZES KEY=VALUE...: declared sizes; other sizes run where they are declared, and only there
+# about.py FILE SIZES KEY=VALUE...: declared sizes; other sizes run where they are declared, and
+# only there
 import sys
 import numpy as np
 import onnx, onnxruntime
@@ -157,13 +171,18 @@ else:
     else:
         sys.exit("another size is accepted")
 EOP
-ok "a U-Net" python3 about.py one.onnx height_multiple_of_16/width_multiple_of_16 trained_size=64x80 scale=fit \
-    image_channels=grey image_range=0..1 image_layout=NCHW 'image_sizes=multiples of 16' 'class_names=["foreground"]'
-ok "of two classes" python3 about.py two.onnx height_multiple_of_8/width_multiple_of_8 'class_names=["ground","mark"]'
-ok "a residual network takes any size" python3 about.py resnet44.onnx height/width 'image_channels=R, G, B' \
+ok "a U-Net" python3 about.py one.onnx height_multiple_of_16/width_multiple_of_16 \
+    trained_size=64x80 scale=fit \
+    image_channels=grey image_range=0..1 image_layout=NCHW 'image_sizes=multiples of 16' \
+    'class_names=["foreground"]'
+ok "of two classes" python3 about.py two.onnx height_multiple_of_8/width_multiple_of_8 \
+    'class_names=["ground","mark"]'
+ok "a residual network takes any size" python3 about.py resnet44.onnx height/width \
+    'image_channels=R, G, B' \
     image_sizes=any 'class_names=["side0","side1","side2","side3"]'
 for model in chips means.yaml; do
-    ok "$model takes that of training only" python3 about.py $model.onnx 32/32 'image_sizes=exactly 32x32'
+    ok "$model takes that of training only" python3 about.py $model.onnx 32/32 \
+        'image_sizes=exactly 32x32'
 done
 
 need_python tensorboard
@@ -177,6 +196,8 @@ for tag in sorted(events.Tags()["scalars"]):
 EOP
 ok "TensorBoard reads the events" eval 'python3 events.py one/tensorboard >read.txt'
 is "$(sed -n 's/^train.loss //p' read.txt)" \
-    "$(awk -F, 'NR > 1 { printf "%s%d:%s", (NR > 2 ? " " : ""), NR - 1, $3 }' one/log.csv)" "the loss is log.csv's"
-is "$(sed -n 's/^val.iou //p' read.txt | tr ' ' '\n' | cut -d: -f1 | tr '\n' ' ')" "2 4 5 " "IoU where it was validated"
+    "$(awk -F, 'NR > 1 { printf "%s%d:%s", (NR > 2 ? " " : ""), NR - 1, $3 }' one/log.csv)" \
+    "the loss is log.csv's"
+is "$(sed -n 's/^val.iou //p' read.txt | tr ' ' '\n' | cut -d: -f1 | tr '\n' ' ')" "2 4 5 " \
+    "IoU where it was validated"
 done_testing

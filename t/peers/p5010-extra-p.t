@@ -14,7 +14,8 @@ for n in 1 2 3 4 6; do
 done
 exits 0 "a report" unetctl report -C s
 for form in text:extra-p.txt json:extra-p.json; do
-    ok "Extra-P reads ${form#*:} and models the steady epoch" python3 - "${form%:*}" "s/report/${form#*:}" <<'EOF_PYTHON'
+    ok "Extra-P reads ${form#*:} and models the steady epoch" python3 - "${form%:*}" \
+        "s/report/${form#*:}" <<'EOF_PYTHON'
 import importlib, sys
 from extrap.modelers.model_generator import ModelGenerator
 kind, path = sys.argv[1:]

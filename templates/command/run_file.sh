@@ -9,8 +9,8 @@ set -eu
 unset http_proxy https_proxy ftp_proxy all_proxy no_proxy
 unset HTTP_PROXY HTTPS_PROXY FTP_PROXY ALL_PROXY NO_PROXY
 
-# Which rank this is, in the order of the launcher's ranks, one "NAME=VALUE" a line: RANK, WORLD_SIZE,
-# LOCAL_RANK, LOCAL_WORLD_SIZE, GROUP_RANK, MASTER_ADDR, MASTER_PORT.
+# Which rank this is, in the order of the launcher's ranks, one "NAME=VALUE" a line: RANK,
+# WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, GROUP_RANK, MASTER_ADDR, MASTER_PORT.
 ranks=$({{unetctl|sh}} spec{{spec}} --format env)
 while IFS= read -r line; do export "${line?}"; done <<<"$ranks"
 

@@ -1,8 +1,8 @@
 #!{{shell}}
 {{directives}}
-# Run {{run}} of study {{study}}, attempt {{attempt}}: {{gpus}} GPU(s), {{nodes}} node(s), {{tasks}} rank(s).
-# Written by `unetctl generate`. `sbatch submit_file.sh` by hand starts the very job that
-# `unetctl submit` starts.
+# Run {{run}} of study {{study}}, attempt {{attempt}}:
+# {{gpus}} GPU(s), {{nodes}} node(s), {{tasks}} rank(s). Written by `unetctl generate`.
+# `sbatch submit_file.sh` by hand starts the very job that `unetctl submit` starts.
 {{setup}}
 {{env}}
 {{shell_setup}}
@@ -13,7 +13,8 @@ attempt="attempt-{{attempt}}"
 # An attempt belongs to one job, which comes back to it when it is requeued.
 UNETCTL_JOB_ID=${UNETCTL_JOB_ID:-$$}
 job=${SLURM_JOB_ID:-$UNETCTL_JOB_ID}
-if ! (set -C && echo "$job" >"$attempt/job") 2>/dev/null && [ "$(cat "$attempt/job")" != "$job" ]; then
+if ! (set -C && echo "$job" >"$attempt/job") 2>/dev/null &&
+    [ "$(cat "$attempt/job")" != "$job" ]; then
     if [ -s "$attempt/job" ]; then
         echo "{{run}}: $attempt has begun before; 'unetctl resume' makes the next attempt" >&2
     else
@@ -22,8 +23,9 @@ if ! (set -C && echo "$job" >"$attempt/job") 2>/dev/null && [ "$(cat "$attempt/j
     exit 1
 fi
 
-# A job may start again while an earlier start still runs, unseen, on a node that Slurm has given up.
-# The start that counts holds the file running-...; DONE and FAILED are that file, filled and renamed.
+# A job may start again while an earlier start still runs, unseen, on a node that Slurm has given
+# up. The start that counts holds the file running-...; DONE and FAILED are that file, filled and
+# renamed.
 UNETCTL_START=$PWD/$attempt/running-$job.${SLURM_RESTART_COUNT:-0}.$$
 export UNETCTL_START
 trap 'rm -f "$UNETCTL_START"' EXIT
@@ -39,10 +41,12 @@ output=$attempt/slurm-$job.out
 # The trainer writes DONE or FAILED itself; this speaks for one that could not.
 write_failed() { # EXIT_CODE TEXT
     printf '{"schema":1,"exit_code":%d,"error":"%s"}\n' "$1" "$2" |
-        dd of="$UNETCTL_START" conv=nocreat,fsync status=none && mv "$UNETCTL_START" "$attempt/FAILED"
+        dd of="$UNETCTL_START" conv=nocreat,fsync status=none &&
+            mv "$UNETCTL_START" "$attempt/FAILED"
 }
 
-# ": TEXT", as a rank said first why this start failed, for JSON: rank 0, stopped or gone, could not mark it.
+# ": TEXT", as a rank said first why this start failed, for JSON: rank 0, stopped or gone, could not
+# mark it.
 reason() {
     tail -c "+$((said_before + 1))" "$output" 2>/dev/null |
         LC_ALL=C sed -n '/unet-train: error: /{s/.*unet-train: error: //;p;q;}' |
@@ -54,10 +58,12 @@ ran_out_of_memory() {
     tail -c 10000 "$output" 2>/dev/null |
         grep -q ' oom-kill event(s) in \|: Out Of Memory$'
 }
-too_much="a rank used more memory than the job asked for; 'unetctl resume' with more (slurm.mem), or a new study with a smaller train.batch_per_gpu"
+too_much="a rank used more memory than the job asked for; 'unetctl resume' with more (slurm.mem),"
+too_much+=" or a new study with a smaller train.batch_per_gpu"
 
-# USR1: time is almost up. TERM: cancelled, preempted, requeued or out of time. Both go to the ranks,
-# which write a checkpoint and exit with 75. They run in the background: so the shell hears at once.
+# USR1: time is almost up. TERM: cancelled, preempted, requeued or out of time. Both go to the
+# ranks, which write a checkpoint and exit with 75. They run in the background: so the shell hears
+# at once.
 stopped_by='' heard='' ranks=''
 trap 'stopped_by=USR1 heard=yes; kill -s USR1 $ranks 2>/dev/null' USR1
 trap 'stopped_by=TERM heard=yes; kill -s TERM $ranks 2>/dev/null' TERM INT
@@ -76,7 +82,8 @@ run_ranks() { # sets code
 run_ranks
 # Ranks that Slurm starts beside another step sometimes miss each other's messages in MPI_Init: the
 # ranks start once more, and the record has the reason.
-mpi_error=$(sed -n 's/.*"error": *"\(.*MPI did not come up.*\)".*/\1/p' "$attempt/FAILED" 2>/dev/null)
+mpi_error=$(sed -n 's/.*"error": *"\(.*MPI did not come up.*\)".*/\1/p' "$attempt/FAILED" \
+    2>/dev/null)
 if [ -n "$mpi_error" ] && [ -z "$stopped_by" ] && [ ! -e "$attempt/.cancel" ]; then
     echo "{{run}}: the ranks start once more: $mpi_error" >&2
     mv "$attempt/FAILED" "$UNETCTL_START"
@@ -98,9 +105,11 @@ fi
 if [ -n "$stopped_by" ] || [ "$code" = 75 ]; then
     # Neither done nor failed: this job, or the next attempt, goes on from the checkpoint.
     echo "${stopped_by:-itself}" >"$attempt/stopped"
-    if [ "$stopped_by" = USR1 ] && [ -n "${SLURM_JOB_ID:-}" ] && [ -z "${UNETCTL_ALLOCATION:-}" ]; then
+    if [ "$stopped_by" = USR1 ] && [ -n "${SLURM_JOB_ID:-}" ] &&
+        [ -z "${UNETCTL_ALLOCATION:-}" ]; then
         if [ "${SLURM_RESTART_COUNT:-0}" -ge {{requeues}} ]; then
-            echo "{{run}}: restarted ${SLURM_RESTART_COUNT:-0} times, slurm.requeues allows {{requeues}}; 'unetctl resume' goes on" >&2
+            echo "{{run}}: restarted ${SLURM_RESTART_COUNT:-0} times, slurm.requeues allows" \
+                "{{requeues}}; 'unetctl resume' goes on" >&2
         elif ! scontrol requeue "$SLURM_JOB_ID"; then
             echo "{{run}}: Slurm does not requeue this job; 'unetctl resume' goes on" >&2
         fi
