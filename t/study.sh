@@ -16,8 +16,10 @@ make_study() {
     local dir=$1 site=$2
     shift 2
     mkdir -p "$TMP/data/images" "$TMP/data/masks" "$dir"
-    { cat "${srcdir:?}/templates/sites/$site.yaml"; echo "trainer: $srcdir/t/trainer.sh"; \
-        } >"$dir/site.yaml"
+    {
+        cat "${srcdir:?}/templates/sites/$site.yaml"
+        echo "trainer: $srcdir/t/trainer.sh"
+    } >"$dir/site.yaml"
     unetctl init "$dir" --data "$TMP/data" --name demo --site "$dir/site.yaml" \
         --set data.height=96 \
         --set data.width=128 "$@" 2>"$ERR" || { diag <"$ERR"; echo "Bail out! no study"; exit 255; }
@@ -29,7 +31,9 @@ make_step_study() {
         sed -i 's/^launcher: srun --mpi=pmix/launcher: srun/' "$1/site.yaml"
 }
 states() { unetctl status -C "$1" 2>/dev/null | awk 'NR > 1 { print $1, $2 }'; }
-all_states() { states "$1" |
-    awk -v want="$2" '$2 != want { bad = 1 } END { exit bad || NR == 0 }'; }
-field() { python3 \
-    -c 'import json, sys; d = json.load(open(sys.argv[1])); print(eval(sys.argv[2]))' "$@"; }
+all_states() {
+    states "$1" | awk -v want="$2" '$2 != want { bad = 1 } END { exit bad || NR == 0 }'
+}
+field() {
+    python3 -c 'import json, sys; d = json.load(open(sys.argv[1])); print(eval(sys.argv[2]))' "$@"
+}
