@@ -128,7 +128,8 @@ static int read_model_document(const cJSON *root, struct network_config *config,
         return err_set(e, ERR_CHECKPOINT, "schema: must be 1, the only one this unet-train knows");
     /* A model of the user's has its description with it: its file need not be here. */
     const cJSON *text = cJSON_GetObjectItemCaseSensitive(root, "description");
-    const struct model *model = cJSON_IsString(name) && !text ? model_find(name->valuestring) : NULL;
+    const struct model *model = cJSON_IsString(name) &&
+        !text ? model_find(name->valuestring) : NULL;
     if (cJSON_IsString(text) && !(model = model_decode(text->valuestring, "its description", e)))
         return -1;
     if (!model)

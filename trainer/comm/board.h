@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Sums by way of memory that several parties share: each brings its values, and after a meeting all
- * of them find all values there. Few values every party adds up alone, which saves a second meeting. */
+ * of them find all values there. Few values every party adds up alone, which saves a second
+ * meeting. */
 #ifndef UNETCTL_TRAINER_COMM_BOARD_H
 #define UNETCTL_TRAINER_COMM_BOARD_H
 

@@ -26,15 +26,15 @@ struct comm_ops {
     /* Memory for n floats whose sums cost least, in *values; it lives until close. NULL: any
      * other memory is as good. Once. */
     int (*place)(struct comm *c, size_t n, float **values, struct err *e);
-    /* Over ranks, in place; same bits on every rank. n elements of op's type: comm_sum_float and its
-     * like say which. */
+    /* Over ranks, in place; same bits on every rank. n elements of op's type: comm_sum_float and
+     * its like say which. */
     int (*reduce)(struct comm *c, void *values, size_t n, enum reduce_op op, struct err *e);
     /* Start a sum of a slice; several may be under way; every rank starts them in the same order.
      * wait ends all of them. A communicator without progress of its own does the work in wait. */
     int (*start_sum_float)(struct comm *c, float *values, size_t n, struct err *e);
     int (*wait)(struct comm *c, struct err *e);
-    /* A sum of few doubles in the middle of a step: slices that were started go on, and nothing waits
-     * for them. */
+    /* A sum of few doubles in the middle of a step: slices that were started go on, and nothing
+     * waits for them. */
     int (*sum_aside)(struct comm *c, double *values, size_t n, struct err *e);
     int (*broadcast)(struct comm *c, void *data, size_t nbytes, int root, struct err *e);
     /* size blocks of nbytes each, by rank, into all (size * nbytes) on every rank. */
@@ -42,9 +42,9 @@ struct comm_ops {
     int (*barrier)(struct comm *c, struct err *e);
     /* Of communicators that reach a device's memory; NULL elsewhere. queue_sum queues a sum of n
      * elements of DEVICE_LOCAL or DEVICE_SHARED memory in a stream (device_ops.stream, .branch) of
-     * this rank's device, where it can be recorded. queue_place: memory of nbytes for the device, where such sums
-     * cost least; *p NULL: any other is as good. Once. check: a rank that waits for its device by
-     * itself, since so many seconds, asks whether it must not any longer. */
+     * this rank's device, where it can be recorded. queue_place: memory of nbytes for the device,
+     * where such sums cost least; *p NULL: any other is as good. Once. check: a rank that waits for
+     * its device by itself, since so many seconds, asks whether it must not any longer. */
     int (*queue_sum)(struct comm *c, void *stream, void *values, size_t n, enum reduce_op op,
                      struct err *e);
     int (*queue_place)(struct comm *c, size_t nbytes, void **p, struct err *e);
@@ -71,7 +71,8 @@ struct comm {
     bool spins; /* no core has more threads that compute than one: waits may keep theirs busy */
     bool background; /* a thread beside the one that computes calls it: its waits leave the core */
     atomic_bool relayed; /* the last error came from another rank, which reports it */
-    const struct comm_span *spans; /* of the sums that a thread of its own did until the last wait */
+    const struct comm_span *spans; /* of the sums that a thread of its own did until the last
+                                    * wait */
     size_t nspans;
     void *priv;
 };

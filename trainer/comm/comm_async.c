@@ -73,7 +73,8 @@ static int open_buffer(struct async *a, struct err *e)
     a->room = a->fusion.nbytes / sizeof *a->buffer;
     a->buffer = malloc(a->room * sizeof *a->buffer);
     a->owns_buffer = true;
-    return a->buffer ? 0 : err_set(e, ERR_INTERNAL, "out of memory for a fusion buffer of %zu bytes",
+    return a->buffer ? 0 : err_set(e, ERR_INTERNAL,
+                                   "out of memory for a fusion buffer of %zu bytes",
                                    a->fusion.nbytes);
 }
 

@@ -16,8 +16,8 @@ struct comm_async_fusion {
     double cycle_s;
 };
 
-/* Takes over inner, whose interrupt, lifeline and wire must have been set. fusion NULL: each slice is
- * summed by itself. NULL on error, and inner stays the caller's. */
+/* Takes over inner, whose interrupt, lifeline and wire must have been set. fusion NULL: each slice
+ * is summed by itself. NULL on error, and inner stays the caller's. */
 struct comm *comm_async_open(struct comm *inner, const struct comm_async_fusion *fusion,
                              struct err *e);
 

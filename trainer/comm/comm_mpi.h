@@ -8,9 +8,9 @@
  *
  * UNET_SHARED_MEMORY=off: every rank is like a host of its own.
  *
- * With comm->wire, slices of start_sum_float go between hosts as 16 bits: each host gets the others'
- * part of its share, adds them up as floats in the order of hosts, and sends the sum to all. What the
- * hosts bring and the sum are rounded, once each; every rank has the same bits. */
+ * With comm->wire, slices of start_sum_float go between hosts as 16 bits: each host gets the
+ * others' part of its share, adds them up as floats in the order of hosts, and sends the sum to
+ * all. What the hosts bring and the sum are rounded, once each; every rank has the same bits. */
 #ifndef UNETCTL_TRAINER_COMM_COMM_MPI_H
 #define UNETCTL_TRAINER_COMM_COMM_MPI_H
 

@@ -72,8 +72,8 @@ static int hear(struct comm *c, bool asks, struct err *e)
     return rc;
 }
 
-/* A rank that dies is noticed by NCCL on its peers and by the lifeline; who it was only the lifeline
- * knows, and it needs a moment. */
+/* A rank that dies is noticed by NCCL on its peers and by the lifeline; who it was only the
+ * lifeline knows, and it needs a moment. */
 static int ask_who(struct comm *c, int result, struct err *e)
 {
     double began = clock_now();

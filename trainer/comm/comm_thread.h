@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Replicas as threads of one process (the mirrored strategy). A collective is two meetings of all
- * threads with the work between them, or one if there are few values: every thread reduces its share
- * of the elements over ranks 0..N-1, always in this order, so the result has the same bits every
- * time. */
+ * threads with the work between them, or one if there are few values: every thread reduces its
+ * share of the elements over ranks 0..N-1, always in this order, so the result has the same bits
+ * every time. */
 #ifndef UNETCTL_TRAINER_COMM_COMM_THREAD_H
 #define UNETCTL_TRAINER_COMM_COMM_THREAD_H
 

@@ -14,8 +14,8 @@ int device_comm_open(struct device_comm *d, const char *backend, int index, bool
 
     *d = (struct device_comm){.ops = b ? b->device : NULL};
     if (!d->ops)
-        return err_set(e, ERR_CONFIG, "comm nccl connects GPUs, and there is no backend \"%s\" with "
-                       "GPUs in this build", backend);
+        return err_set(e, ERR_CONFIG, "comm nccl connects GPUs, and there is no backend \"%s\" "
+                       "with GPUs in this build", backend);
     d->nccl = nccl_library_open(e);
     d->device = d->nccl ? d->ops->open(index, e) : NULL;
     if (!d->device)
@@ -23,8 +23,9 @@ int device_comm_open(struct device_comm *d, const char *backend, int index, bool
     snprintf(d->name, sizeof d->name, "GPU %016" PRIx64, d->ops->id(d->device));
     int rc = first ? d->nccl->get_id(&d->id) : NCCL_SUCCESS;
     if (rc != NCCL_SUCCESS)
-        return err_set(e, ERR_CONFIG, "NCCL can't open a place for ranks to meet: %s; NCCL_DEBUG=INFO "
-                       "and NCCL_SOCKET_IFNAME (a network interface) tell more",
+        return err_set(e, ERR_CONFIG,
+                       "NCCL can't open a place for ranks to meet: %s; NCCL_DEBUG=INFO and "
+                       "NCCL_SOCKET_IFNAME (a network interface) tell more",
                        d->nccl->get_error_string(rc));
     return 0;
 }

@@ -2,10 +2,10 @@
 /* Meetings of parties that share memory, threads of a process or processes: nobody gets past one
  * before everybody has come to it, and then sees all that the others wrote before they came.
  *
- * Who waits sleeps. Where each party has a core of its own it looks for a while first, because waking
- * takes long, and then goes on in less than a microsecond. Where parties outnumber cores looking would
- * only keep the others from coming; and a core that is offered (sched_yield) instead of left goes to
- * whatever else wants it for milliseconds. */
+ * Who waits sleeps. Where each party has a core of its own it looks for a while first, because
+ * waking takes long, and then goes on in less than a microsecond. Where parties outnumber cores
+ * looking would only keep the others from coming; and a core that is offered (sched_yield) instead
+ * of left goes to whatever else wants it for milliseconds. */
 #ifndef UNETCTL_TRAINER_COMM_MEETING_H
 #define UNETCTL_TRAINER_COMM_MEETING_H
 

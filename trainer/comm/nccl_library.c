@@ -99,8 +99,8 @@ static int load(struct err *e)
     if (library_find(library, "ncclGetVersion", &calls.get_version, e))
         return -1;
     if (calls.get_version(&version) || version < OLDEST)
-        return err_set(e, ERR_CONFIG, "NCCL has version number %d; 2.14 or later is needed: install "
-                       "it, or load the site's module for it", version);
+        return err_set(e, ERR_CONFIG, "NCCL has version number %d; 2.14 or later is needed: "
+                       "install it, or load the site's module for it", version);
     find_memory(library);
     return find_all(library, e);
 }

@@ -10,7 +10,8 @@
 
 #include "src/err.h"
 
-/* Results of a call. Anything else is an error; under way: async tells when and how it has ended. */
+/* Results of a call. Anything else is an error; under way: async tells when and how it has
+ * ended. */
 enum nccl_result { NCCL_SUCCESS = 0, NCCL_IN_PROGRESS = 7 };
 enum nccl_type { NCCL_BYTE = 0, NCCL_INT64 = 4, NCCL_FLOAT = 7, NCCL_DOUBLE = 8 };
 enum nccl_op { NCCL_SUM = 0, NCCL_MAX = 2 };

@@ -4,8 +4,8 @@
  * Input "image" [N][channels][H][W], 0..1; N is free, H and W are where the network takes other
  * sizes than that of training. Outputs "logits" [N][classes][H][W] (H and W 1 where images have
  * classes as a whole) and "probabilities", their sigmoid or, of several classes, the softmax over
- * the classes. Weights keep their names. metadata_props (doc/FORMATS.md) say how images are prepared
- * and what classes are called. */
+ * the classes. Weights keep their names. metadata_props (doc/FORMATS.md) say how images are
+ * prepared and what classes are called. */
 #ifndef UNETCTL_TRAINER_EXPORT_ONNX_H
 #define UNETCTL_TRAINER_EXPORT_ONNX_H
 

@@ -129,7 +129,8 @@ static int check_name(const struct description *d, const yaml_node_t *node, stru
     size_t n = strlen(text_of(node));
 
     if (n == 0 || n >= EXPRESSION_NAME ||
-        strspn(text_of(node), "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") != n)
+        strspn(text_of(node), "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") !=
+        n)
         return wrong(d, node, e, "'%.64s' is no name: 1 to %d letters, digits, _ and -",
                      text_of(node), EXPRESSION_NAME - 1);
     return 0;
@@ -202,13 +203,13 @@ static int check_blocks(const struct description *d, struct err *e)
 
 static int read_document(struct description *d, struct err *e)
 {
-    static const char *const keys[] = {"model", "of", "init", "sides", "parameters", "variants", "blocks",
-                                       "layers", NULL};
+    static const char *const keys[] = {"model", "of", "init", "sides", "parameters", "variants",
+                                       "blocks", "layers", NULL};
     yaml_node_t *root = yaml_document_get_root_node(&d->document), *name, *of, *init;
 
     if (!root || root->type != YAML_MAPPING_NODE)
-        return err_set(e, ERR_CONFIG, "%s:1: a model is expected: model: NAME, of: masks or classes, "
-                       "layers: ...", d->where);
+        return err_set(e, ERR_CONFIG, "%s:1: a model is expected: model: NAME, of: masks or "
+                       "classes, layers: ...", d->where);
     if (check_keys(d, root, keys, e) || take(d, root, "model", YAML_SCALAR_NODE, &name, e) ||
         take(d, root, "of", YAML_SCALAR_NODE, &of, e) ||
         take(d, root, "init", YAML_SCALAR_NODE, &init, e) ||
@@ -226,8 +227,8 @@ static int read_document(struct description *d, struct err *e)
     snprintf(d->name, sizeof d->name, "%s", text_of(name));
     d->whole = strcmp(text_of(of), "classes") == 0;
     if (!d->whole && strcmp(text_of(of), "masks") != 0)
-        return wrong(d, of, e, "of: '%s' is neither masks (a value for each pixel) nor classes (one "
-                     "for each image)", text_of(of));
+        return wrong(d, of, e, "of: '%s' is neither masks (a value for each pixel) nor classes "
+                     "(one for each image)", text_of(of));
     d->glorot = init && strcmp(text_of(init), "glorot") == 0;
     if (init && !d->glorot && strcmp(text_of(init), "pytorch") != 0)
         return wrong(d, init, e, "init: '%s' is neither pytorch nor glorot (Keras)", text_of(init));
@@ -498,7 +499,8 @@ static int take_arguments(struct builder *b, const struct layer_kind *k, const y
             return wrong(b->d, value, b->e, "%s: %s is missing", k->name, k->args[i]);
     for (size_t i = 0; i < count_pairs(value); i++) {
         const yaml_node_pair_t *pair = &value->data.mapping.pairs.start[i];
-        if (take_argument(b, text_of(node_at(b->d, pair->key)), node_at(b->d, pair->value), scope, a))
+        if (take_argument(b, text_of(node_at(b->d, pair->key)), node_at(b->d, pair->value), scope,
+                          a))
             return -1;
     }
     return 0;
@@ -561,7 +563,8 @@ static int build_block(struct builder *b, const yaml_node_t *layers, const yaml_
                          (what->type == YAML_SCALAR_NODE &&
                           what->data.scalar.style != YAML_PLAIN_SCALAR_STYLE);
             if (check_name(b->d, name, b->e) ||
-                (v->is_text ? expand(b, what, scope, v->text) : evaluate(b, what, scope, &v->number)))
+                (v->is_text ? expand(b, what, scope, v->text) : evaluate(b, what, scope,
+                                                                         &v->number)))
                 return -1;
         }
     } else if (value && value->type == YAML_SEQUENCE_NODE) {
@@ -624,7 +627,8 @@ static int build_if(struct builder *b, const yaml_node_t *item, const struct sco
     if (check_keys(b->d, item, keys, b->e) || evaluate(b, get(b->d, item, "if"), scope, &holds))
         return -1;
     if (!body || body->type != YAML_SEQUENCE_NODE || (other && other->type != YAML_SEQUENCE_NODE))
-        return wrong(b->d, item, b->e, "if: CONDITION needs `do:` (and `else:`) with a list of layers");
+        return wrong(b->d, item, b->e, "if: CONDITION needs `do:` (and `else:`) with a list of "
+                     "layers");
     return holds ? build_list(b, body, scope) : other ? build_list(b, other, scope) : 0;
 }
 
@@ -641,8 +645,8 @@ static int set_unknown(const struct builder *b, const yaml_node_t *key)
     for (size_t i = 0; b->d->blocks && i < count_pairs(b->d->blocks) && n < 63; i++)
         names[n++] = text_of(node_at(b->d, b->d->blocks->data.mapping.pairs.start[i].key));
     near = cli_nearest(text_of(key), names);
-    return wrong(b->d, key, b->e, "there is no layer or block '%.64s'%s%s%s (layers: for, if, save, "
-                 "use%s)", text_of(key), near ? "; did you mean '" : "", near ? near : "",
+    return wrong(b->d, key, b->e, "there is no layer or block '%.64s'%s%s%s (layers: for, if, "
+                 "save, use%s)", text_of(key), near ? "; did you mean '" : "", near ? near : "",
                  near ? "'?" : "", all);
 }
 

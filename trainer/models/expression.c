@@ -39,7 +39,8 @@ static int set_unknown(const struct scope *scope, const char *name, struct err *
             names[n++] = s->variables[i].name;
     names[n] = NULL;
     near = cli_nearest(name, names);
-    return err_set(e, ERR_CONFIG, "there is no '%s' here%s%s%s", name, near ? "; did you mean '" : "",
+    return err_set(e, ERR_CONFIG, "there is no '%s' here%s%s%s", name,
+                   near ? "; did you mean '" : "",
                    near ? near : "", near ? "'?" : " (parameters, arguments of the block, what a "
                    "`for` counts; height, width, image_channels, classes, "
                    "batch_norm)");

@@ -38,7 +38,8 @@ static bool is_param(const struct tensor *t, const char *name, const char *what)
 {
     size_t n = strlen(name);
 
-    return strncmp(t->name, name, n) == 0 && t->name[n] == '.' && strcmp(t->name + n + 1, what) == 0;
+    return strncmp(t->name, name, n) == 0 && t->name[n] == '.' &&
+           strcmp(t->name + n + 1, what) == 0;
 }
 
 /* Glorot and Bengio, AISTATS 2010, (16): +-sqrt(6 / (fan in + fan out)); biases 0. */
@@ -73,7 +74,8 @@ static int check_weights(const struct tensor *x, int64_t channels, int64_t windo
     if (x->shape.dim[DIM_C] <= MAX_WEIGHTS / channels / window)
         return 0;
     return err_set(e, ERR_CONFIG, "%" PRId64 " channels in and %" PRId64 " out are more than 2^31 "
-                   "weights: pool before it, or take fewer channels", x->shape.dim[DIM_C], channels);
+                   "weights: pool before it, or take fewer channels", x->shape.dim[DIM_C],
+                   channels);
 }
 
 /* Parameters are told apart by their names. */
@@ -84,8 +86,8 @@ static int check_name(const struct graph *g, const char *name, struct err *e)
                        TENSOR_NAME_SIZE - sizeof ".running_mean");
     for (size_t i = 0; i < g->nparams; i++)
         if (is_param(g->params[i].tensor, name, "weight"))
-            return err_set(e, ERR_CONFIG, "the name '%s' is taken by an earlier layer; in a block or "
-                           "`for` put {name} or what counts into it", name);
+            return err_set(e, ERR_CONFIG, "the name '%s' is taken by an earlier layer; in a block "
+                           "or `for` put {name} or what counts into it", name);
     return 0;
 }
 
@@ -101,7 +103,8 @@ static struct tensor *append_conv(struct graph *g, const struct network_config *
         check_number("stride", a->stride, 1, 2, e) ||
         check_weights(x, a->channels, a->kernel * a->kernel, e) || check_name(g, a->name, e))
         return NULL;
-    x = conv2d_append_as(g, a->name, x, a->channels, (int)a->kernel, (int)a->stride, a->bias != 0, e);
+    x = conv2d_append_as(g, a->name, x, a->channels, (int)a->kernel, (int)a->stride, a->bias != 0,
+                         e);
     set_weights(g, a);
     return x;
 }

@@ -21,7 +21,8 @@ struct layer_kind {
     const char *args[6]; /* the first is what a plain value stands for; NULL-terminated */
     int nneeded;         /* the first so many must be given */
     int64_t kernel;      /* the preset */
-    /* NULL with ERR_CONFIG (what does not fit, and what to do, without the place) or ERR_INTERNAL. */
+    /* NULL with ERR_CONFIG (what does not fit, and what to do, without the place) or
+     * ERR_INTERNAL. */
     struct tensor *(*append)(struct graph *g, const struct network_config *config,
                              const struct layer_args *args, struct tensor *x, struct err *e);
 };

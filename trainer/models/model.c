@@ -203,8 +203,8 @@ static int check_range(const struct model *m, const char *what, int value, int m
                        struct err *e)
 {
     if (value < min || value > max)
-        return err_set(e, ERR_CONFIG, "%s: %s is %d; it can be %d to %d", m->title, what, value, min,
-                       max);
+        return err_set(e, ERR_CONFIG, "%s: %s is %d; it can be %d to %d", m->title, what, value,
+                       min, max);
     return 0;
 }
 
@@ -213,8 +213,8 @@ static int check_side(const struct model *m, const char *what, int value, int st
     int below = value / step * step;
 
     if (value < 1 || value > MAX_SIDE || value % step != 0)
-        return err_set(e, ERR_CONFIG, "%s: a %s of %d does not fit; it must be a multiple of %d, for "
-                       "example %d", m->title, what, value, step, below < step ? step : below);
+        return err_set(e, ERR_CONFIG, "%s: a %s of %d does not fit; it must be a multiple of %d, "
+                       "for example %d", m->title, what, value, step, below < step ? step : below);
     return 0;
 }
 
@@ -231,7 +231,8 @@ int model_check(const struct model *m, const struct network_config *c, struct er
     if (check_range(m, "base", c->base, 0, MAX_BASE, e) ||
         check_range(m, "depth", c->depth, 0, MAX_DEPTH, e) ||
         check_range(m, "channels", c->channels, 1, MAX_CHANNELS, e) ||
-        check_range(m, "the number of classes", c->classes ? c->classes : 1, least, MAX_CLASSES, e) ||
+        check_range(m, "the number of classes", c->classes ? c->classes : 1, least, MAX_CLASSES,
+                    e) ||
         model_sides(m, c, &step, e) || check_side(m, "height", c->height, step, e) ||
         check_side(m, "width", c->width, step, e))
         return -1;

@@ -84,8 +84,8 @@ static void test_round_trip(void)
                 (float)sin((double)(31 * i + j));
     ok(checkpoint_write(dir, &small, &classes, w, sha256, &e) == 0, "written %s", e.text);
     ok(checkpoint_read_model(path, &read, &got, recorded, &e) == 0 && read.base == 2 &&
-       read.depth == 1 && read.channels == 1 && read.height == 8 && read.batch_norm == BATCH_NORM_LOCAL,
-       "the model is read back %s", e.text);
+       read.depth == 1 && read.channels == 1 && read.height == 8 &&
+       read.batch_norm == BATCH_NORM_LOCAL, "the model is read back %s", e.text);
     ok(got.count == 1 && strcmp(got.names[0], "mark") == 0 && strcmp(got.ignore, "128") == 0 &&
        strcmp(got.file, classes.file) == 0 && got.soft_masks, "with its classes");
     checkpoint_classes_free(&got);

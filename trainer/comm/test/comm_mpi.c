@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The MPI communicator. Alone it is a unit test with one rank; t/t4000-comm.t runs it under mpirun.
  * An operand chooses what is checked: (nothing) every collective; "async": the same with a thread
- * for communication; "fused": the same with slices that are fused; "bf16", "fp16": sums of gradients
- * that go as 16 bits from rank to rank; "fail": rank 1 fails and the others must hear of it;
- * "async-fail": it fails while its thread waits for a sum; "hang": rank 1 stays away from a barrier;
- * "init": MPI has 2 s to come up. Rank 0 prints TAP. When MPI does not come up, the exit code is the
- * error's. */
+ * for communication; "fused": the same with slices that are fused; "bf16", "fp16": sums of
+ * gradients that go as 16 bits from rank to rank; "fail": rank 1 fails and the others must hear of
+ * it; "async-fail": it fails while its thread waits for a sum; "hang": rank 1 stays away from a
+ * barrier; "init": MPI has 2 s to come up. Rank 0 prints TAP. When MPI does not come up, the exit
+ * code is the error's. */
 #include "config.h"
 #include "trainer/comm/comm_async.h"
 #include "trainer/comm/comm_mpi.h"
@@ -67,7 +67,8 @@ static int check_halves(struct comm *c, struct err *e)
                 want += x;
                 size += fabs(x);
             }
-            double error = fabs((double)v[i] - want), bound = u * size + u * (1 + u) * size + 1e-6 * size;
+            double error = fabs((double)v[i] - want), bound = u * size + u * (1 + u) * size + 1e-6 *
+                size;
             if (round == 0 ? error != 0 : error > bound + 1e-7)
                 return err_set(e, ERR_INTERNAL, "element %zu is %g, not %g", i, (double)v[i], want);
             worst = round && error / bound > worst ? error / bound : worst;

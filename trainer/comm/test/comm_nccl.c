@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The NCCL communicator over emulated GPUs (nccl_emulated.c), ranks as threads and as processes:
- * every collective, sums in a device's queue and in recorded programs, and what ends a wait. With an
- * operand, and without the emulation, that many threads on as many GPUs, with the real NCCL. */
+ * every collective, sums in a device's queue and in recorded programs, and what ends a wait. With
+ * an operand, and without the emulation, that many threads on as many GPUs, with the real NCCL. */
 #include "config.h"
 #include "trainer/comm/comm_nccl.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* NCCL for devices that are emulated (backends/cuda/test/emulate.h): ranks are threads or processes
- * of this machine, meet in a file that they share, and really sum. As with NCCL no call waits, work is
- * done when its turn comes in the device's queue, and a rank that gives up ends the others'. Part of
- * emulated.c. */
+ * of this machine, meet in a file that they share, and really sum. As with NCCL no call waits, work
+ * is done when its turn comes in the device's queue, and a rank that gives up ends the others'.
+ * Part of emulated.c. */
 #include "config.h"
 
 #include <fcntl.h>
@@ -111,7 +111,8 @@ static void nccl_add(int type, int op, char *dst, const char *src, size_t nbytes
 }
 
 /* All have written their part: what becomes of it here. */
-static void nccl_combine(const struct nccl_message *m, char parts[NCCL_RANKS][NCCL_PART], size_t at, size_t n)
+static void nccl_combine(const struct nccl_message *m, char parts[NCCL_RANKS][NCCL_PART], size_t at,
+                         size_t n)
 {
     const struct nccl_link *l = m->link;
 
@@ -177,19 +178,22 @@ static size_t nccl_bytes(int type, size_t n)
 static int nccl_all_reduce(const void *src, void *dst, size_t n, int type, int op, void *comm,
                            void *stream)
 {
-    return nccl_queue((struct nccl_message){REDUCE, src, dst, nccl_bytes(type, n), type, op, 0, comm}, stream);
+    return nccl_queue((struct nccl_message){REDUCE, src, dst, nccl_bytes(type, n), type, op, 0,
+                                            comm}, stream);
 }
 
 static int nccl_broadcast(const void *src, void *dst, size_t n, int type, int root, void *comm,
                           void *stream)
 {
-    return nccl_queue((struct nccl_message){BROADCAST, src, dst, nccl_bytes(type, n), type, 0, root, comm},
+    return nccl_queue((struct nccl_message){BROADCAST, src, dst, nccl_bytes(type, n), type, 0, root,
+                                            comm},
                  stream);
 }
 
 static int nccl_all_gather(const void *src, void *dst, size_t n, int type, void *comm, void *stream)
 {
-    return nccl_queue((struct nccl_message){GATHER, src, dst, nccl_bytes(type, n), type, 0, 0, comm}, stream);
+    return nccl_queue((struct nccl_message){GATHER, src, dst, nccl_bytes(type, n), type, 0, 0,
+                                            comm}, stream);
 }
 
 static int nccl_succeed(void *comm)

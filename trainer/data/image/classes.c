@@ -139,9 +139,9 @@ static int fill(struct classes *c, int count, int ignore, const char *file, cons
         if (parse_file(c, file, e))
             return -1;
         if (count <= 1 && c->count != 2)
-            return err_set(e, ERR_DATA, "%s: has %d classes: set data.classes to %d (--classes %d); "
-                           "with 1 it has two, background and foreground", file, c->count, c->count,
-                           c->count);
+            return err_set(e, ERR_DATA, "%s: has %d classes: set data.classes to %d (--classes "
+                           "%d); with 1 it has two, background and foreground", file, c->count,
+                           c->count, c->count);
         if (count > 1 && c->count != count)
             return err_set(e, ERR_DATA, "%s: has %d classes, but data.classes says %d", file,
                            c->count, count);

@@ -5,7 +5,8 @@
  * line, with a name behind it: `85 carbide`, several values: `1-255 particle`, or red, green and
  * blue: `128 0 0 building`. Its names are classes 0, 1, 2 in the order in which they appear; a name
  * that comes again adds a value to its class; the name `ignore` stands for pixels that do not
- * count. `#` starts a comment. With a count of 1 a file has two names, background and foreground. */
+ * count. `#` starts a comment. With a count of 1 a file has two names, background and
+ * foreground. */
 #ifndef UNETCTL_TRAINER_DATA_IMAGE_CLASSES_H
 #define UNETCTL_TRAINER_DATA_IMAGE_CLASSES_H
 

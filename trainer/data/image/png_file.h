@@ -17,8 +17,8 @@ int png_file_decode(const uint8_t *bytes, size_t nbytes, const char *name, enum 
 int png_file_size(const uint8_t *bytes, size_t nbytes, const char *name, uint32_t *width,
                   uint32_t *height, struct err *e);
 
-/* 8-bit samples, channels 1 (grey) or 3 (RGB), to a path where nothing is yet, atomically. Equal samples give equal files
- * (with the same libpng and zlib). */
+/* 8-bit samples, channels 1 (grey) or 3 (RGB), to a path where nothing is yet, atomically. Equal
+ * samples give equal files (with the same libpng and zlib). */
 int png_file_write(const char *path, uint32_t width, uint32_t height, int channels,
                    const uint8_t *samples, struct err *e);
 

@@ -24,8 +24,8 @@ void resize_pad(const float *src, int src_height, int src_width, float *dst, int
 void resize_stretch(const float *src, int src_height, int src_width, float *dst, int dst_height,
                     int dst_width, int channels);
 
-/* As resize_pad for labels, [height][width]: the nearest source pixel (that on whose area the centre of
- * the destination's lies), `padding` around it. */
+/* As resize_pad for labels, [height][width]: the nearest source pixel (that on whose area the
+ * centre of the destination's lies), `padding` around it. */
 void resize_pad_labels(const uint8_t *src, int src_height, int src_width, uint8_t *dst,
                        int dst_height, int dst_width, uint8_t padding);
 

@@ -245,7 +245,8 @@ static int put_all(struct job *job, struct err *e)
 
 static const char *side_folder(const struct sample *s, const char *val)
 {
-    return s->side == SOURCE_TRAIN ? "/train" : s->side == SOURCE_VAL ? val : s->held_out ? "/test" : "";
+    return s->side == SOURCE_TRAIN ? "/train" : s->side == SOURCE_VAL ? val : s->held_out ? "/test"
+           : "";
 }
 
 static int write_png(const char *out, const char *side, const char *folder, const char *name,

@@ -3,9 +3,9 @@
  * function of (seed, epoch, index): of no thread, rank or order.
  *
  * In this order: quarter turns, flips, a shift, a crop scaled back to the full size, an elastic
- * deformation; then contrast and brightness of the image alone, clipped to 0..1. Turns, flips and shifts
- * move samples exactly; what a shift brings in is the edge's. Crop and deformation read the image bilinearly and the mask at the nearest pixel, beyond
- * the edge the edge's. */
+ * deformation; then contrast and brightness of the image alone, clipped to 0..1. Turns, flips and
+ * shifts move samples exactly; what a shift brings in is the edge's. Crop and deformation read the
+ * image bilinearly and the mask at the nearest pixel, beyond the edge the edge's. */
 #ifndef UNETCTL_TRAINER_DATA_SET_AUGMENT_H
 #define UNETCTL_TRAINER_DATA_SET_AUGMENT_H
 

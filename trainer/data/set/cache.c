@@ -155,8 +155,8 @@ static bool is_interrupted(const struct cache_config *config)
     return config->interrupt && *config->interrupt;
 }
 
-/* Before hours of decoding: is there room on the disk, and in the quota? Where the file system cannot
- * reserve it, its free space is compared. */
+/* Before hours of decoding: is there room on the disk, and in the quota? Where the file system
+ * cannot reserve it, its free space is compared. */
 static int reserve(const struct build *b, struct err *e)
 {
     const struct cache_config *config = b->config;
@@ -171,8 +171,9 @@ static int reserve(const struct build *b, struct err *e)
                  (double)config->nbytes > (double)disk.f_bavail * (double)disk.f_frsize
                      ? ENOSPC
                      : 0;
-    return reason ? err_errno(e, ERR_DATA, reason, "%s: the cache of decoded images needs %.2f GiB; "
-                              "make room, or name another folder with data.cache",
+    return reason ? err_errno(e, ERR_DATA, reason,
+                              "%s: the cache of decoded images needs %.2f GiB; make room, or name "
+                              "another folder with data.cache",
                               config->dir, (double)config->nbytes / 0x1p30)
                   : 0;
 }

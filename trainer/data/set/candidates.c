@@ -154,8 +154,8 @@ static bool is_about_values(struct source *source, const struct source_item *in,
     return coloured || c->mask.has_other;
 }
 
-/* Every pair, several at a time; the error is that of the first one in order that has any, which is looked at again
- * for it. */
+/* Every pair, several at a time; the error is that of the first one in order that has any, which is
+ * looked at again for it. */
 static int examine_all(struct source *source, struct candidate *c, const struct mask_rules *rules,
                        struct err *e)
 {

@@ -14,9 +14,9 @@ struct candidate {
     enum candidate_side side; /* on which the folder puts it */
 };
 
-/* One for each of the source's items, in their order, and moves their names here; the caller frees it
- * and the names. Several are read at a time. scale: what all masks together say. ERR_DATA: a file or
- * a mask's value is wrong; of several such pairs the first one is told. */
+/* One for each of the source's items, in their order, and moves their names here; the caller frees
+ * it and the names. Several are read at a time. scale: what all masks together say. ERR_DATA: a
+ * file or a mask's value is wrong; of several such pairs the first one is told. */
 struct candidate *candidates_read(const struct split_config *config, struct source *source,
                                   enum mask_scale *scale, struct err *e);
 

@@ -42,13 +42,14 @@ struct dataset;
 /* Reads the split file, and does the work of dataset_load. */
 struct dataset *dataset_open(const struct dataset_config *config, struct err *e);
 
-/* The two apart: what is known of the samples without them. config's strings must live until the set
- * is loaded. */
+/* The two apart: what is known of the samples without them. config's strings must live until the
+ * set is loaded. */
 struct dataset *dataset_open_split(const struct dataset_config *config, struct err *e);
 
-/* Checks that each file is there with its recorded size (not where a cache file has them all already)
- * and that there is room for the samples, where so many processes share the machine's memory; makes the
- * cache file. The first call does it, of however many threads; the others wait and have its result. */
+/* Checks that each file is there with its recorded size (not where a cache file has them all
+ * already) and that there is room for the samples, where so many processes share the machine's
+ * memory; makes the cache file. The first call does it, of however many threads; the others wait
+ * and have its result. */
 int dataset_load(struct dataset *ds, int sharers, struct err *e);
 void dataset_close(struct dataset *ds);
 

@@ -29,8 +29,8 @@ struct shard_range {
     size_t begin, end; /* positions in the epoch's order */
 };
 
-/* full: the most items of a step, over all parts. ERR_DATA without images, or when SHARD_DROP leaves
- * no full step. */
+/* full: the most items of a step, over all parts. ERR_DATA without images, or when SHARD_DROP
+ * leaves no full step. */
 int shard_plan(size_t images, size_t repeat, int parts, size_t full, enum shard_remainder remainder,
                struct shard_plan *plan, struct err *e);
 
@@ -39,7 +39,8 @@ int shard_plan(size_t images, size_t repeat, int parts, size_t full, enum shard_
 void shard_continue(struct shard_plan *plan, size_t begin, size_t full,
                     enum shard_remainder remainder);
 
-/* What part (0..parts-1) processes in a step; at most full / parts items, rounded up, maybe none. */
+/* What part (0..parts-1) processes in a step; at most full / parts items, rounded up, maybe
+ * none. */
 struct shard_range shard_train(const struct shard_plan *plan, size_t step, int part);
 
 /* The images [begin, end) of the validation set that a part evaluates. */

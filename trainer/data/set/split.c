@@ -224,8 +224,8 @@ static int divide_as_it_is(struct candidate *c, size_t n, struct err *e)
 }
 
 /* Moves the items of one side, in order. */
-static int take_side(struct candidate *c, size_t n, enum candidate_side side, struct split_part *part,
-                     struct err *e)
+static int take_side(struct candidate *c, size_t n, enum candidate_side side,
+                     struct split_part *part, struct err *e)
 {
     part->items = calloc(n, sizeof *part->items);
     if (!part->items)

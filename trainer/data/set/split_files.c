@@ -66,8 +66,8 @@ int split_files_cut(struct split *s, int workers, struct err *e)
 
     if (s->format != SOURCE_TFRECORD) {
         free(files);
-        return err_set(e, ERR_CONFIG, "data.files: workers is for TFRecord files, and %s holds none; "
-                       "use data.files: all", s->dir);
+        return err_set(e, ERR_CONFIG, "data.files: workers is for TFRecord files, and %s holds "
+                       "none; use data.files: all", s->dir);
     }
     if (!files)
         return err_set(e, ERR_INTERNAL, "out of memory");
@@ -82,9 +82,9 @@ int split_files_cut(struct split *s, int workers, struct err *e)
         drop(&s->train, files, keep);
     free(files);
     if (keep == 0)
-        return err_set(e, ERR_DATA, "%s: %zu TFRecord file%s of training images for %d workers: some "
-                       "would have none; write more (unet-train data convert --to tfrecord), or use "
-                       "fewer GPUs", s->dir, n, plural(n), workers);
+        return err_set(e, ERR_DATA, "%s: %zu TFRecord file%s of training images for %d workers: "
+                       "some would have none; write more (unet-train data convert --to tfrecord), "
+                       "or use fewer GPUs", s->dir, n, plural(n), workers);
     if (keep < n)
         log_info("data.files: %zu of %zu TFRecord files for %d workers, %zu of %zu images", keep, n,
                  workers, s->train.count, images);

@@ -153,7 +153,8 @@ int image_list_check_names(const struct image_list *list, struct err *e)
     for (size_t i = 1; rc == 0 && i < list->count; i++)
         if (sorted[i]->name && by_name(&sorted[i - 1], &sorted[i]) == 0)
             rc = err_set(e, ERR_USAGE, "%s and %s would both become %s; predict them into "
-                         "different folders", sorted[i - 1]->path, sorted[i]->path, sorted[i]->name);
+                         "different folders", sorted[i - 1]->path, sorted[i]->path,
+                         sorted[i]->name);
     free(sorted);
     return rc;
 }

@@ -251,8 +251,8 @@ static int refuse_coco(const char *dir, struct err *e)
         if (find_coco(dir, where[i], name))
             return err_set(e, ERR_DATA, "%s: is a COCO set (%s/%s has outlines), which is not "
                            "read: draw them into masks/NAME.png, one for each images/NAME, with "
-                           "pixel value 0 for background and 1, 2 ... for the categories (annToMask of "
-                           "pycocotools)", dir, where[i], name);
+                           "pixel value 0 for background and 1, 2 ... for the categories "
+                           "(annToMask of pycocotools)", dir, where[i], name);
     return 0;
 }
 

@@ -14,7 +14,8 @@
 struct layout_suffix {
     const char *image, *mask;
 };
-extern const struct layout_suffix layout_suffixes[]; /* ends with an image NULL; the first has none */
+extern const struct layout_suffix layout_suffixes[]; /* ends with an image NULL; the first has
+                                                      * none */
 
 /* One pair of folders, relative to the set's; "." is the set's folder itself. */
 struct layout_part {

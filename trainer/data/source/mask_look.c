@@ -303,7 +303,8 @@ static void propose_numbered(const struct values *all, struct mask_proposal *p)
     p->meaning = MASK_MEANS_UNSURE;
     say_values(p, all);
     say(p, ", each in one piece, and not all masks hold as many: they seem to number objects "
-           "(instance masks), and an object's number is not a class. If any value above 0 is foreground: "
+           "(instance masks), and an object's number is not a class. If any value above 0 is "
+           "foreground: "
            TWO_NAMES("1-65535"));
     if (all->max < CLASSES_MAX)
         say(p, ". If the values are classes: -s data.classes=%u", all->max + 1);
@@ -335,7 +336,8 @@ static void propose_grey(const struct mask_look *look, const struct values *all,
     p->meaning = MASK_MEANS_UNSURE;
     say(p, ": these are no classes. If a value is the share of foreground: -s "
            "data.soft_masks=true. If any value from 128 on is foreground: printf '0-127 "
-           "background\\n128-65535 foreground\\n' >classes.txt, then -s data.class_file=classes.txt");
+           "background\\n128-65535 foreground\\n' >classes.txt, then -s "
+           "data.class_file=classes.txt");
 }
 
 /* The full value far above the others stands for what does not count. */
@@ -386,7 +388,8 @@ static void propose_listed(const struct mask_look *look, const struct values *al
     if (all->n == 2 && all->v[0] != 0) {
         p->meaning = MASK_MEANS_UNSURE;
         say(p, ": which one is foreground? printf '%u background\\n%u foreground\\n' >classes.txt "
-               "(or the other way round), then -s data.class_file=classes.txt", all->v[0], all->v[1]);
+               "(or the other way round), then -s data.class_file=classes.txt", all->v[0],
+               all->v[1]);
         return;
     }
     p->meaning = MASK_MEANS_CLASSES;

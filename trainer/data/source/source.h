@@ -35,8 +35,8 @@ struct source {
  * image without a mask, two of one stem, one class only ... */
 struct source *source_open(const char *dir, struct err *e);
 
-/* The images that a file names, one per line (with or without folders and suffix), are of that side.
- * ERR_DATA: one is not among them, or has a side already. */
+/* The images that a file names, one per line (with or without folders and suffix), are of that
+ * side. ERR_DATA: one is not among them, or has a side already. */
 int source_assign(struct source *s, const char *list_file, enum source_side side, struct err *e);
 
 /* Does the folder itself say which samples train and which validate? Those of no side then do

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Models as data: the built-in ones have the parameters of their papers, and a description that does
- * not fit is refused with its place and what to do. */
+/* Models as data: the built-in ones have the parameters of their papers, and a description that
+ * does not fit is refused with its place and what to do. */
 #include "config.h"
 #include "trainer/core/model.h"
 
@@ -77,12 +77,14 @@ static void check_refusals(void)
     refused("  - conv: {chanels: 3}\n", "mine.yaml:8:", "did you mean 'channels'");
     refused("  - conv:\n", "mine.yaml:8:", "channels is missing");
     refused("  - conv: clases\n", "mine.yaml:8:", "did you mean 'classes'");
-    refused("  - conv: {channels: 4, kernel: 5}\n", "mine.yaml:8: conv (conv1)", "there are 1 and 3");
+    refused("  - conv: {channels: 4, kernel: 5}\n", "mine.yaml:8: conv (conv1)",
+            "there are 1 and 3");
     refused("  - conv: {channels: 4, stride: 3}\n", "mine.yaml:8:", "stride is 3");
     refused("  - conv: 0\n", "mine.yaml:8:", "channels is 0");
     refused("  - relu\n  - save: a\n  - max_pool\n  - concat: a\n", "mine.yaml:11: concat",
             "what comes in is 12x16x1, and 'a' is 24x32x1");
-    refused("  - save: a\n  - conv: 4\n  - add: a\n", "mine.yaml:10: add", "channels must be equal");
+    refused("  - save: a\n  - conv: 4\n  - add: a\n", "mine.yaml:10: add",
+            "channels must be equal");
     refused("  - save: skip\n  - use: skp\n", "mine.yaml:9:", "did you mean 'skip'");
     refused("  - dense: 4\n", "mine.yaml:8: dense", "`- flatten`");
     refused("  - dropout: 1.5\n", "mine.yaml:8: dropout", "rate of 1.5");
@@ -105,7 +107,8 @@ static void refused_text(const char *text, const char *word)
 {
     struct err e = {0};
 
-    ok(!model_decode(text, "t.yaml", &e) && e.code == ERR_CONFIG && strstr(e.text, word), "%s", e.text);
+    ok(!model_decode(text, "t.yaml", &e) && e.code == ERR_CONFIG && strstr(e.text, word), "%s",
+       e.text);
 }
 
 static void check_documents(void)
@@ -122,21 +125,23 @@ static void check_documents(void)
     refused_text("model: x\nof: masks\nlayer: []\n", "did you mean 'layers'");
     refused_text("model: x\nof: masks\nlayers: 3\n", "a list is expected");
     refused_text("model: x\nof: masks\nparameters: {n: -1}\nlayers: []\n", "from 0 to");
-    refused_text("model: x\nof: masks\nvariants: {y: {m: 1}}\nlayers: []\n", "none of the parameters");
+    refused_text("model: x\nof: masks\nvariants: {y: {m: 1}}\nlayers: []\n",
+                 "none of the parameters");
     refused_text("model: x\nof: masks\nblocks: {conv: []}\nlayers: []\n", "a layer of its own");
     const struct model *a = model_decode("model: x\nof: masks\nlayers: [relu]\n", "a", &e);
     const struct model *b = model_decode("model: x\nof: masks\nlayers: [relu]\n", "b", &e);
     ok(a && a == b, "the same text is the same model");
     ok(a && model_find(a->name) == a && strcmp(a->title, "x") == 0, "and is found by its name");
-    ok(!model_open("nosuch.yaml", &e) && e.code == ERR_CONFIG && strstr(e.text, "nosuch.yaml"), "%s",
-       e.text);
+    ok(!model_open("nosuch.yaml", &e) && e.code == ERR_CONFIG && strstr(e.text, "nosuch.yaml"),
+       "%s", e.text);
     ok(!model_open("resnet45", &e) && strstr(e.text, "resnet44"), "%s", e.text);
 }
 
 /* A block that uses itself ends. */
 static void check_recursion(void)
 {
-    struct network_config c = {.backend = "ref", .channels = 1, .height = 8, .width = 8, .threads = 1};
+    struct network_config c = {.backend = "ref", .channels = 1, .height = 8, .width = 8,
+                               .threads = 1};
     struct err e = {0};
     const struct model *m = model_decode("model: r\nof: masks\nblocks: {a: [b], b: [a]}\n"
                                          "layers: [a]\n", "r.yaml", &e);
@@ -160,7 +165,8 @@ static void check_mutations(void)
 
     for (uint64_t i = 0; i < 3000; i++) {
         char text[16384];
-        const char *source = model_source(model_find(i % 3 ? i % 3 == 1 ? "chips" : "unet" : "fcnn"));
+        const char *source = model_source(model_find(i % 3 ? i % 3 == 1 ? "chips" : "unet"
+                                                     : "fcnn"));
         struct err e = {0};
         size_t n = strlen(source);
 

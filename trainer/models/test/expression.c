@@ -16,7 +16,8 @@ static void is_value(const char *text, int64_t want)
     struct err e = {0};
     int64_t got = -1;
 
-    ok(expression_evaluate(text, &scope, &got, &e) == 0 && got == want, "%s is %" PRId64 " (%" PRId64
+    ok(expression_evaluate(text, &scope, &got, &e) == 0 && got == want, "%s is %" PRId64 " (%"
+       PRId64
        ") %s", text, want, got, e.text);
 }
 

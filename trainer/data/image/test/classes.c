@@ -35,11 +35,13 @@ static void test_values(void)
 
     ok(!labels_are(c, (uint8_t[]){12}, 1, 1, "") && strstr(e.text, "value 12") &&
            strstr(e.text, "m.png") && strstr(e.text, "data.class_file"), "%s", e.text);
-    ok(labels_are(c, (uint8_t[]){0, 10, 11}, 1, 3, "\0\012\377"), "values are classes; 11 is ignored");
+    ok(labels_are(c, (uint8_t[]){0, 10, 11}, 1, 3, "\0\012\377"),
+       "values are classes; 11 is ignored");
     is_str(classes_name(c, 3), "3", "and named by their number");
     classes_destroy(c);
 
-    c = from_text("# steel\n0 ferrite\n85  carbide network\r\n\n170 ferrite\n255 ignore # edge\n", 2, -1);
+    c = from_text("# steel\n0 ferrite\n85  carbide network\r\n\n170 ferrite\n255 ignore # edge\n",
+                  2, -1);
     ok(labels_are(c, (uint8_t[]){0, 85, 170, 255}, 1, 4, "\0\1\0\377"), "values by a file");
     ok(!classes_are_coloured(c) && classes_count(c) == 2, "two classes");
     is_str(classes_name(c, 1), "carbide network", "a name may have blanks");
@@ -48,7 +50,8 @@ static void test_values(void)
     classes_destroy(c);
 
     c = from_text("0 ground\n1-3 cell\n4 - odd\n5-65535 ignore\n", 3, -1);
-    ok(labels_are(c, (uint8_t[]){0, 1, 3, 4, 5, 255}, 1, 6, "\0\1\1\2\377\377"), "ranges of values");
+    ok(labels_are(c, (uint8_t[]){0, 1, 3, 4, 5, 255}, 1, 6, "\0\1\1\2\377\377"),
+       "ranges of values");
     is_str(c ? classes_name(c, 2) : "", "- odd", "a name may begin with a dash");
     classes_destroy(c);
 

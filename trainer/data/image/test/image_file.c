@@ -123,7 +123,8 @@ static void test_tiff_kinds(void)
     tiff_rows(t, deep, 2, 4);
     TIFFClose(t);
     ok(samples_are("deep.tif", PIXELS_PICTURE, 1, 16,
-                   (uint8_t[]){0x12, 0x34, 0xff, 0xfe, 0, 0, 0, 0xff}), "16 bits in a big-endian file");
+                   (uint8_t[]){0x12, 0x34, 0xff, 0xfe, 0, 0, 0, 0xff}),
+                   "16 bits in a big-endian file");
 
     t = tiff_begin(TIFFOpen("palette.tif", "w"), 3, 1, 2, 1, PHOTOMETRIC_PALETTE, COMPRESSION_NONE);
     TIFFSetField(t, TIFFTAG_COLORMAP, map[0], map[1], map[2]);
@@ -142,7 +143,8 @@ static void test_tiff_kinds(void)
     ok(samples_are("white.tif", PIXELS_PICTURE, 1, 8,
                    (uint8_t[]){0, 255, 0, 255, 255, 255, 255, 255, 0}), "as a picture: 0 and 255");
 
-    t = tiff_begin(TIFFOpen("alpha.tif", "w"), 2, 1, 8, 2, PHOTOMETRIC_MINISBLACK, COMPRESSION_NONE);
+    t = tiff_begin(TIFFOpen("alpha.tif", "w"), 2, 1, 8, 2, PHOTOMETRIC_MINISBLACK,
+                   COMPRESSION_NONE);
     TIFFSetField(t, TIFFTAG_EXTRASAMPLES, 1, (uint16_t[]){EXTRASAMPLE_UNASSALPHA});
     tiff_rows(t, rgb, 1, 4);
     TIFFClose(t);
@@ -195,7 +197,8 @@ static void test_tiff_layouts(void)
     TIFFSetField(t, TIFFTAG_SAMPLEFORMAT, SAMPLEFORMAT_IEEEFP);
     tiff_rows(t, (float[]){1}, 1, 4);
     TIFFClose(t);
-    ok(image_file_read("float.tif", PIXELS_RAW, &img, &e) == -1 && e.code == ERR_DATA, "%s", e.text);
+    ok(image_file_read("float.tif", PIXELS_RAW, &img, &e) == -1 && e.code == ERR_DATA, "%s",
+       e.text);
 }
 
 /* Uncompressed pixels need their bytes: tiles that all begin at the same ones are a bomb. */

@@ -160,10 +160,12 @@ static void test_files(void)
     ok(image_file_read("fifo.png", PIXELS_RAW, &img, &e) == -1 && e.code == ERR_DATA, "%s", e.text);
     ok(image_file_size("fifo.png", &width, &height, &e) == -1 && e.code == ERR_DATA, "%s", e.text);
     alarm(0);
-    ok(image_file_size("missing.png", &width, &height, &e) == -1 && e.code == ERR_DATA, "%s", e.text);
+    ok(image_file_size("missing.png", &width, &height, &e) == -1 && e.code == ERR_DATA, "%s",
+       e.text);
     close(open("empty.png", O_CREAT | O_WRONLY, 0600));
     ok(image_file_size("empty.png", &width, &height, &e) == -1 && e.code == ERR_DATA, "%s", e.text);
-    unlink("rgb.png"), unlink("grey.png"), unlink("deep.png"), unlink("fifo.png"), unlink("empty.png");
+    unlink("rgb.png"), unlink("grey.png"), unlink("deep.png"), unlink("fifo.png"),
+        unlink("empty.png");
     rmdir(dir);
 }
 

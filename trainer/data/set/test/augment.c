@@ -9,7 +9,8 @@
 #define N 8
 
 static struct err e;
-static float image[N * N], mask[N * N], out[N * N], out_mask[N * N], again[N * N], again_mask[N * N];
+static float image[N * N], mask[N * N], out[N * N], out_mask[N * N], again[N * N],
+    again_mask[N * N];
 
 static const struct augment_draw still = {.contrast = 1, .zoom = 1};
 

@@ -167,8 +167,8 @@ static void test_kills(void)
         broken += !is_right(c) || has_leftovers();
         cache_close(c);
     }
-    is_int(broken, 0, "12 builders killed: the next one makes it and cleans up (%d had left a file)",
-           left);
+    is_int(broken, 0, "12 builders killed: the next one makes it and cleans up (%d had left a "
+           "file)", left);
 }
 
 static void test_failures(void)

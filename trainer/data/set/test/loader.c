@@ -63,16 +63,20 @@ static struct dataset *open_set(void)
     return dataset_open(&data, &e);
 }
 
-static struct loader_config config_of(int parts, int part, int threads, bool augment, bool as_labels)
+static struct loader_config config_of(int parts, int part, int threads, bool augment,
+                                      bool as_labels)
 {
     struct loader_config c = {.dataset = ds, .part = part, .repeat = 2, .batch = BATCH,
                               .epochs = EPOCHS, .seed = 5, .labels = as_labels,
                               .threads = threads};
 
     if (augment)
-        c.augment = (struct settings_augment){.hflip = true, .vflip = true, .rot90 = true, .brightness = 0.1,
-                                                .contrast = 0.1, .shift = 1, .crop = 0.2, .elastic = 2};
-    if (shard_plan(dataset_count(ds, DATASET_TRAIN), 2, parts, (size_t)parts * BATCH, SHARD_KEEP, &c.plan, &e))
+        c.augment = (struct settings_augment){.hflip = true, .vflip = true, .rot90 = true,
+                                              .brightness = 0.1,
+                                                .contrast = 0.1, .shift = 1, .crop = 0.2,
+                                                .elastic = 2};
+    if (shard_plan(dataset_count(ds, DATASET_TRAIN), 2, parts, (size_t)parts * BATCH, SHARD_KEEP,
+                   &c.plan, &e))
         bail_out("%s", e.text);
     return c;
 }
@@ -102,7 +106,8 @@ static uint64_t run_from(const struct loader_config *c, size_t epoch, size_t ste
             if (loader_next(l, images, c->labels ? (void *)labels : (void *)targets, &e))
                 bail_out("%s", e.text);
             h = mix(h, images, n * PIXELS * sizeof *images);
-            h = c->labels ? mix(h, labels, n * PIXELS) : mix(h, targets, n * PIXELS * sizeof *targets);
+            h = c->labels ? mix(h, labels, n * PIXELS) : mix(h, targets,
+                                                             n * PIXELS * sizeof *targets);
         }
     }
     loader_destroy(l);
