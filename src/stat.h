@@ -11,12 +11,7 @@ double stat_mean(const double *src, size_t n);
 /* Sample standard deviation, n - 1 in the denominator, two passes. */
 double stat_stddev(const double *src, size_t n);
 
-double stat_min(const double *src, size_t n);
-double stat_max(const double *src, size_t n);
-
-/* Quantile with linear interpolation between order statistics (type 7 of Hyndman and Fan 1996, as
- * NumPy and R do); p in [0, 1], otherwise NaN. NaN too when memory runs out. */
-double stat_quantile(const double *src, size_t n, double p);
+/* NaN too when memory runs out. */
 double stat_median(const double *src, size_t n);
 
 #endif

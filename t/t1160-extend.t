@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# doc/HACKING.md, "Adding things": a verb, a site and an engine, added as it says in a copy of the tree.
+# doc/HACKING.md, "Adding things": a verb, a site and an engine, added as it says in a copy of the
+# tree.
 # shellcheck source=t/lib.sh
 . "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
 
@@ -53,7 +54,8 @@ sed 's/^exec /echo toy; exec /' templates/command/run_file.sh >templates/toy/run
 ok "... and a template" insert launcher/script/Makefile.inc "	templates/toy/run_file.sh \\\\" \
     templates/tensorflow/run_file.sh
 
-ok "all of it builds" sh -c 'make unetctl >"$1" 2>&1 || { tail -n 20 "$1" >&2; exit 1; }' sh "$OUT"
+build() { make unetctl >"$OUT" 2>&1 || { diag <"$OUT"; return 1; }; }
+ok "all of it builds" build
 ok "from the three new lines of the lists" grep -q 'toy/run_file\.sh' Makefile
 
 PATH=$TMP:$PATH
@@ -64,7 +66,8 @@ like <(unetctl site list) '^toy ' "the site is in the list"
 mkdir -p data/images data/masks
 exits 0 "a study of both" unetctl init study --data data --site toy --engine toy \
     --set toy.script=/bin/true --set data.height=32 --set data.width=32
-like <(unetctl config -C study engine site toy.script profile.max_in_flight) 'true' "has its settings"
+like <(unetctl config -C study engine site toy.script profile.max_in_flight) 'true' \
+    "has its settings"
 exits 0 "its scripts are written" unetctl generate -C study --gpus 1
 ok "... from the new template" grep -q '^echo toy; exec /bin/true' study/runs/toy-g01-s1/run_file.sh
 done_testing

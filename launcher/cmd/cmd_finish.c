@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "launcher/collect/log/log_file.h"
+#include "launcher/collect/path.h"
 #include "launcher/collect/run_folder.h"
 #include "src/atomicfile.h"
 #include "src/buf.h"
@@ -23,14 +24,6 @@
 #define MAX_DOCUMENT (1 << 20)
 
 static const char *from_dir;
-
-static bool has_file(const char *dir, const char *name)
-{
-    char path[PATH_MAX];
-
-    snprintf(path, sizeof path, "%s/%s", dir, name);
-    return access(path, F_OK) == 0;
-}
 
 /* Writes DIR/NAME; takes document. */
 static int write_marker(const char *dir, const char *name, json_t *document, struct err *e)
@@ -196,9 +189,9 @@ static int cmd_finish_run(int noperands, char **operands, int nrest, char **rest
     (void)noperands, (void)nrest, (void)rest;
     if (!realpath(operands[0], dir))
         return err_errno(e, ERR_USAGE, errno, "finish: %s", operands[0]);
-    if (has_file(dir, "FAILED"))
+    if (path_has_file(dir, "FAILED"))
         return err_set(e, ERR_INTERNAL, "finish: %s has failed before", dir);
-    if (has_file(dir, "DONE"))
+    if (path_has_file(dir, "DONE"))
         return 0;
     if (marker_check(dir, e))
         return -1;

@@ -60,13 +60,6 @@ static void read_scores(const char *dir, struct result *r)
         r->val_images = (long)r->scores->count;
 }
 
-static bool has_file(const char *dir, const char *name)
-{
-    char path[PATH_MAX];
-
-    return access(path_format(path, "%s/%s", dir, name), F_OK) == 0;
-}
-
 /* Output of a program counts only if there are lines of MLLOG in it. */
 static bool has_mllog(const char *dir, const char *name)
 {
@@ -114,7 +107,7 @@ static void find_scores(const char *dir, const char *name, struct result *r)
 
     if (strncmp(name, "log_", 4) == 0 &&
         (size_t)snprintf(images, sizeof images, "images_%s", name + 4) < sizeof images &&
-        has_file(dir, images))
+        path_has_file(dir, images))
         result_set_text(r->images_log, sizeof r->images_log, images);
     read_scores(dir, r);
 }
@@ -213,7 +206,8 @@ static void read_row(void *arg, size_t i)
     if (r->state == RESULT_DONE && is_impossible(r))
         mark_unusable(r, "its row in results.csv has a time or quality that no run has: collect "
                       "again");
-    if (r->state != RESULT_DONE || !*r->log || strchr(r->log, '/') || !has_file(c->dir, r->log))
+    if (r->state != RESULT_DONE || !*r->log || strchr(r->log, '/') ||
+        !path_has_file(c->dir, r->log))
         return;
     if (log_file_read(path_format(path, "%s/%s", c->dir, r->log), &log, &why)) {
         mark_unusable(r, why.text);
@@ -228,7 +222,7 @@ static void read_row(void *arg, size_t i)
         return;
     }
     r->curve = log.curve;
-    if (strchr(r->images_log, '/') || !has_file(c->dir, r->images_log))
+    if (strchr(r->images_log, '/') || !path_has_file(c->dir, r->images_log))
         *r->images_log = '\0';
     read_scores(c->dir, r);
 }

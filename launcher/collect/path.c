@@ -27,6 +27,13 @@ const char *path_format(char dst[PATH_MAX], const char *fmt, ...)
     return dst;
 }
 
+bool path_has_file(const char *folder, const char *name)
+{
+    char path[PATH_MAX];
+
+    return access(path_format(path, "%s/%s", folder, name), F_OK) == 0;
+}
+
 int path_lock_folder(const char *path)
 {
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

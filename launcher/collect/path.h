@@ -13,6 +13,9 @@
 const char *path_format(char dst[PATH_MAX], const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* Is there a file of this name in the folder? */
+bool path_has_file(const char *folder, const char *name);
+
 /* Waits until no other process of ours writes into the folder, and keeps others waiting until
  * path_unlock_folder. -1 where the file system has no such locks, or there is no folder. */
 int path_lock_folder(const char *path);

@@ -319,20 +319,12 @@ static void describe_run(struct result *r, struct attempt *a, const struct run_r
     r->global_batch = record->global_batch ? record->global_batch : r->global_batch;
 }
 
-static bool has_file(const char *dir, const char *name)
-{
-    char path[PATH_MAX];
-
-    path_format(path, "%s/%s", dir, name);
-    return access(path, F_OK) == 0;
-}
-
 /* With images.csv, runs are compared on the same images; without, by seed. */
 static int read_scores(const char *attempt_dir, struct result *r, struct err *e)
 {
     char path[PATH_MAX];
 
-    if (!has_file(attempt_dir, "images.csv"))
+    if (!path_has_file(attempt_dir, "images.csv"))
         return 0;
     r->scores = scores_read(path_format(path, "%s/images.csv", attempt_dir),
                             result_by_accuracy(r) ? "accuracy" : "iou", e);
@@ -378,7 +370,7 @@ static int read_result(const char *attempt_dir, struct result *r, struct attempt
     struct epoch_csv log = {0};
     int rc = -1;
 
-    if (strcmp(r->engine, EMBEDDED) != 0 && !has_file(attempt_dir, "record.jsonl")) {
+    if (strcmp(r->engine, EMBEDDED) != 0 && !path_has_file(attempt_dir, "record.jsonl")) {
         find_resized(attempt_dir, r, 1, a->worlds);
         return read_log_only(attempt_dir, r, e);
     }
@@ -427,7 +419,7 @@ static void read_attempt(const char *study_dir, const char *attempt_dir, struct 
 {
     char path[PATH_MAX];
     struct err e;
-    bool done = has_file(attempt_dir, "DONE"), failed = has_file(attempt_dir, "FAILED");
+    bool done = path_has_file(attempt_dir, "DONE"), failed = path_has_file(attempt_dir, "FAILED");
 
     path_format(path, "%s/FAILED", attempt_dir);
     if (done && failed)

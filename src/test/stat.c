@@ -20,21 +20,16 @@ int main(void)
     ok(near(stat_mean(a, 8), 5), "mean");
     ok(near(stat_stddev(a, 8), sqrt(32.0 / 7)), "standard deviation has n - 1");
     ok(near(stat_stddev(large, 3), 1), "no cancellation with a large mean");
-    ok(stat_min(unsorted, 4) == 1 && stat_max(unsorted, 4) == 10, "min and max");
     ok(stat_median(unsorted, 4) == 2.5 && stat_median(a, 7) == 4, "median, even and odd");
     ok(unsorted[0] == 3 && unsorted[3] == 10, "the sample is left in its order");
-    ok(near(stat_quantile(unsorted, 4, 0.25), 1.75), "lower quartile as NumPy has it");
-    ok(stat_quantile(unsorted, 4, 0) == 1 && stat_quantile(unsorted, 4, 1) == 10, "ends");
-    ok(stat_quantile(open_end, 3, 0.5) == 2, "an infinite neighbour does not spoil the median");
+    ok(stat_median(open_end, 3) == 2, "an infinite neighbour does not spoil the median");
     ok(stat_mean(one, 1) == 5 && stat_median(one, 1) == 5, "one value");
     ok(isnan(stat_stddev(one, 1)), "one value has no deviation");
-    ok(isnan(stat_mean(one, 0)) && isnan(stat_min(one, 0)) && isnan(stat_max(one, 0)) &&
-           isnan(stat_median(one, 0)) && isnan(stat_stddev(one, 0)), "no values: NaN");
+    ok(isnan(stat_mean(one, 0)) && isnan(stat_median(one, 0)) && isnan(stat_stddev(one, 0)),
+       "no values: NaN");
     for (int i = 0; i < 3; i++)
         ok(isnan(stat_mean(bad[i], 3)) && isnan(stat_stddev(bad[i], 3)) &&
-               isnan(stat_min(bad[i], 3)) && isnan(stat_max(bad[i], 3)) &&
                isnan(stat_median(bad[i], 3)),
            "NaN at place %d makes everything NaN", i);
-    ok(isnan(stat_quantile(a, 8, 1.5)) && isnan(stat_quantile(a, 8, -0.1)), "p outside 0..1");
     return done_testing();
 }

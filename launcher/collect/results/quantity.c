@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 struct definition {
-    const char *key, *name, *unit, *text;
+    const char *key, *name, *text;
     size_t offset; /* in struct result, unless it is computed */
 };
 
@@ -14,49 +14,49 @@ struct definition {
 #define IN(member) offsetof(struct result, member)
 
 static const struct definition definitions[QUANTITY_COUNT] = {
-    [QUANTITY_STARTUP] = {"startup_s", "start-up", "s",
+    [QUANTITY_STARTUP] = {"startup_s", "start-up",
                           "from the start of the process to its first training step",
                           IN(startup_s)},
-    [QUANTITY_FIRST_EPOCH] = {"first_epoch_s", "first epoch", "s",
+    [QUANTITY_FIRST_EPOCH] = {"first_epoch_s", "first epoch",
                               "the epoch of index 0, which pays for warming up",
                               IN(first_epoch_s)},
-    [QUANTITY_ONE_EPOCH] = {"one_epoch_s", "one epoch", "s",
+    [QUANTITY_ONE_EPOCH] = {"one_epoch_s", "one epoch",
                             "one single epoch, by which the reference notebook compares: that of "
                             "index 1, unless --epoch names another",
                             IN(second_epoch_s)},
-    [QUANTITY_STEADY_EPOCH] = {"steady_epoch_s", "steady epoch", "s",
+    [QUANTITY_STEADY_EPOCH] = {"steady_epoch_s", "steady epoch",
                                "the median of the epochs after the first", IN(median_epoch_s)},
     [QUANTITY_COMM] =
-        {"comm_s", "exposed communication", "s",
+        {"comm_s", "exposed communication",
          "in a steady epoch, the time that sums over GPUs take and computing does not hide, as "
          "rank 0 saw it",
          IN(comm_s)},
     [QUANTITY_DATA] =
-        {"data_s", "wait for data", "s",
+        {"data_s", "wait for data",
          "in a steady epoch, the time until images are in the network's input, as rank 0 saw it",
          IN(data_s)},
-    [QUANTITY_EVALUATION] = {"evaluation_s", "evaluation", "s",
+    [QUANTITY_EVALUATION] = {"evaluation_s", "evaluation",
                              "the scoring of the validation images after the last epoch",
                              IN(test_time)},
-    [QUANTITY_TRAINING] = {"training_s", "training", "s", "all epochs together",
+    [QUANTITY_TRAINING] = {"training_s", "training", "all epochs together",
                            IN(training_time)},
-    [QUANTITY_WHOLE] = {"whole_s", "whole run", "s",
+    [QUANTITY_WHOLE] = {"whole_s", "whole run",
                         "start-up, training and evaluation, as far as the logs have them",
                         COMPUTED},
-    [QUANTITY_IMAGES] = {"images", "images per epoch", "",
+    [QUANTITY_IMAGES] = {"images", "images per epoch",
                          "the training images that an epoch really processed, on all GPUs",
                          IN(images)},
-    [QUANTITY_RATE] = {"images_per_s", "images per second", "images/s", "in a steady epoch",
+    [QUANTITY_RATE] = {"images_per_s", "images per second", "in a steady epoch",
                        IN(images_per_s)},
-    [QUANTITY_LOSS] = {"loss", "final loss", "", "the training loss of the last epoch", IN(loss)},
-    [QUANTITY_IOU] = {"iou", "IoU", "",
+    [QUANTITY_LOSS] = {"loss", "final loss", "the training loss of the last epoch", IN(loss)},
+    [QUANTITY_IOU] = {"iou", "IoU",
                       "intersection over union on the validation images after the last epoch; "
                       "where images have one class each, in its place the accuracy: the share of "
                       "them that are right",
                       COMPUTED},
-    [QUANTITY_DICE] = {"dice", "Dice", "", "the Dice coefficient on the validation images",
+    [QUANTITY_DICE] = {"dice", "Dice", "the Dice coefficient on the validation images",
                        IN(dice)},
-    [QUANTITY_ENERGY] = {"energy_kwh", "energy", "kWh",
+    [QUANTITY_ENERGY] = {"energy_kwh", "energy",
                          "of the whole run, measured, or watts per GPU times GPU-hours", COMPUTED},
 };
 
@@ -68,11 +68,6 @@ const char *quantity_key(enum quantity q)
 const char *quantity_name(enum quantity q)
 {
     return definitions[q].name;
-}
-
-const char *quantity_unit(enum quantity q)
-{
-    return definitions[q].unit;
 }
 
 const char *quantity_definition(enum quantity q)

@@ -32,8 +32,6 @@ enum quantity {
 const char *quantity_key(enum quantity q);
 /* "steady epoch" */
 const char *quantity_name(enum quantity q);
-/* "s", "images/s", "" */
-const char *quantity_unit(enum quantity q);
 /* One sentence that defines it. */
 const char *quantity_definition(enum quantity q);
 

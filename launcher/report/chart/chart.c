@@ -71,14 +71,6 @@ bool chart_series_tells(const struct chart_series *s, size_t i)
                         : i % step == step - 1;
 }
 
-bool chart_has_points(const struct chart *c)
-{
-    for (size_t i = 0; i < c->nseries; i++)
-        if (c->series[i].count)
-            return true;
-    return false;
-}
-
 /* The 1, 2 or 5 times a power of ten that is not below rough. */
 static double round_step(double rough)
 {

@@ -78,9 +78,6 @@ void chart_add_point(struct chart *c, struct chart_series *s, double x, double y
 /* Is the value of point i of s told: of all marks and columns, of some points of a line? */
 bool chart_series_tells(const struct chart_series *s, size_t i);
 
-/* Does any series have a point? */
-bool chart_has_points(const struct chart *c);
-
 /* Set the ends and tics of all axes by the points: y from 0 on, unless floor is given (then from a
  * round number below the least value). Ends that are set already (high > low) stay. */
 void chart_fit(struct chart *c, bool from_zero);
