@@ -103,7 +103,7 @@ included=$(awk '/^ *# *include *"/ { split($0, part, "\""); print FILENAME, part
 # FILE USED-FILE WHAT of every include and, in the objects, of every call. An object of a source
 # that is gone is no matter.
 uses() {
-    sed 's/.*/& its-header/' <<<"$included"
+    awk '{ print $0, "its-header" }' <<<"$included"
     find "$builddir/src" "$builddir/launcher" "$builddir/trainer" -name '*.o' -not -path \
         '*/test/*' -print0 |
         xargs -0 nm --extern-only --format=posix --print-file-name |
