@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# A Slurm with two controllers, whose first is killed in the middle of `submit --gpus 1..14` and while runs
-# are watched: the second takes over, no job is lost or there twice. Through libslurm and Slurm's commands.
+# A Slurm with two controllers, whose first is killed in the middle of `submit --gpus 1..14` and
+# while runs are watched: the second takes over, no job is lost or there twice. Through libslurm and
+# Slurm's commands.
 # shellcheck source=t/lib.sh
 . "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
 # shellcheck source=t/sandbox.sh
@@ -11,18 +12,22 @@
 # shellcheck source=t/killed.sh
 . "$srcdir/t/killed.sh"
 sandbox_up --nodes 7 --gpus-per-node 2
-login getent hosts node7 >"$OUT" || skip_all "the sandbox's nodes share one name, and so would its controllers"
+login getent hosts node7 >"$OUT" ||
+    skip_all "the sandbox's nodes share one name, and so would its controllers"
 
 # Both keep their state in one folder; each kills whoever is in its file of the process.
 conf=$XDG_STATE_HOME/unetctl/sandbox/etc/slurm.conf second=${sandbox_controller%/*}/second.pid
-sed -i -e 's/^SlurmctldHost=.*/&\nSlurmctldHost=node7(10.77.0.17)/' -e 's/^SlurmctldTimeout=.*/SlurmctldTimeout=5/' \
+sed -i -e 's/^SlurmctldHost=.*/&\nSlurmctldHost=node7(10.77.0.17)/' \
+    -e 's/^SlurmctldTimeout=.*/SlurmctldTimeout=5/' \
     -e 's/^MessageTimeout=.*/MessageTimeout=2/' "$conf"
-sed -e "s|^SlurmctldPidFile=.*|SlurmctldPidFile=$second|" -e 's/slurmctld\.log/second.log/' "$conf" >"${conf%/*}/second.conf"
+sed -e "s|^SlurmctldPidFile=.*|SlurmctldPidFile=$second|" -e 's/slurmctld\.log/second.log/' \
+    "$conf" >"${conf%/*}/second.conf"
 second_is() { login scontrol ping | grep -q "backup) at node7 is $1"; }
 first_is() { login scontrol ping | grep -q "primary) at ctl is $1"; }
 start_first() { login slurmctld -i && wait_until 20 first_is UP; }
 start_second() {
-    login bash -c "nsenter -t \$(cat ${second%/*}/node7.pid) -n -u -i slurmctld -i -f ${conf%/*}/second.conf" &&
+    login bash -c \
+        "nsenter -t \$(cat ${second%/*}/node7.pid) -n -u -i slurmctld -i -f ${conf%/*}/second.conf" &&
         wait_until 20 second_is UP
 }
 # Not by giving back control, in which the second of 22.05 sometimes dies.
@@ -37,7 +42,8 @@ ok "the first controller" start_first
 login scontrol reconfigure
 ok "the second" start_second
 
-has_one_line() { [ "$(grep -Ec 'warning:|error:' "$1")" -le 1 ]; } # FILE: one about the outage at most
+has_one_line() { [ "$(grep -Ec 'warning:|error:' "$1")" -le \
+    1 ]; } # FILE: one about the outage at most
 
 interfaces=(commands)
 if [ -x "$builddir/unetctl-slurm" ]; then interfaces+=(library); fi
@@ -46,21 +52,26 @@ test_submit() { # INTERFACE
     local study=submitted-$1 helper=unetctl-slurm calls code
     [ "$1" = library ] || helper=unetctl-slurm-c
     calls=$(count_calls sandbox -p $helper 2>"$ERR")
-    if [ "$calls" = 0 ] && grep -q 'killat: ' "$ERR"; then skip_all "programs cannot be traced here"; fi
+    if [ "$calls" = 0 ] && grep -q 'killat: ' "$ERR"; then skip_all \
+        "programs cannot be traced here"; fi
     killed_study sandbox "$study"
-    killed_submit sandbox "$study" "$builddir/t/killat" -p $helper -c "$kill_first" $((calls * 7 / 10)) >"$OUT" 2>"$study.err"
+    killed_submit sandbox "$study" "$builddir/t/killat" -p $helper -c "$kill_first" \
+        $((calls * 7 / 10)) >"$OUT" 2>"$study.err"
     code=$?
     case $code in
     0) ok "$1: the first one dies amid a submission: the second takes it" second_is UP ;;
-    *) like "$study.err" "^unetctl: error: .*'unetctl submit' again finds out" "$1: the first one dies amid a submission: what to type" ;;
+    *) like "$study.err" "^unetctl: error: .*'unetctl submit' again finds out" \
+        "$1: the first one dies amid a submission: what to type" ;;
     esac
     is "$((code == 0 || code == 4))" 1 "exit code 0 or 4 ($code)"
     ok "one line about it" has_one_line "$study.err"
     exits 0 "submit again" killed_submit sandbox "$study"
-    is "$(killed_jobs sandbox "$study" | wc -l) $(killed_jobs sandbox "$study" | uniq | wc -l)" "14 14" "exactly 14 jobs"
+    is "$(killed_jobs sandbox "$study" | wc -l) $(killed_jobs sandbox "$study" | uniq | wc -l)" \
+        "14 14" "exactly 14 jobs"
     ok "the second controller has them" second_is UP
     ok "the first one comes back" restore
-    is "$(killed_jobs sandbox "$study" | wc -l) $(killed_jobs sandbox "$study" | uniq | wc -l)" "14 14" "and has them, too"
+    is "$(killed_jobs sandbox "$study" | wc -l) $(killed_jobs sandbox "$study" | uniq | wc -l)" \
+        "14 14" "and has them, too"
     login scancel -u "$(id -un)"
     unset UNETCTL_SLURM_INTERFACE
 }
@@ -72,7 +83,8 @@ sed -i '/licenses/d' watched/site.yaml
 exits 0 "runs" unetctl submit -C watched --gpus 1..3
 watchers=()
 for interface in "${interfaces[@]}"; do
-    UNETCTL_SLURM_INTERFACE=$interface unetctl watch -C watched --timeout 120 >"$interface.out" 2>&1 &
+    UNETCTL_SLURM_INTERFACE=$interface unetctl watch -C watched --timeout 120 >"$interface.out" \
+        2>&1 &
     watchers+=($!)
 done
 ok "at work" wait_until 60 all_states watched RUNNING
