@@ -74,13 +74,14 @@ static const char *launched_rank_name(void)
 
 static json_t *describe_spec(const char *text, const char *host, int port)
 {
-    bool in_step = getenv("SLURM_STEP_NODELIST");
+    bool by_slurm = strcmp(launched_rank_name(), "SLURM_PROCID") == 0;
+    bool in_step = by_slurm && getenv("SLURM_STEP_NODELIST");
     struct spec_report r = {
         .node = host, .port = port, .text = text,
         .nodes_name = in_step ? "SLURM_STEP_NODELIST" : "SLURM_JOB_NODELIST",
         .tasks_name = in_step ? "SLURM_STEP_TASKS_PER_NODE" : "SLURM_TASKS_PER_NODE"};
 
-    if (strcmp(launched_rank_name(), "SLURM_PROCID") == 0) {
+    if (by_slurm) {
         r.nodes_text = getenv(r.nodes_name);
         r.tasks_text = getenv(r.tasks_name);
     }
