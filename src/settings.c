@@ -50,13 +50,14 @@ static const char *check_mask_value(const char *text)
 
 static const char *check_lr_steps(const char *text)
 {
+    static _Thread_local char why[ERR_TEXT_SIZE + 64];
     struct schedule schedule;
     struct err e;
 
-    return *text && schedule_parse(&schedule, text, &e)
-               ? "is not a list of EPOCH:FACTOR, such as 30:0.1,60:0.01, with rising epochs and "
-                 "factors above 0 and at most 1e6"
-               : NULL;
+    if (!*text || schedule_parse(&schedule, text, &e) == 0)
+        return NULL;
+    snprintf(why, sizeof why, "is not a list of EPOCH:FACTOR, such as 30:0.1,60:0.01: %s", e.text);
+    return why;
 }
 
 static const char *check_model(const char *text)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The settings of a run, as one table (settings.def). study.yaml, run.json, --set, the record, what
- * a checkpoint compares, which runs a report compares, help, manual and completion follow from it. */
+ * a checkpoint compares, which runs a report compares, help and manual follow from it. */
 #ifndef UNETCTL_SRC_SETTINGS_H
 #define UNETCTL_SRC_SETTINGS_H
 
@@ -58,7 +58,7 @@ struct setting {
     bool blank;     /* "" (or 0) says nothing: what a lower layer says holds */
     bool is_joined; /* of TEXT: a list in a file is the same as its items with commas between */
     bool is_place;  /* of PATH: the file may lie elsewhere later, and means the same */
-    bool (*is_path)(const char *text); /* of PATH: false for words that are kept; NULL: always true */
+    bool (*is_path)(const char *text); /* of PATH: or a word? NULL: always */
     /* What is wrong with a text ("is not a time"), or NULL. Not asked for the preset. */
     const char *(*check)(const char *text);
 };

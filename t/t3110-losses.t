@@ -35,7 +35,7 @@ exits 3 "a weight too many" "${train[@]}" --set train.class_weights=1,2,3 --out 
 like "$ERR" 'train.class_weights: 3 weights for 2 classes' "is told"
 exits 3 "weights that are none" "${train[@]}" --set train.class_weights=1,x --out bad
 exits 2 "an unknown loss" "${train[@]}" --set train.loss=hinge --out bad
-like "$ERR" 'not one of: ce, dice, ce\+dice' "is told what there is"
+like "$ERR" 'known: ce, dice, ce\+dice' "is told what there is"
 
 # --- scores of each image ---
 is "$(head -n 1 ce/images.csv)" \

@@ -88,7 +88,7 @@ ok "warm-up on 2 GPUs" "${train[@]}" --epochs 4 --batch-size 8 --gpus 2 \
 is "$(cut -d, -f4 warm/log.csv | sed 1d | tr '\n' ' ')" "0.001500 0.002000 0.002000 0.001000 " \
     "ends at the scaled rate, then the list"
 why_not() { # LIST REGEX: why --set train.lr_steps=LIST is refused
-    exits 3 "--set train.lr_steps=$1" "${train[@]}" --set train.lr_steps="$1" --out bad
+    exits 2 "--set train.lr_steps=$1" "${train[@]}" --set train.lr_steps="$1" --out bad
     like "$ERR" "train.lr_steps: $2" "is refused with the reason"
 }
 why_not 3-0.5 "'3-0.5' in '3-0.5': is not EPOCH:FACTOR"

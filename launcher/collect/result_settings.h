@@ -5,8 +5,8 @@
 
 #include <jansson.h>
 
-/* The settings that can change the run's time or quality (affects_result in settings_of_study), as one
- * text (settings.h), without those that have their built-in value; the batch is always there.
+/* The settings that can change the run's time or quality (affects_result in settings_of_study), as
+ * one text (settings.h), without those that have their built-in value; the batch is always there.
  * backend: the one that computed, or "" where only the plan is known. device: the name of the GPU
  * or processor that it used; GPUs of different models are different settings. malloc'ed; NULL
  * without memory. */

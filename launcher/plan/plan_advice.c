@@ -167,8 +167,8 @@ bool plan_advice_time(const struct workspace *w, char dst[256])
     if ((section && !section->resumes) || !limit_s || limit_s > w->study.slurm.signal_s)
         return false;
     snprintf(dst, 256, "the time limit (%d min) is not longer than slurm.signal_s (%d s): a run "
-             "gets the signal to leave as soon as it begins; raise slurm.time, or lower slurm.signal_s",
-             w->options.time_min, w->study.slurm.signal_s);
+             "gets the signal to leave as soon as it begins; raise slurm.time, or lower "
+             "slurm.signal_s", w->options.time_min, w->study.slurm.signal_s);
     return true;
 }
 

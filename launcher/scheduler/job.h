@@ -54,7 +54,8 @@ struct job {
  * --output ...), a typing error, no option. */
 int job_options_decode(struct job_options *o, int nwords, char **words, struct err *e);
 
-/* An amount of memory as --mem takes it ("4G", "2000M", a number is MiB) in MiB; -1 if it is none. */
+/* An amount of memory as --mem takes it ("4G", "2000M", a number is MiB) in MiB; -1 if it is
+ * none. */
 long job_mem_decode(const char *text);
 
 /* Add a folder's path to the name of a job's output: Slurm fills in patterns such as %j there, and

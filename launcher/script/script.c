@@ -181,7 +181,8 @@ static int check_tags(const struct script_values *s, bool tags, struct err *e)
 
 static int check_user_markers(const struct script_values *s, struct err *e)
 {
-    const struct yaml_origin *o = yaml_table_origin(settings_of_study, &s->w->study.origins, "markers");
+    const struct yaml_origin *o = yaml_table_origin(settings_of_study, &s->w->study.origins,
+                                                    "markers");
 
     for (size_t i = 0; i < s->nuser; i++)
         if (!s->used_by_user[i])

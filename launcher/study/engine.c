@@ -25,7 +25,8 @@ const struct engine *engine_find(const char *name, struct err *e)
         if (strcmp(engines[i].name, name) == 0)
             return &engines[i];
     near = cli_nearest(name, setting_find(settings_of_study, "engine")->words);
-    err_set(e, ERR_CONFIG, "unknown engine '%s'%s%s%s (known: embedded, tensorflow, horovod, pytorch, "
-            "command)", name, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+    err_set(e, ERR_CONFIG, "unknown engine '%s'%s%s%s (known: embedded, tensorflow, horovod, "
+            "pytorch, command)", name, near ? "; did you mean '" : "", near ? near : "",
+            near ? "'?" : "");
     return NULL;
 }

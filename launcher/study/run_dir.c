@@ -113,7 +113,8 @@ void run_dir_list_destroy(char **ids, size_t count)
 static const char *decode_word(const json_t *root, const char *path)
 {
     const struct setting *s = setting_find(settings_of_run, path);
-    const char *text = json_string_value(json_object_get(json_object_get(root, "train"), setting_leaf(s)));
+    const json_t *train = json_object_get(root, "train");
+    const char *text = json_string_value(json_object_get(train, setting_leaf(s)));
     struct settings c;
     struct err ignored;
 

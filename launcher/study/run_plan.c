@@ -165,9 +165,10 @@ void run_plan_destroy(struct run_plan *plan)
     *plan = (struct run_plan){0};
 }
 
-/* The settings of the run, which borrow their texts; path and split: room for data.dir and data.split. */
-static struct settings settings_of(const struct study *s, const char *study_id, const struct run *run,
-                                   char path[PATH_MAX], char split[PATH_MAX])
+/* The settings of the run, which borrow their texts; path and split: room for data.dir and
+ * data.split. */
+static struct settings settings_of(const struct study *s, const char *study_id,
+                                   const struct run *run, char path[PATH_MAX], char split[PATH_MAX])
 {
     struct settings c = s->settings;
     const struct layout *l = &run->layout;
@@ -190,8 +191,8 @@ static struct settings settings_of(const struct study *s, const char *study_id, 
     c.train.rate_gpus = run->rate_gpus;
     c.train.dtype = run->dtype;
     c.train.allreduce = run->allreduce;
-    c.layout = (struct settings_layout){l->gpus, l->nodes, l->tasks, l->tasks_per_node, l->gpus_per_task,
-                                        layout_strategy_encode(l->strategy)};
+    c.layout = (struct settings_layout){l->gpus, l->nodes, l->tasks, l->tasks_per_node,
+                                        l->gpus_per_task, layout_strategy_encode(l->strategy)};
     return c;
 }
 

@@ -167,8 +167,8 @@ static int add_user_file(struct study *s, struct err *e)
 static int add_settings(struct study *s, const struct yaml_setting *settings, size_t n, struct err *e)
 {
     for (size_t i = 0; i < n; i++)
-        if (yaml_table_add_text(settings_of_study, settings[i].path, settings[i].value, YAML_COMMAND,
-                                settings[i].where, &s->settings, &s->origins, e))
+        if (yaml_table_add_text(settings_of_study, settings[i].path, settings[i].value,
+                                YAML_COMMAND, settings[i].where, &s->settings, &s->origins, e))
             return -1;
     return 0;
 }

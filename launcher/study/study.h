@@ -54,8 +54,8 @@ int study_encode(const struct yaml_setting *settings, size_t nsettings, struct b
 int study_base(const struct study *s);
 int study_depth(const struct study *s);
 
-/* What height and width must be a multiple of, with this model and depth (0: the model's own); 1 where
- * only the model knows. */
+/* What height and width must be a multiple of, with this model and depth (0: the model's own); 1
+ * where only the model knows. */
 int study_sides(const char *model, int depth);
 
 /* What is built in and the user's file alone, for `unetctl init`. 0, or -1 as above. */

@@ -47,7 +47,8 @@ static struct place place_of(const struct yaml_reader *r, size_t line)
 }
 
 /* The same with the key, unless it is plain from the name of the variable or option. */
-static struct place place_of_key(const struct yaml_reader *r, const struct setting *key, size_t line)
+static struct place place_of_key(const struct yaml_reader *r, const struct setting *key,
+                                 size_t line)
 {
     struct place p = place_of(r, line);
     size_t n = strlen(p.text);
@@ -97,7 +98,8 @@ char *yaml_table_resolve(const struct setting *key, const char *folder, const ch
 {
     char here[PATH_MAX], *path;
 
-    if (key->type != SETTING_PATH || !*text || *text == '/' || (key->is_path && !key->is_path(text)))
+    if (key->type != SETTING_PATH || !*text || *text == '/' ||
+        (key->is_path && !key->is_path(text)))
         return strdup(text);
     if (!folder)
         folder = getcwd(here, sizeof here);
@@ -150,8 +152,8 @@ static const char *node_text(const struct yaml_reader *r, const yaml_node_t *nod
     return text;
 }
 
-static int set_lines(const struct yaml_reader *r, const struct setting *key, const yaml_node_t *node,
-                     struct err *e)
+static int set_lines(const struct yaml_reader *r, const struct setting *key,
+                     const yaml_node_t *node, struct err *e)
 {
     struct setting_lines *list = list_of(r, key);
 
@@ -187,8 +189,8 @@ static int check_duplicates(const struct yaml_reader *r, const yaml_node_t *mapp
     return 0;
 }
 
-static int set_pairs(const struct yaml_reader *r, const struct setting *key, const yaml_node_t *node,
-                     struct err *e)
+static int set_pairs(const struct yaml_reader *r, const struct setting *key,
+                     const yaml_node_t *node, struct err *e)
 {
     struct setting_lines *list = list_of(r, key);
 
@@ -229,7 +231,8 @@ static bool says_nothing(const struct setting *key, const char *text)
     return key->blank && (!*text || (key->type == SETTING_INT && strcmp(text, "0") == 0));
 }
 
-static int note_origin(const struct yaml_reader *r, const struct setting *key, size_t line, struct err *e)
+static int note_origin(const struct yaml_reader *r, const struct setting *key, size_t line,
+                       struct err *e)
 {
     struct yaml_origin *o = &r->origins->at[key - r->keys];
     char *where = strdup(place_of(r, line).text);
@@ -243,8 +246,8 @@ static int note_origin(const struct yaml_reader *r, const struct setting *key, s
 }
 
 /* The items of a list with commas between. */
-static int join_items(const struct yaml_reader *r, const struct setting *key, const yaml_node_t *node,
-                      struct buf *dst, struct err *e)
+static int join_items(const struct yaml_reader *r, const struct setting *key,
+                      const yaml_node_t *node, struct buf *dst, struct err *e)
 {
     for (yaml_node_item_t *i = node->data.sequence.items.start; i < node->data.sequence.items.top;
          i++) {
@@ -257,8 +260,8 @@ static int join_items(const struct yaml_reader *r, const struct setting *key, co
     return dst->failed ? err_set(e, ERR_INTERNAL, "%s: no memory", r->file) : 0;
 }
 
-static int set_joined(const struct yaml_reader *r, const struct setting *key, const yaml_node_t *node,
-                      struct err *e)
+static int set_joined(const struct yaml_reader *r, const struct setting *key,
+                      const yaml_node_t *node, struct err *e)
 {
     struct buf text = {0};
     int rc = join_items(r, key, node, &text, e);
@@ -293,14 +296,16 @@ static int set_key(const struct yaml_reader *r, const struct setting *key, const
 
 /* Names allowed in a section (NULL: at the top, sections included). */
 static void list_names(const struct yaml_reader *r, const char *section,
-                       char names[SETTINGS_MAX][SETTING_PATH_SIZE], const char *pointers[SETTINGS_MAX + 1])
+                       char names[SETTINGS_MAX][SETTING_PATH_SIZE],
+                       const char *pointers[SETTINGS_MAX + 1])
 {
     size_t n = 0;
 
     for (const struct setting *k = r->keys; k->path && n < SETTINGS_MAX; k++) {
         if (section && !setting_is_in(k, section, strlen(section)))
             continue;
-        snprintf(names[n], SETTING_PATH_SIZE, "%.*s", section ? SETTING_PATH_SIZE : (int)strcspn(k->path, "."),
+        snprintf(names[n], SETTING_PATH_SIZE, "%.*s",
+                 section ? SETTING_PATH_SIZE : (int)strcspn(k->path, "."),
                  section ? setting_leaf(k) : k->path);
         if (n == 0 || strcmp(names[n], names[n - 1]) != 0) {
             pointers[n] = names[n];
@@ -348,7 +353,8 @@ static int read_pair(const struct yaml_reader *r, const char *section, const yam
                                r->file, line_of(value), name);
             return read_mapping(r, name, value, e);
         }
-        if (section ? setting_is_in(k, section, strlen(section)) && strcmp(setting_leaf(k), name) == 0
+        if (section ? setting_is_in(k, section, strlen(section)) &&
+                          strcmp(setting_leaf(k), name) == 0
                     : strcmp(k->path, name) == 0)
             return set_key(r, k, value, e);
     }
@@ -408,8 +414,9 @@ int yaml_table_create(const struct setting *keys, void *dst, struct yaml_origins
     return settings_create(keys, dst, e);
 }
 
-int yaml_table_copy(const struct setting *keys, const void *src, const struct yaml_origins *src_origins,
-                    void *dst, struct yaml_origins *origins, struct err *e)
+int yaml_table_copy(const struct setting *keys, const void *src,
+                    const struct yaml_origins *src_origins, void *dst,
+                    struct yaml_origins *origins, struct err *e)
 {
     *origins = (struct yaml_origins){0};
     if (settings_copy(keys, src, dst, e))
@@ -517,7 +524,8 @@ int yaml_table_add_text(const struct setting *keys, const char *path, const char
     if (!key)
         return setting_refuse(keys, path, e), err_prefix(e, "%s", where);
     if (setting_is_list(key))
-        return err_set(e, code_of(&r), "%s: %s: is a list; it can only stand in a file", where, path);
+        return err_set(e, code_of(&r), "%s: %s: is a list; it can only stand in a file", where,
+                       path);
     if (!is_one_line(text, strlen(text)))
         return err_set(e, code_of(&r), "%s: %s: control characters and newlines are not allowed",
                        where, path);
@@ -526,8 +534,9 @@ int yaml_table_add_text(const struct setting *keys, const char *path, const char
     return set_scalar(&r, key, text, 0, e) ? -1 : note_origin(&r, key, 0, e);
 }
 
-int yaml_table_add_table(const struct setting *keys, const char *section, const struct setting *from,
-                         const void *src, const struct yaml_origins *src_origins, void *dst,
+int yaml_table_add_table(const struct setting *keys, const char *section,
+                         const struct setting *from, const void *src,
+                         const struct yaml_origins *src_origins, void *dst,
                          struct yaml_origins *origins, struct err *e)
 {
     for (const struct setting *k = from; k->path; k++) {
@@ -543,8 +552,11 @@ int yaml_table_add_table(const struct setting *keys, const char *section, const 
         if (mine->layer > said->layer || (mine->layer == said->layer && mine->where))
             continue;
         setting_format(k, src, &text);
-        const struct yaml_reader r = {keys, said->where ? said->where : "", said->layer, NULL, dst, origins};
-        int rc = !text.data || says_nothing(own, text.data) ? 0 : set_scalar(&r, own, text.data, 0, e);
+        const struct yaml_reader r = {keys, said->where ? said->where : "", said->layer, NULL, dst,
+                                      origins};
+        int rc = !text.data || says_nothing(own, text.data)
+                     ? 0
+                     : set_scalar(&r, own, text.data, 0, e);
         if (rc == 0 && text.data && said->where && !says_nothing(own, text.data))
             rc = note_origin(&r, own, 0, e);
         buf_destroy(&text);
@@ -602,7 +614,7 @@ static void add_key(struct buf *dst, const struct setting *key, const char *valu
     buf_addf(dst, "%s%s: ", strchr(key->path, '.') ? "  " : "", setting_leaf(key));
     add_value(dst, key, value);
     if (key->help && *key->help) {
-        buf_addf(dst, "%*s # ", dst->length - start < 30 ? (int)(30 - (dst->length - start)) : 0, "");
+        buf_addf(dst, "%*s # ", start + 30 > dst->length ? (int)(start + 30 - dst->length) : 0, "");
         setting_describe(key, dst);
     }
     buf_add(dst, "\n");

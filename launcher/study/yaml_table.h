@@ -46,15 +46,17 @@ int yaml_table_add_text(const struct setting *keys, const char *path, const char
                         struct yaml_origins *origins, struct err *e);
 /* The rows of another table that stand in this one below section: where they say more (a higher
  * layer), value and origin are taken over. Lists are not. */
-int yaml_table_add_table(const struct setting *keys, const char *section, const struct setting *from,
-                         const void *src, const struct yaml_origins *src_origins, void *dst,
+int yaml_table_add_table(const struct setting *keys, const char *section,
+                         const struct setting *from, const void *src,
+                         const struct yaml_origins *src_origins, void *dst,
                          struct yaml_origins *origins, struct err *e);
 int yaml_table_finish(const struct setting *keys, const char *file,
                       const struct yaml_origins *origins, struct err *e);
 
 /* Gives dst, which has the bytes of src, texts, lists and origins of its own. */
-int yaml_table_copy(const struct setting *keys, const void *src, const struct yaml_origins *src_origins,
-                    void *dst, struct yaml_origins *origins, struct err *e);
+int yaml_table_copy(const struct setting *keys, const void *src,
+                    const struct yaml_origins *src_origins, void *dst,
+                    struct yaml_origins *origins, struct err *e);
 
 /* The same from one file alone. */
 int yaml_table_read(const struct setting *keys, const char *file, enum yaml_layer layer, void *dst,
@@ -64,12 +66,13 @@ int yaml_table_read(const struct setting *keys, const char *file, enum yaml_laye
 const struct yaml_origin *yaml_table_origin(const struct setting *keys,
                                             const struct yaml_origins *origins, const char *path);
 
-/* The value of a key, where text stands in a file in this folder (NULL: is a word of the command line):
- * of a path the absolute one, any other as it is. To be freed; NULL with errno set. */
+/* The value of a key, where text stands in a file in this folder (NULL: is a word of the command
+ * line): of a path the absolute one, any other as it is. To be freed; NULL with errno set. */
 char *yaml_table_resolve(const struct setting *key, const char *folder, const char *text);
 
 /* Add a commented YAML file with every key that has a setting or is not on demand: with the last
- * setting of its path, or else its preset. Values are not checked. 0, or -1 with ERR_USAGE for a path that is not in the table. */
+ * setting of its path, or else its preset. Values are not checked. 0, or -1 with ERR_USAGE for a
+ * path that is not in the table. */
 int yaml_table_encode(const struct setting *keys, const struct yaml_setting *settings,
                       size_t nsettings, struct buf *dst, struct err *e);
 

@@ -66,7 +66,8 @@ static int take_value(struct study *s, const struct setting *k, const json_t *va
     else if (!text && !dumped)
         rc = err_set(e, ERR_INTERNAL, "no memory");
     else if (dumped || *text || (k->preset && !*k->preset)) /* an engine without Python has "" for it */
-        rc = yaml_table_add_text(settings_of_study, k->path, text ? text : dumped, YAML_COMMAND, "run.json",
+        rc = yaml_table_add_text(settings_of_study, k->path, text ? text : dumped, YAML_COMMAND,
+                                 "run.json",
                                  &s->settings, &s->origins, e);
     free(dumped);
     return rc;
@@ -115,7 +116,8 @@ static int check_given(const struct workspace *w, const json_t *plan, const stru
         if (!has || strcmp(was.data ? was.data : "", given.data ? given.data : "") != 0)
             rc = err_set(e, ERR_USAGE, "%s %s: run %s %s%s%s, and a run keeps what it began with (only slurm.* "
                          "and where its files are can change; for other settings make another study with "
-                         "'unetctl init')", w->study.origins.at[k - settings_of_study].where, k->path, run->id,
+                         "'unetctl init')", w->study.origins.at[k - settings_of_study].where,
+                         k->path, run->id,
                          has ? "began with " : "has begun", has && was.data ? was.data : "",
                          has && !was.data ? "an empty one" : "");
         buf_destroy(&was);

@@ -127,7 +127,8 @@ static int check_room(const struct compiled_set *s, enum compiled_mode mode, int
     int fits = largest_batch(s, mode, batch, kernels, beside, room.nbytes);
     char advice[96] = "not even one image fits";
     if (fits > 0)
-        snprintf(advice, sizeof advice, "a batch of %d fits (--batch-size, train.accumulate)", fits);
+        snprintf(advice, sizeof advice, "a batch of %d fits (--batch-size, train.accumulate)",
+                 fits);
     return err_set(e, ERR_CONFIG, "a batch of %d needs %.2f GiB for activations%s, and there are "
                    "%.2f GiB (%s): %s", batch, (double)nbytes / (1 << 30),
                    beside ? " and images" : "",

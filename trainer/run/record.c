@@ -283,7 +283,8 @@ static int write_line(struct record *r, struct buf *b, struct err *e)
 }
 
 /* The settings of a section; first stands before the first, a comma before each other. */
-static void add_section(struct buf *b, const struct settings *c, const char *section, const char *first)
+static void add_section(struct buf *b, const struct settings *c, const char *section,
+                        const char *first)
 {
     for (const struct setting *s = settings_of_run; s->path; s++)
         if (!s->of_split && setting_is_in(s, section, strlen(section))) {

@@ -221,7 +221,8 @@ static const char *value_of(const cJSON *config, const struct setting *s)
 
 static bool agrees(const struct setting *s, const char *was, const char *text)
 {
-    return s->type == SETTING_REAL ? strtod(was, NULL) == strtod(text, NULL) : strcmp(was, text) == 0;
+    return s->type == SETTING_REAL ? strtod(was, NULL) == strtod(text, NULL)
+                                   : strcmp(was, text) == 0;
 }
 
 static void add_change(struct origin *from, const char *key, const char *was, const char *text)

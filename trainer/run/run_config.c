@@ -67,7 +67,8 @@ int run_config_set_words(struct settings *c, const struct cli_list *words, struc
 }
 
 /* The text of a JSON value of the setting's type; NULL with an error. number: room for it. */
-static const char *text_of(const struct setting *s, const cJSON *item, char number[40], struct err *e)
+static const char *text_of(const struct setting *s, const cJSON *item, char number[40],
+                           struct err *e)
 {
     switch (s->type) {
     case SETTING_INT:
@@ -319,9 +320,11 @@ int run_config_check(const struct settings *c, struct err *e)
     int side;
 
     if (strcmp(c->engine, "embedded") != 0)
-        return err_set(e, ERR_CONFIG, "engine: unet-train is the embedded engine, not %s", c->engine);
+        return err_set(e, ERR_CONFIG, "engine: unet-train is the embedded engine, not %s",
+                       c->engine);
     if (!c->train.global_batch && !c->train.batch_per_gpu)
-        return err_set(e, ERR_CONFIG, "train.global_batch or train.batch_per_gpu must be 1 or more");
+        return err_set(e, ERR_CONFIG, "train.global_batch or train.batch_per_gpu must be 1 or "
+                       "more");
     if (!c->data.dir || !*c->data.dir)
         return err_set(e, ERR_CONFIG, "data.dir: missing");
     if (c->data.height < 1 || c->data.width < 1)

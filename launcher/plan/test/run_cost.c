@@ -33,7 +33,8 @@ int main(void)
     static const int loop[] = {1, 2, 3, 4, 6, 8};
     struct run runs[MAX_RUNS];
     struct run_plan plan = make_plan(runs, loop, 6);
-    struct study study = {.data = {.channels = 1, .classes = 1, .height = 1024, .width = 1024, .cache = "auto"},
+    struct study study = {.data = {.channels = 1, .classes = 1, .height = 1024, .width = 1024,
+                                   .cache = "auto"},
                           .model = {.name = "unet", .batch_norm = "local", .base = 4, .depth = 2}};
     struct err e = {0};
 

@@ -52,7 +52,8 @@ static void check_engines(void)
     char *text;
 
     study.engine = "pytorch";
-    study.pytorch = (struct settings_program){.script = (char *)"/t.py", .python = (char *)"python3"};
+    study.pytorch = (struct settings_program){.script = (char *)"/t.py",
+                                              .python = (char *)"python3"};
     ok(run_plan_compute(&study, &site, "2", 1, &p, &e) == 0, "PyTorch on 2 GPUs");
     is_str(p.runs[0].id, "pytorch-g02-s1", "its runs are called by its name");
     is_int(p.runs[0].layout.tasks, 2, "a process for each GPU, on one node too");

@@ -181,7 +181,8 @@ static void test_elastic(void)
 
 static void test_draws(void)
 {
-    const struct settings_augment all = {.hflip = true, .vflip = true, .rot90 = true, .brightness = 0.2,
+    const struct settings_augment all = {.hflip = true, .vflip = true, .rot90 = true,
+                                         .brightness = 0.2,
                                        .contrast = 0.3, .shift = 2, .crop = 0.4, .elastic = 5};
     struct augment_draw a, b;
     int turns[4] = {0}, flips = 0, odd = 0, out_of_range = 0;

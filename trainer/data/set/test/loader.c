@@ -72,9 +72,8 @@ static struct loader_config config_of(int parts, int part, int threads, bool aug
 
     if (augment)
         c.augment = (struct settings_augment){.hflip = true, .vflip = true, .rot90 = true,
-                                              .brightness = 0.1,
-                                                .contrast = 0.1, .shift = 1, .crop = 0.2,
-                                                .elastic = 2};
+                                              .brightness = 0.1, .contrast = 0.1, .shift = 1,
+                                              .crop = 0.2, .elastic = 2};
     if (shard_plan(dataset_count(ds, DATASET_TRAIN), 2, parts, (size_t)parts * BATCH, SHARD_KEEP,
                    &c.plan, &e))
         bail_out("%s", e.text);
