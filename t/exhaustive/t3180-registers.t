@@ -3,7 +3,7 @@
 # What nvcc makes of the convolutions of few channels: no spills, and tensor cores in each of them,
 # for the GPUs that have bfloat16; and that the script which says so can say the opposite.
 # shellcheck source=t/lib.sh
-. "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
+. "${srcdir:-$(dirname "$0")/../..}/t/lib.sh"
 
 export FILES=narrow NVCC
 NVCC=$(sed -n 's|^NVCC = \(.*/nvcc\)$|\1|p' "$builddir/Makefile")

@@ -3,7 +3,7 @@
 # Every shell script of the tree is clean in shellcheck's eyes (templates are checked as rendered),
 # and every test can be started.
 # shellcheck source=t/lib.sh
-. "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
+. "${srcdir:-$(dirname "$0")/../..}/t/lib.sh"
 command -v shellcheck >/dev/null || skip_all 'shellcheck is not installed'
 cd "$srcdir" || exit 255
 
@@ -13,7 +13,7 @@ scripts() {
         -exec grep -IlE '^#!.*/(ba)?sh|^# shellcheck shell=' {} + | sort
 }
 mapfile -t scripts < <(scripts)
-for script in bootstrap t/lib.sh t/run-tests t/t0020-shell.t; do
+for script in bootstrap t/lib.sh t/run-tests t/exhaustive/t0020-shell.t; do
     ok "$script is among them" grep -qxF "$script" <(printf '%s\n' "${scripts[@]}")
 done
 # Left out, as newer ones warn of what is meant: $? of a condition, appending to a text, functions

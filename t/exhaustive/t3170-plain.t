@@ -4,7 +4,7 @@
 # beside libyaml's, and scripts that say so where there is no GPU.
 # shellcheck disable=SC2016 # eval's and awk's dollars
 # shellcheck source=t/lib.sh
-. "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
+. "${srcdir:-$(dirname "$0")/../..}/t/lib.sh"
 
 flags=$(sed -n 's/^YAML_\(CFLAGS\|LIBS\) = //p' "$builddir/Makefile" | tr '\n' ' ')
 : >config.h
