@@ -118,6 +118,7 @@ ok "a run is under way" wait_until 60 grep -q '"kind":"epoch","epoch":2' left/re
 kill -USR1 $leaving
 wait $leaving
 is $? 75 "asked to leave, it does"
+ok "within a few steps" test "$(grep -c '"kind":"epoch"' left/record.jsonl)" -lt 5
 ok "and goes on" "${train[@]}" "${long[@]}" --out left
 ok "the same without a break" "${train[@]}" "${long[@]}" --out whole
 is "$(field left/DONE weights_sha256)" "$(field whole/DONE weights_sha256)" "gives the same bits"

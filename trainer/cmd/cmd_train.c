@@ -263,13 +263,13 @@ static int run_replicas(struct settings *c, const struct strategy *strategy, str
         dataset_close(dataset);
         return -1;
     }
-    struct session common = {
+    struct session_config common = {
         .config = c, .dataset = dataset, .record = start->record, .compute = &start->compute,
         .threads = strategy->threads,
         .device = strategy_local_rank(), .host = strategy->host,
         .process_start = start->process_start,
-        .interrupt = &shutdown_signal, .request = &shutdown_request, .resume_from = opt_resume,
-        .again = start->again, .out = opt_out};
+        .interrupt = &shutdown_signal, .request = &shutdown_request,
+        .resume = {.attempt = opt_resume, .again = start->again}, .out = opt_out};
     int rc = strategy->comm == STRATEGY_THREAD || strategy->replicas > 1
                  ? replicas_run_threads(&common, strategy->replicas,
                                         strategy->comm == STRATEGY_NCCL, e)
@@ -336,7 +336,7 @@ static struct comm *open_comm(const struct settings *c, const struct strategy *s
     }
     comm->interrupt = &shutdown_signal;
     comm->lifeline = lifeline;
-    return exchange_open_comm(c, comm, e);
+    return replicas_connect(c, comm, e);
 }
 
 /* From here on a failure of one rank must end the others, and rank 0 marks it. */

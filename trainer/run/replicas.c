@@ -5,14 +5,16 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "trainer/comm/comm_async.h"
 #include "trainer/comm/comm_thread.h"
 #include "trainer/comm/device_comm.h"
-#include "trainer/step/exchange.h"
 #include "trainer/run/roster.h"
 
 struct replica {
-    struct session session;
+    struct session_config config;
+    struct session *session;
     pthread_t thread;
     bool nccl;
     struct device_comm device; /* with nccl */
@@ -21,17 +23,40 @@ struct replica {
     struct err e;
 };
 
-int replicas_run_one(const struct session *common, struct comm *c, struct err *e)
+struct comm *replicas_connect(const struct settings *c, struct comm *inner, struct err *e)
 {
-    struct session s = *common;
+    bool horovod = strcmp(c->train.allreduce, "horovod") == 0;
+    bool bucketed = strcmp(c->train.allreduce, "bucketed") == 0;
+    struct comm_async_fusion fusion = {(size_t)c->train.fusion_mib << 20, c->train.cycle_ms / 1e3};
 
-    s.comm = c;
+    inner->wire = strcmp(c->train.compress, "bf16") == 0   ? DTYPE_BF16
+                  : strcmp(c->train.compress, "fp16") == 0 ? DTYPE_F16
+                                                           : DTYPE_F32;
+    if (inner->ops->queue_sum) {
+        if (inner->wire == DTYPE_F32 && !horovod)
+            return inner;
+        err_set(e, ERR_CONFIG, "train.comm: nccl sums gradients as they are: train.compress and "
+                "train.allreduce horovod are for mpi and thread");
+        return NULL;
+    }
+    /* Between nodes sums take long enough to be worth a thread of their own. */
+    if (inner->size == 1 || (bucketed && c->layout.nodes == 1))
+        return inner;
+    return comm_async_open(inner, horovod ? &fusion : NULL, e);
+}
+
+int replicas_run_one(const struct session_config *common, struct comm *c, struct err *e)
+{
+    struct session_config config = *common;
+
+    config.comm = c;
     if (c->rank != 0)
-        s.record = NULL;
-    int rc = session_run(&s, e);
+        config.record = NULL;
+    struct session *s = session_create(&config, e);
+    int rc = s ? session_run(s, e) : -1;
     if (rc < 0 && c->ops->queue_sum)
         c->ops->abort(c, e); /* the device may be waiting for others, and its end be waited for */
-    session_destroy(&s);
+    session_destroy(s);
     return rc;
 }
 
@@ -41,7 +66,7 @@ static int check_devices(const struct replica *r, struct comm *thread, struct er
     struct roster roster;
     struct roster_entry own = {.device = r->device.ops->id(r->device.device)};
 
-    snprintf(own.host, sizeof own.host, "%s", r->session.host);
+    snprintf(own.host, sizeof own.host, "%s", r->config.host);
     if (roster_gather(thread, &own, &roster, e))
         return -1;
     roster_destroy(&roster);
@@ -52,10 +77,10 @@ static int check_devices(const struct replica *r, struct comm *thread, struct er
 static struct comm *link_device(struct replica *r, struct comm *thread, struct err *e)
 {
     struct comm_nccl_config config = {
-        .rank = thread->rank, .size = thread->size, .host = r->session.host,
+        .rank = thread->rank, .size = thread->size, .host = r->config.host,
         .timeout_s = thread->timeout_s, .interrupt = thread->interrupt, .thread = thread};
 
-    if (device_comm_open(&r->device, r->session.config->train.backend, thread->rank,
+    if (device_comm_open(&r->device, r->config.config->train.backend, thread->rank,
                          thread->rank == 0, e) ||
         check_devices(r, thread, e) ||
         thread->ops->broadcast(thread, &r->device.id, sizeof r->device.id, 0, e))
@@ -63,22 +88,31 @@ static struct comm *link_device(struct replica *r, struct comm *thread, struct e
     return device_comm_link(&r->device, &config, e);
 }
 
+static void run_session(struct replica *r)
+{
+    struct comm *c = r->config.comm;
+
+    r->session = session_create(&r->config, &r->e);
+    r->rc = r->session ? session_run(r->session, &r->e) : -1;
+    r->relayed = c->relayed;
+    if (r->rc < 0)
+        c->ops->abort(c, &r->e);
+}
+
 /* What a replica has of its GPU it must free itself: recorded steps first, as they are NCCL's too. */
 static void run_linked(struct replica *r)
 {
-    struct comm *thread = r->session.comm, *comm = link_device(r, thread, &r->e);
-    struct comm *linked = comm ? exchange_open_comm(r->session.config, comm, &r->e) : NULL;
+    struct comm *thread = r->config.comm, *comm = link_device(r, thread, &r->e);
+    struct comm *linked = comm ? replicas_connect(r->config.config, comm, &r->e) : NULL;
 
-    r->rc = -1;
     if (linked) {
-        r->session.comm = linked;
-        r->rc = session_run(&r->session, &r->e);
-        r->relayed = linked->relayed;
-        if (r->rc < 0)
-            linked->ops->abort(linked, &r->e);
-        session_destroy(&r->session);
-        r->session.comm = thread;
+        r->config.comm = linked;
+        run_session(r);
+        session_destroy(r->session);
+        r->session = NULL;
+        r->config.comm = thread;
     } else {
+        r->rc = -1;
         r->relayed = thread->relayed;
         thread->ops->abort(thread, &r->e);
     }
@@ -91,14 +125,10 @@ static void *replica_main(void *arg)
 {
     struct replica *r = arg;
 
-    if (r->nccl) {
+    if (r->nccl)
         run_linked(r);
-        return NULL;
-    }
-    r->rc = session_run(&r->session, &r->e);
-    r->relayed = r->session.comm->relayed;
-    if (r->rc < 0)
-        r->session.comm->ops->abort(r->session.comm, &r->e);
+    else
+        run_session(r);
     return NULL;
 }
 
@@ -111,7 +141,7 @@ static int start_threads(struct replica *replicas, int n)
         if (reason) {
             r->rc = err_errno(&r->e, ERR_INTERNAL, reason,
                               "cannot start a thread for replica %d", i);
-            r->session.comm->ops->abort(r->session.comm, &r->e);
+            r->config.comm->ops->abort(r->config.comm, &r->e);
             return i;
         }
     }
@@ -137,10 +167,10 @@ static int first_error(const struct replica *replicas, int n, struct err *e)
 static void close_comms(struct replica *replicas, int n)
 {
     for (int i = 0; i < n; i++)
-        replicas[i].session.comm->ops->close(replicas[i].session.comm);
+        replicas[i].config.comm->ops->close(replicas[i].config.comm);
 }
 
-int replicas_run_threads(const struct session *common, int n, bool nccl, struct err *e)
+int replicas_run_threads(const struct session_config *common, int n, bool nccl, struct err *e)
 {
     struct comm_thread_group *g = comm_thread_create(n, common->config->train.timeout_s,
                                                      common->interrupt, e);
@@ -152,18 +182,18 @@ int replicas_run_threads(const struct session *common, int n, bool nccl, struct 
     }
     for (int i = 0; i < n; i++) {
         struct comm *member = comm_thread_member(g, i);
-        replicas[i].session = *common;
+        replicas[i].config = *common;
         replicas[i].nccl = nccl;
-        replicas[i].session.comm = nccl ? member : exchange_open_comm(common->config, member, e);
-        if (!replicas[i].session.comm) {
+        replicas[i].config.comm = nccl ? member : replicas_connect(common->config, member, e);
+        if (!replicas[i].config.comm) {
             close_comms(replicas, i);
             free(replicas);
             comm_thread_destroy(g);
             return -1;
         }
-        replicas[i].session.device = i;
+        replicas[i].config.device = i;
         if (i > 0)
-            replicas[i].session.record = NULL;
+            replicas[i].config.record = NULL;
     }
     int started = start_threads(replicas, n);
     for (int i = 0; i < started; i++)
@@ -173,7 +203,7 @@ int replicas_run_threads(const struct session *common, int n, bool nccl, struct 
         rc = replicas[0].rc; /* all have left, or none */
     close_comms(replicas, n); /* before what their threads may be reading */
     for (int i = 0; i < n; i++)
-        session_destroy(&replicas[i].session);
+        session_destroy(replicas[i].session);
     free(replicas);
     comm_thread_destroy(g);
     return rc;

@@ -14,9 +14,8 @@
 #include "src/log.h"
 #include "src/plural.h"
 #include "trainer/checkpoint/snapshot.h"
-#include "trainer/run/session.h"
 
-/* What is read besides s->at. */
+/* What is read besides training.at. */
 struct origin {
     int found;
     int parts;
@@ -32,10 +31,10 @@ static void folder_of(const char *attempt, char dst[PATH_MAX])
 }
 
 /* Every array of the state; to be freed. best: those of train.keep are among them. */
-static struct safetensors_entry *list_state(struct session *s, bool best, size_t *n, struct err *e)
+static struct safetensors_entry *list_state(struct training *t, bool best, size_t *n, struct err *e)
 {
-    const struct weights *w = network_weights(s->network);
-    size_t most = w->nentries * (size_t)(2 + s->optim->nslots);
+    const struct weights *w = network_weights(t->network);
+    size_t most = w->nentries * (size_t)(2 + t->optim->nslots);
     struct safetensors_entry *list = calloc(most ? most : 1, sizeof *list);
     char prefix[16];
 
@@ -44,12 +43,12 @@ static struct safetensors_entry *list_state(struct session *s, bool best, size_t
         return NULL;
     }
     *n = safetensors_list(w, "", w->value, w->state, list);
-    for (int i = 0; i < s->optim->nslots; i++) {
-        snprintf(prefix, sizeof prefix, "optim.%s.", s->optim->slot_names[i]);
-        *n += safetensors_list(w, prefix, s->optim->slots[i], NULL, list + *n);
+    for (int i = 0; i < t->optim->nslots; i++) {
+        snprintf(prefix, sizeof prefix, "optim.%s.", t->optim->slot_names[i]);
+        *n += safetensors_list(w, prefix, t->optim->slots[i], NULL, list + *n);
     }
     if (best)
-        *n += safetensors_list(w, "best.", s->best_value, s->best_state, list + *n);
+        *n += safetensors_list(w, "best.", t->best_value, t->best_state, list + *n);
     return list;
 }
 
@@ -120,80 +119,81 @@ static void encode_epochs(const struct record *r, struct buf *b)
     }
 }
 
-static void encode_worlds(const struct session *s, struct buf *b)
+static void encode_worlds(const struct training *t, struct buf *b)
 {
-    for (size_t i = 0; i < s->nworlds; i++)
-        buf_addf(b, "%s[%d,%zu,%d,%zu]", i ? "," : "", s->worlds[i].epoch, s->worlds[i].images,
-                 s->worlds[i].gpus, s->worlds[i].global_batch);
+    for (size_t i = 0; i < t->nworlds; i++)
+        buf_addf(b, "%s[%d,%zu,%d,%zu]", i ? "," : "", t->worlds[i].epoch, t->worlds[i].images,
+                 t->worlds[i].gpus, t->worlds[i].global_batch);
 }
 
 /* loss: by rank */
-static char *encode_state(const struct session *s, size_t items, const double *loss)
+static char *encode_state(const struct training *t, size_t items, const double *loss)
 {
-    const struct resume_point *at = &s->at;
+    const struct resume_point *at = &t->at;
     struct buf b = {0};
 
     buf_addf(&b, "{\"schema\":1,\"version\":\"" PACKAGE_VERSION "\",\"plan\":\"%016" PRIx64
-             "\",\"data\":\"%016" PRIx64 "\",\"config\":{", network_plan_hash(s->network),
-             dataset_hash(s->dataset));
-    encode_config(s->config, &b);
+             "\",\"data\":\"%016" PRIx64 "\",\"config\":{", network_plan_hash(t->network),
+             dataset_hash(t->dataset));
+    encode_config(t->config, &b);
     buf_addf(&b, "},\"optimizer_steps\":%" PRId64 ",\"parts\":%d,\"step_images\":%zu,\"epoch\":%d,"
              "\"items\":%zu,\"begin\":%zu,\"step\":%zu,\"steps_before\":%zu,\"seconds\":%.17g,"
-             "\"data_s\":%.17g,\"compute_s\":%.17g,\"comm_s\":%.17g", s->optim->steps,
-             s->comm->size, run_config_step_images(s->config), at->epoch, items, at->begin, at->step,
-             at->steps_before, at->seconds, at->data_s, at->compute_s, at->comm_s);
-    buf_addf(&b, ",\"optimizer_rate\":%.17g,\"bucket\":%zu,\"due\":%d,\"best\":%.17g,\"best_epoch\":%d,"
-             "\"reached\":%d,\"stopped\":%d,\"cuts\":%d,\"cut_epoch\":%d",
-             s->optim->rate, at->bucket, at->due, at->goal.best, at->goal.best_epoch, at->goal.reached,
-             at->goal.stopped, at->goal.cuts, at->goal.cut_epoch);
-    if (s->optim->scaling)
+             "\"data_s\":%.17g,\"compute_s\":%.17g,\"comm_s\":%.17g", t->optim->steps,
+             t->comm->size, run_config_step_images(t->config), at->epoch, items, at->begin,
+             at->step, at->steps_before, at->seconds, at->totals.data_s, at->totals.compute_s,
+             at->totals.comm_s);
+    buf_addf(&b, ",\"optimizer_rate\":%.17g,\"bucket\":%zu,\"due\":%d,\"best\":%.17g,"
+             "\"best_epoch\":%d,\"reached\":%d,\"stopped\":%d,\"cuts\":%d,\"cut_epoch\":%d",
+             t->optim->rate, at->bucket, at->due, at->goal.best, at->goal.best_epoch,
+             at->goal.reached, at->goal.stopped, at->goal.cuts, at->goal.cut_epoch);
+    if (t->optim->scaling)
         buf_addf(&b, ",\"scaling_factor\":%.17g,\"scaling_good\":%d,\"scaling_left_out\":%d",
-                 (double)s->optim->scaling->factor, s->optim->scaling->good,
-                 s->optim->scaling->left_out);
+                 (double)t->optim->scaling->factor, t->optim->scaling->good,
+                 t->optim->scaling->left_out);
     buf_add(&b, ",\"loss\":[");
-    for (int i = 0; i < s->comm->size; i++)
+    for (int i = 0; i < t->comm->size; i++)
         buf_addf(&b, "%s%.17g", i ? "," : "", loss[i]);
     buf_add(&b, "],\"worlds\":[");
-    encode_worlds(s, &b);
+    encode_worlds(t, &b);
     buf_add(&b, "],\"epochs\":[");
-    encode_epochs(s->record, &b);
+    encode_epochs(t->record, &b);
     buf_add(&b, "]}");
     return buf_steal(&b);
 }
 
-static int write_snapshot(struct session *s, size_t items, const double *loss, struct err *e)
+static int write_snapshot(struct training *t, size_t items, const double *loss, struct err *e)
 {
-    char dir[PATH_MAX], *state = encode_state(s, items, loss);
+    char dir[PATH_MAX], *state = encode_state(t, items, loss);
     struct safetensors_entry *list = NULL;
     double began = clock_now();
     size_t n;
     int rc = -1;
 
-    folder_of(record_dir(s->record), dir);
+    folder_of(record_dir(t->record), dir);
     if (!state)
         err_set(e, ERR_INTERNAL, "out of memory for a checkpoint");
     else
-        list = list_state(s, s->best_value && s->at.goal.best_epoch > 0, &n, e);
+        list = list_state(t, t->best_value && t->at.goal.best_epoch > 0, &n, e);
     if (list)
-        rc = snapshot_write(dir, s->at.epoch, items, state, list, n, e);
+        rc = snapshot_write(dir, t->at.epoch, items, state, list, n, e);
     if (rc == 0)
-        rc = record_checkpoint(s->record, s->at.epoch, items, clock_now() - began, e);
+        rc = record_checkpoint(t->record, t->at.epoch, items, clock_now() - began, e);
     free(list);
     free(state);
     return rc;
 }
 
-int resume_write(struct session *s, size_t items, bool must, struct err *e)
+int resume_write(struct training *t, size_t items, bool must, struct err *e)
 {
-    double *loss = calloc((size_t)s->comm->size, sizeof *loss);
+    double *loss = calloc((size_t)t->comm->size, sizeof *loss);
 
     if (!loss)
         return err_set(e, ERR_INTERNAL, "out of memory");
-    int rc = s->comm->ops->gather(s->comm, &s->at.loss, loss, sizeof *loss, e);
-    if (rc == 0 && s->record)
-        rc = record_check(s->record, e);
-    if (rc == 0 && s->record) {
-        rc = write_snapshot(s, items, loss, e);
+    int rc = t->comm->ops->gather(t->comm, &t->at.totals.loss, loss, sizeof *loss, e);
+    if (rc == 0 && t->record)
+        rc = record_check(t->record, e);
+    if (rc == 0 && t->record) {
+        rc = write_snapshot(t, items, loss, e);
         if (rc && !must && e->code != ERR_RESUMABLE) { /* the folder is this start's still */
             log_warn("no checkpoint: %s; the training continues", e->text);
             rc = 0;
@@ -201,7 +201,7 @@ int resume_write(struct session *s, size_t items, bool must, struct err *e)
     }
     free(loss);
     /* Nobody leaves for a checkpoint that is not there: rank 0's error ends the others' wait. */
-    return rc == 0 && must ? s->comm->ops->barrier(s->comm, e) : rc;
+    return rc == 0 && must ? t->comm->ops->barrier(t->comm, e) : rc;
 }
 
 static double number(const cJSON *root, const char *name)
@@ -279,15 +279,15 @@ static int check_hash(const cJSON *root, const char *name, uint64_t own, const c
                : err_set(e, ERR_CHECKPOINT, "was made with %s", what);
 }
 
-static int check_state(const struct session *s, const cJSON *root, struct origin *from,
+static int check_state(const struct training *t, const cJSON *root, struct origin *from,
                        struct err *e)
 {
     if (number(root, "schema") != 1)
         return err_set(e, ERR_CHECKPOINT, "schema: must be 1, the only one this unet-train knows");
-    if (check_config(root, s->config, from, e) ||
-        check_hash(root, "plan", network_plan_hash(s->network), "another plan of the network, by "
+    if (check_config(root, t->config, from, e) ||
+        check_hash(root, "plan", network_plan_hash(t->network), "another plan of the network, by "
                    "another unet-train; continue with that one", e) ||
-        check_hash(root, "data", dataset_hash(s->dataset), "other images or masks, or another "
+        check_hash(root, "data", dataset_hash(t->dataset), "other images or masks, or another "
                    "split (data.split)", e))
         return -1;
     return 0;
@@ -295,7 +295,7 @@ static int check_state(const struct session *s, const cJSON *root, struct origin
 
 /* The record so far, and the losses by rank: of the replicas that there are now, the first takes
  * all when there were others. */
-static int decode_history(struct session *s, const cJSON *root, struct err *e)
+static int decode_history(struct training *t, const cJSON *root, struct err *e)
 {
     const cJSON *row;
     size_t n;
@@ -309,13 +309,13 @@ static int decode_history(struct session *s, const cJSON *root, struct err *e)
             v[i] = item->valuedouble;
         }
         struct record_epoch epoch = {
-            .seconds = v[0], .loss = v[1], .lr = v[2], .images = (size_t)v[3], .steps = (size_t)v[4],
-            .data_s = v[5], .compute_s = v[6], .comm_s = v[7], .wait_s = v[8]};
+            .seconds = v[0], .loss = v[1], .lr = v[2], .images = (size_t)v[3],
+            .steps = (size_t)v[4], .data_s = v[5], .compute_s = v[6], .comm_s = v[7], .wait_s = v[8]};
         decode_extras(cJSON_GetArrayItem(row, 9), &epoch);
-        if (record_epoch(s->record, &epoch, e))
+        if (record_epoch(t->record, &epoch, e))
             return -1;
-        record_epochs(s->record, &n);
-        if (epoch.eval.seconds > 0 && record_eval(s->record, (int)n, &epoch.eval, e))
+        record_epochs(t->record, &n);
+        if (epoch.eval.seconds > 0 && record_eval(t->record, (int)n, &epoch.eval, e))
             return -1;
     }
     return 0;
@@ -338,8 +338,9 @@ static void decode_point(const cJSON *root, struct resume_point *at, struct orig
     *at = (struct resume_point){
         .epoch = (int)number(root, "epoch"), .begin = (size_t)number(root, "begin"),
         .step = (size_t)number(root, "step"), .steps_before = (size_t)number(root, "steps_before"),
-        .seconds = number(root, "seconds"), .data_s = number(root, "data_s"),
-        .compute_s = number(root, "compute_s"), .comm_s = number(root, "comm_s"),
+        .seconds = number(root, "seconds"),
+        .totals = {.data_s = number(root, "data_s"), .compute_s = number(root, "compute_s"),
+                   .comm_s = number(root, "comm_s")},
         .due = number(root, "due") != 0, .bucket = (size_t)number(root, "bucket"),
         .goal = {.best = number(root, "best"), .best_epoch = (int)number(root, "best_epoch"),
                  .reached = (int)number(root, "reached"),
@@ -355,12 +356,12 @@ static size_t item_size(const cJSON *row, int i)
 }
 
 /* Those of the checkpoint, then this one, unless it goes on as the last. */
-static int decode_worlds(struct session *s, const cJSON *root, const struct origin *from,
+static int decode_worlds(struct training *t, const cJSON *root, const struct origin *from,
                          struct err *e)
 {
     const cJSON *list = cJSON_GetObjectItemCaseSensitive(root, "worlds"), *row;
-    struct record_world now = {s->at.epoch, from->items, s->comm->size,
-                               run_config_step_images(s->config)};
+    struct record_world now = {t->at.epoch, from->items, t->comm->size,
+                               run_config_step_images(t->config)};
     struct record_world *worlds = calloc((size_t)cJSON_GetArraySize(list) + 2, sizeof *worlds);
     size_t n = 0;
 
@@ -372,13 +373,13 @@ static int decode_worlds(struct session *s, const cJSON *root, const struct orig
     if (n == 0)
         worlds[n++] = (struct record_world){0, 0, from->parts, from->step_images};
     if (worlds[n - 1].gpus != now.gpus || worlds[n - 1].global_batch != now.global_batch) {
-        log_info("%d GPU%s now, it was %d; %zu images in a step, it was %zu", now.gpus, plural(now.gpus),
-                 worlds[n - 1].gpus, now.global_batch, worlds[n - 1].global_batch);
+        log_info("%d GPU%s now, it was %d; %zu images in a step, it was %zu", now.gpus,
+                 plural(now.gpus), worlds[n - 1].gpus, now.global_batch, worlds[n - 1].global_batch);
         worlds[n++] = now;
     }
-    free(s->worlds);
-    s->worlds = worlds;
-    s->nworlds = n;
+    free(t->worlds);
+    t->worlds = worlds;
+    t->nworlds = n;
     return 0;
 }
 
@@ -399,144 +400,147 @@ static void decode_scaling(const cJSON *root, const struct optim *o)
 
 /* What was reached or given up, and by how much the rate was lowered, depends on settings that may
  * have changed: the next validation decides again. */
-static int adjust(struct session *s, const struct origin *from, struct err *e)
+static int adjust(struct training *t, const struct origin *from, struct err *e)
 {
-    int epochs = s->config->train.epochs;
+    int epochs = t->config->train.epochs;
 
-    if (s->at.epoch > epochs || (s->at.epoch == epochs && from->items > 0))
+    if (t->at.epoch > epochs || (t->at.epoch == epochs && from->items > 0))
         return err_set(e, ERR_CHECKPOINT, "has %d epoch%s done, and train.epochs is %d: give more "
-                       "(--epochs)", s->at.epoch, plural(s->at.epoch), epochs);
-    if (s->at.epoch == epochs)
+                       "(--epochs)", t->at.epoch, plural(t->at.epoch), epochs);
+    if (t->at.epoch == epochs)
         log_info("all %d epochs are done, which is validated; --epochs N trains on up to epoch N",
                  epochs);
     if (!from->other || !*from->changed)
         return 0;
-    s->at.due = s->at.due || s->at.goal.stopped;
-    s->at.goal.reached = s->at.goal.stopped = 0;
+    t->at.due = t->at.due || t->at.goal.stopped;
+    t->at.goal.reached = t->at.goal.stopped = 0;
     if (strstr(from->changed, "train.lr")) {
-        s->at.goal.cuts = 0;
-        s->at.goal.cut_epoch = s->at.epoch;
+        t->at.goal.cuts = 0;
+        t->at.goal.cut_epoch = t->at.epoch;
     }
     return 0;
 }
 
-static int decode(struct session *s, const struct snapshot *snapshot, struct origin *from,
+static int decode(struct training *t, const struct snapshot *snapshot, struct origin *from,
                   double *loss, struct err *e)
 {
     cJSON *root = cJSON_Parse(snapshot->state);
     size_t n;
-    int rc = check_state(s, root, from, e);
+    int rc = check_state(t, root, from, e);
     struct safetensors_entry *list =
-        rc ? NULL : list_state(s, s->best_value && number(root, "best_epoch") > 0, &n, e);
+        rc ? NULL : list_state(t, t->best_value && number(root, "best_epoch") > 0, &n, e);
 
     if (!list || safetensors_read(snapshot->file, list, n, e)) {
         rc = -1;
     } else {
-        decode_point(root, &s->at, from);
-        s->optim->steps = (int64_t)number(root, "optimizer_steps");
-        s->optim->rate = number(root, "optimizer_rate");
-        decode_scaling(root, s->optim);
-        decode_losses(root, from, s->comm->size, loss);
-        rc = adjust(s, from, e) || decode_worlds(s, root, from, e) ? -1 : 0;
-        struct record_resume row = {.from = snapshot->path, .epoch = s->at.epoch,
+        decode_point(root, &t->at, from);
+        t->optim->steps = (int64_t)number(root, "optimizer_steps");
+        t->optim->rate = number(root, "optimizer_rate");
+        decode_scaling(root, t->optim);
+        decode_losses(root, from, t->comm->size, loss);
+        rc = adjust(t, from, e) || decode_worlds(t, root, from, e) ? -1 : 0;
+        struct record_resume row = {.from = snapshot->path, .epoch = t->at.epoch,
                                     .images = from->items, .gpus = from->parts,
                                     .changed = from->changed,
-                                    .worlds = s->worlds, .nworlds = s->nworlds};
-        rc = rc || record_resume(s->record, &row, e) || decode_history(s, root, e) ? -1 : 0;
+                                    .worlds = t->worlds, .nworlds = t->nworlds};
+        rc = rc || record_resume(t->record, &row, e) || decode_history(t, root, e) ? -1 : 0;
     }
     free(list);
     cJSON_Delete(root);
     return rc ? err_prefix(e, "%s", snapshot->path) : 0;
 }
 
-static int begin_world(struct session *s, struct err *e)
+static int begin_world(struct training *t, struct err *e)
 {
-    s->worlds = calloc(1, sizeof *s->worlds);
-    if (!s->worlds)
+    t->worlds = calloc(1, sizeof *t->worlds);
+    if (!t->worlds)
         return err_set(e, ERR_INTERNAL, "out of memory");
-    s->worlds[0] = (struct record_world){0, 0, s->comm->size, run_config_step_images(s->config)};
-    s->nworlds = 1;
+    t->worlds[0] = (struct record_world){0, 0, t->comm->size, run_config_step_images(t->config)};
+    t->nworlds = 1;
     return 0;
 }
 
 /* Rank 0: find it and take it over. */
-static int take_over(struct session *s, struct origin *from, double *loss, struct err *e)
+static int take_over(struct training *t, const struct resume_source *source, struct origin *from,
+                     double *loss, struct err *e)
 {
     char own[PATH_MAX], other[PATH_MAX];
     struct snapshot snapshot;
 
-    folder_of(record_dir(s->record), own);
+    folder_of(record_dir(t->record), own);
     snapshot_clean(own, false);
     int found = snapshot_open(own, &snapshot, e);
-    if (found == 0 && s->resume_from) {
-        folder_of(s->resume_from, other);
+    if (found == 0 && source->attempt) {
+        folder_of(source->attempt, other);
         from->other = true;
         found = snapshot_open(other, &snapshot, e);
         if (found == 0)
             return err_set(e, ERR_CHECKPOINT, "%s: no whole checkpoint (state-*) is left to "
-                           "continue from; leave --resume out, or remove that folder, to begin anew", other);
+                           "continue from; leave --resume out, or remove that folder, to begin "
+                           "anew", other);
     }
     if (found < 0)
         return -1;
     if (!found) {
-        if (begin_world(s, e))
+        if (begin_world(t, e))
             return -1;
-        if (!s->again)
+        if (!source->again)
             return 0;
-        log_info("no checkpoint found in %s: starts at the beginning", record_dir(s->record));
-        return record_resume(s->record, &(struct record_resume){0}, e);
+        log_info("no checkpoint found in %s: starts at the beginning", record_dir(t->record));
+        return record_resume(t->record, &(struct record_resume){0}, e);
     }
     from->found = 1;
-    int rc = decode(s, &snapshot, from, loss, e);
+    int rc = decode(t, &snapshot, from, loss, e);
     if (rc == 0)
         log_info("continues from %s: epoch %d, %zu images of it done", snapshot.path,
-                 s->at.epoch + 1, from->items);
+                 t->at.epoch + 1, from->items);
     snapshot_close(&snapshot);
     return rc;
 }
 
 /* What rank 0 has found goes to all. */
-static int share(struct session *s, struct origin *from, double *loss, struct err *e)
+static int share(struct training *t, struct origin *from, double *loss, struct err *e)
 {
-    struct comm *c = s->comm;
+    struct comm *c = t->comm;
 
     if (c->ops->broadcast(c, from, sizeof *from, 0, e))
         return -1;
     if (!from->found)
         return 0;
-    if (c->ops->broadcast(c, &s->at, sizeof s->at, 0, e) ||
+    if (c->ops->broadcast(c, &t->at, sizeof t->at, 0, e) ||
         c->ops->broadcast(c, loss, (size_t)c->size * sizeof *loss, 0, e) ||
-        c->ops->broadcast(c, &s->optim->steps, sizeof s->optim->steps, 0, e) ||
-        c->ops->broadcast(c, &s->optim->rate, sizeof s->optim->rate, 0, e))
+        c->ops->broadcast(c, &t->optim->steps, sizeof t->optim->steps, 0, e) ||
+        c->ops->broadcast(c, &t->optim->rate, sizeof t->optim->rate, 0, e))
         return -1;
-    if (s->optim->scaling && c->ops->broadcast(c, s->optim->scaling, sizeof *s->optim->scaling, 0, e))
+    if (t->optim->scaling &&
+        c->ops->broadcast(c, t->optim->scaling, sizeof *t->optim->scaling, 0, e))
         return -1;
-    for (int i = 0; i < s->optim->nslots; i++)
-        if (c->ops->broadcast(c, s->optim->slots[i], s->optim->n * sizeof **s->optim->slots, 0, e))
+    for (int i = 0; i < t->optim->nslots; i++)
+        if (c->ops->broadcast(c, t->optim->slots[i], t->optim->n * sizeof **t->optim->slots, 0, e))
             return -1;
-    s->at.loss = loss[c->rank];
+    t->at.totals.loss = loss[c->rank];
     if (from->parts != c->size)
-        s->at.bucket = 0; /* another number of ranks chooses anew */
+        t->at.bucket = 0; /* another number of ranks chooses anew */
     return 0;
 }
 
-int resume_read(struct session *s, struct err *e)
+int resume_read(struct training *t, const struct resume_source *source, struct err *e)
 {
     struct origin from = {0};
-    double *loss = calloc((size_t)s->comm->size, sizeof *loss);
+    double *loss = calloc((size_t)t->comm->size, sizeof *loss);
 
     if (!loss)
         return err_set(e, ERR_INTERNAL, "out of memory");
-    int rc = s->record ? take_over(s, &from, loss, e) : 0;
+    int rc = t->record ? take_over(t, source, &from, loss, e) : 0;
     if (rc == 0)
-        rc = share(s, &from, loss, e);
+        rc = share(t, &from, loss, e);
     free(loss);
     if (rc || !from.found)
         return rc;
-    if (from.step_images != run_config_step_images(s->config)) {
-        s->at.steps_before += s->at.step;
-        s->at.begin = from.items;
-        s->at.step = 0;
+    if (from.step_images != run_config_step_images(t->config)) {
+        t->at.steps_before += t->at.step;
+        t->at.begin = from.items;
+        t->at.step = 0;
     }
     return 0;
 }

@@ -50,8 +50,8 @@ const char *strategy_comm_name(const struct strategy *s);
 void strategy_destroy(struct strategy *s);
 
 /* Several tasks with a cluster spec meet, with the token in the folder of the results: 0. *relayed:
- * the error is one that rank 0 tells. A run that needs no meeting: 0, and *dst is NULL. device: this
- * task's, as struct rendezvous_config has it; blob: nbytes of rank 0 that all get. */
+ * the error is one that rank 0 tells. A run that needs no meeting: 0, and *dst is NULL. device:
+ * this task's, as struct rendezvous_config has it; blob: nbytes of rank 0 that all get. */
 int strategy_meet(const struct strategy *s, const struct settings *config, const char *out,
                   const char *device, void *blob, size_t nbytes, const atomic_int *interrupt,
                   struct rendezvous **dst, bool *relayed, struct err *e);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Chooses the size of the buckets in which gradients are summed while backward goes on, by the time
- * of the first steps: a few with each size, in turns, so that a machine which is disturbed for a while
- * does not decide; then the largest size whose median is within TIE of the best. The times are those
- * of the slowest rank, equal on all of them, so all choose the same. */
+ * of the first steps: a few with each size, in turns, so that a machine which is disturbed for a
+ * while does not decide; then the largest size whose median is within TIE of the best. The times
+ * are those of the slowest rank, equal on all of them, so all choose the same. */
 #ifndef UNETCTL_TRAINER_STEP_BUCKET_TUNER_H
 #define UNETCTL_TRAINER_STEP_BUCKET_TUNER_H
 

@@ -182,8 +182,8 @@ static void write_row(FILE *f, const char *name, const char *class, const struct
     putc(',', f);
     evaluate_write_cell(f, class);
     fprintf(f, ",%.6f,%.6f,%.6f,%.6f,%.6f", s->iou, s->dice, s->precision, s->recall, s->accuracy);
-    fprintf(f, ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 "\n", c.intersection, c.pred, c.truth,
-            pixels);
+    fprintf(f, ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 "\n", c.intersection, c.pred,
+            c.truth, pixels);
 }
 
 static void write_image(FILE *f, const struct dataset *ds, const char *name, int classes,

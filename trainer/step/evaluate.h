@@ -30,9 +30,9 @@ void evaluate_close(struct evaluation *v); /* a zeroed one is fine; before the n
 /* All images at 0. */
 void evaluate_clear(struct evaluation *v);
 
-/* Adds image i to its score and loss. One image at a time: the same kernels run whatever the number of
- * ranks is, so the same weights give the same counts on 1 rank and on 14. A device may do it later, until
- * evaluate_wait: losses and scores in one pass, and while the next image is read. */
+/* Adds image i to its score and loss. One image at a time: the same kernels run whatever the number
+ * of ranks is, so the same weights give the same counts on 1 rank and on 14. A device may do it
+ * later, until evaluate_wait: losses and scores in one pass, and while the next image is read. */
 int evaluate_image(struct evaluation *v, size_t i, struct err *e);
 int evaluate_wait(struct evaluation *v, struct err *e);
 

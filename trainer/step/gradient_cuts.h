@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Where the gradients of a network are cut into slices that are summed over the ranks one by one: at
- * the same places on every rank, in the order in which backward finishes them. */
+/* Where the gradients of a network are cut into slices that are summed over the ranks one by one:
+ * at the same places on every rank, in the order in which backward finishes them. */
 #ifndef UNETCTL_TRAINER_STEP_GRADIENT_CUTS_H
 #define UNETCTL_TRAINER_STEP_GRADIENT_CUTS_H
 

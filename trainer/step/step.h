@@ -1,41 +1,85 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One training step of a replica: its images, forward and backward, the sum of the gradients over the
- * replicas while backward goes on, the update. With train.accumulate a step is computed in several
- * parts. Steps of a device are device_step's as far as they need nothing of the host. */
+/* One training step of a replica: its images, forward and backward, the sum of the gradients over
+ * the replicas while backward runs, the update. Computed on the host (step_host.c) or queued as a
+ * whole on a device (step_device.c). After an error the only calls left are step_wait and
+ * step_destroy. */
 #ifndef UNETCTL_TRAINER_STEP_STEP_H
 #define UNETCTL_TRAINER_STEP_STEP_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "src/err.h"
+#include "trainer/comm/comm.h"
+#include "trainer/core/network.h"
+#include "trainer/data/set/loader.h"
 #include "trainer/data/set/shard.h"
+#include "trainer/optim/optim.h"
+#include "trainer/step/exchange.h"
+#include "trainer/step/gradient_noise.h"
+#include "trainer/step/trace.h"
 
-struct session;
+/* Summed over the replicas in each step. */
+enum step_vote { STEP_LEAVE, STEP_CHECKPOINT, STEP_VOTES };
 
-/* Gradients on their way to the other replicas while backward goes on. */
-struct step_reduction {
-    struct session *session;
-    size_t ncuts;    /* slices that are under way: those before */
-    double square;   /* of those, before others' were added */
-    double comm_s;
+/* All pointers must outlive the step. */
+struct step_config {
+    struct network *network;
+    const struct network_config *network_config;
+    struct optim *optim;
+    struct comm *comm;
+    struct trace *trace; /* may be NULL */
+    uint64_t seed;
+    int accumulate;      /* batches whose gradients make one step */
+    size_t images;       /* of this replica in a step, at most */
+    bool ignores;        /* some pixels do not count in the loss */
+    double clip_norm;    /* 0: none */
+    struct exchange_config exchange;
 };
 
-/* Behind network_create. On failure, too, step_close is called before the network is destroyed. */
-int step_open(struct session *s, struct err *e);
-void step_close(struct session *s);
+struct step_work {
+    struct loader *loader;    /* its next share is this step's */
+    int epoch;
+    struct shard_range range; /* this replica's images */
+    size_t items;             /* of all replicas */
+    double rate;
+    float votes[STEP_VOTES];
+};
 
-/* The gradients to where the other ranks reach them, if they can. Before any step. */
-int step_place_gradients(struct session *s, struct err *e);
+/* Of this replica, added up over the steps of an epoch. */
+struct step_totals {
+    double loss; /* sum over pixels */
+    double data_s, compute_s, comm_s;
+};
 
-/* range: this replica's images; items: those of all replicas in this step. */
-int step_train(struct session *s, struct shard_range range, size_t items, double rate,
-               struct err *e);
+/* Since step_begin_epoch. */
+struct step_epoch {
+    struct gradient_noise noise; /* shares: of this replica */
+    int64_t *score; /* of the training images (score.h), counted by a device; NULL: not counted */
+};
 
-/* Do steps consist of several batches, whose gradients differ? */
-bool step_has_noise(const struct session *s);
+struct step;
 
-/* Images [begin, end) of the step that is loaded, to the network: with train.accumulate. */
-int step_place_images(struct session *s, size_t begin, size_t end, struct err *e);
+/* Collective. Before the network's first run: the gradients move to where the sums cost least. */
+struct step *step_create(const struct step_config *config, struct err *e);
+
+/* NULL is fine. After network_stop, before network_destroy. */
+void step_destroy(struct step *s);
+
+struct step_epoch *step_begin_epoch(struct step *s);
+
+/* Collective. On a device the step may still be running on return; step_wait waits for it and adds
+ * the rest of its loss to t. */
+int step_train(struct step *s, const struct step_work *w, struct step_totals *t, struct err *e);
+int step_wait(struct step *s, struct step_totals *t, struct err *e);
+
+/* The votes of the last step whose sums are known on every replica: on a device that of
+ * DEVICE_SLOTS steps ago. After step_drop_votes those of steps so far read as 0. */
+const float *step_votes(const struct step *s);
+void step_drop_votes(struct step *s);
+
+/* The bucket sizes that were timed, after the step that completed the choice; else NULL. */
+const struct bucket_tuner *step_tuned(const struct step *s);
 
 #endif

@@ -46,7 +46,8 @@ static void cut_tile(const struct canvas *c, int y, int x, float *dst)
     memset(dst, 0, (size_t)th * (size_t)tw * (size_t)channels * sizeof *dst);
     for (int r = clamp(-y, 0, th); r < clamp(c->height - y, 0, th); r++)
         memcpy(dst + ((size_t)r * (size_t)tw + (size_t)x0) * (size_t)channels,
-               c->image + ((size_t)(y + r) * (size_t)c->width + (size_t)(x + x0)) * (size_t)channels,
+               c->image +
+                   ((size_t)(y + r) * (size_t)c->width + (size_t)(x + x0)) * (size_t)channels,
                (size_t)(x1 - x0) * (size_t)channels * sizeof *dst);
 }
 
@@ -138,8 +139,8 @@ int tiles_check_option(const struct network_config *config, bool native, long *o
         return err_set(e, ERR_USAGE, "--native: %s gives an image one class as a whole, and takes "
                        "it at its own size only", model->title);
     if (*overlap > most)
-        return err_set(e, ERR_USAGE, "--overlap %ld: at most %d, three quarters of the smaller side "
-                       "of tiles of %dx%d: each pixel then is computed 16 times", *overlap, most,
+        return err_set(e, ERR_USAGE, "--overlap %ld: at most %d, three quarters of the smaller "
+                       "side of tiles of %dx%d: each pixel then is computed 16 times", *overlap, most,
                        config->height, config->width);
     if (*overlap < 0)
         *overlap = side / 4;
@@ -151,8 +152,8 @@ float *tiles_predict(struct network *n, const struct network_config *config, con
                      struct err *e)
 {
     size_t pixels = (size_t)height * (size_t)width, classes = (size_t)config->classes;
-    struct canvas c = {config, image, height, width, overlap, calloc(pixels * classes, sizeof(float)),
-                       calloc(pixels, sizeof(float))};
+    struct canvas c = {config, image, height, width, overlap,
+                       calloc(pixels * classes, sizeof(float)), calloc(pixels, sizeof(float))};
     int rc = c.sum && c.weight ? run_tiles(n, &c, watch, e)
                                : err_set(e, ERR_INTERNAL, "out of memory for the probabilities of "
                                          "%d x %d pixels", width, height);

@@ -2,8 +2,8 @@
 /* Probabilities of an image of any size from a network of one size: overlapping tiles, blended.
  *
  * Tiles lie inside the image, the last of a row or column moved back so that it ends with it; an
- * image smaller than a tile is centred in zeros, as in training. Where tiles overlap, each counts by
- * the distance to its edge, so that no seam is seen. */
+ * image smaller than a tile is centred in zeros, as in training. Where tiles overlap, each counts
+ * by the distance to its edge, so that no seam is seen. */
 #ifndef UNETCTL_TRAINER_STEP_TILES_H
 #define UNETCTL_TRAINER_STEP_TILES_H
 

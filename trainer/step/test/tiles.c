@@ -35,8 +35,8 @@ static float *noise(size_t n)
     return image;
 }
 
-/* Of a corner that lies under one tile only, far from that tile's other edges, the tile says what the
- * whole image says. */
+/* Of a corner that lies under one tile only, far from that tile's other edges, the tile says what
+ * the whole image says. */
 static void test_against_whole(void)
 {
     struct network_config large = config, tile = config;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "trainer/run/trace.h"
+#include "trainer/step/trace.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "trainer/run/results.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "src/log.h"
+#include "trainer/checkpoint/checkpoint.h"
+#include "trainer/step/evaluate.h"
+
+static int write_weights(const struct training *t, const struct network_config *network,
+                         const char *dir, char sha256[65], struct err *e)
+{
+    const struct settings *c = t->config;
+    char *names[SETTINGS_CLASSES_MAX];
+    struct checkpoint_classes classes = {
+        .names = names, .count = dataset_classes(t->dataset), .ignore = c->data.ignore,
+        .file = (char *)(uintptr_t)dataset_class_file(t->dataset),
+        .soft_masks = c->data.soft_masks};
+
+    for (int i = 0; i < classes.count; i++)
+        names[i] = (char *)(uintptr_t)dataset_class_name(t->dataset, i);
+    return checkpoint_write(dir, network, &classes, network_weights(t->network), sha256, e);
+}
+
+/* Of a prediction that gives every class the same chance everywhere. */
+static double constant_loss(const struct network_config *c)
+{
+    double ce = log(c->classes > 1 ? c->classes : 2);
+
+    return (c->loss == LOSS_DICE ? 0 : ce) + (c->loss == LOSS_CE ? 0 : 1);
+}
+
+/* A training that diverged may have a finite loss. */
+static void check_constant(const struct training *t, const struct network_config *network,
+                           struct record_end *end)
+{
+    size_t n;
+    const struct record_epoch *epochs = record_epochs(t->record, &n);
+    size_t last = end->goal->keep_best ? (size_t)t->at.goal.best_epoch : n;
+    double constant = constant_loss(network);
+
+    if (last == 0 || last > n || epochs[last - 1].loss <= constant)
+        return;
+    snprintf(end->warning, sizeof end->warning,
+             "the training loss of epoch %zu is %.4g, above the %.4g of a constant prediction: the "
+             "network has learnt nothing, or training diverged; try a lower learning rate "
+             "(train.lr, --lr), or more epochs", last, epochs[last - 1].loss, constant);
+    log_warn("%s", end->warning);
+}
+
+int results_write(const struct training *t, const struct network_config *network,
+                  const int64_t *scores, struct record_end *end, struct err *e)
+{
+    struct score_summary summary = score_summarize(end->score, t->config->data.classes);
+    char dir[PATH_MAX], path[PATH_MAX];
+
+    log_info("validation: IoU %.4f, Dice %.4f, precision %.4f, recall %.4f, accuracy %.4f over %zu "
+             "images", summary.iou, summary.dice, summary.precision, summary.recall,
+             summary.accuracy, end->val_images);
+    evaluate_warn(end->score, t->config->data.classes, t->dataset);
+    check_constant(t, network, end);
+    snprintf(path, sizeof path, "%s/images.csv", record_dir(t->record));
+    if (record_check(t->record, e) ||
+        evaluate_write(path, t->dataset, DATASET_VAL, t->config->data.classes, scores, e))
+        return -1;
+
+    snprintf(dir, sizeof dir, "%s/checkpoint", record_dir(t->record));
+    return record_check(t->record, e) ||
+                   write_weights(t, network, dir, end->weights_sha256, e)
+               ? -1
+               : 0;
+}
+
+void results_rescue(const struct training *t, const struct network_config *network,
+                    const struct goal *goal, struct err *e)
+{
+    struct weights *w = network_weights(t->network);
+    char dir[PATH_MAX], sha256[65];
+    struct err cause = *e, why;
+    double loss = 0;
+
+    if (!t->best_value || t->at.goal.best_epoch == 0 || network_wait(t->network, &loss, &why))
+        return;
+    memcpy(w->value, t->best_value, w->nparams * sizeof *w->value);
+    memcpy(w->state, t->best_state, w->nstate * sizeof *w->state);
+    /* Not among the checkpoints: no training continues from there. */
+    snprintf(dir, sizeof dir, "%s/best", record_dir(t->record));
+    if (record_check(t->record, &why) ||
+        write_weights(t, network, dir, sha256, &why) ||
+        record_kept(t->record, goal, &t->at.goal, sha256, &why)) {
+        log_warn("the best weights are lost: %s", why.text);
+        return;
+    }
+    err_set(e, cause.code, "%s; the best weights, those after epoch %d, are in %s", cause.text,
+            t->at.goal.best_epoch, dir);
+}

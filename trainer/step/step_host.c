@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/clock.h"
+#include "trainer/step/step_kind.h"
+
+/* The network may have a device all the same: one whose gradients only the host can sum. */
+struct step_on_host {
+    struct step step;
+    float *sum;    /* with parts: of the gradients so far */
+    size_t ncuts;  /* slices whose sums are started */
+    double square; /* of those, before the other replicas' were added */
+};
+
+static struct step_on_host *host_of(struct step *s)
+{
+    return (struct step_on_host *)s;
+}
+
+static int sum_for_batch_norm(void *arg, double *values, size_t n, struct err *e)
+{
+    struct step *s = arg;
+    double began = clock_now();
+    int rc = s->config.comm->ops->sum_aside(s->config.comm, values, n, e);
+    double ended = clock_now();
+
+    s->comm_s += ended - began;
+    trace_span(s->config.trace, TRACE_BATCH_NORM, "sum", began, ended);
+    return rc;
+}
+
+static int place_gradients(const struct step_config *c, struct weights *w, struct err *e)
+{
+    float *grad = NULL;
+
+    if (w->device) /* they stay where it reaches them */
+        return 0;
+    if (c->comm->ops->place(c->comm, w->nparams, &grad, e))
+        return -1;
+    if (grad)
+        weights_place_grad(w, grad);
+    return 0;
+}
+
+static int host_open(struct step *s, struct err *e)
+{
+    const struct step_config *c = &s->config;
+    struct weights *w = network_weights(c->network);
+
+    if (c->comm->size > 1)
+        network_set_sum(c->network, sum_for_batch_norm, s);
+    if (c->accumulate > 1) {
+        host_of(s)->sum = malloc(w->nparams * sizeof *w->grad);
+        if (!host_of(s)->sum)
+            return err_set(e, ERR_INTERNAL, "out of memory for gradients");
+    }
+    return place_gradients(c, w, e);
+}
+
+/* Slices are cut at the same places on every rank, however far each call of backward gets: a rank
+ * without images in a step has all its gradients at once. */
+static int start_buckets(void *arg, size_t upto, struct err *e)
+{
+    struct step_on_host *h = arg;
+    struct step *s = arg;
+    struct comm *c = s->config.comm;
+    const struct weights *w = network_weights(s->config.network);
+    const struct gradient_cuts *cuts = &s->exchange.cuts;
+
+    for (; h->ncuts < cuts->n && cuts->ends[h->ncuts] <= upto; h->ncuts++) {
+        size_t begin = h->ncuts ? cuts->ends[h->ncuts - 1] : 0, n = cuts->ends[h->ncuts] - begin;
+        if (c->size > 1 && s->config.accumulate == 1)
+            h->square += gradient_noise_square(w->grad + begin, n);
+        double began = clock_now();
+        if (c->ops->start_sum_float(c, w->grad + begin, n, e))
+            return -1;
+        s->comm_s += clock_now() - began;
+    }
+    return 0;
+}
+
+/* The same number of parts on every replica, the empty ones too: synchronised batch norm meets in
+ * each. */
+static int compute_parts(struct step *s, const struct step_work *w, struct network_step run,
+                         double *loss, struct err *e)
+{
+    struct network *network = s->config.network;
+    const struct weights *weights = network_weights(network);
+    float *sum = host_of(s)->sum;
+
+    memset(sum, 0, weights->nparams * sizeof *sum);
+    for (int i = 0; i < s->config.accumulate; i++) {
+        struct shard_range part = step_input_part(&s->input, w->range.end - w->range.begin, i);
+        size_t n = part.end - part.begin;
+        run.first = w->range.begin + part.begin;
+        if (step_input_place(&s->input, part, e) ||
+            network_train(network, (int)n, run, loss, NULL, NULL, e) ||
+            network_wait(network, loss, e))
+            return -1;
+        double square = gradient_noise_square(weights->grad, weights->nparams);
+        gradient_noise_add_batch(&s->epoch.noise, square, n, w->items);
+        for (size_t k = 0; k < weights->nparams; k++)
+            sum[k] += weights->grad[k];
+    }
+    memcpy(weights->grad, sum, weights->nparams * sizeof *sum);
+    return start_buckets(s, weights->nparams, e);
+}
+
+static int host_compute(struct step *s, const struct step_work *w, struct network_step run,
+                        double *loss, struct err *e)
+{
+    struct step_on_host *h = host_of(s);
+    struct comm *c = s->config.comm;
+    size_t n = w->range.end - w->range.begin;
+
+    h->ncuts = 0;
+    h->square = 0;
+    memcpy(s->votes, w->votes, sizeof s->votes);
+    if (c->ops->start_sum_float(c, s->votes, STEP_VOTES, e))
+        return -1;
+    if (s->config.accumulate > 1)
+        return compute_parts(s, w, run, loss, e);
+    network_ready_f ready = c->size > 1 ? start_buckets : NULL;
+    if (network_train(s->config.network, (int)n, run, loss, ready, h, e))
+        return -1;
+    gradient_noise_add_batch(&s->epoch.noise, h->square, n, w->items);
+    return 0;
+}
+
+static int host_apply(struct step *s, const struct step_work *w, struct err *e)
+{
+    const struct step_config *c = &s->config;
+    struct weights *weights = network_weights(c->network);
+    struct device_update update;
+
+    if (s->has_noise)
+        gradient_noise_add_step(&s->epoch.noise,
+                                gradient_noise_square(weights->grad, weights->nparams), w->items);
+    if (weights->device) {
+        optim_plan(c->optim, weights, w->rate, c->clip_norm, &update);
+        return network_update(c->network, &update, e);
+    }
+    if (weights_have_penalty(weights))
+        weights_penalize(weights);
+    if (c->clip_norm > 0)
+        optim_clip(weights, c->clip_norm);
+    optim_step(c->optim, weights, w->rate);
+    return 0;
+}
+
+static const float *host_votes(const struct step *s)
+{
+    return s->votes;
+}
+
+static void host_drop_votes(struct step *s)
+{
+    memset(s->votes, 0, sizeof s->votes);
+}
+
+static void host_close(struct step *s)
+{
+    free(host_of(s)->sum);
+}
+
+const struct step_kind step_host = {
+    .size = sizeof(struct step_on_host),
+    .open = host_open,
+    .compute = host_compute,
+    .apply = host_apply,
+    .votes = host_votes,
+    .drop_votes = host_drop_votes,
+    .close = host_close,
+};
