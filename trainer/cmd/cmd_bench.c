@@ -192,8 +192,8 @@ static struct profile_peak find_peak(const struct network *n)
     return peak;
 }
 
-/* Beside what the GPU could do at most: a lower bound, as the bytes of an op's inputs and outputs are
- * counted once, and the optimizer's are left out. */
+/* Beside what the GPU could do at most: a lower bound, as the bytes of an op's inputs and outputs
+ * are counted once, and the optimizer's are left out. */
 static int print_roofline(struct network *n, bool training, const double *seconds, struct err *e)
 {
     double flop, bytes, median = stat_median(seconds, (size_t)opt_steps);

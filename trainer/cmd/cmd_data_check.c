@@ -62,8 +62,8 @@ static void print_json_error(size_t index, const char *name, const char *error)
     end_json(&b);
 }
 
-/* What can't be used is told, and the others are tried. alone: the one path of the command line, whose error is the
- * command's. */
+/* What can't be used is told, and the others are tried. alone: the one path of the command line,
+ * whose error is the command's. */
 static int tell_bad(const char *path, bool alone, struct count *count, const struct err *e)
 {
     char name[FILENAME_TEXT_SIZE];

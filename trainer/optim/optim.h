@@ -13,12 +13,12 @@
  *     g = (g + wd w) 0.001 |w| / (|g| + wd |w|),  v = momentum v + g,  w -= lr v
  * LAMB (You et al., ICLR 2020), eps = 1e-6, per tensor:
  *     u = m / (1 - b1^t) / (sqrt(v / (1 - b2^t)) + eps) + wd w,  w -= lr |w| / |u| u
- * In LARS and LAMB biases and the scales of batch norm (tensors of one dimension) have neither weight
- * decay nor the factor of the norms, nor has a tensor one of whose norms is 0.
+ * In LARS and LAMB biases and the scales of batch norm (tensors of one dimension) have neither
+ * weight decay nor the factor of the norms, nor has a tensor one of whose norms is 0.
  *
  * Momentum here does not contain the rate, so a step with a new rate is right as it is (what others
- * call momentum correction). uncorrected: as where the velocity contains the rate and is left alone:
- * v = momentum (previous rate / rate) v + g. */
+ * call momentum correction). uncorrected: as where the velocity contains the rate and is left
+ * alone: v = momentum (previous rate / rate) v + g. */
 #ifndef UNETCTL_TRAINER_OPTIM_OPTIM_H
 #define UNETCTL_TRAINER_OPTIM_OPTIM_H
 
@@ -58,13 +58,13 @@ struct optim *optim_create(const struct optim_config *config, const struct weigh
                            struct err *e);
 void optim_destroy(struct optim *o);
 
-/* A step of weights on a device, as part of a run (network_step.update) or by itself (network_update):
- * penalties of the weights, then gradients clipped to that norm (0: as they are), then the values. It
- * counts as taken. */
+/* A step of weights on a device, as part of a run (network_step.update) or by itself
+ * (network_update): penalties of the weights, then gradients clipped to that norm (0: as they are),
+ * then the values. It counts as taken. */
 void optim_plan(struct optim *o, struct weights *w, double lr, double clip, struct device_update *u);
 
-/* With a scaled loss the device leaves steps out, and counts those that it takes. When all that was planned
- * is done: o->steps and o->rate are theirs. */
+/* With a scaled loss the device leaves steps out, and counts those that it takes. When all that was
+ * planned is done: o->steps and o->rate are theirs. */
 void optim_settle(struct optim *o);
 
 /* One step of the host's w->value with w->grad, which may be changed. The result does not depend on
