@@ -62,12 +62,13 @@ trainer/cmd|trainer/
 trainer|trainer/'
 
 # FROM TO (regexes): rooms that still use one below them.
-circles='trainer/core trainer/(ops|models|backends)
+circles='src src/(cluster|run)
+trainer/core trainer/(ops|models|backends)
 trainer/backends/(ref|simd|dnnl|cuda) trainer/backends
 trainer/comm/rendezvous trainer/comm'
 
 # Folders that still have more than 30 files beside their tests.
-large='trainer/backends/cuda trainer/backends/ref trainer/backends/simd trainer/core'
+large='src trainer/backends/cuda trainer/backends/ref trainer/backends/simd trainer/core'
 
 # HEADER (regex of the name between <>) and FILES (regex of the path) where it may stand
 third_party='slurm/.* launcher/scheduler/slurm/library/
