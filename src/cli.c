@@ -13,7 +13,6 @@
 #include "src/buf.h"
 #include "src/completion.h"
 #include "src/log.h"
-#include "src/settings.h"
 
 #define MAX_WORD 64
 
@@ -255,7 +254,7 @@ static void print_settings(const struct cli_command *c, void (*print)(const char
 {
     struct buf b = {0};
 
-    settings_describe(c->settings, &b);
+    c->settings(&b);
     print("\nSettings, with their presets:\n");
     print(b.data ? b.data : "");
     buf_destroy(&b);

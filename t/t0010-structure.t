@@ -13,6 +13,7 @@ src/cluster|src
 src/format|src
 src/run|src
 src/text|src
+src/settings|src src/cluster src/run
 launcher/host|
 launcher/sandbox|launcher/host
 launcher/scheduler|launcher/host launcher/sandbox
@@ -62,13 +63,12 @@ trainer/cmd|trainer/
 trainer|trainer/'
 
 # FROM TO (regexes): rooms that still use one below them.
-circles='src src/(cluster|run)
-trainer/core trainer/(ops|models|backends)
+circles='trainer/core trainer/(ops|models|backends)
 trainer/backends/(ref|simd|dnnl|cuda) trainer/backends
 trainer/comm/rendezvous trainer/comm'
 
 # Folders that still have more than 30 files beside their tests.
-large='src trainer/backends/cuda trainer/backends/ref trainer/backends/simd trainer/core'
+large='trainer/backends/cuda trainer/backends/ref trainer/backends/simd trainer/core'
 
 # HEADER (regex of the name between <>) and FILES (regex of the path) where it may stand
 third_party='slurm/.* launcher/scheduler/slurm/library/

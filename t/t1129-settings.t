@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The table of settings (src/settings.def): a study.yaml and a run.json made before it still read, and
+# The table of settings (src/settings/settings.def): a study.yaml and a run.json made before it still read, and
 # a setting that is added to it in a copy of the tree is everywhere.
 . "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
 command -v python3 >/dev/null || skip_all 'python3 is not installed'
@@ -38,7 +38,7 @@ tar -C "$builddir" -cf - --exclude='*.t' --exclude='test/*.o' --exclude=./t --ex
     --exclude=./distros . | tar -xf - -C tree
 tar -C "$builddir" -cf - --exclude='*.o' t | tar -xf - -C tree
 sed -i '/^SETTING(train, weight_decay/i SETTING(train, blur, INT, "3", RESULT, FIXED, RANGE(0, 9), UNIT("pixels"),\
-        HELP("a setting of this test"))' tree/src/settings.def
+        HELP("a setting of this test"))' tree/src/settings/settings.def
 sed -i '/model_find(c->model.name);/a \    log_info("blurred by %d", c->train.blur);' tree/trainer/cmd/cmd_train.c
 ok "both programs build" make -s -C tree CFLAGS=-O0 WARN_CFLAGS= unetctl unet-train
 PATH=$TMP/tree:$PATH

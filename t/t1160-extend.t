@@ -42,10 +42,10 @@ ok "the site is installed" insert launcher/script/Makefile.inc "	templates/sites
     sites/perlmutter.yaml
 
 # ---- an engine
-ok "the engine has a name" replace src/settings.def '"embedded", "tensorflow"' \
+ok "the engine has a name" replace src/settings/settings.def '"embedded", "tensorflow"' \
     '"embedded", "toy", "tensorflow"'
 ok "... a row" insert launcher/study/engine.c '    {.name = "toy"},' '.embedded = true'
-ok "... and a section" replace src/settings.def 'PROGRAM(tensorflow' 'PROGRAM(toy, "your toy")\n&'
+ok "... and a section" replace src/settings/settings.def 'PROGRAM(tensorflow' 'PROGRAM(toy, "your toy")\n&'
 mkdir templates/toy
 sed 's/^exec /echo toy; exec /' templates/command/run_file.sh >templates/toy/run_file.sh
 ok "... and a template" insert launcher/script/Makefile.inc "	templates/toy/run_file.sh \\\\" \

@@ -171,6 +171,11 @@ static int cmd_config_run(int noperands, char **operands, int nrest, char **rest
     return rc;
 }
 
+static void list_settings(struct buf *dst)
+{
+    settings_describe(settings_of_study, dst);
+}
+
 const struct cli_command cmd_config = {
     .name = "config",
     .args = "[KEY ...]",
@@ -182,7 +187,7 @@ const struct cli_command cmd_config = {
         "a section; profile.* is what the site says beyond that.\n"
         "Example: unetctl config --origin train slurm\n",
     .options = options,
-    .settings = settings_of_study,
+    .settings = list_settings,
     .max_operands = -1,
     .run = cmd_config_run,
 };

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "src/cli.h"
-#include "src/settings.h"
+#include "src/settings/settings.h"
 
 static const struct engine engines[] = {
     {.name = "embedded", .embedded = true},

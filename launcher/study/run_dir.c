@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "src/atomicfile.h"
-#include "src/settings.h"
+#include "src/settings/settings.h"
 
 #define MAX_FILE ((size_t)64 << 20)
 #define ATTEMPT "attempt-"

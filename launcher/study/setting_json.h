@@ -5,7 +5,7 @@
 
 #include <jansson.h>
 
-#include "src/settings.h"
+#include "src/settings/settings.h"
 
 json_t *setting_json_encode(const struct setting *s, const void *src);
 

@@ -14,7 +14,7 @@
 #include "launcher/host/statedir.h"
 #include "launcher/study/yaml_environment.h"
 #include "src/cli.h"
-#include "src/models.h"
+#include "src/settings/models.h"
 
 int study_base(const struct study *s)
 {

@@ -9,7 +9,7 @@
 #include "src/buf.h"
 #include "src/cli.h"
 #include "src/err.h"
-#include "src/settings.h"
+#include "src/settings/settings.h"
 
 #define STUDY_FILE "study.yaml"
 #define STUDY_USER_FILE "config.yaml" /* in the user's folder (statedir_config_path) */
@@ -24,7 +24,7 @@ struct study {
 #define TOP(name, type, ...) SETTING_MEMBER_##type name;
 #define SECTION(name) struct settings_##name name;
 #define PROGRAM(name, help) struct settings_program name;
-#include "src/settings.def"
+#include "src/settings/settings.def"
         };
     };
     struct yaml_origins origins; /* where each value comes from, by the row of settings_of_study */

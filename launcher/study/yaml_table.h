@@ -11,7 +11,7 @@
 
 #include "src/buf.h"
 #include "src/err.h"
-#include "src/settings.h"
+#include "src/settings/settings.h"
 
 /* Where a value comes from. What stands lower here wins. */
 enum yaml_layer { YAML_BUILTIN, YAML_USER, YAML_SITE, YAML_STUDY, YAML_ENVIRONMENT, YAML_COMMAND };

@@ -474,12 +474,17 @@ static int run(int noperands, char **operands, int nrest, char **rest, struct er
     return rc;
 }
 
+static void list_settings(struct buf *dst)
+{
+    settings_describe(settings_of_run, dst);
+}
+
 const struct cli_command cmd_train = {
     .name = "train",
     .args = "",
     .summary = "Train one network, as one rank or several",
     .details = details,
     .options = options,
-    .settings = settings_of_run,
+    .settings = list_settings,
     .run = run,
 };

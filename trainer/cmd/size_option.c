@@ -5,7 +5,7 @@
 #include <ctype.h>
 #include <stdlib.h>
 
-#include "src/settings.h"
+#include "src/settings/settings.h"
 
 /* Digits only: strtol alone would take blanks and signs too. */
 static const char *parse_side(const char *text, int *side)

@@ -8,7 +8,7 @@
 
 #include "src/cli.h"
 #include "src/err.h"
-#include "src/settings.h"
+#include "src/settings/settings.h"
 
 /* The presets; data.dir, data.height and data.width have none and must be set. */
 int run_config_init(struct settings *c, struct err *e);

@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "src/err.h"
-#include "src/settings.h"
+#include "src/settings/settings.h"
 
 #define AUGMENT_CELLS 4                     /* of the deformation, on each side */
 #define AUGMENT_POINTS (AUGMENT_CELLS + 3)  /* control points of its cubic B-spline */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "src/settings.h"
+#include "src/settings/settings.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -12,8 +12,8 @@
 #include "src/cli.h"
 #include "src/cluster/range.h"
 #include "src/cluster/time_limit.h"
-#include "src/models.h"
 #include "src/run/schedule.h"
+#include "src/settings/models.h"
 
 /* ---- what a row's text has to be ---- */
 
@@ -131,7 +131,7 @@ const struct setting settings_of_study[] = {
     ROW(engine, setup, LINES, "", RESULT, ON_DEMAND,                                            \
         HELP("shell lines before it, behind the site's"))                                       \
     ROW(engine, env, PAIRS, "", RESULT, ON_DEMAND, HELP("its environment, over the site's"))
-#include "src/settings.def"
+#include "src/settings/settings.def"
     {0},
 };
 
@@ -140,7 +140,7 @@ const struct setting settings_of_run[] = {
 #define TOP TOP_ROW
 #define STUDY_SETTING(...)
 #define STUDY_TOP(...)
-#include "src/settings.def"
+#include "src/settings/settings.def"
     {0},
 };
 

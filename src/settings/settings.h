@@ -90,7 +90,7 @@ struct settings {
 #define SECTION(name) struct settings_##name {
 #define END(name) } name;
 #define PROGRAM(name, help) struct settings_program name;
-#include "src/settings.def"
+#include "src/settings/settings.def"
 };
 
 /* The rows of study.yaml, and those of run.json and of `unet-train train --set`. */

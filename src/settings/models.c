@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "src/models.h"
+#include "src/settings/models.h"
 
 #include <stddef.h>
 #include <string.h>
 
 static const struct models_entry entries[] = {
-#include "src/models.inc"
+#include "src/settings/models.inc"
 };
 
 const struct models_entry *models_find(const char *name)
