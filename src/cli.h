@@ -43,7 +43,8 @@ struct cli_command {
     const char *summary; /* one line */
     const char *details; /* what it does, reads, writes; an example; for --help and the man page */
     const struct cli_option *options;
-    void (*settings)(struct buf *dst); /* adds the list that help and the man page end with, or NULL */
+    void (*settings)(
+        struct buf *dst);           /* adds the list that help and the man page end with, or NULL */
     int min_operands, max_operands; /* max -1: any number */
     bool verbatim; /* nothing is decoded, not even --help: rest has every word behind the verb */
     /* operands: what is left of argv; rest: words behind "--", verbatim. Returns an exit code;

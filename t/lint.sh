@@ -30,10 +30,8 @@ cd "$srcdir" || exit 1
 # and the files of the settings.
 long_lines() {
     local kinds=(--include='*.'{[ch],cu,inc,sh,t} --exclude=builtin.inc) # which is made
-    LC_ALL=C.UTF-8 grep -rInE "${kinds[@]}" '^.{101}' src launcher templates \
-        trainer/{checkpoint,comm,data,export,models} |
-        grep -vE '^launcher/(study/(test/)?(study|run_plan)|cmd/cmd_(init|config)|submit/run_settings)\.'
-    LC_ALL=C.UTF-8 grep -rInE "${kinds[@]}" --exclude-dir=peers '^.{101}' t |
+    LC_ALL=C.UTF-8 grep -rInE "${kinds[@]}" --exclude-dir=peers '^.{101}' src launcher templates t \
+        trainer/{checkpoint,cmd,comm,data,export,models,run,step} |
         awk '{ code = $0; sub(/^[^:]*:[^:]*:/, "", code); gsub(/"[^"]*"|\047[^\047]*\047/, "", code) }
             length(code) > 100'
 }

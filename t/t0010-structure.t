@@ -58,7 +58,8 @@ trainer/optim|trainer/core
 trainer/data/set|trainer/core trainer/data/
 trainer/data|trainer/core trainer/data/
 trainer/step|trainer/core trainer/models trainer/comm trainer/metric trainer/optim trainer/data/set
-trainer/run|trainer/core trainer/models trainer/backends/ trainer/comm/ trainer/checkpoint trainer/export trainer/metric trainer/optim trainer/data/set trainer/step
+trainer/run|trainer/core trainer/models trainer/backends/ trainer/comm/ '\
+'trainer/checkpoint trainer/export trainer/metric trainer/optim trainer/data/set trainer/step
 trainer/cmd|trainer/
 trainer|trainer/'
 

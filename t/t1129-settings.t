@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The table of settings (src/settings/settings.def): a study.yaml and a run.json made before it still read, and
+# The table of settings (src/settings/settings.def): files made before it still read, and
 # a setting that is added to it in a copy of the tree is everywhere.
 . "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
 command -v python3 >/dev/null || skip_all 'python3 is not installed'
 json() { python3 -c 'import json, sys; d = json.loads(open(sys.argv[1]).readline() if sys.argv[1].endswith("l") else open(sys.argv[1]).read()); print(eval(sys.argv[2]))' "$@"; }
 
-# --- old files -------------------------------------------------------------------------------------
+# ---- old files
 ok "a set" unet-train data synth --out data --count 12 --size 32x32 --seed 1
 mkdir -p s/.unetctl s/runs/unet-g01-s1/attempt-1
 echo 74bed0850214bc45 >s/.unetctl/id
@@ -27,7 +27,7 @@ sed 's/"lr": /"lrr": /' s/runs/unet-g01-s1/run.json >slip.json
 exits 3 "what it never had is refused" unet-train train --run slip.json --out no
 like "$ERR" "train.lrr: unknown key; did you mean 'lr'" "with what was meant"
 
-# --- a setting more: one row and its use ------------------------------------------------------------
+# ---- a setting more: one row and its use
 if ! [ "$srcdir" -ef "$builddir" ] || ! [ -f "$builddir/libtrainer.a" ]; then
     skip 1 "the build is not in the source tree" 2>/dev/null || echo "ok - # SKIP no build in the source tree"
     done_testing
@@ -37,12 +37,13 @@ mkdir tree
 tar -C "$builddir" -cf - --exclude='*.t' --exclude='test/*.o' --exclude=./t --exclude=./.git \
     --exclude=./distros . | tar -xf - -C tree
 tar -C "$builddir" -cf - --exclude='*.o' t | tar -xf - -C tree
-sed -i '/^SETTING(train, weight_decay/i SETTING(train, blur, INT, "3", RESULT, FIXED, RANGE(0, 9), UNIT("pixels"),\
-        HELP("a setting of this test"))' tree/src/settings/settings.def
+sed -i '/^SETTING(train, weight_decay/i SETTING(train, blur, INT, "3", RESULT, FIXED, RANGE(0, 9),\
+        UNIT("pixels"), HELP("a setting of this test"))' tree/src/settings/settings.def
 sed -i '/model_find(c->model.name);/a \    log_info("blurred by %d", c->train.blur);' tree/trainer/cmd/cmd_train.c
 ok "both programs build" make -s -C tree CFLAGS=-O0 WARN_CFLAGS= unetctl unet-train
 PATH=$TMP/tree:$PATH
-exits 0 "init" unetctl init more --data data --site local --set train.epochs=1 --set model.base=1 --set train.threads=1
+exits 0 "init" unetctl init more --data data --site local \
+    --set train.epochs=1 --set model.base=1 --set train.threads=1
 like more/study.yaml '^  blur: 3 +# a setting of this test$' "study.yaml has it"
 exits 0 "config" unetctl config -C more --origin train.blur
 like "$OUT" '^train.blur: 3 +# study .*study.yaml:[0-9]+$' "shows it"
@@ -55,11 +56,11 @@ cp s/split.json more/
 exits 0 "train --run" unet-train train --run $run --out more-run
 like "$ERR" 'blurred by 5$' "uses it"
 is "$(json more-run/record.jsonl 'd["blur"]')" 5 "the record has it"
-exits 0 "train --set" unet-train train --data data --size 32x32 --set model.base=1 --epochs 1 --set data.split=s/split.json \
-    --set train.blur=7 --out by-hand
+exits 0 "train --set" unet-train train --data data --size 32x32 --set model.base=1 \
+    --epochs 1 --set data.split=s/split.json --set train.blur=7 --out by-hand
 is "$(json by-hand/record.jsonl 'd["blur"]')" 7 "takes it"
-exits 9 "another value for the checkpoint" unet-train train --data data --size 32x32 --set model.base=1 --epochs 1 \
-    --set data.split=s/split.json --resume by-hand --out other
+exits 9 "another value for the checkpoint" unet-train train --data data --size 32x32 \
+    --set model.base=1 --epochs 1 --set data.split=s/split.json --resume by-hand --out other
 like "$ERR" 'was made with train.blur 7, but this run has 3' "is refused"
 exits 0 "a run that is older" unetctl generate -C s --gpus 1
 exits 3 "has its preset" unetctl generate -C s --gpus 1 --set train.blur=4

@@ -105,7 +105,8 @@ fi
 mkdir tags
 cat >tags/run_file.sh <<'END'
 #!/usr/bin/env bash
-TF_CONFIG=$(python3 tag_program1) RANK=$RANK python3 -W ignore tag_program2 --global_batch_size=tag_batch --augment=tag_aug --epoch=tag_epoch 2>&1
+TF_CONFIG=$(python3 tag_program1) RANK=$RANK python3 -W ignore tag_program2 \
+    --global_batch_size=tag_batch --augment=tag_aug --epoch=tag_epoch 2>&1
 END
 cat >tags/submit_file.sh <<'END'
 #!/bin/bash

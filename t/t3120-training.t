@@ -62,7 +62,8 @@ ok "one batch of 12" "${own[@]}" --batch-size 12 --out local-whole
 losses() { sed 1d "$1/log.csv" | cut -d, -f3 | tr '\n' ' '; }
 nearly() { # A B: lists of numbers that agree to 1e-4
     awk -v a="$1" -v b="$2" 'BEGIN { n = split(a, x, " "); split(b, y, " ")
-        for (i = 1; i <= n; i++) if (x[i] - y[i] > 1e-4 || y[i] - x[i] > 1e-4) exit 1; exit n != 3 }'
+        for (i = 1; i <= n; i++) if (x[i] - y[i] > 1e-4 || y[i] - x[i] > 1e-4) exit 1
+        exit n != 3 }'
 }
 ok "the same losses ($(losses local-gpus))" nearly "$(losses local-gpus)" "$(losses local-turns)"
 differ() { ! nearly "$@"; }

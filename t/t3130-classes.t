@@ -76,7 +76,9 @@ ok "predict" unet-train predict --checkpoint run --threads 1 -p --out classes "$
 is "$(head -n 1 classes/classes.csv)" "image,class,name,probability,p0,p1,p2,p3,p4,p5,p6,p7,p8,p9" \
     "a table"
 is "$(($(wc -l <classes/classes.csv) - 1))" "${#images[@]}" "a row for each image"
-awk -F, 'NR > 1 { s = 0; for (i = 5; i <= NF; i++) { s += $i; if ($i > m[NR]) { m[NR] = $i; k = i - 5 } }
+awk -F, 'NR > 1 {
+    s = 0
+    for (i = 5; i <= NF; i++) { s += $i; if ($i > m[NR]) { m[NR] = $i; k = i - 5 } }
     if (s < 0.9999 || s > 1.0001 || k != $2 || m[NR] != $4) exit 1 }' classes/classes.csv
 report $? "probabilities add up to 1, the class is the most probable"
 is "$(awk -F, 'NR == 2 { print $3 }' classes/classes.csv)" \

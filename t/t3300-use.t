@@ -241,7 +241,8 @@ END {
     m = sum / k
     for (i in x) s += (x[i] - m) ^ 2 / k
     s = 1.96 * sqrt(s)
-    exit !(k == 5 && all == n && (mean - m) ^ 2 < 0.1 && (spread - s) ^ 2 < 0.1 + 1e-6 * s * s && (total - n * mean) ^ 2 < 0.1)
+    exit !(k == 5 && all == n && (mean - m) ^ 2 < 0.1 && (total - n * mean) ^ 2 < 0.1 &&
+        (spread - s) ^ 2 < 0.1 + 1e-6 * s * s)
 }
 EOF
 rounds=(unet-train bench --base 2 --depth 2 --size 16x16 --batch-size 4 --threads 1 --warmup 1 \

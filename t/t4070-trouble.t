@@ -14,8 +14,9 @@ ok "synthetic data" unet-train data synth --out data --count 40 --size 64x64 --s
 ok "its split" unet-train data split --data data --out split.json
 host=$(uname -n)
 port=$((20000 + $$ % 12000)) # below the ports that the kernel gives away itself
-train=(unet-train train --data data --size 32x32 --set model.base=4 --set model.depth=2 --threads 1 --set train.lr_scaling=none
-    --set data.split=split.json --batch-size 4 --set train.timeout_s=10)
+train=(unet-train train --data data --size 32x32 --set model.base=4 --set model.depth=2
+    --threads 1 --set train.lr_scaling=none --set data.split=split.json
+    --batch-size 4 --set train.timeout_s=10)
 begin() { # OUT OPTIONS...: three ranks in the background
     local out=$1
     shift

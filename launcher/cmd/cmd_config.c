@@ -94,7 +94,8 @@ static int check_names(const struct values *all, int nnames, char **names, struc
         known[all->count] = NULL;
         near = cli_nearest(names[i], known);
         return err_set(e, ERR_USAGE, "config: unknown key '%s'%s%s%s (unetctl config lists them)",
-                       names[i], near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+                       names[i], near ? "; did you mean '" : "", near ? near : "",
+                       near ? "'?" : "");
     }
     return 0;
 }
@@ -106,8 +107,8 @@ static json_t *encode_value(const struct value *v)
                      "where", v->origin->where);
 }
 
-static int print_settings_json(const struct workspace *w, const struct values *all, int nnames, char **names,
-                      struct err *e)
+static int print_settings_json(const struct workspace *w, const struct values *all, int nnames,
+                               char **names, struct err *e)
 {
     json_t *list = json_array(), *root;
     int rc;
@@ -115,8 +116,8 @@ static int print_settings_json(const struct workspace *w, const struct values *a
     for (size_t i = 0; i < all->count; i++)
         if (is_asked_for(&all->at[i], nnames, names))
             json_array_append_new(list, encode_value(&all->at[i]));
-    root = json_pack("{s:i, s:s, s:s, s:o}", "schema", 1, "study", w->study.dir, "site", w->site.file,
-                     "values", list);
+    root = json_pack("{s:i, s:s, s:s, s:o}", "schema", 1, "study", w->study.dir, "site",
+                     w->site.file, "values", list);
     rc = root ? json_dumpf(root, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(15)) : -1;
     putchar('\n');
     json_decref(root);

@@ -33,15 +33,18 @@ static struct cli_list set;
 #define CLASS_FILE "classes.txt" /* in the study, where the masks need one */
 
 static const struct cli_option options[] = {
-    {"data", 'd', CLI_STRING, "DIR", "data folder: images/ and masks/, class folders, CIFAR-10 ... (required)", &data_dir, 0, 0},
-    {"site", 0, CLI_STRING, "SITE", "site profile: a name or a file (the user's, or generic)", &site,
-     0, 0},
-    {"engine", 0, CLI_STRING, "NAME", "who trains: embedded, tensorflow, horovod, pytorch, command", &engine,
-     0, 0},
+    {"data", 'd', CLI_STRING, "DIR",
+     "data folder: images/ and masks/, class folders, CIFAR-10 ... (required)", &data_dir, 0, 0},
+    {"site", 0, CLI_STRING, "SITE", "site profile: a name or a file (the user's, or generic)",
+     &site, 0, 0},
+    {"engine", 0, CLI_STRING, "NAME", "who trains: embedded, tensorflow, horovod, pytorch, command",
+     &engine, 0, 0},
     {"templates", 0, CLI_STRING, "PATH", "folder with job scripts of your own", &templates, 0, 0},
-    {"model", 0, CLI_STRING, "NAME", "network (the user's, or unet; resnet20 for images with classes)", &model, 0, 0},
+    {"model", 0, CLI_STRING, "NAME",
+     "network (the user's, or unet; resnet20 for images with classes)", &model, 0, 0},
     {"name", 0, CLI_STRING, "NAME", "name of the study (that of its folder)", &name, 0, 0},
-    {"set", 's', CLI_LIST, "KEY=VALUE", "any key of study.yaml, such as train.epochs=30", &set, 0, 0},
+    {"set", 's', CLI_LIST, "KEY=VALUE", "any key of study.yaml, such as train.epochs=30", &set, 0,
+     0},
     {0},
 };
 
@@ -107,8 +110,8 @@ static void warn_about(const struct data_look *look, const char *dir)
     if (look->images == 0)
         log_warn("%s/images holds no image files: the sizes in study.yaml are a guess", dir);
     if (look->strange)
-        log_warn("%s: %zu file%s not read, such as %s: none of " FILENAME_IMAGES, dir, look->strange,
-                 look->strange > 1 ? "s are" : " is", look->stranger);
+        log_warn("%s: %zu file%s not read, such as %s: none of " FILENAME_IMAGES, dir,
+                 look->strange, look->strange > 1 ? "s are" : " is", look->stranger);
     if (look->unpaired)
         log_warn("%s: %zu image%s or mask%s without a partner of the same name, such as %s", dir,
                  look->unpaired, plural(look->unpaired), plural(look->unpaired),
@@ -117,12 +120,14 @@ static void warn_about(const struct data_look *look, const char *dir)
         log_warn("%s: %zu of %zu sampled images cannot be read (unet-train data check %s/images/*)",
                  dir, look->unreadable, look->sampled, dir);
     if (look->min_width != look->max_width || look->min_height != look->max_height)
-        log_warn("%s: the images differ in size, %ldx%ld to %ldx%ld (height x width); each is resized "
-                 "with its aspect kept, and padded", dir, look->min_height, look->min_width,
-                 look->max_height, look->max_width);
+        log_warn(
+            "%s: the images differ in size, %ldx%ld to %ldx%ld (height x width); each is resized "
+            "with its aspect kept, and padded",
+            dir, look->min_height, look->min_width, look->max_height, look->max_width);
     if (look->grey && look->colour)
-        log_warn("%s: %zu of %zu sampled images are grey, the others in colour; data.channels is %d",
-                 dir, look->grey, look->sampled - look->unreadable, look->channels >= 3 ? 3 : 1);
+        log_warn(
+            "%s: %zu of %zu sampled images are grey, the others in colour; data.channels is %d",
+            dir, look->grey, look->sampled - look->unreadable, look->channels >= 3 ? 3 : 1);
     if (look->images && look->images < 10)
         log_warn("%s: only %zu image%s%s", dir, look->images, plural(look->images),
                  look->train ? "" : "; a fifth of them validates");
@@ -135,9 +140,9 @@ static void describe_data(const struct data_look *look, struct buf *dst)
                  look->images, look->classes, look->height, look->width,
                  look->channels >= 3 ? "colour" : "grey", look->deep ? ", 16 bits" : "");
     else if (look->width)
-        buf_addf(dst, "# Data: %zu images, %zu masks; %ldx%ld (height x width), %s%s.\n", look->images,
-                 look->masks, look->height, look->width, look->channels >= 3 ? "colour" : "grey",
-                 look->deep ? ", 16 bits" : "");
+        buf_addf(dst, "# Data: %zu images, %zu masks; %ldx%ld (height x width), %s%s.\n",
+                 look->images, look->masks, look->height, look->width,
+                 look->channels >= 3 ? "colour" : "grey", look->deep ? ", 16 bits" : "");
     if (look->train)
         buf_addf(dst, "# The set itself says which images train (%zu) and which validate (%zu).\n",
                  look->train, look->val);
@@ -177,9 +182,10 @@ static int take_masks(const struct data_look *look, const char *dir, const char 
     if (*look->class_file) {
         snprintf(file, sizeof file, "%s/%s", folder, CLASS_FILE);
         if (access(file, F_OK) == 0)
-            return err_set(e, ERR_CONFIG, "%s is there already, and nothing is overwritten; name "
-                           "it (-s data.class_file=%s -s data.classes=%s) or move it away", file, file,
-                           classes);
+            return err_set(e, ERR_CONFIG,
+                           "%s is there already, and nothing is overwritten; name "
+                           "it (-s data.class_file=%s -s data.classes=%s) or move it away",
+                           file, file, classes);
         dst[n++] = (struct yaml_setting){"data.class_file", "./" CLASS_FILE, "masks"};
     }
     log_info("%s: %s", dir, look->masks_text);
@@ -189,7 +195,8 @@ static int take_masks(const struct data_look *look, const char *dir, const char 
 static int check_data(char dst[PATH_MAX], struct data_look *look, struct err *e)
 {
     if (!data_dir)
-        return err_set(e, ERR_USAGE, "init: --data DIR is missing (a folder with images/ and masks/, "
+        return err_set(e, ERR_USAGE,
+                       "init: --data DIR is missing (a folder with images/ and masks/, "
                        "or images of one class each)");
     if (!realpath(data_dir, dst))
         return err_errno(e, ERR_DATA, errno, "--data %s", data_dir);
@@ -218,8 +225,8 @@ static int place_path(const char *folder, const struct setting *key, struct yaml
     return 0;
 }
 
-static int place_paths(const char *folder, struct yaml_setting *settings, size_t n, struct buf *texts,
-                       struct err *e)
+static int place_paths(const char *folder, struct yaml_setting *settings, size_t n,
+                       struct buf *texts, struct err *e)
 {
     for (size_t i = 0; i < n; i++) {
         const struct setting *key = setting_find(settings_of_study, settings[i].path);
@@ -252,7 +259,8 @@ static size_t take_user(const struct study *user, struct buf *texts, struct yaml
 /* An engine other than ours gets a section, to be filled in. */
 static size_t take_engine(char paths[ENGINE_ROWS][64], struct yaml_setting *dst)
 {
-    static const char *const rows[ENGINE_ROWS][2] = {{"script", ""}, {"args", ""}, {"python", "python3"}};
+    static const char *const rows[ENGINE_ROWS][2] = {
+        {"script", ""}, {"args", ""}, {"python", "python3"}};
     size_t n = 0;
 
     dst[n++] = (struct yaml_setting){"engine", engine, "--engine"};
@@ -411,13 +419,14 @@ const struct cli_command cmd_init = {
     .name = "init",
     .args = "STUDY",
     .summary = "write a commented study.yaml for a data folder and a site",
-    .details = "Looks at the images: their size, made a multiple of what the network needs and at most 1024, and their channels\n"
-               "become the defaults, and oddities are reported. Looks at the masks, too: their values or colours become\n"
-               "data.classes, data.ignore and a class file in the study where that is sure; where it is not, the\n"
-               "choices are printed (exit 7). What ~/.config/unetctl/config.yaml says\n"
-               "goes into the study, too.\n"
-               "Example: unetctl init demo --data DIR --site sandbox --set data.height=96 \\\n"
-               "         --set data.width=128 --set train.epochs=30\n",
+    .details =
+        "Looks at the images: their size, made a multiple of what the network needs and at most 1024, and their channels\n"
+        "become the defaults, and oddities are reported. Looks at the masks, too: their values or colours become\n"
+        "data.classes, data.ignore and a class file in the study where that is sure; where it is not, the\n"
+        "choices are printed (exit 7). What ~/.config/unetctl/config.yaml says\n"
+        "goes into the study, too.\n"
+        "Example: unetctl init demo --data DIR --site sandbox --set data.height=96 \\\n"
+        "         --set data.width=128 --set train.epochs=30\n",
     .options = options,
     .min_operands = 1,
     .max_operands = 1,

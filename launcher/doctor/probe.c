@@ -60,8 +60,8 @@ static int split_address(const struct spec *s, size_t i, char host[MAX_HOST])
 }
 
 /* As `unetctl spec --check` has it, which the ranks are compared like. */
-/* The variable that has the rank. mpirun starts its daemons by srun, whose tasks and nodes are not its
- * ranks'. */
+/* The variable that has the rank. mpirun starts its daemons by srun, whose tasks and nodes are not
+ * its ranks'. */
 static const char *launched_rank_name(void)
 {
     static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK"};

@@ -455,7 +455,8 @@ static bool is_mpirun(const char *launcher)
 static int set_launcher(struct script_values *s, struct err *e)
 {
     const struct site *site = &s->w->site;
-    const char *launcher = lacks_pmix(site) ? "mpirun --bind-to none -np {{tasks}}" : site->launcher;
+    const char *launcher =
+        lacks_pmix(site) ? "mpirun --bind-to none -np {{tasks}}" : site->launcher;
     bool unbound = strcmp(site->scheduler, "slurm") == 0 && is_mpirun(launcher);
     bool launched = s->run->layout.tasks > 1 || s->run->engine->always_launched;
     struct buf words = {0};
@@ -475,7 +476,8 @@ static int set_launcher(struct script_values *s, struct err *e)
         return 0;
     }
     if (lacks_pmix(site))
-        return err_set(e, ERR_CONFIG, "--one-allocation starts the ranks of each run by srun, which has no "
+        return err_set(e, ERR_CONFIG,
+                       "--one-allocation starts the ranks of each run by srun, which has no "
                        "PMIx in this sandbox (srun --mpi=list); leave the option out");
     if (strncmp(launcher, "srun", 4) != 0 || (launcher[4] && launcher[4] != ' '))
         return err_set(e, ERR_CONFIG, "%s: --one-allocation needs a site whose 'launcher' is srun: "

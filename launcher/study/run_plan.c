@@ -24,8 +24,10 @@ static int choose_strategy(const struct study *study, const struct engine *engin
     if (!engine->rank_per_gpu)
         return 0;
     if (*dst == LAYOUT_MIRRORED)
-        return err_set(e, ERR_CONFIG, "strategy mirrored: engine %s drives one GPU with each process; "
-                       "use multi-worker or auto", engine->name);
+        return err_set(e, ERR_CONFIG,
+                       "strategy mirrored: engine %s drives one GPU with each process; "
+                       "use multi-worker or auto",
+                       engine->name);
     *dst = LAYOUT_MULTI_WORKER;
     return 0;
 }
@@ -46,8 +48,8 @@ struct run_batch run_plan_batch(const struct study *s, const struct run *run)
                : (struct run_batch){each * gpus, each};
 }
 
-/* The model, or the engine where that is not ours. Of a file's path the last part, without what does
- * not belong in a job's name. */
+/* The model, or the engine where that is not ours. Of a file's path the last part, without what
+ * does not belong in a job's name. */
 static void name_run(const struct study *study, const struct engine *engine, char dst[33])
 {
     const char *name = engine->embedded ? study->model.name : engine->name;
@@ -75,7 +77,8 @@ static int choose_layout(const struct study *study, const struct site *site, int
                : 0;
 }
 
-void run_plan_label(const struct study *study, const struct engine *engine, char dst[RUN_LABEL_SIZE])
+void run_plan_label(const struct study *study, const struct engine *engine,
+                    char dst[RUN_LABEL_SIZE])
 {
     const struct {
         const char *value, *usual;
@@ -140,9 +143,10 @@ int run_plan_resize(const struct study *study, const struct site *site, struct r
     int planned = run->layout.gpus;
 
     if (section && !section->resumes)
-        return err_set(e, ERR_CONFIG, "%s: engine %s cannot go on from a checkpoint (its section does "
-                       "not say 'resumes: true'), and so with no other number of GPUs", run->id,
-                       run->engine->name);
+        return err_set(e, ERR_CONFIG,
+                       "%s: engine %s cannot go on from a checkpoint (its section does "
+                       "not say 'resumes: true'), and so with no other number of GPUs",
+                       run->id, run->engine->name);
     long constant = constant_batch(study, run->engine);
 
     if (scale && constant)

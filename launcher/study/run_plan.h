@@ -35,13 +35,15 @@ struct run_plan {
 };
 
 /* The runs of study on site for the list of counts gpus and seeds 1..seeds. 0, or -1: ERR_USAGE for
- * a bad list, ERR_CONFIG for a layout that is impossible, naming the count. run_plan_destroy frees. */
+ * a bad list, ERR_CONFIG for a layout that is impossible, naming the count. run_plan_destroy frees.
+ */
 int run_plan_compute(const struct study *study, const struct site *site, const char *gpus,
                      long seeds, struct run_plan *dst, struct err *e);
 void run_plan_destroy(struct run_plan *plan);
 
 /* The label of the study's runs with this engine, as their ids have it. */
-void run_plan_label(const struct study *study, const struct engine *engine, char dst[RUN_LABEL_SIZE]);
+void run_plan_label(const struct study *study, const struct engine *engine,
+                    char dst[RUN_LABEL_SIZE]);
 
 /* run.json of a run, as doc/FORMATS.md has it; NULL with an error. The caller frees. */
 char *run_plan_encode(const struct study *study, const char *study_id, const struct run *run,
@@ -60,16 +62,16 @@ struct run_batch run_plan_batch(const struct study *study, const struct run *run
 int run_plan_resize(const struct study *study, const struct site *site, struct run *run, int gpus,
                     bool scale, struct err *e);
 
-/* run.json as JSON, to be released; NULL with ERR_CONFIG. study_dir: where the study is, if paths in
- * it are to follow it there; or NULL. */
+/* run.json as JSON, to be released; NULL with ERR_CONFIG. study_dir: where the study is, if paths
+ * in it are to follow it there; or NULL. */
 json_t *run_plan_decode(const char *text, const char *study_dir, struct err *e);
 
-/* The value of a key of study.yaml in run.json; NULL where that does not have it. What another engine
- * runs stands in the section of its name there, and in "program" here. */
+/* The value of a key of study.yaml in run.json; NULL where that does not have it. What another
+ * engine runs stands in the section of its name there, and in "program" here. */
 const json_t *run_plan_value(const json_t *plan, const char *key);
 
-/* How two run.json texts differ: in how many values, and the first of them, as JSON. study_dir: of the
- * old one, as above. 0, or -1 with ERR_CONFIG. */
+/* How two run.json texts differ: in how many values, and the first of them, as JSON. study_dir: of
+ * the old one, as above. 0, or -1 with ERR_CONFIG. */
 struct run_difference {
     size_t count;
     char path[128], was[512], is[512]; /* "train.lr", "0.001", "0.01" */

@@ -139,11 +139,15 @@ static int check_together(const struct study *s, struct err *e)
         return err_set(e, ERR_CONFIG, "%s: train.global_batch must be 1 or more where "
                        "train.batch_per_gpu is 0", study_place(s, "train.global_batch"));
     if (s->data.soft_masks && (s->data.classes > 1 || *s->data.ignore || *s->data.class_file))
-        return err_set(e, ERR_CONFIG, "%s: data.soft_masks does not go with values that stand for "
-                       "classes (data.classes, data.ignore, data.class_file)", study_place(s, "data.soft_masks"));
+        return err_set(e, ERR_CONFIG,
+                       "%s: data.soft_masks does not go with values that stand for "
+                       "classes (data.classes, data.ignore, data.class_file)",
+                       study_place(s, "data.soft_masks"));
     if (strcmp(s->train.allreduce, "horovod") == 0 && strcmp(s->model.batch_norm, "sync") == 0)
-        return err_set(e, ERR_CONFIG, "%s: train.allreduce horovod does not go with model.batch_norm "
-                       "sync: set model.batch_norm to local, or use bucketed or native", study_place(s, "train.allreduce"));
+        return err_set(e, ERR_CONFIG,
+                       "%s: train.allreduce horovod does not go with model.batch_norm "
+                       "sync: set model.batch_norm to local, or use bucketed or native",
+                       study_place(s, "train.allreduce"));
     if (settings_model_is_file(s->model.name) && access(s->model.name, F_OK) != 0)
         return err_errno(e, ERR_CONFIG, errno, "%s: model.name %s", study_place(s, "model.name"),
                          s->model.name);
@@ -164,7 +168,8 @@ static int add_user_file(struct study *s, struct err *e)
     return yaml_table_add_file(settings_of_study, file, YAML_USER, &s->settings, &s->origins, e);
 }
 
-static int add_settings(struct study *s, const struct yaml_setting *settings, size_t n, struct err *e)
+static int add_settings(struct study *s, const struct yaml_setting *settings, size_t n,
+                        struct err *e)
 {
     for (size_t i = 0; i < n; i++)
         if (yaml_table_add_text(settings_of_study, settings[i].path, settings[i].value,

@@ -31,8 +31,8 @@ struct study {
 };
 
 /* The study in folder dir, or for NULL in the current folder or the nearest one above that has a
- * study.yaml: what is built in, the user's file, study.yaml, the environment, and settings (what the
- * command line says), in this order. 0, or -1 with ERR_CONFIG (ERR_USAGE for the last two) and
+ * study.yaml: what is built in, the user's file, study.yaml, the environment, and settings (what
+ * the command line says), in this order. 0, or -1 with ERR_CONFIG (ERR_USAGE for the last two) and
  * nothing to destroy. */
 int study_open(struct study *s, const char *dir, const struct yaml_setting *settings,
                size_t nsettings, struct err *e);

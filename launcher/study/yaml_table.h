@@ -32,10 +32,11 @@ struct yaml_setting {
 };
 
 /* A struct is filled layer by layer, from the lowest up: yaml_table_create gives it the presets,
- * each file, variable and word that is added overwrites what it names, and yaml_table_finish refuses
- * a required key that nobody gave (file: where it should have stood). All return 0, or -1 with
- * ERR_CONFIG (for words of the command line and the environment ERR_USAGE); yaml_table_destroy frees
- * dst and origins after success and failure alike. Texts are UTF-8 without control characters. */
+ * each file, variable and word that is added overwrites what it names, and yaml_table_finish
+ * refuses a required key that nobody gave (file: where it should have stood). All return 0, or -1
+ * with ERR_CONFIG (for words of the command line and the environment ERR_USAGE); yaml_table_destroy
+ * frees dst and origins after success and failure alike. Texts are UTF-8 without control
+ * characters. */
 int yaml_table_create(const struct setting *keys, void *dst, struct yaml_origins *origins,
                       struct err *e);
 int yaml_table_add_file(const struct setting *keys, const char *file, enum yaml_layer layer,

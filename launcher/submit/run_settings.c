@@ -10,13 +10,16 @@
 #include "launcher/study/run_dir.h"
 #include "src/log.h"
 
-static int read_begun_plan(const struct workspace *w, const char *run, struct run *planned, char **text,
-                           struct err *e)
+static int read_begun_plan(const struct workspace *w, const char *run, struct run *planned,
+                           char **text, struct err *e)
 {
     if (run_dir_read(w->study.dir, run, planned, text, e) == 0)
         return 0;
-    return err_prefix(e, "run %s has begun, and its plan cannot be read (put it back from a copy, or remove the "
-                      "folder of the run, submit and resume)", run);
+    return err_prefix(
+        e,
+        "run %s has begun, and its plan cannot be read (put it back from a copy, or remove the "
+        "folder of the run, submit and resume)",
+        run);
 }
 
 /* A step's images: run.json has those of each GPU in any case. */
@@ -65,7 +68,8 @@ static int take_value(struct study *s, const struct setting *k, const json_t *va
         rc = take_lines(s, k, value, e);
     else if (!text && !dumped)
         rc = err_set(e, ERR_INTERNAL, "no memory");
-    else if (dumped || *text || (k->preset && !*k->preset)) /* an engine without Python has "" for it */
+    else if (dumped || *text ||
+             (k->preset && !*k->preset)) /* an engine without Python has "" for it */
         rc = yaml_table_add_text(settings_of_study, k->path, text ? text : dumped, YAML_COMMAND,
                                  "run.json",
                                  &s->settings, &s->origins, e);
@@ -73,8 +77,8 @@ static int take_value(struct study *s, const struct setting *k, const json_t *va
     return rc;
 }
 
-static int take_plan(const struct workspace *w, const json_t *plan, const struct run *run, struct study *s,
-                     struct err *e)
+static int take_plan(const struct workspace *w, const json_t *plan, const struct run *run,
+                     struct study *s, struct err *e)
 {
     for (const struct setting *k = settings_of_study; k->path; k++) {
         const json_t *value = run_plan_value(plan, k->path);
@@ -91,7 +95,8 @@ static int take_plan(const struct workspace *w, const json_t *plan, const struct
 /* Does the key say how a job runs, and not what? */
 static bool is_of_job(const struct setting *k)
 {
-    static const char *const sections[] = {"slurm.", "tensorflow.", "horovod.", "pytorch.", "command."};
+    static const char *const sections[] = {"slurm.", "tensorflow.", "horovod.", "pytorch.",
+                                           "command."};
 
     for (size_t i = 0; i < sizeof sections / sizeof *sections; i++)
         if (strncmp(k->path, sections[i], strlen(sections[i])) == 0)
@@ -114,20 +119,22 @@ static int check_given(const struct workspace *w, const json_t *plan, const stru
         setting_format(k, &own->settings, &was);
         setting_format(k, &w->study.settings, &given);
         if (!has || strcmp(was.data ? was.data : "", given.data ? given.data : "") != 0)
-            rc = err_set(e, ERR_USAGE, "%s %s: run %s %s%s%s, and a run keeps what it began with (only slurm.* "
-                         "and where its files are can change; for other settings make another study with "
-                         "'unetctl init')", w->study.origins.at[k - settings_of_study].where,
-                         k->path, run->id,
-                         has ? "began with " : "has begun", has && was.data ? was.data : "",
-                         has && !was.data ? "an empty one" : "");
+            rc = err_set(
+                e, ERR_USAGE,
+                "%s %s: run %s %s%s%s, and a run keeps what it began with (only slurm.* "
+                "and where its files are can change; for other settings make another study with "
+                "'unetctl init')",
+                w->study.origins.at[k - settings_of_study].where, k->path, run->id,
+                has ? "began with " : "has begun", has && was.data ? was.data : "",
+                has && !was.data ? "an empty one" : "");
         buf_destroy(&was);
         buf_destroy(&given);
     }
     return rc;
 }
 
-int run_settings_open(const struct workspace *w, const char *run, struct workspace *dst, bool *own_plan,
-                      struct err *e)
+int run_settings_open(const struct workspace *w, const char *run, struct workspace *dst,
+                      bool *own_plan, struct err *e)
 {
     struct run_difference difference;
     struct run planned;
@@ -137,8 +144,10 @@ int run_settings_open(const struct workspace *w, const char *run, struct workspa
     *dst = *w;
     if (study_copy(&w->study, &dst->study, e))
         return -1;
-    if (read_begun_plan(w, run, &planned, &text, e) || !(plan = run_plan_decode(text, w->study.dir, e)) ||
-        take_plan(w, plan, &planned, &dst->study, e) || check_given(w, plan, &planned, &dst->study, e) ||
+    if (read_begun_plan(w, run, &planned, &text, e) ||
+        !(plan = run_plan_decode(text, w->study.dir, e)) ||
+        take_plan(w, plan, &planned, &dst->study, e) ||
+        check_given(w, plan, &planned, &dst->study, e) ||
         !(now = run_plan_encode(&dst->study, w->ledger.study_id, &planned, e)) ||
         run_plan_compare(text, now, NULL, &difference, e)) {
         run_settings_close(dst);
@@ -178,9 +187,10 @@ int run_settings_tell(const struct workspace *w, const struct workspace *own, co
 
     name_key(run, &d);
     if (d.count)
-        log_info("%s: continues with the settings that it began with: %s is %s, though %s says %s%s", run->id,
-                 d.path, d.was, study_place(&w->study, d.path), d.is,
-                 d.count > 1 ? "; others differ, too" : "");
+        log_info(
+            "%s: continues with the settings that it began with: %s is %s, though %s says %s%s",
+            run->id, d.path, d.was, study_place(&w->study, d.path), d.is,
+            d.count > 1 ? "; others differ, too" : "");
     free(was);
     free(is);
     return rc;
@@ -201,7 +211,10 @@ int run_settings_compare(const struct workspace *w, const struct run *run, struc
     name_key(&planned, &d);
     if (d.count == 0)
         return rc;
-    return err_set(e, ERR_CONFIG, "run %s has begun with other settings: %s is %s, and %s says %s ('unetctl "
-                   "resume' continues with the run's own; to train with others, make another study with "
-                   "'unetctl init')", run->id, d.path, d.was, study_place(&w->study, d.path), d.is);
+    return err_set(
+        e, ERR_CONFIG,
+        "run %s has begun with other settings: %s is %s, and %s says %s ('unetctl "
+        "resume' continues with the run's own; to train with others, make another study with "
+        "'unetctl init')",
+        run->id, d.path, d.was, study_place(&w->study, d.path), d.is);
 }

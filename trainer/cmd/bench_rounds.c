@@ -208,7 +208,8 @@ static int run_threads(const struct bench_rounds *b, struct err *e)
         *r = (struct replica){.bench = b, .comm = comm_thread_member(g, started)};
         int reason = pthread_create(&r->thread, NULL, replica_main, r);
         if (reason) {
-            rc = err_errno(e, ERR_INTERNAL, reason, "cannot start a thread for replica %d", started);
+            rc =
+                err_errno(e, ERR_INTERNAL, reason, "cannot start a thread for replica %d", started);
             r->comm->ops->abort(r->comm, e);
             break;
         }

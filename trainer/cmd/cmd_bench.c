@@ -34,7 +34,8 @@ static long opt_threads, opt_steps = 10, opt_warmup = 3, opt_iters, opt_gpus;
 static bool opt_json, opt_per_op;
 
 static const struct cli_option options[] = {
-    {"model", 0, CLI_STRING, "NAME", "unet, fcnn, chips, resnet20 ... resnet110, or a FILE.yaml (unet)", &opt_model, 0, 0},
+    {"model", 0, CLI_STRING, "NAME",
+     "unet, fcnn, chips, resnet20 ... resnet110, or a FILE.yaml (unet)", &opt_model, 0, 0},
     {"base", 0, CLI_INT, "N", "filters of the first level (the model's)", &opt_base, 1, 1024},
     {"depth", 0, CLI_INT, "N", "poolings of unet (the model's: 4)", &opt_depth, 1, 8},
     {"channels", 0, CLI_INT, "N", "of the images (1)", &opt_channels, 1, 64},
@@ -154,23 +155,25 @@ static void print(const struct network *n, const struct network_config *c, doubl
     double cpu = stat_median(cpu_seconds, (size_t)opt_steps);
     getrusage(RUSAGE_SELF, &usage);
     if (!opt_json) {
-        printf("%s base %ld, %dx%d, batch %ld, %s, %s, %d threads, backend %s\n", opt_model, opt_base,
-               c->height, c->width, opt_batch, opt_mode, opt_dtype, c->threads, network_backend(n));
+        printf("%s base %ld, %dx%d, batch %ld, %s, %s, %d threads, backend %s\n", opt_model,
+               opt_base, c->height, c->width, opt_batch, opt_mode, opt_dtype, c->threads,
+               network_backend(n));
         printf("img/s %.2f (median), %.2f +- %.2f\nstep  %.6f s (median), %.6f s (least), "
                "%.6f s of processor time\n",
                batch / median, mean, spread, median, least, cpu);
         printf("peak  %.1f MiB\n", (double)usage.ru_maxrss / 1024);
         return;
     }
-    printf("{\"schema\":1,\"model\":\"%s\",\"base\":%ld,\"depth\":%ld,\"channels\":%ld,\"classes\":%ld,"
-           "\"height\":%d,\"width\":%d,\"batch_size\":%ld,\"mode\":\"%s\",\"dtype\":\"%s\","
-           "\"threads\":%d,\"backend\":\"%s\",\"steps\":%ld,\"warmup\":%ld,\"img_per_s\":%.6g,"
-           "\"img_per_s_mean\":%.6g,\"img_per_s_196sd\":%.6g,\"step_s_median\":%.9g,"
-           "\"step_s_min\":%.9g,\"step_cpu_s_median\":%.9g,\"startup_s\":%.6g,"
-           "\"peak_rss_mib\":%.1f}\n",
-           opt_model, opt_base, opt_depth, opt_channels, opt_classes, c->height, c->width, opt_batch,
-           opt_mode, opt_dtype, c->threads, network_backend(n), opt_steps, opt_warmup, batch / median, mean,
-           spread, median, least, cpu, startup_s, (double)usage.ru_maxrss / 1024);
+    printf(
+        "{\"schema\":1,\"model\":\"%s\",\"base\":%ld,\"depth\":%ld,\"channels\":%ld,\"classes\":%ld,"
+        "\"height\":%d,\"width\":%d,\"batch_size\":%ld,\"mode\":\"%s\",\"dtype\":\"%s\","
+        "\"threads\":%d,\"backend\":\"%s\",\"steps\":%ld,\"warmup\":%ld,\"img_per_s\":%.6g,"
+        "\"img_per_s_mean\":%.6g,\"img_per_s_196sd\":%.6g,\"step_s_median\":%.9g,"
+        "\"step_s_min\":%.9g,\"step_cpu_s_median\":%.9g,\"startup_s\":%.6g,"
+        "\"peak_rss_mib\":%.1f}\n",
+        opt_model, opt_base, opt_depth, opt_channels, opt_classes, c->height, c->width, opt_batch,
+        opt_mode, opt_dtype, c->threads, network_backend(n), opt_steps, opt_warmup, batch / median,
+        mean, spread, median, least, cpu, startup_s, (double)usage.ru_maxrss / 1024);
 }
 
 /* Of the first GPU that CUDA shows, or of a core. */
@@ -204,8 +207,9 @@ static int print_roofline(struct network *n, bool training, const double *second
     printf("plan  %.3f GFLOP and %.3f GB a step\n", flop * 1e-9, bytes * 1e-9);
     double least = fmax(flop / peak.flop, bytes / peak.bytes);
     if (peak.flop > 0 && peak.bytes > 0)
-        printf("bound %.3f ms at the GPU's %.1f TFLOP/s (fp32) and %.0f GB/s: %.1f %% of the step\n",
-               1e3 * least, peak.flop * 1e-12, peak.bytes * 1e-9, 100 * least / median);
+        printf(
+            "bound %.3f ms at the GPU's %.1f TFLOP/s (fp32) and %.0f GB/s: %.1f %% of the step\n",
+            1e3 * least, peak.flop * 1e-12, peak.bytes * 1e-9, 100 * least / median);
     return 0;
 }
 

@@ -43,8 +43,10 @@ static void print_json(size_t index, const char *name, const struct pixels *img,
     struct buf b = {0};
 
     begin_json(&b, index, name);
-    buf_addf(&b, ",\"width\":%u,\"height\":%u,\"channels\":%d,\"bits\":%d,\"pages\":%d,"
-             "\"sha256\":\"%s\"", img->width, img->height, img->channels, img->bits, img->pages, hex);
+    buf_addf(&b,
+             ",\"width\":%u,\"height\":%u,\"channels\":%d,\"bits\":%d,\"pages\":%d,"
+             "\"sha256\":\"%s\"",
+             img->width, img->height, img->channels, img->bits, img->pages, hex);
     if (img->warning[0]) {
         buf_add(&b, ",\"warning\":");
         buf_add_json_string(&b, img->warning);
@@ -88,8 +90,8 @@ static void show(const char *path, const struct pixels *img, struct count *count
     if (opt_json) {
         print_json(count->files, name, img, hex);
     } else {
-        printf("%s\t%u\t%u\t%d\t%d\t%.16s\n", name, img->width, img->height, img->channels, img->bits,
-               hex);
+        printf("%s\t%u\t%u\t%d\t%d\t%.16s\n", name, img->width, img->height, img->channels,
+               img->bits, hex);
         if (img->warning[0])
             log_warn("%s: %s", name, img->warning);
     }

@@ -69,7 +69,8 @@ static void print_masks(const struct survey *s)
     for (size_t i = 0; i < s->masks.ncolours && i < MAX_SHOWN; i++) {
         const struct mask_look_colour *c = &s->masks.colours[i];
         printf("%-15s %u %u %u: %.2f %%\n", i ? "" : "mask colours", c->rgb >> 16,
-               c->rgb >> 8 & 255, c->rgb & 255, 100.0 * (double)c->pixels / (double)s->masks.pixels);
+               c->rgb >> 8 & 255, c->rgb & 255,
+               100.0 * (double)c->pixels / (double)s->masks.pixels);
     }
     if (!s->binary)
         printf("%-15s %s\n", "masks", s->proposal.text);

@@ -51,7 +51,8 @@ static int run(int noperands, char **operands, int nrest, char **rest, struct er
 
     (void)noperands, (void)operands, (void)nrest, (void)rest;
     if (!opt_checkpoint || (!opt_onnx && !opt_safetensors))
-        return err_set(e, ERR_USAGE, "export: give --checkpoint PATH and --onnx FILE or --safetensors "
+        return err_set(e, ERR_USAGE,
+                       "export: give --checkpoint PATH and --onnx FILE or --safetensors "
                        "FILE, or both");
     int rc = (opt_onnx && atomicfile_check_new(opt_onnx, e)) ||
                      (opt_safetensors && atomicfile_check_new(opt_safetensors, e)) ||

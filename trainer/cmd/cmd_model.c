@@ -50,7 +50,8 @@ static int configure(const struct model *m, struct network_config *c, struct err
     if (strcmp(opt_batch_norm, "none") == 0)
         c->batch_norm = BATCH_NORM_NONE;
     else if (strcmp(opt_batch_norm, "local") != 0)
-        return err_set(e, ERR_USAGE, "model: --batch-norm %s: must be local or none", opt_batch_norm);
+        return err_set(e, ERR_USAGE, "model: --batch-norm %s: must be local or none",
+                       opt_batch_norm);
     return opt_size && size_option_parse(opt_size, &c->height, &c->width, e)
                ? err_prefix(e, "model: --size")
                : 0;

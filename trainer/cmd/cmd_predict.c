@@ -53,9 +53,10 @@ static const struct cli_option options[] = {
     COMPUTE_OPTION_OVERLAP(opt_overlap),
     {"threshold", 0, CLI_DOUBLE, "P", "foreground above this probability, for one class (0.5)",
      &opt_threshold, 0, 1},
-    {"format", 0, CLI_STRING, "WORD", "of masks and probabilities: png | tiff (png)",
-     &opt_format, 0, 0},
-    {"probabilities", 'p', CLI_FLAG, NULL, "write the probabilities, too", &opt_probabilities, 0, 0},
+    {"format", 0, CLI_STRING, "WORD", "of masks and probabilities: png | tiff (png)", &opt_format,
+     0, 0},
+    {"probabilities", 'p', CLI_FLAG, NULL, "write the probabilities, too", &opt_probabilities, 0,
+     0},
     {"overlay", 0, CLI_FLAG, NULL, "write pictures with the mask in colour over the image, too",
      &opt_overlay, 0, 0},
     {"crop", 0, CLI_STRING, "N,N..", "also DIR/NAME_cropN.png, without N pixels at each side",
@@ -199,7 +200,8 @@ static int write_overlay(const char *name, const float *pixels, int channels,
         colour_of(r->classes > 1 ? r->mask[i] : 0, colour);
         for (int c = 0; c < 3; c++) {
             float v = pixels[i * (size_t)channels + (size_t)(channels == 3 ? c : 0)];
-            rgb[3 * i + (size_t)c] = (uint8_t)lrintf(255 * (shown ? 0.6F * v + 0.4F * colour[c] : v));
+            rgb[3 * i + (size_t)c] =
+                (uint8_t)lrintf(255 * (shown ? 0.6F * v + 0.4F * colour[c] : v));
         }
     }
     path_for(name, "_overlay.png", path);
@@ -425,8 +427,9 @@ static int predict_all(struct work *w, struct err *e)
     int rc = predict_images(w, e);
 
     if (w->at == w->list.count && w->failed < w->at)
-        log_info("%zu image%s predicted, %s %dx%d: %s", w->at - w->failed, plural((long)(w->at - w->failed)),
-                 opt_native ? "in tiles of" : "resized to", c->height, c->width, opt_out);
+        log_info("%zu image%s predicted, %s %dx%d: %s", w->at - w->failed,
+                 plural((long)(w->at - w->failed)), opt_native ? "in tiles of" : "resized to",
+                 c->height, c->width, opt_out);
     return rc;
 }
 

@@ -293,16 +293,18 @@ static int check_resume(struct err *e)
     snprintf(other, sizeof other, "%s/checkpoint", opt_resume ? opt_resume : "");
     if (!opt_resume || snapshot_exists(own) || snapshot_exists(other))
         return 0;
-    return err_set(e, ERR_CHECKPOINT, "train: --resume %s: it has no checkpoint/state-* to "
-                   "continue from; name the folder of a run that has, or leave --resume out to begin anew",
-                   opt_resume);
+    return err_set(
+        e, ERR_CHECKPOINT,
+        "train: --resume %s: it has no checkpoint/state-* to "
+        "continue from; name the folder of a run that has, or leave --resume out to begin anew",
+        opt_resume);
 }
 
 #define MPI_START_S 60.0
 
-/* Returns how long MPI_Init may take. Ranks that have met are all running, so it ends within seconds
- * where it ends at all; a third of train.timeout_s, but MPI_START_S at least, frees the GPUs of a
- * start that hangs. */
+/* Returns how long MPI_Init may take. Ranks that have met are all running, so it ends within
+ * seconds where it ends at all; a third of train.timeout_s, but MPI_START_S at least, frees the
+ * GPUs of a start that hangs. */
 static double mpi_timeout(const struct settings *c, bool have_met)
 {
     double all = c->train.timeout_s, some = fmax(all / 3, MPI_START_S);
@@ -381,8 +383,8 @@ static void mark_lost(void *arg, const struct err *e)
         record_failed(start->record, e);
 }
 
-/* auto and cpu become a backend's name. A process that was given GPUs and cannot use them has an error
- * that the others hear of when all have met. */
+/* auto and cpu become a backend's name. A process that was given GPUs and cannot use them has an
+ * error that the others hear of when all have met. */
 static void choose_backend(struct settings *c, struct start *start)
 {
     int rc = compute_choose(&start->compute, c->train.backend, c->train.deterministic,

@@ -58,8 +58,10 @@ static int find_in_folder(const char *path, char dst[PATH_MAX], struct err *e)
     if (newest)
         return err_set(e, ERR_CHECKPOINT, "%s: none of its attempts is DONE; the newest is "
                        "attempt-%ld", path, newest);
-    return err_set(e, ERR_CHECKPOINT, "%s: has no " WEIGHTS ", checkpoint/" WEIGHTS " or attempt-K: "
-                   "give the folder of a run that is DONE (in a study runs/RUN)", path);
+    return err_set(e, ERR_CHECKPOINT,
+                   "%s: has no " WEIGHTS ", checkpoint/" WEIGHTS " or attempt-K: "
+                   "give the folder of a run that is DONE (in a study runs/RUN)",
+                   path);
 }
 
 static int find_weights(const char *path, char dst[PATH_MAX], struct err *e)

@@ -32,8 +32,10 @@ int goal_parse(struct goal *g, const char *until, int patience, struct err *e)
     g->value = sign ? strtod(sign + 2, &end) : 0;
     if (g->metric && end != sign + 2 && !*end && g->value > 0 && g->value <= 1)
         return 0;
-    return err_set(e, ERR_CONFIG, "train.until: '%s' is no METRIC>=VALUE with iou, dice, precision, "
-                   "recall or accuracy and a value above 0 and up to 1, such as iou>=0.9", until);
+    return err_set(e, ERR_CONFIG,
+                   "train.until: '%s' is no METRIC>=VALUE with iou, dice, precision, "
+                   "recall or accuracy and a value above 0 and up to 1, such as iou>=0.9",
+                   until);
 }
 
 static double value_of(const struct goal *g, const struct score_summary *s)

@@ -401,8 +401,9 @@ static void add_worlds(struct buf *b, const struct record_world *worlds, size_t 
 {
     buf_add(b, ",\"worlds\":[");
     for (size_t i = 0; i < n; i++)
-        buf_addf(b, "%s{\"epoch\":%d,\"images\":%zu,\"gpus\":%d,\"global_batch\":%zu}", i ? "," : "",
-                 worlds[i].epoch, worlds[i].images, worlds[i].gpus, worlds[i].global_batch);
+        buf_addf(b, "%s{\"epoch\":%d,\"images\":%zu,\"gpus\":%d,\"global_batch\":%zu}",
+                 i ? "," : "", worlds[i].epoch, worlds[i].images, worlds[i].gpus,
+                 worlds[i].global_batch);
     buf_add(b, "]");
 }
 

@@ -95,8 +95,8 @@ struct record_epoch {
     size_t images, steps;
     double data_s, compute_s, comm_s, wait_s;
     struct gradient_norms norms; /* all 0: not known */
-    double loss_scale, left_out; /* at its end, in fp16: the loss's factor (0: none), steps so far that
-                                  * were left out as their gradients were not finite */
+    double loss_scale, left_out; /* at its end, in fp16: the loss's factor (0: none), steps so far
+                                  * that were left out as their gradients were not finite */
     struct record_eval eval;     /* after it; seconds 0: there was none */
 };
 /* The next epoch; kept for log.csv and checkpoints too. */

@@ -99,7 +99,8 @@ static void run_session(struct replica *r)
         c->ops->abort(c, &r->e);
 }
 
-/* What a replica has of its GPU it must free itself: recorded steps first, as they are NCCL's too. */
+/* What a replica has of its GPU it must free itself: recorded steps first, as they are NCCL's too.
+ */
 static void run_linked(struct replica *r)
 {
     struct comm *thread = r->config.comm, *comm = link_device(r, thread, &r->e);

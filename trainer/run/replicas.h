@@ -11,8 +11,8 @@
  *              node at the end, where nothing is gained earlier
  *   native     each tensor by itself, one after the other, by a thread: as tf.distribute did in the
  *              reference (all-reduce per variable, nothing packed)
- *   horovod    by a thread that in each cycle copies the tensors which all ranks have into one buffer
- *              and sums that: Horovod's tensor fusion
+ *   horovod    by a thread that in each cycle copies the tensors which all ranks have into one
+ * buffer and sums that: Horovod's tensor fusion
  *
  * Between devices that are connected (comm nccl) sums are in the devices' queues, bucketed or
  * native. inner is taken over, and may be what is returned. NULL on error: inner stays the

@@ -12,7 +12,8 @@
 int results_write(const struct training *t, const struct network_config *network,
                   const int64_t *scores, struct record_end *end, struct err *e);
 
-/* Of a training that fails with *e: the best weights so far go to best/, and *e names that folder. */
+/* Of a training that fails with *e: the best weights so far go to best/, and *e names that folder.
+ */
 void results_rescue(const struct training *t, const struct network_config *network,
                     const struct goal *goal, struct err *e);
 

@@ -308,9 +308,15 @@ static int decode_history(struct training *t, const cJSON *root, struct err *e)
                 return err_set(e, ERR_CHECKPOINT, "epochs: a row is damaged");
             v[i] = item->valuedouble;
         }
-        struct record_epoch epoch = {
-            .seconds = v[0], .loss = v[1], .lr = v[2], .images = (size_t)v[3],
-            .steps = (size_t)v[4], .data_s = v[5], .compute_s = v[6], .comm_s = v[7], .wait_s = v[8]};
+        struct record_epoch epoch = {.seconds = v[0],
+                                     .loss = v[1],
+                                     .lr = v[2],
+                                     .images = (size_t)v[3],
+                                     .steps = (size_t)v[4],
+                                     .data_s = v[5],
+                                     .compute_s = v[6],
+                                     .comm_s = v[7],
+                                     .wait_s = v[8]};
         decode_extras(cJSON_GetArrayItem(row, 9), &epoch);
         if (record_epoch(t->record, &epoch, e))
             return -1;
@@ -374,7 +380,8 @@ static int decode_worlds(struct training *t, const cJSON *root, const struct ori
         worlds[n++] = (struct record_world){0, 0, from->parts, from->step_images};
     if (worlds[n - 1].gpus != now.gpus || worlds[n - 1].global_batch != now.global_batch) {
         log_info("%d GPU%s now, it was %d; %zu images in a step, it was %zu", now.gpus,
-                 plural(now.gpus), worlds[n - 1].gpus, now.global_batch, worlds[n - 1].global_batch);
+                 plural(now.gpus), worlds[n - 1].gpus, now.global_batch,
+                 worlds[n - 1].global_batch);
         worlds[n++] = now;
     }
     free(t->worlds);

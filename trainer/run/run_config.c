@@ -197,8 +197,10 @@ static int check_masks(const struct settings *c, struct err *e)
         return err_set(e, ERR_CONFIG, "augment.six: quarter turns need square images, and they are "
                        "%dx%d (data.height, data.width)", c->data.height, c->data.width);
     if (c->augment.six && c->data.repeat % 6 != 0)
-        return err_set(e, ERR_CONFIG, "augment.six: data.repeat %d is no multiple of 6: some of the six "
-                       "would be seen more often", c->data.repeat);
+        return err_set(e, ERR_CONFIG,
+                       "augment.six: data.repeat %d is no multiple of 6: some of the six "
+                       "would be seen more often",
+                       c->data.repeat);
     if (c->data.soft_masks && (c->data.classes > 1 || *c->data.ignore || *c->data.class_file))
         return err_set(e, ERR_CONFIG, "data.soft_masks: grey values have no meaning where values "
                        "stand for classes (data.classes, data.ignore, data.class_file)");
@@ -309,9 +311,10 @@ int run_config_class_weights(const struct settings *c, float dst[SETTINGS_CLASSE
         if (!*end)
             break;
     }
-    return n == want ? n : err_set(e, ERR_CONFIG, "train.class_weights: %d weights for %d classes%s",
-                                   n, want, want == 2 && c->data.classes == 1
-                                                ? " (background, foreground)" : "");
+    return n == want
+               ? n
+               : err_set(e, ERR_CONFIG, "train.class_weights: %d weights for %d classes%s", n, want,
+                         want == 2 && c->data.classes == 1 ? " (background, foreground)" : "");
 }
 
 int run_config_check(const struct settings *c, struct err *e)

@@ -27,8 +27,8 @@ int run_config_read(struct settings *c, const char *path, struct err *e);
 /* Do the parts agree with each other (layout, sizes against depth)? ERR_CONFIG. */
 int run_config_check(const struct settings *c, struct err *e);
 
-/* The images of a full step: of all replicas (train.global_batch, or what their batches make), and the
- * most of one replica. */
+/* The images of a full step: of all replicas (train.global_batch, or what their batches make), and
+ * the most of one replica. */
 size_t run_config_step_images(const struct settings *c);
 int run_config_step_batch(const struct settings *c);
 

@@ -137,7 +137,8 @@ static bool resolves_here(const char *host)
     if (resolve_host(host, NULL, &hints, &list))
         return false;
     for (const struct addrinfo *a = list; a && !here; a = a->ai_next)
-        here = getnameinfo(a->ai_addr, a->ai_addrlen, text, sizeof text, NULL, 0, NI_NUMERICHOST) == 0 &&
+        here = getnameinfo(a->ai_addr, a->ai_addrlen, text, sizeof text, NULL, 0, NI_NUMERICHOST) ==
+                   0 &&
                is_own_address(text);
     freeaddrinfo(list);
     return here;
@@ -281,7 +282,8 @@ int strategy_decide(const struct settings *config, bool by_hand, struct strategy
         strcmp(config->train.comm, "auto") == 0)
         s->comm = STRATEGY_MPI; /* which knows its ranks by itself */
     if (s->comm == STRATEGY_NCCL && s->tasks > 1 && s->spec.nworkers == 0)
-        return err_set(e, ERR_PEER, "NCCL's ranks find each other by the cluster spec, and TF_CONFIG "
+        return err_set(e, ERR_PEER,
+                       "NCCL's ranks find each other by the cluster spec, and TF_CONFIG "
                        "is not set; export TF_CONFIG=\"$(unetctl spec)\" in each task, or use MPI "
                        "(train.comm mpi)");
     s->threads = config->train.threads ? config->train.threads : share_of_cores(config, s);

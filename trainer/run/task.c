@@ -15,9 +15,11 @@ int task_check(const char *model, const struct dataset *ds, int *classes, struct
         return err_set(e, ERR_CONFIG, "%s gives each image one class as a whole, and this data set "
                        "has masks: use model unet", model);
     if (!masks && !whole)
-        return err_set(e, ERR_CONFIG, "%s needs a mask for each image, and in this data set an "
-                       "image has one class as a whole: use model resnet20, 32, 44, 56, 110 or chips",
-                       model);
+        return err_set(
+            e, ERR_CONFIG,
+            "%s needs a mask for each image, and in this data set an "
+            "image has one class as a whole: use model resnet20, 32, 44, 56, 110 or chips",
+            model);
     if (whole && *classes == 1)
         *classes = found;
     if (whole && *classes != found)

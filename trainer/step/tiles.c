@@ -139,9 +139,10 @@ int tiles_check_option(const struct network_config *config, bool native, long *o
         return err_set(e, ERR_USAGE, "--native: %s gives an image one class as a whole, and takes "
                        "it at its own size only", model->title);
     if (*overlap > most)
-        return err_set(e, ERR_USAGE, "--overlap %ld: at most %d, three quarters of the smaller "
-                       "side of tiles of %dx%d: each pixel then is computed 16 times", *overlap, most,
-                       config->height, config->width);
+        return err_set(e, ERR_USAGE,
+                       "--overlap %ld: at most %d, three quarters of the smaller "
+                       "side of tiles of %dx%d: each pixel then is computed 16 times",
+                       *overlap, most, config->height, config->width);
     if (*overlap < 0)
         *overlap = side / 4;
     return 0;

@@ -32,8 +32,10 @@ static bool has_one_of(const char *text, const char *const *signs)
  * texts of slurm_strerror for a timeout or a connection that broke. */
 static bool is_lost(const struct command *c)
 {
-    static const char *const signs[] = {"timed out", "Zero Bytes", "send/recv", "Connection reset",
-                                        "Unexpected message", "communication", NULL};
+    static const char *const signs[] = {
+        "timed out",      "Zero Bytes",   "send/recv",       "Connection reset", "Unexpected message",
+        "missing socket", "send failure", "receive failure", "shutdown failure", "communication",
+        NULL};
 
     return c->code > 128 || has_one_of(c->err.data, signs);
 }
@@ -87,19 +89,14 @@ json_t *sbatch_submit(const json_t *job)
  * to 26.05 (forecast_may_pass has their codes). */
 static bool may_pass(const char *text, int away)
 {
-    static const char *const signs[] = {"Requested nodes are busy",
-                                        "Required node not available",
-                                        "Job is in held state",
-                                        "Job dependency problem",
-                                        "Partition in DOWN state",
-                                        "Requested reservation is in use",
-                                        "maintenance reservation",
-                                        "Requested reservation not usable now",
-                                        "QOS usage threshold",
-                                        "Job violates accounting/QOS policy",
-                                        "Waiting for burst buffer",
-                                        "Resource temporarily unavailable", "MaxJobCount limit reached",
-                                        NULL};
+    static const char *const signs[] = {
+        "Requested nodes are busy",  "Required node not available",
+        "Job is in held state",      "Job dependency problem",
+        "Partition in DOWN state",   "Requested reservation is in use",
+        "maintenance reservation",   "Requested reservation not usable now",
+        "QOS usage threshold",       "Job violates accounting/QOS policy",
+        "Waiting for burst buffer",  "Resource temporarily unavailable",
+        "MaxJobCount limit reached", NULL};
 
     return has_one_of(text, signs) ||
            (away > 0 && strstr(text, "Requested node configuration is not available"));

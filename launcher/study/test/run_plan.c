@@ -12,15 +12,41 @@ static struct study study = {
     .name = "demo",
     .engine = "embedded",
     .strategy = "auto",
-    .data = {.dir = "/nowhere/data", .height = 96, .width = 128, .channels = 1, .split_seed = 1244,
-             .repeat = 1, .val_fraction = 0.2, .classes = 1, .ignore = "", .class_file = "", .cache = "auto",
-             .remainder = "keep", .files = "all"},
+    .data = {.dir = "/nowhere/data",
+             .height = 96,
+             .width = 128,
+             .channels = 1,
+             .split_seed = 1244,
+             .repeat = 1,
+             .val_fraction = 0.2,
+             .classes = 1,
+             .ignore = "",
+             .class_file = "",
+             .cache = "auto",
+             .remainder = "keep",
+             .files = "all"},
     .model = {.name = "unet", .batch_norm = "local", .base = 8, .depth = 4},
-    .train = {.loss = "ce", .class_weights = "", .lr_steps = "", .until = "", .keep = "last",
-              .lr_plateau = "", .warmup = "batch",
-              .optimizer = "adam", .lr_scaling = "linear", .lr_schedule = "step",
-              .backend = "auto", .dtype = "f32", .comm = "auto", .allreduce = "bucketed", .compress = "none", .epochs = 200, .batch_per_gpu = 16,
-              .bucket_mib = 1, .timeout_s = 300, .lr = 0.001, .checkpoint_s = 600},
+    .train = {.loss = "ce",
+              .class_weights = "",
+              .lr_steps = "",
+              .until = "",
+              .keep = "last",
+              .lr_plateau = "",
+              .warmup = "batch",
+              .optimizer = "adam",
+              .lr_scaling = "linear",
+              .lr_schedule = "step",
+              .backend = "auto",
+              .dtype = "f32",
+              .comm = "auto",
+              .allreduce = "bucketed",
+              .compress = "none",
+              .epochs = 200,
+              .batch_per_gpu = 16,
+              .bucket_mib = 1,
+              .timeout_s = 300,
+              .lr = 0.001,
+              .checkpoint_s = 600},
 };
 static struct site site = {.name = "generic", .gpus_per_node = 2};
 
@@ -79,7 +105,8 @@ static void check_bad(const char *gpus, const char *strategy, int code, const ch
     struct err e = {0};
 
     study.strategy = strategy;
-    is_int(run_plan_compute(&study, &site, gpus, 1, &p, &e), -1, "%s %s is refused", gpus, strategy);
+    is_int(run_plan_compute(&study, &site, gpus, 1, &p, &e), -1, "%s %s is refused", gpus,
+           strategy);
     is_int(e.code, code, "exit code");
     if (!ok(strstr(e.text, word) != NULL, "the error says '%s'", word))
         printf("# %s\n", e.text);
@@ -100,11 +127,13 @@ static void check_encode(void)
            strstr(old, "\"split\": \"/studies/s/split.json\""),
        "run.json is written");
     ok(run_plan_compare(old, old, NULL, &d, &e) == 0 && d.count == 0, "equal to itself");
-    ok(run_plan_compare(old, old, "/moved", &d, &e) == 0 && d.count == 1, "not where the study was moved");
+    ok(run_plan_compare(old, old, "/moved", &d, &e) == 0 && d.count == 1,
+       "not where the study was moved");
     is_str(d.path, "data.split", "its files are elsewhere then");
     study.train.lr = 0.01;
     new = run_plan_encode(&study, "0123456789abcdef", &p.runs[0], &e);
-    ok(run_plan_compare(old, new, NULL, &d, &e) == 0 && d.count == 1, "another learning rate is seen");
+    ok(run_plan_compare(old, new, NULL, &d, &e) == 0 && d.count == 1,
+       "another learning rate is seen");
     ok(strcmp(d.path, "train.lr") == 0 && strcmp(d.was, "0.001") == 0 && strcmp(d.is, "0.01") == 0,
        "and named");
     study.train.lr = 0.001;

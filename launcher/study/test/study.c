@@ -54,8 +54,8 @@ static void check_bad(const char *what, const char *text, const char *word1, con
     write_text("study.yaml", text, strlen(text));
     is_int(study_open(&s, dir, NULL, 0, &e), -1, "%s is refused", what);
     is_int(e.code, ERR_CONFIG, "%s: exit code", what);
-    if (!ok(strstr(e.text, word1) && strstr(e.text, word2), "%s: the error says '%s' and '%s'", what,
-            word1, word2))
+    if (!ok(strstr(e.text, word1) && strstr(e.text, word2), "%s: the error says '%s' and '%s'",
+            what, word1, word2))
         printf("# %s\n", e.text);
 }
 
@@ -86,9 +86,11 @@ static void check_errors(void)
     check_bad("bad name", "name: De/mo\ndata:\n  dir: d\n  height: 96\n  width: 128\n",
               "study.yaml:1: name", "a-z");
     check_bad("bad list of counts", MINIMAL "gpus: 14..1\n", "study.yaml:6: gpus", "N..M");
-    check_bad("bad time", MINIMAL "slurm:\n  time: soon\n", "study.yaml:7: slurm.time", "time limit");
+    check_bad("bad time", MINIMAL "slurm:\n  time: soon\n", "study.yaml:7: slurm.time",
+              "time limit");
     check_bad("size that poolings do not divide",
-              "name: demo\ndata:\n  dir: d\n  height: 100\n  width: 128\n", "study.yaml:4: data.height 100", "multiple of 16");
+              "name: demo\ndata:\n  dir: d\n  height: 100\n  width: 128\n",
+              "study.yaml:4: data.height 100", "multiple of 16");
     check_bad("too many channels",
               "name: demo\ndata:\n  dir: d\n  height: 96\n  width: 128\n  channels: 65\n",
               "data.channels", "64");
@@ -112,7 +114,8 @@ static void check_find(void)
        "a named folder is not searched upwards");
     if (chdir("/"))
         bail_out("no root folder");
-    ok(study_open(&s, NULL, NULL, 0, &e) == -1 && strstr(e.text, "-C STUDY"), "none above: says what to type");
+    ok(study_open(&s, NULL, NULL, 0, &e) == -1 && strstr(e.text, "-C STUDY"),
+       "none above: says what to type");
     if (chdir(old))
         bail_out("%s: no folder", old);
 }

@@ -122,8 +122,10 @@ int main(int argc, char **argv)
         rc = check_collectives(c, &e);
     if (c->rank == 0)
         ok(rc == 0, "mpi: all collectives, %d ranks, %s: %s", c->size, comm_mpi_version(), e.text);
-    if (rc)
+    if (rc) {
+        fflush(stdout); /* another rank's abort may end this process first */
         c->ops->abort(c, &e);
+    }
     int rank = c->rank;
     c->ops->close(c);
     return rank == 0 ? done_testing() : 0;

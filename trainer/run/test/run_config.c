@@ -89,8 +89,9 @@ static void test_refusals(void)
     refuse("\"epochs\":200", "\"epochs\":200,\"epochs\":3", "train.epochs: given twice");
     refuse("\"soft_masks\":false", "\"soft_masks\":true", "data.soft_masks: grey values have no");
     refuse("\"soft_masks\":false", "\"soft_masks\":1", "data.soft_masks: must be true or false");
-    refuse("\"local\"", "\"global\"",
-           "model.batch_norm: unknown word 'global'; did you mean 'local'? (known: local, sync, none)");
+    refuse(
+        "\"local\"", "\"global\"",
+        "model.batch_norm: unknown word 'global'; did you mean 'local'? (known: local, sync, none)");
     refuse("\"study\":\"demo\"", "\"study\":null", "study: must be a string");
     refuse("{\"gpus\":3", "{\"gpus\":4", "layout: 3 tasks with 1 GPUs each are not the 4 GPUs");
     refuse("\"nodes\":2", "\"nodes\":1", "do not fit on 1 nodes");

@@ -20,7 +20,8 @@ int main(void)
     const struct weights *w = network_weights(net);
     ok(gradient_cuts_buckets(&c, 100, 30, &e) == 0 && c.n == 4 && c.ends[0] == 30 &&
            c.ends[2] == 90 && c.ends[3] == 100, "100 numbers in buckets of 30");
-    ok(gradient_cuts_buckets(&c, 60, 30, &e) == 0 && c.n == 2 && c.ends[1] == 60, "60 in two whole ones");
+    ok(gradient_cuts_buckets(&c, 60, 30, &e) == 0 && c.n == 2 && c.ends[1] == 60,
+       "60 in two whole ones");
     ok(gradient_cuts_buckets(&c, 60, 1000, &e) == 0 && c.n == 1 && c.ends[0] == 60, "a large one");
     ok(gradient_cuts_tensors(&c, w, &e) == 0, "tensors");
     is_int(c.n, 82, "the reference network has 82");

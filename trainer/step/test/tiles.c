@@ -18,8 +18,8 @@ static void test_cover(int side, int tile, int overlap)
         wrong += begin < 0 || begin + tile > side || (i == 0 ? begin != 0 : begin > end - overlap);
         end = begin + tile;
     }
-    ok(wrong == 0 && end == side, "%d pixels, tiles of %d, overlap %d: %d tiles", side, tile, overlap,
-       n);
+    ok(wrong == 0 && end == side, "%d pixels, tiles of %d, overlap %d: %d tiles", side, tile,
+       overlap, n);
 }
 
 static const struct network_config config = {

@@ -8,7 +8,8 @@
 
 #include "launcher/scheduler/slurm/message.h"
 
-/* Does the controller not understand this library? One of 26.05 answers what it cannot read in HTTP. */
+/* Does the controller not understand this library? One of 26.05 answers what it cannot read in
+ * HTTP. */
 static bool is_incompatible(int code)
 {
     return code == SLURM_PROTOCOL_VERSION_ERROR || code == SLURM_PROTOCOL_INSANE_MSG_LENGTH;

@@ -14,8 +14,9 @@ static float image[N * N], mask[N * N], out[N * N], out_mask[N * N], again[N * N
 
 static const struct augment_draw still = {.contrast = 1, .zoom = 1};
 
-static void apply(const struct settings_augment *config, const struct augment_draw *draw, int height,
-                  int width, const float *src, const float *src_mask, float *dst, float *dst_mask)
+static void apply(const struct settings_augment *config, const struct augment_draw *draw,
+                  int height, int width, const float *src, const float *src_mask, float *dst,
+                  float *dst_mask)
 {
     struct augment *a = augment_create(config, height, width, 1, sizeof(float), &e);
 
@@ -212,7 +213,8 @@ static void test_draws(void)
     ok(flips > 420 && flips < 580, "about one half is flipped: %d", flips);
     is_int(out_of_range, 0, "all within what was asked");
     is_int(odd, 0, "no quarter turns of what is not square");
-    ok(!augment_is_active(&(struct settings_augment){0}) && augment_is_active(&all), "active or not");
+    ok(!augment_is_active(&(struct settings_augment){0}) && augment_is_active(&all),
+       "active or not");
 }
 
 /* The six of the article: as it is, two mirrors, three turns. */
