@@ -69,8 +69,8 @@ static void print_choices(const struct cli_command *c)
             printf("%.*s ", (int)strcspn(text, " |"), text);
 }
 
-/* What follows a choice: " show=sites", or the words themselves, "
- * show=run_file.sh|submit_file.sh". */
+/* What follows a choice: " show=sites", or the words themselves,
+ * " show=run_file.sh|submit_file.sh". */
 static void print_followers(const struct cli_command *c)
 {
     const char *rest = c->args, *text;
