@@ -70,8 +70,8 @@ static size_t count_params(const struct op *op)
 static void name_layer(const struct op *op, char dst[TENSOR_NAME_SIZE])
 {
     *dst = 0;
-    for (int i = -1; !*dst && op_next_in(op, &i);)
-        if (op->in[i]->place == TENSOR_VALUE)
+    for (int i = -1; op_next_in(op, &i);)
+        if (!*dst && op->in[i]->place == TENSOR_VALUE)
             snprintf(dst, TENSOR_NAME_SIZE, "%s", op->in[i]->name);
     char *dot = strrchr(dst, '.');
     if (dot)

@@ -15,8 +15,9 @@ size_t fuse_find_nreaders(const struct graph *g, const struct tensor *t)
     size_t n = 0;
 
     for (size_t i = 0; i < g->nops; i++)
-        for (int k = -1; g->ops[i] && op_next_in(g->ops[i], &k);)
-            n += g->ops[i]->in[k] == t;
+        if (g->ops[i])
+            for (int k = -1; op_next_in(g->ops[i], &k);)
+                n += g->ops[i]->in[k] == t;
     return n;
 }
 

@@ -22,9 +22,10 @@ static size_t find_reader(const struct graph *g, const struct op *writer, const 
 static size_t find_in_gradients(const struct graph *g, const struct tensor *t)
 {
     for (size_t i = g->nforward; i < g->nops; i++)
-        for (int k = -1; g->ops[i] && op_next_in(g->ops[i], &k);)
-            if (g->ops[i]->in[k] == t)
-                return i;
+        if (g->ops[i])
+            for (int k = -1; op_next_in(g->ops[i], &k);)
+                if (g->ops[i]->in[k] == t)
+                    return i;
     return g->nops;
 }
 
@@ -72,9 +73,10 @@ static int make_again(struct graph *g, const struct op *op, size_t place, struct
     memmove(g->ops + place + 1, g->ops + place, (g->nops - 1 - place) * sizeof(struct op *));
     g->ops[place] = again;
     for (size_t i = place + 1; i < g->nops; i++)
-        for (int k = -1; g->ops[i] && op_next_in(g->ops[i], &k);)
-            if (g->ops[i]->in[k] == op->out[0])
-                g->ops[i]->in[k] = again->out[0];
+        if (g->ops[i])
+            for (int k = -1; op_next_in(g->ops[i], &k);)
+                if (g->ops[i]->in[k] == op->out[0])
+                    g->ops[i]->in[k] = again->out[0];
     return 0;
 }
 

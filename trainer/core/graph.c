@@ -179,9 +179,10 @@ bool graph_is_private(const struct graph *g, const struct op *writer, const stru
     if (t->pinned || t->place != TENSOR_ARENA)
         return false;
     for (size_t i = 0; i < g->nops; i++)
-        for (int k = -1; g->ops[i] && g->ops[i] != reader && op_next_in(g->ops[i], &k);)
-            if (g->ops[i]->in[k] == t)
-                return false;
+        if (g->ops[i] && g->ops[i] != reader)
+            for (int k = -1; op_next_in(g->ops[i], &k);)
+                if (g->ops[i]->in[k] == t)
+                    return false;
     return true;
 }
 

@@ -57,7 +57,7 @@ static int infer_grad_weights(const struct op_attr *attr, struct tensor *const *
         dy->dim[DIM_W] != divide(attr, x->dim[DIM_W]))
         return err_set(e, ERR_INTERNAL, "conv2d: gradient does not fit the input");
     out[0] = (struct shape){4, {dy->dim[DIM_C], x->dim[DIM_C], attr->kernel, attr->kernel}};
-    out[1] = attr->bare ? (struct shape){0} : (struct shape){1, {dy->dim[DIM_C]}};
+    out[1] = (struct shape){!attr->bare, {attr->bare ? 0 : dy->dim[DIM_C]}};
     return 0;
 }
 
