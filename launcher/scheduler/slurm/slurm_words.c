@@ -15,7 +15,8 @@ static const struct explanation reasons[] = {
     {"Priority", "jobs of higher priority come first"},
     {"Resources", "no free nodes, GPUs or CPUs yet"},
     {"Dependency", "waits for another job (--after, --max-in-flight)"},
-    {"DependencyNeverSatisfied", "the job that it waits for failed; " NEVER "again"},
+    {"DependencyNeverSatisfied", "the job that it waits for failed; it never starts: cancel it "
+                                 "('unetctl cancel'), and submit it again"},
     {"BeginTime", "not before its begin time; a requeued job waits two minutes"},
     {"Licenses", "waits for a license that other jobs have"},
     {"JobHeldUser", "held by you: 'scontrol release JOB' lets it go"},

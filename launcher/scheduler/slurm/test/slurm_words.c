@@ -24,9 +24,10 @@ int main(void)
        "reasons for which a job never starts");
     ok(!slurm_words_never("Resources") && !slurm_words_never("QOSMaxJobsPerUserLimit") &&
            !slurm_words_never("None"), "reasons for which it waits");
+    ok(!slurm_words_never("DependencyNeverSatisfied"), "what other jobs did is none");
     reason("Resources", "no free nodes");
     reason("Dependency", "waits for another job");
-    reason("DependencyNeverSatisfied", "it never starts: 'unetctl cancel'");
+    reason("DependencyNeverSatisfied", "it never starts: cancel it ('unetctl cancel')");
     reason("ReqNodeNotAvail, UnavailableNodes:node[1-3]", "down, drained or reserved");
     reason("Nodes required for job are DOWN, DRAINED or reserved for jobs in higher priority "
            "partitions",
