@@ -81,6 +81,21 @@ finding warning gpus 'no GPU seen' "the fake GPUs are not taken for real ones"
 ok "nothing is left behind" test -z "$(ls -A one/.unetctl/doctor)"
 is "$(login squeue -h -a -t all -o %T | sort -u)" COMPLETED "the job has succeeded"
 is "$(unetctl status -C one 2>/dev/null | wc -l)" 0 "and is no run of the study"
+make_study nosuch sandbox
+sed -i 's/--mpi=[a-z0-9]*/--mpi=nosuch/' nosuch/site.yaml
+exits 5 "a launcher whose --mpi srun does not know" unetctl doctor -C nosuch
+finding error launcher 'srun --mpi=nosuch, but this cluster.s srun knows only .*none' \
+    "is told, with those that it knows"
+like "$OUT" '-> set in .*/nosuch/site.yaml: launcher: mpirun .* and spec: --nodelist' \
+    "and what to set"
+exits 1 "a run there" unetctl submit -C nosuch --gpus 3 --wait --timeout 60
+like nosuch/runs/unet-g03-s1/attempt-1/FAILED \
+    "exit code [0-9]+: this cluster's srun has no MPI type nosuch; 'unetctl doctor' says what to set" \
+    "says so, too"
+unetctl init generic --data synth --site generic -s train.backend=cpu 2>/dev/null
+knows=$(login srun --mpi=list 2>&1 | grep -c '\<pmix$')
+exits $((knows ? 0 : 5)) "the profile of a cluster" login unetctl doctor -C generic
+finding "$( ((knows)) && echo ok || echo error)" launcher '--mpi=pmix' "needs PMIx"
 exits 0 "in an allocation" login salloc -Q -n6 --gpus-per-task=1 unetctl doctor -C one \
     --in-allocation
 finding ok ranks 'all 6 started' "on its nodes"

@@ -23,6 +23,7 @@
 #include "launcher/plan/data_look.h"
 #include "launcher/plan/run_cost.h"
 #include "launcher/sandbox/sandbox.h"
+#include "launcher/scheduler/command_text.h"
 #include "launcher/submit/attempt.h"
 #include "src/atomicfile.h"
 #include "src/log.h"
@@ -274,6 +275,19 @@ static void check_partition(const struct workspace *w, struct scheduler *s, stru
     }
 }
 
+/* A sandbox starts ranks by mpirun where its srun has no PMIx. */
+static void check_launcher(const struct workspace *w, struct findings *f)
+{
+    char *argv[] = {"sh", "-c", "exec srun --mpi=list 2>&1", NULL};
+    struct buf list = {0};
+
+    if (w->site.sandbox && strstr(w->site.launcher, "--mpi=pmix "))
+        return;
+    command_text(argv, w->site.sandbox, &list);
+    diagnosis_of_launcher(w->site.launcher, list.data, w->site.file, f);
+    buf_destroy(&list);
+}
+
 /* Account, QOS, constraint and limits: what only Slurm's will-run knows. */
 static void check_job(const struct workspace *w, struct scheduler *s, struct findings *f)
 {
@@ -324,6 +338,7 @@ static void check_scheduler(struct workspace *w, struct findings *f)
     if (strcmp(w->scheduler, "slurm") == 0) {
         check_partition(w, s, f);
         check_job(w, s, f);
+        check_launcher(w, f);
     }
 }
 

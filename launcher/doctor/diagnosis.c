@@ -10,6 +10,7 @@
 
 #include "launcher/spec/spec_report.h"
 #include "launcher/spec/spec_view.h"
+#include "launcher/study/site.h"
 #include "src/buf.h"
 
 #define NOFILE_BASE 256      /* files of a rank beside its connections */
@@ -17,6 +18,7 @@
 #define CLOCK_WARNING_S 1.0
 #define CLOCK_ERROR_S 60.0   /* munge refuses credentials from 300 s on */
 #define HOSTS_SIZE 240
+#define LIST_BLANKS " \t\n,"
 
 static const char *text_of(const json_t *o, const char *key)
 {
@@ -216,6 +218,61 @@ void diagnosis_of_hosts(const json_t *list, size_t nranks, struct findings *dst)
 {
     check_variables(list, dst);
     check_limits(list, nranks, dst);
+}
+
+/* ---- the launcher ---- */
+
+/* The start and length of X in --mpi=X or --mpi X; NULL: there is none. */
+static const char *find_mpi_type(const char *launcher, size_t *length)
+{
+    const char *option = strstr(launcher, " --mpi");
+    const char *type = option ? option + strlen(" --mpi") : "";
+
+    if (strncmp(launcher, "srun ", 5) != 0 || (*type != '=' && *type != ' '))
+        return NULL;
+    *length = strcspn(++type, " ");
+    return type;
+}
+
+/* The words of srun's list, which names one type a line, and behind "available:" their versions. */
+static bool is_listed(const char *list, const char *type, size_t length)
+{
+    for (const char *s = list; *s; s += strcspn(s, LIST_BLANKS), s += strspn(s, LIST_BLANKS))
+        if (strcspn(s, LIST_BLANKS) == length && strncmp(s, type, length) == 0)
+            return true;
+    return false;
+}
+
+static void add_types(const char *list, struct buf *dst)
+{
+    for (const char *s = strchr(list, '\n'); s && *s; s = strchr(s, '\n')) {
+        s += strspn(s, LIST_BLANKS);
+        size_t n = strcspn(s, LIST_BLANKS);
+        if (n && s[n] == '\n')
+            buf_addf(dst, "%s%.*s", dst->length ? ", " : "", (int)n, s);
+    }
+}
+
+void diagnosis_of_launcher(const char *launcher, const char *list, const char *file,
+                           struct findings *dst)
+{
+    size_t n;
+    const char *type = find_mpi_type(launcher, &n);
+    struct buf types = {0};
+
+    if (!type || !list || !strstr(list, "types are"))
+        return;
+    if (is_listed(list, type, n)) {
+        findings_add(dst, FINDING_OK, "launcher", "srun knows --mpi=%.*s", (int)n, type);
+        return;
+    }
+    add_types(list, &types);
+    findings_add(dst, FINDING_ERROR, "launcher",
+                 "the site starts ranks by srun --mpi=%.*s, but this cluster's srun knows only %s "
+                 "(srun --mpi=list)", (int)n, type, types.data ? types.data : "others");
+    findings_remedy(dst, "set in %s: launcher: " SITE_MPIRUN_LAUNCHER " and spec: " SITE_MPIRUN_SPEC
+                    " (ranks without MPI: leave --mpi out)", file);
+    buf_destroy(&types);
 }
 
 /* ---- ranks ---- */

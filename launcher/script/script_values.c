@@ -426,11 +426,6 @@ static int set_tags(struct script_values *s, struct err *e)
                : 0;
 }
 
-/* Open MPI 6 changes SLURM_JOB_NODELIST for ranks on other nodes. */
-#define MPIRUN_SPEC                                                                             \
-    "--nodelist \"$SLURM_NODELIST\" --tasks-per-node {{task_list|sh}} "                         \
-    "--rank \"${OMPI_COMM_WORLD_RANK:-0}\""
-
 /* Must mpirun start the ranks, since the srun of the running sandbox does not know PMIx? */
 static bool lacks_pmix(const struct site *site)
 {
@@ -456,7 +451,7 @@ static int set_launcher(struct script_values *s, struct err *e)
 {
     const struct site *site = &s->w->site;
     const char *launcher =
-        lacks_pmix(site) ? "mpirun --bind-to none -np {{tasks}}" : site->launcher;
+        lacks_pmix(site) ? SITE_MPIRUN_LAUNCHER : site->launcher;
     bool unbound = strcmp(site->scheduler, "slurm") == 0 && is_mpirun(launcher);
     bool launched = s->run->layout.tasks > 1 || s->run->engine->always_launched;
     struct buf words = {0};
@@ -508,7 +503,7 @@ int script_values_fill(struct script_values *s, struct err *e)
     if (set_launcher(s, e))
         return -1;
     char *words = expand_words(
-        s, site->file, lacks_pmix(site) && !*site->spec ? MPIRUN_SPEC : site->spec, e);
+        s, site->file, lacks_pmix(site) && !*site->spec ? SITE_MPIRUN_SPEC : site->spec, e);
     if (!words)
         return -1;
     set(s, "spec", "%s%s%s", options, *words ? " " : "", words);

@@ -32,6 +32,13 @@ struct site {
     struct yaml_origins origins; /* by the row of site_keys */
 };
 
+/* launcher and spec where srun has no PMIx. Open MPI 6 changes SLURM_JOB_NODELIST for ranks on
+ * other nodes. */
+#define SITE_MPIRUN_LAUNCHER "mpirun --bind-to none -np {{tasks}}"
+#define SITE_MPIRUN_SPEC                                                                        \
+    "--nodelist \"$SLURM_NODELIST\" --tasks-per-node {{task_list|sh}} "                         \
+    "--rank \"${OMPI_COMM_WORLD_RANK:-0}\""
+
 extern const struct setting site_keys[];
 
 /* The profile called name; a name with a slash is the path of a file. 0, or -1 with ERR_CONFIG and

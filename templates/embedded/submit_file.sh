@@ -45,11 +45,13 @@ write_failed() { # EXIT_CODE TEXT
             mv "$UNETCTL_START" "$attempt/FAILED"
 }
 
-# ": TEXT", as a rank said first why this start failed, for JSON: rank 0, stopped or gone, could not
-# mark it.
+# ": TEXT", for JSON: what a rank said first of this start when rank 0, stopped or gone, could not
+# mark it; or srun, when it started no rank.
+no_type="this cluster's srun has no MPI type \\1; 'unetctl doctor' says what to set in the site's file"
 reason() {
     tail -c "+$((said_before + 1))" "$output" 2>/dev/null |
-        LC_ALL=C sed -n '/unet-train: error: /{s/.*unet-train: error: //;p;q;}' |
+        LC_ALL=C sed -n -e '/unet-train: error: /{s/.*unet-train: error: //;p;q;}' \
+            -e "/ Invalid MPI type /{s/.* Invalid MPI type '\([^']*\)'.*/$no_type/;p;q;}" |
         LC_ALL=C tr '\001-\011\013-\037\177-\377' '?' | cut -c 1-400 | sed 's/["\\]/\\&/g; s/^/: /'
 }
 

@@ -92,6 +92,40 @@ static void check_missing(void)
     findings_destroy(&f);
 }
 
+/* The finding about a launcher, or "". */
+static const char *judge_launcher(const char *launcher, const char *list)
+{
+    static char text[800];
+    struct findings f = {0};
+
+    diagnosis_of_launcher(launcher, list, "/my/site.yaml", &f);
+    snprintf(text, sizeof text, "%s", f.count ? f.list[0].text : "");
+    if (f.count && f.list[0].level == FINDING_ERROR)
+        ok(strncmp(f.list[0].remedy, "set in /my/site.yaml: launcher: mpirun ", 39) == 0 &&
+               f.list[0].remedy[strlen(f.list[0].remedy) - 1] == ')',
+           "its remedy names the file");
+    findings_destroy(&f);
+    return text;
+}
+
+static void check_launcher(void)
+{
+    static const char list[] = "MPI plugin types are...\n\tnone\n\tcray_shasta\n\tpmi2\n\tpmix\n"
+                               "specific pmix plugin versions available: pmix_v4,pmix_v5\n";
+    static const char poor[] = "MPI plugin types are...\n\tnone\n\tpmi2\n";
+
+    is_str(judge_launcher("srun --mpi=pmix -n 2", list), "srun knows --mpi=pmix", "PMIx");
+    is_str(judge_launcher("srun -N1 --mpi pmix_v5 -n 2", list), "srun knows --mpi=pmix_v5",
+           "one of its versions");
+    is_str(judge_launcher("srun --mpi=pmix -n 2", poor),
+           "the site starts ranks by srun --mpi=pmix, but this cluster's srun knows only none, pmi2 "
+           "(srun --mpi=list)", "a Slurm without it");
+    is_str(judge_launcher("srun -n 2", poor), "", "no --mpi");
+    is_str(judge_launcher("mpirun --mpi=pmix -n 2", poor), "", "another launcher");
+    is_str(judge_launcher("srun --mpi=pmix", "sh: srun: not found\n"), "", "no srun");
+    is_str(judge_launcher("srun --mpi=pmix", NULL), "", "no answer");
+}
+
 int main(void)
 {
     struct findings f = {0};
@@ -158,5 +192,6 @@ int main(void)
           "'memlock':65536,'nproc':-1,'core':0,'stack':1},'infiniband':true",
           "ulimit -l is 64 KiB");
     check_missing();
+    check_launcher();
     done_testing();
 }
