@@ -367,7 +367,7 @@ void atomicfile_batch_abort(struct atomicfile_batch *b)
 }
 
 /* O_NONBLOCK: a FIFO without a writer would hold us; it means nothing to a regular file. */
-static int open_regular(const char *path, struct stat *st, struct err *e)
+int atomicfile_open_regular(const char *path, struct stat *st, struct err *e)
 {
     int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 
@@ -421,7 +421,7 @@ static char *read_file(int fd, size_t hint, size_t limit, size_t *n)
 char *atomicfile_read(const char *path, size_t limit, size_t *n, struct err *e)
 {
     struct stat st;
-    int fd = open_regular(path, &st, e);
+    int fd = atomicfile_open_regular(path, &st, e);
 
     if (fd < 0)
         return NULL;

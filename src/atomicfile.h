@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #include "src/err.h"
@@ -79,6 +80,9 @@ int atomicfile_batch_sync(const struct atomicfile_batch *b, struct err *e);
 /* The whole regular file, malloc'ed, with a NUL behind it that *n does not count. More than limit
  * bytes, a folder, a FIFO (without waiting for its writer) and a device are refused. */
 char *atomicfile_read(const char *path, size_t limit, size_t *n, struct err *e);
+
+/* Opens a regular file for reading, as atomicfile_read does, and fills *st. -1 with ERR_DATA. */
+int atomicfile_open_regular(const char *path, struct stat *st, struct err *e);
 
 /* Append one line, or several with newlines between them, and fsync once (a new file's folder,
  * too). A last newline is added. A last line that an earlier writer left without newline is closed

@@ -62,6 +62,16 @@ const char *cli_nearest(const char *word, const char *const *names)
     return best;
 }
 
+const char *cli_suggest(const char *word, const char *const *names, char dst[CLI_SUGGESTION])
+{
+    const char *near = cli_nearest(word, names);
+
+    *dst = 0;
+    if (near)
+        snprintf(dst, CLI_SUGGESTION, "; did you mean '%.100s'?", near);
+    return dst;
+}
+
 static const struct cli_option *find_long(const struct cli_option *options, const char *name,
                                           size_t length)
 {

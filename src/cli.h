@@ -74,4 +74,8 @@ int cli_decode(const struct cli_command *command, const char *env_prefix, int ar
 /* The name in names (NULL-terminated) nearest to word by edit distance, or NULL if none is near. */
 const char *cli_nearest(const char *word, const char *const *names);
 
+/* The end of a message about an unknown word: "; did you mean 'NAME'?", or "" if none is near. */
+#define CLI_SUGGESTION 128
+const char *cli_suggest(const char *word, const char *const *names, char dst[CLI_SUGGESTION]);
+
 #endif

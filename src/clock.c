@@ -12,6 +12,14 @@ double clock_now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+void clock_sleep(double seconds)
+{
+    time_t whole = (time_t)seconds;
+
+    if (seconds > 0)
+        nanosleep(&(struct timespec){whole, (long)(1e9 * (seconds - (double)whole))}, NULL);
+}
+
 double clock_cpu(void)
 {
     struct timespec t;

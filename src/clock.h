@@ -6,6 +6,9 @@
 /* Seconds since an arbitrary start; never goes back. Only differences mean something. */
 double clock_now(void);
 
+/* Sleeps for so many seconds, or until a signal comes. */
+void clock_sleep(double seconds);
+
 /* Seconds of processor time that all threads of this process have used. */
 double clock_cpu(void);
 

@@ -45,3 +45,17 @@ int err_prefix(struct err *e, const char *fmt, ...)
     memcpy(old, e->text, sizeof old);
     return err_set(e, e->code, "%s: %s", context, old);
 }
+
+int err_signal(struct err *e, int signal)
+{
+    return err_set(e, 128 + signal,
+                   "stopped by signal %d (%s): cancelled, out of time, or another rank was lost",
+                   signal, strsignal(signal));
+}
+
+int err_rank(struct err *e, int rank, const char *host)
+{
+    if (e->code > 128 || strncmp(e->text, "rank ", 5) == 0 || strncmp(e->text, "ranks ", 6) == 0)
+        return -1;
+    return host ? err_prefix(e, "rank %d on %s", rank, host) : err_prefix(e, "rank %d", rank);
+}

@@ -65,8 +65,7 @@ trainer|trainer/'
 
 # FROM TO (regexes): rooms that still use one below them.
 circles='trainer/core trainer/(ops|models|backends)
-trainer/backends/(ref|simd|dnnl|cuda) trainer/backends
-trainer/comm/rendezvous trainer/comm'
+trainer/backends/(ref|simd|dnnl|cuda) trainer/backends'
 
 # Folders that still have more than 30 files beside their tests.
 large='trainer/backends/cuda trainer/backends/ref trainer/backends/simd trainer/core'

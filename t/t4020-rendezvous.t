@@ -32,17 +32,17 @@ new
 rank 2 missing && rank 0 missing
 wait
 is "$(codes)" "5 5 " "a rank that does not come: the others end with 5"
-like 0.err "rank 0 of 3 on .* has waited 2 s at port $port: rank 1 \($host\) did not come" \
+like 0.err "rank 0 of 3 on .* has waited 2 s at port $port: rank 1 \($host\) did not connect" \
     "rank 0 names it"
 is "$(errors)" 1 "nobody else says anything"
-like missing/FAILED 'rank 1 .* did not come' "the marker has the text"
+like missing/FAILED 'rank 1 .* did not connect' "the marker has the text"
 is "$(stat -c %a missing/token)" 600 "the token is its owner's"
 
 new
 rank 1 alone && rank 2 alone
 wait
 is "$(codes)" "5 5 " "without rank 0"
-like 1.err "rank 1 of 3 on .*: rank 0 was not reached at $host:$port within 2 s: .* nobody listens" "each says so"
+like 1.err "rank 1 of 3 on .*: rank 0 was not reached at $host:$port within 2 s: .* no process listens" "each says so"
 
 new
 rank 0 plans && rank 1 plans other.json && rank 2 plans
@@ -63,7 +63,7 @@ rank 0 here && rank 1 here && rank 2 elsewhere
 wait
 is "$(codes)" "5 5 5 " "a rank whose results' folder is another"
 like 2.err "another token" "says so"
-like 0.err "rank 2 \($host\) did not come; one from .* that calls itself rank 2 .* had another token" "and is told of"
+like 0.err "rank 2 \($host\) did not connect; one from .* that calls itself rank 2 .* had another token" "and is told of"
 
 new
 rank 0 twice && rank 1 twice
@@ -71,13 +71,13 @@ rank 0 twice && rank 1 twice
     $? >2.code) &
 wait
 is "$(codes)" "5 5 5 " "a rank that came twice"
-like 0.err "rank 1 came twice" "is named"
+like 0.err "rank 1 connected twice" "is named"
 
 # Without a launcher MPI knows nothing of the others, who have met all the same.
 new
 rank 0 met && rank 1 met && rank 2 met
 wait
-unlike 0.err 'did not come|nobody listens' "all ranks meet"
+unlike 0.err 'did not connect|no process listens' "all ranks meet"
 ok "and each says what is wrong then" grep -Eq 'MPI has 1 ranks|built without MPI' 0.err
 
 is "$(pgrep -f -- "--out $TMP/" | wc -l)" 0 "no process is left"

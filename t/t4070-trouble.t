@@ -134,7 +134,7 @@ wait $first $!
 kill $listener
 wait $listener 2>/dev/null
 is "$(cat port.0.code) $(cat port.1.code)" "5 5" "both ranks end with exit code 5"
-like port.0.err "port $port.* is taken by another program" "rank 0 says that its port is taken"
+like port.0.err "another program uses port $port" "rank 0 says that its port is taken"
 rank 1 nowhere "192.0.2.1:$port" # of a network that is nobody's (RFC 5737): a wrong interface
 wait $!
 is "$(cat nowhere.1.code)" 5 "an address of another network: exit code 5"

@@ -172,6 +172,15 @@ void sha256_finish(struct sha256 *s, char hex[65])
         sprintf(hex + 8 * i, "%08x", s->state[i]);
 }
 
+void sha256_bytes(const void *data, size_t n, char hex[65])
+{
+    struct sha256 s;
+
+    sha256_init(&s);
+    sha256_add(&s, data, n);
+    sha256_finish(&s, hex);
+}
+
 int sha256_file(const char *path, char hex[65], struct err *e)
 {
     struct sha256 s;

@@ -25,6 +25,9 @@ void sha256_add(struct sha256 *s, const void *data, size_t n);
 /* hex: 64 lower-case digits and a NUL. s must be initialised again before further use. */
 void sha256_finish(struct sha256 *s, char hex[65]);
 
+/* Of n bytes. */
+void sha256_bytes(const void *data, size_t n, char hex[65]);
+
 /* Of a whole regular file. 0, or -1 with ERR_DATA. */
 int sha256_file(const char *path, char hex[65], struct err *e);
 

@@ -66,7 +66,10 @@ int main(void)
     static const char *const names[] = {"qos", "time", "hold", "train.epochs", NULL};
     ok(!cli_nearest("foo", names) && !cli_nearest("load", names),
        "two of a few letters are no slip");
+    char text[CLI_SUGGESTION];
     is_str(cli_nearest("tiem", names), "time", "two that are swapped are one");
+    is_str(cli_suggest("tiem", names, text), "; did you mean 'time'?", "a message's end");
+    is_str(cli_suggest("foo", names, text), "", "or none");
     is_str(cli_nearest("train.epcohs", names), "train.epochs", "also in a longer word");
     return done_testing();
 }

@@ -19,6 +19,9 @@ int main(void)
         last = now;
     }
     ok(forward, "the clock never goes back");
+    clock_sleep(-1);
+    clock_sleep(0.01);
+    ok(clock_now() - last >= 0.01, "sleeps as long as it is asked to");
 
     setenv("TZ", "Asia/Tokyo", 1);
     tzset();

@@ -10,7 +10,6 @@
 #include "src/buf.h"
 #include "src/clock.h"
 #include "src/log.h"
-#include "trainer/comm/comm.h"
 #include "trainer/run/compute.h"
 #include "trainer/cmd/compute_option.h"
 #include "trainer/core/model.h"
@@ -121,7 +120,7 @@ static int score_images(struct evaluation *v, struct err *e)
 
     for (size_t i = 0; i < v->images; i++) {
         if (shutdown_signal)
-            return comm_set_interrupted(e, shutdown_signal);
+            return err_signal(e, shutdown_signal);
         if (opt_native ? evaluate_image_tiled(v, i, (int)opt_overlap, &watch, e)
                        : evaluate_image(v, i, e))
             return -1;

@@ -13,7 +13,6 @@
 #include "src/atomicfile.h"
 #include "src/clock.h"
 #include "src/log.h"
-#include "trainer/comm/comm.h"
 #include "trainer/run/compute.h"
 #include "trainer/cmd/compute_option.h"
 #include "trainer/core/model.h"
@@ -402,7 +401,7 @@ static int predict_images(struct work *w, struct err *e)
     w->told = clock_now();
     for (w->at = 0; w->at < w->list.count; w->at++) {
         if (shutdown_signal)
-            return comm_set_interrupted(e, shutdown_signal);
+            return err_signal(e, shutdown_signal);
         if (clock_now() - w->told >= PROGRESS_S) {
             w->told = clock_now();
             log_info("image %zu of %zu", w->at + 1, w->list.count);

@@ -350,7 +350,7 @@ static int run_connected(struct settings *c, const struct strategy *strategy,
     struct comm *comm = open_comm(c, strategy, start, e);
 
     if (!comm && start->lifeline)
-        lifeline_tell(start->lifeline, e);
+        lifeline_fail(start->lifeline, e);
     if (!comm)
         return -1;
     if (start->record_error.code)
@@ -362,11 +362,11 @@ static int run_connected(struct settings *c, const struct strategy *strategy,
         lifeline_check(start->lifeline, &relayed, e))
         comm->relayed = relayed;
     if (rc < 0 && strategy->tasks > 1 && !comm->relayed)
-        comm_name_rank(e, strategy->task, strategy->host);
+        err_rank(e, strategy->task, strategy->host);
     if (rc < 0 && start->record)
         record_failed(start->record, e);
     if (rc < 0 && start->lifeline && !comm->relayed)
-        lifeline_tell(start->lifeline, e);
+        lifeline_fail(start->lifeline, e);
     if (rc < 0)
         comm->ops->abort(comm, e);
     comm->ops->close(comm);

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/mem.h"
+
 #define LINE 64          /* bytes of a cache line */
 #define FEW (64 * 1024) /* bytes of all parties together that one of them adds up */
 
@@ -27,9 +29,9 @@ size_t board_bytes(int size, size_t room)
 int board_open(struct board *b, void *memory, int rank, int size, size_t room, struct err *e)
 {
     *b = (struct board){.room = room};
-    b->values = calloc((size_t)size, sizeof *b->values);
+    b->values = mem_zero((size_t)size, sizeof *b->values, e);
     if (!b->values)
-        return err_set(e, ERR_INTERNAL, "out of memory");
+        return -1;
     meeting_enter(&b->meeting, memory, rank, size);
     b->notices = (struct board_notice *)((char *)memory + meeting_bytes(size));
     b->cells = (char *)memory + head_bytes(size);
@@ -42,7 +44,7 @@ void board_close(struct board *b)
     b->values = NULL;
 }
 
-/* Every party sees the same, so every party comes to the same verdict. */
+/* All parties compare the same words, so all of them succeed or fail. */
 int board_meet(struct board *b, uint64_t word, struct err *e)
 {
     b->half = !b->half;

@@ -8,7 +8,7 @@
 
 #include "src/clock.h"
 
-/* Static: a thread that never returns may still write to it when everybody else has left. */
+/* Static, because a thread that never returns may still write to it. */
 static struct {
     pthread_mutex_t lock;
     pthread_cond_t done_changed;
@@ -17,7 +17,7 @@ static struct {
     int (*body)(void);
 } call = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static void *run(void *arg)
+static void *run_body(void *arg)
 {
     (void)arg;
     int rc = call.body();
@@ -43,11 +43,11 @@ int bounded_call(int (*body)(void), double timeout_s, const atomic_int *interrup
     pthread_condattr_destroy(&attr);
     call.done = false;
     call.body = body;
-    if (pthread_create(&thread, NULL, run, NULL))
+    if (pthread_create(&thread, NULL, run_body, NULL))
         return -1;
     pthread_mutex_lock(&call.lock);
     while (!call.done && verdict == 0) {
-        double nap = clock_now() + 0.1; /* the interrupt flag wakes nobody */
+        double nap = clock_now() + 0.1; /* the interrupt flag is polled */
         struct timespec until = {.tv_sec = (time_t)nap,
                                  .tv_nsec = (long)((nap - (double)(time_t)nap) * 1e9)};
         pthread_cond_timedwait(&call.done_changed, &call.lock, &until);

@@ -6,14 +6,9 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "src/clock.h"
-
-struct slice {
-    float *values;
-    size_t n;
-};
+#include "src/mem.h"
 
 struct async {
     struct comm_ops ops; /* with the inner one's name */
@@ -23,7 +18,7 @@ struct async {
     pthread_cond_t changed;
     struct slice *queue; /* [done, n): to be summed */
     size_t n, done, capacity;
-    struct comm_span *spans, *told; /* as many as there is room for slices */
+    struct comm_span *spans, *reported; /* as many as there is room for slices */
     size_t nspans;
     bool fusing;
     struct comm_async_fusion fusion;
@@ -42,7 +37,7 @@ static struct async *async_of(struct comm *c)
     return c->priv;
 }
 
-static int sum(struct comm *inner, float *values, size_t n, struct err *e)
+static int sum_now(struct comm *inner, float *values, size_t n, struct err *e)
 {
     return inner->ops->start_sum_float(inner, values, n, e) || inner->ops->wait(inner, e) ? -1 : 0;
 }
@@ -55,10 +50,10 @@ static size_t sum_fused(struct async *a, const struct slice *slices, size_t n, s
     while (taken < n && slices[taken].n <= a->room - total)
         total += slices[taken++].n;
     if (taken < 2)
-        return sum(a->inner, slices->values, slices->n, e) ? 0 : 1;
+        return sum_now(a->inner, slices->values, slices->n, e) ? 0 : 1;
     for (size_t i = 0; i < taken; at += slices[i++].n)
         memcpy(a->buffer + at, slices[i].values, slices[i].n * sizeof *a->buffer);
-    if (sum(a->inner, a->buffer, total, e))
+    if (sum_now(a->inner, a->buffer, total, e))
         return 0;
     at = 0;
     for (size_t i = 0; i < taken; at += slices[i++].n)
@@ -71,30 +66,21 @@ static int open_buffer(struct async *a, struct err *e)
     if (a->buffer)
         return 0;
     a->room = a->fusion.nbytes / sizeof *a->buffer;
-    a->buffer = malloc(a->room * sizeof *a->buffer);
+    a->buffer = mem_alloc(a->room, sizeof *a->buffer, e);
     a->owns_buffer = true;
-    return a->buffer ? 0 : err_set(e, ERR_INTERNAL,
-                                   "out of memory for a fusion buffer of %zu bytes",
-                                   a->fusion.nbytes);
+    return a->buffer ? 0 : err_prefix(e, "a fusion buffer of %zu bytes", a->fusion.nbytes);
 }
 
-/* Keeps the slices that all ranks have in a->cycle: how many, or 0 on error. */
-static size_t agree(struct async *a, size_t ready, struct err *e)
+/* Copies the slices that all ranks have to a->cycle: how many, or 0 on error. */
+static size_t agree_on_slices(struct async *a, size_t ready, struct err *e)
 {
     double fewest = -(double)ready;
 
     if (comm_max_double(a->inner, &fewest, 1, e))
         return 0;
     size_t n = (size_t)-fewest;
-    if (n > a->cycle_capacity) {
-        struct slice *grown = realloc(a->cycle, n * sizeof *grown);
-        if (!grown) {
-            err_set(e, ERR_INTERNAL, "out of memory");
-            return 0;
-        }
-        a->cycle = grown;
-        a->cycle_capacity = n;
-    }
+    if (n > 0 && mem_grow(&a->cycle, n - 1, &a->cycle_capacity, sizeof *a->cycle, e))
+        return 0;
     pthread_mutex_lock(&a->lock);
     memcpy(a->cycle, a->queue + a->done, n * sizeof *a->cycle);
     pthread_mutex_unlock(&a->lock);
@@ -104,18 +90,14 @@ static size_t agree(struct async *a, size_t ready, struct err *e)
 /* How many slices were summed; 0 on error. */
 static size_t run_cycle(struct async *a, struct err *e)
 {
-    double now = clock_now(), rest = a->last_cycle + a->fusion.cycle_s - now;
-
-    if (rest > 0)
-        nanosleep(&(struct timespec){(time_t)rest, (long)(1e9 * (rest - (double)(time_t)rest))},
-                  NULL);
+    clock_sleep(a->last_cycle + a->fusion.cycle_s - clock_now());
     a->last_cycle = clock_now();
     pthread_mutex_lock(&a->lock);
     size_t ready = a->n - a->done;
     pthread_mutex_unlock(&a->lock);
     if (open_buffer(a, e))
         return 0;
-    size_t n = agree(a, ready, e);
+    size_t n = agree_on_slices(a, ready, e);
     for (size_t at = 0, taken; at < n; at += taken) {
         taken = sum_fused(a, a->cycle + at, n - at, e);
         if (taken == 0)
@@ -133,7 +115,7 @@ static void sum_next(struct async *a)
 
     pthread_mutex_unlock(&a->lock);
     double began = clock_now();
-    size_t n = a->fusing ? run_cycle(a, &e) : sum(inner, s.values, s.n, &e) ? 0 : 1;
+    size_t n = a->fusing ? run_cycle(a, &e) : sum_now(inner, s.values, s.n, &e) ? 0 : 1;
     double ended = clock_now();
     pthread_mutex_lock(&a->lock);
     a->spans[a->nspans++] = (struct comm_span){began, ended};
@@ -160,26 +142,15 @@ static void *sum_slices(void *arg)
     return NULL;
 }
 
-/* With the lock held: room for one more. */
-static int grow(struct async *a, struct err *e)
+/* With the lock held: there may be as many spans as slices. */
+static int grow_queue(struct async *a, struct err *e)
 {
-    size_t capacity = a->capacity ? 2 * a->capacity : 64;
+    size_t room = a->capacity, same = room;
 
-    if (a->n < a->capacity)
-        return 0;
-    struct slice *queue = realloc(a->queue, capacity * sizeof *queue);
-    if (queue)
-        a->queue = queue;
-    struct comm_span *spans = realloc(a->spans, capacity * sizeof *spans);
-    if (spans)
-        a->spans = spans;
-    struct comm_span *told = realloc(a->told, capacity * sizeof *told);
-    if (told)
-        a->told = told;
-    if (!queue || !spans || !told)
-        return err_set(e, ERR_INTERNAL, "out of memory");
-    a->capacity = capacity;
-    return 0;
+    if (mem_grow(&a->spans, a->n, &room, sizeof *a->spans, e) ||
+        mem_grow(&a->reported, a->n, &same, sizeof *a->reported, e))
+        return -1;
+    return mem_grow(&a->queue, a->n, &a->capacity, sizeof *a->queue, e);
 }
 
 static int async_start_sum_float(struct comm *c, float *values, size_t n, struct err *e)
@@ -187,28 +158,28 @@ static int async_start_sum_float(struct comm *c, float *values, size_t n, struct
     struct async *a = async_of(c);
 
     pthread_mutex_lock(&a->lock);
-    int rc = grow(a, e);
+    int rc = grow_queue(a, e);
     if (rc == 0) {
-        a->queue[a->n++] = (struct slice){values, n};
+        a->queue[a->n++] = (struct slice){values, n, REDUCE_SUM_FLOAT};
         pthread_cond_broadcast(&a->changed);
     }
     pthread_mutex_unlock(&a->lock);
     return rc;
 }
 
-/* With the lock held, and nothing under way. */
-static void tell_spans(struct comm *c, struct async *a)
+/* With the lock held and nothing in flight. */
+static void report_spans(struct comm *c, struct async *a)
 {
     struct comm_span *spans = a->spans;
 
-    a->spans = a->told;
-    a->told = spans;
+    a->spans = a->reported;
+    a->reported = spans;
     c->spans = spans;
     c->nspans = a->nspans;
     a->nspans = 0;
 }
 
-/* The inner one bounds the waiting. */
+/* The inner communicator has the deadline. */
 static int async_wait(struct comm *c, struct err *e)
 {
     struct async *a = async_of(c);
@@ -223,19 +194,19 @@ static int async_wait(struct comm *c, struct err *e)
         rc = -1;
     } else {
         a->n = a->done = 0;
-        tell_spans(c, a);
+        report_spans(c, a);
     }
     pthread_mutex_unlock(&a->lock);
     return rc;
 }
 
-/* The inner communicator for a call of the rank's own; NULL with the error. */
-static struct comm *take(struct comm *c, struct err *e)
+/* The inner communicator for a call of the rank's own; NULL on error. */
+static struct comm *acquire_inner(struct comm *c, struct err *e)
 {
     return async_wait(c, e) ? NULL : async_of(c)->inner;
 }
 
-static int give(struct comm *c, int rc)
+static int release_inner(struct comm *c, int rc)
 {
     c->relayed = async_of(c)->inner->relayed;
     return rc;
@@ -244,55 +215,55 @@ static int give(struct comm *c, int rc)
 static int async_place(struct comm *c, size_t n, float **values, struct err *e)
 {
     struct async *a = async_of(c);
-    struct comm *inner = take(c, e);
+    struct comm *inner = acquire_inner(c, e);
     size_t most = a->fusion.nbytes / sizeof *a->buffer;
 
     if (!inner || !a->fusing)
-        return inner ? give(c, inner->ops->place(inner, n, values, e)) : -1;
-    *values = NULL; /* the buffer is where the others reach it */
+        return inner ? release_inner(c, inner->ops->place(inner, n, values, e)) : -1;
+    *values = NULL; /* only the buffer lies there */
     if (a->owns_buffer)
         free(a->buffer);
     a->buffer = NULL;
     a->owns_buffer = false;
     a->room = n < most ? n : most;
-    return give(c, inner->ops->place(inner, a->room, &a->buffer, e));
+    return release_inner(c, inner->ops->place(inner, a->room, &a->buffer, e));
 }
 
 static int async_reduce(struct comm *c, void *values, size_t n, enum reduce_op op, struct err *e)
 {
-    struct comm *inner = take(c, e);
+    struct comm *inner = acquire_inner(c, e);
 
-    return inner ? give(c, inner->ops->reduce(inner, values, n, op, e)) : -1;
+    return inner ? release_inner(c, inner->ops->reduce(inner, values, n, op, e)) : -1;
 }
 
-/* Without the thread, which may be at work meanwhile. */
-static int async_sum_aside(struct comm *c, double *values, size_t n, struct err *e)
+/* Not by the thread, which may be summing meanwhile. */
+static int async_sum_small(struct comm *c, double *values, size_t n, struct err *e)
 {
     struct comm *inner = async_of(c)->inner;
 
     inner->spins = c->spins;
-    return give(c, inner->ops->sum_aside(inner, values, n, e));
+    return release_inner(c, inner->ops->sum_small(inner, values, n, e));
 }
 
 static int async_broadcast(struct comm *c, void *data, size_t nbytes, int root, struct err *e)
 {
-    struct comm *inner = take(c, e);
+    struct comm *inner = acquire_inner(c, e);
 
-    return inner ? give(c, inner->ops->broadcast(inner, data, nbytes, root, e)) : -1;
+    return inner ? release_inner(c, inner->ops->broadcast(inner, data, nbytes, root, e)) : -1;
 }
 
 static int async_gather(struct comm *c, const void *one, void *all, size_t nbytes, struct err *e)
 {
-    struct comm *inner = take(c, e);
+    struct comm *inner = acquire_inner(c, e);
 
-    return inner ? give(c, inner->ops->gather(inner, one, all, nbytes, e)) : -1;
+    return inner ? release_inner(c, inner->ops->gather(inner, one, all, nbytes, e)) : -1;
 }
 
 static int async_barrier(struct comm *c, struct err *e)
 {
-    struct comm *inner = take(c, e);
+    struct comm *inner = acquire_inner(c, e);
 
-    return inner ? give(c, inner->ops->barrier(inner, e)) : -1;
+    return inner ? release_inner(c, inner->ops->barrier(inner, e)) : -1;
 }
 
 /* The thread leaves a sum that does not end by itself as a signal would end it. */
@@ -309,13 +280,13 @@ static void end_thread(struct async *a, bool now)
     a->joined = true;
 }
 
-static void release(struct async *a)
+static void destroy_async(struct async *a)
 {
     pthread_cond_destroy(&a->changed);
     pthread_mutex_destroy(&a->lock);
     free(a->queue);
     free(a->spans);
-    free(a->told);
+    free(a->reported);
     free(a->cycle);
     if (a->owns_buffer)
         free(a->buffer);
@@ -337,7 +308,7 @@ static void async_close(struct comm *c)
 
     end_thread(a, false);
     a->inner->ops->close(a->inner);
-    release(a);
+    destroy_async(a);
     free(c);
 }
 
@@ -346,7 +317,7 @@ static const struct comm_ops async_ops = {
     .reduce = async_reduce,
     .start_sum_float = async_start_sum_float,
     .wait = async_wait,
-    .sum_aside = async_sum_aside,
+    .sum_small = async_sum_small,
     .broadcast = async_broadcast,
     .gather = async_gather,
     .barrier = async_barrier,
@@ -357,13 +328,11 @@ static const struct comm_ops async_ops = {
 struct comm *comm_async_open(struct comm *inner, const struct comm_async_fusion *fusion,
                              struct err *e)
 {
-    struct comm *c = calloc(1, sizeof *c);
-    struct async *a = calloc(1, sizeof *a);
+    struct comm *c = mem_zero(1, sizeof *c, e);
+    struct async *a = c ? mem_zero(1, sizeof *a, e) : NULL;
 
-    if (!c || !a) {
+    if (!a) {
         free(c);
-        free(a);
-        err_set(e, ERR_INTERNAL, "out of memory");
         return NULL;
     }
     *c = *inner;
@@ -381,9 +350,9 @@ struct comm *comm_async_open(struct comm *inner, const struct comm_async_fusion 
     int reason = pthread_create(&a->thread, NULL, sum_slices, a);
     if (reason == 0)
         return c;
-    err_errno(e, ERR_INTERNAL, reason, "no thread for communication");
+    err_errno(e, ERR_INTERNAL, reason, "cannot start a thread for communication");
     inner->background = false;
-    release(a);
+    destroy_async(a);
     free(c);
     return NULL;
 }

@@ -8,9 +8,9 @@ struct comm *comm_mpi_open(int expected_rank, int expected_size, double timeout_
                            const atomic_int *interrupt, struct err *e)
 {
     (void)expected_rank, (void)expected_size, (void)timeout_s, (void)interrupt;
-    err_set(e, ERR_CONFIG, "this unet-train was built without MPI, which several tasks need; "
-                           "install an MPI with its compiler wrapper and configure "
-                           "--with-mpi=yes");
+    err_set(e, ERR_CONFIG, "this unet-train was built without MPI, which runs of several tasks "
+                           "need; install an MPI library with its compiler wrapper, run configure "
+                           "--with-mpi=yes, and build again");
     return NULL;
 }
 
@@ -27,20 +27,19 @@ const char *comm_mpi_version(void)
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <mpi.h>
 
 #include "src/clock.h"
 #include "src/log.h"
+#include "src/mem.h"
 #include "trainer/comm/bounded.h"
 #include "trainer/comm/rendezvous/lifeline.h"
 #include "trainer/comm/node.h"
 
-/* How long a failed rank waits for rank 0 to take notice and write the marker. */
-#define GRACE_S 60.0
-#define HEARSAY_S 1.0
+#define GRACE_S 60.0 /* a failed rank waits so long for rank 0 to write the marker */
+#define REPORT_S 1.0 /* for the lifeline to report a loss that MPI has noticed */
 #define ALARM_TAG 1
 /* MPICH before 4.2 may never return from MPI_Finalize where UCX sends by TCP. */
 #if defined(MPICH_NUMVERSION) && MPICH_NUMVERSION < 40200000
@@ -48,32 +47,31 @@ const char *comm_mpi_version(void)
 #else
 #define MOST_FINALIZE_S HUGE_VAL
 #endif
-#define MOST_TURNS 10 /* of half a second, in which ranks tell that they give up */
-/* MPI counts are int. */
-#define CHUNK ((size_t)1 << 30)
+#define MOST_TURNS 10 /* of half a second: ranks give up one after the other */
+#define CHUNK ((size_t)1 << 30) /* elements of a call, whose counts are int */
 
 static const char gradients[] = "a sum of gradients";
-static const char aside[] = "a sum amid a step";
+static const char small[] = "a sum within a step";
 
 struct mpi {
     char host[256];
-    MPI_Comm alarm; /* carries nothing but the error of a rank that failed */
+    MPI_Comm alarm; /* only carries the errors of ranks that failed */
     MPI_Request *requests;
-    int nrequests, capacity;
+    size_t nrequests, capacity;
     atomic_ulong ncollectives;
     const char *what;     /* of the last one */
     struct node *node;    /* of this host's ranks; NULL: no host has several */
     MPI_Comm local;       /* the same */
     MPI_Comm across;      /* the first rank of each node; without nodes all ranks */
-    MPI_Comm across_aside; /* the same, for sums beside others */
-    pthread_mutex_t lock; /* of calls of MPI while there may be sums beside others */
+    MPI_Comm across_small; /* the same, for sum_small */
+    pthread_mutex_t lock; /* of calls of MPI, as sum_small may run beside other sums */
     int *node_ranks;      /* the node's, in the world */
     int nacross;
-    struct slice_list pending; /* started, with nodes or 16 bits */
-    bool halving;         /* the sum under way goes across as 16 bits */
-    uint16_t *halves;     /* room for that */
+    struct reduce_list pending; /* started, with nodes or 16 bits */
+    bool halving;         /* the sum in flight goes across as 16 bits */
+    uint16_t *halves;     /* buffer for that */
     size_t nhalves;
-    int *counts;          /* [3][nacross]: of shares, where they begin, where they are put */
+    int *counts;          /* [4][nacross]: what reduce_halves gives to MPI */
 };
 
 static int provided_level;
@@ -93,11 +91,11 @@ static struct mpi *mpi_of(struct comm *c)
     return c->priv;
 }
 
-/* MPI may notice the loss of a rank before the lifeline does, which knows the rank. */
-static int fail(struct comm *c, int rc, const char *what, struct err *e)
+/* MPI may notice the loss of a rank before the lifeline does, but only the latter knows which. */
+static int fail_call(struct comm *c, int rc, const char *what, struct err *e)
 {
     char text[MPI_MAX_ERROR_STRING] = "unknown error";
-    double deadline = clock_now() + HEARSAY_S;
+    double deadline = clock_now() + REPORT_S;
     bool relayed = false;
     int length = 0;
 
@@ -106,7 +104,7 @@ static int fail(struct comm *c, int rc, const char *what, struct err *e)
             c->relayed = relayed;
             return -1;
         }
-        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+        clock_sleep(0.001);
     }
     MPI_Error_string(rc, text, &length);
     for (char *line = text; (line = strchr(line, '\n'));)
@@ -115,7 +113,7 @@ static int fail(struct comm *c, int rc, const char *what, struct err *e)
                    mpi_of(c)->host, what, text);
 }
 
-/* Has another rank failed? Then its error becomes ours. */
+/* Fails with the error of another rank that has failed. */
 static int check_alarm(struct comm *c, struct err *e)
 {
     struct mpi *m = mpi_of(c);
@@ -137,10 +135,10 @@ static int check_alarm(struct comm *c, struct err *e)
         return 0;
     e->text[sizeof e->text - 1] = 0;
     c->relayed = true;
-    return comm_name_rank(e, status.MPI_SOURCE, NULL);
+    return err_rank(e, status.MPI_SOURCE, NULL);
 }
 
-/* The others do not come: why? */
+/* A collective does not end: find out why. */
 static int ask_why(struct comm *c, const char *what, int absent, struct err *e)
 {
     struct mpi *m = mpi_of(c);
@@ -151,8 +149,8 @@ static int ask_why(struct comm *c, const char *what, int absent, struct err *e)
         c->relayed = relayed;
         return -1;
     }
-    /* All that wait for the same rank give up now: the first to do so tells the others. */
-    nanosleep(&(struct timespec){turn / 2, turn % 2 * 500000000L}, NULL);
+    /* All ranks that wait for the same one give up now: the first reports it to the others. */
+    clock_sleep(turn / 2.0);
     if (check_alarm(c, e))
         return -1;
     if (absent >= 0)
@@ -164,7 +162,7 @@ static int ask_why(struct comm *c, const char *what, int absent, struct err *e)
                    c->rank, c->size, m->host, what, m->ncollectives, c->timeout_s);
 }
 
-/* Must this rank wait no longer? find_absent: on its node; NULL: the wait is for others. */
+/* Fails when the wait must end. find_absent: of the node that is waited for. */
 static int check_waiting(struct comm *c, const char *what, double waited_s,
                          int (*find_absent)(const struct node *g), struct err *e)
 {
@@ -189,39 +187,39 @@ static int check_wait(void *arg, double waited_s, struct err *e)
     return check_waiting(c, mpi_of(c)->what, waited_s, node_find_absent, e);
 }
 
-static int check_aside(void *arg, double waited_s, struct err *e)
+static int check_small(void *arg, double waited_s, struct err *e)
 {
-    return check_waiting(arg, aside, waited_s, node_find_absent_aside, e);
+    return check_waiting(arg, small, waited_s, node_find_absent_small, e);
 }
 
-/* Sleep between two looks; not at first where this thread has a core of its own (meeting.h). */
-static void relax(bool spins, double waited_s)
+/* Sleeps between two polls, but not at first where this thread has a core of its own. */
+static void pause_polling(bool spins, double waited_s)
 {
     if (!spins || waited_s > 0.0005)
-        nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
+        clock_sleep(2e-5);
 }
 
-/* Does no thread that computes want this one's core? */
+/* Does no computing thread need this one's core? */
 static bool is_alone(const struct comm *c)
 {
     return !c->background && c->spins;
 }
 
 /* Returns MPI's code. Each request is tested by itself: MPI_Testall only says that one failed. */
-static int test_requests(struct mpi *m, MPI_Request *requests, int n, int *done)
+static int test_requests(struct mpi *m, MPI_Request *requests, size_t n, int *done)
 {
     int rc = MPI_SUCCESS;
 
     *done = 1;
     pthread_mutex_lock(&m->lock);
-    for (int i = 0; rc == MPI_SUCCESS && *done && i < n; i++)
+    for (size_t i = 0; rc == MPI_SUCCESS && *done && i < n; i++)
         rc = MPI_Test(&requests[i], done, MPI_STATUS_IGNORE);
     pthread_mutex_unlock(&m->lock);
     return rc;
 }
 
-/* Poll requests to their end. */
-static int poll_requests(struct comm *c, MPI_Request *requests, int n, const char *what,
+/* Polls requests until they are complete. */
+static int poll_requests(struct comm *c, MPI_Request *requests, size_t n, const char *what,
                          bool spins, meeting_check_f check, struct err *e)
 {
     struct mpi *m = mpi_of(c);
@@ -231,17 +229,17 @@ static int poll_requests(struct comm *c, MPI_Request *requests, int n, const cha
     for (;;) {
         int rc = test_requests(m, requests, n, &done);
         if (rc != MPI_SUCCESS)
-            return check_alarm(c, e) ? -1 : fail(c, rc, what, e);
+            return check_alarm(c, e) ? -1 : fail_call(c, rc, what, e);
         if (done)
             return 0;
         waited = clock_now() - began;
         if (check(c, waited, e))
             return -1;
-        relax(spins, waited);
+        pause_polling(spins, waited);
     }
 }
 
-static int finish(struct comm *c, const char *what, struct err *e)
+static int finish_requests(struct comm *c, const char *what, struct err *e)
 {
     struct mpi *m = mpi_of(c);
 
@@ -268,19 +266,17 @@ static MPI_Request *new_request(struct comm *c, const char *what, struct err *e)
 {
     struct mpi *m = mpi_of(c);
 
-    if (m->nrequests == m->capacity) {
-        int capacity = m->capacity ? 2 * m->capacity : 16;
-        MPI_Request *requests = realloc(m->requests, (size_t)capacity * sizeof *requests);
-        if (!requests) {
-            err_set(e, ERR_INTERNAL, "out of memory");
-            return NULL;
-        }
-        m->requests = requests;
-        m->capacity = capacity;
-    }
+    if (mem_grow(&m->requests, m->nrequests, &m->capacity, sizeof *m->requests, e))
+        return NULL;
     m->what = what;
     m->requests[m->nrequests] = MPI_REQUEST_NULL;
     return &m->requests[m->nrequests++];
+}
+
+/* Completes the request of a call that returned rc. */
+static int finish_call(struct comm *c, int rc, const char *what, struct err *e)
+{
+    return rc == MPI_SUCCESS ? finish_requests(c, what, e) : fail_call(c, rc, what, e);
 }
 
 static int start_reduce(struct comm *c, const struct slice *s, const char *what,
@@ -302,26 +298,21 @@ static int start_reduce(struct comm *c, const struct slice *s, const char *what,
                                 kinds[s->op].type, kinds[s->op].op, m->across, request);
         pthread_mutex_unlock(&m->lock);
         if (rc != MPI_SUCCESS)
-            return fail(c, rc, what, e);
+            return fail_call(c, rc, what, e);
     }
     return 0;
 }
 
-/* Room for a slice as 16 bits, and for all nodes' parts of this one's share. */
+/* Memory for a slice as 16 bits, and for all nodes' parts of this one's share. */
 static int reserve_halves(struct mpi *m, size_t n, size_t share, int size, struct err *e)
 {
     size_t need = n + share * (size_t)size;
 
-    if (!m->counts && !(m->counts = calloc(4 * (size_t)size, sizeof *m->counts)))
-        return err_set(e, ERR_INTERNAL, "out of memory");
+    if (!m->counts && !(m->counts = mem_zero(4 * (size_t)size, sizeof *m->counts, e)))
+        return -1;
     if (need <= m->nhalves)
         return 0;
-    uint16_t *grown = realloc(m->halves, need * sizeof *grown);
-    if (!grown)
-        return err_set(e, ERR_INTERNAL, "out of memory for %zu gradients as 16 bits", need);
-    m->halves = grown;
-    m->nhalves = need;
-    return 0;
+    return mem_grow(&m->halves, need, &m->nhalves, sizeof *m->halves, e);
 }
 
 /* The sum of all nodes' parts, which lie one behind the other. */
@@ -372,9 +363,7 @@ static int reduce_halves(struct comm *c, float *values, size_t n, struct err *e)
     int rc = MPI_Ialltoallv(own, counts, begins, MPI_UINT16_T, parts, shares, places, MPI_UINT16_T,
                             m->across, request);
     pthread_mutex_unlock(&m->lock);
-    if (rc != MPI_SUCCESS)
-        return fail(c, rc, what, e);
-    if (finish(c, what, e))
+    if (finish_call(c, rc, what, e))
         return -1;
     add_halves(c->wire, parts, share, size, own + begins[rank]);
     request = new_request(c, what, e);
@@ -384,9 +373,7 @@ static int reduce_halves(struct comm *c, float *values, size_t n, struct err *e)
     rc = MPI_Iallgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, own, counts, begins, MPI_UINT16_T,
                          m->across, request);
     pthread_mutex_unlock(&m->lock);
-    if (rc != MPI_SUCCESS)
-        return fail(c, rc, what, e);
-    if (finish(c, what, e))
+    if (finish_call(c, rc, what, e))
         return -1;
     dtype_decode(c->wire, own, values, n);
     return 0;
@@ -416,12 +403,12 @@ static int reduce_across(void *arg, const struct slice *slices, size_t nslices, 
     for (size_t i = 0; i < nslices; i++)
         if (start_reduce(c, &slices[i], what, e))
             return -1;
-    return finish(c, what, e);
+    return finish_requests(c, what, e);
 }
 
 /* Within the nodes in their memory, across them by MPI. */
-static int reduce(struct comm *c, const struct slice *slices, size_t nslices, const char *what,
-                  struct err *e)
+static int reduce_slices(struct comm *c, const struct slice *slices, size_t nslices,
+                         const char *what, struct err *e)
 {
     struct mpi *m = mpi_of(c);
 
@@ -434,11 +421,11 @@ static int reduce(struct comm *c, const struct slice *slices, size_t nslices, co
 
 static int mpi_reduce(struct comm *c, void *values, size_t n, enum reduce_op op, struct err *e)
 {
-    return reduce(c, &(struct slice){values, n, op}, 1, reduce_name(op), e);
+    return reduce_slices(c, &(struct slice){values, n, op}, 1, reduce_name(op), e);
 }
 
-/* Starting the next slice also moves the earlier ones on: MPI has no thread for that. Within nodes
- * nothing is gained by summing early, but a meeting for all slices together. */
+/* Testing the earlier requests lets MPI make progress, as it has no thread for that. Within nodes
+ * it is faster to sum all slices together in mpi_wait. */
 static int mpi_start_sum_float(struct comm *c, float *values, size_t n, struct err *e)
 {
     struct slice slice = {values, n, REDUCE_SUM_FLOAT};
@@ -450,9 +437,9 @@ static int mpi_start_sum_float(struct comm *c, float *values, size_t n, struct e
         if (start_reduce(c, &slice, gradients, e))
             return -1;
         int rc = test_requests(m, m->requests, m->nrequests, &done);
-        return rc == MPI_SUCCESS ? 0 : fail(c, rc, gradients, e);
+        return rc == MPI_SUCCESS ? 0 : fail_call(c, rc, gradients, e);
     }
-    return slice_list_add(&m->pending, slice, e);
+    return reduce_list_add(&m->pending, slice, e);
 }
 
 static bool is_placed(const struct mpi *m, const struct slice *s)
@@ -460,7 +447,7 @@ static bool is_placed(const struct mpi *m, const struct slice *s)
     return m->node && node_has_place(m->node, s->values);
 }
 
-/* A run of slices in the node's memory is one sum, and a run of others. */
+/* Consecutive slices in the node's memory are summed together, and so are consecutive others. */
 static int mpi_wait(struct comm *c, struct err *e)
 {
     struct mpi *m = mpi_of(c);
@@ -470,20 +457,20 @@ static int mpi_wait(struct comm *c, struct err *e)
 
     m->pending.n = 0;
     if (!m->node && c->wire == DTYPE_F32)
-        return finish(c, gradients, e);
+        return finish_requests(c, gradients, e);
     m->halving = c->wire != DTYPE_F32;
     for (size_t at = 0, end; rc == 0 && at < n; at = end) {
         bool placed = is_placed(m, &slices[at]);
         for (end = at + 1; end < n; end++)
             if (is_placed(m, &slices[end]) != placed)
                 break;
-        rc = reduce(c, slices + at, end - at, gradients, e);
+        rc = reduce_slices(c, slices + at, end - at, gradients, e);
     }
     m->halving = false;
     return rc;
 }
 
-static int reduce_across_aside(void *arg, const struct slice *slices, size_t nslices,
+static int reduce_across_small(void *arg, const struct slice *slices, size_t nslices,
                                struct err *e)
 {
     struct comm *c = arg;
@@ -493,27 +480,27 @@ static int reduce_across_aside(void *arg, const struct slice *slices, size_t nsl
         MPI_Request request = MPI_REQUEST_NULL;
         pthread_mutex_lock(&m->lock);
         int rc = MPI_Iallreduce(MPI_IN_PLACE, slices[i].values, (int)slices[i].n, MPI_DOUBLE,
-                                MPI_SUM, m->across_aside, &request);
+                                MPI_SUM, m->across_small, &request);
         pthread_mutex_unlock(&m->lock);
         if (rc != MPI_SUCCESS)
-            return fail(c, rc, aside, e);
-        if (poll_requests(c, &request, 1, aside, c->spins, check_aside, e))
+            return fail_call(c, rc, small, e);
+        if (poll_requests(c, &request, 1, small, c->spins, check_small, e))
             return -1;
     }
     return 0;
 }
 
 /* On the calling thread, with a communicator and memory of its own. */
-static int mpi_sum_aside(struct comm *c, double *values, size_t n, struct err *e)
+static int mpi_sum_small(struct comm *c, double *values, size_t n, struct err *e)
 {
     struct slice slice = {values, n, REDUCE_SUM_DOUBLE};
     struct mpi *m = mpi_of(c);
 
     count_collective(c);
     if (!m->node)
-        return reduce_across_aside(c, &slice, 1, e);
-    return node_reduce_aside(m->node, c->spins, slice,
-                             m->nacross > 1 ? reduce_across_aside : NULL, c, e);
+        return reduce_across_small(c, &slice, 1, e);
+    return node_reduce_small(m->node, c->spins, slice,
+                             m->nacross > 1 ? reduce_across_small : NULL, c, e);
 }
 
 static int mpi_broadcast(struct comm *c, void *data, size_t nbytes, int root, struct err *e)
@@ -528,14 +515,14 @@ static int mpi_broadcast(struct comm *c, void *data, size_t nbytes, int root, st
             return -1;
         int rc = MPI_Ibcast((char *)data + at, (int)part, MPI_BYTE, root, MPI_COMM_WORLD, request);
         if (rc != MPI_SUCCESS)
-            return fail(c, rc, what, e);
+            return fail_call(c, rc, what, e);
     }
-    return finish(c, what, e);
+    return finish_requests(c, what, e);
 }
 
 static int mpi_gather(struct comm *c, const void *one, void *all, size_t nbytes, struct err *e)
 {
-    const char *what = "a gathering";
+    const char *what = "a gather";
 
     if (nbytes > CHUNK)
         return err_set(e, ERR_INTERNAL, "%s of %zu bytes by rank", what, nbytes);
@@ -545,7 +532,7 @@ static int mpi_gather(struct comm *c, const void *one, void *all, size_t nbytes,
         return -1;
     int rc = MPI_Iallgather(one, (int)nbytes, MPI_BYTE, all, (int)nbytes, MPI_BYTE, MPI_COMM_WORLD,
                             request);
-    return rc == MPI_SUCCESS ? finish(c, what, e) : fail(c, rc, what, e);
+    return finish_call(c, rc, what, e);
 }
 
 static int mpi_barrier(struct comm *c, struct err *e)
@@ -555,10 +542,10 @@ static int mpi_barrier(struct comm *c, struct err *e)
     if (!request)
         return -1;
     int rc = MPI_Ibarrier(MPI_COMM_WORLD, request);
-    return rc == MPI_SUCCESS ? finish(c, "a barrier", e) : fail(c, rc, "a barrier", e);
+    return finish_call(c, rc, "a barrier", e);
 }
 
-/* Short messages leave at once; the requests are never waited for, the process ends before. */
+/* Short messages are sent at once; nothing waits for the requests, as the process ends. */
 static void send_alarm(struct comm *c, const struct err *e)
 {
     static struct err notice;
@@ -571,8 +558,7 @@ static void send_alarm(struct comm *c, const struct err *e)
             MPI_Isend(&notice, (int)sizeof notice, MPI_BYTE, r, ALARM_TAG, m->alarm, &request);
 }
 
-/* Rank 0 has written its marker when it comes here and ends the run. The others give it the time
- * to hear of the failure. */
+/* Rank 0 has written its marker by now and ends the run. The others give it time to do so. */
 static void mpi_abort(struct comm *c, const struct err *e)
 {
     double grace = c->timeout_s < GRACE_S ? c->timeout_s : GRACE_S;
@@ -585,14 +571,24 @@ static void mpi_abort(struct comm *c, const struct err *e)
     }
     while (c->rank != 0 && clock_now() < deadline) {
         check_alarm(c, &ignored);
-        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+        clock_sleep(0.001);
     }
     MPI_Abort(MPI_COMM_WORLD, e->code ? e->code : ERR_INTERNAL);
 }
 
-static void destroy(struct mpi *m);
+static void destroy_mpi(struct mpi *m)
+{
+    node_destroy(m->node);
+    pthread_mutex_destroy(&m->lock);
+    free(m->node_ranks);
+    free(m->pending.items);
+    free(m->halves);
+    free(m->counts);
+    free(m->requests);
+    free(m);
+}
 
-/* All ranks have met before: a rank that ends without MPI_Finalize loses nothing. */
+/* After the barrier a rank that ends without MPI_Finalize loses nothing. */
 static void mpi_close(struct comm *c)
 {
     struct mpi *m = mpi_of(c);
@@ -603,8 +599,8 @@ static void mpi_close(struct comm *c)
     if (mpi_barrier(c, &e)) {
         log_warn("%s", e.text);
     } else {
-        if (m->across_aside != MPI_COMM_NULL)
-            MPI_Comm_free(&m->across_aside);
+        if (m->across_small != MPI_COMM_NULL)
+            MPI_Comm_free(&m->across_small);
         if (m->node && m->across != MPI_COMM_NULL)
             MPI_Comm_free(&m->across);
         MPI_Comm_free(&m->local);
@@ -613,14 +609,14 @@ static void mpi_close(struct comm *c)
             log_warn("rank %d of %d on %s: MPI_Finalize of %s did not return within %g s; the "
                      "results are complete", c->rank, c->size, m->host, comm_mpi_version(), limit);
     }
-    destroy(m);
+    destroy_mpi(m);
     free(c);
 }
 
 /* --- the nodes --- */
 
-/* Of all ranks of this node, or of none of them. local_ok: this rank could. */
-static bool agree(struct mpi *m, bool local_ok)
+/* Is local_ok true on all ranks of this node? */
+static bool all_agree(struct mpi *m, bool local_ok)
 {
     int all = local_ok;
 
@@ -643,14 +639,14 @@ static int mpi_place(struct comm *c, size_t n, float **values, struct err *e)
     MPI_Bcast(&offer, (int)sizeof offer, MPI_BYTE, 0, m->local);
     if (rank > 0)
         rc = node_join_place(m->node, n, &offer, values, &why);
-    if (agree(m, rc == 0))
+    if (all_agree(m, rc == 0))
         return 0;
-    return err_set(e, ERR_PEER, "rank %d of %d on %s: no shared memory for the gradients: %s",
-                   c->rank, c->size, m->host, why.code ? why.text : "another rank had none");
+    return err_set(e, ERR_PEER, "rank %d of %d on %s: cannot share memory for the gradients: %s",
+                   c->rank, c->size, m->host, why.code ? why.text : "another rank failed");
 }
 
-/* This rank is a node of its own: the way of a sum must be the same on all ranks. */
-static int be_node(struct comm *c, struct err *e)
+/* Makes a node of this rank alone, as sums must be done the same way on all ranks. */
+static int make_own_node(struct comm *c, struct err *e)
 {
     struct mpi *m = mpi_of(c);
     struct node_offer offer;
@@ -658,11 +654,11 @@ static int be_node(struct comm *c, struct err *e)
 
     m->node = rc == MPI_SUCCESS ? node_offer(1, &offer, e) : NULL;
     if (rc != MPI_SUCCESS)
-        return fail(c, rc, "MPI_Comm_dup", e);
+        return fail_call(c, rc, "MPI_Comm_dup", e);
     return m->node ? 0 : -1;
 }
 
-/* Where processes do not see each other's memory (containers), MPI has to do it all. */
+/* Processes that cannot share memory (containers) sum by MPI alone. */
 static int join_node(struct comm *c, struct err *e)
 {
     struct mpi *m = mpi_of(c);
@@ -677,27 +673,27 @@ static int join_node(struct comm *c, struct err *e)
     MPI_Bcast(&offer, (int)sizeof offer, MPI_BYTE, 0, m->local);
     if (rank > 0)
         m->node = node_join(rank, size, &offer, &why);
-    if (agree(m, m->node != NULL))
+    if (all_agree(m, m->node != NULL))
         return 0;
     node_destroy(m->node);
     m->node = NULL;
     if (why.code)
-        log_warn("rank %d of %d on %s: no memory shared with the ranks of this host, MPI sums "
-                 "alone: %s", c->rank, c->size, m->host, why.text);
+        log_warn("rank %d of %d on %s: cannot share memory with the ranks of this host, so MPI "
+                 "does all sums: %s", c->rank, c->size, m->host, why.text);
     MPI_Comm_free(&m->local);
-    return be_node(c, e);
+    return make_own_node(c, e);
 }
 
 static int list_node(struct comm *c, int size, struct err *e)
 {
     struct mpi *m = mpi_of(c);
 
-    m->node_ranks = calloc((size_t)size, sizeof *m->node_ranks);
+    m->node_ranks = mem_zero((size_t)size, sizeof *m->node_ranks, e);
     if (!m->node_ranks)
-        return err_set(e, ERR_INTERNAL, "out of memory");
-    node_set_check(m->node, check_wait, check_aside, c);
+        return -1;
+    node_set_check(m->node, check_wait, check_small, c);
     int rc = MPI_Allgather(&c->rank, 1, MPI_INT, m->node_ranks, 1, MPI_INT, m->local);
-    return rc == MPI_SUCCESS ? 0 : fail(c, rc, "MPI_Allgather", e);
+    return rc == MPI_SUCCESS ? 0 : fail_call(c, rc, "MPI_Allgather", e);
 }
 
 static int open_nodes(struct comm *c, struct err *e)
@@ -708,12 +704,12 @@ static int open_nodes(struct comm *c, struct err *e)
                                  &m->local);
 
     if (rc != MPI_SUCCESS)
-        return fail(c, rc, "MPI_Comm_split_type", e);
+        return fail_call(c, rc, "MPI_Comm_split_type", e);
     const char *shared = getenv("UNET_SHARED_MEMORY");
     bool alone = shared && strcmp(shared, "off") == 0;
     if (alone)
         MPI_Comm_free(&m->local);
-    if (alone ? be_node(c, e) : join_node(c, e))
+    if (alone ? make_own_node(c, e) : join_node(c, e))
         return -1;
     MPI_Comm_rank(m->local, &rank);
     MPI_Comm_size(m->local, &size);
@@ -730,19 +726,7 @@ static int open_nodes(struct comm *c, struct err *e)
         MPI_Comm_size(m->across, &m->nacross);
     if (rc == MPI_SUCCESS)
         rc = MPI_Bcast(&m->nacross, 1, MPI_INT, 0, m->local);
-    return rc == MPI_SUCCESS ? list_node(c, size, e) : fail(c, rc, "MPI_Comm_split", e);
-}
-
-static void destroy(struct mpi *m)
-{
-    node_destroy(m->node);
-    pthread_mutex_destroy(&m->lock);
-    free(m->node_ranks);
-    free(m->pending.items);
-    free(m->halves);
-    free(m->counts);
-    free(m->requests);
-    free(m);
+    return rc == MPI_SUCCESS ? list_node(c, size, e) : fail_call(c, rc, "MPI_Comm_split", e);
 }
 
 static const struct comm_ops mpi_ops = {
@@ -751,7 +735,7 @@ static const struct comm_ops mpi_ops = {
     .reduce = mpi_reduce,
     .start_sum_float = mpi_start_sum_float,
     .wait = mpi_wait,
-    .sum_aside = mpi_sum_aside,
+    .sum_small = mpi_sum_small,
     .broadcast = mpi_broadcast,
     .gather = mpi_gather,
     .barrier = mpi_barrier,
@@ -772,7 +756,7 @@ static int init_mpi(int rank, int size, const char *host, double timeout_s,
     if (verdict < 0)
         return err_set(e, ERR_INTERNAL, "%s: cannot start a thread for MPI", who);
     if (verdict > 128)
-        return comm_set_interrupted(e, verdict - 128);
+        return err_signal(e, verdict - 128);
     if (verdict)
         return err_set(e, ERR_PEER, "%s: MPI did not come up within %g s: not all ranks started, "
                        "or they cannot reach each other", who, timeout_s);
@@ -785,17 +769,15 @@ static int init_mpi(int rank, int size, const char *host, double timeout_s,
 struct comm *comm_mpi_open(int expected_rank, int expected_size, double timeout_s,
                            const atomic_int *interrupt, struct err *e)
 {
-    struct comm *c = calloc(1, sizeof *c);
-    struct mpi *m = calloc(1, sizeof *m);
+    struct comm *c = mem_zero(1, sizeof *c, e);
+    struct mpi *m = c ? mem_zero(1, sizeof *m, e) : NULL;
 
-    if (!c || !m) {
+    if (!m) {
         free(c);
-        free(m);
-        err_set(e, ERR_INTERNAL, "out of memory");
         return NULL;
     }
     pthread_mutex_init(&m->lock, NULL);
-    m->across_aside = MPI_COMM_NULL;
+    m->across_small = MPI_COMM_NULL;
     if (gethostname(m->host, sizeof m->host - 1))
         strcpy(m->host, "unknown host");
     if (init_mpi(expected_rank, expected_size, m->host, timeout_s, interrupt, e))
@@ -809,12 +791,12 @@ struct comm *comm_mpi_open(int expected_rank, int expected_size, double timeout_
     if (rc == MPI_SUCCESS && open_nodes(c, e))
         goto fail;
     if (rc == MPI_SUCCESS && m->across != MPI_COMM_NULL)
-        rc = MPI_Comm_dup(m->across, &m->across_aside);
+        rc = MPI_Comm_dup(m->across, &m->across_small);
     if (rc == MPI_SUCCESS)
         return c;
-    fail(c, rc, "MPI_Comm_dup", e);
+    fail_call(c, rc, "MPI_Comm_dup", e);
 fail:
-    destroy(m);
+    destroy_mpi(m);
     free(c);
     return NULL;
 }

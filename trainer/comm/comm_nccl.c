@@ -6,30 +6,27 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "src/clock.h"
 #include "src/log.h"
+#include "src/mem.h"
 #include "trainer/comm/comm_thread.h"
 #include "trainer/comm/rendezvous/lifeline.h"
-#include "trainer/comm/slice.h"
 
-/* What goes over the GPU at a time. */
-#define STAGE ((size_t)32 << 20)
-/* At the end of a run, for ranks that are a little late. */
-#define FINISH_S 10.0
+#define STAGE ((size_t)32 << 20) /* bytes that are staged on the GPU at a time */
+#define FINISH_S 10.0            /* for the other ranks to finish */
 
 struct nccl {
     const struct nccl_calls *calls;
     void *link; /* NCCL's communicator; NULL: aborted */
     const struct device_ops *ops;
-    struct device *device; /* by whose queue the host's data go */
+    struct device *device; /* whose queue copies the host's data */
     struct comm *thread;
     char host[256];
     void *pinned, *local; /* of nbytes each */
     size_t nbytes;
     void *place, *place_handle;
-    struct slice_list pending; /* started and not waited for */
+    struct reduce_list pending; /* started and not waited for */
     const char *what; /* the last collective */
     unsigned long ncollectives;
 };
@@ -39,28 +36,28 @@ static struct nccl *nccl_of(struct comm *c)
     return c->priv;
 }
 
-/* What runs on the GPU ends too. */
-static void cut(struct nccl *n)
+/* Also ends what runs on the GPU. */
+static void abort_link(struct nccl *n)
 {
     if (n->link)
         (void)n->calls->abort(n->link);
     n->link = NULL;
 }
 
-static int fail(struct comm *c, int result, struct err *e)
+static int fail_nccl(struct comm *c, int result, struct err *e)
 {
     struct nccl *n = nccl_of(c);
     const char *more = n->link ? n->calls->get_last_error(n->link) : NULL;
 
     err_set(e, ERR_PEER, "rank %d of %d on %s: NCCL: %s (collective %lu) failed: %s%s%s; "
-            "NCCL_DEBUG=INFO tells more", c->rank, c->size, n->host, n->what, n->ncollectives,
+            "NCCL_DEBUG=INFO shows details", c->rank, c->size, n->host, n->what, n->ncollectives,
             n->calls->get_error_string(result), more && *more ? ": " : "", more ? more : "");
-    cut(n);
+    abort_link(n);
     return -1;
 }
 
-/* Does a connection of the rendezvous say why the run can't go on? asks: lifeline_ask. */
-static int hear(struct comm *c, bool asks, struct err *e)
+/* Fails with the reason that the lifeline knows, or finds out if asks is true. */
+static int check_lifeline(struct comm *c, bool asks, struct err *e)
 {
     bool relayed = false;
     int rc = !c->lifeline ? 0
@@ -72,20 +69,19 @@ static int hear(struct comm *c, bool asks, struct err *e)
     return rc;
 }
 
-/* A rank that dies is noticed by NCCL on its peers and by the lifeline; who it was only the
- * lifeline knows, and it needs a moment. */
-static int ask_who(struct comm *c, int result, struct err *e)
+/* NCCL notices that a rank has died; a moment later the lifeline knows which. */
+static int report_loss(struct comm *c, int result, struct err *e)
 {
     double began = clock_now();
 
     while (c->lifeline && clock_now() < began + 2) {
-        if (hear(c, false, e)) {
-            cut(nccl_of(c));
+        if (check_lifeline(c, false, e)) {
+            abort_link(nccl_of(c));
             return -1;
         }
-        nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
+        clock_sleep(0.002);
     }
-    return fail(c, result, e);
+    return fail_nccl(c, result, e);
 }
 
 static int nccl_check(struct comm *c, double waited_s, struct err *e)
@@ -95,16 +91,16 @@ static int nccl_check(struct comm *c, double waited_s, struct err *e)
 
     if ((n->thread && (rc = comm_thread_check(n->thread, e)))) {
         c->relayed = (bool)n->thread->relayed;
-    } else if ((rc = hear(c, false, e)) || (rc = comm_check_interrupt(c, e))) {
+    } else if ((rc = check_lifeline(c, false, e)) || (rc = comm_check_interrupt(c, e))) {
         ;
     } else if (!n->link) {
-        rc = err_set(e, ERR_PEER, "rank %d of %d on %s: its connection was given up", c->rank,
+        rc = err_set(e, ERR_PEER, "rank %d of %d on %s: its connection was aborted", c->rank,
                      c->size, n->host);
     } else if (n->calls->get_async_error(n->link, &result) ||
                (result != NCCL_SUCCESS && result != NCCL_IN_PROGRESS)) {
-        return ask_who(c, result, e);
+        return report_loss(c, result, e);
     } else if (waited_s > c->timeout_s) {
-        rc = hear(c, true, e);
+        rc = check_lifeline(c, true, e);
         if (rc == 0)
             rc = err_set(e, ERR_PEER, "rank %d of %d on %s: %s (NCCL, collective %lu) did not end "
                          "within %g s: another rank is gone or stuck; its output or the system's "
@@ -112,20 +108,20 @@ static int nccl_check(struct comm *c, double waited_s, struct err *e)
                          c->timeout_s);
     }
     if (rc)
-        cut(n);
+        abort_link(n);
     return rc ? -1 : 0;
 }
 
-static void relax(double waited_s)
+static void pause_polling(double waited_s)
 {
     if (waited_s < 0.0002)
         sched_yield();
     else
-        nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
+        clock_sleep(2e-5);
 }
 
-/* A call that goes on by itself must have ended before the next one. */
-static int settle(struct comm *c, int result, struct err *e)
+/* Waits for the end of an asynchronous call: no other may be made before. */
+static int finish_nccl(struct comm *c, int result, struct err *e)
 {
     struct nccl *n = nccl_of(c);
     double began = clock_now();
@@ -136,12 +132,12 @@ static int settle(struct comm *c, int result, struct err *e)
             return -1;
         if (n->calls->get_async_error(n->link, &result) == NCCL_SUCCESS &&
             result == NCCL_IN_PROGRESS)
-            relax(waited);
+            pause_polling(waited);
     }
-    return result == NCCL_SUCCESS ? 0 : ask_who(c, result, e);
+    return result == NCCL_SUCCESS ? 0 : report_loss(c, result, e);
 }
 
-static int await(struct comm *c, struct err *e)
+static int await_device(struct comm *c, struct err *e)
 {
     struct nccl *n = nccl_of(c);
     double began = clock_now();
@@ -149,7 +145,7 @@ static int await(struct comm *c, struct err *e)
     for (;;) {
         bool idle;
         if (n->ops->idle(n->device, &idle, e)) {
-            cut(n);
+            abort_link(n);
             return -1;
         }
         if (idle)
@@ -157,11 +153,11 @@ static int await(struct comm *c, struct err *e)
         double waited = clock_now() - began;
         if (nccl_check(c, waited, e))
             return -1;
-        relax(waited);
+        pause_polling(waited);
     }
 }
 
-static int enter(struct comm *c, const char *what, struct err *e)
+static int enter_collective(struct comm *c, const char *what, struct err *e)
 {
     struct nccl *n = nccl_of(c);
 
@@ -172,8 +168,8 @@ static int enter(struct comm *c, const char *what, struct err *e)
     return n->link ? 0 : nccl_check(c, 0, e);
 }
 
-/* At least nbytes of both. */
-static int reserve(struct comm *c, size_t nbytes, struct err *e)
+/* Makes both buffers at least so large. */
+static int reserve_stage(struct comm *c, size_t nbytes, struct err *e)
 {
     struct nccl *n = nccl_of(c);
 
@@ -194,44 +190,62 @@ static const struct { int type, op; } kinds[] = {
     [REDUCE_SUM_FLOAT] = {NCCL_FLOAT, NCCL_SUM}, [REDUCE_SUM_DOUBLE] = {NCCL_DOUBLE, NCCL_SUM},
     [REDUCE_SUM_INT64] = {NCCL_INT64, NCCL_SUM}, [REDUCE_MAX_DOUBLE] = {NCCL_DOUBLE, NCCL_MAX}};
 
-static int reduce_part(struct comm *c, void *values, size_t count, enum reduce_op op,
-                       struct err *e)
+/* Starts a collective on nbytes of n->local; how: its operation or root. */
+typedef int (*start_f)(struct nccl *n, size_t nbytes, int how);
+
+/* Copies data to the device, runs the collective there, and copies the result back. */
+static int stage_part(struct comm *c, void *data, size_t nbytes, start_f start, int how,
+                      struct err *e)
 {
     struct nccl *n = nccl_of(c);
-    size_t nbytes = count * reduce_element(op);
 
-    if (reserve(c, nbytes, e))
+    if (reserve_stage(c, nbytes, e))
         return -1;
-    memcpy(n->pinned, values, nbytes);
+    memcpy(n->pinned, data, nbytes);
     if (n->ops->copy(n->device, n->local, n->pinned, nbytes, e) ||
-        settle(c, n->calls->all_reduce(n->local, n->local, count, kinds[op].type, kinds[op].op,
-                                       n->link, n->ops->stream(n->device)), e) ||
-        n->ops->copy(n->device, n->pinned, n->local, nbytes, e) || await(c, e))
+        finish_nccl(c, start(n, nbytes, how), e) ||
+        n->ops->copy(n->device, n->pinned, n->local, nbytes, e) || await_device(c, e))
         return -1;
-    memcpy(values, n->pinned, nbytes);
+    memcpy(data, n->pinned, nbytes);
     return 0;
 }
 
-static int reduce(struct comm *c, void *values, size_t count, enum reduce_op op, const char *what,
-                  struct err *e)
+static int stage_all(struct comm *c, const char *what, void *data, size_t nbytes, start_f start,
+                     int how, struct err *e)
 {
-    size_t size = reduce_element(op), most = STAGE / size;
-
-    if (enter(c, what, e))
+    if (enter_collective(c, what, e))
         return -1;
-    for (size_t at = 0; at < count; at += most)
-        if (reduce_part(c, (char *)values + at * size, count - at < most ? count - at : most, op,
-                        e))
+    for (size_t at = 0; at < nbytes; at += STAGE)
+        if (stage_part(c, (char *)data + at, nbytes - at < STAGE ? nbytes - at : STAGE, start, how,
+                       e))
             return -1;
     return 0;
 }
 
-static int nccl_reduce(struct comm *c, void *values, size_t n, enum reduce_op op, struct err *e)
+static int start_reduce(struct nccl *n, size_t nbytes, int op)
 {
-    return reduce(c, values, n, op, reduce_name(op), e);
+    return n->calls->all_reduce(n->local, n->local, nbytes / reduce_element((enum reduce_op)op),
+                                kinds[op].type, kinds[op].op, n->link, n->ops->stream(n->device));
 }
 
-static int nccl_sum_aside(struct comm *c, double *values, size_t n, struct err *e)
+static int start_broadcast(struct nccl *n, size_t nbytes, int root)
+{
+    return n->calls->broadcast(n->local, n->local, nbytes, NCCL_BYTE, root, n->link,
+                               n->ops->stream(n->device));
+}
+
+static int reduce_values(struct comm *c, const char *what, void *values, size_t count,
+                         enum reduce_op op, struct err *e)
+{
+    return stage_all(c, what, values, count * reduce_element(op), start_reduce, (int)op, e);
+}
+
+static int nccl_reduce(struct comm *c, void *values, size_t n, enum reduce_op op, struct err *e)
+{
+    return reduce_values(c, reduce_name(op), values, n, op, e);
+}
+
+static int nccl_sum_small(struct comm *c, double *values, size_t n, struct err *e)
 {
     return nccl_reduce(c, values, n, REDUCE_SUM_DOUBLE, e);
 }
@@ -240,20 +254,20 @@ static int nccl_start_sum_float(struct comm *c, float *values, size_t n, struct 
 {
     struct slice slice = {values, n, REDUCE_SUM_FLOAT};
 
-    return slice_list_add(&nccl_of(c)->pending, slice, e);
+    return reduce_list_add(&nccl_of(c)->pending, slice, e);
 }
 
 static int nccl_wait(struct comm *c, struct err *e)
 {
-    struct slice_list *list = &nccl_of(c)->pending;
+    struct reduce_list *list = &nccl_of(c)->pending;
     size_t count = list->n;
 
     if (count == 0 && c->lifeline)
         lifeline_count(c->lifeline); /* a step whose sums are in the devices' queues */
     list->n = 0;
     for (size_t i = 0; i < count; i++)
-        if (reduce(c, list->items[i].values, list->items[i].n, REDUCE_SUM_FLOAT,
-                   "a sum of gradients", e))
+        if (reduce_values(c, "a sum of gradients", list->items[i].values, list->items[i].n,
+                          REDUCE_SUM_FLOAT, e))
             return -1;
     return 0;
 }
@@ -265,39 +279,17 @@ static int nccl_queue_sum(struct comm *c, void *stream, void *values, size_t cou
 
     n->what = "a step";
     return (!n->link && nccl_check(c, 0, e)) ||
-                   settle(c, n->calls->all_reduce(values, values, count, kinds[op].type,
+                   finish_nccl(c, n->calls->all_reduce(values, values, count, kinds[op].type,
                                                   kinds[op].op, n->link, stream), e)
                ? -1
                : 0;
-}
-
-static int broadcast_part(struct comm *c, char *data, size_t nbytes, int root, struct err *e)
-{
-    struct nccl *n = nccl_of(c);
-
-    if (reserve(c, nbytes, e))
-        return -1;
-    memcpy(n->pinned, data, nbytes);
-    if (n->ops->copy(n->device, n->local, n->pinned, nbytes, e) ||
-        settle(c, n->calls->broadcast(n->local, n->local, nbytes, NCCL_BYTE, root, n->link,
-                                      n->ops->stream(n->device)), e) ||
-        n->ops->copy(n->device, n->pinned, n->local, nbytes, e) || await(c, e))
-        return -1;
-    memcpy(data, n->pinned, nbytes);
-    return 0;
 }
 
 static int nccl_broadcast(struct comm *c, void *data, size_t nbytes, int root, struct err *e)
 {
     if (root < 0 || root >= c->size)
         return err_set(e, ERR_INTERNAL, "broadcast from rank %d of %d", root, c->size);
-    if (enter(c, "a broadcast", e))
-        return -1;
-    for (size_t at = 0; at < nbytes; at += STAGE)
-        if (broadcast_part(c, (char *)data + at, nbytes - at < STAGE ? nbytes - at : STAGE, root,
-                           e))
-            return -1;
-    return 0;
+    return stage_all(c, "a broadcast", data, nbytes, start_broadcast, root, e);
 }
 
 static int nccl_gather(struct comm *c, const void *one, void *all, size_t nbytes, struct err *e)
@@ -305,13 +297,15 @@ static int nccl_gather(struct comm *c, const void *one, void *all, size_t nbytes
     struct nccl *n = nccl_of(c);
     size_t whole = (size_t)c->size * nbytes, own = (size_t)c->rank * nbytes;
 
-    if (enter(c, "a gathering", e) || reserve(c, whole, e))
+    if (enter_collective(c, "a gather", e) || reserve_stage(c, whole, e))
         return -1;
     memcpy((char *)n->pinned + own, one, nbytes);
     if (n->ops->copy(n->device, (char *)n->local + own, (char *)n->pinned + own, nbytes, e) ||
-        settle(c, n->calls->all_gather((char *)n->local + own, n->local, nbytes, NCCL_BYTE, n->link,
-                                       n->ops->stream(n->device)), e) ||
-        n->ops->copy(n->device, n->pinned, n->local, whole, e) || await(c, e))
+        finish_nccl(c,
+                    n->calls->all_gather((char *)n->local + own, n->local, nbytes, NCCL_BYTE,
+                                         n->link, n->ops->stream(n->device)),
+                    e) ||
+        n->ops->copy(n->device, n->pinned, n->local, whole, e) || await_device(c, e))
         return -1;
     memcpy(all, n->pinned, whole);
     return 0;
@@ -321,7 +315,7 @@ static int nccl_barrier(struct comm *c, struct err *e)
 {
     int64_t one = 1;
 
-    return reduce(c, &one, 1, REDUCE_SUM_INT64, "a barrier", e);
+    return reduce_values(c, "a barrier", &one, 1, REDUCE_SUM_INT64, e);
 }
 
 static void nccl_abort(struct comm *c, const struct err *e)
@@ -330,25 +324,25 @@ static void nccl_abort(struct comm *c, const struct err *e)
 
     if (n->thread)
         n->thread->ops->abort(n->thread, e);
-    cut(n);
+    abort_link(n);
 }
 
-/* All ranks come here, or one has failed. */
-static void finish(struct comm *c)
+/* Called on all ranks, unless one has failed. */
+static void close_link(struct comm *c)
 {
     struct nccl *n = nccl_of(c);
     double began = clock_now();
     int result = n->calls->finalize(n->link);
 
     while (result == NCCL_IN_PROGRESS && clock_now() < began + FINISH_S) {
-        relax(clock_now() - began);
+        pause_polling(clock_now() - began);
         if (n->calls->get_async_error(n->link, &result))
             break;
     }
     if (result == NCCL_SUCCESS)
         (void)n->calls->destroy(n->link);
     else
-        cut(n);
+        abort_link(n);
     n->link = NULL;
 }
 
@@ -357,11 +351,11 @@ static void nccl_close(struct comm *c)
     struct nccl *n = nccl_of(c);
     struct err ignored;
 
-    (void)n->ops->drain(n->device, &ignored); /* what an abort has left copies from and to it */
+    (void)n->ops->drain(n->device, &ignored); /* an abort may have left copies in flight */
     if (n->place_handle && n->link)
         (void)n->calls->dismiss(n->link, n->place_handle);
     if (n->link)
-        finish(c);
+        close_link(c);
     if (n->place)
         (void)n->calls->mem_free(n->place);
     n->ops->free(n->device, DEVICE_HOST, n->pinned);
@@ -371,7 +365,7 @@ static void nccl_close(struct comm *c)
     free(c);
 }
 
-/* Registration is a gain in speed only: without it sums are as right. */
+/* Registered memory only makes sums faster. */
 static int nccl_queue_place(struct comm *c, size_t nbytes, void **p, struct err *e)
 {
     struct nccl *n = nccl_of(c);
@@ -394,7 +388,7 @@ static const struct comm_ops nccl_ops = {
     .reduce = nccl_reduce,
     .start_sum_float = nccl_start_sum_float,
     .wait = nccl_wait,
-    .sum_aside = nccl_sum_aside,
+    .sum_small = nccl_sum_small,
     .broadcast = nccl_broadcast,
     .gather = nccl_gather,
     .barrier = nccl_barrier,
@@ -410,11 +404,11 @@ static int link_up(struct comm *c, const struct nccl_id *id, struct err *e)
     struct nccl *n = nccl_of(c);
     int version = 0, result;
 
-    n->what = "meeting the other ranks";
+    n->what = "connecting to the other ranks";
     result = n->calls->init(&n->link, c->size, id, c->rank);
     if ((result != NCCL_SUCCESS && result != NCCL_IN_PROGRESS) || !n->link)
-        return fail(c, result, e);
-    if (settle(c, NCCL_IN_PROGRESS, e))
+        return fail_nccl(c, result, e);
+    if (finish_nccl(c, NCCL_IN_PROGRESS, e))
         return -1;
     if (c->rank == 0 && n->calls->get_version(&version) == 0)
         log_info("NCCL %d.%d.%d connects %d ranks", version / 10000, version % 10000 / 100,
@@ -424,13 +418,11 @@ static int link_up(struct comm *c, const struct nccl_id *id, struct err *e)
 
 struct comm *comm_nccl_open(const struct comm_nccl_config *config, struct err *e)
 {
-    struct comm *c = calloc(1, sizeof *c);
-    struct nccl *n = calloc(1, sizeof *n);
+    struct comm *c = mem_zero(1, sizeof *c, e);
+    struct nccl *n = c ? mem_zero(1, sizeof *n, e) : NULL;
 
-    if (!c || !n) {
+    if (!n) {
         free(c);
-        free(n);
-        err_set(e, ERR_INTERNAL, "out of memory");
         return NULL;
     }
     *n = (struct nccl){.calls = config->nccl, .ops = config->ops, .device = config->device,

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Replicas with a GPU each, connected by NCCL: as threads of one process, or one process each. What
- * is in the host's memory goes over the GPU; queue_sum sums on it, in its queue.
+/* Replicas with a GPU each, connected by NCCL, as threads of one process or as one process each.
+ * Host memory is copied to the GPU and back; queue_sum sums on the GPU, in its queue.
  *
- * NCCL itself waits for ever. Here none of its calls block, and every wait looks after the other
- * ranks, NCCL's own errors, signals and the deadline; where one of them ends it, what runs on the
- * GPU is aborted. */
+ * NCCL's calls are made so that none blocks, and every wait checks the other ranks, NCCL's errors,
+ * signals and the deadline. When one of them ends the wait, the work on the GPU is aborted. */
 #ifndef UNETCTL_TRAINER_COMM_COMM_NCCL_H
 #define UNETCTL_TRAINER_COMM_COMM_NCCL_H
 
@@ -15,7 +14,7 @@
 struct comm_nccl_config {
     const struct nccl_calls *nccl;
     const struct nccl_id *id; /* rank 0's, the same on every rank */
-    /* This rank's, no other's, opened by the calling thread; it outlives the communicator. */
+    /* This rank's alone, opened by the calling thread; outlives the communicator. */
     const struct device_ops *ops;
     struct device *device;
     int rank, size;
@@ -23,8 +22,8 @@ struct comm_nccl_config {
     double timeout_s;
     const atomic_int *interrupt; /* as in struct comm */
     struct lifeline *lifeline;   /* as in struct comm */
-    struct comm *thread; /* of ranks that are threads: theirs (comm_thread), by which they hear of
-                          * failures; NULL */
+    struct comm *thread; /* the comm_thread of ranks that are threads, which reports failures; or
+                          * NULL */
 };
 
 /* Every rank calls it; ends within timeout_s. NULL on error. */

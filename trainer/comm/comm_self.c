@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/mem.h"
+
 static int self_reduce(struct comm *c, void *values, size_t n, enum reduce_op op, struct err *e)
 {
     (void)c, (void)values, (void)n, (void)op, (void)e;
@@ -17,7 +19,7 @@ static int self_start_sum_float(struct comm *c, float *values, size_t n, struct 
     return 0;
 }
 
-static int self_sum_aside(struct comm *c, double *values, size_t n, struct err *e)
+static int self_sum_small(struct comm *c, double *values, size_t n, struct err *e)
 {
     (void)c, (void)values, (void)n, (void)e;
     return 0;
@@ -60,7 +62,7 @@ static const struct comm_ops self_ops = {
     .reduce = self_reduce,
     .start_sum_float = self_start_sum_float,
     .wait = self_meet,
-    .sum_aside = self_sum_aside,
+    .sum_small = self_sum_small,
     .broadcast = self_broadcast,
     .gather = self_gather,
     .barrier = self_meet,
@@ -70,12 +72,9 @@ static const struct comm_ops self_ops = {
 
 struct comm *comm_self_open(struct err *e)
 {
-    struct comm *c = calloc(1, sizeof *c);
-    if (!c) {
-        err_set(e, ERR_INTERNAL, "out of memory");
-        return NULL;
-    }
-    c->ops = &self_ops;
-    c->size = 1;
+    struct comm *c = mem_zero(1, sizeof *c, e);
+
+    if (c)
+        *c = (struct comm){.ops = &self_ops, .size = 1};
     return c;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The communicator of a run with one replica: every collective is what is already there. */
+/* The communicator of a run with one replica: collectives leave their values as they are. */
 #ifndef UNETCTL_TRAINER_COMM_COMM_SELF_H
 #define UNETCTL_TRAINER_COMM_COMM_SELF_H
 

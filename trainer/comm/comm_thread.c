@@ -6,20 +6,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/mem.h"
 #include "trainer/comm/board.h"
 
-#define ASIDE (32 * 1024) /* bytes of few values */
+#define SMALL_BYTES (32 * 1024) /* of each member, for sum_small */
 
 struct member {
     struct comm comm;
     struct comm_thread_group *group;
-    struct slice_list pending; /* started and not waited for */
+    struct reduce_list pending; /* started and not waited for */
     struct slice one;          /* of a collective with one slice */
     const struct slice *shown; /* what the others may read between two meetings */
     size_t nshown;
     void **values; /* of all ranks, of the slice that is being reduced */
     struct meeting meeting;
-    struct board aside;
+    struct board small;
     const char *what; /* this rank waits for */
 };
 
@@ -53,7 +54,7 @@ static void fail_group(struct comm *c, const struct err *e)
     }
     pthread_mutex_unlock(&g->lock);
     meeting_disturb(&m->meeting);
-    meeting_disturb(&m->aside.meeting);
+    meeting_disturb(&m->small.meeting);
 }
 
 /* Has a rank failed? */
@@ -65,7 +66,7 @@ static int check_group(struct comm *c, struct err *e)
         return 0;
     *e = g->error;
     c->relayed = g->failed_rank != c->rank;
-    return c->relayed ? comm_name_rank(e, g->failed_rank, NULL) : -1;
+    return c->relayed ? err_rank(e, g->failed_rank, NULL) : -1;
 }
 
 static int check_meeting(struct comm *c, const struct meeting *m, const char *what,
@@ -76,7 +77,7 @@ static int check_meeting(struct comm *c, const struct meeting *m, const char *wh
     int rc = comm_check_interrupt(c, e);
     if (rc == 0 && waited_s > c->timeout_s)
         rc = err_set(e, ERR_PEER, "rank %d of %d: %s did not end within %g s: %d of %d replicas "
-                     "came", c->rank, c->size, what, c->timeout_s, meeting_count_arrived(m),
+                     "arrived", c->rank, c->size, what, c->timeout_s, meeting_count_arrived(m),
                      c->size);
     if (rc)
         fail_group(c, e);
@@ -91,12 +92,12 @@ static int check_wait(void *arg, double waited_s, struct err *e)
     return check_meeting(c, &m->meeting, m->what, waited_s, e);
 }
 
-static int check_aside(void *arg, double waited_s, struct err *e)
+static int check_small(void *arg, double waited_s, struct err *e)
 {
     struct comm *c = arg;
     const struct member *m = member_of(c);
 
-    return check_meeting(c, &m->aside.meeting, "a sum amid a step", waited_s, e);
+    return check_meeting(c, &m->small.meeting, "a sum within a step", waited_s, e);
 }
 
 static int meet(struct comm *c, const char *what, struct err *e)
@@ -121,7 +122,7 @@ static void reduce_one_slice(struct comm *c, struct comm_thread_group *g, size_t
     reduce_slice(s->op, m->values, c->size, from, to);
 }
 
-/* Every rank sees the same slices here, so every rank comes to the same verdict. */
+/* Every rank compares the same slices, so all succeed or fail. */
 static int check_same(struct comm *c, struct comm_thread_group *g, const char *what, struct err *e)
 {
     const struct member *zero = &g->members[0];
@@ -132,7 +133,7 @@ static int check_same(struct comm *c, struct comm_thread_group *g, const char *w
         for (size_t i = 0; same && i < m->nshown; i++)
             same = m->shown[i].n == zero->shown[i].n && m->shown[i].op == zero->shown[i].op;
         if (!same)
-            return err_set(e, ERR_INTERNAL, "%s: rank %d brings other slices than rank 0", what, r);
+            return err_set(e, ERR_INTERNAL, "%s: rank %d has other slices than rank 0", what, r);
     }
     return 0;
 }
@@ -164,7 +165,7 @@ static int thread_start_sum_float(struct comm *c, float *values, size_t n, struc
 {
     struct slice slice = {values, n, REDUCE_SUM_FLOAT};
 
-    return slice_list_add(&member_of(c)->pending, slice, e);
+    return reduce_list_add(&member_of(c)->pending, slice, e);
 }
 
 static int thread_wait(struct comm *c, struct err *e)
@@ -176,10 +177,10 @@ static int thread_wait(struct comm *c, struct err *e)
     return reduce_all(c, m->pending.items, n, "the sum of gradients", e);
 }
 
-static int thread_sum_aside(struct comm *c, double *values, size_t n, struct err *e)
+static int thread_sum_small(struct comm *c, double *values, size_t n, struct err *e)
 {
     struct slice slice = {values, n, REDUCE_SUM_DOUBLE};
-    struct board *b = &member_of(c)->aside;
+    struct board *b = &member_of(c)->small;
 
     b->meeting.spins = c->spins;
     return check_group(c, e) ? -1 : board_reduce(b, slice, NULL, NULL, e);
@@ -213,11 +214,11 @@ static int thread_gather(struct comm *c, const void *one, void *all, size_t nbyt
     struct comm_thread_group *g = m->group;
 
     show_bytes(m, (void *)(uintptr_t)one, nbytes);
-    if (meet(c, "a gathering", e) || check_same(c, g, "a gathering", e))
+    if (meet(c, "a gather", e) || check_same(c, g, "a gather", e))
         return -1;
     for (int r = 0; r < c->size && nbytes > 0; r++)
         memcpy((char *)all + (size_t)r * nbytes, g->members[r].shown->values, nbytes);
-    return meet(c, "a gathering", e);
+    return meet(c, "a gather", e);
 }
 
 static int thread_barrier(struct comm *c, struct err *e)
@@ -241,7 +242,7 @@ static const struct comm_ops thread_ops = {
     .reduce = thread_reduce,
     .start_sum_float = thread_start_sum_float,
     .wait = thread_wait,
-    .sum_aside = thread_sum_aside,
+    .sum_small = thread_sum_small,
     .broadcast = thread_broadcast,
     .gather = thread_gather,
     .barrier = thread_barrier,
@@ -253,38 +254,36 @@ static int open_member(struct comm_thread_group *g, int rank, double timeout_s,
                        const atomic_int *interrupt, struct err *e)
 {
     struct member *m = &g->members[rank];
-    char *aside = (char *)g->memory + meeting_bytes(g->size);
+    char *small = (char *)g->memory + meeting_bytes(g->size);
 
     m->group = g;
     m->values = g->values + (size_t)rank * (size_t)g->size;
     m->comm = (struct comm){.ops = &thread_ops, .rank = rank, .size = g->size,
                             .timeout_s = timeout_s, .interrupt = interrupt, .priv = m};
     meeting_enter(&m->meeting, g->memory, rank, g->size);
-    if (board_open(&m->aside, aside, rank, g->size, ASIDE, e))
+    if (board_open(&m->small, small, rank, g->size, SMALL_BYTES, e))
         return -1;
     m->meeting.check = check_wait;
-    m->aside.meeting.check = check_aside;
-    m->meeting.arg = m->aside.meeting.arg = &m->comm;
+    m->small.meeting.check = check_small;
+    m->meeting.arg = m->small.meeting.arg = &m->comm;
     return 0;
 }
 
 struct comm_thread_group *comm_thread_create(int size, double timeout_s,
                                              const atomic_int *interrupt, struct err *e)
 {
-    struct comm_thread_group *g = calloc(1, sizeof *g);
-    size_t nbytes = meeting_bytes(size) + board_bytes(size, ASIDE);
+    struct comm_thread_group *g = mem_zero(1, sizeof *g, e);
+    size_t nbytes = meeting_bytes(size) + board_bytes(size, SMALL_BYTES);
 
-    if (!g) {
-        err_set(e, ERR_INTERNAL, "out of memory for %d replicas", size);
+    if (!g)
         return NULL;
-    }
     pthread_mutex_init(&g->lock, NULL);
     g->members = calloc((size_t)size, sizeof *g->members);
     g->values = calloc((size_t)size * (size_t)size, sizeof *g->values);
     g->memory = aligned_alloc(64, nbytes);
     if (!g->members || !g->values || !g->memory) {
         comm_thread_destroy(g);
-        err_set(e, ERR_INTERNAL, "out of memory for %d replicas", size);
+        mem_fail(e);
         return NULL;
     }
     memset(g->memory, 0, nbytes);
@@ -303,7 +302,7 @@ void comm_thread_destroy(struct comm_thread_group *g)
         return;
     for (int r = 0; r < g->size; r++) {
         free(g->members[r].pending.items);
-        board_close(&g->members[r].aside);
+        board_close(&g->members[r].small);
     }
     pthread_mutex_destroy(&g->lock);
     free(g->members);

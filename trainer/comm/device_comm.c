@@ -24,8 +24,8 @@ int device_comm_open(struct device_comm *d, const char *backend, int index, bool
     int rc = first ? d->nccl->get_id(&d->id) : NCCL_SUCCESS;
     if (rc != NCCL_SUCCESS)
         return err_set(e, ERR_CONFIG,
-                       "NCCL can't open a place for ranks to meet: %s; NCCL_DEBUG=INFO and "
-                       "NCCL_SOCKET_IFNAME (a network interface) tell more",
+                       "NCCL cannot listen for the other ranks: %s; NCCL_SOCKET_IFNAME names "
+                       "the network interface, NCCL_DEBUG=INFO shows details",
                        d->nccl->get_error_string(rc));
     return 0;
 }

@@ -12,7 +12,7 @@
 #include "src/clock.h"
 
 #define LINE 64        /* bytes of a cache line */
-#define LOOKS 100      /* between two looks at the clock */
+#define POLLS 100      /* between two reads of the clock */
 #define SPIN_S 0.0005  /* before a wait becomes a sleep */
 #define NAP_NS 20000000L
 
@@ -22,7 +22,7 @@ struct seat {
 
 struct meeting_room {
     _Alignas(LINE) atomic_uint arrived;
-    _Alignas(LINE) atomic_uint generation; /* counts meetings that took place; slept on */
+    _Alignas(LINE) atomic_uint generation; /* number of meetings so far; the futex */
     atomic_uint sleepers;
     struct seat seats[];
 };
@@ -42,7 +42,7 @@ static void futex(atomic_uint *word, int op, unsigned value, const struct timesp
     syscall(SYS_futex, (void *)word, op, value, timeout, NULL, 0);
 }
 
-static bool look(const struct meeting_room *r, unsigned generation, int times)
+static bool poll_generation(const struct meeting_room *r, unsigned generation, int times)
 {
     for (int i = 0; i < times; i++)
         if (r->generation != generation)
@@ -50,12 +50,12 @@ static bool look(const struct meeting_room *r, unsigned generation, int times)
     return false;
 }
 
-static int await(struct meeting *m, unsigned generation, struct err *e)
+static int await_others(struct meeting *m, unsigned generation, struct err *e)
 {
     struct meeting_room *r = m->room;
     double began = clock_now();
 
-    while (!look(r, generation, m->spins ? LOOKS : 1)) {
+    while (!poll_generation(r, generation, m->spins ? POLLS : 1)) {
         if (m->spins && clock_now() - began < SPIN_S)
             continue;
         r->sleepers++;
@@ -74,7 +74,7 @@ int meeting_hold(struct meeting *m, struct err *e)
 
     r->seats[m->rank].arrivals++;
     if (atomic_fetch_add(&r->arrived, 1) + 1 < (unsigned)m->size)
-        return await(m, generation, e);
+        return await_others(m, generation, e);
     r->arrived = 0;
     r->generation++;
     meeting_disturb(m);

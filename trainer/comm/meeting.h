@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Meetings of parties that share memory, threads of a process or processes: nobody gets past one
- * before everybody has come to it, and then sees all that the others wrote before they came.
+/* Barriers for parties that share memory, threads of a process or processes: no party passes before
+ * all have arrived, and then each sees all that the others wrote before.
  *
- * Who waits sleeps. Where each party has a core of its own it looks for a while first, because
- * waking takes long, and then goes on in less than a microsecond. Where parties outnumber cores
- * looking would only keep the others from coming; and a core that is offered (sched_yield) instead
- * of left goes to whatever else wants it for milliseconds. */
+ * A waiting party sleeps. Where each party has a core of its own it polls for a while first,
+ * because waking takes long; it then continues in less than a microsecond. Where parties outnumber
+ * cores polling would only delay the others, and a core that is yielded (sched_yield) instead of
+ * left may go to another program for milliseconds. */
 #ifndef UNETCTL_TRAINER_COMM_MEETING_H
 #define UNETCTL_TRAINER_COMM_MEETING_H
 
@@ -14,32 +14,32 @@
 
 #include "src/err.h"
 
-/* Called while a party waits, from the moment it sleeps, many times a second; -1 with an error ends
- * the wait, and with it the use of the meeting. */
+/* Called many times a second while a party sleeps. -1 with an error ends the wait; the meeting must
+ * not be used after that. */
 typedef int (*meeting_check_f)(void *arg, double waited_s, struct err *e);
 
-struct meeting_room; /* what all parties see */
+struct meeting_room; /* the shared memory */
 
 struct meeting {
     struct meeting_room *room;
     int rank, size;
-    bool spins; /* this thread's core is nobody else's */
+    bool spins; /* this thread has a core of its own */
     meeting_check_f check; /* NULL: none */
     void *arg;
 };
 
-/* The memory that the parties share: aligned to a page or to 64 bytes, zeros at first. */
+/* Bytes of the memory that the parties share: aligned to 64 bytes, zeroed. */
 size_t meeting_bytes(int size);
 void meeting_enter(struct meeting *m, void *memory, int rank, int size);
 
 int meeting_hold(struct meeting *m, struct err *e);
 
-/* All that sleep in it call their check now. */
+/* Makes all sleeping parties call their check now. */
 void meeting_disturb(struct meeting *m);
 
-int meeting_count_arrived(const struct meeting *m); /* at the meeting that is under way */
+int meeting_count_arrived(const struct meeting *m); /* at the current meeting */
 
-/* A party that has not come to the meeting which this one waits in; -1: none. */
+/* A party that has not arrived at the meeting which this one waits in, or -1. */
 int meeting_find_absent(const struct meeting *m);
 
 #endif

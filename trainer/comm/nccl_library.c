@@ -43,14 +43,14 @@ struct settings {
 
 static int (*init_rank)(void **comm, int size, struct nccl_id id, int rank, struct settings *s);
 
-static int init(void **comm, int size, const struct nccl_id *id, int rank)
+static int init_comm(void **comm, int size, const struct nccl_id *id, int rank)
 {
     struct settings s = {sizeof s, SETTINGS_MAGIC, OLDEST, 0};
 
     return init_rank(comm, size, *id, rank, &s);
 }
 
-static struct nccl_calls calls = {.init = init};
+static struct nccl_calls calls = {.init = init_comm};
 
 static int find_all(void *library, struct err *e)
 {
@@ -89,13 +89,13 @@ static void find_memory(void *library)
     }
 }
 
-static int load(struct err *e)
+static int load_nccl(struct err *e)
 {
     void *library = library_open("libnccl.so.2", e);
     int version = 0;
 
     if (!library)
-        return err_prefix(e, "several GPUs need NCCL (train.comm thread or mpi does without)");
+        return err_prefix(e, "several GPUs need NCCL, unless train.comm is thread or mpi");
     if (library_find(library, "ncclGetVersion", &calls.get_version, e))
         return -1;
     if (calls.get_version(&version) || version < OLDEST)
@@ -111,7 +111,7 @@ const struct nccl_calls *nccl_library_open(struct err *e)
     static int found;
 
     pthread_mutex_lock(&lock);
-    if (!found && load(e) == 0)
+    if (!found && load_nccl(e) == 0)
         found = 1;
     int ok = found;
     pthread_mutex_unlock(&lock);

@@ -14,48 +14,45 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "src/hash.h"
+#include "src/mem.h"
 #include "trainer/comm/rendezvous/token.h"
 
-#define STAGE (256 * 1024) /* bytes of a rank's values that go at once */
-#define ASIDE (32 * 1024)  /* and of few values */
+#define STAGE (256 * 1024)      /* bytes of a rank's values that are summed at once */
+#define SMALL_BYTES (32 * 1024) /* the same of node_reduce_small */
 
-/* What a rank shows of itself. */
-struct seat {
-    atomic_int process;
-};
-
-struct head {
+struct node_head {
     unsigned char key[16];
-    struct seat seats[];
+    atomic_int processes[]; /* by rank */
 };
 
-struct memory {
+struct shared_memory {
     void *base;
     size_t nbytes;
-    int fd; /* of who offers it */
+    int fd; /* of the rank that offers it */
 };
 
 struct node {
     int rank, size;
-    struct memory control, place;
-    struct head *head;
-    struct board main, aside;
+    struct shared_memory control, place;
+    struct node_head *head;
+    struct board main, small;
     size_t place_bytes; /* of one rank */
     void **values;      /* of the ranks, of the slice that is being reduced */
 };
 
 /* --- the memory --- */
 
-static void release(struct memory *m)
+static void unmap_shared(struct shared_memory *m)
 {
     if (m->base)
         munmap(m->base, m->nbytes);
     if (m->fd >= 0)
         close(m->fd);
-    *m = (struct memory){.fd = -1};
+    *m = (struct shared_memory){.fd = -1};
 }
 
-static int map(struct memory *m, int fd, size_t nbytes, struct err *e)
+static int map_shared(struct shared_memory *m, int fd, size_t nbytes, struct err *e)
 {
     void *base = mmap(NULL, nbytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
@@ -66,19 +63,21 @@ static int map(struct memory *m, int fd, size_t nbytes, struct err *e)
     return 0;
 }
 
-/* All of it is there at once: nobody dies of a full memory when it is touched. */
-static int offer(struct memory *m, size_t nbytes, struct node_offer *dst, struct err *e)
+/* All of it is allocated at once, so that no rank is killed later because memory is full. */
+static int offer_shared(struct shared_memory *m, size_t nbytes, struct node_offer *dst,
+                        struct err *e)
 {
-    *m = (struct memory){.fd = memfd_create("unet-train", MFD_CLOEXEC)};
+    *m = (struct shared_memory){.fd = memfd_create("unet-train", MFD_CLOEXEC)};
     if (m->fd < 0)
         return err_errno(e, ERR_INTERNAL, errno, "memfd_create");
     int reason = posix_fallocate(m->fd, 0, (off_t)nbytes);
     if (reason) {
-        release(m);
-        return err_errno(e, ERR_INTERNAL, reason, "no %zu bytes of shared memory", nbytes);
+        unmap_shared(m);
+        return err_errno(e, ERR_INTERNAL, reason, "cannot get %zu bytes of shared memory",
+                         nbytes);
     }
-    if (map(m, m->fd, nbytes, e)) {
-        release(m);
+    if (map_shared(m, m->fd, nbytes, e)) {
+        unmap_shared(m);
         return -1;
     }
     dst->nbytes = nbytes;
@@ -86,17 +85,17 @@ static int offer(struct memory *m, size_t nbytes, struct node_offer *dst, struct
     return 0;
 }
 
-static int join(struct memory *m, const struct node_offer *from, struct err *e)
+static int join_shared(struct shared_memory *m, const struct node_offer *from, struct err *e)
 {
     struct stat st;
     int fd = open(from->path, O_RDWR | O_CLOEXEC);
 
-    *m = (struct memory){.fd = -1};
+    *m = (struct shared_memory){.fd = -1};
     if (fd < 0)
         return err_errno(e, ERR_INTERNAL, errno, "cannot open shared memory at %s", from->path);
     int rc = fstat(fd, &st) || (size_t)st.st_size != from->nbytes
-                 ? err_set(e, ERR_INTERNAL, "%s is another process's", from->path)
-                 : map(m, fd, from->nbytes, e);
+                 ? err_set(e, ERR_INTERNAL, "%s belongs to another process", from->path)
+                 : map_shared(m, fd, from->nbytes, e);
     close(fd);
     return rc;
 }
@@ -108,21 +107,20 @@ static size_t round_up(size_t n, size_t to)
 
 static size_t head_bytes(int size)
 {
-    return round_up(sizeof(struct head) + (size_t)size * sizeof(struct seat), 64);
+    return round_up(sizeof(struct node_head) + (size_t)size * sizeof(atomic_int), 64);
 }
 
 static size_t control_bytes(int size)
 {
-    return head_bytes(size) + board_bytes(size, STAGE) + board_bytes(size, ASIDE);
+    return head_bytes(size) + board_bytes(size, STAGE) + board_bytes(size, SMALL_BYTES);
 }
 
-static struct node *create(int rank, int size, struct err *e)
+static struct node *create_node(int rank, int size, struct err *e)
 {
-    struct node *g = calloc(1, sizeof *g);
+    struct node *g = mem_zero(1, sizeof *g, e);
 
-    if (!g || !(g->values = calloc((size_t)size, sizeof *g->values))) {
+    if (!g || !(g->values = mem_zero((size_t)size, sizeof *g->values, e))) {
         free(g);
-        err_set(e, ERR_INTERNAL, "out of memory");
         return NULL;
     }
     g->rank = rank;
@@ -136,22 +134,22 @@ static int take_seat(struct node *g, struct err *e)
     char *boards = (char *)g->control.base + head_bytes(g->size);
 
     g->head = g->control.base;
-    g->head->seats[g->rank].process = (int)getpid();
+    g->head->processes[g->rank] = (int)getpid();
     return board_open(&g->main, boards, g->rank, g->size, STAGE, e) ||
-                   board_open(&g->aside, boards + board_bytes(g->size, STAGE), g->rank, g->size,
-                              ASIDE, e)
+                   board_open(&g->small, boards + board_bytes(g->size, STAGE), g->rank, g->size,
+                              SMALL_BYTES, e)
                ? -1 : 0;
 }
 
 struct node *node_offer(int size, struct node_offer *dst, struct err *e)
 {
-    struct node *g = create(0, size, e);
+    struct node *g = create_node(0, size, e);
 
     *dst = (struct node_offer){0};
     if (!g)
         return NULL;
     if (token_draw(dst->key, sizeof dst->key, e) ||
-        offer(&g->control, control_bytes(size), dst, e) || take_seat(g, e)) {
+        offer_shared(&g->control, control_bytes(size), dst, e) || take_seat(g, e)) {
         node_destroy(g);
         return NULL;
     }
@@ -161,16 +159,16 @@ struct node *node_offer(int size, struct node_offer *dst, struct err *e)
 
 struct node *node_join(int rank, int size, const struct node_offer *from, struct err *e)
 {
-    struct node *g = create(rank, size, e);
+    struct node *g = create_node(rank, size, e);
 
     if (!g)
         return NULL;
-    if (join(&g->control, from, e) == 0 &&
+    if (join_shared(&g->control, from, e) == 0 &&
         memcmp(g->control.base, from->key, sizeof from->key) == 0) {
         if (take_seat(g, e) == 0)
             return g;
     } else if (g->control.base) {
-        err_set(e, ERR_INTERNAL, "%s is another process's", from->path);
+        err_set(e, ERR_INTERNAL, "%s belongs to another process", from->path);
     }
     node_destroy(g);
     return NULL;
@@ -181,18 +179,18 @@ void node_destroy(struct node *g)
     if (!g)
         return;
     board_close(&g->main);
-    board_close(&g->aside);
-    release(&g->control);
-    release(&g->place);
+    board_close(&g->small);
+    unmap_shared(&g->control);
+    unmap_shared(&g->place);
     free(g->values);
     free(g);
 }
 
-void node_set_check(struct node *g, meeting_check_f check, meeting_check_f aside, void *arg)
+void node_set_check(struct node *g, meeting_check_f check, meeting_check_f small, void *arg)
 {
     g->main.meeting.check = check;
-    g->aside.meeting.check = aside;
-    g->main.meeting.arg = g->aside.meeting.arg = arg;
+    g->small.meeting.check = small;
+    g->main.meeting.arg = g->small.meeting.arg = arg;
 }
 
 static size_t place_bytes(size_t n)
@@ -210,7 +208,7 @@ static void take_place(struct node *g, size_t n, float **own)
 int node_offer_place(struct node *g, size_t n, struct node_offer *dst, float **own, struct err *e)
 {
     *dst = (struct node_offer){0};
-    if (offer(&g->place, (size_t)g->size * place_bytes(n), dst, e))
+    if (offer_shared(&g->place, (size_t)g->size * place_bytes(n), dst, e))
         return -1;
     take_place(g, n, own);
     return 0;
@@ -220,8 +218,9 @@ int node_join_place(struct node *g, size_t n, const struct node_offer *from, flo
                     struct err *e)
 {
     if (from->nbytes != (size_t)g->size * place_bytes(n))
-        return err_set(e, ERR_INTERNAL, "another number of gradients than the node's first rank");
-    if (join(&g->place, from, e))
+        return err_set(e, ERR_INTERNAL,
+                       "has another number of gradients than the node's first rank");
+    if (join_shared(&g->place, from, e))
         return -1;
     take_place(g, n, own);
     return 0;
@@ -237,7 +236,7 @@ bool node_has_place(const struct node *g, const void *values)
 int node_find_lost(const struct node *g)
 {
     for (int r = 0; r < g->size; r++)
-        if (g->head->seats[r].process && kill(g->head->seats[r].process, 0) && errno == ESRCH)
+        if (g->head->processes[r] && kill(g->head->processes[r], 0) && errno == ESRCH)
             return r;
     return -1;
 }
@@ -247,29 +246,28 @@ int node_find_absent(const struct node *g)
     return meeting_find_absent(&g->main.meeting);
 }
 
-int node_find_absent_aside(const struct node *g)
+int node_find_absent_small(const struct node *g)
 {
-    return meeting_find_absent(&g->aside.meeting);
+    return meeting_find_absent(&g->small.meeting);
 }
 
 /* --- sums --- */
 
 static uint64_t hash_slices(const struct node *g, const struct slice *slices, size_t n)
 {
-    uint64_t h = UINT64_C(14695981039346656037); /* FNV-1a */
+    uint64_t h = HASH_BEGIN;
     const char *own = (char *)g->place.base + (size_t)g->rank * g->place_bytes;
 
     for (size_t i = 0; i < n; i++) {
         bool placed = node_has_place(g, slices[i].values);
         uint64_t words[] = {slices[i].n, slices[i].op,
                             placed ? (uint64_t)((const char *)slices[i].values - own) + 1 : 0};
-        for (size_t w = 0; w < sizeof words / sizeof *words; w++)
-            h = (h ^ words[w]) * UINT64_C(1099511628211);
+        h = hash_bytes(h, words, sizeof words);
     }
     return h;
 }
 
-static void point_to(struct node *g, const struct slice *s)
+static void find_values(struct node *g, const struct slice *s)
 {
     const char *own = (char *)g->place.base + (size_t)g->rank * g->place_bytes;
     size_t offset = (size_t)((const char *)s->values - own);
@@ -278,7 +276,7 @@ static void point_to(struct node *g, const struct slice *s)
         g->values[r] = (char *)g->place.base + (size_t)r * g->place_bytes + offset;
 }
 
-/* With other nodes: rank 0's memory gets the sum over all, the others fetch it from there. */
+/* With other nodes rank 0 gets the sum over all of them, and the other ranks copy it. */
 static int reduce_placed(struct node *g, const struct slice *slices, size_t n,
                          board_across_f across, void *arg, struct err *e)
 {
@@ -287,7 +285,7 @@ static int reduce_placed(struct node *g, const struct slice *slices, size_t n,
     if (board_meet(&g->main, hash_slices(g, slices, n), e))
         return -1;
     for (size_t i = 0; i < n; i++) {
-        point_to(g, &slices[i]);
+        find_values(g, &slices[i]);
         reduce_share(slices[i].n, g->rank, g->size, &from, &to);
         reduce_slice(slices[i].op, g->values, g->size, from, to);
     }
@@ -298,7 +296,7 @@ static int reduce_placed(struct node *g, const struct slice *slices, size_t n,
     if ((g->rank == 0 && across(arg, slices, n, e)) || meeting_hold(&g->main.meeting, e))
         return -1;
     for (size_t i = 0; i < n && g->rank > 0; i++) {
-        point_to(g, &slices[i]);
+        find_values(g, &slices[i]);
         memcpy(slices[i].values, g->values[0], slices[i].n * reduce_element(slices[i].op));
     }
     return meeting_hold(&g->main.meeting, e);
@@ -316,9 +314,9 @@ int node_reduce(struct node *g, bool spins, const struct slice *slices, size_t n
     return 0;
 }
 
-int node_reduce_aside(struct node *g, bool spins, struct slice s, board_across_f across, void *arg,
+int node_reduce_small(struct node *g, bool spins, struct slice s, board_across_f across, void *arg,
                       struct err *e)
 {
-    g->aside.meeting.spins = spins;
-    return board_reduce(&g->aside, s, across, arg, e);
+    g->small.meeting.spins = spins;
+    return board_reduce(&g->small, s, across, arg, e);
 }

@@ -5,11 +5,12 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "src/mem.h"
 #include "trainer/core/vector_clones.h"
 
 #define BLOCK 512 /* elements that stay in the cache */
 
-/* dst NULL: to all slices. Two ranks need no block: all memory is read and written once. */
+/* dst NULL: to all slices. Two ranks need no block, as all memory is read and written once. */
 #define REDUCE_FUNCTION(name, type, combine)                                                   \
     VECTOR_CLONES static void name(type *dst, void *const *values, int size, size_t from,      \
                                    size_t to)                                                  \
@@ -39,6 +40,14 @@ REDUCE_FUNCTION(sum_float, float, ADD)
 REDUCE_FUNCTION(sum_double, double, ADD)
 REDUCE_FUNCTION(sum_int64, int64_t, ADD)
 REDUCE_FUNCTION(max_double, double, MAX)
+
+int reduce_list_add(struct reduce_list *list, struct slice slice, struct err *e)
+{
+    if (mem_grow(&list->items, list->n, &list->capacity, sizeof *list->items, e))
+        return -1;
+    list->items[list->n++] = slice;
+    return 0;
+}
 
 size_t reduce_element(enum reduce_op op)
 {

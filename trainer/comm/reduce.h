@@ -1,21 +1,38 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sums of slices that several ranks have in memory that all of them can reach: each rank combines
- * its share of the elements over ranks 0..N-1, always in this order, and writes the result to all
- * of them, so that it has the same bits every time and everywhere. */
+/* Reductions over slices in memory that all ranks share: each rank combines its share of the
+ * elements over ranks 0..N-1, in this order, and writes the result to all slices: the same bits
+ * every time and on every rank. */
 #ifndef UNETCTL_TRAINER_COMM_REDUCE_H
 #define UNETCTL_TRAINER_COMM_REDUCE_H
 
 #include <stddef.h>
 
+#include "src/err.h"
+
 enum reduce_op { REDUCE_SUM_FLOAT, REDUCE_SUM_DOUBLE, REDUCE_SUM_INT64, REDUCE_MAX_DOUBLE };
 
 size_t reduce_element(enum reduce_op op); /* bytes of one element */
-const char *reduce_name(enum reduce_op op); /* for people: "a sum of floats" */
+const char *reduce_name(enum reduce_op op); /* for messages: "a sum of floats" */
+
+/* What a rank brings to a collective: n elements, in place. */
+struct slice {
+    void *values;
+    size_t n;
+    enum reduce_op op;
+};
+
+/* Slices that were started and not waited for. Emptied by n = 0, it keeps its memory; the owner
+ * frees items. */
+struct reduce_list {
+    struct slice *items;
+    size_t n, capacity;
+};
+int reduce_list_add(struct reduce_list *list, struct slice slice, struct err *e);
 
 /* Elements [from, to) of the slices values[0..size). */
 void reduce_slice(enum reduce_op op, void *const *values, int size, size_t from, size_t to);
 
-/* The same into dst (to - from elements) and nowhere else. */
+/* The same, but the result is written only to dst (to - from elements). */
 void reduce_into(enum reduce_op op, void *dst, void *const *values, int size, size_t from,
                  size_t to);
 

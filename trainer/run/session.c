@@ -230,7 +230,7 @@ static int check_interrupt(const struct session *s, struct err *e)
 {
     const atomic_int *signal = s->given.interrupt;
 
-    return signal && *signal ? comm_set_interrupted(e, *signal) : 0;
+    return signal && *signal ? err_signal(e, *signal) : 0;
 }
 
 static int check_loss(double loss, int epoch, size_t step, double rate, struct err *e)

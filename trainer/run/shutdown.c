@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "src/log.h"
-#include "trainer/comm/comm.h"
 
 atomic_int shutdown_signal, shutdown_request, shutdown_any;
 
@@ -77,7 +76,7 @@ static void *watch(void *arg)
     nap_until_done(NAPS_PER_MARKER);
     if (done)
         return NULL;
-    comm_set_interrupted(&e, shutdown_signal);
+    err_signal(&e, shutdown_signal);
     record_failed(arg, &e);
     nap_until_done(NAPS_PER_END);
     if (!done)

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trainer/comm/comm.h"
 #include "trainer/core/model.h"
 
 struct canvas {
@@ -117,7 +116,7 @@ static int run_tiles(struct network *n, struct canvas *c, const struct tiles_wat
     for (int i = 0; i < rows; i++)
         for (int k = 0; k < columns; k++) {
             if (watch && watch->interrupt && *watch->interrupt)
-                return comm_set_interrupted(e, *watch->interrupt);
+                return err_signal(e, *watch->interrupt);
             if (run_tile(n, c, tiles_begin(c->height, th, c->overlap, i),
                          tiles_begin(c->width, tw, c->overlap, k), e))
                 return -1;

@@ -14,24 +14,23 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "src/clock.h"
-#include "trainer/comm/comm.h"
+#include "src/mem.h"
 
-#define ANSWER_S 3.0  /* for ranks to say where they are */
-#define SETTLE_S 2.0  /* more, for rank 0's answer to arrive */
-/* A host that is down closes nothing: its silence is noticed after some 40 s. */
+#define ANSWER_S 3.0 /* for the answers to WORD_WHERE */
+#define SETTLE_S 2.0 /* more, for rank 0's verdict to arrive */
+/* A host that is down closes no connection: keep-alive notices it after about 40 s. */
 #define KEEP_IDLE_S 10
 #define KEEP_EVERY_S 5
 #define KEEP_COUNT 6
 
 enum word_kind {
-    WORD_BYE,   /* leaves in order */
-    WORD_LOST,  /* the run can't go on: error */
-    WORD_ASK,   /* to rank 0: what I am in does not end */
-    WORD_WHERE, /* from rank 0: where are you? */
+    WORD_BYE,   /* the rank leaves in order */
+    WORD_LOST,  /* the run cannot continue: error */
+    WORD_ASK,   /* to rank 0: a collective does not end */
+    WORD_WHERE, /* from rank 0: which collective is the rank in? */
     WORD_HERE   /* to rank 0: in collective `count` */
 };
 
@@ -43,8 +42,8 @@ struct word {
 
 struct peer {
     int socket;
-    atomic_bool gone; /* said goodbye, or is lost */
-    bool answered; /* the question that is under way */
+    atomic_bool gone; /* has left or is lost */
+    bool answered; /* the question in flight */
     int64_t count;
     struct word word; /* being read */
     char text[ERR_TEXT_SIZE];
@@ -63,12 +62,12 @@ struct lifeline {
     pthread_mutex_t lock; /* of writing, and of error */
     atomic_long count;
     atomic_bool closing, asked, failed;
-    double answers_until; /* 0: no question is under way */
+    double answers_until; /* 0: no question is in flight */
     bool relayed;
     struct err error;
 };
 
-/* A connection that does not take a short word at once has a dead or stopped end. */
+/* A connection that cannot take a short message at once has a dead or stopped peer. */
 static void send_word(struct lifeline *l, struct peer *p, enum word_kind kind, const struct err *e)
 {
     char message[sizeof(struct word) + ERR_TEXT_SIZE];
@@ -88,15 +87,15 @@ static void send_word(struct lifeline *l, struct peer *p, enum word_kind kind, c
     pthread_mutex_unlock(&l->lock);
 }
 
-static void wake(struct lifeline *l)
+static void wake_thread(struct lifeline *l)
 {
     uint64_t one = 1;
 
     if (write(l->wake, &one, sizeof one) < 0)
-        return; /* it is awake already */
+        return; /* the thread is awake already */
 }
 
-/* The first reason counts. By the thread only. */
+/* The first error counts. Only called by the thread. */
 static void lose(struct lifeline *l, const struct err *e, bool relayed)
 {
     if (l->failed)
@@ -131,7 +130,7 @@ static void lose_peer(struct lifeline *l, struct peer *p)
     lose(l, &e, false);
 }
 
-/* --- where is everybody? --- */
+/* --- the question where all ranks are --- */
 
 static void begin_question(struct lifeline *l)
 {
@@ -144,7 +143,7 @@ static void begin_question(struct lifeline *l)
     }
 }
 
-/* Every rank has answered, or there was time to. */
+/* Every rank has answered, or the time is up. */
 static void end_question(struct lifeline *l)
 {
     int64_t most = l->count;
@@ -171,11 +170,11 @@ static void end_question(struct lifeline *l)
         err_set(&e, ERR_PEER, "%s: no answer for %g s: stopped (SIGSTOP, a debugger), or the host "
                 "hangs; all ranks wait for collective %lld", silent, ANSWER_S, (long long)most);
     else if (nbehind)
-        err_set(&e, ERR_PEER, "%s: alive, but slow or stuck: it has not come to collective %lld, "
-                "in which the others wait; look at its host's load and file systems, or give "
-                "train.timeout_s more", behind, (long long)most);
+        err_set(&e, ERR_PEER, "%s: alive, but slow or stuck: it has not reached collective %lld, "
+                "in which the others wait; check the load and the file systems of its host, or "
+                "raise train.timeout_s", behind, (long long)most);
     else
-        return; /* all are in the same collective: the network, or it ends just now */
+        return; /* all are in the same collective, which may be ending now */
     lose(l, &e, false);
 }
 
@@ -187,9 +186,9 @@ static bool is_answered(const struct lifeline *l)
     return true;
 }
 
-/* --- what is heard --- */
+/* --- messages --- */
 
-static void heed(struct lifeline *l, struct peer *p)
+static void handle_word(struct lifeline *l, struct peer *p)
 {
     struct err e = {.code = p->word.code ? p->word.code : ERR_PEER};
 
@@ -198,7 +197,7 @@ static void heed(struct lifeline *l, struct peer *p)
     case WORD_LOST:
         memcpy(e.text, p->text, p->word.length);
         if (l->r->rank == 0)
-            comm_name_rank(&e, rank_of(l, p), l->hosts[rank_of(l, p)]);
+            err_rank(&e, rank_of(l, p), l->hosts[rank_of(l, p)]);
         lose(l, &e, true);
         break;
     case WORD_ASK: begin_question(l); break;
@@ -226,11 +225,11 @@ static void listen_to(struct lifeline *l, struct peer *p)
         lose_peer(l, p);
     } else if (p->nread == head + (p->nread >= head ? p->word.length : 1)) {
         p->nread = 0;
-        heed(l, p);
+        handle_word(l, p);
     }
 }
 
-static void *watch(void *arg)
+static void *watch_peers(void *arg)
 {
     struct lifeline *l = arg;
     uint64_t ignored;
@@ -259,7 +258,7 @@ static void *watch(void *arg)
     return NULL;
 }
 
-/* --- what the rank itself calls --- */
+/* --- called by the rank --- */
 
 static void keep_alive(int socket)
 {
@@ -274,19 +273,17 @@ static void keep_alive(int socket)
 struct lifeline *lifeline_open(struct rendezvous *r, const char *const *hosts, lifeline_lost_f lost,
                                void *arg, struct err *e)
 {
-    struct lifeline *l = calloc(1, sizeof *l);
+    struct lifeline *l = mem_zero(1, sizeof *l, e);
     int n = r->rank == 0 ? r->size : 1;
 
     if (l) {
         *l = (struct lifeline){.r = r, .hosts = hosts, .lost = lost, .arg = arg, .npeers = n,
                                .wake = -1};
-        l->peers = calloc((size_t)n, sizeof *l->peers);
-        l->polls = calloc((size_t)n + 1, sizeof *l->polls);
+        l->peers = mem_zero((size_t)n, sizeof *l->peers, e);
+        l->polls = mem_zero((size_t)n + 1, sizeof *l->polls, e);
     }
-    if (!l || !l->peers || !l->polls) {
-        err_set(e, ERR_INTERNAL, "out of memory");
+    if (!l || !l->peers || !l->polls)
         goto fail;
-    }
     for (int i = 0; i < n; i++) {
         l->peers[i].socket = r->sockets[i];
         keep_alive(r->sockets[i]);
@@ -294,10 +291,10 @@ struct lifeline *lifeline_open(struct rendezvous *r, const char *const *hosts, l
     l->peers[0].gone = r->rank == 0; /* itself */
     pthread_mutex_init(&l->lock, NULL);
     l->wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-    int reason = l->wake < 0 ? errno : pthread_create(&l->thread, NULL, watch, l);
+    int reason = l->wake < 0 ? errno : pthread_create(&l->thread, NULL, watch_peers, l);
     if (reason == 0)
         return l;
-    err_errno(e, ERR_INTERNAL, reason, "no thread to watch the other ranks");
+    err_errno(e, ERR_INTERNAL, reason, "cannot start a thread to watch the other ranks");
 fail:
     if (l && l->wake >= 0)
         close(l->wake);
@@ -332,9 +329,9 @@ int lifeline_ask(struct lifeline *l, bool *relayed, struct err *e)
     double until = clock_now() + ANSWER_S + SETTLE_S;
 
     l->asked = true;
-    wake(l);
+    wake_thread(l);
     while (!l->failed && clock_now() < until)
-        nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+        clock_sleep(0.02);
     if (l->failed || l->r->rank == 0)
         return lifeline_check(l, relayed, e);
     *relayed = false;
@@ -343,7 +340,7 @@ int lifeline_ask(struct lifeline *l, bool *relayed, struct err *e)
                    ANSWER_S + SETTLE_S, l->r->rank, count);
 }
 
-void lifeline_tell(struct lifeline *l, const struct err *e)
+void lifeline_fail(struct lifeline *l, const struct err *e)
 {
     for (int i = 0; i < l->npeers; i++)
         send_word(l, &l->peers[i], WORD_LOST, e);
@@ -353,10 +350,10 @@ void lifeline_close(struct lifeline *l)
 {
     if (!l)
         return;
-    l->closing = true; /* first: who hears the goodbye may close before this is through */
+    l->closing = true; /* first: peers may close as soon as they get the goodbye */
     for (int i = 0; i < l->npeers; i++)
         send_word(l, &l->peers[i], WORD_BYE, NULL);
-    wake(l);
+    wake_thread(l);
     pthread_join(l->thread, NULL);
     pthread_mutex_destroy(&l->lock);
     close(l->wake);

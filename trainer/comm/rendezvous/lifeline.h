@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Who is still there: the connections of the rendezvous stay open for the whole run, and a thread
- * of each process listens to them. A process that dies closes its connection, wherever it was; a
- * rank that fails says why; and when a collective does not end, rank 0 asks all ranks where they
- * are, so that the text names the one that is stopped, slow or stuck.
+/* Notices lost ranks: the connections of the rendezvous stay open for the whole run, and a thread
+ * of each process watches them. A process that dies closes its connection; a rank that fails sends
+ * its error; and when a collective does not end, rank 0 asks all ranks where they are, so that the
+ * error names the rank that is stopped, slow or stuck.
  *
- * Rank 0 hears all ranks and tells the others. The first word counts. */
+ * Rank 0 receives all messages and forwards errors to the other ranks. The first error counts. */
 #ifndef UNETCTL_TRAINER_COMM_RENDEZVOUS_LIFELINE_H
 #define UNETCTL_TRAINER_COMM_RENDEZVOUS_LIFELINE_H
 
@@ -15,28 +15,27 @@
 
 struct lifeline;
 
-/* Called once, from the thread, when the run can't go on. */
+/* Called once, by the thread, when the run cannot continue. */
 typedef void (*lifeline_lost_f)(void *arg, const struct err *e);
 
-/* Takes over r's connections, r too. hosts (by rank) must live as long. lost may be NULL. NULL on
- * error; r is closed then. */
+/* Owns r, which is closed on error (NULL). hosts, by rank, must outlive it. lost may be NULL. */
 struct lifeline *lifeline_open(struct rendezvous *r, const char *const *hosts, lifeline_lost_f lost,
                                void *arg, struct err *e);
 
-/* This rank enters its next collective; all enter the same ones. */
+/* This rank enters its next collective, which is the same on all ranks. */
 void lifeline_count(struct lifeline *l);
 
-/* Can't the run go on? Then -1 with the reason, *relayed: another rank tells it. Cheap. */
+/* -1 with the error when the run cannot continue; *relayed: another rank reports it. Cheap. */
 int lifeline_check(struct lifeline *l, bool *relayed, struct err *e);
 
-/* The collective that this rank is in does not end: why? Asks for some seconds. As lifeline_check;
- * 0: nobody is behind. */
+/* Finds out within some seconds why the current collective does not end. As lifeline_check; 0 when
+ * no rank is behind. */
 int lifeline_ask(struct lifeline *l, bool *relayed, struct err *e);
 
-/* This rank has failed with e: rank 0 hears it, and by it the others. */
-void lifeline_tell(struct lifeline *l, const struct err *e);
+/* Sends this rank's error to rank 0, which forwards it. */
+void lifeline_fail(struct lifeline *l, const struct err *e);
 
-/* In order: no other rank takes it for a loss. NULL is fine. */
+/* Leaves in order, so that no other rank reports a loss. NULL is fine. */
 void lifeline_close(struct lifeline *l);
 
 #endif

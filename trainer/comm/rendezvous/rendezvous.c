@@ -12,25 +12,24 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "src/clock.h"
 #include "src/cluster/resolve.h"
-#include "trainer/comm/comm.h"
+#include "src/mem.h"
 #include "trainer/comm/rendezvous/rendezvous_wire.h"
 
 #define CONNECT_S 5.0  /* for one address to answer */
-#define GREETING_S 5.0 /* for rank 0 to speak, which it does at once */
-#define GRACE_S 5.0    /* for a verdict that was given when the time was up */
-#define NAP_LEAST_S 0.02
-#define NAP_MOST_S 1.0
+#define GREETING_S 5.0 /* for the greeting, which rank 0 sends at once */
+#define GRACE_S 5.0    /* for a verdict that rank 0 sends at its deadline */
+#define RETRY_LEAST_S 0.02
+#define RETRY_MOST_S 1.0
 
-/* A rank on its way to rank 0. */
+/* The attempts of a rank to reach rank 0. */
 struct visit {
     const struct rendezvous_config *c;
     double deadline;
-    char reason[400]; /* why it has not been reached yet */
+    char reason[400]; /* why the last attempt failed */
     char address[INET6_ADDRSTRLEN];
 };
 
@@ -39,8 +38,8 @@ static double sooner(double a, double b)
     return a < b ? a : b;
 }
 
-/* What a name that leads back to its own host makes of a rank elsewhere. */
-static bool leads_home(const struct rendezvous_config *c, const char *address)
+/* Does the name of rank 0's host, another one, resolve to this host? */
+static bool is_own_loopback(const struct rendezvous_config *c, const char *address)
 {
     bool loopback = strncmp(address, "127.", 4) == 0 || strcmp(address, "::1") == 0;
 
@@ -49,7 +48,7 @@ static bool leads_home(const struct rendezvous_config *c, const char *address)
 }
 
 __attribute__((format(printf, 2, 3)))
-static int not_yet(struct visit *v, const char *fmt, ...)
+static int set_reason(struct visit *v, const char *fmt, ...)
 {
     va_list ap;
     int n = 0;
@@ -60,14 +59,14 @@ static int not_yet(struct visit *v, const char *fmt, ...)
     vsnprintf(v->reason + n, sizeof v->reason - (size_t)n, fmt, ap);
     va_end(ap);
     size_t length = strlen(v->reason);
-    if (*v->address && leads_home(v->c, v->address))
+    if (*v->address && is_own_loopback(v->c, v->address))
         snprintf(v->reason + length, sizeof v->reason - length, "; that is this host itself, %s, "
-                 "where %s should be another one: mend /etc/hosts or the name service here",
+                 "but %s should be another one: correct /etc/hosts or the name service here",
                  v->c->host, v->c->hosts[0]);
     return -1;
 }
 
-/* A socket; -1: not this time, with the reason; -2: the signal's error. */
+/* Returns a socket, -1 with v->reason, or -2 with a signal's error. */
 static int connect_address(struct visit *v, const struct addrinfo *a, struct err *e)
 {
     struct pollfd p = {.events = POLLOUT};
@@ -78,13 +77,13 @@ static int connect_address(struct visit *v, const struct addrinfo *a, struct err
     getnameinfo(a->ai_addr, a->ai_addrlen, v->address, sizeof v->address, NULL, 0, NI_NUMERICHOST);
     p.fd = socket(a->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (p.fd < 0)
-        return not_yet(v, "no socket can be had: %s", strerror(errno));
+        return set_reason(v, "cannot make a socket: %s", strerror(errno));
     if (connect(p.fd, a->ai_addr, a->ai_addrlen) && errno != EINPROGRESS)
         reason = errno;
     while (reason == 0) {
         int nap = rendezvous_wire_nap_ms(until);
         if (v->c->interrupt && *v->c->interrupt)
-            verdict = comm_set_interrupted(e, *v->c->interrupt) - 1;
+            verdict = err_signal(e, *v->c->interrupt) - 1;
         if (verdict || poll(&p, 1, nap) > 0)
             break;
         if (nap == 0)
@@ -97,14 +96,15 @@ static int connect_address(struct visit *v, const struct addrinfo *a, struct err
     close(p.fd);
     if (verdict)
         return verdict;
-    return not_yet(v, "%s", reason == ECONNREFUSED ? "nobody listens (rank 0 has not started, or "
-                                                     "has ended: its output says why)"
-                            : reason == ETIMEDOUT  ? "no answer (a firewall, or an interface that "
-                                                     "the ranks do not share)"
-                                                   : strerror(reason));
+    return set_reason(v, "%s",
+                      reason == ECONNREFUSED ? "no process listens (rank 0 has not started, "
+                                               "or has ended: its output says why)"
+                      : reason == ETIMEDOUT  ? "no answer (a firewall, or an interface that "
+                                               "the ranks do not share)"
+                                             : strerror(reason));
 }
 
-/* Is it rank 0 who has taken the call? */
+/* Has rank 0 accepted the connection? */
 static int read_greeting(struct visit *v, int socket, struct rendezvous_greeting *greeting,
                          struct err *e)
 {
@@ -118,19 +118,22 @@ static int read_greeting(struct visit *v, int socket, struct rendezvous_greeting
     if (rc == 0 && greeting->mark == RENDEZVOUS_WIRE_MARK)
         return 0;
     if (rc == 1)
-        return not_yet(v, "somebody takes calls and says nothing: rank 0 is stopped, or another "
-                       "program has the port");
+        return set_reason(v,
+                          "a process accepts connections but sends nothing: rank 0 is stopped, or "
+                          "another program uses the port");
     if (rc == 2)
-        return not_yet(v, "calls are taken and ended: by a rank 0 that is ending, or by another "
-                       "program that has the port");
+        return set_reason(
+            v, "connections are accepted and closed: rank 0 is ending, or another program "
+               "uses the port");
     if (memcmp(mark, RENDEZVOUS_WIRE_NAME, strlen(RENDEZVOUS_WIRE_NAME)) == 0)
-        return not_yet(v, "a unet-train of another version listens; it must be the same on all "
-                       "hosts");
-    return not_yet(v, "another program has the port; choose another one (unetctl spec "
-                   "--port-base)");
+        return set_reason(
+            v, "a unet-train of another version listens; install the same version on all "
+               "hosts");
+    return set_reason(v, "another program uses the port; choose another one (unetctl spec "
+                      "--port-base)");
 }
 
-/* Over the addresses that the name has now. As connect_address; the call is greeted. */
+/* Tries all addresses of the name and reads the greeting. Returns as connect_address. */
 static int call_host(struct visit *v, struct rendezvous_greeting *greeting, struct err *e)
 {
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *list = NULL;
@@ -141,7 +144,7 @@ static int call_host(struct visit *v, struct rendezvous_greeting *greeting, stru
     snprintf(port, sizeof port, "%d", v->c->ports[0]);
     int rc = resolve_host(v->c->hosts[0], port, &hints, &list);
     if (rc)
-        return not_yet(v, "the name has no address here: %s", gai_strerror(rc));
+        return set_reason(v, "the name has no address here: %s", gai_strerror(rc));
     for (const struct addrinfo *a = list; a && socket == -1; a = a->ai_next) {
         socket = connect_address(v, a, e);
         rc = socket >= 0 ? read_greeting(v, socket, greeting, e) : 0;
@@ -165,7 +168,7 @@ static int set_unreached(const struct visit *v, struct err *e)
 
 static int reach_host(struct visit *v, struct rendezvous_greeting *greeting, struct err *e)
 {
-    double nap = NAP_LEAST_S;
+    double nap = RETRY_LEAST_S;
 
     for (;;) {
         int socket = call_host(v, greeting, e);
@@ -173,17 +176,15 @@ static int reach_host(struct visit *v, struct rendezvous_greeting *greeting, str
             return socket < 0 ? -1 : socket;
         if (clock_now() + nap >= v->deadline)
             return set_unreached(v, e);
-        /* Ranks that were started together do not call together for ever. */
-        double part = nap * (0.75 + 0.5 * (v->c->rank % 16) / 16);
-        nanosleep(&(struct timespec){(time_t)part, (long)((part - (double)(time_t)part) * 1e9)},
-                  NULL);
-        nap = sooner(1.5 * nap, NAP_MOST_S);
+        /* Ranks that were started together must not retry together. */
+        clock_sleep(nap * (0.75 + 0.5 * (v->c->rank % 16) / 16));
+        nap = sooner(1.5 * nap, RETRY_MOST_S);
         if (v->c->interrupt && *v->c->interrupt)
-            return comm_set_interrupted(e, *v->c->interrupt);
+            return err_signal(e, *v->c->interrupt);
     }
 }
 
-static int say_hello(const struct rendezvous_config *c, int socket,
+static int send_hello(const struct rendezvous_config *c, int socket,
                      const struct rendezvous_greeting *greeting, struct rendezvous_hello *hello,
                      double deadline, struct err *e)
 {
@@ -203,15 +204,16 @@ static int set_silent(const struct rendezvous_config *c, bool closed, double wai
                       struct err *e)
 {
     if (closed)
-        return err_set(e, ERR_PEER, "rank %d of %d on %s: rank 0 on %s has ended while ranks were "
-                       "awaited; its output or the system's log says why", c->rank, c->size,
-                       c->host, c->hosts[0]);
+        return err_set(e, ERR_PEER,
+                       "rank %d of %d on %s: rank 0 on %s has ended while it waited for "
+                       "ranks; its output or the system's log says why",
+                       c->rank, c->size, c->host, c->hosts[0]);
     return err_set(e, ERR_PEER, "rank %d of %d on %s: rank 0 on %s has not answered for %.0f s: it "
                    "is stopped, or its host hangs", c->rank, c->size, c->host, c->hosts[0],
                    waited_s);
 }
 
-static int hear_verdict(const struct rendezvous_config *c, int socket,
+static int read_verdict(const struct rendezvous_config *c, int socket,
                         const struct rendezvous_hello *hello, void *blob, size_t nbytes,
                         double deadline, bool *relayed, struct err *e)
 {
@@ -252,22 +254,21 @@ static int visit_host(const struct rendezvous_config *c, void *blob, size_t nbyt
     if (*socket < 0)
         return -1;
     double deadline = clock_now() + greeting.wait_ms / 1e3 + GRACE_S;
-    int rc = say_hello(c, *socket, &greeting, &hello, deadline, e);
+    int rc = send_hello(c, *socket, &greeting, &hello, deadline, e);
     if (rc > 0)
         return set_silent(c, rc == 2, GRACE_S, e);
-    return rc ? -1 : hear_verdict(c, *socket, &hello, blob, nbytes, deadline, relayed, e);
+    return rc ? -1 : read_verdict(c, *socket, &hello, blob, nbytes, deadline, relayed, e);
 }
 
 struct rendezvous *rendezvous_open(const struct rendezvous_config *config, void *blob,
                                    size_t nbytes, bool *relayed, struct err *e)
 {
-    struct rendezvous *r = calloc(1, sizeof *r);
+    struct rendezvous *r = mem_zero(1, sizeof *r, e);
     int n = config->rank == 0 ? config->size : 1;
 
     *relayed = false;
-    if (!r || !(r->sockets = malloc((size_t)n * sizeof *r->sockets))) {
+    if (!r || !(r->sockets = mem_alloc((size_t)n, sizeof *r->sockets, e))) {
         free(r);
-        err_set(e, ERR_INTERNAL, "out of memory");
         return NULL;
     }
     r->rank = config->rank;

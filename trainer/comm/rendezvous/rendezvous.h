@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* All ranks of a run meet before anything is computed, whatever communicator comes next: rank 0
- * listens at the address that the cluster spec gives it, the others come in any order, prove that
- * they know the run's token, and say who they are and what they would do. Either all of them go on,
- * or all of them end with the same text, which names the rank that is missing or differs.
+/* The rendezvous of all ranks of a run, before anything is computed: rank 0 listens at its address
+ * in the cluster spec; the other ranks connect in any order, prove that they know the run's token,
+ * and send who they are and what they would do. Then either all ranks continue, or all end with the
+ * same text, which names the rank that is missing or differs.
  *
- * Rank 0 talks to every rank itself: so it can tell who is missing, and its connections stay as the
- * sign that a rank is alive. bench/rendezvous measures what that costs.
+ * Rank 0 is connected to every rank, so it knows which one is missing, and the connections stay
+ * open to notice ranks that die (lifeline.h). bench/rendezvous measures the cost.
  *
- * What is told apart (ERR_PEER): a rank that did not come, that came twice, that left while others
- * were awaited, that has another world size, cluster spec, plan, program or the device of another
- * rank; on the side of a rank: rank 0's host has no address, nobody or a stranger listens there,
- * its name leads to this very host, rank 0 is of another run or stopped. Whoever does not know the
- * token is sent away and cannot end a run. */
+ * Distinguished (ERR_PEER): a rank that did not connect, connected twice, or left while others were
+ * missing; one with another world size, cluster spec, plan, program or the device of another rank.
+ * Towards rank 0: its host has no address, no process or another program listens there, its name
+ * leads to the own host, rank 0 belongs to another run or is stopped. Peers without the token are
+ * ignored and cannot end a run. */
 #ifndef UNETCTL_TRAINER_COMM_RENDEZVOUS_RENDEZVOUS_H
 #define UNETCTL_TRAINER_COMM_RENDEZVOUS_RENDEZVOUS_H
 
@@ -28,13 +28,13 @@ struct rendezvous_config {
     int rank, size;
     const char *const *hosts; /* by rank */
     const int *ports;
-    const char *host;    /* as this rank calls its own */
-    const char *device;  /* identity of a device that no other rank may have, such as a GPU's UUID;
-                            "": the rank shares its cores */
+    const char *host;    /* the name of this rank's host */
+    const char *device; /* identity of a device that no other rank may use, such as a GPU's UUID; or
+                           "" */
     const char *program; /* what must be equal on all ranks: name and version */
-    uint64_t plan;       /* hash of what this rank would do */
+    uint64_t plan;       /* hash of this rank's configuration */
     unsigned char token[TOKEN_SIZE];
-    double timeout_s;    /* for ranks to come */
+    double timeout_s;    /* for all ranks to connect */
     const atomic_int *interrupt; /* as in struct comm; may be NULL */
 };
 
@@ -45,11 +45,10 @@ struct rendezvous {
     int *sockets; /* rank 0: to each rank, its own -1; others: one, to rank 0 */
 };
 
-/* blob: nbytes (equal on all ranks, at most RENDEZVOUS_BLOB_MAX) of rank 0, which every rank gets.
- * Ends within timeout_s, and a rank that has found rank 0 within what that one waits for others, in
- * each case some seconds more for the texts to arrive. On error *relayed says whether
- * the text came from rank 0, which tells it.
- * ERR_PEER; 128 + signal. */
+/* Collective. blob: nbytes (equal on all ranks, at most RENDEZVOUS_BLOB_MAX) that every rank
+ * receives from rank 0. Ends within timeout_s, or for a rank that has reached rank 0 within rank
+ * 0's timeout, plus some seconds for messages to arrive. NULL on error: ERR_PEER or 128 + signal;
+ * *relayed: rank 0 reports it. */
 struct rendezvous *rendezvous_open(const struct rendezvous_config *config, void *blob,
                                    size_t nbytes, bool *relayed, struct err *e);
 void rendezvous_close(struct rendezvous *r); /* NULL is fine */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Rank 0 in a rendezvous: it listens, greets whoever calls, and compares the ranks. */
+/* Rank 0 in a rendezvous: listens, greets every peer, and compares the ranks. */
 #include "config.h"
 #include "trainer/comm/rendezvous/rendezvous_wire.h"
 
@@ -13,25 +13,24 @@
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "src/clock.h"
 #include "src/cluster/listener.h"
 #include "src/map.h"
-#include "trainer/comm/comm.h"
+#include "src/mem.h"
 
-#define PORT_PATIENCE_S 5.0 /* for the process that had the port before to end */
-#define LINGER_S 1.0        /* for ranks on their way, when it is known that the run can't be */
-#define TELL_S 1.0          /* for a verdict to fit into a connection's buffer */
-#define STRANGERS 64        /* connections that may be open beside those of the ranks */
-#define NAMED 8             /* missing ranks that a text names */
+#define PORT_WAIT_S 5.0 /* for an earlier process to release the port */
+#define LINGER_S 1.0    /* for late ranks to connect after the rendezvous has failed */
+#define VERDICT_S 1.0   /* for a verdict to fit into a connection's buffer */
+#define STRANGERS 64    /* connections that may be open beside those of the ranks */
+#define NAMED 8         /* missing ranks that a text names */
 #define EVENTS 64
 #define MAPPED "::ffff:"
 
-/* Somebody who has called. */
+/* A connection. */
 struct guest {
-    struct guest *next; /* of those who have not said yet who they are */
+    struct guest *next; /* in host.callers */
     int socket;
     char address[INET6_ADDRSTRLEN];
     struct rendezvous_greeting greeting;
@@ -47,20 +46,20 @@ struct host {
     double deadline;
     int listener, epoll;
     struct guest **members; /* by rank */
-    struct guest *callers;
-    int nmembers, ncallers, ntold;
+    struct guest *callers;  /* have not sent their hello yet */
+    int nmembers, ncallers, ninformed;
     struct map devices; /* text to rank */
     bool failed;
     struct err error;
-    int nstrangers;      /* calls that were no rank's, the last from: */
+    int nstrangers;      /* connections of other programs, the last one from: */
     char stranger[INET6_ADDRSTRLEN];
-    char impostor[400];  /* the last one without the token */
+    char impostor[400];  /* the last peer with another token */
 };
 
 /* --- the address --- */
 
-/* Does a rank 0 have our port? */
-static bool is_taken_by_us(const struct rendezvous_config *c)
+/* Does another rank 0 listen at our port? */
+static bool has_other_host(const struct rendezvous_config *c)
 {
     struct rendezvous_greeting greeting = {0};
     struct err ignored;
@@ -73,11 +72,11 @@ static bool is_taken_by_us(const struct rendezvous_config *c)
     return greeting.mark == RENDEZVOUS_WIRE_MARK;
 }
 
-/* Who has no token gets nothing. */
-static int listen_early(struct host *h, struct err *e)
+/* Waits some seconds for the port to become free. */
+static int open_listener(struct host *h, struct err *e)
 {
     const struct rendezvous_config *c = h->c;
-    double until = clock_now() + (c->timeout_s < PORT_PATIENCE_S ? c->timeout_s : PORT_PATIENCE_S);
+    double until = clock_now() + (c->timeout_s < PORT_WAIT_S ? c->timeout_s : PORT_WAIT_S);
 
     for (;;) {
         h->listener = listener_open(c->hosts[0], c->ports[0]);
@@ -87,22 +86,22 @@ static int listen_early(struct host *h, struct err *e)
             return err_errno(e, ERR_PEER, errno, "rank 0 of %d on %s cannot listen at port %d",
                              c->size, c->host, c->ports[0]);
         if (c->interrupt && *c->interrupt)
-            return comm_set_interrupted(e, *c->interrupt);
+            return err_signal(e, *c->interrupt);
         if (clock_now() >= until)
             break;
-        nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
+        clock_sleep(0.1);
     }
-    return is_taken_by_us(c)
+    return has_other_host(c)
                ? err_set(e, ERR_PEER, "rank 0 of %d on %s: another rank 0 listens at port %d: this "
                          "run was started twice, or another run has the same port (unetctl spec "
                          "--port-base, port_base of the site)", c->size, c->host, c->ports[0])
-               : err_set(e, ERR_PEER, "rank 0 of %d on %s: port %d is taken by another program; "
+               : err_set(e, ERR_PEER, "rank 0 of %d on %s: another program uses port %d; "
                          "choose another one (unetctl spec --port-base, port_base of the site; ss "
                          "-ltnp shows whose it is)",
                          c->size, c->host, c->ports[0]);
 }
 
-/* A connection for each rank, and some more. */
+/* Allows a connection for each rank, and some more. */
 static void raise_limit(int size)
 {
     struct rlimit limit;
@@ -114,7 +113,7 @@ static void raise_limit(int size)
     setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-/* --- those who call --- */
+/* --- connections --- */
 
 static void forget(struct guest *g)
 {
@@ -135,7 +134,7 @@ static void drop_caller(struct host *h, struct guest *g)
     forget(g);
 }
 
-/* The one that has waited longest makes room. */
+/* Drops the oldest caller where there are too many. */
 static void make_room(struct host *h)
 {
     struct guest *g = h->callers;
@@ -158,15 +157,15 @@ static int accept_guest(struct host *h, struct err *e)
 
     if (s < 0)
         return errno == EMFILE || errno == ENFILE || errno == ENOMEM
-                   ? err_errno(e, ERR_PEER, errno, "rank 0 of %d on %s cannot take more than %d "
-                               "calls (ulimit -n)", h->c->size, h->c->host,
+                   ? err_errno(e, ERR_PEER, errno, "rank 0 of %d on %s cannot accept more than "
+                               "%d connections (ulimit -n)", h->c->size, h->c->host,
                                h->nmembers + h->ncallers)
                    : 0;
     make_room(h);
-    struct guest *g = calloc(1, sizeof *g);
+    struct guest *g = mem_zero(1, sizeof *g, e);
     if (!g) {
         close(s);
-        return err_set(e, ERR_INTERNAL, "out of memory");
+        return -1;
     }
     g->socket = s;
     getnameinfo((struct sockaddr *)&from, length, g->address, sizeof g->address, NULL, 0,
@@ -181,8 +180,8 @@ static int accept_guest(struct host *h, struct err *e)
     g->greeting.wait_ms = left > 0 ? (uint32_t)(1e3 * left) : 0;
     if (token_draw(g->greeting.nonce, sizeof g->greeting.nonce, e) ||
         epoll_ctl(h->epoll, EPOLL_CTL_ADD, s, &event))
-        return err_errno(e, ERR_INTERNAL, errno, "rank 0 cannot take a call");
-    /* A new connection has room for this. */
+        return err_errno(e, ERR_INTERNAL, errno, "rank 0 cannot accept a connection");
+    /* The buffer of a new connection has room for this. */
     if (send(s, &g->greeting, sizeof g->greeting, MSG_NOSIGNAL) != (ssize_t)sizeof g->greeting)
         drop_caller(h, g);
     return 0;
@@ -190,7 +189,7 @@ static int accept_guest(struct host *h, struct err *e)
 
 /* --- verdicts --- */
 
-static int tell(struct host *h, struct guest *g)
+static int send_verdict(struct host *h, struct guest *g)
 {
     const struct rendezvous_config *c = h->c;
     struct rendezvous_verdict verdict = {.mark = RENDEZVOUS_WIRE_MARK};
@@ -201,16 +200,16 @@ static int tell(struct host *h, struct guest *g)
     if (h->failed)
         snprintf(verdict.text, sizeof verdict.text, "%s", h->error.text);
     rendezvous_wire_sign_verdict(c->token, &g->hello, &verdict, h->blob, verdict.signature);
-    double deadline = clock_now() + TELL_S;
+    double deadline = clock_now() + VERDICT_S;
     int rc = rendezvous_wire_write(c, g->socket, &verdict, sizeof verdict, deadline, &ignored);
     if (rc == 0 && verdict.nblob)
         rc = rendezvous_wire_write(c, g->socket, h->blob, verdict.nblob, deadline, &ignored);
-    h->ntold++;
+    h->ninformed++;
     return rc;
 }
 
-/* The first failure is the one that all ranks hear of. Returns 0. */
-static int fail(struct host *h, const struct err *e)
+/* Sends the first failure to all ranks. Returns 0. */
+static int fail_all(struct host *h, const struct err *e)
 {
     if (h->failed)
         return 0;
@@ -220,7 +219,7 @@ static int fail(struct host *h, const struct err *e)
         h->deadline = clock_now() + LINGER_S;
     for (int r = 1; r < h->c->size; r++)
         if (h->members[r])
-            tell(h, h->members[r]);
+            send_verdict(h, h->members[r]);
     return 0;
 }
 
@@ -239,7 +238,7 @@ static int check_hello(struct host *h, const struct rendezvous_hello *hello, str
                        hello->host, hello->rank, c->size);
     if (h->members[hello->rank]) {
         const struct rendezvous_hello *first = &h->members[hello->rank]->hello;
-        return err_set(e, ERR_PEER, "rank %d came twice: from %s (process %lld) and from %s "
+        return err_set(e, ERR_PEER, "rank %d connected twice: from %s (process %lld) and from %s "
                        "(process %lld); it was started twice, or two tasks have the same place in "
                        "the cluster spec", hello->rank, first->host, (long long)first->process,
                        hello->host, (long long)hello->process);
@@ -261,12 +260,12 @@ static int check_hello(struct host *h, const struct rendezvous_hello *hello, str
                        "task its own (srun --gpus-per-task=1)", hello->rank, hello->host, other,
                        hello->device);
     if (*hello->device && map_set(&h->devices, hello->device, (size_t)hello->rank))
-        return err_set(e, ERR_INTERNAL, "out of memory");
+        return mem_fail(e);
     return 0;
 }
 
 /* Its hello is complete. */
-static void meet(struct host *h, struct guest *g)
+static void admit(struct host *h, struct guest *g)
 {
     char signature[TOKEN_SIGNATURE];
     struct rendezvous_hello *hello = &g->hello;
@@ -280,15 +279,15 @@ static void meet(struct host *h, struct guest *g)
         snprintf(h->impostor, sizeof h->impostor, "; one from %s that calls itself rank %d on "
                  "%.64s had another token: it belongs to another run or attempt, or its folder of "
                  "results is not the one here", g->address, hello->rank, hello->host);
-        tell(h, g); /* signed with our token: by that it sees that it is wrong here */
-        h->ntold--;
+        send_verdict(h, g); /* whose signature shows the peer that its token differs */
+        h->ninformed--;
         drop_caller(h, g);
         return;
     }
     if (!h->failed && check_hello(h, hello, &e))
-        fail(h, &e);
+        fail_all(h, &e);
     if (h->failed) {
-        tell(h, g);
+        send_verdict(h, g);
         drop_caller(h, g);
         return;
     }
@@ -308,10 +307,10 @@ static void lose(struct host *h, struct guest *g)
     struct err e;
 
     epoll_ctl(h->epoll, EPOLL_CTL_DEL, g->socket, NULL);
-    err_set(&e, ERR_PEER, "rank %d on %s (process %lld) has ended while ranks were awaited; its "
-            "output or the system's log says why", hello->rank, hello->host,
+    err_set(&e, ERR_PEER, "rank %d on %s (process %lld) has ended while rank 0 waited for others; "
+            "its output or the system's log says why", hello->rank, hello->host,
             (long long)hello->process);
-    fail(h, &e);
+    fail_all(h, &e);
 }
 
 static void listen_to(struct host *h, struct guest *g)
@@ -330,7 +329,7 @@ static void listen_to(struct host *h, struct guest *g)
     g->nread += n > 0 ? (size_t)n : 0;
     bool odd = g->nread >= sizeof g->hello.mark && g->hello.mark != RENDEZVOUS_WIRE_MARK;
     if (n > 0 && !odd && g->nread == sizeof g->hello) {
-        meet(h, g);
+        admit(h, g);
     } else if (n <= 0 || odd) {
         h->nstrangers += odd;
         if (odd)
@@ -345,7 +344,7 @@ static void set_missing(const struct host *h, struct err *e)
 {
     const struct rendezvous_config *c = h->c;
     int nmissing = c->size - 1 - h->nmembers, named = 0;
-    char names[500] = "", strangers[120] = "", silent[120] = "";
+    char names[500] = "", strangers[160] = "", silent[160] = "";
     size_t at = 0;
 
     for (int r = 1; r < c->size && named < NAMED; r++)
@@ -355,13 +354,13 @@ static void set_missing(const struct host *h, struct err *e)
     if (nmissing > named)
         snprintf(names + at, sizeof names - at, " and %d more", nmissing - named);
     if (h->nstrangers)
-        snprintf(strangers, sizeof strangers, "; %d call%s no rank's (the last from %s)",
-                 h->nstrangers, h->nstrangers > 1 ? "s were" : " was", h->stranger);
+        snprintf(strangers, sizeof strangers, "; %d connection%s not from a rank (the last from "
+                 "%s)", h->nstrangers, h->nstrangers > 1 ? "s were" : " was", h->stranger);
     if (h->ncallers)
-        snprintf(silent, sizeof silent, "; a call from %s says nothing: its program is stopped "
-                 "or no rank", h->callers->address);
-    err_set(e, ERR_PEER, "rank 0 of %d on %s has waited %g s at port %d: %s did not come%s%s%s; %s "
-            "output or the system's log says why, unetctl doctor --gpus N looks for reasons",
+        snprintf(silent, sizeof silent, "; a connection from %s sends nothing: its process is "
+                 "stopped, or not a rank", h->callers->address);
+    err_set(e, ERR_PEER, "rank 0 of %d on %s has waited %g s at port %d: %s did not connect%s%s%s; "
+            "%s output or the system's log says why; unetctl doctor --gpus N looks for reasons",
             c->size, c->host, c->timeout_s, c->ports[0], names, h->impostor, silent,
             strangers, nmissing > 1 ? "their" : "its");
 }
@@ -371,8 +370,7 @@ static int take_events(struct host *h, struct err *e)
     struct epoll_event events[EVENTS];
     int n = epoll_wait(h->epoll, events, EVENTS, rendezvous_wire_nap_ms(h->deadline));
 
-    /* Those who spoke before those who call: room is made among the latter, and an event of one
-     * that has been dropped would lead to nobody. */
+    /* Messages before new connections, which may drop a caller whose event is still in the list. */
     for (int i = 0; i < n; i++)
         if (events[i].data.ptr)
             listen_to(h, events[i].data.ptr);
@@ -382,27 +380,27 @@ static int take_events(struct host *h, struct err *e)
     return 0;
 }
 
-static int gather(struct host *h)
+static int gather_ranks(struct host *h)
 {
     const struct rendezvous_config *c = h->c;
     struct err e;
 
-    while (h->failed ? h->ntold < c->size - 1 : h->nmembers < c->size - 1) {
-        bool late = clock_now() >= h->deadline;
-        if (late && h->failed)
+    while (h->failed ? h->ninformed < c->size - 1 : h->nmembers < c->size - 1) {
+        bool expired = clock_now() >= h->deadline;
+        if (expired && h->failed)
             break;
         if (!h->failed && c->interrupt && *c->interrupt) {
-            comm_set_interrupted(&e, *c->interrupt);
-            fail(h, &e);
-        } else if (late) {
+            err_signal(&e, *c->interrupt);
+            fail_all(h, &e);
+        } else if (expired) {
             set_missing(h, &e);
-            fail(h, &e);
+            fail_all(h, &e);
         } else if (take_events(h, &e)) {
-            fail(h, &e);
+            fail_all(h, &e);
         }
     }
     for (int r = 1; r < c->size && !h->failed; r++)
-        if (tell(h, h->members[r]))
+        if (send_verdict(h, h->members[r]))
             lose(h, h->members[r]);
     return h->failed ? -1 : 0;
 }
@@ -411,14 +409,14 @@ static int open_host(struct host *h, struct err *e)
 {
     struct epoll_event event = {.events = EPOLLIN};
 
-    h->members = calloc((size_t)h->c->size, sizeof *h->members);
+    h->members = mem_zero((size_t)h->c->size, sizeof *h->members, e);
     if (!h->members || (*h->c->device && map_set(&h->devices, h->c->device, 0)))
-        return err_set(e, ERR_INTERNAL, "out of memory");
+        return mem_fail(e);
     raise_limit(h->c->size);
     h->epoll = epoll_create1(EPOLL_CLOEXEC);
     if (h->epoll < 0)
         return err_errno(e, ERR_INTERNAL, errno, "epoll_create1");
-    if (listen_early(h, e))
+    if (open_listener(h, e))
         return -1;
     if (epoll_ctl(h->epoll, EPOLL_CTL_ADD, h->listener, &event))
         return err_errno(e, ERR_INTERNAL, errno, "epoll_ctl");
@@ -430,7 +428,7 @@ int rendezvous_host_gather(const struct rendezvous_config *c, const void *blob, 
 {
     struct host h = {.c = c, .blob = blob, .nblob = nbytes, .listener = -1, .epoll = -1,
                      .deadline = clock_now() + c->timeout_s};
-    int rc = open_host(&h, e) || gather(&h) ? -1 : 0;
+    int rc = open_host(&h, e) || gather_ranks(&h) ? -1 : 0;
 
     if (h.failed)
         *e = h.error;

@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 
 #include "src/clock.h"
-#include "trainer/comm/comm.h"
+#include "src/hash.h"
 
 void rendezvous_wire_sign_hello(const unsigned char token[TOKEN_SIZE],
                                 const struct rendezvous_greeting *greeting,
@@ -35,13 +35,10 @@ void rendezvous_wire_sign_verdict(const unsigned char token[TOKEN_SIZE],
 
 uint64_t rendezvous_wire_hash_spec(const struct rendezvous_config *c)
 {
-    uint64_t h = UINT64_C(14695981039346656037); /* FNV-1a */
+    uint64_t h = HASH_BEGIN;
 
-    for (int i = 0; i < c->size; i++) {
-        for (const char *p = c->hosts[i]; *p; p++)
-            h = (h ^ (unsigned char)*p) * UINT64_C(1099511628211);
-        h = (h ^ (uint64_t)c->ports[i]) * UINT64_C(1099511628211);
-    }
+    for (int i = 0; i < c->size; i++)
+        h = hash_bytes(hash_text(h, c->hosts[i]), &c->ports[i], sizeof *c->ports);
     return h;
 }
 
@@ -52,15 +49,15 @@ int rendezvous_wire_nap_ms(double deadline)
     return left <= 0 ? 0 : left >= 0.1 ? 100 : (int)(1000 * left) + 1;
 }
 
-/* For the socket to become ready: as rendezvous_wire_read, but that nothing is read. */
-static int await(const struct rendezvous_config *c, int socket, short event, double deadline,
+/* Waits until the socket is ready; returns as rendezvous_wire_read. */
+static int await_socket(const struct rendezvous_config *c, int socket, short event, double deadline,
                  struct err *e)
 {
     struct pollfd p = {.fd = socket, .events = event};
 
     for (;;) {
         if (c->interrupt && *c->interrupt)
-            return comm_set_interrupted(e, *c->interrupt);
+            return err_signal(e, *c->interrupt);
         int nap = rendezvous_wire_nap_ms(deadline);
         if (poll(&p, 1, nap) > 0)
             return 0;
@@ -83,7 +80,7 @@ static int transfer(const struct rendezvous_config *c, int socket, char *data, s
             continue;
         if (n == 0 || (errno != EAGAIN && errno != EWOULDBLOCK))
             return 2;
-        int rc = await(c, socket, out ? POLLOUT : POLLIN, deadline, e);
+        int rc = await_socket(c, socket, out ? POLLOUT : POLLIN, deadline, e);
         if (rc)
             return rc;
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What goes over the connections of a rendezvous: records of fixed size in the machine's own byte
- * order (another one shows in the mark), and the waiting for them.
+/* The messages of a rendezvous: records of fixed size in the machine's byte order, which the mark
+ * checks, and how to wait for them.
  *
  *   rank 0 -> rank   greeting
  *   rank -> rank 0   hello, signed, with rank 0's nonce
@@ -14,12 +14,13 @@
 #include "trainer/comm/rendezvous/rendezvous.h"
 #include "trainer/comm/rendezvous/token.h"
 
-#define RENDEZVOUS_WIRE_MARK UINT64_C(0x31307a7664726e75) /* "unrdvz01"; count up with changes */
+#define RENDEZVOUS_WIRE_MARK                                                                       \
+    UINT64_C(0x31307a7664726e75) /* "unrdvz01"; increment with each change */
 #define RENDEZVOUS_WIRE_NAME "unrdvz"
 
 struct rendezvous_greeting {
     uint64_t mark;
-    uint32_t wait_ms; /* for ranks that are not there yet */
+    uint32_t wait_ms; /* for the ranks that are missing */
     uint32_t unused;
     unsigned char nonce[16];
 };
@@ -36,7 +37,7 @@ struct rendezvous_hello {
 
 struct rendezvous_verdict {
     uint64_t mark;
-    int32_t code; /* 0: all are here and agree */
+    int32_t code; /* 0: all ranks have arrived and agree */
     uint32_t nblob;
     char text[ERR_TEXT_SIZE];
     char signature[TOKEN_SIGNATURE + 7];
@@ -53,18 +54,18 @@ void rendezvous_wire_sign_verdict(const unsigned char token[TOKEN_SIZE],
 /* Hash of the addresses of all ranks. */
 uint64_t rendezvous_wire_hash_spec(const struct rendezvous_config *c);
 
-/* A moment's wait for poll, in which a signal is noticed, and not beyond the deadline. */
+/* A timeout for poll: short enough to notice signals, and not beyond the deadline. */
 int rendezvous_wire_nap_ms(double deadline);
 
-/* All of it, by the deadline: 0. 1: the deadline has passed; 2: the other side has closed; -1 with
- * the signal's error. A socket that does not block. */
+/* Transfers nbytes over a non-blocking socket. 0; 1 when the deadline has passed; 2 when the peer
+ * has closed the connection; -1 with a signal's error. */
 int rendezvous_wire_read(const struct rendezvous_config *c, int socket, void *dst, size_t nbytes,
                          double deadline, struct err *e);
 int rendezvous_wire_write(const struct rendezvous_config *c, int socket, const void *data,
                           size_t nbytes, double deadline, struct err *e);
 
-/* As rank 0 (rendezvous_host.c): sockets[rank] for each rank, or -1 after it has told every rank
- * that came. */
+/* The part of rank 0 (rendezvous_host.c): fills sockets[rank] for each rank, or returns -1 after it
+ * has sent the error to every rank that arrived. */
 int rendezvous_host_gather(const struct rendezvous_config *c, const void *blob, size_t nbytes,
                            int *sockets, struct err *e);
 

@@ -23,7 +23,8 @@ int token_draw(void *dst, size_t nbytes, struct err *e)
     do
         n = getrandom(dst, nbytes, 0);
     while (n < 0 && errno == EINTR);
-    return n == (ssize_t)nbytes ? 0 : err_errno(e, ERR_INTERNAL, errno, "no random numbers");
+    return n == (ssize_t)nbytes ? 0
+                                : err_errno(e, ERR_INTERNAL, errno, "cannot get random numbers");
 }
 
 /* 1: there is no such file. */
@@ -40,16 +41,16 @@ static int read_token(const char *path, unsigned char dst[TOKEN_SIZE], struct er
     ssize_t n = known ? read(fd, dst, TOKEN_SIZE) : -1;
     close(fd);
     if (n != TOKEN_SIZE || !S_ISREG(st.st_mode) || st.st_size != TOKEN_SIZE)
-        return err_set(e, ERR_PEER, "%s is no token of %d bytes; remove it, the next start makes "
-                       "another", path, TOKEN_SIZE);
+        return err_set(e, ERR_PEER, "%s is not a token of %d bytes; remove it, and the next start "
+                       "makes another", path, TOKEN_SIZE);
     if (st.st_mode & 077 || st.st_uid != geteuid())
-        return err_set(e, ERR_PEER, "%s can be read by others; remove it, the next start makes "
+        return err_set(e, ERR_PEER, "other users can read %s; remove it, and the next start makes "
                        "another", path);
     return 0;
 }
 
-/* Complete before it has its name, which only one rank can give: link refuses a second one, on a
- * network file system as well. */
+/* The file is complete before it gets its name, and link lets only one rank give it, on network
+ * file systems, too. */
 static int make_token(const char *dir, const char *path, struct err *e)
 {
     char temporary[PATH_MAX + 8];
@@ -87,7 +88,8 @@ int token_share(const char *dir, unsigned char dst[TOKEN_SIZE], struct err *e)
     if (make_token(dir, path, e))
         return -1;
     rc = read_token(path, dst, e);
-    return rc > 0 ? err_set(e, ERR_PEER, "%s: made, and gone again", path) : rc;
+    return rc > 0 ? err_set(e, ERR_PEER, "%s was removed while it was made; start again", path)
+                  : rc;
 }
 
 static void hash_parts(const unsigned char pad[BLOCK], const struct token_part *parts,

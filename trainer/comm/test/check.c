@@ -117,7 +117,7 @@ static int check_placed(struct comm *c, struct err *e)
 }
 
 /* Few values and many, while slices are under way. */
-static int check_aside(struct comm *c, struct err *e)
+static int check_small(struct comm *c, struct err *e)
 {
     static _Thread_local float f[MOST];
     static _Thread_local double d[MOST];
@@ -131,11 +131,11 @@ static int check_aside(struct comm *c, struct err *e)
         size_t n = k < 195 ? sizes[k % 3] : sizes[k - 194];
         for (size_t i = 0; i < n; i++)
             d[i] = (double)part(c->rank, i + k);
-        if (c->ops->sum_aside(c, d, n, e))
+        if (c->ops->sum_small(c, d, n, e))
             return -1;
         for (size_t i = 0; i < n; i++)
             if (d[i] != (double)total(c->size, i + k))
-                return wrong(c, "sum_aside", n, i, e);
+                return wrong(c, "sum_small", n, i, e);
         if (k == 10 && c->ops->start_sum_float(c, f + 60000, MOST - 60000, e))
             return -1;
     }
@@ -191,7 +191,7 @@ int check_collectives(struct comm *c, struct err *e)
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         if (check_sums(c, sizes[i], e))
             return -1;
-    if (check_max(c, e) || check_started(c, e) || check_placed(c, e) || check_aside(c, e) ||
+    if (check_max(c, e) || check_started(c, e) || check_placed(c, e) || check_small(c, e) ||
         check_broadcasts(c, e) || check_gather(c, e))
         return -1;
     return c->ops->barrier(c, e);

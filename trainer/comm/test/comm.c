@@ -126,7 +126,8 @@ static void test_failures(void)
     ok(r[0].rc && r[0].e.code == ERR_DATA && strstr(r[0].e.text, "rank 1: image 7 is broken"),
        "thread: a rank's error ends the others: %s", r[0].e.text);
     run(3, 0.2, NULL, stay_away, r);
-    ok(r[0].rc && r[2].rc && r[0].e.code == ERR_PEER && strstr(r[0].e.text, "2 of 3 replicas came"),
+    ok(r[0].rc && r[2].rc && r[0].e.code == ERR_PEER &&
+           strstr(r[0].e.text, "2 of 3 replicas arrived"),
        "thread: a wait ends: %s", r[0].e.text);
     run(3, 60, NULL, bring_other_sizes, r);
     ok(r[0].rc && r[1].rc && r[2].rc && strstr(r[1].e.text, "rank 2"),

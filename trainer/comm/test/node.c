@@ -83,14 +83,14 @@ static bool maximum(struct node *g, int rank, struct err *e)
            d[0] == N - 1 && d[1] == 0;
 }
 
-static bool sum_aside(struct node *g, int rank, struct err *e)
+static bool sum_small(struct node *g, int rank, struct err *e)
 {
     double d[257];
 
     for (int round = 0; round < 100; round++) {
         for (size_t i = 0; i < 257; i++)
             d[i] = (double)i * (rank + 1);
-        if (node_reduce_aside(g, round % 2, (struct slice){d, 257, REDUCE_SUM_DOUBLE}, NULL, NULL,
+        if (node_reduce_small(g, round % 2, (struct slice){d, 257, REDUCE_SUM_DOUBLE}, NULL, NULL,
                               e))
             return false;
         for (size_t i = 0; i < 257; i++)
@@ -109,7 +109,7 @@ static bool all_sums(struct node *g, int rank, float *own, struct err *e)
             if (!sum_int64(g, rank, sizes[i], e))
                 return false;
     return sum_placed(g, rank, own, e) && sum_placed(g, rank, own, e) && maximum(g, rank, e) &&
-           sum_aside(g, rank, e);
+           sum_small(g, rank, e);
 }
 
 struct view {
@@ -190,7 +190,7 @@ int main(void)
 
     struct node *g = node_offer(2, &offer, &e);
     offer.key[3] ^= 1;
-    ok(!node_join(1, 2, &offer, &e) && strstr(e.text, "another process's"),
+    ok(!node_join(1, 2, &offer, &e) && strstr(e.text, "belongs to another process"),
        "memory that is not the one: %s", e.text);
     offer.path[sizeof "/proc/" - 1] = '0';
     ok(!node_join(1, 2, &offer, &e) && e.code == ERR_INTERNAL, "memory that is not there: %s",

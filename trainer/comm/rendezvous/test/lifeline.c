@@ -76,7 +76,7 @@ static void suffer(struct lifeline *l, enum trouble trouble)
     case SLOW: nap(20); break;
     case FAILED:
         err_set(&e, ERR_DATA, "image 7 is broken");
-        lifeline_tell(l, &e);
+        lifeline_fail(l, &e);
         nap(1);
         break;
     }
@@ -162,7 +162,7 @@ int main(void)
        "rank 0 is stopped: %s", got[1].e.text);
     run(SLOW, 1);
     ok(heard(0, ERR_PEER, "rank 1 on n01: alive, but slow or stuck") &&
-       heard(2, ERR_PEER, "has not come to collective 2"), "a rank is slow: %s", got[0].e.text);
+       heard(2, ERR_PEER, "has not reached collective 2"), "a rank is slow: %s", got[0].e.text);
     run(SLOW, 0);
     ok(heard(1, ERR_PEER, "rank 0 on n00: alive, but slow or stuck"), "rank 0 is slow: %s",
        got[1].e.text);

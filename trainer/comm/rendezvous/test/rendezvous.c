@@ -200,20 +200,20 @@ static void test_missing(void)
     end(&ranks[0]);
     end(&ranks[1]);
     end(&ranks[3]);
-    ok(said(0, "waited 0.5 s") && said(0, "rank 2 (n07) did not come"), "a rank is missing: %s",
+    ok(said(0, "waited 0.5 s") && said(0, "rank 2 (n07) did not connect"), "a rank is missing: %s",
        ranks[0].got.e.text);
     ok(heard(1, "rank 2 (n07)") && heard(3, "rank 2 (n07)"), "all hear the same");
 
     prepare(30, 0.5);
     start(&ranks[0]);
     end(&ranks[0]);
-    ok(said(0, "rank 8 (127.0.0.1) and 21 more did not come"), "all are missing: %s",
+    ok(said(0, "rank 8 (127.0.0.1) and 21 more did not connect"), "all are missing: %s",
        ranks[0].got.e.text);
 
     prepare(2, 0.5);
     start(&ranks[1]);
     end(&ranks[1]);
-    ok(said(1, "rank 0 was not reached at 127.0.0.1:") && said(1, "nobody listens"),
+    ok(said(1, "rank 0 was not reached at 127.0.0.1:") && said(1, "no process listens"),
        "rank 0 is missing: %s", ranks[1].got.e.text);
 }
 
@@ -271,7 +271,7 @@ static void test_stopped(void)
     start(&ranks[1]);
     kill(ranks[1].process, SIGSTOP);
     end(&ranks[0]);
-    ok(said(0, "rank 1 (127.0.0.1) did not come"), "rank 1 is stopped before it comes: %s",
+    ok(said(0, "rank 1 (127.0.0.1) did not connect"), "rank 1 is stopped before it comes: %s",
        ranks[0].got.e.text);
     kill(ranks[1].process, SIGKILL);
     end(&ranks[1]);
@@ -283,7 +283,7 @@ static void test_twice(void)
     ranks[2].c.rank = 1;
     start_all(3);
     end_all(3);
-    ok(said(0, "rank 1 came twice: from here (process"), "a rank came twice: %s",
+    ok(said(0, "rank 1 connected twice: from here (process"), "a rank came twice: %s",
        ranks[0].got.e.text);
     ok(heard(1, "twice") && heard(2, "twice"), "and both hear it");
 
@@ -294,7 +294,7 @@ static void test_twice(void)
     ranks[1].c.timeout_s = 0.2;
     start(&ranks[1]);
     end(&ranks[1]);
-    ok(said(1, "another rank 0 listens at port"), "rank 0 came twice: %s", ranks[1].got.e.text);
+    ok(said(1, "another rank 0 listens at port"), "rank 0 was started twice: %s", ranks[1].got.e.text);
     end(&ranks[0]);
 }
 
@@ -350,7 +350,7 @@ static void test_token(void)
     end_all(3);
     ok(said(2, "has another token") && !ranks[2].got.relayed && ranks[2].got.seconds < 1,
        "a rank with another token is sent away: %s", ranks[2].got.e.text);
-    ok(said(0, "rank 2 (127.0.0.1) did not come; one from ") && said(0, "had another token") &&
+    ok(said(0, "rank 2 (127.0.0.1) did not connect; one from ") && said(0, "had another token") &&
        heard(1, "token"), "and does not end the run, but is told of: %s", ranks[0].got.e.text);
 }
 
@@ -396,7 +396,7 @@ static void test_strangers(void)
         printf("# rank 0 has hung up\n");
     silent = call();
     end(&ranks[0]);
-    ok(said(0, "1 call was no rank's (the last from") && said(0, "says nothing"),
+    ok(said(0, "1 connection was not from a rank (the last from") && said(0, "sends nothing"),
        "but are told of when a rank is missing: %s", ranks[0].got.e.text);
     close(s);
     close(silent);
@@ -411,7 +411,7 @@ static void test_port(void)
     if (send(taken, "220 mail.example ready for anything you have to say\r\n", 50, 0) < 0)
         bail_out("nobody called");
     end_all(2);
-    ok(said(0, "is taken by another program"), "the port is taken: %s", ranks[0].got.e.text);
+    ok(said(0, "another program uses port"), "the port is taken: %s", ranks[0].got.e.text);
     ok(said(1, "rank 0 was not reached"), "by a stranger: %s", ranks[1].got.e.text);
     close(taken);
     close(s);

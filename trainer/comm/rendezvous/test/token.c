@@ -59,11 +59,12 @@ static void test_share(void)
             same += memcmp(theirs, token, sizeof token) == 0;
     is_int(same, N, "all processes have the same");
     chmod(path, 0644);
-    ok(token_share(attempt, token, &e) && e.code == ERR_PEER && strstr(e.text, "read by others"),
+    ok(token_share(attempt, token, &e) && e.code == ERR_PEER &&
+           strstr(e.text, "other users can read"),
        "refused when others can read it: %s", e.text);
     chmod(path, 0600);
     ok(truncate(path, 5) == 0 && token_share(attempt, token, &e) &&
-       strstr(e.text, "no token of 32"), "refused when it is cut: %s", e.text);
+       strstr(e.text, "not a token of 32"), "refused when it is cut: %s", e.text);
     unlink(path);
     rmdir(attempt);
     rmdir(dir);
