@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # make check-distros: README's two commands in roots of other Debian releases, then a table. Needs
 # root and debootstrap. A root is kept below distros/ for the next time; DISTROS_FRESH=1 makes it
-# anew. DISTROS="trixie forky" chooses releases, TESTS as for make check.
+# anew. DISTROS="trixie forky" chooses releases, TESTS and JOBS as for make check. Debian 12's root
+# gives those behind it a helper that is too old for their Slurm (t2010).
 set -u
 : "${srcdir:?}" "${builddir:?}"
 suites=${DISTROS:-bookworm trixie forky}
@@ -47,10 +48,11 @@ enter='
     pivot_root . host && umount -l /host || exit 1
     cd /src || exit 1
     env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 CI="$CI" TESTS="$TESTS" \
-        UNETCTL_SHARED=/shared bash -c "$3" & # and this shell reaps what daemons leave
+        ${JOBS:+"JOBS=$JOBS"} UNETCTL_SHARED=/shared UNETCTL_OLDER_SLURM=/older-slurm \
+        bash -c "$3" & # and this shell reaps what daemons leave
     wait $!'
 in_root() { # SUITE COMMAND
-    CI=${CI:-} TESTS=${TESTS:-} unshare --mount --pid --fork --propagation private \
+    CI=${CI:-} TESTS=${TESTS:-} JOBS=${JOBS:-} unshare --mount --pid --fork --propagation private \
         bash -c "$enter" bash "$top/$1" "$shared" "$2"
 }
 
@@ -59,6 +61,19 @@ copy_source() { # SUITE: what a clone has
     rm -rf "$dst"
     mkdir -p "$dst"
     (cd "$srcdir" && git ls-files -z | xargs -0 tar -cf - --) | tar -xf - -C "$dst"
+}
+
+# A helper of Debian 12's Slurm with its library, which looks for plugins beside it.
+give_older_slurm() { # SUITE
+    local from=/usr/lib/x86_64-linux-gnu to=$top/$1/older-slurm base=$top/bookworm
+    rm -rf "$to"
+    [ "$1" != bookworm ] && [ -x "$base/src/unetctl-slurm" ] || return 0
+    mkdir "$to"
+    cp "$base/src/unetctl-slurm" "$base$from/libjansson.so.4" "$to"
+    cp -r "$base$from/slurm-wlm" "$to/plugins"
+    # As long as the path that it replaces.
+    sed "s|$from/slurm-wlm|/older-slurm////////////////plugins|g" "$base$from/libslurm.so.38" \
+        >"$to/libslurm.so.38"
 }
 
 step() { # SUITE NAME COMMAND
@@ -92,6 +107,7 @@ for suite in $suites; do
         continue
     fi
     copy_source "$suite"
+    give_older_slurm "$suite"
     boot=$(step "$suite" bootstrap ./bootstrap)
     demo=$(step "$suite" demo 'make demo DEMO_EPOCHS=3')
     extra=$([ $fresh = no ] || in_root "$suite" "$test_only")

@@ -23,7 +23,7 @@ export builddir srcdir UNETCTL_SHARED LC_ALL=C
 # A test inside a job, an MPI run or a user's session must behave as one outside.
 for v in $(compgen -e); do
     case $v in
-    UNETCTL_SHARED | UNETCTL_SLURM_INTERFACE) ;;
+    UNETCTL_SHARED | UNETCTL_SLURM_INTERFACE | UNETCTL_OLDER_SLURM) ;;
     SLURM* | PMI* | OMPI* | PRTE* | UNETCTL_* | TF_CONFIG | MASTER_* | XDG_* | \
         CUDA_VISIBLE_DEVICES) unset "$v" ;;
     esac

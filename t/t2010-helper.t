@@ -198,6 +198,28 @@ if [ -x "$builddir/unetctl-slurm" ]; then
 else
     skip "built without libslurm" "a helper for another libslurm"
 fi
+# $UNETCTL_OLDER_SLURM has a helper with its libslurm and plugins, of a release that this Slurm does
+# not understand.
+older=${UNETCTL_OLDER_SLURM:-}
+if [ -x "$older/unetctl-slurm" ]; then
+    rm -f "$libexec/unetctl-slurm"
+    printf '#!/bin/sh\nLD_LIBRARY_PATH=%s exec %s/unetctl-slurm\n' "$older" "$older" \
+        >"$libexec/unetctl-slurm"
+    chmod +x "$libexec/unetctl-slurm"
+    ok "with a helper of a release that the cluster does not understand a study is planned" plan
+    is "$(grep -c 'by its commands: .*not understand libslurm of release' "$ERR")" 1 \
+        "and that is said once"
+    exits 4 "library alone, of that release" plan -s slurm.interface=library
+    like "$ERR" "does not understand libslurm of release" "gives the reason"
+    exits 0 "three runs" env UNETCTL_LIBEXECDIR="$libexec" unetctl submit -C study --gpus 1..3 -- \
+        --hold
+    is "$(grep -c 'by its commands' "$ERR")" 1 "it is said once there, too"
+    is "$(login squeue -h -n demo-unet-g01-s1,demo-unet-g02-s1,demo-unet-g03-s1 | wc -l)" 3 \
+        "each is one job"
+    login scancel -u "$(id -un)"
+else
+    skip "no helper of an older release (make check-distros has one)" "a cluster that refuses it"
+fi
 
 # Where Slurm takes jobs that can never start
 dir=$XDG_STATE_HOME/unetctl/sandbox

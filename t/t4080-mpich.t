@@ -100,9 +100,14 @@ ok "no process is left" wait_until 10 is_clear
 port=$((port + 3))
 begin killed
 ok "a rank is killed" send KILL 2 killed
-wait $launcher
-is "$(($? != 0))" 1 "mpirun fails"
-like killed.out 'Killed \(signal 9\)' "and says by which signal"
+# That of MPICH 4.2 may take no notice of it (pmodels/mpich 7057): a run is done by its DONE alone.
+if wait $launcher; then
+    like <(mpichversion) '^MPICH Version: *4\.2' "an mpirun that ends with exit code 0 is MPICH 4.2's"
+else
+    ok "mpirun fails"
+    like killed.out 'Killed \(signal 9\)' "and says by which signal"
+fi
+ok "the run is not done" test ! -e killed/DONE
 ok "no process is left" wait_until 10 is_clear
 ok "no checkpoint is lost" compgen -G 'killed/checkpoint/state-*'
 

@@ -5,14 +5,44 @@
 #include <slurm/slurm.h>
 #include <slurm/slurm_errno.h>
 #include <stdbool.h>
+#include <stdio.h>
 
+#include "launcher/scheduler/slurm/command.h"
 #include "launcher/scheduler/slurm/message.h"
 
+#define RELEASE_MAJOR SLURM_VERSION_MAJOR(SLURM_VERSION_NUMBER)
+#define RELEASE_MINOR SLURM_VERSION_MINOR(SLURM_VERSION_NUMBER)
+
+/* Are Slurm's commands, which are the cluster's, of another release than this library? */
+static bool differs_from_commands(void)
+{
+    static const char *const argv[] = {"scontrol", "--version", NULL};
+    struct command c;
+    int major, minor;
+
+    json_t *refusal = command_run(argv, &c);
+    bool differs = !refusal && c.out.data &&
+                   sscanf(c.out.data, "slurm%*[^0-9]%d.%d", &major, &minor) == 2 &&
+                   (major != RELEASE_MAJOR || minor != RELEASE_MINOR);
+    json_decref(refusal);
+    command_destroy(&c);
+    return differs;
+}
+
 /* Does the controller not understand this library? One of 26.05 answers what it cannot read in
- * HTTP. */
+ * HTTP; of an answer by 24.11 older libraries only say that it failed. */
 static bool is_incompatible(int code)
 {
-    return code == SLURM_PROTOCOL_VERSION_ERROR || code == SLURM_PROTOCOL_INSANE_MSG_LENGTH;
+    switch (code) {
+    case SLURM_PROTOCOL_VERSION_ERROR:
+    case SLURM_PROTOCOL_INSANE_MSG_LENGTH:
+        return true;
+    case SLURM_ERROR:
+    case SLURM_UNEXPECTED_MSG_ERROR:
+        return differs_from_commands();
+    default:
+        return false;
+    }
 }
 
 json_t *refusal_of_slurm(int code)
@@ -21,8 +51,7 @@ json_t *refusal_of_slurm(int code)
 
     if (is_incompatible(code)) {
         refusal = message_refuse("the cluster does not understand libslurm of release %d.%02d (%s)",
-                                 SLURM_VERSION_MAJOR(SLURM_VERSION_NUMBER),
-                                 SLURM_VERSION_MINOR(SLURM_VERSION_NUMBER), slurm_strerror(code));
+                                 RELEASE_MAJOR, RELEASE_MINOR, slurm_strerror(code));
         json_object_set_new(refusal, "incompatible", json_true());
     } else {
         refusal = message_refuse("%s", slurm_strerror(code));
