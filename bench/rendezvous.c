@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* How long N ranks take to meet (trainer/comm/rendezvous/rendezvous.h), as processes of this machine that are
- * released together: the time until the last one may go on, and rank 0's processor time, which
+ * released together: the time until the last one may continue, and rank 0's processor time, which
  * others on the machine do not change, for each rank.
  *
  *   make bench/rendezvous && bench/rendezvous [ROUNDS [RANKS...]]     in the build folder; result:

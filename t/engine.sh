@@ -1,13 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # A program for `engine: command` (doc/FORMATS.md, "Engines"), in plain sh: rank 0 "trains" for
-# UNETCTL_TRAIN_EPOCHS epochs and writes log.csv; every rank notes what it was told. The file
+# UNETCTL_TRAIN_EPOCHS epochs and writes log.csv; every rank notes its arguments and environment. The file
 # STUDY/behave says what it does:
 #   (none)  log.csv is written      nothing  it is not           race    two ranks wrote it
-#   short   an epoch is missing     nan      a loss is no number exit3   fails
+#   short   an epoch is missing     nan      a loss is not a number exit3   fails
 #   clock   epochs are too long     unended  a record without its end
 #   hang    waits for a signal
-#   slow    an epoch takes 0.2 s; as `resumes: true` asks, leaves at a checkpoint and goes on from
+#   slow    an epoch takes 0.2 s; as `resumes: true` asks, stops at a checkpoint and resumes from
 #           it
 set -eu
 behave=good
@@ -30,7 +30,7 @@ slow)
     for dir in "$UNETCTL_RESUME_DIR" "$UNETCTL_ATTEMPT_DIR"; do
         if [ -e "$dir/checkpoint/epoch" ]; then
             done=$(cat "$dir/checkpoint/epoch")
-            echo "engine: goes on after $done epochs of ${dir##*/}"
+            echo "engine: resumes after $done epochs of ${dir##*/}"
         fi
     done
     mkdir -p "$UNETCTL_ATTEMPT_DIR/checkpoint"

@@ -7,9 +7,9 @@
  * NAME (as in /proc/PID/comm); with -e only those that have an effect outside of the process:
  * files, connections, locks, other processes. A kill at any other call leaves what one at the next
  * of these leaves. At the N-th, before it is carried out, the process that makes it gets SIGKILL;
- * with -a all do that PROGRAM has started; with -c nobody does, and the shell COMMAND runs while
+ * with -a all do that PROGRAM has started; with -c none does, and the shell COMMAND runs while
  * the process waits there. With N 0 nothing happens but counting. Ends with PROGRAM and with its
- * exit code (128 + signal); children that go on do so untraced. -l writes the count and the number
+ * exit code (128 + signal); children that continue do so untraced. -l writes the count and the number
  * of the system call killed at into a file. 255: PROGRAM cannot be run. */
 #include "config.h"
 
@@ -109,7 +109,7 @@ static void strike(pid_t pid, long number)
             kill(processes[i].pid, SIGKILL);
 }
 
-/* A stop of a traced process; the signal that it is to get when it goes on. */
+/* A stop of a traced process; the signal that it gets when it continues. */
 static int handle_stop(pid_t pid, int status, pid_t program)
 {
     struct __ptrace_syscall_info info = {0};

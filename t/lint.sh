@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# lint.sh TREE: warnings as errors with gcc and, where installed, clang; cppcheck. Scripts are
-# t/exhaustive/t0020-shell.t's.
+# lint.sh TREE: warnings as errors with gcc and, where installed, clang; long lines; words (prose.py);
+# cppcheck. Scripts are t/exhaustive/t0020-shell.t's.
 set -u
 : "${srcdir:?}" "${builddir:?}"
 tree=${1:?usage: lint.sh UNCONFIGURED-TREE}
@@ -37,6 +37,15 @@ long_lines() {
 }
 echo "lint: lines of more than 100 columns"
 if long_lines | grep .; then rc=1; fi
+
+echo "lint: words, links and tables of documents, manuals and comments"
+for program in unetctl unet-train; do
+    if [ -x "$tree/build-gcc/$program" ]; then
+        "$tree/build-gcc/$program" --man | sed 's/\\-/-/g' >"$tree/$program.1"
+    fi
+done
+python3 t/prose.py "$tree"/*.1 || rc=1
+
 if command -v cppcheck >/dev/null; then
     echo "lint: cppcheck"
     cppcheck --quiet --std=c11 --enable=warning,portability,performance --inline-suppr \

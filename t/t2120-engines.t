@@ -155,10 +155,10 @@ like "$ERR" '0 runs submitted; before: 0 active, 2 done' "does nothing"
 # ---- those that resume have ended
 ok "both are done" wait_until 120 all_states slow COMPLETED
 like <(cat slow/runs/command-g01-s1/attempt-1/*.out) \
-    'engine: goes on after [0-9]+ epochs of attempt-1' \
+    'engine: resumes after [0-9]+ epochs of attempt-1' \
     "after USR1 its job went on in the same attempt"
 like <(cat slow/runs/command-g02-s1/attempt-2/*.out) \
-    'engine: goes on after [0-9]+ epochs of attempt-1' \
+    'engine: resumes after [0-9]+ epochs of attempt-1' \
     "after resume it went on from the attempt before"
 is "$(cat slow/runs/*/attempt-*/log.csv | grep -c '^[0-9]')" 100 "both have all epochs"
 done_testing

@@ -73,15 +73,15 @@ all_done() {
 ok "all are done" wait_until 400 all_done
 exits 0 "watch says so" unetctl watch --timeout 120
 for g in 1 2 3 4; do
-    like <(output $g) 'goes on after ([2-9]|[1-5][0-9]) epochs of attempt-1' \
+    like <(output $g) 'resumes after ([2-9]|[1-5][0-9]) epochs of attempt-1' \
         "$g GPUs: went on from the checkpoint"
     is "$(find "runs/unet-g0$g-s1" -name 'attempt-*' | wc -l)" 1 "in the same attempt"
 done
 wait $logs
 is "$(cat logs.code)" 0 "logs -f of two runs ends with them"
-like logs.out '^unet-g01-s1: trainer: goes on after' "a line says which run it is from"
-like logs.out '^unet-g05-s1: trainer: goes on after' "and the other"
-like <(output 5 2) 'goes on after .* of attempt-1' "the cancelled one: likewise, in attempt 2"
+like logs.out '^unet-g01-s1: trainer: resumes after' "a line says which run it is from"
+like logs.out '^unet-g05-s1: trainer: resumes after' "and the other"
+like <(output 5 2) 'resumes after .* of attempt-1' "the cancelled one: likewise, in attempt 2"
 is "$(login squeue -h -a -t all -o %k | grep -c "^unetctl:$(cat .unetctl/id):")" 6 "six jobs in all"
 # ---- jobs that Slurm has forgotten
 echo hang >behave

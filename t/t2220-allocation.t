@@ -111,7 +111,7 @@ waits() { [ "$(job_state "$job")" = PENDING ]; }
 ok "the job is requeued" wait_until 60 waits
 exits 0 "and works off the rest" unetctl watch -C night --timeout 200
 like <(cat night/runs/unet-g14-s1/attempt-1/slurm-*.out) \
-    'goes on after [0-9]+ epochs of attempt-1' "from the checkpoint"
+    'resumes after [0-9]+ epochs of attempt-1' "from the checkpoint"
 make_step_study short sandbox --set slurm.requeues=0
 echo "slow 300" >short/behave
 exits 0 "one that is not requeued" unetctl submit -C short --gpus 13,14 --one-allocation

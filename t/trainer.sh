@@ -8,7 +8,7 @@
 #   silent     exits 0 without a marker                 crash   says why, is killed
 #   nompi      the first time as a rank whose MPI does not come up, then as if nothing were said
 #   hang       waits for a signal, and leaves nothing
-#   slow N     N epochs of 0.2 s, each with a checkpoint, from which it goes on; on USR1 and TERM it
+#   slow N     N epochs of 0.2 s, each with a checkpoint, from which it resumes; on USR1 and TERM it
 #              writes one and exits 75
 set -eu
 [ "$1 $2 $3 $4" = "train --run run.json --out" ]
@@ -70,7 +70,7 @@ if [ "$behave" = slow ]; then
     for dir in "$out" ${from:+"$from"}; do
         if [ -e "$dir/$saved" ]; then
             epoch=$(cat "$dir/$saved")
-            echo "trainer: goes on after $epoch epochs of $dir"
+            echo "trainer: resumes after $epoch epochs of $dir"
             break
         fi
     done

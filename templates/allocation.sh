@@ -16,13 +16,13 @@ if [ -z "$port" ]; then port=$((8888 + SLURM_JOB_ID % 1000)); fi
 
 declare -A gpus_of=() attempt_of=() # by process
 stopped_by=''
-tell() { # SIGNAL: to all runs
+signal_all() { # SIGNAL: to all runs
     local pid
     stopped_by=$1
     for pid in "${!gpus_of[@]}"; do kill -s "$1" "$pid" 2>/dev/null; done
 }
-trap 'tell USR1' USR1
-trap 'tell TERM' TERM INT
+trap 'signal_all USR1' USR1
+trap 'signal_all TERM' TERM INT
 
 ended() { # ATTEMPT: done, failed, or cancelled
     [ -e "$1/DONE" ] || [ -e "$1/FAILED" ] || [ -e "$1/.cancel" ]
@@ -66,7 +66,7 @@ clock=''
 while :; do
     if [ -z "$stopped_by" ]; then start_what_fits; fi
     if [ ${#gpus_of[@]} = 0 ]; then break; fi
-    # Somebody may cancel a run meanwhile: that is looked for every few seconds.
+    # A run may be cancelled meanwhile: look for that every few seconds.
     if [ -z "$clock" ] || ! kill -0 "$clock" 2>/dev/null; then
         sleep 3 &
         clock=$!
@@ -84,9 +84,9 @@ if [ "$left" = 0 ]; then exit 0; fi
 echo "$left runs are not finished" >&2
 if [ "$stopped_by" = USR1 ]; then
     if [ "${SLURM_RESTART_COUNT:-0}" -ge {{requeues}} ]; then
-        echo "slurm.requeues allows {{requeues}} restarts; 'unetctl resume' goes on" >&2
+        echo "slurm.requeues allows {{requeues}} restarts; 'unetctl resume' continues" >&2
     elif ! scontrol requeue "$SLURM_JOB_ID"; then
-        echo "Slurm does not requeue this job; 'unetctl resume' goes on" >&2
+        echo "Slurm does not requeue this job; 'unetctl resume' continues" >&2
     fi
 fi
 exit 75

@@ -5,8 +5,8 @@
  *   unfused   each op reads its inputs and writes its results; batch norm reads twice, for its sums and
  *             to apply them
  *   now       after fuse_graph for the backend: what it does today
- *   fused     with all that narrow.h can do on the way in and out of a convolution: norms and ReLUs are
- *             no passes any more, and both gradients of a convolution are one; what is left to do
+ *   fused     with all that narrow.h can do in a convolution's prologue and epilogue: norms and ReLUs cost
+ *             no pass, and both gradients of a convolution are one; what is left to do
  *
  *     make bench/gpu/traffic && bench/gpu/traffic [BASE HEIGHT WIDTH BATCH [GB/s TFLOP/s]]
  *
@@ -124,7 +124,7 @@ static double bytes_now(const struct op *op)
     return bytes;
 }
 
-/* Is t the gradient that a norm hands on? Then who takes it over reads what the norm read. */
+/* Is t the gradient that a norm passes on? Then its reader reads what the norm read. */
 static bool is_of_norm(const struct graph *g, const struct tensor *t)
 {
     for (size_t i = 0; i < g->nops; i++)

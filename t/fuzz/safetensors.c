@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Checkpoints: whatever lengths the header tells, only bytes that are there are read, and every
+/* Checkpoints: whatever lengths the header claims, only bytes that are there are read, and every
  * number that comes out is finite. */
 #include "config.h"
 #include "trainer/checkpoint/safetensors.h"

@@ -105,15 +105,15 @@ if [ ! -e "$UNETCTL_START" ]; then
     exit 1
 fi
 if [ -n "$stopped_by" ] || [ "$code" = 75 ]; then
-    # Neither done nor failed: this job, or the next attempt, goes on from the checkpoint.
+    # Neither done nor failed: this job, or the next attempt, resumes from the checkpoint.
     echo "${stopped_by:-itself}" >"$attempt/stopped"
     if [ "$stopped_by" = USR1 ] && [ -n "${SLURM_JOB_ID:-}" ] &&
         [ -z "${UNETCTL_ALLOCATION:-}" ]; then
         if [ "${SLURM_RESTART_COUNT:-0}" -ge {{requeues}} ]; then
             echo "{{run}}: restarted ${SLURM_RESTART_COUNT:-0} times, slurm.requeues allows" \
-                "{{requeues}}; 'unetctl resume' goes on" >&2
+                "{{requeues}}; 'unetctl resume' continues" >&2
         elif ! scontrol requeue "$SLURM_JOB_ID"; then
-            echo "{{run}}: Slurm does not requeue this job; 'unetctl resume' goes on" >&2
+            echo "{{run}}: Slurm does not requeue this job; 'unetctl resume' continues" >&2
         fi
         exit 75
     fi

@@ -286,7 +286,7 @@ static inline int plain_list(yaml_parser_t *p, size_t indent)
     return self;
 }
 
-/* A mapping, or only a scalar: the colon behind its first word tells. */
+/* A mapping, or only a scalar: the colon behind its first word decides. */
 static inline int plain_block(yaml_parser_t *p, size_t indent)
 {
     if (plain_is_item(p))
@@ -319,7 +319,7 @@ static inline int yaml_parser_load(yaml_parser_t *p, yaml_document_t *d)
     plain_skip(p);
     int ok = d->nodes && plain_block(p, p->column);
     if (ok && *p->at)
-        ok = plain_fail(p, "this is no simple YAML");
+        ok = plain_fail(p, "this is not simple YAML");
     if (!ok || p->problem) {
         yaml_document_delete(d);
         return 0;
