@@ -57,6 +57,15 @@ def tracked(*patterns):
     return sorted(found)
 
 
+def is_source(path):
+    if re.search(r"\.([ch]|cu|def|inc|py|sh|yaml|md)$", path):
+        return True
+    if "." in os.path.basename(path):
+        return False
+    with open(path, "rb") as file:
+        return file.read(2) == b"#!"
+
+
 def check_phrases(path, phrases):
     text = read(path)
     # Sentences that go over several lines of a comment, a string or a shell script.
@@ -114,8 +123,7 @@ def check_spelling(paths, words):
 def main():
     phrases, folders, words = rules()
     documents = [p for p in ("README.md", "NEWS.md", *tracked("doc", "logs")) if p.endswith(".md")]
-    texts = documents + sys.argv[1:] + [
-        p for p in tracked(*folders) if re.search(r"\.([ch]|cu|def|inc|py|sh|yaml|md)$", p)]
+    texts = documents + sys.argv[1:] + [p for p in tracked(*folders) if is_source(p)]
     for path in documents:
         check_document(path)
     for path in texts:
