@@ -49,7 +49,7 @@ python3 t/prose.py "$tree"/*.1 || rc=1
 if command -v cppcheck >/dev/null; then
     echo "lint: cppcheck"
     cppcheck --quiet --std=c11 --enable=warning,portability,performance --inline-suppr \
-        --error-exitcode=1 -j"$(nproc)" -I . -I "$builddir" -D HAVE_SLURM -D HAVE_MPI -D HAVE_DNNL \
+        --error-exitcode=1 -j"$(nproc)" -I . -I "$builddir" -D HAVE_SLURM -D HAVE_MPI \
         -D HAVE_TIFF -D HAVE_JPEG \
         --suppress=missingIncludeSystem --suppress=unknownMacro --suppress=invalidPointerCast src \
         launcher trainer || rc=1

@@ -46,7 +46,6 @@ trainer/ops|trainer/core
 trainer/models|trainer/core trainer/ops
 trainer/backends/ref|trainer/core trainer/ops
 trainer/backends/simd|trainer/core trainer/ops trainer/backends/ref
-trainer/backends/dnnl|trainer/core trainer/ops trainer/backends/
 trainer/backends/cuda|trainer/core trainer/ops
 trainer/backends|trainer/core trainer/ops trainer/backends/
 trainer/comm/rendezvous|
@@ -65,7 +64,7 @@ trainer|trainer/'
 
 # FROM TO (regexes): rooms that still use one below them.
 circles='trainer/core trainer/(ops|models|backends)
-trainer/backends/(ref|simd|dnnl|cuda) trainer/backends'
+trainer/backends/(ref|simd|cuda) trainer/backends'
 
 # Folders that still have more than 30 files beside their tests.
 large='trainer/backends/cuda trainer/backends/ref trainer/backends/simd trainer/core'
@@ -75,7 +74,6 @@ third_party='slurm/.* launcher/scheduler/slurm/library/
 mpi\.h trainer/comm/(comm_mpi\.c|test/)
 nccl\.h trainer/comm/nccl_library\.c
 (cuda|cudnn|cublas).* trainer/backends/cuda/
-(oneapi/)?dnnl.* trainer/backends/dnnl/
 jansson\.h launcher/
 yaml\.h (launcher/|trainer/models/description\.c)
 cjson/.* trainer/
@@ -87,7 +85,7 @@ omp\.h trainer/(backends/|core/network\.c|data/set/candidates\.c|ops/test/)'
 
 # FILE and SYMBOLS (regexes of the whole) beside those that begin with the name of the file, or with
 # it in the singular (results.c: result_*).
-foreign_symbols='trainer/backends/(ref|simd|dnnl|cuda)/.* (ref|simd|dnnl|cuda)_.*
+foreign_symbols='trainer/backends/(ref|simd|cuda)/.* (ref|simd|cuda)_.*
 trainer/ops/loss (bce|softmax_ce|dice)_kind
 trainer/data/(set/split|source/source)_(file|list) (split|source)_.*
 trainer/run/spec_read spec_.*'
@@ -247,7 +245,7 @@ is "$(grep -nE '^extern .*\(|SLURM_VERSION_NUM\(' launcher/scheduler/slurm/*.[ch
 is "$(grep -nE 'TO''DO|FIX''ME|XX''X:|HA''CK\b' "${sources[@]}")" '' 'no unfinished marks'
 
 cc=$(sed -n "s/^CC = //p" "$builddir/Makefile")
-flags=$(sed -n 's/^\(CJSON\|CUDA\|DNNL\|JANSSON\|MPI\|PNG\|TIFF\|JPEG\|SLURM\|YAML\)_CFLAGS = //p' \
+flags=$(sed -n 's/^\(CJSON\|CUDA\|JANSSON\|MPI\|PNG\|TIFF\|JPEG\|SLURM\|YAML\)_CFLAGS = //p' \
     "$builddir/Makefile" | tr '\n' ' ')
 # gpu.h and who includes it need CUDA.
 grep -q '^CUDA_CFLAGS = .' "$builddir/Makefile" ||

@@ -201,12 +201,10 @@ for t in 1 2 3; do
 done
 is "$(field det-2/DONE weights_sha256) $(field det-3/DONE weights_sha256)" \
     "$(field det-1/DONE weights_sha256) $(field det-1/DONE weights_sha256)" "gives the same weights"
-if unet-train devices --json | grep -q '"dnnl"'; then
-    exits 3 "deterministic with oneDNN" "${train[@]}" --set train.deterministic=true \
-        --backend dnnl --out bad
-else
-    skip "oneDNN is not built in" "deterministic with oneDNN"
-fi
+ok "deterministic with plain kernels" "${train[@]}" --threads 1 --epochs 2 --batch-size 4 \
+    --set train.deterministic=true --backend ref --out det-ref
+exits 2 "the backend of old studies" "${train[@]}" --backend dnnl --out bad
+like "$ERR" "train.backend: 'dnnl': oneDNN is no longer used, .* use simd or auto" "names another"
 
 # --- a terminal sees how far it is ---
 if command -v script >/dev/null; then

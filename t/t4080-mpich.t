@@ -18,10 +18,10 @@ mkdir source probe bin
 ln -s "$srcdir"/{configure,build-aux,src} source/
 cd probe || exit 255
 exits 1 "configure wants the wrapper that it is given" \
-    ../source/configure --no-create --with-{slurm,dnnl,cuda,tiff,jpeg}=no MPICC=mpicc.none
+    ../source/configure --no-create --with-{slurm,cuda,tiff,jpeg}=no MPICC=mpicc.none
 like "$ERR" 'mpicc.none was asked for but mpi was not found' "and says so"
 ok "configure takes the wrapper of MPICH" \
-    ../source/configure --no-create --with-{slurm,dnnl,cuda,tiff,jpeg}=no MPICC=mpicc.mpich
+    ../source/configure --no-create --with-{slurm,cuda,tiff,jpeg}=no MPICC=mpicc.mpich
 like "$OUT" '^ *MPI  *yes' "which has MPI"
 cflags=$(sed -n "s/^MPI_CFLAGS='\(.*\)'/\1/p" config.log)
 libs=$(sed -n "s/^MPI_LIBS='\(.*\)'/\1/p" config.log)

@@ -10,8 +10,8 @@
 #include "launcher/study/study.h"
 
 struct compute_look {
-    char backend[16];  /* "cuda", "dnnl" ...; "": not known, or another program decides */
-    char text[1024];   /* "the CPU (backend dnnl): the site's GPUs are fake", or "" likewise */
+    char backend[16];  /* "cuda", "simd" ...; "": not known, or another program decides */
+    char text[1024];   /* "the CPU (backend simd): the site's GPUs are fake", or "" likewise */
     char problem[512]; /* what is wrong with that, or "" */
     const char *remedy; /* of the problem; "" where that says it */
     bool fatal;        /* it ends every run at once */

@@ -105,6 +105,7 @@ bool settings_model_is_file(const char *name)
 #define RANGE(min_, max_) .min = min_, .max = max_
 #define UNIT(text) .unit = text
 #define WORDS(...) .words = (const char *const[]){__VA_ARGS__, NULL}
+#define GONE(word, why) .gone = word, .gone_why = why
 #define HELP(text) .help = text
 #define ONLY(text) .only = text
 #define CHECK(name) .check = check_##name
@@ -226,6 +227,8 @@ static int set_word(const struct setting *s, const char *text, void *dst, struct
         size_t n = strlen(all);
         snprintf(all + n, sizeof all - n, "%s%s", i ? ", " : "", s->words[i]);
     }
+    if (s->gone && strcmp(text, s->gone) == 0)
+        return err_set(e, ERR_USAGE, "'%s': %s", text, s->gone_why);
     near = cli_nearest(text, s->words);
     return err_set(e, ERR_USAGE, "unknown word '%s'%s%s%s (known: %s)", text,
                    near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "", all);

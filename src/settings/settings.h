@@ -48,6 +48,8 @@ struct setting {
     double min, max;          /* of INT and REAL; both 0: any */
     const char *unit;         /* NULL: none */
     const char *const *words; /* of WORD, NULL-terminated */
+    const char *gone;         /* of WORD: one that was allowed once; NULL: none */
+    const char *gone_why;     /* why it is not, and what to type instead */
     const char *help;         /* one sentence, the comment in study.yaml; NULL: nobody sets it */
     const char *only;         /* what it means something for ("sgd, lars"); NULL: everything */
     bool affects_result;      /* can change time or quality: runs compare only where it agrees */

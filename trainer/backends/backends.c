@@ -8,16 +8,10 @@
 #ifdef HAVE_CUDA
 #include "trainer/backends/cuda/cuda_backend.h"
 #endif
-#ifdef HAVE_DNNL
-#include "trainer/backends/dnnl/dnnl_backend.h"
-#endif
 #include "trainer/backends/ref/ref.h"
 #include "trainer/backends/simd/simd.h"
 
 const struct backend *const backends[] = {
-#ifdef HAVE_DNNL
-    &dnnl_backend,
-#endif
     &simd_backend,
     &ref_backend,
 #ifdef HAVE_CUDA
@@ -62,10 +56,6 @@ bool backend_can(const struct backend *backend, const struct kernel *kernel, con
 
 static const struct kernel *find(const struct backend *backend, const struct op *op)
 {
-    const struct kernel *first = backend->before ? find(backend->before, op) : NULL;
-
-    if (first)
-        return first;
     for (size_t i = 0; backend->kernels[i]; i++)
         if (backend_can(backend, backend->kernels[i], op))
             return backend->kernels[i];

@@ -62,7 +62,7 @@ static void print_compute(void)
     struct err e;
     char line[COMPUTE_LINE];
 
-    if (compute_choose(&c, opt_backend, false, &e))
+    if (compute_choose(&c, opt_backend, &e))
         snprintf(line, sizeof line, "nothing: %s", e.text);
     else
         compute_describe(&c, NULL, line);
@@ -74,7 +74,7 @@ static void add_compute(struct buf *b)
     struct compute c;
     struct err e;
 
-    if (compute_choose(&c, opt_backend, false, &e)) {
+    if (compute_choose(&c, opt_backend, &e)) {
         buf_add(b, ",\"compute\":{\"error\":");
         buf_add_json_string(b, e.text);
     } else {
@@ -151,7 +151,7 @@ static int run(int noperands, char **operands, int nrest, char **rest, struct er
 
     (void)noperands, (void)operands, (void)nrest, (void)rest;
     cuda_info_read(&cuda);
-    if (compute_choose(&cpu, "cpu", false, e))
+    if (compute_choose(&cpu, "cpu", e))
         return -1;
     if (opt_json)
         return print_json(cpu.device, strategy_own_cores(), online, &cuda, e);

@@ -387,8 +387,7 @@ static void mark_lost(void *arg, const struct err *e)
  * error that the others hear of when all have met. */
 static void choose_backend(struct settings *c, struct start *start)
 {
-    int rc = compute_choose(&start->compute, c->train.backend, c->train.deterministic,
-                            &start->device_error);
+    int rc = compute_choose(&start->compute, c->train.backend, &start->device_error);
 
     if (rc == 0)
         c->train.backend = start->compute.backend->name;

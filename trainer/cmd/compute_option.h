@@ -8,7 +8,7 @@
 
 #define COMPUTE_OPTION_BACKEND(word) \
     {"backend", 0, CLI_STRING, "WORD", \
-     "auto: a GPU where there is one | cpu | ref | simd | dnnl | cuda (auto)", &(word), 0, 0}
+     "auto: a GPU where there is one | cpu | ref | simd | cuda (auto)", &(word), 0, 0}
 #define COMPUTE_OPTION_DTYPE(word)                                                              \
     {"dtype", 0, CLI_STRING, "WORD", "of activations: f32 | bf16; with cuda fp16 | tf32 (f32)", \
      &(word), 0, 0}

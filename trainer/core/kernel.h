@@ -57,9 +57,7 @@ struct backend {
     const struct kernel *const *kernels; /* NULL-terminated; the first that supports an op does it */
     /* Asked last about a kernel of the tables: may it be used? NULL: any. */
     bool (*trusts)(const struct kernel *kernel, const struct op *op);
-    const struct backend *before;        /* whose kernels come first; NULL: none */
     bool fuses;                          /* graphs for it go through fuse_graph */
-    const char *(*version)(void);        /* of the library behind it; NULL: there is none */
     const struct device_ops *device;     /* where its kernels run; NULL: on the host */
 };
 

@@ -168,11 +168,6 @@ const char *network_backend(const struct network *n)
     return n->backend->name;
 }
 
-const char *network_backend_version(const struct network *n)
-{
-    return n->backend->version ? n->backend->version() : "";
-}
-
 uint64_t network_device(const struct network *n)
 {
     return n->stage.device ? n->stage.ops->id(n->stage.device) : 0;

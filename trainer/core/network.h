@@ -25,7 +25,7 @@ enum loss { LOSS_CE, LOSS_DICE, LOSS_CE_DICE };
 
 struct network_config {
     const char *model;   /* what model_open takes (model.h) */
-    const char *backend; /* "auto", "ref", "dnnl", "cuda" */
+    const char *backend; /* "simd", "ref" or "cuda" */
     enum dtype dtype;    /* of activations and their gradients (precision.h) */
     bool tf32;           /* "tf32" there; of a backend that has a device */
     bool deterministic;  /* a device gives the same bits every time */
@@ -62,7 +62,6 @@ void network_stop(struct network *n);
 
 struct weights *network_weights(struct network *n); /* lives as long as the network */
 const char *network_backend(const struct network *n); /* what "auto" became */
-const char *network_backend_version(const struct network *n); /* of its library, or "" */
 uint64_t network_device(const struct network *n); /* which device in the world; 0: none */
 
 /* Targets of an image, "pixels" below: height * width; 1 for a model that gives an image one class

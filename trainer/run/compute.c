@@ -46,11 +46,11 @@ static void read_cpu_name(char *dst, size_t size)
         fclose(f);
 }
 
-static int choose_cpu(struct compute *c, const char *word, bool deterministic, struct err *e)
+static int choose_cpu(struct compute *c, const char *word, struct err *e)
 {
     bool any = strcmp(word, "auto") == 0 || strcmp(word, "cpu") == 0;
 
-    c->backend = !any ? backend_find(word) : deterministic ? backend_find("ref") : backends[0];
+    c->backend = any ? backends[0] : backend_find(word);
     if (!c->backend)
         return err_set(e, ERR_CONFIG, "there is no backend \"%s\" in this build; auto and cpu pick "
                        "the best, and \"unet-train devices\" lists them", word);
@@ -71,7 +71,7 @@ static void try_gpu(struct compute *c)
         c->backend = backend_find("cuda");
 }
 
-int compute_choose(struct compute *c, const char *word, bool deterministic, struct err *e)
+int compute_choose(struct compute *c, const char *word, struct err *e)
 {
     bool automatic = strcmp(word, "auto") == 0;
     const char *gpus = getenv("UNET_GPUS");
@@ -79,11 +79,11 @@ int compute_choose(struct compute *c, const char *word, bool deterministic, stru
 
     *c = (struct compute){0};
     if (!automatic && strcmp(word, "cuda") != 0)
-        return choose_cpu(c, word, deterministic, e);
+        return choose_cpu(c, word, e);
     c->fake = automatic && gpus && strcmp(gpus, "fake") == 0;
     if (c->fake) {
         snprintf(c->why, sizeof c->why, "the GPUs here are fake (UNET_GPUS=fake)");
-        return choose_cpu(c, word, deterministic, e);
+        return choose_cpu(c, word, e);
     }
     try_gpu(c);
     if (c->backend)
@@ -94,7 +94,7 @@ int compute_choose(struct compute *c, const char *word, bool deterministic, stru
     if (find_given(given, sizeof given))
         return err_set(e, ERR_PEER, "this process was given GPUs (%s) and cannot use them: %s; "
                        "train.backend: cpu (--backend cpu) computes on the CPU", given, c->why);
-    return choose_cpu(c, word, deterministic, e);
+    return choose_cpu(c, word, e);
 }
 
 void compute_describe(const struct compute *c, const char *comm, char dst[COMPUTE_LINE])
@@ -116,7 +116,7 @@ int compute_take(const char **word, struct err *e)
 {
     struct compute c;
 
-    if (compute_choose(&c, *word, false, e))
+    if (compute_choose(&c, *word, e))
         return -1;
     *word = c.backend->name;
     if (strategy_launched_task() == 0)

@@ -22,9 +22,8 @@ struct compute {
     bool fake;        /* since UNET_GPUS says so */
 };
 
-/* deterministic: on the CPU, auto and cpu are the backend whose sums do not depend on the number of
- * threads. ERR_PEER: no GPU works, though one should. ERR_CONFIG: an unknown backend. */
-int compute_choose(struct compute *c, const char *word, bool deterministic, struct err *e);
+/* ERR_PEER: no GPU works, though one should. ERR_CONFIG: an unknown backend. */
+int compute_choose(struct compute *c, const char *word, struct err *e);
 
 /* For a verb of one process: makes *word the name of its backend, and logs what it is. */
 int compute_take(const char **word, struct err *e);

@@ -345,7 +345,6 @@ int record_run(struct record *r, const struct record_run *run, struct err *e)
     add_int(&b, "val_images", (int64_t)run->val_images);
     buf_add(&b, ",\"versions\":{\"compiler\":");
     buf_add_json_string(&b, run->compiler);
-    add_string(&b, "dnnl", run->dnnl);
     add_string(&b, "mpi", run->mpi);
     buf_add(&b, "}");
     if (job)

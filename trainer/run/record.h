@@ -38,7 +38,7 @@ struct record_run {
     const struct settings *config;
     const char *const *hosts; /* by rank */
     const struct compute *compute;
-    const char *comm, *compiler, *dnnl, *mpi, *version; /* "": not there */
+    const char *comm, *compiler, *mpi, *version; /* "": not there */
     int ranks;                /* processes */
     int threads, cores;
     bool oversubscribed;

@@ -266,17 +266,6 @@ static int check_texts(const struct settings *c, struct err *e)
                : 0;
 }
 
-/* Are the sums of this backend the same on any number of threads? auto and cpu choose one so. */
-static bool is_deterministic(const char *backend)
-{
-    static const char *const names[] = {"auto", "cpu", "ref", "cuda"};
-
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(backend, names[i]) == 0)
-            return true;
-    return false;
-}
-
 int run_config_step_batch(const struct settings *c)
 {
     size_t gpus = (size_t)c->layout.gpus;
@@ -343,9 +332,6 @@ int run_config_check(const struct settings *c, struct err *e)
                        "%dx%d", c->data.height, c->data.width, model->title, side,
                        (c->data.height + side - 1) / side * side,
                        (c->data.width + side - 1) / side * side);
-    if (c->train.deterministic && !is_deterministic(c->train.backend))
-        return err_set(e, ERR_CONFIG, "train.deterministic: the sums of backend %s depend on the "
-                       "number of threads; use train.backend ref, auto or cuda", c->train.backend);
     return check_masks(c, e) || check_texts(c, e) || check_layout(c, e) || check_comm(c, e) ? -1
                                                                                             : 0;
 }

@@ -203,8 +203,8 @@ static int write_head(struct session *s, const struct roster *roster, struct err
     struct record_run run = {
         .config = s->t.config, .hosts = hosts, .ranks = ranks,
         .compute = s->given.compute, .comm = s->t.comm->ops->name,
-        .compiler = "cc " __VERSION__, .dnnl = network_backend_version(s->t.network),
-        .mpi = comm_mpi_version(), .version = PACKAGE_VERSION, .threads = s->given.threads,
+        .compiler = "cc " __VERSION__, .mpi = comm_mpi_version(),
+        .version = PACKAGE_VERSION, .threads = s->given.threads,
         .cores = roster->entries[0].cores, .oversubscribed = roster_is_oversubscribed(roster),
         .parameters = weights_trainable(network_weights(s->t.network)),
         .train_images = dataset_count(s->t.dataset, DATASET_TRAIN),

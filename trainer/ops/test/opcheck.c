@@ -781,8 +781,6 @@ static int check(void)
     check_isa("bf16", backend_find("simd"), reference);
     check_isa("avx512", backend_find("simd"), reference);
     check_isa("avx2", backend_find("simd"), reference);
-    if (backend_find("dnnl"))
-        check_isa("none", backend_find("dnnl"), reference);
     for (size_t i = 0; i < NCASES; i++)
         for (enum dtype t = DTYPE_F32; t <= DTYPE_BF16; t++)
             check_threads(&cases[i], backend_find("simd"), t);
