@@ -90,12 +90,6 @@ extern const struct kernel simd_half_max_pool2d_grad;
 extern const struct kernel simd_half_max_pool2d_grad_add;
 extern const struct kernel simd_half_global_avg_pool;
 extern const struct kernel simd_half_global_avg_pool_grad;
-extern const struct kernel simd_half_conv;
-extern const struct kernel simd_half_conv_concat;
-extern const struct kernel simd_half_conv_grad_input;
-extern const struct kernel simd_half_conv_concat_grad_input;
-extern const struct kernel simd_half_conv_grad_weights;
-extern const struct kernel simd_half_conv_concat_grad_weights;
 
 extern const struct kernel *const simd_kernels[]; /* NULL-terminated */
 
