@@ -105,7 +105,7 @@ bad "a cell too many" 'log_4.csv:4:.*more than 7 columns' sed -i '4s/$/,1/' log_
 bad "line ends of Windows" 'log_4.csv:1: its line ends are CR LF' sed -i 's/$/\r/' log_4.csv
 bad "a byte order mark" 'log_4.csv:1: it begins with a byte order mark' with_mark
 bad "an empty file" 'log_4.csv:1: the file is empty' truncate -s 0 log_4.csv
-bad "binary data" 'log_4.csv: holds binary data' dd if=/dev/zero of=log_4.csv bs=1k count=1 \
+bad "binary data" 'log_4.csv: it is not a log: it has binary data' dd if=/dev/zero of=log_4.csv bs=1k count=1 \
     status=none
 bad "a huge file" 'log_4.csv' truncate -s 100M log_4.csv
 # shellcheck disable=SC2317
@@ -218,12 +218,12 @@ changed() {
         "${counts:-[(1, 1), (2, 1)]}" "and not used"
 }
 row4() { sed -i "/^log_4,/$1" changed/results.csv; }
-changed "another median" 'tell another median epoch' row4 \
+changed "another median" 'differ in the median epoch' row4 \
     's/,2.000000,2.000000,2.000000,/,2.000000,2.000000,1.000000,/'
-changed "other epochs" 'tell another epochs' row4 's/,done,4,/,done,3,/'
-changed "another count" 'tell another number of GPUs' row4 's/,native,4,/,native,3,/'
-changed "a negative time" 'that no run has' row4 's/,1.500000,/,-1.500000,/'
-changed "an impossible IoU" 'that no run has' row4 's/,0.900000,/,1.900000,/'
+changed "other epochs" 'differ in the epochs' row4 's/,done,4,/,done,3,/'
+changed "another count" 'differ in the number of GPUs' row4 's/,native,4,/,native,3,/'
+changed "a negative time" 'impossible time or quality' row4 's/,1.500000,/,-1.500000,/'
+changed "an impossible IoU" 'impossible time or quality' row4 's/,0.900000,/,1.900000,/'
 counts="[(1, 1), (2, 1), (4, 1)]"
 changed "a row twice" 'has this run twice' row4 p
 changed "a row twice under another name" 'names its log twice' row4 'p;s/^log_4/other/'

@@ -22,6 +22,7 @@
 #include "launcher/study/run_plan.h"
 #include "src/atomicfile.h"
 #include "src/cluster/range.h"
+#include "src/map.h"
 
 #define MAX_LOG (64 << 20)
 
@@ -43,56 +44,26 @@ static int scan_runs(const char *study_dir, struct results *table, struct err *e
     return scan_folder(table, dir, read_run, study_dir, e);
 }
 
-/* The names and the plans of runs, for bsearch. */
-struct known {
-    const struct result **by_plan, **by_name;
-    size_t n;
-};
-
-static int compare_plans(const void *a, const void *b)
+/* Adds the names and the plans of the runs in table. */
+static int index_runs(const struct results *table, struct map *dst, struct err *e)
 {
-    const struct result *x = *(const struct result *const *)a,
-                        *y = *(const struct result *const *)b;
+    char plan[64];
 
-    if (x->gpus != y->gpus)
-        return x->gpus < y->gpus ? -1 : 1;
-    return (x->seed > y->seed) - (x->seed < y->seed);
-}
-
-static int compare_names(const void *a, const void *b)
-{
-    const struct result *x = *(const struct result *const *)a,
-                        *y = *(const struct result *const *)b;
-
-    return strcmp(x->run, y->run);
-}
-
-/* By what it is, or by its name where run.json can't be read. */
-static bool has_run(const struct known *k, const struct result *wanted)
-{
-    return bsearch(&wanted, k->by_plan, k->n, sizeof *k->by_plan, compare_plans) ||
-           bsearch(&wanted, k->by_name, k->n, sizeof *k->by_name, compare_names);
-}
-
-static int sort_known(const struct results *table, struct known *k, struct err *e)
-{
-    *k = (struct known){calloc(table->count + 1, sizeof *k->by_plan),
-                        calloc(table->count + 1, sizeof *k->by_name), table->count};
-    if (!k->by_plan || !k->by_name) {
-        free(k->by_plan);
-        free(k->by_name);
-        return err_set(e, ERR_INTERNAL, "out of memory for %zu runs", table->count);
+    for (size_t i = 0; i < table->count; i++) {
+        const struct result *r = &table->rows[i];
+        snprintf(plan, sizeof plan, "%d/%ld", r->gpus, r->seed);
+        if (map_set(dst, r->run, i) || map_set(dst, plan, i))
+            return err_set(e, ERR_INTERNAL, "out of memory for %zu runs", table->count);
     }
-    for (size_t i = 0; i < table->count; i++)
-        k->by_plan[i] = k->by_name[i] = &table->rows[i];
-    qsort(k->by_plan, k->n, sizeof *k->by_plan, compare_plans);
-    qsort(k->by_name, k->n, sizeof *k->by_name, compare_names);
     return 0;
 }
 
-static int list_missing(const struct collect_wanted *wanted, const struct known *known,
-                        const char *engine, struct results *missing, struct err *e)
+/* A run is known by its plan, or by its name where run.json can't be read. */
+static int list_missing(const struct collect_wanted *wanted, const struct map *known,
+                        const char *engine, struct results *dst, struct err *e)
 {
+    char plan[64];
+
     for (size_t i = 0; i < wanted->ngpus; i++)
         for (long seed = 1; seed <= wanted->nseeds; seed++) {
             struct result r;
@@ -101,12 +72,13 @@ static int list_missing(const struct collect_wanted *wanted, const struct known 
             r.seed = seed;
             r.state = RESULT_MISSING;
             snprintf(r.run, sizeof r.run, RUN_ID_FORMAT, wanted->label, r.gpus, seed);
-            if (has_run(known, &r))
+            snprintf(plan, sizeof plan, "%d/%ld", r.gpus, seed);
+            if (map_get(known, plan, NULL) || map_get(known, r.run, NULL))
                 continue;
             result_set_text(r.engine, sizeof r.engine, engine);
             result_set_text(r.note, sizeof r.note,
                             "study.yaml asks for it, but it was never submitted");
-            if (results_add(missing, &r, e))
+            if (results_add(dst, &r, e))
                 return -1;
         }
     return 0;
@@ -114,20 +86,16 @@ static int list_missing(const struct collect_wanted *wanted, const struct known 
 
 static int add_missing(const struct collect_wanted *wanted, struct results *table, struct err *e)
 {
-    struct results missing = {0};
-    struct known known;
+    struct map known = {0};
+    char engine[sizeof table->rows->engine] = "";
 
     if (wanted->nseeds > COLLECT_WANTED_MAX / (long)(wanted->ngpus + 1))
         return err_set(e, ERR_CONFIG, "%zu counts with %ld seeds each are more than %d runs",
                        wanted->ngpus, wanted->nseeds, COLLECT_WANTED_MAX);
-    if (sort_known(table, &known, e))
-        return -1;
-    int rc = list_missing(wanted, &known, table->count ? table->rows[0].engine : "", &missing, e);
-    for (size_t i = 0; rc == 0 && i < missing.count; i++)
-        rc = results_add(table, &missing.rows[i], e);
-    results_destroy(&missing);
-    free(known.by_plan);
-    free(known.by_name);
+    if (table->count)
+        memcpy(engine, table->rows[0].engine, sizeof engine);
+    int rc = index_runs(table, &known, e) ? -1 : list_missing(wanted, &known, engine, table, e);
+    map_destroy(&known);
     return rc;
 }
 

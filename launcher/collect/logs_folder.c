@@ -15,17 +15,11 @@
 #include "launcher/collect/log/log_file.h"
 #include "launcher/collect/log/log_name.h"
 #include "launcher/collect/log/mllog_file.h"
-#include "launcher/collect/parallel.h"
 #include "launcher/collect/path.h"
 #include "launcher/collect/scan.h"
 #include "launcher/collect/suspects.h"
 #include "src/atomicfile.h"
 #include "src/map.h"
-
-static void mark_unusable(struct result *r, const char *note)
-{
-    result_discard(r, RESULT_CORRUPT, note);
-}
 
 static void read_log(const char *dir, const char *name, struct result *r)
 {
@@ -33,9 +27,9 @@ static void read_log(const char *dir, const char *name, struct result *r)
     struct err e;
 
     if (log_file_read(path_format(path, "%s/%s", dir, name), r, &e)) {
-        mark_unusable(r, e.text);
+        result_discard(r, RESULT_CORRUPT, e.text);
     } else if (r->gpus == 0) {
-        mark_unusable(r,
+        result_discard(r, RESULT_CORRUPT,
                       "neither its name nor its lines say on how many GPUs it ran: call it "
                       "log_N.csv or log_ENGINE_N.csv");
     } else {
@@ -55,7 +49,7 @@ static void read_scores(const char *dir, struct result *r)
     r->scores = scores_read(path_format(path, "%s/%s", dir, r->images_log),
                             result_by_accuracy(r) ? "accuracy" : "iou", &e);
     if (!r->scores)
-        mark_unusable(r, e.text);
+        result_discard(r, RESULT_CORRUPT, e.text);
     else if (!r->val_images)
         r->val_images = (long)r->scores->count;
 }
@@ -119,8 +113,9 @@ static void read_entry(const void *arg, const char *name, struct result *r)
     if (!is_log(dir, name, r)) {
         if (!log_name_ends(name) && is_near_log(name)) {
             result_set_text(r->run, sizeof r->run, name);
-            mark_unusable(r, "not read: only names that end in .csv, .log or .txt are; unpack or "
-                          "rename it");
+            result_discard(r, RESULT_CORRUPT,
+                           "not read: only names that end in .csv, .log or .txt are; unpack or "
+                           "rename it");
         }
         return;
     }
@@ -204,21 +199,21 @@ static void read_row(void *arg, size_t i)
     struct err why;
 
     if (r->state == RESULT_DONE && is_impossible(r))
-        mark_unusable(r, "its row in results.csv has a time or quality that no run has: collect "
-                      "again");
+        result_discard(r, RESULT_CORRUPT,
+                       "its row in results.csv has an impossible time or quality: collect again");
     if (r->state != RESULT_DONE || !*r->log || strchr(r->log, '/') ||
         !path_has_file(c->dir, r->log))
         return;
     if (log_file_read(path_format(path, "%s/%s", c->dir, r->log), &log, &why)) {
-        mark_unusable(r, why.text);
+        result_discard(r, RESULT_CORRUPT, why.text);
         return;
     }
     const char *difference = find_difference(r, &log);
     if (difference) {
         curve_destroy(log.curve);
-        snprintf(note, sizeof note, "results.csv and its log tell another %s: collect again",
+        snprintf(note, sizeof note, "results.csv and its log differ in the %s: collect again",
                  difference);
-        mark_unusable(r, note);
+        result_discard(r, RESULT_CORRUPT, note);
         return;
     }
     r->curve = log.curve;
@@ -248,8 +243,9 @@ static void refuse_repeated_rows(struct results *table)
             continue;
         bool first = is_new(&runs, r->run), own = !*r->log || is_new(&logs, r->log);
         if (!first || !own)
-            mark_unusable(r, first ? "results.csv names its log twice" : "results.csv has this run "
-                          "twice");
+            result_discard(r, RESULT_CORRUPT,
+                           first ? "results.csv names its log twice"
+                                 : "results.csv has this run twice");
     }
     map_destroy(&runs);
     map_destroy(&logs);
@@ -261,7 +257,7 @@ static int read_collected(const char *dir, const char *path, struct results *tab
     if (results_read(table, path, e))
         return -1;
     refuse_repeated_rows(table);
-    parallel_each(table->count, read_row, &(struct collected){dir, table->rows});
+    scan_each(table->count, read_row, &(struct collected){dir, table->rows});
     results_sort(table);
     suspects_discard_repeated(table);
     return 0;

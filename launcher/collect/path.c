@@ -6,11 +6,14 @@
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "src/atomicfile.h"
 
 #define LEFTOVER_S 3600 /* age of a temporary file that no process writes */
 
@@ -74,6 +77,18 @@ int path_make_folder(const char *path, struct err *e)
     if (mkdir(part, 0777) && errno != EEXIST)
         return err_errno(e, ERR_INTERNAL, errno, "can't make the folder %s", path);
     if (stat(part, &st) || !S_ISDIR(st.st_mode))
-        return err_set(e, ERR_INTERNAL, "%s is in the way: it is no folder", path);
+        return err_set(e, ERR_INTERNAL, "%s is in the way: it is not a folder", path);
     return 0;
+}
+
+int path_write(const char *folder, const char *name, char *text, struct err *e)
+{
+    char path[PATH_MAX];
+    int rc;
+
+    if (!text)
+        return err_set(e, ERR_INTERNAL, "out of memory for %s", name);
+    rc = atomicfile_write(path_format(path, "%s/%s", folder, name), text, strlen(text), 0666, e);
+    free(text);
+    return rc;
 }

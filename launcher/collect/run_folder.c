@@ -98,7 +98,8 @@ static json_t *read_run_plan(const char *run_dir, const char *name, struct resul
     return NULL;
 }
 
-int run_folder_attempt(const char *run_dir)
+/* The newest attempt-K in run_dir; 0 when there is none. */
+static int find_newest_attempt(const char *run_dir)
 {
     int newest = 0;
     DIR *dir = opendir(run_dir);
@@ -152,7 +153,7 @@ static void read_failed(const char *path, struct result *r)
     if (error && code > 0)
         snprintf(note, sizeof note, "exit code %ld: %s", code, error);
     else
-        snprintf(note, sizeof note, "it failed; why can't be read: %.400s",
+        snprintf(note, sizeof note, "it failed, and the reason can't be read: %.400s",
                  failed ? "FAILED has no exit_code or no error" : e.text);
     set_result_state(r, RESULT_FAILED, note);
     json_decref(failed);
@@ -210,7 +211,7 @@ static int check_done(const char *path, double measured, struct err *e)
     bool same = status && strcmp(status, "done") == 0 && json_is_number(iou) &&
                 agree(json_number_value(iou), measured);
     json_decref(done);
-    return same ? 0 : err_set(e, ERR_DATA, "%s: does not hold the end of record.jsonl", path);
+    return same ? 0 : err_set(e, ERR_DATA, "%s: it disagrees with the end of record.jsonl", path);
 }
 
 enum field { RATE, COMM, DATA, IMAGES, GRAD_SQ, GRAD_VAR };
@@ -427,8 +428,8 @@ static void read_attempt(const char *study_dir, const char *attempt_dir, struct 
     else if (failed)
         read_failed(path, r);
     else if (!done)
-        set_result_state(r, RESULT_UNFINISHED, "neither DONE nor FAILED: it is still going or was "
-                         "killed");
+        set_result_state(r, RESULT_UNFINISHED,
+                         "neither DONE nor FAILED: it is still running or was killed");
     else if (read_done(attempt_dir, r, a, &e))
         result_discard(r, RESULT_CORRUPT, from_study(e.text, study_dir));
     else if (*a->worlds)
@@ -451,7 +452,7 @@ int run_folder_read(const char *study_dir, const char *name, struct result *r, s
         r->epochs = 0;
         return -1;
     }
-    r->attempt = run_folder_attempt(run_dir);
+    r->attempt = find_newest_attempt(run_dir);
     if (r->attempt == 0) {
         set_result_state(r, RESULT_NOT_STARTED, "generated, but never started");
         r->epochs = 0;

@@ -18,7 +18,4 @@ int run_folder_read(const char *study_dir, const char *name, struct result *r, s
 /* Is an attempt a result, but for its marker? 0, or -1 with the reason. */
 int run_folder_check(const char *run_dir, int attempt, struct err *e);
 
-/* The newest attempt-K in run_dir; 0 when there is none. */
-int run_folder_attempt(const char *run_dir);
-
 #endif

@@ -250,9 +250,9 @@ static int decode_object(struct record_reader *r, const json_t *o)
     const char *kind = json_string_value(json_object_get(o, "kind"));
 
     if (!kind)
-        return refuse_record(r, "this is no line of a record: there is no", "kind");
+        return refuse_record(r, "this is not a line of a record: there is no", "kind");
     if (r->ended)
-        return refuse_record(r, "something stands behind the end line", "");
+        return refuse_record(r, "there is a line after the end line", "");
     if (strcmp(kind, "run") == 0)
         return decode_run(r, o);
     if (!r->started)
@@ -275,7 +275,7 @@ static int decode_line(struct record_reader *r, const char *text, size_t n)
     int rc;
 
     if (!o)
-        return refuse_record(r, "this is no JSON:", why.text);
+        return refuse_record(r, "this is not JSON:", why.text);
     rc = decode_object(r, o);
     json_decref(o);
     return rc;

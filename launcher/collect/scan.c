@@ -4,9 +4,52 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
-#include "launcher/collect/parallel.h"
+#define MAX_THREADS 8 /* more wait for the same disk */
+#define FEWEST 64     /* items for which a second thread is worth its start */
+
+struct work {
+    scan_item_f *f;
+    void *arg;
+    size_t n;
+    atomic_size_t next;
+};
+
+static void *take_items(void *arg)
+{
+    struct work *w = arg;
+    size_t i;
+
+    while ((i = atomic_fetch_add(&w->next, 1)) < w->n)
+        w->f(w->arg, i);
+    return NULL;
+}
+
+/* Cores that this process may use. */
+static int count_cores(void)
+{
+    cpu_set_t set;
+
+    return sched_getaffinity(0, sizeof set, &set) ? 1 : CPU_COUNT(&set);
+}
+
+void scan_each(size_t n, scan_item_f *f, void *arg)
+{
+    struct work work = {.f = f, .arg = arg, .n = n};
+    pthread_t threads[MAX_THREADS];
+    int wanted = count_cores(), started = 0;
+
+    wanted = n < FEWEST ? 1 : wanted > MAX_THREADS ? MAX_THREADS : wanted;
+    while (started < wanted - 1 && pthread_create(&threads[started], NULL, take_items, &work) == 0)
+        started++;
+    take_items(&work);
+    while (started > 0)
+        pthread_join(threads[--started], NULL);
+}
 
 struct scan {
     scan_f *read;
@@ -35,7 +78,7 @@ static int read_entries(struct scan *s, size_t n, struct results *table, struct 
     s->rows = calloc(n + 1, sizeof *s->rows);
     if (!s->rows)
         return err_set(e, ERR_INTERNAL, "out of memory for %zu results", n);
-    parallel_each(n, read_entry, s);
+    scan_each(n, read_entry, s);
     for (size_t i = 0; i < n; i++) {
         if (rc == 0 && *s->rows[i].run)
             rc = results_add(table, &s->rows[i], e);

@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A folder of runs or logs to a table of results. */
+/* Reads a folder of runs or logs into a table of results, on all cores. */
 #ifndef UNETCTL_LAUNCHER_COLLECT_SCAN_H
 #define UNETCTL_LAUNCHER_COLLECT_SCAN_H
 
 #include "launcher/collect/results/results.h"
 #include "src/err.h"
 
-/* Fills r (result_init has been called) from the entry of that name; without a name in r->run the
- * entry is nothing to count. Called for several entries at a time. */
+/* Calls f(arg, i) for each i below n, in any order and from several threads; returns when all are
+ * done. No call may touch what another one touches. */
+typedef void scan_item_f(void *arg, size_t i);
+void scan_each(size_t n, scan_item_f *f, void *arg);
+
+/* Fills r (result_init has been called) from the entry of that name. An entry that leaves r->run
+ * empty is skipped. Called from several threads. */
 typedef void scan_f(const void *arg, const char *name, struct result *r);
 
 /* Appends a row to table for each entry of dir that is not hidden, by name. 0; -1 with ERR_DATA

@@ -11,11 +11,6 @@
 
 #include "launcher/collect/results/settings.h"
 
-static void discard(struct result *r, const char *note)
-{
-    result_discard(r, RESULT_CORRUPT, note);
-}
-
 /* Equal, or both not known. */
 static bool is_equal(double a, double b)
 {
@@ -72,7 +67,7 @@ static void discard_repeated(struct results *table, size_t first, size_t end)
                  "%.80s has the same engine, settings, %d GPU%s and seed %ld: %s", other->run,
                  other->gpus, plural(other->gpus), other->seed,
                  copies ? "this is a copy" : "which of them is right is not known; keep one");
-        discard(&table->rows[i], note);
+        result_discard(&table->rows[i], RESULT_CORRUPT, note);
     }
 }
 
@@ -115,7 +110,7 @@ static void discard_copies(struct result **logs, size_t n)
         snprintf(note, sizeof note, "it is a copy of %.80s, %s", logs[i ? 0 : 1]->run,
                  one_case ? "no other run"
                           : "and which of them has the right name is not known; keep one");
-        discard(logs[i], note);
+        result_discard(logs[i], RESULT_CORRUPT, note);
     }
 }
 
@@ -160,7 +155,7 @@ static void discard_if_cut(struct result *r, const struct result *most)
              "its %ld epoch%s took %.6g s of the %.6g s of the training, and %.80s has %ld: rows "
              "are missing", r->epochs, plural(r->epochs), sum, r->training_time, most->run,
              most->epochs);
-    discard(r, note);
+    result_discard(r, RESULT_CORRUPT, note);
 }
 
 static void find_cut(struct results *table)

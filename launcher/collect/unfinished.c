@@ -23,9 +23,9 @@ void unfinished_decide(struct result *r, const struct run_status *status)
     switch (status->phase) {
     case RUN_ACTIVE:
         if (strcmp(status->state, "PENDING") == 0)
-            set_unfinished_state(r, RESULT_PENDING, "its job waits", status->reason);
+            set_unfinished_state(r, RESULT_PENDING, "its job is waiting", status->reason);
         else
-            set_unfinished_state(r, RESULT_RUNNING, "its job is going on", status->reason);
+            set_unfinished_state(r, RESULT_RUNNING, "its job is running", status->reason);
         break;
     case RUN_BAD:
         if (*status->damage) { /* which tells nothing of its job */
@@ -33,7 +33,7 @@ void unfinished_decide(struct result *r, const struct run_status *status)
             break;
         }
         if (strcmp(status->state, "CANCELLED") == 0) {
-            set_unfinished_state(r, RESULT_CANCELLED, "somebody cancelled its job", status->reason);
+            set_unfinished_state(r, RESULT_CANCELLED, "its job was cancelled", status->reason);
             break;
         }
         snprintf(what, sizeof what, "its job ended as %s", status->state);

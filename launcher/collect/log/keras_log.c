@@ -8,6 +8,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "launcher/collect/results/csv.h"
+
 #define MAX_COLUMNS 64
 #define NONE (-1)
 
@@ -30,31 +32,14 @@ bool keras_log_matches(const char *text)
     return strncmp(text, "epoch,", 6) == 0 || strncmp(text, "epoch;", 6) == 0;
 }
 
-/* The next line, without the CR LF in which Python's csv ends it; *next NULL behind the last. */
+/* The next line, without the CR LF in which Python's csv ends it; *next NULL after the last. */
 static char *take_line(char **next)
 {
-    char *line = strsep(next, "\n");
-    size_t n = strlen(line);
+    char *line = strsep(next, "\n"), *end = line + strlen(line);
 
-    if (n && line[n - 1] == '\r')
-        line[n - 1] = '\0';
+    if (end > line && end[-1] == '\r')
+        end[-1] = '\0';
     return line;
-}
-
-/* Cut line at its separators; the number of cells, MAX_COLUMNS + 1 for more. */
-static int split(char *line, char separator, char *cells[MAX_COLUMNS])
-{
-    int n = 0;
-
-    for (char *next = line; line; line = next) {
-        if (n == MAX_COLUMNS)
-            return MAX_COLUMNS + 1;
-        next = strchr(line, separator);
-        if (next)
-            *next++ = '\0';
-        cells[n++] = line;
-    }
-    return n;
 }
 
 static int find_column(char *cells[], int n, const char *const *names)
@@ -82,9 +67,10 @@ static int decode_keras_header(char *line, const char *path, struct keras_column
     static const char *const loss_names[] = {"loss", NULL};
 
     l->separator = line[5];
-    l->ncolumns = split(line, l->separator, cells);
-    if (l->ncolumns > MAX_COLUMNS)
-        return err_set(e, ERR_DATA, "%s:1: more than %d columns", path, MAX_COLUMNS);
+    l->ncolumns = csv_split(line, l->separator, cells, MAX_COLUMNS);
+    if (l->ncolumns < 0)
+        return err_set(e, ERR_DATA, "%s:1: more than %d columns, or quotes that do not match", path,
+                       MAX_COLUMNS);
     l->loss = find_column(cells, l->ncolumns, loss_names);
     l->time = find_column(cells, l->ncolumns, time_names);
     l->score = find_iou(cells, l->ncolumns);
@@ -112,9 +98,9 @@ static int decode_epoch(char *line, const struct keras_columns *l, const char *p
     char *cells[MAX_COLUMNS];
     double epoch;
 
-    if (split(line, l->separator, cells) != l->ncolumns)
-        return err_set(e, ERR_DATA, "%s:%zu: the row has not the %d cells of the header", path,
-                       number, l->ncolumns);
+    if (csv_split(line, l->separator, cells, MAX_COLUMNS) != l->ncolumns)
+        return err_set(e, ERR_DATA, "%s:%zu: the row does not have the %d cells of the header",
+                       path, number, l->ncolumns);
     dst->seconds = dst->score = NAN;
     if (get_number(cells[0], "epoch", path, number, &epoch, e) ||
         get_number(cells[l->loss], "loss", path, number, &dst->loss, e) ||

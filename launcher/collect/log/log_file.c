@@ -104,7 +104,7 @@ int log_file_read(const char *path, struct result *r, struct err *e)
         return -1;
     filled.curve = NULL;
     if (memchr(text, '\0', n))
-        rc = err_set(e, ERR_DATA, "%s: holds binary data: this is no log", path);
+        rc = err_set(e, ERR_DATA, "%s: it is not a log: it has binary data", path);
     else if (mllog_file_matches(text))
         rc = mllog_file_decode(text, path, &filled, e);
     else if (keras_log_matches(text))

@@ -92,7 +92,7 @@ static int set_value(struct mllog_reader *r, const json_t *o, bool score)
     if (!epoch)
         return refuse_log(r, "a value of an epoch that did not start");
     if (!json_is_number(v) || !isfinite(value))
-        return refuse_log(r, "a loss or accuracy is no number");
+        return refuse_log(r, "a loss or accuracy is not a number");
     if (score && (value < 0 || value > 1))
         return refuse_log(r, "an accuracy is outside 0..1");
     *(score ? &epoch->score : &epoch->loss) = value;
@@ -119,6 +119,16 @@ static int stop_run(struct mllog_reader *r, const json_t *o)
 
 static int take_event(struct mllog_reader *r, const json_t *o, const char *key, double now)
 {
+    const struct {
+        const char *key;
+        long *dst;
+    } counts[] = {{"number_of_ranks", &r->ranks}, {"seed", &r->seed},
+                  {"global_batch_size", &r->global_batch}, {"train_samples", &r->train_images},
+                  {"eval_samples", &r->val_images}};
+
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
+        if (strcmp(key, counts[i].key) == 0)
+            *counts[i].dst = whole(o);
     if (strcmp(key, "epoch_start") == 0)
         return start_epoch(r, now);
     if (strcmp(key, "epoch_stop") == 0)
@@ -135,16 +145,6 @@ static int take_event(struct mllog_reader *r, const json_t *o, const char *key, 
         r->eval_start = now;
     else if (strcmp(key, "eval_stop") == 0)
         return stop_evaluation(r, now);
-    else if (strcmp(key, "number_of_ranks") == 0)
-        r->ranks = whole(o);
-    else if (strcmp(key, "seed") == 0)
-        r->seed = whole(o);
-    else if (strcmp(key, "global_batch_size") == 0)
-        r->global_batch = whole(o);
-    else if (strcmp(key, "train_samples") == 0)
-        r->train_images = whole(o);
-    else if (strcmp(key, "eval_samples") == 0)
-        r->val_images = whole(o);
     else if (strcmp(key, "engine") == 0 && json_is_string(json_object_get(o, "value")))
         result_set_text(r->engine, sizeof r->engine,
                         json_string_value(json_object_get(o, "value")));
@@ -160,7 +160,7 @@ static int decode_line(struct mllog_reader *r, const char *text, size_t n)
     int rc;
 
     if (!o)
-        return refuse_log(r, "what follows " MARK "is no JSON");
+        return refuse_log(r, "what follows " MARK "is not JSON");
     if (!key || !json_is_number(time))
         rc = refuse_log(r, "there is no key or no time_ms");
     else

@@ -25,8 +25,9 @@ static char *unquote(char **p)
     return cell;
 }
 
-int csv_split(char *line, char **cells, int max)
+int csv_split(char *line, char separator, char **cells, int max)
 {
+    const char ends[] = {separator, '"', '\0'};
     int n = 0;
 
     for (char *p = line;;) {
@@ -39,12 +40,12 @@ int csv_split(char *line, char **cells, int max)
                 return -1;
         } else {
             cells[n] = p;
-            p += strcspn(p, ",\"");
+            p += strcspn(p, ends);
         }
         n++;
         if (*p == '\0')
             return n;
-        if (*p != ',')
+        if (*p != separator)
             return -1;
         *p++ = '\0';
     }
@@ -52,16 +53,12 @@ int csv_split(char *line, char **cells, int max)
 
 void csv_add_cell(struct buf *b, const char *text)
 {
-    if (!strpbrk(text, ",\"")) {
-        for (; *text; text++)
-            buf_add_bytes(b, (unsigned char)*text < ' ' ? " " : text, 1);
-        return;
-    }
-    buf_add(b, "\"");
+    bool quoted = strpbrk(text, ",\"");
+
+    buf_add(b, quoted ? "\"" : "");
     for (; *text; text++) {
-        if (*text == '"')
-            buf_add(b, "\"");
+        buf_add(b, *text == '"' ? "\"" : "");
         buf_add_bytes(b, (unsigned char)*text < ' ' ? " " : text, 1);
     }
-    buf_add(b, "\"");
+    buf_add(b, quoted ? "\"" : "");
 }

@@ -28,15 +28,15 @@ static const struct definition definitions[QUANTITY_COUNT] = {
                                "the median of the epochs after the first", IN(median_epoch_s)},
     [QUANTITY_COMM] =
         {"comm_s", "exposed communication",
-         "in a steady epoch, the time that sums over GPUs take and computing does not hide, as "
-         "rank 0 saw it",
+         "in a steady epoch, the time of sums over GPUs that is not hidden behind computing, "
+         "measured on rank 0",
          IN(comm_s)},
     [QUANTITY_DATA] =
         {"data_s", "wait for data",
-         "in a steady epoch, the time until images are in the network's input, as rank 0 saw it",
+         "in a steady epoch, the time until images are in the network's input, measured on rank 0",
          IN(data_s)},
     [QUANTITY_EVALUATION] = {"evaluation_s", "evaluation",
-                             "the scoring of the validation images after the last epoch",
+                             "scoring the validation images after the last epoch",
                              IN(test_time)},
     [QUANTITY_TRAINING] = {"training_s", "training", "all epochs together",
                            IN(training_time)},
@@ -86,4 +86,14 @@ double quantity_of(const struct result *r, enum quantity q)
         return r->energy_j / 3.6e6;
     const void *field = (const char *)r + definitions[q].offset;
     return *(const double *)field;
+}
+
+size_t quantity_collect(const struct result *rows, size_t n, enum quantity q, double *dst)
+{
+    size_t known = 0;
+
+    for (size_t i = 0; i < n; i++)
+        if (isfinite(quantity_of(&rows[i], q)))
+            dst[known++] = quantity_of(&rows[i], q);
+    return known;
 }

@@ -38,4 +38,7 @@ const char *quantity_definition(enum quantity q);
 /* NaN when the run does not know it. */
 double quantity_of(const struct result *r, enum quantity q);
 
+/* Writes what rows[0..n) know of q to dst; returns how many that are. */
+size_t quantity_collect(const struct result *rows, size_t n, enum quantity q, double *dst);
+
 #endif

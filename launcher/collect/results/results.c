@@ -317,7 +317,7 @@ static int decode_cell(const struct column *c, const char *text, struct result *
 static int decode_results_header(char *line, const char *path, int place[NCOLUMNS], struct err *e)
 {
     char *cells[2 * NCOLUMNS];
-    int n = csv_split(line, cells, 2 * NCOLUMNS);
+    int n = csv_split(line, ',', cells, 2 * NCOLUMNS);
     bool optional = false;
 
     for (int i = 0; i < NCOLUMNS; i++) {
@@ -328,7 +328,7 @@ static int decode_results_header(char *line, const char *path, int place[NCOLUMN
                 place[i] = j;
         if (place[i] < 0 && !optional)
             return err_set(e, ERR_DATA,
-                           "%s:1: there is no column '%s': this is no table of unetctl collect; "
+                           "%s:1: there is no column '%s': this is not a table of unetctl collect; "
                            "run it again, or move the file away",
                            path, columns[i].name);
     }
@@ -339,7 +339,7 @@ static int decode_result(char *line, const char *path, size_t number, const int 
                          struct results *table, struct err *e)
 {
     char *cells[2 * NCOLUMNS];
-    int n = csv_split(line, cells, 2 * NCOLUMNS);
+    int n = csv_split(line, ',', cells, 2 * NCOLUMNS);
     struct result r;
 
     result_init(&r);

@@ -30,7 +30,7 @@ static int decode_scores_header(char *line, const char *path, const char *column
 {
     char *cells[MAX_COLUMNS];
 
-    *l = (struct score_columns){csv_split(line, cells, MAX_COLUMNS), -1, -1, -1};
+    *l = (struct score_columns){csv_split(line, ',', cells, MAX_COLUMNS), -1, -1, -1};
     for (int i = 0; i < l->ncolumns; i++) {
         l->image = strcmp(cells[i], "image") == 0 ? i : l->image;
         l->class = strcmp(cells[i], "class") == 0 ? i : l->class;
@@ -47,8 +47,9 @@ static int decode_score(char *line, const struct score_columns *l, const char *p
 {
     char *cells[MAX_COLUMNS], *end;
 
-    if (csv_split(line, cells, MAX_COLUMNS) != l->ncolumns)
-        return err_set(e, ERR_DATA, "%s:%zu: the row has not %d cells", path, number, l->ncolumns);
+    if (csv_split(line, ',', cells, MAX_COLUMNS) != l->ncolumns)
+        return err_set(e, ERR_DATA, "%s:%zu: the row does not have %d cells", path, number,
+                       l->ncolumns);
     if (strcmp(cells[l->class], "all"))
         return 0;
     double iou = strtod(cells[l->iou], &end);
@@ -84,7 +85,7 @@ static int decode_scores(char *text, const char *path, const char *column, struc
     qsort(s->rows, s->count, sizeof *s->rows, compare_scores);
     for (size_t i = 1; i < s->count; i++)
         if (s->rows[i].image == s->rows[i - 1].image)
-            return err_set(e, ERR_DATA, "%s: an image stands there twice", path);
+            return err_set(e, ERR_DATA, "%s: an image appears twice", path);
     return 0;
 }
 

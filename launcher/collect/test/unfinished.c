@@ -21,9 +21,9 @@ static void check(enum run_phase phase, const char *state, const char *reason,
 
 int main(void)
 {
-    check(RUN_ACTIVE, "PENDING", "Resources", RESULT_PENDING, "its job waits: Resources");
-    check(RUN_ACTIVE, "RUNNING", "", RESULT_RUNNING, "its job is going on");
-    check(RUN_BAD, "CANCELLED", "", RESULT_CANCELLED, "somebody cancelled its job");
+    check(RUN_ACTIVE, "PENDING", "Resources", RESULT_PENDING, "its job is waiting: Resources");
+    check(RUN_ACTIVE, "RUNNING", "", RESULT_RUNNING, "its job is running");
+    check(RUN_BAD, "CANCELLED", "", RESULT_CANCELLED, "its job was cancelled");
     check(RUN_BAD, "OUT_OF_MEMORY", "", RESULT_KILLED, "its job ended as OUT_OF_MEMORY");
     check(RUN_BAD, "FAILED", "exit code 9", RESULT_KILLED, "its job ended as FAILED: exit code 9");
     check(RUN_PLANNED, "PLANNED", "", RESULT_NOT_STARTED, "generated, but never started");

@@ -94,7 +94,7 @@ static void check_keras(void)
        "times are not known then");
     ok(r.curve->score[1] == 0.9, "an accuracy is a score, and no IoU");
     refused(KERAS "0,0.8,nan,0.001,30,0.6,0.7\n", ":2: loss is 'nan'", "a loss that is NaN");
-    refused(KERAS "0,0.8,0.5,0.001,30,0.6\n", ":2: the row has not the 7 cells", "a short row");
+    refused(KERAS "0,0.8,0.5,0.001,30,0.6\n", ":2: the row does not have the 7 cells", "a short row");
     refused(KERAS "0,0.8,0.5,0.001,30,0.6,0.7\n0,0.8,0.5,0.001,30,0.6,0.7\n",
             ":3: this is epoch 0, not 1", "two runs in one file");
     refused(KERAS "0,0.8,0.5,0.001,-30,0.6,0.7\n", "negative", "a negative time");

@@ -7,7 +7,7 @@
 static int split(const char *text, char *copy, char **cells, int max)
 {
     strcpy(copy, text);
-    return csv_split(copy, cells, max);
+    return csv_split(copy, ',', cells, max);
 }
 
 int main(void)
@@ -32,7 +32,7 @@ int main(void)
     csv_add_cell(&b, "a,\"b\"\n\x01");
     is_str(b.data, "plain,\"a,\"\"b\"\"  \"",
            "written: quoted where needed, no control characters");
-    is_int(csv_split(b.data, cells, 4), 2, "what was written is read");
+    is_int(csv_split(b.data, ',', cells, 4), 2, "what was written is read");
     is_str(cells[1], "a,\"b\"  ", "and is the same");
     buf_destroy(&b);
     return done_testing();

@@ -46,7 +46,7 @@ int main(void)
     scores_destroy(a);
     scores_destroy(b);
     refused("image,iou\na,1\n", ":1: there are no columns", "another header");
-    refused(HEADER "a,all,0.5,0\n", ":2: the row has not 5 cells", "a short row");
+    refused(HEADER "a,all,0.5,0\n", ":2: the row does not have 5 cells", "a short row");
     refused(HEADER "a,all,nan,0,1\n", ":2: 'nan' is not in 0..1", "NaN");
     refused(HEADER "a,all,1.5,0,1\n", "is not in 0..1", "an IoU above 1");
     refused(HEADER "a,all,0.5,0,1\na,all,0.5,0,1\n", "twice", "an image twice");

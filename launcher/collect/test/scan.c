@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "launcher/collect/parallel.h"
+#include "launcher/collect/scan.h"
 
 #include "t/tap.h"
 
@@ -15,12 +15,12 @@ int main(void)
     static int done[N + 1];
     bool once = true;
 
-    parallel_each(N, count, done);
+    scan_each(N, count, done);
     for (int i = 0; i < N; i++)
         once &= done[i] == 1;
     ok(once && done[N] == 0, "each item once, and no other");
-    parallel_each(0, count, done);
-    parallel_each(1, count, done);
+    scan_each(0, count, done);
+    scan_each(1, count, done);
     ok(done[0] == 2 && done[1] == 1, "no item, one item");
     return done_testing();
 }
