@@ -46,7 +46,7 @@ is "$(number '["measured_epoch_s"]')" 2.75 "what was measured stands beside"
 ok "the bounds hold it" test \
     "$(field p.json 'all(p["epoch_s"]["low"] <= p["epoch_s"]["expected"] <= p["epoch_s"]["high"] for p in d[0]["points"]) and d[0]["points"][0]["epoch_s"]["low"] <= 2.75 <= d[0]["points"][0]["epoch_s"]["high"]')" = True
 exits 8 "without the batch" unetctl report --logs logs --predict 4 --train-images 1000
-like "$ERR" 'do not tell the batch.*--batch-per-gpu N' "says which option tells"
+like "$ERR" 'do not state the batch.*--batch-per-gpu N' "says which option tells"
 exits 8 "without parameters" unetctl report --logs logs --predict 4 --train-images 1000 \
     --batch-per-gpu 10
 like "$ERR" '--parameters N' "likewise"

@@ -27,7 +27,7 @@ static void choose_least(struct advice_choice *c, const struct series *s, enum q
         snprintf(c->why, sizeof c->why, "%s",
                  !s->equal_epochs         ? "runs trained for different numbers of epochs"
                  : s->mode == SERIES_WEAK ? "the work grows with the GPUs"
-                                          : "no run knows it");
+                                          : "it was not recorded");
         return;
     }
     *c = (struct advice_choice){.gpus = best->gpus, .measured = true, .value = value_for(best, q)};
@@ -57,7 +57,7 @@ static void meet_deadline(struct advice_choice *c, const struct series *s,
         if (s->points[i].q[QUANTITY_WHOLE].median <= deadline_s) {
             *c = (struct advice_choice){.gpus = s->points[i].gpus, .measured = true,
                                         .value = s->points[i].q[QUANTITY_WHOLE].median,
-                                        .why = "the fewest GPUs measured that are done in time"};
+                                        .why = "the fewest GPUs measured that meet the deadline"};
             break;
         }
     for (int n = s->points[0].gpus + 1; whole && n <= last && (!c->gpus || n < c->gpus); n++)
@@ -71,7 +71,7 @@ static void meet_deadline(struct advice_choice *c, const struct series *s,
         }
     if (!c->gpus)
         snprintf(c->why, sizeof c->why,
-                 "no count up to %d, twice the largest measured, is done in time", last);
+                 "no count up to %d, twice the largest measured, meets it", last);
 }
 
 void advice_compute(struct advice *a, const struct series *s, const struct model *whole,

@@ -91,14 +91,14 @@ static void add_quality(struct decision *d, const struct series *s)
     if (nblind && blind->constant == 1)
         add(d, CAVEAT_NOT_LEARNT,
             "The quality is meaningless: every validation image has the same single class, and "
-            "predicting that class everywhere gets %s 1.0000, too. See what the set holds "
-            "(unet-train data stats --data DIR).",
+            "predicting that class everywhere gets %s 1.0000, too. Inspect the data set: "
+            "unet-train data stats --data DIR.",
             s->quality);
     else if (nblind)
         add(d, CAVEAT_NOT_LEARNT,
             "%zu of %zu run%s score%s no better than one class everywhere would (%s %.4f); the "
             "first is %.60s with %.4f. The times hold, but such quality says nothing about the "
-            "network. Train longer, or see what the set holds (unet-train data stats --data DIR).",
+            "network. Train longer, or inspect the data set: unet-train data stats --data DIR.",
             nblind, s->nrows, plural((long)s->nrows), s->nrows == 1 ? "s" : "", s->quality,
             blind->constant, blind->run, result_quality(blind));
     else if (!d->learnt && !isnan(best))
@@ -109,15 +109,14 @@ static void add_quality(struct decision *d, const struct series *s)
     if (fewer && images && fewer->val_images)
         add(d, CAVEAT_UNEQUAL_IMAGES,
             "Quality (%s) is counted over different validation images: %ld with %d GPU%s, %ld with "
-            "%d. Such values do not compare.",
+            "%d. Such values are not comparable.",
             s->quality, images, s->points[0].gpus, plural(s->points[0].gpus), fewer->val_images,
             fewer->gpus);
     else if (fewer && !isnan(best))
         add(d, CAVEAT_UNEQUAL_IMAGES,
             "The logs do not say how many validation images were scored, and evaluation takes "
             "%.2f s with %d GPU%s but %.2f s with %d: either GPUs share this work or fewer "
-            "were, and then these values "
-            "of %s do not compare.",
+            "were scored, and then these values of %s are not comparable.",
             first, s->points[0].gpus, plural(s->points[0].gpus),
             fewer->q[QUANTITY_EVALUATION].median, fewer->gpus, s->quality);
 }
@@ -131,14 +130,12 @@ static void add_repeats(struct decision *d, const struct series *s)
         most = s->points[i].nruns > most ? s->points[i].nruns : most;
     if (most == 1)
         add(d, CAVEAT_ONE_RUN,
-            "One run per count: intervals of times hold for these runs only, and nothing is known "
-            "of "
-            "how much further runs differ. 3 seeds show that.");
+            "One run per count: intervals of times hold for these runs only, and do not show "
+            "how much further runs differ. Run 3 seeds to see that.");
     if (decision_list_counts(d, s, is_near_threshold, counts, sizeof counts))
         add(d, CAVEAT_NEAR_THRESHOLD,
             "With %s GPUs the interval of the efficiency includes the threshold of %.2f: these "
-            "runs "
-            "leave open whether it is reached.",
+            "runs do not show whether it is reached.",
             counts, DECISION_EFFICIENCY);
 }
 
@@ -159,7 +156,7 @@ static void add_missing(struct decision *d, const struct series *s, const struct
     }
     if (nmissing)
         add(d, CAVEAT_MISSING_COUNTS,
-            "%zu of %zu runs have no result and are in no number here; the first is %.60s (%d "
+            "%zu of %zu runs have no result and are excluded; the first is %.60s (%d "
             "GPU%s), %s.",
             nmissing, nruns, first->run, first->gpus, plural(first->gpus),
             result_state_name(first->state));

@@ -7,8 +7,7 @@
 
 #include "launcher/analysis/statistics/distribution.h"
 #include "launcher/analysis/statistics/holm.h"
-#include "launcher/analysis/statistics/rank_sum.h"
-#include "launcher/analysis/statistics/signed_rank.h"
+#include "launcher/analysis/statistics/rank.h"
 #include "launcher/analysis/statistics/student.h"
 #include "src/stat.h"
 
@@ -39,16 +38,6 @@ const char *compare_test_name(enum compare_test test)
     return names[test];
 }
 
-static size_t known_values(const struct result *rows, size_t n, enum quantity q, double *dst)
-{
-    size_t known = 0;
-
-    for (size_t i = 0; i < n; i++)
-        if (isfinite(quantity_of(&rows[i], q)))
-            dst[known++] = quantity_of(&rows[i], q);
-    return known;
-}
-
 /* Both sides are sorted by seed. A seed that only one side knows would leave runs out, and the
  * difference would not be that of the means that a report shows: then there are no pairs. */
 static void pair_up(struct sides *s, const struct result *a, size_t na, const struct result *b,
@@ -77,7 +66,7 @@ static void test_pairs(struct comparison *c, const struct sides *s)
         c->p = t.p;
     } else {
         c->test = COMPARE_SIGNED_RANK;
-        c->p = signed_rank_test(s->pairs, s->npairs);
+        c->p = rank_signed_test(s->pairs, s->npairs);
     }
 }
 
@@ -114,7 +103,7 @@ static int test_images(struct comparison *c, const struct scores *a, const struc
     if (n >= IMAGES_FEWEST) {
         c->test = COMPARE_IMAGES;
         c->nimages = n;
-        c->p = signed_rank_test(iou_b, n);
+        c->p = rank_signed_test(iou_b, n);
     }
     free(iou_a);
     return 0;
@@ -150,8 +139,8 @@ int compare_runs(struct comparison *c, const struct result *a, size_t na, const 
     s.a = room;
     s.b = room + na;
     s.pairs = s.b + nb;
-    s.na = known_values(a, na, q, s.a);
-    s.nb = known_values(b, nb, q, s.b);
+    s.na = quantity_collect(a, na, q, s.a);
+    s.nb = quantity_collect(b, nb, q, s.b);
     pair_up(&s, a, na, b, nb, q);
     c->a = s.na ? stat_mean(s.a, s.na) : NAN;
     c->b = s.nb ? stat_mean(s.b, s.nb) : NAN;

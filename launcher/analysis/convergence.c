@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "launcher/analysis/statistics/median.h"
+#include "src/stat.h"
 
 static const double *values_of(const struct result *r, enum convergence_metric metric)
 {
@@ -44,7 +44,7 @@ static double choose_target(const struct series *s, enum convergence_metric metr
         for (size_t k = 0; k < p->nruns; k++)
             if (!isnan(best_of(&p->rows[k], metric)))
                 room[n++] = best_of(&p->rows[k], metric);
-        double median = median_select(room, n);
+        double median = stat_median(room, n);
         target = metric == CONVERGENCE_SCORE ? fmin(target, median) : fmax(target, median);
     }
     return target;
@@ -69,11 +69,11 @@ static void follow(struct convergence_point *c, const struct series_point *p,
         epochs[c->nruns] = reached < 0 ? INFINITY : (double)reached + 1;
         seconds[c->nruns++] = sum;
     }
-    c->epochs = median_select(epochs, c->nruns);
+    c->epochs = stat_median(epochs, c->nruns);
     for (size_t i = 0; i < c->nruns; i++)
         if (isnan(seconds[i]))
             c->nruns = 0; /* without times there is no time to accuracy */
-    c->seconds = median_select(seconds, c->nruns);
+    c->seconds = stat_median(seconds, c->nruns);
     if (!isfinite(c->epochs))
         c->epochs = NAN;
     if (!isfinite(c->seconds))

@@ -27,10 +27,11 @@ void decision_rule(struct buf *b, const char *quality)
 {
     buf_addf(
         b,
-        "Use the fastest count measured whose steady epochs have an efficiency of at least %.2f "
-        "and whose %s holds: the 95 %% interval of its change against the base case, "
-        "simultaneous over all counts, lies above -%.2f. %s falls where that interval lies below "
-        "-%.2f, and is undecided otherwise and where a count has one run.",
+        "Use the fastest count of GPUs measured whose steady epochs (those after the first) have "
+        "an efficiency (speed-up divided by the ideal) of at least %.2f and whose %s holds: the 95 "
+        "%% interval of its change from the base case, simultaneous over all counts, lies above "
+        "-%.2f. %s falls where that interval lies below -%.2f, and is undecided otherwise and "
+        "where a count has one run.",
         DECISION_EFFICIENCY, quality, DECISION_IOU_MARGIN, *quality == 'I' ? quality : "It",
         DECISION_IOU_MARGIN);
 }
@@ -186,7 +187,7 @@ static int explain_slow(const struct series *s, const struct series_point *p, ch
                      decision_efficiency_decimals(efficiency), efficiency, DECISION_EFFICIENCY);
 
     if (isnan(comm) && isnan(data))
-        return n + snprintf(dst + n, size - (size_t)n, "; these logs do not say why");
+        return n + snprintf(dst + n, size - (size_t)n, "; the logs do not show why");
     if (comm >= 5)
         n += snprintf(dst + n, size - (size_t)n, "; %.0f %% of an epoch is exposed communication",
                       comm);

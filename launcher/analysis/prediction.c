@@ -202,7 +202,7 @@ static int nodes_of_series(const struct series *s)
 
 static int lacks(const struct series *s, const char *what, const char *option, struct err *e)
 {
-    return err_set(e, ERR_STATS, "%s: the results do not tell %s, and a prediction needs it: %s",
+    return err_set(e, ERR_STATS, "%s: the results do not state %s, which a prediction needs: %s",
                    s->engine, what, option);
 }
 

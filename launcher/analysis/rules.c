@@ -127,7 +127,7 @@ static void check_base(struct rule *r, const struct analysis *a)
         "training%s.",
         p->gpus, plural(p->gpus), p->q[QUANTITY_STEADY_EPOCH].median,
         p->q[QUANTITY_TRAINING].median,
-        p->gpus == 1 ? "" : "; 1 GPU was not measured, and that is said");
+        p->gpus == 1 ? "" : "; 1 GPU was not measured, which the report states");
 }
 
 static void check_subset(struct rule *r, const struct facts *f)
@@ -135,8 +135,7 @@ static void check_subset(struct rule *r, const struct facts *f)
     if (f->missing)
         say(r, RULE_NOT_MET,
             "%d run%s no result; the report names %s, but not why the counts that were measured "
-            "are "
-            "enough.",
+            "are enough.",
             f->missing, f->missing == 1 ? " has" : "s have",
             f->missing == 1 ? "it and its reason" : "them and their reasons");
     else
@@ -172,8 +171,7 @@ static void check_normal_samples(struct rule *r, const struct facts *f)
             found);
     else if (f->most < 2)
         say(r, RULE_NOT_APPLICABLE,
-            "With one run per count nothing is known of how values are "
-            "distributed.");
+            "With one run per count the distribution of values is unknown.");
     else if (f->nchecked == 0)
         say(r, RULE_NOT_MET,
             "With fewer than 10 runs per count speed-ups have Fieller's interval, "
@@ -195,8 +193,7 @@ static void check_comparison(struct rule *r, const struct facts *f)
     if (f->tested)
         say(r, RULE_MET,
             "Quality is compared with the base case by the interval of its change, simultaneous "
-            "over the "
-            "counts, and by a paired or rank test, corrected by Holm.");
+            "over the counts, and by a paired or rank test, corrected by Holm.");
     else
         say(r, RULE_NOT_MET,
             "Not enough repeats: some count has one run, whose quality may be chance.");
@@ -207,8 +204,7 @@ static void check_setup(struct rule *r, const struct facts *f)
     if (f->setup)
         say(r, RULE_MET,
             "GPUs%s%s were varied; run.json and record.jsonl of each run hold the rest: batch, "
-            "network, "
-            "data, versions, hosts.",
+            "network, data, versions, hosts.",
             f->most > 1 ? f->settings ? ", seeds" : " and seeds"
             : f->settings ? "" : ", but not seeds,",
             f->settings ? " and settings (each series has a table of them)" : "");

@@ -8,26 +8,12 @@
 
 #include "launcher/analysis/mode.h"
 #include "launcher/analysis/statistics/bootstrap.h"
-#include "launcher/analysis/statistics/fieller.h"
 #include "launcher/analysis/statistics/median.h"
-#include "launcher/analysis/statistics/outlier.h"
+#include "launcher/analysis/statistics/student.h"
 #include "src/stat.h"
 
 #define BOOTSTRAP_FEWEST 10 /* runs on each side, below which Fieller's interval is taken */
 #define SEED 1244
-
-/* What is known of quantity q in rows[0..n), into values; their number. */
-static size_t known_values(const struct result *rows, size_t n, enum quantity q, double *values)
-{
-    size_t known = 0;
-
-    for (size_t i = 0; i < n; i++) {
-        double v = quantity_of(&rows[i], q);
-        if (isfinite(v))
-            values[known++] = v;
-    }
-    return known;
-}
 
 /* The interval of the median steady epoch within one run. */
 static struct interval over_epochs(const struct result *r)
@@ -52,7 +38,7 @@ static struct interval over_epochs(const struct result *r)
 static struct summary summarize(const struct result *rows, size_t n, enum quantity q,
                                 double *values)
 {
-    size_t known = known_values(rows, n, q, values);
+    size_t known = quantity_collect(rows, n, q, values);
     struct summary s = {
         .median = NAN, .mean = NAN, .min = NAN, .max = NAN, .spread = NAN,
         .interval = interval_none()};
@@ -60,13 +46,12 @@ static struct summary summarize(const struct result *rows, size_t n, enum quanti
     if (known == 0)
         return s;
     median_sort(values, known);
-    struct outlier_fence fence = outlier_fence(values, known, values + n);
     s = (struct summary){.median = median_of_sorted(values, known),
                          .mean = stat_mean(values, known),
                          .min = values[0],
                          .max = values[known - 1], .count = known,
                          .spread = stat_stddev(values, known) / stat_mean(values, known),
-                         .noutliers = outlier_count(values, known, &fence),
+                         .noutliers = median_count_outliers(values, known, values + n),
                          .interval = median_interval(values, known, INTERVAL_LEVEL)};
     if (known == 1 && q == QUANTITY_STEADY_EPOCH)
         s.interval = over_epochs(rows);
@@ -95,7 +80,7 @@ static int compare_samples(struct ratio *r, const double *a, size_t na, const do
     if (na >= BOOTSTRAP_FEWEST && nb >= BOOTSTRAP_FEWEST)
         rc = bootstrap_median_ratio(&r->interval, a, na, b, nb, SEED, INTERVAL_LEVEL, e);
     else
-        r->interval = fieller_interval(a, na, b, nb, INTERVAL_LEVEL);
+        r->interval = student_ratio(a, na, b, nb, INTERVAL_LEVEL);
     if (interval_is_known(&r->interval))
         hold(r);
     return rc;
@@ -130,8 +115,8 @@ static int compare_times(struct ratio *r, const struct series_point *a,
     r->value = ratio_of(a->q[q].median, b->q[q].median);
     if (isnan(r->value))
         return 0;
-    size_t na = known_values(a->rows, a->nruns, q, room);
-    size_t nb = known_values(b->rows, b->nruns, q, room + na);
+    size_t na = quantity_collect(a->rows, a->nruns, q, room);
+    size_t nb = quantity_collect(b->rows, b->nruns, q, room + na);
     int rc = compare_samples(r, room, na, room + na, nb, e);
     if (!interval_is_known(&r->interval) && a->q[q].interval.method == INTERVAL_EPOCHS &&
         b->q[q].interval.method == INTERVAL_EPOCHS)
@@ -358,8 +343,7 @@ void series_describe_mode(const struct series *s, struct buf *b)
     switch (s->mode) {
     case SERIES_BATCH_UNKNOWN:
         buf_add(b,
-                "the logs do not tell the batch, so whether this is strong or weak scaling is not "
-                "known");
+                "the logs do not state the batch, so strong and weak scaling cannot be told apart");
         return;
     case SERIES_ONE_COUNT:
         buf_addf(b, "one number of GPUs, %d: no scaling yet", p->gpus);

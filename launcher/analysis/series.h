@@ -31,7 +31,7 @@ struct summary {
     double median, mean, min, max;
     double spread; /* standard deviation / mean; NaN with one run */
     size_t count;  /* runs that know the value */
-    size_t noutliers; /* of them, far from the median (outlier.h); they count all the same */
+    size_t noutliers; /* of them, far from the median (median.h); they count all the same */
     struct interval interval; /* of the median; method EPOCHS: one run, its epochs */
 };
 

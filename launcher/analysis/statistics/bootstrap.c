@@ -12,17 +12,6 @@
 
 #define REPLICATES 999
 
-void bootstrap_resample(const double *src, size_t n, uint64_t seed, uint64_t replicate, double *dst)
-{
-    uint32_t words[4];
-
-    for (size_t i = 0; i < n; i++) {
-        if (i % 4 == 0)
-            rng_block(seed, replicate, i / 4, words);
-        dst[i] = src[(size_t)((uint64_t)words[i % 4] * n >> 32)];
-    }
-}
-
 /* Moves NaN to the end, sorts the rest; its number. */
 static size_t sort_known(double *v, size_t n)
 {

@@ -11,10 +11,6 @@
 #include "launcher/analysis/statistics/interval.h"
 #include "src/err.h"
 
-/* dst[0..n): values drawn from src[0..n) with replacement. */
-void bootstrap_resample(const double *src, size_t n, uint64_t seed, uint64_t replicate,
-                        double *dst);
-
 /* The percentile interval of replicates[0..n), which are sorted in place. Those that are NaN are
  * left out; none when they are more than a tenth. */
 struct interval bootstrap_percentile(double *replicates, size_t n, double level);

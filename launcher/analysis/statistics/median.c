@@ -6,6 +6,10 @@
 #include <stdlib.h>
 
 #include "launcher/analysis/statistics/distribution.h"
+#include "src/stat.h"
+
+#define FAR 3.5
+#define NORMAL_MAD 0.6745
 
 static double coverage(size_t k, size_t n)
 {
@@ -48,50 +52,15 @@ void median_sort(double *values, size_t n)
         qsort(values, n, sizeof *values, compare_doubles);
 }
 
-static void swap(double *a, double *b)
+size_t median_count_outliers(const double *sorted, size_t n, double *room)
 {
-    double t = *a;
+    double median = median_of_sorted(sorted, n);
+    size_t count = 0;
 
-    *a = *b;
-    *b = t;
-}
-
-/* Hoare's selection: v[k] becomes what it would be after sorting, nothing smaller behind it. */
-static void select_place(double *v, size_t n, size_t k)
-{
-    size_t low = 0, high = n - 1;
-
-    while (low < high) {
-        double pivot = v[low + (high - low) / 2];
-        size_t i = low, j = high;
-        for (;;) {
-            while (v[i] < pivot)
-                i++;
-            while (v[j] > pivot)
-                j--;
-            if (i >= j)
-                break;
-            swap(&v[i++], &v[j--]);
-        }
-        if (i == j && v[i] == pivot && k == i)
-            return;
-        if (k <= j)
-            high = j;
-        else
-            low = j + 1;
-    }
-}
-
-double median_select(double *values, size_t n)
-{
-    double below = -INFINITY;
-
-    if (n == 0)
-        return NAN;
-    select_place(values, n, n / 2);
-    if (n % 2)
-        return values[n / 2];
-    for (size_t i = 0; i < n / 2; i++)
-        below = fmax(below, values[i]);
-    return 0.5 * (below + values[n / 2]);
+    for (size_t i = 0; i < n; i++)
+        room[i] = fabs(sorted[i] - median);
+    double distance = stat_median(room, n) * FAR / NORMAL_MAD;
+    for (size_t i = 0; i < n && n >= MEDIAN_OUTLIER_FEWEST && distance > 0; i++)
+        count += fabs(sorted[i] - median) > distance;
+    return count;
 }

@@ -21,7 +21,11 @@ double median_of_sorted(const double *sorted, size_t n);
 /* Ascending, in place. */
 void median_sort(double *values, size_t n);
 
-/* The median of values, which are reordered: linear time. NaN for none. */
-double median_select(double *values, size_t n);
+/* How many values lie far from the others; they are reported, never dropped. Iglewicz and Hoaglin
+ * (1993): 0.6745 |x - median| / MAD above 3.5, MAD the median of the distances from the median. 0
+ * for fewer than MEDIAN_OUTLIER_FEWEST values, and where more than half are equal. room: for n
+ * values. */
+#define MEDIAN_OUTLIER_FEWEST 5
+size_t median_count_outliers(const double *sorted, size_t n, double *room);
 
 #endif

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "launcher/analysis/statistics/distribution.h"
+#include "launcher/analysis/statistics/median.h"
 #include "src/stat.h"
 
 #define PI 3.14159265358979323846
@@ -68,13 +69,6 @@ static double p_of(double w, size_t n)
                                    exp(polynomial(log_sd, 3, log(size))));
 }
 
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
 struct shapiro_wilk shapiro_wilk_test(const double *values, size_t n)
 {
     struct shapiro_wilk result = {NAN, NAN};
@@ -85,7 +79,7 @@ struct shapiro_wilk shapiro_wilk_test(const double *values, size_t n)
         goto out;
     double *sorted = room, *weights = room + n;
     memcpy(sorted, values, n * sizeof *sorted);
-    qsort(sorted, n, sizeof *sorted, compare_doubles);
+    median_sort(sorted, n);
     if (sorted[0] == sorted[n - 1])
         goto out;
     find_weights(weights, n);

@@ -35,6 +35,16 @@ struct student student_paired(const double *differences, size_t n, double level)
     return decide(mean, stat_stddev(differences, n) / sqrt((double)n), (double)n - 1, level);
 }
 
+/* Degrees of freedom of the variance va + vb, each the square of a mean's standard error. */
+static double welch_df(double va, size_t na, double vb, size_t nb)
+{
+    double sum = va + vb;
+
+    if (!(sum > 0))
+        return (double)(na + nb - 2);
+    return sum * sum / (va * va / (double)(na - 1) + vb * vb / (double)(nb - 1));
+}
+
 struct student student_welch(const double *a, size_t na, const double *b, size_t nb, double level)
 {
     double mean = stat_mean(b, nb) - stat_mean(a, na);
@@ -43,10 +53,25 @@ struct student student_welch(const double *a, size_t na, const double *b, size_t
         return unknown(mean);
     double va = pow(stat_stddev(a, na), 2) / (double)na,
            vb = pow(stat_stddev(b, nb), 2) / (double)nb;
-    double df = va + vb > 0
-                    ? pow(va + vb, 2) / (va * va / (double)(na - 1) + vb * vb / (double)(nb - 1))
-                    : (double)(na + nb - 2);
-    return decide(mean, sqrt(va + vb), df, level);
+    return decide(mean, sqrt(va + vb), welch_df(va, na, vb, nb), level);
+}
+
+struct interval student_ratio(const double *a, size_t na, const double *b, size_t nb, double level)
+{
+    if (na < 2 || nb < 2)
+        return interval_none();
+    double mean_a = stat_mean(a, na), mean_b = stat_mean(b, nb);
+    double sa = stat_stddev(a, na), sb = stat_stddev(b, nb), r = mean_a / mean_b;
+    double va = sa * sa / (double)na, vb = sb * sb / (double)nb;
+    double t = distribution_t_quantile(0.5 + level / 2, welch_df(va, na, r * r * vb, nb));
+    /* A quadratic in r: p r^2 - 2 q r + s <= 0. */
+    double p = mean_b * mean_b - t * t * vb, q = mean_a * mean_b, s = mean_a * mean_a - t * t * va;
+    double root = q * q - p * s;
+
+    if (!(p > 0) || !(root >= 0))
+        return interval_none();
+    root = sqrt(root);
+    return (struct interval){(q - root) / p, (q + root) / p, level, INTERVAL_FIELLER};
 }
 
 static size_t repeats(double df, double ratio, double alpha, double power, int nsamples)

@@ -43,23 +43,6 @@ static void check_percentile(void)
     ok(!interval_is_known(&i), "a fifth unknown gives none");
 }
 
-static void check_resample(void)
-{
-    double v[10] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, drawn[10];
-    int count[10] = {0};
-
-    for (uint64_t r = 0; r < 2000; r++) {
-        bootstrap_resample(v, 10, 5, r, drawn);
-        for (int k = 0; k < 10; k++)
-            count[(int)drawn[k]]++;
-    }
-    bool even = true; /* 2000 of 20000 each; 5 deviations are 212 */
-    for (int k = 0; k < 10; k++)
-        even &= abs(count[k] - 2000) < 212;
-    ok(even, "every value is drawn as often");
-}
-
-/* Ratio of medians of skewed (log-normal) times, 15 runs a side. */
 static void check_coverage(void)
 {
     int covered = 0;
@@ -83,7 +66,6 @@ int main(void)
 {
     check_known();
     check_percentile();
-    check_resample();
     check_coverage();
     return done_testing();
 }

@@ -30,22 +30,24 @@ static void check_places(void)
     ok(!interval_is_known(&one), "one value has no interval");
 }
 
-/* Selecting agrees with sorting, ties and all. */
-static void check_select(void)
+static void check_outliers(void)
 {
-    double v[64], sorted[64];
-    bool same = true;
+    /* Median 10, distances 0 0.1 0.1 0.2 0.3 0.4 5: MAD 0.2, fence at 1.0378. */
+    static const double v[] = {9.7, 9.9, 10, 10.1, 10.2, 10.4};
+    static const double w[] = {9.7, 9.8, 9.9, 10, 10.1, 10.4, 15}, flat[] = {1, 1, 1, 1, 9};
+    static const double in[] = {8.963, 9.8, 9.9, 10, 10.1, 10.2, 11.037},
+        low[] = {8.962, 9.8, 9.9, 10, 10.1, 10.2, 11.037},
+        high[] = {8.963, 9.8, 9.9, 10, 10.1, 10.2, 11.038};
+    double room[7];
 
-    for (uint64_t trial = 0; trial < 2000; trial++) {
-        size_t n = 1 + trial % 64;
-        uint64_t values = 1 + trial % 7 * 40;
-        for (size_t i = 0; i < n; i++)
-            v[i] = sorted[i] = (double)(rng_u64(1, trial, i) % values);
-        median_sort(sorted, n);
-        same &= median_select(v, n) == median_of_sorted(sorted, n);
-    }
-    ok(same, "2000 samples: selected medians are those of sorting");
-    ok(isnan(median_select(v, 0)) && isnan(median_of_sorted(v, 0)), "no values, no median");
+    is_int(median_count_outliers(in, 7, room), 0, "within both fences");
+    is_int(median_count_outliers(low, 7, room), 1, "beyond the lower fence");
+    is_int(median_count_outliers(high, 7, room), 1, "beyond the upper fence");
+    is_int(median_count_outliers(w, 7, room), 1, "one value lies outside");
+    is_int(median_count_outliers(v, 6, room), 0, "these do not");
+    is_int(median_count_outliers(flat, 5, room), 0, "without distances nothing is an outlier");
+    is_int(median_count_outliers(w, 4, room), 0, "nor among four values");
+    ok(isnan(median_of_sorted(w, 0)), "no values, no median");
 }
 
 /* How often the interval covers the median of skewed values (exponential, median ln 2). */
@@ -71,7 +73,7 @@ static void check_coverage(void)
 int main(void)
 {
     check_places();
-    check_select();
+    check_outliers();
     check_coverage();
     return done_testing();
 }

@@ -3,8 +3,46 @@
 #include "launcher/analysis/statistics/student.h"
 
 #include "launcher/analysis/test/near.h"
+#include "src/rng.h"
 
-int main(void)
+static void check_ratio(void)
+{
+    static const double a[] = {10.1, 10.4, 9.8, 10.2}, b[] = {2.1, 1.9, 2.05},
+        near_zero[] = {-1, 1, 0.1};
+    static const double same[] = {6, 6}, half[] = {3, 3};
+    struct interval i = student_ratio(a, 4, b, 3, 0.95);
+
+    /* scipy 1.10.1: optimize.brentq on the definition, t from stats.t.ppf. */
+    near(i.low, 4.5171022442871624, 1e-9, "the lower end");
+    near(i.high, 5.628241610928624, 1e-9, "the upper end");
+    i = student_ratio(a, 4, near_zero, 3, 0.95);
+    ok(!interval_is_known(&i), "a denominator that may be 0 gives none");
+    i = student_ratio(a, 1, b, 3, 0.95);
+    ok(!interval_is_known(&i), "nor does a single value");
+    i = student_ratio(same, 2, half, 2, 0.95);
+    ok(i.low == 2 && i.high == 2, "without scatter the ratio is exact");
+}
+
+/* 3 runs of 10 s against 3 runs of 2 s, 3 % scatter. */
+static void check_ratio_coverage(void)
+{
+    int covered = 0;
+    enum { TRIALS = 4000, N = 3 };
+
+    for (uint64_t trial = 0; trial < TRIALS; trial++) {
+        double a[N], b[N];
+        for (size_t i = 0; i < N; i++) {
+            a[i] = 10 * (1 + 0.03 * rng_normal(3, trial, i));
+            b[i] = 2 * (1 + 0.03 * rng_normal(4, trial, i));
+        }
+        struct interval i = student_ratio(a, N, b, N, 0.95);
+        covered += i.low <= 5 && 5 <= i.high;
+    }
+    double share = (double)covered / TRIALS;
+    ok(share > 0.94 && share < 0.985, "3 runs a side cover the true ratio (%.4f)", share);
+}
+
+static void check_means(void)
 {
     static const double d[] = {1.1, -0.3, 2.2, 0.7, -0.1, 1.9, 0.4}, flat[] = {2, 2, 2},
         zero[] = {0, 0};
@@ -27,7 +65,10 @@ int main(void)
     ok(s.p == 1, "no scatter and no difference");
     s = student_paired(d, 1, 0.95);
     ok(isnan(s.p) && !interval_is_known(&s.interval), "one difference tells nothing");
+}
 
+static void check_needed(void)
+{
     /* The formula in the header, n counted up in Python with stats.t.ppf. */
     is_int(student_needed(0.02, 0.01, 0.05, 0.8, 1), 34, "pairs needed");
     is_int(student_needed(0.02, 0.01, 0.05, 0.8, 2), 64, "runs needed in each sample");
@@ -35,5 +76,13 @@ int main(void)
     is_int(student_needed(0.001, 0.01, 0.05, 0.8, 1), 2, "never below 2");
     is_int(student_needed(NAN, 0.01, 0.05, 0.8, 1), 0, "an unknown scatter");
     is_int(student_needed(1, 1e-6, 0.05, 0.8, 1), 0, "beyond all measure");
+}
+
+int main(void)
+{
+    check_ratio();
+    check_ratio_coverage();
+    check_means();
+    check_needed();
     return done_testing();
 }

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/analysis/statistics/rank.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "launcher/analysis/statistics/distribution.h"
+
+struct place {
+    double value;
+    size_t index;
+};
+
+static int compare_places(const void *a, const void *b)
+{
+    const struct place *x = a, *y = b;
+
+    return (x->value > y->value) - (x->value < y->value);
+}
+
+int rank_assign(const double *values, size_t n, size_t *twice, double *ties)
+{
+    struct place *order = calloc(n + 1, sizeof *order);
+
+    *ties = 0;
+    if (!order)
+        return -1;
+    for (size_t i = 0; i < n; i++)
+        order[i] = (struct place){values[i], i};
+    qsort(order, n, sizeof *order, compare_places);
+    for (size_t i = 0, end; i < n; i = end) {
+        for (end = i + 1; end < n && order[end].value == order[i].value;)
+            end++;
+        double t = (double)(end - i);
+        *ties += t * t * t - t;
+        for (size_t j = i; j < end; j++)
+            twice[order[j].index] = i + 1 + end; /* ranks i + 1 .. end */
+    }
+    free(order);
+    return 0;
+}
+
+/* Of all choices of k out of n doubled ranks, the share with a sum of at most low, plus that of at
+ * least high. */
+static double exact_sum_share(const size_t *twice, size_t n, size_t k, size_t low, size_t high)
+{
+    size_t total = 0, width;
+    double extreme = 0, all = 0;
+
+    for (size_t i = 0; i < n; i++)
+        total += twice[i];
+    width = total + 1;
+    double *ways = calloc((k + 1) * width, sizeof *ways);
+    if (!ways)
+        return NAN;
+    ways[0] = 1;
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = k; j-- > 0;)
+            for (size_t s = 0; s + twice[i] <= total; s++)
+                ways[(j + 1) * width + s + twice[i]] += ways[j * width + s];
+    for (size_t s = 0; s <= total; s++) {
+        all += ways[k * width + s];
+        extreme += s <= low || s >= high ? ways[k * width + s] : 0;
+    }
+    free(ways);
+    return extreme / all;
+}
+
+static double approximate_sum(double sum, size_t na, size_t nb, double ties)
+{
+    double m = (double)na, k = (double)nb, n = m + k;
+    double variance = m * k / 12 * (n + 1 - ties / (n * (n - 1)));
+
+    return variance > 0
+               ? 2 * distribution_normal_cdf(-fabs(sum - m * (n + 1) / 2) / sqrt(variance))
+               : 1;
+}
+
+double rank_sum_test(const double *a, size_t na, const double *b, size_t nb)
+{
+    size_t n = na + nb, sum = 0, mean = na * (n + 1); /* doubled */
+    double *values = calloc(n + 1, sizeof *values), ties, p = NAN;
+    size_t *twice = calloc(n + 1, sizeof *twice);
+
+    if (!values || !twice || na == 0 || nb == 0)
+        goto out;
+    memcpy(values, a, na * sizeof *a);
+    memcpy(values + na, b, nb * sizeof *b);
+    if (rank_assign(values, n, twice, &ties))
+        goto out;
+    for (size_t i = 0; i < na; i++)
+        sum += twice[i];
+    size_t off = sum > mean ? sum - mean : mean - sum;
+    p = n <= RANK_SUM_EXACT ? exact_sum_share(twice, n, na, mean - off, mean + off)
+                            : approximate_sum((double)sum / 2, na, nb, ties);
+out:
+    free(values);
+    free(twice);
+    return isnan(p) ? p : fmin(1, p);
+}
+
+/* The share of the 2^n choices of signs whose doubled positive ranks sum up to at most limit. */
+static double exact_sign_share(const size_t *twice, size_t n, size_t limit)
+{
+    double *share = calloc(limit + 1, sizeof *share), sum = 0;
+
+    if (!share)
+        return NAN;
+    share[0] = 1;
+    for (size_t i = 0; i < n; i++)
+        for (size_t s = limit + 1; s-- > 0;)
+            share[s] = 0.5 * share[s] + (s >= twice[i] ? 0.5 * share[s - twice[i]] : 0);
+    for (size_t s = 0; s <= limit; s++)
+        sum += share[s];
+    free(share);
+    return sum;
+}
+
+static double approximate_signs(size_t smaller, size_t total, size_t n, double ties)
+{
+    double w = (double)smaller / 2, mean = (double)total / 4, m = (double)n;
+    double variance = m * (m + 1) * (2 * m + 1) / 24 - ties / 48;
+
+    return fmin(1, 2 * distribution_normal_cdf((w - mean) / sqrt(variance)));
+}
+
+double rank_signed_test(const double *differences, size_t n)
+{
+    double *sizes = calloc(n + 1, sizeof *sizes), ties, p = NAN;
+    size_t *twice = calloc(n + 1, sizeof *twice), *signs = calloc(n + 1, sizeof *signs);
+    size_t known = 0, positive = 0, total = 0;
+
+    for (size_t i = 0; sizes && signs && i < n; i++)
+        if (differences[i] != 0) {
+            signs[known] = differences[i] > 0;
+            sizes[known++] = fabs(differences[i]);
+        }
+    if (!sizes || !twice || !signs || n == 0 || rank_assign(sizes, known, twice, &ties))
+        goto out;
+    for (size_t i = 0; i < known; i++) {
+        total += twice[i];
+        positive += signs[i] ? twice[i] : 0;
+    }
+    size_t smaller = positive < total - positive ? positive : total - positive;
+    if (known == 0)
+        p = 1;
+    else if (known <= RANK_SIGNED_EXACT)
+        p = fmin(1, 2 * exact_sign_share(twice, known, smaller));
+    else
+        p = approximate_signs(smaller, total, known, ties);
+out:
+    free(sizes);
+    free(twice);
+    free(signs);
+    return p;
+}
