@@ -15,7 +15,7 @@
 #include "launcher/collect/collect.h"
 #include "launcher/collect/logs_folder.h"
 #include "launcher/collect/path.h"
-#include "launcher/report/foretell.h"
+#include "launcher/report/prediction_report.h"
 #include "launcher/report/json.h"
 #include "launcher/report/mllog.h"
 #include "launcher/report/report.h"
@@ -295,8 +295,8 @@ static int predict_series(const struct report_source *source, const struct serie
     snprintf(label, sizeof label, "%s of %s", s->name, source->title);
     if (text->length)
         buf_add(text, "\n");
-    foretell_encode_text(&p, network, label, &form, text);
-    json_array_append_new(list, foretell_encode_json(&p, network, label));
+    prediction_report_encode_text(&p, network, label, &form, text);
+    json_array_append_new(list, prediction_report_encode_json(&p, network, label));
     prediction_destroy(&p);
     return 0;
 }

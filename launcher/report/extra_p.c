@@ -5,57 +5,28 @@
 #include <jansson.h>
 #include <math.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "launcher/report/markup/escape.h"
 
 struct metric {
     const char *name;
-    size_t offset; /* of a double in struct result */
+    enum quantity quantity;
 };
 
 static const struct metric metrics[] = {
-    {"training_time", offsetof(struct result, training_time)},
-    {"first_epoch", offsetof(struct result, first_epoch_s)},
-    {"steady_epoch", offsetof(struct result, median_epoch_s)},
-    {"startup", offsetof(struct result, startup_s)},
-    {"communication", offsetof(struct result, comm_s)},
-    {"data_wait", offsetof(struct result, data_s)},
-    {"evaluation", offsetof(struct result, test_time)}};
-enum { NMETRICS = sizeof metrics / sizeof metrics[0] };
-
-static double value_of(const struct result *r, const struct metric *m)
-{
-    double value;
-
-    memcpy(&value, (const char *)r + m->offset, sizeof value);
-    return value;
-}
-
-/* The end of the rows of one count, which begin at i. */
-static size_t count_end(const struct series *s, size_t i)
-{
-    size_t end = i;
-
-    while (end < s->nrows && s->rows[end].gpus == s->rows[i].gpus)
-        end++;
-    return end;
-}
+    {"training_time", QUANTITY_TRAINING}, {"first_epoch", QUANTITY_FIRST_EPOCH},
+    {"steady_epoch", QUANTITY_STEADY_EPOCH}, {"startup", QUANTITY_STARTUP},
+    {"communication", QUANTITY_COMM}, {"data_wait", QUANTITY_DATA},
+    {"evaluation", QUANTITY_EVALUATION}, {NULL, QUANTITY_COUNT}};
 
 /* Does some run of every count know m? */
 static bool is_known(const struct series *s, const struct metric *m)
 {
-    for (size_t i = 0, end; i < s->nrows; i = end) {
-        bool known = false;
-        end = count_end(s, i);
-        for (size_t k = i; k < end; k++)
-            known |= isfinite(value_of(&s->rows[k], m));
-        if (!known)
+    for (size_t i = 0; i < s->npoints; i++)
+        if (s->points[i].q[m->quantity].count == 0)
             return false;
-    }
-    return s->nrows > 0;
+    return s->npoints > 0;
 }
 
 /* A name without what the formats read as something else. */
@@ -70,25 +41,26 @@ static void add_name(struct buf *b, const char *name)
     buf_destroy(&plain);
 }
 
-void extra_p_encode_text(const struct series *s, const char *region, struct buf *b)
+void extra_p_encode_text(const struct report_series *rs, struct buf *b)
 {
+    const struct series *s = &rs->as->series;
+
     buf_add(b, "# Input of Extra-P, made by unetctl report: seconds, one value per run\n"
                "PARAMETER gpus\nPOINTS");
-    for (size_t i = 0; i < s->nrows; i = count_end(s, i))
-        buf_addf(b, " (%d)", s->rows[i].gpus);
+    for (size_t i = 0; i < s->npoints; i++)
+        buf_addf(b, " (%d)", s->points[i].gpus);
     buf_add(b, "\n");
-    for (size_t m = 0; m < NMETRICS; m++) {
-        if (!is_known(s, &metrics[m]))
+    for (const struct metric *m = metrics; m->name; m++) {
+        if (!is_known(s, m))
             continue;
-        buf_addf(b, "METRIC %s\nREGION ", metrics[m].name);
-        add_name(b, region);
+        buf_addf(b, "METRIC %s\nREGION ", m->name);
+        add_name(b, rs->label);
         buf_add(b, "\n");
-        for (size_t i = 0, end; i < s->nrows; i = end) {
+        for (size_t i = 0; i < s->npoints; i++) {
             buf_add(b, "DATA");
-            end = count_end(s, i);
-            for (size_t k = i; k < end; k++)
-                if (isfinite(value_of(&s->rows[k], &metrics[m])))
-                    buf_addf(b, " %.9g", value_of(&s->rows[k], &metrics[m]));
+            for (size_t k = 0; k < s->points[i].nruns; k++)
+                if (isfinite(quantity_of(&s->points[i].rows[k], m->quantity)))
+                    buf_addf(b, " %.9g", quantity_of(&s->points[i].rows[k], m->quantity));
             buf_add(b, "\n");
         }
     }
@@ -98,42 +70,30 @@ static json_t *encode_metric(const struct series *s, const struct metric *m)
 {
     json_t *list = json_array();
 
-    for (size_t i = 0, end; i < s->nrows; i = end) {
+    for (size_t i = 0; i < s->npoints; i++) {
+        const struct series_point *p = &s->points[i];
         json_t *values = json_array();
-        end = count_end(s, i);
-        for (size_t k = i; k < end; k++)
-            if (isfinite(value_of(&s->rows[k], m)))
-                json_array_append_new(values, json_real(value_of(&s->rows[k], m)));
-        json_array_append_new(
-            list, json_pack("{s:[i],s:o}", "point", s->rows[i].gpus, "values", values));
+        for (size_t k = 0; k < p->nruns; k++) /* NaN is NULL, which is not appended */
+            json_array_append_new(values, json_real(quantity_of(&p->rows[k], m->quantity)));
+        json_array_append_new(list, json_pack("{s:[i],s:o}", "point", p->gpus, "values", values));
     }
     return list;
 }
 
-char *extra_p_encode_json(const struct extra_p_series *series, size_t nseries)
+json_t *extra_p_encode_json(const struct report *r)
 {
-    json_t *o = json_pack("{s:[s],s:{}}", "parameters", "gpus", "measurements");
-    json_t *measurements = json_object_get(o, "measurements");
-    struct buf text = {0};
-    char *json;
+    json_t *measurements = json_object();
 
-    for (size_t i = 0; i < nseries; i++) {
+    for (size_t i = 0; i < r->nseries; i++) {
         json_t *region = json_object();
         struct buf name = {0};
-        for (size_t m = 0; m < NMETRICS; m++)
-            if (is_known(series[i].series, &metrics[m]))
-                json_object_set_new(region, metrics[m].name,
-                                    encode_metric(series[i].series, &metrics[m]));
-        add_name(&name, series[i].region);
+        for (const struct metric *m = metrics; m->name; m++)
+            if (is_known(&r->series[i].as->series, m))
+                json_object_set_new(region, m->name,
+                                    encode_metric(&r->series[i].as->series, m));
+        add_name(&name, r->series[i].label);
         json_object_set_new(measurements, name.data ? name.data : "", region);
-        text.failed |= name.failed;
         buf_destroy(&name);
     }
-    json = json_dumps(o, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
-    json_decref(o);
-    text.failed |= !json;
-    buf_add(&text, json ? json : "");
-    buf_add(&text, "\n");
-    free(json);
-    return buf_steal(&text);
+    return json_pack("{s:[s],s:o}", "parameters", "gpus", "measurements", measurements);
 }

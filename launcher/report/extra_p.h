@@ -4,18 +4,15 @@
 #ifndef UNETCTL_LAUNCHER_REPORT_EXTRA_P_H
 #define UNETCTL_LAUNCHER_REPORT_EXTRA_P_H
 
-#include "launcher/analysis/series.h"
+#include <jansson.h>
+
+#include "launcher/report/report.h"
 #include "src/buf.h"
 
-/* region: what the series is called. */
-void extra_p_encode_text(const struct series *s, const char *region, struct buf *b);
+/* The label of a series is its region. */
+void extra_p_encode_text(const struct report_series *s, struct buf *b);
 
-struct extra_p_series {
-    const struct series *series;
-    const char *region; /* unique */
-};
-
-/* The JSON document, malloc'ed; NULL without memory. */
-char *extra_p_encode_json(const struct extra_p_series *series, size_t nseries);
+/* The JSON document of all series, which the caller releases; NULL without memory. */
+json_t *extra_p_encode_json(const struct report *r);
 
 #endif

@@ -12,15 +12,14 @@
 #include "launcher/collect/results/curve.h"
 #include "launcher/report/chart/chart_gnuplot.h"
 #include "launcher/report/chart/gnuplot.h"
-#include "src/atomicfile.h"
 #include "src/buf.h"
 #include "src/plural.h"
 
 #define MAX_CURVE 240  /* points of a loss curve; longer ones are thinned */
 #define MAX_DOTS 400   /* single runs that are drawn */
-#define CURVE_STEPS 60 /* points of a fitted model, less one, at the least */
-#define LAW_STOPS 16   /* values of it that are told, at the most */
-#define BEYOND 0.25    /* so much further than measured a law is drawn */
+#define CURVE_STEPS 60 /* points of a fitted model, less one, at least */
+#define MODEL_STOPS 16   /* values of it that are listed, at most */
+#define BEYOND 0.25    /* share beyond the measured range that a model is drawn */
 
 static int colour_of(size_t series)
 {
@@ -54,8 +53,8 @@ static void set_axis(struct chart_axis *a, const char *label, int decimals)
 }
 
 /* A chart over numbers of GPUs. */
-static void start(struct chart *c, const char *name, const char *title, const char *y, int decimals,
-                  const char *caption)
+static void start_chart(struct chart *c, const char *name, const char *title, const char *y,
+                        int decimals, const char *caption)
 {
     chart_init(c, name, title, "%s", caption);
     c->counts = c->x.whole = true;
@@ -75,17 +74,24 @@ static struct interval bar_of(const struct summary *s)
     return bar;
 }
 
-static void add_summary(struct chart *c, struct chart_series *s, double x,
-                        const struct summary *summary)
+static void add_summaries(struct chart *c, struct chart_series *dst, const struct series *s,
+                          enum quantity q)
 {
-    struct interval bar = bar_of(summary);
-
-    chart_add_point(c, s, x, summary->median, bar.low, bar.high);
+    for (size_t i = 0; i < s->npoints; i++) {
+        const struct summary *summary = &s->points[i].q[q];
+        struct interval bar = bar_of(summary);
+        chart_add_point(c, dst, s->points[i].gpus, summary->median, bar.low, bar.high);
+    }
 }
 
-static void add_ratio(struct chart *c, struct chart_series *s, double x, const struct ratio *r)
+/* of: series_speedup or series_efficiency. */
+static void add_ratios(struct chart *c, struct chart_series *dst, const struct series *s,
+                       const struct ratio *of(const struct series *, const struct series_point *))
 {
-    chart_add_point(c, s, x, r->value, r->interval.low, r->interval.high);
+    for (size_t i = 0; i < s->npoints; i++) {
+        const struct ratio *r = of(s, &s->points[i]);
+        chart_add_point(c, dst, s->points[i].gpus, r->value, r->interval.low, r->interval.high);
+    }
 }
 
 static const struct series *series_of(const struct report *r, size_t i)
@@ -142,14 +148,14 @@ static void add_ideal(struct chart *c, const struct report *r)
     add_guide(c, r, 0, 1.0 / base, false, "ideal");
 }
 
-/* The chosen law from from to to GPUs. Told are its values at whole numbers of GPUs, behind
- * first. */
-static void add_law(struct chart *c, struct chart_series *s, const struct report_series *rs,
+/* The chosen model at from to to GPUs. Its values are listed at whole numbers of GPUs, from first
+ * on. */
+static void add_model_line(struct chart *c, struct chart_series *s, const struct report_series *rs,
                     int from, int to, int first)
 {
     int base = rs->as->series.points[0].gpus, range = to - from,
         parts = range < CURVE_STEPS ? CURVE_STEPS / range : 1, /* of the way to the next number */
-        stride = (range + LAW_STOPS - 1) / LAW_STOPS;
+        stride = (range + MODEL_STOPS - 1) / MODEL_STOPS;
 
     for (int i = 0; i <= parts * range; i++) {
         double n = from + (double)i / parts;
@@ -171,12 +177,12 @@ static void add_fit(struct chart *c, const struct report *r, size_t i)
     if (!rs->as->steady_choice)
         return;
     snprintf(fit, sizeof fit, "fitted model (%s)", model_name(rs->as->steady_choice->law));
-    add_law(c, add_chart_series(c, r, i, CHART_LINE, fit), rs, from, to, 0);
+    add_model_line(c, add_chart_series(c, r, i, CHART_LINE, fit), rs, from, to, 0);
     struct chart_series *beyond =
         add_chart_series(c, r, i, CHART_LINE, "fitted model, beyond what was measured");
     if (beyond)
         beyond->dashed = beyond->unlisted = true;
-    add_law(c, beyond, rs, to, to + (int)ceil((to - from) * BEYOND), 1);
+    add_model_line(c, beyond, rs, to, to + (int)ceil((to - from) * BEYOND), 1);
 }
 
 /* Speed-up or efficiency of whole trainings; there is none where the work grows. */
@@ -196,7 +202,7 @@ static void add_total(struct chart *c, const struct report *r, size_t i, bool ef
 
 static void make_speedup(struct chart *c, const struct report *r)
 {
-    start(c, "speedup", "Speed-up against the ideal", "speed-up", 2,
+    start_chart(c, "speedup", "Speed-up against the ideal", "speed-up", 2,
           "Filled: speed-up of the steady epochs, with intervals of 95 % where there are enough "
           "runs. Line: the best-fitting model, dashed beyond what was measured; without one, "
           "marks are joined to guide the eye. Open: the whole training, first epoch included.");
@@ -206,10 +212,8 @@ static void make_speedup(struct chart *c, const struct report *r)
         bool fitted = r->series[i].as->steady_choice != NULL;
         add_fit(c, r, i);
         add_total(c, r, i, false);
-        struct chart_series *steady =
-            add_chart_series(c, r, i, fitted ? CHART_MARKS : CHART_JOINED, "steady epochs");
-        for (size_t k = 0; k < s->npoints; k++)
-            add_ratio(c, steady, s->points[k].gpus, series_speedup(s, &s->points[k]));
+        add_ratios(c, add_chart_series(c, r, i, fitted ? CHART_MARKS : CHART_JOINED,
+                                       "steady epochs"), s, series_speedup);
     }
     chart_fit(c, true);
 }
@@ -238,17 +242,15 @@ static void make_iou(struct chart *c, const struct report *r)
     char title[64];
 
     snprintf(title, sizeof title, "Quality: %s after the last epoch", quality_of(r));
-    start(
+    start_chart(
         c, "iou", title, quality_of(r), 4,
         "Median over the runs of a count. Bars: its interval of 95 % where there are enough runs, "
         "otherwise the range. Light dots: single runs. Not joined, because each count trains its "
         "own network.");
     for (size_t i = 0; i < r->nseries; i++) {
-        const struct series *s = series_of(r, i);
         add_dots(c, r, i);
-        struct chart_series *iou = add_chart_series(c, r, i, CHART_MARKS, "median");
-        for (size_t k = 0; k < s->npoints; k++)
-            add_summary(c, iou, s->points[k].gpus, &s->points[k].q[QUANTITY_IOU]);
+        add_summaries(c, add_chart_series(c, r, i, CHART_MARKS, "median"), series_of(r, i),
+                      QUANTITY_IOU);
     }
     chart_fit(c, false);
 }
@@ -257,35 +259,31 @@ static void make_efficiency(struct chart *c, const struct report *r)
 {
     char threshold[48];
 
-    start(c, "efficiency", "Parallel efficiency", "efficiency", 3,
+    start_chart(c, "efficiency", "Parallel efficiency", "efficiency", 3,
           "Speed-up divided by the ideal. Filled: steady epochs, by images where they were "
           "counted. Open: whole training.");
     add_guide(c, r, 1, 0, false, "ideal");
     snprintf(threshold, sizeof threshold, "threshold of the rule, %.2f", DECISION_EFFICIENCY);
     add_guide(c, r, DECISION_EFFICIENCY, 0, true, threshold);
     for (size_t i = 0; i < r->nseries; i++) {
-        const struct series *s = series_of(r, i);
         add_total(c, r, i, true);
-        struct chart_series *steady = add_chart_series(c, r, i, CHART_JOINED, "steady epochs");
-        for (size_t k = 0; k < s->npoints; k++)
-            add_ratio(c, steady, s->points[k].gpus, series_efficiency(s, &s->points[k]));
+        add_ratios(c, add_chart_series(c, r, i, CHART_JOINED, "steady epochs"), series_of(r, i),
+                   series_efficiency);
     }
     chart_fit(c, true);
 }
 
 static void make_epoch_time(struct chart *c, const struct report *r)
 {
-    start(c, "epoch_time", "Time per epoch", "seconds", 2,
+    start_chart(c, "epoch_time", "Time per epoch", "seconds", 2,
           "Filled: median of the epochs after the first. Open: the first epoch, which warms up. "
           "Bars: interval of 95 %, or the range of the runs.");
     for (size_t i = 0; i < r->nseries; i++) {
         const struct series *s = series_of(r, i);
-        struct chart_series *first = hollow(add_chart_series(c, r, i, CHART_MARKS, "first epoch"));
-        for (size_t k = 0; k < s->npoints; k++)
-            add_summary(c, first, s->points[k].gpus, &s->points[k].q[QUANTITY_FIRST_EPOCH]);
-        struct chart_series *steady = add_chart_series(c, r, i, CHART_JOINED, "steady epoch");
-        for (size_t k = 0; k < s->npoints; k++)
-            add_summary(c, steady, s->points[k].gpus, &s->points[k].q[QUANTITY_STEADY_EPOCH]);
+        add_summaries(c, hollow(add_chart_series(c, r, i, CHART_MARKS, "first epoch")), s,
+                      QUANTITY_FIRST_EPOCH);
+        add_summaries(c, add_chart_series(c, r, i, CHART_JOINED, "steady epoch"), s,
+                      QUANTITY_STEADY_EPOCH);
     }
     chart_fit(c, true);
 }
@@ -316,7 +314,8 @@ static void make_cost(struct chart *c, const struct report *r)
 /* What the reference notebook draws: speed-up of one epoch, and IoU on a second axis. */
 static void make_notebook(struct chart *c, const struct report *r)
 {
-    start(c, "notebook", "As the reference notebook draws it", "speed-up of one epoch", 2, "");
+    start_chart(c, "notebook", "As the reference notebook draws it", "speed-up of one epoch", 2,
+                "");
     snprintf(c->caption, sizeof c->caption,
              "Speed-up of a single epoch, the one of index %ld (filled), and quality (open, right "
              "axis), without intervals: for comparison with figures that were made so.",
@@ -370,25 +369,25 @@ static void add_columns(struct chart *c, const struct series *s, size_t nparts,
     }
 }
 
-static double known(double value)
+static double or_zero(double value)
 {
     return isfinite(value) ? value : 0;
 }
 
 static double epoch_part(const struct series_point *p, size_t part)
 {
-    double comm = known(p->q[QUANTITY_COMM].median), data = known(p->q[QUANTITY_DATA].median);
-    const double parts[] = {known(p->q[QUANTITY_STEADY_EPOCH].median) - comm - data, comm, data};
+    double comm = or_zero(p->q[QUANTITY_COMM].median), data = or_zero(p->q[QUANTITY_DATA].median);
+    const double parts[] = {or_zero(p->q[QUANTITY_STEADY_EPOCH].median) - comm - data, comm, data};
 
     return parts[part];
 }
 
 static double run_part(const struct series_point *p, size_t part)
 {
-    double first = known(p->q[QUANTITY_FIRST_EPOCH].median);
-    const double parts[] = {known(p->q[QUANTITY_TRAINING].median) - first, first,
-                            known(p->q[QUANTITY_STARTUP].median),
-                            known(p->q[QUANTITY_EVALUATION].median)};
+    double first = or_zero(p->q[QUANTITY_FIRST_EPOCH].median);
+    const double parts[] = {or_zero(p->q[QUANTITY_TRAINING].median) - first, first,
+                            or_zero(p->q[QUANTITY_STARTUP].median),
+                            or_zero(p->q[QUANTITY_EVALUATION].median)};
 
     return parts[part];
 }
@@ -402,7 +401,7 @@ static void make_epoch_parts(struct chart *c, const struct report *r, size_t i)
     const struct series *s = series_of(r, i);
     bool told = false;
 
-    start(c, "parts", "Where a steady epoch's time goes", "seconds", 3,
+    start_chart(c, "parts", "Where a steady epoch's time goes", "seconds", 3,
           "Medians over the runs of a count, as rank 0 saw them.");
     name_one(c, r, i);
     for (size_t k = 0; k < s->npoints; k++)
@@ -418,7 +417,7 @@ static void make_run_parts(struct chart *c, const struct report *r, size_t i)
     static const char *const names[] = {"further epochs", "first epoch", "start-up", "evaluation"};
     static const int colours[] = {0, 5, 1, 2};
 
-    start(c, "whole", "Where a whole run's time goes", "seconds", 1,
+    start_chart(c, "whole", "Where a whole run's time goes", "seconds", 1,
           "Medians over the runs of a count.");
     name_one(c, r, i);
     add_columns(c, series_of(r, i), 4, names, colours, run_part);
@@ -471,7 +470,7 @@ static void make_loss(struct chart *c, const struct report *r, size_t i)
 }
 
 /* Keep the chart that was made at list[count], if it shows anything. */
-static void keep(struct figures *f, bool *failed)
+static void keep_chart(struct figures *f, bool *failed)
 {
     struct chart *c = &f->list[f->count];
     bool shows = false;
@@ -496,12 +495,12 @@ int figures_create(struct figures *f, const struct report *r, struct err *e)
     *f = (struct figures){0};
     for (size_t i = 0; i < sizeof common / sizeof common[0]; i++) {
         common[i](&f->list[f->count], r);
-        keep(f, &failed);
+        keep_chart(f, &failed);
     }
     for (size_t i = 0; i < r->nseries; i++)
         for (size_t k = 0; k < sizeof single / sizeof single[0] && f->count < FIGURES_MAX; k++) {
             single[k](&f->list[f->count], r, i);
-            keep(f, &failed);
+            keep_chart(f, &failed);
         }
     if (!failed)
         return 0;
@@ -509,32 +508,20 @@ int figures_create(struct figures *f, const struct report *r, struct err *e)
     return err_set(e, ERR_INTERNAL, "out of memory for the figures");
 }
 
-static int write_text(const char *dir, const char *name, const char *suffix, struct buf *b,
-                      struct err *e)
-{
-    char path[PATH_MAX], *text = buf_steal(b);
-    int rc;
-
-    if (!text)
-        return err_set(e, ERR_INTERNAL, "out of memory for %s%s", name, suffix);
-    rc = atomicfile_write(path_format(path, "%s/%s%s", dir, name, suffix), text, strlen(text),
-                          0666, e);
-    free(text);
-    return rc;
-}
-
 static int write_chart(const struct chart *c, const char *dir, struct err *e)
 {
     struct buf data = {0}, script = {0};
-    int rc;
+    char name[sizeof c->name + 8];
 
     chart_gnuplot_encode_data(c, &data);
     chart_gnuplot_encode_script(c, &script);
-    rc = write_text(dir, c->name, ".dat", &data, e) || write_text(dir, c->name, ".gp", &script, e)
-             ? -1
-             : 0;
-    buf_destroy(&script);
-    return rc;
+    snprintf(name, sizeof name, "%s.gp", c->name);
+    if (path_write(dir, name, buf_steal(&script), e)) {
+        buf_destroy(&data);
+        return -1;
+    }
+    snprintf(name, sizeof name, "%s.dat", c->name);
+    return path_write(dir, name, buf_steal(&data), e);
 }
 
 /* A picture of an earlier report must not stand beside the data of this one. */

@@ -16,48 +16,26 @@
 
 #define OPEN_RUNS 40 /* so many runs are shown at once; more are folded away */
 
-/* Each line of text as an element. */
-static void add_html_lines(struct buf *b, const char *text, const char *element)
+static void add_html_head(struct buf *b, const struct report *r)
 {
-    while (*text) {
-        size_t n = strcspn(text, "\n");
-        char *line = strndup(text, n);
-        buf_addf(b, "<%s>", element);
-        escape_html(b, line ? line : "");
-        buf_addf(b, "</%s>\n", element);
-        b->failed |= !line;
-        free(line);
-        text += n + (text[n] == '\n');
-    }
-}
-
-static void add_head(struct buf *b, const struct report *r)
-{
-    buf_add(b, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-               "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-               "<meta http-equiv=\"Content-Security-Policy\" "
-               "content=\"default-src 'none'; style-src 'unsafe-inline'\">\n<title>");
-    escape_html(b, r->title);
-    buf_add(b, ": scaling report</title>\n<style>\n");
+    escape_format(b, escape_html,
+                  "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+                  "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+                  "<meta http-equiv=\"Content-Security-Policy\" "
+                  "content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
+                  "<title>%s: scaling report</title>\n<style>\n", r->title);
     buf_add(b, page_style);
-    buf_add(b, "</style>\n</head>\n<body>\n<header>\n<h1>");
-    escape_html(b, r->title);
-    buf_addf(
-        b,
-        ": how many GPUs are worth it?</h1>\n<p class=\"soft\">%zu of %zu runs have a result. "
-        "Made by unetctl %s on %s.</p>\n</header>\n<main>\n",
-        report_count_done(r), report_count_runs(r), PACKAGE_VERSION, r->created);
+    escape_format(b, escape_html, "</style>\n</head>\n<body>\n<header>\n"
+                  "<h1>%s: how many GPUs are worth it?</h1>\n", r->title);
+    buf_addf(b, "<p class=\"soft\">%zu of %zu runs have a result. Made by unetctl %s on %s.</p>\n"
+             "</header>\n<main>\n",
+             report_count_done(r), report_count_runs(r), PACKAGE_VERSION, r->created);
 }
 
 static void add_tile(struct buf *b, const char *name, const char *value, const char *more)
 {
-    buf_add(b, "<div><dt>");
-    escape_html(b, name);
-    buf_add(b, "</dt><dd>");
-    escape_html(b, value);
-    buf_add(b, "<small>");
-    escape_html(b, more);
-    buf_add(b, "</small></dd></div>\n");
+    escape_format(b, escape_html, "<div><dt>%s</dt><dd>%s<small>%s</small></dd></div>\n", name,
+                  value, more);
 }
 
 static void add_quality_tile(struct buf *b, const struct series *s, const struct decision *d)
@@ -108,31 +86,22 @@ static void add_tiles(struct buf *b, const struct series *s, const struct decisi
     buf_add(b, "</dl>\n");
 }
 
-static void add_verdict(struct buf *b, const struct report *r, size_t i)
+static void add_html_verdict(struct buf *b, const struct report *r, size_t i)
 {
     const struct report_series *s = &r->series[i];
 
-    buf_addf(
-        b, "<section class=\"verdict\" aria-labelledby=\"verdict-%zu\">\n<h2 id=\"verdict-%zu\">",
-        i, i);
-    escape_html(b, s->words.headline);
-    buf_add(b, "</h2>\n");
+    buf_addf(b, "<section class=\"verdict\" aria-labelledby=\"verdict-%zu\">\n"
+             "<h2 id=\"verdict-%zu\">", i, i);
+    escape_format(b, escape_html, "%s</h2>\n", s->words.headline);
     if (s->as->series.npoints > 1)
         add_tiles(b, &s->as->series, &s->as->decision);
     if (*s->words.caveats) {
         buf_add(b, "<div class=\"caveats\">\n<p><strong>But</strong></p>\n<ul>\n");
-        add_html_lines(b, s->words.caveats, "li");
+        escape_lines(b, escape_html, s->words.caveats, "<li>", "</li>\n");
         buf_add(b, "</ul>\n</div>\n");
     }
-    add_html_lines(b, s->words.reasons, "p");
+    escape_lines(b, escape_html, s->words.reasons, "<p>", "</p>\n");
     buf_add(b, "</section>\n");
-}
-
-static void add_rule(struct buf *b, const struct report *r)
-{
-    buf_add(b, "<p class=\"soft\">Rule: ");
-    escape_html(b, r->rule);
-    buf_add(b, "</p>\n");
 }
 
 static void add_differences(struct buf *b, const struct report *r)
@@ -141,7 +110,7 @@ static void add_differences(struct buf *b, const struct report *r)
         return;
     buf_add(b, "<section class=\"verdict\" aria-labelledby=\"differences\">\n"
                "<h2 id=\"differences\">Side by side</h2>\n");
-    add_html_lines(b, r->differences, "p");
+    escape_lines(b, escape_html, r->differences, "<p>", "</p>\n");
     buf_add(b, "</section>\n");
 }
 
@@ -151,18 +120,16 @@ static void add_problems(struct buf *b, const struct report *r)
         return;
     buf_add(b, "<section class=\"problems\" aria-labelledby=\"problems\">\n"
                "<h2 id=\"problems\">Left out</h2>\n<p>These are in no number below.</p>\n<ul>\n");
-    add_html_lines(b, r->problems, "li");
+    escape_lines(b, escape_html, r->problems, "<li>", "</li>\n");
     buf_add(b, "</ul>\n</section>\n");
 }
 
-/* The values of a chart that can be pointed at, for whoever can't see it or uses a keyboard. */
+/* The values of a chart that a pointer shows, for readers who use a keyboard or cannot see it. */
 static void add_values(struct buf *b, const struct chart *c)
 {
-    const struct table_column columns[] = {{"series", true}, {c->x.label, false}, {"value", false},
-                                           {"low", false}, {"high", false}};
     struct table t;
 
-    table_init(&t, columns, 5, "Values of: %s", c->title);
+    table_init(&t, "Values of: %s", c->title);
     for (size_t i = 0; i < c->nseries; i++) {
         const struct chart_series *s = &c->series[i];
         int decimals = s->right ? c->right.decimals : c->y.decimals;
@@ -171,62 +138,53 @@ static void add_values(struct buf *b, const struct chart *c)
             const struct chart_point *p = &s->points[k];
             if (!chart_series_tells(s, k))
                 continue;
-            table_addf(&t, "%s", s->label);
-            table_add_number(&t, p->x, c->x.decimals);
-            table_add_number(&t, column ? p->high - p->low : p->y, decimals);
-            table_add_number(&t, column ? NAN : p->low, decimals);
-            table_add_number(&t, column ? NAN : p->high, decimals);
+            table_add_text(&t, "series", "%s", s->label);
+            table_add_number(&t, c->x.label, p->x, c->x.decimals);
+            table_add_number(&t, "value", column ? p->high - p->low : p->y, decimals);
+            table_add_number(&t, "low", column ? NAN : p->low, decimals);
+            table_add_number(&t, "high", column ? NAN : p->high, decimals);
         }
     }
-    if (t.ncells) {
-        buf_add(b, "<details><summary>Values</summary>\n");
-        table_encode_html(&t, b);
-        buf_add(b, "</details>\n");
-    }
-    b->failed |= t.failed;
-    table_destroy(&t);
+    buf_add(b, t.ncells ? "<details><summary>Values</summary>\n" : "");
+    const char *end = t.ncells ? "</details>\n" : "";
+    table_append(&t, table_encode_html, b);
+    buf_add(b, end);
 }
 
-static void add_figure(struct buf *b, const struct chart *c)
+static void add_html_figure(struct buf *b, const struct chart *c)
 {
-    buf_add(b, "<figure>\n<h3>");
-    escape_html(b, c->title);
-    buf_add(b, "</h3>\n");
+    escape_format(b, escape_html, "<figure>\n<h3>%s</h3>\n", c->title);
     chart_svg_encode(c, b);
     chart_svg_encode_key(c, b);
-    buf_add(b, "<figcaption>");
-    escape_html(b, c->caption);
-    buf_add(b, "</figcaption>\n");
+    escape_format(b, escape_html, "<figcaption>%s</figcaption>\n", c->caption);
     add_values(b, c);
     buf_add(b, "</figure>\n");
 }
 
-static void add_figures(struct buf *b, const struct figures *f)
+static void add_html_figures(struct buf *b, const struct figures *f)
 {
     buf_add(b, "<h2>Figures</h2>\n<div class=\"figures\">\n");
     for (size_t i = 0; i < f->count; i++)
-        add_figure(b, &f->list[i]);
+        add_html_figure(b, &f->list[i]);
     buf_add(b, "</div>\n");
-    if (f->drawn) {
-        buf_add(b, "<p class=\"soft\">Point at a mark to see its value, or open the "
-                   "values below it. The same figures as SVG, "
-                   "PDF and PNG lie in figures/, with the gnuplot scripts and data that draw "
-                   "them.</p>\n");
-        return;
-    }
-    buf_add(b, "<p class=\"soft\">There are no SVG, PDF and PNG files of them: ");
-    escape_html(b, f->why_not);
-    buf_add(b, ". Scripts and data lie in figures/; install gnuplot and report again.</p>\n");
+    if (f->drawn)
+        buf_add(b, "<p class=\"soft\">Point at a mark to see its value, or open the values below "
+                   "it. figures/ has the same figures as SVG, PDF and PNG, with the gnuplot "
+                   "scripts and data that draw them.</p>\n");
+    else
+        escape_format(b, escape_html,
+                      "<p class=\"soft\">There are no SVG, PDF and PNG files of them: %s. Scripts "
+                      "and data are in figures/; install gnuplot and report "
+                      "again.</p>\n", f->why_not);
 }
 
-static void add_runs(struct buf *b, const struct report *r)
+static void add_html_runs(struct buf *b, const struct report *r)
 {
     size_t nruns = report_count_runs(r);
     struct table t;
 
-    buf_add(b, "<h2>Runs</h2>\n");
-    buf_addf(b, "<details%s><summary>All %zu runs</summary>\n", nruns <= OPEN_RUNS ? " open" : "",
-             nruns);
+    buf_addf(b, "<h2>Runs</h2>\n<details%s><summary>All %zu runs</summary>\n",
+             nruns <= OPEN_RUNS ? " open" : "", nruns);
     for (size_t i = 0; i < r->nsources; i++) {
         tables_fill_runs(&t, &r->sources[i].results, HTML_MAX_RUNS);
         table_append(&t, table_encode_html, b);
@@ -234,27 +192,17 @@ static void add_runs(struct buf *b, const struct report *r)
     buf_add(b, "</details>\n");
 }
 
-static void add_tables(struct buf *b, const struct report *r)
-{
-    buf_add(b, "<h2>Numbers</h2>\n");
-    tables_add(b, r, tables_of_series, table_encode_html);
-}
-
 static void add_definition(struct buf *b, const char *name, const char *text)
 {
-    buf_add(b, "<dt>");
-    escape_html(b, name);
-    buf_add(b, "</dt><dd>");
-    escape_html(b, text);
-    buf_add(b, "</dd>\n");
+    escape_format(b, escape_html, "<dt>%s</dt><dd>%s</dd>\n", name, text);
 }
 
 /* A list, not a table: its sentences have the whole width of a phone. */
 static void add_rules(struct buf *b, const struct report *r)
 {
     buf_add(b, "<h2>Rules of scientific benchmarking</h2>\n<p class=\"soft\">The twelve rules of "
-            "Hoefler "
-               "and Belli (SC 2015), as this report meets them.</p>\n<dl class=\"words\">\n");
+               "Hoefler and Belli (SC 2015), as this report meets them.</p>\n"
+               "<dl class=\"words\">\n");
     for (int i = 0; i < RULES_COUNT; i++) {
         const struct rule *rule = &r->analysis.rules[i];
         char name[200];
@@ -271,9 +219,9 @@ static void add_definitions(struct buf *b)
     add_definition(
         b, "speed-up",
         "Time of the base case, the smallest number of GPUs measured, divided by the time with N. "
-        "Times of several runs are summed up first (median), then divided.");
+        "Times of several runs are summarized first (median), then divided.");
     add_definition(b, "efficiency",
-                   "Speed-up divided by the ideal, N over the base case's number.");
+                   "Speed-up divided by the ideal, N over the base case's number of GPUs.");
     for (int q = 0; q < QUANTITY_COUNT; q++)
         add_definition(b, quantity_name((enum quantity)q), quantity_definition((enum quantity)q));
     buf_add(b, "</dl>\n");
@@ -283,21 +231,20 @@ char *html_encode(const struct report *r, const struct figures *f)
 {
     struct buf b = {0};
 
-    add_head(&b, r);
+    add_html_head(&b, r);
     for (size_t i = 0; i < r->nseries; i++)
-        add_verdict(&b, r, i);
-    add_rule(&b, r);
+        add_html_verdict(&b, r, i);
+    escape_format(&b, escape_html, "<p class=\"soft\">Rule: %s</p>\n", r->rule);
     add_differences(&b, r);
     add_problems(&b, r);
-    add_figures(&b, f);
-    add_tables(&b, r);
+    add_html_figures(&b, f);
+    buf_add(&b, "<h2>Numbers</h2>\n");
+    tables_add(&b, r, table_encode_html);
     add_rules(&b, r);
-    add_runs(&b, r);
+    add_html_runs(&b, r);
     add_definitions(&b);
-    buf_add(
-        &b,
-        "</main>\n<footer>The same as text: report.md; for papers: tables.tex and figures/; for "
-        "programs: report.json, results.csv and, for Extra-P, extra-p.json.</footer>\n</body>\n"
-        "</html>\n");
+    buf_add(&b, "</main>\n<footer>The same as text: report.md; for papers: tables.tex and "
+                "figures/; for programs: report.json, results.csv and, for Extra-P, "
+                "extra-p.json.</footer>\n</body>\n</html>\n");
     return buf_steal(&b);
 }

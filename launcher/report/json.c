@@ -17,7 +17,18 @@ static json_t *number(double value)
     return isfinite(value) ? json_real(value) : json_null();
 }
 
-/* jansson refuses what is no UTF-8; a text from a file may be that. */
+static json_t *integer(size_t value)
+{
+    return json_integer((json_int_t)value);
+}
+
+/* A count of which 0 stands for "not known". */
+static json_t *known_count(size_t value)
+{
+    return value ? integer(value) : json_null();
+}
+
+/* jansson refuses what is not UTF-8; a text from a file may be that. */
 static json_t *text(const char *value)
 {
     struct buf b = {0};
@@ -29,64 +40,53 @@ static json_t *text(const char *value)
     return s;
 }
 
+struct member {
+    const char *key;
+    json_t *value;
+};
+
+static json_t *add_members(json_t *o, const struct member *m)
+{
+    for (; m->key; m++)
+        json_object_set_new(o, m->key, m->value);
+    return o;
+}
+
+/* Sets each {"key", value} of the rest in o, and returns o. */
+#define ADD(o, ...) add_members(o, (const struct member[]){__VA_ARGS__, {NULL, NULL}})
+#define OBJECT(...) ADD(json_object(), __VA_ARGS__)
+
 static json_t *encode_interval(const struct interval *i)
 {
-    json_t *o = json_object();
-
-    if (!interval_is_known(i)) {
-        json_decref(o);
-        return json_null();
-    }
-    json_object_set_new(o, "low", number(i->low));
-    json_object_set_new(o, "high", number(i->high));
-    json_object_set_new(o, "level", number(i->level));
-    json_object_set_new(o, "method", json_string(interval_method_name(i->method)));
-    return o;
+    return interval_is_known(i)
+               ? OBJECT({"low", number(i->low)}, {"high", number(i->high)},
+                        {"level", number(i->level)},
+                        {"method", json_string(interval_method_name(i->method))})
+               : json_null();
 }
 
 static json_t *encode_summary(const struct summary *s)
 {
-    json_t *o = json_object();
-
-    json_object_set_new(o, "median", number(s->median));
-    json_object_set_new(o, "mean", number(s->mean));
-    json_object_set_new(o, "min", number(s->min));
-    json_object_set_new(o, "max", number(s->max));
-    json_object_set_new(o, "spread", number(s->spread));
-    json_object_set_new(o, "runs", json_integer((json_int_t)s->count));
-    json_object_set_new(o, "outliers", json_integer((json_int_t)s->noutliers));
-    json_object_set_new(o, "interval", encode_interval(&s->interval));
-    return o;
+    return OBJECT({"median", number(s->median)}, {"mean", number(s->mean)},
+                  {"min", number(s->min)}, {"max", number(s->max)}, {"spread", number(s->spread)},
+                  {"runs", integer(s->count)}, {"outliers", integer(s->noutliers)},
+                  {"interval", encode_interval(&s->interval)});
 }
 
 static json_t *encode_ratio(const struct ratio *r)
 {
-    json_t *o = json_object();
-
-    json_object_set_new(o, "value", number(r->value));
-    json_object_set_new(o, "interval", encode_interval(&r->interval));
-    return o;
+    return OBJECT({"value", number(r->value)}, {"interval", encode_interval(&r->interval)});
 }
 
-static json_t *encode_comparison(const struct comparison *c)
+static json_t *add_comparison(json_t *o, const struct comparison *c)
 {
-    json_t *o = json_object();
-
-    json_object_set_new(o, "test", json_string(compare_test_name(c->test)));
-    json_object_set_new(o, "n", json_integer((json_int_t)c->n));
-    json_object_set_new(o, "images", json_integer((json_int_t)c->nimages));
-    json_object_set_new(o, "a", number(c->a));
-    json_object_set_new(o, "b", number(c->b));
-    json_object_set_new(o, "difference", number(c->difference));
-    json_object_set_new(o, "interval", encode_interval(&c->interval));
-    json_object_set_new(o, "p", number(c->p));
-    json_object_set_new(o, "p_holm", number(c->p_holm));
-    json_object_set_new(o, "significant", json_boolean(c->significant));
-    json_object_set_new(o, "margin", number(c->margin));
-    json_object_set_new(o, "enough_repeats", json_boolean(c->enough));
-    json_object_set_new(o, "needed_repeats",
-                        c->needed ? json_integer((json_int_t)c->needed) : json_null());
-    return o;
+    return ADD(o, {"test", json_string(compare_test_name(c->test))}, {"n", integer(c->n)},
+               {"images", integer(c->nimages)}, {"a", number(c->a)}, {"b", number(c->b)},
+               {"difference", number(c->difference)}, {"interval", encode_interval(&c->interval)},
+               {"p", number(c->p)}, {"p_holm", number(c->p_holm)},
+               {"significant", json_boolean(c->significant)}, {"margin", number(c->margin)},
+               {"enough_repeats", json_boolean(c->enough)},
+               {"needed_repeats", known_count(c->needed)});
 }
 
 /* The keys of logs/results.csv, with what a count's runs make of them. */
@@ -95,20 +95,13 @@ static void set_quantities(json_t *o, const struct series_point *p)
     static const struct {
         const char *key;
         enum quantity q;
-    } names[] = {{"startup_s", QUANTITY_STARTUP},
-                 {"first_epoch_s", QUANTITY_FIRST_EPOCH},
-                 {"one_epoch_s", QUANTITY_ONE_EPOCH},
-                 {"median_epoch_s", QUANTITY_STEADY_EPOCH},
-                 {"comm_s", QUANTITY_COMM},
-                 {"data_s", QUANTITY_DATA},
-                 {"test_time", QUANTITY_EVALUATION},
-                 {"training_time", QUANTITY_TRAINING},
-                 {"whole_s", QUANTITY_WHOLE},
-                 {"images", QUANTITY_IMAGES},
-                 {"images_per_s", QUANTITY_RATE},
-                 {"loss", QUANTITY_LOSS},
-                 {"dice", QUANTITY_DICE},
-                 {"energy_kwh", QUANTITY_ENERGY}};
+    } names[] = {{"startup_s", QUANTITY_STARTUP}, {"first_epoch_s", QUANTITY_FIRST_EPOCH},
+                 {"one_epoch_s", QUANTITY_ONE_EPOCH}, {"median_epoch_s", QUANTITY_STEADY_EPOCH},
+                 {"comm_s", QUANTITY_COMM}, {"data_s", QUANTITY_DATA},
+                 {"test_time", QUANTITY_EVALUATION}, {"training_time", QUANTITY_TRAINING},
+                 {"whole_s", QUANTITY_WHOLE}, {"images", QUANTITY_IMAGES},
+                 {"images_per_s", QUANTITY_RATE}, {"loss", QUANTITY_LOSS},
+                 {"dice", QUANTITY_DICE}, {"energy_kwh", QUANTITY_ENERGY}};
 
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         json_object_set_new(o, names[i].key, encode_summary(&p->q[names[i].q]));
@@ -123,32 +116,28 @@ static json_t *encode_ratios(const struct ratio ratios[QUANTITY_NTIMES],
 
     for (int q = 0; q < QUANTITY_NTIMES; q++)
         json_object_set_new(o, quantity_key((enum quantity)q), encode_ratio(&ratios[q]));
-    json_object_set_new(o, "images_per_s", encode_ratio(by_images));
-    return o;
+    return ADD(o, {"images_per_s", encode_ratio(by_images)});
 }
 
 static json_t *encode_point(const struct series *s, const struct series_point *p)
 {
-    json_t *o = json_object();
+    json_t *o = OBJECT({"gpus", json_integer(p->gpus)}, {"nodes", known_count((size_t)p->nodes)},
+                       {"runs", integer(p->nruns)});
 
-    json_object_set_new(o, "gpus", json_integer(p->gpus));
-    json_object_set_new(o, "nodes", p->nodes ? json_integer(p->nodes) : json_null());
-    json_object_set_new(o, "runs", json_integer((json_int_t)p->nruns));
     set_quantities(o, p);
-    json_object_set_new(o, "speedup_ideal", number(series_ideal(s, p->gpus)));
-    json_object_set_new(o, "speedup_total", number(p->speedup[QUANTITY_TRAINING].value));
-    json_object_set_new(o, "speedup_steady", number(p->speedup[QUANTITY_STEADY_EPOCH].value));
-    json_object_set_new(o, "speedup_one_epoch", number(p->speedup[QUANTITY_ONE_EPOCH].value));
-    json_object_set_new(o, "efficiency_total", number(p->efficiency[QUANTITY_TRAINING].value));
-    json_object_set_new(o, "efficiency", number(series_efficiency(s, p)->value));
-    json_object_set_new(o, "speedups", encode_ratios(p->speedup, &p->image_speedup));
-    json_object_set_new(o, "efficiencies", encode_ratios(p->efficiency, &p->image_efficiency));
-    json_object_set_new(o, "gpu_hours", number(p->gpu_hours));
-    json_object_set_new(o, "oversubscribed", json_boolean(p->oversubscribed));
-    return o;
+    return ADD(o, {"speedup_ideal", number(series_ideal(s, p->gpus))},
+               {"speedup_total", number(p->speedup[QUANTITY_TRAINING].value)},
+               {"speedup_steady", number(p->speedup[QUANTITY_STEADY_EPOCH].value)},
+               {"speedup_one_epoch", number(p->speedup[QUANTITY_ONE_EPOCH].value)},
+               {"efficiency_total", number(p->efficiency[QUANTITY_TRAINING].value)},
+               {"efficiency", number(series_efficiency(s, p)->value)},
+               {"speedups", encode_ratios(p->speedup, &p->image_speedup)},
+               {"efficiencies", encode_ratios(p->efficiency, &p->image_efficiency)},
+               {"gpu_hours", number(p->gpu_hours)},
+               {"oversubscribed", json_boolean(p->oversubscribed)});
 }
 
-static void append_lines(json_t *list, const char *lines)
+static json_t *append_lines(json_t *list, const char *lines)
 {
     while (*lines) {
         size_t n = strcspn(lines, "\n");
@@ -157,107 +146,78 @@ static void append_lines(json_t *list, const char *lines)
         free(line);
         lines += n + (lines[n] == '\n');
     }
-}
-
-static json_t *encode_lines(const char *lines)
-{
-    json_t *list = json_array();
-
-    append_lines(list, lines);
     return list;
 }
 
 static json_t *encode_choice(const struct advice_choice *c)
 {
-    json_t *o = json_object();
-
-    json_object_set_new(o, "gpus", c->gpus ? json_integer(c->gpus) : json_null());
-    json_object_set_new(o, "value", c->gpus ? number(c->value) : json_null());
-    json_object_set_new(o, "measured", json_boolean(c->measured));
-    json_object_set_new(o, "extrapolated", json_boolean(c->extrapolated));
-    json_object_set_new(o, "why", json_string(c->why));
-    return o;
+    return OBJECT({"gpus", known_count((size_t)c->gpus)},
+                  {"value", c->gpus ? number(c->value) : json_null()},
+                  {"measured", json_boolean(c->measured)},
+                  {"extrapolated", json_boolean(c->extrapolated)}, {"why", json_string(c->why)});
 }
 
 static json_t *encode_advice(const struct advice *a)
 {
-    json_t *o = json_object();
-
-    json_object_set_new(o, "least_time_s", encode_choice(&a->time));
-    json_object_set_new(o, "least_gpu_hours", encode_choice(&a->gpu_hours));
-    json_object_set_new(o, "least_energy_kwh", encode_choice(&a->energy));
-    json_object_set_new(o, "deadline", encode_choice(&a->deadline));
-    return o;
+    return OBJECT({"least_time_s", encode_choice(&a->time)},
+                  {"least_gpu_hours", encode_choice(&a->gpu_hours)},
+                  {"least_energy_kwh", encode_choice(&a->energy)},
+                  {"deadline", encode_choice(&a->deadline)});
 }
 
-static void set_decision(json_t *o, const struct decision *d, size_t npoints)
+static void add_decision(json_t *o, const struct decision *d, size_t npoints)
 {
     bool decided = d->use == d->reach;
+    size_t worth = decided || d->use != d->base ? (size_t)d->use->gpus : 0;
     json_t *caveats = json_array(), *iou = json_array();
 
-    json_object_set_new(o, "worth_gpus", decided || d->use != d->base ? json_integer(d->use->gpus)
-                                                                     : json_null());
-    json_object_set_new(o, "reach_gpus", json_integer(d->reach->gpus));
-    json_object_set_new(o, "decided", json_boolean(decided));
-    json_object_set_new(o, "seeds_needed",
-                        d->seeds.n ? json_integer((json_int_t)d->seeds.n) : json_null());
-    json_object_set_new(o, "seeds_scatter", d->seeds.n ? number(d->seeds.scatter) : json_null());
-    json_object_set_new(o, "seeds_assumed", json_boolean(d->seeds.assumed));
-    json_object_set_new(o, "base_gpus", json_integer(d->base->gpus));
-    json_object_set_new(o, "speedup", encode_ratio(&d->speedup));
-    json_object_set_new(o, "efficiency", encode_ratio(&d->efficiency));
-    json_object_set_new(o, "limit_gpus", d->limit ? json_integer(d->limit->gpus) : json_null());
-    json_object_set_new(o, "limit_why", json_string(d->limit ? d->limit_why : ""));
-    json_object_set_new(o, "model_reach_gpus",
-                        d->model_reach ? json_integer(d->model_reach) : json_null());
-    json_object_set_new(o, "next_gpus", d->next ? json_integer(d->next) : json_null());
-    json_object_set_new(o, "next_seeds",
-                        d->next_seeds ? json_integer((json_int_t)d->next_seeds) : json_null());
-    json_object_set_new(o, "next_why", json_string(d->next_why));
     for (size_t i = 0; i < npoints; i++) {
-        json_t *one = i ? encode_comparison(&d->iou_change[i]) : json_object();
-        json_object_set_new(one, "state", json_string(decision_iou_name(d->iou[i])));
-        json_array_append_new(iou, one);
+        json_t *one = i ? add_comparison(json_object(), &d->iou_change[i]) : json_object();
+        json_array_append_new(iou, ADD(one, {"state", json_string(decision_iou_name(d->iou[i]))}));
     }
-    json_object_set_new(o, result_by_accuracy(d->base->rows) ? "accuracy" : "iou", iou);
     for (size_t i = 0; i < d->ncaveats; i++)
         json_array_append_new(caveats, text(d->caveats[i].text));
-    json_object_set_new(o, "caveats", caveats);
+    ADD(o, {"worth_gpus", known_count(worth)}, {"reach_gpus", json_integer(d->reach->gpus)},
+        {"decided", json_boolean(decided)}, {"seeds_needed", known_count(d->seeds.n)},
+        {"seeds_scatter", d->seeds.n ? number(d->seeds.scatter) : json_null()},
+        {"seeds_assumed", json_boolean(d->seeds.assumed)},
+        {"base_gpus", json_integer(d->base->gpus)}, {"speedup", encode_ratio(&d->speedup)},
+        {"efficiency", encode_ratio(&d->efficiency)},
+        {"limit_gpus", d->limit ? json_integer(d->limit->gpus) : json_null()},
+        {"limit_why", json_string(d->limit ? d->limit_why : "")},
+        {"model_reach_gpus", known_count((size_t)d->model_reach)},
+        {"next_gpus", known_count((size_t)d->next)}, {"next_seeds", known_count(d->next_seeds)},
+        {"next_why", json_string(d->next_why)},
+        {result_by_accuracy(d->base->rows) ? "accuracy" : "iou", iou}, {"caveats", caveats});
 }
 
 static json_t *encode_verdict(const struct report_series *rs)
 {
-    json_t *o = json_object(), *words = encode_lines(rs->words.headline);
+    json_t *o = json_object(), *words = append_lines(json_array(), rs->words.headline);
 
     if (rs->as->series.npoints > 1)
-        set_decision(o, &rs->as->decision, rs->as->series.npoints);
-    json_object_set_new(o, "headline", text(rs->words.headline));
+        add_decision(o, &rs->as->decision, rs->as->series.npoints);
     append_lines(words, rs->words.caveats);
     append_lines(words, rs->words.reasons);
-    json_object_set_new(o, "words", words);
-    return o;
+    return ADD(o, {"headline", text(rs->words.headline)}, {"words", words});
 }
 
 static json_t *encode_model(const struct model *m, const struct model *choice)
 {
-    json_t *o = json_object(), *coefficients = json_array();
+    json_t *coefficients = json_array(), *o;
     struct buf formula = {0};
 
     model_describe(m, &formula);
     for (int i = 0; i < MODEL_TERMS; i++)
         json_array_append_new(coefficients, number(m->coefficient[i]));
-    json_object_set_new(o, "law", json_string(model_name(m->law)));
-    json_object_set_new(o, "chosen", json_boolean(m == choice));
-    json_object_set_new(o, "formula", json_string(formula.data ? formula.data : ""));
-    json_object_set_new(o, "coefficients", coefficients);
-    json_object_set_new(o, "serial", number(m->serial));
-    json_object_set_new(o, "serial_interval", encode_interval(&m->serial_interval));
-    json_object_set_new(o, "coherency", number(m->coherency));
-    json_object_set_new(o, "coherency_interval", encode_interval(&m->coherency_interval));
-    json_object_set_new(o, "error", number(m->error));
-    json_object_set_new(o, "leave_one_out_error", number(m->loo_error));
-    json_object_set_new(o, "aicc", number(m->aicc));
-    json_object_set_new(o, "peak_gpus", number(m->peak));
+    o = OBJECT({"law", json_string(model_name(m->law))}, {"chosen", json_boolean(m == choice)},
+               {"formula", json_string(formula.data ? formula.data : "")},
+               {"coefficients", coefficients}, {"serial", number(m->serial)},
+               {"serial_interval", encode_interval(&m->serial_interval)},
+               {"coherency", number(m->coherency)},
+               {"coherency_interval", encode_interval(&m->coherency_interval)},
+               {"error", number(m->error)}, {"leave_one_out_error", number(m->loo_error)},
+               {"aicc", number(m->aicc)}, {"peak_gpus", number(m->peak)});
     buf_destroy(&formula);
     return o;
 }
@@ -274,44 +234,31 @@ static json_t *encode_models(const struct model models[MODEL_NLAWS], const struc
 
 static json_t *encode_convergence(const struct convergence *c)
 {
-    json_t *o = json_object(), *points = json_array();
+    json_t *points = c->metric == CONVERGENCE_NONE ? NULL : json_array();
 
-    if (c->metric == CONVERGENCE_NONE) {
-        json_decref(o);
-        json_decref(points);
-        return json_null();
-    }
-    json_object_set_new(o, "metric",
-                        json_string(c->metric == CONVERGENCE_SCORE ? "score" : "loss"));
-    json_object_set_new(o, "target", number(c->target));
-    for (size_t i = 0; i < c->npoints; i++) {
+    for (size_t i = 0; points && i < c->npoints; i++) {
         const struct convergence_point *p = &c->points[i];
-        json_t *one = json_object();
-        json_object_set_new(one, "gpus", json_integer(p->gpus));
-        json_object_set_new(one, "runs", json_integer((json_int_t)p->nruns));
-        json_object_set_new(one, "reached", json_integer((json_int_t)p->nreached));
-        json_object_set_new(one, "epochs", number(p->epochs));
-        json_object_set_new(one, "epoch_s", number(p->epoch_s));
-        json_object_set_new(one, "seconds", number(p->seconds));
-        json_object_set_new(one, "epochs_ratio", number(p->epochs_ratio));
-        json_object_set_new(one, "epoch_s_ratio", number(p->epoch_s_ratio));
-        json_object_set_new(one, "speedup", number(p->speedup));
-        json_array_append_new(points, one);
+        json_array_append_new(
+            points, OBJECT({"gpus", json_integer(p->gpus)}, {"runs", integer(p->nruns)},
+                           {"reached", integer(p->nreached)}, {"epochs", number(p->epochs)},
+                           {"epoch_s", number(p->epoch_s)}, {"seconds", number(p->seconds)},
+                           {"epochs_ratio", number(p->epochs_ratio)},
+                           {"epoch_s_ratio", number(p->epoch_s_ratio)},
+                           {"speedup", number(p->speedup)}));
     }
-    json_object_set_new(o, "points", points);
-    return o;
+    return points ? OBJECT({"metric",
+                            json_string(c->metric == CONVERGENCE_SCORE ? "score" : "loss")},
+                           {"target", number(c->target)}, {"points", points})
+                  : json_null();
 }
 
 static json_t *encode_noise(const struct noise_scale *n)
 {
-    json_t *o = json_object();
-
-    json_object_set_new(o, "critical_batch", n->measured ? number(n->critical_batch) : json_null());
-    json_object_set_new(o, "interval", n->measured ? encode_interval(&n->interval) : json_null());
-    json_object_set_new(o, "interval_over", json_string(n->over_epochs ? "epochs" : "runs"));
-    json_object_set_new(o, "gpus", n->measured ? number(n->gpus) : json_null());
-    json_object_set_new(o, "why_not", json_string(n->measured ? "" : n->why_not));
-    return o;
+    return OBJECT({"critical_batch", n->measured ? number(n->critical_batch) : json_null()},
+                  {"interval", n->measured ? encode_interval(&n->interval) : json_null()},
+                  {"interval_over", json_string(n->over_epochs ? "epochs" : "runs")},
+                  {"gpus", n->measured ? number(n->gpus) : json_null()},
+                  {"why_not", json_string(n->measured ? "" : n->why_not)});
 }
 
 /* By their keys; null: not known. */
@@ -336,92 +283,71 @@ static json_t *encode_series(const struct report_series *rs)
 {
     static const char *const modes[] = {"unknown", "one count", "strong", "weak in the batch",
                                         "weak"};
-    const struct series *s = &rs->as->series;
-    json_t *o = json_object(), *points = json_array(), *levels = json_array();
+    const struct analysis_series *as = rs->as;
+    const struct series *s = &as->series;
+    json_t *points = json_array(), *levels = json_array();
 
-    json_object_set_new(o, "engine", text(s->engine));
-    json_object_set_new(o, "quality", json_string(s->quality));
-    json_object_set_new(o, "study", text(rs->source->title));
-    json_object_set_new(o, "label", text(rs->label));
-    json_object_set_new(o, "settings", encode_settings(s->settings));
-    json_object_set_new(o, "one_epoch", json_integer(rs->as->series.one_epoch));
-    json_object_set_new(o, "scaling", json_string(modes[s->mode]));
-    json_object_set_new(o, "base_gpus", json_integer(s->points[0].gpus));
-    json_object_set_new(o, "efficiency_by", json_string(s->by_images ? "images" : "time"));
     for (size_t i = 0; i < s->npoints; i++)
         json_array_append_new(points, encode_point(s, &s->points[i]));
-    json_object_set_new(o, "points", points);
-    json_object_set_new(o, "verdict", encode_verdict(rs));
-    json_object_set_new(o, "models", encode_models(rs->as->steady, rs->as->steady_choice));
-    json_object_set_new(o, "models_whole", encode_models(rs->as->whole, rs->as->whole_choice));
-    json_object_set_new(o, "advice", encode_advice(&rs->as->advice));
-    json_object_set_new(o, "convergence", encode_convergence(&rs->as->convergence));
-    for (size_t i = 0; i < rs->as->nlevels; i++)
-        json_array_append_new(levels, encode_convergence(&rs->as->levels[i]));
-    json_object_set_new(o, "reach", levels);
-    json_object_set_new(o, "noise_scale", encode_noise(&rs->as->noise));
-    return o;
+    for (size_t i = 0; i < as->nlevels; i++)
+        json_array_append_new(levels, encode_convergence(&as->levels[i]));
+    return OBJECT({"engine", text(s->engine)}, {"quality", json_string(s->quality)},
+                  {"study", text(rs->source->title)}, {"label", text(rs->label)},
+                  {"settings", encode_settings(s->settings)},
+                  {"one_epoch", json_integer(s->one_epoch)},
+                  {"scaling", json_string(modes[s->mode])},
+                  {"base_gpus", json_integer(s->points[0].gpus)},
+                  {"efficiency_by", json_string(s->by_images ? "images" : "time")},
+                  {"points", points}, {"verdict", encode_verdict(rs)},
+                  {"models", encode_models(as->steady, as->steady_choice)},
+                  {"models_whole", encode_models(as->whole, as->whole_choice)},
+                  {"advice", encode_advice(&as->advice)},
+                  {"convergence", encode_convergence(&as->convergence)}, {"reach", levels},
+                  {"noise_scale", encode_noise(&as->noise)});
 }
 
 static json_t *encode_pair(const struct report *r, const struct analysis_pair *pair)
 {
-    json_t *o = json_object(), *list = json_array();
+    json_t *list = json_array();
 
-    json_object_set_new(o, "a", text(r->series[pair->a].label));
-    json_object_set_new(o, "b", text(r->series[pair->b].label));
     for (size_t i = 0; i < pair->ndifferences; i++) {
         const struct analysis_difference *d = &pair->differences[i];
-        json_t *one = encode_comparison(&d->compare);
-        json_object_set_new(one, "gpus", json_integer(d->gpus));
-        json_object_set_new(one, "quantity", json_string(quantity_key(d->quantity)));
-        json_object_set_new(one, "ratio", encode_ratio(&d->ratio));
-        json_array_append_new(list, one);
+        json_array_append_new(list, ADD(add_comparison(json_object(), &d->compare),
+                                        {"gpus", json_integer(d->gpus)},
+                                        {"quantity", json_string(quantity_key(d->quantity))},
+                                        {"ratio", encode_ratio(&d->ratio)}));
     }
-    json_object_set_new(o, "differences", list);
-    return o;
+    return OBJECT({"a", text(r->series[pair->a].label)}, {"b", text(r->series[pair->b].label)},
+                  {"differences", list});
 }
 
 static json_t *encode_rules(const struct rule rules[RULES_COUNT])
 {
     json_t *list = json_array();
 
-    for (int i = 0; i < RULES_COUNT; i++) {
-        json_t *one = json_object();
-        json_object_set_new(one, "rule", json_integer(rules[i].number));
-        json_object_set_new(one, "text", json_string(rules[i].text));
-        json_object_set_new(one, "state", json_string(rule_state_name(rules[i].state)));
-        json_object_set_new(one, "why", text(rules[i].why));
-        json_array_append_new(list, one);
-    }
+    for (int i = 0; i < RULES_COUNT; i++)
+        json_array_append_new(list, OBJECT({"rule", json_integer(rules[i].number)},
+                                           {"text", json_string(rules[i].text)},
+                                           {"state", json_string(rule_state_name(rules[i].state))},
+                                           {"why", text(rules[i].why)}));
     return list;
 }
 
 static json_t *encode_run(const struct result *r)
 {
-    json_t *o = json_object();
-
-    json_object_set_new(o, "run", text(r->run));
-    json_object_set_new(o, "engine", text(r->engine));
-    json_object_set_new(o, "gpus", json_integer(r->gpus));
-    json_object_set_new(o, "nodes", r->nodes ? json_integer(r->nodes) : json_null());
-    json_object_set_new(o, "seed", json_integer(r->seed));
-    json_object_set_new(o, "attempt", json_integer(r->attempt));
-    json_object_set_new(o, "state", json_string(result_state_name(r->state)));
-    json_object_set_new(o, "epochs", json_integer(r->epochs));
-    json_object_set_new(o, "first_epoch_s", number(r->first_epoch_s));
-    json_object_set_new(o, "median_epoch_s", number(r->median_epoch_s));
-    json_object_set_new(o, "training_time", number(r->training_time));
-    json_object_set_new(o, "test_time", number(r->test_time));
-    json_object_set_new(o, "images_per_s", number(r->images_per_s));
-    json_object_set_new(o, "loss", number(r->loss));
-    json_object_set_new(o, "iou", number(r->iou));
-    json_object_set_new(o, "accuracy", number(r->accuracy));
-    json_object_set_new(o, "dice", number(r->dice));
-    json_object_set_new(o, "log", r->log[0] ? text(r->log) : json_null());
-    json_object_set_new(o, "device", r->device[0] ? text(r->device) : json_null());
-    json_object_set_new(o, "note", text(r->note));
-    json_object_set_new(o, "settings", encode_settings(r->settings));
-    return o;
+    return OBJECT({"run", text(r->run)}, {"engine", text(r->engine)},
+                  {"gpus", json_integer(r->gpus)}, {"nodes", known_count((size_t)r->nodes)},
+                  {"seed", json_integer(r->seed)}, {"attempt", json_integer(r->attempt)},
+                  {"state", json_string(result_state_name(r->state))},
+                  {"epochs", json_integer(r->epochs)}, {"first_epoch_s", number(r->first_epoch_s)},
+                  {"median_epoch_s", number(r->median_epoch_s)},
+                  {"training_time", number(r->training_time)},
+                  {"test_time", number(r->test_time)}, {"images_per_s", number(r->images_per_s)},
+                  {"loss", number(r->loss)}, {"iou", number(r->iou)},
+                  {"accuracy", number(r->accuracy)}, {"dice", number(r->dice)},
+                  {"log", r->log[0] ? text(r->log) : json_null()},
+                  {"device", r->device[0] ? text(r->device) : json_null()}, {"note", text(r->note)},
+                  {"settings", encode_settings(r->settings)});
 }
 
 static void append_runs(json_t *runs, const struct results *results)
@@ -430,8 +356,7 @@ static void append_runs(json_t *runs, const struct results *results)
         json_array_append_new(runs, encode_run(&results->rows[i]));
 }
 
-/* The text of o, which is given up. */
-static char *dump(json_t *o)
+char *json_dump(json_t *o)
 {
     char *json = json_dumps(o, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
     struct buf b = {0};
@@ -439,44 +364,35 @@ static char *dump(json_t *o)
     json_decref(o);
     if (!json)
         return NULL;
-    buf_add(&b, json);
-    buf_add(&b, "\n");
+    buf_addf(&b, "%s\n", json);
     free(json);
     return buf_steal(&b);
 }
 
 char *json_encode_report(const struct report *r)
 {
-    json_t *o = json_object(), *series = json_array(), *runs = json_array(), *pairs = json_array();
+    json_t *series = json_array(), *runs = json_array(), *pairs = json_array();
 
-    json_object_set_new(o, "schema", json_integer(SCHEMA));
-    json_object_set_new(o, "study", text(r->title));
-    json_object_set_new(o, "created", json_string(r->created));
-    json_object_set_new(o, "version", json_string(PACKAGE_VERSION));
     for (size_t i = 0; i < r->nseries; i++)
         json_array_append_new(series, encode_series(&r->series[i]));
-    json_object_set_new(o, "engines", series);
     for (size_t i = 0; i < r->analysis.npairs; i++)
         json_array_append_new(pairs, encode_pair(r, &r->analysis.pairs[i]));
-    json_object_set_new(o, "pairs", pairs);
-    json_object_set_new(o, "rule", json_string(r->rule));
-    json_object_set_new(o, "rules", encode_rules(r->analysis.rules));
-    json_object_set_new(o, "problems", encode_lines(r->problems));
     for (size_t i = 0; i < r->nsources; i++)
         append_runs(runs, &r->sources[i].results);
-    json_object_set_new(o, "runs", runs);
-    return dump(o);
+    return json_dump(OBJECT({"schema", json_integer(SCHEMA)}, {"study", text(r->title)},
+                            {"created", json_string(r->created)},
+                            {"version", json_string(PACKAGE_VERSION)}, {"engines", series},
+                            {"pairs", pairs}, {"rule", json_string(r->rule)},
+                            {"rules", encode_rules(r->analysis.rules)},
+                            {"problems", append_lines(json_array(), r->problems)}, {"runs", runs}));
 }
 
 char *json_encode_results(const char *study, const struct results *results)
 {
-    json_t *o = json_object(), *runs = json_array();
+    bool complete = results_count(results, RESULT_DONE) == results->count;
+    json_t *runs = json_array();
 
-    json_object_set_new(o, "schema", json_integer(SCHEMA));
-    json_object_set_new(o, "study", text(study));
-    json_object_set_new(o, "complete",
-                        json_boolean(results_count(results, RESULT_DONE) == results->count));
     append_runs(runs, results);
-    json_object_set_new(o, "runs", runs);
-    return dump(o);
+    return json_dump(OBJECT({"schema", json_integer(SCHEMA)}, {"study", text(study)},
+                            {"complete", json_boolean(complete)}, {"runs", runs}));
 }

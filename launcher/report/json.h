@@ -3,6 +3,8 @@
 #ifndef UNETCTL_LAUNCHER_REPORT_JSON_H
 #define UNETCTL_LAUNCHER_REPORT_JSON_H
 
+#include <jansson.h>
+
 #include "launcher/report/report.h"
 
 /* {"schema":1,"study":...,"created":...,"engines":[{"engine":...,"label":...,"points":[...],
@@ -14,5 +16,9 @@ char *json_encode_report(const struct report *r);
 
 /* {"schema":1,"study":...,"complete":bool,"runs":[...]}: what collect found. The same otherwise. */
 char *json_encode_results(const char *study, const struct results *results);
+
+/* Returns the text of o with a newline, malloc'ed, and releases o; NULL for NULL and without
+ * memory. */
+char *json_dump(json_t *o);
 
 #endif

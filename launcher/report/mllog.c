@@ -111,22 +111,14 @@ static void name_file(char *dst, size_t size, const struct result *r, size_t row
 
 static int write_run(const struct result *r, size_t row, const char *dir, struct err *e)
 {
-    char path[PATH_MAX], name[sizeof r->run + 32], *text;
+    char path[PATH_MAX], name[sizeof r->run + 32];
     struct buf b = {0};
-    int rc;
 
-    mllog_encode(r, &b);
-    text = buf_steal(&b);
-    if (!text)
-        return err_set(e, ERR_INTERNAL, "out of memory for the MLLOG lines of %s", r->run);
     name_file(name, sizeof name, r, row);
-    path_format(path, "%s/%s", dir, name);
-    rc = atomicfile_check_own(path, ":::MLLOG", e) ||
-                 atomicfile_write(path, text, strlen(text), 0666, e)
-             ? -1
-             : 0;
-    free(text);
-    return rc;
+    if (atomicfile_check_own(path_format(path, "%s/%s", dir, name), ":::MLLOG", e))
+        return -1;
+    mllog_encode(r, &b);
+    return path_write(dir, name, buf_steal(&b), e);
 }
 
 int mllog_write(const struct results *results, const char *dir, struct err *e)

@@ -18,26 +18,13 @@
 #include "launcher/report/figures.h"
 #include "launcher/report/html.h"
 #include "launcher/report/json.h"
-#include "launcher/report/latex.h"
 #include "launcher/report/markdown.h"
+#include "launcher/report/tables.h"
 #include "src/atomicfile.h"
 #include "src/log.h"
 
 #define STAGE ".new-" /* and the PID: folder in which a report is written first */
 #define HEAD_SIZE 400 /* of a script, in which stands who made it */
-
-/* text is freed. */
-static int write_text(const char *dir, const char *name, char *text, struct err *e)
-{
-    char path[PATH_MAX];
-    int rc;
-
-    if (!text)
-        return err_set(e, ERR_INTERNAL, "out of memory for %s", name);
-    rc = atomicfile_write(path_format(path, "%s/%s", dir, name), text, strlen(text), 0666, e);
-    free(text);
-    return rc;
-}
 
 static int write_results(const struct report *r, const char *dir, struct err *e)
 {
@@ -45,7 +32,7 @@ static int write_results(const struct report *r, const char *dir, struct err *e)
 
     for (size_t i = 0; i < r->nsources; i++) {
         snprintf(name, sizeof name, i ? "results_%zu.csv" : "results.csv", i + 1);
-        if (write_text(dir, name, results_encode(&r->sources[i].results), e))
+        if (path_write(dir, name, results_encode(&r->sources[i].results), e))
             return -1;
     }
     return 0;
@@ -53,22 +40,16 @@ static int write_results(const struct report *r, const char *dir, struct err *e)
 
 static int write_extra_p(const struct report *r, const char *dir, struct err *e)
 {
-    struct extra_p_series *list = calloc(r->nseries, sizeof *list);
     char name[48];
-    int rc = list ? 0 : err_set(e, ERR_INTERNAL, "out of memory for extra-p.json");
 
-    for (size_t i = 0; rc == 0 && i < r->nseries; i++) {
-        const struct report_series *s = &r->series[i];
+    for (size_t i = 0; i < r->nseries; i++) {
         struct buf b = {0};
-        list[i] = (struct extra_p_series){&s->as->series, s->label};
-        extra_p_encode_text(list[i].series, list[i].region, &b);
+        extra_p_encode_text(&r->series[i], &b);
         snprintf(name, sizeof name, i ? "extra-p_%zu.txt" : "extra-p.txt", i + 1);
-        rc = write_text(dir, name, buf_steal(&b), e);
+        if (path_write(dir, name, buf_steal(&b), e))
+            return -1;
     }
-    if (rc == 0)
-        rc = write_text(dir, "extra-p.json", extra_p_encode_json(list, r->nseries), e);
-    free(list);
-    return rc;
+    return path_write(dir, "extra-p.json", json_dump(extra_p_encode_json(r)), e);
 }
 
 /* Everything into stage; figures_dir is stage/figures. */
@@ -84,10 +65,10 @@ static int write_all(const struct report *r, const char *stage, const char *figu
         goto out;
     if (!figures.drawn)
         log_warn("no SVG, PDF and PNG of the figures: %s", figures.why_not);
-    if (write_text(stage, "report.html", html_encode(r, &figures), e) ||
-        write_text(stage, "report.md", markdown_encode(r, &figures), e) ||
-        write_text(stage, "tables.tex", latex_encode(r), e) ||
-        write_text(stage, "report.json", json_encode_report(r), e) || write_results(r, stage, e) ||
+    if (path_write(stage, "report.html", html_encode(r, &figures), e) ||
+        path_write(stage, "report.md", markdown_encode(r, &figures), e) ||
+        path_write(stage, "tables.tex", tables_encode_latex(r), e) ||
+        path_write(stage, "report.json", json_encode_report(r), e) || write_results(r, stage, e) ||
         write_extra_p(r, stage, e))
         goto out;
     rc = 0;

@@ -9,55 +9,31 @@
 #include "src/buf.h"
 #include "src/plural.h"
 
-#define COUNT(array) (sizeof(array) / sizeof(array)[0])
-
-tables_fill_f *const tables_of_series[] = {tables_fill_speed,       tables_fill_quality,
-                                           tables_fill_parts,       tables_fill_each,
-                                           tables_fill_models,
-                                           tables_fill_convergence, tables_fill_levels,
-                                           tables_fill_settings,    NULL};
-
-static void add_interval_cell(struct table *t, const struct interval *i, int decimals)
+static void add_interval_cell(struct table *t, const char *head, const struct interval *i,
+                              int decimals)
 {
     if (interval_is_known(i))
-        table_addf(t, "%.*f..%.*f", decimals, table_round(i->low, decimals), decimals,
+        table_addf(t, head, "%.*f..%.*f", decimals, table_round(i->low, decimals), decimals,
                    table_round(i->high, decimals));
     else
-        table_addf(t, "-");
+        table_addf(t, head, "-");
 }
 
-static void add_percent(struct table *t, double share, int decimals)
+static void add_percent(struct table *t, const char *head, double share, int decimals)
 {
     if (isfinite(share))
-        table_addf(t, "%.*f %%", decimals, 100 * share);
+        table_addf(t, head, "%.*f %%", decimals, 100 * share);
     else
-        table_addf(t, "-");
-}
-
-static void add_nodes(struct table *t, const struct series_point *p)
-{
-    if (p->nodes)
-        table_addf(t, "%d", p->nodes);
-    else
-        table_addf(t, "-");
-}
-
-static void add_p(struct table *t, const struct comparison *c)
-{
-    if (isnan(c->p_holm))
-        table_addf(t, "-");
-    else if (c->p_holm < 0.001)
-        table_addf(t, "< 0.001");
-    else
-        table_addf(t, "%.3f", c->p_holm);
+        table_addf(t, head, "-");
 }
 
 static void add_test(struct table *t, const struct comparison *c)
 {
-    if (c->test == COMPARE_NONE)
-        table_addf(t, "-");
+    if (!(c->p_holm < 0.001))
+        table_add_number(t, "p (Holm)", c->p_holm, 3);
     else
-        table_addf(t, "%s", compare_test_name(c->test));
+        table_addf(t, "p (Holm)", "< 0.001");
+    table_add_text(t, "test", "%s", c->test == COMPARE_NONE ? "-" : compare_test_name(c->test));
 }
 
 static const char *method_of(const struct series *s)
@@ -70,158 +46,129 @@ static const char *method_of(const struct series *s)
     return NULL;
 }
 
-void tables_fill_speed(struct table *t, const struct report_series *rs)
+static void fill_speed(struct table *t, const struct report_series *rs)
 {
-    static const struct table_column columns[] = {
-        {"GPUs", false}, {"nodes", false}, {"runs", false}, {"first epoch s", false},
-        {"steady epoch s", false}, {"95 % interval", false}, {"training s", false},
-        {"speed-up total", false}, {"speed-up steady", false}, {"95 % interval", false},
-        {"speed-up one epoch", false}, {"efficiency total", false}, {"efficiency steady", false},
-        {"efficiency by images", false}, {"images/s", false}, {"GPU-hours", false}, {"kWh", false}};
     const struct series *s = &rs->as->series;
     const char *method = method_of(s);
     struct buf mode = {0};
 
     series_describe_mode(s, &mode);
-    table_init(
-        t, columns, COUNT(columns),
-        "Speed of %s, against %d GPU%s: medians over the runs of a count. Scaling: %s. One epoch: "
-        "the one of index %ld.%s%s%s",
-        rs->label, s->points[0].gpus, plural(s->points[0].gpus), mode.data ? mode.data : "",
-        s->one_epoch, method ? " Interval of the speed-up: " : "", method ? method : "",
-        method ? "." : "");
+    table_init(t,
+               "Speed of %s relative to %d GPU%s: medians over the runs of a count. Scaling: %s. "
+               "One epoch: the one of index %ld.%s%s%s",
+               rs->label, s->points[0].gpus, plural(s->points[0].gpus), mode.data ? mode.data : "",
+               s->one_epoch, method ? " Interval of the speed-up: " : "", method ? method : "",
+               method ? "." : "");
     t->failed |= mode.failed;
     buf_destroy(&mode);
     for (size_t i = 0; i < s->npoints; i++) {
         const struct series_point *p = &s->points[i];
-        table_addf(t, "%d", p->gpus);
-        add_nodes(t, p);
-        table_addf(t, "%zu", p->nruns);
-        table_add_number(t, p->q[QUANTITY_FIRST_EPOCH].median, 2);
-        table_add_number(t, p->q[QUANTITY_STEADY_EPOCH].median, 2);
-        add_interval_cell(t, &p->q[QUANTITY_STEADY_EPOCH].interval, 2);
-        table_add_number(t, p->q[QUANTITY_TRAINING].median, 1);
-        table_add_number(t, p->speedup[QUANTITY_TRAINING].value, 2);
-        table_add_number(t, p->speedup[QUANTITY_STEADY_EPOCH].value, 2);
-        add_interval_cell(t, &p->speedup[QUANTITY_STEADY_EPOCH].interval, 2);
-        table_add_number(t, p->speedup[QUANTITY_ONE_EPOCH].value, 2);
-        table_add_number(t, p->efficiency[QUANTITY_TRAINING].value, 3);
-        table_add_number(t, p->efficiency[QUANTITY_STEADY_EPOCH].value, 3);
-        table_add_number(t, p->image_efficiency.value, 3);
-        table_add_number(t, p->q[QUANTITY_RATE].median, 1);
-        table_add_number(t, p->gpu_hours, p->gpu_hours < 0.1 ? 4 : 2);
-        table_add_number(t, p->q[QUANTITY_ENERGY].median, 3);
+        const struct ratio *steady = &p->speedup[QUANTITY_STEADY_EPOCH];
+        table_addf(t, "GPUs", "%d", p->gpus);
+        table_add_number(t, "nodes", p->nodes ? p->nodes : NAN, 0);
+        table_addf(t, "runs", "%zu", p->nruns);
+        table_add_number(t, "first epoch s", p->q[QUANTITY_FIRST_EPOCH].median, 2);
+        table_add_number(t, "steady epoch s", p->q[QUANTITY_STEADY_EPOCH].median, 2);
+        add_interval_cell(t, "95 % interval", &p->q[QUANTITY_STEADY_EPOCH].interval, 2);
+        table_add_number(t, "training s", p->q[QUANTITY_TRAINING].median, 1);
+        table_add_number(t, "speed-up total", p->speedup[QUANTITY_TRAINING].value, 2);
+        table_add_number(t, "speed-up steady", steady->value, 2);
+        add_interval_cell(t, "95 % interval", &steady->interval, 2);
+        table_add_number(t, "speed-up one epoch", p->speedup[QUANTITY_ONE_EPOCH].value, 2);
+        table_add_number(t, "efficiency total", p->efficiency[QUANTITY_TRAINING].value, 3);
+        table_add_number(t, "efficiency steady", p->efficiency[QUANTITY_STEADY_EPOCH].value, 3);
+        table_add_number(t, "efficiency by images", p->image_efficiency.value, 3);
+        table_add_number(t, "images/s", p->q[QUANTITY_RATE].median, 1);
+        table_add_number(t, "GPU-hours", p->gpu_hours, p->gpu_hours < 0.1 ? 4 : 2);
+        table_add_number(t, "kWh", p->q[QUANTITY_ENERGY].median, 3);
     }
 }
 
 void tables_fill_quality(struct table *t, const struct report_series *rs)
 {
-#define QUALITY_COLUMNS(word)                         \
-    {                                                 \
-        {"GPUs", false},        {"runs", false},      \
-        {word, false},          {"median", false},    \
-        {"least", false},       {"most", false},      \
-        {"change", false},      {"its interval", false}, \
-        {"p (Holm)", false},    {"test", true},       \
-        {"judgement", true},    {"Dice", false},      \
-        {"final loss", false},  {"images per epoch", false}, \
-        {"evaluation s", false}}
-    static const struct table_column by_iou[] = QUALITY_COLUMNS("IoU");
-    static const struct table_column by_accuracy[] = QUALITY_COLUMNS("accuracy");
+    const struct comparison none = {.p_holm = NAN, .difference = NAN, .interval = interval_none()};
     const struct series *s = &rs->as->series;
-    bool classes = result_by_accuracy(&s->rows[0]);
     const struct decision *d = &rs->as->decision;
 
-    table_init(t, classes ? by_accuracy : by_iou, COUNT(by_iou),
+    table_init(t,
                "Quality of %s after the last epoch: %s is the mean over the runs of a count, "
-               "change the difference from the base case's; its 95 %% interval is simultaneous "
-               "over all counts. What is judged is whether that interval lies above -%.2f.",
+               "change its difference from the base case, with a 95 %% interval that is "
+               "simultaneous over all counts. The quality holds where that interval lies above "
+               "-%.2f.",
                rs->label, s->quality, DECISION_IOU_MARGIN);
     for (size_t i = 0; i < s->npoints; i++) {
         const struct series_point *p = &s->points[i];
-        const struct comparison none = {.p_holm = NAN, .difference = NAN};
         const struct comparison *c = i && d->iou_change ? &d->iou_change[i] : &none;
-        const struct summary *iou = &p->q[QUANTITY_IOU];
-        table_addf(t, "%d", p->gpus);
-        table_addf(t, "%zu", p->nruns);
-        table_add_number(t, iou->mean, 4);
-        table_add_number(t, iou->count > 1 ? iou->median : NAN, 4);
-        table_add_number(t, iou->count > 1 ? iou->min : NAN, 4);
-        table_add_number(t, iou->count > 1 ? iou->max : NAN, 4);
-        table_add_number(t, i ? c->difference : NAN, 4);
-        if (i && d->iou_change)
-            add_interval_cell(t, &c->interval, 4);
-        else
-            table_addf(t, "-");
-        add_p(t, c);
+        const struct summary *quality = &p->q[QUANTITY_IOU];
+        bool several = quality->count > 1;
+        table_addf(t, "GPUs", "%d", p->gpus);
+        table_addf(t, "runs", "%zu", p->nruns);
+        table_add_number(t, s->quality, quality->mean, 4);
+        table_add_number(t, "median", several ? quality->median : NAN, 4);
+        table_add_number(t, "least", several ? quality->min : NAN, 4);
+        table_add_number(t, "most", several ? quality->max : NAN, 4);
+        table_add_number(t, "change", c->difference, 4);
+        add_interval_cell(t, "its interval", &c->interval, 4);
         add_test(t, c);
-        table_addf(t, "%s", i == 0 ? "base case" : d->iou ? decision_iou_name(d->iou[i]) : "-");
-        table_add_number(t, classes ? NAN : p->q[QUANTITY_DICE].median, 4);
-        table_add_number(t, p->q[QUANTITY_LOSS].median, 4);
-        table_add_number(t, p->q[QUANTITY_IMAGES].median, 0);
-        table_add_number(t, p->q[QUANTITY_EVALUATION].median, 3);
+        table_add_text(t, "judgement", "%s",
+                       i == 0 ? "base case" : d->iou ? decision_iou_name(d->iou[i]) : "-");
+        table_add_number(t, "Dice",
+                         result_by_accuracy(s->rows) ? NAN : p->q[QUANTITY_DICE].median, 4);
+        table_add_number(t, "final loss", p->q[QUANTITY_LOSS].median, 4);
+        table_add_number(t, "images per epoch", p->q[QUANTITY_IMAGES].median, 0);
+        table_add_number(t, "evaluation s", p->q[QUANTITY_EVALUATION].median, 3);
     }
 }
 
-void tables_fill_parts(struct table *t, const struct report_series *rs)
+static void fill_parts(struct table *t, const struct report_series *rs)
 {
-    static const struct table_column columns[] = {
-        {"GPUs", false}, {"start-up s", false}, {"first epoch s", false}, {"steady epoch s", false},
-        {"communication s", false}, {"of the epoch", false}, {"data wait s", false},
-        {"of the epoch", false}, {"evaluation s", false}, {"whole run s", false},
-        {"speed-up", false}, {"efficiency", false}, {"shared cores", true}};
     const struct series *s = &rs->as->series;
 
-    table_init(
-        t, columns, COUNT(columns),
-        "Where the time of %s goes: start of the process to its first step, epochs, evaluation; "
-        "inside of a steady epoch, communication that computing did not hide and waiting for "
-        "data, as rank 0 saw them. Speed-up and efficiency are those of the whole run.",
-        rs->label);
+    table_init(t,
+               "Where the time of %s goes: start of the process to its first step, epochs, "
+               "evaluation; within a steady epoch, communication that is not hidden behind "
+               "computing and waiting for data, as measured on rank 0. Speed-up and efficiency are "
+               "those of the whole run.",
+               rs->label);
     for (size_t i = 0; i < s->npoints; i++) {
         const struct series_point *p = &s->points[i];
         double epoch = p->q[QUANTITY_STEADY_EPOCH].median;
-        table_addf(t, "%d", p->gpus);
-        table_add_number(t, p->q[QUANTITY_STARTUP].median, 2);
-        table_add_number(t, p->q[QUANTITY_FIRST_EPOCH].median, 2);
-        table_add_number(t, epoch, 2);
-        table_add_number(t, p->q[QUANTITY_COMM].median, 3);
-        add_percent(t, p->q[QUANTITY_COMM].median / epoch, 0);
-        table_add_number(t, p->q[QUANTITY_DATA].median, 3);
-        add_percent(t, p->q[QUANTITY_DATA].median / epoch, 0);
-        table_add_number(t, p->q[QUANTITY_EVALUATION].median, 2);
-        table_add_number(t, p->q[QUANTITY_WHOLE].median, 1);
-        table_add_number(t, p->speedup[QUANTITY_WHOLE].value, 2);
-        table_add_number(t, p->efficiency[QUANTITY_WHOLE].value, 3);
-        table_addf(t, "%s", p->oversubscribed ? "yes" : "-");
+        table_addf(t, "GPUs", "%d", p->gpus);
+        table_add_number(t, "start-up s", p->q[QUANTITY_STARTUP].median, 2);
+        table_add_number(t, "first epoch s", p->q[QUANTITY_FIRST_EPOCH].median, 2);
+        table_add_number(t, "steady epoch s", epoch, 2);
+        table_add_number(t, "communication s", p->q[QUANTITY_COMM].median, 3);
+        add_percent(t, "of the epoch", p->q[QUANTITY_COMM].median / epoch, 0);
+        table_add_number(t, "data wait s", p->q[QUANTITY_DATA].median, 3);
+        add_percent(t, "of the epoch", p->q[QUANTITY_DATA].median / epoch, 0);
+        table_add_number(t, "evaluation s", p->q[QUANTITY_EVALUATION].median, 2);
+        table_add_number(t, "whole run s", p->q[QUANTITY_WHOLE].median, 1);
+        table_add_number(t, "speed-up", p->speedup[QUANTITY_WHOLE].value, 2);
+        table_add_number(t, "efficiency", p->efficiency[QUANTITY_WHOLE].value, 3);
+        table_add_text(t, "shared cores", "%s", p->oversubscribed ? "yes" : "-");
     }
 }
 
-/* "1.87 (0.93)" */
-static void add_scaling(struct table *t, const struct series_point *p, enum quantity q)
+static void fill_each(struct table *t, const struct report_series *rs)
 {
-    if (isfinite(p->speedup[q].value))
-        table_addf(t, "%.2f (%.2f)", p->speedup[q].value, p->efficiency[q].value);
-    else
-        table_addf(t, "-");
-}
-
-void tables_fill_each(struct table *t, const struct report_series *rs)
-{
-    static const struct table_column columns[] = {
-        {"GPUs", false}, {"start-up", false}, {"first epoch", false}, {"one epoch", false},
-        {"steady epoch", false}, {"communication", false}, {"data wait", false},
-        {"evaluation", false}, {"training", false}, {"whole run", false}};
+    static const char *const heads[QUANTITY_NTIMES] = {
+        "start-up",  "first epoch", "one epoch",  "steady epoch", "communication",
+        "data wait", "evaluation",  "training",   "whole run"};
     const struct series *s = &rs->as->series;
 
-    table_init(t, columns, COUNT(columns),
+    table_init(t,
                "Speed-up of each part of %s, and in brackets its efficiency: its time with %d "
                "GPU%s over that with N, both medians over runs.",
                rs->label, s->points[0].gpus, plural(s->points[0].gpus));
     for (size_t i = 0; i < s->npoints; i++) {
-        table_addf(t, "%d", s->points[i].gpus);
+        const struct series_point *p = &s->points[i];
+        table_addf(t, "GPUs", "%d", p->gpus);
         for (int q = 0; q < QUANTITY_NTIMES; q++)
-            add_scaling(t, &s->points[i], (enum quantity)q);
+            if (isfinite(p->speedup[q].value))
+                table_addf(t, heads[q], "%.2f (%.2f)", p->speedup[q].value,
+                           p->efficiency[q].value);
+            else
+                table_addf(t, heads[q], "-");
     }
 }
 
@@ -230,108 +177,97 @@ static void add_model(struct table *t, const struct model *m, bool chosen)
     struct buf formula = {0};
 
     model_describe(m, &formula);
-    table_addf(t, "%s%s", model_name(m->law), chosen ? " (chosen)" : "");
-    table_addf(t, "%s", formula.data ? formula.data : "");
+    table_add_text(t, "model", "%s%s", model_name(m->law), chosen ? " (chosen)" : "");
+    table_add_text(t, "formula", "%s", formula.data ? formula.data : "");
     t->failed |= formula.failed;
     buf_destroy(&formula);
-    table_add_number(t, m->serial, 4);
-    add_interval_cell(t, &m->serial_interval, 4);
-    table_add_number(t, m->coherency, 5);
-    add_interval_cell(t, &m->coherency_interval, 5);
-    add_percent(t, m->error, 1);
-    add_percent(t, m->loo_error, 1);
-    table_add_number(t, m->aicc, 1);
-    table_add_number(t, m->peak, 0);
+    table_add_number(t, "serial share", m->serial, 4);
+    add_interval_cell(t, "95 % interval", &m->serial_interval, 4);
+    table_add_number(t, "coherency", m->coherency, 5);
+    add_interval_cell(t, "95 % interval", &m->coherency_interval, 5);
+    add_percent(t, "error", m->error, 1);
+    add_percent(t, "leave-one-out error", m->loo_error, 1);
+    table_add_number(t, "AICc", m->aicc, 1);
+    table_add_number(t, "least time at", model_is_extrapolation(m, m->peak) ? NAN : m->peak, 0);
 }
 
-void tables_fill_models(struct table *t, const struct report_series *rs)
+static void fill_models(struct table *t, const struct report_series *rs)
 {
-    static const struct table_column columns[] = {
-        {"model", true}, {"formula", true}, {"serial share", false}, {"95 % interval", false},
-        {"coherency", false}, {"95 % interval", false}, {"error", false}, {"leave-one-out", false},
-        {"AICc", false}, {"least time at", false}};
-
-    table_init(
-        t, columns, COUNT(columns),
-        "Models fitted to the steady epochs of %s. Error: root mean square of relative errors; "
-        "leave-one-out: the same, each count predicted from the others.",
-        rs->label);
+    table_init(t,
+               "Models fitted to the steady epochs of %s. Serial share: the part of the time on "
+               "one GPU that more GPUs do not shorten; coherency: what each further GPU adds to "
+               "it. Error: root mean square of relative errors; leave-one-out error: the same, "
+               "with each count predicted from the others. AICc: Akaike's information criterion, "
+               "lower is better.",
+               rs->label);
     for (int i = 0; i < MODEL_NLAWS; i++)
         if (rs->as->steady[i].fitted)
             add_model(t, &rs->as->steady[i], rs->as->steady_choice == &rs->as->steady[i]);
 }
 
-void tables_fill_convergence(struct table *t, const struct report_series *rs)
+static void fill_convergence(struct table *t, const struct report_series *rs)
 {
-    static const struct table_column columns[] = {
-        {"GPUs", false},          {"runs", false},
-        {"reached it", false},    {"epochs", false},
-        {"s per epoch", false},   {"seconds", false},
-        {"epochs, times", false}, {"epochs pass, times", false},
-        {"speed-up", false}};
     const struct convergence *c = &rs->as->convergence;
-    const char *target = c->metric == CONVERGENCE_LOSS                     ? "a loss"
-                         : result_by_accuracy(&rs->as->series.rows[0]) ? "an accuracy"
-                                                                           : "an IoU";
 
-    table_init(t, columns, COUNT(columns),
-               "Time to accuracy of %s, to %s of %.4g%s: epochs it takes (what the larger batch "
-               "costs) and seconds of an epoch (what the hardware gives).",
-               rs->label, target, c->target,
-               c->chosen ? "" : " (the best of the worst count's median run)");
+    table_init(t,
+               "Time to accuracy of %s: the time until %s of %.4g%s is reached, as the epochs that "
+               "are needed (more with larger batches) times the seconds of an epoch (fewer with "
+               "more GPUs).",
+               rs->label,
+               c->metric == CONVERGENCE_LOSS                 ? "a loss"
+               : result_by_accuracy(rs->as->series.rows) ? "an accuracy"
+                                                             : "an IoU",
+               c->target, c->chosen ? "" : " (the best of the worst count's median run)");
     for (size_t i = 0; c->metric != CONVERGENCE_NONE && i < c->npoints; i++) {
         const struct convergence_point *p = &c->points[i];
-        table_addf(t, "%d", p->gpus);
-        table_addf(t, "%zu", p->nruns);
-        table_addf(t, "%zu", p->nreached);
-        table_add_number(t, p->epochs, 0);
-        table_add_number(t, p->epoch_s, 2);
-        table_add_number(t, p->seconds, 1);
-        table_add_number(t, p->epochs_ratio, 2);
-        table_add_number(t, p->epoch_s_ratio, 2);
-        table_add_number(t, p->speedup, 2);
+        table_addf(t, "GPUs", "%d", p->gpus);
+        table_addf(t, "runs", "%zu", p->nruns);
+        table_addf(t, "reached it", "%zu", p->nreached);
+        table_add_number(t, "epochs", p->epochs, 0);
+        table_add_number(t, "s per epoch", p->epoch_s, 2);
+        table_add_number(t, "seconds", p->seconds, 1);
+        table_add_number(t, "epochs needed, ratio", p->epochs_ratio, 2);
+        table_add_number(t, "speed-up of an epoch", p->epoch_s_ratio, 2);
+        table_add_number(t, "speed-up", p->speedup, 2);
     }
 }
 
-void tables_fill_levels(struct table *t, const struct report_series *rs)
+static void fill_levels(struct table *t, const struct report_series *rs)
 {
-    static const struct table_column columns[] = {
-        {"reach", false},   {"GPUs", false},    {"runs", false},    {"reached it", false},
-        {"epochs", false},  {"seconds", false}, {"speed-up", false}, {"of images/s", false}};
     const struct analysis_series *as = rs->as;
 
-    table_init(t, columns, COUNT(columns),
-               "Time of %s until the validation's %s first was so high, against the base case's; "
-               "beside it the speed-up of images per second, which knows nothing of learning.",
+    table_init(t,
+               "Time of %s until the %s of a validation first reaches a value, relative to the "
+               "base case; beside it the speed-up of images per second, which does not depend on "
+               "what is learned.",
                rs->label, as->series.quality);
     for (size_t i = 0; i < as->nlevels; i++)
         for (size_t k = 0; k < as->levels[i].npoints; k++) {
             const struct convergence_point *p = &as->levels[i].points[k];
-            table_addf(t, "%.2f", as->levels[i].target);
-            table_addf(t, "%d", p->gpus);
-            table_addf(t, "%zu", p->nruns);
-            table_addf(t, "%zu", p->nreached);
-            table_add_number(t, p->epochs, 0);
-            table_add_number(t, p->seconds, 1);
-            table_add_number(t, p->speedup, 2);
-            table_add_number(t, as->series.points[k].image_speedup.value, 2);
+            table_addf(t, "reach", "%.2f", as->levels[i].target);
+            table_addf(t, "GPUs", "%d", p->gpus);
+            table_addf(t, "runs", "%zu", p->nruns);
+            table_addf(t, "reached it", "%zu", p->nreached);
+            table_add_number(t, "epochs", p->epochs, 0);
+            table_add_number(t, "seconds", p->seconds, 1);
+            table_add_number(t, "speed-up", p->speedup, 2);
+            table_add_number(t, "of images/s", as->series.points[k].image_speedup.value, 2);
         }
 }
 
 void tables_fill_settings(struct table *t, const struct report_series *rs)
 {
-    static const struct table_column columns[] = {{"setting", true}, {"value", true}};
     const char *text = rs->as->series.settings;
     struct setting_text s;
 
-    table_init(t, columns, COUNT(columns),
+    table_init(t,
                "Settings of %s that can change time or quality; the others have their built-in "
                "values.", rs->label);
     while (text && settings_next(&text, &s)) {
         struct buf value = {0};
         settings_add_value(&value, &s);
-        table_addf(t, "%.*s", (int)s.nkey, s.key);
-        table_addf(t, "%s", value.data ? value.data : "");
+        table_add_text(t, "setting", "%.*s", (int)s.nkey, s.key);
+        table_add_text(t, "value", "%s", value.data ? value.data : "");
         t->failed |= value.failed;
         buf_destroy(&value);
     }
@@ -339,74 +275,60 @@ void tables_fill_settings(struct table *t, const struct report_series *rs)
 
 void tables_fill_short(struct table *t, const struct report_series *rs)
 {
-#define SHORT_COLUMNS(word)                                             \
-    {                                                                   \
-        {"GPUs", false},     {"runs", false},       {"epoch s", false}, \
-        {"train s", false},  {"speed-up", false},   {"steady", false},  \
-        {"interval", false}, {"efficiency", false}, {word, false}}
-    static const struct table_column by_iou[] = SHORT_COLUMNS("IoU");
-    static const struct table_column by_accuracy[] = SHORT_COLUMNS("accuracy");
     const struct series *s = &rs->as->series;
 
-    table_init(t, result_by_accuracy(&s->rows[0]) ? by_accuracy : by_iou, COUNT(by_iou),
+    table_init(t,
                "%s: speed-up of the whole training, of steady epochs, and their efficiency; %s: "
                "mean over runs", rs->label, s->quality);
     for (size_t i = 0; i < s->npoints; i++) {
         const struct series_point *p = &s->points[i];
-        table_addf(t, "%d", p->gpus);
-        table_addf(t, "%zu", p->nruns);
-        table_add_number(t, p->q[QUANTITY_STEADY_EPOCH].median, 2);
-        table_add_number(t, p->q[QUANTITY_TRAINING].median, 1);
-        table_add_number(t, p->speedup[QUANTITY_TRAINING].value, 2);
-        table_add_number(t, series_speedup(s, p)->value, 2);
-        add_interval_cell(t, &series_speedup(s, p)->interval, 2);
-        table_add_number(t, series_efficiency(s, p)->value, 3);
-        table_add_number(t, p->q[QUANTITY_IOU].mean, 4);
+        table_addf(t, "GPUs", "%d", p->gpus);
+        table_addf(t, "runs", "%zu", p->nruns);
+        table_add_number(t, "epoch s", p->q[QUANTITY_STEADY_EPOCH].median, 2);
+        table_add_number(t, "train s", p->q[QUANTITY_TRAINING].median, 1);
+        table_add_number(t, "speed-up", p->speedup[QUANTITY_TRAINING].value, 2);
+        table_add_number(t, "steady", series_speedup(s, p)->value, 2);
+        add_interval_cell(t, "interval", &series_speedup(s, p)->interval, 2);
+        table_add_number(t, "efficiency", series_efficiency(s, p)->value, 3);
+        table_add_number(t, s->quality, p->q[QUANTITY_IOU].mean, 4);
     }
 }
 
-void tables_fill_pair(struct table *t, const struct report *r, const struct analysis_pair *pair)
+static void fill_pair(struct table *t, const struct report *r, const struct analysis_pair *pair)
 {
-    static const struct table_column columns[] = {{"GPUs", false},
-                                                  {"quantity", true},
-                                                  {"first", false},
-                                                  {"second", false},
-                                                  {"second minus first", false},
-                                                  {"95 % interval", false},
-                                                  {"first / second", false},
-                                                  {"95 % interval", false},
-                                                  {"p (Holm)", false},
-                                                  {"test", true},
-                                                  {"significant", true}};
+    const struct interval none = interval_none();
 
-    table_init(t, columns, COUNT(columns),
-               "%s (first) against %s (second), at each count that both ran on: means over runs; "
-               "first / second is of medians.",
+    table_init(t,
+               "%s (first) compared with %s (second), at each count that both ran on: means over "
+               "runs; first / second is a ratio of medians.",
                r->series[pair->a].label, r->series[pair->b].label);
     for (size_t i = 0; i < pair->ndifferences; i++) {
         const struct analysis_difference *d = &pair->differences[i];
-        table_addf(t, "%d", d->gpus);
-        table_addf(t, "%s", series_quantity_name(&r->series[pair->a].as->series, d->quantity));
-        table_add_number(t, d->compare.a, 4);
-        table_add_number(t, d->compare.b, 4);
-        table_add_number(t, d->compare.difference, 4);
-        add_interval_cell(t, &d->compare.interval, 4);
-        table_add_number(t, d->quantity == QUANTITY_IOU ? NAN : d->ratio.value, 3);
-        if (d->quantity == QUANTITY_IOU)
-            table_addf(t, "-");
-        else
-            add_interval_cell(t, &d->ratio.interval, 3);
-        add_p(t, &d->compare);
-        add_test(t, &d->compare);
-        table_addf(t, "%s", d->compare.test <= COMPARE_IMAGES ? "too few runs"
-                            : d->compare.significant          ? "yes"
-                            : d->compare.enough             ? "no"
-                                                            : "no (few runs)");
+        const struct comparison *c = &d->compare;
+        bool time = d->quantity != QUANTITY_IOU;
+        table_addf(t, "GPUs", "%d", d->gpus);
+        table_add_text(t, "quantity", "%s",
+                       series_quantity_name(&r->series[pair->a].as->series, d->quantity));
+        table_add_number(t, "first", c->a, 4);
+        table_add_number(t, "second", c->b, 4);
+        table_add_number(t, "second minus first", c->difference, 4);
+        add_interval_cell(t, "95 % interval", &c->interval, 4);
+        table_add_number(t, "first / second", time ? d->ratio.value : NAN, 3);
+        add_interval_cell(t, "95 % interval", time ? &d->ratio.interval : &none, 3);
+        add_test(t, c);
+        table_add_text(t, "significant", "%s",
+                       c->test <= COMPARE_IMAGES ? "too few runs"
+                       : c->significant          ? "yes"
+                       : c->enough               ? "no"
+                                                 : "no (few runs)");
     }
 }
 
-void tables_add(struct buf *b, const struct report *r, tables_fill_f *const *fill,
-                table_encode_f *encode)
+typedef void fill_f(struct table *t, const struct report_series *s);
+
+/* fill ends with NULL. */
+static void add_tables(struct buf *b, const struct report *r, fill_f *const *fill,
+                       table_encode_f *encode)
 {
     struct table t;
 
@@ -416,56 +338,72 @@ void tables_add(struct buf *b, const struct report *r, tables_fill_f *const *fil
             table_append(&t, encode, b);
         }
     for (size_t i = 0; i < r->analysis.npairs; i++) {
-        tables_fill_pair(&t, r, &r->analysis.pairs[i]);
+        fill_pair(&t, r, &r->analysis.pairs[i]);
         table_append(&t, encode, b);
     }
 }
 
+void tables_add(struct buf *b, const struct report *r, table_encode_f *encode)
+{
+    static fill_f *const all[] = {
+        fill_speed,       tables_fill_quality, fill_parts,           fill_each, fill_models,
+        fill_convergence, fill_levels,         tables_fill_settings, NULL};
+
+    add_tables(b, r, all, encode);
+}
+
+char *tables_encode_latex(const struct report *r)
+{
+    static fill_f *const narrow[] = {tables_fill_short, tables_fill_quality, fill_parts,
+                                     fill_models, fill_convergence, fill_levels, NULL};
+    struct buf b = {0};
+
+    buf_addf(&b,
+             "%% Made by unetctl report on %s: \\input it into a document with\n"
+             "%% \\usepackage[T1]{fontenc}, \\usepackage[utf8]{inputenc} and "
+             "\\usepackage{graphicx}, which\n"
+             "%% makes tables as narrow as the line; they compile without it, too.\n"
+             "\\providecommand{\\fitline}[1]{\\sbox0{#1}\\ifdim\\wd0>\\linewidth\n"
+             "  \\ifdefined\\resizebox\\resizebox{\\linewidth}{!}{\\usebox0}\\else\\usebox0\\fi\n"
+             "  \\else\\usebox0\\fi}\n\n",
+             r->created);
+    add_tables(&b, r, narrow, table_encode_latex);
+    return buf_steal(&b);
+}
+
 void tables_fill_rules(struct table *t, const struct report *r)
 {
-    static const struct table_column columns[] = {
-        {"rule", false}, {"asks for", true}, {"state", true}, {"why", true}};
-
-    table_init(t, columns, COUNT(columns),
-               "The twelve rules of Hoefler and Belli (\"Scientific benchmarking of parallel "
-               "computing systems\", SC 2015), as this report meets them.");
+    table_init(t, "The twelve rules of Hoefler and Belli (\"Scientific benchmarking of parallel "
+                  "computing systems\", SC 2015), as this report meets them.");
     for (int i = 0; i < RULES_COUNT; i++) {
         const struct rule *rule = &r->analysis.rules[i];
-        table_addf(t, "%d", rule->number);
-        table_addf(t, "%s", rule->text);
-        table_addf(t, "%s", rule_state_name(rule->state));
-        table_addf(t, "%s", rule->why);
+        table_addf(t, "rule", "%d", rule->number);
+        table_add_text(t, "asks for", "%s", rule->text);
+        table_add_text(t, "state", "%s", rule_state_name(rule->state));
+        table_add_text(t, "why", "%s", rule->why);
     }
 }
 
 void tables_fill_runs(struct table *t, const struct results *results, size_t most)
 {
-    static const struct table_column columns[] = {
-        {"run", true}, {"engine", true}, {"GPUs", false}, {"seed", false}, {"attempt", false},
-        {"state", true}, {"epochs", false}, {"training s", false}, {"quality", false},
-        {"host", true},
-        {"device", true}, {"note", true}};
-
     if (results->count > most)
-        table_init(t, columns, COUNT(columns),
-                   "The first %zu of %zu runs and their states; results.csv has them all.",
+        table_init(t, "The first %zu of %zu runs and their states; results.csv has them all.",
                    most, results->count);
     else
-        table_init(t, columns, COUNT(columns),
-                   "Every run, its state, and its IoU, or accuracy where images have classes.");
+        table_init(t, "Every run, its state, and its IoU, or accuracy where images have classes.");
     for (size_t i = 0; i < results->count && i < most; i++) {
         const struct result *r = &results->rows[i];
-        table_addf(t, "%s", r->run);
-        table_addf(t, "%s", r->engine);
-        table_addf(t, "%d", r->gpus);
-        table_addf(t, "%ld", r->seed);
-        table_addf(t, "%d", r->attempt);
-        table_addf(t, "%s", result_state_name(r->state));
-        table_addf(t, "%ld", r->epochs);
-        table_add_number(t, r->training_time, 1);
-        table_add_number(t, result_quality(r), 4);
-        table_addf(t, "%s", r->host[0] ? r->host : "-");
-        table_addf(t, "%s", r->device[0] ? r->device : "-");
-        table_addf(t, "%s", r->note[0] ? r->note : "-");
+        table_add_text(t, "run", "%s", r->run);
+        table_add_text(t, "engine", "%s", r->engine);
+        table_addf(t, "GPUs", "%d", r->gpus);
+        table_addf(t, "seed", "%ld", r->seed);
+        table_addf(t, "attempt", "%d", r->attempt);
+        table_add_text(t, "state", "%s", result_state_name(r->state));
+        table_addf(t, "epochs", "%ld", r->epochs);
+        table_add_number(t, "training s", r->training_time, 1);
+        table_add_number(t, "quality", result_quality(r), 4);
+        table_add_text(t, "host", "%s", r->host[0] ? r->host : "-");
+        table_add_text(t, "device", "%s", r->device[0] ? r->device : "-");
+        table_add_text(t, "note", "%s", r->note[0] ? r->note : "-");
     }
 }

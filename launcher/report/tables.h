@@ -1,36 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The tables of a report. Each fills an uninitialised table; table_destroy frees. A table without
- * rows has nothing to say. */
+/* The tables of a report. Each tables_fill function fills an uninitialised table, which
+ * table_append or table_destroy frees. A table without rows is left out. */
 #ifndef UNETCTL_LAUNCHER_REPORT_TABLES_H
 #define UNETCTL_LAUNCHER_REPORT_TABLES_H
 
 #include "launcher/report/markup/table.h"
 #include "launcher/report/report.h"
 
-typedef void tables_fill_f(struct table *t, const struct report_series *s);
+/* Adds all tables of each series, then those of the pairs of series. */
+void tables_add(struct buf *b, const struct report *r, table_encode_f *encode);
 
-void tables_fill_speed(struct table *t, const struct report_series *s);
-void tables_fill_quality(struct table *t, const struct report_series *s);
-void tables_fill_parts(struct table *t, const struct report_series *s); /* where the time goes */
-/* and how each part scales */
-void tables_fill_each(struct table *t, const struct report_series *s);
-void tables_fill_models(struct table *t, const struct report_series *s);
-void tables_fill_convergence(struct table *t, const struct report_series *s);
-void tables_fill_levels(struct table *t, const struct report_series *s); /* time to each quality */
-void tables_fill_settings(struct table *t, const struct report_series *s);
-
-/* All of these, in the order of a document; NULL ends the list. */
-extern tables_fill_f *const tables_of_series[];
+/* The same as LaTeX, without what only a page has room for, to be \input into a paper. malloc'ed;
+ * NULL without memory. */
+char *tables_encode_latex(const struct report *r);
 
 /* Speed and quality in short, for a terminal of 80 columns. */
 void tables_fill_short(struct table *t, const struct report_series *s);
 
-/* Series against series, at each count. */
-void tables_fill_pair(struct table *t, const struct report *r, const struct analysis_pair *p);
-
-/* Those of each series, then the pairs. fill ends with NULL. */
-void tables_add(struct buf *b, const struct report *r, tables_fill_f *const *fill,
-                table_encode_f *encode);
+void tables_fill_quality(struct table *t, const struct report_series *s);
+void tables_fill_settings(struct table *t, const struct report_series *s);
 
 /* The twelve rules. */
 void tables_fill_rules(struct table *t, const struct report *r);

@@ -82,20 +82,28 @@ void text_wrap(struct buf *b, const char *text, int indent, int columns)
     buf_add(b, "\n");
 }
 
-/* Each line of text, made safe for a terminal and wrapped. */
+/* Text made safe for a terminal, and wrapped. */
+static void add_wrapped(struct buf *b, const char *text, int indent, const struct text_form *form)
+{
+    struct buf safe = {0};
+
+    escape_plain(&safe, text);
+    text_wrap(b, safe.data ? safe.data : "", indent, form->columns);
+    b->failed |= safe.failed;
+    buf_destroy(&safe);
+}
+
 static void add_text_lines(struct buf *b, const char *text, const char *before,
                            const struct text_form *form)
 {
     while (*text) {
-        struct buf line = {0}, safe = {0};
+        struct buf line = {0};
         size_t n = strcspn(text, "\n");
         buf_add(&line, before);
         buf_add_bytes(&line, text, n);
-        escape_plain(&safe, line.data ? line.data : "");
-        text_wrap(b, safe.data ? safe.data : "", 2, form->columns);
-        b->failed |= line.failed || safe.failed;
+        add_wrapped(b, line.data ? line.data : "", 2, form);
+        b->failed |= line.failed;
         buf_destroy(&line);
-        buf_destroy(&safe);
         text += n + (text[n] == '\n');
     }
 }
@@ -179,19 +187,12 @@ static void add_chart(struct buf *b, const struct series *s, const struct text_f
     buf_add(b, "  GPUs\n");
 }
 
-/* With its caption; nothing where it has no rows. t is destroyed. */
+/* The table with its caption, if it has rows; t is destroyed. */
 static void add_text_table(struct buf *b, struct table *t, const struct text_form *form)
 {
-    struct buf caption = {0};
-
-    if (t->ncells) {
-        escape_plain(&caption, t->caption);
-        text_wrap(b, caption.data ? caption.data : "", 2, form->columns);
-        table_encode_text(t, b);
-    }
-    b->failed |= t->failed || caption.failed;
-    buf_destroy(&caption);
-    table_destroy(t);
+    if (t->ncells)
+        add_wrapped(b, t->caption, 2, form);
+    table_append(t, table_encode_text, b);
 }
 
 void text_encode(const struct report *r, const struct text_form *form, struct buf *b)
@@ -215,13 +216,11 @@ void text_encode_rules(const struct report *r, const struct text_form *form, str
 {
     for (int i = 0; i < RULES_COUNT; i++) {
         const struct rule *rule = &r->analysis.rules[i];
-        struct buf line = {0}, safe = {0};
+        struct buf line = {0};
         buf_addf(&line, "%2d. %s: %s %s", rule->number, rule_state_name(rule->state), rule->text,
                  rule->why);
-        escape_plain(&safe, line.data ? line.data : "");
-        text_wrap(b, safe.data ? safe.data : "", 4, form->columns);
-        b->failed |= line.failed || safe.failed;
+        add_wrapped(b, line.data ? line.data : "", 4, form);
+        b->failed |= line.failed;
         buf_destroy(&line);
-        buf_destroy(&safe);
     }
 }

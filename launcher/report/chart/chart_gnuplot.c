@@ -15,29 +15,20 @@ static const char *const colours[CHART_NCOLOURS] = {
 
 static const int filled[] = {7, 5, 9, 13}, open[] = {6, 4, 8, 12}; /* gnuplot's point types */
 
-static void add_gnuplot_number(struct buf *b, double value)
-{
-    if (isfinite(value))
-        buf_addf(b, " %.7g", value);
-    else
-        buf_add(b, " NaN");
-}
-
 void chart_gnuplot_encode_data(const struct chart *c, struct buf *b)
 {
     buf_addf(b, "# %s\n# 1 x  2 y  3 low  4 high  5 number beside the mark; a block per series\n",
              c->title);
     for (size_t i = 0; i < c->nseries; i++) {
         const struct chart_series *s = &c->series[i];
-        buf_add(b, i ? "\n\n# " : "# ");
-        escape_plain(b, s->label);
-        buf_add(b, "\n");
+        buf_add(b, i ? "\n\n" : "");
+        escape_format(b, escape_plain, "# %s\n", s->label);
         for (size_t k = 0; k < s->count; k++) {
             const struct chart_point *p = &s->points[k];
+            const double values[] = {p->y, p->low, p->high};
             buf_addf(b, "%.9g", p->x);
-            add_gnuplot_number(b, p->y);
-            add_gnuplot_number(b, p->low);
-            add_gnuplot_number(b, p->high);
+            for (size_t m = 0; m < 3; m++) /* not "-nan" or "inf", which gnuplot does not know */
+                buf_addf(b, isfinite(values[m]) ? " %.7g" : " NaN", values[m]);
             buf_addf(b, " %d\n", p->tag);
         }
         if (!s->count)
@@ -47,9 +38,8 @@ void chart_gnuplot_encode_data(const struct chart *c, struct buf *b)
 
 static void add_axis(struct buf *b, const struct chart_axis *a, const char *name)
 {
-    buf_addf(b, "set %slabel ", name);
-    escape_gnuplot(b, a->label);
-    buf_addf(b, "\nset %srange [%.9g:%.9g]\n", name, a->low, a->high);
+    buf_addf(b, "set %srange [%.9g:%.9g]\nset %slabel ", name, a->low, a->high, name);
+    escape_format(b, escape_gnuplot, "%s\n", a->label);
     if (a->logarithmic) {
         const char *comma = "";
         buf_addf(b, "set logscale %s\nset %stics (", name, name);
@@ -152,12 +142,7 @@ static void add_gnuplot_series(struct buf *b, const struct chart *c, size_t i)
 
     buf_addf(b, "%s'%s.dat' index %zu ", i ? ", \\\n  " : "", c->name, i);
     add_style(b, c, s);
-    if (!s->unlisted) {
-        buf_add(b, " title ");
-        escape_gnuplot(b, s->label);
-    } else {
-        buf_add(b, " notitle");
-    }
+    escape_format(b, escape_gnuplot, s->unlisted ? " notitle" : " title %s", s->label);
     if (has_intervals(s)) /* not yerrorbars: they paint the ground's colour over the mark */
         buf_addf(b,
                  ", \\\n  '%s.dat' index %zu using 1:3:(0):($4-$3)%s with vectors heads size graph "

@@ -41,8 +41,7 @@ static double place_y(const struct chart *c, const struct chart_series *s, doubl
 static void add_svg_text(struct buf *b, double x, double y, const char *class, const char *text)
 {
     buf_addf(b, "<text x=\"%.1f\" y=\"%.1f\" class=\"%s\">", x, y, class);
-    escape_html(b, text);
-    buf_add(b, "</text>");
+    escape_format(b, escape_html, "%s</text>", text);
 }
 
 static void add_tic_label(struct buf *b, const struct chart_axis *a, double value, double x,
@@ -266,12 +265,8 @@ static void add_targets(const struct chart *c, const struct chart_series *s, str
 
 void chart_svg_encode(const struct chart *c, struct buf *b)
 {
-    buf_addf(b, "<svg class=\"chart\" viewBox=\"0 0 %.0f %.0f\" role=\"img\" aria-label=\"", WIDTH,
-             HEIGHT);
-    escape_html(b, c->title);
-    buf_add(b, ". ");
-    escape_html(b, c->caption);
-    buf_add(b, "\">\n");
+    buf_addf(b, "<svg class=\"chart\" viewBox=\"0 0 %.0f %.0f\" role=\"img\"", WIDTH, HEIGHT);
+    escape_format(b, escape_html, " aria-label=\"%s. %s\">\n", c->title, c->caption);
     add_axes(c, b);
     for (size_t i = 0; i < c->nseries; i++)
         add_svg_series(c, &c->series[i], b);
@@ -302,9 +297,7 @@ void chart_svg_encode_key(const struct chart *c, struct buf *b)
             continue;
         buf_addf(b, "<li class=\"c%d\">", c->series[i].colour);
         add_sample(&c->series[i], b);
-        buf_add(b, "<span>");
-        escape_html(b, c->series[i].label);
-        buf_add(b, "</span></li>\n");
+        escape_format(b, escape_html, "<span>%s</span></li>\n", c->series[i].label);
     }
     buf_add(b, "</ul>\n");
 }

@@ -2,6 +2,7 @@
 #include "config.h"
 #include "launcher/report/markup/escape.h"
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -135,4 +136,33 @@ void escape_gnuplot(struct buf *b, const char *text)
 void escape_plain(struct buf *b, const char *text)
 {
     add_escaped(b, text, NULL);
+}
+
+void escape_format(struct buf *b, escape_f *escape, const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    for (const char *p; (p = strstr(fmt, "%s")); fmt = p + 2) {
+        buf_add_bytes(b, fmt, (size_t)(p - fmt));
+        escape(b, va_arg(ap, const char *));
+    }
+    va_end(ap);
+    buf_add(b, fmt);
+}
+
+void escape_lines(struct buf *b, escape_f *escape, const char *text, const char *before,
+                  const char *behind)
+{
+    while (*text) {
+        struct buf line = {0};
+        size_t n = strcspn(text, "\n");
+        buf_add_bytes(&line, text, n);
+        buf_add(b, before);
+        escape(b, line.data ? line.data : "");
+        buf_add(b, behind);
+        b->failed |= line.failed;
+        buf_destroy(&line);
+        text += n + (text[n] == '\n');
+    }
 }

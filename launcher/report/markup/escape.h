@@ -1,26 +1,35 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Strings that came from files, on their way into documents and scripts. In all of them control
- * characters become blanks and bytes that are no UTF-8 become '?'. */
+/* Strings from files, escaped for documents and scripts. In all of them control characters become
+ * blanks and bytes that are not UTF-8 become '?'. */
 #ifndef UNETCTL_LAUNCHER_REPORT_MARKUP_ESCAPE_H
 #define UNETCTL_LAUNCHER_REPORT_MARKUP_ESCAPE_H
 
 #include "src/buf.h"
 
-/* As text or as a value between double quotes in HTML. */
-void escape_html(struct buf *b, const char *text);
+typedef void escape_f(struct buf *b, const char *text);
 
-/* As text of Markdown, in a table too. */
-void escape_markdown(struct buf *b, const char *text);
+/* For text and for values between double quotes in HTML. */
+escape_f escape_html;
 
-/* As text of LaTeX with T1 fonts. Letters that those have not become '?'. */
-void escape_latex(struct buf *b, const char *text);
+/* For text of Markdown, in a table too. */
+escape_f escape_markdown;
 
-/* As a string of gnuplot, with its quotes: single ones, in which gnuplot substitutes nothing. An
+/* For text of LaTeX with T1 fonts. Letters that those lack become '?'. */
+escape_f escape_latex;
+
+/* Adds a string of gnuplot with its quotes: single ones, in which gnuplot substitutes nothing. An
  * apostrophe becomes a typographic one: gnuplot 5.4 takes a doubled one for the end of some
  * titles. The terminal must be set noenhanced. */
-void escape_gnuplot(struct buf *b, const char *text);
+escape_f escape_gnuplot;
 
-/* As it is. */
-void escape_plain(struct buf *b, const char *text);
+/* For plain text. */
+escape_f escape_plain;
+
+/* Adds fmt with each "%s" replaced by the next argument, escaped. No other conversion. */
+void escape_format(struct buf *b, escape_f *escape, const char *fmt, ...);
+
+/* Adds each line of text, escaped, between before and behind. */
+void escape_lines(struct buf *b, escape_f *escape, const char *text, const char *before,
+                  const char *behind);
 
 #endif

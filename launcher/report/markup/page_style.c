@@ -79,7 +79,8 @@ const char page_style[] =
     ".wide{overflow-x:auto;margin:.9rem 0 1.6rem}.wide:focus-visible,summary:focus-visible{"
     "outline:2px solid var(--accent);outline-offset:2px}"
     "table{border-collapse:collapse;font-size:.88rem;font-variant-numeric:tabular-nums}"
-    "caption{text-align:left;color:var(--soft);padding:.2rem 0 .5rem;max-width:62rem}"
+    "caption{text-align:left;color:var(--soft);padding:.2rem 0 .5rem;"
+    "max-width:min(62rem,calc(100vw - 2rem));position:sticky;left:0}"
     "th,td{padding:.32rem .42rem;text-align:right;border-bottom:1px solid var(--line);"
     "vertical-align:top;"
     "white-space:nowrap}thead th{vertical-align:bottom;border-bottom:2px solid var(--soft);"
@@ -108,4 +109,5 @@ const char page_style[] =
     ".wide{overflow:visible}table{font-size:6.8pt}th,td{padding:.12rem .24rem}"
     "td.left,thead th{white-space:normal}td.left,td.left:last-child{min-width:0}"
     ".tiles{grid-template-columns:repeat(5,1fr)}.verdict h2{font-size:14pt}"
-    "figcaption,.key{font-size:7.5pt}*{print-color-adjust:exact}}\n";
+    "figcaption,.key{font-size:7.5pt}.soft,footer,dl.words{font-size:8.5pt}"
+    "*{print-color-adjust:exact}}\n";

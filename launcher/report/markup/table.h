@@ -8,41 +8,47 @@
 
 #include "src/buf.h"
 
+#define TABLE_COLUMNS 24
+
 struct table_column {
     const char *head;
-    bool left; /* texts; numbers stand to the right */
+    bool left;    /* texts; numbers are aligned to the right */
+    bool shown;   /* some cell is not "-"; other columns are left out */
+    size_t width; /* bytes of its longest cell */
 };
 
 struct table {
-    char caption[512];
-    const struct table_column *columns;
-    size_t ncolumns; /* at most 64 */
-    unsigned long long shown; /* of the encoders: a bit per column that says something */
+    char caption[1024];
+    struct table_column columns[TABLE_COLUMNS];
+    size_t ncolumns;
     char **cells; /* row by row */
     size_t ncells;
-    bool failed; /* no memory: the table is incomplete */
+    bool failed; /* out of memory, or too many columns: the table is incomplete */
 };
 
-/* An empty table; columns is kept by pointer. */
-void table_init(struct table *t, const struct table_column *columns, size_t ncolumns,
-                const char *caption, ...) __attribute__((format(printf, 4, 5)));
+/* Makes an empty table. */
+void table_init(struct table *t, const char *caption, ...) __attribute__((format(printf, 2, 3)));
 
-/* Add the next cell of the row. */
-void table_addf(struct table *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Add the next cell of a row: a text, or a number. The cells of the first row make the columns,
+ * each under its head, which lives as long as the table. The first head begins a row, and every row
+ * has the same heads. */
+void table_add_text(struct table *t, const char *head, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+void table_addf(struct table *t, const char *head, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
 
-/* value, without a minus where these decimals print 0. */
+/* Adds a number with so many decimals, or "-" for NaN. */
+void table_add_number(struct table *t, const char *head, double value, int decimals);
+
+/* Returns value, without a minus where these decimals print 0. */
 double table_round(double value, int decimals);
 
-/* A number with so many decimals; "-" for NaN. */
-void table_add_number(struct table *t, double value, int decimals);
-
-/* A column in which every cell is "-" is left out. */
+/* Write a table that has a row. */
 typedef void table_encode_f(const struct table *t, struct buf *b);
-
 table_encode_f table_encode_html, table_encode_markdown, table_encode_text;
-table_encode_f table_encode_latex; /* needs no package but T1 fonts */
+table_encode_f table_encode_latex; /* needs only T1 fonts */
 
-/* The table into b, if it has a row; then it is destroyed. */
+/* Writes the table into b, if it has a row, and destroys it. */
 void table_append(struct table *t, table_encode_f *encode, struct buf *b);
 
 void table_destroy(struct table *t);

@@ -469,7 +469,7 @@ static void say_all(const struct report *r)
 
     text_encode(r, &form, &b);
     text_encode_rules(r, &form, &b);
-    tables_add(&b, r, tables_of_series, table_encode_text);
+    tables_add(&b, r, table_encode_text);
     snprintf(all, sizeof all, "%s", b.data);
     buf_destroy(&b);
 }

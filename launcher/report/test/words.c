@@ -241,9 +241,11 @@ static void check_reasons(void)
     headline(NULL);
     is_str(words.caveats, "First.\nSecond.\n", "caveats in their order");
     as.advice.time = (struct advice_choice){.gpus = 8, .measured = true, .value = 599};
+    points[3].q[QUANTITY_TRAINING].median = 580;
     as.advice.gpu_hours = (struct advice_choice){.gpus = 1, .measured = true, .value = 2.1};
     headline(NULL);
-    ok(strstr(words.reasons, "Fastest whole run, start-up and evaluation included: 8 GPUs (599 s); "
+    ok(strstr(words.reasons, "Fastest whole run, start-up and evaluation included: 8 GPUs (599 s, "
+              "of which 580 s are training); "
               "fewest GPU-hours: 1 GPU (2.1 GPU-hours); "
                              "energy was not recorded"), "the best for each");
     as.advice.energy = (struct advice_choice){.gpus = 1, .measured = true, .value = 0.63};

@@ -33,5 +33,14 @@ int main(void)
     check(escape_gnuplot, "it's `date` \"x\"\n", "'it\xe2\x80\x99s `date` \"x\" '",
           "gnuplot: single quotes");
     check(escape_plain, "a<b>\t\x80", "a<b> ?", "plain");
+
+    struct buf b = {0};
+    escape_format(&b, escape_html, "<i>%s</i>%s %", "<", "&");
+    is_str(b.data, "<i>&lt;</i>&amp; %", "what stands in a format is not escaped");
+    buf_destroy(&b);
+    b = (struct buf){0};
+    escape_lines(&b, escape_html, "a\n<b>\n", "- ", ";");
+    is_str(b.data, "- a;- &lt;b&gt;;", "each line");
+    buf_destroy(&b);
     return done_testing();
 }

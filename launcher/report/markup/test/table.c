@@ -6,8 +6,6 @@
 
 #include "t/tap.h"
 
-static const struct table_column columns[] = {{"run", true}, {"IoU", false}, {"s", false}};
-
 static void check(void (*encode)(const struct table *, struct buf *), const struct table *t,
                   const char *want, const char *what)
 {
@@ -22,13 +20,13 @@ int main(void)
 {
     struct table t;
 
-    table_init(&t, columns, 3, "Runs <%s>", "all");
-    table_addf(&t, "a|%s", "b");
-    table_add_number(&t, 0.98765, 3);
-    table_add_number(&t, NAN, 3);
-    table_addf(&t, "<c>");
-    table_add_number(&t, NAN, 3);
-    table_add_number(&t, INFINITY, 3);
+    table_init(&t, "Runs <%s>", "all");
+    table_add_text(&t, "run", "a|%s", "b");
+    table_add_number(&t, "IoU", 0.98765, 3);
+    table_add_number(&t, "s", NAN, 3);
+    table_add_text(&t, "run", "<c>");
+    table_add_number(&t, "IoU", NAN, 3);
+    table_add_number(&t, "s", INFINITY, 3);
     ok(!t.failed, "cells are added");
     check(table_encode_html, &t,
           "<div class=\"wide\" tabindex=\"0\"><table>\n<caption>Runs &lt;all&gt;</caption>\n"

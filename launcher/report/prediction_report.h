@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The output of report --predict, as text and as JSON. */
+#ifndef UNETCTL_LAUNCHER_REPORT_PREDICTION_REPORT_H
+#define UNETCTL_LAUNCHER_REPORT_PREDICTION_REPORT_H
+
+#include <jansson.h>
+
+#include "launcher/analysis/prediction.h"
+#include "launcher/report/text.h"
+#include "src/buf.h"
+
+/* Adds a table and the assumptions that it rests on. label: of the series. */
+void prediction_report_encode_text(const struct prediction *p,
+                                   const struct prediction_network *network, const char *label,
+                                   const struct text_form *form, struct buf *b);
+
+/* NULL without memory. */
+json_t *prediction_report_encode_json(const struct prediction *p,
+                                      const struct prediction_network *network, const char *label);
+
+#endif
