@@ -13,7 +13,7 @@ like "$OUT" '8 runs on site generic .*at most 144.0 GPU-hours at 4:00 h each, [0
 like "$OUT" 'about 16 training and 4 validation images' "and what it trains on"
 like "$ERR" 'warning: 16 training images are not a multiple of the global batch \(4 x GPUs\) on 3 GPUs' \
     "counts that do not divide the images"
-like "$ERR" 'warning: 16 training images fill no global batch .* on 5, 6, 7, 8 GPUs' \
+like "$ERR" 'warning: 16 training images do not fill a global batch .* on 5, 6, 7, 8 GPUs' \
     "counts that they do not fill"
 like "$ERR" 'warning: .*fewer validation images \(4\) than ranks on 5, 6, 7, 8 GPUs' \
     "and more ranks than those"

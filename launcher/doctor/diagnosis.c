@@ -105,8 +105,8 @@ static void check_variables(const json_t *list, struct findings *dst)
     }
     if (stale.hosts.count) {
         findings_add(dst, FINDING_WARNING, "variables",
-                     "%s: set already, from another shell or run: %s; programs take that for their "
-                     "own", stale.hosts.text, stale.values.data);
+                     "%s: already set, by another shell or run: %s; programs would use these "
+                     "values", stale.hosts.text, stale.values.data);
         findings_remedy(dst, "unset %s (and look into your shell's start-up files)",
                         stale.names.data);
     }
@@ -118,8 +118,9 @@ static void check_variables(const json_t *list, struct findings *dst)
                         proxies.names.data);
     }
     if (interfaces.count) {
-        findings_add(dst, FINDING_ERROR, "interface", "%s: %s names no network interface there",
-                     interfaces.text, interface_example);
+        findings_add(dst, FINDING_ERROR, "interface",
+                     "%s: %s does not name a network interface there", interfaces.text,
+                     interface_example);
         findings_remedy(dst, "unset NCCL_SOCKET_IFNAME, or name one that `ip link` shows on every "
                         "node");
     }
@@ -191,8 +192,9 @@ static void check_limits(const json_t *list, size_t nranks, struct findings *dst
     }
     struct hosts processes = below(list, "nproc", NPROC_LOW, &first);
     if (processes.count) {
-        findings_add(dst, FINDING_WARNING, "limits", "%s: ulimit -u is %lld: threads count, too",
-                     processes.text, (long long)first);
+        findings_add(dst, FINDING_WARNING, "limits",
+                     "%s: ulimit -u is %lld, which limits threads, too", processes.text,
+                     (long long)first);
         findings_remedy(dst, "ulimit -u 4096");
     }
     struct hosts memory = below(list, "memlock", INT64_MAX, &first);
@@ -306,7 +308,7 @@ static void check_presence(const json_t *ranks, struct findings *dst)
     }
     if (silent.count) {
         findings_add(dst, FINDING_ERROR, "ranks",
-                     "%zu of %zu ranks left nothing in the study's folder: %s",
+                     "%zu of %zu ranks did not report to the study's folder: %s",
                      silent.count, json_array_size(ranks), silent.text);
         findings_remedy(dst, "look into the job's output (above): either they did not start, or "
                         "their node does not see the study's folder");
@@ -553,7 +555,7 @@ static void check_clocks(const json_t *ranks, struct findings *dst)
     if (sure > CLOCK_WARNING_S) {
         findings_add(dst, sure > CLOCK_ERROR_S ? FINDING_ERROR : FINDING_WARNING, "clocks",
                      "the clock of %s is %.1f s %s that of rank 0's node", host, fabs(worst),
-                     worst > 0 ? "before" : "behind");
+                     worst > 0 ? "ahead of" : "behind");
         findings_remedy(dst, "administrators: chrony or ntpd on %s; until then -- --exclude=%s",
                         host, host);
     } else if (n) {
@@ -658,14 +660,14 @@ static void check_gpus(const json_t *ranks, struct findings *dst)
             findings_add(dst, FINDING_ERROR, "gpus",
                          "rank %d (%s) and rank %zu (%s) have the same GPU %s",
                          other, text_of(o, "host"), i, text_of(r, "host"), text_of(gpu, "uuid"));
-            findings_remedy(dst, "--gpus-per-task=1 must stand in 'launcher' of the site; NCCL "
-                            "would say \"Duplicate GPU detected\"");
+            findings_remedy(dst, "add --gpus-per-task=1 to 'launcher' of the site; NCCL would "
+                            "report \"Duplicate GPU detected\"");
         }
     }
     if (ngpus && bare.count) {
         findings_add(dst, FINDING_ERROR, "gpus", "%s: no GPU there, though other ranks have some",
                      bare.text);
-        findings_remedy(dst, "nvidia-smi there tells why; until then -- --exclude=%.*s",
+        findings_remedy(dst, "nvidia-smi there shows why; until then -- --exclude=%.*s",
                         (int)strcspn(bare.text, ", "), bare.text);
     }
     if (ngpus == 0 && first_rank(ranks)) {
@@ -700,7 +702,7 @@ static void check_files(const json_t *ranks, struct findings *dst)
         findings_remedy(dst, "put them on a file system that the nodes see, and name it in "
                         "data.dir");
     } else if (first_rank(ranks)) {
-        findings_add(dst, FINDING_OK, "data", "the images can be read from every node");
+        findings_add(dst, FINDING_OK, "data", "the images can be read on every node");
     }
     if (unlocked.count) {
         findings_add(dst, FINDING_WARNING, "lock", "%s: a lock on the study is not seen there (%s)",

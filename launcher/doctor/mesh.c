@@ -154,9 +154,9 @@ static void take_answer(const struct mesh *m, struct line *l)
         strcmp(token, m->token) != 0)
         snprintf(p->error, sizeof p->error, "something else answers at port %d", p->port);
     else if (index == m->index)
-        snprintf(p->error, sizeof p->error, "its name leads back to this rank itself");
+        snprintf(p->error, sizeof p->error, "its name resolves to this rank itself");
     else if (index != p->index)
-        snprintf(p->error, sizeof p->error, "its name leads to rank %d", index);
+        snprintf(p->error, sizeof p->error, "its name resolves to rank %d", index);
     else {
         p->reached = true;
         p->clock_s = time - (wall_clock() - p->rtt_s / 2);
@@ -220,7 +220,7 @@ static void serve(struct mesh *m, struct line *l, short events)
     else if (events)
         receive_echo(m, l);
     else if (l->peer && now - l->since > CONNECT_S)
-        postpone(l, l->connected ? "it takes the connection but does not answer" : "no answer");
+        postpone(l, l->connected ? "it accepts the connection but does not answer" : "no answer");
 }
 
 static bool is_finished(const struct mesh *m, size_t nexpected)

@@ -45,7 +45,7 @@ static int read_spec(struct spec *s, struct err *e)
         return 0;
     json_decref(s->root);
     s->root = NULL;
-    return err_set(e, ERR_PEER, "TF_CONFIG is no cluster specification: %.200s",
+    return err_set(e, ERR_PEER, "TF_CONFIG is not a cluster specification: %.200s",
                    text ? text : "(not set)");
 }
 

@@ -47,7 +47,8 @@ static json_t *ask_trainer(const char *backend, struct compute_look *dst)
         devices = json_loads(text, 0, NULL);
     free(text);
     if (!devices) {
-        snprintf(dst->problem, sizeof dst->problem, "unet-train does not say what it computes on");
+        snprintf(dst->problem, sizeof dst->problem, "unet-train does not report its "
+                 "device");
         dst->remedy = "unet-train devices";
     }
     return devices;

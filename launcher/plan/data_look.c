@@ -251,7 +251,7 @@ static int ask_stats(const char *dir, bool with_sample, struct data_look *dst, s
     json_t *root = json_loads(text, 0, NULL);
     free(text);
     if (!root)
-        return err_set(e, ERR_INTERNAL, "%s: unet-train data stats says nothing", dir);
+        return err_set(e, ERR_INTERNAL, "%s: unet-train data stats printed nothing", dir);
     dst->train = (size_t)json_integer_value(json_object_get(root, "train"));
     dst->val = (size_t)json_integer_value(json_object_get(root, "val"));
     dst->images = (size_t)json_integer_value(json_object_get(root, "images"));

@@ -37,7 +37,7 @@ static void count_images(const struct study *s, struct plan_advice *dst)
 
     bool looked = data_look_count(s->data.dir, &look, &e) == 0;
     if (looked && data_look_complaint(&look, s))
-        add_advice(dst, "but %s: %s", s->data.dir, data_look_complaint(&look, s));
+        add_advice(dst, "%s: %s", s->data.dir, data_look_complaint(&look, s));
     if ((root = data_split_read(s))) {
         dst->train = (long)json_array_size(json_object_get(root, "train"));
         dst->val = (long)json_array_size(json_object_get(root, "val"));
@@ -111,13 +111,13 @@ static void advise_batches(const struct study *s, const struct run_plan *plan,
             note(&blind, gpus);
     }
     if (*short_all.text && drop)
-        add_advice(dst, "%ld training images fill no global batch (%s) on %s %s, and "
-                   "data.remainder is drop: nothing would be trained; lower the batch or raise "
+        add_advice(dst, "%ld training images do not fill a global batch (%s) on %s %s, "
+                   "and data.remainder is drop: nothing would be trained; lower the batch or raise "
                    "data.repeat", images, batch, short_all.text, gpus_word(&short_all));
     else if (*short_all.text)
-        add_advice(dst, "%ld training images fill no global batch (%s) on %s %s: every step is a "
-                   "short one; lower the batch or raise data.repeat", images, batch, short_all.text,
-                   gpus_word(&short_all));
+        add_advice(dst, "%ld training images do not fill a global batch (%s) on %s %s: every step "
+                   "is a short one; lower the batch or raise data.repeat", images, batch,
+                   short_all.text, gpus_word(&short_all));
     if (*odd.text)
         add_advice(dst, "%ld training images are not a multiple of the global batch (%s) on %s %s: "
                    "the %s", images, batch, odd.text, gpus_word(&odd),
@@ -185,8 +185,8 @@ void plan_advice_collect(const struct workspace *w, const struct run_plan *plan,
         add_advice(dst, "%s%s%s", dst->compute.problem, *dst->compute.remedy ? "; " : "",
                    dst->compute.remedy);
     if (!w->options.time_min && strcmp(w->scheduler, "local") != 0)
-        add_advice(dst, "no time limit: the partition's holds, and nobody can tell what the runs "
-                   "cost (slurm.time in study.yaml, or -- --time=H:MM:SS)");
+        add_advice(dst, "no time limit is set: the partition's applies, and the cost of the runs "
+                   "is unknown; set slurm.time in study.yaml, or -- --time=H:MM:SS");
     char text[256];
     if (plan_advice_time(w, text))
         add_advice(dst, "%s", text);

@@ -61,7 +61,7 @@ static int read_output(int fd, char **text, struct err *e)
             b.data[b.length += (size_t)n] = 0;
     } while (n > 0 || (n < 0 && errno == EINTR));
     *text = buf_steal(&b);
-    return *text ? 0 : err_set(e, ERR_INTERNAL, "unet-train: no memory for what it says");
+    return *text ? 0 : err_set(e, ERR_INTERNAL, "unet-train: out of memory for its output");
 }
 
 /* What it writes on stderr goes to err. *status: as waitpid has it. */

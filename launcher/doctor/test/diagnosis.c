@@ -160,7 +160,7 @@ int main(void)
           "'reached':false,'interface':'','rtt_ms':0.0,'clock_s':0.0,'error':'No route to host'",
           "rank 1 (n2) does not reach rank 0 (n1): No route to host");
     finds(FINDING_WARNING, "routes", "'interface':'eth0'", "'interface':'ib0'", "eth0, ib0");
-    finds(FINDING_WARNING, "clocks", "'clock_s':0.25", "'clock_s':-3.0", "n2 is 3.0 s before");
+    finds(FINDING_WARNING, "clocks", "'clock_s':0.25", "'clock_s':-3.0", "n2 is 3.0 s ahead of");
     finds(FINDING_ERROR, "clocks", "'clock_s':0.25", "'clock_s':3600.0", "n2 is 3600.0 s behind");
     finds(FINDING_ERROR, "versions", "'1 a'", "'2 b'", "n2 has unetctl 2 b, but n1 has 1 a");
     finds(FINDING_ERROR, "gpus", "GPU-2", "GPU-1", "have the same GPU GPU-1");
@@ -179,11 +179,11 @@ int main(void)
     finds(FINDING_WARNING, "lock", "'lock':'held'", "'lock':'free'",
           "n2: a lock on the study is not seen");
     finds(FINDING_WARNING, "variables", "'stale':[]", "'stale':['RANK=3']",
-          "n2: set already, from another shell or run: RANK=3;");
+          "n2: already set, by another shell or run: RANK=3;");
     finds(FINDING_WARNING, "proxies", "'proxies':[]", "'proxies':['http_proxy=http://p']",
           "n2: http_proxy");
     finds(FINDING_ERROR, "interface", "'interface':''}", "'interface':'NCCL_SOCKET_IFNAME=x'}",
-          "no network");
+          "does not name a network");
     finds(FINDING_ERROR, "limits", "'nofile':4096", "'nofile':64",
           "n2: ulimit -n is 64; 260 open files");
     finds(FINDING_WARNING, "limits", "'nproc':-1", "'nproc':100", "n2: ulimit -u is 100");
