@@ -14,15 +14,15 @@
 #define SEED 2015
 #define TIME_MARGIN 0.02 /* share of an epoch time that matters between series */
 
-static int out_of_memory(struct err *e)
+static int no_memory_for_analysis(struct err *e)
 {
     return err_set(e, ERR_INTERNAL, "out of memory for the analysis");
 }
 
 /* What a law is fitted to: seconds of a steady epoch, as long as the base case's in images; of the
  * whole run; or images per second. NaN: this run does not know. */
-static double sample_of(const struct series *s, const struct result *r, enum model_law law,
-                        bool whole)
+static double model_value(const struct series *s, const struct result *r, enum model_law law,
+                          bool whole)
 {
     double epoch = r->median_epoch_s;
 
@@ -33,14 +33,14 @@ static double sample_of(const struct series *s, const struct result *r, enum mod
     return s->by_images ? epoch * s->points[0].q[QUANTITY_IMAGES].median / r->images : epoch;
 }
 
-static int fit(struct model *m, const struct series *s, enum model_law law, bool whole,
-               struct model_sample *room, struct err *e)
+static int fit_series(struct model *m, const struct series *s, enum model_law law, bool whole,
+                      struct model_sample *room, struct err *e)
 {
     size_t n = 0;
     bool weak = s->mode == SERIES_WEAK || s->mode == SERIES_WEAK_BATCH;
 
     for (size_t i = 0; i < s->nrows; i++) {
-        double v = sample_of(s, &s->rows[i], law, whole);
+        double v = model_value(s, &s->rows[i], law, whole);
         if (isfinite(v) && v > 0)
             room[n++] = (struct model_sample){s->rows[i].gpus, v};
     }
@@ -50,11 +50,11 @@ static int fit(struct model *m, const struct series *s, enum model_law law, bool
 static int fit_models(struct analysis_series *as, struct err *e)
 {
     struct model_sample *room = calloc(as->series.nrows + 1, sizeof *room);
-    int rc = room ? 0 : out_of_memory(e);
+    int rc = room ? 0 : no_memory_for_analysis(e);
 
     for (int law = 0; rc == 0 && law < MODEL_NLAWS; law++)
-        rc = fit(&as->steady[law], &as->series, (enum model_law)law, false, room, e) ||
-             fit(&as->whole[law], &as->series, (enum model_law)law, true, room, e) ? -1 : 0;
+        rc = fit_series(&as->steady[law], &as->series, (enum model_law)law, false, room, e) ||
+             fit_series(&as->whole[law], &as->series, (enum model_law)law, true, room, e) ? -1 : 0;
     free(room);
     return rc;
 }
@@ -80,7 +80,7 @@ static int add_levels(struct analysis_series *as, const struct analysis_options 
 
     as->levels = calloc(n, sizeof *as->levels);
     if (!as->levels)
-        return out_of_memory(e);
+        return no_memory_for_analysis(e);
     for (size_t i = 0; i < n && as->convergence.scored; i++) {
         struct convergence *c = &as->levels[as->nlevels];
         if (convergence_compute(c, &as->series, levels[i], NAN, e))
@@ -126,7 +126,7 @@ static int add_source(struct analysis *a, size_t source, const struct analysis_o
         reallocarray(a->series, a->nseries + found.count + 1, sizeof *series);
     if (!series) {
         series_list_destroy(&found);
-        return out_of_memory(e);
+        return no_memory_for_analysis(e);
     }
     a->series = series;
     for (size_t i = 0; i < found.count; i++)
@@ -145,7 +145,7 @@ static int find_series(struct analysis *a, const struct analysis_options *option
         rc = add_source(a, i, options, &notes, e);
     buf_add(&notes, "");
     a->notes = notes.data || notes.failed ? buf_steal(&notes) : calloc(1, 1);
-    return rc ? rc : a->notes ? 0 : out_of_memory(e);
+    return rc ? rc : a->notes ? 0 : no_memory_for_analysis(e);
 }
 
 static int add_difference(struct analysis_pair *pair, const struct series_point *a,
@@ -178,7 +178,7 @@ static int add_quantity(struct analysis_pair *pair, const struct series *a, cons
     n = pair->ndifferences - first;
     struct comparison *compare = calloc(n + 1, sizeof *compare);
     if (!compare)
-        return out_of_memory(e);
+        return no_memory_for_analysis(e);
     for (size_t i = 0; i < n; i++)
         compare[i] = pair->differences[first + i].compare;
     compare_correct(compare, n);
@@ -196,7 +196,7 @@ static int add_pair(struct analysis *a, size_t i, size_t k, struct err *e)
     *pair = (struct analysis_pair){
         .a = i, .b = k, .differences = calloc(2 * x->npoints, sizeof *pair->differences)};
     if (!pair->differences)
-        return out_of_memory(e);
+        return no_memory_for_analysis(e);
     return add_quantity(pair, x, y, QUANTITY_STEADY_EPOCH, e) ||
                    add_quantity(pair, x, y, QUANTITY_IOU, e)
                ? -1
@@ -222,7 +222,7 @@ static int compare_series(struct analysis *a, struct err *e)
 
     a->pairs = calloc(n * n + 1, sizeof *a->pairs);
     if (!a->pairs)
-        return out_of_memory(e);
+        return no_memory_for_analysis(e);
     for (size_t i = 0; i < n; i++)
         for (size_t k = i + 1; k < n; k++)
             if (are_comparable(&a->series[i], &a->series[k]) && add_pair(a, i, k, e))
@@ -316,7 +316,7 @@ static int refuse_base(const struct analysis_source *sources, size_t nsources, i
     list_counts(sources, nsources, &counts);
     int rc =
         counts.failed
-            ? out_of_memory(e)
+            ? no_memory_for_analysis(e)
             : err_set(e, ERR_STATS,
                       "%s: no run on %d GPU%s has a result, so speed-ups have no base case; there "
                       "are results on %s. Run it (unetctl submit --gpus %d; unetctl collect says "
@@ -351,7 +351,7 @@ static int refuse_series(const struct analysis *a, int base, struct err *e)
     list_series(a, &series);
     int rc =
         series.failed
-            ? out_of_memory(e)
+            ? no_memory_for_analysis(e)
             : err_set(e, ERR_STATS,
                       "%s: a speed-up compares two numbers of GPUs with the same settings, and no "
                       "run on more than %d GPU%s has those of a run on %d: %s. Submit more counts "
@@ -362,7 +362,7 @@ static int refuse_series(const struct analysis *a, int base, struct err *e)
 }
 
 /* A speed-up is over 1 GPU, unless another base case was named. */
-static int check_base(const struct analysis *a, int base, struct err *e)
+static int check_base_case(const struct analysis *a, int base, struct err *e)
 {
     bool compared = false, steady = false, based = false;
 
@@ -389,7 +389,7 @@ int analysis_create(struct analysis *a, const struct analysis_source *sources, s
                     const struct analysis_options *options, struct err *e)
 {
     *a = (struct analysis){.sources = sources, .nsources = nsources};
-    if (find_series(a, options, e) || check_base(a, options->facts.base, e))
+    if (find_series(a, options, e) || check_base_case(a, options->facts.base, e))
         goto fail;
     for (size_t i = 0; i < a->nseries; i++)
         if (analyse_series(&a->series[i], sources[a->series[i].source].table, options, e))

@@ -11,8 +11,8 @@
 
 #define FEWER_IMAGES 0.6 /* of the base case's evaluation time: fewer images were scored */
 
-__attribute__((format(printf, 3, 4))) static void add(struct decision *d, enum caveat_kind kind,
-                                                      const char *fmt, ...)
+__attribute__((format(printf, 3, 4)))
+static void add_caveat(struct decision *d, enum caveat_kind kind, const char *fmt, ...)
 {
     struct caveat *c = &d->caveats[d->ncaveats++];
     va_list ap;
@@ -48,12 +48,12 @@ static void add_machine(struct decision *d, const struct series *s)
     char counts[120];
 
     if (decision_list_counts(d, s, is_fake, counts, sizeof counts))
-        add(d, CAVEAT_FAKE_GPUS,
+        add_caveat(d, CAVEAT_FAKE_GPUS,
             "No GPU was used: the \"GPUs\" of these runs are groups of CPU cores (%s). The method "
             "is the same, the numbers are not those of GPUs.",
             counts);
     if (decision_list_counts(d, s, is_oversubscribed, counts, sizeof counts))
-        add(d, CAVEAT_FEW_CORES,
+        add_caveat(d, CAVEAT_FEW_CORES,
             "This speed-up measures the machine, not the method: with %s GPUs the workers "
             "outnumber the cores they run on.",
             counts);
@@ -89,31 +89,31 @@ static void add_quality(struct decision *d, const struct series *s)
     const struct result *blind = NULL;
     size_t nblind = count_blind(s, &blind);
     if (nblind && blind->constant == 1)
-        add(d, CAVEAT_NOT_LEARNT,
+        add_caveat(d, CAVEAT_NOT_LEARNT,
             "The quality is meaningless: every validation image has the same single class, and "
             "predicting that class everywhere gets %s 1.0000, too. Inspect the data set: "
             "unet-train data stats --data DIR.",
             s->quality);
     else if (nblind)
-        add(d, CAVEAT_NOT_LEARNT,
+        add_caveat(d, CAVEAT_NOT_LEARNT,
             "%zu of %zu run%s score%s no better than one class everywhere would (%s %.4f); the "
             "first is %.60s with %.4f. The times hold, but such quality says nothing about the "
             "network. Train longer, or inspect the data set: unet-train data stats --data DIR.",
             nblind, s->nrows, plural((long)s->nrows), s->nrows == 1 ? "s" : "", s->quality,
             blind->constant, blind->run, result_quality(blind));
     else if (!d->learnt && !isnan(best))
-        add(d, CAVEAT_NOT_LEARNT,
+        add_caveat(d, CAVEAT_NOT_LEARNT,
             "No network has learnt its task (the best %s is %.3f): the times hold, but the "
             "quality says nothing yet. Train longer.",
             s->quality, best);
     if (fewer && images && fewer->val_images)
-        add(d, CAVEAT_UNEQUAL_IMAGES,
+        add_caveat(d, CAVEAT_UNEQUAL_IMAGES,
             "Quality (%s) is counted over different validation images: %ld with %d GPU%s, %ld with "
             "%d. Such values are not comparable.",
             s->quality, images, s->points[0].gpus, plural(s->points[0].gpus), fewer->val_images,
             fewer->gpus);
     else if (fewer && !isnan(best))
-        add(d, CAVEAT_UNEQUAL_IMAGES,
+        add_caveat(d, CAVEAT_UNEQUAL_IMAGES,
             "The logs do not say how many validation images were scored, and evaluation takes "
             "%.2f s with %d GPU%s but %.2f s with %d: either GPUs share this work or fewer "
             "were scored, and then these values of %s are not comparable.",
@@ -129,11 +129,11 @@ static void add_repeats(struct decision *d, const struct series *s)
     for (size_t i = 0; i < s->npoints; i++)
         most = s->points[i].nruns > most ? s->points[i].nruns : most;
     if (most == 1)
-        add(d, CAVEAT_ONE_RUN,
+        add_caveat(d, CAVEAT_ONE_RUN,
             "One run per count: intervals of times hold for these runs only, and do not show "
             "how much further runs differ. Run 3 seeds to see that.");
     if (decision_list_counts(d, s, is_near_threshold, counts, sizeof counts))
-        add(d, CAVEAT_NEAR_THRESHOLD,
+        add_caveat(d, CAVEAT_NEAR_THRESHOLD,
             "With %s GPUs the interval of the efficiency includes the threshold of %.2f: these "
             "runs do not show whether it is reached.",
             counts, DECISION_EFFICIENCY);
@@ -155,13 +155,13 @@ static void add_missing(struct decision *d, const struct series *s, const struct
         }
     }
     if (nmissing)
-        add(d, CAVEAT_MISSING_COUNTS,
+        add_caveat(d, CAVEAT_MISSING_COUNTS,
             "%zu of %zu runs have no result and are excluded; the first is %.60s (%d "
             "GPU%s), %s.",
             nmissing, nruns, first->run, first->gpus, plural(first->gpus),
             result_state_name(first->state));
     if (s->points[0].gpus > 1)
-        add(d, CAVEAT_BASE, "The base case is %d GPUs, not 1. An ideal speed-up is N / %d.",
+        add_caveat(d, CAVEAT_BASE, "The base case is %d GPUs, not 1. An ideal speed-up is N / %d.",
             s->points[0].gpus, s->points[0].gpus);
 }
 
@@ -179,20 +179,20 @@ static void add_numbers(struct decision *d, const struct series *s)
         noutliers += n;
     }
     if (!s->by_images)
-        add(d, CAVEAT_NO_IMAGES,
+        add_caveat(d, CAVEAT_NO_IMAGES,
             "The logs do not say how many images an epoch really processed: where a last short "
             "batch is dropped, efficiency looks better than it is.");
     if (!s->equal_epochs)
-        add(d, CAVEAT_UNEQUAL_EPOCHS,
+        add_caveat(d, CAVEAT_UNEQUAL_EPOCHS,
             "Runs trained for different numbers of epochs: whole trainings are compared only "
             "where they are equal.");
     if (best > DECISION_TOO_GOOD)
-        add(d, CAVEAT_TOO_GOOD,
+        add_caveat(d, CAVEAT_TOO_GOOD,
             "An efficiency of %.2f is more than ideal: caches, or other work on the machine while "
             "the base case ran. Repeat it.",
             best);
     if (noutliers)
-        add(d, CAVEAT_OUTLIERS,
+        add_caveat(d, CAVEAT_OUTLIERS,
             "%zu value%s of epoch time or %s lie%s far from the median of their count (first "
             "with %d GPU%s). None was dropped.",
             noutliers, plural((long)noutliers), s->quality, noutliers == 1 ? "s" : "", where->gpus,
@@ -205,7 +205,7 @@ void caveats_compute(struct decision *d, const struct series *s, const struct re
     add_machine(d, s);
     add_quality(d, s);
     if (s->mixed)
-        add(d, CAVEAT_MIXED_MODES,
+        add_caveat(d, CAVEAT_MIXED_MODES,
             "The study mixes strong and weak scaling, or batches: this is about the runs of one "
             "mode only.");
     add_repeats(d, s);

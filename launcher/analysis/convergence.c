@@ -51,8 +51,8 @@ static double choose_target(const struct series *s, enum convergence_metric metr
 }
 
 /* A run that never gets there takes for ever: then the median is finite only when most do. */
-static void follow(struct convergence_point *c, const struct series_point *p,
-                   enum convergence_metric metric, double target, double *room)
+static void measure_convergence(struct convergence_point *c, const struct series_point *p,
+                                enum convergence_metric metric, double target, double *room)
 {
     double *epochs = room, *seconds = room + p->nruns;
 
@@ -105,7 +105,7 @@ int convergence_compute(struct convergence *c, const struct series *s, double sc
     c->npoints = s->npoints;
     for (size_t i = 0; i < c->npoints; i++) {
         struct convergence_point *p = &c->points[i], *base = c->points;
-        follow(p, &s->points[i], c->metric, c->target, room);
+        measure_convergence(p, &s->points[i], c->metric, c->target, room);
         p->epochs_ratio = p->epochs / base->epochs;
         p->epoch_s_ratio = base->epoch_s / p->epoch_s;
         p->speedup = base->seconds / p->seconds;

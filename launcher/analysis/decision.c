@@ -46,7 +46,7 @@ int decision_efficiency_decimals(double efficiency)
     return fabs(efficiency - DECISION_EFFICIENCY) < 0.0051 ? 3 : 2;
 }
 
-static double quality_of(const struct series_point *p)
+static double median_quality(const struct series_point *p)
 {
     return p->q[QUANTITY_IOU].median;
 }
@@ -67,7 +67,7 @@ static bool is_blind(const struct series_point *p)
 /* Why the quality of p can't be compared; NULL: it can. */
 static const char *find_unusable(const struct decision *d, const struct series_point *p)
 {
-    if (isnan(quality_of(d->base)) || isnan(quality_of(p)))
+    if (isnan(median_quality(d->base)) || isnan(median_quality(p)))
         return "not recorded";
     if (!d->learnt)
         return "not comparable, as no network has learnt its task";
@@ -105,7 +105,7 @@ static int classify_points(struct decision *d, const struct series *s, struct er
     const struct series_point *base = s->points;
 
     for (size_t i = 0; i < s->npoints; i++)
-        d->learnt |= quality_of(&s->points[i]) >= DECISION_LEARNT;
+        d->learnt |= median_quality(&s->points[i]) >= DECISION_LEARNT;
     for (size_t i = 1; i < s->npoints; i++)
         if (compare_runs(&d->iou_change[i], base->rows, base->nruns, s->points[i].rows,
                          s->points[i].nruns, QUANTITY_IOU, DECISION_IOU_MARGIN, e))

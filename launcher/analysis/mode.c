@@ -10,7 +10,7 @@
 /* Images per epoch and GPU differ by less than this: the work per GPU stays the same. */
 #define SAME_WORK 0.1
 
-static long batch_of(const struct result *r, enum mode_group g)
+static long batch_of_result(const struct result *r, enum mode_group g)
 {
     return g == MODE_PER_GPU ? r->batch_per_gpu : r->global_batch;
 }
@@ -30,14 +30,15 @@ static int compare_batches(const void *a, const void *b)
 }
 
 /* The batch that most counts have (the smaller of equals); *ncounts: how many. */
-static long commonest(const struct result *rows, size_t n, enum mode_group g, size_t *ncounts)
+static long most_common_batch(const struct result *rows, size_t n, enum mode_group g,
+                              size_t *ncounts)
 {
     struct batch *all = calloc(n + 1, sizeof *all);
     long best = 0;
 
     *ncounts = 0;
     for (size_t i = 0; all && i < n; i++)
-        all[i] = (struct batch){batch_of(&rows[i], g), rows[i].gpus};
+        all[i] = (struct batch){batch_of_result(&rows[i], g), rows[i].gpus};
     if (all)
         qsort(all, n, sizeof *all, compare_batches);
     for (size_t i = 0, end, counts; all && i < n; i = end) {
@@ -53,13 +54,13 @@ static long commonest(const struct result *rows, size_t n, enum mode_group g, si
     return best;
 }
 
-static size_t mark(const struct result *rows, size_t n, enum mode_group g, long size,
-                   enum mode_group *groups)
+static size_t mark_rows(const struct result *rows, size_t n, enum mode_group g, long size,
+                        enum mode_group *groups)
 {
     size_t marked = 0;
 
     for (size_t i = 0; i < n; i++)
-        if (batch_of(&rows[i], g) == size) {
+        if (batch_of_result(&rows[i], g) == size) {
             groups[i] |= g;
             marked++;
         }
@@ -85,13 +86,14 @@ static enum series_mode per_gpu_mode(const struct result *rows, size_t n,
     return SERIES_WEAK;
 }
 
-static struct mode_split one(enum mode_group g, enum series_mode mode)
+static struct mode_split single_mode(enum mode_group g, enum series_mode mode)
 {
     return (struct mode_split){.n = 1, .groups = {g}, .modes = {mode}};
 }
 
-static struct mode_split mixed(const struct result *rows, size_t n, const enum mode_group *groups,
-                               long per_gpu, size_t nper_gpu, long global, size_t nglobal)
+static struct mode_split mixed_modes(const struct result *rows, size_t n,
+                                     const enum mode_group *groups, long per_gpu, size_t nper_gpu,
+                                     long global, size_t nglobal)
 {
     struct mode_split split = {.batch_per_gpu = per_gpu, .global_batch = global};
 
@@ -119,16 +121,16 @@ struct mode_split mode_decide(const struct result *rows, size_t n, enum mode_gro
     if (nunknown == n || rows[0].gpus == rows[n - 1].gpus) {
         for (size_t i = 0; i < n; i++)
             groups[i] = MODE_PER_GPU;
-        return one(MODE_PER_GPU, rows[0].gpus == rows[n - 1].gpus ? SERIES_ONE_COUNT
+        return single_mode(MODE_PER_GPU, rows[0].gpus == rows[n - 1].gpus ? SERIES_ONE_COUNT
                                                                   : SERIES_BATCH_UNKNOWN);
     }
-    long per_gpu = commonest(rows, n, MODE_PER_GPU, &nper_gpu);
-    long global = commonest(rows, n, MODE_GLOBAL, &nglobal);
-    if (mark(rows, n, MODE_PER_GPU, per_gpu, groups) == n)
-        return one(MODE_PER_GPU, per_gpu_mode(rows, n, groups));
-    if (mark(rows, n, MODE_GLOBAL, global, groups) == n)
-        return one(MODE_GLOBAL, SERIES_STRONG);
-    return mixed(rows, n, groups, per_gpu, nper_gpu, global, nglobal);
+    long per_gpu = most_common_batch(rows, n, MODE_PER_GPU, &nper_gpu);
+    long global = most_common_batch(rows, n, MODE_GLOBAL, &nglobal);
+    if (mark_rows(rows, n, MODE_PER_GPU, per_gpu, groups) == n)
+        return single_mode(MODE_PER_GPU, per_gpu_mode(rows, n, groups));
+    if (mark_rows(rows, n, MODE_GLOBAL, global, groups) == n)
+        return single_mode(MODE_GLOBAL, SERIES_STRONG);
+    return mixed_modes(rows, n, groups, per_gpu, nper_gpu, global, nglobal);
 }
 
 void mode_explain(const struct mode_split *split, const struct result *rows,

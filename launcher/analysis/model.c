@@ -26,21 +26,21 @@ static const struct {
 };
 
 /* The runs of a count, as far as a fit needs them: w = 1 / value. */
-struct group {
+struct sample_group {
     double gpus, n, sum_w, sum_ww;
     size_t begin; /* in the sorted samples */
 };
 
 /* Sums for least squares of 1 - phi c w. */
-struct normal {
+struct equations {
     double gram[MODEL_TERMS][MODEL_TERMS], right[MODEL_TERMS], n;
 };
 
-struct fit {
+struct model_data {
     enum model_law law;
     const struct model_sample *samples; /* by count */
     size_t nsamples;
-    struct group *groups;
+    struct sample_group *groups;
     size_t ngroups;
 };
 
@@ -66,7 +66,8 @@ static double value_at(enum model_law law, const double *c, double n)
     return sum;
 }
 
-static void add_group(struct normal *s, enum model_law law, const struct group *g, double sign)
+static void add_group(struct equations *s, enum model_law law, const struct sample_group *g,
+                      double sign)
 {
     double phi[MODEL_TERMS];
 
@@ -81,7 +82,8 @@ static void add_group(struct normal *s, enum model_law law, const struct group *
 
 /* Solve for the terms whose bits are set; c has zeros elsewhere. false: singular, or one is
  * negative. */
-static bool solve_subset(const struct normal *s, int nterms, unsigned subset, double c[MODEL_TERMS])
+static bool solve_subset(const struct equations *s, int nterms, unsigned subset,
+                         double c[MODEL_TERMS])
 {
     double m[MODEL_TERMS][MODEL_TERMS + 1];
     int index[MODEL_TERMS], k = 0;
@@ -112,7 +114,7 @@ static bool solve_subset(const struct normal *s, int nterms, unsigned subset, do
     return true;
 }
 
-static double squares(const struct normal *s, int nterms, const double *c)
+static double residual_squares(const struct equations *s, int nterms, const double *c)
 {
     double sum = s->n;
 
@@ -125,22 +127,22 @@ static double squares(const struct normal *s, int nterms, const double *c)
 }
 
 /* Non-negative least squares: the best of all subsets of terms. Its sum of squares. */
-static double solve(const struct normal *s, int nterms, double best[MODEL_TERMS])
+static double solve_nonnegative(const struct equations *s, int nterms, double best[MODEL_TERMS])
 {
     double least = INFINITY, c[MODEL_TERMS];
 
     memset(best, 0, MODEL_TERMS * sizeof *best);
     for (unsigned subset = 1; subset < 1u << nterms; subset++)
-        if (solve_subset(s, nterms, subset, c) && squares(s, nterms, c) < least) {
-            least = squares(s, nterms, c);
+        if (solve_subset(s, nterms, subset, c) && residual_squares(s, nterms, c) < least) {
+            least = residual_squares(s, nterms, c);
             memcpy(best, c, sizeof c);
         }
     return least;
 }
 
-static struct normal sum_up(const struct fit *f)
+static struct equations sum_groups(const struct model_data *f)
 {
-    struct normal s = {0};
+    struct equations s = {0};
 
     for (size_t i = 0; i < f->ngroups; i++)
         add_group(&s, f->law, &f->groups[i], 1);
@@ -148,24 +150,24 @@ static struct normal sum_up(const struct fit *f)
 }
 
 /* Each count predicted from the others. */
-static double leave_one_out(const struct fit *f, const struct normal *all)
+static double leave_one_out_error(const struct model_data *f, const struct equations *all)
 {
     double sum = 0, c[MODEL_TERMS];
 
     if ((int)f->ngroups <= laws[f->law].nterms)
         return NAN;
     for (size_t i = 0; i < f->ngroups; i++) {
-        const struct group *g = &f->groups[i];
-        struct normal rest = *all;
+        const struct sample_group *g = &f->groups[i];
+        struct equations rest = *all;
         add_group(&rest, f->law, g, -1);
-        solve(&rest, laws[f->law].nterms, c);
+        solve_nonnegative(&rest, laws[f->law].nterms, c);
         double v = value_at(f->law, c, g->gpus);
         sum += (g->n - 2 * v * g->sum_w + v * v * g->sum_ww) / g->n;
     }
     return sqrt(fmax(0, sum) / (double)f->ngroups);
 }
 
-static void derive(struct model *m)
+static void derive_model(struct model *m)
 {
     const double *c = m->coefficient;
     double first = value_at(m->law, c, 1);
@@ -187,8 +189,8 @@ static void derive(struct model *m)
 }
 
 /* A bootstrap sample of a count's runs: of runs, or of residuals put onto the law. */
-static void draw_group(const struct fit *f, const struct model *m, const double *residuals,
-                       struct group *g, unsigned long seed, unsigned long replicate)
+static void draw_group(const struct model_data *f, const struct model *m, const double *residuals,
+                       struct sample_group *g, unsigned long seed, unsigned long replicate)
 {
     double v = value_at(f->law, m->coefficient, g->gpus);
     size_t n = (size_t)g->n, range = residuals ? f->nsamples : n;
@@ -207,7 +209,7 @@ static void draw_group(const struct fit *f, const struct model *m, const double 
 }
 
 /* Relative residuals, centred, and widened by the degrees of freedom that the fit took. */
-static void compute_residuals(const struct fit *f, const struct model *m, double *residuals)
+static void compute_residuals(const struct model_data *f, const struct model *m, double *residuals)
 {
     double n = (double)f->nsamples, mean = 0;
 
@@ -223,7 +225,7 @@ static void compute_residuals(const struct fit *f, const struct model *m, double
 
 /* Percentiles of few values are too close together: they are moved out as far as Student's t lies
  * beyond the normal distribution (Hesterberg, The American Statistician 69, 2015). */
-static struct interval expanded(double *replicates, double df)
+static struct interval expanded_interval(double *replicates, double df)
 {
     double t = distribution_t_quantile(0.5 + INTERVAL_LEVEL / 2, fmax(1, df));
     struct interval i =
@@ -233,7 +235,7 @@ static struct interval expanded(double *replicates, double df)
     return i;
 }
 
-static int resample(struct fit *f, struct model *m, unsigned long seed, struct err *e)
+static int resample_model(struct model_data *f, struct model *m, unsigned long seed, struct err *e)
 {
     bool cases = true;
     double *room = calloc(3 * MODEL_REPEATS + f->nsamples, sizeof *room);
@@ -249,17 +251,17 @@ static int resample(struct fit *f, struct model *m, unsigned long seed, struct e
         struct model copy = {.law = m->law};
         for (size_t i = 0; i < f->ngroups; i++)
             draw_group(f, m, cases ? NULL : residuals, &f->groups[i], seed, r);
-        struct normal s = sum_up(f);
-        solve(&s, laws[m->law].nterms, copy.coefficient);
-        derive(&copy);
+        struct equations s = sum_groups(f);
+        solve_nonnegative(&s, laws[m->law].nterms, copy.coefficient);
+        derive_model(&copy);
         serial[r] = copy.serial;
         coherency[r] = copy.coherency;
         peak[r] = copy.peak;
     }
     double df = (double)f->nsamples - laws[m->law].nterms;
-    m->serial_interval = expanded(serial, df);
-    m->coherency_interval = expanded(coherency, df);
-    m->peak_interval = expanded(peak, df);
+    m->serial_interval = expanded_interval(serial, df);
+    m->coherency_interval = expanded_interval(coherency, df);
+    m->peak_interval = expanded_interval(peak, df);
     free(room);
     return 0;
 }
@@ -273,38 +275,39 @@ static int compare_samples(const void *a, const void *b)
     return (x->value > y->value) - (x->value < y->value);
 }
 
-static void group_samples(struct fit *f)
+static void group_samples(struct model_data *f)
 {
     for (size_t i = 0; i < f->nsamples; i++) {
         double w = 1 / f->samples[i].value;
         if (i == 0 || f->samples[i].gpus != f->samples[i - 1].gpus)
-            f->groups[f->ngroups++] = (struct group){.gpus = f->samples[i].gpus, .begin = i};
-        struct group *g = &f->groups[f->ngroups - 1];
+            f->groups[f->ngroups++] = (struct sample_group){.gpus = f->samples[i].gpus, .begin = i};
+        struct sample_group *g = &f->groups[f->ngroups - 1];
         g->n++;
         g->sum_w += w;
         g->sum_ww += w * w;
     }
 }
 
-static void fit_model(struct model *m, const struct fit *f)
+static void fit_model(struct model *m, const struct model_data *f)
 {
-    struct normal s = sum_up(f);
+    struct equations s = sum_groups(f);
     int nterms = laws[m->law].nterms;
-    double n = (double)f->nsamples, k = nterms + 1, sum = solve(&s, nterms, m->coefficient);
+    double n = (double)f->nsamples, k = nterms + 1,
+           sum = solve_nonnegative(&s, nterms, m->coefficient);
 
     m->fitted = true;
     m->error = sqrt(sum / n);
-    m->loo_error = leave_one_out(f, &s);
+    m->loo_error = leave_one_out_error(f, &s);
     m->aicc = n - k - 1 > 0 ? n * log(fmax(sum, 1e-30) / n) + 2 * k + 2 * k * (k + 1) / (n - k - 1)
                             : NAN;
-    derive(m);
+    derive_model(m);
 }
 
 int model_fit(struct model *m, enum model_law law, const struct model_sample *samples, size_t n,
               unsigned long seed, struct err *e)
 {
     struct model_sample *sorted = calloc(n + 1, sizeof *sorted);
-    struct fit f = {
+    struct model_data f = {
         .law = law, .samples = sorted, .nsamples = n, .groups = calloc(n + 1, sizeof *f.groups)};
     int rc = 0;
 
@@ -322,7 +325,7 @@ int model_fit(struct model *m, enum model_law law, const struct model_sample *sa
     if ((int)f.ngroups > laws[law].nterms) {
         m->largest = sorted[n - 1].gpus;
         fit_model(m, &f);
-        rc = resample(&f, m, seed, e);
+        rc = resample_model(&f, m, seed, e);
     }
 out:
     free(sorted);

@@ -53,7 +53,7 @@ static double log_ratio(const struct units *u, size_t out)
 }
 
 /* Jackknife (Tukey 1958) of the logarithm: pseudovalues scatter like means, with Student's t. */
-static struct interval jackknife(const struct units *u, double *room)
+static struct interval jackknife_interval(const struct units *u, double *room)
 {
     double all = log_ratio(u, u->n);
 
@@ -72,7 +72,7 @@ static bool knows_gradient(const struct result *r)
     return isfinite(r->grad_sq) && isfinite(r->grad_var);
 }
 
-static void estimate(struct noise_scale *n, const struct series *s, double *room, size_t most)
+static void estimate_noise(struct noise_scale *n, const struct series *s, double *room, size_t most)
 {
     struct units units = {room, room + most, 0};
 
@@ -84,7 +84,7 @@ static void estimate(struct noise_scale *n, const struct series *s, double *room
     for (size_t i = 0; n->over_epochs && i < s->nrows; i++)
         if (s->rows[i].curve && s->rows[i].curve->grad_sq)
             add_blocks(&units, s->rows[i].curve);
-    n->interval = jackknife(&units, room + 2 * most);
+    n->interval = jackknife_interval(&units, room + 2 * most);
 }
 
 void noise_scale_compute(struct noise_scale *n, const struct series *s)
@@ -101,7 +101,7 @@ void noise_scale_compute(struct noise_scale *n, const struct series *s)
     double *room = calloc(3 * most + 1, sizeof *room);
     if (!room)
         return;
-    estimate(n, s, room, most);
+    estimate_noise(n, s, room, most);
     free(room);
     n->measured = !isnan(n->critical_batch);
     if (n->measured && s->points[0].batch_per_gpu)

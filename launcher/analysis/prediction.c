@@ -3,7 +3,9 @@
 #include "launcher/analysis/prediction.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "src/stat.h"
 
@@ -24,15 +26,70 @@ static const struct {
 
 static const double assumed_jitter[NCASES] = {0, 0.01, 0.03};
 
-struct setting {
+struct prediction_base {
     const struct prediction_network *network;
     enum series_mode mode;
     int base, gpus_per_node;
     double bytes, step_s, images, batch; /* of the base */
 };
 
+/* Bandwidths: data rates that makers and standards publish, per direction; NVLink: of all links of
+ * a GPU; PCIe: 16 lanes behind 128b/130b coding. Latencies are assumptions, generous ones:
+ * microseconds of a small message from memory to memory, with a collective library's part. */
+static const struct prediction_link links[] = {
+    {"nvlink1", 80e9, 5e-6, "P100: 4 NVLinks of 20 GB/s"},
+    {"nvlink2", 150e9, 5e-6, "V100: 6 NVLinks of 25 GB/s"},
+    {"nvlink3", 300e9, 5e-6, "A100: 12 NVLinks of 25 GB/s"},
+    {"nvlink4", 450e9, 5e-6, "H100: 18 NVLinks of 25 GB/s"},
+    {"pcie3", 15.75e9, 10e-6, "PCI Express 3.0, 16 lanes of 8 GT/s"},
+    {"pcie4", 31.5e9, 10e-6, "PCI Express 4.0, 16 lanes of 16 GT/s"},
+    {"pcie5", 63e9, 10e-6, "PCI Express 5.0, 16 lanes of 32 GT/s"},
+    {"opa100", 12.5e9, 10e-6, "Omni-Path, 100 Gbit/s"},
+    {"ib-fdr", 6.8e9, 10e-6, "InfiniBand FDR 4x, 54.5 Gbit/s of data"},
+    {"ib-edr", 12.1e9, 10e-6, "InfiniBand EDR 4x, 97 Gbit/s of data"},
+    {"ib-hdr", 25e9, 10e-6, "InfiniBand HDR 4x, 200 Gbit/s"},
+    {"ib-ndr", 50e9, 10e-6, "InfiniBand NDR 4x, 400 Gbit/s"},
+    {"eth10", 1.25e9, 30e-6, "10 Gbit Ethernet, TCP"},
+    {"eth25", 3.125e9, 30e-6, "25 Gbit Ethernet, TCP"},
+    {"eth100", 12.5e9, 30e-6, "100 Gbit Ethernet, TCP"},
+};
+#define NLINKS (sizeof links / sizeof *links)
+
+static int refuse_link(const char *text, struct err *e)
+{
+    char names[256] = "";
+    size_t used = 0;
+
+    for (size_t i = 0; i < NLINKS; i++)
+        used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "",
+                                 links[i].name);
+    return err_set(e, ERR_USAGE, "'%s' is neither a link (%s) nor GB/s:microseconds, such as "
+                   "12.5:10", text, names);
+}
+
+int prediction_link_decode(const char *text, struct prediction_link *dst, struct err *e)
+{
+    char *colon, *end;
+
+    for (size_t i = 0; i < NLINKS; i++)
+        if (strcmp(links[i].name, text) == 0) {
+            *dst = links[i];
+            return 0;
+        }
+    double gb = strtod(text, &colon);
+    if (colon == text || *colon != ':' || !(gb > 0 && gb < 1e6))
+        return refuse_link(text, e);
+    double us = strtod(colon + 1, &end);
+    if (end == colon + 1 || *end || !(us >= 0 && us < 1e6))
+        return refuse_link(text, e);
+    *dst = (struct prediction_link){
+        .bytes_per_s = gb * 1e9, .latency_s = us * 1e-6, .what = "as given"};
+    snprintf(dst->name, sizeof dst->name, "%s", text);
+    return 0;
+}
+
 /* An all-reduce among n over a link. */
-static double link_time(const struct link *l, int n, double bytes, int which)
+static double link_time(const struct prediction_link *l, int n, double bytes, int which)
 {
     double messages = cases[which].ring ? 2. * (n - 1) : 2 * ceil(log2(n));
     double slices = cases[which].sliced ? ceil(bytes / SLICE_BYTES) : 1;
@@ -43,12 +100,12 @@ static double link_time(const struct link *l, int n, double bytes, int which)
            slices * messages * l->latency_s;
 }
 
-static int count_nodes(const struct setting *s, int gpus)
+static int count_nodes(const struct prediction_base *s, int gpus)
 {
     return (gpus + s->gpus_per_node - 1) / s->gpus_per_node;
 }
 
-static double gradients_time(const struct setting *s, int gpus, int which)
+static double gradients_time(const struct prediction_base *s, int gpus, int which)
 {
     int on_node = gpus < s->gpus_per_node ? gpus : s->gpus_per_node;
 
@@ -57,7 +114,7 @@ static double gradients_time(const struct setting *s, int gpus, int which)
 }
 
 /* Few bytes, summed in a tree: latencies only. */
-static double norms_time(const struct setting *s, int gpus)
+static double norms_time(const struct prediction_base *s, int gpus)
 {
     int on_node = gpus < s->gpus_per_node ? gpus : s->gpus_per_node;
 
@@ -66,12 +123,12 @@ static double norms_time(const struct setting *s, int gpus)
                                s->network->between.latency_s);
 }
 
-static double comm_time(const struct setting *s, int gpus, int which)
+static double comm_time(const struct prediction_base *s, int gpus, int which)
 {
     return gradients_time(s, gpus, which) + norms_time(s, gpus);
 }
 
-static double exposed_time(const struct setting *s, int gpus, double compute, int which)
+static double exposed_time(const struct prediction_base *s, int gpus, double compute, int which)
 {
     double gradients = gradients_time(s, gpus, which);
     double last = gradients / ceil(s->bytes / SLICE_BYTES + 1e-9);
@@ -83,7 +140,7 @@ static double exposed_time(const struct setting *s, int gpus, double compute, in
 }
 
 /* Of a GPU in a step, with nobody to wait for. The base's own sums are in its measured step. */
-static double compute_time(const struct setting *s, int gpus, int which)
+static double compute_time(const struct prediction_base *s, int gpus, int which)
 {
     double own = s->step_s, exposed = exposed_time(s, s->base, own, which);
     double compute = exposed < own / 2 ? own - exposed : own / 2;
@@ -96,7 +153,7 @@ static double spread_of(int gpus, int base)
     return sqrt(2 * log(gpus)) - sqrt(2 * log(base));
 }
 
-static double step_time(const struct setting *s, int gpus, double jitter, int which)
+static double step_time(const struct prediction_base *s, int gpus, double jitter, int which)
 {
     double compute = compute_time(s, gpus, which);
 
@@ -105,31 +162,32 @@ static double step_time(const struct setting *s, int gpus, double jitter, int wh
 }
 
 /* Images that are trained in a step, and in an epoch. */
-static double batch_of(const struct setting *s, int gpus)
+static double batch_of_step(const struct prediction_base *s, int gpus)
 {
     return s->mode == SERIES_STRONG ? s->batch : s->batch * gpus / s->base;
 }
 
-static double images_of(const struct setting *s, int gpus)
+static double images_of_epoch(const struct prediction_base *s, int gpus)
 {
     return s->mode == SERIES_WEAK ? s->images * gpus / s->base : s->images;
 }
 
-static double steps_of(const struct setting *s, int gpus)
+static double steps_of_epoch(const struct prediction_base *s, int gpus)
 {
-    return images_of(s, gpus) / batch_of(s, gpus);
+    return images_of_epoch(s, gpus) / batch_of_step(s, gpus);
 }
 
 /* A measured step; an epoch may have processed fewer images than it should. */
-static double measured_step(const struct setting *s, const struct series_point *p)
+static double measured_step(const struct prediction_base *s, const struct series_point *p)
 {
     double images = p->q[QUANTITY_IMAGES].median;
 
-    images = images > 0 ? images : images_of(s, p->gpus);
-    return p->q[QUANTITY_STEADY_EPOCH].median / (images / batch_of(s, p->gpus));
+    images = images > 0 ? images : images_of_epoch(s, p->gpus);
+    return p->q[QUANTITY_STEADY_EPOCH].median / (images / batch_of_step(s, p->gpus));
 }
 
-static void find_jitter(struct prediction *p, const struct setting *setting, const struct series *s)
+static void find_jitter(struct prediction *p, const struct prediction_base *setting,
+                        const struct series *s)
 {
     double *found = calloc(s->npoints, sizeof *found);
     double least = INFINITY, most = 0;
@@ -162,14 +220,15 @@ static const struct series_point *find_point(const struct series *s, int gpus)
     return NULL;
 }
 
-static void predict(struct prediction *p, const struct setting *s, const struct series *series,
-                    int gpus)
+static void predict_point(struct prediction *p, const struct prediction_base *s,
+                          const struct series *series, int gpus)
 {
     const struct series_point *known = find_point(series, gpus);
     struct prediction_point *d = &p->points[p->npoints++];
     double step[NCASES], comm[NCASES];
-    double rate = batch_of(s, gpus) / batch_of(s, s->base) * s->step_s; /* over a step's time */
-    double steps = steps_of(s, gpus), ideal = (double)gpus / s->base;
+    /* Speed-up times a step's time. */
+    double rate = batch_of_step(s, gpus) / batch_of_step(s, s->base) * s->step_s;
+    double steps = steps_of_epoch(s, gpus), ideal = (double)gpus / s->base;
     const double jitter[NCASES] = {p->jitter.low, p->jitter.expected, p->jitter.high};
 
     for (int i = 0; i < NCASES; i++) {
@@ -200,13 +259,14 @@ static int nodes_of_series(const struct series *s)
     return most;
 }
 
-static int lacks(const struct series *s, const char *what, const char *option, struct err *e)
+static int refuse_series(const struct series *s, const char *what, const char *option,
+                         struct err *e)
 {
     return err_set(e, ERR_STATS, "%s: the results do not state %s, which a prediction needs: %s",
                    s->engine, what, option);
 }
 
-static int set_base(struct setting *setting, const struct series *s,
+static int set_base(struct prediction_base *setting, const struct series *s,
                     const struct prediction_network *network, struct err *e)
 {
     const struct series_point *base = &s->points[0];
@@ -214,22 +274,22 @@ static int set_base(struct setting *setting, const struct series *s,
     double parameters = network->parameters > 0 ? network->parameters
                                                 : (double)base->rows[0].parameters;
 
-    *setting = (struct setting){
+    *setting = (struct prediction_base){
         .network = network, .mode = s->mode, .base = base->gpus,
         .gpus_per_node = network->gpus_per_node ? network->gpus_per_node : nodes_of_series(s),
         .bytes = FLOAT_BYTES * parameters, .images = base->q[QUANTITY_IMAGES].median,
         .batch = (double)base->batch_per_gpu * base->gpus};
     if (!(epoch > 0))
-        return lacks(s, "the time of a steady epoch", "train for two epochs or more", e);
+        return refuse_series(s, "the time of a steady epoch", "train for two epochs or more", e);
     if (!(setting->batch > 0))
-        return lacks(s, "the batch", "--batch-per-gpu N", e);
+        return refuse_series(s, "the batch", "--batch-per-gpu N", e);
     if (!(setting->images > 0))
-        return lacks(s, "the images of an epoch", "--train-images N", e);
+        return refuse_series(s, "the images of an epoch", "--train-images N", e);
     if (!(parameters > 0))
-        return lacks(s, "how many parameters the network has", "--parameters N (488617 for the "
-                     "reference U-Net)", e);
+        return refuse_series(s, "how many parameters the network has",
+                             "--parameters N (488617 for the reference U-Net)", e);
     if (!setting->gpus_per_node)
-        return lacks(s, "the nodes", "--gpus-per-node N", e);
+        return refuse_series(s, "the nodes", "--gpus-per-node N", e);
     setting->step_s = epoch / (setting->images / setting->batch);
     return 0;
 }
@@ -238,7 +298,7 @@ int prediction_compute(struct prediction *p, const struct series *s,
                        const struct prediction_network *network, const int *gpus, size_t n,
                        struct err *e)
 {
-    struct setting setting;
+    struct prediction_base setting;
 
     *p = (struct prediction){0};
     if (set_base(&setting, s, network, e))
@@ -255,7 +315,7 @@ int prediction_compute(struct prediction *p, const struct series *s,
     p->batch = setting.batch;
     find_jitter(p, &setting, s);
     for (size_t i = 0; i < n; i++)
-        predict(p, &setting, s, gpus[i]);
+        predict_point(p, &setting, s, gpus[i]);
     return 0;
 }
 

@@ -24,12 +24,22 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "launcher/analysis/link.h"
 #include "launcher/analysis/series.h"
 #include "src/err.h"
 
+/* A link between GPUs, with published figures. */
+struct prediction_link {
+    char name[24];
+    double bytes_per_s; /* in each direction, of one GPU (within a node) or one node's adapter */
+    double latency_s;   /* of a message, including the software's */
+    const char *what;
+};
+
+/* text: "nvlink2", or GB/s:us, such as 12.5:5. ERR_USAGE with the known names. */
+int prediction_link_decode(const char *text, struct prediction_link *dst, struct err *e);
+
 struct prediction_network {
-    struct link within, between;
+    struct prediction_link within, between;
     int gpus_per_node;       /* 0: as in the series */
     double parameters;       /* numbers of the gradient; 0: as in the series */
     int sums;                /* of synchronised batch norm in a step */

@@ -37,8 +37,8 @@ const char *rule_state_name(enum rule_state state)
     return names[state];
 }
 
-__attribute__((format(printf, 3, 4))) static void say(struct rule *r, enum rule_state state,
-                                                      const char *fmt, ...)
+__attribute__((format(printf, 3, 4)))
+static void set_rule(struct rule *r, enum rule_state state, const char *fmt, ...)
 {
     va_list ap;
 
@@ -49,7 +49,7 @@ __attribute__((format(printf, 3, 4))) static void say(struct rule *r, enum rule_
 }
 
 /* What the rules ask, over all series. */
-struct facts {
+struct rule_facts {
     size_t nseries, fewest, most; /* runs per count */
     bool settings; /* a series is named by them: they were varied */
     bool base_is_one, setup, records, knows_images, tested;
@@ -71,7 +71,7 @@ static double check_normality(const struct series_point *p)
     return result;
 }
 
-static void gather_normality(struct facts *f, const struct analysis *a)
+static void gather_normality(struct rule_facts *f, const struct analysis *a)
 {
     size_t n = 0, most = 0;
 
@@ -87,9 +87,9 @@ static void gather_normality(struct facts *f, const struct analysis *a)
     free(p);
 }
 
-static struct facts gather(const struct analysis *a)
+static struct rule_facts gather_facts(const struct analysis *a)
 {
-    struct facts f = {.fewest = (size_t)-1,
+    struct rule_facts f = {.fewest = (size_t)-1,
                       .base_is_one = true,
                       .setup = true,
                       .records = true,
@@ -117,12 +117,12 @@ static struct facts gather(const struct analysis *a)
     return f;
 }
 
-static void check_base(struct rule *r, const struct analysis *a)
+static void check_base_rule(struct rule *r, const struct analysis *a)
 {
     const struct series *s = &a->series[0].series;
     const struct series_point *p = s->points;
 
-    say(r, RULE_MET,
+    set_rule(r, RULE_MET,
         "The base case is %d GPU%s of the same program: %.4g s per steady epoch, %.4g s for the "
         "training%s.",
         p->gpus, plural(p->gpus), p->q[QUANTITY_STEADY_EPOCH].median,
@@ -130,32 +130,32 @@ static void check_base(struct rule *r, const struct analysis *a)
         p->gpus == 1 ? "" : "; 1 GPU was not measured, which the report states");
 }
 
-static void check_subset(struct rule *r, const struct facts *f)
+static void check_subset(struct rule *r, const struct rule_facts *f)
 {
     if (f->missing)
-        say(r, RULE_NOT_MET,
+        set_rule(r, RULE_NOT_MET,
             "%d run%s no result; the report names %s, but not why the counts that were measured "
             "are enough.",
             f->missing, f->missing == 1 ? " has" : "s have",
             f->missing == 1 ? "it and its reason" : "them and their reasons");
     else
-        say(r, RULE_MET, "Every run that was asked for has a result and is shown.");
+        set_rule(r, RULE_MET, "Every run that was asked for has a result and is shown.");
 }
 
-static void check_intervals(struct rule *r, const struct facts *f)
+static void check_intervals(struct rule *r, const struct rule_facts *f)
 {
     if (f->fewest > 1)
-        say(r, RULE_MET,
+        set_rule(r, RULE_MET,
             "Times are not deterministic: medians and speed-ups have 95 %% intervals over %zu "
             "runs per count at the least.",
             f->fewest);
     else
-        say(r, RULE_NOT_MET,
+        set_rule(r, RULE_NOT_MET,
             "Times are not deterministic, and some count has one run: its interval is over the "
             "epochs of that run only. Repeat with --seeds 3 or more.");
 }
 
-static void check_normal_samples(struct rule *r, const struct facts *f)
+static void check_normal_samples(struct rule *r, const struct rule_facts *f)
 {
     char found[120] = "";
 
@@ -165,95 +165,96 @@ static void check_normal_samples(struct rule *r, const struct facts *f)
                  "Fisher: p = %.2g. ",
                  f->nchecked, plural((long)f->nchecked), f->normal);
     if (f->fewest >= 10)
-        say(r, RULE_MET,
+        set_rule(r, RULE_MET,
             "%sNothing is taken as normal: medians have order-statistic intervals, "
             "speed-ups bootstrap intervals.",
             found);
     else if (f->most < 2)
-        say(r, RULE_NOT_APPLICABLE,
+        set_rule(r, RULE_NOT_APPLICABLE,
             "With one run per count the distribution of values is unknown.");
     else if (f->nchecked == 0)
-        say(r, RULE_NOT_MET,
+        set_rule(r, RULE_NOT_MET,
             "With fewer than 10 runs per count speed-ups have Fieller's interval, "
             "which takes times as normal; to check that takes 3 runs that differ.");
     else if (f->normal < NORMAL_ALPHA)
-        say(r, RULE_NOT_MET,
+        set_rule(r, RULE_NOT_MET,
             "%sTimes are not normal, but with fewer than 10 runs per count "
             "speed-ups have Fieller's interval, which takes them as such. Repeat 10 times.",
             found);
     else
-        say(r, RULE_MET,
+        set_rule(r, RULE_MET,
             "%sNothing speaks against normal times, which Fieller's interval of speed-ups "
             "assumes, though few runs show only gross departures; medians assume nothing.",
             found);
 }
 
-static void check_comparison(struct rule *r, const struct facts *f)
+static void check_comparison(struct rule *r, const struct rule_facts *f)
 {
     if (f->tested)
-        say(r, RULE_MET,
+        set_rule(r, RULE_MET,
             "Quality is compared with the base case by the interval of its change, simultaneous "
             "over the counts, and by a paired or rank test, corrected by Holm.");
     else
-        say(r, RULE_NOT_MET,
+        set_rule(r, RULE_NOT_MET,
             "Not enough repeats: some count has one run, whose quality may be chance.");
 }
 
-static void check_setup(struct rule *r, const struct facts *f)
+static void check_setup(struct rule *r, const struct rule_facts *f)
 {
     if (f->setup)
-        say(r, RULE_MET,
+        set_rule(r, RULE_MET,
             "GPUs%s%s were varied; run.json and record.jsonl of each run hold the rest: batch, "
             "network, data, versions, hosts.",
             f->most > 1 ? f->settings ? ", seeds" : " and seeds"
             : f->settings ? "" : ", but not seeds,",
             f->settings ? " and settings (each series has a table of them)" : "");
     else
-        say(r, RULE_NOT_MET, "These logs hold no setup: neither batch nor hosts nor versions.");
+        set_rule(r, RULE_NOT_MET,
+                 "These logs hold no setup: neither batch nor hosts nor versions.");
 }
 
-static void check_timing(struct rule *r, const struct facts *f)
+static void check_timing(struct rule *r, const struct rule_facts *f)
 {
     if (f->records)
-        say(r, RULE_MET,
+        set_rule(r, RULE_MET,
             "An epoch's time is the largest over the ranks, which start it together; waiting for "
             "data and communication is rank 0's.");
     else
-        say(r, RULE_NOT_MET,
+        set_rule(r, RULE_NOT_MET,
             "The logs do not say by whose clock, and whether ranks were synchronized.");
 }
 
-static void check_bound(struct rule *r, const struct facts *f)
+static void check_bound(struct rule *r, const struct rule_facts *f)
 {
-    say(r, RULE_MET,
+    set_rule(r, RULE_MET,
         "Ideal scaling is drawn beside each speed-up, and the fitted models with their limit%s.",
         f->knows_images ? "" : "; without counts of images it may be exceeded");
 }
 
 void rules_compute(struct rule rules[RULES_COUNT], const struct analysis *a)
 {
-    struct facts f = gather(a);
+    struct rule_facts f = gather_facts(a);
 
     for (int i = 0; i < RULES_COUNT; i++)
         rules[i] = (struct rule){.number = i + 1, .text = texts[i]};
-    check_base(&rules[0], a);
+    check_base_rule(&rules[0], a);
     check_subset(&rules[1], &f);
-    say(&rules[2], RULE_MET,
+    set_rule(&rules[2], RULE_MET,
         "Times are summed up by their median, energy and GPU-hours from it; images per second of "
         "a count are images over that time, never a mean of rates.");
-    say(&rules[3], RULE_MET,
+    set_rule(&rules[3], RULE_MET,
         "Times are summed up over runs first, then divided; no mean of speed-ups or efficiencies "
         "is taken.");
     check_intervals(&rules[4], &f);
     check_normal_samples(&rules[5], &f);
     check_comparison(&rules[6], &f);
-    say(&rules[7], RULE_MET,
+    set_rule(&rules[7], RULE_MET,
         "Medians, because epochs have slow outliers; smallest and largest run, and the first "
         "epoch, which is the tail, are shown by themselves.");
     check_setup(&rules[8], &f);
     check_timing(&rules[9], &f);
     check_bound(&rules[10], &f);
-    say(&rules[11], RULE_MET,
+    set_rule(&rules[11], RULE_MET,
         "Figures show every count with its interval, and losses by epoch; lines join counts to "
         "guide the eye, and models are drawn no further than twice what was measured.");
 }

@@ -16,7 +16,7 @@
 #define SEED 1244
 
 /* The interval of the median steady epoch within one run. */
-static struct interval over_epochs(const struct result *r)
+static struct interval epochs_interval(const struct result *r)
 {
     struct interval i = interval_none();
     double *sorted;
@@ -54,7 +54,7 @@ static struct summary summarize(const struct result *rows, size_t n, enum quanti
                          .noutliers = median_count_outliers(values, known, values + n),
                          .interval = median_interval(values, known, INTERVAL_LEVEL)};
     if (known == 1 && q == QUANTITY_STEADY_EPOCH)
-        s.interval = over_epochs(rows);
+        s.interval = epochs_interval(rows);
     return s;
 }
 
@@ -64,14 +64,14 @@ static double ratio_of(double a, double b)
 }
 
 /* The estimate lies in its interval: that of means may miss a ratio of medians. */
-static void hold(struct ratio *r)
+static void include_estimate(struct ratio *r)
 {
     r->interval.low = fmin(r->interval.low, r->value);
     r->interval.high = fmax(r->interval.high, r->value);
 }
 
 /* a / b of the medians of two samples, with the interval that their sizes allow. */
-static int compare_samples(struct ratio *r, const double *a, size_t na, const double *b, size_t nb,
+static int compare_medians(struct ratio *r, const double *a, size_t na, const double *b, size_t nb,
                            struct err *e)
 {
     int rc = 0;
@@ -82,11 +82,11 @@ static int compare_samples(struct ratio *r, const double *a, size_t na, const do
     else
         r->interval = student_ratio(a, na, b, nb, INTERVAL_LEVEL);
     if (interval_is_known(&r->interval))
-        hold(r);
+        include_estimate(r);
     return rc;
 }
 
-static struct ratio scaled(struct ratio r, double factor)
+static struct ratio scale_ratio(struct ratio r, double factor)
 {
     r.value *= factor;
     r.interval.low *= factor;
@@ -117,7 +117,7 @@ static int compare_times(struct ratio *r, const struct series_point *a,
         return 0;
     size_t na = quantity_collect(a->rows, a->nruns, q, room);
     size_t nb = quantity_collect(b->rows, b->nruns, q, room + na);
-    int rc = compare_samples(r, room, na, room + na, nb, e);
+    int rc = compare_medians(r, room, na, room + na, nb, e);
     if (!interval_is_known(&r->interval) && a->q[q].interval.method == INTERVAL_EPOCHS &&
         b->q[q].interval.method == INTERVAL_EPOCHS)
         r->interval = interval_ratio(&a->q[q].interval, &b->q[q].interval);
@@ -151,13 +151,13 @@ static int compare_point(struct series *s, struct series_point *p, double *room,
             *r = (struct ratio){ratio_of(1, p->q[q].median > 0), {1, 1, 1, INTERVAL_NONE}};
         else if (is_comparable(base, p, q) && compare_times(r, base, p, q, room, e))
             return -1;
-        p->efficiency[q] = scaled(*r, share);
+        p->efficiency[q] = scale_ratio(*r, share);
     }
     /* Images are counted, not measured: they move the interval, and do not widen it. */
     p->image_speedup =
-        scaled(p->speedup[QUANTITY_STEADY_EPOCH],
-               ratio_of(p->q[QUANTITY_IMAGES].median, base->q[QUANTITY_IMAGES].median));
-    p->image_efficiency = scaled(p->image_speedup, share);
+        scale_ratio(p->speedup[QUANTITY_STEADY_EPOCH],
+                    ratio_of(p->q[QUANTITY_IMAGES].median, base->q[QUANTITY_IMAGES].median));
+    p->image_efficiency = scale_ratio(p->image_speedup, share);
     return 0;
 }
 
@@ -222,7 +222,7 @@ static int fill_series(struct series *s, struct err *e)
 }
 
 /* What the user knows and the log does not say. */
-static void complete(struct result *r, const struct series_facts *facts)
+static void complete_result(struct result *r, const struct series_facts *facts)
 {
     double whole = quantity_of(r, QUANTITY_WHOLE);
 
@@ -246,9 +246,9 @@ static void complete(struct result *r, const struct series_facts *facts)
 }
 
 /* Rows of one mode into dst; 0 with none, too. */
-static int create(struct series *dst, const char *source, const struct result *rows,
-                  const enum mode_group *groups, size_t n, enum mode_group wanted,
-                  enum series_mode mode, struct err *e)
+static int create_series(struct series *dst, const char *source, const struct result *rows,
+                         const enum mode_group *groups, size_t n, enum mode_group wanted,
+                         enum series_mode mode, struct err *e)
 {
     *dst = (struct series){.mode = mode, .rows = calloc(n + 1, sizeof *dst->rows)};
     if (!dst->rows)
@@ -289,11 +289,12 @@ int series_compute(struct series dst[SERIES_MAX], size_t *n, const char *source,
             strcmp(row->engine, engine))
             continue;
         rows[nrows] = *row;
-        complete(&rows[nrows++], facts);
+        complete_result(&rows[nrows++], facts);
     }
     struct mode_split split = mode_decide(rows, nrows, groups);
     for (int i = 0; i < split.n; i++) {
-        if (create(&dst[*n], source, rows, groups, nrows, split.groups[i], split.modes[i], e)) {
+        if (create_series(&dst[*n], source, rows, groups, nrows, split.groups[i], split.modes[i],
+                          e)) {
             series_destroy(&dst[*n]);
             goto out;
         }

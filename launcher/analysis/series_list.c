@@ -9,7 +9,7 @@
 #include "launcher/collect/results/settings.h"
 
 /* Comparable runs. */
-struct group {
+struct series_group {
     const char *engine, *settings;
     char *alone, *spread; /* settings_common, on one GPU and not */
     size_t ncounts;
@@ -17,17 +17,17 @@ struct group {
     bool narrow; /* it has runs to which all settings make a difference */
 };
 
-struct groups {
-    struct group *list;
+struct series_groups {
+    struct series_group *list;
     size_t count;
 };
 
-static int out_of_memory(struct err *e)
+static int no_memory_for_series(struct err *e)
 {
     return err_set(e, ERR_INTERNAL, "out of memory for the series");
 }
 
-static bool counts(const struct result *r, const struct series_facts *facts)
+static bool is_used(const struct result *r, const struct series_facts *facts)
 {
     return r->state == RESULT_DONE && r->gpus >= 1 && r->gpus >= facts->base;
 }
@@ -38,14 +38,14 @@ static bool is_narrow(const struct result *r)
 }
 
 /* common: settings_common of a run that is not narrow, or NULL. */
-static bool belongs(const struct result *r, const char *common, const struct group *g)
+static bool is_in_group(const struct result *r, const char *common, const struct series_group *g)
 {
     return strcmp(r->engine, g->engine) == 0 &&
            (settings_equal(r->settings, g->settings) ||
             (common && settings_equal(common, r->gpus == 1 ? g->alone : g->spread)));
 }
 
-static struct group *find_group(const struct groups *all, const struct result *r)
+static struct series_group *find_group(const struct series_groups *all, const struct result *r)
 {
     for (size_t i = 0; i < all->count; i++)
         if (strcmp(r->engine, all->list[i].engine) == 0 &&
@@ -54,7 +54,7 @@ static struct group *find_group(const struct groups *all, const struct result *r
     return NULL;
 }
 
-static void destroy(struct groups *all)
+static void destroy_groups(struct series_groups *all)
 {
     for (size_t i = 0; i < all->count; i++) {
         free(all->list[i].alone);
@@ -63,25 +63,25 @@ static void destroy(struct groups *all)
     free(all->list);
 }
 
-static struct group *append_group(struct groups *all, const struct result *r)
+static struct series_group *append_group(struct series_groups *all, const struct result *r)
 {
-    struct group *list = reallocarray(all->list, all->count + 1, sizeof *list);
+    struct series_group *list = reallocarray(all->list, all->count + 1, sizeof *list);
 
     if (!list)
         return NULL;
     all->list = list;
-    list[all->count++] = (struct group){.engine = r->engine,
-                                        .settings = r->settings,
-                                        .alone = settings_common(r->settings, true),
-                                        .spread = settings_common(r->settings, false)};
-    struct group *g = &list[all->count - 1];
+    list[all->count++] = (struct series_group){.engine = r->engine,
+                                               .settings = r->settings,
+                                               .alone = settings_common(r->settings, true),
+                                               .spread = settings_common(r->settings, false)};
+    struct series_group *g = &list[all->count - 1];
     return r->settings && (!g->alone || !g->spread) ? NULL : g;
 }
 
 /* Does another group have all runs of g among its own? */
-static bool is_part(const struct groups *all, const struct group *g)
+static bool is_part(const struct series_groups *all, const struct series_group *g)
 {
-    for (const struct group *other = all->list; other < all->list + all->count; other++) {
+    for (const struct series_group *other = all->list; other < all->list + all->count; other++) {
         bool larger = g->last == 1 ? other->last > 1 : other->narrow;
         if (other != g && larger && !g->narrow && g->alone &&
             strcmp(other->engine, g->engine) == 0 &&
@@ -93,11 +93,11 @@ static bool is_part(const struct groups *all, const struct group *g)
 }
 
 /* Of one engine those with the most counts first; else in the order of the table. */
-static void sort(struct groups *all)
+static void sort_groups(struct series_groups *all)
 {
     for (size_t i = 1; i < all->count; i++)
         for (size_t k = i; k > 0; k--) {
-            struct group *a = &all->list[k - 1], *b = &all->list[k], swap = *a;
+            struct series_group *a = &all->list[k - 1], *b = &all->list[k], swap = *a;
             if (strcmp(a->engine, b->engine) != 0 || a->ncounts >= b->ncounts)
                 break;
             *a = *b;
@@ -105,37 +105,37 @@ static void sort(struct groups *all)
         }
 }
 
-static int find_groups(struct groups *all, const struct results *table,
+static int find_groups(struct series_groups *all, const struct results *table,
                        const struct series_facts *facts, struct err *e)
 {
     for (size_t i = 0; i < table->count; i++) {
         const struct result *r = &table->rows[i];
-        struct group *g;
-        if (!counts(r, facts))
+        struct series_group *g;
+        if (!is_used(r, facts))
             continue;
         g = find_group(all, r);
         if (!g && !(g = append_group(all, r)))
-            return out_of_memory(e);
+            return no_memory_for_series(e);
         g->ncounts += g->last != r->gpus;
         g->last = r->gpus;
         g->narrow |= is_narrow(r);
     }
-    sort(all);
+    sort_groups(all);
     return 0;
 }
 
 /* The rows of g, which stay the table's. */
-static int pick(struct results *dst, const struct results *table, const struct group *g,
-                const struct series_facts *facts, struct err *e)
+static int pick_rows(struct results *dst, const struct results *table, const struct series_group *g,
+                     const struct series_facts *facts, struct err *e)
 {
     dst->rows = calloc(table->count + 1, sizeof *dst->rows);
     if (!dst->rows)
-        return out_of_memory(e);
+        return no_memory_for_series(e);
     for (size_t i = 0; i < table->count; i++) {
         const struct result *r = &table->rows[i];
         char *common =
-            counts(r, facts) && !is_narrow(r) ? settings_common(r->settings, r->gpus == 1) : NULL;
-        if (counts(r, facts) && belongs(r, common, g))
+            is_used(r, facts) && !is_narrow(r) ? settings_common(r->settings, r->gpus == 1) : NULL;
+        if (is_used(r, facts) && is_in_group(r, common, g))
             dst->rows[dst->count++] = *r;
         free(common);
     }
@@ -143,19 +143,19 @@ static int pick(struct results *dst, const struct results *table, const struct g
 }
 
 static int add_group(struct series_list *dst, const char *source, const struct results *table,
-                     const struct group *g, const struct series_facts *facts, struct buf *notes,
-                     struct err *e)
+                     const struct series_group *g, const struct series_facts *facts,
+                     struct buf *notes, struct err *e)
 {
     struct series found[SERIES_MAX], *items = NULL;
     struct results rows = {0};
     size_t n = 0;
-    int rc = pick(&rows, table, g, facts, e) ||
+    int rc = pick_rows(&rows, table, g, facts, e) ||
                      series_compute(found, &n, source, &rows, g->engine, facts, notes, e)
                  ? -1
                  : 0;
 
     if (rc == 0 && !(items = reallocarray(dst->items, dst->count + n + 1, sizeof *items)))
-        rc = out_of_memory(e);
+        rc = no_memory_for_series(e);
     if (items)
         dst->items = items;
     for (size_t i = 0; i < n; i++) {
@@ -173,7 +173,7 @@ static int add_group(struct series_list *dst, const char *source, const struct r
 static int name_all(struct series_list *l, struct err *e)
 {
     const char **settings = calloc(l->count + 1, sizeof *settings);
-    int rc = settings ? 0 : out_of_memory(e);
+    int rc = settings ? 0 : no_memory_for_series(e);
 
     for (size_t i = 0, first = 0, end; i < l->count && rc == 0; i++) {
         struct series *s = &l->items[i];
@@ -185,7 +185,7 @@ static int name_all(struct series_list *l, struct err *e)
         buf_add(&name, s->engine);
         settings_tell_apart(settings, end - first, i - first, &name);
         if (name.failed)
-            rc = out_of_memory(e);
+            rc = no_memory_for_series(e);
         else
             result_set_text(s->name, sizeof s->name, name.data);
         buf_destroy(&name);
@@ -197,7 +197,7 @@ static int name_all(struct series_list *l, struct err *e)
 int series_list_compute(struct series_list *dst, const char *source, const struct results *table,
                         const struct series_facts *facts, struct buf *notes, struct err *e)
 {
-    struct groups all = {0};
+    struct series_groups all = {0};
     int rc;
 
     *dst = (struct series_list){0};
@@ -209,7 +209,7 @@ int series_list_compute(struct series_list *dst, const char *source, const struc
         rc = name_all(dst, e);
     if (rc)
         series_list_destroy(dst);
-    destroy(&all);
+    destroy_groups(&all);
     return rc;
 }
 

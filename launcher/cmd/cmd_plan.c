@@ -118,7 +118,7 @@ static int print_plan_json(const struct workspace *w, const struct forecast *f, 
                      "scheduler", w->scheduler, "time_min", w->options.time_min, "gpu_hours",
                      f->hours,
                      "disk_bytes", (json_int_t)(f->disk * (int64_t)f->plan.count), "parameters",
-                     (json_int_t)run_cost_parameters(&w->study), "train_images",
+                     (json_int_t)f->advice.model.parameters, "train_images",
                      (int)f->advice.train,
                      "val_images", (int)f->advice.val, "warnings", warnings, "runs", runs,
                      "cache_bytes", (json_int_t)f->cache);
@@ -174,7 +174,7 @@ static void print_table(const struct workspace *w, const struct forecast *f)
     if (f->advice.train)
         printf("%s%ld training and %ld validation images, %.2f million parameters\n",
                f->advice.exact ? "" : "about ", f->advice.train, f->advice.val,
-               (double)run_cost_parameters(&w->study) / 1e6);
+               (double)f->advice.model.parameters / 1e6);
     if (*f->advice.compute.text)
         printf("the runs compute on %s\n", f->advice.compute.text);
     for (size_t i = 0; i < f->advice.count; i++)
@@ -219,8 +219,8 @@ static int plan_study(struct workspace *w, struct forecast *f, struct err *e)
             return -1;
         f->hours = allocation_gpu_hours(&f->allocation, w->options.time_min);
     }
-    f->disk = run_cost_disk(&w->study, w->options.time_min);
     plan_advice_collect(w, &f->plan, &f->advice);
+    f->disk = run_cost_disk(&w->study, &f->advice.model, w->options.time_min);
     f->cache = run_cost_cache(&w->study, &f->plan, f->advice.train + f->advice.val);
     if (test_only && ask_scheduler(w, f, e))
         return -1;

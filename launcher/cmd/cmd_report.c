@@ -276,7 +276,8 @@ static int decode_network(struct prediction_network *n, struct err *e)
     *n = (struct prediction_network){.gpus_per_node = (int)gpus_per_node,
                                      .parameters = (double)parameters,
                                      .sums = (int)norm_sums};
-    return link_decode(within, &n->within, e) || link_decode(comma + 1, &n->between, e)
+    return prediction_link_decode(within, &n->within, e) ||
+                   prediction_link_decode(comma + 1, &n->between, e)
                ? err_prefix(e, "report: --links")
                : 0;
 }

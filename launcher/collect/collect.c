@@ -260,7 +260,7 @@ static int open_folder(const char *dir, int *lock, struct err *e)
 }
 
 /* rc: of what was put into the batch. */
-static int finish(struct atomicfile_batch *b, int lock, int rc, struct err *e)
+static int finish_batch(struct atomicfile_batch *b, int lock, int rc, struct err *e)
 {
     if (rc == 0)
         rc = atomicfile_batch_commit(b, e);
@@ -283,7 +283,7 @@ int collect_write(const char *study_dir, const char *label, const struct results
         rc = add_run(study_dir, label, table, i, &batch, e);
     if (rc == 0)
         rc = add_results_table(dir, table, &batch, e);
-    return finish(&batch, lock, rc, e);
+    return finish_batch(&batch, lock, rc, e);
 }
 
 static int add_log(const char *src_dir, const char *dst_dir, const char *name, bool own,
@@ -318,7 +318,7 @@ static int write_logs(const char *src_dir, const char *dst_dir, const struct res
     }
     if (rc == 0)
         rc = add_results_table(dst_dir, table, &batch, e);
-    return finish(&batch, lock, rc, e);
+    return finish_batch(&batch, lock, rc, e);
 }
 
 int collect_logs(const char *src_dir, const char *dst_dir, struct results *table, struct err *e)

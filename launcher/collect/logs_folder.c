@@ -39,7 +39,7 @@ static void read_log(const char *dir, const char *name, struct result *r)
 }
 
 /* images_4.csv beside log_4.csv. */
-static void read_scores(const char *dir, struct result *r)
+static void read_log_scores(const char *dir, struct result *r)
 {
     char path[PATH_MAX];
     struct err e;
@@ -103,10 +103,10 @@ static void find_scores(const char *dir, const char *name, struct result *r)
         (size_t)snprintf(images, sizeof images, "images_%s", name + 4) < sizeof images &&
         path_has_file(dir, images))
         result_set_text(r->images_log, sizeof r->images_log, images);
-    read_scores(dir, r);
+    read_log_scores(dir, r);
 }
 
-static void read_entry(const void *arg, const char *name, struct result *r)
+static void read_log_entry(const void *arg, const char *name, struct result *r)
 {
     const char *dir = arg;
 
@@ -126,7 +126,7 @@ static void read_entry(const void *arg, const char *name, struct result *r)
 
 static int read_bare(const char *dir, struct results *table, struct err *e)
 {
-    int rc = scan_folder(table, dir, read_entry, dir, e);
+    int rc = scan_folder(table, dir, read_log_entry, dir, e);
 
     if (rc == 0 && table->count == 0)
         return err_set(e, ERR_DATA,
@@ -143,7 +143,7 @@ struct collected {
 };
 
 /* The same number, in six decimals, where both are known. */
-static bool agree(double a, double b)
+static bool agree_if_known(double a, double b)
 {
     return isnan(a) || isnan(b) || fabs(a - b) <= 2e-6 + 1e-6 * fabs(b);
 }
@@ -168,7 +168,7 @@ static const char *find_difference(const struct result *row, const struct result
     if (log_name_decode(row->log, engine, sizeof engine, &gpus, &seed) && gpus != row->gpus)
         return "number of GPUs";
     for (size_t i = 0; i < sizeof values / sizeof values[0]; i++)
-        if (!agree(values[i].a, values[i].b))
+        if (!agree_if_known(values[i].a, values[i].b))
             return values[i].what;
     return NULL;
 }
@@ -219,7 +219,7 @@ static void read_row(void *arg, size_t i)
     r->curve = log.curve;
     if (strchr(r->images_log, '/') || !path_has_file(c->dir, r->images_log))
         *r->images_log = '\0';
-    read_scores(c->dir, r);
+    read_log_scores(c->dir, r);
 }
 
 /* Is name new to seen? Every one is, without memory. */

@@ -47,7 +47,7 @@ static json_t *read_document(const char *path, int code, struct err *e)
 }
 
 /* A whole number within min..max, or -1. */
-static long get_integer(const json_t *o, const char *key, long min, long max)
+static long bounded_integer(const json_t *o, const char *key, long min, long max)
 {
     const json_t *v = json_object_get(o, key);
     json_int_t value = json_integer_value(v);
@@ -69,11 +69,11 @@ static json_t *read_run_plan(const char *run_dir, const char *name, struct resul
     }
     const char *run = json_string_value(json_object_get(plan, "run"));
     const char *engine = json_string_value(json_object_get(plan, "engine"));
-    long gpus = get_integer(json_object_get(plan, "layout"), "gpus", 1, 1 << 20);
-    long nodes = get_integer(json_object_get(plan, "layout"), "nodes", 1, 1 << 20);
-    r->seed = get_integer(plan, "seed", 0, INT_MAX);
-    r->epochs = get_integer(json_object_get(plan, "train"), "epochs", 1, INT_MAX);
-    long batch = get_integer(json_object_get(plan, "train"), "batch_per_gpu", 1, 1 << 20);
+    long gpus = bounded_integer(json_object_get(plan, "layout"), "gpus", 1, 1 << 20);
+    long nodes = bounded_integer(json_object_get(plan, "layout"), "nodes", 1, 1 << 20);
+    r->seed = bounded_integer(plan, "seed", 0, INT_MAX);
+    r->epochs = bounded_integer(json_object_get(plan, "train"), "epochs", 1, INT_MAX);
+    long batch = bounded_integer(json_object_get(plan, "train"), "batch_per_gpu", 1, 1 << 20);
     if (!run || !engine || gpus < 0 || nodes < 0 || r->seed < 0 || r->epochs < 0)
         err_set(e, ERR_CONFIG,
                 "%s: run, engine, seed, layout.gpus, layout.nodes or train.epochs is missing or "
@@ -90,7 +90,7 @@ static json_t *read_run_plan(const char *run_dir, const char *name, struct resul
     r->gpus = gpus > 0 ? (int)gpus : 0;
     r->nodes = nodes > 0 ? (int)nodes : 0;
     r->batch_per_gpu = batch > 0 ? batch : 0;
-    long global = get_integer(json_object_get(plan, "train"), "global_batch", 1, 1 << 24);
+    long global = bounded_integer(json_object_get(plan, "train"), "global_batch", 1, 1 << 24);
     r->global_batch = global > 0 ? global : r->batch_per_gpu * r->gpus;
     if (good)
         return plan;
@@ -148,7 +148,7 @@ static void read_failed(const char *path, struct result *r)
     char note[sizeof r->note];
     json_t *failed = read_document(path, ERR_DATA, &e);
     const char *error = json_string_value(json_object_get(failed, "error"));
-    long code = get_integer(failed, "exit_code", 1, 255);
+    long code = bounded_integer(failed, "exit_code", 1, 255);
 
     if (error && code > 0)
         snprintf(note, sizeof note, "exit code %ld: %s", code, error);
@@ -160,7 +160,7 @@ static void read_failed(const char *path, struct result *r)
 }
 
 /* Both hold the same number, one of them in six decimals. */
-static bool agree(double a, double b)
+static bool is_same_number(double a, double b)
 {
     return fabs(a - b) <= 2e-6 + 1e-6 * fabs(b);
 }
@@ -185,12 +185,12 @@ static int check_record(const struct result *r, const struct run_record *record,
         return err_set(e, ERR_DATA, "%s:%zu: %zu epoch%s, but record.jsonl has %zu", log_path,
                        log->count + 1, log->count, plural((long)log->count), record->nepochs);
     for (size_t i = 0; i < log->count; i++)
-        if (!agree(log->rows[i].time_per_epoch, record->epochs[i].seconds) ||
-            !agree(log->rows[i].loss, record->epochs[i].loss))
+        if (!is_same_number(log->rows[i].time_per_epoch, record->epochs[i].seconds) ||
+            !is_same_number(log->rows[i].loss, record->epochs[i].loss))
             return err_set(e, ERR_DATA,
                            "%s:%zu: time or loss of epoch %zu is not that of record.jsonl",
                            log_path, i + 2, i);
-    if (!agree(log->rows[0].iou, record->iou))
+    if (!is_same_number(log->rows[0].iou, record->iou))
         return err_set(e, ERR_DATA, "%s:2: its IoU is %g, that of record.jsonl is %g", log_path,
                        log->rows[0].iou, record->iou);
     return 0;
@@ -209,7 +209,7 @@ static int check_done(const char *path, double measured, struct err *e)
     const char *status = json_string_value(json_object_get(done, "status"));
     const json_t *iou = json_object_get(done, "iou");
     bool same = status && strcmp(status, "done") == 0 && json_is_number(iou) &&
-                agree(json_number_value(iou), measured);
+                is_same_number(json_number_value(iou), measured);
     json_decref(done);
     return same ? 0 : err_set(e, ERR_DATA, "%s: it disagrees with the end of record.jsonl", path);
 }
@@ -230,8 +230,8 @@ static double field_of(const struct run_epoch *epoch, enum field field)
 }
 
 /* Over the epochs after the first, which pays for start-up; NaN when there is only one. */
-static double steady(const struct run_record *record, enum field field,
-                     double statistic(const double *values, size_t n))
+static double steady_statistic(const struct run_record *record, enum field field,
+                               double statistic(const double *values, size_t n))
 {
     size_t n = record->nepochs - 1;
     double *values = calloc(n + 1, sizeof *values), result;
@@ -251,7 +251,7 @@ static double score_of(const struct run_record *record, size_t i)
     return record->by_accuracy ? record->epochs[i].val_accuracy : record->epochs[i].val_iou;
 }
 
-static struct curve *make_curve(const struct run_record *record, struct err *e)
+static struct curve *curve_of_record(const struct run_record *record, struct err *e)
 {
     int columns = 0;
 
@@ -275,17 +275,17 @@ static struct curve *make_curve(const struct run_record *record, struct err *e)
 /* Its times are those of a log that was checked. */
 static int measure_run(struct result *r, const struct run_record *record, struct err *e)
 {
-    r->curve = make_curve(record, e);
+    r->curve = curve_of_record(record, e);
     if (!r->curve)
         return -1;
     curve_measure(r->curve, r);
-    r->images_per_s = steady(record, RATE, stat_median);
-    r->comm_s = steady(record, COMM, stat_median);
-    r->data_s = steady(record, DATA, stat_median);
-    r->grad_sq = steady(record, GRAD_SQ, stat_mean);
-    r->grad_var = steady(record, GRAD_VAR, stat_mean);
-    r->images =
-        record->nepochs > 1 ? steady(record, IMAGES, stat_median) : record->epochs[0].images;
+    r->images_per_s = steady_statistic(record, RATE, stat_median);
+    r->comm_s = steady_statistic(record, COMM, stat_median);
+    r->data_s = steady_statistic(record, DATA, stat_median);
+    r->grad_sq = steady_statistic(record, GRAD_SQ, stat_mean);
+    r->grad_var = steady_statistic(record, GRAD_VAR, stat_mean);
+    r->images = record->nepochs > 1 ? steady_statistic(record, IMAGES, stat_median)
+                                    : record->epochs[0].images;
     r->training_time = record->training_time;
     r->test_time = record->test_time;
     r->startup_s = record->startup_s;
@@ -321,7 +321,7 @@ static void describe_run(struct result *r, struct attempt *a, const struct run_r
 }
 
 /* With images.csv, runs are compared on the same images; without, by seed. */
-static int read_scores(const char *attempt_dir, struct result *r, struct err *e)
+static int read_attempt_scores(const char *attempt_dir, struct result *r, struct err *e)
 {
     char path[PATH_MAX];
 
@@ -357,7 +357,7 @@ static void find_resized(const char *attempt_dir, const struct result *r, int fi
     for (int k = first; k <= r->attempt && !*worlds; k++) {
         path_format(path, "%s/../attempt-%d/run.json", attempt_dir, k);
         json_t *own = access(path, F_OK) == 0 ? read_document(path, ERR_CONFIG, &ignored) : NULL;
-        if (own && get_integer(json_object_get(own, "layout"), "gpus", 1, 1 << 20) != r->gpus)
+        if (own && bounded_integer(json_object_get(own, "layout"), "gpus", 1, 1 << 20) != r->gpus)
             snprintf(worlds, 200, "another number of GPUs in attempt %d", k);
         json_decref(own);
     }
@@ -383,7 +383,7 @@ static int read_result(const char *attempt_dir, struct result *r, struct attempt
     describe_run(r, a, &record);
     if (log_file_read_table(log_path, &log, e) == 0 &&
         check_record(r, &record, record_path, *a->worlds != 0, &log, log_path, e) == 0)
-        rc = measure_run(r, &record, e) || read_scores(attempt_dir, r, e) ? -1 : 0;
+        rc = measure_run(r, &record, e) || read_attempt_scores(attempt_dir, r, e) ? -1 : 0;
     epoch_csv_destroy(&log);
     run_record_destroy(&record);
     return rc;

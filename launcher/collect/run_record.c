@@ -30,7 +30,7 @@ static int refuse_record(struct record_reader *r, const char *what, const char *
 }
 
 /* A finite number that must be there. */
-static int get_number(struct record_reader *r, const json_t *o, const char *key, double *dst)
+static int require_number(struct record_reader *r, const json_t *o, const char *key, double *dst)
 {
     const json_t *v = json_object_get(o, key);
 
@@ -47,8 +47,8 @@ static double optional_number(const json_t *o, const char *key)
     return json_is_number(v) ? json_number_value(v) : NAN;
 }
 
-static int get_integer(struct record_reader *r, const json_t *o, const char *key, long min,
-                       long *dst)
+static int require_integer(struct record_reader *r, const json_t *o, const char *key, long min,
+                           long *dst)
 {
     const json_t *v = json_object_get(o, key);
 
@@ -66,8 +66,8 @@ static long optional_count(const json_t *o, const char *key)
     return v > 0 && v <= INT_MAX ? (long)v : 0;
 }
 
-static int get_text(struct record_reader *r, const json_t *o, const char *key, char *dst,
-                    size_t size)
+static int require_text(struct record_reader *r, const json_t *o, const char *key, char *dst,
+                        size_t size)
 {
     const json_t *v = json_object_get(o, key);
 
@@ -91,13 +91,14 @@ static int decode_run(struct record_reader *r, const json_t *o)
                              "this unetctl reads schema 1 only: collect with the unetctl that made "
                              "the run; unknown",
                              "schema");
-    if (get_text(r, o, "study", d->study, sizeof d->study) ||
-        get_text(r, o, "run", d->run, sizeof d->run) ||
-        get_text(r, o, "engine", d->engine, sizeof d->engine) ||
-        get_text(r, o, "host", d->host, sizeof d->host) ||
-        get_text(r, o, "started", d->started, sizeof d->started) ||
-        get_integer(r, o, "gpus", 1, &gpus) || get_integer(r, o, "nodes", 1, &nodes) ||
-        get_integer(r, o, "seed", 0, &d->seed) || get_integer(r, o, "epochs", 1, &d->epochs_wanted))
+    if (require_text(r, o, "study", d->study, sizeof d->study) ||
+        require_text(r, o, "run", d->run, sizeof d->run) ||
+        require_text(r, o, "engine", d->engine, sizeof d->engine) ||
+        require_text(r, o, "host", d->host, sizeof d->host) ||
+        require_text(r, o, "started", d->started, sizeof d->started) ||
+        require_integer(r, o, "gpus", 1, &gpus) || require_integer(r, o, "nodes", 1, &nodes) ||
+        require_integer(r, o, "seed", 0, &d->seed) ||
+        require_integer(r, o, "epochs", 1, &d->epochs_wanted))
         return -1;
     d->gpus = (int)gpus;
     d->nodes = (int)nodes;
@@ -138,7 +139,7 @@ static int decode_eval(struct record_reader *r, const json_t *o)
     double iou = optional_number(o, "iou");
     long epochs;
 
-    if (get_integer(r, o, "epochs", 1, &epochs))
+    if (require_integer(r, o, "epochs", 1, &epochs))
         return -1;
     if ((size_t)epochs > d->nepochs)
         return refuse_record(r, "a validation of an epoch that has no line", "");
@@ -150,7 +151,7 @@ static int decode_eval(struct record_reader *r, const json_t *o)
     return 0;
 }
 
-static int decode_epoch(struct record_reader *r, const json_t *o)
+static int decode_record_epoch(struct record_reader *r, const json_t *o)
 {
     struct run_record *d = r->dst;
     struct run_epoch epoch = {.images = optional_number(o, "images"),
@@ -162,8 +163,9 @@ static int decode_epoch(struct record_reader *r, const json_t *o)
                               .val_accuracy = optional_number(o, "val_accuracy")};
     long number;
 
-    if (get_integer(r, o, "epoch", 0, &number) || get_number(r, o, "seconds", &epoch.seconds) ||
-        get_number(r, o, "loss", &epoch.loss) || get_number(r, o, "lr", &epoch.lr))
+    if (require_integer(r, o, "epoch", 0, &number) ||
+        require_number(r, o, "seconds", &epoch.seconds) ||
+        require_number(r, o, "loss", &epoch.loss) || require_number(r, o, "lr", &epoch.lr))
         return -1;
     if ((size_t)number != d->nepochs)
         return refuse_record(r, "this is not the next epoch", "");
@@ -215,11 +217,11 @@ static int decode_end(struct record_reader *r, const json_t *o)
     long code;
 
     r->ended = true;
-    if (get_text(r, o, "status", status, sizeof status))
+    if (require_text(r, o, "status", status, sizeof status))
         return -1;
     if (strcmp(status, "failed") == 0) {
-        if (get_text(r, o, "error", d->error, sizeof d->error) ||
-            get_integer(r, o, "exit_code", 1, &code))
+        if (require_text(r, o, "error", d->error, sizeof d->error) ||
+            require_integer(r, o, "exit_code", 1, &code))
             return -1;
         d->exit_code = (int)code;
         return 0;
@@ -234,8 +236,8 @@ static int decode_end(struct record_reader *r, const json_t *o)
     d->energy_j = optional_number(o, "energy_j");
     if (optional_count(o, "val_images"))
         d->val_images = optional_count(o, "val_images");
-    if (get_number(r, o, "training_time", &d->training_time) ||
-        get_number(r, o, "test_time", &d->test_time) || get_number(r, o, "iou", &d->iou))
+    if (require_number(r, o, "training_time", &d->training_time) ||
+        require_number(r, o, "test_time", &d->test_time) || require_number(r, o, "iou", &d->iou))
         return -1;
     const char *metric = json_string_value(json_object_get(o, "metric"));
     d->by_accuracy = metric && strcmp(metric, "accuracy") == 0;
@@ -260,7 +262,7 @@ static int decode_object(struct record_reader *r, const json_t *o)
     if (strcmp(kind, "resume") == 0)
         decode_resume(r, o);
     if (strcmp(kind, "epoch") == 0)
-        return decode_epoch(r, o);
+        return decode_record_epoch(r, o);
     if (strcmp(kind, "eval") == 0)
         return decode_eval(r, o);
     if (strcmp(kind, "end") == 0)
@@ -268,7 +270,7 @@ static int decode_object(struct record_reader *r, const json_t *o)
     return 0; /* progress, and kinds that may be added within the schema */
 }
 
-static int decode_line(struct record_reader *r, const char *text, size_t n)
+static int decode_record_line(struct record_reader *r, const char *text, size_t n)
 {
     json_error_t why;
     json_t *o = json_loadb(text, n, JSON_REJECT_DUPLICATES, &why);
@@ -293,7 +295,7 @@ int run_record_read(const char *path, struct run_record *dst, struct err *e)
         return -1;
     for (p = text; rc == 0 && (end = memchr(p, '\n', (size_t)(text + size - p))); p = end + 1) {
         r.line++;
-        rc = decode_line(&r, p, (size_t)(end - p));
+        rc = decode_record_line(&r, p, (size_t)(end - p));
     }
     free(text);
     if (rc == 0 && !r.started)

@@ -63,7 +63,7 @@ static int is_visible(const struct dirent *entry)
     return entry->d_name[0] != '.';
 }
 
-static void read_entry(void *arg, size_t i)
+static void scan_entry(void *arg, size_t i)
 {
     const struct scan *s = arg;
 
@@ -78,7 +78,7 @@ static int read_entries(struct scan *s, size_t n, struct results *table, struct 
     s->rows = calloc(n + 1, sizeof *s->rows);
     if (!s->rows)
         return err_set(e, ERR_INTERNAL, "out of memory for %zu results", n);
-    scan_each(n, read_entry, s);
+    scan_each(n, scan_entry, s);
     for (size_t i = 0; i < n; i++) {
         if (rc == 0 && *s->rows[i].run)
             rc = results_add(table, &s->rows[i], e);

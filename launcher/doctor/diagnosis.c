@@ -146,8 +146,8 @@ static json_int_t limit_of(const json_t *facts, const char *name)
 }
 
 /* Hosts whose limit is below least; *lowest gets the lowest. */
-static struct hosts below(const json_t *list, const char *name, json_int_t least,
-                          json_int_t *lowest)
+static struct hosts hosts_below(const json_t *list, const char *name, json_int_t least,
+                                json_int_t *lowest)
 {
     struct hosts h = {"", 0};
     const json_t *facts;
@@ -180,7 +180,7 @@ static bool has_infiniband(const json_t *list)
 static void check_limits(const json_t *list, size_t nranks, struct findings *dst)
 {
     json_int_t need = NOFILE_BASE + 2 * (json_int_t)nranks, lowest, first;
-    struct hosts files = below(list, "nofile", need, &lowest);
+    struct hosts files = hosts_below(list, "nofile", need, &lowest);
     size_t before = dst->count;
 
     if (files.count) {
@@ -190,14 +190,14 @@ static void check_limits(const json_t *list, size_t nranks, struct findings *dst
         findings_remedy(dst, "ulimit -n %lld here, or for jobs as a line of 'setup' in the site "
                         "file", (long long)(need > 4096 ? need : 4096));
     }
-    struct hosts processes = below(list, "nproc", NPROC_LOW, &first);
+    struct hosts processes = hosts_below(list, "nproc", NPROC_LOW, &first);
     if (processes.count) {
         findings_add(dst, FINDING_WARNING, "limits",
                      "%s: ulimit -u is %lld, which limits threads, too", processes.text,
                      (long long)first);
         findings_remedy(dst, "ulimit -u 4096");
     }
-    struct hosts memory = below(list, "memlock", INT64_MAX, &first);
+    struct hosts memory = hosts_below(list, "memlock", INT64_MAX, &first);
     if (memory.count && has_infiniband(list)) {
         findings_add(dst, FINDING_WARNING, "limits",
                      "%s: ulimit -l is %lld KiB, but InfiniBand locks memory", memory.text,
@@ -207,8 +207,8 @@ static void check_limits(const json_t *list, size_t nranks, struct findings *dst
     }
     if (dst->count == before)
         findings_add(dst, FINDING_OK, "limits", "open files, processes, locked memory");
-    if (below(list, "core", 1, &first).count < json_array_size(list) &&
-        below(list, "core", INT64_MAX, &first).count == 0) {
+    if (hosts_below(list, "core", 1, &first).count < json_array_size(list) &&
+        hosts_below(list, "core", INT64_MAX, &first).count == 0) {
         findings_add(dst, FINDING_WARNING, "limits",
                      "ulimit -c is unlimited: a crash writes one core file for each rank into the "
                      "run's folder");
@@ -465,7 +465,7 @@ static void check_names(const json_t *ranks, struct findings *dst)
 }
 
 /* Was the peer's port taken by a stranger? Then that is the finding, not the route. */
-static bool is_deaf(const json_t *ranks, const json_t *peer)
+static bool cannot_listen(const json_t *ranks, const json_t *peer)
 {
     const json_t *r = json_array_get(ranks,
                                      (size_t)json_integer_value(json_object_get(peer, "index")));
@@ -474,7 +474,7 @@ static bool is_deaf(const json_t *ranks, const json_t *peer)
 }
 
 /* Was the same way from host to host told already, by a rank before i? */
-static bool is_told(const json_t *ranks, size_t i, size_t k)
+static bool is_reported(const json_t *ranks, size_t i, size_t k)
 {
     const json_t *rank = json_array_get(ranks, i), *r, *peer;
     const json_t *way = json_array_get(json_object_get(rank, "peers"), k);
@@ -485,7 +485,8 @@ static bool is_told(const json_t *ranks, size_t i, size_t k)
             continue;
         json_array_foreach(json_object_get(r, "peers"), b, peer) {
             if ((a < i || b < k) && !json_is_true(json_object_get(peer, "reached")) &&
-                !is_deaf(ranks, peer) && strcmp(text_of(peer, "host"), text_of(way, "host")) == 0)
+                !cannot_listen(ranks, peer) &&
+                strcmp(text_of(peer, "host"), text_of(way, "host")) == 0)
                 return true;
         }
     }
@@ -505,7 +506,7 @@ static void check_routes(const json_t *ranks, struct findings *dst)
                 reached++;
                 if (*interface && strcmp(interface, "lo") != 0)
                     add_host(&interfaces, interface);
-            } else if (!is_deaf(ranks, peer) && failed < 8 && !is_told(ranks, i, k)) {
+            } else if (!cannot_listen(ranks, peer) && failed < 8 && !is_reported(ranks, i, k)) {
                 failed++;
                 findings_add(dst, FINDING_ERROR, "routes",
                              "rank %zu (%s) does not reach rank %lld (%s): %s",

@@ -100,7 +100,7 @@ static char *run_command(const char *command)
 }
 
 /* Lines "UUID, driver, name" of nvidia-smi. */
-static json_t *ask_nvidia(json_t *versions)
+static json_t *ask_nvidia_gpus(json_t *versions)
 {
     char *text = run_command("nvidia-smi --query-gpu=uuid,driver_version,name "
                              "--format=csv,noheader 2>/dev/null"), *save = NULL;
@@ -118,7 +118,7 @@ static json_t *ask_nvidia(json_t *versions)
 }
 
 /* What the trainer sees: its own view of GPUs, and the libraries it was built with. */
-static json_t *ask_trainer(json_t *facts, json_t *versions, const char *backend)
+static json_t *ask_trainer_gpus(json_t *facts, json_t *versions, const char *backend)
 {
     const char *const devices[] = {"devices", "--json", backend ? "--backend" : NULL, backend,
                                    NULL};
@@ -147,7 +147,8 @@ static json_t *ask_trainer(json_t *facts, json_t *versions, const char *backend)
 
 static void add_gpus(json_t *facts, json_t *versions, const char *backend)
 {
-    json_t *nvidia = ask_nvidia(versions), *trainer = ask_trainer(facts, versions, backend);
+    json_t *nvidia = ask_nvidia_gpus(versions);
+    json_t *trainer = ask_trainer_gpus(facts, versions, backend);
     bool smi = json_array_size(nvidia) > 0, own = json_array_size(trainer) > 0;
 
     /* The trainer respects CUDA_VISIBLE_DEVICES, nvidia-smi does not. */

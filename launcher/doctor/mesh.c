@@ -54,7 +54,7 @@ static double wall_clock(void)
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-static void drop(struct line *l)
+static void close_line(struct line *l)
 {
     if (l->fd >= 0)
         close(l->fd);
@@ -67,7 +67,7 @@ static void drop(struct line *l)
 static void postpone(struct line *l, const char *error)
 {
     snprintf(l->peer->error, sizeof l->peer->error, "%s", error);
-    drop(l);
+    close_line(l);
     l->again = clock_now() + RETRY_S;
 }
 
@@ -163,7 +163,7 @@ static void take_answer(const struct mesh *m, struct line *l)
         name_interface(l->fd, p->interface);
         *p->error = 0;
     }
-    drop(l);
+    close_line(l);
 }
 
 /* The guest hangs up first: whoever does leaves its port unusable for a minute, and ours is the one
@@ -186,7 +186,7 @@ static void receive_echo(struct mesh *m, struct line *l)
     if (n <= 0 && l->peer)
         postpone(l, n ? strerror(errno) : "something else answers and hangs up");
     else if (n <= 0)
-        drop(l);
+        close_line(l);
     else if ((l->length += (size_t)n) == MESSAGE) {
         l->buffer[MESSAGE - 1] = 0;
         if (l->peer)
@@ -209,7 +209,7 @@ static void accept_guest(struct mesh *m)
     m->lines[m->nlines++] = (struct line){.fd = fd, .connected = true};
 }
 
-static void serve(struct mesh *m, struct line *l, short events)
+static void serve_line(struct mesh *m, struct line *l, short events)
 {
     double now = clock_now();
 
@@ -232,7 +232,7 @@ static bool is_finished(const struct mesh *m, size_t nexpected)
 }
 
 /* One round: begin what is due, wait a little, serve what has something to say. */
-static void turn(struct mesh *m)
+static void run_round(struct mesh *m)
 {
     size_t n = m->nlines;
 
@@ -245,7 +245,7 @@ static void turn(struct mesh *m)
     if (poll(m->polls, n + 1, 50) < 0)
         return;
     for (size_t i = 0; i < n; i++)
-        serve(m, &m->lines[i], m->polls[i].revents);
+        serve_line(m, &m->lines[i], m->polls[i].revents);
     if (m->polls[n].revents & POLLIN)
         accept_guest(m);
 }
@@ -266,9 +266,9 @@ void mesh_greet(int listener, int index, const char *token, struct mesh_peer *pe
             m.lines[i] = (struct line){.fd = -1, .peer = &peers[i]};
     }
     while (m.lines && m.polls && clock_now() < end && !is_finished(&m, nexpected))
-        turn(&m);
+        run_round(&m);
     for (size_t i = 0; m.lines && i < m.nlines; i++)
-        drop(&m.lines[i]);
+        close_line(&m.lines[i]);
     free(m.lines);
     free(m.polls);
 }

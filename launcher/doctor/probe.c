@@ -145,7 +145,7 @@ static void make_token(const struct spec *s, char token[80])
     free(text);
 }
 
-static json_t *greet(const struct spec *s, int listener)
+static json_t *greet_peers(const struct spec *s, int listener)
 {
     struct mesh_peer *peers = calloc(s->world, sizeof *peers);
     char (*hosts)[MAX_HOST] = calloc(s->world, sizeof *hosts);
@@ -226,7 +226,7 @@ int probe_run(const char *folder, const char *data_dir, const char *backend, str
     listener = listener_open(host, port); /* first: the others may be here already */
     if (listener < 0)
         snprintf(taken, sizeof taken, "port %d: %s", port, strerror(errno));
-    peers = greet(&s, listener);
+    peers = greet_peers(&s, listener);
     spec = describe_spec(getenv("TF_CONFIG"), host, port);
     unsetenv("TF_CONFIG"); /* it is this rank's own, no stale one */
     facts = facts_collect(backend);

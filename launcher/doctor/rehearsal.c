@@ -85,8 +85,8 @@ static int write_probe(const char *folder, char path[PATH_MAX], struct err *e)
 
 /* The workspace of the rehearsal: the study's, but in a folder, with a trainer and under an id of
  * its own, so that nobody takes its job for one of the runs. Shallow: never closed. */
-static void borrow(const struct workspace *w, const struct rehearsal *r, char *trainer,
-                   struct workspace *dst)
+static void borrow_workspace(const struct workspace *w, const struct rehearsal *r, char *trainer,
+                             struct workspace *dst)
 {
     *dst = *w;
     dst->study.dir = (char *)r->folder;
@@ -135,7 +135,7 @@ static int hold_lock(const struct rehearsal *r, struct err *e)
     return fd;
 }
 
-static int give_up(const struct rehearsal *r, const char *state, struct err *e)
+static int report_timeout(const struct rehearsal *r, const char *state, struct err *e)
 {
     if (interrupted)
         return err_set(e, ERR_INTERRUPT, "doctor: interrupted");
@@ -169,7 +169,7 @@ static int wait_for_job(struct scheduler *s, const struct rehearsal *r, const ch
             return 0;
         if (interrupted || clock_now() >= end) {
             scheduler_cancel(s, id, &ignored);
-            return give_up(r, state, e);
+            return report_timeout(r, state, e);
         }
         nanosleep(&pause, NULL);
     }
@@ -227,7 +227,7 @@ static int run_here(const struct workspace *w, const struct rehearsal *r, const 
         if (interrupted || clock_now() >= end) {
             kill(-child, SIGTERM);
             waitpid(child, NULL, 0);
-            return give_up(r, "it still ran", e);
+            return report_timeout(r, "it still ran", e);
         }
         nanosleep(&pause, NULL);
     }
@@ -275,7 +275,7 @@ static int rehearse(struct workspace *w, struct rehearsal *r, struct err *e)
 
     if (write_probe(r->folder, trainer, e))
         return -1;
-    borrow(w, r, trainer, &own);
+    borrow_workspace(w, r, trainer, &own);
     if (describe_rehearsal(&own, r->gpus, &run, e) || attempt_write(&own, &run, 1, e))
         return -1;
     lock = hold_lock(r, e);

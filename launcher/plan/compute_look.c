@@ -9,7 +9,7 @@
 
 #include "launcher/plan/trainer_program.h"
 
-static bool says(const struct site *site, const char *line)
+static bool has_environment(const struct site *site, const char *line)
 {
     for (size_t i = 0; i < site->env.count; i++)
         if (strcmp(site->env.lines[i], line) == 0)
@@ -19,13 +19,13 @@ static bool says(const struct site *site, const char *line)
 
 static bool has_fake_gpus(const struct site *site)
 {
-    return says(site, "UNET_GPUS=fake") || site->sandbox;
+    return has_environment(site, "UNET_GPUS=fake") || site->sandbox;
 }
 
 /* GPUs that are not NVIDIA's. */
 static bool has_foreign_gpus(const struct site *site)
 {
-    return says(site, "UNET_GPUS=foreign");
+    return has_environment(site, "UNET_GPUS=foreign");
 }
 
 static const char *text_of(const json_t *o, const char *key)
@@ -36,7 +36,7 @@ static const char *text_of(const json_t *o, const char *key)
 }
 
 /* Returns `unet-train devices --backend BACKEND` of this host, or NULL and the problem in dst. */
-static json_t *ask_trainer(const char *backend, struct compute_look *dst)
+static json_t *ask_devices(const char *backend, struct compute_look *dst)
 {
     const char *const argv[] = {"devices", "--json", "--backend", backend, NULL};
     json_t *devices = NULL;
@@ -119,7 +119,7 @@ void compute_look_open(const struct study *study, const struct site *site,
 
     *dst = (struct compute_look){.remedy = ""};
     if (compute_look_applies(study, site))
-        devices = ask_trainer(fake ? "cpu" : word, dst);
+        devices = ask_devices(fake ? "cpu" : word, dst);
     if (!devices)
         return;
     snprintf(why, sizeof why, "train.backend is %s", word);

@@ -90,8 +90,8 @@ static void note_odd(struct data_look *dst, const char *folder, const char *name
 }
 
 /* Both lists are sorted by stem: one walk finds what has no partner. */
-static void pair(struct dirent **images, int nimages, struct dirent **masks, int nmasks,
-                 struct data_look *dst)
+static void count_unpaired(struct dirent **images, int nimages, struct dirent **masks, int nmasks,
+                           struct data_look *dst)
 {
     int i = 0, m = 0;
 
@@ -168,8 +168,8 @@ static void decode_check(char *text, struct data_look *dst)
     take_sizes(&sizes, dst);
 }
 
-static int sample(const char *dir, struct dirent **images, int n, struct data_look *dst,
-                  struct err *e)
+static int sample_images(const char *dir, struct dirent **images, int n, struct data_look *dst,
+                         struct err *e)
 {
     const char *argv[MAX_SAMPLE + 3] = {"data", "check"};
     char *paths[MAX_SAMPLE] = {NULL}, *text = NULL;
@@ -194,7 +194,7 @@ static int sample(const char *dir, struct dirent **images, int n, struct data_lo
     return rc;
 }
 
-static void sort(struct dirent **list, int n)
+static void sort_by_stem(struct dirent **list, int n)
 {
     if (n > 0) /* of none, scandir may give no list */
         qsort(list, (size_t)n, sizeof(struct dirent *), by_stem);
@@ -275,17 +275,17 @@ static int look_at_faults(const char *dir, bool with_sample, struct data_look *d
     if (nmasks >= 0) {
         dst->images = (size_t)nimages;
         dst->masks = (size_t)nmasks;
-        sort(images, nimages);
-        sort(masks, nmasks);
-        pair(images, nimages, masks, nmasks, dst);
-        rc = with_sample ? sample(dir, images, nimages, dst, e) : 0;
+        sort_by_stem(images, nimages);
+        sort_by_stem(masks, nmasks);
+        count_unpaired(images, nimages, masks, nmasks, dst);
+        rc = with_sample ? sample_images(dir, images, nimages, dst, e) : 0;
     }
     free_list(masks, nmasks);
     free_list(images, nimages);
     return rc;
 }
 
-static int look(const char *dir, bool with_sample, struct data_look *dst, struct err *e)
+static int look_at_data(const char *dir, bool with_sample, struct data_look *dst, struct err *e)
 {
     *dst = (struct data_look){0};
     if (ask_stats(dir, with_sample, dst, e) == 0)
@@ -298,12 +298,12 @@ static int look(const char *dir, bool with_sample, struct data_look *dst, struct
 
 int data_look_count(const char *dir, struct data_look *dst, struct err *e)
 {
-    return look(dir, false, dst, e);
+    return look_at_data(dir, false, dst, e);
 }
 
 int data_look_sample(const char *dir, struct data_look *dst, struct err *e)
 {
-    return look(dir, true, dst, e);
+    return look_at_data(dir, true, dst, e);
 }
 
 /* The settings do not read all values of the masks as what they seem to be. */

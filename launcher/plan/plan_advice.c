@@ -68,7 +68,7 @@ struct counts {
     int last;
 };
 
-static void note(struct counts *c, int gpus)
+static void add_count(struct counts *c, int gpus)
 {
     size_t n = strlen(c->text);
 
@@ -102,13 +102,13 @@ static void advise_batches(const struct study *s, const struct run_plan *plan,
         long global = run_plan_batch(s, &plan->runs[i]).global, rest = images % global;
         long steps = (images + global - 1) / global; /* equally long ones, give or take an image */
         if (!drop && images / steps < gpus)
-            note(&idle, gpus);
+            add_count(&idle, gpus);
         else if (images < global)
-            note(&short_all, gpus);
+            add_count(&short_all, gpus);
         else if (rest)
-            note(&odd, gpus);
+            add_count(&odd, gpus);
         if (dst->val < gpus)
-            note(&blind, gpus);
+            add_count(&blind, gpus);
     }
     if (*short_all.text && drop)
         add_advice(dst, "%ld training images do not fill a global batch (%s) on %s %s, "
@@ -134,7 +134,8 @@ static void advise_batches(const struct study *s, const struct run_plan *plan,
 static void advise_disk(const struct workspace *w, const struct run_plan *plan,
                         struct plan_advice *dst)
 {
-    double need = (double)run_cost_disk(&w->study, w->options.time_min) * (double)plan->count +
+    double need = (double)run_cost_disk(&w->study, &dst->model, w->options.time_min) *
+                      (double)plan->count +
                   (double)run_cost_cache(&w->study, plan, dst->train + dst->val);
     struct statvfs fs;
 
@@ -175,7 +176,10 @@ bool plan_advice_time(const struct workspace *w, char dst[256])
 void plan_advice_collect(const struct workspace *w, const struct run_plan *plan,
                          struct plan_advice *dst)
 {
+    struct err ignored;
+
     *dst = (struct plan_advice){0};
+    (void)model_look_open(&w->study, false, &dst->model, &ignored);
     count_images(&w->study, dst);
     if (dst->train > 0)
         advise_batches(&w->study, plan, dst);

@@ -4,6 +4,7 @@
 #define UNETCTL_LAUNCHER_PLAN_PLAN_ADVICE_H
 
 #include "launcher/plan/compute_look.h"
+#include "launcher/plan/model_look.h"
 #include "launcher/study/workspace.h"
 
 #define PLAN_ADVICE_MAX 12
@@ -12,6 +13,7 @@ struct plan_advice {
     long train, val;  /* images of each side; 0: nothing is known of the data */
     bool exact;       /* from split.json; otherwise from the files and data.val_fraction */
     struct compute_look compute;
+    struct model_look model; /* zeros: unet-train cannot build it */
     char text[PLAN_ADVICE_MAX][1536];
     size_t count;
 };

@@ -5,6 +5,7 @@
 
 #include <stdint.h>
 
+#include "launcher/plan/model_look.h"
 #include "launcher/study/run_plan.h"
 #include "src/cli.h"
 
@@ -18,13 +19,10 @@ double run_cost_gpu_hours(const struct run *run, int time_min);
 /* Decimals for printing GPU-hours: 1, or 3 where that would be 0.0 or close to it. */
 int run_cost_decimals(double hours);
 
-/* The trainable parameters of the study's network (trainer/models/unet.c). */
-int64_t run_cost_parameters(const struct study *study);
-
-/* Bytes that one attempt writes: weights, the snapshots that it would go on from (two stay while a
+/* Bytes that one attempt writes: weights, the snapshots that it could resume from (two stay while a
  * third is written), record.jsonl (until the time limit), log.csv, scripts and output. An upper
  * bound in whole file-system blocks, for unet-train. */
-int64_t run_cost_disk(const struct study *study, int time_min);
+int64_t run_cost_disk(const struct study *study, const struct model_look *model, int time_min);
 
 /* Bytes of the file of decoded images that all runs share (data.cache), at most; 0 where they are
  * kept in memory: for `auto` up to 256 MiB for all processes of a node. */

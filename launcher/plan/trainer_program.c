@@ -49,7 +49,7 @@ static void become_writer(const char *const *argv, int out, int err)
     _exit(127);
 }
 
-static int read_output(int fd, char **text, struct err *e)
+static int read_all(int fd, char **text, struct err *e)
 {
     struct buf b = {0};
     ssize_t n;
@@ -79,7 +79,7 @@ static int read_program(const char *const *argv, int err, char **text, int *stat
         become_writer(argv, ends[1], err);
     close(ends[1]);
     rc = child < 0 ? err_errno(e, ERR_INTERNAL, errno, "unet-train %s", argv[0])
-                   : read_output(ends[0], text, e);
+                   : read_all(ends[0], text, e);
     close(ends[0]);
     while (child > 0 && waitpid(child, status, 0) < 0 && errno == EINTR)
         ;
@@ -102,13 +102,13 @@ int trainer_program_read(const char *const *argv, char **text, struct err *e)
 }
 
 /* Its words, line by line: warnings are logged if loud, an error becomes e's. */
-static void hear(int fd, bool loud, int code, struct err *e)
+static void read_messages(int fd, bool loud, int code, struct err *e)
 {
     static const char warning[] = "unet-train: warning: ", error[] = "unet-train: error: ";
     struct err ignored;
     char *text, *save = NULL;
 
-    if (lseek(fd, 0, SEEK_SET) < 0 || read_output(fd, &text, &ignored))
+    if (lseek(fd, 0, SEEK_SET) < 0 || read_all(fd, &text, &ignored))
         return;
     for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
         if (strncmp(line, warning, strlen(warning)) == 0 && loud)
@@ -128,7 +128,7 @@ int trainer_program_ask(const char *const *argv, bool loud, char **text, struct 
     int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     if (rc == 0 && code)
         rc = err_set(e, code, "unet-train %s %s failed", argv[0], argv[1] ? argv[1] : "");
-    hear(words, loud, code, e);
+    read_messages(words, loud, code, e);
     close(words);
     if (rc) {
         free(*text);

@@ -11,7 +11,6 @@
 #include "launcher/collect/path.h"
 #include "launcher/collect/results/curve.h"
 #include "launcher/report/chart/chart_gnuplot.h"
-#include "launcher/report/chart/gnuplot.h"
 #include "src/buf.h"
 #include "src/plural.h"
 
@@ -39,7 +38,7 @@ static struct chart_series *add_chart_series(struct chart *c, const struct repor
     return s;
 }
 
-static struct chart_series *hollow(struct chart_series *s)
+static struct chart_series *make_hollow(struct chart_series *s)
 {
     if (s)
         s->hollow = true;
@@ -100,7 +99,7 @@ static const struct series *series_of(const struct report *r, size_t i)
 }
 
 /* What all series call their quality. */
-static const char *quality_of(const struct report *r)
+static const char *common_quality(const struct report *r)
 {
     for (size_t i = 1; i < r->nseries; i++)
         if (strcmp(series_of(r, i)->quality, series_of(r, 0)->quality) != 0)
@@ -192,7 +191,8 @@ static void add_total(struct chart *c, const struct report *r, size_t i, bool ef
 
     if (s->mode == SERIES_WEAK)
         return;
-    struct chart_series *total = hollow(add_chart_series(c, r, i, CHART_MARKS, "whole training"));
+    struct chart_series *total =
+        make_hollow(add_chart_series(c, r, i, CHART_MARKS, "whole training"));
     for (size_t k = 0; k < s->npoints; k++) {
         const struct series_point *p = &s->points[k];
         const struct ratio *of = efficiency ? p->efficiency : p->speedup;
@@ -241,9 +241,9 @@ static void make_iou(struct chart *c, const struct report *r)
 {
     char title[64];
 
-    snprintf(title, sizeof title, "Quality: %s after the last epoch", quality_of(r));
+    snprintf(title, sizeof title, "Quality: %s after the last epoch", common_quality(r));
     start_chart(
-        c, "iou", title, quality_of(r), 4,
+        c, "iou", title, common_quality(r), 4,
         "Median over the runs of a count. Bars: its interval of 95 % where there are enough runs, "
         "otherwise the range. Light dots: single runs. Not joined, because each count trains its "
         "own network.");
@@ -280,7 +280,7 @@ static void make_epoch_time(struct chart *c, const struct report *r)
           "Bars: interval of 95 %, or the range of the runs.");
     for (size_t i = 0; i < r->nseries; i++) {
         const struct series *s = series_of(r, i);
-        add_summaries(c, hollow(add_chart_series(c, r, i, CHART_MARKS, "first epoch")), s,
+        add_summaries(c, make_hollow(add_chart_series(c, r, i, CHART_MARKS, "first epoch")), s,
                       QUANTITY_FIRST_EPOCH);
         add_summaries(c, add_chart_series(c, r, i, CHART_JOINED, "steady epoch"), s,
                       QUANTITY_STEADY_EPOCH);
@@ -320,13 +320,13 @@ static void make_notebook(struct chart *c, const struct report *r)
              "Speed-up of a single epoch, the one of index %ld (filled), and quality (open, right "
              "axis), without intervals: for comparison with figures that were made so.",
              series_of(r, 0)->one_epoch);
-    set_axis(&c->right, quality_of(r), 4);
+    set_axis(&c->right, common_quality(r), 4);
     c->right.high = 1;
     c->right.step = 0.2;
     add_ideal(c, r);
     for (size_t i = 0; i < r->nseries; i++) {
         const struct series *s = series_of(r, i);
-        struct chart_series *iou = hollow(add_chart_series(c, r, i, CHART_JOINED, s->quality));
+        struct chart_series *iou = make_hollow(add_chart_series(c, r, i, CHART_JOINED, s->quality));
         if (iou)
             iou->right = iou->dashed = true;
         for (size_t k = 0; k < s->npoints; k++)
@@ -352,9 +352,9 @@ static void name_one(struct chart *c, const struct report *r, size_t i)
 }
 
 /* A column per count, stacked from its parts; one that is not known counts as none. */
-static void add_columns(struct chart *c, const struct series *s, size_t nparts,
-                        const char *const *names, const int *colours,
-                        double (*part)(const struct series_point *, size_t))
+static void add_column_stack(struct chart *c, const struct series *s, size_t nparts,
+                             const char *const *names, const int *colours,
+                             double (*part)(const struct series_point *, size_t))
 {
     for (size_t n = 0; n < nparts; n++) {
         struct chart_series *column = chart_add_series(c, CHART_COLUMN, colours[n], "%s", names[n]);
@@ -408,7 +408,7 @@ static void make_epoch_parts(struct chart *c, const struct report *r, size_t i)
         told |= isfinite(s->points[k].q[QUANTITY_COMM].median) ||
                 isfinite(s->points[k].q[QUANTITY_DATA].median);
     if (told)
-        add_columns(c, s, 3, names, colours, epoch_part);
+        add_column_stack(c, s, 3, names, colours, epoch_part);
     chart_fit(c, true);
 }
 
@@ -420,7 +420,7 @@ static void make_run_parts(struct chart *c, const struct report *r, size_t i)
     start_chart(c, "whole", "Where a whole run's time goes", "seconds", 1,
           "Medians over the runs of a count.");
     name_one(c, r, i);
-    add_columns(c, series_of(r, i), 4, names, colours, run_part);
+    add_column_stack(c, series_of(r, i), 4, names, colours, run_part);
     chart_fit(c, true);
 }
 
@@ -547,7 +547,7 @@ int figures_draw(struct figures *f, const char *dir, struct err *e)
     f->drawn = true;
     for (size_t i = 0; i < f->count && f->drawn; i++) {
         snprintf(script, sizeof script, "%s.gp", f->list[i].name);
-        if (gnuplot_run(dir, script, &why)) {
+        if (chart_gnuplot_run(dir, script, &why)) {
             f->drawn = false;
             snprintf(f->why_not, sizeof f->why_not, "%.250s", why.text);
         }

@@ -40,7 +40,7 @@ static void add_prediction_table(const struct prediction *p, const char *label, 
     table_append(&t, table_encode_text, b);
 }
 
-static void add_link(struct buf *b, const struct link *l)
+static void add_link(struct buf *b, const struct prediction_link *l)
 {
     buf_addf(b, "%s (%s: %.4g GB/s, %.3g us)", l->name, l->what, l->bytes_per_s / 1e9,
              1e6 * l->latency_s);
@@ -101,7 +101,7 @@ static json_t *encode_bounds(const struct bounds *v)
     return json_pack("{s:f, s:f, s:f}", "low", v->low, "expected", v->expected, "high", v->high);
 }
 
-static json_t *encode_link(const struct link *l)
+static json_t *encode_link(const struct prediction_link *l)
 {
     return json_pack("{s:s, s:f, s:f}", "name", l->name, "bytes_per_s", l->bytes_per_s, "latency_s",
                      l->latency_s);

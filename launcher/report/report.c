@@ -11,7 +11,7 @@
 #include "src/clock.h"
 #include "src/plural.h"
 
-static int out_of_memory(struct err *e)
+static int no_memory_for_report(struct err *e)
 {
     return err_set(e, ERR_INTERNAL, "out of memory for the report");
 }
@@ -110,7 +110,7 @@ static int add_report_series(struct report *r, bool deadline, struct err *e)
 {
     r->series = calloc(r->analysis.nseries, sizeof *r->series);
     if (!r->series)
-        return out_of_memory(e);
+        return no_memory_for_report(e);
     for (size_t i = 0; i < r->analysis.nseries; i++) {
         struct report_series *s = &r->series[i];
         s->as = &r->analysis.series[i];
@@ -160,7 +160,7 @@ int report_create(struct report *r, const struct report_source *sources, size_t 
     clock_date(r->created);
     r->analysed = calloc(nsources ? nsources : 1, sizeof *r->analysed);
     if (!r->analysed)
-        return out_of_memory(e);
+        return no_memory_for_report(e);
     for (size_t i = 0; i < nsources; i++)
         r->analysed[i] = (struct analysis_source){sources[i].title, &sources[i].results};
     if (analysis_create(&r->analysis, r->analysed, nsources, options, e)) {
@@ -174,7 +174,7 @@ int report_create(struct report *r, const struct report_source *sources, size_t 
     r->differences = list_differences(r);
     if (r->rule && r->problems && r->differences)
         return 0;
-    out_of_memory(e);
+    no_memory_for_report(e);
 fail:
     report_destroy(r);
     return -1;

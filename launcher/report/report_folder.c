@@ -115,7 +115,7 @@ static void remove_figures(const char *dir)
 }
 
 /* Move each file of src to dst, and remove src. dst NULL: remove the files, too. */
-static int empty(const char *src, const char *dst, struct err *e)
+static int move_files(const char *src, const char *dst, struct err *e)
 {
     struct dirent **entries;
     int n = scandir(src, &entries, is_file, alphasort), rc = 0;
@@ -178,8 +178,8 @@ static void remove_leftovers(const char *dir, int lock)
             pid[strspn(pid, "0123456789")] ||
             !path_is_leftover(path_format(stage, "%s/%s", dir, entry->d_name), lock))
             continue;
-        empty(path_format(figures, "%s/figures", stage), NULL, &ignored);
-        empty(stage, NULL, &ignored);
+        move_files(path_format(figures, "%s/figures", stage), NULL, &ignored);
+        move_files(stage, NULL, &ignored);
     }
     if (d)
         closedir(d);
@@ -196,14 +196,14 @@ static int write_staged(const struct report *r, const char *dir, struct err *e)
     path_format(figures, "%s/figures", dir);
     if (path_make_folder(stage_figures, e) || write_all(r, stage, stage_figures, e) ||
         check_dir(dir, stage, stage_figures, figures, e) || path_make_folder(figures, e)) {
-        empty(stage_figures, NULL, &ignored);
-        empty(stage, NULL, &ignored);
+        move_files(stage_figures, NULL, &ignored);
+        move_files(stage, NULL, &ignored);
         return -1;
     }
     remove_figures(figures);
-    if (empty(stage_figures, figures, e))
+    if (move_files(stage_figures, figures, e))
         return -1;
-    return empty(stage, dir, e);
+    return move_files(stage, dir, e);
 }
 
 int report_folder_write(const struct report *r, const char *dir, struct err *e)

@@ -172,7 +172,7 @@ static void fill_each(struct table *t, const struct report_series *rs)
     }
 }
 
-static void add_model(struct table *t, const struct model *m, bool chosen)
+static void add_model_row(struct table *t, const struct model *m, bool chosen)
 {
     struct buf formula = {0};
 
@@ -202,7 +202,7 @@ static void fill_models(struct table *t, const struct report_series *rs)
                rs->label);
     for (int i = 0; i < MODEL_NLAWS; i++)
         if (rs->as->steady[i].fitted)
-            add_model(t, &rs->as->steady[i], rs->as->steady_choice == &rs->as->steady[i]);
+            add_model_row(t, &rs->as->steady[i], rs->as->steady_choice == &rs->as->steady[i]);
 }
 
 static void fill_convergence(struct table *t, const struct report_series *rs)

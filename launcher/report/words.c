@@ -251,7 +251,7 @@ static void add_overhead(struct buf *b, const struct analysis_series *as)
     buf_add(b, ".\n");
 }
 
-static void add_model(struct buf *b, const struct analysis_series *as)
+static void add_model_words(struct buf *b, const struct analysis_series *as)
 {
     const struct model *m = as->steady_choice;
     const struct series *s = &as->series;
@@ -296,7 +296,7 @@ static void add_fastest(struct buf *b, const struct analysis_series *as)
     buf_add(b, ")");
 }
 
-static void add_advice(struct buf *b, const struct analysis_series *as, bool deadline)
+static void add_advice_words(struct buf *b, const struct analysis_series *as, bool deadline)
 {
     const struct advice *a = &as->advice;
 
@@ -460,10 +460,10 @@ int words_compute(struct words *w, const struct analysis_series *as, const char 
         add_gaps(&reasons, as);
         add_lower(&reasons, as);
         add_overhead(&reasons, as);
-        add_model(&reasons, as);
+        add_model_words(&reasons, as);
         add_convergence(&reasons, as);
         add_noise(&reasons, as);
-        add_advice(&reasons, as, deadline);
+        add_advice_words(&reasons, as, deadline);
         add_next(&reasons, &as->decision);
         add_caveats(&caveats, &as->decision);
     }
@@ -483,8 +483,8 @@ void words_destroy(struct words *w)
 }
 
 /* "B is 1.25x faster than A (95 % interval ...)" */
-static void compare_times(struct buf *b, const struct ratio *r, const char *label_a,
-                          const char *label_b)
+static void add_time_comparison(struct buf *b, const struct ratio *r, const char *label_a,
+                                const char *label_b)
 {
     bool turned = r->value < 1;
     struct interval interval = r->interval;
@@ -513,7 +513,7 @@ void words_compare(struct buf *b, const struct analysis_difference *d, const cha
     if (d->quantity == QUANTITY_IOU)
         buf_addf(b, "%s %.4f, %s %.4f", label_b, c->b, label_a, c->a);
     else
-        compare_times(b, &d->ratio, label_a, label_b);
+        add_time_comparison(b, &d->ratio, label_a, label_b);
     if (c->test == COMPARE_NONE)
         buf_add(b, "; too few runs for a test.");
     else if (c->test == COMPARE_IMAGES)

@@ -49,7 +49,7 @@ struct interval bootstrap_percentile(double *replicates, size_t n, double level)
                              INTERVAL_PERCENTILE};
 }
 
-static double acceleration(const double *jackknife, size_t n)
+static double bca_acceleration(const double *jackknife, size_t n)
 {
     double mean = 0, squares = 0, cubes = 0;
 
@@ -84,7 +84,8 @@ struct interval bootstrap_bca(double *replicates, size_t n, double estimate,
     while (known && isnan(replicates[known - 1]))
         known--;
     double z0 = distribution_normal_quantile(share_below(replicates, known, estimate));
-    double a = acceleration(jackknife, njack), z = distribution_normal_quantile(0.5 + level / 2);
+    double a = bca_acceleration(jackknife, njack);
+    double z = distribution_normal_quantile(0.5 + level / 2);
     if (!isfinite(z0) || !isfinite(a) || 1 - a * (z0 + z) <= 0 || 1 - a * (z0 - z) <= 0)
         return i;
     i.low =
@@ -96,7 +97,7 @@ struct interval bootstrap_bca(double *replicates, size_t n, double estimate,
 }
 
 /* dst[i]: the median of sorted[0..n) without its i-th value. */
-static void leave_one_out(const double *sorted, size_t n, double *dst)
+static void medians_without_one(const double *sorted, size_t n, double *dst)
 {
     for (size_t i = 0; i < n; i++) {
         size_t half = (n - 1) / 2; /* of the n - 1 that remain */
@@ -110,8 +111,8 @@ static void jackknife_ratio(const double *a, size_t na, const double *b, size_t 
 {
     double median_a = median_of_sorted(a, na), median_b = median_of_sorted(b, nb);
 
-    leave_one_out(a, na, dst);
-    leave_one_out(b, nb, dst + na);
+    medians_without_one(a, na, dst);
+    medians_without_one(b, nb, dst + na);
     for (size_t i = 0; i < na; i++)
         dst[i] /= median_b;
     for (size_t i = na; i < na + nb; i++)

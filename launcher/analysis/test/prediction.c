@@ -143,7 +143,8 @@ static void test_reference(void)
     struct prediction_network claix = {.gpus_per_node = 2, .parameters = 487145};
     struct prediction p;
 
-    if (link_decode("nvlink2", &claix.within, &e) || link_decode("opa100", &claix.between, &e))
+    if (prediction_link_decode("nvlink2", &claix.within, &e) ||
+        prediction_link_decode("opa100", &claix.between, &e))
         bail_out("%s", e.text);
     for (int k = 0; k < 2; k++) {
         for (int i = 0; i < 4; i++)
@@ -159,14 +160,15 @@ static void test_reference(void)
 
 static void test_links(void)
 {
-    struct link l;
+    struct prediction_link l;
 
-    ok(link_decode("ib-edr", &l, &e) == 0 && l.bytes_per_s > 12e9, "a name");
-    ok(link_decode("12.5:5", &l, &e) == 0, "numbers");
+    ok(prediction_link_decode("ib-edr", &l, &e) == 0 && l.bytes_per_s > 12e9, "a name");
+    ok(prediction_link_decode("12.5:5", &l, &e) == 0, "numbers");
     near(l.bytes_per_s, 12.5e9, 1, "GB/s");
     near(l.latency_s, 5e-6, 1e-12, "microseconds");
-    ok(link_decode("nvlink", &l, &e) && e.code == ERR_USAGE, "refused: %s", e.text);
-    ok(link_decode("12.5", &l, &e) && link_decode("0:1", &l, &e) && link_decode("1:x", &l, &e),
+    ok(prediction_link_decode("nvlink", &l, &e) && e.code == ERR_USAGE, "refused: %s", e.text);
+    ok(prediction_link_decode("12.5", &l, &e) && prediction_link_decode("0:1", &l, &e) &&
+           prediction_link_decode("1:x", &l, &e),
        "half of it, too");
 }
 

@@ -80,8 +80,8 @@ static int decode_keras_header(char *line, const char *path, struct keras_column
     return l->loss == NONE ? err_set(e, ERR_DATA, "%s:1: there is no column 'loss'", path) : 0;
 }
 
-static int get_number(const char *cell, const char *what, const char *path, size_t line,
-                      double *dst, struct err *e)
+static int decode_keras_number(const char *cell, const char *what, const char *path, size_t line,
+                               double *dst, struct err *e)
 {
     char *end;
 
@@ -92,8 +92,8 @@ static int get_number(const char *cell, const char *what, const char *path, size
     return 0;
 }
 
-static int decode_epoch(char *line, const struct keras_columns *l, const char *path, size_t number,
-                        struct row *dst, struct err *e)
+static int decode_keras_epoch(char *line, const struct keras_columns *l, const char *path,
+                              size_t number, struct row *dst, struct err *e)
 {
     char *cells[MAX_COLUMNS];
     double epoch;
@@ -102,12 +102,12 @@ static int decode_epoch(char *line, const struct keras_columns *l, const char *p
         return err_set(e, ERR_DATA, "%s:%zu: the row does not have the %d cells of the header",
                        path, number, l->ncolumns);
     dst->seconds = dst->score = NAN;
-    if (get_number(cells[0], "epoch", path, number, &epoch, e) ||
-        get_number(cells[l->loss], "loss", path, number, &dst->loss, e) ||
+    if (decode_keras_number(cells[0], "epoch", path, number, &epoch, e) ||
+        decode_keras_number(cells[l->loss], "loss", path, number, &dst->loss, e) ||
         (l->time != NONE &&
-         get_number(cells[l->time], "the time", path, number, &dst->seconds, e)) ||
+         decode_keras_number(cells[l->time], "the time", path, number, &dst->seconds, e)) ||
         (l->score != NONE &&
-         get_number(cells[l->score], "the score", path, number, &dst->score, e)))
+         decode_keras_number(cells[l->score], "the score", path, number, &dst->score, e)))
         return -1;
     if (epoch != (double)(number - 2))
         return err_set(
@@ -152,7 +152,7 @@ int keras_log_decode(char *text, const char *path, struct result *r, struct err 
         return -1;
     for (line = take_line(&next); next; line = take_line(&next)) {
         struct row row;
-        if (decode_epoch(line, &layout, path, ++number, &row, e))
+        if (decode_keras_epoch(line, &layout, path, ++number, &row, e))
             goto bad;
         c->seconds[number - 2] = row.seconds;
         c->loss[number - 2] = row.loss;

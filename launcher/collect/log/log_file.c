@@ -37,7 +37,7 @@ static int check_clocks(const struct curve *c, double training_time, double test
     return curve_check(c, path, e);
 }
 
-static struct curve *make_curve(const struct epoch_csv *log, struct err *e)
+static struct curve *curve_of_table(const struct epoch_csv *log, struct err *e)
 {
     struct curve *c = curve_create(log->count, 0, e);
 
@@ -54,7 +54,7 @@ static struct curve *decode_table(const char *text, size_t n, const char *path,
 {
     if (epoch_csv_decode(text, n, path, dst, e))
         return NULL;
-    struct curve *c = check_times(dst, path, e) ? NULL : make_curve(dst, e);
+    struct curve *c = check_times(dst, path, e) ? NULL : curve_of_table(dst, e);
     if (c && check_clocks(c, dst->rows[0].training_time, dst->rows[0].test_time, path, e)) {
         curve_destroy(c);
         c = NULL;

@@ -99,7 +99,7 @@ static int set_value(struct mllog_reader *r, const json_t *o, bool score)
     return 0;
 }
 
-static long whole(const json_t *o)
+static long whole_number(const json_t *o)
 {
     double v = json_number_value(json_object_get(o, "value"));
 
@@ -128,7 +128,7 @@ static int take_event(struct mllog_reader *r, const json_t *o, const char *key, 
 
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
         if (strcmp(key, counts[i].key) == 0)
-            *counts[i].dst = whole(o);
+            *counts[i].dst = whole_number(o);
     if (strcmp(key, "epoch_start") == 0)
         return start_epoch(r, now);
     if (strcmp(key, "epoch_stop") == 0)
@@ -151,7 +151,7 @@ static int take_event(struct mllog_reader *r, const json_t *o, const char *key, 
     return 0;
 }
 
-static int decode_line(struct mllog_reader *r, const char *text, size_t n)
+static int decode_mllog_line(struct mllog_reader *r, const char *text, size_t n)
 {
     json_error_t why;
     json_t *o = json_loadb(text, n, JSON_DISABLE_EOF_CHECK, &why);
@@ -229,7 +229,8 @@ int mllog_file_decode(const char *text, const char *path, struct result *r, stru
         reader.line++;
         const char *mark = memmem(line, (size_t)(end - line), MARK, strlen(MARK));
         if (mark)
-            rc = decode_line(&reader, mark + strlen(MARK), (size_t)(end - mark) - strlen(MARK));
+            rc = decode_mllog_line(&reader, mark + strlen(MARK),
+                                   (size_t)(end - mark) - strlen(MARK));
     }
     if (rc == 0)
         rc = check_log(&reader, r);

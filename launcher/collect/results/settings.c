@@ -41,7 +41,7 @@ bool settings_equal(const char *a, const char *b)
     return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
-static bool has(const char *text, const struct setting_text *wanted)
+static bool has_setting(const char *text, const struct setting_text *wanted)
 {
     struct setting_text s;
 
@@ -59,7 +59,7 @@ void settings_tell_apart(const char *const *texts, size_t n, size_t i, struct bu
     while (text && settings_next(&text, &s)) {
         bool everywhere = true;
         for (size_t k = 0; k < n; k++)
-            everywhere &= has(texts[k], &s);
+            everywhere &= has_setting(texts[k], &s);
         if (everywhere)
             continue;
         buf_addf(dst, ", %.*s ", (int)s.nkey, s.key);

@@ -6,10 +6,16 @@
 
 #include "launcher/report/chart/chart.h"
 #include "src/buf.h"
+#include "src/err.h"
 
 void chart_gnuplot_encode_data(const struct chart *c, struct buf *b);
 
 /* c was fitted (chart_fit). */
 void chart_gnuplot_encode_script(const struct chart *c, struct buf *b);
+
+/* Runs `gnuplot SCRIPT` in dir, found through PATH. 0, or -1 with ERR_INTERNAL: it is not
+ * installed, or its last output. */
+#define CHART_GNUPLOT_LIMIT_S 120 /* one script may take so long */
+int chart_gnuplot_run(const char *dir, const char *script, struct err *e);
 
 #endif
