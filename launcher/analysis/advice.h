@@ -9,10 +9,10 @@
 #include "launcher/analysis/model.h"
 #include "launcher/analysis/series.h"
 
-/* gpus 0: no count does it, why says so. */
+/* gpus 0: no count qualifies; why has the reason. */
 struct advice_choice {
     int gpus;
-    bool measured;     /* false: what the model says */
+    bool measured;     /* false: predicted by the model */
     bool extrapolated; /* beyond twice the largest measured count */
     double value;      /* seconds, GPU-hours, kWh */
     char why[160];

@@ -19,8 +19,8 @@ static int no_memory_for_analysis(struct err *e)
     return err_set(e, ERR_INTERNAL, "out of memory for the analysis");
 }
 
-/* What a law is fitted to: seconds of a steady epoch, as long as the base case's in images; of the
- * whole run; or images per second. NaN: this run does not know. */
+/* The value of a run that a model is fitted to: seconds of a steady epoch of as many images as the
+ * base case's, seconds of the whole run, or images per second. NaN: not recorded. */
 static double model_value(const struct series *s, const struct result *r, enum model_law law,
                           bool whole)
 {
@@ -59,7 +59,7 @@ static int fit_models(struct analysis_series *as, struct err *e)
     return rc;
 }
 
-/* The default qualities of which the time to each is told. */
+/* The default qualities whose times are reported. */
 static const double usual_levels[] = {0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.9, 0.95,
                                       0.99};
 
@@ -93,7 +93,7 @@ static int add_levels(struct analysis_series *as, const struct analysis_options 
     return 0;
 }
 
-/* Models and choices point into as, which does not move any more. */
+/* as must not move later: choices point into it. */
 static int analyse_series(struct analysis_series *as, const struct results *table,
                           const struct analysis_options *options, struct err *e)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What weakens a verdict, in sentences, the heaviest first. */
+/* What weakens a verdict, in sentences, the most severe first. */
 #ifndef UNETCTL_LAUNCHER_ANALYSIS_CAVEATS_H
 #define UNETCTL_LAUNCHER_ANALYSIS_CAVEATS_H
 
 #include "launcher/analysis/decision.h"
 
-/* Fill d->caveats from what else d says. table: all rows of the source. */
+/* Fills d->caveats from the rest of d. table: all rows of the source. */
 void caveats_compute(struct decision *d, const struct series *s, const struct results *table);
 
 #endif

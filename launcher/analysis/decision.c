@@ -175,7 +175,7 @@ static void find_seeds(struct decision *d, const struct series *s)
         d->seeds.n = 0;
 }
 
-/* What an epoch of p waits for, where the records tell. */
+/* What an epoch of p waits for, where it is recorded. */
 static int explain_slow(const struct series *s, const struct series_point *p, char *dst,
                         size_t size)
 {

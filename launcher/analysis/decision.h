@@ -27,7 +27,7 @@
 #define DECISION_LEARNT 0.1 /* a network of less quality has not learnt its task */
 
 enum decision_iou {
-    DECISION_IOU_UNKNOWN, /* not recorded, or not comparable: iou_unusable says why */
+    DECISION_IOU_UNKNOWN, /* not recorded, or not comparable: iou_unusable has the reason */
     DECISION_IOU_HOLDS,
     DECISION_IOU_UNDECIDED,
     DECISION_IOU_FALLS
@@ -109,7 +109,7 @@ bool decision_is_blind(const struct result *r);
 /* As it is printed, to three decimals, p reaches DECISION_EFFICIENCY. */
 bool decision_is_efficient(const struct series *s, const struct series_point *p);
 
-/* Decimals that tell an efficiency from DECISION_EFFICIENCY: 2, or 3 close to it. */
+/* Decimals that distinguish an efficiency from DECISION_EFFICIENCY: 2, or 3 close to it. */
 int decision_efficiency_decimals(double efficiency);
 
 /* The counts for which f holds, neighbours as one: "2, 4..14"; how many they are. */

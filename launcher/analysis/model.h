@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Laws of scaling fitted to measured times, or rates, by least squares of relative errors.
+/* Models of scaling fitted to measured times, or rates, by least squares of relative errors.
  *
  * Each is linear in its coefficients, which are kept at 0 or above:
  *   ideal        T(N) = a / N
@@ -9,7 +9,7 @@
  *   Gustafson    R(N) = p + q N                    serial share f = p / (p + q); R in images/s, for
  *                                                  weak scaling only
  * which is N. Gunther's S = N / (1 + sigma (N - 1) + kappa N (N - 1)) and the others with T(1)
- * free, so that no law is forced through the one noisy run with 1 GPU. */
+ * free, so that no model is forced through the one noisy run with 1 GPU. */
 #ifndef UNETCTL_LAUNCHER_ANALYSIS_MODEL_H
 #define UNETCTL_LAUNCHER_ANALYSIS_MODEL_H
 
@@ -33,7 +33,7 @@ struct model_sample {
 
 struct model {
     enum model_law law;
-    bool fitted; /* false: too few counts (fewer than the law has coefficients + 1) */
+    bool fitted; /* false: too few counts (fewer than the model has coefficients + 1) */
     double coefficient[MODEL_TERMS];
     double serial;    /* f or sigma; NaN where the law has none */
     double coherency; /* kappa; NaN where the law has none */
@@ -59,14 +59,14 @@ double model_predict(const struct model *m, double gpus);
 /* Speed-up over a count. */
 double model_speedup(const struct model *m, double base, double gpus);
 
-/* More than twice the largest measured count: nobody should believe it. */
+/* More than twice the largest measured count, where a prediction is not reliable. */
 bool model_is_extrapolation(const struct model *m, double gpus);
 
 /* Its leave-one-out error is small enough to use it for prediction. */
 bool model_predicts(const struct model *m);
 
-/* The fitted law with the least leave-one-out error; a law with more coefficients must be better
- * by a tenth. NULL when none is fitted. */
+/* The fitted model with the least leave-one-out error; a model with more coefficients must be
+ * better by a tenth. NULL when none is fitted. */
 const struct model *model_choose(const struct model *models, size_t n);
 
 #endif

@@ -26,8 +26,8 @@ struct noise_scale {
 
 void noise_scale_compute(struct noise_scale *n, const struct series *s);
 
-/* For the same progress a batch of `to` images takes so many times the images that one of `from`
- * takes; NaN where it is not measured or a batch is not known (0). */
+/* The images that the same progress takes with a batch of `to`, relative to a batch of `from`; NaN
+ * where it is not measured or a batch is not known (0). */
 double noise_scale_images(const struct noise_scale *n, long from, long to);
 
 #endif

@@ -139,7 +139,8 @@ static double exposed_time(const struct prediction_base *s, int gpus, double com
     return gradients + norms_time(s, gpus);
 }
 
-/* Of a GPU in a step, with nobody to wait for. The base's own sums are in its measured step. */
+/* Of a GPU in a step without waiting for others. The measured step of the base includes its own
+ * sums. */
 static double compute_time(const struct prediction_base *s, int gpus, int which)
 {
     double own = s->step_s, exposed = exposed_time(s, s->base, own, which);

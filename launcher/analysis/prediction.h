@@ -68,7 +68,7 @@ struct prediction {
 };
 
 /* ERR_STATS: the series does not know images, batch, parameters or nodes, or has no steady epoch;
- * the text says which option tells. */
+ * the text names the option that supplies it. */
 int prediction_compute(struct prediction *p, const struct series *s,
                        const struct prediction_network *network, const int *gpus, size_t n,
                        struct err *e);

@@ -75,7 +75,7 @@ struct series {
     long one_epoch; /* the index of QUANTITY_ONE_EPOCH */
 };
 
-/* What a log alone does not tell, said by the user; 0: not said. */
+/* Facts that logs lack, given by the user; 0: not given. */
 struct series_facts {
     long train_images;  /* in the training set, repeats included */
     long batch_per_gpu;
@@ -87,7 +87,8 @@ struct series_facts {
 
 /* The runs of engine in the sorted table, split where batches mix strong and weak scaling: fills
  * at most SERIES_MAX series, *n of them (0 without a good run). Rows that fit no mode of the study
- * are in no series; notes (may be NULL), one a line, says which and why. 0; -1 without memory. */
+ * are in no series; notes (may be NULL) lists them with reasons, one a line. 0; -1 without
+ * memory. */
 #define SERIES_MAX 2
 int series_compute(struct series dst[SERIES_MAX], size_t *n, const char *source,
                    const struct results *table, const char *engine,

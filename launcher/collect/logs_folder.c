@@ -54,7 +54,7 @@ static void read_log_scores(const char *dir, struct result *r)
         r->val_images = (long)r->scores->count;
 }
 
-/* Output of a program counts only if there are lines of MLLOG in it. */
+/* The output of a program is read only if it has lines of MLLOG. */
 static bool has_mllog(const char *dir, const char *name)
 {
     char path[PATH_MAX];
@@ -67,7 +67,7 @@ static bool has_mllog(const char *dir, const char *name)
     return found;
 }
 
-/* LOG_4.CSV, log_4.csv.gz: somebody meant a log, but it would be left out without a word. */
+/* LOG_4.CSV, log_4.csv.gz: meant as a log, and reported because it is not read. */
 static bool is_near_log(const char *name)
 {
     static const char *const packed[] = {".csv.gz", ".csv.bz2", ".csv.xz", ".csv.zst", ".csv.zip",
@@ -148,7 +148,7 @@ static bool agree_if_known(double a, double b)
     return isnan(a) || isnan(b) || fabs(a - b) <= 2e-6 + 1e-6 * fabs(b);
 }
 
-/* The first thing that a row and its log tell differently; NULL: none. */
+/* The first value in which a row and its log differ, or NULL. */
 static const char *find_difference(const struct result *row, const struct result *log)
 {
     const struct {
@@ -173,7 +173,7 @@ static const char *find_difference(const struct result *row, const struct result
     return NULL;
 }
 
-/* What no run can have measured, where there may be no log to ask. */
+/* Impossible values, for rows whose log may be missing. */
 static bool is_impossible(const struct result *r)
 {
     const double epochs[] = {r->first_epoch_s, r->second_epoch_s, r->median_epoch_s},
@@ -232,7 +232,7 @@ static bool is_new(struct map *seen, const char *name)
     return !known;
 }
 
-/* One run, or one log, in two rows is no repeat. */
+/* One run, or one log, in two rows does not count as a repeat. */
 static void refuse_repeated_rows(struct results *table)
 {
     struct map runs = {0}, logs = {0};

@@ -399,7 +399,7 @@ static int read_done(const char *attempt_dir, struct result *r, struct attempt *
                : 0;
 }
 
-/* Epochs that a run which is not done got through, as far as its record tells. */
+/* Epochs that an unfinished run has completed according to its record. */
 static long epochs_so_far(const char *attempt_dir)
 {
     char path[PATH_MAX];

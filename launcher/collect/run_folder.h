@@ -2,7 +2,7 @@
 /* STUDY/runs/RUN: what was planned (run.json) and what its newest attempt came to.
  *
  * A run counts as done only if its attempt has a DONE marker and no FAILED one, record.jsonl is
- * that of this very run and ends well, and log.csv has the same epochs. Everything else is told
+ * that of this very run and ends well, and log.csv has the same epochs. Everything else is reported
  * with its reason, FILE:LINE where there is one. */
 #ifndef UNETCTL_LAUNCHER_COLLECT_RUN_FOLDER_H
 #define UNETCTL_LAUNCHER_COLLECT_RUN_FOLDER_H

@@ -132,7 +132,7 @@ static void estimate_gradient(const struct run_record *d, const json_t *o, struc
     epoch->grad_var = (local - global) / (1 / b - 1 / all);
 }
 
-/* A validation after so many epochs. */
+/* A validation after some epoch. */
 static int decode_eval(struct record_reader *r, const json_t *o)
 {
     struct run_record *d = r->dst;
@@ -184,7 +184,7 @@ static int decode_record_epoch(struct record_reader *r, const json_t *o)
     return 0;
 }
 
-/* With how many GPUs the run went on where. */
+/* The numbers of GPUs with which the run resumed, and at which epochs. */
 static void decode_resume(struct record_reader *r, const json_t *o)
 {
     char *dst = r->dst->worlds;

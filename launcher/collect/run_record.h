@@ -29,7 +29,7 @@ struct run_record {
 
     char worlds[200]; /* "4 GPUs, 2 from epoch 12 on": where they changed; else "" */
 
-    bool done; /* there is an end line that says so; only then the next are filled */
+    bool done; /* the end line has status done; only then the next are filled */
     bool stopped_early; /* a quality was reached, or got no better: fewer epochs than planned */
     bool by_accuracy;   /* images have a class as a whole: accuracy is their quality */
     double training_time, test_time, startup_s, iou, dice, accuracy, constant, energy_j;

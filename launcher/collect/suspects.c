@@ -17,7 +17,7 @@ static bool is_equal(double a, double b)
     return a == b || (isnan(a) && isnan(b));
 }
 
-/* The same bytes, as far as they tell: the same curve and the same score. */
+/* The same curve and the same score. */
 static bool is_copy(const struct result *a, const struct result *b)
 {
     size_t n = a->curve ? a->curve->n : 0;
@@ -28,7 +28,7 @@ static bool is_copy(const struct result *a, const struct result *b)
            memcmp(a->curve->loss, b->curve->loss, n * sizeof(double)) == 0;
 }
 
-/* Enough of them to tell two runs apart. */
+/* Enough of them to distinguish two runs. */
 static bool has_times(const struct result *r)
 {
     return r->state == RESULT_DONE && isfinite(r->training_time) && r->curve->n > 1;
@@ -48,8 +48,8 @@ static size_t next_done(const struct results *table, size_t i, size_t end)
     return i;
 }
 
-/* Rows first..end are of one case and seed: of copies one counts, otherwise nobody knows which is
- * right. */
+/* Rows first..end are of one case and seed: one of several copies counts, none of several
+ * different ones. */
 static void discard_repeated(struct results *table, size_t first, size_t end)
 {
     size_t one = next_done(table, first, end), two = next_done(table, one + 1, end);
@@ -97,8 +97,8 @@ static int compare_logs(const void *a, const void *b)
     return order ? order : x < y ? -1 : x > y;
 }
 
-/* logs[0..n) are copies. Under other seeds a copy is no repeat; under another count or engine
- * nobody knows what it belongs to. */
+/* logs[0..n) are copies. Of copies under several seeds one counts; under several counts or engines
+ * none does. */
 static void discard_copies(struct result **logs, size_t n)
 {
     char note[256];

@@ -15,8 +15,7 @@
  * that names the other log. -1 without memory. */
 int suspects_discard(struct results *table, struct err *e);
 
-/* The first kind only, for runs of which more is known than their logs tell. Rows may lack curves.
- */
+/* The first kind only, for runs that have records beside their logs. Rows may lack curves. */
 void suspects_discard_repeated(struct results *table);
 
 #endif

@@ -28,7 +28,7 @@ void unfinished_decide(struct result *r, const struct run_status *status)
             set_unfinished_state(r, RESULT_RUNNING, "its job is running", status->reason);
         break;
     case RUN_BAD:
-        if (*status->damage) { /* which tells nothing of its job */
+        if (*status->damage) { /* which does not concern its job */
             set_unfinished_state(r, RESULT_UNFINISHED, "neither DONE nor FAILED", status->damage);
             break;
         }

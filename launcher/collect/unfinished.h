@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Runs without a marker: the ledger and the scheduler know whether they wait, run, or were
- * killed. */
+/* The states of runs without a marker (waiting, running, killed), from the ledger and the
+ * scheduler. */
 #ifndef UNETCTL_LAUNCHER_COLLECT_UNFINISHED_H
 #define UNETCTL_LAUNCHER_COLLECT_UNFINISHED_H
 
@@ -8,8 +8,8 @@
 #include "launcher/status/run_status.h"
 #include "launcher/study/workspace.h"
 
-/* Give each RESULT_UNFINISHED row its state. The scheduler is asked only if there is such a row;
- * where it can't be reached, rows stay unfinished and their notes say so. */
+/* Gives each RESULT_UNFINISHED row its state. The scheduler is asked only if there is such a row;
+ * where it can't be reached, rows stay unfinished with a note. */
 void unfinished_resolve(struct workspace *w, struct results *table);
 
 /* One row by what is known of its run. */

@@ -464,7 +464,7 @@ static void check_names(const json_t *ranks, struct findings *dst)
         findings_add(dst, FINDING_OK, "names", "every node resolves the others, both ways");
 }
 
-/* Was the peer's port taken by a stranger? Then that is the finding, not the route. */
+/* Was the peer's port taken by another program? Then that is the finding, not the route. */
 static bool cannot_listen(const json_t *ranks, const json_t *peer)
 {
     const json_t *r = json_array_get(ranks,
@@ -473,7 +473,7 @@ static bool cannot_listen(const json_t *ranks, const json_t *peer)
     return !json_is_object(r) || *text_of(json_object_get(r, "port"), "error");
 }
 
-/* Was the same way from host to host told already, by a rank before i? */
+/* Was the same route from host to host reported already, by a rank before i? */
 static bool is_reported(const json_t *ranks, size_t i, size_t k)
 {
     const json_t *rank = json_array_get(ranks, i), *r, *peer;
@@ -592,7 +592,7 @@ static void check_versions(const json_t *ranks, struct findings *dst)
                      "unetctl, unet-train and libraries are the same everywhere");
 }
 
-/* Who else has this GPU? -1: nobody before rank i. */
+/* The rank before i that has this GPU, or -1. */
 static int find_gpu(const json_t *ranks, size_t i, const char *uuid)
 {
     const json_t *r, *gpu;
@@ -635,8 +635,7 @@ static bool check_compute(const json_t *ranks, struct findings *dst)
     return false;
 }
 
-/* nvidia-smi shows a node's GPUs whoever they are given to: only what the trainer sees is a
- * rank's. */
+/* nvidia-smi shows all GPUs of a node; those of a rank are the ones that the trainer sees. */
 static void check_gpus(const json_t *ranks, struct findings *dst)
 {
     const json_t *r, *gpu;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* From what hosts and ranks say (facts.h, probe.h) to findings with remedies. Computes only. */
+/* Derives findings with remedies from the facts of hosts and ranks (facts.h, probe.h). */
 #ifndef UNETCTL_LAUNCHER_DOCTOR_DIAGNOSIS_H
 #define UNETCTL_LAUNCHER_DOCTOR_DIAGNOSIS_H
 

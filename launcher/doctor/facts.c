@@ -22,7 +22,7 @@
 
 #define HASH_DIGITS 12
 
-/* Variables that tell a process which rank it is: from an earlier shell they are a lie. */
+/* Variables that give a process its rank; left over from an earlier shell they are wrong. */
 static const char *const rank_variables[] = {
     "TF_CONFIG", "MASTER_ADDR",      "MASTER_PORT", "RANK",       "WORLD_SIZE", "LOCAL_RANK",
     "NODE_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK",  "HOROVOD_RANK", NULL};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What one host has and says, as JSON: the part of a preflight that needs no other host.
+/* The facts of one host as JSON: the part of a preflight that needs no other host.
  *
  *   {"host":"node1",
  *    "versions":{"unetctl":"0.1.0 HASH","unet-train":"0.1.0 HASH","glibc":"2.36","mpi":...,

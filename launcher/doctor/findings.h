@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a preflight found: each with what to type against it. */
+/* The findings of a preflight, each with a remedy to type. */
 #ifndef UNETCTL_LAUNCHER_DOCTOR_FINDINGS_H
 #define UNETCTL_LAUNCHER_DOCTOR_FINDINGS_H
 
@@ -20,10 +20,10 @@ struct finding {
 struct findings {
     struct finding *list;
     size_t count;
-    bool failed; /* memory ran out; findings_print tells */
+    bool failed; /* out of memory; findings_print reports it */
 };
 
-/* Add one; what to do about it is said with findings_remedy. */
+/* Adds one; findings_remedy adds its remedy. */
 void findings_add(struct findings *f, enum finding_level level, const char *check, const char *fmt,
                   ...)
     __attribute__((format(printf, 4, 5)));

@@ -166,8 +166,8 @@ static void take_answer(const struct mesh *m, struct line *l)
     close_line(l);
 }
 
-/* The guest hangs up first: whoever does leaves its port unusable for a minute, and ours is the one
- * that the run itself will want. */
+/* The guest closes first: the side that does leaves its port unusable for a minute, and the run
+ * itself will need ours. */
 static void answer_guest(struct mesh *m, struct line *l)
 {
     l->length = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Can the ranks of a job talk to each other? Each listens at its own address of the cluster spec
- * and greets the others at theirs; who answers tells its number and its clock. */
+ * and greets the others at theirs; the answers have the peer's number and clock. */
 #ifndef UNETCTL_LAUNCHER_DOCTOR_MESH_H
 #define UNETCTL_LAUNCHER_DOCTOR_MESH_H
 

@@ -59,7 +59,6 @@ static int split_address(const struct spec *s, size_t i, char host[MAX_HOST])
     return colon ? atoi(colon + 1) : 0;
 }
 
-/* As `unetctl spec --check` has it, which the ranks are compared like. */
 /* The variable that has the rank. mpirun starts its daemons by srun, whose tasks and nodes are not
  * its ranks'. */
 static const char *launched_rank_name(void)
@@ -72,6 +71,7 @@ static const char *launched_rank_name(void)
     return "SLURM_PROCID";
 }
 
+/* As in `unetctl spec --check`, so that ranks are compared alike. */
 static json_t *describe_spec(const char *text, const char *host, int port)
 {
     bool by_slurm = strcmp(launched_rank_name(), "SLURM_PROCID") == 0;
@@ -179,7 +179,7 @@ static json_t *look_at_data(const char *dir)
                                                                            strerror(errno));
 }
 
-/* Who waits for us holds this lock; if we get it, locks are not seen from host to host. */
+/* The waiting doctor holds this lock; if we get it, locks are not seen from host to host. */
 static json_t *try_lock(const char *folder)
 {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};

@@ -15,7 +15,7 @@
 
 #include "src/err.h"
 
-#define PROBE_LOCK "lock"        /* in the folder: held by whoever waits for the ranks */
+#define PROBE_LOCK "lock"        /* in the folder: held by the doctor that waits for the ranks */
 #define PROBE_PATIENCE_S 10      /* for ranks that do not answer */
 #define PROBE_LOCK_HELD "held"   /* as it should be */
 #define PROBE_LOCK_FREE "free"   /* locks of another host are not seen here */

@@ -84,7 +84,7 @@ static int write_probe(const char *folder, char path[PATH_MAX], struct err *e)
 }
 
 /* The workspace of the rehearsal: the study's, but in a folder, with a trainer and under an id of
- * its own, so that nobody takes its job for one of the runs. Shallow: never closed. */
+ * its own, so that its job is not taken for one of the runs. Shallow: never closed. */
 static void borrow_workspace(const struct workspace *w, const struct rehearsal *r, char *trainer,
                              struct workspace *dst)
 {

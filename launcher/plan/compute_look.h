@@ -13,14 +13,14 @@ struct compute_look {
     char backend[16];  /* "cuda", "simd" ...; "": not known, or another program decides */
     char text[1024];   /* "the CPU (backend simd): the site's GPUs are fake", or "" likewise */
     char problem[512]; /* what is wrong with that, or "" */
-    const char *remedy; /* of the problem; "" where that says it */
+    const char *remedy; /* of the problem; "" where the problem includes it */
     bool fatal;        /* it ends every run at once */
 };
 
 /* Does unet-train train, and not a program of the site's or another engine's? */
 bool compute_look_applies(const struct study *study, const struct site *site);
 
-/* Never fails: a unet-train that cannot be asked is a problem, too. */
+/* Never fails: a unet-train that does not answer is reported as a problem. */
 void compute_look_open(const struct study *study, const struct site *site,
                        struct compute_look *dst);
 

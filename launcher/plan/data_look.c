@@ -239,7 +239,7 @@ static void add_masks(const json_t *masks, struct data_look *dst)
     copy_text(masks, "text", dst->masks_text, sizeof dst->masks_text);
 }
 
-/* What `unet-train data stats` says of a sample: the set as it will be read. */
+/* Takes the answer of `unet-train data stats` on a sample: the set as it will be read. */
 static int ask_stats(const char *dir, bool with_sample, struct data_look *dst, struct err *e)
 {
     const char *argv[] = {"data", "stats", "--data", dir, "--json", "--sample",

@@ -20,7 +20,7 @@ struct data_look {
     char trouble[1024];   /* why they were not looked at; "" */
     size_t unpaired;      /* images without a mask of the same stem, and the reverse */
     char odd[256];        /* one of these, as images/NAME or masks/NAME */
-    size_t strange;       /* what else is in the two folders: not read, as its name is no image's */
+    size_t strange;       /* other files in the two folders, which are not read */
     char stranger[256];   /* likewise */
     /* Of a sample: some images spread evenly over the sorted names, read by unet-train. */
     size_t sampled, unreadable;

@@ -14,8 +14,8 @@ struct model_look {
     bool of_classes;                    /* an image has one class as a whole */
 };
 
-/* 0; -1 with ERR_CONFIG: it cannot be built at the study's size; unet-train then says why on stderr
- * if loud. */
+/* 0; -1 with ERR_CONFIG: it cannot be built at the study's size; if loud, unet-train prints the
+ * reason to stderr. */
 int model_look_open(const struct study *study, bool loud, struct model_look *dst, struct err *e);
 
 #endif

@@ -28,7 +28,7 @@ static void add_advice(struct plan_advice *dst, const char *fmt, ...)
     va_end(ap);
 }
 
-/* How many images train and validate: as split.json says, or as it will say roughly. */
+/* Counts training and validation images: from split.json, or estimated. */
 static void count_images(const struct study *s, struct plan_advice *dst)
 {
     struct data_look look;

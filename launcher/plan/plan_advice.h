@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What can be known of a plan before it runs, and may not be meant. */
+/* Warnings about a plan before it runs. */
 #ifndef UNETCTL_LAUNCHER_PLAN_PLAN_ADVICE_H
 #define UNETCTL_LAUNCHER_PLAN_PLAN_ADVICE_H
 
@@ -18,11 +18,12 @@ struct plan_advice {
     size_t count;
 };
 
-/* Never fails: what cannot be looked at is advice, too. */
+/* Never fails: what cannot be inspected is reported as advice. */
 void plan_advice_collect(const struct workspace *w, const struct run_plan *plan,
                          struct plan_advice *dst);
 
-/* Does the time limit leave no time before slurm.signal_s? Then dst has a sentence that says so. */
+/* Returns true, with a sentence in dst, where the time limit leaves no time before
+ * slurm.signal_s. */
 bool plan_advice_time(const struct workspace *w, char dst[256]);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* unet-train as a child or successor of unetctl, for the verbs that it does better. */
+/* Runs unet-train as a child of unetctl, or in its place. */
 #ifndef UNETCTL_LAUNCHER_PLAN_TRAINER_PROGRAM_H
 #define UNETCTL_LAUNCHER_PLAN_TRAINER_PROGRAM_H
 
@@ -7,12 +7,12 @@
 
 #include "src/err.h"
 
-/* Run `unet-train ARGV...` (NULL-terminated, without the program's name), which says on stderr what
- * it has to say. 0, or -1 with its exit code as the error's. */
+/* Runs `unet-train ARGV...` (NULL-terminated, without the program's name) with our stderr. 0, or -1
+ * with its exit code as the error's. */
 int trainer_program_run(const char *const *argv, struct err *e);
 
-/* The same without a word on stderr; *text gets what it wrote on stdout, to be freed, whatever its
- * exit code was. -1 only where it could not be run. */
+/* The same with its stderr discarded; *text gets its stdout, to be freed, whatever its exit code
+ * was. -1 only where it could not be run. */
 int trainer_program_read(const char *const *argv, char **text, struct err *e);
 
 /* The same, where it must succeed: -1 with its own error and exit code if not. Its warnings are

@@ -161,8 +161,8 @@ static void add_model_line(struct chart *c, struct chart_series *s, const struct
         chart_add_point(c, s, n, model_speedup(rs->as->steady_choice, base, n), NAN, NAN);
     }
     if (s) {
-        s->told_first = (size_t)(parts * first);
-        s->told_step = (size_t)(parts * stride);
+        s->listed_first = (size_t)(parts * first);
+        s->listed_step = (size_t)(parts * stride);
     }
 }
 
@@ -392,22 +392,22 @@ static double run_part(const struct series_point *p, size_t part)
     return parts[part];
 }
 
-/* Where the time of a steady epoch goes; nothing where the records do not tell. */
+/* Where the time of a steady epoch goes; empty where it is not recorded. */
 static void make_epoch_parts(struct chart *c, const struct report *r, size_t i)
 {
     static const char *const names[] = {"computing and the rest", "communication not hidden",
                                         "waiting for data"};
     static const int colours[] = {0, 1, 5};
     const struct series *s = series_of(r, i);
-    bool told = false;
+    bool known = false;
 
     start_chart(c, "parts", "Where a steady epoch's time goes", "seconds", 3,
           "Medians over the runs of a count, as rank 0 saw them.");
     name_one(c, r, i);
     for (size_t k = 0; k < s->npoints; k++)
-        told |= isfinite(s->points[k].q[QUANTITY_COMM].median) ||
+        known |= isfinite(s->points[k].q[QUANTITY_COMM].median) ||
                 isfinite(s->points[k].q[QUANTITY_DATA].median);
-    if (told)
+    if (known)
         add_column_stack(c, s, 3, names, colours, epoch_part);
     chart_fit(c, true);
 }

@@ -21,9 +21,9 @@ struct figures {
 /* Make the charts: only those that have something to show. 0, or -1 without memory. */
 int figures_create(struct figures *f, const struct report *r, struct err *e);
 
-/* Write scripts and data into dir, which exists, and draw them. 0 also when gnuplot is missing or
- * fails: why_not tells, and no picture of an earlier report is left. -1 when a file can't be
- * written. */
+/* Writes scripts and data into dir, which exists, and draws them. 0 also when gnuplot is missing or
+ * fails: why_not has the reason, and no picture of an earlier report is left. -1 when a file can't
+ * be written. */
 int figures_draw(struct figures *f, const char *dir, struct err *e);
 
 void figures_destroy(struct figures *f);

@@ -14,7 +14,7 @@
 #include "launcher/report/tables.h"
 #include "src/plural.h"
 
-#define OPEN_RUNS 40 /* so many runs are shown at once; more are folded away */
+#define OPEN_RUNS 40 /* runs that are shown unfolded */
 
 static void add_html_head(struct buf *b, const struct report *r)
 {
@@ -136,7 +136,7 @@ static void add_values(struct buf *b, const struct chart *c)
         bool column = s->style == CHART_COLUMN;
         for (size_t k = 0; k < s->count; k++) {
             const struct chart_point *p = &s->points[k];
-            if (!chart_series_tells(s, k))
+            if (!chart_series_lists(s, k))
                 continue;
             table_add_text(&t, "series", "%s", s->label);
             table_add_number(&t, c->x.label, p->x, c->x.decimals);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The report as one HTML page that needs nothing beside it, asks nobody for anything, and runs no
- * script. */
+/* The report as one self-contained HTML page, without scripts and requests. */
 #ifndef UNETCTL_LAUNCHER_REPORT_HTML_H
 #define UNETCTL_LAUNCHER_REPORT_HTML_H
 

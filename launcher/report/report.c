@@ -83,7 +83,7 @@ static void count_kin(const struct report *r, const struct analysis_series *s, s
     }
 }
 
-/* What tells series i from the others. */
+/* Distinguishes series i from the others. */
 static void set_label(struct report *r, size_t i)
 {
     struct report_series *s = &r->series[i];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a report says, before it is written in any form: series side by side, one per engine (and
- * mode of scaling) of each study or folder of logs. */
+/* The content of a report, for all of its forms: series side by side, one per engine (and mode of
+ * scaling) of each study or folder of logs. */
 #ifndef UNETCTL_LAUNCHER_REPORT_REPORT_H
 #define UNETCTL_LAUNCHER_REPORT_REPORT_H
 
@@ -20,7 +20,7 @@ struct report_source {
 struct report_series {
     const struct analysis_series *as;
     const struct report_source *source;
-    char label[400]; /* what tells it from the others: its name, the source's title or both */
+    char label[400]; /* unique: its name, the source's title or both */
     struct words words;
 };
 
@@ -40,7 +40,7 @@ struct report {
 
 #define REPORT_MAX_PROBLEMS 200
 
-/* sources must live as long as the report. 0, or -1 with what analysis_create says. */
+/* sources must live as long as the report. 0, or -1 with the error of analysis_create. */
 int report_create(struct report *r, const struct report_source *sources, size_t nsources,
                   const struct analysis_options *options, struct err *e);
 

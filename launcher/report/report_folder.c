@@ -24,7 +24,7 @@
 #include "src/log.h"
 
 #define STAGE ".new-" /* and the PID: folder in which a report is written first */
-#define HEAD_SIZE 400 /* of a script, in which stands who made it */
+#define HEAD_SIZE 400 /* bytes of a script that name its writer */
 
 static int write_results(const struct report *r, const char *dir, struct err *e)
 {
@@ -90,7 +90,7 @@ static int is_script(const struct dirent *entry)
     return n > 3 && strcmp(entry->d_name + n - 3, ".gp") == 0;
 }
 
-/* What an earlier report left in dir: a script that says so, its data and its pictures. */
+/* Removes the scripts of an earlier report from dir, with their data and pictures. */
 static void remove_figures(const char *dir)
 {
     static const char *const suffixes[] = {"gp", "dat", "svg", "pdf", "png"};
@@ -114,7 +114,7 @@ static void remove_figures(const char *dir)
         free(entries);
 }
 
-/* Move each file of src to dst, and remove src. dst NULL: remove the files, too. */
+/* Moves each file of src to dst, and removes src. dst NULL: removes the files, too. */
 static int move_files(const char *src, const char *dst, struct err *e)
 {
     struct dirent **entries;
@@ -164,7 +164,7 @@ static int check_dir(const char *dir, const char *stage, const char *stage_figur
     return check_room(stage, dir, e) || check_room(stage_figures, figures, e) ? -1 : 0;
 }
 
-/* What a report that was killed left in dir: .new-PID. */
+/* Removes .new-PID, which a report that was killed left in dir. */
 static void remove_leftovers(const char *dir, int lock)
 {
     char stage[PATH_MAX], figures[PATH_MAX];

@@ -23,7 +23,7 @@ void tables_fill_settings(struct table *t, const struct report_series *s);
 /* The twelve rules. */
 void tables_fill_rules(struct table *t, const struct report *r);
 
-/* The first runs, at most so many, and their states. */
+/* The first runs, at most `most`, and their states. */
 void tables_fill_runs(struct table *t, const struct results *results, size_t most);
 
 #endif

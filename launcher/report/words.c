@@ -9,7 +9,7 @@
 #include "src/buf.h"
 #include "src/plural.h"
 
-/* Below this difference of efficiencies what is no steady epoch is no matter. */
+/* A smaller difference of efficiencies between steady epochs and whole runs is not mentioned. */
 #define OVERHEAD_SHARE 0.05
 /* The critical batch and the measured epochs disagree by more than this factor. */
 #define DISAGREE 1.2
@@ -89,7 +89,7 @@ static void add_none(struct buf *b, const struct analysis_series *as)
             DECISION_EFFICIENCY, s->quality);
 }
 
-/* Why the quality with reach GPUs is undecided, and what would decide it; a sentence. */
+/* Adds a sentence: why the quality with reach GPUs is undecided, and what would decide it. */
 static void add_undecided(struct buf *b, const struct analysis_series *as)
 {
     const struct decision *d = &as->decision;
@@ -223,7 +223,7 @@ static void add_lower(struct buf *b, const struct analysis_series *as)
                  as->series.quality, DECISION_IOU_MARGIN, counts);
 }
 
-/* What of a whole run is no steady epoch, and grows against the base case most of all. */
+/* The part of a whole run beside its steady epochs that grows most from the base case. */
 static void add_overhead(struct buf *b, const struct analysis_series *as)
 {
     const struct series_point *p = as->decision.best, *base = as->decision.base;

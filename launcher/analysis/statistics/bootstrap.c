@@ -119,7 +119,7 @@ static void jackknife_ratio(const double *a, size_t na, const double *b, size_t 
         dst[i] = median_a / dst[i];
 }
 
-/* The median of a resample of sorted[0..n): how often each value is drawn tells it, without
+/* The median of a resample of sorted[0..n), found from how often each value is drawn, without
  * sorting. */
 static double resampled_median(const double *sorted, size_t n, uint64_t seed, uint64_t replicate,
                                uint32_t *drawn)

@@ -11,7 +11,7 @@
 struct student {
     double mean;              /* of the differences, or of b less that of a */
     double df;                /* degrees of freedom; NaN as p */
-    double p;                 /* two-sided, of no difference; NaN when it can't be told */
+    double p;                 /* two-sided, of no difference; NaN when undefined */
     struct interval interval; /* of the mean */
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a run's log says of each epoch. */
+/* The epochs of a run's log. */
 #ifndef UNETCTL_LAUNCHER_COLLECT_RESULTS_CURVE_H
 #define UNETCTL_LAUNCHER_COLLECT_RESULTS_CURVE_H
 

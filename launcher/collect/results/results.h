@@ -15,16 +15,16 @@
 
 enum result_state {
     RESULT_DONE,        /* finished and verified */
-    RESULT_FAILED,      /* the run says so */
-    RESULT_CANCELLED,   /* somebody stopped it */
-    RESULT_KILLED,      /* it ended without a word */
-    RESULT_RUNNING,     /* it is going on */
+    RESULT_FAILED,      /* it has a FAILED marker */
+    RESULT_CANCELLED,   /* its job was cancelled */
+    RESULT_KILLED,      /* it ended without a marker */
+    RESULT_RUNNING,     /* its job is running */
     RESULT_PENDING,     /* it waits for its job to start */
     RESULT_UNFINISHED,  /* neither DONE nor FAILED, and the scheduler could not be asked */
-    RESULT_CORRUPT,     /* says DONE, but its files do not hold what they must */
+    RESULT_CORRUPT,     /* it has a DONE marker, but its files are bad */
     RESULT_NOT_STARTED, /* generated, never submitted */
     RESULT_ELASTIC,     /* finished, but with other than the planned GPUs for some time */
-    RESULT_MISSING      /* study.yaml asks for it, nobody generated it */
+    RESULT_MISSING      /* study.yaml asks for it, it was not generated */
 };
 
 struct result {

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define LINE_STOPS 16 /* values of a line that are told */
+#define LINE_STOPS 16 /* values of a line that are listed */
 
 void chart_init(struct chart *c, const char *name, const char *title, const char *caption, ...)
 {
@@ -59,7 +59,7 @@ void chart_add_point(struct chart *c, struct chart_series *s, double x, double y
     s->points[s->count++] = (struct chart_point){.x = x, .y = y, .low = low, .high = high};
 }
 
-bool chart_series_tells(const struct chart_series *s, size_t i)
+bool chart_series_lists(const struct chart_series *s, size_t i)
 {
     size_t step = (s->count + LINE_STOPS - 1) / LINE_STOPS;
 
@@ -67,7 +67,7 @@ bool chart_series_tells(const struct chart_series *s, size_t i)
         return false;
     if (s->style != CHART_LINE)
         return true;
-    return s->told_step ? i >= s->told_first && (i - s->told_first) % s->told_step == 0
+    return s->listed_step ? i >= s->listed_first && (i - s->listed_first) % s->listed_step == 0
                         : i % step == step - 1;
 }
 

@@ -8,10 +8,10 @@
 #include <stddef.h>
 
 enum {
-    CHART_COLOURS = 6,           /* 0..5 tell series apart, with any colour vision and in grey */
+    CHART_COLOURS = 6,           /* 0..5 distinguish series, with any colour vision and in grey */
     CHART_SHADES = 8,            /* CHART_SHADE + 0..7 run from few to many */
     CHART_SHADE = CHART_COLOURS,
-    CHART_INK = CHART_SHADE + CHART_SHADES, /* neutral: what is no measurement */
+    CHART_INK = CHART_SHADE + CHART_SHADES, /* neutral: not a measurement */
     CHART_NCOLOURS
 };
 
@@ -35,10 +35,10 @@ struct chart_series {
     int colour;  /* below CHART_NCOLOURS */
     int mark;    /* 0 circle, 1 square, 2 triangle, 3 diamond */
     bool hollow, dashed;
-    bool small;  /* many single runs: light marks that nobody points at */
+    bool small;  /* many single runs: light marks without tips */
     bool right;  /* belongs to the right axis */
-    bool unlisted; /* not in the key: it goes on with the series before */
-    size_t told_first, told_step; /* of a line, which points' values are told; step 0: some */
+    bool unlisted; /* not in the key: it continues the series before */
+    size_t listed_first, listed_step; /* of a line, which points are listed; step 0: some */
     struct chart_point *points;
     size_t count;
 };
@@ -48,7 +48,7 @@ struct chart_axis {
     double low, high, step; /* ends and distance of the tics, from chart_fit */
     bool whole;             /* no tics between whole numbers */
     bool logarithmic;       /* tics at 1, 2 and 5 times powers of ten where step is 0 */
-    int decimals;           /* of the values that are told */
+    int decimals;           /* of the values that are listed */
 };
 
 struct chart {
@@ -56,7 +56,7 @@ struct chart {
     char title[160];   /* a heading */
     char caption[768]; /* how to read it */
     struct chart_axis x, y, right; /* right.label "": there is no right axis */
-    bool counts;       /* x are numbers of GPUs: whole tics, told as "8 GPUs" */
+    bool counts;       /* x are numbers of GPUs: whole tics, listed as "8 GPUs" */
     struct chart_series *series;
     size_t nseries;
     bool failed;       /* no memory: the chart is incomplete */
@@ -75,8 +75,8 @@ struct chart_series *chart_add_series(struct chart *c, enum chart_style style, i
 void chart_add_point(struct chart *c, struct chart_series *s, double x, double y, double low,
                      double high);
 
-/* Is the value of point i of s told: of all marks and columns, of some points of a line? */
-bool chart_series_tells(const struct chart_series *s, size_t i);
+/* Is the value of point i of s listed? Of all marks and columns, and of some points of a line. */
+bool chart_series_lists(const struct chart_series *s, size_t i);
 
 /* Set the ends and tics of all axes by the points: y from 0 on, unless floor is given (then from a
  * round number below the least value). Ends that are set already (high > low) stay. */
@@ -88,7 +88,7 @@ void chart_axis_fit(struct chart_axis *a, double low, double high, int ntics);
 /* The tic behind *tic; NAN starts. false behind the last. */
 bool chart_axis_next(const struct chart_axis *a, double *tic);
 
-/* Decimals that tell the tics apart, at tic. */
+/* Decimals that distinguish the tics, at tic. */
 int chart_axis_decimals(const struct chart_axis *a, double tic);
 
 /* Where value lies between the ends: 0..1. */

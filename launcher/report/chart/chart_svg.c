@@ -199,9 +199,9 @@ static void add_svg_series(const struct chart *c, const struct chart_series *s, 
     buf_add(b, "</g>\n");
 }
 
-/* The lines of text that tell a value, and their longest. */
-static size_t tell(const struct chart *c, const struct chart_series *s, const struct chart_point *p,
-                   char lines[3][160])
+/* Writes the lines of a tip; returns the length of the longest. */
+static size_t format_tip(const struct chart *c, const struct chart_series *s,
+                         const struct chart_point *p, char lines[3][160])
 {
     const struct chart_axis *a = s->right ? &c->right : &c->y;
     double value = s->style == CHART_COLUMN ? p->high - p->low : p->y;
@@ -222,12 +222,12 @@ static size_t tell(const struct chart *c, const struct chart_series *s, const st
     return longest;
 }
 
-/* What shows when the pointer is near x, y. */
+/* The tip that appears when the pointer is near x, y. */
 static void add_tip(const struct chart *c, const struct chart_series *s,
                     const struct chart_point *p, double x, double y, struct buf *b)
 {
     char lines[3][160];
-    double width = LETTER * (double)tell(c, s, p, lines) + 20;
+    double width = LETTER * (double)format_tip(c, s, p, lines) + 20;
     double left = fmin(fmax(x - width / 2, 2), WIDTH - width - 2),
            top = y - 82 < 2 ? y + 14 : y - 82;
 
@@ -259,7 +259,7 @@ static void add_target(const struct chart *c, const struct chart_series *s,
 static void add_targets(const struct chart *c, const struct chart_series *s, struct buf *b)
 {
     for (size_t i = 0; i < s->count; i++)
-        if (chart_series_tells(s, i) && (s->style == CHART_COLUMN || isfinite(s->points[i].y)))
+        if (chart_series_lists(s, i) && (s->style == CHART_COLUMN || isfinite(s->points[i].y)))
             add_target(c, s, &s->points[i], b);
 }
 

@@ -2,7 +2,7 @@
 #include "config.h"
 #include "launcher/report/markup/page_style.h"
 
-/* c0..c5 tell series apart, c6..c13 run from few to many, c14 is neutral: as in chart_gnuplot.c,
+/* c0..c5 distinguish series, c6..c13 run from few to many, c14 is neutral: as in chart_gnuplot.c,
  * and lighter for dark paper. Dark is for screens only: paper is white. */
 const char page_style[] =
     ":root{color-scheme:light;--ink:#1a2027;--soft:#55606b;--paper:#fff;--card:#f5f7f9;"
