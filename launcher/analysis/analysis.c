@@ -9,15 +9,11 @@
 
 #include "launcher/analysis/series_list.h"
 #include "src/buf.h"
+#include "src/mem.h"
 #include "src/plural.h"
 
 #define SEED 2015
 #define TIME_MARGIN 0.02 /* share of an epoch time that matters between series */
-
-static int no_memory_for_analysis(struct err *e)
-{
-    return err_set(e, ERR_INTERNAL, "out of memory for the analysis");
-}
 
 /* The value of a run that a model is fitted to: seconds of a steady epoch of as many images as the
  * base case's, seconds of the whole run, or images per second. NaN: not recorded. */
@@ -49,8 +45,8 @@ static int fit_series(struct model *m, const struct series *s, enum model_law la
 
 static int fit_models(struct analysis_series *as, struct err *e)
 {
-    struct model_sample *room = calloc(as->series.nrows + 1, sizeof *room);
-    int rc = room ? 0 : no_memory_for_analysis(e);
+    struct model_sample *room = mem_zero(as->series.nrows, sizeof *room, e);
+    int rc = room ? 0 : -1;
 
     for (int law = 0; rc == 0 && law < MODEL_NLAWS; law++)
         rc = fit_series(&as->steady[law], &as->series, (enum model_law)law, false, room, e) ||
@@ -78,9 +74,9 @@ static int add_levels(struct analysis_series *as, const struct analysis_options 
     const double *levels = options->nlevels ? options->levels : usual_levels;
     size_t n = options->nlevels ? options->nlevels : sizeof usual_levels / sizeof *usual_levels;
 
-    as->levels = calloc(n, sizeof *as->levels);
+    as->levels = mem_zero(n, sizeof *as->levels, e);
     if (!as->levels)
-        return no_memory_for_analysis(e);
+        return -1;
     for (size_t i = 0; i < n && as->convergence.scored; i++) {
         struct convergence *c = &as->levels[as->nlevels];
         if (convergence_compute(c, &as->series, levels[i], NAN, e))
@@ -126,7 +122,7 @@ static int add_source(struct analysis *a, size_t source, const struct analysis_o
         reallocarray(a->series, a->nseries + found.count + 1, sizeof *series);
     if (!series) {
         series_list_destroy(&found);
-        return no_memory_for_analysis(e);
+        return mem_fail(e);
     }
     a->series = series;
     for (size_t i = 0; i < found.count; i++)
@@ -145,7 +141,7 @@ static int find_series(struct analysis *a, const struct analysis_options *option
         rc = add_source(a, i, options, &notes, e);
     buf_add(&notes, "");
     a->notes = notes.data || notes.failed ? buf_steal(&notes) : calloc(1, 1);
-    return rc ? rc : a->notes ? 0 : no_memory_for_analysis(e);
+    return rc ? rc : a->notes ? 0 : mem_fail(e);
 }
 
 static int add_difference(struct analysis_pair *pair, const struct series_point *a,
@@ -176,9 +172,9 @@ static int add_quantity(struct analysis_pair *pair, const struct series *a, cons
         j += y <= x;
     }
     n = pair->ndifferences - first;
-    struct comparison *compare = calloc(n + 1, sizeof *compare);
+    struct comparison *compare = mem_zero(n, sizeof *compare, e);
     if (!compare)
-        return no_memory_for_analysis(e);
+        return -1;
     for (size_t i = 0; i < n; i++)
         compare[i] = pair->differences[first + i].compare;
     compare_correct(compare, n);
@@ -194,9 +190,9 @@ static int add_pair(struct analysis *a, size_t i, size_t k, struct err *e)
     struct analysis_pair *pair = &a->pairs[a->npairs++];
 
     *pair = (struct analysis_pair){
-        .a = i, .b = k, .differences = calloc(2 * x->npoints, sizeof *pair->differences)};
+        .a = i, .b = k, .differences = mem_zero(2 * x->npoints, sizeof *pair->differences, e)};
     if (!pair->differences)
-        return no_memory_for_analysis(e);
+        return -1;
     return add_quantity(pair, x, y, QUANTITY_STEADY_EPOCH, e) ||
                    add_quantity(pair, x, y, QUANTITY_IOU, e)
                ? -1
@@ -220,9 +216,9 @@ static int compare_series(struct analysis *a, struct err *e)
 {
     size_t n = a->nseries < ANALYSIS_PAIRED ? a->nseries : ANALYSIS_PAIRED;
 
-    a->pairs = calloc(n * n + 1, sizeof *a->pairs);
+    a->pairs = mem_zero(n * n, sizeof *a->pairs, e);
     if (!a->pairs)
-        return no_memory_for_analysis(e);
+        return -1;
     for (size_t i = 0; i < n; i++)
         for (size_t k = i + 1; k < n; k++)
             if (are_comparable(&a->series[i], &a->series[k]) && add_pair(a, i, k, e))
@@ -316,7 +312,7 @@ static int refuse_base(const struct analysis_source *sources, size_t nsources, i
     list_counts(sources, nsources, &counts);
     int rc =
         counts.failed
-            ? no_memory_for_analysis(e)
+            ? mem_fail(e)
             : err_set(e, ERR_STATS,
                       "%s: no run on %d GPU%s has a result, so speed-ups have no base case; there "
                       "are results on %s. Run it (unetctl submit --gpus %d; unetctl collect says "
@@ -351,7 +347,7 @@ static int refuse_series(const struct analysis *a, int base, struct err *e)
     list_series(a, &series);
     int rc =
         series.failed
-            ? no_memory_for_analysis(e)
+            ? mem_fail(e)
             : err_set(e, ERR_STATS,
                       "%s: a speed-up compares two numbers of GPUs with the same settings, and no "
                       "run on more than %d GPU%s has those of a run on %d: %s. Submit more counts "

@@ -9,6 +9,7 @@
 #include "launcher/analysis/statistics/holm.h"
 #include "launcher/analysis/statistics/rank.h"
 #include "launcher/analysis/statistics/student.h"
+#include "src/mem.h"
 #include "src/stat.h"
 
 /* Ranks of few values have no small p-values, and Holm multiplies them by the number of
@@ -92,10 +93,10 @@ static int test_images(struct comparison *c, const struct scores *a, const struc
                        struct err *e)
 {
     size_t most = a->count < b->count ? a->count : b->count;
-    double *iou_a = calloc(2 * most + 1, sizeof *iou_a);
+    double *iou_a = mem_zero(2 * most, sizeof *iou_a, e);
 
     if (!iou_a)
-        return err_set(e, ERR_INTERNAL, "out of memory for %zu images", most);
+        return -1;
     double *iou_b = iou_a + most;
     size_t n = scores_match(a, b, iou_a, iou_b);
     for (size_t i = 0; i < n; i++)
@@ -127,7 +128,7 @@ int compare_runs(struct comparison *c, const struct result *a, size_t na, const 
                  size_t nb, enum quantity q, double margin, struct err *e)
 {
     size_t most = na < nb ? na : nb;
-    double *room = calloc(na + nb + most + 1, sizeof *room);
+    double *room = mem_zero(na + nb + most, sizeof *room, e);
     struct sides s = {0};
     int rc = 0;
 
@@ -135,7 +136,7 @@ int compare_runs(struct comparison *c, const struct result *a, size_t na, const 
                              .interval = interval_none(), .df = NAN, .sd = NAN,
                              .p = NAN, .p_holm = NAN, .margin = margin};
     if (!room)
-        return err_set(e, ERR_INTERNAL, "out of memory for %zu runs", na + nb);
+        return -1;
     s.a = room;
     s.b = room + na;
     s.pairs = s.b + nb;

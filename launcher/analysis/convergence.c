@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "src/mem.h"
 #include "src/stat.h"
 
 static const double *values_of(const struct result *r, enum convergence_metric metric)
@@ -90,7 +91,7 @@ int convergence_compute(struct convergence *c, const struct series *s, double sc
     if (!room || !c->points) {
         free(room);
         convergence_destroy(c);
-        return err_set(e, ERR_INTERNAL, "out of memory for %zu runs", s->nrows);
+        return mem_fail(e);
     }
     bool scored = c->scored = has_score(s);
     c->chosen = !isnan(loss_target) || (scored && !isnan(score_target));

@@ -8,6 +8,7 @@
 
 #include "launcher/analysis/caveats.h"
 #include "launcher/analysis/statistics/student.h"
+#include "src/mem.h"
 
 #define MOST_SEEDS 1000 /* more runs per count are not practicable */
 
@@ -336,7 +337,7 @@ int decision_compute(struct decision *d, const struct series *s, const struct mo
                            .iou_change = calloc(s->npoints, sizeof *d->iou_change)};
     if (!d->state || !d->iou || !d->iou_change) {
         decision_destroy(d);
-        return err_set(e, ERR_INTERNAL, "out of memory for %zu counts", s->npoints);
+        return mem_fail(e);
     }
     if (classify_points(d, s, e)) {
         decision_destroy(d);

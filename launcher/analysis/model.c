@@ -8,6 +8,7 @@
 
 #include "launcher/analysis/statistics/bootstrap.h"
 #include "launcher/analysis/statistics/distribution.h"
+#include "src/mem.h"
 #include "src/rng.h"
 
 #define EXTRAPOLATE 2.0 /* times the largest measured count */
@@ -238,10 +239,10 @@ static struct interval expanded_interval(double *replicates, double df)
 static int resample_model(struct model_data *f, struct model *m, unsigned long seed, struct err *e)
 {
     bool cases = true;
-    double *room = calloc(3 * MODEL_REPEATS + f->nsamples, sizeof *room);
+    double *room = mem_zero(3 * MODEL_REPEATS + f->nsamples, sizeof *room, e);
 
     if (!room)
-        return err_set(e, ERR_INTERNAL, "out of memory for a fit to %zu runs", f->nsamples);
+        return -1;
     double *serial = room, *coherency = serial + MODEL_REPEATS, *peak = coherency + MODEL_REPEATS;
     double *residuals = peak + MODEL_REPEATS;
     for (size_t i = 0; i < f->ngroups; i++)
@@ -315,7 +316,7 @@ int model_fit(struct model *m, enum model_law law, const struct model_sample *sa
                         .aicc = NAN, .peak = NAN, .serial_interval = interval_none(),
                         .coherency_interval = interval_none(), .peak_interval = interval_none()};
     if (!sorted || !f.groups) {
-        rc = err_set(e, ERR_INTERNAL, "out of memory for a fit to %zu runs", n);
+        rc = mem_fail(e);
         goto out;
     }
     if (n)

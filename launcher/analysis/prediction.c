@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/mem.h"
 #include "src/stat.h"
 
 #define FLOAT_BYTES 4
@@ -304,9 +305,9 @@ int prediction_compute(struct prediction *p, const struct series *s,
     *p = (struct prediction){0};
     if (set_base(&setting, s, network, e))
         return -1;
-    p->points = calloc(n + 1, sizeof *p->points);
+    p->points = mem_zero(n, sizeof *p->points, e);
     if (!p->points)
-        return err_set(e, ERR_INTERNAL, "out of memory for the prediction");
+        return -1;
     p->base = setting.base;
     p->largest = s->points[s->npoints - 1].gpus;
     p->gpus_per_node = setting.gpus_per_node;

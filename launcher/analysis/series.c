@@ -10,6 +10,7 @@
 #include "launcher/analysis/statistics/bootstrap.h"
 #include "launcher/analysis/statistics/median.h"
 #include "launcher/analysis/statistics/student.h"
+#include "src/mem.h"
 #include "src/stat.h"
 
 #define BOOTSTRAP_FEWEST 10 /* runs on each side, below which Fieller's interval is taken */
@@ -201,7 +202,7 @@ static int fill_series(struct series *s, struct err *e)
     s->points = calloc(ncounts + 1, sizeof *s->points);
     if (!room || !s->points) {
         free(room);
-        return err_set(e, ERR_INTERNAL, "out of memory for %zu runs", s->nrows);
+        return mem_fail(e);
     }
     for (size_t i = 0, end; i < s->nrows; i = end) {
         struct series_point *p = &s->points[s->npoints++];
@@ -250,9 +251,9 @@ static int create_series(struct series *dst, const char *source, const struct re
                          const enum mode_group *groups, size_t n, enum mode_group wanted,
                          enum series_mode mode, struct err *e)
 {
-    *dst = (struct series){.mode = mode, .rows = calloc(n + 1, sizeof *dst->rows)};
+    *dst = (struct series){.mode = mode, .rows = mem_zero(n, sizeof *dst->rows, e)};
     if (!dst->rows)
-        return err_set(e, ERR_INTERNAL, "out of memory for %zu runs", n);
+        return -1;
     result_set_text(dst->source, sizeof dst->source, source);
     result_set_text(dst->engine, sizeof dst->engine, n ? rows[0].engine : "");
     result_set_text(dst->name, sizeof dst->name, dst->engine);
@@ -280,7 +281,7 @@ int series_compute(struct series dst[SERIES_MAX], size_t *n, const char *source,
 
     *n = 0;
     if (!rows || !groups) {
-        err_set(e, ERR_INTERNAL, "out of memory for %zu runs", table->count);
+        mem_fail(e);
         goto out;
     }
     for (size_t i = 0; i < table->count; i++) {

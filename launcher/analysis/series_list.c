@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "launcher/collect/results/settings.h"
+#include "src/mem.h"
 
 /* Comparable runs. */
 struct series_group {
@@ -21,11 +22,6 @@ struct series_groups {
     struct series_group *list;
     size_t count;
 };
-
-static int no_memory_for_series(struct err *e)
-{
-    return err_set(e, ERR_INTERNAL, "out of memory for the series");
-}
 
 static bool is_used(const struct result *r, const struct series_facts *facts)
 {
@@ -115,7 +111,7 @@ static int find_groups(struct series_groups *all, const struct results *table,
             continue;
         g = find_group(all, r);
         if (!g && !(g = append_group(all, r)))
-            return no_memory_for_series(e);
+            return mem_fail(e);
         g->ncounts += g->last != r->gpus;
         g->last = r->gpus;
         g->narrow |= is_narrow(r);
@@ -128,9 +124,9 @@ static int find_groups(struct series_groups *all, const struct results *table,
 static int pick_rows(struct results *dst, const struct results *table, const struct series_group *g,
                      const struct series_facts *facts, struct err *e)
 {
-    dst->rows = calloc(table->count + 1, sizeof *dst->rows);
+    dst->rows = mem_zero(table->count, sizeof *dst->rows, e);
     if (!dst->rows)
-        return no_memory_for_series(e);
+        return -1;
     for (size_t i = 0; i < table->count; i++) {
         const struct result *r = &table->rows[i];
         char *common =
@@ -155,7 +151,7 @@ static int add_group(struct series_list *dst, const char *source, const struct r
                  : 0;
 
     if (rc == 0 && !(items = reallocarray(dst->items, dst->count + n + 1, sizeof *items)))
-        rc = no_memory_for_series(e);
+        rc = mem_fail(e);
     if (items)
         dst->items = items;
     for (size_t i = 0; i < n; i++) {
@@ -173,7 +169,7 @@ static int add_group(struct series_list *dst, const char *source, const struct r
 static int name_all(struct series_list *l, struct err *e)
 {
     const char **settings = calloc(l->count + 1, sizeof *settings);
-    int rc = settings ? 0 : no_memory_for_series(e);
+    int rc = settings ? 0 : mem_fail(e);
 
     for (size_t i = 0, first = 0, end; i < l->count && rc == 0; i++) {
         struct series *s = &l->items[i];
@@ -185,7 +181,7 @@ static int name_all(struct series_list *l, struct err *e)
         buf_add(&name, s->engine);
         settings_tell_apart(settings, end - first, i - first, &name);
         if (name.failed)
-            rc = no_memory_for_series(e);
+            rc = mem_fail(e);
         else
             result_set_text(s->name, sizeof s->name, name.data);
         buf_destroy(&name);

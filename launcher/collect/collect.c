@@ -23,6 +23,7 @@
 #include "src/atomicfile.h"
 #include "src/cluster/range.h"
 #include "src/map.h"
+#include "src/mem.h"
 
 #define MAX_LOG (64 << 20)
 
@@ -53,7 +54,7 @@ static int index_runs(const struct results *table, struct map *dst, struct err *
         const struct result *r = &table->rows[i];
         snprintf(plan, sizeof plan, "%d/%ld", r->gpus, r->seed);
         if (map_set(dst, r->run, i) || map_set(dst, plan, i))
-            return err_set(e, ERR_INTERNAL, "out of memory for %zu runs", table->count);
+            return mem_fail(e);
     }
     return 0;
 }
@@ -220,7 +221,7 @@ static int add_results_table(const char *dir, const struct results *table,
     char path[PATH_MAX], *text = results_encode(table);
 
     if (!text)
-        return err_set(e, ERR_INTERNAL, "out of memory for results.csv");
+        return mem_fail(e);
     path_format(path, "%s/results.csv", dir);
     int rc = atomicfile_check_own(path, RESULTS_MARK, e) ||
                      atomicfile_batch_add(b, path, text, strlen(text), 0666, e)

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "src/atomicfile.h"
+#include "src/mem.h"
 
 #define LEFTOVER_S 3600 /* age of a temporary file that no process writes */
 
@@ -87,7 +88,7 @@ int path_write(const char *folder, const char *name, char *text, struct err *e)
     int rc;
 
     if (!text)
-        return err_set(e, ERR_INTERNAL, "out of memory for %s", name);
+        return mem_fail(e);
     rc = atomicfile_write(path_format(path, "%s/%s", folder, name), text, strlen(text), 0666, e);
     free(text);
     return rc;

@@ -2,7 +2,6 @@
 #include "config.h"
 #include "launcher/collect/run_folder.h"
 
-#include <dirent.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
@@ -14,6 +13,7 @@
 #include "launcher/collect/path.h"
 #include "launcher/collect/run_record.h"
 #include "launcher/collect/result_settings.h"
+#include "launcher/study/run_dir.h"
 #include "src/atomicfile.h"
 #include "src/run/epoch_csv.h"
 #include "src/plural.h"
@@ -98,24 +98,6 @@ static json_t *read_run_plan(const char *run_dir, const char *name, struct resul
     return NULL;
 }
 
-/* The newest attempt-K in run_dir; 0 when there is none. */
-static int find_newest_attempt(const char *run_dir)
-{
-    int newest = 0;
-    DIR *dir = opendir(run_dir);
-    const struct dirent *entry;
-
-    while (dir && (entry = readdir(dir))) {
-        int k, n = 0;
-        if (sscanf(entry->d_name, "attempt-%9d%n", &k, &n) == 1 && entry->d_name[n] == '\0' &&
-            k > newest)
-            newest = k;
-    }
-    if (dir)
-        closedir(dir);
-    return newest;
-}
-
 static void set_result_state(struct result *r, enum result_state state, const char *note)
 {
     r->state = state;
@@ -140,23 +122,6 @@ static const char *from_study(const char *text, const char *study_dir)
     size_t n = strlen(study_dir);
 
     return strncmp(text, study_dir, n) == 0 && text[n] == '/' ? text + n + 1 : text;
-}
-
-static void read_failed(const char *path, struct result *r)
-{
-    struct err e;
-    char note[sizeof r->note];
-    json_t *failed = read_document(path, ERR_DATA, &e);
-    const char *error = json_string_value(json_object_get(failed, "error"));
-    long code = bounded_integer(failed, "exit_code", 1, 255);
-
-    if (error && code > 0)
-        snprintf(note, sizeof note, "exit code %ld: %s", code, error);
-    else
-        snprintf(note, sizeof note, "it failed, and the reason can't be read: %.400s",
-                 failed ? "FAILED has no exit_code or no error" : e.text);
-    set_result_state(r, RESULT_FAILED, note);
-    json_decref(failed);
 }
 
 /* Both hold the same number, one of them in six decimals. */
@@ -415,50 +380,51 @@ static long epochs_so_far(const char *attempt_dir)
     return n;
 }
 
-static void read_attempt(const char *study_dir, const char *attempt_dir, struct result *r,
+static void read_attempt(const char *study_dir, const struct run_attempt *found, struct result *r,
                          struct attempt *a)
 {
-    char path[PATH_MAX];
+    char note[sizeof r->note];
     struct err e;
-    bool done = path_has_file(attempt_dir, "DONE"), failed = path_has_file(attempt_dir, "FAILED");
 
-    path_format(path, "%s/FAILED", attempt_dir);
-    if (done && failed)
+    if (found->marker == RUN_FAILED && path_has_file(found->path, "DONE")) {
         set_result_state(r, RESULT_CORRUPT, "there are both a DONE and a FAILED marker");
-    else if (failed)
-        read_failed(path, r);
-    else if (!done)
+    } else if (found->marker == RUN_FAILED) {
+        snprintf(note, sizeof note, "exit code %d: %.450s", found->exit_code, found->error);
+        set_result_state(r, RESULT_FAILED, note);
+    } else if (found->marker != RUN_DONE) {
         set_result_state(r, RESULT_UNFINISHED,
                          "neither DONE nor FAILED: it is still running or was killed");
-    else if (read_done(attempt_dir, r, a, &e))
+    } else if (read_done(found->path, r, a, &e)) {
         result_discard(r, RESULT_CORRUPT, from_study(e.text, study_dir));
-    else if (*a->worlds)
+    } else if (*a->worlds) {
         set_elastic(r, a->worlds);
-    else
+    } else {
         set_result_state(r, RESULT_DONE, "");
+    }
     if (r->state != RESULT_DONE)
-        r->epochs = epochs_so_far(attempt_dir);
+        r->epochs = epochs_so_far(found->path);
 }
 
 int run_folder_read(const char *study_dir, const char *name, struct result *r, struct err *e)
 {
-    char run_dir[PATH_MAX], attempt_dir[PATH_MAX];
+    char run_dir[PATH_MAX];
+    struct run_attempt found;
     struct attempt attempt = {0};
 
     path_format(run_dir, "%s/runs/%s", study_dir, name);
     json_t *plan = read_run_plan(run_dir, name, r, e);
-    if (!plan) {
+    if (!plan || run_dir_attempt(study_dir, name, &found, e)) {
+        json_decref(plan);
         set_result_state(r, RESULT_CORRUPT, from_study(e->text, study_dir));
         r->epochs = 0;
         return -1;
     }
-    r->attempt = find_newest_attempt(run_dir);
-    if (r->attempt == 0) {
+    r->attempt = found.number;
+    if (found.number == 0) {
         set_result_state(r, RESULT_NOT_STARTED, "generated, but never started");
         r->epochs = 0;
     } else {
-        path_format(attempt_dir, "%s/attempt-%d", run_dir, r->attempt);
-        read_attempt(study_dir, attempt_dir, r, &attempt);
+        read_attempt(study_dir, &found, r, &attempt);
     }
     r->settings = result_settings_encode(plan, attempt.backend, r->device);
     json_decref(plan);

@@ -10,6 +10,7 @@
 
 #include "launcher/collect/results/results.h"
 #include "src/atomicfile.h"
+#include "src/mem.h"
 #include "src/plural.h"
 
 #define MAX_FILE (64 << 20)
@@ -172,14 +173,8 @@ static int decode_record_epoch(struct record_reader *r, const json_t *o)
     if (epoch.seconds < 0 || epoch.images < 0)
         return refuse_record(r, "a negative number of", epoch.seconds < 0 ? "seconds" : "images");
     estimate_gradient(d, o, &epoch);
-    if (d->nepochs == d->capacity) {
-        size_t capacity = d->capacity ? 2 * d->capacity : 64;
-        struct run_epoch *epochs = reallocarray(d->epochs, capacity, sizeof *epochs);
-        if (!epochs)
-            return err_set(r->e, ERR_INTERNAL, "%s: out of memory", r->path);
-        d->epochs = epochs;
-        d->capacity = capacity;
-    }
+    if (mem_grow(&d->epochs, d->nepochs, &d->capacity, sizeof *d->epochs, r->e))
+        return -1;
     d->epochs[d->nepochs++] = epoch;
     return 0;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
 #include "launcher/collect/scan.h"
+#include "src/mem.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -75,9 +76,9 @@ static int read_entries(struct scan *s, size_t n, struct results *table, struct 
 {
     int rc = 0;
 
-    s->rows = calloc(n + 1, sizeof *s->rows);
+    s->rows = mem_zero(n, sizeof *s->rows, e);
     if (!s->rows)
-        return err_set(e, ERR_INTERNAL, "out of memory for %zu results", n);
+        return -1;
     scan_each(n, scan_entry, s);
     for (size_t i = 0; i < n; i++) {
         if (rc == 0 && *s->rows[i].run)

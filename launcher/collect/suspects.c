@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
 #include "launcher/collect/suspects.h"
+#include "src/mem.h"
 #include "src/plural.h"
 
 #include <math.h>
@@ -117,11 +118,11 @@ static void discard_copies(struct result **logs, size_t n)
 /* Two runs never take the same microseconds in all epochs. */
 static int find_copies(struct results *table, struct err *e)
 {
-    struct result **logs = calloc(table->count + 1, sizeof *logs);
+    struct result **logs = mem_zero(table->count, sizeof *logs, e);
     size_t n = 0;
 
     if (!logs)
-        return err_set(e, ERR_INTERNAL, "out of memory for %zu logs", table->count);
+        return -1;
     for (size_t i = 0; i < table->count; i++)
         if (has_times(&table->rows[i]))
             logs[n++] = &table->rows[i];

@@ -12,6 +12,7 @@
 #include "launcher/collect/results/curve.h"
 #include "launcher/report/chart/chart_gnuplot.h"
 #include "src/buf.h"
+#include "src/mem.h"
 #include "src/plural.h"
 
 #define MAX_CURVE 240  /* points of a loss curve; longer ones are thinned */
@@ -505,7 +506,7 @@ int figures_create(struct figures *f, const struct report *r, struct err *e)
     if (!failed)
         return 0;
     figures_destroy(f);
-    return err_set(e, ERR_INTERNAL, "out of memory for the figures");
+    return mem_fail(e);
 }
 
 static int write_chart(const struct chart *c, const char *dir, struct err *e)

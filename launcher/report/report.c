@@ -9,12 +9,8 @@
 
 #include "src/buf.h"
 #include "src/clock.h"
+#include "src/mem.h"
 #include "src/plural.h"
-
-static int no_memory_for_report(struct err *e)
-{
-    return err_set(e, ERR_INTERNAL, "out of memory for the report");
-}
 
 size_t report_count_runs(const struct report *r)
 {
@@ -108,9 +104,9 @@ static void set_label(struct report *r, size_t i)
 
 static int add_report_series(struct report *r, bool deadline, struct err *e)
 {
-    r->series = calloc(r->analysis.nseries, sizeof *r->series);
+    r->series = mem_zero(r->analysis.nseries, sizeof *r->series, e);
     if (!r->series)
-        return no_memory_for_report(e);
+        return -1;
     for (size_t i = 0; i < r->analysis.nseries; i++) {
         struct report_series *s = &r->series[i];
         s->as = &r->analysis.series[i];
@@ -158,9 +154,9 @@ int report_create(struct report *r, const struct report_source *sources, size_t 
     *r = (struct report){.sources = sources, .nsources = nsources};
     set_title(r);
     clock_date(r->created);
-    r->analysed = calloc(nsources ? nsources : 1, sizeof *r->analysed);
+    r->analysed = mem_zero(nsources, sizeof *r->analysed, e);
     if (!r->analysed)
-        return no_memory_for_report(e);
+        return -1;
     for (size_t i = 0; i < nsources; i++)
         r->analysed[i] = (struct analysis_source){sources[i].title, &sources[i].results};
     if (analysis_create(&r->analysis, r->analysed, nsources, options, e)) {
@@ -174,7 +170,7 @@ int report_create(struct report *r, const struct report_source *sources, size_t 
     r->differences = list_differences(r);
     if (r->rule && r->problems && r->differences)
         return 0;
-    no_memory_for_report(e);
+    mem_fail(e);
 fail:
     report_destroy(r);
     return -1;

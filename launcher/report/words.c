@@ -7,6 +7,7 @@
 
 #include "launcher/report/markup/table.h"
 #include "src/buf.h"
+#include "src/mem.h"
 #include "src/plural.h"
 
 /* A smaller difference of efficiencies between steady epochs and whole runs is not mentioned. */
@@ -471,7 +472,7 @@ int words_compute(struct words *w, const struct analysis_series *as, const char 
     if (w->headline && w->reasons && w->caveats)
         return 0;
     words_destroy(w);
-    return err_set(e, ERR_INTERNAL, "out of memory for the verdict");
+    return mem_fail(e);
 }
 
 void words_destroy(struct words *w)

@@ -8,6 +8,7 @@
 
 #include "launcher/analysis/statistics/distribution.h"
 #include "launcher/analysis/statistics/median.h"
+#include "src/mem.h"
 #include "src/rng.h"
 
 #define REPLICATES 999
@@ -152,7 +153,7 @@ int bootstrap_median_ratio(struct interval *dst, const double *a, size_t na, con
     if (!room || !drawn) {
         free(room);
         free(drawn);
-        return err_set(e, ERR_INTERNAL, "out of memory for a bootstrap of %zu values", na + nb);
+        return mem_fail(e);
     }
     double *sorted_a = room, *sorted_b = sorted_a + na, *jackknife = sorted_b + nb;
     double *replicates = jackknife + na + nb;

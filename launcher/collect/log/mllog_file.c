@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
 #include "launcher/collect/log/mllog_file.h"
+#include "src/mem.h"
 
 #include <jansson.h>
 #include <limits.h>
@@ -45,15 +46,10 @@ static int start_epoch(struct mllog_reader *r, double now)
         return refuse_log(r, "the first epoch starts before init_start");
     if (r->nepochs && now < r->epochs[r->nepochs - 1].start + r->epochs[r->nepochs - 1].seconds)
         return refuse_log(r, "an epoch starts at a time when the last one runs");
-    if (r->nepochs == r->capacity) {
-        size_t capacity = r->capacity ? 2 * r->capacity : 64;
-        struct epoch *epochs =
-            capacity <= MAX_EPOCHS ? reallocarray(r->epochs, capacity, sizeof *epochs) : NULL;
-        if (!epochs)
-            return refuse_log(r, "too many epochs");
-        r->epochs = epochs;
-        r->capacity = capacity;
-    }
+    if (r->nepochs == MAX_EPOCHS)
+        return refuse_log(r, "too many epochs");
+    if (mem_grow(&r->epochs, r->nepochs, &r->capacity, sizeof *r->epochs, r->e))
+        return -1;
     r->epochs[r->nepochs++] = (struct epoch){now, NAN, NAN, NAN};
     return 0;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "launcher/collect/results/results.h"
+#include "src/mem.h"
 #include "src/stat.h"
 
 struct curve *curve_create(size_t n, int columns, struct err *e)
@@ -15,7 +16,7 @@ struct curve *curve_create(size_t n, int columns, struct err *e)
     struct curve *c = n < SIZE_MAX / 64 ? malloc(sizeof *c + width * n * sizeof(double)) : NULL;
 
     if (!c) {
-        err_set(e, ERR_INTERNAL, "out of memory for %zu epochs", n);
+        mem_fail(e);
         return NULL;
     }
     double *values = (double *)(c + 1);

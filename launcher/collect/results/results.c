@@ -13,6 +13,7 @@
 #include "launcher/collect/results/csv.h"
 #include "src/atomicfile.h"
 #include "src/buf.h"
+#include "src/mem.h"
 #include "src/text/utf8.h"
 
 #define MAX_FILE (64 << 20)
@@ -160,14 +161,8 @@ void result_set_text(char *dst, size_t size, const char *text)
 
 int results_add(struct results *table, const struct result *r, struct err *e)
 {
-    if (table->count == table->capacity) {
-        size_t capacity = table->capacity ? 2 * table->capacity : 16;
-        struct result *rows = reallocarray(table->rows, capacity, sizeof *rows);
-        if (!rows)
-            return err_set(e, ERR_INTERNAL, "out of memory for %zu runs", capacity);
-        table->rows = rows;
-        table->capacity = capacity;
-    }
+    if (mem_grow(&table->rows, table->count, &table->capacity, sizeof *table->rows, e))
+        return -1;
     table->rows[table->count++] = *r;
     return 0;
 }

@@ -7,6 +7,7 @@
 
 #include "launcher/collect/results/csv.h"
 #include "src/atomicfile.h"
+#include "src/mem.h"
 
 #define MAX_FILE ((size_t)64 << 20)
 #define MAX_COLUMNS 32
@@ -99,14 +100,12 @@ struct scores *scores_read(const char *path, const char *column, struct err *e)
         return NULL;
     for (size_t i = 0; i < size; i++)
         nlines += text[i] == '\n';
-    s = calloc(1, sizeof *s);
+    s = mem_zero(1, sizeof *s, e);
     if (s)
-        s->rows = calloc(nlines, sizeof *s->rows);
-    if (!s || !s->rows)
-        err_set(e, ERR_INTERNAL, "%s: out of memory", path);
-    else if (strlen(text) != size)
+        s->rows = mem_zero(nlines, sizeof *s->rows, e);
+    if (s && s->rows && strlen(text) != size)
         err_set(e, ERR_DATA, "%s: holds binary data", path);
-    else if (decode_scores(text, path, column, s, e) == 0)
+    else if (s && s->rows && decode_scores(text, path, column, s, e) == 0)
         goto out;
     scores_destroy(s);
     s = NULL;
