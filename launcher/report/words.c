@@ -259,12 +259,16 @@ static void add_model_words(struct buf *b, const struct analysis_series *as)
 
     if (!m)
         return;
-    buf_addf(b, "%s %s%s, ",
-             model_predicts(m) ? "Best-fitting model:" : "No model fits well; the best is",
-             model_name(m->law), m->law == MODEL_IDEAL ? " scaling" : "");
+    if (!model_predicts(m)) {
+        buf_addf(b, "No model fits well; the best is %s%s, with a leave-one-out error of %.0f %%.\n",
+                 model_name(m->law), m->law == MODEL_IDEAL ? " scaling" : "", 100 * m->loo_error);
+        return;
+    }
+    buf_addf(b, "Best-fitting model: %s%s, ", model_name(m->law),
+             m->law == MODEL_IDEAL ? " scaling" : "");
     model_describe(m, b);
     buf_addf(b, " (leave-one-out error %.1f %%)", 100 * m->loo_error);
-    if (model_predicts(m) && m->peak > s->points[s->npoints - 1].gpus &&
+    if (m->peak > s->points[s->npoints - 1].gpus &&
         !model_is_extrapolation(m, m->peak))
         buf_addf(b, "; it predicts the least time with %.0f GPUs", m->peak);
     buf_add(b, ".\n");
@@ -276,8 +280,12 @@ static void add_choice(struct buf *b, const char *before, const struct advice_ch
 {
     if (!c->gpus)
         return;
-    buf_addf(b, "%s%d GPU%s (%.4g %s%s%s)", before, c->gpus, plural(c->gpus), c->value, unit,
-             c->measured ? "" : ", predicted by the model",
+    buf_addf(b, "%s%d GPU%s (", before, c->gpus, plural(c->gpus));
+    if (c->value < 0.001)
+        buf_add(b, "below 0.001");
+    else
+        buf_addf(b, "%.4g", c->value);
+    buf_addf(b, " %s%s%s)", unit, c->measured ? "" : ", predicted by the model",
              c->extrapolated ? ", far beyond what was measured" : "");
 }
 

@@ -34,8 +34,11 @@ void chart_gnuplot_encode_data(const struct chart *c, struct buf *b)
             const struct chart_point *p = &s->points[k];
             const double values[] = {p->y, p->low, p->high};
             buf_addf(b, "%.9g", p->x);
-            for (size_t m = 0; m < 3; m++) /* not "-nan" or "inf", which gnuplot does not know */
-                buf_addf(b, isfinite(values[m]) ? " %.7g" : " NaN", values[m]);
+            for (size_t m = 0; m < 3; m++)
+                if (isfinite(values[m]))
+                    buf_addf(b, " %.7g", values[m]);
+                else
+                    buf_add(b, " NaN");
             buf_addf(b, " %d\n", p->tag);
         }
         if (!s->count)
