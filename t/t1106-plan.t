@@ -145,10 +145,10 @@ like "$OUT" 'about 6 training and 2 validation images' "counts by them"
 exits 0 "init with a setting that does not fit" unetctl init wrong --data m/twelve "${small[@]}" \
     -s data.classes=1
 exits 0 "plan" unetctl plan -C wrong --gpus 1
-like "$ERR" 'warning: but .*m/twelve: the masks hold 12 values' "says what the masks hold"
+like "$ERR" 'warning: .*m/twelve: the masks hold 12 values' "says what the masks hold"
 for set in data.soft_masks=true data.classes=3; do
     exits 0 "plan with $set" unetctl plan -C wrong --gpus 1 -s $set
-    like "$ERR" 'warning: but .*m/twelve: the masks hold 12 values' "says it, too"
+    like "$ERR" 'warning: .*m/twelve: the masks hold 12 values' "says it, too"
 done
 exits 0 "plan with a class to ignore" unetctl plan -C wrong --gpus 1 -s data.classes=11 \
     -s data.ignore=11
@@ -177,7 +177,7 @@ like "$OUT" 'none of its images trains' "says so, too"
 exits 0 "init on masks of background alone" unetctl init nothing --data m/nothing "${small[@]}"
 like "$ERR" 'warning: .*all masks hold the value 0 alone' "warns"
 exits 0 "plan" unetctl plan -C nothing --gpus 1
-like "$ERR" 'warning: but .*all masks hold the value 0 alone: there is nothing to learn' "says it"
+like "$ERR" 'warning: .*all masks hold the value 0 alone: there is nothing to learn' "says it"
 exits 0 "runs" unetctl submit -C nothing --gpus 1,2 --wait --timeout 120
 exits 0 "report" unetctl report -C nothing --text
 like "$OUT" 'But: The quality is meaningless: every validation image has the same single' "says it"

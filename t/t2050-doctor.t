@@ -166,12 +166,12 @@ finding error routes 'rank [45] \(node3\) does not reach rank [23] \(node2\)' "a
 like "$OUT" 'ip route get .*exclude=node2' "with its remedy"
 finding error versions 'node3 has unetctl .*, but node1 has' "another unetctl"
 finding error limits 'node3: ulimit -n is 200' "few open files"
-finding warning variables 'node1, node2, node3: set already, .*: MASTER_ADDR=x;' \
+finding warning variables 'node1, node2, node3: already set, .*: MASTER_ADDR=x;' \
     "a stale variable that jobs inherit"
 finding warning interface 'node3: the interface ib0 \(10.99.0.3\) has no link' \
     "an interface without link"
 finding error data 'node2: the images cannot be read' "images that a node does not see"
-finding warning clocks 'clock of node2 is (39|40|41)\.[0-9] s before' "a clock that is ahead"
+finding warning clocks 'clock of node2 is (39|40|41)\.[0-9] s ahead of' "a clock that is ahead"
 like "$ERR" 'kept in .*/one/.unetctl/doctor/' "what the ranks saw is kept"
 ok "as JSON" python3 -m json.tool "$(ls one/.unetctl/doctor/*/rank-3.json)"
 kill $stranger
