@@ -45,8 +45,17 @@ trainer/core|
 trainer/ops|trainer/core
 trainer/models|trainer/core trainer/ops
 trainer/backends/ref|trainer/core trainer/ops
-trainer/backends/simd|trainer/core trainer/ops trainer/backends/ref
-trainer/backends/cuda|trainer/core trainer/ops
+trainer/backends/trial|trainer/core trainer/ops
+trainer/backends/cpu/isa|trainer/core trainer/ops trainer/backends/ref
+trainer/backends/cpu/norm|trainer/core trainer/ops trainer/backends/ref trainer/backends/cpu/isa
+trainer/backends/cpu/pool|trainer/core trainer/ops trainer/backends/ref trainer/backends/cpu/isa trainer/backends/cpu/norm
+trainer/backends/cpu/head|trainer/core trainer/ops trainer/backends/ref trainer/backends/cpu/isa trainer/backends/cpu/norm
+trainer/backends/cpu/conv|trainer/core trainer/ops trainer/backends/ref trainer/backends/cpu/isa trainer/backends/cpu/norm
+trainer/backends/cpu/conv/winograd|trainer/core trainer/ops trainer/backends/ref trainer/backends/cpu/
+trainer/backends/cpu/conv/amx|trainer/core trainer/ops trainer/backends/ref trainer/backends/trial '\
+'trainer/backends/cpu/isa trainer/backends/cpu/norm trainer/backends/cpu/conv
+trainer/backends/cpu|trainer/core trainer/ops trainer/backends/cpu/
+trainer/backends/cuda|trainer/core trainer/ops trainer/backends/trial
 trainer/backends|trainer/core trainer/ops trainer/backends/
 trainer/comm/rendezvous|
 trainer/comm|trainer/core trainer/backends trainer/comm/
@@ -64,10 +73,10 @@ trainer|trainer/'
 
 # FROM TO (regexes): rooms that still use one below them.
 circles='trainer/core trainer/(ops|models|backends)
-trainer/backends/(ref|simd|cuda) trainer/backends'
+trainer/backends/(ref|cpu/.*|cuda) trainer/backends'
 
 # Folders that still have more than 30 files beside their tests.
-large='trainer/backends/cuda trainer/backends/ref trainer/backends/simd trainer/core'
+large='trainer/backends/cuda trainer/backends/ref trainer/core'
 
 # HEADER (regex of the name between <>) and FILES (regex of the path) where it may stand
 third_party='slurm/.* launcher/scheduler/slurm/library/
@@ -85,7 +94,7 @@ omp\.h trainer/(backends/|core/network\.c|data/set/candidates\.c|ops/test/)'
 
 # FILE and SYMBOLS (regexes of the whole) beside those that begin with the name of the file, or with
 # it in the singular (results.c: result_*).
-foreign_symbols='trainer/backends/(ref|simd|cuda)/.* (ref|simd|cuda)_.*
+foreign_symbols='trainer/backends/(ref|cpu|cuda)/.* (ref|simd|cuda)_.*
 trainer/ops/loss (bce|softmax_ce|dice)_kind
 trainer/data/(set/split|source/source)_(file|list) (split|source)_.*
 trainer/run/spec_read spec_.*'

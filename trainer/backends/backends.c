@@ -8,8 +8,8 @@
 #ifdef HAVE_CUDA
 #include "trainer/backends/cuda/cuda_backend.h"
 #endif
+#include "trainer/backends/cpu/simd_backend.h"
 #include "trainer/backends/ref/ref.h"
-#include "trainer/backends/simd/simd.h"
 
 const struct backend *const backends[] = {
     &simd_backend,

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "src/clock.h"
-#include "trainer/backends/vector.h"
+#include "trainer/backends/ref/vector.h"
 
 #define CHAINS 12 /* independent, so that none waits for the one before */
 #define TURNS 100000

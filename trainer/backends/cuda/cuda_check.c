@@ -10,8 +10,8 @@
 #include "src/log.h"
 #include "trainer/backends/cuda/cuda_backend.h"
 #include "trainer/backends/cuda/cuda_kernel.h"
-#include "trainer/backends/trial.h"
-#include "trainer/backends/verdicts.h"
+#include "trainer/backends/trial/trial.h"
+#include "trainer/backends/trial/verdicts.h"
 
 #define GPUS 64
 #define IMAGES 2

@@ -12,7 +12,7 @@
 
 #include "trainer/backends/ref/chunks.h"
 #include "trainer/backends/ref/moments.h"
-#include "trainer/backends/vector.h"
+#include "trainer/backends/ref/vector.h"
 
 /* Pixels that one thread takes at a time. */
 #define BLOCK 1024

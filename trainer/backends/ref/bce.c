@@ -8,8 +8,8 @@
 #include <math.h>
 
 #include "trainer/backends/ref/chunks.h"
-#include "trainer/backends/vector.h"
-#include "trainer/backends/vector_math.h"
+#include "trainer/backends/ref/vector.h"
+#include "trainer/backends/ref/vector_math.h"
 
 #define BLOCK 64 /* losses that are added up as floats */
 

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "trainer/backends/vector.h"
+#include "trainer/backends/ref/vector.h"
 
 size_t chunks_workspace(size_t nchannels)
 {

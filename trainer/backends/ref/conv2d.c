@@ -7,7 +7,7 @@
 #include "trainer/backends/ref/chunks.h"
 #include "trainer/backends/ref/late.h"
 #include "trainer/backends/ref/moments.h"
-#include "trainer/backends/vector.h"
+#include "trainer/backends/ref/vector.h"
 
 /* Output channels that are computed together, forward and for the gradient of the weights. */
 #define LANES 16

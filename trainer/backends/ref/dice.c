@@ -8,7 +8,7 @@
 
 #include "trainer/backends/ref/chunks.h"
 #include "trainer/backends/ref/softmax.h"
-#include "trainer/backends/vector.h"
+#include "trainer/backends/ref/vector.h"
 
 #define SMOOTH 1
 

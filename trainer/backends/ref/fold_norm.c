@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "trainer/backends/vector.h"
+#include "trainer/backends/ref/vector.h"
 
 VECTOR_CLONES static void scale(const float *src, float factor, size_t n, float *dst)
 {

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "trainer/backends/vector.h"
+#include "trainer/backends/ref/vector.h"
 
 /* Two rows of src, `width` pixels of n channels each, become one row of dst. */
 VECTOR_CLONES static void pool_rows(const float *src, size_t width, size_t n, float *restrict dst)

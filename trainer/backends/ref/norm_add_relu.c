@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "trainer/backends/vector.h"
+#include "trainer/backends/ref/vector.h"
 
 #define BLOCK 1024 /* pixels that one thread takes at a time */
 

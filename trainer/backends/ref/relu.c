@@ -2,7 +2,7 @@
 #include "config.h"
 #include "trainer/backends/ref/ref.h"
 
-#include "trainer/backends/vector.h"
+#include "trainer/backends/ref/vector.h"
 
 /* Values that one thread takes at a time. */
 #define BLOCK 8192

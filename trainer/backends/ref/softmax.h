@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-#include "trainer/backends/vector_math.h"
+#include "trainer/backends/ref/vector_math.h"
 
 /* p[c] = exp(z[c]) / sum; z and p may be the same. Returns the largest logit; *sum: the sum of
  * exp(z[c] - that). One class: the sigmoid, whose other side has the logit 0. */

@@ -7,7 +7,7 @@
 
 #include "trainer/backends/ref/chunks.h"
 #include "trainer/backends/ref/softmax.h"
-#include "trainer/backends/vector.h"
+#include "trainer/backends/ref/vector.h"
 
 static int prepare(struct op *op, struct err *e)
 {

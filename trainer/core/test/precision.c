@@ -9,7 +9,7 @@
 
 #include "src/rng.h"
 #include "t/tap.h"
-#include "trainer/backends/simd/amx_tiles.h"
+#include "trainer/backends/cpu/isa/amx_tiles.h"
 #include "trainer/core/network.h"
 #include "trainer/optim/optim.h"
 #include "trainer/ops/ops.h"

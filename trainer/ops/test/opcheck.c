@@ -18,8 +18,9 @@
 
 #include "src/rng.h"
 #include "t/tap.h"
-#include "trainer/backends/simd/amx_tiles.h"
-#include "trainer/backends/simd/simd.h"
+#include "trainer/backends/cpu/isa/amx_tiles.h"
+#include "trainer/backends/cpu/isa/simd.h"
+#include "trainer/backends/cpu/simd_backend.h"
 #include "trainer/ops/test/cases.h"
 #include "trainer/ops/test/opspeed.h"
 

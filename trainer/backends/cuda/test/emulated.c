@@ -36,6 +36,6 @@
 #include "trainer/backends/cuda/pass_norm.cu"
 #include "trainer/backends/cuda/pass_pool.cu"
 #include "trainer/backends/cuda/sums.cu"
-#include "trainer/backends/cuda/update.cu"
 #include "trainer/backends/cuda/test/cudnn_emulated.c"
+#include "trainer/backends/cuda/update.cu"
 #include "trainer/comm/test/nccl_emulated.c"

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Both gradients of a 3x3 convolution of bf16 by tiles in one pass over what they read: lines of the gradient
+ * of its result go into the convolution that makes the input's, and as planes into the product that makes the
+ * weights'. Where a norm's gradient comes late (core/op.h) it is made of those lines; where a norm and its ReLU
+ * are in front of the convolution, what that norm's gradient needs is summed while both are in the cache. */
+#include "config.h"
+#include "trainer/backends/cpu/conv/amx/amx_conv.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "trainer/backends/cpu/conv/amx/amx_conv_weights.h"
+#include "trainer/backends/cpu/conv/amx/amx_kernels.h"
+#include "trainer/backends/cpu/conv/conv_parts.h"
+#include "trainer/backends/cpu/conv/conv_rows.h"
+#include "trainer/backends/cpu/isa/simd.h"
+#include "trainer/backends/cpu/norm/late_rows.h"
+#include "trainer/backends/cpu/norm/norm_kernels.h"
+
+#define BORDER AMX_CONV_BORDER
+#define LINE AMX_ROWS_LINE
+#define SHARE (1 << 18) /* numbers of a band of source and gradient as the weights' takes them */
+
+/* op->priv */
+struct both {
+    struct conv_parts parts; /* norm without kind: none */
+    struct amx_conv in;
+    struct amx_conv_weights w;
+    size_t late;      /* floats of its coefficients */
+    size_t norm_size; /* doubles of a chunk's sums */
+};
+
+static bool supports(const struct op *op)
+{
+    struct conv_parts p = conv_parts_grad(op);
+    bool concat = op->kind == &concat_conv2d_grad_kind;
+
+    if (p.norm.kind && !(norm_rows_fit(op->in[1]) && simd_batch_norm_grad.supports(&p.norm)))
+        return false;
+    return late_rows_support(op, DTYPE_BF16) &&
+           (concat ? simd_amx_conv_concat_grad_input : simd_amx_conv_grad_input).supports(&p.input) &&
+           (concat ? simd_amx_conv_concat_grad_weights
+            : simd_amx_conv_grad_weights).supports(&p.weights);
+}
+
+static void release(struct op *op)
+{
+    struct both *b = op->priv;
+
+    if (b->parts.norm.priv)
+        simd_batch_norm_grad.release(&b->parts.norm);
+    free(b);
+}
+
+/* Workspace: the norm's; doubles; floats; numbers of 16 bits. */
+static size_t norm_bytes(const struct both *b)
+{
+    return amx_rows_round_up(b->parts.norm.workspace_size, 2 * LINE);
+}
+
+static size_t doubles_of(const struct both *b)
+{
+    return amx_rows_round_up(b->w.nchunks * b->norm_size, LINE);
+}
+
+static size_t sums_of(const struct both *b)
+{
+    return amx_rows_round_up(b->w.nchunks * b->w.nsums, LINE);
+}
+
+static int prepare(struct op *op, struct err *e)
+{
+    struct both *b = calloc(1, sizeof *b);
+    struct roles in, w;
+
+    if (!b)
+        return err_set(e, ERR_INTERNAL, "out of memory");
+    b->parts = conv_parts_grad(op);
+    if (b->parts.norm.kind && simd_batch_norm_grad.prepare(&b->parts.norm, e) < 0) {
+        free(b);
+        return -1;
+    }
+    in = roles_of(&b->parts.input);
+    w = roles_of(&b->parts.weights);
+    b->w = amx_conv_weights_of(&w, SHARE);
+    b->in = amx_conv_of(&in, b->w.band);
+    b->late = amx_rows_round_up(late_rows_size(op), LINE);
+    b->norm_size = b->parts.norm.kind ? 2 * b->w.ns : 0;
+    op->workspace_size = norm_bytes(b) + doubles_of(b) * sizeof(double) +
+                         (b->late + b->in.bias + sums_of(b) + b->in.nthreads * b->in.results) * sizeof(float) +
+                         (b->in.packed + b->in.nthreads * (b->in.source + b->w.room)) * sizeof(uint16_t);
+    op->priv = b;
+    return 0;
+}
+
+/* Of one run; the workspace in its order. */
+struct pass {
+    const struct both *b;
+    struct roles in, w;
+    struct batch_norm_map map;
+    struct late_rows dy;
+    double *norm_sums;
+    float *no_bias, *sums, *results;
+    uint16_t *packed, *rooms;
+};
+
+static struct pass pass_of(struct op *op)
+{
+    struct both *b = op->priv;
+    struct pass p = {.b = b, .in = roles_of(&b->parts.input), .w = roles_of(&b->parts.weights)};
+    float *late;
+
+    b->parts.norm.workspace = op->workspace;
+    p.norm_sums = (double *)(void *)((char *)op->workspace + norm_bytes(b));
+    late = (float *)(p.norm_sums + doubles_of(b));
+    p.no_bias = late + b->late;
+    p.sums = p.no_bias + b->in.bias;
+    p.results = p.sums + sums_of(b);
+    p.packed = (uint16_t *)(void *)(p.results + b->in.nthreads * b->in.results);
+    p.rooms = p.packed + b->in.packed;
+    p.dy = late_rows_of(op, late);
+    return p;
+}
+
+/* Lines of the gradient from the one before the band on, each after a pixel of zeros. */
+static void read_gradient(const struct pass *p, const struct amx_conv_band *band, uint16_t *gradient)
+{
+    const struct amx_conv *c = &p->b->in;
+    size_t line = c->width * c->ns, rest = (c->pitch - 1) * c->ns - line;
+
+    for (size_t i = 0; i < band->nlines + BORDER; i++, gradient += c->pitch * c->ns) {
+        size_t y = band->from + i - 1; /* wraps: too large as well */
+
+        if (y >= c->height) {
+            memset(gradient, 0, c->pitch * c->ns * sizeof *gradient);
+            continue;
+        }
+        memset(gradient, 0, c->ns * sizeof *gradient);
+        late_rows_copy(&p->dy, (band->image * c->height + y) * line, line, gradient + c->ns);
+        memset(gradient + c->ns + line, 0, rest * sizeof *gradient);
+    }
+}
+
+static void run_band(const struct pass *p, size_t task, float *sums, double *norm_sums)
+{
+    const struct both *b = p->b;
+    const struct amx_conv *c = &b->in;
+    size_t thread = simd_thread(), distance = c->pitch * c->ns;
+    uint16_t *gradient = p->rooms + thread * (c->source + b->w.room);
+    struct amx_conv_band band = amx_conv_weights_band(&b->w, task, gradient + c->source);
+    size_t at = (band.image * c->height + band.from) * c->width * b->w.ns;
+
+    read_gradient(p, &band, gradient);
+    c->tiles->begin(&c->shape);
+    amx_conv_lines(c, p->in.dst, band.image, band.from, band.nlines, gradient, p->packed, p->no_bias,
+                   p->results + thread * c->results);
+    c->tiles->begin(&b->w.shape);
+    if (b->parts.norm.kind)
+        batch_norm_grad_add(&b->parts.norm, p->in.dst[0]->half + at, p->w.src[0]->half + at,
+                            band.nlines * c->width, norm_sums);
+    amx_conv_weights_add(&b->w, &p->w, &band, gradient + distance + c->ns, distance, sums);
+}
+
+static void run_chunk(const struct pass *p, size_t i)
+{
+    const struct both *b = p->b;
+    float *sums = p->sums + i * b->w.nsums;
+    double *norm_sums = p->norm_sums + i * b->norm_size;
+
+    memset(sums, 0, b->w.nsums * sizeof *sums);
+    memset(norm_sums, 0, b->norm_size * sizeof *norm_sums);
+    for (size_t t = amx_conv_weights_first(&b->w, i); t < amx_conv_weights_first(&b->w, i + 1); t++)
+        run_band(p, t, sums, norm_sums);
+}
+
+static int run(struct op *op, struct exec *x, struct err *e)
+{
+    struct both *b = op->priv;
+    struct pass p = pass_of(op);
+
+    if (b->parts.norm.kind) {
+        batch_norm_grad_again(&b->parts.norm, &p.map);
+        p.w.norm[0] = &p.map;
+    }
+    amx_conv_pack(&b->in, p.in.weights->data, true, p.packed);
+    amx_conv_repeat(&b->in, NULL, p.no_bias);
+#pragma omp parallel num_threads(b->w.nthreads)
+    {
+        b->w.tiles->begin(&b->w.shape);
+#pragma omp for schedule(dynamic)
+        for (size_t i = 0; i < b->w.nchunks; i++)
+            run_chunk(&p, i);
+        b->w.tiles->end();
+        conv_rows_add(p.sums, b->w.nsums, b->w.nchunks);
+    }
+    amx_conv_weights_finish(&b->w, &p.w, p.sums);
+    return b->parts.norm.kind ? batch_norm_grad_finish(&b->parts.norm, x, p.norm_sums, b->w.nchunks, e) : 0;
+}
+
+#define KERNEL_OF(_kind)                                                                          \
+    .kind = &_kind, .supports = supports, .prepare = prepare, .run = run, .release = release, \
+    .types = KERNEL_HALVES
+
+const struct kernel simd_amx_both = {KERNEL_OF(conv2d_grad_kind), .may = OP_TAKES_LATE};
+const struct kernel simd_amx_both_concat = {KERNEL_OF(concat_conv2d_grad_kind),
+                                            .may = OP_TAKES_LATE};
+const struct kernel simd_amx_both_norm = {KERNEL_OF(batch_norm_relu_conv2d_grad_kind),
+                                          .may = OP_BARE | OP_TAKES_LATE | OP_GIVES_COEF};

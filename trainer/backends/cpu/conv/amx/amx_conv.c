@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* 3x3 convolutions of bf16 by tiles (amx_tiles.h).
+ *
+ * A row of the first factor is a pixel with its two neighbours to the right, all their channels: what a
+ * row of the window needs lies side by side in memory and is read in place, (column, channel) being one
+ * index. The second factor are the weights, 16 channels of results across. With 8 channels of results a
+ * row is two pixels with two neighbours, and its 16 results are both pixels'; 3 of 4 products count then.
+ *
+ * Where lines fill tiles, four are computed at once, and each tile of the source is loaded once for all rows of
+ * the window. Elsewhere rows of several lines follow each other with two zeros between, so that narrow images
+ * fill tiles, too; results between lines are computed and left out. The gradient of the input is the same convolution
+ * with the window turned by 180 degrees and the roles of the channels changed. */
+#include "config.h"
+#include "trainer/backends/cpu/conv/amx/amx_conv.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "trainer/backends/cpu/conv/amx/amx_check.h"
+#include "trainer/backends/cpu/conv/amx/amx_kernels.h"
+#include "trainer/backends/cpu/isa/half.h"
+#include "trainer/backends/cpu/isa/simd.h"
+#include "trainer/backends/cpu/norm/norm_moments.h"
+
+#define KERNEL 3
+#define BORDER AMX_CONV_BORDER
+#define NEIGHBOURS 2
+#define SLICE 128              /* pixels whose results wait to be rounded, about: half a first cache */
+#define BAND_NUMBERS (1 << 18) /* of the source: a quarter of the second cache */
+#define TASKS 64               /* of all images, where there are as many lines: results depend on it */
+#define MAX_WEIGHTS (1 << 20)  /* pairs of channels */
+#define LINE AMX_ROWS_LINE
+#define COLUMNS AMX_TILES_COLUMNS
+
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Tiles down for that many lines that follow each other: from the first to the last pixel, with what lies
+ * between. */
+static size_t tiles_down(const struct amx_conv *c, size_t nlines)
+{
+    size_t npixels = (nlines - 1) * c->pitch + c->width, tile = AMX_TILES_ROWS * c->group;
+
+    return (npixels + tile - 1) / tile;
+}
+
+static void cut(struct amx_conv *c, size_t band)
+{
+    size_t most = BAND_NUMBERS / (c->pitch * c->ns), share = (c->nimages * c->height + TASKS - 1) / TASKS;
+
+    c->slice = least(c->shape.lines ? AMX_TILES_LINES : c->pitch < SLICE ? SLICE / c->pitch : 1, c->height);
+    c->band = band ? band : least(least(most, share), c->height) / c->slice * c->slice;
+    if (c->band == 0)
+        c->band = c->slice;
+    c->nbands = (c->height + c->band - 1) / c->band;
+}
+
+struct amx_conv amx_conv_of(const struct roles *r, size_t band)
+{
+    struct amx_conv c = {.tiles = amx_tiles_best(), .narrow = float_rows_narrow(),
+                         .nthreads = simd_threads()};
+    size_t window, whole;
+
+    c.nimages = (size_t)r->src[0]->shape.dim[DIM_N];
+    c.height = (size_t)r->src[0]->shape.dim[DIM_H];
+    c.width = (size_t)r->src[0]->shape.dim[DIM_W];
+    c.ns = roles_channels(r->src);
+    c.nd = roles_channels(r->dst);
+    c.group = c.nd % COLUMNS == 0 ? 1 : NEIGHBOURS;
+    c.pitch = amx_rows_round_up(c.width + BORDER, c.group);
+    window = (c.group + BORDER) * c.ns;
+    whole = amx_rows_round_up(c.width, AMX_TILES_ROWS * c.group);
+    c.shape = (struct amx_shape){AMX_TILES_ROWS, COLUMNS, window % 32 == 0 ? 32 : 24, whole <= c.pitch};
+    c.line = c.shape.lines ? whole : c.pitch;
+    cut(&c, band);
+    c.nsteps = window / c.shape.depth;
+    c.ntiles = c.group * c.nd / COLUMNS;
+    /* Behind the last line what the last tile reads, too: its results are left out. */
+    c.source = amx_rows_round_up(((c.band + BORDER) * c.pitch + AMX_TILES_ROWS * c.group + BORDER) * c.ns, LINE);
+    c.results = c.shape.lines ? c.slice * c.line : tiles_down(&c, c.slice) * AMX_TILES_ROWS * c.group;
+    c.results = amx_rows_round_up((c.results + c.width) * c.nd, LINE);
+    c.packed = KERNEL * window * c.ntiles * COLUMNS;
+    c.bias = amx_rows_round_up(c.group * c.nd, LINE);
+    return c;
+}
+
+/* Pair k of the window's row in column n lies here, of a tile of results. */
+static size_t place_of(const struct amx_conv *c, size_t k, size_t n)
+{
+    size_t step = c->shape.depth;
+
+    return k / step * step * COLUMNS + (k % step / 2 * COLUMNS + n) * 2;
+}
+
+/* packed[tile][row of the window][step][pair][column][2] */
+void amx_conv_pack(const struct amx_conv *c, const float *w, bool turned, uint16_t *packed)
+{
+    size_t ns = c->ns, nd = c->nd, window = (size_t)KERNEL * KERNEL;
+    size_t next = window * (turned ? nd : 1), row = c->nsteps * c->shape.depth * COLUMNS;
+
+    if (c->group > 1)
+        memset(packed, 0, c->packed * sizeof *packed);
+#pragma omp parallel for schedule(static) num_threads(c->nthreads)
+    for (size_t d = 0; d < nd; d++)
+        for (size_t s = 0; s < ns; s += 2)
+            for (size_t i = 0; i < c->group * KERNEL; i++) {
+                const float *tap = w + (turned ? s * nd + d : d * ns + s) * window;
+                size_t pixel = i / KERNEL, column = i % KERNEL;
+                uint16_t *to = packed + d / COLUMNS * KERNEL * row +
+                               place_of(c, (pixel + column) * ns + s, pixel * nd + d % COLUMNS);
+
+                for (size_t r = 0; r < KERNEL; r++, to += row) {
+                    size_t k = r * KERNEL + column, from = turned ? window - 1 - k : k;
+
+                    to[0] = half_narrow(tap[from]);
+                    to[1] = half_narrow(tap[next + from]);
+                }
+            }
+}
+
+/* Lines [y, y + n) of a task, whose first line's window begins with the first of source. */
+static void correlate_slice(const struct amx_conv *c, const uint16_t *source, const uint16_t *packed,
+                            const float *bias, size_t n, float *results)
+{
+    size_t row = c->nsteps * c->shape.depth * COLUMNS, across = c->group * c->nd;
+    const struct amx_product p = {
+        .a = {source, c->group * c->ns, AMX_TILES_ROWS * c->group * c->ns, c->shape.depth,
+              c->pitch * c->ns},
+        .b = {packed, 2 * COLUMNS, KERNEL * row, c->shape.depth * COLUMNS, row},
+        .nwindows = KERNEL,
+        .nsteps = c->nsteps,
+        .from = bias,
+        .from_n = COLUMNS,
+        .to = results,
+        .to_row = across,
+        .to_m = AMX_TILES_ROWS * across,
+        .to_n = COLUMNS,
+        .to_line = c->line * c->nd,
+    };
+
+    if (c->shape.lines)
+        amx_tiles_lines(c->tiles, &p, n, tiles_down(c, 1), c->ntiles);
+    else
+        amx_tiles_multiply(c->tiles, &p, tiles_down(c, n), c->ntiles);
+}
+
+void amx_conv_lines(const struct amx_conv *c, const struct tensor *const *dst, size_t image, size_t from,
+                    size_t nlines, const uint16_t *source, const uint16_t *packed, const float *bias,
+                    float *results)
+{
+    float *copy = results + c->results - c->width * c->nd;
+
+    for (size_t y = 0; y < nlines; y += c->slice) {
+        size_t n = least(c->slice, nlines - y);
+
+        correlate_slice(c, source + y * c->pitch * c->ns, packed, bias, n, results);
+        for (size_t k = 0; k < n; k++)
+            amx_rows_write(dst, image, from + y + k, results + k * c->line * c->nd, copy, c->narrow);
+    }
+}
+
+void amx_conv_repeat(const struct amx_conv *c, const struct tensor *bias, float *repeated)
+{
+    for (size_t i = 0; i < c->bias; i++)
+        repeated[i] = bias ? bias->data[i % c->nd] : 0;
+}
+
+/* Workspace: parts of the moments, bias, for each thread results, the weights, for each thread source. */
+static size_t parts_size(const struct op *op, const struct amx_conv *c)
+{
+    return norm_moments_of(op, c->nimages * c->nbands).size * c->nimages * c->nbands;
+}
+
+int amx_conv_prepare(struct op *op, struct err *e)
+{
+    const struct roles r = roles_of(op);
+    struct amx_conv *c = malloc(sizeof *c);
+
+    if (!c)
+        return err_set(e, ERR_INTERNAL, "out of memory");
+    *c = amx_conv_of(&r, 0);
+    op->workspace_size = amx_rows_round_up(parts_size(op, c), LINE) * sizeof(double) +
+                         (c->bias + c->nthreads * c->results) * sizeof(float) +
+                         (c->packed + c->nthreads * c->source) * sizeof(uint16_t);
+    op->priv = c;
+    return 0;
+}
+
+/* Of one run; the workspace in its order. */
+struct pass {
+    const struct amx_conv *c;
+    struct roles roles;
+    struct norm_moments moments;
+    double *parts;
+    float *bias, *results;
+    uint16_t *packed, *sources;
+};
+
+static struct pass pass_of(const struct op *op)
+{
+    const struct amx_conv *c = op->priv;
+    struct pass p = {.c = c, .roles = roles_of(op), .moments = norm_moments_of(op, c->nimages * c->nbands),
+                     .parts = op->workspace};
+
+    p.bias = (float *)(p.parts + amx_rows_round_up(parts_size(op, c), LINE));
+    p.results = p.bias + c->bias;
+    p.packed = (uint16_t *)(void *)(p.results + c->nthreads * c->results);
+    p.sources = p.packed + c->packed;
+    return p;
+}
+
+static void run_task(const struct pass *p, size_t i)
+{
+    const struct amx_conv *c = p->c;
+    size_t image = i / c->nbands, from = i % c->nbands * c->band, nlines = least(c->band, c->height - from);
+    uint16_t *source = p->sources + simd_thread() * c->source;
+
+    amx_rows_read(p->roles.src, p->roles.norm, image, from, nlines + BORDER, 1, c->pitch, source);
+    amx_conv_lines(c, p->roles.dst, image, from, nlines, source, p->packed, p->bias,
+                   p->results + simd_thread() * c->results);
+    if (p->moments.rows)
+        norm_moments_part(&p->moments, p->roles.dst[0]->half + (image * c->height + from) * c->width * c->nd,
+                          nlines * c->width, p->parts + i * p->moments.size);
+}
+
+static void correlate(const struct op *op, bool turned, const struct batch_norm_map *norm)
+{
+    struct pass p = pass_of(op);
+    const struct amx_conv *c = p.c;
+
+    p.roles.norm[0] = norm;
+    amx_conv_pack(c, p.roles.weights->data, turned, p.packed);
+    amx_conv_repeat(c, p.roles.bias, p.bias);
+#pragma omp parallel num_threads(c->nthreads)
+    {
+        c->tiles->begin(&c->shape);
+#pragma omp for schedule(dynamic)
+        for (size_t i = 0; i < c->nimages * c->nbands; i++)
+            run_task(&p, i);
+        c->tiles->end();
+    }
+    if (p.moments.rows)
+        norm_moments_write(&p.moments, p.parts, op->out[OP_OUT_MOMENTS]);
+}
+
+void amx_conv_run_normed(const struct op *op, const struct batch_norm_map *norm)
+{
+    correlate(op, false, norm);
+}
+
+static int run_conv2d(struct op *op, struct exec *x, struct err *e)
+{
+    (void)x;
+    (void)e;
+    correlate(op, false, NULL);
+    return 0;
+}
+
+static int run_grad_input(struct op *op, struct exec *x, struct err *e)
+{
+    (void)x;
+    (void)e;
+    correlate(op, true, NULL);
+    return 0;
+}
+
+void amx_conv_release(struct op *op)
+{
+    free(op->priv);
+}
+
+/* By tiles, if these work. With 24 or 40 channels of results columns would lie idle. */
+static bool fits(const struct op *op)
+{
+    const struct roles r = roles_of(op);
+    size_t ns = roles_channels(r.src), nd = roles_channels(r.dst);
+
+    return amx_tiles_best() && op->attr.kernel == KERNEL && op->attr.stride <= 1 &&
+           amx_rows_support(r.src) && amx_rows_support(r.dst) &&
+           (nd == AMX_ROWS_CHANNELS || nd % COLUMNS == 0) && ns * nd <= MAX_WEIGHTS;
+}
+
+/* Of lines that are whole vectors. The trial knows nothing of moments, which are no work of tiles. */
+static bool supports(const struct op *op)
+{
+    static const struct kernel forward = {.prepare = amx_conv_prepare, .run = run_conv2d,
+                                         .release = amx_conv_release};
+    struct op plain = *op;
+
+    plain.out[OP_OUT_MOMENTS] = NULL;
+    return fits(op) && norm_moments_support(op, DTYPE_BF16) &&
+           (!op->out[OP_OUT_MOMENTS] || norm_rows_fit(op->out[0])) && amx_check(&forward, &plain);
+}
+
+static bool supports_grad_input(const struct op *op)
+{
+    static const struct kernel backward = {.prepare = amx_conv_prepare, .run = run_grad_input,
+                                          .release = amx_conv_release};
+
+    return fits(op) && amx_check(&backward, op);
+}
+
+#define KERNEL_OF(_kind, _supports, _run)                                                         \
+    .kind = &_kind, .supports = _supports, .prepare = amx_conv_prepare, .run = _run,              \
+    .release = amx_conv_release, .types = KERNEL_HALVES
+
+const struct kernel simd_amx_conv = {KERNEL_OF(conv2d_kind, supports, run_conv2d),
+                                     .may = OP_BARE | OP_GIVES_MOMENTS};
+const struct kernel simd_amx_conv_concat = {KERNEL_OF(concat_conv2d_kind, supports, run_conv2d),
+                                            .may = OP_GIVES_MOMENTS};
+const struct kernel simd_amx_conv_grad_input = {
+    KERNEL_OF(conv2d_grad_input_kind, supports_grad_input, run_grad_input)};
+const struct kernel simd_amx_conv_concat_grad_input = {
+    KERNEL_OF(concat_conv2d_grad_input_kind, supports_grad_input, run_grad_input)};

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The gradient of the weights of 3x3 convolutions of bf16 by tiles (amx_tiles.h): a product that runs over
+ * pixels. The first factor are planes of dy, a row for each of its channels. A row of the second one
+ * has, for two neighbouring pixels, the channels of the three columns of the window: number pairs of
+ * pixels, made once for all rows of the window, lie side by side as (column, channel).
+ *
+ * Lines of a band follow each other with two pixels between, where dy is zero, so that a sum over pixels
+ * does not end with a line. Sums of a chunk of bands, whose number does not depend on the threads, are
+ * kept to its end; the chunks' sums are added in order. */
+#include "config.h"
+#include "trainer/backends/cpu/conv/amx/amx_conv_weights.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "trainer/backends/cpu/conv/amx/amx_check.h"
+#include "trainer/backends/cpu/conv/amx/amx_kernels.h"
+#include "trainer/backends/cpu/conv/conv_rows.h"
+#include "trainer/backends/cpu/isa/half.h"
+#include "trainer/backends/cpu/isa/simd.h"
+#include "trainer/backends/ref/vector.h"
+
+#define KERNEL 3
+#define BORDER (KERNEL - 1)
+#define DEPTH AMX_TILES_DEPTH  /* pixels that are added up at once */
+#define SHARE (1 << 19)        /* of pairs and planes, numbers: half the second cache */
+#define MAX_CHUNKS 32
+#define CHUNK_PIXELS 4096
+#define MAX_SUMS (1 << 24)     /* floats of all chunks: 64 MiB */
+#define MIN_CHUNKS 4           /* that there must be room for */
+#define LINE AMX_ROWS_LINE
+
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+static size_t pixels_of(const struct amx_conv_weights *c, size_t nlines)
+{
+    return amx_rows_round_up(nlines * c->pitch, DEPTH);
+}
+
+/* Rows of a tile that lie an even number of lines apart would meet in few sets of the cache. */
+static size_t plane_of(size_t npixels)
+{
+    size_t nlines = amx_rows_round_up(npixels + LINE, LINE) / LINE;
+
+    return (nlines | 1) * LINE;
+}
+
+struct amx_conv_weights amx_conv_weights_of(const struct roles *r, size_t share)
+{
+    struct amx_conv_weights c = {.tiles = amx_tiles_best(), .nthreads = simd_threads()};
+    size_t most, rest;
+
+    c.nimages = (size_t)r->src[0]->shape.dim[DIM_N];
+    c.height = (size_t)r->src[0]->shape.dim[DIM_H];
+    c.width = (size_t)r->src[0]->shape.dim[DIM_W];
+    c.ns = roles_channels(r->src);
+    c.nd = roles_channels(r->dst);
+    c.shape = (struct amx_shape){c.nd % 16 == 0 ? 16 : 8, c.ns % 16 == 0 ? 16 : 12, DEPTH, false};
+    c.pitch = c.width + BORDER;
+    most = share / (c.pitch * (2 * c.ns + c.nd));
+    c.band = most > BORDER ? least(most - BORDER, c.height) : 1;
+    c.nbands = (c.height + c.band - 1) / c.band;
+    rest = pixels_of(&c, c.band) + BORDER * c.pitch + BORDER;
+    c.pairs = rest * c.ns;
+    c.source = amx_rows_round_up((rest + 1) * c.ns, LINE);
+    c.plane = plane_of(pixels_of(&c, c.band));
+    c.room = amx_rows_round_up(c.source + 2 * c.pairs + c.nd * c.plane, LINE);
+    c.nsums = (size_t)KERNEL * KERNEL * c.ns * c.nd + c.nd;
+    c.nchunks = least(c.nimages * c.height * c.width / CHUNK_PIXELS + 1, c.nimages * c.nbands);
+    c.nchunks = least(least(c.nchunks, MAX_CHUNKS), MAX_SUMS / c.nsums);
+    return c;
+}
+
+size_t amx_conv_weights_first(const struct amx_conv_weights *c, size_t i)
+{
+    return c->nimages * c->nbands * i / c->nchunks;
+}
+
+struct amx_conv_band amx_conv_weights_band(const struct amx_conv_weights *c, size_t task, uint16_t *room)
+{
+    size_t from = task % c->nbands * c->band, nlines = least(c->band, c->height - from);
+    uint16_t *pairs = room + c->source;
+
+    return (struct amx_conv_band){task / c->nbands, from, nlines, pixels_of(c, nlines), room,
+                                  pairs + 2 * c->pairs, (uint32_t *)(void *)pairs};
+}
+
+static void clear(uint16_t *planes, size_t plane, size_t nplanes, size_t from, size_t n)
+{
+    for (size_t k = 0; k < nplanes; k++)
+        for (size_t i = 0; i < n; i++)
+            planes[k * plane + from + i] = 0;
+}
+
+/* Zeros behind the last line, too, as far as sums run. */
+static void fill(const struct amx_conv_weights *c, const struct roles *roles, const struct amx_conv_band *b,
+                 const uint16_t *dy, size_t distance)
+{
+    size_t used = (b->nlines + BORDER) * c->pitch;
+    size_t all = b->npixels + BORDER * c->pitch + BORDER;
+
+    amx_rows_read(roles->src, roles->norm, b->image, b->from, b->nlines + BORDER, 1, c->pitch, b->source);
+    memset(b->source + used * c->ns, 0, (all + 1 - used) * c->ns * sizeof *b->source);
+    amx_rows_pair(b->source, c->ns, all * c->ns, b->pairs);
+    for (size_t y = 0; y < b->nlines; y++) {
+        amx_rows_split(dy + y * distance, c->nd, c->width, b->planes + y * c->pitch, c->plane);
+        clear(b->planes, c->plane, c->nd, y * c->pitch + c->width, BORDER);
+    }
+    clear(b->planes, c->plane, c->nd, b->nlines * c->pitch, b->npixels - b->nlines * c->pitch);
+}
+
+/* sums[row of the window][channel of dy][column of the window][channel of the source] */
+static void add_products(const struct amx_conv_weights *c, const struct amx_conv_band *b, float *sums)
+{
+    const uint16_t *pairs = (const uint16_t *)(const void *)b->pairs;
+
+    for (size_t r = 0; r < KERNEL; r++) {
+        float *to = sums + r * c->nd * KERNEL * c->ns;
+        size_t row = KERNEL * c->ns, down = c->shape.rows * row;
+        const struct amx_product p = {
+            .a = {b->planes, c->plane, c->shape.rows * c->plane, DEPTH, 0},
+            .b = {pairs + r * c->pitch * c->ns * 2, 2 * c->ns * 2, c->shape.columns * 2,
+                  DEPTH * c->ns * 2, 0},
+            .nwindows = 1,
+            .nsteps = b->npixels / DEPTH,
+            .from = to,
+            .from_row = row,
+            .from_m = down,
+            .from_n = c->shape.columns,
+            .to = to,
+            .to_row = row,
+            .to_m = down,
+            .to_n = c->shape.columns,
+        };
+
+        amx_tiles_multiply(c->tiles, &p, c->nd / c->shape.rows, row / c->shape.columns);
+    }
+}
+
+VECTOR_CLONES static float sum_plane(const uint16_t *plane, size_t n)
+{
+    float sum = 0;
+
+#pragma omp simd reduction(+ : sum)
+    for (size_t i = 0; i < n; i++)
+        sum += half_widen(plane[i]);
+    return sum;
+}
+
+void amx_conv_weights_add(const struct amx_conv_weights *c, const struct roles *roles,
+                          const struct amx_conv_band *b, const uint16_t *dy, size_t distance, float *sums)
+{
+    float *bias = sums + c->nsums - c->nd;
+
+    fill(c, roles, b, dy, distance);
+    add_products(c, b, sums);
+    for (size_t d = 0; roles->bias && d < c->nd; d++)
+        bias[d] += sum_plane(b->planes + d * c->plane, b->npixels);
+}
+
+static void sum_chunk(const struct amx_conv_weights *c, const struct roles *roles, size_t i, uint16_t *room,
+                      float *sums)
+{
+    size_t line = c->width * c->nd;
+
+    memset(sums, 0, c->nsums * sizeof *sums);
+    for (size_t task = amx_conv_weights_first(c, i); task < amx_conv_weights_first(c, i + 1); task++) {
+        struct amx_conv_band b = amx_conv_weights_band(c, task, room);
+
+        amx_conv_weights_add(c, roles, &b, roles->dst[0]->half + (b.image * c->height + b.from) * line, line,
+                             sums);
+    }
+}
+
+/* dw[O][I][3][3] from the order of add_products(). */
+void amx_conv_weights_finish(const struct amx_conv_weights *c, const struct roles *roles, const float *sums)
+{
+    size_t ns = c->ns, nd = c->nd;
+    float *dw = roles->weights->data;
+
+#pragma omp parallel for schedule(static) num_threads(c->nthreads)
+    for (size_t d = 0; d < nd; d++)
+        for (size_t s = 0; s < ns; s++)
+            for (size_t r = 0; r < KERNEL; r++)
+                for (size_t j = 0; j < KERNEL; j++)
+                    dw[((d * ns + s) * KERNEL + r) * KERNEL + j] =
+                        sums[((r * nd + d) * KERNEL + j) * ns + s];
+    if (roles->bias)
+        memcpy(roles->bias->data, sums + c->nsums - c->nd, c->nd * sizeof *sums);
+}
+
+/* Workspace: the sums of all chunks, room for each thread. */
+static int run(struct op *op, struct exec *x, struct err *e)
+{
+    const struct amx_conv_weights *c = op->priv;
+    const struct roles roles = roles_of(op);
+    float *sums = op->workspace;
+    uint16_t *rooms = (uint16_t *)(void *)(sums + amx_rows_round_up(c->nchunks * c->nsums, LINE));
+
+    (void)x;
+    (void)e;
+#pragma omp parallel num_threads(c->nthreads)
+    {
+        c->tiles->begin(&c->shape);
+#pragma omp for schedule(dynamic)
+        for (size_t i = 0; i < c->nchunks; i++)
+            sum_chunk(c, &roles, i, rooms + simd_thread() * c->room, sums + i * c->nsums);
+        c->tiles->end();
+        conv_rows_add(sums, c->nsums, c->nchunks);
+    }
+    amx_conv_weights_finish(c, &roles, sums);
+    return 0;
+}
+
+static int prepare(struct op *op, struct err *e)
+{
+    const struct roles r = roles_of(op);
+    struct amx_conv_weights *c = malloc(sizeof *c);
+
+    if (!c)
+        return err_set(e, ERR_INTERNAL, "out of memory");
+    *c = amx_conv_weights_of(&r, SHARE);
+    op->workspace_size = amx_rows_round_up(c->nchunks * c->nsums, LINE) * sizeof(float) +
+                         c->nthreads * c->room * sizeof(uint16_t);
+    op->priv = c;
+    return 0;
+}
+
+static void release(struct op *op)
+{
+    free(op->priv);
+}
+
+static bool supports(const struct op *op)
+{
+    static const struct kernel kernel = {.prepare = prepare, .run = run, .release = release};
+    const struct roles r = roles_of(op);
+    size_t ns = roles_channels(r.src), nd = roles_channels(r.dst);
+
+    return amx_tiles_best() && op->attr.kernel == KERNEL && op->attr.stride <= 1 &&
+           amx_rows_support(r.src) && amx_rows_support(r.dst) &&
+           KERNEL * KERNEL * ns * nd <= MAX_SUMS / MIN_CHUNKS && amx_check(&kernel, op);
+}
+
+const struct kernel simd_amx_conv_grad_weights = {
+    .kind = &conv2d_grad_weights_kind, .supports = supports, .prepare = prepare, .run = run,
+    .release = release, .may = OP_BARE, .types = KERNEL_HALVES};
+const struct kernel simd_amx_conv_concat_grad_weights = {
+    .kind = &concat_conv2d_grad_weights_kind, .supports = supports, .prepare = prepare, .run = run,
+    .release = release, .types = KERNEL_HALVES};

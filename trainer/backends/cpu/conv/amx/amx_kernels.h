@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Convolutions in bf16 by tiles (isa/amx_tiles.h). */
+#ifndef UNETCTL_TRAINER_BACKENDS_CPU_CONV_AMX_AMX_KERNELS_H
+#define UNETCTL_TRAINER_BACKENDS_CPU_CONV_AMX_AMX_KERNELS_H
+
+#include "trainer/core/kernel.h"
+
+extern const struct kernel simd_amx_conv, simd_amx_conv_concat, simd_amx_conv_grad_input;
+extern const struct kernel simd_amx_conv_concat_grad_input, simd_amx_conv_grad_weights;
+extern const struct kernel simd_amx_conv_concat_grad_weights, simd_amx_both, simd_amx_both_concat;
+extern const struct kernel simd_amx_both_norm, simd_amx_norm, simd_amx_transpose;
+extern const struct kernel simd_amx_transpose_grad_input, simd_amx_transpose_grad_weights;
+
+#endif

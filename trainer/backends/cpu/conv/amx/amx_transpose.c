@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Transposed 2x2 convolutions of stride 2 of bf16 by tiles (amx_tiles.h).
+ *
+ * x is the tensor of half the size, y the other. The two pixels that one of x becomes in a line of y lie
+ * side by side, "wide" numbers. So each of the two lines of y is a product of pixels of x by channels
+ * with weights; the gradient of x is one of dy's two lines, a window of two; the gradient of the weights
+ * runs over pixels, planes of x times pairs of pixels of dy (amx_conv_weights.c). Lines of x follow each
+ * other, and so do those of y of the same parity, so that narrow images fill tiles, too. */
+#include "config.h"
+#include "trainer/backends/cpu/conv/amx/amx_kernels.h"
+#include "trainer/backends/cpu/isa/simd.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "trainer/backends/cpu/conv/amx/amx_check.h"
+#include "trainer/backends/cpu/conv/amx/amx_rows.h"
+#include "trainer/backends/cpu/conv/conv_rows.h"
+#include "trainer/backends/cpu/isa/amx_tiles.h"
+#include "trainer/backends/cpu/isa/half.h"
+#include "trainer/backends/ref/vector.h"
+
+#define SIDE 2                /* of the window, and the stride */
+#define SLICE 256             /* pixels of x of a task, about */
+#define MAX_CHUNKS 32
+#define CHUNK_PIXELS 4096
+#define MAX_SUMS (1 << 24)    /* floats of all chunks: 64 MiB */
+#define MAX_WEIGHTS (1 << 20) /* of a place of the window */
+#define LINE AMX_ROWS_LINE
+#define TILE AMX_TILES_ROWS
+#define DEPTH AMX_TILES_DEPTH
+#define LANES 16
+
+/* op->priv */
+struct up {
+    const struct amx_tiles *tiles;
+    struct amx_shape shape;
+    float_rows_narrow_f *narrow;
+    size_t nimages, height, width;       /* of x */
+    size_t nx, wide;                     /* channels of x; numbers of two pixels of y */
+    size_t slice, nslices, npixels;      /* lines of a task; tasks of an image; pixels, in whole tiles */
+    size_t x, y, plane, room;            /* a thread's: numbers of its pixels; of a plane; of all */
+    size_t results, packed, bias, nsums; /* floats of a thread; numbers; floats; floats of a chunk */
+    size_t nchunks, nthreads;
+};
+
+/* Lines [from, from + n) of an image. */
+struct task {
+    size_t image, from, n;
+};
+
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Numbers that are added up at once. */
+static size_t depth_of(size_t n)
+{
+    return n % 32 == 0 ? 32 : n % 24 == 0 ? 24 : n % 16 == 0 ? 16 : 8;
+}
+
+/* depth: that of the sums; 0: they run over pixels. */
+static struct up *create(const struct tensor *x, const struct tensor *y, size_t depth)
+{
+    struct up *c = calloc(1, sizeof *c);
+
+    if (!c)
+        return NULL;
+    c->tiles = amx_tiles_best();
+    c->narrow = float_rows_narrow();
+    c->nimages = (size_t)x->shape.dim[DIM_N];
+    c->height = (size_t)x->shape.dim[DIM_H];
+    c->width = (size_t)x->shape.dim[DIM_W];
+    c->nx = tensor_channels(x);
+    c->wide = SIDE * tensor_channels(y);
+    c->shape = (struct amx_shape){TILE, AMX_TILES_COLUMNS, depth > 0 ? depth_of(depth) : DEPTH, false};
+    c->slice = least(c->width < SLICE ? SLICE / c->width : 1, c->height);
+    c->nslices = (c->height + c->slice - 1) / c->slice;
+    c->npixels = amx_rows_round_up(c->slice * c->width, DEPTH);
+    c->plane = ((c->npixels / LINE + 1) | 1) * LINE;
+    c->x = c->npixels * c->nx;
+    c->y = SIDE * c->npixels * c->wide;
+    c->room = depth > 0 ? c->x + c->y : c->nx * c->plane + c->y + 2 * c->npixels * c->wide;
+    c->results = c->npixels * (c->nx > c->wide ? c->nx : c->wide);
+    c->packed = SIDE * c->nx * c->wide;
+    c->bias = amx_rows_round_up(c->wide, LINE);
+    c->nsums = SIDE * c->nx * c->wide + c->wide;
+    c->nchunks = least(c->nimages * c->height * c->width / CHUNK_PIXELS + 1, c->nimages * c->nslices);
+    c->nchunks = least(least(c->nchunks, MAX_CHUNKS), MAX_SUMS / c->nsums);
+    c->nthreads = simd_threads();
+    return c;
+}
+
+static struct task task_of(const struct up *c, size_t i)
+{
+    size_t from = i % c->nslices * c->slice;
+
+    return (struct task){i / c->nslices, from, least(c->slice, c->height - from)};
+}
+
+/* Lines of y below those of a task: first the upper ones of each pair, npixels behind them the lower. */
+static void read_y(const struct up *c, const struct tensor *y, const struct task *t, uint16_t *dst)
+{
+    const struct tensor *parts[PARTS] = {y};
+
+    for (size_t i = 0; i < SIDE; i++)
+        for (size_t k = 0; k < t->n; k++)
+            amx_rows_read(parts, NULL, t->image, SIDE * (t->from + k) + i, 1, 0, SIDE * c->width,
+                          dst + (i * c->npixels + k * c->width) * c->wide);
+}
+
+/* Row k, column n of a factor of `rows` rows. */
+static size_t place_of(const struct up *c, size_t rows, size_t k, size_t n)
+{
+    size_t depth = c->shape.depth, column = n % AMX_TILES_COLUMNS;
+
+    return n / AMX_TILES_COLUMNS * rows * AMX_TILES_COLUMNS + k / depth * depth * AMX_TILES_COLUMNS +
+           (k % depth / 2 * AMX_TILES_COLUMNS + column) * 2 + k % 2;
+}
+
+/* From w[channel of x][of y][2][2]; back: for the gradient of x, whose rows are both lines'. */
+static void pack(const struct up *c, const float *w, bool back, uint16_t *packed)
+{
+    size_t ny = c->wide / SIDE;
+
+#pragma omp parallel for schedule(static) num_threads(c->nthreads)
+    for (size_t s = 0; s < c->nx; s++)
+        for (size_t i = 0; i < SIDE; i++)
+            for (size_t k = 0; k < c->wide; k++) {
+                float v = w[((s * ny + k % ny) * SIDE + i) * SIDE + k / ny];
+                size_t at = back ? place_of(c, SIDE * c->wide, i * c->wide + k, s)
+                                 : i * c->nx * c->wide + place_of(c, c->nx, s, k);
+
+                packed[at] = half_narrow(v);
+            }
+}
+
+static void up_task(const struct up *c, const struct op *op, const struct task *t,
+                    const uint16_t *packed, const float *bias, uint16_t *room, float *results)
+{
+    const struct tensor *y = op->out[0], *parts[PARTS] = {op->in[0]};
+    struct amx_product p = {
+        .a = {room, c->nx, TILE * c->nx, c->shape.depth, 0},
+        .b = {packed, 2 * AMX_TILES_COLUMNS, c->nx * AMX_TILES_COLUMNS,
+              c->shape.depth * AMX_TILES_COLUMNS, 0},
+        .nwindows = 1,
+        .nsteps = c->nx / c->shape.depth,
+        .from = bias,
+        .from_n = AMX_TILES_COLUMNS,
+        .to = results,
+        .to_row = c->wide,
+        .to_m = TILE * c->wide,
+        .to_n = AMX_TILES_COLUMNS,
+    };
+
+    amx_rows_read(parts, NULL, t->image, t->from, t->n, 0, c->width, room);
+    for (size_t i = 0; i < SIDE; i++, p.b.at += c->nx * c->wide) {
+        size_t line = (t->image * c->height + t->from) * SIDE + i, nline = c->width * c->wide;
+
+        amx_tiles_multiply(c->tiles, &p, (t->n * c->width + TILE - 1) / TILE,
+                           c->wide / AMX_TILES_COLUMNS);
+        for (size_t k = 0; k < t->n; k++)
+            c->narrow(DTYPE_BF16, results + k * nline, y->half + (line + SIDE * k) * nline, nline);
+    }
+}
+
+static void back_task(const struct up *c, const struct op *op, const struct task *t,
+                      const uint16_t *packed, const float *bias, uint16_t *room, float *results)
+{
+    size_t line = t->image * c->height + t->from;
+    const struct amx_product p = {
+        .a = {room, c->wide, TILE * c->wide, c->shape.depth, c->npixels * c->wide},
+        .b = {packed, 2 * AMX_TILES_COLUMNS, SIDE * c->wide * AMX_TILES_COLUMNS,
+              c->shape.depth * AMX_TILES_COLUMNS, c->wide * AMX_TILES_COLUMNS},
+        .nwindows = SIDE,
+        .nsteps = c->wide / c->shape.depth,
+        .from = bias,
+        .to = results,
+        .to_row = c->nx,
+        .to_m = TILE * c->nx,
+        .to_n = AMX_TILES_COLUMNS,
+    };
+
+    read_y(c, op->in[0], t, room);
+    amx_tiles_multiply(c->tiles, &p, (t->n * c->width + TILE - 1) / TILE, c->nx / AMX_TILES_COLUMNS);
+    c->narrow(DTYPE_BF16, results, op->out[0]->half + line * c->width * c->nx,
+              t->n * c->width * c->nx);
+}
+
+/* Workspace: bias, results of each thread, the weights, each thread's room. */
+static void run_tasks(const struct op *op, bool back)
+{
+    const struct up *c = op->priv;
+    float *bias = op->workspace, *results = bias + c->bias;
+    uint16_t *packed = (uint16_t *)(void *)(results + c->nthreads * c->results);
+    uint16_t *rooms = packed + c->packed;
+
+    pack(c, op->in[1]->data, back, packed);
+    for (size_t i = 0; i < c->bias; i++)
+        bias[i] = back ? 0 : op->in[2]->data[i % (c->wide / SIDE)];
+#pragma omp parallel num_threads(c->nthreads)
+    {
+        c->tiles->begin(&c->shape);
+#pragma omp for schedule(dynamic)
+        for (size_t i = 0; i < c->nimages * c->nslices; i++) {
+            struct task t = task_of(c, i);
+
+            (back ? back_task : up_task)(c, op, &t, packed, bias, rooms + simd_thread() * c->room,
+                                         results + simd_thread() * c->results);
+        }
+        c->tiles->end();
+    }
+}
+
+typedef uint16_t halves __attribute__((vector_size(2 * LANES), aligned(2), may_alias));
+typedef uint32_t words __attribute__((vector_size(4 * LANES)));
+typedef float floats __attribute__((vector_size(4 * LANES)));
+
+/* dst[i] += the i-th numbers of all rows, an even number of rows of n. */
+VECTOR_CLONES static void add_rows(const uint16_t *src, size_t nrows, size_t n, float *dst)
+{
+    for (size_t i = 0; i < n; i += LANES) {
+        floats even = {0}, odd = {0};
+
+        for (const uint16_t *p = src + i; p < src + nrows * n; p += 2 * n) {
+            even += (floats)(__builtin_convertvector(*(const halves *)p, words) << 16);
+            odd += (floats)(__builtin_convertvector(*(const halves *)(p + n), words) << 16);
+        }
+        even += odd;
+        for (size_t k = 0; k < LANES; k++)
+            dst[i + k] += even[k];
+    }
+}
+
+/* sums[line of the window][channel of x][wide], then those of dy. Numbers behind the last pixel are
+ * zero in planes, and zero or others of dy in pairs. */
+static void add_task(const struct up *c, const struct op *op, const struct task *t, uint16_t *room,
+                     float *sums)
+{
+    const struct tensor *x = op->in[1];
+    uint16_t *y = room + c->nx * c->plane, *pairs = y + c->y;
+    size_t used = t->n * c->width, n = amx_rows_round_up(used, DEPTH);
+
+    read_y(c, op->in[0], t, y);
+    for (size_t k = 0; k < t->n; k++)
+        amx_rows_split(x->half + ((t->image * c->height + t->from + k) * c->width) * c->nx, c->nx,
+                       c->width, room + k * c->width, c->plane);
+    for (size_t k = 0; k < c->nx; k++)
+        memset(room + k * c->plane + used, 0, (n - used) * sizeof *room);
+    for (size_t i = 0; i < SIDE; i++) {
+        uint16_t *line = y + i * c->npixels * c->wide;
+        float *to = sums + i * c->nx * c->wide;
+        const struct amx_product p = {
+            .a = {room, c->plane, TILE * c->plane, DEPTH, 0},
+            .b = {pairs, 2 * c->wide * 2, 2 * AMX_TILES_COLUMNS, DEPTH * c->wide * 2, 0},
+            .nwindows = 1,
+            .nsteps = n / DEPTH,
+            .from = to,
+            .from_row = c->wide,
+            .from_m = TILE * c->wide,
+            .from_n = AMX_TILES_COLUMNS,
+            .to = to,
+            .to_row = c->wide,
+            .to_m = TILE * c->wide,
+            .to_n = AMX_TILES_COLUMNS,
+        };
+
+        memset(line + used * c->wide, 0, (n - used) * c->wide * sizeof *line);
+        amx_rows_pair(line, c->wide, (n - 1) * c->wide, (uint32_t *)(void *)pairs);
+        amx_tiles_multiply(c->tiles, &p, c->nx / TILE, c->wide / AMX_TILES_COLUMNS);
+        add_rows(line, n, c->wide, sums + c->nsums - c->wide);
+    }
+}
+
+/* dw[channel of x][of y][2][2] and db from the order of add_task(). */
+static void finish(const struct up *c, const float *sums, float *dw, float *db)
+{
+    size_t ny = c->wide / SIDE;
+    const float *bias = sums + c->nsums - c->wide;
+
+    for (size_t s = 0; s < c->nx; s++)
+        for (size_t i = 0; i < SIDE; i++)
+            for (size_t k = 0; k < c->wide; k++)
+                dw[((s * ny + k % ny) * SIDE + i) * SIDE + k / ny] =
+                    sums[(i * c->nx + s) * c->wide + k];
+    for (size_t k = 0; k < ny; k++)
+        db[k] = bias[k] + bias[ny + k];
+}
+
+/* Workspace: the sums of all chunks, room for each thread. */
+static int run_grad_weights(struct op *op, struct exec *e, struct err *err)
+{
+    const struct up *c = op->priv;
+    size_t ntasks = c->nimages * c->nslices;
+    float *sums = op->workspace;
+    uint16_t *rooms = (uint16_t *)(void *)(sums + amx_rows_round_up(c->nchunks * c->nsums, LINE));
+
+    (void)e;
+    (void)err;
+#pragma omp parallel num_threads(c->nthreads)
+    {
+        c->tiles->begin(&c->shape);
+#pragma omp for schedule(dynamic)
+        for (size_t k = 0; k < c->nchunks; k++) {
+            memset(sums + k * c->nsums, 0, c->nsums * sizeof *sums);
+            for (size_t i = ntasks * k / c->nchunks; i < ntasks * (k + 1) / c->nchunks; i++) {
+                struct task t = task_of(c, i);
+
+                add_task(c, op, &t, rooms + simd_thread() * c->room, sums + k * c->nsums);
+            }
+        }
+        c->tiles->end();
+        conv_rows_add(sums, c->nsums, c->nchunks);
+    }
+    finish(c, sums, op->out[0]->data, op->out[1]->data);
+    return 0;
+}
+
+static int run_up(struct op *op, struct exec *x, struct err *e)
+{
+    (void)x;
+    (void)e;
+    run_tasks(op, false);
+    return 0;
+}
+
+static int run_grad_input(struct op *op, struct exec *x, struct err *e)
+{
+    (void)x;
+    (void)e;
+    run_tasks(op, true);
+    return 0;
+}
+
+static int keep(struct op *op, struct up *c, struct err *e)
+{
+    if (!c)
+        return err_set(e, ERR_INTERNAL, "out of memory");
+    op->workspace_size = (c->bias + c->nthreads * c->results) * sizeof(float) +
+                         (c->packed + c->nthreads * c->room) * sizeof(uint16_t);
+    op->priv = c;
+    return 0;
+}
+
+static int prepare_up(struct op *op, struct err *e)
+{
+    return keep(op, create(op->in[0], op->out[0], tensor_channels(op->in[0])), e);
+}
+
+static int prepare_grad_input(struct op *op, struct err *e)
+{
+    return keep(op, create(op->out[0], op->in[0], SIDE * tensor_channels(op->in[0])), e);
+}
+
+static int prepare_grad_weights(struct op *op, struct err *e)
+{
+    struct up *c = create(op->in[1], op->in[0], 0);
+
+    if (keep(op, c, e) < 0)
+        return -1;
+    op->workspace_size = amx_rows_round_up(c->nchunks * c->nsums, LINE) * sizeof(float) +
+                         c->nthreads * c->room * sizeof(uint16_t);
+    return 0;
+}
+
+static void release(struct op *op)
+{
+    free(op->priv);
+}
+
+static bool can_do(const struct tensor *x, const struct tensor *y)
+{
+    const struct tensor *both[2][PARTS] = {{x}, {y}};
+
+    return amx_tiles_best() && amx_rows_support(both[0]) && amx_rows_support(both[1]) &&
+           tensor_channels(x) % TILE == 0 && tensor_channels(x) * tensor_channels(y) <= MAX_WEIGHTS;
+}
+
+static bool supports_up(const struct op *op)
+{
+    return can_do(op->in[0], op->out[0]) && amx_check(&simd_amx_transpose, op);
+}
+
+static bool supports_grad_input(const struct op *op)
+{
+    return can_do(op->out[0], op->in[0]) && amx_check(&simd_amx_transpose_grad_input, op);
+}
+
+static bool supports_grad_weights(const struct op *op)
+{
+    return can_do(op->in[1], op->in[0]) && amx_check(&simd_amx_transpose_grad_weights, op);
+}
+
+const struct kernel simd_amx_transpose = {
+    .kind = &conv_transpose2d_kind, .supports = supports_up, .prepare = prepare_up, .run = run_up,
+    .release = release, .types = KERNEL_HALVES};
+const struct kernel simd_amx_transpose_grad_input = {
+    .kind = &conv_transpose2d_grad_input_kind, .supports = supports_grad_input,
+    .prepare = prepare_grad_input, .run = run_grad_input, .release = release, .types =
+        KERNEL_HALVES};
+const struct kernel simd_amx_transpose_grad_weights = {
+    .kind = &conv_transpose2d_grad_weights_kind, .supports = supports_grad_weights,
+    .prepare = prepare_grad_weights, .run = run_grad_weights, .release = release,
+    .types = KERNEL_HALVES};

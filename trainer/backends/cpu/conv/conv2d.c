@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Results of 3x3 convolutions with few channels. The gradient of the input is the same convolution with the
+ * window turned by 180 degrees and the roles of the channels changed. */
+#include "config.h"
+#include "trainer/backends/cpu/conv/conv2d.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "trainer/backends/cpu/conv/conv_kernels.h"
+#include "trainer/backends/cpu/isa/simd.h"
+#include "trainer/core/vector_clones.h"
+
+#define BAND 16      /* rows of a result that one thread computes at a time */
+#define MAX_CHANNELS 64
+
+bool conv2d_can_do(const struct op *op, const struct tensor *src, const struct tensor *dst)
+{
+    const struct conv_rows *rows = conv_rows_best();
+    size_t ns = tensor_channels(src), nd = tensor_channels(dst);
+
+    /* Wide convolutions are a library's field. */
+    if (!rows || !float_rows_support(op) || op->attr.kernel != CONV2D_KERNEL || op->attr.stride > 1 ||
+        ns > MAX_CHANNELS || nd > MAX_CHANNELS)
+        return false;
+    if (nd >= rows->lanes)
+        return nd % rows->lanes == 0;
+    return rows->lanes % nd == 0 && nd * 4 >= rows->lanes &&
+           (size_t)src->shape.dim[DIM_W] % (rows->lanes / nd) == 0;
+}
+
+static size_t round_up(size_t n, size_t to)
+{
+    return (n + to - 1) / to * to;
+}
+
+struct conv2d *conv2d_create(const struct tensor *src, const struct tensor *dst, bool wide)
+{
+    size_t lanes, ns = tensor_channels(src), nd = tensor_channels(dst);
+    struct conv2d *c = malloc(sizeof *c);
+
+    if (!c)
+        return NULL;
+    *c = (struct conv2d){.rows = conv_rows_best(), .n = (size_t)src->shape.dim[DIM_N],
+                         .h = (size_t)src->shape.dim[DIM_H], .w = (size_t)src->shape.dim[DIM_W],
+                         .src_channels = ns, .dst_channels = nd};
+    lanes = c->rows->lanes;
+    c->group = nd < lanes ? lanes / nd : 1;
+    c->nvectors = wide && nd % (2 * lanes) == 0 ? 2 : 1;
+    c->nblocks = c->group > 1 ? 1 : nd / (c->nvectors * lanes);
+    c->nk = (CONV2D_KERNEL + c->group - 1) * ns;
+    c->ngroups = c->w / c->group;
+    c->dst_step = c->group * nd;
+    c->width = round_up((c->w + CONV2D_KERNEL - 1) * ns, lanes);
+    c->nthreads = simd_threads();
+    c->nchunks = conv_rows_chunks(c->n * c->h * c->w);
+    c->packed = c->nblocks * CONV2D_KERNEL * c->nk * c->nvectors * lanes;
+    c->bias = c->nblocks * c->nvectors * lanes;
+    c->sums = c->packed + c->bias;
+    c->zeros = round_up(c->w * nd, lanes);
+    c->room = CONV2D_KEPT * c->width + CONV2D_KERNEL * c->zeros;
+    c->narrow = float_rows_narrow();
+    return c;
+}
+
+/* Rows of the source with a border of zeros. */
+struct ring {
+    float *rows; /* CONV2D_KEPT of them; row y is in place (y + 1) % CONV2D_KEPT */
+    const struct conv2d *conv;
+};
+
+void conv2d_copy_row(const struct conv2d *c, const struct tensor *src, size_t y, float *row)
+{
+    size_t ci = c->src_channels, n = c->w * ci;
+
+    memset(row, 0, ci * sizeof *row);
+    if (src->dtype == DTYPE_F32)
+        memcpy(row + ci, src->data + y * n, n * sizeof *row);
+    else
+        dtype_decode(src->dtype, src->half + y * n, row + ci, n);
+    memset(row + ci + n, 0, (c->width - ci - n) * sizeof *row);
+}
+
+/* y1 = y + 1 */
+static void fill_row(const struct ring *r, const struct tensor *src, size_t image, size_t y1)
+{
+    const struct conv2d *c = r->conv;
+    float *row = r->rows + y1 % CONV2D_KEPT * c->width;
+
+    if (y1 == 0 || y1 > c->h)
+        memset(row, 0, c->width * sizeof *row);
+    else
+        conv2d_copy_row(c, src, image * c->h + y1 - 1, row);
+}
+
+/* The rows from the one above y on, from top to bottom: for n rows of results, the first two are there. */
+static void fill_rows(const struct ring *r, const struct tensor *src, size_t image, size_t y, size_t n,
+                      const float *rows[CONV2D_KEPT])
+{
+    for (size_t i = 0; i < n; i++)
+        fill_row(r, src, image, y + 2 + i);
+    for (size_t i = 0; i < CONV2D_KEPT; i++)
+        rows[i] = r->rows + (y + i) % CONV2D_KEPT * r->conv->width;
+}
+
+size_t conv2d_packed_at(const struct conv2d *c, size_t i, size_t j, size_t s, size_t d, size_t p)
+{
+    size_t wide = c->nvectors * c->rows->lanes, k = (j + p) * c->src_channels + s;
+
+    return ((d / wide * CONV2D_KERNEL + i) * c->nk + k) * wide + p * c->dst_channels + d % wide;
+}
+
+/* w[O][I][3][3] into the order of conv_rows.h; turned: for the gradient of the input. */
+static void pack(const struct conv2d *c, const float *w, bool turned, float *packed)
+{
+    size_t nd = c->dst_channels, ns = c->src_channels;
+
+    memset(packed, 0, c->packed * sizeof *packed);
+    for (size_t d = 0; d < nd; d++)
+        for (size_t s = 0; s < ns; s++) {
+            const float *tap = w + (turned ? s * nd + d : d * ns + s) * CONV2D_KERNEL * CONV2D_KERNEL;
+
+            for (size_t k = 0; k < (size_t)CONV2D_KERNEL * CONV2D_KERNEL; k++)
+                for (size_t p = 0; p < c->group; p++)
+                    packed[conv2d_packed_at(c, k / CONV2D_KERNEL, k % CONV2D_KERNEL, s, d, p)] =
+                        tap[turned ? CONV2D_KERNEL * CONV2D_KERNEL - 1 - k : k];
+        }
+}
+
+static void pack_bias(const struct conv2d *c, const float *bias, float *packed)
+{
+    for (size_t i = 0; i < c->bias; i++)
+        packed[i] = bias ? bias[i % c->dst_channels] : 0;
+}
+
+VECTOR_CLONES static void make_at_least_0(float *y, size_t n)
+{
+#pragma omp simd
+    for (size_t i = 0; i < n; i++)
+        y[i] = y[i] > 0 ? y[i] : 0;
+}
+
+/* A row, or two, of results from the rows of the source from the one above the first on. */
+static void correlate_rows(const struct conv2d *c, const float *const rows[CONV2D_KEPT],
+                           const float *packed, const float *bias, size_t n, float *const *dst)
+{
+    size_t wide = c->nvectors * c->rows->lanes, step = c->group * c->src_channels;
+
+    for (size_t b = 0; b < c->nblocks; b++, packed += CONV2D_KERNEL * c->nk * wide, bias += wide) {
+        if (n > 1)
+            c->rows->forward_two(rows, step, c->nk, packed, bias, c->ngroups, c->dst_step,
+                                 (float *[]){dst[0] + b * wide, dst[1] + b * wide});
+        else
+            c->rows->forward(rows, CONV2D_KERNEL, step, c->nk, packed, bias, c->ngroups, c->dst_step,
+                             c->nvectors, dst[0] + b * wide);
+    }
+    for (size_t i = 0; c->relu && i < n; i++)
+        make_at_least_0(dst[i], c->w * c->dst_channels);
+}
+
+/* How many rows are computed together, where `left` are asked for. */
+static size_t rows_at_once(const struct conv2d *c, size_t left)
+{
+    return c->nvectors == 1 && left > 1 ? 2 : 1;
+}
+
+static void correlate_band(const struct conv2d *c, const struct tensor *src, const float *packed,
+                           const float *bias, size_t image, size_t from, size_t to, float *kept,
+                           const struct tensor *dst)
+{
+    struct ring ring = {kept, c};
+    float *copy = kept + CONV2D_KEPT * c->width;
+    size_t row = c->w * c->dst_channels;
+    const float *rows[CONV2D_KEPT];
+
+    fill_row(&ring, src, image, from);
+    fill_row(&ring, src, image, from + 1);
+    for (size_t y = from, n; y < to; y += n) {
+        size_t at = (image * c->h + y) * row;
+        float *one = float_rows_begin(dst, at, copy);
+
+        n = rows_at_once(c, to - y);
+        fill_rows(&ring, src, image, y, n, rows);
+        correlate_rows(c, rows, packed, bias, n, (float *[]){one, one + row});
+        float_rows_done(dst, at, n * row, copy, c->narrow);
+    }
+}
+
+void conv2d_begin(const struct op *op)
+{
+    const struct conv2d *c = op->priv;
+    float *packed = op->workspace;
+
+    pack(c, op->in[1]->data, false, packed);
+    pack_bias(c, op->in[2] ? op->in[2]->data : NULL, packed + c->packed);
+}
+
+void conv2d_make_rows(const struct op *op, size_t y, size_t n, float *const *to)
+{
+    const struct conv2d *c = op->priv;
+    const float *packed = op->workspace, *bias = packed + c->packed, *rows[CONV2D_KEPT];
+    struct ring ring = {(float *)op->workspace + c->packed + c->bias + simd_thread() * c->room, c};
+    size_t image = y / c->h, done = 0;
+
+    y %= c->h;
+    fill_row(&ring, op->in[0], image, y);
+    fill_row(&ring, op->in[0], image, y + 1);
+    while (done < n) {
+        size_t now = rows_at_once(c, n - done);
+
+        fill_rows(&ring, op->in[0], image, y + done, now, rows);
+        correlate_rows(c, rows, packed, bias, now, to + done);
+        done += now;
+    }
+}
+
+/* Workspace: packed weights, bias, rows for each thread, and parts of moments. */
+static void correlate(const struct op *op)
+{
+    const struct conv2d *c = op->priv;
+    float *packed = op->workspace, *bias = packed + c->packed, *rooms = bias + c->bias;
+    double *parts = (double *)(void *)(packed + c->parts);
+    size_t nbands = (c->h + BAND - 1) / BAND, row = c->w * c->dst_channels;
+
+#pragma omp parallel for schedule(dynamic) num_threads(c->nthreads)
+    for (size_t i = 0; i < c->n * nbands; i++) {
+        size_t from = i % nbands * BAND, to = from + BAND < c->h ? from + BAND : c->h;
+
+        correlate_band(c, op->in[0], packed, bias, i / nbands, from, to,
+                       rooms + simd_thread() * c->room, op->out[0]);
+        if (c->moments.rows)
+            norm_moments_part(&c->moments, op->out[0]->data + (i / nbands * c->h + from) * row,
+                              (to - from) * c->w, parts + i * c->moments.size);
+    }
+    if (c->moments.rows)
+        norm_moments_write(&c->moments, parts, op->out[OP_OUT_MOMENTS]);
+}
+
+static int run_conv2d(struct op *op, struct exec *x, struct err *e)
+{
+    (void)x;
+    (void)e;
+    conv2d_begin(op);
+    correlate(op);
+    return 0;
+}
+
+static int run_grad_input(struct op *op, struct exec *x, struct err *e)
+{
+    const struct conv2d *c = op->priv;
+    float *packed = op->workspace;
+
+    (void)x;
+    (void)e;
+    pack(c, op->in[1]->data, true, packed);
+    pack_bias(c, NULL, packed + c->packed);
+    correlate(op);
+    return 0;
+}
+
+static bool supports(const struct op *op)
+{
+    return conv2d_can_do(op, op->in[0], op->out[0]) && norm_moments_support(op, DTYPE_F32);
+}
+
+static int prepare(struct op *op, struct err *e)
+{
+    struct conv2d *c = conv2d_create(op->in[0], op->out[0], true);
+
+    if (!c)
+        return err_set(e, ERR_INTERNAL, "out of memory");
+    c->moments = norm_moments_of(op, c->n * ((c->h + BAND - 1) / BAND));
+    c->relu = op->attr.relu;
+    c->parts = round_up(c->packed + c->bias + c->nthreads * c->room, 2 * c->rows->lanes);
+    op->workspace_size = c->parts * sizeof(float) + c->moments.nparts * c->moments.size * sizeof(double);
+    op->priv = c;
+    return 0;
+}
+
+static void release(struct op *op)
+{
+    free(op->priv);
+}
+
+#define KERNEL_OF(_kind, _run)                                                                    \
+    .kind = &_kind, .supports = supports, .prepare = prepare, .run = _run, .release = release
+
+const struct kernel simd_conv2d = {KERNEL_OF(conv2d_kind, run_conv2d), .may = OP_BARE |
+                                   OP_GIVES_MOMENTS,
+                                   .types = KERNEL_ANY};
+const struct kernel simd_conv2d_relu = {KERNEL_OF(conv2d_kind, run_conv2d), .must = OP_RELU};
+const struct kernel simd_conv2d_grad_input = {KERNEL_OF(conv2d_grad_input_kind, run_grad_input),
+                                              .types = KERNEL_ANY};

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The gradient of the weights of 3x3 convolutions with few channels. It is summed in chunks of rows whose
+ * number does not depend on the threads, and these are added in order. */
+#include "config.h"
+#include "trainer/backends/cpu/conv/conv2d.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "trainer/backends/cpu/conv/conv_kernels.h"
+#include "trainer/backends/cpu/isa/simd.h"
+#include "trainer/backends/cpu/norm/late_rows.h"
+
+/* The gradient of the results: halves, and a norm's that comes late (core/op.h), as copies of rows. */
+static bool is_copied(const struct late_rows *dst)
+{
+    return dst->x || dst->g->dtype != DTYPE_F32;
+}
+
+/* Row r of dst, counted through all images, or its copy; zeros where that is outside the image. */
+static const float *dst_row(const struct conv2d *c, const struct late_rows *dst, size_t r, bool inside,
+                            float *copies, const float *zeros)
+{
+    size_t width = c->w * c->dst_channels;
+
+    return !inside ? zeros : is_copied(dst) ? copies + r % CONV2D_KERNEL * c->zeros
+                                            : dst->g->data + r * width;
+}
+
+/* Copies of row r and its neighbours. From the row before there are two of them already. */
+static void copy_dst(const struct conv2d *c, const struct late_rows *dst, size_t r, bool first,
+                     float *copies)
+{
+    size_t width = c->w * c->dst_channels, y = r % c->h;
+
+    if (!is_copied(dst))
+        return;
+    for (size_t i = first && y > 0 ? r - 1 : first || y == 0 ? r : r + 1;
+         i <= (y + 1 < c->h ? r + 1 : r); i++) {
+        float *copy = copies + i % CONV2D_KERNEL * c->zeros;
+
+        if (dst->x)
+            late_rows_read(dst, i * width, width, copy);
+        else
+            dtype_decode(dst->g->dtype, dst->g->half + i * width, copy, width);
+    }
+}
+
+/* Rows [from, to) of all images' source, counted through; sums[c->sums]; zeros: a row of dst. */
+static void sum_rows(const struct conv2d *c, const struct tensor *src, const struct late_rows *dst,
+                     size_t from, size_t to, float *row, const float *zeros, float *sums)
+{
+    size_t lanes = c->rows->lanes;
+    float *copies = row + CONV2D_KEPT * c->width;
+
+    memset(sums, 0, c->sums * sizeof *sums);
+    for (size_t r = from; r < to; r++) {
+        size_t y = r % c->h;
+        const float *d = dst_row(c, dst, r, true, copies, zeros);
+        const float *below = dst_row(c, dst, r + 1, y + 1 < c->h, copies, zeros);
+        const float *above = dst_row(c, dst, r - 1, y > 0, copies, zeros);
+
+        copy_dst(c, dst, r, r == from, copies);
+        conv2d_copy_row(c, src, r, row);
+        for (size_t b = 0; b < c->nblocks; b++) {
+            size_t l = b * lanes;
+            const float *rows[CONV2D_KERNEL] = {below + (below == zeros ? 0 : l), d + l,
+                                         above + (above == zeros ? 0 : l)};
+
+            c->rows->grad_weights(row, c->group * c->src_channels, c->nk, rows, CONV2D_KERNEL,
+                                  c->ngroups, c->dst_step, sums + l * CONV2D_KERNEL * c->nk);
+            c->rows->sum(d + l, c->ngroups, c->dst_step, sums + c->packed + l);
+        }
+    }
+}
+
+/* Of one source channel and one result channel. */
+static void finish_weights(const struct conv2d *c, const float *sums, size_t s, size_t d, float *dw)
+{
+    for (size_t k = 0; k < (size_t)CONV2D_KERNEL * CONV2D_KERNEL; k++) {
+        dw[k] = 0;
+        for (size_t p = 0; p < c->group; p++)
+            dw[k] += sums[conv2d_packed_at(c, k / CONV2D_KERNEL, k % CONV2D_KERNEL, s, d, p)];
+    }
+}
+
+static void finish_bias(const struct conv2d *c, const float *sums, float *db)
+{
+    for (size_t d = 0; d < c->dst_channels; d++) {
+        db[d] = 0;
+        for (size_t p = 0; p < c->group; p++)
+            db[d] += sums[c->packed + p * c->dst_channels + d];
+    }
+}
+
+/* Workspace: the sums of all chunks, a row of zeros, coefficients, rows for each thread. */
+static int run_grad_weights(struct op *op, struct exec *x, struct err *e)
+{
+    const struct conv2d *c = op->priv;
+    float *sums = op->workspace, *zeros = sums + c->nchunks * c->sums, *coef = zeros + c->zeros;
+    float *rooms = coef + late_rows_size(op);
+    struct late_rows dst = late_rows_of(op, coef);
+    float *dw = op->out[0]->data;
+    size_t nrows = c->n * c->h, ns = c->src_channels, nd = c->dst_channels;
+
+    (void)x;
+    (void)e;
+    memset(zeros, 0, c->zeros * sizeof *zeros);
+#pragma omp parallel num_threads(c->nthreads)
+    {
+#pragma omp for schedule(dynamic)
+        for (size_t i = 0; i < c->nchunks; i++)
+            sum_rows(c, op->in[1], &dst, nrows * i / c->nchunks, nrows * (i + 1) / c->nchunks,
+                     rooms + simd_thread() * c->room, zeros, sums + i * c->sums);
+        conv_rows_add(sums, c->sums, c->nchunks);
+#pragma omp for schedule(static)
+        for (size_t i = 0; i < nd * ns; i++)
+            finish_weights(c, sums, i % ns, i / ns, dw + i * CONV2D_KERNEL * CONV2D_KERNEL);
+    }
+    if (op->out[1])
+        finish_bias(c, sums, op->out[1]->data);
+    return 0;
+}
+
+static bool supports(const struct op *op)
+{
+    return conv2d_can_do(op, op->in[1], op->in[0]) && late_rows_support(op, DTYPE_F32);
+}
+
+static int prepare(struct op *op, struct err *e)
+{
+    struct conv2d *c = conv2d_create(op->in[1], op->in[0], false);
+
+    if (!c)
+        return err_set(e, ERR_INTERNAL, "out of memory");
+    op->workspace_size =
+        (c->nchunks * c->sums + c->zeros + late_rows_size(op) + c->nthreads * c->room) * sizeof(float);
+    op->priv = c;
+    return 0;
+}
+
+static void release(struct op *op)
+{
+    free(op->priv);
+}
+
+const struct kernel simd_conv2d_grad_weights = {
+    .kind = &conv2d_grad_weights_kind, .supports = supports, .prepare = prepare, .run =
+        run_grad_weights,
+    .release = release, .may = OP_BARE | OP_TAKES_LATE, .types = KERNEL_ANY};

@@ -1,0 +1,430 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Transposed 2x2 convolutions of stride 2 as products of small matrices, row by row (conv_rows.h).
+ *
+ * The two pixels that one pixel of x becomes in a row of y lie side by side: [2][co]. So a row of
+ * y is a product of a row of x, pixels by channels, with the weights of that row; the gradient of x
+ * is one of two rows of dy; the gradient of the weights is summed in chunks of rows whose number
+ * does not depend on the threads. Both gradients in one pass read dy once. */
+#include "config.h"
+#include "trainer/backends/cpu/conv/conv_transpose2d.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "trainer/backends/cpu/conv/conv_kernels.h"
+#include "trainer/backends/cpu/conv/conv_rows.h"
+#include "trainer/backends/cpu/isa/float_rows.h"
+#include "trainer/backends/cpu/isa/simd.h"
+#include "trainer/backends/cpu/norm/raw_norm.h"
+
+#define SIDE 2           /* of the window, and the stride */
+#define MAX_WEIGHTS 32768 /* of a window's place: what a core's cache holds */
+
+/* op->priv */
+struct conv {
+    const struct conv_rows *rows;
+    size_t nrows, width;  /* rows of x, of all images; pixels in each */
+    size_t nx, wide;      /* channels of x; of the two pixels of y that one becomes in a row */
+    size_t nvectors, nblocks; /* vectors of results computed at once; how often */
+    size_t nthreads, nchunks;
+    size_t packed, bias, sums; /* floats: weights, bias, sums of one chunk */
+    size_t room; /* floats of a thread's copies of a row of x and the two of y */
+    size_t coef; /* floats of the coefficients of a norm in front; 0: none */
+    size_t norm_sums; /* bytes of the workspace before that norm's sums */
+    float_rows_narrow_f *narrow;
+};
+
+/* x: the tensor of half the size; y: the other. */
+static bool can_do(const struct tensor *x, const struct tensor *y)
+{
+    const struct conv_rows *rows = conv_rows_best();
+    size_t ci = tensor_channels(x), co = tensor_channels(y);
+
+    return rows && ci * co <= MAX_WEIGHTS && ci % rows->lanes == 0 &&
+           SIDE * co % rows->lanes == 0;
+}
+
+static struct conv *create(const struct op *op, const struct tensor *x, const struct tensor *y)
+{
+    struct conv *c = calloc(1, sizeof *c);
+
+    if (!c)
+        return NULL;
+    c->rows = conv_rows_best();
+    c->nrows = (size_t)(x->shape.dim[DIM_N] * x->shape.dim[DIM_H]);
+    c->width = (size_t)x->shape.dim[DIM_W];
+    c->nx = tensor_channels(x);
+    c->wide = SIDE * tensor_channels(y);
+    c->nthreads = simd_threads();
+    c->packed = SIDE * c->nx * c->wide;
+    c->room = c->width * (c->nx + SIDE * c->wide);
+    c->narrow = float_rows_narrow();
+    c->coef = raw_norm_size(op);
+    return c;
+}
+
+/* nresults: channels of a row of results. */
+static void cut_vectors(struct conv *c, size_t nresults)
+{
+    size_t lanes = c->rows->lanes;
+
+    c->nvectors = nresults % (2 * lanes) == 0 ? 2 : 1;
+    c->nblocks = nresults / (c->nvectors * lanes);
+    c->bias = nresults;
+}
+
+/* w[I][O][2][2]: of channel i of x, place l of a row of y, row a */
+static float weight_at(const struct conv *c, const float *w, size_t i, size_t l, size_t a)
+{
+    size_t co = c->wide / SIDE;
+
+    return w[((i * co + l % co) * SIDE + a) * SIDE + l / co];
+}
+
+/* packed[a][block of l][i][l]: each row of y has a problem of its own. This and the next share the work
+ * among the threads of the parallel region. */
+static void pack_forward(const struct conv *c, const float *w, float *packed)
+{
+    size_t n = c->nvectors * c->rows->lanes;
+
+#pragma omp for schedule(static)
+    for (size_t k = 0; k < SIDE * c->nblocks * c->nx; k++)
+        for (size_t l = 0; l < n; l++)
+            packed[k * n + l] = weight_at(c, w, k % c->nx, k / c->nx % c->nblocks * n + l,
+                                          k / c->nx / c->nblocks);
+}
+
+/* packed[block of i][a][l][i] */
+static void pack_grad_input(const struct conv *c, const float *w, float *packed)
+{
+    size_t n = c->nvectors * c->rows->lanes;
+
+#pragma omp for schedule(static)
+    for (size_t k = 0; k < c->nblocks * SIDE * c->wide; k++)
+        for (size_t i = 0; i < n; i++)
+            packed[k * n + i] = weight_at(c, w, k / c->wide / SIDE * n + i, k % c->wide,
+                                          k / c->wide % SIDE);
+}
+
+/* A row of x, or what a norm in front makes of it; copy: room for it. */
+static const float *read_x(const struct conv *c, const struct raw_norm *norm, const struct tensor *x,
+                           size_t row, float *copy)
+{
+    size_t line = c->width * c->nx;
+
+    if (!c->coef)
+        return float_rows_read(x, row * line, line, copy);
+    batch_norm_apply(&norm->map, x->data + row * line, line, copy);
+    return copy;
+}
+
+static void pack_bias(const struct conv *c, const float *b, float *bias)
+{
+    for (size_t l = 0; l < c->wide; l++)
+        bias[l] = b[l % (c->wide / SIDE)];
+}
+
+/* Row a of the two that a row of x becomes. */
+static void write_row(const struct conv *c, const float *x, const float *packed, const float *bias, size_t a, float *to)
+{
+    size_t n = c->nvectors * c->rows->lanes;
+
+    packed += a * c->nx * c->wide;
+    for (size_t b = 0; b < c->nblocks; b++, packed += c->nx * n)
+        c->rows->forward(&x, 1, c->nx, c->nx, packed, bias + b * n, c->width, c->wide, c->nvectors, to + b * n);
+}
+
+void conv_transpose2d_begin(const struct op *op)
+{
+    const struct conv *c = op->priv;
+    float *packed = op->workspace;
+
+    pack_bias(c, op->in[2]->data, packed + c->packed);
+#pragma omp parallel num_threads(c->nthreads)
+    pack_forward(c, op->in[1]->data, packed);
+}
+
+void conv_transpose2d_row(const struct op *op, size_t y, float *to)
+{
+    const struct conv *c = op->priv;
+    const float *packed = op->workspace;
+
+    write_row(c, op->in[0]->data + y / SIDE * c->width * c->nx, packed, packed + c->packed, y % SIDE, to);
+}
+
+/* Workspace: packed weights, bias, coefficients, rows for each thread. */
+static int run_forward(struct op *op, struct exec *x, struct err *e)
+{
+    const struct conv *c = op->priv;
+    const struct tensor *src = op->in[0], *dst = op->out[0];
+    float *packed = op->workspace, *bias = packed + c->packed, *coef = bias + c->bias;
+    float *rooms = coef + c->coef;
+    size_t line = c->width * c->nx, both = SIDE * c->width * c->wide;
+    struct raw_norm norm;
+
+    (void)x;
+    (void)e;
+    raw_norm_init(&norm, op, coef);
+    pack_bias(c, op->in[2]->data, bias);
+#pragma omp parallel num_threads(c->nthreads)
+    {
+        float *copy = rooms + simd_thread() * c->room;
+
+        pack_forward(c, op->in[1]->data, packed);
+#pragma omp for schedule(dynamic)
+        for (size_t row = 0; row < c->nrows; row++) {
+            const float *one = read_x(c, &norm, src, row, copy);
+            float *to = float_rows_begin(dst, row * both, copy + line);
+
+            for (size_t a = 0; a < SIDE; a++)
+                write_row(c, one, packed, bias, a, to + a * c->width * c->wide);
+            float_rows_done(dst, row * both, both, copy + line, c->narrow);
+        }
+    }
+    return 0;
+}
+
+/* The two rows of dy that belong to a row of x; copy: as those after a row of x. */
+static const float *read_dy(const struct conv *c, const struct tensor *dy, size_t row, float *copy)
+{
+    size_t both = SIDE * c->width * c->wide;
+
+    float_rows_fetch(dy, (row + 1) * both, row + 1 < c->nrows ? both : 0);
+    return float_rows_read(dy, row * both, both, copy + c->width * c->nx);
+}
+
+/* A row of dx of two rows of dy. */
+static void write_input(const struct conv *c, const float *dy, const float *packed, const float *bias,
+                        const struct tensor *dx, size_t row, float *copy)
+{
+    size_t n = c->nvectors * c->rows->lanes, line = c->width * c->nx;
+    const float *two[SIDE] = {dy, dy + c->width * c->wide};
+    float *to = float_rows_begin(dx, row * line, copy);
+
+    float_rows_fetch(dx, row * line, line);
+    for (size_t b = 0; b < c->nblocks; b++)
+        c->rows->forward(two, SIDE, c->wide, c->wide, packed + b * SIDE * c->wide * n, bias + b * n,
+                         c->width, c->nx, c->nvectors, to + b * n);
+    float_rows_done(dx, row * line, line, copy, c->narrow);
+}
+
+static int run_grad_input(struct op *op, struct exec *x, struct err *e)
+{
+    const struct conv *c = op->priv;
+    float *packed = op->workspace, *bias = packed + c->packed, *rooms = bias + c->bias;
+
+    (void)x;
+    (void)e;
+    memset(bias, 0, c->bias * sizeof *bias);
+#pragma omp parallel num_threads(c->nthreads)
+    {
+        float *copy = rooms + simd_thread() * c->room;
+
+        pack_grad_input(c, op->in[1]->data, packed);
+#pragma omp for schedule(dynamic)
+        for (size_t row = 0; row < c->nrows; row++)
+            write_input(c, read_dy(c, op->in[0], row, copy), packed, bias, op->out[0], row, copy);
+    }
+    return 0;
+}
+
+/* Of one row of x, sums[block of l][a][i][l], then sums of dy[l]. */
+static void add_weights(const struct conv *c, const float *src, const float *dy, float *sums)
+{
+    size_t lanes = c->rows->lanes;
+
+    for (size_t l = 0; l < c->wide; l += lanes) {
+        const float *two[SIDE] = {dy + l, dy + c->width * c->wide + l};
+
+        c->rows->grad_weights(src, c->nx, c->nx, two, SIDE, c->width, c->wide,
+                              sums + l * SIDE * c->nx);
+        for (size_t a = 0; a < SIDE; a++)
+            c->rows->sum(two[a], c->width, c->wide, sums + c->packed + l);
+    }
+}
+
+/* Of one run: dx NULL, it is not asked for; norm_sums[chunk][2C] where a norm in front needs them, or NULL. */
+struct pass {
+    const struct conv *c;
+    const struct op *op;
+    const struct tensor *dx;
+    struct raw_norm norm;
+    float *packed, *bias, *sums, *coef, *rooms;
+    double *norm_sums;
+};
+
+static void run_chunk(const struct pass *p, size_t i)
+{
+    const struct conv *c = p->c;
+    size_t line = c->width * c->nx;
+    float *copy = p->rooms + simd_thread() * c->room, *sums = p->sums + i * c->sums;
+    double *norm_sums = p->norm_sums ? p->norm_sums + i * 2 * c->nx : NULL;
+
+    memset(sums, 0, c->sums * sizeof *sums);
+    if (norm_sums)
+        memset(norm_sums, 0, 2 * c->nx * sizeof *norm_sums);
+    for (size_t row = c->nrows * i / c->nchunks; row < c->nrows * (i + 1) / c->nchunks; row++) {
+        const float *dy = read_dy(c, p->op->in[0], row, copy);
+
+        add_weights(c, read_x(c, &p->norm, p->op->in[1], row, copy), dy, sums);
+        if (p->dx)
+            write_input(c, dy, p->packed, p->bias, p->dx, row, copy);
+        if (norm_sums)
+            raw_norm_add(&p->norm, p->dx->data + row * line, p->op->in[1]->data + row * line, c->width,
+                         norm_sums);
+    }
+}
+
+/* dw and db from the sums; of dw it shares the work among the threads of the parallel region. */
+static void finish(const struct conv *c, const float *sums, float *dw, float *db)
+{
+    size_t lanes = c->rows->lanes, co = c->wide / SIDE;
+
+#pragma omp for schedule(static)
+    for (size_t i = 0; i < c->nx; i++)
+        for (size_t l = 0; l < c->wide; l++)
+            for (size_t a = 0; a < SIDE; a++)
+                dw[((i * co + l % co) * SIDE + a) * SIDE + l / co] =
+                    sums[((l / lanes * SIDE + a) * c->nx + i) * lanes + l % lanes];
+#pragma omp single
+    for (size_t k = 0; k < co; k++)
+        db[k] = sums[c->packed + k] + sums[c->packed + co + k];
+}
+
+/* Workspace: packed weights and bias for dx, the sums of all chunks, coefficients, rows for each thread, the
+ * norm's sums. */
+static int run_weights(struct op *op, const struct tensor *dx)
+{
+    const struct conv *c = op->priv;
+    struct pass p = {.c = c, .op = op, .dx = dx, .packed = op->workspace};
+    const struct tensor *norm_sums = dx ? op->out[OP_OUT_SUMS] : NULL;
+    struct tensor *const *out = op->out + (dx ? 1 : 0);
+
+    p.bias = p.packed + (dx ? c->packed : 0);
+    p.sums = p.bias + (dx ? c->bias : 0);
+    p.coef = p.sums + c->nchunks * c->sums;
+    p.rooms = p.coef + c->coef;
+    if (norm_sums)
+        p.norm_sums = (double *)(void *)((char *)op->workspace + c->norm_sums);
+    raw_norm_init(&p.norm, op, p.coef);
+    if (dx)
+        memset(p.bias, 0, c->bias * sizeof *p.bias);
+#pragma omp parallel num_threads(c->nthreads)
+    {
+        if (dx)
+            pack_grad_input(c, op->in[2]->data, p.packed);
+#pragma omp for schedule(dynamic)
+        for (size_t i = 0; i < c->nchunks; i++)
+            run_chunk(&p, i);
+        conv_rows_add(p.sums, c->sums, c->nchunks);
+        finish(c, p.sums, out[0]->data, out[1]->data);
+    }
+    if (norm_sums)
+        raw_norm_write(&p.norm, p.norm_sums, c->nchunks, norm_sums);
+    return 0;
+}
+
+static int run_grad_weights(struct op *op, struct exec *x, struct err *e)
+{
+    (void)x;
+    (void)e;
+    return run_weights(op, NULL);
+}
+
+static int run_grad(struct op *op, struct exec *x, struct err *e)
+{
+    (void)x;
+    (void)e;
+    return run_weights(op, op->out[0]);
+}
+
+static bool supports_forward(const struct op *op)
+{
+    return float_rows_support(op) && raw_norm_support(op) && can_do(op->in[0], op->out[0]);
+}
+
+static bool supports_grad_input(const struct op *op)
+{
+    return float_rows_support(op) && can_do(op->out[0], op->in[0]);
+}
+
+static bool supports_grad_weights(const struct op *op)
+{
+    return float_rows_support(op) && raw_norm_support(op) && can_do(op->in[1], op->in[0]);
+}
+
+static int keep(struct op *op, struct conv *c, size_t workspace, struct err *e)
+{
+    if (!c)
+        return err_set(e, ERR_INTERNAL, "out of memory");
+    op->workspace_size = (workspace + c->coef + c->nthreads * c->room) * sizeof(float);
+    if (c->coef) {
+        c->norm_sums = (op->workspace_size + sizeof(double) - 1) / sizeof(double) * sizeof(double);
+        op->workspace_size = c->norm_sums + c->nchunks * 2 * c->nx * sizeof(double);
+    }
+    op->priv = c;
+    return 0;
+}
+
+static int prepare_forward(struct op *op, struct err *e)
+{
+    struct conv *c = create(op, op->in[0], op->out[0]);
+
+    if (c)
+        cut_vectors(c, c->wide);
+    return keep(op, c, c ? c->packed + c->bias : 0, e);
+}
+
+static int prepare_grad_input(struct op *op, struct err *e)
+{
+    struct conv *c = create(op, op->out[0], op->in[0]);
+
+    if (c)
+        cut_vectors(c, c->nx);
+    return keep(op, c, c ? c->packed + c->bias : 0, e);
+}
+
+static void cut_chunks(struct conv *c)
+{
+    c->nchunks = conv_rows_chunks(c->nrows * c->width);
+    c->sums = c->packed + c->wide;
+}
+
+static int prepare_grad_weights(struct op *op, struct err *e)
+{
+    struct conv *c = create(op, op->in[1], op->in[0]);
+
+    if (c)
+        cut_chunks(c);
+    return keep(op, c, c ? c->nchunks * c->sums : 0, e);
+}
+
+static int prepare_grad(struct op *op, struct err *e)
+{
+    struct conv *c = create(op, op->in[1], op->in[0]);
+
+    if (c) {
+        cut_vectors(c, c->nx);
+        cut_chunks(c);
+    }
+    return keep(op, c, c ? c->packed + c->bias + c->nchunks * c->sums : 0, e);
+}
+
+static void release(struct op *op)
+{
+    free(op->priv);
+}
+
+const struct kernel simd_conv_transpose2d = {
+    .kind = &conv_transpose2d_kind, .supports = supports_forward, .prepare = prepare_forward,
+    .run = run_forward, .release = release, .may = OP_HAS_COEF, .types = KERNEL_ANY};
+const struct kernel simd_conv_transpose2d_grad_input = {
+    .kind = &conv_transpose2d_grad_input_kind, .supports = supports_grad_input,
+    .prepare = prepare_grad_input, .run = run_grad_input, .release = release, .types = KERNEL_ANY};
+const struct kernel simd_conv_transpose2d_grad_weights = {
+    .kind = &conv_transpose2d_grad_weights_kind, .supports = supports_grad_weights,
+    .prepare = prepare_grad_weights, .run = run_grad_weights, .release = release,
+    .types = KERNEL_ANY};
+const struct kernel simd_conv_transpose2d_grad = {
+    .kind = &conv_transpose2d_grad_kind, .supports = supports_grad_weights, .prepare = prepare_grad,
+    .run = run_grad, .release = release, .may = OP_GIVES_SUMS | OP_HAS_COEF};

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the convolutions by Winograd's transforms have in common: how the work is cut, and the source. */
+#include "config.h"
+#include "trainer/backends/cpu/conv/winograd/winograd.h"
+
+#include <stdlib.h>
+
+#include "trainer/backends/cpu/isa/simd.h"
+
+#define BAND_TILES 32         /* of a band, about, or of a part of a row of twice as many */
+#define MIN_TILES 16          /* of all images: fewer would not pay for the weights' transform */
+#define MAX_WEIGHTS (1 << 20) /* of a place */
+#define RUNS 8                /* of bands, for each thread at least, where there are as many */
+#define MAX_RUN 8
+
+static size_t largest_channels(const struct tensor *const *parts)
+{
+    size_t a = tensor_channels(parts[0]), b = parts[1] ? tensor_channels(parts[1]) : 0;
+
+    return a > b ? a : b;
+}
+
+static bool are_floats(const struct roles *r)
+{
+    return r->src[0]->dtype == DTYPE_F32 && r->dst[0]->dtype == DTYPE_F32;
+}
+
+/* Floats of the rows under a row of tiles, of the part with most channels. */
+static size_t lines_of(const struct winograd *g, const struct roles *r, bool normed)
+{
+    size_t ns = largest_channels(r->src), nd = largest_channels(r->dst);
+
+    return !normed && are_floats(r) ? 0 : g->rows->side * g->width * (ns > nd ? ns : nd);
+}
+
+static const struct winograd_rows *rows_of(const struct roles *r)
+{
+    const struct shape *s = &r->src[0]->shape;
+
+    return winograd_rows_best((size_t)s->dim[DIM_H], (size_t)s->dim[DIM_W],
+                              roles_common_channels(r->src), roles_common_channels(r->dst));
+}
+
+bool winograd_supports(const struct op *op)
+{
+    struct roles r = roles_of(op);
+    const struct winograd_rows *rows = rows_of(&r);
+    size_t ns = roles_channels(r.src), nd = roles_channels(r.dst), pixels = tensor_pixels(r.src[0]);
+
+    return rows && float_rows_support(op) && raw_norm_support(op) && norm_moments_support(op, DTYPE_F32) &&
+           op->attr.kernel == WINOGRAD_KERNEL && op->attr.stride <= 1 && ns * nd <= MAX_WEIGHTS &&
+           pixels >= MIN_TILES * rows->tile * rows->tile;
+}
+
+void winograd_set_band(struct winograd *g, size_t tiles, bool whole)
+{
+    g->band = g->across < tiles ? tiles / g->across : 1;
+    g->part = whole || g->across < 2 * tiles ? g->width : tiles * g->rows->tile;
+    g->ntiles = g->band * (g->part / g->rows->tile);
+    g->src_place = g->ntiles * g->src_channels + WINOGRAD_LINE;
+    g->dst_place = g->ntiles * g->dst_channels + WINOGRAD_LINE;
+    g->scratch = g->places * (g->src_place + g->dst_place);
+}
+
+struct winograd winograd_of(const struct roles *r, bool normed)
+{
+    struct winograd whole = {0}, *g = &whole;
+
+    g->nimages = (size_t)r->src[0]->shape.dim[DIM_N];
+    g->height = (size_t)r->src[0]->shape.dim[DIM_H];
+    g->width = (size_t)r->src[0]->shape.dim[DIM_W];
+    g->src_channels = roles_channels(r->src);
+    g->dst_channels = roles_channels(r->dst);
+    for (int k = 0; k < PARTS; k++) {
+        g->src_part[k] = r->src[k] ? tensor_channels(r->src[k]) : 0;
+        g->dst_part[k] = r->dst[k] ? tensor_channels(r->dst[k]) : 0;
+    }
+    g->rows = rows_of(r);
+    g->places = g->rows->side * g->rows->side;
+    g->lines = lines_of(g, r, normed);
+    g->narrow = float_rows_narrow();
+    g->products = conv_rows_find(g->rows->lanes);
+    g->nvectors = !g->rows->forward && g->dst_channels % (WINOGRAD_WIDE * g->rows->lanes) == 0 ? WINOGRAD_WIDE : 1;
+    g->wide = g->nvectors * g->rows->lanes;
+    g->place = g->src_channels * g->dst_channels * g->rows->group + WINOGRAD_LINE;
+    g->across = g->width / g->rows->tile;
+    g->down = g->height / g->rows->tile;
+    g->nthreads = simd_threads();
+    g->weights = g->places * g->place;
+    winograd_set_band(g, BAND_TILES, !are_floats(r)); /* copies of others are of whole rows */
+    g->run = g->nimages * g->down / g->band / (RUNS * g->nthreads);
+    g->run = g->run < 1 ? 1 : g->run < MAX_RUN ? g->run : MAX_RUN;
+    g->bias = (g->dst_channels + WINOGRAD_LINE - 1) / WINOGRAD_LINE * WINOGRAD_LINE;
+    g->zeros = g->width * (g->src_channels > g->dst_channels ? g->src_channels : g->dst_channels);
+    g->zeros = (g->zeros + WINOGRAD_LINE - 1) / WINOGRAD_LINE * WINOGRAD_LINE;
+    return whole;
+}
+
+struct winograd *winograd_create(const struct roles *r, bool normed)
+{
+    struct winograd *g = malloc(sizeof *g);
+
+    if (g)
+        *g = winograd_of(r, normed);
+    return g;
+}
+
+static const float *read_source(const struct roles *roles, size_t part, size_t at, size_t n, float *copy)
+{
+    const float *row = float_rows_read(roles->src[part], at, n, copy);
+
+    if (!roles->norm[part])
+        return row;
+    batch_norm_apply(roles->norm[part], row, n, copy);
+    return copy;
+}
+
+static bool is_made(const struct roles *roles, size_t part)
+{
+    return part == 0 && roles->made;
+}
+
+size_t winograd_first_new(const struct winograd *g, size_t r)
+{
+    return r % g->down == 0 ? 0 : g->rows->side - g->rows->tile;
+}
+
+/* The rows of pixels under row of tiles r, counted through all images, from its first on. Copies of rows
+ * before row `first` of them are there. */
+static void source_rows(const struct winograd *g, const struct roles *roles, size_t part, const float *zeros,
+                        size_t r, size_t first, float *lines, const float **rows)
+{
+    size_t line = g->width * g->src_part[part], nmade = 0, from = 0;
+    float *made[WINOGRAD_SIDE];
+
+    for (size_t i = 0; i < g->rows->side; i++) {
+        size_t y = g->rows->tile * (r % g->down) + i - 1; /* wraps: too large as well */
+        size_t row = r / g->down * g->height + y;
+        float *copy = winograd_copy(g, lines, r, i, line);
+
+        if (y >= g->height) {
+            rows[i] = zeros;
+        } else if (i < first) {
+            rows[i] = copy;
+        } else if (is_made(roles, part)) {
+            from = nmade ? from : row;
+            rows[i] = made[nmade++] = copy;
+        } else {
+            rows[i] = read_source(roles, part, row * line, line, copy);
+        }
+    }
+    if (nmade)
+        roles->made->rows(roles->made, from, nmade, made);
+}
+
+void winograd_transform_source(const struct winograd *g, const struct roles *roles, const float *zeros,
+                               const struct winograd_band *b, bool goes_on, float *lines, float *d)
+{
+    const float *rows[WINOGRAD_SIDE];
+    size_t ns = g->src_channels, side = g->rows->side;
+
+    for (size_t r = b->from; r < b->to; r++, d += b->width / g->rows->tile * ns) {
+        size_t first = b->x ? side : goes_on || r > b->from ? winograd_first_new(g, r) : 0, at = 0;
+
+        for (size_t k = 0; k < PARTS && roles->src[k]; at += g->src_part[k++]) {
+            /* Only one part has a norm or is made, so nobody else's copies are there. */
+            source_rows(g, roles, k, zeros, r, roles->norm[k] || is_made(roles, k) ? first : 0, lines, rows);
+            for (size_t i = 0; i < side; i++)
+                rows[i] += b->x * g->src_part[k];
+            g->rows->source(rows, b->width, g->src_part[k], ns, winograd_band_beside(g, b), g->src_place,
+                            d + at * g->rows->group);
+        }
+    }
+}
+
+void winograd_spread_source(const struct winograd *g, const struct roles *roles, const struct winograd_band *b,
+                            float *lines, float *d)
+{
+    size_t ns = g->src_channels, tile = g->rows->tile;
+    const float *rows[WINOGRAD_SIDE];
+
+    for (size_t r = b->from; r < b->to; r++, d += b->width / tile * ns)
+        for (size_t k = 0, at = 0; k < PARTS && roles->src[k]; at += g->src_part[k++]) {
+            size_t n = g->src_part[k], line = g->width * n;
+
+            for (size_t i = 0; i < tile; i++) {
+                float *copy = lines + i * line;
+                bool copied = b->x && roles->norm[k];
+
+                rows[i] = copied ? copy : read_source(roles, k, (r * tile + i) * line, line, copy);
+                rows[i] += b->x * n;
+            }
+            g->rows->spread(rows, b->width, n, ns, g->src_place, d + at * g->rows->group);
+        }
+}
+
+void winograd_release(struct op *op)
+{
+    free(op->priv);
+}
+
+struct winograd_band winograd_band_of(const struct winograd *g, size_t from, size_t end)
+{
+    size_t to = from + g->band < end ? from + g->band : end;
+
+    return (struct winograd_band){from, to, to + g->band < end ? to + g->band : end, 0, g->part};
+}
+
+void winograd_band_on(const struct winograd *g, struct winograd_band *b)
+{
+    b->x += b->width;
+    if (g->width - b->x < b->width)
+        b->width = g->width - b->x;
+}
+
+void winograd_fetch(const struct winograd *g, const struct tensor *t, size_t at, size_t n,
+                    const struct winograd_band *b, size_t p)
+{
+    size_t done = b->x * g->places + p * b->width, all = g->width * g->places;
+    size_t from = n * done / all, to = n * (done + b->width) / all;
+
+    float_rows_fetch(t, at + from, to - from);
+}
+
+void winograd_fetch_source(const struct winograd *g, const struct tensor *t, const struct winograd_band *b,
+                           size_t p)
+{
+    size_t line = g->width * tensor_channels(t), last = g->nimages * g->height;
+    size_t from = b->to * g->rows->tile + 1, to = b->next * g->rows->tile + 1;
+
+    if (b->to < b->next)
+        winograd_fetch(g, t, from * line, ((to < last ? to : last) - from) * line, b, p);
+}

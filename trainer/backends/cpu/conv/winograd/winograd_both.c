@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Both gradients of a 3x3 convolution in one pass over what they read (winograd.h): the gradient of its result
+ * is transformed once for both, and the source as that gradient is for the weights' gradient alone. Where a
+ * norm's gradient comes late (core/op.h) it is made of the rows of the result's gradient; where a norm and its
+ * ReLU are in front of the convolution, what that norm's gradient needs is summed while the gradient of the
+ * input and the source are in the cache.
+ *
+ * The gradient of the input may lie where that of the result did, or where x of the norm behind: rows of that
+ * are copies, of which a row of tiles leaves the next one those that they have in common, and neighbouring
+ * chunks have copies of each other's rows from before. */
+#include "config.h"
+#include "trainer/backends/cpu/conv/winograd/winograd.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "trainer/backends/cpu/conv/conv_parts.h"
+#include "trainer/backends/cpu/conv/winograd/winograd_kernels.h"
+#include "trainer/backends/cpu/isa/simd.h"
+#include "trainer/backends/cpu/norm/late_rows.h"
+#include "trainer/backends/cpu/norm/norm_kernels.h"
+
+/* op->priv: the ops that it stands for, of which the first two have no workspace. */
+struct both {
+    struct op input, weights;
+    struct op norm; /* no kind: none */
+    struct winograd in, w;
+    /* Floats: coefficients; rows of the gradient, of the source; the rows of the gradient above and below a
+     * chunk. */
+    size_t coef, rows, lines, edges;
+    size_t norm_size; /* doubles of a chunk's sums */
+};
+
+static bool has_norm(const struct op *op)
+{
+    return op->kind == &batch_norm_relu_conv2d_grad_kind;
+}
+
+static void split(const struct op *op, struct both *b)
+{
+    struct conv_parts p = conv_parts_grad(op);
+
+    b->norm = p.norm;
+    b->input = p.input;
+    b->weights = p.weights;
+}
+
+static bool has_floats(const struct op *op)
+{
+    for (int i = -1; op_next_in(op, &i);)
+        if (op->in[i]->dtype != DTYPE_F32)
+            return false;
+    for (int i = -1; op_next_out(op, &i);)
+        if (op->out[i]->dtype != DTYPE_F32)
+            return false;
+    return true;
+}
+
+static size_t round_up(size_t n)
+{
+    return (n + WINOGRAD_LINE - 1) / WINOGRAD_LINE * WINOGRAD_LINE;
+}
+
+static void plan(const struct op *op, struct both *b)
+{
+    struct roles in = roles_of(&b->input), w = roles_of(&b->weights);
+
+    b->in = winograd_of(&in, false);
+    b->w = winograd_of(&w, has_norm(op) || raw_norm_of(op));
+    b->w.coef = raw_norm_size(op);
+    b->w.nchunks = winograd_weights_chunks(&b->w);
+    b->coef = late_rows_size(op);
+    b->rows = round_up(b->in.rows->side * b->in.width * b->in.src_channels);
+    b->edges = round_up(2 * b->in.width * b->in.src_channels);
+    b->lines = round_up(b->w.lines);
+    b->norm_size = has_norm(op) ? 2 * b->w.src_channels : 0;
+}
+
+static bool supports(const struct op *op)
+{
+    struct both b = {0};
+
+    split(op, &b);
+    if (!has_floats(op) || !late_rows_support(op, DTYPE_F32) || !raw_norm_support(op) ||
+        !winograd_supports(&b.input) || !winograd_supports(&b.weights) ||
+        (b.norm.kind && !simd_batch_norm_grad.supports(&b.norm)))
+        return false;
+    plan(op, &b);
+    return b.w.nchunks > 0 && b.in.band == b.w.band;
+}
+
+static void release(struct op *op)
+{
+    struct both *b = op->priv;
+
+    if (b->norm.priv)
+        simd_batch_norm_grad.release(&b->norm);
+    free(b);
+}
+
+/* Bytes of the norm's workspace, which comes first; then doubles, then floats. */
+static size_t norm_bytes(const struct both *b)
+{
+    return round_up(b->norm.workspace_size / sizeof(float) + 1) * sizeof(float);
+}
+
+static size_t doubles_of(const struct both *b)
+{
+    return round_up(b->w.nchunks * b->norm_size);
+}
+
+static int prepare(struct op *op, struct err *e)
+{
+    struct both *b = calloc(1, sizeof *b);
+
+    if (!b)
+        return err_set(e, ERR_INTERNAL, "out of memory");
+    split(op, b);
+    if (b->norm.kind && simd_batch_norm_grad.prepare(&b->norm, e) < 0) {
+        free(b);
+        return -1;
+    }
+    plan(op, b);
+    op->workspace_size =
+        norm_bytes(b) + doubles_of(b) * sizeof(double) +
+        (b->coef + b->w.coef + b->in.weights + b->in.bias + b->in.zeros +
+         b->w.nchunks * (b->w.weights + b->w.bias + b->edges) +
+         b->w.nthreads * (b->in.scratch + b->rows + b->lines)) * sizeof(float);
+    op->priv = b;
+    op->over[0] = 1;
+    if (op->in[OP_LATE_X] && !has_norm(op)) /* of two parts the other where the norm's x was */
+        op->over[1] = OP_LATE_X + 1;
+    return 0;
+}
+
+/* Of one run; the workspace in its order. */
+struct pass {
+    const struct both *b;
+    struct roles in, w;
+    struct batch_norm_map map;
+    struct late_rows dy;
+    bool in_place; /* dx is where dy was, or what that is made of */
+    double *norm_sums;
+    float *raw, *packed, *no_bias, *zeros, *sums, *edges, *rooms;
+};
+
+static struct pass pass_of(struct op *op)
+{
+    struct both *b = op->priv;
+    struct pass p = {.b = b, .in = roles_of(&b->input), .w = roles_of(&b->weights)};
+    float *coef;
+
+    b->norm.workspace = op->workspace;
+    p.norm_sums = (double *)(void *)((char *)op->workspace + norm_bytes(b));
+    coef = (float *)(p.norm_sums + doubles_of(b));
+    p.raw = coef + b->coef;
+    p.packed = p.raw + b->w.coef;
+    p.no_bias = p.packed + b->in.weights;
+    p.zeros = p.no_bias + b->in.bias;
+    p.sums = p.zeros + b->in.zeros;
+    p.edges = p.sums + b->w.nchunks * (b->w.weights + b->w.bias);
+    p.rooms = p.edges + b->w.nchunks * b->edges;
+    p.dy = late_rows_of(op, coef);
+    for (int k = 0; k < PARTS && p.in.dst[k]; k++)
+        p.in_place = p.in_place || p.in.dst[k]->data == p.dy.g->data ||
+                     (p.dy.x && p.in.dst[k]->data == p.dy.x->data);
+    memset(p.no_bias, 0, (b->in.bias + b->in.zeros) * sizeof *p.zeros);
+    return p;
+}
+
+/* One thread's. */
+struct room {
+    float *gradient, *results; /* of the input; then what was the results' is the source's */
+    float *rows, *lines;
+};
+
+static struct room room_of(const struct pass *p, size_t thread)
+{
+    const struct both *b = p->b;
+    float *from = p->rooms + thread * (b->in.scratch + b->rows + b->lines);
+    float *rows = from + b->in.scratch;
+
+    return (struct room){from, from + b->in.places * b->in.src_place, rows, rows + b->rows};
+}
+
+/* Rows of tiles [begin, end) of a chunk; above and below it, where that is in the same image. */
+struct chunk {
+    size_t begin, end;
+    float *above, *below;
+};
+
+static struct chunk chunk_of(const struct pass *p, size_t i)
+{
+    const struct winograd *g = &p->b->w;
+    size_t nrows = g->nimages * g->down;
+    float *edges = p->edges + i * p->b->edges;
+
+    return (struct chunk){nrows * i / g->nchunks, nrows * (i + 1) / g->nchunks, edges,
+                          edges + p->b->edges / 2};
+}
+
+/* Before the threads write: what chunks read of each other's rows. */
+static void copy_edges(const struct pass *p, size_t i)
+{
+    const struct winograd *g = &p->b->in;
+    size_t line = g->width * g->src_channels, tile = g->rows->tile;
+    struct chunk c = chunk_of(p, i);
+
+    if (c.begin % g->down)
+        late_rows_copy(&p->dy, (c.begin * tile - 1) * line, line, c.above);
+    if (c.end % g->down)
+        late_rows_copy(&p->dy, c.end * tile * line, line, c.below);
+}
+
+/* Row i of those under row of tiles r of a chunk; x: of its first part, or the others' copies are there. */
+static const float *gradient_row(const struct pass *p, const struct room *room, const struct chunk *c,
+                                 size_t x, size_t r, size_t i)
+{
+    const struct winograd *g = &p->b->in;
+    size_t line = g->width * g->src_channels;
+    size_t y = g->rows->tile * (r % g->down) + i - 1; /* wraps: too large as well */
+    size_t at = (r / g->down * g->height + y) * line;
+    float *copy = winograd_copy(g, room->rows, r, i, line);
+
+    if (y >= g->height)
+        return p->zeros;
+    if (!p->in_place && !p->dy.x)
+        return p->dy.g->data + at;
+    if (p->in_place && r == c->begin && i == 0)
+        return c->above;
+    if (p->in_place && r + 1 == c->end && i + 1 == g->rows->side)
+        return c->below;
+    if (x > 0 || (r > c->begin && i < winograd_first_new(g, r)))
+        return copy;
+    late_rows_copy(&p->dy, at, line, copy);
+    return copy;
+}
+
+/* Row of tiles r of a band of the gradient, transformed, and its sum. */
+static void read_gradient(const struct pass *p, const struct room *room, const struct chunk *c,
+                          const struct winograd_band *b, size_t r, float *sum)
+{
+    const struct winograd *g = &p->b->in;
+    size_t n = g->src_channels, at = (r - b->from) * (b->width / g->rows->tile) * n;
+    const float *rows[WINOGRAD_SIDE];
+
+    for (size_t i = 0; i < g->rows->side; i++)
+        rows[i] = gradient_row(p, room, c, b->x, r, i) + b->x * n;
+    g->rows->source(rows, b->width, n, n, winograd_band_beside(g, b), g->src_place, room->gradient + at);
+    for (size_t i = 1; p->w.bias && i <= g->rows->tile; i++)
+        for (size_t k = 0; k < n; k += g->rows->lanes)
+            g->products->sum(rows[i] + k, b->width, n, sum + k);
+}
+
+static void write_input(const struct pass *p, const struct room *room, const struct winograd_band *b)
+{
+    const struct winograd *g = &p->b->in;
+
+    for (size_t i = 0; i < g->places; i++) {
+        winograd_fetch_source(g, p->dy.g, b, i);
+        if (p->dy.x)
+            winograd_fetch_source(g, p->dy.x, b, i);
+        for (int k = 0; k < PARTS && p->in.dst[k]; k++)
+            winograd_conv_fetch(g, p->in.dst[k], b, i);
+        winograd_conv_multiply(g, i, p->packed, p->zeros, winograd_band_tiles(g, b), room->gradient,
+                               room->results);
+    }
+    winograd_conv_write(g, &p->in, room->results, p->no_bias, b, room->lines);
+}
+
+static void add_weights(const struct pass *p, const struct room *room, const struct winograd_band *b, float *sums)
+{
+    const struct winograd *g = &p->b->w;
+    size_t area = g->rows->tile * g->width;
+
+    winograd_spread_source(g, &p->w, b, room->lines, room->results);
+    for (size_t i = 0; i < g->places; i++) {
+        for (int k = 0; k < PARTS && p->w.src[k]; k++)
+            winograd_fetch(g, p->w.src[k], b->to * area * g->src_part[k],
+                           (b->next - b->to) * area * g->src_part[k], b, i);
+        winograd_weights_add(g, i, winograd_band_tiles(g, b), room->results, room->gradient, sums);
+    }
+}
+
+static void add_norm(const struct pass *p, const struct winograd_band *b, double *sums)
+{
+    const struct winograd *g = &p->b->w;
+    size_t area = g->rows->tile * g->width, at = b->from * area * g->src_channels;
+
+    batch_norm_grad_add(&p->b->norm, p->in.dst[0]->data + at, p->w.src[0]->data + at,
+                        (b->to - b->from) * area, sums);
+}
+
+static void run_chunk(const struct pass *p, const struct room *room, size_t i)
+{
+    const struct winograd *g = &p->b->w;
+    size_t size = g->weights + g->bias;
+    struct chunk c = chunk_of(p, i);
+    float *sums = p->sums + i * size;
+    double *norm_sums = p->norm_sums + i * p->b->norm_size;
+
+    memset(sums, 0, size * sizeof *sums);
+    memset(norm_sums, 0, p->b->norm_size * sizeof *norm_sums);
+    for (size_t from = c.begin; from < c.end; from += g->band) {
+        struct winograd_band b = winograd_band_of(g, from, c.end);
+
+        for (; b.x < g->width; winograd_band_on(g, &b)) {
+            for (size_t r = b.from; r < b.to; r++)
+                read_gradient(p, room, &c, &b, r, sums + g->weights);
+            write_input(p, room, &b);
+            add_weights(p, room, &b, sums);
+        }
+        if (p->b->norm.kind)
+            add_norm(p, &b, norm_sums);
+    }
+}
+
+static int run(struct op *op, struct exec *x, struct err *e)
+{
+    struct both *b = op->priv;
+    struct pass p = pass_of(op);
+    size_t size = b->w.weights + b->w.bias;
+    struct raw_norm raw;
+
+    if (b->norm.kind) {
+        batch_norm_grad_again(&b->norm, &p.map);
+        p.w.norm[0] = &p.map;
+    }
+    if (raw_norm_of(op)) {
+        raw_norm_init(&raw, op, p.raw);
+        p.w.norm[raw_norm_part(op)] = &raw.map;
+    }
+#pragma omp parallel num_threads(b->w.nthreads)
+    {
+        struct room room = room_of(&p, simd_thread());
+
+        winograd_conv_pack(&b->in, p.in.weights->data, true, p.packed);
+#pragma omp for schedule(static)
+        for (size_t i = 0; i < (p.in_place ? b->w.nchunks : 0); i++)
+            copy_edges(&p, i);
+#pragma omp for schedule(dynamic)
+        for (size_t i = 0; i < b->w.nchunks; i++)
+            run_chunk(&p, &room, i);
+        conv_rows_add(p.sums, size, b->w.nchunks);
+        winograd_weights_gather(&b->w, p.sums, true, b->weights.out[0]->data);
+    }
+    if (p.w.bias)
+        memcpy(p.w.bias->data, p.sums + b->w.weights, b->w.dst_channels * sizeof *p.sums);
+    return b->norm.kind ? batch_norm_grad_finish(&b->norm, x, p.norm_sums, b->w.nchunks, e) : 0;
+}
+
+#define KERNEL_OF(_kind)                                                                          \
+    .kind = &_kind, .supports = supports, .prepare = prepare, .run = run, .release = release
+
+const struct kernel simd_winograd_both = {KERNEL_OF(conv2d_grad_kind), .may = OP_BARE |
+                                          OP_TAKES_LATE};
+const struct kernel simd_winograd_both_concat = {
+    KERNEL_OF(concat_conv2d_grad_kind), .may = OP_TAKES_LATE | OP_HAS_COEF | OP_HAS_SECOND_COEF};
+const struct kernel simd_winograd_both_norm = {KERNEL_OF(batch_norm_relu_conv2d_grad_kind),
+                                               .may = OP_BARE | OP_TAKES_LATE | OP_GIVES_COEF};

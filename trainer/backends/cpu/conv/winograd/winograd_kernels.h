@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* 3x3 convolutions by Winograd's transforms (winograd.h). */
+#ifndef UNETCTL_TRAINER_BACKENDS_CPU_CONV_WINOGRAD_WINOGRAD_KERNELS_H
+#define UNETCTL_TRAINER_BACKENDS_CPU_CONV_WINOGRAD_WINOGRAD_KERNELS_H
+
+#include "trainer/core/kernel.h"
+
+extern const struct kernel simd_winograd, simd_winograd_relu, simd_winograd_pooled;
+extern const struct kernel simd_winograd_head, simd_winograd_front_conv2d;
+extern const struct kernel simd_winograd_front_transpose, simd_winograd_grad_input;
+extern const struct kernel simd_winograd_grad_weights, simd_winograd_concat;
+extern const struct kernel simd_winograd_concat_relu, simd_winograd_concat_grad_input;
+extern const struct kernel simd_winograd_concat_grad_weights, simd_winograd_both;
+extern const struct kernel simd_winograd_both_concat, simd_winograd_split, simd_winograd_both_norm;
+extern const struct kernel simd_winograd_norm, simd_winograd_norm_grad;
+
+#endif

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A 3x3 convolution with its ReLU, and what is behind it at inference: done to rows of results while they are
+ * in the cache, which for a head go no further. */
+#include "config.h"
+#include "trainer/backends/cpu/conv/winograd/winograd.h"
+
+#include "trainer/backends/cpu/conv/winograd/winograd_kernels.h"
+#include "trainer/backends/cpu/head/head.h"
+#include "trainer/backends/cpu/pool/max_pool2d.h"
+
+static bool has_head(const struct op *op)
+{
+    return op->in[OP_HEAD_W] != NULL;
+}
+
+/* The convolution alone: to y, of which only lines hold anything, where there is a head. */
+static struct op first_of(const struct op *op, struct tensor *y)
+{
+    *y = (struct tensor){.shape = op->in[0]->shape};
+    y->shape.dim[DIM_C] = op->in[1]->shape.dim[0];
+    return (struct op){.kind = &conv2d_kind, .attr = op->attr, .in = {op->in[0], op->in[1],
+        op->in[2]},
+                       .out = {has_head(op) ? y : op->out[0]}, .workspace = op->workspace, .priv = op->priv};
+}
+
+void winograd_relu_pool(const struct op *op, const struct winograd *g, const struct roles *roles, const float *m,
+                        const float *bias, const struct winograd_band *b, float *lines)
+{
+    size_t n = g->dst_channels, line = g->width * n;
+
+    winograd_conv_write(g, roles, m, bias, b, lines);
+    for (size_t row = b->from * g->rows->tile; row < b->to * g->rows->tile; row += 2)
+        max_pool2d_rows(op->out[0]->data + row * line + b->x * n, line, b->width, n,
+                        op->out[OP_OUT_POOLED]->data + (row * line / 2 + b->x * n) / 2);
+}
+
+static void write_head(const struct op *op, const struct winograd *g, const struct roles *roles, const float *m,
+                       const float *bias, const struct winograd_band *b, float *lines)
+{
+    size_t n = g->dst_channels, tile = g->rows->tile;
+    float *rows[WINOGRAD_SIDE];
+
+    (void)roles;
+    for (size_t i = 0; i < tile; i++)
+        rows[i] = lines + i * b->width * n;
+    for (size_t r = b->from; r < b->to; r++, m += b->width / tile * n) {
+        g->rows->result(m, g->dst_place, b->width, n, n, bias, g->relu, rows);
+        for (size_t i = 0; i < tile; i++)
+            head_rows_float.dot(rows[i], b->width, op->in[OP_HEAD_W]->data, n,
+                                op->in[OP_HEAD_B]->data[0],
+                                op->out[0]->data + (r * tile + i) * g->width + b->x);
+    }
+}
+
+static bool supports(const struct op *op)
+{
+    struct tensor y;
+    struct op first = first_of(op, &y), head = {.attr = {.kernel = 1}};
+    struct op pool = {.kind = &max_pool2d_kind, .in = {op->out[0]}};
+
+    return winograd_supports(&first) &&
+           (has_head(op) ? head_rows_of(&head, &y, op->out[0]) != NULL : max_pool2d_supports(&pool));
+}
+
+static int prepare(struct op *op, struct err *e)
+{
+    struct tensor y;
+    struct op first = first_of(op, &y);
+
+    if ((has_head(op) ? winograd_conv_prepare_normed : simd_winograd_relu.prepare)(&first, e) < 0)
+        return -1;
+    op->priv = first.priv;
+    op->workspace_size = first.workspace_size;
+    return 0;
+}
+
+static int run(struct op *op, struct exec *x, struct err *e)
+{
+    struct tensor y;
+    struct op first = first_of(op, &y);
+
+    (void)x;
+    (void)e;
+    winograd_conv_run_as(&first, &(struct winograd_conv_ends){
+        .write = has_head(op) ? write_head : winograd_relu_pool, .op = op});
+    return 0;
+}
+
+#define KERNEL_OF(_kind)                                                                          \
+    .kind = &_kind, .supports = supports, .prepare = prepare, .run = run, .release = \
+        winograd_release
+
+const struct kernel simd_winograd_pooled = {KERNEL_OF(conv2d_kind), .must = OP_RELU |
+                                            OP_GIVES_POOLED};
+const struct kernel simd_winograd_head = {KERNEL_OF(conv2d_kind), .must = OP_RELU | OP_HAS_HEAD};

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+
+#ifdef __x86_64__
+#define LANES 16
+#define REGISTERS 32
+#define ISA __attribute__((target("avx512f")))
+#define WINOGRAD_ROWS_NAME winograd_rows_avx512
+#include "trainer/backends/cpu/conv/winograd/winograd_rows_isa.inc"
+#endif

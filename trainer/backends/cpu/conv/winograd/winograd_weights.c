@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The gradient of the weights of 3x3 convolutions by Winograd's transforms. It is summed in chunks of bands
+ * whose number does not depend on the threads, and these are added in order; with so many channels that
+ * few chunks have room, the threads share the places of one sum instead. */
+#include "config.h"
+#include "trainer/backends/cpu/conv/winograd/winograd.h"
+
+#include <string.h>
+
+#include "trainer/backends/cpu/conv/winograd/winograd_kernels.h"
+#include "trainer/backends/cpu/isa/simd.h"
+
+#define SHARED_TILES 256  /* of a band whose products the threads share */
+#define MAX_SUMS (1 << 24) /* floats of all chunks: 64 MiB */
+#define MIN_CHUNKS 4
+#define SOME_CHUNKS 8       /* or fewer of small images; more, if there is room for their sums: */
+#define MAX_CHUNKS 64
+#define ROOM (1 << 20)      /* floats, or a share of the source */
+#define ROOM_SHARE 16
+#define MANY_CHUNKS 16      /* more than these only of MANY_BANDS each: what the first band reads was not */
+#define MANY_BANDS 16       /* asked for before */
+#define CHUNK_TILES 64 /* at least */
+
+size_t winograd_weights_chunks(const struct winograd *g)
+{
+    size_t size = g->weights + g->bias, most = MAX_SUMS / size, nrows = g->nimages * g->down;
+    size_t n = nrows * g->across / CHUNK_TILES, many = nrows / g->band / MANY_BANDS;
+    size_t share = g->nimages * g->height * g->width * g->src_channels / ROOM_SHARE;
+    size_t room = (share > ROOM ? share : ROOM) / size;
+
+    room = room < SOME_CHUNKS ? SOME_CHUNKS : room < MAX_CHUNKS ? room : MAX_CHUNKS;
+    many = many < MANY_CHUNKS ? MANY_CHUNKS : many;
+    n = n < room ? n : room;
+    n = n < many ? n : many;
+    n = n < most ? n : most;
+    return n >= MIN_CHUNKS ? n : 0;
+}
+
+/* A band of dy to scratch. */
+static void transform_dy(const struct winograd *g, const struct tensor *dy, const struct winograd_band *b,
+                         float *lines, float *y)
+{
+    size_t nd = g->dst_channels, tile = g->rows->tile, line = g->width * nd;
+    const float *rows[WINOGRAD_SIDE];
+
+    for (size_t r = b->from; r < b->to; r++, y += b->width / tile * nd) {
+        for (size_t i = 0; i < tile; i++)
+            rows[i] = float_rows_read(dy, (r * tile + i) * line, line, lines + i * line) + b->x * nd;
+        g->rows->spread(rows, b->width, nd, nd, g->dst_place, y);
+    }
+}
+
+void winograd_weights_add(const struct winograd *g, size_t p, size_t ntiles, const float *d,
+                           const float *y, float *u)
+{
+    size_t ns = g->src_channels, nd = g->dst_channels, lanes = g->rows->lanes;
+
+    d += p * g->src_place, y += p * g->dst_place, u += p * g->place;
+    if (g->rows->grad_weights) {
+        g->rows->grad_weights(d, y, ns, nd, ntiles / g->rows->group, u);
+        return;
+    }
+    for (size_t at = 0; at < nd; at += g->wide, u += g->wide * ns) {
+        const float *both[WINOGRAD_WIDE] = {y + at, y + at + lanes};
+
+        g->products->grad_weights(d, ns, ns, both, g->nvectors, ntiles, nd, u);
+    }
+}
+
+/* Channels [first, last) of rows of tiles [from, to). */
+static void sum_dy(const struct winograd *g, const struct tensor *dy, size_t from, size_t to,
+                   size_t first, size_t last, float *lines, float *sums)
+{
+    size_t nd = g->dst_channels, area = g->rows->tile * g->width;
+
+    memset(sums + first, 0, (last - first) * sizeof *sums);
+    for (; from < to; from++) {
+        const float *rows = float_rows_read(dy, from * area * nd, area * nd, lines);
+
+        for (size_t d = first; d < last; d += g->rows->lanes)
+            g->products->sum(rows + d, area, nd, sums + d);
+    }
+}
+
+/* Rows of tiles [from, to) into sums: of the products, then of dy. */
+static void sum_chunk(const struct winograd *g, const struct roles *roles, const float *zeros,
+                      size_t from, size_t to, float *lines, float *scratch, float *sums)
+{
+    size_t nd = g->dst_channels, area = g->rows->tile * g->width;
+    const struct tensor *dy = roles->dst[0];
+    float *y = scratch + g->places * g->src_place;
+
+    memset(sums, 0, (g->weights + g->bias) * sizeof *sums);
+    sum_dy(g, dy, from, to, 0, g->dst_channels, lines, sums + g->weights);
+    for (; from < to; from += g->band) {
+        struct winograd_band b = winograd_band_of(g, from, to);
+
+        for (; b.x < g->width; winograd_band_on(g, &b)) {
+            winograd_transform_source(g, roles, zeros, &b, false, lines, scratch);
+            transform_dy(g, dy, &b, lines, y);
+            for (size_t p = 0; p < g->places; p++) {
+                for (int k = 0; k < PARTS && roles->src[k]; k++)
+                    winograd_fetch_source(g, roles->src[k], &b, p);
+                winograd_fetch(g, dy, b.to * area * nd, (b.next - b.to) * area * nd, &b, p);
+                winograd_weights_add(g, p, winograd_band_tiles(g, &b), scratch, y, sums);
+            }
+        }
+    }
+}
+
+/* The same of all rows, shared among the threads of the parallel region. */
+static void sum_shared(const struct winograd *g, const struct roles *roles, const float *zeros,
+                       float *lines, float *scratch, float *sums)
+{
+    const struct tensor *dy = roles->dst[0];
+    size_t ns = g->src_channels, nd = g->dst_channels, nrows = g->nimages * g->down;
+    float *y = scratch + g->places * g->src_place;
+
+#pragma omp for schedule(static) nowait
+    for (size_t d = 0; d < nd; d += g->rows->lanes)
+        sum_dy(g, dy, 0, nrows, d, d + g->rows->lanes, lines, sums + g->weights);
+    for (size_t from = 0; from < nrows; from += g->band) {
+        size_t n = nrows - from < g->band ? nrows - from : g->band;
+
+#pragma omp for schedule(dynamic)
+        for (size_t r = 0; r < n; r++) {
+            struct winograd_band b = {.from = from + r, .to = from + r + 1, .width = g->width};
+
+            winograd_transform_source(g, roles, zeros, &b, false, lines, scratch + r * g->across * ns);
+            transform_dy(g, dy, &b, lines, y + r * g->across * nd);
+        }
+#pragma omp for schedule(dynamic)
+        for (size_t p = 0; p < g->places; p++) {
+            if (from == 0)
+                memset(sums + p * g->place, 0, g->place * sizeof *sums);
+            winograd_weights_add(g, p, n * g->across, scratch, y, sums);
+        }
+    }
+}
+
+void winograd_weights_gather(const struct winograd *g, const float *sums, bool turned, float *dw)
+{
+    size_t ns = g->src_channels, nd = g->dst_channels, lanes = g->rows->lanes;
+    size_t window = (size_t)WINOGRAD_KERNEL * WINOGRAD_KERNEL;
+
+#pragma omp for schedule(static)
+    for (size_t d = 0; d < nd; d += lanes)
+        for (size_t s = 0; s < ns; s++)
+            g->rows->gather(sums + (d / g->wide * g->wide * ns + d % g->wide / lanes * ns * lanes +
+                                    s * lanes) * g->rows->group,
+                            g->place, ns * window, turned, dw + (d * ns + s) * window);
+}
+
+/* Workspace: the sums of all chunks, or one, zeros, scratch for each thread, or one for all, and
+ * lines. */
+static void sum_weights(struct op *op, int part, const struct batch_norm_map *norm)
+{
+    const struct winograd *g = op->priv;
+    struct roles roles = roles_of(op);
+    size_t nrows = g->nimages * g->down, size = g->weights + g->bias;
+    float *sums = op->workspace, *zeros = sums + (g->nchunks ? g->nchunks : 1) * size;
+    float *scratch = zeros + g->zeros;
+    float *lines = scratch + (g->nchunks ? g->nthreads : 1) * g->scratch;
+
+    roles.norm[part] = norm;
+    memset(zeros, 0, g->zeros * sizeof *zeros);
+#pragma omp parallel num_threads(g->nthreads)
+    {
+#pragma omp for schedule(dynamic)
+        for (size_t i = 0; i < g->nchunks; i++)
+            sum_chunk(g, &roles, zeros, nrows * i / g->nchunks, nrows * (i + 1) / g->nchunks,
+                      lines + simd_thread() * g->lines, scratch + simd_thread() * g->scratch,
+                      sums + i * size);
+        if (g->nchunks)
+            conv_rows_add(sums, size, g->nchunks);
+        else
+            sum_shared(g, &roles, zeros, lines + simd_thread() * g->lines, scratch, sums);
+        winograd_weights_gather(g, sums, false, op->out[0]->data);
+    }
+    if (roles.bias)
+        memcpy(roles.bias->data, sums + g->weights, g->dst_channels * sizeof *sums);
+}
+
+static int run(struct op *op, struct exec *x, struct err *e)
+{
+    (void)x;
+    (void)e;
+    sum_weights(op, 0, NULL);
+    return 0;
+}
+
+static int prepare_as(struct op *op, bool normed, struct err *e)
+{
+    struct roles roles = roles_of(op);
+    struct winograd *g = winograd_create(&roles, normed);
+
+    if (!g)
+        return err_set(e, ERR_INTERNAL, "out of memory");
+    g->nchunks = winograd_weights_chunks(g);
+    if (!g->nchunks)
+        winograd_set_band(g, g->nimages * g->down * g->across < SHARED_TILES
+                        ? g->nimages * g->down * g->across : SHARED_TILES, true);
+    op->workspace_size = ((g->nchunks ? g->nchunks : 1) * (g->weights + g->bias) + g->zeros +
+                          (g->nchunks ? g->nthreads : 1) * g->scratch + g->nthreads * g->lines) *
+                         sizeof(float);
+    op->priv = g;
+    return 0;
+}
+
+static int prepare(struct op *op, struct err *e)
+{
+    return prepare_as(op, false, e);
+}
+
+int winograd_weights_prepare_normed(struct op *op, struct err *e)
+{
+    return prepare_as(op, true, e);
+}
+
+void winograd_weights_run_normed(struct op *op, int part, const struct batch_norm_map *norm)
+{
+    sum_weights(op, part, norm);
+}
+
+#define KERNEL_OF(_kind)                                                                          \
+    .kind = &_kind, .supports = winograd_supports, .prepare = prepare, .run = run, .release = \
+        winograd_release, \
+    .types = KERNEL_ANY
+
+const struct kernel simd_winograd_grad_weights = {KERNEL_OF(conv2d_grad_weights_kind),
+                                                  .may = OP_BARE};
+const struct kernel simd_winograd_concat_grad_weights =
+    {KERNEL_OF(concat_conv2d_grad_weights_kind)};

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Kernels for activations of 16 bits compute with floats: how to get there and back, a number at a
+ * time in loops that the compiler turns into vectors. */
+#ifndef UNETCTL_TRAINER_BACKENDS_CPU_ISA_HALF_H
+#define UNETCTL_TRAINER_BACKENDS_CPU_ISA_HALF_H
+
+#include <string.h>
+
+#include "trainer/core/op.h"
+
+#define HALF_BLOCK 8192 /* numbers that one thread takes at a time */
+
+static inline float half_widen(uint16_t h)
+{
+    uint32_t bits = (uint32_t)h << 16;
+    float v;
+
+    memcpy(&v, &bits, sizeof v);
+    return v;
+}
+
+/* To nearest, ties to even, as dtype_encode(). */
+static inline uint16_t half_narrow(float v)
+{
+    uint32_t bits;
+
+    memcpy(&bits, &v, sizeof bits);
+    return (uint16_t)(v != v ? bits >> 16 | 0x40 : (bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+/* Are all inputs and results bf16? */
+static inline bool half_all(const struct op *op)
+{
+    for (int i = -1; op_next_in(op, &i);)
+        if (op->in[i]->dtype != DTYPE_BF16)
+            return false;
+    for (int i = -1; op_next_out(op, &i);)
+        if (op->out[i]->dtype != DTYPE_BF16)
+            return false;
+    return true;
+}
+
+#endif

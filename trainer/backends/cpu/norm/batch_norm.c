@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Batch norm alone and with the ReLU behind it; the formulas are those of the reference kernel. */
+#include "config.h"
+#include "trainer/backends/cpu/norm/batch_norm.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "trainer/backends/cpu/norm/norm_kernels.h"
+#include "trainer/backends/cpu/norm/norm_work.h"
+#include "trainer/backends/ref/moments.h"
+
+/* From sums of x - shift to sums of x, which replicas can add up. */
+static void remove_shift(const struct op *op, const struct norm_work *w)
+{
+    size_t nchannels = tensor_channels(op->in[0]);
+    double count = (double)tensor_pixels(op->in[0]);
+
+    for (size_t c = 0; c < nchannels; c++) {
+        double shift = (double)w->k[NORM_WORK_SHIFT][c], sum = w->sums[c];
+
+        w->sums[c] = sum + count * shift;
+        w->sums[nchannels + c] += 2 * shift * sum + count * shift * shift;
+    }
+}
+
+/* Mean and scale from the sums; the running statistics move on. */
+static void finish_statistics(const struct op *op, const struct norm_work *w)
+{
+    size_t nchannels = tensor_channels(op->in[0]);
+    float *mean_out = op->out[1]->data, *scale_out = mean_out + nchannels;
+    const float *gamma = op->in[1]->data, *beta = op->in[2]->data;
+    float *running_mean = op->in[3]->data, *running_var = op->in[4]->data;
+    double count = w->sums[2 * nchannels], momentum = op->attr.momentum;
+    double unbiased = count > 1 ? count / (count - 1) : 1;
+
+    for (size_t c = 0; c < nchannels; c++) {
+        double mean = w->sums[c] / count;
+        double var = fmax(w->sums[nchannels + c] / count - mean * mean, 0);
+
+        mean_out[c] = (float)mean;
+        scale_out[c] = (float)(1 / sqrt(var + op->attr.eps));
+        running_mean[c] = (float)((1 - momentum) * (double)running_mean[c] + momentum * mean);
+        running_var[c] =
+            (float)((1 - momentum) * (double)running_var[c] + momentum * var * unbiased);
+        w->k[NORM_WORK_A][c] = gamma[c] * scale_out[c];
+        w->k[NORM_WORK_C][c] = beta[c] - mean_out[c] * w->k[NORM_WORK_A][c];
+    }
+}
+
+static void sum_input(const struct op *op, const struct norm_work *w)
+{
+    if (op->in[OP_MOMENTS]) {
+        moments_sums(op->in[OP_MOMENTS], w->plan->npixels, w->sums);
+        return;
+    }
+    if (op->in[0]->dtype == DTYPE_F32)
+        memcpy(w->k[NORM_WORK_SHIFT], op->in[0]->data, w->plan->nchannels * sizeof(float));
+    else
+        dtype_decode(op->in[0]->dtype, op->in[0]->half, w->k[NORM_WORK_SHIFT], w->plan->nchannels);
+    norm_work_repeat(w);
+    norm_work_sum(op, w, NULL, op->in[0]->data);
+    remove_shift(op, w);
+}
+
+/* As far as a and c. */
+static int find_statistics(const struct op *op, struct exec *x, const struct norm_work *w, struct err *e)
+{
+    sum_input(op, w);
+    if (norm_work_replicas(op, w, x, e) < 0)
+        return -1;
+    finish_statistics(op, w);
+    norm_work_repeat(w);
+    return 0;
+}
+
+static int run_batch_norm(struct op *op, struct exec *x, struct err *e)
+{
+    struct norm_work w = norm_work_of(op);
+
+    if (find_statistics(op, x, &w, e) < 0)
+        return -1;
+    norm_work_apply(op, &w, NULL, op->in[0]->data);
+    return 0;
+}
+
+/* (x, gamma, beta, running mean, running var) -> coef[2][C], saved */
+static int run_coef(struct op *op, struct exec *x, struct err *e)
+{
+    struct norm_work w = norm_work_of(op);
+    size_t n = w.plan->nchannels;
+
+    if (find_statistics(op, x, &w, e) < 0)
+        return -1;
+    memcpy(op->out[0]->data, w.k[NORM_WORK_A], n * sizeof(float));
+    memcpy(op->out[0]->data + n, w.k[NORM_WORK_C], n * sizeof(float));
+    return 0;
+}
+
+int batch_norm_statistics(struct op *op, struct exec *x, struct batch_norm_map *map, struct err *e)
+{
+    struct norm_work w = norm_work_of(op);
+
+    *map = norm_work_map(&w);
+    return find_statistics(op, x, &w, e);
+}
+
+void batch_norm_apply(const struct batch_norm_map *map, const void *x, size_t n, void *y)
+{
+    size_t size = dtype_size(map->rows->dtype);
+
+    for (size_t i = 0; i < map->step; i += map->wide)
+        map->rows->apply((const char *)x + i * size, n / map->step, map->step, map->wide / map->rows->lanes,
+                         true, map->a + i, map->c + i, (char *)y + i * size);
+}
+
+static int run_infer(struct op *op, struct exec *x, struct err *e)
+{
+    size_t nchannels = tensor_channels(op->in[0]);
+    const float *gamma = op->in[1]->data, *beta = op->in[2]->data;
+    const float *mean = op->in[3]->data, *var = op->in[4]->data;
+    struct norm_work w = norm_work_of(op);
+
+    (void)x;
+    (void)e;
+    for (size_t c = 0; c < nchannels; c++) {
+        w.k[NORM_WORK_A][c] = (float)((double)gamma[c] / sqrt((double)var[c] + op->attr.eps));
+        w.k[NORM_WORK_C][c] = beta[c] - mean[c] * w.k[NORM_WORK_A][c];
+    }
+    norm_work_repeat(&w);
+    norm_work_apply(op, &w, NULL, op->in[0]->data);
+    return 0;
+}
+
+#define KERNEL_OF(_kind, _run)                                                                    \
+    .kind = &_kind, .supports = norm_work_supports, .prepare = norm_work_prepare, .run = _run,    \
+    .release = norm_work_release
+
+const struct kernel simd_batch_norm = {KERNEL_OF(batch_norm_kind, run_batch_norm),
+                                       .may = OP_RELU | OP_TAKES_MOMENTS, .types = KERNEL_ANY};
+const struct kernel simd_batch_norm_coef = {KERNEL_OF(batch_norm_kind, run_coef),
+                                            .may = OP_TAKES_MOMENTS,
+                                            .must = OP_RELU | OP_AS_COEF};
+const struct kernel simd_batch_norm_infer = {KERNEL_OF(batch_norm_infer_kind, run_infer),
+                                             .may = OP_RELU,
+                                             .types = KERNEL_ANY};

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A number of the result from the same place of each input, in bf16. A number is positive if it is so
+ * as an integer: for the ReLU no float is needed. */
+#include "config.h"
+#include "trainer/backends/cpu/norm/norm_kernels.h"
+
+#include "trainer/backends/cpu/isa/half.h"
+#include "trainer/backends/ref/vector.h"
+
+typedef void map_f(const uint16_t *a, const uint16_t *b, size_t n, uint16_t *dst);
+
+VECTOR_CLONES static void relu(const uint16_t *src, size_t n, uint16_t *dst)
+{
+#pragma omp simd
+    for (size_t i = 0; i < n; i++)
+        dst[i] = (int16_t)src[i] > 0 ? src[i] : 0;
+}
+
+VECTOR_CLONES static void relu_grad(const uint16_t *dy, const uint16_t *y, size_t n, uint16_t *dx)
+{
+#pragma omp simd
+    for (size_t i = 0; i < n; i++) {
+        uint16_t d = dy[i];
+
+        dx[i] = (int16_t)y[i] > 0 ? d : 0;
+    }
+}
+
+VECTOR_CLONES static void add(const uint16_t *a, const uint16_t *b, size_t n, uint16_t *dst)
+{
+#pragma omp simd
+    for (size_t i = 0; i < n; i++)
+        dst[i] = half_narrow(half_widen(a[i]) + half_widen(b[i]));
+}
+
+static void map(const struct op *op, map_f *f)
+{
+    const uint16_t *a = op->in[0]->half, *b = op->in[1]->half;
+    uint16_t *dst = op->out[0]->half;
+    size_t n = tensor_count(op->out[0]);
+
+#pragma omp parallel for schedule(static)
+    for (size_t i = 0; i < n; i += HALF_BLOCK)
+        f(a + i, b + i, n - i < HALF_BLOCK ? n - i : HALF_BLOCK, dst + i);
+}
+
+static int run_relu(struct op *op, struct exec *x, struct err *e)
+{
+    const uint16_t *src = op->in[0]->half;
+    uint16_t *dst = op->out[0]->half;
+    size_t n = tensor_count(op->out[0]);
+
+    (void)x;
+    (void)e;
+#pragma omp parallel for schedule(static)
+    for (size_t i = 0; i < n; i += HALF_BLOCK)
+        relu(src + i, n - i < HALF_BLOCK ? n - i : HALF_BLOCK, dst + i);
+    return 0;
+}
+
+static int run_relu_grad(struct op *op, struct exec *x, struct err *e)
+{
+    (void)x;
+    (void)e;
+    map(op, relu_grad);
+    return 0;
+}
+
+static int run_add(struct op *op, struct exec *x, struct err *e)
+{
+    (void)x;
+    (void)e;
+    map(op, add);
+    return 0;
+}
+
+const struct kernel simd_half_relu = {
+    .kind = &relu_kind, .supports = half_all, .run = run_relu, .types = KERNEL_HALVES};
+const struct kernel simd_half_relu_grad = {
+    .kind = &relu_grad_kind, .supports = half_all, .run = run_relu_grad, .types = KERNEL_HALVES};
+const struct kernel simd_half_add = {
+    .kind = &add_kind, .supports = half_all, .run = run_add, .types = KERNEL_HALVES};

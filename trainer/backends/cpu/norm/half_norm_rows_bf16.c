@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+
+#ifdef __x86_64__
+#include <immintrin.h>
+
+#define LANES 16
+#define HAS_BF16
+#define ISA __attribute__((target("avx512f,avx512bf16")))
+#define NORM_ROWS_NAME half_norm_rows_bf16
+#include "trainer/backends/cpu/isa/half_isa.inc"
+#include "trainer/backends/cpu/norm/norm_rows.h"
+#include "trainer/backends/cpu/norm/norm_rows_isa.inc"
+#endif

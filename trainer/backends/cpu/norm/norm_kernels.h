@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Batch norm, and maps of 16 bits. */
+#ifndef UNETCTL_TRAINER_BACKENDS_CPU_NORM_NORM_KERNELS_H
+#define UNETCTL_TRAINER_BACKENDS_CPU_NORM_NORM_KERNELS_H
+
+#include "trainer/core/kernel.h"
+
+extern const struct kernel simd_batch_norm, simd_batch_norm_grad, simd_batch_norm_infer;
+extern const struct kernel simd_batch_norm_coef, simd_half_relu, simd_half_relu_grad, simd_half_add;
+
+#endif

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A part is the number of its pixels, each channel's mean, and each channel's sum of squares of the
+ * differences to it; then floats of the first pixel, differences to which are summed. */
+#include "config.h"
+#include "trainer/backends/cpu/norm/norm_moments.h"
+
+#include <string.h>
+
+#define BLOCK 64 /* rows that are added up as floats */
+#define MAX_LANES 16
+
+bool norm_moments_support(const struct op *op, enum dtype t)
+{
+    const struct tensor *y = op->out[0];
+
+    return !op->out[OP_OUT_MOMENTS] || (y->dtype == t && norm_rows_best(tensor_channels(y), t));
+}
+
+struct norm_moments norm_moments_of(const struct op *op, size_t nparts)
+{
+    size_t nchannels = tensor_channels(op->out[0]);
+    struct norm_moments m = {.nchannels = nchannels, .nparts = nparts};
+
+    if (!op->out[OP_OUT_MOMENTS])
+        return (struct norm_moments){0};
+    m.rows = norm_rows_best(nchannels, op->out[0]->dtype);
+    m.step = norm_rows_step(m.rows, nchannels);
+    m.size = 1 + 2 * nchannels + (m.step + 1) / 2;
+    return m;
+}
+
+/* Sums of differences to shift and of their squares, into mean and squares. */
+static void add_up(const struct norm_moments *m, const void *y, size_t nrows, const float *shift,
+                   double *mean, double *squares)
+{
+    size_t w = norm_rows_wide(m->rows, m->step), wide = w * m->rows->lanes, size = dtype_size(m->rows->dtype);
+    float sum[NORM_WIDE * MAX_LANES], second[NORM_WIDE * MAX_LANES];
+
+    for (size_t i = 0; i < nrows; i += BLOCK)
+        for (size_t first = 0; first < m->step; first += wide) {
+            m->rows->sums((const char *)y + (i * m->step + first) * size, nrows - i < BLOCK ? nrows - i : BLOCK,
+                          m->step, w, shift + first, sum, second);
+            for (size_t l = 0; l < wide; l++) {
+                mean[(first + l) % m->nchannels] += (double)sum[l];
+                squares[(first + l) % m->nchannels] += (double)second[l];
+            }
+        }
+}
+
+/* The first pixel's numbers, up to whole vectors. */
+static void fill_shift(const struct norm_moments *m, const void *y, float *shift)
+{
+    if (m->rows->dtype == DTYPE_F32)
+        memcpy(shift, y, m->nchannels * sizeof *shift);
+    else
+        dtype_decode(m->rows->dtype, y, shift, m->nchannels);
+    for (size_t i = m->nchannels; i < m->step; i++)
+        shift[i] = shift[i - m->nchannels];
+}
+
+void norm_moments_part(const struct norm_moments *m, const void *y, size_t npixels, double *part)
+{
+    double *mean = part + 1, *squares = mean + m->nchannels, n = (double)npixels;
+    float *shift = (float *)(squares + m->nchannels);
+
+    memset(part, 0, m->size * sizeof *part);
+    fill_shift(m, y, shift);
+    add_up(m, y, npixels * m->nchannels / m->step, shift, mean, squares);
+    part[0] = n;
+    for (size_t c = 0; c < m->nchannels; c++) {
+        double sum = mean[c];
+
+        mean[c] = (double)shift[c] + sum / n;
+        squares[c] -= sum * sum / n;
+    }
+}
+
+void norm_moments_write(const struct norm_moments *m, const double *parts, const struct tensor *moments)
+{
+    for (size_t c = 0; c < m->nchannels; c++) {
+        double n = 0, mean = 0, squares = 0;
+
+        for (const double *p = parts; p < parts + m->nparts * m->size; p += m->size) {
+            double d = p[1 + c] - mean, both = n + p[0];
+
+            mean += d * p[0] / both;
+            squares += p[1 + m->nchannels + c] + d * d * n * p[0] / both;
+            n = both;
+        }
+        moments->data[c] = (float)mean;
+        moments->data[m->nchannels + c] = squares > 0 ? (float)(squares / n) : 0;
+    }
+}

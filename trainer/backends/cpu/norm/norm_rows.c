@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "trainer/backends/cpu/norm/norm_rows.h"
+
+#include "trainer/backends/cpu/isa/simd.h"
+
+const struct norm_rows *norm_rows_best(size_t nchannels, enum dtype dtype)
+{
+#ifdef __x86_64__
+    const struct {
+        const struct norm_rows *rows;
+        bool usable;
+    } all[] = {
+        {&norm_rows_avx512, simd_isa() >= SIMD_AVX512},
+        {&half_norm_rows_bf16, simd_has_bf16()},
+        {&half_norm_rows_avx512, simd_isa() >= SIMD_AVX512},
+        {&norm_rows_avx2, simd_isa() >= SIMD_AVX2},
+        {&half_norm_rows_avx2, simd_isa() >= SIMD_AVX2},
+    };
+
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        size_t lanes = all[i].rows->lanes;
+
+        if (all[i].usable && all[i].rows->dtype == dtype &&
+            (nchannels % lanes == 0 || lanes % nchannels == 0))
+            return all[i].rows;
+    }
+#endif
+    (void)nchannels;
+    (void)dtype;
+    return NULL;
+}
+
+size_t norm_rows_step(const struct norm_rows *rows, size_t nchannels)
+{
+    return nchannels > rows->lanes ? nchannels : rows->lanes;
+}
+
+bool norm_rows_fit(const struct tensor *t)
+{
+    size_t n = tensor_channels(t);
+    const struct norm_rows *rows = norm_rows_best(n, t->dtype);
+
+    return rows && (size_t)t->shape.dim[DIM_W] * n % norm_rows_step(rows, n) == 0;
+}
+
+size_t norm_rows_wide(const struct norm_rows *rows, size_t step)
+{
+    return step % (4 * rows->lanes) == 0 ? 4 : step % (2 * rows->lanes) == 0 ? 2 : 1;
+}

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "trainer/backends/cpu/norm/norm_work.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "trainer/backends/ref/chunks.h"
+
+#define BLOCK 64     /* vectors that are added up as floats */
+#define MAX_LANES 16
+#define ROWS 4096    /* numbers that one thread takes at a time, about */
+
+static bool has_dy(const struct op *op)
+{
+    return op->kind == &batch_norm_grad_kind;
+}
+
+static const struct norm_rows *choose(const struct tensor *t)
+{
+    return norm_rows_best(tensor_channels(t), t->dtype);
+}
+
+/* x, y, dy and dx are of one type. */
+bool norm_work_supports(const struct op *op)
+{
+    const struct tensor *x = op->in[0];
+
+    return (op->attr.coef || x->dtype == op->out[0]->dtype) &&
+           x->dtype == op->in[has_dy(op) ? 1 : 0]->dtype && choose(x) != NULL;
+}
+
+static size_t count_doubles(size_t nchannels)
+{
+    return 2 * nchannels + 2 + (size_t)CHUNKS * 2 * nchannels;
+}
+
+int norm_work_prepare(struct op *op, struct err *e)
+{
+    struct norm_work_plan *n = calloc(1, sizeof *n);
+
+    if (!n)
+        return err_set(e, ERR_INTERNAL, "out of memory");
+    n->npixels = tensor_pixels(op->in[0]);
+    n->nchannels = tensor_channels(op->in[0]);
+    n->rows = choose(op->in[0]);
+    n->size = dtype_size(op->in[0]->dtype);
+    n->step = norm_rows_step(n->rows, n->nchannels);
+    n->wide = n->rows->lanes * norm_rows_wide(n->rows, n->step);
+    op->workspace_size = count_doubles(n->nchannels) * sizeof(double) +
+                         NORM_WORK_VALUES * n->step * sizeof(float);
+    op->priv = n;
+    return 0;
+}
+
+void norm_work_release(struct op *op)
+{
+    free(op->priv);
+}
+
+struct norm_work norm_work_of(const struct op *op)
+{
+    struct norm_work w = {.plan = op->priv, .sums = op->workspace};
+
+    w.chunks = w.sums + 2 * w.plan->nchannels + 2;
+    w.k[0] = (float *)(w.sums + count_doubles(w.plan->nchannels));
+    for (size_t i = 1; i < NORM_WORK_VALUES; i++)
+        w.k[i] = w.k[i - 1] + w.plan->step;
+    return w;
+}
+
+struct batch_norm_map norm_work_map(const struct norm_work *w)
+{
+    return (struct batch_norm_map){w->plan->rows, w->plan->step, w->plan->wide, w->k[NORM_WORK_A],
+                                   w->k[NORM_WORK_C]};
+}
+
+void norm_work_repeat(const struct norm_work *w)
+{
+    for (size_t i = 0; i < NORM_WORK_VALUES; i++)
+        for (size_t c = w->plan->nchannels; c < w->plan->step; c++)
+            w->k[i][c] = w->k[i][c - w->plan->nchannels];
+}
+
+/* Number i of an activation. */
+static const void *at(const struct norm_work_plan *n, const void *t, size_t i)
+{
+    return (const char *)t + i * n->size;
+}
+
+static void *into(const struct norm_work_plan *n, void *t, size_t i)
+{
+    return (char *)t + i * n->size;
+}
+
+/* A range of numbers, whole pixels: whole vectors first, then what is left, filled up with values
+ * that add nothing. */
+struct range {
+    const void *dy, *x; /* dy NULL: sums of x and its square */
+    size_t nsteps, rest;
+};
+
+static struct range range_of(const struct norm_work_plan *n, const void *dy, const void *x, size_t begin,
+                             size_t end)
+{
+    size_t count = (end - begin) * n->nchannels, i = begin * n->nchannels;
+
+    return (struct range){dy ? at(n, dy, i) : NULL, at(n, x, i), count / n->step,
+                          count % n->step};
+}
+
+/* One block of the channels from the first one on that are taken together, into total[2][C]. */
+static void add_block(const struct norm_work *w, const void *dy, const void *x, size_t count,
+                      size_t first, bool relu, double *total)
+{
+    const struct norm_work_plan *n = w->plan;
+    size_t vectors = n->wide / n->rows->lanes;
+    float sum[NORM_WIDE * MAX_LANES], second[NORM_WIDE * MAX_LANES];
+
+    if (dy)
+        n->rows->grad_sums(at(n, dy, first), at(n, x, first), count, n->step, vectors, relu,
+                           w->k[NORM_WORK_A] + first, w->k[NORM_WORK_C] + first,
+                           w->k[NORM_WORK_SHIFT] + first, sum, second);
+    else
+        n->rows->sums(at(n, x, first), count, n->step, vectors, w->k[NORM_WORK_SHIFT] + first, sum, second);
+    for (size_t l = 0; l < n->wide; l++) {
+        total[(first + l) % n->nchannels] += (double)sum[l];
+        total[n->nchannels + (first + l) % n->nchannels] += (double)second[l];
+    }
+}
+
+static void add_range(const struct norm_work *w, const struct range *r, bool relu, double *total)
+{
+    const struct norm_work_plan *n = w->plan;
+    float dy[MAX_LANES] = {0}, x[MAX_LANES]; /* or as many halves */
+
+    for (size_t i = 0; i < r->nsteps; i += BLOCK)
+        for (size_t first = 0; first < n->step; first += n->wide)
+            add_block(w, r->dy ? at(n, r->dy, i * n->step) : NULL, at(n, r->x, i * n->step),
+                      r->nsteps - i < BLOCK ? r->nsteps - i : BLOCK, first, relu, total);
+    if (r->rest == 0)
+        return;
+    if (n->rows->dtype == DTYPE_F32)
+        memcpy(x, w->k[NORM_WORK_SHIFT], n->step * sizeof *x);
+    else /* without dy a number of x, and so exact */
+        dtype_encode(n->rows->dtype, w->k[NORM_WORK_SHIFT], (uint16_t *)(void *)x, n->step);
+    memcpy(x, at(n, r->x, r->nsteps * n->step), r->rest * n->size);
+    if (r->dy)
+        memcpy(dy, at(n, r->dy, r->nsteps * n->step), r->rest * n->size);
+    add_block(w, r->dy ? dy : NULL, x, 1, 0, relu, total);
+}
+
+void norm_work_add(const struct norm_work *w, const void *dy, const void *x, size_t npixels, bool relu,
+                   double *total)
+{
+    struct range r = range_of(w->plan, dy, x, 0, npixels);
+
+    add_range(w, &r, relu, total);
+}
+
+void norm_work_sum(const struct op *op, const struct norm_work *w, const void *dy, const void *x)
+{
+    size_t nchannels = w->plan->nchannels;
+    bool relu = op->attr.relu;
+
+#pragma omp parallel for schedule(dynamic)
+    for (size_t i = 0; i < CHUNKS; i++) {
+        struct range r = range_of(w->plan, dy, x, chunk_begin(w->plan->npixels, i),
+                                  chunk_begin(w->plan->npixels, i + 1));
+
+        memset(w->chunks + i * 2 * nchannels, 0, 2 * nchannels * sizeof *w->chunks);
+        add_range(w, &r, relu, w->chunks + i * 2 * nchannels);
+    }
+    memset(w->sums, 0, 2 * nchannels * sizeof *w->sums);
+    for (size_t i = 0; i < CHUNKS; i++)
+        for (size_t c = 0; c < 2 * nchannels; c++)
+            w->sums[c] += w->chunks[i * 2 * nchannels + c];
+}
+
+int norm_work_replicas(const struct op *op, const struct norm_work *w, struct exec *x, struct err *e)
+{
+    size_t n = 2 * w->plan->nchannels;
+
+    w->sums[n] = (double)w->plan->npixels;
+    if (x->empty)
+        memset(w->sums, 0, (n + 1) * sizeof *w->sums);
+    return op->attr.sync && x->sum ? x->sum(x->sum_arg, w->sums, n + 1, e) : 0;
+}
+
+/* y = a x + c, or with dy the gradient dx; n vectors of one step. */
+static void map_steps(const struct norm_work *w, const void *dy, const void *x, size_t nsteps,
+                      bool relu, void *dst)
+{
+    const struct norm_work_plan *n = w->plan;
+    size_t vectors = n->wide / n->rows->lanes;
+
+    for (size_t i = 0; i < n->step; i += n->wide)
+        if (dy)
+            n->rows->gradient(at(n, dy, i), at(n, x, i), nsteps, n->step, vectors, relu,
+                              w->k[NORM_WORK_A] + i, w->k[NORM_WORK_C] + i, w->k[NORM_WORK_A] + i,
+                              w->k[NORM_WORK_B] + i, w->k[NORM_WORK_SHIFT] + i, into(n, dst, i));
+        else
+            n->rows->apply(at(n, x, i), nsteps, n->step, vectors, relu, w->k[NORM_WORK_A] + i,
+                           w->k[NORM_WORK_C] + i, into(n, dst, i));
+}
+
+void norm_work_apply(const struct op *op, const struct norm_work *w, const void *dy, const void *x)
+{
+    const struct norm_work_plan *n = w->plan;
+    struct range r = range_of(n, dy, x, 0, n->npixels);
+    size_t block = ROWS / n->step > 0 ? ROWS / n->step : 1, rest = r.nsteps * n->step;
+    float last[3][MAX_LANES] = {{0}}; /* or as many halves */
+    void *dst = op->out[0]->data;     /* either member of the union */
+    bool relu = op->attr.relu;
+
+#pragma omp parallel for schedule(static)
+    for (size_t i = 0; i < r.nsteps; i += block)
+        map_steps(w, dy ? at(n, dy, i * n->step) : NULL, at(n, x, i * n->step),
+                  r.nsteps - i < block ? r.nsteps - i : block, relu, into(n, dst, i * n->step));
+    if (r.rest == 0)
+        return;
+    memcpy(last[0], at(n, x, rest), r.rest * n->size);
+    if (dy)
+        memcpy(last[1], at(n, dy, rest), r.rest * n->size);
+    map_steps(w, dy ? last[1] : NULL, last[0], 1, relu, last[2]);
+    memcpy(into(n, dst, rest), last[2], r.rest * n->size);
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Products are summed of differences to the first pixel, which is not far from the others whatever the norm
+ * makes of them, so that nothing is lost in floats. */
+#include "config.h"
+#include "trainer/backends/cpu/norm/raw_norm.h"
+
+#define LINE 16 /* floats of a line of the cache */
+
+enum { A, C, SHIFT, VALUES };
+
+static const struct tensor *raw_of(const struct op *op)
+{
+    return op->in[op_source(op) + raw_norm_part(op)];
+}
+
+static size_t step_of(const struct op *op)
+{
+    size_t n = tensor_channels(raw_of(op));
+
+    return norm_rows_step(norm_rows_best(n, DTYPE_F32), n);
+}
+
+bool raw_norm_support(const struct op *op)
+{
+    if (!raw_norm_of(op))
+        return true;
+    for (int i = -1; op_next_in(op, &i);)
+        if (op->in[i]->dtype != DTYPE_F32)
+            return false;
+    return norm_rows_fit(raw_of(op));
+}
+
+size_t raw_norm_size(const struct op *op)
+{
+    return raw_norm_of(op) ? (VALUES * step_of(op) + LINE - 1) / LINE * LINE : 0;
+}
+
+void raw_norm_init(struct raw_norm *r, const struct op *op, float *memory)
+{
+    if (!raw_norm_of(op))
+        return;
+    size_t n = tensor_channels(raw_of(op)), step = step_of(op);
+    const float *coef = raw_norm_of(op)->data;
+    float *a = memory + A * step, *c = memory + C * step, *shift = memory + SHIFT * step;
+
+    r->plan = (struct norm_work_plan){.rows = norm_rows_best(n, DTYPE_F32), .nchannels = n,
+                                      .npixels = tensor_pixels(raw_of(op)), .size = sizeof(float),
+                                      .step = step};
+    r->plan.wide = r->plan.rows->lanes * norm_rows_wide(r->plan.rows, step);
+    for (size_t i = 0; i < step; i++) {
+        a[i] = coef[i % n];
+        c[i] = coef[n + i % n];
+        shift[i] = raw_of(op)->data[i % n];
+    }
+    r->work = (struct norm_work){.plan = &r->plan};
+    r->work.k[NORM_WORK_A] = a;
+    r->work.k[NORM_WORK_C] = c;
+    r->work.k[NORM_WORK_SHIFT] = shift;
+    r->map = norm_work_map(&r->work);
+}
+
+void raw_norm_add(const struct raw_norm *r, const float *g, const float *x, size_t npixels, double *total)
+{
+    norm_work_add(&r->work, g, x, npixels, true, total);
+}
+
+void raw_norm_write(const struct raw_norm *r, const double *parts, size_t nparts, const struct tensor *sums)
+{
+    size_t n = r->plan.nchannels;
+
+    for (size_t c = 0; c < n; c++) {
+        double sum = 0, product = 0;
+
+        for (size_t i = 0; i < nparts; i++) {
+            sum += parts[i * 2 * n + c];
+            product += parts[(i * 2 + 1) * n + c];
+        }
+        sums->data[c] = (float)sum;
+        sums->data[n + c] = (float)(product + (double)r->work.k[NORM_WORK_SHIFT][c] * sum);
+    }
+}

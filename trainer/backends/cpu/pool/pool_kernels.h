@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Poolings. */
+#ifndef UNETCTL_TRAINER_BACKENDS_CPU_POOL_POOL_KERNELS_H
+#define UNETCTL_TRAINER_BACKENDS_CPU_POOL_POOL_KERNELS_H
+
+#include "trainer/core/kernel.h"
+
+extern const struct kernel simd_max_pool2d_norm, simd_max_pool2d_norm_grad_add, simd_max_pool2d;
+extern const struct kernel simd_max_pool2d_grad, simd_max_pool2d_grad_add, simd_relu_max_pool2d;
+extern const struct kernel simd_relu_max_pool2d_grad, simd_half_max_pool2d;
+extern const struct kernel simd_half_max_pool2d_grad, simd_half_max_pool2d_grad_add;
+extern const struct kernel simd_half_global_avg_pool, simd_half_global_avg_pool_grad;
+
+#endif
