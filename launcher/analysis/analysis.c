@@ -115,7 +115,7 @@ static int add_source(struct analysis *a, size_t source, const struct analysis_o
 {
     struct series_list found;
 
-    if (series_list_compute(&found, a->sources[source].title, a->sources[source].table,
+    if (series_list_compute(&found, a->sources[source].title, &a->sources[source].results,
                             &options->facts, notes, e))
         return -1;
     struct analysis_series *series =
@@ -232,8 +232,8 @@ static int next_count(const struct analysis_source *sources, size_t nsources, in
     int next = 0;
 
     for (size_t i = 0; i < nsources; i++)
-        for (size_t k = 0; k < sources[i].table->count; k++) {
-            const struct result *r = &sources[i].table->rows[k];
+        for (size_t k = 0; k < sources[i].results.count; k++) {
+            const struct result *r = &sources[i].results.rows[k];
             if (r->state == RESULT_DONE && r->gpus > last && (!next || r->gpus < next))
                 next = r->gpus;
         }
@@ -269,9 +269,9 @@ static void list_series(const struct analysis *a, struct buf *dst)
 static const struct result *first_without(const struct analysis_source *sources, size_t nsources)
 {
     for (size_t i = 0; i < nsources; i++)
-        for (size_t k = 0; k < sources[i].table->count; k++)
-            if (sources[i].table->rows[k].state != RESULT_DONE)
-                return &sources[i].table->rows[k];
+        for (size_t k = 0; k < sources[i].results.count; k++)
+            if (sources[i].results.rows[k].state != RESULT_DONE)
+                return &sources[i].results.rows[k];
     return NULL;
 }
 
@@ -388,7 +388,7 @@ int analysis_create(struct analysis *a, const struct analysis_source *sources, s
     if (find_series(a, options, e) || check_base_case(a, options->facts.base, e))
         goto fail;
     for (size_t i = 0; i < a->nseries; i++)
-        if (analyse_series(&a->series[i], sources[a->series[i].source].table, options, e))
+        if (analyse_series(&a->series[i], &sources[a->series[i].source].results, options, e))
             goto fail;
     if (compare_series(a, e))
         goto fail;

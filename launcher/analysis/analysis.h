@@ -32,9 +32,10 @@ struct analysis_options {
 };
 #define ANALYSIS_OPTIONS_INIT {.score_target = NAN, .loss_target = NAN}
 
+/* A study, or a folder of logs. */
 struct analysis_source {
-    const char *title;            /* the study's name or the folder's */
-    const struct results *table;  /* sorted */
+    char title[128];        /* the study's name or the folder's */
+    struct results results; /* sorted, with curves and scores */
 };
 
 struct analysis_series {

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #include "launcher/analysis/statistics/distribution.h"
-#include "launcher/analysis/statistics/holm.h"
 #include "launcher/analysis/statistics/rank.h"
 #include "launcher/analysis/statistics/student.h"
 #include "src/mem.h"
@@ -173,26 +172,48 @@ static void widen_interval(struct comparison *c, size_t nfamily)
     c->interval.high = c->difference + factor * (c->interval.high - c->difference);
 }
 
+static int compare_p_values(const void *a, const void *b)
+{
+    const struct comparison *x = *(const struct comparison *const *)a,
+                            *y = *(const struct comparison *const *)b;
+
+    return (x->p > y->p) - (x->p < y->p);
+}
+
+/* Holm's correction (Scand. J. Stat. 6, 1979). NaN are not tests: they stay and are not counted.
+ * Without memory it is Bonferroni's, which is never smaller. */
+static void correct_p_values(struct comparison *c, size_t n)
+{
+    struct comparison **order = calloc(n + 1, sizeof *order);
+    double largest = 0;
+    size_t m = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        c[i].p_holm = isnan(c[i].p) ? NAN : fmin(1, c[i].p * (double)n);
+        if (order && !isnan(c[i].p))
+            order[m++] = &c[i];
+    }
+    if (m)
+        qsort(order, m, sizeof *order, compare_p_values);
+    for (size_t i = 0; i < m; i++) {
+        largest = fmax(largest, fmin(1, order[i]->p * (double)(m - i)));
+        order[i]->p_holm = largest;
+    }
+    free(order);
+}
+
 void compare_correct(struct comparison *c, size_t n)
 {
     size_t nfamily = 0;
-    double *p = calloc(n + 1, sizeof *p), *corrected = calloc(n + 1, sizeof *corrected);
-    bool done = false;
 
+    correct_p_values(c, n);
     for (size_t i = 0; i < n; i++)
         nfamily += !isnan(c[i].difference);
-    for (size_t i = 0; p && i < n; i++)
-        p[i] = c[i].p;
-    if (p && corrected)
-        done = holm_correct(p, n, corrected) == 0;
-    for (size_t i = 0; i < n; i++) { /* without memory Bonferroni's, which is never smaller */
-        c[i].p_holm = done ? corrected[i] : fmin(1, c[i].p * (double)n);
+    for (size_t i = 0; i < n; i++) {
         c[i].significant = c[i].p_holm < COMPARE_ALPHA;
         if (isnan(c[i].difference))
             continue;
         widen_interval(&c[i], nfamily);
         set_needed(&c[i], nfamily);
     }
-    free(p);
-    free(corrected);
 }

@@ -112,7 +112,8 @@ static struct rule_facts gather_facts(const struct analysis *a)
     }
     for (size_t i = 0; i < a->nsources; i++)
         f.missing +=
-            (int)(a->sources[i].table->count - results_count(a->sources[i].table, RESULT_DONE));
+            (int)(a->sources[i].results.count -
+                  results_count(&a->sources[i].results, RESULT_DONE));
     gather_normality(&f, a);
     return f;
 }
@@ -175,11 +176,11 @@ static void check_normal_samples(struct rule *r, const struct rule_facts *f)
     else if (f->nchecked == 0)
         set_rule(r, RULE_NOT_MET,
             "With fewer than 10 runs per count speed-ups have Fieller's interval, "
-            "which takes times as normal; to check that takes 3 runs that differ.");
+            "which assumes normal times; checking that takes 3 runs that differ.");
     else if (f->normal < NORMAL_ALPHA)
         set_rule(r, RULE_NOT_MET,
             "%sTimes are not normal, but with fewer than 10 runs per count "
-            "speed-ups have Fieller's interval, which takes them as such. Repeat 10 times.",
+            "speed-ups have Fieller's interval, which assumes that they are. Repeat 10 times.",
             found);
     else
         set_rule(r, RULE_MET,
@@ -221,7 +222,7 @@ static void check_timing(struct rule *r, const struct rule_facts *f)
             "data and communication is rank 0's.");
     else
         set_rule(r, RULE_NOT_MET,
-            "The logs do not say by whose clock, and whether ranks were synchronized.");
+            "The logs do not state whose clock was used, and whether ranks were synchronized.");
 }
 
 static void check_bound(struct rule *r, const struct rule_facts *f)

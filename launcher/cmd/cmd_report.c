@@ -84,7 +84,7 @@ static const struct cli_option options[] = {
 
 /* The sources that the command line names, and where a report on them goes unless -o says. */
 struct input {
-    struct report_source *sources;
+    struct analysis_source *sources;
     size_t nsources;
     bool into_study; /* the report is written into the one study that it is on; others stay as they
                       * are */
@@ -100,7 +100,7 @@ static bool is_only_printed(void)
 
 static int read_study(struct input *in, const char *dir, struct err *e)
 {
-    struct report_source *s = &in->sources[in->nsources];
+    struct analysis_source *s = &in->sources[in->nsources];
     struct workspace_args one = {.dir = dir};
     struct workspace workspace;
     int rc;
@@ -121,7 +121,7 @@ static int read_study(struct input *in, const char *dir, struct err *e)
 
 static int read_logs(struct input *in, const char *dir, struct err *e)
 {
-    struct report_source *s = &in->sources[in->nsources];
+    struct analysis_source *s = &in->sources[in->nsources];
     char full[PATH_MAX];
 
     if (!realpath(dir, full))
@@ -283,7 +283,7 @@ static int decode_network(struct prediction_network *n, struct err *e)
 }
 
 /* One series: printed, or into list. */
-static int predict_series(const struct report_source *source, const struct series *s,
+static int predict_series(const struct analysis_source *source, const struct series *s,
                           const struct prediction_network *network, const struct range *gpus,
                           struct buf *text, json_t *list, struct err *e)
 {
@@ -302,7 +302,7 @@ static int predict_series(const struct report_source *source, const struct serie
     return 0;
 }
 
-static int predict_source(const struct report_source *source, const struct series_facts *facts,
+static int predict_source(const struct analysis_source *source, const struct series_facts *facts,
                           const struct prediction_network *network, const struct range *gpus,
                           struct buf *text, json_t *list, struct err *e)
 {
@@ -332,19 +332,6 @@ static int print_prediction(const struct buf *text, const json_t *list, struct e
     return rc;
 }
 
-static int check_base(const struct input *in, int wanted, struct err *e)
-{
-    struct analysis_source *sources = calloc(in->nsources + 1, sizeof *sources);
-    int rc = sources ? 0 : err_set(e, ERR_INTERNAL, "out of memory for the prediction");
-
-    for (size_t i = 0; sources && i < in->nsources; i++)
-        sources[i] = (struct analysis_source){in->sources[i].title, &in->sources[i].results};
-    if (rc == 0)
-        rc = analysis_check_base(sources, in->nsources, wanted, e);
-    free(sources);
-    return rc;
-}
-
 /* Of one measured number of GPUs, too, which makes no report. */
 static int run_prediction(const struct input *in, const struct series_facts *facts, struct err *e)
 {
@@ -359,7 +346,7 @@ static int run_prediction(const struct input *in, const struct series_facts *fac
     if (range_decode(predict, 1, SETTINGS_GPUS_MAX, &gpus, e))
         return err_prefix(e, "report: --predict");
     list = json_array();
-    rc = check_base(in, facts->base, e);
+    rc = analysis_check_base(in->sources, in->nsources, facts->base, e);
     for (size_t i = 0; i < in->nsources && rc == 0; i++)
         rc = predict_source(&in->sources[i], facts, &network, &gpus, &text, list, e);
     if (rc == 0)

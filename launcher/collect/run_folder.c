@@ -136,10 +136,11 @@ static int check_record(const struct result *r, const struct run_record *record,
                         bool resized, const struct epoch_csv *log, const char *log_path,
                         struct err *e)
 {
-    if (strcmp(record->run, r->run) || record->seed != r->seed ||
-        (record->gpus != r->gpus && !resized))
+    if (strcmp(record->run.run, r->run) || record->run.seed != r->seed ||
+        (record->run.gpus != r->gpus && !resized))
         return err_set(e, ERR_DATA, "%s:1: this is the record of run '%.60s' (%d GPU%s, seed %ld)",
-                       record_path, record->run, record->gpus, plural(record->gpus), record->seed);
+                       record_path, record->run.run, record->run.gpus, plural(record->run.gpus),
+                       record->run.seed);
     if (!record->done)
         return err_set(e, ERR_DATA, "%s: it has no end line that says done", record_path);
     if ((long)record->nepochs != r->epochs &&
@@ -155,9 +156,9 @@ static int check_record(const struct result *r, const struct run_record *record,
             return err_set(e, ERR_DATA,
                            "%s:%zu: time or loss of epoch %zu is not that of record.jsonl",
                            log_path, i + 2, i);
-    if (!is_same_number(log->rows[0].iou, record->iou))
+    if (!is_same_number(log->rows[0].iou, record->run.iou))
         return err_set(e, ERR_DATA, "%s:2: its IoU is %g, that of record.jsonl is %g", log_path,
-                       log->rows[0].iou, record->iou);
+                       log->rows[0].iou, record->run.iou);
     return 0;
 }
 
@@ -213,7 +214,9 @@ static double steady_statistic(const struct run_record *record, enum field field
 /* The validation after epoch i; NaN without one. */
 static double score_of(const struct run_record *record, size_t i)
 {
-    return record->by_accuracy ? record->epochs[i].val_accuracy : record->epochs[i].val_iou;
+    const struct run_epoch *epoch = &record->epochs[i];
+
+    return result_by_accuracy(&record->run) ? epoch->val_accuracy : epoch->val_iou;
 }
 
 static struct curve *curve_of_record(const struct run_record *record, struct err *e)
@@ -237,9 +240,18 @@ static struct curve *curve_of_record(const struct run_record *record, struct err
     return c;
 }
 
-/* Its times are those of a log that was checked. */
+/* The record, which was checked, over the plan, which knows less. */
 static int measure_run(struct result *r, const struct run_record *record, struct err *e)
 {
+    struct result planned = *r;
+
+    *r = record->run;
+    memcpy(r->engine, planned.engine, sizeof r->engine);
+    r->gpus = planned.gpus;
+    r->nodes = planned.nodes;
+    r->attempt = planned.attempt;
+    r->batch_per_gpu = r->batch_per_gpu ? r->batch_per_gpu : planned.batch_per_gpu;
+    r->global_batch = r->global_batch ? r->global_batch : planned.global_batch;
     r->curve = curve_of_record(record, e);
     if (!r->curve)
         return -1;
@@ -251,15 +263,6 @@ static int measure_run(struct result *r, const struct run_record *record, struct
     r->grad_var = steady_statistic(record, GRAD_VAR, stat_mean);
     r->images = record->nepochs > 1 ? steady_statistic(record, IMAGES, stat_median)
                                     : record->epochs[0].images;
-    r->training_time = record->training_time;
-    r->test_time = record->test_time;
-    r->startup_s = record->startup_s;
-    r->energy_j = record->energy_j;
-    r->iou = record->iou;
-    r->dice = record->dice;
-    r->constant = record->constant;
-    r->accuracy = record->accuracy;
-    result_set_text(r->metric, sizeof r->metric, record->by_accuracy ? "accuracy" : "iou");
     return 0;
 }
 
@@ -268,22 +271,6 @@ struct attempt {
     char worlds[200]; /* as run_record has them; without a record, from the attempts' run.json */
     char backend[16]; /* that computed; "": not known */
 };
-
-/* Header of the record over the plan, which knows less. */
-static void describe_run(struct result *r, struct attempt *a, const struct run_record *record)
-{
-    memcpy(a->backend, record->backend, sizeof a->backend);
-    if (*record->worlds)
-        memcpy(a->worlds, record->worlds, sizeof a->worlds);
-    result_set_text(r->host, sizeof r->host, record->host);
-    result_set_text(r->device, sizeof r->device, record->device);
-    r->oversubscribed = record->oversubscribed;
-    r->fake_gpus = record->fake_gpus;
-    r->val_images = record->val_images;
-    r->parameters = record->parameters;
-    r->batch_per_gpu = record->batch_per_gpu ? record->batch_per_gpu : r->batch_per_gpu;
-    r->global_batch = record->global_batch ? record->global_batch : r->global_batch;
-}
 
 /* With images.csv, runs are compared on the same images; without, by seed. */
 static int read_attempt_scores(const char *attempt_dir, struct result *r, struct err *e)
@@ -345,7 +332,9 @@ static int read_result(const char *attempt_dir, struct result *r, struct attempt
     path_format(log_path, "%s/log.csv", attempt_dir);
     if (run_record_read(record_path, &record, e))
         return -1;
-    describe_run(r, a, &record);
+    memcpy(a->backend, record.backend, sizeof a->backend);
+    if (*record.worlds)
+        memcpy(a->worlds, record.worlds, sizeof a->worlds);
     if (log_file_read_table(log_path, &log, e) == 0 &&
         check_record(r, &record, record_path, *a->worlds != 0, &log, log_path, e) == 0)
         rc = measure_run(r, &record, e) || read_attempt_scores(attempt_dir, r, e) ? -1 : 0;

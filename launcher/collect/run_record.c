@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "launcher/collect/results/results.h"
 #include "src/atomicfile.h"
 #include "src/mem.h"
 #include "src/plural.h"
@@ -67,6 +66,7 @@ static long optional_count(const json_t *o, const char *key)
     return v > 0 && v <= INT_MAX ? (long)v : 0;
 }
 
+/* size 0: only checked. */
 static int require_text(struct record_reader *r, const json_t *o, const char *key, char *dst,
                         size_t size)
 {
@@ -74,13 +74,15 @@ static int require_text(struct record_reader *r, const json_t *o, const char *ke
 
     if (!json_is_string(v))
         return refuse_record(r, "there is no text", key);
-    result_set_text(dst, size, json_string_value(v));
+    if (size)
+        result_set_text(dst, size, json_string_value(v));
     return 0;
 }
 
 static int decode_run(struct record_reader *r, const json_t *o)
 {
     struct run_record *d = r->dst;
+    struct result *run = &d->run;
     const json_t *schema = json_object_get(o, "schema"), *over;
     long gpus, nodes;
 
@@ -92,28 +94,27 @@ static int decode_run(struct record_reader *r, const json_t *o)
                              "this unetctl reads schema 1 only: collect with the unetctl that made "
                              "the run; unknown",
                              "schema");
-    if (require_text(r, o, "study", d->study, sizeof d->study) ||
-        require_text(r, o, "run", d->run, sizeof d->run) ||
-        require_text(r, o, "engine", d->engine, sizeof d->engine) ||
-        require_text(r, o, "host", d->host, sizeof d->host) ||
-        require_text(r, o, "started", d->started, sizeof d->started) ||
+    if (require_text(r, o, "study", NULL, 0) || require_text(r, o, "started", NULL, 0) ||
+        require_text(r, o, "run", run->run, sizeof run->run) ||
+        require_text(r, o, "engine", run->engine, sizeof run->engine) ||
+        require_text(r, o, "host", run->host, sizeof run->host) ||
         require_integer(r, o, "gpus", 1, &gpus) || require_integer(r, o, "nodes", 1, &nodes) ||
-        require_integer(r, o, "seed", 0, &d->seed) ||
-        require_integer(r, o, "epochs", 1, &d->epochs_wanted))
+        require_integer(r, o, "seed", 0, &run->seed) ||
+        require_integer(r, o, "epochs", 1, &run->epochs))
         return -1;
-    d->gpus = (int)gpus;
-    d->nodes = (int)nodes;
+    run->gpus = (int)gpus;
+    run->nodes = (int)nodes;
     over = json_object_get(o, "oversubscribed");
-    d->oversubscribed = json_is_boolean(over) ? json_is_true(over) : -1;
-    d->batch_per_gpu = optional_count(o, "batch_per_gpu");
-    d->global_batch = optional_count(o, "global_batch");
-    d->val_images = optional_count(o, "val_images");
-    d->parameters = optional_count(json_object_get(o, "model"), "parameters");
+    run->oversubscribed = json_is_boolean(over) ? json_is_true(over) : -1;
+    run->batch_per_gpu = optional_count(o, "batch_per_gpu");
+    run->global_batch = optional_count(o, "global_batch");
+    run->val_images = optional_count(o, "val_images");
+    run->parameters = optional_count(json_object_get(o, "model"), "parameters");
     const char *backend = json_string_value(json_object_get(o, "backend"));
     const char *device = json_string_value(json_object_get(o, "device"));
     result_set_text(d->backend, sizeof d->backend, backend ? backend : "");
-    result_set_text(d->device, sizeof d->device, device ? device : "");
-    d->fake_gpus = backend ? strcmp(backend, "cuda") != 0 : -1;
+    result_set_text(run->device, sizeof run->device, device ? device : "");
+    run->fake_gpus = backend ? strcmp(backend, "cuda") != 0 : -1;
     return 0;
 }
 
@@ -124,8 +125,8 @@ static void estimate_gradient(const struct run_record *d, const json_t *o, struc
     double global = optional_number(o, "grad_sq_global");
     double all = optional_number(o, "grad_batch_global");
 
-    b = isnan(b) ? (double)d->batch_per_gpu : b;
-    all = isnan(all) ? (double)d->global_batch : all;
+    b = isnan(b) ? (double)d->run.batch_per_gpu : b;
+    all = isnan(all) ? (double)d->run.global_batch : all;
     epoch->grad_sq = epoch->grad_var = NAN;
     if (!(b > 0) || !(all > b) || !(local >= 0) || !(global >= 0))
         return;
@@ -157,16 +158,15 @@ static int decode_record_epoch(struct record_reader *r, const json_t *o)
     struct run_record *d = r->dst;
     struct run_epoch epoch = {.images = optional_number(o, "images"),
                               .data_s = optional_number(o, "data_s"),
-                              .compute_s = optional_number(o, "compute_s"),
                               .comm_s = optional_number(o, "comm_s"),
-                              .wait_s = optional_number(o, "wait_s"),
                               .val_iou = optional_number(o, "val_iou"),
                               .val_accuracy = optional_number(o, "val_accuracy")};
+    double lr;
     long number;
 
     if (require_integer(r, o, "epoch", 0, &number) ||
         require_number(r, o, "seconds", &epoch.seconds) ||
-        require_number(r, o, "loss", &epoch.loss) || require_number(r, o, "lr", &epoch.lr))
+        require_number(r, o, "loss", &epoch.loss) || require_number(r, o, "lr", &lr))
         return -1;
     if ((size_t)number != d->nepochs)
         return refuse_record(r, "this is not the next epoch", "");
@@ -208,6 +208,7 @@ static void decode_resume(struct record_reader *r, const json_t *o)
 static int decode_end(struct record_reader *r, const json_t *o)
 {
     struct run_record *d = r->dst;
+    struct result *run = &d->run;
     char status[16];
     long code;
 
@@ -225,21 +226,23 @@ static int decode_end(struct record_reader *r, const json_t *o)
         return refuse_record(r, "unknown status", status);
     d->done = true;
     d->stopped_early = json_is_true(json_object_get(o, "stopped_early"));
-    d->dice = optional_number(o, "dice");
-    d->constant = optional_number(o, "constant");
-    d->startup_s = optional_number(o, "startup_s");
-    d->energy_j = optional_number(o, "energy_j");
+    run->dice = optional_number(o, "dice");
+    run->constant = optional_number(o, "constant");
+    run->startup_s = optional_number(o, "startup_s");
+    run->energy_j = optional_number(o, "energy_j");
     if (optional_count(o, "val_images"))
-        d->val_images = optional_count(o, "val_images");
-    if (require_number(r, o, "training_time", &d->training_time) ||
-        require_number(r, o, "test_time", &d->test_time) || require_number(r, o, "iou", &d->iou))
+        run->val_images = optional_count(o, "val_images");
+    if (require_number(r, o, "training_time", &run->training_time) ||
+        require_number(r, o, "test_time", &run->test_time) ||
+        require_number(r, o, "iou", &run->iou))
         return -1;
     const char *metric = json_string_value(json_object_get(o, "metric"));
-    d->by_accuracy = metric && strcmp(metric, "accuracy") == 0;
-    d->accuracy = optional_number(o, "accuracy");
-    if (d->by_accuracy && !(d->accuracy >= 0 && d->accuracy <= 1))
+    bool by_accuracy = metric && strcmp(metric, "accuracy") == 0;
+    result_set_text(run->metric, sizeof run->metric, by_accuracy ? "accuracy" : "iou");
+    run->accuracy = optional_number(o, "accuracy");
+    if (by_accuracy && !(run->accuracy >= 0 && run->accuracy <= 1))
         return refuse_record(r, "there is none, or one outside 0..1:", "accuracy");
-    return d->iou >= 0 && d->iou <= 1 ? 0 : refuse_record(r, "outside 0..1:", "iou");
+    return run->iou >= 0 && run->iou <= 1 ? 0 : refuse_record(r, "outside 0..1:", "iou");
 }
 
 static int decode_object(struct record_reader *r, const json_t *o)
@@ -285,7 +288,8 @@ int run_record_read(const char *path, struct run_record *dst, struct err *e)
     char *text = atomicfile_read(path, MAX_FILE, &size, e), *p, *end;
     int rc = 0;
 
-    *dst = (struct run_record){.oversubscribed = -1, .fake_gpus = -1};
+    *dst = (struct run_record){.nepochs = 0};
+    result_init(&dst->run);
     if (!text)
         return -1;
     for (p = text; rc == 0 && (end = memchr(p, '\n', (size_t)(text + size - p))); p = end + 1) {

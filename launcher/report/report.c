@@ -148,21 +148,14 @@ static char *describe_rule(const struct report *r)
     return buf_steal(&b);
 }
 
-int report_create(struct report *r, const struct report_source *sources, size_t nsources,
+int report_create(struct report *r, const struct analysis_source *sources, size_t nsources,
                   const struct analysis_options *options, struct err *e)
 {
     *r = (struct report){.sources = sources, .nsources = nsources};
     set_title(r);
     clock_date(r->created);
-    r->analysed = mem_zero(nsources, sizeof *r->analysed, e);
-    if (!r->analysed)
+    if (analysis_create(&r->analysis, sources, nsources, options, e))
         return -1;
-    for (size_t i = 0; i < nsources; i++)
-        r->analysed[i] = (struct analysis_source){sources[i].title, &sources[i].results};
-    if (analysis_create(&r->analysis, r->analysed, nsources, options, e)) {
-        free(r->analysed);
-        return -1;
-    }
     if (add_report_series(r, options->deadline_s > 0, e))
         goto fail;
     r->rule = describe_rule(r);
@@ -185,6 +178,5 @@ void report_destroy(struct report *r)
     free(r->problems);
     free(r->differences);
     analysis_destroy(&r->analysis);
-    free(r->analysed);
     *r = (struct report){0};
 }

@@ -7,19 +7,12 @@
 #include <stddef.h>
 
 #include "launcher/analysis/analysis.h"
-#include "launcher/collect/results/results.h"
 #include "launcher/report/words.h"
 #include "src/err.h"
 
-/* Where results come from: a study, or a folder of logs. */
-struct report_source {
-    char title[128];        /* the study's name or the folder's */
-    struct results results; /* sorted, with curves and scores */
-};
-
 struct report_series {
     const struct analysis_series *as;
-    const struct report_source *source;
+    const struct analysis_source *source;
     char label[400]; /* unique: its name, the source's title or both */
     struct words words;
 };
@@ -27,9 +20,8 @@ struct report_series {
 struct report {
     char title[256];
     char created[32]; /* date, ISO 8601 */
-    const struct report_source *sources;
+    const struct analysis_source *sources;
     size_t nsources;
-    struct analysis_source *analysed;
     struct analysis analysis;
     struct report_series *series; /* as many as analysis has */
     size_t nseries;
@@ -41,7 +33,7 @@ struct report {
 #define REPORT_MAX_PROBLEMS 200
 
 /* sources must live as long as the report. 0, or -1 with the error of analysis_create. */
-int report_create(struct report *r, const struct report_source *sources, size_t nsources,
+int report_create(struct report *r, const struct analysis_source *sources, size_t nsources,
                   const struct analysis_options *options, struct err *e);
 
 /* Runs of all sources, and those of them with a result. */

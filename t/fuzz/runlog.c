@@ -44,7 +44,7 @@ static void check_record(const char *path)
         FUZZ_REQUIRE(e.code == ERR_DATA && strncmp(e.text, path, strlen(path)) == 0);
         return;
     }
-    FUZZ_REQUIRE(memchr(r.run, 0, sizeof r.run) && memchr(r.worlds, 0, sizeof r.worlds));
+    FUZZ_REQUIRE(memchr(r.run.run, 0, sizeof r.run.run) && memchr(r.worlds, 0, sizeof r.worlds));
     for (size_t i = 0; i < r.nepochs; i++)
         FUZZ_REQUIRE(isfinite(r.epochs[i].seconds) && isfinite(r.epochs[i].loss));
     run_record_destroy(&r);

@@ -12,11 +12,13 @@ static struct err e;
 
 static int create(size_t nsources)
 {
-    static struct analysis_source sources[2] = {{"one", &table}, {"two", &other}};
+    static struct analysis_source sources[2] = {{.title = "one"}, {.title = "two"}};
     struct analysis_options options = ANALYSIS_OPTIONS_INIT;
 
     results_sort(&table);
     results_sort(&other);
+    sources[0].results = table;
+    sources[1].results = other;
     return analysis_create(&a, sources, nsources, &options, &e);
 }
 

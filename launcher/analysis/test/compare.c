@@ -127,6 +127,10 @@ static void check_no_variance(void)
 
 static void check_holm(void)
 {
+    /* By hand: sorted 0.01 0.02 0.03 0.04 times 4, 3, 2, 1, never falling: 0.04, 0.06, 0.06,
+     * 0.06. */
+    static const double p[] = {0.03, 0.01, NAN, 0.04, 0.02}, want[] = {0.06, 0.04, NAN, 0.06, 0.06};
+    struct comparison five[5], two[2] = {{.p = 0.6}, {.p = 0.5}};
     struct comparison list[3] = {{.p = 0.02}, {.p = NAN}, {.p = 0.03}};
 
     compare_correct(list, 3);
@@ -134,6 +138,14 @@ static void check_holm(void)
     near(list[2].p_holm, 0.04, 1e-12, "in order");
     ok(list[0].significant && !list[1].significant && isnan(list[1].p_holm),
        "no test is not significant");
+    for (int i = 0; i < 5; i++)
+        five[i] = (struct comparison){.p = p[i]};
+    compare_correct(five, 5);
+    for (int i = 0; i < 5; i++)
+        near(five[i].p_holm, want[i], 1e-12, "p-value %d", i);
+    compare_correct(two, 2);
+    near(two[0].p_holm, 1, 0, "never above 1");
+    near(two[1].p_holm, 1, 0, "never above 1");
 }
 
 int main(void)

@@ -32,8 +32,7 @@ struct outcome {
 /* falls_from: index of the first count whose IoU is lower by `fall`; COUNTS: none. */
 static void simulate(uint64_t study, long runs, int falls_from, double fall, struct outcome *o)
 {
-    struct results table = {0};
-    struct analysis_source source = {"study", &table};
+    struct analysis_source source = {.title = "study"};
     struct analysis_options options = ANALYSIS_OPTIONS_INIT;
     struct analysis a;
     struct err e;
@@ -42,7 +41,7 @@ static void simulate(uint64_t study, long runs, int falls_from, double fall, str
         for (long seed = 1; seed <= runs; seed++) {
             uint64_t place = (uint64_t)(i * 1000 + seed);
             double scatter = 1 + 0.01 * rng_normal(11, study, place);
-            struct result *r = table_add(&table, "x", gpus[i], seed, 20 * truth(i) * scatter);
+            struct result *r = table_add(&source.results, "x", gpus[i], seed, 20 * truth(i) * scatter);
             r->iou = 0.9 + 0.004 * rng_normal(12, study, (uint64_t)seed) +
                      0.002 * rng_normal(13, study, place) - (i >= falls_from ? fall : 0);
         }
@@ -64,7 +63,7 @@ static void simulate(uint64_t study, long runs, int falls_from, double fall, str
     o->right += d->use->gpus == gpus[falls_from <= BEST ? falls_from - 1 : BEST];
     o->reached += d->reach->gpus >= gpus[BEST];
     analysis_destroy(&a);
-    results_destroy(&table);
+    results_destroy(&source.results);
 }
 
 static struct outcome simulate_all(int studies, long runs, int falls_from, double fall)

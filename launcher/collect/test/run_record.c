@@ -47,10 +47,10 @@ static void refused(const char *text, const char *line, const char *what)
 static void check_good(void)
 {
     ok(read_text(RUN EPOCH(0) EPOCH(1) END) == 0, "a whole record is read");
-    ok(r.gpus == 2 && r.nepochs == 2 && r.done && r.iou == 0.9, "with its numbers");
-    is_str(r.host, "n1", "and texts");
-    is_int(r.oversubscribed, 1, "and flags");
-    ok(isnan(r.epochs[0].comm_s) && isnan(r.startup_s), "what it does not say is not known");
+    ok(r.run.gpus == 2 && r.nepochs == 2 && r.done && r.run.iou == 0.9, "with its numbers");
+    is_str(r.run.host, "n1", "and texts");
+    is_int(r.run.oversubscribed, 1, "and flags");
+    ok(isnan(r.epochs[0].comm_s) && isnan(r.run.startup_s), "what it does not say is not known");
     ok(read_text(RUN EPOCH(0) "{\"kind\":\"progress\",\"epoch\":1}\n{\"kind\":\"epo") == 0 &&
            r.nepochs == 1 && !r.done,
        "a torn last line is ignored, and the run has not ended");

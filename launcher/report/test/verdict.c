@@ -477,7 +477,7 @@ static void say_all(const struct report *r)
 /* false: a study without anything to compare. */
 static bool check_study(void)
 {
-    struct report_source source = {.title = "study"};
+    struct analysis_source source = {.title = "study"};
     struct analysis_options options = ANALYSIS_OPTIONS_INIT;
     struct report r;
     struct err e;
