@@ -513,7 +513,7 @@ void series_describe_mode(const struct series *s, struct buf *b)
     switch (s->mode) {
     case SERIES_BATCH_UNKNOWN:
         buf_add(b,
-                "the logs do not state the batch, so strong and weak scaling cannot be told apart");
+                "the logs do not state the batch, which distinguishes strong and weak scaling");
         return;
     case SERIES_ONE_COUNT:
         buf_addf(b, "one number of GPUs, %d: no scaling yet", p->gpus);

@@ -48,8 +48,8 @@ struct series_point {
     struct ratio speedup[QUANTITY_NTIMES];    /* T(base) / T(N); TRAINING and WHOLE only when both
                                                * trained for the same number of epochs */
     struct ratio efficiency[QUANTITY_NTIMES]; /* speedup base / N */
-    struct ratio image_speedup; /* images/s over the base case's: dropped images are no speed. NaN
-                                    * where images were not counted */
+    struct ratio image_speedup; /* images/s over the base case's: dropped images do not count as
+                                 * speed. NaN where images were not counted */
     struct ratio image_efficiency;
     double gpu_hours; /* gpus x median WHOLE */
     double image_rate; /* images/s of the medians: IMAGES / STEADY_EPOCH */

@@ -31,7 +31,7 @@ struct run_record {
 };
 
 /* 0, or -1 with ERR_DATA "FILE:LINE: REASON". A last line without a newline is ignored (the writer
- * was killed). Refused: a file without a run line, an unknown schema, a line that is no JSON
+ * was killed). Refused: a file without a run line, an unknown schema, a line that is not a JSON
  * object, epochs that do not count from 0, numbers that are missing or not finite, anything behind
  * the end line, more than 64 MiB. */
 int run_record_read(const char *path, struct run_record *dst, struct err *e);

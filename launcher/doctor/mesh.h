@@ -22,8 +22,8 @@ struct mesh_peer {
 bool mesh_is_peer(size_t i, size_t j, size_t nranks);
 
 /* Greet all peers and answer the nexpected ranks that greet us, until both is done or patience_s is
- * over. listener is listener_open's and may be -1. token tells the ranks of one job from
- * strangers. */
+ * over. listener is listener_open's and may be -1. token distinguishes the ranks of one job
+ * from strangers. */
 void mesh_greet(int listener, int index, const char *token, struct mesh_peer *peers, size_t npeers,
                 size_t nexpected, double patience_s);
 

@@ -70,7 +70,8 @@ static int write_probe(const char *folder, char path[PATH_MAX], struct err *e)
     int rc;
 
     if (paths_bindir(bindir, sizeof bindir))
-        return err_set(e, ERR_INTERNAL, "cannot tell where this program lies (is /proc mounted?)");
+        return err_set(e, ERR_INTERNAL,
+                       "the folder of this program was not found (is /proc mounted?)");
     snprintf(path, PATH_MAX, "%s/probe.sh", folder);
     buf_add(&b, "#!/bin/sh\n# One rank of a rehearsal by `unetctl doctor`.\nexec ");
     template_quote_sh(&b, bindir);

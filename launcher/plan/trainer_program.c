@@ -25,7 +25,8 @@ int trainer_program_exec(const char *const *argv, struct err *e)
     size_t n = 0;
 
     if (paths_bindir(bindir, sizeof bindir))
-        return err_set(e, ERR_INTERNAL, "cannot tell where this program lies (is /proc mounted?)");
+        return err_set(e, ERR_INTERNAL,
+                       "the folder of this program was not found (is /proc mounted?)");
     snprintf(path, sizeof path, "%s/unet-train", bindir);
     for (; argv[n]; n++) {
         if (n == MAX_ARGS)

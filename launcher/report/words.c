@@ -219,8 +219,8 @@ static void add_lower(struct buf *b, const struct analysis_series *as)
 
     if (decision_list_counts(&as->decision, &as->series, is_lower_by_chance, counts, sizeof counts))
         buf_addf(b,
-                 "In these runs %s is lower by more than %.2f with %s GPUs; the runs are too few "
-                 "to tell whether that is chance.\n",
+                 "In these runs %s is lower by more than %.2f with %s GPUs; more runs must show "
+                 "whether that is chance.\n",
                  as->series.quality, DECISION_IOU_MARGIN, counts);
 }
 
@@ -260,7 +260,8 @@ static void add_model_words(struct buf *b, const struct analysis_series *as)
     if (!m)
         return;
     if (!model_predicts(m)) {
-        buf_addf(b, "No model fits well; the best is %s%s, with a leave-one-out error of %.0f %%.\n",
+        buf_addf(b, "No model fits well; the best is %s%s, with a leave-one-out error of %.0f "
+                 "%%.\n",
                  model_name(m->law), m->law == MODEL_IDEAL ? " scaling" : "", 100 * m->loo_error);
         return;
     }

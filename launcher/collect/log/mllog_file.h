@@ -19,7 +19,7 @@
 /* Is there such a line? */
 bool mllog_file_matches(const char *text);
 
-/* As log_file_read. Refused, with ERR_DATA: a line that is no JSON, an epoch that does not stop or
+/* As log_file_read. Refused, with ERR_DATA: a line that is not JSON, an epoch that does not stop or
  * is not the next, times that run backwards, no run_stop, another status than success, a log of
  * another number of ranks than r has. */
 int mllog_file_decode(const char *text, const char *path, struct result *r, struct err *e);

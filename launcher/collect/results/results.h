@@ -91,7 +91,7 @@ void result_discard(struct result *r, enum result_state state, const char *note)
 void result_destroy(struct result *r);
 
 /* Copy text into a field; too long ends in "...", control characters become
- * blanks and bytes that are no UTF-8 question marks. */
+ * blanks and bytes that are not UTF-8 question marks. */
 void result_set_text(char *dst, size_t size, const char *text);
 
 /* Append a copy of r; what it points to then belongs to the table. -1 when there is no memory. */
