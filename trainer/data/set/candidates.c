@@ -131,15 +131,14 @@ static int examine(struct source *source, const struct source_item *in, struct c
     return in->mask ? examine_mask(source, in, c, rules, e) : 0;
 }
 
+#ifdef _OPENMP
 static int count_readers(void)
 {
-#ifdef _OPENMP
     int most = omp_get_max_threads();
+
     return most < MOST_READERS ? most : MOST_READERS;
-#else
-    return 1;
-#endif
 }
+#endif
 
 /* Is the mask well, but not of 0 and 1, or 0 and 255? */
 static bool is_about_values(struct source *source, const struct source_item *in,
