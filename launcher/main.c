@@ -4,28 +4,40 @@
 #include "launcher/cmd/cmd.h"
 
 static const struct cli_command *const commands[] = {
-    &cmd_cancel,
-    &cmd_collect,
-    &cmd_completion,
+    &cmd_init,
+    &cmd_site,
     &cmd_config,
     &cmd_data,
-    &cmd_doctor,
-    &cmd_finish,
-    &cmd_generate,
-    &cmd_init,
-    &cmd_logs,
-    &cmd_nodelist,
-    &cmd_plan,
-    &cmd_report,
-    &cmd_resume,
-    &cmd_sandbox,
-    &cmd_site,
-    &cmd_spec,
-    &cmd_status,
-    &cmd_submit,
     &cmd_template,
+    &cmd_completion,
+    &cmd_plan,
+    &cmd_doctor,
+    &cmd_generate,
+    &cmd_submit,
+    &cmd_resume,
+    &cmd_cancel,
+    &cmd_status,
     &cmd_watch,
+    &cmd_logs,
+    &cmd_collect,
+    &cmd_report,
+    &cmd_spec,
+    &cmd_nodelist,
+    &cmd_finish,
+    &cmd_sandbox,
     NULL,
+};
+
+/* The way of a study. */
+static const struct cli_group groups[] = {
+    {"Begin a study", &cmd_init},
+    {"Check it before GPUs are paid for", &cmd_plan},
+    {"Run it", &cmd_generate},
+    {"Follow it", &cmd_status},
+    {"Read the results", &cmd_collect},
+    {"On the nodes of a job", &cmd_spec},
+    {"Rehearse on one machine", &cmd_sandbox},
+    {0},
 };
 
 static const struct cli_program program = {
@@ -34,20 +46,19 @@ static const struct cli_program program = {
     .summary = "data-parallel scaling studies of image segmentation on Slurm",
     .env_prefix = "UNETCTL_",
     .commands = commands,
+    .groups = groups,
     .description =
         "A study trains the same network on 1, 2, ... N GPUs. unetctl renders the job scripts,\n"
-        "submits them exactly once, watches them, collects their logs, and reports how much "
-        "faster\n"
-        "N GPUs are, what that does to the quality, and how many GPUs are worth paying for.\n",
+        "submits them exactly once, watches them, collects their logs, and reports how much\n"
+        "faster N GPUs are, how the quality changes, and how many GPUs are worth paying for.\n",
     .files =
-        "STUDY/study.yaml              what you write; 'unetctl init' makes a commented one\n"
+        "STUDY/study.yaml              the settings of the study; 'unetctl init' writes it\n"
         "STUDY/runs/RUN/               run.json, run_file.sh, submit_file.sh of a run\n"
         "STUDY/runs/RUN/attempt-K/     output, record.jsonl, log.csv, checkpoint/, DONE or FAILED\n"
-        "STUDY/logs/                   log_N.csv and results.csv, made by 'unetctl collect'\n"
-        "STUDY/report/                 report.html and figures, made by 'unetctl report'\n"
+        "STUDY/logs/                   log_N.csv and results.csv; 'unetctl collect' writes them\n"
+        "STUDY/report/                 report.html and figures; 'unetctl report' writes them\n"
         "STUDY/.unetctl/               ledger of submissions, lock\n"
-        "PREFIX/share/doc/unetctl/     README.md, doc/FORMATS.md, doc/SLURM.md, logs/SCHEMA.md "
-        "...\n",
+        "PREFIX/share/doc/unetctl/     README.md, doc/FORMATS.md, doc/SLURM.md, logs/SCHEMA.md\n",
 };
 
 int main(int argc, char **argv)

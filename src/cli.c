@@ -149,7 +149,7 @@ static int store(const struct cli_option *o, const char *text, struct err *e)
     case CLI_LIST: {
         struct cli_list *list = o->dst;
         if (list->count == CLI_LIST_MAX)
-            return err_set(e, ERR_USAGE, "--%s: given more than %d times", o->name, CLI_LIST_MAX);
+            return err_set(e, ERR_USAGE, "--%s is given more than %d times", o->name, CLI_LIST_MAX);
         list->values[list->count++] = text;
         return 0;
     }
@@ -164,7 +164,7 @@ static void env_name(char *dst, size_t size, const char *prefix, const char *opt
         dst[i] = dst[i] == '-' ? '_' : (char)toupper((unsigned char)dst[i]);
 }
 
-/* Options not on the command line may come from the environment. */
+/* Sets options that are not on the command line from the environment. */
 static int decode_environment(const struct cli_command *c, const char *prefix, const bool *seen,
                               struct err *e)
 {
@@ -232,7 +232,7 @@ int cli_decode(const struct cli_command *c, const char *env_prefix, int argc, ch
     }
     *noperands = n;
     if (n < c->min_operands)
-        return err_set(e, ERR_USAGE, "%s: missing operand; usage: %s %s", c->name, c->name,
+        return err_set(e, ERR_USAGE, "%s: an operand is missing; usage: %s %s", c->name, c->name,
                        c->args);
     if (c->max_operands >= 0 && n > c->max_operands)
         return err_set(e, ERR_USAGE, "%s: unexpected operand '%s' (%s --help)", c->name,
@@ -240,13 +240,26 @@ int cli_decode(const struct cli_command *c, const char *env_prefix, int argc, ch
     return env_prefix ? decode_environment(c, env_prefix, seen, e) : 0;
 }
 
+/* The heading that stands before a verb in lists, or NULL. */
+static const char *find_heading(const struct cli_program *p, const struct cli_command *c)
+{
+    for (const struct cli_group *g = p->groups; g && g->heading; g++)
+        if (g->first == c)
+            return g->heading;
+    return NULL;
+}
+
 static void print_program_help(const struct cli_program *p)
 {
-    printf("%s - %s\n\nUsage: %s VERB [OPTIONS]\n\n", p->name, p->summary, p->name);
-    for (const struct cli_command *const *c = p->commands; *c; c++)
+    printf("%s - %s\n\nUsage: %s VERB [OPTIONS]\n%s", p->name, p->summary, p->name,
+           p->groups ? "" : "\n");
+    for (const struct cli_command *const *c = p->commands; *c; c++) {
+        const char *heading = find_heading(p, *c);
+        if (heading)
+            printf("\n%s\n", heading);
         printf("  %-11s %s\n", (*c)->name, (*c)->summary);
-    printf("\n%s VERB --help tells more of a verb; man %s has it all. %s --version\n", p->name,
-           p->name, p->name);
+    }
+    printf("\n'%s VERB --help' describes one verb, 'man %s' all of them.\n", p->name, p->name);
 }
 
 static void print_group_help(const struct cli_program *p, const char *group)
@@ -322,13 +335,17 @@ static void print_man(const struct cli_program *p)
         "3", "configuration or template", "4", "scheduler unreachable or refusing",
         "5", "peer lost, rendezvous or preflight failed", "6", "timed out",
         "7", "data missing or corrupt", "8", "not enough data for the asked statistics",
-        "9", "checkpoint unusable", "75", "left at a checkpoint, to be continued",
+        "9", "checkpoint unusable", "75", "stopped with a checkpoint; resume it",
         "130", "interrupted", "128+n", "ended by signal n", NULL};
 
     printf(".TH %s 1 \"\" \"unetctl %s\" \"User Commands\"\n.SH NAME\n", p->name, p->version);
     printf("%s \\- %s\n.SH SYNOPSIS\n", p->name, p->summary);
-    for (const struct cli_command *const *c = p->commands; *c; c++)
+    for (const struct cli_command *const *c = p->commands; *c; c++) {
+        const char *heading = find_heading(p, *c);
+        if (heading)
+            printf(".SS %s\n", heading);
         printf(".B %s %s\n[OPTIONS] %s\n.br\n", p->name, (*c)->name, (*c)->args);
+    }
     printf(".SH DESCRIPTION\n");
     print_roff(p->description);
     printf(".SH VERBS\n");
@@ -352,8 +369,9 @@ static void print_man(const struct cli_program *p)
             print_settings(*c, print_roff);
         printf(".fi\n");
     }
-    printf(".SH ENVIRONMENT\nEach option that takes a value can be given as %s and its name in "
-           "capitals; the command line wins.\n.SH EXIT STATUS\n", p->env_prefix);
+    printf(".SH ENVIRONMENT\nThe variable %s and an option's name in capitals, with _ for -, sets "
+           "an "
+           "option that is not on the command line.\n.SH EXIT STATUS\n", p->env_prefix);
     for (const char *const *s = codes; *s; s += 2)
         printf(".TP\n.B %s\n%s\n", s[0], s[1]);
     if (p->files) {
@@ -420,7 +438,7 @@ static int run_group(const struct cli_program *p, int argc, char **argv)
     char verb[2 * MAX_WORD];
 
     if (argc > 1 && argv[1][0] == '-' && !is_help(argv[1])) {
-        log_error("%s: unknown option '%s'; a second word comes first (%s %s --help lists them)",
+        log_error("%s: unknown option '%s'; a second verb is missing ('%s %s --help' lists them)",
                   argv[0], argv[1], p->name, argv[0]);
         return ERR_USAGE;
     }
@@ -429,7 +447,7 @@ static int run_group(const struct cli_program *p, int argc, char **argv)
         return unknown_verb(p, verb);
     }
     if (argc == 1)
-        log_error("%s: a second word is missing (%s %s --help lists them)", argv[0], p->name,
+        log_error("%s: a second verb is missing ('%s %s --help' lists them)", argv[0], p->name,
                   argv[0]);
     else
         print_group_help(p, argv[0]);
@@ -482,6 +500,8 @@ static int run_program(const struct cli_program *p, int argc, char **argv)
         return print_man(p), 0;
     if (strcmp(argv[1], "--completion") == 0)
         return print_completion(p, argc > 2 ? argv[2] : "");
+    if (strcmp(argv[1], "--complete") == 0)
+        return completion_print_words(p, argc - 2, argv + 2), 0;
     for (const struct cli_command *const *c = p->commands; *c; c++) {
         int nwords = match_verb(*c, argc - 1, argv + 1);
         if (nwords)
@@ -492,7 +512,7 @@ static int run_program(const struct cli_program *p, int argc, char **argv)
     return unknown_verb(p, argv[1]);
 }
 
-/* A file that is opened must not take the place of a stream that was closed. */
+/* Opens closed standard streams, so that no file takes their place. */
 static void fill_streams(void)
 {
     for (int fd = 0; fd <= STDERR_FILENO; fd++)
@@ -500,7 +520,6 @@ static void fill_streams(void)
             return;
 }
 
-/* Results that did not arrive, on a full disk, are no success. */
 int cli_run(const struct cli_program *p, int argc, char **argv)
 {
     fill_streams();

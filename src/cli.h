@@ -17,8 +17,8 @@ enum cli_type {
     CLI_INT,    /* dst: long *, checked against min..max unless both are 0 */
     CLI_DOUBLE, /* dst: double *, checked likewise */
     CLI_LIST,   /* dst: struct cli_list *, may be given several times */
-    CLI_TYPED = 16 /* or'ed with one of these: only the command line fills dst, as the variable of
-                    * this name says something else or is read elsewhere */
+    CLI_TYPED = 16 /* or'ed with one of these: only the command line sets dst; the variable of this
+                    * name has another meaning or is read elsewhere */
 };
 
 #define CLI_LIST_MAX 256
@@ -32,7 +32,7 @@ struct cli_option {
     char letter;      /* short form, or 0 */
     enum cli_type type;
     const char *arg;  /* what the value is called in help, NULL for a flag */
-    const char *help; /* one line, with the default where there is one */
+    const char *help; /* one sentence in one line, with the default if there is one */
     void *dst;
     double min, max;
 };
@@ -46,28 +46,35 @@ struct cli_command {
     void (*settings)(
         struct buf *dst);           /* adds the list that help and the man page end with, or NULL */
     int min_operands, max_operands; /* max -1: any number */
-    bool verbatim; /* nothing is decoded, not even --help: rest has every word behind the verb */
-    /* operands: what is left of argv; rest: words behind "--", verbatim. Returns an exit code;
+    bool verbatim; /* nothing is decoded, not even --help: rest has every word after the verb */
+    /* operands: what is left of argv; rest: words after "--", verbatim. Returns an exit code;
      * -1 stands for e->code after e was filled. */
     int (*run)(int noperands, char **operands, int nrest, char **rest, struct err *e);
+};
+
+/* Verbs from this one on, up to the next group's, stand below a heading in help and man page. */
+struct cli_group {
+    const char *heading; /* NULL ends a list */
+    const struct cli_command *first;
 };
 
 struct cli_program {
     const char *name, *version, *summary;
     const char *env_prefix; /* "UNETCTL_": --port-base falls back to $UNETCTL_PORT_BASE */
     const struct cli_command *const *commands; /* NULL-terminated */
+    const struct cli_group *groups;            /* may be NULL */
     const char *description;                   /* for the man page */
     const char *files;                         /* for the man page, may be NULL */
 };
 
-/* Run the program: picks the verb, decodes its options (unknown verb, option or value: one error
- * that names the nearest known one, exit 2), runs it, prints its error. `--help`, `VERB --help`,
- * `--version`, `--man` (roff of the man page) and `--completion SHELL` print on stdout. Returns the
- * exit code. */
+/* Runs the program: selects the verb, decodes its options (an unknown verb, option or value is one
+ * error that names the nearest known one, exit 2), runs it, prints its error. `--help`, `VERB
+ * --help`, `--version`, `--man` (roff of the man page) and `--completion SHELL` print on stdout.
+ * Returns the exit code. */
 int cli_run(const struct cli_program *program, int argc, char **argv);
 
 /* Decode argv against a verb's table. Operands are moved to the front: argv[0..*noperands);
- * words behind "--" stay at *rest. 0, or -1 with ERR_USAGE. Exposed for tests. */
+ * words after "--" stay at *rest. 0, or -1 with ERR_USAGE. Exposed for tests. */
 int cli_decode(const struct cli_command *command, const char *env_prefix, int argc, char **argv,
                int *noperands, int *nrest, char ***rest, struct err *e);
 

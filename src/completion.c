@@ -23,26 +23,38 @@ static const char *kind_of(const char *arg, size_t length)
     return "";
 }
 
-/* The kind of an option's value. "--engine NAME" and "--model NAME" are told apart by the
- * option. */
+/* The kind of an option's value; "--engine NAME" is distinguished from "--model NAME". */
 static const char *kind_of_option(const struct cli_option *o)
 {
-    if (!o->arg)
-        return "";
     return strcmp(o->name, "engine") == 0 ? "engines" : kind_of(o->arg, strlen(o->arg));
 }
 
-/* The kind of the first operand: "[RUN ...]" or "RUN". */
-static const char *kind_of_operand(const struct cli_command *c)
-{
-    const char *word = c->args + strspn(c->args, "[");
+/* A command line that is being completed. */
+struct completion {
+    const struct cli_program *program;
+    const struct cli_command *verb;
+    const char *study; /* what -C names, or NULL */
+};
 
-    return kind_of(word, strcspn(word, " ]."));
+/* Prints the run-time words of a kind, as the program's own verb "completion words KIND" does;
+ * for files, a line that asks the shell to complete paths. */
+static void print_kind(const struct completion *c, const char *kind)
+{
+    char *argv[] = {(char *)"words", (char *)kind, (char *)"-C", (char *)c->study};
+    struct err ignored;
+    int noperands, nrest;
+    char **rest;
+
+    if (strcmp(kind, "files") == 0)
+        puts(":files");
+    for (const struct cli_command *const *v = c->program->commands; *kind && *v; v++)
+        if (strcmp((*v)->name, "completion") == 0 &&
+            cli_decode(*v, NULL, c->study ? 4 : 2, argv, &noperands, &nrest, &rest, &ignored) == 0)
+            (*v)->run(noperands, argv, nrest, rest, &ignored);
 }
 
-/* The operands' alternatives, as their text in the help: of "up|down [-- CMD]" up and down, of
- * "list | show SITE" list and "show SITE". *rest begins at c->args; false when there are no
- * more. */
+/* The next alternative of the operands: of "up|down [-- CMD]" up and down, of "list | show SITE"
+ * list and "show SITE". *rest begins at the verb's args; false when there are no more. */
 static bool next_alternative(const struct cli_command *c, const char **rest, const char **text,
                              size_t *n)
 {
@@ -58,318 +70,179 @@ static bool next_alternative(const struct cli_command *c, const char **rest, con
     return true;
 }
 
-/* Their first words. What is in capitals stands for something. */
-static void print_choices(const struct cli_command *c)
+/* Prints what follows the choice previous: words, or those of a kind. False if it is no choice. */
+static bool print_followers(const struct completion *c, const char *previous)
 {
-    const char *rest = c->args, *text;
+    const char *rest = c->verb->args, *text;
     size_t n;
 
-    while (next_alternative(c, &rest, &text, &n))
-        if (islower((unsigned char)*text))
-            printf("%.*s ", (int)strcspn(text, " |"), text);
-}
-
-/* What follows a choice: " show=sites", or the words themselves,
- * " show=run_file.sh|submit_file.sh". */
-static void print_followers(const struct cli_command *c)
-{
-    const char *rest = c->args, *text;
-    size_t n;
-
-    while (next_alternative(c, &rest, &text, &n)) {
-        size_t first = strcspn(text, " |"), second = first < n ? n - first - 1 : 0;
-        const char *word = text + first + 1;
-        if (!second || !islower((unsigned char)*text))
-            continue;
-        printf(" %.*s=", (int)first, text);
-        if (islower((unsigned char)*word))
-            printf("%.*s", (int)second, word);
-        else
-            printf("%s", *kind_of(word, second) ? kind_of(word, second) : "none");
-    }
-}
-
-/* In single quotes of a shell; fish wants another escape than the others. */
-static void print_quoted(const char *text, bool fish)
-{
-    putchar('\'');
-    for (; *text; text++) {
-        if (*text == '\'')
-            fputs(fish ? "\\'" : "'\\''", stdout);
-        else if (*text == '\\' && fish)
-            fputs("\\\\", stdout);
-        else
-            putchar(*text);
-    }
-    putchar('\'');
-}
-
-static void print_identifier(const char *name)
-{
-    for (; *name; name++)
-        putchar(*name == '-' ? '_' : *name);
-}
-
-/* ---- bash and zsh ---- */
-
-/* "case VERB in VERB) options=...; values=...; operand=... ;;" lines; both shells read them. */
-static void print_cases(const struct cli_program *p)
-{
-    for (const struct cli_command *const *c = p->commands; *c; c++) {
-        printf("    '%s')\n        options='--help", (*c)->name);
-        for (const struct cli_option *o = (*c)->options; o && o->name; o++)
-            printf(" --%s", o->name);
-        printf("'\n        values='");
-        for (const struct cli_option *o = (*c)->options; o && o->name; o++) {
-            if (o->type == CLI_FLAG)
-                continue;
-            const char *kind = *kind_of_option(o) ? kind_of_option(o) : "none";
-            printf(" --%s=%s", o->name, kind);
-            if (o->letter)
-                printf(" -%c=%s", o->letter, kind);
-        }
-        printf(" '\n        operand='%s' choices='", kind_of_operand(*c));
-        print_choices(*c);
-        printf("' followers='");
-        print_followers(*c);
-        printf(" ' ;;\n");
-    }
-}
-
-/* The verbs, and the first words of those that have two. */
-static void print_verbs(const struct cli_program *p)
-{
-    const char *last = "";
-
-    for (const struct cli_command *const *c = p->commands; *c; c++) {
-        size_t n = strcspn((*c)->name, " ");
-        if (strncmp((*c)->name, last, n) != 0 || last[n] != ' ')
-            printf("%.*s ", (int)n, (*c)->name);
-        last = (*c)->name;
-    }
-    printf("--help --version");
-}
-
-static void print_seconds(const struct cli_program *p)
-{
-    for (const struct cli_command *const *c = p->commands; *c; c++) {
-        const char *blank = strchr((*c)->name, ' ');
-        if (blank)
-            printf("    %.*s) seconds=\"$seconds %s\" ;;&\n", (int)(blank - (*c)->name), (*c)->name,
-                   blank + 1);
-    }
-}
-
-static void print_bash(const struct cli_program *p)
-{
-    printf("# bash completion of %s, made by: %s --completion bash\n_", p->name, p->name);
-    print_identifier(p->name);
-    printf("() {\n    local cur prev verb='' second='' seconds='' study='' i word\n"
-           "    local options='' values='' operand='' choices='' followers='' kind=''\n"
-           "    cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}\n"
-           "    COMPREPLY=()\n"
-           "    # readline takes --option=value for three words\n"
-           "    if [ \"$cur\" = = ]; then cur=''\n"
-           "    elif [ \"$prev\" = = ]; then prev=${COMP_WORDS[COMP_CWORD-2]}; fi\n"
-           "    for ((i = 1; i < COMP_CWORD; i++)); do\n"
-           "        word=${COMP_WORDS[i]}\n"
-           "        case $word in\n"
-           "        --) return ;;\n"
-           "        -C | --study) study=${COMP_WORDS[i+1]} ;;\n"
-           "        -*) ;;\n"
-           "        *)  if [ -z \"$verb\" ]; then verb=$word\n"
-           "            elif [ -z \"$second\" ] && [ \"$i\" = 2 ]; then second=$word; fi ;;\n"
-           "        esac\n"
-           "    done\n    case $verb in\n");
-    print_seconds(p);
-    printf("    *) ;;\n    esac\n"
-           "    case \" $seconds \" in *\" $second \"*) [ -z \"$second\" ] || verb=\"$verb "
-           "$second\" ;; esac\n"
-           "    if [ -z \"$verb\" ]; then\n"
-           "        COMPREPLY=($(compgen -W '");
-    print_verbs(p);
-    printf("' -- \"$cur\"))\n        return\n    fi\n"
-           "    if [ -n \"$seconds\" ] && [ \"$COMP_CWORD\" = 2 ]; then\n"
-           "        COMPREPLY=($(compgen -W \"$seconds\" -- \"$cur\"))\n        return\n    fi\n"
-           "    case $verb in\n");
-    print_cases(p);
-    printf("    esac\n"
-           "    case $values in *\" $prev=\"*) kind=${values#*\" $prev=\"} kind=${kind%%%% *} "
-           "choices='' ;;\n"
-           "    *) if [[ $cur == -* ]]; then\n"
-           "            COMPREPLY=($(compgen -W \"$options\" -- \"$cur\"))\n            return\n"
-           "        fi\n"
-           "        kind=$operand\n"
-           "        case $followers in *\" $prev=\"*)\n"
-           "            kind=${followers#*\" $prev=\"} kind=${kind%%%% *} choices=''\n"
-           "            case $kind in *'|'*) choices=${kind//'|'/ } kind='' ;; esac ;;\n"
-           "        esac ;;\n    esac\n"
-           "    case $kind in\n    '' | none) COMPREPLY=($(compgen -W \"$choices\" -- \"$cur\")) "
-           ";;\n"
-           "    files) compopt -o filenames 2>/dev/null; COMPREPLY=($(compgen -f -- \"$cur\")) ;;\n"
-           "    *)  if [ \"$kind\" = keys ] && [ \"$prev\" != config ]; then compopt -o nospace "
-           "2>/dev/null; fi\n"
-           "        COMPREPLY=($(compgen -W \"$choices $(\"${COMP_WORDS[0]}\" completion words "
-           "\"$kind\" \\\n"
-           "            ${study:+-C \"$study\"} 2>/dev/null)\" -- \"$cur\")) ;;\n    esac\n}\n"
-           "complete -F _");
-    print_identifier(p->name);
-    printf(" %s\n", p->name);
-}
-
-static void print_zsh(const struct cli_program *p)
-{
-    printf("#compdef %s\n# zsh completion of %s, made by: %s --completion zsh\n_", p->name, p->name,
-           p->name);
-    print_identifier(p->name);
-    printf("() {\n    emulate -L zsh\n    local cur=$words[CURRENT] prev=$words[CURRENT-1] verb='' "
-           "second='' seconds=''\n"
-           "    local study='' options='' values='' operand='' choices='' followers='' kind='' i "
-           "word\n"
-           "    for ((i = 2; i < CURRENT; i++)); do\n"
-           "        word=$words[i]\n"
-           "        case $word in\n"
-           "        --) return ;;\n"
-           "        -C | --study) study=$words[i+1] ;;\n"
-           "        -*) ;;\n"
-           "        *)  if [[ -z $verb ]]; then verb=$word\n"
-           "            elif [[ -z $second && $i = 3 ]]; then second=$word; fi ;;\n"
-           "        esac\n    done\n");
-    for (const struct cli_command *const *c = p->commands; *c; c++) {
-        const char *blank = strchr((*c)->name, ' ');
-        if (blank)
-            printf("    [[ $verb = %.*s ]] && seconds+=' %s'\n", (int)(blank - (*c)->name),
-                   (*c)->name, blank + 1);
-    }
-    printf("    [[ -n $second && \" $seconds \" = *\" $second \"* ]] && verb=\"$verb $second\"\n"
-           "    if [[ -z $verb ]]; then\n        compadd -- ");
-    print_verbs(p);
-    printf("\n        return\n    fi\n"
-           "    if [[ -n $seconds && $CURRENT = 3 ]]; then\n        compadd -- ${=seconds}\n       "
-           " return\n    fi\n"
-           "    case $verb in\n");
-    print_cases(p);
-    printf("    esac\n"
-           "    if [[ $values = *\" $prev=\"* ]]; then\n"
-           "        kind=${values#*\" $prev=\"} kind=${kind%%%% *} choices=''\n"
-           "    elif [[ $cur = -* ]]; then\n        compadd -- ${=options}\n        return\n"
-           "    elif [[ $followers = *\" $prev=\"* ]]; then\n"
-           "        kind=${followers#*\" $prev=\"} kind=${kind%%%% *} choices=''\n"
-           "        if [[ $kind = *'|'* ]]; then choices=${kind//'|'/ } kind=''; fi\n"
-           "    else\n        kind=$operand\n    fi\n"
-           "    case $kind in\n    '' | none) compadd -- ${=choices} ;;\n    files) _files ;;\n"
-           "    *) compadd -- ${=choices} $($words[1] completion words $kind ${study:+-C} $study "
-           "2>/dev/null) ;;\n    esac\n}\n"
-           "if [[ $zsh_eval_context[-1] = loadautofunc ]]; then _");
-    print_identifier(p->name);
-    printf(" \"$@\"; else compdef _");
-    print_identifier(p->name);
-    printf(" %s; fi\n", p->name);
-}
-
-/* ---- fish ---- */
-
-static void print_fish_values(const struct cli_program *p, const char *kind)
-{
-    if (strcmp(kind, "files") == 0)
-        printf(" -F");
-    else if (*kind)
-        printf(" -f -a '(%s completion words %s 2>/dev/null)'", p->name, kind);
-}
-
-static void print_fish_followers(const struct cli_program *p, const struct cli_command *c,
-                                 const char *condition)
-{
-    const char *rest = c->args, *text;
-    size_t n;
-
-    while (next_alternative(c, &rest, &text, &n)) {
+    while (next_alternative(c->verb, &rest, &text, &n)) {
         size_t first = strcspn(text, " |");
         const char *word = text + first + 1;
-        if (first >= n || !islower((unsigned char)*text))
+        if (first >= n || strlen(previous) != first || strncmp(previous, text, first) != 0)
             continue;
-        printf("complete -c %s -n '%s; and __fish_seen_subcommand_from %.*s'", p->name, condition,
-               (int)first, text);
-        if (islower((unsigned char)*word)) {
-            printf(" -a '");
-            for (size_t i = first + 1; i < n; i++)
-                putchar(text[i] == '|' ? ' ' : text[i]);
-            putchar('\'');
-        } else {
-            print_fish_values(p, kind_of(word, n - first - 1));
-        }
-        putchar('\n');
+        if (!islower((unsigned char)*word))
+            print_kind(c, kind_of(word, n - first - 1));
+        for (; islower((unsigned char)*word) && word < text + n; word += strcspn(word, "|") + 1)
+            printf("%.*s\n", (int)strcspn(word, "| "), word);
+        return true;
     }
+    return false;
 }
 
-static void print_fish_command(const struct cli_program *p, const struct cli_command *c)
+/* Prints the first words of the alternatives (capitals stand for something), or the words of the
+ * first operand's kind: "[RUN ...]". */
+static void print_operands(const struct completion *c)
 {
-    size_t n = strcspn(c->name, " ");
-    char condition[160];
+    const char *rest = c->verb->args, *text, *word = rest + strspn(rest, "[");
+    size_t n;
 
-    if (c->name[n])
-        snprintf(condition, sizeof condition,
-                 "__fish_seen_subcommand_from %.*s; and __fish_seen_subcommand_from %s",
-                 (int)n, c->name, c->name + n + 1);
-    else
-        snprintf(condition, sizeof condition, "__fish_seen_subcommand_from %s", c->name);
-    for (const struct cli_option *o = c->options; o && o->name; o++) {
-        printf("complete -c %s -n '%s' -l %s", p->name, condition, o->name);
-        if (o->letter)
-            printf(" -s %c", o->letter);
-        if (o->type != CLI_FLAG) {
-            printf(" -r");
-            print_fish_values(p, kind_of_option(o));
-        }
-        printf(" -d ");
-        print_quoted(o->help, true);
-        putchar('\n');
-    }
-    if (*kind_of_operand(c)) {
-        printf("complete -c %s -n '%s'", p->name, condition);
-        print_fish_values(p, kind_of_operand(c));
-        putchar('\n');
-    }
-    if (memchr(c->args, '|', strcspn(c->args, "["))) {
-        printf("complete -c %s -n '%s; and not __fish_seen_subcommand_from ", p->name, condition);
-        print_choices(c);
-        printf("' -a '");
-        print_choices(c);
-        printf("'\n");
-    }
-    print_fish_followers(p, c, condition);
+    while (next_alternative(c->verb, &rest, &text, &n))
+        if (islower((unsigned char)*text))
+            printf("%.*s\n", (int)strcspn(text, " |"), text);
+    print_kind(c, kind_of(word, strcspn(word, " ].")));
 }
 
-static void print_fish(const struct cli_program *p)
+static void print_options(const struct cli_command *verb)
 {
-    printf("# fish completion of %s, made by: %s --completion fish\ncomplete -c %s -f\n", p->name,
-           p->name, p->name);
+    puts("--help\tshow the help");
+    for (const struct cli_option *o = verb->options; o && o->name; o++)
+        printf("--%s\t%s\n", o->name, o->help);
+}
+
+/* The option that word names and whose value is a word of its own, or NULL. */
+static const struct cli_option *find_valued(const struct cli_command *verb, const char *word)
+{
+    for (const struct cli_option *o = verb->options; o && o->name; o++)
+        if (o->type != CLI_FLAG &&
+            ((strncmp(word, "--", 2) == 0 && strcmp(word + 2, o->name) == 0) ||
+             (o->letter && word[0] == '-' && word[1] == o->letter && !word[2])))
+            return o;
+    return NULL;
+}
+
+/* Prints the verbs, of two words the first, or for a first word the second ones. */
+static bool print_verbs(const struct cli_program *p, const char *first)
+{
+    const char *last = "";
+    bool any = false;
+
     for (const struct cli_command *const *c = p->commands; *c; c++) {
         size_t n = strcspn((*c)->name, " ");
-        if ((*c)->name[n])
-            printf("complete -c %s -n '__fish_seen_subcommand_from %.*s' -a %s -d ", p->name,
-                   (int)n, (*c)->name, (*c)->name + n + 1);
-        else
-            printf("complete -c %s -n __fish_use_subcommand -a %s -d ", p->name, (*c)->name);
-        print_quoted((*c)->summary, true);
-        putchar('\n');
-        if ((*c)->name[n])
-            printf("complete -c %s -n __fish_use_subcommand -a %.*s\n", p->name, (int)n,
-                   (*c)->name);
+        bool is_second = first && (*c)->name[n] && strlen(first) == n &&
+                         strncmp((*c)->name, first, n) == 0;
+        if (is_second)
+            printf("%s\t%s\n", (*c)->name + n + 1, (*c)->summary);
+        if (!first && (strncmp((*c)->name, last, n) != 0 || last[n] != ' '))
+            printf("%.*s\t%s\n", (int)n, (*c)->name, (*c)->name[n] ? "" : (*c)->summary);
+        any |= is_second;
+        last = (*c)->name;
     }
-    for (const struct cli_command *const *c = p->commands; *c; c++)
-        print_fish_command(p, *c);
+    return any;
 }
+
+static const struct cli_command *find_verb(const struct cli_program *p, const char *first,
+                                           const char *second)
+{
+    for (const struct cli_command *const *c = p->commands; *c; c++) {
+        size_t n = strcspn((*c)->name, " ");
+        if (strlen(first) == n && strncmp((*c)->name, first, n) == 0 &&
+            (!(*c)->name[n] || (second && strcmp((*c)->name + n + 1, second) == 0)))
+            return *c;
+    }
+    return NULL;
+}
+
+void completion_print_words(const struct cli_program *program, int nwords, char **words)
+{
+    struct completion c = {.program = program};
+    const char *current = nwords ? words[nwords - 1] : "", *previous = "";
+    const struct cli_option *valued;
+    int n = 0;
+
+    for (int i = 0; i + 1 < nwords; i++) { /* readline makes three words of --option=value */
+        if (strcmp(words[i], "--") == 0)
+            return;
+        if (strcmp(previous, "-C") == 0 || strcmp(previous, "--study") == 0)
+            c.study = words[i];
+        if (strcmp(words[i], "=") != 0)
+            previous = words[i];
+        n += strcmp(words[i], "=") != 0;
+    }
+    if (n == 0) {
+        print_verbs(program, NULL);
+        puts("--help\n--version");
+        return;
+    }
+    if (n == 1 && print_verbs(program, words[0]))
+        return;
+    c.verb = find_verb(program, words[0], n > 1 ? words[1] : NULL);
+    if (!c.verb)
+        return;
+    valued = find_valued(c.verb, previous);
+    if (valued && strcmp(kind_of_option(valued), "keys") == 0)
+        puts(":nospace");
+    if (valued)
+        print_kind(&c, kind_of_option(valued));
+    else if (*current == '-')
+        print_options(c.verb);
+    else if (!print_followers(&c, previous))
+        print_operands(&c);
+}
+
+/* Each asks the program what may stand in place of the last word: lines "WORD", or "WORD", a tab
+ * and a description; ":files" for paths, ":nospace" where more follows the word at once. */
+static const char bash[] =
+    "_%1$s() {\n"
+    "    local IFS=$'\\n' cur=${COMP_WORDS[COMP_CWORD]} words\n"
+    "    [ \"$cur\" != = ] || cur=''\n"
+    "    words=$(\"${COMP_WORDS[0]}\" --complete \"${COMP_WORDS[@]:1:COMP_CWORD}\" 2>/dev/null |\n"
+    "        cut -f1)\n"
+    "    case $words in\n"
+    "    :files*) compopt -o filenames 2>/dev/null; COMPREPLY=($(compgen -f -- \"$cur\")) ;;\n"
+    "    :nospace*) compopt -o nospace 2>/dev/null ;;&\n"
+    "    *) COMPREPLY=($(compgen -W \"$words\" -- \"$cur\")) ;;\n"
+    "    esac\n"
+    "}\n"
+    "complete -F _%1$s %2$s\n";
+
+static const char zsh[] =
+    "#compdef %2$s\n"
+    "_%1$s() {\n"
+    "    emulate -L zsh\n"
+    "    local -a found\n"
+    "    found=(${(f)\"$($words[1] --complete \"${(@)words[2,CURRENT]}\" 2>/dev/null |\n"
+    "        cut -f1)\"})\n"
+    "    if [[ $found[1] = :files ]]; then _files; else compadd -- ${found:#:*}; fi\n"
+    "}\n"
+    "if [[ $zsh_eval_context[-1] = loadautofunc ]]; then _%1$s \"$@\"; else compdef _%1$s %2$s; "
+    "fi\n";
+
+static const char fish[] =
+    "function __%1$s_words\n"
+    "    set -l found (%2$s --complete (commandline -opc)[2..-1] (commandline -ct) 2>/dev/null)\n"
+    "    if test \"$found[1]\" = :files\n"
+    "        __fish_complete_path (commandline -ct)\n"
+    "    else\n"
+    "        string match -v ':*' -- $found\n"
+    "    end\n"
+    "end\n"
+    "complete -c %2$s -f -a '(__%1$s_words)'\n";
 
 int completion_print(const struct cli_program *program, const char *shell, struct err *e)
 {
-    if (strcmp(shell, "bash") == 0)
-        print_bash(program);
-    else if (strcmp(shell, "zsh") == 0)
-        print_zsh(program);
-    else if (strcmp(shell, "fish") == 0)
-        print_fish(program);
-    else
-        return err_set(e, ERR_USAGE, "completion: unknown shell '%s' (bash, zsh, fish)", shell);
-    return 0;
+    static const struct {
+        const char *name, *script;
+    } shells[] = {{"bash", bash}, {"zsh", zsh}, {"fish", fish}};
+    char identifier[64];
+
+    snprintf(identifier, sizeof identifier, "%s", program->name);
+    for (char *c = identifier; *c; c++)
+        *c = *c == '-' ? '_' : *c;
+    for (size_t i = 0; i < sizeof shells / sizeof *shells; i++)
+        if (strcmp(shell, shells[i].name) == 0) {
+            printf(shells[i].script, identifier, program->name);
+            return 0;
+        }
+    return err_set(e, ERR_USAGE, "completion: unknown shell '%s' (bash, zsh, fish)", shell);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Completion of command lines in bash, zsh and fish, from the tables of verbs and options.
+/* Completion of command lines in bash, zsh and fish, from the tables of verbs and options: the
+ * shells ask the program.
  *
- * What an option's value or an operand is, its name in the help tells: SITE, ENGINE, RUN and KEY
- * are asked from `PROGRAM completion words KIND`, DIR, STUDY, PATH and FILE are completed as
- * paths. */
+ * The name of a value or operand in the help says what it is: the words of SITE, ENGINE, RUN and
+ * KEY come from the program's verb "completion words KIND"; DIR, STUDY, PATH and FILE are paths. */
 #ifndef UNETCTL_SRC_COMPLETION_H
 #define UNETCTL_SRC_COMPLETION_H
 
@@ -11,5 +11,10 @@
 
 /* Print the script for shell (bash, zsh, fish) on standard output. 0, or -1 with ERR_USAGE. */
 int completion_print(const struct cli_program *program, const char *shell, struct err *e);
+
+/* Print what may stand in place of the last word of a command line (`PROGRAM --complete WORD...`):
+ * a line "WORD", or "WORD", a tab and its description. A line ":files" stands for paths;
+ * ":nospace", before the others, says that more follows the word at once. */
+void completion_print_words(const struct cli_program *program, int nwords, char **words);
 
 #endif
