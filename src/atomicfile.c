@@ -27,7 +27,7 @@ static void destroy(struct atomicfile *a)
     free(a);
 }
 
-/* The file that path means: links followed, and nothing but a regular file or nothing at all. */
+/* The file at the end of links: a regular file, or one that does not exist. */
 static char *resolve_link(const char *path, struct err *e)
 {
     struct stat st;
@@ -113,7 +113,7 @@ void atomicfile_abort(struct atomicfile *a)
     destroy(a);
 }
 
-/* A rename is on disk only after its folder is. File systems that can't sync folders say EINVAL. */
+/* A rename is durable after its folder is. File systems that cannot sync folders return EINVAL. */
 static int sync_folder(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -176,8 +176,9 @@ int atomicfile_sync_end(struct atomicfile_sync *s, struct err *e)
 
 static int refuse_existing(const char *path, struct err *e)
 {
-    return err_set(e, ERR_CONFIG, "%s exists, and nothing is overwritten; give another name, or "
-                   "remove it", path);
+    return err_set(e, ERR_CONFIG, "%s exists already, and nothing is overwritten; give another "
+                                  "name, "
+                   "or remove it", path);
 }
 
 int atomicfile_check_new(const char *path, struct err *e)
@@ -202,8 +203,8 @@ int atomicfile_check_own(const char *path, const char *mark, struct err *e)
         close(fd);
     if (n > 0 && memmem(head, (size_t)n, mark, strlen(mark)))
         return 0;
-    return err_set(e, ERR_CONFIG, "%s exists and was not written by unetctl; it is not "
-                   "overwritten: give another name, or remove it", path);
+    return err_set(e, ERR_CONFIG, "%s exists and was not written by unetctl, so it is not "
+                   "overwritten; give another name, or remove it", path);
 }
 
 struct atomicfile *atomicfile_create(const char *path, mode_t mode, struct err *e)
@@ -215,7 +216,7 @@ struct atomicfile *atomicfile_create(const char *path, mode_t mode, struct err *
     return a;
 }
 
-/* 0, or -1 with errno. File systems without RENAME_NOREPLACE say EINVAL. */
+/* 0, or -1 with errno. File systems without RENAME_NOREPLACE return EINVAL. */
 static int rename_new(const char *tmp, const char *path)
 {
     if (renameat2(AT_FDCWD, tmp, AT_FDCWD, path, RENAME_NOREPLACE) == 0)
@@ -429,7 +430,7 @@ char *atomicfile_read(const char *path, size_t limit, size_t *n, struct err *e)
     char *data = large ? NULL : read_file(fd, (size_t)st.st_size, limit, n);
     if (!data && (large || errno == EFBIG))
         err_set(e, ERR_DATA,
-                "cannot read %s: it has more than the %zu bytes expected of such a file", path,
+                "cannot read %s: it has more than %zu bytes, the limit for this kind of file", path,
                 limit);
     else if (!data)
         err_errno(e, ERR_DATA, errno, "cannot read %s", path);
@@ -460,7 +461,7 @@ static int append_line(int fd, const char *line)
         return -1;
     size_t total = (size_t)sprintf(text, "%s%s%s", torn ? "\n" : "", line,
                                    n && line[n - 1] == '\n' ? "" : "\n");
-    errno = ENOSPC; /* what a short write means */
+    errno = ENOSPC; /* for a short write */
     ssize_t written = write(fd, text, total);
     free(text);
     if (written == (ssize_t)total && fsync(fd) == 0)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Whole files and whole lines: a reader never sees half of what was written, whatever happens to
- * the writer.
+/* Atomic files and lines: a reader never sees a part of what was written, even if the writer is
+ * killed.
  *
- * Writing goes to PATH.tmp-PID-N in the same folder -> fsync -> rename -> fsync of the folder. When
- * any step fails (disk full, no permission) the old file stays and the temporary one is removed;
- * only a writer that is killed leaves it behind. A symbolic link is followed; what exists and is
+ * Writing goes to PATH.tmp-PID-N in the same folder -> fsync -> rename -> fsync of the folder. If
+ * a step fails (disk full, no permission), the old file stays and the temporary one is removed;
+ * only a writer that is killed leaves one behind. A symbolic link is followed; anything that is
  * not a regular file (device, FIFO, folder) is refused.
  *
  * Errors: ERR_INTERNAL when writing fails, ERR_DATA when reading fails; the text names the path. */
@@ -30,8 +30,8 @@ FILE *atomicfile_stream(struct atomicfile *a);
 int atomicfile_commit(struct atomicfile *a, struct err *e);
 void atomicfile_abort(struct atomicfile *a); /* NULL is fine */
 
-/* A file that was made at path, or renamed to it, is there for good only after its folder was
- * synced. In two steps that runs beside what the caller does in between; path lives until end. */
+/* A file that was created at path, or renamed to it, is durable after its folder was synced. begin
+ * and end do that in a thread beside the caller's work; path lives until end. */
 int atomicfile_sync_folder(const char *path, struct err *e);
 struct atomicfile_sync {
     const char *path;
@@ -42,20 +42,20 @@ struct atomicfile_sync {
 void atomicfile_sync_begin(struct atomicfile_sync *s, const char *path);
 int atomicfile_sync_end(struct atomicfile_sync *s, struct err *e);
 
-/* The same for a name that a user chose, where nothing may be lost: whatever exists at path, a
- * dangling link too, stays and is ERR_CONFIG, now or at the commit. check: only whether something
- * is there. */
+/* The same for a name that a user chose, where nothing may be lost: anything that exists at
+ * path, even a dangling link, stays and is ERR_CONFIG, now or at the commit. check only tests
+ * that. */
 struct atomicfile *atomicfile_create(const char *path, mode_t mode, struct err *e);
 int atomicfile_write_new(const char *path, const void *data, size_t n, mode_t mode, struct err *e);
 int atomicfile_check_new(const char *path, struct err *e);
 
-/* May path be replaced? Nothing is there, or a regular file with mark, which is in all that the
- * program writes of this kind, in its first 4 KiB. Else ERR_CONFIG. */
+/* May path be replaced? 0 if it does not exist, or is a regular file that has mark, which the
+ * program writes into all its files of this kind, in its first 4 KiB. Otherwise ERR_CONFIG. */
 int atomicfile_check_own(const char *path, const char *mark, struct err *e);
 
-/* Many files that become durable together: add writes a temporary file, commit syncs their file
- * system once, renames all, and syncs it again. That costs two waits for the disk instead of two
- * for each file. All files lie in one file system. Zeroed is empty. */
+/* Many files of one file system that become durable together: add writes a temporary file, commit
+ * syncs the file system, renames all files, and syncs again, which waits twice for the disk instead
+ * of twice per file. A zeroed struct is empty. */
 struct atomicfile_batch {
     struct atomicfile_pair {
         char *path, *tmp; /* tmp is NULL once it was renamed */
@@ -71,9 +71,9 @@ int atomicfile_batch_add(struct atomicfile_batch *b, const char *path, const voi
 int atomicfile_batch_commit(struct atomicfile_batch *b, struct err *e);
 void atomicfile_batch_abort(struct atomicfile_batch *b); /* renamed files stay */
 
-/* The steps of a commit. Files that are renamed before they are synced are whole to every reader,
- * but a power failure before the sync may leave them empty or away. Sync may run in another
- * thread. */
+/* The steps of a commit. Files that are renamed before they are synced are complete for every
+ * reader, but a power failure before the sync may leave them empty or missing. Sync may run in
+ * another thread. */
 int atomicfile_batch_rename(struct atomicfile_batch *b, struct err *e);
 int atomicfile_batch_sync(const struct atomicfile_batch *b, struct err *e);
 
@@ -84,10 +84,10 @@ char *atomicfile_read(const char *path, size_t limit, size_t *n, struct err *e);
 /* Opens a regular file for reading, as atomicfile_read does, and fills *st. -1 with ERR_DATA. */
 int atomicfile_open_regular(const char *path, struct stat *st, struct err *e);
 
-/* Append one line, or several with newlines between them, and fsync once (a new file's folder,
- * too). A last newline is added. A last line that an earlier writer left without newline is closed
- * first, so that it spoils no other. If the disk is full the file is as before. One writer at a
- * time. */
+/* Appends one line, or several with newlines between them, and fsyncs once (also the folder of a
+ * new file). A final newline is added; so is one to an incomplete last line of an earlier
+ * writer. If the disk is full, the file is as before.
+ * One writer at a time. */
 int atomicfile_append(const char *path, const char *line, struct err *e);
 
 #endif

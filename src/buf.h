@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Text that grows. Adding never reports: when memory runs out, failed is set and stays set, and the
- * one check stands at the end (buf_steal returns NULL). */
+/* A growing text. Additions do not report errors: if memory runs out, failed is set and remains
+ * set, for one check at the end (buf_steal returns NULL). */
 #ifndef UNETCTL_SRC_BUF_H
 #define UNETCTL_SRC_BUF_H
 
@@ -8,22 +8,22 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* All zero is the empty buffer. data is NUL-terminated as soon as something was added. */
+/* A zeroed struct is empty. data is NUL-terminated after the first addition. */
 struct buf {
     char *data;
     size_t length, capacity;
     bool failed;
 };
 
-/* Room for n more bytes and the NUL; data + length may then be written directly (and length set).
- * NULL when there is no memory. */
+/* Reserves n more bytes and the NUL; the caller may write to data + length and set length. NULL:
+ * out of memory. */
 char *buf_reserve(struct buf *b, size_t n);
 
 void buf_add(struct buf *b, const char *text);
 void buf_add_bytes(struct buf *b, const void *data, size_t n);
 void buf_addf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* text as a JSON string with its quotes. Bytes from 0x80 pass as they are (UTF-8). */
+/* Adds text as a quoted JSON string. Bytes from 0x80 (UTF-8) are unchanged. */
 void buf_add_json_string(struct buf *b, const char *text);
 
 /* Members of a JSON object, or with key NULL items of an array: a comma where one is due, the key,
@@ -35,8 +35,8 @@ void buf_json_int(struct buf *b, const char *key, int64_t value);
 void buf_json_real(struct buf *b, const char *key, double value);
 void buf_json_bool(struct buf *b, const char *key, bool value);
 
-/* The text (malloc, "" when nothing was added), now the caller's; b is empty again. NULL when an
- * addition had failed. */
+/* The text ("" if nothing was added), which the caller frees; b becomes empty. NULL if an addition
+ * failed. */
 char *buf_steal(struct buf *b);
 
 void buf_destroy(struct buf *b);

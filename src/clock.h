@@ -3,13 +3,13 @@
 #ifndef UNETCTL_SRC_CLOCK_H
 #define UNETCTL_SRC_CLOCK_H
 
-/* Seconds since an arbitrary start; never goes back. Only differences mean something. */
+/* Seconds since an arbitrary start; never decreases. Only differences are meaningful. */
 double clock_now(void);
 
 /* Sleeps for so many seconds, or until a signal comes. */
 void clock_sleep(double seconds);
 
-/* Seconds of processor time that all threads of this process have used. */
+/* Processor time of all threads of this process, in seconds. */
 double clock_cpu(void);
 
 /* The date and time now, "2026-01-31T23:59:59Z". */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One error: an exit code and one sentence for the user (what, where, why, what to type next). */
+/* An error: an exit code and one sentence for the user (what, where, why, what to type next). */
 #ifndef UNETCTL_SRC_ERR_H
 #define UNETCTL_SRC_ERR_H
 
@@ -15,30 +15,30 @@ enum err_code {
     ERR_DATA = 7,        /* data missing or corrupt */
     ERR_STATS = 8,       /* not enough data for the asked statistics */
     ERR_CHECKPOINT = 9,  /* checkpoint unusable */
-    ERR_RESUMABLE = 75,  /* left at a checkpoint, as a signal asked; to be continued */
+    ERR_RESUMABLE = 75,  /* stopped with a checkpoint by a signal; can be resumed */
     ERR_SKIP = 77,       /* prerequisite of a test missing */
     ERR_INTERRUPT = 130  /* interrupted */
 };
 
 #define ERR_TEXT_SIZE 1024
 
-/* Every function that can fail for a reason of the outside world takes a struct err * as its last
- * parameter, fills it and returns -1 (or NULL). The pointer is never NULL. Filled once, at the
- * place that knows most; callers add context with err_prefix. A text that does not fit ends in
- * "...". */
+/* A function that can fail for an external reason takes a struct err * as its last parameter,
+ * fills it and returns -1 (or NULL). The pointer is never NULL. The function that detects an
+ * error fills it; callers add context with err_prefix.
+ * A text that does not fit ends in "...". */
 struct err {
     int code; /* enum err_code */
     char text[ERR_TEXT_SIZE];
 };
 
-/* Fill e; returns -1, so that an error path is one line: return err_set(e, ERR_DATA, ...). */
+/* Fills e and returns -1, for error paths of one line: return err_set(e, ERR_DATA, ...). */
 int err_set(struct err *e, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
-/* As err_set, with ": " and the text of errnum (an errno) behind. */
+/* Like err_set, followed by ": " and the text of errnum (an errno). */
 int err_errno(struct err *e, int code, int errnum, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* Put context before the text that e already has: "CONTEXT: TEXT". Returns -1. */
+/* Puts context before the text of e: "CONTEXT: TEXT". Returns -1. */
 int err_prefix(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* The error of a program that a signal ends: code 128 + signal. Returns -1. */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The one writer of talk: lines "PROGRAM: TEXT" on stderr. Results go to stdout, by the commands
- * themselves. Library code that only computes does not log. */
+/* Log messages: lines "PROGRAM: TEXT" on stderr. Commands write results to stdout. Code that only
+ * computes does not log. */
 #ifndef UNETCTL_SRC_LOG_H
 #define UNETCTL_SRC_LOG_H
 
 enum log_level { LOG_QUIET, LOG_WARN, LOG_INFO, LOG_DEBUG };
 
-/* name: what stands before each line; kept by pointer. Before this call it is "unetctl",
- * LOG_INFO. */
+/* name: the prefix of each line, kept by pointer. The defaults are "unetctl"
+ * and LOG_INFO. */
 void log_open(const char *name, enum log_level level);
 
 void log_error(const char *fmt, ...) __attribute__((format(printf, 1, 2))); /* always written */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A hash table from texts to numbers, such as the index of what has that name in an array. */
+/* A hash table from texts to numbers, such as indices of an array by name. */
 #ifndef UNETCTL_SRC_MAP_H
 #define UNETCTL_SRC_MAP_H
 
@@ -12,7 +12,7 @@ struct map {
     size_t nslots, count;
 };
 
-/* key is copied; a value that it had is replaced. 0, or -1 without memory and the map as before. */
+/* key is copied; a previous value is replaced. 0, or -1 (no memory, map unchanged). */
 int map_set(struct map *m, const char *key, size_t value);
 
 /* Does the map have key? value (optional) gets its value. */

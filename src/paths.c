@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Where this program lies; "" if that cannot be told. */
+/* The folder of this program; "" if it is not known. */
 static char bindir[PATH_MAX];
 static bool in_build_tree;
 
@@ -57,12 +57,14 @@ static int find_part(const char *variable, const char *installed, const char *na
     if (chosen && *chosen) {
         if (try_folder(chosen, name, access_mode, dst, size))
             return 0;
-        return err_set(e, ERR_INTERNAL, "%s is not in %s, where the variable %s points", name,
+        return err_set(e, ERR_INTERNAL, "%s is not in %s, the folder that the variable %s "
+                                        "names", name,
                        chosen, variable);
     }
     look_once();
     if (!*bindir)
-        return err_set(e, ERR_INTERNAL, "cannot tell where this program lies (is /proc mounted?); "
+        return err_set(e, ERR_INTERNAL, "cannot find the folder of this program (is /proc "
+                                        "mounted?); "
                        "set %s to the folder that has %s", variable, name);
     if (in_build_tree) {
         if (try_folder(bindir, name, access_mode, dst, size) ||

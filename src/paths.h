@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Where the parts of unetctl lie, in a build tree and in an installation moved anywhere.
+/* Finds the parts of unetctl, in a build tree and in an installation that was moved anywhere.
  *
  *                     libexec (programs)               data (templates)
  *   build tree        the build folder, then the       the source folder
@@ -7,7 +7,7 @@
  *   installed         BINDIR/../libexec/unetctl        BINDIR/../share/unetctl
  *   variable, wins    UNETCTL_LIBEXECDIR               UNETCTL_DATADIR
  *
- * BINDIR is the folder of the running executable; it is a build tree when config.status lies there.
+ * BINDIR is the folder of the running executable; it is a build tree if it has config.status.
  * Names are relative to the top of the source: "unetctl-slurm", "launcher/sandbox/NAME",
  * "templates/sites/generic.yaml"; installing keeps the folders (nobase_ in the Makefile). */
 #ifndef UNETCTL_SRC_PATHS_H
@@ -20,8 +20,8 @@
 /* The folder of the running executable, links resolved. 0 or -1 (no /proc, or dst too small). */
 int paths_bindir(char *dst, size_t size);
 
-/* The absolute path of an executable / of a data file or folder. 0, or -1 with ERR_INTERNAL that
- * tells where it was looked for. PATH_MAX is enough for dst. */
+/* The absolute path of an executable, and of a data file or folder. 0, or -1 with ERR_INTERNAL that
+ * names the folders searched. PATH_MAX is enough for dst. */
 int paths_libexec(const char *name, char *dst, size_t size, struct err *e);
 int paths_data(const char *name, char *dst, size_t size, struct err *e);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Counter-based random numbers: value = f(seed, stream, index), no state. Any value can be had
- * without those before it, so results do not depend on the number of threads or ranks.
+/* Counter-based random numbers: value = f(seed, stream, index), without state. Any value can be
+ * computed without its predecessors, so results do not depend on the number of threads or ranks.
  *
  * The function is Philox 4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as
  * 1, 2, 3", SC 2011): key = seed, counter = (index, stream). A stream is one use of randomness: the

@@ -92,9 +92,9 @@ why_not() { # LIST REGEX: why --set train.lr_steps=LIST is refused
     exits 2 "--set train.lr_steps=$1" "${train[@]}" --set train.lr_steps="$1" --out bad
     like "$ERR" "train.lr_steps: $2" "is refused with the reason"
 }
-why_not 3-0.5 "'3-0.5' in '3-0.5': is not EPOCH:FACTOR"
+why_not 3-0.5 "'3-0.5' in '3-0.5': it is not EPOCH:FACTOR"
 why_not 2:0.5,5:1e9 "'5:1e9' in '2:0.5,5:1e9': the factor must be above 0 and at most 1e6"
-why_not 5:0.1,5:0.01 "'5:0.01' .* epochs must rise"
+why_not 5:0.1,5:0.01 "'5:0.01' .* epochs must increase"
 ok "before anything is made" test ! -e bad
 ok "a rate that destroys" "${train[@]}" --batch-size 8 --epochs 2 --set train.optimizer=adam \
     --lr 1000 --out lost

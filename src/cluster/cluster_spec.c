@@ -64,7 +64,7 @@ static int check_unique(struct encoder *c)
     int rc = 0;
     for (i = 1; i < c->nnodes && rc == 0; i++)
         if (strcmp(sorted[i - 1].name, sorted[i].name) == 0)
-            rc = err_set(c->e, ERR_PEER, "node %s stands twice in the node list", sorted[i].name);
+            rc = err_set(c->e, ERR_PEER, "node %s is listed twice", sorted[i].name);
     free(sorted);
     return rc;
 }
@@ -81,7 +81,7 @@ static int make_places(struct encoder *c)
         p->tasks = c->spec->tasks[i];
         c->ntasks += (size_t)p->tasks;
         if (c->ntasks > CLUSTER_SPEC_TASKS_MAX)
-            return err_set(c->e, ERR_PEER, "more than %zu tasks", CLUSTER_SPEC_TASKS_MAX);
+            return err_set(c->e, ERR_PEER, "there are more than %zu tasks", CLUSTER_SPEC_TASKS_MAX);
         c->max_tasks = p->tasks > c->max_tasks ? p->tasks : c->max_tasks;
     }
     if (check_unique(c))
@@ -102,7 +102,7 @@ static int make_ports(struct encoder *c)
                        CLUSTER_SPEC_SUFFIX_MAX);
     if (base < 1 || base > PORT_MAX || c->max_tasks - 1 > PORT_MAX - base)
         return err_set(c->e, ERR_PEER,
-                       "%d tasks on a node need ports from %d to %ld; ports end at %d",
+                       "%d tasks on a node need ports from %d to %ld, but the last port is %d",
                        c->max_tasks, base, (long)base + c->max_tasks - 1, PORT_MAX);
     c->ports = calloc((size_t)c->max_tasks, sizeof *c->ports);
     if (!c->ports)
@@ -139,7 +139,7 @@ static int check_task(const struct encoder *c, size_t rank)
     size_t asked = 0;
 
     if (rank >= c->ntasks)
-        return err_set(c->e, ERR_PEER, "rank %zu: there are %zu tasks, ranks 0 to %zu", rank,
+        return err_set(c->e, ERR_PEER, "rank %zu: there are %zu tasks, with ranks 0 to %zu", rank,
                        c->ntasks, c->ntasks - 1);
     if (s->gpus_per_task > 0 && (long)c->max_tasks * s->gpus_per_task > s->gpus_per_node)
         return err_set(c->e, ERR_PEER, "requested more GPUs per node than available: %d tasks x %d "
@@ -378,7 +378,7 @@ int cluster_spec_find_type(const struct cluster_spec *spec, const char *type, si
     for (; rc == 0 && job < c.njobs && strcmp(c.jobs[job].name, type) != 0; job++)
         first += c.jobs[job].count;
     if (rc == 0 && (job == c.njobs || index >= c.jobs[job].count))
-        rc = err_set(e, ERR_USAGE, "there is no task %s:%zu", type, index);
+        rc = err_set(e, ERR_USAGE, "the task %s:%zu does not exist", type, index);
     else if (rc == 0)
         rc = find_task(&c, first + index, dst);
     release_encoder(&c);
@@ -412,14 +412,15 @@ int cluster_spec_decode_jobs(const char *text, struct cluster_spec *spec, struct
     for (spec->njobs = 0;; at++) {
         const char *start = at;
         if (spec->njobs == CLUSTER_SPEC_JOBS_MAX)
-            return err_set(e, ERR_USAGE, "jobs '%.80s': more than %d", text, CLUSTER_SPEC_JOBS_MAX);
+            return err_set(e, ERR_USAGE, "jobs '%.80s': more than %d types are "
+                                         "given", text, CLUSTER_SPEC_JOBS_MAX);
         struct cluster_spec_job *job = &spec->jobs[spec->njobs];
         if (decode_job(&at, job))
             return err_set(e, ERR_USAGE, "jobs '%.80s', position %zu: write NAME:COUNT, joined by "
                            "commas, as in ps:1,worker:2", text, (size_t)(start - text) + 1);
         for (size_t i = 0; i < spec->njobs; i++)
             if (strcmp(spec->jobs[i].name, job->name) == 0)
-                return err_set(e, ERR_USAGE, "jobs '%.80s': %s stands twice", text, job->name);
+                return err_set(e, ERR_USAGE, "jobs '%.80s': %s is given twice", text, job->name);
         spec->njobs++;
         if (*at == 0)
             return 0;

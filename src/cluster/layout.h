@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How a number of GPUs becomes nodes, tasks and devices. A pure function, the same in the plan, the
- * job script and the trainer's check. */
+/* The nodes, tasks and devices for a number of GPUs. A pure function, used by the plan, the job
+ * script and the trainer's check. */
 #ifndef UNETCTL_SRC_CLUSTER_LAYOUT_H
 #define UNETCTL_SRC_CLUSTER_LAYOUT_H
 

@@ -73,7 +73,8 @@ static int read_range(struct nodelist_reader *r, const char **first, size_t *wid
         return refuse_nodelist(r, start, "the numbers of a range have at most 18 digits");
     int64_t low = strtoll(start, NULL, 10), high = strtoll(last, NULL, 10);
     if (high < low)
-        return refuse_nodelist(r, start, "a range goes up; write the smaller number first");
+        return refuse_nodelist(r, start, "the range ends below its start; write the smaller "
+                                         "number first");
     *n = (size_t)(high - low) + 1;
     r->at = last + last_width;
     return 0;
@@ -100,8 +101,8 @@ static int read_bracket(struct nodelist_reader *r, size_t *total)
             return refuse_nodelist(r, open, "the bracket is not closed");
         if (*r->at != ',')
             return refuse_nodelist(r, r->at,
-                                   "this does not belong in a bracket, which holds numbers and "
-                                   "ranges LOW-HIGH");
+                                   "unexpected character; a bracket holds numbers and ranges "
+                                   "LOW-HIGH");
     }
     r->at++;
     return 0;
@@ -122,7 +123,7 @@ static int read_pattern(struct nodelist_reader *r, struct pattern *p, size_t *to
             continue;
         }
         if (*r->at != '[')
-            return refuse_nodelist(r, r->at, *r->at == ']' ? "this bracket was not opened"
+            return refuse_nodelist(r, r->at, *r->at == ']' ? "the bracket was not opened"
                                    : "a node name has letters, digits, '-', '_' and '.'");
         if (p->nbrackets == NODELIST_BRACKETS_MAX)
             return refuse_nodelist(r, r->at, "a name has at most 8 brackets");

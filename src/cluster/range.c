@@ -73,13 +73,14 @@ static int read_item(struct range_reader *r, struct item *item)
                 return -1;
         }
         if (item->last < item->first)
-            return refuse_range(r, start, "a range goes up; write the smaller number first");
+            return refuse_range(r, start, "the range ends below its start; write the smaller "
+                                          "number first");
     }
     skip_blanks(r);
     if (*r->at == '-')
         return refuse_range(r, r->at, "a range is written with two dots: N..M");
     if (*r->at && *r->at != ',')
-        return refuse_range(r, r->at, "this does not belong here; " GRAMMAR);
+        return refuse_range(r, r->at, "unexpected character; " GRAMMAR);
     return 0;
 }
 
@@ -94,7 +95,7 @@ static long walk(struct range_reader *r, int *values)
             return -1;
         long more = (item.last - item.first) / item.step + 1;
         if (more > RANGE_COUNT_MAX - n)
-            return err_set(r->e, ERR_USAGE, "'%.80s': more than %d values", r->text,
+            return err_set(r->e, ERR_USAGE, "'%.80s' has more than %d values", r->text,
                            RANGE_COUNT_MAX);
         for (long i = 0; values && i < more; i++)
             values[n + i] = (int)(item.first + i * item.step);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Lists of counts as people write them: N, N..M, N..M:STEP, joined by commas: "1,2,4..14:2". */
+/* Lists of counts: N, N..M, N..M:STEP, joined by commas: "1,2,4..14:2". */
 #ifndef UNETCTL_SRC_CLUSTER_RANGE_H
 #define UNETCTL_SRC_CLUSTER_RANGE_H
 
@@ -15,8 +15,8 @@ struct range {
     size_t count;
 };
 
-/* Decode text, every value within min..max (min >= 0). 0, or -1 with ERR_USAGE: the text, the
- * position (from 1) and what is right. On success the caller frees with range_destroy. */
+/* Decodes text, with every value within min..max (min >= 0). 0, or -1 with ERR_USAGE: the text, the
+ * position (from 1) and the correct form. On success the caller frees with range_destroy. */
 int range_decode(const char *text, int min, int max, struct range *dst, struct err *e);
 
 void range_destroy(struct range *r);

@@ -54,7 +54,7 @@ static int read_item(struct tasklist_reader *r, size_t *tasks, size_t *nodes)
         r->at++;
     }
     if (*r->at && *r->at != ',')
-        return refuse_tasklist(r, r->at, "this does not belong here; " GRAMMAR);
+        return refuse_tasklist(r, r->at, "unexpected character; " GRAMMAR);
     return 0;
 }
 

@@ -79,15 +79,15 @@ int tfrecord_scan(int fd, const char *name, struct tfrecord_index *index, struct
     for (uint64_t at = 0, end = (uint64_t)st.st_size, n; at < end;
          at += TFRECORD_HEAD + n + TFRECORD_TAIL) {
         if (end - at < TFRECORD_HEAD + TFRECORD_TAIL || read_at(fd, head, sizeof head, at))
-            return err_set(e, ERR_DATA, "%s: ends inside record %zu", name, index->count);
+            return err_set(e, ERR_DATA, "%s ends inside record %zu", name, index->count);
         n = get_little_endian(head, 8);
         if (get_little_endian(head + 8, 4) != crc32c_mask(crc32c(0, head, 8)))
             return err_set(e, ERR_DATA, "%s: the length of record %zu is damaged (CRC), or this is "
-                           "no TFRecord file", name, index->count);
+                           "not a TFRecord file", name, index->count);
         if (n > end - at - TFRECORD_HEAD - TFRECORD_TAIL)
-            return err_set(e, ERR_DATA, "%s: ends inside record %zu", name, index->count);
+            return err_set(e, ERR_DATA, "%s ends inside record %zu", name, index->count);
         if (add_place(index, at + TFRECORD_HEAD, n))
-            return err_set(e, ERR_INTERNAL, "%s: no memory for its records", name);
+            return err_set(e, ERR_INTERNAL, "%s: out of memory", name);
     }
     return 0;
 }
@@ -111,10 +111,10 @@ uint8_t *tfrecord_read(int fd, const char *name, const struct tfrecord_index *in
     }
     uint8_t *bytes = malloc(place->nbytes ? place->nbytes : 1);
     if (!bytes)
-        err_set(e, ERR_DATA, "%s: no memory for record %zu", name, i);
+        err_set(e, ERR_DATA, "%s: out of memory for record %zu", name, i);
     else if (read_at(fd, bytes, place->nbytes, place->offset) ||
              read_at(fd, tail, sizeof tail, place->offset + place->nbytes))
-        err_set(e, ERR_DATA, "%s: ends inside record %zu", name, i);
+        err_set(e, ERR_DATA, "%s ends inside record %zu", name, i);
     else if (get_little_endian(tail, 4) != crc32c_mask(crc32c(0, bytes, place->nbytes)))
         err_set(e, ERR_DATA, "%s: record %zu is damaged (CRC)", name, i);
     else

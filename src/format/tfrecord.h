@@ -23,8 +23,8 @@ struct tfrecord_index {
     size_t count;
 };
 
-/* Walks from head to head, checking each length and its CRC against what the file has; fd: open for
- * reading; name: what errors call it. ERR_DATA with the number of the record. */
+/* Reads all record headers and checks each length and its CRC. fd: open for reading; name: of
+ * the file, for errors. ERR_DATA with the number of the record. */
 int tfrecord_scan(int fd, const char *name, struct tfrecord_index *index, struct err *e);
 void tfrecord_index_free(struct tfrecord_index *index);
 

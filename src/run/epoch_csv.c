@@ -110,9 +110,9 @@ static int check_header(const struct csv_reader *r, const char *text, size_t n)
     if (n == 0)
         return refuse(r, "the file is empty");
     if (n > 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0)
-        return refuse(r, "it begins with a byte order mark: another program has saved it again");
+        return refuse(r, "it begins with a byte order mark: another program saved it");
     if (n > length && memcmp(text, EPOCH_CSV_HEADER, length) == 0 && text[length] == '\r')
-        return refuse(r, "its line ends are CR LF: another program has saved it again");
+        return refuse(r, "its lines end in CR LF: another program saved it");
     if (n <= length || memcmp(text, EPOCH_CSV_HEADER, length) != 0 || text[length] != '\n')
         return refuse(r, "the header is not '" EPOCH_CSV_HEADER "'; another file, or several ranks "
                       "wrote over each other");

@@ -23,11 +23,11 @@ int schedule_parse(struct schedule *s, const char *text, struct err *e)
     for (s->nsteps = 0; s->nsteps < SCHEDULE_MAX_STEPS; at = end + 1) {
         long epoch = strtol(at, &colon, 10);
         if (colon == at || *colon != ':')
-            return set_bad_step(text, at, "is not EPOCH:FACTOR", e);
+            return set_bad_step(text, at, "it is not EPOCH:FACTOR", e);
         if (epoch < 0 || epoch > 1000000)
             return set_bad_step(text, at, "the epoch must be from 0 to 1000000", e);
         if (epoch <= last)
-            return set_bad_step(text, at, "epochs must rise", e);
+            return set_bad_step(text, at, "epochs must increase", e);
         double factor = strtod(colon + 1, &end);
         if (end == colon + 1 || (*end && *end != ','))
             return set_bad_step(text, at, "the factor is not a number", e);
@@ -38,7 +38,7 @@ int schedule_parse(struct schedule *s, const char *text, struct err *e)
         if (!*end)
             return 0;
     }
-    return set_bad_step(text, at, "is one step too many", e);
+    return set_bad_step(text, at, "there are too many steps", e);
 }
 
 static double scale(const struct schedule *s)

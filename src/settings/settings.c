@@ -15,7 +15,7 @@
 #include "src/run/schedule.h"
 #include "src/settings/models.h"
 
-/* ---- what a row's text has to be ---- */
+/* ---- checks of texts ---- */
 
 static const char *check_filled(const char *text)
 {
@@ -64,13 +64,14 @@ static const char *check_model(const char *text)
 {
     return models_find(text) || settings_model_is_file(text)
                ? NULL
-               : "is no model (unet; fcnn; chips; resnet20, 32, 44, 56, 110, or "
-                 "one of these with -projection; or a FILE.yaml)";
+               : "is not a model (unet; fcnn; chips; resnet20, 32, 44, 56, 110, or one of these "
+                 "with -projection; or a FILE.yaml)";
 }
 
 const char *settings_check_time(const char *text)
 {
-    return time_limit_decode(text) > 0 ? NULL : "is no time limit such as 01:30:00 or 2-00:00:00";
+    return time_limit_decode(text) > 0 ? NULL : "is not a time limit such as 01:30:00 or "
+                                                "2-00:00:00";
 }
 
 static bool has_slash(const char *text)
@@ -124,14 +125,15 @@ const struct setting settings_of_study[] = {
 #define PROGRAM(engine, text)                                                                   \
     ROW(engine, script, PATH, "", RESULT, ON_DEMAND, PLACE, HELP(text))                         \
     ROW(engine, args, LINES, "", RESULT, ON_DEMAND,                                             \
-        HELP("its words, with markers such as {{attempt_dir}}"))                                \
+        HELP("its arguments, with markers such as {{attempt_dir}}"))                            \
     ROW(engine, python, TEXT, "python3", RESULT, ON_DEMAND, CHECK(filled),                      \
-        HELP("what runs a Python script"))                                                      \
+        HELP("the interpreter of a Python script"))                                             \
     ROW(engine, resumes, SWITCH, "false", ON_DEMAND,                                            \
-        HELP("true: on USR1 it writes a checkpoint, exits with 75, and continues from it"))     \
+        HELP("true if it writes a checkpoint on USR1, exits with 75, and continues from it"))   \
     ROW(engine, setup, LINES, "", RESULT, ON_DEMAND,                                            \
-        HELP("shell lines before it, behind the site's"))                                       \
-    ROW(engine, env, PAIRS, "", RESULT, ON_DEMAND, HELP("its environment, over the site's"))
+        HELP("shell lines before it, after the site's"))                                        \
+    ROW(engine, env, PAIRS, "", RESULT, ON_DEMAND,                                              \
+        HELP("its environment variables, over the site's"))
 #include "src/settings/settings.def"
     {0},
 };
@@ -154,15 +156,14 @@ const struct setting *setting_find(const struct setting *table, const char *path
 
 int setting_refuse(const struct setting *table, const char *path, struct err *e)
 {
-    const char *names[SETTINGS_MAX + 1], *near;
+    const char *names[SETTINGS_MAX + 1];
     size_t n = 0;
 
     for (; n < SETTINGS_MAX && table[n].path; n++)
         names[n] = table[n].path;
     names[n] = NULL;
-    near = cli_nearest(path, names);
-    return err_set(e, ERR_USAGE, "unknown key '%s'%s%s%s", path, near ? "; did you mean '" : "",
-                   near ? near : "", near ? "'?" : "");
+    return err_set(e, ERR_USAGE, "unknown key '%s'%s", path,
+                   cli_suggest(path, names, (char[CLI_SUGGESTION]){0}));
 }
 
 const char *setting_leaf(const struct setting *s)
@@ -217,7 +218,6 @@ static int set_text(const struct setting *s, const char *text, void *dst, struct
 static int set_word(const struct setting *s, const char *text, void *dst, struct err *e)
 {
     char all[256] = "";
-    const char *near;
 
     for (int i = 0; s->words[i]; i++) {
         if (strcmp(s->words[i], text) == 0) {
@@ -229,9 +229,8 @@ static int set_word(const struct setting *s, const char *text, void *dst, struct
     }
     if (s->gone && strcmp(text, s->gone) == 0)
         return err_set(e, ERR_USAGE, "'%s': %s", text, s->gone_why);
-    near = cli_nearest(text, s->words);
-    return err_set(e, ERR_USAGE, "unknown word '%s'%s%s%s (known: %s)", text,
-                   near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "", all);
+    return err_set(e, ERR_USAGE, "unknown word '%s'%s (known: %s)", text,
+                   cli_suggest(text, s->words, (char[CLI_SUGGESTION]){0}), all);
 }
 
 static int set_number(const struct setting *s, const char *text, void *dst, struct err *e)
@@ -268,7 +267,7 @@ int setting_set(const struct setting *s, const char *text, void *dst, struct err
     case SETTING_LINES:
     case SETTING_PAIRS: break;
     }
-    return err_set(e, ERR_USAGE, "is a list; it can only stand in a file");
+    return err_set(e, ERR_USAGE, "is a list; set it in a file");
 }
 
 void setting_clear_lines(struct setting_lines *list)
@@ -303,7 +302,7 @@ int setting_set_lines(const struct setting *s, const char *const *lines, size_t 
     return 0;
 }
 
-/* The fewest digits that say all of it. */
+/* The fewest digits that are read back as the same number. */
 static void format_real(double v, struct buf *dst)
 {
     char text[40];
@@ -397,12 +396,13 @@ void settings_destroy(const struct setting *table, void *dst)
     clear_members(table, dst);
 }
 
-/* ---- for people ---- */
+/* ---- descriptions ---- */
 
 void setting_describe(const struct setting *s, struct buf *dst)
 {
     if (s->help && *s->help)
-        buf_addf(dst, "%s%s%s%s", s->only ? "of " : "", s->only ? s->only : "", s->only ? ": " : "",
+        buf_addf(dst, "%s%s%s%s", s->only ? "for " : "", s->only ? s->only : "", s->only ? ": "
+                                                                                           "" : "",
                  s->help);
 }
 

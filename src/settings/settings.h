@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The settings of a run, as one table (settings.def). study.yaml, run.json, --set, the record, what
- * a checkpoint compares, which runs a report compares, help and manual follow from it. */
+/* The settings of a run, as one table (settings.def): the source of study.yaml, run.json, --set,
+ * the record, help and manual, and of what a checkpoint and a report compare. */
 #ifndef UNETCTL_SRC_SETTINGS_H
 #define UNETCTL_SRC_SETTINGS_H
 
@@ -32,11 +32,11 @@ struct setting_lines {
     size_t count;
 };
 
-/* What a run that continues from a checkpoint may have another value of. */
+/* When a run that continues from a checkpoint may have another value. */
 enum setting_resume {
-    SETTING_OPEN,       /* any run: who it is, where, with what means */
-    SETTING_ADJUSTABLE, /* one that continues in another folder */
-    SETTING_FIXED       /* none */
+    SETTING_OPEN,       /* always: names, places, resources */
+    SETTING_ADJUSTABLE, /* if it continues in another folder */
+    SETTING_FIXED       /* never */
 };
 
 /* A row. It describes a member of a struct, of struct settings or another. */
@@ -50,18 +50,18 @@ struct setting {
     const char *const *words; /* of WORD, NULL-terminated */
     const char *gone;         /* of WORD: one that was allowed once; NULL: none */
     const char *gone_why;     /* why it is not, and what to type instead */
-    const char *help;         /* one sentence, the comment in study.yaml; NULL: nobody sets it */
-    const char *only;         /* what it means something for ("sgd, lars"); NULL: everything */
-    bool affects_result;      /* can change time or quality: runs compare only where it agrees */
+    const char *help;         /* one sentence, the comment in study.yaml; NULL: not for users */
+    const char *only;         /* when it has an effect ("sgd, lars"); NULL: always */
+    bool affects_result;      /* runs with different values are not compared */
     enum setting_resume resume;
-    bool expected;  /* run.json must have it; any other that is missing there has its preset */
+    bool expected;  /* run.json must have it; other missing ones have their preset */
     bool of_split;  /* split.json has it, run.json has not */
     bool on_demand; /* study.yaml has it only when it is set */
-    bool blank;     /* "" (or 0) says nothing: what a lower layer says holds */
-    bool is_joined; /* of TEXT: a list in a file is the same as its items with commas between */
-    bool is_place;  /* of PATH: the file may lie elsewhere later, and means the same */
-    bool (*is_path)(const char *text); /* of PATH: or a word? NULL: always */
-    /* What is wrong with a text ("is not a time"), or NULL. Not asked for the preset. */
+    bool blank;     /* "" (or 0) leaves the value of the lower layer */
+    bool is_joined; /* of TEXT: a list in a file is joined with commas */
+    bool is_place;  /* of PATH: the file may be moved without a change of meaning */
+    bool (*is_path)(const char *text); /* of PATH: a path and not a word? NULL: always */
+    /* What is wrong with a text ("is not a time"), or NULL; not called for the preset. */
     const char *(*check)(const char *text);
 };
 
@@ -73,7 +73,7 @@ struct setting {
 struct settings_program {
     char *script, *python; /* script: absolute, or "" */
     struct setting_lines args, setup, env;
-    bool resumes; /* stops with a checkpoint on USR1 and TERM, and continues from it */
+    bool resumes; /* writes a checkpoint on USR1 and TERM, and continues from it */
 };
 
 #define SETTING_MEMBER_TEXT char *
@@ -101,10 +101,10 @@ extern const struct setting settings_of_study[], settings_of_run[];
 /* The row of this path, or NULL. */
 const struct setting *setting_find(const struct setting *table, const char *path);
 
-/* Of a path that is not in the table: -1 with ERR_USAGE that names the nearest. */
+/* Reports a path that is not in the table: -1 with ERR_USAGE that names the nearest. */
 int setting_refuse(const struct setting *table, const char *path, struct err *e);
 
-/* What stands behind the dot of a path, or all of it. */
+/* The part of a path after its dot, or all of it. */
 const char *setting_leaf(const struct setting *s);
 
 /* Is it in this section ("" : in none)? */
@@ -129,8 +129,8 @@ void setting_format(const struct setting *s, const void *src, struct buf *dst);
 /* Adds it as JSON. */
 void setting_format_json(const struct setting *s, const void *src, struct buf *dst);
 
-/* Gives all members their presets; src's values to dst, which has the bytes of src; frees what they
- * hold, and zeroes it. On failure call settings_destroy. */
+/* Sets all members to their presets; copies texts and lists of src to dst, which has the bytes of
+ * src; frees them. On failure call settings_destroy. */
 int settings_create(const struct setting *table, void *dst, struct err *e);
 int settings_copy(const struct setting *table, const void *src, void *dst, struct err *e);
 void settings_destroy(const struct setting *table, void *dst);

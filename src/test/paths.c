@@ -76,7 +76,7 @@ int main(int argc, char **argv)
     snprintf(variable, sizeof variable, "UNETCTL_LIBEXECDIR=%s/v", work);
     finds("i/bin/self", variable, "libexec", "helper", "/v/helper");
     finds("i/bin/self", variable, "libexec", "plain",
-          "where the variable UNETCTL_LIBEXECDIR points");
+          "the folder that the variable UNETCTL_LIBEXECDIR names");
     shell("rm -rf %s", work);
     return done_testing();
 }

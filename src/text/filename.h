@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* File names as one line of text: a name may hold a newline, an escape sequence or bytes that are
- * no UTF-8, and must not break a table or a terminal. */
+/* File names as one line of text: a name may have a newline, an escape sequence or bytes that
+ * are not UTF-8, which must not break a table or a terminal. */
 #ifndef UNETCTL_SRC_TEXT_FILENAME_H
 #define UNETCTL_SRC_TEXT_FILENAME_H
 

@@ -4,8 +4,8 @@
 
 #include <stddef.h>
 
-/* Bytes of the UTF-8 character at p, which a NUL ends (RFC 3629: shortest form, no surrogates);
- * 0 if it is none. */
+/* The number of bytes of the UTF-8 character at p, in a NUL-terminated text (RFC 3629: shortest
+ * form, no surrogates); 0 if it is invalid. */
 size_t utf8_size(const char *p);
 
 #endif

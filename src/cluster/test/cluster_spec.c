@@ -128,7 +128,7 @@ static void slurm_order(void)
     refuses("two chiefs", IN("n[1-2]", "1,1", .jobs = "chief:2"),
             "5: requested 2 tasks of type chief; TensorFlow takes one");
     refuses("a rank too large", IN("n1", "2", .rank = 2), "5: rank 2: there are 2 tasks");
-    refuses("a node twice", IN("n1,n2,n1", "1(x3)"), "5: node n1 stands twice");
+    refuses("a node twice", IN("n1,n2,n1", "1(x3)"), "5: node n1 is listed twice");
     refuses("ports beyond 65535", IN("n1", "3", .port_base = 65534), "5: 3 tasks on a node need "
             "ports from 65534 to 65536");
 }
@@ -250,7 +250,7 @@ static void find(void)
 static void too_many(void)
 {
     refuses("more tasks than fit in memory", IN("n[1-1000000]", "65536(x1000000)"),
-            "5: more than 4194304 tasks");
+            "5: there are more than 4194304 tasks");
 }
 
 /* 10000 nodes x 8 tasks: every address where it belongs. */

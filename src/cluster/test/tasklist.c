@@ -45,8 +45,8 @@ int main(void)
     refuses("2(x", "position 4: a number is missing");
     refuses("2(x3", "position 5: ')' is missing");
     refuses("2(3)", "position 2: write N");
-    refuses("2x3", "position 2: this does not belong");
-    refuses("2(x3)1", "position 6: this does not belong");
+    refuses("2x3", "position 2: unexpected character");
+    refuses("2(x3)1", "position 6: unexpected character");
     refuses("2,", "position 3: a number is missing");
     refuses("2, 1", "position 3: a number is missing");
     refuses("-1", "position 1: a number is missing");

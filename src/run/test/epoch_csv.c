@@ -21,7 +21,7 @@ static const struct {
     {"another header", "epoch,loss\n0,1\n", "f:1: the header"},
     {"another rank's bytes over the header",
      "0,31.970000,0.3_epoch,loss,lr,training_time,test_time,iou\n" R0, "f:1: the header"},
-    {"a header with CR", EPOCH_CSV_HEADER "\r\n" R0, "f:1: its line ends"},
+    {"a header with CR", EPOCH_CSV_HEADER "\r\n" R0, "f:1: its lines end in CR LF"},
     {"a header and nothing", H, "f:2: there is a header but no epoch"},
     {"a row cut short", H R0 "1,7.000000,0.2000\n", "f:3: the row is cut short after loss"},
     {"a row cut short, no newline", H R0 "1,7.000000,0.2000", "f:3: the last line has no newline"},
