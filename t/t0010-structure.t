@@ -26,7 +26,7 @@ launcher/plan|launcher/study
 launcher/script|launcher/sandbox launcher/scheduler launcher/study
 launcher/spec|
 launcher/status|launcher/scheduler/ launcher/study
-launcher/submit|launcher/plan launcher/scheduler launcher/script launcher/status launcher/study
+launcher/submit|launcher/host launcher/plan launcher/scheduler launcher/script launcher/status launcher/study
 launcher/doctor|launcher/
 launcher/collect/results|
 launcher/collect/log|launcher/collect/results

@@ -123,24 +123,24 @@ like "$ERR" 'more GPUs per node than available' '... are told'
 for missing in SLURM_PROCID SLURM_STEP_NUM_TASKS SLURM_STEP_NODELIST SLURM_STEP_TASKS_PER_NODE; do
     exits 5 "tf: $missing missing" spec "${TF[@]}" SLURM_JOB_NODELIST=n1 SLURM_TASKS_PER_NODE=1 \
         "$missing=" -- --resolver tf
-    like "$ERR" "$missing is not in the environment" '... is named'
+    like "$ERR" "$missing is not set" '... is named'
 done
 
 exits 2 'a command that is not there' spec "${STEP[@]}" -- -- ./none
 exits 3 'the exit code is that of the command' spec "${STEP[@]}" -- -- sh -c 'exit 3'
 exits 5 'more than fits in a variable' unetctl spec --nodelist 'n[1-10000]' --tasks-per-node 8 \
     --rank 0 -- true
-like "$ERR" 'TF_CONFIG has [0-9]* bytes, and Linux takes' '... is told'
+like "$ERR" 'TF_CONFIG has [0-9]* bytes, but Linux allows' '... is told'
 exits 5 'more tasks than fit in memory' unetctl spec --nodelist 'n[1-1000000]' \
     --tasks-per-node 65536 --rank 0
 
 for missing in SLURM_PROCID SLURM_STEP_TASKS_PER_NODE; do
     exits 5 "$missing missing" spec "${STEP[@]}" "$missing=" --
-    like "$ERR" "$missing is not in the environment" '... is named'
+    like "$ERR" "$missing is not set" '... is named'
     ok '... and nothing is printed' test ! -s "$OUT"
 done
 exits 5 'outside of Slurm' spec
-like "$ERR" 'SLURM_JOB_NODELIST is not in the environment' '... no fallback to this host'
+like "$ERR" 'SLURM_JOB_NODELIST is not set' '... no fallback to this host'
 
 while IFS='|' read -r variable reason; do
     exits 5 "refused: $variable" spec "${STEP[@]}" "$variable" --
@@ -150,11 +150,11 @@ SLURM_PROCID=3|rank 3: there are 3 tasks
 SLURM_PROCID=-1|SLURM_PROCID=-1: not a number
 SLURM_PROCID=1x|not a number
 SLURM_STEP_NODELIST=node[1-|SLURM_STEP_NODELIST: .*position 8
-SLURM_STEP_NODELIST=node[1-3]|has 3 nodes, but SLURM_STEP_TASKS_PER_NODE=2,1 is for 2
-SLURM_STEP_NODELIST=node1,node1|node1 stands twice
+SLURM_STEP_NODELIST=node[1-3]|has 3 nodes, but SLURM_STEP_TASKS_PER_NODE=2,1 has 2
+SLURM_STEP_NODELIST=node1,node1|node1 is listed twice
 SLURM_STEP_TASKS_PER_NODE=2(x2|SLURM_STEP_TASKS_PER_NODE: .*position 5
 SLURM_STEP_NUM_TASKS=4|SLURM_STEP_NUM_TASKS=4
-SLURM_DISTRIBUTION=arbitrary|not known; start the tasks with srun --distribution=block
+SLURM_DISTRIBUTION=arbitrary|unknown; start the tasks with srun --distribution=block
 SLURM_DISTRIBUTION=plane|SLURM_DIST_PLANESIZE is not
 SLURM_JOB_ID=x|SLURM_JOB_ID=x: not a number
 EOF
@@ -179,7 +179,7 @@ done <<'EOF'
 --nodelist n[1-3] --tasks-per-node 1,1 --rank 0|has 3 nodes
 --nodelist n1 --tasks-per-node 0 --rank 0|at least 1
 --nodelist n1 --tasks-per-node 1 --rank 0 --jobs ps|write NAME:COUNT
---resolver tff|there are slurm and tf
+--resolver tff|unknown resolver 'tff'
 --port-base 65536|from 1 to 65535
 EOF
 exits 1 'a full disk is told' sh \

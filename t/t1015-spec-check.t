@@ -40,7 +40,7 @@ like "$ERR" "rank 2 on localhost: it did not report to localhost:$base within 2 
 like "$ERR" 'rank 1 on .*: the ranks disagree; rank 0 on localhost says where' \
     '... and the others are told'
 is "$(ranks 0 1 1)" 'codes: 5 5 5' 'a doubled rank'
-like "$ERR" 'rank 1 on .*: a second process calls itself rank 1' '... is named'
+like "$ERR" 'rank 1 on .*: a second process has rank 1' '... is named'
 is "$(ranks 1)" 'codes: 5' 'nobody is rank 0'
 like "$ERR" "rank 1 on .*: no answer from rank 0 at localhost:$base: Connection refused" \
     '... which is told'

@@ -48,7 +48,7 @@ is "$(SLURM_JOB_NODELIST='n[1-2]' SLURM_NODELIST=m1 expand | words)" 'n1 n2 ' \
     'without a list: the nodes of the job'
 is "$(SLURM_NODELIST='n[1-2]' expand | words)" 'n1 n2 ' '... by the old name of the variable'
 exits 2 '... or an error' unetctl nodelist expand
-like "$ERR" 'SLURM_JOB_NODELIST is not in the environment; give a list, or -' \
+like "$ERR" 'SLURM_JOB_NODELIST is not set; give a list, or -' \
     '... that tells what to type'
 exits 2 'no names on standard input' sh -c 'unetctl nodelist compress - </dev/null'
 exits 2 'a NUL byte' sh -c 'printf "n1\0n2" | unetctl nodelist compress -'

@@ -37,7 +37,7 @@ for file in run.json run_file.sh submit_file.sh; do
         "$file was shown as it is written"
 done
 exits 0 "again" unetctl generate -C one --gpus 1,2 --dry-run
-is "$(grep -c '^==> .*(as it is)$' "$OUT")" 6 "nothing would change"
+is "$(grep -c '^==> .*(unchanged)$' "$OUT")" 6 "nothing would change"
 find one -type f -exec cksum {} + | sort >before
 exits 0 "submit --dry-run with another value" unetctl submit -C one --gpus 1,2 \
     --dry-run --set train.epochs=7 -- --account=me

@@ -35,7 +35,7 @@ exits 3 "wrong type" unetctl plan -C one
 like "$ERR" 'study.yaml:[0-9]+: train.epochs: .x. is not a whole number' "is told with its line"
 grep -v '^name:' kept >one/study.yaml
 exits 3 "missing key" unetctl plan -C one
-like "$ERR" "required key 'name' is missing" "is named"
+like "$ERR" "the key 'name' is missing" "is named"
 cp kept one/study.yaml
 
 sed 's/^gpus: .*/gpus: [1, 2..3]/; s/^train:/&\n  class_weights: [1, 2.5]/' kept |
@@ -84,5 +84,5 @@ cp one/study.yaml $'new\nline' && cp one/study.yaml $'latin\xe9'
 exits 3 "a folder with a newline in its name" unetctl plan -C $'new\nline'
 like "$ERR" 'newline or control character; rename it' "says what to do"
 exits 3 "a folder whose name is not UTF-8" unetctl plan -C $'latin\xe9'
-like "$ERR" 'is not UTF-8 text; rename it' "likewise"
+like "$ERR" 'is not UTF-8; rename it' "likewise"
 done_testing

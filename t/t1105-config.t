@@ -64,11 +64,11 @@ like "$ERR" "error: --set train.lr: 'x' is not a number" "is named"
 exits 2 "a bad value of a variable" env UNETCTL_TRAIN_LR=x unetctl plan -C one
 like "$ERR" "UNETCTL_TRAIN_LR: 'x' is not a number" "is named"
 exits 2 "a variable of a section without such a key" env UNETCTL_TRAIN_RATE=1 unetctl plan -C one
-like "$ERR" 'UNETCTL_TRAIN_RATE: no setting has this name' "is named"
+like "$ERR" 'UNETCTL_TRAIN_RATE is not the variable of a setting' "is named"
 exits 2 "a slip of the fingers" env UNETCTL_TRIAN_LR=1 unetctl plan -C one
 like "$ERR" 'did you mean .UNETCTL_TRAIN_LR\?' "the nearest"
 exits 2 "a list" env UNETCTL_SLURM_OPTIONS=--exclusive unetctl plan -C one
-like "$ERR" 'UNETCTL_SLURM_OPTIONS: .*can only stand in a file' "says where it can stand"
+like "$ERR" 'UNETCTL_SLURM_OPTIONS: .*is a list; set it in a file' "says where it can stand"
 exits 0 "variables of others" env UNETCTL_SHARED=/x UNETCTL_MINE=1 UNETCTL_TRAIN_LR= \
     UNETCTL_TRAIN_IMAGES=3 unetctl plan -C one
 exits 2 "--set with an unknown key" unetctl plan -C one --set train.epoch=3
@@ -128,12 +128,12 @@ mv large/images/*1.png synth/images/other.png
 echo x >synth/images/broken.png
 touch synth/images/Thumbs.db synth/masks/notes.txt
 exits 0 "init with odd data" unetctl init three --data synth
-like "$ERR" 'warning: .*2 images or masks without a partner.*images/(broken|other).png' \
+like "$ERR" 'warning: .*2 images or masks without a counterpart.*images/(broken|other).png' \
     "what has no partner"
 like "$ERR" 'warning: .*1 of 14 sampled images cannot be read' "what cannot be read"
-like "$ERR" 'warning: .*2 files are not read, such as images/Thumbs.db: none of png tif' \
+like "$ERR" 'warning: .*2 files are not read, such as images/Thumbs.db: the name ends in none of png tif' \
     "what is no image"
-like "$ERR" 'warning: .*differ in size, 100x150 to 1536x3072' "mixed sizes"
+like "$ERR" 'warning: .*differ in size, from 100x150 to 1536x3072' "mixed sizes"
 exits 0 "init with large images" unetctl init four --data large
 is "$(unetctl config -C four data.height data.width | tr '\n' ' ')" \
     "data.height: 512 data.width: 1024 " \

@@ -166,7 +166,7 @@ is "$(grep -c but "$ERR")" 0 "takes them so"
 . "$srcdir/t/classes.sh"
 make_cifar m/tests 0 20 && rm m/tests/data_batch_1.bin
 exits 7 "init on test images alone" unetctl init tests --data m/tests
-like "$ERR" 'the set is divided, and none of its images trains' "is refused"
+like "$ERR" 'the data set has no training images' "is refused"
 exits 0 "plan" unetctl plan -C half --gpus 1 -s data.dir="$TMP/m/tests"
 like "$ERR" 'none of its images trains' "says so"
 mkdir tests && sed "s|dir: .*m/half|dir: $TMP/m/tests|; s|class_file: [^ ]*|class_file: \"\"|" \

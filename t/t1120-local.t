@@ -52,7 +52,7 @@ exits 0 "a run that hangs" unetctl submit --gpus 4,5
 hangs() { grep -q hang runs/unet-g04-s1/attempt-1/*.out; } # the file is not there at once
 ok "is running" wait_until 60 hangs
 exits 6 "submit --wait --timeout gives up" unetctl submit --gpus 4 --wait --timeout 1
-like "$ERR" 'the jobs go on' "and says that the job goes on"
+like "$ERR" 'the jobs continue' "and says that the job goes on"
 is "$(states . | grep g05)" "unet-g05-s1 PENDING" "the next one waits for its turn"
 exits 0 "cancel of one" unetctl cancel unet-g05-s1
 exits 0 "cancel of all" unetctl cancel
@@ -63,7 +63,7 @@ like "$ERR" 'no run is active' "it says so"
 exits 2 "cancel of an unknown run" unetctl cancel unet-g99-s1
 
 exits 0 "submit leaves runs without result alone" unetctl submit --gpus 1..5
-like "$ERR" "0 runs submitted.*5 without result" "and counts them"
+like "$ERR" "0 runs submitted.*5 without a result" "and counts them"
 like "$ERR" "unet-g01-s1: FAILED in attempt 1.*unetctl resume" "and says what to type"
 rm behave
 exits 2 "resume of an unknown run" unetctl resume unet-g1-s1
@@ -79,7 +79,7 @@ ok "now all are done" all_states . COMPLETED
 echo "slow 100" >behave
 exits 0 "a job of this machine" unetctl submit --gpus 10
 exits 0 "submit to another scheduler" unetctl submit --gpus 10 --scheduler dry
-like "$ERR" 'unet-g10-s1: is job [0-9]+ of scheduler local, which is not asked' \
+like "$ERR" 'unet-g10-s1 is job [0-9]+ of scheduler local, which is not asked' \
     "names the scheduler that has it"
 unlike "$ERR" 'no longer knows|LOST' "and does not call it lost"
 exits 0 "cancel it" unetctl cancel unet-g10-s1
@@ -96,14 +96,14 @@ exits 2 "resume with another setting" unetctl resume -s train.lr=0.5 unet-g08-s1
 like "$ERR" 'error: --set train.lr: run unet-g08-s1 began with 0.002' "is refused"
 exits 0 "resume --scheduler dry" unetctl resume --scheduler dry -s slurm.time=1 unet-g08-s1
 like "$ERR" 'unet-g08-s1: would be submitted \(8 GPUs' "says that it submits nothing"
-like "$ERR" '1 run would be submitted again' "nor counts it"
+like "$ERR" '1 run would be resumed' "nor counts it"
 like "$ERR" 'warning: the time limit \(1 min\) is not longer' "and warns of the time limit"
 ok "and leaves no files" test ! -e runs/unet-g08-s1/attempt-2
 exits 2 "one that only a plan has" unetctl resume -s seeds=3 unet-g08-s1
 rm behave
 exits 0 "resume without them, but with more time" unetctl resume -s slurm.time=7:00:00 unet-g08-s1 \
     --wait
-like "$ERR" 'unet-g08-s1: continues with the settings that it began with: train.epochs is 7, though .*study.yaml:[0-9]+ says 200; others' \
+like "$ERR" 'unet-g08-s1 continues with the settings it began with: train.epochs is 7, though .*study.yaml:[0-9]+ says 200; other settings' \
     "says which settings hold"
 like runs/unet-g08-s1/submit_file.sh '--time=420' "the job has its time"
 ok "the plan is the first attempt's" test ! -e runs/unet-g08-s1/attempt-2/run.json
@@ -127,7 +127,7 @@ ok "a watched run" wait_until 60 grep -q RUNNING watch.err
 kill -s INT $pid
 wait $pid
 is $? 130 "Ctrl-C ends the watching with 130"
-like watch.err 'the jobs go on' "the message says how to go on"
+like watch.err 'the jobs continue' "the message says how to go on"
 like <(states .) 'unet-g06-s1 RUNNING' "the job goes on"
 exits 0 "cancel" unetctl cancel
 exits 1 "watch sees the end" unetctl watch unet-g06-s1

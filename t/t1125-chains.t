@@ -49,12 +49,12 @@ ok "waits for all of it" stays 7 PENDING
 unetctl cancel -C ../other 2>"$ERR"
 exits 0 "then runs" unetctl watch unet-g07-s1 --timeout 60
 exits 0 "--after a study that has ended" unetctl submit --gpus 8 --after ../other
-like "$ERR" 'none of its jobs waits or runs' "says that it waits for nothing"
+like "$ERR" 'none of its jobs is pending or running' "says that it waits for nothing"
 exits 0 "and runs" unetctl watch unet-g08-s1 --timeout 60
 exits 2 "--after what is not there" unetctl submit --gpus 9 --after unet-g77-s1
-like "$ERR" 'not a job number, a submitted run of this study, or a folder' "names what it may be"
+like "$ERR" 'must be a job number, a submitted run of this study, or a folder' "names what it may be"
 exits 2 "--after a job that never was" unetctl submit --gpus 9 --after 999999
-like "$ERR" 'error: --after 999999: there is no such job' "is refused"
+like "$ERR" 'error: --after 999999: the job does not exist' "is refused"
 
 # ---- watch --json
 echo "slow 8" >behave

@@ -33,7 +33,7 @@ is "$(json s/runs/resnet44-g03-s1/run.json '(d["model"]["name"], d["model"]["bas
 exits 0 "the usual width" unetctl generate -C s --gpus 2 --model resnet56 --set model.base=0
 is "$(json s/runs/resnet56-g02-s1/run.json 'd["model"]["base"]')" 16 "is the model's"
 exits 2 "a model that nobody knows" unetctl generate -C s --gpus 1 --model resnet45
-like "$ERR" "'resnet45' is no model \(unet; fcnn; chips; resnet20" "is told what there is"
+like "$ERR" "'resnet45' is not a model \(unet; fcnn; chips; resnet20" "is told what there is"
 exits 3 "masks are needed" unetctl submit -C s --gpus 1 --model unet
 like "$ERR" 'unet needs a mask for each image.*--model resnet44' "and which models do without"
 rm -r s/runs

@@ -18,7 +18,7 @@ unet-g02-s1 DAMAGED -
 unet-g03-s1 DAMAGED -
 unet-g04-s1 COMPLETED 4" "each run has its row"
 like "$OUT" 'unet-g02-s1 .*unet-g02-s1/run.json:1: ' "with file and line"
-like "$ERR" '2 runs.*unet-g02-s1/run.json:1: .*put the file back.*resume' "and what to do"
+like "$ERR" '2 runs.*unet-g02-s1/run.json:1: .*restore the file from a copy.*resume' "and what to do"
 exits 7 "as JSON" unetctl status -C s --json
 is "$(field "$OUT" '[r["state"] for r in d["runs"]]')" \
     "['COMPLETED', 'DAMAGED', 'DAMAGED', 'COMPLETED']" "states"
@@ -27,7 +27,7 @@ like "$ERR" '2 of 4 runs have no result: unet-g02-s1 DAMAGED, unet-g03-s1 DAMAGE
 exits 0 "logs do without" unetctl logs -C s unet-g03-s1
 like "$OUT" "trainer: good" "and are printed"
 exits 0 "resume leaves them alone" unetctl resume -C s
-like "$ERR" 'unet-g02-s1: left out, its plan cannot be read' "and says so"
+like "$ERR" 'unet-g02-s1 is left out: cannot read its plan' "and says so"
 exits 7 "or refuses one by name" unetctl resume -C s unet-g02-s1
 exits 2 "a run that never was" unetctl logs -C s unet-g09-s1
 exits 3 "its plan is needed to submit it" unetctl submit -C s --gpus 1..4
@@ -75,15 +75,15 @@ refuses s/split.json 0 '1 run ' unetctl plan -C s
 refuses own/submit_file.sh 3 "submit_file.sh: $none" unetctl generate -C s --templates own --gpus 9
 refuses m.yaml 3 "m.yaml: $none" unet-train model ./m.yaml
 refuses $run/run.json 7 "run.json: $none" unetctl status -C s
-refuses $run/attempt-1/FAILED 1 'FAILED cannot be read' unetctl watch -C s unet-g01-s1
+refuses $run/attempt-1/FAILED 1 'cannot read FAILED' unetctl watch -C s unet-g01-s1
 refuses "$(echo $run/attempt-1/*.out)" 7 'no output' unetctl logs -C s unet-g01-s1
 refuses s/.unetctl/ledger.jsonl 7 "ledger.jsonl: $none" unetctl status -C s
 
 # ---- YAML that takes libyaml minutes
 printf 'gpus: %0200000d' 0 | tr 0 '[' >deep.yaml
 exits 3 "200,000 lists in each other" timeout 20 unetctl plan -C s --site ./deep.yaml
-like "$ERR" 'deep.yaml:1: lists and mappings are more than 32 deep' "are refused"
+like "$ERR" 'deep.yaml:1: lists and mappings are nested more than 32 deep' "are refused"
 seq -f 'k%.0f: 1' 2000 >many.yaml
 exits 3 "2,000 keys" timeout 20 unetctl plan -C s --site ./many.yaml
-like "$ERR" 'many.yaml:1: more than 1000 keys' "likewise"
+like "$ERR" 'many.yaml:1: a mapping has more than 1000 keys' "likewise"
 done_testing

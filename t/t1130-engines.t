@@ -76,7 +76,7 @@ refused() { # BEHAVIOUR EXIT_CODE REASON
     is "$(field bad/runs/command-g01-s1/attempt-1/FAILED 'd["exit_code"]')" "$2" "$1: exit code $2"
     like bad/runs/command-g01-s1/attempt-1/FAILED "$3" "$1: and why"
 }
-refused nothing 7 'ended well, but wrote no .*log.csv'
+refused nothing 7 'ended without an error, but did not write .*log.csv'
 refused race 7 'log.csv:1: '
 refused short 7 '1 epoch, but train.epochs asks for 2'
 refused nan 7 'log.csv:2: .*(nan|loss|number)'
@@ -105,7 +105,7 @@ is "$(field <(tail -n 1 $run/attempt-1/record.jsonl) 'd["iou"]')" 0.75 "and beco
 # ---- what the study must say
 make_study none local
 exits 3 "an engine without a script" unetctl generate -C none --engine command --gpus 1
-like "$ERR" 'engine command runs a script of yours: name it there \(command: \{script: ./PROGRAM\}\)' "says where to name it"
+like "$ERR" 'engine command needs a script of yours; set it there \(command: \{script: ./PROGRAM\}\)' "says where to name it"
 engine_study missing ./nowhere.sh
 exits 3 "a script that is not there" unetctl generate -C missing --engine command --gpus 1
 like "$ERR" 'command.script: .*/missing/(./)?nowhere.sh' "is named"

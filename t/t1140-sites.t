@@ -117,12 +117,12 @@ site() { # LINE: the exit code and the error of a study with it
     unetctl generate -C generic --site ./generic/mine.yaml --gpus 3 2>"$ERR"
 }
 exits 3 "a shell that the script is not for" site 'shell: /bin/fish'
-like "$ERR" "mine.yaml:[0-9]+: shell: '/bin/fish' must be a bash or zsh" "file and line"
+like "$ERR" "mine.yaml:[0-9]+: shell: '/bin/fish' must be bash or zsh" "file and line"
 exits 3 "a shell without a path" site 'shell: bash'
 exits 3 "a suffix that is no part of a name" site 'host_suffix: "i;reboot"'
 exits 3 "a type of GPU that is two words" site 'gpu_type: "v100:1 --wrap"'
 exits 3 "an option that unetctl decides on" site 'options: [--nodes=3]'
-like "$ERR" "mine.yaml: options: '--nodes=3': unetctl itself decides" "is named with its file"
+like "$ERR" "mine.yaml: options: '--nodes=3': unetctl decides" "is named with its file"
 exits 3 "an option with its value in one word" site 'options: ["--signal B:USR1@60"]'
 exits 0 "options of the site" site 'options: [--signal, "B:USR1@60", "--mail-user=a \"b\" #c"]'
 directive generic 3 '--signal B:USR1@60' '--mail-user="a \\"b\\" #c"'

@@ -36,7 +36,7 @@ ok "run_file.sh is the built-in one" diff <(head -n 3 $result/run_file.sh) \
     <(head -n 3 "$srcdir/templates/embedded/run_file.sh" |
     sed -e 's/{{run}}/unet-g02-s1/; s/{{study}}/demo/; s/{{attempt}}/1/')
 exits 3 "a marker that nobody uses" generate
-like "$ERR" 'study.yaml:[0-9]+: markers.project: no template uses it' "is named, with its line"
+like "$ERR" 'study.yaml:[0-9]+: no template uses markers.project' "is named, with its line"
 cp own/submit_file.sh other.sh
 sed -i 's/# mine/# other/' other.sh
 exits 0 "a file" generate --templates other.sh
@@ -59,14 +59,14 @@ exits 3 "a folder that is not there" generate --templates nowhere
 like "$ERR" 'nowhere' "is named"
 mkdir empty
 exits 3 "a folder without templates" generate --templates empty
-like "$ERR" 'empty: has neither run_file.sh nor submit_file.sh' "is refused"
+like "$ERR" 'empty has neither run_file.sh nor submit_file.sh' "is refused"
 cp kept.yaml study/study.yaml
 { echo 'templates: ../own'; cat study/site.yaml; } >study/mine.yaml
 exits 0 "templates: in a site file" generate --site ./study/mine.yaml
 like $result/submit_file.sh '^# mine' "is used"
 sed -i 's/^markers: .*/markers: {gpus: 7}/' study/study.yaml
 exits 3 "a marker of ours with another value" generate --templates own
-like "$ERR" "markers.gpus: 'gpus' is a marker of unetctl" "is refused"
+like "$ERR" "markers.gpus is the name of a marker of unetctl" "is refused"
 
 # ---- init
 mkdir -p data/images data/masks plain
@@ -99,13 +99,13 @@ lacks submit_file.sh 's/{{launcher}}//' "no launcher" \
     "submit_file.sh:[0-9]+: the marker '\{\{launcher\}\}' is missing"
 lacks submit_file.sh 's/{{run_file|sh}}/true/' "no run_file" \
     "the marker '\{\{run_file\}\}' is missing"
-lacks submit_file.sh '1d' "no first line" "submit_file.sh:1: a job script starts with #!"
+lacks submit_file.sh '1d' "no first line" "submit_file.sh:1: a job script must start with #!"
 lacks run_file.sh 's/exec .*/true/' "no trainer" \
     "run_file.sh:[0-9]+: the marker '\{\{command\}\}' is missing"
 lacks run_file.sh 's/{{spec}}//' "no spec" "the marker '\{\{spec\}\}' is missing"
 lacks run_file.sh 's/set -eu/{{set}}/' "an unknown marker" \
     "run_file.sh:6: unknown marker '\{\{set\}\}'"
-lacks run_file.sh 's/set -eu/{{gpus/' "half a marker" "run_file.sh:6: '\{\{' without '\}\}'"
+lacks run_file.sh 's/set -eu/{{gpus/' "half a marker" "run_file.sh:6: '\{\{' has no '\}\}'"
 lacks run_file.sh 's/set -eu/{{run|html}}/' "an unknown filter" \
     "run_file.sh:6: unknown filter '\|html'"
 sed -e 's/^env: {}/env: {A: b}/' -e 's/^setup: \[\]/setup: [module load x]/' \
@@ -117,7 +117,7 @@ shows submit_file.sh | sed 's/{{directives}}/#SBATCH --nodes=1\n#SBATCH --ntasks
     >less/submit_file.sh
 rm less/run_file.sh
 exits 3 "directives that are the same for all runs" generate --templates less
-like "$ERR" "less/submit_file.sh: its #SBATCH lines ask for the same nodes" "are refused"
+like "$ERR" "less/submit_file.sh: the #SBATCH lines ask for the same nodes" "are refused"
 sed -i 's/--nodes=1/--nodes={{nodes}}/; s/--ntasks=2/--ntasks={{tasks}}/' less/submit_file.sh
 exits 0 "directives of one's own" generate --templates less --site generic
 like $result/submit_file.sh '^#SBATCH --ntasks=1$' "with the run's numbers"
@@ -200,11 +200,11 @@ exits 0 "those of Horovod have names of their own" tags --engine horovod --gpus 
 like study/runs/horovod-g04-s1/run_file.sh "ignore $PWD/train.py --global" "tag_program"
 like study/runs/horovod-g04-s1/submit_file.sh 'zsh -c "bash script.sh"' "the other submit_file"
 exits 3 "an odd count, which tags cannot say" tags --engine tensorflow --gpus 3
-like "$ERR" 'submit_file.sh: 3 GPUs on 2 nodes: tag_node and tag_task say the same' "is refused"
+like "$ERR" 'submit_file.sh: 3 GPUs on 2 nodes: tag_node and tag_task ask for the same' "is refused"
 exits 3 "with --one-allocation" unetctl submit -C study --site generic --templates tags \
     --engine tensorflow \
     --gpus 2 --one-allocation --dry-run
-like "$ERR" 'tags: templates with the .* tags start their ranks themselves, .* write \{\{launcher\}\}' "is refused"
+like "$ERR" 'tags: templates with the .* tags start their own ranks, .* use \{\{launcher\}\}' "is refused"
 echo 'markers: {tag_aug: 1}' >>study/study.yaml
 exits 0 "tag_aug from study.yaml" tags --engine tensorflow --gpus 2
 like study/runs/tensorflow-g02-s1/run_file.sh 'augment=1 ' "is what it says"

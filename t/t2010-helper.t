@@ -77,7 +77,7 @@ for op in check submit; do
     refused "$(job $op x 4 7)" "4 nodes are asked for, but partition 'main' has 3" \
         "$op: too many nodes"
     refused "$(job $op x 1 3)" "3 GPUs per node" "$op: too many GPUs per node"
-    refused "$(job $op x 2 3 '"partition":"nope"')" "this cluster has main, short" \
+    refused "$(job $op x 2 3 '"partition":"nope"')" "known: main, short" \
         "$op: an unknown partition"
     refused "$(job $op x 2 3 '"partition":"short","time_min":11')" "allows 10" "$op: too long"
     refused "$(job $op x 2 3 '"mem_mib":999000')" "not available" "$op: too much memory"
@@ -182,9 +182,9 @@ mkdir "$libexec"
 cp -r "$builddir/launcher" "$builddir/unetctl-slurm-commands" "$libexec/"
 plan() { UNETCTL_LIBEXECDIR=$libexec unetctl plan -C study --gpus 1 --test-only "$@"; }
 ok "without the helper of libslurm a study is planned" plan
-is "$(grep -c "by its commands: .*built without libslurm" "$ERR")" 1 "and that is said once"
+is "$(grep -c "using Slurm's commands: .*built without libslurm" "$ERR")" 1 "and that is said once"
 ok "those who chose the commands need not be told" plan -s slurm.interface=commands
-unlike "$ERR" "by its commands" "so it is not"
+unlike "$ERR" "using Slurm's commands" "so it is not"
 exits 4 "library alone, which is missing" plan -s slurm.interface=library
 like "$ERR" "slurm.interface=commands" "names the other way"
 if [ -x "$builddir/unetctl-slurm" ]; then
@@ -192,7 +192,7 @@ if [ -x "$builddir/unetctl-slurm" ]; then
         "$builddir/unetctl-slurm" >"$libexec/unetctl-slurm"
     chmod +x "$libexec/unetctl-slurm"
     ok "with a helper for another libslurm a study is planned" plan
-    like "$ERR" "by its commands: .*libslurm.so.99" "and the reason is said"
+    like "$ERR" "using Slurm's commands: .*libslurm.so.99" "and the reason is said"
     exits 4 "library alone, which cannot start" plan -s slurm.interface=library
     like "$ERR" "libslurm.so.99" "gives the reason"
 else

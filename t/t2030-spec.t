@@ -50,7 +50,7 @@ done
 ok 'an order of its own is refused' sh \
     -c '! unetctl sandbox exec -- srun --immediate=60 -n2 -w node2,node1 \
     -m arbitrary unetctl spec'
-like "$ERR" 'order of these tasks is not known; start .* --distribution=block' \
+like "$ERR" 'order of these tasks is unknown; start .* --distribution=block' \
     '... and the cure is named'
 
 # --check, each rank with what the script says of it.
@@ -75,7 +75,7 @@ like "$ERR" 'rank 3 on node2: it sees another cluster: SLURM_STEP_NODELIST=node\
 like "$ERR" 'rank 3 on node2: it runs on node2, but its address is node3:' '... and where it is not'
 exits 5 'a rank with other options' check '[ $SLURM_PROCID != 4 ] || set -- --jobs chief=1,worker=4
     exec unetctl spec --check "$@"' "${MIXED[@]}"
-like "$ERR" 'rank 4 on node3: it makes another specification of the same nodes' '... is named'
+like "$ERR" 'rank 4 on node3: it has another specification of the same nodes' '... is named'
 exits 5 'a rank that looks for rank 0 elsewhere' check \
     '[ $SLURM_PROCID != 4 ] || set -- --port-base 7000
     exec unetctl spec --check --timeout 3 "$@"' "${MIXED[@]}"
@@ -87,7 +87,7 @@ like "$ERR" 'rank 1 on node1: it did not report to node1:[0-9]+ within 3 s' '...
 is "$(grep -c 'did not report' "$ERR")" 1 '... and no other'
 exits 5 'a doubled rank' check '[ $SLURM_PROCID != 4 ] || export SLURM_PROCID=3
     exec unetctl spec --check' "${MIXED[@]}"
-like "$ERR" 'rank 3 on node[23]: a second process calls itself rank 3; the first runs on node[23]' \
+like "$ERR" 'rank 3 on node[23]: a second process has rank 3; the first runs on node[23]' \
     '... is named'
 like "$ERR" 'rank 3 on node3: it runs on node3, but its address is node2:' '... by its place too'
 like "$ERR" 'rank 4 on node3: it did not report' '... and the one that is missing for it'
@@ -95,7 +95,7 @@ for other in 1 4; do
     exits 5 "rank $other calls itself rank 0" check \
         "[ \$SLURM_PROCID != $other ] || export SLURM_PROCID=0
         exec unetctl spec --check --timeout 10" "${MIXED[@]}"
-    like "$ERR" 'rank 0 on node[13]: a second process calls itself rank 0; the first runs on node1' '... and is found'
+    like "$ERR" 'rank 0 on node[13]: a second process has rank 0; the first runs on node1' '... and is found'
 done
 exits 5 'an old TF_CONFIG' check \
     '[ $SLURM_PROCID != 3 ] || export TF_CONFIG="{\"cluster\":{\"worker\":[\"old:1\"]}}"

@@ -23,7 +23,7 @@ exits 0 "as a table" unetctl plan -C one --gpus 4 --test-only
 like "$OUT" "^unet-g04-s1 .* 20[0-9-]+T[0-9:]+Z +node\[1-2\]$" "has the start and the nodes"
 exits 4 "a partition that does not exist" unetctl plan -C one --gpus 1 --test-only -- \
     --partition=nowhere
-like "$ERR" "no partition 'nowhere'; this cluster has main, short" "is named, with those that do"
+like "$ERR" "unknown partition 'nowhere' .known: main, short" "is named, with those that do"
 exits 4 "more than there is" unetctl plan -C one --gpus 5 --test-only
 like "$ERR" '5 GPUs.*3 nodes are asked for' "is named"
 exits 4 "longer than the partition allows" unetctl plan -C one --gpus 1 --test-only -- -p short \

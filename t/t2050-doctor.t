@@ -36,7 +36,7 @@ exits 5 "an interface that is not there" env NCCL_SOCKET_IFNAME=nope0 unetctl do
 finding error interface 'NCCL_SOCKET_IFNAME=nope0' "is named"
 mv synth/masks/0001.png .
 exits 0 "an image without a mask" unetctl doctor -C here
-finding warning data '1 without a partner.*0001' "is named"
+finding warning data '1 without a counterpart.*0001' "is named"
 mv synth/images synth/elsewhere
 exits 5 "no images" unetctl doctor -C here --json
 is "$(field "$OUT" 'd["schema"], d["errors"], [f["level"] for f in d["findings"] if f["check"] == "data"]')" \
@@ -62,9 +62,9 @@ on() { unetctl sandbox exec --node "$@"; }
 
 exits 0 "doctor in the sandbox" unetctl doctor -C one
 finding ok partition 'main: 3 nodes, 2 GPUs' "partition and GPUs"
-finding ok job 'would be taken' "account, QOS and limits, by Slurm's will-run"
+finding ok job 'would be accepted' "account, QOS and limits, by Slurm's will-run"
 exits 5 "a partition that does not exist" unetctl doctor -C one -- --partition=nowhere
-finding error partition "no partition 'nowhere'; this cluster has main, short" "those that do"
+finding error partition "unknown partition 'nowhere' .known: main, short" "those that do"
 exits 5 "an unknown constraint" unetctl doctor -C one -- --constraint=v100
 finding error job 'would be refused' "is refused by Slurm"
 sed -i 's/^gpus_per_node: 2/gpus_per_node: 4/' one/site.yaml
@@ -180,6 +180,6 @@ kill $stranger
 ok "the controller ends" sandbox_stop_controller
 exits 5 "doctor of a sandbox without one" unetctl doctor -C one
 finding error scheduler '' "Slurm does not answer"
-like "$OUT" '-> its Slurm has failed: unetctl sandbox down, then unetctl sandbox up' \
+like "$OUT" "-> its Slurm has failed: type 'unetctl sandbox down', then 'unetctl sandbox up'" \
     "up alone would change nothing"
 done_testing

@@ -48,7 +48,7 @@ id=$(login sbatch --parsable owned/runs/unet-g02-s1/submit_file.sh)
 is "$(states owned | sed -n 2p)" "unet-g02-s1 PENDING" \
     "submitted by hand: status knows it while it waits"
 exits 0 "submit" unetctl submit -C owned --gpus 1..3
-like "$ERR" "unet-g02-s1: is job $id already" "adopts it"
+like "$ERR" "unet-g02-s1 is job $id already" "adopts it"
 is "$(jobs_of owned | wc -l) $(jobs_of owned | uniq | wc -l)" "3 3" "one job for each run"
 is "$(login squeue -h -j "$id" -o %j)" demo-unet-g02-s1 "under the name that unetctl gives"
 login scancel -u "$(id -un)" >/dev/null
@@ -61,7 +61,7 @@ ok "a job with another comment begins" wait_until 60 eval \
     'grep -q hang commented/runs/unet-g02-s1/attempt-1/*.out'
 is "$(states commented)" "unet-g02-s1 RUNNING" "status knows it"
 exits 0 "submit leaves it alone" unetctl submit -C commented --gpus 2
-like "$ERR" "unet-g02-s1: is job $id already" "and knows it"
+like "$ERR" "unet-g02-s1 is job $id already" "and knows it"
 exits 0 "resume too" unetctl resume -C commented
 is "$(login squeue -h -o %i)" "$id" "it is the only one"
 exits 0 "and cancel ends it" unetctl cancel -C commented
@@ -112,7 +112,7 @@ exits 7 "status when files of waiting jobs are gone" unetctl status -C killed
 like "$OUT" 'unet-g02-s1 +PENDING .*damaged: cannot read .*unet-g02-s1/run.json' \
     "names the run whose folder is gone"
 exits 0 "submit when files of waiting jobs are gone" unetctl submit -C killed --gpus 1..14 -- --hold
-for g in 1 2 3 4 5; do like "$ERR" "unet-g0$g-s1: its files are written again " "says so"; done
+for g in 1 2 3 4 5; do like "$ERR" "unet-g0$g-s1: writing its files again: " "says so"; done
 is "$(cat killed/runs/unet-g0[1-5]-s1/{run.json,*_file.sh})" "$before" "they are back"
 ok "with the place of the job's output" test -d killed/runs/unet-g02-s1/attempt-1 \
     -a -d killed/runs/unet-g05-s1/attempt-1
@@ -126,7 +126,7 @@ is "$(head -1 killed/runs/unet-g06-s1/run_file.sh)" "# mine" "what a user wrote 
 cp mine killed/runs/unet-g06-s1/run_file.sh
 exits 0 "and a finished submission leaves nothing to be said" unetctl submit -C killed \
     --gpus 1..14 -- --hold
-unlike "$ERR" 'written again' "nothing is said"
+unlike "$ERR" 'writing its files again' "nothing is said"
 
 # ---- two at once
 make_study twice sandbox
@@ -155,7 +155,7 @@ ok "as attempt 2" test -d stopped/runs/unet-g03-s1/attempt-2
 # ---- what is refused before anything is submitted
 make_study large sandbox
 exits 4 "more GPUs than the partition has" unetctl submit -C large --gpus 1..15
-like "$ERR" '15 GPUs need 8 nodes.*at most 14' "names the count and the most"
+like "$ERR" '15 GPUs need 8 nodes.*enough for 14' "names the count and the most"
 is "$(jobs_of large 2>/dev/null | wc -l)" 0 "nothing was submitted"
 exits 4 "an unknown partition" unetctl submit -C large --gpus 1 -- --partition=nowhere
 exits 4 "an unknown sbatch option" unetctl submit -C large --gpus 1 -- --frobnicate

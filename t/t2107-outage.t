@@ -35,7 +35,7 @@ count_is() { # STUDY WHAT
 
 exits 4 "the controller stops" in_the_middle stopped \
     "$(control pkill -STOP -F "$sandbox_controller")"
-like "$ERR" "the answer was lost \('unetctl submit' again finds out" "the message says what to type"
+like "$ERR" "the answer was lost; type 'unetctl submit' again" "the message says what to type"
 exits 4 "still stopped: submit again" killed_submit sandbox stopped
 login pkill -CONT -F "$sandbox_controller"
 exits 0 "it goes on: submit again" killed_submit sandbox stopped

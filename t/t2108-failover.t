@@ -60,7 +60,7 @@ test_submit() { # INTERFACE
     code=$?
     case $code in
     0) ok "$1: the first one dies amid a submission: the second takes it" second_is UP ;;
-    *) like "$study.err" "^unetctl: error: .*'unetctl submit' again finds out" \
+    *) like "$study.err" "^unetctl: error: .*type 'unetctl submit' again" \
         "$1: the first one dies amid a submission: what to type" ;;
     esac
     is "$((code == 0 || code == 4))" 1 "exit code 0 or 4 ($code)"

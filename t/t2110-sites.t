@@ -68,7 +68,7 @@ C
     ok "a plugin of Slurm's" "${CC:-gcc}" -shared -fPIC -w -o plugin.so plugin.c
     exits 2 "its option, before it is there" unetctl submit -C passed --gpus 1 -- \
         --container-image=x
-    like "$ERR" "'--container-image' is no option of sbatch; did you mean --container" \
+    like "$ERR" "'--container-image' is not an option of sbatch; did you mean --container" \
         "is taken for a slip"
     conf=$XDG_STATE_HOME/unetctl/sandbox/etc/plugstack.conf
     echo "optional $TMP/plugin.so" >"$conf"
@@ -95,7 +95,7 @@ exits 0 "through sbatch" unetctl submit -C "$odd" --gpus 1 --wait --timeout 120 
 ok "its output is there too" grep -q "rank 0" "$odd"/runs/unet-g01-s1/attempt-1/slurm-*.out
 make_study 'back\slash' sandbox
 exits 3 "a backslash" unetctl generate -C 'back\slash' --gpus 1
-like "$ERR" 'Slurm cannot write the output of a job into a folder with a backslash' "is refused"
+like "$ERR" 'Slurm cannot write the output of a job into a folder whose path has a backslash' "is refused"
 
 # ---- GPUs with --gres, as the ranks see them
 make_study gres sandbox --set gpus=4

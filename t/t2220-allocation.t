@@ -53,7 +53,7 @@ good() { grep -h "trainer: good, $1" all/runs/*/attempt-1/slurm-*.out |
     grep -o 'node[0-9]:[0-9]*'; }
 is "$(good rank | sort -u | wc -l)" "$(good 'rank 0,' | wc -l)" "each run has addresses of its own"
 exits 0 "submit again" unetctl submit -C all --gpus 1..14 --one-allocation
-like "$ERR" '0 runs submitted; before: 0 active, 12 done, 2 without result' "does nothing"
+like "$ERR" '0 runs submitted; before: 0 active, 12 done, 2 without a result' "does nothing"
 rm all/runs/*/behave
 exits 0 "resume --one-allocation --wait" unetctl resume -C all --one-allocation --wait
 ok "all are done" all_states all COMPLETED
@@ -85,7 +85,7 @@ is "$(states turns | xargs)" "unet-g11-s1 PENDING unet-g13-s1 PENDING unet-g14-s
     "the others wait"
 like <(unetctl status -C turns) 'g13-s1.*waits for its turn in job [0-9]' "status says for what"
 exits 0 "cancel one that waits" unetctl cancel -C turns unet-g13-s1
-like "$ERR" 'unet-g13-s1: leaves job' "the job goes on"
+like "$ERR" 'unet-g13-s1 leaves job' "the job goes on"
 is "$(states turns | grep g13)" "unet-g13-s1 CANCELLED" "it is CANCELLED"
 exits 0 "cancel one that runs" unetctl cancel -C turns unet-g14-s1
 next() { states turns | grep -q 'g11-s1 RUNNING'; }
@@ -156,7 +156,7 @@ is "$(jobs_of killed)" 1 "still one"
 # ---- refused
 make_study here local
 exits 2 "the local queue" unetctl submit -C here --one-allocation
-like "$ERR" 'for Slurm' "takes turns anyway"
+like "$ERR" 'needs Slurm' "takes turns anyway"
 make_study mpirun sandbox
 sed -i 's/^launcher:.*/launcher: mpirun -np {{tasks}}/' mpirun/site.yaml
 exits 3 "a launcher that is not srun" unetctl submit -C mpirun --gpus 1 --one-allocation
@@ -168,7 +168,7 @@ printf '#!/bin/bash\n#SBATCH --nodes=tag_node --ntasks-per-node=tag_task\nbash s
     >tags/submit_file.sh
 exits 3 "the reference's templates" unetctl submit -C tagged --gpus 1,2 --templates tags \
     --one-allocation
-like "$ERR" 'tags: templates with the .* tags start their ranks themselves' "start ranks themselves"
+like "$ERR" 'tags: templates with the .* tags start their own ranks' "start ranks themselves"
 is "$(jobs_of tagged) $(find tagged/.unetctl -name 'allocation*' | wc -l)" "0 0" \
     "no job, no allocation"
 is "$(sandbox_pgrep "$TMP" -f '[t]rainer.sh')" "" "no process is left"

@@ -37,13 +37,13 @@ submit 3
 both() { hangs 1 && hangs 2 && hangs 3; }
 ok "run" wait_until 60 both
 login scancel "$(job 1)"
-shown 1 "CANCELLED .*'unetctl resume' goes on" "cancelled by somebody else"
+shown 1 "CANCELLED .*'unetctl resume' continues" "cancelled by somebody else"
 node=$(login scontrol -o show job "$(job 2)" | sed 's/.*BatchHost=\([^ ]*\).*/\1/')
 login scontrol update nodename="$node" state=down reason=test
-shown 2 "NODE_FAIL .*a node failed; 'unetctl resume' goes on elsewhere" "a node that went down"
+shown 2 "NODE_FAIL .*a node failed; 'unetctl resume' continues elsewhere" "a node that went down"
 login scontrol update nodename="$node" state=resume 2>"$ERR" # unless it came back by itself
 login sbatch -Q -p short -N 4 --exclusive -o /dev/null --wrap 'sleep 0' >"$OUT"
-shown 3 "PREEMPTED .*higher priority took its nodes; 'unetctl resume' goes on" "preempted"
+shown 3 "PREEMPTED .*higher priority took its nodes; 'unetctl resume' continues" "preempted"
 exits 1 "watch: nothing goes on" unetctl watch --timeout 20
 exits 0 "resume" unetctl resume -- --hold
 is "$(unetctl status | grep -c 'attempt\|PENDING .*JobHeldUser: held by you')" 3 \
@@ -67,8 +67,8 @@ submit 7 "--dependency=afterok:$(job 1)"
 shown 5 'PENDING .*(Resources: no free nodes|Priority: jobs of higher)' "no room"
 shown 4 'PENDING .*(ReqNodeNotAvail.*: a node that it needs is down, drained|Nodes required.*: too few)' \
     "for a node that is drained"
-shown 6 'PENDING .*BeginTime: not before' "not before a time"
-shown 7 'PENDING .*DependencyNeverSatisfied: the job that it waits for failed; it never starts' \
+shown 6 'PENDING .*BeginTime: its begin time is not reached' "not before a time"
+shown 7 'PENDING .*DependencyNeverSatisfied: the job it depends on failed, so it never starts' \
     "behind a job that failed"
 login scontrol hold "$(job 5)"
 shown 5 'PENDING .*JobHeld(Admin: held by an admin|User: held by you)' "held"

@@ -46,7 +46,7 @@ touch "$TMP/greedy"
 exits 1 "ranks that take more all the same" timeout 90 unetctl resume --wait -- --mem=100M
 rm "$TMP/greedy"
 unetctl status >"$OUT" 2>"$ERR"
-like "$OUT" "unet-g01-s1 +OUT_OF_MEMORY .*it used more memory than it asked for; 'unetctl resume' with more" \
+like "$OUT" "unet-g01-s1 +OUT_OF_MEMORY .*it used more memory than requested; 'unetctl resume' with more" \
     "one rank: Slurm's word and what to do"
 like "$OUT" "unet-g03-s1 +(FAILED|OUT_OF_MEMORY) .*(a rank|it) used more memory than (the job|it) asked for; 'unetctl resume' with more" \
     "several: likewise"

@@ -79,7 +79,7 @@ test_limits() { # INTERFACE
         wait $! 2>/dev/null
     done
     exits 4 "$1: submit beyond a limit" unetctl submit -C "$study" --gpus 1..6 -- --hold
-    like "$ERR" "3 runs are left for later .*AssocMaxSubmitJobLimit: account sandbox, user $me: MaxSubmit=3" \
+    like "$ERR" "3 runs are left for later.*AssocMaxSubmitJobLimit: account sandbox, user $me: MaxSubmit=3" \
         "killed or not, names the limit, whose it is, and its value"
     is "$(jobs_of "$study" | wc -l)" 3 "three jobs"
     is "$(states "$study" | grep -c PLANNED)" 3 "three runs are left"

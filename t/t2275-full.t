@@ -24,16 +24,16 @@ tags() { login squeue -h -a -t all -o %k | sort; }
 words=(-C full --gpus 1..4 --set seeds=2 -- --hold)
 limit="MaxJobCount=$room; those that ended count for MinJobAge=600"
 exits 4 "submit more than there is room for" unetctl submit "${words[@]}"
-like "$ERR" "^unetctl: error: 3 runs are left for later .*: Slurm: .*$limit" "names the limit"
+like "$ERR" "^unetctl: error: 3 runs are left for later.*: Slurm: .*$limit" "names the limit"
 is "$(grep -c 'error:' "$ERR")" 1 "in one line"
 is "$(tags | wc -l) $(tags | uniq | wc -l)" "5 5" "one job for each run that fits"
 is "$(states full | grep -c PLANNED)" 3 "three runs are left"
 exits 4 "submit again" unetctl submit "${words[@]}"
-like "$ERR" "3 runs are left for later .*$limit" "leaves the same"
+like "$ERR" "3 runs are left for later.*$limit" "leaves the same"
 is "$(tags | wc -l)" 5 "submits no other one"
 make_study other sandbox
 exits 4 "a study for which there is no room at all" unetctl submit -C other --gpus 1 -- --hold
-like "$ERR" "1 run is left for later .*$limit" "is left whole"
+like "$ERR" "1 run is left for later.*$limit" "is left whole"
 
 sed -i '/^MaxJobCount=/d' "$conf"
 ok "room for all" sandbox_restart_controller 2

@@ -27,7 +27,7 @@ mv s/logs/log_1.csv kept.csv
 echo mine >outside.csv
 ln -s ../../outside.csv s/logs/log_1.csv
 exits 3 "a link in place of a log" unetctl collect -C s
-like "$ERR" 's/logs/log_1.csv exists, and nothing is overwritten' "is told"
+like "$ERR" 's/logs/log_1.csv exists already, and nothing is overwritten' "is told"
 is "$(cat outside.csv)" mine "and what it leads to is as it was"
 mv kept.csv s/logs/log_1.csv
 
@@ -40,7 +40,7 @@ rm -r s/runs/unet-g02-s2 s/logs/log_2_s2.csv
 # What is wanted and missing.
 sed -i 's/^gpus: .*/gpus: 1..3/; s/^seeds: .*/seeds: 1/' s/study.yaml
 exits 1 "a count that nobody submitted" unetctl collect -C s
-like "$ERR" '1 of 3 runs gave no result: unet-g03-s1 is missing' "is named"
+like "$ERR" '1 of 3 runs have no result: unet-g03-s1 is missing' "is named"
 is "$(state_of unet-g03-s1)" missing "and has its row"
 
 # Failed, then good in a second attempt.
@@ -140,7 +140,7 @@ fi
 # Nothing usable.
 make_study empty empty 1..2 1
 exits 7 "no run at all" unetctl collect -C empty
-like "$ERR" 'nothing usable: 2 of 2 runs gave no result' "is said"
+like "$ERR" '2 of 2 runs have no result' "is said"
 sed -i 's/^gpus: .*/gpus: 1..60000/; s/^seeds: .*/seeds: 1000/' empty/study.yaml
 exits 3 "more runs than anybody wants" unetctl collect -C empty
 like "$ERR" '60000 counts with 1000 seeds' "are refused"

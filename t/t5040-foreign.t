@@ -102,7 +102,7 @@ bad "a row cut off" 'log_4.csv:5:' truncate -s -10 log_4.csv
 bad "NaN" "log_4.csv:3: loss is 'nan'" sed -i '3s/,0.5[0-9]*/,nan/' log_4.csv
 bad "a negative time" 'log_4.csv:2: a time is negative' sed -i '2s/2.000000/-2.000000/' log_4.csv
 bad "a cell too many" 'log_4.csv:4:.*more than 7 columns' sed -i '4s/$/,1/' log_4.csv
-bad "line ends of Windows" 'log_4.csv:1: its line ends are CR LF' sed -i 's/$/\r/' log_4.csv
+bad "line ends of Windows" 'log_4.csv:1: its lines end in CR LF' sed -i 's/$/\r/' log_4.csv
 bad "a byte order mark" 'log_4.csv:1: it begins with a byte order mark' with_mark
 bad "an empty file" 'log_4.csv:1: the file is empty' truncate -s 0 log_4.csv
 bad "binary data" 'log_4.csv: it is not a log: it has binary data' dd if=/dev/zero of=log_4.csv bs=1k count=1 \
@@ -129,7 +129,7 @@ log twice/log_02.csv 3 0.9
 mkdir theirs
 echo mine >theirs/log_1.csv
 exits 3 "a folder that holds other logs" unetctl collect --logs good -o theirs
-like "$ERR" 'theirs/log_1.csv exists, and nothing is overwritten' "is not written to"
+like "$ERR" 'theirs/log_1.csv exists already, and nothing is overwritten' "is not written to"
 mv theirs/log_1.csv theirs/results.csv
 exits 3 "or another table" unetctl collect --logs good -o theirs
 like "$ERR" 'theirs/results.csv exists and was not written by unetctl' "is not overwritten"

@@ -18,7 +18,7 @@ static const struct cli_option options[] = {
     {0},
 };
 
-/* Is the job at work for a run that is to go on? */
+/* Does the job also serve a run that is not cancelled? */
 static bool is_shared(const struct run_status_list *list, const struct run_status *s, int nids,
                       char **ids)
 {
@@ -43,7 +43,7 @@ static int cancel_run(struct workspace *w, const struct run_status *s, bool shar
     if (ledger_append(&w->ledger, LEDGER_CANCELLED, s->run.id, s->attempt.number, s->scheduler,
                       s->job, e))
         return -1;
-    log_info(shared ? "%s: leaves job %s within seconds" : "%s: job %s cancelled", s->run.id,
+    log_info(shared ? "%s leaves job %s within seconds" : "%s: job %s was cancelled", s->run.id,
              s->job);
     return 0;
 }
@@ -58,7 +58,7 @@ static int cancel_named(struct workspace *w, const struct run_status_list *list,
     for (int i = 0; i < nids; i++) {
         const struct run_status *s = run_status_find(list, ids[i]);
         if (s->phase != RUN_ACTIVE)
-            log_warn("%s: is %s; there is nothing to cancel", s->run.id, s->state);
+            log_warn("%s is %s; nothing is cancelled", s->run.id, s->state);
         else if (cancel_run(w, s, is_shared(list, s, nids, ids), e))
             return -1;
     }
@@ -77,7 +77,7 @@ static int cancel_all(struct workspace *w, const struct run_status_list *list, s
         cancelled++;
     }
     if (!cancelled)
-        log_info("no run is active");
+        log_info("no run is active; nothing is cancelled");
     return 0;
 }
 
@@ -106,7 +106,9 @@ const struct cli_command cmd_cancel = {
     .name = "cancel",
     .args = "[RUN...]",
     .summary = "stop the jobs of some runs, or of all",
-    .details = "What they have written stays; 'unetctl resume' starts them again.\n",
+    .details =
+        "The files of a cancelled run stay; 'unetctl resume' continues from its checkpoint.\n"
+        "Example: unetctl cancel unet-g04-s1\n",
     .options = options,
     .max_operands = -1,
     .run = cmd_cancel_run,

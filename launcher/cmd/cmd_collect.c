@@ -19,11 +19,11 @@ static struct workspace_args args;
 static const char *logs_dir, *out_dir;
 
 static const struct cli_option options[] = {
-    {"json", 0, CLI_FLAG, NULL, "print a JSON document instead of lines", &as_json, 0, 0},
-    {"logs", 0, CLI_STRING, "DIR", "a folder of logs of any origin, instead of a study", &logs_dir,
-     0, 0},
-    {"output", 'o', CLI_STRING, "DIR", "with --logs: where to write (default: logs)", &out_dir, 0,
-     0},
+    {"json", 0, CLI_FLAG, NULL, "print JSON instead of lines", &as_json, 0, 0},
+    {"logs", 0, CLI_STRING, "DIR", "read this folder of logs of any origin instead of a study",
+     &logs_dir, 0, 0},
+    {"output", 'o', CLI_STRING, "DIR", "write the logs to this folder, with --logs (default: logs)",
+     &out_dir, 0, 0},
     WORKSPACE_OPTION_STUDY(args),
     {0}};
 
@@ -92,10 +92,9 @@ static int check_results(const struct results *table, struct err *e)
     if (nbad == 0 && ndone > 0)
         return 0;
     list_incomplete(table, &list);
-    err_set(e, ndone ? ERR_INTERNAL : ERR_DATA, "%s%zu of %zu runs gave no result: %s%s",
-            ndone ? "" : "nothing usable: ", nbad, table->count,
-            list.data ? list.data : "there is none; start with unetctl submit",
-            logs_dir ? "" : "; see unetctl status, or unetctl logs RUN");
+    err_set(e, ndone ? ERR_INTERNAL : ERR_DATA, "%zu of %zu runs have no result: %s%s",
+            nbad, table->count, list.data ? list.data : "none was submitted ('unetctl submit')",
+            logs_dir ? "" : " ('unetctl status' and 'unetctl logs RUN' show more)");
     buf_destroy(&list);
     return -1;
 }
@@ -132,10 +131,10 @@ static int cmd_collect_run(int noperands, char **operands, int nrest, char **res
     (void)noperands, (void)operands, (void)nrest, (void)rest;
     if (logs_dir && args.dir)
         return err_set(e, ERR_USAGE,
-                       "-C is for a study, --logs for a folder of logs: give one of them");
+                       "collect: -C names a study and --logs a folder of logs; give one of them");
     if (out_dir && !logs_dir)
         return err_set(e, ERR_USAGE,
-                       "--output goes with --logs; a study's logs go to its own logs/");
+                       "collect: --output needs --logs; a study's logs go to STUDY/logs");
     if ((logs_dir ? collect_from_logs : collect_from_study)(&table, e) == 0)
         rc = check_results(&table, e);
     results_destroy(&table);
@@ -145,22 +144,18 @@ static int cmd_collect_run(int noperands, char **operands, int nrest, char **res
 const struct cli_command cmd_collect = {
     .name = "collect",
     .args = "",
-    .summary = "copy the runs' logs into logs/, and one table of all runs",
+    .summary = "copy the logs of all runs to logs/, with one table of results",
     .details =
-        "Looks at the newest attempt of every run. A run counts only if it says DONE, its\n"
-        "record is whole and its log agrees with it; then its log becomes logs/log_N.csv (N\n"
-        "GPUs; further seeds log_N_sSEED.csv). logs/results.csv has one row per run, those that\n"
-        "failed, were killed, are still running, or were asked for by study.yaml and never\n"
-        "submitted too, each with its state and the reason.\n"
-        "With --logs DIR it reads a folder of logs of other programs: log_N.csv, log_hvd_N.csv,\n"
-        "log_ENGINE_N.csv as the reference systems or Keras' CSVLogger write them, or MLPerf's\n"
-        ":::MLLOG lines. Good ones are copied, the others told with file, line and reason and\n"
-        "kept out.\n"
-        "Exit code: 0 when every run has a result, 1 when some have none, 7 when none has.\n"
+        "The newest attempt of each run counts, if it has DONE and its record and log are\n"
+        "complete and agree. Its log becomes logs/log_N.csv for N GPUs, of further seeds\n"
+        "log_N_sSEED.csv. logs/results.csv has a row for every run: a run that failed, was\n"
+        "killed, is running or was never submitted has its state and the reason.\n"
+        "--logs DIR reads logs of other programs: log_N.csv, log_hvd_N.csv and log_ENGINE_N.csv\n"
+        "of the reference systems or of Keras' CSVLogger, and MLPerf's :::MLLOG lines. Complete\n"
+        "ones are copied; others are reported with file, line and reason, and left out.\n"
+        "Exit code: 0 if every run has a result, 1 if some have none, 7 if none has one.\n"
         "Examples: unetctl collect -C demo\n"
         "          unetctl collect --logs ~/old-study/logs -o logs\n",
     .options = options,
-    .min_operands = 0,
-    .max_operands = 0,
     .run = cmd_collect_run,
 };

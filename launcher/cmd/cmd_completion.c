@@ -16,8 +16,9 @@
 static const char *study_dir;
 
 static const struct cli_option options[] = {
-    {"study", 'C', CLI_STRING, "STUDY", "words runs: of this study (this folder or the nearest "
-     "above)", &study_dir, 0, 0},
+    {"study", 'C', CLI_STRING, "STUDY",
+     "list the runs of the study in this folder (default: as for other verbs)",
+     &study_dir, 0, 0},
     {0},
 };
 
@@ -53,7 +54,7 @@ static int print_sites(struct err *e)
     return rc;
 }
 
-/* The second words of unet-train's data, as its own manual has them. */
+/* The second words of `unet-train data`, from its manual. */
 static int print_data_verbs(struct err *e)
 {
     static const char *const argv[] = {"--man", NULL};
@@ -87,12 +88,12 @@ static int print_words(const char *kind, struct err *e)
     else if (strcmp(kind, "data") == 0)
         return print_data_verbs(e);
     else
-        return err_set(e, ERR_USAGE, "completion words: unknown kind '%s' (runs, sites, engines, "
-                       "schedulers, keys, shells, data)", kind);
+        return err_set(e, ERR_USAGE, "completion words: unknown kind '%s' (known: runs, sites, "
+                       "engines, schedulers, keys, shells, data)", kind);
     return 0;
 }
 
-/* The script comes from the table of verbs, which the program itself has. */
+/* Only main.c has the table of verbs that the script is made from. */
 static int print_script(const char *shell, struct err *e)
 {
     execl("/proc/self/exe", "unetctl", "--completion", shell, (char *)NULL);
@@ -105,8 +106,8 @@ static int cmd_completion_run(int noperands, char **operands, int nrest, char **
     if (strcmp(operands[0], "words") == 0)
         return noperands == 2 ? print_words(operands[1], e)
                               : err_set(e, ERR_USAGE,
-                                        "completion words: which? runs, sites, engines, keys, "
-                                        "data");
+                                        "completion words: a kind is missing (runs, sites, "
+                                        "engines, schedulers, keys, shells, data)");
     if (noperands == 2)
         return err_set(e, ERR_USAGE, "completion: unexpected operand '%s'", operands[1]);
     return print_script(operands[0], e);
@@ -115,13 +116,13 @@ static int cmd_completion_run(int noperands, char **operands, int nrest, char **
 const struct cli_command cmd_completion = {
     .name = "completion",
     .args = "SHELL | words runs|sites|engines|schedulers|keys|shells|data",
-    .summary = "print the script that completes command lines in bash, zsh or fish",
+    .summary = "print the script that completes command lines in a shell",
     .details =
-        "make install puts the scripts where the shells look for them. Without: put\n"
-        "    eval \"$(unetctl completion bash)\"      into ~/.bashrc\n"
-        "    eval \"$(unetctl completion zsh)\"       into ~/.zshrc, behind compinit\n"
-        "    unetctl completion fish | source       into ~/.config/fish/config.fish\n"
-        "They ask 'completion words' for run-time values: runs, sites, engines, keys.\n",
+        "'make install' puts the scripts where the shells look for them. Otherwise add\n"
+        "    eval \"$(unetctl completion bash)\"      to ~/.bashrc\n"
+        "    eval \"$(unetctl completion zsh)\"       to ~/.zshrc, after compinit\n"
+        "    unetctl completion fish | source       to ~/.config/fish/config.fish\n"
+        "'completion words KIND' prints what the scripts offer for a kind of words.\n",
     .options = options,
     .min_operands = 1,
     .max_operands = 2,

@@ -3,10 +3,10 @@
 #include "launcher/cmd/cmd.h"
 
 #include <errno.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "launcher/host/jsonio.h"
 #include "launcher/study/setting_json.h"
 #include "launcher/study/workspace.h"
 
@@ -14,9 +14,9 @@ static struct workspace_args args;
 static bool with_origin, as_json;
 
 static const struct cli_option options[] = {
-    {"origin", 'o', CLI_FLAG, NULL, "say where each value comes from, with file and line",
+    {"origin", 'o', CLI_FLAG, NULL, "show where each value comes from, with file and line",
      &with_origin, 0, 0},
-    {"json", 0, CLI_FLAG, NULL, "print JSON, origins included", &as_json, 0, 0},
+    {"json", 0, CLI_FLAG, NULL, "print JSON, with the origin of each value", &as_json, 0, 0},
     WORKSPACE_OPTIONS_PLAN(args),
     WORKSPACE_OPTION_SCHEDULER(args),
     WORKSPACE_OPTION_STUDY(args),
@@ -41,7 +41,7 @@ struct values {
     size_t count;
 };
 
-/* A site's word about jobs is shown as the study's slurm.WORD, where it was taken over. */
+/* Was the site's value copied to the study's slurm.NAME, where it is shown? */
 static bool is_shown_as_slurm(const char *path)
 {
     char name[128];
@@ -67,7 +67,7 @@ static void list_values(const struct workspace *w, struct values *dst)
     }
 }
 
-/* Is the value asked for, by its name or by its section's? */
+/* Do the names select the value, by its own name or by its section's? */
 static bool is_asked_for(const struct value *v, int nnames, char **names)
 {
     for (int i = 0; i < nnames; i++) {
@@ -80,7 +80,7 @@ static bool is_asked_for(const struct value *v, int nnames, char **names)
 
 static int check_names(const struct values *all, int nnames, char **names, struct err *e)
 {
-    const char *known[MAX_VALUES + 1], *near;
+    const char *known[MAX_VALUES + 1];
     size_t found;
 
     for (int i = 0; i < nnames; i++) {
@@ -92,10 +92,8 @@ static int check_names(const struct values *all, int nnames, char **names, struc
         if (found)
             continue;
         known[all->count] = NULL;
-        near = cli_nearest(names[i], known);
-        return err_set(e, ERR_USAGE, "config: unknown key '%s'%s%s%s (unetctl config lists them)",
-                       names[i], near ? "; did you mean '" : "", near ? near : "",
-                       near ? "'?" : "");
+        return err_set(e, ERR_USAGE, "config: unknown key '%s'%s ('unetctl config' lists all)",
+                       names[i], cli_suggest(names[i], known, (char[CLI_SUGGESTION]){0}));
     }
     return 0;
 }
@@ -110,18 +108,14 @@ static json_t *encode_value(const struct value *v)
 static int print_settings_json(const struct workspace *w, const struct values *all, int nnames,
                                char **names, struct err *e)
 {
-    json_t *list = json_array(), *root;
-    int rc;
+    json_t *list = json_array();
 
     for (size_t i = 0; i < all->count; i++)
         if (is_asked_for(&all->at[i], nnames, names))
             json_array_append_new(list, encode_value(&all->at[i]));
-    root = json_pack("{s:i, s:s, s:s, s:o}", "schema", 1, "study", w->study.dir, "site",
-                     w->site.file, "values", list);
-    rc = root ? json_dumpf(root, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(15)) : -1;
-    putchar('\n');
-    json_decref(root);
-    return rc ? err_set(e, ERR_INTERNAL, "the configuration cannot be written as JSON") : 0;
+    return jsonio_print(json_pack("{s:i, s:s, s:s, s:o}", "schema", 1, "study", w->study.dir,
+                                  "site", w->site.file, "values", list),
+                        15, "the configuration", e);
 }
 
 static int print_value(const struct value *v, struct err *e)
@@ -180,12 +174,12 @@ static void list_settings(struct buf *dst)
 const struct cli_command cmd_config = {
     .name = "config",
     .args = "[KEY ...]",
-    .summary = "print the values in force, and where each comes from",
+    .summary = "print the settings in force, and where each comes from",
     .details =
-        "A value is taken from the first of: the command line (--set KEY=VALUE, --gpus ...), the\n"
-        "environment (train.lr: UNETCTL_TRAIN_LR), study.yaml, the site profile (slurm.* only), the\n"
-        "user's ~/.config/unetctl/config.yaml (keys of study.yaml), what is built in. KEY is a key or\n"
-        "a section; profile.* is what the site says beyond that.\n"
+        "A value comes from the first of: the command line (--set KEY=VALUE, --gpus ...), the\n"
+        "environment (train.lr: UNETCTL_TRAIN_LR), study.yaml, the site profile (slurm.* only),\n"
+        "~/.config/unetctl/config.yaml (keys of study.yaml), the preset. KEY is a key or a\n"
+        "section; profile.* are the other keys of the site profile.\n"
         "Example: unetctl config --origin train slurm\n",
     .options = options,
     .settings = list_settings,

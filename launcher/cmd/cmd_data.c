@@ -12,7 +12,7 @@ static int cmd_data_run(int noperands, char **operands, int nrest, char **rest, 
 
     (void)noperands, (void)operands;
     if (nrest >= MAX_WORDS)
-        return err_set(e, ERR_USAGE, "data: more than %d words", MAX_WORDS - 1);
+        return err_set(e, ERR_USAGE, "data: more than %d words are given", MAX_WORDS - 1);
     for (int i = 0; i < nrest; i++)
         words[i + 1] = rest[i];
     return trainer_program_exec(words, e);
@@ -22,8 +22,6 @@ const struct cli_command cmd_data = {
     .name = "data",
     .args = "VERB ...",
     .summary = "check, split, convert, describe or synthesize data sets (= unet-train data)",
-    .details = NULL,
-    .options = NULL,
     .max_operands = -1,
     .verbatim = true,
     .run = cmd_data_run,

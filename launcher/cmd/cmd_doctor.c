@@ -39,15 +39,17 @@ static long timeout_s;
 
 static const struct cli_option options[] = {
     {"gpus", 'g', CLI_STRING | CLI_TYPED, "N",
-     "also rehearse on N GPUs: a job that looks around on every rank", &args.gpus, 0, 0},
-    {"in-allocation", 0, CLI_FLAG, NULL, "rehearse on the nodes of the job that this runs in "
-     "(salloc)", &in_allocation, 0, 0},
-    {"timeout", 0, CLI_INT, "SECONDS", "give up the rehearsal (exit 6), 600", &timeout_s, 1, 1e9},
+     "rehearse on N GPUs as well: a job in which every rank checks its node", &args.gpus, 0, 0},
+    {"in-allocation", 0, CLI_FLAG, NULL,
+     "rehearse on the nodes of the present job, such as one of salloc", &in_allocation, 0, 0},
+    {"timeout", 0, CLI_INT, "SECONDS",
+     "give up the rehearsal after this time (exit 6; default: 600)", &timeout_s, 1, 1e9},
     {"json", 0, CLI_FLAG, NULL, "print JSON instead of a table", &as_json, 0, 0},
     WORKSPACE_OPTION_SITE(args),
     WORKSPACE_OPTION_SCHEDULER(args),
     WORKSPACE_OPTION_STUDY(args),
-    {"probe", 0, CLI_STRING, "DIR", "what a rehearsal starts on each rank", &probe_folder, 0, 0},
+    {"probe", 0, CLI_STRING, "DIR", "check this rank and write to DIR (rehearsals start this)",
+     &probe_folder, 0, 0},
     {0},
 };
 
@@ -62,7 +64,7 @@ static void check_own_name(const json_t *facts, struct findings *f)
     if (rc) {
         findings_add(f, FINDING_WARNING, "names", "this host's own name, %s, does not resolve: %s",
                      host, gai_strerror(rc));
-        findings_remedy(f, "add it to /etc/hosts, or ask whoever runs DNS here");
+        findings_remedy(f, "add it to /etc/hosts, or ask the administrators of DNS");
     } else {
         freeaddrinfo(found);
         findings_add(f, FINDING_OK, "names", "this host's own name, %s, resolves", host);
@@ -77,7 +79,7 @@ static void check_programs(const json_t *facts, struct findings *f)
 
     if (!trainer || strncmp(trainer, "missing", 7) == 0 || strncmp(trainer, "cannot", 6) == 0) {
         findings_add(f, FINDING_ERROR, "versions", "unet-train: %s", trainer ? trainer : "missing");
-        findings_remedy(f, "it is installed beside unetctl: make install");
+        findings_remedy(f, "install it beside unetctl: make install");
     } else {
         findings_add(f, FINDING_OK, "versions", "unetctl %s, unet-train %s", own ? own : "?",
                      trainer);
@@ -151,7 +153,7 @@ static void check_lock(const char *path, int fd, struct findings *f)
         findings_remedy(f, "move the study to a file system with locks (NFS without nolock, Lustre "
                         "with flock)");
     } else if (second == 0) {
-        findings_add(f, FINDING_ERROR, "lock", "%s: the file system gives one lock to two holders",
+        findings_add(f, FINDING_ERROR, "lock", "%s: the file system grants one lock to two holders",
                      path);
         findings_remedy(f, "move the study to another file system");
     } else {
@@ -173,8 +175,9 @@ static void check_server_clock(int fd, struct findings *f)
     if (fabs(skew) <= SERVER_CLOCK_S)
         return;
     findings_add(f, FINDING_WARNING, "clocks", "the file server's clock is %.0f s %s this host's",
-                 fabs(skew), skew > 0 ? "before" : "behind");
-    findings_remedy(f, "administrators: chrony or ntpd on this host and the file server");
+                 fabs(skew), skew > 0 ? "ahead of" : "behind");
+    findings_remedy(f, "ask the administrators to run chrony or ntpd on this host and the file "
+                       "server");
 }
 
 static void check_folder(const struct workspace *w, struct findings *f)
@@ -193,10 +196,11 @@ static void check_folder(const struct workspace *w, struct findings *f)
         return;
     }
     if (local && cluster) {
-        findings_add(f, FINDING_WARNING, "study", "%s lies on %s, which other hosts may not see",
+        findings_add(f, FINDING_WARNING, "study", "%s is on %s, which other hosts may not see",
                      w->study.dir, local);
-        findings_remedy(f, "unetctl doctor --gpus N finds out; put studies on the cluster's shared "
-                        "file system");
+        findings_remedy(f, "put studies on the cluster's shared file system ('unetctl doctor "
+                           "--gpus "
+                        "N' checks that)");
     } else {
         findings_add(f, FINDING_OK, "study", "%s can be written", w->study.dir);
     }
@@ -218,18 +222,20 @@ static void check_data(const struct workspace *w, struct findings *f)
                         "each, in data.dir of %s", w->study.file);
     } else if (look.images == 0 || look.unpaired) {
         findings_add(f, look.images ? FINDING_WARNING : FINDING_ERROR, "data",
-                     "%s: %zu images, %zu masks, %zu without a partner%s%s", w->study.data.dir,
+                     "%s: %zu images, %zu masks, %zu without a counterpart%s%s", w->study.data.dir,
                      look.images,
                      look.masks, look.unpaired, look.unpaired ? ", such as " : "", look.odd);
-        findings_remedy(f, "give every image a mask of the same name (unetctl data check FILES)");
+        findings_remedy(f, "give every image a mask of the same name ('unetctl data check FILES' "
+                           "lists "
+                        "the others)");
     } else if (data_look_complaint(&look, &w->study)) {
         findings_add(f, look.meaning == DATA_ONE_CLASS ? FINDING_WARNING : FINDING_ERROR, "data",
                      "%s: %s", w->study.data.dir, data_look_complaint(&look, &w->study));
-        findings_remedy(f, "see what is there (unetctl data stats --data %s), and set data.* in %s",
+        findings_remedy(f, "type 'unetctl data stats --data %s', and set data.* in %s",
                         w->study.data.dir, w->study.file);
     } else if (*look.trouble) {
         findings_add(f, FINDING_ERROR, "data", "%s", look.trouble);
-        findings_remedy(f, "see what is there (unetctl data check %s)", w->study.data.dir);
+        findings_remedy(f, "type 'unetctl data check %s' for details", w->study.data.dir);
     } else {
         findings_add(f, FINDING_OK, "data", "%zu images with %s in %s", look.images,
                      look.classes ? "classes" : "masks", w->study.data.dir);
@@ -262,7 +268,7 @@ static void check_partition(const struct workspace *w, struct scheduler *s, stru
 
     if (scheduler_partition(s, w->options.partition, &p, &e)) {
         findings_add(f, FINDING_ERROR, "partition", "%s", e.text);
-        findings_remedy(f, "set slurm.partition in %s to one of them", w->study.file);
+        findings_remedy(f, "set slurm.partition in %s to one of these", w->study.file);
     } else if (p.nodes && p.gpus_per_node < w->site.gpus_per_node) {
         findings_add(f, FINDING_ERROR, "gres", "site %s plans %d GPUs per node, but the nodes of "
                      "partition %s have %d", w->site.name, w->site.gpus_per_node, p.name,
@@ -302,15 +308,16 @@ static void check_job(const struct workspace *w, struct scheduler *s, struct fin
     if (run_plan_compute(&w->study, &w->site, "1", 1, &plan, &e) ||
         attempt_job(w, &plan.runs[0], 1, &job, &e)) {
         findings_add(f, FINDING_ERROR, "job", "%s", e.text);
-        findings_remedy(f, "unetctl plan --gpus 1");
+        findings_remedy(f, "type 'unetctl plan --gpus 1' for details");
         return;
     }
     job.job.script = NULL;
     if (scheduler_forecast(s, &job.job, &forecast, &e)) {
         findings_add(f, FINDING_ERROR, "job", "a run on 1 GPU would be refused: %s", e.text);
-        findings_remedy(f, "unetctl config --origin slurm shows account, qos, constraint and time");
+        findings_remedy(f, "type 'unetctl config --origin slurm' for account, qos, constraint and "
+                           "time");
     } else {
-        findings_add(f, FINDING_OK, "job", "a run on 1 GPU would be taken%s%s",
+        findings_add(f, FINDING_OK, "job", "a run on 1 GPU would be accepted%s%s",
                      *forecast.nodes ? ", now on " : "", forecast.nodes);
     }
     run_plan_destroy(&plan);
@@ -330,10 +337,10 @@ static void check_scheduler(struct workspace *w, struct findings *f)
     if (rc) {
         findings_add(f, FINDING_ERROR, "scheduler", "%s", e.text);
         bool is_up = w->site.sandbox && sandbox_find(NULL, &sandbox, &e) == 0;
-        findings_remedy(f, is_up ? "its Slurm has failed: unetctl sandbox down, then unetctl "
-                        "sandbox up"
-                           : w->site.sandbox ? "unetctl sandbox up"
-                                             : "go to a login node (sinfo must work), or "
+        findings_remedy(f, is_up ? "its Slurm has failed: type 'unetctl sandbox down', then "
+                        "'unetctl sandbox up'"
+                           : w->site.sandbox ? "type 'unetctl sandbox up'"
+                                             : "use a login node (where sinfo works), or "
                                              "--scheduler local");
         return;
     }
@@ -347,7 +354,7 @@ static void check_scheduler(struct workspace *w, struct findings *f)
 
 /* ---- the rehearsal ---- */
 
-/* A number of Slurm's environment, or 0. --gpus-per-node=v100:4 counts, too. */
+/* A number in a variable of Slurm's, or 0; of v100:4 it is 4. */
 static int slurm_number(const char *name)
 {
     const char *text = getenv(name), *colon = text ? strrchr(text, ':') : NULL;
@@ -355,7 +362,7 @@ static int slurm_number(const char *name)
     return text ? atoi(colon ? colon + 1 : text) : 0;
 }
 
-/* GPUs of the allocation that we are in: by its tasks, by its GPUs, or else all of its nodes. */
+/* The GPUs of the present job: by its GPUs, its tasks, or else all of its nodes. */
 static int gpus_here(const struct workspace *w, struct err *e)
 {
     int nodes = slurm_number("SLURM_JOB_NUM_NODES"), tasks = slurm_number("SLURM_NTASKS");
@@ -363,8 +370,8 @@ static int gpus_here(const struct workspace *w, struct err *e)
         per_node = slurm_number("SLURM_GPUS_PER_NODE");
 
     if (!nodes)
-        return err_set(e, ERR_USAGE, "doctor: --in-allocation is for the inside of a job (salloc, "
-                       "or a batch script); outside, --gpus N submits one");
+        return err_set(e, ERR_USAGE, "doctor: --in-allocation works inside a job (salloc, or a "
+                       "batch script); outside, --gpus N submits one");
     if (slurm_number("SLURM_GPUS"))
         return slurm_number("SLURM_GPUS");
     if (tasks)
@@ -381,13 +388,13 @@ static int decode_gpus(const struct workspace *w, struct err *e)
         return gpus_here(w, e);
     n = strtol(args.gpus, &end, 10);
     if (end == args.gpus || *end || n < 1 || n > SETTINGS_GPUS_MAX)
-        return err_set(e, ERR_USAGE, "doctor: --gpus %s: one number of GPUs is expected",
+        return err_set(e, ERR_USAGE, "doctor: --gpus %s: must be one number of GPUs",
                        args.gpus);
     return (int)n;
 }
 
-/* The ranks that left something. */
-static json_t *list_speaking(json_t *ranks)
+/* The ranks that reported. */
+static json_t *list_reporting(json_t *ranks)
 {
     json_t *list = json_array(), *r;
     size_t i;
@@ -405,22 +412,22 @@ static void add_rehearsal_findings(const struct workspace *w, const struct rehea
     json_t *rank;
     size_t i;
 
-    json_t *speaking = list_speaking(r->ranks);
+    json_t *reporting = list_reporting(r->ranks);
     size_t nranks = json_array_size(r->ranks);
     char line[512];
 
-    if (json_array_size(speaking) < nranks && rehearsal_find_error(r, line)) {
+    if (json_array_size(reporting) < nranks && rehearsal_find_error(r, line)) {
         findings_add(f, FINDING_ERROR, "launch", "%s", line);
-        findings_remedy(f, "sinfo -N -l shows nodes that do not answer; -- --exclude=NODE does "
-                        "without one");
+        findings_remedy(f, "look for nodes that do not respond (sinfo -N -l), and exclude them (-- "
+                        "--exclude=NODE)");
     }
     if (!compute_look_applies(&w->study, &w->site))
         json_array_foreach(r->ranks, i, rank)
             json_object_del(rank, "compute");
     diagnosis_of_ranks(r->ranks, f);
-    if (json_array_size(speaking))
-        diagnosis_of_hosts(speaking, nranks, f);
-    json_decref(speaking);
+    if (json_array_size(reporting))
+        diagnosis_of_hosts(reporting, nranks, f);
+    json_decref(reporting);
 }
 
 static int rehearse(struct workspace *w, struct findings *f, struct err *e)
@@ -440,13 +447,13 @@ static int rehearse(struct workspace *w, struct findings *f, struct err *e)
     }
     if (bad && *r.folder) {
         rehearsal_show_output(&r);
-        log_info("what each rank saw is kept in %s", r.folder);
+        log_info("the report of each rank is kept in %s", r.folder);
     }
     rehearsal_close(&r, bad);
     return rc;
 }
 
-static int probe(struct err *e)
+static int probe_rank(struct err *e)
 {
     json_t *run = json_load_file("run.json", 0, NULL);
     const char *data = json_string_value(json_object_get(json_object_get(run, "data"), "dir"));
@@ -454,12 +461,12 @@ static int probe(struct err *e)
     const char *rank_0 = "rank-0.json";
     char path[PATH_MAX];
     int rc = data ? probe_run(probe_folder, data, json_string_value(backend), e)
-                  : err_set(e, ERR_CONFIG, "--probe: run.json of a rehearsal is expected in the "
-                            "current folder");
+                  : err_set(e, ERR_CONFIG, "--probe: the current folder has no run.json of a "
+                            "rehearsal");
 
     json_decref(run);
     snprintf(path, sizeof path, "%s/%s", probe_folder, rank_0);
-    if (rc == 0 && access(path, F_OK) == 0) /* for submit_file.sh: the rehearsal is no failed run */
+    if (rc == 0 && access(path, F_OK) == 0) /* for submit_file.sh */
         rc = atomicfile_write("attempt-1/DONE", "{\"schema\":1}\n", 13, 0666, e);
     return rc;
 }
@@ -476,13 +483,13 @@ static int examine(struct workspace *w, struct findings *f, struct err *e)
     if (!args.gpus && !in_allocation)
         return 0;
     if (!in_allocation && findings_count(f, FINDING_ERROR)) {
-        log_warn("no rehearsal while there are errors on this host");
+        log_warn("the rehearsal is left out because of errors on this host");
         return 0;
     }
     return rehearse(w, f, e);
 }
 
-static int report(const struct findings *f, bool complete, struct err *e)
+static int report_findings(const struct findings *f, bool complete, struct err *e)
 {
     size_t errors = findings_count(f, FINDING_ERROR), warnings = findings_count(f, FINDING_WARNING);
 
@@ -493,7 +500,7 @@ static int report(const struct findings *f, bool complete, struct err *e)
         return err_set(e, ERR_PEER, "doctor: %zu error%s, %zu warning%s", errors, plural(errors),
                        warnings, plural(warnings));
     if (complete)
-        log_info("doctor: nothing stands in the way%s", warnings ? "; see the warnings" : "");
+        log_info("doctor: no errors%s", warnings ? "; see the warnings" : "");
     return 0;
 }
 
@@ -501,22 +508,20 @@ static int cmd_doctor_run(int noperands, char **operands, int nrest, char **rest
 {
     struct findings f = {0};
     struct workspace w;
-    int rc = -1;
+    int rc;
 
     (void)noperands, (void)operands;
     if (probe_folder)
-        return probe(e);
+        return probe_rank(e);
     struct workspace_args without_gpus = args; /* a number here, not the study's list */
     without_gpus.gpus = NULL;
-    if (workspace_open(&w, &without_gpus, e))
+    if (workspace_open_jobs(&w, &without_gpus, nrest, rest, e))
         return -1;
-    if (workspace_take_options(&w, nrest, rest, e) == 0) {
-        rc = examine(&w, &f, e);
-        /* What was found before a rehearsal failed is shown all the same. */
-        struct err other;
-        int shown = report(&f, rc == 0, rc ? &other : e);
-        rc = rc ? rc : shown;
-    }
+    rc = examine(&w, &f, e);
+    /* Print what was found before a rehearsal failed. */
+    struct err other;
+    int shown = report_findings(&f, rc == 0, rc ? &other : e);
+    rc = rc ? rc : shown;
     findings_destroy(&f);
     workspace_close(&w);
     return rc;
@@ -525,17 +530,14 @@ static int cmd_doctor_run(int noperands, char **operands, int nrest, char **rest
 const struct cli_command cmd_doctor = {
     .name = "doctor",
     .args = "[-- SBATCH OPTIONS]",
-    .summary = "look for what would go wrong, before GPUs are paid for",
+    .summary = "find what would go wrong before GPUs are paid for",
     .details =
-        "On this host: programs, stale TF_CONFIG, MASTER_* and RANK, proxies, limits, the study's "
-        "folder\n"
-        "(space, locks, shared?), the images, Slurm, partition, GPUs, account. With --gpus N a "
-        "short job\n"
-        "is started just as a run is, and every rank looks around: names both ways, routes, ports, "
-        "the\n"
-        "same numbering, versions, clocks, GPUs nobody shares, the study's folder and data. Each "
-        "finding\n"
-        "has its remedy. Exit 5 when there is an error.\n"
+        "Checks on this host: programs, stale TF_CONFIG, MASTER_* and RANK, proxies, limits, the\n"
+        "study's folder (space, locks, shared file system), the images, Slurm, partition, GPUs\n"
+        "and account. --gpus N starts a short job in the same way as a run, in which every rank\n"
+        "checks names in both directions, routes, ports, rank numbers, versions, clocks, that no\n"
+        "GPU is shared, and access to the study's folder and data. Each finding has its remedy.\n"
+        "Exit 5 if there is an error.\n"
         "Example: unetctl doctor --gpus 4 -- --partition=gpu\n",
     .options = options,
     .run = cmd_doctor_run,

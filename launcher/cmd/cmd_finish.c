@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What submit_file.sh of an engine other than ours calls last. */
+/* The last command of submit_file.sh, except with the embedded engine. */
 #include "config.h"
 #include "launcher/cmd/cmd.h"
 
 #include <errno.h>
-#include <jansson.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +15,7 @@
 #include "launcher/collect/log/log_file.h"
 #include "launcher/collect/path.h"
 #include "launcher/collect/run_folder.h"
+#include "launcher/host/jsonio.h"
 #include "src/atomicfile.h"
 #include "src/buf.h"
 #include "src/log.h"
@@ -33,13 +33,14 @@ static int write_marker(const char *dir, const char *name, json_t *document, str
 
     json_decref(document);
     if (!text)
-        return err_set(e, ERR_INTERNAL, "%s cannot be written as JSON", name);
+        return err_set(e, ERR_INTERNAL, "cannot write %s as JSON", name);
     rc = marker_write(dir, name, text, strlen(text), e);
     free(text);
     return rc;
 }
 
-/* A script that knows no attempt left log.csv in its own folder: it must be of this attempt. */
+/* A script that does not use UNETCTL_ATTEMPT_DIR leaves log.csv in its own folder; the file must
+ * be newer than this attempt. */
 static int fetch_log(const char *from, const char *dir, struct err *e)
 {
     char src[PATH_MAX], dst[PATH_MAX];
@@ -50,27 +51,19 @@ static int fetch_log(const char *from, const char *dir, struct err *e)
     if (access(dst, F_OK) == 0 || stat(src, &log) || stat(dir, &attempt))
         return 0;
     if (log.st_mtime < attempt.st_mtime)
-        return err_set(e, ERR_DATA, "%s is older than this attempt: the script wrote none", src);
+        return err_set(e, ERR_DATA, "%s is older than this attempt: the script wrote no "
+                                    "log.csv", src);
     return rename(src, dst) ? err_errno(e, ERR_INTERNAL, errno, "%s", dst) : 0;
 }
 
 static json_t *read_finish_plan(const char *dir, struct err *e)
 {
     char path[PATH_MAX];
-    json_error_t why;
-    size_t n;
 
-    snprintf(path, sizeof path, "%s/run.json", dir); /* with other than the planned GPUs */
+    snprintf(path, sizeof path, "%s/run.json", dir); /* of an attempt with a plan of its own */
     if (access(path, F_OK) != 0)
         snprintf(path, sizeof path, "%s/../run.json", dir);
-    char *text = atomicfile_read(path, MAX_DOCUMENT, &n, e);
-    if (!text)
-        return NULL;
-    json_t *plan = json_loadb(text, n, 0, &why);
-    free(text);
-    if (!plan)
-        err_set(e, ERR_CONFIG, "%s:%d: %s", path, why.line, why.text);
-    return plan;
+    return jsonio_read(path, MAX_DOCUMENT, e);
 }
 
 static void add_line(struct buf *dst, json_t *line)
@@ -118,7 +111,7 @@ static json_t *encode_header(const json_t *run, const char *dir, long epochs)
                      json_object_get(layout, "strategy"), "epochs", (json_int_t)epochs);
 }
 
-/* record.jsonl as far as log.csv tells, unless the script wrote one. */
+/* Writes record.jsonl from log.csv, unless the script wrote one. */
 static int write_record(const char *dir, const json_t *run, const struct epoch_csv *log,
                         const json_t *end, struct err *e)
 {
@@ -135,13 +128,13 @@ static int write_record(const char *dir, const json_t *run, const struct epoch_c
                                "seconds", log->rows[i].time_per_epoch, "loss", log->rows[i].loss,
                                "lr", log->rows[i].lr));
     add_line(&b, json_deep_copy(end));
-    rc = b.failed ? err_set(e, ERR_CONFIG, "%s: %s/../run.json lacks something", path, dir)
+    rc = b.failed ? err_set(e, ERR_CONFIG, "%s: a value is missing in %s/../run.json", path, dir)
                   : atomicfile_write(path, b.data, b.length, 0666, e);
     buf_destroy(&b);
     return rc;
 }
 
-/* The attempt's log, which collect will take: it looks at the attempt in the same way. */
+/* The attempt's log, with the checks of `unetctl collect`. */
 static int read_log(const char *dir, struct epoch_csv *dst, struct err *e)
 {
     const char *slash = strrchr(dir, '/');
@@ -152,15 +145,16 @@ static int read_log(const char *dir, struct epoch_csv *dst, struct err *e)
     if (from_dir && fetch_log(from_dir, dir, e))
         return -1;
     if (access(path, F_OK) != 0)
-        return err_set(e, ERR_DATA, "the script ended well, but wrote no %s", path);
+        return err_set(e, ERR_DATA, "the script ended without an error, but did not write "
+                                    "%s", path);
     if (sscanf(slash + 1, "attempt-%9d", &attempt) != 1)
-        return err_set(e, ERR_USAGE, "finish: %s: an attempt's folder is expected, such as "
+        return err_set(e, ERR_USAGE, "finish: %s is not the folder of an attempt, such as "
                        "runs/RUN/attempt-1", dir);
     snprintf(run_dir, sizeof run_dir, "%.*s", (int)(slash - dir), dir);
     return run_folder_check(run_dir, attempt, e) || log_file_read_table(path, dst, e) ? -1 : 0;
 }
 
-/* The end of the run as log.csv tells it; NULL: why it is no result. */
+/* The end of the run according to log.csv; NULL with the reason why it is not a result. */
 static json_t *read_result(const char *dir, struct err *e)
 {
     json_t *plan = read_finish_plan(dir, e), *end = NULL;
@@ -190,7 +184,7 @@ static int cmd_finish_run(int noperands, char **operands, int nrest, char **rest
     if (!realpath(operands[0], dir))
         return err_errno(e, ERR_USAGE, errno, "finish: %s", operands[0]);
     if (path_has_file(dir, "FAILED"))
-        return err_set(e, ERR_INTERNAL, "finish: %s has failed before", dir);
+        return err_set(e, ERR_INTERNAL, "finish: %s has FAILED already", dir);
     if (path_has_file(dir, "DONE"))
         return 0;
     if (marker_check(dir, e))
@@ -206,7 +200,8 @@ static int cmd_finish_run(int noperands, char **operands, int nrest, char **rest
 }
 
 static const struct cli_option options[] = {
-    {"from", 0, CLI_STRING, "DIR", "take DIR/log.csv where the attempt has none", &from_dir, 0, 0},
+    {"from", 0, CLI_STRING, "DIR", "use DIR/log.csv if the attempt has no "
+                                   "log.csv", &from_dir, 0, 0},
     {0}};
 
 const struct cli_command cmd_finish = {
@@ -214,13 +209,11 @@ const struct cli_command cmd_finish = {
     .args = "ATTEMPT_DIR",
     .summary = "turn an attempt's log.csv into DONE or FAILED (for job scripts)",
     .details =
-        "What the submit_file.sh of the engines tensorflow, horovod, pytorch and command calls "
-        "when the\n"
-        "script has ended well. log.csv must be whole: the reference's header, one row for each "
-        "of\n"
-        "train.epochs, no NaN, times that can be, and agree with a record.jsonl of the script's. "
-        "Exit 0: DONE\n"
-        "is there. Otherwise FAILED is, with the reason (exit 7).\n",
+        "The last command of submit_file.sh with the engines tensorflow, horovod, pytorch and\n"
+        "command, after the script has exited with 0. log.csv must have the reference's header,\n"
+        "one row for each of train.epochs, only finite numbers and plausible times, and must\n"
+        "agree with record.jsonl if the script wrote one. Exit 0: DONE is written; 7: FAILED with\n"
+        "the reason.\n",
     .options = options,
     .min_operands = 1,
     .max_operands = 1,

@@ -27,7 +27,7 @@ static const struct cli_option options[] = {
     {0},
 };
 
-/* Scripts may be wanted where the images are not (yet); images that are there must make a split. */
+/* Scripts can be written before the images exist; images that exist must give a split. */
 static int make_split(const struct workspace *w, struct err *e)
 {
     struct data_look look;
@@ -37,9 +37,9 @@ static int make_split(const struct workspace *w, struct err *e)
         return 0;
     if (access(w->study.data.dir, F_OK) == 0 &&
         (data_look_count(w->study.data.dir, &look, &ignored) || look.images))
-        return err_prefix(e, "%s/split.json, which the runs read, is not made", w->study.dir);
-    log_warn("%s/split.json, which the runs read, is not made: %s; generate again before a run is "
-             "submitted by hand", w->study.dir, e->text);
+        return err_prefix(e, "cannot make %s/split.json, which the runs read", w->study.dir);
+    log_warn("cannot make %s/split.json, which the runs read: %s; run 'unetctl generate' again "
+             "before you submit a run by hand", w->study.dir, e->text);
     return 0;
 }
 
@@ -65,9 +65,9 @@ static int generate_all(struct workspace *w, const struct run_plan *plan, struct
         return -1;
     if (make_split(w, e))
         return -1;
-    log_info("%zu run%s in %s/runs%s; 'sbatch submit_file.sh' in one of them submits it by hand",
-             plan->count, plural(plan->count), w->study.dir,
-             begun ? " (those that have begun were left as they are)" : "");
+    log_info("wrote %zu run%s below %s/runs%s; 'sbatch submit_file.sh' in the folder of a run "
+             "submits it by hand", plan->count, plural(plan->count), w->study.dir,
+             begun ? " (runs that have begun are unchanged)" : "");
     return 0;
 }
 
@@ -78,10 +78,9 @@ static int cmd_generate_run(int noperands, char **operands, int nrest, char **re
     int rc = -1;
 
     (void)noperands, (void)operands;
-    if (workspace_open(&w, &args, e))
+    if (workspace_open_jobs(&w, &args, nrest, rest, e))
         return -1;
-    if (workspace_take_options(&w, nrest, rest, e) == 0 &&
-        run_plan_compute(&w.study, &w.site, w.gpus, w.seeds, &plan, e) == 0) {
+    if (run_plan_compute(&w.study, &w.site, w.gpus, w.seeds, &plan, e) == 0) {
         if (dry_run)
             rc = dry_run_print(&w, &plan, e);
         else if (ledger_lock(&w.ledger, LOCK_TIMEOUT_S, e) == 0 &&
@@ -97,10 +96,11 @@ const struct cli_command cmd_generate = {
     .name = "generate",
     .args = "[-- SBATCH OPTIONS]",
     .summary = "write the folders of the runs without submitting them",
-    .details = "Writes STUDY/runs/RUN/{run.json,run_file.sh,submit_file.sh}, and STUDY/split.json "
-    "once. A run\n"
-               "that has begun is never written again. `sbatch submit_file.sh` by hand does what\n"
-               "`unetctl submit` does.\n",
+    .details =
+        "Writes STUDY/runs/RUN/{run.json,run_file.sh,submit_file.sh} for each run, and once\n"
+        "STUDY/split.json. A run that has begun is not written again. 'sbatch submit_file.sh'\n"
+        "submits the same job as 'unetctl submit'.\n"
+        "Example: unetctl generate --gpus 1..14 --dry-run\n",
     .options = options,
     .run = cmd_generate_run,
 };

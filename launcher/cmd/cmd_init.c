@@ -34,17 +34,18 @@ static struct cli_list set;
 
 static const struct cli_option options[] = {
     {"data", 'd', CLI_STRING, "DIR",
-     "data folder: images/ and masks/, class folders, CIFAR-10 ... (required)", &data_dir, 0, 0},
-    {"site", 0, CLI_STRING, "SITE", "site profile: a name or a file (the user's, or generic)",
-     &site, 0, 0},
-    {"engine", 0, CLI_STRING, "NAME", "who trains: embedded, tensorflow, horovod, pytorch, command",
-     &engine, 0, 0},
-    {"templates", 0, CLI_STRING, "PATH", "folder with job scripts of your own", &templates, 0, 0},
+     "use this data folder: images/ and masks/, class folders, CIFAR-10 (required)", &data_dir,
+     0, 0},
+    {"site", 0, CLI_STRING, "SITE",
+     "use this site profile, a name or a file (default: the user's, or generic)", &site, 0, 0},
+    {"engine", 0, CLI_STRING, "NAME",
+     "train with embedded (default), tensorflow, horovod, pytorch or command", &engine, 0, 0},
+    {"templates", 0, CLI_STRING, "PATH", "use job templates from this folder", &templates, 0, 0},
     {"model", 0, CLI_STRING, "NAME",
-     "network (the user's, or unet; resnet20 for images with classes)", &model, 0, 0},
-    {"name", 0, CLI_STRING, "NAME", "name of the study (that of its folder)", &name, 0, 0},
-    {"set", 's', CLI_LIST, "KEY=VALUE", "any key of study.yaml, such as train.epochs=30", &set, 0,
-     0},
+     "train this network (default: unet for masks, resnet20 for classes)", &model, 0, 0},
+    {"name", 0, CLI_STRING, "NAME", "name the study (default: after its folder)", &name, 0, 0},
+    {"set", 's', CLI_LIST, "KEY=VALUE",
+     "set a key of study.yaml, such as train.epochs=30; may be repeated", &set, 0, 0},
     {0},
 };
 
@@ -73,7 +74,7 @@ static long fit_side(double side, long step)
     return fitted < step ? step : fitted;
 }
 
-/* What the sides must be a multiple of, with the model and depth that are set. */
+/* What the sides must be a multiple of with these settings. */
 static long choose_step(const struct yaml_setting *settings, size_t n, const struct study *user)
 {
     const char *network = user->model.name;
@@ -108,29 +109,31 @@ static void warn_about(const struct data_look *look, const char *dir)
     if (look->looked && look->meaning == DATA_ONE_CLASS)
         log_warn("%s: %s", dir, look->masks_text);
     if (look->images == 0)
-        log_warn("%s/images holds no image files: the sizes in study.yaml are a guess", dir);
+        log_warn("%s/images has no image files: the sizes in study.yaml are a guess", dir);
     if (look->strange)
-        log_warn("%s: %zu file%s not read, such as %s: none of " FILENAME_IMAGES, dir,
-                 look->strange, look->strange > 1 ? "s are" : " is", look->stranger);
+        log_warn("%s: %zu file%s not read, such as %s: the name ends in none of " FILENAME_IMAGES,
+                 dir, look->strange, look->strange > 1 ? "s are" : " is", look->stranger);
     if (look->unpaired)
-        log_warn("%s: %zu image%s or mask%s without a partner of the same name, such as %s", dir,
+        log_warn("%s: %zu image%s or mask%s without a counterpart of the same name, such as "
+                 "%s", dir,
                  look->unpaired, plural(look->unpaired), plural(look->unpaired),
                  look->odd);
     if (look->unreadable)
-        log_warn("%s: %zu of %zu sampled images cannot be read (unet-train data check %s/images/*)",
-                 dir, look->unreadable, look->sampled, dir);
+        log_warn("%s: %zu of %zu sampled images cannot be read ('unet-train data check "
+                 "%s/images/*' "
+                 "says why)", dir, look->unreadable, look->sampled, dir);
     if (look->min_width != look->max_width || look->min_height != look->max_height)
         log_warn(
-            "%s: the images differ in size, %ldx%ld to %ldx%ld (height x width); each is resized "
-            "with its aspect kept, and padded",
+            "%s: the images differ in size, from %ldx%ld to %ldx%ld (height x width); each is "
+            "resized with its aspect ratio kept, and padded",
             dir, look->min_height, look->min_width, look->max_height, look->max_width);
     if (look->grey && look->colour)
         log_warn(
             "%s: %zu of %zu sampled images are grey, the others in colour; data.channels is %d",
             dir, look->grey, look->sampled - look->unreadable, look->channels >= 3 ? 3 : 1);
     if (look->images && look->images < 10)
-        log_warn("%s: only %zu image%s%s", dir, look->images, plural(look->images),
-                 look->train ? "" : "; a fifth of them validates");
+        log_warn("%s: there are only %zu image%s%s", dir, look->images, plural(look->images),
+                 look->train ? "" : ", of which a fifth is used for validation");
 }
 
 static void describe_data(const struct data_look *look, struct buf *dst)
@@ -144,13 +147,14 @@ static void describe_data(const struct data_look *look, struct buf *dst)
                  look->images, look->masks, look->height, look->width,
                  look->channels >= 3 ? "colour" : "grey", look->deep ? ", 16 bits" : "");
     if (look->train)
-        buf_addf(dst, "# The set itself says which images train (%zu) and which validate (%zu).\n",
+        buf_addf(dst, "# The data set divides its images into training (%zu) and validation "
+                      "(%zu).\n",
                  look->train, look->val);
     if (look->looked && look->meaning != DATA_FOREGROUND)
         buf_addf(dst, "# Masks: %s.\n", look->masks_text);
 }
 
-/* Do settings that were given say what masks mean? */
+/* Do the given settings say what masks mean? */
 static bool are_masks_set(const struct yaml_setting *settings, size_t n)
 {
     static const char *const keys[] = {"data.classes", "data.ignore", "data.class_file",
@@ -183,8 +187,8 @@ static int take_masks(const struct data_look *look, const char *dir, const char 
         snprintf(file, sizeof file, "%s/%s", folder, CLASS_FILE);
         if (access(file, F_OK) == 0)
             return err_set(e, ERR_CONFIG,
-                           "%s is there already, and nothing is overwritten; name "
-                           "it (-s data.class_file=%s -s data.classes=%s) or move it away",
+                           "%s exists already, and nothing is overwritten; use it (-s "
+                           "data.class_file=%s -s data.classes=%s) or move it away",
                            file, file, classes);
         dst[n++] = (struct yaml_setting){"data.class_file", "./" CLASS_FILE, "masks"};
     }
@@ -196,15 +200,16 @@ static int check_data(char dst[PATH_MAX], struct data_look *look, struct err *e)
 {
     if (!data_dir)
         return err_set(e, ERR_USAGE,
-                       "init: --data DIR is missing (a folder with images/ and masks/, "
-                       "or images of one class each)");
+                       "init: --data DIR is missing; name a folder with images/ and masks/, or "
+                       "with "
+                       "a folder of images for each class");
     if (!realpath(data_dir, dst))
         return err_errno(e, ERR_DATA, errno, "--data %s", data_dir);
     if (data_look_sample(dst, look, e))
         return -1;
     if ((look->train > 0) != (look->val > 0))
-        return err_set(e, ERR_DATA, "%s: the set is divided, and none of its images %s", dst,
-                       look->train ? "validates" : "trains");
+        return err_set(e, ERR_DATA, "%s: the data set has no %s images", dst,
+                       look->train ? "validation" : "training");
     return 0;
 }
 
@@ -240,7 +245,7 @@ static int place_paths(const char *folder, struct yaml_setting *settings, size_t
     return 0;
 }
 
-/* What the user's file says goes into the study, except what is the site's to say. */
+/* Copies what the user's file sets, except what belongs to the site. */
 static size_t take_user(const struct study *user, struct buf *texts, struct yaml_setting *dst)
 {
     size_t n = 0;
@@ -256,7 +261,7 @@ static size_t take_user(const struct study *user, struct buf *texts, struct yaml
     return n;
 }
 
-/* An engine other than ours gets a section, to be filled in. */
+/* Adds the engine's section, to be filled in, unless it is the embedded one. */
 static size_t take_engine(char paths[ENGINE_ROWS][64], struct yaml_setting *dst)
 {
     static const char *const rows[ENGINE_ROWS][2] = {
@@ -345,7 +350,7 @@ static int write_study(const char *folder, const char *file, bool *classes, stru
         return -1;
     rc = encode(folder, &user, texts, &b, &class_file, e);
     if (rc == 0)
-        rc = b.failed || class_file.failed ? err_set(e, ERR_INTERNAL, "init: no memory")
+        rc = b.failed || class_file.failed ? err_set(e, ERR_INTERNAL, "init: out of memory")
                                            : write_class_file(folder, &class_file, e);
     *classes = rc == 0 && class_file.length;
     if (rc == 0)
@@ -358,7 +363,7 @@ static int write_study(const char *folder, const char *file, bool *classes, stru
     return rc;
 }
 
-/* A study that cannot be opened again is not left behind. */
+/* Removes a study that cannot be opened. */
 static int check_written(const char *folder, const char *file, struct err *e)
 {
     struct study study;
@@ -376,15 +381,14 @@ static int check_written(const char *folder, const char *file, struct err *e)
     return rc;
 }
 
-/* What to type next, with the folder as a shell takes it. */
-static void tell_next(const char *folder, const char *file)
+static void log_next_step(const char *folder, const char *file)
 {
     struct buf word = {0};
 
     template_quote_sh(&word, folder);
     if (!word.failed)
-        log_info("%s: written; look through it, then: cd %s && unetctl plan --gpus 1..4", file,
-                 word.data);
+        log_info("wrote %s; read it, then type: cd %s && unetctl plan --gpus "
+                 "1..4", file, word.data);
     buf_destroy(&word);
 }
 
@@ -399,7 +403,7 @@ static int cmd_init_run(int noperands, char **operands, int nrest, char **rest, 
     if (engine && !engine_find(engine, e))
         return -1;
     if (access(file, F_OK) == 0)
-        return err_set(e, ERR_CONFIG, "%s is there already, and nothing is overwritten", file);
+        return err_set(e, ERR_CONFIG, "%s exists already, and nothing is overwritten", file);
     made = mkdir(folder, 0777) == 0;
     if (!made && errno != EEXIST)
         return err_errno(e, ERR_CONFIG, errno, "%s", folder);
@@ -411,7 +415,7 @@ static int cmd_init_run(int noperands, char **operands, int nrest, char **rest, 
             rmdir(folder);
         return -1;
     }
-    tell_next(folder, file);
+    log_next_step(folder, file);
     return 0;
 }
 
@@ -420,11 +424,11 @@ const struct cli_command cmd_init = {
     .args = "STUDY",
     .summary = "write a commented study.yaml for a data folder and a site",
     .details =
-        "Looks at the images: their size, made a multiple of what the network needs and at most 1024, and their channels\n"
-        "become the defaults, and oddities are reported. Looks at the masks, too: their values or colours become\n"
-        "data.classes, data.ignore and a class file in the study where that is sure; where it is not, the\n"
-        "choices are printed (exit 7). What ~/.config/unetctl/config.yaml says\n"
-        "goes into the study, too.\n"
+        "Samples the images: their size, rounded to a multiple of what the network needs and at\n"
+        "most 1024, and their channels become the defaults; anything unusual is reported. The\n"
+        "values or colours of masks become data.classes, data.ignore and a class file where their\n"
+        "meaning is clear; where it is not, the choices are printed (exit 7). Settings of\n"
+        "~/.config/unetctl/config.yaml are copied.\n"
         "Example: unetctl init demo --data DIR --site sandbox --set data.height=96 \\\n"
         "         --set data.width=128 --set train.epochs=30\n",
     .options = options,

@@ -3,14 +3,13 @@
 #include "launcher/cmd/cmd.h"
 
 #include <errno.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
+#include "launcher/host/jsonio.h"
 #include "launcher/status/run_status.h"
 #include "src/atomicfile.h"
 #include "src/clock.h"
@@ -29,10 +28,9 @@ static struct workspace_args args;
 static bool follow, as_json;
 
 static const struct cli_option options[] = {
-    {"follow", 'f', CLI_FLAG, NULL, "go on as the output grows, into further attempts, until the "
-     "runs have ended", &follow, 0, 0},
-    {"json", 0, CLI_FLAG, NULL, "print one JSON object with the text of one run in it", &as_json, 0,
-     0},
+    {"follow", 'f', CLI_FLAG, NULL,
+     "print the output as it grows, of later attempts as well, until the runs end", &follow, 0, 0},
+    {"json", 0, CLI_FLAG, NULL, "print JSON with the output of one run", &as_json, 0, 0},
     WORKSPACE_OPTION_SITE(args),
     WORKSPACE_OPTION_STUDY(args),
     {0},
@@ -52,7 +50,7 @@ static int write_out(const char *data, size_t n, struct err *e)
                                                            "standard output");
 }
 
-/* Lines of several runs have the run before them; unfinished ones wait for their end. */
+/* Prints whole lines with the run before each; last: an unfinished one as well. */
 static int copy_lines(struct tail *t, bool last, struct err *e)
 {
     char *line = NULL;
@@ -87,7 +85,7 @@ static int copy_bytes(struct tail *t, struct err *e)
     return rc;
 }
 
-/* Copy what the output has now; moved: there was something. */
+/* Prints what the output has now; sets *moved if that is anything. */
 static int copy_rest(struct tail *t, bool several, bool last, bool *moved, struct err *e)
 {
     long before = ftell(t->f);
@@ -102,7 +100,7 @@ static int copy_rest(struct tail *t, bool several, bool last, bool *moved, struc
     return 0;
 }
 
-/* Go on to the newest attempt's newest output. 1 if there is one, 0 if not yet, -1. */
+/* Switches to the newest attempt's newest output. 1 if there is one, 0 if not yet, -1. */
 static int open_newest(struct workspace *w, struct tail *t, bool several, bool *moved,
                        struct err *e)
 {
@@ -123,14 +121,14 @@ static int open_newest(struct workspace *w, struct tail *t, bool several, bool *
         if (copy_rest(t, several, true, moved, e))
             return -1;
         fclose(t->f);
-        log_info("%s: goes on in attempt %d (%s)", t->id, attempt.number, path);
+        log_info("%s continues in attempt %d (%s)", t->id, attempt.number, path);
     }
     snprintf(t->path, sizeof t->path, "%s", path);
     t->f = fopen(path, "r");
     return t->f ? 1 : err_errno(e, ERR_DATA, errno, "%s", path);
 }
 
-/* Ask which runs have ended. A scheduler that is away is waited for. */
+/* Asks which runs have ended; none has while the scheduler is unreachable. */
 static int note_ends(struct workspace *w, struct tail *tails, size_t count, struct err *e)
 {
     struct run_status_list list;
@@ -156,7 +154,7 @@ static int show_all(struct workspace *w, struct tail *tails, size_t count, bool 
     return 0;
 }
 
-/* The ends are asked for before the files are read: then nothing is missed. */
+/* Asks which runs have ended before it reads the files, so that no output is missed. */
 static int follow_all(struct workspace *w, struct tail *tails, size_t count, struct err *e)
 {
     const struct timespec pause = {.tv_nsec = PAUSE_NS};
@@ -191,7 +189,7 @@ static int print_logs(struct workspace *w, struct tail *tails, size_t count, str
     return rc;
 }
 
-/* Bytes that are no UTF-8 have no place in JSON: a question mark stands for each. */
+/* JSON cannot hold bytes that are not UTF-8: each becomes a question mark. */
 static json_t *encode_text(char *text)
 {
     json_t *s = json_string(text);
@@ -210,7 +208,6 @@ static int print_logs_json(const struct workspace *w, const char *id, struct err
     char path[PATH_MAX], *text;
     json_t *root;
     size_t n;
-    int rc;
 
     if (run_dir_attempt(w->study.dir, id, &attempt, e) || run_dir_output(&attempt, path, e))
         return -1;
@@ -219,23 +216,19 @@ static int print_logs_json(const struct workspace *w, const char *id, struct err
         return -1;
     root = json_pack("{s:i, s:s, s:i, s:s, s:s, s:o}", "schema", 1, "run", id, "attempt",
                      attempt.number, "job", attempt.job, "file", path, "text", encode_text(text));
-    rc = root ? json_dumpf(root, stdout, JSON_INDENT(2)) : -1;
-    putchar('\n');
-    json_decref(root);
     free(text);
-    return rc ? err_set(e, ERR_INTERNAL, "%s: cannot be written as JSON", path) : 0;
+    return jsonio_print(root, 15, path, e);
 }
 
 static int cmd_logs_run(int noperands, char **operands, int nrest, char **rest, struct err *e)
 {
     struct workspace w;
     struct tail *tails;
-    char path[PATH_MAX];
     int rc = 0;
 
     (void)nrest, (void)rest;
     if (as_json && (follow || noperands > 1))
-        return err_set(e, ERR_USAGE, "logs: --json is for one run, and does not go with --follow");
+        return err_set(e, ERR_USAGE, "logs: --json takes one run and excludes --follow");
     if (workspace_open(&w, &args, e))
         return -1;
     tails = calloc((size_t)noperands, sizeof *tails);
@@ -243,10 +236,7 @@ static int cmd_logs_run(int noperands, char **operands, int nrest, char **rest, 
         rc = err_errno(e, ERR_INTERNAL, ENOMEM, "logs");
     for (int i = 0; rc == 0 && i < noperands; i++) {
         tails[i].id = operands[i];
-        run_dir_path(w.study.dir, operands[i], NULL, path);
-        if (strchr(operands[i], '/') || access(path, F_OK) != 0)
-            rc = err_set(e, ERR_USAGE, "no run '%s' in %s (unetctl status lists them)", operands[i],
-                         w.study.dir);
+        rc = run_dir_check_id(w.study.dir, operands[i], e);
     }
     if (rc == 0)
         rc = as_json ? print_logs_json(&w, tails[0].id, e) : print_logs(&w, tails,
@@ -264,9 +254,8 @@ const struct cli_command cmd_logs = {
     .args = "RUN...",
     .summary = "print the output of the newest attempt of some runs",
     .details =
-        "With several runs each line has its run before it. -f goes on until all have ended, also "
-        "when\n"
-        "a run is requeued or resumed meanwhile.\n"
+        "With several runs, the name of the run precedes each line. -f continues until all runs\n"
+        "have ended, also if one is requeued or resumed meanwhile.\n"
         "Example: unetctl logs unet-g04-s1 -f\n",
     .options = options,
     .min_operands = 1,

@@ -13,75 +13,52 @@
 #define BLOCK 65536
 #define TEXT_MAX (64 << 20)
 
-static int print(struct buf *b, struct err *e)
-{
-    if (b->failed)
-        return err_set(e, ERR_INTERNAL, "nodelist: out of memory");
-    if (fwrite(b->data, 1, b->length, stdout) != b->length || fflush(stdout))
-        return err_errno(e, ERR_INTERNAL, errno, "nodelist: cannot write to standard output");
-    return 0;
-}
-
 static bool as_json;
 
-/* Both ways at once, whichever was asked for. */
-static int print_nodelist_json(const struct nodelist *l, struct err *e)
+/* Both forms, whichever was asked for. */
+static void add_json(struct buf *b, const struct nodelist *l, const char *list)
 {
-    char *list = nodelist_encode(l, e);
-    struct buf b = {0}, name = {0};
+    struct buf name = {0};
 
-    if (!list)
-        return -1;
-    buf_add(&b, "{\"schema\":1,\"list\":");
-    buf_add_json_string(&b, list);
-    buf_add(&b, ",\"hosts\":[");
+    buf_add(b, "{\"schema\":1,\"list\":");
+    buf_add_json_string(b, list);
+    buf_add(b, ",\"hosts\":[");
     for (size_t i = 0; i < nodelist_count(l); i++) {
         size_t length;
         const char *text = nodelist_get(l, i, &length);
         name.length = 0;
         buf_add_bytes(&name, text, length);
-        buf_add(&b, i ? "," : "");
-        buf_add_json_string(&b, name.data ? name.data : "");
+        buf_add(b, i ? "," : "");
+        buf_add_json_string(b, name.data ? name.data : "");
     }
-    buf_add(&b, "]}\n");
-    free(list);
-    b.failed |= name.failed;
-    int rc = print(&b, e);
+    buf_add(b, "]}\n");
+    b->failed |= name.failed;
     buf_destroy(&name);
-    buf_destroy(&b);
-    return rc;
 }
 
-static int print_expanded(const struct nodelist *l, struct err *e)
+static int print_list(const struct nodelist *l, bool expanded, struct err *e)
 {
+    char *list = expanded && !as_json ? NULL : nodelist_encode(l, e);
     struct buf b = {0};
+    int rc = 0;
 
-    for (size_t i = 0; i < nodelist_count(l); i++) {
-        size_t length;
-        const char *name = nodelist_get(l, i, &length);
-        buf_add_bytes(&b, name, length);
-        buf_add(&b, "\n");
-    }
-    int rc = print(&b, e);
-    buf_destroy(&b);
-    return rc;
-}
-
-static int print_compressed(const struct nodelist *l, struct err *e)
-{
-    struct buf b = {0};
-    char *text = nodelist_encode(l, e);
-
-    if (!text)
+    if (!list && (as_json || !expanded))
         return -1;
-    buf_addf(&b, "%s\n", text);
-    free(text);
-    int rc = print(&b, e);
+    if (as_json)
+        add_json(&b, l, list);
+    else if (!expanded)
+        buf_addf(&b, "%s\n", list);
+    for (size_t i = 0; expanded && !as_json && i < nodelist_count(l); i++)
+        buf_addf(&b, "%s\n", nodelist_get(l, i, NULL));
+    if (b.failed)
+        rc = err_set(e, ERR_INTERNAL, "nodelist: out of memory");
+    else if (fwrite(b.data, 1, b.length, stdout) != b.length)
+        rc = err_errno(e, ERR_INTERNAL, errno, "nodelist: cannot write to standard output");
+    free(list);
     buf_destroy(&b);
     return rc;
 }
 
-/* All of standard input; names have no NUL. */
 static int add_stdin(struct buf *dst, struct err *e)
 {
     size_t n;
@@ -94,7 +71,7 @@ static int add_stdin(struct buf *dst, struct err *e)
         at[n] = 0;
         if (memchr(at, 0, n))
             return err_set(e, ERR_USAGE,
-                           "nodelist: standard input is not text: it holds a NUL byte");
+                           "nodelist: standard input is not text: it has a NUL byte");
         dst->length += n;
         if (dst->length > TEXT_MAX)
             return err_set(e, ERR_USAGE, "nodelist: standard input is longer than %d MiB",
@@ -105,7 +82,7 @@ static int add_stdin(struct buf *dst, struct err *e)
     return 0;
 }
 
-/* What one operand stands for: a list, "-", or the absolute path of a file, as for scontrol. */
+/* operand: a list, "-", or the absolute path of a file, as for scontrol. */
 static int add_operand(struct buf *dst, const char *operand, struct err *e)
 {
     if (strcmp(operand, "-") == 0)
@@ -121,7 +98,7 @@ static int add_operand(struct buf *dst, const char *operand, struct err *e)
     buf_add(dst, text);
     bool is_text = strlen(text) == n;
     free(text);
-    return is_text ? 0 : err_set(e, ERR_USAGE, "nodelist: %s is not text: it holds a NUL byte",
+    return is_text ? 0 : err_set(e, ERR_USAGE, "nodelist: %s is not text: it has a NUL byte",
                                  operand);
 }
 
@@ -134,8 +111,8 @@ static const char *list_of_job(struct err *e)
         if (value && *value)
             return value;
     }
-    err_set(e, ERR_USAGE, "nodelist: no list is given, and SLURM_JOB_NODELIST is not in the "
-            "environment; give a list, or - to read one from standard input");
+    err_set(e, ERR_USAGE, "nodelist: no list is given, and SLURM_JOB_NODELIST is not set; give a "
+            "list, or - to read one from standard input");
     return NULL;
 }
 
@@ -164,45 +141,39 @@ static struct nodelist *read_lists(int n, char **operands, struct err *e)
 static int cmd_nodelist_run(int noperands, char **operands, int nrest, char **rest, struct err *e)
 {
     static const char *const actions[] = {"expand", "compress", NULL};
-    int (*action)(const struct nodelist *, struct err *) = NULL;
+    bool expanded = strcmp(operands[0], actions[0]) == 0;
 
     (void)nrest, (void)rest;
-    if (strcmp(operands[0], "expand") == 0)
-        action = print_expanded;
-    else if (strcmp(operands[0], "compress") == 0)
-        action = print_compressed;
-    if (!action) {
-        const char *near = cli_nearest(operands[0], actions);
-        return err_set(e, ERR_USAGE, "nodelist: '%s' is neither expand nor compress%s%s%s",
-                       operands[0], near ? "; did you mean '" : "", near ? near : "",
-                       near ? "'?" : "");
-    }
+    if (!expanded && strcmp(operands[0], actions[1]) != 0)
+        return err_set(e, ERR_USAGE, "nodelist: '%s' is neither expand nor compress%s", operands[0],
+                       cli_suggest(operands[0], actions, (char[CLI_SUGGESTION]){0}));
     struct nodelist *l = read_lists(noperands - 1, operands + 1, e);
     if (!l)
         return -1;
-    int rc = as_json ? print_nodelist_json(l, e) : action(l, e);
+    int rc = print_list(l, expanded, e);
     nodelist_destroy(l);
     return rc;
 }
 
 static const struct cli_option options[] = {
-    {"json", 0, CLI_FLAG, NULL, "print JSON: the compressed list and the names", &as_json, 0, 0},
+    {"json", 0, CLI_FLAG, NULL, "print JSON with the compressed list and the "
+                                "names", &as_json, 0, 0},
     {0}};
 
 const struct cli_command cmd_nodelist = {
     .name = "nodelist",
     .args = "expand|compress [LIST...]",
-    .summary = "expand Slurm's node lists to names, or compress names to a list",
+    .summary = "expand Slurm node lists to names, or compress names to a list",
     .details =
-        "expand prints one name a line, in the order of the list, duplicates kept, as scontrol\n"
-        "show hostnames does; compress prints one list, as scontrol show hostlist does. Neither\n"
-        "needs Slurm. LIST is names and lists, - for what standard input holds, or the absolute\n"
-        "path of a file; without one it is $SLURM_JOB_NODELIST.\n"
+        "expand prints one name per line, in the order of the list and with duplicates, like\n"
+        "'scontrol show hostnames'; compress prints one list, like 'scontrol show hostlist'.\n"
+        "Neither needs Slurm. LIST is names and lists, - for standard input, or the absolute path\n"
+        "of a file; the default is $SLURM_JOB_NODELIST.\n"
         "\n"
-        "Unlike Slurm, text may follow a bracket, and what is wrong is an error (exit 2), not a\n"
-        "name: an unclosed or stray bracket, a range without end or that goes down, a character\n"
-        "that no node name has, a name of more than 255 bytes, no name at all, more than 1048576\n"
-        "names. Numbers of any length keep their digits.\n"
+        "Unlike in Slurm, text may follow a bracket, and errors are reported (exit 2) instead of\n"
+        "becoming names: an unclosed or stray bracket, a range without end or with a larger\n"
+        "start, a character that no node name has, a name of more than 255 bytes, an empty list,\n"
+        "more than 1048576 names. Numbers of any length keep their digits.\n"
         "\n"
         "  unetctl nodelist expand 'node[1-3,5],gpu[001-010]-ib'\n"
         "  unetctl nodelist compress node1 node2 node3 node5        node[1-3,5]\n"

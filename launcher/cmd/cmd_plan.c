@@ -3,11 +3,11 @@
 #include "launcher/cmd/cmd.h"
 
 #include <errno.h>
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "launcher/host/jsonio.h"
 #include "launcher/plan/plan_advice.h"
 #include "launcher/plan/run_cost.h"
 #include "launcher/study/workspace.h"
@@ -17,7 +17,7 @@
 #include "src/plural.h"
 
 static struct workspace_args args;
-static bool as_json, test_only, one_allocation;
+static bool as_json, test_only;
 static double max_gpu_hours;
 
 static const struct cli_option options[] = {
@@ -26,13 +26,12 @@ static const struct cli_option options[] = {
     {"test-only", 0, CLI_FLAG, NULL, "ask the scheduler when and where each run would start",
      &test_only, 0, 0},
     RUN_COST_OPTION(max_gpu_hours),
-    WORKSPACE_OPTION_ONE_ALLOCATION(one_allocation),
+    WORKSPACE_OPTION_ONE_ALLOCATION(args),
     {"json", 0, CLI_FLAG, NULL, "print JSON instead of a table", &as_json, 0, 0},
     WORKSPACE_OPTION_STUDY(args),
     {0},
 };
 
-/* All that is known before anything is spent. */
 struct forecast {
     struct run_plan plan;
     struct plan_advice advice;
@@ -52,6 +51,15 @@ static void format_start(time_t start, char dst[32])
         strftime(dst, 32, "%Y-%m-%dT%H:%M:%SZ", &tm);
 }
 
+static void set_start(json_t *o, const struct scheduler_forecast *f)
+{
+    char start[32];
+
+    format_start(f->start, start);
+    json_object_set_new(o, "start", f->start ? json_string(start) : json_null());
+    json_object_set_new(o, "nodelist", json_string(f->nodes));
+}
+
 static json_t *encode_run(const struct workspace *w, const struct forecast *f, size_t i)
 {
     const struct run *run = &f->plan.runs[i];
@@ -62,13 +70,9 @@ static json_t *encode_run(const struct workspace *w, const struct forecast *f, s
                           "strategy", layout_strategy_encode(l->strategy), "gpu_hours",
                           run_cost_gpu_hours(run, w->options.time_min), "disk_bytes",
                           (json_int_t)f->disk);
-    char start[32];
 
-    if (f->starts) {
-        format_start(f->starts[i].start, start);
-        json_object_set_new(o, "start", f->starts[i].start ? json_string(start) : json_null());
-        json_object_set_new(o, "nodelist", json_string(f->starts[i].nodes));
-    }
+    if (f->starts)
+        set_start(o, &f->starts[i]);
     return o;
 }
 
@@ -77,13 +81,9 @@ static json_t *encode_allocation(const struct forecast *f)
     const struct job *job = &f->allocation.job.job;
     json_t *o = json_pack("{s:i, s:i, s:f}", "nodes", job->nodes, "gpus", job->tasks, "gpu_hours",
                           f->hours);
-    char start[32];
 
-    if (test_only) {
-        format_start(f->start.start, start);
-        json_object_set_new(o, "start", f->start.start ? json_string(start) : json_null());
-        json_object_set_new(o, "nodelist", json_string(f->start.nodes));
-    }
+    if (test_only)
+        set_start(o, &f->start);
     return o;
 }
 
@@ -92,7 +92,7 @@ static void print_allocation(const struct forecast *f)
     const struct job *job = &f->allocation.job.job;
     char start[32];
 
-    printf("all in one job of %d node%s and %d GPU%s, as many runs side by side as fit", job->nodes,
+    printf("one job of %d node%s and %d GPU%s runs all, as many side by side as fit", job->nodes,
            plural(job->nodes), job->tasks, plural(job->tasks));
     if (f->hours > 0)
         printf(": at most %.*f GPU-hours", run_cost_decimals(f->hours), f->hours);
@@ -106,7 +106,6 @@ static void print_allocation(const struct forecast *f)
 static int print_plan_json(const struct workspace *w, const struct forecast *f, struct err *e)
 {
     json_t *runs = json_array(), *warnings = json_array(), *root;
-    int rc;
 
     for (size_t i = 0; i < f->plan.count; i++)
         json_array_append_new(runs, encode_run(w, f, i));
@@ -126,12 +125,9 @@ static int print_plan_json(const struct workspace *w, const struct forecast *f, 
         json_object_set_new(root, "backend", json_string(f->advice.compute.backend));
         json_object_set_new(root, "computes_on", json_string(f->advice.compute.text));
     }
-    if (root && one_allocation)
+    if (root && w->one_allocation)
         json_object_set_new(root, "allocation", encode_allocation(f));
-    rc = root ? json_dumpf(root, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(6)) : -1;
-    putchar('\n');
-    json_decref(root);
-    return rc ? err_set(e, ERR_INTERNAL, "the plan cannot be written as JSON") : 0;
+    return jsonio_print(root, 6, "the plan", e);
 }
 
 static void print_run(const struct workspace *w, const struct forecast *f, size_t i)
@@ -162,14 +158,14 @@ static void print_table(const struct workspace *w, const struct forecast *f)
     for (size_t i = 0; i < count; i++)
         print_run(w, f, i);
     printf("%zu run%s on site %s (%s)", count, plural(count), w->site.name, w->scheduler);
-    if (w->options.time_min && !one_allocation)
+    if (w->options.time_min && !w->one_allocation)
         printf(", at most %.*f GPU-hours at %d:%02d h each", run_cost_decimals(f->hours), f->hours,
                w->options.time_min / 60, w->options.time_min % 60);
     printf(", %.1f MiB on disk", (double)f->disk * (double)count / 1048576);
     if (f->cache)
         printf(" and %.1f MiB of decoded images", (double)f->cache / 1048576);
     printf("\n");
-    if (one_allocation)
+    if (w->one_allocation)
         print_allocation(f);
     if (f->advice.train)
         printf("%s%ld training and %ld validation images, %.2f million parameters\n",
@@ -186,7 +182,7 @@ static int ask_scheduler(struct workspace *w, struct forecast *f, struct err *e)
     struct scheduler *scheduler = workspace_scheduler(w, w->scheduler, e);
     struct attempt_job job;
 
-    if (scheduler && one_allocation) {
+    if (scheduler && w->one_allocation) {
         f->allocation.job.job.script = NULL; /* nothing was generated */
         return scheduler_forecast(scheduler, &f->allocation.job.job, &f->start, e)
                    ? err_prefix(e, "one allocation for all")
@@ -214,7 +210,7 @@ static int plan_study(struct workspace *w, struct forecast *f, struct err *e)
         return -1;
     for (size_t i = 0; i < f->plan.count; i++)
         f->hours += run_cost_gpu_hours(&f->plan.runs[i], w->options.time_min);
-    if (one_allocation) {
+    if (w->one_allocation) {
         if (allocation_describe(w, &f->plan.runs[f->plan.count - 1], &f->allocation, e))
             return -1;
         f->hours = allocation_gpu_hours(&f->allocation, w->options.time_min);
@@ -229,7 +225,7 @@ static int plan_study(struct workspace *w, struct forecast *f, struct err *e)
         print_table(w, f);
     fflush(stdout);
     if (rc == 0 && max_gpu_hours > 0)
-        rc = one_allocation
+        rc = w->one_allocation
                  ? allocation_check_cost(&f->allocation, w->options.time_min, max_gpu_hours, e)
                  : run_cost_check(&f->plan, w->options.time_min, max_gpu_hours, e);
     return rc;
@@ -242,14 +238,9 @@ static int cmd_plan_run(int noperands, char **operands, int nrest, char **rest, 
     int rc;
 
     (void)noperands, (void)operands;
-    if (workspace_open(&w, &args, e))
+    if (workspace_open_jobs(&w, &args, nrest, rest, e))
         return -1;
-    rc = workspace_take_options(&w, nrest, rest, e) ||
-                 (one_allocation && workspace_pack(&w, e))
-             ? -1
-             : 0;
-    if (rc == 0)
-        rc = plan_study(&w, &f, e);
+    rc = plan_study(&w, &f, e);
     free(f.starts);
     run_plan_destroy(&f.plan);
     workspace_close(&w);
@@ -259,15 +250,13 @@ static int cmd_plan_run(int noperands, char **operands, int nrest, char **rest, 
 const struct cli_command cmd_plan = {
     .name = "plan",
     .args = "[-- SBATCH OPTIONS]",
-    .summary = "show which runs a study has, where, and what they cost at most; submits nothing",
+    .summary = "show the runs of a study and their maximum cost; submit nothing",
     .details =
-        "Layouts, GPU-hours (time limit x GPUs), what the runs write to disk, and warnings of what "
-        "is\n"
-        "known before: batches that the images do not fill, fewer validation images than ranks, "
-        "no\n"
-        "time limit. --test-only asks the scheduler about each run on its own, against today's "
-        "queue;\n"
-        "what could never run (a partition that does not exist) is refused with exit 4.\n"
+        "Prints the layout of each run, its GPU-hours at most (time limit x GPUs) and its disk\n"
+        "space, and warns of what is known beforehand: batches that the images do not fill, fewer\n"
+        "validation images than ranks, no time limit. --test-only asks the scheduler about each\n"
+        "run on its own, with the present queue; a run that could never start, such as in a\n"
+        "partition that does not exist, is refused (exit 4).\n"
         "Example: unetctl plan --gpus 1..14 --test-only --max-gpu-hours 400\n",
     .options = options,
     .run = cmd_plan_run,

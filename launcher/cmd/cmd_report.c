@@ -37,61 +37,64 @@ static long gpus_per_node, parameters, norm_sums;
 static const struct cli_option options[] = {
     WORKSPACE_OPTION_STUDY(args),
     {"logs", 0, CLI_LIST, "DIR",
-     "a folder of log_N.csv, log_hvd_N.csv files; may be given several times", &logs_dirs, 0, 0},
+     "read a folder of log_N.csv and log_hvd_N.csv files; may be repeated", &logs_dirs, 0, 0},
     {"output", 'o', CLI_STRING, "DIR",
-     "where to write (default: STUDY/report; with others: report)", &out_dir, 0, 0},
-    {"json", 0, CLI_STRING, "FILE", "write the numbers as JSON to FILE, - for stdout", &json_file,
+     "write to this folder (default: STUDY/report, or report for several)", &out_dir, 0, 0},
+    {"json", 0, CLI_STRING, "FILE", "write the numbers as JSON to FILE, or - for standard output",
+     &json_file, 0, 0},
+    {"text", 0, CLI_FLAG, NULL, "print the verdict, a table and a chart for a terminal", &as_text,
      0, 0},
-    {"text", 0, CLI_FLAG, NULL, "print verdict, table and chart for a terminal", &as_text, 0, 0},
-    {"rules", 0, CLI_FLAG, NULL, "print the twelve rules of benchmarking, met or not, and why",
+    {"rules", 0, CLI_FLAG, NULL, "print which of the twelve rules of benchmarking are met, and why",
      &as_rules, 0, 0},
-    {"base", 0, CLI_INT, "N", "the base case of speed-ups: N GPUs; runs on fewer are left out (1)",
-     &base, 1, SETTINGS_GPUS_MAX},
-    {"deadline", 0, CLI_DOUBLE, "SECONDS", "say which number of GPUs trains within it",
+    {"base", 0, CLI_INT, "N",
+     "compute speed-ups over N GPUs and leave smaller runs out (default: 1)", &base, 1,
+     SETTINGS_GPUS_MAX},
+    {"deadline", 0, CLI_DOUBLE, "SECONDS", "say which number of GPUs trains within this time",
      &deadline_s, 0, 1e9},
     {"target-iou", 0, CLI_DOUBLE, "X",
-     "time to this validation IoU, or accuracy (default: what all reach)", &target_iou, 0, 1},
+     "measure the time to this validation IoU or accuracy (default: what all reach)", &target_iou,
+     0, 1},
     {"reach", 0, CLI_STRING, "X,X..",
-     "time to each of these IoU or accuracies (0.1 ... 0.9, 0.75, 0.95, 0.99)", &reach, 0, 0},
-    {"target-loss", 0, CLI_DOUBLE, "X", "time to this training loss (default: what all reach)",
-     &target_loss, 0, 1e9},
+     "list the times to these IoUs or accuracies (default: 0.1 ... 0.9, 0.75 ...)", &reach, 0, 0},
+    {"target-loss", 0, CLI_DOUBLE, "X",
+     "measure the time to this training loss (default: what all reach)", &target_loss, 0, 1e9},
     {"train-images", 0, CLI_INT, "N",
-     "images of an epoch, repeats included, where logs do not say", &train_images, 1, 1000000000},
-    {"batch-per-gpu", 0, CLI_INT, "N", "images per GPU and step, where logs do not say",
+     "assume N images per epoch, with repeats, where logs do not say", &train_images, 1,
+     1000000000},
+    {"batch-per-gpu", 0, CLI_INT, "N", "assume N images per GPU and step where logs do not say",
      &batch_per_gpu, 1, 1000000},
     {"epoch", 0, CLI_INT, "K",
-     "the single epoch that is compared as the reference notebooks do, from 0 (1)", &one_epoch, 1,
+     "compare epoch K, counted from 0, as the reference notebooks do (default: 1)", &one_epoch, 1,
      1000000},
     {"keep-remainder", 0, CLI_FLAG, NULL,
-     "with --train-images: a last short batch was trained, too", &keep_remainder, 0, 0},
+     "with --train-images: count the incomplete last batch as trained", &keep_remainder, 0, 0},
     {"predict", 0, CLI_STRING, "LIST",
-     "numbers of GPUs: print what they would give, by measured steps and the links' figures",
-     &predict, 0, 0},
+     "predict these numbers of GPUs from measured steps and link speeds", &predict, 0, 0},
     {"links", 0, CLI_STRING, "A,B",
-     "of --predict: within a node, between nodes; names, or GB/s:us (nvlink2,ib-edr)", &links, 0,
-     0},
-    {"gpus-per-node", 0, CLI_INT, "N", "of --predict, where results do not say", &gpus_per_node, 1,
-     1024},
-    {"parameters", 0, CLI_INT, "N", "of --predict: of the network, where results do not say",
-     &parameters, 1, 1000000000000},
-    {"norm-sums", 0, CLI_INT, "N", "of --predict: sums of synchronised batch norm in a step, 2 a "
-     "layer (0)", &norm_sums, 0, 1000000},
-    {"watts", 0, CLI_DOUBLE, "W", "power of one GPU, for energy where logs do not say", &watts, 0,
-     100000},
+     "--predict: links within and between nodes, names or GB/s:us (nvlink2,ib-edr)", &links, 0, 0},
+    {"gpus-per-node", 0, CLI_INT, "N", "--predict: assume N GPUs per node where results do not say",
+     &gpus_per_node, 1, 1024},
+    {"parameters", 0, CLI_INT, "N",
+     "--predict: assume N parameters of the network where results do not say", &parameters, 1,
+     1000000000000},
+    {"norm-sums", 0, CLI_INT, "N",
+     "--predict: count N sums of synchronised batch norm per step, 2 per layer (0)", &norm_sums, 0,
+     1000000},
+    {"watts", 0, CLI_DOUBLE, "W", "assume W watts per GPU for energy where logs do not say",
+     &watts, 0, 100000},
     {"mllog", 0, CLI_STRING, "DIR", "write each run as MLPerf logging lines to DIR/RUN.log",
      &mllog_dir, 0, 0},
     {0}};
 
-/* The sources that the command line names, and where a report on them goes unless -o says. */
+/* The sources on the command line, and the default folder of their report. */
 struct input {
     struct analysis_source *sources;
     size_t nsources;
-    bool into_study; /* the report is written into the one study that it is on; others stay as they
-                      * are */
+    bool into_study; /* the report goes into the study, the only source */
     char out[PATH_MAX];
 };
 
-/* Is a form asked for on stdout? It then comes alone, unless a folder is named, too. */
+/* Is output on stdout asked for? It comes alone unless a folder is named as well. */
 static bool is_only_printed(void)
 {
     return as_text || as_rules || mllog_dir || predict ||
@@ -110,8 +113,8 @@ static int read_study(struct input *in, const char *dir, struct err *e)
     result_set_text(s->title, sizeof s->title, workspace.study.name);
     path_format(in->out, "%s/report", workspace.study.dir);
     if (in->into_study && access(workspace.study.dir, W_OK))
-        rc = err_errno(e, ERR_INTERNAL, errno, "the report can't be written into the study %s (-o "
-                       "DIR writes it elsewhere)", workspace.study.dir);
+        rc = err_errno(e, ERR_INTERNAL, errno, "cannot write the report into the study %s (-o DIR "
+                       "writes it elsewhere)", workspace.study.dir);
     else
         rc = collect_study(&workspace, in->into_study, &s->results, e);
     workspace_close(&workspace);
@@ -125,7 +128,7 @@ static int read_logs(struct input *in, const char *dir, struct err *e)
     char full[PATH_MAX];
 
     if (!realpath(dir, full))
-        return err_set(e, ERR_DATA, "there is no folder %s", dir);
+        return err_set(e, ERR_DATA, "the folder %s does not exist", dir);
     if (logs_folder_read(full, &s->results, e))
         return -1;
     path_format(in->out, "report");
@@ -134,7 +137,6 @@ static int read_logs(struct input *in, const char *dir, struct err *e)
     return 0;
 }
 
-/* A folder that an operand names: a study if it has a study.yaml. */
 static int read_operand(struct input *in, const char *dir, struct err *e)
 {
     char path[PATH_MAX];
@@ -170,7 +172,7 @@ static void destroy_input(struct input *in)
     free(in->sources);
 }
 
-/* To --json FILE. mark: of documents of this kind. */
+/* Writes --json FILE. mark: the text by which a document of this kind is recognized. */
 static int write_json(const char *json, const char *mark, struct err *e)
 {
     return atomicfile_check_own(json_file, mark, e) ||
@@ -209,7 +211,7 @@ static int print_text(const struct report *r, const char *written, struct err *e
         text_encode_rules(r, &form, &b);
     }
     if (written)
-        buf_addf(&b, "The report: %s/report.html\n", written);
+        buf_addf(&b, "The report is %s/report.html\n", written);
     text = buf_steal(&b);
     if (!text)
         return err_set(e, ERR_INTERNAL, "out of memory for the report");
@@ -246,12 +248,14 @@ static int decode_levels(double levels[MAX_LEVELS], struct err *e)
         levels[n] = strtod(at, &end);
         if (end == at || (*end && *end != ',') || !(levels[n] > 0 && levels[n] <= 1) ||
             (n && levels[n] <= levels[n - 1]))
-            return err_set(e, ERR_USAGE, "report: --reach %s: must be numbers above 0 and up to 1, "
-                           "ascending, such as 0.5,0.75,0.8", reach);
+            return err_set(e, ERR_USAGE, "report: --reach %s: must be ascending numbers above 0 "
+                                         "and up "
+                           "to 1, such as 0.5,0.75,0.8", reach);
         n++;
         at = *end ? end + 1 : NULL;
     }
-    return at ? err_set(e, ERR_USAGE, "report: --reach: at most %d numbers", MAX_LEVELS) : n;
+    return at ? err_set(e, ERR_USAGE, "report: --reach: more than %d numbers are "
+                                      "given", MAX_LEVELS) : n;
 }
 
 static struct analysis_options decide_options(const double *levels, int nlevels)
@@ -270,8 +274,8 @@ static int decode_network(struct prediction_network *n, struct err *e)
     const char *comma = strchr(links, ',');
 
     if (!comma || comma - links >= (ptrdiff_t)sizeof within)
-        return err_set(e, ERR_USAGE, "report: --links %s: two are expected, within a node and "
-                       "between nodes, such as nvlink2,ib-edr", links);
+        return err_set(e, ERR_USAGE, "report: --links %s: must be two links, within and between "
+                       "nodes, such as nvlink2,ib-edr", links);
     snprintf(within, sizeof within, "%.*s", (int)(comma - links), links);
     *n = (struct prediction_network){.gpus_per_node = (int)gpus_per_node,
                                      .parameters = (double)parameters,
@@ -282,7 +286,6 @@ static int decode_network(struct prediction_network *n, struct err *e)
                : 0;
 }
 
-/* One series: printed, or into list. */
 static int predict_series(const struct analysis_source *source, const struct series *s,
                           const struct prediction_network *network, const struct range *gpus,
                           struct buf *text, json_t *list, struct err *e)
@@ -332,7 +335,7 @@ static int print_prediction(const struct buf *text, const json_t *list, struct e
     return rc;
 }
 
-/* Of one measured number of GPUs, too, which makes no report. */
+/* One measured number of GPUs is enough, unlike for a report. */
 static int run_prediction(const struct input *in, const struct series_facts *facts, struct err *e)
 {
     struct prediction_network network;
@@ -370,7 +373,7 @@ static int cmd_report_run(int noperands, char **operands, int nrest, char **rest
     struct analysis_options analysis = decide_options(levels, nlevels);
     if (args.dir && (noperands || logs_dirs.count))
         return err_set(e, ERR_USAGE,
-                       "-C is for one study; several are named without it: report A B");
+                       "report: -C names one study; for several, type 'unetctl report A B'");
     if (read_input(&in, noperands, operands, e)) {
         destroy_input(&in);
         return -1;
@@ -388,35 +391,27 @@ static int cmd_report_run(int noperands, char **operands, int nrest, char **rest
 const struct cli_command cmd_report = {
     .name = "report",
     .args = "[STUDY|DIR]...",
-    .summary = "speed-up, efficiency, quality, and how many GPUs are worth it",
+    .summary = "report speed-up, efficiency, quality, and how many GPUs are worth it",
     .details =
-        "Collects the study first, then writes STUDY/report: report.html (one page that needs\n"
-        "nothing beside it), report.md, report.json, tables.tex, results.csv, input for\n"
-        "Extra-P, and figures/ with the pictures as SVG, PDF and PNG, their gnuplot scripts and\n"
-        "data. A folder with a study.yaml is a study; --logs DIR, or another folder, is read by\n"
-        "its results.csv, or by the names and rows of log_N.csv (engine native) and\n"
-        "log_hvd_N.csv (horovod). Several of them stand side by side, with tests of what\n"
-        "differs.\n"
-        "--text, --rules and --json - print on stdout and write no folder, unless -o names one.\n"
-        "A report that does not go into STUDY/report leaves the study as it is.\n"
-        "The first words are the verdict: the fastest count measured whose steady epochs have an\n"
-        "efficiency of at least 0.80 and whose IoU is shown to hold, or, where the runs are too "
-        "few\n"
-        "to show that, the count within reach by time and the seeds that would decide. The base "
-        "case\n"
-        "is 1 GPU, or --base.\n"
-        "--predict 2..14:2 prints what numbers of GPUs would give that were not run, low, "
-        "expected\n"
-        "and high, from the measured steps, the bytes of the gradients and published figures of\n"
+        "Collects the study, then writes STUDY/report: report.html (a self-contained page),\n"
+        "report.md, report.json, tables.tex, results.csv, input for Extra-P, and figures/ as SVG,\n"
+        "PDF and PNG with their gnuplot scripts and data. A folder with a study.yaml is a study;\n"
+        "--logs DIR and other folders are read from results.csv, or from log_N.csv (engine\n"
+        "native) and log_hvd_N.csv (horovod). Several sources are compared, with tests of their\n"
+        "differences. --text, --rules and --json - print on standard output and write no folder,\n"
+        "unless -o names one. Only a report that goes into STUDY/report changes the study.\n"
+        "The verdict comes first: the largest number of GPUs whose steady epochs have an\n"
+        "efficiency of at least 0.80 and whose IoU is shown to hold, or, where the runs are too\n"
+        "few to show that, the largest number that is efficient and the seeds that would decide.\n"
+        "--predict 2..14:2 prints low, expected and high times for numbers of GPUs that were not\n"
+        "run, from the measured steps, the bytes of the gradients and published figures of\n"
         "--links (nvlink1..4, pcie3..5, opa100, ib-fdr, ib-edr, ib-hdr, ib-ndr, eth10, eth25,\n"
-        "eth100); one measured number is enough. What it assumes stands below the table.\n"
-        "Exit code: 0; 7 when no run has a result; 8 when there are not two numbers of GPUs to\n"
-        "compare, or no base case. Runs without a result are named in the report, and are in none "
-        "of its\n"
-        "numbers.\n"
+        "eth100). One measured number is enough; the assumptions are printed below the table.\n"
+        "Exit code: 0; 7 if no run has a result; 8 if there are not two numbers of GPUs to\n"
+        "compare, or no base case. Runs without a result are listed in the report and excluded\n"
+        "from its numbers.\n"
         "Example: unetctl report -C demo --text\n",
     .options = options,
-    .min_operands = 0,
     .max_operands = -1,
     .run = cmd_report_run,
 };

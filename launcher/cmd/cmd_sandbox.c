@@ -3,12 +3,12 @@
 #include "launcher/cmd/cmd.h"
 
 #include <errno.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "launcher/host/jsonio.h"
 #include "launcher/sandbox/sandbox.h"
 #include "src/paths.h"
 #include "src/plural.h"
@@ -19,7 +19,7 @@ static struct {
     bool json, accounting;
 } opt = {.mode = "auto", .nodes = 7, .gpus_per_node = 2, .cpus_per_node = 4};
 
-/* Become a script that lies beside sandbox-up: its messages, its exit code, and signals are its. */
+/* Replaces this process by a script beside sandbox-up. */
 static int become_script(const char *name, char *argv[], struct err *e)
 {
     char path[PATH_MAX], relative[64];
@@ -29,14 +29,14 @@ static int become_script(const char *name, char *argv[], struct err *e)
         return -1;
     argv[0] = path;
     execv(path, argv);
-    return err_errno(e, ERR_INTERNAL, errno, "can't run %s", path);
+    return err_errno(e, ERR_INTERNAL, errno, "cannot run %s", path);
 }
 
 static int refuse_inside(const struct sandbox *sb, const char *verb, struct err *e)
 {
     if (sb->inside)
-        return err_set(e, ERR_USAGE, "sandbox %s: this shell runs inside the sandbox %s; leave it "
-                       "first", verb, sb->dir);
+        return err_set(e, ERR_USAGE, "sandbox %s: this shell runs inside the sandbox %s; exit from "
+                       "it first", verb, sb->dir);
     return 0;
 }
 
@@ -52,7 +52,7 @@ static int run_up(const char *dir, struct err *e)
         n = (int)strlen(full) + snprintf(full + strlen(full), sizeof full - strlen(full), "/%s",
                                          dir);
     else
-        return err_errno(e, ERR_INTERNAL, errno, "can't tell the current directory");
+        return err_errno(e, ERR_INTERNAL, errno, "cannot find the current directory");
     if (n >= (int)sizeof full)
         return err_set(e, ERR_USAGE, "--dir %s: the path is too long", dir);
     if (sandbox_note_path(note, e) < 0)
@@ -79,11 +79,8 @@ static int print_status_json(const struct sandbox *sb, struct err *e)
                           "gpus_per_node", sb->gpus_per_node, "cpus_per_node", sb->cpus_per_node,
                           "accounting", sb->accounting);
 
-    if (!o)
-        return err_set(e, ERR_INTERNAL, "can't print %s as JSON", sb->dir);
-    json_dumpf(o, stdout, JSON_INDENT(1));
-    putchar('\n');
-    json_decref(o);
+    if (jsonio_print(o, 15, sb->dir, e))
+        return -1;
     return sb->running ? 0 : ERR_SCHED;
 }
 
@@ -104,7 +101,7 @@ static int run_status(const struct sandbox *sb, struct err *e)
     return sandbox_exec(sb, NULL, sinfo, e);
 }
 
-/* --dir, or for all verbs but up whatever sandbox there is. */
+/* The sandbox in --dir, or, except for up, the one that runs. */
 static int choose_sandbox(bool is_up, struct sandbox *sb, struct err *e)
 {
     char dir[PATH_MAX];
@@ -127,9 +124,9 @@ static int cmd_sandbox_run(int noperands, char **operands, int nrest, char **res
     (void)noperands;
     if (strcmp(verb, "exec") == 0 && nrest == 0)
         return err_set(e, ERR_USAGE, "sandbox exec: a command is missing; type 'unetctl sandbox "
-                       "exec -- CMD'");
+                       "exec -- COMMAND'");
     if (strcmp(verb, "exec") != 0 && nrest > 0)
-        return err_set(e, ERR_USAGE, "sandbox %s takes no words behind '--'", verb);
+        return err_set(e, ERR_USAGE, "sandbox %s: unexpected words after '--'", verb);
     if (choose_sandbox(strcmp(verb, "up") == 0, &sb, e) < 0)
         return -1;
     if (strcmp(verb, "up") == 0)
@@ -140,50 +137,43 @@ static int cmd_sandbox_run(int noperands, char **operands, int nrest, char **res
         return run_status(&sb, e);
     if (strcmp(verb, "exec") == 0)
         return sandbox_require(&sb, e) < 0 ? -1 : sandbox_exec(&sb, opt.node, rest, e);
-    const char *near = cli_nearest(verb, verbs);
-    return err_set(e, ERR_USAGE, "sandbox: unknown word '%s'%s%s; one of up, down, status, exec",
-                   verb, near ? ", did you mean " : "", near ? near : "");
+    return err_set(e, ERR_USAGE, "sandbox: unknown word '%s'%s (known: up, down, status, exec)",
+                   verb, cli_suggest(verb, verbs, (char[CLI_SUGGESTION]){0}));
 }
 
 static const struct cli_option options[] = {
-    {"dir", 0, CLI_STRING, "DIR", "folder of the sandbox (default: below the user's state folder)",
-     &opt.dir, 0, 0},
-    {"nodes", 0, CLI_INT, "N", "up: nodes (default 7)", &opt.nodes, 1, 64},
-    {"gpus-per-node", 0, CLI_INT, "N", "up: fake GPUs of each node (default 2)", &opt.gpus_per_node,
-     1, 16},
-    {"cpus-per-node", 0, CLI_INT, "N", "up: CPUs that each node claims (default 4)",
+    {"dir", 0, CLI_STRING, "DIR",
+     "use the sandbox in this folder (default: one below the user's state folder)", &opt.dir, 0, 0},
+    {"nodes", 0, CLI_INT, "N", "up: start N nodes (default: 7)", &opt.nodes, 1, 64},
+    {"gpus-per-node", 0, CLI_INT, "N", "up: give each node N fake GPUs (default: 2)",
+     &opt.gpus_per_node, 1, 16},
+    {"cpus-per-node", 0, CLI_INT, "N", "up: let each node claim N CPUs (default: 4)",
      &opt.cpus_per_node, 1, 1024},
-    {"mode", 0, CLI_STRING, "MODE", "up: netns, flat or auto (default auto)", &opt.mode, 0, 0},
-    {"accounting", 0, CLI_FLAG, NULL,
-     "up: with slurmdbd and MariaDB: accounts, QOS and limits, sacct and sacctmgr", &opt.accounting,
+    {"mode", 0, CLI_STRING, "MODE",
+     "up: isolate nodes by namespaces (netns) or not (flat); default: auto", &opt.mode,
      0, 0},
-    {"node", 0, CLI_STRING, "N", "exec: on this node instead of the login node", &opt.node, 0, 0},
+    {"accounting", 0, CLI_FLAG, NULL,
+     "up: add slurmdbd and MariaDB for accounts, QOS, limits, sacct and sacctmgr", &opt.accounting,
+     0, 0},
+    {"node", 0, CLI_STRING, "N", "exec: run on node N instead of the login node", &opt.node, 0, 0},
     {"json", 0, CLI_FLAG, NULL, "status: print JSON", &opt.json, 0, 0},
     {0}};
 
 const struct cli_command cmd_sandbox = {
     .name = "sandbox",
-    .args = "up|down|status|exec [-- CMD]",
-    .summary = "a private, real Slurm of several fake nodes on this machine",
+    .args = "up|down|status|exec [-- COMMAND]",
+    .summary = "run a private, real Slurm of several fake nodes on this machine",
     .details =
-        "To rehearse a study: a study with 'site: sandbox' submits to it. Needs Debian's "
-        "slurmctld,\n"
-        "slurmd, slurm-client and munge, no configuration and no privilege: in mode netns each "
-        "node\n"
-        "is a set of namespaces with its own host name and address, in mode flat (where the "
-        "kernel\n"
-        "forbids namespaces) all nodes share the host's, and $UNETCTL_HOSTS tells unetctl and "
-        "unet-train\n"
-        "where their names lead. Without --dir, down, status, exec and the studies mean the "
-        "sandbox in\n"
-        "$UNETCTL_SANDBOX, or else the one that runs. exec passes standard input and output and "
-        "CMD's\n"
-        "exit code (127: there is no CMD).\n"
-        "The partitions are main and short (10 minutes).\n"
-        "--accounting needs Debian's slurmdbd, mariadb-server-core and mariadb-client-core as "
-        "well. You\n"
-        "have the account 'sandbox' there and may change all with sacctmgr:\n"
-        "'sacctmgr -i modify user $USER set MaxSubmitJobs=3' sets a limit.\n"
+        "A study with 'site: sandbox' submits to it. The sandbox needs Debian's slurmctld,\n"
+        "slurmd, slurm-client and munge, but neither configuration nor privileges. In mode netns\n"
+        "each node is a set of namespaces with its own host name and address; in mode flat, for\n"
+        "kernels that forbid namespaces, all nodes share those of the host, and $UNETCTL_HOSTS\n"
+        "has their addresses. Without --dir, down, status, exec and studies use the sandbox in\n"
+        "$UNETCTL_SANDBOX, or else the one that runs. exec passes on standard input, output and\n"
+        "the exit code of COMMAND (127: not found). The partitions are main and short (10\n"
+        "minutes). --accounting also needs Debian's slurmdbd, mariadb-server-core and\n"
+        "mariadb-client-core. You have the account 'sandbox' and can change everything with\n"
+        "sacctmgr, such as a limit: 'sacctmgr -i modify user $USER set MaxSubmitJobs=3'.\n"
         "\n"
         "    unetctl sandbox up --nodes 7 --gpus-per-node 2\n"
         "    unetctl sandbox exec -- sbatch submit_file.sh\n"

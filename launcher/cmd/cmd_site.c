@@ -2,11 +2,11 @@
 #include "config.h"
 #include "launcher/cmd/cmd.h"
 
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "launcher/host/jsonio.h"
 #include "launcher/study/site.h"
 #include "src/atomicfile.h"
 #include "src/log.h"
@@ -26,75 +26,46 @@ static char *read_site(const char *name, struct site *site, struct err *e)
     return text;
 }
 
-/* NAME and the first line of its comment. */
-static int print_line(const char *name, struct err *e)
+static bool as_json;
+
+/* Prints NAME and the first line of its comment, or adds both to sites. */
+static int list_site(const char *name, json_t *sites, struct err *e)
 {
     struct site site;
     char *text = read_site(name, &site, e);
-    const char *comment = text;
 
     if (!text)
         return -1;
-    comment += strspn(comment, "# ");
-    printf("%-14s %.*s\n", name, (int)strcspn(comment, "\n"), comment);
+    const char *comment = text + strspn(text, "# ");
+    int n = (int)strcspn(comment, "\n");
+    if (as_json)
+        json_array_append_new(sites, json_pack("{s:s, s:s, s:s#, s:s, s:i}", "name", name, "file",
+                                               site.file, "summary", comment, n, "scheduler",
+                                               site.scheduler, "gpus_per_node",
+                                               site.gpus_per_node));
+    else
+        printf("%-14s %.*s\n", name, n, comment);
     free(text);
     site_close(&site);
     return 0;
 }
 
-static bool as_json;
-
-static json_t *encode_site(const char *name, struct err *e)
-{
-    struct site site;
-    char *text = read_site(name, &site, e);
-    const char *comment = text;
-    json_t *o;
-
-    if (!text)
-        return NULL;
-    comment += strspn(comment, "# ");
-    o = json_pack("{s:s, s:s, s:o, s:s, s:i}", "name", name, "file", site.file, "summary",
-                  json_stringn(comment, strcspn(comment, "\n")), "scheduler", site.scheduler,
-                  "gpus_per_node", (int)site.gpus_per_node);
-    free(text);
-    site_close(&site);
-    return o;
-}
-
-static int list_json(struct err *e)
+static int list_sites(struct err *e)
 {
     char *names[SITE_NAMES_MAX + 1];
-    json_t *sites = json_array(), *root;
-    size_t n;
-    int rc = site_names(names, &n, e);
-
-    for (size_t i = 0; i < n; i++) {
-        json_t *o = rc == 0 ? encode_site(names[i], e) : NULL;
-        if (!o || json_array_append_new(sites, o))
-            rc = -1;
-        free(names[i]);
-    }
-    root = json_pack("{s:i, s:o}", "schema", 1, "sites", sites);
-    if (rc == 0 && json_dumpf(root, stdout, JSON_INDENT(2)))
-        rc = err_set(e, ERR_INTERNAL, "the sites cannot be written as JSON");
-    if (rc == 0)
-        putchar('\n');
-    json_decref(root);
-    return rc;
-}
-
-static int list(struct err *e)
-{
-    char *names[SITE_NAMES_MAX + 1];
+    json_t *sites = json_array();
     size_t n;
     int rc = site_names(names, &n, e);
 
     for (size_t i = 0; i < n; i++) {
         if (rc == 0)
-            rc = print_line(names[i], e);
+            rc = list_site(names[i], sites, e);
         free(names[i]);
     }
+    json_t *root = json_pack("{s:i, s:o}", "schema", 1, "sites", sites);
+    if (rc == 0 && as_json)
+        return jsonio_print(root, 15, "the sites", e);
+    json_decref(root);
     return rc;
 }
 
@@ -106,8 +77,8 @@ static int print_site(const char *name, struct err *e)
     if (!text)
         return -1;
     fputs(text, stdout);
-    log_info("%s; copy it to change it: unetctl site show %s >mysite.yaml, and site: ./mysite.yaml "
-             "in study.yaml", site.file, name);
+    log_info("this is %s; to change it, type: unetctl site show %s >mysite.yaml, and set site: "
+             "./mysite.yaml in study.yaml", site.file, name);
     free(text);
     site_close(&site);
     return 0;
@@ -117,10 +88,10 @@ static int cmd_site_run(int noperands, char **operands, int nrest, char **rest, 
 {
     (void)nrest, (void)rest;
     if (strcmp(operands[0], "list") == 0 && noperands == 1)
-        return as_json ? list_json(e) : list(e);
+        return list_sites(e);
     if (strcmp(operands[0], "show") == 0 && noperands == 2)
         return print_site(operands[1], e);
-    return err_set(e, ERR_USAGE, "site: 'list' or 'show SITE' is expected");
+    return err_set(e, ERR_USAGE, "site: type 'unetctl site list' or 'unetctl site show SITE'");
 }
 
 static const struct cli_option options[] = {
@@ -131,11 +102,10 @@ const struct cli_command cmd_site = {
     .name = "site",
     .args = "list | show SITE",
     .summary = "show the site profiles that come with unetctl",
-    .details = "list has a line for each, show prints one, to be copied and changed. "
-    "doc/FORMATS.md in\n"
-               "PREFIX/share/doc/unetctl has the keys. A study names its site, or the file of one "
-               "with a / in it:\n"
-               "site: ./mysite.yaml\n",
+    .details =
+        "list prints a line for each profile; show prints one, to be copied and changed. The keys\n"
+        "are described in doc/FORMATS.md below PREFIX/share/doc/unetctl. A study names its site,\n"
+        "or a file with a / in its path: site: ./mysite.yaml\n",
     .options = options,
     .min_operands = 1,
     .max_operands = 2,

@@ -23,7 +23,6 @@ static long opt_port_base, opt_gpus_per_node = -1, opt_gpus_per_task = -1;
 static bool opt_no_auto_set_gpu, opt_json, opt_check;
 static double opt_timeout = 30;
 
-/* All that is known of this task. */
 struct answer {
     struct spec_source source;
     struct cluster_spec spec;
@@ -33,7 +32,7 @@ struct answer {
     struct buf visible; /* CUDA_VISIBLE_DEVICES, where gpus_per_task > 0 */
 };
 
-/* Two jobs of one user may meet on a node: by default the ports of a job depend on its number. */
+/* Two jobs of one user may share a node: by default the ports of a job depend on its number. */
 static int choose_port_base(struct answer *a, struct err *e)
 {
     size_t id = 0;
@@ -47,8 +46,8 @@ static int choose_port_base(struct answer *a, struct err *e)
     return 0;
 }
 
-/* As TensorFlow's resolver: the GPUs of a node in equal parts, unless told otherwise. Where nothing
- * tells how many there are, they are left alone. */
+/* Like TensorFlow's resolver: equal shares of a node's GPUs unless options say otherwise, and no
+ * assignment where the number of GPUs is unknown. */
 static int choose_gpus(struct answer *a, struct err *e)
 {
     long per_node = opt_gpus_per_node, per_task = opt_gpus_per_task;
@@ -59,7 +58,7 @@ static int choose_gpus(struct answer *a, struct err *e)
         per_task = per_node / a->source.max_tasks;
         if (per_task == 0 && per_node > 0)
             return err_set(e, ERR_PEER,
-                           "a node has %ld GPU%s for %d tasks; give --gpus-per-node, or "
+                           "a node has only %ld GPU%s for %d tasks; give --gpus-per-node, or "
                            "--gpus-per-task 0 for tasks without GPUs",
                            per_node, plural(per_node), a->source.max_tasks);
     }
@@ -74,12 +73,14 @@ static int read_words(bool has_command, struct err *e)
     opt.is_tf = strcmp(opt_resolver, "tf") == 0;
     opt.has_jobs = opt_jobs;
     if (!opt.is_tf && strcmp(opt_resolver, "slurm") != 0)
-        return err_set(e, ERR_USAGE, "--resolver %s: there are slurm and tf", opt_resolver);
+        return err_set(e, ERR_USAGE, "--resolver: unknown resolver '%s' (known: slurm, "
+                                     "tf)", opt_resolver);
     if (strcmp(opt_format, "json") != 0 && strcmp(opt_format, "env") != 0)
-        return err_set(e, ERR_USAGE, "--format %s: there are json and env", opt_format);
+        return err_set(e, ERR_USAGE, "--format: unknown format '%s' (known: json, "
+                                     "env)", opt_format);
     if (strcmp(opt_format, "env") == 0 && (has_command || opt_json || opt_check))
         return err_set(e, ERR_USAGE,
-                       "--format env goes with neither a command, --json nor --check");
+                       "--format env excludes a command, --json and --check");
     if (opt_host_suffix && opt_host_suffix[strspn(opt_host_suffix, NODELIST_NAME_CHARS)])
         return err_set(e, ERR_USAGE,
                        "--host-suffix %.40s: a host name has letters, digits, '-', '_' and '.'",
@@ -103,7 +104,6 @@ static int make_answer(struct answer *a, bool has_command, struct err *e)
         &a->spec, &a->text, e);
 }
 
-/* Whose devices and address: those of this task's rank. */
 static int find_self(struct answer *a, struct err *e)
 {
     if (cluster_spec_find(&a->spec, a->spec.rank, &a->self, e))
@@ -132,7 +132,8 @@ static int find_task(const struct answer *a, struct cluster_spec_task *t, struct
     size_t index = colon && colon[1] >= '0' && colon[1] <= '9' ? strtoul(colon + 1, &end, 10) : 0;
 
     if (!end || *end || length >= sizeof type)
-        return err_set(e, ERR_USAGE, "--task %.40s: write TYPE:INDEX, as in worker:1", opt_task);
+        return err_set(e, ERR_USAGE, "--task %.40s: must be TYPE:INDEX, such as "
+                                     "worker:1", opt_task);
     memcpy(type, opt_task, length);
     return cluster_spec_find_type(&a->spec, type, index, t, e);
 }
@@ -177,8 +178,8 @@ static int run_command(struct answer *a, char **command, struct err *e)
 {
     if (a->text.length + sizeof "TF_CONFIG=" > VARIABLE_MAX)
         return err_set(e, ERR_PEER,
-                       "TF_CONFIG has %zu bytes, and Linux takes %zu in one variable; run fewer "
-                       "tasks, or have the program read what unetctl spec prints",
+                       "TF_CONFIG has %zu bytes, but Linux allows %zu in one variable; run fewer "
+                       "tasks, or let the program read the output of unetctl spec",
                        a->text.length, VARIABLE_MAX - sizeof "TF_CONFIG=");
     bool sets_gpus = opt.is_tf && a->gpus_per_task > 0 && !opt_no_auto_set_gpu;
     if (setenv("TF_CONFIG", a->text.data, 1) ||
@@ -220,38 +221,40 @@ static int cmd_spec_run(int noperands, char **operands, int nrest, char **rest, 
 
 static const struct cli_option options[] = {
     {"resolver", 0, CLI_STRING, "NAME",
-     "order of the nodes: slurm (as listed) or tf (by name); slurm", &opt_resolver, 0, 0},
-    {"port-base", 0, CLI_INT, "P", "port of the first task of a node; 8888 + job number mod 1000",
-     &opt_port_base, 1, 65535},
+     "order nodes as listed (slurm, the default) or by name (tf)", &opt_resolver, 0, 0},
+    {"port-base", 0, CLI_INT, "P",
+     "first port on each node (default: 8888 + job number mod 1000)", &opt_port_base, 1, 65535},
     {"host-suffix", 0, CLI_STRING, "TEXT",
-     "goes behind each node's name, where the fast network has names of its own",
-     &opt_host_suffix, 0, 0},
+     "append this to node names, such as -ib for names of the fast network", &opt_host_suffix, 0,
+     0},
     {"format", 0, CLI_STRING, "FORM",
-     "json (TF_CONFIG), or env: RANK=0, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR ...; json",
-     &opt_format, 0, 0},
-    {"nodelist", 0, CLI_STRING, "L", "nodes, instead of the environment's", &opt.nodelist, 0, 0},
+     "print TF_CONFIG (json, the default) or RANK=0, MASTER_ADDR ... (env)", &opt_format, 0, 0},
+    {"nodelist", 0, CLI_STRING, "L", "use these nodes instead of the environment's", &opt.nodelist,
+     0, 0},
     {"tasks-per-node", 0, CLI_STRING, "T",
-     "tasks: one number, as in 2(x3),1, or as in node[1-3]:2,node4:1", &opt.tasks, 0, 0},
-    {"rank", 0, CLI_INT, "R", "the task this is, from 0, instead of SLURM_PROCID", &opt.rank, 0,
+     "run these tasks: 2, 2(x3),1 or node[1-3]:2,node4:1", &opt.tasks, 0, 0},
+    {"rank", 0, CLI_INT, "R", "be task R, counted from 0 (default: SLURM_PROCID)", &opt.rank, 0,
      1e9},
     {"jobs", 0, CLI_STRING, "LIST",
-     "types of tasks and their counts, as in chief=1,worker=3; all worker", &opt_jobs, 0, 0},
-    {"gpus-per-node", 0, CLI_INT, "G", "GPUs a node has; tf: what CUDA_VISIBLE_DEVICES tells",
-     &opt_gpus_per_node, 0, 1024},
-    {"gpus-per-task", 0, CLI_INT, "G", "GPUs of a task; tf: an equal part; 0: left alone",
-     &opt_gpus_per_task, 0, 1024},
-    {"no-auto-set-gpu", 0, CLI_FLAG, NULL, "tf: COMMAND keeps its CUDA_VISIBLE_DEVICES",
+     "give tasks these types, such as chief=1,worker=3 (default: all worker)", &opt_jobs, 0, 0},
+    {"gpus-per-node", 0, CLI_INT, "G",
+     "assume G GPUs on each node (default with tf: from CUDA_VISIBLE_DEVICES)", &opt_gpus_per_node,
+     0, 1024},
+    {"gpus-per-task", 0, CLI_INT, "G",
+     "give each task G GPUs, 0 for none (default with tf: an equal share)", &opt_gpus_per_task, 0,
+     1024},
+    {"no-auto-set-gpu", 0, CLI_FLAG, NULL, "tf: leave CUDA_VISIBLE_DEVICES of COMMAND unchanged",
      &opt_no_auto_set_gpu, 0, 0},
-    {"json", 0, CLI_FLAG, NULL, "also rank, address, master, GPUs; with --check its findings",
-     &opt_json, 0, 0},
-    {"task", 0, CLI_STRING, "TYPE:I", "with --json: whose address master is; this task's",
-     &opt_task, 0, 0},
-    {"rpc-layer", 0, CLI_STRING, "NAME", "with --json: protocol of master; grpc", &opt_rpc_layer, 0,
-     0},
-    {"check", 0, CLI_FLAG, NULL, "compare what all ranks of the step see (exit 5: they differ)",
+    {"json", 0, CLI_FLAG, NULL,
+     "print rank, address, master and GPUs as well; with --check the findings", &opt_json, 0, 0},
+    {"task", 0, CLI_STRING, "TYPE:I",
+     "with --json: print the address of this task as master (default: this one)", &opt_task, 0, 0},
+    {"rpc-layer", 0, CLI_STRING, "NAME",
+     "with --json: print master with this protocol (default: grpc)", &opt_rpc_layer, 0, 0},
+    {"check", 0, CLI_FLAG, NULL, "compare what all ranks of the step see (exit 5 if they differ)",
      &opt_check, 0, 0},
-    {"timeout", 0, CLI_DOUBLE, "S", "with --check: seconds to wait for all ranks; 30", &opt_timeout,
-     0.1, 3600},
+    {"timeout", 0, CLI_DOUBLE, "S", "with --check: wait S seconds for all ranks (default: 30)",
+     &opt_timeout, 0.1, 3600},
     {0}};
 
 const struct cli_command cmd_spec = {
@@ -259,28 +262,25 @@ const struct cli_command cmd_spec = {
     .args = "[-- COMMAND...]",
     .summary = "print the cluster specification of this task (TF_CONFIG)",
     .details =
-        "One line of JSON: the address of every task, and which one this is. Made from what Slurm\n"
-        "tells each task: SLURM_STEP_NODELIST and SLURM_STEP_TASKS_PER_NODE (outside of a step\n"
-        "SLURM_JOB_NODELIST and SLURM_TASKS_PER_NODE), SLURM_PROCID and SLURM_DISTRIBUTION\n"
-        "(block, cyclic, plane). An option wins over its variable. Nothing is guessed: what is\n"
-        "missing or contradicts itself is an error (exit 5), never a fallback to this host. Task\n"
-        "s of a node listens at port P + s. COMMAND is run with TF_CONFIG in its environment.\n"
+        "Prints one line of JSON: the address of every task, and which one this is. The source is\n"
+        "SLURM_STEP_NODELIST and SLURM_STEP_TASKS_PER_NODE (outside of a step SLURM_JOB_NODELIST\n"
+        "and SLURM_TASKS_PER_NODE), SLURM_PROCID and SLURM_DISTRIBUTION (block, cyclic, plane).\n"
+        "An option overrides its variable. A missing or contradictory value is an error (exit 5),\n"
+        "never a fallback to this host. Task s of a node listens at port P + s. COMMAND is run\n"
+        "with TF_CONFIG in its environment.\n"
         "\n"
-        "--resolver tf does as TensorFlow's SlurmClusterResolver: the variables of the step only,\n"
-        "nodes sorted by name, ports from 8888, tasks dealt to the --jobs by name, and COMMAND\n"
-        "gets CUDA_VISIBLE_DEVICES, its part of the node's GPUs. It differs where that one would\n"
-        "go on with a wrong list: a node twice and lists of unequal length are refused. Where\n"
-        "nothing tells the number of GPUs they are left alone.\n"
+        "--resolver tf follows TensorFlow's SlurmClusterResolver: only variables of the step,\n"
+        "nodes sorted by name, ports from 8888, tasks assigned to --jobs by name, and a share of\n"
+        "the GPUs in CUDA_VISIBLE_DEVICES of COMMAND. Unlike it, a node listed twice and lists of\n"
+        "unequal length are refused, and GPUs of unknown number are not assigned.\n"
         "\n"
-        "--check, started by srun on every rank: rank 0 gathers at its own address what each rank\n"
-        "sees and names every rank that is missing, doubled, on another node, of another list,\n"
-        "with an old TF_CONFIG, or that cannot listen.\n"
+        "--check runs on every rank, started by srun: rank 0 gathers at its own address what each\n"
+        "rank sees, and names every rank that is missing, duplicate, on another node, with\n"
+        "another list, with an old TF_CONFIG, or unable to listen.\n"
         "\n"
         "  srun unetctl spec -- unet-train train --run run.json --out DIR\n"
         "  srun unetctl spec --check\n"
         "  unetctl spec --nodelist 'node[1-2]' --tasks-per-node 2,1 --rank 2 --port-base 8888\n",
     .options = options,
-    .min_operands = 0,
-    .max_operands = 0,
     .run = cmd_spec_run,
 };

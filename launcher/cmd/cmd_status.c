@@ -2,10 +2,10 @@
 #include "config.h"
 #include "launcher/cmd/cmd.h"
 
-#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "launcher/host/jsonio.h"
 #include "launcher/status/run_status.h"
 #include "src/log.h"
 
@@ -22,20 +22,16 @@ static const struct cli_option options[] = {
 static int print_status_json(const struct workspace *w, const struct run_status_list *list,
                              struct err *e)
 {
-    json_t *runs = json_array(), *root;
-    int rc;
+    json_t *runs = json_array();
 
     for (size_t i = 0; i < list->count; i++)
         json_array_append_new(runs, run_status_encode(&list->runs[i]));
-    root = json_pack("{s:i, s:s, s:s, s:o}", "schema", 1, "study", w->study.name, "study_id",
-                     w->ledger.study_id, "runs", runs);
-    rc = root ? json_dumpf(root, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) : -1;
-    putchar('\n');
-    json_decref(root);
-    return rc ? err_set(e, ERR_INTERNAL, "the status cannot be written as JSON") : 0;
+    return jsonio_print(json_pack("{s:i, s:s, s:s, s:o}", "schema", 1, "study", w->study.name,
+                                  "study_id", w->ledger.study_id, "runs", runs),
+                        9, "the status", e);
 }
 
-/* Of the job, or of the training where no one asks for the job any more. */
+/* The time of the job, or of the training once the job is forgotten. */
 static void format_time(const struct run_status *s, char dst[32])
 {
     long seconds = -1;
@@ -97,7 +93,7 @@ static int cmd_status_run(int noperands, char **operands, int nrest, char **rest
         else if (list.count)
             print_table(&list);
         else
-            log_info("%s has no runs yet: unetctl submit --gpus LIST", w.study.dir);
+            log_info("%s has no runs yet; type 'unetctl submit --gpus LIST'", w.study.dir);
         if (rc == 0 && list.unreachable) {
             *e = list.reason;
             rc = -1;
@@ -115,12 +111,9 @@ const struct cli_command cmd_status = {
     .args = "",
     .summary = "show the state of every run",
     .details =
-        "The marker in a run's folder decides (COMPLETED, FAILED); a job that ended without one "
-        "has\n"
-        "the state its scheduler gives. Exit 0 whatever the states are; 4 when the scheduler "
-        "cannot\n"
-        "be asked about a run that needs it (such runs are UNKNOWN); 7 when the run.json of a run "
-        "cannot\n"
+        "The marker in a run's folder decides (COMPLETED, FAILED); a job that ended without one\n"
+        "has the state its scheduler reports. Exit 0 whatever the states are; 4 if the scheduler\n"
+        "cannot be asked about a run (whose state is UNKNOWN); 7 if the run.json of a run cannot\n"
         "be read (its row says why; it is DAMAGED unless its job is active).\n",
     .options = options,
     .run = cmd_status_run,

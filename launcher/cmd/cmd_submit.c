@@ -16,28 +16,27 @@
 #include "src/plural.h"
 
 static struct workspace_args args;
-static bool wait_for_all, dry_run, parsable, one_allocation;
+static bool wait_for_all, dry_run, parsable;
 static long timeout_s;
 static double max_gpu_hours;
-static long max_in_flight;
-static struct cli_list after;
 
 static const struct cli_option options[] = {
     WORKSPACE_OPTIONS_PLAN(args),
     WORKSPACE_OPTION_SCHEDULER(args),
     WORKSPACE_OPTION_TEMPLATES(args),
-    {"wait", 'w', CLI_FLAG, NULL, "then watch until all runs have ended", &wait_for_all, 0, 0},
-    {"timeout", 0, CLI_INT, "SECONDS", "with --wait: give up waiting (exit 6), the jobs go on",
-     &timeout_s, 1, 1e9},
+    {"wait", 'w', CLI_FLAG, NULL, "watch the runs until all have ended", &wait_for_all, 0, 0},
+    {"timeout", 0, CLI_INT, "SECONDS",
+     "with --wait: stop waiting after this time (exit 6); the jobs continue", &timeout_s, 1, 1e9},
     RUN_COST_OPTION(max_gpu_hours),
-    {"parsable", 0, CLI_FLAG, NULL, "print the job id of each run of the list, one a line, in its "
-     "order", &parsable, 0, 0},
+    {"parsable", 0, CLI_FLAG, NULL, "print the job id of each run, one per line, in plan order",
+     &parsable, 0, 0},
     DRY_RUN_OPTION(dry_run),
-    {"max-in-flight", 0, CLI_INT, "K", "at most K jobs of the study at once (default: local the "
-     "site's)", &max_in_flight, 1, 4096},
-    WORKSPACE_OPTION_ONE_ALLOCATION(one_allocation),
-    {"after", 0, CLI_LIST, "WHAT", "start when this has ended: number of a job, RUN, or another "
-     "STUDY", &after, 0, 0},
+    {"max-in-flight", 0, CLI_INT, "K",
+     "let at most K jobs of the study run at a time (default: no limit, or site)",
+     &args.max_in_flight, 1, 4096},
+    WORKSPACE_OPTION_ONE_ALLOCATION(args),
+    {"after", 0, CLI_LIST, "WHAT",
+     "start when this has ended: a job number, a RUN, or another STUDY", &args.after, 0, 0},
     WORKSPACE_OPTION_STUDY(args),
     {0},
 };
@@ -78,8 +77,7 @@ static int watch_plan(struct workspace *w, const struct run_plan *plan, bool any
     return rc;
 }
 
-/* One line for each run of the plan, whenever it was submitted, so that line and run go
- * together. */
+/* A line for each run of the plan, also for those submitted before. */
 static void print_ids(const struct workspace *w, const struct run_plan *plan)
 {
     for (size_t i = 0; i < plan->count; i++) {
@@ -101,7 +99,7 @@ static int check_cost(const struct workspace *w, const struct run_plan *plan, st
                : 0;
 }
 
-/* One option as a word, or for a list as several; one that was not given adds none. */
+/* Adds an option as a word, or a list as several, if it was given. */
 static void add_words(json_t *words, const struct cli_option *o)
 {
     const struct cli_list *list = o->dst;
@@ -131,7 +129,7 @@ static void add_words(json_t *words, const struct cli_option *o)
     }
 }
 
-/* The command line without what is of this call alone. */
+/* The command line without the options that concern only this call. */
 static json_t *encode_words(int nrest, char **rest)
 {
     json_t *words = json_array();
@@ -162,16 +160,17 @@ static int submit_plan(struct workspace *w, const struct run_plan *plan, int nre
         return -1;
     if (parsable)
         print_ids(w, plan);
-    log_info("%zu run%s %ssubmitted; before: %zu active, %zu done, %zu without result",
+    log_info("%zu run%s %ssubmitted; before: %zu active, %zu done, %zu without a result",
              counts.submitted, plural(counts.submitted), dry ? "would be " : "",
              counts.active, counts.good, counts.bad);
     if (counts.left && !wait_for_all)
-        return err_set(e, ERR_SCHED, "%zu run%s left for later ('unetctl submit' again takes what "
-                       "fits then, 'unetctl watch' submits them as others end): %s", counts.left,
+        return err_set(e, ERR_SCHED, "%zu run%s left for later: %s ('unetctl watch' submits them "
+                                     "as "
+                       "other jobs end, or type 'unetctl submit' again then)", counts.left,
                        counts.left == 1 ? " is" : "s are", counts.limit.text);
     if (counts.left)
-        log_info("%zu run%s submitted as others end: %s", counts.left,
-                 counts.left == 1 ? " is" : "s are", counts.limit.text);
+        log_info("%zu run%s will be submitted as other jobs end: %s", counts.left,
+                 plural(counts.left), counts.limit.text);
     return wait_for_all && !dry ? watch_plan(w, plan, counts.left > 0, e) : 0;
 }
 
@@ -183,14 +182,10 @@ static int cmd_submit_run(int noperands, char **operands, int nrest, char **rest
 
     (void)noperands, (void)operands;
     if (timeout_s && !wait_for_all)
-        return err_set(e, ERR_USAGE, "submit: --timeout is for --wait");
-    if (workspace_open(&w, &args, e))
+        return err_set(e, ERR_USAGE, "submit: --timeout needs --wait");
+    if (workspace_open_jobs(&w, &args, nrest, rest, e))
         return -1;
-    w.max_in_flight = max_in_flight;
-    w.after = &after;
-    if (workspace_take_options(&w, nrest, rest, e) == 0 &&
-        (!one_allocation || workspace_pack(&w, e) == 0) &&
-        run_plan_compute(&w.study, &w.site, w.gpus, w.seeds, &plan, e) == 0)
+    if (run_plan_compute(&w.study, &w.site, w.gpus, w.seeds, &plan, e) == 0)
         rc = submit_plan(&w, &plan, nrest, rest, e);
     run_plan_destroy(&plan);
     workspace_close(&w);
@@ -202,21 +197,18 @@ const struct cli_command cmd_submit = {
     .args = "[-- SBATCH OPTIONS]",
     .summary = "submit the runs of a study, each exactly once",
     .details =
-        "Generates what is missing, splits the data once (STUDY/split.json), and submits every "
-        "run\n"
-        "that has not been yet. May be interrupted and repeated at any time. With --wait: exit 0 "
-        "only\n"
-        "if all runs are done, 1 if some ended without a result, 130 on Ctrl-C, 6 on --timeout.\n"
-        "Where a limit of the account or QOS (AssocMaxSubmitJobLimit) leaves room for some only, "
-        "those are\n"
-        "submitted and the rest is left: exit 4, and the limit is named. The same command takes "
-        "what fits\n"
-        "then; with --wait, and so 'unetctl watch', submits the rest as others end.\n"
-        "--parsable prints as sbatch does: line K is the job id of run K of `unetctl plan`, "
-        "submitted now\n"
-        "or before (empty where a run never had a job).\n"
-        "--one-allocation: a job of as many nodes as the largest run needs works off all of them,\n"
-        "the largest that fits first; --time is for all. What is left is SKIPPED, for 'resume'.\n"
+        "Generates missing files, splits the data once (STUDY/split.json), and submits every run\n"
+        "that was not submitted before. It may be interrupted and repeated at any time. With\n"
+        "--wait, exit 0 only if all runs are done, 1 if some ended without a result, 130 on\n"
+        "Ctrl-C, 6 on --timeout.\n"
+        "If a limit of the account or QOS (such as AssocMaxSubmitJobLimit) has room for only some\n"
+        "runs, those are submitted, the limit is named, and the rest is left for later (exit 4):\n"
+        "repeat the command, or let --wait or 'unetctl watch' submit the rest as other jobs end.\n"
+        "--parsable prints, like sbatch, job ids: line K is that of run K of 'unetctl plan',\n"
+        "empty if it never had a job.\n"
+        "--one-allocation submits one job with the nodes of the largest run; it starts the\n"
+        "largest run that fits first, and --time holds for all. Runs without a turn are SKIPPED;\n"
+        "'unetctl resume' submits them.\n"
         "Example: unetctl submit --gpus 1..14 --wait -- --partition=gpu --time=2:00:00\n",
     .options = options,
     .run = cmd_submit_run,

@@ -19,7 +19,8 @@ static int user_path(const char *variable, const char *below_home, const char *n
     else if (home && home[0] == '/')
         n = snprintf(dst, PATH_MAX, "%s/%s/unetctl/%s", home, below_home, name);
     else
-        return err_set(e, ERR_USAGE, "neither %s nor HOME is set: there is no place for %s; set "
+        return err_set(e, ERR_USAGE, "neither %s nor HOME is set, so there is no folder for %s; "
+                                     "set "
                        "HOME", variable, name);
     if (n >= PATH_MAX)
         return err_set(e, ERR_USAGE, "the path of the user's folder for %s is too long", name);
@@ -45,7 +46,7 @@ int statedir_make(const char *folder, struct err *e)
     for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
         *slash = 0;
         if (mkdir(path, 0777) < 0 && errno != EEXIST)
-            return err_errno(e, ERR_INTERNAL, errno, "can't make the folder %s", path);
+            return err_errno(e, ERR_INTERNAL, errno, "cannot make the folder %s", path);
         *slash = '/';
     }
     return 0;

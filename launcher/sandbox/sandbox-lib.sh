@@ -36,7 +36,7 @@ is_ours() { # PID START
 # One `up` or `down` at a time; the lock goes with the process.
 take_lock() { # DIR
     exec 9>"$1/.sandbox"
-    flock -w 120 9 || die 4 "another 'unetctl sandbox' has been at work in $1 for two minutes"
+    flock -w 120 9 || die 4 "another 'unetctl sandbox' has been working in $1 for two minutes"
 }
 
 # The fields of sandbox.conf, as globals.
@@ -106,7 +106,7 @@ stop_sandbox() { # DIR, after read_conf
                 echo "$child $(start_time "$child")" >>"$list"
             done
             signal_all KILL "$list"
-            wait_gone "$list" || die 1 "the sandbox in $1 did not end; still there: $(cat "$list")"
+            wait_gone "$list" || die 1 "the sandbox in $1 did not end; these processes remain: $(cat "$list")"
         fi
     elif [ "$boot" = "$(boot_id)" ]; then
         echo "$holder $holder_start" >"$list"
@@ -115,7 +115,7 @@ stop_sandbox() { # DIR, after read_conf
         wait_gone "$list" || signal_all KILL "$list"
         list_members "$1" >"$list" # steps that were starting
         signal_all KILL "$list"
-        wait_gone "$list" || die 1 "the sandbox in $1 did not end; still there: $(cat "$list")"
+        wait_gone "$list" || die 1 "the sandbox in $1 did not end; these processes remain: $(cat "$list")"
     fi
     rm -rf "$1/sandbox.conf" "$1/run"
 }

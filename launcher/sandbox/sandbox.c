@@ -24,11 +24,11 @@ int sandbox_default_dir(char dst[PATH_MAX], struct err *e)
     if (choice && *choice)
         return snprintf(dst, PATH_MAX, "%s", choice) < PATH_MAX
                    ? 0
-                   : err_set(e, ERR_USAGE, CHOICE_VARIABLE ": this path is too long");
+                   : err_set(e, ERR_USAGE, "the path in " CHOICE_VARIABLE " is too long");
     return statedir_path("sandbox", dst, e);
 }
 
-/* One "name=value" line of sandbox.conf. Unknown names are left to later versions. */
+/* Sets a "name=value" line of sandbox.conf; names of later versions are ignored. */
 static void set_field(struct sandbox *sb, struct procid *holder, const char *name,
                       const char *value)
 {
@@ -166,9 +166,8 @@ static int decode_node(const struct sandbox *sb, const char *node, int *number, 
     return 0;
 }
 
-/* The process whose namespaces a command enters, as a folder of /proc: the login node's (0), or a
- * node's. A node's pid counts in the sandbox, so it is looked up in the sandbox's /proc, which its
- * supervisor sees. */
+/* The process whose namespaces a command enters, as a folder of /proc: of the login node (0) or
+ * of a node. The pid of a node is valid in the sandbox's /proc, which its supervisor sees. */
 static int find_namespaces(const struct sandbox *sb, int node, char dst[128], struct err *e)
 {
     char path[PATH_MAX + 32], *text;
@@ -198,7 +197,7 @@ static int set_environment(const struct sandbox *sb)
     if (setenv("SLURM_CONF", conf, 1) < 0 || setenv(INSIDE_VARIABLE, sb->dir, 1) < 0 ||
         (!sb->inside && setenv("PATH", path, 1) < 0))
         return -1;
-    /* More ranks than cores, perhaps as root: both are what a sandbox is for. */
+    /* A sandbox runs more ranks than cores, perhaps as root. */
     if (setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 0) < 0 ||
         setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 0) < 0 ||
         setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0) < 0)
@@ -206,10 +205,10 @@ static int set_environment(const struct sandbox *sb)
     /* Debian testing's Open MPI keeps to the loopback interface by its configuration. */
     if (strcmp(sb->mode, "flat"))
         return setenv("OMPI_MCA_btl_tcp_if_include", "10.77.0.0/24", 0);
-    /* Flat nodes have names that nobody else knows, and share host name and /dev/shm, which the
-     * shared-memory transport can't stand. They also share their addresses: to the kernel's routes,
-     * which Open MPI 5 asks, the way to one's own address is not the interface that has it, and
-     * Open MPI 6 takes no peer's address that is its own. UCX, where it is built in, does. */
+    /* The names of flat nodes are in a file. The nodes share host name and /dev/shm, which the
+     * shared-memory transport cannot handle, and addresses: the kernel's route to an own address,
+     * which Open MPI 5 uses, is not the interface that has it, and Open MPI 6 accepts no address
+     * of a peer that is its own. UCX, where it is built in, does. */
     snprintf(conf, sizeof conf, "%s/etc/hosts", sb->dir);
     return setenv("UNETCTL_HOSTS", conf, 1) || setenv("OMPI_MCA_btl", "self,tcp", 0) ||
                    setenv("OMPI_MCA_reachable", "weighted", 0) ||
@@ -220,7 +219,7 @@ static int set_environment(const struct sandbox *sb)
                : 0;
 }
 
-/* The words before a command that take it into namespaces. */
+/* The words before a command that enter namespaces. */
 struct entrance {
     char mount[160], root[160], net[160], uts[160], ipc[160], pid[160], user[160];
     char cwd[PATH_MAX + 8];
@@ -236,7 +235,7 @@ static int prepare_entrance(struct entrance *in, const struct sandbox *sb, int n
         return -1;
     strcpy(in->cwd, "--wdns=");
     if (!getcwd(in->cwd + 7, PATH_MAX))
-        return err_errno(e, ERR_INTERNAL, errno, "can't tell the current directory");
+        return err_errno(e, ERR_INTERNAL, errno, "cannot find the current directory");
     snprintf(in->mount, sizeof in->mount, "--mount=%s/ns/mnt", folder);
     /* Joining a mount namespace leads to its own root, which is not ours in a chroot. */
     snprintf(in->root, sizeof in->root, "--root=%s/root", folder);
@@ -253,7 +252,7 @@ static int prepare_entrance(struct entrance *in, const struct sandbox *sb, int n
         in->words[in->n++] = in->user;
         in->words[in->n++] = "--preserve-credentials";
     }
-    /* nsenter waits for the command in another process; that one must not outlive it. */
+    /* nsenter runs the command in a child process, which must not outlive it. */
     const char *end[] = {"--", "setpriv", "--pdeathsig", "TERM", "--"};
     for (size_t i = 0; i < sizeof end / sizeof *end; i++)
         in->words[in->n++] = end[i];
@@ -268,7 +267,7 @@ int sandbox_exec(const struct sandbox *sb, const char *node, char *const argv[],
 
     if (node && decode_node(sb, node, &number, e) < 0)
         return -1;
-    /* flat nodes are where we are */
+    /* flat nodes need no namespaces */
     if (strcmp(sb->mode, "netns") == 0 && !sb->inside && prepare_entrance(&in, sb, number, e) < 0)
         return -1;
     while (argv[argc])
@@ -280,8 +279,8 @@ int sandbox_exec(const struct sandbox *sb, const char *node, char *const argv[],
     memcpy(command + in.n, argv, argc * sizeof *argv);
     if (set_environment(sb) == 0)
         execvp(command[0], (char *const *)command);
-    /* What a shell, and nsenter, end with. */
-    err_errno(e, errno == ENOENT ? 127 : 126, errno, "can't run %s", command[0]);
+    /* The exit codes of shells and nsenter. */
+    err_errno(e, errno == ENOENT ? 127 : 126, errno, "cannot run %s", command[0]);
     free(command);
     return -1;
 }

@@ -15,116 +15,105 @@
 #include "src/cli.h"
 #include "src/cluster/time_limit.h"
 
-enum word_kind { WORD_TEXT, WORD_TIME, WORD_MEM, WORD_NICE, WORD_FLAG };
-
-/* One table for the words people type and the lines they become. */
-static const struct word {
-    const char *name;
-    char letter;
-    enum word_kind kind;
-    size_t offset; /* in struct job_options */
-} words[] = {
-    {"partition", 'p', WORD_TEXT, offsetof(struct job_options, partition)},
-    {"account", 'A', WORD_TEXT, offsetof(struct job_options, account)},
-    {"qos", 'q', WORD_TEXT, offsetof(struct job_options, qos)},
-    {"constraint", 'C', WORD_TEXT, offsetof(struct job_options, constraint)},
-    {"reservation", 0, WORD_TEXT, offsetof(struct job_options, reservation)},
-    {"nodelist", 'w', WORD_TEXT, offsetof(struct job_options, nodelist)},
-    {"exclude", 'x', WORD_TEXT, offsetof(struct job_options, exclude)},
-    {"dependency", 'd', WORD_TEXT, offsetof(struct job_options, dependency)},
-    {"licenses", 'L', WORD_TEXT, offsetof(struct job_options, licenses)},
-    {"mem", 0, WORD_MEM, offsetof(struct job_options, mem)},
-    {"time", 't', WORD_TIME, offsetof(struct job_options, time_min)},
-    {"nice", 0, WORD_NICE, offsetof(struct job_options, nice)},
-    {"exclusive", 0, WORD_FLAG, offsetof(struct job_options, exclusive)},
-    {"hold", 'H', WORD_FLAG, offsetof(struct job_options, hold)},
-    {0},
+/* OURS: set_option sets a member of struct job_options. PASSED: the word goes to sbatch as it
+ * is. */
+enum option_kind {
+    OURS_TEXT, OURS_TIME, OURS_MEM, OURS_NICE, OURS_FLAG,
+    PASSED_VALUE, PASSED_OPTIONAL, PASSED_FLAG, /* with a value, with =VALUE or none, with none */
+    REFUSED                                     /* unetctl decides on it */
 };
 
-/* What else sbatch takes: passed on as it is, but for what unetctl itself decides. */
-enum further_kind { FURTHER_VALUE, FURTHER_OPTIONAL, FURTHER_FLAG, FURTHER_OURS };
-
-static const struct further {
+/* The options of sbatch: one table for the words that people type and the lines they become. */
+static const struct option {
     const char *name;
     char letter;
-    enum further_kind kind;
-    const char *why; /* of FURTHER_OURS: what to do instead */
-} further[] = {
-    {"acctg-freq", 0, FURTHER_VALUE, NULL}, {"batch", 0, FURTHER_VALUE, NULL},
-    {"bb", 0, FURTHER_VALUE, NULL}, {"bbf", 0, FURTHER_VALUE, NULL},
-    {"begin", 'b', FURTHER_VALUE, NULL}, {"cluster-constraint", 0, FURTHER_VALUE, NULL},
-    {"container", 0, FURTHER_VALUE, NULL}, {"container-id", 0, FURTHER_VALUE, NULL},
-    {"contiguous", 0, FURTHER_FLAG, NULL}, {"core-spec", 'S', FURTHER_VALUE, NULL},
-    {"cores-per-socket", 0, FURTHER_VALUE, NULL}, {"cpu-freq", 0, FURTHER_VALUE, NULL},
-    {"cpus-per-gpu", 0, FURTHER_VALUE, NULL}, {"deadline", 0, FURTHER_VALUE, NULL},
-    {"delay-boot", 0, FURTHER_VALUE, NULL}, {"error", 'e', FURTHER_VALUE, NULL},
-    {"export", 0, FURTHER_VALUE, NULL}, {"export-file", 0, FURTHER_VALUE, NULL},
-    {"extra-node-info", 'B', FURTHER_VALUE, NULL}, {"get-user-env", 0, FURTHER_OPTIONAL, NULL},
-    {"gid", 0, FURTHER_VALUE, NULL}, {"gpu-bind", 0, FURTHER_VALUE, NULL},
-    {"gpu-freq", 0, FURTHER_VALUE, NULL}, {"gres", 0, FURTHER_VALUE, NULL},
-    {"gres-flags", 0, FURTHER_VALUE, NULL}, {"hint", 0, FURTHER_VALUE, NULL},
-    {"ignore-pbs", 0, FURTHER_FLAG, NULL}, {"input", 'i', FURTHER_VALUE, NULL},
-    {"kill-on-invalid-dep", 0, FURTHER_VALUE, NULL}, {"mail-type", 0, FURTHER_VALUE, NULL},
-    {"mail-user", 0, FURTHER_VALUE, NULL}, {"mcs-label", 0, FURTHER_VALUE, NULL},
-    {"mem-bind", 0, FURTHER_VALUE, NULL}, {"mem-per-cpu", 0, FURTHER_VALUE, NULL},
-    {"mem-per-gpu", 0, FURTHER_VALUE, NULL}, {"mincpus", 0, FURTHER_VALUE, NULL},
-    {"network", 0, FURTHER_VALUE, NULL}, {"no-kill", 'k', FURTHER_OPTIONAL, NULL},
-    {"no-requeue", 0, FURTHER_FLAG, NULL}, {"nodefile", 'F', FURTHER_VALUE, NULL},
-    {"ntasks-per-core", 0, FURTHER_VALUE, NULL}, {"ntasks-per-socket", 0, FURTHER_VALUE, NULL},
-    {"open-mode", 0, FURTHER_VALUE, NULL}, {"overcommit", 'O', FURTHER_FLAG, NULL},
-    {"oversubscribe", 's', FURTHER_FLAG, NULL}, {"power", 0, FURTHER_VALUE, NULL},
-    {"prefer", 0, FURTHER_VALUE, NULL}, {"priority", 0, FURTHER_VALUE, NULL},
-    {"profile", 0, FURTHER_VALUE, NULL}, {"propagate", 0, FURTHER_OPTIONAL, NULL},
-    {"quiet", 'Q', FURTHER_FLAG, NULL}, {"reboot", 0, FURTHER_FLAG, NULL},
-    {"requeue", 0, FURTHER_FLAG, NULL}, {"signal", 0, FURTHER_VALUE, NULL},
-    {"sockets-per-node", 0, FURTHER_VALUE, NULL}, {"spread-job", 0, FURTHER_FLAG, NULL},
-    {"switches", 0, FURTHER_VALUE, NULL}, {"thread-spec", 0, FURTHER_VALUE, NULL},
-    {"threads-per-core", 0, FURTHER_VALUE, NULL}, {"time-min", 0, FURTHER_VALUE, NULL},
-    {"tmp", 0, FURTHER_VALUE, NULL}, {"tres-bind", 0, FURTHER_VALUE, NULL},
-    {"use-min-nodes", 0, FURTHER_FLAG, NULL},
-    {"verbose", 'v', FURTHER_FLAG, NULL}, {"wait-all-nodes", 0, FURTHER_VALUE, NULL},
-    {"wckey", 0, FURTHER_VALUE, NULL},
-    {"array", 'a', FURTHER_OURS, "each run is a job of its own; --seeds N repeats them"},
-    {"chdir", 'D', FURTHER_OURS, "a job runs in the folder of its run"},
-    {"clusters", 'M', FURTHER_OURS, "unetctl would not find the job again; run it on that cluster"},
-    {"comment", 0, FURTHER_OURS, "unetctl finds the job again by its comment"},
-    {"cpus-per-task", 'c', FURTHER_OURS, "--set slurm.cpus_per_gpu=N"},
-    {"distribution", 'm', FURTHER_OURS, "ranks are numbered node by node"},
-    {"gpus", 'G', FURTHER_OURS, "--gpus of unetctl, before the '--'"},
-    {"gpus-per-node", 0, FURTHER_OURS, "gpus_per_node in the site file"},
-    {"gpus-per-socket", 0, FURTHER_OURS, "--gpus of unetctl, before the '--'"},
-    {"gpus-per-task", 0, FURTHER_OURS, "--gpus of unetctl, before the '--'"},
-    {"help", 'h', FURTHER_OURS, "sbatch --help"},
-    {"job-name", 'J', FURTHER_OURS, "the name is that of study and run"},
-    {"nodes", 'N', FURTHER_OURS, "gpus_per_node in the site file decides"},
-    {"ntasks", 'n', FURTHER_OURS, "the number of GPUs and the strategy decide"},
-    {"ntasks-per-gpu", 0, FURTHER_OURS, "the strategy decides"},
-    {"ntasks-per-node", 0, FURTHER_OURS, "the number of GPUs and the strategy decide"},
-    {"output", 'o', FURTHER_OURS, "'unetctl logs RUN' shows it"},
-    {"parsable", 0, FURTHER_OURS, "an option of unetctl submit"},
-    {"test-only", 0, FURTHER_OURS, "unetctl plan --test-only"},
-    {"tres-per-task", 0, FURTHER_OURS, "the number of GPUs decides"},
-    {"uid", 0, FURTHER_OURS, "unetctl looks for jobs of the user who calls it: become that one"},
-    {"usage", 0, FURTHER_OURS, "sbatch --help"},
-    {"version", 'V', FURTHER_OURS, "sbatch --version"},
-    {"wait", 'W', FURTHER_OURS, "--wait of unetctl submit, before the '--'"},
-    {"wrap", 0, FURTHER_OURS, "unetctl writes the script"},
+    enum option_kind kind;
+    size_t offset;   /* of OURS: the member */
+    const char *why; /* of REFUSED: what to do instead */
+} options[] = {
+#define OURS(name, letter, kind, member) \
+    {name, letter, OURS_##kind, offsetof(struct job_options, member), NULL},
+#define PASSED(name, letter, kind) {name, letter, PASSED_##kind, 0, NULL},
+#define REFUSE(name, letter, why) {name, letter, REFUSED, 0, why},
+    OURS("partition", 'p', TEXT, partition)
+    OURS("account", 'A', TEXT, account)
+    OURS("qos", 'q', TEXT, qos)
+    OURS("constraint", 'C', TEXT, constraint)
+    OURS("reservation", 0, TEXT, reservation)
+    OURS("nodelist", 'w', TEXT, nodelist)
+    OURS("exclude", 'x', TEXT, exclude)
+    OURS("dependency", 'd', TEXT, dependency)
+    OURS("licenses", 'L', TEXT, licenses)
+    OURS("mem", 0, MEM, mem)
+    OURS("time", 't', TIME, time_min)
+    OURS("nice", 0, NICE, nice)
+    OURS("exclusive", 0, FLAG, exclusive)
+    OURS("hold", 'H', FLAG, hold)
+    PASSED("acctg-freq", 0, VALUE) PASSED("batch", 0, VALUE) PASSED("bb", 0, VALUE)
+    PASSED("bbf", 0, VALUE) PASSED("begin", 'b', VALUE) PASSED("cluster-constraint", 0, VALUE)
+    PASSED("container", 0, VALUE) PASSED("container-id", 0, VALUE) PASSED("contiguous", 0, FLAG)
+    PASSED("core-spec", 'S', VALUE) PASSED("cores-per-socket", 0, VALUE)
+    PASSED("cpu-freq", 0, VALUE) PASSED("cpus-per-gpu", 0, VALUE) PASSED("deadline", 0, VALUE)
+    PASSED("delay-boot", 0, VALUE) PASSED("error", 'e', VALUE) PASSED("export", 0, VALUE)
+    PASSED("export-file", 0, VALUE) PASSED("extra-node-info", 'B', VALUE)
+    PASSED("get-user-env", 0, OPTIONAL) PASSED("gid", 0, VALUE) PASSED("gpu-bind", 0, VALUE)
+    PASSED("gpu-freq", 0, VALUE) PASSED("gres", 0, VALUE) PASSED("gres-flags", 0, VALUE)
+    PASSED("hint", 0, VALUE) PASSED("ignore-pbs", 0, FLAG) PASSED("input", 'i', VALUE)
+    PASSED("kill-on-invalid-dep", 0, VALUE) PASSED("mail-type", 0, VALUE)
+    PASSED("mail-user", 0, VALUE) PASSED("mcs-label", 0, VALUE) PASSED("mem-bind", 0, VALUE)
+    PASSED("mem-per-cpu", 0, VALUE) PASSED("mem-per-gpu", 0, VALUE) PASSED("mincpus", 0, VALUE)
+    PASSED("network", 0, VALUE) PASSED("no-kill", 'k', OPTIONAL) PASSED("no-requeue", 0, FLAG)
+    PASSED("nodefile", 'F', VALUE) PASSED("ntasks-per-core", 0, VALUE)
+    PASSED("ntasks-per-socket", 0, VALUE) PASSED("open-mode", 0, VALUE)
+    PASSED("overcommit", 'O', FLAG) PASSED("oversubscribe", 's', FLAG) PASSED("power", 0, VALUE)
+    PASSED("prefer", 0, VALUE) PASSED("priority", 0, VALUE) PASSED("profile", 0, VALUE)
+    PASSED("propagate", 0, OPTIONAL) PASSED("quiet", 'Q', FLAG) PASSED("reboot", 0, FLAG)
+    PASSED("requeue", 0, FLAG) PASSED("signal", 0, VALUE) PASSED("sockets-per-node", 0, VALUE)
+    PASSED("spread-job", 0, FLAG) PASSED("switches", 0, VALUE) PASSED("thread-spec", 0, VALUE)
+    PASSED("threads-per-core", 0, VALUE) PASSED("time-min", 0, VALUE) PASSED("tmp", 0, VALUE)
+    PASSED("tres-bind", 0, VALUE) PASSED("use-min-nodes", 0, FLAG) PASSED("verbose", 'v', FLAG)
+    PASSED("wait-all-nodes", 0, VALUE) PASSED("wckey", 0, VALUE)
+    REFUSE("array", 'a', "each run is a job of its own; --seeds N repeats them")
+    REFUSE("chdir", 'D', "a job runs in the folder of its run")
+    REFUSE("clusters", 'M', "run unetctl on that cluster")
+    REFUSE("comment", 0, "unetctl finds the job again by its comment")
+    REFUSE("cpus-per-task", 'c', "--set slurm.cpus_per_gpu=N")
+    REFUSE("distribution", 'm', "ranks are numbered node by node")
+    REFUSE("gpus", 'G', "--gpus of unetctl, before the '--'")
+    REFUSE("gpus-per-node", 0, "gpus_per_node in the site file")
+    REFUSE("gpus-per-socket", 0, "--gpus of unetctl, before the '--'")
+    REFUSE("gpus-per-task", 0, "--gpus of unetctl, before the '--'")
+    REFUSE("help", 'h', "sbatch --help")
+    REFUSE("job-name", 'J', "the name is that of study and run")
+    REFUSE("nodes", 'N', "gpus_per_node in the site file decides")
+    REFUSE("ntasks", 'n', "the number of GPUs and the strategy decide")
+    REFUSE("ntasks-per-gpu", 0, "the strategy decides")
+    REFUSE("ntasks-per-node", 0, "the number of GPUs and the strategy decide")
+    REFUSE("output", 'o', "'unetctl logs RUN' shows it")
+    REFUSE("parsable", 0, "an option of unetctl submit")
+    REFUSE("test-only", 0, "unetctl plan --test-only")
+    REFUSE("tres-per-task", 0, "the number of GPUs decides")
+    REFUSE("uid", 0, "run unetctl as that user")
+    REFUSE("usage", 0, "sbatch --help")
+    REFUSE("version", 'V', "sbatch --version")
+    REFUSE("wait", 'W', "--wait of unetctl submit, before the '--'")
+    REFUSE("wrap", 0, "unetctl writes the script")
     {0},
 };
 
 #define NICE_BARE 100 /* what sbatch takes --nice without a number for */
 
-static const char **text_of(const struct job_options *o, const struct word *w)
+static const char **text_of(const struct job_options *o, const struct option *w)
 {
     return (const char **)((char *)o + w->offset);
 }
 
-static int *option_number(const struct job_options *o, const struct word *w)
+static int *option_number(const struct job_options *o, const struct option *w)
 {
     return (int *)((char *)o + w->offset);
 }
 
-static bool *flag_of(const struct job_options *o, const struct word *w)
+static bool *flag_of(const struct job_options *o, const struct option *w)
 {
     return (bool *)((char *)o + w->offset);
 }
@@ -159,54 +148,53 @@ long job_mem_decode(const char *text)
     return v << (10 * (unit - units - 1));
 }
 
-static int set_word(struct job_options *o, const struct word *w, const char *value, struct err *e)
+static int set_option(struct job_options *o, const struct option *w, const char *value,
+                      struct err *e)
 {
     char *end;
     int minutes;
     long nice;
 
     switch (w->kind) {
-    case WORD_FLAG:
+    case OURS_FLAG:
         *flag_of(o, w) = true;
         return 0;
-    case WORD_TIME:
+    case OURS_TIME:
         minutes = time_limit_decode(value);
         if (minutes < 0)
-            return err_set(e, ERR_USAGE, "--time %s: not a time limit; write minutes, H:MM:SS or "
-                           "D-HH:MM", value);
+            return err_set(e, ERR_USAGE, "--time %s is not a time limit; write minutes, H:MM:SS "
+                                         "or D-HH:MM", value);
         *option_number(o, w) = minutes;
         return 0;
-    case WORD_NICE:
+    case OURS_NICE:
         nice = strtol(value, &end, 10);
         if (end == value || *end || nice < -2147483645 || nice > 2147483645)
-            return err_set(e, ERR_USAGE, "--nice=%s: not a number", value);
+            return err_set(e, ERR_USAGE, "--nice=%s is not a number", value);
         *option_number(o, w) = (int)nice;
         return 0;
-    case WORD_MEM:
+    case OURS_MEM:
         if (job_mem_decode(value) < 0)
-            return err_set(e, ERR_USAGE, "--mem %s: not an amount of memory; write 4G or 4000M",
+            return err_set(e, ERR_USAGE, "--mem %s is not an amount of memory, such as 4G or 4000M",
                            value);
         break;
-    case WORD_TEXT:
+    case OURS_TEXT:
         if (*value == 0 || strpbrk(value, "\n"))
             return err_set(e, ERR_USAGE, "--%s: the value is empty or has a line break", w->name);
         break;
+    default: break;
     }
     *text_of(o, w) = value;
     return 0;
 }
 
-/* A typing error, or no option at all. NULL: it may be an option of a Slurm younger than this
- * list. */
+/* The option that was meant by a typing error. NULL: it may be an option of a newer Slurm. */
 static const char *nearest_option(const char *name)
 {
-    const char *names[sizeof words / sizeof *words + sizeof further / sizeof *further];
+    const char *names[sizeof options / sizeof *options];
     size_t n = 0;
 
-    for (const struct word *w = words; w->name; w++)
+    for (const struct option *w = options; w->name; w++)
         names[n++] = w->name;
-    for (const struct further *f = further; f->name; f++)
-        names[n++] = f->name;
     names[n] = NULL;
     for (size_t i = 0; i < n; i++) /* sbatch would complete it */
         if (strncmp(names[i], name, strlen(name)) == 0)
@@ -216,7 +204,7 @@ static const char *nearest_option(const char *name)
 
 static int refuse_word(const char *text, const char *near, struct err *e)
 {
-    return err_set(e, ERR_USAGE, "'%.*s' is no option of sbatch%s%s%s", (int)strcspn(text, "="),
+    return err_set(e, ERR_USAGE, "'%.*s' is not an option of sbatch%s%s%s", (int)strcspn(text, "="),
                    text, near ? "; did you mean --" : "", near ? near : "", near ? "?" : "");
 }
 
@@ -224,24 +212,11 @@ static int add_extra(struct job_options *o, const char *word, struct err *e)
 {
     for (const char *c = word; *c; c++)
         if ((unsigned char)*c < 0x20 || *c == 0x7f)
-            return err_set(e, ERR_USAGE, "'%s': a control character or line break", word);
+            return err_set(e, ERR_USAGE, "'%s' has a control character or line break", word);
     if (o->nextra == JOB_EXTRA_MAX)
-        return err_set(e, ERR_USAGE, "more than %d words for sbatch", JOB_EXTRA_MAX);
+        return err_set(e, ERR_USAGE, "more than %d options for sbatch are given", JOB_EXTRA_MAX);
     o->extra[o->nextra++] = word;
     return 0;
-}
-
-static const struct further *find_further(const char *text, bool *has_value)
-{
-    bool is_long = strncmp(text, "--", 2) == 0;
-    size_t n = strcspn(text, "=");
-
-    *has_value = is_long ? text[n] != 0 : text[2] != 0;
-    for (const struct further *f = further; f->name; f++)
-        if (is_long ? strlen(f->name) == n - 2 && strncmp(text + 2, f->name, n - 2) == 0
-                    : f->letter && f->letter == text[1])
-            return f;
-    return NULL;
 }
 
 /* sbatch would read -Hn3 as -H -n3. */
@@ -253,7 +228,7 @@ static bool is_bundle(const char *text)
 
 static int refuse_bundle(const char *text, struct err *e)
 {
-    return err_set(e, ERR_USAGE, "'%s': write each option of sbatch as a word of its own", text);
+    return err_set(e, ERR_USAGE, "'%s': write each option of sbatch as a separate word", text);
 }
 
 /* The value of given[*i], which is the next word: into extra. */
@@ -264,7 +239,7 @@ static int add_option_value(struct job_options *o, int nwords, char **given, int
     return add_extra(o, given[++*i], e);
 }
 
-/* Takes an option of a Slurm plugin or of a Slurm newer than the table; anything else is a typo. */
+/* Accepts an option of a Slurm plugin or a newer Slurm; anything else is a typing error. */
 static int take_unknown(struct job_options *o, int nwords, char **given, int *i, struct err *e)
 {
     const char *text = given[*i];
@@ -285,83 +260,80 @@ static int take_unknown(struct job_options *o, int nwords, char **given, int *i,
     return add_extra(o, text, e);
 }
 
-/* given[*i] and its value, where that is a word of its own: into extra. */
-static int take_further(struct job_options *o, int nwords, char **given, int *i, struct err *e)
+/* The option that the word names; *value is what stands behind "=" or the letter, or NULL. */
+static const struct option *find_option(const char *text, const char **value)
 {
-    const char *text = given[*i];
-    bool has_value;
-    const struct further *f;
-
-    if (text[0] != '-' || !text[1] || strcmp(text, "--") == 0)
-        return refuse_word(text, NULL, e);
-    f = find_further(text, &has_value);
-    if (!f)
-        return take_unknown(o, nwords, given, i, e);
-    if (f->kind == FURTHER_OURS)
-        return err_set(e, ERR_USAGE, "'%s': unetctl itself decides on --%s: %s", text, f->name,
-                       f->why);
-    if (f->kind == FURTHER_FLAG && is_bundle(text))
-        return refuse_bundle(text, e);
-    if (strcmp(f->name, "gres") == 0 &&
-        strstr(has_value ? text : *i + 1 < nwords ? given[*i + 1] : "", "gpu"))
-        return err_set(e, ERR_USAGE, "'%s': the GPUs of a job are those of --gpus; their type and "
-                       "whether --gres asks for them say gpu_type and gpu_request of the site file",
-                       text);
-    if (add_extra(o, text, e))
-        return -1;
-    return f->kind == FURTHER_VALUE && !has_value ? add_option_value(o, nwords, given, i, e) : 0;
-}
-
-/* The word's table entry; *value is what stands behind "=" or the letter, or NULL. */
-static const struct word *find_word(const char *text, const char **value)
-{
-    size_t n = strcspn(text, "=");
+    bool is_long = strncmp(text, "--", 2) == 0;
+    size_t n = is_long ? strcspn(text, "=") : 2;
 
     *value = NULL;
-    for (const struct word *w = words; w->name; w++) {
-        if (strncmp(text, "--", 2) == 0 && strlen(w->name) == n - 2 &&
-            strncmp(text + 2, w->name, n - 2) == 0) {
+    if (text[0] != '-' || !text[1] || !text[n - 1])
+        return NULL;
+    for (const struct option *w = options; w->name; w++)
+        if (is_long ? strlen(w->name) == n - 2 && strncmp(text + 2, w->name, n - 2) == 0
+                    : w->letter && w->letter == text[1]) {
             if (text[n])
-                *value = text + n + 1;
+                *value = text + n + is_long;
             return w;
         }
-        if (text[0] == '-' && w->letter && text[1] == w->letter) {
-            if (text[2])
-                *value = text + 2;
-            return w;
-        }
-    }
     return NULL;
+}
+
+/* given[*i] as it is, and its value if that is the next word. */
+static int pass_option(struct job_options *o, const struct option *w, const char *value,
+                       int nwords, char **given, int *i, struct err *e)
+{
+    const char *text = given[*i];
+
+    if (w->kind == REFUSED)
+        return err_set(e, ERR_USAGE, "'%s': unetctl decides on --%s: %s", text, w->name, w->why);
+    if (w->kind == PASSED_FLAG && is_bundle(text))
+        return refuse_bundle(text, e);
+    if (strcmp(w->name, "gres") == 0 &&
+        strstr(value ? text : *i + 1 < nwords ? given[*i + 1] : "", "gpu"))
+        return err_set(e, ERR_USAGE, "'%s': --gpus sets the GPUs of a job, gpu_type of the site "
+                                     "file "
+                       "their type, and gpu_request whether --gres asks for them", text);
+    if (add_extra(o, text, e))
+        return -1;
+    return w->kind == PASSED_VALUE && !value ? add_option_value(o, nwords, given, i, e) : 0;
+}
+
+static int take_option(struct job_options *o, const struct option *w, const char *value,
+                       int nwords, char **given, int *i, struct err *e)
+{
+    if (w->kind > OURS_FLAG)
+        return pass_option(o, w, value, nwords, given, i, e);
+    if (w->kind == OURS_FLAG && is_bundle(given[*i]))
+        return refuse_bundle(given[*i], e);
+    if (w->kind == OURS_FLAG && value) /* --exclusive=user */
+        return add_extra(o, given[*i], e);
+    if (w->kind == OURS_NICE && !value) {
+        *option_number(o, w) = NICE_BARE;
+        return 0;
+    }
+    if (w->kind != OURS_FLAG && !value) {
+        if (*i + 1 == nwords)
+            return err_set(e, ERR_USAGE, "'%s' needs a value", given[*i]);
+        value = given[++*i];
+    }
+    return set_option(o, w, value, e);
 }
 
 int job_options_decode(struct job_options *o, int nwords, char **given, struct err *e)
 {
     for (int i = 0; i < nwords; i++) {
-        const char *value;
-        const struct word *w = find_word(given[i], &value);
+        const char *text = given[i], *value;
+        const struct option *w = find_option(text, &value);
+        int rc;
 
-        if (!w) {
-            if (take_further(o, nwords, given, &i, e))
-                return -1;
-            continue;
-        }
-        if (w->kind == WORD_FLAG && is_bundle(given[i]))
-            return refuse_bundle(given[i], e);
-        if (w->kind == WORD_FLAG && value) { /* --exclusive=user */
-            if (add_extra(o, given[i], e))
-                return -1;
-            continue;
-        }
-        if (w->kind == WORD_NICE && !value) {
-            *option_number(o, w) = NICE_BARE;
-            continue;
-        }
-        if (w->kind != WORD_FLAG && !value) {
-            if (i + 1 == nwords)
-                return err_set(e, ERR_USAGE, "'%s' needs a value", given[i]);
-            value = given[++i];
-        }
-        if (set_word(o, w, value, e) < 0)
+        if (w)
+            rc = take_option(o, w, value, nwords, given, &i, e);
+        else if (text[0] != '-' || !text[1] || strcmp(text, "--") == 0)
+            rc = refuse_word(text, NULL, e);
+        else
+            rc = take_unknown(o, nwords, given, &i, e);
+        if (rc)
             return -1;
     }
     return 0;
@@ -389,23 +361,24 @@ static void append_word(struct job_words *w, const char *fmt, ...)
     va_end(ap);
 }
 
-static void add_word(struct job_words *dst, const struct job_options *o, const struct word *w)
+static void add_word(struct job_words *dst, const struct job_options *o, const struct option *w)
 {
     switch (w->kind) {
-    case WORD_TEXT:
-    case WORD_MEM:
+    case OURS_TEXT:
+    case OURS_MEM:
         if (*text_of(o, w))
             append_word(dst, "--%s=%s", w->name, *text_of(o, w));
         break;
-    case WORD_TIME:
-    case WORD_NICE:
+    case OURS_TIME:
+    case OURS_NICE:
         if (*option_number(o, w))
             append_word(dst, "--%s=%d", w->name, *option_number(o, w));
         break;
-    case WORD_FLAG:
+    case OURS_FLAG:
         if (*flag_of(o, w))
             append_word(dst, "--%s", w->name);
         break;
+    default: break;
     }
 }
 
@@ -419,7 +392,7 @@ bool job_takes_gres(const struct job *job)
     return job->gres && job->nodes > 0 && job->tasks % job->nodes == 0;
 }
 
-/* --gres says the same for each node, so it cannot say 2+1. */
+/* --gres is the same for each node, so it cannot ask for 2+1. */
 static void add_gpus(struct job_words *dst, const struct job *job)
 {
     const char *type = job->gpu_type ? job->gpu_type : "", *colon = *type ? ":" : "";
@@ -437,9 +410,9 @@ static void add_gpus(struct job_words *dst, const struct job *job)
 
 static void add_resources(struct job_words *dst, const struct job *job)
 {
-    struct job_options options = job->options;
+    struct job_options chosen = job->options;
 
-    options.exclusive = job_needs_whole_nodes(job);
+    chosen.exclusive = job_needs_whole_nodes(job);
     append_word(dst, "--nodes=%d", job->nodes);
     append_word(dst, "--ntasks=%d", job->tasks);
     add_gpus(dst, job);
@@ -447,8 +420,8 @@ static void add_resources(struct job_words *dst, const struct job *job)
         append_word(dst, "--signal=B:USR1@%d", job->signal_s);
     append_word(dst, "--%s", job->requeues ? "requeue" : "no-requeue");
     append_word(dst, "--open-mode=append");
-    for (const struct word *w = words; w->name; w++)
-        add_word(dst, &options, w);
+    for (const struct option *w = options; w->name; w++)
+        add_word(dst, &chosen, w);
 }
 
 void job_words_fill(const struct job *job, struct job_words *dst)
@@ -476,8 +449,8 @@ void job_words_destroy(struct job_words *w)
     *w = (struct job_words){0};
 }
 
-/* sbatch splits these lines at blanks, ends them at #, and knows quotes and backslashes; it would
- * take a colon at the beginning of a word for an error. The name of an option stays bare. */
+/* sbatch splits these lines at blanks, ends them at #, interprets quotes and backslashes, and
+ * refuses a word that starts with a colon. The name of an option stays bare. */
 static void add_quoted(struct buf *b, const char *word)
 {
     size_t name = word[0] == '-' ? strcspn(word, "=") + (strchr(word, '=') != NULL) : 0;

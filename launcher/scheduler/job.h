@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A job as unetctl describes it to any scheduler, and the sbatch words that people add to it. */
+/* The description of a job for any scheduler, and options of sbatch that users add. */
 #ifndef UNETCTL_LAUNCHER_SCHEDULER_JOB_H
 #define UNETCTL_LAUNCHER_SCHEDULER_JOB_H
 
@@ -9,7 +9,7 @@
 #include "src/buf.h"
 #include "src/err.h"
 
-/* What sites and users choose. NULL, 0 or false: not given, the scheduler's default holds. */
+/* Options of sites and users. NULL, 0 or false: the scheduler's default. */
 struct job_options {
     const char *partition, *account, *qos, *constraint, *reservation;
     const char *nodelist, *exclude, *dependency, *licenses;
@@ -17,16 +17,16 @@ struct job_options {
     int time_min;    /* limit in minutes */
     int nice;
     bool exclusive, hold;
-    /* Further words of sbatch, as they were given: the job is then submitted by sbatch itself. */
+    /* Further options of sbatch, verbatim: then sbatch itself submits the job. */
 #define JOB_EXTRA_MAX 64
     const char *extra[JOB_EXTRA_MAX];
     int nextra;
-    bool in_sandbox; /* whose sbatch knows which options there are */
+    bool in_sandbox; /* the sandbox's sbatch defines the options */
     char **given; /* all words of the command line, NULL for none */
     int ngiven;
 };
 
-/* Exit code of a script that has a checkpoint and wants to go on; of the trainer, too. */
+/* Exit code of a script or trainer that stopped with a checkpoint and can continue. */
 #define JOB_EXIT_AGAIN 75
 
 struct job {
@@ -48,22 +48,20 @@ struct job {
     struct job_options options;
 };
 
-/* Decode the words behind "--" of `unetctl submit` over what o already has. Strings point into
- * argv. What a member of o stands for goes there; any other option of sbatch goes into extra as it
- * is. 0, or -1 with ERR_USAGE that names the word: what unetctl itself decides on (--nodes,
- * --output ...), a typing error, no option. */
+/* Decodes the words after "--" of `unetctl submit` over the values of o. Strings point into argv.
+ * Options without a member of o are added to extra. 0, or -1 with ERR_USAGE that names the word: an
+ * option that unetctl decides on (--nodes, --output ...), a typing error, not an option. */
 int job_options_decode(struct job_options *o, int nwords, char **words, struct err *e);
 
-/* An amount of memory as --mem takes it ("4G", "2000M", a number is MiB) in MiB; -1 if it is
- * none. */
+/* A value of --mem ("4G", "2000M", a plain number is MiB) in MiB; -1 if it is invalid. */
 long job_mem_decode(const char *text);
 
-/* Add a folder's path to the name of a job's output: Slurm fills in patterns such as %j there, and
- * those of the folder are not meant. */
+/* Adds a folder's path to the name of a job's output, with % escaped: Slurm expands patterns
+ * such as %j there. */
 void job_add_output(const char *path, struct buf *dst);
 
-/* Must the job have its nodes for itself? Yes if asked for, and where the tasks do not divide
- * evenly: next to a stranger's job Slurm may begin with the half-used node, and 2+1 becomes 1+2. */
+/* Must the job have its nodes exclusively? Yes if requested, and if the tasks do not divide evenly:
+ * beside another job Slurm may start with the half-used node, so that 2+1 becomes 1+2. */
 bool job_needs_whole_nodes(const struct job *job);
 
 /* Are the GPUs of this job asked for with --gres? */
@@ -78,9 +76,8 @@ struct job_words {
 void job_words_fill(const struct job *job, struct job_words *dst);
 void job_words_destroy(struct job_words *w);
 
-/* The same as "#SBATCH" lines, one option a line, each with its newline: they make `sbatch
- * submit_file.sh` the very job that scheduler_submit starts. The caller frees it. The template
- * prints them behind "#!/bin/bash". */
+/* The same as "#SBATCH" lines, one option per line, each with its newline: `sbatch submit_file.sh`
+ * starts the same job as scheduler_submit. The caller frees it. */
 char *job_directives(const struct job *job);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Where jobs run: Slurm (through the helper unetctl-slurm), this machine, or nowhere (dry).
+/* Schedulers: Slurm (through the helper unetctl-slurm), this machine, or none (dry).
  *
- * One vtable; the verbs never ask which one it is. A job's identity is its tag: after a crash the
- * ledger is matched with scheduler_query by tag, so nothing is submitted twice. */
+ * A job's identity is its tag: after a crash scheduler_query finds jobs of the ledger by their
+ * tags, so that nothing is submitted twice. */
 #ifndef UNETCTL_LAUNCHER_SCHEDULER_SCHEDULER_H
 #define UNETCTL_LAUNCHER_SCHEDULER_SCHEDULER_H
 
@@ -31,7 +31,7 @@ struct job_state {
     char name[128];
 };
 
-/* What a partition of the cluster can give; zeros where the scheduler can't tell. */
+/* The resources of a partition; zeros where they are unknown. */
 struct scheduler_partition {
     char name[64];
     int nodes;
@@ -58,20 +58,20 @@ struct scheduler;
 
 /* What became of one job of a submission. */
 enum scheduler_outcome {
-    SCHEDULER_NOT_TRIED, /* another one was refused before */
+    SCHEDULER_NOT_TRIED, /* an earlier one was refused */
     SCHEDULER_SUBMITTED,
     SCHEDULER_REFUSED,   /* no job exists */
-    SCHEDULER_LOST       /* the answer is lost: the tag must be queried before another try */
+    SCHEDULER_LOST       /* the answer is lost: query the tag before another try */
 };
 
 struct scheduler_result {
     enum scheduler_outcome outcome;
     char id[SCHEDULER_ID_SIZE]; /* as the scheduler prints it */
     struct err reason;          /* of REFUSED and LOST */
-    bool is_full;               /* REFUSED by a limit that ended jobs make room in */
+    bool is_full;               /* REFUSED by a limit that has room when jobs end */
 };
 
-/* Gets ready what job i of a submission needs (its script), one after the other. */
+/* Prepares what job i of a submission needs (its script), in order. */
 struct scheduler_feed {
     int (*ready)(void *arg, size_t i, struct err *e);
     void *arg;
@@ -100,9 +100,8 @@ struct scheduler {
     void *priv;
 };
 
-/* One for each kind. Strings of config must live until close. ERR_SCHED when there is no scheduler
- * of this kind here, with what to type next; that it cannot be reached may only be told by the
- * first question. */
+/* Opens a scheduler of each kind. Strings of config must live until close. ERR_SCHED if there is
+ * none here, with what to type next; an unreachable one may only be noticed by the first query. */
 struct scheduler *scheduler_slurm_open(const struct scheduler_config *config, struct err *e);
 struct scheduler *scheduler_local_open(const struct scheduler_config *config, struct err *e);
 struct scheduler *scheduler_dry_open(const struct scheduler_config *config, struct err *e);
@@ -113,7 +112,7 @@ void scheduler_close(struct scheduler *s);
 int scheduler_partition(struct scheduler *s, const char *name, struct scheduler_partition *p,
                         struct err *e);
 
-/* Would this job ever run? -1 with ERR_SCHED and the reason (more nodes or GPUs than the partition
+/* Can this job ever run? -1 with ERR_SCHED and the reason (more nodes or GPUs than the partition
  * has, time above its limit, unknown account ...). Nothing is submitted. */
 int scheduler_check(struct scheduler *s, const struct job *job, struct err *e);
 
@@ -121,19 +120,19 @@ int scheduler_check(struct scheduler *s, const struct job *job, struct err *e);
 int scheduler_forecast(struct scheduler *s, const struct job *job, struct scheduler_forecast *dst,
                        struct err *e);
 
-/* These will be asked in a moment: a partition, a query by tag_prefix, a check of job (NULL: not
- * the query, not the check). A scheduler that can works on the answers meanwhile; nothing else
- * follows. */
+/* Announces calls that follow soon: scheduler_partition, scheduler_query of tag_prefix,
+ * scheduler_check of job (NULL: not the query, not the check), so that the scheduler can prepare
+ * their answers. */
 void scheduler_announce(struct scheduler *s, const char *tag_prefix, const struct job *job);
 
 /* Submit one job. -1 means that no job exists, except when e->code is ERR_INTERNAL: lost. */
 int scheduler_submit(struct scheduler *s, const struct job *job, char id[SCHEDULER_ID_SIZE],
                      struct err *e);
 
-/* Submit several, perhaps at the same time; after a refusal no other one is begun. in_flight: file
- * that has their tags while an answer is due, and stays if one is lost (see in_flight.h); NULL:
- * none. feed: asked for each before it goes, while earlier ones may be on their way; one that fails
- * is refused; NULL: all are ready. */
+/* Submits several jobs, possibly concurrently; after a refusal no further one is started.
+ * in_flight: a file that has their tags while an answer is due, and remains if one is lost (see
+ * in_flight.h); NULL: none. feed: called for each job before its submission, while earlier ones
+ * may be in flight; a job for which it fails is refused; NULL: all are ready. */
 void scheduler_submit_all(struct scheduler *s, const struct job *jobs, size_t count,
                           const char *in_flight, const struct scheduler_feed *feed,
                           struct scheduler_result *results);
@@ -144,13 +143,13 @@ void scheduler_submit_all(struct scheduler *s, const struct job *jobs, size_t co
 int scheduler_query(struct scheduler *s, const char *tag_prefix, struct job_state **states,
                     size_t *nstates, struct err *e);
 
-/* What the scheduler knows of jobs with another tag, or accounting of forgotten ones. states: their
- * ids; those that are found get phase, state, exit_code, signal, times and nodes, the others keep
- * an empty state. *source: where from, "" if there is no accounting. 0, or -1 with ERR_SCHED. */
+/* Looks up jobs by their ids in states, also in accounting: fills phase, state, exit_code, signal,
+ * times and nodes of those that are found; others keep an empty state. *source: "" if there is no
+ * accounting. 0, or -1 with ERR_SCHED. */
 int scheduler_recall(struct scheduler *s, struct job_state *states, size_t count,
                      const char **source, struct err *e);
 
-/* Cancel; a job that already ended, or is no longer known, is no error. */
+/* Cancels a job; one that has ended or is unknown is not an error. */
 int scheduler_cancel(struct scheduler *s, const char *id, struct err *e);
 
 #endif

@@ -18,7 +18,7 @@ int script_has_directives(const char *user, const struct engine *engine, struct 
 
 /* ---- what a template must use ---- */
 
-/* One of the names ("a|b") must stand in the template. */
+/* Does the template use one of the names ("a|b")? */
 static bool is_used(const struct script_values *s, const bool *used, const char *names)
 {
     while (*names) {
@@ -42,8 +42,8 @@ static int check_needs(const struct script_values *s, const char *path, const ch
 {
     for (; needs->names; needs++)
         if (needs->wanted && !is_used(s, used, needs->names))
-            return err_set(e, ERR_CONFIG, "%s:%zu: the marker '{{%.*s}}' is missing: %s (unetctl "
-                           "template list)", path, template_count_lines(text),
+            return err_set(e, ERR_CONFIG, "%s:%zu: the marker '{{%.*s}}' is missing: %s ('unetctl "
+                           "template list' lists markers)", path, template_count_lines(text),
                            (int)strcspn(needs->names, "|"), needs->names, needs->why);
     return 0;
 }
@@ -54,8 +54,9 @@ static int check_run_file(const struct script_values *s, const char *path, const
     bool tags = template_has_tags(text), other = s->section != NULL;
     const struct need needs[] = {
         {"command|trainer|script|tag_program|tag_program2", "nothing would be trained", true},
-        {"attempt|attempt_dir|variables|command", "results would have no place", !tags && !other},
-        {"variables|attempt_dir", "the script could not tell where log.csv goes", !tags && other},
+        {"attempt|attempt_dir|variables|command", "results would have no folder", !tags && !other},
+        {"variables|attempt_dir", "the script could not know where to write "
+                                  "log.csv", !tags && other},
         {"spec", "the trainer could not find its peers", !tags && !other},
         {"setup", "what the site sets up would be lost", !tags && *script_values_get(s, "setup")},
         {"env", "the site's environment would be lost", !tags && *script_values_get(s, "env")},
@@ -71,8 +72,9 @@ static int check_tag_layout(const struct script_values *s, const char *path, con
 
     if (!is_used(s, used, "tag_node|tag_task") || l->gpus % l->nodes == 0)
         return 0;
-    return err_set(e, ERR_CONFIG, "%s: %d GPUs on %d nodes: tag_node and tag_task say the same for "
-                   "each node; leave this count out, or write {{directives}} and {{launcher}}",
+    return err_set(e, ERR_CONFIG, "%s: %d GPUs on %d nodes: tag_node and tag_task ask for the "
+                                  "same on "
+                   "each node; leave this number out, or use {{directives}} and {{launcher}}",
                    path, l->gpus, l->nodes);
 }
 
@@ -85,23 +87,24 @@ static int check_submit_file(const struct script_values *s, const char *path, co
         {"directives", "Slurm would not know what the job needs", !own},
         {"launcher", "several ranks would not be started", !tags},
         {"run_file", "no rank would do anything", !tags},
-        {"finish", "the result would not be noted", !tags && s->section},
+        {"finish", "the result would not be recorded", !tags && s->section},
         {"setup", "what the site sets up would be lost", !tags && *script_values_get(s, "setup")},
         {"env", "the site's environment would be lost", !tags && *script_values_get(s, "env")},
         {0}};
 
     if (strncmp(text, "#!", 2) != 0)
-        return err_set(e, ERR_CONFIG, "%s:1: a job script starts with #! (such as #!{{shell}})",
+        return err_set(e, ERR_CONFIG, "%s:1: a job script must start with #!, such as #!{{shell}}",
                        path);
     if (own && !directives && !(script_template_directives_use(text, "nodes|tag_node") &&
                                 script_template_directives_use(text, "tasks|gpus|tag_task")))
-        return err_set(e, ERR_CONFIG, "%s: its #SBATCH lines ask for the same nodes and tasks in "
-                       "all runs; write {{directives}}, or --nodes={{nodes}} and "
+        return err_set(e, ERR_CONFIG, "%s: the #SBATCH lines ask for the same nodes and tasks in "
+                                      "all "
+                       "runs; use {{directives}}, or --nodes={{nodes}} and "
                        "--ntasks={{tasks}}", path);
     return check_needs(s, path, text, used, needs, e) ? -1 : check_tag_layout(s, path, used, e);
 }
 
-/* Submitted by hand, too, a job with #SBATCH lines of its author's own has to be found again. */
+/* Adds unetctl's #SBATCH lines to those of the author, so that a job submitted by hand is found. */
 static int add_own_words(const struct script_values *s, struct buf *dst, struct err *e)
 {
     char *lines = job_directives(s->job);
@@ -115,7 +118,7 @@ static int add_own_words(const struct script_values *s, struct buf *dst, struct 
         buf_add(&b, dst->data + end);
     }
     int rc = !lines || dst->failed || b.failed ? err_set(e, ERR_INTERNAL,
-                                                         "submit_file.sh: no memory")
+                                                         "submit_file.sh: out of memory")
                                                : 0;
     free(lines);
     buf_destroy(dst);
@@ -123,8 +126,7 @@ static int add_own_words(const struct script_values *s, struct buf *dst, struct 
     return rc;
 }
 
-/* A reference's template knows nothing of markers of results: what it leaves is looked at behind
- * it. */
+/* Checks the result after a template of the reference, which does not write DONE or FAILED. */
 static void add_epilogue(const struct script_values *s, struct buf *dst)
 {
     if (dst->length && dst->data[dst->length - 1] != '\n')
@@ -138,8 +140,8 @@ static void add_epilogue(const struct script_values *s, struct buf *dst)
     buf_add(dst, "\n");
 }
 
-/* The rendered file, or NULL; *tags: it was one of the reference's. */
-static char *render(struct script_values *s, enum script_file file, bool *tags, struct err *e)
+/* The rendered file, or NULL; *tags: the template has the reference's tags. */
+static char *render_file(struct script_values *s, enum script_file file, bool *tags, struct err *e)
 {
     const struct script_template *t = script_template_get(s->w->templates, s->run->engine, file, e);
     bool used[TEMPLATE_VALUES_MAX];
@@ -164,7 +166,7 @@ static char *render(struct script_values *s, enum script_file file, bool *tags, 
             s->used_by_user[i] |= used[i];
         rendered = buf_steal(&b);
         if (!rendered)
-            err_set(e, ERR_INTERNAL, "%s: no memory", t->path);
+            err_set(e, ERR_INTERNAL, "%s: out of memory", t->path);
     }
     buf_destroy(&b);
     return rendered;
@@ -174,8 +176,9 @@ static int check_tags(const struct script_values *s, bool tags, struct err *e)
 {
     if (!tags || !s->w->one_allocation)
         return 0;
-    return err_set(e, ERR_CONFIG, "%s: templates with the reference's tags start their ranks "
-                   "themselves, which --one-allocation must do; write {{launcher}}, or leave it "
+    return err_set(e, ERR_CONFIG, "%s: templates with the reference's tags start their own ranks, "
+                                  "which "
+                   "--one-allocation must do; use {{launcher}}, or leave --one-allocation "
                    "out", s->w->templates);
 }
 
@@ -186,7 +189,7 @@ static int check_user_markers(const struct script_values *s, struct err *e)
 
     for (size_t i = 0; i < s->nuser; i++)
         if (!s->used_by_user[i])
-            return err_set(e, ERR_CONFIG, "%s: markers.%s: no template uses it",
+            return err_set(e, ERR_CONFIG, "%s: no template uses markers.%s",
                            o->where ? o->where : s->w->study.file, s->values[i].name);
     return 0;
 }
@@ -201,8 +204,8 @@ int script_render(const struct workspace *w, const struct run *run, int attempt,
     int rc = -1;
 
     *run_text = *submit_text = NULL;
-    if (script_values_fill(&s, e) == 0 && (*run_text = render(&s, SCRIPT_RUN, &run_tags, e)) &&
-        (*submit_text = render(&s, SCRIPT_SUBMIT, &submit_tags, e)) &&
+    if (script_values_fill(&s, e) == 0 && (*run_text = render_file(&s, SCRIPT_RUN, &run_tags, e)) &&
+        (*submit_text = render_file(&s, SCRIPT_SUBMIT, &submit_tags, e)) &&
         check_user_markers(&s, e) == 0)
         rc = check_tags(&s, run_tags || submit_tags, e);
     if (tags)

@@ -81,7 +81,7 @@ static char *read_own_template(const struct engine *engine, enum script_file fil
     return read_file(path, e);
 }
 
-/* A folder that has neither is a typing error. */
+/* Refuses a folder without templates as a typing error. */
 static int check_folder(const char *user, const struct engine *engine, enum script_file file,
                         struct err *e)
 {
@@ -91,7 +91,7 @@ static int check_folder(const char *user, const struct engine *engine, enum scri
     free(text);
     return text || *path ? 0
                          : err_set(e, ERR_CONFIG,
-                                   "templates: %s: has neither run_file.sh nor submit_file.sh for "
+                                   "templates: %s has neither run_file.sh nor submit_file.sh for "
                                    "engine %s", user, engine->name);
 }
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Templates of the two scripts as they lie in their files. They are looked for in this order;
- * ENGINE is tensorflow, command ...
- *   1. what the user names (folder T):  T/ENGINE/run_file.sh, T/run_file_hvd.sh (horovod, the
- *      reference's name), T/run_file.sh; a file T is a submit_file.sh
+/* Finds the templates of the two scripts, in this order (ENGINE is tensorflow, command ...):
+ *   1. in the user's folder T: T/ENGINE/run_file.sh, T/run_file_hvd.sh (horovod, the reference's
+ *      name), T/run_file.sh; a file T is a submit_file.sh
  *   2. templates/ENGINE/run_file.sh, templates/embedded/run_file.sh of unetctl
- * doc/FORMATS.md, "Templates", has the rules for those that people write. */
+ * doc/FORMATS.md, "Templates", has the rules for templates of users. */
 #ifndef UNETCTL_LAUNCHER_SCRIPT_SCRIPT_TEMPLATE_H
 #define UNETCTL_LAUNCHER_SCRIPT_SCRIPT_TEMPLATE_H
 
@@ -22,7 +21,7 @@ enum script_file { SCRIPT_RUN, SCRIPT_SUBMIT };
 char *script_template_read(const char *user, const struct engine *engine, enum script_file file,
                            char *path, struct err *e);
 
-/* The same, read once for all runs of a plan. Valid until the next but one has been read. */
+/* The same, from a cache: valid until three other templates were read. */
 struct script_template {
     char *user;
     const struct engine *engine;
@@ -39,8 +38,8 @@ bool script_template_has_directives(const char *text);
 /* Does one of them use one of the markers or tags "a|b"? */
 bool script_template_directives_use(const char *text, const char *names);
 
-/* The place behind the last one that sbatch reads: it reads up to the first command, and of two
- * that say the same the later one holds. Without any, behind the first line. */
+/* The end of the last line that sbatch reads, or of the first line: sbatch reads up to the first
+ * command, and of two equal options the later one holds. */
 size_t script_template_end_of_directives(const char *text);
 
 #endif

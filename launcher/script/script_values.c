@@ -39,7 +39,7 @@ const char *script_values_get(const struct script_values *s, const char *name)
     return s->values[place_of(s, name)].value;
 }
 
-/* Takes the text; a NULL one is found by check_memory. */
+/* Takes ownership of text; check_memory reports NULL. */
 static void set_text(struct script_values *s, const char *name, char *text)
 {
     s->values[place_of(s, name)].value = text;
@@ -63,7 +63,7 @@ static int check_memory(const struct script_values *s, struct err *e)
 {
     for (size_t i = 0; i < s->nvalues; i++)
         if (!s->values[i].value)
-            return err_set(e, ERR_INTERNAL, "no memory for the marker '%s'", s->values[i].name);
+            return err_set(e, ERR_INTERNAL, "out of memory for the marker '%s'", s->values[i].name);
     return 0;
 }
 
@@ -84,7 +84,7 @@ static size_t count_markers(void)
     return (size_t)(m - script_marker_all()) + 1;
 }
 
-/* The names: the user's first, so that a tag of theirs wins. */
+/* Lists the names, the user's first, so that their tags take precedence. */
 static int init_values(struct script_values *s, struct err *e)
 {
     const struct setting_lines *own = &s->w->study.markers;
@@ -92,15 +92,16 @@ static int init_values(struct script_values *s, struct err *e)
     for (size_t i = 0; i < own->count; i++) {
         char *equals = strchr(own->lines[i], '=');
         if (s->nvalues + count_markers() > TEMPLATE_VALUES_MAX)
-            return err_set(e, ERR_CONFIG, "%s: too many markers", s->w->study.file);
+            return err_set(e, ERR_CONFIG, "%s: there are too many markers", s->w->study.file);
         char *name = strndup(own->lines[i], (size_t)(equals - own->lines[i]));
         if (!name)
             return err_errno(e, ERR_INTERNAL, errno, "markers");
         s->values[s->nvalues++] = (struct template_value){name, strdup(equals + 1), true};
         s->nuser++;
         if (is_marker(name) && strncmp(name, "tag_", 4) != 0)
-            return err_set(e, ERR_CONFIG, "%s: markers.%s: '%s' is a marker of unetctl; choose "
-                           "another name (unetctl template list has all)", s->w->study.file, name,
+            return err_set(e, ERR_CONFIG, "%s: markers.%s is the name of a marker of unetctl; "
+                                          "choose "
+                           "another one ('unetctl template list' lists all)", s->w->study.file,
                            name);
     }
     for (const struct script_marker *m = script_marker_all(); m->name; m++)
@@ -108,7 +109,7 @@ static int init_values(struct script_values *s, struct err *e)
     return 0;
 }
 
-/* Words with this run's values in them, as far as those are known by now. */
+/* Expands markers in words, as far as their values are known yet. */
 static char *expand_words(const struct script_values *s, const char *where, const char *words,
                           struct err *e)
 {
@@ -122,12 +123,12 @@ static char *expand_words(const struct script_values *s, const char *where, cons
             known[n++] = s->values[i];
     known[n] = (struct template_value){0};
     if (template_render(where, words, known, &b, e) == 0 && !(text = buf_steal(&b)))
-        err_set(e, ERR_INTERNAL, "%s: no memory", where);
+        err_set(e, ERR_INTERNAL, "%s: out of memory", where);
     buf_destroy(&b);
     return text;
 }
 
-/* The same, with the blank that separates it from what follows in the template. */
+/* The same, followed by a blank unless it is empty. */
 static int set_words(struct script_values *s, const char *name, const char *words, struct err *e)
 {
     char *text = expand_words(s, s->w->site.file, words, e);
@@ -230,7 +231,8 @@ static int set_names(struct script_values *s, struct err *e)
     char bindir[PATH_MAX - 16], path[PATH_MAX], data[PATH_MAX];
 
     if (paths_bindir(bindir, sizeof bindir))
-        return err_set(e, ERR_INTERNAL, "cannot tell where this program lies (is /proc mounted?)");
+        return err_set(e, ERR_INTERNAL, "cannot find the folder of this program (is /proc "
+                                        "mounted?)");
     set(s, "unetctl", "%s/unetctl", bindir);
     if (*w->site.trainer)
         set(s, "trainer", "%s", w->site.trainer);
@@ -272,10 +274,11 @@ static int check_program(const struct script_values *s, const char *path, struct
         return 0;
     return err_errno(e, ERR_CONFIG, errno, "%s: %s.script: %s%s", s->w->study.file, engine->name,
                      path,
-                     engine->is_python ? "" : " (a program, or a script with #! and chmod +x)");
+                     engine->is_python ? "" : " (it must be a program, or a script with #! and "
+                                              "chmod +x)");
 }
 
-/* The script that runs: the study's, or the one that comes with unetctl. */
+/* The study's script, or the one that comes with unetctl. */
 static int set_script(struct script_values *s, struct err *e)
 {
     const struct engine *engine = s->run->engine;
@@ -287,7 +290,7 @@ static int set_script(struct script_values *s, struct err *e)
         return s->section ? check_program(s, s->section->script, e) : 0;
     }
     if (!engine->script)
-        return err_set(e, ERR_CONFIG, "%s: engine %s runs a script of yours: name it there (%s: "
+        return err_set(e, ERR_CONFIG, "%s: engine %s needs a script of yours; set it there (%s: "
                        "{script: ./PROGRAM}), or with --set %s.script=./PROGRAM", s->w->study.file,
                        engine->name, engine->name, engine->name);
     if (paths_data(engine->script, shipped, sizeof shipped, e))
@@ -335,7 +338,7 @@ static int set_command(struct script_values *s, struct err *e)
     return rc;
 }
 
-/* Where unetctl_run.py lies, which scripts may import. */
+/* The folder of unetctl_run.py, which scripts may import. */
 static int add_python_path(struct buf *b, struct err *e)
 {
     char path[PATH_MAX];
@@ -347,7 +350,7 @@ static int add_python_path(struct buf *b, struct err *e)
     return 0;
 }
 
-/* What every engine but the embedded one finds in its environment. */
+/* The environment of engines other than the embedded one. */
 static int set_variables(struct script_values *s, struct err *e)
 {
     static const struct { const char *variable, *marker; } rows[] = {
@@ -376,7 +379,7 @@ static int set_variables(struct script_values *s, struct err *e)
     return rc;
 }
 
-/* Of the embedded engine, the trainer itself writes its marker. */
+/* With the embedded engine, unet-train writes DONE or FAILED. */
 static void set_finish(struct script_values *s)
 {
     struct buf b = {0};
@@ -472,10 +475,11 @@ static int set_launcher(struct script_values *s, struct err *e)
     }
     if (lacks_pmix(site))
         return err_set(e, ERR_CONFIG,
-                       "--one-allocation starts the ranks of each run by srun, which has no "
-                       "PMIx in this sandbox (srun --mpi=list); leave the option out");
+                       "--one-allocation starts ranks by srun, which has no PMIx in this sandbox "
+                       "(srun --mpi=list); leave the option out");
     if (strncmp(launcher, "srun", 4) != 0 || (launcher[4] && launcher[4] != ' '))
-        return err_set(e, ERR_CONFIG, "%s: --one-allocation needs a site whose 'launcher' is srun: "
+        return err_set(e, ERR_CONFIG, "%s: --one-allocation needs a site whose 'launcher' is "
+                                      "srun, as "
                        "only Slurm divides a job's nodes among runs", site->file);
     buf_addf(&words, "%s --job-name={{run}} --exact --mem=0 --nodes={{nodes}} --ntasks={{tasks}} "
              "--gpus-per-task={{gpus_per_task}} --cpus-per-task={{cpus_per_task}}", launcher);

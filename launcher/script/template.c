@@ -81,7 +81,7 @@ static int read_marker(const char *file, const char *text, struct marker *m, str
     const char *close = strstr(m->start, "}}"), *bar;
 
     if (!close || memchr(m->start, '\n', (size_t)(close - m->start)))
-        return err_set(e, ERR_CONFIG, "%s:%zu: '{{' without '}}' in the same line", file,
+        return err_set(e, ERR_CONFIG, "%s:%zu: '{{' has no '}}' in the same line", file,
                        line_at(text, m->start));
     m->end = close + 2;
     bar = memchr(m->start, '|', (size_t)(close - m->start));
@@ -132,7 +132,7 @@ static int add_marker_value(const char *file, size_t line, const struct marker *
 {
     if (m->tag && strspn(value, SAFE) != strlen(value))
         return err_set(e, ERR_CONFIG, "%s:%zu: '%s' would become '%.200s', which needs quotes that "
-                       "a tag cannot give; rename it, or write a marker such as {{script|sh}}",
+                       "a tag cannot have; rename it, or use a marker such as {{script|sh}}",
                        file, line, m->name, value);
     if (!*m->filter) {
         buf_add(dst, value);

@@ -19,11 +19,10 @@
 #include "src/plural.h"
 
 #define LINE_SIZE 65536  /* of a report, at most */
-#define SILENCE_S 5      /* a connection that says nothing for so long is closed */
-#define GRACE_S 10       /* the verdict comes at rank 0's deadline, and its clock may be later */
+#define SILENCE_S 5      /* a connection that is silent for this long is closed */
+#define GRACE_S 10       /* after rank 0's deadline, as its clock may be late */
 #define RETRY_S 0.1
 
-/* What rank 0 holds. */
 struct spec_check {
     struct spec_view *v;
     json_t **reports; /* by rank, NULL: not yet */
@@ -65,14 +64,6 @@ static void add_finding(struct spec_check *c, json_int_t rank, const char *node,
                                                  "problem", problem, "remedy", remedy));
 }
 
-static const char *text_of(const json_t *report, const char *key)
-{
-    const char *text = json_string_value(json_object_get(report, key));
-
-    return text ? text : "?";
-}
-
-/* What a rank found itself. */
 static void take_findings(struct spec_check *c, json_int_t rank, const json_t *report)
 {
     size_t i;
@@ -82,52 +73,51 @@ static void take_findings(struct spec_check *c, json_int_t rank, const json_t *r
         const char *problem = json_string_value(json_array_get(finding, 0));
         const char *remedy = json_string_value(json_array_get(finding, 1));
         if (problem && remedy)
-            add_finding(c, rank, text_of(report, "node"), remedy, "%s", problem);
+            add_finding(c, rank, spec_report_text(report, "node"), remedy, "%s", problem);
     }
 }
 
-/* The rank whose report is looked at. */
-struct witness {
+/* The rank whose report is compared. */
+struct compared_rank {
     struct spec_check *check;
     json_int_t rank;
     const char *node;
 };
 
-static void find_difference(void *arg, const char *problem, const char *remedy)
+static void add_difference(void *arg, const char *problem, const char *remedy)
 {
-    const struct witness *w = arg;
+    const struct compared_rank *w = arg;
 
     add_finding(w->check, w->rank, w->node, remedy, "%s", problem);
 }
 
-/* One report against that of rank 0. */
 static void compare_report(struct spec_check *c, json_int_t rank, const json_t *report)
 {
-    struct witness w = {c, rank, text_of(report, "node")};
+    struct compared_rank w = {c, rank, spec_report_text(report, "node")};
 
-    spec_report_compare(report, c->reports[0], find_difference, &w);
-    if (strcmp(text_of(report, "version"), PACKAGE_VERSION) != 0)
+    spec_report_compare(report, c->reports[0], add_difference, &w);
+    if (strcmp(spec_report_text(report, "version"), PACKAGE_VERSION) != 0)
         add_finding(c, rank, w.node, "install one version on all nodes",
-                    "it runs unetctl %s; rank 0 on %s runs %s", text_of(report, "version"),
+                    "it runs unetctl %s; rank 0 on %s runs %s", spec_report_text(report, "version"),
                     c->v->node, PACKAGE_VERSION);
 }
 
-/* report is kept or released here. */
+/* Keeps or releases report. */
 static void take_report(struct spec_check *c, json_t *report)
 {
     json_int_t rank = json_integer_value(json_object_get(report, "rank"));
 
     take_findings(c, rank, report);
     if (rank < 0 || (size_t)rank >= c->ntasks) {
-        add_finding(c, rank, text_of(report, "node"), SPEC_VIEW_ONE_STEP,
-                    "it calls itself rank %lld; rank 0 counts %zu tasks", (long long)rank,
+        add_finding(c, rank, spec_report_text(report, "node"), SPEC_VIEW_ONE_STEP,
+                    "it has rank %lld, but rank 0 sees %zu tasks", (long long)rank,
                     c->ntasks);
     } else if (c->reports[rank]) {
-        add_finding(c, rank, text_of(report, "node"),
-                    "no start-up file may set SLURM_PROCID, and only one process of a task may run "
-                    "the check",
-                    "a second process calls itself rank %lld; the first runs on %s",
-                    (long long)rank, text_of(c->reports[rank], "node"));
+        add_finding(c, rank, spec_report_text(report, "node"),
+                    "let no start-up file set SLURM_PROCID, and only one process of a task run the "
+                    "check",
+                    "a second process has rank %lld; the first runs on %s",
+                    (long long)rank, spec_report_text(c->reports[rank], "node"));
     } else {
         c->reports[rank] = report;
         if (rank > 0)
@@ -194,13 +184,13 @@ static int send_line(int fd, json_t *value)
     return rc;
 }
 
-/* One connection: a rank of this step is heard and waits; another step's is sent away; what is no
- * unetctl is no matter. */
-static void hear(struct spec_check *c, int fd)
+/* Handles one connection: keeps a rank of this step, refuses one of another step, and closes any
+ * other. */
+static void receive_rank(struct spec_check *c, int fd)
 {
     double until_s = clock_now() + SILENCE_S;
     json_t *report = receive_report(fd, until_s < c->deadline_s ? until_s : c->deadline_s);
-    bool is_ours = report && strcmp(text_of(report, "step"), c->v->step) == 0;
+    bool is_ours = report && strcmp(spec_report_text(report, "step"), c->v->step) == 0;
 
     if (is_ours) {
         c->fds[c->nfds++] = fd;
@@ -213,7 +203,7 @@ static void hear(struct spec_check *c, int fd)
     close(fd);
 }
 
-/* Until every process has reported (each rank once, or some twice and others not) or time is up. */
+/* Receives reports until every process has sent one or time is up. */
 static void gather(struct spec_check *c)
 {
     struct rlimit files;
@@ -231,11 +221,11 @@ static void gather(struct spec_check *c)
             continue;
         int fd = accept4(c->v->fd, NULL, NULL, SOCK_CLOEXEC);
         if (fd >= 0)
-            hear(c, fd);
+            receive_rank(c, fd);
     }
 }
 
-/* The ranks that did not come; of many the first. */
+/* Adds a finding for each missing rank, up to 20. */
 static void find_missing(struct spec_check *c, double timeout_s)
 {
     struct cluster_spec_task t;
@@ -247,13 +237,13 @@ static void find_missing(struct spec_check *c, double timeout_s)
             continue;
         if (cluster_spec_find(c->v->spec, rank, &t, &e) == 0)
             add_finding(c, (json_int_t)rank, t.host,
-                        "look for its own message; it must start in the same step and reach rank 0 "
-                        "over the network",
+                        "look for its own message; it must start in the same step and be able to "
+                        "connect to rank 0",
                         "it did not report to %s:%d within %g s", c->v->host, c->v->self.port,
                         timeout_s);
     }
     if (nmissing > 20)
-        add_finding(c, 0, c->v->node, "see the others", "%zu ranks more did not report",
+        add_finding(c, 0, c->v->node, "see the others", "%zu more ranks did not report",
                     nmissing - 20);
 }
 
@@ -274,8 +264,9 @@ static void publish(const struct spec_check *c, bool json)
     }
     json_array_foreach(c->findings, i, f)
         log_error("rank %lld on %s: %s; %s",
-                  (long long)json_integer_value(json_object_get(f, "rank")), text_of(f, "node"),
-                  text_of(f, "problem"), text_of(f, "remedy"));
+                  (long long)json_integer_value(json_object_get(f, "rank")),
+                  spec_report_text(f, "node"),
+                  spec_report_text(f, "problem"), spec_report_text(f, "remedy"));
     size_t nodes = nodelist_count(c->v->source->nodes);
     if (json_array_size(c->findings) == 0)
         printf("%zu rank%s on %zu node%s see%s the same cluster, rank 0 at %s:%d, sha256 %.16s\n",
@@ -295,7 +286,7 @@ static int check_ranks(struct spec_check *c, double timeout_s, bool json, struct
         send_line(c->fds[i], json_pack("{s:b}", "ok", n == 0));
     if (fflush(stdout) || ferror(stdout))
         return err_errno(e, ERR_INTERNAL, errno, "cannot write to standard output");
-    return n == 0 ? 0 : err_set(e, ERR_PEER, "%zu finding%s: this job would not train", n,
+    return n == 0 ? 0 : err_set(e, ERR_PEER, "%zu finding%s: this job cannot train", n,
                                 plural(n));
 }
 
@@ -359,8 +350,8 @@ static int connect_first(const struct spec_view *v, double timeout_s, const char
     return fd;
 }
 
-/* Rank 0 is out of reach, so what this rank found itself is told here. */
-static int tell_alone(const struct spec_view *v, const char *why, struct err *e)
+/* Reports this rank's own findings, as rank 0 is unreachable. */
+static int report_alone(const struct spec_view *v, const char *why, struct err *e)
 {
     size_t i;
     json_t *f;
@@ -370,29 +361,29 @@ static int tell_alone(const struct spec_view *v, const char *why, struct err *e)
                   json_string_value(json_array_get(f, 0)), json_string_value(json_array_get(f, 1)));
     return err_set(e, ERR_PEER,
                    "rank %zu on %s: no answer from rank 0 at %s:%d: %s; look for the message of "
-                   "rank 0, and that %s resolves and is reached from %s",
+                   "rank 0, and check that %s resolves and is reachable from %s",
                    v->spec->rank, v->node, v->first_host, v->first.port, why, v->first_host,
                    v->node);
 }
 
-static int report(struct spec_view *v, double timeout_s, struct err *e)
+static int report_to_first(struct spec_view *v, double timeout_s, struct err *e)
 {
     const char *why = "timed out";
     int fd = connect_first(v, timeout_s, &why);
 
     if (fd < 0)
-        return tell_alone(v, why, e);
+        return report_alone(v, why, e);
     json_t *verdict = send_line(fd, make_report(v)) ? NULL
                       : receive_report(fd, clock_now() + timeout_s + GRACE_S);
     close(fd);
     if (!verdict)
-        return tell_alone(v, "what listens there is no unetctl spec --check, or it ended", e);
+        return report_alone(v, "the process there is not unetctl spec --check, or it ended", e);
     int rc = 0;
     if (json_object_get(verdict, "other"))
         rc = err_set(e, ERR_PEER,
                      "rank %zu on %s: %s:%d is taken by the check of another step, %s; choose "
                      "another --port-base", v->spec->rank, v->node, v->first_host,
-                     v->first.port, text_of(verdict, "other"));
+                     v->first.port, spec_report_text(verdict, "other"));
     else if (!json_is_true(json_object_get(verdict, "ok")))
         rc = err_set(e, ERR_PEER, "rank %zu on %s: the ranks disagree; rank 0 on %s says where",
                      v->spec->rank, v->node, v->first_host);
@@ -404,5 +395,5 @@ int spec_check_run(struct spec_view *v, double timeout_s, bool json, struct err 
 {
     bool is_first = v->spec->rank == 0 && v->is_here && !v->is_busy;
 
-    return is_first ? check_spec(v, timeout_s, json, e) : report(v, timeout_s, e);
+    return is_first ? check_spec(v, timeout_s, json, e) : report_to_first(v, timeout_s, e);
 }

@@ -30,7 +30,7 @@ json_t *spec_report_encode(const struct spec_report *r)
                      "nodes", nodes, "per_node", tasks);
 }
 
-static const char *text_of(const json_t *report, const char *key)
+const char *spec_report_text(const json_t *report, const char *key)
 {
     const char *text = json_string_value(json_object_get(report, key));
 
@@ -44,18 +44,19 @@ static bool differs(const json_t *a, const json_t *b, const char *key)
 
 void spec_report_compare(const json_t *report, const json_t *first, spec_report_f *found, void *arg)
 {
+    const char *node = spec_report_text(first, "node");
     char problem[2048];
 
     if (differs(report, first, "nodes") || differs(report, first, "per_node")) {
         snprintf(problem, sizeof problem, "it sees another cluster: %s %s; rank 0 on %s has %s %s",
-                 text_of(report, "nodes"), text_of(report, "per_node"), text_of(first, "node"),
-                 text_of(first, "nodes"), text_of(first, "per_node"));
+                 spec_report_text(report, "nodes"), spec_report_text(report, "per_node"), node,
+                 spec_report_text(first, "nodes"), spec_report_text(first, "per_node"));
         found(arg, problem, SPEC_VIEW_ONE_STEP);
     } else if (differs(report, first, "hash")) {
-        snprintf(problem, sizeof problem, "it makes another specification of the same nodes: it "
+        snprintf(problem, sizeof problem, "it has another specification of the same nodes: it "
                  "listens at port %lld, sha256 %.16s; rank 0 on %s has %.16s",
                  (long long)json_integer_value(json_object_get(report, "port")),
-                 text_of(report, "hash"), text_of(first, "node"), text_of(first, "hash"));
+                 spec_report_text(report, "hash"), node, spec_report_text(first, "hash"));
         found(arg, problem,
               "give every rank the same --port-base, --jobs and --resolver, and the same "
               "SLURM_JOB_ID and SLURM_DISTRIBUTION");

@@ -17,8 +17,9 @@ static const char *variable(const char *name)
 static int missing(const char *name, struct err *e)
 {
     return err_set(e, ERR_PEER,
-                   "%s is not in the environment, so this is not inside a Slurm job or step; run "
-                   "it there (srun), or give --nodelist, --tasks-per-node and --rank", name);
+                   "%s is not set, so this is not a Slurm job or step; run it in one (srun), or "
+                   "give "
+                   "--nodelist, --tasks-per-node and --rank", name);
 }
 
 int spec_source_number(const char *name, size_t *dst, struct err *e)
@@ -36,17 +37,16 @@ int spec_source_number(const char *name, size_t *dst, struct err *e)
     return 0;
 }
 
-/* An option that was not given is a fault of the command line only where some were. */
+/* A missing option is a usage error only if others are given. */
 static int need(const struct spec_options *o, const char *option, const char *name, struct err *e)
 {
     if (!o->nodelist && !o->tasks && o->rank < 0)
         return missing(name, e);
-    return err_set(e, ERR_USAGE, "%s is missing, and %s is not in the environment (unetctl spec "
-                   "--help)", option, name);
+    return err_set(e, ERR_USAGE, "%s is missing, and %s is not set ('unetctl spec --help' explains "
+                   "both)", option, name);
 }
 
-/* The step knows which of the job's nodes it runs on; a batch script outside of any step has the
- * job's variables only. */
+/* A step has variables for its own nodes; a batch script outside of steps has only the job's. */
 static int read_texts(const struct spec_options *o, bool in_step, struct spec_source *s,
                       struct err *e)
 {
@@ -71,8 +71,8 @@ static int read_texts(const struct spec_options *o, bool in_step, struct spec_so
     return o->rank < 0 ? spec_source_number("SLURM_PROCID", &s->rank, e) : 0;
 }
 
-/* The decoders speak of usage, but what Slurm told is no fault of the command line. */
-static int blame(const char *name, struct err *e)
+/* An error in a variable of Slurm is not a usage error. */
+static int prefix_origin(const char *name, struct err *e)
 {
     if (name[0] != '-' && e->code == ERR_USAGE)
         e->code = ERR_PEER;
@@ -132,7 +132,7 @@ static int decode_by_node(struct spec_source *s, struct err *e)
         rc = tasklist_decode(tasks.data, NODELIST_LIMIT, &s->tasks, e);
     buf_destroy(&names);
     buf_destroy(&tasks);
-    return rc ? blame(s->tasks_name, e) : 0;
+    return rc ? prefix_origin(s->tasks_name, e) : 0;
 }
 
 static int decode_source(struct spec_source *s, struct err *e)
@@ -141,14 +141,14 @@ static int decode_source(struct spec_source *s, struct err *e)
         return decode_by_node(s, e);
     s->nodes = nodelist_decode(s->nodes_text, NODELIST_LIMIT, e);
     if (!s->nodes)
-        return blame(s->nodes_name, e);
+        return prefix_origin(s->nodes_name, e);
     if (tasklist_decode(s->tasks_text, NODELIST_LIMIT, &s->tasks, e))
-        return blame(s->tasks_name, e);
+        return prefix_origin(s->tasks_name, e);
     if (s->tasks_name[0] == '-' && s->tasks.count == 1 && repeat_tasks(s, e))
         return -1;
     if (s->tasks.count != nodelist_count(s->nodes))
         return err_set(e, s->apart ? ERR_USAGE : ERR_PEER,
-                       "%s has %zu nodes, but %s=%.80s is for %zu", s->nodes_name,
+                       "%s has %zu nodes, but %s=%.80s has %zu", s->nodes_name,
                        nodelist_count(s->nodes), s->tasks_name, s->tasks_text, s->tasks.count);
     return 0;
 }
@@ -184,31 +184,32 @@ static int read_distribution(const struct spec_options *o, struct spec_source *s
         return err_set(e, ERR_PEER, "SLURM_DISTRIBUTION=%.40s: %s; start the tasks with srun "
                        "--distribution=block", text,
                        is_known ? "TensorFlow's resolver numbers tasks node by node"
-                                : "the order of these tasks is not known");
+                                : "the order of these tasks is unknown");
     s->plane = 1;
     if (!is_plane)
         return 0;
     if (spec_source_number("SLURM_DIST_PLANESIZE", &size, e))
         return -1;
     if (size == 0)
-        return err_set(e, ERR_PEER, "SLURM_DIST_PLANESIZE=0: not the size of a plane");
+        return err_set(e, ERR_PEER, "SLURM_DIST_PLANESIZE=0 is not the size of a plane");
     s->plane = size > TASKLIST_TASKS_MAX ? TASKLIST_TASKS_MAX : (int)size;
     return 0;
 }
 
-/* Other variables of the step tell the same. */
+/* Checks that other variables of the step agree. */
 static int check_environment(const struct spec_options *o, bool in_step, struct spec_source *s,
                              struct err *e)
 {
-    size_t told = s->ntasks;
+    size_t expected = s->ntasks;
     bool is_needed = o->is_tf && !o->has_jobs;
 
     if (in_step && (is_needed || variable("SLURM_STEP_NUM_TASKS")) &&
-        spec_source_number("SLURM_STEP_NUM_TASKS", &told, e))
+        spec_source_number("SLURM_STEP_NUM_TASKS", &expected, e))
         return -1;
-    if (told != s->ntasks)
-        return err_set(e, ERR_PEER, "SLURM_STEP_NUM_TASKS=%zu, but %s=%.80s makes %zu tasks; "
-                       "variables of two steps are mixed here", told, s->tasks_name, s->tasks_text,
+    if (expected != s->ntasks)
+        return err_set(e, ERR_PEER, "SLURM_STEP_NUM_TASKS=%zu, but %s=%.80s has %zu tasks: the "
+                       "environment mixes variables of two "
+                       "steps", expected, s->tasks_name, s->tasks_text,
                        s->ntasks);
     return read_distribution(o, s, e);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a cluster specification is made of: the nodes, how many tasks each has, which task this is.
- * Options win over what Slurm tells each task. Nothing is guessed: what is missing or contradicts
- * itself is an error. */
+/* The source of a cluster specification: the nodes, the tasks of each, and the number of this task.
+ * Options override the variables that Slurm sets for each task. A missing or contradictory value
+ * is an error, never a guess. */
 #ifndef UNETCTL_LAUNCHER_SPEC_SPEC_SOURCE_H
 #define UNETCTL_LAUNCHER_SPEC_SPEC_SOURCE_H
 

@@ -107,7 +107,7 @@ static void find_node(struct spec_view *v)
         snprintf(v->node, sizeof v->node, "?");
 }
 
-/* TF_CONFIG that start-up files or another job left behind: TensorFlow would use it. */
+/* Finds a TF_CONFIG of start-up files or another job, which TensorFlow would use. */
 static void check_stale(struct spec_view *v)
 {
     const char *text = getenv("TF_CONFIG");
@@ -125,7 +125,6 @@ static void check_stale(struct spec_view *v)
     json_decref(ours);
 }
 
-/* Slurm counts the tasks of a node too. */
 static void check_slot(struct spec_view *v)
 {
     const char *text = getenv("SLURM_LOCALID");
@@ -146,7 +145,7 @@ static void check_place(struct spec_view *v)
         check_slot(v);
 }
 
-/* Can this rank listen where the others will look for it? Rank 0 goes on listening. */
+/* Can this rank listen at its address? Rank 0 keeps the socket. */
 static void check_port(struct spec_view *v)
 {
     const char *why = NULL;
@@ -161,7 +160,7 @@ static void check_port(struct spec_view *v)
     if (v->fd < 0) {
         v->is_busy = errno == EADDRINUSE;
         spec_view_note(v,
-                       "another job, a left-over process or a second rank with this number has the "
+                       "another job, an old process or a second rank with this number uses the "
                        "port: look with ss -ltnp, or choose another --port-base",
                        "it cannot listen at %s:%d: %s", v->host, v->self.port, strerror(errno));
     } else if (v->spec->rank > 0) {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What one rank sees of the cluster and of itself, and what it finds wrong without asking the
- * others: it runs elsewhere than its address says, it cannot listen there, an old TF_CONFIG stands
- * in its environment. */
+/* One rank's view of the cluster and of itself, and what it finds wrong on its own: it does not
+ * run at its address, it cannot listen there, or its environment has an old TF_CONFIG. */
 #ifndef UNETCTL_LAUNCHER_SPEC_SPEC_VIEW_H
 #define UNETCTL_LAUNCHER_SPEC_SPEC_VIEW_H
 
@@ -27,7 +26,7 @@ struct spec_view {
     char step[64];                         /* Slurm's JOB.STEP, "." outside */
     bool is_here;                          /* it runs where its address is */
     int fd;          /* rank 0: the socket that listens at its address, or -1 */
-    bool is_busy;    /* somebody else listens there */
+    bool is_busy;    /* another process listens there */
     json_t *findings; /* [[problem, what to do], ...] */
 };
 

@@ -28,7 +28,7 @@ static bool is_cancelled(const char *attempt)
     return access(path, F_OK) == 0;
 }
 
-/* s is the job's state; it becomes that of the run. */
+/* Changes the state of the job to that of the run. */
 static void set_run_state(struct job_state *s, const struct run_attempt *a)
 {
     if (a->marker != RUN_NO_MARKER) {
@@ -55,7 +55,7 @@ static int add_run(const struct workspace *w, const struct job_state *job, const
     int attempt;
 
     if (sscanf(line, "%63s %d", run, &attempt) != 2)
-        return err_set(e, ERR_DATA, "is damaged");
+        return err_set(e, ERR_DATA, "the list is damaged");
     *dst = *job;
     ledger_tag(&w->ledger, run, attempt, dst->tag);
     if (run_dir_attempt(w->study.dir, run, &newest, e))
@@ -96,7 +96,7 @@ static int add_runs(const struct workspace *w, const struct job_state *job, cons
     snprintf(path, sizeof path, "%s/%.*s/runs", w->ledger.dir, (int)strcspn(name, ":"), name);
     text = atomicfile_read(path, MAX_LIST, &n, e);
     if (!text) {
-        log_warn("job %s is one of this study, but its list is missing: %s", job->id, e->text);
+        log_warn("cannot read the list of runs in job %s: %s", job->id, e->text);
         return 0;
     }
     for (char *line = strtok_r(text, "\n", &save); rc == 0 && line;

@@ -54,7 +54,7 @@ static void decide_ended(struct run_status *s, const struct job_state *job)
     }
     snprintf(reason, sizeof reason, "%s", job->reason);
     if (job->exit_code == JOB_EXIT_AGAIN)
-        snprintf(reason, sizeof reason, "stopped with a checkpoint; 'unetctl resume' goes on");
+        snprintf(reason, sizeof reason, "stopped with a checkpoint; 'unetctl resume' continues");
     else if (strcmp(job->state, "FAILED") == 0 && (!*reason || strcmp(reason, "None") == 0))
         snprintf(reason, sizeof reason, "exit code %d", job->exit_code);
     else if (strcmp(job->state, "NODE_FAIL") == 0 && strcmp(s->scheduler, "local") == 0)
@@ -187,8 +187,7 @@ const struct job_state *run_status_find_job(const struct workspace *w, const cha
     return best;
 }
 
-/* ---- reading: files of thousands of runs, mostly waiting for a file system, so by several
- * threads */
+/* ---- reading: several threads, as thousands of files wait for the file system */
 
 struct reading {
     const char *study_dir;
@@ -250,7 +249,7 @@ static int read_attempts(const char *study_dir, char **ids, struct run_status *r
 
 /* ---- deciding */
 
-/* What one scheduler knows; asked when the first run needs it. */
+/* A scheduler's jobs, queried when the first run needs them. */
 struct answer {
     bool asked, failed;
     struct job_state *jobs;
@@ -271,7 +270,7 @@ static const struct answer *query_scheduler(struct workspace *w, struct run_stat
     return a;
 }
 
-/* Its job goes on; without one there is nothing to be done with it. */
+/* A damaged run is DAMAGED unless it has a job. */
 static void decide_damaged(struct run_status *s)
 {
     if (!*s->damage)
@@ -282,8 +281,8 @@ static void decide_damaged(struct run_status *s)
         set_phase(s, RUN_BAD, "DAMAGED", s->damage);
 }
 
-/* The ledger was read first, then the scheduler is asked, then the markers are read again: what a
- * job that ends in between did is seen whole. */
+/* Reads the markers again after the ledger and the scheduler's answer, so that the result of a job
+ * that ends meanwhile is seen completely. */
 static int decide_run(struct workspace *w, struct run_status_list *list, struct answer *answers,
                       struct run_status *s, struct err *e)
 {
@@ -309,7 +308,7 @@ static int decide_run(struct workspace *w, struct run_status_list *list, struct 
     s->attempt.number = number;
     run_status_decide(s, job, entry);
     if (a && a->failed && s->attempt.marker == RUN_NO_MARKER && (entry || s->attempt.begun)) {
-        set_phase(s, RUN_UNKNOWN, "UNKNOWN", "the scheduler cannot be asked");
+        set_phase(s, RUN_UNKNOWN, "UNKNOWN", "the scheduler is unreachable");
         list->unreachable = true;
     }
     decide_damaged(s);
@@ -360,7 +359,7 @@ static bool has_id(char **ids, size_t count, const char *id)
     return count && bsearch(id, ids, count, sizeof *ids, compare_id) != NULL;
 }
 
-/* All that have a folder, and those that had one when they were submitted. */
+/* All runs that have a folder, or had one when they were submitted. */
 static int list_runs(const struct workspace *w, char ***ids, size_t *count, struct err *e)
 {
     const struct ledger *l = &w->ledger;
@@ -417,9 +416,9 @@ int run_status_check_damage(const struct run_status_list *list, struct err *e)
         return 0;
     while (!*s->damage)
         s++;
-    return err_set(e, ERR_DATA, "the plan of %zu run%s cannot be read, such as %s: %s; put the "
-                   "file back from a copy, or remove the folder of the run: 'unetctl submit' "
-                   "writes it again, and 'unetctl resume' trains again", list->ndamaged,
+    return err_set(e, ERR_DATA, "cannot read the plan of %zu run%s, such as %s: %s; restore the "
+                   "file from a copy, or remove the folder of the run: 'unetctl submit' writes it "
+                   "again, and 'unetctl resume' trains again", list->ndamaged,
                    plural(list->ndamaged), s->run.id, s->damage);
 }
 

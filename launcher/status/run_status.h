@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The state of every run of a study, put together from markers, scheduler and ledger. */
+/* The state of every run of a study, from markers, scheduler and ledger. */
 #ifndef UNETCTL_LAUNCHER_STATUS_RUN_STATUS_H
 #define UNETCTL_LAUNCHER_STATUS_RUN_STATUS_H
 
@@ -9,23 +9,23 @@
 #include "launcher/study/workspace.h"
 
 enum run_phase {
-    RUN_PLANNED, /* nothing was submitted */
-    RUN_ACTIVE,  /* waits or runs */
+    RUN_PLANNED, /* not submitted */
+    RUN_ACTIVE,  /* pending or running */
     RUN_GOOD,    /* DONE */
     RUN_BAD,     /* ended without a result */
-    RUN_UNKNOWN  /* the scheduler, which would know, cannot be asked */
+    RUN_UNKNOWN  /* the scheduler is unreachable */
 };
 
 struct run_status {
     struct run run;
     struct run_attempt attempt; /* the newest; number 0: none */
-    struct layout layout; /* its own, which may not be the planned one */
+    struct layout layout; /* of the attempt, which may not be the planned one */
     enum run_phase phase;
-    /* As Slurm names them: PENDING RUNNING COMPLETED FAILED TIMEOUT CANCELLED OUT_OF_MEMORY ...;
-     * also PLANNED, LOST (it was submitted, and no one knows it any more), UNKNOWN, and DAMAGED
-     * (its plan cannot be read, and no job of it is active). */
+    /* Slurm's names: PENDING RUNNING COMPLETED FAILED TIMEOUT CANCELLED OUT_OF_MEMORY ...; also
+     * PLANNED, LOST (the scheduler does not know its job any more), UNKNOWN, and DAMAGED (its plan
+     * cannot be read, and it has no active job). */
     char state[24];
-    char reason[512]; /* why it waits or failed, "" for none; behind Slurm's word what it means */
+    char reason[512]; /* why it is pending or failed: Slurm's word and its meaning; or "" */
     char job[SCHEDULER_ID_SIZE];
     char scheduler[16]; /* that has the job */
     char nodes[128];
@@ -43,22 +43,24 @@ struct run_status_list {
     size_t ndamaged;   /* whose plan cannot be read */
 };
 
-/* The state of one attempt. job: what the scheduler says of it, NULL if it does not know it; entry:
- * what the ledger says, NULL if nothing. A marker decides, though for a minute
- * after it was written a job that still runs is COMPLETING; an ended job without marker has its
- * scheduler's state and is never good. Fills phase, state, reason, job, exit_code. */
+/* Fills phase, state, reason, job and exit_code of one attempt. job: the scheduler's, or NULL;
+ * entry: the ledger's, or NULL. A marker decides, but for a minute after it was written a job
+ * that still runs is COMPLETING. A job that ended without a marker has the scheduler's state and
+ * is never good. */
 void run_status_decide(struct run_status *s, const struct job_state *job,
                        const struct ledger_entry *entry);
 
-/* All runs in STUDY/runs, and those that were submitted and have no folder there any more, by what
- * the ledger says now. Asks each scheduler that has jobs of the study at most once. A scheduler
- * that cannot be asked is no error here: see unreachable; nor is a run.json that cannot be read. */
+/* All runs in STUDY/runs, and submitted runs whose folder is gone. Asks each scheduler that has
+ * jobs of the study at most once. An unreachable scheduler (see unreachable) and a run.json that
+ * cannot be read are not errors here. */
 int run_status_collect(struct workspace *w, struct run_status_list *dst, struct err *e);
-/* ERR_DATA if there are damaged ones, with what to do. */
-/* Asks for runs that are LOST, which the scheduler does not know by their tag any more: it may by
- * their job's id, or accounting may. One question for all of them. */
+
+/* Asks for all LOST runs at once by the ids of their jobs, which the scheduler or accounting may
+ * know although the tag is not found. */
 int run_status_recall(struct workspace *w, struct run_status_list *list, bool begun_only,
                       struct err *e);
+
+/* ERR_DATA, with what to do, if there are damaged runs. */
 int run_status_check_damage(const struct run_status_list *list, struct err *e);
 const struct run_status *run_status_find(const struct run_status_list *list, const char *run);
 void run_status_destroy(struct run_status_list *list);

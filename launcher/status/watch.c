@@ -20,7 +20,7 @@
 #define POLL_MAX_S 5.0
 #define POLL_GROWTH 1.25
 #define BAR_WIDTH 24
-#define LEFT_S 30.0 /* until runs that were left are tried again, though none has ended */
+#define LEFT_S 30.0 /* between two attempts to submit runs that were left */
 
 static volatile sig_atomic_t interrupted;
 
@@ -28,19 +28,19 @@ struct watch {
     const struct watch_options *options;
     struct run_status_list list;
     struct map ids;           /* of the runs to follow, unless that is all of them */
-    struct map told_of;       /* run -> what was told of it last, in told */
-    struct told {
+    struct map reported_of;   /* run -> its place in reported */
+    struct reported {
         char state[24];
         int epoch;
-    } * told;
-    size_t ntold;
+    } * reported;
+    size_t nreported;
     bool live, colors;
-    bool warned;    /* that the scheduler is away */
-    int lines;      /* on the screen */
-    long left;         /* runs that are to be submitted still */
-    size_t moving;     /* runs at the last look */
-    double next_left;  /* when these are tried again */
-    double started; /* clock_now() */
+    bool warned;      /* that the scheduler is unreachable */
+    int lines;        /* on the screen */
+    long left;        /* runs that remain to be submitted */
+    size_t moving;    /* runs at the last poll */
+    double next_left; /* when those left are tried again */
+    double started;   /* clock_now() */
 };
 
 static void on_interrupt(int signal)
@@ -71,7 +71,7 @@ static const char *color_of(const struct watch *w, const struct run_status *s)
     }
 }
 
-/* 0..1 of the epochs, the present one's steps included. */
+/* The share of the training that is done, from 0 to 1. */
 static double fraction_done(const struct run_status *s)
 {
     const struct run_progress *p = &s->progress;
@@ -126,7 +126,7 @@ static void draw_run(const struct watch *w, const struct run_status *s, int colu
     fprintf(stderr, "%s%s%s\033[K\n", color_of(w, s), line, w->colors ? "\033[0m" : "");
 }
 
-/* Redraw in place. Runs that move come first when the screen is too low for all. */
+/* Redraws in place; only active runs if the screen has too few lines for all. */
 static void draw(struct watch *w)
 {
     int columns, rows = screen_size(&columns) - 2, drawn = 0, left = 0;
@@ -153,7 +153,7 @@ static void draw(struct watch *w)
     fflush(stderr);
 }
 
-static void tell_change(const struct run_status *s)
+static void log_change(const struct run_status *s)
 {
     char text[sizeof s->reason + 2] = "";
 
@@ -181,40 +181,40 @@ static void print_change(const struct run_status *s)
     json_decref(o);
 }
 
-/* Where what was told of a run is kept; empty at first. NULL without memory. */
-static struct told *find_told(struct watch *w, const char *run)
+/* What was reported last of a run; empty at first. NULL: out of memory. */
+static struct reported *find_reported(struct watch *w, const char *run)
 {
     size_t i;
 
-    if (map_get(&w->told_of, run, &i))
-        return &w->told[i];
-    struct told *grown = realloc(w->told, (w->ntold + 1) * sizeof *grown);
+    if (map_get(&w->reported_of, run, &i))
+        return &w->reported[i];
+    struct reported *grown = realloc(w->reported, (w->nreported + 1) * sizeof *grown);
     if (!grown)
         return NULL;
-    w->told = grown;
-    if (map_set(&w->told_of, run, w->ntold))
+    w->reported = grown;
+    if (map_set(&w->reported_of, run, w->nreported))
         return NULL;
-    w->told[w->ntold] = (struct told){.epoch = 0};
-    return &w->told[w->ntold++];
+    w->reported[w->nreported] = (struct reported){.epoch = 0};
+    return &w->reported[w->nreported++];
 }
 
-/* Did any state change since the last look? Tells each change when there are no bars. */
+/* Did any state change since the last poll? Reports each change unless there are bars. */
 static bool note_changes(struct watch *w)
 {
     bool any = false;
 
     for (size_t i = 0; i < w->list.count; i++) {
         const struct run_status *s = &w->list.runs[i];
-        struct told *told = is_followed(w, s) ? find_told(w, s->run.id) : NULL;
-        if (!told || s->phase == RUN_UNKNOWN)
+        struct reported *last = is_followed(w, s) ? find_reported(w, s->run.id) : NULL;
+        if (!last || s->phase == RUN_UNKNOWN)
             continue;
-        bool changed = strcmp(told->state, s->state) != 0;
-        if (w->options->json && (changed || told->epoch != s->progress.epoch))
+        bool changed = strcmp(last->state, s->state) != 0;
+        if (w->options->json && (changed || last->epoch != s->progress.epoch))
             print_change(s);
         else if (changed && !w->live)
-            tell_change(s);
-        memcpy(told->state, s->state, sizeof told->state);
-        told->epoch = s->progress.epoch;
+            log_change(s);
+        memcpy(last->state, s->state, sizeof last->state);
+        last->epoch = s->progress.epoch;
         any |= changed;
     }
     return any;
@@ -240,8 +240,8 @@ static int poll_runs(struct workspace *work, struct watch *w, struct err *e)
     return 0;
 }
 
-/* When a run has ended there may be room for one that was left. A scheduler that is away is no
- * reason to give up as long as others run. */
+/* Submits runs that were left for later once another run has ended. While others run, an
+ * unreachable scheduler is not an error. */
 static int submit_left(struct watch *w, struct err *e)
 {
     size_t moving = count_moving(w);
@@ -287,7 +287,7 @@ static int summarize(const struct watch *w)
         snprintf(failed + n, sizeof failed - n, "%s%s %s", n ? ", " : "", s->run.id, s->state);
     }
     if (bad)
-        log_error("%zu of %zu runs have no result: %s ('unetctl logs RUN' tells why, 'unetctl "
+        log_error("%zu of %zu runs have no result: %s ('unetctl logs RUN' shows why, 'unetctl "
                   "resume' tries again)", bad, good + bad, failed);
     else
         log_info("%zu run%s done in %.0f s", good, plural(good), clock_now() - w->started);
@@ -309,14 +309,15 @@ static int follow(struct workspace *work, struct watch *w, struct err *e)
         if (submit_left(w, e))
             return -1;
         if (w->options->timeout_s && clock_now() - w->started > (double)w->options->timeout_s) {
-            log_error("%zu runs have not ended within %ld s; the jobs go on ('unetctl watch -C "
-                      "%s')", count_moving(w), w->options->timeout_s, work->study.dir);
+            log_error("%zu runs have not ended within %ld s; the jobs continue ('unetctl watch -C "
+                      "%s' follows them)", count_moving(w), w->options->timeout_s, work->study.dir);
             return ERR_TIMEOUT;
         }
         pause_s(interval < POLL_MAX_S ? interval : POLL_MAX_S);
         if (interrupted) {
-            log_error("interrupted; the jobs go on ('unetctl watch -C %s' shows them again, "
-                      "'unetctl cancel' stops them)", work->study.dir);
+            log_error("interrupted; the jobs continue ('unetctl watch -C %s' follows them, "
+                      "'unetctl "
+                      "cancel' stops them)", work->study.dir);
             return ERR_INTERRUPT;
         }
     }
@@ -336,7 +337,7 @@ int watch_runs(struct workspace *work, const struct watch_options *options, stru
     for (size_t i = 0; rc == 0 && options->ids && i < options->nids; i++)
         rc = map_set(&w.ids, options->ids[i], i);
     if (rc)
-        return err_set(e, ERR_INTERNAL, "no memory");
+        return err_set(e, ERR_INTERNAL, "out of memory");
     interrupted = 0;
     sigaction(SIGINT, &action, &old_int);
     sigaction(SIGTERM, &action, &old_term);
@@ -345,7 +346,7 @@ int watch_runs(struct workspace *work, const struct watch_options *options, stru
     sigaction(SIGTERM, &old_term, NULL);
     run_status_destroy(&w.list);
     map_destroy(&w.ids);
-    map_destroy(&w.told_of);
-    free(w.told);
+    map_destroy(&w.reported_of);
+    free(w.reported);
     return rc;
 }

@@ -19,14 +19,12 @@ static const struct engine engines[] = {
 
 const struct engine *engine_find(const char *name, struct err *e)
 {
-    const char *near;
+    const char *const *known = setting_find(settings_of_study, "engine")->words;
 
     for (size_t i = 0; i < sizeof engines / sizeof *engines; i++)
         if (strcmp(engines[i].name, name) == 0)
             return &engines[i];
-    near = cli_nearest(name, setting_find(settings_of_study, "engine")->words);
-    err_set(e, ERR_CONFIG, "unknown engine '%s'%s%s%s (known: embedded, tensorflow, horovod, "
-            "pytorch, command)", name, near ? "; did you mean '" : "", near ? near : "",
-            near ? "'?" : "");
+    err_set(e, ERR_CONFIG, "unknown engine '%s'%s (known: embedded, tensorflow, horovod, pytorch, "
+            "command)", name, cli_suggest(name, known, (char[CLI_SUGGESTION]){0}));
     return NULL;
 }

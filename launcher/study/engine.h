@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Engines: who trains. The embedded one is unet-train; any other runs a script of the user's and
- * hands its log.csv over (doc/FORMATS.md, "Engines"). */
+/* Engines train a run. The embedded one is unet-train; any other runs a script of the user's, which
+ * writes log.csv (doc/FORMATS.md, "Engines"). */
 #ifndef UNETCTL_LAUNCHER_STUDY_ENGINE_H
 #define UNETCTL_LAUNCHER_STUDY_ENGINE_H
 
@@ -13,13 +13,12 @@ struct engine {
                        * its runs (the embedded engine's label is the model) */
     bool embedded;
     bool rank_per_gpu;    /* needs a process per GPU: it has no strategy "mirrored" */
-    bool always_launched; /* by the site's launcher, also a single rank */
+    bool always_launched; /* the site's launcher starts even a single rank */
     bool is_python;       /* the script is run by the section's python, not by itself */
-    const char *script;   /* below the data folder: what runs where the study names no script; or
-                           * NULL */
+    const char *script;   /* below the data folder: the preset of the study's script, or NULL */
 };
 
-/* The engine of this name: NULL with ERR_CONFIG that lists the known ones. */
+/* The engine of this name, or NULL with ERR_CONFIG that lists the known ones. */
 const struct engine *engine_find(const char *name, struct err *e);
 
 #endif

@@ -88,8 +88,8 @@ static void take_id(struct ledger *l, const char *text)
         snprintf(l->study_id, sizeof l->study_id, "%.*s", LEDGER_STUDY_ID_SIZE - 1, text);
 }
 
-/* The file of the id, if there is one. It becomes durable together with the first event only, so it
- * may be empty after a power failure. */
+/* Reads the id's file, if there is one. It becomes durable with the first event, so it may be empty
+ * after a power failure. */
 static int read_id(struct ledger *l, struct err *e)
 {
     char file[PATH_MAX], *text;
@@ -108,7 +108,7 @@ static int read_id(struct ledger *l, struct err *e)
     return 0;
 }
 
-/* One line; a torn one is -2. */
+/* Applies one line; -2 for a torn one. */
 static int replay_line(struct ledger *l, const char *file, size_t number, const char *line,
                        size_t length, struct err *e)
 {
@@ -118,7 +118,7 @@ static int replay_line(struct ledger *l, const char *file, size_t number, const 
     int schema = 0, attempt = 0, i = 0, rc = -2;
 
     if (root && json_unpack(root, "{s:i}", "schema", &schema) == 0 && schema != SCHEMA)
-        rc = err_set(e, ERR_CONFIG, "%s:%zu: schema %d is not known to this unetctl (it knows %d)",
+        rc = err_set(e, ERR_CONFIG, "%s:%zu: unknown schema %d (this unetctl knows %d)",
                      file, number, schema, SCHEMA);
     else if (root && json_unpack(root, "{s:s, s:s, s:i, s:s, s?s, s?s}", "event", &event, "run",
                                  &run, "attempt", &attempt, "scheduler", &scheduler, "job", &job,
@@ -155,7 +155,7 @@ int ledger_reload(struct ledger *l, struct err *e)
     for (line = text; rc != -1 && (end = strchr(line, '\n')); line = end + 1, number++) {
         rc = replay_line(l, file, number, line, (size_t)(end - line), e);
         if (rc == -2)
-            log_debug("%s:%zu: a torn line was skipped", file, number);
+            log_debug("%s:%zu: skipped a torn line", file, number);
     }
     free(text);
     return rc == -1 ? -1 : 0;
@@ -185,7 +185,7 @@ void ledger_close(struct ledger *l)
     *l = (struct ledger){.lock_fd = -1};
 }
 
-/* Who wrote its name into the lock file last. */
+/* The name in the lock file. */
 static void read_holder(int fd, char *dst, size_t size)
 {
     ssize_t n = pread(fd, dst, size - 1, 0);
@@ -196,7 +196,7 @@ static void read_holder(int fd, char *dst, size_t size)
         snprintf(dst, size, "an unknown process");
 }
 
-/* And where the study lay then. */
+/* The name of this process, and the place of the study. */
 static int write_holder(int fd, const char *place, const char *file, struct err *e)
 {
     char host[128] = "", text[256 + PATH_MAX];
@@ -219,14 +219,14 @@ static int wait_for_lock(int fd, const char *file, int timeout_s, struct err *e)
 
     while (fcntl(fd, F_OFD_SETLK, &lock)) {
         if (errno != EAGAIN && errno != EACCES && errno != EINTR)
-            return err_errno(e, ERR_INTERNAL, errno, "%s: cannot be locked", file);
+            return err_errno(e, ERR_INTERNAL, errno, "cannot lock %s", file);
         read_holder(fd, holder, sizeof holder);
         if (clock_now() >= end)
             return err_set(e, ERR_TIMEOUT,
-                           "%s: held by another unetctl (%s) for more than %d s; wait for it, or "
-                           "end it", file, holder, timeout_s);
+                           "another unetctl (%s) has locked %s for more than %d s; wait for it, or "
+                           "end it", holder, file, timeout_s);
         if (!told)
-            log_info("another unetctl works on this study (%s): waiting", holder);
+            log_info("waiting for another unetctl that works on this study (%s)", holder);
         told = true;
         nanosleep(&pause, NULL);
     }
@@ -256,8 +256,8 @@ static bool is_this_study(const struct ledger *l, const char *place)
     return same;
 }
 
-/* A copy has the tags of the study that it was copied from, whose jobs it would cancel. One that
- * was moved has left no study behind. */
+/* Refuses a copy of a study, which has the same tags and would cancel the jobs of the original. A
+ * study that was moved has left none behind. */
 static int check_copy(const struct ledger *l, const char *place, struct err *e)
 {
     char text[256 + PATH_MAX], *before;
@@ -272,12 +272,14 @@ static int check_copy(const struct ledger *l, const char *place, struct err *e)
     if (strcmp(before, place) == 0 || is_same_folder(before, place))
         return 0;
     if (is_this_study(l, before))
-        return err_set(e, ERR_CONFIG, "%s: was copied together with its study from %s, whose jobs "
-                       "it would take for its own; remove this folder and the runs/ beside it "
-                       "(then it is another study), or the original", place, before);
+        return err_set(e, ERR_CONFIG, "%s was copied with its study from %s, whose jobs it would "
+                                      "take for "
+                       "its own; remove either the original, or this folder and the runs/ beside "
+                       "it "
+                       "(which makes it another study)", place, before);
     char *slash = strrchr(before, '/');
-    log_info("the study was moved here from %.*s; jobs that were submitted there no longer find "
-             "its files", slash ? (int)(slash - before) : 0, before);
+    log_info("the study was moved here from %.*s; jobs submitted there cannot find its "
+             "files", slash ? (int)(slash - before) : 0, before);
     return 0;
 }
 

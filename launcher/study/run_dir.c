@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "src/atomicfile.h"
+#include "src/cli.h"
 #include "src/settings/settings.h"
 
 #define MAX_FILE ((size_t)64 << 20)
@@ -31,11 +32,12 @@ static int compare_ids(const void *a, const void *b)
 
 int run_dir_list_add(char ***ids, size_t *count, const char *id, struct err *e)
 {
-    char **grown = realloc(*ids, (*count + 1) * sizeof *grown);
+    char **grown = realloc(*ids, (*count + 2) * sizeof *grown);
 
     if (grown) {
         *ids = grown;
         grown[*count] = strdup(id);
+        grown[*count + 1] = NULL;
     }
     if (!grown || !grown[*count])
         return err_errno(e, ERR_INTERNAL, errno, "runs");
@@ -56,7 +58,7 @@ static bool is_empty(const char *folder)
     return !d;
 }
 
-/* One whose run.json was lost is known by what it did. */
+/* A run whose run.json was lost is recognized by its first attempt. */
 static bool is_run(const char *study_dir, const char *name)
 {
     char path[PATH_MAX];
@@ -96,6 +98,22 @@ int run_dir_list(const char *study_dir, char ***ids, size_t *count, struct err *
     return 0;
 }
 
+int run_dir_check_id(const char *study_dir, const char *run, struct err *e)
+{
+    static const char *const none[] = {NULL};
+    char **known;
+    size_t count;
+
+    if (!strchr(run, '/') && is_run(study_dir, run))
+        return 0;
+    if (run_dir_list(study_dir, &known, &count, e))
+        return -1;
+    err_set(e, ERR_USAGE, "no run '%s' in %s%s ('unetctl status' lists all)", run, study_dir,
+            cli_suggest(run, known ? (const char *const *)known : none, (char[CLI_SUGGESTION]){0}));
+    run_dir_list_destroy(known, count);
+    return -1;
+}
+
 void run_dir_list_sort(char **ids, size_t count)
 {
     if (count)
@@ -109,7 +127,7 @@ void run_dir_list_destroy(char **ids, size_t count)
     free(ids);
 }
 
-/* A word of the train section; of runs that are older than the setting its preset. */
+/* A word of the train section; its preset where run.json is older than the setting. */
 static const char *decode_word(const json_t *root, const char *path)
 {
     const struct setting *s = setting_find(settings_of_run, path);
@@ -140,7 +158,7 @@ static int decode_run(const char *file, const char *text, struct run *dst, struc
                                 &strategy))
         err_set(e, ERR_CONFIG, "%s:%d: %s", file, error.line, error.text);
     else if (snprintf(dst->id, sizeof dst->id, "%s", id) >= (int)sizeof dst->id)
-        err_set(e, ERR_CONFIG, "%s: the run's id is too long", file);
+        err_set(e, ERR_CONFIG, "%s: the id of the run is too long", file);
     else if (layout_strategy_decode(strategy, &l->strategy, e) ||
              !(dst->engine = engine_find(engine, e)))
         err_prefix(e, "%s", file);
@@ -165,7 +183,7 @@ int run_dir_read(const char *study_dir, const char *run, struct run *dst, char *
         return -1;
     rc = decode_run(file, content, dst, e);
     if (rc == 0 && strcmp(dst->id, run) != 0)
-        rc = err_set(e, ERR_CONFIG, "%s: is of run %s; was the folder renamed?", file, dst->id);
+        rc = err_set(e, ERR_CONFIG, "%s belongs to run %s; was the folder renamed?", file, dst->id);
     if (rc == 0 && text)
         *text = content;
     else
@@ -244,7 +262,7 @@ static void read_failed(struct run_attempt *a, int dir_fd)
     const char *error;
 
     a->exit_code = 1;
-    snprintf(a->error, sizeof a->error, "FAILED cannot be read");
+    snprintf(a->error, sizeof a->error, "cannot read FAILED");
     if (root && json_unpack(root, "{s:i, s:s}", "exit_code", &a->exit_code, "error", &error) == 0)
         snprintf(a->error, sizeof a->error, "%s", error);
     json_decref(root);
@@ -262,7 +280,6 @@ static void read_marker(struct run_attempt *a, int dir_fd, enum run_marker marke
         read_failed(a, dir_fd);
 }
 
-/* One pass over the names tells what there is to read. */
 static void read_attempt(struct run_attempt *a, DIR *dir)
 {
     bool job = false, done = false, failed = false;
@@ -312,8 +329,8 @@ static void apply_epoch(const json_t *row, struct run_progress *p)
     p->epoch_s = json_number_value(json_object_get(row, "seconds"));
 }
 
-/* A line of the record, seen from its end: what later lines said already stays. True for the last
- * one that matters, an epoch. */
+/* Applies a line of the record, which is read backwards: later lines take precedence. True for an
+ * epoch, before which nothing matters. */
 static bool apply_record(const json_t *row, struct run_progress *p)
 {
     const char *kind = json_string_value(json_object_get(row, "kind"));
@@ -341,8 +358,8 @@ static bool apply_record(const json_t *row, struct run_progress *p)
     return false;
 }
 
-/* The lines of text from the last one backwards, until one is the last that matters. What stands
- * behind the last newline is torn; what stands before the first may be cut off. */
+/* Applies the lines of text backwards until nothing before matters. The text behind the last
+ * newline is torn; the first line may be incomplete. */
 static bool apply_tail(char *text, struct run_progress *p)
 {
     char *end = strrchr(text, '\n');
@@ -372,8 +389,8 @@ static void read_epochs(int fd, struct run_progress *p)
     json_decref(row);
 }
 
-/* The first line says how many epochs there are, the last ones how far it is; all the others are
- * read only where an epoch is so long that its progress hides the one before. */
+/* The first line has the number of epochs, the last ones the progress. The whole file is read only
+ * where an epoch is so long that its progress hides the one before. */
 void run_dir_progress(const struct run_attempt *attempt, struct run_progress *dst)
 {
     char file[PATH_MAX + 16], small[1024], *large;
@@ -403,7 +420,6 @@ void run_dir_progress(const struct run_attempt *attempt, struct run_progress *ds
     close(fd);
 }
 
-/* The newest output, of a job that is not known or has another name for it. */
 static void find_newest_output(const char *folder, char dst[PATH_MAX])
 {
     DIR *dir = opendir(folder);
@@ -436,6 +452,6 @@ int run_dir_output(const struct run_attempt *attempt, char dst[PATH_MAX], struct
         *dst = 0;
         find_newest_output(attempt->path, dst);
     }
-    return *dst ? 0 : err_set(e, ERR_DATA, "%s: no output yet; the job has not started",
+    return *dst ? 0 : err_set(e, ERR_DATA, "%s has no output yet; its job has not started",
                               attempt->path);
 }

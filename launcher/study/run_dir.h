@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What lies in STUDY/runs/RUN: attempts, their markers, how far the training is. Reads only. */
+/* Reads STUDY/runs/RUN: attempts, their markers, the progress of the training. */
 #ifndef UNETCTL_LAUNCHER_STUDY_RUN_DIR_H
 #define UNETCTL_LAUNCHER_STUDY_RUN_DIR_H
 
@@ -15,7 +15,7 @@ enum run_marker { RUN_NO_MARKER, RUN_DONE, RUN_FAILED };
 /* The newest attempt of a run. */
 struct run_attempt {
     int number; /* 0: there is none */
-    bool begun; /* a job wrote into it */
+    bool begun;    /* a job wrote into it */
     bool stopped;  /* its job was ended by a signal, and nothing is decided */
     bool recorded; /* there is a record.jsonl */
     char job[64]; /* id of the job that took it, "" before it began */
@@ -26,7 +26,7 @@ struct run_attempt {
     char path[PATH_MAX];
 };
 
-/* Progress as record.jsonl tells it. */
+/* Progress according to record.jsonl. */
 struct run_progress {
     int epochs;     /* planned; 0: nothing was recorded yet */
     int epoch;      /* epochs completed */
@@ -39,12 +39,15 @@ struct run_progress {
 /* STUDY/runs/RUN, and below it NAME unless that is NULL. */
 void run_dir_path(const char *study_dir, const char *run, const char *name, char dst[PATH_MAX]);
 
-/* The ids of all runs that have a run.json, or lost it after they had begun, sorted; *ids is freed
- * with run_dir_list_destroy. A study without runs has none. */
+/* The ids of all runs that have a run.json, or lost it after they had begun, sorted and ended by
+ * NULL (a study without runs: *ids is NULL); *ids is freed with run_dir_list_destroy. */
 int run_dir_list(const char *study_dir, char ***ids, size_t *count, struct err *e);
 int run_dir_list_add(char ***ids, size_t *count, const char *id, struct err *e); /* unsorted */
 void run_dir_list_sort(char **ids, size_t count);
 void run_dir_list_destroy(char **ids, size_t count);
+
+/* Does the study have this run? 0, or -1 with ERR_USAGE that names the nearest. */
+int run_dir_check_id(const char *study_dir, const char *run, struct err *e);
 
 /* Read the run's plan back. text (optional) gets run.json, to be freed. ERR_CONFIG if it is
  * broken. */
@@ -60,10 +63,10 @@ int run_dir_checkpoint(const char *study_dir, const char *run, int newest);
 
 int run_dir_attempt(const char *study_dir, const char *run, struct run_attempt *dst, struct err *e);
 
-/* A record that is missing or torn gives what is known. */
+/* From a record that is missing or torn, what can be read. */
 void run_dir_progress(const struct run_attempt *attempt, struct run_progress *dst);
 
-/* The output of the job that took the attempt; of one not known yet the newest *.out in its folder.
+/* The output of the attempt's job, or if that is not known the newest *.out in its folder.
  * 0, or -1 with ERR_DATA. */
 int run_dir_output(const struct run_attempt *attempt, char dst[PATH_MAX], struct err *e);
 

@@ -25,14 +25,14 @@ static int choose_strategy(const struct study *study, const struct engine *engin
         return 0;
     if (*dst == LAYOUT_MIRRORED)
         return err_set(e, ERR_CONFIG,
-                       "strategy mirrored: engine %s drives one GPU with each process; "
-                       "use multi-worker or auto",
+                       "strategy mirrored: engine %s uses one process per GPU; choose "
+                       "multi-worker or auto",
                        engine->name);
     *dst = LAYOUT_MULTI_WORKER;
     return 0;
 }
 
-/* Images of a step that do not depend on the number of GPUs; 0: each GPU has its own. */
+/* The images of a step if they do not depend on the number of GPUs; 0: each GPU has its own. */
 static long constant_batch(const struct study *s, const struct engine *engine)
 {
     return s->train.batch_per_gpu || !engine->embedded ? 0 : s->train.global_batch;
@@ -48,8 +48,8 @@ struct run_batch run_plan_batch(const struct study *s, const struct run *run)
                : (struct run_batch){each * gpus, each};
 }
 
-/* The model, or the engine where that is not ours. Of a file's path the last part, without what
- * does not belong in a job's name. */
+/* The model, or for engines other than the embedded one the engine. A file's path is reduced to
+ * letters, digits and - of its last part, for names of jobs. */
 static void name_run(const struct study *study, const struct engine *engine, char dst[33])
 {
     const char *name = engine->embedded ? study->model.name : engine->name;
@@ -119,7 +119,8 @@ int run_plan_compute(const struct study *study, const struct site *site, const c
     if (range_decode(gpus, 1, SETTINGS_GPUS_MAX, &counts, e))
         return err_prefix(e, "--gpus");
     if (counts.count > (size_t)(MAX_RUNS / seeds)) {
-        err_set(e, ERR_USAGE, "%zu GPU counts x %ld seeds: a study has at most %d runs",
+        err_set(e, ERR_USAGE, "%zu numbers of GPUs x %ld seeds are more than %d runs, the limit "
+                              "of a study",
                 counts.count, seeds, MAX_RUNS);
         range_destroy(&counts);
         return -1;
@@ -144,13 +145,13 @@ int run_plan_resize(const struct study *study, const struct site *site, struct r
 
     if (section && !section->resumes)
         return err_set(e, ERR_CONFIG,
-                       "%s: engine %s cannot go on from a checkpoint (its section does "
-                       "not say 'resumes: true'), and so with no other number of GPUs",
+                       "%s: engine %s cannot continue from a checkpoint, and so not with another "
+                       "number of GPUs (its section does not have 'resumes: true')",
                        run->id, run->engine->name);
     long constant = constant_batch(study, run->engine);
 
     if (scale && constant)
-        return err_set(e, ERR_CONFIG, "%s: --scale-batch: the batch over all GPUs is the study's "
+        return err_set(e, ERR_CONFIG, "%s: --scale-batch: the study sets the batch over all GPUs "
                        "(train.global_batch); leave the option out", run->id);
     if (gpus == planned)
         return 0;
@@ -177,7 +178,7 @@ static struct settings settings_of(const struct study *s, const char *study_id,
     struct settings c = s->settings;
     const struct layout *l = &run->layout;
 
-    /* A folder that is not there (yet) keeps its written name. */
+    /* A folder that does not exist keeps its name. */
     if (!realpath(s->data.dir, path))
         snprintf(path, PATH_MAX, "%s", s->data.dir);
     snprintf(split, PATH_MAX, "%s/split.json", s->dir);
@@ -213,7 +214,7 @@ static void encode_setting(json_t *root, const struct setting *s, const struct s
     json_object_set_new(object, setting_leaf(s), setting_json_encode(s, c));
 }
 
-/* What an engine other than ours runs, so that a change of it is noticed. */
+/* The program of an engine other than the embedded one, so that a change is noticed. */
 static json_t *encode_program(const struct study *s, const struct run *run)
 {
     const struct settings_program *section = study_engine(s, run->engine->name);
@@ -243,12 +244,12 @@ char *run_plan_encode(const struct study *s, const char *study_id, const struct 
     char *text = json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
 
     if (!text)
-        err_set(e, ERR_INTERNAL, "%s: no memory", run->id);
+        err_set(e, ERR_INTERNAL, "%s: out of memory", run->id);
     json_decref(root);
     return text;
 }
 
-/* Replaces the folder was by is at the beginning of every text below value. */
+/* Replaces the folder was by is at the start of every text below value. */
 static void move_texts(json_t *value, const char *was, const char *is)
 {
     size_t n = strlen(was), i;

@@ -37,7 +37,7 @@ static const char *check_shell(const char *text)
 
     if (text[0] != '/' || strpbrk(text, " \t"))
         return "must be an absolute path without blanks, such as /bin/bash";
-    return strcmp(name, "/bash") == 0 || strcmp(name, "/zsh") == 0 ? NULL : "must be a bash or zsh";
+    return strcmp(name, "/bash") == 0 || strcmp(name, "/zsh") == 0 ? NULL : "must be bash or zsh";
 }
 
 static const char *check_host_suffix(const char *text)
@@ -45,7 +45,7 @@ static const char *check_host_suffix(const char *text)
     static const char allowed[] =
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-";
 
-    return strspn(text, allowed) == strlen(text) ? NULL : "must be of letters, digits, . and -";
+    return strspn(text, allowed) == strlen(text) ? NULL : "must have only letters, digits, . and -";
 }
 
 const struct setting site_keys[] = {
@@ -115,16 +115,14 @@ static int unknown_site(const char *name, struct err *e)
 {
     char *names[SITE_NAMES_MAX + 1], all[512] = "";
     size_t n, length = 0;
-    const char *near;
 
     if (site_names(names, &n, e))
         return -1;
     for (size_t i = 0; i < n && length < sizeof all; i++)
         length += (size_t)snprintf(all + length, sizeof all - length, "%s%s", i ? ", " : "",
                                    names[i]);
-    near = cli_nearest(name, (const char *const *)names);
-    err_set(e, ERR_CONFIG, "unknown site '%s'%s%s%s (known: %s; or the path of a file, with a /)",
-            name, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "", all);
+    err_set(e, ERR_CONFIG, "unknown site '%s'%s (known: %s; or the path of a file, with a /)", name,
+            cli_suggest(name, (const char *const *)names, (char[CLI_SUGGESTION]){0}), all);
     while (n > 0)
         free(names[--n]);
     return -1;

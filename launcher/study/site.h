@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Site profiles: what differs from cluster to cluster, in templates/sites/NAME.yaml or a file of
- * the user's own. doc/FORMATS.md describes the keys. */
+/* Site profiles: the differences between clusters, in templates/sites/NAME.yaml or a file of the
+ * user's. doc/FORMATS.md describes the keys. */
 #ifndef UNETCTL_LAUNCHER_STUDY_SITE_H
 #define UNETCTL_LAUNCHER_STUDY_SITE_H
 
@@ -15,14 +15,13 @@ struct site {
     bool sandbox;          /* the Slurm of `unetctl sandbox` */
     int gpus_per_node;    /* 0: one node, any number */
     int max_in_flight;    /* local: jobs at once */
-    char *licenses;        /* slurm: what each job takes of the cluster's licenses */
+    char *licenses;       /* slurm: the licenses that each job takes */
     int port_base;        /* 0: unetctl spec chooses by the job's number */
-    char *launcher; /* shell words before the rank program when there are several ranks; {{tasks}}
-                     * and {{nodes}} are filled in */
-    char *spec;     /* shell words behind `unetctl spec`, likewise */
-    char *trainer;  /* program that runs instead of unet-train, or "" */
-    char *templates;   /* templates of the site's own, or "" */
-    char *shell;       /* that runs submit_file.sh */
+    char *launcher;    /* shell words that start several ranks, with {{tasks}} and {{nodes}} */
+    char *spec;        /* shell words after `unetctl spec`, likewise */
+    char *trainer;     /* program that runs instead of unet-train, or "" */
+    char *templates;   /* folder of the site's templates, or "" */
+    char *shell;       /* runs submit_file.sh */
     const char *gpu_request; /* "per-task" or "gres" */
     char *gpu_type;    /* such as v100, or "" */
     char *host_suffix; /* behind each host's name in the cluster spec */

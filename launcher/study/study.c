@@ -71,8 +71,8 @@ static int find_upwards(char *dir, struct err *e)
         char *slash = strrchr(dir, '/');
         if (!slash || !dir[1])
             return err_set(e, ERR_CONFIG,
-                           "no study here: neither %s nor a folder above has %s (name one with "
-                           "-C STUDY, or make one: unetctl init STUDY --data DIR)",
+                           "neither %s nor a folder above it has %s; name a study with -C STUDY, "
+                           "or make one with 'unetctl init STUDY --data DIR'",
                            start, STUDY_FILE);
         slash[slash == dir] = 0;
     }
@@ -86,16 +86,16 @@ static int locate(struct study *s, const char *dir, struct err *e)
         return err_errno(e, ERR_CONFIG, errno, "study %s", dir ? dir : ".");
     if (!dir && find_upwards(path, e))
         return -1;
-    /* These would tear the scripts that name the folder, whatever quotes stand around them. */
+    /* These would break the scripts that name the folder, in spite of quotes. */
     for (const char *p = path; *p; p++)
         if ((unsigned char)*p < 0x20 || *p == 0x7f)
             return err_set(e, ERR_CONFIG,
-                           "study %s: the folder's name has a newline or control character; "
-                           "rename it", path);
-    json_t *text = json_string(path); /* none where it is not UTF-8, which JSON and YAML must be */
+                           "study %s: the path of the folder has a newline or control "
+                           "character; rename it", path);
+    json_t *text = json_string(path); /* NULL if it is not UTF-8 */
     json_decref(text);
     if (!text)
-        return err_set(e, ERR_CONFIG, "study %s: the folder's path is not UTF-8 text; rename it",
+        return err_set(e, ERR_CONFIG, "study %s: the path of the folder is not UTF-8; rename it",
                        path);
     s->dir = strdup(path);
     if (!s->dir || asprintf(&s->file, "%s/%s", path, STUDY_FILE) < 0) {
@@ -103,7 +103,7 @@ static int locate(struct study *s, const char *dir, struct err *e)
         return err_errno(e, ERR_INTERNAL, errno, "study %s", path);
     }
     if (access(s->file, F_OK) != 0)
-        return err_errno(e, ERR_CONFIG, errno, "%s (unetctl init STUDY --data DIR makes one)",
+        return err_errno(e, ERR_CONFIG, errno, "%s ('unetctl init STUDY --data DIR' makes one)",
                          s->file);
     return 0;
 }
@@ -132,7 +132,7 @@ static int check_side(const struct study *s, const char *path, int side, struct 
                    study_place(s, halves ? "model.depth" : "model.name"));
 }
 
-/* What one key alone cannot tell. */
+/* Checks that concern several keys. */
 static int check_together(const struct study *s, struct err *e)
 {
     if (!s->train.global_batch && !s->train.batch_per_gpu)
@@ -140,13 +140,13 @@ static int check_together(const struct study *s, struct err *e)
                        "train.batch_per_gpu is 0", study_place(s, "train.global_batch"));
     if (s->data.soft_masks && (s->data.classes > 1 || *s->data.ignore || *s->data.class_file))
         return err_set(e, ERR_CONFIG,
-                       "%s: data.soft_masks does not go with values that stand for "
-                       "classes (data.classes, data.ignore, data.class_file)",
+                       "%s: data.soft_masks excludes mask values that are classes "
+                       "(data.classes, data.ignore, data.class_file)",
                        study_place(s, "data.soft_masks"));
     if (strcmp(s->train.allreduce, "horovod") == 0 && strcmp(s->model.batch_norm, "sync") == 0)
         return err_set(e, ERR_CONFIG,
-                       "%s: train.allreduce horovod does not go with model.batch_norm "
-                       "sync: set model.batch_norm to local, or use bucketed or native",
+                       "%s: train.allreduce horovod excludes model.batch_norm sync; set "
+                       "model.batch_norm to local, or train.allreduce to bucketed or native",
                        study_place(s, "train.allreduce"));
     if (settings_model_is_file(s->model.name) && access(s->model.name, F_OK) != 0)
         return err_errno(e, ERR_CONFIG, errno, "%s: model.name %s", study_place(s, "model.name"),
@@ -157,7 +157,6 @@ static int check_together(const struct study *s, struct err *e)
                : 0;
 }
 
-/* A user without a home has no file there either. */
 static int add_user_file(struct study *s, struct err *e)
 {
     char file[PATH_MAX];
@@ -178,7 +177,7 @@ static int add_settings(struct study *s, const struct yaml_setting *settings, si
     return 0;
 }
 
-/* Options of verbs that are called like settings. */
+/* Options of verbs whose variables look like settings. */
 static const char *const other_variables[] = {"TRAIN_IMAGES", NULL};
 
 int study_open(struct study *s, const char *dir, const struct yaml_setting *settings,
@@ -213,7 +212,7 @@ int study_decode_set(const struct cli_list *set, struct yaml_setting *dst, struc
     for (size_t i = 0; i < set->count; i++) {
         char *equals = (char *)strchr(set->values[i], '='); /* in a word of argv */
         if (!equals)
-            return err_set(e, ERR_USAGE, "--set %s: KEY=VALUE is expected", set->values[i]);
+            return err_set(e, ERR_USAGE, "--set %s: must be KEY=VALUE", set->values[i]);
         *equals = 0;
         dst[i] = (struct yaml_setting){set->values[i], equals + 1, "--set"};
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* study.yaml: what the user wants. doc/FORMATS.md describes the keys. */
+/* study.yaml, the settings of a study. doc/FORMATS.md describes the keys. */
 #ifndef UNETCTL_LAUNCHER_STUDY_STUDY_H
 #define UNETCTL_LAUNCHER_STUDY_STUDY_H
 
@@ -30,18 +30,18 @@ struct study {
     struct yaml_origins origins; /* where each value comes from, by the row of settings_of_study */
 };
 
-/* The study in folder dir, or for NULL in the current folder or the nearest one above that has a
- * study.yaml: what is built in, the user's file, study.yaml, the environment, and settings (what
- * the command line says), in this order. 0, or -1 with ERR_CONFIG (ERR_USAGE for the last two) and
- * nothing to destroy. */
+/* Opens the study in folder dir, or for NULL in the current folder or the nearest one above that
+ * has a study.yaml. Values come from the presets, the user's file, study.yaml, the environment,
+ * and settings (of the command line); later ones take precedence. 0, or -1 with ERR_CONFIG
+ * (ERR_USAGE for the last two) and nothing to destroy. */
 int study_open(struct study *s, const char *dir, const struct yaml_setting *settings,
                size_t nsettings, struct err *e);
 void study_close(struct study *s);
 
-/* A study of its own with the values of src. 0, or -1 and nothing to destroy. */
+/* An independent copy of src. 0, or -1 and nothing to destroy. */
 int study_copy(const struct study *src, struct study *dst, struct err *e);
 
-/* FILE:LINE (or the variable, or the option) that says what is in force for a key. */
+/* FILE:LINE, the variable or the option that sets a key. */
 const char *study_place(const struct study *s, const char *path);
 
 /* Add the text of a commented study.yaml with these values and presets for the rest. 0, or -1 with
@@ -49,16 +49,15 @@ const char *study_place(const struct study *s, const char *path);
 int study_encode(const struct yaml_setting *settings, size_t nsettings, struct buf *dst,
                  struct err *e);
 
-/* Filters of the first level, and poolings, also where the study leaves them to the model; 0: only
- * the model knows. */
+/* Filters of the first level, and poolings; the model's where the study has 0. 0: unknown. */
 int study_base(const struct study *s);
 int study_depth(const struct study *s);
 
-/* What height and width must be a multiple of, with this model and depth (0: the model's own); 1
- * where only the model knows. */
+/* What height and width must be a multiple of with this model and depth (0: the model's own); 1 if
+ * that is unknown. */
 int study_sides(const char *model, int depth);
 
-/* What is built in and the user's file alone, for `unetctl init`. 0, or -1 as above. */
+/* Opens the presets and the user's file only, for `unetctl init`. 0, or -1 as above. */
 int study_open_user(struct study *s, struct err *e);
 
 /* The words KEY=VALUE of --set as settings, which point into them: the '=' becomes a NUL. dst has

@@ -54,14 +54,11 @@ static int merge_options(struct workspace *w, struct err *e)
 
 static int check_kind(const char *kind, struct err *e)
 {
-    const char *near;
-
     for (const char *const *known = kinds; *known; known++)
         if (strcmp(kind, *known) == 0)
             return 0;
-    near = cli_nearest(kind, kinds);
-    return err_set(e, ERR_USAGE, "--scheduler %s: unknown%s%s%s (known: slurm, local, dry)", kind,
-                   near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+    return err_set(e, ERR_USAGE, "--scheduler: unknown scheduler '%s'%s (known: slurm, local, dry)",
+                   kind, cli_suggest(kind, kinds, (char[CLI_SUGGESTION]){0}));
 }
 
 /* The site, and the scheduler that new jobs go to. */
@@ -75,8 +72,8 @@ static int choose_site(struct workspace *w, const struct workspace_args *args, s
     if (strcmp(w->scheduler, "dry") == 0 || strcmp(w->scheduler, w->site.scheduler) == 0)
         return 0;
     if (strcmp(w->scheduler, "local") != 0)
-        return err_set(e, ERR_CONFIG, "--scheduler %s: site %s is for scheduler %s; choose another "
-                       "with --site", w->scheduler, w->site.name, w->site.scheduler);
+        return err_set(e, ERR_CONFIG, "--scheduler %s: the site %s uses the scheduler %s; choose "
+                       "another site with --site", w->scheduler, w->site.name, w->site.scheduler);
     site_close(&w->site);
     return site_open(&w->site, "local", e);
 }
@@ -110,7 +107,10 @@ static int open_study(struct workspace *w, const struct workspace_args *args, st
 
     if (study_decode_set(&args->set, settings, e))
         return -1;
-    return study_open(&w->study, args->dir, settings, args->set.count + n, e);
+    int rc = study_open(&w->study, args->dir, settings, args->set.count + n, e);
+    for (size_t i = 0; i < args->set.count; i++)
+        ((char *)settings[i].value)[-1] = '='; /* args may be used again */
+    return rc;
 }
 
 int workspace_open(struct workspace *w, const struct workspace_args *args, struct err *e)
@@ -122,6 +122,8 @@ int workspace_open(struct workspace *w, const struct workspace_args *args, struc
         workspace_close(w);
         return -1;
     }
+    w->max_in_flight = args->max_in_flight;
+    w->after = &args->after;
     w->gpus = w->study.gpus;
     w->seeds = w->study.seeds;
     w->templates = args->templates         ? args->templates
@@ -140,23 +142,30 @@ void workspace_close(struct workspace *w)
     *w = (struct workspace){.ledger.lock_fd = -1};
 }
 
-int workspace_take_options(struct workspace *w, int nwords, char **words, struct err *e)
-{
-    w->options.given = words;
-    w->options.ngiven = nwords;
-    return job_options_decode(&w->options, nwords, words, e);
-}
-
-int workspace_pack(struct workspace *w, struct err *e)
+static int check_one_allocation(const struct workspace *w, struct err *e)
 {
     if (strcmp(w->site.scheduler, "slurm") != 0)
-        return err_set(e, ERR_USAGE, "--one-allocation is for Slurm; on this machine runs take "
-                       "turns (%s: max_in_flight says how many go at once)", w->site.file);
+        return err_set(e, ERR_USAGE, "--one-allocation needs Slurm; the local queue starts "
+                       "max_in_flight runs at once (%s)", w->site.file);
     if (w->max_in_flight)
-        return err_set(e, ERR_USAGE, "--one-allocation is one job, in which runs go as they fit: "
-                       "leave out --max-in-flight");
-    w->one_allocation = true;
+        return err_set(e, ERR_USAGE, "--one-allocation submits one job, which starts as many runs "
+                       "as fit: leave out --max-in-flight");
     return 0;
+}
+
+int workspace_open_jobs(struct workspace *w, const struct workspace_args *args, int nwords,
+                        char **words, struct err *e)
+{
+    if (workspace_open(w, args, e))
+        return -1;
+    w->one_allocation = args->one_allocation;
+    w->options.given = words;
+    w->options.ngiven = nwords;
+    if (job_options_decode(&w->options, nwords, words, e) == 0 &&
+        (!w->one_allocation || check_one_allocation(w, e) == 0))
+        return 0;
+    workspace_close(w);
+    return -1;
 }
 
 struct scheduler *workspace_scheduler(struct workspace *w, const char *kind, struct err *e)
@@ -173,6 +182,6 @@ struct scheduler *workspace_scheduler(struct workspace *w, const char *kind, str
             w->open[i] = openers[i](&config, e);
         return w->open[i];
     }
-    err_set(e, ERR_CONFIG, "unknown scheduler '%s' in the ledger", kind);
+    err_set(e, ERR_CONFIG, "the ledger names an unknown scheduler '%s'", kind);
     return NULL;
 }

@@ -35,8 +35,8 @@ static bool is_in_section(const struct setting *keys, const char *name)
     return false;
 }
 
-/* name: a variable's, without the prefix. Others than settings may begin with the prefix, too; what
- * belongs to a section, or looks like a slip of the fingers in its name, was meant as a setting. */
+/* Other variables may have the prefix as well. One in a section, or whose name differs from a
+ * setting's by a typing error, was meant as a setting. name: without the prefix. */
 static int check_variable(const struct setting *keys, const char *prefix, const char *name,
                           struct err *e)
 {
@@ -56,8 +56,9 @@ static int check_variable(const struct setting *keys, const char *prefix, const 
         strcmp(near + (end - name), end) == 0;
     if (!is_in_section(keys, name) && !slipped)
         return 0;
-    return err_set(e, ERR_USAGE, "$%s%s: no setting has this name%s%s%s%s (unset it; 'unetctl "
-                   "config' lists the settings)", prefix, name, near ? "; did you mean $" : "",
+    return err_set(e, ERR_USAGE, "$%s%s is not the variable of a setting%s%s%s%s (unset it; "
+                   "'unetctl config' lists the settings)", prefix, name, near ? "; did you mean "
+                                                                                "$" : "",
                    near ? prefix : "", near ? near : "", near ? "?" : "");
 }
 

@@ -5,9 +5,9 @@
 
 #include "launcher/study/yaml_table.h"
 
-/* A layer over those that dst has: $PREFIX and the path in capitals, with _ for the dot. A variable
- * that looks like a setting and is none is refused, but for others (without prefix,
- * NULL-terminated). 0, or -1 with ERR_USAGE. */
+/* Adds a layer of the variables $PREFIX and a setting's path in capitals, with _ for the dot. A
+ * variable that looks like a setting but is not one is refused, except others (names without the
+ * prefix, NULL-terminated). 0, or -1 with ERR_USAGE. */
 int yaml_environment_add(const struct setting *keys, const char *prefix, const char *const *others,
                          void *dst, struct yaml_origins *origins, struct err *e);
 

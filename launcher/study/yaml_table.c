@@ -20,17 +20,16 @@
 #define MAX_DEPTH 32
 #define MAX_PAIRS 1000 /* of a mapping */
 
-/* One reading of a file, or of one word from elsewhere (document is NULL then). */
+/* The reading of a file, or of one word from elsewhere (document is NULL). */
 struct yaml_reader {
     const struct setting *keys;
-    const char *file; /* or what the word is called */
+    const char *file; /* or the name of the word's origin */
     enum yaml_layer layer;
     yaml_document_t *document;
     void *dst;
     struct yaml_origins *origins;
 };
 
-/* FILE:LINE, or what a word is called. */
 struct place {
     char text[MAX_PLACE];
 };
@@ -46,7 +45,7 @@ static struct place place_of(const struct yaml_reader *r, size_t line)
     return p;
 }
 
-/* The same with the key, unless it is plain from the name of the variable or option. */
+/* The same with the key, unless the variable or option names it. */
 static struct place place_of_key(const struct yaml_reader *r, const struct setting *key,
                                  size_t line)
 {
@@ -85,7 +84,7 @@ static const char *type_name(const struct setting *key)
     }
 }
 
-/* Control characters, newlines first, would tear the scripts that the value ends up in. */
+/* Control characters, above all newlines, would break the scripts that use the value. */
 static bool is_one_line(const char *text, size_t length)
 {
     for (size_t i = 0; i < length; i++)
@@ -139,7 +138,7 @@ static const char *node_text(const struct yaml_reader *r, const yaml_node_t *nod
     const char *text;
 
     if (node->type != YAML_SCALAR_NODE) {
-        err_set(e, ERR_CONFIG, "%s:%zu: %s: %s is expected, not a %s", r->file, line_of(node), path,
+        err_set(e, ERR_CONFIG, "%s:%zu: %s: must be %s, not a %s", r->file, line_of(node), path,
                 want, node->type == YAML_SEQUENCE_NODE ? "list" : "mapping");
         return NULL;
     }
@@ -158,7 +157,7 @@ static int set_lines(const struct yaml_reader *r, const struct setting *key,
     struct setting_lines *list = list_of(r, key);
 
     if (node->type != YAML_SEQUENCE_NODE)
-        return err_set(e, ERR_CONFIG, "%s:%zu: %s: %s is expected", r->file, line_of(node),
+        return err_set(e, ERR_CONFIG, "%s:%zu: %s: must be %s", r->file, line_of(node),
                        key->path, type_name(key));
     for (yaml_node_item_t *i = node->data.sequence.items.start; i < node->data.sequence.items.top;
          i++) {
@@ -175,7 +174,8 @@ static int check_duplicates(const struct yaml_reader *r, const yaml_node_t *mapp
     yaml_node_pair_t *first = mapping->data.mapping.pairs.start;
 
     if (mapping->data.mapping.pairs.top - first > MAX_PAIRS)
-        return err_set(e, ERR_CONFIG, "%s:%zu: more than %d keys", r->file, line_of(mapping),
+        return err_set(e, ERR_CONFIG, "%s:%zu: a mapping has more than %d "
+                                      "keys", r->file, line_of(mapping),
                        MAX_PAIRS);
     for (yaml_node_pair_t *p = first; p < mapping->data.mapping.pairs.top; p++)
         for (yaml_node_pair_t *q = first; q < p; q++) {
@@ -183,7 +183,7 @@ static int check_duplicates(const struct yaml_reader *r, const yaml_node_t *mapp
             const yaml_node_t *b = yaml_document_get_node(r->document, q->key);
             if (a->type == YAML_SCALAR_NODE && b->type == YAML_SCALAR_NODE &&
                 strcmp((char *)a->data.scalar.value, (char *)b->data.scalar.value) == 0)
-                return err_set(e, ERR_CONFIG, "%s:%zu: %s is given twice (first in line %zu)",
+                return err_set(e, ERR_CONFIG, "%s:%zu: %s is given twice, first in line %zu",
                                r->file, line_of(a), (char *)a->data.scalar.value, line_of(b));
         }
     return 0;
@@ -195,7 +195,7 @@ static int set_pairs(const struct yaml_reader *r, const struct setting *key,
     struct setting_lines *list = list_of(r, key);
 
     if (node->type != YAML_MAPPING_NODE)
-        return err_set(e, ERR_CONFIG, "%s:%zu: %s: %s is expected", r->file, line_of(node),
+        return err_set(e, ERR_CONFIG, "%s:%zu: %s: must be %s", r->file, line_of(node),
                        key->path, type_name(key));
     if (check_duplicates(r, node, e))
         return -1;
@@ -213,7 +213,7 @@ static int set_pairs(const struct yaml_reader *r, const struct setting *key,
         if (!*name ||
             strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789")
                           != strlen(name) || (*name >= '0' && *name <= '9'))
-            return err_set(e, ERR_CONFIG, "%s: '%s' is not a variable's name",
+            return err_set(e, ERR_CONFIG, "%s: '%s' is not the name of a variable",
                            place_of_key(r, key, line_of(name_node)).text, name);
         if (asprintf(&line, "%s=%s", name, value) < 0)
             return err_errno(e, ERR_INTERNAL, ENOMEM, "%s", r->file);
@@ -257,7 +257,7 @@ static int join_items(const struct yaml_reader *r, const struct setting *key,
             return -1;
         buf_addf(dst, "%s%s", dst->length ? "," : "", text);
     }
-    return dst->failed ? err_set(e, ERR_INTERNAL, "%s: no memory", r->file) : 0;
+    return dst->failed ? err_set(e, ERR_INTERNAL, "%s: out of memory", r->file) : 0;
 }
 
 static int set_joined(const struct yaml_reader *r, const struct setting *key,
@@ -320,13 +320,13 @@ static int unknown_key(const struct yaml_reader *r, const char *section, const c
 {
     static const char separator[] = ".";
     char names[SETTINGS_MAX][SETTING_PATH_SIZE], all[512] = "";
-    const char *pointers[SETTINGS_MAX + 1], *near;
+    const char *pointers[SETTINGS_MAX + 1];
 
     list_names(r, section, names, pointers);
-    near = cli_nearest(name, pointers);
-    if (near)
-        return err_set(e, ERR_CONFIG, "%s:%zu: unknown key '%s%s%s'; did you mean '%s'?", r->file,
-                       line, section ? section : "", section ? separator : "", name, near);
+    if (cli_nearest(name, pointers))
+        return err_set(e, ERR_CONFIG, "%s:%zu: unknown key '%s%s%s'%s", r->file, line,
+                       section ? section : "", section ? separator : "", name,
+                       cli_suggest(name, pointers, (char[CLI_SUGGESTION]){0}));
     for (size_t i = 0; pointers[i]; i++) {
         size_t n = strlen(all);
         snprintf(all + n, sizeof all - n, "%s%s", i ? ", " : "", pointers[i]);
@@ -349,7 +349,7 @@ static int read_pair(const struct yaml_reader *r, const char *section, const yam
         if (!section && setting_is_in(k, name, strlen(name))) {
             if (value->type != YAML_MAPPING_NODE)
                 return err_set(e, ERR_CONFIG,
-                               "%s:%zu: %s: is a section; its keys stand below it, indented",
+                               "%s:%zu: %s is a section; write its keys indented below it",
                                r->file, line_of(value), name);
             return read_mapping(r, name, value, e);
         }
@@ -374,7 +374,7 @@ static int read_mapping(const struct yaml_reader *r, const char *section,
     return 0;
 }
 
-/* Has this line of the text a tab? YAML's own words do not say so. */
+/* Has this line of the text a tab? libyaml does not say so. */
 static bool has_tab(const char *text, size_t line)
 {
     for (; line > 0 && text; line--)
@@ -390,7 +390,7 @@ static int syntax_error(const yaml_parser_t *p, const char *file, const char *te
         return err_set(e, ERR_CONFIG, "%s: not UTF-8 text: %s (byte %zu)", file, p->problem,
                        p->problem_offset);
     if (has_tab(text, line))
-        return err_set(e, ERR_CONFIG, "%s:%zu: a tab; YAML is indented with blanks only", file,
+        return err_set(e, ERR_CONFIG, "%s:%zu: the line has a tab; indent YAML with blanks", file,
                        line + 1);
     return err_set(e, ERR_CONFIG, "%s:%zu: not YAML: %s%s%s", file, line + 1,
                    p->context ? p->context : "", p->context ? ", " : "",
@@ -402,7 +402,7 @@ static int read_document(const struct yaml_reader *r, struct err *e)
     yaml_node_t *root = yaml_document_get_root_node(r->document);
 
     if (root && root->type != YAML_MAPPING_NODE)
-        return err_set(e, ERR_CONFIG, "%s:%zu: 'KEY: VALUE' lines are expected", r->file,
+        return err_set(e, ERR_CONFIG, "%s:%zu: the file must have 'KEY: VALUE' lines", r->file,
                        line_of(root));
     return root ? read_mapping(r, NULL, root, e) : 0;
 }
@@ -438,7 +438,7 @@ int yaml_table_finish(const struct setting *keys, const char *file,
 {
     for (const struct setting *k = keys; k->path; k++)
         if (!k->preset && !origins->at[k - keys].where)
-            return err_set(e, ERR_CONFIG, "%s: required key '%s' is missing", file, k->path);
+            return err_set(e, ERR_CONFIG, "%s: the key '%s' is missing", file, k->path);
     return 0;
 }
 
@@ -449,8 +449,7 @@ static int step_of(yaml_event_type_t type)
     return type == YAML_SEQUENCE_END_EVENT || type == YAML_MAPPING_END_EVENT ? -1 : 0;
 }
 
-/* The time that libyaml takes grows with the square of the depth. What is no YAML is left to the
- * reader. */
+/* libyaml takes time quadratic in the depth. A text that is not YAML passes here. */
 static int check_depth(const char *file, const char *text, size_t n, struct err *e)
 {
     yaml_parser_t parser;
@@ -460,7 +459,7 @@ static int check_depth(const char *file, const char *text, size_t n, struct err 
     bool more = true;
 
     if (!yaml_parser_initialize(&parser))
-        return err_set(e, ERR_INTERNAL, "%s: no memory for the YAML reader", file);
+        return err_set(e, ERR_INTERNAL, "%s: out of memory", file);
     yaml_parser_set_input_string(&parser, (const unsigned char *)text, n);
     while (more && depth <= MAX_DEPTH && yaml_parser_parse(&parser, &event)) {
         depth += step_of(event.type);
@@ -471,7 +470,8 @@ static int check_depth(const char *file, const char *text, size_t n, struct err 
     yaml_parser_delete(&parser);
     if (depth <= MAX_DEPTH)
         return 0;
-    return err_set(e, ERR_CONFIG, "%s:%zu: lists and mappings are more than %d deep", file, line,
+    return err_set(e, ERR_CONFIG, "%s:%zu: lists and mappings are nested more than %d "
+                                  "deep", file, line,
                    MAX_DEPTH);
 }
 
@@ -484,7 +484,7 @@ static int read_text(const struct yaml_reader *r, const char *text, size_t n, st
     if (check_depth(r->file, text, n, e))
         return -1;
     if (!yaml_parser_initialize(&parser))
-        return err_set(e, ERR_INTERNAL, "%s: no memory for the YAML reader", r->file);
+        return err_set(e, ERR_INTERNAL, "%s: out of memory", r->file);
     yaml_parser_set_input_string(&parser, (const unsigned char *)text, n);
     if (yaml_parser_load(&parser, &document)) {
         struct yaml_reader own = *r;
@@ -524,7 +524,7 @@ int yaml_table_add_text(const struct setting *keys, const char *path, const char
     if (!key)
         return setting_refuse(keys, path, e), err_prefix(e, "%s", where);
     if (setting_is_list(key))
-        return err_set(e, code_of(&r), "%s: %s: is a list; it can only stand in a file", where,
+        return err_set(e, code_of(&r), "%s: %s is a list; set it in a file", where,
                        path);
     if (!is_one_line(text, strlen(text)))
         return err_set(e, code_of(&r), "%s: %s: control characters and newlines are not allowed",
@@ -591,7 +591,7 @@ static int check_settings(const struct setting *keys, const struct yaml_setting 
     return 0;
 }
 
-/* A text that means itself in YAML stands bare, any other in JSON's quotes, which YAML reads. */
+/* Plain words stay bare; other texts are quoted as in JSON, which YAML reads. */
 static void add_value(struct buf *dst, const struct setting *key, const char *value)
 {
     static const char plain[] =

@@ -29,7 +29,6 @@ static void choose_name(const struct workspace *w, struct allocation *a)
     } while (access(a->dir, F_OK) == 0);
 }
 
-/* Where its files lie; "%" is doubled in the output's name, as Slurm wants it. */
 static int set_paths(const struct workspace *w, struct allocation *a, struct err *e)
 {
     struct attempt_job *j = &a->job;
@@ -80,8 +79,9 @@ int allocation_check_cost(const struct allocation *a, int time_min, double max_g
     double hours = allocation_gpu_hours(a, time_min);
 
     if (!time_min)
-        return err_set(e, ERR_CONFIG, "--max-gpu-hours %g: the job has no time limit, so it may "
-                       "cost anything; give one (slurm.time in study.yaml, or -- "
+        return err_set(e, ERR_CONFIG, "--max-gpu-hours %g: the job has no time limit, so its cost "
+                                      "is "
+                       "unlimited; set one (slurm.time in study.yaml, or -- "
                        "--time=H:MM:SS)", max_gpu_hours);
     if (hours <= max_gpu_hours)
         return 0;
@@ -102,7 +102,7 @@ static int by_gpus(const void *a, const void *b)
     return y->run->layout.gpus - x->run->layout.gpus;
 }
 
-/* Both lists of the script: what waits, and the attempts' folders. */
+/* Adds both lists of the script: the waiting runs, and the folders of all attempts. */
 static int add_lists(const struct allocation_run *runs, size_t count, struct buf *waiting,
                      struct buf *all, struct err *e)
 {

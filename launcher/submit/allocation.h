@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Many runs inside one job (--one-allocation): STUDY/.unetctl/allocation-K/ has the job's script,
- * and in `runs` what it works off, one "RUN ATTEMPT" a line.
+/* Many runs in one job (--one-allocation). STUDY/.unetctl/allocation-K/ has the job's script,
+ * and in `runs` its runs, one "RUN ATTEMPT" per line.
  *
- * The job has as many nodes as the largest run. Its script starts each run's own submit_file.sh as
- * steps of the job, the largest that fits first; Slurm gives each step its nodes and GPUs. The
- * job's tag names the allocation; who asks for the study's jobs gets one for each of its runs. */
+ * The job has as many nodes as the largest run. Its script starts each run's submit_file.sh as
+ * steps of the job, the largest that fits first; Slurm assigns nodes and GPUs to each step. The
+ * job's tag names the allocation; allocation_jobs.h expands it to one job for each of its runs. */
 #ifndef UNETCTL_LAUNCHER_SUBMIT_ALLOCATION_H
 #define UNETCTL_LAUNCHER_SUBMIT_ALLOCATION_H
 
@@ -25,7 +25,8 @@ struct allocation {
 int allocation_describe(const struct workspace *w, const struct run *largest,
                         struct allocation *dst, struct err *e);
 
-/* Its GPUs until the time limit, 0 without one; may it cost no more? ERR_CONFIG if it may. */
+/* GPU-hours until the time limit, 0 without one. check: ERR_CONFIG if they may exceed the
+ * maximum. */
 double allocation_gpu_hours(const struct allocation *a, int time_min);
 int allocation_check_cost(const struct allocation *a, int time_min, double max_gpu_hours,
                           struct err *e);

@@ -33,7 +33,7 @@ int attempt_job(const struct workspace *w, const struct run *run, int attempt,
     run_dir_path(w->study.dir, run->id, NULL, dst->work_dir);
     if (strcmp(w->site.scheduler, "slurm") == 0 && strchr(dst->work_dir, '\\'))
         return err_set(e, ERR_CONFIG, "%s: Slurm cannot write the output of a job into a folder "
-                       "with a backslash in its name; rename it", dst->work_dir);
+                       "whose path has a backslash; rename it", dst->work_dir);
     job_add_output(dst->work_dir, &output);
     buf_addf(&output, "/attempt-%d/slurm-%%j.out", attempt);
     n = snprintf(dst->output, sizeof dst->output, "%s", output.failed ? "" : output.data);
@@ -74,7 +74,7 @@ static int add_run_json(const struct workspace *w, const struct run *run, const 
         return -1;
     run_dir_path(w->study.dir, run->id, name, file);
     buf_addf(&b, "%s\n", text);
-    rc = b.failed ? err_set(e, ERR_INTERNAL, "no memory") : write_queue_add_file(files, file,
+    rc = b.failed ? err_set(e, ERR_INTERNAL, "out of memory") : write_queue_add_file(files, file,
                                                                                  b.data, 0666, e);
     buf_destroy(&b);
     free(text);
@@ -83,8 +83,6 @@ static int add_run_json(const struct workspace *w, const struct run *run, const 
 
 /* ---- scripts ---- */
 
-/* The reference's templates name the other file script.sh; its generator calls this one
- * sub_N.sh. */
 static int add_link(const struct workspace *w, const struct run *run, const char *target,
                     const char *name, struct write_queue *files, struct err *e)
 {
@@ -94,8 +92,8 @@ static int add_link(const struct workspace *w, const struct run *run, const char
     return write_queue_add_link(files, path, target, e);
 }
 
-/* What the reference's templates expect around them; they copy log.csv to ../../logs, Horovod's to
- * ../logs. */
+/* Adds what the reference's templates expect: folders to copy log.csv to (../../logs, for Horovod
+ * ../logs), and the names script.sh and sub_N.sh for the scripts. */
 static int add_surroundings(const struct workspace *w, const struct run *run,
                             struct write_queue *files, struct err *e)
 {
@@ -150,7 +148,7 @@ static int add_attempt(const struct workspace *w, const struct run *run, int att
     snprintf(name, sizeof name, "attempt-%d/run.json", attempt);
     run_dir_path(w->study.dir, run->id, name, path);
     if (!run->own_plan)
-        unlink(path); /* of a job of this attempt that never began */
+        unlink(path); /* of an earlier job of this attempt, which never began */
     else if (add_run_json(w, run, name, files, e))
         return -1;
     return add_scripts(w, run, attempt, files, e);
@@ -189,7 +187,7 @@ int attempt_generate(const struct workspace *w, const struct run *run, int attem
     return add_run_json(w, run, "run.json", files, e) ? -1 : add_attempt(w, run, attempt, files, e);
 }
 
-/* 1: may end in the middle of what should be there; 0; -1: cannot be read. */
+/* 1: the file may be incomplete; 0; -1: it cannot be read. */
 static int seems_torn(const char *file, char **text, struct err *why)
 {
     size_t n;
@@ -198,7 +196,7 @@ static int seems_torn(const char *file, char **text, struct err *why)
     return !*text ? -1 : n == 0 || memchr(*text, 0, n) || (*text)[n - 1] != '\n';
 }
 
-/* Is text the beginning of whole, or does it have holes? A template need not end with a newline. */
+/* Is text a beginning of whole? A template need not end with a newline. */
 static bool is_torn(const char *text, const char *whole)
 {
     return strlen(text) != strlen(whole) && strncmp(text, whole, strlen(text)) == 0;
@@ -221,7 +219,7 @@ static int check_script(const struct workspace *w, const struct run *run, int at
     }
     if (rc > 0) {
         rc = is_torn(text, whole[file == SCRIPT_SUBMIT]);
-        err_set(why, ERR_DATA, "%s: is torn", path);
+        err_set(why, ERR_DATA, "%s is incomplete", path);
         free(whole[0]);
         free(whole[1]);
     }

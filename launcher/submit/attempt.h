@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One attempt of a run: its job as the scheduler takes it, and the files that it works with. */
+/* One attempt of a run: its job for the scheduler, and its files. */
 #ifndef UNETCTL_LAUNCHER_SUBMIT_ATTEMPT_H
 #define UNETCTL_LAUNCHER_SUBMIT_ATTEMPT_H
 
@@ -17,19 +17,19 @@ struct attempt_job {
 int attempt_job(const struct workspace *w, const struct run *run, int attempt,
                 struct attempt_job *dst, struct err *e);
 
-/* Add what the attempt needs to files, as a run of its own: run.json (once per run; of an attempt
- * with a plan of its own that, too), run_file.sh, submit_file.sh, attempt-K/. A run that has begun
- * keeps its run.json. If this attempt has begun, nothing is added, and a study that says anything
- * else than the run began with is ERR_CONFIG. Under the ledger's lock. */
+/* Adds the attempt's files to files, as a run of the queue: run.json (once per run, and of an
+ * attempt with its own plan), run_file.sh, submit_file.sh, attempt-K/. A run that has begun
+ * keeps its run.json. If this attempt has begun, nothing is added, and other settings in the
+ * study are ERR_CONFIG. Under the ledger's lock. */
 int attempt_generate(const struct workspace *w, const struct run *run, int attempt,
                      struct write_queue *files, struct err *e);
 
-/* Is what generate wrote of an attempt that has not begun all there? A power failure soon after a
- * submission may leave files empty, torn or away. 1, 0 and why in *why, or -1. */
+/* Are the files of an attempt that has not begun complete? A power failure soon after a submission
+ * may leave files empty, torn or missing. 1, 0 with the reason in *why, or -1. */
 int attempt_is_whole(const struct workspace *w, const struct run *run, int attempt, struct err *why,
                      struct err *e);
 
-/* The same as generate of a single attempt, written. */
+/* Generates and writes a single attempt. */
 int attempt_write(const struct workspace *w, const struct run *run, int attempt, struct err *e);
 
 #endif

@@ -17,7 +17,7 @@
 #include "src/plural.h"
 
 #define CHUNK 64 /* jobs that are noted at once */
-#define LOST_TEXT "the answer was lost ('unetctl submit' again finds out whether the job exists)"
+#define LOST_TEXT "the answer was lost; type 'unetctl submit' again, which finds an existing job"
 
 int batch_add(struct batch *b, const struct run *run, int attempt, int from, struct err *e)
 {
@@ -53,12 +53,13 @@ static void print_item(const struct workspace *w, const struct batch_item *item,
                  item->attempt, item->from, item->run.resized ? ", with another number of GPUs"
                  : "");
     else if (item->attempt > 1)
-        log_info("%s: attempt %d starts from the beginning: there is no checkpoint", item->run.id,
+        log_info("%s: attempt %d starts from the beginning, as there is no "
+                 "checkpoint", item->run.id,
                  item->attempt);
 }
 
-/* A job whose signal is due before it begins leaves at once, and comes back until slurm.requeues
- * are used up. */
+/* A job whose signal is due before it starts exits immediately, and restarts until
+ * slurm.requeues is used up. */
 static void warn_of_time(const struct workspace *w)
 {
     char text[256];
@@ -119,9 +120,9 @@ int batch_note(struct workspace *w, const struct batch *b, enum ledger_event eve
     return rc;
 }
 
-/* Likewise for each item with this outcome (negative: any). */
-static int note(struct workspace *w, const struct chunk *c, enum ledger_event event, int outcome,
-                struct err *e)
+/* Appends an event for each item with this outcome (negative: any). */
+static int note_chunk(struct workspace *w, const struct chunk *c, enum ledger_event event,
+                      int outcome, struct err *e)
 {
     struct ledger_note notes[CHUNK];
     size_t n = 0;
@@ -137,9 +138,9 @@ static int note(struct workspace *w, const struct chunk *c, enum ledger_event ev
     return ledger_append_all(&w->ledger, event, notes, n, w->scheduler, e);
 }
 
-/* The files of items from begin on are due when their jobs are. They become durable after
- * the answer: what a power failure in this moment may cost is files, which the next submission
- * writes again, and not what was submitted, which the ledger knows before. */
+/* The files of items from begin on are needed when their jobs are submitted, and become durable
+ * after the answer: a power failure in between may lose files, which the next submission writes
+ * again, but not a submission, which the ledger has. */
 struct delivery {
     struct batch *batch;
     size_t begin;
@@ -152,7 +153,7 @@ static int deliver(void *arg, size_t i, struct err *e)
     return write_queue_wait(&d->batch->files, d->begin + i, e);
 }
 
-/* With lanes a job waits for another one's id, so they go one by one; else all at once. */
+/* With lanes a job needs the id of another one, so they are submitted one by one. */
 static int hand_over(struct chunk *c, struct scheduler *scheduler, struct dependency *dependency,
                      struct delivery *delivery, const char *in_flight, struct err *e)
 {
@@ -177,7 +178,7 @@ static int hand_over(struct chunk *c, struct scheduler *scheduler, struct depend
     return 0;
 }
 
-/* The first that did not become a job, as an error; not if it only has to wait for room. */
+/* Reports the first item that did not become a job, unless a limit leaves it for later. */
 static int find_failure(const struct chunk *c, struct batch *b, struct err *e)
 {
     for (size_t i = 0; i < c->count; i++) {
@@ -199,8 +200,8 @@ static int find_failure(const struct chunk *c, struct batch *b, struct err *e)
     return 0;
 }
 
-/* One fsync before the first of them is submitted and one behind the last. What was interrupted
- * between the two is found by its tag. */
+/* Fsyncs the ledger before the first submission and after the last. A submission that was
+ * interrupted in between is found by its tag. */
 static int submit_chunk(struct workspace *w, struct scheduler *scheduler,
                         struct dependency *dependency,
                         struct delivery *delivery, struct chunk *c, struct err *e)
@@ -210,7 +211,7 @@ static int submit_chunk(struct workspace *w, struct scheduler *scheduler,
     int rc;
 
     in_flight_path(&w->ledger, in_flight);
-    if ((!delivery->batch->noted && note(w, c, LEDGER_SUBMITTING, -1, e)) ||
+    if ((!delivery->batch->noted && note_chunk(w, c, LEDGER_SUBMITTING, -1, e)) ||
         hand_over(c, scheduler, dependency, delivery, in_flight, e))
         return -1;
     rc = find_failure(c, delivery->batch, e);
@@ -222,8 +223,8 @@ static int submit_chunk(struct workspace *w, struct scheduler *scheduler,
         print_item(w, &c->items[i], c->results[i].id);
         delivery->batch->submitted++;
     }
-    if (note(w, c, LEDGER_SUBMITTED, SCHEDULER_SUBMITTED, rc ? &later : e) ||
-        note(w, c, LEDGER_REFUSED, SCHEDULER_REFUSED, rc ? &later : e))
+    if (note_chunk(w, c, LEDGER_SUBMITTED, SCHEDULER_SUBMITTED, rc ? &later : e) ||
+        note_chunk(w, c, LEDGER_REFUSED, SCHEDULER_REFUSED, rc ? &later : e))
         return -1;
     return rc;
 }
@@ -238,9 +239,9 @@ static const struct batch_item *find_largest(const struct batch *b)
     return largest;
 }
 
-/* Jobs differ in their size only: what holds for the largest holds for all. The smallest of a plan
- * comes first, so if Slurm refuses that one nothing was submitted either. Only sbatch looks into
- * the script, which may still be written. */
+/* Checks the largest job, since jobs differ only in size. If Slurm refuses the smallest, which
+ * comes first, nothing was submitted either. Only sbatch reads the script, which may not be
+ * written yet. */
 static int check_largest(struct workspace *w, struct scheduler *scheduler, struct batch *b,
                          struct err *e)
 {
@@ -256,7 +257,7 @@ static int check_largest(struct workspace *w, struct scheduler *scheduler, struc
     else if (write_queue_wait(&b->files, (size_t)(largest - b->items), e))
         return -1;
     if (scheduler_check(scheduler, &job.job, e))
-        return err_prefix(e, "%s (%d GPU%s; nothing was submitted)", largest->run.id,
+        return err_prefix(e, "nothing was submitted: %s (%d GPU%s)", largest->run.id,
                           largest->run.layout.gpus, plural(largest->run.layout.gpus));
     return 0;
 }
@@ -288,7 +289,7 @@ static int submit_as_one(struct workspace *w, struct scheduler *scheduler,
     char in_flight[PATH_MAX];
 
     if (scheduler_check(scheduler, &a->job.job, e))
-        return err_prefix(e, "one allocation for all (nothing was submitted)");
+        return err_prefix(e, "nothing was submitted: one allocation for all");
     in_flight_path(&w->ledger, in_flight);
     if (batch_note(w, b, LEDGER_SUBMITTING, NULL, e))
         return -1;
@@ -378,7 +379,7 @@ int batch_submit(struct workspace *w, struct batch *b, const struct job_state *j
     for (size_t i = delivery.begin; rc == 0 && b->is_full && i < b->count; i++)
         rc = deliver(&delivery, i - delivery.begin, e);
     if (rc == 0 && write_queue_sync(&b->files, e))
-        rc = err_prefix(e, "the runs are submitted, but their files may not last");
+        rc = err_prefix(e, "the runs were submitted, but their files may be lost");
     dependency_close(&dependency);
     return rc;
 }

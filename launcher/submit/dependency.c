@@ -66,7 +66,7 @@ static int add_study(struct buf *b, struct scheduler *scheduler, const char *dir
         n++;
     }
     if (rc == 0 && n == 0)
-        log_info("--after %s: none of its jobs waits or runs", dir);
+        log_info("--after %s: none of its jobs is pending or running", dir);
     free(jobs);
     ledger_close(&ledger);
     return rc;
@@ -97,7 +97,7 @@ static int check_number(const struct workspace *w, struct scheduler *scheduler, 
 
     snprintf(job.id, sizeof job.id, "%s", id);
     if (strcmp(w->scheduler, "local") == 0) {
-        known = is_queued(scheduler, "", id, e); /* it keeps its records for weeks */
+        known = is_queued(scheduler, "", id, e); /* keeps its records for weeks */
         source = "queue";
     } else if (!known) {
         known = is_queued(scheduler, "unetctl:", id, e);
@@ -107,9 +107,8 @@ static int check_number(const struct workspace *w, struct scheduler *scheduler, 
     if (known)
         return known < 0 ? -1 : 0;
     if (*source)
-        return err_set(e, ERR_USAGE, "--after %s: there is no such job", id);
-    log_warn("--after %s: Slurm knows no such job; it has ended and is forgotten, or never was",
-             id);
+        return err_set(e, ERR_USAGE, "--after %s: the job does not exist", id);
+    log_warn("--after %s: Slurm does not know this job; it ended long ago, or never existed", id);
     return 0;
 }
 
@@ -131,8 +130,9 @@ static int add_after(struct buf *b, const struct workspace *w, struct scheduler 
     if (snprintf(file, sizeof file, "%s/" STUDY_FILE, word) < (int)sizeof file &&
         access(file, F_OK) == 0)
         return add_study(b, scheduler, word, e);
-    return err_set(e, ERR_USAGE, "--after %s: is not a job number, a submitted run of this study, "
-                   "or a folder with a " STUDY_FILE, word);
+    return err_set(e, ERR_USAGE, "--after %s: must be a job number, a submitted run of this "
+                                 "study, or "
+                   "a folder with a " STUDY_FILE, word);
 }
 
 static int join_fixed(struct dependency *d, struct workspace *w, struct scheduler *scheduler,
@@ -145,8 +145,8 @@ static int join_fixed(struct dependency *d, struct workspace *w, struct schedule
     for (size_t i = 0; rc == 0 && w->after && i < w->after->count; i++)
         rc = add_after(&b, w, scheduler, w->after->values[i], e);
     if (rc == 0 && own && (b.length || d->nlanes) && strchr(own, '?'))
-        rc = err_set(e, ERR_USAGE, "--dependency=%s: one of several ('?') does not go together "
-                     "with --after and --max-in-flight", own);
+        rc = err_set(e, ERR_USAGE, "--dependency=%s: alternatives ('?') exclude --after and "
+                     "--max-in-flight", own);
     if (rc == 0 && own)
         buf_addf(&b, "%s%s", b.length ? "," : "", own);
     if (rc == 0 && b.failed)

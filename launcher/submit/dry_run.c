@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "launcher/script/script.h"
@@ -15,36 +17,53 @@
 #include "src/atomicfile.h"
 #include "src/log.h"
 #include "src/plural.h"
-#include "src/text/textdiff.h"
 
 #define MAX_FILE ((size_t)4 << 20)
-#define NO_ID "0000000000000000" /* the study's id is made by the first generation */
+#define NO_ID "0000000000000000" /* before the first generation */
 
-/* The file as it would be: all of it where it is new, and what differs where it is not. */
-static int show_file(const struct workspace *w, const struct run *run, const char *name,
+/* Prints what `diff -u` says of the file path and the new text. */
+static int print_difference(const char *path, const char *text, const char *name, struct err *e)
+{
+    char was[RUN_ID_SIZE + 64], is[RUN_ID_SIZE + 64], fresh[48];
+    int fd = memfd_create("new", 0), status = 0;
+    size_t n = strlen(text);
+
+    snprintf(was, sizeof was, "a/%s", name);
+    snprintf(is, sizeof is, "b/%s", name);
+    snprintf(fresh, sizeof fresh, "/proc/self/fd/%d", fd);
+    fflush(stdout);
+    pid_t pid = fd >= 0 && write(fd, text, n) == (ssize_t)n ? fork() : -1;
+    if (pid == 0) {
+        execlp("diff", "diff", "-u", "--label", was, "--label", is, path, fresh, (char *)NULL);
+        _exit(127);
+    }
+    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    if (fd >= 0)
+        close(fd);
+    if (pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) <= 1)
+        return 0;
+    return err_set(e, ERR_INTERNAL, "cannot compare %s by diff -u", path);
+}
+
+/* Prints the file as it would be, and its differences from the present one. */
+static int show_file(const struct workspace *w, const struct run *run, const char *file,
                      const char *text, struct err *e)
 {
-    char path[PATH_MAX], was[RUN_ID_SIZE + 64], is[RUN_ID_SIZE + 64], *old = NULL;
-    struct buf diff = {0};
+    char path[PATH_MAX], name[RUN_ID_SIZE + 48], *old = NULL;
     size_t n;
-    int rc = 0;
 
-    run_dir_path(w->study.dir, run->id, name, path);
+    run_dir_path(w->study.dir, run->id, file, path);
     if (access(path, F_OK) == 0 && !(old = atomicfile_read(path, MAX_FILE, &n, e)))
         return -1;
-    snprintf(was, sizeof was, "a/runs/%s/%s", run->id, name);
-    snprintf(is, sizeof is, "b/runs/%s/%s", run->id, name);
-    printf("==> runs/%s/%s (%s)\n", run->id, name,
-           !old ? "new" : strcmp(old, text) == 0 ? "as it is" : "changed");
-    fputs(text, stdout);
-    if (old && strcmp(old, text) != 0) {
-        rc = textdiff_unified(old, text, was, is, &diff, e);
-        if (rc == 0 && !diff.failed && diff.data)
-            printf("==> runs/%s/%s (diff)\n%s", run->id, name, diff.data);
-    }
-    buf_destroy(&diff);
+    bool is_changed = old && strcmp(old, text) != 0;
+    snprintf(name, sizeof name, "runs/%s/%s", run->id, file);
+    printf("==> %s (%s)\n%s", name, !old ? "new" : is_changed ? "changed" : "unchanged", text);
     free(old);
-    return rc;
+    if (!is_changed)
+        return 0;
+    printf("==> %s (diff)\n", name);
+    return print_difference(path, text, name, e);
 }
 
 static int show_run_json(const struct workspace *w, const struct run *run, struct err *e)
@@ -58,7 +77,7 @@ static int show_run_json(const struct workspace *w, const struct run *run, struc
         rc = show_file(w, run, "run.json", line, e);
         free(line);
     } else {
-        err_set(e, ERR_INTERNAL, "no memory");
+        err_set(e, ERR_INTERNAL, "out of memory");
     }
     free(text);
     return rc;
@@ -112,7 +131,7 @@ int dry_run_print(struct workspace *w, const struct run_plan *plan, struct err *
     size_t begun = 0;
 
     if (!*w->ledger.study_id) {
-        log_info("the study has no id yet; it stands as " NO_ID " here");
+        log_info("the study has no id yet; it is shown as " NO_ID);
         strcpy(w->ledger.study_id, NO_ID);
     }
     for (size_t i = 0; i < plan->count; i++) {
@@ -122,7 +141,7 @@ int dry_run_print(struct workspace *w, const struct run_plan *plan, struct err *
             return -1;
         if (newest.begun) {
             begun++;
-            printf("==> runs/%s: has begun (attempt %d) and is left as it is\n", run->id,
+            printf("==> runs/%s has begun (attempt %d) and stays unchanged\n", run->id,
                    newest.number);
         } else if (show_run(w, run, newest.number ? newest.number : 1, e)) {
             return -1;

@@ -17,8 +17,8 @@
 /* A request carries a credential of munge, which lives 300 s: an older one is refused. */
 #define CREDENTIAL_S 330
 
-/* Slurm takes connections in their order and gives each a thread: once it has answered us, a
- * request that came before is at most the wait for a lock behind. */
+/* Slurm accepts connections in order and handles each in a thread: once it has answered us, an
+ * earlier request is only waiting for a lock. */
 #define SETTLE_S 5.0
 #define MAX_TAGS ((size_t)1 << 20)
 
@@ -58,7 +58,7 @@ static int wait_for_jobs(const struct ledger *l, struct scheduler *scheduler, co
     double end = 0;
     int all;
 
-    log_info("the answer to the last submission was lost: waiting for jobs that may still come");
+    log_info("waiting for jobs of the last submission, whose answer was lost");
     while ((all = has_all(l, scheduler, tags, e)) == 0 && (end == 0 || clock_now() < end)) {
         if (end == 0)
             end = clock_now() + SETTLE_S;

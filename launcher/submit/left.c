@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "launcher/host/jsonio.h"
 #include "src/atomicfile.h"
 
 #define LEFT_LIMIT ((size_t)1 << 20)
@@ -33,7 +34,7 @@ int left_note(const struct workspace *w, json_t *words, struct err *e)
                           getcwd(folder, sizeof folder) ? folder : "", "words", words);
     char *text = o ? json_dumps(o, JSON_COMPACT) : NULL;
     int rc = text ? atomicfile_write(file, text, strlen(text), 0666, e)
-                  : err_set(e, ERR_CONFIG, "submit: its words are not UTF-8");
+                  : err_set(e, ERR_CONFIG, "submit: the command line is not UTF-8");
     free(text);
     json_decref(o);
     return rc;
@@ -50,15 +51,11 @@ bool left_any(const struct workspace *w)
 static json_t *read_note(const struct workspace *w, struct err *e)
 {
     char file[PATH_MAX];
-    json_error_t error;
-    size_t n;
 
     find_file(w, file);
-    char *text = atomicfile_read(file, LEFT_LIMIT, &n, e);
-    json_t *o = text ? json_loadb(text, n, 0, &error) : NULL;
-    free(text);
-    if (text && !o)
-        err_set(e, ERR_DATA, "%s is damaged; 'unetctl submit' again makes it anew", file);
+    json_t *o = jsonio_read(file, LEFT_LIMIT, e);
+    if (!o)
+        err_prefix(e, "type 'unetctl submit' again, which replaces this file");
     return o;
 }
 
@@ -83,17 +80,17 @@ static void become_submit(const json_t *o, int talk)
             argv[i + 2] = (char *)json_string_value(json_array_get(words, i));
         execv("/proc/self/exe", argv);
     }
-    fprintf(stderr, "cannot go to %s: %s\n", folder ? folder : "", strerror(errno));
+    fprintf(stderr, "cannot change to %s: %s\n", folder ? folder : "", strerror(errno));
     _exit(ERR_INTERNAL);
 }
 
-/* The last line is the error. */
-static void read_talk(int talk, char *dst, size_t size)
+/* Copies the last line, the error. */
+static void read_last_line(int talk, char *dst, size_t size)
 {
     FILE *f = lseek(talk, 0, SEEK_SET) == 0 ? fdopen(dup(talk), "r") : NULL;
     char line[ERR_TEXT_SIZE];
 
-    snprintf(dst, size, "no reason given");
+    snprintf(dst, size, "no reason was given");
     while (f && fgets(line, sizeof line, f))
         snprintf(dst, size, "%.*s", (int)strcspn(line, "\n"), line);
     if (f)
@@ -114,7 +111,7 @@ long left_submit(void *arg, struct err *e)
         ;
     int code = pid > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : ERR_INTERNAL;
     if (pid > 0 && code)
-        read_talk(talk, text, sizeof text);
+        read_last_line(talk, text, sizeof text);
     if (talk >= 0)
         close(talk);
     json_decref(o);
@@ -122,5 +119,5 @@ long left_submit(void *arg, struct err *e)
         return o ? err_errno(e, ERR_INTERNAL, errno, "submit") : -1;
     if (code == 0 || strstr(text, "left for later"))
         return code != 0;
-    return err_set(e, code, "the runs that were left cannot be submitted: %.900s", text);
+    return err_set(e, code, "cannot submit the runs that were left for later: %.900s", text);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* STUDY/.unetctl/left.json: the words of a `submit` that had to leave runs; `watch` repeats it. */
+/* STUDY/.unetctl/left.json: the command line of a `submit` that left runs for later, which `watch`
+ * repeats. */
 #ifndef UNETCTL_LAUNCHER_SUBMIT_LEFT_H
 #define UNETCTL_LAUNCHER_SUBMIT_LEFT_H
 
@@ -8,14 +9,14 @@
 
 #include "launcher/study/workspace.h"
 
-/* Notes the words behind `unetctl submit` and the current folder; takes over words. Without words
+/* Notes the words after `unetctl submit`, which are released, and the current folder. NULL:
  * nothing is left. 0, or -1. */
 int left_note(const struct workspace *w, json_t *words, struct err *e);
 
 bool left_any(const struct workspace *w);
 
-/* Runs that submission again, with its own settings. arg: the workspace. How many runs are left
- * still (1 for some), or -1. */
+/* Repeats that submission with its own settings. arg: the workspace. Returns 1 if runs are left
+ * still, 0, or -1. */
 long left_submit(void *arg, struct err *e);
 
 #endif

@@ -17,12 +17,12 @@ static int read_begun_plan(const struct workspace *w, const char *run, struct ru
         return 0;
     return err_prefix(
         e,
-        "run %s has begun, and its plan cannot be read (put it back from a copy, or remove the "
-        "folder of the run, submit and resume)",
+        "run %s has begun, and its plan cannot be read (restore it from a copy, or remove the "
+        "folder of the run, then submit and resume)",
         run);
 }
 
-/* A step's images: run.json has those of each GPU in any case. */
+/* Settings of the batch; run.json always has that of each GPU. */
 static bool is_batch(const char *path)
 {
     return strcmp(path, "train.global_batch") == 0 || strcmp(path, "train.batch_per_gpu") == 0;
@@ -47,11 +47,11 @@ static int take_lines(struct study *s, const struct setting *k, const json_t *va
 {
     size_t n = json_array_size(value);
     const char **lines = calloc(n + 1, sizeof *lines);
-    int rc = lines ? 0 : err_set(e, ERR_INTERNAL, "no memory");
+    int rc = lines ? 0 : err_set(e, ERR_INTERNAL, "out of memory");
 
     for (size_t i = 0; rc == 0 && i < n; i++)
         if (!(lines[i] = json_string_value(json_array_get(value, i))))
-            rc = err_set(e, ERR_CONFIG, "run.json: %s: texts are expected", k->path);
+            rc = err_set(e, ERR_CONFIG, "run.json: %s: must be a list of texts", k->path);
     if (rc == 0)
         rc = setting_set_lines(k, lines, n, &s->settings, e);
     free(lines);
@@ -67,7 +67,7 @@ static int take_value(struct study *s, const struct setting *k, const json_t *va
     if (json_is_array(value))
         rc = take_lines(s, k, value, e);
     else if (!text && !dumped)
-        rc = err_set(e, ERR_INTERNAL, "no memory");
+        rc = err_set(e, ERR_INTERNAL, "out of memory");
     else if (dumped || *text ||
              (k->preset && !*k->preset)) /* an engine without Python has "" for it */
         rc = yaml_table_add_text(settings_of_study, k->path, text ? text : dumped, YAML_COMMAND,
@@ -92,7 +92,7 @@ static int take_plan(const struct workspace *w, const json_t *plan, const struct
     return 0;
 }
 
-/* Does the key say how a job runs, and not what? */
+/* Does the key concern how a job runs, and not what it computes? */
 static bool is_of_job(const struct setting *k)
 {
     static const char *const sections[] = {"slurm.", "tensorflow.", "horovod.", "pytorch.",
@@ -104,7 +104,7 @@ static bool is_of_job(const struct setting *k)
     return strcmp(k->path, "site") == 0 || strcmp(k->path, "templates") == 0;
 }
 
-/* A word of the command line that would be of no effect is refused. */
+/* Refuses an option of the command line that would have no effect. */
 static int check_given(const struct workspace *w, const json_t *plan, const struct run *run,
                        const struct study *own, struct err *e)
 {
@@ -121,12 +121,12 @@ static int check_given(const struct workspace *w, const json_t *plan, const stru
         if (!has || strcmp(was.data ? was.data : "", given.data ? given.data : "") != 0)
             rc = err_set(
                 e, ERR_USAGE,
-                "%s %s: run %s %s%s%s, and a run keeps what it began with (only slurm.* "
-                "and where its files are can change; for other settings make another study with "
+                "%s %s: run %s %s%s%s, and a run keeps the settings it began with (only slurm.* "
+                "and the places of files can change; for other settings make another study with "
                 "'unetctl init')",
                 w->study.origins.at[k - settings_of_study].where, k->path, run->id,
                 has ? "began with " : "has begun", has && was.data ? was.data : "",
-                has && !was.data ? "an empty one" : "");
+                has && !was.data ? "an empty value" : "");
         buf_destroy(&was);
         buf_destroy(&given);
     }
@@ -177,7 +177,7 @@ static void name_key(const struct run *run, struct run_difference *d)
     memcpy(d->path, key, sizeof key);
 }
 
-int run_settings_tell(const struct workspace *w, const struct workspace *own, const struct run *run,
+int run_settings_log(const struct workspace *w, const struct workspace *own, const struct run *run,
                       struct err *e)
 {
     char *was = run_plan_encode(&own->study, w->ledger.study_id, run, e);
@@ -188,9 +188,9 @@ int run_settings_tell(const struct workspace *w, const struct workspace *own, co
     name_key(run, &d);
     if (d.count)
         log_info(
-            "%s: continues with the settings that it began with: %s is %s, though %s says %s%s",
-            run->id, d.path, d.was, study_place(&w->study, d.path), d.is,
-            d.count > 1 ? "; others differ, too" : "");
+            "%s continues with the settings it began with: %s is %s, though %s says %s%s", run->id,
+            d.path, d.was, study_place(&w->study, d.path), d.is,
+            d.count > 1 ? "; other settings differ as well" : "");
     free(was);
     free(is);
     return rc;

@@ -25,14 +25,15 @@ static int check_run_fits(const struct workspace *w, const struct run *run,
     int per_node = l->tasks_per_node * l->gpus_per_task;
 
     if (p->gpus_per_node && per_node > p->gpus_per_node)
-        return err_set(e, ERR_SCHED, "%d GPUs: site %s plans %d GPUs on a node, but the nodes of "
-                       "partition %s have %d: set gpus_per_node: %d in %s, or choose another "
-                       "partition (slurm.partition); nothing was submitted",
+        return err_set(e, ERR_SCHED, "nothing was submitted: for %d GPUs site %s plans %d GPUs per "
+                       "node, but the nodes of partition %s have %d; set gpus_per_node: %d in %s, "
+                       "or choose another partition (slurm.partition)",
                        l->gpus, w->site.name, per_node, p->name, p->gpus_per_node, p->gpus_per_node,
                        w->site.file);
     if (p->nodes && l->nodes > p->nodes)
-        return err_set(e, ERR_SCHED, "%d GPUs need %d nodes, but partition %s has %d: at most %d "
-                       "GPUs; nothing was submitted",
+        return err_set(e, ERR_SCHED, "nothing was submitted: %d GPUs need %d nodes, but partition "
+                                     "%s "
+                       "has %d, which is enough for %d GPUs",
                        l->gpus, l->nodes, p->name, p->nodes, p->nodes * w->site.gpus_per_node);
     return 0;
 }
@@ -50,7 +51,7 @@ int submission_check_limits(struct workspace *w, const struct run_plan *plan, st
     return 0;
 }
 
-/* Was the run never submitted, as far as folder and ledger know? */
+/* Was the run never submitted, according to folder and ledger? */
 static bool seems_new(const struct workspace *w, const struct run *run)
 {
     const struct ledger_entry *entry = ledger_find(&w->ledger, run->id, 0);
@@ -63,8 +64,8 @@ static bool seems_new(const struct workspace *w, const struct run *run)
            (!entry || entry->last == LEDGER_SUBMITTING || entry->last == LEDGER_REFUSED);
 }
 
-/* Whether these runs have jobs the scheduler must tell. While it answers, their files are written,
- * and dropped should it know better. What fails here fails again, and is told, when due. */
+/* Starts to write the files of runs that seem new while the scheduler is asked for their jobs; they
+ * are removed if it knows any. An error here occurs again, and is reported, in choose_new. */
 static void stage(const struct workspace *w, const struct run_plan *plan, struct batch *staged)
 {
     struct err later;
@@ -79,8 +80,7 @@ static void stage(const struct workspace *w, const struct run_plan *plan, struct
     }
 }
 
-/* The intents of a new study, which no job can be of, need not wait for the scheduler's answers
- * either. */
+/* Notes the intents of a new study, which cannot have jobs yet, before the scheduler answers. */
 static int note_early(struct workspace *w, struct batch *staged, struct err *e)
 {
     char split[PATH_MAX];
@@ -92,7 +92,7 @@ static int note_early(struct workspace *w, struct batch *staged, struct err *e)
     return batch_note(w, staged, LEDGER_SUBMITTING, NULL, e);
 }
 
-/* An attempt has one job: one that came late, after its answer was lost, is withdrawn. */
+/* Cancels all but one job of an attempt: others appeared after their answers were lost. */
 static int withdraw_others(struct workspace *w, const char *run, int attempt,
                            const struct job_state *job, const struct job_state *jobs, size_t njobs,
                            struct err *e)
@@ -130,8 +130,8 @@ static int decide(struct workspace *w, const char *run, const struct job_state *
     return job && njobs > 1 ? withdraw_others(w, run, attempt, job, jobs, njobs, e) : 0;
 }
 
-/* The ledger catches up with a job that it does not know yet: submitted by an unetctl that was
- * killed before it could say so, or with sbatch by hand. */
+/* Adds a job to the ledger that it does not have: of an unetctl that was killed before it noted the
+ * job, or of sbatch by hand. */
 static int adopt(struct workspace *w, const struct run *run, const struct run_status *s,
                  struct err *e)
 {
@@ -140,12 +140,12 @@ static int adopt(struct workspace *w, const struct run *run, const struct run_st
 
     if (!*s->job || (entry && (entry->last == LEDGER_SUBMITTED || entry->last == LEDGER_CANCELLED)))
         return 0;
-    log_info("%s: is job %s already", run->id, s->job);
+    log_info("%s is job %s already", run->id, s->job);
     return ledger_append(&w->ledger, LEDGER_SUBMITTED, run->id, attempt, w->scheduler, s->job, e);
 }
 
-/* A controller that crashes forgets jobs that it had just taken. One that never began is submitted
- * again, as the same attempt. The jobs of another scheduler are not lost: it was not asked. */
+/* A controller that crashes forgets jobs that it just accepted. A job that never began is submitted
+ * again, as the same attempt. Jobs of another scheduler, which is not asked, are not lost. */
 static void forget_vanished(const struct workspace *w, struct run_status *s)
 {
     const struct ledger_entry *entry =
@@ -154,20 +154,20 @@ static void forget_vanished(const struct workspace *w, struct run_status *s)
     if (s->phase != RUN_BAD || strcmp(s->state, "LOST") != 0)
         return;
     if (entry && strcmp(entry->scheduler, w->scheduler) != 0) {
-        log_info("%s: is job %s of scheduler %s, which is not asked; 'unetctl status' asks it",
+        log_info("%s is job %s of scheduler %s, which is not asked here ('unetctl status' asks it)",
                  s->run.id, s->job, entry->scheduler);
         s->phase = RUN_ACTIVE;
         return;
     }
     if (s->attempt.begun)
         return;
-    log_warn("%s: the scheduler no longer knows its job %s, which never began: submitting again",
+    log_warn("%s: the scheduler has lost job %s, which never began; the run is submitted again",
              s->run.id, s->job);
     s->phase = RUN_PLANNED;
 }
 
-/* A run that was submitted with other settings is refused, even if it needs nothing. One whose
- * files a power failure took away gets them again. */
+/* Refuses a run that was submitted with other settings, even if it needs nothing. Restores files
+ * that a power failure removed. */
 static int check_files(const struct workspace *w, const struct run *run, const struct run_status *s,
                        struct err *e)
 {
@@ -177,12 +177,12 @@ static int check_files(const struct workspace *w, const struct run *run, const s
     int whole = s->attempt.begun ? 1 : attempt_is_whole(w, run, attempt, &damage, e);
     if (whole)
         return whole < 0 ? -1 : run_settings_compare(w, run, e);
-    log_warn("%s: its files are written again (%s)", run->id, damage.text);
+    log_warn("%s: writing its files again: %s", run->id, damage.text);
     return attempt_write(w, run, attempt, e);
 }
 
-/* All of the plan, so that the scheduler is asked once for those that it knows by their number
- * only: begun under another comment. */
+/* Decides on all runs of the plan, and asks the scheduler once for jobs that it knows only by
+ * number, as they began with another comment. */
 static int decide_all(struct workspace *w, const struct run_plan *plan,
                       const struct job_state *jobs,
                       size_t njobs, struct run_status_list *dst, struct err *e)
@@ -213,7 +213,7 @@ static int choose_run(struct workspace *w, struct run_status *s, struct batch *b
     if (s->phase == RUN_PLANNED)
         return batch_add(b, run, s->attempt.number ? s->attempt.number : 1, 0, e);
     if (s->phase == RUN_BAD)
-        log_warn("%s: %s in attempt %d%s%s; 'unetctl resume %s' tries again", run->id, s->state,
+        log_warn("%s: %s in attempt %d%s%s ('unetctl resume %s' tries again)", run->id, s->state,
                  s->attempt.number, *s->reason ? ": " : "", s->reason, run->id);
     counts->bad += s->phase == RUN_BAD;
     counts->active += s->phase == RUN_ACTIVE;
@@ -235,9 +235,9 @@ static int choose_new(struct workspace *w, const struct run_plan *plan,
     return rc;
 }
 
-/* A helper that was started before the lock does not share it, and a late one might submit while
- * the next unetctl does. */
-static int lock(struct workspace *w, struct err *e)
+/* Ends helpers that were started before the lock: they do not share it, and might submit while the
+ * next unetctl does. */
+static int lock_ledger(struct workspace *w, struct err *e)
 {
     for (int i = 0; i < WORKSPACE_NKINDS; i++) {
         scheduler_close(w->open[i]);
@@ -246,7 +246,7 @@ static int lock(struct workspace *w, struct err *e)
     return ledger_lock(&w->ledger, LOCK_TIMEOUT_S, e);
 }
 
-/* The jobs of the study, the late ones included. */
+/* The jobs of the study, after those of lost answers have appeared. */
 static int query_jobs(struct workspace *w, struct job_state **jobs, size_t *njobs, struct err *e)
 {
     struct scheduler *scheduler = workspace_scheduler(w, w->scheduler, e);
@@ -256,8 +256,8 @@ static int query_jobs(struct workspace *w, struct job_state **jobs, size_t *njob
     return run_status_query(w, w->scheduler, jobs, njobs, e);
 }
 
-/* Starts the scheduler's work on what will be asked; of a new plan that is all. is_new: no job can
- * be of this study yet. */
+/* Tells the scheduler what it will be asked, so that it works on the answers meanwhile. is_new: the
+ * study cannot have jobs yet. */
 static int announce(struct workspace *w, const struct run_plan *plan, bool is_new, struct err *e)
 {
     struct scheduler *scheduler = workspace_scheduler(w, w->scheduler, e);
@@ -277,7 +277,7 @@ static int announce(struct workspace *w, const struct run_plan *plan, bool is_ne
     return 0;
 }
 
-/* Nothing was noted, if nothing was submitted after all. */
+/* Removes the intents of note_early if nothing was submitted. */
 static void withdraw_notes(struct workspace *w, const struct batch *b)
 {
     struct err later;
@@ -306,7 +306,7 @@ int submission_submit(struct workspace *w, const struct run_plan *plan,
     int rc = -1;
 
     *counts = (struct submission_counts){0};
-    if (lock(w, e))
+    if (lock_ledger(w, e))
         return -1;
     bool is_new = w->ledger.is_new;
     if (announce(w, plan, is_new, e) == 0 && ledger_keep_id(&w->ledger, e) == 0) {
@@ -339,28 +339,9 @@ static bool is_named(const char *id, char **ids, size_t nids)
 
 static int check_ids(const struct workspace *w, char **ids, size_t nids, struct err *e)
 {
-    char **known, path[PATH_MAX];
-    const char *near;
-    size_t count;
-
-    for (size_t i = 0; i < nids; i++) {
-        run_dir_path(w->study.dir, ids[i], "run.json", path);
-        if (!strchr(ids[i], '/') && access(path, F_OK) == 0)
-            continue;
-        if (run_dir_list(w->study.dir, &known, &count, e))
+    for (size_t i = 0; i < nids; i++)
+        if (run_dir_check_id(w->study.dir, ids[i], e))
             return -1;
-        char **ended = realloc(known, (count + 1) * sizeof *known);
-        if (!ended) {
-            run_dir_list_destroy(known, count);
-            return err_errno(e, ERR_INTERNAL, errno, "runs");
-        }
-        ended[count] = NULL;
-        near = cli_nearest(ids[i], (const char *const *)ended);
-        err_set(e, ERR_USAGE, "no run '%s' in %s%s%s%s (unetctl status lists them)", ids[i],
-                w->study.dir, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
-        run_dir_list_destroy(ended, count);
-        return -1;
-    }
     return 0;
 }
 
@@ -374,7 +355,7 @@ static int add_again(const struct workspace *w, const struct run_status *s,
 
     if (run_settings_open(w, run.id, &own, NULL, e))
         return -1;
-    rc = run_settings_tell(w, &own, &run, e);
+    rc = run_settings_log(w, &own, &run, e);
     if (rc == 0 && size->gpus)
         rc = run_plan_resize(&own.study, &w->site, &run, size->gpus, size->scale, e);
     run_settings_close(&own);
@@ -391,15 +372,15 @@ static int choose_again(const struct workspace *w, const struct run_status_list 
         if (!is_named(s->run.id, ids, nids))
             continue;
         if (*s->damage && nids)
-            return err_set(e, ERR_DATA, "%s: its plan cannot be read: %s", s->run.id, s->damage);
+            return err_set(e, ERR_DATA, "cannot read the plan of %s: %s", s->run.id, s->damage);
         if (*s->damage) {
-            log_warn("%s: left out, its plan cannot be read: %s", s->run.id, s->damage);
+            log_warn("%s is left out: cannot read its plan: %s", s->run.id, s->damage);
             counts->bad += s->phase == RUN_BAD;
         } else if (s->phase == RUN_BAD) {
             if (add_again(w, s, size, b, e))
                 return -1;
         } else if (nids) {
-            return err_set(e, ERR_USAGE, "%s: is %s; only runs that ended without a result are "
+            return err_set(e, ERR_USAGE, "%s is %s; only runs that ended without a result can be "
                            "resumed", s->run.id, s->state);
         }
         counts->active += s->phase == RUN_ACTIVE;
@@ -419,7 +400,7 @@ int submission_resume(struct workspace *w, char **ids, size_t nids,
     int rc = -1;
 
     *counts = (struct submission_counts){0};
-    if (check_ids(w, ids, nids, e) || lock(w, e))
+    if (check_ids(w, ids, nids, e) || lock_ledger(w, e))
         return -1;
     if (query_jobs(w, &jobs, &njobs, e) == 0 && run_status_collect(w, &list, e) == 0) {
         if (list.unreachable)

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Brings runs to the scheduler, each exactly once, whenever and however often it is interrupted.
+/* Submits runs, each exactly once, even if it is interrupted and repeated at any time.
  *
- * Under the ledger's lock: plan and limits for the whole list first; then one query for the jobs of
- * this study; a run that has a job, a marker or a begun attempt is left alone; for each other one
- * "submitting" is fsynced, its files get their names, the job is submitted, "submitted" is fsynced;
- * the files are made durable later. After a crash in between the tag tells whether the job exists.
- * If the scheduler cannot be asked, nothing is submitted.
+ * Under the ledger's lock: first plan and limits are checked for the whole list, and the
+ * scheduler is asked once for the study's jobs. A run that has a job, a marker or a begun
+ * attempt is left alone. For each other run "submitting" is fsynced, its files are renamed, the
+ * job is submitted, and "submitted" is fsynced; the files become durable later. After a crash in
+ * between, the tag tells whether the job exists. If the scheduler cannot be asked, nothing is
+ * submitted.
  *
- * What waits for different things is done at the same time: the scheduler's answers, the files (see
- * staging.h), in a new study the fsync of the intents, and jobs whose files are there while those
- * of later ones are written. */
+ * Independent waits overlap: the scheduler's answers, the files (write_queue.h), the fsync of a new
+ * study's intents, and the submission of jobs whose files are complete. */
 #ifndef UNETCTL_LAUNCHER_SUBMIT_SUBMISSION_H
 #define UNETCTL_LAUNCHER_SUBMIT_SUBMISSION_H
 
@@ -18,33 +18,33 @@
 
 struct submission_counts {
     size_t submitted;
-    size_t active; /* had been submitted before, and wait or run */
-    size_t good;   /* are done */
-    size_t bad;    /* have failed before: for `unetctl resume` */
-    size_t left;      /* are not, as a limit of the scheduler's leaves no room */
-    struct err limit; /* which one, then */
+    size_t active;    /* were submitted before, and are pending or running */
+    size_t good;      /* are done */
+    size_t bad;       /* ended without a result: for `unetctl resume` */
+    size_t left;      /* a limit of the scheduler has no room for these */
+    struct err limit; /* that limit */
 };
 
-/* Submit the runs of plan that have not been yet. Makes STUDY/split.json if it is missing.
- * ERR_USAGE, ERR_CONFIG, ERR_SCHED or ERR_DATA before anything was submitted; a refusal later
- * leaves what was submitted, and the same call continues there, as it does where runs are left. */
+/* Submits the runs of plan that were not submitted before. Makes STUDY/split.json if it is missing.
+ * ERR_USAGE, ERR_CONFIG, ERR_SCHED or ERR_DATA before anything was submitted; after a refusal or
+ * with runs left, the same call continues. */
 int submission_submit(struct workspace *w, const struct run_plan *plan,
                       struct submission_counts *counts, struct err *e);
 
-/* With how many GPUs runs go on; 0: as planned. scale as for run_plan_resize. */
+/* The number of GPUs to continue with; 0: as planned. scale as for run_plan_resize. */
 struct submission_size {
     int gpus;
     bool scale;
 };
 
-/* Give a new attempt to each run of ids (nids 0: to all) that ended without a result. ERR_USAGE for
- * an id that does not exist, is active or done. */
+/* Submits a new attempt of each run of ids (nids 0: of all) that ended without a result. ERR_USAGE
+ * for an id that does not exist, is active or done. */
 int submission_resume(struct workspace *w, char **ids, size_t nids,
                       const struct submission_size *size, struct submission_counts *counts,
                       struct err *e);
 
-/* Does the partition have what each run of plan needs? ERR_SCHED that names the first GPU count
- * that does not fit, and the largest that does. */
+/* Checks that the partition has enough nodes and GPUs for each run. ERR_SCHED with the first number
+ * of GPUs that does not fit, and the largest that does. */
 int submission_check_limits(struct workspace *w, const struct run_plan *plan, struct err *e);
 
 #endif

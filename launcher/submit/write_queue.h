@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The files of several runs, written by threads of their own while their jobs are talked about.
+/* The files of several runs, written by threads while their jobs are submitted.
  *
- * What is added is only kept in memory. Once begun, the threads make the folders and write the
- * files, run after run. In a folder that is new they have their own names at once, the first file
- * last, so that who sees it sees all; in others they are temporary until the run is taken. Of runs
- * that are never taken nothing stays. A zeroed struct is empty. */
+ * Additions are kept in memory. After the start, the threads make the folders and write the files,
+ * run after run. In a new folder files have their final names, and the first file is written last,
+ * so that a reader who sees it sees all; in others they are temporary until the run is taken. Of
+ * runs that are never taken, nothing remains. A zeroed struct is empty. */
 #ifndef UNETCTL_LAUNCHER_SUBMIT_WRITE_QUEUE_H
 #define UNETCTL_LAUNCHER_SUBMIT_WRITE_QUEUE_H
 
@@ -36,7 +36,7 @@ struct write_queue {
     struct err e;
 };
 
-/* What is added next belongs to a new run with this folder. Texts are copied. Not after
+/* add_run: further additions belong to a new run with this folder. Texts are copied. Not after
  * write_queue_start. A folder or a link that exists is left alone. */
 int write_queue_add_run(struct write_queue *s, const char *folder, struct err *e);
 int write_queue_add_folder(struct write_queue *s, const char *path, struct err *e);
@@ -45,21 +45,20 @@ int write_queue_add_file(struct write_queue *s, const char *path, const char *te
 int write_queue_add_link(struct write_queue *s, const char *path, const char *target,
                          struct err *e);
 
-/* Once. */
+/* Starts the threads, once. */
 void write_queue_start(struct write_queue *s);
 
-/* Waits until run i has been written, and gives its files their names, which are not durable yet.
- * An error of it or of one before it; those behind one that failed are not there. */
+/* Waits until run i is written, and renames its files, which are not durable yet. -1 with the
+ * error of this or an earlier run, after which no run is written. */
 int write_queue_wait(struct write_queue *s, size_t i, struct err *e);
 
-/* After all were taken: a process of its own makes them durable, which nobody waits for. */
+/* After all runs were taken: makes them durable asynchronously, in a separate process. */
 int write_queue_sync(struct write_queue *s, struct err *e);
 
-/* All of it at once, durable. */
+/* Writes all runs and makes them durable. */
 int write_queue_commit(struct write_queue *s, struct err *e);
 
-/* Empties it; removes what was not taken: files, and folders made for them if nothing else is
- * inside. */
+/* Removes files of runs that were not taken, and the folders made for them if they are empty. */
 void write_queue_destroy(struct write_queue *s);
 
 #endif

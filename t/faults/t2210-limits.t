@@ -54,7 +54,7 @@ ok "USR1 before its limit: requeued" wait_until 120 restarted "$(job 1)"
 is "$(cat "$(attempt 1)/stopped")" USR1 "by itself"
 ok "with a checkpoint" test -n "$(find "$(attempt 1)/checkpoint" -name 'state-*')"
 ok "out of time: TIMEOUT" wait_until 120 is_state 2 TIMEOUT
-like <(unetctl status) "unet-g02-s1 .*'unetctl resume' goes on" "and what to type"
+like <(unetctl status) "unet-g02-s1 .*'unetctl resume' continues" "and what to type"
 exits 1 "watch: it has no result" unetctl watch unet-g02-s1
 exits 0 "resume" unetctl resume unet-g02-s1
 like "$ERR" 'attempt 2 continues from the checkpoint of attempt 1' "from the checkpoint of TERM"

@@ -141,7 +141,7 @@ int main(void)
            "also where a sandbox's list of names has loopback");
     findings_destroy(&f);
     finds(FINDING_ERROR, "numbering", "'hash':'aa'", "'hash':'bb'",
-          "rank 1 (n2): it makes another specification of the same nodes");
+          "rank 1 (n2): it has another specification of the same nodes");
     finds(FINDING_ERROR, "numbering", "'N=n[1-2]'", "'N=n[1-3]'",
           "rank 1 (n2): it sees another cluster: N=n[1-3] T=1(x2); rank 0 on n1 has N=n[1-2]");
     finds(FINDING_ERROR, "numbering", "'procid':'1'", "'procid':'0'",

@@ -30,7 +30,7 @@ static void keep_record(struct local_keeper *k)
 {
     struct err e;
 
-    local_record_write(k->dir, &k->record, &e); /* nobody is there to be told */
+    local_record_write(k->dir, &k->record, &e); /* cannot be reported */
 }
 
 static void end_job(struct local_keeper *k, const char *state, const char *reason, int status)
@@ -81,8 +81,8 @@ static void list_before(struct local_keeper *k)
     free(ids);
 }
 
-/* Do as many jobs before this one wait or run as may run at a time? Hundreds ask this together and
- * again and again, so those that have ended are forgotten. */
+/* Are as many earlier jobs pending or running as may run at a time? Jobs that have ended are
+ * removed from the list, as hundreds of keepers check it repeatedly. */
 static bool is_full(struct local_keeper *k)
 {
     char id[SCHEDULER_ID_SIZE];
@@ -160,7 +160,7 @@ static void run_script(const struct local_keeper *k)
     _exit(127);
 }
 
-/* The job's processes are asked to end, and made to after a while. */
+/* Terminates the job's processes, then kills them. */
 static int stop_script(const struct local_keeper *k, pid_t script)
 {
     int status = 0;
@@ -178,7 +178,7 @@ static int stop_script(const struct local_keeper *k, pid_t script)
     return status;
 }
 
-/* Wait for the script's end; false when it was ended (and noted) before its time. */
+/* Waits for the script's end; false if it was cancelled or timed out, which is recorded. */
 static bool watch_script(struct local_keeper *k, pid_t script, int *status)
 {
     time_t start = time(NULL), limit = 60 * (time_t)k->job->options.time_min;
@@ -246,7 +246,7 @@ static bool has_record(const struct local_keeper *k)
     return local_record_path(k->dir, k->record.state.id, path, &e) == 0 && access(path, F_OK) == 0;
 }
 
-/* In the second child, which unetctl does not wait for. Has nothing open of unetctl's. */
+/* In the second child, which runs asynchronously and closes the files of unetctl. */
 static void become_keeper(struct local_keeper *k, int channel)
 {
     char go;
@@ -267,8 +267,8 @@ static void become_keeper(struct local_keeper *k, int channel)
     signal(SIGHUP, SIG_IGN);
     signal(SIGINT, SIG_DFL);
     signal(SIGCHLD, SIG_DFL);
-    /* unetctl writes the first record, and with it there is a job, even if unetctl was killed
-     * before it could say so. */
+    /* The first record, which unetctl writes, makes the job exist, even if unetctl is killed
+     * then. */
     if (self < 0 || write(channel, &self, sizeof self) != sizeof self ||
         (read(channel, &go, 1) != 1 && !has_record(k)) || procid_get(self, &k->record.keeper) < 0)
         _exit(1);
@@ -283,7 +283,7 @@ pid_t local_keeper_start(struct local_keeper *k, int *channel, struct err *e)
     pid_t keeper = -1;
 
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
-        return err_errno(e, ERR_SCHED, errno, "can't start a job");
+        return err_errno(e, ERR_SCHED, errno, "cannot start a job");
     fflush(NULL);
     pid_t middle = fork();
     if (middle == 0) {
@@ -298,7 +298,7 @@ pid_t local_keeper_start(struct local_keeper *k, int *channel, struct err *e)
             ;
     if (middle < 0 || read(pair[0], &keeper, sizeof keeper) != sizeof keeper) {
         close(pair[0]);
-        return err_set(e, ERR_SCHED, "can't start a job: this machine gives no more processes");
+        return err_set(e, ERR_SCHED, "cannot start a job: this machine allows no more processes");
     }
     *channel = pair[0];
     return keeper;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The keeper of a job of the local queue: a process that outlives unetctl. It waits for the job's
- * turn, runs the script, ends its time limit, and writes the job's record. It leads the session in
- * which everything of the job runs. */
+/* The keeper of a job of the local queue: a process that outlives unetctl, waits for the job's
+ * turn, runs the script, enforces its time limit, and writes the job's record. It leads the
+ * session of all processes of the job. */
 #ifndef UNETCTL_LAUNCHER_SCHEDULER_LOCAL_LOCAL_KEEPER_H
 #define UNETCTL_LAUNCHER_SCHEDULER_LOCAL_LOCAL_KEEPER_H
 
@@ -10,8 +10,7 @@
 
 #include "launcher/scheduler/local/local_record.h"
 
-/* Its dir, job, record.state and max_in_flight are filled in by who starts it; the rest is its
- * own. */
+/* The caller sets dir, job, record.state and max_in_flight; the rest is private. */
 struct local_keeper {
     const char *dir;
     const struct job *job;

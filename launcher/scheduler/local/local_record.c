@@ -4,11 +4,12 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "launcher/host/jsonio.h"
 #include "src/atomicfile.h"
 
 #define RECORD_LIMIT ((size_t)1 << 16)
@@ -47,32 +48,21 @@ int local_record_write(const char *dir, const struct local_record *r, struct err
 
 static void copy_text(char *dst, size_t size, const json_t *o, const char *key)
 {
-    const char *text = json_string_value(json_object_get(o, key));
-
-    snprintf(dst, size, "%s", text ? text : "");
-}
-
-static long long record_number(const json_t *o, const char *key)
-{
-    return json_integer_value(json_object_get(o, key));
+    snprintf(dst, size, "%s", jsonio_text(o, key));
 }
 
 int local_record_read(const char *dir, const char *id, struct local_record *r, struct err *e)
 {
     struct job_state *s = &r->state;
     char path[PATH_MAX];
-    json_error_t error;
-    size_t n;
 
     *r = (struct local_record){0};
     if (local_record_path(dir, id, path, e) < 0)
         return -1;
-    char *text = atomicfile_read(path, RECORD_LIMIT, &n, e);
-    if (!text)
-        return -1;
-    json_t *o = json_loadb(text, n, 0, &error);
-    free(text);
-    if (!o || record_number(o, "schema") != 1) {
+    json_t *o = jsonio_read(path, RECORD_LIMIT, e);
+    if (!o)
+        return access(path, F_OK) ? -1 : err_prefix(e, "%s is damaged; remove it", path);
+    if (jsonio_integer(o, "schema") != 1) {
         json_decref(o);
         return err_set(e, ERR_DATA, "%s is damaged or of another version; remove it", path);
     }
@@ -82,20 +72,20 @@ int local_record_read(const char *dir, const char *id, struct local_record *r, s
     copy_text(s->state, sizeof s->state, o, "state");
     copy_text(s->reason, sizeof s->reason, o, "reason");
     copy_text(r->keeper.boot, sizeof r->keeper.boot, o, "boot");
-    s->exit_code = (int)record_number(o, "exit_code");
-    s->signal = (int)record_number(o, "signal");
-    s->restarts = (int)record_number(o, "restarts");
-    s->submitted = (time_t)record_number(o, "submitted");
-    s->started = (time_t)record_number(o, "started");
-    s->ended = (time_t)record_number(o, "ended");
-    r->keeper.pid = (pid_t)record_number(o, "keeper");
-    r->keeper.start = (unsigned long long)record_number(o, "keeper_start");
+    s->exit_code = (int)jsonio_integer(o, "exit_code");
+    s->signal = (int)jsonio_integer(o, "signal");
+    s->restarts = (int)jsonio_integer(o, "restarts");
+    s->submitted = (time_t)jsonio_integer(o, "submitted");
+    s->started = (time_t)jsonio_integer(o, "started");
+    s->ended = (time_t)jsonio_integer(o, "ended");
+    r->keeper.pid = (pid_t)jsonio_integer(o, "keeper");
+    r->keeper.start = (unsigned long long)jsonio_integer(o, "keeper_start");
     json_decref(o);
     return 0;
 }
 
-/* A killed keeper may leave its script running. Its session is still that one while no new process
- * bears its number. */
+/* A killed keeper may leave its script running, in the same session as long as no new process
+ * has its number. */
 bool local_record_has_orphans(const struct local_record *r)
 {
     struct procid now;
@@ -104,7 +94,6 @@ bool local_record_has_orphans(const struct local_record *r)
            procid_is_boot(&r->keeper) && procid_signal_session(r->keeper.pid, 0) > 0;
 }
 
-/* Phase, and what the record can't know: that nobody is left to bring it up to date. */
 void local_record_judge(struct local_record *r)
 {
     struct job_state *s = &r->state;
@@ -116,7 +105,7 @@ void local_record_judge(struct local_record *r)
     } else {
         s->phase = JOB_ENDED;
         strcpy(s->state, "NODE_FAIL");
-        strcpy(s->reason, "the job's keeper was killed, or this machine went down");
+        strcpy(s->reason, "the job's keeper was killed, or this machine was restarted");
     }
 }
 
@@ -127,7 +116,6 @@ static int by_number(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The numbers of all records, ascending; the caller frees *dst. */
 int local_record_list(const char *dir, unsigned long **dst, size_t *n, struct err *e)
 {
     DIR *d = opendir(dir);
@@ -137,7 +125,7 @@ int local_record_list(const char *dir, unsigned long **dst, size_t *n, struct er
     *dst = NULL;
     *n = 0;
     if (!d)
-        return err_errno(e, ERR_INTERNAL, errno, "can't read %s", dir);
+        return err_errno(e, ERR_INTERNAL, errno, "cannot read %s", dir);
     while ((entry = readdir(d))) {
         char *end;
         unsigned long id = strtoul(entry->d_name, &end, 10);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is known of a job of the local queue: STATE/ID.json, written by unetctl when it submits and
- * then by the job's keeper only. */
+/* The record of a job of the local queue: STATE/ID.json, written by unetctl at the submission
+ * and then only by the job's keeper. */
 #ifndef UNETCTL_LAUNCHER_SCHEDULER_LOCAL_LOCAL_RECORD_H
 #define UNETCTL_LAUNCHER_SCHEDULER_LOCAL_LOCAL_RECORD_H
 
@@ -22,7 +22,7 @@ int local_record_read(const char *dir, const char *id, struct local_record *r, s
 /* The numbers of all records, ascending; the caller frees *dst. */
 int local_record_list(const char *dir, unsigned long **dst, size_t *n, struct err *e);
 
-/* Phase, and what the record can't know: that nobody is left to bring it up to date. */
+/* Sets the phase; a job whose keeper has vanished becomes NODE_FAIL. */
 void local_record_judge(struct local_record *r);
 
 /* A killed keeper may leave its script running. */

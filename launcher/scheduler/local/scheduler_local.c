@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* This machine as a scheduler: a queue of scripts, as many at once as the configuration says. Each
- * job has a keeper. Who reads a record checks pid and start time of the keeper, so a crash or a
- * reboot is seen. */
+/* This machine as a scheduler: a queue of scripts, of which a configured number runs at a time.
+ * Each job has a keeper process. Readers of a record check pid and start time of the keeper, so
+ * that they notice a crash or a reboot. */
 #include "config.h"
 #include "launcher/scheduler/scheduler.h"
 
@@ -20,7 +20,7 @@
 #include "src/clock.h"
 
 #define ORPHANS_WAIT_S 10 /* between TERM and KILL */
-#define KEEP_S (30 * 24 * 3600) /* records of ended jobs are kept so long */
+#define KEEP_S (30 * 24 * 3600) /* for records of ended jobs */
 
 struct local {
     struct scheduler scheduler;
@@ -44,10 +44,10 @@ static int local_check(struct scheduler *s, const struct job *job,
     (void)s;
     forecast->start = 0; /* when those before it have ended */
     if (job->script && access(job->script, R_OK) < 0)
-        return err_errno(e, ERR_SCHED, errno, "can't read %s", job->script);
+        return err_errno(e, ERR_SCHED, errno, "cannot read %s", job->script);
     const char *list = job->options.dependency;
     if (list && list[strspn(list, "afterny:,0123456789")] != 0)
-        return err_set(e, ERR_SCHED, "--dependency=%s: the local queue knows afterany:ID only",
+        return err_set(e, ERR_SCHED, "--dependency=%s: the local queue supports only afterany:ID",
                        list);
     return 0;
 }
@@ -82,11 +82,11 @@ static int next_id(const char *dir, char id[SCHEDULER_ID_SIZE], struct err *e)
         return err_set(e, ERR_INTERNAL, "the path %s is too long", dir);
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     if (fd < 0 || flock(fd, LOCK_EX) < 0 || pread(fd, text, sizeof text - 1, 0) < 0) {
-        err_errno(e, ERR_SCHED, errno, "can't number a job in %s", path);
+        err_errno(e, ERR_SCHED, errno, "cannot number a job in %s", path);
     } else {
         snprintf(id, SCHEDULER_ID_SIZE, "%lu", strtoul(text, NULL, 10) + 1);
         if (pwrite(fd, id, strlen(id), 0) != (ssize_t)strlen(id) || fsync(fd) < 0)
-            err_errno(e, ERR_SCHED, errno, "can't number a job in %s", path);
+            err_errno(e, ERR_SCHED, errno, "cannot number a job in %s", path);
         else
             rc = 0;
     }
@@ -95,14 +95,14 @@ static int next_id(const char *dir, char id[SCHEDULER_ID_SIZE], struct err *e)
     return rc;
 }
 
-/* Nobody keeps the job: it never was. */
+/* Removes the job, which has no keeper. */
 static int withdraw(const char *dir, const char *id, struct err *e)
 {
     char path[PATH_MAX];
 
     if (local_record_path(dir, id, path, e) == 0)
         unlink(path);
-    return err_set(e, ERR_SCHED, "the keeper of job %s died at once", id);
+    return err_set(e, ERR_SCHED, "the keeper of job %s ended immediately", id);
 }
 
 static int submit_job(struct scheduler *s, const struct job *job, char id[SCHEDULER_ID_SIZE],
@@ -127,7 +127,7 @@ static int submit_job(struct scheduler *s, const struct job *job, char id[SCHEDU
     if (keeper < 0)
         return -1;
     if (procid_get(keeper, &k.record.keeper) < 0)
-        err_set(e, ERR_SCHED, "the keeper of job %s died at once", id);
+        err_set(e, ERR_SCHED, "the keeper of job %s ended immediately", id);
     else if (local_record_write(local->dir, &k.record, e) == 0)
         rc = 0;
     if (rc == 0 && send(channel, "g", 1, MSG_NOSIGNAL) != 1)
@@ -193,8 +193,7 @@ static int local_query(struct scheduler *s, const char *tag_prefix, struct job_s
     return 0;
 }
 
-/* In the place of a keeper that was killed: the job's processes are asked to end, and made to after
- * a while. */
+/* In place of a keeper that was killed: terminates the job's processes, then kills them. */
 static int end_orphans(const char *dir, struct local_record *r, struct err *e)
 {
     const struct timespec pause = {.tv_nsec = 20000000};

@@ -112,7 +112,7 @@ static json_t *refuse_partition(const char *name, const struct cluster *cluster)
         buf_addf(&names, "%s%s", i ? ", " : "", cluster->partitions[i].name);
     char *list = buf_steal(&names);
     if (name)
-        answer = message_refuse("there is no partition '%s'; this cluster has %s", name,
+        answer = message_refuse("unknown partition '%s' (known: %s)", name,
                                 list ? list : "");
     else
         answer = message_refuse("this cluster has no default partition; choose one of %s",

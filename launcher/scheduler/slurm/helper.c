@@ -18,8 +18,7 @@
 #include "src/log.h"
 #include "src/paths.h"
 
-/* Slurm's own calls give up after MessageTimeout and their retries; this is for a helper that
- * hangs. */
+/* For a helper that hangs: Slurm's own calls give up earlier, after MessageTimeout and retries. */
 #define PATIENCE_S 300.0
 #define LIBRARY "unetctl-slurm"
 #define COMMANDS "unetctl-slurm-commands"
@@ -41,8 +40,7 @@ struct helper {
     struct buf posted; /* requests sent ahead, one a line, whose answers were not read yet */
 };
 
-/* The library cannot be used: takes the program that asks Slurm by its commands. False if that is
- * missing too. */
+/* Replaces the library's program by that of Slurm's commands. False if that is missing as well. */
 static bool change_to_commands(struct helper *h, const char *reason)
 {
     struct err ignored;
@@ -81,7 +79,7 @@ struct helper *helper_create(const struct sandbox *sandbox, const char *interfac
     return NULL;
 }
 
-/* In the child. A ^C on the terminal is not for the helper: it ends when its input ends. */
+/* In the child. The helper ignores ^C on the terminal and ends with its input. */
 static void become_helper(const struct helper *h, int socket)
 {
     char *argv[] = {(char *)h->program, NULL};
@@ -101,8 +99,7 @@ static void become_helper(const struct helper *h, int socket)
     _exit(127);
 }
 
-/* End a helper: by the end of its input, or by force where it hangs. What it said stays
- * readable. */
+/* Ends a helper by the end of its input, or by force. Its messages remain readable. */
 static void reap(struct helper *h, bool force)
 {
     if (h->pid == 0)
@@ -111,7 +108,7 @@ static void reap(struct helper *h, bool force)
     h->socket = -1;
     if (force)
         kill(h->pid, SIGKILL);
-    waitpid(h->pid, NULL, WNOHANG); /* it may take its time; who waits for it waits for nothing */
+    waitpid(h->pid, NULL, WNOHANG); /* not waited for */
     h->pid = 0;
 }
 
@@ -140,7 +137,7 @@ static void read_talk(const struct helper *h, char *dst, size_t size)
 {
     char line[512];
 
-    snprintf(dst, size, "no reason given");
+    snprintf(dst, size, "no reason was given");
     rewind(h->talk);
     while (fgets(line, sizeof line, h->talk)) {
         line[strcspn(line, "\n")] = 0;
@@ -149,7 +146,7 @@ static void read_talk(const struct helper *h, char *dst, size_t size)
     }
 }
 
-/* The helper is gone: what it said last is the reason. */
+/* The helper has ended: its last message is the reason. */
 static int lose(struct helper *h, int code, struct err *e)
 {
     char text[512];
@@ -158,7 +155,7 @@ static int lose(struct helper *h, int code, struct err *e)
     read_talk(h, text, sizeof text);
     forget(h);
     return err_set(e, code, "Slurm is unreachable: %s (is this a login node? --scheduler local "
-                   "does without)", text);
+                   "needs no Slurm)", text);
 }
 
 static int send_all(struct helper *h, const char *data, size_t n, struct err *e)
@@ -193,7 +190,7 @@ static ssize_t receive_line(struct helper *h, struct err *e)
         if (left_ms <= 0 || !room || seen > ANSWER_LIMIT) {
             reap(h, true);
             forget(h);
-            return err_set(e, ERR_INTERNAL, "Slurm gave no answer within %.0f seconds", PATIENCE_S);
+            return err_set(e, ERR_INTERNAL, "Slurm did not answer within %.0f seconds", PATIENCE_S);
         }
         if (poll(&p, 1, left_ms) <= 0)
             continue;
@@ -217,7 +214,7 @@ static json_t *receive_answer(struct helper *h, struct err *e)
     h->in.length -= (size_t)n + 1;
     memmove(h->in.data, h->in.data + n + 1, h->in.length);
     if (!answer)
-        err_set(e, ERR_INTERNAL, "%s gave an answer that is no JSON: %s", h->program, error.text);
+        err_set(e, ERR_INTERNAL, "the answer of %s is not JSON: %s", h->program, error.text);
     return answer;
 }
 
@@ -249,7 +246,6 @@ static FILE *open_talk(void)
     return talk;
 }
 
-/* Its first answer is awaited before anything else is: see greet. */
 static int start(struct helper *h, struct err *e)
 {
     int pair[2];
@@ -257,21 +253,21 @@ static int start(struct helper *h, struct err *e)
     forget(h);
     h->talk = open_talk();
     if (!h->talk || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
-        return err_errno(e, ERR_SCHED, errno, "can't start %s", h->program);
+        return err_errno(e, ERR_SCHED, errno, "cannot start %s", h->program);
     pid_t pid = fork();
     if (pid == 0)
         become_helper(h, pair[1]);
     close(pair[1]);
     if (pid < 0) {
         close(pair[0]);
-        return err_errno(e, ERR_SCHED, errno, "can't start %s", h->program);
+        return err_errno(e, ERR_SCHED, errno, "cannot start %s", h->program);
     }
     h->pid = pid;
     h->socket = pair[0];
     return send_line(h, "{\"op\":\"hello\"}", e);
 }
 
-/* A first exchange tells a helper that could not start from one that lost a request. */
+/* The first exchange distinguishes a helper that could not start from one that lost a request. */
 static int greet(struct helper *h, struct err *e)
 {
     json_t *answer = check_answer(h, receive_answer(h, e), e);
@@ -311,11 +307,11 @@ static int make_ready(struct helper *h, struct err *e)
     return start(h, &later) || greet(h, &later) ? -1 : 0;
 }
 
-/* Says once that Slurm is asked by its commands, and why. */
-static void tell_note(struct helper *h)
+/* Reports once that Slurm's commands are used, and why. */
+static void log_note(struct helper *h)
 {
     if (*h->note)
-        log_info("Slurm is asked by its commands: %s (slurm.interface: commands silences this)",
+        log_info("using Slurm's commands: %s (slurm.interface: commands silences this message)",
                  h->note);
     *h->note = 0;
 }
@@ -357,12 +353,12 @@ json_t *helper_ask(struct helper *h, json_t *request, struct err *e)
         answer = make_ready(h, e) ? NULL : converse(h, text, e);
     }
     if (answer)
-        tell_note(h);
+        log_note(h);
     free(text);
     return answer;
 }
 
-/* Answers to what was sent ahead come first, and nobody wants them any more. */
+/* Reads and drops the answers to requests that were sent ahead. */
 static int drop_posted(struct helper *h, struct err *e)
 {
     bool wanted;

@@ -18,19 +18,18 @@ struct helper;
 struct helper *helper_create(const struct sandbox *sandbox, const char *interface, struct err *e);
 void helper_destroy(struct helper *h);
 
-/* Send a request (the reference is taken over) and wait for its answer, which the caller decrefs.
- * NULL with ERR_SCHED: the helper refused (its text), or nothing was carried out because it could
- * not be started; with ERR_INTERNAL: the request was sent, but its answer is lost. */
+/* Sends a request, which is released, and waits for its answer, which the caller decrefs. NULL with
+ * ERR_SCHED: the helper refused, or could not be started, so nothing was done; with
+ * ERR_INTERNAL: the request was sent, but its answer is lost. */
 json_t *helper_ask(struct helper *h, json_t *request, struct err *e);
 
-/* The same for a request that lines follow: next gives one after the other (as requests, taken
- * over) until NULL. They have no answers of their own. */
+/* The same for a request that further lines follow, which next returns until NULL, and which
+ * have no answers. */
 json_t *helper_ask_fed(struct helper *h, json_t *request, json_t *(*next)(void *arg), void *arg,
                        struct err *e);
 
-/* Send a request ahead (the reference is taken over): a helper_ask of the same one takes the
- * answer, once, and need not wait so long. Answers that another request overtakes are dropped: for
- * questions only. */
+/* Sends a query, which is released, ahead of time: the next helper_ask of the same query takes its
+ * answer. Another request drops it. */
 void helper_post(struct helper *h, json_t *request);
 
 #endif

@@ -33,7 +33,8 @@ static bool has_one_of(const char *text, const char *const *signs)
 static bool is_lost(const struct command *c)
 {
     static const char *const signs[] = {
-        "timed out",      "Zero Bytes",   "send/recv",       "Connection reset", "Unexpected message",
+        "timed out",      "Zero Bytes",   "send/recv",       "Connection reset", "Unexpected "
+                                                                                 "message",
         "missing socket", "send failure", "receive failure", "shutdown failure", "communication",
         NULL};
 

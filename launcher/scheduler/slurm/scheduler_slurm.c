@@ -3,11 +3,11 @@
 #include "config.h"
 #include "launcher/scheduler/scheduler.h"
 
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "launcher/host/jsonio.h"
 #include "launcher/scheduler/slurm/helper.h"
 #include "src/map.h"
 
@@ -23,7 +23,7 @@ static json_t *ask_helper(struct scheduler *s, json_t *request, struct err *e)
     return helper_ask(slurm->helper, request, e);
 }
 
-/* A question may be asked again: an answer that got lost is no more than an unreachable Slurm. */
+/* For queries, a lost answer is the same as an unreachable Slurm. */
 static json_t *ask_again(struct scheduler *s, json_t *request, struct err *e)
 {
     json_t *answer = ask_helper(s, request, e);
@@ -33,19 +33,7 @@ static json_t *ask_again(struct scheduler *s, json_t *request, struct err *e)
     return answer;
 }
 
-static const char *text_of(const json_t *o, const char *key)
-{
-    const char *text = json_string_value(json_object_get(o, key));
-
-    return text ? text : "";
-}
-
-static long long answer_number(const json_t *o, const char *key)
-{
-    return json_integer_value(json_object_get(o, key));
-}
-
-/* *o becomes NULL where a text is not UTF-8: nothing is left out unseen. */
+/* Sets *o to NULL if the text is not UTF-8. */
 static void set_text(json_t **o, const char *key, const char *value)
 {
     if (value && *o && json_object_set_new(*o, key, json_string(value))) {
@@ -80,7 +68,7 @@ static void set_words(json_t **o, const struct job *job)
     *o = NULL;
 }
 
-/* Words that are sbatch's business, or lines of the script's author that only sbatch reads. */
+/* Has the job options that only sbatch knows, or #SBATCH lines that only sbatch reads? */
 static bool goes_through_sbatch(const struct job *job)
 {
     return job->options.nextra || job->own_directives;
@@ -125,11 +113,11 @@ static json_t *encode_job(const struct job *job)
 
 static void decode_partition(const json_t *o, struct scheduler_partition *p)
 {
-    snprintf(p->name, sizeof p->name, "%s", text_of(o, "name"));
-    p->nodes = (int)answer_number(o, "nodes");
-    p->gpus_per_node = (int)answer_number(o, "gpus_per_node");
-    p->cpus_per_node = (int)answer_number(o, "cpus_per_node");
-    p->max_time_min = (int)answer_number(o, "max_time_min");
+    snprintf(p->name, sizeof p->name, "%s", jsonio_text(o, "name"));
+    p->nodes = (int)jsonio_integer(o, "nodes");
+    p->gpus_per_node = (int)jsonio_integer(o, "gpus_per_node");
+    p->cpus_per_node = (int)jsonio_integer(o, "cpus_per_node");
+    p->max_time_min = (int)jsonio_integer(o, "max_time_min");
 }
 
 static json_t *encode_partitions(void)
@@ -144,7 +132,7 @@ static const json_t *find_partition(const json_t *list, const char *name, size_t
     size_t i;
 
     json_array_foreach(list, i, o) {
-        const char *known = text_of(o, "name");
+        const char *known = jsonio_text(o, "name");
         if (name ? strlen(known) == n && strncmp(known, name, n) == 0
                  : json_is_true(json_object_get(o, "default")))
             return o;
@@ -160,10 +148,11 @@ static int refuse_partition(const json_t *list, const char *name, size_t n, stru
 
     json_array_foreach(list, i, o) {
         size_t length = strlen(names);
-        snprintf(names + length, sizeof names - length, "%s%s", i ? ", " : "", text_of(o, "name"));
+        snprintf(names + length, sizeof names - length, "%s%s", i ? ", " : "",
+                 jsonio_text(o, "name"));
     }
     if (name)
-        return err_set(e, ERR_SCHED, "Slurm: there is no partition '%.*s'; this cluster has %s",
+        return err_set(e, ERR_SCHED, "Slurm: unknown partition '%.*s' (known: %s)",
                        (int)n, name, names);
     return err_set(e, ERR_SCHED, "Slurm: this cluster has no default partition; choose one of %s",
                    names);
@@ -230,8 +219,8 @@ static int slurm_check(struct scheduler *s, const struct job *job,
 
     if (!answer)
         return -1;
-    forecast->start = (time_t)answer_number(answer, "start");
-    snprintf(forecast->nodes, sizeof forecast->nodes, "%s", text_of(answer, "nodes"));
+    forecast->start = (time_t)jsonio_integer(answer, "start");
+    snprintf(forecast->nodes, sizeof forecast->nodes, "%s", jsonio_text(answer, "nodes"));
     json_decref(answer);
     return 0;
 }
@@ -242,12 +231,12 @@ static void decode_result(const json_t *o, struct scheduler_result *dst)
         return;
     if (json_is_true(json_object_get(o, "ok"))) {
         dst->outcome = SCHEDULER_SUBMITTED;
-        snprintf(dst->id, sizeof dst->id, "%s", text_of(o, "id"));
+        snprintf(dst->id, sizeof dst->id, "%s", jsonio_text(o, "id"));
         return;
     }
     dst->outcome = json_is_true(json_object_get(o, "lost")) ? SCHEDULER_LOST : SCHEDULER_REFUSED;
     dst->is_full = json_is_true(json_object_get(o, "full"));
-    err_set(&dst->reason, ERR_SCHED, "Slurm: %s", text_of(o, "error"));
+    err_set(&dst->reason, ERR_SCHED, "Slurm: %s", jsonio_text(o, "error"));
 }
 
 /* What follows a submission whose jobs become ready one after the other. */
@@ -325,19 +314,19 @@ static enum job_phase phase_of(const char *state)
 
 static void decode_state(const json_t *o, struct job_state *dst)
 {
-    snprintf(dst->id, sizeof dst->id, "%s", text_of(o, "id"));
-    snprintf(dst->state, sizeof dst->state, "%s", text_of(o, "state"));
-    snprintf(dst->reason, sizeof dst->reason, "%s", text_of(o, "reason"));
-    snprintf(dst->nodes, sizeof dst->nodes, "%s", text_of(o, "nodes"));
-    snprintf(dst->tag, sizeof dst->tag, "%s", text_of(o, "tag"));
-    snprintf(dst->name, sizeof dst->name, "%s", text_of(o, "name"));
+    snprintf(dst->id, sizeof dst->id, "%s", jsonio_text(o, "id"));
+    snprintf(dst->state, sizeof dst->state, "%s", jsonio_text(o, "state"));
+    snprintf(dst->reason, sizeof dst->reason, "%s", jsonio_text(o, "reason"));
+    snprintf(dst->nodes, sizeof dst->nodes, "%s", jsonio_text(o, "nodes"));
+    snprintf(dst->tag, sizeof dst->tag, "%s", jsonio_text(o, "tag"));
+    snprintf(dst->name, sizeof dst->name, "%s", jsonio_text(o, "name"));
     dst->phase = phase_of(dst->state);
-    dst->exit_code = (int)answer_number(o, "exit_code");
-    dst->signal = (int)answer_number(o, "signal");
-    dst->restarts = (int)answer_number(o, "restarts");
-    dst->submitted = (time_t)answer_number(o, "submitted");
-    dst->started = (time_t)answer_number(o, "started");
-    dst->ended = (time_t)answer_number(o, "ended");
+    dst->exit_code = (int)jsonio_integer(o, "exit_code");
+    dst->signal = (int)jsonio_integer(o, "signal");
+    dst->restarts = (int)jsonio_integer(o, "restarts");
+    dst->submitted = (time_t)jsonio_integer(o, "submitted");
+    dst->started = (time_t)jsonio_integer(o, "started");
+    dst->ended = (time_t)jsonio_integer(o, "ended");
 }
 
 static int by_id(const void *a, const void *b)
@@ -383,7 +372,7 @@ static int slurm_cancel(struct scheduler *s, const char *id, struct err *e)
     return answer ? 0 : -1;
 }
 
-/* What an answer tells of these jobs; index: their places by id. */
+/* Copies the states of these jobs from an answer; index: their places by id. */
 static void take_states(const json_t *answer, const struct map *index, struct job_state *states)
 {
     char tag[sizeof states->tag];
@@ -391,9 +380,9 @@ static void take_states(const json_t *answer, const struct map *index, struct jo
     size_t i, at;
 
     json_array_foreach(json_object_get(answer, "jobs"), i, o) {
-        /* a new Slurm's, with old numbers */
-        bool is_another = strncmp(text_of(o, "tag"), "unetctl:", 8) == 0;
-        if (is_another || !map_get(index, text_of(o, "id"), &at))
+        /* of a new Slurm that reuses job numbers */
+        bool is_another = strncmp(jsonio_text(o, "tag"), "unetctl:", 8) == 0;
+        if (is_another || !map_get(index, jsonio_text(o, "id"), &at))
             continue;
         snprintf(tag, sizeof tag, "%s", states[at].tag);
         decode_state(o, &states[at]);
@@ -401,7 +390,7 @@ static void take_states(const json_t *answer, const struct map *index, struct jo
     }
 }
 
-/* The controller may know them under another comment: submitted by hand. */
+/* Also asks for jobs with another comment, which were submitted by hand. */
 static int slurm_recall(struct scheduler *s, struct job_state *states, size_t count,
                         const char **source, struct err *e)
 {
@@ -414,7 +403,7 @@ static int slurm_recall(struct scheduler *s, struct job_state *states, size_t co
     }
     past = ask_again(s, json_pack("{s:s, s:O}", "op", "accounting", "ids", ids), e);
     if (past)
-        *source = *text_of(past, "source") ? "accounting" : "";
+        *source = *jsonio_text(past, "source") ? "accounting" : "";
     take_states(past, &index, states);
     known = ask_again(s, json_pack("{s:s, s:o}", "op", "query", "ids", ids), e);
     take_states(known, &index, states);

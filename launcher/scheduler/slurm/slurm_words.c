@@ -15,12 +15,12 @@ static const struct explanation reasons[] = {
     {"Priority", "jobs of higher priority come first"},
     {"Resources", "no free nodes, GPUs or CPUs yet"},
     {"Dependency", "waits for another job (--after, --max-in-flight)"},
-    {"DependencyNeverSatisfied", "the job that it waits for failed; it never starts: cancel it "
+    {"DependencyNeverSatisfied", "the job it depends on failed, so it never starts: cancel it "
                                  "('unetctl cancel'), and submit it again"},
-    {"BeginTime", "not before its begin time; a requeued job waits two minutes"},
-    {"Licenses", "waits for a license that other jobs have"},
-    {"JobHeldUser", "held by you: 'scontrol release JOB' lets it go"},
-    {"JobHeldAdmin", "held by an administrator, who alone can release it"},
+    {"BeginTime", "its begin time is not reached; a requeued job waits two minutes"},
+    {"Licenses", "waits for a license that other jobs use"},
+    {"JobHeldUser", "held by you: 'scontrol release JOB' releases it"},
+    {"JobHeldAdmin", "held by an administrator, and only administrators can release it"},
     {"JobHoldMaxRequeue", "was requeued too often: 'scontrol release JOB' tries again"},
     {"launch failed requeued held", "'scontrol release JOB' tries again"},
     {"ReqNodeNotAvail", "a node that it needs is down, drained or reserved (sinfo -R)"},
@@ -28,12 +28,12 @@ static const struct explanation reasons[] = {
     {"PartitionDown", "the partition is closed for now (sinfo)"},
     {"PartitionInactive", "the partition is closed for now (sinfo)"},
     {"PartitionNodeLimit",
-     "more nodes than the partition allows, or too many are away; sinfo tells"},
+     "more nodes than the partition allows, or than are available (sinfo)"},
     {"PartitionTimeLimit", "more time than the partition allows; " NEVER "with less (slurm.time)"},
     {"PartitionConfig", "more than its partition allows; " NEVER "smaller, or for less time"},
     {"Reservation", "waits for its reservation to begin"},
     {"BadConstraints", "no node has what it asks for; " NEVER "with another slurm.constraint"},
-    {"Cleaning", "its earlier start is still being cleared away"},
+    {"Cleaning", "its earlier start is still being cleaned up"},
     {"Prolog", "the node's prolog runs"},
     {"InvalidAccount", NEVER "with another slurm.account"},
     {"AccountNotAllowed", "the partition does not take this account; " NEVER "with another one"},
@@ -48,24 +48,24 @@ static const struct explanation reasons[] = {
     {"Assoc*PerNode", "more of a node than the account allows; " NEVER "smaller"},
     {"QOS*", "a limit of the QOS is used up: waits for other jobs of it (sacctmgr show qos)"},
     {"Assoc*", "a limit of the account is used up: waits for its other jobs (sshare)"},
-    {"Max*PerAccount", "the account has as many jobs as it may: waits for others of it"},
+    {"Max*PerAccount", "the account has its maximum of jobs: waits for others of it"},
     {"SystemFailure", "Slurm itself failed"},
     {0}};
 
 static const struct explanation states[] = {
     {"BOOT_FAIL", "a node did not boot; 'unetctl resume' tries others"},
-    {"CANCELLED", "'unetctl resume' goes on"},
+    {"CANCELLED", "'unetctl resume' continues"},
     {"DEADLINE", "its --deadline passed before it ended; 'unetctl resume' with a later one"},
-    {"NODE_FAIL", "a node failed; 'unetctl resume' goes on elsewhere"},
-    {"OUT_OF_MEMORY", "it used more memory than it asked for; 'unetctl resume' with more "
+    {"NODE_FAIL", "a node failed; 'unetctl resume' continues elsewhere"},
+    {"OUT_OF_MEMORY", "it used more memory than requested; 'unetctl resume' with more "
                       "(slurm.mem), or a new study with a smaller train.batch_per_gpu"},
-    {"PREEMPTED", "a job of higher priority took its nodes; 'unetctl resume' goes on"},
+    {"PREEMPTED", "a job of higher priority took its nodes; 'unetctl resume' continues"},
     {"REVOKED", "another cluster took it"},
     {"TIMEOUT",
-     "its time limit was up; 'unetctl resume' goes on, with more time (slurm.time) further"},
+     "the time limit was reached; 'unetctl resume' continues, or give it more time (slurm.time)"},
     {0}};
 
-/* Does text begin with the word, as a whole one? "*" stands for a part of it, maybe its rest. */
+/* Does text begin with the word? "*" in the word matches any letters. */
 static bool fits(const char *word, const char *text)
 {
     const char *star = strchr(word, '*');

@@ -99,7 +99,7 @@ int main(void)
     check("{{name}}\n{{lines}}\n", "it's a \"test\" $HOME `x` \xc3\xa9\none\ntwo\n");
     check_bad("{{name}}\n{{plian}}\n", "file:2: unknown marker '{{plian}}'; did you mean "
               "'{{plain}}'");
-    check_bad("{{name}}\n\n{{name\n}}", "file:3: '{{' without '}}'");
+    check_bad("{{name}}\n\n{{name\n}}", "file:3: '{{' has no '}}'");
     check_bad("no marker\n", "file:2: the marker '{{name}}' is missing");
     check_bad("{{name|html}}", "file:1: unknown filter '|html'");
     check_bad("{{name}}{{lines|sh}}", "file:1: the value of 'lines' has a newline");

@@ -86,6 +86,6 @@ int main(void)
     ok(strstr(said, "it did not report to localhost"), "rank 0 names it: %s", said);
 
     is_str(meet(doubled, three, 3), "111", "two have one number");
-    ok(strstr(said, "a second process calls itself rank 1"), "rank 0 says so: %s", said);
+    ok(strstr(said, "a second process has rank 1"), "rank 0 says so: %s", said);
     return done_testing();
 }

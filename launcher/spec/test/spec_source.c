@@ -76,12 +76,12 @@ static void test_variables(void)
     refuses("lists of two lengths", none, ERR_PEER, "has 3 nodes, but");
     step();
     setenv("SLURM_STEP_NUM_TASKS", "6", 1);
-    refuses("variables of two steps", none, ERR_PEER, "variables of two steps are mixed");
+    refuses("variables of two steps", none, ERR_PEER, "mixes variables of two steps");
     step();
     setenv("SLURM_STEP_NODELIST", "n[1-", 1);
     refuses("a torn list is the environment's fault", none, ERR_PEER, "SLURM_STEP_NODELIST");
     clear();
-    refuses("nothing at all", none, ERR_PEER, "not inside a Slurm job");
+    refuses("nothing at all", none, ERR_PEER, "not a Slurm job");
 }
 
 static void test_distribution(void)
@@ -102,10 +102,10 @@ static void test_distribution(void)
     setenv("SLURM_DIST_PLANESIZE", "4294967296", 1);
     reads("a size beyond all nodes", none, 3, 5, 4, TASKLIST_TASKS_MAX);
     setenv("SLURM_DISTRIBUTION", "arbitrary", 1);
-    refuses("arbitrary", none, ERR_PEER, "not known");
+    refuses("arbitrary", none, ERR_PEER, "is unknown");
     setenv("SLURM_STEP_TASKS_PER_NODE", "1(x3)", 1);
     setenv("SLURM_STEP_NUM_TASKS", "3", 1);
-    refuses("arbitrary even with one task a node", none, ERR_PEER, "not known");
+    refuses("arbitrary even with one task a node", none, ERR_PEER, "is unknown");
     setenv("SLURM_DISTRIBUTION", "cyclic", 1);
     reads("cyclic with one task a node is block", none, 3, 3, 4, 0);
 }
@@ -131,7 +131,7 @@ static void test_options(void)
             "write NODES:N");
     refuses("too many tasks lists",
             (struct spec_options){.nodelist = "a,b", .tasks = "1,1,1", .rank = 0}, ERR_USAGE,
-            "is for 3");
+            "has 3");
     refuses("a list that is none", (struct spec_options){.nodelist = "a[", .tasks = "1", .rank = 0},
             ERR_USAGE, "--nodelist");
     refuses("more nodes than there may be",

@@ -33,7 +33,7 @@ static void check_lost_keeper(void)
            "this machine's own words");
     snprintf(s.scheduler, sizeof s.scheduler, "slurm");
     run_status_decide(&s, &job, NULL);
-    is_str(s.reason, "a node failed; 'unetctl resume' goes on elsewhere", "Slurm's explained");
+    is_str(s.reason, "a node failed; 'unetctl resume' continues elsewhere", "Slurm's explained");
 }
 
 int main(void)

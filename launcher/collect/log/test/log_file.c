@@ -75,7 +75,7 @@ static void check_reference(void)
     refused(REFERENCE "0,30,0.5,0.001,50,2,0.9\n2,10,0.2,0.001,50,2,0.9\n", ":3: ",
             "a missing epoch");
     refused(",time_per_epoch,loss,lr,training_time,test_time,iou\r\n0,1,1,1,1,1,0.5\r\n",
-            "line ends", "line ends of Windows");
+            "lines end in CR LF", "line ends of Windows");
     refused("\xef\xbb\xbf,time_per_epoch,loss,lr,training_time,test_time,iou\n0,1,1,1,1,1,0.5\n",
             "byte order", "a byte order mark");
     ok(read_bytes("\x89PNG\r\n\x1a\n\0\0", 10) == -1 && strstr(e.text, "binary"), "a picture");

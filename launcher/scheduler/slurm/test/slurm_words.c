@@ -41,7 +41,7 @@ int main(void)
     reason("QOSMaxJobsPerUserLimit", "limit of the QOS is used up");
     reason("AssocMaxCpuPerNode", "submit it smaller");
     reason("AssocGrpGRES", "limit of the account is used up");
-    reason("MaxJobsPerAccount", "as many jobs as it may");
+    reason("MaxJobsPerAccount", "maximum of jobs");
     reason("MaxJobsPerAccountant", "");
     reason("Priorities", "");
     reason("None", "");
