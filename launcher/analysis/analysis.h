@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Everything that is computed of one or several sources of results, for a report to show.
+/* Computes everything that a report shows, from one or several sources of results.
  *
  *   source (a study, a folder of logs) -> results -> series (one engine, settings, mode of scaling)
  *     -> models, advice, convergence, noise scale -> decision
  *   pairs of series -> differences; all of it -> the twelve rules
  *
- * No file is read and none written here. Everything is deterministic: random numbers are drawn with
- * a fixed seed. */
+ * It reads and writes no file. The same results give the same numbers: the random numbers have a
+ * fixed seed. */
 #ifndef UNETCTL_LAUNCHER_ANALYSIS_ANALYSIS_H
 #define UNETCTL_LAUNCHER_ANALYSIS_ANALYSIS_H
 

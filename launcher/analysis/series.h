@@ -4,7 +4,8 @@
  *
  *   S(N) = T(base) / T(N)        E(N) = S(N) base / N        base: the smallest count
  *
- * Times of several runs are summed up first (median), then divided: ratios are never averaged. */
+ * Times of several runs are summarized first (by their median), then divided: ratios are never
+ * averaged. */
 #ifndef UNETCTL_LAUNCHER_ANALYSIS_SERIES_H
 #define UNETCTL_LAUNCHER_ANALYSIS_SERIES_H
 

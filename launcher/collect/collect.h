@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A study's folder to its results: one row per run that exists or is wanted, and copies of the logs
- * of good runs in STUDY/logs. */
+/* Reads a study's folder and writes its results: one row for each run that exists or is planned,
+ * and copies of the good runs' logs in STUDY/logs. */
 #ifndef UNETCTL_LAUNCHER_COLLECT_COLLECT_H
 #define UNETCTL_LAUNCHER_COLLECT_COLLECT_H
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The interval of a median from order statistics: it holds for any continuous distribution.
+/* Medians, outliers, and the interval of a median.
  *
+ * The interval is that of order statistics: it holds for any continuous distribution.
  * With values x(1) <= ... <= x(n), the interval [x(k), x(n + 1 - k)] covers the median with
  * probability 1 - 2 P(B <= k - 1), B the heads of n fair coins. The largest k that reaches the
  * level is taken (David and Nagaraja, Order Statistics, 7.1). Fewer than 6 values do not reach

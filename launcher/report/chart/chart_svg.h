@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A chart as SVG inside of an HTML page. Colours, lines and marks are classes that the page's style
- * sheet (html.c) fills in, for light and dark. Pointing at a value shows it, by style sheet
- * alone. */
+/* A chart as SVG inside of an HTML page. Colours, lines and marks are classes that page_style.c
+ * defines, for light and dark pages. Pointing at a value shows it, without any script. */
 #ifndef UNETCTL_LAUNCHER_REPORT_CHART_CHART_SVG_H
 #define UNETCTL_LAUNCHER_REPORT_CHART_CHART_SVG_H
 
