@@ -51,15 +51,17 @@ static bool fuse_relu_grad(const struct graph *g, const struct op *relu, struct 
     return true;
 }
 
-/* (dy, x) -> d, (a, d) -> a + d becomes (a, dy, x) -> a + d. */
+/* (dy, x) -> d, (a, d) -> a + d becomes the first with OP_ADDED. */
 static bool fuse_add(const struct op *pool, struct op *add)
 {
+    struct op both = *pool;
+
     if (pool->kind != &max_pool2d_grad_kind || add->kind != &add_kind ||
         add->in[1] != pool->out[0])
         return false;
-    add->kind = &max_pool2d_grad_add_kind;
-    add->in[1] = pool->in[0];
-    add->in[2] = pool->in[1];
+    both.in[OP_ADDED] = add->in[0];
+    both.out[0] = add->out[0];
+    *add = both;
     return true;
 }
 

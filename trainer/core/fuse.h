@@ -5,7 +5,7 @@
  *     relu_grad, batch_norm_grad    ->  batch_norm_grad with attr.relu
  *     conv2d, batch_norm_infer      ->  fold_norm (of the weights), conv2d; where it can't, then
  *     batch_norm_infer, relu        ->  batch_norm_infer with attr.relu
- *     max_pool2d_grad, add          ->  max_pool2d_grad_add
+ *     max_pool2d_grad, add          ->  max_pool2d_grad with OP_ADDED
  *     concat, conv2d                ->  concat_conv2d, and so its two gradients
  *     batch_norm, relu, conv2d      ->  batch_norm_relu_conv2d, and so their three gradients
  *     conv2d_grad_weights, _input   ->  conv2d_grad, and so those of concat_conv2d, conv_transpose2d
@@ -13,11 +13,11 @@
  *     conv2d, relu                  ->  conv2d with attr.relu, and so concat_conv2d (fuse_relu.h)
  *     that, max_pool2d, or conv2d of 1x1, behind it  ->  it with OP_OUT_POOLED, or OP_HEAD_W
  *     conv2d, relu, or conv_transpose2d, in front    ->  it with OP_FRONT_W
- *     batch_norm, add, relu         ->  batch_norm with attr.coef, norm_add_relu (fuse_residual.h)
+ *     batch_norm, add, relu         ->  batch_norm with attr.coef, add with OP_COEF (fuse_residual.h)
  *
  * They are fused where nothing else reads what is between; where a convolution, an addition or what is behind a
  * ReLU is among them, only if the backend has kernels of its own for what becomes of them, but for fold_norm and
- * norm_add_relu, which are as fast as memory with the reference's. Where it has some that know what op.h lists
+ * that addition, which are as fast as memory with the reference's. Where it has some that know what op.h lists
  * there, a convolution in front of a batch norm gives it moments, so that it reads its input once; a norm with ReLU
  * and its gradient are never written, but made on the way into who reads them, and the latter's sums on the way out
  * of who writes the gradient in front of it (fuse_norm.h). Results stay the same but for rounding; models and

@@ -51,11 +51,10 @@ static bool takes_coef(const struct op *op, int k)
 {
     const struct op_kind *kind = op->kind;
 
-    if (op_form(op))
+    if (op_form(op) & ~(unsigned)OP_HAS_ADDED)
         return false;
     return ((kind == &max_pool2d_kind || kind == &conv_transpose2d_kind) && k == 0) ||
-           (kind == &max_pool2d_grad_add_kind && k == 2) ||
-           (kind == &conv_transpose2d_grad_kind && k == 1) ||
+           ((kind == &max_pool2d_grad_kind || kind == &conv_transpose2d_grad_kind) && k == 1) ||
            (kind == &concat_conv2d_kind && k < 2) ||
            (kind == &concat_conv2d_grad_kind && (k == 1 || k == 2));
 }
@@ -96,7 +95,7 @@ static int fuse_sums(struct graph *g, const struct backend *backend, struct op *
     struct op *writer = fits ? find_writer(g, norm->in[0]) : NULL;
 
     if (!writer || !writer->in[OP_COEF] || writer->in[op_source(writer)] != norm->in[1] ||
-        (writer->kind != &max_pool2d_grad_add_kind && writer->kind != &conv_transpose2d_grad_kind))
+        (writer->kind != &max_pool2d_grad_kind && writer->kind != &conv_transpose2d_grad_kind))
         return 0;
     struct tensor sums = {.shape = {2, {2, norm->in[1]->shape.dim[DIM_C]}}};
     struct op planned[] = {*writer, *norm};

@@ -29,9 +29,11 @@ static size_t find_in_gradients(const struct graph *g, const struct tensor *t)
     return g->nops;
 }
 
-/* batch_norm (x, ...) -> y; add (y, shortcut) -> sum; relu (sum) -> z becomes batch_norm, attr.coef (x, ...) ->
- * coef; norm_add_relu (x, shortcut, coef) -> z, in the place of relu. *place: that; 0: there is none. */
-static int fuse_end(struct graph *g, const struct backend *backend, size_t i, size_t *place, struct err *e)
+/* batch_norm (x, ...) -> y; add (y, shortcut) -> sum; relu (sum) -> z becomes batch_norm,
+ * attr.coef (x, ...) -> coef; add (x, shortcut), OP_COEF, attr.relu -> z, in the place of relu.
+ * *place: that; 0: there is none. */
+static int fuse_end(struct graph *g, const struct backend *backend, size_t i, size_t *place,
+                    struct err *e)
 {
     struct op *norm = g->ops[i];
     size_t at_add = norm->kind == &batch_norm_kind ? find_reader(g, norm, &add_kind) : 0;
@@ -43,7 +45,8 @@ static int fuse_end(struct graph *g, const struct backend *backend, size_t i, si
     struct op *add = g->ops[at_add], *relu = g->ops[at_relu];
     struct tensor *x = norm->in[0], *shortcut = add->in[add->in[0] == norm->out[0]];
     struct tensor planned = {.shape = {2, {2, x->shape.dim[DIM_C]}}}, *coef;
-    struct op first = *norm, end = {.kind = &norm_add_relu_kind, .in = {x, shortcut, &planned},
+    struct op first = *norm, end = {.kind = &add_kind, .attr.relu = true,
+                                    .in = {x, shortcut, [OP_COEF] = &planned},
                                     .out = {relu->out[0]}};
 
     first.attr.relu = first.attr.coef = true;
@@ -54,7 +57,7 @@ static int fuse_end(struct graph *g, const struct backend *backend, size_t i, si
     coef = graph_tensor(g, "coef", planned.shape, e);
     if (!coef)
         return -1;
-    first.out[0] = end.in[2] = coef;
+    first.out[0] = end.in[OP_COEF] = coef;
     *norm = first;
     *relu = end;
     free(add);
@@ -66,8 +69,10 @@ static int fuse_end(struct graph *g, const struct backend *backend, size_t i, si
 /* Gradients read what op gives made again, by the same op before the first of them. */
 static int make_again(struct graph *g, const struct op *op, size_t place, struct err *e)
 {
-    struct op *again = graph_append(g, op->kind, &op->attr, op->in, NULL, e);
+    struct op like = *op, *again;
 
+    like.out[0] = NULL;
+    again = graph_append_op(g, &like, e);
     if (!again)
         return -1;
     memmove(g->ops + place + 1, g->ops + place, (g->nops - 1 - place) * sizeof(struct op *));

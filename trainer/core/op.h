@@ -40,6 +40,7 @@ enum op_in {
      * at inference: conv2d's, with ReLU and of the same attr, or concat_conv2d's, transposed. */
     OP_FRONT_W,
     OP_FRONT_B,
+    OP_ADDED, /* of the shape of out[0], which may take its memory: added to that */
     OP_MAX_IN
 };
 enum op_out {
@@ -59,6 +60,7 @@ enum op_form {
     OP_TAKES_LATE = 1 << 7, OP_GIVES_COEF = 1 << 8,
     OP_RELU = 1 << 9, OP_AS_COEF = 1 << 10, /* attr.relu, attr.coef */
     OP_HAS_HEAD = 1 << 11, OP_HAS_FRONT = 1 << 12, OP_GIVES_POOLED = 1 << 13,
+    OP_HAS_ADDED = 1 << 14,
 };
 
 struct graph;
@@ -130,25 +132,15 @@ static inline bool op_next_out(const struct op *op, int *k)
 int op_source(const struct op *op);
 
 /* Of enum op_form. */
-static inline unsigned op_form(const struct op *op)
-{
-    struct tensor *const *in = op->in, *const *out = op->out;
+unsigned op_form(const struct op *op);
 
-    return (op->attr.bare ? OP_BARE : 0) | (op->attr.relu ? OP_RELU : 0) |
-           (op->attr.coef ? OP_AS_COEF : 0) |
-           (in[OP_COEF] ? OP_HAS_COEF : 0) | (in[OP_SECOND_COEF] ? OP_HAS_SECOND_COEF : 0) |
-           (in[OP_MOMENTS] ? OP_TAKES_MOMENTS : 0) | (out[OP_OUT_MOMENTS] ? OP_GIVES_MOMENTS : 0) |
-           (in[OP_SUMS] ? OP_TAKES_SUMS : 0) | (out[OP_OUT_SUMS] ? OP_GIVES_SUMS : 0) |
-           (in[OP_LATE_X] ? OP_TAKES_LATE : 0) | (out[OP_OUT_COEF] ? OP_GIVES_COEF : 0) |
-           (in[OP_HEAD_W] ? OP_HAS_HEAD : 0) | (in[OP_FRONT_W] ? OP_HAS_FRONT : 0) |
-           (out[OP_OUT_POOLED] ? OP_GIVES_POOLED : 0);
-}
-
-/* The input whose memory out[k] may take, if it has the same size and is not read later; NULL: none. */
+/* The input whose memory out[k] may take, if it has the same size and is not read later; or NULL. */
 static inline struct tensor *op_over(const struct op *op, int k)
 {
     if (k < OP_OVERS && op->over[k])
         return op->in[op->over[k] - 1];
+    if (k == 0 && op->in[OP_ADDED])
+        return op->in[OP_ADDED];
     return k == 0 && op->kind->inplace ? op->in[0] : NULL;
 }
 
@@ -201,7 +193,6 @@ extern const struct op_kind relu_grad_kind; /* (dy, y) -> dx */
 #define OP_PLACES 8
 extern const struct op_kind max_pool2d_kind;      /* (x) -> y */
 extern const struct op_kind max_pool2d_grad_kind; /* (dy, x) -> dx */
-extern const struct op_kind max_pool2d_grad_add_kind; /* (a, dy, x) -> a + dx */
 
 extern const struct op_kind avg_pool2d_kind;      /* the mean of 2x2, stride 2; likewise */
 extern const struct op_kind avg_pool2d_grad_kind; /* (dy) -> dx */
@@ -225,11 +216,9 @@ extern const struct op_kind concat_conv2d_grad_input_kind;   /* (dy, w) -> da, d
 extern const struct op_kind concat_conv2d_grad_weights_kind; /* (dy, a, b) -> dw, dbias */
 extern const struct op_kind concat_conv2d_grad_kind; /* (dy, a, b, w) -> da, db, dw, dbias */
 
-extern const struct op_kind add_kind; /* (a, b) -> a + b */
-
-/* A norm's x, normalised, a shortcut added, a ReLU behind it (fuse.h).
- * (x, shortcut, coef) -> max(0, coef0 x + coef1 + shortcut) */
-extern const struct op_kind norm_add_relu_kind;
+/* With OP_COEF and attr.relu, which fusion sets together: max(0, coef0 a + coef1 + b).
+ * (a, b) -> a + b */
+extern const struct op_kind add_kind;
 
 extern const struct op_kind cast_kind; /* (x) -> y, one of them of floats and one of 16 bits */
 

@@ -45,6 +45,8 @@ static int infer_max_pool2d_grad(const struct op_attr *attr, struct tensor *cons
     if (!shape_equal(&in[0]->shape, &pooled[0]))
         return err_set(e, ERR_INTERNAL, "max_pool2d: gradient does not fit the input");
     out[0] = in[1]->shape;
+    if (in[OP_ADDED] && !shape_equal(&in[OP_ADDED]->shape, out))
+        return err_set(e, ERR_INTERNAL, "max_pool2d: gradients do not fit each other");
     return 0;
 }
 
@@ -68,19 +70,6 @@ const struct op_kind max_pool2d_kind = {"max_pool2d", 1, 2, false, infer_max_poo
                                         grad_max_pool2d};
 const struct op_kind max_pool2d_grad_kind = {"max_pool2d_grad", 2, 1, false, infer_max_pool2d_grad,
                                              NULL};
-
-static int infer_max_pool2d_grad_add(const struct op_attr *attr, struct tensor *const *in,
-                                     struct shape *out, struct err *e)
-{
-    if (infer_max_pool2d_grad(attr, in + 1, out, e) < 0)
-        return -1;
-    if (!shape_equal(&in[0]->shape, out))
-        return err_set(e, ERR_INTERNAL, "max_pool2d: gradients do not fit each other");
-    return 0;
-}
-
-const struct op_kind max_pool2d_grad_add_kind = {"max_pool2d_grad_add", 3, 1, true,
-                                                 infer_max_pool2d_grad_add, NULL};
 
 struct tensor *max_pool2d_append(struct graph *g, struct tensor *x, struct err *e)
 {

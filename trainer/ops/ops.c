@@ -22,7 +22,6 @@ const struct op_kind *const op_kinds[] = {
     &relu_grad_kind,
     &max_pool2d_kind,
     &max_pool2d_grad_kind,
-    &max_pool2d_grad_add_kind,
     &avg_pool2d_kind,
     &avg_pool2d_grad_kind,
     &bias_kind,
@@ -38,7 +37,6 @@ const struct op_kind *const op_kinds[] = {
     &concat_conv2d_grad_weights_kind,
     &concat_conv2d_grad_kind,
     &add_kind,
-    &norm_add_relu_kind,
     &cast_kind,
     &global_avg_pool_kind,
     &global_avg_pool_grad_kind,
@@ -54,9 +52,22 @@ int op_source(const struct op *op)
 {
     const struct op_kind *kind = op->kind;
 
-    return kind == &max_pool2d_grad_add_kind ? 2
-           : kind == &conv_transpose2d_grad_kind || kind == &concat_conv2d_grad_kind ||
-               kind == &conv2d_grad_kind;
+    return kind == &max_pool2d_grad_kind || kind == &conv_transpose2d_grad_kind ||
+           kind == &concat_conv2d_grad_kind || kind == &conv2d_grad_kind;
+}
+
+unsigned op_form(const struct op *op)
+{
+    struct tensor *const *in = op->in, *const *out = op->out;
+
+    return (op->attr.bare ? OP_BARE : 0) | (op->attr.relu ? OP_RELU : 0) |
+           (op->attr.coef ? OP_AS_COEF : 0) | (in[OP_COEF] ? OP_HAS_COEF : 0) |
+           (in[OP_SECOND_COEF] ? OP_HAS_SECOND_COEF : 0) |
+           (in[OP_MOMENTS] ? OP_TAKES_MOMENTS : 0) | (out[OP_OUT_MOMENTS] ? OP_GIVES_MOMENTS : 0) |
+           (in[OP_SUMS] ? OP_TAKES_SUMS : 0) | (out[OP_OUT_SUMS] ? OP_GIVES_SUMS : 0) |
+           (in[OP_LATE_X] ? OP_TAKES_LATE : 0) | (out[OP_OUT_COEF] ? OP_GIVES_COEF : 0) |
+           (in[OP_HEAD_W] ? OP_HAS_HEAD : 0) | (in[OP_FRONT_W] ? OP_HAS_FRONT : 0) |
+           (out[OP_OUT_POOLED] ? OP_GIVES_POOLED : 0) | (in[OP_ADDED] ? OP_HAS_ADDED : 0);
 }
 
 bool op_is_loss(const struct op_kind *kind)
@@ -66,7 +77,8 @@ bool op_is_loss(const struct op_kind *kind)
 
 const char *op_name(const struct op *op, char dst[OP_NAME_SIZE])
 {
-    snprintf(dst, OP_NAME_SIZE, "%s%s%s%s%s%s", op->in[OP_FRONT_W] ? "front_" : "", op->kind->name,
+    snprintf(dst, OP_NAME_SIZE, "%s%s%s%s%s%s%s%s", op->in[OP_FRONT_W] ? "front_" : "",
+             op->in[OP_COEF] ? "norm_" : "", op->kind->name, op->in[OP_ADDED] ? "_add" : "",
              op->attr.relu ? "_relu" : "", op->attr.coef ? "_coef" : "",
              op->out[OP_OUT_POOLED] ? "_max_pool2d" : "", op->in[OP_HEAD_W] ? "_head" : "");
     return dst;

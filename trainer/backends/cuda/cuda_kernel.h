@@ -83,7 +83,6 @@ extern const struct kernel cuda_global_avg_pool;
 extern const struct kernel cuda_global_avg_pool_grad;
 extern const struct kernel cuda_max_pool2d;
 extern const struct kernel cuda_max_pool2d_grad;
-extern const struct kernel cuda_max_pool2d_grad_add;
 extern const struct kernel cuda_relu;
 extern const struct kernel cuda_relu_grad;
 extern const struct kernel cuda_reshape;
@@ -118,7 +117,6 @@ extern const struct kernel cuda_pass_head_grad_input;
 extern const struct kernel cuda_pass_head_grad_weights;
 extern const struct kernel cuda_pass_max_pool2d;
 extern const struct kernel cuda_pass_max_pool2d_grad;
-extern const struct kernel cuda_pass_max_pool2d_grad_add;
 extern const struct kernel cuda_pass_relu;
 extern const struct kernel cuda_pass_relu_grad;
 

@@ -97,16 +97,14 @@ static int run_max_pool2d(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-/* (dy, x) -> dx, or (a, dy, x) -> a + dx */
 static int run_max_pool2d_grad(struct op *op, struct exec *x, struct err *e)
 {
-    struct tensor *const *in = op->in + op->kind->nin - 2;
-    struct max_pool2d_args k = pool_of(in[0], in[1]);
+    struct max_pool2d_args k = pool_of(op->in[0], op->in[1]);
 
     (void)e;
-    k.dy = in[0]->data;
-    k.src = in[1]->data;
-    k.more = op->kind->nin > 2 ? op->in[0]->data : NULL;
+    k.dy = op->in[0]->data;
+    k.src = op->in[1]->data;
+    k.more = op->in[OP_ADDED] ? op->in[OP_ADDED]->data : NULL;
     k.dst = op->out[0]->data;
     LAUNCH_AS(op->out[0]->dtype, max_pool2d_grad, gpu_blocks(k.n), x->device->stream, k);
     if (k.large_height > 2 * k.height || k.large_width > 2 * k.width) {
@@ -119,10 +117,7 @@ static int run_max_pool2d_grad(struct op *op, struct exec *x, struct err *e)
 const struct kernel cuda_max_pool2d = {
     &max_pool2d_kind, cuda_supports_one_type, NULL, run_max_pool2d, NULL, 0, 0, KERNEL_ANY};
 const struct kernel cuda_max_pool2d_grad = {
-    &max_pool2d_grad_kind, cuda_supports_one_type, NULL, run_max_pool2d_grad, NULL, 0, 0,
-        KERNEL_ANY};
-const struct kernel cuda_max_pool2d_grad_add = {
-    &max_pool2d_grad_add_kind, cuda_supports_one_type, NULL, run_max_pool2d_grad, NULL, 0, 0,
+    &max_pool2d_grad_kind, cuda_supports_one_type, NULL, run_max_pool2d_grad, NULL, OP_HAS_ADDED, 0,
     KERNEL_ANY};
 
 C_END

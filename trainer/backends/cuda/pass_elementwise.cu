@@ -70,13 +70,19 @@ KERNEL(split_chunks, concat_chunks_args)
 
 C_BEGIN
 
+/* What has fewer dimensions than an activation is made of floats. */
+static bool has_chunks(const struct tensor *t)
+{
+    return t->shape.ndim < 4 || (t->dtype == DTYPE_BF16 && tensor_channels(t) % 8 == 0);
+}
+
 bool pass_supports(const struct op *op)
 {
-    for (int i = -1; op_next_in(op, &i) && i < OP_OWN;)
-        if (op->in[i]->dtype != DTYPE_BF16 || tensor_channels(op->in[i]) % 8)
+    for (int i = -1; op_next_in(op, &i);)
+        if (!has_chunks(op->in[i]))
             return false;
-    for (int i = -1; op_next_out(op, &i) && i < OP_OWN;)
-        if (op->out[i]->dtype != DTYPE_BF16 || tensor_channels(op->out[i]) % 8)
+    for (int i = -1; op_next_out(op, &i);)
+        if (!has_chunks(op->out[i]))
             return false;
     return cuda_supports(op) && cuda_has_bf16();
 }

@@ -239,24 +239,22 @@ static unsigned pool_parts(const struct tensor *large)
     return n < POOL_PARTS ? n : POOL_PARTS;
 }
 
-/* (dy, x) -> dx, or (a, dy, x) -> a + dx */
 static int prepare_pool_grad(struct op *op, struct err *e)
 {
     (void)e;
-    op->workspace_size = cuda_sums_size(op, pool_parts(op->in[op->kind->nin - 1]));
+    op->workspace_size = cuda_sums_size(op, pool_parts(op->in[1]));
     return 0;
 }
 
 static int run_pool_grad(struct op *op, struct exec *x, struct err *e)
 {
-    struct tensor *const *in = op->in + op->kind->nin - 2;
-    struct pool_args k = chunks_pool_of(op, in[0], in[1]);
+    struct pool_args k = chunks_pool_of(op, op->in[0], op->in[1]);
 
     (void)e;
-    k.dy = in[0]->half;
-    k.more = op->kind->nin > 2 ? op->in[0]->half : NULL;
-    k.n = count_windows(in[1]);
-    k.nparts = pool_parts(in[1]);
+    k.dy = op->in[0]->half;
+    k.more = op->in[OP_ADDED] ? op->in[OP_ADDED]->half : NULL;
+    k.n = count_windows(op->in[1]);
+    k.nparts = pool_parts(op->in[1]);
     k.parts = op->out[OP_OUT_SUMS] ? (double *)op->workspace : NULL;
     LAUNCH(pool_back_part, k.nparts, x->device->stream, k);
     cuda_sums_finish(op, k.parts, k.nparts, x);
@@ -266,10 +264,7 @@ static int run_pool_grad(struct op *op, struct exec *x, struct err *e)
 const struct kernel cuda_pass_max_pool2d = {
     &max_pool2d_kind, pass_supports, NULL, run_pool, NULL, OP_HAS_COEF, 0, KERNEL_HALVES};
 const struct kernel cuda_pass_max_pool2d_grad = {
-    &max_pool2d_grad_kind, pass_supports, prepare_pool_grad, run_pool_grad, NULL, 0, 0,
-    KERNEL_HALVES};
-const struct kernel cuda_pass_max_pool2d_grad_add = {
-    &max_pool2d_grad_add_kind, pass_supports, prepare_pool_grad, run_pool_grad, NULL,
-    OP_GIVES_SUMS | OP_HAS_COEF, 0, KERNEL_HALVES};
+    &max_pool2d_grad_kind, pass_supports, prepare_pool_grad, run_pool_grad, NULL,
+    OP_GIVES_SUMS | OP_HAS_COEF | OP_HAS_ADDED, 0, KERNEL_HALVES};
 
 C_END

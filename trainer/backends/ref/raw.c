@@ -18,7 +18,7 @@ static const struct kernel *kernel_of(const struct op_kind *kind)
 {
     static const struct kernel *const kernels[] = {
         &ref_concat_conv2d, &ref_concat_conv2d_grad, &ref_conv_transpose2d,
-        &ref_conv_transpose2d_grad, &ref_max_pool2d, &ref_max_pool2d_grad_add};
+        &ref_conv_transpose2d_grad, &ref_max_pool2d, &ref_max_pool2d_grad};
     size_t i = 0;
 
     while (kernels[i]->kind != kind)
@@ -122,5 +122,5 @@ const struct kernel ref_raw_conv_transpose2d = KERNEL_OF(conv_transpose2d_kind, 
 const struct kernel ref_raw_conv_transpose2d_grad =
     KERNEL_OF(conv_transpose2d_grad_kind, OP_HAS_COEF | OP_GIVES_SUMS);
 const struct kernel ref_raw_max_pool2d = KERNEL_OF(max_pool2d_kind, OP_HAS_COEF);
-const struct kernel ref_raw_max_pool2d_grad_add = KERNEL_OF(max_pool2d_grad_add_kind, OP_HAS_COEF |
-                                                            OP_GIVES_SUMS);
+const struct kernel ref_raw_max_pool2d_grad =
+    KERNEL_OF(max_pool2d_grad_kind, OP_HAS_COEF | OP_HAS_ADDED | OP_GIVES_SUMS);

@@ -21,7 +21,6 @@ static const struct kernel *const kernels[] = {
     &ref_relu_grad,
     &ref_max_pool2d,
     &ref_max_pool2d_grad,
-    &ref_max_pool2d_grad_add,
     &ref_relu_max_pool2d,
     &ref_relu_max_pool2d_grad,
     &ref_avg_pool2d,
@@ -55,7 +54,7 @@ static const struct kernel *const kernels[] = {
     &ref_raw_conv_transpose2d,
     &ref_raw_conv_transpose2d_grad,
     &ref_raw_max_pool2d,
-    &ref_raw_max_pool2d_grad_add,
+    &ref_raw_max_pool2d_grad,
     NULL,
 };
 

@@ -173,9 +173,14 @@
     {&max_pool2d_kind, {0}, {NHWC(n, h, w, c), [OP_COEF] = {2, {2, c}}}, {VALUES_NORMAL}, 0x1, 0, \
      0, false, 0, 0}
 #define RAW_POOL_ADD(n, h, w, c) \
-    {&max_pool2d_grad_add_kind, {0}, \
-     {NHWC(n, h, w, c), NHWC(n, (h) / 2, (w) / 2, c), NHWC(n, h, w, c), [OP_COEF] = {2, {2, c}}}, \
-     {VALUES_NORMAL}, 0x7, 0, 0, false, OP_OUT_SUMS, 0}
+    {&max_pool2d_grad_kind, {0}, \
+     {NHWC(n, (h) / 2, (w) / 2, c), NHWC(n, h, w, c), [OP_COEF] = {2, {2, c}}, \
+      [OP_ADDED] = NHWC(n, h, w, c)}, \
+     {VALUES_NORMAL}, 0x3, 0, 0, false, OP_OUT_SUMS, 0}
+#define RAW_POOL_GRAD(n, h, w, c) \
+    {&max_pool2d_grad_kind, {0}, \
+     {NHWC(n, (h) / 2, (w) / 2, c), NHWC(n, h, w, c), [OP_COEF] = {2, {2, c}}}, \
+     {VALUES_NORMAL}, 0x3, 0, 0, false, OP_OUT_SUMS, 0}
 #define RAW_CONV_TRANSPOSE(n, h, w, ci, co) \
     {&conv_transpose2d_kind, {0}, \
      {NHWC(n, h, w, ci), NHWC(ci, co, 2, 2), VECTOR(co), [OP_COEF] = {2, {2, ci}}}, \
@@ -242,12 +247,13 @@
     {&add_kind, {0}, {NHWC(n, h, w, c), NHWC(n, h, w, c)}, {VALUES_NORMAL}, 0x3, 0, 0.5, false, \
      0, 0}
 #define NORM_ADD_RELU(n, h, w, c) \
-    {&norm_add_relu_kind, {0}, {NHWC(n, h, w, c), NHWC(n, h, w, c), {2, {2, c}}}, \
+    {&add_kind, {.relu = true}, \
+     {NHWC(n, h, w, c), NHWC(n, h, w, c), [OP_COEF] = {2, {2, c}}}, \
      {VALUES_NORMAL}, 0x3, 0, 0, false, 0, 0}
 #define POOL_ADD(n, h, w, c) \
-    {&max_pool2d_grad_add_kind, {0}, {NHWC(n, 2 * h, 2 * w, c), NHWC(n, h, w, c), \
-                                      NHWC(n, 2 * h, 2 * w, c)}, {VALUES_NORMAL}, 0x7, 0, 0, \
-                                          false, 0, 0}
+    {&max_pool2d_grad_kind, {0}, \
+     {NHWC(n, h, w, c), NHWC(n, 2 * h, 2 * w, c), [OP_ADDED] = NHWC(n, 2 * h, 2 * w, c)}, \
+     {VALUES_NORMAL}, 0x3, 0, 0, false, 0, 0}
 #define GLOBAL_AVG_POOL(n, h, w, c) \
     {&global_avg_pool_kind, {0}, {NHWC(n, h, w, c)}, {VALUES_NORMAL}, 0x1, 0, 0.5, false, 0, 0}
 #define SUBSAMPLE(n, h, w, a, b) \

@@ -198,6 +198,8 @@ static const struct test_case cases[] = {
     RAW_POOL(1, 4, 9, 24),
     RAW_POOL(2, 6, 8, 8),
     RAW_POOL(1, 10, 14, 48),
+    RAW_POOL_GRAD(2, 7, 9, 8),
+    RAW_POOL_GRAD(2, 6, 8, 16),
     RAW_POOL_ADD(1, 4, 5, 3),
     RAW_POOL_ADD(2, 7, 9, 8),
     RAW_POOL_ADD(1, 17, 24, 16),

@@ -147,7 +147,7 @@ static struct tensor *input_of(const struct rig *r, int i)
 static bool is_activation(const struct rig *r, int i)
 {
     if (i >= OP_OWN)
-        return i == OP_MAX_IN || i == OP_LATE_X;
+        return i == OP_MAX_IN || i == OP_LATE_X || i == OP_ADDED;
     return r->test->data >> i & 1 && !op_is_loss(r->test->kind);
 }
 
@@ -257,7 +257,7 @@ static void lower(struct graph *g, const struct test_case *test, const struct ba
 
     for (int i = -1; op_next_in(op, &i);)
         if (i < OP_OWN ? test->data >> i & 1 && !op_is_loss(test->kind)
-            : i == OP_LATE_X)
+            : i == OP_LATE_X || i == OP_ADDED)
             op->in[i]->dtype = t;
     if (test->logits)
         g->logits = op->out[0];

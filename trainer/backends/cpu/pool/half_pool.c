@@ -120,17 +120,11 @@ static void run_rows(const struct tensor *dy, const struct tensor *src, const ui
 
 static int run_max_pool2d_grad(struct op *op, struct exec *x, struct err *e)
 {
-    (void)x;
-    (void)e;
-    run_rows(op->in[0], op->in[1], NULL, op->out[0]->half);
-    return 0;
-}
+    const struct tensor *added = op->in[OP_ADDED];
 
-static int run_max_pool2d_grad_add(struct op *op, struct exec *x, struct err *e)
-{
     (void)x;
     (void)e;
-    run_rows(op->in[1], op->in[2], op->in[0]->half, op->out[0]->half);
+    run_rows(op->in[0], op->in[1], added ? added->half : NULL, op->out[0]->half);
     return 0;
 }
 
@@ -200,10 +194,7 @@ const struct kernel simd_half_max_pool2d = {
     .kind = &max_pool2d_kind, .supports = supports, .run = run_max_pool2d, .types = KERNEL_HALVES};
 const struct kernel simd_half_max_pool2d_grad = {
     .kind = &max_pool2d_grad_kind, .supports = supports, .run = run_max_pool2d_grad,
-    .types = KERNEL_HALVES};
-const struct kernel simd_half_max_pool2d_grad_add = {
-    .kind = &max_pool2d_grad_add_kind, .supports = supports, .run = run_max_pool2d_grad_add,
-    .types = KERNEL_HALVES};
+    .may = OP_HAS_ADDED, .types = KERNEL_HALVES};
 const struct kernel simd_half_global_avg_pool = {
     .kind = &global_avg_pool_kind, .supports = supports_global, .run = run_global_avg_pool,
     .types = KERNEL_HALVES};

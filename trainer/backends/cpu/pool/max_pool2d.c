@@ -98,17 +98,11 @@ static int run_max_pool2d(struct op *op, struct exec *x, struct err *e)
 
 static int run_grad(struct op *op, struct exec *x, struct err *e)
 {
-    (void)x;
-    (void)e;
-    run_rows(op->in[0], op->in[1], NULL, op->out[0]->data);
-    return 0;
-}
+    const struct tensor *added = op->in[OP_ADDED];
 
-static int run_grad_add(struct op *op, struct exec *x, struct err *e)
-{
     (void)x;
     (void)e;
-    run_rows(op->in[1], op->in[2], op->in[0]->data, op->out[0]->data);
+    run_rows(op->in[0], op->in[1], added ? added->data : NULL, op->out[0]->data);
     return 0;
 }
 
@@ -123,6 +117,5 @@ bool max_pool2d_supports(const struct op *op)
 const struct kernel simd_max_pool2d = {
     .kind = &max_pool2d_kind, .supports = max_pool2d_supports, .run = run_max_pool2d};
 const struct kernel simd_max_pool2d_grad = {
-    .kind = &max_pool2d_grad_kind, .supports = max_pool2d_supports, .run = run_grad};
-const struct kernel simd_max_pool2d_grad_add = {
-    .kind = &max_pool2d_grad_add_kind, .supports = max_pool2d_supports, .run = run_grad_add};
+    .kind = &max_pool2d_grad_kind, .supports = max_pool2d_supports, .run = run_grad,
+    .may = OP_HAS_ADDED};

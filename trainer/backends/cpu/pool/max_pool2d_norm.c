@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Max pooling of what a norm and its ReLU make of x (raw_norm.h), two rows at a time, and the gradient of
- * that, added to another one, with the sums that the norm's gradient needs. */
+/* Max pooling of what a norm and its ReLU make of x (raw_norm.h), two rows at a time, and the
+ * gradient of that, with the sums that the norm's gradient needs. */
 #include "config.h"
 #include "trainer/backends/cpu/pool/max_pool2d.h"
 
@@ -75,25 +75,28 @@ static int run_forward(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-/* (a, dy, x) -> a + dx. Rows of the result of chunk i. */
-static void run_chunk(const struct op *op, const struct raw_norm *norm, size_t i, float *copy, double *sums)
+/* Rows of the result of chunk i. */
+static void run_chunk(const struct op *op, const struct raw_norm *norm, size_t i, float *copy,
+                      double *sums)
 {
     const struct pool *p = op->priv;
     size_t two = 2 * p->width * p->n;
 
     memset(sums, 0, 2 * p->n * sizeof *sums);
     for (size_t row = chunk_begin(p->nrows, i); row < chunk_begin(p->nrows, i + 1); row++) {
-        const float *x = op->in[2]->data + row * two, *a = op->in[0]->data + row * two;
+        const float *x = op->in[1]->data + row * two, *added = NULL;
         float *dx = op->out[0]->data + row * two;
 
-        max_pool2d_grad_rows(op->in[1]->data + row * (p->width / 2) * p->n, normalise(p, norm, x, copy), a,
-                             p->width, p->n, dx);
+        if (op->in[OP_ADDED])
+            added = op->in[OP_ADDED]->data + row * two;
+        max_pool2d_grad_rows(op->in[0]->data + row * (p->width / 2) * p->n,
+                             normalise(p, norm, x, copy), added, p->width, p->n, dx);
         if (op->out[OP_OUT_SUMS])
             raw_norm_add(norm, dx, x, 2 * p->width, sums);
     }
 }
 
-static int run_grad_add(struct op *op, struct exec *x, struct err *e)
+static int run_grad(struct op *op, struct exec *x, struct err *e)
 {
     const struct pool *p = op->priv;
     double *sums = op->workspace;
@@ -114,6 +117,6 @@ static int run_grad_add(struct op *op, struct exec *x, struct err *e)
 const struct kernel simd_max_pool2d_norm = {
     .kind = &max_pool2d_kind, .supports = supports, .prepare = prepare, .run = run_forward,
     .release = release, .must = OP_HAS_COEF};
-const struct kernel simd_max_pool2d_norm_grad_add = {
-    .kind = &max_pool2d_grad_add_kind, .supports = supports, .prepare = prepare,
-    .run = run_grad_add, .release = release, .may = OP_GIVES_SUMS, .must = OP_HAS_COEF};
+const struct kernel simd_max_pool2d_norm_grad = {
+    .kind = &max_pool2d_grad_kind, .supports = supports, .prepare = prepare, .run = run_grad,
+    .release = release, .may = OP_GIVES_SUMS | OP_HAS_ADDED, .must = OP_HAS_COEF};

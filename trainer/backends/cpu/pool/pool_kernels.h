@@ -5,10 +5,9 @@
 
 #include "trainer/core/kernel.h"
 
-extern const struct kernel simd_max_pool2d_norm, simd_max_pool2d_norm_grad_add, simd_max_pool2d;
-extern const struct kernel simd_max_pool2d_grad, simd_max_pool2d_grad_add, simd_relu_max_pool2d;
-extern const struct kernel simd_relu_max_pool2d_grad, simd_half_max_pool2d;
-extern const struct kernel simd_half_max_pool2d_grad, simd_half_max_pool2d_grad_add;
-extern const struct kernel simd_half_global_avg_pool, simd_half_global_avg_pool_grad;
+extern const struct kernel simd_max_pool2d_norm, simd_max_pool2d, simd_max_pool2d_grad;
+extern const struct kernel simd_relu_max_pool2d, simd_relu_max_pool2d_grad, simd_half_max_pool2d;
+extern const struct kernel simd_half_max_pool2d_grad, simd_half_global_avg_pool;
+extern const struct kernel simd_half_global_avg_pool_grad, simd_max_pool2d_norm_grad;
 
 #endif
