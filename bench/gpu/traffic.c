@@ -41,7 +41,7 @@ static bool is_conv(const struct op_kind *kind)
 
 static bool is_norm(const struct op_kind *kind)
 {
-    return strncmp(kind->name, "batch_norm", strlen("batch_norm")) == 0 && !is_conv(kind);
+    return strncmp(kind->name, "batch_norm", strlen("batch_norm")) == 0;
 }
 
 static bool is_norm_grad(const struct op_kind *kind)
@@ -112,12 +112,7 @@ static double bytes_now(const struct op *op)
 
     if (op->attr.coef)
         return bytes;
-    if (op->kind == &batch_norm_relu_conv2d_grad_kind &&
-        !op->out[OP_OUT_COEF]) /* the norm's is a pass */
-        return bytes + (double)tensor_nbytes(op->in[1]) + 2 * (double)tensor_nbytes(op->out[0]);
-    if ((op->kind == &batch_norm_relu_conv2d_kind ||
-         (is_norm(op->kind) && !has_suffix(op->kind, "infer"))) &&
-        !op->in[OP_MOMENTS])
+    if (is_norm(op->kind) && !has_suffix(op->kind, "infer") && !op->in[OP_MOMENTS])
         bytes += (double)tensor_nbytes(op->in[0]);
     if (is_norm_grad(op->kind) && !op->in[OP_SUMS])
         bytes += (double)tensor_nbytes(op->in[1]);
@@ -128,8 +123,7 @@ static double bytes_now(const struct op *op)
 static bool is_of_norm(const struct graph *g, const struct tensor *t)
 {
     for (size_t i = 0; i < g->nops; i++)
-        if ((is_norm_grad(g->ops[i]->kind) || g->ops[i]->kind == &batch_norm_relu_conv2d_grad_kind) &&
-            g->ops[i]->out[0] == t)
+        if (is_norm_grad(g->ops[i]->kind) && g->ops[i]->out[0] == t)
             return true;
     return false;
 }
@@ -141,7 +135,7 @@ static double bytes_fused(const struct graph *g, const struct op *op)
     if (is_norm(op->kind))
         return 0;
     if (is_conv(op->kind) && is_of_norm(g, op->in[0]) && !op->in[OP_LATE_X] &&
-        (has_suffix(op->kind, "grad_weights") || op->kind == &batch_norm_relu_conv2d_grad_kind))
+        has_suffix(op->kind, "grad_weights"))
         return bytes + (double)tensor_nbytes(op->in[0]);
     if (is_conv(op->kind) && has_suffix(op->kind, "grad_input"))
         return bytes - (double)tensor_nbytes(op->in[0]); /* the same pass as grad_weights */

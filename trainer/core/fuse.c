@@ -140,70 +140,6 @@ static void fuse_concat(struct graph *g, const struct backend *backend, size_t i
     fuse_drop(c.split);
 }
 
-/* The ops around a tensor that batch_norm with ReLU writes: it, the convolution, with or without bias, that
- * reads it, and their gradients. */
-struct norm_conv {
-    struct op **norm, **conv, **weights, **input, **norm_grad;
-};
-
-/* Is it all there, and nothing else between? */
-static bool find_norm_conv(const struct graph *g, size_t i, struct norm_conv *c)
-{
-    const struct tensor *between = g->ops[i]->out[0], *gradient = between->grad;
-
-    *c = (struct norm_conv){.norm = &g->ops[i], .conv = fuse_find_reader(g, &conv2d_kind, 0, between)};
-    if (!is_norm_relu(g->ops[i]) || between->pinned || !c->conv || !gradient)
-        return false;
-    c->weights = fuse_find_reader(g, &conv2d_grad_weights_kind, 1, between);
-    c->input = fuse_find_reader(g, &conv2d_grad_input_kind, 1, (*c->conv)->in[1]);
-    c->norm_grad = fuse_find_reader(g, &batch_norm_grad_kind, 0, gradient);
-    return c->weights && c->input && c->norm_grad && (*c->norm_grad)->attr.relu &&
-        (*c->input)->out[0] == gradient &&
-           (*c->norm_grad)->in[3] == (*c->norm)->out[1] && fuse_find_nreaders(g, between) == 2 &&
-           fuse_find_nreaders(g, gradient) == 1;
-}
-
-/* What they become. */
-static void join_norm_conv(const struct norm_conv *c, struct op *forward, struct op *grad)
-{
-    const struct op *norm = *c->norm, *conv = *c->conv, *weights = *c->weights, *back = *c->norm_grad;
-
-    *forward = (struct op){
-        .kind = &batch_norm_relu_conv2d_kind, .attr = norm->attr,
-        .in = {norm->in[0], norm->in[1], norm->in[2], conv->in[1], norm->in[3], norm->in[4],
-               conv->in[2]},
-        .out = {conv->out[0], norm->out[1]}};
-    forward->attr.bare = conv->attr.bare;
-    forward->attr.relu = false; /* that behind the convolution */
-    forward->attr.kernel = conv->attr.kernel;
-    forward->attr.stride = conv->attr.stride;
-    *grad = (struct op){
-        .kind = &batch_norm_relu_conv2d_grad_kind, .attr = (*c->input)->attr,
-        .in = {weights->in[0], back->in[1], back->in[2], back->in[3], back->in[4], conv->in[1]},
-        .out = {back->out[0], back->out[1], back->out[2], weights->out[0], weights->out[1]}};
-    grad->attr.bare = conv->attr.bare;
-    grad->attr.eps = norm->attr.eps;
-    grad->attr.momentum = norm->attr.momentum;
-    grad->attr.sync = norm->attr.sync;
-}
-
-static void fuse_norm_conv(struct graph *g, const struct backend *backend, size_t i)
-{
-    struct op forward, grad;
-    struct norm_conv c;
-
-    if (!find_norm_conv(g, i, &c))
-        return;
-    join_norm_conv(&c, &forward, &grad);
-    if (!backend_has_kernel(backend, &forward) || !backend_has_kernel(backend, &grad))
-        return;
-    **c.conv = forward;
-    fuse_drop(c.norm);
-    **c.norm_grad = grad;
-    fuse_drop(c.weights);
-    fuse_drop(c.input);
-}
-
 /* The ops around a tensor that relu writes: it, the pooling that reads it, and their gradients. */
 struct relu_pool {
     struct op **relu, **pool, **pool_grad, **relu_grad;
@@ -318,9 +254,6 @@ int fuse_graph(struct graph *g, const struct backend *backend, struct err *e)
     for (size_t i = 0; i < g->nops; i++)
         if (g->ops[i])
             fuse_concat(g, backend, i);
-    for (size_t i = 0; i < g->nops; i++)
-        if (g->ops[i])
-            fuse_norm_conv(g, backend, i);
     for (size_t i = 0; i < g->nops; i++)
         if (g->ops[i])
             fuse_conv_grads(g, backend, i);

@@ -7,7 +7,6 @@
  *     batch_norm_infer, relu        ->  batch_norm_infer with attr.relu
  *     max_pool2d_grad, add          ->  max_pool2d_grad with OP_ADDED
  *     concat, conv2d                ->  concat_conv2d, and so its two gradients
- *     batch_norm, relu, conv2d      ->  batch_norm_relu_conv2d, and so their three gradients
  *     conv2d_grad_weights, _input   ->  conv2d_grad, and so those of concat_conv2d, conv_transpose2d
  *     relu, max_pool2d              ->  max_pool2d with attr.relu, and so their gradients
  *     conv2d, relu                  ->  conv2d with attr.relu, and so concat_conv2d (fuse_relu.h)

@@ -4,13 +4,7 @@
 
 static bool gives_moments(const struct op_kind *kind)
 {
-    return kind == &conv2d_kind || kind == &concat_conv2d_kind ||
-        kind == &batch_norm_relu_conv2d_kind;
-}
-
-static bool takes_moments(const struct op_kind *kind)
-{
-    return kind == &batch_norm_kind || kind == &batch_norm_relu_conv2d_kind;
+    return kind == &conv2d_kind || kind == &concat_conv2d_kind;
 }
 
 static struct op *find_writer(const struct graph *g, const struct tensor *t)
@@ -51,12 +45,15 @@ static bool takes_coef(const struct op *op, int k)
 {
     const struct op_kind *kind = op->kind;
 
-    if (op_form(op) & ~(unsigned)OP_HAS_ADDED)
+    if (op_form(op) & ~(unsigned)(OP_HAS_ADDED | OP_BARE))
         return false;
-    return ((kind == &max_pool2d_kind || kind == &conv_transpose2d_kind) && k == 0) ||
-           ((kind == &max_pool2d_grad_kind || kind == &conv_transpose2d_grad_kind) && k == 1) ||
+    return ((kind == &max_pool2d_kind || kind == &conv_transpose2d_kind || kind == &conv2d_kind) &&
+            k == 0) ||
+           ((kind == &max_pool2d_grad_kind || kind == &conv_transpose2d_grad_kind ||
+             kind == &conv2d_grad_kind || kind == &conv2d_grad_weights_kind) && k == 1) ||
            (kind == &concat_conv2d_kind && k < 2) ||
-           (kind == &concat_conv2d_grad_kind && (k == 1 || k == 2));
+           ((kind == &concat_conv2d_grad_kind || kind == &concat_conv2d_grad_weights_kind) &&
+            (k == 1 || k == 2));
 }
 
 /* A tensor that batch_norm with ReLU writes is never written, where all who read it can make it. */
@@ -95,7 +92,8 @@ static int fuse_sums(struct graph *g, const struct backend *backend, struct op *
     struct op *writer = fits ? find_writer(g, norm->in[0]) : NULL;
 
     if (!writer || !writer->in[OP_COEF] || writer->in[op_source(writer)] != norm->in[1] ||
-        (writer->kind != &max_pool2d_grad_kind && writer->kind != &conv_transpose2d_grad_kind))
+        (writer->kind != &max_pool2d_grad_kind && writer->kind != &conv_transpose2d_grad_kind &&
+         writer->kind != &conv2d_grad_kind))
         return 0;
     struct tensor sums = {.shape = {2, {2, norm->in[1]->shape.dim[DIM_C]}}};
     struct op planned[] = {*writer, *norm};
@@ -107,7 +105,7 @@ static int fuse_sums(struct graph *g, const struct backend *backend, struct op *
 static int fuse_moments(struct graph *g, const struct backend *backend, struct op *norm,
                         struct err *e)
 {
-    struct op *conv = takes_moments(norm->kind) ? find_writer(g, norm->in[0]) : NULL;
+    struct op *conv = norm->kind == &batch_norm_kind ? find_writer(g, norm->in[0]) : NULL;
 
     if (!conv || conv->attr.relu || !gives_moments(conv->kind) || conv->out[OP_OUT_MOMENTS])
         return 0;
@@ -120,8 +118,7 @@ static int fuse_moments(struct graph *g, const struct backend *backend, struct o
 static bool takes_late(const struct op_kind *kind)
 {
     return kind == &conv2d_grad_kind || kind == &concat_conv2d_grad_kind ||
-        kind == &conv2d_grad_weights_kind ||
-           kind == &batch_norm_relu_conv2d_grad_kind;
+           kind == &conv2d_grad_weights_kind;
 }
 
 /* Who alone reads t, as its first input and once; NULL. */
@@ -140,28 +137,22 @@ static struct op *find_only_reader(const struct graph *g, const struct tensor *t
     return reader;
 }
 
-/* A norm's gradient that only a convolution's gradients read is never written. Alone the norm has no
- * other result; behind a convolution its out[0] holds the gradient before the norm's. */
+/* A norm's gradient that only a convolution's gradients read is never written. */
 static int fuse_late(struct graph *g, const struct backend *backend, struct op *norm, struct err *e)
 {
-    bool alone = norm->kind == &batch_norm_grad_kind && norm->attr.relu && !norm->attr.coef;
     struct tensor *dx = norm->out[0];
     struct op *reader;
 
-    if ((!alone && norm->kind != &batch_norm_relu_conv2d_grad_kind) || dx->pinned)
+    if (norm->kind != &batch_norm_grad_kind || !norm->attr.relu || norm->attr.coef || dx->pinned)
         return 0;
     reader = find_only_reader(g, dx);
     if (!reader || !takes_late(reader->kind))
         return 0;
     struct tensor coef = {.shape = {2, {5, dx->shape.dim[DIM_C]}}};
     struct op planned[] = {*norm, *reader};
-    if (alone) {
-        planned[0].attr.coef = true;
-        planned[0].out[0] = &coef;
-        planned[1].in[0] = norm->in[0];
-    } else {
-        planned[0].out[OP_OUT_COEF] = &coef;
-    }
+    planned[0].attr.coef = true;
+    planned[0].out[0] = &coef;
+    planned[1].in[0] = norm->in[0];
     planned[1].in[OP_LATE_X] = norm->in[1];
     planned[1].in[OP_LATE_COEF] = &coef;
     return change(g, backend, (struct op *[]){norm, reader}, planned, 2, &coef, "coef", e);

@@ -47,7 +47,6 @@ enum op_out {
     OP_OUT_MOMENTS = OP_OWN, /* as OP_MOMENTS, of out[0] */
     OP_OUT_SUMS,             /* as OP_SUMS, of out[0] and the source with OP_COEF */
     OP_OUT_POOLED,           /* max_pool2d of out[0], at inference */
-    OP_OUT_COEF, /* as OP_LATE_COEF; out[0] is the gradient g of what the op's norm and ReLU gave */
     OP_MAX_OUT
 };
 
@@ -57,7 +56,7 @@ enum op_form {
     OP_HAS_COEF = 1 << 1, OP_HAS_SECOND_COEF = 1 << 2,
     OP_TAKES_MOMENTS = 1 << 3, OP_GIVES_MOMENTS = 1 << 4,
     OP_TAKES_SUMS = 1 << 5, OP_GIVES_SUMS = 1 << 6,
-    OP_TAKES_LATE = 1 << 7, OP_GIVES_COEF = 1 << 8,
+    OP_TAKES_LATE = 1 << 7,
     OP_RELU = 1 << 9, OP_AS_COEF = 1 << 10, /* attr.relu, attr.coef */
     OP_HAS_HEAD = 1 << 11, OP_HAS_FRONT = 1 << 12, OP_GIVES_POOLED = 1 << 13,
     OP_HAS_ADDED = 1 << 14,
@@ -173,12 +172,6 @@ extern const struct op_kind batch_norm_infer_kind; /* as batch_norm with the run
  * (fuse.h).
  * (w, gamma, beta, running mean, running var, b) -> w of the same shape, b[O] */
 extern const struct op_kind fold_norm_kind;
-
-/* batch_norm_relu and the conv2d behind it without the tensor in between (fuse.h).
- * (x, gamma, beta, w, running mean, running var, b) -> y, saved
- * grad, both of the convolution as well: (dy, x, gamma, saved, beta, w) -> dx, dgamma, dbeta, dw, db */
-extern const struct op_kind batch_norm_relu_conv2d_kind;
-extern const struct op_kind batch_norm_relu_conv2d_grad_kind;
 
 extern const struct op_kind relu_kind;      /* (x) -> y */
 extern const struct op_kind relu_grad_kind; /* (dy, y) -> dx */

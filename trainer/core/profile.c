@@ -13,11 +13,6 @@ struct total {
     double least; /* seconds, at the peak */
 };
 
-static bool is_norm_conv_grad(const struct op *op)
-{
-    return op->kind == &batch_norm_relu_conv2d_grad_kind;
-}
-
 static const struct tensor *find_weights(const struct op *op)
 {
     if (op->kind == &conv2d_kind ||
@@ -29,11 +24,8 @@ static const struct tensor *find_weights(const struct op *op)
         op->kind == &conv2d_grad_kind ||
         op->kind == &conv_transpose2d_grad_kind)
         return op->in[2];
-    if (op->kind == &batch_norm_relu_conv2d_kind ||
-        op->kind == &concat_conv2d_grad_kind)
+    if (op->kind == &concat_conv2d_grad_kind)
         return op->in[3];
-    if (is_norm_conv_grad(op))
-        return op->in[5];
     if (op->kind == &conv2d_grad_weights_kind || op->kind == &concat_conv2d_grad_weights_kind ||
         op->kind == &conv_transpose2d_grad_weights_kind)
         return op->out[0];
@@ -42,7 +34,7 @@ static const struct tensor *find_weights(const struct op *op)
 
 static bool is_both_grads(const struct op *op)
 {
-    return is_norm_conv_grad(op) || op->kind == &conv2d_grad_kind ||
+    return op->kind == &conv2d_grad_kind ||
            op->kind == &concat_conv2d_grad_kind || op->kind == &conv_transpose2d_grad_kind;
 }
 

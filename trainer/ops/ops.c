@@ -28,8 +28,6 @@ const struct op_kind *const op_kinds[] = {
     &bias_grad_kind,
     &reshape_kind,
     &dropout_kind,
-    &batch_norm_relu_conv2d_kind,
-    &batch_norm_relu_conv2d_grad_kind,
     &concat_kind,
     &concat_grad_kind,
     &concat_conv2d_kind,
@@ -53,7 +51,8 @@ int op_source(const struct op *op)
     const struct op_kind *kind = op->kind;
 
     return kind == &max_pool2d_grad_kind || kind == &conv_transpose2d_grad_kind ||
-           kind == &concat_conv2d_grad_kind || kind == &conv2d_grad_kind;
+           kind == &concat_conv2d_grad_kind || kind == &conv2d_grad_kind ||
+           kind == &concat_conv2d_grad_weights_kind || kind == &conv2d_grad_weights_kind;
 }
 
 unsigned op_form(const struct op *op)
@@ -65,7 +64,7 @@ unsigned op_form(const struct op *op)
            (in[OP_SECOND_COEF] ? OP_HAS_SECOND_COEF : 0) |
            (in[OP_MOMENTS] ? OP_TAKES_MOMENTS : 0) | (out[OP_OUT_MOMENTS] ? OP_GIVES_MOMENTS : 0) |
            (in[OP_SUMS] ? OP_TAKES_SUMS : 0) | (out[OP_OUT_SUMS] ? OP_GIVES_SUMS : 0) |
-           (in[OP_LATE_X] ? OP_TAKES_LATE : 0) | (out[OP_OUT_COEF] ? OP_GIVES_COEF : 0) |
+           (in[OP_LATE_X] ? OP_TAKES_LATE : 0) |
            (in[OP_HEAD_W] ? OP_HAS_HEAD : 0) | (in[OP_FRONT_W] ? OP_HAS_FRONT : 0) |
            (out[OP_OUT_POOLED] ? OP_GIVES_POOLED : 0) | (in[OP_ADDED] ? OP_HAS_ADDED : 0);
 }

@@ -114,16 +114,13 @@ static unsigned parts_of(const struct op *op)
     return n < SUM_PARTS ? (unsigned)n : SUM_PARTS;
 }
 
-/* Sums and number of pixels, coefficients, the parts' sums. */
-size_t cuda_norm_workspace(unsigned channels, unsigned nparts)
-{
-    return (2 * channels + 1 + 3 * channels + (size_t)2 * channels * nparts) * sizeof(double);
-}
-
+/* Workspace: sums and number of pixels, coefficients, the parts' sums. */
 static int batch_norm_prepare(struct op *op, struct err *e)
 {
+    size_t n = tensor_channels(op->in[0]);
+
     (void)e;
-    op->workspace_size = cuda_norm_workspace((unsigned)tensor_channels(op->in[0]), parts_of(op));
+    op->workspace_size = (2 * n + 1 + 3 * n + 2 * n * parts_of(op)) * sizeof(double);
     return 0;
 }
 
@@ -132,24 +129,15 @@ static double *sums_of(const struct op *op)
     return (double *)op->workspace;
 }
 
-double *cuda_norm_parts(const struct op *op)
+static double *norm_parts(const struct op *op)
 {
     unsigned n = (unsigned)tensor_channels(op->in[0]);
 
     return sums_of(op) + 2 * n + 1 + 3 * n;
 }
 
-/* In place of a gradient; NULL: the gradient itself. */
-static const struct tensor *coef_of(const struct op *op)
-{
-    if (op->kind != &batch_norm_grad_kind)
-        return NULL;
-    return op->attr.coef ? op->out[0] : op->out[OP_OUT_COEF];
-}
-
 static struct finish_args finish_of(const struct op *op)
 {
-    const struct tensor *coef = coef_of(op);
     struct finish_args k = {0};
 
     k.channels = (unsigned)tensor_channels(op->in[0]);
@@ -158,12 +146,11 @@ static struct finish_args finish_of(const struct op *op)
     k.c = k.a + k.channels;
     k.b = k.c + k.channels;
     k.mask = k.b + k.channels;
-    if (op->kind == &batch_norm_kind && op->attr.coef) {
+    if (op->attr.coef && op->kind == &batch_norm_kind) {
         k.a = op->out[0]->data;
         k.c = k.a + k.channels;
-    }
-    if (coef) {
-        k.mask = coef->data;
+    } else if (op->attr.coef) {
+        k.mask = op->out[0]->data;
         k.a = k.mask + 2 * k.channels;
         k.b = k.a + k.channels;
         k.c = k.b + k.channels;
@@ -171,15 +158,6 @@ static struct finish_args finish_of(const struct op *op)
     k.eps = op->attr.eps;
     k.momentum = op->attr.momentum;
     return k;
-}
-
-static void add_parts(const struct op *op, unsigned nparts, cudaStream_t stream)
-{
-    unsigned channels = (unsigned)tensor_channels(op->in[0]);
-    struct total_args t = {cuda_norm_parts(op), sums_of(op), channels, nparts,
-                           (unsigned)tensor_pixels(op->in[0])};
-
-    LAUNCH(total, 2 * channels, stream, t);
 }
 
 /* Has a tensor whole chunks of bfloat16, for pass.h? */
@@ -193,15 +171,16 @@ static void sum(const struct op *op, const struct tensor *u, const struct tensor
 {
     unsigned channels = (unsigned)tensor_channels(u), npixels = (unsigned)tensor_pixels(u);
     unsigned nparts = parts_of(op);
-    double *parts = cuda_norm_parts(op);
+    double *parts = norm_parts(op);
     struct norm_pass_sum_args s = {u->data, v->data, mask, parts, npixels, channels, nparts};
     struct pass_sum_args p = {u->half, v->half, mask, parts, npixels, channels, nparts};
+    struct total_args t = {parts, sums_of(op), channels, nparts, npixels};
 
     if (has_chunks(u))
         pass_sum(&p, stream);
     else
         norm_pass_sum(u->dtype, &s, stream);
-    add_parts(op, nparts, stream);
+    LAUNCH(total, 2 * channels, stream, t);
 }
 
 static void apply_to(const struct op *op, const struct finish_args *f, const struct tensor *u,
@@ -227,7 +206,8 @@ static int sum_over_replicas(const struct op *op, struct exec *x, struct err *e)
     return op->attr.sync && x->sum ? cuda_device_sum(x, sums_of(op), n, e) : 0;
 }
 
-int cuda_norm_statistics(const struct op *op, struct exec *x, const float **coef, struct err *e)
+/* What out[1] and the running statistics become, and the coefficients. */
+static int find_statistics(const struct op *op, struct exec *x, struct err *e)
 {
     cudaStream_t stream = x->device->stream;
     struct finish_args k = finish_of(op);
@@ -244,16 +224,14 @@ int cuda_norm_statistics(const struct op *op, struct exec *x, const float **coef
     k.running_var = op->in[4]->data;
     k.saved_out = op->out[1]->data;
     LAUNCH(finish_forward, gpu_blocks(k.channels), stream, k);
-    *coef = k.a;
     return 0;
 }
 
 static int run_batch_norm(struct op *op, struct exec *x, struct err *e)
 {
     struct finish_args k = finish_of(op);
-    const float *coef;
 
-    if (cuda_norm_statistics(op, x, &coef, e))
+    if (find_statistics(op, x, e))
         return -1;
     apply_to(op, &k, op->in[0], NULL, NULL, x->device->stream);
     return 0;
@@ -261,9 +239,7 @@ static int run_batch_norm(struct op *op, struct exec *x, struct err *e)
 
 static int run_batch_norm_coef(struct op *op, struct exec *x, struct err *e)
 {
-    const float *coef;
-
-    return cuda_norm_statistics(op, x, &coef, e);
+    return find_statistics(op, x, e);
 }
 
 static int run_batch_norm_infer(struct op *op, struct exec *x, struct err *e)
@@ -280,7 +256,8 @@ static int run_batch_norm_infer(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-const float *cuda_norm_mask(const struct op *op, struct exec *x)
+/* The coefficients of the forward pass from what it saved. */
+static const float *find_mask(const struct op *op, struct exec *x)
 {
     struct finish_args k = finish_of(op);
 
@@ -291,11 +268,16 @@ const float *cuda_norm_mask(const struct op *op, struct exec *x)
     return k.mask;
 }
 
-static int finish_gradient(const struct op *op, const float *mask, struct exec *x, struct err *e)
+static int run_batch_norm_grad(struct op *op, struct exec *x, struct err *e)
 {
+    const float *mask = op->attr.relu ? find_mask(op, x) : NULL;
     cudaStream_t stream = x->device->stream;
     struct finish_args k = finish_of(op);
 
+    if (op->in[OP_SUMS])
+        cuda_sums_widen(op, sums_of(op), x);
+    else
+        sum(op, op->in[0], op->in[1], mask, stream);
     k.gamma = op->in[2]->data;
     k.saved = op->in[3]->data;
     k.dgamma = op->out[1]->data;
@@ -304,26 +286,9 @@ static int finish_gradient(const struct op *op, const float *mask, struct exec *
     if (sum_over_replicas(op, x, e))
         return -1;
     LAUNCH(finish_grad, gpu_blocks(k.channels), stream, k);
-    if (!coef_of(op))
+    if (!op->attr.coef)
         apply_to(op, &k, op->in[0], op->in[1], mask, stream);
     return 0;
-}
-
-int cuda_norm_finish_grad(const struct op *op, unsigned nparts, struct exec *x, struct err *e)
-{
-    add_parts(op, nparts, x->device->stream);
-    return finish_gradient(op, finish_of(op).mask, x, e);
-}
-
-static int run_batch_norm_grad(struct op *op, struct exec *x, struct err *e)
-{
-    const float *mask = op->attr.relu ? cuda_norm_mask(op, x) : NULL;
-
-    if (op->in[OP_SUMS])
-        cuda_sums_widen(op, sums_of(op), x);
-    else
-        sum(op, op->in[0], op->in[1], mask, x->device->stream);
-    return finish_gradient(op, mask, x, e);
 }
 
 /* For those that read them, which are of bfloat16. */

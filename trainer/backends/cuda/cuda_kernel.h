@@ -105,14 +105,11 @@ extern const struct kernel cuda_narrow_conv_transpose2d;
 extern const struct kernel cuda_narrow_conv_transpose2d_grad;
 extern const struct kernel cuda_narrow_conv_transpose2d_grad_input;
 extern const struct kernel cuda_narrow_conv_transpose2d_grad_weights;
-extern const struct kernel cuda_narrow_norm_conv2d;
-extern const struct kernel cuda_narrow_norm_conv2d_grad;
-extern const struct kernel cuda_norm_head;
-extern const struct kernel cuda_norm_head_grad;
 extern const struct kernel cuda_pass_add;
 extern const struct kernel cuda_pass_concat;
 extern const struct kernel cuda_pass_concat_grad;
 extern const struct kernel cuda_pass_head;
+extern const struct kernel cuda_pass_head_grad;
 extern const struct kernel cuda_pass_head_grad_input;
 extern const struct kernel cuda_pass_head_grad_weights;
 extern const struct kernel cuda_pass_max_pool2d;
@@ -121,20 +118,6 @@ extern const struct kernel cuda_pass_relu;
 extern const struct kernel cuda_pass_relu_grad;
 
 extern const struct device_ops cuda_device_ops;
-
-/* Batch norm with a ReLU for kernels that make some of its passes themselves (batch_norm.cu). op: one of
- * batch_norm's or of its gradient's with a workspace of cuda_norm_workspace bytes. A gradient's may
- * give coefficients in place of out[0], which is not written then (core/op.h).
- *   statistics  sums of in[0], or those of the moments that op takes; what out[1] and the running
- *               ones become; *coef: [2][channels], the norm is coef0 x + coef1
- *   mask        the same coefficients from what was saved
- *   finish_grad of sums [nparts][2][channels] in cuda_norm_parts, of in[0] and its product with in[1]
- *               where the ReLU let in[1] pass, the gradients. After mask. */
-size_t cuda_norm_workspace(unsigned channels, unsigned nparts);
-double *cuda_norm_parts(const struct op *op);
-int cuda_norm_statistics(const struct op *op, struct exec *x, const float **coef, struct err *e);
-const float *cuda_norm_mask(const struct op *op, struct exec *x);
-int cuda_norm_finish_grad(const struct op *op, unsigned nparts, struct exec *x, struct err *e);
 
 /* Moments of op's result (core/op.h; moments.cu). size: bytes of the parts [nparts][2][channels] that a
  * kernel makes for it, sums of y and y y of some pixels each; 0 if the op has none. finish: from these,

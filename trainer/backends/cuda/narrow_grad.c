@@ -24,7 +24,7 @@ static unsigned channels_in(const struct op *op)
 
 static bool supports_grads(const struct op *op)
 {
-    if (op->in[0]->dtype != DTYPE_BF16 ||
+    if (op->in[0]->dtype != DTYPE_BF16 || (op->out[OP_OUT_SUMS] && !op->in[OP_COEF]) ||
         (op->in[OP_LATE_X] && op->in[OP_LATE_X]->dtype != DTYPE_BF16))
         return false;
     for (int i = 0; i < count_parts(op); i++)
@@ -42,12 +42,27 @@ static unsigned count_blocks(const struct op *op)
         narrow_op_field(op->in[0]).ntiles);
 }
 
+/* Workspace: parts of the sums, then those of the weights' gradient. */
 static int prepare_grads(struct op *op, struct err *e)
 {
+    unsigned nblocks = count_blocks(op);
+
     (void)e;
-    op->workspace_size = narrow_back_bytes(channels_in(op), narrow_op_channels(op->in[0]),
-                                           count_blocks(op), true, NARROW_TAPS);
+    op->workspace_size = cuda_sums_size(op, nblocks) +
+                         narrow_back_bytes(channels_in(op), narrow_op_channels(op->in[0]), nblocks,
+                                           true, NARROW_TAPS);
     return 0;
+}
+
+/* The sums of its first result that op gives, if any; the workspace begins with their parts. */
+static void want_sums(const struct op *op, struct narrow_args *k)
+{
+    if (!op->out[OP_OUT_SUMS])
+        return;
+    k->first.x = op->in[1]->half;
+    k->first.coef = op->in[OP_COEF]->data;
+    k->form = NARROW_NORM_SUMS;
+    k->sums = op->workspace;
 }
 
 static struct narrow_result grad_result(const struct tensor *t)
@@ -61,20 +76,22 @@ static struct narrow_result grad_result(const struct tensor *t)
 static int run_grads(struct op *op, struct exec *x, struct err *e)
 {
     int n = count_parts(op);
-    unsigned in = channels_in(op);
+    unsigned in = channels_in(op), nblocks = count_blocks(op);
     struct narrow_back_args k = {
         .input = {.field = narrow_op_field(op->in[0]), .src.first = narrow_op_gradient(op),
                   .w = op->in[1 + n]->data, .w_out = 9, .w_in = 9 * in, .flip = 1,
                   .nw = narrow_op_channels(op->in[0]), .first = grad_result(op->out[0])},
-        .act.first = narrow_op_source(op->in[1], op->in[OP_COEF]), .partials = op->workspace,
-            .with_bias = true};
+        .act.first = narrow_op_source(op->in[1], op->in[OP_COEF]), .with_bias = true,
+        .partials = (float *)((char *)op->workspace + cuda_sums_size(op, nblocks))};
 
     (void)e;
     if (n > 1) {
         k.act.second = narrow_op_source(op->in[2], op->in[OP_SECOND_COEF]);
         k.input.second = grad_result(op->out[1]);
     }
-    narrow_back_run(&k, count_blocks(op), op->out[n]->data, op->out[n + 1]->data, x->device->stream);
+    want_sums(op, &k.input);
+    narrow_back_run(&k, nblocks, op->out[n]->data, op->out[n + 1]->data, x->device->stream);
+    cuda_sums_finish(op, k.input.sums, nblocks, x);
     return 0;
 }
 
@@ -116,12 +133,7 @@ static int run_up_grads(struct op *op, struct exec *x, struct err *e)
         .partials = (float *)((char *)op->workspace + cuda_sums_size(op, nblocks))};
 
     (void)e;
-    if (op->out[OP_OUT_SUMS]) {
-        k.input.first.x = op->in[1]->half;
-        k.input.first.coef = op->in[OP_COEF]->data;
-        k.input.form = NARROW_NORM_SUMS;
-        k.input.sums = op->workspace;
-    }
+    want_sums(op, &k.input);
     narrow_back_up_run(&k, nblocks, op->out[1]->data, op->out[2]->data, x->device->stream);
     cuda_sums_finish(op, k.input.sums, nblocks, x);
     return 0;
@@ -129,7 +141,7 @@ static int run_up_grads(struct op *op, struct exec *x, struct err *e)
 
 const struct kernel cuda_narrow_conv2d_grad = {
     .kind = &conv2d_grad_kind, .supports = supports_grads, .prepare = prepare_grads,
-    .run = run_grads, .may = OP_TAKES_LATE, .types = KERNEL_HALVES};
+    .run = run_grads, .may = OP_TAKES_LATE | OP_HAS_COEF | OP_GIVES_SUMS, .types = KERNEL_HALVES};
 const struct kernel cuda_narrow_concat_conv2d_grad = {
     .kind = &concat_conv2d_grad_kind, .supports = supports_grads, .prepare = prepare_grads,
     .run = run_grads, .may = OP_TAKES_LATE | OP_HAS_COEF | OP_HAS_SECOND_COEF,

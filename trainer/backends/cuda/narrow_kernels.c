@@ -63,15 +63,18 @@ static bool supports_narrow_conv(const struct op *op)
     const struct tensor *src = op->in[0], *dst = op->out[0];
 
     return is_bf16(dst) && op->attr.kernel == 3 && op->attr.stride <= 1 &&
+           (is_bf16(src) || !op->in[OP_COEF]) &&
            narrow_conv_resident(source_channels(src), narrow_op_channels(dst)) && cuda_supports(op) &&
            cuda_has_bf16();
 }
 
-static struct narrow_source source_of(const struct tensor *t)
+/* In one part; coef: of a norm in front, or NULL. */
+static struct narrow_source source_of(const struct tensor *t, const struct tensor *coef)
 {
-    return is_bf16(t) ? (struct narrow_source){.first = {.x = t->half, .channels = narrow_op_channels(t)}}
-                      : (struct narrow_source){.first = {.image = t->data, .channels = narrow_op_channels(t),
-                                                         .form = NARROW_IMAGE}};
+    struct narrow_part image = {.image = t->data, .channels = narrow_op_channels(t),
+                                .form = NARROW_IMAGE};
+
+    return (struct narrow_source){.first = is_bf16(t) ? narrow_op_source(t, coef) : image};
 }
 
 /* Queue it, and what becomes of its moments, if op gives any. */
@@ -107,7 +110,8 @@ static void narrow_convolve(const struct op *op, const float *bias, bool backwar
 {
     const struct tensor *src = op->in[0], *dst = op->out[0];
     unsigned in = narrow_op_channels(src), out = narrow_op_channels(dst);
-    struct narrow_args k = {.field = narrow_op_field(dst), .src = source_of(src), .w = op->in[1]->data,
+    struct narrow_args k = {.field = narrow_op_field(dst), .src = source_of(src, op->in[OP_COEF]),
+                            .w = op->in[1]->data,
                             .bias = bias, .w_out = backwards ? 9 : 9 * in,
                             .w_in = backwards ? 9 * out : 9, .flip = backwards, .nw = in,
                             .first = {dst->half, NULL, NULL, out}};
@@ -174,7 +178,7 @@ static int run_narrow_concat_grad(struct op *op, struct exec *x, struct err *e)
 {
     const struct tensor *dy = op->in[0], *a = op->out[0], *b = op->out[1];
     unsigned in = narrow_op_channels(dy), out = narrow_op_channels(a) + narrow_op_channels(b);
-    struct narrow_args k = {.field = narrow_op_field(dy), .src = source_of(dy), .w = op->in[1]->data,
+    struct narrow_args k = {.field = narrow_op_field(dy), .src = source_of(dy, NULL), .w = op->in[1]->data,
                             .w_out = 9, .w_in = 9 * out, .flip = true, .nw = in,
                             .first = {a->half, NULL, NULL, narrow_op_channels(a)},
                             .second = {b->half, NULL, NULL, narrow_op_channels(b)}};
@@ -224,12 +228,12 @@ static int run_narrow_weights(struct op *op, struct exec *x, struct err *e)
 {
     const struct tensor *dy = op->in[0];
     struct narrow_back_args k = {.input = {.field = narrow_op_field(dy), .src.first = narrow_op_gradient(op)},
-                                 .act = source_of(op->in[1]), .partials = op->workspace,
+                                 .act = source_of(op->in[1], NULL), .partials = op->workspace,
                                  .with_bias = op->out[1] != NULL};
 
     (void)e;
     if (op->in[2])
-        k.act.second = source_of(op->in[2]).first;
+        k.act.second = source_of(op->in[2], NULL).first;
     narrow_back_run(&k, weights_blocks(op), op->out[0]->data,
                     k.with_bias ? op->out[1]->data : NULL, x->device->stream);
     return 0;
@@ -283,7 +287,7 @@ static int run_narrow_down(struct op *op, struct exec *x, struct err *e)
     const struct tensor *dy = op->in[0], *dx = op->out[0];
     unsigned in = narrow_op_channels(dy), out = narrow_op_channels(dx);
     struct narrow_back_args k = {
-        .input = {.field = narrow_op_field(dx), .src = source_of(dy), .w = op->in[1]->data,
+        .input = {.field = narrow_op_field(dx), .src = source_of(dy, NULL), .w = op->in[1]->data,
                   .w_out = 4 * in, .w_in = 4, .nw = in, .first = {dx->half, NULL, NULL, out}},
         .act = {.first = {.channels = out}}};
 
@@ -304,8 +308,8 @@ static int prepare_narrow_up_weights(struct op *op, struct err *e)
 static int run_narrow_up_weights(struct op *op, struct exec *x, struct err *e)
 {
     struct narrow_back_args k = {
-        .input = {.field = narrow_op_field(op->in[1]), .src = source_of(op->in[0])},
-        .act = source_of(op->in[1]), .partials = op->workspace, .with_bias = op->out[1] != NULL};
+        .input = {.field = narrow_op_field(op->in[1]), .src = source_of(op->in[0], NULL)},
+        .act = source_of(op->in[1], NULL), .partials = op->workspace, .with_bias = op->out[1] != NULL};
 
     (void)e;
     narrow_back_up_run(&k, back_up_blocks(op), op->out[0]->data,
@@ -315,7 +319,8 @@ static int run_narrow_up_weights(struct op *op, struct exec *x, struct err *e)
 
 const struct kernel cuda_narrow_conv2d = {
     .kind = &conv2d_kind, .supports = supports_narrow_conv, .prepare = prepare_narrow_conv,
-    .run = run_narrow_conv, .may = OP_BARE | OP_GIVES_MOMENTS, .types = KERNEL_HALVES};
+    .run = run_narrow_conv, .may = OP_BARE | OP_GIVES_MOMENTS | OP_HAS_COEF,
+    .types = KERNEL_HALVES};
 const struct kernel cuda_narrow_conv2d_grad_input = {
     .kind = &conv2d_grad_input_kind, .supports = supports_narrow_conv, .run = run_narrow_grad_input,
     .types = KERNEL_HALVES};

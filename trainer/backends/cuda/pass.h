@@ -33,36 +33,7 @@ struct pass_apply_args {
 };
 void pass_apply(const struct pass_apply_args *k, cudaStream_t stream);
 
-/* Logits of each pixel: z = w y + bias, where y is x, or with coef[2][channels] what a norm and its
- * ReLU make of it, max(0, coef0 x + coef1). */
-struct pass_head_args {
-    const uint16_t *x;
-    const float *coef, *w, *bias; /* w[logits][channels]; coef and bias may be NULL */
-    float *z;
-    unsigned npixels, channels, logits;
-};
-void pass_head(const struct pass_head_args *k, cudaStream_t stream);
-
-/* Both gradients of that with coef, in one pass: dx is the gradient of y; parts has room for
- * [nparts][logits][channels + 1], sums becomes [nparts][2][channels], of dx and of dx x where y is not 0.
- * dw[logits][channels], db[logits]. */
-struct pass_head_back_args {
-    const float *dz, *w, *coef;
-    const uint16_t *x;
-    uint16_t *dx;
-    double *parts, *sums;
-    unsigned npixels, channels, logits, nparts;
-};
-void pass_head_back(const struct pass_head_back_args *k, float *dw, float *db, cudaStream_t stream);
-
-/* Parts that these and the gradients of the weights are made of. */
-unsigned pass_head_parts(size_t npixels);
-
 struct op;
-struct tensor;
-
-/* Are these the tensors of such a convolution? */
-bool pass_is_head(const struct op *op, const struct tensor *activations, const struct tensor *logits);
 
 /* Are all activations of op bfloat16, with whole chunks of channels? */
 bool pass_supports(const struct op *op);

@@ -71,7 +71,7 @@ KERNEL(split_chunks, concat_chunks_args)
 C_BEGIN
 
 /* What has fewer dimensions than an activation is made of floats. */
-static bool has_chunks(const struct tensor *t)
+static bool takes_chunks(const struct tensor *t)
 {
     return t->shape.ndim < 4 || (t->dtype == DTYPE_BF16 && tensor_channels(t) % 8 == 0);
 }
@@ -79,10 +79,10 @@ static bool has_chunks(const struct tensor *t)
 bool pass_supports(const struct op *op)
 {
     for (int i = -1; op_next_in(op, &i);)
-        if (!has_chunks(op->in[i]))
+        if (!takes_chunks(op->in[i]))
             return false;
     for (int i = -1; op_next_out(op, &i);)
-        if (!has_chunks(op->out[i]))
+        if (!takes_chunks(op->out[i]))
             return false;
     return cuda_supports(op) && cuda_has_bf16();
 }

@@ -21,7 +21,7 @@ DEVICE struct head_chunk load_chunk(const float *w, const float *coef, unsigned 
     UNROLL
     for (unsigned j = 0; j < 8; j++) {
         h.w[j] = w[j];
-        h.a[j] = coef ? coef[j] : 0;
+        h.a[j] = coef ? coef[j] : 1;
         h.b[j] = coef ? coef[channels + j] : 0;
     }
     return h;
@@ -32,7 +32,16 @@ DEVICE float number_of(const struct gpu16 *v, const unsigned j)
     return j % 2 ? bf16_high(v->word[j / 2]) : bf16_low(v->word[j / 2]);
 }
 
-KERNEL(head_pixels, pass_head_args)
+/* Logits of each pixel: z = w y + bias, where y is x, or with coef[2][channels] what a norm and its
+ * ReLU make of it, max(0, coef0 x + coef1). */
+struct head_args {
+    const uint16_t *x;
+    const float *coef, *w, *bias; /* w[logits][channels]; coef and bias may be NULL */
+    float *z;
+    unsigned npixels, channels, logits;
+};
+
+KERNEL(head_pixels, head_args)
 {
     struct head_chunk h = load_chunk(k.w, k.coef, k.channels);
     unsigned loaded = 0;
@@ -138,17 +147,28 @@ KERNEL_BLOCK(head_grad_weights, head_weights_args)
     }
 }
 
+/* Both gradients of that: dx is the gradient of y; parts[nparts][logits][channels + 1] as above;
+ * sums[nparts][2][channels] of dx and of dx x where y is not 0, or NULL. */
+struct head_back_args {
+    const float *dz, *w, *coef;
+    const uint16_t *x;
+    uint16_t *dx;
+    double *parts, *sums;
+    unsigned npixels, channels, logits, nparts;
+};
+
 #define BACK_SUMS 25 /* of a chunk: dz y, then g, then g x, then dz */
 
-/* One pixel's chunk: g is the gradient of y, and rounded as it is written. */
+/* One pixel's chunk: g is the gradient of y, and rounded as it is written. relu: y is behind a norm
+ * and its ReLU; otherwise it is x. */
 DEVICE void add_back(float *sums, const struct head_chunk *h, const struct gpu16 *x,
-                     const struct gpu16 *g, float dz)
+                     const struct gpu16 *g, float dz, bool relu)
 {
     UNROLL
     for (unsigned j = 0; j < 8; j++) {
         float v = number_of(x, j), y = fmaf(h->a[j], v, h->b[j]);
 
-        if (!(y > 0))
+        if (relu && !(y > 0))
             continue;
         sums[j] = fmaf(dz, y, sums[j]);
         sums[8 + j] += number_of(g, j);
@@ -158,7 +178,7 @@ DEVICE void add_back(float *sums, const struct head_chunk *h, const struct gpu16
 }
 
 /* As head_grad_weights; the blocks of the first logit write dx and the norm's sums, too. */
-KERNEL_BLOCK(head_back_part, pass_head_back_args)
+KERNEL_BLOCK(head_back_part, head_back_args)
 {
     SHARED float values[BACK_SUMS * GPU_BLOCK];
     unsigned part = blockIdx.x / k.logits, d = blockIdx.x % k.logits, t = threadIdx.x;
@@ -169,7 +189,7 @@ KERNEL_BLOCK(head_back_part, pass_head_back_args)
     for (unsigned first = 0; first < chunks; first += GPU_BLOCK) {
         unsigned width = chunks - first < GPU_BLOCK ? chunks - first : GPU_BLOCK;
         unsigned rows = GPU_BLOCK / width, row = t / width, c = (first + t % width) * 8;
-        struct head_chunk h = load_chunk(k.w + c, k.coef + c, k.channels);
+        struct head_chunk h = load_chunk(k.w + c, k.coef ? k.coef + c : NULL, k.channels);
         float sums[BACK_SUMS] = {0};
 
         for (unsigned i = begin + row; row < rows && i < end; i += rows) {
@@ -189,7 +209,7 @@ KERNEL_BLOCK(head_back_part, pass_head_back_args)
                 g.word[j] = bf16_pair(gradient[2 * j], gradient[2 * j + 1]);
             if (d == 0)
                 gpu16_store(k.dx + (size_t)i * k.channels + c, g);
-            add_back(sums, &h, &x, &g, k.dz[i * k.logits + d]);
+            add_back(sums, &h, &x, &g, k.dz[i * k.logits + d], k.coef != NULL);
         }
         UNROLL
         for (unsigned j = 0; j < BACK_SUMS; j++)
@@ -205,7 +225,7 @@ KERNEL_BLOCK(head_back_part, pass_head_back_args)
                 dst[channel] = sum;
             else if (j == 24 && first + column == 0)
                 dst[k.channels] = sum;
-            else if (j < 24 && d == 0)
+            else if (j < 24 && d == 0 && k.sums)
                 k.sums[(2 * part + (j - 8) / 8) * k.channels + channel] = sum;
         }
         BARRIER();
@@ -236,7 +256,8 @@ KERNEL_BLOCK(head_total, head_total_args)
 
 C_BEGIN
 
-bool pass_is_head(const struct op *op, const struct tensor *activations, const struct tensor *logits)
+static bool is_head(const struct op *op, const struct tensor *activations,
+                         const struct tensor *logits)
 {
     return activations->dtype == DTYPE_BF16 && logits->dtype == DTYPE_F32 && op->attr.kernel == 1 &&
            op->attr.stride <= 1 && tensor_channels(activations) % 8 == 0 &&
@@ -245,34 +266,30 @@ bool pass_is_head(const struct op *op, const struct tensor *activations, const s
 
 static bool supports_head(const struct op *op)
 {
-    return pass_is_head(op, op->in[0], op->out[0]);
+    return is_head(op, op->in[0], op->out[0]);
 }
 
 static bool supports_head_grad(const struct op *op)
 {
-    return pass_is_head(op, op->out[0], op->in[0]);
+    return is_head(op, op->out[0], op->in[0]);
 }
 
 static bool supports_head_weights(const struct op *op)
 {
-    return pass_is_head(op, op->in[1], op->in[0]);
-}
-
-void pass_head(const struct pass_head_args *k, cudaStream_t stream)
-{
-    LAUNCH(head_pixels, gpu_blocks(k->npixels), stream, *k);
+    return is_head(op, op->in[1], op->in[0]);
 }
 
 static int run_head(struct op *op, struct exec *x, struct err *e)
 {
-    struct pass_head_args k = {op->in[0]->half, NULL, op->in[1]->data,
+    struct head_args k = {op->in[0]->half,
+                               op->in[OP_COEF] ? op->in[OP_COEF]->data : NULL, op->in[1]->data,
                                op->in[2] ? op->in[2]->data : NULL, op->out[0]->data,
                                (unsigned)tensor_pixels(op->in[0]),
                                (unsigned)tensor_channels(op->in[0]),
                                (unsigned)tensor_channels(op->out[0])};
 
     (void)e;
-    pass_head(&k, x->device->stream);
+    LAUNCH(head_pixels, gpu_blocks(k.npixels), x->device->stream, k);
     return 0;
 }
 
@@ -288,7 +305,7 @@ static int run_head_grad(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-unsigned pass_head_parts(size_t npixels)
+static unsigned count_head_parts(size_t npixels)
 {
     size_t n = (npixels + HEAD_PIXELS - 1) / HEAD_PIXELS;
 
@@ -298,7 +315,7 @@ unsigned pass_head_parts(size_t npixels)
 static int prepare_head_weights(struct op *op, struct err *e)
 {
     (void)e;
-    op->workspace_size = (size_t)pass_head_parts(tensor_pixels(op->in[0])) *
+    op->workspace_size = (size_t)count_head_parts(tensor_pixels(op->in[0])) *
                          tensor_channels(op->in[0]) * (tensor_channels(op->in[1]) + 1) *
                          sizeof(double);
     return 0;
@@ -315,7 +332,7 @@ static int run_head_weights(struct op *op, struct exec *x, struct err *e)
                                   (unsigned)tensor_pixels(op->in[0]),
                                   (unsigned)tensor_channels(op->in[1]),
                                   (unsigned)tensor_channels(op->in[0]),
-                                  pass_head_parts(tensor_pixels(op->in[0]))};
+                                  count_head_parts(tensor_pixels(op->in[0]))};
     struct head_total_args t = {k.parts, op->out[0]->data,
                                 op->out[1] ? op->out[1]->data : NULL, k.channels, k.logits,
                                 k.nparts};
@@ -326,16 +343,50 @@ static int run_head_weights(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-void pass_head_back(const struct pass_head_back_args *k, float *dw, float *db, cudaStream_t stream)
+/* (dy, x, w) -> dx, dw, db */
+static bool supports_head_grads(const struct op *op)
 {
-    struct head_total_args t = {k->parts, dw, db, k->channels, k->logits, k->nparts};
+    return op->out[0]->dtype == DTYPE_BF16 && (!op->out[OP_OUT_SUMS] || op->in[OP_COEF]) &&
+           is_head(op, op->in[1], op->in[0]);
+}
 
-    LAUNCH(head_back_part, k->nparts * k->logits, stream, *k);
-    total_head(&t, stream);
+/* Workspace: parts of the sums, then those of the weights' gradient. */
+static int prepare_head_grads(struct op *op, struct err *e)
+{
+    size_t sums = cuda_sums_size(op, count_head_parts(tensor_pixels(op->in[0])));
+
+    if (prepare_head_weights(op, e))
+        return -1;
+    op->workspace_size += sums;
+    return 0;
+}
+
+static int run_head_grads(struct op *op, struct exec *x, struct err *e)
+{
+    unsigned nparts = count_head_parts(tensor_pixels(op->in[0]));
+    size_t sums = cuda_sums_size(op, nparts);
+    struct head_back_args k = {op->in[0]->data, op->in[2]->data,
+                               op->in[OP_COEF] ? op->in[OP_COEF]->data : NULL, op->in[1]->half,
+                               op->out[0]->half, (double *)((char *)op->workspace + sums),
+                               sums ? (double *)op->workspace : NULL,
+                               (unsigned)tensor_pixels(op->in[0]),
+                               (unsigned)tensor_channels(op->in[1]),
+                               (unsigned)tensor_channels(op->in[0]), nparts};
+    struct head_total_args t = {k.parts, op->out[1]->data, op->out[2]->data, k.channels, k.logits,
+                                nparts};
+
+    (void)e;
+    LAUNCH(head_back_part, nparts * k.logits, x->device->stream, k);
+    total_head(&t, x->device->stream);
+    cuda_sums_finish(op, k.sums, nparts, x);
+    return 0;
 }
 
 const struct kernel cuda_pass_head = {
-    &conv2d_kind, supports_head, NULL, run_head, NULL, 0, 0, KERNEL_HALVES};
+    &conv2d_kind, supports_head, NULL, run_head, NULL, OP_HAS_COEF, 0, KERNEL_HALVES};
+const struct kernel cuda_pass_head_grad = {
+    &conv2d_grad_kind, supports_head_grads, prepare_head_grads, run_head_grads, NULL,
+    OP_HAS_COEF | OP_GIVES_SUMS, 0, KERNEL_HALVES};
 const struct kernel cuda_pass_head_grad_input = {
     &conv2d_grad_input_kind, supports_head_grad, NULL, run_head_grad, NULL, 0, 0, KERNEL_HALVES};
 const struct kernel cuda_pass_head_grad_weights = {

@@ -17,6 +17,8 @@ struct plain {
 static const struct kernel *kernel_of(const struct op_kind *kind)
 {
     static const struct kernel *const kernels[] = {
+        &ref_conv2d, &ref_conv2d_grad, &ref_conv2d_grad_weights,
+        &ref_concat_conv2d_grad_weights,
         &ref_concat_conv2d, &ref_concat_conv2d_grad, &ref_conv_transpose2d,
         &ref_conv_transpose2d_grad, &ref_max_pool2d, &ref_max_pool2d_grad};
     size_t i = 0;
@@ -115,6 +117,14 @@ static int run(struct op *op, struct exec *exec, struct err *e)
 #define KERNEL_OF(_kind, forms) {.kind = &_kind, .prepare = prepare, .run = run, .may = forms}
 #define COEFS (OP_HAS_COEF | OP_HAS_SECOND_COEF)
 
+const struct kernel ref_raw_conv2d =
+    KERNEL_OF(conv2d_kind, OP_HAS_COEF | OP_BARE | OP_GIVES_MOMENTS);
+const struct kernel ref_raw_conv2d_grad =
+    KERNEL_OF(conv2d_grad_kind, OP_HAS_COEF | OP_BARE | OP_TAKES_LATE | OP_GIVES_SUMS);
+const struct kernel ref_raw_conv2d_grad_weights =
+    KERNEL_OF(conv2d_grad_weights_kind, OP_HAS_COEF | OP_BARE | OP_TAKES_LATE);
+const struct kernel ref_raw_concat_conv2d_grad_weights =
+    KERNEL_OF(concat_conv2d_grad_weights_kind, COEFS);
 const struct kernel ref_raw_concat_conv2d = KERNEL_OF(concat_conv2d_kind, COEFS | OP_GIVES_MOMENTS);
 const struct kernel ref_raw_concat_conv2d_grad = KERNEL_OF(concat_conv2d_grad_kind,
                                                            COEFS | OP_TAKES_LATE);

@@ -12,7 +12,8 @@ extern const struct kernel ref_conv2d_grad_weights;
 extern const struct kernel ref_conv2d_grad;
 extern const struct kernel ref_batch_norm_coef;
 extern const struct kernel ref_raw_concat_conv2d; /* with OP_COEF or OP_SECOND_COEF */
-extern const struct kernel ref_raw_concat_conv2d_grad;
+extern const struct kernel ref_raw_concat_conv2d_grad, ref_raw_concat_conv2d_grad_weights;
+extern const struct kernel ref_raw_conv2d, ref_raw_conv2d_grad, ref_raw_conv2d_grad_weights;
 extern const struct kernel ref_raw_conv_transpose2d;
 extern const struct kernel ref_raw_conv_transpose2d_grad;
 extern const struct kernel ref_raw_max_pool2d;
@@ -40,8 +41,6 @@ extern const struct kernel ref_bias;
 extern const struct kernel ref_bias_grad;
 extern const struct kernel ref_reshape;
 extern const struct kernel ref_dropout;
-extern const struct kernel ref_batch_norm_relu_conv2d;
-extern const struct kernel ref_batch_norm_relu_conv2d_grad;
 extern const struct kernel ref_concat;
 extern const struct kernel ref_concat_grad;
 extern const struct kernel ref_concat_conv2d;

@@ -360,17 +360,18 @@ static void check_block(bool bias)
        "the convolutions in front of the norms give them their moments");
     ok(count_late(b.whole.graph) == 2 && count_late(b.parts.graph) == 0,
        "the norms' gradients are made by the convolutions' that read them");
-    ok(count(b.whole.graph, &batch_norm_relu_conv2d_kind) == 2 &&
-           count_bare(b.whole.graph, &batch_norm_relu_conv2d_kind) == nobias &&
-           count(b.whole.graph, &batch_norm_relu_conv2d_grad_kind) == 2 &&
-           count_bare(b.whole.graph, &batch_norm_relu_conv2d_grad_kind) == nobias &&
-           count_as(b.whole.graph, &batch_norm_kind, OP_RELU) == 0 &&
+    ok(count_coef(b.whole.graph) == 4 && count_sums(b.whole.graph) == 2 &&
+           count_bare(b.whole.graph, &conv2d_kind) == 2 * nobias &&
+           count_bare(b.whole.graph, &conv2d_grad_kind) == nobias &&
+           count(b.whole.graph, &conv2d_grad_kind) == 2 &&
+           count_as(b.whole.graph, &batch_norm_kind, OP_RELU | OP_AS_COEF) == 2 &&
+           count_as(b.whole.graph, &batch_norm_grad_kind, OP_RELU | OP_AS_COEF) == 2 &&
            count(b.whole.graph, &relu_kind) == 0 &&
            count(b.whole.graph, &conv2d_grad_input_kind) == 0,
-       "a norm is fused with the convolution behind it");
-    ok(b.whole.graph->nops == b.parts.graph->nops - 10 &&
-           b.whole.graph->nforward == b.parts.graph->nforward - 4,
-       "four ops forward and six backward became one of each twice");
+       "a norm is computed by the convolution behind it");
+    ok(b.whole.graph->nops == b.parts.graph->nops - 6 &&
+           b.whole.graph->nforward == b.parts.graph->nforward - 2,
+       "two pairs of ops forward and four backward became one each");
     double loss = run(&b.whole), want = run(&b.parts);
     double error = difference(b.whole.weights->grad, b.parts.weights->grad, b.parts.weights->nparams);
     ok(fabs(loss / want - 1) < 1e-6 && error < 1e-5,
@@ -386,7 +387,7 @@ static void check_residual(void)
     struct both b;
 
     create_both(&b, build_residual, ref, true);
-    ok(count_bare(b.whole.graph, &conv2d_grad_kind) == 1 && count_late(b.whole.graph) == 1 &&
+    ok(count_bare(b.whole.graph, &conv2d_grad_kind) == 2 && count_late(b.whole.graph) == 1 &&
            count_bare(b.whole.graph, &conv2d_grad_weights_kind) == 0,
        "both gradients of a convolution without bias are one op, which makes that of the norm behind it");
     double loss = run(&b.whole), want = run(&b.parts);

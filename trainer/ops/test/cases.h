@@ -69,25 +69,28 @@
      {NHWC(n, h, w, c), VECTOR(c), VECTOR(c), VECTOR(c), VECTOR(c)}, \
      {VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL, VALUES_POSITIVE}, 0x1, 0x6, \
          step, false, 0, 0}
-/* beta is far from 0: a difference across the ReLU's kink says nothing. */
+/* Behind a norm and its ReLU, which nobody writes (op.h). */
 #define NORM_CONV(n, h, w, ci, co) \
-    {&batch_norm_relu_conv2d_kind, {.kernel = 3, .eps = 1e-5, .momentum = 0.1}, \
-     {NHWC(n, h, w, ci), VECTOR(ci), VECTOR(ci), NHWC(co, ci, 3, 3), VECTOR(ci), VECTOR(ci), \
-      VECTOR(co)}, \
-     {VALUES_NORMAL, VALUES_UNIT, VALUES_APART, VALUES_NORMAL, VALUES_NORMAL, VALUES_POSITIVE}, \
-         0x1, 0x4e, 0.08, false, 0, 0}
+    {&conv2d_kind, {.kernel = 3}, \
+     {NHWC(n, h, w, ci), NHWC(co, ci, 3, 3), VECTOR(co), [OP_COEF] = {2, {2, ci}}}, \
+     {VALUES_NORMAL}, 0x1, 0, 0, false, 0, 0}
 #define NORM_CONV_NOBIAS(n, h, w, ci, co) \
-    {&batch_norm_relu_conv2d_kind, {.kernel = 3, .eps = 1e-5, .momentum = 0.1, .bare = true}, \
-     {NHWC(n, h, w, ci), VECTOR(ci), VECTOR(ci), NHWC(co, ci, 3, 3), VECTOR(ci), VECTOR(ci)}, \
-     {VALUES_NORMAL, VALUES_UNIT, VALUES_APART, VALUES_NORMAL, VALUES_NORMAL, VALUES_POSITIVE}, \
-         0x1, 0xe, 0.08, false, 0, 0}
-/* To logits; gradients as in NORM_CONV. */
+    {&conv2d_kind, {.kernel = 3, .bare = true}, \
+     {NHWC(n, h, w, ci), NHWC(co, ci, 3, 3), [OP_COEF] = {2, {2, ci}}}, \
+     {VALUES_NORMAL}, 0x1, 0, 0, false, 0, 0}
+/* To logits, and both gradients. */
 #define NORM_HEAD(n, h, w, ci, co) \
-    {&batch_norm_relu_conv2d_kind, {.kernel = 1, .eps = 1e-5, .momentum = 0.1}, \
-     {NHWC(n, h, w, ci), VECTOR(ci), VECTOR(ci), NHWC(co, ci, 1, 1), VECTOR(ci), VECTOR(ci), \
-      VECTOR(co)}, \
-     {VALUES_NORMAL, VALUES_UNIT, VALUES_APART, VALUES_NORMAL, VALUES_NORMAL, VALUES_POSITIVE}, \
-         0x1, 0x4e, 0.08, true, 0, 0}
+    {&conv2d_kind, {.kernel = 1}, \
+     {NHWC(n, h, w, ci), NHWC(co, ci, 1, 1), VECTOR(co), [OP_COEF] = {2, {2, ci}}}, \
+     {VALUES_NORMAL}, 0x1, 0, 0, true, 0, 0}
+#define HEAD_GRAD(n, h, w, ci, co) \
+    {&conv2d_grad_kind, {.kernel = 1}, \
+     {NHWC(n, h, w, co), NHWC(n, h, w, ci), NHWC(co, ci, 1, 1)}, \
+     {VALUES_NORMAL}, 0x2, 0, 0, false, 0, 6}
+#define NORM_HEAD_GRAD(n, h, w, ci, co) \
+    {&conv2d_grad_kind, {.kernel = 1}, \
+     {NHWC(n, h, w, co), NHWC(n, h, w, ci), NHWC(co, ci, 1, 1), [OP_COEF] = {2, {2, ci}}}, \
+     {VALUES_NORMAL}, 0x2, 0, 0, false, OP_OUT_SUMS, 6}
 /* With the moments that fusion adds (op.h): given, and taken. */
 #define CONV_MOMENTS(n, h, w, ci, co) \
     {&conv2d_kind, {.kernel = 3}, {NHWC(n, h, w, ci), NHWC(co, ci, 3, 3), VECTOR(co)}, \
@@ -105,18 +108,13 @@
      {VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL, VALUES_POSITIVE, \
       [OP_MOMENTS] = VALUES_POSITIVE}, 0x1, 0, 0, false, 0, 0}
 #define NORM_CONV_MOMENTS(n, h, w, ci, co) \
-    {&batch_norm_relu_conv2d_kind, {.kernel = 3, .eps = 1e-5, .momentum = 0.1}, \
-     {NHWC(n, h, w, ci), VECTOR(ci), VECTOR(ci), NHWC(co, ci, 3, 3), VECTOR(ci), VECTOR(ci), \
-      VECTOR(co), \
-      [OP_MOMENTS] = {2, {2, ci}}}, \
-     {VALUES_NORMAL, VALUES_UNIT, VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL, VALUES_POSITIVE, \
-      [OP_MOMENTS] = VALUES_POSITIVE}, 0x1, 0, 0, false, OP_OUT_MOMENTS, 0}
+    {&conv2d_kind, {.kernel = 3}, \
+     {NHWC(n, h, w, ci), NHWC(co, ci, 3, 3), VECTOR(co), [OP_COEF] = {2, {2, ci}}}, \
+     {VALUES_NORMAL}, 0x1, 0, 0, false, OP_OUT_MOMENTS, 0}
 #define NORM_CONV_NOBIAS_MOMENTS(n, h, w, ci, co) \
-    {&batch_norm_relu_conv2d_kind, {.kernel = 3, .eps = 1e-5, .momentum = 0.1, .bare = true}, \
-     {NHWC(n, h, w, ci), VECTOR(ci), VECTOR(ci), NHWC(co, ci, 3, 3), VECTOR(ci), VECTOR(ci), \
-      [OP_MOMENTS] = {2, {2, ci}}}, \
-     {VALUES_NORMAL, VALUES_UNIT, VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL, VALUES_POSITIVE, \
-      [OP_MOMENTS] = VALUES_POSITIVE}, 0x1, 0, 0, false, OP_OUT_MOMENTS, 0}
+    {&conv2d_kind, {.kernel = 3, .bare = true}, \
+     {NHWC(n, h, w, ci), NHWC(co, ci, 3, 3), [OP_COEF] = {2, {2, ci}}}, \
+     {VALUES_NORMAL}, 0x1, 0, 0, false, OP_OUT_MOMENTS, 0}
 /* Gradients of a convolution, and with a norm's gradient that they make (op.h). */
 #define CONV_GRAD(n, h, w, ci, co) \
     {&conv2d_grad_kind, {.kernel = 3}, {NHWC(n, h, w, co), NHWC(n, h, w, ci), NHWC(co, ci, 3, 3)}, \
@@ -157,17 +155,28 @@
     {&batch_norm_grad_kind, {.eps = 1e-5, .relu = true, .coef = true}, \
      {NHWC(n, h, w, c), NHWC(n, h, w, c), VECTOR(c), {2, {2, c}}, VECTOR(c)}, \
      {VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL, VALUES_POSITIVE}, 0x3, 0, 0, false, 0, 6}
+#define NORM_CONV_GRAD(n, h, w, ci, co) \
+    {&conv2d_grad_kind, {.kernel = 3}, \
+     {NHWC(n, h, w, co), NHWC(n, h, w, ci), NHWC(co, ci, 3, 3), [OP_COEF] = {2, {2, ci}}}, \
+     {VALUES_NORMAL}, 0x3, 0, 0, false, OP_OUT_SUMS, 6}
 #define NORM_CONV_GRAD_LATE(n, h, w, ci, co) \
-    {&batch_norm_relu_conv2d_grad_kind, {.kernel = 3, .eps = 1e-5}, \
-     {NHWC(n, h, w, co), NHWC(n, h, w, ci), VECTOR(ci), {2, {2, ci}}, VECTOR(ci), \
-      NHWC(co, ci, 3, 3), [OP_LATE_X] = NHWC(n, h, w, co), [OP_LATE_COEF] = {2, {5, co}}}, \
-     {VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL, VALUES_POSITIVE}, 0x3, 0, 0, false, \
-         OP_OUT_COEF, 30}
+    {&conv2d_grad_kind, {.kernel = 3}, \
+     {NHWC(n, h, w, co), NHWC(n, h, w, ci), NHWC(co, ci, 3, 3), [OP_COEF] = {2, {2, ci}}, \
+      [OP_LATE_X] = NHWC(n, h, w, co), [OP_LATE_COEF] = {2, {5, co}}}, \
+     {VALUES_NORMAL}, 0x3, 0, 0, false, OP_OUT_SUMS, 6}
 #define NORM_CONV_NOBIAS_GRAD(n, h, w, ci, co) \
-    {&batch_norm_relu_conv2d_grad_kind, {.kernel = 3, .eps = 1e-5, .bare = true}, \
-     {NHWC(n, h, w, co), NHWC(n, h, w, ci), VECTOR(ci), {2, {2, ci}}, VECTOR(ci), \
-      NHWC(co, ci, 3, 3)}, \
-     {VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL, VALUES_POSITIVE}, 0x3, 0, 0, false, 0, 14}
+    {&conv2d_grad_kind, {.kernel = 3, .bare = true}, \
+     {NHWC(n, h, w, co), NHWC(n, h, w, ci), NHWC(co, ci, 3, 3), [OP_COEF] = {2, {2, ci}}}, \
+     {VALUES_NORMAL}, 0x3, 0, 0, false, OP_OUT_SUMS, 2}
+#define NORM_CONV_WEIGHTS(n, h, w, ci, co) \
+    {&conv2d_grad_weights_kind, {.kernel = 3}, \
+     {NHWC(n, h, w, co), NHWC(n, h, w, ci), [OP_COEF] = {2, {2, ci}}}, \
+     {VALUES_NORMAL}, 0x3, 0, 0, false, 0, 3}
+#define NORM_CONCAT_CONV_WEIGHTS(n, h, w, a, b, co, place) \
+    {&concat_conv2d_grad_weights_kind, {.kernel = 3}, \
+     {NHWC(n, h, w, co), NHWC(n, h, w, a), NHWC(n, h, w, b), \
+      [place] = {2, {2, (place) == OP_COEF ? a : b}}}, \
+     {VALUES_NORMAL}, 0x7, 0, 0, false, 0, 3}
 /* With an input before its norm and ReLU, and sums (op.h). */
 #define RAW_POOL(n, h, w, c) \
     {&max_pool2d_kind, {0}, {NHWC(n, h, w, c), [OP_COEF] = {2, {2, c}}}, {VALUES_NORMAL}, 0x1, 0, \

@@ -237,6 +237,30 @@ static const struct test_case cases[] = {
     NORM_CONV_GRAD_LATE(1, 16, 260, 16, 16),
     NORM_CONV_GRAD_LATE(4, 18, 14, 32, 16),
     NORM_CONV_NOBIAS_GRAD(1, 34, 34, 32, 16),
+    NORM_CONV_GRAD(1, 3, 5, 3, 2),
+    NORM_CONV_GRAD(2, 11, 35, 8, 16),
+    NORM_CONV_GRAD(1, 12, 7, 32, 32),
+    NORM_CONV_GRAD(2, 12, 16, 8, 24),
+    NORM_CONV_GRAD(1, 64, 68, 16, 16),
+    NORM_CONV_GRAD(1, 12, 264, 8, 16),
+    NORM_CONV_GRAD(1, 8, 260, 16, 16),
+    NORM_CONV_NOBIAS_GRAD(1, 3, 5, 3, 2),
+    NORM_CONV_NOBIAS_GRAD(3, 12, 8, 48, 32),
+    NORM_CONV_WEIGHTS(1, 3, 5, 3, 2),
+    NORM_CONV_WEIGHTS(1, 12, 7, 32, 32),
+    NORM_CONV_WEIGHTS(1, 64, 68, 16, 16),
+    NORM_CONV_WEIGHTS(3, 12, 8, 48, 32),
+    NORM_CONV_WEIGHTS(1, 8, 264, 8, 16),
+    NORM_CONCAT_CONV_WEIGHTS(1, 3, 5, 1, 3, 2, OP_COEF),
+    NORM_CONCAT_CONV_WEIGHTS(1, 18, 22, 16, 32, 32, OP_COEF),
+    NORM_CONCAT_CONV_WEIGHTS(2, 12, 16, 8, 16, 24, OP_SECOND_COEF),
+    HEAD_GRAD(1, 7, 9, 8, 1),
+    NORM_HEAD_GRAD(1, 7, 9, 8, 1),
+    HEAD_GRAD(2, 19, 31, 24, 1),
+    NORM_HEAD_GRAD(2, 19, 31, 24, 1),
+    HEAD_GRAD(1, 9, 5, 16, 3),
+    NORM_HEAD_GRAD(1, 9, 5, 16, 3),
+    NORM_HEAD_GRAD(1, 19, 33, 40, 1),
     UNARY(relu_kind, 1, 5, 7, 3),
     UNARY(relu_kind, 2, 3, 3, 16),
     UNARY(max_pool2d_kind, 1, 2, 2, 1),
@@ -645,7 +669,9 @@ static void check_batch_norm_offset(void)
  * the same. */
 static void check_small_weights(const struct backend *backend, const struct backend *reference)
 {
-    static const struct test_case all[] = {RAW_POOL_ADD(2, 6, 8, 8), RAW_CONV_TRANSPOSE_GRAD(2, 9, 37, 16, 8)};
+    static const struct test_case all[] = {
+        RAW_POOL_ADD(2, 6, 8, 8), RAW_CONV_TRANSPOSE_GRAD(2, 9, 37, 16, 8),
+        NORM_CONV_GRAD(2, 12, 16, 8, 24), NORM_HEAD_GRAD(2, 19, 31, 24, 1)};
 
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         struct rig rigs[2];

@@ -215,14 +215,14 @@ static void append_gradient(const struct test_case *t, struct graph *g, struct e
         bail_out("%s: %s", t->kind->name, e->text);
 }
 
-/* Of what pooling leaves, coefficients of a gradient, or moments and sums. */
+/* Of what pooling leaves, or moments and sums. */
 static struct shape shape_of_more(const struct op *op, int place)
 {
     const int64_t *y = op->out[0]->shape.dim;
 
     if (place == OP_OUT_POOLED)
         return shape_nhwc(y[DIM_N], y[DIM_H] / 2, y[DIM_W] / 2, y[DIM_C]);
-    return (struct shape){2, {place == OP_OUT_COEF ? 5 : 2, y[DIM_C]}};
+    return (struct shape){2, {2, y[DIM_C]}};
 }
 
 struct graph *rig_graph(const struct test_case *test)

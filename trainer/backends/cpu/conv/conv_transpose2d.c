@@ -340,7 +340,7 @@ static int run_grad(struct op *op, struct exec *x, struct err *e)
 
 static bool supports_forward(const struct op *op)
 {
-    return float_rows_support(op) && raw_norm_support(op) && can_do(op->in[0], op->out[0]);
+    return float_rows_support(op) && raw_norm_support(op, DTYPE_F32) && can_do(op->in[0], op->out[0]);
 }
 
 static bool supports_grad_input(const struct op *op)
@@ -350,7 +350,7 @@ static bool supports_grad_input(const struct op *op)
 
 static bool supports_grad_weights(const struct op *op)
 {
-    return float_rows_support(op) && raw_norm_support(op) && can_do(op->in[1], op->in[0]);
+    return float_rows_support(op) && raw_norm_support(op, DTYPE_F32) && can_do(op->in[1], op->in[0]);
 }
 
 static int keep(struct op *op, struct conv *c, size_t workspace, struct err *e)

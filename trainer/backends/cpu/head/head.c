@@ -2,11 +2,16 @@
 #include "config.h"
 #include "trainer/backends/cpu/head/head.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "trainer/backends/cpu/head/head_kernels.h"
 #include "trainer/backends/cpu/isa/simd.h"
+#include "trainer/backends/cpu/norm/raw_norm.h"
 #include "trainer/backends/ref/chunks.h"
+
+#define LINE 16     /* floats of a line of the cache */
+#define MAX_STEP 16 /* numbers of a norm's rows with fewer channels than lanes */
 
 const struct head_rows *head_rows_of(const struct op *op, const struct tensor *x, const struct tensor *y)
 {
@@ -29,18 +34,97 @@ static char *at(const struct tensor *t, size_t i)
     return (char *)t->bytes + i * dtype_size(t->dtype);
 }
 
+/* op->priv of those that may have a norm in front. */
+struct head {
+    size_t npixels, n, nthreads;
+    size_t coef, copy; /* floats: coefficients; a block that went through the norm */
+};
+
+static size_t round_up(size_t n)
+{
+    return (n + LINE - 1) / LINE * LINE;
+}
+
+/* Workspace: ndoubles, coefficients, copies of each thread. */
+static int keep(struct op *op, const struct tensor *x, size_t ndoubles, struct err *e)
+{
+    struct head *h = malloc(sizeof *h);
+
+    if (!h)
+        return err_set(e, ERR_INTERNAL, "out of memory");
+    *h = (struct head){tensor_pixels(x), tensor_channels(x), simd_threads(), raw_norm_size(op), 0};
+    if (h->coef)
+        h->copy = round_up((HEAD_BLOCK + 1) * h->n + MAX_STEP);
+    op->workspace_size = round_up(ndoubles) * sizeof(double) +
+                         (h->coef + h->nthreads * h->copy) * sizeof(float);
+    op->priv = h;
+    return 0;
+}
+
+static void release(struct op *op)
+{
+    free(op->priv);
+}
+
+/* Of one run; the workspace in its order. */
+struct pass {
+    const struct head *h;
+    const struct head_rows *rows;
+    struct raw_norm norm;
+    double *sums, *norm_sums; /* [CHUNKS][..] */
+    float *copies;
+};
+
+static struct pass pass_of(const struct op *op, const struct head_rows *rows, size_t ndoubles)
+{
+    const struct head *h = op->priv;
+    struct pass p = {.h = h, .rows = rows, .sums = op->workspace};
+
+    p.norm_sums = p.sums + CHUNKS * (h->n + 1);
+    p.copies = (float *)(p.sums + round_up(ndoubles)) + h->coef;
+    return p;
+}
+
+/* npixels of x from pixel i on, or what a norm in front makes of them; what is no whole step of that
+ * is filled up with zeros before. */
+static const void *read_x(const struct pass *p, const struct tensor *x, size_t i, size_t npixels)
+{
+    if (!p->h->coef)
+        return at(x, i * p->h->n);
+    const float *src = x->data + i * p->h->n;
+    float *copy = p->copies + simd_thread() * p->h->copy;
+    size_t n = npixels * p->h->n, step = p->norm.map.step, whole = n / step * step;
+
+    batch_norm_apply(&p->norm.map, src, whole, copy);
+    if (whole < n) {
+        memset(copy + whole, 0, step * sizeof *copy);
+        memcpy(copy + whole, src + whole, (n - whole) * sizeof *copy);
+        batch_norm_apply(&p->norm.map, copy + whole, step, copy + whole);
+    }
+    return copy;
+}
+
+static int prepare_forward(struct op *op, struct err *e)
+{
+    return keep(op, op->in[0], 0, e);
+}
+
 static int run_forward(struct op *op, struct exec *x, struct err *e)
 {
-    const struct head_rows *rows = head_rows_of(op, op->in[0], op->out[0]);
-    size_t npixels = tensor_pixels(op->in[0]), n = tensor_channels(op->in[0]);
+    const struct head *h = op->priv;
+    struct pass p = pass_of(op, head_rows_of(op, op->in[0], op->out[0]), 0);
     float bias = op->in[2] ? op->in[2]->data[0] : 0;
 
     (void)x;
     (void)e;
-#pragma omp parallel for schedule(static)
-    for (size_t p = 0; p < npixels; p += HEAD_BLOCK)
-        rows->dot(at(op->in[0], p * n), head_block(p, npixels), op->in[1]->data, n, bias,
-                  op->out[0]->data + p);
+    raw_norm_init(&p.norm, op, p.copies - h->coef);
+#pragma omp parallel for schedule(static) num_threads(h->nthreads)
+    for (size_t i = 0; i < h->npixels; i += HEAD_BLOCK) {
+        size_t count = head_block(i, h->npixels);
+
+        p.rows->dot(read_x(&p, op->in[0], i, count), count, op->in[1]->data, h->n, bias,
+                    op->out[0]->data + i);
+    }
     return 0;
 }
 
@@ -58,8 +142,9 @@ static int run_grad_input(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-void head_add(const struct head_rows *rows, const float *dy, const void *x, size_t npixels, size_t n,
-              double *sums)
+/* sums[channels + 1] += those of dw, and dy's: of npixels, HEAD_BLOCK at most, of n channels. */
+static void add(const struct head_rows *rows, const float *dy, const void *x, size_t npixels, size_t n,
+                double *sums)
 {
     float part[HEAD_MAX_CHANNELS];
 
@@ -70,7 +155,8 @@ void head_add(const struct head_rows *rows, const float *dy, const void *x, size
         sums[n] += (double)dy[i];
 }
 
-void head_finish(double *sums, size_t n, float *dw, float *db)
+/* dw and db from sums[CHUNKS][channels + 1], which it adds up. */
+static void finish(double *sums, size_t n, float *dw, float *db)
 {
     for (size_t i = 1; i < CHUNKS; i++)
         for (size_t c = 0; c <= n; c++)
@@ -80,38 +166,82 @@ void head_finish(double *sums, size_t n, float *dw, float *db)
     *db = (float)sums[n];
 }
 
-/* Workspace: sums[CHUNKS][channels + 1] */
-static int run_grad_weights(struct op *op, struct exec *x, struct err *e)
+/* Sums of a chunk, and where op has them its pixels of dx, and the sums for a norm in front. */
+static void run_chunk(const struct pass *p, const struct op *op, const struct tensor *dx, size_t i)
 {
-    const struct head_rows *rows = head_rows_of(op, op->in[1], op->in[0]);
-    size_t npixels = tensor_pixels(op->in[0]), n = tensor_channels(op->in[1]);
-    double *sums = op->workspace;
+    const struct tensor *x = op->in[1];
+    const float *dy = op->in[0]->data;
+    size_t n = p->h->n, end = chunk_begin(p->h->npixels, i + 1);
+    double *sums = p->sums + i * (n + 1), *norm_sums = p->norm_sums + i * 2 * n;
 
-    (void)x;
-    (void)e;
-#pragma omp parallel for schedule(static)
-    for (size_t i = 0; i < CHUNKS; i++) {
-        size_t end = chunk_begin(npixels, i + 1);
+    memset(sums, 0, (n + 1) * sizeof *sums);
+    if (op->out[OP_OUT_SUMS])
+        memset(norm_sums, 0, 2 * n * sizeof *norm_sums);
+    for (size_t k = chunk_begin(p->h->npixels, i); k < end; k += HEAD_BLOCK) {
+        size_t count = head_block(k, end);
 
-        memset(sums + i * (n + 1), 0, (n + 1) * sizeof *sums);
-        for (size_t p = chunk_begin(npixels, i); p < end; p += HEAD_BLOCK)
-            head_add(rows, op->in[0]->data + p, at(op->in[1], p * n), head_block(p, end), n,
-                     sums + i * (n + 1));
+        add(p->rows, dy + k, read_x(p, x, k, count), count, n, sums);
+        if (dx)
+            p->rows->spread(dy + k, count, op->in[2]->data, n, at(dx, k * n));
+        if (op->out[OP_OUT_SUMS])
+            raw_norm_add(&p->norm, dx->data + k * n, x->data + k * n, count, norm_sums);
     }
-    head_finish(sums, n, op->out[0]->data, op->out[1]->data);
+}
+
+/* The sums of all chunks, and those for a norm. */
+static size_t count_doubles(const struct op *op)
+{
+    size_t n = tensor_channels(op->in[1]);
+
+    return CHUNKS * (n + 1 + (op->out[OP_OUT_SUMS] ? 2 * n : 0));
+}
+
+static int prepare_grads(struct op *op, struct err *e)
+{
+    return keep(op, op->in[1], count_doubles(op), e);
+}
+
+/* (dy, x, w) -> dx, dw, db, or dx NULL: (dy, x) -> dw, db */
+static int run_grads_as(struct op *op, const struct tensor *dx)
+{
+    const struct head *h = op->priv;
+    struct pass p = pass_of(op, head_rows_of(op, op->in[1], op->in[0]), count_doubles(op));
+    struct tensor *const *out = op->out + (dx ? 1 : 0);
+
+    raw_norm_init(&p.norm, op, p.copies - h->coef);
+#pragma omp parallel for schedule(static) num_threads(h->nthreads)
+    for (size_t i = 0; i < CHUNKS; i++)
+        run_chunk(&p, op, dx, i);
+    finish(p.sums, h->n, out[0]->data, out[1]->data);
+    if (op->out[OP_OUT_SUMS])
+        raw_norm_write(&p.norm, p.norm_sums, CHUNKS, op->out[OP_OUT_SUMS]);
     return 0;
 }
 
-static int prepare_grad_weights(struct op *op, struct err *e)
+static int run_grads(struct op *op, struct exec *x, struct err *e)
 {
+    (void)x;
     (void)e;
-    op->workspace_size = CHUNKS * (tensor_channels(op->in[1]) + 1) * sizeof(double);
-    return 0;
+    return run_grads_as(op, op->out[0]);
+}
+
+static int run_grad_weights(struct op *op, struct exec *x, struct err *e)
+{
+    (void)x;
+    (void)e;
+    return run_grads_as(op, NULL);
+}
+
+/* Is there no norm in front, or can it be done? */
+static bool supports_norm(const struct op *op, const struct tensor *x)
+{
+    return !raw_norm_of(op) ||
+           (x->dtype == DTYPE_F32 && norm_rows_best(tensor_channels(x), DTYPE_F32));
 }
 
 static bool supports_forward(const struct op *op)
 {
-    return head_rows_of(op, op->in[0], op->out[0]) != NULL;
+    return head_rows_of(op, op->in[0], op->out[0]) && supports_norm(op, op->in[0]);
 }
 
 static bool supports_grad_input(const struct op *op)
@@ -121,14 +251,19 @@ static bool supports_grad_input(const struct op *op)
 
 static bool supports_grad_weights(const struct op *op)
 {
-    return head_rows_of(op, op->in[1], op->in[0]) != NULL;
+    return head_rows_of(op, op->in[1], op->in[0]) && supports_norm(op, op->in[1]) &&
+           (!op->out[OP_OUT_SUMS] || op->in[OP_COEF]);
 }
 
 const struct kernel simd_head = {
-    .kind = &conv2d_kind, .supports = supports_forward, .run = run_forward, .types = KERNEL_ANY};
+    .kind = &conv2d_kind, .supports = supports_forward, .prepare = prepare_forward,
+    .run = run_forward, .release = release, .may = OP_HAS_COEF, .types = KERNEL_ANY};
+const struct kernel simd_head_grad = {
+    .kind = &conv2d_grad_kind, .supports = supports_grad_weights, .prepare = prepare_grads,
+    .run = run_grads, .release = release, .may = OP_HAS_COEF | OP_GIVES_SUMS};
 const struct kernel simd_head_grad_input = {
     .kind = &conv2d_grad_input_kind, .supports = supports_grad_input, .run = run_grad_input,
     .types = KERNEL_ANY};
 const struct kernel simd_head_grad_weights = {
-    .kind = &conv2d_grad_weights_kind, .supports = supports_grad_weights,
-    .prepare = prepare_grad_weights, .run = run_grad_weights, .types = KERNEL_ANY};
+    .kind = &conv2d_grad_weights_kind, .supports = supports_grad_weights, .prepare = prepare_grads,
+    .run = run_grad_weights, .release = release, .types = KERNEL_ANY};

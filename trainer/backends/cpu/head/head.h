@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The 1x1 convolution with one result at the end of a network: bound by memory, and of a shape that no
- * library has in mind. head.c is the convolution and its gradients, head_norm.c the same with a batch norm
- * and its ReLU in front. */
+ * library has in mind. A batch norm and its ReLU in front of it (raw_norm.h) are applied a block of
+ * pixels at a time, and the sums that the norm's gradient needs are added up while that is in the
+ * cache. */
 #ifndef UNETCTL_TRAINER_BACKENDS_CPU_HEAD_HEAD_H
 #define UNETCTL_TRAINER_BACKENDS_CPU_HEAD_HEAD_H
 
@@ -19,12 +20,5 @@ static inline size_t head_block(size_t from, size_t to)
 {
     return to - from < HEAD_BLOCK ? to - from : HEAD_BLOCK;
 }
-
-/* sums[channels + 1] += those of dw, and dy's: of npixels, HEAD_BLOCK at most, of n channels. */
-void head_add(const struct head_rows *rows, const float *dy, const void *x, size_t npixels, size_t n,
-              double *sums);
-
-/* dw and db from sums[CHUNKS][channels + 1], which it adds up. */
-void head_finish(double *sums, size_t n, float *dw, float *db);
 
 #endif

@@ -5,7 +5,6 @@
 
 #include "trainer/core/kernel.h"
 
-extern const struct kernel simd_head, simd_head_grad_input, simd_head_grad_weights, simd_head_norm;
-extern const struct kernel simd_head_norm_grad;
+extern const struct kernel simd_head, simd_head_grad_input, simd_head_grad_weights, simd_head_grad;
 
 #endif

@@ -97,14 +97,6 @@ static int run_coef(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-int batch_norm_statistics(struct op *op, struct exec *x, struct batch_norm_map *map, struct err *e)
-{
-    struct norm_work w = norm_work_of(op);
-
-    *map = norm_work_map(&w);
-    return find_statistics(op, x, &w, e);
-}
-
 void batch_norm_apply(const struct batch_norm_map *map, const void *x, size_t n, void *y)
 {
     size_t size = dtype_size(map->rows->dtype);

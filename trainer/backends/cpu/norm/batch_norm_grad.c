@@ -24,21 +24,6 @@ static void find_map(const struct op *op, const struct norm_work *w)
     norm_work_repeat(w);
 }
 
-void batch_norm_grad_again(struct op *op, struct batch_norm_map *map)
-{
-    struct norm_work w = norm_work_of(op);
-
-    find_map(op, &w);
-    *map = norm_work_map(&w);
-}
-
-void batch_norm_grad_add(const struct op *op, const void *dy, const void *x, size_t npixels, double *total)
-{
-    struct norm_work w = norm_work_of(op);
-
-    norm_work_add(&w, dy, x, npixels, true, total);
-}
-
 /* coef[5][C], of core/op.h */
 static void write_coef(const struct norm_work *w, float *coef)
 {
@@ -76,18 +61,6 @@ static int finish(const struct op *op, const struct norm_work *w, struct exec *x
     norm_work_repeat(w);
     norm_work_apply(op, w, op->in[0]->data, op->in[1]->data);
     return 0;
-}
-
-int batch_norm_grad_finish(struct op *op, struct exec *x, const double *parts, size_t nparts, struct err *e)
-{
-    struct norm_work w = norm_work_of(op);
-    size_t n = 2 * w.plan->nchannels;
-
-    memset(w.sums, 0, n * sizeof *w.sums);
-    for (size_t i = 0; i < nparts; i++)
-        for (size_t c = 0; c < n; c++)
-            w.sums[c] += parts[i * n + c];
-    return finish(op, &w, x, e);
 }
 
 /* Of x into those of x - mean. */

@@ -4,6 +4,8 @@
 #include "config.h"
 #include "trainer/backends/cpu/norm/raw_norm.h"
 
+#include <string.h>
+
 #define LINE 16 /* floats of a line of the cache */
 
 enum { A, C, SHIFT, VALUES };
@@ -17,17 +19,12 @@ static size_t step_of(const struct op *op)
 {
     size_t n = tensor_channels(raw_of(op));
 
-    return norm_rows_step(norm_rows_best(n, DTYPE_F32), n);
+    return norm_rows_step(norm_rows_best(n, raw_of(op)->dtype), n);
 }
 
-bool raw_norm_support(const struct op *op)
+bool raw_norm_support(const struct op *op, enum dtype t)
 {
-    if (!raw_norm_of(op))
-        return true;
-    for (int i = -1; op_next_in(op, &i);)
-        if (op->in[i]->dtype != DTYPE_F32)
-            return false;
-    return norm_rows_fit(raw_of(op));
+    return !raw_norm_of(op) || (raw_of(op)->dtype == t && norm_rows_fit(raw_of(op)));
 }
 
 size_t raw_norm_size(const struct op *op)
@@ -39,18 +36,23 @@ void raw_norm_init(struct raw_norm *r, const struct op *op, float *memory)
 {
     if (!raw_norm_of(op))
         return;
-    size_t n = tensor_channels(raw_of(op)), step = step_of(op);
+    const struct tensor *x = raw_of(op);
+    size_t n = tensor_channels(x), step = step_of(op);
     const float *coef = raw_norm_of(op)->data;
     float *a = memory + A * step, *c = memory + C * step, *shift = memory + SHIFT * step;
 
-    r->plan = (struct norm_work_plan){.rows = norm_rows_best(n, DTYPE_F32), .nchannels = n,
-                                      .npixels = tensor_pixels(raw_of(op)), .size = sizeof(float),
+    r->plan = (struct norm_work_plan){.rows = norm_rows_best(n, x->dtype), .nchannels = n,
+                                      .npixels = tensor_pixels(x), .size = dtype_size(x->dtype),
                                       .step = step};
     r->plan.wide = r->plan.rows->lanes * norm_rows_wide(r->plan.rows, step);
+    if (x->dtype == DTYPE_F32)
+        memcpy(shift, x->data, n * sizeof *shift);
+    else
+        dtype_decode(x->dtype, x->half, shift, n);
     for (size_t i = 0; i < step; i++) {
         a[i] = coef[i % n];
         c[i] = coef[n + i % n];
-        shift[i] = raw_of(op)->data[i % n];
+        shift[i] = shift[i % n];
     }
     r->work = (struct norm_work){.plan = &r->plan};
     r->work.k[NORM_WORK_A] = a;
@@ -59,7 +61,8 @@ void raw_norm_init(struct raw_norm *r, const struct op *op, float *memory)
     r->map = norm_work_map(&r->work);
 }
 
-void raw_norm_add(const struct raw_norm *r, const float *g, const float *x, size_t npixels, double *total)
+void raw_norm_add(const struct raw_norm *r, const void *g, const void *x, size_t npixels,
+                  double *total)
 {
     norm_work_add(&r->work, g, x, npixels, true, total);
 }

@@ -21,7 +21,7 @@ struct pool {
 
 static bool supports(const struct op *op)
 {
-    return raw_norm_support(op) && max_pool2d_supports(op);
+    return raw_norm_support(op, DTYPE_F32) && max_pool2d_supports(op);
 }
 
 /* Workspace: sums of chunks [CHUNKS][2C], coefficients, copies of each thread. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Both gradients of a 3x3 convolution of bf16 by tiles in one pass over what they read: lines of the gradient
  * of its result go into the convolution that makes the input's, and as planes into the product that makes the
- * weights'. Where a norm's gradient comes late (core/op.h) it is made of those lines; where a norm and its ReLU
- * are in front of the convolution, what that norm's gradient needs is summed while both are in the cache. */
+ * weights'. Where a norm's gradient comes late (core/op.h) it is made of those lines; the sums that a norm in
+ * front of the convolution needs (raw_norm.h) are added up while both are in the cache. */
 #include "config.h"
 #include "trainer/backends/cpu/conv/amx/amx_conv.h"
 
@@ -15,7 +15,7 @@
 #include "trainer/backends/cpu/conv/conv_rows.h"
 #include "trainer/backends/cpu/isa/simd.h"
 #include "trainer/backends/cpu/norm/late_rows.h"
-#include "trainer/backends/cpu/norm/norm_kernels.h"
+#include "trainer/backends/cpu/norm/raw_norm.h"
 
 #define BORDER AMX_CONV_BORDER
 #define LINE AMX_ROWS_LINE
@@ -23,10 +23,10 @@
 
 /* op->priv */
 struct both {
-    struct conv_parts parts; /* norm without kind: none */
+    struct conv_parts parts;
     struct amx_conv in;
     struct amx_conv_weights w;
-    size_t late;      /* floats of its coefficients */
+    size_t late, coef; /* floats of the coefficients of a norm behind, and in front */
     size_t norm_size; /* doubles of a chunk's sums */
 };
 
@@ -35,9 +35,8 @@ static bool supports(const struct op *op)
     struct conv_parts p = conv_parts_grad(op);
     bool concat = op->kind == &concat_conv2d_grad_kind;
 
-    if (p.norm.kind && !(norm_rows_fit(op->in[1]) && simd_batch_norm_grad.supports(&p.norm)))
-        return false;
-    return late_rows_support(op, DTYPE_BF16) &&
+    return late_rows_support(op, DTYPE_BF16) && raw_norm_support(op, DTYPE_BF16) &&
+           (!op->out[OP_OUT_SUMS] || op->in[OP_COEF]) &&
            (concat ? simd_amx_conv_concat_grad_input : simd_amx_conv_grad_input).supports(&p.input) &&
            (concat ? simd_amx_conv_concat_grad_weights
             : simd_amx_conv_grad_weights).supports(&p.weights);
@@ -45,19 +44,10 @@ static bool supports(const struct op *op)
 
 static void release(struct op *op)
 {
-    struct both *b = op->priv;
-
-    if (b->parts.norm.priv)
-        simd_batch_norm_grad.release(&b->parts.norm);
-    free(b);
+    free(op->priv);
 }
 
-/* Workspace: the norm's; doubles; floats; numbers of 16 bits. */
-static size_t norm_bytes(const struct both *b)
-{
-    return amx_rows_round_up(b->parts.norm.workspace_size, 2 * LINE);
-}
-
+/* Workspace: doubles; floats; numbers of 16 bits. */
 static size_t doubles_of(const struct both *b)
 {
     return amx_rows_round_up(b->w.nchunks * b->norm_size, LINE);
@@ -76,18 +66,16 @@ static int prepare(struct op *op, struct err *e)
     if (!b)
         return err_set(e, ERR_INTERNAL, "out of memory");
     b->parts = conv_parts_grad(op);
-    if (b->parts.norm.kind && simd_batch_norm_grad.prepare(&b->parts.norm, e) < 0) {
-        free(b);
-        return -1;
-    }
     in = roles_of(&b->parts.input);
     w = roles_of(&b->parts.weights);
     b->w = amx_conv_weights_of(&w, SHARE);
     b->in = amx_conv_of(&in, b->w.band);
     b->late = amx_rows_round_up(late_rows_size(op), LINE);
-    b->norm_size = b->parts.norm.kind ? 2 * b->w.ns : 0;
-    op->workspace_size = norm_bytes(b) + doubles_of(b) * sizeof(double) +
-                         (b->late + b->in.bias + sums_of(b) + b->in.nthreads * b->in.results) * sizeof(float) +
+    b->coef = amx_rows_round_up(raw_norm_size(op), LINE);
+    b->norm_size = op->out[OP_OUT_SUMS] ? 2 * b->w.ns : 0;
+    op->workspace_size = doubles_of(b) * sizeof(double) +
+                         (b->late + b->coef + b->in.bias + sums_of(b) +
+                          b->in.nthreads * b->in.results) * sizeof(float) +
                          (b->in.packed + b->in.nthreads * (b->in.source + b->w.room)) * sizeof(uint16_t);
     op->priv = b;
     return 0;
@@ -97,10 +85,10 @@ static int prepare(struct op *op, struct err *e)
 struct pass {
     const struct both *b;
     struct roles in, w;
-    struct batch_norm_map map;
+    struct raw_norm norm;
     struct late_rows dy;
     double *norm_sums;
-    float *no_bias, *sums, *results;
+    float *coef, *no_bias, *sums, *results;
     uint16_t *packed, *rooms;
 };
 
@@ -110,10 +98,10 @@ static struct pass pass_of(struct op *op)
     struct pass p = {.b = b, .in = roles_of(&b->parts.input), .w = roles_of(&b->parts.weights)};
     float *late;
 
-    b->parts.norm.workspace = op->workspace;
-    p.norm_sums = (double *)(void *)((char *)op->workspace + norm_bytes(b));
+    p.norm_sums = op->workspace;
     late = (float *)(p.norm_sums + doubles_of(b));
-    p.no_bias = late + b->late;
+    p.coef = late + b->late;
+    p.no_bias = p.coef + b->coef;
     p.sums = p.no_bias + b->in.bias;
     p.results = p.sums + sums_of(b);
     p.packed = (uint16_t *)(void *)(p.results + b->in.nthreads * b->in.results);
@@ -155,9 +143,9 @@ static void run_band(const struct pass *p, size_t task, float *sums, double *nor
     amx_conv_lines(c, p->in.dst, band.image, band.from, band.nlines, gradient, p->packed, p->no_bias,
                    p->results + thread * c->results);
     c->tiles->begin(&b->w.shape);
-    if (b->parts.norm.kind)
-        batch_norm_grad_add(&b->parts.norm, p->in.dst[0]->half + at, p->w.src[0]->half + at,
-                            band.nlines * c->width, norm_sums);
+    if (b->norm_size)
+        raw_norm_add(&p->norm, p->in.dst[0]->half + at, p->w.src[0]->half + at,
+                     band.nlines * c->width, norm_sums);
     amx_conv_weights_add(&b->w, &p->w, &band, gradient + distance + c->ns, distance, sums);
 }
 
@@ -178,10 +166,11 @@ static int run(struct op *op, struct exec *x, struct err *e)
     struct both *b = op->priv;
     struct pass p = pass_of(op);
 
-    if (b->parts.norm.kind) {
-        batch_norm_grad_again(&b->parts.norm, &p.map);
-        p.w.norm[0] = &p.map;
-    }
+    (void)x;
+    (void)e;
+    raw_norm_init(&p.norm, op, p.coef);
+    if (raw_norm_of(op))
+        p.w.norm[0] = &p.norm.map;
     amx_conv_pack(&b->in, p.in.weights->data, true, p.packed);
     amx_conv_repeat(&b->in, NULL, p.no_bias);
 #pragma omp parallel num_threads(b->w.nthreads)
@@ -194,15 +183,16 @@ static int run(struct op *op, struct exec *x, struct err *e)
         conv_rows_add(p.sums, b->w.nsums, b->w.nchunks);
     }
     amx_conv_weights_finish(&b->w, &p.w, p.sums);
-    return b->parts.norm.kind ? batch_norm_grad_finish(&b->parts.norm, x, p.norm_sums, b->w.nchunks, e) : 0;
+    if (b->norm_size)
+        raw_norm_write(&p.norm, p.norm_sums, b->w.nchunks, op->out[OP_OUT_SUMS]);
+    return 0;
 }
 
 #define KERNEL_OF(_kind)                                                                          \
     .kind = &_kind, .supports = supports, .prepare = prepare, .run = run, .release = release, \
     .types = KERNEL_HALVES
 
-const struct kernel simd_amx_both = {KERNEL_OF(conv2d_grad_kind), .may = OP_TAKES_LATE};
+const struct kernel simd_amx_both = {
+    KERNEL_OF(conv2d_grad_kind), .may = OP_BARE | OP_TAKES_LATE | OP_HAS_COEF | OP_GIVES_SUMS};
 const struct kernel simd_amx_both_concat = {KERNEL_OF(concat_conv2d_grad_kind),
                                             .may = OP_TAKES_LATE};
-const struct kernel simd_amx_both_norm = {KERNEL_OF(batch_norm_relu_conv2d_grad_kind),
-                                          .may = OP_BARE | OP_TAKES_LATE | OP_GIVES_COEF};

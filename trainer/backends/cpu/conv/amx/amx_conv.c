@@ -21,6 +21,7 @@
 #include "trainer/backends/cpu/isa/half.h"
 #include "trainer/backends/cpu/isa/simd.h"
 #include "trainer/backends/cpu/norm/norm_moments.h"
+#include "trainer/backends/cpu/norm/raw_norm.h"
 
 #define KERNEL 3
 #define BORDER AMX_CONV_BORDER
@@ -167,13 +168,19 @@ void amx_conv_repeat(const struct amx_conv *c, const struct tensor *bias, float 
         repeated[i] = bias ? bias->data[i % c->nd] : 0;
 }
 
-/* Workspace: parts of the moments, bias, for each thread results, the weights, for each thread source. */
+/* Workspace: parts of the moments, coefficients, bias, for each thread results, the weights, for each
+ * thread source. */
 static size_t parts_size(const struct op *op, const struct amx_conv *c)
 {
     return norm_moments_of(op, c->nimages * c->nbands).size * c->nimages * c->nbands;
 }
 
-int amx_conv_prepare(struct op *op, struct err *e)
+static size_t coef_size(const struct op *op)
+{
+    return amx_rows_round_up(raw_norm_size(op), LINE);
+}
+
+static int prepare(struct op *op, struct err *e)
 {
     const struct roles r = roles_of(op);
     struct amx_conv *c = malloc(sizeof *c);
@@ -182,7 +189,7 @@ int amx_conv_prepare(struct op *op, struct err *e)
         return err_set(e, ERR_INTERNAL, "out of memory");
     *c = amx_conv_of(&r, 0);
     op->workspace_size = amx_rows_round_up(parts_size(op, c), LINE) * sizeof(double) +
-                         (c->bias + c->nthreads * c->results) * sizeof(float) +
+                         (coef_size(op) + c->bias + c->nthreads * c->results) * sizeof(float) +
                          (c->packed + c->nthreads * c->source) * sizeof(uint16_t);
     op->priv = c;
     return 0;
@@ -194,7 +201,7 @@ struct pass {
     struct roles roles;
     struct norm_moments moments;
     double *parts;
-    float *bias, *results;
+    float *coef, *bias, *results;
     uint16_t *packed, *sources;
 };
 
@@ -204,7 +211,8 @@ static struct pass pass_of(const struct op *op)
     struct pass p = {.c = c, .roles = roles_of(op), .moments = norm_moments_of(op, c->nimages * c->nbands),
                      .parts = op->workspace};
 
-    p.bias = (float *)(p.parts + amx_rows_round_up(parts_size(op, c), LINE));
+    p.coef = (float *)(p.parts + amx_rows_round_up(parts_size(op, c), LINE));
+    p.bias = p.coef + coef_size(op);
     p.results = p.bias + c->bias;
     p.packed = (uint16_t *)(void *)(p.results + c->nthreads * c->results);
     p.sources = p.packed + c->packed;
@@ -225,12 +233,15 @@ static void run_task(const struct pass *p, size_t i)
                           nlines * c->width, p->parts + i * p->moments.size);
 }
 
-static void correlate(const struct op *op, bool turned, const struct batch_norm_map *norm)
+static void correlate(const struct op *op, bool turned)
 {
     struct pass p = pass_of(op);
     const struct amx_conv *c = p.c;
+    struct raw_norm norm;
 
-    p.roles.norm[0] = norm;
+    raw_norm_init(&norm, op, p.coef);
+    if (raw_norm_of(op))
+        p.roles.norm[0] = &norm.map;
     amx_conv_pack(c, p.roles.weights->data, turned, p.packed);
     amx_conv_repeat(c, p.roles.bias, p.bias);
 #pragma omp parallel num_threads(c->nthreads)
@@ -245,16 +256,11 @@ static void correlate(const struct op *op, bool turned, const struct batch_norm_
         norm_moments_write(&p.moments, p.parts, op->out[OP_OUT_MOMENTS]);
 }
 
-void amx_conv_run_normed(const struct op *op, const struct batch_norm_map *norm)
-{
-    correlate(op, false, norm);
-}
-
 static int run_conv2d(struct op *op, struct exec *x, struct err *e)
 {
     (void)x;
     (void)e;
-    correlate(op, false, NULL);
+    correlate(op, false);
     return 0;
 }
 
@@ -262,11 +268,11 @@ static int run_grad_input(struct op *op, struct exec *x, struct err *e)
 {
     (void)x;
     (void)e;
-    correlate(op, true, NULL);
+    correlate(op, true);
     return 0;
 }
 
-void amx_conv_release(struct op *op)
+static void release(struct op *op)
 {
     free(op->priv);
 }
@@ -282,32 +288,33 @@ static bool fits(const struct op *op)
            (nd == AMX_ROWS_CHANNELS || nd % COLUMNS == 0) && ns * nd <= MAX_WEIGHTS;
 }
 
-/* Of lines that are whole vectors. The trial knows nothing of moments, which are no work of tiles. */
+/* Of lines that are whole vectors. The trial is without norms and moments, as tiles do not compute
+ * them. */
 static bool supports(const struct op *op)
 {
-    static const struct kernel forward = {.prepare = amx_conv_prepare, .run = run_conv2d,
-                                         .release = amx_conv_release};
+    static const struct kernel forward = {.prepare = prepare, .run = run_conv2d,
+                                         .release = release};
     struct op plain = *op;
 
-    plain.out[OP_OUT_MOMENTS] = NULL;
-    return fits(op) && norm_moments_support(op, DTYPE_BF16) &&
+    plain.in[OP_COEF] = plain.out[OP_OUT_MOMENTS] = NULL;
+    return fits(op) && norm_moments_support(op, DTYPE_BF16) && raw_norm_support(op, DTYPE_BF16) &&
            (!op->out[OP_OUT_MOMENTS] || norm_rows_fit(op->out[0])) && amx_check(&forward, &plain);
 }
 
 static bool supports_grad_input(const struct op *op)
 {
-    static const struct kernel backward = {.prepare = amx_conv_prepare, .run = run_grad_input,
-                                          .release = amx_conv_release};
+    static const struct kernel backward = {.prepare = prepare, .run = run_grad_input,
+                                          .release = release};
 
     return fits(op) && amx_check(&backward, op);
 }
 
 #define KERNEL_OF(_kind, _supports, _run)                                                         \
-    .kind = &_kind, .supports = _supports, .prepare = amx_conv_prepare, .run = _run,              \
-    .release = amx_conv_release, .types = KERNEL_HALVES
+    .kind = &_kind, .supports = _supports, .prepare = prepare, .run = _run, .release = release,   \
+    .types = KERNEL_HALVES
 
 const struct kernel simd_amx_conv = {KERNEL_OF(conv2d_kind, supports, run_conv2d),
-                                     .may = OP_BARE | OP_GIVES_MOMENTS};
+                                     .may = OP_BARE | OP_GIVES_MOMENTS | OP_HAS_COEF};
 const struct kernel simd_amx_conv_concat = {KERNEL_OF(concat_conv2d_kind, supports, run_conv2d),
                                             .may = OP_GIVES_MOMENTS};
 const struct kernel simd_amx_conv_grad_input = {

@@ -5,7 +5,6 @@
 
 #include "trainer/backends/cpu/conv/amx/amx_rows.h"
 #include "trainer/backends/cpu/isa/amx_tiles.h"
-#include "trainer/core/kernel.h"
 
 #define AMX_CONV_BORDER 2 /* lines and pixels of a window beside its own */
 
@@ -39,10 +38,5 @@ void amx_conv_repeat(const struct amx_conv *c, const struct tensor *bias, float 
 void amx_conv_lines(const struct amx_conv *c, const struct tensor *const *dst, size_t image, size_t from,
                     size_t nlines, const uint16_t *source, const uint16_t *packed, const float *bias,
                     float *results);
-
-/* Of the kernels of conv2d_kind; the source under a norm and ReLU on its way in. */
-int amx_conv_prepare(struct op *op, struct err *e);
-void amx_conv_run_normed(const struct op *op, const struct batch_norm_map *norm);
-void amx_conv_release(struct op *op);
 
 #endif

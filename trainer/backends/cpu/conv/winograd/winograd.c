@@ -26,11 +26,11 @@ static bool are_floats(const struct roles *r)
 }
 
 /* Floats of the rows under a row of tiles, of the part with most channels. */
-static size_t lines_of(const struct winograd *g, const struct roles *r, bool normed)
+static size_t lines_of(const struct winograd *g, const struct roles *r, bool copied)
 {
     size_t ns = largest_channels(r->src), nd = largest_channels(r->dst);
 
-    return !normed && are_floats(r) ? 0 : g->rows->side * g->width * (ns > nd ? ns : nd);
+    return !copied && are_floats(r) ? 0 : g->rows->side * g->width * (ns > nd ? ns : nd);
 }
 
 static const struct winograd_rows *rows_of(const struct roles *r)
@@ -47,7 +47,7 @@ bool winograd_supports(const struct op *op)
     const struct winograd_rows *rows = rows_of(&r);
     size_t ns = roles_channels(r.src), nd = roles_channels(r.dst), pixels = tensor_pixels(r.src[0]);
 
-    return rows && float_rows_support(op) && raw_norm_support(op) && norm_moments_support(op, DTYPE_F32) &&
+    return rows && float_rows_support(op) && raw_norm_support(op, DTYPE_F32) && norm_moments_support(op, DTYPE_F32) &&
            op->attr.kernel == WINOGRAD_KERNEL && op->attr.stride <= 1 && ns * nd <= MAX_WEIGHTS &&
            pixels >= MIN_TILES * rows->tile * rows->tile;
 }
@@ -62,7 +62,7 @@ void winograd_set_band(struct winograd *g, size_t tiles, bool whole)
     g->scratch = g->places * (g->src_place + g->dst_place);
 }
 
-struct winograd winograd_of(const struct roles *r, bool normed)
+struct winograd winograd_of(const struct roles *r, bool copied)
 {
     struct winograd whole = {0}, *g = &whole;
 
@@ -77,7 +77,7 @@ struct winograd winograd_of(const struct roles *r, bool normed)
     }
     g->rows = rows_of(r);
     g->places = g->rows->side * g->rows->side;
-    g->lines = lines_of(g, r, normed);
+    g->lines = lines_of(g, r, copied);
     g->narrow = float_rows_narrow();
     g->products = conv_rows_find(g->rows->lanes);
     g->nvectors = !g->rows->forward && g->dst_channels % (WINOGRAD_WIDE * g->rows->lanes) == 0 ? WINOGRAD_WIDE : 1;
@@ -96,12 +96,12 @@ struct winograd winograd_of(const struct roles *r, bool normed)
     return whole;
 }
 
-struct winograd *winograd_create(const struct roles *r, bool normed)
+struct winograd *winograd_create(const struct roles *r, bool copied)
 {
     struct winograd *g = malloc(sizeof *g);
 
     if (g)
-        *g = winograd_of(r, normed);
+        *g = winograd_of(r, copied);
     return g;
 }
 

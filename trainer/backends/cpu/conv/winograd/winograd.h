@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* 3x3 convolutions by Winograd's transforms (winograd_rows.h), a band of rows of tiles at a time, or a part of
- * a long one, so that what is transformed stays in the cache of a core. The products are those of conv_rows.h.
- * winograd_conv.c computes results and gradients of inputs, winograd_weights.c those of weights,
- * winograd_both.c both gradients in one pass, winograd_split.c one after the other; where a batch norm and its
- * ReLU come before a convolution (winograd_norm.c), they are done to rows on their way to the transforms, so
- * the tensor in between is not there; so at inference what is in front of a convolution (winograd_front.c) or
- * behind it and its ReLU (winograd_relu.c). */
+/* 3x3 convolutions by Winograd's transforms (winograd_rows.h), a band of rows of tiles at a time, or
+ * a part of a long one, so that what is transformed stays in the cache of a core. The products are
+ * those of conv_rows.h. winograd_conv.c computes results and gradients of inputs,
+ * winograd_weights.c those of weights, winograd_both.c both gradients in one pass. A batch norm and
+ * its ReLU in front of a convolution (raw_norm.h) are applied to rows on their way to the
+ * transforms, so the tensor in between is never written; so at inference what is in front of a
+ * convolution (winograd_front.c) or behind it and its ReLU (winograd_relu.c). */
 #ifndef UNETCTL_TRAINER_BACKENDS_CPU_CONV_WINOGRAD_WINOGRAD_H
 #define UNETCTL_TRAINER_BACKENDS_CPU_CONV_WINOGRAD_WINOGRAD_H
 
-#include "trainer/backends/cpu/conv/conv_rows.h"
-#include "trainer/backends/cpu/conv/roles.h"
-#include "trainer/backends/cpu/conv/winograd/winograd_kernels.h"
-#include "trainer/backends/cpu/conv/winograd/winograd_rows.h"
-#include "trainer/backends/cpu/isa/float_rows.h"
 #include "trainer/backends/cpu/norm/batch_norm.h"
+#include "trainer/backends/cpu/conv/conv_rows.h"
+#include "trainer/backends/cpu/isa/float_rows.h"
 #include "trainer/backends/cpu/norm/norm_moments.h"
 #include "trainer/backends/cpu/norm/raw_norm.h"
+#include "trainer/backends/cpu/conv/roles.h"
+#include "trainer/backends/cpu/conv/winograd/winograd_rows.h"
 #include "trainer/core/kernel.h"
 
 #define WINOGRAD_KERNEL 3
@@ -60,11 +59,11 @@ struct winograd_band {
 
 bool winograd_supports(const struct op *op);
 
-/* What all need; normed: rows of a part go through a norm. */
-struct winograd winograd_of(const struct roles *r, bool normed);
+/* What all need; copied: rows of a part go through a norm, or are computed on the way. */
+struct winograd winograd_of(const struct roles *r, bool copied);
 
 /* The same to keep; NULL: no memory. */
-struct winograd *winograd_create(const struct roles *r, bool normed);
+struct winograd *winograd_create(const struct roles *r, bool copied);
 void winograd_release(struct op *op);
 
 /* Bands of about so many tiles, or parts of longer rows unless rows are to be whole; and the scratch that they
@@ -144,9 +143,10 @@ struct winograd_conv_ends {
 };
 winograd_conv_write_f winograd_relu_pool; /* out[0] of op, and its maxima to OP_OUT_POOLED */
 
-/* In place of what simd_winograd does for an op that it has prepared; where rows are made, or results only written
- * to lines, winograd_conv_prepare_normed. */
+/* In place of what simd_winograd does for an op that it has prepared, or, where rows are made or
+ * results only written to lines, winograd_conv_prepare_copied; released by winograd_release. */
 void winograd_conv_run_as(struct op *conv, const struct winograd_conv_ends *ends);
+int winograd_conv_prepare_copied(struct op *op, struct err *e);
 
 /* The gradient of the weights (winograd_weights.c): in how many chunks it is summed; 0: threads share
  * places. */
@@ -159,12 +159,5 @@ void winograd_weights_add(const struct winograd *g, size_t p, size_t ntiles, con
 /* dw from the sums; turned: of d and y each transformed as the other is otherwise. Shares the work among the
  * threads of the parallel region. */
 void winograd_weights_gather(const struct winograd *g, const float *sums, bool turned, float *dw);
-
-/* In place of what simd_winograd and simd_winograd_grad_weights (with and without bias) do for an op that
- * they support; it is released by them. norm has the channels of the op's x, or of that part of it. */
-int winograd_conv_prepare_normed(struct op *op, struct err *e);
-int winograd_weights_prepare_normed(struct op *op, struct err *e);
-void winograd_conv_run_normed(struct op *op, const struct batch_norm_map *norm);
-void winograd_weights_run_normed(struct op *op, int part, const struct batch_norm_map *norm);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Both gradients of a 3x3 convolution in one pass over what they read (winograd.h): the gradient of its result
  * is transformed once for both, and the source as that gradient is for the weights' gradient alone. Where a
- * norm's gradient comes late (core/op.h) it is made of the rows of the result's gradient; where a norm and its
- * ReLU are in front of the convolution, what that norm's gradient needs is summed while the gradient of the
- * input and the source are in the cache.
+ * norm's gradient comes late (core/op.h) it is made of the rows of the result's gradient; the sums that a norm
+ * in front of the convolution needs (raw_norm.h) are added up while the gradient of the input and the source
+ * are in the cache.
  *
  * The gradient of the input may lie where that of the result did, or where x of the norm behind: rows of that
  * are copies, of which a row of tiles leaves the next one those that they have in common, and neighbouring
@@ -20,10 +20,9 @@
 #include "trainer/backends/cpu/norm/late_rows.h"
 #include "trainer/backends/cpu/norm/norm_kernels.h"
 
-/* op->priv: the ops that it stands for, of which the first two have no workspace. */
+/* op->priv: the ops that it stands for, which have no workspace. */
 struct both {
     struct op input, weights;
-    struct op norm; /* no kind: none */
     struct winograd in, w;
     /* Floats: coefficients; rows of the gradient, of the source; the rows of the gradient above and below a
      * chunk. */
@@ -31,16 +30,10 @@ struct both {
     size_t norm_size; /* doubles of a chunk's sums */
 };
 
-static bool has_norm(const struct op *op)
-{
-    return op->kind == &batch_norm_relu_conv2d_grad_kind;
-}
-
 static void split(const struct op *op, struct both *b)
 {
     struct conv_parts p = conv_parts_grad(op);
 
-    b->norm = p.norm;
     b->input = p.input;
     b->weights = p.weights;
 }
@@ -66,14 +59,14 @@ static void plan(const struct op *op, struct both *b)
     struct roles in = roles_of(&b->input), w = roles_of(&b->weights);
 
     b->in = winograd_of(&in, false);
-    b->w = winograd_of(&w, has_norm(op) || raw_norm_of(op));
+    b->w = winograd_of(&w, raw_norm_of(op));
     b->w.coef = raw_norm_size(op);
     b->w.nchunks = winograd_weights_chunks(&b->w);
     b->coef = late_rows_size(op);
     b->rows = round_up(b->in.rows->side * b->in.width * b->in.src_channels);
     b->edges = round_up(2 * b->in.width * b->in.src_channels);
     b->lines = round_up(b->w.lines);
-    b->norm_size = has_norm(op) ? 2 * b->w.src_channels : 0;
+    b->norm_size = op->out[OP_OUT_SUMS] ? 2 * b->w.src_channels : 0;
 }
 
 static bool supports(const struct op *op)
@@ -81,9 +74,9 @@ static bool supports(const struct op *op)
     struct both b = {0};
 
     split(op, &b);
-    if (!has_floats(op) || !late_rows_support(op, DTYPE_F32) || !raw_norm_support(op) ||
+    if (!has_floats(op) || !late_rows_support(op, DTYPE_F32) || !raw_norm_support(op, DTYPE_F32) ||
         !winograd_supports(&b.input) || !winograd_supports(&b.weights) ||
-        (b.norm.kind && !simd_batch_norm_grad.supports(&b.norm)))
+        (op->out[OP_OUT_SUMS] && !op->in[OP_COEF]))
         return false;
     plan(op, &b);
     return b.w.nchunks > 0 && b.in.band == b.w.band;
@@ -91,19 +84,10 @@ static bool supports(const struct op *op)
 
 static void release(struct op *op)
 {
-    struct both *b = op->priv;
-
-    if (b->norm.priv)
-        simd_batch_norm_grad.release(&b->norm);
-    free(b);
+    free(op->priv);
 }
 
-/* Bytes of the norm's workspace, which comes first; then doubles, then floats. */
-static size_t norm_bytes(const struct both *b)
-{
-    return round_up(b->norm.workspace_size / sizeof(float) + 1) * sizeof(float);
-}
-
+/* What the workspace begins with; then floats. */
 static size_t doubles_of(const struct both *b)
 {
     return round_up(b->w.nchunks * b->norm_size);
@@ -116,19 +100,15 @@ static int prepare(struct op *op, struct err *e)
     if (!b)
         return err_set(e, ERR_INTERNAL, "out of memory");
     split(op, b);
-    if (b->norm.kind && simd_batch_norm_grad.prepare(&b->norm, e) < 0) {
-        free(b);
-        return -1;
-    }
     plan(op, b);
     op->workspace_size =
-        norm_bytes(b) + doubles_of(b) * sizeof(double) +
+        doubles_of(b) * sizeof(double) +
         (b->coef + b->w.coef + b->in.weights + b->in.bias + b->in.zeros +
          b->w.nchunks * (b->w.weights + b->w.bias + b->edges) +
          b->w.nthreads * (b->in.scratch + b->rows + b->lines)) * sizeof(float);
     op->priv = b;
     op->over[0] = 1;
-    if (op->in[OP_LATE_X] && !has_norm(op)) /* of two parts the other where the norm's x was */
+    if (op->in[OP_LATE_X]) /* of two parts the other where the norm's x was */
         op->over[1] = OP_LATE_X + 1;
     return 0;
 }
@@ -137,7 +117,7 @@ static int prepare(struct op *op, struct err *e)
 struct pass {
     const struct both *b;
     struct roles in, w;
-    struct batch_norm_map map;
+    struct raw_norm norm;
     struct late_rows dy;
     bool in_place; /* dx is where dy was, or what that is made of */
     double *norm_sums;
@@ -150,8 +130,7 @@ static struct pass pass_of(struct op *op)
     struct pass p = {.b = b, .in = roles_of(&b->input), .w = roles_of(&b->weights)};
     float *coef;
 
-    b->norm.workspace = op->workspace;
-    p.norm_sums = (double *)(void *)((char *)op->workspace + norm_bytes(b));
+    p.norm_sums = op->workspace;
     coef = (float *)(p.norm_sums + doubles_of(b));
     p.raw = coef + b->coef;
     p.packed = p.raw + b->w.coef;
@@ -287,8 +266,8 @@ static void add_norm(const struct pass *p, const struct winograd_band *b, double
     const struct winograd *g = &p->b->w;
     size_t area = g->rows->tile * g->width, at = b->from * area * g->src_channels;
 
-    batch_norm_grad_add(&p->b->norm, p->in.dst[0]->data + at, p->w.src[0]->data + at,
-                        (b->to - b->from) * area, sums);
+    raw_norm_add(&p->norm, p->in.dst[0]->data + at, p->w.src[0]->data + at,
+                 (b->to - b->from) * area, sums);
 }
 
 static void run_chunk(const struct pass *p, const struct room *room, size_t i)
@@ -310,7 +289,7 @@ static void run_chunk(const struct pass *p, const struct room *room, size_t i)
             write_input(p, room, &b);
             add_weights(p, room, &b, sums);
         }
-        if (p->b->norm.kind)
+        if (p->b->norm_size)
             add_norm(p, &b, norm_sums);
     }
 }
@@ -320,15 +299,12 @@ static int run(struct op *op, struct exec *x, struct err *e)
     struct both *b = op->priv;
     struct pass p = pass_of(op);
     size_t size = b->w.weights + b->w.bias;
-    struct raw_norm raw;
 
-    if (b->norm.kind) {
-        batch_norm_grad_again(&b->norm, &p.map);
-        p.w.norm[0] = &p.map;
-    }
+    (void)x;
+    (void)e;
     if (raw_norm_of(op)) {
-        raw_norm_init(&raw, op, p.raw);
-        p.w.norm[raw_norm_part(op)] = &raw.map;
+        raw_norm_init(&p.norm, op, p.raw);
+        p.w.norm[raw_norm_part(op)] = &p.norm.map;
     }
 #pragma omp parallel num_threads(b->w.nthreads)
     {
@@ -346,15 +322,15 @@ static int run(struct op *op, struct exec *x, struct err *e)
     }
     if (p.w.bias)
         memcpy(p.w.bias->data, p.sums + b->w.weights, b->w.dst_channels * sizeof *p.sums);
-    return b->norm.kind ? batch_norm_grad_finish(&b->norm, x, p.norm_sums, b->w.nchunks, e) : 0;
+    if (b->norm_size)
+        raw_norm_write(&p.norm, p.norm_sums, b->w.nchunks, op->out[OP_OUT_SUMS]);
+    return 0;
 }
 
 #define KERNEL_OF(_kind)                                                                          \
     .kind = &_kind, .supports = supports, .prepare = prepare, .run = run, .release = release
 
-const struct kernel simd_winograd_both = {KERNEL_OF(conv2d_grad_kind), .may = OP_BARE |
-                                          OP_TAKES_LATE};
+const struct kernel simd_winograd_both = {
+    KERNEL_OF(conv2d_grad_kind), .may = OP_BARE | OP_TAKES_LATE | OP_HAS_COEF | OP_GIVES_SUMS};
 const struct kernel simd_winograd_both_concat = {
     KERNEL_OF(concat_conv2d_grad_kind), .may = OP_TAKES_LATE | OP_HAS_COEF | OP_HAS_SECOND_COEF};
-const struct kernel simd_winograd_both_norm = {KERNEL_OF(batch_norm_relu_conv2d_grad_kind),
-                                               .may = OP_BARE | OP_TAKES_LATE | OP_GIVES_COEF};

@@ -87,8 +87,7 @@ static void correlate_part(const struct winograd *g, const struct roles *roles, 
 }
 
 /* Workspace: weights, bias, zeros, scratch for each thread, lines, coefficients, and parts of moments. */
-static void correlate(const struct op *op, const struct batch_norm_map *norm, const struct winograd_conv_ends *ends,
-                      bool turned)
+static void correlate(const struct op *op, const struct winograd_conv_ends *ends, bool turned)
 {
     const struct winograd *g = op->priv;
     struct roles roles = roles_of(op);
@@ -102,7 +101,8 @@ static void correlate(const struct op *op, const struct batch_norm_map *norm, co
 
     raw_norm_init(&raw, op, packed + g->parts);
     roles.made = ends->made;
-    roles.norm[raw_norm_part(op)] = raw_norm_of(op) ? &raw.map : norm;
+    if (raw_norm_of(op))
+        roles.norm[raw_norm_part(op)] = &raw.map;
     memset(zeros, 0, g->zeros * sizeof *zeros);
     memset(bias, 0, nd * sizeof *bias);
     if (roles.bias)
@@ -133,7 +133,7 @@ static int run_conv2d(struct op *op, struct exec *x, struct err *e)
 {
     (void)x;
     (void)e;
-    correlate(op, NULL, &(struct winograd_conv_ends){0}, false);
+    correlate(op, &(struct winograd_conv_ends){0}, false);
     return 0;
 }
 
@@ -141,14 +141,14 @@ static int run_grad_input(struct op *op, struct exec *x, struct err *e)
 {
     (void)x;
     (void)e;
-    correlate(op, NULL, &(struct winograd_conv_ends){0}, true);
+    correlate(op, &(struct winograd_conv_ends){0}, true);
     return 0;
 }
 
-static int prepare_as(struct op *op, bool normed, struct err *e)
+static int prepare_as(struct op *op, bool copied, struct err *e)
 {
     struct roles roles = roles_of(op);
-    struct winograd *g = winograd_create(&roles, normed || raw_norm_of(op));
+    struct winograd *g = winograd_create(&roles, copied || raw_norm_of(op));
 
     if (!g)
         return err_set(e, ERR_INTERNAL, "out of memory");
@@ -167,28 +167,23 @@ static int prepare(struct op *op, struct err *e)
     return prepare_as(op, false, e);
 }
 
-int winograd_conv_prepare_normed(struct op *op, struct err *e)
+int winograd_conv_prepare_copied(struct op *op, struct err *e)
 {
     return prepare_as(op, true, e);
 }
 
-void winograd_conv_run_normed(struct op *op, const struct batch_norm_map *norm)
-{
-    correlate(op, norm, &(struct winograd_conv_ends){0}, false);
-}
-
 void winograd_conv_run_as(struct op *conv, const struct winograd_conv_ends *ends)
 {
-    correlate(conv, NULL, ends, false);
+    correlate(conv, ends, false);
 }
 
 #define KERNEL_OF(_kind, _run)                                                                    \
     .kind = &_kind, .supports = winograd_supports, .prepare = prepare, .run = _run, .release = \
         winograd_release
 
-const struct kernel simd_winograd = {KERNEL_OF(conv2d_kind, run_conv2d), .may = OP_BARE |
-                                     OP_GIVES_MOMENTS,
-                                     .types = KERNEL_ANY};
+const struct kernel simd_winograd = {
+    KERNEL_OF(conv2d_kind, run_conv2d), .may = OP_BARE | OP_GIVES_MOMENTS | OP_HAS_COEF,
+    .types = KERNEL_ANY};
 const struct kernel simd_winograd_relu = {KERNEL_OF(conv2d_kind, run_conv2d), .must = OP_RELU};
 const struct kernel simd_winograd_grad_input = {KERNEL_OF(conv2d_grad_input_kind, run_grad_input),
                                                 .types = KERNEL_ANY};

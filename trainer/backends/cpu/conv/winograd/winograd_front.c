@@ -81,7 +81,7 @@ static int prepare(struct op *op, struct err *e)
     if (!p)
         return err_set(e, ERR_INTERNAL, "out of memory");
     split(op, p);
-    if (front_of(p)->prepare(&p->front, e) < 0 || winograd_conv_prepare_normed(&p->conv, e) < 0) {
+    if (front_of(p)->prepare(&p->front, e) < 0 || winograd_conv_prepare_copied(&p->conv, e) < 0) {
         release(op);
         return -1;
     }

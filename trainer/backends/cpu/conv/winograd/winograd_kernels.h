@@ -11,7 +11,6 @@ extern const struct kernel simd_winograd_front_transpose, simd_winograd_grad_inp
 extern const struct kernel simd_winograd_grad_weights, simd_winograd_concat;
 extern const struct kernel simd_winograd_concat_relu, simd_winograd_concat_grad_input;
 extern const struct kernel simd_winograd_concat_grad_weights, simd_winograd_both;
-extern const struct kernel simd_winograd_both_concat, simd_winograd_split, simd_winograd_both_norm;
-extern const struct kernel simd_winograd_norm, simd_winograd_norm_grad;
+extern const struct kernel simd_winograd_both_concat;
 
 #endif

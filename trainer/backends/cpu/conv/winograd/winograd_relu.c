@@ -67,7 +67,7 @@ static int prepare(struct op *op, struct err *e)
     struct tensor y;
     struct op first = first_of(op, &y);
 
-    if ((has_head(op) ? winograd_conv_prepare_normed : simd_winograd_relu.prepare)(&first, e) < 0)
+    if ((has_head(op) ? winograd_conv_prepare_copied : simd_winograd_relu.prepare)(&first, e) < 0)
         return -1;
     op->priv = first.priv;
     op->workspace_size = first.workspace_size;

@@ -151,18 +151,23 @@ void winograd_weights_gather(const struct winograd *g, const float *sums, bool t
                             g->place, ns * window, turned, dw + (d * ns + s) * window);
 }
 
-/* Workspace: the sums of all chunks, or one, zeros, scratch for each thread, or one for all, and
- * lines. */
-static void sum_weights(struct op *op, int part, const struct batch_norm_map *norm)
+/* Workspace: the sums of all chunks, or one, zeros, coefficients, scratch for each thread, or one for
+ * all, and lines. */
+static int run(struct op *op, struct exec *x, struct err *e)
 {
     const struct winograd *g = op->priv;
     struct roles roles = roles_of(op);
     size_t nrows = g->nimages * g->down, size = g->weights + g->bias;
     float *sums = op->workspace, *zeros = sums + (g->nchunks ? g->nchunks : 1) * size;
-    float *scratch = zeros + g->zeros;
+    float *coef = zeros + g->zeros, *scratch = coef + raw_norm_size(op);
     float *lines = scratch + (g->nchunks ? g->nthreads : 1) * g->scratch;
+    struct raw_norm raw;
 
-    roles.norm[part] = norm;
+    (void)x;
+    (void)e;
+    raw_norm_init(&raw, op, coef);
+    if (raw_norm_of(op))
+        roles.norm[raw_norm_part(op)] = &raw.map;
     memset(zeros, 0, g->zeros * sizeof *zeros);
 #pragma omp parallel num_threads(g->nthreads)
     {
@@ -179,20 +184,13 @@ static void sum_weights(struct op *op, int part, const struct batch_norm_map *no
     }
     if (roles.bias)
         memcpy(roles.bias->data, sums + g->weights, g->dst_channels * sizeof *sums);
-}
-
-static int run(struct op *op, struct exec *x, struct err *e)
-{
-    (void)x;
-    (void)e;
-    sum_weights(op, 0, NULL);
     return 0;
 }
 
-static int prepare_as(struct op *op, bool normed, struct err *e)
+static int prepare(struct op *op, struct err *e)
 {
     struct roles roles = roles_of(op);
-    struct winograd *g = winograd_create(&roles, normed);
+    struct winograd *g = winograd_create(&roles, raw_norm_of(op));
 
     if (!g)
         return err_set(e, ERR_INTERNAL, "out of memory");
@@ -201,25 +199,10 @@ static int prepare_as(struct op *op, bool normed, struct err *e)
         winograd_set_band(g, g->nimages * g->down * g->across < SHARED_TILES
                         ? g->nimages * g->down * g->across : SHARED_TILES, true);
     op->workspace_size = ((g->nchunks ? g->nchunks : 1) * (g->weights + g->bias) + g->zeros +
-                          (g->nchunks ? g->nthreads : 1) * g->scratch + g->nthreads * g->lines) *
-                         sizeof(float);
+                          (g->nchunks ? g->nthreads : 1) * g->scratch + g->nthreads * g->lines +
+                          raw_norm_size(op)) * sizeof(float);
     op->priv = g;
     return 0;
-}
-
-static int prepare(struct op *op, struct err *e)
-{
-    return prepare_as(op, false, e);
-}
-
-int winograd_weights_prepare_normed(struct op *op, struct err *e)
-{
-    return prepare_as(op, true, e);
-}
-
-void winograd_weights_run_normed(struct op *op, int part, const struct batch_norm_map *norm)
-{
-    sum_weights(op, part, norm);
 }
 
 #define KERNEL_OF(_kind)                                                                          \
@@ -227,7 +210,7 @@ void winograd_weights_run_normed(struct op *op, int part, const struct batch_nor
         winograd_release, \
     .types = KERNEL_ANY
 
-const struct kernel simd_winograd_grad_weights = {KERNEL_OF(conv2d_grad_weights_kind),
-                                                  .may = OP_BARE};
-const struct kernel simd_winograd_concat_grad_weights =
-    {KERNEL_OF(concat_conv2d_grad_weights_kind)};
+const struct kernel simd_winograd_grad_weights = {
+    KERNEL_OF(conv2d_grad_weights_kind), .may = OP_BARE | OP_HAS_COEF};
+const struct kernel simd_winograd_concat_grad_weights = {
+    KERNEL_OF(concat_conv2d_grad_weights_kind), .may = OP_HAS_COEF | OP_HAS_SECOND_COEF};
