@@ -76,7 +76,7 @@ circles='trainer/core trainer/(ops|models|backends)
 trainer/backends/(ref|cpu/.*|cuda) trainer/backends'
 
 # Folders that still have more than 30 files beside their tests.
-large='trainer/backends/cuda trainer/backends/ref trainer/core'
+large='trainer/backends/cuda trainer/core'
 
 # HEADER (regex of the name between <>) and FILES (regex of the path) where it may stand
 third_party='slurm/.* launcher/scheduler/slurm/library/

@@ -49,13 +49,6 @@ static bool is_norm_grad(const struct op_kind *kind)
     return kind == &batch_norm_grad_kind;
 }
 
-static bool has_suffix(const struct op_kind *kind, const char *suffix)
-{
-    size_t n = strlen(kind->name), k = strlen(suffix);
-
-    return n >= k && strcmp(kind->name + n - k, suffix) == 0;
-}
-
 /* A parameter of an op, or gradient of one, a convolution's weights before others: the layer's name
  * stands before its last point. */
 static const char *parameter_of(const struct op *op)
@@ -112,7 +105,7 @@ static double bytes_now(const struct op *op)
 
     if (op->attr.coef)
         return bytes;
-    if (is_norm(op->kind) && !has_suffix(op->kind, "infer") && !op->in[OP_MOMENTS])
+    if (is_norm(op->kind) && op->kind != &batch_norm_infer_kind && !op->in[OP_MOMENTS])
         bytes += (double)tensor_nbytes(op->in[0]);
     if (is_norm_grad(op->kind) && !op->in[OP_SUMS])
         bytes += (double)tensor_nbytes(op->in[1]);
@@ -135,10 +128,10 @@ static double bytes_fused(const struct graph *g, const struct op *op)
     if (is_norm(op->kind))
         return 0;
     if (is_conv(op->kind) && is_of_norm(g, op->in[0]) && !op->in[OP_LATE_X] &&
-        has_suffix(op->kind, "grad_weights"))
+        op_form(op) & OP_WEIGHTS_ONLY)
         return bytes + (double)tensor_nbytes(op->in[0]);
-    if (is_conv(op->kind) && has_suffix(op->kind, "grad_input"))
-        return bytes - (double)tensor_nbytes(op->in[0]); /* the same pass as grad_weights */
+    if (op_form(op) & OP_INPUT_ONLY)
+        return bytes - (double)tensor_nbytes(op->in[0]); /* the same pass as that of weights */
     return bytes;
 }
 
@@ -160,7 +153,7 @@ static void count(const struct graph *g, enum way way)
             layer->height = y->shape.dim[DIM_H];
             layer->width = y->shape.dim[DIM_W];
             layer->in = op->in[0]->shape.dim[DIM_C] +
-                        (op->kind == &concat_conv2d_kind ? op->in[1]->shape.dim[DIM_C] : 0);
+                        (op->in[OP_SECOND] ? op->in[OP_SECOND]->shape.dim[DIM_C] : 0);
             layer->out = y->shape.dim[DIM_C];
         }
     }
@@ -234,7 +227,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "traffic: %s\n", e.text);
         return 1;
     }
-    count_graph(&config, (int)numbers[3], true, NOW); /* first: its order, and concat_conv2d's channels */
+    count_graph(&config, (int)numbers[3], true, NOW); /* first: its order, and channels */
     count_graph(&config, (int)numbers[3], true, FUSED);
     count_graph(&config, (int)numbers[3], false, UNFUSED);
     print(numbers[4] * 1e9, numbers[5] * 1e12);

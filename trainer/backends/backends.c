@@ -44,13 +44,18 @@ static bool takes_types(const struct kernel *kernel, const struct op *op)
     return kernel->types == KERNEL_ANY || (kernel->types == KERNEL_HALVES) == has_halves(op);
 }
 
-bool backend_can(const struct backend *backend, const struct kernel *kernel, const struct op *op)
+bool backend_kernel_fits(const struct kernel *kernel, const struct op *op)
 {
     unsigned form = op_form(op);
 
     return kernel->kind == op->kind && !(form & ~(kernel->may | kernel->must)) &&
-        !(kernel->must & ~form) &&
-           takes_types(kernel, op) && (!kernel->supports || kernel->supports(op)) &&
+           !(kernel->must & ~form);
+}
+
+bool backend_can(const struct backend *backend, const struct kernel *kernel, const struct op *op)
+{
+    return backend_kernel_fits(kernel, op) && takes_types(kernel, op) &&
+           (!kernel->supports || kernel->supports(op)) &&
            (!backend->trusts || backend->trusts(kernel, op));
 }
 

@@ -82,40 +82,38 @@ struct concat {
 /* Is it all there, and nothing else between? */
 static bool find_concat(const struct graph *g, size_t i, struct concat *c)
 {
+    if (g->ops[i]->kind != &concat_kind)
+        return false;
     const struct tensor *whole = g->ops[i]->out[0], *dwhole = whole->grad;
-
     *c = (struct concat){.concat = &g->ops[i], .conv = fuse_find_reader(g, &conv2d_kind, 0, whole)};
-    if (g->ops[i]->kind != &concat_kind || whole->pinned || !c->conv || (*c->conv)->attr.bare)
+    if (whole->pinned || !c->conv)
         return false;
     if (!dwhole)
         return fuse_find_nreaders(g, whole) == 1;
-    c->weights = fuse_find_reader(g, &conv2d_grad_weights_kind, 1, whole);
-    c->input = fuse_find_reader(g, &conv2d_grad_input_kind, 1, (*c->conv)->in[1]);
+    c->weights = fuse_find_reader(g, &conv2d_grad_kind, 2, whole);
+    c->input = fuse_find_writer(g, &conv2d_grad_kind, dwhole);
     c->split = fuse_find_reader(g, &concat_grad_kind, 0, dwhole);
-    return c->weights && c->input && c->split && (*c->input)->out[0] == dwhole &&
-           fuse_find_nreaders(g, whole) == 2 && fuse_find_nreaders(g, dwhole) == 1;
+    return c->weights && c->input && c->split && fuse_find_nreaders(g, whole) == 2 &&
+           fuse_find_nreaders(g, dwhole) == 1;
 }
 
-/* What the three convolutions become; weights and input have no kind where nothing is trained. */
+/* What the three convolutions become; the last two are not there where nothing is trained. */
 static void join_concat(const struct concat *c, struct op *conv, struct op *weights,
                         struct op *input)
 {
     struct tensor *const *parts = (*c->concat)->in;
-    const struct op *old = *c->conv;
 
-    *conv = (struct op){.kind = &concat_conv2d_kind, .attr = old->attr,
-                        .in = {parts[0], parts[1], old->in[1], old->in[2]}, .out = {old->out[0]}};
-    *weights = *input = (struct op){0};
+    *conv = **c->conv;
+    conv->in[0] = parts[0];
+    conv->in[OP_SECOND] = parts[1];
     if (!c->split)
         return;
-    old = *c->weights;
-    *weights = (struct op){.kind = &concat_conv2d_grad_weights_kind, .attr = old->attr,
-                           .in = {old->in[0], parts[0], parts[1]},
-                           .out = {old->out[0], old->out[1]}};
-    old = *c->input;
-    *input = (struct op){.kind = &concat_conv2d_grad_input_kind, .attr = old->attr,
-                         .in = {old->in[0], old->in[1]},
-                         .out = {(*c->split)->out[0], (*c->split)->out[1]}};
+    *weights = **c->weights;
+    weights->in[2] = parts[0];
+    weights->in[OP_SECOND] = parts[1];
+    *input = **c->input;
+    input->out[0] = (*c->split)->out[0];
+    input->out[OP_OUT_SECOND] = (*c->split)->out[1];
     input->attr.split = (*c->split)->attr.split;
 }
 
@@ -128,12 +126,12 @@ static void fuse_concat(struct graph *g, const struct backend *backend, size_t i
         return;
     join_concat(&c, &conv, &weights, &input);
     if (!backend_has_kernel(backend, &conv) ||
-        (weights.kind && !(backend_has_kernel(backend, &weights) &&
-                           backend_has_kernel(backend, &input))))
+        (c.split && !(backend_has_kernel(backend, &weights) &&
+                      backend_has_kernel(backend, &input))))
         return;
     **c.conv = conv;
     fuse_drop(c.concat);
-    if (!weights.kind)
+    if (!c.split)
         return;
     **c.weights = weights;
     **c.input = input;
@@ -187,59 +185,38 @@ static int fuse_relu_pool(struct graph *g, const struct backend *backend, size_t
     return 0;
 }
 
-/* The gradient of the input that belongs to one of the weights. */
-static struct op **find_grad_input(const struct graph *g, const struct op *weights,
-                                   const struct op_kind *kind)
+/* The gradient of the input behind that of the weights, of the same convolution. */
+static struct op **find_grad_input(const struct graph *g, size_t at)
 {
-    for (size_t i = 0; i < g->nops; i++)
-        if (g->ops[i] && g->ops[i]->kind == kind && g->ops[i]->in[0] == weights->in[0] &&
-            g->ops[i]->in[1]->grad == weights->out[0])
+    const struct op *weights = g->ops[at];
+
+    for (size_t i = at + 1; i < g->nops; i++) {
+        const struct op *op = g->ops[i];
+
+        if (op && op->kind == weights->kind && (op_form(op) & OP_INPUT_ONLY) &&
+            op->in[0] == weights->in[0] && op->in[1]->grad == weights->out[1])
             return &g->ops[i];
-    return NULL;
-}
-
-/* Kinds of the gradients of a convolution, of nparts tensors in front of it. */
-static const struct conv_grads {
-    const struct op_kind *weights, *input, *both;
-    int nparts;
-} conv_grads[] = {
-    {&conv2d_grad_weights_kind, &conv2d_grad_input_kind, &conv2d_grad_kind, 1},
-    {&concat_conv2d_grad_weights_kind, &concat_conv2d_grad_input_kind, &concat_conv2d_grad_kind, 2},
-    {&conv_transpose2d_grad_weights_kind, &conv_transpose2d_grad_input_kind,
-     &conv_transpose2d_grad_kind, 1},
-};
-#define NCONV_GRADS (sizeof conv_grads / sizeof *conv_grads)
-
-static void fuse_conv_grads_as(struct graph *g, const struct backend *backend, size_t i,
-                               const struct conv_grads *kinds)
-{
-    const struct op *weights = g->ops[i];
-    struct op **input = find_grad_input(g, weights, kinds->input);
-    int nparts = kinds->nparts;
-
-    if (!input)
-        return;
-    struct op both = {.kind = kinds->both, .attr = (*input)->attr, .in = {weights->in[0]}};
-    for (int k = 0; k < nparts; k++) {
-        both.in[1 + k] = weights->in[1 + k];
-        both.out[k] = (*input)->out[k];
     }
-    both.attr.bare = weights->attr.bare;
-    both.in[1 + nparts] = (*input)->in[1];
-    both.out[nparts] = weights->out[0];
-    both.out[nparts + 1] = weights->out[1];
-    if (!backend_has_kernel(backend, &both))
-        return;
-    **input = both;
-    fuse_drop(&g->ops[i]);
+    return NULL;
 }
 
 /* Both gradients of a convolution. */
 static void fuse_conv_grads(struct graph *g, const struct backend *backend, size_t i)
 {
-    for (size_t k = 0; k < NCONV_GRADS; k++)
-        if (g->ops[i] && g->ops[i]->kind == conv_grads[k].weights)
-            fuse_conv_grads_as(g, backend, i, &conv_grads[k]);
+    const struct op *weights = g->ops[i];
+    struct op **input = op_form(weights) & OP_WEIGHTS_ONLY ? find_grad_input(g, i) : NULL;
+
+    if (!input)
+        return;
+    struct op both = *weights;
+    both.attr.split = (*input)->attr.split;
+    both.in[1] = (*input)->in[1];
+    both.out[0] = (*input)->out[0];
+    both.out[OP_OUT_SECOND] = (*input)->out[OP_OUT_SECOND];
+    if (!backend_has_kernel(backend, &both))
+        return;
+    **input = both;
+    fuse_drop(&g->ops[i]);
 }
 
 int fuse_graph(struct graph *g, const struct backend *backend, struct err *e)

@@ -2,11 +2,6 @@
 #include "config.h"
 #include "trainer/core/fuse_norm.h"
 
-static bool gives_moments(const struct op_kind *kind)
-{
-    return kind == &conv2d_kind || kind == &concat_conv2d_kind;
-}
-
 static struct op *find_writer(const struct graph *g, const struct tensor *t)
 {
     for (size_t i = 0; i < g->nops; i++)
@@ -43,17 +38,16 @@ static int change(struct graph *g, const struct backend *backend, struct op *con
 /* May input k be read before its norm and ReLU? */
 static bool takes_coef(const struct op *op, int k)
 {
-    const struct op_kind *kind = op->kind;
+    static const struct op_kind *const kinds[] = {
+        &max_pool2d_kind, &max_pool2d_grad_kind, &conv2d_kind, &conv2d_grad_kind,
+        &conv_transpose2d_kind, &conv_transpose2d_grad_kind};
 
-    if (op_form(op) & ~(unsigned)(OP_HAS_ADDED | OP_BARE))
+    if (op_form(op) & ~(unsigned)(OP_HAS_ADDED | OP_BARE | OP_HAS_SECOND | OP_WEIGHTS_ONLY))
         return false;
-    return ((kind == &max_pool2d_kind || kind == &conv_transpose2d_kind || kind == &conv2d_kind) &&
-            k == 0) ||
-           ((kind == &max_pool2d_grad_kind || kind == &conv_transpose2d_grad_kind ||
-             kind == &conv2d_grad_kind || kind == &conv2d_grad_weights_kind) && k == 1) ||
-           (kind == &concat_conv2d_kind && k < 2) ||
-           ((kind == &concat_conv2d_grad_kind || kind == &concat_conv2d_grad_weights_kind) &&
-            (k == 1 || k == 2));
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (op->kind == kinds[i])
+            return k == op_source(op) || k == OP_SECOND;
+    return false;
 }
 
 /* A tensor that batch_norm with ReLU writes is never written, where all who read it can make it. */
@@ -80,7 +74,7 @@ static int fuse_coef(struct graph *g, const struct backend *backend, struct op *
             ops[n] = reader;
             planned[n] = *reader;
             planned[n].in[k] = norm->in[0];
-            planned[n++].in[k == op_source(reader) ? OP_COEF : OP_SECOND_COEF] = &coef;
+            planned[n++].in[k == OP_SECOND ? OP_SECOND_COEF : OP_COEF] = &coef;
         }
     return change(g, backend, ops, planned, n, &coef, "coef", e);
 }
@@ -91,9 +85,7 @@ static int fuse_sums(struct graph *g, const struct backend *backend, struct op *
     bool fits = norm->kind == &batch_norm_grad_kind && norm->attr.relu;
     struct op *writer = fits ? find_writer(g, norm->in[0]) : NULL;
 
-    if (!writer || !writer->in[OP_COEF] || writer->in[op_source(writer)] != norm->in[1] ||
-        (writer->kind != &max_pool2d_grad_kind && writer->kind != &conv_transpose2d_grad_kind &&
-         writer->kind != &conv2d_grad_kind))
+    if (!writer || !writer->in[OP_COEF] || writer->in[op_source(writer)] != norm->in[1])
         return 0;
     struct tensor sums = {.shape = {2, {2, norm->in[1]->shape.dim[DIM_C]}}};
     struct op planned[] = {*writer, *norm};
@@ -107,7 +99,7 @@ static int fuse_moments(struct graph *g, const struct backend *backend, struct o
 {
     struct op *conv = norm->kind == &batch_norm_kind ? find_writer(g, norm->in[0]) : NULL;
 
-    if (!conv || conv->attr.relu || !gives_moments(conv->kind) || conv->out[OP_OUT_MOMENTS])
+    if (!conv || conv->attr.relu || conv->kind != &conv2d_kind || conv->out[OP_OUT_MOMENTS])
         return 0;
     struct tensor moments = {.shape = {2, {2, norm->in[0]->shape.dim[DIM_C]}}};
     struct op planned[] = {*conv, *norm};
@@ -115,13 +107,7 @@ static int fuse_moments(struct graph *g, const struct backend *backend, struct o
     return change(g, backend, (struct op *[]){conv, norm}, planned, 2, &moments, "moments", e);
 }
 
-static bool takes_late(const struct op_kind *kind)
-{
-    return kind == &conv2d_grad_kind || kind == &concat_conv2d_grad_kind ||
-           kind == &conv2d_grad_weights_kind;
-}
-
-/* Who alone reads t, as its first input and once; NULL. */
+/* The only reader of t, as its first input and once; or NULL. */
 static struct op *find_only_reader(const struct graph *g, const struct tensor *t)
 {
     struct op *reader = NULL;
@@ -146,7 +132,7 @@ static int fuse_late(struct graph *g, const struct backend *backend, struct op *
     if (norm->kind != &batch_norm_grad_kind || !norm->attr.relu || norm->attr.coef || dx->pinned)
         return 0;
     reader = find_only_reader(g, dx);
-    if (!reader || !takes_late(reader->kind))
+    if (!reader || reader->kind != &conv2d_grad_kind)
         return 0;
     struct tensor coef = {.shape = {2, {5, dx->shape.dim[DIM_C]}}};
     struct op planned[] = {*norm, *reader};

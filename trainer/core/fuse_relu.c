@@ -7,10 +7,10 @@
 static void fuse_conv_relu(struct graph *g, const struct backend *backend, size_t i)
 {
     const struct op *conv = g->ops[i];
-    bool fits = conv->kind == &conv2d_kind || conv->kind == &concat_conv2d_kind;
+    bool fits = conv->kind == &conv2d_kind && !(op_form(conv) & ~(unsigned)OP_HAS_SECOND);
     struct op **relu = fits ? fuse_find_reader(g, &relu_kind, 0, conv->out[0]) : NULL;
 
-    if (!relu || op_form(conv) || !graph_is_private(g, conv, *relu))
+    if (!relu || !graph_is_private(g, conv, *relu))
         return;
     struct op both = *conv;
     both.attr.relu = true;
@@ -55,13 +55,14 @@ static void fuse_conv_relu_conv(struct graph *g, const struct backend *backend, 
 /* What makes the input of one that can make it on the way. */
 static void fuse_front(struct graph *g, const struct backend *backend, struct op *conv)
 {
-    bool up = conv->kind == &concat_conv2d_kind && conv->attr.relu;
+    bool up = conv->in[OP_SECOND] && conv->attr.relu;
     struct op **front = NULL, both = *conv;
 
     if (up || conv->out[OP_OUT_POOLED])
         front = fuse_find_writer(g, up ? &conv_transpose2d_kind : &conv2d_kind, conv->in[0]);
     if (!front || op_form(*front) != (up ? 0 : OP_RELU) || !graph_is_private(g, *front, conv) ||
-        (!up && (*front)->attr.kernel != conv->attr.kernel) || (*front)->attr.stride > 1 || conv->attr.stride > 1)
+        (!up && (*front)->attr.kernel != conv->attr.kernel) || (*front)->attr.stride > 1 ||
+        conv->attr.stride > 1)
         return; /* one attr is for both */
     both.in[0] = (*front)->in[0];
     both.in[OP_FRONT_W] = (*front)->in[1];

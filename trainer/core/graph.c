@@ -109,7 +109,7 @@ static int fill_outputs(struct graph *g, struct op *op, struct err *e)
 
     if (op->kind->infer(&op->attr, op->in, shapes, e) < 0)
         return -1;
-    for (int i = 0; i < op->kind->nout; i++) {
+    for (int i = 0; i < OP_MAX_OUT; i++) {
         char suffix[32];
 
         if (!shapes[i].ndim)
@@ -135,7 +135,7 @@ struct op *graph_append_op(struct graph *g, const struct op *like, struct err *e
     struct op *op;
 
     for (int i = 0; i < like->kind->nin; i++)
-        if (!like->in[i] && !(like->attr.bare && i == like->kind->nin - 1))
+        if (!like->in[i] && !op_may_lack(like, i))
             return NULL;
     if (grow((void **)&g->ops, g->nops, sizeof *g->ops, e) < 0)
         return NULL;
@@ -176,7 +176,7 @@ bool graph_is_private(const struct graph *g, const struct op *writer, const stru
 {
     const struct tensor *t = writer->out[0];
 
-    if (t->pinned || t->place != TENSOR_ARENA)
+    if (!t || t->pinned || t->place != TENSOR_ARENA)
         return false;
     for (size_t i = 0; i < g->nops; i++)
         if (g->ops[i] && g->ops[i] != reader)
@@ -393,7 +393,7 @@ static void print_op(const struct op *op, size_t i, FILE *out)
 
     fprintf(out, "%4zu  %-28s", i, op_name(op, name));
     if (op->kind->nout > 0) {
-        const struct tensor *t = op->out[0];
+        const struct tensor *t = op->out[0] ? op->out[0] : op->out[1];
         char shape[64] = "";
 
         for (int k = 0; k < t->shape.ndim; k++)

@@ -54,9 +54,9 @@ struct tensor *graph_tensor(struct graph *g, const char *name, struct shape shap
 struct tensor *graph_param(struct graph *g, const char *layer, const char *what, enum weights_role role,
                            struct shape shape, double low, double high, struct err *e);
 
-/* Append an op; kind->nin inputs, the last of which may be NULL where attr->bare. out: kind->nout
- * tensors to write to, a NULL among them (or
- * out == NULL) is created in the arena. attr may be NULL. The op, or NULL with the error set. */
+/* Append an op; kind->nin inputs, of which those that op_may_lack allows may be NULL. out: kind->nout
+ * tensors to write to; a NULL among them (or out == NULL) is created in the arena, if the op has such
+ * a result. attr may be NULL. Returns the op, or NULL with the error set. */
 struct op *graph_append(struct graph *g, const struct op_kind *kind, const struct op_attr *attr,
                         struct tensor *const *in, struct tensor *const *out, struct err *e);
 

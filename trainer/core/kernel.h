@@ -68,6 +68,9 @@ extern const struct backend *const backends[];
 /* NULL if it was not built in. */
 const struct backend *backend_find(const char *name);
 
+/* Is the kernel made for such an op, apart from sizes and types? */
+bool backend_kernel_fits(const struct kernel *kernel, const struct op *op);
+
 /* Can a kernel of the backend's table do this op? */
 bool backend_can(const struct backend *backend, const struct kernel *kernel, const struct op *op);
 

@@ -14,15 +14,16 @@
 #include "src/err.h"
 #include "trainer/core/tensor.h"
 
-#define OP_OVERS 2
-
 /* Places of inputs and outputs. The first are the kind's own, by position; the others, which fusion
  * fills (fuse.h), mean the same for every kind. What an op does without is NULL. */
-#define OP_OWN 7
+#define OP_OWN 6
 enum op_in {
-    /* [2][C]: the source is read as max(0, coef0 x + coef1), what a norm and its ReLU make of it,
-     * which nobody writes; and that of the second source. */
-    OP_COEF = OP_OWN,
+    /* Channels of the source of a convolution behind those of its first tensor: the concatenation of
+     * both is never written. */
+    OP_SECOND = OP_OWN,
+    /* [2][C]: the source is read as max(0, coef0 x + coef1), the result of a norm and its ReLU, which
+     * is never written; and that of the second source. */
+    OP_COEF,
     OP_SECOND_COEF,
     OP_MOMENTS, /* [2][C] of in[0]: each channel's mean and biased variance over all pixels */
     /* [2][C] of the gradient g = in[0] where the ReLU behind a norm let x through: of g, of g x. */
@@ -31,22 +32,21 @@ enum op_in {
      * (coef0 x + coef1 > 0 ? coef2 g : 0) + coef3 x + coef4, the norm's gradient, of coef[5][C]. */
     OP_LATE_X,
     OP_LATE_COEF,
-    /* w[P][O][1][1], b[P] of a convolution behind the ReLU, whose result is out[0], at inference.
-     * */
+    /* w[P][O][1][1], b[P] of a convolution behind the ReLU, whose result is out[0], at inference. */
     OP_HEAD_W,
     OP_HEAD_B,
-    /* w, b of a convolution whose result is the source that nobody writes, and whose source in[0]
-     * is,
-     * at inference: conv2d's, with ReLU and of the same attr, or concat_conv2d's, transposed. */
+    /* w, b of a convolution that makes the source of in[0] at inference, and is never written: with
+     * ReLU and of the same attr, or, where there is a second source, transposed. */
     OP_FRONT_W,
     OP_FRONT_B,
     OP_ADDED, /* of the shape of out[0], which may take its memory: added to that */
     OP_MAX_IN
 };
 enum op_out {
-    OP_OUT_MOMENTS = OP_OWN, /* as OP_MOMENTS, of out[0] */
-    OP_OUT_SUMS,             /* as OP_SUMS, of out[0] and the source with OP_COEF */
-    OP_OUT_POOLED,           /* max_pool2d of out[0], at inference */
+    OP_OUT_SECOND = OP_OWN, /* the gradient of the second source */
+    OP_OUT_MOMENTS,         /* as OP_MOMENTS, of out[0] */
+    OP_OUT_SUMS,            /* as OP_SUMS, of out[0] and the source with OP_COEF */
+    OP_OUT_POOLED,          /* max_pool2d of out[0], at inference */
     OP_MAX_OUT
 };
 
@@ -57,9 +57,12 @@ enum op_form {
     OP_TAKES_MOMENTS = 1 << 3, OP_GIVES_MOMENTS = 1 << 4,
     OP_TAKES_SUMS = 1 << 5, OP_GIVES_SUMS = 1 << 6,
     OP_TAKES_LATE = 1 << 7,
-    OP_RELU = 1 << 9, OP_AS_COEF = 1 << 10, /* attr.relu, attr.coef */
-    OP_HAS_HEAD = 1 << 11, OP_HAS_FRONT = 1 << 12, OP_GIVES_POOLED = 1 << 13,
-    OP_HAS_ADDED = 1 << 14,
+    OP_RELU = 1 << 8, OP_AS_COEF = 1 << 9, /* attr.relu, attr.coef */
+    OP_HAS_HEAD = 1 << 10, OP_HAS_FRONT = 1 << 11, OP_GIVES_POOLED = 1 << 12,
+    OP_HAS_ADDED = 1 << 13,
+    OP_HAS_SECOND = 1 << 14,   /* OP_SECOND or OP_OUT_SECOND */
+    OP_INPUT_ONLY = 1 << 15,   /* of the gradients of a convolution that of its input, */
+    OP_WEIGHTS_ONLY = 1 << 16, /* or those of weights and bias */
 };
 
 struct graph;
@@ -72,7 +75,7 @@ struct op_attr {
     int64_t height, width, channels; /* of the result, where the inputs do not tell */
     double rate;          /* dropout: share of the numbers that become 0 */
     uint64_t stream;      /* dropout: tells those of one graph apart */
-    int64_t split;        /* concat_grad: channels of the first part */
+    int64_t split;        /* gradients of a concatenation: channels of the first part; or 0 */
     double eps, momentum; /* batch norm; momentum is the weight of the new value, as in PyTorch */
     bool sync;            /* batch norm: statistics of all replicas together */
     const float *class_weights; /* losses: by class, two for one logit; NULL: 1. Not owned. */
@@ -101,7 +104,9 @@ struct op {
     /* Filled when the graph is compiled: */
     const struct kernel *kernel;
     void *priv;              /* the kernel's own */
-    int over[OP_OVERS];      /* the input, from 1 on, whose memory out[k] may take, so the kernel; 0: none */
+    /* Set by kernel.prepare: the input, from 1 on, whose memory out[0], or OP_OUT_SECOND, may take;
+     * 0: none. */
+    int over, over_second;
     size_t workspace_size;   /* bytes, asked for by the kernel; contents last one run of the op */
     size_t workspace_offset; /* bytes into the arena */
     void *workspace;         /* 64-byte aligned */
@@ -130,34 +135,35 @@ static inline bool op_next_out(const struct op *op, int *k)
 /* The place of the source, which OP_COEF belongs to. */
 int op_source(const struct op *op);
 
+/* May the op do without input i of its kind's own, and without what is computed from it? */
+bool op_may_lack(const struct op *op, int i);
+
 /* Of enum op_form. */
 unsigned op_form(const struct op *op);
 
 /* The input whose memory out[k] may take, if it has the same size and is not read later; or NULL. */
 static inline struct tensor *op_over(const struct op *op, int k)
 {
-    if (k < OP_OVERS && op->over[k])
-        return op->in[op->over[k] - 1];
+    int from = k == 0 ? op->over : k == OP_OUT_SECOND ? op->over_second : 0;
+
+    if (from)
+        return op->in[from - 1];
     if (k == 0 && op->in[OP_ADDED])
         return op->in[OP_ADDED];
     return k == 0 && op->kind->inplace ? op->in[0] : NULL;
 }
 
 /* y = x * w + b, with attr.relu at least 0 (fuse.h), K / 2 zeros around x, H and W divided by the
- * stride and rounded up.
- * (x, w[O][I][K][K], b[O]) -> y */
+ * stride and rounded up.   (x, w[O][I][K][K], b[O]) -> y
+ * grad: (dy, w, x) -> dx, dw, db. Without x it gives dx only, which is a transposed convolution;
+ * without w dw and db only. */
 extern const struct op_kind conv2d_kind;
-extern const struct op_kind conv2d_grad_input_kind;   /* (dy, w) -> dx: a transposed convolution */
-extern const struct op_kind conv2d_grad_weights_kind; /* (dy, x) -> dw, db */
+extern const struct op_kind conv2d_grad_kind;
 
-/* Both at once, of the same convolution (fuse.h). */
-extern const struct op_kind conv2d_grad_kind; /* (dy, x, w) -> dx, dw, db */
-
-/* Transposed convolution, 2x2 window, stride 2.   (x, w[I][O][2][2], b[O]) -> y of twice the size */
+/* Transposed convolution, 2x2 window, stride 2.   (x, w[I][O][2][2], b[O]) -> y of twice the size
+ * grad: as that of conv2d */
 extern const struct op_kind conv_transpose2d_kind;
-extern const struct op_kind conv_transpose2d_grad_input_kind;   /* (dy, w) -> dx */
-extern const struct op_kind conv_transpose2d_grad_weights_kind; /* (dy, x) -> dw, db */
-extern const struct op_kind conv_transpose2d_grad_kind; /* both (fuse.h): (dy, x, w) -> dx, dw, db */
+extern const struct op_kind conv_transpose2d_grad_kind;
 
 /* Normalise by the statistics of the batch and update the running ones (var: unbiased). With
  * attr.relu, which fusion sets, a ReLU is behind it, and the gradient computes y again.
@@ -177,11 +183,10 @@ extern const struct op_kind relu_kind;      /* (x) -> y */
 extern const struct op_kind relu_grad_kind; /* (dy, y) -> dx */
 
 /* 2x2, stride 2; an odd last row or column is left out. The gradient goes to the first largest
- * value in
- * reading order, as in PyTorch. With attr.relu (fuse.h) a ReLU is in front, and which of four
- * numbers
- * was the largest, 0 to 3 in reading order, takes two bits. places[i]: of the numbers of y from
- * OP_PLACES i on, the first in the lowest bits; in all less than 2^16, so a float holds it exactly.
+ * value in reading order, as in PyTorch. With attr.relu (fuse.h) a ReLU is in front, and which of
+ * four numbers was the largest, 0 to 3 in reading order, takes two bits. places[i]: of the numbers
+ * of y from OP_PLACES i on, the first in the lowest bits; in all less than 2^16, so a float holds it
+ * exactly.
  * (x) -> y, places; grad, attr has the size of dx: (dy, y, places) -> dx */
 #define OP_PLACES 8
 extern const struct op_kind max_pool2d_kind;      /* (x) -> y */
@@ -202,12 +207,6 @@ extern const struct op_kind dropout_kind;
 
 extern const struct op_kind concat_kind;      /* (a, b) -> y, channels of a first */
 extern const struct op_kind concat_grad_kind; /* (dy) -> da, db */
-
-/* concat and conv2d without the tensor in between (fuse.h). */
-extern const struct op_kind concat_conv2d_kind;              /* (a, b, w, bias) -> y */
-extern const struct op_kind concat_conv2d_grad_input_kind;   /* (dy, w) -> da, db */
-extern const struct op_kind concat_conv2d_grad_weights_kind; /* (dy, a, b) -> dw, dbias */
-extern const struct op_kind concat_conv2d_grad_kind; /* (dy, a, b, w) -> da, db, dw, dbias */
 
 /* With OP_COEF and attr.relu, which fusion sets together: max(0, coef0 a + coef1 + b).
  * (a, b) -> a + b */
@@ -237,8 +236,7 @@ extern const struct op_kind *const op_kinds[];
 /* Losses begin the gradients: they wait for none. */
 bool op_is_loss(const struct op_kind *kind);
 
-/* The kind's name and, of what fusion added, what is around a convolution or in place of a result.
- * */
+/* The kind's name and, of what fusion added, what is around a convolution or in place of a result. */
 #define OP_NAME_SIZE 64
 const char *op_name(const struct op *op, char dst[OP_NAME_SIZE]);
 

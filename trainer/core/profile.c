@@ -13,29 +13,14 @@ struct total {
     double least; /* seconds, at the peak */
 };
 
+/* NULL: the op is no convolution. */
 static const struct tensor *find_weights(const struct op *op)
 {
-    if (op->kind == &conv2d_kind ||
-        op->kind == &conv2d_grad_input_kind ||
-        op->kind == &concat_conv2d_grad_input_kind || op->kind == &conv_transpose2d_kind ||
-        op->kind == &conv_transpose2d_grad_input_kind)
+    if (op->kind == &conv2d_kind || op->kind == &conv_transpose2d_kind)
         return op->in[1];
-    if (op->kind == &concat_conv2d_kind ||
-        op->kind == &conv2d_grad_kind ||
-        op->kind == &conv_transpose2d_grad_kind)
-        return op->in[2];
-    if (op->kind == &concat_conv2d_grad_kind)
-        return op->in[3];
-    if (op->kind == &conv2d_grad_weights_kind || op->kind == &concat_conv2d_grad_weights_kind ||
-        op->kind == &conv_transpose2d_grad_weights_kind)
-        return op->out[0];
+    if (op->kind == &conv2d_grad_kind || op->kind == &conv_transpose2d_grad_kind)
+        return op->in[1] ? op->in[1] : op->out[1];
     return NULL;
-}
-
-static bool is_both_grads(const struct op *op)
-{
-    return op->kind == &conv2d_grad_kind ||
-           op->kind == &concat_conv2d_grad_kind || op->kind == &conv_transpose2d_grad_kind;
 }
 
 /* Weights of another convolution within, which each pixel of in[0] uses once; NULL: there is none. */
@@ -47,18 +32,17 @@ static const struct tensor *find_second(const struct op *op)
 /* A transposed convolution uses each weight once for each place of its smaller side. */
 double profile_flop(const struct op *op)
 {
-    const struct tensor *w = find_weights(op), *second = find_second(op), *other = op->out[0];
-    double places;
+    const struct tensor *w = find_weights(op), *second = find_second(op);
 
     if (!w)
         return 0;
-    places = (double)tensor_pixels(op->in[op->kind == &concat_conv2d_kind]);
-    if (w == op->out[0])
-        other = op->in[1];
-    double products = (double)tensor_count(w) * fmin(places, (double)tensor_pixels(other));
+    const struct tensor *a = op->in[OP_SECOND] ? op->in[OP_SECOND] : op->in[0];
+    const struct tensor *b = op->out[0] ? op->out[0] : op->in[2];
+    double products = (double)tensor_count(w) * fmin((double)tensor_pixels(a),
+                                                     (double)tensor_pixels(b));
     if (second)
         products += (double)(tensor_count(second) * tensor_pixels(op->in[0]));
-    return (is_both_grads(op) ? 4 : 2) * products;
+    return (op->out[0] && op->out[1] ? 4 : 2) * products;
 }
 
 /* Activations that the op knows, but what it needs of them comes in other inputs. */

@@ -80,7 +80,7 @@ static const char *describe(const struct op *op, struct buf *node)
         add_ints(node, "strides", 2, 2);
         return "ConvTranspose";
     }
-    if (op->kind == &conv2d_grad_input_kind) {
+    if (op->kind == &conv2d_grad_kind) {
         add_ints(node, "kernel_shape", 2, op->attr.kernel);
         add_ints(node, "pads", 4, op->attr.kernel / 2);
         add_ints(node, "strides", 2, op->attr.stride);
@@ -175,7 +175,7 @@ static void add_flatten(struct buf *graph, const struct graph *g, const struct o
 /* What adds a bias to a transposed convolution is part of that in ONNX. */
 static const struct op *bias_of(const struct graph *g, const struct op *op)
 {
-    for (size_t i = 0; i < g->nops && op->kind == &conv2d_grad_input_kind; i++)
+    for (size_t i = 0; i < g->nops && op->kind == &conv2d_grad_kind; i++)
         if (g->ops[i]->kind == &bias_kind && g->ops[i]->in[0] == op->out[0])
             return g->ops[i];
     return NULL;

@@ -18,78 +18,103 @@ static int64_t divide(const struct op_attr *attr, int64_t side)
     return (side + stride_of(attr) - 1) / stride_of(attr);
 }
 
+/* Of the source, without a convolution in front. */
+static int64_t channels_of(const struct tensor *x, const struct tensor *second)
+{
+    return x->shape.dim[DIM_C] + (second ? second->shape.dim[DIM_C] : 0);
+}
+
+static bool have_one_size(const struct tensor *a, const struct tensor *b)
+{
+    for (int i = DIM_N; i < DIM_C; i++)
+        if (b && a->shape.dim[i] != b->shape.dim[i])
+            return false;
+    return true;
+}
+
 static int infer_conv2d(const struct op_attr *attr, struct tensor *const *in, struct shape *out,
                         struct err *e)
 {
-    const struct shape *x = &in[0]->shape, *w = &in[1]->shape;
-    const struct tensor *front = in[OP_FRONT_W], *last = in[OP_HEAD_W] ? in[OP_HEAD_W] : in[1];
-    int64_t channels = front ? front->shape.dim[OUT_CHANNELS] : x->dim[DIM_C];
+    const struct tensor *second = in[OP_SECOND], *front = in[OP_FRONT_W];
+    const struct tensor *last = in[OP_HEAD_W] ? in[OP_HEAD_W] : in[1];
+    struct tensor x = *in[0];
 
-    if (channels != w->dim[IN_CHANNELS] || w->dim[2] != attr->kernel)
+    if (front && second &&
+        conv_transpose2d_kind.infer(NULL, (struct tensor *[]){in[0], in[OP_FRONT_W]}, &x.shape, e))
+        return -1;
+    if (front && !second)
+        x.shape.dim[DIM_C] = front->shape.dim[OUT_CHANNELS];
+    if (!have_one_size(&x, second) || channels_of(&x, second) != in[1]->shape.dim[IN_CHANNELS] ||
+        in[1]->shape.dim[2] != attr->kernel)
         return err_set(e, ERR_INTERNAL, "conv2d: %s does not fit its input", in[1]->name);
-    out[0] = shape_nhwc(x->dim[DIM_N], divide(attr, x->dim[DIM_H]), divide(attr, x->dim[DIM_W]),
-                        last->shape.dim[OUT_CHANNELS]);
+    out[0] = shape_nhwc(x.shape.dim[DIM_N], divide(attr, x.shape.dim[DIM_H]),
+                        divide(attr, x.shape.dim[DIM_W]), last->shape.dim[OUT_CHANNELS]);
     return 0;
 }
 
-/* With a stride attr has the size of the result: several sizes are divided to the same. */
-static int infer_grad_input(const struct op_attr *attr, struct tensor *const *in, struct shape *out,
-                            struct err *e)
+/* Without x attr has its size where there is a stride: several sizes are divided to the same. */
+static int infer_input(const struct op_attr *attr, struct tensor *const *in, struct shape *out,
+                       struct err *e)
 {
-    const struct shape *dy = &in[0]->shape, *w = &in[1]->shape;
-    int64_t height = attr->height ? attr->height : dy->dim[DIM_H];
-    int64_t width = attr->width ? attr->width : dy->dim[DIM_W];
+    const struct shape *dy = &in[0]->shape, *w = &in[1]->shape, *x = in[2] ? &in[2]->shape : NULL;
+    int64_t height = x ? x->dim[DIM_H] : attr->height ? attr->height : dy->dim[DIM_H];
+    int64_t width = x ? x->dim[DIM_W] : attr->width ? attr->width : dy->dim[DIM_W];
+    int64_t n = w->dim[IN_CHANNELS], split = attr->split;
 
+    if (x)
+        split = in[OP_SECOND] ? x->dim[DIM_C] : 0;
     if (dy->dim[DIM_C] != w->dim[OUT_CHANNELS] || divide(attr, height) != dy->dim[DIM_H] ||
         divide(attr, width) != dy->dim[DIM_W])
         return err_set(e, ERR_INTERNAL, "conv2d: gradient does not fit %s", in[1]->name);
-    out[0] = shape_nhwc(dy->dim[DIM_N], height, width, w->dim[IN_CHANNELS]);
+    out[0] = shape_nhwc(dy->dim[DIM_N], height, width, split ? split : n);
+    if (split)
+        out[OP_OUT_SECOND] = shape_nhwc(dy->dim[DIM_N], height, width, n - split);
     return 0;
 }
 
-static int infer_grad_weights(const struct op_attr *attr, struct tensor *const *in,
-                              struct shape *out,
-                              struct err *e)
+static int infer_weights(const struct op_attr *attr, struct tensor *const *in, struct shape *out,
+                         struct err *e)
 {
-    const struct shape *dy = &in[0]->shape, *x = &in[1]->shape;
+    const struct shape *dy = &in[0]->shape, *x = &in[2]->shape;
 
     if (dy->dim[DIM_N] != x->dim[DIM_N] || dy->dim[DIM_H] != divide(attr, x->dim[DIM_H]) ||
-        dy->dim[DIM_W] != divide(attr, x->dim[DIM_W]))
+        dy->dim[DIM_W] != divide(attr, x->dim[DIM_W]) || !have_one_size(in[2], in[OP_SECOND]))
         return err_set(e, ERR_INTERNAL, "conv2d: gradient does not fit the input");
-    out[0] = (struct shape){4, {dy->dim[DIM_C], x->dim[DIM_C], attr->kernel, attr->kernel}};
-    out[1] = (struct shape){!attr->bare, {attr->bare ? 0 : dy->dim[DIM_C]}};
+    out[1] = (struct shape){
+        4, {dy->dim[DIM_C], channels_of(in[2], in[OP_SECOND]), attr->kernel, attr->kernel}};
+    out[2] = (struct shape){!attr->bare, {attr->bare ? 0 : dy->dim[DIM_C]}};
     return 0;
 }
 
 static int infer_grad(const struct op_attr *attr, struct tensor *const *in, struct shape *out,
                       struct err *e)
 {
-    struct op_attr of_x = *attr;
-
-    of_x.height = in[1]->shape.dim[DIM_H];
-    of_x.width = in[1]->shape.dim[DIM_W];
-    if (infer_grad_input(&of_x, (struct tensor *[]){in[0], in[2]}, out, e) < 0)
+    if (in[1] && infer_input(attr, in, out, e) < 0)
         return -1;
-    return infer_grad_weights(attr, in, out + 1, e);
+    return in[2] ? infer_weights(attr, in, out, e) : 0;
 }
 
 /* Weights first: their gradient can travel while the input's is computed. */
 static int grad_conv2d(struct graph *g, const struct op *op, struct err *e)
 {
-    struct tensor *x = op->in[0], *w = op->in[1], *dy = op->out[0]->grad;
-    struct op_attr attr = op->attr;
-    struct op *dx;
+    struct tensor *x = op->in[0], *second = op->in[OP_SECOND], *w = op->in[1];
+    struct tensor *dy = op->out[0]->grad, *db = op->attr.bare ? NULL : op->in[2]->grad;
+    struct op weights = {.kind = &conv2d_grad_kind, .attr = op->attr,
+                         .in = {dy, NULL, x, [OP_SECOND] = second}, .out = {NULL, w->grad, db}};
+    struct op input = {.kind = &conv2d_grad_kind, .attr = op->attr, .in = {dy, w}}, *dx;
 
-    if (!graph_append(g, &conv2d_grad_weights_kind, &attr, (struct tensor *[]){dy, x},
-                      (struct tensor *[]){w->grad, attr.bare ? NULL : op->in[2]->grad}, e))
+    if (!graph_append_op(g, &weights, e))
         return -1;
     if (!x->needs_grad)
         return 0;
-    attr.bare = false;
-    attr.height = x->shape.dim[DIM_H];
-    attr.width = x->shape.dim[DIM_W];
-    dx = graph_append(g, &conv2d_grad_input_kind, &attr, (struct tensor *[]){dy, w}, NULL, e);
-    return dx ? graph_add_grad(g, x, dx->out[0], e) : -1;
+    input.attr.bare = false;
+    input.attr.height = x->shape.dim[DIM_H];
+    input.attr.width = x->shape.dim[DIM_W];
+    input.attr.split = second ? x->shape.dim[DIM_C] : 0;
+    dx = graph_append_op(g, &input, e);
+    if (!dx || graph_add_grad(g, x, dx->out[0], e) < 0)
+        return -1;
+    return second ? graph_add_grad(g, second, dx->out[OP_OUT_SECOND], e) : 0;
 }
 
 /* dx = dy transposed over w: linear in both, so its gradients are the convolution's. */
@@ -99,8 +124,8 @@ static int grad_transposed(struct graph *g, const struct op *op, struct err *e)
     struct op_attr attr = {.kernel = op->attr.kernel, .stride = op->attr.stride, .bare = true};
     struct op *dx;
 
-    if (!graph_append(g, &conv2d_grad_weights_kind, &attr, (struct tensor *[]){x, dy},
-                      (struct tensor *[]){w->grad, NULL}, e))
+    if (!graph_append(g, &conv2d_grad_kind, &attr, (struct tensor *[]){x, NULL, dy},
+                      (struct tensor *[]){NULL, w->grad, NULL}, e))
         return -1;
     if (!x->needs_grad)
         return 0;
@@ -109,11 +134,7 @@ static int grad_transposed(struct graph *g, const struct op *op, struct err *e)
 }
 
 const struct op_kind conv2d_kind = {"conv2d", 3, 1, false, infer_conv2d, grad_conv2d};
-const struct op_kind conv2d_grad_input_kind = {"conv2d_grad_input", 2, 1, false, infer_grad_input,
-                                               grad_transposed};
-const struct op_kind conv2d_grad_weights_kind = {"conv2d_grad_weights", 2, 2, false,
-                                                 infer_grad_weights, NULL};
-const struct op_kind conv2d_grad_kind = {"conv2d_grad", 3, 3, false, infer_grad, NULL};
+const struct op_kind conv2d_grad_kind = {"conv2d_grad", 3, 3, false, infer_grad, grad_transposed};
 
 struct tensor *conv2d_append_as(struct graph *g, const char *name, struct tensor *x,
                                 int64_t channels, int kernel, int stride, bool bias, struct err *e)
@@ -144,7 +165,7 @@ struct tensor *conv2d_append(struct graph *g, const char *name, struct tensor *x
 }
 
 struct tensor *conv2d_append_transposed(struct graph *g, const char *name, struct tensor *x,
-                                      int64_t channels, struct err *e)
+                                        int64_t channels, struct err *e)
 {
     struct op_attr attr = {.kernel = 3, .stride = 2};
     struct tensor *w, *b = NULL;
@@ -162,7 +183,9 @@ struct tensor *conv2d_append_transposed(struct graph *g, const char *name, struc
     shape = (struct shape){1, {channels}};
     if (w)
         b = graph_param(g, name, "bias", WEIGHTS_PARAM, shape, -bound, bound, e);
-    op = graph_append(g, &conv2d_grad_input_kind, &attr, (struct tensor *[]){x, w}, NULL, e);
+    if (!b)
+        return NULL;
+    op = graph_append(g, &conv2d_grad_kind, &attr, (struct tensor *[]){x, w, NULL}, NULL, e);
     if (op)
         op = graph_append(g, &bias_kind, NULL, (struct tensor *[]){op->out[0], b}, NULL, e);
     return op ? op->out[0] : NULL;

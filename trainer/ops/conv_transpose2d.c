@@ -19,12 +19,10 @@ static int infer_conv_transpose2d(const struct op_attr *attr, struct tensor *con
     return 0;
 }
 
-static int infer_grad_input(const struct op_attr *attr, struct tensor *const *in, struct shape *out,
-                            struct err *e)
+static int infer_input(struct tensor *const *in, struct shape *out, struct err *e)
 {
     const struct shape *dy = &in[0]->shape, *w = &in[1]->shape;
 
-    (void)attr;
     if (dy->dim[DIM_C] != w->dim[OUT_CHANNELS])
         return err_set(e, ERR_INTERNAL, "conv_transpose2d: gradient does not fit %s", in[1]->name);
     out[0] = shape_nhwc(dy->dim[DIM_N], dy->dim[DIM_H] / 2, dy->dim[DIM_W] / 2,
@@ -32,25 +30,24 @@ static int infer_grad_input(const struct op_attr *attr, struct tensor *const *in
     return 0;
 }
 
-static int infer_grad_weights(const struct op_attr *attr, struct tensor *const *in,
-                              struct shape *out, struct err *e)
+static int infer_weights(struct tensor *const *in, struct shape *out, struct err *e)
 {
-    const struct shape *dy = &in[0]->shape, *x = &in[1]->shape;
+    const struct shape *dy = &in[0]->shape, *x = &in[2]->shape;
 
-    (void)attr;
-    if (tensor_pixels(in[0]) != 4 * tensor_pixels(in[1]))
+    if (tensor_pixels(in[0]) != 4 * tensor_pixels(in[2]))
         return err_set(e, ERR_INTERNAL, "conv_transpose2d: gradient does not fit the input");
-    out[0] = (struct shape){4, {x->dim[DIM_C], dy->dim[DIM_C], 2, 2}};
-    out[1] = (struct shape){1, {dy->dim[DIM_C]}};
+    out[1] = (struct shape){4, {x->dim[DIM_C], dy->dim[DIM_C], 2, 2}};
+    out[2] = (struct shape){1, {dy->dim[DIM_C]}};
     return 0;
 }
 
 static int infer_grad(const struct op_attr *attr, struct tensor *const *in, struct shape *out,
                       struct err *e)
 {
-    if (infer_grad_input(attr, (struct tensor *[]){in[0], in[2]}, out, e) < 0)
+    (void)attr;
+    if (in[1] && infer_input(in, out, e) < 0)
         return -1;
-    return infer_grad_weights(attr, in, out + 1, e);
+    return in[2] ? infer_weights(in, out, e) : 0;
 }
 
 static int grad_conv_transpose2d(struct graph *g, const struct op *op, struct err *e)
@@ -58,24 +55,21 @@ static int grad_conv_transpose2d(struct graph *g, const struct op *op, struct er
     struct tensor *x = op->in[0], *w = op->in[1], *b = op->in[2], *dy = op->out[0]->grad;
     struct op *dx;
 
-    if (!graph_append(g, &conv_transpose2d_grad_weights_kind, NULL, (struct tensor *[]){dy, x},
-                      (struct tensor *[]){w->grad, b->grad}, e))
+    if (!graph_append(g, &conv_transpose2d_grad_kind, NULL, (struct tensor *[]){dy, NULL, x},
+                      (struct tensor *[]){NULL, w->grad, b->grad}, e))
         return -1;
     if (!x->needs_grad)
         return 0;
-    dx = graph_append(g, &conv_transpose2d_grad_input_kind, NULL, (struct tensor *[]){dy, w}, NULL,
+    dx = graph_append(g, &conv_transpose2d_grad_kind, NULL, (struct tensor *[]){dy, w, NULL}, NULL,
                       e);
     return dx ? graph_add_grad(g, x, dx->out[0], e) : -1;
 }
 
 const struct op_kind conv_transpose2d_kind = {
     "conv_transpose2d", 3, 1, false, infer_conv_transpose2d, grad_conv_transpose2d};
-const struct op_kind conv_transpose2d_grad_input_kind = {
-    "conv_transpose2d_grad_input", 2, 1, false, infer_grad_input, NULL};
-const struct op_kind conv_transpose2d_grad_weights_kind = {
-    "conv_transpose2d_grad_weights", 2, 2, false, infer_grad_weights, NULL};
-const struct op_kind conv_transpose2d_grad_kind = {"conv_transpose2d_grad", 3, 3, false, infer_grad,
-                                                   NULL};
+const struct op_kind conv_transpose2d_grad_kind = {
+    "conv_transpose2d_grad", 3, 3, false, infer_grad, NULL};
+
 struct tensor *conv_transpose2d_append(struct graph *g, const char *name, struct tensor *x,
                                        int64_t channels, struct err *e)
 {

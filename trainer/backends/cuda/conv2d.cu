@@ -216,7 +216,7 @@ static int run_conv2d_grad_input(struct op *op, struct exec *x, struct err *e)
 
 static struct weigh_args weigh_of(const struct op *op)
 {
-    const struct tensor *dy = op->in[0], *src = op->in[1];
+    const struct tensor *dy = op->in[0], *src = op->in[2];
     struct weigh_args k = {dy->data, src->data, (float *)op->workspace, 0, 0, 0, 0, 0, 0, 0, 1,
                            (unsigned)src->shape.dim[DIM_H], (unsigned)src->shape.dim[DIM_W],
                            stride_of(op), (unsigned)dy->dtype, (unsigned)src->dtype};
@@ -227,9 +227,9 @@ static struct weigh_args weigh_of(const struct op *op)
     k.ns = (unsigned)tensor_channels(src);
     k.nd = (unsigned)tensor_channels(dy);
     k.side = (unsigned)op->attr.kernel;
-    k.count = (unsigned)tensor_count(op->out[0]);
-    if (op->out[1])
-        k.count += (unsigned)tensor_count(op->out[1]);
+    k.count = (unsigned)tensor_count(op->out[1]);
+    if (op->out[2])
+        k.count += (unsigned)tensor_count(op->out[2]);
     while (k.nparts < MAX_PARTS && 2 * k.nparts <= k.rows &&
            (size_t)2 * k.nparts * k.count <= MAX_PARTIALS)
         k.nparts *= 2;
@@ -248,12 +248,12 @@ static int conv2d_prepare_grad_weights(struct op *op, struct err *e)
 static int run_conv2d_grad_weights(struct op *op, struct exec *x, struct err *e)
 {
     struct weigh_args k = weigh_of(op);
-    struct gather_args g = {k.partials, op->out[0]->data, NULL, k.ns, k.nd, k.side * k.side, k.count,
+    struct gather_args g = {k.partials, op->out[1]->data, NULL, k.ns, k.nd, k.side * k.side, k.count,
                             k.nparts};
 
     (void)e;
-    if (op->out[1])
-        g.db = op->out[1]->data;
+    if (op->out[2])
+        g.db = op->out[2]->data;
     if (k.dy_type == k.src_type)
         LAUNCH_AS(k.src_type, weigh, gpu_blocks((size_t)k.count * k.nparts), x->device->stream, k);
     else
@@ -265,10 +265,10 @@ static int run_conv2d_grad_weights(struct op *op, struct exec *x, struct err *e)
 const struct kernel cuda_conv2d = {
     &conv2d_kind, cuda_supports, conv2d_prepare, run_conv2d, NULL, OP_BARE, 0, KERNEL_ANY};
 const struct kernel cuda_conv2d_grad_input = {
-    &conv2d_grad_input_kind, cuda_supports, conv2d_prepare, run_conv2d_grad_input, NULL, 0, 0,
+    &conv2d_grad_kind, cuda_supports, conv2d_prepare, run_conv2d_grad_input, NULL, 0, OP_INPUT_ONLY,
     KERNEL_ANY};
 const struct kernel cuda_conv2d_grad_weights = {
-    &conv2d_grad_weights_kind, cuda_supports, conv2d_prepare_grad_weights, run_conv2d_grad_weights,
-    NULL, OP_BARE, 0, KERNEL_ANY};
+    &conv2d_grad_kind, cuda_supports, conv2d_prepare_grad_weights, run_conv2d_grad_weights, NULL,
+    OP_BARE, OP_WEIGHTS_ONLY, KERNEL_ANY};
 
 C_END

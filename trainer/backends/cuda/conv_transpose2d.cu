@@ -214,14 +214,14 @@ static int run_conv_transpose2d_grad_input(struct op *op, struct exec *x, struct
 
 static struct transpose_weigh_args transpose_weigh_of(const struct op *op)
 {
-    const struct tensor *dy = op->in[0], *src = op->in[1];
+    const struct tensor *dy = op->in[0], *src = op->in[2];
     struct transpose_weigh_args k = {dy->data, src->data, (float *)op->workspace, 0, 0, 0, 0, 0, 1};
 
     k.rows = (unsigned)(src->shape.dim[DIM_N] * src->shape.dim[DIM_H]);
     k.w = (unsigned)src->shape.dim[DIM_W];
     k.ni = (unsigned)tensor_channels(src);
     k.no = (unsigned)tensor_channels(dy);
-    k.count = (unsigned)(tensor_count(op->out[0]) + tensor_count(op->out[1]));
+    k.count = (unsigned)(tensor_count(op->out[1]) + tensor_count(op->out[2]));
     while (k.nparts < MAX_PARTS && 2 * k.nparts <= k.rows &&
            (size_t)2 * k.nparts * k.count <= MAX_PARTIALS)
         k.nparts *= 2;
@@ -240,7 +240,7 @@ static int transpose_prepare_grad_weights(struct op *op, struct err *e)
 static int run_conv_transpose2d_grad_weights(struct op *op, struct exec *x, struct err *e)
 {
     struct transpose_weigh_args k = transpose_weigh_of(op);
-    struct transpose_gather_args g = {k.partials, op->out[0]->data, op->out[1]->data, k.ni, k.no,
+    struct transpose_gather_args g = {k.partials, op->out[1]->data, op->out[2]->data, k.ni, k.no,
                                       k.count, k.nparts};
 
     (void)e;
@@ -254,10 +254,10 @@ const struct kernel cuda_conv_transpose2d = {
     &conv_transpose2d_kind, cuda_supports, transpose_prepare, run_conv_transpose2d, NULL, 0, 0,
     KERNEL_ANY};
 const struct kernel cuda_conv_transpose2d_grad_input = {
-    &conv_transpose2d_grad_input_kind, cuda_supports, transpose_prepare,
-    run_conv_transpose2d_grad_input, NULL, 0, 0, KERNEL_ANY};
+    &conv_transpose2d_grad_kind, cuda_supports, transpose_prepare, run_conv_transpose2d_grad_input,
+    NULL, 0, OP_INPUT_ONLY, KERNEL_ANY};
 const struct kernel cuda_conv_transpose2d_grad_weights = {
-    &conv_transpose2d_grad_weights_kind, cuda_supports_one_type, transpose_prepare_grad_weights,
-    run_conv_transpose2d_grad_weights, NULL, 0, 0, KERNEL_ANY};
+    &conv_transpose2d_grad_kind, cuda_supports_one_type, transpose_prepare_grad_weights,
+    run_conv_transpose2d_grad_weights, NULL, 0, OP_WEIGHTS_ONLY, KERNEL_ANY};
 
 C_END

@@ -73,7 +73,7 @@ static bool has_other(const struct kernel *kernel, const struct op *op)
         if (trial_tensor(op, i) && is_half(trial_tensor(op, i)))
             return true;
     for (const struct kernel *const *k = cuda_backend.kernels; *k; k++) {
-        if (behind && (*k)->kind == kernel->kind)
+        if (behind && backend_kernel_fits(*k, op))
             return true;
         behind = behind || *k == kernel;
     }
@@ -172,13 +172,13 @@ static bool create_trial(struct trial *t, const struct op *op, const struct tria
 /* Is it still the op, in its size? Not where sizes have to do with each other in other ways. */
 static bool trial_fits(const struct trial *t)
 {
-    struct shape shapes[OP_MAX_OUT];
+    struct shape shapes[OP_MAX_OUT] = {0};
     struct err e;
 
     if (t->op.kind->infer(&t->op.attr, t->op.in, shapes, &e) < 0)
         return false;
-    for (int i = 0; i < t->op.kind->nout; i++)
-        if (t->op.out[i] && !shape_equal(&shapes[i], &t->op.out[i]->shape))
+    for (int i = -1; op_next_out(&t->op, &i);)
+        if (shapes[i].ndim && !shape_equal(&shapes[i], &t->op.out[i]->shape))
             return false;
     return true;
 }

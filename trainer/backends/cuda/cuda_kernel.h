@@ -93,10 +93,6 @@ extern const struct kernel cuda_subsample_grad;
 /* For tensors of bfloat16. */
 extern const struct kernel cuda_batch_norm_coef;
 extern const struct kernel cuda_batch_norm_grad_coef;
-extern const struct kernel cuda_narrow_concat_conv2d;
-extern const struct kernel cuda_narrow_concat_conv2d_grad;
-extern const struct kernel cuda_narrow_concat_conv2d_grad_input;
-extern const struct kernel cuda_narrow_concat_conv2d_grad_weights;
 extern const struct kernel cuda_narrow_conv2d;
 extern const struct kernel cuda_narrow_conv2d_grad;
 extern const struct kernel cuda_narrow_conv2d_grad_input;

@@ -61,23 +61,24 @@ static struct operands operands_of(const struct op *op)
 {
     const struct op_kind *kind = op->kind;
     const struct tensor *in[] = {op->in[0], op->in[1], op->in[2]};
-    const struct tensor *out = op->out[0], *db = op->out[1];
+    const struct tensor *out = op->out[0], *dw = op->out[1], *db = op->out[2];
     int64_t stride = op->attr.stride > 1 ? op->attr.stride : 1, pad = op->attr.kernel / 2;
 
     if (kind == &conv2d_kind)
         return (struct operands){CUDNN_FORWARD, in[0], out, in[1], in[2], out, NULL, NULL, stride, pad,
                                  op->attr.relu};
-    if (kind == &conv2d_grad_input_kind)
+    if (kind == &conv2d_grad_kind && out)
         return (struct operands){CUDNN_DATA, out, in[0], in[1], NULL, NULL, NULL, NULL,
                                  stride, pad, false};
-    if (kind == &conv2d_grad_weights_kind)
-        return (struct operands){CUDNN_WEIGHTS, in[1], in[0], out, NULL, NULL, db, in[0],
+    if (kind == &conv2d_grad_kind)
+        return (struct operands){CUDNN_WEIGHTS, in[2], in[0], dw, NULL, NULL, db, in[0],
                                  stride, pad, false};
     if (kind == &conv_transpose2d_kind)
         return (struct operands){CUDNN_DATA, out, in[0], in[1], in[2], out, NULL, NULL, 2, 0, false};
-    if (kind == &conv_transpose2d_grad_input_kind)
-        return (struct operands){CUDNN_FORWARD, in[0], out, in[1], NULL, NULL, NULL, NULL, 2, 0, false};
-    return (struct operands){CUDNN_WEIGHTS, in[0], in[1], out, NULL, NULL, db, in[0], 2, 0, false};
+    if (out)
+        return (struct operands){CUDNN_FORWARD, in[0], out, in[1], NULL, NULL, NULL, NULL, 2, 0,
+                                 false};
+    return (struct operands){CUDNN_WEIGHTS, in[0], in[2], dw, NULL, NULL, db, in[0], 2, 0, false};
 }
 
 /* What of the op is more than the convolution goes into its graph. Moments are of what was written. */
@@ -110,6 +111,8 @@ static bool has_own(const struct op *op);
 
 static bool can_convolve(const struct op *op)
 {
+    if (op->kind->nout > 1 && op->out[0] && op->out[1]) /* one gradient at a time */
+        return false;
     struct operands o = operands_of(op);
     struct cudnn_problem p = problem_of(&o);
 
@@ -481,8 +484,6 @@ static int run_conv(struct op *op, struct exec *x, struct err *e)
         .release = release_conv, .may = forms, .types = KERNEL_ANY}
 
 CUDNN_KERNEL(conv2d, OP_BARE | OP_GIVES_MOMENTS | OP_RELU);
-CUDNN_KERNEL(conv2d_grad_input, 0);
-CUDNN_KERNEL(conv2d_grad_weights, OP_BARE);
+CUDNN_KERNEL(conv2d_grad, OP_BARE | OP_INPUT_ONLY | OP_WEIGHTS_ONLY);
 CUDNN_KERNEL(conv_transpose2d, 0);
-CUDNN_KERNEL(conv_transpose2d_grad_input, 0);
-CUDNN_KERNEL(conv_transpose2d_grad_weights, 0);
+CUDNN_KERNEL(conv_transpose2d_grad, OP_INPUT_ONLY | OP_WEIGHTS_ONLY);

@@ -16,11 +16,9 @@
 
 /* Before the others of their kinds in the backend's tables. */
 extern const struct kernel cudnn_conv_conv2d;
-extern const struct kernel cudnn_conv_conv2d_grad_input;
-extern const struct kernel cudnn_conv_conv2d_grad_weights;
+extern const struct kernel cudnn_conv_conv2d_grad;
 extern const struct kernel cudnn_conv_conv_transpose2d;
-extern const struct kernel cudnn_conv_conv_transpose2d_grad_input;
-extern const struct kernel cudnn_conv_conv_transpose2d_grad_weights;
+extern const struct kernel cudnn_conv_conv_transpose2d_grad;
 
 /* device_ops.choose */
 void cudnn_conv_choose(struct op *op, struct exec *x);

@@ -276,7 +276,7 @@ static bool supports_head_grad(const struct op *op)
 
 static bool supports_head_weights(const struct op *op)
 {
-    return is_head(op, op->in[1], op->in[0]);
+    return is_head(op, op->in[2], op->in[0]);
 }
 
 static int run_head(struct op *op, struct exec *x, struct err *e)
@@ -316,7 +316,7 @@ static int prepare_head_weights(struct op *op, struct err *e)
 {
     (void)e;
     op->workspace_size = (size_t)count_head_parts(tensor_pixels(op->in[0])) *
-                         tensor_channels(op->in[0]) * (tensor_channels(op->in[1]) + 1) *
+                         tensor_channels(op->in[0]) * (tensor_channels(op->in[2]) + 1) *
                          sizeof(double);
     return 0;
 }
@@ -328,13 +328,13 @@ static void total_head(const struct head_total_args *t, cudaStream_t stream)
 
 static int run_head_weights(struct op *op, struct exec *x, struct err *e)
 {
-    struct head_weights_args k = {op->in[0]->data, op->in[1]->half, (double *)op->workspace,
+    struct head_weights_args k = {op->in[0]->data, op->in[2]->half, (double *)op->workspace,
                                   (unsigned)tensor_pixels(op->in[0]),
-                                  (unsigned)tensor_channels(op->in[1]),
+                                  (unsigned)tensor_channels(op->in[2]),
                                   (unsigned)tensor_channels(op->in[0]),
                                   count_head_parts(tensor_pixels(op->in[0]))};
-    struct head_total_args t = {k.parts, op->out[0]->data,
-                                op->out[1] ? op->out[1]->data : NULL, k.channels, k.logits,
+    struct head_total_args t = {k.parts, op->out[1]->data,
+                                op->out[2] ? op->out[2]->data : NULL, k.channels, k.logits,
                                 k.nparts};
 
     (void)e;
@@ -343,11 +343,10 @@ static int run_head_weights(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-/* (dy, x, w) -> dx, dw, db */
 static bool supports_head_grads(const struct op *op)
 {
     return op->out[0]->dtype == DTYPE_BF16 && (!op->out[OP_OUT_SUMS] || op->in[OP_COEF]) &&
-           is_head(op, op->in[1], op->in[0]);
+           is_head(op, op->in[2], op->in[0]);
 }
 
 /* Workspace: parts of the sums, then those of the weights' gradient. */
@@ -365,12 +364,12 @@ static int run_head_grads(struct op *op, struct exec *x, struct err *e)
 {
     unsigned nparts = count_head_parts(tensor_pixels(op->in[0]));
     size_t sums = cuda_sums_size(op, nparts);
-    struct head_back_args k = {op->in[0]->data, op->in[2]->data,
-                               op->in[OP_COEF] ? op->in[OP_COEF]->data : NULL, op->in[1]->half,
+    struct head_back_args k = {op->in[0]->data, op->in[1]->data,
+                               op->in[OP_COEF] ? op->in[OP_COEF]->data : NULL, op->in[2]->half,
                                op->out[0]->half, (double *)((char *)op->workspace + sums),
                                sums ? (double *)op->workspace : NULL,
                                (unsigned)tensor_pixels(op->in[0]),
-                               (unsigned)tensor_channels(op->in[1]),
+                               (unsigned)tensor_channels(op->in[2]),
                                (unsigned)tensor_channels(op->in[0]), nparts};
     struct head_total_args t = {k.parts, op->out[1]->data, op->out[2]->data, k.channels, k.logits,
                                 nparts};
@@ -388,9 +387,10 @@ const struct kernel cuda_pass_head_grad = {
     &conv2d_grad_kind, supports_head_grads, prepare_head_grads, run_head_grads, NULL,
     OP_HAS_COEF | OP_GIVES_SUMS, 0, KERNEL_HALVES};
 const struct kernel cuda_pass_head_grad_input = {
-    &conv2d_grad_input_kind, supports_head_grad, NULL, run_head_grad, NULL, 0, 0, KERNEL_HALVES};
+    &conv2d_grad_kind, supports_head_grad, NULL, run_head_grad, NULL, 0, OP_INPUT_ONLY,
+    KERNEL_HALVES};
 const struct kernel cuda_pass_head_grad_weights = {
-    &conv2d_grad_weights_kind, supports_head_weights, prepare_head_weights, run_head_weights, NULL,
-    0, 0, KERNEL_HALVES};
+    &conv2d_grad_kind, supports_head_weights, prepare_head_weights, run_head_weights, NULL, 0,
+    OP_WEIGHTS_ONLY, KERNEL_HALVES};
 
 C_END

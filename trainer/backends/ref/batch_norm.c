@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "trainer/backends/ref/chunks.h"
-#include "trainer/backends/ref/moments.h"
 #include "trainer/backends/ref/vector.h"
 
 /* Pixels that one thread takes at a time. */
@@ -137,7 +136,7 @@ static int find_norm(struct op *op, struct coefficients k, struct exec *x, struc
     double *sums = op->workspace;
 
     if (op->in[OP_MOMENTS])
-        moments_sums(op->in[OP_MOMENTS], npixels, sums);
+        chunks_from_moments(op->in[OP_MOMENTS], npixels, sums);
     else
         chunks_sum(src, src, npixels, nchannels, sums);
     if (sum_over_replicas(op, x, sums, e) < 0)

@@ -7,6 +7,8 @@
 
 #include <stddef.h>
 
+#include "trainer/core/tensor.h"
+
 #define CHUNKS 64
 
 /* Pixels [chunk_begin(n, i), chunk_begin(n, i + 1)) are those of chunk i. */
@@ -22,5 +24,8 @@ size_t chunks_workspace(size_t nchannels);
  * NULL. */
 void chunks_sum(const float *a, const float *b, size_t npixels, size_t nchannels,
                 double *workspace);
+
+/* What chunks_sum(x, x) gives of npixels that have these moments [2][C] (core/op.h). */
+void chunks_from_moments(const struct tensor *moments, size_t npixels, double *sums);
 
 #endif

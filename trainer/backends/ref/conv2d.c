@@ -5,8 +5,6 @@
 #include <string.h>
 
 #include "trainer/backends/ref/chunks.h"
-#include "trainer/backends/ref/late.h"
-#include "trainer/backends/ref/moments.h"
 #include "trainer/backends/ref/vector.h"
 
 /* Output channels that are computed together, forward and for the gradient of the weights. */
@@ -45,11 +43,10 @@ static size_t packed_size(const struct op *op)
     return tensor_count(op->in[1]) / nchannels * round_up(nchannels) * sizeof(float);
 }
 
-/* Workspace: these, and what the moments need. */
 static int prepare_packed(struct op *op, struct err *e)
 {
     (void)e;
-    op->workspace_size = packed_size(op) + moments_workspace(op) * sizeof(double);
+    op->workspace_size = packed_size(op);
     return 0;
 }
 
@@ -127,9 +124,6 @@ static int run_conv2d(struct op *op, struct exec *x, struct err *e)
                 *packed_at(&g, packed, co, k, ci) = *w++;
     correlate(&g, op->in[0]->data, packed, op->in[2] ? op->in[2]->data : NULL,
               op->out[0]->data);
-    for (size_t i = 0; op->attr.relu && i < tensor_count(op->out[0]); i++)
-        op->out[0]->data[i] = op->out[0]->data[i] > 0 ? op->out[0]->data[i] : 0;
-    moments_write(op, (double *)((char *)op->workspace + packed_size(op)));
     return 0;
 }
 
@@ -195,25 +189,23 @@ static void sum_tap(const struct geometry *g, const float *dy, const float *x, s
     }
 }
 
-/* Workspace: a norm's gradient that comes late, sums, what adding up the bias needs. */
+/* Workspace: sums, what adding up the bias needs. */
 static int prepare_grad_weights(struct op *op, struct err *e)
 {
     (void)e;
-    op->workspace_size = tensor_count(op->out[0]) * sizeof(double);
-    if (op->out[1])
-        op->workspace_size += chunks_workspace(tensor_count(op->out[1])) * sizeof(double);
-    op->workspace_size += late_size(op);
+    op->workspace_size = tensor_count(op->out[1]) * sizeof(double);
+    if (op->out[2])
+        op->workspace_size += chunks_workspace(tensor_count(op->out[2])) * sizeof(double);
     return 0;
 }
 
 static int run_grad_weights(struct op *op, struct exec *x, struct err *e)
 {
-    struct tensor late;
-    const struct tensor *dy = late_gradient(op, &late, op->workspace), *src = op->in[1];
+    const struct tensor *dy = op->in[0], *src = op->in[2];
     struct geometry g = geometry_of(src, dy, op);
     size_t taps = g.kernel * g.kernel, ntasks = taps * g.src_channels, co_n = g.dst_channels;
-    double *sums = (double *)((char *)op->workspace + late_size(op)), *bias_sums = sums + ntasks * co_n;
-    float *dw = op->out[0]->data;
+    double *sums = op->workspace, *bias_sums = sums + ntasks * co_n;
+    float *dw = op->out[1]->data;
 
     (void)x;
     (void)e;
@@ -225,19 +217,19 @@ static int run_grad_weights(struct op *op, struct exec *x, struct err *e)
         for (size_t co = 0; co < co_n; co++)
             dw[(co * g.src_channels + ci) * taps + tap] = (float)sums[t * co_n + co];
     }
-    if (!op->out[1])
+    if (!op->out[2])
         return 0;
     chunks_sum(dy->data, NULL, tensor_pixels(dy), co_n, bias_sums);
     for (size_t co = 0; co < co_n; co++)
-        op->out[1]->data[co] = (float)bias_sums[co];
+        op->out[2]->data[co] = (float)bias_sums[co];
     return 0;
 }
 
 const struct kernel ref_conv2d = {
-    .kind = &conv2d_kind, .prepare = prepare_packed, .run = run_conv2d,
-    .may = OP_BARE | OP_RELU | OP_GIVES_MOMENTS};
+    .kind = &conv2d_kind, .prepare = prepare_packed, .run = run_conv2d, .may = OP_BARE};
 const struct kernel ref_conv2d_grad_input = {
-    .kind = &conv2d_grad_input_kind, .prepare = prepare_packed, .run = run_grad_input};
+    .kind = &conv2d_grad_kind, .prepare = prepare_packed, .run = run_grad_input,
+    .must = OP_INPUT_ONLY};
 const struct kernel ref_conv2d_grad_weights = {
-    .kind = &conv2d_grad_weights_kind, .prepare = prepare_grad_weights, .run = run_grad_weights,
-    .may = OP_BARE | OP_TAKES_LATE};
+    .kind = &conv2d_grad_kind, .prepare = prepare_grad_weights, .run = run_grad_weights,
+    .may = OP_BARE, .must = OP_WEIGHTS_ONLY};

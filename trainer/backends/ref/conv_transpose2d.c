@@ -115,18 +115,18 @@ static void sum_tap(const struct geometry *g, const float *dy, const float *x, s
 static int prepare_grad_weights(struct op *op, struct err *e)
 {
     (void)e;
-    op->workspace_size = tensor_count(op->out[0]) * (sizeof(double) + sizeof(float)) +
-                         chunks_workspace(tensor_count(op->out[1])) * sizeof(double);
+    op->workspace_size = tensor_count(op->out[1]) * (sizeof(double) + sizeof(float)) +
+                         chunks_workspace(tensor_count(op->out[2])) * sizeof(double);
     return 0;
 }
 
 static int run_grad_weights(struct op *op, struct exec *x, struct err *e)
 {
-    const struct tensor *dy = op->in[0], *src = op->in[1];
+    const struct tensor *dy = op->in[0], *src = op->in[2];
     struct geometry g = geometry_of(src, dy);
     size_t ntasks = 4 * g.in_channels, n = g.out_channels;
     double *sums = op->workspace, *bias_sums = sums + ntasks * n;
-    float *row_sums = (float *)(bias_sums + chunks_workspace(n)), *dw = op->out[0]->data;
+    float *row_sums = (float *)(bias_sums + chunks_workspace(n)), *dw = op->out[1]->data;
 
     (void)x;
     (void)e;
@@ -140,14 +140,15 @@ static int run_grad_weights(struct op *op, struct exec *x, struct err *e)
     }
     chunks_sum(dy->data, NULL, tensor_pixels(dy), n, bias_sums);
     for (size_t o = 0; o < n; o++)
-        op->out[1]->data[o] = (float)bias_sums[o];
+        op->out[2]->data[o] = (float)bias_sums[o];
     return 0;
 }
 
 const struct kernel ref_conv_transpose2d = {
     .kind = &conv_transpose2d_kind, .prepare = prepare_packed, .run = run_conv_transpose2d};
 const struct kernel ref_conv_transpose2d_grad_input = {
-    .kind = &conv_transpose2d_grad_input_kind, .prepare = prepare_packed, .run = run_grad_input};
+    .kind = &conv_transpose2d_grad_kind, .prepare = prepare_packed, .run = run_grad_input,
+    .must = OP_INPUT_ONLY};
 const struct kernel ref_conv_transpose2d_grad_weights = {
-    .kind = &conv_transpose2d_grad_weights_kind, .prepare = prepare_grad_weights,
-    .run = run_grad_weights};
+    .kind = &conv_transpose2d_grad_kind, .prepare = prepare_grad_weights, .run = run_grad_weights,
+    .must = OP_WEIGHTS_ONLY};

@@ -77,31 +77,13 @@ static void grad(const struct tensor *dy, const struct tensor *src, float *dx)
     }
 }
 
-/* Workspace: the gradient before another one is added. */
-static int prepare_grad(struct op *op, struct err *e)
-{
-    (void)e;
-    op->workspace_size = op->in[OP_ADDED] ? tensor_nbytes(op->out[0]) : 0;
-    return 0;
-}
-
 static int run_grad(struct op *op, struct exec *x, struct err *e)
 {
-    const struct tensor *added = op->in[OP_ADDED];
-    float *dst = op->out[0]->data, *dx = added ? op->workspace : dst;
-    size_t n = tensor_count(op->out[0]);
-
     (void)x;
     (void)e;
-    grad(op->in[0], op->in[1], dx);
-    if (!added)
-        return 0;
-#pragma omp parallel for simd schedule(static)
-    for (size_t i = 0; i < n; i++)
-        dst[i] = added->data[i] + dx[i];
+    grad(op->in[0], op->in[1], op->out[0]->data);
     return 0;
 }
 
 const struct kernel ref_max_pool2d = {.kind = &max_pool2d_kind, .run = run_max_pool2d};
-const struct kernel ref_max_pool2d_grad = {
-    .kind = &max_pool2d_grad_kind, .prepare = prepare_grad, .run = run_grad, .may = OP_HAS_ADDED};
+const struct kernel ref_max_pool2d_grad = {.kind = &max_pool2d_grad_kind, .run = run_grad};

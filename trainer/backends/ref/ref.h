@@ -9,18 +9,7 @@
 extern const struct kernel ref_conv2d;
 extern const struct kernel ref_conv2d_grad_input;
 extern const struct kernel ref_conv2d_grad_weights;
-extern const struct kernel ref_conv2d_grad;
 extern const struct kernel ref_batch_norm_coef;
-extern const struct kernel ref_raw_concat_conv2d; /* with OP_COEF or OP_SECOND_COEF */
-extern const struct kernel ref_raw_concat_conv2d_grad, ref_raw_concat_conv2d_grad_weights;
-extern const struct kernel ref_raw_conv2d, ref_raw_conv2d_grad, ref_raw_conv2d_grad_weights;
-extern const struct kernel ref_raw_conv_transpose2d;
-extern const struct kernel ref_raw_conv_transpose2d_grad;
-extern const struct kernel ref_raw_max_pool2d;
-extern const struct kernel ref_raw_max_pool2d_grad;
-extern const struct kernel ref_conv_transpose2d_grad;
-extern const struct kernel ref_conv2d_ends;
-extern const struct kernel ref_concat_conv2d_front;
 extern const struct kernel ref_conv_transpose2d;
 extern const struct kernel ref_conv_transpose2d_grad_input;
 extern const struct kernel ref_conv_transpose2d_grad_weights;
@@ -43,10 +32,6 @@ extern const struct kernel ref_reshape;
 extern const struct kernel ref_dropout;
 extern const struct kernel ref_concat;
 extern const struct kernel ref_concat_grad;
-extern const struct kernel ref_concat_conv2d;
-extern const struct kernel ref_concat_conv2d_grad_input;
-extern const struct kernel ref_concat_conv2d_grad_weights;
-extern const struct kernel ref_concat_conv2d_grad;
 extern const struct kernel ref_add;
 extern const struct kernel ref_norm_add_relu;
 extern const struct kernel ref_cast;
@@ -57,6 +42,11 @@ extern const struct kernel ref_subsample_grad;
 extern const struct kernel ref_bce;
 extern const struct kernel ref_softmax_ce;
 extern const struct kernel ref_dice;
+
+/* Of ops with places that fusion has filled, by the others (compose.c). */
+extern const struct kernel ref_composed_conv2d, ref_composed_conv2d_grad;
+extern const struct kernel ref_composed_conv_transpose2d, ref_composed_conv_transpose2d_grad;
+extern const struct kernel ref_composed_max_pool2d, ref_composed_max_pool2d_grad;
 
 extern const struct backend ref_backend;
 

@@ -8,6 +8,7 @@
 
 #define NHWC(n, h, w, c) {4, {n, h, w, c}}
 #define VECTOR(c) {1, {c}}
+#define SECOND (1U << OP_SECOND) /* bit of test_case.data */
 
 #define CONV(n, h, w, ci, co, k) \
     {&conv2d_kind, {.kernel = k}, {NHWC(n, h, w, ci), NHWC(co, ci, k, k), VECTOR(co)}, \
@@ -31,22 +32,24 @@
       [OP_FRONT_W] = NHWC(c, ci, 3, 3), [OP_FRONT_B] = VECTOR(c)}, \
      {VALUES_NORMAL}, 0, 0, 0, false, OP_OUT_POOLED, 0}
 #define UP_CONCAT_CONV_RELU(n, h, w, ci, c, skip, co) \
-    {&concat_conv2d_kind, {.kernel = 3, .relu = true}, \
-     {NHWC(n, h, w, ci), NHWC(n, 2 * h, 2 * w, skip), NHWC(co, c + skip, 3, 3), VECTOR(co), \
-      [OP_FRONT_W] = NHWC(ci, c, 2, 2), [OP_FRONT_B] = VECTOR(c)}, \
+    {&conv2d_kind, {.kernel = 3, .relu = true}, \
+     {NHWC(n, h, w, ci), NHWC(co, c + skip, 3, 3), VECTOR(co), \
+      [OP_SECOND] = NHWC(n, 2 * h, 2 * w, skip), [OP_FRONT_W] = NHWC(ci, c, 2, 2), [OP_FRONT_B] = VECTOR(c)}, \
      {VALUES_NORMAL}, 0, 0, 0, false, 0, 0}
 #define CONCAT_CONV_RELU(n, h, w, a, b, co) \
-    {&concat_conv2d_kind, {.kernel = 3, .relu = true}, \
-     {NHWC(n, h, w, a), NHWC(n, h, w, b), NHWC(co, a + b, 3, 3), VECTOR(co)}, {VALUES_NORMAL}, 0, \
-         0, 0, false, 0, 0}
+    {&conv2d_kind, {.kernel = 3, .relu = true}, \
+     {NHWC(n, h, w, a), NHWC(co, a + b, 3, 3), VECTOR(co), \
+      [OP_SECOND] = NHWC(n, h, w, b)}, \
+     {VALUES_NORMAL}, 0, 0, 0, false, 0, 0}
 #define FOLD_NORM(ci, co, k) \
-    {&fold_norm_kind, {.eps = 1e-5}, {NHWC(co, ci, k, k), VECTOR(co), VECTOR(co), VECTOR(co), VECTOR(co), \
-      VECTOR(co)}, {VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL, VALUES_POSITIVE}, \
+    {&fold_norm_kind, {.eps = 1e-5}, \
+     {NHWC(co, ci, k, k), VECTOR(co), VECTOR(co), VECTOR(co), VECTOR(co), VECTOR(co)}, \
+     {VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL, VALUES_POSITIVE}, \
      0, 0, 0, false, 0, 0}
 #define FOLD_NORM_NOBIAS(ci, co, k) \
-    {&fold_norm_kind, {.eps = 1e-5, .bare = true}, {NHWC(co, ci, k, k), VECTOR(co), VECTOR(co), \
-                                                    VECTOR(co), \
-      VECTOR(co)}, {VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL, VALUES_POSITIVE}, \
+    {&fold_norm_kind, {.eps = 1e-5, .bare = true}, \
+     {NHWC(co, ci, k, k), VECTOR(co), VECTOR(co), VECTOR(co), VECTOR(co)}, \
+     {VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL, VALUES_POSITIVE}, \
      0, 0, 0, false, 0, 0}
 #define HEAD(n, h, w, ci, co) \
     {&conv2d_kind, {.kernel = 1}, {NHWC(n, h, w, ci), NHWC(co, ci, 1, 1), VECTOR(co)}, \
@@ -85,12 +88,12 @@
      {VALUES_NORMAL}, 0x1, 0, 0, true, 0, 0}
 #define HEAD_GRAD(n, h, w, ci, co) \
     {&conv2d_grad_kind, {.kernel = 1}, \
-     {NHWC(n, h, w, co), NHWC(n, h, w, ci), NHWC(co, ci, 1, 1)}, \
-     {VALUES_NORMAL}, 0x2, 0, 0, false, 0, 6}
+     {NHWC(n, h, w, co), NHWC(co, ci, 1, 1), NHWC(n, h, w, ci)}, \
+     {VALUES_NORMAL}, 0x4, 0, 0, false, 0, 6}
 #define NORM_HEAD_GRAD(n, h, w, ci, co) \
     {&conv2d_grad_kind, {.kernel = 1}, \
-     {NHWC(n, h, w, co), NHWC(n, h, w, ci), NHWC(co, ci, 1, 1), [OP_COEF] = {2, {2, ci}}}, \
-     {VALUES_NORMAL}, 0x2, 0, 0, false, OP_OUT_SUMS, 6}
+     {NHWC(n, h, w, co), NHWC(co, ci, 1, 1), NHWC(n, h, w, ci), [OP_COEF] = {2, {2, ci}}}, \
+     {VALUES_NORMAL}, 0x4, 0, 0, false, OP_OUT_SUMS, 6}
 /* With the moments that fusion adds (op.h): given, and taken. */
 #define CONV_MOMENTS(n, h, w, ci, co) \
     {&conv2d_kind, {.kernel = 3}, {NHWC(n, h, w, ci), NHWC(co, ci, 3, 3), VECTOR(co)}, \
@@ -99,9 +102,10 @@
     {&conv2d_kind, {.kernel = 3, .bare = true}, {NHWC(n, h, w, ci), NHWC(co, ci, 3, 3)}, \
      {VALUES_NORMAL}, 0x1, 0x2, 0.5, false, OP_OUT_MOMENTS, 0}
 #define CONCAT_CONV_MOMENTS(n, h, w, a, b, co) \
-    {&concat_conv2d_kind, {.kernel = 3}, \
-     {NHWC(n, h, w, a), NHWC(n, h, w, b), NHWC(co, a + b, 3, 3), VECTOR(co)}, {VALUES_NORMAL}, \
-         0x3, 0xc, 0.5, false, OP_OUT_MOMENTS, 0}
+    {&conv2d_kind, {.kernel = 3}, \
+     {NHWC(n, h, w, a), NHWC(co, a + b, 3, 3), VECTOR(co), \
+      [OP_SECOND] = NHWC(n, h, w, b)}, \
+     {VALUES_NORMAL}, 0x1 | SECOND, 0x6, 0.5, false, OP_OUT_MOMENTS, 0}
 #define BATCH_NORM_MOMENTS(_relu, _coef, n, h, w, c) \
     {&batch_norm_kind, {.eps = 1e-5, .momentum = 0.1, .relu = _relu, .coef = _coef}, \
      {NHWC(n, h, w, c), VECTOR(c), VECTOR(c), VECTOR(c), VECTOR(c), [OP_MOMENTS] = {2, {2, c}}}, \
@@ -117,66 +121,68 @@
      {VALUES_NORMAL}, 0x1, 0, 0, false, OP_OUT_MOMENTS, 0}
 /* Gradients of a convolution, and with a norm's gradient that they make (op.h). */
 #define CONV_GRAD(n, h, w, ci, co) \
-    {&conv2d_grad_kind, {.kernel = 3}, {NHWC(n, h, w, co), NHWC(n, h, w, ci), NHWC(co, ci, 3, 3)}, \
-     {VALUES_NORMAL}, 0x3, 0, 0, false, 0, 6}
+    {&conv2d_grad_kind, {.kernel = 3}, {NHWC(n, h, w, co), NHWC(co, ci, 3, 3), NHWC(n, h, w, ci)}, \
+     {VALUES_NORMAL}, 0x5, 0, 0, false, 0, 6}
 #define CONV_GRAD_LATE(n, h, w, ci, co) \
     {&conv2d_grad_kind, {.kernel = 3}, \
-     {NHWC(n, h, w, co), NHWC(n, h, w, ci), NHWC(co, ci, 3, 3), [OP_LATE_X] = NHWC(n, h, w, co), \
+     {NHWC(n, h, w, co), NHWC(co, ci, 3, 3), NHWC(n, h, w, ci), [OP_LATE_X] = NHWC(n, h, w, co), \
       [OP_LATE_COEF] = {2, {5, co}}}, \
-     {VALUES_NORMAL}, 0x3, 0, 0, false, 0, 6}
+     {VALUES_NORMAL}, 0x5, 0, 0, false, 0, 6}
 #define CONV_NOBIAS_GRAD(n, h, w, ci, co) \
     {&conv2d_grad_kind, {.kernel = 3, .bare = true}, \
-     {NHWC(n, h, w, co), NHWC(n, h, w, ci), NHWC(co, ci, 3, 3)}, {VALUES_NORMAL}, 0x3, 0, 0, \
-         false, 0, 2}
+     {NHWC(n, h, w, co), NHWC(co, ci, 3, 3), NHWC(n, h, w, ci)}, \
+     {VALUES_NORMAL}, 0x5, 0, 0, false, 0, 2}
 #define CONV_NOBIAS_GRAD_LATE(n, h, w, ci, co) \
     {&conv2d_grad_kind, {.kernel = 3, .bare = true}, \
-     {NHWC(n, h, w, co), NHWC(n, h, w, ci), NHWC(co, ci, 3, 3), [OP_LATE_X] = NHWC(n, h, w, co), \
+     {NHWC(n, h, w, co), NHWC(co, ci, 3, 3), NHWC(n, h, w, ci), [OP_LATE_X] = NHWC(n, h, w, co), \
       [OP_LATE_COEF] = {2, {5, co}}}, \
-     {VALUES_NORMAL}, 0x3, 0, 0, false, 0, 2}
+     {VALUES_NORMAL}, 0x5, 0, 0, false, 0, 2}
 #define CONV_WEIGHTS_LATE(n, h, w, ci, co) \
-    {&conv2d_grad_weights_kind, {.kernel = 3}, \
-     {NHWC(n, h, w, co), NHWC(n, h, w, ci), [OP_LATE_X] = NHWC(n, h, w, co), \
+    {&conv2d_grad_kind, {.kernel = 3}, \
+     {NHWC(n, h, w, co), [2] = NHWC(n, h, w, ci), [OP_LATE_X] = NHWC(n, h, w, co), \
       [OP_LATE_COEF] = {2, {5, co}}}, \
-     {VALUES_NORMAL}, 0x3, 0, 0, false, 0, 3}
+     {VALUES_NORMAL}, 0x5, 0, 0, false, 0, 6}
 #define CONV_TRANSPOSE_GRAD(n, h, w, ci, co) \
     {&conv_transpose2d_grad_kind, {0}, \
-     {NHWC(n, 2 * h, 2 * w, co), NHWC(n, h, w, ci), NHWC(ci, co, 2, 2)}, {VALUES_NORMAL}, 0x3, 0, \
-         0, false, 0, 6}
+     {NHWC(n, 2 * h, 2 * w, co), NHWC(ci, co, 2, 2), NHWC(n, h, w, ci)}, \
+     {VALUES_NORMAL}, 0x5, 0, 0, false, 0, 6}
 #define CONCAT_CONV_GRAD(n, h, w, a, b, co) \
-    {&concat_conv2d_grad_kind, {.kernel = 3}, \
-     {NHWC(n, h, w, co), NHWC(n, h, w, a), NHWC(n, h, w, b), NHWC(co, a + b, 3, 3)}, \
-     {VALUES_NORMAL}, 0x7, 0, 0, false, 0, 12}
+    {&conv2d_grad_kind, {.kernel = 3}, \
+     {NHWC(n, h, w, co), NHWC(co, a + b, 3, 3), NHWC(n, h, w, a), \
+      [OP_SECOND] = NHWC(n, h, w, b)}, \
+     {VALUES_NORMAL}, 0x5 | SECOND, 0, 0, false, 0, 6}
 #define CONCAT_CONV_GRAD_LATE(n, h, w, a, b, co) \
-    {&concat_conv2d_grad_kind, {.kernel = 3}, \
-     {NHWC(n, h, w, co), NHWC(n, h, w, a), NHWC(n, h, w, b), NHWC(co, a + b, 3, 3), \
-      [OP_LATE_X] = NHWC(n, h, w, co), [OP_LATE_COEF] = {2, {5, co}}}, {VALUES_NORMAL}, 0x7, 0, \
-          0, false, 0, 12}
+    {&conv2d_grad_kind, {.kernel = 3}, \
+     {NHWC(n, h, w, co), NHWC(co, a + b, 3, 3), NHWC(n, h, w, a), \
+      [OP_SECOND] = NHWC(n, h, w, b), \
+      [OP_LATE_X] = NHWC(n, h, w, co), [OP_LATE_COEF] = {2, {5, co}}}, \
+     {VALUES_NORMAL}, 0x5 | SECOND, 0, 0, false, 0, 6}
 #define NORM_GRAD_COEF(n, h, w, c) \
     {&batch_norm_grad_kind, {.eps = 1e-5, .relu = true, .coef = true}, \
      {NHWC(n, h, w, c), NHWC(n, h, w, c), VECTOR(c), {2, {2, c}}, VECTOR(c)}, \
      {VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL, VALUES_POSITIVE}, 0x3, 0, 0, false, 0, 6}
 #define NORM_CONV_GRAD(n, h, w, ci, co) \
     {&conv2d_grad_kind, {.kernel = 3}, \
-     {NHWC(n, h, w, co), NHWC(n, h, w, ci), NHWC(co, ci, 3, 3), [OP_COEF] = {2, {2, ci}}}, \
-     {VALUES_NORMAL}, 0x3, 0, 0, false, OP_OUT_SUMS, 6}
+     {NHWC(n, h, w, co), NHWC(co, ci, 3, 3), NHWC(n, h, w, ci), [OP_COEF] = {2, {2, ci}}}, \
+     {VALUES_NORMAL}, 0x5, 0, 0, false, OP_OUT_SUMS, 6}
 #define NORM_CONV_GRAD_LATE(n, h, w, ci, co) \
     {&conv2d_grad_kind, {.kernel = 3}, \
-     {NHWC(n, h, w, co), NHWC(n, h, w, ci), NHWC(co, ci, 3, 3), [OP_COEF] = {2, {2, ci}}, \
+     {NHWC(n, h, w, co), NHWC(co, ci, 3, 3), NHWC(n, h, w, ci), [OP_COEF] = {2, {2, ci}}, \
       [OP_LATE_X] = NHWC(n, h, w, co), [OP_LATE_COEF] = {2, {5, co}}}, \
-     {VALUES_NORMAL}, 0x3, 0, 0, false, OP_OUT_SUMS, 6}
+     {VALUES_NORMAL}, 0x5, 0, 0, false, OP_OUT_SUMS, 6}
 #define NORM_CONV_NOBIAS_GRAD(n, h, w, ci, co) \
     {&conv2d_grad_kind, {.kernel = 3, .bare = true}, \
-     {NHWC(n, h, w, co), NHWC(n, h, w, ci), NHWC(co, ci, 3, 3), [OP_COEF] = {2, {2, ci}}}, \
-     {VALUES_NORMAL}, 0x3, 0, 0, false, OP_OUT_SUMS, 2}
+     {NHWC(n, h, w, co), NHWC(co, ci, 3, 3), NHWC(n, h, w, ci), [OP_COEF] = {2, {2, ci}}}, \
+     {VALUES_NORMAL}, 0x5, 0, 0, false, OP_OUT_SUMS, 2}
 #define NORM_CONV_WEIGHTS(n, h, w, ci, co) \
-    {&conv2d_grad_weights_kind, {.kernel = 3}, \
-     {NHWC(n, h, w, co), NHWC(n, h, w, ci), [OP_COEF] = {2, {2, ci}}}, \
-     {VALUES_NORMAL}, 0x3, 0, 0, false, 0, 3}
+    {&conv2d_grad_kind, {.kernel = 3}, \
+     {NHWC(n, h, w, co), [2] = NHWC(n, h, w, ci), [OP_COEF] = {2, {2, ci}}}, \
+     {VALUES_NORMAL}, 0x5, 0, 0, false, 0, 6}
 #define NORM_CONCAT_CONV_WEIGHTS(n, h, w, a, b, co, place) \
-    {&concat_conv2d_grad_weights_kind, {.kernel = 3}, \
-     {NHWC(n, h, w, co), NHWC(n, h, w, a), NHWC(n, h, w, b), \
+    {&conv2d_grad_kind, {.kernel = 3}, \
+     {NHWC(n, h, w, co), [2] = NHWC(n, h, w, a), [OP_SECOND] = NHWC(n, h, w, b), \
       [place] = {2, {2, (place) == OP_COEF ? a : b}}}, \
-     {VALUES_NORMAL}, 0x7, 0, 0, false, 0, 3}
+     {VALUES_NORMAL}, 0x5 | SECOND, 0, 0, false, 0, 6}
 /* With an input before its norm and ReLU, and sums (op.h). */
 #define RAW_POOL(n, h, w, c) \
     {&max_pool2d_kind, {0}, {NHWC(n, h, w, c), [OP_COEF] = {2, {2, c}}}, {VALUES_NORMAL}, 0x1, 0, \
@@ -196,24 +202,27 @@
          {VALUES_NORMAL}, 0x1, 0, 0, false, 0, 0}
 #define RAW_CONV_TRANSPOSE_GRAD(n, h, w, ci, co) \
     {&conv_transpose2d_grad_kind, {0}, \
-     {NHWC(n, 2 * h, 2 * w, co), NHWC(n, h, w, ci), NHWC(ci, co, 2, 2), [OP_COEF] = {2, {2, ci}}}, \
-     {VALUES_NORMAL}, 0x3, 0, 0, false, OP_OUT_SUMS, 6}
+     {NHWC(n, 2 * h, 2 * w, co), NHWC(ci, co, 2, 2), NHWC(n, h, w, ci), [OP_COEF] = {2, {2, ci}}}, \
+     {VALUES_NORMAL}, 0x5, 0, 0, false, OP_OUT_SUMS, 6}
 #define RAW_CONCAT_CONV(n, h, w, a, b, co, which) \
-    {&concat_conv2d_kind, {.kernel = 3}, \
-     {NHWC(n, h, w, a), NHWC(n, h, w, b), NHWC(co, a + b, 3, 3), VECTOR(co), \
+    {&conv2d_kind, {.kernel = 3}, \
+     {NHWC(n, h, w, a), NHWC(co, a + b, 3, 3), VECTOR(co), \
+      [OP_SECOND] = NHWC(n, h, w, b), \
       [(which) == 1 ? OP_COEF : OP_SECOND_COEF] = {2, {2, (which) == 1 ? a : b}}}, \
-          {VALUES_NORMAL}, 0x3, 0, 0, false, OP_OUT_MOMENTS, 0}
+     {VALUES_NORMAL}, 0x1 | SECOND, 0, 0, false, OP_OUT_MOMENTS, 0}
 #define RAW_CONCAT_CONV_GRAD_LATE(n, h, w, a, b, co, which) \
-    {&concat_conv2d_grad_kind, {.kernel = 3}, \
-     {NHWC(n, h, w, co), NHWC(n, h, w, a), NHWC(n, h, w, b), NHWC(co, a + b, 3, 3), \
-      [(which) == 2 ? OP_COEF : OP_SECOND_COEF] = {2, {2, (which) == 2 ? a : b}}, [OP_LATE_X] = \
-          NHWC(n, h, w, co), [OP_LATE_COEF] = {2, {5, co}}}, {VALUES_NORMAL}, 0x7, 0, 0, false, \
-              0, 12}
+    {&conv2d_grad_kind, {.kernel = 3}, \
+     {NHWC(n, h, w, co), NHWC(co, a + b, 3, 3), NHWC(n, h, w, a), \
+      [OP_SECOND] = NHWC(n, h, w, b), \
+      [(which) == 2 ? OP_COEF : OP_SECOND_COEF] = {2, {2, (which) == 2 ? a : b}}, \
+      [OP_LATE_X] = NHWC(n, h, w, co), [OP_LATE_COEF] = {2, {5, co}}}, \
+     {VALUES_NORMAL}, 0x5 | SECOND, 0, 0, false, 0, 6}
 #define RAW_CONCAT_CONV_GRAD(n, h, w, a, b, co, which) \
-    {&concat_conv2d_grad_kind, {.kernel = 3}, \
-     {NHWC(n, h, w, co), NHWC(n, h, w, a), NHWC(n, h, w, b), NHWC(co, a + b, 3, 3), \
+    {&conv2d_grad_kind, {.kernel = 3}, \
+     {NHWC(n, h, w, co), NHWC(co, a + b, 3, 3), NHWC(n, h, w, a), \
+      [OP_SECOND] = NHWC(n, h, w, b), \
       [(which) == 2 ? OP_COEF : OP_SECOND_COEF] = {2, {2, (which) == 2 ? a : b}}}, \
-          {VALUES_NORMAL}, 0x7, 0, 0, false, 0, 12}
+     {VALUES_NORMAL}, 0x5 | SECOND, 0, 0, false, 0, 6}
 #define NORM_COEF(n, h, w, c) \
     {&batch_norm_kind, {.eps = 1e-5, .momentum = 0.1, .relu = true, .coef = true}, \
      {NHWC(n, h, w, c), VECTOR(c), VECTOR(c), VECTOR(c), VECTOR(c)}, \
@@ -243,15 +252,16 @@
     {&dropout_kind, {.rate = r, .stream = 3}, {NHWC(n, h, w, c)}, {VALUES_NORMAL}, 0x1, 0, 0.5, \
      false, 0, 0}
 #define CONV_TRANSPOSE3(n, h, w, ci, co) \
-    {&conv2d_grad_input_kind, {.kernel = 3, .stride = 2, .height = 2 * h, .width = 2 * w}, \
+    {&conv2d_grad_kind, {.kernel = 3, .stride = 2, .height = 2 * h, .width = 2 * w}, \
      {NHWC(n, h, w, ci), NHWC(ci, co, 3, 3)}, {VALUES_NORMAL}, 0x1, 0x2, 0.5, false, 0, 0}
 #define CONCAT(n, h, w, a, b) \
     {&concat_kind, {0}, {NHWC(n, h, w, a), NHWC(n, h, w, b)}, {VALUES_NORMAL}, 0x3, 0, 0.5, \
      false, 0, 0}
 #define CONCAT_CONV(n, h, w, a, b, co) \
-    {&concat_conv2d_kind, {.kernel = 3}, \
-     {NHWC(n, h, w, a), NHWC(n, h, w, b), NHWC(co, a + b, 3, 3), VECTOR(co)}, {VALUES_NORMAL}, \
-         0x3, 0xc, 0.5, false, 0, 0}
+    {&conv2d_kind, {.kernel = 3}, \
+     {NHWC(n, h, w, a), NHWC(co, a + b, 3, 3), VECTOR(co), \
+      [OP_SECOND] = NHWC(n, h, w, b)}, \
+     {VALUES_NORMAL}, 0x1 | SECOND, 0x6, 0.5, false, 0, 0}
 #define ADD(n, h, w, c) \
     {&add_kind, {0}, {NHWC(n, h, w, c), NHWC(n, h, w, c)}, {VALUES_NORMAL}, 0x3, 0, 0.5, false, \
      0, 0}

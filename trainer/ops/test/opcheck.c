@@ -502,11 +502,11 @@ static void check_inplace(const struct test_case *t, const struct backend *backe
     rig_create(&apart, t, backend, opened, dtype);
     rig_create(&over, t, backend, opened, dtype);
     struct op *op = over.graph->ops[0];
-    if (over.graph->nops == 1 && (can_take(op, 0) || can_take(op, 1))) {
-        void *own[OP_OVERS] = {NULL};
+    if (over.graph->nops == 1 && (can_take(op, 0) || can_take(op, OP_OUT_SECOND))) {
+        void *own[OP_MAX_OUT] = {NULL};
 
         rig_run(&apart, 1);
-        for (int k = 0; k < OP_OVERS && op->out[k]; k++) {
+        for (int k = -1; op_next_out(op, &k);) {
             own[k] = op->out[k]->data;
             op->out[k]->data = can_take(op, k) ? op_over(op, k)->data : op->out[k]->data;
         }
@@ -516,7 +516,7 @@ static void check_inplace(const struct test_case *t, const struct backend *backe
                                   tensor_nbytes(op->out[i])) == 0;
         ok(same, "%s: %s: %s: the same bits in the place of its inputs", backend->name,
            precision_name(dtype), describe(t));
-        for (int k = 0; k < OP_OVERS && op->out[k]; k++)
+        for (int k = -1; op_next_out(op, &k);)
             op->out[k]->data = own[k];
     }
     rig_destroy(&apart);

@@ -144,11 +144,12 @@ static struct tensor *input_of(const struct rig *r, int i)
     return i < OP_MAX_IN ? r->in[i] : r->dy;
 }
 
-static bool is_activation(const struct rig *r, int i)
+/* Places beside the kind's own mean the same for every kind. */
+static bool is_activation(const struct test_case *test, int i)
 {
     if (i >= OP_OWN)
-        return i == OP_MAX_IN || i == OP_LATE_X || i == OP_ADDED;
-    return r->test->data >> i & 1 && !op_is_loss(r->test->kind);
+        return i == OP_MAX_IN || i == OP_SECOND || i == OP_LATE_X || i == OP_ADDED;
+    return test->data >> i & 1 && !op_is_loss(test->kind);
 }
 
 /* Numbers that the type has. */
@@ -175,7 +176,7 @@ static void make_numbers(struct rig *r)
         for (size_t k = 0; k < count; k++)
             r->numbers[i][k] = (float)(i < OP_MAX_IN ? value_of(r->test->values[i], (uint64_t)i, k)
                                                : normal_of(14, 0, k));
-        if (is_activation(r, i))
+        if (is_activation(r->test, i))
             round_numbers(r->numbers_of, r->numbers[i], count);
     }
     if (r->dy && r->test->kind == &batch_norm_kind && r->test->attr.relu)
@@ -241,7 +242,7 @@ struct graph *rig_graph(const struct test_case *test)
     if (test->more)
         op->out[test->more] = graph_tensor(g, "more", shape_of_more(op, test->more), &e);
     for (int i = 0; i < test->kind->nout; i++)
-        if (test->grads >> i & 1)
+        if (test->grads >> i & 1 && op->out[i])
             op->out[i]->place = TENSOR_GRAD;
     if (test->step > 0)
         append_gradient(test, g, &e);
@@ -256,12 +257,11 @@ static void lower(struct graph *g, const struct test_case *test, const struct ba
     struct err e;
 
     for (int i = -1; op_next_in(op, &i);)
-        if (i < OP_OWN ? test->data >> i & 1 && !op_is_loss(test->kind)
-            : i == OP_LATE_X || i == OP_ADDED)
+        if (is_activation(test, i))
             op->in[i]->dtype = t;
     if (test->logits)
         g->logits = op->out[0];
-    else if (!op_is_loss(test->kind) && op->out[0]->grad)
+    else if (!op_is_loss(test->kind) && op->out[0] && op->out[0]->grad)
         op->out[0]->grad->dtype = t;
     precision_mark(g, t);
     if (precision_lower(g, backend, &e) < 0)

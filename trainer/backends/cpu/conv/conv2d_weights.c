@@ -100,7 +100,7 @@ static int run_grad_weights(struct op *op, struct exec *x, struct err *e)
     float *sums = op->workspace, *zeros = sums + c->nchunks * c->sums, *coef = zeros + c->zeros;
     float *rooms = coef + late_rows_size(op);
     struct late_rows dst = late_rows_of(op, coef);
-    float *dw = op->out[0]->data;
+    float *dw = op->out[1]->data;
     size_t nrows = c->n * c->h, ns = c->src_channels, nd = c->dst_channels;
 
     (void)x;
@@ -110,26 +110,26 @@ static int run_grad_weights(struct op *op, struct exec *x, struct err *e)
     {
 #pragma omp for schedule(dynamic)
         for (size_t i = 0; i < c->nchunks; i++)
-            sum_rows(c, op->in[1], &dst, nrows * i / c->nchunks, nrows * (i + 1) / c->nchunks,
+            sum_rows(c, op->in[2], &dst, nrows * i / c->nchunks, nrows * (i + 1) / c->nchunks,
                      rooms + simd_thread() * c->room, zeros, sums + i * c->sums);
         conv_rows_add(sums, c->sums, c->nchunks);
 #pragma omp for schedule(static)
         for (size_t i = 0; i < nd * ns; i++)
             finish_weights(c, sums, i % ns, i / ns, dw + i * CONV2D_KERNEL * CONV2D_KERNEL);
     }
-    if (op->out[1])
-        finish_bias(c, sums, op->out[1]->data);
+    if (op->out[2])
+        finish_bias(c, sums, op->out[2]->data);
     return 0;
 }
 
 static bool supports(const struct op *op)
 {
-    return conv2d_can_do(op, op->in[1], op->in[0]) && late_rows_support(op, DTYPE_F32);
+    return conv2d_can_do(op, op->in[2], op->in[0]) && late_rows_support(op, DTYPE_F32);
 }
 
 static int prepare(struct op *op, struct err *e)
 {
-    struct conv2d *c = conv2d_create(op->in[1], op->in[0], false);
+    struct conv2d *c = conv2d_create(op->in[2], op->in[0], false);
 
     if (!c)
         return err_set(e, ERR_INTERNAL, "out of memory");
@@ -145,6 +145,6 @@ static void release(struct op *op)
 }
 
 const struct kernel simd_conv2d_grad_weights = {
-    .kind = &conv2d_grad_weights_kind, .supports = supports, .prepare = prepare, .run =
-        run_grad_weights,
-    .release = release, .may = OP_BARE | OP_TAKES_LATE, .types = KERNEL_ANY};
+    .kind = &conv2d_grad_kind, .supports = supports, .prepare = prepare, .run = run_grad_weights,
+    .release = release, .may = OP_BARE | OP_TAKES_LATE, .must = OP_WEIGHTS_ONLY,
+    .types = KERNEL_ANY};

@@ -243,11 +243,10 @@ static void add_weights(const struct conv *c, const float *src, const float *dy,
     }
 }
 
-/* Of one run: dx NULL, it is not asked for; norm_sums[chunk][2C] where a norm in front needs them, or NULL. */
+/* Of one run; norm_sums[chunk][2C] where a norm in front needs them, or NULL. */
 struct pass {
     const struct conv *c;
     const struct op *op;
-    const struct tensor *dx;
     struct raw_norm norm;
     float *packed, *bias, *sums, *coef, *rooms;
     double *norm_sums;
@@ -256,6 +255,7 @@ struct pass {
 static void run_chunk(const struct pass *p, size_t i)
 {
     const struct conv *c = p->c;
+    const struct tensor *x = p->op->in[2], *dx = p->op->out[0];
     size_t line = c->width * c->nx;
     float *copy = p->rooms + simd_thread() * c->room, *sums = p->sums + i * c->sums;
     double *norm_sums = p->norm_sums ? p->norm_sums + i * 2 * c->nx : NULL;
@@ -266,12 +266,11 @@ static void run_chunk(const struct pass *p, size_t i)
     for (size_t row = c->nrows * i / c->nchunks; row < c->nrows * (i + 1) / c->nchunks; row++) {
         const float *dy = read_dy(c, p->op->in[0], row, copy);
 
-        add_weights(c, read_x(c, &p->norm, p->op->in[1], row, copy), dy, sums);
-        if (p->dx)
-            write_input(c, dy, p->packed, p->bias, p->dx, row, copy);
+        add_weights(c, read_x(c, &p->norm, x, row, copy), dy, sums);
+        if (dx)
+            write_input(c, dy, p->packed, p->bias, dx, row, copy);
         if (norm_sums)
-            raw_norm_add(&p->norm, p->dx->data + row * line, p->op->in[1]->data + row * line, c->width,
-                         norm_sums);
+            raw_norm_add(&p->norm, dx->data + row * line, x->data + row * line, c->width, norm_sums);
     }
 }
 
@@ -293,13 +292,14 @@ static void finish(const struct conv *c, const float *sums, float *dw, float *db
 
 /* Workspace: packed weights and bias for dx, the sums of all chunks, coefficients, rows for each thread, the
  * norm's sums. */
-static int run_weights(struct op *op, const struct tensor *dx)
+static int run_grads(struct op *op, struct exec *x, struct err *e)
 {
     const struct conv *c = op->priv;
-    struct pass p = {.c = c, .op = op, .dx = dx, .packed = op->workspace};
-    const struct tensor *norm_sums = dx ? op->out[OP_OUT_SUMS] : NULL;
-    struct tensor *const *out = op->out + (dx ? 1 : 0);
+    struct pass p = {.c = c, .op = op, .packed = op->workspace};
+    const struct tensor *norm_sums = op->out[OP_OUT_SUMS], *dx = op->out[0];
 
+    (void)x;
+    (void)e;
     p.bias = p.packed + (dx ? c->packed : 0);
     p.sums = p.bias + (dx ? c->bias : 0);
     p.coef = p.sums + c->nchunks * c->sums;
@@ -312,30 +312,16 @@ static int run_weights(struct op *op, const struct tensor *dx)
 #pragma omp parallel num_threads(c->nthreads)
     {
         if (dx)
-            pack_grad_input(c, op->in[2]->data, p.packed);
+            pack_grad_input(c, op->in[1]->data, p.packed);
 #pragma omp for schedule(dynamic)
         for (size_t i = 0; i < c->nchunks; i++)
             run_chunk(&p, i);
         conv_rows_add(p.sums, c->sums, c->nchunks);
-        finish(c, p.sums, out[0]->data, out[1]->data);
+        finish(c, p.sums, op->out[1]->data, op->out[2]->data);
     }
     if (norm_sums)
         raw_norm_write(&p.norm, p.norm_sums, c->nchunks, norm_sums);
     return 0;
-}
-
-static int run_grad_weights(struct op *op, struct exec *x, struct err *e)
-{
-    (void)x;
-    (void)e;
-    return run_weights(op, NULL);
-}
-
-static int run_grad(struct op *op, struct exec *x, struct err *e)
-{
-    (void)x;
-    (void)e;
-    return run_weights(op, op->out[0]);
 }
 
 static bool supports_forward(const struct op *op)
@@ -348,9 +334,9 @@ static bool supports_grad_input(const struct op *op)
     return float_rows_support(op) && can_do(op->out[0], op->in[0]);
 }
 
-static bool supports_grad_weights(const struct op *op)
+static bool supports_grads(const struct op *op)
 {
-    return float_rows_support(op) && raw_norm_support(op, DTYPE_F32) && can_do(op->in[1], op->in[0]);
+    return float_rows_support(op) && raw_norm_support(op, DTYPE_F32) && can_do(op->in[2], op->in[0]);
 }
 
 static int keep(struct op *op, struct conv *c, size_t workspace, struct err *e)
@@ -390,24 +376,15 @@ static void cut_chunks(struct conv *c)
     c->sums = c->packed + c->wide;
 }
 
-static int prepare_grad_weights(struct op *op, struct err *e)
+static int prepare_grads(struct op *op, struct err *e)
 {
-    struct conv *c = create(op, op->in[1], op->in[0]);
+    struct conv *c = create(op, op->in[2], op->in[0]);
 
+    if (c && op->out[0])
+        cut_vectors(c, c->nx);
     if (c)
         cut_chunks(c);
-    return keep(op, c, c ? c->nchunks * c->sums : 0, e);
-}
-
-static int prepare_grad(struct op *op, struct err *e)
-{
-    struct conv *c = create(op, op->in[1], op->in[0]);
-
-    if (c) {
-        cut_vectors(c, c->nx);
-        cut_chunks(c);
-    }
-    return keep(op, c, c ? c->packed + c->bias + c->nchunks * c->sums : 0, e);
+    return keep(op, c, c ? (op->out[0] ? c->packed + c->bias : 0) + c->nchunks * c->sums : 0, e);
 }
 
 static void release(struct op *op)
@@ -419,12 +396,12 @@ const struct kernel simd_conv_transpose2d = {
     .kind = &conv_transpose2d_kind, .supports = supports_forward, .prepare = prepare_forward,
     .run = run_forward, .release = release, .may = OP_HAS_COEF, .types = KERNEL_ANY};
 const struct kernel simd_conv_transpose2d_grad_input = {
-    .kind = &conv_transpose2d_grad_input_kind, .supports = supports_grad_input,
-    .prepare = prepare_grad_input, .run = run_grad_input, .release = release, .types = KERNEL_ANY};
-const struct kernel simd_conv_transpose2d_grad_weights = {
-    .kind = &conv_transpose2d_grad_weights_kind, .supports = supports_grad_weights,
-    .prepare = prepare_grad_weights, .run = run_grad_weights, .release = release,
+    .kind = &conv_transpose2d_grad_kind, .supports = supports_grad_input,
+    .prepare = prepare_grad_input, .run = run_grad_input, .release = release, .must = OP_INPUT_ONLY,
     .types = KERNEL_ANY};
+const struct kernel simd_conv_transpose2d_grad_weights = {
+    .kind = &conv_transpose2d_grad_kind, .supports = supports_grads, .prepare = prepare_grads,
+    .run = run_grads, .release = release, .must = OP_WEIGHTS_ONLY, .types = KERNEL_ANY};
 const struct kernel simd_conv_transpose2d_grad = {
-    .kind = &conv_transpose2d_grad_kind, .supports = supports_grad_weights, .prepare = prepare_grad,
-    .run = run_grad, .release = release, .may = OP_GIVES_SUMS | OP_HAS_COEF};
+    .kind = &conv_transpose2d_grad_kind, .supports = supports_grads, .prepare = prepare_grads,
+    .run = run_grads, .release = release, .may = OP_GIVES_SUMS | OP_HAS_COEF};

@@ -365,12 +365,23 @@ static void finish_block(const struct direct *d, const float *sums, size_t block
  * and each pixel belongs to one. */
 static bool is_turned(const struct op *op)
 {
-    const struct tensor *dy = op->in[0], *x = op->in[1];
+    const struct tensor *dy = op->in[0], *x = op->in[2];
 
-    return op->kind == &conv_transpose2d_grad_weights_kind ||
+    return op->kind == &conv_transpose2d_grad_kind ||
            (op->attr.kernel == 1 && op->attr.stride <= 1 && dy->dtype == DTYPE_F32 &&
             tensor_channels(x) > tensor_channels(dy) &&
             tensor_channels(x) >= conv_rows_best()->lanes);
+}
+
+/* What is src for the gradient of the weights, and what is dst. */
+static const struct tensor *weights_src(const struct op *op)
+{
+    return op->in[is_turned(op) ? 0 : 2];
+}
+
+static const struct tensor *weights_dst(const struct op *op)
+{
+    return op->in[is_turned(op) ? 2 : 0];
 }
 
 /* Workspace: the sums of all chunks, rows for each thread, what adding up a bias needs. */
@@ -378,10 +389,10 @@ static int run_direct_weights(struct op *op, struct exec *x, struct err *e)
 {
     const struct direct *d = op->priv;
     bool turned = is_turned(op);
-    const struct tensor *src = op->in[!turned], *dst = op->in[turned];
+    const struct tensor *src = weights_src(op), *dst = weights_dst(op);
     size_t nrows = d->n * d->dst_h, room = MAX_ROWS * d->width + d->result;
     float *sums = op->workspace, *rooms = sums + d->nchunks * d->sums;
-    float *db = op->out[1] ? op->out[1]->data : NULL;
+    float *db = op->out[2] ? op->out[2]->data : NULL;
 
     (void)x;
     (void)e;
@@ -397,10 +408,10 @@ static int run_direct_weights(struct op *op, struct exec *x, struct err *e)
         conv_rows_add(sums, d->sums, d->nchunks);
 #pragma omp for schedule(static)
         for (size_t b = 0; b < (d->by_src ? d->nblocks : 0); b++)
-            finish_block(d, sums, b, op->out[0]->data);
+            finish_block(d, sums, b, op->out[1]->data);
 #pragma omp for schedule(static)
         for (size_t c = 0; c < (d->by_src ? 0 : d->nd); c++)
-            finish_channel(d, sums, c, op->out[0]->data, turned ? NULL : db);
+            finish_channel(d, sums, c, op->out[1]->data, turned ? NULL : db);
     }
     if (db && turned) {
         double *parts = (double *)(void *)(rooms + d->nthreads * room);
@@ -432,7 +443,7 @@ static int keep(struct op *op, const struct direct *d, size_t nfloats, struct er
 
 static int prepare(struct op *op, struct err *e)
 {
-    bool up = op->kind == &conv2d_grad_input_kind || op->kind == &conv_transpose2d_kind;
+    bool up = op->kind == &conv2d_grad_kind || op->kind == &conv_transpose2d_kind;
     struct direct d = direct_of(op, op->in[0], op->out[0], op->in[1], up, true);
 
     return keep(op, &d, round_up(d.packed, LINE) + d.bias + d.width, e);
@@ -441,7 +452,7 @@ static int prepare(struct op *op, struct err *e)
 static int prepare_weights(struct op *op, struct err *e)
 {
     bool turned = is_turned(op);
-    struct direct d = direct_of(op, op->in[!turned], op->in[turned], op->out[0], false, false);
+    struct direct d = direct_of(op, weights_src(op), weights_dst(op), op->out[1], false, false);
     size_t most;
 
     d.by_src = turned && d.kernel == 1;
@@ -468,13 +479,15 @@ static void release(struct op *op)
 const struct kernel simd_direct_conv2d = {
     KERNEL_OF(conv2d_kind, prepare, run_direct), .may = OP_BARE, .types = KERNEL_ANY};
 const struct kernel simd_direct_conv2d_grad_input = {
-    KERNEL_OF(conv2d_grad_input_kind, prepare, run_direct), .types = KERNEL_ANY};
+    KERNEL_OF(conv2d_grad_kind, prepare, run_direct), .must = OP_INPUT_ONLY, .types = KERNEL_ANY};
 const struct kernel simd_direct_conv2d_grad_weights = {
-    KERNEL_OF(conv2d_grad_weights_kind, prepare_weights, run_direct_weights), .may = OP_BARE,
-    .types = KERNEL_ANY};
+    KERNEL_OF(conv2d_grad_kind, prepare_weights, run_direct_weights), .may = OP_BARE,
+    .must = OP_WEIGHTS_ONLY, .types = KERNEL_ANY};
 const struct kernel simd_direct_conv_transpose2d = {
     KERNEL_OF(conv_transpose2d_kind, prepare, run_direct), .types = KERNEL_ANY};
 const struct kernel simd_direct_conv_transpose2d_grad_input = {
-    KERNEL_OF(conv_transpose2d_grad_input_kind, prepare, run_direct), .types = KERNEL_ANY};
+    KERNEL_OF(conv_transpose2d_grad_kind, prepare, run_direct), .must = OP_INPUT_ONLY,
+    .types = KERNEL_ANY};
 const struct kernel simd_direct_conv_transpose2d_grad_weights = {
-    KERNEL_OF(conv_transpose2d_grad_weights_kind, prepare_weights, run_direct_weights)};
+    KERNEL_OF(conv_transpose2d_grad_kind, prepare_weights, run_direct_weights),
+    .must = OP_WEIGHTS_ONLY};

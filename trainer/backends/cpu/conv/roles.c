@@ -4,17 +4,29 @@
 
 struct roles roles_of(const struct op *op)
 {
-    struct tensor *const *in = op->in, *const *out = op->out;
+    struct tensor *const *in = op->in, *const *out = op->out, *second = in[OP_SECOND];
 
-    if (op->kind == &concat_conv2d_kind)
-        return (struct roles){{in[0], in[1]}, {out[0]}, in[2], in[3], {NULL}, NULL};
-    if (op->kind == &concat_conv2d_grad_input_kind)
-        return (struct roles){{in[0]}, {out[0], out[1]}, in[1], NULL, {NULL}, NULL};
-    if (op->kind == &concat_conv2d_grad_weights_kind)
-        return (struct roles){{in[1], in[2]}, {in[0]}, out[0], out[1], {NULL}, NULL};
-    if (op->kind == &conv2d_grad_weights_kind)
-        return (struct roles){{in[1]}, {in[0]}, out[0], out[1], {NULL}, NULL};
-    return (struct roles){{in[0]}, {out[0]}, in[1], in[2], {NULL}, NULL};
+    if (op->kind != &conv2d_grad_kind)
+        return (struct roles){{in[0], second}, {out[0]}, in[1], in[2], {NULL}, NULL};
+    if (out[0])
+        return (struct roles){{in[0]}, {out[0], out[OP_OUT_SECOND]}, in[1], NULL, {NULL}, NULL};
+    return (struct roles){{in[2], second}, {in[0]}, out[1], out[2], {NULL}, NULL};
+}
+
+struct op roles_input(const struct op *op)
+{
+    struct op input = {.kind = op->kind, .attr = op->attr, .in = {op->in[0], op->in[1]},
+                       .out = {op->out[0], [OP_OUT_SECOND] = op->out[OP_OUT_SECOND]}};
+
+    input.attr.bare = false;
+    return input;
+}
+
+struct op roles_weights(const struct op *op)
+{
+    return (struct op){.kind = op->kind, .attr = op->attr,
+                       .in = {op->in[0], NULL, op->in[2], [OP_SECOND] = op->in[OP_SECOND]},
+                       .out = {NULL, op->out[1], op->out[2]}};
 }
 
 size_t roles_channels(const struct tensor *const *parts)

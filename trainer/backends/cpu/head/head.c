@@ -167,9 +167,9 @@ static void finish(double *sums, size_t n, float *dw, float *db)
 }
 
 /* Sums of a chunk, and where op has them its pixels of dx, and the sums for a norm in front. */
-static void run_chunk(const struct pass *p, const struct op *op, const struct tensor *dx, size_t i)
+static void run_chunk(const struct pass *p, const struct op *op, size_t i)
 {
-    const struct tensor *x = op->in[1];
+    const struct tensor *x = op->in[2], *dx = op->out[0];
     const float *dy = op->in[0]->data;
     size_t n = p->h->n, end = chunk_begin(p->h->npixels, i + 1);
     double *sums = p->sums + i * (n + 1), *norm_sums = p->norm_sums + i * 2 * n;
@@ -182,7 +182,7 @@ static void run_chunk(const struct pass *p, const struct op *op, const struct te
 
         add(p->rows, dy + k, read_x(p, x, k, count), count, n, sums);
         if (dx)
-            p->rows->spread(dy + k, count, op->in[2]->data, n, at(dx, k * n));
+            p->rows->spread(dy + k, count, op->in[1]->data, n, at(dx, k * n));
         if (op->out[OP_OUT_SUMS])
             raw_norm_add(&p->norm, dx->data + k * n, x->data + k * n, count, norm_sums);
     }
@@ -191,45 +191,32 @@ static void run_chunk(const struct pass *p, const struct op *op, const struct te
 /* The sums of all chunks, and those for a norm. */
 static size_t count_doubles(const struct op *op)
 {
-    size_t n = tensor_channels(op->in[1]);
+    size_t n = tensor_channels(op->in[2]);
 
     return CHUNKS * (n + 1 + (op->out[OP_OUT_SUMS] ? 2 * n : 0));
 }
 
 static int prepare_grads(struct op *op, struct err *e)
 {
-    return keep(op, op->in[1], count_doubles(op), e);
+    return keep(op, op->in[2], count_doubles(op), e);
 }
 
-/* (dy, x, w) -> dx, dw, db, or dx NULL: (dy, x) -> dw, db */
-static int run_grads_as(struct op *op, const struct tensor *dx)
+/* Both, or those of weights and bias. */
+static int run_grads(struct op *op, struct exec *x, struct err *e)
 {
     const struct head *h = op->priv;
-    struct pass p = pass_of(op, head_rows_of(op, op->in[1], op->in[0]), count_doubles(op));
-    struct tensor *const *out = op->out + (dx ? 1 : 0);
+    struct pass p = pass_of(op, head_rows_of(op, op->in[2], op->in[0]), count_doubles(op));
 
+    (void)x;
+    (void)e;
     raw_norm_init(&p.norm, op, p.copies - h->coef);
 #pragma omp parallel for schedule(static) num_threads(h->nthreads)
     for (size_t i = 0; i < CHUNKS; i++)
-        run_chunk(&p, op, dx, i);
-    finish(p.sums, h->n, out[0]->data, out[1]->data);
+        run_chunk(&p, op, i);
+    finish(p.sums, h->n, op->out[1]->data, op->out[2]->data);
     if (op->out[OP_OUT_SUMS])
         raw_norm_write(&p.norm, p.norm_sums, CHUNKS, op->out[OP_OUT_SUMS]);
     return 0;
-}
-
-static int run_grads(struct op *op, struct exec *x, struct err *e)
-{
-    (void)x;
-    (void)e;
-    return run_grads_as(op, op->out[0]);
-}
-
-static int run_grad_weights(struct op *op, struct exec *x, struct err *e)
-{
-    (void)x;
-    (void)e;
-    return run_grads_as(op, NULL);
 }
 
 /* Is there no norm in front, or can it be done? */
@@ -249,9 +236,9 @@ static bool supports_grad_input(const struct op *op)
     return head_rows_of(op, op->out[0], op->in[0]) != NULL;
 }
 
-static bool supports_grad_weights(const struct op *op)
+static bool supports_grads(const struct op *op)
 {
-    return head_rows_of(op, op->in[1], op->in[0]) && supports_norm(op, op->in[1]) &&
+    return head_rows_of(op, op->in[2], op->in[0]) && supports_norm(op, op->in[2]) &&
            (!op->out[OP_OUT_SUMS] || op->in[OP_COEF]);
 }
 
@@ -259,11 +246,11 @@ const struct kernel simd_head = {
     .kind = &conv2d_kind, .supports = supports_forward, .prepare = prepare_forward,
     .run = run_forward, .release = release, .may = OP_HAS_COEF, .types = KERNEL_ANY};
 const struct kernel simd_head_grad = {
-    .kind = &conv2d_grad_kind, .supports = supports_grad_weights, .prepare = prepare_grads,
+    .kind = &conv2d_grad_kind, .supports = supports_grads, .prepare = prepare_grads,
     .run = run_grads, .release = release, .may = OP_HAS_COEF | OP_GIVES_SUMS};
 const struct kernel simd_head_grad_input = {
-    .kind = &conv2d_grad_input_kind, .supports = supports_grad_input, .run = run_grad_input,
-    .types = KERNEL_ANY};
+    .kind = &conv2d_grad_kind, .supports = supports_grad_input, .run = run_grad_input,
+    .must = OP_INPUT_ONLY, .types = KERNEL_ANY};
 const struct kernel simd_head_grad_weights = {
-    .kind = &conv2d_grad_weights_kind, .supports = supports_grad_weights, .prepare = prepare_grads,
-    .run = run_grad_weights, .release = release, .types = KERNEL_ANY};
+    .kind = &conv2d_grad_kind, .supports = supports_grads, .prepare = prepare_grads,
+    .run = run_grads, .release = release, .must = OP_WEIGHTS_ONLY, .types = KERNEL_ANY};

@@ -6,9 +6,10 @@
 #include <math.h>
 #include <string.h>
 
+#include "trainer/backends/cpu/isa/simd.h"
 #include "trainer/backends/cpu/norm/norm_kernels.h"
 #include "trainer/backends/cpu/norm/norm_work.h"
-#include "trainer/backends/ref/moments.h"
+#include "trainer/backends/ref/chunks.h"
 
 /* From sums of x - shift to sums of x, which replicas can add up. */
 static void remove_shift(const struct op *op, const struct norm_work *w)
@@ -51,7 +52,7 @@ static void finish_statistics(const struct op *op, const struct norm_work *w)
 static void sum_input(const struct op *op, const struct norm_work *w)
 {
     if (op->in[OP_MOMENTS]) {
-        moments_sums(op->in[OP_MOMENTS], w->plan->npixels, w->sums);
+        chunks_from_moments(op->in[OP_MOMENTS], w->plan->npixels, w->sums);
         return;
     }
     if (op->in[0]->dtype == DTYPE_F32)

@@ -11,7 +11,6 @@
 
 #include "trainer/backends/cpu/conv/amx/amx_conv_weights.h"
 #include "trainer/backends/cpu/conv/amx/amx_kernels.h"
-#include "trainer/backends/cpu/conv/conv_parts.h"
 #include "trainer/backends/cpu/conv/conv_rows.h"
 #include "trainer/backends/cpu/isa/simd.h"
 #include "trainer/backends/cpu/norm/late_rows.h"
@@ -23,7 +22,7 @@
 
 /* op->priv */
 struct both {
-    struct conv_parts parts;
+    struct op input, weights; /* the ops that it stands for */
     struct amx_conv in;
     struct amx_conv_weights w;
     size_t late, coef; /* floats of the coefficients of a norm behind, and in front */
@@ -32,14 +31,11 @@ struct both {
 
 static bool supports(const struct op *op)
 {
-    struct conv_parts p = conv_parts_grad(op);
-    bool concat = op->kind == &concat_conv2d_grad_kind;
+    struct op input = roles_input(op), weights = roles_weights(op);
 
     return late_rows_support(op, DTYPE_BF16) && raw_norm_support(op, DTYPE_BF16) &&
-           (!op->out[OP_OUT_SUMS] || op->in[OP_COEF]) &&
-           (concat ? simd_amx_conv_concat_grad_input : simd_amx_conv_grad_input).supports(&p.input) &&
-           (concat ? simd_amx_conv_concat_grad_weights
-            : simd_amx_conv_grad_weights).supports(&p.weights);
+           !(op->in[OP_COEF] && op->in[OP_SECOND]) && (!op->out[OP_OUT_SUMS] || op->in[OP_COEF]) &&
+           simd_amx_conv_grad_input.supports(&input) && simd_amx_conv_grad_weights.supports(&weights);
 }
 
 static void release(struct op *op)
@@ -65,9 +61,10 @@ static int prepare(struct op *op, struct err *e)
 
     if (!b)
         return err_set(e, ERR_INTERNAL, "out of memory");
-    b->parts = conv_parts_grad(op);
-    in = roles_of(&b->parts.input);
-    w = roles_of(&b->parts.weights);
+    b->input = roles_input(op);
+    b->weights = roles_weights(op);
+    in = roles_of(&b->input);
+    w = roles_of(&b->weights);
     b->w = amx_conv_weights_of(&w, SHARE);
     b->in = amx_conv_of(&in, b->w.band);
     b->late = amx_rows_round_up(late_rows_size(op), LINE);
@@ -95,7 +92,7 @@ struct pass {
 static struct pass pass_of(struct op *op)
 {
     struct both *b = op->priv;
-    struct pass p = {.b = b, .in = roles_of(&b->parts.input), .w = roles_of(&b->parts.weights)};
+    struct pass p = {.b = b, .in = roles_of(&b->input), .w = roles_of(&b->weights)};
     float *late;
 
     p.norm_sums = op->workspace;
@@ -188,11 +185,7 @@ static int run(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-#define KERNEL_OF(_kind)                                                                          \
-    .kind = &_kind, .supports = supports, .prepare = prepare, .run = run, .release = release, \
-    .types = KERNEL_HALVES
-
 const struct kernel simd_amx_both = {
-    KERNEL_OF(conv2d_grad_kind), .may = OP_BARE | OP_TAKES_LATE | OP_HAS_COEF | OP_GIVES_SUMS};
-const struct kernel simd_amx_both_concat = {KERNEL_OF(concat_conv2d_grad_kind),
-                                            .may = OP_TAKES_LATE};
+    .kind = &conv2d_grad_kind, .supports = supports, .prepare = prepare, .run = run,
+    .release = release, .types = KERNEL_HALVES,
+    .may = OP_BARE | OP_TAKES_LATE | OP_HAS_SECOND | OP_HAS_COEF | OP_GIVES_SUMS};

@@ -101,7 +101,7 @@ static const char *fault_of(const struct kernel *kernel, const struct op *op, co
             fault = "fails";
         else if (!trial_is_clean(&mine))
             fault = "writes beside its results";
-        for (int i = 0; !fault && i < OP_OWN && op->out[i]; i++)
+        for (int i = -1; !fault && op_next_out(op, &i);)
             if (!is_same(mine.op.out[i], reference.op.out[i]))
                 fault = "gives wrong results";
     }
@@ -117,7 +117,7 @@ static bool try(const struct kernel *kernel, const struct op *op, const void *pr
     if (fault)
         log_warn("%s by tiles (AMX), of %d and %d channels, %s; one without them, which is slower, is used",
                  op->kind->name, (int)trial_tensor(op, 0)->shape.dim[DIM_C],
-                 (int)op->out[0]->shape.dim[op->out[0]->shape.ndim > 1 ? 3 : 0], fault);
+                 (int)op->in[op->in[1] ? 1 : 2]->shape.dim[op->in[1] ? 0 : 3], fault);
     return !fault;
 }
 

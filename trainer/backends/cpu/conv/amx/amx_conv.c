@@ -298,6 +298,7 @@ static bool supports(const struct op *op)
 
     plain.in[OP_COEF] = plain.out[OP_OUT_MOMENTS] = NULL;
     return fits(op) && norm_moments_support(op, DTYPE_BF16) && raw_norm_support(op, DTYPE_BF16) &&
+           !(op->in[OP_COEF] && op->in[OP_SECOND]) &&
            (!op->out[OP_OUT_MOMENTS] || norm_rows_fit(op->out[0])) && amx_check(&forward, &plain);
 }
 
@@ -313,11 +314,9 @@ static bool supports_grad_input(const struct op *op)
     .kind = &_kind, .supports = _supports, .prepare = prepare, .run = _run, .release = release,   \
     .types = KERNEL_HALVES
 
-const struct kernel simd_amx_conv = {KERNEL_OF(conv2d_kind, supports, run_conv2d),
-                                     .may = OP_BARE | OP_GIVES_MOMENTS | OP_HAS_COEF};
-const struct kernel simd_amx_conv_concat = {KERNEL_OF(concat_conv2d_kind, supports, run_conv2d),
-                                            .may = OP_GIVES_MOMENTS};
+const struct kernel simd_amx_conv = {
+    KERNEL_OF(conv2d_kind, supports, run_conv2d),
+    .may = OP_BARE | OP_GIVES_MOMENTS | OP_HAS_SECOND | OP_HAS_COEF};
 const struct kernel simd_amx_conv_grad_input = {
-    KERNEL_OF(conv2d_grad_input_kind, supports_grad_input, run_grad_input)};
-const struct kernel simd_amx_conv_concat_grad_input = {
-    KERNEL_OF(concat_conv2d_grad_input_kind, supports_grad_input, run_grad_input)};
+    KERNEL_OF(conv2d_grad_kind, supports_grad_input, run_grad_input), .may = OP_HAS_SECOND,
+    .must = OP_INPUT_ONLY};

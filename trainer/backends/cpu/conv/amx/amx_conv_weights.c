@@ -246,8 +246,6 @@ static bool supports(const struct op *op)
 }
 
 const struct kernel simd_amx_conv_grad_weights = {
-    .kind = &conv2d_grad_weights_kind, .supports = supports, .prepare = prepare, .run = run,
-    .release = release, .may = OP_BARE, .types = KERNEL_HALVES};
-const struct kernel simd_amx_conv_concat_grad_weights = {
-    .kind = &concat_conv2d_grad_weights_kind, .supports = supports, .prepare = prepare, .run = run,
-    .release = release, .types = KERNEL_HALVES};
+    .kind = &conv2d_grad_kind, .supports = supports, .prepare = prepare, .run = run,
+    .release = release, .may = OP_BARE | OP_HAS_SECOND, .must = OP_WEIGHTS_ONLY,
+    .types = KERNEL_HALVES};

@@ -238,7 +238,7 @@ VECTOR_CLONES static void add_rows(const uint16_t *src, size_t nrows, size_t n, 
 static void add_task(const struct up *c, const struct op *op, const struct task *t, uint16_t *room,
                      float *sums)
 {
-    const struct tensor *x = op->in[1];
+    const struct tensor *x = op->in[2];
     uint16_t *y = room + c->nx * c->plane, *pairs = y + c->y;
     size_t used = t->n * c->width, n = amx_rows_round_up(used, DEPTH);
 
@@ -313,7 +313,7 @@ static int run_grad_weights(struct op *op, struct exec *e, struct err *err)
         c->tiles->end();
         conv_rows_add(sums, c->nsums, c->nchunks);
     }
-    finish(c, sums, op->out[0]->data, op->out[1]->data);
+    finish(c, sums, op->out[1]->data, op->out[2]->data);
     return 0;
 }
 
@@ -355,7 +355,7 @@ static int prepare_grad_input(struct op *op, struct err *e)
 
 static int prepare_grad_weights(struct op *op, struct err *e)
 {
-    struct up *c = create(op->in[1], op->in[0], 0);
+    struct up *c = create(op->in[2], op->in[0], 0);
 
     if (keep(op, c, e) < 0)
         return -1;
@@ -389,17 +389,17 @@ static bool supports_grad_input(const struct op *op)
 
 static bool supports_grad_weights(const struct op *op)
 {
-    return can_do(op->in[1], op->in[0]) && amx_check(&simd_amx_transpose_grad_weights, op);
+    return can_do(op->in[2], op->in[0]) && amx_check(&simd_amx_transpose_grad_weights, op);
 }
 
 const struct kernel simd_amx_transpose = {
     .kind = &conv_transpose2d_kind, .supports = supports_up, .prepare = prepare_up, .run = run_up,
     .release = release, .types = KERNEL_HALVES};
 const struct kernel simd_amx_transpose_grad_input = {
-    .kind = &conv_transpose2d_grad_input_kind, .supports = supports_grad_input,
-    .prepare = prepare_grad_input, .run = run_grad_input, .release = release, .types =
-        KERNEL_HALVES};
-const struct kernel simd_amx_transpose_grad_weights = {
-    .kind = &conv_transpose2d_grad_weights_kind, .supports = supports_grad_weights,
-    .prepare = prepare_grad_weights, .run = run_grad_weights, .release = release,
+    .kind = &conv_transpose2d_grad_kind, .supports = supports_grad_input,
+    .prepare = prepare_grad_input, .run = run_grad_input, .release = release, .must = OP_INPUT_ONLY,
     .types = KERNEL_HALVES};
+const struct kernel simd_amx_transpose_grad_weights = {
+    .kind = &conv_transpose2d_grad_kind, .supports = supports_grad_weights,
+    .prepare = prepare_grad_weights, .run = run_grad_weights, .release = release,
+    .must = OP_WEIGHTS_ONLY, .types = KERNEL_HALVES};

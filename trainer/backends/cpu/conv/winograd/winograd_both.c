@@ -14,11 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trainer/backends/cpu/conv/conv_parts.h"
 #include "trainer/backends/cpu/conv/winograd/winograd_kernels.h"
 #include "trainer/backends/cpu/isa/simd.h"
 #include "trainer/backends/cpu/norm/late_rows.h"
-#include "trainer/backends/cpu/norm/norm_kernels.h"
 
 /* op->priv: the ops that it stands for, which have no workspace. */
 struct both {
@@ -32,10 +30,8 @@ struct both {
 
 static void split(const struct op *op, struct both *b)
 {
-    struct conv_parts p = conv_parts_grad(op);
-
-    b->input = p.input;
-    b->weights = p.weights;
+    b->input = roles_input(op);
+    b->weights = roles_weights(op);
 }
 
 static bool has_floats(const struct op *op)
@@ -76,7 +72,7 @@ static bool supports(const struct op *op)
     split(op, &b);
     if (!has_floats(op) || !late_rows_support(op, DTYPE_F32) || !raw_norm_support(op, DTYPE_F32) ||
         !winograd_supports(&b.input) || !winograd_supports(&b.weights) ||
-        (op->out[OP_OUT_SUMS] && !op->in[OP_COEF]))
+        (op->out[OP_OUT_SUMS] && (!op->in[OP_COEF] || op->in[OP_SECOND])))
         return false;
     plan(op, &b);
     return b.w.nchunks > 0 && b.in.band == b.w.band;
@@ -107,9 +103,9 @@ static int prepare(struct op *op, struct err *e)
          b->w.nchunks * (b->w.weights + b->w.bias + b->edges) +
          b->w.nthreads * (b->in.scratch + b->rows + b->lines)) * sizeof(float);
     op->priv = b;
-    op->over[0] = 1;
+    op->over = 1;
     if (op->in[OP_LATE_X]) /* of two parts the other where the norm's x was */
-        op->over[1] = OP_LATE_X + 1;
+        op->over_second = OP_LATE_X + 1;
     return 0;
 }
 
@@ -318,7 +314,7 @@ static int run(struct op *op, struct exec *x, struct err *e)
         for (size_t i = 0; i < b->w.nchunks; i++)
             run_chunk(&p, &room, i);
         conv_rows_add(p.sums, size, b->w.nchunks);
-        winograd_weights_gather(&b->w, p.sums, true, b->weights.out[0]->data);
+        winograd_weights_gather(&b->w, p.sums, true, p.w.weights->data);
     }
     if (p.w.bias)
         memcpy(p.w.bias->data, p.sums + b->w.weights, b->w.dst_channels * sizeof *p.sums);
@@ -331,6 +327,5 @@ static int run(struct op *op, struct exec *x, struct err *e)
     .kind = &_kind, .supports = supports, .prepare = prepare, .run = run, .release = release
 
 const struct kernel simd_winograd_both = {
-    KERNEL_OF(conv2d_grad_kind), .may = OP_BARE | OP_TAKES_LATE | OP_HAS_COEF | OP_GIVES_SUMS};
-const struct kernel simd_winograd_both_concat = {
-    KERNEL_OF(concat_conv2d_grad_kind), .may = OP_TAKES_LATE | OP_HAS_COEF | OP_HAS_SECOND_COEF};
+    KERNEL_OF(conv2d_grad_kind), .may = OP_BARE | OP_TAKES_LATE | OP_HAS_SECOND | OP_HAS_COEF |
+                                        OP_HAS_SECOND_COEF | OP_GIVES_SUMS};

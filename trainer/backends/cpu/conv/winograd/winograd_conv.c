@@ -182,16 +182,11 @@ void winograd_conv_run_as(struct op *conv, const struct winograd_conv_ends *ends
         winograd_release
 
 const struct kernel simd_winograd = {
-    KERNEL_OF(conv2d_kind, run_conv2d), .may = OP_BARE | OP_GIVES_MOMENTS | OP_HAS_COEF,
+    KERNEL_OF(conv2d_kind, run_conv2d),
+    .may = OP_BARE | OP_GIVES_MOMENTS | OP_HAS_SECOND | OP_HAS_COEF | OP_HAS_SECOND_COEF,
     .types = KERNEL_ANY};
-const struct kernel simd_winograd_relu = {KERNEL_OF(conv2d_kind, run_conv2d), .must = OP_RELU};
-const struct kernel simd_winograd_grad_input = {KERNEL_OF(conv2d_grad_input_kind, run_grad_input),
-                                                .types = KERNEL_ANY};
-const struct kernel simd_winograd_concat = {
-    KERNEL_OF(concat_conv2d_kind, run_conv2d), .may = OP_GIVES_MOMENTS | OP_HAS_COEF |
-        OP_HAS_SECOND_COEF,
+const struct kernel simd_winograd_relu = {
+    KERNEL_OF(conv2d_kind, run_conv2d), .may = OP_HAS_SECOND, .must = OP_RELU};
+const struct kernel simd_winograd_grad_input = {
+    KERNEL_OF(conv2d_grad_kind, run_grad_input), .may = OP_HAS_SECOND, .must = OP_INPUT_ONLY,
     .types = KERNEL_ANY};
-const struct kernel simd_winograd_concat_relu = {KERNEL_OF(concat_conv2d_kind, run_conv2d),
-                                                 .must = OP_RELU};
-const struct kernel simd_winograd_concat_grad_input = {
-    KERNEL_OF(concat_conv2d_grad_input_kind, run_grad_input), .types = KERNEL_ANY};

@@ -22,7 +22,7 @@ struct parts {
 
 static bool is_up(const struct op *op)
 {
-    return op->kind == &concat_conv2d_kind;
+    return op->in[OP_SECOND] != NULL;
 }
 
 /* p stays where it is: its ops point into it. */
@@ -32,11 +32,11 @@ static void split(const struct op *op, struct parts *p)
     struct tensor *const *in = op->in, *y = &p->between;
 
     *p = (struct parts){
-        .between = {.shape = in[up ? 1 : 0]->shape},
+        .between = {.shape = in[up ? OP_SECOND : 0]->shape},
         .front = {.kind = up ? &conv_transpose2d_kind : &conv2d_kind,
                   .in = {in[0], in[OP_FRONT_W], in[OP_FRONT_B]}, .out = {y}},
-        .conv = {.kind = op->kind, .attr = op->attr, .in = {y, in[1], in[2], in[3]},
-                 .out = {op->out[0]}}};
+        .conv = {.kind = op->kind, .attr = op->attr,
+                 .in = {y, in[1], in[2], [OP_SECOND] = in[OP_SECOND]}, .out = {op->out[0]}}};
     y->shape.dim[DIM_C] = in[OP_FRONT_W]->shape.dim[up ? 1 : 0];
     if (!up)
         p->front.attr = op->attr;
@@ -52,6 +52,8 @@ static bool supports(const struct op *op)
     struct op pool = {.kind = &max_pool2d_kind, .in = {op->out[0]}};
     struct parts p;
 
+    if (is_up(op) == (op->out[OP_OUT_POOLED] != NULL))
+        return false;
     split(op, &p);
     return front_of(&p)->supports(&p.front) && winograd_supports(&p.conv) &&
            (is_up(op) || (!winograd_supports(&p.front) && max_pool2d_supports(&pool)));
@@ -114,10 +116,6 @@ static int run(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-#define KERNEL_OF(_kind)                                                                          \
-    .kind = &_kind, .supports = supports, .prepare = prepare, .run = run, .release = release
-
-const struct kernel simd_winograd_front_conv2d = {
-    KERNEL_OF(conv2d_kind), .must = OP_RELU | OP_HAS_FRONT | OP_GIVES_POOLED};
-const struct kernel simd_winograd_front_transpose = {
-    KERNEL_OF(concat_conv2d_kind), .must = OP_RELU | OP_HAS_FRONT};
+const struct kernel simd_winograd_front = {
+    .kind = &conv2d_kind, .supports = supports, .prepare = prepare, .run = run, .release = release,
+    .may = OP_HAS_SECOND | OP_GIVES_POOLED, .must = OP_RELU | OP_HAS_FRONT};

@@ -6,11 +6,7 @@
 #include "trainer/core/kernel.h"
 
 extern const struct kernel simd_winograd, simd_winograd_relu, simd_winograd_pooled;
-extern const struct kernel simd_winograd_head, simd_winograd_front_conv2d;
-extern const struct kernel simd_winograd_front_transpose, simd_winograd_grad_input;
-extern const struct kernel simd_winograd_grad_weights, simd_winograd_concat;
-extern const struct kernel simd_winograd_concat_relu, simd_winograd_concat_grad_input;
-extern const struct kernel simd_winograd_concat_grad_weights, simd_winograd_both;
-extern const struct kernel simd_winograd_both_concat;
+extern const struct kernel simd_winograd_head, simd_winograd_grad_input, simd_winograd_grad_weights;
+extern const struct kernel simd_winograd_both, simd_winograd_front;
 
 #endif

@@ -180,7 +180,7 @@ static int run(struct op *op, struct exec *x, struct err *e)
             conv_rows_add(sums, size, g->nchunks);
         else
             sum_shared(g, &roles, zeros, lines + simd_thread() * g->lines, scratch, sums);
-        winograd_weights_gather(g, sums, false, op->out[0]->data);
+        winograd_weights_gather(g, sums, false, roles.weights->data);
     }
     if (roles.bias)
         memcpy(roles.bias->data, sums + g->weights, g->dst_channels * sizeof *sums);
@@ -211,6 +211,5 @@ static int prepare(struct op *op, struct err *e)
     .types = KERNEL_ANY
 
 const struct kernel simd_winograd_grad_weights = {
-    KERNEL_OF(conv2d_grad_weights_kind), .may = OP_BARE | OP_HAS_COEF};
-const struct kernel simd_winograd_concat_grad_weights = {
-    KERNEL_OF(concat_conv2d_grad_weights_kind), .may = OP_HAS_COEF | OP_HAS_SECOND_COEF};
+    KERNEL_OF(conv2d_grad_kind),
+    .may = OP_BARE | OP_HAS_SECOND | OP_HAS_COEF | OP_HAS_SECOND_COEF, .must = OP_WEIGHTS_ONLY};

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Ops with places that fusion has filled (core/op.h), as plain ops one after another: what is done to
+ * the sources, the op itself, what is done to its result. Tensors in between lie in the workspace, and
+ * behind them what the plain kernels need, each in turn. */
+#include "config.h"
+#include "trainer/backends/ref/ref.h"
+
+#include <math.h>
+
+#include "trainer/backends/ref/chunks.h"
+
+#define ALIGN 64
+#define MAX_TENSORS 6
+#define MAX_STEPS 10
+
+struct plan {
+    struct tensor tensors[MAX_TENSORS]; /* in between */
+    struct op ops[MAX_STEPS];
+    const struct kernel *kernels[MAX_STEPS];
+    int ntensors, nsteps;
+};
+
+/* (x, coef) -> max(0, coef0 x + coef1) */
+static int run_norm(struct op *op, struct exec *exec, struct err *e)
+{
+    const float *x = op->in[0]->data, *coef = op->in[1]->data;
+    size_t n = tensor_channels(op->in[0]);
+
+    (void)exec;
+    (void)e;
+#pragma omp parallel for schedule(static)
+    for (size_t i = 0; i < tensor_count(op->in[0]); i++) {
+        float y = coef[i % n] * x[i] + coef[n + i % n];
+
+        op->out[0]->data[i] = y > 0 ? y : 0;
+    }
+    return 0;
+}
+
+/* (g, x, coef) -> the norm's gradient (OP_LATE_COEF) */
+static int run_norm_grad(struct op *op, struct exec *exec, struct err *e)
+{
+    const float *g = op->in[0]->data, *x = op->in[1]->data, *k = op->in[2]->data;
+    size_t n = tensor_channels(op->in[0]);
+
+    (void)exec;
+    (void)e;
+#pragma omp parallel for schedule(static)
+    for (size_t i = 0; i < tensor_count(op->in[0]); i++) {
+        size_t c = i % n;
+        float a = k[c] * x[i] + k[n + c] > 0 ? k[2 * n + c] * g[i] : 0;
+
+        op->out[0]->data[i] = a + (k[3 * n + c] * x[i] + k[4 * n + c]);
+    }
+    return 0;
+}
+
+static int prepare_moments(struct op *op, struct err *e)
+{
+    (void)e;
+    op->workspace_size = chunks_workspace(tensor_channels(op->in[0])) * sizeof(double);
+    return 0;
+}
+
+/* (y) -> its moments (OP_OUT_MOMENTS) */
+static int run_moments(struct op *op, struct exec *exec, struct err *e)
+{
+    const struct tensor *y = op->in[0];
+    float *moments = op->out[0]->data;
+    double *sums = op->workspace, count = (double)tensor_pixels(y);
+    size_t n = tensor_channels(y);
+
+    (void)exec;
+    (void)e;
+    chunks_sum(y->data, y->data, tensor_pixels(y), n, sums);
+    for (size_t c = 0; c < n; c++) {
+        double mean = sums[c] / count;
+
+        moments[c] = (float)mean;
+        moments[n + c] = (float)fmax(sums[n + c] / count - mean * mean, 0);
+    }
+    return 0;
+}
+
+/* (g, x, coef) -> sums (OP_OUT_SUMS) */
+static int run_sums(struct op *op, struct exec *exec, struct err *e)
+{
+    const float *g = op->in[0]->data, *x = op->in[1]->data, *coef = op->in[2]->data;
+    size_t n = tensor_channels(op->in[0]);
+
+    (void)exec;
+    (void)e;
+#pragma omp parallel for schedule(static)
+    for (size_t c = 0; c < n; c++) {
+        double sum = 0, product = 0;
+
+        for (size_t i = c; i < tensor_count(op->in[0]); i += n)
+            if (coef[c] * x[i] + coef[n + c] > 0) {
+                sum += (double)g[i];
+                product += (double)g[i] * (double)x[i];
+            }
+        op->out[0]->data[c] = (float)sum;
+        op->out[0]->data[n + c] = (float)product;
+    }
+    return 0;
+}
+
+static const struct kernel norm = {.run = run_norm}, norm_grad = {.run = run_norm_grad};
+static const struct kernel sums = {.run = run_sums};
+static const struct kernel moments = {.prepare = prepare_moments, .run = run_moments};
+
+static void add(struct plan *p, const struct kernel *kernel, struct op op)
+{
+    op.kind = kernel->kind;
+    p->kernels[p->nsteps] = kernel;
+    p->ops[p->nsteps++] = op;
+}
+
+/* A tensor in between, with the pixels of t and n channels. */
+static struct tensor *between(struct plan *p, const struct tensor *t, int64_t n)
+{
+    struct tensor *mine = &p->tensors[p->ntensors++];
+
+    *mine = (struct tensor){.shape = t->shape};
+    mine->shape.dim[DIM_C] = n;
+    return mine;
+}
+
+/* x, or what a norm makes of it. */
+static struct tensor *add_norm(struct plan *p, struct tensor *x, struct tensor *coef)
+{
+    if (!coef)
+        return x;
+    struct tensor *y = between(p, x, x->shape.dim[DIM_C]);
+    add(p, &norm, (struct op){.in = {x, coef}, .out = {y}});
+    return y;
+}
+
+/* The source x and the second one, as one tensor. */
+static struct tensor *add_source(struct plan *p, const struct op *op, struct tensor *x)
+{
+    struct tensor *second = op->in[OP_SECOND], *whole;
+
+    x = add_norm(p, x, op->in[OP_COEF]);
+    if (!second)
+        return x;
+    second = add_norm(p, second, op->in[OP_SECOND_COEF]);
+    whole = between(p, x, x->shape.dim[DIM_C] + second->shape.dim[DIM_C]);
+    add(p, &ref_concat, (struct op){.in = {x, second}, .out = {whole}});
+    return whole;
+}
+
+static struct tensor *add_gradient(struct plan *p, const struct op *op)
+{
+    struct tensor *const *in = op->in, *dy;
+
+    if (!in[OP_LATE_X])
+        return in[0];
+    dy = between(p, in[0], in[0]->shape.dim[DIM_C]);
+    add(p, &norm_grad,
+        (struct op){.in = {in[0], in[OP_LATE_X], in[OP_LATE_COEF]}, .out = {dy}});
+    return dy;
+}
+
+/* What makes the source of a convolution. */
+static struct tensor *add_front(struct plan *p, const struct op *op)
+{
+    struct tensor *const *in = op->in, *second = in[OP_SECOND], *w = in[OP_FRONT_W], *y;
+
+    if (!w)
+        return in[0];
+    y = between(p, second ? second : in[0], w->shape.dim[second ? 1 : 0]);
+    add(p, second ? &ref_conv_transpose2d : &ref_conv2d,
+        (struct op){.attr.kernel = op->attr.kernel, .in = {in[0], w, in[OP_FRONT_B]}, .out = {y}});
+    if (!second)
+        add(p, &ref_relu, (struct op){.in = {y}, .out = {y}});
+    return y;
+}
+
+static void plan_conv2d(struct plan *p, const struct op *op)
+{
+    struct tensor *const *in = op->in, *const *out = op->out;
+    struct tensor *x = add_source(p, op, add_front(p, op)), *y = out[0];
+
+    if (in[OP_HEAD_W])
+        y = between(p, in[0], in[1]->shape.dim[0]);
+    add(p, &ref_conv2d, (struct op){.attr = op->attr, .in = {x, in[1], in[2]}, .out = {y}});
+    if (op->attr.relu)
+        add(p, &ref_relu, (struct op){.in = {y}, .out = {y}});
+    if (in[OP_HEAD_W])
+        add(p, &ref_conv2d, (struct op){.attr.kernel = 1, .in = {y, in[OP_HEAD_W], in[OP_HEAD_B]},
+                                        .out = {out[0]}});
+    if (out[OP_OUT_POOLED])
+        add(p, &ref_max_pool2d, (struct op){.in = {y}, .out = {out[OP_OUT_POOLED]}});
+    if (out[OP_OUT_MOMENTS])
+        add(p, &moments, (struct op){.in = {y}, .out = {out[OP_OUT_MOMENTS]}});
+}
+
+static void plan_conv_grad(struct plan *p, const struct op *op, const struct kernel *input,
+                           const struct kernel *weights)
+{
+    struct tensor *const *in = op->in, *const *out = op->out, *second = out[OP_OUT_SECOND];
+    struct tensor *dy = add_gradient(p, op), *dx = out[0];
+
+    if (out[1])
+        add(p, weights, (struct op){.attr = op->attr, .in = {dy, NULL, add_source(p, op, in[2])},
+                                    .out = {NULL, out[1], out[2]}});
+    if (second)
+        dx = between(p, second, second->shape.dim[DIM_C] + out[0]->shape.dim[DIM_C]);
+    if (dx)
+        add(p, input, (struct op){.attr = op->attr, .in = {dy, in[1]}, .out = {dx}});
+    if (second)
+        add(p, &ref_concat_grad, (struct op){.in = {dx}, .out = {out[0], second}});
+}
+
+static void plan_pool_grad(struct plan *p, const struct op *op)
+{
+    struct tensor *const *in = op->in, *dx = op->out[0], *added = in[OP_ADDED];
+    struct tensor *x = add_norm(p, in[1], in[OP_COEF]);
+
+    if (added)
+        dx = between(p, added, added->shape.dim[DIM_C]);
+    add(p, &ref_max_pool2d_grad, (struct op){.in = {in[0], x}, .out = {dx}});
+    if (added)
+        add(p, &ref_add, (struct op){.in = {added, dx}, .out = {op->out[0]}});
+}
+
+/* p stays where it is: its ops point into it. */
+static void make_plan(struct plan *p, const struct op *op)
+{
+    struct tensor *const *in = op->in, *const *out = op->out;
+
+    p->ntensors = p->nsteps = 0;
+    if (op->kind == &conv2d_kind)
+        plan_conv2d(p, op);
+    else if (op->kind == &conv2d_grad_kind)
+        plan_conv_grad(p, op, &ref_conv2d_grad_input, &ref_conv2d_grad_weights);
+    else if (op->kind == &conv_transpose2d_grad_kind)
+        plan_conv_grad(p, op, &ref_conv_transpose2d_grad_input, &ref_conv_transpose2d_grad_weights);
+    else if (op->kind == &max_pool2d_grad_kind)
+        plan_pool_grad(p, op);
+    else
+        add(p, op->kind == &max_pool2d_kind ? &ref_max_pool2d : &ref_conv_transpose2d,
+            (struct op){.in = {add_norm(p, in[0], in[OP_COEF]), in[1], in[2]}, .out = {out[0]}});
+    if (out[OP_OUT_SUMS])
+        add(p, &sums, (struct op){.in = {out[0], in[op_source(op)], in[OP_COEF]},
+                                  .out = {out[OP_OUT_SUMS]}});
+}
+
+static size_t size_of(const struct tensor *t)
+{
+    return (tensor_count(t) * sizeof(float) + ALIGN - 1) / ALIGN * ALIGN;
+}
+
+static int prepare(struct op *op, struct err *e)
+{
+    struct plan p;
+    size_t most = 0;
+
+    make_plan(&p, op);
+    for (int i = 0; i < p.nsteps; i++) {
+        if (p.kernels[i]->prepare && p.kernels[i]->prepare(&p.ops[i], e) < 0)
+            return -1;
+        most = p.ops[i].workspace_size > most ? p.ops[i].workspace_size : most;
+    }
+    op->workspace_size = most;
+    for (int i = 0; i < p.ntensors; i++)
+        op->workspace_size += size_of(&p.tensors[i]);
+    return 0;
+}
+
+static int run(struct op *op, struct exec *x, struct err *e)
+{
+    char *memory = op->workspace;
+    struct plan p;
+
+    make_plan(&p, op);
+    for (int i = 0; i < p.ntensors; i++) {
+        p.tensors[i].bytes = memory;
+        memory += size_of(&p.tensors[i]);
+    }
+    for (int i = 0; i < p.nsteps; i++) {
+        p.ops[i].workspace = memory;
+        if (p.kernels[i]->run(&p.ops[i], x, e) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+#define COMPOSED(name, forms)                                                                      \
+    const struct kernel ref_composed_##name = {                                                    \
+        .kind = &name##_kind, .prepare = prepare, .run = run, .may = forms}
+
+COMPOSED(conv2d, OP_BARE | OP_HAS_SECOND | OP_HAS_COEF | OP_HAS_SECOND_COEF | OP_HAS_FRONT |
+                     OP_RELU | OP_HAS_HEAD | OP_GIVES_POOLED | OP_GIVES_MOMENTS);
+COMPOSED(conv2d_grad, OP_BARE | OP_INPUT_ONLY | OP_WEIGHTS_ONLY | OP_HAS_SECOND | OP_HAS_COEF |
+                          OP_HAS_SECOND_COEF | OP_TAKES_LATE | OP_GIVES_SUMS);
+COMPOSED(conv_transpose2d, OP_HAS_COEF);
+COMPOSED(conv_transpose2d_grad, OP_WEIGHTS_ONLY | OP_HAS_COEF | OP_GIVES_SUMS);
+COMPOSED(max_pool2d, OP_HAS_COEF);
+COMPOSED(max_pool2d_grad, OP_HAS_COEF | OP_HAS_ADDED | OP_GIVES_SUMS);
