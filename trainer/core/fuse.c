@@ -147,12 +147,14 @@ static bool find_relu_pool(const struct graph *g, size_t i, struct relu_pool *c)
 {
     const struct tensor *between = g->ops[i]->out[0];
 
-    *c = (struct relu_pool){.relu = &g->ops[i], .pool = fuse_find_reader(g, &max_pool2d_kind, 0, between),
+    *c = (struct relu_pool){.relu = &g->ops[i],
+                            .pool = fuse_find_reader(g, &max_pool2d_kind, 0, between),
                             .pool_grad = fuse_find_reader(g, &max_pool2d_grad_kind, 1, between),
                             .relu_grad = fuse_find_reader(g, &relu_grad_kind, 1, between)};
     return g->ops[i]->kind == &relu_kind && !between->pinned && c->pool && c->pool_grad &&
            c->relu_grad && (*c->relu_grad)->in[0] == (*c->pool_grad)->out[0] &&
-           fuse_find_nreaders(g, between) == 3 && fuse_find_nreaders(g, (*c->pool_grad)->out[0]) == 1;
+           fuse_find_nreaders(g, between) == 3 &&
+           fuse_find_nreaders(g, (*c->pool_grad)->out[0]) == 1;
 }
 
 static int fuse_relu_pool(struct graph *g, const struct backend *backend, size_t i, struct err *e)

@@ -2,7 +2,8 @@
 #include "config.h"
 #include "trainer/core/fuse_find.h"
 
-struct op **fuse_find_reader(const struct graph *g, const struct op_kind *kind, int k, const struct tensor *t)
+struct op **fuse_find_reader(const struct graph *g, const struct op_kind *kind, int k,
+                             const struct tensor *t)
 {
     for (size_t i = 0; i < g->nops; i++)
         if (g->ops[i] && g->ops[i]->kind == kind && g->ops[i]->in[k] == t)
@@ -21,7 +22,8 @@ size_t fuse_find_nreaders(const struct graph *g, const struct tensor *t)
     return n;
 }
 
-struct op **fuse_find_writer(const struct graph *g, const struct op_kind *kind, const struct tensor *t)
+struct op **fuse_find_writer(const struct graph *g, const struct op_kind *kind,
+                             const struct tensor *t)
 {
     for (size_t i = 0; i < g->nops; i++)
         if (g->ops[i] && g->ops[i]->kind == kind && g->ops[i]->out[0] == t)

@@ -3,10 +3,10 @@
 #include "trainer/core/fuse_fold.h"
 
 /* conv2d (x, w, b) -> y, batch_norm_infer (y, gamma, ...) -> z becomes fold_norm (w, gamma, ...,
- * b) -> w', b',
- * conv2d (x, w', b') -> z; so without b. With activations of 16 bits kernels that read them take a ReLU along
- * with the norm, not with the convolution. */
-static int fold(struct graph *g, const struct backend *backend, struct op *conv, struct op *norm, struct err *e)
+ * b) -> w', b', conv2d (x, w', b') -> z; so without b. With activations of 16 bits kernels that
+ * read them take a ReLU along with the norm, not with the convolution. */
+static int fold(struct graph *g, const struct backend *backend, struct op *conv, struct op *norm,
+                struct err *e)
 {
     struct tensor *x = conv->in[0], *w = conv->in[1], *y = conv->out[0], *z = norm->out[0];
     struct op folded = {.kind = &fold_norm_kind, .attr = norm->attr,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Part of fusion (fuse.h): a norm with running statistics is a factor and a constant for each channel, which
- * the weights and the bias of the convolution in front of it take as well as its result. */
+/* Part of fusion (fuse.h): a norm with running statistics is a factor and a constant for each
+ * channel, which the weights and the bias of the convolution in front of it take as well as its
+ * result. */
 #ifndef UNETCTL_TRAINER_CORE_FUSE_FOLD_H
 #define UNETCTL_TRAINER_CORE_FUSE_FOLD_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Part of fusion (fuse.h): convolutions and the ReLU behind them, and, where nothing else needs what is between, as at
- * inference, what is behind that or makes their input. */
+/* Part of fusion (fuse.h): convolutions and the ReLU behind them, and, where nothing else needs
+ * what is between, as at inference, what is behind that or makes their input. */
 #ifndef UNETCTL_TRAINER_CORE_FUSE_RELU_H
 #define UNETCTL_TRAINER_CORE_FUSE_RELU_H
 

@@ -5,8 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The only op that reads what `writer` writes first, if it is of that kind: its place; else 0, which none has. */
-static size_t find_reader(const struct graph *g, const struct op *writer, const struct op_kind *kind)
+/* The only op that reads what `writer` writes first, if it is of that kind: its place; else 0,
+ * which none has. */
+static size_t find_reader(const struct graph *g, const struct op *writer,
+                          const struct op_kind *kind)
 {
     for (size_t i = 1; i < g->nforward; i++) {
         const struct op *op = g->ops[i];

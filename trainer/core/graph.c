@@ -79,8 +79,9 @@ struct tensor *graph_input(struct graph *g, const char *name, struct shape shape
     return t;
 }
 
-struct tensor *graph_param(struct graph *g, const char *layer, const char *what, enum weights_role role,
-                           struct shape shape, double low, double high, struct err *e)
+struct tensor *graph_param(struct graph *g, const char *layer, const char *what,
+                           enum weights_role role, struct shape shape, double low, double high,
+                           struct err *e)
 {
     bool trainable = role == WEIGHTS_PARAM;
     char name[TENSOR_NAME_SIZE];
@@ -300,8 +301,8 @@ void graph_bind(struct graph *g, const struct weights *w, void *arena)
         g->ops[i]->workspace = (char *)arena + g->ops[i]->workspace_offset;
 }
 
-/* Before and after an op that is timed: processor time, or, where a device does it, the time when it
- * has done all. */
+/* Before and after an op that is timed: processor time, or, where a device does it, the time
+ * when it has done all. */
 static double time_now(const struct exec *x)
 {
     struct err e; /* what runs next finds it again */

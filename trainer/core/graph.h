@@ -50,23 +50,26 @@ struct tensor *graph_input(struct graph *g, const char *name, struct shape shape
 /* An activation of floats for ops to write to. */
 struct tensor *graph_tensor(struct graph *g, const char *name, struct shape shape, struct err *e);
 
-/* A parameter, or state that training updates: LAYER.WHAT in checkpoints. Each belongs to one op. */
-struct tensor *graph_param(struct graph *g, const char *layer, const char *what, enum weights_role role,
-                           struct shape shape, double low, double high, struct err *e);
+/* A parameter, or state that training updates: LAYER.WHAT in checkpoints. Each belongs to one
+ * op. */
+struct tensor *graph_param(struct graph *g, const char *layer, const char *what,
+                           enum weights_role role, struct shape shape, double low, double high,
+                           struct err *e);
 
-/* Append an op; kind->nin inputs, of which those that op_may_lack allows may be NULL. out: kind->nout
- * tensors to write to; a NULL among them (or out == NULL) is created in the arena, if the op has such
- * a result. attr may be NULL. Returns the op, or NULL with the error set. */
+/* Append an op; kind->nin inputs, of which those that op_may_lack allows may be NULL. out:
+ * kind->nout tensors to write to; a NULL among them (or out == NULL) is created in the arena, if
+ * the op has such a result. attr may be NULL. Returns the op, or NULL with the error set. */
 struct op *graph_append(struct graph *g, const struct op_kind *kind, const struct op_attr *attr,
                         struct tensor *const *in, struct tensor *const *out, struct err *e);
 
-/* The same of an op as it is described, with inputs and outputs beside its kind's own, too. */
+/* Appends a copy of the op `like`, with inputs and outputs at places beyond its kind's own, too. */
 struct op *graph_append_op(struct graph *g, const struct op *like, struct err *e);
 
-/* Does only `reader` read what `writer` writes first, and nobody later? Some of ops may be NULL. */
+/* Returns whether no op but `reader` reads writer->out[0], nor the caller later. Entries of
+ * g->ops may be NULL. */
 bool graph_is_private(const struct graph *g, const struct op *writer, const struct op *reader);
 
-/* Where an op is NULL, the next ones move up. */
+/* Removes the entries of g->ops that are NULL. */
 void graph_close_up(struct graph *g);
 
 /* One more contribution to the gradient of t; the second one on appends an add. */

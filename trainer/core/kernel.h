@@ -13,72 +13,72 @@
 /* What one run of a graph needs besides tensors. */
 struct exec {
     struct device *device; /* where the tensors are; NULL: in the host's memory */
-    const struct device_ops *device_ops; /* its; NULL: nobody times its ops */
+    const struct device_ops *device_ops; /* the device's, where its ops are timed; or NULL */
     double grad_scale;  /* factor of a pixel's loss in the gradients: 1 / the pixels of the global
                          * batch, times their class weights */
-    bool weighs;        /* grad_scale and loss_per_weight are still to be divided by the sum of weight over
-                         * replicas: on a device, in a queue, with sum */
+    bool weighs;        /* grad_scale and loss_per_weight are still to be divided by the sum of
+                         * weight over replicas: on a device, in a queue, with sum */
     double weight;
     double image_scale; /* that of an image's loss: 1 / the images of the global batch */
     double loss_per_weight, loss_per_image; /* what a unit of either counts in loss_sum */
     uint64_t noise, first; /* seed of what is random; the number of the batch's first image */
-    const struct device_update *update; /* what is done with the gradients on the device; NULL */
+    const struct device_update *update; /* what the device does with the gradients, or NULL */
     struct device_counts counts;     /* on a device */
     struct device_scaling *scaling; /* of gradients on a device; NULL: none */
-    float votes[2];     /* device_sums.votes before anything is done with them */
+    float votes[2];     /* device_sums.votes of this replica */
     double loss_sum;    /* out: the loss ops add to it */
-    bool empty; /* no image of the step is here: what the tensors hold must not reach a sum */
+    bool empty; /* this replica has no image of the step: its tensors must not reach a sum */
     /* Sum over replicas, see network_sum_f. Only for ops with attr.sync. */
     int (*sum)(void *arg, double *values, size_t n, struct err *e);
     void *sum_arg;
     bool queues; /* sum takes numbers in the device's memory, and queues their sum there */
 };
 
-/* Of an op's tensors: floats only, some of 16 bits, or either. */
+/* Types of an op's tensors: floats only, some of 16 bits, or either. */
 enum kernel_types { KERNEL_FLOATS, KERNEL_HALVES, KERNEL_ANY };
 
 struct kernel {
     const struct op_kind *kind;
-    /* Can it do this op (shapes and attributes are known)? NULL: always. */
+    /* (optional) Returns whether it can do this op, whose shapes and attributes are known. */
     bool (*supports)(const struct op *op);
-    /* May allocate op->priv and ask for op->workspace_size bytes. NULL: nothing to prepare. On
-     * failure nothing is left behind. */
+    /* (optional) May allocate op->priv and ask for op->workspace_size bytes. On failure nothing
+     * stays allocated. */
     int (*prepare)(struct op *op, struct err *e);
     /* Reads op->in[]->data, writes op->out[]->data (addresses may change between runs, never
      * within one). Allocates nothing. Uses the calling thread's OpenMP thread count. */
     int (*run)(struct op *op, struct exec *x, struct err *e);
-    void (*release)(struct op *op); /* NULL: nothing to free */
-    unsigned may, must; /* forms (op.h) that it knows; and that an op must have, as it is for them */
+    void (*release)(struct op *op); /* (optional) frees what prepare has allocated */
+    unsigned may, must; /* forms (op.h) that an op may have, and those that it must have */
     enum kernel_types types;
 };
 
 struct backend {
     const char *name;
-    const struct kernel *const *kernels; /* NULL-terminated; the first that supports an op does it */
-    /* Asked last about a kernel of the tables: may it be used? NULL: any. */
+    const struct kernel *const *kernels; /* NULL-terminated; the first that can do an op does it */
+    /* (optional) Returns whether a kernel that can do an op may be used. */
     bool (*trusts)(const struct kernel *kernel, const struct op *op);
     bool fuses;                          /* graphs for it go through fuse_graph */
     const struct device_ops *device;     /* where its kernels run; NULL: on the host */
 };
 
 /* NULL-terminated. The host's come first, the best of them at the front; the last of these is the
- * reference, which has a kernel for every kind. Those with a device follow. */
+ * reference, which has a kernel for every kind. Backends with a device follow. */
 extern const struct backend *const backends[];
 
-/* NULL if it was not built in. */
+/* Returns NULL if it was not built in. */
 const struct backend *backend_find(const char *name);
 
-/* Is the kernel made for such an op, apart from sizes and types? */
+/* Returns whether the kernel does ops of this kind and form, of some sizes and types. */
 bool backend_kernel_fits(const struct kernel *kernel, const struct op *op);
 
-/* Can a kernel of the backend's table do this op? */
+/* Returns whether a kernel of the backend's table can do this op. */
 bool backend_can(const struct backend *backend, const struct kernel *kernel, const struct op *op);
 
-/* Has the backend a kernel for this op, apart from the reference's that it falls back to? */
+/* Returns whether the backend has a kernel for this op without falling back to the reference. */
 bool backend_has_kernel(const struct backend *backend, const struct op *op);
 
-/* The backend's first kernel for this op and the types of its tensors; else the reference's, but not
- * on a device; or NULL. */
+/* Returns the backend's first kernel for this op and the types of its tensors; otherwise, on the
+ * host, the reference's; or NULL. */
 const struct kernel *backend_kernel(const struct backend *backend, const struct op *op);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What an op means, apart from how a backend does it (kernel.h).
  *
- * The gradient of an op is made of ops as well: kind->grad appends them. By convention the inputs
+ * The gradient of an op consists of ops as well: kind->grad appends them. By convention the inputs
  * of such an op begin with the gradient of the forward op's output, and out[0] of an inplace kind
  * may take the memory of in[0]. */
 #ifndef UNETCTL_TRAINER_CORE_OP_H
@@ -18,11 +18,11 @@
  * fills (fuse.h), mean the same for every kind. What an op does without is NULL. */
 #define OP_OWN 6
 enum op_in {
-    /* Channels of the source of a convolution behind those of its first tensor: the concatenation of
-     * both is never written. */
+    /* Channels of the source of a convolution behind those of its first tensor: the
+     * concatenation of both is never written. */
     OP_SECOND = OP_OWN,
-    /* [2][C]: the source is read as max(0, coef0 x + coef1), the result of a norm and its ReLU, which
-     * is never written; and that of the second source. */
+    /* [2][C]: the source is read as max(0, coef0 x + coef1), the result of a norm and its ReLU,
+     * which is never written; and that of the second source. */
     OP_COEF,
     OP_SECOND_COEF,
     OP_MOMENTS, /* [2][C] of in[0]: each channel's mean and biased variance over all pixels */
@@ -32,7 +32,8 @@ enum op_in {
      * (coef0 x + coef1 > 0 ? coef2 g : 0) + coef3 x + coef4, the norm's gradient, of coef[5][C]. */
     OP_LATE_X,
     OP_LATE_COEF,
-    /* w[P][O][1][1], b[P] of a convolution behind the ReLU, whose result is out[0], at inference. */
+    /* w[P][O][1][1], b[P] of a convolution behind the ReLU, whose result is out[0], at
+     * inference. */
     OP_HEAD_W,
     OP_HEAD_B,
     /* w, b of a convolution that makes the source of in[0] at inference, and is never written: with
@@ -72,16 +73,16 @@ struct op;
 struct op_attr {
     int kernel;           /* convolutions: side of the window, 1 or 3 */
     int stride;           /* conv2d: 1 or 2; 0 is 1 */
-    int64_t height, width, channels; /* of the result, where the inputs do not tell */
+    int64_t height, width, channels; /* of the result, where the inputs do not determine it */
     double rate;          /* dropout: share of the numbers that become 0 */
-    uint64_t stream;      /* dropout: tells those of one graph apart */
+    uint64_t stream;      /* dropout: differs between those of one graph */
     int64_t split;        /* gradients of a concatenation: channels of the first part; or 0 */
     double eps, momentum; /* batch norm; momentum is the weight of the new value, as in PyTorch */
     bool sync;            /* batch norm: statistics of all replicas together */
     const float *class_weights; /* losses: by class, two for one logit; NULL: 1. Not owned. */
-    bool relu; /* in front of max_pool2d, behind a convolution or a norm; and of their gradients' */
-    bool coef; /* norms: in place of the result out[0] tells what it is made by (below) */
-    bool bare; /* a convolution without bias: the kind's last input is missing, and its gradient */
+    bool relu; /* in front of max_pool2d; behind a convolution, norm or add; so in gradients */
+    bool coef; /* norms: out[0] is the coefficients of the result, not the result (below) */
+    bool bare; /* a convolution without bias: the kind's last input, or its gradient, is missing */
     bool counts;   /* a loss, the first of its graph: adds to device_counts.score, too */
     bool measures; /* losses: no gradient, adds to device_counts.losses. On a device. */
 };
@@ -93,7 +94,7 @@ struct op_kind {
     /* Shapes of the outputs from the inputs; ERR_INTERNAL if they do not fit together. */
     int (*infer)(const struct op_attr *attr, struct tensor *const *in, struct shape *out,
                  struct err *e);
-    /* Append the ops that make in[i]->grad out of out[0]->grad. NULL: not differentiable. */
+    /* Append the ops that compute in[i]->grad from out[0]->grad. NULL: not differentiable. */
     int (*grad)(struct graph *g, const struct op *op, struct err *e);
 };
 
@@ -114,8 +115,8 @@ struct op {
     double seconds;          /* of all runs with graph.timed: processor time, or a device's */
 };
 
-/* The next input, or output, behind place *k that the op has: *k is its place. Begins with -1;
- * false: no more. */
+/* Moves *k to the next place where the op has an input, or output. Begin with -1. Returns false
+ * behind the last one. */
 static inline bool op_next_in(const struct op *op, int *k)
 {
     while (++*k < OP_MAX_IN)
@@ -132,16 +133,17 @@ static inline bool op_next_out(const struct op *op, int *k)
     return false;
 }
 
-/* The place of the source, which OP_COEF belongs to. */
+/* Returns the place of the source, which OP_COEF belongs to. */
 int op_source(const struct op *op);
 
-/* May the op do without input i of its kind's own, and without what is computed from it? */
+/* Returns whether input i of the kind's own may be missing, with the results that depend on it. */
 bool op_may_lack(const struct op *op, int i);
 
-/* Of enum op_form. */
+/* Returns the op's form, of enum op_form. */
 unsigned op_form(const struct op *op);
 
-/* The input whose memory out[k] may take, if it has the same size and is not read later; or NULL. */
+/* Returns the input whose memory out[k] may take, if that has the same size and no later reader; or
+ * NULL. */
 static inline struct tensor *op_over(const struct op *op, int k)
 {
     int from = k == 0 ? op->over : k == OP_OUT_SECOND ? op->over_second : 0;
@@ -183,10 +185,10 @@ extern const struct op_kind relu_kind;      /* (x) -> y */
 extern const struct op_kind relu_grad_kind; /* (dy, y) -> dx */
 
 /* 2x2, stride 2; an odd last row or column is left out. The gradient goes to the first largest
- * value in reading order, as in PyTorch. With attr.relu (fuse.h) a ReLU is in front, and which of
- * four numbers was the largest, 0 to 3 in reading order, takes two bits. places[i]: of the numbers
- * of y from OP_PLACES i on, the first in the lowest bits; in all less than 2^16, so a float holds it
- * exactly.
+ * value in reading order, as in PyTorch. With attr.relu (fuse.h) a ReLU is in front, and which
+ * of four numbers was the largest, 0 to 3 in reading order, takes two bits. places[i]: of the
+ * numbers of y from OP_PLACES i on, the first in the lowest bits; in all less than 2^16, so a
+ * float holds it exactly.
  * (x) -> y, places; grad, attr has the size of dx: (dy, y, places) -> dx */
 #define OP_PLACES 8
 extern const struct op_kind max_pool2d_kind;      /* (x) -> y */
@@ -223,9 +225,9 @@ extern const struct op_kind global_avg_pool_grad_kind; /* (dy) -> dx */
 extern const struct op_kind subsample_kind;
 extern const struct op_kind subsample_grad_kind; /* (dy) -> dx */
 
-/* Losses of logits z[n][h][w][classes] and targets t[n][h][w][1]: the number of the class, or for
- * one logit anything in 0..1; a pixel with t < 0 does not count. Each adds to exec.loss_sum, and the
- * gradient comes out at once.   (z, t) -> dz */
+/* Losses of logits z[n][h][w][classes] and targets t[n][h][w][1]: the number of the class, or
+ * for one logit anything in 0..1; a pixel with t < 0 does not count. Each adds to exec.loss_sum,
+ * and the gradient comes out at once.   (z, t) -> dz */
 extern const struct op_kind bce_kind;        /* binary cross entropy of one logit */
 extern const struct op_kind softmax_ce_kind; /* cross entropy of several */
 extern const struct op_kind dice_kind;       /* 1 - soft Dice, for each image, mean over classes */
@@ -233,10 +235,10 @@ extern const struct op_kind dice_kind;       /* 1 - soft Dice, for each image, m
 /* All of them, NULL-terminated. */
 extern const struct op_kind *const op_kinds[];
 
-/* Losses begin the gradients: they wait for none. */
+/* Losses begin the gradients: they depend on none. */
 bool op_is_loss(const struct op_kind *kind);
 
-/* The kind's name and, of what fusion added, what is around a convolution or in place of a result. */
+/* Writes the kind's name, with words for what fusion has added, to dst, and returns it. */
 #define OP_NAME_SIZE 64
 const char *op_name(const struct op *op, char dst[OP_NAME_SIZE]);
 

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What lies in one place from op first to op last: a tensor and those that take over its memory, or a
- * workspace. */
+/* What lies in one place from op first to op last: a tensor and those that take over its memory,
+ * or a workspace. */
 struct block {
     size_t offset, size;
     int first, last;
@@ -14,7 +14,7 @@ struct block {
 };
 
 struct plan {
-    struct block *blocks;   /* as they are found; while planning, tensor.offset is the number of its block */
+    struct block *blocks;   /* as found; while planning, tensor.offset is the number of its block */
     struct block **order;   /* largest first */
     struct block **placed;  /* by offset */
     size_t count, nplaced;
@@ -55,8 +55,9 @@ static bool takes_memory_of_input(const struct op *op, int k, int i)
 {
     const struct tensor *in = op_over(op, k), *out = op->out[k];
 
-    return in && in->place == TENSOR_ARENA && out->place == TENSOR_ARENA && in->last == i && !in->pinned &&
-           !out->pinned && in->dtype == out->dtype && tensor_count(in) == tensor_count(out);
+    return in && in->place == TENSOR_ARENA && out->place == TENSOR_ARENA && in->last == i &&
+           !in->pinned && !out->pinned && in->dtype == out->dtype &&
+           tensor_count(in) == tensor_count(out);
 }
 
 static void add_tensor(struct plan *p, struct tensor *t)
@@ -88,8 +89,8 @@ static void add_op(struct plan *p, struct op *op, int i)
             add_tensor(p, t);
     }
     if (op->workspace_size)
-        p->blocks[p->count++] = (struct block){.size = align(op->workspace_size), .first = i, .last = i,
-                                               .workspace_of = op};
+        p->blocks[p->count++] = (struct block){.size = align(op->workspace_size), .first = i,
+                                               .last = i, .workspace_of = op};
 }
 
 static bool is_planned(const struct tensor *t)
@@ -169,7 +170,8 @@ static void place_blocks(struct plan *p, struct graph *g)
 int plan_arena(struct graph *g, struct err *e)
 {
     size_t most = g->ntensors + g->nops + 1;
-    struct plan p = {.blocks = malloc(most * sizeof *p.blocks), .order = malloc(most * sizeof *p.order),
+    struct plan p = {.blocks = malloc(most * sizeof *p.blocks),
+                     .order = malloc(most * sizeof *p.order),
                      .placed = malloc(most * sizeof *p.placed)};
     int rc = -1;
 

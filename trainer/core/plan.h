@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Memory planner: tensors of the arena and workspaces of ops get offsets such that what lives at
- * the same time never overlaps. The largest are placed first, each into the smallest gap that is free
- * for as long as it lives (the offline problem of dynamic storage allocation). */
+/* Memory planner: tensors of the arena and workspaces of ops get offsets such that those with
+ * overlapping lifetimes never overlap in memory. The largest are placed first, each into the
+ * smallest gap that is free for its lifetime (the offline problem of dynamic storage
+ * allocation). */
 #ifndef UNETCTL_TRAINER_CORE_PLAN_H
 #define UNETCTL_TRAINER_CORE_PLAN_H
 

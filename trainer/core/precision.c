@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const names[] = {[DTYPE_F32] = "f32", [DTYPE_BF16] = "bf16", [DTYPE_F16] = "fp16"};
+static const char *const names[] = {
+    [DTYPE_F32] = "f32", [DTYPE_BF16] = "bf16", [DTYPE_F16] = "fp16"};
 
 const char *precision_name(enum dtype t)
 {
@@ -31,7 +32,8 @@ int precision_parse(const char *name, enum dtype *t, bool *tf32, struct err *e)
 static bool is_of_losses(const struct op *op)
 {
     return op_is_loss(op->kind) ||
-           (op->kind == &add_kind && op->in[0]->dtype == DTYPE_F32 && op->in[1]->dtype == DTYPE_F32);
+           (op->kind == &add_kind && op->in[0]->dtype == DTYPE_F32 &&
+            op->in[1]->dtype == DTYPE_F32);
 }
 
 static bool has_type(const struct graph *g, const struct op *op, const struct tensor *t)

@@ -16,8 +16,8 @@ int precision_parse(const char *name, enum dtype *t, bool *tf32, struct err *e);
 /* Give the results of ops their type. DTYPE_F32 changes nothing. */
 void precision_mark(struct graph *g, enum dtype t);
 
-/* Put casts around the ops for which the backend has no kernel as they are. After precision_mark and
- * fuse_graph, before graph_compile. */
+/* Put casts around the ops for which the backend has no kernel as they are. After precision_mark
+ * and fuse_graph, before graph_compile. */
 int precision_lower(struct graph *g, const struct backend *backend, struct err *e);
 
 #endif

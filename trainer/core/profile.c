@@ -23,7 +23,8 @@ static const struct tensor *find_weights(const struct op *op)
     return NULL;
 }
 
-/* Weights of another convolution within, which each pixel of in[0] uses once; NULL: there is none. */
+/* Weights of another convolution within, which each pixel of in[0] uses once; NULL: there is
+ * none. */
 static const struct tensor *find_second(const struct op *op)
 {
     return op->in[OP_HEAD_W] ? op->in[OP_HEAD_W] : op->in[OP_FRONT_W];

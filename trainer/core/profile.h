@@ -26,8 +26,8 @@ struct profile_peak {
 };
 
 /* One line per op of a graph that ran with g->timed, then one per kind, longest first. The last
- * column: the least time that the peak allows for its operations and bytes, over the time taken: above
- * 100 % its bytes came from a cache. */
+ * column: the least time that the peak allows for its operations and bytes, over the time taken:
+ * above 100 % its bytes came from a cache. */
 void profile_print(const struct graph *g, const struct profile_peak *peak, FILE *out);
 
 #endif

@@ -18,7 +18,8 @@ static int grad_dropout(struct graph *g, const struct op *op, struct err *e)
 
     if (!op->in[0]->needs_grad)
         return 0;
-    grad = graph_append(g, &dropout_kind, &op->attr, (struct tensor *[]){op->out[0]->grad}, NULL, e);
+    grad = graph_append(g, &dropout_kind, &op->attr, (struct tensor *[]){op->out[0]->grad}, NULL,
+                        e);
     return grad ? graph_add_grad(g, op->in[0], grad->out[0], e) : -1;
 }
 

@@ -11,7 +11,8 @@ static int infer(const struct op_attr *attr, struct tensor *const *in, struct sh
 
     for (int i = 1; i < 6 - attr->bare; i++)
         if (in[i]->shape.ndim != 1 || in[i]->shape.dim[0] != channels)
-            return err_set(e, ERR_INTERNAL, "fold_norm: %s does not fit %s", in[i]->name, in[0]->name);
+            return err_set(e, ERR_INTERNAL, "fold_norm: %s does not fit %s", in[i]->name,
+                           in[0]->name);
     out[0] = in[0]->shape;
     out[1] = (struct shape){1, {channels}};
     return 0;

@@ -21,7 +21,8 @@ static int run_pool(struct op *op, struct exec *x, struct err *e)
     for (int64_t i = 0; i < d[DIM_N]; i++)
         for (int64_t y = 0; y < d[DIM_H]; y++)
             for (int64_t p = 0; p < d[DIM_W]; p++) {
-                const float *above = at(src, i, 2 * y, 2 * p), *below = at(src, i, 2 * y + 1, 2 * p);
+                const float *above = at(src, i, 2 * y, 2 * p);
+                const float *below = at(src, i, 2 * y + 1, 2 * p);
                 float *to = at(dst, i, y, p);
 
                 for (int64_t c = 0; c < d[DIM_C]; c++)

@@ -165,8 +165,9 @@ static int run_batch_norm(struct op *op, struct exec *x, struct err *e)
 static int run_coef(struct op *op, struct exec *x, struct err *e)
 {
     float *coef = op->out[0]->data;
+    struct coefficients k = {coef, NULL, coef + tensor_channels(op->in[0])};
 
-    return find_norm(op, (struct coefficients){coef, NULL, coef + tensor_channels(op->in[0])}, x, e);
+    return find_norm(op, k, x, e);
 }
 
 static int run_infer(struct op *op, struct exec *x, struct err *e)

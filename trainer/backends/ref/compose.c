@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Ops with places that fusion has filled (core/op.h), as plain ops one after another: what is done to
- * the sources, the op itself, what is done to its result. Tensors in between lie in the workspace, and
- * behind them what the plain kernels need, each in turn. */
+/* Ops with places that fusion has filled (core/op.h), as plain ops one after another: what is
+ * done to the sources, the op itself, what is done to its result. Tensors in between lie in the
+ * workspace, and behind them what the plain kernels need, each in turn. */
 #include "config.h"
 #include "trainer/backends/ref/ref.h"
 
