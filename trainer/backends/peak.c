@@ -13,8 +13,8 @@
 #define ROUNDS 8
 #define FLOATS ((size_t)8 << 20)
 
-/* In vectors of so many lanes: wider ones than the processor's take several registers, and 12 of them more than
- * there are. The sum keeps the compiler from leaving the loop out. */
+/* In vectors of so many lanes: wider ones than the processor's take several registers, and 12 of
+ * them more than there are. The sum keeps the compiler from leaving the loop out. */
 #define MULTIPLY_ADD(lanes)                                               \
     VECTOR_CLONES static float multiply_add##lanes(long turns, float by)  \
     {                                                                     \

@@ -22,12 +22,14 @@ DEVICE void avg_pool2d_as(const struct shrink_args *k, unsigned type)
 {
     for (unsigned i = gpu_index(); i < k->n; i += gpu_stride()) {
         unsigned c = i % k->channels, pixel = i / k->channels, row = pixel / k->width;
-        unsigned at = large_at(k, row / k->height, 2 * (row % k->height), 2 * (pixel % k->width)) + c;
+        unsigned at = large_at(k, row / k->height, 2 * (row % k->height), 2 * (pixel % k->width)) +
+                      c;
         unsigned below = at + k->large_width * k->channels;
 
         gpu_store(k->dst, i, type,
                   (gpu_load(k->src, at, type) + gpu_load(k->src, at + k->channels, type) +
-                   gpu_load(k->src, below, type) + gpu_load(k->src, below + k->channels, type)) / 4);
+                   gpu_load(k->src, below, type) + gpu_load(k->src, below + k->channels, type)) /
+                      4);
     }
 }
 
@@ -50,7 +52,8 @@ DEVICE void subsample_as(const struct shrink_args *k, unsigned type)
     for (unsigned i = gpu_index(); i < k->n; i += gpu_stride()) {
         unsigned c = i % k->channels - (k->channels - k->large_channels) / 2; /* may wrap */
         unsigned pixel = i / k->channels, row = pixel / k->width;
-        unsigned at = large_at(k, row / k->height, 2 * (row % k->height), 2 * (pixel % k->width)) + c;
+        unsigned at = large_at(k, row / k->height, 2 * (row % k->height), 2 * (pixel % k->width)) +
+                      c;
 
         gpu_store(k->dst, i, type, c < k->large_channels ? gpu_load(k->src, at, type) : 0);
     }
@@ -61,7 +64,8 @@ DEVICE void subsample_grad_as(const struct shrink_args *k, unsigned type)
     for (unsigned i = gpu_index(); i < k->n; i += gpu_stride()) {
         unsigned c = i % k->large_channels + (k->channels - k->large_channels) / 2;
         unsigned pixel = i / k->large_channels, row = pixel / k->large_width;
-        unsigned x = pixel % k->large_width, y = row % k->large_height, image = row / k->large_height;
+        unsigned x = pixel % k->large_width, y = row % k->large_height,
+                 image = row / k->large_height;
         unsigned at = ((image * k->height + y / 2) * k->width + x / 2) * k->channels + c;
 
         gpu_store(k->dst, i, type, (x | y) & 1 ? 0 : gpu_load(k->src, at, type));

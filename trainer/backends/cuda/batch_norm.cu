@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The formulas are those of backends/ref/batch_norm.c. Four launches: sums of blocks of pixels, the
- * sums of these, coefficients per channel, dst = a u + b v + c. Sums are in double. With a ReLU behind it,
- * dst is not below 0, and u, its gradient, counts only where the ReLU let v pass. */
+ * sums of these, coefficients per channel, dst = a u + b v + c. Sums are in double. With a ReLU
+ * behind it, dst is not below 0, and u, its gradient, counts only where the ReLU let v pass. */
 #include "config.h"
 #include "trainer/backends/cuda/cuda_kernel.h"
 #include "trainer/backends/cuda/norm_pass.h"

@@ -33,7 +33,8 @@ KERNEL(sum_bias_parts, sum_bias_args)
     unsigned each = (k.places + k.nparts - 1) / k.nparts;
 
     for (unsigned i = gpu_index(); i < k.channels * k.nparts; i += gpu_stride()) {
-        unsigned begin = i / k.channels * each, end = begin + each < k.places ? begin + each : k.places;
+        unsigned begin = i / k.channels * each,
+                 end = begin + each < k.places ? begin + each : k.places;
         double sum = 0;
 
         for (unsigned p = begin; p < end; p++)
@@ -81,10 +82,16 @@ size_t cuda_sum_bias_size(const struct tensor *dy)
     return bias_parts(dy) * tensor_channels(dy) * sizeof(double);
 }
 
-void cuda_sum_bias(struct device *d, const struct tensor *dy, const struct tensor *db, void *workspace)
+void cuda_sum_bias(struct device *d, const struct tensor *dy, const struct tensor *db,
+                   void *workspace)
 {
-    struct sum_bias_args k = {dy->data, (double *)workspace, db->data, (unsigned)tensor_channels(dy),
-                              (unsigned)dy->dtype, (unsigned)tensor_pixels(dy), bias_parts(dy)};
+    struct sum_bias_args k = {dy->data,
+                              (double *)workspace,
+                              db->data,
+                              (unsigned)tensor_channels(dy),
+                              (unsigned)dy->dtype,
+                              (unsigned)tensor_pixels(dy),
+                              bias_parts(dy)};
 
     LAUNCH(sum_bias_parts, gpu_blocks((size_t)k.channels * k.nparts), d->stream, k);
     LAUNCH(sum_bias, gpu_blocks(k.channels), d->stream, k);

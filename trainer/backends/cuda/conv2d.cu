@@ -181,20 +181,33 @@ static unsigned stride_of(const struct op *op)
     return op->attr.stride > 1 ? 2 : 1;
 }
 
-/* op->in[0] by the weights op->in[1] to op->out[0]; backwards with channels swapped, taps turned. */
+/* op->in[0] by the weights op->in[1] to op->out[0]; backwards with channels swapped, taps turned.
+ * */
 static void convolve(const struct op *op, const float *bias, bool backwards, cudaStream_t stream)
 {
     const struct tensor *src = op->in[0], *w = op->in[1], *dst = op->out[0];
     unsigned ns = (unsigned)tensor_channels(src), nd = (unsigned)tensor_channels(dst);
-    unsigned side = (unsigned)op->attr.kernel, taps = side * side, groups = (nd + LANES - 1) / LANES;
+    unsigned side = (unsigned)op->attr.kernel, taps = side * side,
+             groups = (nd + LANES - 1) / LANES;
     struct pack_args p = {w->data, (float *)op->workspace, ns, nd, backwards ? taps : ns * taps,
                           backwards ? nd * taps : taps, taps, backwards,
                           (unsigned)packed_count(op)};
-    struct correlate_args c = {src->data, (const float *)op->workspace, bias, dst->data,
-                               (unsigned)dst->dtype, (unsigned)dst->shape.dim[DIM_H], (unsigned)dst->shape.dim[DIM_W], ns,
-                               nd, side, groups, (unsigned)tensor_pixels(dst) * groups,
-                               (unsigned)src->shape.dim[DIM_H], (unsigned)src->shape.dim[DIM_W],
-                               backwards ? 1 : stride_of(op), backwards ? stride_of(op) : 1};
+    struct correlate_args c = {src->data,
+                               (const float *)op->workspace,
+                               bias,
+                               dst->data,
+                               (unsigned)dst->dtype,
+                               (unsigned)dst->shape.dim[DIM_H],
+                               (unsigned)dst->shape.dim[DIM_W],
+                               ns,
+                               nd,
+                               side,
+                               groups,
+                               (unsigned)tensor_pixels(dst) * groups,
+                               (unsigned)src->shape.dim[DIM_H],
+                               (unsigned)src->shape.dim[DIM_W],
+                               backwards ? 1 : stride_of(op),
+                               backwards ? stride_of(op) : 1};
 
     LAUNCH(pack, gpu_blocks(p.n), stream, p);
     LAUNCH_AS(src->dtype, correlate, gpu_blocks(c.n), stream, c);
@@ -248,8 +261,8 @@ static int conv2d_prepare_grad_weights(struct op *op, struct err *e)
 static int run_conv2d_grad_weights(struct op *op, struct exec *x, struct err *e)
 {
     struct weigh_args k = weigh_of(op);
-    struct gather_args g = {k.partials, op->out[1]->data, NULL, k.ns, k.nd, k.side * k.side, k.count,
-                            k.nparts};
+    struct gather_args g = {k.partials, op->out[1]->data, NULL,    k.ns,
+                            k.nd,       k.side * k.side,  k.count, k.nparts};
 
     (void)e;
     if (op->out[2])

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The window is as large as the stride: every pixel of the small tensor has 2x2 pixels of its own in
- * the large one. A thread makes LANES channels of one pixel. */
+/* The window is as large as the stride: every pixel of the small tensor has 2x2 pixels of its own
+ * in the large one. A thread makes LANES channels of one pixel. */
 #include "config.h"
 #include "trainer/backends/cuda/cuda_kernel.h"
 

@@ -86,7 +86,8 @@ bool cuda_supports_one_type(const struct op *op)
         if (op->in[i]->place == TENSOR_ARENA && op->in[i]->shape.ndim == 4 && op->in[i]->dtype != t)
             return false;
     for (int i = -1; op_next_out(op, &i);)
-        if (op->out[i]->place == TENSOR_ARENA && op->out[i]->shape.ndim == 4 && op->out[i]->dtype != t)
+        if (op->out[i]->place == TENSOR_ARENA && op->out[i]->shape.ndim == 4 &&
+            op->out[i]->dtype != t)
             return false;
     return cuda_supports(op);
 }

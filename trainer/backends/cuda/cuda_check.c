@@ -15,12 +15,14 @@
 
 #define GPUS 64
 #define IMAGES 2
-#define HEIGHT 9 /* and so wide that convolutions of few channels have whole and cut tiles (narrow.h) */
+#define HEIGHT                                                                                     \
+    9 /* and so wide that convolutions of few channels have whole and cut tiles (narrow.h) */
 #define WIDTH 35
 #define BLOCKS 3
 #define MOST_PAIRS 4096 /* of channels: with more the reference would take long ... */
 #define FEW 16          /* ... so they become so many each */
-#define TOLERANCE (1. / 48) /* of a number and the mean of all: bfloat16 between norm and convolution */
+#define TOLERANCE                                                                                  \
+    (1. / 48) /* of a number and the mean of all: bfloat16 between norm and convolution */
 #define SLOW_S 20.
 #define MOST_TOLD 32
 
@@ -143,7 +145,8 @@ static struct trial_problem problem_to_try(const struct kernel *kernel, const st
 }
 
 /* device NULL: the reference, of floats with the same numbers. */
-static bool create_trial(struct trial *t, const struct op *op, const struct trial_problem *p, struct device *device)
+static bool create_trial(struct trial *t, const struct op *op, const struct trial_problem *p,
+                         struct device *device)
 {
     const struct shape *result = &p->shapes[OP_MAX_IN];
 
@@ -217,8 +220,8 @@ static bool is_same_trial(const struct trial *got, const struct trial *want)
 }
 
 /* NULL: it works, or nobody can tell. why: more words, or none. */
-static const char *fault_of(const struct trial_problem *p, const struct op *op, struct device *device,
-                            struct err *why)
+static const char *fault_of(const struct trial_problem *p, const struct op *op,
+                            struct device *device, struct err *why)
 {
     struct trial mine = {.blocks = {0}}, reference = {.blocks = {0}};
     const char *fault = NULL;
@@ -253,8 +256,10 @@ static int lose_patience(void *arg, double waited_s, struct err *e)
 
     (void)e;
     if (waited_s > SLOW_S && !p->told)
-        log_warn("%s on the GPU has not ended within %g s, for very little work; if this goes on, stop, and "
-                 "start with UNET_CUDA_KERNELS=plain in the environment", p->name, SLOW_S);
+        log_warn("%s on the GPU has not ended within %g s, for very little work; if this goes on, "
+                 "stop, and "
+                 "start with UNET_CUDA_KERNELS=plain in the environment",
+                 p->name, SLOW_S);
     p->told = p->told || waited_s > SLOW_S;
     return 0;
 }

@@ -37,9 +37,12 @@ static int check_step(const struct device *d, cudaError_t rc, struct err *e)
 {
     return rc == cudaSuccess
                ? 0
-               : err_set(e, ERR_INTERNAL, "CUDA: a step failed on GPU %d: %s; if nvidia-smi shows the GPU well, "
-                         "go on with UNET_CUDA_KERNELS=plain, or UNET_CUDNN=off, in the environment, and tell "
-                         "us", d->index, cudaGetErrorString(rc));
+               : err_set(e, ERR_INTERNAL,
+                         "CUDA: a step failed on GPU %d: %s; if nvidia-smi shows the GPU well, "
+                         "go on with UNET_CUDA_KERNELS=plain, or UNET_CUDNN=off, in the "
+                         "environment, and tell "
+                         "us",
+                         d->index, cudaGetErrorString(rc));
 }
 
 static void device_close(struct device *d)
@@ -176,11 +179,17 @@ static int device_begin(struct device *d, int slot, const struct exec *x, struct
 {
     struct cuda_scalars *s = &d->slots[slot];
 
-    *s = (struct cuda_scalars){.grad_scale = x->grad_scale, .image_scale = x->image_scale,
+    *s = (struct cuda_scalars){.grad_scale = x->grad_scale,
+                               .image_scale = x->image_scale,
                                .loss_per_weight = x->loss_per_weight,
-                               .loss_per_image = x->loss_per_image, .weight = x->weight, .unscale = 1, .factor = 1,
-                               .votes = {x->votes[0], x->votes[1]}, .noise = x->noise,
-                               .first = x->first, .counts = x->counts};
+                               .loss_per_image = x->loss_per_image,
+                               .weight = x->weight,
+                               .unscale = 1,
+                               .factor = 1,
+                               .votes = {x->votes[0], x->votes[1]},
+                               .noise = x->noise,
+                               .first = x->first,
+                               .counts = x->counts};
     if (x->update)
         s->update = *x->update;
     if (device_copy(d, d->scalars, &d->slots[slot], sizeof *d->slots, e))

@@ -42,7 +42,8 @@ static void describe_uuid(const cudaUUID_t *uuid, char *dst, size_t size)
                               (unsigned)(unsigned char)uuid->bytes[i]);
 }
 
-/* Of a multiprocessor, by compute capability: CUDA C++ Programming Guide, "Arithmetic Instructions". */
+/* Of a multiprocessor, by compute capability: CUDA C++ Programming Guide, "Arithmetic
+ * Instructions". */
 static int fp32_lanes(int major, int minor)
 {
     if (major == 6)
@@ -98,8 +99,9 @@ static void explain(struct cuda_info *info, cudaError_t rc)
                  "more", cudaGetErrorString(rc));
 }
 
-/* Does this build have code for it? Binaries run on later minor versions of their architecture. Code
- * of the last one in CUDA_ARCHS is compiled for a later architecture when such a GPU is opened. */
+/* Does this build have code for it? Binaries run on later minor versions of their architecture.
+ * Code of the last one in CUDA_ARCHS is compiled for a later architecture when such a GPU is
+ * opened. */
 static bool is_built_for(const struct cuda_info_gpu *gpu)
 {
     long own = 10 * gpu->major + gpu->minor, last = own + 1;

@@ -52,12 +52,14 @@ bool cuda_device_can_record(struct device *d, cuda_work_f work, void *arg);
 
 /* Around cuDNN (cudnn_pack.cu), queued: weights in its order and back. */
 void cuda_order_weights(struct device *d, const struct tensor *w, void *dst, enum dtype type);
-void cuda_reorder_weights(struct device *d, const void *src, enum dtype type, const struct tensor *w);
+void cuda_reorder_weights(struct device *d, const void *src, enum dtype type,
+                          const struct tensor *w);
 
 /* Queued (bias.cu): y += bias; sums of dy's channels, with so many bytes of workspace. */
 void cuda_add_bias(struct device *d, const struct tensor *y, const struct tensor *bias);
 size_t cuda_sum_bias_size(const struct tensor *dy);
-void cuda_sum_bias(struct device *d, const struct tensor *dy, const struct tensor *db, void *workspace);
+void cuda_sum_bias(struct device *d, const struct tensor *dy, const struct tensor *db,
+                   void *workspace);
 
 extern const struct kernel cuda_add;
 extern const struct kernel cuda_avg_pool2d;
@@ -115,19 +117,20 @@ extern const struct kernel cuda_pass_relu_grad;
 
 extern const struct device_ops cuda_device_ops;
 
-/* Moments of op's result (core/op.h; moments.cu). size: bytes of the parts [nparts][2][channels] that a
- * kernel makes for it, sums of y and y y of some pixels each; 0 if the op has none. finish: from these,
- * queued, if it has. pass: reads a result of bfloat16 for them; parts: of CUDA_MOMENTS_PARTS. sums: of
- * in[0], whose moments op takes: [2][channels], then the number of pixels. */
+/* Moments of op's result (core/op.h; moments.cu). size: bytes of the parts [nparts][2][channels]
+ * that a kernel makes for it, sums of y and y y of some pixels each; 0 if the op has none. finish:
+ * from these, queued, if it has. pass: reads a result of bfloat16 for them; parts: of
+ * CUDA_MOMENTS_PARTS. sums: of in[0], whose moments op takes: [2][channels], then the number of
+ * pixels. */
 #define CUDA_MOMENTS_PARTS 1024
 size_t cuda_moments_size(const struct op *op, unsigned nparts);
 void cuda_moments_finish(const struct op *op, const double *parts, unsigned nparts, struct exec *x);
 void cuda_moments_pass(const struct op *op, double *parts, struct exec *x);
 void cuda_moments_sums(const struct op *op, double *sums, struct exec *x);
 
-/* Sums that op gives (core/op.h; sums.cu). size: bytes of the parts [nparts][2][channels] that a kernel
- * makes for them; 0 if there are none. finish: from these, queued. widen: those that op takes, and behind
- * them the number of pixels of in[0]. */
+/* Sums that op gives (core/op.h; sums.cu). size: bytes of the parts [nparts][2][channels] that a
+ * kernel makes for them; 0 if there are none. finish: from these, queued. widen: those that op
+ * takes, and behind them the number of pixels of in[0]. */
 size_t cuda_sums_size(const struct op *op, unsigned nparts);
 void cuda_sums_finish(const struct op *op, const double *parts, unsigned nparts, struct exec *x);
 void cuda_sums_widen(const struct op *op, double *wide, struct exec *x);
@@ -135,8 +138,8 @@ void cuda_sums_widen(const struct op *op, double *wide, struct exec *x);
 /* Does this thread's GPU compute in bfloat16 as warp.h asks for? sm_80 and later. */
 bool cuda_has_bf16(void);
 
-/* Blocks for n pieces of work that blocks take one after the other: as many as this thread's GPU has
- * room for, of which a processor takes `each` at a time. */
+/* Blocks for n pieces of work that blocks take one after the other: as many as this thread's GPU
+ * has room for, of which a processor takes `each` at a time. */
 unsigned cuda_resident(unsigned each, size_t n);
 
 /* Do the op's tensors have fewer than 2^31 elements each? */

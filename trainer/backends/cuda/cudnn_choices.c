@@ -276,8 +276,10 @@ void cudnn_choices_save(void)
 
     pthread_mutex_lock(&lock);
     if (is_dirty && (folder_of(folder) || save(folder)) && !has_warned) {
-        log_warn("the choice of cuDNN's engines can't be kept in $XDG_CACHE_HOME/unetctl (%s): every "
-                 "start will take the time for it", strerror(errno));
+        log_warn(
+            "the choice of cuDNN's engines can't be kept in $XDG_CACHE_HOME/unetctl (%s): every "
+            "start will take the time for it",
+            strerror(errno));
         has_warned = true;
     }
     is_dirty = false;

@@ -65,8 +65,8 @@ static struct operands operands_of(const struct op *op)
     int64_t stride = op->attr.stride > 1 ? op->attr.stride : 1, pad = op->attr.kernel / 2;
 
     if (kind == &conv2d_kind)
-        return (struct operands){CUDNN_FORWARD, in[0], out, in[1], in[2], out, NULL, NULL, stride, pad,
-                                 op->attr.relu};
+        return (struct operands){CUDNN_FORWARD, in[0], out,    in[1], in[2],        out,
+                                 NULL,          NULL,  stride, pad,   op->attr.relu};
     if (kind == &conv2d_grad_kind && out)
         return (struct operands){CUDNN_DATA, out, in[0], in[1], NULL, NULL, NULL, NULL,
                                  stride, pad, false};
@@ -74,14 +74,16 @@ static struct operands operands_of(const struct op *op)
         return (struct operands){CUDNN_WEIGHTS, in[2], in[0], dw, NULL, NULL, db, in[0],
                                  stride, pad, false};
     if (kind == &conv_transpose2d_kind)
-        return (struct operands){CUDNN_DATA, out, in[0], in[1], in[2], out, NULL, NULL, 2, 0, false};
+        return (struct operands){CUDNN_DATA, out,  in[0], in[1], in[2], out,
+                                 NULL,       NULL, 2,     0,     false};
     if (out)
         return (struct operands){CUDNN_FORWARD, in[0], out, in[1], NULL, NULL, NULL, NULL, 2, 0,
                                  false};
     return (struct operands){CUDNN_WEIGHTS, in[0], in[2], dw, NULL, NULL, db, in[0], 2, 0, false};
 }
 
-/* What of the op is more than the convolution goes into its graph. Moments are of what was written. */
+/* What of the op is more than the convolution goes into its graph. Moments are of what was written.
+ * */
 static struct cudnn_problem problem_of(const struct operands *o)
 {
     const int64_t *x = o->x->shape.dim, *y = o->y->shape.dim, *w = o->w->shape.dim;
@@ -89,10 +91,19 @@ static struct cudnn_problem problem_of(const struct operands *o)
                            : o->relu                           ? CUDNN_BIAS_RELU
                                                                : CUDNN_BIAS;
 
-    return (struct cudnn_problem){
-        .way = o->way, .tail = tail, .n = x[DIM_N], .h = x[DIM_H], .w = x[DIM_W], .c = x[DIM_C], .oh = y[DIM_H],
-        .ow = y[DIM_W], .k = y[DIM_C], .side = w[2], .stride = o->stride, .pad = o->pad,
-        .dtype = o->x->dtype};
+    return (struct cudnn_problem){.way = o->way,
+                                  .tail = tail,
+                                  .n = x[DIM_N],
+                                  .h = x[DIM_H],
+                                  .w = x[DIM_W],
+                                  .c = x[DIM_C],
+                                  .oh = y[DIM_H],
+                                  .ow = y[DIM_W],
+                                  .k = y[DIM_C],
+                                  .side = w[2],
+                                  .stride = o->stride,
+                                  .pad = o->pad,
+                                  .dtype = o->x->dtype};
 }
 
 /* NULL: there is none, which is told once. */
@@ -116,8 +127,8 @@ static bool can_convolve(const struct op *op)
     struct operands o = operands_of(op);
     struct cudnn_problem p = problem_of(&o);
 
-    return use_of_cudnn() != OFF && cuda_supports(op) && o.x->dtype == o.y->dtype && o.w->shape.dim[3] == p.side &&
-           p.oh == (p.h + 2 * p.pad - p.side) / p.stride + 1 &&
+    return use_of_cudnn() != OFF && cuda_supports(op) && o.x->dtype == o.y->dtype &&
+           o.w->shape.dim[3] == p.side && p.oh == (p.h + 2 * p.pad - p.side) / p.stride + 1 &&
            p.ow == (p.w + 2 * p.pad - p.side) / p.stride + 1 && has_own(op) && find_cudnn();
 }
 
@@ -289,7 +300,8 @@ static bool take_first(const struct attempt *a, struct cudnn_search *s)
     struct err e;
 
     while (s && (c->plan = cudnn_plan_next(s, c->room))) {
-        if (try_once((void *)a, &e) == 0 && cuda_device_can_record(a->x->device, try_once, (void *)a))
+        if (try_once((void *)a, &e) == 0 &&
+            cuda_device_can_record(a->x->device, try_once, (void *)a))
             return true;
         cudnn_plan_close(c->plan);
     }
@@ -338,12 +350,15 @@ static void describe_problem(const struct cudnn_device *dnn, const struct cudnn_
     static const char *const ways[] = {"forward", "data", "weights"};
     static const char *const tails[] = {[CUDNN_ALONE] = "", [CUDNN_BIAS] = ", bias",
                                         [CUDNN_BIAS_RELU] = ", bias, relu"};
-    static const char *const types[] = {[DTYPE_F32] = "f32", [DTYPE_BF16] = "bf16", [DTYPE_F16] = "fp16"};
+    static const char *const types[] = {
+        [DTYPE_F32] = "f32", [DTYPE_BF16] = "bf16", [DTYPE_F16] = "fp16"};
 
-    snprintf(key, CUDNN_KEY_SIZE, "%s, cuDNN %zu, %s %lldx%lldx%lldx%lld to %lldx%lldx%lld, side %lld, "
-             "stride %lld, %s%s%s", dnn->gpu, dnn->calls->get_version(), ways[p->way], (long long)p->n,
-             (long long)p->h, (long long)p->w, (long long)p->c, (long long)p->oh, (long long)p->ow,
-             (long long)p->k, (long long)p->side, (long long)p->stride,
+    snprintf(key, CUDNN_KEY_SIZE,
+             "%s, cuDNN %zu, %s %lldx%lldx%lldx%lld to %lldx%lldx%lld, side %lld, "
+             "stride %lld, %s%s%s",
+             dnn->gpu, dnn->calls->get_version(), ways[p->way], (long long)p->n, (long long)p->h,
+             (long long)p->w, (long long)p->c, (long long)p->oh, (long long)p->ow, (long long)p->k,
+             (long long)p->side, (long long)p->stride,
              p->dtype == DTYPE_F32 && p->tf32 ? "tf32" : types[p->dtype], tails[p->tail],
              moments ? ", moments" : "");
 }

@@ -59,11 +59,14 @@ static int finalize(const struct cudnn_graph *g, void *d, const char *what, stru
     return check(g->calls, g->calls->finalize(d), what, e);
 }
 
-/* a x channels x rows x columns, channels next to each other. What is nowhere, and the bias, has floats. */
+/* a x channels x rows x columns, channels next to each other. What is nowhere, and the bias, has
+ * floats. */
 static int describe_tensor(struct cudnn_graph *g, int id, const int64_t dims[4], struct err *e)
 {
     enum dtype t = id < BIAS ? g->problem.dtype : DTYPE_F32;
-    int type = t == DTYPE_BF16 ? DNN_DATA_BFLOAT16 : t == DTYPE_F16 ? DNN_DATA_HALF : DNN_DATA_FLOAT;
+    int type = t == DTYPE_BF16  ? DNN_DATA_BFLOAT16
+               : t == DTYPE_F16 ? DNN_DATA_HALF
+                                : DNN_DATA_FLOAT;
     int64_t strides[] = {dims[1] * dims[2] * dims[3], 1, dims[1] * dims[3], dims[1]};
     bool nowhere = id > BIAS;
     void **d = &g->tensors[id];
@@ -74,7 +77,8 @@ static int describe_tensor(struct cudnn_graph *g, int id, const int64_t dims[4],
                    set(g, *d, DNN_ATTR_TENSOR_STRIDES, DNN_TYPE_INT64, 4, strides, e) ||
                    set_number(g, *d, DNN_ATTR_TENSOR_UNIQUE_ID, id, e) ||
                    set_number(g, *d, DNN_ATTR_TENSOR_BYTE_ALIGNMENT, CUDNN_GRAPH_ALIGN, e) ||
-                   (nowhere && set(g, *d, DNN_ATTR_TENSOR_IS_VIRTUAL, DNN_TYPE_BOOLEAN, 1, &nowhere, e)) ||
+                   (nowhere &&
+                    set(g, *d, DNN_ATTR_TENSOR_IS_VIRTUAL, DNN_TYPE_BOOLEAN, 1, &nowhere, e)) ||
                    finalize(g, *d, "a tensor", e)
                ? -1
                : 0;
@@ -165,23 +169,27 @@ static int describe_operation(struct cudnn_graph *g, struct err *e)
 }
 
 /* y of x, number by number, and of b, NULL: of x alone. */
-static int describe_pointwise(struct cudnn_graph *g, int mode, void **pointwise, void **x, void **b, void **y,
-                              struct err *e)
+static int describe_pointwise(struct cudnn_graph *g, int mode, void **pointwise, void **x, void **b,
+                              void **y, struct err *e)
 {
     int type = DNN_DATA_FLOAT;
     void **d = &g->operations[g->noperations++];
 
     return create(g, DNN_BACKEND_POINTWISE_DESCRIPTOR, pointwise, e) ||
-                   set(g, *pointwise, DNN_ATTR_POINTWISE_MODE, DNN_TYPE_POINTWISE_MODE, 1, &mode, e) ||
-                   set(g, *pointwise, DNN_ATTR_POINTWISE_MATH_PREC, DNN_TYPE_DATA_TYPE, 1, &type, e) ||
+                   set(g, *pointwise, DNN_ATTR_POINTWISE_MODE, DNN_TYPE_POINTWISE_MODE, 1, &mode,
+                       e) ||
+                   set(g, *pointwise, DNN_ATTR_POINTWISE_MATH_PREC, DNN_TYPE_DATA_TYPE, 1, &type,
+                       e) ||
                    finalize(g, *pointwise, "what is done to numbers", e) ||
                    create(g, DNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR, d, e) ||
-                   set(g, *d, DNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, DNN_TYPE_BACKEND_DESCRIPTOR, 1,
-                       pointwise, e) ||
-                   set(g, *d, DNN_ATTR_OPERATION_POINTWISE_XDESC, DNN_TYPE_BACKEND_DESCRIPTOR, 1, x, e) ||
-                   (b && set(g, *d, DNN_ATTR_OPERATION_POINTWISE_BDESC, DNN_TYPE_BACKEND_DESCRIPTOR, 1, b,
-                             e)) ||
-                   set(g, *d, DNN_ATTR_OPERATION_POINTWISE_YDESC, DNN_TYPE_BACKEND_DESCRIPTOR, 1, y, e) ||
+                   set(g, *d, DNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR,
+                       DNN_TYPE_BACKEND_DESCRIPTOR, 1, pointwise, e) ||
+                   set(g, *d, DNN_ATTR_OPERATION_POINTWISE_XDESC, DNN_TYPE_BACKEND_DESCRIPTOR, 1, x,
+                       e) ||
+                   (b && set(g, *d, DNN_ATTR_OPERATION_POINTWISE_BDESC, DNN_TYPE_BACKEND_DESCRIPTOR,
+                             1, b, e)) ||
+                   set(g, *d, DNN_ATTR_OPERATION_POINTWISE_YDESC, DNN_TYPE_BACKEND_DESCRIPTOR, 1, y,
+                       e) ||
                    finalize(g, *d, "an operation on numbers", e)
                ? -1
                : 0;
@@ -197,8 +205,10 @@ static int describe_tail(struct cudnn_graph *g, struct err *e)
     case CUDNN_BIAS:
         return describe_pointwise(g, DNN_POINTWISE_ADD, &g->add, &t[CONVOLVED], &t[BIAS], &t[Y], e);
     case CUDNN_BIAS_RELU:
-        return describe_pointwise(g, DNN_POINTWISE_ADD, &g->add, &t[CONVOLVED], &t[BIAS], &t[BIASED], e) ||
-                       describe_pointwise(g, DNN_POINTWISE_RELU_FWD, &g->relu, &t[BIASED], NULL, &t[Y], e)
+        return describe_pointwise(g, DNN_POINTWISE_ADD, &g->add, &t[CONVOLVED], &t[BIAS],
+                                  &t[BIASED], e) ||
+                       describe_pointwise(g, DNN_POINTWISE_RELU_FWD, &g->relu, &t[BIASED], NULL,
+                                          &t[Y], e)
                    ? -1
                    : 0;
     }

@@ -2,8 +2,8 @@
 /* One convolution, and what is done at once with its result, as cuDNN's graph API describes it.
  *
  * x [n][h][w][c] and y [n][oh][ow][k] are activations as everywhere (NHWC); the weights are
- * [k][side][side][c], which is what its engines take beside these. The bias is floats [k]. All begin at a
- * multiple of CUDNN_GRAPH_ALIGN bytes. */
+ * [k][side][side][c], which is what its engines take beside these. The bias is floats [k]. All
+ * begin at a multiple of CUDNN_GRAPH_ALIGN bytes. */
 #ifndef UNETCTL_TRAINER_BACKENDS_CUDA_CUDNN_GRAPH_H
 #define UNETCTL_TRAINER_BACKENDS_CUDA_CUDNN_GRAPH_H
 
@@ -43,8 +43,8 @@ struct cudnn_problem {
 
 struct cudnn_graph;
 
-/* handle: NULL where there is no device; then it can be judged, but has no engines. NULL on error: what
- * cuDNN said. */
+/* handle: NULL where there is no device; then it can be judged, but has no engines. NULL on error:
+ * what cuDNN said. */
 struct cudnn_graph *cudnn_graph_create(const struct cudnn_calls *calls, void *handle,
                                        const struct cudnn_problem *problem, struct err *e);
 void cudnn_graph_destroy(struct cudnn_graph *g); /* NULL is fine */

@@ -129,9 +129,11 @@ static int load(struct err *e)
         if (library_find(library, needed[i].symbol, needed[i].function, e))
             return -1;
     size_t version = calls.get_version();
-    return version >= OLDEST ? 0 : err_set(e, ERR_CONFIG, "cuDNN has version number %zu; 9.0 or later "
-                                           "is needed: install it, or load the site's module for it",
-                                           version);
+    return version >= OLDEST ? 0
+                             : err_set(e, ERR_CONFIG,
+                                       "cuDNN has version number %zu; 9.0 or later "
+                                       "is needed: install it, or load the site's module for it",
+                                       version);
 }
 
 const struct cudnn_calls *cudnn_library_open(struct err *e)

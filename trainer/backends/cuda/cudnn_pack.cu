@@ -30,7 +30,8 @@ KERNEL(reorder_weights, order_args)
 
 C_BEGIN
 
-static struct order_args order_of(const struct tensor *w, const void *src, void *dst, enum dtype type)
+static struct order_args order_of(const struct tensor *w, const void *src, void *dst,
+                                  enum dtype type)
 {
     struct order_args k = {src, dst, (unsigned)w->shape.dim[1],
                            (unsigned)(w->shape.dim[2] * w->shape.dim[3]), (unsigned)type,
@@ -46,7 +47,8 @@ void cuda_order_weights(struct device *d, const struct tensor *w, void *dst, enu
     LAUNCH(order_weights, gpu_blocks(k.n), d->stream, k);
 }
 
-void cuda_reorder_weights(struct device *d, const void *src, enum dtype type, const struct tensor *w)
+void cuda_reorder_weights(struct device *d, const void *src, enum dtype type,
+                          const struct tensor *w)
 {
     struct order_args k = order_of(w, src, w->data, type);
 

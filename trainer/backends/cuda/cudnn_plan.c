@@ -211,7 +211,8 @@ struct cudnn_plan *cudnn_plan_find(struct cudnn_search *s, const struct cudnn_en
         const struct list *l = modes[i] == engine->mode ? list_of(s, i) : NULL;
         if (!l || engine->place < 0 || engine->place >= l->n)
             continue;
-        struct cudnn_plan *p = make_plan(s, l->mode, engine->place, l->configs[engine->place], most);
+        struct cudnn_plan *p = make_plan(s, l->mode, engine->place, l->configs[engine->place],
+                                         most);
         if (p && p->engine.id == engine->id)
             return p;
         cudnn_plan_close(p);
@@ -234,7 +235,8 @@ const struct cudnn_engine *cudnn_plan_engine(const struct cudnn_plan *p)
     return &p->engine;
 }
 
-int cudnn_plan_run(const struct cudnn_plan *p, void *const pointers[4], void *workspace, struct err *e)
+int cudnn_plan_run(const struct cudnn_plan *p, void *const pointers[4], void *workspace,
+                   struct err *e)
 {
     static const int64_t ids[] = {CUDNN_X, CUDNN_Y, CUDNN_W, CUDNN_B};
     int64_t n = p->engine.tail == CUDNN_ALONE ? 3 : 4;

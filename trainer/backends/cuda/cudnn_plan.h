@@ -10,7 +10,8 @@
 #include "src/err.h"
 #include "trainer/backends/cuda/cudnn_graph.h"
 
-/* Which engine: of a graph with that tail the place in one list of cuDNN's, and what stands there. */
+/* Which engine: of a graph with that tail the place in one list of cuDNN's, and what stands there.
+ * */
 struct cudnn_engine {
     int mode; /* DNN_HEUR_MODE_... */
     int64_t place, id;
@@ -35,8 +36,9 @@ struct cudnn_plan *cudnn_plan_find(struct cudnn_search *s, const struct cudnn_en
 void cudnn_plan_close(struct cudnn_plan *p); /* NULL is fine */
 const struct cudnn_engine *cudnn_plan_engine(const struct cudnn_plan *p);
 
-/* Queue it in the handle's stream. By CUDNN_X.., the bias only with a tail; all of them and the workspace on
- * 16 bytes; the latter has what was the most. */
-int cudnn_plan_run(const struct cudnn_plan *p, void *const pointers[4], void *workspace, struct err *e);
+/* Queue it in the handle's stream. By CUDNN_X.., the bias only with a tail; all of them and the
+ * workspace on 16 bytes; the latter has what was the most. */
+int cudnn_plan_run(const struct cudnn_plan *p, void *const pointers[4], void *workspace,
+                   struct err *e);
 
 #endif

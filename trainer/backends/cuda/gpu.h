@@ -83,9 +83,9 @@ extern "C" {
 
 #endif
 
-/* A kernel for each type of numbers: TYPED_KERNEL(name, args), or TYPED_KERNEL_BLOCK, follows DEVICE
- * void name_as(const struct args *k, unsigned type), which is compiled with a constant type, three
- * times. */
+/* A kernel for each type of numbers: TYPED_KERNEL(name, args), or TYPED_KERNEL_BLOCK, follows
+ * DEVICE void name_as(const struct args *k, unsigned type), which is compiled with a constant type,
+ * three times. */
 #define TYPED_KERNEL(name, args)                                \
     KERNEL(name##_f32, args) { name##_as(&k, DTYPE_F32); }      \
     KERNEL(name##_bf16, args) { name##_as(&k, DTYPE_BF16); }    \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The losses, with the formulas of backends/ref/{bce,softmax_ce,dice}.c. Losses are added up per
- * block, then over the blocks in their order, into cuda_scalars.loss_sum. The first pass over logits and
- * targets counts what metric/score.c counts, too: whole numbers, in any order. */
+ * block, then over the blocks in their order, into cuda_scalars.loss_sum. The first pass over
+ * logits and targets counts what metric/score.c counts, too: whole numbers, in any order. */
 #include "config.h"
 #include "trainer/backends/cuda/cuda_kernel.h"
 
@@ -9,8 +9,8 @@
 #define MAX_CLASSES 256 /* the model allows 250 */
 #define MAX_COUNTS (2 + 3 * MAX_CLASSES)
 
-/* A row as metric/score.h has it, of a block: pixels, correct ones; by class intersection, predicted,
- * true. */
+/* A row as metric/score.h has it, of a block: pixels, correct ones; by class intersection,
+ * predicted, true. */
 DEVICE void counts_begin(unsigned *counts, unsigned classes)
 {
     for (unsigned i = threadIdx.x; i < 2 + 3 * classes; i += GPU_BLOCK)
@@ -112,8 +112,8 @@ KERNEL_BLOCK(bce, ce_args)
     add_block(&k, loss, all, scratch);
 }
 
-/* p[c] = exp(z[c]) / sum, p and z may be the same; p may be NULL. One class: the sigmoid, whose other side
- * has the logit 0. Returns log sum exp(z). */
+/* p[c] = exp(z[c]) / sum, p and z may be the same; p may be NULL. One class: the sigmoid, whose
+ * other side has the logit 0. Returns log sum exp(z). */
 DEVICE float softmax(const float *z, unsigned classes, float *p)
 {
     float largest = z[0], sum = 0;

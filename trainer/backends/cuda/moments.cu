@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Moments of a convolution's result (core/op.h): from the sums of its blocks, and for the norm back to
- * sums, which is what replicas add up. */
+/* Moments of a convolution's result (core/op.h): from the sums of its blocks, and for the norm back
+ * to sums, which is what replicas add up. */
 #include "config.h"
 #include "trainer/backends/cuda/cuda_kernel.h"
 #include "trainer/backends/cuda/pass.h"
@@ -62,8 +62,8 @@ size_t cuda_moments_size(const struct op *op, unsigned nparts)
 void cuda_moments_finish(const struct op *op, const double *parts, unsigned nparts, struct exec *x)
 {
     const struct tensor *y = op->out[0], *moments = op->out[OP_OUT_MOMENTS];
-    struct moments_args k = {parts, moments ? moments->data : NULL, (unsigned)tensor_channels(y), nparts,
-                             (unsigned)tensor_pixels(y)};
+    struct moments_args k = {parts, moments ? moments->data : NULL, (unsigned)tensor_channels(y),
+                             nparts, (unsigned)tensor_pixels(y)};
 
     if (moments)
         LAUNCH(moments_of_parts, k.channels, x->device->stream, k);
@@ -74,7 +74,8 @@ void cuda_moments_pass(const struct op *op, double *parts, struct exec *x)
     const struct tensor *y = op->out[0];
     unsigned npixels = (unsigned)tensor_pixels(y);
     unsigned nparts = npixels < CUDA_MOMENTS_PARTS ? npixels : CUDA_MOMENTS_PARTS;
-    struct pass_sum_args k = {y->half, y->half, NULL, parts, npixels, (unsigned)tensor_channels(y), nparts};
+    struct pass_sum_args k = {y->half, y->half, NULL, parts, npixels, (unsigned)tensor_channels(y),
+                              nparts};
 
     pass_sum(&k, x->device->stream);
     cuda_moments_finish(op, parts, nparts, x);

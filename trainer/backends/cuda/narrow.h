@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Convolutions of few channels on tensor cores, 3x3, and 2x2 transposed with stride 2: bfloat16, NHWC,
- * sums in float, weights in float and rounded when they are read. Channels come in chunks of 8, which
- * are 16 bytes.
+/* Convolutions of few channels on tensor cores, 3x3, and 2x2 transposed with stride 2: bfloat16,
+ * NHWC, sums in float, weights in float and rounded when they are read. Channels come in chunks of
+ * 8, which are 16 bytes.
  *
- * A block makes tiles of 32 columns and some rows, one after the other. A tile and the pixels around it
- * lie in shared memory by chunks, chunk q of pixel p at (q * plane + p) * 16, so that eight neighbours
- * are read without bank conflicts. The next tile is fetched while this one is computed. On its way in
- * an input may be normalised (enum narrow_form), so that batch norm and ReLU cost no pass of their own;
- * on its way out a result's sums for the batch norm that follows are added up, in a fixed order.
- * narrow_in.h has the way in, narrow_row.h the products and the way out. */
+ * A block makes tiles of 32 columns and some rows, one after the other. A tile and the pixels
+ * around it lie in shared memory by chunks, chunk q of pixel p at (q * plane + p) * 16, so that
+ * eight neighbours are read without bank conflicts. The next tile is fetched while this one is
+ * computed. On its way in an input may be normalised (enum narrow_form), so that batch norm and
+ * ReLU cost no pass of their own; on its way out a result's sums for the batch norm that follows
+ * are added up, in a fixed order. narrow_in.h has the way in, narrow_row.h the products and the way
+ * out. */
 #ifndef UNETCTL_TRAINER_BACKENDS_CUDA_NARROW_H
 #define UNETCTL_TRAINER_BACKENDS_CUDA_NARROW_H
 
@@ -42,8 +43,8 @@ struct narrow_part {
     enum narrow_form form;
 };
 
-/* The first part's channels, then the second's: a concatenation that is never written. With one part
- * second.channels is 0. */
+/* The first part's channels, then the second's: a concatenation that is never written. With one
+ * part second.channels is 0. */
 struct narrow_source {
     struct narrow_part first, second;
 };
@@ -62,7 +63,8 @@ struct narrow_result {
 };
 
 struct narrow_field {
-    unsigned height, width, down, across, ntiles; /* tiles in a column and a row of an image; of all */
+    unsigned height, width;
+    unsigned down, across, ntiles; /* tiles in a column and a row of an image; of all */
 };
 
 struct narrow_args {
@@ -70,14 +72,14 @@ struct narrow_args {
     struct narrow_source src;
     const float *w, *bias; /* w[out * w_out + in * w_in + tap]; bias may be NULL */
     unsigned w_out, w_in, flip; /* flip: taps from the last one */
-    unsigned nw;                /* channels of the input that have weights: all but an image's zeros */
+    unsigned nw; /* channels of the input that have weights: all but an image's zeros */
     struct narrow_result first, second; /* as in narrow_source */
     enum narrow_sums form;
     double *sums; /* [blocks][2][channels], of first and second together */
 };
 
-/* Bytes of shared memory. Planes differ by an odd number of 16 bytes, or by what keeps several chunks of
- * a pixel apart, modulo the 128 bytes that are read at a time. */
+/* Bytes of shared memory. Planes differ by an odd number of 16 bytes, or by what keeps several
+ * chunks of a pixel apart, modulo the 128 bytes that are read at a time. */
 #define NARROW_PAD(chunks) ((chunks) == 1 ? 0 : (chunks) == 2 ? 4 : (chunks) == 4 ? 2 : 1)
 #define NARROW_PLANE(n, chunks) ((n) / 8 * 8 + ((n) % 8 ? 8 : 0) + NARROW_PAD(chunks))
 #define NARROW_STEPS(chunks, taps) (((taps) * (chunks) + 1) / 2) /* of 16 products */
@@ -99,7 +101,8 @@ INLINE_DEVICE unsigned narrow_pitch(const unsigned taps)
 /* Pixels of a tile's plane. */
 INLINE_DEVICE unsigned narrow_plane(const unsigned chunks, const unsigned taps)
 {
-    return taps == NARROW_TAPS ? NARROW_PLANE(NARROW_HALO, chunks) : NARROW_PLANE(4 * NARROW_PIXELS, chunks);
+    return taps == NARROW_TAPS ? NARROW_PLANE(NARROW_HALO, chunks)
+                               : NARROW_PLANE(4 * NARROW_PIXELS, chunks);
 }
 
 struct narrow_place {
@@ -134,8 +137,8 @@ static inline unsigned narrow_channels(const struct narrow_source *s)
     return s->first.form == NARROW_IMAGE ? 8 : s->first.channels + s->second.channels;
 }
 
-/* Of nblocks blocks with nbytes of shared memory each, how many a processor of this thread's GPU has room
- * for at a time; 0 where one is too large for it. */
+/* Of nblocks blocks with nbytes of shared memory each, how many a processor of this thread's GPU
+ * has room for at a time; 0 where one is too large for it. */
 #ifdef __CUDACC__
 extern "C"
 #endif

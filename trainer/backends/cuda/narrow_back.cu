@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* dw[tap][in][out] is the sum over pixels p of act[p][in] d[p - tap][out]: d has the pixels around its
- * tile anyway, for the input's gradient, and act needs none. With 2x2 transposed d is the larger side,
- * and it is d[2 p + tap][out]. As matrices: rows are chunks of d of one
- * tap each, columns are channels of act, and what is added up are pixels. The warps share the rows
- * (`groups` of them), and the rows of pixels. */
+/* dw[tap][in][out] is the sum over pixels p of act[p][in] d[p - tap][out]: d has the pixels around
+ * its tile anyway, for the input's gradient, and act needs none. With 2x2 transposed d is the
+ * larger side, and it is d[2 p + tap][out]. As matrices: rows are chunks of d of one tap each,
+ * columns are channels of act, and what is added up are pixels. The warps share the rows (`groups`
+ * of them), and the rows of pixels. */
 #include "config.h"
 #include "trainer/backends/cuda/narrow_back.h"
 
@@ -13,7 +13,8 @@
 
 /* Two tiles at a time, where they fit beside the weights. */
 #define BACK_STAGES(co) ((co) < 32 ? 2 : 1)
-#define D_BYTES(co, taps) ((taps) == NARROW_TAPS ? 2 * NARROW_HALO_BYTES(co) : NARROW_LARGE_BYTES(co))
+#define D_BYTES(co, taps)                                                                          \
+    ((taps) == NARROW_TAPS ? 2 * NARROW_HALO_BYTES(co) : NARROW_LARGE_BYTES(co))
 #define BACK_TILE_BYTES(ci, co, taps) (D_BYTES(co, taps) + NARROW_INNER_BYTES(ci))
 #define ROW_PARTS(co, taps) (((taps) * (co) / 8 + 1) / 2)         /* 16 rows each */
 #define WEIGHTS(ci, co, taps) (ROW_PARTS(co, taps) * 16 * (ci)) /* padded: sums of one group */
@@ -53,8 +54,8 @@ INLINE_DEVICE void back_fetch(const struct narrow_back_args *k, unsigned tile, s
     else
         narrow_in_fetch_large(&k->input.src.first, &k->input.field, p, t.x, co / 8);
     if (results & RESULT_WEIGHTS)
-        narrow_in_fetch(&k->act, &k->input.field, p, t.act, NULL, ci / 8, NARROW_COLUMNS, NARROW_ROWS,
-                        0, NARROW_PLANE(NARROW_PIXELS, ci / 8));
+        narrow_in_fetch(&k->act, &k->input.field, p, t.act, NULL, ci / 8, NARROW_COLUMNS,
+                        NARROW_ROWS, 0, NARROW_PLANE(NARROW_PIXELS, ci / 8));
 }
 
 INLINE_DEVICE void back_form(const struct narrow_back_args *k, struct narrow_place p,
@@ -65,8 +66,8 @@ INLINE_DEVICE void back_form(const struct narrow_back_args *k, struct narrow_pla
         narrow_in_form(&k->input.src, &k->input.field, p, t.x, t.g, co / 8, NARROW_PITCH,
                        NARROW_ROWS + 2, 1, NARROW_PLANE(NARROW_HALO, co / 8));
     if (results & RESULT_WEIGHTS)
-        narrow_in_form(&k->act, &k->input.field, p, t.act, NULL, ci / 8, NARROW_COLUMNS, NARROW_ROWS, 0,
-                       NARROW_PLANE(NARROW_PIXELS, ci / 8));
+        narrow_in_form(&k->act, &k->input.field, p, t.act, NULL, ci / 8, NARROW_COLUMNS,
+                       NARROW_ROWS, 0, NARROW_PLANE(NARROW_PIXELS, ci / 8));
 }
 
 /* Where this lane's rows of the matrix parts lie in d, for the tile's first pixels. */
@@ -166,8 +167,8 @@ INLINE_DEVICE void back_finish_weights(const struct narrow_back_args *k,
             for (unsigned n = 0; n < ci / 8; n++)
                 UNROLL
                 for (unsigned j = 0; j < 4; j++) {
-                    float *p = all + (part * 16 + j / 2 * 8 + lane / 4) * ci + n * 8 + lane % 4 * 2 +
-                               j % 2;
+                    float *p = all + (part * 16 + j / 2 * 8 + lane / 4) * ci + n * 8 +
+                               lane % 4 * 2 + j % 2;
 
                     *p = sum[m][n][j] + (turn ? *p : 0);
                 }
@@ -198,13 +199,14 @@ INLINE_DEVICE void back_finish_bias(const struct narrow_back_args *k, const floa
     }
 }
 
-INLINE_DEVICE void narrow_back(const struct narrow_back_args *k, const unsigned ci, const unsigned co,
-                               const unsigned groups, const unsigned results,
+INLINE_DEVICE void narrow_back(const struct narrow_back_args *k, const unsigned ci,
+                               const unsigned co, const unsigned groups, const unsigned results,
                                const unsigned taps)
 {
     TILE_SHARED(shared);
     const struct narrow_args *input = &k->input;
-    unsigned char *tiles = shared + (results & RESULT_INPUT ? NARROW_WEIGHT_BYTES(co, ci, taps) : 0);
+    unsigned char *tiles = shared +
+                           (results & RESULT_INPUT ? NARROW_WEIGHT_BYTES(co, ci, taps) : 0);
     unsigned char *stage = tiles + BACK_STAGES(co) * BACK_TILE_BYTES(ci, co, taps) +
                            threadIdx.x / WARP * NARROW_STAGE_BYTES(ci);
     struct narrow_row_totals totals = {{0}, {0}};
@@ -226,12 +228,14 @@ INLINE_DEVICE void narrow_back(const struct narrow_back_args *k, const unsigned 
         back_form(k, p, t, ci, co, results, taps);
         BARRIER();
         if (BACK_STAGES(co) > 1 && tile + gridDim.x < input->field.ntiles)
-            back_fetch(k, tile + gridDim.x, back_tile(tiles, turn, ci, co, taps), ci, co, results, taps);
+            back_fetch(k, tile + gridDim.x, back_tile(tiles, turn, ci, co, taps), ci, co, results,
+                       taps);
         if (results & RESULT_WEIGHTS)
             back_weigh(weights, t, at, ci, co, groups, taps);
         if (results & RESULT_WEIGHTS && k->with_bias)
             back_add_bias(bias, t.x, co, taps);
-        for (unsigned row = threadIdx.x / WARP; with_input && row < NARROW_ROWS; row += TILE_WARPS) {
+        for (unsigned row = threadIdx.x / WARP; with_input && row < NARROW_ROWS;
+             row += TILE_WARPS) {
             float sum[2][NARROW_MAX_CHUNKS][4];
 
             narrow_row_multiply(sum, t.x, shared, row, co, ci, taps);
@@ -301,8 +305,9 @@ C_BEGIN
 
 #define BACK_SHARED(ci, co, taps) \
     LARGER(BACK_BYTES(ci, co, taps), LARGER(NARROW_SUM_BYTES, WEIGHTS(ci, co, taps) * 4))
-#define WEIGHTS_SHARED(ci, co) \
-    LARGER(BACK_TILE_BYTES(ci, co, NARROW_TAPS), WEIGHTS(ci, co, NARROW_TAPS) * 4) /* of weights only */
+#define WEIGHTS_SHARED(ci, co)                                                                     \
+    LARGER(BACK_TILE_BYTES(ci, co, NARROW_TAPS),                                                   \
+           WEIGHTS(ci, co, NARROW_TAPS) * 4) /* of weights only */
 
 unsigned narrow_back_resident(unsigned in, unsigned out, bool with_input)
 {
@@ -312,8 +317,10 @@ unsigned narrow_back_resident(unsigned in, unsigned out, bool with_input)
     if (!is_power || (out != in && out != 2 * in && 2 * out != in && !is_first) || out > 64 ||
         (in * out > 2048 && with_input))
         return 0;
-    return cuda_fit(out < 8 ? 0 : in * out <= 256 && !is_first ? 2 : 1,
-                      in * out > 2048 ? WEIGHTS_SHARED(in, out) : BACK_SHARED(in, out, NARROW_TAPS));
+    return cuda_fit(out < 8                        ? 0
+                    : in * out <= 256 && !is_first ? 2
+                                                   : 1,
+                    in * out > 2048 ? WEIGHTS_SHARED(in, out) : BACK_SHARED(in, out, NARROW_TAPS));
 }
 
 size_t narrow_back_bytes(unsigned in, unsigned out, unsigned nblocks, bool with_bias, unsigned taps)
@@ -355,9 +362,10 @@ unsigned narrow_back_up_resident(unsigned in, unsigned out)
                       BACK_SHARED(in, out, NARROW_UP_TAPS));
 }
 
-#define RUN_BACK_UP(ci, co)        \
-    if (in == (ci) && out == (co)) \
-    LAUNCH_TILE(narrow_back_up_##ci##_##co, nblocks, BACK_SHARED(ci, co, NARROW_UP_TAPS), stream, *k)
+#define RUN_BACK_UP(ci, co)                                                                        \
+    if (in == (ci) && out == (co))                                                                 \
+    LAUNCH_TILE(narrow_back_up_##ci##_##co, nblocks, BACK_SHARED(ci, co, NARROW_UP_TAPS), stream,  \
+                *k)
 
 #define RUN_DOWN(ci, co)           \
     if (in == (ci) && out == (co)) \

@@ -11,13 +11,14 @@
 #define CONV_BYTES(ci, co)                                                           \
     (NARROW_WEIGHT_BYTES(ci, co, NARROW_TAPS) + CONV_STAGES(ci) * NARROW_HALO_BYTES(ci) + \
      TILE_WARPS * NARROW_STAGE_BYTES(co))
-#define CONV_SHARED(ci, co) (CONV_BYTES(ci, co) > NARROW_SUM_BYTES ? CONV_BYTES(ci, co) : NARROW_SUM_BYTES)
+#define CONV_SHARED(ci, co)                                                                        \
+    (CONV_BYTES(ci, co) > NARROW_SUM_BYTES ? CONV_BYTES(ci, co) : NARROW_SUM_BYTES)
 
 INLINE_DEVICE void conv_fetch(const struct narrow_args *k, unsigned tile, unsigned char *x,
                               const unsigned chunks)
 {
-    narrow_in_fetch(&k->src, &k->field, narrow_place(&k->field, tile), x, NULL, chunks, NARROW_PITCH,
-                    NARROW_ROWS + 2, 1, NARROW_PLANE(NARROW_HALO, chunks));
+    narrow_in_fetch(&k->src, &k->field, narrow_place(&k->field, tile), x, NULL, chunks,
+                    NARROW_PITCH, NARROW_ROWS + 2, 1, NARROW_PLANE(NARROW_HALO, chunks));
 }
 
 INLINE_DEVICE void narrow_conv(const struct narrow_args *k, const unsigned ci, const unsigned co)
@@ -88,8 +89,12 @@ unsigned narrow_conv_resident(unsigned in, unsigned out)
 
     if (!is_power || (out != in && out != 2 * in && 2 * out != in && !is_first) || out > 64)
         return 0;
-    unsigned n = out < 8 ? 0 : in * out <= 64 || (in == 16 && out == 8) ? 4 : is_first ? 512 / in / out
-                 : in * out <= 256 ? 3 : in * out <= 1024 ? 2 : 1;
+    unsigned n = out < 8                                    ? 0
+                 : in * out <= 64 || (in == 16 && out == 8) ? 4
+                 : is_first                                 ? 512 / in / out
+                 : in * out <= 256                          ? 3
+                 : in * out <= 1024                         ? 2
+                                                            : 1;
     return cuda_fit(n, CONV_SHARED(in, out));
 }
 

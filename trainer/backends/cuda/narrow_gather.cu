@@ -2,12 +2,14 @@
 #include "config.h"
 #include "trainer/backends/cuda/narrow_gather.h"
 
-#define GATHER_EACH 16 /* numbers of a block, of each of which its threads add up some of the parts */
+#define GATHER_EACH                                                                                \
+    16 /* numbers of a block, of each of which its threads add up some of the parts */
 
 KERNEL_BLOCK(gather_parts, narrow_gather_args)
 {
     SHARED double rows[GPU_BLOCK];
-    unsigned i = blockIdx.x * GATHER_EACH + threadIdx.x % GATHER_EACH, nweights = k.taps * k.in * k.out;
+    unsigned i = blockIdx.x * GATHER_EACH + threadIdx.x % GATHER_EACH,
+             nweights = k.taps * k.in * k.out;
     unsigned n = i < nweights ? nweights : k.out, element = i < nweights ? i : i - nweights;
     const float *from = k.partials + (i < nweights ? 0 : (size_t)k.nparts * nweights) + element;
     double sum = 0;

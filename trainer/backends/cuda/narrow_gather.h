@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The gradient of a convolution's weights and bias from the parts that blocks have made (narrow_back.cu). */
+/* The gradient of a convolution's weights and bias from the parts that blocks have made
+ * (narrow_back.cu). */
 #ifndef UNETCTL_TRAINER_BACKENDS_CUDA_NARROW_GATHER_H
 #define UNETCTL_TRAINER_BACKENDS_CUDA_NARROW_GATHER_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Both gradients of a convolution of few channels as kernels of ops: one pass over its tensors, a norm's
- * gradient made on the way in where it comes late. */
+/* Both gradients of a convolution of few channels as kernels of ops: one pass over its tensors, a
+ * norm's gradient made on the way in where it comes late. */
 #include "config.h"
 #include "trainer/backends/cuda/cuda_kernel.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How a tile comes into shared memory: copied, and once that is there given its form (narrow.h). For kernels
- * only. */
+/* How a tile comes into shared memory: copied, and once that is there given its form (narrow.h).
+ * For kernels only. */
 #ifndef UNETCTL_TRAINER_BACKENDS_CUDA_NARROW_IN_H
 #define UNETCTL_TRAINER_BACKENDS_CUDA_NARROW_IN_H
 
@@ -19,8 +19,9 @@ INLINE_DEVICE struct narrow_part narrow_in_part(const struct narrow_source *s, u
     return s->second;
 }
 
-INLINE_DEVICE void narrow_in_fetch_image(const struct narrow_part *part, const struct narrow_field *f,
-                                         struct narrow_place p, unsigned char *x, const unsigned pitch,
+INLINE_DEVICE void narrow_in_fetch_image(const struct narrow_part *part,
+                                         const struct narrow_field *f, struct narrow_place p,
+                                         unsigned char *x, const unsigned pitch,
                                          const unsigned rows, const unsigned around)
 {
     NO_UNROLL
@@ -65,8 +66,9 @@ INLINE_DEVICE void narrow_in_fetch(const struct narrow_source *s, const struct n
 
 /* Begin to copy the larger side of a 2x2 tile, of which f is the smaller one: in each row the even
  * columns first, so that a tap's pixels are neighbours. */
-INLINE_DEVICE void narrow_in_fetch_large(const struct narrow_part *part, const struct narrow_field *f,
-                                         struct narrow_place p, unsigned char *x, const unsigned chunks)
+INLINE_DEVICE void narrow_in_fetch_large(const struct narrow_part *part,
+                                         const struct narrow_field *f, struct narrow_place p,
+                                         unsigned char *x, const unsigned chunks)
 {
     unsigned own = threadIdx.x % chunks;
 
@@ -119,13 +121,15 @@ INLINE_DEVICE void narrow_in_apply(float k[][4], unsigned *x, const unsigned *g)
         float low = bf16_low(v[j]), high = bf16_high(v[j]);
 
         v[j] = g ? bf16_pair(narrow_in_norm_grad(k, 2 * j, low, bf16_low(u[j])),
-                                narrow_in_norm_grad(k, 2 * j + 1, high, bf16_high(u[j])))
-                 : bf16_pair(narrow_in_norm_relu(k, 2 * j, low), narrow_in_norm_relu(k, 2 * j + 1, high));
+                             narrow_in_norm_grad(k, 2 * j + 1, high, bf16_high(u[j])))
+                 : bf16_pair(narrow_in_norm_relu(k, 2 * j, low),
+                             narrow_in_norm_relu(k, 2 * j + 1, high));
     }
     gpu8_store(x, v);
 }
 
-/* Once this thread's copies have arrived: give what they brought its form. Around an image stay zeros. */
+/* Once this thread's copies have arrived: give what they brought its form. Around an image stay
+ * zeros. */
 INLINE_DEVICE void narrow_in_form(const struct narrow_source *s, const struct narrow_field *f,
                                   struct narrow_place p, unsigned char *x, const unsigned char *g,
                                   const unsigned chunks, const unsigned pitch, const unsigned rows,
@@ -147,7 +151,8 @@ INLINE_DEVICE void narrow_in_form(const struct narrow_source *s, const struct na
             unsigned at = (own * plane + i) * 16 + half;
 
             if (narrow_pixel(f, p, i, pitch, around, &pixel))
-                narrow_in_apply(k, (unsigned *)(x + at), is_grad ? (const unsigned *)(g + at) : NULL);
+                narrow_in_apply(k, (unsigned *)(x + at),
+                                is_grad ? (const unsigned *)(g + at) : NULL);
         }
     }
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The convolutions of few channels as kernels of ops: bfloat16, 3x3 with stride 1, 2x2 transposed with
- * stride 2. */
+/* The convolutions of few channels as kernels of ops: bfloat16, 3x3 with stride 1, 2x2 transposed
+ * with stride 2. */
 #include "config.h"
 #include "trainer/backends/cuda/cuda_kernel.h"
 
@@ -15,7 +15,8 @@ bool cuda_has_bf16(void)
     int device = 0, major = 0;
 
     return !cuda_check_is_plain() && cudaGetDevice(&device) == cudaSuccess &&
-           cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess &&
+           cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) ==
+               cudaSuccess &&
            major >= 8;
 }
 
@@ -24,7 +25,8 @@ unsigned cuda_fit(unsigned nblocks, size_t nbytes)
     int device = 0, most = 0;
 
     if (cudaGetDevice(&device) != cudaSuccess ||
-        cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device) != cudaSuccess)
+        cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device) !=
+            cudaSuccess)
         return 0;
     size_t room = ((size_t)most + NARROW_RESERVED) / (nbytes + NARROW_RESERVED);
     return room < nblocks ? (unsigned)room : nblocks;
@@ -48,10 +50,13 @@ static bool is_bf16(const struct tensor *t)
 /* Channels as the kernels are made for them: an image of floats becomes 8; 0: of another type. */
 static unsigned source_channels(const struct tensor *t)
 {
-    return is_bf16(t) ? narrow_op_channels(t) : t->dtype == DTYPE_F32 && narrow_op_channels(t) <= 8 ? 8 : 0;
+    return is_bf16(t)                                            ? narrow_op_channels(t)
+           : t->dtype == DTYPE_F32 && narrow_op_channels(t) <= 8 ? 8
+                                                                 : 0;
 }
 
-/* Of a tensor, or with a second one of both, which then are chunks of bfloat16; 0: of other types. */
+/* Of a tensor, or with a second one of both, which then are chunks of bfloat16; 0: of other types.
+ * */
 static unsigned pair_channels(const struct tensor *a, const struct tensor *b)
 {
     if (!b)
@@ -198,7 +203,8 @@ static bool supports_narrow_up(const struct op *op)
 {
     const struct tensor *src = op->in[0], *dst = op->out[0];
 
-    return is_bf16(src) && is_bf16(dst) && narrow_up_resident(narrow_op_channels(src), narrow_op_channels(dst)) &&
+    return is_bf16(src) && is_bf16(dst) &&
+           narrow_up_resident(narrow_op_channels(src), narrow_op_channels(dst)) &&
            cuda_supports(op) && cuda_has_bf16();
 }
 
@@ -206,9 +212,13 @@ static int run_narrow_up(struct op *op, struct exec *x, struct err *e)
 {
     const struct tensor *src = op->in[0], *dst = op->out[0];
     unsigned in = narrow_op_channels(src), out = narrow_op_channels(dst);
-    struct narrow_args k = {.field = narrow_op_field(src), 
+    struct narrow_args k = {.field = narrow_op_field(src),
                             .src.first = narrow_op_source(op->in[0], op->in[OP_COEF]),
-                            .w = op->in[1]->data, .bias = op->in[2]->data, .w_out = 4, .w_in = 4 * out, .nw = in,
+                            .w = op->in[1]->data,
+                            .bias = op->in[2]->data,
+                            .w_out = 4,
+                            .w_in = 4 * out,
+                            .nw = in,
                             .first = {dst->half, NULL, NULL, out}};
 
     (void)e;
@@ -240,10 +250,14 @@ static int run_narrow_down(struct op *op, struct exec *x, struct err *e)
 {
     const struct tensor *dy = op->in[0], *dx = op->out[0];
     unsigned in = narrow_op_channels(dy), out = narrow_op_channels(dx);
-    struct narrow_back_args k = {
-        .input = {.field = narrow_op_field(dx), .src = source_of(dy, NULL, NULL, NULL), .w = op->in[1]->data,
-                  .w_out = 4 * in, .w_in = 4, .nw = in, .first = {dx->half, NULL, NULL, out}},
-        .act = {.first = {.channels = out}}};
+    struct narrow_back_args k = {.input = {.field = narrow_op_field(dx),
+                                           .src = source_of(dy, NULL, NULL, NULL),
+                                           .w = op->in[1]->data,
+                                           .w_out = 4 * in,
+                                           .w_in = 4,
+                                           .nw = in,
+                                           .first = {dx->half, NULL, NULL, out}},
+                                 .act = {.first = {.channels = out}}};
 
     (void)e;
     narrow_back_up_run(&k, back_up_blocks(op), NULL, NULL, x->device->stream);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* From a tile in shared memory to a row of the result: weights, products, what is written and its sums
- * (narrow.h). For kernels only. */
+/* From a tile in shared memory to a row of the result: weights, products, what is written and its
+ * sums (narrow.h). For kernels only. */
 #ifndef UNETCTL_TRAINER_BACKENDS_CUDA_NARROW_ROW_H
 #define UNETCTL_TRAINER_BACKENDS_CUDA_NARROW_ROW_H
 
@@ -8,10 +8,10 @@
 
 #if defined(__CUDACC__) || defined(GPU_EMULATE)
 
-/* Weights as the threads of a warp take them: words [step][chunk of the result][lane][2]. A step is two
- * chunks of the input, of a tap each; behind the last one are zeros. */
-INLINE_DEVICE void narrow_row_pack(const struct narrow_args *k, unsigned char *packed, const unsigned ci,
-                                   const unsigned co, const unsigned taps)
+/* Weights as the threads of a warp take them: words [step][chunk of the result][lane][2]. A step is
+ * two chunks of the input, of a tap each; behind the last one are zeros. */
+INLINE_DEVICE void narrow_row_pack(const struct narrow_args *k, unsigned char *packed,
+                                   const unsigned ci, const unsigned co, const unsigned taps)
 {
     const unsigned in = ci / 8, out = co / 8;
 
@@ -29,7 +29,8 @@ INLINE_DEVICE void narrow_row_pack(const struct narrow_args *k, unsigned char *p
 }
 
 /* Where tap and chunk of step q's input lie from a pixel's first one. */
-INLINE_DEVICE unsigned narrow_row_offset(const unsigned q, const unsigned chunks, const unsigned taps)
+INLINE_DEVICE unsigned narrow_row_offset(const unsigned q, const unsigned chunks,
+                                         const unsigned taps)
 {
     const unsigned last = taps * chunks - 1, at = q < last ? q : last, tap = at / chunks;
 
@@ -38,9 +39,10 @@ INLINE_DEVICE unsigned narrow_row_offset(const unsigned q, const unsigned chunks
 }
 
 /* A row of 32 pixels: sum[half of the row][chunk of the result], as warp_multiply has D. */
-INLINE_DEVICE void narrow_row_multiply(float sum[2][NARROW_MAX_CHUNKS][4], const unsigned char *tile,
-                                       const unsigned char *packed, unsigned row, const unsigned ci,
-                                       const unsigned co, const unsigned taps)
+INLINE_DEVICE void narrow_row_multiply(float sum[2][NARROW_MAX_CHUNKS][4],
+                                       const unsigned char *tile, const unsigned char *packed,
+                                       unsigned row, const unsigned ci, const unsigned co,
+                                       const unsigned taps)
 {
     const unsigned in = ci / 8, out = co / 8;
     unsigned lane = threadIdx.x % WARP;
@@ -87,9 +89,10 @@ INLINE_DEVICE void narrow_row_add(struct narrow_row_totals *t, const unsigned j,
 }
 
 /* A row of a tile to its tensor, by way of the warp's part of shared memory. */
-INLINE_DEVICE void narrow_row_write(const struct narrow_args *k, struct narrow_place p, unsigned row,
-                                    float sum[2][NARROW_MAX_CHUNKS][4], unsigned char *stage,
-                                    struct narrow_row_totals *totals, const unsigned co)
+INLINE_DEVICE void narrow_row_write(const struct narrow_args *k, struct narrow_place p,
+                                    unsigned row, float sum[2][NARROW_MAX_CHUNKS][4],
+                                    unsigned char *stage, struct narrow_row_totals *totals,
+                                    const unsigned co)
 {
     const unsigned out = co / 8, plane = NARROW_PLANE(NARROW_COLUMNS, out);
     unsigned lane = threadIdx.x % WARP, own = lane % out, chunk = own;
@@ -114,8 +117,10 @@ INLINE_DEVICE void narrow_row_write(const struct narrow_args *k, struct narrow_p
     warp_sync();
     NO_UNROLL
     for (unsigned i = lane / out; i < NARROW_COLUMNS; i += WARP / out) {
-        size_t at = ((size_t)(p.image * k->field.height + p.row + row) * k->field.width + p.column + i) *
-                        channels + chunk * 8;
+        size_t at =
+            ((size_t)(p.image * k->field.height + p.row + row) * k->field.width + p.column + i) *
+                channels +
+            chunk * 8;
 
         if (p.row + row >= k->field.height || p.column + i >= k->field.width)
             continue;
@@ -145,9 +150,11 @@ INLINE_DEVICE void narrow_row_write(const struct narrow_args *k, struct narrow_p
     warp_sync();
 }
 
-/* The block's sums, in the order of its threads. scratch: NARROW_SUM_BYTES that nobody needs any more. */
-INLINE_DEVICE void narrow_row_finish_sums(const struct narrow_args *k, const struct narrow_row_totals *totals,
-                                              unsigned char *scratch, const unsigned co)
+/* The block's sums, in the order of its threads. scratch: NARROW_SUM_BYTES that nobody needs any
+ * more. */
+INLINE_DEVICE void narrow_row_finish_sums(const struct narrow_args *k,
+                                          const struct narrow_row_totals *totals,
+                                          unsigned char *scratch, const unsigned co)
 {
     float *values = (float *)scratch;
 

@@ -26,8 +26,8 @@ INLINE_DEVICE void up_pack(const struct narrow_args *k, unsigned char *packed, c
 INLINE_DEVICE void up_fetch(const struct narrow_args *k, unsigned tile, unsigned char *x,
                             const unsigned chunks)
 {
-    narrow_in_fetch(&k->src, &k->field, narrow_place(&k->field, tile), x, NULL, chunks, NARROW_COLUMNS,
-                    NARROW_ROWS, 0, NARROW_PLANE(NARROW_PIXELS, chunks));
+    narrow_in_fetch(&k->src, &k->field, narrow_place(&k->field, tile), x, NULL, chunks,
+                    NARROW_COLUMNS, NARROW_ROWS, 0, NARROW_PLANE(NARROW_PIXELS, chunks));
 }
 
 /* One tap of a row of 32 pixels: every second pixel of the stage's 64. */
@@ -90,7 +90,8 @@ INLINE_DEVICE void up_write(const struct narrow_args *k, struct narrow_place p, 
         unsigned x = 2 * p.column + i;
 
         if (row < height && x < width)
-            gpu16_store(k->first.y + (((size_t)p.image * height + row) * width + x) * co + chunk * 8,
+            gpu16_store(k->first.y + (((size_t)p.image * height + row) * width + x) * co +
+                            chunk * 8,
                         gpu16_load(stage + (chunk * plane + i) * 16));
     }
 }
@@ -116,7 +117,8 @@ INLINE_DEVICE void narrow_up(const struct narrow_args *k, const unsigned ci, con
         for (unsigned up = 0; up < 2; up++) {
             NO_UNROLL
             for (unsigned side = 0; side < 2; side++)
-                up_multiply(k, x + warp * NARROW_COLUMNS * 16, packed, 2 * up + side, stage, ci, co);
+                up_multiply(k, x + warp * NARROW_COLUMNS * 16, packed, 2 * up + side, stage, ci,
+                            co);
             warp_sync();
             up_write(k, p, 2 * (p.row + warp) + up, stage, co);
             warp_sync();

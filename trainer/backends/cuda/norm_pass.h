@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Batch norm's two passes over tensors of any type, number by number; pass.h has those of bfloat16 in whole
- * chunks. */
+/* Batch norm's two passes over tensors of any type, number by number; pass.h has those of bfloat16
+ * in whole chunks. */
 #ifndef UNETCTL_TRAINER_BACKENDS_CUDA_NORM_PASS_H
 #define UNETCTL_TRAINER_BACKENDS_CUDA_NORM_PASS_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Passes over tensors of bfloat16 around the convolutions: 16 bytes, eight channels of a pixel, at a
- * time; channels come in multiples of 8. Arithmetic is in float. */
+/* Passes over tensors of bfloat16 around the convolutions: 16 bytes, eight channels of a pixel, at
+ * a time; channels come in multiples of 8. Arithmetic is in float. */
 #ifndef UNETCTL_TRAINER_BACKENDS_CUDA_PASS_H
 #define UNETCTL_TRAINER_BACKENDS_CUDA_PASS_H
 
@@ -13,8 +13,8 @@
 extern "C" {
 #endif
 
-/* parts[nparts][2][channels]: sums of u and of u v over a part of the pixels. mask: [2][channels], u
- * counts where mask0 v + mask1 > 0; NULL: everywhere. */
+/* parts[nparts][2][channels]: sums of u and of u v over a part of the pixels. mask: [2][channels],
+ * u counts where mask0 v + mask1 > 0; NULL: everywhere. */
 struct pass_sum_args {
     const uint16_t *u, *v;
     const float *mask;

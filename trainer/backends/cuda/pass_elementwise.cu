@@ -87,7 +87,8 @@ bool pass_supports(const struct op *op)
     return cuda_supports(op) && cuda_has_bf16();
 }
 
-static struct chunks_args chunks_of(const struct op *op, const struct tensor *a, const struct tensor *b)
+static struct chunks_args chunks_of(const struct op *op, const struct tensor *a,
+                                    const struct tensor *b)
 {
     struct chunks_args k = {a->half, b->half, op->out[0]->half,
                             (unsigned)(tensor_count(op->out[0]) / 8)};

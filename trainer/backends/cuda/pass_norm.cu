@@ -5,7 +5,8 @@
 
 #define NSUMS 16 /* of a chunk: of u, then of u v */
 
-DEVICE void add_number(float *sums, unsigned j, float u, float v, const float *mask, unsigned channels)
+DEVICE void add_number(float *sums, unsigned j, float u, float v, const float *mask,
+                       unsigned channels)
 {
     if (mask && !(fmaf(mask[j], v, mask[channels + j]) > 0))
         return;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Max pooling 2x2 and its gradient for bfloat16 (pass.h). Where the large tensor comes before its norm and
- * ReLU (core/op.h), these are made as it is read, and the gradient's sums for the norm on the way. */
+/* Max pooling 2x2 and its gradient for bfloat16 (pass.h). Where the large tensor comes before its
+ * norm and ReLU (core/op.h), these are made as it is read, and the gradient's sums for the norm on
+ * the way. */
 #include "config.h"
 #include "trainer/backends/cuda/cuda_kernel.h"
 #include "trainer/backends/cuda/pass.h"
@@ -57,7 +58,8 @@ KERNEL(pool_chunks, pool_args)
 
     for (unsigned i = gpu_index(); i < k.n; i += gpu_stride()) {
         unsigned c = i % k.chunks, pixel = i / k.chunks, row = pixel / k.width;
-        size_t line = (size_t)(row / k.height * k.large_height + row % k.height * 2) * k.large_width;
+        size_t line = (size_t)(row / k.height * k.large_height + row % k.height * 2) *
+                      k.large_width;
         const uint16_t *p = k.src + ((line + pixel % k.width * 2) * k.chunks + c) * 8;
         struct gpu16 v = gpu16_load(p);
         float largest[8];
@@ -127,8 +129,8 @@ DEVICE unsigned add_halves(unsigned a, unsigned b)
     return bf16_pair(bf16_low(a) + bf16_low(b), bf16_high(a) + bf16_high(b));
 }
 
-/* A window of 2x2 pixels of the large tensor, those that pooling left out included: they are at most one
- * row or column of what has no second one. */
+/* A window of 2x2 pixels of the large tensor, those that pooling left out included: they are at
+ * most one row or column of what has no second one. */
 DEVICE void pool_back_window(const struct pool_args *k, const struct pool_norm *f, unsigned window,
                              unsigned chunk, float *sums)
 {

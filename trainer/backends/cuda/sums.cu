@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sums of a gradient that an op makes for the norm whose gradient comes next (core/op.h): from those of
- * its blocks, and for the norm with the number of pixels, which is what replicas add up. */
+/* Sums of a gradient that an op makes for the norm whose gradient comes next (core/op.h): from
+ * those of its blocks, and for the norm with the number of pixels, which is what replicas add up.
+ * */
 #include "config.h"
 #include "trainer/backends/cuda/cuda_kernel.h"
 
@@ -47,7 +48,8 @@ size_t cuda_sums_size(const struct op *op, unsigned nparts)
 void cuda_sums_finish(const struct op *op, const double *parts, unsigned nparts, struct exec *x)
 {
     const struct tensor *sums = op->out[OP_OUT_SUMS];
-    struct sums_args k = {parts, sums ? sums->data : NULL, sums ? (unsigned)tensor_count(sums) : 0, nparts};
+    struct sums_args k = {parts, sums ? sums->data : NULL, sums ? (unsigned)tensor_count(sums) : 0,
+                          nparts};
 
     if (sums)
         LAUNCH(sums_of_parts, k.n, x->device->stream, k);

@@ -67,7 +67,8 @@ KERNEL(penalize, update_args)
 }
 
 /* The gradient becomes the step, without its rate. */
-DEVICE void make_lamb_step(const struct device_update *u, const struct device_piece *p, float factor)
+DEVICE void make_lamb_step(const struct device_update *u, const struct device_piece *p,
+                           float factor)
 {
     const struct device_lamb a = u->lamb;
     double decay = (double)u->layout.tensors[p->tensor].decay;
@@ -328,7 +329,8 @@ KERNEL(accumulate, accumulate_args)
 
 C_BEGIN
 
-static void square(struct device *d, cudaStream_t stream, const float *values, size_t n, double *sum)
+static void square(struct device *d, cudaStream_t stream, const float *values, size_t n,
+                   double *sum)
 {
     unsigned blocks = gpu_blocks(n);
     struct square_args k = {values, d->parts, sum, &d->scalars->unscale, n,

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The words of kernels that work by warps, beside those of gpu.h: bfloat16, 16 bytes at a time, copies
- * into shared memory that go on beside the arithmetic, and matrices over the 32 threads of a warp.
+/* The words of kernels that work by warps, beside those of gpu.h: bfloat16, 16 bytes at a time,
+ * copies into shared memory that go on beside the arithmetic, and matrices over the 32 threads of a
+ * warp.
  *
- * In a KERNEL_TILE only. What begins with warp_ is called by all threads of a warp together. Threads
- * hold matrices of 16 x 16, 16 x 8 and 8 x 8 numbers in parts, as PTX's mma.m16n8k16 has them: with
- * row = lane / 4 and pair = lane % 4,
- *   a[0..3]  rows row, row + 8, row, row + 8 of A, columns 2 pair, 2 pair + 1, twice + 8
- *   b[0..1]  column row of B, rows 2 pair, 2 pair + 1, then + 8
- *   d[0..3]  row row of D, columns 2 pair, 2 pair + 1, then row row + 8
- * Processors before sm_80 have none of this: the backend must not launch such kernels there. */
+ * In a KERNEL_TILE only. What begins with warp_ is called by all threads of a warp together.
+ * Threads hold matrices of 16 x 16, 16 x 8 and 8 x 8 numbers in parts, as PTX's mma.m16n8k16 has
+ * them: with row = lane / 4 and pair = lane % 4, a[0..3] rows row, row + 8, row, row + 8 of A,
+ * columns 2 pair, 2 pair + 1, twice + 8 b[0..1] column row of B, rows 2 pair, 2 pair + 1, then + 8
+ * d[0..3] row row of D, columns 2 pair, 2 pair + 1, then row row + 8 Processors before sm_80 have
+ * none of this: the backend must not launch such kernels there. */
 #ifndef UNETCTL_TRAINER_BACKENDS_CUDA_WARP_H
 #define UNETCTL_TRAINER_BACKENDS_CUDA_WARP_H
 
@@ -117,8 +117,8 @@ INLINE_DEVICE void warp_sync(void)
     __syncwarp();
 }
 
-/* Four 8 x 8 matrices of 16 bits; lanes 8 i to 8 i + 7 tell where the rows of matrix i are in shared
- * memory. r[i]: two neighbours in row lane / 4. */
+/* Four 8 x 8 matrices of 16 bits; lanes 8 i to 8 i + 7 tell where the rows of matrix i are in
+ * shared memory. r[i]: two neighbours in row lane / 4. */
 INLINE_DEVICE void warp_load(unsigned *r, const void *row)
 {
     WARP_ASM("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"

@@ -7,8 +7,8 @@
 #include <stdint.h>
 #include <string.h>
 
-/* max(x, least) to a rounding of x - least. A comparison would do it exactly, and the compiler would
- * make a branch of what then follows from the constant. */
+/* max(x, least) to a rounding of x - least. A comparison would do it exactly, and the compiler
+ * would make a branch of what then follows from the constant. */
 static inline float vector_at_least(float x, float least)
 {
     float above = x - least;

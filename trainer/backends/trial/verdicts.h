@@ -18,8 +18,8 @@ struct verdicts {
 /* Does the kernel work for the op, whose problem that is? */
 typedef bool verdicts_try_f(const struct kernel *kernel, const struct op *op, const void *problem);
 
-/* What try says, or said when it was asked for a problem of the same bytes. Several threads may ask at
- * the same time; problems of one struct verdicts have one size. */
+/* What try says, or said when it was asked for a problem of the same bytes. Several threads may ask
+ * at the same time; problems of one struct verdicts have one size. */
 bool verdicts_ask(struct verdicts *v, const void *problem, size_t size, verdicts_try_f *try,
                   const struct kernel *kernel, const struct op *op);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Results of 3x3 convolutions with few channels. The gradient of the input is the same convolution with the
- * window turned by 180 degrees and the roles of the channels changed. */
+/* Results of 3x3 convolutions with few channels. The gradient of the input is the same convolution
+ * with the window turned by 180 degrees and the roles of the channels changed. */
 #include "config.h"
 #include "trainer/backends/cpu/conv/conv2d.h"
 
@@ -20,8 +20,8 @@ bool conv2d_can_do(const struct op *op, const struct tensor *src, const struct t
     size_t ns = tensor_channels(src), nd = tensor_channels(dst);
 
     /* Wide convolutions are a library's field. */
-    if (!rows || !float_rows_support(op) || op->attr.kernel != CONV2D_KERNEL || op->attr.stride > 1 ||
-        ns > MAX_CHANNELS || nd > MAX_CHANNELS)
+    if (!rows || !float_rows_support(op) || op->attr.kernel != CONV2D_KERNEL ||
+        op->attr.stride > 1 || ns > MAX_CHANNELS || nd > MAX_CHANNELS)
         return false;
     if (nd >= rows->lanes)
         return nd % rows->lanes == 0;
@@ -93,9 +93,10 @@ static void fill_row(const struct ring *r, const struct tensor *src, size_t imag
         conv2d_copy_row(c, src, image * c->h + y1 - 1, row);
 }
 
-/* The rows from the one above y on, from top to bottom: for n rows of results, the first two are there. */
-static void fill_rows(const struct ring *r, const struct tensor *src, size_t image, size_t y, size_t n,
-                      const float *rows[CONV2D_KEPT])
+/* The rows from the one above y on, from top to bottom: for n rows of results, the first two are
+ * there. */
+static void fill_rows(const struct ring *r, const struct tensor *src, size_t image, size_t y,
+                      size_t n, const float *rows[CONV2D_KEPT])
 {
     for (size_t i = 0; i < n; i++)
         fill_row(r, src, image, y + 2 + i);
@@ -118,7 +119,8 @@ static void pack(const struct conv2d *c, const float *w, bool turned, float *pac
     memset(packed, 0, c->packed * sizeof *packed);
     for (size_t d = 0; d < nd; d++)
         for (size_t s = 0; s < ns; s++) {
-            const float *tap = w + (turned ? s * nd + d : d * ns + s) * CONV2D_KERNEL * CONV2D_KERNEL;
+            const float *tap = w +
+                               (turned ? s * nd + d : d * ns + s) * CONV2D_KERNEL * CONV2D_KERNEL;
 
             for (size_t k = 0; k < (size_t)CONV2D_KERNEL * CONV2D_KERNEL; k++)
                 for (size_t p = 0; p < c->group; p++)
@@ -151,8 +153,8 @@ static void correlate_rows(const struct conv2d *c, const float *const rows[CONV2
             c->rows->forward_two(rows, step, c->nk, packed, bias, c->ngroups, c->dst_step,
                                  (float *[]){dst[0] + b * wide, dst[1] + b * wide});
         else
-            c->rows->forward(rows, CONV2D_KERNEL, step, c->nk, packed, bias, c->ngroups, c->dst_step,
-                             c->nvectors, dst[0] + b * wide);
+            c->rows->forward(rows, CONV2D_KERNEL, step, c->nk, packed, bias, c->ngroups,
+                             c->dst_step, c->nvectors, dst[0] + b * wide);
     }
     for (size_t i = 0; c->relu && i < n; i++)
         make_at_least_0(dst[i], c->w * c->dst_channels);
@@ -272,7 +274,8 @@ static int prepare(struct op *op, struct err *e)
     c->moments = norm_moments_of(op, c->n * ((c->h + BAND - 1) / BAND));
     c->relu = op->attr.relu;
     c->parts = round_up(c->packed + c->bias + c->nthreads * c->room, 2 * c->rows->lanes);
-    op->workspace_size = c->parts * sizeof(float) + c->moments.nparts * c->moments.size * sizeof(double);
+    op->workspace_size = c->parts * sizeof(float) +
+                         c->moments.nparts * c->moments.size * sizeof(double);
     op->priv = c;
     return 0;
 }

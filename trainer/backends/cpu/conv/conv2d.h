@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* 3x3 convolutions with few channels, a band of rows at a time: conv_rows.h has the arithmetic, conv2d.c and
- * conv2d_weights.c the borders, the order of the weights, and the threads. */
+/* 3x3 convolutions with few channels, a band of rows at a time: conv_rows.h has the arithmetic,
+ * conv2d.c and conv2d_weights.c the borders, the order of the weights, and the threads. */
 #ifndef UNETCTL_TRAINER_BACKENDS_CPU_CONV_CONV2D_H
 #define UNETCTL_TRAINER_BACKENDS_CPU_CONV_CONV2D_H
 
@@ -38,9 +38,9 @@ struct conv2d *conv2d_create(const struct tensor *src, const struct tensor *dst,
 /* y: counted through all images; with a border of zeros. */
 void conv2d_copy_row(const struct conv2d *c, const struct tensor *src, size_t y, float *row);
 
-/* Rows of results for who needs them on the way (winograd_front.c): of an op that simd_conv2d or simd_conv2d_relu
- * has prepared, without moments. Once before any row of a run; then n rows of an image from y on, counted through all
- * images, by any thread. */
+/* Rows of results for who needs them on the way (winograd_front.c): of an op that simd_conv2d or
+ * simd_conv2d_relu has prepared, without moments. Once before any row of a run; then n rows of an
+ * image from y on, counted through all images, by any thread. */
 void conv2d_begin(const struct op *op);
 void conv2d_make_rows(const struct op *op, size_t y, size_t n, float *const *to);
 

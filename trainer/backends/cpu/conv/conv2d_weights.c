@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The gradient of the weights of 3x3 convolutions with few channels. It is summed in chunks of rows whose
- * number does not depend on the threads, and these are added in order. */
+/* The gradient of the weights of 3x3 convolutions with few channels. It is summed in chunks of rows
+ * whose number does not depend on the threads, and these are added in order. */
 #include "config.h"
 #include "trainer/backends/cpu/conv/conv2d.h"
 
@@ -11,15 +11,16 @@
 #include "trainer/backends/cpu/isa/simd.h"
 #include "trainer/backends/cpu/norm/late_rows.h"
 
-/* The gradient of the results: halves, and a norm's that comes late (core/op.h), as copies of rows. */
+/* The gradient of the results: halves, and a norm's that comes late (core/op.h), as copies of rows.
+ * */
 static bool is_copied(const struct late_rows *dst)
 {
     return dst->x || dst->g->dtype != DTYPE_F32;
 }
 
 /* Row r of dst, counted through all images, or its copy; zeros where that is outside the image. */
-static const float *dst_row(const struct conv2d *c, const struct late_rows *dst, size_t r, bool inside,
-                            float *copies, const float *zeros)
+static const float *dst_row(const struct conv2d *c, const struct late_rows *dst, size_t r,
+                            bool inside, float *copies, const float *zeros)
 {
     size_t width = c->w * c->dst_channels;
 
@@ -134,7 +135,8 @@ static int prepare(struct op *op, struct err *e)
     if (!c)
         return err_set(e, ERR_INTERNAL, "out of memory");
     op->workspace_size =
-        (c->nchunks * c->sums + c->zeros + late_rows_size(op) + c->nthreads * c->room) * sizeof(float);
+        (c->nchunks * c->sums + c->zeros + late_rows_size(op) + c->nthreads * c->room) *
+        sizeof(float);
     op->priv = c;
     return 0;
 }

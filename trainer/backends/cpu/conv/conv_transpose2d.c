@@ -81,8 +81,8 @@ static float weight_at(const struct conv *c, const float *w, size_t i, size_t l,
     return w[((i * co + l % co) * SIDE + a) * SIDE + l / co];
 }
 
-/* packed[a][block of l][i][l]: each row of y has a problem of its own. This and the next share the work
- * among the threads of the parallel region. */
+/* packed[a][block of l][i][l]: each row of y has a problem of its own. This and the next share the
+ * work among the threads of the parallel region. */
 static void pack_forward(const struct conv *c, const float *w, float *packed)
 {
     size_t n = c->nvectors * c->rows->lanes;
@@ -107,8 +107,8 @@ static void pack_grad_input(const struct conv *c, const float *w, float *packed)
 }
 
 /* A row of x, or what a norm in front makes of it; copy: room for it. */
-static const float *read_x(const struct conv *c, const struct raw_norm *norm, const struct tensor *x,
-                           size_t row, float *copy)
+static const float *read_x(const struct conv *c, const struct raw_norm *norm,
+                           const struct tensor *x, size_t row, float *copy)
 {
     size_t line = c->width * c->nx;
 
@@ -125,13 +125,15 @@ static void pack_bias(const struct conv *c, const float *b, float *bias)
 }
 
 /* Row a of the two that a row of x becomes. */
-static void write_row(const struct conv *c, const float *x, const float *packed, const float *bias, size_t a, float *to)
+static void write_row(const struct conv *c, const float *x, const float *packed, const float *bias,
+                      size_t a, float *to)
 {
     size_t n = c->nvectors * c->rows->lanes;
 
     packed += a * c->nx * c->wide;
     for (size_t b = 0; b < c->nblocks; b++, packed += c->nx * n)
-        c->rows->forward(&x, 1, c->nx, c->nx, packed, bias + b * n, c->width, c->wide, c->nvectors, to + b * n);
+        c->rows->forward(&x, 1, c->nx, c->nx, packed, bias + b * n, c->width, c->wide, c->nvectors,
+                         to + b * n);
 }
 
 void conv_transpose2d_begin(const struct op *op)
@@ -149,7 +151,8 @@ void conv_transpose2d_row(const struct op *op, size_t y, float *to)
     const struct conv *c = op->priv;
     const float *packed = op->workspace;
 
-    write_row(c, op->in[0]->data + y / SIDE * c->width * c->nx, packed, packed + c->packed, y % SIDE, to);
+    write_row(c, op->in[0]->data + y / SIDE * c->width * c->nx, packed, packed + c->packed,
+              y % SIDE, to);
 }
 
 /* Workspace: packed weights, bias, coefficients, rows for each thread. */
@@ -194,8 +197,8 @@ static const float *read_dy(const struct conv *c, const struct tensor *dy, size_
 }
 
 /* A row of dx of two rows of dy. */
-static void write_input(const struct conv *c, const float *dy, const float *packed, const float *bias,
-                        const struct tensor *dx, size_t row, float *copy)
+static void write_input(const struct conv *c, const float *dy, const float *packed,
+                        const float *bias, const struct tensor *dx, size_t row, float *copy)
 {
     size_t n = c->nvectors * c->rows->lanes, line = c->width * c->nx;
     const float *two[SIDE] = {dy, dy + c->width * c->wide};
@@ -270,7 +273,8 @@ static void run_chunk(const struct pass *p, size_t i)
         if (dx)
             write_input(c, dy, p->packed, p->bias, dx, row, copy);
         if (norm_sums)
-            raw_norm_add(&p->norm, dx->data + row * line, x->data + row * line, c->width, norm_sums);
+            raw_norm_add(&p->norm, dx->data + row * line, x->data + row * line, c->width,
+                         norm_sums);
     }
 }
 
@@ -290,8 +294,8 @@ static void finish(const struct conv *c, const float *sums, float *dw, float *db
         db[k] = sums[c->packed + k] + sums[c->packed + co + k];
 }
 
-/* Workspace: packed weights and bias for dx, the sums of all chunks, coefficients, rows for each thread, the
- * norm's sums. */
+/* Workspace: packed weights and bias for dx, the sums of all chunks, coefficients, rows for each
+ * thread, the norm's sums. */
 static int run_grads(struct op *op, struct exec *x, struct err *e)
 {
     const struct conv *c = op->priv;
@@ -326,7 +330,8 @@ static int run_grads(struct op *op, struct exec *x, struct err *e)
 
 static bool supports_forward(const struct op *op)
 {
-    return float_rows_support(op) && raw_norm_support(op, DTYPE_F32) && can_do(op->in[0], op->out[0]);
+    return float_rows_support(op) && raw_norm_support(op, DTYPE_F32) &&
+           can_do(op->in[0], op->out[0]);
 }
 
 static bool supports_grad_input(const struct op *op)
@@ -336,7 +341,8 @@ static bool supports_grad_input(const struct op *op)
 
 static bool supports_grads(const struct op *op)
 {
-    return float_rows_support(op) && raw_norm_support(op, DTYPE_F32) && can_do(op->in[2], op->in[0]);
+    return float_rows_support(op) && raw_norm_support(op, DTYPE_F32) &&
+           can_do(op->in[2], op->in[0]);
 }
 
 static int keep(struct op *op, struct conv *c, size_t workspace, struct err *e)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The tensors of a convolution or one of its gradients by what they are to it:
- * src * weights + bias = dst, whatever the direction; for the gradient of the input src is dy. src or
- * dst may be two tensors whose channels lie beside each other. */
+/* The tensors of a convolution or one of its gradients by what they are to it: src * weights + bias
+ * = dst, whatever the direction; for the gradient of the input src is dy. src or dst may be two
+ * tensors whose channels lie beside each other. */
 #ifndef UNETCTL_TRAINER_BACKENDS_CPU_CONV_ROLES_H
 #define UNETCTL_TRAINER_BACKENDS_CPU_CONV_ROLES_H
 
@@ -9,8 +9,8 @@
 
 #define PARTS 2
 
-/* Computes rows of a part of src that is never written: n rows of an image from y on, counted through
- * all images, each to where it is asked for. */
+/* Computes rows of a part of src that is never written: n rows of an image from y on, counted
+ * through all images, each to where it is asked for. */
 struct roles_made {
     void (*rows)(const struct roles_made *made, size_t y, size_t n, float *const *to);
     const struct op *op; /* whose results they are */
@@ -25,8 +25,8 @@ struct roles {
 
 struct roles roles_of(const struct op *op);
 
-/* One of both gradients of a convolution as an op by itself, without what fusion has added but for a
- * second source. */
+/* One of both gradients of a convolution as an op by itself, without what fusion has added but for
+ * a second source. */
 struct op roles_input(const struct op *op);
 struct op roles_weights(const struct op *op);
 

@@ -13,7 +13,8 @@
 #define LINE 16     /* floats of a line of the cache */
 #define MAX_STEP 16 /* numbers of a norm's rows with fewer channels than lanes */
 
-const struct head_rows *head_rows_of(const struct op *op, const struct tensor *x, const struct tensor *y)
+const struct head_rows *head_rows_of(const struct op *op, const struct tensor *x,
+                                     const struct tensor *y)
 {
     size_t n = tensor_channels(x);
 
@@ -21,8 +22,8 @@ const struct head_rows *head_rows_of(const struct op *op, const struct tensor *x
     if (simd_isa() < SIMD_AVX2)
         return NULL;
 #endif
-    if (op->attr.kernel != 1 || op->attr.stride > 1 || tensor_channels(y) != 1 || y->dtype != DTYPE_F32 ||
-        n % HEAD_ROWS_LANES || n > HEAD_MAX_CHANNELS)
+    if (op->attr.kernel != 1 || op->attr.stride > 1 || tensor_channels(y) != 1 ||
+        y->dtype != DTYPE_F32 || n % HEAD_ROWS_LANES || n > HEAD_MAX_CHANNELS)
         return NULL;
     return x->dtype == head_rows_float.dtype ? &head_rows_float
            : x->dtype == head_rows_half.dtype ? &head_rows_half : NULL;
@@ -85,8 +86,8 @@ static struct pass pass_of(const struct op *op, const struct head_rows *rows, si
     return p;
 }
 
-/* npixels of x from pixel i on, or what a norm in front makes of them; what is no whole step of that
- * is filled up with zeros before. */
+/* npixels of x from pixel i on, or what a norm in front makes of them; what is no whole step of
+ * that is filled up with zeros before. */
 static const void *read_x(const struct pass *p, const struct tensor *x, size_t i, size_t npixels)
 {
     if (!p->h->coef)
@@ -143,8 +144,8 @@ static int run_grad_input(struct op *op, struct exec *x, struct err *e)
 }
 
 /* sums[channels + 1] += those of dw, and dy's: of npixels, HEAD_BLOCK at most, of n channels. */
-static void add(const struct head_rows *rows, const float *dy, const void *x, size_t npixels, size_t n,
-                double *sums)
+static void add(const struct head_rows *rows, const float *dy, const void *x, size_t npixels,
+                size_t n, double *sums)
 {
     float part[HEAD_MAX_CHANNELS];
 

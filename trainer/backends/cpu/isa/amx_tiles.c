@@ -33,8 +33,8 @@ static uint64_t enabled_state(void)
     return (uint64_t)high << 32 | low;
 }
 
-/* Leaf 7: OSXSAVE stands in leaf 1, AMX-BF16 and AMX-TILE in EDX. Leaf 0x1d, palette 1: bytes of a row
- * and number of tiles in EBX, rows in ECX. */
+/* Leaf 7: OSXSAVE stands in leaf 1, AMX-BF16 and AMX-TILE in EDX. Leaf 0x1d, palette 1: bytes of a
+ * row and number of tiles in EBX, rows in ECX. */
 static bool processor_has_tiles(void)
 {
     unsigned a, b, c, d;
@@ -90,9 +90,15 @@ const struct amx_tiles *amx_tiles_best(void)
     return limit ? NULL : find_once();
 }
 
-void amx_tiles_multiply(const struct amx_tiles *tiles, const struct amx_product *p, size_t m, size_t n)
+void amx_tiles_multiply(const struct amx_tiles *tiles, const struct amx_product *p, size_t m,
+                        size_t n)
 {
-    size_t across = n % 2 == 0 ? 2 : n % 3 == 0 ? 3 : 1, most = across == 1 ? 4 : across == 2 ? 2 : 1;
+    size_t across = n % 2 == 0   ? 2
+                    : n % 3 == 0 ? 3
+                                 : 1,
+           most = across == 1   ? 4
+                  : across == 2 ? 2
+                                : 1;
     amx_product_f *const blocks[2][3] = {
         {tiles->one_by_one, tiles->one_by_two, tiles->one_by_three},
         {tiles->four_by_one, tiles->two_by_two, tiles->one_by_three}}; /* as many as may be down */
@@ -110,8 +116,8 @@ void amx_tiles_multiply(const struct amx_tiles *tiles, const struct amx_product 
         }
 }
 
-void amx_tiles_lines(const struct amx_tiles *tiles, const struct amx_product *p, size_t nlines, size_t m,
-                     size_t n)
+void amx_tiles_lines(const struct amx_tiles *tiles, const struct amx_product *p, size_t nlines,
+                     size_t m, size_t n)
 {
     for (size_t j = 0; j < n; j++)
         for (size_t l = 0; l < nlines;) {
@@ -132,7 +138,8 @@ void amx_tiles_lines(const struct amx_tiles *tiles, const struct amx_product *p,
         }
 }
 
-/* A problem of whole numbers, whose sums are exact: tiles[m] of a, [n] of b, two steps in two windows. */
+/* A problem of whole numbers, whose sums are exact: tiles[m] of a, [n] of b, two steps in two
+ * windows. */
 #define STEPS 2
 #define WINDOWS 3 /* of lines */
 #define TILE_NUMBERS (AMX_TILES_ROWS * AMX_TILES_DEPTH)
@@ -161,8 +168,8 @@ static void fill(struct trial *t)
         t->from[i] = half_widen(number(i)) + 100;
 }
 
-static float expected(const struct trial *t, const struct amx_shape *s, size_t m, size_t n, size_t row,
-                      size_t column)
+static float expected(const struct trial *t, const struct amx_shape *s, size_t m, size_t n,
+                      size_t row, size_t column)
 {
     float sum = t->from[column];
 
@@ -179,7 +186,8 @@ static bool is_right(const struct trial *t, const struct amx_shape *s, size_t m,
         for (size_t i = 0; i < AMX_TILES_COLUMNS; i++) {
             bool inside = row < s->rows && i < s->columns;
 
-            if (t->to[m][n][row * AMX_TILES_COLUMNS + i] != (inside ? expected(t, s, m, n, row, i) : 7))
+            if (t->to[m][n][row * AMX_TILES_COLUMNS + i] !=
+                (inside ? expected(t, s, m, n, row, i) : 7))
                 return false;
         }
     return true;
@@ -209,8 +217,8 @@ static bool try(const struct amx_tiles *tiles, struct trial *t, const struct amx
 }
 
 /* Lines of tile m are behind those of tile m - 1, their steps side by side. */
-static float expected_of_lines(const struct trial *t, const struct amx_shape *s, size_t nsteps, size_t first,
-                               size_t row, size_t column)
+static float expected_of_lines(const struct trial *t, const struct amx_shape *s, size_t nsteps,
+                               size_t first, size_t row, size_t column)
 {
     const uint16_t *a = &t->a[0][0][0] + first * TILE_NUMBERS, *b = &t->b[0][0][0];
     float sum = t->from[column];
@@ -222,8 +230,8 @@ static float expected_of_lines(const struct trial *t, const struct amx_shape *s,
     return sum;
 }
 
-static bool try_lines(const struct amx_tiles *tiles, struct trial *t, const struct amx_shape *s, size_t nlines,
-                      size_t m, size_t nsteps)
+static bool try_lines(const struct amx_tiles *tiles, struct trial *t, const struct amx_shape *s,
+                      size_t nlines, size_t m, size_t nsteps)
 {
     const size_t window = nsteps * TILE_NUMBERS, all = MOST + WINDOWS - 1;
     const struct amx_product p = {
@@ -239,8 +247,9 @@ static bool try_lines(const struct amx_tiles *tiles, struct trial *t, const stru
     for (size_t l = 0; l < nlines; l++)
         for (size_t i = 0; i < m; i++)
             for (size_t k = 0; k < s->rows * s->columns; k++)
-                right = right && t->to[l][i][k] == expected_of_lines(t, s, nsteps, (i * all + l) * nsteps,
-                                                                      k / s->columns, k % s->columns);
+                right = right &&
+                        t->to[l][i][k] == expected_of_lines(t, s, nsteps, (i * all + l) * nsteps,
+                                                            k / s->columns, k % s->columns);
     return right;
 }
 
@@ -253,8 +262,11 @@ static void leave(int signal)
 
 static const char *try_all(const struct amx_tiles *tiles, struct trial *t)
 {
-    static const struct amx_shape shapes[] = {{16, 16, 32, false}, {16, 16, 24, false}, {8, 12, 32, false},
-                                              {16, 12, 16, false}, {8, 16, 8, false}};
+    static const struct amx_shape shapes[] = {{16, 16, 32, false},
+                                              {16, 16, 24, false},
+                                              {8, 12, 32, false},
+                                              {16, 12, 16, false},
+                                              {8, 16, 8, false}};
     static const struct amx_shape of_lines[] = {{16, 16, 32, true}, {16, 16, 24, true}};
 
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
@@ -264,7 +276,8 @@ static const char *try_all(const struct amx_tiles *tiles, struct trial *t)
                     return "give wrong results";
     for (size_t i = 0; i < sizeof of_lines / sizeof *of_lines; i++)
         for (size_t nlines = 1; nlines <= MOST; nlines++)
-            if (!try_lines(tiles, t, &of_lines[i], nlines, 1, 2) || !try_lines(tiles, t, &of_lines[i], nlines, 2, 1))
+            if (!try_lines(tiles, t, &of_lines[i], nlines, 1, 2) ||
+                !try_lines(tiles, t, &of_lines[i], nlines, 2, 1))
                 return "give wrong results in lines";
     return NULL;
 }

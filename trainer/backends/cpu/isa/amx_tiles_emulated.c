@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The instructions on tiles as functions, for tests: to the bit what the manual's pseudocode says. Where
- * an instruction would fault (shapes that don't fit together, no configuration) sums become NaN. */
+/* The instructions on tiles as functions, for tests: to the bit what the manual's pseudocode says.
+ * Where an instruction would fault (shapes that don't fit together, no configuration) sums become
+ * NaN. */
 #include "config.h"
 #include "trainer/backends/cpu/isa/amx_tiles.h"
 
@@ -68,10 +69,10 @@ static inline float flush(float v)
     return fabsf(v) < FLT_MIN ? copysignf(0.0F, v) : v;
 }
 
-/* A row of sums: numbers at even and at odd places are added up apart, by fused operations, then both
- * together to what was there. b: pairs of each row. */
-VECTOR_CLONES static void dot_row(const float *a, const float (*b)[AMX_TILES_COLUMNS], size_t npairs,
-                                  float *sum)
+/* A row of sums: numbers at even and at odd places are added up apart, by fused operations, then
+ * both together to what was there. b: pairs of each row. */
+VECTOR_CLONES static void dot_row(const float *a, const float (*b)[AMX_TILES_COLUMNS],
+                                  size_t npairs, float *sum)
 {
     float products[2][AMX_TILES_COLUMNS] = {{0}};
 

@@ -65,7 +65,8 @@ static void sum_input(const struct op *op, const struct norm_work *w)
 }
 
 /* As far as a and c. */
-static int find_statistics(const struct op *op, struct exec *x, const struct norm_work *w, struct err *e)
+static int find_statistics(const struct op *op, struct exec *x, const struct norm_work *w,
+                           struct err *e)
 {
     sum_input(op, w);
     if (norm_work_replicas(op, w, x, e) < 0)
@@ -103,8 +104,9 @@ void batch_norm_apply(const struct batch_norm_map *map, const void *x, size_t n,
     size_t size = dtype_size(map->rows->dtype);
 
     for (size_t i = 0; i < map->step; i += map->wide)
-        map->rows->apply((const char *)x + i * size, n / map->step, map->step, map->wide / map->rows->lanes,
-                         true, map->a + i, map->c + i, (char *)y + i * size);
+        map->rows->apply((const char *)x + i * size, n / map->step, map->step,
+                         map->wide / map->rows->lanes, true, map->a + i, map->c + i,
+                         (char *)y + i * size);
 }
 
 static int run_infer(struct op *op, struct exec *x, struct err *e)

@@ -27,7 +27,8 @@ static void find_map(const struct op *op, const struct norm_work *w)
 /* coef[5][C], of core/op.h */
 static void write_coef(const struct norm_work *w, float *coef)
 {
-    static const int values[] = {NORM_WORK_A, NORM_WORK_C, NORM_WORK_A, NORM_WORK_B, NORM_WORK_SHIFT};
+    static const int values[] = {NORM_WORK_A, NORM_WORK_C, NORM_WORK_A, NORM_WORK_B,
+                                 NORM_WORK_SHIFT};
     size_t n = w->plan->nchannels;
 
     for (size_t i = 0; i < sizeof values / sizeof *values; i++)

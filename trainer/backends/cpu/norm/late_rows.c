@@ -54,8 +54,8 @@ void late_rows_copy(const struct late_rows *l, size_t at, size_t n, void *copy)
         const float *k = l->coef + i;
 
         l->rows->gradient(g + i * size, l->x->bytes + (at + i) * size, n / l->step, l->step,
-                          l->wide / l->rows->lanes, true, k, k + l->step, k + 2 * l->step, k + 3 * l->step,
-                          k + 4 * l->step, (char *)copy + i * size);
+                          l->wide / l->rows->lanes, true, k, k + l->step, k + 2 * l->step,
+                          k + 3 * l->step, k + 4 * l->step, (char *)copy + i * size);
     }
 }
 

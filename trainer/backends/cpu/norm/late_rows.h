@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Rows of a gradient on their way into a convolution's own: those of in[0] as they are, or where a norm's
- * gradient comes late (core/op.h) what its coefficients make of them. */
+/* Rows of a gradient on their way into a convolution's own: those of in[0] as they are, or where a
+ * norm's gradient comes late (core/op.h) what its coefficients make of them. */
 #ifndef UNETCTL_TRAINER_BACKENDS_CPU_NORM_LATE_ROWS_H
 #define UNETCTL_TRAINER_BACKENDS_CPU_NORM_LATE_ROWS_H
 

@@ -33,13 +33,15 @@ struct norm_moments norm_moments_of(const struct op *op, size_t nparts)
 static void add_up(const struct norm_moments *m, const void *y, size_t nrows, const float *shift,
                    double *mean, double *squares)
 {
-    size_t w = norm_rows_wide(m->rows, m->step), wide = w * m->rows->lanes, size = dtype_size(m->rows->dtype);
+    size_t w = norm_rows_wide(m->rows, m->step), wide = w * m->rows->lanes,
+           size = dtype_size(m->rows->dtype);
     float sum[NORM_WIDE * MAX_LANES], second[NORM_WIDE * MAX_LANES];
 
     for (size_t i = 0; i < nrows; i += BLOCK)
         for (size_t first = 0; first < m->step; first += wide) {
-            m->rows->sums((const char *)y + (i * m->step + first) * size, nrows - i < BLOCK ? nrows - i : BLOCK,
-                          m->step, w, shift + first, sum, second);
+            m->rows->sums((const char *)y + (i * m->step + first) * size,
+                          nrows - i < BLOCK ? nrows - i : BLOCK, m->step, w, shift + first, sum,
+                          second);
             for (size_t l = 0; l < wide; l++) {
                 mean[(first + l) % m->nchannels] += (double)sum[l];
                 squares[(first + l) % m->nchannels] += (double)second[l];
@@ -75,7 +77,8 @@ void norm_moments_part(const struct norm_moments *m, const void *y, size_t npixe
     }
 }
 
-void norm_moments_write(const struct norm_moments *m, const double *parts, const struct tensor *moments)
+void norm_moments_write(const struct norm_moments *m, const double *parts,
+                        const struct tensor *moments)
 {
     for (size_t c = 0; c < m->nchannels; c++) {
         double n = 0, mean = 0, squares = 0;

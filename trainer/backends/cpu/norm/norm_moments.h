@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Moments of what a kernel writes (core/op.h), from parts of it while they are in the cache. Whoever has
- * found the parts, they are put together in their order (Chan, Golub, LeVeque: Updating formulae and a
- * pairwise algorithm for computing sample variances, 1979). */
+/* Moments of what a kernel writes (core/op.h), from parts of it while they are in the cache.
+ * Whoever has found the parts, they are put together in their order (Chan, Golub, LeVeque: Updating
+ * formulae and a pairwise algorithm for computing sample variances, 1979). */
 #ifndef UNETCTL_TRAINER_BACKENDS_CPU_NORM_NORM_MOMENTS_H
 #define UNETCTL_TRAINER_BACKENDS_CPU_NORM_NORM_MOMENTS_H
 
@@ -23,6 +23,7 @@ struct norm_moments norm_moments_of(const struct op *op, size_t nparts);
 void norm_moments_part(const struct norm_moments *m, const void *y, size_t npixels, double *part);
 
 /* parts[nparts][size] */
-void norm_moments_write(const struct norm_moments *m, const double *parts, const struct tensor *moments);
+void norm_moments_write(const struct norm_moments *m, const double *parts,
+                        const struct tensor *moments);
 
 #endif

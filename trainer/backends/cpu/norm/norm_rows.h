@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The inner loops of batch norm: a vector of channels of many pixels, or, where there are fewer
- * channels than lanes, of some pixels together. n rows of w = 1, 2 or 4 vectors side by side, because memory
- * is read faster the more of it lies together, and `step` numbers from one row to the next; what belongs to
- * a channel is an array of w * `lanes` floats. x, y, dy and dx are floats, or bf16. */
+ * channels than lanes, of some pixels together. n rows of w = 1, 2 or 4 vectors side by side,
+ * because memory is read faster the more of it lies together, and `step` numbers from one row to
+ * the next; what belongs to a channel is an array of w * `lanes` floats. x, y, dy and dx are
+ * floats, or bf16. */
 #ifndef UNETCTL_TRAINER_BACKENDS_CPU_NORM_NORM_ROWS_H
 #define UNETCTL_TRAINER_BACKENDS_CPU_NORM_NORM_ROWS_H
 
@@ -25,8 +26,8 @@ struct norm_rows {
                       const float *a, const float *c, const float *shift, float *sum,
                       float *products);
     /* y = a x + c, with relu: 0 where that is less; y may be x */
-    void (*apply)(const void *x, size_t n, size_t step, size_t w, bool relu, const float *a, const float *c,
-                  void *y);
+    void (*apply)(const void *x, size_t n, size_t step, size_t w, bool relu, const float *a,
+                  const float *c, void *y);
     /* dx = scale d + (b x + shift), d as above; dx may be dy */
     void (*gradient)(const void *dy, const void *x, size_t n, size_t step, size_t w, bool relu,
                      const float *a, const float *c, const float *scale, const float *b,

@@ -100,8 +100,8 @@ struct range {
     size_t nsteps, rest;
 };
 
-static struct range range_of(const struct norm_work_plan *n, const void *dy, const void *x, size_t begin,
-                             size_t end)
+static struct range range_of(const struct norm_work_plan *n, const void *dy, const void *x,
+                             size_t begin, size_t end)
 {
     size_t count = (end - begin) * n->nchannels, i = begin * n->nchannels;
 
@@ -122,7 +122,8 @@ static void add_block(const struct norm_work *w, const void *dy, const void *x, 
                            w->k[NORM_WORK_A] + first, w->k[NORM_WORK_C] + first,
                            w->k[NORM_WORK_SHIFT] + first, sum, second);
     else
-        n->rows->sums(at(n, x, first), count, n->step, vectors, w->k[NORM_WORK_SHIFT] + first, sum, second);
+        n->rows->sums(at(n, x, first), count, n->step, vectors, w->k[NORM_WORK_SHIFT] + first, sum,
+                      second);
     for (size_t l = 0; l < n->wide; l++) {
         total[(first + l) % n->nchannels] += (double)sum[l];
         total[n->nchannels + (first + l) % n->nchannels] += (double)second[l];
@@ -150,8 +151,8 @@ static void add_range(const struct norm_work *w, const struct range *r, bool rel
     add_block(w, r->dy ? dy : NULL, x, 1, 0, relu, total);
 }
 
-void norm_work_add(const struct norm_work *w, const void *dy, const void *x, size_t npixels, bool relu,
-                   double *total)
+void norm_work_add(const struct norm_work *w, const void *dy, const void *x, size_t npixels,
+                   bool relu, double *total)
 {
     struct range r = range_of(w->plan, dy, x, 0, npixels);
 
@@ -177,7 +178,8 @@ void norm_work_sum(const struct op *op, const struct norm_work *w, const void *d
             w->sums[c] += w->chunks[i * 2 * nchannels + c];
 }
 
-int norm_work_replicas(const struct op *op, const struct norm_work *w, struct exec *x, struct err *e)
+int norm_work_replicas(const struct op *op, const struct norm_work *w, struct exec *x,
+                       struct err *e)
 {
     size_t n = 2 * w->plan->nchannels;
 

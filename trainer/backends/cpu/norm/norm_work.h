@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What batch norm (batch_norm.c) and its gradient (batch_norm_grad.c) have in common: sums over all pixels
- * in chunks that do not depend on the threads, and passes over whole tensors.
+/* What batch norm (batch_norm.c) and its gradient (batch_norm_grad.c) have in common: sums over all
+ * pixels in chunks that do not depend on the threads, and passes over whole tensors.
  *
  * All of it is bound by memory, so passes count: statistics read x once, the result reads x and
  * writes y; the gradient reads dy and x for the sums and again for dx. Where the ReLU is part of it
@@ -45,14 +45,15 @@ void norm_work_repeat(const struct norm_work *w);
 
 /* total[2][C] += the sums over npixels: of x - shift and its square, with dy those of grad_sums
  * (norm_rows.h). */
-void norm_work_add(const struct norm_work *w, const void *dy, const void *x, size_t npixels, bool relu,
-                   double *total);
+void norm_work_add(const struct norm_work *w, const void *dy, const void *x, size_t npixels,
+                   bool relu, double *total);
 
 /* Of the whole tensors, into w->sums. */
 void norm_work_sum(const struct op *op, const struct norm_work *w, const void *dy, const void *x);
 
 /* w->sums[2C + 1]: two sums per channel and the number of pixels, of this replica, then of all. */
-int norm_work_replicas(const struct op *op, const struct norm_work *w, struct exec *x, struct err *e);
+int norm_work_replicas(const struct op *op, const struct norm_work *w, struct exec *x,
+                       struct err *e);
 
 /* out[0] = a x + c, or with dy the gradient. */
 void norm_work_apply(const struct op *op, const struct norm_work *w, const void *dy, const void *x);

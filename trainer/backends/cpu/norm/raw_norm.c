@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Products are summed of differences to the first pixel, which is not far from the others whatever the norm
- * makes of them, so that nothing is lost in floats. */
+/* Products are summed of differences to the first pixel, which is not far from the others whatever
+ * the norm makes of them, so that nothing is lost in floats. */
 #include "config.h"
 #include "trainer/backends/cpu/norm/raw_norm.h"
 
@@ -67,7 +67,8 @@ void raw_norm_add(const struct raw_norm *r, const void *g, const void *x, size_t
     norm_work_add(&r->work, g, x, npixels, true, total);
 }
 
-void raw_norm_write(const struct raw_norm *r, const double *parts, size_t nparts, const struct tensor *sums)
+void raw_norm_write(const struct raw_norm *r, const double *parts, size_t nparts,
+                    const struct tensor *sums)
 {
     size_t n = r->plan.nchannels;
 

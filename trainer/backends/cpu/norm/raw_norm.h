@@ -30,7 +30,8 @@ bool raw_norm_support(const struct op *op, enum dtype t);
 /* Floats of memory that raw_norm_init needs, a multiple of 16; 0: it has none. */
 size_t raw_norm_size(const struct op *op);
 
-/* Of the coefficients and the input as they are now. Lasts as long as the memory, and stays where it is. */
+/* Of the coefficients and the input as they are now. Lasts as long as the memory, and stays where
+ * it is. */
 void raw_norm_init(struct raw_norm *r, const struct op *op, float *memory);
 
 /* total[2][C] += what raw_norm_write takes, of npixels of the gradient g and of x. */
@@ -38,6 +39,7 @@ void raw_norm_add(const struct raw_norm *r, const void *g, const void *x, size_t
                   double *total);
 
 /* The op's sums, from parts[nparts][2][C]. */
-void raw_norm_write(const struct raw_norm *r, const double *parts, size_t nparts, const struct tensor *sums);
+void raw_norm_write(const struct raw_norm *r, const double *parts, size_t nparts,
+                    const struct tensor *sums);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Pooling in bf16: the largest of four, its gradient alone or added to another one at once; the mean
- * of a whole picture. */
+/* Pooling in bf16: the largest of four, its gradient alone or added to another one at once; the
+ * mean of a whole picture. */
 #include "config.h"
 #include "trainer/backends/cpu/isa/simd.h"
 #include "trainer/backends/cpu/pool/pool_kernels.h"

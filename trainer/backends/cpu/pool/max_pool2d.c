@@ -91,7 +91,8 @@ static int run_max_pool2d(struct op *op, struct exec *x, struct err *e)
     for (size_t row = 0; row < nrows; row++) {
         if (row + 1 < nrows)
             simd_fetch(src->data + 2 * (row + 1) * width * n, 2 * width * n);
-        pool_rows(src->data + 2 * row * width * n, width * n, width, n, dst->data + row * (width / 2) * n);
+        pool_rows(src->data + 2 * row * width * n, width * n, width, n,
+                  dst->data + row * (width / 2) * n);
     }
     return 0;
 }

@@ -8,8 +8,8 @@
 /* Height and width even, channels in whole vectors? */
 bool max_pool2d_supports(const struct op *op);
 
-/* Two rows of x that begin `line` numbers apart, `width` pixels of n channels of each, become one. Of equal
- * values and NaN it takes those that the reference takes. */
+/* Two rows of x that begin `line` numbers apart, `width` pixels of n channels of each, become one.
+ * Of equal values and NaN it takes those that the reference takes. */
 void max_pool2d_rows(const float *x, size_t line, size_t width, size_t n, float *y);
 
 /* Two rows of x, `width` pixels of n channels each; add NULL: 0. dx may be add. */

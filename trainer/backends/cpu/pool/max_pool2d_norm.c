@@ -48,7 +48,8 @@ static void release(struct op *op)
 }
 
 /* Two rows of x through the norm. */
-static const float *normalise(const struct pool *p, const struct raw_norm *norm, const float *x, float *copy)
+static const float *normalise(const struct pool *p, const struct raw_norm *norm, const float *x,
+                              float *copy)
 {
     batch_norm_apply(&norm->map, x, 2 * p->width * p->n, copy);
     return copy;
@@ -70,7 +71,8 @@ static int run_forward(struct op *op, struct exec *x, struct err *e)
             simd_fetch(src->data + 2 * (row + 1) * p->width * p->n, 2 * p->width * p->n);
         max_pool2d_rows(normalise(p, &norm, src->data + 2 * row * p->width * p->n,
                                   copies + simd_thread() * p->copies),
-                        p->width * p->n, p->width, p->n, op->out[0]->data + row * (p->width / 2) * p->n);
+                        p->width * p->n, p->width, p->n,
+                        op->out[0]->data + row * (p->width / 2) * p->n);
     }
     return 0;
 }

@@ -18,7 +18,8 @@ typedef int32_t mask __attribute__((vector_size(LANES * 4), aligned(4), may_alia
 
 static const int32_t shifts[LANES] = {0, 2, 4, 6, 8, 10, 12, 14};
 
-/* Two rows of x, `width` pixels of n channels each, become one; the places of LANES numbers, a number. */
+/* Two rows of x, `width` pixels of n channels each, become one; the places of LANES numbers, a
+ * number. */
 VECTOR_CLONES static void pool_rows(const float *x, size_t width, size_t n, float *y, float *places)
 {
     const mask shift = *(const mask *)shifts;
@@ -77,7 +78,8 @@ static int run_forward(struct op *op, struct exec *x, struct err *e)
 #pragma omp parallel for schedule(static)
     for (size_t row = 0; row < nrows; row++) {
         if (row + 1 < nrows)
-            simd_fetch(src->data + tensor_halved_row(src, row + 1, height) * width * n, 2 * width * n);
+            simd_fetch(src->data + tensor_halved_row(src, row + 1, height) * width * n,
+                       2 * width * n);
         pool_rows(src->data + tensor_halved_row(src, row, height) * width * n, width, n,
                   dst->data + row * line, op->out[1]->data + row * line / LANES);
     }

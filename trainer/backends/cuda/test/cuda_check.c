@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A GPU whose tensor cores compute wrongly, emulated: kernels that use them are found out before they are
- * used, and the gradients of a network are right all the same. */
+/* A GPU whose tensor cores compute wrongly, emulated: kernels that use them are found out before
+ * they are used, and the gradients of a network are right all the same. */
 #include "config.h"
 #include "trainer/backends/cuda/test/emulated.c"
 
@@ -10,8 +10,15 @@
 
 #define SIDE 24
 
-static struct network_config config = {.model = "unet", .base = 8, .depth = 1, .channels = 3, .height = SIDE,
-                                       .width = SIDE, .batch_norm = BATCH_NORM_LOCAL, .threads = 1, .seed = 7};
+static struct network_config config = {.model = "unet",
+                                       .base = 8,
+                                       .depth = 1,
+                                       .channels = 3,
+                                       .height = SIDE,
+                                       .width = SIDE,
+                                       .batch_norm = BATCH_NORM_LOCAL,
+                                       .threads = 1,
+                                       .seed = 7};
 
 /* Of one step; to be freed. */
 static float *gradients(const char *backend, enum dtype dtype, int gpu, size_t *n)
@@ -24,7 +31,8 @@ static float *gradients(const char *backend, enum dtype dtype, int gpu, size_t *
     config.dtype = dtype;
     config.device = gpu;
     struct network *net = network_create(&config, &e);
-    float *x = net ? network_input(net, true, 2, &e) : NULL, *t = x ? network_target(net, true, 2, &e) : NULL;
+    float *x = net ? network_input(net, true, 2, &e) : NULL,
+          *t = x ? network_target(net, true, 2, &e) : NULL;
     if (!t)
         bail_out("%s", e.text);
     for (size_t i = 0; i < (size_t)2 * SIDE * SIDE * 3; i++)
@@ -60,7 +68,8 @@ static void check_gradients(const char *what, int gpu, const float *want, bool r
     float *got = gradients("cuda", DTYPE_BF16, gpu, &n);
     double d = difference(got, want, n);
 
-    ok((d < 0.2) == right, /* bfloat16 is no better here */ "%s: gradients differ by %.2g of their size", what, d);
+    ok((d < 0.2) == right,
+       /* bfloat16 is no better here */ "%s: gradients differ by %.2g of their size", what, d);
     free(got);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which of cuDNN's engines are taken for what, and the file that keeps the choices: its readers, its
- * writers at the same time, its damage. cuDNN is test/cudnn_emulated.c. */
+/* Which of cuDNN's engines are taken for what, and the file that keeps the choices: its readers,
+ * its writers at the same time, its damage. cuDNN is test/cudnn_emulated.c. */
 #include "config.h"
 
 #include <stdio.h>
@@ -17,8 +17,8 @@
 
 #define WRITERS 14
 
-static const struct cudnn_problem plain = {.n = 1, .h = 8, .w = 8, .c = 8, .oh = 8, .ow = 8, .k = 16,
-                                           .side = 3, .stride = 1, .pad = 1};
+static const struct cudnn_problem plain = {
+    .n = 1, .h = 8, .w = 8, .c = 8, .oh = 8, .ow = 8, .k = 16, .side = 3, .stride = 1, .pad = 1};
 static char folder[] = "/tmp/unet-cudnn-XXXXXX", path[128];
 
 /* The numbers of the engines that a search finds, one after the other. */
@@ -87,9 +87,11 @@ static void check_refusals(void)
     p.way = CUDNN_WEIGHTS;
     ok(!cudnn_plan_search(c, handle, &p, &e), "a bias behind the weights' gradient");
     (void)c->create_descriptor(DNN_BACKEND_TENSOR_DESCRIPTOR, &d);
-    ok(c->set(d, DNN_ATTR_TENSOR_DIMENSIONS, DNN_TYPE_FLOAT, 4, four) != 0, "a wrong type of attribute");
+    ok(c->set(d, DNN_ATTR_TENSOR_DIMENSIONS, DNN_TYPE_FLOAT, 4, four) != 0,
+       "a wrong type of attribute");
     ok(c->set(d, DNN_ATTR_TENSOR_UNIQUE_ID, DNN_TYPE_INT64, 2, four) != 0, "too many numbers");
-    ok(c->set(d, DNN_ATTR_CONVOLUTION_DILATIONS, DNN_TYPE_INT64, 2, four) != 0, "another's attribute");
+    ok(c->set(d, DNN_ATTR_CONVOLUTION_DILATIONS, DNN_TYPE_INT64, 2, four) != 0,
+       "another's attribute");
     ok(c->set(d, DNN_ATTR_TENSOR_UNIQUE_ID, DNN_TYPE_INT64, 1, &id) == 0 && c->finalize(d) != 0,
        "what is not whole is not finalized");
     (void)c->destroy_descriptor(d);
@@ -124,12 +126,14 @@ static int find(const char *key)
 {
     struct cudnn_choice c;
 
-    return !cudnn_choices_find(key, &c) || c.own || c.engine.id != 42 || c.engine.place != 3 || c.us != 1.5;
+    return !cudnn_choices_find(key, &c) || c.own || c.engine.id != 42 || c.engine.place != 3 ||
+           c.us != 1.5;
 }
 
 static int add(const char *key)
 {
-    cudnn_choices_add(key, &(struct cudnn_choice){.engine = {.mode = 3, .place = 3, .id = 42}, .us = 1.5});
+    cudnn_choices_add(
+        key, &(struct cudnn_choice){.engine = {.mode = 3, .place = 3, .id = 42}, .us = 1.5});
     cudnn_choices_save();
     return 0;
 }
@@ -142,7 +146,8 @@ static int learn(const char *text)
 /* Text of a file's form has all choices, and is as good as the file. */
 static int tell(const char *key)
 {
-    cudnn_choices_add(key, &(struct cudnn_choice){.engine = {.mode = 3, .place = 3, .id = 42}, .us = 1.5});
+    cudnn_choices_add(
+        key, &(struct cudnn_choice){.engine = {.mode = 3, .place = 3, .id = 42}, .us = 1.5});
     char *text = cudnn_choices_encode();
     int rc = !text || !strstr(text, "\ntold\tengine 3 3 42\t1.500\n");
 
@@ -171,8 +176,12 @@ static void check_writers(void)
 static void check_file(void)
 {
     static const char *const damaged[] = {
-        "", "garbage\n", "unet-train cudnn-choices 1\nkey\n", "unet-train cudnn-choices 1\nkey\town\t\n",
-        "unet-train cudnn-choices 1\nkey\tengine 3 3\t1.5\n", "unet-train cudnn-choices 1\nkey\tengine 3 3 42\t1.5",
+        "",
+        "garbage\n",
+        "unet-train cudnn-choices 1\nkey\n",
+        "unet-train cudnn-choices 1\nkey\town\t\n",
+        "unet-train cudnn-choices 1\nkey\tengine 3 3\t1.5\n",
+        "unet-train cudnn-choices 1\nkey\tengine 3 3 42\t1.5",
         "unet-train cudnn-choices 1\nkey\tengine 3 3 42\t-1\n",
         "unet-train cudnn-choices 1\nkey\tengine+relu 3 3 42\t1.5\n"};
 
@@ -182,7 +191,8 @@ static void check_file(void)
     check_writers();
     is_int(in_child(tell, "told"), 0, "choices become text");
     write_text("unet-train cudnn-choices 1\n");
-    is_int(in_child(learn, "unet-train cudnn-choices 1\nkey\tengine 3 3 42\t1.500\n"), 0, "and text choices");
+    is_int(in_child(learn, "unet-train cudnn-choices 1\nkey\tengine 3 3 42\t1.500\n"), 0,
+           "and text choices");
     for (size_t i = 0; i < sizeof damaged / sizeof *damaged; i++)
         ok(in_child(learn, damaged[i]) == 1, "but not damaged text (%zu)", i);
     for (size_t i = 0; i < sizeof damaged / sizeof *damaged; i++) {
@@ -251,8 +261,15 @@ static size_t count_lines(const char *word)
 
 static void check_network(void)
 {
-    struct network_config c = {.model = "unet", .backend = "cuda", .base = 4, .depth = 1, .channels = 1,
-                               .height = 16, .width = 12, .batch_norm = BATCH_NORM_LOCAL, .threads = 1};
+    struct network_config c = {.model = "unet",
+                               .backend = "cuda",
+                               .base = 4,
+                               .depth = 1,
+                               .channels = 1,
+                               .height = 16,
+                               .width = 12,
+                               .batch_norm = BATCH_NORM_LOCAL,
+                               .threads = 1};
 
     (void)remove(path);
     c.deterministic = true;
@@ -273,7 +290,8 @@ static void check_network(void)
     c.dtype = DTYPE_BF16;
     c.base = 8;
     (void)train(c);
-    ok(count_lines(", bf16, bias, moments\t") > 0, "of bf16 with moments, which the own kernel gives by the way");
+    ok(count_lines(", bf16, bias, moments\t") > 0,
+       "of bf16 with moments, which the own kernel gives by the way");
     is_int((long)count_lines("data 1x16x12x8 to 16x12x8, side 3"), 0,
            "and none of what is one pass in own kernels only");
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cuDNN's graph API for devices that are emulated (emulate.h): it checks what cuDNN checks (types and
- * numbers of attributes, that descriptors are whole and finalized before others use them, alignment,
- * ids, the workspace) and really convolves, when its turn comes in the queue. Its engines differ in what
- * they note, need, and can't: those that are not allowed give wrong results. Part of emulated.c. */
+/* cuDNN's graph API for devices that are emulated (emulate.h): it checks what cuDNN checks (types
+ * and numbers of attributes, that descriptors are whole and finalized before others use them,
+ * alignment, ids, the workspace) and really convolves, when its turn comes in the queue. Its
+ * engines differ in what they note, need, and can't: those that are not allowed give wrong results.
+ * Part of emulated.c. */
 #include "config.h"
 
 #include <math.h>
@@ -33,10 +34,16 @@ struct dnn_engine {
 };
 
 static const struct dnn_engine dnn_engines[2][6] = {
-    {{.id = 7, .workspace = 512, .notes = {DNN_NUMERICAL_NOTE_NONDETERMINISTIC}, .nnotes = 1, .times = 2},
+    {{.id = 7,
+      .workspace = 512,
+      .notes = {DNN_NUMERICAL_NOTE_NONDETERMINISTIC},
+      .nnotes = 1,
+      .times = 2},
      {.id = 3, .notes = {DNN_NUMERICAL_NOTE_TENSOR_CORE}, .nnotes = 1, .times = 1},
-     {.id = 5, .notes = {DNN_NUMERICAL_NOTE_TENSOR_CORE, DNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS},
-      .nnotes = 2, .spoils = true},
+     {.id = 5,
+      .notes = {DNN_NUMERICAL_NOTE_TENSOR_CORE, DNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS},
+      .nnotes = 2,
+      .spoils = true},
      {.id = 9, .workspace = (int64_t)1 << 40, .spoils = true},
      {.id = 11, .refuses = true, .spoils = true},
      {.id = 2, .waits = true, .times = 1}},
@@ -72,28 +79,36 @@ static const struct dnn_rule {
     {DNN_BACKEND_TENSOR_DESCRIPTOR, DNN_ATTR_TENSOR_BYTE_ALIGNMENT, DNN_TYPE_INT64, 1},
     {DNN_BACKEND_CONVOLUTION_DESCRIPTOR, DNN_ATTR_CONVOLUTION_SPATIAL_DIMS, DNN_TYPE_INT64, 1},
     {DNN_BACKEND_CONVOLUTION_DESCRIPTOR, DNN_ATTR_CONVOLUTION_COMP_TYPE, DNN_TYPE_DATA_TYPE, 1},
-    {DNN_BACKEND_CONVOLUTION_DESCRIPTOR, DNN_ATTR_CONVOLUTION_CONV_MODE, DNN_TYPE_CONVOLUTION_MODE, 1},
+    {DNN_BACKEND_CONVOLUTION_DESCRIPTOR, DNN_ATTR_CONVOLUTION_CONV_MODE, DNN_TYPE_CONVOLUTION_MODE,
+     1},
     {DNN_BACKEND_CONVOLUTION_DESCRIPTOR, DNN_ATTR_CONVOLUTION_PRE_PADDINGS, DNN_TYPE_INT64, 2},
     {DNN_BACKEND_CONVOLUTION_DESCRIPTOR, DNN_ATTR_CONVOLUTION_POST_PADDINGS, DNN_TYPE_INT64, 2},
     {DNN_BACKEND_CONVOLUTION_DESCRIPTOR, DNN_ATTR_CONVOLUTION_DILATIONS, DNN_TYPE_INT64, 2},
     {DNN_BACKEND_CONVOLUTION_DESCRIPTOR, DNN_ATTR_CONVOLUTION_FILTER_STRIDES, DNN_TYPE_INT64, 2},
-#define DNN_OPERATION(kind, name)                                                                     \
-    {DNN_BACKEND_OPERATION_CONVOLUTION_##kind##_DESCRIPTOR, DNN_ATTR_OPERATION_CONVOLUTION_##name##_ALPHA, \
-     DNN_TYPE_FLOAT, 1},                                                                              \
-    {DNN_BACKEND_OPERATION_CONVOLUTION_##kind##_DESCRIPTOR, DNN_ATTR_OPERATION_CONVOLUTION_##name##_BETA, \
-     DNN_TYPE_FLOAT, 1},                                                                              \
-    {DNN_BACKEND_OPERATION_CONVOLUTION_##kind##_DESCRIPTOR, DNN_ATTR_OPERATION_CONVOLUTION_##name##_CONV_DESC, \
-     DNN_TYPE_BACKEND_DESCRIPTOR, 1}
+#define DNN_OPERATION(kind, name)                                                                  \
+    {DNN_BACKEND_OPERATION_CONVOLUTION_##kind##_DESCRIPTOR,                                        \
+     DNN_ATTR_OPERATION_CONVOLUTION_##name##_ALPHA, DNN_TYPE_FLOAT, 1},                            \
+        {DNN_BACKEND_OPERATION_CONVOLUTION_##kind##_DESCRIPTOR,                                    \
+         DNN_ATTR_OPERATION_CONVOLUTION_##name##_BETA, DNN_TYPE_FLOAT, 1},                         \
+    {                                                                                              \
+        DNN_BACKEND_OPERATION_CONVOLUTION_##kind##_DESCRIPTOR,                                     \
+            DNN_ATTR_OPERATION_CONVOLUTION_##name##_CONV_DESC, DNN_TYPE_BACKEND_DESCRIPTOR, 1      \
+    }
     DNN_OPERATION(FORWARD, FORWARD),
     DNN_OPERATION(BACKWARD_DATA, BWD_DATA),
     DNN_OPERATION(BACKWARD_FILTER, BWD_FILTER),
 #define DNN_OPERAND(kind, name)                                            \
     {DNN_BACKEND_OPERATION_CONVOLUTION_##kind##_DESCRIPTOR,                \
      DNN_ATTR_OPERATION_CONVOLUTION_##name, DNN_TYPE_BACKEND_DESCRIPTOR, 1}
-    DNN_OPERAND(FORWARD, FORWARD_X), DNN_OPERAND(FORWARD, FORWARD_W), DNN_OPERAND(FORWARD, FORWARD_Y),
-    DNN_OPERAND(BACKWARD_DATA, BWD_DATA_DX), DNN_OPERAND(BACKWARD_DATA, BWD_DATA_W),
-    DNN_OPERAND(BACKWARD_DATA, BWD_DATA_DY), DNN_OPERAND(BACKWARD_FILTER, BWD_FILTER_X),
-    DNN_OPERAND(BACKWARD_FILTER, BWD_FILTER_DW), DNN_OPERAND(BACKWARD_FILTER, BWD_FILTER_DY),
+    DNN_OPERAND(FORWARD, FORWARD_X),
+    DNN_OPERAND(FORWARD, FORWARD_W),
+    DNN_OPERAND(FORWARD, FORWARD_Y),
+    DNN_OPERAND(BACKWARD_DATA, BWD_DATA_DX),
+    DNN_OPERAND(BACKWARD_DATA, BWD_DATA_W),
+    DNN_OPERAND(BACKWARD_DATA, BWD_DATA_DY),
+    DNN_OPERAND(BACKWARD_FILTER, BWD_FILTER_X),
+    DNN_OPERAND(BACKWARD_FILTER, BWD_FILTER_DW),
+    DNN_OPERAND(BACKWARD_FILTER, BWD_FILTER_DY),
     {DNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR, DNN_ATTR_OPERATIONGRAPH_HANDLE, DNN_TYPE_HANDLE, 1},
     {DNN_BACKEND_POINTWISE_DESCRIPTOR, DNN_ATTR_POINTWISE_MODE, DNN_TYPE_POINTWISE_MODE, 1},
     {DNN_BACKEND_POINTWISE_DESCRIPTOR, DNN_ATTR_POINTWISE_MATH_PREC, DNN_TYPE_DATA_TYPE, 1},
@@ -103,14 +118,17 @@ static const struct dnn_rule {
      DNN_TYPE_BACKEND_DESCRIPTOR, 1},
     {DNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR, DNN_ATTR_OPERATION_POINTWISE_YDESC,
      DNN_TYPE_BACKEND_DESCRIPTOR, 1},
-    {DNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR, DNN_ATTR_OPERATIONGRAPH_OPS, DNN_TYPE_BACKEND_DESCRIPTOR, 0},
-    {DNN_BACKEND_ENGINEHEUR_DESCRIPTOR, DNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, DNN_TYPE_BACKEND_DESCRIPTOR, 1},
+    {DNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR, DNN_ATTR_OPERATIONGRAPH_OPS,
+     DNN_TYPE_BACKEND_DESCRIPTOR, 0},
+    {DNN_BACKEND_ENGINEHEUR_DESCRIPTOR, DNN_ATTR_ENGINEHEUR_OPERATION_GRAPH,
+     DNN_TYPE_BACKEND_DESCRIPTOR, 1},
     {DNN_BACKEND_ENGINEHEUR_DESCRIPTOR, DNN_ATTR_ENGINEHEUR_MODE, DNN_TYPE_HEUR_MODE, 1},
     {DNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, DNN_ATTR_EXECUTION_PLAN_HANDLE, DNN_TYPE_HANDLE, 1},
     {DNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, DNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG,
      DNN_TYPE_BACKEND_DESCRIPTOR, 1},
     {DNN_BACKEND_VARIANT_PACK_DESCRIPTOR, DNN_ATTR_VARIANT_PACK_UNIQUE_IDS, DNN_TYPE_INT64, 0},
-    {DNN_BACKEND_VARIANT_PACK_DESCRIPTOR, DNN_ATTR_VARIANT_PACK_DATA_POINTERS, DNN_TYPE_VOID_PTR, 0},
+    {DNN_BACKEND_VARIANT_PACK_DESCRIPTOR, DNN_ATTR_VARIANT_PACK_DATA_POINTERS, DNN_TYPE_VOID_PTR,
+     0},
     {DNN_BACKEND_VARIANT_PACK_DESCRIPTOR, DNN_ATTR_VARIANT_PACK_WORKSPACE, DNN_TYPE_VOID_PTR, 1},
 };
 /* And what they may have. */
@@ -178,7 +196,8 @@ static int dnn_destroy_descriptor(void *descriptor)
     return DNN_STATUS_SUCCESS;
 }
 
-/* Descriptors that are set must be finalized, and those of the right kind are looked at when used. */
+/* Descriptors that are set must be finalized, and those of the right kind are looked at when used.
+ * */
 static int dnn_set(void *descriptor, int name, int type, int64_t count, const void *elements)
 {
     struct dnn_descriptor *d = descriptor;
@@ -191,7 +210,8 @@ static int dnn_set(void *descriptor, int name, int type, int64_t count, const vo
         if (dnn_more[i].descriptor == d->type && dnn_more[i].name == name)
             rule = &dnn_more[i];
     if (!rule || d->finalized || rule->type != type || !elements || count < 1 ||
-        (rule->n && rule->n != count) || (size_t)count * dnn_size_of(type) > sizeof d->attributes->data)
+        (rule->n && rule->n != count) ||
+        (size_t)count * dnn_size_of(type) > sizeof d->attributes->data)
         return DNN_BAD_PARAM;
     for (int64_t i = 0; i < count && type == DNN_TYPE_BACKEND_DESCRIPTOR; i++) {
         const struct dnn_descriptor *other = ((struct dnn_descriptor *const *)elements)[i];
@@ -271,7 +291,8 @@ static bool dnn_fits(struct dnn_descriptor *operation, struct dnn_convolution *c
 {
     struct dnn_names names = dnn_names_of(operation->type);
     struct dnn_descriptor *convolution = dnn_other(operation, names.convolution);
-    struct dnn_descriptor *tensors[] = {dnn_other(operation, names.x), dnn_other(operation, names.y),
+    struct dnn_descriptor *tensors[] = {dnn_other(operation, names.x),
+                                        dnn_other(operation, names.y),
                                         dnn_other(operation, names.w)};
 
     if (convolution->type != DNN_BACKEND_CONVOLUTION_DESCRIPTOR)
@@ -281,13 +302,16 @@ static bool dnn_fits(struct dnn_descriptor *operation, struct dnn_convolution *c
             return false;
     *c = (struct dnn_convolution){.way = operation->type, .x = dnn_tensor_of(tensors[0]),
                                   .y = dnn_tensor_of(tensors[1]), .w = dnn_tensor_of(tensors[2])};
-    memcpy(c->stride, dnn_numbers(convolution, DNN_ATTR_CONVOLUTION_FILTER_STRIDES), sizeof c->stride);
+    memcpy(c->stride, dnn_numbers(convolution, DNN_ATTR_CONVOLUTION_FILTER_STRIDES),
+           sizeof c->stride);
     memcpy(c->pad, dnn_numbers(convolution, DNN_ATTR_CONVOLUTION_PRE_PADDINGS), sizeof c->pad);
     for (int i = 0; i < 2; i++)
-        if (c->y.dims[2 + i] != (c->x.dims[2 + i] + 2 * c->pad[i] - c->w.dims[2 + i]) / c->stride[i] + 1)
+        if (c->y.dims[2 + i] !=
+            (c->x.dims[2 + i] + 2 * c->pad[i] - c->w.dims[2 + i]) / c->stride[i] + 1)
             return false;
-    return c->x.dims[0] == c->y.dims[0] && c->x.dims[1] == c->w.dims[1] && c->y.dims[1] == c->w.dims[0] &&
-           (c->x.type == c->y.type || dnn_is_virtual(tensors[1])) && c->x.type == c->w.type &&
+    return c->x.dims[0] == c->y.dims[0] && c->x.dims[1] == c->w.dims[1] &&
+           c->y.dims[1] == c->w.dims[0] && (c->x.type == c->y.type || dnn_is_virtual(tensors[1])) &&
+           c->x.type == c->w.type &&
            dnn_word(convolution, DNN_ATTR_CONVOLUTION_CONV_MODE) == DNN_CROSS_CORRELATION &&
            dnn_word(convolution, DNN_ATTR_CONVOLUTION_COMP_TYPE) == DNN_DATA_FLOAT;
 }
@@ -299,7 +323,9 @@ static size_t dnn_place(const struct dnn_tensor *t, int64_t a, int64_t b, int64_
 
 static unsigned dnn_type(const struct dnn_tensor *t)
 {
-    return t->type == DNN_DATA_BFLOAT16 ? DTYPE_BF16 : t->type == DNN_DATA_HALF ? DTYPE_F16 : DTYPE_F32;
+    return t->type == DNN_DATA_BFLOAT16 ? DTYPE_BF16
+           : t->type == DNN_DATA_HALF   ? DTYPE_F16
+                                        : DTYPE_F32;
 }
 
 static size_t dnn_count(const struct dnn_tensor *t)
@@ -327,8 +353,8 @@ static float *dnn_read(const struct dnn_tensor *t, const void *src)
     return dst;
 }
 
-/* Each product of one place of y with one of the weights is added where it belongs: x, y, w hold two sources
- * and sums. */
+/* Each product of one place of y with one of the weights is added where it belongs: x, y, w hold
+ * two sources and sums. */
 static void dnn_convolve(const struct dnn_convolution *v, float *x, float *y, float *w)
 {
     const struct dnn_tensor *tx = &v->x, *ty = &v->y, *tw = &v->w;
@@ -338,8 +364,10 @@ static void dnn_convolve(const struct dnn_convolution *v, float *x, float *y, fl
     for (int64_t n = 0; n < ty->dims[0]; n++)
         for (int64_t i = 0; i < ty->dims[2] * ty->dims[3]; i++)
             for (int64_t t = 0; t < tw->dims[2] * tw->dims[3]; t++) {
-                int64_t oy = i / ty->dims[3], ox = i % ty->dims[3], r = t / tw->dims[3], s = t % tw->dims[3];
-                int64_t iy = oy * v->stride[0] + r - v->pad[0], ix = ox * v->stride[1] + s - v->pad[1];
+                int64_t oy = i / ty->dims[3], ox = i % ty->dims[3], r = t / tw->dims[3],
+                        s = t % tw->dims[3];
+                int64_t iy = oy * v->stride[0] + r - v->pad[0],
+                        ix = ox * v->stride[1] + s - v->pad[1];
                 if (iy < 0 || ix < 0 || iy >= tx->dims[2] || ix >= tx->dims[3])
                     continue;
                 float *px = x + dnn_place(tx, n, 0, iy, ix), *py = y + dnn_place(ty, n, 0, oy, ox);
@@ -356,13 +384,14 @@ static void dnn_convolve(const struct dnn_convolution *v, float *x, float *y, fl
             }
 }
 
-/* The operations of a graph behind its convolution: + bias, and ReLU or not; each takes what the one before
- * it makes, nowhere in memory but at the end. */
+/* The operations of a graph behind its convolution: + bias, and ReLU or not; each takes what the
+ * one before it makes, nowhere in memory but at the end. */
 static bool dnn_follows(struct dnn_descriptor *operation, struct dnn_descriptor *from, int mode)
 {
     struct dnn_descriptor *pw = dnn_other(operation, DNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR);
 
-    return dnn_is_virtual(from) && dnn_other(operation, DNN_ATTR_OPERATION_POINTWISE_XDESC) == from &&
+    return dnn_is_virtual(from) &&
+           dnn_other(operation, DNN_ATTR_OPERATION_POINTWISE_XDESC) == from &&
            dnn_word(pw, DNN_ATTR_POINTWISE_MODE) == mode &&
            dnn_word(pw, DNN_ATTR_POINTWISE_MATH_PREC) == DNN_DATA_FLOAT;
 }
@@ -386,7 +415,8 @@ static bool dnn_has_tail(struct dnn_descriptor *graph, struct dnn_descriptor **b
     *result = dnn_other(last, dnn_names_of(last->type).y);
     for (int i = 1; i < n; i++) {
         last = dnn_operation(graph, i);
-        if (i > 2 || dnn_operation(graph, 0)->type != DNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR ||
+        if (i > 2 ||
+            dnn_operation(graph, 0)->type != DNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR ||
             last->type != DNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR ||
             !dnn_follows(last, *result, i == 1 ? DNN_POINTWISE_ADD : DNN_POINTWISE_RELU_FWD))
             return false;
@@ -407,7 +437,8 @@ static bool dnn_run(void *args, size_t *state)
     void *dst = forward ? v->py : data ? v->px : v->pw;
     size_t n = dnn_count(out);
     float *sums = dnn_alloc(n), *x = out == &v->x ? sums : dnn_read(&v->x, v->px);
-    float *y = out == &v->y ? sums : dnn_read(&v->y, v->py), *w = out == &v->w ? sums : dnn_read(&v->w, v->pw);
+    float *y = out == &v->y ? sums : dnn_read(&v->y, v->py),
+          *w = out == &v->w ? sums : dnn_read(&v->w, v->pw);
 
     (void)state;
     for (int i = 0; i < v->engine.times; i++) {
@@ -456,7 +487,8 @@ static bool dnn_is_sound(struct dnn_descriptor *d)
                           dnn_numbers(bias, DNN_ATTR_TENSOR_DIMENSIONS)[1] ==
                               dnn_numbers(result, DNN_ATTR_TENSOR_DIMENSIONS)[1]));
     case DNN_BACKEND_ENGINEHEUR_DESCRIPTOR:
-        return dnn_other(d, DNN_ATTR_ENGINEHEUR_OPERATION_GRAPH)->type == DNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR;
+        return dnn_other(d, DNN_ATTR_ENGINEHEUR_OPERATION_GRAPH)->type ==
+               DNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR;
     case DNN_BACKEND_VARIANT_PACK_DESCRIPTOR:
         return dnn_find(d, DNN_ATTR_VARIANT_PACK_UNIQUE_IDS)->count ==
                dnn_find(d, DNN_ATTR_VARIANT_PACK_DATA_POINTERS)->count;
@@ -507,7 +539,8 @@ static int dnn_get_engines(struct dnn_descriptor *d, int64_t room, int64_t *coun
     return DNN_STATUS_SUCCESS;
 }
 
-static int dnn_get(void *descriptor, int name, int type, int64_t room, int64_t *count, void *elements)
+static int dnn_get(void *descriptor, int name, int type, int64_t room, int64_t *count,
+                   void *elements)
 {
     struct dnn_descriptor *d = descriptor;
 
@@ -534,8 +567,8 @@ static int dnn_get(void *descriptor, int name, int type, int64_t room, int64_t *
         memcpy(elements, d->engine->notes, (size_t)*count * sizeof(int));
         return DNN_STATUS_SUCCESS;
     }
-    if (name == DNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE && d->type == DNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR &&
-        type == DNN_TYPE_INT64 && room == 1) {
+    if (name == DNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE &&
+        d->type == DNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR && type == DNN_TYPE_INT64 && room == 1) {
         *(int64_t *)elements = d->engine->workspace;
         return DNN_STATUS_SUCCESS;
     }
@@ -552,7 +585,8 @@ struct dnn_handle {
 static void *dnn_pointer(struct dnn_descriptor *pack, struct dnn_descriptor *tensor)
 {
     const struct dnn_attribute *ids = dnn_find(pack, DNN_ATTR_VARIANT_PACK_UNIQUE_IDS);
-    void *const *pointers = (void *const *)(void *)dnn_find(pack, DNN_ATTR_VARIANT_PACK_DATA_POINTERS)->data;
+    void *const *pointers =
+        (void *const *)(void *)dnn_find(pack, DNN_ATTR_VARIANT_PACK_DATA_POINTERS)->data;
 
     for (int64_t i = 0; i < ids->count; i++)
         if (((const int64_t *)(const void *)ids->data)[i] ==
@@ -582,7 +616,8 @@ static int dnn_execute(void *handle, void *plan, void *pack)
     c.pw = dnn_pointer(v, dnn_other(operation, names.w));
     memcpy(&c.workspace, dnn_find(v, DNN_ATTR_VARIANT_PACK_WORKSPACE)->data, sizeof c.workspace);
     c.engine = *p->engine;
-    if (!c.px || !c.py || !c.pw || (bias && !c.pb) || (c.engine.workspace && (!c.workspace || (uintptr_t)c.workspace % 16)))
+    if (!c.px || !c.py || !c.pw || (bias && !c.pb) ||
+        (c.engine.workspace && (!c.workspace || (uintptr_t)c.workspace % 16)))
         return DNN_BAD_PARAM;
     if (c.engine.waits && cudaStreamSynchronize(h->stream) != cudaSuccess)
         return DNN_EXECUTION_FAILED;

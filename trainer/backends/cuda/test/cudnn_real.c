@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The real cuDNN judges our descriptors, which it can without a GPU, up to the graph of operations: their
- * attributes, types and shapes for all ways, types of numbers, strides and odd channels, alone and with what
- * is done to a result before it is written. */
+/* The real cuDNN judges our descriptors, which it can without a GPU, up to the graph of operations:
+ * their attributes, types and shapes for all ways, types of numbers, strides and odd channels,
+ * alone and with what is done to a result before it is written. */
 #include "config.h"
 
 #include "t/tap.h"
@@ -13,7 +13,8 @@ int main(void)
     static const char *const tails[] = {"", ", bias", ", bias, relu"};
     static const struct {
         int64_t h, w, c, k, side, stride;
-    } shapes[] = {{16, 12, 8, 16, 3, 1}, {15, 11, 3, 5, 3, 2}, {7, 9, 16, 4, 1, 1}, {8, 8, 1, 8, 2, 2}};
+    } shapes[] = {
+        {16, 12, 8, 16, 3, 1}, {15, 11, 3, 5, 3, 2}, {7, 9, 16, 4, 1, 1}, {8, 8, 1, 8, 2, 2}};
     struct err e;
     const struct cudnn_calls *calls = cudnn_library_open(&e);
 

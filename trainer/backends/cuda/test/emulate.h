@@ -36,7 +36,8 @@ struct emulate_kernel {
 
 struct emulate_work { /* a kernel, or a try, or a copy, or a fill where src is NULL */
     const struct emulate_kernel *kernel;
-    /* Of a try: done? Else it is called again later. Until it is no longer blocked it is not called. */
+    /* Of a try: done? Else it is called again later. Until it is no longer blocked it is not
+     * called. */
     bool (*try)(void *args, size_t *state); /* state begins as 0 */
     bool (*is_blocked)(const void *args, size_t state);
     size_t nargs, state;
@@ -76,8 +77,9 @@ enum {
     cudaDevAttrGlobalMemoryBusWidth
 };
 
-/* A machine of that many GPUs, each with that much memory. EMULATE_DRIVER: what CUDA its driver serves
- * (13000 unless set, 0: there is no driver); EMULATE_CAPABILITY: 90 unless set, without the dot. */
+/* A machine of that many GPUs, each with that much memory. EMULATE_DRIVER: what CUDA its driver
+ * serves (13000 unless set, 0: there is no driver); EMULATE_CAPABILITY: 90 unless set, without the
+ * dot. */
 #define EMULATE_GPUS 2
 #define EMULATE_PROCESSORS 2
 #define EMULATE_MEMORY ((size_t)1 << 30)
@@ -108,8 +110,8 @@ static unsigned emulate_nthreads, emulate_nwaiting; /* of this block; at its bar
 static const struct emulate_work *emulate_now;
 static _Alignas(16) unsigned char emulate_shared[EMULATE_SHARED]; /* a kernel's by its launch */
 
-/* Below is swapcontext without its system calls: what threads of warps mostly do is to wait. A sanitizer would
- * look for the end of one stack on another. */
+/* Below is swapcontext without its system calls: what threads of warps mostly do is to wait. A
+ * sanitizer would look for the end of one stack on another. */
 #define EMULATE_UNCHECKED __attribute__((noinline, no_sanitize_address))
 
 static EMULATE_UNCHECKED void emulate_jump(struct emulate_context *to)
@@ -117,14 +119,16 @@ static EMULATE_UNCHECKED void emulate_jump(struct emulate_context *to)
     __builtin_longjmp(to->registers, 1); /* must not stand in one function with the other */
 }
 
-static EMULATE_UNCHECKED void emulate_leave(struct emulate_context *from, struct emulate_context *to)
+static EMULATE_UNCHECKED void emulate_leave(struct emulate_context *from,
+                                            struct emulate_context *to)
 {
     if (__builtin_setjmp(from->registers) == 0)
         emulate_jump(to);
 }
 
 /* Volatile: the compiler must not see that it leaves some registers alone; others don't. */
-static void (*volatile emulate_switch)(struct emulate_context *from, struct emulate_context *to) = emulate_leave;
+static void (*volatile emulate_switch)(struct emulate_context *from,
+                                       struct emulate_context *to) = emulate_leave;
 
 /* A thread of one block after the other. */
 static void emulate_main(void)
@@ -273,12 +277,14 @@ static void emulate_add(cudaStream_t s, struct emulate_work work)
     emulate_push(s->capturing ? &s->captured : &s->queue, work);
 }
 
-static inline void emulate_launch(const struct emulate_kernel *kernel, unsigned nblocks, size_t nshared,
-                           cudaStream_t s, const void *args)
+static inline void emulate_launch(const struct emulate_kernel *kernel, unsigned nblocks,
+                                  size_t nshared, cudaStream_t s, const void *args)
 {
     if (nshared > emulate_most_shared || nblocks == 0 || s->device != emulate_device) {
-        fprintf(stderr, "emulate: a launch of %u blocks with %zu bytes of shared memory, by a thread with "
-                "GPU %d into a queue of GPU %d\n", nblocks, nshared, emulate_device, s->device);
+        fprintf(stderr,
+                "emulate: a launch of %u blocks with %zu bytes of shared memory, by a thread with "
+                "GPU %d into a queue of GPU %d\n",
+                nblocks, nshared, emulate_device, s->device);
         exit(1);
     }
     emulate_add(s, (struct emulate_work){.kernel = kernel, .nblocks = nblocks, .nshared = nshared,
@@ -412,7 +418,8 @@ static inline cudaError_t cudaMemGetInfo(size_t *room, size_t *total)
     return cudaSuccess;
 }
 
-static inline cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t n, int how, cudaStream_t s)
+static inline cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t n, int how,
+                                          cudaStream_t s)
 {
     (void)how;
     emulate_add(s, (struct emulate_work){.dst = dst, .src = src, .nbytes = n});
@@ -607,7 +614,8 @@ static inline cudaError_t cudaStreamEndCapture(cudaStream_t s, cudaGraph_t *grap
     return cudaSuccess;
 }
 
-static inline cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph, unsigned flags)
+static inline cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph,
+                                               unsigned flags)
 {
     (void)flags;
     *exec = malloc(sizeof **exec);

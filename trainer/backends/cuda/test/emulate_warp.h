@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The words of warp.h, carried out on the CPU. What a warp does together is done once, when its last
- * thread has come; a copy into shared memory arrives as late as it may. */
+/* The words of warp.h, carried out on the CPU. What a warp does together is done once, when its
+ * last thread has come; a copy into shared memory arrives as late as it may. */
 #ifndef UNETCTL_TRAINER_BACKENDS_CUDA_TEST_EMULATE_WARP_H
 #define UNETCTL_TRAINER_BACKENDS_CUDA_TEST_EMULATE_WARP_H
 

@@ -167,8 +167,8 @@ static double rounded(float w)
 }
 
 /* all's neighbour of pixel p; NULL outside. */
-static const float *neighbour(const float *all, const struct field *f, unsigned channels, unsigned p,
-                              unsigned tap)
+static const float *neighbour(const float *all, const struct field *f, unsigned channels,
+                              unsigned p, unsigned tap)
 {
     unsigned y = p / f->width % f->height + tap / 3 - 1, x = p % f->width + tap % 3 - 1;
 
@@ -241,7 +241,8 @@ static unsigned count_wrong_sums(const struct narrow_args *k, const struct field
             unsigned own = c < k->first.channels ? c : c - k->first.channels;
             float y = value_of(r->y[at]), x = k->form == NARROW_SQUARES ? y : value_of(r->x[at]);
 
-            if (k->form == NARROW_NORM_SUMS && !(fmaf(r->coef[own], x, r->coef[r->channels + own]) > 0))
+            if (k->form == NARROW_NORM_SUMS &&
+                !(fmaf(r->coef[own], x, r->coef[r->channels + own]) > 0))
                 continue;
             sum[0] += (double)y;
             sum[1] += (double)y * (double)x;
@@ -263,8 +264,8 @@ static unsigned count_wrong_sums(const struct narrow_args *k, const struct field
 
 static const struct {
     unsigned in, out;
-} channels[] = {{8, 8}, {8, 16}, {16, 8}, {16, 16}, {16, 32}, {32, 16}, {32, 32}, {32, 64}, {64, 32},
-                {64, 64}};
+} channels[] = {{8, 8},   {8, 16},  {16, 8},  {16, 16}, {16, 32},
+                {32, 16}, {32, 32}, {32, 64}, {64, 32}, {64, 64}};
 #define NCHANNELS (sizeof channels / sizeof *channels)
 
 static const struct field fields[] = {{1, 8, 32}, {1, 9, 37}, {3, 3, 2}, {1, 1, 1}, {2, 19, 70}};
@@ -284,7 +285,8 @@ static void prepare_result(struct narrow_args *k, struct output *o, const struct
         unsigned n = !split ? nchannels : i ? nchannels - split : split;
 
         o->coef[i] = random_floats(2 * n, -1, 1);
-        *r = (struct narrow_result){guard(&o->y[i], (size_t)pixels_of(f) * n * 2), NULL, o->coef[i], n};
+        *r = (struct narrow_result){guard(&o->y[i], (size_t)pixels_of(f) * n * 2), NULL, o->coef[i],
+                                    n};
         if (form == NARROW_NORM_SUMS)
             r->x = random_halves(&o->x[i], (size_t)pixels_of(f) * n);
     }
@@ -344,8 +346,8 @@ static void check_conv(unsigned ci, unsigned co, const struct field *f, enum nar
 }
 
 /* Of dw[co][ci][9] and db[co], made of act and d. */
-static unsigned count_wrong_weights(const float *dw, const float *db, const float *act, const float *d,
-                                    const struct field *f, unsigned ci, unsigned co,
+static unsigned count_wrong_weights(const float *dw, const float *db, const float *act,
+                                    const float *d, const struct field *f, unsigned ci, unsigned co,
                                     bool with_bias)
 {
     unsigned nwrong = 0, n = co * ci * NARROW_TAPS + (with_bias ? co : 0);
@@ -393,7 +395,8 @@ static void check_back(unsigned ci, unsigned co, const struct field *f, enum nar
     k.input.w_in = 9 * ci;
     if (!with_input)
         k.input.first.y = NULL;
-    k.partials = guard(&gp, narrow_back_bytes(ci < 8 ? 8 : ci, co, NBLOCKS, with_bias, NARROW_TAPS));
+    k.partials = guard(&gp,
+                       narrow_back_bytes(ci < 8 ? 8 : ci, co, NBLOCKS, with_bias, NARROW_TAPS));
     narrow_back_run(&k, NBLOCKS, dw, with_bias ? db : NULL, queue);
     cudaStreamSynchronize(queue);
     float *all_d = read_input(&d, f), *all_act = read_input(&act, f);
@@ -402,8 +405,10 @@ static void check_back(unsigned ci, unsigned co, const struct field *f, enum nar
     unsigned nweights = count_wrong_weights(dw, db, all_act, all_d, f, ci, co, with_bias);
     ok(nwrong == 0 && nsums == 0 && nweights == 0 && result_is_whole(&out) && is_whole(&gw) &&
            is_whole(&gb) && is_whole(&gp),
-       "gradients of %u to %u channels, %ux%ux%u, form %d%s%s%s: %u numbers, %u sums and %u weights "
-       "wrong", ci, co, f->images, f->height, f->width, form, with_input ? "" : ", no input",
+       "gradients of %u to %u channels, %ux%ux%u, form %d%s%s%s: %u numbers, %u sums and %u "
+       "weights "
+       "wrong",
+       ci, co, f->images, f->height, f->width, form, with_input ? "" : ", no input",
        with_bias ? "" : ", no bias", parts ? ", in parts" : "", nwrong, nsums, nweights);
     cudaStreamDestroy(queue);
     free(all_d);
@@ -464,8 +469,8 @@ static void check_up(unsigned ci, const struct field *f, enum narrow_form form)
 
         nwrong += !(fabs((double)value_of(y[i]) - want) <= 0x1p-8 * fabs(want) + 1e-6 * size);
     }
-    ok(nwrong == 0 && is_whole(&gy), "transposed, %u to %u channels, %ux%ux%u, form %d: %u wrong", ci,
-       co, f->images, f->height, f->width, form, nwrong);
+    ok(nwrong == 0 && is_whole(&gy), "transposed, %u to %u channels, %ux%ux%u, form %d: %u wrong",
+       ci, co, f->images, f->height, f->width, form, nwrong);
     cudaStreamDestroy(queue);
     free(all);
     free(w);
@@ -549,7 +554,8 @@ static void check_back_up(unsigned ci, const struct field *f, bool with_input, b
     float *dy = read_input(&d, &large), *x = read_input(&act, f);
     unsigned nwrong = count_wrong_down(with_input ? dx : NULL, w, dy, f, ci, co);
     unsigned nweights = count_wrong_up_weights(with_weights ? dw : NULL, db, x, dy, f, ci, co);
-    ok(nwrong == 0 && nweights == 0 && is_whole(&gx) && is_whole(&gw) && is_whole(&gb) && is_whole(&gp),
+    ok(nwrong == 0 && nweights == 0 && is_whole(&gx) && is_whole(&gw) && is_whole(&gb) &&
+           is_whole(&gp),
        "its gradients%s%s, %u to %u channels, %ux%ux%u: %u numbers and %u weights wrong",
        with_input ? "" : ", no input", with_weights ? "" : ", no weights", ci, co, f->images,
        f->height, f->width, nwrong, nweights);
@@ -572,7 +578,8 @@ static void check_transposed(void)
             check_up(ci, &fields[i], i % 2 ? NARROW_NORM_RELU : NARROW_PLAIN);
             check_back_up(ci, &fields[i], i != 2, i % 3 != 1);
         }
-    ok(!narrow_up_resident(16, 16) && !narrow_up_resident(128, 64) && !narrow_back_up_resident(128, 64),
+    ok(!narrow_up_resident(16, 16) && !narrow_up_resident(128, 64) &&
+           !narrow_back_up_resident(128, 64),
        "transposed, other channels have none");
 }
 
@@ -584,8 +591,12 @@ static void check_small_gpu(void)
         unsigned in = channels[i].in, out = channels[i].out;
         bool conv = out <= 32, back = in <= 32 && out <= 32 && !(in == 32 && out == 16);
 
-        ok((narrow_conv_resident(in, out) > 0) == conv && (narrow_back_resident(in, out, true) > 0) == back,
-           "with 99 KiB: %u to %u channels: %s", in, out, back ? "all" : conv ? "forward" : "nothing");
+        ok((narrow_conv_resident(in, out) > 0) == conv &&
+               (narrow_back_resident(in, out, true) > 0) == back,
+           "with 99 KiB: %u to %u channels: %s", in, out,
+           back   ? "all"
+           : conv ? "forward"
+                  : "nothing");
         if (conv)
             check_conv(in, out, &fields[1], NARROW_NORM_RELU, NARROW_SQUARES, false);
         if (back)
@@ -607,8 +618,10 @@ int main(void)
                        (enum narrow_sums)(j % 3), j % 2);
         check_conv(in, out, &fields[2], NARROW_NORM_RELU, NARROW_NORM_SUMS, true);
         check_conv(in, out, &fields[2], NARROW_PLAIN, NARROW_SQUARES, false);
-        for (size_t j = 0; narrow_back_resident(in, out, true) && j < (in * out > 256 ? 2 : NFIELDS); j++)
-            check_back(in, out, &fields[j], j % 2 ? NARROW_NORM_GRAD : NARROW_PLAIN, true, true, j % 2);
+        for (size_t j = 0;
+             narrow_back_resident(in, out, true) && j < (in * out > 256 ? 2 : NFIELDS); j++)
+            check_back(in, out, &fields[j], j % 2 ? NARROW_NORM_GRAD : NARROW_PLAIN, true, true,
+                       j % 2);
         check_back(in, out, &fields[2], NARROW_NORM_GRAD, false, false, false);
     }
     for (unsigned n = 1; n < 8; n += 2)
@@ -616,8 +629,9 @@ int main(void)
             check_conv(n, out, &fields[1 + n % 3], NARROW_IMAGE, NARROW_SQUARES, false);
             check_back(n, out, &fields[1 + n % 3], NARROW_NORM_GRAD, false, n % 4 == 1, false);
         }
-    ok(!narrow_conv_resident(16, 64) && !narrow_conv_resident(24, 24) && !narrow_conv_resident(64, 128) &&
-           !narrow_back_resident(64, 64, true) && !narrow_back_resident(32, 8, false) && !narrow_conv_resident(8, 4),
+    ok(!narrow_conv_resident(16, 64) && !narrow_conv_resident(24, 24) &&
+           !narrow_conv_resident(64, 128) && !narrow_back_resident(64, 64, true) &&
+           !narrow_back_resident(32, 8, false) && !narrow_conv_resident(8, 4),
        "other channels have none");
     return done_testing();
 }

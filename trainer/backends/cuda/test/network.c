@@ -73,7 +73,8 @@ static void fill(struct training *t, bool training, int batch, uint64_t stream)
                            (float)rng_uniform(2, stream, i));
 }
 
-/* On the device's side in four of six steps the update is part of the run, else it comes by itself. */
+/* On the device's side in four of six steps the update is part of the run, else it comes by itself.
+ * */
 static void update_on_host(struct training *t)
 {
     struct weights *w = network_weights(t->network);
@@ -89,7 +90,8 @@ static void step(struct training *t, int batch, uint64_t stream)
 {
     struct device_update update;
     double targets = (double)batch * (double)network_targets(t->network);
-    struct network_step whole = {.images = batch, .weight = targets, .noise = 5, .first = 3 * stream};
+    struct network_step whole = {
+        .images = batch, .weight = targets, .noise = 5, .first = 3 * stream};
     bool inside = stream % 6 < 4;
     struct err e;
 
@@ -139,7 +141,9 @@ static void check_clipped(struct network_config config, enum optim_kind kind, do
 {
     static const int batches[] = {2, 2, 2, 2, 3, 2, 2, 2, 1, 1, 1, 2};
     struct training got, want;
-    double coarse = config.dtype == DTYPE_F32 && !config.tf32 ? 1 : config.dtype == DTYPE_BF16 ? 40 : 10;
+    double coarse = config.dtype == DTYPE_F32 && !config.tf32 ? 1
+                    : config.dtype == DTYPE_BF16              ? 40
+                                                              : 10;
     struct err e;
 
     start(&got, config, "cuda", kind);
@@ -156,10 +160,10 @@ static void check_clipped(struct network_config config, enum optim_kind kind, do
     const struct weights *w = network_weights(got.network), *r = network_weights(want.network);
     double weights = difference(w->value, r->value, r->nparams);
     double state = r->nstate ? difference(w->state, r->state, r->nstate) : 0;
-    ok(weights < 2e-3 * coarse && state < 1e-3 * coarse, "%s: weights as the reference: %.1e, state %.1e", what,
-       weights, state);
-    ok(fabs(got.loss / want.loss - 1) < 1e-4 * coarse, "%s: loss as the reference: %g, %g", what, got.loss,
-       want.loss);
+    ok(weights < 2e-3 * coarse && state < 1e-3 * coarse,
+       "%s: weights as the reference: %.1e, state %.1e", what, weights, state);
+    ok(fabs(got.loss / want.loss - 1) < 1e-4 * coarse, "%s: loss as the reference: %g, %g", what,
+       got.loss, want.loss);
     double logits = compare_logits(&got, &want);
     ok(logits < 5e-3 * coarse, "%s: logits as the reference: %.1e", what, logits);
     step(&got, 2, 50);
@@ -204,7 +208,8 @@ static void check_half(struct network_config config, enum dtype dtype)
     step(&wide, 2, 0);
     if (network_wait(half.network, &half.loss, &e))
         bail_out("%s", e.text);
-    ok(!has_op(half.network, "cast"), "%s in %s: no op needs casts", config.model, precision_name(dtype));
+    ok(!has_op(half.network, "cast"), "%s in %s: no op needs casts", config.model,
+       precision_name(dtype));
     ok(fabs(half.loss / wide.loss - 1) < 0.02, "%s in %s: loss as in floats: %g, %g", config.model,
        precision_name(dtype), half.loss, wide.loss);
     stop(&half);
@@ -229,15 +234,16 @@ static void check_models(void)
         config.classes = models[i].classes;
         config.height = models[i].height;
         config.width = models[i].width;
-        /* Clipped, or the residual ones diverge, and the least rounding decides what becomes of them. */
+        /* Clipped, or the residual ones diverge, and the least rounding decides what becomes of
+         * them. */
         check_clipped(config, OPTIM_SGD, 0.3, models[i].name);
         check_half(config, DTYPE_BF16);
         check_half(config, DTYPE_F16);
     }
 }
 
-/* The reference network in bfloat16, with the same rounding of what is kept: kernels of its own for all
- * of it. What is rounded differently here and there shows in the last of 8 bits. */
+/* The reference network in bfloat16, with the same rounding of what is kept: kernels of its own for
+ * all of it. What is rounded differently here and there shows in the last of 8 bits. */
 static void check_bf16(void)
 {
     struct network_config config = small;
@@ -327,12 +333,12 @@ static void check_ready(void)
 
     start(&t, small, "cuda", OPTIM_ADAM);
     fill(&t, true, 1, 3);
-    ok(network_train(t.network, 1, (struct network_step){.images = 1, .weight = 16 * 12}, &t.loss, note_ready,
-                     network_weights(t.network), &e) == 0 &&
+    ok(network_train(t.network, 1, (struct network_step){.images = 1, .weight = 16 * 12}, &t.loss,
+                     note_ready, network_weights(t.network), &e) == 0 &&
            reported == network_weights(t.network)->nparams && t.loss > 0,
        "who sums gradients finds them, and the loss is there");
-    ok(network_train(t.network, 0, (struct network_step){.images = 1, .weight = 16 * 12}, &t.loss, NULL, NULL, &e) ==
-               0 &&
+    ok(network_train(t.network, 0, (struct network_step){.images = 1, .weight = 16 * 12}, &t.loss,
+                     NULL, NULL, &e) == 0 &&
            network_weights(t.network)->grad[0] == 0,
        "a step without images has no gradients");
     stop(&t);
@@ -355,7 +361,8 @@ static void check_recorded(void)
     if (network_wait(recorded.network, &recorded.loss, &e) ||
         network_wait(plain.network, &plain.loss, &e))
         bail_out("%s", e.text);
-    const struct weights *w = network_weights(recorded.network), *r = network_weights(plain.network);
+    const struct weights *w = network_weights(recorded.network),
+                         *r = network_weights(plain.network);
     ok(memcmp(w->value, r->value, w->nparams * sizeof *w->value) == 0 &&
            memcmp(w->state, r->state, w->nstate * sizeof *w->state) == 0 &&
            recorded.loss == plain.loss, "recorded steps give the bits of plain ones");
@@ -363,8 +370,8 @@ static void check_recorded(void)
     stop(&plain);
 }
 
-/* The loss's factor in fp16: a step that overflows is left out, many good ones raise it, and it never
- * reaches weights or norms. */
+/* The loss's factor in fp16: a step that overflows is left out, many good ones raise it, and it
+ * never reaches weights or norms. */
 static void check_scaling(void)
 {
     struct network_config config = small;
@@ -378,7 +385,8 @@ static void check_scaling(void)
     step(&t, 2, 0);
     if (network_wait(t.network, &t.loss, &e))
         bail_out("%s", e.text);
-    ok(s->factor == DEVICE_SCALING_BEGIN && s->good == 1 && s->left_out == 0, "a good step is counted");
+    ok(s->factor == DEVICE_SCALING_BEGIN && s->good == 1 && s->left_out == 0,
+       "a good step is counted");
     float *before = malloc(w->nparams * sizeof *before);
     memcpy(before, w->value, w->nparams * sizeof *before);
     s->factor = 1e30F;
@@ -386,14 +394,16 @@ static void check_scaling(void)
         step(&t, 2, i); /* the last two recorded */
     if (network_wait(t.network, &t.loss, &e))
         bail_out("%s", e.text);
-    ok(memcmp(before, w->value, w->nparams * sizeof *before) == 0, "steps that overflow change nothing");
+    ok(memcmp(before, w->value, w->nparams * sizeof *before) == 0,
+       "steps that overflow change nothing");
     ok(s->factor == 1e30F / 8 && s->good == 0 && s->left_out == 3, "and halve the factor: %g, %d",
        (double)s->factor, s->left_out);
     *s = (struct device_scaling){.factor = 1024, .good = DEVICE_SCALING_STEPS - 1};
     step(&t, 2, 5);
     if (network_wait(t.network, &t.loss, &e))
         bail_out("%s", e.text);
-    ok(s->factor == 2048 && s->good == 0 && memcmp(before, w->value, w->nparams * sizeof *before) != 0,
+    ok(s->factor == 2048 && s->good == 0 &&
+           memcmp(before, w->value, w->nparams * sizeof *before) != 0,
        "after many good ones it is doubled");
     free(before);
     stop(&t);
@@ -432,7 +442,8 @@ static void take_steps(struct training *t, bool overflows)
 /* No optimizer knows of a step that was left out: its count, its rates. */
 static void check_left_out(void)
 {
-    static const enum optim_kind kinds[] = {OPTIM_ADAM, OPTIM_ADAMW, OPTIM_SGD, OPTIM_LARS, OPTIM_LAMB};
+    static const enum optim_kind kinds[] = {OPTIM_ADAM, OPTIM_ADAMW, OPTIM_SGD, OPTIM_LARS,
+                                            OPTIM_LAMB};
     struct network_config config = small;
 
     config.dtype = DTYPE_F16;
@@ -449,7 +460,8 @@ static void check_left_out(void)
            "optimizer %d: a step left out is as if it had not been: %.1e", (int)kinds[i],
            difference(w->value, r->value, r->nparams));
         is_int(got.optim->steps, 5, "optimizer %d: five steps were taken", (int)kinds[i]);
-        ok(got.optim->rate > 0 && got.optim->rate == want.optim->rate, "the rate is the last one's");
+        ok(got.optim->rate > 0 && got.optim->rate == want.optim->rate,
+           "the rate is the last one's");
         stop(&got);
         stop(&want);
     }
@@ -609,8 +621,8 @@ static void need_device(void)
 
 static void remove_cache(const char *folder)
 {
-    static const char *const names[] = {"/unetctl/cudnn-choices", "/unetctl/cudnn-choices.lock", "/unetctl",
-                                        ""};
+    static const char *const names[] = {"/unetctl/cudnn-choices", "/unetctl/cudnn-choices.lock",
+                                        "/unetctl", ""};
     char path[128];
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -644,7 +656,8 @@ static void check_kernels(void)
         network_destroy(n);
     }
     cuda_check_count(&nright, &nwrong);
-    ok(nwrong == 0, "of %u kernels that were tried none is wrong (%u are)", nright + nwrong, nwrong);
+    ok(nwrong == 0, "of %u kernels that were tried none is wrong (%u are)", nright + nwrong,
+       nwrong);
     ok(nright > 30, "more than 30 were tried");
 }
 

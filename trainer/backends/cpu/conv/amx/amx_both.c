@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Both gradients of a 3x3 convolution of bf16 by tiles in one pass over what they read: lines of the gradient
- * of its result go into the convolution that makes the input's, and as planes into the product that makes the
- * weights'. Where a norm's gradient comes late (core/op.h) it is made of those lines; the sums that a norm in
- * front of the convolution needs (raw_norm.h) are added up while both are in the cache. */
+/* Both gradients of a 3x3 convolution of bf16 by tiles in one pass over what they read: lines of
+ * the gradient of its result go into the convolution that makes the input's, and as planes into the
+ * product that makes the weights'. Where a norm's gradient comes late (core/op.h) it is made of
+ * those lines; the sums that a norm in front of the convolution needs (raw_norm.h) are added up
+ * while both are in the cache. */
 #include "config.h"
 #include "trainer/backends/cpu/conv/amx/amx_conv.h"
 
@@ -35,7 +36,8 @@ static bool supports(const struct op *op)
 
     return late_rows_support(op, DTYPE_BF16) && raw_norm_support(op, DTYPE_BF16) &&
            !(op->in[OP_COEF] && op->in[OP_SECOND]) && (!op->out[OP_OUT_SUMS] || op->in[OP_COEF]) &&
-           simd_amx_conv_grad_input.supports(&input) && simd_amx_conv_grad_weights.supports(&weights);
+           simd_amx_conv_grad_input.supports(&input) &&
+           simd_amx_conv_grad_weights.supports(&weights);
 }
 
 static void release(struct op *op)
@@ -70,10 +72,11 @@ static int prepare(struct op *op, struct err *e)
     b->late = amx_rows_round_up(late_rows_size(op), LINE);
     b->coef = amx_rows_round_up(raw_norm_size(op), LINE);
     b->norm_size = op->out[OP_OUT_SUMS] ? 2 * b->w.ns : 0;
-    op->workspace_size = doubles_of(b) * sizeof(double) +
-                         (b->late + b->coef + b->in.bias + sums_of(b) +
-                          b->in.nthreads * b->in.results) * sizeof(float) +
-                         (b->in.packed + b->in.nthreads * (b->in.source + b->w.room)) * sizeof(uint16_t);
+    op->workspace_size =
+        doubles_of(b) * sizeof(double) +
+        (b->late + b->coef + b->in.bias + sums_of(b) + b->in.nthreads * b->in.results) *
+            sizeof(float) +
+        (b->in.packed + b->in.nthreads * (b->in.source + b->w.room)) * sizeof(uint16_t);
     op->priv = b;
     return 0;
 }
@@ -108,7 +111,8 @@ static struct pass pass_of(struct op *op)
 }
 
 /* Lines of the gradient from the one before the band on, each after a pixel of zeros. */
-static void read_gradient(const struct pass *p, const struct amx_conv_band *band, uint16_t *gradient)
+static void read_gradient(const struct pass *p, const struct amx_conv_band *band,
+                          uint16_t *gradient)
 {
     const struct amx_conv *c = &p->b->in;
     size_t line = c->width * c->ns, rest = (c->pitch - 1) * c->ns - line;
@@ -137,8 +141,8 @@ static void run_band(const struct pass *p, size_t task, float *sums, double *nor
 
     read_gradient(p, &band, gradient);
     c->tiles->begin(&c->shape);
-    amx_conv_lines(c, p->in.dst, band.image, band.from, band.nlines, gradient, p->packed, p->no_bias,
-                   p->results + thread * c->results);
+    amx_conv_lines(c, p->in.dst, band.image, band.from, band.nlines, gradient, p->packed,
+                   p->no_bias, p->results + thread * c->results);
     c->tiles->begin(&b->w.shape);
     if (b->norm_size)
         raw_norm_add(&p->norm, p->in.dst[0]->half + at, p->w.src[0]->half + at,

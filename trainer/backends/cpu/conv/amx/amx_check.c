@@ -90,7 +90,8 @@ static bool is_same(const struct tensor *got, const struct tensor *want)
 }
 
 /* NULL: it works, or there is no memory to tell, as what needs it will say. */
-static const char *fault_of(const struct kernel *kernel, const struct op *op, const struct problem *p)
+static const char *fault_of(const struct kernel *kernel, const struct op *op,
+                            const struct problem *p)
 {
     struct trial mine, reference = {.blocks = {0}};
     const char *fault = NULL;
@@ -115,7 +116,8 @@ static bool try(const struct kernel *kernel, const struct op *op, const void *pr
     const char *fault = fault_of(kernel, op, problem);
 
     if (fault)
-        log_warn("%s by tiles (AMX), of %d and %d channels, %s; one without them, which is slower, is used",
+        log_warn("%s by tiles (AMX), of %d and %d channels, %s; one without them, which is slower, "
+                 "is used",
                  op->kind->name, (int)trial_tensor(op, 0)->shape.dim[DIM_C],
                  (int)op->in[op->in[1] ? 1 : 2]->shape.dim[op->in[1] ? 0 : 3], fault);
     return !fault;

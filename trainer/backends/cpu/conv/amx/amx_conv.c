@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* 3x3 convolutions of bf16 by tiles (amx_tiles.h).
  *
- * A row of the first factor is a pixel with its two neighbours to the right, all their channels: what a
- * row of the window needs lies side by side in memory and is read in place, (column, channel) being one
- * index. The second factor are the weights, 16 channels of results across. With 8 channels of results a
- * row is two pixels with two neighbours, and its 16 results are both pixels'; 3 of 4 products count then.
+ * A row of the first factor is a pixel with its two neighbours to the right, all their channels:
+ * what a row of the window needs lies side by side in memory and is read in place, (column,
+ * channel) being one index. The second factor are the weights, 16 channels of results across. With
+ * 8 channels of results a row is two pixels with two neighbours, and its 16 results are both
+ * pixels'; 3 of 4 products count then.
  *
- * Where lines fill tiles, four are computed at once, and each tile of the source is loaded once for all rows of
- * the window. Elsewhere rows of several lines follow each other with two zeros between, so that narrow images
- * fill tiles, too; results between lines are computed and left out. The gradient of the input is the same convolution
- * with the window turned by 180 degrees and the roles of the channels changed. */
+ * Where lines fill tiles, four are computed at once, and each tile of the source is loaded once for
+ * all rows of the window. Elsewhere rows of several lines follow each other with two zeros between,
+ * so that narrow images fill tiles, too; results between lines are computed and left out. The
+ * gradient of the input is the same convolution with the window turned by 180 degrees and the roles
+ * of the channels changed. */
 #include "config.h"
 #include "trainer/backends/cpu/conv/amx/amx_conv.h"
 
@@ -26,9 +28,9 @@
 #define KERNEL 3
 #define BORDER AMX_CONV_BORDER
 #define NEIGHBOURS 2
-#define SLICE 128              /* pixels whose results wait to be rounded, about: half a first cache */
+#define SLICE 128 /* pixels whose results wait to be rounded, about: half a first cache */
 #define BAND_NUMBERS (1 << 18) /* of the source: a quarter of the second cache */
-#define TASKS 64               /* of all images, where there are as many lines: results depend on it */
+#define TASKS 64 /* of all images, where there are as many lines: results depend on it */
 #define MAX_WEIGHTS (1 << 20)  /* pairs of channels */
 #define LINE AMX_ROWS_LINE
 #define COLUMNS AMX_TILES_COLUMNS
@@ -38,8 +40,8 @@ static size_t least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* Tiles down for that many lines that follow each other: from the first to the last pixel, with what lies
- * between. */
+/* Tiles down for that many lines that follow each other: from the first to the last pixel, with
+ * what lies between. */
 static size_t tiles_down(const struct amx_conv *c, size_t nlines)
 {
     size_t npixels = (nlines - 1) * c->pitch + c->width, tile = AMX_TILES_ROWS * c->group;
@@ -49,9 +51,13 @@ static size_t tiles_down(const struct amx_conv *c, size_t nlines)
 
 static void cut(struct amx_conv *c, size_t band)
 {
-    size_t most = BAND_NUMBERS / (c->pitch * c->ns), share = (c->nimages * c->height + TASKS - 1) / TASKS;
+    size_t most = BAND_NUMBERS / (c->pitch * c->ns),
+           share = (c->nimages * c->height + TASKS - 1) / TASKS;
 
-    c->slice = least(c->shape.lines ? AMX_TILES_LINES : c->pitch < SLICE ? SLICE / c->pitch : 1, c->height);
+    c->slice = least(c->shape.lines     ? AMX_TILES_LINES
+                     : c->pitch < SLICE ? SLICE / c->pitch
+                                        : 1,
+                     c->height);
     c->band = band ? band : least(least(most, share), c->height) / c->slice * c->slice;
     if (c->band == 0)
         c->band = c->slice;
@@ -73,14 +79,17 @@ struct amx_conv amx_conv_of(const struct roles *r, size_t band)
     c.pitch = amx_rows_round_up(c.width + BORDER, c.group);
     window = (c.group + BORDER) * c.ns;
     whole = amx_rows_round_up(c.width, AMX_TILES_ROWS * c.group);
-    c.shape = (struct amx_shape){AMX_TILES_ROWS, COLUMNS, window % 32 == 0 ? 32 : 24, whole <= c.pitch};
+    c.shape = (struct amx_shape){AMX_TILES_ROWS, COLUMNS, window % 32 == 0 ? 32 : 24,
+                                 whole <= c.pitch};
     c.line = c.shape.lines ? whole : c.pitch;
     cut(&c, band);
     c.nsteps = window / c.shape.depth;
     c.ntiles = c.group * c.nd / COLUMNS;
     /* Behind the last line what the last tile reads, too: its results are left out. */
-    c.source = amx_rows_round_up(((c.band + BORDER) * c.pitch + AMX_TILES_ROWS * c.group + BORDER) * c.ns, LINE);
-    c.results = c.shape.lines ? c.slice * c.line : tiles_down(&c, c.slice) * AMX_TILES_ROWS * c.group;
+    c.source = amx_rows_round_up(
+        ((c.band + BORDER) * c.pitch + AMX_TILES_ROWS * c.group + BORDER) * c.ns, LINE);
+    c.results = c.shape.lines ? c.slice * c.line
+                              : tiles_down(&c, c.slice) * AMX_TILES_ROWS * c.group;
     c.results = amx_rows_round_up((c.results + c.width) * c.nd, LINE);
     c.packed = KERNEL * window * c.ntiles * COLUMNS;
     c.bias = amx_rows_round_up(c.group * c.nd, LINE);
@@ -122,8 +131,8 @@ void amx_conv_pack(const struct amx_conv *c, const float *w, bool turned, uint16
 }
 
 /* Lines [y, y + n) of a task, whose first line's window begins with the first of source. */
-static void correlate_slice(const struct amx_conv *c, const uint16_t *source, const uint16_t *packed,
-                            const float *bias, size_t n, float *results)
+static void correlate_slice(const struct amx_conv *c, const uint16_t *source,
+                            const uint16_t *packed, const float *bias, size_t n, float *results)
 {
     size_t row = c->nsteps * c->shape.depth * COLUMNS, across = c->group * c->nd;
     const struct amx_product p = {
@@ -147,9 +156,9 @@ static void correlate_slice(const struct amx_conv *c, const uint16_t *source, co
         amx_tiles_multiply(c->tiles, &p, tiles_down(c, n), c->ntiles);
 }
 
-void amx_conv_lines(const struct amx_conv *c, const struct tensor *const *dst, size_t image, size_t from,
-                    size_t nlines, const uint16_t *source, const uint16_t *packed, const float *bias,
-                    float *results)
+void amx_conv_lines(const struct amx_conv *c, const struct tensor *const *dst, size_t image,
+                    size_t from, size_t nlines, const uint16_t *source, const uint16_t *packed,
+                    const float *bias, float *results)
 {
     float *copy = results + c->results - c->width * c->nd;
 
@@ -158,7 +167,8 @@ void amx_conv_lines(const struct amx_conv *c, const struct tensor *const *dst, s
 
         correlate_slice(c, source + y * c->pitch * c->ns, packed, bias, n, results);
         for (size_t k = 0; k < n; k++)
-            amx_rows_write(dst, image, from + y + k, results + k * c->line * c->nd, copy, c->narrow);
+            amx_rows_write(dst, image, from + y + k, results + k * c->line * c->nd, copy,
+                           c->narrow);
     }
 }
 
@@ -168,8 +178,8 @@ void amx_conv_repeat(const struct amx_conv *c, const struct tensor *bias, float 
         repeated[i] = bias ? bias->data[i % c->nd] : 0;
 }
 
-/* Workspace: parts of the moments, coefficients, bias, for each thread results, the weights, for each
- * thread source. */
+/* Workspace: parts of the moments, coefficients, bias, for each thread results, the weights, for
+ * each thread source. */
 static size_t parts_size(const struct op *op, const struct amx_conv *c)
 {
     return norm_moments_of(op, c->nimages * c->nbands).size * c->nimages * c->nbands;
@@ -208,7 +218,9 @@ struct pass {
 static struct pass pass_of(const struct op *op)
 {
     const struct amx_conv *c = op->priv;
-    struct pass p = {.c = c, .roles = roles_of(op), .moments = norm_moments_of(op, c->nimages * c->nbands),
+    struct pass p = {.c = c,
+                     .roles = roles_of(op),
+                     .moments = norm_moments_of(op, c->nimages * c->nbands),
                      .parts = op->workspace};
 
     p.coef = (float *)(p.parts + amx_rows_round_up(parts_size(op, c), LINE));
@@ -222,14 +234,16 @@ static struct pass pass_of(const struct op *op)
 static void run_task(const struct pass *p, size_t i)
 {
     const struct amx_conv *c = p->c;
-    size_t image = i / c->nbands, from = i % c->nbands * c->band, nlines = least(c->band, c->height - from);
+    size_t image = i / c->nbands, from = i % c->nbands * c->band,
+           nlines = least(c->band, c->height - from);
     uint16_t *source = p->sources + simd_thread() * c->source;
 
     amx_rows_read(p->roles.src, p->roles.norm, image, from, nlines + BORDER, 1, c->pitch, source);
     amx_conv_lines(c, p->roles.dst, image, from, nlines, source, p->packed, p->bias,
                    p->results + simd_thread() * c->results);
     if (p->moments.rows)
-        norm_moments_part(&p->moments, p->roles.dst[0]->half + (image * c->height + from) * c->width * c->nd,
+        norm_moments_part(&p->moments,
+                          p->roles.dst[0]->half + (image * c->height + from) * c->width * c->nd,
                           nlines * c->width, p->parts + i * p->moments.size);
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* 3x3 convolutions of bf16 by tiles, in parts, for kernels that do more with what they read and write. */
+/* 3x3 convolutions of bf16 by tiles, in parts, for kernels that do more with what they read and
+ * write. */
 #ifndef UNETCTL_TRAINER_BACKENDS_CPU_CONV_AMX_AMX_CONV_H
 #define UNETCTL_TRAINER_BACKENDS_CPU_CONV_AMX_AMX_CONV_H
 
@@ -16,7 +17,8 @@ struct amx_conv {
     size_t nimages, height, width, ns, nd;
     size_t group;          /* pixels of a row of a tile */
     size_t pitch;          /* pixels from a line of the source to the next */
-    size_t slice, band, nbands; /* lines whose results are computed at once; of a task; of an image */
+    /* Lines whose results are computed at once; lines of a task; tasks of an image. */
+    size_t slice, band, nbands;
     size_t nsteps, ntiles; /* of a row of the window; of results across */
     size_t line;           /* pixels from a line of results to the next */
     size_t source, results; /* a thread's: numbers, floats */
@@ -33,10 +35,11 @@ void amx_conv_pack(const struct amx_conv *c, const float *w, bool turned, uint16
 /* bias[c->bias] */
 void amx_conv_repeat(const struct amx_conv *c, const struct tensor *bias, float *repeated);
 
-/* Lines [from, from + nlines) of the results of an image. source: the lines of c->pitch pixels from `from` - 1
- * on, AMX_CONV_BORDER more, each after a pixel of zeros; results: room. Between begin() and end() of c->shape. */
-void amx_conv_lines(const struct amx_conv *c, const struct tensor *const *dst, size_t image, size_t from,
-                    size_t nlines, const uint16_t *source, const uint16_t *packed, const float *bias,
-                    float *results);
+/* Lines [from, from + nlines) of the results of an image. source: the lines of c->pitch pixels from
+ * `from` - 1 on, AMX_CONV_BORDER more, each after a pixel of zeros; results: room. Between begin()
+ * and end() of c->shape. */
+void amx_conv_lines(const struct amx_conv *c, const struct tensor *const *dst, size_t image,
+                    size_t from, size_t nlines, const uint16_t *source, const uint16_t *packed,
+                    const float *bias, float *results);
 
 #endif

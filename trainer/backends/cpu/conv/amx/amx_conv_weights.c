@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The gradient of the weights of 3x3 convolutions of bf16 by tiles (amx_tiles.h): a product that runs over
- * pixels. The first factor are planes of dy, a row for each of its channels. A row of the second one
- * has, for two neighbouring pixels, the channels of the three columns of the window: number pairs of
- * pixels, made once for all rows of the window, lie side by side as (column, channel).
+/* The gradient of the weights of 3x3 convolutions of bf16 by tiles (amx_tiles.h): a product that
+ * runs over pixels. The first factor are planes of dy, a row for each of its channels. A row of the
+ * second one has, for two neighbouring pixels, the channels of the three columns of the window:
+ * number pairs of pixels, made once for all rows of the window, lie side by side as (column,
+ * channel).
  *
- * Lines of a band follow each other with two pixels between, where dy is zero, so that a sum over pixels
- * does not end with a line. Sums of a chunk of bands, whose number does not depend on the threads, are
- * kept to its end; the chunks' sums are added in order. */
+ * Lines of a band follow each other with two pixels between, where dy is zero, so that a sum over
+ * pixels does not end with a line. Sums of a chunk of bands, whose number does not depend on the
+ * threads, are kept to its end; the chunks' sums are added in order. */
 #include "config.h"
 #include "trainer/backends/cpu/conv/amx/amx_conv_weights.h"
 
@@ -79,7 +80,8 @@ size_t amx_conv_weights_first(const struct amx_conv_weights *c, size_t i)
     return c->nimages * c->nbands * i / c->nchunks;
 }
 
-struct amx_conv_band amx_conv_weights_band(const struct amx_conv_weights *c, size_t task, uint16_t *room)
+struct amx_conv_band amx_conv_weights_band(const struct amx_conv_weights *c, size_t task,
+                                           uint16_t *room)
 {
     size_t from = task % c->nbands * c->band, nlines = least(c->band, c->height - from);
     uint16_t *pairs = room + c->source;
@@ -96,13 +98,14 @@ static void clear(uint16_t *planes, size_t plane, size_t nplanes, size_t from, s
 }
 
 /* Zeros behind the last line, too, as far as sums run. */
-static void fill(const struct amx_conv_weights *c, const struct roles *roles, const struct amx_conv_band *b,
-                 const uint16_t *dy, size_t distance)
+static void fill(const struct amx_conv_weights *c, const struct roles *roles,
+                 const struct amx_conv_band *b, const uint16_t *dy, size_t distance)
 {
     size_t used = (b->nlines + BORDER) * c->pitch;
     size_t all = b->npixels + BORDER * c->pitch + BORDER;
 
-    amx_rows_read(roles->src, roles->norm, b->image, b->from, b->nlines + BORDER, 1, c->pitch, b->source);
+    amx_rows_read(roles->src, roles->norm, b->image, b->from, b->nlines + BORDER, 1, c->pitch,
+                  b->source);
     memset(b->source + used * c->ns, 0, (all + 1 - used) * c->ns * sizeof *b->source);
     amx_rows_pair(b->source, c->ns, all * c->ns, b->pairs);
     for (size_t y = 0; y < b->nlines; y++) {
@@ -113,7 +116,8 @@ static void fill(const struct amx_conv_weights *c, const struct roles *roles, co
 }
 
 /* sums[row of the window][channel of dy][column of the window][channel of the source] */
-static void add_products(const struct amx_conv_weights *c, const struct amx_conv_band *b, float *sums)
+static void add_products(const struct amx_conv_weights *c, const struct amx_conv_band *b,
+                         float *sums)
 {
     const uint16_t *pairs = (const uint16_t *)(const void *)b->pairs;
 
@@ -151,7 +155,8 @@ VECTOR_CLONES static float sum_plane(const uint16_t *plane, size_t n)
 }
 
 void amx_conv_weights_add(const struct amx_conv_weights *c, const struct roles *roles,
-                          const struct amx_conv_band *b, const uint16_t *dy, size_t distance, float *sums)
+                          const struct amx_conv_band *b, const uint16_t *dy, size_t distance,
+                          float *sums)
 {
     float *bias = sums + c->nsums - c->nd;
 
@@ -161,22 +166,24 @@ void amx_conv_weights_add(const struct amx_conv_weights *c, const struct roles *
         bias[d] += sum_plane(b->planes + d * c->plane, b->npixels);
 }
 
-static void sum_chunk(const struct amx_conv_weights *c, const struct roles *roles, size_t i, uint16_t *room,
-                      float *sums)
+static void sum_chunk(const struct amx_conv_weights *c, const struct roles *roles, size_t i,
+                      uint16_t *room, float *sums)
 {
     size_t line = c->width * c->nd;
 
     memset(sums, 0, c->nsums * sizeof *sums);
-    for (size_t task = amx_conv_weights_first(c, i); task < amx_conv_weights_first(c, i + 1); task++) {
+    for (size_t task = amx_conv_weights_first(c, i); task < amx_conv_weights_first(c, i + 1);
+         task++) {
         struct amx_conv_band b = amx_conv_weights_band(c, task, room);
 
-        amx_conv_weights_add(c, roles, &b, roles->dst[0]->half + (b.image * c->height + b.from) * line, line,
-                             sums);
+        amx_conv_weights_add(
+            c, roles, &b, roles->dst[0]->half + (b.image * c->height + b.from) * line, line, sums);
     }
 }
 
 /* dw[O][I][3][3] from the order of add_products(). */
-void amx_conv_weights_finish(const struct amx_conv_weights *c, const struct roles *roles, const float *sums)
+void amx_conv_weights_finish(const struct amx_conv_weights *c, const struct roles *roles,
+                             const float *sums)
 {
     size_t ns = c->ns, nd = c->nd;
     float *dw = roles->weights->data;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The gradient of the weights of 3x3 convolutions of bf16 by tiles, in parts, for kernels that have the
- * gradient of the result at hand. */
+/* The gradient of the weights of 3x3 convolutions of bf16 by tiles, in parts, for kernels that have
+ * the gradient of the result at hand. */
 #ifndef UNETCTL_TRAINER_BACKENDS_CPU_CONV_AMX_AMX_CONV_WEIGHTS_H
 #define UNETCTL_TRAINER_BACKENDS_CPU_CONV_AMX_AMX_CONV_WEIGHTS_H
 
@@ -31,14 +31,17 @@ struct amx_conv_weights amx_conv_weights_of(const struct roles *r, size_t share)
 size_t amx_conv_weights_first(const struct amx_conv_weights *c, size_t i);
 
 /* room: c->room numbers. */
-struct amx_conv_band amx_conv_weights_band(const struct amx_conv_weights *c, size_t task, uint16_t *room);
+struct amx_conv_band amx_conv_weights_band(const struct amx_conv_weights *c, size_t task,
+                                           uint16_t *room);
 
-/* sums[c->nsums] += products of a band's lines of the source and of the gradient dy, whose lines are
- * `distance` numbers apart. Between begin() and end() of c->shape. */
+/* sums[c->nsums] += products of a band's lines of the source and of the gradient dy, whose lines
+ * are `distance` numbers apart. Between begin() and end() of c->shape. */
 void amx_conv_weights_add(const struct amx_conv_weights *c, const struct roles *roles,
-                          const struct amx_conv_band *b, const uint16_t *dy, size_t distance, float *sums);
+                          const struct amx_conv_band *b, const uint16_t *dy, size_t distance,
+                          float *sums);
 
 /* Into roles->weights and bias, from sums of all chunks in order. All threads. */
-void amx_conv_weights_finish(const struct amx_conv_weights *c, const struct roles *roles, const float *sums);
+void amx_conv_weights_finish(const struct amx_conv_weights *c, const struct roles *roles,
+                             const float *sums);
 
 #endif

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Transposed 2x2 convolutions of stride 2 of bf16 by tiles (amx_tiles.h).
  *
- * x is the tensor of half the size, y the other. The two pixels that one of x becomes in a line of y lie
- * side by side, "wide" numbers. So each of the two lines of y is a product of pixels of x by channels
- * with weights; the gradient of x is one of dy's two lines, a window of two; the gradient of the weights
- * runs over pixels, planes of x times pairs of pixels of dy (amx_conv_weights.c). Lines of x follow each
- * other, and so do those of y of the same parity, so that narrow images fill tiles, too. */
+ * x is the tensor of half the size, y the other. The two pixels that one of x becomes in a line of
+ * y lie side by side, "wide" numbers. So each of the two lines of y is a product of pixels of x by
+ * channels with weights; the gradient of x is one of dy's two lines, a window of two; the gradient
+ * of the weights runs over pixels, planes of x times pairs of pixels of dy (amx_conv_weights.c).
+ * Lines of x follow each other, and so do those of y of the same parity, so that narrow images fill
+ * tiles, too. */
 #include "config.h"
 #include "trainer/backends/cpu/conv/amx/amx_kernels.h"
 #include "trainer/backends/cpu/isa/simd.h"
@@ -38,9 +39,10 @@ struct up {
     float_rows_narrow_f *narrow;
     size_t nimages, height, width;       /* of x */
     size_t nx, wide;                     /* channels of x; numbers of two pixels of y */
-    size_t slice, nslices, npixels;      /* lines of a task; tasks of an image; pixels, in whole tiles */
+    size_t slice, nslices, npixels; /* lines of a task; tasks of an image; pixels, in whole tiles */
     size_t x, y, plane, room;            /* a thread's: numbers of its pixels; of a plane; of all */
-    size_t results, packed, bias, nsums; /* floats of a thread; numbers; floats; floats of a chunk */
+    size_t results, packed;              /* floats of a thread; numbers */
+    size_t bias, nsums;                  /* floats; floats of a chunk */
     size_t nchunks, nthreads;
 };
 
@@ -74,7 +76,8 @@ static struct up *create(const struct tensor *x, const struct tensor *y, size_t 
     c->width = (size_t)x->shape.dim[DIM_W];
     c->nx = tensor_channels(x);
     c->wide = SIDE * tensor_channels(y);
-    c->shape = (struct amx_shape){TILE, AMX_TILES_COLUMNS, depth > 0 ? depth_of(depth) : DEPTH, false};
+    c->shape = (struct amx_shape){TILE, AMX_TILES_COLUMNS, depth > 0 ? depth_of(depth) : DEPTH,
+                                  false};
     c->slice = least(c->width < SLICE ? SLICE / c->width : 1, c->height);
     c->nslices = (c->height + c->slice - 1) / c->slice;
     c->npixels = amx_rows_round_up(c->slice * c->width, DEPTH);
@@ -86,7 +89,8 @@ static struct up *create(const struct tensor *x, const struct tensor *y, size_t 
     c->packed = SIDE * c->nx * c->wide;
     c->bias = amx_rows_round_up(c->wide, LINE);
     c->nsums = SIDE * c->nx * c->wide + c->wide;
-    c->nchunks = least(c->nimages * c->height * c->width / CHUNK_PIXELS + 1, c->nimages * c->nslices);
+    c->nchunks = least(c->nimages * c->height * c->width / CHUNK_PIXELS + 1,
+                       c->nimages * c->nslices);
     c->nchunks = least(least(c->nchunks, MAX_CHUNKS), MAX_SUMS / c->nsums);
     c->nthreads = simd_threads();
     return c;
@@ -99,7 +103,8 @@ static struct task task_of(const struct up *c, size_t i)
     return (struct task){i / c->nslices, from, least(c->slice, c->height - from)};
 }
 
-/* Lines of y below those of a task: first the upper ones of each pair, npixels behind them the lower. */
+/* Lines of y below those of a task: first the upper ones of each pair, npixels behind them the
+ * lower. */
 static void read_y(const struct up *c, const struct tensor *y, const struct task *t, uint16_t *dst)
 {
     const struct tensor *parts[PARTS] = {y};
@@ -115,7 +120,8 @@ static size_t place_of(const struct up *c, size_t rows, size_t k, size_t n)
 {
     size_t depth = c->shape.depth, column = n % AMX_TILES_COLUMNS;
 
-    return n / AMX_TILES_COLUMNS * rows * AMX_TILES_COLUMNS + k / depth * depth * AMX_TILES_COLUMNS +
+    return n / AMX_TILES_COLUMNS * rows * AMX_TILES_COLUMNS +
+           k / depth * depth * AMX_TILES_COLUMNS +
            (k % depth / 2 * AMX_TILES_COLUMNS + column) * 2 + k % 2;
 }
 
@@ -183,7 +189,8 @@ static void back_task(const struct up *c, const struct op *op, const struct task
     };
 
     read_y(c, op->in[0], t, room);
-    amx_tiles_multiply(c->tiles, &p, (t->n * c->width + TILE - 1) / TILE, c->nx / AMX_TILES_COLUMNS);
+    amx_tiles_multiply(c->tiles, &p, (t->n * c->width + TILE - 1) / TILE,
+                       c->nx / AMX_TILES_COLUMNS);
     c->narrow(DTYPE_BF16, results, op->out[0]->half + line * c->width * c->nx,
               t->n * c->width * c->nx);
 }

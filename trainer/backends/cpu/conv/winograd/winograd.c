@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the convolutions by Winograd's transforms have in common: how the work is cut, and the source. */
+/* What the convolutions by Winograd's transforms have in common: how the work is cut, and the
+ * source. */
 #include "config.h"
 #include "trainer/backends/cpu/conv/winograd/winograd.h"
 
@@ -47,8 +48,9 @@ bool winograd_supports(const struct op *op)
     const struct winograd_rows *rows = rows_of(&r);
     size_t ns = roles_channels(r.src), nd = roles_channels(r.dst), pixels = tensor_pixels(r.src[0]);
 
-    return rows && float_rows_support(op) && raw_norm_support(op, DTYPE_F32) && norm_moments_support(op, DTYPE_F32) &&
-           op->attr.kernel == WINOGRAD_KERNEL && op->attr.stride <= 1 && ns * nd <= MAX_WEIGHTS &&
+    return rows && float_rows_support(op) && raw_norm_support(op, DTYPE_F32) &&
+           norm_moments_support(op, DTYPE_F32) && op->attr.kernel == WINOGRAD_KERNEL &&
+           op->attr.stride <= 1 && ns * nd <= MAX_WEIGHTS &&
            pixels >= MIN_TILES * rows->tile * rows->tile;
 }
 
@@ -80,7 +82,9 @@ struct winograd winograd_of(const struct roles *r, bool copied)
     g->lines = lines_of(g, r, copied);
     g->narrow = float_rows_narrow();
     g->products = conv_rows_find(g->rows->lanes);
-    g->nvectors = !g->rows->forward && g->dst_channels % (WINOGRAD_WIDE * g->rows->lanes) == 0 ? WINOGRAD_WIDE : 1;
+    g->nvectors = !g->rows->forward && g->dst_channels % (WINOGRAD_WIDE * g->rows->lanes) == 0
+                      ? WINOGRAD_WIDE
+                      : 1;
     g->wide = g->nvectors * g->rows->lanes;
     g->place = g->src_channels * g->dst_channels * g->rows->group + WINOGRAD_LINE;
     g->across = g->width / g->rows->tile;
@@ -105,7 +109,8 @@ struct winograd *winograd_create(const struct roles *r, bool copied)
     return g;
 }
 
-static const float *read_source(const struct roles *roles, size_t part, size_t at, size_t n, float *copy)
+static const float *read_source(const struct roles *roles, size_t part, size_t at, size_t n,
+                                float *copy)
 {
     const float *row = float_rows_read(roles->src[part], at, n, copy);
 
@@ -125,10 +130,11 @@ size_t winograd_first_new(const struct winograd *g, size_t r)
     return r % g->down == 0 ? 0 : g->rows->side - g->rows->tile;
 }
 
-/* The rows of pixels under row of tiles r, counted through all images, from its first on. Copies of rows
- * before row `first` of them are there. */
-static void source_rows(const struct winograd *g, const struct roles *roles, size_t part, const float *zeros,
-                        size_t r, size_t first, float *lines, const float **rows)
+/* The rows of pixels under row of tiles r, counted through all images, from its first on. Copies of
+ * rows before row `first` of them are there. */
+static void source_rows(const struct winograd *g, const struct roles *roles, size_t part,
+                        const float *zeros, size_t r, size_t first, float *lines,
+                        const float **rows)
 {
     size_t line = g->width * g->src_part[part], nmade = 0, from = 0;
     float *made[WINOGRAD_SIDE];
@@ -153,8 +159,9 @@ static void source_rows(const struct winograd *g, const struct roles *roles, siz
         roles->made->rows(roles->made, from, nmade, made);
 }
 
-void winograd_transform_source(const struct winograd *g, const struct roles *roles, const float *zeros,
-                               const struct winograd_band *b, bool goes_on, float *lines, float *d)
+void winograd_transform_source(const struct winograd *g, const struct roles *roles,
+                               const float *zeros, const struct winograd_band *b, bool goes_on,
+                               float *lines, float *d)
 {
     const float *rows[WINOGRAD_SIDE];
     size_t ns = g->src_channels, side = g->rows->side;
@@ -164,17 +171,18 @@ void winograd_transform_source(const struct winograd *g, const struct roles *rol
 
         for (size_t k = 0; k < PARTS && roles->src[k]; at += g->src_part[k++]) {
             /* Only one part has a norm or is made, so nobody else's copies are there. */
-            source_rows(g, roles, k, zeros, r, roles->norm[k] || is_made(roles, k) ? first : 0, lines, rows);
+            source_rows(g, roles, k, zeros, r, roles->norm[k] || is_made(roles, k) ? first : 0,
+                        lines, rows);
             for (size_t i = 0; i < side; i++)
                 rows[i] += b->x * g->src_part[k];
-            g->rows->source(rows, b->width, g->src_part[k], ns, winograd_band_beside(g, b), g->src_place,
-                            d + at * g->rows->group);
+            g->rows->source(rows, b->width, g->src_part[k], ns, winograd_band_beside(g, b),
+                            g->src_place, d + at * g->rows->group);
         }
     }
 }
 
-void winograd_spread_source(const struct winograd *g, const struct roles *roles, const struct winograd_band *b,
-                            float *lines, float *d)
+void winograd_spread_source(const struct winograd *g, const struct roles *roles,
+                            const struct winograd_band *b, float *lines, float *d)
 {
     size_t ns = g->src_channels, tile = g->rows->tile;
     const float *rows[WINOGRAD_SIDE];
@@ -222,8 +230,8 @@ void winograd_fetch(const struct winograd *g, const struct tensor *t, size_t at,
     float_rows_fetch(t, at + from, to - from);
 }
 
-void winograd_fetch_source(const struct winograd *g, const struct tensor *t, const struct winograd_band *b,
-                           size_t p)
+void winograd_fetch_source(const struct winograd *g, const struct tensor *t,
+                           const struct winograd_band *b, size_t p)
 {
     size_t line = g->width * tensor_channels(t), last = g->nimages * g->height;
     size_t from = b->to * g->rows->tile + 1, to = b->next * g->rows->tile + 1;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Both gradients of a 3x3 convolution in one pass over what they read (winograd.h): the gradient of its result
- * is transformed once for both, and the source as that gradient is for the weights' gradient alone. Where a
- * norm's gradient comes late (core/op.h) it is made of the rows of the result's gradient; the sums that a norm
- * in front of the convolution needs (raw_norm.h) are added up while the gradient of the input and the source
- * are in the cache.
+/* Both gradients of a 3x3 convolution in one pass over what they read (winograd.h): the gradient of
+ * its result is transformed once for both, and the source as that gradient is for the weights'
+ * gradient alone. Where a norm's gradient comes late (core/op.h) it is made of the rows of the
+ * result's gradient; the sums that a norm in front of the convolution needs (raw_norm.h) are added
+ * up while the gradient of the input and the source are in the cache.
  *
- * The gradient of the input may lie where that of the result did, or where x of the norm behind: rows of that
- * are copies, of which a row of tiles leaves the next one those that they have in common, and neighbouring
- * chunks have copies of each other's rows from before. */
+ * The gradient of the input may lie where that of the result did, or where x of the norm behind:
+ * rows of that are copies, of which a row of tiles leaves the next one those that they have in
+ * common, and neighbouring chunks have copies of each other's rows from before. */
 #include "config.h"
 #include "trainer/backends/cpu/conv/winograd/winograd.h"
 
@@ -22,8 +22,8 @@
 struct both {
     struct op input, weights;
     struct winograd in, w;
-    /* Floats: coefficients; rows of the gradient, of the source; the rows of the gradient above and below a
-     * chunk. */
+    /* Floats: coefficients; rows of the gradient, of the source; the rows of the gradient above and
+     * below a chunk. */
     size_t coef, rows, lines, edges;
     size_t norm_size; /* doubles of a chunk's sums */
 };
@@ -187,9 +187,10 @@ static void copy_edges(const struct pass *p, size_t i)
         late_rows_copy(&p->dy, c.end * tile * line, line, c.below);
 }
 
-/* Row i of those under row of tiles r of a chunk; x: of its first part, or the others' copies are there. */
-static const float *gradient_row(const struct pass *p, const struct room *room, const struct chunk *c,
-                                 size_t x, size_t r, size_t i)
+/* Row i of those under row of tiles r of a chunk; x: of its first part, or the others' copies are
+ * there. */
+static const float *gradient_row(const struct pass *p, const struct room *room,
+                                 const struct chunk *c, size_t x, size_t r, size_t i)
 {
     const struct winograd *g = &p->b->in;
     size_t line = g->width * g->src_channels;
@@ -221,13 +222,15 @@ static void read_gradient(const struct pass *p, const struct room *room, const s
 
     for (size_t i = 0; i < g->rows->side; i++)
         rows[i] = gradient_row(p, room, c, b->x, r, i) + b->x * n;
-    g->rows->source(rows, b->width, n, n, winograd_band_beside(g, b), g->src_place, room->gradient + at);
+    g->rows->source(rows, b->width, n, n, winograd_band_beside(g, b), g->src_place,
+                    room->gradient + at);
     for (size_t i = 1; p->w.bias && i <= g->rows->tile; i++)
         for (size_t k = 0; k < n; k += g->rows->lanes)
             g->products->sum(rows[i] + k, b->width, n, sum + k);
 }
 
-static void write_input(const struct pass *p, const struct room *room, const struct winograd_band *b)
+static void write_input(const struct pass *p, const struct room *room,
+                        const struct winograd_band *b)
 {
     const struct winograd *g = &p->b->in;
 
@@ -243,7 +246,8 @@ static void write_input(const struct pass *p, const struct room *room, const str
     winograd_conv_write(g, &p->in, room->results, p->no_bias, b, room->lines);
 }
 
-static void add_weights(const struct pass *p, const struct room *room, const struct winograd_band *b, float *sums)
+static void add_weights(const struct pass *p, const struct room *room,
+                        const struct winograd_band *b, float *sums)
 {
     const struct winograd *g = &p->b->w;
     size_t area = g->rows->tile * g->width;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Results of 3x3 convolutions by Winograd's transforms. The gradient of the input is the same convolution
- * with the window turned by 180 degrees and the roles of the channels changed. */
+/* Results of 3x3 convolutions by Winograd's transforms. The gradient of the input is the same
+ * convolution with the window turned by 180 degrees and the roles of the channels changed. */
 #include "config.h"
 #include "trainer/backends/cpu/conv/winograd/winograd.h"
 
@@ -32,8 +32,8 @@ void winograd_conv_fetch(const struct winograd *g, const struct tensor *t,
     winograd_fetch(g, t, b->from * line, (b->to - b->from) * line, b, p);
 }
 
-void winograd_conv_multiply(const struct winograd *g, size_t p, const float *packed, const float *zeros,
-                       size_t ntiles, const float *d, float *m)
+void winograd_conv_multiply(const struct winograd *g, size_t p, const float *packed,
+                            const float *zeros, size_t ntiles, const float *d, float *m)
 {
     size_t ns = g->src_channels, nd = g->dst_channels;
 
@@ -42,7 +42,8 @@ void winograd_conv_multiply(const struct winograd *g, size_t p, const float *pac
         g->rows->forward(d, packed, ns, nd, ntiles / g->rows->group, m);
     else
         for (size_t at = 0; at < nd; at += g->wide)
-            g->products->forward(&d, 1, ns, ns, packed + at * ns, zeros, ntiles, nd, g->nvectors, m + at);
+            g->products->forward(&d, 1, ns, ns, packed + at * ns, zeros, ntiles, nd, g->nvectors,
+                                 m + at);
 }
 
 void winograd_conv_write(const struct winograd *g, const struct roles *roles, const float *m,
@@ -56,17 +57,19 @@ void winograd_conv_write(const struct winograd *g, const struct roles *roles, co
             float *rows[WINOGRAD_SIDE];
 
             for (size_t i = 0; i < tile; i++)
-                rows[i] = float_rows_begin(roles->dst[k], (r * tile + i) * line, lines + i * line) + b->x * n;
-            g->rows->result(m + at * g->rows->group, g->dst_place, b->width, n, g->dst_channels, bias + at,
-                            g->relu, rows);
+                rows[i] = float_rows_begin(roles->dst[k], (r * tile + i) * line, lines + i * line) +
+                          b->x * n;
+            g->rows->result(m + at * g->rows->group, g->dst_place, b->width, n, g->dst_channels,
+                            bias + at, g->relu, rows);
             float_rows_done(roles->dst[k], r * tile * line, tile * line, lines, g->narrow);
         }
 }
 
 /* goes_on: as for winograd_transform_source. */
-static void correlate_part(const struct winograd *g, const struct roles *roles, const struct winograd_conv_ends *ends,
-                           const struct winograd_band *b, bool goes_on, const float *packed,
-                           const float *bias, const float *zeros, float *lines, float *scratch)
+static void correlate_part(const struct winograd *g, const struct roles *roles,
+                           const struct winograd_conv_ends *ends, const struct winograd_band *b,
+                           bool goes_on, const float *packed, const float *bias, const float *zeros,
+                           float *lines, float *scratch)
 {
     float *m = scratch + g->places * g->src_place;
 
@@ -86,7 +89,8 @@ static void correlate_part(const struct winograd *g, const struct roles *roles, 
         winograd_conv_write(g, roles, m, bias, b, lines);
 }
 
-/* Workspace: weights, bias, zeros, scratch for each thread, lines, coefficients, and parts of moments. */
+/* Workspace: weights, bias, zeros, scratch for each thread, lines, coefficients, and parts of
+ * moments. */
 static void correlate(const struct op *op, const struct winograd_conv_ends *ends, bool turned)
 {
     const struct winograd *g = op->priv;
@@ -96,7 +100,8 @@ static void correlate(const struct op *op, const struct winograd_conv_ends *ends
     float *scratch = zeros + g->zeros, *lines = scratch + g->nthreads * g->scratch;
     double *parts = (double *)(void *)(packed + g->parts + g->coef);
     size_t area = g->rows->tile * g->width;
-    bool results_are_floats = roles.dst[0]->dtype == DTYPE_F32; /* others go through the copies' room */
+    bool results_are_floats = roles.dst[0]->dtype ==
+                              DTYPE_F32; /* others go through the copies' room */
     struct raw_norm raw;
 
     raw_norm_init(&raw, op, packed + g->parts);
@@ -118,7 +123,8 @@ static void correlate(const struct op *op, const struct winograd_conv_ends *ends
 
             for (; b.x < g->width; winograd_band_on(g, &b))
                 correlate_part(g, &roles, ends, &b, from == done, packed, bias, zeros,
-                               lines + simd_thread() * g->lines, scratch + simd_thread() * g->scratch);
+                               lines + simd_thread() * g->lines,
+                               scratch + simd_thread() * g->scratch);
             done = results_are_floats ? b.to : nrows;
             if (g->moments.rows)
                 norm_moments_part(&g->moments, roles.dst[0]->data + from * area * nd,
@@ -157,7 +163,8 @@ static int prepare_as(struct op *op, bool copied, struct err *e)
     g->parts = (g->parts + WINOGRAD_LINE - 1) / WINOGRAD_LINE * WINOGRAD_LINE;
     g->coef = raw_norm_size(op);
     g->relu = op->attr.relu;
-    op->workspace_size = (g->parts + g->coef) * sizeof(float) + g->moments.nparts * g->moments.size * sizeof(double);
+    op->workspace_size = (g->parts + g->coef) * sizeof(float) +
+                         g->moments.nparts * g->moments.size * sizeof(double);
     op->priv = g;
     return 0;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A 3x3 convolution with its ReLU at inference, and what makes its input: a first convolution, of too few channels
- * for Winograd's transforms, or a transposed one. Rows of that are made on the way to the transforms. */
+/* A 3x3 convolution with its ReLU at inference, and what makes its input: a first convolution, of
+ * too few channels for Winograd's transforms, or a transposed one. Rows of that are made on the way
+ * to the transforms. */
 #include "config.h"
 #include "trainer/backends/cpu/conv/winograd/winograd.h"
 
@@ -112,7 +113,8 @@ static int run(struct op *op, struct exec *x, struct err *e)
     p->front.workspace = op->workspace;
     p->conv.workspace = (char *)op->workspace + front_size(p);
     (is_up(op) ? conv_transpose2d_begin : conv2d_begin)(&p->front);
-    winograd_conv_run_as(&p->conv, &(struct winograd_conv_ends){&made, is_up(op) ? NULL : winograd_relu_pool, op});
+    winograd_conv_run_as(
+        &p->conv, &(struct winograd_conv_ends){&made, is_up(op) ? NULL : winograd_relu_pool, op});
     return 0;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Winograd's transforms for 8 channels, or 24 and so on: a vector holds two neighbouring tiles with 8
- * channels each, channel 0 of both, channel 1 of both and so on. So what the products need of a channel, both
- * its numbers throughout a vector, is a load; a shuffle for each would take the place of a product where
- * the processor has one port for shuffles and that port multiplies as well. */
+/* Winograd's transforms for 8 channels, or 24 and so on: a vector holds two neighbouring tiles with
+ * 8 channels each, channel 0 of both, channel 1 of both and so on. So what the products need of a
+ * channel, both its numbers throughout a vector, is a load; a shuffle for each would take the place
+ * of a product where the processor has one port for shuffles and that port multiplies as well. */
 #include "config.h"
 
 #ifdef __x86_64__
@@ -47,7 +47,8 @@ INLINE void store_pixels(float *low, size_t n, vec v)
 INLINE vec tiles_of(vec a, vec b, size_t k)
 {
     __m512i first = _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
-    __m512i second = _mm512_setr_epi32(8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+    __m512i second = _mm512_setr_epi32(8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15,
+                                       31);
 
     return (vec)_mm512_permutex2var_ps((__m512)a, k ? second : first, (__m512)b);
 }
@@ -85,14 +86,15 @@ INLINE void source_edge(const float *const *src, size_t at, bool second, vec *r)
 
 #pragma GCC unroll 6
     for (size_t i = 0; i < SIDE; i++)
-        v[i] = (vec)_mm512_maskz_loadu_ps(second ? 0xff00 : 0xff, src[i] + at - (second ? HALF : 0));
+        v[i] = (vec)_mm512_maskz_loadu_ps(second ? 0xff00 : 0xff,
+                                          src[i] + at - (second ? HALF : 0));
     source4(v, 1, r, 1);
 }
 
-/* n is a constant once inlined if it is HALF. Neighbouring pairs of tiles share two columns, which are
- * transformed once. */
-INLINE void source_rows(const float *const *src, size_t width, size_t n, size_t all, unsigned beside, size_t place,
-                        float *dst)
+/* n is a constant once inlined if it is HALF. Neighbouring pairs of tiles share two columns, which
+ * are transformed once. */
+INLINE void source_rows(const float *const *src, size_t width, size_t n, size_t all,
+                        unsigned beside, size_t place, float *dst)
 {
     const struct places places = places_of(SIDE, place);
     size_t known = beside & WINOGRAD_RIGHT ? width + 1 : width;
@@ -110,7 +112,8 @@ INLINE void source_rows(const float *const *src, size_t width, size_t n, size_t 
             for (size_t k = 1; k + 1 < COLUMNS; k++)
                 source_columns(src, (ptrdiff_t)((x + 2 * k - 1) * n + c), n, column + k * SIDE);
             if (x + 2 * TILE < known)
-                source_columns(src, (ptrdiff_t)((x + 2 * TILE - 1) * n + c), n, column + (COLUMNS - 1) * SIDE);
+                source_columns(src, (ptrdiff_t)((x + 2 * TILE - 1) * n + c), n,
+                               column + (COLUMNS - 1) * SIDE);
             else
                 source_edge(src, (x + 2 * TILE - 1) * n + c, false, column + (COLUMNS - 1) * SIDE);
 #pragma GCC unroll 6
@@ -124,7 +127,8 @@ INLINE void source_rows(const float *const *src, size_t width, size_t n, size_t 
             for (size_t i = 0; i < SIDE; i++, row += places.row.one) {
 #pragma GCC unroll 6
                 for (size_t j = 0; j < SIDE; j++)
-                    v[j] = tiles_of(column[j / 2 * SIDE + i], column[(j / 2 + 2) * SIDE + i], j % 2);
+                    v[j] = tiles_of(column[j / 2 * SIDE + i], column[(j / 2 + 2) * SIDE + i],
+                                    j % 2);
                 source4(v, 1, r, 1);
                 store_row(&places, r, row);
             }
@@ -135,8 +139,8 @@ INLINE void source_rows(const float *const *src, size_t width, size_t n, size_t 
     }
 }
 
-ISA static void source(const float *const *src, size_t width, size_t n, size_t all, unsigned beside, size_t place,
-                       float *d)
+ISA static void source(const float *const *src, size_t width, size_t n, size_t all, unsigned beside,
+                       size_t place, float *d)
 {
     if (n == HALF)
         source_rows(src, width, HALF, all, beside, place, d);
@@ -200,7 +204,8 @@ ISA static void window(const float *w, size_t step, size_t turned, size_t place,
     store_places(&places, r, g);
 }
 
-INLINE void spread_rows(const float *const *dy, size_t width, size_t n, size_t all, size_t place, float *dst)
+INLINE void spread_rows(const float *const *dy, size_t width, size_t n, size_t all, size_t place,
+                        float *dst)
 {
     const struct places places = places_of(SIDE, place);
 
@@ -220,7 +225,8 @@ INLINE void spread_rows(const float *const *dy, size_t width, size_t n, size_t a
         }
 }
 
-ISA static void spread(const float *const *dy, size_t width, size_t n, size_t all, size_t place, float *y)
+ISA static void spread(const float *const *dy, size_t width, size_t n, size_t all, size_t place,
+                       float *y)
 {
     if (n == HALF)
         spread_rows(dy, width, HALF, all, place, y);

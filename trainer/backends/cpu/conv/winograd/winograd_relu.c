@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A 3x3 convolution with its ReLU, and what is behind it at inference: done to rows of results while they are
- * in the cache, which for a head go no further. */
+/* A 3x3 convolution with its ReLU, and what is behind it at inference: done to rows of results
+ * while they are in the cache, which for a head go no further. */
 #include "config.h"
 #include "trainer/backends/cpu/conv/winograd/winograd.h"
 
@@ -18,13 +18,17 @@ static struct op first_of(const struct op *op, struct tensor *y)
 {
     *y = (struct tensor){.shape = op->in[0]->shape};
     y->shape.dim[DIM_C] = op->in[1]->shape.dim[0];
-    return (struct op){.kind = &conv2d_kind, .attr = op->attr, .in = {op->in[0], op->in[1],
-        op->in[2]},
-                       .out = {has_head(op) ? y : op->out[0]}, .workspace = op->workspace, .priv = op->priv};
+    return (struct op){.kind = &conv2d_kind,
+                       .attr = op->attr,
+                       .in = {op->in[0], op->in[1], op->in[2]},
+                       .out = {has_head(op) ? y : op->out[0]},
+                       .workspace = op->workspace,
+                       .priv = op->priv};
 }
 
-void winograd_relu_pool(const struct op *op, const struct winograd *g, const struct roles *roles, const float *m,
-                        const float *bias, const struct winograd_band *b, float *lines)
+void winograd_relu_pool(const struct op *op, const struct winograd *g, const struct roles *roles,
+                        const float *m, const float *bias, const struct winograd_band *b,
+                        float *lines)
 {
     size_t n = g->dst_channels, line = g->width * n;
 
@@ -34,8 +38,9 @@ void winograd_relu_pool(const struct op *op, const struct winograd *g, const str
                         op->out[OP_OUT_POOLED]->data + (row * line / 2 + b->x * n) / 2);
 }
 
-static void write_head(const struct op *op, const struct winograd *g, const struct roles *roles, const float *m,
-                       const float *bias, const struct winograd_band *b, float *lines)
+static void write_head(const struct op *op, const struct winograd *g, const struct roles *roles,
+                       const float *m, const float *bias, const struct winograd_band *b,
+                       float *lines)
 {
     size_t n = g->dst_channels, tile = g->rows->tile;
     float *rows[WINOGRAD_SIDE];
@@ -58,8 +63,8 @@ static bool supports(const struct op *op)
     struct op first = first_of(op, &y), head = {.attr = {.kernel = 1}};
     struct op pool = {.kind = &max_pool2d_kind, .in = {op->out[0]}};
 
-    return winograd_supports(&first) &&
-           (has_head(op) ? head_rows_of(&head, &y, op->out[0]) != NULL : max_pool2d_supports(&pool));
+    return winograd_supports(&first) && (has_head(op) ? head_rows_of(&head, &y, op->out[0]) != NULL
+                                                      : max_pool2d_supports(&pool));
 }
 
 static int prepare(struct op *op, struct err *e)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The gradient of the weights of 3x3 convolutions by Winograd's transforms. It is summed in chunks of bands
- * whose number does not depend on the threads, and these are added in order; with so many channels that
- * few chunks have room, the threads share the places of one sum instead. */
+/* The gradient of the weights of 3x3 convolutions by Winograd's transforms. It is summed in chunks
+ * of bands whose number does not depend on the threads, and these are added in order; with so many
+ * channels that few chunks have room, the threads share the places of one sum instead. */
 #include "config.h"
 #include "trainer/backends/cpu/conv/winograd/winograd.h"
 
@@ -17,7 +17,8 @@
 #define MAX_CHUNKS 64
 #define ROOM (1 << 20)      /* floats, or a share of the source */
 #define ROOM_SHARE 16
-#define MANY_CHUNKS 16      /* more than these only of MANY_BANDS each: what the first band reads was not */
+#define MANY_CHUNKS                                                                                \
+    16 /* more than these only of MANY_BANDS each: what the first band reads was not */
 #define MANY_BANDS 16       /* asked for before */
 #define CHUNK_TILES 64 /* at least */
 
@@ -37,15 +38,16 @@ size_t winograd_weights_chunks(const struct winograd *g)
 }
 
 /* A band of dy to scratch. */
-static void transform_dy(const struct winograd *g, const struct tensor *dy, const struct winograd_band *b,
-                         float *lines, float *y)
+static void transform_dy(const struct winograd *g, const struct tensor *dy,
+                         const struct winograd_band *b, float *lines, float *y)
 {
     size_t nd = g->dst_channels, tile = g->rows->tile, line = g->width * nd;
     const float *rows[WINOGRAD_SIDE];
 
     for (size_t r = b->from; r < b->to; r++, y += b->width / tile * nd) {
         for (size_t i = 0; i < tile; i++)
-            rows[i] = float_rows_read(dy, (r * tile + i) * line, line, lines + i * line) + b->x * nd;
+            rows[i] = float_rows_read(dy, (r * tile + i) * line, line, lines + i * line) +
+                      b->x * nd;
         g->rows->spread(rows, b->width, nd, nd, g->dst_place, y);
     }
 }
@@ -126,7 +128,8 @@ static void sum_shared(const struct winograd *g, const struct roles *roles, cons
         for (size_t r = 0; r < n; r++) {
             struct winograd_band b = {.from = from + r, .to = from + r + 1, .width = g->width};
 
-            winograd_transform_source(g, roles, zeros, &b, false, lines, scratch + r * g->across * ns);
+            winograd_transform_source(g, roles, zeros, &b, false, lines,
+                                      scratch + r * g->across * ns);
             transform_dy(g, dy, &b, lines, y + r * g->across * nd);
         }
 #pragma omp for schedule(dynamic)
@@ -151,8 +154,8 @@ void winograd_weights_gather(const struct winograd *g, const float *sums, bool t
                             g->place, ns * window, turned, dw + (d * ns + s) * window);
 }
 
-/* Workspace: the sums of all chunks, or one, zeros, coefficients, scratch for each thread, or one for
- * all, and lines. */
+/* Workspace: the sums of all chunks, or one, zeros, coefficients, scratch for each thread, or one
+ * for all, and lines. */
 static int run(struct op *op, struct exec *x, struct err *e)
 {
     const struct winograd *g = op->priv;

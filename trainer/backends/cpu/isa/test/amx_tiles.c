@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Products by tiles: the emulated instructions do what the manual says of the real ones, to the bit;
- * products that are wrong or fault are found; and on a processor with AMX both give the same bits. */
+/* Products by tiles: the emulated instructions do what the manual says of the real ones, to the
+ * bit; products that are wrong or fault are found; and on a processor with AMX both give the same
+ * bits. */
 #include "config.h"
 #include "trainer/backends/cpu/isa/amx_tiles.h"
 
@@ -104,10 +105,10 @@ static void ignore(int signal)
 
 static void check_trial(void)
 {
-    static const char *const want[] = {"give wrong results", "give wrong results", "give wrong results in lines",
-                                       "fault", "fault"};
-    struct amx_tiles bad[5] = {amx_tiles_emulated, amx_tiles_emulated, amx_tiles_emulated, amx_tiles_emulated,
-                               amx_tiles_emulated};
+    static const char *const want[] = {"give wrong results", "give wrong results",
+                                       "give wrong results in lines", "fault", "fault"};
+    struct amx_tiles bad[5] = {amx_tiles_emulated, amx_tiles_emulated, amx_tiles_emulated,
+                               amx_tiles_emulated, amx_tiles_emulated};
     struct sigaction mine = {.sa_handler = ignore}, now;
 
     bad[0].two_by_two = wrong;
@@ -127,7 +128,8 @@ static void check_trial(void)
     ok(now.sa_handler == ignore, "handlers of signals are what they were");
 }
 
-static void multiply(const struct amx_tiles *tiles, const uint16_t *a, const uint16_t *b, float *sums)
+static void multiply(const struct amx_tiles *tiles, const uint16_t *a, const uint16_t *b,
+                     float *sums)
 {
     const struct amx_product p = {{a, AMX_TILES_DEPTH, NUMBERS, NUMBERS, 0},
                                   {b, 2 * AMX_TILES_COLUMNS, NUMBERS, NUMBERS, 0}, 1, 2,

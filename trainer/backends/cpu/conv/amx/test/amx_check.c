@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A kernel by tiles that works is used; one that fails, is wrong or writes beside its results is not,
- * and those without tiles take its place. */
+/* A kernel by tiles that works is used; one that fails, is wrong or writes beside its results is
+ * not, and those without tiles take its place. */
 #include "config.h"
 #include "trainer/backends/cpu/conv/amx/amx_check.h"
 
@@ -63,8 +63,8 @@ static struct graph *build(int64_t channels, struct op **op)
     return g;
 }
 
-static void check(int (*run)(struct op *, struct exec *, struct err *), int64_t channels, bool works,
-                  const char *what)
+static void check(int (*run)(struct op *, struct exec *, struct err *), int64_t channels,
+                  bool works, const char *what)
 {
     const struct kernel kernel = {
         .prepare = simd_amx_conv.prepare, .run = run, .release = simd_amx_conv.release};
@@ -72,8 +72,8 @@ static void check(int (*run)(struct op *, struct exec *, struct err *), int64_t 
     struct graph *g = build(channels, &op);
 
     ok(amx_check(&kernel, op) == works, "%s: %s used", what, works ? "is" : "is not");
-    ok((backend_kernel(&simd_backend, op) == &simd_amx_conv) == works, "%s: the backend takes it%s", what,
-       works ? "" : " not either");
+    ok((backend_kernel(&simd_backend, op) == &simd_amx_conv) == works, "%s: the backend takes it%s",
+       what, works ? "" : " not either");
     ok(backend_kernel(&simd_backend, op) != NULL, "%s: there is a kernel", what);
     graph_destroy(g);
 }
