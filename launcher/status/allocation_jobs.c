@@ -11,6 +11,7 @@
 #include "launcher/study/run_dir.h"
 #include "src/atomicfile.h"
 #include "src/log.h"
+#include "src/mem.h"
 
 #define MAX_LIST ((size_t)1 << 22)
 
@@ -70,26 +71,10 @@ struct list {
     size_t count, capacity;
 };
 
-static struct job_state *grow(struct list *l, struct err *e)
-{
-    if (l->count == l->capacity) {
-        size_t capacity = l->capacity ? 2 * l->capacity : 64;
-        struct job_state *grown = realloc(l->jobs, capacity * sizeof *grown);
-        if (!grown) {
-            err_errno(e, ERR_INTERNAL, ENOMEM, "jobs");
-            return NULL;
-        }
-        l->jobs = grown;
-        l->capacity = capacity;
-    }
-    return &l->jobs[l->count++];
-}
-
 static int add_runs(const struct workspace *w, const struct job_state *job, const char *name,
                     struct list *dst, struct err *e)
 {
     char path[PATH_MAX + 16], *text, *save = NULL;
-    struct job_state *place;
     int rc = 0;
     size_t n;
 
@@ -101,8 +86,11 @@ static int add_runs(const struct workspace *w, const struct job_state *job, cons
     }
     for (char *line = strtok_r(text, "\n", &save); rc == 0 && line;
          line = strtok_r(NULL, "\n", &save)) {
-        place = grow(dst, e);
-        rc = place ? add_run(w, job, line, place, e) : -1;
+        rc = mem_grow(&dst->jobs, dst->count, &dst->capacity, sizeof *dst->jobs, e) ||
+                     add_run(w, job, line, &dst->jobs[dst->count], e)
+                 ? -1
+                 : 0;
+        dst->count += rc == 0;
     }
     free(text);
     return rc ? err_prefix(e, "%s", path) : 0;
@@ -129,13 +117,10 @@ int allocation_jobs_expand(const struct workspace *w, struct job_state **jobs, s
 
     for (size_t i = 0; rc == 0 && i < *njobs; i++) {
         const char *name = name_of(w, &(*jobs)[i]);
-        struct job_state *place = name ? NULL : grow(&list, e);
         if (name)
             rc = add_runs(w, &(*jobs)[i], name, &list, e);
-        else if (place)
-            *place = (*jobs)[i];
-        else
-            rc = -1;
+        else if ((rc = mem_grow(&list.jobs, list.count, &list.capacity, sizeof *list.jobs, e)) == 0)
+            list.jobs[list.count++] = (*jobs)[i];
     }
     if (rc) {
         free(list.jobs);

@@ -19,6 +19,7 @@
 #include "src/buf.h"
 #include "src/clock.h"
 #include "src/log.h"
+#include "src/mem.h"
 
 #define SCHEMA 1
 #define MAX_LEDGER ((size_t)1 << 30)
@@ -46,24 +47,21 @@ const struct ledger_entry *ledger_find(const struct ledger *l, const char *run, 
     return find_entry(l, run, attempt);
 }
 
-static struct ledger_entry *add_entry(struct ledger *l, const char *run, int attempt)
+static struct ledger_entry *add_entry(struct ledger *l, const char *run, int attempt,
+                                      struct err *e)
 {
     char key[RUN_ID_SIZE + 16];
 
-    if (l->count == l->capacity) {
-        size_t capacity = l->capacity ? 2 * l->capacity : 64;
-        struct ledger_entry *grown = realloc(l->entries, capacity * sizeof *grown);
-        if (!grown)
-            return NULL;
-        l->entries = grown;
-        l->capacity = capacity;
-    }
+    if (mem_grow(&l->entries, l->count, &l->capacity, sizeof *l->entries, e))
+        return NULL;
     struct ledger_entry *entry = &l->entries[l->count];
     *entry = (struct ledger_entry){.attempt = attempt};
     snprintf(entry->run, sizeof entry->run, "%s", run);
     snprintf(key, sizeof key, "%s:%d", run, attempt);
-    if (map_set(&l->index, key, l->count) || map_set(&l->index, run, l->count))
+    if (map_set(&l->index, key, l->count) || map_set(&l->index, run, l->count)) {
+        mem_fail(e);
         return NULL;
+    }
     l->count++;
     return entry;
 }
@@ -73,8 +71,8 @@ static int apply(struct ledger *l, enum ledger_event event, const char *run, int
 {
     struct ledger_entry *entry = find_entry(l, run, attempt);
 
-    if (!entry && !(entry = add_entry(l, run, attempt)))
-        return err_errno(e, ERR_INTERNAL, errno, "%s", l->dir);
+    if (!entry && !(entry = add_entry(l, run, attempt, e)))
+        return -1;
     entry->last = event;
     snprintf(entry->scheduler, sizeof entry->scheduler, "%s", scheduler);
     if (job)
@@ -215,7 +213,7 @@ static int wait_for_lock(int fd, const char *file, int timeout_s, struct err *e)
     const struct timespec pause = {.tv_nsec = 100000000};
     double end = clock_now() + timeout_s;
     char holder[256];
-    bool told = false;
+    bool reported = false;
 
     while (fcntl(fd, F_OFD_SETLK, &lock)) {
         if (errno != EAGAIN && errno != EACCES && errno != EINTR)
@@ -225,9 +223,9 @@ static int wait_for_lock(int fd, const char *file, int timeout_s, struct err *e)
             return err_set(e, ERR_TIMEOUT,
                            "another unetctl (%s) has locked %s for more than %d s; wait for it, or "
                            "end it", holder, file, timeout_s);
-        if (!told)
+        if (!reported)
             log_info("waiting for another unetctl that works on this study (%s)", holder);
-        told = true;
+        reported = true;
         nanosleep(&pause, NULL);
     }
     return 0;

@@ -11,6 +11,7 @@
 
 #include "launcher/host/jsonio.h"
 #include "src/atomicfile.h"
+#include "src/mem.h"
 
 #define RECORD_LIMIT ((size_t)1 << 16)
 
@@ -131,15 +132,10 @@ int local_record_list(const char *dir, unsigned long **dst, size_t *n, struct er
         unsigned long id = strtoul(entry->d_name, &end, 10);
         if (id == 0 || strcmp(end, ".json") != 0)
             continue;
-        if (*n == capacity) {
-            capacity = capacity ? 2 * capacity : 64;
-            unsigned long *more = realloc(*dst, capacity * sizeof **dst);
-            if (!more) {
-                closedir(d);
-                free(*dst);
-                return err_set(e, ERR_INTERNAL, "out of memory");
-            }
-            *dst = more;
+        if (mem_grow(dst, *n, &capacity, sizeof **dst, e)) {
+            closedir(d);
+            free(*dst);
+            return -1;
         }
         (*dst)[(*n)++] = id;
     }
