@@ -385,7 +385,7 @@ int atomicfile_open_regular(const char *path, struct stat *st, struct err *e)
     return -1;
 }
 
-/* Reads to the end. The size that stat tells is a hint: files grow, and those of /proc say 0. */
+/* Reads to the end. The size of stat is a hint: files grow, and those of /proc have 0. */
 static char *read_file(int fd, size_t hint, size_t limit, size_t *n)
 {
     size_t capacity = hint + 1, length = 0;

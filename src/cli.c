@@ -240,7 +240,7 @@ int cli_decode(const struct cli_command *c, const char *env_prefix, int argc, ch
     return env_prefix ? decode_environment(c, env_prefix, seen, e) : 0;
 }
 
-/* The heading that stands before a verb in lists, or NULL. */
+/* The heading before a verb in lists, or NULL. */
 static const char *find_heading(const struct cli_program *p, const struct cli_command *c)
 {
     for (const struct cli_group *g = p->groups; g && g->heading; g++)

@@ -48,11 +48,11 @@ struct cli_command {
     int min_operands, max_operands; /* max -1: any number */
     bool verbatim; /* nothing is decoded, not even --help: rest has every word after the verb */
     /* operands: what is left of argv; rest: words after "--", verbatim. Returns an exit code;
-     * -1 stands for e->code after e was filled. */
+     * -1 means e->code, with e filled. */
     int (*run)(int noperands, char **operands, int nrest, char **rest, struct err *e);
 };
 
-/* Verbs from this one on, up to the next group's, stand below a heading in help and man page. */
+/* A heading in help and man page for the verbs from first up to the next group's. */
 struct cli_group {
     const char *heading; /* NULL ends a list */
     const struct cli_command *first;

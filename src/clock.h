@@ -6,7 +6,7 @@
 /* Seconds since an arbitrary start; never decreases. Only differences are meaningful. */
 double clock_now(void);
 
-/* Sleeps for so many seconds, or until a signal comes. */
+/* Sleeps for this time, or until a signal arrives. */
 void clock_sleep(double seconds);
 
 /* Processor time of all threads of this process, in seconds. */

@@ -70,7 +70,7 @@ static bool next_alternative(const struct cli_command *c, const char **rest, con
     return true;
 }
 
-/* Prints what follows the choice previous: words, or those of a kind. False if it is no choice. */
+/* Prints what follows the choice previous: words, or those of a kind. False if there are none. */
 static bool print_followers(const struct completion *c, const char *previous)
 {
     const char *rest = c->verb->args, *text;
@@ -90,7 +90,7 @@ static bool print_followers(const struct completion *c, const char *previous)
     return false;
 }
 
-/* Prints the first words of the alternatives (capitals stand for something), or the words of the
+/* Prints the first words of the alternatives (capitals are placeholders), or the words of the
  * first operand's kind: "[RUN ...]". */
 static void print_operands(const struct completion *c)
 {
@@ -110,7 +110,7 @@ static void print_options(const struct cli_command *verb)
         printf("--%s\t%s\n", o->name, o->help);
 }
 
-/* The option that word names and whose value is a word of its own, or NULL. */
+/* The option that word names and whose value is a separate word, or NULL. */
 static const struct cli_option *find_valued(const struct cli_command *verb, const char *word)
 {
     for (const struct cli_option *o = verb->options; o && o->name; o++)
@@ -190,7 +190,7 @@ void completion_print_words(const struct cli_program *program, int nwords, char 
         print_operands(&c);
 }
 
-/* Each asks the program what may stand in place of the last word: lines "WORD", or "WORD", a tab
+/* Each asks the program what may replace the last word: lines "WORD", or "WORD", a tab
  * and a description; ":files" for paths, ":nospace" where more follows the word at once. */
 static const char bash[] =
     "_%1$s() {\n"

@@ -12,8 +12,8 @@
 /* Print the script for shell (bash, zsh, fish) on standard output. 0, or -1 with ERR_USAGE. */
 int completion_print(const struct cli_program *program, const char *shell, struct err *e);
 
-/* Print what may stand in place of the last word of a command line (`PROGRAM --complete WORD...`):
- * a line "WORD", or "WORD", a tab and its description. A line ":files" stands for paths;
+/* Prints what may replace the last word of a command line (`PROGRAM --complete WORD...`):
+ * a line "WORD", or "WORD", a tab and its description. A line ":files" means paths;
  * ":nospace", before the others, says that more follows the word at once. */
 void completion_print_words(const struct cli_program *program, int nwords, char **words);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* FNV-1a with 64 bits: tells different data apart, and is no protection against an attacker. */
+/* FNV-1a with 64 bits: distinguishes data, but does not protect against an attacker. */
 #ifndef UNETCTL_SRC_HASH_H
 #define UNETCTL_SRC_HASH_H
 

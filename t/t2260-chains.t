@@ -23,7 +23,7 @@ exits 0 "--after a run and a job" unetctl submit -C lanes --gpus 6 --parsable --
     --after "${id[3]}" -- --hold
 is "$(depends "$(cat "$OUT")")" "${id[0]} ${id[3]}" "waits for both"
 exits 2 "--after a job that never was" unetctl submit -C lanes --gpus 7 --after 999999 -- --hold
-like "$ERR" 'error: --after 999999: there is no such job' "is refused, as accounting says"
+like "$ERR" 'error: --after 999999: the job does not exist' "is refused, as accounting says"
 make_study next sandbox
 exits 0 "--after a study" unetctl submit -C next --gpus 1 --parsable --after lanes -- --hold
 is "$(depends "$(cat "$OUT")" | wc -w)" 6 "waits for all of its jobs"

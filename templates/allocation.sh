@@ -10,7 +10,7 @@ free={{gpus}}
 waiting=( # GPUS RUN ATTEMPT
 {{runs}}
 )
-# Ranks of two runs may share a node: each run has ports of its own.
+# Ranks of two runs may share a node: each run has its own ports.
 port={{port_base}}
 if [ -z "$port" ]; then port=$((8888 + SLURM_JOB_ID % 1000)); fi
 

@@ -60,7 +60,7 @@ static json_t *read_finish_plan(const char *dir, struct err *e)
 {
     char path[PATH_MAX];
 
-    snprintf(path, sizeof path, "%s/run.json", dir); /* of an attempt with a plan of its own */
+    snprintf(path, sizeof path, "%s/run.json", dir); /* of an attempt with its own plan */
     if (access(path, F_OK) != 0)
         snprintf(path, sizeof path, "%s/../run.json", dir);
     return jsonio_read(path, MAX_DOCUMENT, e);

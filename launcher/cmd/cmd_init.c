@@ -213,8 +213,7 @@ static int check_data(char dst[PATH_MAX], struct data_look *look, struct err *e)
     return 0;
 }
 
-/* A path of the command line as study.yaml has it: from the study's folder where it lies there,
- * else absolute. */
+/* A path of the command line for study.yaml: relative if it is in the study's folder. */
 static int place_path(const char *folder, const struct setting *key, struct yaml_setting *setting,
                       struct buf *dst, struct err *e)
 {

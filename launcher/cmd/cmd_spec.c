@@ -13,7 +13,7 @@
 #include "src/plural.h"
 
 #define DEFAULT_PORT_BASE 8888 /* SlurmClusterResolver's */
-#define PORT_OFFSETS 1000      /* so many jobs can share a node without sharing a port */
+#define PORT_OFFSETS 1000      /* jobs that can share a node without sharing a port */
 #define VARIABLE_MAX (128 << 10) /* Linux: of NAME=VALUE with its NUL */
 
 static const char *opt_resolver = "slurm", *opt_jobs, *opt_host_suffix, *opt_task;

@@ -73,7 +73,7 @@ static const struct option {
     PASSED("threads-per-core", 0, VALUE) PASSED("time-min", 0, VALUE) PASSED("tmp", 0, VALUE)
     PASSED("tres-bind", 0, VALUE) PASSED("use-min-nodes", 0, FLAG) PASSED("verbose", 'v', FLAG)
     PASSED("wait-all-nodes", 0, VALUE) PASSED("wckey", 0, VALUE)
-    REFUSE("array", 'a', "each run is a job of its own; --seeds N repeats them")
+    REFUSE("array", 'a', "each run is a separate job; --seeds N repeats them")
     REFUSE("chdir", 'D', "a job runs in the folder of its run")
     REFUSE("clusters", 'M', "run unetctl on that cluster")
     REFUSE("comment", 0, "unetctl finds the job again by its comment")
@@ -260,7 +260,7 @@ static int take_unknown(struct job_options *o, int nwords, char **given, int *i,
     return add_extra(o, text, e);
 }
 
-/* The option that the word names; *value is what stands behind "=" or the letter, or NULL. */
+/* The option that the word names; *value: the text after "=" or the letter, or NULL. */
 static const struct option *find_option(const char *text, const char **value)
 {
     bool is_long = strncmp(text, "--", 2) == 0;

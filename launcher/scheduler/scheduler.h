@@ -42,7 +42,7 @@ struct scheduler_partition {
 
 /* What the scheduler expects of a job that was not submitted. */
 struct scheduler_forecast {
-    time_t start;    /* 0: it cannot tell */
+    time_t start;    /* 0: unknown */
     char nodes[128]; /* in Slurm's notation; "" likewise */
 };
 
@@ -138,8 +138,8 @@ void scheduler_submit_all(struct scheduler *s, const struct job *jobs, size_t co
                           struct scheduler_result *results);
 
 /* Every job whose tag starts with tag_prefix, in one call, by id. The caller frees *states (NULL
- * for none). Slurm forgets ended jobs after a while (MinJobAge): absent is no proof of failure, the
- * DONE or FAILED marker is the truth. */
+ * for none). Slurm forgets ended jobs after a while (MinJobAge): a missing job need not have
+ * failed: the DONE or FAILED marker decides. */
 int scheduler_query(struct scheduler *s, const char *tag_prefix, struct job_state **states,
                     size_t *nstates, struct err *e);
 

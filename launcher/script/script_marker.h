@@ -3,7 +3,7 @@
 #ifndef UNETCTL_LAUNCHER_SCRIPT_SCRIPT_MARKER_H
 #define UNETCTL_LAUNCHER_SCRIPT_SCRIPT_MARKER_H
 
-/* A NULL name ends the list. required says where one must stand, or is "". */
+/* A NULL name ends the list. required: the script that must use it, or "". */
 struct script_marker {
     const char *name, *required, *help;
 };

@@ -208,7 +208,7 @@ static void set_job(struct script_values *s)
     const struct job_options *o = &s->w->options;
     const struct job *job = s->job;
     struct job whole = *job;
-    whole.own_directives = false; /* lines of the template's own stand beside these */
+    whole.own_directives = false; /* the template's lines are beside these */
     char *lines = job_directives(&whole);
     size_t n = lines ? strlen(lines) : 0;
 
@@ -439,13 +439,13 @@ static bool lacks_pmix(const struct site *site)
            sandbox_find(NULL, &sandbox, &ignored) == 0 && !sandbox.pmix;
 }
 
-/* Does this program start daemons of its own, by srun on a job's other nodes? */
+/* Does this program start daemons by srun on a job's other nodes? */
 static bool is_mpirun(const char *launcher)
 {
     return strncmp(launcher, "mpirun", 6) == 0 || strncmp(launcher, "mpiexec", 7) == 0;
 }
 
-/* Slurm binds a job's GPUs to its tasks by these, and gives none to daemons, which are no tasks. */
+/* Slurm binds a job's GPUs to its tasks by these variables; daemons are not tasks and get none. */
 #define UNBOUND "env -u SLURM_TRES_PER_TASK -u SLURM_TRES_BIND "
 
 /* The words that start the ranks. Steps side by side in one job are srun's alone: --exact takes no

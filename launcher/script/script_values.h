@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the markers of one attempt's scripts stand for. */
+/* The values of the markers in one attempt's scripts. */
 #ifndef UNETCTL_LAUNCHER_SCRIPT_SCRIPT_VALUES_H
 #define UNETCTL_LAUNCHER_SCRIPT_SCRIPT_VALUES_H
 

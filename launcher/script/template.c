@@ -11,7 +11,7 @@
 #define WORD "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_"
 #define PATH_LETTERS WORD ".-/"
 #define TAG "tag_"
-#define SETUP "setup.sh" /* the one tag of the reference that has a name of its own */
+#define SETUP "setup.sh" /* the only tag of the reference without tag_ */
 #define SAFE WORD "@%+=:,./-"
 
 struct marker {
@@ -75,7 +75,7 @@ bool template_has_tags(const char *text)
     return false;
 }
 
-/* What stands between the braces at m->start: 1, or -1. */
+/* Reads the text between the braces at m->start: 1, or -1. */
 static int read_marker(const char *file, const char *text, struct marker *m, struct err *e)
 {
     const char *close = strstr(m->start, "}}"), *bar;

@@ -93,8 +93,8 @@ static void decide_without_job(struct run_status *s, const struct ledger_entry *
         set_phase(s, RUN_PLANNED, "PLANNED", "");
 }
 
-/* Rank 0 writes the marker while its job still runs: who waits for the run waits for the job, too,
- * but not for long. */
+/* Rank 0 writes the marker while its job still runs; the run is not finished before the job, for a
+ * limited time. */
 static bool may_be_ending(const struct run_status *s)
 {
     return s->attempt.marker_age_s < ENDING_MAX_S;

@@ -2,7 +2,7 @@
 /* STUDY/.unetctl: the record of submissions, and its lock.
  *
  * ledger.jsonl is append-only, with one fsynced line per event, and replayed when opened. After a
- * "submitting" without a later event, only the tag tells whether the job exists. A line torn by a
+ * "submitting" without a later event, only the tag shows whether the job exists. A line torn by a
  * crash or a full disk is skipped: nothing is submitted before "submitting" is complete. */
 #ifndef UNETCTL_LAUNCHER_STUDY_LEDGER_H
 #define UNETCTL_LAUNCHER_STUDY_LEDGER_H

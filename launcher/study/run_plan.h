@@ -24,7 +24,7 @@ struct run {
     const char *allreduce, *dtype; /* of train.allreduce and train.dtype */
     struct layout layout;
     bool resized;  /* an attempt with another number of GPUs (unetctl resume --gpus) */
-    bool own_plan; /* an attempt with a run.json of its own: resized, or its files were moved */
+    bool own_plan; /* an attempt with its own run.json: resized, or its files were moved */
     long batch;    /* images of a step; 0: as the study says for its GPUs */
     int rate_gpus; /* GPUs for which the learning rate is scaled; 0: likewise */
 };

@@ -256,7 +256,7 @@ static int query_jobs(struct workspace *w, struct job_state **jobs, size_t *njob
     return run_status_query(w, w->scheduler, jobs, njobs, e);
 }
 
-/* Tells the scheduler what it will be asked, so that it works on the answers meanwhile. is_new: the
+/* Announces queries to the scheduler, so that it works on the answers meanwhile. is_new: the
  * study cannot have jobs yet. */
 static int announce(struct workspace *w, const struct run_plan *plan, bool is_new, struct err *e)
 {

@@ -5,7 +5,7 @@
  * scheduler is asked once for the study's jobs. A run that has a job, a marker or a begun
  * attempt is left alone. For each other run "submitting" is fsynced, its files are renamed, the
  * job is submitted, and "submitted" is fsynced; the files become durable later. After a crash in
- * between, the tag tells whether the job exists. If the scheduler cannot be asked, nothing is
+ * between, the tag shows whether the job exists. If the scheduler cannot be asked, nothing is
  * submitted.
  *
  * Independent waits overlap: the scheduler's answers, the files (write_queue.h), the fsync of a new

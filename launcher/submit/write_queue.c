@@ -61,7 +61,7 @@ int write_queue_add_link(struct write_queue *s, const char *path, const char *ta
     return add_step(s, (struct write_queue_step){.kind = LINK}, path, target, e);
 }
 
-/* In a folder that only this process knows of. */
+/* In a new folder, which only this process uses. */
 static int write_new(struct write_queue_step *step, struct err *e)
 {
     int fd = open(step->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, step->mode);
@@ -128,7 +128,7 @@ static int sync_runs(const struct write_queue *s, struct err *e)
     return rc;
 }
 
-/* The place of a run that nobody has begun, or count. */
+/* The index of a run that no thread has begun, or count. */
 static size_t next_run(struct write_queue *s)
 {
     pthread_mutex_lock(&s->lock);
@@ -195,8 +195,7 @@ static void join(struct write_queue *s)
         pthread_join(s->threads[--s->nthreads], NULL);
 }
 
-/* Nothing of the parent stays open here: not its lock, and no pipe whose reader waits for its
- * end. */
+/* Closes the parent's files: its lock, and pipes whose readers wait for their end. */
 static void sync_alone(const struct write_queue *s)
 {
     int fd = open_first(s);
@@ -229,7 +228,7 @@ int write_queue_commit(struct write_queue *s, struct err *e)
     return sync_runs(s, e);
 }
 
-/* Of a run that was not taken nothing stays but what was there before. */
+/* Removes everything that was made for a run unless it was taken. */
 static void drop_run(struct write_queue_run *run)
 {
     atomicfile_batch_abort(&run->files);

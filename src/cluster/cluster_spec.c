@@ -10,7 +10,7 @@
 #define PORT_MAX 65535
 #define PORT_TEXT_SIZE 8 /* ":65535\"," without NUL */
 #define JOB_CHARS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
-#define BLOCK 16         /* texts are copied in blocks of so many bytes */
+#define BLOCK 16         /* texts are copied in blocks of this size */
 
 /* One node with what the encoder needs of it. */
 struct place {
@@ -19,7 +19,7 @@ struct place {
     int tasks;
 };
 
-/* What stands behind the name of a task in a slot, as text: `SUFFIX:8888",`. */
+/* The text after the name of a task in a slot: `SUFFIX:8888",`. */
 struct port {
     char text[CLUSTER_SPEC_SUFFIX_MAX + 1 + PORT_TEXT_SIZE];
     size_t length;
@@ -46,8 +46,8 @@ static bool ascends(const struct place *a, const struct place *b)
     return a->length != b->length ? a->length < b->length : strcmp(a->name, b->name) < 0;
 }
 
-/* Two tasks would listen at one address. A list in order, the usual case, is seen to be free of
- * duplicates without sorting. */
+/* Refuses duplicates, which would listen at one address. An ordered list, the usual case, is
+ * checked without sorting. */
 static int check_unique(struct encoder *c)
 {
     size_t i = 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The cluster specification: who are the tasks of this run, where do they listen, which one am I.
+/* The cluster specification: the tasks of this run, their addresses, and the number of this one.
  * TensorFlow's TF_CONFIG exactly, one line:
  *
  *   {"cluster":{"worker":["host:port",...]},"task":{"type":"worker","index":I}}
@@ -35,7 +35,7 @@ struct cluster_spec {
     size_t rank;                  /* of this task */
     int port_base;
     enum cluster_spec_order order;
-    /* So many ranks in a row stand on a node before the next node has its turn: 0 all of them
+    /* The number of consecutive ranks on a node before the next node has its turn: 0 all of them
      * (Slurm's block distribution), 1 cyclic, N plane=N. */
     int plane;
     /* The addresses are dealt to the jobs: in the order of their names for CLUSTER_SPEC_TF, else as

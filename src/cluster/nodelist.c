@@ -38,7 +38,7 @@ static int refuse_nodelist(const struct nodelist_reader *r, const char *at, cons
     size_t place = (size_t)(at - r->text);
     bool is_long = strlen(r->text) > 80;
 
-    /* Of a long list the part around the place tells more than its beginning. */
+    /* Of a long list, print the part around the place. */
     size_t from = is_long && place > 40 ? place - 40 : 0;
     return err_set(r->e, ERR_USAGE, "node list '%s%.80s%s', position %zu: %s", from ? "..." : "",
                    r->text + from, strlen(r->text + from) > 80 ? "..." : "", place + 1, why);
@@ -108,7 +108,7 @@ static int read_bracket(struct nodelist_reader *r, size_t *total)
     return 0;
 }
 
-/* The name at r->at, up to a separator; *total is how many names it stands for. */
+/* The name at r->at, up to a separator; *total: the number of its names. */
 static int read_pattern(struct nodelist_reader *r, struct pattern *p, size_t *total)
 {
     const char *start = r->at;
@@ -188,7 +188,7 @@ static int push(struct nodelist_reader *r, const struct name *name)
     return 0;
 }
 
-/* The value at which a bracket stands while its pattern is expanded. */
+/* The present value of a bracket while its pattern is expanded. */
 struct value {
     const char *at; /* in the text, behind the range that runs */
     char digits[NODELIST_NAME_MAX + 1];
@@ -210,7 +210,7 @@ static int begin_range(struct nodelist_reader *r, struct value *v)
     return 0;
 }
 
-/* 1: stands at the next value. 0: there is none, and it stands at the first again. */
+/* 1: moved to the next value. 0: there was none, and it is at the first again. */
 static int step(struct nodelist_reader *r, const struct pattern *p, int b, struct value *v)
 {
     int more = --v->left > 0 || *v->at != ']';
@@ -223,7 +223,7 @@ static int step(struct nodelist_reader *r, const struct pattern *p, int b, struc
     return begin_range(r, v) ? -1 : more;
 }
 
-/* The names that end in the values of the last bracket; name holds what stands before it. */
+/* Adds the names that end in the values of the last bracket; name has the text before it. */
 static int expand_last(struct nodelist_reader *r, const struct pattern *p, struct value *v,
                        struct name *name)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Slurm's node lists: "node[1-3,5],gpu[001-010]-ib" and the names they stand for, in the order in
- * which scontrol show hostnames prints them.
+/* Slurm's node lists: "node[1-3,5],gpu[001-010]-ib" and their names, in the order of scontrol
+ * show hostnames.
  *
  * A list is names separated by commas or blanks; empty places between separators are ignored. A
  * name is text and any number (up to NODELIST_BRACKETS_MAX) of brackets. A bracket holds numbers

@@ -39,7 +39,7 @@ int time_limit_decode(const char *text)
     }
     if (n > 3)
         return -1;
-    /* Behind days stand hours first; without days a lone number is minutes, two are M:S. */
+    /* After days, the first number is hours; without days one number is minutes, two are M:S. */
     double seconds = 0;
     if (days >= 0)
         seconds = days * 86400.0 + part[0] * 3600.0 + part[1] * 60.0 + part[2] * (n == 3);

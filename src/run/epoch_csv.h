@@ -21,11 +21,11 @@ struct epoch_csv {
 };
 
 /* 0, or -1 with ERR_DATA "FILE:LINE: REASON": another header, a row cut short, a row that is not
- * the next epoch, what is no number, NaN or infinite, a negative time, an IoU outside 0..1, columns
- * that must be constant and are not, no newline at the end, no row. */
+ * the next epoch, a value that is not a finite number, a negative time, an IoU outside 0..1,
+ * columns that must be constant and are not, no newline at the end, no row. */
 int epoch_csv_read(const char *path, struct epoch_csv *dst, struct err *e);
 
-/* The same of n bytes with a NUL behind; name stands in errors. */
+/* The same of n bytes with a NUL behind; name: for errors. */
 int epoch_csv_decode(const char *text, size_t n, const char *name, struct epoch_csv *dst,
                      struct err *e);
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The marker DONE or FAILED of an attempt, and who may write there.
+/* The marker DONE or FAILED of an attempt, and the permission to write there.
  *
  * A requeued job starts its attempt again, perhaps while an earlier start still runs, unseen, on a
- * node that Slurm has given up. So each start (submit_file.sh) makes a file of its own in the
+ * node that Slurm has given up. So each start (submit_file.sh) makes its own file in the
  * attempt's folder, names it in UNETCTL_START, and removes those of others. A marker is that file,
  * filled and renamed: of two starts that end at the same moment, one finds its file gone. Before
  * other results are written marker_check asks whether the file is still there.
  *
- * Without UNETCTL_START, or when it lies in another folder (a training by hand), anybody may
+ * Without UNETCTL_START, or when it lies in another folder (a training by hand), any process may
  * write. */
 #ifndef UNETCTL_SRC_RUN_MARKER_H
 #define UNETCTL_SRC_RUN_MARKER_H

@@ -17,7 +17,7 @@ struct history_job {
 json_t *history_describe(const struct history_job *j);
 
 /* Adds "cpu": 4, "gres/gpu": 2 to an object, memory in MiB, measured energy in joules. Zero, and
- * Slurm's largest numbers, which stand for what it does not know, are left out. */
+ * Slurm's largest numbers, which mean unknown, are left out. */
 void history_add_tres(json_t *dst, const char *name, long long count);
 
 /* Appends the jobs with these ids to jobs. The file has a line for each end of a job, so the last

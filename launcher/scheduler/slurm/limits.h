@@ -6,8 +6,8 @@
 
 #include <jansson.h>
 
-/* Adds the name of the limit to a refusal. said: what Slurm printed beside its error, where the
- * name stands alone in a line; changed. */
+/* Adds the name of the limit to a refusal. said: what Slurm printed beside its error, with the
+ * name alone in a line; changed. */
 void limits_name(json_t *refusal, char *said);
 
 /* Replaces the answer to a check or submission of job if it is a refusal for such a reason:

@@ -10,7 +10,7 @@
 json_t *sbatch_submit(const json_t *job);
 
 /* Returns the answer to "check" by sbatch --test-only. While nodes are away, Slurm's "not
- * available" is no reason to refuse. */
+ * available" does not refuse the job. */
 json_t *sbatch_forecast(const json_t *job, int away);
 
 #endif

@@ -22,7 +22,7 @@
 #define SUBMITTERS 3 /* threads beside the main one */
 
 /* Jobs that are submitted together. Slurm takes most of a submission's time for the credentials of
- * both sides, so several are under way at once. */
+ * both sides, so several are submitted concurrently. */
 struct batch {
     const struct way *way;
     const json_t *jobs;
@@ -80,8 +80,8 @@ static void set_ready(struct batch *b, size_t count, bool stop)
     pthread_mutex_unlock(&b->lock);
 }
 
-/* Lines that tell how many jobs are ready, until all are. Who gives up, or is gone, stops the
- * rest. */
+/* Reads lines with the number of ready jobs until all are. Another line, or the end of input, stops
+ * the rest. */
 static void read_ready(struct batch *b)
 {
     char *line = NULL;
@@ -120,7 +120,7 @@ static void submit_all(struct batch *b)
         pthread_join(threads[--n], NULL);
 }
 
-/* The file says which jobs may be under way, to whoever comes after a lost answer. */
+/* Writes the tags of jobs that may be in flight, for the submission after a lost answer. */
 static json_t *mark_in_flight(const char *file, const json_t *jobs)
 {
     struct buf tags = {0};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Several jobs, submitted at the same time. */
+/* Submits several jobs concurrently. */
 #ifndef UNETCTL_LAUNCHER_SCHEDULER_SLURM_SUBMISSION_H
 #define UNETCTL_LAUNCHER_SCHEDULER_SLURM_SUBMISSION_H
 

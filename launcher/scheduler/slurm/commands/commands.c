@@ -116,7 +116,7 @@ static int minutes_of(const char *limit)
 {
     int minutes = time_limit_decode(limit);
 
-    return minutes > 0 ? minutes : 0; /* "infinite" and "n/a" are no limit */
+    return minutes > 0 ? minutes : 0; /* "infinite" and "n/a": no limit */
 }
 
 /* A node's long state, such as "idle", "mixed" or "down*": a star: does not answer. */

@@ -49,7 +49,7 @@ static void forecast_load(struct forecast *f, struct description *d)
 }
 
 /* Beyond the sizes, what only Slurm knows: features, accounts, reservations. While nodes are away
- * Slurm's "not available" may mean just that, so it is no reason to refuse. */
+ * Slurm's "not available" may mean just that, so it does not refuse the job. */
 static json_t *encode_forecast(const struct forecast *f, int away)
 {
     if (f->code == 0) {
