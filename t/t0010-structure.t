@@ -65,9 +65,12 @@ trainer/metric|trainer/core
 trainer/optim|trainer/core
 trainer/data/set|trainer/core trainer/data/
 trainer/data|trainer/core trainer/data/
-trainer/step|trainer/core trainer/models trainer/comm trainer/metric trainer/optim trainer/data/set
+trainer/evaluate|trainer/core trainer/models trainer/metric trainer/data/image trainer/data/set
+trainer/step|trainer/core trainer/models trainer/comm trainer/metric trainer/optim trainer/data/set '\
+'trainer/evaluate
 trainer/run|trainer/core trainer/models trainer/backends/ trainer/comm/ '\
-'trainer/checkpoint trainer/export trainer/metric trainer/optim trainer/data/set trainer/step
+'trainer/checkpoint trainer/evaluate trainer/export trainer/metric trainer/optim trainer/data/set '\
+'trainer/step
 trainer/cmd|trainer/
 trainer|trainer/'
 

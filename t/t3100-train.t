@@ -126,7 +126,7 @@ exits 3 "also when Slurm restarted its job" env SLURM_RESTART_COUNT=1 "${train[@
 mkdir again-3 && cp again-1/record.jsonl again-3 && echo '{}' >again-3/FAILED
 exits 0 "one that failed begins anew when Slurm restarted the job" \
     env SLURM_RESTART_COUNT=1 "${train[@]}" --epochs 1 --batch-size 16 --out again-3
-like "$ERR" 'no checkpoint found in .*again-3: starts at the beginning' "which is told"
+like "$ERR" '.*again-3 has no checkpoint: the training starts at the beginning' "which is told"
 ok "then what was there is set aside" test -e again-3/restart-1/record.jsonl \
     -a -e again-3/restart-1/FAILED -a -e again-3/DONE
 exits 2 "without --out" "${train[@]}"

@@ -90,7 +90,7 @@ ok "has the network" grep -q GlobalAveragePool run.onnx
 # --- classes of other names ---
 cp -r png/val others && mv others/0 others/zeppelin
 exits 0 "a set whose classes have other names" unet-train eval -c run --data others --threads 1
-like "$ERR" 'class 0 is "1" in these data and was "0" in training' "is warned of"
+like "$ERR" 'class 0 is "1" in these data, but was "0" in training' "is warned of"
 
 # --- what does not go together ---
 ok "masks" unet-train data synth --out masks --count 6 --size 32x32 --seed 1

@@ -95,7 +95,7 @@ is "$(result three-k)" "$(result three)" "end with the same weights and curve"
 for signal in TERM USR1; do
     is "$(leave $signal "left-$signal" "${one[@]}" "${often[@]}" --out "left-$signal")" 75 \
         "SIG$signal: exit code 75"
-    like "$ERR" ': left, as a signal asked' "said"
+    like "$ERR" ': stopped by a signal' "said"
     unlike "$ERR" 'error' "but as no error"
     ok "and no marker" unmarked "left-$signal"
     ok "a checkpoint" test -n "$(newest "left-$signal")"
@@ -122,16 +122,16 @@ is "$(result three-l)" "$(result three)" "to the same end"
 # --- damaged checkpoints ---
 truncate -s -100 "$(newest torn)"
 exits 0 "one that is cut short" "${one[@]}" --out torn
-like "$ERR" 'state-[0-9]+-[0-9]+.safetensors: .*; not used' "is told and passed over"
+like "$ERR" 'state-[0-9]+-[0-9]+.safetensors: .*; this checkpoint is not used' "is told and passed over"
 is "$(result torn)" "$(result one)" "the one before serves"
 printf '\001' | dd of="$(newest bits)" bs=1 seek="$(($(stat -c %s "$(newest bits)") - 4000))" \
     conv=notrunc 2>/dev/null
 exits 0 "one with a wrong byte" "${one[@]}" --out bits
-like "$ERR" 'its hash is not the one it was written with; not used' "is passed over, too"
+like "$ERR" 'its hash is not the recorded one; this checkpoint is not used' "is passed over, too"
 is "$(result bits)" "$(result one)" "to the same end"
 rm lost/checkpoint/state-*
 exits 0 "none at all" "${one[@]}" --out lost
-like "$ERR" 'no checkpoint found in .*lost: starts at the beginning' "is told"
+like "$ERR" '.*lost has no checkpoint: the training starts at the beginning' "is told"
 like lost/record.jsonl '"kind":"resume","from":null' "and recorded"
 is "$(result lost)" "$(result one)" "to the same end"
 
@@ -155,19 +155,19 @@ ok "a split of other data" unet-train data split --data other --out other.json
 refused 'was made with other images' "other data" --data other --set data.split=other.json
 exits 3 "a folder where the run is done" "${one[@]}" --out one
 exits 9 "another rate in its own folder" "${one[@]}" --lr 0.01 --out own
-like "$ERR" 'was made with train.lr 0.001.*begin in another folder with --resume' \
+like "$ERR" 'was made with train.lr 0.001.*start in another folder with --resume' \
     "is refused, and the way is told"
 exits 9 "--resume of a folder without a run" "${one[@]}" --resume nowhere --out nothing
-like "$ERR" '[-]-resume nowhere: it has no checkpoint' "is refused"
+like "$ERR" '[-]-resume nowhere: this folder has no checkpoint' "is refused"
 ok "before anything is made" test ! -e nothing
 mkdir -p hollow/checkpoint && echo x >hollow/checkpoint/state-0000001-0000000000.safetensors
 exits 9 "--resume of damaged checkpoints only" "${one[@]}" --resume hollow --out nothing
-like "$ERR" 'hollow/checkpoint: no whole checkpoint' "is refused, too"
+like "$ERR" 'hollow/checkpoint: has no intact checkpoint' "is refused, too"
 
 # --- a run that is done is continued ---
 flat=("${one[@]}" --set train.lr_schedule=constant)
 exits 0 "more epochs and another rate" "${flat[@]}" --epochs 14 --lr 0.002 --resume one --out more
-like "$ERR" "train.lr is 0.002 from here on, it was 0.001$" "are told"
+like "$ERR" "train.lr changes from 0.001 to 0.002$" "are told"
 like more/record.jsonl \
     '"kind":"resume",.*"epoch":12,.*"changed":"train.epochs 12 -> 14, train.lr 0.001 -> 0.002, train.lr_schedule step -> constant"' \
     "and recorded"
@@ -181,7 +181,7 @@ is "$(result part-more)" "$(result whole)" "ends as the whole one, to the last b
 ok "nothing more to train" "${flat[@]}" --epochs 3 --resume part-more --out part-same
 is "$(result part-same)" "$(result whole)" "is the same result"
 exits 9 "fewer epochs than are done" "${flat[@]}" --epochs 2 --resume part-more --out part-less
-like "$ERR" 'has 3 epochs done, and train.epochs is 2' "are refused"
+like "$ERR" 'has completed 3 epochs, but train.epochs is 2' "are refused"
 ok "a corrected command in the folder of that failure" "${flat[@]}" --epochs 4 --resume part-more \
     --out part-less
 ok "which is set aside" test -e part-less/restart-1/FAILED -a -e part-less/DONE

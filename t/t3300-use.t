@@ -188,7 +188,7 @@ ok "an option does" unet-train eval -c ignoring --data data --threads 1 --ignore
 mkdir -p study/attempt-{1,2,10,11}
 cp -r run/checkpoint study/attempt-2
 exits 9 "a run of which no attempt is DONE" unet-train eval -c study --data data
-like "$ERR" 'none of its attempts is DONE; the newest is attempt-11' "is refused with the reason"
+like "$ERR" 'no attempt of this run is DONE; the newest is attempt-11' "is refused with the reason"
 touch study/attempt-{1,2,10}/DONE
 mkdir -p study/attempt-{1,10}/checkpoint && cp -r named/checkpoint study/attempt-10
 for path in study study/attempt-10 study/attempt-10/checkpoint \

@@ -154,6 +154,18 @@ const struct setting *setting_find(const struct setting *table, const char *path
     return table->path ? table : NULL;
 }
 
+int setting_word_index(const struct setting *table, const char *path, const void *src)
+{
+    const struct setting *s = setting_find(table, path);
+    const char *word;
+    int i = 0;
+
+    memcpy(&word, (const char *)src + s->offset, sizeof word);
+    while (strcmp(s->words[i], word) != 0)
+        i++;
+    return i;
+}
+
 int setting_refuse(const struct setting *table, const char *path, struct err *e)
 {
     const char *names[SETTINGS_MAX + 1];

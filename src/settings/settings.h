@@ -117,6 +117,9 @@ bool setting_is_list(const struct setting *s); /* LINES or PAIRS */
  * Lists are refused. */
 int setting_set(const struct setting *s, const char *text, void *dst, struct err *e);
 
+/* The index of a WORD setting's value in src among its words. */
+int setting_word_index(const struct setting *table, const char *path, const void *src);
+
 /* The value of a list. 0 or -1. */
 int setting_set_lines(const struct setting *s, const char *const *lines, size_t n, void *dst,
                       struct err *e);

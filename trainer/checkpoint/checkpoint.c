@@ -14,6 +14,7 @@
 #include "src/atomicfile.h"
 #include "src/buf.h"
 #include "src/format/sha256.h"
+#include "src/mem.h"
 #include "trainer/checkpoint/safetensors.h"
 
 #define MODEL_LIMIT (4 << 20) /* a class file may have 1 MiB */
@@ -21,19 +22,17 @@
 static const char *const batch_norms[] = {
     [BATCH_NORM_NONE] = "none", [BATCH_NORM_LOCAL] = "local", [BATCH_NORM_SYNC] = "sync"};
 
-/* All of w under its own names, in an array to free; NULL with the error set. */
+/* All entries of w, in an array to be freed. */
 static struct safetensors_entry *list_weights(const struct weights *w, size_t *n, struct err *e)
 {
-    struct safetensors_entry *list = calloc(w->nentries ? w->nentries : 1, sizeof *list);
+    struct safetensors_entry *list = mem_zero(w->nentries, sizeof *list, e);
 
     if (list)
         *n = safetensors_list(w, "", w->value, w->state, list);
-    else
-        err_set(e, ERR_INTERNAL, "out of memory");
     return list;
 }
 
-static int write_weights(const char *path, const struct weights *w, struct err *e)
+int checkpoint_write_weights(const char *path, const struct weights *w, struct err *e)
 {
     size_t n;
     struct safetensors_entry *list = list_weights(w, &n, e);
@@ -43,26 +42,18 @@ static int write_weights(const char *path, const struct weights *w, struct err *
     return rc;
 }
 
-static void add_text(struct buf *b, const char *key, const char *text)
-{
-    buf_addf(b, ",\"%s\":", key);
-    buf_add_json_string(b, text);
-}
-
 static void add_classes(struct buf *b, const struct checkpoint_classes *c)
 {
     buf_add(b, ",\"class_names\":[");
-    for (int i = 0; i < c->count; i++) {
-        buf_add(b, i ? "," : "");
-        buf_add_json_string(b, c->names[i]);
-    }
+    for (int i = 0; i < c->count; i++)
+        buf_json_text(b, NULL, c->names[i]);
     buf_add(b, "]");
     if (*c->ignore)
-        add_text(b, "ignore", c->ignore);
+        buf_json_text(b, "ignore", c->ignore);
     if (*c->file)
-        add_text(b, "class_file", c->file);
+        buf_json_text(b, "class_file", c->file);
     if (c->soft_masks)
-        buf_add(b, ",\"soft_masks\":true");
+        buf_json_bool(b, "soft_masks", true);
 }
 
 static int write_model(const char *path, const struct network_config *c,
@@ -72,9 +63,9 @@ static int write_model(const char *path, const struct network_config *c,
     struct buf b = {0};
 
     buf_add(&b, "{\"schema\":1");
-    add_text(&b, "name", model ? model->title : c->model);
+    buf_json_text(&b, "name", model ? model->title : c->model);
     if (model && model->text)
-        add_text(&b, "description", model->text);
+        buf_json_text(&b, "description", model->text);
     buf_addf(&b,
              ",\"base\":%d,\"depth\":%d,\"channels\":%d,\"classes\":%d,\"batch_norm\":\"%s\","
              "\"height\":%d,\"width\":%d,\"scale\":\"fit\"",
@@ -82,11 +73,8 @@ static int write_model(const char *path, const struct network_config *c,
              batch_norms[c->batch_norm], c->height, c->width);
     add_classes(&b, classes);
     buf_addf(&b, ",\"weights_sha256\":\"%s\"}\n", sha256);
-    size_t n = b.length;
-    char *text = buf_steal(&b);
-    int rc = text ? atomicfile_write(path, text, n, 0666, e)
-                  : err_set(e, ERR_INTERNAL, "out of memory for %s", path);
-    free(text);
+    int rc = b.failed ? mem_fail(e) : atomicfile_write(path, b.data, b.length, 0666, e);
+    buf_destroy(&b);
     return rc;
 }
 
@@ -99,7 +87,7 @@ int checkpoint_write(const char *dir, const struct network_config *config,
     if (mkdir(dir, 0777) && errno != EEXIST)
         return err_errno(e, ERR_INTERNAL, errno, "cannot make the folder %s", dir);
     snprintf(path, sizeof path, "%s/weights.safetensors", dir);
-    if (write_weights(path, w, e) || sha256_file(path, sha256, e))
+    if (checkpoint_write_weights(path, w, e) || sha256_file(path, sha256, e))
         return -1;
     snprintf(path, sizeof path, "%s/model.json", dir);
     return write_model(path, config, classes, sha256, e);
@@ -126,14 +114,14 @@ static int read_model_document(const cJSON *root, struct network_config *config,
 
     if (!cJSON_IsNumber(schema) || schema->valuedouble != 1)
         return err_set(e, ERR_CHECKPOINT, "schema: must be 1, the only one this unet-train knows");
-    /* A model of the user's has its description with it: its file need not be here. */
+    /* A user's model is described here, as its file may be elsewhere. */
     const cJSON *text = cJSON_GetObjectItemCaseSensitive(root, "description");
     const struct model *model = cJSON_IsString(name) &&
         !text ? model_find(name->valuestring) : NULL;
     if (cJSON_IsString(text) && !(model = model_decode(text->valuestring, "its description", e)))
         return -1;
     if (!model)
-        return err_set(e, ERR_CHECKPOINT, "name: is no model that this unet-train knows");
+        return err_set(e, ERR_CHECKPOINT, "name: this unet-train does not have this model");
     config->model = model->name;
     if (read_int(root, "base", model->base ? 1 : 0, 1024, &config->base, e) ||
         read_int(root, "depth", model->depth ? 1 : 0, 8, &config->depth, e) ||
@@ -151,34 +139,34 @@ static int read_model_document(const cJSON *root, struct network_config *config,
     return err_set(e, ERR_CHECKPOINT, "batch_norm: must be none, local or sync");
 }
 
-/* The text under name, "" where there is none; NULL without memory. */
-static char *read_text(const cJSON *root, const char *name)
+/* A copy of the text under name, or of "". */
+static char *read_text(const cJSON *root, const char *name, struct err *e)
 {
     const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(root, name));
 
-    return strdup(text ? text : "");
+    return mem_text(text ? text : "", e);
 }
 
-/* Files of before class_names have none of these keys. */
+/* Older files have none of these keys. */
 static int read_classes(const cJSON *root, int count, struct checkpoint_classes *c, struct err *e)
 {
     const cJSON *names = cJSON_GetObjectItemCaseSensitive(root, "class_names"), *name;
 
     c->soft_masks = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(root, "soft_masks"));
-    c->ignore = read_text(root, "ignore");
-    c->file = read_text(root, "class_file");
+    c->ignore = read_text(root, "ignore", e);
+    c->file = read_text(root, "class_file", e);
     if (!c->ignore || !c->file)
-        return err_set(e, ERR_INTERNAL, "out of memory");
+        return -1;
     if (!names)
         return 0;
     if (!cJSON_IsArray(names) || cJSON_GetArraySize(names) != count)
         return err_set(e, ERR_CHECKPOINT, "class_names: must be a list of %d names", count);
-    c->names = calloc((size_t)count, sizeof *c->names);
+    c->names = mem_zero((size_t)count, sizeof *c->names, e);
     cJSON_ArrayForEach(name, names) {
         if (!cJSON_IsString(name))
             return err_set(e, ERR_CHECKPOINT, "class_names: must be a list of names");
-        if (!c->names || !(c->names[c->count] = strdup(name->valuestring)))
-            return err_set(e, ERR_INTERNAL, "out of memory");
+        if (!c->names || !(c->names[c->count] = mem_text(name->valuestring, e)))
+            return -1;
         c->count++;
     }
     return 0;

@@ -13,6 +13,7 @@
 #include "src/atomicfile.h"
 #include "src/buf.h"
 #include "src/format/sha256.h"
+#include "src/mem.h"
 
 #define FILE_LIMIT ((size_t)1 << 36)
 #define METADATA "__metadata__"
@@ -55,17 +56,12 @@ static void encode_header(const char *const *metadata, const struct safetensors_
     size_t at = 0;
 
     buf_add(dst, "{\"" METADATA "\":{\"format\":\"pt\"");
-    for (; metadata && *metadata; metadata += 2) {
-        buf_add(dst, ",");
-        buf_add_json_string(dst, metadata[0]);
-        buf_add(dst, ":");
-        buf_add_json_string(dst, metadata[1]);
-    }
+    for (; metadata && *metadata; metadata += 2)
+        buf_json_text(dst, metadata[0], metadata[1]);
     buf_add(dst, "}");
     for (size_t i = 0; i < n; i++) {
-        buf_add(dst, ",");
-        buf_add_json_string(dst, list[i].name);
-        buf_add(dst, ":{\"dtype\":\"F32\",\"shape\":[");
+        buf_json_key(dst, list[i].name);
+        buf_add(dst, "{\"dtype\":\"F32\",\"shape\":[");
         for (int d = 0; d < list[i].ndim; d++)
             buf_addf(dst, "%s%" PRId64, d ? "," : "", list[i].shape[d]);
         size_t end = at + list[i].count * sizeof(float);
@@ -73,19 +69,13 @@ static void encode_header(const char *const *metadata, const struct safetensors_
         at = end;
     }
     buf_add(dst, "}");
-    while (dst->length % 8) /* so that the data are aligned in a mapped file */
+    while (dst->length % 8) /* aligns the data in a mapped file */
         buf_add(dst, " ");
-}
-
-/* The place in the header's text where the hash stands; NULL if there is none. */
-static char *find_hash(char *header, size_t n, const char *hash)
-{
-    return memmem(header, n, hash, strlen(hash));
 }
 
 static void fill_hash(char *header, size_t nbytes, const struct safetensors_entry *list, size_t n)
 {
-    char *at = find_hash(header, nbytes, SAFETENSORS_HASH), hex[65];
+    char *at = memmem(header, nbytes, SAFETENSORS_HASH, strlen(SAFETENSORS_HASH)), hex[65];
     struct sha256 h;
 
     if (!at)
@@ -108,13 +98,13 @@ int safetensors_write(const char *path, const char *const *metadata,
     size_t nbytes = header.length;
     char *text = buf_steal(&header);
     if (!text)
-        return err_set(e, ERR_INTERNAL, "out of memory for the header of %s", path);
+        return mem_fail(e);
     for (size_t i = 0; i < sizeof length; i++)
         length[i] = (unsigned char)((uint64_t)nbytes >> (8 * i));
     fill_hash(text, nbytes, list, n);
     struct atomicfile *a = atomicfile_open(path, 0666, e);
     if (a) {
-        /* commit reports what a write to the stream could not do */
+        /* errors of the stream are reported by commit */
         FILE *f = atomicfile_stream(a);
         fwrite(length, 1, sizeof length, f);
         fwrite(text, 1, nbytes, f);
@@ -137,19 +127,18 @@ static int decode_header(struct safetensors *s, size_t n, struct err *e)
     s->header = cJSON_ParseWithLength(s->bytes + 8, length);
     s->data = s->bytes + 8 + length;
     s->nbytes = n - 8 - length;
-    return cJSON_IsObject(s->header) ? 0
-                                     : err_set(e, ERR_CHECKPOINT, "the header is no JSON object");
+    return cJSON_IsObject(s->header)
+               ? 0
+               : err_set(e, ERR_CHECKPOINT, "the header is not a JSON object");
 }
 
 struct safetensors *safetensors_open(const char *path, struct err *e)
 {
-    struct safetensors *s = calloc(1, sizeof *s);
+    struct safetensors *s = mem_zero(1, sizeof *s, e);
     size_t n;
 
-    if (!s || !(s->path = strdup(path))) {
-        err_set(e, ERR_INTERNAL, "out of memory for %s", path);
+    if (!s || !(s->path = mem_text(path, e)))
         goto fail;
-    }
     s->bytes = atomicfile_read(path, FILE_LIMIT, &n, e);
     if (!s->bytes) {
         e->code = ERR_CHECKPOINT;
@@ -182,25 +171,21 @@ const char *safetensors_metadata(const struct safetensors *s, const char *key)
 
 void safetensors_hash(const struct safetensors *s, char hex[65])
 {
-    struct sha256 h;
-
-    sha256_init(&h);
-    sha256_add(&h, s->bytes, (size_t)(s->data - s->bytes) + s->nbytes);
-    sha256_finish(&h, hex);
+    sha256_bytes(s->bytes, (size_t)(s->data - s->bytes) + s->nbytes, hex);
 }
 
 int safetensors_check_hash(const struct safetensors *s, const char *key, struct err *e)
 {
     const char *want = safetensors_metadata(s, key);
     size_t nheader = (size_t)(s->data - s->bytes) - 8;
-    char *header = malloc(nheader + 1), *at = NULL, hex[65] = "";
+    char *header = mem_alloc(nheader, 1, e), *at = NULL, hex[65] = "";
     struct sha256 h;
 
     if (!header)
-        return err_set(e, ERR_INTERNAL, "out of memory for %s", s->path);
+        return -1;
     memcpy(header, s->bytes + 8, nheader);
     if (want && strlen(want) == strlen(SAFETENSORS_HASH))
-        at = find_hash(header, nheader, want);
+        at = memmem(header, nheader, want, strlen(want));
     if (at) {
         memcpy(at, SAFETENSORS_HASH, strlen(SAFETENSORS_HASH));
         sha256_init(&h);
@@ -211,12 +196,12 @@ int safetensors_check_hash(const struct safetensors *s, const char *key, struct 
     free(header);
     return at && strcmp(hex, want) == 0
                ? 0
-               : err_set(e, ERR_CHECKPOINT, "%s: its hash is not the one it was written with",
+               : err_set(e, ERR_CHECKPOINT, "%s: is damaged: its hash is not the recorded one",
                          s->path);
 }
 
 /* A whole number in 0..max from JSON, or -1. */
-static int64_t whole(const cJSON *item, size_t max)
+static int64_t get_whole(const cJSON *item, size_t max)
 {
     double v = cJSON_IsNumber(item) ? item->valuedouble : -1;
 
@@ -228,7 +213,7 @@ static int check_shape(const cJSON *shape, const struct safetensors_entry *entry
     bool same = cJSON_IsArray(shape) && cJSON_GetArraySize(shape) == entry->ndim;
 
     for (int d = 0; same && d < entry->ndim; d++)
-        same = whole(cJSON_GetArrayItem(shape, d), INT_MAX) == entry->shape[d];
+        same = get_whole(cJSON_GetArrayItem(shape, d), INT_MAX) == entry->shape[d];
     return same ? 0 : err_set(e, ERR_CHECKPOINT, "%s: has another shape than the model's",
                               entry->name);
 }
@@ -244,13 +229,13 @@ static int read_tensor(const struct safetensors *s, const cJSON *item,
         return err_set(e, ERR_CHECKPOINT, "%s: dtype must be F32", entry->name);
     if (check_shape(cJSON_GetObjectItemCaseSensitive(item, "shape"), entry, e))
         return -1;
-    int64_t begin = whole(cJSON_GetArrayItem(offsets, 0), s->nbytes);
-    int64_t end = whole(cJSON_GetArrayItem(offsets, 1), s->nbytes);
+    int64_t begin = get_whole(cJSON_GetArrayItem(offsets, 0), s->nbytes);
+    int64_t end = get_whole(cJSON_GetArrayItem(offsets, 1), s->nbytes);
     if (cJSON_GetArraySize(offsets) != 2 || begin < 0 || end < begin ||
         (size_t)(end - begin) != nbytes)
         return err_set(e, ERR_CHECKPOINT,
-                       "%s: data_offsets are not %zu bytes within the %zu bytes of data that the "
-                       "file has", entry->name, nbytes, s->nbytes);
+                       "%s: data_offsets must be a range of %zu bytes within the %zu bytes of data",
+                       entry->name, nbytes, s->nbytes);
     memcpy(entry->data, s->data + begin, nbytes);
     for (size_t i = 0; i < entry->count; i++)
         if (!isfinite(entry->data[i]))
@@ -259,7 +244,7 @@ static int read_tensor(const struct safetensors *s, const cJSON *item,
     return 0;
 }
 
-static const struct safetensors_entry *find(const struct safetensors_entry *list, size_t n,
+static const struct safetensors_entry *find_entry(const struct safetensors_entry *list, size_t n,
                                             const char *name)
 {
     for (size_t i = 0; i < n; i++)
@@ -277,7 +262,7 @@ static int read_tensors(const struct safetensors *s, const struct safetensors_en
     cJSON_ArrayForEach(item, s->header) {
         if (strcmp(item->string, METADATA) == 0)
             continue;
-        const struct safetensors_entry *entry = find(list, n, item->string);
+        const struct safetensors_entry *entry = find_entry(list, n, item->string);
         if (!entry)
             return err_set(e, ERR_CHECKPOINT, "%s: the model has no such tensor", item->string);
         if (seen[entry - list])
@@ -298,8 +283,8 @@ static int read_tensors(const struct safetensors *s, const struct safetensors_en
 int safetensors_read(const struct safetensors *s, const struct safetensors_entry *list, size_t n,
                      struct err *e)
 {
-    bool *seen = calloc(n ? n : 1, sizeof *seen);
-    int rc = seen ? read_tensors(s, list, n, seen, e) : err_set(e, ERR_INTERNAL, "out of memory");
+    bool *seen = mem_zero(n, sizeof *seen, e);
+    int rc = seen ? read_tensors(s, list, n, seen, e) : -1;
 
     free(seen);
     return rc ? err_prefix(e, "%s", s->path) : 0;

@@ -12,27 +12,27 @@
 #include <unistd.h>
 
 #include "src/log.h"
+#include "src/mem.h"
 
 #define PREFIX "state-"
 #define SUFFIX ".safetensors"
 #define KEPT 2
 
-static bool is_whole_name(const char *name)
+static bool has_prefix(const char *name)
 {
-    size_t n = strlen(name), suffix = strlen(SUFFIX);
-
-    return strncmp(name, PREFIX, strlen(PREFIX)) == 0 && n > suffix &&
-           strcmp(name + n - suffix, SUFFIX) == 0;
+    return strncmp(name, PREFIX, strlen(PREFIX)) == 0;
 }
 
-static bool is_half_written(const char *name)
+static int is_complete(const struct dirent *d)
 {
-    return strncmp(name, PREFIX, strlen(PREFIX)) == 0 && strstr(name, SUFFIX ".tmp-");
+    size_t n = strlen(d->d_name), suffix = strlen(SUFFIX);
+
+    return has_prefix(d->d_name) && n > suffix && strcmp(d->d_name + n - suffix, SUFFIX) == 0;
 }
 
-static int choose_whole(const struct dirent *d)
+static int is_temporary(const struct dirent *d)
 {
-    return is_whole_name(d->d_name);
+    return has_prefix(d->d_name) && strstr(d->d_name, SUFFIX ".tmp-");
 }
 
 static int newest_first(const struct dirent **a, const struct dirent **b)
@@ -44,21 +44,22 @@ static void free_names(struct dirent **names, int n)
 {
     for (int i = 0; i < n; i++)
         free(names[i]);
-    free(names);
+    if (n >= 0)
+        free(names);
 }
 
-static void prune(const char *dir, int kept)
+/* Removes the chosen files of dir but the newest ones. */
+static void remove_files(const char *dir, int (*choose)(const struct dirent *d), int kept)
 {
     struct dirent **names;
     char path[PATH_MAX];
-    int n = scandir(dir, &names, choose_whole, newest_first);
+    int n = scandir(dir, &names, choose, newest_first);
 
     for (int i = kept; i < n; i++) {
         snprintf(path, sizeof path, "%s/%s", dir, names[i]->d_name);
         unlink(path);
     }
-    if (n >= 0)
-        free_names(names, n);
+    free_names(names, n);
 }
 
 int snapshot_write(const char *dir, int epoch, size_t items, const char *state,
@@ -72,21 +73,19 @@ int snapshot_write(const char *dir, int epoch, size_t items, const char *state,
     snprintf(path, sizeof path, "%s/" PREFIX "%07d-%010zu" SUFFIX, dir, epoch, items);
     if (safetensors_write(path, metadata, list, n, e))
         return -1;
-    prune(dir, KEPT);
+    remove_files(dir, is_complete, KEPT);
     return 0;
 }
 
 static int open_one(const char *dir, const char *name, struct snapshot *s, struct err *e)
 {
-    *s = (struct snapshot){0};
-    if (asprintf(&s->path, "%s/%s", dir, name) < 0) {
-        s->path = NULL;
-        return err_set(e, ERR_INTERNAL, "out of memory");
-    }
+    *s = (struct snapshot){.path = mem_textf(e, "%s/%s", dir, name)};
+    if (!s->path)
+        return -1;
     s->file = safetensors_open(s->path, e);
     s->state = s->file ? safetensors_metadata(s->file, "state") : NULL;
     if (s->file && !s->state)
-        err_set(e, ERR_CHECKPOINT, "%s: is no training state", s->path);
+        err_set(e, ERR_CHECKPOINT, "%s: is not a training state", s->path);
     else if (s->file && safetensors_check_hash(s->file, "sha256", e) == 0)
         return 0;
     snapshot_close(s);
@@ -97,7 +96,7 @@ int snapshot_open(const char *dir, struct snapshot *s, struct err *e)
 {
     struct dirent **names;
     struct err damage;
-    int found = 0, n = scandir(dir, &names, choose_whole, newest_first);
+    int found = 0, n = scandir(dir, &names, is_complete, newest_first);
 
     *s = (struct snapshot){0};
     if (n < 0 && errno == ENOENT)
@@ -107,7 +106,7 @@ int snapshot_open(const char *dir, struct snapshot *s, struct err *e)
     for (int i = 0; i < n && !found; i++) {
         found = open_one(dir, names[i]->d_name, s, &damage) == 0;
         if (!found)
-            log_warn("%s; not used", damage.text);
+            log_warn("%s; this checkpoint is not used", damage.text);
     }
     free_names(names, n);
     return found;
@@ -123,30 +122,15 @@ void snapshot_close(struct snapshot *s)
 bool snapshot_exists(const char *dir)
 {
     struct dirent **names;
-    int n = scandir(dir, &names, choose_whole, NULL);
+    int n = scandir(dir, &names, is_complete, NULL);
 
-    if (n >= 0)
-        free_names(names, n);
+    free_names(names, n);
     return n > 0;
-}
-
-static int choose_half_written(const struct dirent *d)
-{
-    return is_half_written(d->d_name);
 }
 
 void snapshot_clean(const char *dir, bool older)
 {
-    struct dirent **names;
-    char path[PATH_MAX];
-    int n = scandir(dir, &names, choose_half_written, NULL);
-
-    for (int i = 0; i < n; i++) {
-        snprintf(path, sizeof path, "%s/%s", dir, names[i]->d_name);
-        unlink(path);
-    }
-    if (n >= 0)
-        free_names(names, n);
+    remove_files(dir, is_temporary, 0);
     if (older)
-        prune(dir, 1);
+        remove_files(dir, is_complete, 1);
 }

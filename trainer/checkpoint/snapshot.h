@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a training that was cut off goes on from: DIR/state-EEEEEEE-IIIIIIIIII.safetensors, named by
- * the epoch and the items of it that are done, so that names sort as the training went. Each file
- * is whole or is not used: it is written under another name, fsynced and renamed, and has the hash
- * of its content in its metadata. The newest two stay, so that one damaged file loses little. */
+/* Checkpoints from which an interrupted training continues:
+ * DIR/state-EEEEEEE-IIIIIIIIII.safetensors, named by epoch and items of the epoch, so that names
+ * sort in the order of training. Files are written under another name, fsynced and renamed, and
+ * have a hash of their content in their metadata: incomplete ones are never used. The newest two
+ * are kept, in case one is damaged. */
 #ifndef UNETCTL_TRAINER_CHECKPOINT_SNAPSHOT_H
 #define UNETCTL_TRAINER_CHECKPOINT_SNAPSHOT_H
 
@@ -10,7 +11,7 @@
 
 #include "trainer/checkpoint/safetensors.h"
 
-/* Makes dir; then removes all but the newest two. state: JSON with everything that is no tensor. */
+/* Makes dir; then removes all but the newest two. state: JSON of everything but the tensors. */
 int snapshot_write(const char *dir, int epoch, size_t items, const char *state,
                    const struct safetensors_entry *list, size_t n, struct err *e);
 
@@ -20,16 +21,15 @@ struct snapshot {
     const char *state; /* lives as long as the snapshot */
 };
 
-/* The newest whole one in dir. Damaged ones are told and passed over. 1, 0 when there is none, -1
- * when dir is there and cannot be read (ERR_CHECKPOINT). */
+/* Opens the newest intact one in dir; damaged ones are logged and skipped. Returns 1, 0 when there
+ * is none, -1 when dir exists but cannot be read (ERR_CHECKPOINT). */
 int snapshot_open(const char *dir, struct snapshot *s, struct err *e);
 void snapshot_close(struct snapshot *s);
 
-/* Is there one in dir, whole or not? */
+/* Is there one in dir, intact or not? */
 bool snapshot_exists(const char *dir);
 
-/* Remove what a writer that was killed has left half-written; older: all but the newest snapshot as
- * well. */
+/* Removes temporary files of killed writers; older: also all but the newest snapshot. */
 void snapshot_clean(const char *dir, bool older);
 
 #endif

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The benchmark as Horovod's prints it: rounds of steps on synthetic images, on every replica, with
- * gradients summed. */
+/* Rounds of steps on synthetic images on every replica, with gradients summed, reported as
+ * Horovod's benchmark does. */
 #ifndef UNETCTL_TRAINER_CMD_BENCH_ROUNDS_H
 #define UNETCTL_TRAINER_CMD_BENCH_ROUNDS_H
 
 #include <stdbool.h>
 
 #include "src/err.h"
+#include "trainer/comm/comm.h"
 #include "trainer/core/network.h"
+#include "trainer/optim/optim.h"
 
 struct bench_rounds {
     struct network_config network; /* threads: of each replica */
@@ -16,10 +18,19 @@ struct bench_rounds {
     bool json;
 };
 
-/* Runs it and prints, on rank 0. Under an MPI launcher gpus must be the number of its tasks. */
+/* Runs the benchmark; rank 0 prints. Under an MPI launcher gpus must be the number of its tasks. */
 int bench_rounds_run(const struct bench_rounds *b, struct err *e);
 
-/* Synthetic images and targets, in the network's place for the next step. */
+/* One training step. comm NULL: a single replica. */
+struct bench_replica {
+    struct comm *comm;
+    struct network *network;
+    struct optim *optim;
+    size_t started; /* gradients below this have been started to be summed */
+};
+int bench_rounds_step(struct bench_replica *r, int batch, struct err *e);
+
+/* Writes synthetic images and targets to the network's input for the next step. */
 int bench_rounds_fill(struct network *n, const struct network_config *c, bool training, int batch,
                       struct err *e);
 

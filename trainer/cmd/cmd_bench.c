@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* unet-train bench: how fast the network steps on this machine, with synthetic images. */
+/* unet-train bench: the speed of a network on this machine, with synthetic images. */
 #include "config.h"
 
 #include <math.h>
@@ -9,19 +9,19 @@
 #include <sys/resource.h>
 
 #include "src/clock.h"
+#include "src/mem.h"
 #include "src/stat.h"
 #include "trainer/backends/cuda/cuda_info.h"
 #include "trainer/backends/peak.h"
 #include "trainer/cmd/bench_rounds.h"
 #include "trainer/run/compute.h"
-#include "trainer/cmd/compute_option.h"
+#include "trainer/cmd/options.h"
 #include "trainer/core/device.h"
 #include "trainer/core/model.h"
 #include "trainer/core/network.h"
 #include "trainer/core/precision.h"
 #include "trainer/core/profile.h"
 #include "trainer/optim/optim.h"
-#include "trainer/cmd/size_option.h"
 #include "trainer/run/strategy.h"
 #include "trainer/cmd/cmd.h"
 
@@ -36,49 +36,52 @@ static bool opt_json, opt_per_op;
 static const struct cli_option options[] = {
     {"model", 0, CLI_STRING, "NAME",
      "unet, fcnn, chips, resnet20 ... resnet110, or a FILE.yaml (unet)", &opt_model, 0, 0},
-    {"base", 0, CLI_INT, "N", "filters of the first level (the model's)", &opt_base, 1, 1024},
-    {"depth", 0, CLI_INT, "N", "poolings of unet (the model's: 4)", &opt_depth, 1, 8},
-    {"channels", 0, CLI_INT, "N", "of the images (1)", &opt_channels, 1, 64},
-    {"classes", 0, CLI_INT, "N", "logits per pixel (1)", &opt_classes, 1, 250},
-    {"size", 's', CLI_STRING, "HxW", "of the images (256x256)", &opt_size, 0, 0},
+    {"base", 0, CLI_INT, "N", "filters of the first level (preset of the model)", &opt_base, 1,
+     1024},
+    {"depth", 0, CLI_INT, "N", "number of poolings of unet (preset of the model: 4)", &opt_depth, 1,
+     8},
+    {"channels", 0, CLI_INT, "N", "channels of the images (1)", &opt_channels, 1, 64},
+    {"classes", 0, CLI_INT, "N", "classes, which are logits per pixel (1)", &opt_classes, 1, 250},
+    {"size", 's', CLI_STRING, "HxW", "size of the images (256x256)", &opt_size, 0, 0},
     {"batch-size", 'b', CLI_INT, "N", "images per step (16)", &opt_batch, 1, 65536},
     {"mode", 0, CLI_STRING, "WORD", "train: forward, loss, backward, Adam | infer: forward (train)",
      &opt_mode, 0, 0},
-    COMPUTE_OPTION_DTYPE(opt_dtype),
-    COMPUTE_OPTION_BACKEND(opt_backend),
-    COMPUTE_OPTION_THREADS(opt_threads),
-    {"steps", 0, CLI_INT, "N", "steps that are timed (10)", &opt_steps, 1, 1000000},
-    {"iters", 0, CLI_INT, "N", "so often --steps, each printed: as Horovod's benchmark (0: off)",
+    OPTIONS_DTYPE(opt_dtype),
+    OPTIONS_BACKEND(opt_backend),
+    OPTIONS_THREADS(opt_threads),
+    {"steps", 0, CLI_INT, "N", "number of timed steps (10)", &opt_steps, 1, 1000000},
+    {"iters", 0, CLI_INT, "N", "rounds of --steps, printed as Horovod's benchmark does (0: off)",
      &opt_iters, 0, 100000},
-    {"gpus", 'g', CLI_INT, "N", "with --iters: replicas whose gradients are summed (tasks, or 1)",
-     &opt_gpus, 1, 1024},
-    {"warmup", 0, CLI_INT, "N", "steps before them (3)", &opt_warmup, 0, 1000000},
+    {"gpus", 'g', CLI_INT, "N",
+     "with --iters: replicas whose gradients are summed (the tasks, or 1)", &opt_gpus, 1, 1024},
+    {"warmup", 0, CLI_INT, "N", "steps before the timed ones (3)", &opt_warmup, 0, 1000000},
     {"per-op", 0, CLI_FLAG, NULL,
-     "then each op: processor time (cuda: the GPU's), operations, bytes, rates, share of the peak",
-     &opt_per_op, 0, 0},
-    {"json", 0, CLI_FLAG, NULL, "one JSON object on stdout", &opt_json, 0, 0},
+     "also print for each op: time, operations, bytes, rates and share of the peak", &opt_per_op, 0,
+     0},
+    OPTIONS_JSON(opt_json),
     {0}};
 
 static const char details[] =
-    "Images are synthetic and in memory. img_per_s is the batch over the median step.\n"
+    "Images are synthetic and in memory. img_per_s is the batch divided by the median time of a\n"
+    "step. With cuda, --per-op times the GPU, otherwise the processor.\n"
     "\n"
     "  unet-train bench --base 8 --size 768x1024 --batch-size 4 --threads 2 --json\n"
     "\n"
-    "With --iters it runs rounds of steps on one or several replicas (threads, or tasks of mpirun),\n"
-    "and prints images in a second of each, their mean +-1.96 standard deviations, and the total:\n"
+    "With --iters it runs rounds of steps on one or several replicas (threads, or tasks of\n"
+    "mpirun) and prints images per second of each round, their mean +-1.96 standard deviations,\n"
+    "and the total:\n"
     "\n"
-    "  unet-train bench --model resnet44 --size 32x32 --channels 3 --classes 10 --batch-size 32 \\\n"
+    "  unet-train bench --model resnet44 --size 32x32 --channels 3 --classes 10 --batch-size 32 "
+    "\\\n"
     "             --warmup 10 --iters 10 --steps 10 --gpus 2\n";
 
-static int configure(struct network_config *c, struct err *e)
+static int configure_bench(struct network_config *c, struct err *e)
 {
     *c = (struct network_config){
         .model = opt_model, .backend = opt_backend, .base = (int)opt_base, .depth = (int)opt_depth,
         .channels = (int)opt_channels, .classes = (int)opt_classes, .seed = SEED,
         .batch_norm = BATCH_NORM_LOCAL,
         .threads = opt_threads ? (int)opt_threads : strategy_own_cores()};
-    if (precision_parse(opt_dtype, &c->dtype, &c->tf32, e))
-        return err_prefix(e, "bench: --dtype");
     if (strcmp(opt_mode, "train") != 0 && strcmp(opt_mode, "infer") != 0)
         return err_set(e, ERR_USAGE, "bench: --mode %s: must be train or infer", opt_mode);
     const struct model *model = model_open(opt_model, e);
@@ -86,38 +89,19 @@ static int configure(struct network_config *c, struct err *e)
         return err_prefix(e, "bench: --model");
     c->base = (int)(opt_base = opt_base ? opt_base : model->base);
     c->depth = (int)(opt_depth = opt_depth ? opt_depth : model->depth);
-    if (size_option_parse(opt_size, &c->height, &c->width, e))
-        return err_prefix(e, "bench: --size");
-    return compute_take(&c->backend, e);
+    return options_network("bench", opt_dtype, opt_size, c, e);
 }
 
-static int step(struct network *n, struct optim *o, struct err *e)
+static int run_step(struct network *n, struct optim *o, struct err *e)
 {
-    struct network_step whole = {.images = (double)opt_batch};
+    struct bench_replica r = {.network = n, .optim = o};
     const float *logits;
-    double loss = 0;
 
-    if (!o)
-        return network_infer(n, (int)opt_batch, &logits, e);
-    whole.weight = whole.images * (double)network_targets(n);
-    struct weights *w = network_weights(n);
-    struct device_update update;
-    if (o->device) {
-        optim_plan(o, w, 0.001, 0, &update);
-        whole.update = &update;
-        whole.scaling = o->scaling;
-    }
-    if (network_train(n, (int)opt_batch, whole, &loss, NULL, NULL, e))
-        return -1;
-    if (o->device)
-        return 0;
-    if (weights_have_penalty(w))
-        weights_penalize(w);
-    optim_step(o, w, 0.001);
-    return 0;
+    return o ? bench_rounds_step(&r, (int)opt_batch, e)
+             : network_infer(n, (int)opt_batch, &logits, e);
 }
 
-/* cpu_seconds: as `seconds`, processor time of all threads. */
+/* cpu_seconds: processor time of all threads. */
 static int time_steps(struct network *n, const struct network_config *c, struct optim *o,
                       double *seconds, double *cpu_seconds, struct err *e)
 {
@@ -129,7 +113,7 @@ static int time_steps(struct network *n, const struct network_config *c, struct 
         if (opt_per_op && i == opt_warmup)
             network_time_ops(n);
         double began = clock_now(), cpu = clock_cpu();
-        if (step(n, o, e))
+        if (run_step(n, o, e))
             return -1;
         if (i >= opt_warmup) {
             seconds[i - opt_warmup] = clock_now() - began;
@@ -139,7 +123,7 @@ static int time_steps(struct network *n, const struct network_config *c, struct 
     return network_wait(n, &loss, e);
 }
 
-static void print(const struct network *n, const struct network_config *c, double *seconds,
+static void print_speed(const struct network *n, const struct network_config *c, double *seconds,
                   double *cpu_seconds, double startup_s)
 {
     double mean = 0, squares = 0, least = INFINITY, batch = (double)opt_batch;
@@ -164,19 +148,20 @@ static void print(const struct network *n, const struct network_config *c, doubl
         printf("peak  %.1f MiB\n", (double)usage.ru_maxrss / 1024);
         return;
     }
-    printf(
-        "{\"schema\":1,\"model\":\"%s\",\"base\":%ld,\"depth\":%ld,\"channels\":%ld,\"classes\":%ld,"
-        "\"height\":%d,\"width\":%d,\"batch_size\":%ld,\"mode\":\"%s\",\"dtype\":\"%s\","
-        "\"threads\":%d,\"backend\":\"%s\",\"steps\":%ld,\"warmup\":%ld,\"img_per_s\":%.6g,"
-        "\"img_per_s_mean\":%.6g,\"img_per_s_196sd\":%.6g,\"step_s_median\":%.9g,"
-        "\"step_s_min\":%.9g,\"step_cpu_s_median\":%.9g,\"startup_s\":%.6g,"
-        "\"peak_rss_mib\":%.1f}\n",
-        opt_model, opt_base, opt_depth, opt_channels, opt_classes, c->height, c->width, opt_batch,
-        opt_mode, opt_dtype, c->threads, network_backend(n), opt_steps, opt_warmup, batch / median,
-        mean, spread, median, least, cpu, startup_s, (double)usage.ru_maxrss / 1024);
+    printf("{\"schema\":1,\"model\":\"%s\",\"base\":%ld,\"depth\":%ld,\"channels\":%ld,\"classes\":"
+           "%ld,"
+           "\"height\":%d,\"width\":%d,\"batch_size\":%ld,\"mode\":\"%s\",\"dtype\":\"%s\","
+           "\"threads\":%d,\"backend\":\"%s\",\"steps\":%ld,\"warmup\":%ld,\"img_per_s\":%.6g,"
+           "\"img_per_s_mean\":%.6g,\"img_per_s_196sd\":%.6g,\"step_s_median\":%.9g,"
+           "\"step_s_min\":%.9g,\"step_cpu_s_median\":%.9g,\"startup_s\":%.6g,"
+           "\"peak_rss_mib\":%.1f}\n",
+           opt_model, opt_base, opt_depth, opt_channels, opt_classes, c->height, c->width,
+           opt_batch, opt_mode, opt_dtype, c->threads, network_backend(n), opt_steps, opt_warmup,
+           batch / median, mean, spread, median, least, cpu, startup_s,
+           (double)usage.ru_maxrss / 1024);
 }
 
-/* Of the first GPU that CUDA shows, or of a core. */
+/* The peak of the first visible GPU, or of a core. */
 static struct profile_peak find_peak(const struct network *n)
 {
     struct profile_peak peak = {0, 0, "the GPU"};
@@ -195,8 +180,8 @@ static struct profile_peak find_peak(const struct network *n)
     return peak;
 }
 
-/* Beside what the GPU could do at most: a lower bound, as the bytes of an op's inputs and outputs
- * are counted once, and the optimizer's are left out. */
+/* Prints a lower bound of the step's time: the bytes of each op's inputs and outputs count once,
+ * and those of the optimizer do not. */
 static int print_roofline(struct network *n, bool training, const double *seconds, struct err *e)
 {
     double flop, bytes, median = stat_median(seconds, (size_t)opt_steps);
@@ -221,13 +206,13 @@ static int run_rounds(const struct network_config *c, struct err *e)
                              .steps = (int)opt_steps, .json = opt_json};
 
     if (strcmp(opt_mode, "train") != 0 || opt_per_op)
-        return err_set(e, ERR_USAGE, "bench: --iters trains, and has no table of ops");
+        return err_set(e, ERR_USAGE, "bench: --iters cannot be used with --mode infer or --per-op");
     if (!opt_threads && tasks == 1 && gpus > 1)
         b.network.threads = c->threads > gpus ? c->threads / gpus : 1;
     return bench_rounds_run(&b, e);
 }
 
-static int run(int noperands, char **operands, int nrest, char **rest, struct err *e)
+static int run_bench(int noperands, char **operands, int nrest, char **rest, struct err *e)
 {
     double began = clock_now();
     struct network_config c;
@@ -235,25 +220,24 @@ static int run(int noperands, char **operands, int nrest, char **rest, struct er
     int rc = -1;
 
     (void)noperands, (void)operands, (void)nrest, (void)rest;
-    if (configure(&c, e))
+    if (configure_bench(&c, e))
         return -1;
     if (opt_iters)
         return run_rounds(&c, e);
     if (opt_gpus)
-        return err_set(e, ERR_USAGE, "bench: --gpus goes with --iters");
+        return err_set(e, ERR_USAGE, "bench: --gpus needs --iters");
     struct network *n = network_create(&c, e);
-    double *seconds = calloc(2 * (size_t)opt_steps, sizeof *seconds);
-    if (!n)
+    double *seconds = mem_zero(2 * (size_t)opt_steps, sizeof *seconds, e);
+    if (!n || !seconds)
         goto out;
     if (strcmp(opt_mode, "train") == 0 &&
         !(o = optim_create(&(struct optim_config){.scaled = c.dtype == DTYPE_F16},
                            network_weights(n), e)))
         goto out;
     double startup_s = clock_now() - began;
-    rc = seconds ? time_steps(n, &c, o, seconds, seconds + opt_steps, e)
-                 : err_set(e, ERR_INTERNAL, "out of memory");
+    rc = time_steps(n, &c, o, seconds, seconds + opt_steps, e);
     if (rc == 0)
-        print(n, &c, seconds, seconds + opt_steps, startup_s);
+        print_speed(n, &c, seconds, seconds + opt_steps, startup_s);
     if (rc == 0 && network_device(n) && !opt_json)
         rc = print_roofline(n, o != NULL, seconds, e);
     if (rc == 0 && opt_per_op) {
@@ -270,8 +254,8 @@ out:
 const struct cli_command cmd_bench = {
     .name = "bench",
     .args = "",
-    .summary = "Measure how fast the network steps here",
+    .summary = "Measure the speed of a network on this machine",
     .details = details,
     .options = options,
-    .run = run,
+    .run = run_bench,
 };

@@ -7,22 +7,22 @@
 #include "src/log.h"
 #include "trainer/data/prepare/convert.h"
 #include "trainer/data/set/dataset.h"
-#include "trainer/cmd/size_option.h"
+#include "trainer/cmd/options.h"
 
 static const char *dir, *out, *to, *tile, *size, *split, *ignore, *class_file;
 static long shard = 100, channels = 1, classes = 1;
 static bool soft_masks, bands;
 
 static const struct cli_option options[] = {
-    {"data", 'd', CLI_STRING, "DIR", "the data set to read, in any format", &dir, 0, 0},
-    {"out", 'o', CLI_STRING, "DIR", "new folder to write", &out, 0, 0},
+    {"data", 'd', CLI_STRING, "DIR", "data set to read, in any format", &dir, 0, 0},
+    {"out", 'o', CLI_STRING, "DIR", "new folder to write to", &out, 0, 0},
     {"to", 0, CLI_STRING, "WORD", "png | tfrecord | cache", &to, 0, 0},
     {"tile", 0, CLI_STRING, "HxW", "png, tfrecord: cut images into tiles of this size", &tile,
      0, 0},
     {"shard", 0, CLI_INT, "N", "tfrecord: samples per file (default 100)", &shard, 1, 1000000},
     {"split", 0, CLI_STRING, "FILE", "cache: split.json of the runs", &split, 0, 0},
-    {"size", 's', CLI_STRING, "HxW", "cache: size of the runs", &size, 0, 0},
-    {"bands", 0, CLI_FLAG, NULL, "tfrecord: keep every sample of a pixel; else alpha is dropped",
+    {"size", 's', CLI_STRING, "HxW", "cache: image size of the runs", &size, 0, 0},
+    {"bands", 0, CLI_FLAG, NULL, "tfrecord: keep every sample of a pixel, else alpha is dropped",
      &bands, 0, 0},
     {"channels", 0, CLI_INT, "N", "cache: channels of the runs (default 1)", &channels, 1, 64},
     {"soft-masks", 0, CLI_FLAG, NULL, "cache: as in the runs", &soft_masks, 0, 0},
@@ -39,16 +39,17 @@ static int make_cache(struct err *e)
         .threads = 4};
 
     if (!split || !size)
-        return err_set(e, ERR_USAGE, "data convert: --to cache needs --split FILE and --size HxW, "
-                       "those of the runs that will use it");
-    if (size_option_parse(size, &config.height, &config.width, e))
+        return err_set(e, ERR_USAGE,
+                       "data convert: --to cache needs the --split FILE and --size HxW "
+                       "of the runs that will use it");
+    if (options_size(size, &config.height, &config.width, e))
         return -1;
     struct dataset *ds = dataset_open(&config, e);
     dataset_close(ds);
     return ds ? 0 : -1;
 }
 
-static int run(int noperands, char **operands, int nrest, char **rest, struct err *e)
+static int run_data_convert(int noperands, char **operands, int nrest, char **rest, struct err *e)
 {
     struct convert_config config = {.dir = dir, .out = out, .shard = (int)shard,
                                     .bands = bands};
@@ -60,7 +61,7 @@ static int run(int noperands, char **operands, int nrest, char **rest, struct er
                        "data convert: --data DIR, --out DIR and --to WORD are needed");
     if (strcmp(to, "cache") == 0)
         return make_cache(e);
-    if (tile && size_option_parse(tile, &config.tile_height, &config.tile_width, e))
+    if (tile && options_size(tile, &config.tile_height, &config.tile_width, e))
         return -1;
     if (strcmp(to, "png") == 0)
         n = convert_to_png(&config, e);
@@ -77,20 +78,22 @@ static int run(int noperands, char **operands, int nrest, char **rest, struct er
 const struct cli_command cmd_data_convert = {
     .name = "data convert",
     .args = "--data DIR --out DIR --to WORD",
-    .summary = "write a data set in another format",
+    .summary = "Write a data set in another format",
     .details =
-        "Reads what `data split` reads: images/ and masks/, a folder per class, CIFAR-10's and idx\n"
+        "Reads what `data split` reads: images/ and masks/, a folder per class, CIFAR-10's and "
+        "idx\n"
         "files, TFRecord shards. png: images/ and masks/, or a folder per class. tfrecord: shards\n"
         "and JSON files as OTBTF has them, each record a tf.train.Example of serialized tensors,\n"
         "image [height, width, channels] and mask [height, width, 1] (or an int64 label). cache:\n"
-        "the file of decoded images that runs with `data.cache: DIR` use, made beforehand.\n"
-        "Values stay what they are; palettes of images become RGB, those of masks stay indices.\n"
-        "Each page of a TIFF stack becomes a sample (STEM, STEM-p0002, ...). Where the source is\n"
-        "divided, so is what is written: train/ and val/ (tfrecord: valid/).\n\n"
+        "the file of decoded images that runs with `data.cache: DIR` use. Values do not change;\n"
+        "palettes of images become RGB, those of masks stay indices. Each page of a TIFF stack\n"
+        "becomes a sample (STEM, STEM-p0002, ...). A source that is divided into training and\n"
+        "validation stays so: train/ and val/ (tfrecord: valid/).\n"
+        "\n"
         "  unet-train data convert --data DIR --to tfrecord --tile 256x256 --out shards\n"
         "  unet-train data convert --data shards --to png --out again\n",
     .options = options,
     .min_operands = 0,
     .max_operands = 0,
-    .run = run,
+    .run = run_data_convert,
 };

@@ -8,7 +8,8 @@
 #include <sys/stat.h>
 
 #include "src/log.h"
-#include "trainer/cmd/size_option.h"
+#include "src/mem.h"
+#include "trainer/cmd/options.h"
 #include "trainer/data/image/png_file.h"
 #include "trainer/data/set/augment.h"
 #include "trainer/data/set/dataset.h"
@@ -21,12 +22,12 @@ static int classes;
 
 static const struct cli_option options[] = {
     {"data", 'd', CLI_STRING, "DIR", "data folder, in any format that has masks", &dir, 0, 0},
-    {"out", 'o', CLI_STRING, "DIR", "folder for the pictures; made if need be", &out, 0, 0},
-    {"size", 's', CLI_STRING, "HxW", "of training", &size, 0, 0},
-    {"set", 0, CLI_LIST, "KEY=VALUE", "as for train: of augment.* and data.*", &set, 0, 0},
-    {"count", 'n', CLI_INT, "N", "pictures (default 8)", &count, 1, 10000},
-    {"epoch", 0, CLI_INT, "E", "whose changes (default 0)", &epoch, 0, INT_MAX},
-    {"seed", 0, CLI_INT, "S", "of the run (default 1)", &seed, 0, INT_MAX},
+    {"out", 'o', CLI_STRING, "DIR", "folder for the pictures, made if needed", &out, 0, 0},
+    {"size", 's', CLI_STRING, "HxW", "image size of training", &size, 0, 0},
+    {"set", 0, CLI_LIST, "KEY=VALUE", "a setting of augment.* or data.*, as for train", &set, 0, 0},
+    {"count", 'n', CLI_INT, "N", "number of pictures (default 8)", &count, 1, 10000},
+    {"epoch", 0, CLI_INT, "E", "epoch whose augmentation is shown (default 0)", &epoch, 0, INT_MAX},
+    {"seed", 0, CLI_INT, "S", "seed of the run (default 1)", &seed, 0, INT_MAX},
     {"channels", 0, CLI_INT, "N", "1 grey, 3 RGB (default 1)", &channels, 1, 3},
     {0}};
 
@@ -36,7 +37,7 @@ struct canvas {
     uint8_t *rgb; /* image, mask, changed image, changed mask side by side */
 };
 
-/* Classes spread over the grey values; what does not count is red. */
+/* Classes are spread over the grey values; ignored pixels are red. */
 static void draw_pixel(float v, uint8_t *rgb)
 {
     float step = classes > 1 ? 255.0f / (float)(classes - 1) : 255.0f;
@@ -86,21 +87,19 @@ static int preview(struct dataset *ds, const struct settings_augment *config, st
     pixels = (size_t)c.height * (size_t)c.width;
     if (dataset_targets(ds) != pixels)
         return err_set(e, ERR_DATA, "%s: its images have no masks", dir);
-    c.image = malloc(pixels * (size_t)c.channels * sizeof *c.image);
-    c.new_image = malloc(pixels * (size_t)c.channels * sizeof *c.new_image);
-    c.mask = malloc(pixels * sizeof *c.mask);
-    c.new_mask = malloc(pixels * sizeof *c.new_mask);
-    c.rgb = malloc(12 * pixels);
+    c.image = mem_alloc(pixels * (size_t)c.channels, sizeof *c.image, e);
+    c.new_image = mem_alloc(pixels * (size_t)c.channels, sizeof *c.new_image, e);
+    c.mask = mem_alloc(pixels, sizeof *c.mask, e);
+    c.new_mask = mem_alloc(pixels, sizeof *c.new_mask, e);
+    c.rgb = mem_alloc(12, pixels, e);
     struct augment *a = augment_create(config, c.height, c.width, c.channels, sizeof(float), e);
-    if (!c.image || !c.new_image || !c.mask || !c.new_mask || !c.rgb)
-        err_set(e, ERR_INTERNAL, "no memory for a picture");
-    else if (a)
+    if (c.image && c.new_image && c.mask && c.new_mask && c.rgb && a)
         rc = 0;
     n = n < (size_t)count ? n : (size_t)count;
     for (size_t i = 0; rc == 0 && i < n; i++)
         rc = preview_one(ds, a, config, &c, i, e);
     if (rc == 0)
-        log_info("%s: %zu pictures: image, mask, and both as training sees them", out, n);
+        log_info("%s: %zu pictures of image and mask, before and after augmentation", out, n);
     augment_destroy(a);
     free(c.rgb);
     free(c.new_mask);
@@ -110,7 +109,7 @@ static int preview(struct dataset *ds, const struct settings_augment *config, st
     return rc;
 }
 
-static int run(int noperands, char **operands, int nrest, char **rest, struct err *e)
+static int run_data_preview(int noperands, char **operands, int nrest, char **rest, struct err *e)
 {
     struct dataset_config config = {.dir = dir, .channels = (int)channels};
     struct settings c;
@@ -119,7 +118,7 @@ static int run(int noperands, char **operands, int nrest, char **rest, struct er
     if (!dir || !out || !size)
         return err_set(e, ERR_USAGE, "data preview: --data DIR, --out DIR and --size HxW are "
                        "needed");
-    if (size_option_parse(size, &config.height, &config.width, e))
+    if (options_size(size, &config.height, &config.width, e))
         return -1;
     if (channels == 2)
         return err_set(e, ERR_USAGE, "--channels 2: a preview shows 1 (grey) or 3 (RGB)");
@@ -142,14 +141,15 @@ static int run(int noperands, char **operands, int nrest, char **rest, struct er
 const struct cli_command cmd_data_preview = {
     .name = "data preview",
     .args = "--data DIR --size HxW --out DIR",
-    .summary = "draw images and masks as training sees them",
-    .details =
-        "One PNG per pair: image and mask at the size of training, and both augmented. Classes are\n"
-        "spread over the grey values; pixels that do not count are red.\n\n"
-        "  unet-train data preview --data DIR --size 256x256 --out look \\\n"
-        "                         --set augment.hflip=true --set augment.elastic=8\n",
+    .summary = "Draw images and masks as training uses them",
+    .details = "One PNG per pair: image and mask at the size of training, and both augmented. "
+               "Classes are\n"
+               "spread over the grey values; ignored pixels are red.\n"
+               "\n"
+               "  unet-train data preview --data DIR --size 256x256 --out look \\\n"
+               "                         --set augment.hflip=true --set augment.elastic=8\n",
     .options = options,
     .min_operands = 0,
     .max_operands = 0,
-    .run = run,
+    .run = run_data_preview,
 };

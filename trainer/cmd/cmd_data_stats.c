@@ -6,13 +6,13 @@
 #include <string.h>
 
 #include "src/buf.h"
-#include "trainer/cmd/size_option.h"
+#include "trainer/cmd/options.h"
 #include "trainer/data/image/classes.h"
 #include "trainer/data/image/mask.h"
 #include "trainer/data/prepare/frequency.h"
 #include "trainer/data/prepare/survey.h"
 
-#define MAX_SHOWN 12 /* sizes, mask values: more than these say little */
+#define MAX_SHOWN 12 /* sizes, mask values */
 
 static const char *dir, *size, *ignore, *class_file;
 static long nclasses, sample;
@@ -20,16 +20,16 @@ static bool opt_json;
 
 static const struct cli_option options[] = {
     {"data", 'd', CLI_STRING, "DIR", "data folder, in any format", &dir, 0, 0},
-    {"size", 0, CLI_STRING, "HxW", "also the baseline at this size, resized as for training", &size,
-     0, 0},
-    {"classes", 0, CLI_INT, "N", "also how often each of N classes occurs, and weights for them",
-     &nclasses, 2, CLASSES_MAX},
-    {"ignore", 0, CLI_STRING, "V", "mask value of pixels that do not count", &ignore, 0, 0},
-    {"class-file", 0, CLI_STRING, "FILE", "which value or colour of a mask is which class",
-     &class_file, 0, 0},
-    {"sample", 0, CLI_INT, "N", "a quick look at N masks and a few images, with --json", &sample, 1,
+    {"size", 0, CLI_STRING, "HxW", "also print the baseline at this size, resized as for training",
+     &size, 0, 0},
+    {"classes", 0, CLI_INT, "N",
+     "also print the frequency of each of N classes, and weights for them", &nclasses, 2,
+     CLASSES_MAX},
+    OPTIONS_IGNORE(ignore),
+    OPTIONS_CLASS_FILE(class_file),
+    {"sample", 0, CLI_INT, "N", "read only N masks and a few images; needs --json", &sample, 1,
      1000000},
-    {"json", 0, CLI_FLAG, NULL, "one JSON object on stdout", &opt_json, 0, 0},
+    OPTIONS_JSON(opt_json),
     {0}};
 
 static void print_shapes(const struct survey *s)
@@ -104,7 +104,7 @@ static void print_text(const struct survey *s)
     for (int c = 0; c < s->channels; c++)
         printf("%-15s %.4f, deviation %.4f (of 0..1)\n", s->channels == 1 ? "mean" : means[c],
                s->mean[c], s->deviation[c]);
-    printf("%-15s %zu pictures are there twice, %zu of them in training and validation\n",
+    printf("%-15s %zu pictures occur twice, %zu of them in both training and validation\n",
            "duplicates", s->duplicates, s->leaks);
     if (s->nclasses) {
         print_classes(s);
@@ -121,7 +121,7 @@ static void add_numbers(struct buf *b, const char *key, const double *values, in
 {
     buf_addf(b, ",\"%s\":[", key);
     for (int i = 0; i < n; i++)
-        buf_addf(b, "%s%.9g", i ? "," : "", values[i]);
+        buf_json_real(b, NULL, values[i]);
     buf_add(b, "]");
 }
 
@@ -129,8 +129,8 @@ static void encode_classes(const struct survey *s, struct buf *b)
 {
     buf_add(b, ",\"classes\":[");
     for (int i = 0; i < s->nclasses; i++) {
-        buf_add(b, i ? ",{\"name\":" : "{\"name\":");
-        buf_add_json_string(b, s->class_names[i]);
+        buf_add(b, i ? ",{" : "{");
+        buf_json_text(b, "name", s->class_names[i]);
         buf_addf(b, ",\"images\":%zu}", s->of_class[i]);
     }
     buf_add(b, "]");
@@ -146,16 +146,15 @@ static void encode_baseline(const char *name, const struct survey_baseline *base
              dark ? "dark" : "bright");
 }
 
-/* What study.yaml is to say, and whether that is sure. */
+/* Proposed settings of study.yaml, and whether they are certain. */
 static void encode_proposal(const struct mask_proposal *p, struct buf *b)
 {
     static const char *const words[] = {"foreground", "one class", "classes", "unsure"};
 
-    buf_addf(b, ",\"masks\":{\"meaning\":\"%s\",\"classes\":%d,\"ignore\":\"%s\",\"class_file\":",
-             words[p->meaning], p->classes, p->ignore);
-    buf_add_json_string(b, p->class_file);
-    buf_add(b, ",\"text\":");
-    buf_add_json_string(b, p->text);
+    buf_addf(b, ",\"masks\":{\"meaning\":\"%s\",\"classes\":%d", words[p->meaning], p->classes);
+    buf_json_text(b, "ignore", p->ignore);
+    buf_json_text(b, "class_file", p->class_file);
+    buf_json_text(b, "text", p->text);
     buf_add(b, "}");
 }
 
@@ -204,8 +203,8 @@ static void encode_frequency(const struct frequency *f, const struct classes *c,
     frequency_weights(f, classes_count(c), weights);
     buf_add(b, ",\"classes\":[");
     for (int k = 0; k < classes_count(c); k++) {
-        buf_add(b, k ? ",{\"name\":" : "{\"name\":");
-        buf_add_json_string(b, classes_name(c, k));
+        buf_add(b, k ? ",{" : "{");
+        buf_json_text(b, "name", classes_name(c, k));
         buf_addf(b, ",\"pixels\":%" PRId64 ",\"images\":%zu,\"weight\":%.9g}", f->of_class[k],
                  f->images[k], weights[k]);
     }
@@ -237,26 +236,22 @@ static int print_json(const struct survey *s, const struct frequency *f, const s
     if (c)
         encode_frequency(f, c, &b);
     buf_add(&b, "}");
-    int rc = b.failed ? err_set(e, ERR_INTERNAL, "no memory") : 0;
-    if (rc == 0)
-        puts(b.data);
-    buf_destroy(&b);
-    return rc;
+    return options_print(&b, e);
 }
 
-static int run(int noperands, char **operands, int nrest, char **rest, struct err *e)
+static int run_data_stats(int noperands, char **operands, int nrest, char **rest, struct err *e)
 {
     int height = 0, width = 0, rc = 0;
 
     (void)noperands, (void)operands, (void)nrest, (void)rest;
     if (!dir)
         return err_set(e, ERR_USAGE, "data stats: --data DIR is needed");
-    if (size && size_option_parse(size, &height, &width, e))
+    if (size && options_size(size, &height, &width, e))
         return -1;
     if (ignore && !nclasses && !class_file)
         return err_set(e, ERR_USAGE, "data stats: --ignore needs --classes N");
     if (sample && (!opt_json || size || nclasses))
-        return err_set(e, ERR_USAGE, "data stats: --sample goes with --json alone");
+        return err_set(e, ERR_USAGE, "data stats: --sample needs --json and no other option");
     struct classes *c = NULL;
     struct survey *s = NULL;
     struct frequency f;
@@ -285,17 +280,19 @@ static int run(int noperands, char **operands, int nrest, char **rest, struct er
 const struct cli_command cmd_data_stats = {
     .name = "data stats",
     .args = "--data DIR",
-    .summary = "tell what is in a data set and how far a mere threshold gets",
+    .summary = "Print the properties of a data set and the IoU of a threshold",
     .details =
-        "Counts, sizes, mean and deviation of the images, pictures that are there twice; classes,\n"
-        "or mask values, share of the foreground, and the IoU of a threshold chosen\n"
-        "by Otsu's method for each image (bright or dark foreground, whichever is better over the\n"
-        "set; intersection over union of all pixels). A trained network must beat that clearly. Of\n"
-        "masks that do not hold foreground alone: what they seem to hold, and what to set for it.\n"
-        "With --classes: the share of each class, and weights by median frequency balancing.\n\n"
+        "Prints counts, sizes, mean and deviation of the images, and pictures that occur twice;\n"
+        "classes, or mask values, share of the foreground, and the IoU of a threshold chosen by\n"
+        "Otsu's method for each image (bright or dark foreground, whichever is better over the "
+        "set;\n"
+        "intersection over union of all pixels), which a trained network must exceed clearly. Of\n"
+        "masks that hold more than foreground: what they seem to hold, and the settings for it.\n"
+        "With --classes: the share of each class, and weights by median frequency balancing.\n"
+        "\n"
         "  unet-train data stats --data DIR --size 256x256\n",
     .options = options,
     .min_operands = 0,
     .max_operands = 0,
-    .run = run,
+    .run = run_data_stats,
 };

@@ -4,26 +4,26 @@
 
 #include "src/log.h"
 #include "trainer/data/prepare/synth.h"
-#include "trainer/cmd/size_option.h"
+#include "trainer/cmd/options.h"
 
 static const char *out, *size = "96x128";
 static long count = 48, seed = 1;
 
 static const struct cli_option options[] = {
-    {"out", 'o', CLI_STRING, "DIR", "new folder to fill with images/ and masks/", &out, 0, 0},
-    {"count", 'n', CLI_INT, "N", "pairs (default 48)", &count, 1, 9999},
-    {"size", 0, CLI_STRING, "HxW", "of each picture (default 96x128)", &size, 0, 0},
-    {"seed", 0, CLI_INT, "S", "seed of all that is drawn (default 1)", &seed, 0, 0x1p53},
+    {"out", 'o', CLI_STRING, "DIR", "new folder for images/ and masks/", &out, 0, 0},
+    {"count", 'n', CLI_INT, "N", "number of pairs (default 48)", &count, 1, 9999},
+    {"size", 0, CLI_STRING, "HxW", "size of each picture (default 96x128)", &size, 0, 0},
+    {"seed", 0, CLI_INT, "S", "random seed (default 1)", &seed, 0, 0x1p53},
     {0}};
 
-static int run(int noperands, char **operands, int nrest, char **rest, struct err *e)
+static int run_data_synth(int noperands, char **operands, int nrest, char **rest, struct err *e)
 {
     int height, width;
 
     (void)noperands, (void)operands, (void)nrest, (void)rest;
     if (!out)
         return err_set(e, ERR_USAGE, "data synth: --out DIR is needed");
-    if (size_option_parse(size, &height, &width, e))
+    if (options_size(size, &height, &width, e))
         return -1;
     if (height < SYNTH_MIN_SIDE || width < SYNTH_MIN_SIDE || height > SYNTH_MAX_SIDE ||
         width > SYNTH_MAX_SIDE)
@@ -38,14 +38,15 @@ static int run(int noperands, char **operands, int nrest, char **rest, struct er
 const struct cli_command cmd_data_synth = {
     .name = "data synth",
     .args = "--out DIR",
-    .summary = "draw a small SEM-like data set of images and masks",
+    .summary = "Draw a small SEM-like data set of images and masks",
     .details =
         "Pictures of indentation marks on uneven, noisy ground with an info bar, scratches and\n"
-        "specks; masks are 0 and 255. The same seed, count and size give the same files. A DIR\n"
-        "that is not empty is refused.\n\n"
+        "specks; masks are 0 and 255. The same seed, count and size give the same files. DIR must\n"
+        "be empty or new.\n"
+        "\n"
         "  unet-train data synth --out demo-data --count 48 --size 96x128 --seed 1\n",
     .options = options,
     .min_operands = 0,
     .max_operands = 0,
-    .run = run,
+    .run = run_data_synth,
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* unet-train devices: what this build can compute on, and how ranks can talk. */
+/* unet-train devices: devices, backends and communicators of this build. */
 #include "config.h"
 
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include "trainer/backends/cuda/cuda_info.h"
 #include "trainer/comm/comm_mpi.h"
 #include "trainer/run/compute.h"
-#include "trainer/cmd/compute_option.h"
+#include "trainer/cmd/options.h"
 #include "trainer/core/kernel.h"
 #include "trainer/run/strategy.h"
 #include "trainer/cmd/cmd.h"
@@ -19,8 +19,8 @@ static bool opt_json;
 static const char *opt_backend = "auto";
 
 static const struct cli_option options[] = {
-    COMPUTE_OPTION_BACKEND(opt_backend),
-    {"json", 0, CLI_FLAG, NULL, "one JSON object on stdout", &opt_json, 0, 0},
+    OPTIONS_BACKEND(opt_backend),
+    OPTIONS_JSON(opt_json),
     {0}};
 
 /* "9.19.0" of 91900 with unit 10000; "none" of 0. */
@@ -55,7 +55,7 @@ static void print_cuda(const struct cuda_info *c)
                version_text(c->nccl, 10000, nccl, sizeof nccl));
 }
 
-/* What the backend is on this machine, or the error of a run that asks for it. */
+/* The backend on this machine, or the error of a run that needs it. */
 static void print_compute(void)
 {
     struct compute c;
@@ -74,15 +74,14 @@ static void add_compute(struct buf *b)
     struct compute c;
     struct err e;
 
+    buf_add(b, ",\"compute\":{");
     if (compute_choose(&c, opt_backend, &e)) {
-        buf_add(b, ",\"compute\":{\"error\":");
-        buf_add_json_string(b, e.text);
+        buf_json_text(b, "error", e.text);
     } else {
-        buf_addf(b, ",\"compute\":{\"backend\":\"%s\",\"fake\":%s,\"device\":", c.backend->name,
-                 c.fake ? "true" : "false");
-        buf_add_json_string(b, c.device);
-        buf_add(b, ",\"why_cpu\":");
-        buf_add_json_string(b, c.why);
+        buf_json_text(b, "backend", c.backend->name);
+        buf_json_bool(b, "fake", c.fake);
+        buf_json_text(b, "device", c.device);
+        buf_json_text(b, "why_cpu", c.why);
     }
     buf_add(b, "}");
 }
@@ -107,8 +106,8 @@ static void add_gpus(struct buf *b, const struct cuda_info *c)
 {
     for (int i = 0; i < c->ngpus; i++) {
         const struct cuda_info_gpu *g = &c->gpus[i];
-        buf_addf(b, ",{\"id\":%d,\"kind\":\"gpu\",\"name\":", i);
-        buf_add_json_string(b, g->name);
+        buf_addf(b, ",{\"id\":%d,\"kind\":\"gpu\"", i);
+        buf_json_text(b, "name", g->name);
         buf_addf(b, ",\"uuid\":\"%s\",\"pci\":\"%s\",\"memory\":%zu,"
                  "\"compute_capability\":\"%d.%d\",\"multiprocessors\":%d}",
                  g->uuid, g->pci, g->memory, g->major, g->minor, g->processors);
@@ -120,30 +119,26 @@ static int print_json(const char *name, int cores, long online, const struct cud
 {
     struct buf b = {0};
 
-    buf_add(&b, "{\"schema\":1,\"devices\":[{\"id\":0,\"kind\":\"cpu\",\"name\":");
-    buf_add_json_string(&b, name);
+    buf_add(&b, "{\"schema\":1,\"devices\":[{\"id\":0,\"kind\":\"cpu\"");
+    buf_json_text(&b, "name", name);
     buf_addf(&b, ",\"cores\":%d,\"cores_online\":%ld}", cores, online);
     add_gpus(&b, cuda);
     buf_addf(&b, "],\"cuda\":{\"runtime\":%d,\"driver\":%d,\"cudnn\":%d,\"nccl\":%d,"
-             "\"gpus\":%d,\"why_none\":", cuda->runtime, cuda->driver, cuda->cudnn, cuda->nccl,
+             "\"gpus\":%d", cuda->runtime, cuda->driver, cuda->cudnn, cuda->nccl,
              cuda->ngpus);
-    buf_add_json_string(&b, cuda->why);
+    buf_json_text(&b, "why_none", cuda->why);
     buf_add(&b, "},\"backends\":[");
     for (size_t i = 0; backends[i]; i++)
-        buf_addf(&b, "%s\"%s\"", i ? "," : "", backends[i]->name);
-    buf_addf(&b, "],\"communicators\":[\"self\",\"thread\"%s%s],\"mpi\":",
-             cuda->nccl ? ",\"nccl\"" : "", *comm_mpi_version() ? ",\"mpi\"" : "");
-    buf_add_json_string(&b, comm_mpi_version());
+        buf_json_text(&b, NULL, backends[i]->name);
+    buf_addf(&b, "],\"communicators\":[\"self\",\"thread\"%s%s]", cuda->nccl ? ",\"nccl\"" : "",
+             *comm_mpi_version() ? ",\"mpi\"" : "");
+    buf_json_text(&b, "mpi", comm_mpi_version());
     add_compute(&b);
     buf_add(&b, "}");
-    int rc = b.failed ? err_set(e, ERR_INTERNAL, "out of memory") : 0;
-    if (rc == 0)
-        puts(b.data);
-    buf_destroy(&b);
-    return rc;
+    return options_print(&b, e);
 }
 
-static int run(int noperands, char **operands, int nrest, char **rest, struct err *e)
+static int run_devices(int noperands, char **operands, int nrest, char **rest, struct err *e)
 {
     struct cuda_info cuda;
     struct compute cpu;
@@ -162,13 +157,13 @@ static int run(int noperands, char **operands, int nrest, char **rest, struct er
 const struct cli_command cmd_devices = {
     .name = "devices",
     .args = "",
-    .summary = "List CPU, GPUs, backends and communicators of this build, and what it computes on",
-    .details = "The last line is what a run with --backend computes on here; JSON has it as "
+    .summary = "List CPU, GPUs, backends and communicators of this build, and what runs use",
+    .details = "The last line is the device that a run with --backend uses here; JSON has it as "
                "\"compute\".\n"
                "Versions in --json are the libraries' own numbers: CUDA 13010 is 13.1, cuDNN "
                "91900 is 9.19.0.\n"
                "\n"
                "  unet-train devices --json\n",
     .options = options,
-    .run = run,
+    .run = run_devices,
 };

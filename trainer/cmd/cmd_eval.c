@@ -11,14 +11,12 @@
 #include "src/clock.h"
 #include "src/log.h"
 #include "trainer/run/compute.h"
-#include "trainer/cmd/compute_option.h"
+#include "trainer/cmd/options.h"
 #include "trainer/core/model.h"
 #include "trainer/core/precision.h"
-#include "trainer/step/evaluate.h"
+#include "trainer/evaluate/evaluate.h"
 #include "trainer/run/record.h"
 #include "trainer/run/shutdown.h"
-#include "trainer/cmd/size_option.h"
-#include "trainer/run/task.h"
 #include "trainer/cmd/trained.h"
 #include "trainer/cmd/cmd.h"
 
@@ -28,52 +26,45 @@ static long opt_threads, opt_overlap = -1;
 static bool opt_soft_masks, opt_native, opt_json;
 
 static const struct cli_option options[] = {
-    COMPUTE_OPTION_CHECKPOINT(opt_checkpoint),
-    {"data", 'd', CLI_STRING, "DIR", "images and masks, or images with classes: all of them",
-     &opt_data, 0, 0},
-    {"split", 0, CLI_STRING, "FILE", "split.json: only its validation part", &opt_split, 0, 0},
-    {"size", 's', CLI_STRING, "HxW", "resize to this (default: the size of training)",
+    OPTIONS_CHECKPOINT(opt_checkpoint),
+    {"data", 'd', CLI_STRING, "DIR", "data folder, all of whose images are used", &opt_data, 0, 0},
+    {"split", 0, CLI_STRING, "FILE", "split.json, whose validation images are used", &opt_split, 0,
+     0},
+    {"size", 's', CLI_STRING, "HxW", "size of the network's images (default: that of training)",
      &opt_size, 0, 0},
-    COMPUTE_OPTION_NATIVE(opt_native),
-    COMPUTE_OPTION_OVERLAP(opt_overlap),
-    {"soft-masks", 0, CLI_FLAG, NULL, "grey mask values are kept as value/255",
-     &opt_soft_masks, 0, 0},
-    COMPUTE_OPTION_BACKEND(opt_backend),
-    COMPUTE_OPTION_DTYPE(opt_dtype),
-    COMPUTE_OPTION_THREADS(opt_threads),
-    {"ignore", 0, CLI_STRING, "V", "mask value of pixels that do not count", &opt_ignore, 0, 0},
-    {"class-file", 0, CLI_STRING, "FILE", "which mask value or colour is which class",
-     &opt_class_file, 0, 0},
-    {"images", 0, CLI_STRING, "FILE", "the scores of each image as a table (logs/SCHEMA.md)",
-     &opt_images, 0, 0},
-    {"json", 0, CLI_FLAG, NULL, "one JSON object on stdout", &opt_json, 0, 0},
+    OPTIONS_NATIVE(opt_native),
+    OPTIONS_OVERLAP(opt_overlap),
+    {"soft-masks", 0, CLI_FLAG, NULL, "use grey mask values as value/255", &opt_soft_masks, 0, 0},
+    OPTIONS_BACKEND(opt_backend),
+    OPTIONS_DTYPE(opt_dtype),
+    OPTIONS_THREADS(opt_threads),
+    OPTIONS_IGNORE(opt_ignore),
+    OPTIONS_CLASS_FILE(opt_class_file),
+    {"images", 0, CLI_STRING, "FILE",
+     "write the scores of each image to a CSV file (logs/SCHEMA.md)", &opt_images, 0, 0},
+    OPTIONS_JSON(opt_json),
     {0}};
 
 static const char details[] =
-    "Pixel counts are summed over all images; iou = (I + 1) / (U + 1), dice = (2 I + 1) /\n"
-    "(P + T + 1). Of several classes, \"all\" is the mean over those that are there or predicted. With the\n"
-    "split of a run and the run's size, the result equals the run's. Masks are read as in\n"
-    "training (model.json) unless options say otherwise.\n"
-    "Images are resized to the network's size, as in training; with --native they keep theirs\n"
-    "and are cut into tiles of --size. `unet-train predict` gives the masks that are scored, with\n"
-    "--native, too.\n"
+    "Pixel counts are summed over all images; iou = (I + 1) / (U + 1), dice = (2 I + 1) / (P +\n"
+    "T + 1). With several classes, \"all\" is the mean over those that occur or are predicted.\n"
+    "With the split and the size of a run, the result equals that of the run. Masks are read as\n"
+    "in training (model.json) unless options say otherwise. Images are resized to the network's\n"
+    "size, as in training; with --native they keep theirs and are cut into tiles of --size.\n"
+    "`unet-train predict` writes the masks that are scored here.\n"
     "\n"
     "  unet-train eval --checkpoint STUDY/runs/unet-g01-s1 --split STUDY/split.json --json\n";
 
-static int configure(struct network_config *config, struct err *e)
+static int configure_eval(struct network_config *config, struct err *e)
 {
     if (!opt_checkpoint)
-        return err_set(e, ERR_USAGE, "eval: --checkpoint PATH is missing");
+        return err_set(e, ERR_USAGE, "eval: --checkpoint PATH is needed");
     if (opt_images && atomicfile_check_new(opt_images, e))
         return -1;
     if (!opt_data && !opt_split)
         return err_set(e, ERR_USAGE, "eval: give --data DIR or --split FILE, or both");
     *config = (struct network_config){.backend = opt_backend, .threads = (int)opt_threads};
-    if (precision_parse(opt_dtype, &config->dtype, &config->tf32, e))
-        return err_prefix(e, "eval: --dtype");
-    if (opt_size && size_option_parse(opt_size, &config->height, &config->width, e))
-        return err_prefix(e, "eval: --size");
-    return compute_take(&config->backend, e);
+    return options_network("eval", opt_dtype, opt_size, config, e);
 }
 
 static void print_row(const char *name, const struct score_summary *s)
@@ -106,17 +97,12 @@ static int print_json(const int64_t *score, const struct network_config *config,
     record_add_score(&b, score, config->classes, ds);
     buf_addf(&b, ",\"scale\":\"%s\",\"backend\":\"%s\",\"seconds\":%.6f}",
              opt_native ? "native" : "fit", config->backend, seconds);
-    char *text = buf_steal(&b);
-    if (!text)
-        return err_set(e, ERR_INTERNAL, "out of memory");
-    puts(text);
-    free(text);
-    return 0;
+    return options_print(&b, e);
 }
 
 static int score_images(struct evaluation *v, struct err *e)
 {
-    const struct tiles_watch watch = {.interrupt = &shutdown_signal};
+    const struct predict_watch watch = {.interrupt = &shutdown_signal};
 
     for (size_t i = 0; i < v->images; i++) {
         if (shutdown_signal)
@@ -155,7 +141,6 @@ static int report(struct trained *t, struct dataset *dataset, struct err *e)
     return rc;
 }
 
-/* Masks are read as in training, unless options say otherwise. */
 static struct dataset *open_data(const struct trained *t, struct err *e)
 {
     const struct network_config *c = &t->config;
@@ -171,33 +156,33 @@ static struct dataset *open_data(const struct trained *t, struct err *e)
     return dataset_open(&data, e);
 }
 
-/* Classes are numbered by the data: those of another set may have other numbers. */
+/* Another data set may number classes differently. */
 static void compare_names(const struct trained *t, const struct dataset *dataset)
 {
     for (int i = 0; i < t->classes.count && i < dataset_classes(dataset); i++)
         if (strcmp(t->classes.names[i], dataset_class_name(dataset, i)) != 0) {
-            log_warn("class %d is \"%s\" in these data and was \"%s\" in training; scores compare "
-                     "them", i, dataset_class_name(dataset, i), t->classes.names[i]);
+            log_warn("class %d is \"%s\" in these data, but was \"%s\" in training; the scores "
+                     "compare them", i, dataset_class_name(dataset, i), t->classes.names[i]);
             return;
         }
 }
 
-static int evaluate(struct trained *t, struct err *e)
+static int evaluate_data(struct trained *t, struct err *e)
 {
     if (trained_open(t, opt_checkpoint, e) ||
-        tiles_check_option(&t->config, opt_native, &opt_overlap, e))
+        predict_check_overlap(&t->config, opt_native, &opt_overlap, e))
         return -1;
     struct dataset *dataset = open_data(t, e);
     if (dataset)
         compare_names(t, dataset);
-    int rc = !dataset || task_check(t->config.model, dataset, &t->config.classes, e)
+    int rc = !dataset || evaluate_check_targets(t->config.model, dataset, &t->config.classes, e)
                  ? -1
                  : report(t, dataset, e);
     dataset_close(dataset);
     return rc;
 }
 
-static int run(int noperands, char **operands, int nrest, char **rest, struct err *e)
+static int run_eval(int noperands, char **operands, int nrest, char **rest, struct err *e)
 {
     struct trained t = {0};
 
@@ -205,7 +190,7 @@ static int run(int noperands, char **operands, int nrest, char **rest, struct er
     shutdown_catch(false);
     if (opt_json)
         log_open("unet-train", LOG_WARN);
-    int rc = configure(&t.config, e) ? -1 : evaluate(&t, e);
+    int rc = configure_eval(&t.config, e) ? -1 : evaluate_data(&t, e);
     trained_close(&t);
     return rc;
 }
@@ -216,5 +201,5 @@ const struct cli_command cmd_eval = {
     .summary = "Evaluate a checkpoint on images",
     .details = details,
     .options = options,
-    .run = run,
+    .run = run_eval,
 };

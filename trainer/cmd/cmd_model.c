@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* unet-train model: what a network consists of, built in or a user's own. */
+/* unet-train model: the layers of a network, built in or a user's own. */
 #include "config.h"
 
 #include <inttypes.h>
@@ -11,7 +11,7 @@
 #include "trainer/core/model.h"
 #include "trainer/core/network.h"
 #include "trainer/models/layer.h"
-#include "trainer/cmd/size_option.h"
+#include "trainer/cmd/options.h"
 #include "trainer/cmd/cmd.h"
 
 static const char *opt_size, *opt_batch_norm = "local";
@@ -19,27 +19,28 @@ static long opt_base, opt_depth, opt_channels, opt_classes;
 static bool opt_list, opt_print, opt_json;
 
 static const struct cli_option options[] = {
-    {"list", 0, CLI_FLAG, NULL, "the names of the built-in models", &opt_list, 0, 0},
-    {"print", 0, CLI_FLAG, NULL, "the description: to copy and change", &opt_print, 0, 0},
-    {"size", 's', CLI_STRING, "HxW", "of the images (256x256; classes: 32x32)", &opt_size, 0, 0},
-    {"channels", 0, CLI_INT, "N", "of the images (1; classes: 3)", &opt_channels, 1, 64},
-    {"classes", 0, CLI_INT, "N", "(1; classes: 10)", &opt_classes, 1, 250},
-    {"base", 0, CLI_INT, "N", "parameter base (the model's)", &opt_base, 1, 1024},
-    {"depth", 0, CLI_INT, "N", "parameter depth (the model's)", &opt_depth, 1, 8},
+    {"list", 0, CLI_FLAG, NULL, "print the names of the built-in models", &opt_list, 0, 0},
+    {"print", 0, CLI_FLAG, NULL, "print the description, to copy and change", &opt_print, 0, 0},
+    {"size", 's', CLI_STRING, "HxW", "size of the images (256x256; classes: 32x32)", &opt_size, 0,
+     0},
+    {"channels", 0, CLI_INT, "N", "channels of the images (1; classes: 3)", &opt_channels, 1, 64},
+    {"classes", 0, CLI_INT, "N", "number of classes (1; classes: 10)", &opt_classes, 1, 250},
+    {"base", 0, CLI_INT, "N", "parameter base (preset of the model)", &opt_base, 1, 1024},
+    {"depth", 0, CLI_INT, "N", "parameter depth (preset of the model)", &opt_depth, 1, 8},
     {"batch-norm", 0, CLI_STRING, "WORD", "local | none (local)", &opt_batch_norm, 0, 0},
-    {"json", 0, CLI_FLAG, NULL, "one JSON object on stdout", &opt_json, 0, 0},
+    OPTIONS_JSON(opt_json),
     {0}};
 
 static const char details[] =
-    "Builds the network and prints its layers with their results and parameters; nothing runs. A\n"
-    "FILE.yaml describes a network of your own (PREFIX/share/doc/unetctl/doc/MODELS.md); it is checked\n"
-    "here before it trains:\n"
+    "Builds the network, without running it, and prints its layers with their results and\n"
+    "parameters. A FILE.yaml describes a network of your own\n"
+    "(PREFIX/share/doc/unetctl/doc/MODELS.md); this checks it before it is trained:\n"
     "\n"
     "  unet-train model unet --print >my.yaml\n"
     "  unet-train model my.yaml --size 96x128\n"
     "  unet-train train --model my.yaml --data DATA --size 96x128 --out RUN\n";
 
-static int configure(const struct model *m, struct network_config *c, struct err *e)
+static int configure_model(const struct model *m, struct network_config *c, struct err *e)
 {
     *c = (struct network_config){
         .model = m->name, .backend = "ref", .base = (int)opt_base, .depth = (int)opt_depth,
@@ -52,9 +53,8 @@ static int configure(const struct model *m, struct network_config *c, struct err
     else if (strcmp(opt_batch_norm, "local") != 0)
         return err_set(e, ERR_USAGE, "model: --batch-norm %s: must be local or none",
                        opt_batch_norm);
-    return opt_size && size_option_parse(opt_size, &c->height, &c->width, e)
-               ? err_prefix(e, "model: --size")
-               : 0;
+    return opt_size && options_size(opt_size, &c->height, &c->width, e) ? err_prefix(e, "model")
+                                                                        : 0;
 }
 
 static size_t count_params(const struct op *op)
@@ -78,7 +78,7 @@ static void name_layer(const struct op *op, char dst[TENSOR_NAME_SIZE])
         *dot = 0;
 }
 
-/* The layer that descriptions call the op by (doc/MODELS.md), or the op's own name. */
+/* The name of the op's layer in descriptions (doc/MODELS.md), or the op's own name. */
 static const char *layer_of(const struct op *op)
 {
     const char *name = op->kind->name, *found = name;
@@ -119,7 +119,7 @@ static void print_layers(const struct graph *g)
     }
 }
 
-static int print(const struct model *m, const struct graph *g, const struct network *n,
+static int print_model(const struct model *m, const struct graph *g, const struct network *n,
                  const struct weights *w, struct err *e)
 {
     size_t state = 0;
@@ -134,17 +134,12 @@ static int print(const struct model *m, const struct graph *g, const struct netw
                m->whole ? "one class for each image" : "a value for each pixel");
         return 0;
     }
-    buf_add(&b, "{\"schema\":1,\"name\":");
-    buf_add_json_string(&b, m->title);
+    buf_add(&b, "{\"schema\":1");
+    buf_json_text(&b, "name", m->title);
     buf_addf(&b, ",\"of\":\"%s\",\"base\":%d,\"depth\":%d,\"parameters\":%zu,\"state\":%zu,"
              "\"tensors\":%zu,\"plan_hash\":\"%016" PRIx64 "\"}", m->whole ? "classes" : "masks",
              m->base, m->depth, weights_trainable(w), state, w->nentries, network_plan_hash(n));
-    char *text = buf_steal(&b);
-    if (!text)
-        return err_set(e, ERR_INTERNAL, "out of memory");
-    puts(text);
-    free(text);
-    return 0;
+    return options_print(&b, e);
 }
 
 static int show(const struct model *m, struct err *e)
@@ -154,15 +149,15 @@ static int show(const struct model *m, struct err *e)
     struct graph *g = NULL;
     int rc = -1;
 
-    if (configure(m, &c, e) == 0 && (n = network_create(&c, e)) && (g = graph_create(true, e)) &&
-        model_build(m, g, &c, 1, e) == 0)
-        rc = print(m, g, n, network_weights(n), e);
+    if (configure_model(m, &c, e) == 0 && (n = network_create(&c, e)) &&
+        (g = graph_create(true, e)) && model_build(m, g, &c, 1, e) == 0)
+        rc = print_model(m, g, n, network_weights(n), e);
     graph_destroy(g);
     network_destroy(n);
     return rc;
 }
 
-static int run(int noperands, char **operands, int nrest, char **rest, struct err *e)
+static int run_model(int noperands, char **operands, int nrest, char **rest, struct err *e)
 {
     const struct model *m;
 
@@ -173,7 +168,7 @@ static int run(int noperands, char **operands, int nrest, char **rest, struct er
         return 0;
     }
     if (!noperands)
-        return err_set(e, ERR_USAGE, "model: a name of model --list, or a FILE.yaml, is missing");
+        return err_set(e, ERR_USAGE, "model: a name of model --list, or a FILE.yaml, is needed");
     m = model_open(operands[0], e);
     if (m && opt_print) {
         fputs(model_source(m), stdout);
@@ -185,10 +180,10 @@ static int run(int noperands, char **operands, int nrest, char **rest, struct er
 const struct cli_command cmd_model = {
     .name = "model",
     .args = "[NAME|FILE.yaml]",
-    .summary = "Show a network's layers, check a description of your own",
+    .summary = "Show the layers of a network, or check a description of your own",
     .details = details,
     .options = options,
     .min_operands = 0,
     .max_operands = 1,
-    .run = run,
+    .run = run_model,
 };

@@ -13,8 +13,9 @@
 #include "src/atomicfile.h"
 #include "src/clock.h"
 #include "src/log.h"
+#include "src/mem.h"
 #include "trainer/run/compute.h"
-#include "trainer/cmd/compute_option.h"
+#include "trainer/cmd/options.h"
 #include "trainer/core/model.h"
 #include "trainer/core/precision.h"
 #include "trainer/data/image/image_file.h"
@@ -25,17 +26,15 @@
 #ifdef HAVE_TIFF
 #include "trainer/data/image/tiff_file.h"
 #endif
-#include "trainer/step/evaluate.h"
-#include "trainer/cmd/fit.h"
+#include "trainer/evaluate/evaluate.h"
 #include "trainer/run/shutdown.h"
-#include "trainer/cmd/size_option.h"
-#include "trainer/step/tiles.h"
+#include "trainer/evaluate/predict.h"
 #include "trainer/cmd/trained.h"
 #include "trainer/cmd/cmd.h"
 #include "src/plural.h"
 
 #define PROGRESS_S 10   /* seconds between reports */
-#define MANY_TILES 1000 /* of an image: worth a line before they are computed */
+#define MANY_TILES 1000 /* of an image: reported before they are computed */
 
 static const char *opt_checkpoint, *opt_crop, *opt_out, *opt_size, *opt_format = "png";
 static const char *opt_backend = "auto", *opt_dtype = "f32";
@@ -44,45 +43,43 @@ static double opt_threshold = 0.5;
 static bool opt_native, opt_probabilities, opt_overlay;
 
 static const struct cli_option options[] = {
-    COMPUTE_OPTION_CHECKPOINT(opt_checkpoint),
-    {"out", 'o', CLI_STRING, "DIR", "folder for the masks; made if need be", &opt_out, 0, 0},
-    {"size", 's', CLI_STRING, "HxW", "resize to this, or tiles of this (the size of training)",
+    OPTIONS_CHECKPOINT(opt_checkpoint),
+    {"out", 'o', CLI_STRING, "DIR", "folder for the masks, made if needed", &opt_out, 0, 0},
+    {"size", 's', CLI_STRING, "HxW", "size of the network's images or tiles (that of training)",
      &opt_size, 0, 0},
-    COMPUTE_OPTION_NATIVE(opt_native),
-    COMPUTE_OPTION_OVERLAP(opt_overlap),
-    {"threshold", 0, CLI_DOUBLE, "P", "foreground above this probability, for one class (0.5)",
+    OPTIONS_NATIVE(opt_native),
+    OPTIONS_OVERLAP(opt_overlap),
+    {"threshold", 0, CLI_DOUBLE, "P", "foreground is above this probability, with one class (0.5)",
      &opt_threshold, 0, 1},
-    {"format", 0, CLI_STRING, "WORD", "of masks and probabilities: png | tiff (png)", &opt_format,
-     0, 0},
-    {"probabilities", 'p', CLI_FLAG, NULL, "write the probabilities, too", &opt_probabilities, 0,
+    {"format", 0, CLI_STRING, "WORD", "format of masks and probabilities: png | tiff (png)",
+     &opt_format, 0, 0},
+    {"probabilities", 'p', CLI_FLAG, NULL, "also write the probabilities", &opt_probabilities, 0,
      0},
-    {"overlay", 0, CLI_FLAG, NULL, "write pictures with the mask in colour over the image, too",
+    {"overlay", 0, CLI_FLAG, NULL, "also write pictures with the mask in colour over the image",
      &opt_overlay, 0, 0},
-    {"crop", 0, CLI_STRING, "N,N..", "also DIR/NAME_cropN.png, without N pixels at each side",
+    {"crop", 0, CLI_STRING, "N,N..", "also write DIR/NAME_cropN.png, without N pixels at each side",
      &opt_crop, 0, 0},
-    COMPUTE_OPTION_BACKEND(opt_backend),
-    COMPUTE_OPTION_DTYPE(opt_dtype),
-    COMPUTE_OPTION_THREADS(opt_threads),
+    OPTIONS_BACKEND(opt_backend),
+    OPTIONS_DTYPE(opt_dtype),
+    OPTIONS_THREADS(opt_threads),
     {0}};
 
 static const char details[] =
-    "For each image writes DIR/NAME.png of its size: 0 and 255, or of several classes the\n"
-    "number of the most probable one. A folder stands for the images in it and its subfolders.\n"
-    "NAME is an image's path below the folder that all of them have in common, without the\n"
-    "ending; further pages of a TIFF are NAME-p0002 and so on. Nothing that exists is\n"
-    "overwritten. An image that cannot be read is reported, the others are predicted, and the\n"
-    "exit code is 7.\n"
+    "Writes DIR/NAME.png of each image's size: 0 and 255, or with several classes the number of\n"
+    "the most probable one. A folder stands for the images in it and its subfolders. NAME is an\n"
+    "image's path below the folder that all of them have in common, without the suffix; further\n"
+    "pages of a TIFF are NAME-p0002 and so on. Existing files are never overwritten. An image\n"
+    "that cannot be read is reported, the others are predicted, and the exit code is 7.\n"
     "\n"
     "Images are resized to the network's size with their aspect kept and padded, as training\n"
     "and `unet-train eval` do, and the probabilities are resized back. With --native they keep\n"
     "their scale: they are cut into overlapping tiles, whose probabilities are blended.\n"
     "\n"
     "With --probabilities DIR/NAME_prob.png has 16 bits (65535 is 1) of the foreground, or\n"
-    "DIR/NAME_prob_CLASS.png of each class; as TIFF it is one file of 32-bit floats with a\n"
-    "sample per class. DIR/NAME_overlay.png shows the mask over the image.\n"
-    "A network that gives an image one class as a whole writes DIR/classes.csv: image\n"
-    "(FILE#PAGE in a TIFF of several), number and name of the class, its probability, with\n"
-    "--probabilities those of all classes.\n"
+    "DIR/NAME_prob_CLASS.png of each class; as TIFF one file of 32-bit floats with a sample per\n"
+    "class. DIR/NAME_overlay.png shows the mask over the image. A network that classifies whole\n"
+    "images writes DIR/classes.csv: image (FILE#PAGE in a TIFF of several), number and name of\n"
+    "the class, its probability, with --probabilities those of all classes.\n"
     "\n"
     "  unet-train predict --checkpoint STUDY/runs/unet-g01-s1 --out masks --overlay images\n";
 
@@ -114,12 +111,12 @@ static int write_mask(const char *name, const char *what, const struct result *r
     char suffix[32];
     size_t pixels = (size_t)r->height * (size_t)r->width;
     bool tiff = strcmp(opt_format, "tiff") == 0;
-    uint8_t *bytes = malloc(pixels);
+    uint8_t *bytes = mem_alloc(pixels, 1, e);
     char path[PATH_MAX];
     int rc;
 
     if (!bytes)
-        return err_set(e, ERR_INTERNAL, "out of memory");
+        return -1;
     for (size_t i = 0; i < pixels; i++)
         bytes[i] = r->classes == 1 ? (uint8_t)(r->mask[i] * 255) : r->mask[i];
     snprintf(suffix, sizeof suffix, "%s%s", what, tiff ? ".tif" : ".png");
@@ -188,12 +185,12 @@ static int write_overlay(const char *name, const float *pixels, int channels,
                          const struct result *r, struct err *e)
 {
     size_t n = (size_t)r->height * (size_t)r->width;
-    uint8_t *rgb = malloc(3 * n);
+    uint8_t *rgb = mem_alloc(3, n, e);
     char path[PATH_MAX];
     float colour[3];
 
     if (!rgb)
-        return err_set(e, ERR_INTERNAL, "out of memory");
+        return -1;
     for (size_t i = 0; i < n; i++) {
         bool shown = r->classes > 1 || r->mask[i];
         colour_of(r->classes > 1 ? r->mask[i] : 0, colour);
@@ -215,13 +212,13 @@ static int check_crops(const struct result *r, struct err *e)
         at += *at == ',';
         long crop = strtol(at, NULL, 10);
         if (r->height <= 2 * crop || r->width <= 2 * crop)
-            return err_set(e, ERR_DATA, "--crop %ld leaves nothing of %dx%d", crop, r->height,
-                           r->width);
+            return err_set(e, ERR_DATA, "--crop %ld is too large for an image of %dx%d", crop,
+                           r->height, r->width);
     }
     return 0;
 }
 
-/* The borders, where a network sees zeros beyond the image, are cut off. */
+/* Cuts off the borders, where the network's input is padded by zeros. */
 static int write_crops(const char *name, const struct result *r, struct err *e)
 {
     const char *at = opt_crop;
@@ -233,9 +230,9 @@ static int write_crops(const char *name, const struct result *r, struct err *e)
         struct result inner = {r->height - 2 * crop, r->width - 2 * crop, r->classes, NULL, NULL};
 
         at = *end ? end + 1 : NULL;
-        inner.mask = malloc((size_t)inner.height * (size_t)inner.width);
+        inner.mask = mem_alloc((size_t)inner.height, (size_t)inner.width, e);
         if (!inner.mask)
-            return err_set(e, ERR_INTERNAL, "out of memory");
+            return -1;
         for (int y = 0; y < inner.height; y++)
             memcpy(inner.mask + (size_t)y * (size_t)inner.width,
                    r->mask + (size_t)(y + crop) * (size_t)r->width + crop, (size_t)inner.width);
@@ -257,36 +254,37 @@ static int write_all(const char *name, const float *pixels, int channels, struct
     return 0;
 }
 
-/* What a run does, and how far it is. */
-struct work {
+/* Images and progress. */
+struct prediction {
     struct trained *trained;
     struct image_list list;
     size_t at, failed;
-    double told; /* when progress was last reported */
-    FILE *table; /* of a network of whole images */
+    double reported; /* time of the last report of progress */
+    FILE *table; /* of a network that classifies whole images */
 };
 
 static void report_progress(void *arg, size_t done, size_t total)
 {
-    struct work *w = arg;
+    struct prediction *w = arg;
     double now = clock_now();
 
     if (done == 1 && total > MANY_TILES)
         log_info("%s: %zu tiles", w->list.items[w->at].path, total);
-    if (now - w->told < PROGRESS_S)
+    if (now - w->reported < PROGRESS_S)
         return;
-    w->told = now;
+    w->reported = now;
     log_info("image %zu of %zu: tile %zu of %zu", w->at + 1, w->list.count, done, total);
 }
 
-static float *compute(struct work *w, const float *pixels, const struct result *r, struct err *e)
+static float *predict_pixels(struct prediction *w, const float *pixels, const struct result *r,
+                             struct err *e)
 {
-    const struct tiles_watch watch = {&shutdown_signal, report_progress, w};
+    const struct predict_watch watch = {&shutdown_signal, report_progress, w};
     struct trained *t = w->trained;
 
-    return opt_native ? tiles_predict(t->network, &t->config, pixels, r->height, r->width,
+    return opt_native ? predict_tiled(t->network, &t->config, pixels, r->height, r->width,
                                       (int)opt_overlap, &watch, e)
-                      : fit_predict(t->network, &t->config, pixels, r->height, r->width, e);
+                      : predict_resized(t->network, &t->config, pixels, r->height, r->width, e);
 }
 
 /* The folders of DIR/NAME below DIR. */
@@ -304,7 +302,7 @@ static int make_folders(const char *name, struct err *e)
 }
 
 /* Writes the masks of a page; pixels: as in write_overlay. */
-static int predict_masks(struct work *w, const struct pixels *img, const float *pixels,
+static int predict_masks(struct prediction *w, const struct pixels *img, const float *pixels,
                          const char *name, struct err *e)
 {
     const struct network_config *c = &w->trained->config;
@@ -313,18 +311,17 @@ static int predict_masks(struct work *w, const struct pixels *img, const float *
 
     if (check_crops(&r, e))
         return -1;
-    r.mask = malloc((size_t)img->height * img->width);
-    if (!r.mask)
-        err_set(e, ERR_INTERNAL, "out of memory");
-    else if ((r.probabilities = compute(w, pixels, &r, e)) && make_folders(name, e) == 0)
+    r.mask = mem_alloc(img->height, img->width, e);
+    if (r.mask && (r.probabilities = predict_pixels(w, pixels, &r, e)) &&
+        make_folders(name, e) == 0)
         rc = write_all(name, pixels, c->channels, &r, e);
     free(r.probabilities);
     free(r.mask);
     return rc;
 }
 
-/* A row of classes.csv: the image at the size of the network. */
-static int predict_class(struct work *w, const struct pixels *img, const float *pixels,
+/* Writes a row of classes.csv, from the image at the size of the network. */
+static int predict_class(struct prediction *w, const struct pixels *img, const float *pixels,
                          const char *label, struct err *e)
 {
     const struct network_config *c = &w->trained->config;
@@ -338,7 +335,7 @@ static int predict_class(struct work *w, const struct pixels *img, const float *
     resize_pad(pixels, (int)img->height, (int)img->width, input, c->height, c->width, c->channels);
     if (network_infer(w->trained->network, 1, &logits, e))
         return -1;
-    tiles_probabilities(logits, c->classes, p);
+    predict_probabilities(logits, c->classes, p);
     for (int k = 1; k < c->classes; k++)
         best = p[k] > p[best] ? k : best;
     evaluate_write_cell(w->table, label);
@@ -351,7 +348,7 @@ static int predict_class(struct work *w, const struct pixels *img, const float *
     return 0;
 }
 
-static int predict_page(struct work *w, const struct pixels *img, int page, struct err *e)
+static int predict_page(struct prediction *w, const struct pixels *img, int page, struct err *e)
 {
     const struct image_list_item *item = &w->list.items[w->at];
     int channels = w->trained->config.channels, rc;
@@ -359,9 +356,10 @@ static int predict_page(struct work *w, const struct pixels *img, int page, stru
 
     if (picture_check(img, channels, "it", e))
         return -1;
-    float *pixels = malloc((size_t)img->height * img->width * (size_t)channels * sizeof *pixels);
+    float *pixels =
+        mem_alloc((size_t)img->height * img->width, (size_t)channels * sizeof *pixels, e);
     if (!pixels)
-        return err_set(e, ERR_INTERNAL, "out of memory");
+        return -1;
     picture_to_float(img, channels, pixels);
     snprintf(name, sizeof name, page ? "%s-p%04d" : "%s", item->name, page + 1);
     snprintf(label, sizeof label, img->pages > 1 ? "%s#%d" : "%s", item->path, page + 1);
@@ -372,7 +370,7 @@ static int predict_page(struct work *w, const struct pixels *img, int page, stru
 }
 
 /* All pages of the image w->at. */
-static int predict_image(struct work *w, struct err *e)
+static int predict_image(struct prediction *w, struct err *e)
 {
     const struct image_list_item *item = &w->list.items[w->at];
     size_t nbytes;
@@ -396,14 +394,14 @@ static int predict_image(struct work *w, struct err *e)
 }
 
 /* An image that cannot be read does not stop the others. */
-static int predict_images(struct work *w, struct err *e)
+static int predict_images(struct prediction *w, struct err *e)
 {
-    w->told = clock_now();
+    w->reported = clock_now();
     for (w->at = 0; w->at < w->list.count; w->at++) {
         if (shutdown_signal)
             return err_signal(e, shutdown_signal);
-        if (clock_now() - w->told >= PROGRESS_S) {
-            w->told = clock_now();
+        if (clock_now() - w->reported >= PROGRESS_S) {
+            w->reported = clock_now();
             log_info("image %zu of %zu", w->at + 1, w->list.count);
         }
         if (predict_image(w, e) == 0)
@@ -420,7 +418,7 @@ static int predict_images(struct work *w, struct err *e)
     return w->failed ? -1 : 0;
 }
 
-static int predict_all(struct work *w, struct err *e)
+static int predict_all(struct prediction *w, struct err *e)
 {
     const struct network_config *c = &w->trained->config;
     int rc = predict_images(w, e);
@@ -432,7 +430,7 @@ static int predict_all(struct work *w, struct err *e)
     return rc;
 }
 
-static int classify_all(struct work *w, struct err *e)
+static int classify_all(struct prediction *w, struct err *e)
 {
     char path[PATH_MAX];
     struct err later;
@@ -457,7 +455,7 @@ static int classify_all(struct work *w, struct err *e)
     return rc;
 }
 
-/* No mask may exist before anything is computed; atomicfile_create guards what comes up later. */
+/* Refuses existing masks before anything is computed; atomicfile_create refuses later ones. */
 static int check_masks(const struct image_list *list, struct err *e)
 {
     char path[PATH_MAX];
@@ -473,12 +471,12 @@ static int check_masks(const struct image_list *list, struct err *e)
     return 0;
 }
 
-static int predict(struct work *w, struct err *e)
+static int predict(struct prediction *w, struct err *e)
 {
     struct trained *t = w->trained;
 
     if (trained_open(t, opt_checkpoint, e) ||
-        tiles_check_option(&t->config, opt_native, &opt_overlap, e))
+        predict_check_overlap(&t->config, opt_native, &opt_overlap, e))
         return -1;
     bool whole = model_find(t->config.model)->whole;
     if (!whole && check_masks(&w->list, e))
@@ -491,12 +489,13 @@ static int predict(struct work *w, struct err *e)
 static int check_options(struct network_config *c, struct err *e)
 {
     if (!opt_checkpoint || !opt_out)
-        return err_set(e, ERR_USAGE, "predict: give --checkpoint PATH and --out DIR");
+        return err_set(e, ERR_USAGE, "predict: --checkpoint PATH and --out DIR are needed");
     for (const char *at = opt_crop; at;) {
         char *end;
         long crop = strtol(at, &end, 10);
         if (end == at || (*end && *end != ',') || crop < 1 || crop > 65535)
-            return err_set(e, ERR_USAGE, "predict: --crop %s: must be pixels, such as 16,32,64",
+            return err_set(e, ERR_USAGE,
+                           "predict: --crop %s: must be numbers of pixels, such as 16,32,64",
                            opt_crop);
         at = *end ? end + 1 : NULL;
     }
@@ -504,19 +503,16 @@ static int check_options(struct network_config *c, struct err *e)
         return err_set(e, ERR_USAGE, "predict: --format %s: must be png or tiff", opt_format);
 #ifndef HAVE_TIFF
     if (strcmp(opt_format, "tiff") == 0)
-        return err_set(e, ERR_CONFIG, "predict: this unet-train was built without libtiff");
+        return err_set(e, ERR_CONFIG,
+                       "predict: --format tiff: this unet-train was built without libtiff");
 #endif
-    if (precision_parse(opt_dtype, &c->dtype, &c->tf32, e))
-        return err_prefix(e, "predict: --dtype");
-    if (opt_size && size_option_parse(opt_size, &c->height, &c->width, e))
-        return err_prefix(e, "predict: --size");
-    return compute_take(&c->backend, e);
+    return options_network("predict", opt_dtype, opt_size, c, e);
 }
 
-static int run(int noperands, char **operands, int nrest, char **rest, struct err *e)
+static int run_predict(int noperands, char **operands, int nrest, char **rest, struct err *e)
 {
     struct trained t = {.config = {.backend = opt_backend, .threads = (int)opt_threads}};
-    struct work w = {.trained = &t};
+    struct prediction w = {.trained = &t};
 
     (void)nrest, (void)rest;
     shutdown_catch(false);
@@ -537,5 +533,5 @@ const struct cli_command cmd_predict = {
     .options = options,
     .min_operands = 1,
     .max_operands = -1,
-    .run = run,
+    .run = run_predict,
 };

@@ -13,10 +13,10 @@
 #include "src/atomicfile.h"
 #include "src/clock.h"
 #include "src/log.h"
+#include "src/mem.h"
 #include "trainer/checkpoint/snapshot.h"
 #include "trainer/cmd/cmd.h"
-#include "trainer/cmd/compute_option.h"
-#include "trainer/cmd/size_option.h"
+#include "trainer/cmd/options.h"
 #include "trainer/comm/comm_mpi.h"
 #include "trainer/comm/comm_self.h"
 #include "trainer/comm/device_comm.h"
@@ -28,7 +28,7 @@
 #include "trainer/run/replicas.h"
 #include "trainer/run/shutdown.h"
 #include "trainer/run/strategy.h"
-#include "trainer/run/task.h"
+#include "trainer/evaluate/evaluate.h"
 #include "trainer/step/exchange.h"
 
 /* Options that set one key of the run, as text. */
@@ -54,73 +54,76 @@ static long opt_gpus;
 
 static const struct cli_option options[] = {
     {"run", 0, CLI_STRING, "FILE",
-     "run.json of the run, unless --out has one; no option below --resume goes with it",
+     "run.json of the run, unless --out has one; no option below --resume may be used with it",
      &opt_run, 0, 0},
     {"out", 'o', CLI_STRING, "DIR",
-     "folder for the results; made if need be; a run that was cut off there continues",
-     &opt_out, 0, 0},
+     "folder for the results, made if needed; an interrupted run there continues", &opt_out, 0, 0},
     {"resume", 0, CLI_STRING, "DIR",
-     "results of a run, done or not, to continue from: its newest checkpoint", &opt_resume, 0, 0},
+     "results of a run, done or not, whose newest checkpoint this one continues from", &opt_resume,
+     0, 0},
     {"set", 0, CLI_LIST, "KEY=VALUE", "any setting of the list below, such as train.loss=dice",
      &opt_set, 0, 0},
     {"data", 'd', CLI_STRING, "DIR",
-     "images/ and masks/ with equal names; class folders, CIFAR-10, idx or TFRecord",
+     "data folder: images/ and masks/ with equal names; class folders, CIFAR-10, idx or TFRecord",
      &keyed[OPT_DATA], 0, 0},
     {"model", 0, CLI_STRING, "NAME",
-     "unet; fcnn; for images with a class as a whole chips, resnet20, 32, 44, 56 or 110, "
-     "-projection; a FILE.yaml of your own (unet)",
+     "unet; fcnn; to classify whole images chips, resnet20, 32, 44, 56 or 110, -projection; a "
+     "FILE.yaml of your own (unet)",
      &keyed[OPT_MODEL], 0, 0},
-    {"size", 's', CLI_STRING, "HxW", "resize to this, aspect kept, padded", &opt_size, 0, 0},
+    {"size", 's', CLI_STRING, "HxW",
+     "size that images are resized to, with their aspect kept, and padded", &opt_size, 0, 0},
     {"channels", 0, CLI_STRING, "N",
-     "1 grey, 3 RGB; as many as the images have: all as they are (1)", &keyed[OPT_CHANNELS], 0, 0},
-    {"epochs", 'e', CLI_STRING, "N", "(200)", &keyed[OPT_EPOCHS], 0, 0},
+     "channels: 1 grey, 3 RGB, or the number that the images have (1)", &keyed[OPT_CHANNELS], 0, 0},
+    {"epochs", 'e', CLI_STRING, "N", "number of epochs (200)", &keyed[OPT_EPOCHS], 0, 0},
     {"batch-size", 'b', CLI_STRING, "N",
-     "images of each GPU (16 in all: train.global_batch, shared by the GPUs)",
-     &keyed[OPT_BATCH_SIZE], 0, 0},
+     "images per GPU and step (16 over all GPUs: train.global_batch)", &keyed[OPT_BATCH_SIZE], 0,
+     0},
     {"lr", 0, CLI_STRING, "RATE", "learning rate of one GPU (0.001)", &keyed[OPT_LR], 0, 0},
-    {"seed", 0, CLI_STRING, "N", "of weights and shuffling (1)", &keyed[OPT_SEED], 0, 0},
-    {"gpus", 'g', CLI_INT, "N", "devices (default: as many as tasks were launched, else 1)",
-     &opt_gpus, 1, 100000},
+    {"seed", 0, CLI_STRING, "N", "random seed of weights and shuffling (1)", &keyed[OPT_SEED], 0,
+     0},
+    {"gpus", 'g', CLI_INT, "N", "number of devices (that of the launched tasks, else 1)", &opt_gpus,
+     1, 100000},
     {"strategy", 0, CLI_STRING, "WORD",
-     "mirrored | multi-worker | auto: multi-worker under an MPI launcher (auto)",
-     &opt_strategy, 0, 0},
-    COMPUTE_OPTION_BACKEND(keyed[OPT_BACKEND]),
-    COMPUTE_OPTION_DTYPE(keyed[OPT_DTYPE]),
-    {"threads", 't', CLI_STRING, "N", "per device; 0: what the allocation gives (0)",
+     "mirrored | multi-worker | auto: multi-worker under an MPI launcher (auto)", &opt_strategy, 0,
+     0},
+    OPTIONS_BACKEND(keyed[OPT_BACKEND]),
+    OPTIONS_DTYPE(keyed[OPT_DTYPE]),
+    {"threads", 't', CLI_STRING, "N", "threads per device; 0: the cores of the allocation (0)",
      &keyed[OPT_THREADS], 0, 0},
     {0}};
 
 static const char details[] =
-    "Trains a U-Net on images and masks, or a residual network on images that have a class as a\n"
-    "whole, evaluates it, and writes to DIR: record.jsonl, log.csv, checkpoint/, and DONE or\n"
-    "FAILED. A run is described by run.json, which `unetctl generate` writes, or by hand:\n"
+    "Trains a U-Net on images and masks, or a residual network that classifies whole images,\n"
+    "evaluates it, and writes record.jsonl, log.csv, checkpoint/, and DONE or FAILED to DIR. A\n"
+    "run is described by run.json, which `unetctl generate` writes, or by options:\n"
     "\n"
     "  unet-train train --data DATA --size 96x128 --epochs 20 --batch-size 4 --out RUN\n"
     "  unet-train train --data CIFAR --model resnet44 --size 32x32 --channels 3 --out RUN\n"
     "  mpirun -np 4 unet-train train --data DATA --size 96x128 --out RUN4\n"
     "\n"
-    "Several tasks must have been started by mpirun or srun; with run.json, TF_CONFIG tells each\n"
-    "who it is. A run does not start when the sources disagree (exit code 5).\n"
+    "Several tasks must be started by mpirun or srun; with run.json, TF_CONFIG gives each its\n"
+    "rank. A run does not start when these sources disagree (exit code 5).\n"
     "\n"
-    "--backend auto computes on the GPUs that this process has. One that was given GPUs by Slurm or\n"
-    "CUDA_VISIBLE_DEVICES and cannot use them ends with the reason and exit code 5; --backend cpu\n"
-    "computes on the CPU. The first line says what it is.\n"
+    "--backend auto uses the GPUs of this process, or the CPU if it has none. A process that\n"
+    "was given GPUs by Slurm or CUDA_VISIBLE_DEVICES but cannot use them ends with the reason\n"
+    "and exit code 5; --backend cpu uses the CPU. The first line of output reports the choice.\n"
     "\n"
     "SIGTERM, SIGUSR1 or Ctrl-C: the ranks finish their step, rank 0 writes a checkpoint, all\n"
-    "leave with exit code 75 (130 after Ctrl-C) and no marker; a second Ctrl-C ends at once. The\n"
-    "same command continues from there, and from the newest checkpoint after a crash. --resume\n"
-    "continues in another folder: with another --gpus or batch, with more --epochs than a run had\n"
-    "that is done, and with other --lr, train.lr_*, train.warmup*, train.eval_epochs, train.until\n"
-    "or train.patience. A schedule by share of the epochs follows the new number:\n"
+    "leave with exit code 75 (130 after Ctrl-C) and no marker; a second Ctrl-C ends them at\n"
+    "once. The same command continues from there, or after a crash from the newest checkpoint.\n"
+    "--resume continues in another folder, optionally with another --gpus or batch, with more\n"
+    "--epochs for a run that is done, and with other --lr, train.lr_*, train.warmup*,\n"
+    "train.eval_epochs, train.until or train.patience. A schedule by share of the epochs\n"
+    "follows the new number:\n"
     "\n"
     "  unet-train train --data DATA --size 96x128 --epochs 300 --resume RUN --out RUN-again\n"
     "\n"
-    "With the same settings the result is that of a run that was never cut off, to the last bit.\n"
-    "With another number of GPUs batch and rate follow it; what RUN had on K GPUs stays with\n"
-    "train.global_batch (its batch-size times K) and train.rate_gpus K. A checkpoint of another\n"
+    "With the same settings the result is that of a run without interruption, to the last bit.\n"
+    "With another number of GPUs batch and rate follow it; train.global_batch (batch-size of\n"
+    "RUN times its K GPUs) and train.rate_gpus K keep those of RUN. A checkpoint of another\n"
     "network, data set or training is refused, and so is --resume without one (exit code 9).\n";
 
-/* Tasks and devices when nothing but --gpus and --strategy is known. */
+/* Tasks and devices from --gpus and --strategy. */
 static int set_layout(struct settings *c, struct err *e)
 {
     int launched = strategy_launched_tasks();
@@ -142,16 +145,16 @@ static int set_layout(struct settings *c, struct err *e)
     return run_config_set(c, "layout.strategy", many ? "multi-worker" : "mirrored", e);
 }
 
-/* Without a batch in words it is the preset's, shared by the GPUs. */
+/* Without a batch the preset of train.global_batch is used. */
 static int configure_by_hand(struct settings *c, struct err *e)
 {
     const char *batch = setting_find(settings_of_run, "train.global_batch")->preset;
 
     if (!keyed[OPT_DATA] || !opt_size)
-        return err_set(e, ERR_USAGE, "train: give --run FILE, or --data DIR and --size HxW "
-                       "(train --help)");
-    if (size_option_parse(opt_size, &c->data.height, &c->data.width, e))
-        return err_prefix(e, "train: --size");
+        return err_set(e, ERR_USAGE, "train: --run FILE is needed, or --data DIR and --size HxW "
+                       "(see train --help)");
+    if (options_size(opt_size, &c->data.height, &c->data.width, e))
+        return err_prefix(e, "train");
     c->train.global_batch = 0;
     for (int i = 0; i < NKEYED; i++)
         if (keyed[i] && run_config_set(c, keys[i].key, keyed[i], e))
@@ -164,35 +167,38 @@ static int configure_by_hand(struct settings *c, struct err *e)
     return set_layout(c, e) || run_config_check(c, e) ? -1 : 0;
 }
 
-/* An attempt with other than the planned GPUs has a run.json of its own. */
+/* An attempt with another number of GPUs than planned has its own run.json. */
 static const char *choose_plan(char own[PATH_MAX])
 {
     snprintf(own, PATH_MAX, "%s/run.json", opt_out);
     return access(own, F_OK) == 0 ? own : opt_run;
 }
 
-static int configure(struct settings *c, struct err *e)
+static int configure_run(struct settings *c, struct err *e)
 {
     char own[PATH_MAX];
 
     if (run_config_init(c, e))
         return -1;
     if (!opt_out)
-        return err_set(e, ERR_USAGE, "train: --out DIR is missing: where the results go");
+        return err_set(e, ERR_USAGE, "train: --out DIR, the folder for the results, is needed");
     if (!opt_run)
         return configure_by_hand(c, e);
     for (int i = 0; i < NKEYED; i++)
         if (keyed[i])
-            return err_set(e, ERR_USAGE, "train: --%s does not go with --run, which already says "
-                           "it; edit %s or leave --run out", keys[i].option, opt_run);
+            return err_set(e, ERR_USAGE, "train: --%s cannot be used with --run, whose file has "
+                           "this setting; edit %s or leave --run out", keys[i].option, opt_run);
     if (opt_size || opt_gpus || opt_set.count)
-        return err_set(e, ERR_USAGE, "train: --%s does not go with --run, which already says it",
-                       opt_size ? "size" : opt_gpus ? "gpus" : "set");
+        return err_set(e, ERR_USAGE,
+                       "train: --%s cannot be used with --run, whose file has this setting",
+                       opt_size   ? "size"
+                       : opt_gpus ? "gpus"
+                                  : "set");
     return run_config_read(c, choose_plan(own), e);
 }
 
-/* What depends on the model. */
-static void complete(struct settings *c)
+/* Sets the model's presets. */
+static void complete_model(struct settings *c)
 {
     const struct model *model = model_find(c->model.name);
 
@@ -202,7 +208,7 @@ static void complete(struct settings *c)
         c->model.depth = model->depth;
 }
 
-/* By hand without data.split: rank 0 makes one among the results. */
+/* Without data.split rank 0 writes a split to the results. */
 static int make_split(struct settings *c, struct comm *comm, struct err *e)
 {
     struct split_config config = {.dir = c->data.dir, .seed = c->data.split_seed,
@@ -224,8 +230,8 @@ static int make_split(struct settings *c, struct comm *comm, struct err *e)
             return -1;
         split_encode(split, &text);
         split_destroy(split);
-        int rc = text.failed ? err_set(e, ERR_INTERNAL, "out of memory")
-                             : atomicfile_write(path, text.data, text.length, 0666, e);
+        int rc =
+            text.failed ? mem_fail(e) : atomicfile_write(path, text.data, text.length, 0666, e);
         buf_destroy(&text);
         if (rc)
             return rc;
@@ -233,16 +239,16 @@ static int make_split(struct settings *c, struct comm *comm, struct err *e)
     return comm->ops->barrier(comm, e);
 }
 
-/* What train found out before the ranks met. */
+/* State of this process before the ranks are connected. */
 struct start {
     double process_start;
     struct record *record;   /* rank 0's; NULL elsewhere */
     bool again;              /* record_open */
-    struct err record_error; /* why rank 0 has no record, which the others must hear of as well */
-    struct lifeline *lifeline; /* of ranks that have met; NULL: none */
+    struct err record_error; /* why rank 0 has no record; reported to all ranks later */
+    struct lifeline *lifeline; /* after a rendezvous, or NULL */
     struct compute compute;
-    struct device_comm device; /* of a process whose GPU NCCL connects with others' */
-    struct err device_error;   /* why it has none, which the others must hear of as well */
+    struct device_comm device; /* of a process whose GPU NCCL connects to others */
+    struct err device_error;   /* why it has none; reported to all ranks later */
 };
 
 /* 0, 1 when all ranks have left at a checkpoint, -1. */
@@ -259,7 +265,7 @@ static int run_replicas(struct settings *c, const struct strategy *strategy, str
         .cache = c->data.cache, .sharers = c->layout.tasks_per_node, .threads = strategy->threads,
         .interrupt = &shutdown_any};
     struct dataset *dataset = dataset_open_split(&data, e);
-    if (!dataset || task_check(c->model.name, dataset, &c->data.classes, e)) {
+    if (!dataset || evaluate_check_targets(c->model.name, dataset, &c->data.classes, e)) {
         dataset_close(dataset);
         return -1;
     }
@@ -280,11 +286,12 @@ static int run_replicas(struct settings *c, const struct strategy *strategy, str
 
 static int set_left(struct err *e)
 {
-    return err_set(e, ERR_RESUMABLE, "left, as a signal asked; the same command continues from the "
-                   "newest checkpoint");
+    return err_set(e, ERR_RESUMABLE,
+                   "stopped by a signal; the same command continues from the newest "
+                   "checkpoint");
 }
 
-/* What --resume names must be there before anything is made. */
+/* Checks the folder of --resume before any file is written. */
 static int check_resume(struct err *e)
 {
     char own[PATH_MAX], other[PATH_MAX];
@@ -293,18 +300,18 @@ static int check_resume(struct err *e)
     snprintf(other, sizeof other, "%s/checkpoint", opt_resume ? opt_resume : "");
     if (!opt_resume || snapshot_exists(own) || snapshot_exists(other))
         return 0;
-    return err_set(
-        e, ERR_CHECKPOINT,
-        "train: --resume %s: it has no checkpoint/state-* to "
-        "continue from; name the folder of a run that has, or leave --resume out to begin anew",
-        opt_resume);
+    return err_set(e, ERR_CHECKPOINT,
+                   "train: --resume %s: this folder has no checkpoint/state-* to continue from; "
+                   "name the folder "
+                   "of a run that has one, or leave --resume out to start at the beginning",
+                   opt_resume);
 }
 
 #define MPI_START_S 60.0
 
-/* Returns how long MPI_Init may take. Ranks that have met are all running, so it ends within
- * seconds where it ends at all; a third of train.timeout_s, but MPI_START_S at least, frees the
- * GPUs of a start that hangs. */
+/* Returns the timeout of MPI_Init. After a rendezvous all ranks are running, so it ends within
+ * seconds or never; a third of train.timeout_s, but at least MPI_START_S, frees the GPUs of a start
+ * that hangs. */
 static double mpi_timeout(const struct settings *c, bool have_met)
 {
     double all = c->train.timeout_s, some = fmax(all / 3, MPI_START_S);
@@ -312,7 +319,7 @@ static double mpi_timeout(const struct settings *c, bool have_met)
     return have_met ? fmin(all, some) : all;
 }
 
-/* No signal may be lost while ranks that are not there yet are waited for. */
+/* Signals are checked while this rank waits for others. */
 static struct comm *open_comm(const struct settings *c, const struct strategy *s,
                               const struct start *start, struct err *e)
 {
@@ -373,8 +380,8 @@ static int run_connected(struct settings *c, const struct strategy *strategy,
     return rc > 0 ? set_left(e) : rc;
 }
 
-/* A launcher that sees a rank die kills the others soon: the marker must not wait for the end of a
- * step. Ranks that were told to leave may be killed without having failed. */
+/* Launchers kill all ranks soon after one has died, so the marker is written at once. After a
+ * request to leave, killed ranks have not failed. */
 static void mark_lost(void *arg, const struct err *e)
 {
     const struct start *start = arg;
@@ -383,8 +390,8 @@ static void mark_lost(void *arg, const struct err *e)
         record_failed(start->record, e);
 }
 
-/* auto and cpu become a backend's name. A process that was given GPUs and cannot use them has an
- * error that the others hear of when all have met. */
+/* Replaces auto and cpu by a backend's name. The error of a process that cannot use its GPUs is
+ * reported to all ranks after the rendezvous. */
 static void choose_backend(struct settings *c, struct start *start)
 {
     int rc = compute_choose(&start->compute, c->train.backend, &start->device_error);
@@ -392,11 +399,11 @@ static void choose_backend(struct settings *c, struct start *start)
     if (rc == 0)
         c->train.backend = start->compute.backend->name;
     else if (strcmp(c->train.backend, "auto") == 0)
-        c->train.backend = "cuda"; /* as those that can use theirs */
+        c->train.backend = "cuda"; /* as on the other ranks */
 }
 
-/* What this process computes with, and which rank it is. */
-static int decide(struct settings *c, struct strategy *strategy, struct start *start,
+/* Chooses the device and the rank of this process. */
+static int choose_rank(struct settings *c, struct strategy *strategy, struct start *start,
                   struct err *e)
 {
     choose_backend(c, start);
@@ -424,14 +431,14 @@ static int train(struct settings *c, double process_start, struct err *e)
 
     shutdown_catch(true);
     if (strategy_launched_task() != 0) {
-        log_open("unet-train", LOG_WARN); /* one rank talks */
+        log_open("unet-train", LOG_WARN); /* only one rank logs progress */
     } else {
         if (check_resume(&start.record_error) == 0)
             start.record = record_open(opt_out, &start.again, &start.record_error);
         if (start.record)
             shutdown_watch(start.record);
     }
-    rc = decide(c, &strategy, &start, e);
+    rc = choose_rank(c, &strategy, &start, e);
     if (rc == 0) {
         rc = strategy_meet(&strategy, c, opt_out, start.device.name, &start.device.id,
                            strategy.comm == STRATEGY_NCCL ? sizeof start.device.id : 0,
@@ -457,18 +464,18 @@ static int train(struct settings *c, double process_start, struct err *e)
     record_close(start.record);
     if (rc && e->code == ERR_RESUMABLE && shutdown_request == SIGINT)
         e->code = ERR_INTERRUPT;
-    return rc && relayed ? e->code : rc; /* rank 0 tells it */
+    return rc && relayed ? e->code : rc; /* rank 0 reports it */
 }
 
-static int run(int noperands, char **operands, int nrest, char **rest, struct err *e)
+static int run_train(int noperands, char **operands, int nrest, char **rest, struct err *e)
 {
     double process_start = clock_now();
     struct settings c = {0};
 
     (void)noperands, (void)operands, (void)nrest, (void)rest;
-    int rc = configure(&c, e);
+    int rc = configure_run(&c, e);
     if (rc == 0)
-        complete(&c);
+        complete_model(&c);
     if (rc == 0)
         rc = train(&c, process_start, e);
     run_config_destroy(&c);
@@ -483,9 +490,9 @@ static void list_settings(struct buf *dst)
 const struct cli_command cmd_train = {
     .name = "train",
     .args = "",
-    .summary = "Train one network, as one rank or several",
+    .summary = "Train one network, on one rank or several",
     .details = details,
     .options = options,
     .settings = list_settings,
-    .run = run,
+    .run = run_train,
 };

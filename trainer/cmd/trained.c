@@ -56,11 +56,11 @@ static int find_in_folder(const char *path, char dst[PATH_MAX], struct err *e)
     if (done)
         return 0;
     if (newest)
-        return err_set(e, ERR_CHECKPOINT, "%s: none of its attempts is DONE; the newest is "
+        return err_set(e, ERR_CHECKPOINT, "%s: no attempt of this run is DONE; the newest is "
                        "attempt-%ld", path, newest);
     return err_set(e, ERR_CHECKPOINT,
                    "%s: has no " WEIGHTS ", checkpoint/" WEIGHTS " or attempt-K: "
-                   "give the folder of a run that is DONE (in a study runs/RUN)",
+                   "name the folder of a run that is DONE (in a study runs/RUN)",
                    path);
 }
 
@@ -82,7 +82,7 @@ int trained_open(struct trained *t, const char *path, struct err *e)
     int height = config->height, width = config->width;
     char sha256[65];
 
-    config->classes = 1; /* what old checkpoints do not mention */
+    config->classes = 1; /* the preset for old checkpoints */
     config->seed = 1;
     if (find_weights(path, t->file, e) ||
         checkpoint_read_model(t->file, config, &t->classes, sha256, e))

@@ -15,10 +15,9 @@ struct trained {
     struct network *network;
 };
 
-/* path: as COMPUTE_OPTION_CHECKPOINT says. t->config: backend, dtype, threads (0: the cores of this
- * process) and, unless 0, height and width are given; the rest is filled in. To be closed after an
- * error, too.
- * ERR_CHECKPOINT, or ERR_CONFIG for a size that the network cannot have. */
+/* path: as OPTIONS_CHECKPOINT says. t->config has backend, dtype, threads (0: the cores of this
+ * process), height and width (0: those of training); the rest is filled in. Must be closed after an
+ * error, too. ERR_CHECKPOINT, or ERR_CONFIG for a size that the network cannot have. */
 int trained_open(struct trained *t, const char *path, struct err *e);
 void trained_close(struct trained *t);
 

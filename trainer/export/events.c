@@ -10,8 +10,9 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include "src/format/crc32c.h"
 #include "src/format/protobuf.h"
+#include "src/format/tfrecord.h"
+#include "src/mem.h"
 
 /* Fields of Event, Summary and Summary.Value in TensorFlow's event.proto and summary.proto. */
 enum { EVENT_WALL_TIME = 1, EVENT_STEP = 2, EVENT_FILE_VERSION = 3, EVENT_SUMMARY = 5 };
@@ -30,28 +31,16 @@ static double now(void)
     return (double)t.tv_sec + 1e-6 * (double)t.tv_usec;
 }
 
-static void add_u32(struct buf *b, uint32_t v)
-{
-    for (int i = 0; i < 4; i++)
-        buf_add_bytes(b, &(unsigned char){(unsigned char)(v >> (8 * i))}, 1);
-}
-
-/* Length, its masked CRC, the event, its masked CRC: in one write. */
+/* A TFRecord in one write. */
 static int write_event(struct events *v, struct buf *event, struct err *e)
 {
     struct buf frame = {0};
-    unsigned char length[8];
     int rc = 0;
 
-    for (int i = 0; i < 8; i++)
-        length[i] = (unsigned char)((uint64_t)event->length >> (8 * i));
-    buf_add_bytes(&frame, length, sizeof length);
-    add_u32(&frame, crc32c_mask(crc32c(0, length, sizeof length)));
-    buf_add_bytes(&frame, event->data, event->length);
-    add_u32(&frame, crc32c_mask(crc32c(0, event->data, event->length)));
+    tfrecord_encode(event->data, event->length, &frame);
     if (event->failed || frame.failed)
-        rc = err_set(e, ERR_INTERNAL, "out of memory for %s", v->path);
-    errno = ENOSPC; /* what a short write means */
+        rc = mem_fail(e);
+    errno = ENOSPC; /* for a short write */
     if (rc == 0 && write(v->fd, frame.data, frame.length) != (ssize_t)frame.length)
         rc = err_errno(e, ERR_INTERNAL, errno, "cannot write %s", v->path);
     buf_destroy(&frame);
@@ -61,14 +50,12 @@ static int write_event(struct events *v, struct buf *event, struct err *e)
 
 struct events *events_open(const char *dir, const char *host, struct err *e)
 {
-    struct events *v = calloc(1, sizeof *v);
+    struct events *v = mem_zero(1, sizeof *v, e);
     struct buf event = {0};
     double at = now();
 
-    if (!v) {
-        err_set(e, ERR_INTERNAL, "out of memory");
+    if (!v)
         return NULL;
-    }
     snprintf(v->path, sizeof v->path, "%s/events.out.tfevents.%.0f.%s.%ld", dir, at, host,
              (long)getpid());
     v->fd = open(v->path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);

@@ -7,6 +7,7 @@
 
 #include "src/atomicfile.h"
 #include "src/format/protobuf.h"
+#include "src/mem.h"
 #include "trainer/core/graph.h"
 #include "trainer/core/model.h"
 
@@ -29,6 +30,15 @@ enum { SHAPE_DIM = 1, DIM_VALUE = 1, DIM_PARAM = 2 };
 #define IR_VERSION 7
 #define OPSET 13
 
+/* Completes a node with one output, which also names it. */
+static void add_node(struct buf *graph, struct buf *node, const char *type, const char *output)
+{
+    protobuf_add_text(node, NODE_OUTPUT, output);
+    protobuf_add_text(node, NODE_NAME, output);
+    protobuf_add_text(node, NODE_OP_TYPE, type);
+    protobuf_add_message(graph, GRAPH_NODE, node);
+}
+
 static void add_float(struct buf *node, const char *name, double v)
 {
     struct buf a = {0};
@@ -49,16 +59,21 @@ static void add_int(struct buf *node, const char *name, int64_t v)
     protobuf_add_message(node, NODE_ATTRIBUTE, &a);
 }
 
-/* n times v: ONNX wants one number per side and end. */
-static void add_ints(struct buf *node, const char *name, int n, int64_t v)
+static void add_list(struct buf *node, const char *name, int n, const int64_t *v)
 {
     struct buf a = {0};
 
     protobuf_add_text(&a, ATTRIBUTE_NAME, name);
     for (int i = 0; i < n; i++)
-        protobuf_add_varint(&a, ATTRIBUTE_INTS, v);
+        protobuf_add_varint(&a, ATTRIBUTE_INTS, v[i]);
     protobuf_add_varint(&a, ATTRIBUTE_TYPE, ATTRIBUTE_IS_INTS);
     protobuf_add_message(node, NODE_ATTRIBUTE, &a);
+}
+
+/* n times v: ONNX has one number per side and end. */
+static void add_ints(struct buf *node, const char *name, int n, int64_t v)
+{
+    add_list(node, name, n, (const int64_t[]){v, v, v, v});
 }
 
 static const char *name_of(const struct graph *g, const struct tensor *t)
@@ -66,8 +81,8 @@ static const char *name_of(const struct graph *g, const struct tensor *t)
     return t == g->input ? "image" : t == g->logits ? "logits" : t->name;
 }
 
-/* What ONNX calls an op of ours, and its attributes; NULL: it does not know it. */
-static const char *describe(const struct op *op, struct buf *node)
+/* Adds an op's attributes and returns its type in ONNX, or NULL. */
+static const char *describe_op(const struct op *op, struct buf *node)
 {
     if (op->kind == &conv2d_kind) {
         add_ints(node, "kernel_shape", 2, op->attr.kernel);
@@ -116,8 +131,8 @@ static void add_numbers(struct buf *graph, const char *name, const int64_t *numb
     protobuf_add_message(graph, GRAPH_INITIALIZER, &t);
 }
 
-/* Every second place is a pooling over one; Pad has its numbers as a tensor: zeros before and
- * behind N, C, H and W. */
+/* A pooling over 1x1 with stride 2, and Pad, whose numbers are a tensor: zeros before and after N,
+ * C, H and W. */
 static void add_subsample(struct buf *graph, const struct graph *g, const struct op *op)
 {
     int64_t before = (op->attr.channels - op->in[0]->shape.dim[DIM_C]) / 2;
@@ -131,38 +146,25 @@ static void add_subsample(struct buf *graph, const struct graph *g, const struct
     add_ints(&node, "kernel_shape", 2, 1);
     add_ints(&node, "strides", 2, 2);
     protobuf_add_text(&node, NODE_INPUT, name_of(g, op->in[0]));
-    protobuf_add_text(&node, NODE_OUTPUT, half);
-    protobuf_add_text(&node, NODE_NAME, half);
-    protobuf_add_text(&node, NODE_OP_TYPE, "MaxPool");
-    protobuf_add_message(graph, GRAPH_NODE, &node);
+    add_node(graph, &node, "MaxPool", half);
     protobuf_add_text(&pad, NODE_INPUT, half);
     protobuf_add_text(&pad, NODE_INPUT, pads);
-    protobuf_add_text(&pad, NODE_OUTPUT, op->out[0]->name);
-    protobuf_add_text(&pad, NODE_NAME, op->out[0]->name);
-    protobuf_add_text(&pad, NODE_OP_TYPE, "Pad");
-    protobuf_add_message(graph, GRAPH_NODE, &pad);
+    add_node(graph, &pad, "Pad", op->out[0]->name);
     add_numbers(graph, pads, numbers, 8);
 }
 
-/* All numbers of an image in our order, which is that of H, W, C, as channels of one place. */
+/* All numbers of an image, in the order of H, W, C, as channels of one pixel. */
 static void add_flatten(struct buf *graph, const struct graph *g, const struct op *op)
 {
     const int64_t shape[4] = {0, op->attr.channels, 1, 1}, order[4] = {0, 2, 3, 1};
     char turned[TENSOR_NAME_SIZE + 8], name[TENSOR_NAME_SIZE + 8];
-    struct buf transpose = {0}, reshape = {0}, attribute = {0};
+    struct buf transpose = {0}, reshape = {0};
 
     snprintf(turned, sizeof turned, "%s.turned", op->out[0]->name);
     snprintf(name, sizeof name, "%s.shape", op->out[0]->name);
-    protobuf_add_text(&attribute, ATTRIBUTE_NAME, "perm");
-    for (int i = 0; i < 4; i++)
-        protobuf_add_varint(&attribute, ATTRIBUTE_INTS, order[i]);
-    protobuf_add_varint(&attribute, ATTRIBUTE_TYPE, ATTRIBUTE_IS_INTS);
+    add_list(&transpose, "perm", 4, order);
     protobuf_add_text(&transpose, NODE_INPUT, name_of(g, op->in[0]));
-    protobuf_add_text(&transpose, NODE_OUTPUT, turned);
-    protobuf_add_text(&transpose, NODE_NAME, turned);
-    protobuf_add_text(&transpose, NODE_OP_TYPE, "Transpose");
-    protobuf_add_message(&transpose, NODE_ATTRIBUTE, &attribute);
-    protobuf_add_message(graph, GRAPH_NODE, &transpose);
+    add_node(graph, &transpose, "Transpose", turned);
     protobuf_add_text(&reshape, NODE_INPUT, turned);
     protobuf_add_text(&reshape, NODE_INPUT, name);
     protobuf_add_text(&reshape, NODE_OUTPUT, name_of(g, op->out[0]));
@@ -172,7 +174,7 @@ static void add_flatten(struct buf *graph, const struct graph *g, const struct o
     add_numbers(graph, name, shape, 4);
 }
 
-/* What adds a bias to a transposed convolution is part of that in ONNX. */
+/* The bias of a transposed convolution, which ONNX does not separate from it. */
 static const struct op *bias_of(const struct graph *g, const struct op *op)
 {
     for (size_t i = 0; i < g->nops && op->kind == &conv2d_grad_kind; i++)
@@ -193,15 +195,14 @@ static int add_op(struct buf *graph, const struct graph *g, const struct op *op,
         add_flatten(graph, g, op);
         return 0;
     }
-
     if (op->kind == &subsample_kind) {
         add_subsample(graph, g, op);
         return 0;
     }
-    type = describe(op, &node);
+    type = describe_op(op, &node);
     if (!type) {
         buf_destroy(&node);
-        return err_set(e, ERR_INTERNAL, "ONNX: no operator for %s", op->kind->name);
+        return err_set(e, ERR_INTERNAL, "ONNX has no operator for %s", op->kind->name);
     }
     for (int i = -1; op_next_in(op, &i);)
         protobuf_add_text(&node, NODE_INPUT, name_of(g, op->in[i]));
@@ -219,12 +220,9 @@ static void add_probabilities(struct buf *graph, int classes)
     struct buf node = {0};
 
     protobuf_add_text(&node, NODE_INPUT, "logits");
-    protobuf_add_text(&node, NODE_OUTPUT, "probabilities");
-    protobuf_add_text(&node, NODE_NAME, "probabilities");
-    protobuf_add_text(&node, NODE_OP_TYPE, classes == 1 ? "Sigmoid" : "Softmax");
     if (classes > 1)
         add_int(&node, "axis", 1);
-    protobuf_add_message(graph, GRAPH_NODE, &node);
+    add_node(graph, &node, classes == 1 ? "Sigmoid" : "Softmax", "probabilities");
 }
 
 static void add_weights(struct buf *graph, const struct weights *w)
@@ -243,11 +241,11 @@ static void add_weights(struct buf *graph, const struct weights *w)
     }
 }
 
-/* What an exported network says of itself. */
-struct description {
+/* Facts about an exported network. */
+struct onnx_facts {
     const struct network_config *config;
     const struct checkpoint_classes *classes;
-    int multiple; /* of which height and width are; 0: only those of training */
+    int multiple; /* that height and width must have; 0: only the size of training */
     char sizes[64];
 };
 
@@ -264,8 +262,8 @@ static bool is_same(const struct graph *a, const struct graph *b)
     return same;
 }
 
-/* Does the graph serve images of so many more pixels a side as well? */
-static bool serves(const struct model *model, const struct graph *g,
+/* Is the graph the same for images with so many more rows and columns? */
+static bool fits_larger(const struct model *model, const struct graph *g,
                    const struct network_config *config, int height, int width)
 {
     struct network_config larger = *config;
@@ -279,16 +277,17 @@ static bool serves(const struct model *model, const struct graph *g,
     return same;
 }
 
-/* Sets the multiple by building the network for larger images: a step larger, and twice as large,
- * as a pooling may hide a step. */
-static int find_sizes(struct description *d, const struct model *model, const struct graph *g,
+/* Finds the multiple by building the network for images a step larger, and twice as large, as a
+ * pooling may hide a step. */
+static int find_sizes(struct onnx_facts *d, const struct model *model, const struct graph *g,
                       struct err *e)
 {
     const struct network_config *c = d->config;
 
     if (model_sides(model, c, &d->multiple, e))
         return -1;
-    if (!serves(model, g, c, d->multiple, d->multiple) || !serves(model, g, c, c->height, c->width))
+    if (!fits_larger(model, g, c, d->multiple, d->multiple) ||
+        !fits_larger(model, g, c, c->height, c->width))
         d->multiple = 0;
     if (!d->multiple)
         snprintf(d->sizes, sizeof d->sizes, "exactly %dx%d", d->config->height, d->config->width);
@@ -313,7 +312,7 @@ static void add_dim(struct buf *shape, const char *name, int multiple, int value
 }
 
 /* t: of the size of training. Sides of 1 are so for every size. */
-static void add_value(struct buf *graph, int field, const char *name, const struct description *d,
+static void add_value(struct buf *graph, int field, const char *name, const struct onnx_facts *d,
                       const struct tensor *t, const char *doc)
 {
     struct buf value = {0}, type = {0}, tensor = {0}, shape = {0};
@@ -337,7 +336,7 @@ static const char *name_channels(const struct network_config *c)
     return c->channels == 1 ? "grey" : c->channels == 3 ? "R, G, B" : "as in the image files";
 }
 
-static void add_values(struct buf *dst, const struct graph *g, const struct description *d)
+static void add_values(struct buf *dst, const struct graph *g, const struct onnx_facts *d)
 {
     int classes = d->config->classes ? d->config->classes : 1;
     char doc[512];
@@ -361,7 +360,7 @@ static void add_entry(struct buf *model, const char *key, const char *value)
     protobuf_add_message(model, MODEL_METADATA, &entry);
 }
 
-static void add_metadata(struct buf *model, const struct description *d)
+static void add_metadata(struct buf *model, const struct onnx_facts *d)
 {
     const struct network_config *c = d->config;
     struct buf names = {0};
@@ -375,21 +374,18 @@ static void add_metadata(struct buf *model, const struct description *d)
     add_entry(model, "trained_size", size);
     add_entry(model, "scale", "fit");
     buf_add(&names, "[");
-    for (int i = 0; i < d->classes->count; i++) {
-        buf_add(&names, i ? "," : "");
-        buf_add_json_string(&names, d->classes->names[i]);
-    }
+    for (int i = 0; i < d->classes->count; i++)
+        buf_json_text(&names, NULL, d->classes->names[i]);
     buf_add(&names, "]");
-    char *text = buf_steal(&names);
-    if (text && d->classes->count)
-        add_entry(model, "class_names", text);
-    model->failed |= !text;
-    free(text);
+    if (!names.failed && d->classes->count)
+        add_entry(model, "class_names", names.data);
+    model->failed |= names.failed;
+    buf_destroy(&names);
     if (*d->classes->ignore)
         add_entry(model, "ignore", d->classes->ignore);
 }
 
-static int encode_graph(const struct graph *g, const struct description *d, const struct weights *w,
+static int encode_graph(const struct graph *g, const struct onnx_facts *d, const struct weights *w,
                         struct buf *dst, struct err *e)
 {
     for (size_t i = 0; i < g->nops; i++)
@@ -402,7 +398,7 @@ static int encode_graph(const struct graph *g, const struct description *d, cons
     return 0;
 }
 
-static void encode_model(struct buf *graph, const struct description *d, struct buf *dst)
+static void encode_model(struct buf *graph, const struct onnx_facts *d, struct buf *dst)
 {
     struct buf opset = {0};
 
@@ -410,8 +406,9 @@ static void encode_model(struct buf *graph, const struct description *d, struct 
     protobuf_add_varint(dst, MODEL_IR_VERSION, IR_VERSION);
     protobuf_add_text(dst, MODEL_PRODUCER, "unetctl");
     protobuf_add_text(dst, MODEL_VERSION, PACKAGE_VERSION);
-    protobuf_add_text(dst, MODEL_DOC, "Trained by unet-train; metadata_props say how images are "
-                      "to be prepared and what the classes are called.");
+    protobuf_add_text(dst, MODEL_DOC,
+                      "Trained by unet-train; metadata_props have the preparation of "
+                      "images and the names of the classes.");
     protobuf_add_message(dst, MODEL_GRAPH, graph);
     protobuf_add_message(dst, MODEL_OPSET, &opset);
     add_metadata(dst, d);
@@ -420,7 +417,7 @@ static void encode_model(struct buf *graph, const struct description *d, struct 
 int onnx_write(const char *path, const struct network_config *config,
                const struct checkpoint_classes *classes, const struct weights *w, struct err *e)
 {
-    struct description d = {.config = config, .classes = classes};
+    struct onnx_facts d = {.config = config, .classes = classes};
     const struct model *model = model_open(config->model, e);
     struct graph *g = model ? graph_create(false, e) : NULL;
     struct buf graph = {0}, file = {0};
@@ -432,7 +429,7 @@ int onnx_write(const char *path, const struct network_config *config,
         rc = encode_graph(g, &d, w, &graph, e);
     if (rc == 0) {
         encode_model(&graph, &d, &file);
-        rc = file.failed ? err_set(e, ERR_INTERNAL, "out of memory for %s", path)
+        rc = file.failed ? mem_fail(e)
                          : atomicfile_write_new(path, file.data, file.length, 0666, e);
     }
     buf_destroy(&graph);

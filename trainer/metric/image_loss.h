@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The training's loss over images that are only looked at, as those for validation: the formulas of
- * backends/ref/{bce,softmax_ce,dice}.c, without gradients. */
+/* The training's loss of validation images: the formulas of backends/ref/{bce,softmax_ce,dice}.c,
+ * without gradients. */
 #ifndef UNETCTL_TRAINER_METRIC_IMAGE_LOSS_H
 #define UNETCTL_TRAINER_METRIC_IMAGE_LOSS_H
 
@@ -9,7 +9,7 @@
 
 #define IMAGE_LOSS_CLASSES 256 /* at most */
 
-/* Sums that ranks can add up, of one image or several. All are doubles. */
+/* Sums over images, which ranks can sum. All are doubles. */
 struct image_loss {
     double ce, weight; /* cross entropies by class weight; those weights */
     double dice, images;
@@ -22,7 +22,7 @@ void image_loss_add(struct image_loss *l, int classes, const float *class_weight
 
 void image_loss_sum(struct image_loss *dst, const struct image_loss *l);
 
-/* ce / weight + dice / images, of them those that the training's loss has. NaN without an image. */
+/* ce / weight + dice / images, or only one of them. NaN without images. */
 double image_loss_mean(const struct image_loss *l, bool has_ce, bool has_dice);
 
 #endif

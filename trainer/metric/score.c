@@ -2,19 +2,34 @@
 #include "config.h"
 #include "trainer/metric/score.h"
 
+int64_t score_union(const struct score_counts *counts)
+{
+    return counts->pred + counts->truth - counts->intersection;
+}
+
+double score_iou(const struct score_counts *counts)
+{
+    return (double)(counts->intersection + 1) / (double)(score_union(counts) + 1);
+}
+
+double score_dice(const struct score_counts *counts)
+{
+    return (double)(2 * counts->intersection + 1) / (double)(counts->pred + counts->truth + 1);
+}
+
 size_t score_size(int classes)
 {
     return SCORE_CLASSES + 3 * (size_t)classes;
 }
 
-static struct iou_counts *class_of(int64_t *score, int i)
+static struct score_counts *class_of(int64_t *score, int i)
 {
-    return (struct iou_counts *)(score + SCORE_CLASSES) + i;
+    return (struct score_counts *)(score + SCORE_CLASSES) + i;
 }
 
-const struct iou_counts *score_class(const int64_t *score, int i)
+const struct score_counts *score_class(const int64_t *score, int i)
 {
-    return (const struct iou_counts *)(score + SCORE_CLASSES) + i;
+    return (const struct score_counts *)(score + SCORE_CLASSES) + i;
 }
 
 static void add_binary(int64_t *score, const float *logits, const float *target, size_t n)
@@ -67,10 +82,10 @@ void score_add(int64_t *score, int classes, const float *logits, const float *ta
 
 int score_has(const int64_t *score, int i)
 {
-    return iou_union(score_class(score, i)) > 0;
+    return score_union(score_class(score, i)) > 0;
 }
 
-/* Of nothing: 1 where there is nothing to find and nothing was found. */
+/* 1 where nothing is true and nothing predicted. */
 static double ratio(int64_t part, int64_t whole, int64_t either)
 {
     return whole > 0 ? (double)part / (double)whole : either == 0;
@@ -78,12 +93,12 @@ static double ratio(int64_t part, int64_t whole, int64_t either)
 
 struct score_summary score_summarize_class(const int64_t *score, int i)
 {
-    const struct iou_counts *c = score_class(score, i);
+    const struct score_counts *c = score_class(score, i);
 
     return (struct score_summary){
-        .iou = iou_value(c), .dice = iou_dice(c),
-        .precision = ratio(c->intersection, c->pred, iou_union(c)),
-        .recall = ratio(c->intersection, c->truth, iou_union(c)),
+        .iou = score_iou(c), .dice = score_dice(c),
+        .precision = ratio(c->intersection, c->pred, score_union(c)),
+        .recall = ratio(c->intersection, c->truth, score_union(c)),
         .accuracy = ratio(score[SCORE_CORRECT], score[SCORE_PIXELS], 0)};
 }
 
@@ -110,12 +125,12 @@ struct score_summary score_summarize(const int64_t *score, int classes)
                                   ratio(score[SCORE_CORRECT], score[SCORE_PIXELS], 0)};
 }
 
-struct iou_counts score_total(const int64_t *score, int classes)
+struct score_counts score_total(const int64_t *score, int classes)
 {
-    struct iou_counts sum = {0};
+    struct score_counts sum = {0};
 
     for (int i = 0; i < classes; i++) {
-        const struct iou_counts *c = score_class(score, i);
+        const struct score_counts *c = score_class(score, i);
         sum.intersection += c->intersection;
         sum.pred += c->pred;
         sum.truth += c->truth;
@@ -139,12 +154,12 @@ static double constant_iou(const int64_t *score, int classes, int k)
 
     for (int i = 0; i < classes; i++) {
         bool predicted = classes == 1 ? k == 1 : i == k;
-        struct iou_counts c = {.truth = score_class(score, i)->truth};
+        struct score_counts c = {.truth = score_class(score, i)->truth};
         c.pred = predicted ? score[SCORE_PIXELS] : 0;
         c.intersection = predicted ? c.truth : 0;
-        if (classes > 1 && iou_union(&c) == 0)
+        if (classes > 1 && score_union(&c) == 0)
             continue;
-        sum += iou_value(&c);
+        sum += score_iou(&c);
         n++;
     }
     return n ? sum / n : 1;

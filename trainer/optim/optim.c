@@ -5,7 +5,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "trainer/optim/layout.h"
+#include "src/mem.h"
+#include "trainer/optim/device_layout.h"
 
 #define BETA1 0.9
 #define BETA2 0.999
@@ -27,13 +28,11 @@ static int open_scaling(struct optim *o, struct err *e)
 struct optim *optim_create(const struct optim_config *config, const struct weights *w,
                            struct err *e)
 {
-    struct optim *o = calloc(1, sizeof *o);
+    struct optim *o = mem_zero(1, sizeof *o, e);
     bool momentum = config->kind == OPTIM_SGD || config->kind == OPTIM_LARS;
 
-    if (!o) {
-        err_set(e, ERR_INTERNAL, "out of memory for the optimizer");
+    if (!o)
         return NULL;
-    }
     o->config = *config;
     o->n = w->nparams;
     o->ops = w->ops;
@@ -50,7 +49,7 @@ struct optim *optim_create(const struct optim_config *config, const struct weigh
         }
     }
     if (o->device &&
-        (layout_open(&o->layout, w, config->weight_decay, e) || open_scaling(o, e))) {
+        (device_layout_open(&o->layout, w, config->weight_decay, e) || open_scaling(o, e))) {
         optim_destroy(o);
         return NULL;
     }
@@ -63,7 +62,7 @@ void optim_destroy(struct optim *o)
         return;
     for (int i = 0; i < o->nslots; i++)
         weights_free_slot(o->ops, o->device, o->slots[i]);
-    layout_close(&o->layout, o->ops, o->device);
+    device_layout_close(&o->layout, o->ops, o->device);
     if (o->scaling)
         o->ops->free(o->device, DEVICE_SHARED, o->scaling);
     free(o);
@@ -120,7 +119,7 @@ static void step_adam(const struct optim *o, struct weights *w, double lr)
     }
 }
 
-static double norm(const float *x, size_t n)
+static double find_norm(const float *x, size_t n)
 {
     double sum = 0;
 
@@ -136,7 +135,7 @@ static void step_lars(const struct optim *o, const struct weights_entry *entry, 
     float *v = o->slots[0] + entry->offset;
 
     if (entry->ndim > 1) {
-        double w = norm(value, entry->count), g = norm(grad, entry->count);
+        double w = find_norm(value, entry->count), g = find_norm(grad, entry->count);
         if (w > 0 && g > 0)
             factor = LARS_TRUST * w / (g + wd * w);
     }
@@ -147,7 +146,7 @@ static void step_lars(const struct optim *o, const struct weights_entry *entry, 
     }
 }
 
-/* u takes the place of the gradient. */
+/* u replaces the gradient. */
 static void step_lamb(const struct optim *o, const struct weights_entry *entry, float *value,
                       float *grad, double lr)
 {
@@ -163,7 +162,7 @@ static void step_lamb(const struct optim *o, const struct weights_entry *entry, 
                           wd * (double)value[i]);
     }
     if (entry->ndim > 1) {
-        double w = norm(value, entry->count), u = norm(grad, entry->count);
+        double w = find_norm(value, entry->count), u = find_norm(grad, entry->count);
         if (w > 0 && u > 0)
             factor = w / u;
     }
@@ -226,7 +225,7 @@ void optim_step(struct optim *o, struct weights *w, double lr)
 
 double optim_clip(struct weights *w, double most)
 {
-    double n = norm(w->grad, w->nparams);
+    double n = find_norm(w->grad, w->nparams);
 
     if (most > 0 && n > most)
         for (size_t i = 0; i < w->nparams; i++)

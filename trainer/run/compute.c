@@ -52,8 +52,10 @@ static int choose_cpu(struct compute *c, const char *word, struct err *e)
 
     c->backend = any ? backends[0] : backend_find(word);
     if (!c->backend)
-        return err_set(e, ERR_CONFIG, "there is no backend \"%s\" in this build; auto and cpu pick "
-                       "the best, and \"unet-train devices\" lists them", word);
+        return err_set(e, ERR_CONFIG,
+                       "this build has no backend \"%s\"; auto and cpu choose the best, "
+                       "and \"unet-train devices\" lists all",
+                       word);
     read_cpu_name(c->device, sizeof c->device);
     return 0;
 }

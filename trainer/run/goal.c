@@ -33,8 +33,8 @@ int goal_parse(struct goal *g, const char *until, int patience, struct err *e)
     if (g->metric && end != sign + 2 && !*end && g->value > 0 && g->value <= 1)
         return 0;
     return err_set(e, ERR_CONFIG,
-                   "train.until: '%s' is no METRIC>=VALUE with iou, dice, precision, "
-                   "recall or accuracy and a value above 0 and up to 1, such as iou>=0.9",
+                   "train.until: '%s' is not METRIC>=VALUE, such as iou>=0.9; METRIC is iou, "
+                   "dice, precision, recall or accuracy, VALUE is above 0 and at most 1",
                    until);
 }
 
@@ -65,8 +65,8 @@ int goal_parse_plateau(struct goal *g, const char *text, struct err *e)
         if (end != at && !*end && g->factor > 0 && g->factor < 1)
             return 0;
     }
-    return err_set(e, ERR_CONFIG, "train.lr_plateau: '%s' is no EPOCHS:FACTOR with a factor "
-                   "between 0 and 1, such as 10:0.5", text);
+    return err_set(e, ERR_CONFIG, "train.lr_plateau: '%s' is not EPOCHS:FACTOR, such as 10:0.5; "
+                   "FACTOR is between 0 and 1", text);
 }
 
 double goal_rate(const struct goal *g, const struct goal_state *state)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a run shows while it goes on: on a terminal one line that is redrawn, with the time left;
- * elsewhere one plain line per epoch. On stderr. */
+/* Progress of a run on stderr: on a terminal one line that is redrawn, with the time left;
+ * elsewhere one line per epoch. */
 #ifndef UNETCTL_TRAINER_RUN_PROGRESS_H
 #define UNETCTL_TRAINER_RUN_PROGRESS_H
 
@@ -16,13 +16,12 @@ struct progress {
     double loss; /* of the last epoch */
 };
 
-/* out: a terminal or not, it finds out. */
 void progress_open(struct progress *p, FILE *out, int epochs);
 
-/* The run begins with this share of it done. */
+/* done: the share of the run that an earlier start has completed. */
 void progress_skip(struct progress *p, double done);
 
-/* step of steps in the epoch is done. */
+/* After a step of an epoch, and after an epoch. */
 void progress_step(struct progress *p, int epoch, size_t step, size_t steps);
 void progress_epoch(struct progress *p, int epoch, double loss, double seconds,
                     double images_per_s);

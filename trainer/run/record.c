@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <math.h>
 #include <pthread.h>
@@ -20,11 +19,12 @@
 #include "src/buf.h"
 #include "src/clock.h"
 #include "src/log.h"
+#include "src/mem.h"
 #include "src/run/marker.h"
 #include "src/stat.h"
 #include "trainer/checkpoint/snapshot.h"
 #include "trainer/export/events.h"
-#include "trainer/step/evaluate.h"
+#include "trainer/evaluate/evaluate.h"
 
 #define PROGRESS_S 2.0
 
@@ -40,18 +40,17 @@ struct record {
     struct events *events; /* NULL: none are wanted */
 };
 
-/* What a run leaves at the top of its folder; the markers first, the folder last. */
+/* The products of a run in its folder: the markers first, the checkpoint last. */
 #define CHECKPOINT "checkpoint"
-static const char *const traces[] = {"DONE", "FAILED", "record.jsonl", "log.csv", "images.csv",
-                                     "tensorboard", "best", CHECKPOINT};
-#define NTRACES (sizeof traces / sizeof *traces)
+static const char *const products[] = {"DONE", "FAILED", "record.jsonl", "log.csv", "images.csv",
+                                       "tensorboard", "best", CHECKPOINT};
+#define NPRODUCTS (sizeof products / sizeof *products)
 
 static char *path_in(const char *dir, const char *name)
 {
-    struct buf b = {0};
+    struct err ignored;
 
-    buf_addf(&b, "%s/%s", dir, name);
-    return buf_steal(&b);
+    return mem_textf(&ignored, "%s/%s", dir, name);
 }
 
 static bool exists_in(const char *dir, const char *name)
@@ -64,7 +63,7 @@ static bool exists_in(const char *dir, const char *name)
     return there;
 }
 
-static int move_trace(const char *dir, const char *to, const char *name, struct err *e)
+static int move_product(const char *dir, const char *to, const char *name, struct err *e)
 {
     char *from_path = path_in(dir, name), *to_path = path_in(to, name);
     int rc = 0;
@@ -78,34 +77,25 @@ static int move_trace(const char *dir, const char *to, const char *name, struct 
     return rc;
 }
 
-/* Into the first restart-K that is not there yet. Checkpoints stay: the run goes on from them. */
-static int set_aside(const char *dir, bool has_snapshot, struct err *e)
+/* Moves the products to the first restart-K that does not exist yet. Checkpoints stay where the run
+ * continues from them. */
+static int archive_start(const char *dir, bool has_snapshot, struct err *e)
 {
-    char name[32], *to = NULL;
-    int rc = 0;
+    char to[PATH_MAX];
+    int rc = 0, k = 1;
 
-    for (int k = 1; !to; k++) {
-        snprintf(name, sizeof name, "restart-%d", k);
-        to = path_in(dir, name);
-        if (!to)
-            return err_set(e, ERR_INTERNAL, "out of memory");
-        if (mkdir(to, 0777) == 0)
-            break;
-        if (errno != EEXIST)
-            rc = err_errno(e, ERR_INTERNAL, errno, "cannot make the folder %s", to);
-        free(to);
-        to = NULL;
-        if (rc)
-            return rc;
-    }
-    for (size_t i = 0; i < NTRACES && rc == 0; i++)
-        if (exists_in(dir, traces[i]) && !(has_snapshot && strcmp(traces[i], CHECKPOINT) == 0))
-            rc = move_trace(dir, to, traces[i], e);
-    free(to);
+    do
+        snprintf(to, sizeof to, "%s/restart-%d", dir, k++);
+    while (mkdir(to, 0777) && errno == EEXIST);
+    if (access(to, F_OK))
+        return err_errno(e, ERR_INTERNAL, errno, "cannot make the folder %s", to);
+    for (size_t i = 0; i < NPRODUCTS && rc == 0; i++)
+        if (exists_in(dir, products[i]) && !(has_snapshot && strcmp(products[i], CHECKPOINT) == 0))
+            rc = move_product(dir, to, products[i], e);
     return rc;
 }
 
-/* Is another process writing the record at this moment? File systems without locks can't tell. */
+/* Does another process hold the record's lock? False on file systems without locks. */
 static bool is_being_written(const char *dir)
 {
     char *path = path_in(dir, "record.jsonl");
@@ -118,7 +108,7 @@ static bool is_being_written(const char *dir)
     return locked;
 }
 
-/* Has the run whose record lies in dir got any further than its first steps? */
+/* Does the record in dir have an epoch or a checkpoint? */
 static bool has_trained(const char *dir)
 {
     char *path = path_in(dir, "record.jsonl"), *line = NULL;
@@ -136,15 +126,15 @@ static bool has_trained(const char *dir)
     return trained;
 }
 
-/* A start that failed, of a wrong setting perhaps, and left nothing but its record. */
+/* Did the start in dir fail without any result, for example because of a wrong setting? */
 static bool is_mere_failure(const char *dir)
 {
     return exists_in(dir, "FAILED") && !exists_in(dir, "DONE") && !exists_in(dir, "log.csv") &&
            !exists_in(dir, CHECKPOINT) && !has_trained(dir);
 }
 
-/* Nothing of an earlier run may be mixed up with this one. */
-static int make_room(const char *dir, bool *again, struct err *e)
+/* Refuses or archives the products of an earlier start. */
+static int clear_folder(const char *dir, bool *again, struct err *e)
 {
     const char *restarts = getenv("SLURM_RESTART_COUNT"), *found = NULL;
     char *checkpoint = path_in(dir, CHECKPOINT);
@@ -153,34 +143,32 @@ static int make_room(const char *dir, bool *again, struct err *e)
 
     free(checkpoint);
     *again = has_snapshot || exists_in(dir, "record.jsonl");
-    for (size_t i = 0; i < NTRACES && !found; i++)
-        if (exists_in(dir, traces[i]))
-            found = traces[i];
+    for (size_t i = 0; i < NPRODUCTS && !found; i++)
+        if (exists_in(dir, products[i]))
+            found = products[i];
     if (!found)
         return 0;
     if (!marker_has_start(dir) && is_being_written(dir))
         return err_set(e, ERR_CONFIG, "%s: another process is writing this run's results", dir);
     if (!restarted && is_mere_failure(dir)) {
         *again = false;
-        return set_aside(dir, false, e);
+        return archive_start(dir, false, e);
     }
     if (strcmp(found, "DONE") == 0 || (strcmp(found, "FAILED") == 0 && !restarted) || !*again)
-        return err_set(e, ERR_CONFIG, "%s already holds %s of an earlier run, and nothing is "
+        return err_set(e, ERR_CONFIG, "%s already holds %s of an earlier run, which is not "
                        "overwritten; choose another folder with --out%s", dir, found,
                        has_snapshot ? " (--resume with this one continues from its checkpoint)"
                                     : ", or remove that one");
-    return set_aside(dir, has_snapshot, e);
+    return archive_start(dir, has_snapshot, e);
 }
 
 struct record *record_open(const char *dir, bool *again, struct err *e)
 {
-    struct record *r = calloc(1, sizeof *r);
+    struct record *r = mem_zero(1, sizeof *r, e);
     char *path = NULL;
 
-    if (!r) {
-        err_set(e, ERR_INTERNAL, "out of memory");
+    if (!r)
         return NULL;
-    }
     r->fd = -1;
     pthread_mutex_init(&r->lock, NULL);
     if (mkdir(dir, 0777) && errno != EEXIST) {
@@ -192,7 +180,7 @@ struct record *record_open(const char *dir, bool *again, struct err *e)
         err_errno(e, ERR_CONFIG, errno, "%s", dir);
         goto fail;
     }
-    if (marker_check(r->dir, e) || make_room(r->dir, again, e))
+    if (marker_check(r->dir, e) || clear_folder(r->dir, again, e))
         goto fail;
     path = path_in(r->dir, "record.jsonl");
     r->fd = path ? open(path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666) : -1;
@@ -200,7 +188,7 @@ struct record *record_open(const char *dir, bool *again, struct err *e)
         err_errno(e, ERR_CONFIG, errno, "cannot write in %s", r->dir);
         goto fail;
     }
-    flock(r->fd, LOCK_EX | LOCK_NB); /* is_being_written; where it can't be had, nobody asks */
+    flock(r->fd, LOCK_EX | LOCK_NB); /* for is_being_written */
     free(path);
     return r;
 fail:
@@ -230,41 +218,21 @@ const char *record_dir(const struct record *r)
 int record_check(struct record *r, struct err *e)
 {
     pthread_mutex_lock(&r->lock);
-    int rc = r->ended ? 0 : marker_check(r->dir, e); /* the marker was the start's file */
+    int rc = r->ended ? 0 : marker_check(r->dir, e); /* the marker has replaced the start's file */
     pthread_mutex_unlock(&r->lock);
     return rc;
 }
 
-static void add_string(struct buf *b, const char *key, const char *text)
-{
-    buf_addf(b, ",\"%s\":", key);
-    buf_add_json_string(b, text);
-}
-
-static void add_int(struct buf *b, const char *key, int64_t v)
-{
-    buf_addf(b, ",\"%s\":%" PRId64, key, v);
-}
-
-/* JSON has no word for what is not finite. */
-static void add_double(struct buf *b, const char *key, double v)
-{
-    if (isfinite(v))
-        buf_addf(b, ",\"%s\":%.9g", key, v);
-    else
-        buf_addf(b, ",\"%s\":null", key);
-}
-
-/* One whole line or none: what a full disk cut off is taken back. */
+/* Closes the object and writes a whole line or nothing: a partial one on a full disk is cut off. */
 static int write_line(struct record *r, struct buf *b, struct err *e)
 {
     int rc = 0;
 
-    buf_add(b, "\n");
+    buf_add(b, "}\n");
     size_t n = b->length;
     char *line = buf_steal(b);
     if (!line)
-        return err_set(e, ERR_INTERNAL, "out of memory");
+        return mem_fail(e);
     if (marker_check(r->dir, e)) {
         free(line);
         return -1;
@@ -282,19 +250,16 @@ static int write_line(struct record *r, struct buf *b, struct err *e)
     return rc;
 }
 
-/* The settings of a section; first stands before the first, a comma before each other. */
-static void add_section(struct buf *b, const struct settings *c, const char *section,
-                        const char *first)
+static void add_section(struct buf *b, const struct settings *c, const char *section)
 {
     for (const struct setting *s = settings_of_run; s->path; s++)
         if (!s->of_split && setting_is_in(s, section, strlen(section))) {
-            buf_addf(b, "%s\"%s\":", first, setting_leaf(s));
+            buf_json_key(b, setting_leaf(s));
             setting_format_json(s, c, b);
-            first = ",";
         }
 }
 
-/* The settings, with what was made of them in this run. */
+/* The settings, with the values that this run has chosen. */
 static void add_settings(struct buf *b, const struct record_run *run)
 {
     struct settings c = *run->config;
@@ -304,56 +269,51 @@ static void add_settings(struct buf *b, const struct record_run *run)
     c.train.backend = run->compute->backend->name;
     c.train.comm = run->comm;
     c.train.threads = run->threads;
-    add_section(b, &c, "", ",");
-    add_section(b, &c, "data", ",");
-    add_section(b, &c, "train", ",");
-    add_section(b, &c, "augment", ",\"augment\":{");
-    add_section(b, &c, "model", "},\"model\":{");
+    add_section(b, &c, "");
+    add_section(b, &c, "data");
+    add_section(b, &c, "train");
+    buf_add(b, ",\"augment\":{");
+    add_section(b, &c, "augment");
+    buf_add(b, "},\"model\":{");
+    add_section(b, &c, "model");
     buf_addf(b, ",\"parameters\":%zu}", run->parameters);
 }
 
 int record_run(struct record *r, const struct record_run *run, struct err *e)
 {
     const struct settings *c = run->config;
-    const char *job = getenv("SLURM_JOB_ID");
     char date[32];
     struct buf b = {0};
 
     clock_date(date);
     buf_add(&b, "{\"kind\":\"run\",\"schema\":1");
     add_settings(&b, run);
-    add_string(&b, "attempt_dir", r->dir);
-    add_string(&b, "started", date);
-    add_string(&b, "version", run->version);
-    add_string(&b, "host", run->hosts[0]);
+    buf_json_text(&b, "attempt_dir", r->dir);
+    buf_json_text(&b, "started", date);
+    buf_json_text(&b, "version", run->version);
+    buf_json_text(&b, "host", run->hosts[0]);
     buf_add(&b, ",\"hosts\":[");
-    for (int i = 0; i < run->ranks; i++) {
-        buf_add(&b, i ? "," : "");
-        buf_add_json_string(&b, run->hosts[i]);
-    }
+    for (int i = 0; i < run->ranks; i++)
+        buf_json_text(&b, NULL, run->hosts[i]);
     buf_add(&b, "]");
-    add_int(&b, "gpus", c->layout.gpus);
-    add_int(&b, "nodes", c->layout.nodes);
-    add_int(&b, "world_size", run->ranks);
-    add_int(&b, "devices", c->layout.gpus);
-    add_string(&b, "device", run->compute->device);
-    add_string(&b, "why_cpu", run->compute->why);
-    add_int(&b, "cores", run->cores);
-    buf_addf(&b, ",\"oversubscribed\":%s", run->oversubscribed ? "true" : "false");
-    add_string(&b, "strategy", c->layout.strategy);
-    add_int(&b, "train_images", (int64_t)run->train_images);
-    add_int(&b, "val_images", (int64_t)run->val_images);
-    buf_add(&b, ",\"versions\":{\"compiler\":");
-    buf_add_json_string(&b, run->compiler);
-    add_string(&b, "mpi", run->mpi);
+    buf_json_int(&b, "gpus", c->layout.gpus);
+    buf_json_int(&b, "nodes", c->layout.nodes);
+    buf_json_int(&b, "world_size", run->ranks);
+    buf_json_int(&b, "devices", c->layout.gpus);
+    buf_json_text(&b, "device", run->compute->device);
+    buf_json_text(&b, "why_cpu", run->compute->why);
+    buf_json_int(&b, "cores", run->cores);
+    buf_json_bool(&b, "oversubscribed", run->oversubscribed);
+    buf_json_text(&b, "strategy", c->layout.strategy);
+    buf_json_int(&b, "train_images", (int64_t)run->train_images);
+    buf_json_int(&b, "val_images", (int64_t)run->val_images);
+    buf_add(&b, ",\"versions\":{");
+    buf_json_text(&b, "compiler", run->compiler);
+    buf_json_text(&b, "mpi", run->mpi);
     buf_add(&b, "}");
-    if (job)
-        add_string(&b, "slurm_job", job);
-    else
-        buf_add(&b, ",\"slurm_job\":null");
+    buf_json_text(&b, "slurm_job", getenv("SLURM_JOB_ID"));
     if (getenv("UNETCTL_RESTART_REASON"))
-        add_string(&b, "restart_reason", getenv("UNETCTL_RESTART_REASON"));
-    buf_add(&b, "}");
+        buf_json_text(&b, "restart_reason", getenv("UNETCTL_RESTART_REASON"));
     r->last_progress = clock_now();
     r->classes = c->data.classes;
     return write_line(r, &b, e);
@@ -367,7 +327,7 @@ int record_progress(struct record *r, int epoch, size_t step, size_t steps, stru
     if (now - r->last_progress < PROGRESS_S)
         return 0;
     r->last_progress = now;
-    buf_addf(&b, "{\"kind\":\"progress\",\"epoch\":%d,\"step\":%zu,\"steps\":%zu}", epoch, step,
+    buf_addf(&b, "{\"kind\":\"progress\",\"epoch\":%d,\"step\":%zu,\"steps\":%zu", epoch, step,
              steps);
     return write_line(r, &b, e);
 }
@@ -378,7 +338,7 @@ int record_tensorboard(struct record *r, const char *host, struct err *e)
     int rc = 0;
 
     if (!dir)
-        return err_set(e, ERR_INTERNAL, "out of memory");
+        return mem_fail(e);
     if (mkdir(dir, 0777) && errno != EEXIST)
         rc = err_errno(e, ERR_INTERNAL, errno, "cannot make the folder %s", dir);
     else if (!(r->events = events_open(dir, host, e)))
@@ -411,19 +371,15 @@ int record_resume(struct record *r, const struct record_resume *resume, struct e
     struct buf b = {0};
 
     buf_add(&b, "{\"kind\":\"resume\"");
+    buf_json_text(&b, "from", resume->from);
+    buf_json_int(&b, "epoch", resume->epoch);
+    buf_json_int(&b, "images", (int64_t)resume->images);
     if (resume->from)
-        add_string(&b, "from", resume->from);
-    else
-        buf_add(&b, ",\"from\":null");
-    add_int(&b, "epoch", resume->epoch);
-    add_int(&b, "images", (int64_t)resume->images);
-    if (resume->from)
-        add_int(&b, "gpus", resume->gpus);
+        buf_json_int(&b, "gpus", resume->gpus);
     if (resume->changed && *resume->changed)
-        add_string(&b, "changed", resume->changed);
+        buf_json_text(&b, "changed", resume->changed);
     if (resume->nworlds > 1)
         add_worlds(&b, resume->worlds, resume->nworlds);
-    buf_add(&b, "}");
     return write_line(r, &b, e);
 }
 
@@ -433,12 +389,12 @@ int record_buckets(struct record *r, const struct record_bucket *sizes, size_t n
     struct buf b = {0};
 
     buf_add(&b, "{\"kind\":\"bucket\"");
-    add_int(&b, "bytes", (int64_t)sizes[chosen].nbytes);
+    buf_json_int(&b, "bytes", (int64_t)sizes[chosen].nbytes);
     buf_add(&b, ",\"tried\":[");
     for (size_t i = 0; i < n; i++)
         buf_addf(&b, "%s{\"bytes\":%zu,\"step_s\":%.9g}", i ? "," : "", sizes[i].nbytes,
                  sizes[i].step_s);
-    buf_add(&b, "]}");
+    buf_add(&b, "]");
     return write_line(r, &b, e);
 }
 
@@ -447,10 +403,9 @@ int record_checkpoint(struct record *r, int epoch, size_t images, double seconds
     struct buf b = {0};
 
     buf_add(&b, "{\"kind\":\"checkpoint\"");
-    add_int(&b, "epoch", epoch);
-    add_int(&b, "images", (int64_t)images);
-    add_double(&b, "seconds", seconds);
-    buf_add(&b, "}");
+    buf_json_int(&b, "epoch", epoch);
+    buf_json_int(&b, "images", (int64_t)images);
+    buf_json_real(&b, "seconds", seconds);
     return write_line(r, &b, e);
 }
 
@@ -460,37 +415,19 @@ int record_eval(struct record *r, int epochs, const struct record_eval *eval, st
                                        "val/accuracy", "val/loss"};
     const struct score_summary *s = &eval->summary;
     const double values[] = {s->iou, s->dice, s->precision, s->recall, s->accuracy, eval->loss};
+    size_t n = sizeof values / sizeof *values;
     struct buf b = {0};
 
-    if (add_events(r, epochs, tags, values, 6, e))
+    if (add_events(r, epochs, tags, values, n, e))
         return -1;
     if (epochs > 0 && (size_t)epochs <= r->nepochs)
         r->epochs[epochs - 1].eval = *eval;
     buf_add(&b, "{\"kind\":\"eval\"");
-    add_int(&b, "epochs", epochs);
-    add_double(&b, "iou", s->iou);
-    add_double(&b, "dice", s->dice);
-    add_double(&b, "precision", s->precision);
-    add_double(&b, "recall", s->recall);
-    add_double(&b, "accuracy", s->accuracy);
-    add_double(&b, "loss", eval->loss);
-    add_double(&b, "seconds", eval->seconds);
-    buf_add(&b, "}");
+    buf_json_int(&b, "epochs", epochs);
+    for (size_t i = 0; i < n; i++)
+        buf_json_real(&b, strchr(tags[i], '/') + 1, values[i]);
+    buf_json_real(&b, "seconds", eval->seconds);
     return write_line(r, &b, e);
-}
-
-static int keep_epoch(struct record *r, const struct record_epoch *epoch, struct err *e)
-{
-    if (r->nepochs == r->capacity) {
-        size_t capacity = r->capacity ? 2 * r->capacity : 64;
-        struct record_epoch *epochs = realloc(r->epochs, capacity * sizeof *epochs);
-        if (!epochs)
-            return err_set(e, ERR_INTERNAL, "out of memory");
-        r->epochs = epochs;
-        r->capacity = capacity;
-    }
-    r->epochs[r->nepochs++] = *epoch;
-    return 0;
 }
 
 const struct record_epoch *record_epochs(const struct record *r, size_t *n)
@@ -503,8 +440,9 @@ int record_epoch(struct record *r, const struct record_epoch *epoch, struct err 
 {
     struct buf b = {0};
 
-    if (keep_epoch(r, epoch, e))
+    if (mem_grow(&r->epochs, r->nepochs, &r->capacity, sizeof *r->epochs, e))
         return -1;
+    r->epochs[r->nepochs++] = *epoch;
     static const char *const tags[] = {"train/loss", "train/lr", "train/seconds",
                                        "train/images_per_s"};
     const double values[] = {epoch->loss, epoch->lr, epoch->seconds,
@@ -512,33 +450,32 @@ int record_epoch(struct record *r, const struct record_epoch *epoch, struct err 
     if (add_events(r, (int64_t)r->nepochs, tags, values, 4, e))
         return -1;
     buf_addf(&b, "{\"kind\":\"epoch\",\"epoch\":%zu", r->nepochs - 1);
-    add_double(&b, "seconds", epoch->seconds);
-    add_double(&b, "loss", epoch->loss);
+    buf_json_real(&b, "seconds", epoch->seconds);
+    buf_json_real(&b, "loss", epoch->loss);
     if (epoch->iou > 0)
-        add_double(&b, "train_iou", epoch->iou);
-    add_double(&b, "lr", epoch->lr);
-    add_int(&b, "images", (int64_t)epoch->images);
-    add_int(&b, "steps", (int64_t)epoch->steps);
-    add_double(&b, "data_s", epoch->data_s);
-    add_double(&b, "compute_s", epoch->compute_s);
-    add_double(&b, "comm_s", epoch->comm_s);
-    add_double(&b, "wait_s", epoch->wait_s);
+        buf_json_real(&b, "train_iou", epoch->iou);
+    buf_json_real(&b, "lr", epoch->lr);
+    buf_json_int(&b, "images", (int64_t)epoch->images);
+    buf_json_int(&b, "steps", (int64_t)epoch->steps);
+    buf_json_real(&b, "data_s", epoch->data_s);
+    buf_json_real(&b, "compute_s", epoch->compute_s);
+    buf_json_real(&b, "comm_s", epoch->comm_s);
+    buf_json_real(&b, "wait_s", epoch->wait_s);
     if (epoch->norms.batch_local > 0) {
-        add_double(&b, "grad_sq_local", epoch->norms.sq_local);
-        add_double(&b, "grad_batch_local", epoch->norms.batch_local);
-        add_double(&b, "grad_sq_global", epoch->norms.sq_global);
-        add_double(&b, "grad_batch_global", epoch->norms.batch_global);
+        buf_json_real(&b, "grad_sq_local", epoch->norms.sq_local);
+        buf_json_real(&b, "grad_batch_local", epoch->norms.batch_local);
+        buf_json_real(&b, "grad_sq_global", epoch->norms.sq_global);
+        buf_json_real(&b, "grad_batch_global", epoch->norms.batch_global);
     }
     if (epoch->loss_scale > 0) {
-        add_double(&b, "loss_scale", epoch->loss_scale);
-        add_int(&b, "steps_left_out", (int64_t)epoch->left_out);
+        buf_json_real(&b, "loss_scale", epoch->loss_scale);
+        buf_json_int(&b, "steps_left_out", (int64_t)epoch->left_out);
     }
-    buf_add(&b, "}");
     r->last_progress = clock_now();
     return write_line(r, &b, e);
 }
 
-/* Median over the epochs after the first, which warms up; the first when it is the only one. */
+/* The median without the first epoch, which warms up, unless it is the only one. */
 static double images_per_second(const struct record *r)
 {
     size_t skip = r->nepochs > 1, n = r->nepochs - skip;
@@ -554,16 +491,16 @@ static double images_per_second(const struct record *r)
     return median;
 }
 
-static void add_summary(struct buf *b, const struct score_summary *s, struct iou_counts c)
+static void add_summary(struct buf *b, const struct score_summary *s, struct score_counts c)
 {
-    add_double(b, "iou", s->iou);
-    add_double(b, "dice", s->dice);
-    add_double(b, "precision", s->precision);
-    add_double(b, "recall", s->recall);
-    add_int(b, "intersection", c.intersection);
-    add_int(b, "union", iou_union(&c));
-    add_int(b, "pred", c.pred);
-    add_int(b, "truth", c.truth);
+    buf_json_real(b, "iou", s->iou);
+    buf_json_real(b, "dice", s->dice);
+    buf_json_real(b, "precision", s->precision);
+    buf_json_real(b, "recall", s->recall);
+    buf_json_int(b, "intersection", c.intersection);
+    buf_json_int(b, "union", score_union(&c));
+    buf_json_int(b, "pred", c.pred);
+    buf_json_int(b, "truth", c.truth);
 }
 
 void record_add_score(struct buf *b, const int64_t *score, int classes, const struct dataset *names)
@@ -571,19 +508,19 @@ void record_add_score(struct buf *b, const int64_t *score, int classes, const st
     struct score_summary s = score_summarize(score, classes);
 
     add_summary(b, &s, score_total(score, classes));
-    add_double(b, "accuracy", s.accuracy);
-    add_int(b, "pixels", score[SCORE_PIXELS]);
+    buf_json_real(b, "accuracy", s.accuracy);
+    buf_json_int(b, "pixels", score[SCORE_PIXELS]);
     struct evaluate_constant constant;
     evaluate_constant(score, classes, names, &constant);
-    add_double(b, "constant", constant.quality);
-    add_string(b, "constant_class", constant.name);
+    buf_json_real(b, "constant", constant.quality);
+    buf_json_text(b, "constant_class", constant.name);
     if (classes == 1)
         return;
     buf_add(b, ",\"classes\":[");
     for (int i = 0; i < classes; i++) {
         s = score_summarize_class(score, i);
         buf_addf(b, "%s{\"class\":%d", i ? "," : "", i);
-        add_string(b, "name", dataset_class_name(names, i));
+        buf_json_text(b, "name", dataset_class_name(names, i));
         add_summary(b, &s, *score_class(score, i));
         buf_add(b, "}");
     }
@@ -602,17 +539,17 @@ static void add_goal(const struct record *r, const struct record_end *end, struc
     if (end->goal->metric) {
         buf_addf(b, ",\"until\":\"%s>=%.9g\"", end->goal->metric, end->goal->value);
         if (end->state->reached) {
-            add_int(b, "reached_epochs", end->state->reached);
-            add_double(b, "reached_s", seconds);
+            buf_json_int(b, "reached_epochs", end->state->reached);
+            buf_json_real(b, "reached_s", seconds);
         } else {
             buf_add(b, ",\"reached_epochs\":null,\"reached_s\":null");
         }
     }
-    add_double(b, end->goal->by_accuracy ? "best_accuracy" : "best_iou", end->state->best);
-    add_int(b, "best_epochs", end->state->best_epoch);
+    buf_json_real(b, end->goal->by_accuracy ? "best_accuracy" : "best_iou", end->state->best);
+    buf_json_int(b, "best_epochs", end->state->best_epoch);
     if (end->goal->plateau)
-        add_int(b, "lr_cuts", end->state->cuts);
-    buf_addf(b, ",\"stopped_early\":%s", end->state->stopped ? "true" : "false");
+        buf_json_int(b, "lr_cuts", end->state->cuts);
+    buf_json_bool(b, "stopped_early", end->state->stopped);
 }
 
 int record_kept(struct record *r, const struct goal *goal, const struct goal_state *state,
@@ -621,9 +558,9 @@ int record_kept(struct record *r, const struct goal *goal, const struct goal_sta
     struct buf b = {0};
 
     buf_add(&b, "{\"kind\":\"kept\"");
-    add_int(&b, "epochs", state->best_epoch);
-    add_double(&b, goal->by_accuracy ? "accuracy" : "iou", state->best);
-    buf_addf(&b, ",\"weights_sha256\":\"%.16s\"}", sha256);
+    buf_json_int(&b, "epochs", state->best_epoch);
+    buf_json_real(&b, goal->by_accuracy ? "accuracy" : "iou", state->best);
+    buf_addf(&b, ",\"weights_sha256\":\"%.16s\"", sha256);
     return write_line(r, &b, e);
 }
 
@@ -634,19 +571,18 @@ static void encode_end(struct record *r, const struct record_end *end, double tr
 
     getrusage(RUSAGE_SELF, &usage);
     buf_add(b, "{\"kind\":\"end\",\"schema\":1,\"status\":\"done\"");
-    add_double(b, "training_time", training_time);
-    add_double(b, "test_time", end->test_time);
-    add_double(b, "startup_s", end->startup_s);
-    add_string(b, "metric", end->goal && end->goal->by_accuracy ? "accuracy" : "iou");
+    buf_json_real(b, "training_time", training_time);
+    buf_json_real(b, "test_time", end->test_time);
+    buf_json_real(b, "startup_s", end->startup_s);
+    buf_json_text(b, "metric", end->goal && end->goal->by_accuracy ? "accuracy" : "iou");
     record_add_score(b, end->score, r->classes, end->dataset);
-    add_int(b, "val_images", (int64_t)end->val_images);
-    add_double(b, "images_per_s", images_per_second(r));
+    buf_json_int(b, "val_images", (int64_t)end->val_images);
+    buf_json_real(b, "images_per_s", images_per_second(r));
     add_goal(r, end, b);
     buf_addf(b, ",\"weights_sha256\":\"%.16s\"", end->weights_sha256);
-    add_double(b, "peak_rss_mib", (double)usage.ru_maxrss / 1024);
+    buf_json_real(b, "peak_rss_mib", (double)usage.ru_maxrss / 1024);
     if (*end->warning)
-        add_string(b, "warning", end->warning);
-    buf_add(b, "}");
+        buf_json_text(b, "warning", end->warning);
 }
 
 static int write_csv(struct record *r, const struct record_end *end, double training_time,
@@ -660,8 +596,7 @@ static int write_csv(struct record *r, const struct record_end *end, double trai
             .time_per_epoch = r->epochs[i].seconds, .loss = r->epochs[i].loss,
             .lr = r->epochs[i].lr, .training_time = training_time, .test_time = end->test_time,
             .iou = score_summarize(end->score, r->classes).iou};
-    int rc = path && rows ? epoch_csv_write(path, rows, r->nepochs, e)
-                          : err_set(e, ERR_INTERNAL, "out of memory");
+    int rc = path && rows ? epoch_csv_write(path, rows, r->nepochs, e) : mem_fail(e);
     free(rows);
     free(path);
     return rc;
@@ -669,16 +604,15 @@ static int write_csv(struct record *r, const struct record_end *end, double trai
 
 static int write_marker(struct record *r, const char *name, struct buf *b, struct err *e)
 {
-    buf_add(b, "\n");
+    buf_add(b, "}\n");
     size_t n = b->length;
     char *text = buf_steal(b);
-    int rc = text ? marker_write(r->dir, name, text, n, e)
-                  : err_set(e, ERR_INTERNAL, "out of memory");
+    int rc = text ? marker_write(r->dir, name, text, n, e) : mem_fail(e);
     free(text);
     return rc;
 }
 
-/* The file, the line, the marker: the marker only when all before it lies on disk. */
+/* The marker is written last, when all other files are on disk. */
 static int write_done(struct record *r, const struct record_end *end, struct err *e)
 {
     struct buf line = {0}, marker = {0};
@@ -722,17 +656,14 @@ void record_failed(struct record *r, const struct err *reason)
     pthread_mutex_lock(&r->lock);
     if (!r->ended && reason->code != ERR_RESUMABLE && marker_check(r->dir, &e) == 0) {
         r->ended = true;
-        buf_addf(&line, "{\"kind\":\"end\",\"status\":\"failed\",\"exit_code\":%d,\"error\":",
-                 reason->code);
-        buf_add_json_string(&line, reason->text);
-        buf_add(&line, "}");
-        buf_addf(&marker, "{\"schema\":1,\"exit_code\":%d,\"error\":", reason->code);
-        buf_add_json_string(&marker, reason->text);
-        buf_add(&marker, "}");
+        buf_addf(&line, "{\"kind\":\"end\",\"status\":\"failed\",\"exit_code\":%d", reason->code);
+        buf_json_text(&line, "error", reason->text);
+        buf_addf(&marker, "{\"schema\":1,\"exit_code\":%d", reason->code);
+        buf_json_text(&marker, "error", reason->text);
         if (write_line(r, &line, &e))
             log_warn("%s", e.text);
         if (write_marker(r, "FAILED", &marker, &e))
-            log_warn("the run failed, and the marker FAILED could not be written: %s", e.text);
+            log_warn("the run failed, but the marker FAILED cannot be written: %s", e.text);
     }
     pthread_mutex_unlock(&r->lock);
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/mem.h"
 #include "trainer/comm/comm_async.h"
 #include "trainer/comm/comm_thread.h"
 #include "trainer/comm/device_comm.h"
@@ -29,17 +30,17 @@ struct comm *replicas_connect(const struct settings *c, struct comm *inner, stru
     bool bucketed = strcmp(c->train.allreduce, "bucketed") == 0;
     struct comm_async_fusion fusion = {(size_t)c->train.fusion_mib << 20, c->train.cycle_ms / 1e3};
 
-    inner->wire = strcmp(c->train.compress, "bf16") == 0   ? DTYPE_BF16
-                  : strcmp(c->train.compress, "fp16") == 0 ? DTYPE_F16
-                                                           : DTYPE_F32;
+    static const enum dtype wires[] = {DTYPE_F32, DTYPE_BF16, DTYPE_F16};
+
+    inner->wire = wires[setting_word_index(settings_of_run, "train.compress", c)];
     if (inner->ops->queue_sum) {
         if (inner->wire == DTYPE_F32 && !horovod)
             return inner;
-        err_set(e, ERR_CONFIG, "train.comm: nccl sums gradients as they are: train.compress and "
-                "train.allreduce horovod are for mpi and thread");
+        err_set(e, ERR_CONFIG, "train.comm: nccl does not support train.compress and "
+                "train.allreduce: horovod; use mpi or thread for them");
         return NULL;
     }
-    /* Between nodes sums take long enough to be worth a thread of their own. */
+    /* Only sums between nodes take long enough to gain by a thread. */
     if (inner->size == 1 || (bucketed && c->layout.nodes == 1))
         return inner;
     return comm_async_open(inner, horovod ? &fusion : NULL, e);
@@ -55,12 +56,12 @@ int replicas_run_one(const struct session_config *common, struct comm *c, struct
     struct session *s = session_create(&config, e);
     int rc = s ? session_run(s, e) : -1;
     if (rc < 0 && c->ops->queue_sum)
-        c->ops->abort(c, e); /* the device may be waiting for others, and its end be waited for */
+        c->ops->abort(c, e); /* or session_destroy waits for a device that waits for other ranks */
     session_destroy(s);
     return rc;
 }
 
-/* Two replicas with one GPU: NCCL must not be asked to connect them. */
+/* NCCL must not connect two replicas with one GPU. */
 static int check_devices(const struct replica *r, struct comm *thread, struct err *e)
 {
     struct roster roster;
@@ -73,7 +74,7 @@ static int check_devices(const struct replica *r, struct comm *thread, struct er
     return 0;
 }
 
-/* From threads that can speak to GPUs that can. */
+/* Connects the GPUs of replicas that thread connects. */
 static struct comm *link_device(struct replica *r, struct comm *thread, struct err *e)
 {
     struct comm_nccl_config config = {
@@ -88,7 +89,7 @@ static struct comm *link_device(struct replica *r, struct comm *thread, struct e
     return device_comm_link(&r->device, &config, e);
 }
 
-static void run_session(struct replica *r)
+static void run_own_session(struct replica *r)
 {
     struct comm *c = r->config.comm;
 
@@ -99,16 +100,15 @@ static void run_session(struct replica *r)
         c->ops->abort(c, &r->e);
 }
 
-/* What a replica has of its GPU it must free itself: recorded steps first, as they are NCCL's too.
- */
-static void run_linked(struct replica *r)
+/* Each thread frees its GPU's resources itself: recorded steps first, as they use NCCL. */
+static void run_with_nccl(struct replica *r)
 {
     struct comm *thread = r->config.comm, *comm = link_device(r, thread, &r->e);
     struct comm *linked = comm ? replicas_connect(r->config.config, comm, &r->e) : NULL;
 
     if (linked) {
         r->config.comm = linked;
-        run_session(r);
+        run_own_session(r);
         session_destroy(r->session);
         r->session = NULL;
         r->config.comm = thread;
@@ -127,13 +127,13 @@ static void *replica_main(void *arg)
     struct replica *r = arg;
 
     if (r->nccl)
-        run_linked(r);
+        run_with_nccl(r);
     else
-        run_session(r);
+        run_own_session(r);
     return NULL;
 }
 
-/* Starts what it can; a replica without a thread fails, and by that the others end. */
+/* Returns the number of threads; a replica without a thread fails and so ends the others. */
 static int start_threads(struct replica *replicas, int n)
 {
     for (int i = 0; i < n; i++) {
@@ -149,7 +149,7 @@ static int start_threads(struct replica *replicas, int n)
     return n;
 }
 
-/* The error that was not heard from another replica. */
+/* The error of the replica that failed first, not a relayed one. */
 static int first_error(const struct replica *replicas, int n, struct err *e)
 {
     int rc = 0;
@@ -175,11 +175,11 @@ int replicas_run_threads(const struct session_config *common, int n, bool nccl, 
 {
     struct comm_thread_group *g = comm_thread_create(n, common->config->train.timeout_s,
                                                      common->interrupt, e);
-    struct replica *replicas = g ? calloc((size_t)n, sizeof *replicas) : NULL;
+    struct replica *replicas = g ? mem_zero((size_t)n, sizeof *replicas, e) : NULL;
 
     if (!replicas) {
         comm_thread_destroy(g);
-        return g ? err_set(e, ERR_INTERNAL, "out of memory for %d replicas", n) : -1;
+        return -1;
     }
     for (int i = 0; i < n; i++) {
         struct comm *member = comm_thread_member(g, i);

@@ -5,27 +5,24 @@
 
 #include "trainer/run/session.h"
 
-/* The communicator by which gradients are summed as c says (train.allreduce):
+/* Returns the communicator that sums gradients as train.allreduce says:
  *
- *   bucketed   in buckets of equal size, while backward runs: between nodes by a thread, within a
- *              node at the end, where nothing is gained earlier
- *   native     each tensor by itself, one after the other, by a thread: as tf.distribute did in the
- *              reference (all-reduce per variable, nothing packed)
- *   horovod    by a thread that in each cycle copies the tensors which all ranks have into one
- * buffer and sums that: Horovod's tensor fusion
+ *   bucketed   in buckets of equal size while backward runs: between nodes by a thread, within a
+ * node at the end, where starting earlier gains nothing native     each tensor by itself, by a
+ * thread, as the reference's tf.distribute did horovod    Horovod's tensor fusion: in each cycle a
+ * thread copies the tensors that all ranks have into one buffer and sums that
  *
- * Between devices that are connected (comm nccl) sums are in the devices' queues, bucketed or
- * native. inner is taken over, and may be what is returned. NULL on error: inner stays the
- * caller's. */
+ * Devices that NCCL connects sum in their queues, bucketed or native. Owns inner, which may be the
+ * result. NULL on error; inner then stays the caller's. */
 struct comm *replicas_connect(const struct settings *c, struct comm *inner, struct err *e);
 
-/* Both: 0, 1 or -1 as session_run. common: without comm; its record is used on rank 0 only. */
+/* Both return 0, 1 or -1 as session_run. common: comm is not set; rank 0 uses the record. */
 
-/* The replica that c connects: self, MPI or NCCL. */
+/* Runs the replica that c (self, MPI or NCCL) connects. */
 int replicas_run_one(const struct session_config *common, struct comm *c, struct err *e);
 
-/* n replicas connected by comm_thread, with nccl by NCCL as well. On failure e is the error of the
- * one that failed first. */
+/* Runs n replicas connected by comm_thread, and by NCCL if nccl is true. e: the error of the
+ * replica that failed first. */
 int replicas_run_threads(const struct session_config *common, int n, bool nccl, struct err *e);
 
 #endif

@@ -9,7 +9,7 @@
 
 #include "src/log.h"
 #include "trainer/checkpoint/checkpoint.h"
-#include "trainer/step/evaluate.h"
+#include "trainer/evaluate/evaluate.h"
 
 static int write_weights(const struct training *t, const struct network_config *network,
                          const char *dir, char sha256[65], struct err *e)
@@ -26,7 +26,7 @@ static int write_weights(const struct training *t, const struct network_config *
     return checkpoint_write(dir, network, &classes, network_weights(t->network), sha256, e);
 }
 
-/* Of a prediction that gives every class the same chance everywhere. */
+/* The loss of a prediction with equal probabilities for all classes. */
 static double constant_loss(const struct network_config *c)
 {
     double ce = log(c->classes > 1 ? c->classes : 2);
@@ -34,8 +34,8 @@ static double constant_loss(const struct network_config *c)
     return (c->loss == LOSS_DICE ? 0 : ce) + (c->loss == LOSS_CE ? 0 : 1);
 }
 
-/* A training that diverged may have a finite loss. */
-static void check_constant(const struct training *t, const struct network_config *network,
+/* Warns of a training that has diverged with a finite loss. */
+static void warn_of_loss(const struct training *t, const struct network_config *network,
                            struct record_end *end)
 {
     size_t n;
@@ -62,7 +62,7 @@ int results_write(const struct training *t, const struct network_config *network
              "images", summary.iou, summary.dice, summary.precision, summary.recall,
              summary.accuracy, end->val_images);
     evaluate_warn(end->score, t->config->data.classes, t->dataset);
-    check_constant(t, network, end);
+    warn_of_loss(t, network, end);
     snprintf(path, sizeof path, "%s/images.csv", record_dir(t->record));
     if (record_check(t->record, e) ||
         evaluate_write(path, t->dataset, DATASET_VAL, t->config->data.classes, scores, e))
@@ -87,12 +87,12 @@ void results_rescue(const struct training *t, const struct network_config *netwo
         return;
     memcpy(w->value, t->best_value, w->nparams * sizeof *w->value);
     memcpy(w->state, t->best_state, w->nstate * sizeof *w->state);
-    /* Not among the checkpoints: no training continues from there. */
+    /* Not in checkpoint/, as no training continues from these weights. */
     snprintf(dir, sizeof dir, "%s/best", record_dir(t->record));
     if (record_check(t->record, &why) ||
         write_weights(t, network, dir, sha256, &why) ||
         record_kept(t->record, goal, &t->at.goal, sha256, &why)) {
-        log_warn("the best weights are lost: %s", why.text);
+        log_warn("cannot write the best weights: %s", why.text);
         return;
     }
     err_set(e, cause.code, "%s; the best weights, those after epoch %d, are in %s", cause.text,

@@ -12,17 +12,18 @@
 #include "src/buf.h"
 #include "src/clock.h"
 #include "src/log.h"
+#include "src/mem.h"
 #include "src/plural.h"
 #include "trainer/checkpoint/snapshot.h"
 
-/* What is read besides training.at. */
+/* What is read of a checkpoint besides training.at. */
 struct origin {
     int found;
     int parts;
     size_t step_images;
     size_t items; /* of the epoch that are done */
-    bool other;   /* another run's, some of whose settings this one may change */
-    char changed[400]; /* the settings that it changes, as text, or "" */
+    bool other;   /* of another run, some of whose settings may change */
+    char changed[400]; /* settings as text, or "" */
 };
 
 static void folder_of(const char *attempt, char dst[PATH_MAX])
@@ -30,18 +31,16 @@ static void folder_of(const char *attempt, char dst[PATH_MAX])
     snprintf(dst, PATH_MAX, "%s/checkpoint", attempt);
 }
 
-/* Every array of the state; to be freed. best: those of train.keep are among them. */
+/* Every array of the state; to be freed. best: with the best weights (train.keep). */
 static struct safetensors_entry *list_state(struct training *t, bool best, size_t *n, struct err *e)
 {
     const struct weights *w = network_weights(t->network);
     size_t most = w->nentries * (size_t)(2 + t->optim->nslots);
-    struct safetensors_entry *list = calloc(most ? most : 1, sizeof *list);
+    struct safetensors_entry *list = mem_zero(most, sizeof *list, e);
     char prefix[16];
 
-    if (!list) {
-        err_set(e, ERR_INTERNAL, "out of memory");
+    if (!list)
         return NULL;
-    }
     *n = safetensors_list(w, "", w->value, w->state, list);
     for (int i = 0; i < t->optim->nslots; i++) {
         snprintf(prefix, sizeof prefix, "optim.%s.", t->optim->slot_names[i]);
@@ -54,22 +53,18 @@ static struct safetensors_entry *list_state(struct training *t, bool best, size_
 
 static void encode_config(const struct settings *c, struct buf *b)
 {
-    const char *comma = "";
-
     for (const struct setting *s = settings_of_run; s->path; s++) {
         struct buf text = {0};
         if (s->resume == SETTING_OPEN)
             continue;
         setting_format(s, c, &text);
-        buf_addf(b, "%s\"%s\":", comma, s->path);
-        buf_add_json_string(b, text.data ? text.data : "");
+        buf_json_text(b, s->path, text.data ? text.data : "");
         b->failed |= text.failed;
         buf_destroy(&text);
-        comma = ",";
     }
 }
 
-/* What an epoch knows besides its times and its loss; older checkpoints do not have it. */
+/* The values of an epoch that older checkpoints do not have. */
 #define NEXTRAS 14
 static void list_extras(struct record_epoch *row, double *list[NEXTRAS])
 {
@@ -171,7 +166,7 @@ static int write_snapshot(struct training *t, size_t items, const double *loss, 
 
     folder_of(record_dir(t->record), dir);
     if (!state)
-        err_set(e, ERR_INTERNAL, "out of memory for a checkpoint");
+        mem_fail(e);
     else
         list = list_state(t, t->best_value && t->at.goal.best_epoch > 0, &n, e);
     if (list)
@@ -185,22 +180,22 @@ static int write_snapshot(struct training *t, size_t items, const double *loss, 
 
 int resume_write(struct training *t, size_t items, bool must, struct err *e)
 {
-    double *loss = calloc((size_t)t->comm->size, sizeof *loss);
+    double *loss = mem_zero((size_t)t->comm->size, sizeof *loss, e);
 
     if (!loss)
-        return err_set(e, ERR_INTERNAL, "out of memory");
+        return -1;
     int rc = t->comm->ops->gather(t->comm, &t->at.totals.loss, loss, sizeof *loss, e);
     if (rc == 0 && t->record)
         rc = record_check(t->record, e);
     if (rc == 0 && t->record) {
         rc = write_snapshot(t, items, loss, e);
-        if (rc && !must && e->code != ERR_RESUMABLE) { /* the folder is this start's still */
-            log_warn("no checkpoint: %s; the training continues", e->text);
+        if (rc && !must && e->code != ERR_RESUMABLE) { /* this start still owns the folder */
+            log_warn("cannot write a checkpoint: %s; the training continues", e->text);
             rc = 0;
         }
     }
     free(loss);
-    /* Nobody leaves for a checkpoint that is not there: rank 0's error ends the others' wait. */
+    /* No rank leaves before the checkpoint exists; rank 0's error ends the barrier. */
     return rc == 0 && must ? t->comm->ops->barrier(t->comm, e) : rc;
 }
 
@@ -211,7 +206,7 @@ static double number(const cJSON *root, const char *name)
     return cJSON_IsNumber(item) && item->valuedouble >= 0 ? item->valuedouble : 0;
 }
 
-/* Of a checkpoint that is older than the setting: its preset. */
+/* A checkpoint that is older than the setting has its preset. */
 static const char *value_of(const cJSON *config, const struct setting *s)
 {
     const char *was = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(config, s->path));
@@ -229,7 +224,7 @@ static void add_change(struct origin *from, const char *key, const char *was, co
 {
     size_t n = strlen(from->changed);
 
-    log_info("%s is %s from here on, it was %s", key, text, was);
+    log_info("%s changes from %s to %s", key, was, text);
     snprintf(from->changed + n, sizeof from->changed - n, "%s%s %s -> %s", n ? ", " : "", key, was,
              text);
 }
@@ -243,7 +238,7 @@ static int check_setting(const cJSON *config, const struct setting *s, const cha
         return 0;
     if (!was || s->resume == SETTING_FIXED || !from->other)
         return err_set(e, ERR_CHECKPOINT, "was made with %s %s, but this run has %s; continue "
-                       "with the same value, or begin in another folder %s --resume", s->path,
+                       "with the same value, or start in another folder %s --resume", s->path,
                        !was ? "unknown" : *was ? was : "none", *text ? text : "none",
                        s->resume == SETTING_ADJUSTABLE ? "with" : "without");
     add_change(from, s->path, *was ? was : "none", *text ? text : "none");
@@ -293,8 +288,7 @@ static int check_state(const struct training *t, const cJSON *root, struct origi
     return 0;
 }
 
-/* The record so far, and the losses by rank: of the replicas that there are now, the first takes
- * all when there were others. */
+
 static int decode_history(struct training *t, const cJSON *root, struct err *e)
 {
     const cJSON *row;
@@ -327,6 +321,7 @@ static int decode_history(struct training *t, const cJSON *root, struct err *e)
     return 0;
 }
 
+/* Losses by rank; with another number of replicas rank 0 gets their sum. */
 static void decode_losses(const cJSON *root, const struct origin *from, int parts, double *loss)
 {
     const cJSON *item;
@@ -361,27 +356,29 @@ static size_t item_size(const cJSON *row, int i)
     return cJSON_IsNumber(item) && item->valuedouble >= 0 ? (size_t)item->valuedouble : 0;
 }
 
-/* Those of the checkpoint, then this one, unless it goes on as the last. */
+/* Those of the checkpoint, and this one if it differs from the last. */
 static int decode_worlds(struct training *t, const cJSON *root, const struct origin *from,
                          struct err *e)
 {
     const cJSON *list = cJSON_GetObjectItemCaseSensitive(root, "worlds"), *row;
     struct record_world now = {t->at.epoch, from->items, t->comm->size,
                                run_config_step_images(t->config)};
-    struct record_world *worlds = calloc((size_t)cJSON_GetArraySize(list) + 2, sizeof *worlds);
+    struct record_world *worlds =
+        mem_zero((size_t)cJSON_GetArraySize(list) + 2, sizeof *worlds, e);
     size_t n = 0;
 
     if (!worlds)
-        return err_set(e, ERR_INTERNAL, "out of memory");
+        return -1;
     cJSON_ArrayForEach(row, list)
         worlds[n++] = (struct record_world){(int)item_size(row, 0), item_size(row, 1),
                                             (int)item_size(row, 2), item_size(row, 3)};
     if (n == 0)
         worlds[n++] = (struct record_world){0, 0, from->parts, from->step_images};
     if (worlds[n - 1].gpus != now.gpus || worlds[n - 1].global_batch != now.global_batch) {
-        log_info("%d GPU%s now, it was %d; %zu images in a step, it was %zu", now.gpus,
-                 plural(now.gpus), worlds[n - 1].gpus, now.global_batch,
-                 worlds[n - 1].global_batch);
+        log_info(
+            "the run continues with %d GPU%s (before: %d) and %zu images in a step (before: %zu)",
+            now.gpus, plural(now.gpus), worlds[n - 1].gpus, now.global_batch,
+            worlds[n - 1].global_batch);
         worlds[n++] = now;
     }
     free(t->worlds);
@@ -390,7 +387,7 @@ static int decode_worlds(struct training *t, const cJSON *root, const struct ori
     return 0;
 }
 
-/* An older checkpoint has no factor: then that begins anew. */
+/* An older checkpoint has no factor, which then starts at its preset. */
 static void decode_scaling(const cJSON *root, const struct optim *o)
 {
     double factor = number(root, "scaling_factor");
@@ -405,18 +402,20 @@ static void decode_scaling(const cJSON *root, const struct optim *o)
     o->scaling->rate = o->rate;
 }
 
-/* What was reached or given up, and by how much the rate was lowered, depends on settings that may
- * have changed: the next validation decides again. */
-static int adjust(struct training *t, const struct origin *from, struct err *e)
+/* The goal's state depends on settings that may have changed: the next validation decides again. */
+static int reset_goal(struct training *t, const struct origin *from, struct err *e)
 {
     int epochs = t->config->train.epochs;
 
     if (t->at.epoch > epochs || (t->at.epoch == epochs && from->items > 0))
-        return err_set(e, ERR_CHECKPOINT, "has %d epoch%s done, and train.epochs is %d: give more "
-                       "(--epochs)", t->at.epoch, plural(t->at.epoch), epochs);
+        return err_set(e, ERR_CHECKPOINT,
+                       "has completed %d epoch%s, but train.epochs is %d: raise it "
+                       "(--epochs)",
+                       t->at.epoch, plural(t->at.epoch), epochs);
     if (t->at.epoch == epochs)
-        log_info("all %d epochs are done, which is validated; --epochs N trains on up to epoch N",
-                 epochs);
+        log_info(
+            "all %d epochs are complete, and are only validated; --epochs N trains up to epoch N",
+            epochs);
     if (!from->other || !*from->changed)
         return 0;
     t->at.due = t->at.due || t->at.goal.stopped;
@@ -428,7 +427,7 @@ static int adjust(struct training *t, const struct origin *from, struct err *e)
     return 0;
 }
 
-static int decode(struct training *t, const struct snapshot *snapshot, struct origin *from,
+static int decode_state(struct training *t, const struct snapshot *snapshot, struct origin *from,
                   double *loss, struct err *e)
 {
     cJSON *root = cJSON_Parse(snapshot->state);
@@ -445,7 +444,7 @@ static int decode(struct training *t, const struct snapshot *snapshot, struct or
         t->optim->rate = number(root, "optimizer_rate");
         decode_scaling(root, t->optim);
         decode_losses(root, from, t->comm->size, loss);
-        rc = adjust(t, from, e) || decode_worlds(t, root, from, e) ? -1 : 0;
+        rc = reset_goal(t, from, e) || decode_worlds(t, root, from, e) ? -1 : 0;
         struct record_resume row = {.from = snapshot->path, .epoch = t->at.epoch,
                                     .images = from->items, .gpus = from->parts,
                                     .changed = from->changed,
@@ -459,16 +458,16 @@ static int decode(struct training *t, const struct snapshot *snapshot, struct or
 
 static int begin_world(struct training *t, struct err *e)
 {
-    t->worlds = calloc(1, sizeof *t->worlds);
+    t->worlds = mem_zero(1, sizeof *t->worlds, e);
     if (!t->worlds)
-        return err_set(e, ERR_INTERNAL, "out of memory");
+        return -1;
     t->worlds[0] = (struct record_world){0, 0, t->comm->size, run_config_step_images(t->config)};
     t->nworlds = 1;
     return 0;
 }
 
-/* Rank 0: find it and take it over. */
-static int take_over(struct training *t, const struct resume_source *source, struct origin *from,
+/* Rank 0: finds and reads the newest checkpoint. */
+static int read_newest(struct training *t, const struct resume_source *source, struct origin *from,
                      double *loss, struct err *e)
 {
     char own[PATH_MAX], other[PATH_MAX];
@@ -482,9 +481,9 @@ static int take_over(struct training *t, const struct resume_source *source, str
         from->other = true;
         found = snapshot_open(other, &snapshot, e);
         if (found == 0)
-            return err_set(e, ERR_CHECKPOINT, "%s: no whole checkpoint (state-*) is left to "
-                           "continue from; leave --resume out, or remove that folder, to begin "
-                           "anew", other);
+            return err_set(e, ERR_CHECKPOINT, "%s: has no intact checkpoint (state-*) to "
+                           "continue from; to start at the beginning, leave --resume out or remove "
+                           "that folder", other);
     }
     if (found < 0)
         return -1;
@@ -493,54 +492,53 @@ static int take_over(struct training *t, const struct resume_source *source, str
             return -1;
         if (!source->again)
             return 0;
-        log_info("no checkpoint found in %s: starts at the beginning", record_dir(t->record));
+        log_info("%s has no checkpoint: the training starts at the beginning",
+                 record_dir(t->record));
         return record_resume(t->record, &(struct record_resume){0}, e);
     }
     from->found = 1;
-    int rc = decode(t, &snapshot, from, loss, e);
+    int rc = decode_state(t, &snapshot, from, loss, e);
     if (rc == 0)
-        log_info("continues from %s: epoch %d, %zu images of it done", snapshot.path,
+        log_info("the training continues from %s: epoch %d, after %zu of its images", snapshot.path,
                  t->at.epoch + 1, from->items);
     snapshot_close(&snapshot);
     return rc;
 }
 
-/* What rank 0 has found goes to all. */
-static int share(struct training *t, struct origin *from, double *loss, struct err *e)
+/* Sends what rank 0 has read to all ranks. */
+static int share_state(struct training *t, struct origin *from, double *loss, struct err *e)
 {
     struct comm *c = t->comm;
+    struct optim *o = t->optim;
+    const struct { void *data; size_t nbytes; } parts[] = {
+        {from, sizeof *from}, {&t->at, sizeof t->at}, {loss, (size_t)c->size * sizeof *loss},
+        {&o->steps, sizeof o->steps}, {&o->rate, sizeof o->rate},
+        {o->scaling, o->scaling ? sizeof *o->scaling : 0}};
 
-    if (c->ops->broadcast(c, from, sizeof *from, 0, e))
-        return -1;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts && (i == 0 || from->found); i++)
+        if (parts[i].nbytes && c->ops->broadcast(c, parts[i].data, parts[i].nbytes, 0, e))
+            return -1;
     if (!from->found)
         return 0;
-    if (c->ops->broadcast(c, &t->at, sizeof t->at, 0, e) ||
-        c->ops->broadcast(c, loss, (size_t)c->size * sizeof *loss, 0, e) ||
-        c->ops->broadcast(c, &t->optim->steps, sizeof t->optim->steps, 0, e) ||
-        c->ops->broadcast(c, &t->optim->rate, sizeof t->optim->rate, 0, e))
-        return -1;
-    if (t->optim->scaling &&
-        c->ops->broadcast(c, t->optim->scaling, sizeof *t->optim->scaling, 0, e))
-        return -1;
-    for (int i = 0; i < t->optim->nslots; i++)
-        if (c->ops->broadcast(c, t->optim->slots[i], t->optim->n * sizeof **t->optim->slots, 0, e))
+    for (int i = 0; i < o->nslots; i++)
+        if (c->ops->broadcast(c, o->slots[i], o->n * sizeof **o->slots, 0, e))
             return -1;
     t->at.totals.loss = loss[c->rank];
     if (from->parts != c->size)
-        t->at.bucket = 0; /* another number of ranks chooses anew */
+        t->at.bucket = 0; /* tuned again for another number of ranks */
     return 0;
 }
 
 int resume_read(struct training *t, const struct resume_source *source, struct err *e)
 {
     struct origin from = {0};
-    double *loss = calloc((size_t)t->comm->size, sizeof *loss);
+    double *loss = mem_zero((size_t)t->comm->size, sizeof *loss, e);
 
     if (!loss)
-        return err_set(e, ERR_INTERNAL, "out of memory");
-    int rc = t->record ? take_over(t, source, &from, loss, e) : 0;
+        return -1;
+    int rc = t->record ? read_newest(t, source, &from, loss, e) : 0;
     if (rc == 0)
-        rc = share(t, &from, loss, e);
+        rc = share_state(t, &from, loss, e);
     free(loss);
     if (rc || !from.found)
         return rc;

@@ -8,20 +8,20 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "src/hash.h"
+#include "src/mem.h"
+
 /* The kernel's boot id is the same in every container and every fake node of one machine. */
 static uint64_t machine_id(const char *host)
 {
     char text[64] = "";
-    uint64_t h = UINT64_C(14695981039346656037);
     FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
 
     if (!f || !fgets(text, sizeof text, f))
         snprintf(text, sizeof text, "%.60s", host);
     if (f)
         fclose(f);
-    for (const char *p = text; *p; p++)
-        h = (h ^ (unsigned char)*p) * UINT64_C(1099511628211);
-    return h;
+    return hash_text(HASH_BEGIN, text);
 }
 
 void roster_describe(struct roster_entry *own)
@@ -58,9 +58,9 @@ static int check_devices(const struct roster *r, struct err *e)
         for (int j = 0; j < i && r->entries[i].device; j++)
             if (r->entries[i].device == r->entries[j].device)
                 return err_set(e, ERR_PEER, "ranks %d and %d on %s have the same GPU; a node needs "
-                               "as many GPUs as replicas (--gpus-per-node), and all its ranks the "
-                               "same CUDA_VISIBLE_DEVICES or a GPU of their own each "
-                               "(--gpus-per-task=1); train.backend: cpu does without", j, i,
+                               "as many GPUs as replicas (--gpus-per-node), and its ranks need "
+                               "either the same CUDA_VISIBLE_DEVICES or a GPU of their own each "
+                               "(--gpus-per-task=1); train.backend: cpu needs no GPU", j, i,
                                r->entries[i].host);
     return 0;
 }
@@ -69,13 +69,13 @@ int roster_gather(struct comm *c, const struct roster_entry *own, struct roster 
                   struct err *e)
 {
     roster->size = c->size;
-    roster->entries = calloc((size_t)c->size, sizeof *roster->entries);
+    roster->entries = mem_zero((size_t)c->size, sizeof *roster->entries, e);
     if (!roster->entries)
-        return err_set(e, ERR_INTERNAL, "out of memory");
+        return -1;
     if (c->ops->gather(c, own, roster->entries, sizeof *own, e) == 0) {
         if (check_same(roster, e) == 0 && check_devices(roster, e) == 0)
             return 0;
-        c->relayed = c->rank > 0; /* all see it, rank 0 tells it */
+        c->relayed = c->rank > 0; /* all ranks have it, rank 0 reports it */
     }
     roster_destroy(roster);
     return -1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Who takes part in a run: gathered once from every rank, so that rank 0 can name the hosts, and
- * each rank can see that all of them do the same run. */
+/* The ranks of a run, gathered once on every rank: the hosts, and a check that all ranks do the
+ * same run. */
 #ifndef UNETCTL_TRAINER_RUN_ROSTER_H
 #define UNETCTL_TRAINER_RUN_ROSTER_H
 
@@ -10,7 +10,7 @@
 
 struct roster_entry {
     char host[256];
-    uint64_t machine;  /* equal for ranks on one running kernel, whatever they call their host */
+    uint64_t machine;  /* equal for ranks on one running kernel, whatever the name of their host */
     uint64_t process;  /* equal for the replicas of one process */
     int threads, cores;
     uint64_t device;   /* network_device */
@@ -25,15 +25,15 @@ struct roster {
 /* Fills in machine, process and cores of `own`. */
 void roster_describe(struct roster_entry *own);
 
-/* Collective. ERR_PEER on every rank when one differs from rank 0 in what it would do. */
+/* Collective. ERR_PEER on every rank when one would do another run than rank 0. */
 int roster_gather(struct comm *c, const struct roster_entry *own, struct roster *roster,
                   struct err *e);
 void roster_destroy(struct roster *roster);
 
-/* How many of the replicas are on this rank's machine. */
+/* The number of replicas on this rank's machine. */
 int roster_sharers(const struct roster *roster, int rank);
 
-/* More replicas x threads on a machine than it has cores? */
+/* Has a machine more threads of replicas than cores? */
 bool roster_is_oversubscribed(const struct roster *roster);
 
 #endif

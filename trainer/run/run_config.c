@@ -12,6 +12,7 @@
 
 #include "src/atomicfile.h"
 #include "src/cli.h"
+#include "src/hash.h"
 #include "src/run/schedule.h"
 #include "trainer/core/model.h"
 #include "trainer/run/goal.h"
@@ -54,7 +55,7 @@ static int set_word(struct settings *c, const char *word, struct err *e)
         return err_set(e, ERR_USAGE, "--set %s: KEY=VALUE is expected", word);
     snprintf(key, sizeof key, "%.*s", (int)(equals - word), word);
     if (strncmp(key, "layout.", 7) == 0)
-        return err_set(e, ERR_USAGE, "--set %s: --gpus and --strategy decide", word);
+        return err_set(e, ERR_USAGE, "--set %s: use --gpus and --strategy instead", word);
     return run_config_set(c, key, equals + 1, e) ? err_prefix(e, "--set") : 0;
 }
 
@@ -110,13 +111,13 @@ static int unknown_key(const char *section, const char *name, struct err *e)
     for (size_t i = 0; i < NSECTIONS && !*section; i++)
         names[n++] = sections[i];
     names[n] = NULL;
-    const char *near = cli_nearest(name, names);
-    return err_set(e, ERR_CONFIG, "%s%s%s: unknown key%s%s%s", section, *section ? "." : "", name,
-                   near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+    char suggestion[CLI_SUGGESTION];
+    return err_set(e, ERR_CONFIG, "%s%s%s: unknown key%s", section, *section ? "." : "", name,
+                   cli_suggest(name, names, suggestion));
 }
 
 /* All members of one object, each once, each known. seen: by row. */
-static int read_object(struct settings *c, const char *section, const cJSON *object, bool *seen,
+static int read_section(struct settings *c, const char *section, const cJSON *object, bool *seen,
                        struct err *e)
 {
     char path[SETTING_PATH_SIZE], number[40];
@@ -143,21 +144,21 @@ static int read_object(struct settings *c, const char *section, const cJSON *obj
     return 0;
 }
 
-static int read_document(struct settings *c, const cJSON *root, struct err *e)
+static int read_run_json(struct settings *c, const cJSON *root, struct err *e)
 {
     bool seen[SETTINGS_MAX] = {false};
 
-    c->train.global_batch = 0; /* run.json is older than it */
+    c->train.global_batch = 0; /* run.json may be older than it */
     const cJSON *schema = cJSON_GetObjectItemCaseSensitive(root, "schema");
     if (!cJSON_IsNumber(schema) || schema->valuedouble != 1)
         return err_set(e, ERR_CONFIG, "schema: must be 1, the only one this unet-train knows");
-    if (read_object(c, "", root, seen, e))
+    if (read_section(c, "", root, seen, e))
         return -1;
     for (size_t i = 0; i < NSECTIONS; i++) {
         const cJSON *object = cJSON_GetObjectItemCaseSensitive(root, sections[i]);
         if (object && !cJSON_IsObject(object))
             return err_set(e, ERR_CONFIG, "%s: must be an object", sections[i]);
-        if (object && read_object(c, sections[i], object, seen, e))
+        if (object && read_section(c, sections[i], object, seen, e))
             return -1;
     }
     for (const struct setting *s = settings_of_run; s->path; s++)
@@ -179,11 +180,11 @@ int run_config_read(struct settings *c, const char *path, struct err *e)
     }
     cJSON *root = cJSON_ParseWithLengthOpts(text, n + 1, &end, true);
     if (!root)
-        err_set(e, ERR_CONFIG, "no JSON from byte %zu on", end ? (size_t)(end - text) : 0);
+        err_set(e, ERR_CONFIG, "is not JSON from byte %zu on", end ? (size_t)(end - text) : 0);
     else if (!cJSON_IsObject(root))
         err_set(e, ERR_CONFIG, "must hold an object");
     else
-        rc = read_document(c, root, e);
+        rc = read_run_json(c, root, e);
     if (rc == 0)
         rc = run_config_check(c, e);
     cJSON_Delete(root);
@@ -194,12 +195,12 @@ int run_config_read(struct settings *c, const char *path, struct err *e)
 static int check_masks(const struct settings *c, struct err *e)
 {
     if (c->augment.six && c->data.height != c->data.width)
-        return err_set(e, ERR_CONFIG, "augment.six: quarter turns need square images, and they are "
+        return err_set(e, ERR_CONFIG, "augment.six: quarter turns need square images, but they are "
                        "%dx%d (data.height, data.width)", c->data.height, c->data.width);
     if (c->augment.six && c->data.repeat % 6 != 0)
         return err_set(e, ERR_CONFIG,
-                       "augment.six: data.repeat %d is no multiple of 6: some of the six "
-                       "would be seen more often",
+                       "augment.six: data.repeat is %d, but must be a multiple of 6, so that "
+                       "each of the six views is used equally often",
                        c->data.repeat);
     if (c->data.soft_masks && (c->data.classes > 1 || *c->data.ignore || *c->data.class_file))
         return err_set(e, ERR_CONFIG, "data.soft_masks: grey values have no meaning where values "
@@ -244,12 +245,12 @@ static int check_comm(const struct settings *c, struct err *e)
                        c->layout.tasks, c->layout.gpus_per_task);
     if (strcmp(comm, "nccl") == 0 && strcmp(c->train.backend, "cuda") != 0 &&
         strcmp(c->train.backend, "auto") != 0)
-        return err_set(e, ERR_CONFIG, "train.comm: nccl connects GPUs (train.backend: cuda), and "
-                       "the backend is %s", c->train.backend);
+        return err_set(e, ERR_CONFIG, "train.comm: nccl connects GPUs (train.backend: cuda), but "
+                       "train.backend is %s", c->train.backend);
     return 0;
 }
 
-/* Texts that are parsed again where they are used. */
+/* Values that are parsed again where they are used. */
 static int check_texts(const struct settings *c, struct err *e)
 {
     struct schedule schedule;
@@ -336,17 +337,9 @@ int run_config_check(const struct settings *c, struct err *e)
                                                                                             : 0;
 }
 
-static uint64_t hash_text(uint64_t h, const char *text)
-{
-    do {
-        h = (h ^ (unsigned char)*text) * UINT64_C(1099511628211); /* FNV-1a, the NUL included */
-    } while (*text++);
-    return h;
-}
-
 uint64_t run_config_hash(const struct settings *c)
 {
-    uint64_t h = UINT64_C(14695981039346656037);
+    uint64_t h = HASH_BEGIN;
 
     for (const struct setting *s = settings_of_run; s->path; s++) {
         struct buf text = {0};

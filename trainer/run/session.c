@@ -11,6 +11,7 @@
 
 #include "src/clock.h"
 #include "src/log.h"
+#include "src/mem.h"
 #include "src/run/schedule.h"
 #include "trainer/checkpoint/snapshot.h"
 #include "trainer/comm/comm_mpi.h"
@@ -21,7 +22,7 @@
 #include "trainer/run/progress.h"
 #include "trainer/run/results.h"
 #include "trainer/run/roster.h"
-#include "trainer/step/evaluate.h"
+#include "trainer/evaluate/evaluate.h"
 #include "trainer/step/kernel_choice.h"
 
 struct session {
@@ -42,22 +43,28 @@ struct session {
 
 struct session *session_create(const struct session_config *config, struct err *e)
 {
-    struct session *s = calloc(1, sizeof *s);
+    struct session *s = mem_zero(1, sizeof *s, e);
 
-    if (!s) {
-        err_set(e, ERR_INTERNAL, "out of memory");
+    if (!s)
         return NULL;
-    }
     s->given = *config;
     s->t = (struct training){.config = config->config, .dataset = config->dataset,
                              .comm = config->comm, .record = config->record};
     return s;
 }
 
+/* The enums of a network, optimizer and schedule are in the order of their settings' words. */
+static int word_index(const struct session *s, const char *path)
+{
+    return setting_word_index(settings_of_run, path, s->t.config);
+}
+
 static int describe_network(struct session *s, struct err *e)
 {
     const struct settings *c = s->t.config;
     int nweights = run_config_class_weights(c, s->class_weights, e);
+    static const enum batch_norm_mode modes[] = {BATCH_NORM_LOCAL, BATCH_NORM_SYNC,
+                                                 BATCH_NORM_NONE};
     enum dtype dtype;
     bool tf32;
 
@@ -67,20 +74,24 @@ static int describe_network(struct session *s, struct err *e)
         return -1;
     s->goal.keep_best = strcmp(c->train.keep, "best") == 0;
     s->goal.by_accuracy = model_find(c->model.name)->whole;
-    s->network_config = (struct network_config){
-        .model = c->model.name, .backend = c->train.backend, .dtype = dtype, .tf32 = tf32,
-        .deterministic = c->train.deterministic,
-        .base = c->model.base,
-        .depth = c->model.depth, .channels = c->data.channels, .classes = c->data.classes,
-        .height = c->data.height, .width = c->data.width, .threads = s->given.threads,
-        .device = s->given.device,
-        .seed = (uint64_t)c->seed, .class_weights = nweights ? s->class_weights : NULL,
-        .loss = strcmp(c->train.loss, "dice") == 0      ? LOSS_DICE
-                : strcmp(c->train.loss, "ce+dice") == 0 ? LOSS_CE_DICE
-                                                        : LOSS_CE,
-        .batch_norm = strcmp(c->model.batch_norm, "sync") == 0   ? BATCH_NORM_SYNC
-                      : strcmp(c->model.batch_norm, "none") == 0 ? BATCH_NORM_NONE
-                                                                 : BATCH_NORM_LOCAL};
+    s->network_config =
+        (struct network_config){.model = c->model.name,
+                                .backend = c->train.backend,
+                                .dtype = dtype,
+                                .tf32 = tf32,
+                                .deterministic = c->train.deterministic,
+                                .base = c->model.base,
+                                .depth = c->model.depth,
+                                .channels = c->data.channels,
+                                .classes = c->data.classes,
+                                .height = c->data.height,
+                                .width = c->data.width,
+                                .threads = s->given.threads,
+                                .device = s->given.device,
+                                .seed = (uint64_t)c->seed,
+                                .class_weights = nweights ? s->class_weights : NULL,
+                                .loss = (enum loss)word_index(s, "train.loss"),
+                                .batch_norm = modes[word_index(s, "model.batch_norm")]};
     return 0;
 }
 
@@ -90,14 +101,13 @@ static int open_best(struct session *s, struct err *e)
 
     if (!s->goal.keep_best || !s->t.record)
         return 0;
-    s->t.best_value = calloc(w->nparams, sizeof *s->t.best_value);
-    s->t.best_state = calloc(w->nstate + 1, sizeof *s->t.best_state);
-    return s->t.best_value && s->t.best_state
-               ? 0 : err_set(e, ERR_INTERNAL, "out of memory for the best weights (train.keep)");
+    s->t.best_value = mem_zero(w->nparams, sizeof *s->t.best_value, e);
+    s->t.best_state = mem_zero(w->nstate, sizeof *s->t.best_state, e);
+    return s->t.best_value && s->t.best_state ? 0 : err_prefix(e, "train.keep: best");
 }
 
-/* Will the record have a line for each validation? Else the end's numbers are all. */
-static bool tells_evals(const struct session *s)
+/* Does the record get a line for each validation? */
+static bool records_evals(const struct session *s)
 {
     return s->t.config->train.eval_epochs > 0 || goal_is_watched(&s->goal) ||
            s->t.config->train.tensorboard;
@@ -111,11 +121,7 @@ static int open_session(struct session *s, struct err *e)
     if (!s->t.network)
         return -1;
     struct optim_config optim = {
-        .kind = strcmp(c->train.optimizer, "adamw") == 0  ? OPTIM_ADAMW
-                : strcmp(c->train.optimizer, "sgd") == 0  ? OPTIM_SGD
-                : strcmp(c->train.optimizer, "lars") == 0 ? OPTIM_LARS
-                : strcmp(c->train.optimizer, "lamb") == 0 ? OPTIM_LAMB
-                                                          : OPTIM_ADAM,
+        .kind = (enum optim_kind)word_index(s, "train.optimizer"),
         .momentum = c->train.momentum, .nesterov = c->train.nesterov,
         .uncorrected = !c->train.momentum_correction, .weight_decay = c->train.weight_decay,
         .scaled = s->network_config.dtype == DTYPE_F16};
@@ -123,7 +129,7 @@ static int open_session(struct session *s, struct err *e)
     if (!s->t.optim || open_best(s, e))
         return -1;
     return evaluate_open(&s->evaluation, s->t.network, &s->network_config, s->t.dataset,
-                         DATASET_VAL, tells_evals(s), e);
+                         DATASET_VAL, records_evals(s), e);
 }
 
 static int open_loader(struct session *s, const struct shard_plan *plan, struct err *e)
@@ -147,7 +153,7 @@ static int open_step(struct session *s, struct err *e)
         .comm = s->t.comm, .trace = s->trace, .seed = (uint64_t)c->seed,
         .accumulate = c->train.accumulate, .images = (size_t)run_config_step_batch(c),
         .ignores = *c->data.ignore, .clip_norm = c->train.clip_norm,
-        /* MPI's order of adding up may depend on the size of a bucket. */
+        /* MPI's order of additions may depend on the size of a bucket. */
         .exchange = {.by_tensor = strcmp(c->train.allreduce, "bucketed") != 0,
                      .bucket = (size_t)c->train.bucket_mib * EXCHANGE_MIB,
                      .chosen = s->t.at.bucket,
@@ -174,7 +180,7 @@ void session_destroy(struct session *s)
     free(s);
 }
 
-static int call_roll(struct session *s, struct roster *roster, struct err *e)
+static int gather_roster(struct session *s, struct roster *roster, struct err *e)
 {
     struct roster_entry own = {.threads = s->given.threads};
 
@@ -190,14 +196,14 @@ static int call_roll(struct session *s, struct roster *roster, struct err *e)
     return 0;
 }
 
-/* One host name per process: the replicas of a mirrored one count once. */
+/* Lists one host per process, which may have several replicas. */
 static int write_head(struct session *s, const struct roster *roster, struct err *e)
 {
     int ranks = s->t.config->layout.tasks, per_task = s->t.config->layout.gpus_per_task;
-    const char **hosts = calloc((size_t)ranks, sizeof *hosts);
+    const char **hosts = mem_zero((size_t)ranks, sizeof *hosts, e);
 
     if (!hosts)
-        return err_set(e, ERR_INTERNAL, "out of memory");
+        return -1;
     for (int i = 0; i < ranks; i++)
         hosts[i] = roster->entries[i * per_task].host;
     struct record_run run = {
@@ -216,7 +222,7 @@ static int write_head(struct session *s, const struct roster *roster, struct err
     return rc;
 }
 
-/* Everybody starts with rank 0's weights, whatever each computed from the seed. */
+/* All ranks start with the weights of rank 0. */
 static int share_weights(struct session *s, struct err *e)
 {
     struct weights *w = network_weights(s->t.network);
@@ -255,8 +261,9 @@ static int write_checkpoint(struct session *s, size_t items, bool must, struct e
     return rc;
 }
 
-/* 1: all replicas leave here. since: when s->t.at.seconds was right. */
-static int heed_votes(struct session *s, const struct shard_plan *plan, double since, struct err *e)
+/* Returns 1 when all replicas leave. since: the time that s->t.at.seconds refers to. */
+static int apply_votes(struct session *s, const struct shard_plan *plan, double since,
+                       struct err *e)
 {
     const float *votes = step_votes(s->step);
     double seconds = s->t.at.seconds;
@@ -267,7 +274,7 @@ static int heed_votes(struct session *s, const struct shard_plan *plan, double s
     s->t.at.seconds += clock_now() - since;
     int rc = write_checkpoint(s, shard_train(plan, s->t.at.step, 0).begin, leave, e);
     s->t.at.seconds = seconds;
-    step_drop_votes(s->step); /* they are cast again where they still hold */
+    step_drop_votes(s->step); /* which are cast again if they still hold */
     return rc ? -1 : leave;
 }
 
@@ -278,7 +285,8 @@ static int record_tuned(const struct bucket_tuner *t, struct record *record, str
 
     for (int i = 0; i < t->nsizes; i++)
         sizes[i] = (struct record_bucket){t->sizes[i] * sizeof(float), t->medians[i]};
-    log_info("gradients go in buckets of %.3g MiB: a step takes %.3g ms (%.3g ms all at once)",
+    log_info("gradients are summed in buckets of %.3g MiB: a step takes %.3g ms (%.3g ms with one "
+             "bucket)",
              (double)t->sizes[chosen] / EXCHANGE_MIB, 1e3 * sizes[chosen].step_s,
              1e3 * sizes[t->nsizes - 1].step_s);
     return record_buckets(record, sizes, (size_t)t->nsizes, (size_t)chosen, e);
@@ -325,14 +333,14 @@ static int train_steps(struct session *s, const struct shard_plan *plan, struct 
             if (record_progress(s->t.record, epoch, step + 1, plan->steps, e))
                 return -1;
         }
-        int rc = heed_votes(s, plan, began, e);
+        int rc = apply_votes(s, plan, began, e);
         if (rc)
             return rc;
     }
     return 0;
 }
 
-/* counted: are s->epoch->score's images all of the epoch's? */
+/* counted: s->epoch->score has all images of the epoch. */
 static int finish_epoch(struct session *s, const struct shard_plan *plan, bool counted,
                         struct progress *progress, double seconds, struct err *e)
 {
@@ -364,7 +372,7 @@ static int finish_epoch(struct session *s, const struct shard_plan *plan, bool c
     return record_epoch(s->t.record, &row, e);
 }
 
-/* The rest of an epoch that was divided otherwise when it began. */
+/* Divides the rest of an epoch that began with another number of images per step. */
 static void continue_plan(const struct session *s, struct shard_plan *plan)
 {
     bool drop = strcmp(s->t.config->data.remainder, "drop") == 0;
@@ -373,7 +381,7 @@ static void continue_plan(const struct session *s, struct shard_plan *plan)
                    drop ? SHARD_DROP : SHARD_KEEP);
 }
 
-/* Is the network to be validated after so many epochs? */
+/* Is there a validation after so many epochs? */
 static bool is_due(const struct session *s, int epochs)
 {
     int every = s->t.config->train.eval_epochs;
@@ -383,7 +391,7 @@ static bool is_due(const struct session *s, int epochs)
     return epochs == s->t.config->train.epochs || (every > 0 && epochs % every == 0);
 }
 
-/* whole: the plan of an epoch. 0, 1: all replicas leave, -1. */
+/* whole: the plan of an epoch. Returns 0, 1 when all replicas leave, or -1. */
 static int train_epoch(struct session *s, const struct shard_plan *whole, struct progress *progress,
                        struct err *e)
 {
@@ -423,9 +431,9 @@ static int check_weights(const struct session *s, struct err *e)
     return 0;
 }
 
-/* All validation images, each on one rank, counted together: s->evaluation. 1: a
- * replica was asked to leave. */
-static int evaluate(struct session *s, struct record_end *end, struct err *e)
+/* Scores all validation images, each on one rank, in s->evaluation. Returns 1 when a replica was
+ * asked to leave. */
+static int evaluate_all(struct session *s, struct record_end *end, struct err *e)
 {
     struct weights *w = network_weights(s->t.network);
     struct comm *c = s->t.comm;
@@ -455,7 +463,8 @@ static int evaluate(struct session *s, struct record_end *end, struct err *e)
     return leave > 0;
 }
 
-/* What a run with more epochs continues from. One state is enough of a run that is done. */
+/* A run with more epochs continues from this checkpoint; the others of a complete run are
+ * removed. */
 static int write_last_state(struct session *s, struct err *e)
 {
     char dir[PATH_MAX];
@@ -488,13 +497,8 @@ static int make_schedule(struct session *s, struct err *e)
         .gpus = c->train.rate_gpus      ? c->train.rate_gpus
                 : c->train.global_batch ? 1
                                         : c->layout.gpus,
-        .scaling = strcmp(c->train.lr_scaling, "linear") == 0       ? SCHEDULE_SCALE_LINEAR
-                   : strcmp(c->train.lr_scaling, "sqrt") == 0       ? SCHEDULE_SCALE_SQRT
-                   : strcmp(c->train.lr_scaling, "two-thirds") == 0 ? SCHEDULE_SCALE_TWO_THIRDS
-                                                                    : SCHEDULE_SCALE_NONE,
-        .shape = strcmp(c->train.lr_schedule, "step") == 0      ? SCHEDULE_STEP
-                 : strcmp(c->train.lr_schedule, "step-tf") == 0 ? SCHEDULE_STEP_TF
-                                                                : SCHEDULE_CONSTANT,
+        .scaling = (enum schedule_scaling)word_index(s, "train.lr_scaling"),
+        .shape = (enum schedule_shape)word_index(s, "train.lr_schedule"),
         .warmup_epochs = c->train.warmup_epochs,
         .warmup_by_epoch = strcmp(c->train.warmup, "epoch") == 0};
     if (s->goal.plateau)
@@ -502,8 +506,8 @@ static int make_schedule(struct session *s, struct err *e)
     return *c->train.lr_steps ? schedule_parse(&s->schedule, c->train.lr_steps, e) : 0;
 }
 
-/* Every rank adds up the same losses in the same order, so they do not depend on their number. */
-static int tell_eval(struct session *s, const struct score_summary *summary, struct err *e)
+/* Every rank adds the same losses in the same order: the sum does not depend on their number. */
+static int report_eval(struct session *s, const struct score_summary *summary, struct err *e)
 {
     struct image_loss *losses = s->evaluation.losses;
     size_t n = s->end.val_images, each = sizeof *losses / sizeof(double);
@@ -528,11 +532,11 @@ static void copy_weights(const struct session *s, float *value, float *state)
     memcpy(state, w->state, w->nstate * sizeof *state);
 }
 
-/* The quality after an epoch; maybe the training ends with it. 1: all replicas leave. */
+/* Validates and updates the goal. Returns 1 when all replicas leave. */
 static int validate(struct session *s, struct err *e)
 {
     double began = clock_now();
-    int rc = evaluate(s, &s->end, e);
+    int rc = evaluate_all(s, &s->end, e);
 
     trace_span(s->trace, TRACE_STEPS, "validate", began, clock_now());
     if (rc > 0)
@@ -543,11 +547,11 @@ static int validate(struct session *s, struct err *e)
     if (goal_note(&s->goal, &s->t.at.goal, s->t.at.epoch, &summary) && s->t.best_value)
         copy_weights(s, s->t.best_value, s->t.best_state);
     s->t.at.due = false;
-    return tells_evals(s) ? tell_eval(s, &summary, e) : 0;
+    return records_evals(s) ? report_eval(s, &summary, e) : 0;
 }
 
-/* The best weights become the result, with the scores they have. 1: all replicas leave; the last
- * state is written. */
+/* Makes the best weights and their scores the result. Returns 1 when all replicas leave; the last
+ * checkpoint exists by then. */
 static int restore_best(struct session *s, struct err *e)
 {
     struct weights *w = network_weights(s->t.network);
@@ -559,7 +563,7 @@ static int restore_best(struct session *s, struct err *e)
         memcpy(w->state, s->t.best_state, w->nstate * sizeof *w->state);
         log_info("the best weights are those after epoch %d", s->t.at.goal.best_epoch);
     }
-    return share_weights(s, e) ? -1 : evaluate(s, &s->end, e);
+    return share_weights(s, e) ? -1 : evaluate_all(s, &s->end, e);
 }
 
 static int train_and_evaluate(struct session *s, const struct shard_plan *plan,
@@ -569,7 +573,7 @@ static int train_and_evaluate(struct session *s, const struct shard_plan *plan,
 
     s->end = (struct record_end){.dataset = s->t.dataset, .goal = &s->goal, .state = &s->t.at.goal};
     if (s->t.at.goal.stopped || s->t.at.epoch == epochs)
-        s->t.at.due = true; /* by a process that did not write the results */
+        s->t.at.due = true; /* an earlier process did not write the results */
     while (rc == 0 && (s->t.at.due || (s->t.at.epoch < epochs && !s->t.at.goal.stopped)))
         rc = s->t.at.due ? validate(s, e) : train_epoch(s, plan, progress, e);
     if (rc == 0)
@@ -583,7 +587,7 @@ static int train_and_evaluate(struct session *s, const struct shard_plan *plan,
         (results_write(&s->t, &s->network_config, s->evaluation.scores, &s->end, e) ||
          check_interrupt(s, e) || record_done(s->t.record, &s->end, e)))
         return -1;
-    return s->t.comm->ops->barrier(s->t.comm, e); /* no rank ends before the results are written */
+    return s->t.comm->ops->barrier(s->t.comm, e); /* the results are written before any rank ends */
 }
 
 static void open_progress(const struct session *s, const struct shard_plan *plan,
@@ -597,7 +601,8 @@ static void open_progress(const struct session *s, const struct shard_plan *plan
     progress_skip(progress, done / s->t.config->train.epochs);
 }
 
-/* Before anything is decoded: is there memory for a step, with the images that are loaded ahead? */
+/* Checks, before images are decoded, that there is memory for a step and the images loaded
+ * ahead. */
 static int check_room(const struct session *s, int sharers, struct err *e)
 {
     const struct settings *c = s->t.config;
@@ -612,20 +617,19 @@ static int check_room(const struct session *s, int sharers, struct err *e)
                               numbers * sizeof(float) * (parts > 1 ? 3 * parts : 2), sharers, e);
 }
 
-/* All ranks have room for a step before the first of them decodes an image. */
-static int prepare(struct session *s, struct err *e)
+static int prepare_session(struct session *s, struct err *e)
 {
     struct roster roster = {0};
     struct comm *c = s->t.comm;
 
-    if (open_session(s, e) || call_roll(s, &roster, e))
+    if (open_session(s, e) || gather_roster(s, &roster, e))
         return -1;
     int sharers = roster_sharers(&roster, c->rank);
     int rc = check_room(s, sharers, e) || c->ops->barrier(c, e) ? -1 : 0;
     if (rc == 0)
         rc = dataset_load(s->t.dataset, sharers / s->t.config->layout.gpus_per_task, e);
     if (rc && e->code == ERR_INTERRUPT && !(s->given.interrupt && *s->given.interrupt))
-        err_set(e, ERR_RESUMABLE, "left before the first step, as a signal asked");
+        err_set(e, ERR_RESUMABLE, "stopped by a signal before the first step");
     if (rc == 0 && s->t.record)
         rc = write_head(s, &roster, e);
     roster_destroy(&roster);
@@ -637,7 +641,7 @@ int session_run(struct session *s, struct err *e)
     struct shard_plan plan;
     struct progress progress;
 
-    int rc = prepare(s, e);
+    int rc = prepare_session(s, e);
     if (rc == 0 && s->t.config->train.trace) {
         s->trace = trace_open(s->given.out, s->t.comm->rank, s->given.host, e);
         rc = s->trace ? 0 : -1;

@@ -5,13 +5,14 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "src/clock.h"
 #include "src/log.h"
 
 atomic_int shutdown_signal, shutdown_request, shutdown_any;
 
+#define NAP_S 0.1
 #define NAPS_PER_CHECK 10
 #define NAPS_PER_MARKER 3
 #define NAPS_PER_END 10
@@ -51,23 +52,18 @@ void shutdown_catch(bool resumable)
     signal(SIGPIPE, SIG_IGN);
 }
 
-static void nap(void)
-{
-    nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
-}
-
 static void nap_until_done(int naps)
 {
     for (int i = 0; i < naps && !done; i++)
-        nap();
+        clock_sleep(NAP_S);
 }
 
-static void *watch(void *arg)
+static void *watch_signals(void *arg)
 {
     struct err e;
 
     for (int naps = 1; !done && !shutdown_signal; naps++) {
-        nap();
+        clock_sleep(NAP_S);
         if (naps % NAPS_PER_CHECK == 0 && record_check(arg, &e)) {
             log_error("%s", e.text);
             note_signal(SIGTERM);
@@ -87,7 +83,7 @@ static void *watch(void *arg)
 void shutdown_watch(struct record *r)
 {
     done = false;
-    watching = pthread_create(&watcher, NULL, watch, r) == 0;
+    watching = pthread_create(&watcher, NULL, watch_signals, r) == 0;
 }
 
 void shutdown_unwatch(void)

@@ -7,13 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/mem.h"
+
 #define MAX_WORKERS 100000
 
-/* Who takes part, in the order of ranks. */
+/* The job types that train, in the order of ranks. */
 static const char *const jobs[] = {"chief", "worker"};
 #define NJOBS (sizeof jobs / sizeof *jobs)
 
-static int only_keys(const cJSON *object, const char *where, const char *const *known,
+static int check_keys(const cJSON *object, const char *where, const char *const *known,
                      struct err *e)
 {
     const cJSON *item, *other;
@@ -31,8 +33,8 @@ static int only_keys(const cJSON *object, const char *where, const char *const *
     return 0;
 }
 
-/* "host:port" or "[v6]:port": the length of the host, its brackets not counted, and the port;
- * 0 if it is none. */
+/* Returns the length of the host in "host:port" or "[v6]:port", without brackets, or 0 if the
+ * address is invalid. */
 static size_t host_length(const char *address, size_t *begin, int *dst)
 {
     const char *colon = strrchr(address, ':');
@@ -61,23 +63,19 @@ static int add_workers(struct spec *spec, const char *job, const cJSON *list, st
     int n = cJSON_GetArraySize(list);
     if (n > MAX_WORKERS - spec->nworkers)
         return err_set(e, ERR_PEER, "cluster.%s: more than %d workers", job, MAX_WORKERS);
-    char **hosts = realloc(spec->hosts, (size_t)(spec->nworkers + n + 1) * sizeof *hosts);
-    if (!hosts)
-        return err_set(e, ERR_INTERNAL, "out of memory");
-    spec->hosts = hosts;
-    int *ports = realloc(spec->ports, (size_t)(spec->nworkers + n + 1) * sizeof *ports);
-    if (!ports)
-        return err_set(e, ERR_INTERNAL, "out of memory");
-    spec->ports = ports;
+    size_t room = 0, same = 0, last = (size_t)(spec->nworkers + n);
+    if (mem_grow(&spec->hosts, last, &room, sizeof *spec->hosts, e) ||
+        mem_grow(&spec->ports, last, &same, sizeof *spec->ports, e))
+        return -1;
     cJSON_ArrayForEach(item, list) {
         size_t length = cJSON_IsString(item) ? host_length(item->valuestring, &begin, &port) : 0;
         if (length == 0)
-            return err_set(e, ERR_PEER, "cluster.%s: entry %d is no \"host:port\"", job,
+            return err_set(e, ERR_PEER, "cluster.%s: entry %d is not \"host:port\"", job,
                            spec->nworkers);
-        ports[spec->nworkers] = port;
-        hosts[spec->nworkers] = strndup(item->valuestring + begin, length);
-        if (!hosts[spec->nworkers])
-            return err_set(e, ERR_INTERNAL, "out of memory");
+        spec->ports[spec->nworkers] = port;
+        spec->hosts[spec->nworkers] = mem_textf(e, "%.*s", (int)length, item->valuestring + begin);
+        if (!spec->hosts[spec->nworkers])
+            return -1;
         spec->nworkers++;
     }
     return 0;
@@ -90,7 +88,7 @@ static int read_cluster(const cJSON *cluster, const char *task_type, struct spec
 
     if (!cJSON_IsObject(cluster))
         return err_set(e, ERR_PEER, "cluster: must be an object with the list \"worker\"");
-    if (only_keys(cluster, "cluster.", known, e))
+    if (check_keys(cluster, "cluster.", known, e))
         return -1;
     for (size_t j = 0; j < NJOBS; j++) {
         const cJSON *list = cJSON_GetObjectItemCaseSensitive(cluster, jobs[j]);
@@ -105,7 +103,7 @@ static int read_cluster(const cJSON *cluster, const char *task_type, struct spec
     return 0;
 }
 
-static int read_document(const cJSON *root, struct spec *spec, struct err *e)
+static int read_spec(const cJSON *root, struct spec *spec, struct err *e)
 {
     static const char *const top[] = {"cluster", "task", NULL};
     static const char *const in_task[] = {"type", "index", NULL};
@@ -114,11 +112,11 @@ static int read_document(const cJSON *root, struct spec *spec, struct err *e)
 
     if (!cJSON_IsObject(root))
         return err_set(e, ERR_PEER, "must be an object");
-    if (only_keys(root, "", top, e))
+    if (check_keys(root, "", top, e))
         return -1;
     if (!cJSON_IsObject(task))
         return err_set(e, ERR_PEER, "task: must be an object with \"type\" and \"index\"");
-    if (only_keys(task, "task.", in_task, e))
+    if (check_keys(task, "task.", in_task, e))
         return -1;
     const cJSON *type = cJSON_GetObjectItemCaseSensitive(task, "type");
     const cJSON *index = cJSON_GetObjectItemCaseSensitive(task, "index");
@@ -128,7 +126,7 @@ static int read_document(const cJSON *root, struct spec *spec, struct err *e)
     if (read_cluster(cluster, type->valuestring, spec, &first, &count, e))
         return -1;
     if (first < 0)
-        return err_set(e, ERR_PEER, "task.type: '%s' does not train; chief or worker",
+        return err_set(e, ERR_PEER, "task.type: '%s' does not train; it must be chief or worker",
                        type->valuestring);
     double i = index->valuedouble;
     if (!(i >= 0 && i < count) || i != (double)(int)i)
@@ -146,9 +144,9 @@ int spec_read(const char *text, struct spec *spec, struct err *e)
     memset(spec, 0, sizeof *spec);
     cJSON *root = cJSON_ParseWithOpts(text, &end, true);
     if (root)
-        rc = read_document(root, spec, e);
+        rc = read_spec(root, spec, e);
     else
-        rc = err_set(e, ERR_PEER, "no JSON from byte %zu on", end ? (size_t)(end - text) : 0);
+        rc = err_set(e, ERR_PEER, "is not JSON from byte %zu on", end ? (size_t)(end - text) : 0);
     cJSON_Delete(root);
     if (rc == 0)
         return 0;

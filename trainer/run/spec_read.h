@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The cluster spec as a rank gets it: TF_CONFIG (doc/FORMATS.md). Jobs "chief" and "worker" take
- * part in training, the chief first, as in TensorFlow's MultiWorkerMirroredStrategy. */
+/* The cluster spec of a rank: TF_CONFIG (doc/FORMATS.md). Jobs "chief" and "worker" train, the
+ * chief first, as in TensorFlow's MultiWorkerMirroredStrategy. */
 #ifndef UNETCTL_TRAINER_RUN_SPEC_READ_H
 #define UNETCTL_TRAINER_RUN_SPEC_READ_H
 
@@ -10,7 +10,7 @@ struct spec {
     int nworkers;
     char **hosts; /* by rank, without port */
     int *ports;
-    int rank;     /* this task's place */
+    int rank;     /* of this task */
 };
 
 /* text: the JSON. ERR_PEER: not JSON, an unknown key or job type, an address without host or port,

@@ -18,8 +18,8 @@
 #include "trainer/comm/comm_mpi.h"
 #include "trainer/run/spec_read.h"
 
-/* A launcher's two variables. The first that is set counts: mpirun inside a Slurm job starts its
- * daemons with srun, whose numbers of tasks are then not ours. PMIx alone tells no size. */
+/* A launcher's two variables. The first pair that is set counts: mpirun within a Slurm job starts
+ * its daemons by srun, whose numbers are not those of the ranks. PMIx alone has no size. */
 static const struct { const char *size, *rank; } launchers[] = {
     {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"},
     {"PMI_SIZE", "PMI_RANK"},
@@ -31,7 +31,7 @@ struct launcher {
     int size, rank;
 };
 
-/* A whole number from the environment, -1 when it is not set or none. */
+/* A whole number from the environment, or -1. */
 static int env_int(const char *name)
 {
     const char *text = getenv(name);
@@ -127,7 +127,7 @@ static bool is_address(const char *host)
     return inet_pton(AF_INET, host, bytes) == 1 || inet_pton(AF_INET6, host, bytes) == 1;
 }
 
-/* A name of the fast network, such as juwels07i, leads to this host as well. */
+/* True also for a name on the fast network, such as juwels07i. */
 static bool resolves_here(const char *host)
 {
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *list = NULL;
@@ -144,7 +144,7 @@ static bool resolves_here(const char *host)
     return here;
 }
 
-/* Slurm may call a node otherwise than its system does; both names are this host's. */
+/* A node may have another name in Slurm than in its system. */
 static bool is_this_host(const char *host)
 {
     char name[256] = "";
@@ -170,7 +170,8 @@ static int check_host(const struct spec *spec, const char *own, struct err *e)
     for (int i = 0; i < spec->nworkers; i++)
         if (!is_loopback(spec->hosts[i]) && !is_this_host(spec->hosts[i]))
             return err_set(e, ERR_PEER, "TF_CONFIG says that worker %d runs on %s and worker %d on "
-                           "%s: localhost is another machine for each of them; name the hosts",
+                           "%s, but localhost is a different machine for each of them; use the "
+                           "hosts' names",
                            spec->rank, host, i, spec->hosts[i]);
     return 0;
 }
@@ -197,9 +198,11 @@ static int read_spec(struct strategy *s, const struct launcher *launcher, bool b
     if (!text || !*text) {
         if (s->tasks == 1 || by_hand)
             return 0;
-        return err_set(e, ERR_PEER, "this run has %d tasks, but TF_CONFIG, which tells each of "
-                       "them who it is, is not set; start it with run_file.sh, or "
-                       "export TF_CONFIG=\"$(unetctl spec)\" in each task", s->tasks);
+        return err_set(e, ERR_PEER,
+                       "this run has %d tasks, but TF_CONFIG, which gives each of them "
+                       "its rank, is not set; start the run by run_file.sh, or "
+                       "export TF_CONFIG=\"$(unetctl spec)\" in each task",
+                       s->tasks);
     }
     if (spec_read(text, &s->spec, e) || check_spec(&s->spec, s, launcher, e))
         return -1;
@@ -227,8 +230,7 @@ int strategy_own_cores(void)
                                                        : (int)sysconf(_SC_NPROCESSORS_ONLN);
 }
 
-/* What the allocation gives to one replica: Slurm's cores per task, else an equal share of the
- * cores that this process may use. */
+/* Cores of one replica: Slurm's cores per task, or an equal share of this process's cores. */
 static int share_of_cores(const struct settings *config, const struct strategy *s)
 {
     int per_task = env_int("SLURM_CPUS_PER_TASK"), on_node = env_int("SLURM_CPUS_ON_NODE");
@@ -237,7 +239,7 @@ static int share_of_cores(const struct settings *config, const struct strategy *
 
     if (per_task > 0 && per_task < cores) {
         cores = per_task;
-    } else if (!(bound && s->tasks > 1)) { /* a task bound by its launcher has its own cores */
+    } else if (!(bound && s->tasks > 1)) { /* a bound task has cores of its own */
         if (on_node > 0 && on_node < cores)
             cores = on_node;
         cores /= tasks_here(config, s);
@@ -280,12 +282,12 @@ int strategy_decide(const struct settings *config, bool by_hand, struct strategy
         return -1;
     if (s->comm == STRATEGY_NCCL && s->tasks > 1 && s->spec.nworkers == 0 &&
         strcmp(config->train.comm, "auto") == 0)
-        s->comm = STRATEGY_MPI; /* which knows its ranks by itself */
+        s->comm = STRATEGY_MPI; /* which needs no cluster spec */
     if (s->comm == STRATEGY_NCCL && s->tasks > 1 && s->spec.nworkers == 0)
         return err_set(e, ERR_PEER,
-                       "NCCL's ranks find each other by the cluster spec, and TF_CONFIG "
-                       "is not set; export TF_CONFIG=\"$(unetctl spec)\" in each task, or use MPI "
-                       "(train.comm mpi)");
+                       "NCCL's ranks connect by the cluster spec, but TF_CONFIG is not set; "
+                       "export TF_CONFIG=\"$(unetctl spec)\" in each task, or use MPI "
+                       "(train.comm: mpi)");
     s->threads = config->train.threads ? config->train.threads : share_of_cores(config, s);
     return 0;
 }
@@ -333,8 +335,8 @@ int strategy_check_comm(const struct strategy *s, const struct comm *c, struct e
                        "start them by the mpirun of %s, or by srun --mpi=pmix (Open MPI) or "
                        "--mpi=pmi2 (MPICH)", s->tasks, c->size, comm_mpi_version());
     if ((find_launcher().size_name || s->spec.nworkers > 0) && c->rank != s->task)
-        return err_set(e, ERR_PEER, "this task is %d (%s), but MPI says rank %d; its launcher "
-                       "numbers tasks otherwise than the cluster spec", s->task,
+        return err_set(e, ERR_PEER, "this task is %d (%s), but MPI says rank %d; the launcher "
+                       "and the cluster spec number tasks differently", s->task,
                        s->spec.nworkers > 0 ? "TF_CONFIG" : find_launcher().rank_name, c->rank);
     return 0;
 }

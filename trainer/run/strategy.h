@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Who this process is in its run: how many replicas it drives, which rank it has, and whether the
- * sources that tell it agree.
+/* The part of this process in its run: its rank, the number of its replicas, and whether all
+ * sources of these agree.
  *
  *   mirrored       one process, one thread per device         comm thread (self with one device)
  *   multi-worker   one process per device                     comm mpi (self with one task)
  *
- * With several GPUs it is nccl for both; mpi for tasks started by hand without a cluster spec.
+ * With several GPUs both use nccl, unless tasks were started by hand without a cluster spec (mpi).
  *
  * The sources: run.json (layout), the cluster spec (TF_CONFIG), Slurm's step (SLURM_STEP_NUM_TASKS,
  * SLURM_PROCID), the MPI launcher's environment, and MPI itself. Where two differ, the run does not
- * start: one message says what was expected, what was found, and where. */
+ * start, and one message says what was expected, what was found, and where. */
 #ifndef UNETCTL_TRAINER_RUN_STRATEGY_H
 #define UNETCTL_TRAINER_RUN_STRATEGY_H
 
@@ -24,24 +24,24 @@ enum strategy_comm { STRATEGY_SELF, STRATEGY_THREAD, STRATEGY_MPI, STRATEGY_NCCL
 
 struct strategy {
     enum strategy_comm comm;
-    int tasks, task; /* processes of the run, which one this is */
+    int tasks, task; /* processes of the run, and the index of this one */
     int replicas;    /* of this process */
     int threads;     /* per replica */
-    char host[256];  /* as Slurm calls it, else as the system does */
-    struct spec spec; /* no workers when there is none */
+    char host[256];  /* its name in Slurm, or in the system */
+    struct spec spec; /* without workers when there is none */
 };
 
-/* What the launcher around this process says. Without one: 1, and the place in TF_CONFIG or 0. */
+/* What the launcher of this process says. Without one: 1, and the rank in TF_CONFIG or 0. */
 int strategy_launched_tasks(void);
 int strategy_launched_task(void);
 
-/* This process's number among those of its node, as the launcher says; 0 without one. */
+/* The index of this process on its node, from the launcher; 0 without one. */
 int strategy_local_rank(void);
 
 /* Cores that this process may run on. */
 int strategy_own_cores(void);
 
-/* ERR_PEER when the sources disagree. by_hand: no cluster spec is needed for several tasks. */
+/* ERR_PEER when the sources disagree. by_hand: several tasks need no cluster spec. */
 int strategy_decide(const struct settings *config, bool by_hand, struct strategy *s,
                     struct err *e);
 
@@ -49,14 +49,14 @@ const char *strategy_comm_name(const struct strategy *s);
 
 void strategy_destroy(struct strategy *s);
 
-/* Several tasks with a cluster spec meet, with the token in the folder of the results: 0. *relayed:
- * the error is one that rank 0 tells. A run that needs no meeting: 0, and *dst is NULL. device:
- * this task's, as struct rendezvous_config has it; blob: nbytes of rank 0 that all get. */
+/* The rendezvous of several tasks with a cluster spec, by the token in the folder of the results;
+ * *dst is NULL for a run that needs none. device: of this task, as in struct rendezvous_config.
+ * blob: nbytes that all ranks receive from rank 0. *relayed: rank 0 reports the error. */
 int strategy_meet(const struct strategy *s, const struct settings *config, const char *out,
                   const char *device, void *blob, size_t nbytes, const atomic_int *interrupt,
                   struct rendezvous **dst, bool *relayed, struct err *e);
 
-/* The same question to MPI, as soon as it is up. */
+/* Does MPI agree? Called when it has started. */
 int strategy_check_comm(const struct strategy *s, const struct comm *c, struct err *e);
 
 #endif

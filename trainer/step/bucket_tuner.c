@@ -28,7 +28,7 @@ size_t bucket_tuner_size(const struct bucket_tuner *t)
     return t->sizes[t->done ? t->choice : size_of_step(t)];
 }
 
-static void choose(struct bucket_tuner *t)
+static void choose_size(struct bucket_tuner *t)
 {
     double best = 0;
 
@@ -50,6 +50,6 @@ bool bucket_tuner_add(struct bucket_tuner *t, double seconds)
     if (t->nsteps >= BUCKET_TUNER_WARMUP)
         t->times[size_of_step(t)][(t->nsteps - BUCKET_TUNER_WARMUP) / t->nsizes] = seconds;
     if (++t->nsteps == BUCKET_TUNER_WARMUP + t->nsizes * BUCKET_TUNER_ROUNDS)
-        choose(t);
+        choose_size(t);
     return t->done;
 }

@@ -2,7 +2,42 @@
 #include "config.h"
 #include "trainer/step/exchange.h"
 
-#define DEVICE_BUCKET (4 * EXCHANGE_MIB) /* a recorded step can't be tried with several sizes */
+#include <stdlib.h>
+
+#include "src/mem.h"
+
+#define DEVICE_BUCKET (4 * EXCHANGE_MIB) /* a recorded step cannot be tuned */
+
+static int alloc_cuts(struct exchange_cuts *c, size_t n, struct err *e)
+{
+    free(c->ends);
+    c->n = 0;
+    c->ends = mem_alloc(n, sizeof *c->ends, e);
+    return c->ends ? 0 : -1;
+}
+
+int exchange_cut_buckets(struct exchange_cuts *c, size_t nparams, size_t bucket, struct err *e)
+{
+    if (alloc_cuts(c, (nparams + bucket - 1) / bucket, e))
+        return -1;
+    for (size_t end = 0; end < nparams;) {
+        end = nparams - end < bucket ? nparams : end + bucket;
+        c->ends[c->n++] = end;
+    }
+    return 0;
+}
+
+/* Entries are in the order of their gradients; padding belongs to the tensor before it. */
+int exchange_cut_tensors(struct exchange_cuts *c, const struct weights *w, struct err *e)
+{
+    if (alloc_cuts(c, w->nentries, e))
+        return -1;
+    for (size_t i = 0; i < w->nentries; i++)
+        if (w->entries[i].role == WEIGHTS_PARAM && w->entries[i].offset > 0)
+            c->ends[c->n++] = w->entries[i].offset;
+    c->ends[c->n++] = w->nparams;
+    return 0;
+}
 
 int exchange_begin(struct exchange *x, const struct exchange_config *c, const struct weights *w,
                    struct err *e)
@@ -14,18 +49,18 @@ int exchange_begin(struct exchange *x, const struct exchange_config *c, const st
 
     *x = (struct exchange){0};
     if (c->by_tensor)
-        return gradient_cuts_tensors(&x->cuts, w, e);
+        return exchange_cut_tensors(&x->cuts, w, e);
     if (bucket == 0) {
         bucket_tuner_begin(&x->tuner, w->nparams);
         x->tuning = !x->tuner.done;
         bucket = bucket_tuner_size(&x->tuner);
     }
-    return gradient_cuts_buckets(&x->cuts, w->nparams, bucket, e);
+    return exchange_cut_buckets(&x->cuts, w->nparams, bucket, e);
 }
 
 void exchange_end(struct exchange *x)
 {
-    gradient_cuts_destroy(&x->cuts);
+    free(x->cuts.ends);
 }
 
 int exchange_add_step(struct exchange *x, struct comm *comm, const struct weights *w,
@@ -38,5 +73,5 @@ int exchange_add_step(struct exchange *x, struct comm *comm, const struct weight
         return -1;
     x->chosen = bucket_tuner_add(&x->tuner, seconds);
     x->tuning = !x->chosen;
-    return gradient_cuts_buckets(&x->cuts, w->nparams, bucket_tuner_size(&x->tuner), e);
+    return exchange_cut_buckets(&x->cuts, w->nparams, bucket_tuner_size(&x->tuner), e);
 }

@@ -2,7 +2,7 @@
 #include "config.h"
 #include "trainer/step/gradient_noise.h"
 
-#define LANES 16 /* sums that do not wait for each other; floats, so BLOCK is short */
+#define LANES 16 /* independent sums of floats, so BLOCK is short */
 #define BLOCK 1024
 
 static double square_block(const float *grad, size_t n)

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How noisy gradients are, from the norms that a step of several batches has anyway (McCandlish,
- * Kaplan, Amodei, arXiv 1812.06162, appendix A.1). With G the true gradient and Sigma the
- * covariance of an image's, a mean gradient over b images has the expectation
+/* The noise of gradients, from norms that a step of several batches has anyway (McCandlish, Kaplan,
+ * Amodei, arXiv 1812.06162, appendix A.1). With G the true gradient and Sigma the covariance of an
+ * image's gradient, the mean gradient over b images has the expectation
  *     E |g_b|^2 = |G|^2 + tr(Sigma) / b.
  * A step of B images in batches of b_i (one per replica, or per replica and train.accumulate) gives
- *     E (sum_i b_i / B |g_i|^2) = |G|^2 + tr(Sigma) K / B   of K batches that are not empty,
+ *     E (sum_i b_i / B |g_i|^2) = |G|^2 + tr(Sigma) K / B   with K batches that are not empty,
  *     E |g|^2                   = |G|^2 + tr(Sigma) / B     of their sum,
- * so means over steps belong to batches of steps / sum(K / B) and steps / sum(1 / B) images,
- * whatever the last steps of an epoch look like. */
+ * so means over steps belong to batches of steps / sum(K / B) and steps / sum(1 / B) images, for
+ * steps of any sizes. */
 #ifndef UNETCTL_TRAINER_STEP_GRADIENT_NOISE_H
 #define UNETCTL_TRAINER_STEP_GRADIENT_NOISE_H
 
 #include <stddef.h>
 
-/* Sums over steps. shares: of this replica, to be added up over replicas. */
+/* Sums over steps. shares: of this replica, to be summed over replicas. */
 struct gradient_noise {
     struct {
         double square, inverse_batch;
@@ -21,7 +21,7 @@ struct gradient_noise {
     double steps;
 };
 
-/* Means over steps; batches in images. All 0 without a step. */
+/* Means over steps; batches in images. All 0 without steps. */
 struct gradient_norms {
     double sq_local, batch_local, sq_global, batch_global;
 };
@@ -29,11 +29,11 @@ struct gradient_norms {
 /* The squared norm; the same bits for the same values. */
 double gradient_noise_square(const float *grad, size_t n);
 
-/* A batch of this replica, images of the step's items, whose part of the step's gradient has this
- * squared norm: sum over its images / items. */
+/* Adds a batch of this replica: images of the step's items, and the squared norm of its part of the
+ * gradient (the sum over its images / items). */
 void gradient_noise_add_batch(struct gradient_noise *g, double square, size_t images, size_t items);
 
-/* The step itself: the squared norm of the sum of all parts. */
+/* Adds a step: the squared norm of the sum of all parts. */
 void gradient_noise_add_step(struct gradient_noise *g, double square, size_t items);
 
 struct gradient_norms gradient_noise_norms(const struct gradient_noise *g);

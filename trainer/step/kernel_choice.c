@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "src/log.h"
+#include "src/mem.h"
 
 #define MOST_BATCHES 16
 
@@ -36,13 +37,13 @@ static int broadcast_choices(const struct network *network, struct comm *c, stru
     int rc = c->ops->broadcast(c, &n, sizeof n, 0, e);
 
     if (rc == 0 && c->rank > 0 && n > 0)
-        text = malloc(n);
+        text = mem_alloc(n, 1, e);
     if (rc == 0 && n > 0 && !text)
-        rc = err_set(e, ERR_INTERNAL, "out of memory");
+        rc = -1;
     if (rc == 0 && n > 0)
         rc = c->ops->broadcast(c, text, n, 0, e);
     if (rc == 0 && c->rank > 0 && n > 0 && ops->learn(text))
-        log_warn("rank 0's choice of kernels can't be read; this rank chooses itself");
+        log_warn("cannot read rank 0's choice of kernels; this rank makes its own");
     free(text);
     return rc;
 }

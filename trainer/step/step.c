@@ -6,14 +6,15 @@
 #include <string.h>
 
 #include "src/clock.h"
+#include "src/mem.h"
 #include "src/rng.h"
 #include "trainer/metric/score.h"
-#include "trainer/step/evaluate.h"
+#include "trainer/evaluate/evaluate.h"
 #include "trainer/step/step_kind.h"
 
 #define STREAM_DROPOUT (UINT64_C(0x44524f50) << 32)
 
-/* A device is left to itself where no host is needed to sum gradients. */
+/* A device works by itself where it can sum gradients without the host. */
 static const struct step_kind *choose_kind(const struct step_config *c)
 {
     bool sums = c->comm->ops->queue_sum || c->comm->size == 1;
@@ -45,12 +46,10 @@ static int open_step(struct step *s, struct err *e)
 struct step *step_create(const struct step_config *config, struct err *e)
 {
     const struct step_kind *kind = choose_kind(config);
-    struct step *s = calloc(1, kind->size);
+    struct step *s = mem_zero(1, kind->size, e);
 
-    if (!s) {
-        err_set(e, ERR_INTERNAL, "out of memory");
+    if (!s)
         return NULL;
-    }
     s->kind = kind;
     s->config = *config;
     s->has_noise = config->comm->size > 1 || config->accumulate > 1;
@@ -81,8 +80,8 @@ struct step_epoch *step_begin_epoch(struct step *s)
     return &s->epoch;
 }
 
-/* What the gradients are divided by. Where every pixel counts as 1 it is known on every replica. */
-static int weigh(struct step *s, size_t n, struct network_step *run, struct err *e)
+/* Finds the divisor of the gradients, which is known where every pixel has weight 1. */
+static int find_weight(struct step *s, size_t n, struct network_step *run, struct err *e)
 {
     const struct network_config *c = s->config.network_config;
 
@@ -130,7 +129,7 @@ int step_train(struct step *s, const struct step_work *w, struct step_totals *t,
     if (step_input_wait(&s->input, n, e))
         return -1;
     times.waited = clock_now();
-    if (step_input_load(&s->input, w->loader, n, e) || weigh(s, n, &run, e))
+    if (step_input_load(&s->input, w->loader, n, e) || find_weight(s, n, &run, e))
         return -1;
     times.loaded = clock_now();
     s->comm_s = 0;

@@ -8,15 +8,15 @@
 
 #define QUEUED 4 /* more than DEVICE_SLOTS, a power of 2 */
 
-/* A run of the network that is queued: a step, or one of its parts. */
+/* A queued run of the network: a step, or one of its parts. */
 struct queued_run {
     size_t images, items;
     size_t step;
     bool last; /* of its step */
 };
 
-/* The host is up to DEVICE_SLOTS runs ahead of what it knows. What all replicas must decide alike
- * is decided by votes that are DEVICE_SLOTS steps old: by then all of them know these. */
+/* The host queues up to DEVICE_SLOTS runs ahead of their results. Collective decisions use votes
+ * that are DEVICE_SLOTS steps old, which all replicas have by then. */
 struct step_on_device {
     struct step step;
     struct device *device;
@@ -34,7 +34,7 @@ static struct step_on_device *device_of(struct step *s)
     return (struct step_on_device *)s;
 }
 
-/* One stream for all sums between the devices, so that they come in the same order everywhere. */
+/* All sums between devices use one stream, so that their order is the same on all ranks. */
 static int sum_for_batch_norm(void *arg, double *values, size_t n, struct err *e)
 {
     struct step_on_device *d = arg;
@@ -47,7 +47,7 @@ static int sum_for_batch_norm(void *arg, double *values, size_t n, struct err *e
                : 0;
 }
 
-static int watch(void *arg, double waited_s, struct err *e)
+static int check_device_wait(void *arg, double waited_s, struct err *e)
 {
     struct step *s = arg;
 
@@ -59,7 +59,7 @@ static void note_run(void *arg, const struct device_sums *sums)
     struct step_on_device *d = arg;
     struct gradient_noise *noise = &d->step.epoch.noise;
     const struct queued_run *run = &d->queued[d->ndone++ % QUEUED];
-    /* A step in fp16 may be left out. */
+    /* An fp16 step may have been skipped. */
     bool counts = d->step.has_noise && isfinite(sums->own_square) && isfinite(sums->square);
 
     if (counts)
@@ -91,7 +91,8 @@ static int device_open(struct step *s, struct err *e)
     struct network *network = s->config.network;
     struct weights *w = network_weights(network);
     bool sums = s->config.comm->ops->queue_sum != NULL;
-    struct network_link link = {sums ? sum_for_batch_norm : NULL, sums ? watch : NULL, note_run, d};
+    struct network_link link = {sums ? sum_for_batch_norm : NULL, sums ? check_device_wait : NULL,
+                                note_run, d};
 
     d->ops = network_device_ops(network, &d->device);
     network_set_link(network, &link);
@@ -104,7 +105,7 @@ static int device_open(struct step *s, struct err *e)
     return place_gradients(d, w, e);
 }
 
-/* Numbers in the device's memory; those of a single replica are their sum. */
+/* Sums numbers in the device's memory; nothing to do for a single replica. */
 static int queue_sum(struct step_on_device *d, void *stream, float *values, size_t n, struct err *e)
 {
     struct comm *c = d->step.config.comm;
@@ -112,13 +113,13 @@ static int queue_sum(struct step_on_device *d, void *stream, float *values, size
     return c->ops->queue_sum ? c->ops->queue_sum(c, stream, values, n, REDUCE_SUM_FLOAT, e) : 0;
 }
 
-/* Gradients up to there are final: their sums are queued beside the rest of backward. */
+/* Gradients below upto are complete: queues their sums beside the rest of backward. */
 static int queue_buckets(void *arg, size_t upto, struct err *e)
 {
     struct step_on_device *d = arg;
     const struct step *s = arg;
     const struct weights *w = network_weights(s->config.network);
-    const struct gradient_cuts *cuts = &s->exchange.cuts;
+    const struct exchange_cuts *cuts = &s->exchange.cuts;
 
     for (; d->ncuts < cuts->n && cuts->ends[d->ncuts] <= upto; d->ncuts++) {
         size_t begin = d->ncuts ? cuts->ends[d->ncuts - 1] : 0, n = cuts->ends[d->ncuts] - begin;
@@ -141,7 +142,7 @@ static int queue_buckets(void *arg, size_t upto, struct err *e)
                : 0;
 }
 
-/* Behind a part: dst += src, of its gradients and those of the parts before. */
+/* After a part: dst += src, of its gradients and those of earlier parts. */
 static int queue_addition(struct step_on_device *d, float *dst, const float *src, struct err *e)
 {
     const struct weights *w = network_weights(d->step.config.network);

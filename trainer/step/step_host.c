@@ -5,9 +5,10 @@
 #include <string.h>
 
 #include "src/clock.h"
+#include "src/mem.h"
 #include "trainer/step/step_kind.h"
 
-/* The network may have a device all the same: one whose gradients only the host can sum. */
+/* The network may have a device whose gradients only the host can sum. */
 struct step_on_host {
     struct step step;
     float *sum;    /* with parts: of the gradients so far */
@@ -36,7 +37,7 @@ static int place_gradients(const struct step_config *c, struct weights *w, struc
 {
     float *grad = NULL;
 
-    if (w->device) /* they stay where it reaches them */
+    if (w->device) /* the device must access them */
         return 0;
     if (c->comm->ops->place(c->comm, w->nparams, &grad, e))
         return -1;
@@ -53,22 +54,22 @@ static int host_open(struct step *s, struct err *e)
     if (c->comm->size > 1)
         network_set_sum(c->network, sum_for_batch_norm, s);
     if (c->accumulate > 1) {
-        host_of(s)->sum = malloc(w->nparams * sizeof *w->grad);
+        host_of(s)->sum = mem_alloc(w->nparams, sizeof *w->grad, e);
         if (!host_of(s)->sum)
-            return err_set(e, ERR_INTERNAL, "out of memory for gradients");
+            return -1;
     }
     return place_gradients(c, w, e);
 }
 
 /* Slices are cut at the same places on every rank, however far each call of backward gets: a rank
- * without images in a step has all its gradients at once. */
+ * without images has all its gradients at once. */
 static int start_buckets(void *arg, size_t upto, struct err *e)
 {
     struct step_on_host *h = arg;
     struct step *s = arg;
     struct comm *c = s->config.comm;
     const struct weights *w = network_weights(s->config.network);
-    const struct gradient_cuts *cuts = &s->exchange.cuts;
+    const struct exchange_cuts *cuts = &s->exchange.cuts;
 
     for (; h->ncuts < cuts->n && cuts->ends[h->ncuts] <= upto; h->ncuts++) {
         size_t begin = h->ncuts ? cuts->ends[h->ncuts - 1] : 0, n = cuts->ends[h->ncuts] - begin;
@@ -82,8 +83,8 @@ static int start_buckets(void *arg, size_t upto, struct err *e)
     return 0;
 }
 
-/* The same number of parts on every replica, the empty ones too: synchronised batch norm meets in
- * each. */
+/* Every replica has the same number of parts, as synchronised batch norm sums in each, even an
+ * empty one. */
 static int compute_parts(struct step *s, const struct step_work *w, struct network_step run,
                          double *loss, struct err *e)
 {

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/mem.h"
+
 int step_input_open(struct step_input *in, struct network *n, const struct network_config *config,
                     int parts, size_t images, struct err *e)
 {
@@ -13,12 +15,9 @@ int step_input_open(struct step_input *in, struct network *n, const struct netwo
         .image = (size_t)config->height * (size_t)config->width * (size_t)config->channels};
     if (parts == 1)
         return 0;
-    in->images = calloc(images * in->image, sizeof *in->images);
-    in->targets = calloc(images * in->target, sizeof *in->targets);
-    if (!in->images || !in->targets)
-        return err_set(e, ERR_INTERNAL, "out of memory for steps of %zu images (train.accumulate)",
-                       images);
-    return 0;
+    in->images = mem_zero(images * in->image, sizeof *in->images, e);
+    in->targets = mem_zero(images * in->target, sizeof *in->targets, e);
+    return in->images && in->targets ? 0 : err_prefix(e, "train.accumulate");
 }
 
 void step_input_close(struct step_input *in)

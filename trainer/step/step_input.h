@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The images of a step. One that is computed in several parts (train.accumulate) has room of its
- * own for them, and the network gets part by part; else they are loaded into the network's
- * input. */
+/* The images of a step. With several parts (train.accumulate) they are loaded into a buffer and
+ * copied to the network part by part; else they are loaded into the network's input. */
 #ifndef UNETCTL_TRAINER_STEP_STEP_INPUT_H
 #define UNETCTL_TRAINER_STEP_STEP_INPUT_H
 
@@ -17,7 +16,7 @@ struct step_input {
     float *images, *targets; /* NULL with one part */
 };
 
-/* images: of a step, at most. ERR_INTERNAL: out of memory; step_input_close is due all the same. */
+/* images: of a step, at most. Must be closed after an error, too. */
 int step_input_open(struct step_input *in, struct network *n, const struct network_config *config,
                     int parts, size_t images, struct err *e);
 void step_input_close(struct step_input *in);
@@ -28,7 +27,7 @@ int step_input_wait(const struct step_input *in, size_t n, struct err *e);
 /* The loader's next n images. */
 int step_input_load(const struct step_input *in, struct loader *loader, size_t n, struct err *e);
 
-/* Which of n images are part i, and these into the network's input. */
+/* The range of part i among n images; copies a part to the network's input. */
 struct shard_range step_input_part(const struct step_input *in, size_t n, int i);
 int step_input_place(const struct step_input *in, struct shard_range part, struct err *e);
 

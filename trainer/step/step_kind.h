@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What step.c and the two kinds of step share. Only they include it. */
+/* Shared by step.c and the two kinds of step. */
 #ifndef UNETCTL_TRAINER_STEP_STEP_KIND_H
 #define UNETCTL_TRAINER_STEP_STEP_KIND_H
 
@@ -12,19 +12,19 @@ struct step {
     struct step_input input;
     struct exchange exchange;
     struct step_epoch epoch;
-    bool has_noise;          /* a step consists of several batches, whose gradients differ */
+    bool has_noise;          /* a step has several batches */
     bool own_weight;         /* the device sums network_step.weight over the replicas */
     float votes[STEP_VOTES]; /* of the current step */
-    double comm_s;           /* of the current step: what compute spent in collectives */
+    double comm_s;           /* of compute in collectives, in the current step */
 };
 
 struct step_kind {
     size_t size; /* of the kind's struct, which begins with struct step */
     int (*open)(struct step *s, struct err *e);
-    /* Forward and backward; the sums of gradients and votes are started. */
+    /* Forward and backward; starts the sums of gradients and votes. */
     int (*compute)(struct step *s, const struct step_work *w, struct network_step run, double *loss,
                    struct err *e);
-    /* The update, when the sums are complete. */
+    /* Updates the weights, when the sums are complete. */
     int (*apply)(struct step *s, const struct step_work *w, struct err *e);
     const float *(*votes)(const struct step *s);
     void (*drop_votes)(struct step *s);

@@ -14,8 +14,9 @@
 #include "src/buf.h"
 #include "src/clock.h"
 #include "src/log.h"
+#include "src/mem.h"
 
-#define FLUSH_BYTES 3500 /* less than a page, which is written at once */
+#define FLUSH_BYTES 3500 /* less than a page */
 #define FLUSH_S 1.0
 #define TAIL "\n]\n"
 
@@ -25,20 +26,20 @@ static const char *const rows[] = {[TRACE_STEPS] = "steps",
 
 struct trace {
     int fd, rank;
-    off_t end; /* where the tail begins, over which the next events go */
-    double to_date; /* from clock_now() to seconds since 1970, the same on all hosts */
+    off_t end; /* of the events; the next ones overwrite the tail */
+    double to_date; /* from clock_now() to seconds since 1970 */
     double flushed;
     struct buf events;
 };
 
-static void give_up(struct trace *t)
+static void disable(struct trace *t)
 {
-    log_warn("trace of rank %d: cannot be written, and ends here: %s", t->rank, strerror(errno));
+    log_warn("cannot write the trace of rank %d, which ends here: %s", t->rank, strerror(errno));
     close(t->fd);
     t->fd = -1;
 }
 
-static void flush(struct trace *t)
+static void flush_events(struct trace *t)
 {
     size_t n = t->events.length;
 
@@ -50,21 +51,19 @@ static void flush(struct trace *t)
         errno = ENOMEM;
     if (t->events.failed ||
         pwrite(t->fd, t->events.data, t->events.length, t->end) != (ssize_t)t->events.length)
-        give_up(t);
+        disable(t);
     t->end += (off_t)n;
     t->events.length = 0;
 }
 
 struct trace *trace_open(const char *dir, int rank, const char *host, struct err *e)
 {
-    struct trace *t = calloc(1, sizeof *t);
+    struct trace *t = mem_zero(1, sizeof *t, e);
     char path[PATH_MAX], name[300];
     struct timespec now;
 
-    if (!t) {
-        err_set(e, ERR_INTERNAL, "out of memory");
+    if (!t)
         return NULL;
-    }
     snprintf(path, sizeof path, "%s/trace-%d.json", dir, rank);
     t->rank = rank;
     t->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
@@ -83,7 +82,7 @@ struct trace *trace_open(const char *dir, int rank, const char *host, struct err
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         buf_addf(&t->events, ",\n{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":%d,\"tid\":%zu,"
                  "\"args\":{\"name\":\"%s\"}}", rank, i, rows[i]);
-    flush(t);
+    flush_events(t);
     return t;
 }
 
@@ -91,7 +90,7 @@ void trace_close(struct trace *t)
 {
     if (!t)
         return;
-    flush(t);
+    flush_events(t);
     if (t->fd >= 0)
         close(t->fd);
     buf_destroy(&t->events);
@@ -106,5 +105,5 @@ void trace_span(struct trace *t, enum trace_row row, const char *name, double be
              1e6 * (begin + t->to_date), 1e6 * (end - begin));
     buf_addf(&t->events, "\"pid\":%d,\"tid\":%d}", t->rank, (int)row);
     if (t->events.length > FLUSH_BYTES || clock_now() - t->flushed > FLUSH_S)
-        flush(t);
+        flush_events(t);
 }

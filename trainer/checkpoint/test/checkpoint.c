@@ -130,13 +130,13 @@ static void test_damage(void)
     refuse(bad, n, "does not fit");
     memcpy(bad, good, n);
     bad[8] = '[';
-    refuse(bad, n, "no JSON object");
+    refuse(bad, n, "not a JSON object");
     memcpy(bad, good, n);
     memset(bad + n - 4, 0xff, 4); /* a NaN */
     refuse(bad, n, "is not a finite number");
     refuse_edited(good, n, "\"F32\"", "\"F16\"", "dtype must be F32");
     refuse_edited(good, n, "head.bias", "head.bogs", "head.bogs: the model has no such tensor");
-    refuse_edited(good, n, "\"head.bias\":{", "\"head.bias\":[", "no JSON object");
+    refuse_edited(good, n, "\"head.bias\":{", "\"head.bias\":[", "not a JSON object");
     refuse_edited(good, n, "\"data_offsets\":[0,", "\"data_offsets\":[1,", "data_offsets");
     refuse_edited(good, n, "\"shape\":[1]", "\"shape\":[2]", "head.bias: has another shape");
     free(bad);

@@ -14,7 +14,7 @@ static void test_binary(void)
 
     is_int(score_size(1), 5, "pixels, right ones, three counts");
     score_add(score, 1, logits, target, 10);
-    const struct iou_counts *c = score_class(score, 0);
+    const struct score_counts *c = score_class(score, 0);
     is_int(score[SCORE_PIXELS], 8, "pixels with a target below 0 do not count");
     is_int(c->intersection, 2, "logit > 0 and target > 0.5");
     is_int(c->pred, 4, "a logit of 0 and a NaN predict nothing");
@@ -42,7 +42,7 @@ static void test_classes(void)
     is_int(score[SCORE_CORRECT], 3, "three are right: equal logits go to the first");
     ok(score_has(score, 0) && score_has(score, 1) && !score_has(score, 2) && score_has(score, 3),
        "three classes are there");
-    const struct iou_counts *one = score_class(score, 1), *three = score_class(score, 3);
+    const struct score_counts *one = score_class(score, 1), *three = score_class(score, 3);
     ok(one->intersection == 2 && one->pred == 3 && one->truth == 2, "class 1");
     ok(three->intersection == 0 && three->pred == 0 && three->truth == 2, "class 3 is missed");
     struct score_summary s = score_summarize(score, 4), of = score_summarize_class(score, 3);
@@ -78,8 +78,29 @@ static void test_constant(void)
     is_near(score_constant(four, 4, true, &class), 0.5, "and by accuracy");
 }
 
+static void test_counts(void)
+{
+    struct score_counts c = {0, 0, 0};
+
+    ok(score_iou(&c) == 1 && score_dice(&c) == 1, "nothing there, nothing predicted: 1, not 0/0");
+
+    c = (struct score_counts){2, 4, 5};
+    is_int(score_union(&c), 7, "union");
+    ok(score_iou(&c) == 3.0 / 8.0, "IoU (I+1)/(U+1) = %g", score_iou(&c));
+    ok(score_dice(&c) == 5.0 / 10.0, "Dice (2I+1)/(P+T+1) = %g", score_dice(&c));
+
+    struct score_counts miss = {0, 0, 2};
+    ok(score_iou(&miss) == 1.0 / 3.0, "all missed: 1/(U+1) = %g", score_iou(&miss));
+
+    /* 1,120 images of 1024 x 768 overflow 32 bits when summed as the reference does in floats. */
+    struct score_counts big = {INT64_C(880803840) * 4, INT64_C(880803840) * 4,
+                               INT64_C(880803840) * 5};
+    ok(fabs(score_iou(&big) - 0.8) < 1e-9, "counts beyond 2^31: %.12f", score_iou(&big));
+}
+
 int main(void)
 {
+    test_counts();
     test_binary();
     test_constant();
     test_classes();

@@ -99,8 +99,8 @@ static void test_refusals(void)
     refuse("\"comm\":\"auto\"", "\"comm\":\"self\"", "train.comm: self cannot connect 3 tasks");
     refuse("\"height\":96", "\"height\":100", "multiples of 16; the nearest is 112x128");
     refuse("\"channels\":1", "\"channels\":65", "data.channels");
-    refuse("\"layout\":{", "\"layout\":[{", "no JSON from byte");
-    refuse("}}\n", "}} x", "no JSON");
+    refuse("\"layout\":{", "\"layout\":[{", "is not JSON from byte");
+    refuse("}}\n", "}} x", "not JSON");
     refuse("\"layout\":", "\"rest\":", "rest: unknown key");
 }
 

@@ -41,8 +41,8 @@ int main(void)
     spec_destroy(NULL);
 
 #define TASK "\"task\":{\"type\":\"worker\",\"index\":0}}"
-    refuse("", "no JSON");
-    refuse("{\"cluster\":", "no JSON");
+    refuse("", "not JSON");
+    refuse("{\"cluster\":", "not JSON");
     refuse("[]", "must be an object");
     refuse("{\"cluster\":{\"worker\":[\"a:1\"]}}", "task: must be");
     refuse("{\"environment\":\"cloud\",\"cluster\":{\"worker\":[\"a:1\"]}," TASK,

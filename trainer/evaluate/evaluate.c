@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "trainer/step/evaluate.h"
+#include "trainer/evaluate/evaluate.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -9,18 +9,15 @@
 
 #include "src/atomicfile.h"
 #include "src/log.h"
+#include "src/mem.h"
+#include "trainer/core/model.h"
 
 void *evaluate_alloc(struct network *n, size_t nbytes, struct err *e)
 {
     struct device *d;
     const struct device_ops *ops = network_device_ops(n, &d);
 
-    if (d)
-        return ops->alloc(d, DEVICE_SHARED, nbytes, e);
-    void *p = calloc(1, nbytes);
-    if (!p)
-        err_set(e, ERR_INTERNAL, "out of memory for the scores of images");
-    return p;
+    return d ? ops->alloc(d, DEVICE_SHARED, nbytes, e) : mem_zero(1, nbytes, e);
 }
 
 void evaluate_free(struct network *n, void *p)
@@ -94,7 +91,7 @@ int evaluate_image(struct evaluation *v, size_t i, struct err *e)
 }
 
 int evaluate_image_tiled(struct evaluation *v, size_t i, int overlap,
-                         const struct tiles_watch *watch, struct err *e)
+                         const struct predict_watch *watch, struct err *e)
 {
     struct dataset_native own;
     int classes = (int)classes_of(v);
@@ -102,7 +99,7 @@ int evaluate_image_tiled(struct evaluation *v, size_t i, int overlap,
     if (dataset_get_native(v->dataset, v->part, i, &own, e))
         return -1;
     size_t pixels = (size_t)own.height * (size_t)own.width;
-    float *p = tiles_predict(v->network, v->config, own.image, own.height, own.width, overlap,
+    float *p = predict_tiled(v->network, v->config, own.image, own.height, own.width, overlap,
                              watch, e);
     for (size_t k = 0; p && classes == 1 && k < pixels; k++)
         p[k] -= 0.5F; /* a score takes logits: foreground above 0 */
@@ -153,11 +150,11 @@ void evaluate_warn(const int64_t *score, int classes, const struct dataset *ds)
 
     evaluate_constant(score, classes, ds, &c);
     if (c.quality == 1)
-        log_warn("but this score is meaningless: the truth is \"%s\" everywhere, and predicting "
-                 "that without looking at an image gets %s 1.0000, too", c.name, quality);
+        log_warn("this score is meaningless: the truth is \"%s\" everywhere, so predicting that "
+                 "without an image also gets %s 1.0000", c.name, quality);
     else if (c.reaches)
-        log_warn("but predicting \"%s\" everywhere gets %s %.4f: this network is no better, and "
-                 "has learnt nothing that shows", c.name, quality, c.quality);
+        log_warn("predicting \"%s\" everywhere gets %s %.4f: this network is no better and has "
+                 "learnt nothing measurable", c.name, quality, c.quality);
 }
 
 void evaluate_write_cell(FILE *f, const char *text)
@@ -176,7 +173,7 @@ void evaluate_write_cell(FILE *f, const char *text)
 }
 
 static void write_row(FILE *f, const char *name, const char *class, const struct score_summary *s,
-                      struct iou_counts c, int64_t pixels)
+                      struct score_counts c, int64_t pixels)
 {
     evaluate_write_cell(f, name);
     putc(',', f);
@@ -213,4 +210,28 @@ int evaluate_write(const char *path, struct dataset *ds, enum dataset_part part,
     for (size_t i = 0; i < dataset_count(ds, part); i++)
         write_image(f, ds, dataset_name(ds, part, i), classes, scores + i * score_size(classes));
     return atomicfile_commit(a, e);
+}
+
+int evaluate_check_targets(const char *model, const struct dataset *ds, int *classes,
+                           struct err *e)
+{
+    int height, width, found = dataset_classes(ds);
+    bool whole = model_find(model)->whole;
+
+    dataset_size(ds, &height, &width);
+    bool masks = dataset_targets(ds) == (size_t)height * (size_t)width;
+    if (masks && whole)
+        return err_set(e, ERR_CONFIG,
+                       "%s classifies whole images, but this data set has masks: use "
+                       "model unet",
+                       model);
+    if (!masks && !whole)
+        return err_set(e, ERR_CONFIG, "%s needs a mask for each image, but this data set has one "
+                       "class for each image: use model resnet20, 32, 44, 56, 110 or chips", model);
+    if (whole && *classes == 1)
+        *classes = found;
+    if (whole && *classes != found)
+        return err_set(e, ERR_CONFIG, "this data set has %d classes, but data.classes is %d", found,
+                       *classes);
+    return 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "trainer/optim/layout.h"
+#include "trainer/optim/device_layout.h"
 
 #define PIECE 8192u /* numbers */
 
@@ -25,7 +25,8 @@ static void cut(struct device_layout *l, const struct weights_entry *entry, doub
     }
 }
 
-int layout_open(struct device_layout *l, const struct weights *w, double decay, struct err *e)
+int device_layout_open(struct device_layout *l, const struct weights *w, double decay,
+                       struct err *e)
 {
     size_t ntensors = 1, npieces = 1;
 
@@ -46,7 +47,8 @@ int layout_open(struct device_layout *l, const struct weights *w, double decay, 
     return 0;
 }
 
-void layout_close(struct device_layout *l, const struct device_ops *ops, struct device *device)
+void device_layout_close(struct device_layout *l, const struct device_ops *ops,
+                         struct device *device)
 {
     if (!ops)
         return;

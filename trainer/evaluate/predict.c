@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "trainer/step/tiles.h"
+#include "trainer/evaluate/predict.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/mem.h"
 #include "trainer/core/model.h"
+#include "trainer/data/image/resize.h"
 
 struct canvas {
     const struct network_config *config;
@@ -15,14 +17,14 @@ struct canvas {
     float *sum, *weight; /* [height][width][classes], [height][width] */
 };
 
-int tiles_count(int side, int tile, int overlap)
+int predict_tile_count(int side, int tile, int overlap)
 {
     int step = tile - overlap;
 
     return side <= tile ? 1 : (side - overlap + step - 1) / step;
 }
 
-int tiles_begin(int side, int tile, int overlap, int i)
+int predict_tile_begin(int side, int tile, int overlap, int i)
 {
     int begin = i * (tile - overlap);
 
@@ -36,7 +38,7 @@ static int clamp(int v, int low, int high)
     return v < low ? low : v > high ? high : v;
 }
 
-/* The part of the image under the tile at y, x; zeros around it. */
+/* Copies the part of the image under the tile at y, x; zeros surround it. */
 static void cut_tile(const struct canvas *c, int y, int x, float *dst)
 {
     int th = c->config->height, tw = c->config->width, channels = c->config->channels;
@@ -57,7 +59,7 @@ static float ramp(int i, int tile, int overlap)
     return (float)(edge < overlap + 1 ? edge : overlap + 1);
 }
 
-void tiles_probabilities(const float *logits, int classes, float *p)
+void predict_probabilities(const float *logits, int classes, float *p)
 {
     float largest = logits[0], sum = 0;
 
@@ -83,7 +85,7 @@ static void add_tile(struct canvas *c, int y, int x, const float *logits)
             size_t at = (size_t)(y + r) * (size_t)c->width + (size_t)(x + q);
             float w = ramp(r, th, c->overlap) * ramp(q, tw, c->overlap);
 
-            tiles_probabilities(logits + ((size_t)r * (size_t)tw + (size_t)q) * (size_t)classes,
+            predict_probabilities(logits + ((size_t)r * (size_t)tw + (size_t)q) * (size_t)classes,
                                 classes, p);
             for (int k = 0; k < classes; k++)
                 c->sum[at * (size_t)classes + (size_t)k] += w * p[k];
@@ -105,20 +107,20 @@ static int run_tile(struct network *n, struct canvas *c, int y, int x, struct er
     return 0;
 }
 
-static int run_tiles(struct network *n, struct canvas *c, const struct tiles_watch *watch,
+static int run_tiles(struct network *n, struct canvas *c, const struct predict_watch *watch,
                      struct err *e)
 {
     int th = c->config->height, tw = c->config->width;
-    int rows = tiles_count(c->height, th, c->overlap);
-    int columns = tiles_count(c->width, tw, c->overlap);
+    int rows = predict_tile_count(c->height, th, c->overlap);
+    int columns = predict_tile_count(c->width, tw, c->overlap);
     size_t total = (size_t)rows * (size_t)columns, done = 0;
 
     for (int i = 0; i < rows; i++)
         for (int k = 0; k < columns; k++) {
             if (watch && watch->interrupt && *watch->interrupt)
                 return err_signal(e, *watch->interrupt);
-            if (run_tile(n, c, tiles_begin(c->height, th, c->overlap, i),
-                         tiles_begin(c->width, tw, c->overlap, k), e))
+            if (run_tile(n, c, predict_tile_begin(c->height, th, c->overlap, i),
+                         predict_tile_begin(c->width, tw, c->overlap, k), e))
                 return -1;
             if (watch && watch->progress)
                 watch->progress(watch->arg, ++done, total);
@@ -126,44 +128,73 @@ static int run_tiles(struct network *n, struct canvas *c, const struct tiles_wat
     return 0;
 }
 
-int tiles_check_option(const struct network_config *config, bool native, long *overlap,
+int predict_check_overlap(const struct network_config *config, bool native, long *overlap,
                        struct err *e)
 {
     int side = config->height < config->width ? config->height : config->width, most = side * 3 / 4;
     const struct model *model = model_find(config->model);
 
     if (!native && *overlap >= 0)
-        return err_set(e, ERR_USAGE, "--overlap is of tiles: give --native, too");
+        return err_set(e, ERR_USAGE, "--overlap needs --native, which cuts images into tiles");
     if (native && model->whole)
-        return err_set(e, ERR_USAGE, "--native: %s gives an image one class as a whole, and takes "
-                       "it at its own size only", model->title);
+        return err_set(e, ERR_USAGE, "--native: %s classifies whole images and needs them at its "
+                       "own size", model->title);
     if (*overlap > most)
         return err_set(e, ERR_USAGE,
-                       "--overlap %ld: at most %d, three quarters of the smaller "
-                       "side of tiles of %dx%d: each pixel then is computed 16 times",
+                       "--overlap %ld: must be at most %d, three quarters of the smaller "
+                       "side of tiles of %dx%d, which computes each pixel 16 times",
                        *overlap, most, config->height, config->width);
     if (*overlap < 0)
         *overlap = side / 4;
     return 0;
 }
 
-float *tiles_predict(struct network *n, const struct network_config *config, const float *image,
-                     int height, int width, int overlap, const struct tiles_watch *watch,
+float *predict_tiled(struct network *n, const struct network_config *config, const float *image,
+                     int height, int width, int overlap, const struct predict_watch *watch,
                      struct err *e)
 {
     size_t pixels = (size_t)height * (size_t)width, classes = (size_t)config->classes;
     struct canvas c = {config, image, height, width, overlap,
-                       calloc(pixels * classes, sizeof(float)), calloc(pixels, sizeof(float))};
-    int rc = c.sum && c.weight ? run_tiles(n, &c, watch, e)
-                               : err_set(e, ERR_INTERNAL, "out of memory for the probabilities of "
-                                         "%d x %d pixels", width, height);
+                       mem_zero(pixels * classes, sizeof(float), e),
+                       mem_zero(pixels, sizeof(float), e)};
+    int rc = c.sum && c.weight ? run_tiles(n, &c, watch, e) : -1;
 
     for (size_t i = 0; rc == 0 && i < pixels * classes; i++)
         c.sum[i] /= c.weight[i / classes];
     free(c.weight);
-    if (rc) {
-        free(c.sum);
+    if (rc == 0)
+        return c.sum;
+    free(c.sum);
+    return NULL;
+}
+
+float *predict_resized(struct network *n, const struct network_config *config, const float *image,
+                       int height, int width, struct err *e)
+{
+    struct resize_fit fit = resize_fit(height, width, config->height, config->width);
+    size_t classes = (size_t)config->classes;
+    float *input = network_input(n, false, 1, e);
+    const float *logits;
+
+    if (!input)
         return NULL;
+    resize_pad(image, height, width, input, config->height, config->width, config->channels);
+    if (network_infer(n, 1, &logits, e))
+        return NULL;
+    float *small = mem_alloc((size_t)fit.height * (size_t)fit.width, classes * sizeof *small, e);
+    float *whole = mem_alloc((size_t)height * (size_t)width, classes * sizeof *whole, e),
+          *at = small;
+    for (int y = 0; small && y < fit.height; y++)
+        for (int x = 0; x < fit.width; x++, at += classes) {
+            size_t i = (size_t)(fit.top + y) * (size_t)config->width + (size_t)(fit.left + x);
+            predict_probabilities(logits + i * classes, config->classes, at);
+        }
+    if (small && whole) {
+        resize_stretch(small, fit.height, fit.width, whole, height, width, config->classes);
+    } else {
+        free(whole);
+        whole = NULL;
     }
-    return c.sum;
+    free(small);
+    return whole;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "trainer/step/tiles.h"
+#include "trainer/evaluate/predict.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -11,10 +11,10 @@
 /* Every pixel is under a tile, tiles lie inside, neighbours share at least the overlap. */
 static void test_cover(int side, int tile, int overlap)
 {
-    int n = tiles_count(side, tile, overlap), end = 0, wrong = 0;
+    int n = predict_tile_count(side, tile, overlap), end = 0, wrong = 0;
 
     for (int i = 0; i < n; i++) {
-        int begin = tiles_begin(side, tile, overlap, i);
+        int begin = predict_tile_begin(side, tile, overlap, i);
         wrong += begin < 0 || begin + tile > side || (i == 0 ? begin != 0 : begin > end - overlap);
         end = begin + tile;
     }
@@ -49,7 +49,7 @@ static void test_against_whole(void)
     struct network *whole = network_create(&large, &e), *parts = network_create(&tile, &e);
     if (!whole || !parts || !image)
         bail_out("%s", e.text);
-    float *p = tiles_predict(parts, &tile, image, 64, 72, 44, NULL, &e);
+    float *p = predict_tiled(parts, &tile, image, 64, 72, 44, NULL, &e);
     memcpy(network_input(whole, false, 1, &e), image, 64 * 72 * sizeof *image);
     if (!p || network_infer(whole, 1, &logits, &e))
         bail_out("%s", e.text);
@@ -66,7 +66,7 @@ static void test_against_whole(void)
 static void test_small(struct network *n)
 {
     struct err e;
-    float *image = noise(5 * 7), *p = tiles_predict(n, &config, image, 5, 7, 4, NULL, &e);
+    float *image = noise(5 * 7), *p = predict_tiled(n, &config, image, 5, 7, 4, NULL, &e);
     float *padded = calloc(16 * 24, sizeof *padded), worst = 0;
     const float *logits;
 
@@ -100,7 +100,7 @@ int main(void)
     test_cover(33, 32, 31);
     test_cover(1000, 96, 0);
     test_cover(56, 32, 8);
-    is_int(tiles_begin(20, 32, 8, 0), -6, "a tile larger than the image is centred");
+    is_int(predict_tile_begin(20, 32, 8, 0), -6, "a tile larger than the image is centred");
     test_against_whole();
     test_small(n);
     network_destroy(n);

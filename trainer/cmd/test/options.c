@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "trainer/cmd/size_option.h"
+#include "trainer/cmd/options.h"
 
 #include "t/tap.h"
 
@@ -12,9 +12,9 @@ int main(void)
     int h = 0, w = 0;
     struct err e;
 
-    ok(size_option_parse("768x1024", &h, &w, &e) == 0 && h == 768 && w == 1024, "height first");
-    ok(size_option_parse("1x65535", &h, &w, &e) == 0 && h == 1 && w == 65535, "the bounds");
+    ok(options_size("768x1024", &h, &w, &e) == 0 && h == 768 && w == 1024, "height first");
+    ok(options_size("1x65535", &h, &w, &e) == 0 && h == 1 && w == 65535, "the bounds");
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        ok(size_option_parse(bad[i], &h, &w, &e) == -1 && e.code == ERR_USAGE, "%s", e.text);
+        ok(options_size(bad[i], &h, &w, &e) == -1 && e.code == ERR_USAGE, "%s", e.text);
     return done_testing();
 }

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "trainer/cmd/options.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "src/mem.h"
+#include "src/settings/settings.h"
+#include "trainer/core/precision.h"
+#include "trainer/run/compute.h"
+
+/* Digits only: strtol alone accepts blanks and signs. */
+static const char *parse_side(const char *text, int *side)
+{
+    char *end;
+
+    if (!isdigit((unsigned char)*text))
+        return NULL;
+    long v = strtol(text, &end, 10);
+    if (v < 1 || v > SETTINGS_SIDE_MAX)
+        return NULL;
+    *side = (int)v;
+    return end;
+}
+
+int options_size(const char *text, int *height, int *width, struct err *e)
+{
+    const char *end = parse_side(text, height);
+
+    if (end && *end == 'x')
+        end = parse_side(end + 1, width);
+    else
+        end = NULL;
+    if (!end || *end)
+        return err_set(e, ERR_USAGE, "--size %s: must be HEIGHTxWIDTH in pixels, as in 768x1024",
+                       text);
+    return 0;
+}
+
+int options_network(const char *verb, const char *dtype, const char *size,
+                    struct network_config *c, struct err *e)
+{
+    if (precision_parse(dtype, &c->dtype, &c->tf32, e))
+        return err_prefix(e, "%s: --dtype", verb);
+    if (size && options_size(size, &c->height, &c->width, e))
+        return err_prefix(e, "%s", verb);
+    return compute_take(&c->backend, e);
+}
+
+int options_print(struct buf *text, struct err *e)
+{
+    int rc = text->failed ? mem_fail(e) : 0;
+
+    if (rc == 0)
+        puts(text->data);
+    buf_destroy(text);
+    return rc;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Options that several verbs have, and what they do with them. */
+#ifndef UNETCTL_TRAINER_CMD_OPTIONS_H
+#define UNETCTL_TRAINER_CMD_OPTIONS_H
+
+#include "src/buf.h"
+#include "src/cli.h"
+#include "trainer/core/network.h"
+
+#define OPTIONS_BACKEND(word) \
+    {"backend", 0, CLI_STRING, "WORD", \
+     "auto: a GPU where there is one | cpu | ref | simd | cuda (auto)", &(word), 0, 0}
+#define OPTIONS_DTYPE(word)                                                                     \
+    {"dtype", 0, CLI_STRING, "WORD", "of activations: f32 | bf16; with cuda fp16 | tf32 (f32)", \
+     &(word), 0, 0}
+#define OPTIONS_CHECKPOINT(path)                                                                \
+    {"checkpoint", 'c', CLI_STRING, "PATH", "folder of a run (its newest DONE attempt), an " \
+     "attempt or a checkpoint; or a file", &(path), 0, 0}
+#define OPTIONS_NATIVE(flag)                                                               \
+    {"native", 0, CLI_FLAG, NULL, "keep images at their own scale: overlapping tiles of --size", \
+     &(flag), 0, 0}
+#define OPTIONS_OVERLAP(n)                                                                        \
+    {"overlap", 0, CLI_INT, "N", "of --native: pixels that tiles share (a quarter of the tile's " \
+     "smaller side)", &(n), 0, 65535}
+#define OPTIONS_THREADS(n) \
+    {"threads", 't', CLI_INT, "N", "0: the cores of this process (0)", &(n), 0, 4096}
+#define OPTIONS_JSON(flag) \
+    {"json", 0, CLI_FLAG, NULL, "print one JSON object on stdout", &(flag), 0, 0}
+#define OPTIONS_IGNORE(text) \
+    {"ignore", 0, CLI_STRING, "V", "mask value of pixels that do not count", &(text), 0, 0}
+#define OPTIONS_CLASS_FILE(path)                                                                   \
+    {                                                                                              \
+        "class-file", 0, CLI_STRING, "FILE", "which mask value or colour is which class", &(path), \
+            0, 0                                                                                   \
+    }
+
+/* --size: "768x1024" -> height 768, width 1024; each from 1 to 65535. ERR_USAGE otherwise. */
+int options_size(const char *text, int *height, int *width, struct err *e);
+
+/* Sets the data types, unless size is NULL height and width, and the backend of c from --dtype and
+ * --size of a verb; c->backend is the word of --backend. */
+int options_network(const char *verb, const char *dtype, const char *size,
+                    struct network_config *c, struct err *e);
+
+/* Prints text as a line on stdout and empties it. */
+int options_print(struct buf *text, struct err *e);
+
+#endif
