@@ -128,7 +128,7 @@ is "$(tr '\n' , <half/classes.txt)" "0 background,128 foreground," "which it wri
 exits 0 "which generate takes" unetctl generate -C half --gpus 1
 exits 0 "init on masks of classes" unetctl init twelve --data m/twelve "${small[@]}"
 is "$(settings twelve)" 'data.classes: 12 data.ignore:  data.class_file:  ' "counts them"
-like twelve/study.yaml '^# Masks: the masks hold 12 values' "and says so"
+like twelve/study.yaml '^# Masks: the masks contain 12 values' "and says so"
 exits 7 "init on numbered objects" unetctl init numbered --data m/numbered "${small[@]}"
 like "$ERR" "instance masks.*printf '0 background.n1-65535 foreground.n' >classes.txt, then -s data.class_file=classes.txt" \
     "asks, with what to type"
@@ -145,18 +145,18 @@ like "$OUT" 'about 6 training and 2 validation images' "counts by them"
 exits 0 "init with a setting that does not fit" unetctl init wrong --data m/twelve "${small[@]}" \
     -s data.classes=1
 exits 0 "plan" unetctl plan -C wrong --gpus 1
-like "$ERR" 'warning: .*m/twelve: the masks hold 12 values' "says what the masks hold"
+like "$ERR" 'warning: .*m/twelve: the masks contain 12 values' "says what the masks hold"
 for set in data.soft_masks=true data.classes=3; do
     exits 0 "plan with $set" unetctl plan -C wrong --gpus 1 -s $set
-    like "$ERR" 'warning: .*m/twelve: the masks hold 12 values' "says it, too"
+    like "$ERR" 'warning: .*m/twelve: the masks contain 12 values' "says it, too"
 done
 exits 0 "plan with a class to ignore" unetctl plan -C wrong --gpus 1 -s data.classes=11 \
     -s data.ignore=11
 is "$(grep -c but "$ERR")" 0 "has nothing to say"
 exits 7 "generate" unetctl generate -C wrong --gpus 1
-like "$ERR" 'the mask holds the value .*To take them so: -s data.classes=12' "fails with its split"
+like "$ERR" 'the mask contains the value .*To use them so: -s data.classes=12' "fails with its split"
 exits 5 "doctor" unetctl doctor -C wrong
-like "$OUT" 'the masks hold 12 values' "finds it, too"
+like "$OUT" 'the masks contain 12 values' "finds it, too"
 
 exits 0 "init on four greys as shares of foreground" \
     unetctl init grey --data m/grey "${small[@]}" -s data.soft_masks=true
@@ -175,9 +175,9 @@ exits 5 "doctor" unetctl doctor -C tests
 like "$OUT" 'none of its images trains' "says so, too"
 
 exits 0 "init on masks of background alone" unetctl init nothing --data m/nothing "${small[@]}"
-like "$ERR" 'warning: .*all masks hold the value 0 alone' "warns"
+like "$ERR" 'warning: .*all masks contain only the value 0' "warns"
 exits 0 "plan" unetctl plan -C nothing --gpus 1
-like "$ERR" 'warning: .*all masks hold the value 0 alone: there is nothing to learn' "says it"
+like "$ERR" 'warning: .*all masks contain only the value 0: there is nothing to learn' "says it"
 exits 0 "runs" unetctl submit -C nothing --gpus 1,2 --wait --timeout 120
 exits 0 "report" unetctl report -C nothing --text
 like "$OUT" 'But: The quality is meaningless: every validation image has the same single' "says it"

@@ -63,7 +63,7 @@ ok "odd names" unet-train data check "$odd" "$latin" "$dollar" ' .png' -- -v.png
 is "$(wc -l <"$OUT")" 5 "one line each"
 like "$OUT" '^new\\x0aline\\x1b\[31m\.png	64	64	1	8	[0-9a-f]{16}$' "control characters are escaped"
 like "$OUT" '^latin-\\xfc\.png	' "so are bytes that are no UTF-8"
-is "$(cut -f 6 "$OUT" | sort -u | wc -l)" 1 "all are the same picture"
+is "$(cut -f 6 "$OUT" | sort -u | wc -l)" 1 "all are the same image"
 [ ! -e pwned ]
 report $? "no name is run as a command"
 printf garbage >"$odd"
@@ -158,7 +158,7 @@ rm -rf odd && cp -r set odd && cp set/images/0001.png odd/images/0006.png
 echo 0006.png >val.txt
 exits 7 "the same picture on both sides" unet-train data split --data odd --out n.json \
     --train-list train.txt --val-list val.txt
-like "$ERR" '0001.png and images/0006.png are the same picture' "is found by its samples"
+like "$ERR" '0001.png and images/0006.png are the same image' "is found by its samples"
 for seed in 1 2 3 4 5 6; do
     unet-train data split --data odd --out "eq$seed.json" --seed $seed --val-fraction 0.5 \
         2>/dev/null
@@ -245,21 +245,21 @@ print(len(s["train"]), len(s["val"]), len(s.get("classes", [])))' "lay/$1.json" 
     layout marked 4 1 "names of masks with a suffix"
     layout voc 3 1 "Pascal VOC, divided by its lists"
     layout lists 2 2 "train.txt and val.txt beside the folders"
-    like told.txt '1 images are on neither side' "what is in neither does not take part"
+    like told.txt '1 images belong neither to training nor' "what is in neither does not take part"
     layout notes 4 1 "such files that name no image"
     like told.txt 'train.txt and .*val.txt name none of the images' "divide nothing, which is said"
     layout above 3 2 "train/images and val/images"
     layout below 3 2 "images/train and images/val"
     refused wrong 'names 1.png, which is not among the images' "a list with a wrong name"
     refused channels 'case_000_0001.png is a second channel' "two channels of one image"
-    refused two 'masks may lie in labels/ or in gt/' "two folders that may hold the masks"
+    refused two 'masks may be in labels/ or in gt/' "two folders that may hold the masks"
     refused named 'my_masks/ seems to hold masks.*ln -s' \
         "two folders that are no classes, by their name"
     refused unnamed 'truth/ seems to hold masks.*ln -s' "and by what is in them"
     refused nested 'name that one .lay/nested/inner' "a folder too high"
     refused coco 'is a COCO set' "COCO's outlines"
-    refused yolo 'labels/; what is there is not read, such as 0.txt' "YOLO's boxes"
-    refused b 'none to train: train/ is missing' "images to validate alone"
+    refused yolo 'labels/; other files there are not read, such as 0.txt' "YOLO's boxes"
+    refused b 'none for training: train/ is missing' "images to validate alone"
     exits 0 "classes that are called valid and invalid" unet-train data split --data lay/cls \
         --out lay/cls.json
     like "$ERR" '1 folder holds no images and is not a class' "an empty folder is no class"
@@ -331,7 +331,7 @@ print(m["meaning"], m["classes"], m["ignore"] or "-", m["class_file"].replace("\
     looks nothing "one class" 1 - - "background alone"
     exits 0 "a table of masks of classes" unet-train data stats --data m/twelve
     unlike "$OUT" 'Otsu|foreground  ' "has no threshold's IoU"
-    like "$OUT" 'masks +the masks hold 12 values .*: 12 classes' "but what they hold"
+    like "$OUT" 'masks +the masks contain 12 values .*: 12 classes' "but what they hold"
     exits 0 "of coloured masks" unet-train data stats --data m/colours
     like "$OUT" 'mask colours +255 0 0: [0-9.]+ %' "their colours"
     explained() { # SET REGEX TEXT
@@ -340,7 +340,7 @@ print(m["meaning"], m["classes"], m["ignore"] or "-", m["class_file"].replace("\
     }
     explained half \
         "value 128.*printf '0 background.n128 foreground.n' >classes.txt, then -s data.class_file=classes.txt" "0 and 128 without a class file"
-    explained numbered 'seem to number objects' "numbered objects without one"
+    explained numbered 'seem to be object numbers' "numbered objects without one"
     explained lossy 'as a lossy format .JPEG.' "lossy masks"
     explained colours 'has colours.*255 0 0 colour_1.*data.classes=3' "colours"
     explained void 'value 2.*-s data.classes=3 -s data.ignore=255' "classes"
@@ -361,7 +361,7 @@ print(m["meaning"], m["classes"], m["ignore"] or "-", m["class_file"].replace("\
     exits 0 "masks of background alone train" unet-train train --data m/nothing --size 32x32 \
         --set model.base=2 --set model.depth=1 --epochs 1 \
         --threads 1 --out m-none
-    like "$ERR" 'warning: but this score is meaningless: the truth is "background" everywhere' \
+    like "$ERR" 'warning: this score is meaningless: the truth is "background" everywhere' \
         "with a warning"
 else
     skip "python3 is not installed" "masks"
@@ -423,7 +423,7 @@ names_both() { # SET REGEX TEXT
     unet-train data split --data "$bad/sets/$1" --out "$TMP/set.json" 2>"$ERR"
     like "$ERR" "$2" "$3"
 }
-names_both 01_mask_size_mismatch 'images/03.png has 96 x 96 .*masks/03.png 90 x 80' \
+names_both 01_mask_size_mismatch 'images/03.png has 96 x 96 .*masks/03.png has 90 x 80' \
     "both files and sizes are named"
 names_both 06_mask_out_of_range 'masks/03.png.*value 7.*soft_masks=true' \
     "file, value and a way out are named"
@@ -435,7 +435,7 @@ if sanitized; then
 else
     exits 1 "what needs more memory than there is, says so" limited unet-train data synth \
         --out big --size 4096x4096
-    like "$ERR" 'no memory' "in words"
+    like "$ERR" 'out of memory' "in words"
     ok "and leaves no folder" test ! -e big
 fi
 exits 7 "the header bomb" limited unet-train data check "$bad/png/10_header_bomb_100000x100000.png"

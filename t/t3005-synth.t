@@ -17,7 +17,7 @@ ok "drawn with another seed" unet-train data synth --out d --count 12 --size 96x
 exits 1 "another seed gives other files" cmp a/images/0001.png d/images/0001.png
 
 exits 7 "a folder that is not empty is refused" unet-train data synth --out a
-like "$ERR" 'a: is not empty' "and named"
+like "$ERR" 'a: this folder is not empty' "and named"
 is "$(count a/images)" 12 "nothing was added"
 mkdir empty
 ok "an empty folder is filled" unet-train data synth --out empty --count 2

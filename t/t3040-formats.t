@@ -114,7 +114,7 @@ is "$(tr -d ' \n' <class-shards/output_types.json)" '{"image":"uint8","label":"i
 ok "and back" unet-train data convert --data class-shards --to png --out class-back
 is "$(samples class-back/1)" "$(samples classes/dog)" "the second class has its images"
 exits 3 "a U-Net needs masks" "${train[@]}" --data classes --out class-run
-like "$ERR" 'one class as a whole' "which is said"
+like "$ERR" 'one class for each image' "which is said"
 mkdir classes/val
 mv classes/cat classes/dog classes/val && mkdir -p classes/train/cat classes/train/dog
 mv classes/val/cat/0[123].png classes/train/cat && mv classes/val/dog/0[567].png classes/train/dog
@@ -122,7 +122,7 @@ cp classes/val/dog/08.png classes/train/dog/copy.png
 ok "a divided folder" unet-train data split --data classes --out divided.json
 is "$(count divided.json)" "folders 6 2 2" \
     "stays divided; the same picture on both sides does not train"
-like "$ERR" '1 training images are also among' "which is said"
+like "$ERR" '1 training images are also validation' "which is said"
 
 # --- stacks
 # ------------------------------------------------------------------------------------------

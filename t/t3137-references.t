@@ -38,7 +38,7 @@ is "$(sed -n 's/.*"kind":"epoch".*"images":\([0-9]*\).*/\1/p' six/record.jsonl)"
     "six times the images"
 exits 3 "five-fold" "${train[@]}" --batch-size 8 --set augment.six=true --set data.repeat=5 \
     --out five
-like "$ERR" 'no multiple of 6' "is refused"
+like "$ERR" 'must be a multiple of 6' "is refused"
 exits 3 "not square" "${train[@]}" --set augment.six=true --set data.repeat=6 --size 32x48 \
     --out wide
 ok "a generator's steps: full batches only" "${train[@]}" --batch-size 10 --gpus 2 \
@@ -59,7 +59,7 @@ like "$ERR" "[48] of [0-9]+ TFRecord files for 4 workers" "the rest is left"
 images() { sed -n 's/.*"kind":"epoch".*"images":\([0-9]*\).*/\1/p' "$1/record.jsonl" | head -1; }
 ok "fewer images" test "$(images cut)" -lt "$(images all)"
 exits 7 "more workers than files" "${fcnn[@]}" --gpus 16 --set data.files=workers --out few
-like "$ERR" 'TFRecord files? of training images for 16 workers: some would have none' "is an error"
+like "$ERR" 'TFRecord files? with training images is not enough for 16 workers' "is an error"
 exits 3 "files of pairs" unet-train train --data pairs --model fcnn --set model.base=4 \
     --size 64x64 --set data.files=workers --out no
 is "$(find all -name 'weights.safetensors' | wc -l)" 1 "one checkpoint: rank 0 writes"

@@ -51,7 +51,7 @@ exits 2 "an overlap of tiles without tiles" unet-train predict "${use[@]}" --ove
     large/images/0001.png
 exits 2 "an overlap of nearly the tile" unet-train predict "${use[@]}" --native --overlap 49 \
     --out bad large/images/0001.png
-like "$ERR" 'at most 48, .*computed 16 times' "is told with its cost"
+like "$ERR" 'at most 48, .*each pixel 16 times' "is told with its cost"
 exits 0 "many tiles" unet-train predict "${use[@]}" --native --size 16x16 --overlap 12 --out many \
     large/images/0001.png
 like "$ERR" 'large/images/0001.png: 1680 tiles' "are counted before they are computed"

@@ -54,6 +54,13 @@ bool filename_is_utf8(const char *name)
     return true;
 }
 
+const char *filename_base(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? slash + 1 : path;
+}
+
 size_t filename_stem(const char *name)
 {
     const char *dot = strrchr(name, '.');

@@ -15,6 +15,9 @@ const char *filename_escape(const char *name, char *dst, size_t size);
 
 bool filename_is_utf8(const char *name);
 
+/* What follows the last slash of path. */
+const char *filename_base(const char *path);
+
 /* Length of name without its last suffix: "a.b.png" -> 3; ".keep" has none. */
 size_t filename_stem(const char *name);
 

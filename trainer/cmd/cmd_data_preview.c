@@ -92,7 +92,7 @@ static int preview(struct dataset *ds, const struct settings_augment *config, st
     c.mask = mem_alloc(pixels, sizeof *c.mask, e);
     c.new_mask = mem_alloc(pixels, sizeof *c.new_mask, e);
     c.rgb = mem_alloc(12, pixels, e);
-    struct augment *a = augment_create(config, c.height, c.width, c.channels, sizeof(float), e);
+    struct augment *a = augment_create(config, c.height, c.width, c.channels, e);
     if (c.image && c.new_image && c.mask && c.new_mask && c.rgb && a)
         rc = 0;
     n = n < (size_t)count ? n : (size_t)count;

@@ -64,7 +64,7 @@ static void log_split(const struct split *s)
         log_info("%s: %zu pairs for training, %zu for validation; masks of %ld classes", out,
                  s->train.count, s->val.count, classes < 2 ? 2 : classes);
     else
-        log_info("%s: %zu pairs for training, %zu for validation; masks hold 0 and %d%s", out,
+        log_info("%s: %zu pairs for training, %zu for validation; masks contain 0 and %d%s", out,
                  s->train.count, s->val.count, (int)s->mask_scale,
                  soft_masks ? ", and grey values" : "");
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "src/atomicfile.h"
+#include "src/mem.h"
 
 #define MAX_FILE ((size_t)1 << 20)
 #define NAME_SIZE 64
@@ -98,7 +99,7 @@ static int parse_line(struct classes *c, char *line, struct err *e)
         if (v[i] > (coloured ? 255 : NVALUES - 1))
             return err_set(e, ERR_DATA, "%lu is more than %d", v[i], coloured ? 255 : NVALUES - 1);
     if (c->nentries && coloured != c->coloured)
-        return err_set(e, ERR_DATA, "values and colours don't go together in one file");
+        return err_set(e, ERR_DATA, "a file has either values or colours, not both");
     c->coloured = coloured;
     int label = label_of_name(c, name, e);
     if (label < 0)
@@ -110,8 +111,8 @@ static int parse_line(struct classes *c, char *line, struct err *e)
 
 static int parse_file(struct classes *c, const char *file, struct err *e)
 {
-    char *text = strdup(c->text), *next;
-    int rc = text ? 0 : err_set(e, ERR_INTERNAL, "no memory for the classes"), number = 0;
+    char *text = mem_text(c->text, e), *next;
+    int rc = text ? 0 : -1, number = 0;
 
     c->named = true;
     c->count = 0;
@@ -127,20 +128,18 @@ static int parse_file(struct classes *c, const char *file, struct err *e)
     return rc;
 }
 
-static int fill(struct classes *c, int count, int ignore, const char *file, const char *text,
-                struct err *e)
+static int fill_classes(struct classes *c, int count, int ignore, const char *file,
+                        const char *text, struct err *e)
 {
     size_t n;
 
     if (file && *file) {
-        c->text = text ? strdup(text) : atomicfile_read(file, MAX_FILE, &n, e);
-        if (!c->text)
-            return text ? err_set(e, ERR_INTERNAL, "no memory for the classes") : -1;
-        if (parse_file(c, file, e))
+        c->text = text ? mem_text(text, e) : atomicfile_read(file, MAX_FILE, &n, e);
+        if (!c->text || parse_file(c, file, e))
             return -1;
         if (count <= 1 && c->count != 2)
             return err_set(e, ERR_DATA, "%s: has %d classes: set data.classes to %d (--classes "
-                           "%d); with 1 it has two, background and foreground", file, c->count,
+                           "%d); a file for 1 has two, background and foreground", file, c->count,
                            c->count, c->count);
         if (count > 1 && c->count != count)
             return err_set(e, ERR_DATA, "%s: has %d classes, but data.classes says %d", file,
@@ -153,8 +152,10 @@ static int fill(struct classes *c, int count, int ignore, const char *file, cons
         }
     }
     if (ignore >= 0 && c->coloured)
-        return err_set(e, ERR_DATA, "data.ignore is a value, but %s has colours: name one of them "
-                       "`ignore` there", file);
+        return err_set(e, ERR_DATA,
+                       "data.ignore is a value, but %s has colours: give one of them the "
+                       "name `ignore` there",
+                       file);
     return ignore >= 0 ? add_entry(c, (uint32_t)ignore, (uint32_t)ignore, CLASSES_IGNORE, e) : 0;
 }
 
@@ -166,14 +167,12 @@ bool classes_wanted(int count, const char *file)
 struct classes *classes_create(int count, int ignore, const char *file, const char *text,
                                struct err *e)
 {
-    struct classes *c = calloc(1, sizeof *c);
+    struct classes *c = mem_zero(1, sizeof *c, e);
 
-    if (!c) {
-        err_set(e, ERR_INTERNAL, "no memory for the classes");
+    if (!c)
         return NULL;
-    }
     c->count = count;
-    if (fill(c, count, ignore, file, text, e)) {
+    if (fill_classes(c, count, ignore, file, text, e)) {
         classes_destroy(c);
         return NULL;
     }
@@ -217,10 +216,11 @@ static int refuse_value(const struct classes *c, const struct pixels *mask, size
     unsigned v = pixels_sample(mask, at);
 
     if (c->named)
-        return err_set(e, ERR_DATA, "%s: the mask holds the value %u at column %zu, row %zu, which "
-                       "has no class in data.class_file", name, v, at % mask->width,
-                       at / mask->width);
-    return err_set(e, ERR_DATA, "%s: the mask holds the value %u at column %zu, row %zu; of %d "
+        return err_set(e, ERR_DATA,
+                       "%s: the mask contains the value %u at column %zu, row %zu, which "
+                       "has no class in data.class_file",
+                       name, v, at % mask->width, at / mask->width);
+    return err_set(e, ERR_DATA, "%s: the mask contains the value %u at column %zu, row %zu; of %d "
                    "classes the last is %d. Set data.classes, data.ignore, or data.class_file when "
                    "values are not class numbers", name, v, at % mask->width, at / mask->width,
                    c->count, c->count - 1);
@@ -239,31 +239,23 @@ static int label_values(const struct classes *c, const struct pixels *mask, cons
     return 0;
 }
 
-static uint32_t colour_at(const struct pixels *mask, size_t pixel)
-{
-    size_t nc = (size_t)mask->channels, at = pixel * nc, step = nc >= 3 ? 1 : 0;
-    unsigned shift = mask->bits == 16 ? 8 : 0;
-
-    return (pixels_sample(mask, at) >> shift) << 16 |
-           (pixels_sample(mask, at + step) >> shift) << 8 |
-           pixels_sample(mask, at + 2 * step) >> shift;
-}
-
 static int label_colours(const struct classes *c, const struct pixels *mask, const char *name,
                          uint8_t *labels, struct err *e)
 {
     size_t npixels = (size_t)mask->width * mask->height, last = 0;
 
     for (size_t i = 0; i < npixels; i++) {
-        uint32_t colour = colour_at(mask, i);
+        uint32_t colour = pixels_colour(mask, i);
         size_t k = last; /* neighbours mostly are alike */
         if (c->entries[k].value != colour)
             for (k = 0; k < c->nentries && c->entries[k].value != colour; k++)
                 ;
         if (k == c->nentries)
-            return err_set(e, ERR_DATA, "%s: the mask holds the colour %u %u %u at column %zu, row "
-                           "%zu, which has no class in data.class_file", name, colour >> 16,
-                           colour >> 8 & 255, colour & 255, i % mask->width, i / mask->width);
+            return err_set(e, ERR_DATA,
+                           "%s: the mask contains the colour %u %u %u at column %zu, row "
+                           "%zu, which has no class in data.class_file",
+                           name, colour >> 16, colour >> 8 & 255, colour & 255, i % mask->width,
+                           i / mask->width);
         labels[i] = c->entries[k].label;
         last = k;
     }

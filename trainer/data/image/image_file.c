@@ -3,7 +3,6 @@
 #include "trainer/data/image/image_file.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +24,7 @@ static const struct signature {
     const char *magic;
     size_t n;
     enum kind kind;
-    const char *what; /* if it is no image that this can read */
+    const char *what; /* why such a file cannot be read, or NULL */
 } signatures[] = {
     {PNG_MAGIC, 8, KIND_PNG, NULL},
     {"II*\0", 4, KIND_TIFF, NULL},
@@ -38,7 +37,7 @@ static const struct signature {
     {"version https://git-lfs", 23, KIND_NONE,
      "is not an image but a git-LFS pointer: git lfs pull fetches the file"},
     {"\0\0\0\0\0\0\0\0", 8, KIND_NONE,
-     "is not an image: starts with NUL bytes, as a full disk or a broken copy leaves"}};
+     "is not an image: it starts with NUL bytes, as after a full disk or an interrupted copy"}};
 
 static int sniff(const uint8_t *bytes, size_t nbytes, const char *name, enum kind *kind,
                  struct err *e)
@@ -59,32 +58,18 @@ static int sniff(const uint8_t *bytes, size_t nbytes, const char *name, enum kin
 #if !(defined HAVE_TIFF && defined HAVE_JPEG)
 static int refuse_kind(const char *name, const char *kind, const char *option, struct err *e)
 {
-    return err_set(e, ERR_DATA, "%s: %s is not supported by this build (configure --with-%s): "
-                   "convert it to PNG", name, kind, option);
+    return err_set(e, ERR_DATA, "%s: this build does not support %s (configure --with-%s): convert "
+                   "the file to PNG", name, kind, option);
 }
 #endif
-
-static int decode_tiff(const uint8_t *bytes, size_t nbytes, const char *name, int page,
-                       enum pixels_mode mode, struct pixels *img, struct err *e)
-{
-#ifdef HAVE_TIFF
-    return tiff_file_decode(bytes, nbytes, name, page, mode, img, e);
-#else
-    (void)bytes, (void)nbytes, (void)page, (void)mode, (void)img;
-    return refuse_kind(name, "TIFF", "tiff", e);
+#ifndef HAVE_TIFF
+#define tiff_file_decode(bytes, n, name, page, mode, img, e) refuse_kind(name, "TIFF", "tiff", e)
+#define tiff_file_size(bytes, n, name, width, height, e) refuse_kind(name, "TIFF", "tiff", e)
 #endif
-}
-
-static int decode_jpeg(const uint8_t *bytes, size_t nbytes, const char *name, struct pixels *img,
-                       struct err *e)
-{
-#ifdef HAVE_JPEG
-    return jpeg_file_decode(bytes, nbytes, name, img, e);
-#else
-    (void)bytes, (void)nbytes, (void)img;
-    return refuse_kind(name, "JPEG", "jpeg", e);
+#ifndef HAVE_JPEG
+#define jpeg_file_decode(bytes, n, name, img, e) refuse_kind(name, "JPEG", "jpeg", e)
+#define jpeg_file_size(bytes, n, name, width, height, e) refuse_kind(name, "JPEG", "jpeg", e)
 #endif
-}
 
 int image_file_decode(const uint8_t *bytes, size_t nbytes, const char *name, int page,
                       enum pixels_mode mode, struct pixels *img, struct err *e)
@@ -95,12 +80,12 @@ int image_file_decode(const uint8_t *bytes, size_t nbytes, const char *name, int
     if (sniff(bytes, nbytes, name, &kind, e))
         return -1;
     if (kind == KIND_TIFF)
-        return decode_tiff(bytes, nbytes, name, page, mode, img, e);
+        return tiff_file_decode(bytes, nbytes, name, page, mode, img, e);
     if (page > 0)
         return err_set(e, ERR_DATA, "%s: has no page %d; only TIFF has more than one", name,
                        page + 1);
     if (kind == KIND_JPEG)
-        return decode_jpeg(bytes, nbytes, name, img, e);
+        return jpeg_file_decode(bytes, nbytes, name, img, e);
     return png_file_decode(bytes, nbytes, name, mode, img, e);
 }
 
@@ -114,52 +99,19 @@ int image_file_read(const char *path, enum pixels_mode mode, struct pixels *img,
         return -1;
     int rc = image_file_decode((const uint8_t *)bytes, nbytes, path, 0, mode, img, e);
     if (rc == 0 && img->pages > 1)
-        snprintf(img->warning, sizeof img->warning, "has %d pages; this is the first. `unet-train "
-                 "data convert` makes a pair of each", img->pages);
+        snprintf(img->warning, sizeof img->warning, "has %d pages, of which the first is used; "
+                 "`unet-train data convert` makes a pair of each", img->pages);
     free(bytes);
     return rc;
-}
-
-static int size_of_bytes(enum kind kind, const uint8_t *bytes, size_t nbytes, const char *name,
-                         uint32_t *width, uint32_t *height, struct err *e)
-{
-#ifdef HAVE_TIFF
-    if (kind == KIND_TIFF)
-        return tiff_file_size(bytes, nbytes, name, width, height, e);
-#else
-    if (kind == KIND_TIFF)
-        return refuse_kind(name, "TIFF", "tiff", e);
-#endif
-#ifdef HAVE_JPEG
-    if (kind == KIND_JPEG)
-        return jpeg_file_size(bytes, nbytes, name, width, height, e);
-#else
-    if (kind == KIND_JPEG)
-        return refuse_kind(name, "JPEG", "jpeg", e);
-#endif
-    return png_file_size(bytes, nbytes, name, width, height, e);
-}
-
-/* O_NONBLOCK: a FIFO named like an image is refused instead of waited for. */
-static int open_regular(const char *path, struct err *e)
-{
-    struct stat st;
-    int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-
-    if (fd < 0)
-        return err_errno(e, ERR_DATA, errno, "%s: can't be opened", path);
-    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
-        return fd;
-    close(fd);
-    return err_set(e, ERR_DATA, "%s: is not a regular file", path);
 }
 
 int image_file_size(const char *path, uint32_t *width, uint32_t *height, struct err *e)
 {
     uint8_t head[HEAD_BYTES];
+    struct stat st;
     enum kind kind;
     size_t nbytes;
-    int fd = open_regular(path, e);
+    int fd = atomicfile_open_regular(path, &st, e);
 
     if (fd < 0)
         return -1;
@@ -167,15 +119,17 @@ int image_file_size(const char *path, uint32_t *width, uint32_t *height, struct 
     int errnum = errno;
     close(fd);
     if (n < 0)
-        return err_errno(e, ERR_DATA, errnum, "%s: can't be read", path);
+        return err_errno(e, ERR_DATA, errnum, "cannot read %s", path);
     if (sniff(head, (size_t)n, path, &kind, e))
         return -1;
     if (kind == KIND_PNG)
         return png_file_size(head, (size_t)n, path, width, height, e);
-    char *bytes = atomicfile_read(path, PIXELS_MAX_FILE, &nbytes, e);
+    char *text = atomicfile_read(path, PIXELS_MAX_FILE, &nbytes, e);
+    const uint8_t *bytes = (const uint8_t *)text;
     if (!bytes)
         return -1;
-    int rc = size_of_bytes(kind, (const uint8_t *)bytes, nbytes, path, width, height, e);
-    free(bytes);
+    int rc = kind == KIND_TIFF ? tiff_file_size(bytes, nbytes, path, width, height, e)
+                               : jpeg_file_size(bytes, nbytes, path, width, height, e);
+    free(text);
     return rc;
 }

@@ -8,9 +8,9 @@
 
 #include <jpeglib.h>
 
-/* Real progressive files have about ten. Each scan costs a pass over the whole picture. */
+/* Real progressive files have about ten; each scan costs a pass over the picture. */
 #define MAX_SCANS 100
-/* An 8 x 8 block takes at least one bit in each of its components; a claim of more is a lie. */
+/* An 8 x 8 block needs at least one bit per component; a header that claims more is refused. */
 #define MAX_PIXELS_PER_BYTE 512u
 
 struct decoder {
@@ -34,8 +34,8 @@ static void handle_error(j_common_ptr jpeg)
     longjmp(d->on_error, 1);
 }
 
-/* Level -1 is a warning, and libjpeg warns when it fills in what is missing: that is damage, save
- * for bytes between markers that nobody needs. */
+/* Level -1 is a warning. libjpeg warns when it replaces missing data, which is damage, except for
+ * superfluous bytes between markers. */
 static void handle_message(j_common_ptr jpeg, int level)
 {
     struct decoder *d = jpeg->client_data;

@@ -3,8 +3,7 @@
  * found.
  *
  * Grey and RGB (from YCbCr), baseline and progressive. CMYK is refused. EXIF orientation is not
- * applied: image and mask would not be treated alike. What a lossless reader would call damage (an
- * early end, bad codes) is an error, never grey blocks in a picture. */
+ * applied, as image and mask would differ. Damage (an early end, bad codes) is an error. */
 #ifndef UNETCTL_TRAINER_DATA_IMAGE_JPEG_FILE_H
 #define UNETCTL_TRAINER_DATA_IMAGE_JPEG_FILE_H
 

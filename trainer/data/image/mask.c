@@ -107,10 +107,11 @@ int mask_check(const struct pixels *mask, const char *name, enum mask_scale scal
     mask_summarize(mask, ignore, &s);
     unsigned wrong = wrong_value(&s, scale);
     if (wrong)
-        return err_set(e, ERR_DATA,
-                       "%s: the mask holds the value %u; masks of this set hold 0 and %u. Where "
-                       "grey values are meant, set soft_masks: true (data split --soft-masks)",
-                       name, wrong, scale == MASK_FULL ? full_value(mask) : 1);
+        return err_set(
+            e, ERR_DATA,
+            "%s: the mask contains the value %u; masks of this set contain 0 and %u. For "
+            "masks of grey values set soft_masks: true (data split --soft-masks)",
+            name, wrong, scale == MASK_FULL ? full_value(mask) : 1);
     return 0;
 }
 

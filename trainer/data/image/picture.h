@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a network sees of a decoded image: grey or RGB, whatever the file had.
+/* The channels of a decoded image for a network: grey or RGB from any file.
  *
  * Colour becomes grey by Rec. 601 luma, 0.299 R + 0.587 G + 0.114 B, rounded to a whole sample, so
  * that a grey picture stored as RGB gives exactly its grey values. Grey becomes RGB by repetition.
- * Alpha is dropped, not blended: microscopes write it by accident. As many channels as the image
- * has are taken as they are, bands of any meaning. */
+ * Alpha is dropped, not blended, as microscopes write it by accident. If the network has as many
+ * channels as the image, they are used as they are. */
 #ifndef UNETCTL_TRAINER_DATA_IMAGE_PICTURE_H
 #define UNETCTL_TRAINER_DATA_IMAGE_PICTURE_H
 
@@ -12,7 +12,7 @@
 
 #include "trainer/data/image/pixels.h"
 
-/* Can img be seen with so many channels? 1 and 3 of any with up to 4, else the image's own number.
+/* Can img have so many channels? 1 and 3 for images with up to 4, else the image's own number.
  * ERR_DATA with name. */
 int picture_check(const struct pixels *img, int channels, const char *name, struct err *e);
 

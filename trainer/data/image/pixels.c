@@ -47,9 +47,5 @@ void pixels_free(struct pixels *img)
 
 void pixels_hash(const struct pixels *img, char hex[65])
 {
-    struct sha256 h;
-
-    sha256_init(&h);
-    sha256_add(&h, img->samples, img->nbytes);
-    sha256_finish(&h, hex);
+    sha256_bytes(img->samples, img->nbytes, hex);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A decoded image: what every format becomes, and how much of it there may be. */
+/* A decoded image of any format, and its limits. */
 #ifndef UNETCTL_TRAINER_DATA_IMAGE_PIXELS_H
 #define UNETCTL_TRAINER_DATA_IMAGE_PIXELS_H
 
@@ -8,8 +8,8 @@
 
 #include "src/err.h"
 
-/* Files come from anywhere. A decoder checks these before it allocates anything, so that it never
- * holds more than the file, the samples and 64 MiB. */
+/* Limits that decoders check before they allocate memory, so that they never use more than for the
+ * file, its samples and 64 MiB. */
 #define PIXELS_MAX_SIDE 65535u
 #define PIXELS_MAX_BYTES ((uint64_t)1 << 30) /* of decoded samples */
 #define PIXELS_MAX_FILE ((size_t)1 << 30)    /* bytes of the file itself */
@@ -26,10 +26,10 @@ struct pixels {
     int channels;     /* 1 grey or index, 2 grey and alpha, 3 RGB, 4 RGBA; of TFRecord: any */
     int bits;         /* of a sample here: 8, or 16 (big-endian) */
     int source_bits;  /* of a sample in the file: 1, 2, 4, 8, 16 */
-    int pages;        /* pictures in the file; this is one of them */
+    int pages;        /* pictures in the file, of which this is one */
     uint8_t *samples; /* height x width x channels, interleaved, no padding; malloc'ed */
     size_t nbytes;
-    char warning[128]; /* first complaint that was not fatal, "" if none */
+    char warning[128]; /* the first warning, or "" */
 };
 
 /* Sets channels and bits, allocates zeroed samples for width and height; ERR_DATA when the sides
@@ -37,7 +37,7 @@ struct pixels {
 int pixels_allocate(struct pixels *img, const char *name, int channels, int bits, struct err *e);
 void pixels_free(struct pixels *img); /* the samples; not img itself */
 
-/* Sides within the limits? ERR_DATA if not. */
+/* Are the sides within the limits? ERR_DATA. */
 int pixels_check_size(uint64_t width, uint64_t height, const char *name, struct err *e);
 
 /* SHA-256 of the samples alone, 64 hex digits. */
@@ -48,6 +48,17 @@ static inline unsigned pixels_sample(const struct pixels *img, size_t i)
 {
     return img->bits == 16 ? (unsigned)img->samples[2 * i] << 8 | img->samples[2 * i + 1]
                            : img->samples[i];
+}
+
+/* Colour of a pixel as 0xRRGGBB, the upper 8 bits of each sample. */
+static inline uint32_t pixels_colour(const struct pixels *img, size_t pixel)
+{
+    size_t at = pixel * (size_t)img->channels, step = img->channels >= 3 ? 1 : 0;
+    unsigned shift = img->bits == 16 ? 8 : 0;
+
+    return (pixels_sample(img, at) >> shift) << 16 |
+           (pixels_sample(img, at + step) >> shift) << 8 |
+           pixels_sample(img, at + 2 * step) >> shift;
 }
 
 #endif

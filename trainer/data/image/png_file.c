@@ -8,14 +8,14 @@
 
 #include "src/atomicfile.h"
 #include "src/buf.h"
+#include "src/mem.h"
 
 #define HEAD_BYTES 33 /* signature 8, IHDR: length 4, type 4, data 13, CRC 4 */
 
-/* deflate makes at most 1032 bytes out of one: a header that claims more than the file can hold is
- * a lie, and no memory is given to it. */
+/* deflate expands a byte to at most 1032: a header that claims more than that is refused. */
 #define DEFLATE_MAX_RATIO 1032u
 
-/* Everything that lives across libpng's longjmp is in here, not in locals. */
+/* State that must survive libpng's longjmp, unlike local variables. */
 struct decoder {
     png_structp png;
     png_infop info;
@@ -27,7 +27,7 @@ struct decoder {
     struct err *e;
 };
 
-static void on_error(png_structp png, png_const_charp text)
+static void on_read_error(png_structp png, png_const_charp text)
 {
     struct decoder *d = png_get_error_ptr(png);
 
@@ -72,20 +72,20 @@ int png_file_size(const uint8_t *bytes, size_t nbytes, const char *name, uint32_
 
 static int open_decoder(struct decoder *d)
 {
-    d->png = png_create_read_struct(PNG_LIBPNG_VER_STRING, d, on_error, on_warning);
+    d->png = png_create_read_struct(PNG_LIBPNG_VER_STRING, d, on_read_error, on_warning);
     d->info = d->png ? png_create_info_struct(d->png) : NULL;
     if (!d->info)
-        return err_set(d->e, ERR_INTERNAL, "%s: no memory to decode", d->name);
+        return err_set(d->e, ERR_INTERNAL, "%s: out of memory", d->name);
     png_set_read_fn(d->png, d, read_bytes);
     png_set_user_limits(d->png, PIXELS_MAX_SIDE, PIXELS_MAX_SIDE);
     png_set_chunk_malloc_max(d->png, 1 << 20);
-    /* All ancillary chunks that do not change samples (text, profiles, times) stay unread. */
+    /* Ancillary chunks that do not change samples (text, profiles, times) are not read. */
     png_set_keep_unknown_chunks(d->png, PNG_HANDLE_CHUNK_NEVER, NULL, -1);
     return 0;
 }
 
 /* Header and transformations; sets the shape of img and allocates its samples. */
-static int begin(struct decoder *d)
+static int read_header(struct decoder *d)
 {
     struct pixels *img = d->img;
 
@@ -113,7 +113,7 @@ static int begin(struct decoder *d)
                            png_get_bit_depth(d->png, d->info), d->e);
 }
 
-/* All passes, then what follows the pixels: only there do CRC and zlib's checksum count. */
+/* Reads all passes and the end of the file, where CRC and zlib's checksum are compared. */
 static int read_rows(struct decoder *d)
 {
     const struct pixels *img = d->img;
@@ -141,7 +141,7 @@ int png_file_decode(const uint8_t *bytes, size_t nbytes, const char *name,
         return -1;
     int rc = open_decoder(&d);
     if (rc == 0)
-        rc = begin(&d);
+        rc = read_header(&d);
     if (rc == 0)
         rc = read_rows(&d);
     png_destroy_read_struct(&d.png, &d.info, NULL);
@@ -162,7 +162,7 @@ static void on_write_error(png_structp png, png_const_charp text)
 {
     struct encoder *w = png_get_error_ptr(png);
 
-    err_set(w->e, ERR_INTERNAL, "%s: PNG can't be made: %s", w->path, text);
+    err_set(w->e, ERR_INTERNAL, "%s: cannot encode a PNG: %s", w->path, text);
     png_longjmp(png, 1);
 }
 
@@ -207,12 +207,12 @@ int png_file_write_pixels(const char *path, const struct pixels *img, struct err
     w.png = png_create_write_struct(PNG_LIBPNG_VER_STRING, &w, on_write_error, NULL);
     w.info = w.png ? png_create_info_struct(w.png) : NULL;
     if (!w.info)
-        err_set(e, ERR_INTERNAL, "%s: no memory to make a PNG", path);
+        mem_fail(e);
     else
         rc = encode(&w, img);
     png_destroy_write_struct(&w.png, &w.info);
     if (rc == 0 && w.out.failed)
-        rc = err_set(e, ERR_INTERNAL, "%s: no memory to make a PNG", path);
+        rc = mem_fail(e);
     if (rc == 0)
         rc = atomicfile_write_new(path, w.out.data, w.out.length, 0666, e);
     buf_destroy(&w.out);

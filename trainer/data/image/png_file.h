@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* PNG files in and out; the only file that includes png.h.
  *
- * A claim in a header is believed only as far as the bytes behind it go: sides and total size are
- * checked before anything is allocated, text and profiles are skipped unread, and an image that is
- * not there to its last row is an error, never half a picture. */
+ * Sides and total size are checked against the bytes of the file before anything is allocated, text
+ * and profiles are not read, and an incomplete image is an error. */
 #ifndef UNETCTL_TRAINER_DATA_IMAGE_PNG_FILE_H
 #define UNETCTL_TRAINER_DATA_IMAGE_PNG_FILE_H
 
@@ -17,8 +16,8 @@ int png_file_decode(const uint8_t *bytes, size_t nbytes, const char *name, enum 
 int png_file_size(const uint8_t *bytes, size_t nbytes, const char *name, uint32_t *width,
                   uint32_t *height, struct err *e);
 
-/* 8-bit samples, channels 1 (grey) or 3 (RGB), to a path where nothing is yet, atomically. Equal
- * samples give equal files (with the same libpng and zlib). */
+/* Writes 8-bit samples with 1 (grey) or 3 (RGB) channels to a new file, atomically. Equal samples
+ * give equal files (with the same libpng and zlib). */
 int png_file_write(const char *path, uint32_t width, uint32_t height, int channels,
                    const uint8_t *samples, struct err *e);
 

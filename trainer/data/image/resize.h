@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-/* Where a source of one size lies inside a destination of another. */
+/* The place of a resized source in a destination. */
 struct resize_fit {
     int height, width; /* of the resized picture, at least 1 */
     int top, left;     /* rows and columns of padding before it */
@@ -20,7 +20,7 @@ struct resize_fit resize_fit(int src_height, int src_width, int dst_height, int 
 void resize_pad(const float *src, int src_height, int src_width, float *dst, int dst_height,
                 int dst_width, int channels);
 
-/* Without padding: every pixel of dst is from src, whatever the aspect ratios are. */
+/* Without padding: fills dst, whatever the aspect ratios are. */
 void resize_stretch(const float *src, int src_height, int src_width, float *dst, int dst_height,
                     int dst_width, int channels);
 

@@ -14,11 +14,11 @@
 
 #define MAX_PAGES 10000               /* more directories than this are a loop or an attack */
 #define MAX_ALLOC ((tmsize_t)1 << 30) /* of one piece inside libtiff */
-/* What one byte of a strip can become at most: LZW makes 4 KiB out of 12 bits, fax codes a whole
- * row out of one bit. A header that claims more than the file can hold gets no memory. */
+/* The most that a byte of a strip can expand to: LZW expands 12 bits to 4 KiB, fax codes one bit to
+ * a row. A header that claims more than that is refused. */
 #define MAX_RATIO 65536u
 
-struct reader {
+struct tiff_reader {
     const uint8_t *bytes;
     size_t nbytes, at;
     const char *name;
@@ -29,7 +29,7 @@ struct reader {
 };
 
 /* The fields of one directory. */
-struct layout {
+struct tiff_layout {
     uint32_t width, height;
     uint16_t bits, samples, format, photometric, planar, compression;
     bool palette, tiled;
@@ -38,7 +38,7 @@ struct layout {
 
 static tmsize_t read_bytes(thandle_t handle, void *dst, tmsize_t n)
 {
-    struct reader *r = handle;
+    struct tiff_reader *r = handle;
     size_t left = r->nbytes - r->at, want = n < 0 ? 0 : (size_t)n;
 
     if (want > left)
@@ -56,7 +56,7 @@ static tmsize_t write_bytes(thandle_t handle, void *src, tmsize_t n)
 
 static toff_t seek(thandle_t handle, toff_t offset, int whence)
 {
-    struct reader *r = handle;
+    struct tiff_reader *r = handle;
     uint64_t base = whence == SEEK_SET ? 0 : whence == SEEK_CUR ? r->at : r->nbytes, at;
 
     if (__builtin_add_overflow(base, (uint64_t)offset, &at) || at > r->nbytes)
@@ -73,13 +73,13 @@ static int close_nothing(thandle_t handle)
 
 static toff_t size_of(thandle_t handle)
 {
-    return ((struct reader *)handle)->nbytes;
+    return ((struct tiff_reader *)handle)->nbytes;
 }
 
 /* The bytes are in memory already: strips are read in place. */
 static int map(thandle_t handle, void **base, toff_t *size)
 {
-    struct reader *r = handle;
+    struct tiff_reader *r = handle;
 
     *base = (void *)(uintptr_t)r->bytes;
     *size = r->nbytes;
@@ -94,7 +94,7 @@ static void unmap(thandle_t handle, void *base, toff_t size)
 __attribute__((format(printf, 4, 0))) static int on_error(TIFF *tif, void *arg, const char *module,
                                                           const char *fmt, va_list ap)
 {
-    struct reader *r = arg;
+    struct tiff_reader *r = arg;
     char text[256];
 
     (void)tif, (void)module;
@@ -108,7 +108,7 @@ __attribute__((format(printf, 4, 0))) static int on_error(TIFF *tif, void *arg, 
 __attribute__((format(printf, 4, 0))) static int
 on_warning(TIFF *tif, void *arg, const char *module, const char *fmt, va_list ap)
 {
-    struct reader *r = arg;
+    struct tiff_reader *r = arg;
 
     (void)tif, (void)module;
     if (r->warning && !r->warning[0])
@@ -116,7 +116,7 @@ on_warning(TIFF *tif, void *arg, const char *module, const char *fmt, va_list ap
     return 1;
 }
 
-static TIFF *open_tiff(struct reader *r)
+static TIFF *open_tiff(struct tiff_reader *r)
 {
     TIFFOpenOptions *options = TIFFOpenOptionsAlloc();
     TIFF *tif = NULL;
@@ -130,17 +130,17 @@ static TIFF *open_tiff(struct reader *r)
         TIFFOpenOptionsFree(options);
     }
     if (!tif && !r->failed)
-        err_set(r->e, ERR_DATA, "%s: damaged TIFF: can't be opened", r->name);
+        err_set(r->e, ERR_DATA, "%s: damaged TIFF: cannot be opened", r->name);
     return tif;
 }
 
-static int refuse(const struct reader *r, const char *what, unsigned value)
+static int refuse(const struct tiff_reader *r, const char *what, unsigned value)
 {
     return err_set(r->e, ERR_DATA, "%s: this TIFF has %s %u, which is not supported: convert it to "
                    "PNG", r->name, what, value);
 }
 
-static int check_colours(TIFF *tif, const struct reader *r, struct layout *l)
+static int check_colours(TIFF *tif, const struct tiff_reader *r, struct tiff_layout *l)
 {
     unsigned colours = l->photometric == PHOTOMETRIC_RGB || l->photometric == PHOTOMETRIC_YCBCR
                            ? 3 : 1;
@@ -162,7 +162,7 @@ static int check_colours(TIFF *tif, const struct reader *r, struct layout *l)
 }
 
 /* The current directory; its claims are checked against the file. */
-static int read_layout(TIFF *tif, const struct reader *r, struct layout *l)
+static int read_layout(TIFF *tif, const struct tiff_reader *r, struct tiff_layout *l)
 {
     memset(l, 0, sizeof *l);
     TIFFGetField(tif, TIFFTAG_IMAGEWIDTH, &l->width);
@@ -215,7 +215,7 @@ static void store(struct pixels *img, size_t at, unsigned v)
 }
 
 /* One sample of the file to its place; dst: index of the pixel's first sample in img. */
-static void put(struct pixels *img, const struct layout *l, bool picture, size_t dst,
+static void put(struct pixels *img, const struct tiff_layout *l, bool picture, size_t dst,
                 unsigned channel, unsigned v)
 {
     unsigned full = (1u << l->bits) - 1;
@@ -241,7 +241,7 @@ struct block {
     int plane;                    /* -1: all samples are in it */
 };
 
-static void copy_block(struct pixels *img, const struct layout *l, bool picture,
+static void copy_block(struct pixels *img, const struct tiff_layout *l, bool picture,
                        const struct block *b, const uint8_t *bytes)
 {
     unsigned nsamples = b->plane < 0 ? l->samples : 1;
@@ -257,7 +257,7 @@ static void copy_block(struct pixels *img, const struct layout *l, bool picture,
 }
 
 /* Shape of a tile or strip, and how many bytes it has. */
-static int shape_of_block(TIFF *tif, const struct layout *l, uint32_t *width, uint32_t *height,
+static int shape_of_block(TIFF *tif, const struct tiff_layout *l, uint32_t *width, uint32_t *height,
                           tmsize_t *nbytes)
 {
     *width = l->width;
@@ -276,7 +276,7 @@ static int shape_of_block(TIFF *tif, const struct layout *l, uint32_t *width, ui
     return *width && *height && *nbytes > 0 ? 0 : -1;
 }
 
-static tmsize_t read_block(TIFF *tif, const struct layout *l, struct block *b, uint8_t *dst,
+static tmsize_t read_block(TIFF *tif, const struct tiff_layout *l, struct block *b, uint8_t *dst,
                            tmsize_t nbytes)
 {
     uint16_t plane = b->plane < 0 ? 0 : (uint16_t)b->plane;
@@ -291,8 +291,8 @@ static uint32_t smaller(uint32_t a, uint32_t b)
     return a < b ? a : b;
 }
 
-static int read_plane(TIFF *tif, const struct reader *r, const struct layout *l, bool picture,
-                      int plane, struct pixels *img)
+static int read_plane(TIFF *tif, const struct tiff_reader *r, const struct tiff_layout *l,
+                      bool picture, int plane, struct pixels *img)
 {
     uint32_t width, height;
     tmsize_t nbytes, row_bytes = l->tiled ? TIFFTileRowSize(tif) : TIFFScanlineSize(tif);
@@ -323,11 +323,11 @@ static int read_plane(TIFF *tif, const struct reader *r, const struct layout *l,
     return rc;
 }
 
-static int read_pixels(TIFF *tif, const struct reader *r, enum pixels_mode mode,
+static int read_pixels(TIFF *tif, const struct tiff_reader *r, enum pixels_mode mode,
                        struct pixels *img)
 {
     bool picture = mode == PIXELS_PICTURE;
-    struct layout l;
+    struct tiff_layout l;
 
     if (read_layout(tif, r, &l))
         return -1;
@@ -345,8 +345,8 @@ static int read_pixels(TIFF *tif, const struct reader *r, enum pixels_mode mode,
     return 0;
 }
 
-/* A damaged directory further back is an error too: no page may be lost in silence. */
-static int count_pages(TIFF *tif, const struct reader *r)
+/* A damaged directory of any page is an error. */
+static int count_pages(TIFF *tif, const struct tiff_reader *r)
 {
     int n = 1;
 
@@ -361,7 +361,7 @@ static int count_pages(TIFF *tif, const struct reader *r)
 int tiff_file_decode(const uint8_t *bytes, size_t nbytes, const char *name, int page,
                      enum pixels_mode mode, struct pixels *img, struct err *e)
 {
-    struct reader r = {.bytes = bytes, .nbytes = nbytes, .name = name, .e = e,
+    struct tiff_reader r = {.bytes = bytes, .nbytes = nbytes, .name = name, .e = e,
                        .warning = img->warning, .warning_size = sizeof img->warning};
     int rc = -1;
 
@@ -375,7 +375,7 @@ int tiff_file_decode(const uint8_t *bytes, size_t nbytes, const char *name, int 
     else if (img->pages > 0 && TIFFSetDirectory(tif, (tdir_t)page) && !r.failed)
         rc = read_pixels(tif, &r, mode, img);
     else if (img->pages > 0 && !r.failed)
-        err_set(e, ERR_DATA, "%s: damaged TIFF: page %d can't be read", name, page + 1);
+        err_set(e, ERR_DATA, "%s: damaged TIFF: page %d cannot be read", name, page + 1);
     TIFFClose(tif);
     if (rc)
         pixels_free(img);
@@ -385,8 +385,8 @@ int tiff_file_decode(const uint8_t *bytes, size_t nbytes, const char *name, int 
 int tiff_file_size(const uint8_t *bytes, size_t nbytes, const char *name, uint32_t *width,
                    uint32_t *height, struct err *e)
 {
-    struct reader r = {.bytes = bytes, .nbytes = nbytes, .name = name, .e = e};
-    struct layout l;
+    struct tiff_reader r = {.bytes = bytes, .nbytes = nbytes, .name = name, .e = e};
+    struct tiff_layout l;
     TIFF *tif = open_tiff(&r);
 
     if (!tif)

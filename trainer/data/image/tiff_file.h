@@ -15,8 +15,8 @@
 int tiff_file_decode(const uint8_t *bytes, size_t nbytes, const char *name, int page,
                      enum pixels_mode mode, struct pixels *img, struct err *e);
 
-/* One picture to a path where nothing is yet, atomically: 8-bit samples, or, where there are
- * numbers, 32-bit floats; channels interleaved. */
+/* Writes one picture to a new file, atomically: 32-bit floats if numbers is not NULL, else 8-bit
+ * samples; channels interleaved. */
 int tiff_file_write(const char *path, uint32_t width, uint32_t height, int channels,
                     const uint8_t *samples, const float *numbers, struct err *e);
 

@@ -2,54 +2,45 @@
 #include "config.h"
 #include "trainer/data/prepare/convert.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "src/atomicfile.h"
 #include "src/text/filename.h"
 #include "src/format/tfrecord.h"
+#include "src/mem.h"
 #include "trainer/data/source/example.h"
 #include "trainer/data/image/image_file.h"
 #include "trainer/data/image/mask.h"
 #include "trainer/data/prepare/new_folder.h"
-#include "trainer/data/source/pairs.h"
 #include "trainer/data/image/png_file.h"
 #include "trainer/data/source/source.h"
 
-/* One sample on its way out. */
+/* One sample to write. */
 struct sample {
     const char *name;         /* without folders and suffix */
     enum source_side side;
-    bool held_out;            /* of no side in a source that is divided */
+    bool held_out;            /* on neither side of a divided source */
     const struct pixels *image, *mask; /* mask NULL: label */
     int label;
     const char *class_name;
 };
 
-typedef int sink_f(void *arg, const struct sample *sample, struct err *e);
+typedef int write_f(void *arg, const struct sample *sample, struct err *e);
 
 struct job {
     const struct convert_config *config;
     struct source *source;
-    sink_f *sink;
+    write_f *write;
     void *arg;
     bool flat; /* no alpha in images, 1 channel in masks */
     size_t written;
 };
 
-static int make_folder(const char *path, struct err *e)
-{
-    if (mkdir(path, 0777) && errno != EEXIST)
-        return err_errno(e, ERR_DATA, errno, "%s", path);
-    return 0;
-}
-
-static int cut(const struct pixels *img, uint32_t y, uint32_t x, uint32_t height, uint32_t width,
-               struct pixels *tile, struct err *e)
+static int cut_tile(const struct pixels *img, uint32_t y, uint32_t x, uint32_t height,
+                    uint32_t width, struct pixels *tile, struct err *e)
 {
     size_t pixel = (size_t)img->channels * (size_t)(img->bits / 8);
 
@@ -78,13 +69,13 @@ static int put_tile(struct job *job, const struct sample *whole, uint32_t y, uin
     snprintf(name, sizeof name, "%.200s-y%05u-x%05u", whole->name, y, x);
     part.name = name;
     part.image = &image;
-    int rc = cut(whole->image, y, x, height, width, &image, e);
+    int rc = cut_tile(whole->image, y, x, height, width, &image, e);
     if (rc == 0 && whole->mask) {
         part.mask = &mask;
-        rc = cut(whole->mask, y, x, height, width, &mask, e);
+        rc = cut_tile(whole->mask, y, x, height, width, &mask, e);
     }
     if (rc == 0)
-        rc = job->sink(job->arg, &part, e);
+        rc = job->write(job->arg, &part, e);
     job->written += rc == 0;
     pixels_free(&image);
     pixels_free(&mask);
@@ -98,7 +89,7 @@ static int put_sample(struct job *job, const struct sample *s, struct err *e)
     uint32_t tw = smaller((uint32_t)job->config->tile_width, w);
 
     if (th == 0 || (th == h && tw == w)) {
-        int rc = job->sink(job->arg, s, e);
+        int rc = job->write(job->arg, s, e);
         job->written += rc == 0;
         return rc;
     }
@@ -110,9 +101,9 @@ static int put_sample(struct job *job, const struct sample *s, struct err *e)
 }
 
 /* "a/b.png" -> "b"; "train/0.records#17" -> "0.records-17" */
-static void name_of(const struct source *source, const char *locator, char dst[NAME_MAX + 1])
+static void sample_name(const struct source *source, const char *locator, char dst[NAME_MAX + 1])
 {
-    const char *slash = strrchr(locator, '/'), *base = slash ? slash + 1 : locator;
+    const char *base = filename_base(locator);
 
     if (source->format == SOURCE_PAIRS || source->format == SOURCE_FOLDERS) {
         snprintf(dst, NAME_MAX + 1, "%.*s", (int)smaller((uint32_t)filename_stem(base), 200), base);
@@ -152,8 +143,10 @@ static int put_page(struct job *job, const struct sample *frame, const uint8_t *
         rc = image_file_decode(mask_bytes, mask_n, frame->name, page, PIXELS_RAW, &mask, e);
         if (rc == 0 && (mask.pages != image.pages || mask.width != image.width ||
                         mask.height != image.height))
-            rc = err_set(e, ERR_DATA, "%s: the image has %d pages of %u x %u, the mask %d of %u x "
-                         "%u", frame->name, image.pages, image.width, image.height, mask.pages,
+            rc = err_set(e, ERR_DATA,
+                         "%s: the image has %d pages of %u x %u, but the mask has "
+                         "%d of %u x %u",
+                         frame->name, image.pages, image.width, image.height, mask.pages,
                          mask.width, mask.height);
     }
     if (rc == 0 && job->flat) {
@@ -171,11 +164,9 @@ static int put_page(struct job *job, const struct sample *frame, const uint8_t *
 static uint8_t *read_file(const struct source *source, const char *locator, size_t *n,
                           struct err *e)
 {
-    char *path = pairs_path(source->dir, locator);
+    char *path = mem_textf(e, "%s/%s", source->dir, locator);
     char *bytes = path ? atomicfile_read(path, PIXELS_MAX_FILE, n, e) : NULL;
 
-    if (!path)
-        err_set(e, ERR_INTERNAL, "%s: no memory", locator);
     free(path);
     return (uint8_t *)bytes;
 }
@@ -190,7 +181,7 @@ static int put_files(struct job *job, const struct source_item *item, const stru
     uint8_t *mask = image && item->mask ? read_file(job->source, item->mask, &mask_n, e) : NULL;
     int rc = image && (mask || !item->mask) ? 0 : -1, pages = 1;
 
-    name_of(job->source, item->image, base);
+    sample_name(job->source, item->image, base);
     for (int page = 0; rc == 0 && page < pages; page++) {
         snprintf(name, sizeof name, page ? "%s-p%04d" : "%s", base, page + 1);
         s.name = name;
@@ -211,7 +202,7 @@ static int put_record(struct job *job, const struct source_item *item, const str
     struct pixels image, mask = {0};
     int rc = source_image(job->source, item->image, NULL, NULL, &image, e);
 
-    name_of(job->source, item->image, name);
+    sample_name(job->source, item->image, name);
     s.name = name;
     s.image = &image;
     if (rc == 0 && item->mask) {
@@ -255,16 +246,16 @@ static int write_png(const char *out, const char *side, const char *folder, cons
     char path[PATH_MAX];
 
     snprintf(path, sizeof path, "%.2000s%s", out, side);
-    if (make_folder(path, e))
+    if (new_folder_make(path, e))
         return -1;
     snprintf(path, sizeof path, "%.2000s%s/%.255s", out, side, folder);
-    if (make_folder(path, e))
+    if (new_folder_make(path, e))
         return -1;
     snprintf(path, sizeof path, "%.2000s%s/%.255s/%.255s.png", out, side, folder, name);
     return png_file_write_pixels(path, img, e);
 }
 
-static int png_sink(void *arg, const struct sample *s, struct err *e)
+static int write_png_sample(void *arg, const struct sample *s, struct err *e)
 {
     const char *out = arg, *side = side_folder(s, "/val");
 
@@ -275,10 +266,10 @@ static int png_sink(void *arg, const struct sample *s, struct err *e)
                ? -1 : 0;
 }
 
-static size_t convert(const struct convert_config *config, bool flat, sink_f *sink, void *arg,
+static size_t convert(const struct convert_config *config, bool flat, write_f *write, void *arg,
                       struct err *e)
 {
-    struct job job = {.config = config, .sink = sink, .arg = arg, .flat = flat};
+    struct job job = {.config = config, .write = write, .arg = arg, .flat = flat};
 
     job.source = source_open(config->dir, e);
     int rc = job.source ? put_all(&job, e) : -1;
@@ -292,7 +283,7 @@ size_t convert_to_png(const struct convert_config *config, struct err *e)
 
     if (new_folder_open(&out, config->out, e))
         return 0;
-    size_t n = convert(config, false, png_sink, (void *)(uintptr_t)config->out, e);
+    size_t n = convert(config, false, write_png_sample, (void *)(uintptr_t)config->out, e);
     if (n == 0)
         new_folder_discard(&out);
     return n;
@@ -337,11 +328,10 @@ static int write_text(const char *dir, const char *name, const struct buf *text,
     char path[PATH_MAX + 32];
 
     snprintf(path, sizeof path, "%s/%s", dir, name);
-    return text->failed ? err_set(e, ERR_INTERNAL, "%s: no memory", path)
-                        : atomicfile_write(path, text->data, text->length, 0666, e);
+    return text->failed ? mem_fail(e) : atomicfile_write(path, text->data, text->length, 0666, e);
 }
 
-/* Versions of OTBTF look for the one or the other name of the shapes. */
+/* Some versions of OTBTF read output_shapes.json, others output_shape.json. */
 static int write_sidecars(const struct shards *s, struct err *e)
 {
     struct buf types = {0}, shapes = {0};
@@ -361,7 +351,7 @@ static int write_sidecars(const struct shards *s, struct err *e)
     return rc;
 }
 
-static int begin_side(const struct records *r, struct shards *s, const struct sample *sample,
+static int start_side(const struct records *r, struct shards *s, const struct sample *sample,
                       struct err *e)
 {
     snprintf(s->dir, sizeof s->dir, "%.2000s%s", r->config->out,
@@ -371,10 +361,10 @@ static int begin_side(const struct records *r, struct shards *s, const struct sa
     if (s->masks)
         s->mask = *sample->mask;
     s->image.samples = s->mask.samples = NULL;
-    return make_folder(s->dir, e) || write_sidecars(s, e) ? -1 : 0;
+    return new_folder_make(s->dir, e) || write_sidecars(s, e) ? -1 : 0;
 }
 
-static int end_shard(struct shards *s, struct err *e)
+static int finish_shard(struct shards *s, struct err *e)
 {
     struct atomicfile *file = s->file;
 
@@ -384,7 +374,7 @@ static int end_shard(struct shards *s, struct err *e)
     return file ? atomicfile_commit(file, e) : 0;
 }
 
-static int append(struct shards *s, const struct buf *record, struct err *e)
+static int append_record(struct shards *s, const struct buf *record, struct err *e)
 {
     char path[PATH_MAX + 32];
     struct buf framed = {0};
@@ -400,38 +390,39 @@ static int append(struct shards *s, const struct buf *record, struct err *e)
         fwrite(framed.data, 1, framed.length, atomicfile_stream(s->file));
     bool failed = framed.failed || record->failed;
     buf_destroy(&framed);
-    return failed ? err_set(e, ERR_INTERNAL, "no memory for a record") : 0;
+    return failed ? mem_fail(e) : 0;
 }
 
-static int record_sink(void *arg, const struct sample *sample, struct err *e)
+static int write_record(void *arg, const struct sample *sample, struct err *e)
 {
     struct records *r = arg;
     struct shards *s = &r->sides[sample->side];
     struct buf record = {0};
 
-    if (!*s->dir && begin_side(r, s, sample, e))
+    if (!*s->dir && start_side(r, s, sample, e))
         return -1;
     if (!same_shape(&s->image, sample->image) ||
         (sample->mask && !same_shape(&s->mask, sample->mask)))
-        return err_set(e, ERR_DATA, "%s: %u x %u x %d pixels of %d bits, but the first sample %u x "
-                       "%u x %d of %d; TFRecord shards hold one shape: cut tiles with --tile HxW",
+        return err_set(e, ERR_DATA, "%s: %u x %u x %d pixels of %d bits, but the first sample has "
+                       "%u x %u x %d of %d; TFRecord files need samples of the same shape; cut "
+                       "tiles with --tile HxW",
                        sample->name, sample->image->width, sample->image->height,
                        sample->image->channels, sample->image->bits, s->image.width,
                        s->image.height, s->image.channels, s->image.bits);
     example_encode(sample->image, sample->mask, sample->label, &record);
-    int rc = append(s, &record, e);
+    int rc = append_record(s, &record, e);
     buf_destroy(&record);
     if (rc == 0 && ++s->in_shard == r->config->shard)
-        rc = end_shard(s, e);
+        rc = finish_shard(s, e);
     return rc;
 }
 
 static size_t fill_shards(struct records *r, struct err *e)
 {
-    size_t n = convert(r->config, true, record_sink, r, e);
+    size_t n = convert(r->config, true, write_record, r, e);
 
     for (int side = 0; side < 3; side++) {
-        if (n && r->sides[side].file && end_shard(&r->sides[side], e))
+        if (n && r->sides[side].file && finish_shard(&r->sides[side], e))
             n = 0;
         atomicfile_abort(r->sides[side].file);
     }
@@ -440,13 +431,11 @@ static size_t fill_shards(struct records *r, struct err *e)
 
 size_t convert_to_tfrecord(const struct convert_config *config, struct err *e)
 {
-    struct records *r = calloc(1, sizeof *r);
+    struct records *r = mem_zero(1, sizeof *r, e);
     struct new_folder out;
     size_t n = 0;
 
-    if (!r)
-        err_set(e, ERR_INTERNAL, "no memory to convert");
-    else if (new_folder_open(&out, config->out, e) == 0) {
+    if (r && new_folder_open(&out, config->out, e) == 0) {
         r->config = config;
         n = fill_shards(r, e);
         if (n == 0)

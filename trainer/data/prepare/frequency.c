@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/mem.h"
 #include "src/stat.h"
 #include "trainer/data/source/source.h"
 
@@ -12,10 +13,9 @@ static int count_mask(const struct classes *c, const struct pixels *mask, const 
                       struct frequency *f, struct err *e)
 {
     size_t n = (size_t)mask->width * mask->height;
-    uint8_t *labels = malloc(n);
+    uint8_t *labels = mem_alloc(n, 1, e);
     int64_t seen[256] = {0};
-    int rc = labels ? classes_label(c, mask, name, labels, e)
-                    : err_set(e, ERR_INTERNAL, "%s: no memory", name);
+    int rc = labels ? classes_label(c, mask, name, labels, e) : -1;
 
     for (size_t i = 0; rc == 0 && i < n; i++)
         seen[labels[i]]++;
@@ -42,7 +42,7 @@ int frequency_count(const char *dir, const struct classes *c, struct frequency *
 
     memset(f, 0, sizeof *f);
     if (rc == 0 && source->nclasses)
-        rc = err_set(e, ERR_DATA, "%s: images have a class as a whole; there are no masks to count",
+        rc = err_set(e, ERR_DATA, "%s: this data set has a class per image and no masks to count",
                      dir);
     for (size_t i = 0; rc == 0 && i < source->count; i++) {
         rc = source_mask(source, source->items[i].mask, classes_are_coloured(c), NULL, NULL, &mask,

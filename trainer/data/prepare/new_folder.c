@@ -10,31 +10,38 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Nothing of the user's is ever mixed with what is written. */
-static int refuse_content(const char *path, struct err *e)
+static int check_empty(const char *path, struct err *e)
 {
     DIR *d = opendir(path);
     struct dirent *entry;
     int rc = 0;
 
     if (!d)
-        return err_errno(e, ERR_DATA, errno, "%s: can't be listed", path);
+        return err_errno(e, ERR_DATA, errno, "%s: cannot list this folder", path);
     while (rc == 0 && (entry = readdir(d)))
         if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-            rc = err_set(e, ERR_DATA, "%s: is not empty (it has %s); give a new --out", path,
-                         entry->d_name);
+            rc = err_set(e, ERR_DATA,
+                         "%s: this folder is not empty (it contains %s); choose another with --out",
+                         path, entry->d_name);
     closedir(d);
     return rc;
+}
+
+int new_folder_make(const char *path, struct err *e)
+{
+    if (mkdir(path, 0777) && errno != EEXIST)
+        return err_errno(e, ERR_DATA, errno, "%s: cannot create this folder", path);
+    return 0;
 }
 
 int new_folder_open(struct new_folder *f, const char *path, struct err *e)
 {
     if (snprintf(f->path, sizeof f->path, "%s", path) >= PATH_MAX)
-        return err_set(e, ERR_DATA, "%.100s...: is too long for a path", path);
+        return err_set(e, ERR_DATA, "%.100s...: this path is too long", path);
     f->made = mkdir(path, 0777) == 0;
-    if (!f->made && errno != EEXIST)
-        return err_errno(e, ERR_DATA, errno, "%s: can't be made", path);
-    return refuse_content(path, e);
+    if (!f->made && new_folder_make(path, e))
+        return -1;
+    return check_empty(path, e);
 }
 
 static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *where)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A folder that a command fills: new or empty at first, and gone or empty again when it fails. */
+/* The output folder of a command: new or empty at the start, removed or emptied if the command
+ * fails. */
 #ifndef UNETCTL_TRAINER_DATA_PREPARE_NEW_FOLDER_H
 #define UNETCTL_TRAINER_DATA_PREPARE_NEW_FOLDER_H
 
@@ -10,13 +11,16 @@
 
 struct new_folder {
     char path[PATH_MAX];
-    bool made; /* it was not there before */
+    bool made; /* by new_folder_open */
 };
 
-/* ERR_DATA: it holds something, or cannot be made. */
+/* ERR_DATA: the folder is not empty, or cannot be created. */
 int new_folder_open(struct new_folder *f, const char *path, struct err *e);
 
-/* Removes all that is in it, and the folder itself if it was made. */
+/* Creates a folder unless it exists. */
+int new_folder_make(const char *path, struct err *e);
+
+/* Removes the content of the folder, and the folder itself if new_folder_open made it. */
 void new_folder_discard(const struct new_folder *f);
 
 #endif

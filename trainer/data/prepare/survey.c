@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trainer/data/image/otsu.h"
+#include "src/mem.h"
 #include "trainer/data/image/picture.h"
 #include "trainer/data/image/resize.h"
 
@@ -23,7 +23,7 @@ void survey_destroy(struct survey *s)
     free(s);
 }
 
-static int note_shape(struct survey *s, const struct pixels *img, struct err *e)
+static int count_shape(struct survey *s, const struct pixels *img, struct err *e)
 {
     for (size_t i = 0; i < s->nshapes; i++) {
         struct survey_shape *shape = &s->shapes[i];
@@ -33,10 +33,8 @@ static int note_shape(struct survey *s, const struct pixels *img, struct err *e)
             return 0;
         }
     }
-    struct survey_shape *shapes = realloc(s->shapes, (s->nshapes + 1) * sizeof *shapes);
-    if (!shapes)
-        return err_set(e, ERR_INTERNAL, "no memory for the sizes");
-    s->shapes = shapes;
+    if (mem_grow(&s->shapes, s->nshapes, &s->capacity, sizeof *s->shapes, e))
+        return -1;
     s->shapes[s->nshapes++] =
         (struct survey_shape){img->width, img->height, img->channels, img->bits, 1};
     return 0;
@@ -50,10 +48,37 @@ static int by_count(const void *a, const void *b)
     return (x->width > y->width) - (x->width < y->width);
 }
 
-/* Adds one picture; truth is 0..1. */
-static void score(struct survey_baseline *b, const uint8_t *grey, const float *truth, size_t n)
+int survey_otsu(const uint8_t *grey, size_t n)
 {
-    int threshold = otsu_threshold(grey, n);
+    size_t count[256] = {0};
+    double total = 0, below = 0, sum = 0, best = 0;
+    int threshold = 255;
+
+    for (size_t i = 0; i < n; i++)
+        count[grey[i]]++;
+    for (int v = 0; v < 256; v++)
+        total += (double)v * (double)count[v];
+    for (int t = 0; t < 255; t++) {
+        below += (double)count[t];
+        sum += (double)t * (double)count[t];
+        double above = (double)n - below;
+        if (below == 0 || above == 0)
+            continue;
+        double apart = sum / below - (total - sum) / above;
+        double variance = below * above * apart * apart;
+        if (variance > best) {
+            best = variance;
+            threshold = t;
+        }
+    }
+    return threshold;
+}
+
+/* Adds one picture; truth is 0..1. */
+static void add_baseline(struct survey_baseline *b, const uint8_t *grey, const float *truth,
+                         size_t n)
+{
+    int threshold = survey_otsu(grey, n);
 
     for (size_t i = 0; i < n; i++) {
         int t = truth[i] > 0.5f, bright = grey[i] > threshold;
@@ -64,10 +89,11 @@ static void score(struct survey_baseline *b, const uint8_t *grey, const float *t
     }
 }
 
-static void score_resized(struct survey *s, const float *grey, const float *truth, int src_height,
-                          int src_width, int height, int width, float *scratch, uint8_t *bytes)
+static void add_resized_baseline(struct survey *s, const float *grey, const float *truth,
+                                 int src_height, int src_width, int height, int width,
+                                 float *scratch, uint8_t *bytes)
 {
-    /* Only the picture itself: no one would put a threshold on the padding. */
+    /* Without the padding: a threshold on it would say nothing. */
     struct resize_fit fit = resize_fit(src_height, src_width, height, width);
     size_t n = (size_t)fit.height * (size_t)fit.width;
 
@@ -75,7 +101,7 @@ static void score_resized(struct survey *s, const float *grey, const float *trut
     for (size_t i = 0; i < n; i++)
         bytes[i] = (uint8_t)(scratch[i] * 255.0f + 0.5f);
     resize_pad(truth, src_height, src_width, scratch, fit.height, fit.width, 1);
-    score(&s->resized, bytes, scratch, n);
+    add_baseline(&s->resized, bytes, scratch, n);
 }
 
 static int survey_pair(struct survey *s, const struct pixels *image,
@@ -87,9 +113,9 @@ static int survey_pair(struct survey *s, const struct pixels *image,
     float *scratch = malloc(most * sizeof *scratch);
     float divisor = (float)mask_divisor(mask, s->mask_scale);
     uint8_t *bytes = malloc(most);
-    int rc = 0;
+    int rc = grey && truth && scratch && bytes ? 0 : mem_fail(e);
 
-    if (grey && truth && scratch && bytes) {
+    if (rc == 0) {
         picture_to_float(image, 1, grey);
         for (size_t i = 0; i < n; i++) {
             truth[i] = (float)pixels_sample(mask, i) / divisor;
@@ -97,12 +123,11 @@ static int survey_pair(struct survey *s, const struct pixels *image,
             s->foreground += truth[i] > 0.5f;
         }
         s->pixels += (int64_t)n;
-        score(&s->native, bytes, truth, n);
+        add_baseline(&s->native, bytes, truth, n);
         if (height)
-            score_resized(s, grey, truth, (int)image->height, (int)image->width, height, width,
-                          scratch, bytes);
-    } else
-        rc = err_set(e, ERR_INTERNAL, "no memory for %zu pixels", n);
+            add_resized_baseline(s, grey, truth, (int)image->height, (int)image->width, height,
+                                 width, scratch, bytes);
+    }
     free(bytes);
     free(scratch);
     free(truth);
@@ -120,7 +145,7 @@ struct sums {
     } *keys;
 };
 
-/* First the masks alone: their scale is a matter of the whole set. */
+/* Before the images, because the scale of the masks depends on all of them. */
 static int survey_masks(struct survey *s, struct source *source, size_t most, struct err *e)
 {
     if (mask_look_read(&s->masks, source, most, e))
@@ -135,14 +160,13 @@ static int survey_masks(struct survey *s, struct source *source, size_t most, st
     return 0;
 }
 
-static void add_light(struct survey *s, const struct pixels *image, struct sums *sums)
+static void add_brightness(struct survey *s, const struct pixels *image, struct sums *sums)
 {
     size_t n = (size_t)image->width * image->height;
     double full = image->bits == 16 ? 65535 : 255;
 
     if (image->channels >= 3)
         s->channels = 3;
-    /* Of bands the first three. */
     for (size_t i = 0; i < n; i++)
         for (int c = 0; c < 3; c++) {
             double v = picture_sample(image, i, c, 3) / full;
@@ -152,7 +176,7 @@ static void add_light(struct survey *s, const struct pixels *image, struct sums 
     sums->pixels += (double)n;
 }
 
-static void note_side(struct survey *s, const struct source_item *item)
+static void count_side(struct survey *s, const struct source_item *item)
 {
     s->train += item->side == SOURCE_TRAIN;
     s->val += item->side == SOURCE_VAL;
@@ -169,20 +193,21 @@ static int survey_one(struct survey *s, struct source *source, size_t i, int hei
     bool coloured = s->masks.coloured > 0;
     int rc = item->mask ? source_mask(source, item->mask, coloured, NULL, NULL, &mask, e) : 0;
     if (rc == 0 && item->mask && (image.width != mask.width || image.height != mask.height))
-        rc = err_set(e, ERR_DATA, "%s: %s has %u x %u pixels but %s %u x %u; they must be equal",
+        rc = err_set(e, ERR_DATA,
+                     "%s: %s has %u x %u pixels, but %s has %u x %u; they must be equal",
                      source->dir, item->image, image.width, image.height, item->mask, mask.width,
                      mask.height);
     if (rc == 0)
-        rc = note_shape(s, &image, e);
+        rc = count_shape(s, &image, e);
     if (rc == 0 && item->mask && s->binary)
         rc = survey_pair(s, &image, &mask, height, width, e);
     if (rc == 0 && !item->mask)
         s->of_class[item->label]++;
     if (rc == 0)
-        add_light(s, &image, sums);
+        add_brightness(s, &image, sums);
     pixels_hash(&image, sums->keys[i].hash);
     sums->keys[i].side = item->side;
-    note_side(s, item);
+    count_side(s, item);
     pixels_free(&mask);
     pixels_free(&image);
     return rc;
@@ -203,7 +228,7 @@ static void take_classes(struct survey *s, struct source *source)
     source->nclasses = 0;
 }
 
-static void finish(struct survey *s, struct source *source, struct sums *sums)
+static void finish_survey(struct survey *s, struct source *source, struct sums *sums)
 {
     s->sampled = source->count;
     qsort(s->shapes, s->nshapes, sizeof *s->shapes, by_count);
@@ -223,13 +248,11 @@ static void finish(struct survey *s, struct source *source, struct sums *sums)
 
 struct survey *survey_create(const char *dir, int height, int width, struct err *e)
 {
-    struct survey *s = calloc(1, sizeof *s);
-    struct source *source = source_open(dir, e);
-    struct sums sums = {.keys = calloc(source ? source->count : 1, sizeof *sums.keys)};
-    int rc = source ? 0 : -1;
+    struct survey *s = mem_zero(1, sizeof *s, e);
+    struct source *source = s ? source_open(dir, e) : NULL;
+    struct sums sums = {.keys = source ? mem_zero(source->count, sizeof *sums.keys, e) : NULL};
+    int rc = sums.keys ? 0 : -1;
 
-    if (rc == 0 && (!s || !sums.keys))
-        rc = err_set(e, ERR_INTERNAL, "no memory");
     if (rc == 0) {
         s->channels = 1;
         rc = source->nclasses ? 0 : survey_masks(s, source, source->count, e);
@@ -237,7 +260,7 @@ struct survey *survey_create(const char *dir, int height, int width, struct err 
     for (size_t i = 0; rc == 0 && i < source->count; i++)
         rc = survey_one(s, source, i, height, width, &sums, e);
     if (rc == 0)
-        finish(s, source, &sums);
+        finish_survey(s, source, &sums);
     free(sums.keys);
     source_close(source);
     if (rc) {
@@ -255,7 +278,7 @@ static int sample_images(struct survey *s, struct source *source, size_t most, s
         struct pixels image;
         if (source_image(source, source->items[i * source->count / n].image, NULL, NULL, &image, e))
             return -1;
-        int rc = note_shape(s, &image, e);
+        int rc = count_shape(s, &image, e);
         pixels_free(&image);
         if (rc)
             return -1;
@@ -263,18 +286,16 @@ static int sample_images(struct survey *s, struct source *source, size_t most, s
     s->sampled = n;
     qsort(s->shapes, s->nshapes, sizeof *s->shapes, by_count);
     for (size_t i = 0; i < source->count; i++)
-        note_side(s, &source->items[i]);
+        count_side(s, &source->items[i]);
     return 0;
 }
 
 struct survey *survey_sample(const char *dir, size_t masks, struct err *e)
 {
-    struct survey *s = calloc(1, sizeof *s);
-    struct source *source = source_open(dir, e);
+    struct survey *s = mem_zero(1, sizeof *s, e);
+    struct source *source = s ? source_open(dir, e) : NULL;
     int rc = source ? 0 : -1;
 
-    if (rc == 0 && !s)
-        rc = err_set(e, ERR_INTERNAL, "no memory");
     if (rc == 0)
         rc = sample_images(s, source, masks < IMAGES ? masks : IMAGES, e) ||
              (!source->nclasses && survey_masks(s, source, masks, e)) ? -1 : 0;

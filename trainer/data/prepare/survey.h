@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is in a data folder: counts, shapes, classes, brightness, mask values, pictures that occur
- * twice, and how far a mere threshold gets. */
+/* A summary of a data set: counts, shapes, classes, brightness, mask values, duplicate images, and
+ * the score of a plain threshold as a baseline. */
 #ifndef UNETCTL_TRAINER_DATA_PREPARE_SURVEY_H
 #define UNETCTL_TRAINER_DATA_PREPARE_SURVEY_H
 
@@ -17,7 +17,7 @@ struct survey_shape {
     size_t count;
 };
 
-/* Pixels of a threshold's foreground against the truth, over the whole set. */
+/* The foreground that a threshold finds, compared to the masks; pixels of the whole set. */
 struct survey_baseline {
     int64_t bright_intersection, bright_union; /* foreground: above each image's threshold */
     int64_t dark_intersection, dark_union;     /* foreground: at or below it */
@@ -31,30 +31,35 @@ struct survey {
     size_t of_class[256];       /* images */
     double mean[3], deviation[3]; /* of all pixels, 0..1; grey images have one channel */
     int channels;               /* of mean and deviation: 3 when any image has colour */
-    size_t duplicates;          /* pictures that an earlier one equals */
-    size_t train, val;          /* where the folder is divided; 0: it is not */
-    size_t leaks;               /* of these, on another side (train, validation) than the equal */
+    size_t duplicates;          /* images equal to an earlier one */
+    size_t train, val;          /* 0 if the folder is not divided */
+    size_t leaks;               /* duplicates of an image on the other side (train, val) */
     struct survey_shape *shapes; /* most frequent first */
-    size_t nshapes;
-    size_t sampled;             /* of these, images that were looked at */
+    size_t nshapes, capacity;
+    size_t sampled;             /* images that were read for shapes */
     enum mask_scale mask_scale;
     struct mask_look masks;
     struct mask_proposal proposal; /* what they mean */
-    bool binary;                /* there is foreground, and the next are known */
+    bool binary;                /* masks of foreground and background: the members below are set */
     int64_t pixels, foreground; /* foreground: more than half of the full value */
     struct survey_baseline native;  /* at the size of each image */
-    struct survey_baseline resized; /* as the network sees them; zero when no size was given */
+    struct survey_baseline resized; /* at the size of the network; 0 if no size was given */
 };
 
-/* Decodes every sample of dir (source.h). height 0: no resized baseline. Any mask values will do:
- * this is for looking at a set before using it. */
+/* Decodes every sample of dir (source.h). height 0: no resized baseline. Masks may hold any
+ * values. */
 struct survey *survey_create(const char *dir, int height, int width, struct err *e);
 
-/* A quick look at up to so many masks, spread evenly, and the sizes of a few images. */
+/* The same without brightness, duplicates and baselines, from up to `masks` masks and a few
+ * images. */
 struct survey *survey_sample(const char *dir, size_t masks, struct err *e);
 void survey_destroy(struct survey *s);
 
-/* The better one of bright and dark, intersection over union; *dark says which. 1 if the union is
+/* Otsu's threshold (IEEE Trans. SMC 9, 1979): the lowest grey value t that maximizes the variance
+ * between the values <= t and those above; 255 for a picture of one value. */
+int survey_otsu(const uint8_t *grey, size_t n);
+
+/* Intersection over union of bright or dark foreground, whichever is higher; 1 if the union is
  * empty. */
 double survey_iou(const struct survey_baseline *b, bool *dark);
 

@@ -2,17 +2,15 @@
 #include "config.h"
 #include "trainer/data/prepare/synth.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
+#include "src/mem.h"
 #include "src/rng.h"
 #include "trainer/data/prepare/new_folder.h"
-#include "trainer/data/source/pairs.h"
 #include "trainer/data/image/png_file.h"
 
 /* rng.h: two streams per picture, for what is drawn and for the noise of its pixels. */
@@ -299,9 +297,9 @@ int synth_draw(uint64_t seed, uint64_t index, int height, int width, uint8_t *im
     struct canvas c = {.seed = seed, .index = index, .height = height, .width = width,
                        .bar = height / 14, .pen = ONE + height * ONE / 512, .mask = mask};
 
-    c.grey = malloc(npixels * sizeof *c.grey);
+    c.grey = mem_alloc(npixels, sizeof *c.grey, e);
     if (!c.grey)
-        return err_set(e, ERR_INTERNAL, "no memory to draw %d x %d pixels", height, width);
+        return -1;
     memset(mask, 0, npixels);
     paint(&c);
     for (size_t i = 0; i < npixels; i++)
@@ -310,49 +308,25 @@ int synth_draw(uint64_t seed, uint64_t index, int height, int width, uint8_t *im
     return 0;
 }
 
-static int make_folder(const char *path, struct err *e)
-{
-    if (mkdir(path, 0777) != 0 && errno != EEXIST)
-        return err_errno(e, ERR_DATA, errno, "%s: can't be made", path);
-    return 0;
-}
-
-static int make_folders(const char *dir, struct err *e)
-{
-    char *images = pairs_path(dir, "images"), *masks = pairs_path(dir, "masks");
-    int rc = images && masks ? 0 : err_set(e, ERR_INTERNAL, "no memory");
-
-    if (rc == 0 && (make_folder(images, e) || make_folder(masks, e)))
-        rc = -1;
-    free(images);
-    free(masks);
-    return rc;
-}
-
 static int write_grey(const char *dir, const char *sub, int number, int height, int width,
                       const uint8_t *samples, struct err *e)
 {
-    char *path = NULL;
+    char path[PATH_MAX + 32];
 
-    if (asprintf(&path, "%s/%s/%04d.png", dir, sub, number) < 0)
-        return err_set(e, ERR_INTERNAL, "no memory");
-    int rc = png_file_write(path, (uint32_t)width, (uint32_t)height, 1, samples, e);
-    free(path);
-    return rc;
+    snprintf(path, sizeof path, "%s/%s", dir, sub);
+    if (number == 1 && new_folder_make(path, e))
+        return -1;
+    snprintf(path, sizeof path, "%s/%s/%04d.png", dir, sub, number);
+    return png_file_write(path, (uint32_t)width, (uint32_t)height, 1, samples, e);
 }
 
-static int fill(const char *dir, int count, int height, int width, uint64_t seed, struct err *e)
+static int fill_folder(const char *dir, int count, int height, int width, uint64_t seed,
+                       struct err *e)
 {
     size_t npixels = (size_t)height * (size_t)width;
-    uint8_t *image, *mask;
-    int rc = make_folders(dir, e);
+    uint8_t *image = malloc(npixels), *mask = malloc(npixels);
+    int rc = image && mask ? 0 : mem_fail(e);
 
-    if (rc)
-        return -1;
-    image = malloc(npixels);
-    mask = malloc(npixels);
-    if (!image || !mask)
-        rc = err_set(e, ERR_INTERNAL, "no memory for %d x %d pixels", height, width);
     for (int i = 1; rc == 0 && i <= count; i++)
         if (synth_draw(seed, (uint64_t)i, height, width, image, mask, e) ||
             write_grey(dir, "images", i, height, width, image, e) ||
@@ -369,7 +343,7 @@ int synth_create(const char *dir, int count, int height, int width, uint64_t see
 
     if (new_folder_open(&out, dir, e))
         return -1;
-    if (fill(dir, count, height, width, seed, e) == 0)
+    if (fill_folder(dir, count, height, width, seed, e) == 0)
         return 0;
     new_folder_discard(&out);
     return -1;

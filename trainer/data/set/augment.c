@@ -6,21 +6,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/mem.h"
 #include "src/rng.h"
 
-/* rng.h: one stream per epoch. No other user of the run's seed starts its streams here. */
+/* rng.h: one stream per epoch, used here only. */
 #define STREAM_AUGMENT (UINT64_C(0x4155474d) << 32)
 #define NUMBERS_PER_PICTURE 256 /* at most that many are drawn */
 
 enum { DRAW_TURNS, DRAW_HFLIP, DRAW_VFLIP, DRAW_BRIGHTNESS, DRAW_CONTRAST, DRAW_ZOOM, DRAW_TOP,
        DRAW_LEFT, DRAW_DOWN, DRAW_RIGHT, DRAW_ELASTIC = 16 };
 
-/* Where a picture's sample lies after turns and flips: origin + y * row + x * column, in pixels. */
+/* Where pixel (y, x) comes from with turns and flips: origin + y * row + x * column, in pixels. */
 struct view {
     ptrdiff_t origin, row, column;
 };
 
-/* Between which control points a line lies, and how much of each it takes. */
+/* The control points of a line, and their weights. */
 struct spline {
     int first;
     float weight[4];
@@ -29,7 +30,6 @@ struct spline {
 struct augment {
     struct settings_augment config;
     int height, width, channels;
-    size_t mask_size;
     struct spline *rows, *columns;
 };
 
@@ -93,24 +93,22 @@ static struct spline spline_at(int i, int n)
 }
 
 struct augment *augment_create(const struct settings_augment *config, int height, int width,
-                               int channels, size_t mask_size, struct err *e)
+                               int channels, struct err *e)
 {
-    struct augment *a = calloc(1, sizeof *a);
+    struct augment *a = mem_zero(1, sizeof *a, e);
 
-    if (a) {
-        a->rows = calloc((size_t)height, sizeof *a->rows);
-        a->columns = calloc((size_t)width, sizeof *a->columns);
-    }
-    if (!a || !a->rows || !a->columns) {
+    if (!a)
+        return NULL;
+    a->rows = mem_zero((size_t)height, sizeof *a->rows, e);
+    a->columns = mem_zero((size_t)width, sizeof *a->columns, e);
+    if (!a->rows || !a->columns) {
         augment_destroy(a);
-        err_set(e, ERR_INTERNAL, "no memory to augment images");
         return NULL;
     }
     a->config = *config;
     a->height = height;
     a->width = width;
     a->channels = channels;
-    a->mask_size = mask_size;
     for (int y = 0; y < height; y++)
         a->rows[y] = spline_at(y, height);
     for (int x = 0; x < width; x++)
@@ -127,9 +125,9 @@ void augment_destroy(struct augment *a)
     free(a);
 }
 
-/* Turned first, then flipped. A quarter turn counterclockwise: (y, x) comes from (x, width - 1 - y)
- * of a square. */
-static struct view view_of(const struct augment *a, const struct augment_draw *d)
+/* Turns come before flips. After a quarter turn counterclockwise, (y, x) comes from
+ * (x, width - 1 - y). */
+static struct view make_view(const struct augment *a, const struct augment_draw *d)
 {
     ptrdiff_t w = a->width, h = a->height, last_row = (h - 1) * w, last_column = w - 1;
     struct view v = {0, w, 1};
@@ -156,9 +154,9 @@ static int clamp_int(int v, int max)
     return v < 0 ? 0 : v > max ? max : v;
 }
 
-static void copy_exactly(const struct augment *a, const struct augment_draw *d, struct view v,
-                         const float *image, const uint8_t *mask, float *dst_image,
-                         uint8_t *dst_mask)
+static void copy_pixels(const struct augment *a, const struct augment_draw *d, struct view v,
+                         const float *image, const float *mask, float *dst_image,
+                         float *dst_mask)
 {
     size_t nc = (size_t)a->channels;
 
@@ -168,9 +166,8 @@ static void copy_exactly(const struct augment *a, const struct augment_draw *d, 
             size_t from = (size_t)(row + clamp_int(x - d->right, a->width - 1) * v.column);
             memcpy(dst_image, image + from * nc, nc * sizeof *image);
             if (mask)
-                memcpy(dst_mask, mask + from * a->mask_size, a->mask_size);
+                *dst_mask++ = mask[from];
             dst_image += nc;
-            dst_mask += a->mask_size;
         }
     }
 }
@@ -180,7 +177,7 @@ static float clamp(float v, float max)
     return v < 0 ? 0 : v > max ? max : v;
 }
 
-/* Control points of one line: those of its four rows, weighed. */
+/* The control points of one line, from those of its four rows. */
 static void blend_points(const struct spline *s, const float points[AUGMENT_POINTS][AUGMENT_POINTS],
                          float dst[AUGMENT_POINTS])
 {
@@ -189,13 +186,12 @@ static void blend_points(const struct spline *s, const float points[AUGMENT_POIN
                  s->weight[2] * points[s->first + 2][i] + s->weight[3] * points[s->first + 3][i];
 }
 
-static float weigh(const struct spline *s, const float points[AUGMENT_POINTS])
+static float blend_line(const struct spline *s, const float points[AUGMENT_POINTS])
 {
     return s->weight[0] * points[s->first] + s->weight[1] * points[s->first + 1] +
            s->weight[2] * points[s->first + 2] + s->weight[3] * points[s->first + 3];
 }
 
-/* The image between four pixels of the turned picture. */
 static void read_bilinear(const struct augment *a, struct view v, const float *image, float y,
                           float x, float *dst)
 {
@@ -215,8 +211,8 @@ static void read_bilinear(const struct augment *a, struct view v, const float *i
 }
 
 static void copy_warped(const struct augment *a, const struct augment_draw *d, struct view v,
-                        const float *image, const uint8_t *mask, float *dst_image,
-                        uint8_t *dst_mask)
+                        const float *image, const float *mask, float *dst_image,
+                        float *dst_mask)
 {
     float max_y = (float)(a->height - 1), max_x = (float)(a->width - 1);
     float top = d->top * (float)a->height, left = d->left * (float)a->width;
@@ -226,21 +222,20 @@ static void copy_warped(const struct augment *a, const struct augment_draw *d, s
         blend_points(&a->rows[y], d->dx, dx);
         blend_points(&a->rows[y], d->dy, dy);
         for (int x = 0; x < a->width; x++) {
-            float at_y = (float)y + weigh(&a->columns[x], dy);
-            float at_x = (float)x + weigh(&a->columns[x], dx);
+            float at_y = (float)y + blend_line(&a->columns[x], dy);
+            float at_x = (float)x + blend_line(&a->columns[x], dx);
             at_y = clamp(top + (at_y + 0.5f) * d->zoom - 0.5f - (float)d->down, max_y);
             at_x = clamp(left + (at_x + 0.5f) * d->zoom - 0.5f - (float)d->right, max_x);
             read_bilinear(a, v, image, at_y, at_x, dst_image);
             ptrdiff_t from = v.origin + (int)(at_y + 0.5f) * v.row + (int)(at_x + 0.5f) * v.column;
             if (mask)
-                memcpy(dst_mask, mask + (size_t)from * a->mask_size, a->mask_size);
+                *dst_mask++ = mask[from];
             dst_image += a->channels;
-            dst_mask += a->mask_size;
         }
     }
 }
 
-static void change_light(const struct augment *a, const struct augment_draw *d, float *image)
+static void change_brightness(const struct augment *a, const struct augment_draw *d, float *image)
 {
     size_t n = (size_t)a->height * (size_t)a->width, nc = (size_t)a->channels;
 
@@ -257,14 +252,14 @@ static void change_light(const struct augment *a, const struct augment_draw *d, 
 }
 
 void augment_apply(struct augment *a, const struct augment_draw *d, const float *image,
-                   const void *mask, float *dst_image, void *dst_mask)
+                   const float *mask, float *dst_image, float *dst_mask)
 {
-    struct view v = view_of(a, d);
+    struct view v = make_view(a, d);
 
     if (a->config.crop > 0 || a->config.elastic > 0)
         copy_warped(a, d, v, image, mask, dst_image, dst_mask);
     else
-        copy_exactly(a, d, v, image, mask, dst_image, dst_mask);
+        copy_pixels(a, d, v, image, mask, dst_image, dst_mask);
     if (a->config.brightness > 0 || a->config.contrast > 0)
-        change_light(a, d, dst_image);
+        change_brightness(a, d, dst_image);
 }

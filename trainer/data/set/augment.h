@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Random changes to training pictures, image and mask alike. What happens to a picture is a pure
- * function of (seed, epoch, index): of no thread, rank or order.
+/* Random changes to training images and their masks. The changes to an image are a pure function of
+ * (seed, epoch, index) and do not depend on threads, ranks or order.
  *
- * In this order: quarter turns, flips, a shift, a crop scaled back to the full size, an elastic
- * deformation; then contrast and brightness of the image alone, clipped to 0..1. Turns, flips and
- * shifts move samples exactly; what a shift brings in is the edge's. Crop and deformation read the
- * image bilinearly and the mask at the nearest pixel, beyond the edge the edge's. */
+ * The order is: quarter turns, flips, a shift, a crop scaled to the full size, an elastic
+ * deformation; then contrast and brightness of the image only, clipped to 0..1. Turns, flips and
+ * shifts move pixels exactly. Crop and deformation interpolate the image bilinearly and take the
+ * nearest pixel of the mask. Pixels outside the image repeat its edge. */
 #ifndef UNETCTL_TRAINER_DATA_SET_AUGMENT_H
 #define UNETCTL_TRAINER_DATA_SET_AUGMENT_H
 
@@ -19,36 +19,36 @@
 #define AUGMENT_CELLS 4                     /* of the deformation, on each side */
 #define AUGMENT_POINTS (AUGMENT_CELLS + 3)  /* control points of its cubic B-spline */
 
-/* What was drawn for one picture. */
+/* The random changes to one image. */
 struct augment_draw {
     int turns; /* quarter turns, counterclockwise */
     bool hflip, vflip;
     int down, right; /* shifted by so many pixels */
     float brightness, contrast; /* added; factor */
-    float zoom, top, left;      /* share of each side that is kept; where it starts, 0..1 - zoom */
+    float zoom, top, left;      /* cropped share of each side; its start, 0..1 - zoom */
     float dx[AUGMENT_POINTS][AUGMENT_POINTS], dy[AUGMENT_POINTS][AUGMENT_POINTS];
 };
 
-/* index: the picture's position in the epoch's order. */
+/* index: the position of the image in the order of the epoch. */
 void augment_draw(const struct settings_augment *config, bool square, uint64_t seed, size_t epoch,
                   size_t index, struct augment_draw *dst);
 
-/* With config.six, after augment_draw: the turns and flips of this copy in place of those drawn. */
+/* With config.six, after augment_draw: replaces turns and flips by those of this copy. */
 void augment_six(size_t copy, struct augment_draw *dst);
 
 struct augment;
 
-/* For pictures [height][width][channels] and masks [height][width] of mask_size bytes a value. Used
- * by one thread at a time; augment_apply allocates nothing. */
+/* For images [height][width][channels] and masks [height][width]. Used by one thread at a time;
+ * augment_apply does not allocate. */
 struct augment *augment_create(const struct settings_augment *config, int height, int width,
-                               int channels, size_t mask_size, struct err *e);
+                               int channels, struct err *e);
 void augment_destroy(struct augment *a);
 
 /* Does the configuration change anything at all? */
 bool augment_is_active(const struct settings_augment *config);
 
-/* src and dst do not overlap. mask NULL: there is none, nothing is written to dst_mask. */
+/* src and dst must not overlap. mask NULL: dst_mask is not written. */
 void augment_apply(struct augment *a, const struct augment_draw *draw, const float *image,
-                   const void *mask, float *dst_image, void *dst_mask);
+                   const float *mask, float *dst_image, float *dst_mask);
 
 #endif

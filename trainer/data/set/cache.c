@@ -16,18 +16,19 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
-#include <time.h>
 #include <unistd.h>
 #include <zlib.h>
 
+#include "src/clock.h"
 #include "src/log.h"
+#include "src/mem.h"
 
-#define MAGIC 0x3145484341435455u /* "UTCACHE1" on a little-endian machine: others see no magic */
+#define MAGIC 0x3145484341435455u /* "UTCACHE1" on a little-endian machine, invalid on others */
 #define ALIGNMENT 16u
 
 struct header {
     uint64_t magic, count, index_offset;
-    uint32_t index_crc, header_crc; /* header_crc: over all before it and the key */
+    uint32_t index_crc, header_crc; /* header_crc: of the members before it and of the key */
     char key[64];
 };
 
@@ -45,8 +46,8 @@ struct cache {
     atomic_uchar *checked; /* per record */
 };
 
-/* One build: threads claim records and append them in whatever order they get ready. */
-struct build {
+/* One build: threads claim records and append them as they are finished. */
+struct cache_build {
     const struct cache_config *config;
     const char *path;
     int fd;
@@ -70,8 +71,8 @@ static uint32_t header_crc(const struct header *h)
     return (uint32_t)crc32_z(crc, (const Bytef *)h->key, sizeof h->key);
 }
 
-/* The parts of a mapped file fit together; records themselves are not looked at. */
-static bool is_sound(const char *map, size_t nbytes, const struct cache_config *config)
+/* Are the header and the index valid? The records are not checked. */
+static bool is_valid(const char *map, size_t nbytes, const struct cache_config *config)
 {
     struct header h;
 
@@ -106,7 +107,7 @@ static const char *map_file(const char *path, size_t *nbytes)
     return map == MAP_FAILED ? NULL : map;
 }
 
-/* 0: c has the file; 1: there is none that can be used; -1: no memory. */
+/* 0: the file is mapped; 1: there is no valid file; -1: error. */
 static int use_file(struct cache *c, const struct cache_config *config, struct err *e)
 {
     struct header h;
@@ -114,8 +115,8 @@ static int use_file(struct cache *c, const struct cache_config *config, struct e
     c->map = map_file(c->path, &c->map_bytes);
     if (!c->map)
         return 1;
-    if (!is_sound(c->map, c->map_bytes, config)) {
-        log_warn("%s: is damaged and made again", c->path);
+    if (!is_valid(c->map, c->map_bytes, config)) {
+        log_warn("%s: this cache is damaged and is created again", c->path);
         munmap((void *)(uintptr_t)c->map, c->map_bytes);
         c->map = NULL;
         return 1;
@@ -123,8 +124,8 @@ static int use_file(struct cache *c, const struct cache_config *config, struct e
     memcpy(&h, c->map, sizeof h);
     c->count = h.count;
     c->index = (const void *)(c->map + h.index_offset);
-    c->checked = calloc(c->count ? c->count : 1, sizeof *c->checked);
-    return c->checked ? 0 : err_set(e, ERR_INTERNAL, "%s: no memory", c->path);
+    c->checked = mem_zero(c->count, sizeof *c->checked, e);
+    return c->checked ? 0 : -1;
 }
 
 static int write_all(int fd, const void *data, size_t n, uint64_t offset)
@@ -146,8 +147,8 @@ static int write_all(int fd, const void *data, size_t n, uint64_t offset)
 
 static int set_write_error(const char *path, struct err *e)
 {
-    return err_errno(e, ERR_DATA, errno, "%s: the cache of decoded images can't be written; name "
-                     "another folder with data.cache, or off", path);
+    return err_errno(e, ERR_DATA, errno, "%s: cannot write the cache of decoded images; set "
+                     "data.cache to another folder or to off", path);
 }
 
 static bool is_interrupted(const struct cache_config *config)
@@ -155,9 +156,9 @@ static bool is_interrupted(const struct cache_config *config)
     return config->interrupt && *config->interrupt;
 }
 
-/* Before hours of decoding: is there room on the disk, and in the quota? Where the file system
- * cannot reserve it, its free space is compared. */
-static int reserve(const struct build *b, struct err *e)
+/* Before hours of decoding: is there space on the disk, and in the quota? If the file system cannot
+ * reserve it, the free space is compared. */
+static int reserve(const struct cache_build *b, struct err *e)
 {
     const struct cache_config *config = b->config;
     struct statvfs disk;
@@ -172,13 +173,13 @@ static int reserve(const struct build *b, struct err *e)
                      ? ENOSPC
                      : 0;
     return reason ? err_errno(e, ERR_DATA, reason,
-                              "%s: the cache of decoded images needs %.2f GiB; make room, or name "
-                              "another folder with data.cache",
+                              "%s: the cache of decoded images needs %.2f GiB; free some space, or "
+                              "set data.cache to another folder",
                               config->dir, (double)config->nbytes / 0x1p30)
                   : 0;
 }
 
-static int make_record(struct build *b, size_t i, struct buf *record, struct err *e)
+static int make_record(struct cache_build *b, size_t i, struct buf *record, struct err *e)
 {
     struct entry *entry = &b->index[i];
 
@@ -186,7 +187,7 @@ static int make_record(struct build *b, size_t i, struct buf *record, struct err
     if (b->config->make(b->config->arg, i, record, e))
         return -1;
     if (record->failed)
-        return err_set(e, ERR_INTERNAL, "no memory for another image");
+        return mem_fail(e);
     entry->nbytes = record->length;
     entry->crc = crc_of(record->data, record->length);
     pthread_mutex_lock(&b->lock);
@@ -197,7 +198,7 @@ static int make_record(struct build *b, size_t i, struct buf *record, struct err
                ? set_write_error(b->path, e) : 0;
 }
 
-static bool claim(struct build *b, size_t *i)
+static bool claim_record(struct cache_build *b, size_t *i)
 {
     pthread_mutex_lock(&b->lock);
     bool more = b->rc == 0 && b->next < b->config->count && !is_interrupted(b->config);
@@ -207,14 +208,14 @@ static bool claim(struct build *b, size_t *i)
     return more;
 }
 
-static void *build_some(void *arg)
+static void *build_worker(void *arg)
 {
-    struct build *b = arg;
+    struct cache_build *b = arg;
     struct buf record = {0};
     struct err e;
     size_t i;
 
-    while (claim(b, &i))
+    while (claim_record(b, &i))
         if (make_record(b, i, &record, &e)) {
             pthread_mutex_lock(&b->lock);
             if (b->rc == 0)
@@ -226,20 +227,20 @@ static void *build_some(void *arg)
     return NULL;
 }
 
-/* The caller's thread is one of them; less than asked for will do. */
-static void build_records(struct build *b)
+/* With the thread of the caller; works with fewer threads than requested. */
+static void build_records(struct cache_build *b)
 {
     pthread_t threads[64];
     int want = b->config->threads < 64 ? b->config->threads : 64, n = 0;
 
-    while (n + 1 < want && pthread_create(&threads[n], NULL, build_some, b) == 0)
+    while (n + 1 < want && pthread_create(&threads[n], NULL, build_worker, b) == 0)
         n++;
-    build_some(b);
+    build_worker(b);
     while (n > 0)
         pthread_join(threads[--n], NULL);
 }
 
-static int finish_file(struct build *b, struct err *e)
+static int finish_file(struct cache_build *b, struct err *e)
 {
     const struct cache_config *config = b->config;
     struct header h = {.magic = MAGIC, .count = config->count, .index_offset = b->end};
@@ -256,16 +257,16 @@ static int finish_file(struct build *b, struct err *e)
 
 static int build_file(const struct cache_config *config, const char *path, struct err *e)
 {
-    struct build b = {.config = config, .path = path,
+    struct cache_build b = {.config = config, .path = path,
                       .end = (sizeof(struct header) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT};
 
     b.fd = open(path, O_CREAT | O_TRUNC | O_RDWR | O_CLOEXEC, 0666);
     if (b.fd < 0)
         return set_write_error(path, e);
-    b.index = calloc(config->count ? config->count : 1, sizeof *b.index);
+    b.index = mem_zero(config->count, sizeof *b.index, e);
     if (!b.index) {
         close(b.fd);
-        return err_set(e, ERR_INTERNAL, "%s: no memory", path);
+        return -1;
     }
     pthread_mutex_init(&b.lock, NULL);
     b.rc = reserve(&b, &b.e);
@@ -274,7 +275,7 @@ static int build_file(const struct cache_config *config, const char *path, struc
     if (b.rc)
         *e = b.e;
     else if (b.next < config->count)
-        b.rc = err_set(e, ERR_INTERRUPT, "interrupted while images were decoded");
+        b.rc = err_set(e, ERR_INTERRUPT, "interrupted while decoding images");
     else
         b.rc = finish_file(&b, e);
     free(b.index);
@@ -282,7 +283,7 @@ static int build_file(const struct cache_config *config, const char *path, struc
     return b.rc;
 }
 
-/* Called with the lock held: whoever wrote these is dead. */
+/* With the lock held, so that no process is writing these files. */
 static void remove_leftovers(const struct cache_config *config)
 {
     char prefix[80], path[PATH_MAX];
@@ -299,14 +300,14 @@ static void remove_leftovers(const struct cache_config *config)
         closedir(d);
 }
 
-static int build(const struct cache *c, const struct cache_config *config, struct err *e)
+static int build_cache(const struct cache *c, const struct cache_config *config, struct err *e)
 {
     char temporary[PATH_MAX], host[64] = "";
 
     gethostname(host, sizeof host - 1);
     snprintf(temporary, sizeof temporary, "%s/%.16s.tmp-%s-%ld", config->dir, config->key, host,
              (long)getpid());
-    log_info("decoding %zu samples into %s", config->count, c->path);
+    log_info("decoding %zu samples to %s", config->count, c->path);
     int rc = build_file(config, temporary, e);
     if (rc == 0 && rename(temporary, c->path))
         rc = set_write_error(c->path, e);
@@ -320,12 +321,11 @@ static void lock_path(const struct cache_config *config, char dst[PATH_MAX])
     snprintf(dst, PATH_MAX, "%s/%.16s.lock", config->dir, config->key);
 }
 
-/* The lock's descriptor; -1 where the file system has none; -2 after an error. Waits for another
- * builder. */
+/* The descriptor of the lock; -1 if the file system has no locks; -2 after an error. Waits for
+ * another builder. */
 static int take_lock(const struct cache_config *config, struct err *e)
 {
     char path[PATH_MAX];
-    const struct timespec pause = {.tv_nsec = 50 * 1000 * 1000};
 
     lock_path(config, path);
     int fd = open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0666);
@@ -336,19 +336,20 @@ static int take_lock(const struct cache_config *config, struct err *e)
     while (flock(fd, LOCK_EX | LOCK_NB)) {
         if (is_interrupted(config)) {
             close(fd);
-            err_set(e, ERR_INTERRUPT, "interrupted while another process decoded images");
+            err_set(e, ERR_INTERRUPT,
+                    "interrupted while waiting for a process that decodes images");
             return -2;
         }
         if (errno != EWOULDBLOCK && errno != EINTR) {
             close(fd);
             return -1;
         }
-        nanosleep(&pause, NULL);
+        clock_sleep(0.05);
     }
     return fd;
 }
 
-/* Another builder may have removed the file that was locked, and a third one made it again. */
+/* Another builder may have removed the locked file, and a third one created it again. */
 static bool is_current(const struct cache_config *config, int lock)
 {
     char path[PATH_MAX];
@@ -379,49 +380,42 @@ static int open_or_build(struct cache *c, const struct cache_config *config, str
         close(lock);
     if (lock == -2)
         return -1;
-    rc = use_file(c, config, e); /* somebody else may have made it meanwhile */
+    rc = use_file(c, config, e); /* another process may have created it */
     if (rc == 1) {
         if (lock >= 0)
             remove_leftovers(config);
-        rc = build(c, config, e) ? -1 : use_file(c, config, e);
+        rc = build_cache(c, config, e) ? -1 : use_file(c, config, e);
         if (rc == 1)
-            rc = err_set(e, ERR_DATA, "%s: can't be read back", c->path);
+            rc = err_set(e, ERR_DATA, "%s: cannot read this new cache", c->path);
     }
     release_lock(config, lock);
     return rc;
 }
 
-static char *path_of(const struct cache_config *config)
+static char *make_path(const struct cache_config *config, struct err *e)
 {
-    char *path;
-
-    return asprintf(&path, "%s/%.16s.cache", config->dir, config->key) < 0 ? NULL : path;
+    return mem_textf(e, "%s/%.16s.cache", config->dir, config->key);
 }
 
 struct cache *cache_open(const struct cache_config *config, struct err *e)
 {
-    struct cache *c = calloc(1, sizeof *c);
+    struct cache *c = mem_zero(1, sizeof *c, e);
+    bool made = false;
 
-    if (c)
-        c->path = path_of(config);
-    if (!c || !c->path) {
-        free(c);
-        err_set(e, ERR_INTERNAL, "no memory for the cache of decoded images");
-        return NULL;
-    }
-    bool made = mkdir(config->dir, 0777) == 0;
+    if (!c || !(c->path = make_path(config, e)))
+        goto fail;
+    made = mkdir(config->dir, 0777) == 0;
     if (!made && errno != EEXIST) {
         set_write_error(config->dir, e);
-        cache_close(c);
-        return NULL;
+        goto fail;
     }
-    if (open_or_build(c, config, e)) {
-        if (made)
-            rmdir(config->dir); /* unless others work there */
-        cache_close(c);
-        return NULL;
-    }
-    return c;
+    if (open_or_build(c, config, e) == 0)
+        return c;
+    if (made)
+        rmdir(config->dir); /* fails if others use it */
+fail:
+    cache_close(c);
+    return NULL;
 }
 
 void cache_close(struct cache *c)
@@ -443,14 +437,15 @@ const char *cache_path(const struct cache *c)
 bool cache_exists(const struct cache_config *config)
 {
     size_t nbytes;
-    char *path = path_of(config);
+    struct err ignored;
+    char *path = make_path(config, &ignored);
     const char *map = path ? map_file(path, &nbytes) : NULL;
-    bool sound = map && is_sound(map, nbytes, config);
+    bool valid = map && is_valid(map, nbytes, config);
 
     if (map)
         munmap((void *)(uintptr_t)map, nbytes);
     free(path);
-    return sound;
+    return valid;
 }
 
 const void *cache_get(struct cache *c, size_t i, size_t *nbytes, struct err *e)
@@ -461,8 +456,8 @@ const void *cache_get(struct cache *c, size_t i, size_t *nbytes, struct err *e)
     *nbytes = entry->nbytes;
     if (!atomic_load_explicit(&c->checked[i], memory_order_relaxed)) {
         if (crc_of(record, entry->nbytes) != entry->crc) {
-            err_set(e, ERR_DATA, "%s: record %zu is damaged (CRC); remove the file, it is made "
-                    "again", c->path, i);
+            err_set(e, ERR_DATA, "%s: record %zu is damaged (CRC); remove the file, so that it "
+                    "is created again", c->path, i);
             return NULL;
         }
         atomic_store_explicit(&c->checked[i], 1, memory_order_relaxed);

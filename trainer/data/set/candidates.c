@@ -9,18 +9,19 @@
 #endif
 
 #include "src/format/sha256.h"
+#include "src/mem.h"
 #include "src/text/filename.h"
 #include "trainer/data/image/classes.h"
 #include "trainer/data/source/mask_look.h"
 
-/* What masks mean. */
+/* How to read masks. */
 struct mask_rules {
     const struct split_config *config;
     struct classes *classes; /* NULL for foreground and background */
     int ignore;
 };
 
-/* Pairs that are decoded side by side: a bound of the memory on nodes with many cores. */
+/* Pairs decoded at the same time: limits the memory on nodes with many cores. */
 #define MOST_READERS 8
 
 static void hash_pixels(const struct pixels *img, char hex[65])
@@ -37,9 +38,8 @@ static void hash_pixels(const struct pixels *img, char hex[65])
 static int check_labels(const struct pixels *mask, const char *name,
                         const struct classes *classes, struct err *e)
 {
-    uint8_t *labels = malloc((size_t)mask->width * mask->height);
-    int rc = labels ? classes_label(classes, mask, name, labels, e)
-                    : err_set(e, ERR_INTERNAL, "%s: no memory", name);
+    uint8_t *labels = mem_alloc((size_t)mask->width * mask->height, 1, e);
+    int rc = labels ? classes_label(classes, mask, name, labels, e) : -1;
 
     free(labels);
     return rc;
@@ -54,13 +54,14 @@ static int check_mask(const struct pixels *mask, const char *name, const struct 
         return check_labels(mask, name, rules->classes, e) ? err_prefix(e, "%s", dir) : 0;
     mask_summarize(mask, rules->ignore, summary);
     if (summary->has_other && !rules->config->soft_masks)
-        return err_set(e, ERR_DATA,
-                       "%s/%s: the mask holds the value %u; masks hold 0 and 255, or 0 and 1",
-                       dir, name, summary->other);
+        return err_set(
+            e, ERR_DATA,
+            "%s/%s: the mask contains the value %u; masks must contain 0 and 255, or 0 and 1", dir,
+            name, summary->other);
     return 0;
 }
 
-/* 0/255 if any mask is; a 1 beside a 255 has no clear meaning. */
+/* 0 and 255 if any mask has 255; then a 1 has no clear meaning. */
 static int decide_scale(const struct mask_rules *rules, struct source *source,
                         const struct candidate *c, enum mask_scale *scale, struct err *e)
 {
@@ -82,8 +83,8 @@ static int decide_scale(const struct mask_rules *rules, struct source *source,
     }
     *scale = soft ? (max > 1 ? MASK_FULL : MASK_UNIT) : (has_full ? MASK_FULL : MASK_UNIT);
     if (!soft && has_full && has_one) {
-        err_set(e, ERR_DATA, "%s: %s holds the value 1 but %s the value 255; masks of one set hold "
-                "0 and 255, or 0 and 1", rules->config->dir, has_one, has_full);
+        err_set(e, ERR_DATA, "%s: %s contains the value 1, but %s contains 255; all masks of a set "
+                "must contain 0 and 255, or 0 and 1", rules->config->dir, has_one, has_full);
         mask_look_explain(source, e);
         return -1;
     }
@@ -94,8 +95,8 @@ static int check_name(const char *dir, const char *name, struct err *e)
 {
     if (!name || filename_is_utf8(name))
         return 0;
-    return err_set(e, ERR_DATA, "%s/%s: a file name must be UTF-8 to stand in split.json; rename "
-                   "it", dir, name);
+    return err_set(e, ERR_DATA, "%s/%s: this name is not valid UTF-8, which split.json needs; "
+                   "rename the file", dir, name);
 }
 
 static int examine_mask(struct source *source, const struct source_item *in, struct candidate *c,
@@ -106,7 +107,8 @@ static int examine_mask(struct source *source, const struct source_item *in, str
     int rc = source_mask(source, in->mask, coloured, NULL, c->item.mask_sha256, &mask, e);
 
     if (rc == 0 && (mask.width != c->item.width || mask.height != c->item.height))
-        rc = err_set(e, ERR_DATA, "%s: %s has %u x %u pixels but %s %u x %u; they must be equal",
+        rc = err_set(e, ERR_DATA,
+                     "%s: %s has %u x %u pixels, but %s has %u x %u; they must be equal",
                      source->dir, in->image, c->item.width, c->item.height, in->mask, mask.width,
                      mask.height);
     if (rc == 0)
@@ -140,8 +142,8 @@ static int count_readers(void)
 }
 #endif
 
-/* Is the mask well, but not of 0 and 1, or 0 and 255? */
-static bool is_about_values(struct source *source, const struct source_item *in,
+/* Is the mask readable, but with other values than 0 and 1, or 0 and 255? */
+static bool has_other_values(struct source *source, const struct source_item *in,
                             const struct candidate *c)
 {
     struct pixels mask = {0};
@@ -153,8 +155,8 @@ static bool is_about_values(struct source *source, const struct source_item *in,
     return coloured || c->mask.has_other;
 }
 
-/* Every pair, several at a time; the error is that of the first one in order that has any, which is
- * looked at again for it. */
+/* Examines several pairs at a time. The error is that of the first bad pair in order, which is
+ * examined again to get it. */
 static int examine_all(struct source *source, struct candidate *c, const struct mask_rules *rules,
                        struct err *e)
 {
@@ -169,7 +171,7 @@ static int examine_all(struct source *source, struct candidate *c, const struct 
     }
     for (size_t i = first; i < source->count; i++)
         if (examine(source, &source->items[i], &c[i], rules, e)) {
-            if (!rules->classes && is_about_values(source, &source->items[i], &c[i]))
+            if (!rules->classes && has_other_values(source, &source->items[i], &c[i]))
                 mask_look_explain(source, e);
             return -1;
         }
@@ -192,9 +194,9 @@ static int open_rules(struct mask_rules *rules, struct err *e)
 struct candidate *candidates_read(const struct split_config *config, struct source *source,
                                   enum mask_scale *scale, struct err *e)
 {
-    struct candidate *c = calloc(source->count, sizeof *c);
+    struct candidate *c = mem_zero(source->count, sizeof *c, e);
     struct mask_rules rules = {.config = config};
-    int rc = c ? 0 : err_set(e, ERR_INTERNAL, "no memory for %zu pairs", source->count);
+    int rc = c ? 0 : -1;
 
     if (rc == 0 && (open_rules(&rules, e) || examine_all(source, c, &rules, e) ||
                     decide_scale(&rules, source, c, scale, e)))
@@ -209,8 +211,7 @@ struct candidate *candidates_read(const struct split_config *config, struct sour
         c[i].item.stem = in->stem;
         c[i].item.image = in->image;
         c[i].item.mask = in->mask;
-        c[i].side = in->side == SOURCE_TRAIN ? CANDIDATE_TRAIN
-                    : in->side == SOURCE_VAL ? CANDIDATE_VAL : CANDIDATE_NONE;
+        c[i].side = in->side;
         in->stem = in->image = in->mask = NULL;
     }
     return c;

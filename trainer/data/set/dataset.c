@@ -9,7 +9,9 @@
 #include <string.h>
 
 #include "src/format/sha256.h"
+#include "src/hash.h"
 #include "src/log.h"
+#include "src/mem.h"
 #include "trainer/core/host_memory.h"
 #include "trainer/data/image/classes.h"
 #include "trainer/data/image/mask.h"
@@ -17,11 +19,10 @@
 #include "trainer/data/image/resize.h"
 #include "trainer/data/set/cache.h"
 #include "trainer/data/set/split.h"
-#include "trainer/data/set/split_files.h"
 #include "trainer/data/source/source.h"
 
-/* What a sample is kept as: this, the image, the target, each from a multiple of 16 bytes on.
- * 8-bit samples where nothing had to be resized (a quarter of the memory), numbers otherwise. */
+/* A decoded sample in memory: this header, the image and the target, each aligned to 16 bytes.
+ * Values are stored in 8 bits if nothing was resized (a quarter of the memory), else as floats. */
 enum kind { KIND_BYTES, KIND_NUMBERS, KIND_LABELS };
 struct record {
     uint32_t image_kind, target_kind;
@@ -30,18 +31,18 @@ struct record {
 };
 
 struct sample {
-    pthread_mutex_t lock; /* held while the sample is decoded; what is decoded never changes */
+    pthread_mutex_t lock; /* held while the sample is decoded; bytes do not change later */
     char *bytes;          /* a record; NULL: not decoded yet */
 };
 
-#define AUTO_MEMORY ((double)(256 << 20)) /* cache "auto": bytes of samples in memory at most */
+#define AUTO_MEMORY ((double)(256 << 20)) /* cache "auto": largest size of samples in memory */
 
 struct dataset {
     struct split *split;
     struct source *source;
     int height, width, channels;
     bool soft_masks;
-    bool binary;             /* of two classes the second is the foreground */
+    bool binary;             /* the second of two classes is the foreground */
     int ignore;              /* -1: none */
     struct classes *classes; /* NULL for foreground and background */
     struct sample *samples;  /* train, then val */
@@ -74,17 +75,9 @@ const char *dataset_name(const struct dataset *ds, enum dataset_part part, size_
     return get_part(ds, part)->items[i].stem;
 }
 
-static uint64_t hash_text(uint64_t h, const char *text)
-{
-    do {
-        h = (h ^ (unsigned char)*text) * UINT64_C(1099511628211); /* FNV-1a, with the NUL */
-    } while (*text++);
-    return h;
-}
-
 uint64_t dataset_hash(const struct dataset *ds)
 {
-    uint64_t h = UINT64_C(14695981039346656037);
+    uint64_t h = HASH_BEGIN;
 
     for (int part = DATASET_TRAIN; part <= DATASET_VAL; part++) {
         const struct split_part *p = get_part(ds, (enum dataset_part)part);
@@ -103,7 +96,7 @@ static bool is_size(const struct dataset *ds, uint32_t width, uint32_t height)
     return width == (uint32_t)ds->width && height == (uint32_t)ds->height;
 }
 
-/* Every file is there, with its size. */
+/* Does every file exist, with its size? */
 static int check_part(const struct dataset *ds, enum dataset_part part, struct err *e)
 {
     const struct split_part *p = get_part(ds, part);
@@ -118,7 +111,7 @@ static int check_part(const struct dataset *ds, enum dataset_part part, struct e
     return 0;
 }
 
-static struct split *split_of_all(const struct dataset_config *config, struct err *e)
+static struct split *create_split(const struct dataset_config *config, struct err *e)
 {
     struct split_config all = {.dir = config->dir, .val_fraction = 1,
                                .soft_masks = config->soft_masks, .classes = config->classes,
@@ -128,17 +121,17 @@ static struct split *split_of_all(const struct dataset_config *config, struct er
     return split_create(&all, e);
 }
 
-/* Masks were checked for classes, or for foreground and background, when the split was made. */
+/* The split has checked the masks for classes, or for foreground and background. */
 static int check_classes(const struct dataset *ds, const char *split_file, struct err *e)
 {
     if (ds->split->nclasses || (ds->split->mask_scale == MASK_CLASS) == (ds->classes != NULL))
         return 0;
-    return err_set(e, ERR_DATA, "%s: was made for masks %s, but data.classes is %d and "
-                   "data.class_file %s: make a new split, or set these as they were",
+    return err_set(e, ERR_DATA, "%s: this split is for masks %s, but data.classes is %d and "
+                   "data.class_file is %s; create a new split, or restore these settings",
                    split_file ? split_file : ds->split->dir,
                    ds->classes ? "of foreground and background" : "whose values are classes",
                    dataset_classes(ds),
-                   ds->classes && *classes_text(ds->classes) ? "given" : "empty");
+                   ds->classes && *classes_text(ds->classes) ? "set" : "empty");
 }
 
 static int open_split(struct dataset *ds, const struct dataset_config *config, struct err *e)
@@ -156,9 +149,9 @@ static int open_split(struct dataset *ds, const struct dataset_config *config, s
         if (!ds->classes)
             return -1;
     }
-    ds->split = config->split_file ? split_read(config->split_file, e) : split_of_all(config, e);
+    ds->split = config->split_file ? split_read(config->split_file, e) : create_split(config, e);
     if (!ds->split || check_classes(ds, config->split_file, e) ||
-        (config->workers > 0 && split_files_cut(ds->split, config->workers, e)))
+        (config->workers > 0 && split_keep_files(ds->split, config->workers, e)))
         return -1;
     ds->source = source_attach(config->dir ? config->dir : ds->split->dir, ds->split->format, e);
     return ds->source ? 0 : -1;
@@ -210,13 +203,13 @@ const char *dataset_class_file(const struct dataset *ds)
     return ds->classes ? classes_text(ds->classes) : "";
 }
 
-/* Do pixels that don't count exist? Then targets are labels, never numbers between classes. */
+/* Are targets labels, so that there may be pixels to ignore? */
 static bool is_labelled(const struct dataset *ds)
 {
     return ds->classes || ds->ignore >= 0 || ds->split->nclasses;
 }
 
-static size_t npixels_of(const struct dataset *ds)
+static size_t count_pixels(const struct dataset *ds)
 {
     return (size_t)ds->height * (size_t)ds->width;
 }
@@ -227,7 +220,7 @@ static size_t plane_bytes(enum kind kind, size_t nvalues)
     return (n + 15) / 16 * 16;
 }
 
-/* Bytes that the decoded part will take, were every file of 8 bits: the least. */
+/* Size of the decoded part, if all files have 8 bits. */
 static uint64_t estimate_part(const struct dataset *ds, enum dataset_part part)
 {
     const struct split_part *p = get_part(ds, part);
@@ -237,7 +230,7 @@ static uint64_t estimate_part(const struct dataset *ds, enum dataset_part part)
         bool same = is_size(ds, p->items[i].width, p->items[i].height);
         enum kind image = same ? KIND_BYTES : KIND_NUMBERS;
         nbytes += sizeof(struct record) +
-                  plane_bytes(image, npixels_of(ds) * (size_t)ds->channels) +
+                  plane_bytes(image, count_pixels(ds) * (size_t)ds->channels) +
                   plane_bytes(is_labelled(ds) ? KIND_LABELS : image, dataset_targets(ds));
     }
     return nbytes;
@@ -251,12 +244,7 @@ static const void *record_image(const struct record *r)
 static const void *record_target(const struct dataset *ds, const struct record *r)
 {
     return (const char *)r + sizeof *r +
-           plane_bytes((enum kind)r->image_kind, npixels_of(ds) * (size_t)ds->channels);
-}
-
-static int no_memory(struct err *e)
-{
-    return err_set(e, ERR_INTERNAL, "no memory for another image");
+           plane_bytes((enum kind)r->image_kind, count_pixels(ds) * (size_t)ds->channels);
 }
 
 static int put_image(const struct dataset *ds, const struct pixels *img, enum kind kind, void *dst,
@@ -268,9 +256,9 @@ static int put_image(const struct dataset *ds, const struct pixels *img, enum ki
         picture_to_bytes(img, ds->channels, dst);
         return 0;
     }
-    float *numbers = malloc(n * sizeof *numbers);
+    float *numbers = mem_alloc(n, sizeof *numbers, e);
     if (!numbers)
-        return no_memory(e);
+        return -1;
     picture_to_float(img, ds->channels, numbers);
     resize_pad(numbers, (int)img->height, (int)img->width, dst, ds->height, ds->width,
                ds->channels);
@@ -281,11 +269,11 @@ static int put_image(const struct dataset *ds, const struct pixels *img, enum ki
 static int put_labels(const struct dataset *ds, const struct pixels *mask, const char *name,
                       uint8_t *dst, struct err *e)
 {
-    uint8_t *labels = malloc((size_t)mask->width * mask->height);
+    uint8_t *labels = mem_alloc((size_t)mask->width * mask->height, 1, e);
     int rc = 0;
 
     if (!labels)
-        return no_memory(e);
+        return -1;
     if (ds->classes)
         rc = classes_label(ds->classes, mask, name, labels, e);
     else
@@ -308,9 +296,9 @@ static int put_target(const struct dataset *ds, const struct pixels *mask, const
         memcpy(dst, mask->samples, n);
         return 0;
     }
-    float *numbers = malloc(n * sizeof *numbers);
+    float *numbers = mem_alloc(n, sizeof *numbers, e);
     if (!numbers)
-        return no_memory(e);
+        return -1;
     for (size_t i = 0; i < n; i++)
         numbers[i] = (float)pixels_sample(mask, i) / r->target_divisor;
     resize_pad(numbers, (int)mask->height, (int)mask->width, dst, ds->height, ds->width, 1);
@@ -318,8 +306,7 @@ static int put_target(const struct dataset *ds, const struct pixels *mask, const
     return 0;
 }
 
-/* Bytes where the samples can stay what they are. */
-static enum kind kind_of(const struct dataset *ds, const struct pixels *img)
+static enum kind value_kind(const struct dataset *ds, const struct pixels *img)
 {
     return img->bits == 8 && is_size(ds, img->width, img->height) ? KIND_BYTES : KIND_NUMBERS;
 }
@@ -328,17 +315,17 @@ static int make_record(const struct dataset *ds, const struct split_item *item,
                        const struct pixels *img, const struct pixels *mask, struct buf *dst,
                        struct err *e)
 {
-    struct record r = {.image_kind = kind_of(ds, img), .target_kind = KIND_LABELS};
+    struct record r = {.image_kind = value_kind(ds, img), .target_kind = KIND_LABELS};
 
     if (mask && !is_labelled(ds)) {
-        r.target_kind = kind_of(ds, mask);
+        r.target_kind = value_kind(ds, mask);
         r.target_divisor = (float)mask_divisor(mask, ds->split->mask_scale);
     }
-    size_t image = plane_bytes((enum kind)r.image_kind, npixels_of(ds) * (size_t)ds->channels);
+    size_t image = plane_bytes((enum kind)r.image_kind, count_pixels(ds) * (size_t)ds->channels);
     size_t target = plane_bytes((enum kind)r.target_kind, dataset_targets(ds));
     char *bytes = buf_reserve(dst, sizeof r + image + target);
     if (!bytes)
-        return no_memory(e);
+        return mem_fail(e);
     dst->length += sizeof r + image + target;
     memset(bytes, 0, sizeof r + image + target);
     memcpy(bytes, &r, sizeof r);
@@ -375,11 +362,10 @@ static int decode_sample(const struct dataset *ds, const struct split_item *item
     return rc;
 }
 
-/* What decoded samples depend on. */
-static int hash_everything(const struct dataset *ds, char key[65], struct err *e)
+/* Of everything that decoded samples depend on. */
+static int hash_key(const struct dataset *ds, char key[65], struct err *e)
 {
     struct buf text = {0};
-    struct sha256 h;
 
     buf_addf(&text, "1 %d %d %d %d %d %d\n", ds->height, ds->width, ds->channels,
              (int)ds->split->mask_scale, ds->soft_masks, ds->ignore);
@@ -391,10 +377,8 @@ static int hash_everything(const struct dataset *ds, char key[65], struct err *e
             buf_addf(&text, "\n%d %s %s %d", part, p->items[i].image_sha256,
                      p->items[i].mask_sha256, p->items[i].label);
     }
-    int rc = text.failed ? err_set(e, ERR_INTERNAL, "no memory for the data set") : 0;
-    sha256_init(&h);
-    sha256_add(&h, text.data, text.length);
-    sha256_finish(&h, key);
+    int rc = text.failed ? mem_fail(e) : 0;
+    sha256_bytes(text.data, text.length, key);
     buf_destroy(&text);
     return rc;
 }
@@ -408,7 +392,7 @@ static int decode_into(void *arg, size_t i, struct buf *dst, struct err *e)
                          dst, e);
 }
 
-/* Where the cache file lies: "" for none. */
+/* The folder of the cache file; "" for no cache. */
 static void choose_folder(const struct dataset_config *config, double nbytes, char dst[PATH_MAX])
 {
     const char *slash = config->split_file ? strrchr(config->split_file, '/') : NULL;
@@ -430,13 +414,13 @@ static int check_memory(uint64_t nbytes, int sharers, struct err *e)
 
     return nbytes <= room.nbytes
                ? 0
-               : err_set(e, ERR_CONFIG, "the decoded images need %.2f GiB of memory and there are "
-                         "%.2f GiB (%s): name a folder with data.cache",
+               : err_set(e, ERR_CONFIG, "the decoded images need %.2f GiB of memory, but only "
+                         "%.2f GiB is available (%s); set data.cache to a folder",
                          (double)nbytes / 0x1p30, (double)room.nbytes / 0x1p30, room.reason);
 }
 
-/* Checks the files and, where it is to be, opens or makes the cache. */
-static int open_store(struct dataset *ds, const struct dataset_config *config, int sharers,
+/* Checks the files, and opens or creates the cache if there is to be one. */
+static int load_samples(struct dataset *ds, const struct dataset_config *config, int sharers,
                       struct err *e)
 {
     char dir[PATH_MAX], key[65];
@@ -448,7 +432,7 @@ static int open_store(struct dataset *ds, const struct dataset_config *config, i
     struct cache_config cache = {.dir = dir, .key = key, .count = ds->nsamples, .nbytes = nbytes,
                                  .threads = config->threads, .make = decode_into, .arg = ds,
                                  .interrupt = config->interrupt};
-    if (*dir && hash_everything(ds, key, e))
+    if (*dir && hash_key(ds, key, e))
         return -1;
     if ((!*dir || !cache_exists(&cache)) &&
         (check_part(ds, DATASET_TRAIN, e) || check_part(ds, DATASET_VAL, e)))
@@ -466,9 +450,8 @@ static int open_samples(struct dataset *ds, struct err *e)
 {
     size_t n = ds->split->train.count + ds->split->val.count;
 
-    ds->samples = calloc(n, sizeof *ds->samples);
-    if (!ds->samples)
-        return err_set(e, ERR_INTERNAL, "no memory for the data set");
+    if (!(ds->samples = mem_zero(n, sizeof *ds->samples, e)))
+        return -1;
     for (; ds->nsamples < n; ds->nsamples++)
         pthread_mutex_init(&ds->samples[ds->nsamples].lock, NULL);
     return 0;
@@ -476,12 +459,10 @@ static int open_samples(struct dataset *ds, struct err *e)
 
 struct dataset *dataset_open_split(const struct dataset_config *config, struct err *e)
 {
-    struct dataset *ds = calloc(1, sizeof *ds);
+    struct dataset *ds = mem_zero(1, sizeof *ds, e);
 
-    if (!ds) {
-        err_set(e, ERR_INTERNAL, "no memory for the data set");
+    if (!ds)
         return NULL;
-    }
     ds->config = *config;
     pthread_mutex_init(&ds->lock, NULL);
     if (open_split(ds, config, e) || open_samples(ds, e)) {
@@ -495,7 +476,7 @@ int dataset_load(struct dataset *ds, int sharers, struct err *e)
 {
     pthread_mutex_lock(&ds->lock);
     if (!ds->loaded)
-        ds->rc = open_store(ds, &ds->config, sharers, &ds->e);
+        ds->rc = load_samples(ds, &ds->config, sharers, &ds->e);
     ds->loaded = true;
     if (ds->rc)
         *e = ds->e;
@@ -515,7 +496,7 @@ struct dataset *dataset_open(const struct dataset_config *config, struct err *e)
     return ds;
 }
 
-/* The sample's record, decoded if need be. */
+/* The record of the sample, decoded if necessary. */
 static const struct record *get_record(struct dataset *ds, enum dataset_part part, size_t i,
                                        struct err *e)
 {
@@ -548,25 +529,10 @@ static void copy_numbers(enum kind kind, const void *src, float divisor, size_t 
             dst[i] = bytes[i] == DATASET_IGNORE ? -1.0f : (float)bytes[i];
 }
 
-static void copy_labels(const struct record *r, const void *src, size_t n, uint8_t *dst)
-{
-    const uint8_t *bytes = src;
-    const float *numbers = src;
-
-    if (r->target_kind == KIND_LABELS)
-        memcpy(dst, src, n);
-    else if (r->target_kind == KIND_BYTES)
-        for (size_t i = 0; i < n; i++)
-            dst[i] = (float)bytes[i] / r->target_divisor > 0.5f;
-    else
-        for (size_t i = 0; i < n; i++)
-            dst[i] = numbers[i] > 0.5f;
-}
-
 static void copy_sample(const struct dataset *ds, const struct record *r, float *image, float *mask)
 {
     copy_numbers((enum kind)r->image_kind, record_image(r), 255,
-                 npixels_of(ds) * (size_t)ds->channels, image);
+                 count_pixels(ds) * (size_t)ds->channels, image);
     copy_numbers((enum kind)r->target_kind, record_target(ds, r), r->target_divisor,
                  dataset_targets(ds), mask);
 }
@@ -593,9 +559,9 @@ int dataset_get_native(const struct dataset *ds, enum dataset_part part, size_t 
     own.width = (int)item->width;
     *dst = (struct dataset_native){
         .height = own.height, .width = own.width,
-        .image = malloc(npixels_of(&own) * (size_t)own.channels * sizeof *dst->image),
+        .image = malloc(count_pixels(&own) * (size_t)own.channels * sizeof *dst->image),
         .mask = malloc(dataset_targets(&own) * sizeof *dst->mask)};
-    int rc = dst->image && dst->mask ? decode_sample(&own, item, &record, e) : no_memory(e);
+    int rc = dst->image && dst->mask ? decode_sample(&own, item, &record, e) : mem_fail(e);
     if (rc == 0)
         copy_sample(&own, (const void *)record.data, dst->image, dst->mask);
     else
@@ -609,17 +575,4 @@ void dataset_native_free(struct dataset_native *native)
     free(native->image);
     free(native->mask);
     *native = (struct dataset_native){0};
-}
-
-int dataset_get_labels(struct dataset *ds, enum dataset_part part, size_t i, float *image,
-                       uint8_t *labels, struct err *e)
-{
-    const struct record *r = get_record(ds, part, i, e);
-    size_t n = npixels_of(ds);
-
-    if (!r)
-        return -1;
-    copy_numbers((enum kind)r->image_kind, record_image(r), 255, n * (size_t)ds->channels, image);
-    copy_labels(r, record_target(ds, r), dataset_targets(ds), labels);
-    return 0;
 }

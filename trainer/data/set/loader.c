@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/mem.h"
+
 #define BATCHES_AHEAD 2
 
 /* A place in the sequence of all items of this part: steps of epochs, items of steps. */
@@ -14,7 +16,7 @@ struct cursor {
     struct shard_plan plan;
 };
 
-/* What one thread is to load, and where to. */
+/* An item that a thread loads. */
 struct job {
     size_t number; /* in the sequence since the last seek */
     size_t epoch, position, image, copy;
@@ -25,22 +27,22 @@ struct slot {
     int rc;
     struct err e;
     float *image;
-    char *target;
+    float *target;
 };
 
 /* Of one thread. */
 struct worker {
     struct loader *loader;
     pthread_t thread;
-    struct augment *augment; /* NULL: nothing is augmented */
+    struct augment *augment; /* NULL: no augmentation */
     float *image;            /* before augmentation */
-    char *target;
+    float *target;
 };
 
 struct loader {
     struct loader_config config;
-    size_t image_values, target_bytes;
-    bool has_masks; /* false: a target is one class, which no change of the image touches */
+    size_t image_values, target_values;
+    bool has_masks; /* false: a target is one class, which augmentation does not change */
     struct worker *workers; /* at least one, also without threads */
     int nworkers, nthreads;
     struct slot *slots; /* item i of the sequence is in slot i % nslots */
@@ -49,21 +51,21 @@ struct loader {
     pthread_mutex_t lock;
     pthread_cond_t filled, freed;
     bool quit;
-    size_t claimed, taken; /* items of the sequence that threads and the caller have got to */
-    size_t loading;        /* items that threads are at */
+    size_t claimed, taken; /* next items of the sequence for the threads and for the caller */
+    size_t loading;        /* items that threads load_item now */
     bool paused;
     struct cursor claim, take;
     size_t *order;
     size_t order_epoch; /* of order; SIZE_MAX: none */
 };
 
-static struct shard_range share(const struct loader *l, const struct cursor *c)
+static struct shard_range step_share(const struct loader *l, const struct cursor *c)
 {
     return shard_train(&c->plan, c->step, l->config.part);
 }
 
-/* Past empty shares and the ends of epochs, to an item or to the very end. */
-static void settle(const struct loader *l, struct cursor *c)
+/* Moves past empty shares and ends of epochs, to an item or to the end of the last epoch. */
+static void skip_to_item(const struct loader *l, struct cursor *c)
 {
     while (c->epoch < l->config.epochs) {
         if (c->step >= c->plan.steps) {
@@ -71,7 +73,7 @@ static void settle(const struct loader *l, struct cursor *c)
             c->step = 0;
             c->plan = l->config.plan;
         } else {
-            struct shard_range r = share(l, c);
+            struct shard_range r = step_share(l, c);
             if (c->item < r.end - r.begin)
                 return;
             c->step++;
@@ -80,36 +82,28 @@ static void settle(const struct loader *l, struct cursor *c)
     }
 }
 
-/* With the lock held. false: there is no room, or no item is left. */
-static bool claim(struct loader *l, struct job *job)
+/* With the lock held. false: all slots are in use, or no item is left. */
+static bool claim_item(struct loader *l, struct job *job)
 {
     const struct loader_config *c = &l->config;
     size_t images = dataset_count(c->dataset, DATASET_TRAIN);
 
     if (l->paused || l->claimed - l->taken >= l->nslots)
         return false;
-    settle(l, &l->claim);
+    skip_to_item(l, &l->claim);
     if (l->claim.epoch >= c->epochs)
         return false;
     if (l->order_epoch != l->claim.epoch) {
         shard_copies(c->seed, l->claim.epoch, images, c->repeat, l->order);
         l->order_epoch = l->claim.epoch;
     }
-    size_t position = share(l, &l->claim).begin + l->claim.item++;
+    size_t position = step_share(l, &l->claim).begin + l->claim.item++;
     *job = (struct job){l->claimed++, l->claim.epoch, position, l->order[position] % images,
                         l->order[position] / images};
     return true;
 }
 
-static int get_sample(const struct loader *l, size_t i, float *image, void *target, struct err *e)
-{
-    struct dataset *ds = l->config.dataset;
-
-    return l->config.labels ? dataset_get_labels(ds, DATASET_TRAIN, i, image, target, e)
-                            : dataset_get(ds, DATASET_TRAIN, i, image, target, e);
-}
-
-static void load(struct worker *w, const struct job *job)
+static void load_item(struct worker *w, const struct job *job)
 {
     struct loader *l = w->loader;
     struct slot *s = &l->slots[job->number % l->nslots];
@@ -117,10 +111,11 @@ static void load(struct worker *w, const struct job *job)
     int height, width;
 
     if (!w->augment) {
-        s->rc = get_sample(l, job->image, s->image, s->target, &s->e);
+        s->rc = dataset_get(l->config.dataset, DATASET_TRAIN, job->image, s->image, s->target,
+                            &s->e);
         return;
     }
-    s->rc = get_sample(l, job->image, w->image, w->target, &s->e);
+    s->rc = dataset_get(l->config.dataset, DATASET_TRAIN, job->image, w->image, w->target, &s->e);
     if (s->rc)
         return;
     dataset_size(l->config.dataset, &height, &width);
@@ -131,10 +126,10 @@ static void load(struct worker *w, const struct job *job)
     augment_apply(w->augment, &draw, w->image, l->has_masks ? w->target : NULL, s->image,
                   s->target);
     if (!l->has_masks)
-        memcpy(s->target, w->target, l->target_bytes);
+        memcpy(s->target, w->target, l->target_values * sizeof *s->target);
 }
 
-static void *work(void *arg)
+static void *load_items(void *arg)
 {
     struct worker *w = arg;
     struct loader *l = w->loader;
@@ -142,13 +137,13 @@ static void *work(void *arg)
 
     pthread_mutex_lock(&l->lock);
     while (!l->quit) {
-        if (!claim(l, &job)) {
+        if (!claim_item(l, &job)) {
             pthread_cond_wait(&l->freed, &l->lock);
             continue;
         }
         l->loading++;
         pthread_mutex_unlock(&l->lock);
-        load(w, &job);
+        load_item(w, &job);
         pthread_mutex_lock(&l->lock);
         l->loading--;
         l->slots[job.number % l->nslots].ready = true;
@@ -166,36 +161,32 @@ static int open_worker(struct loader *l, struct worker *w, struct err *e)
     w->loader = l;
     if (!augment_is_active(&c->augment))
         return 0;
-    w->augment = augment_create(&c->augment, height, width, channels,
-                                c->labels ? 1 : sizeof(float), e);
-    w->image = malloc(l->image_values * sizeof *w->image);
-    w->target = malloc(l->target_bytes);
-    if (w->augment && (!w->image || !w->target))
-        err_set(e, ERR_INTERNAL, "no memory to augment images");
+    w->augment = augment_create(&c->augment, height, width, channels, e);
+    w->image = mem_alloc(l->image_values, sizeof *w->image, e);
+    w->target = mem_alloc(l->target_values, sizeof *w->target, e);
     return w->augment && w->image && w->target ? 0 : -1;
 }
 
 static int open_slots(struct loader *l, struct err *e)
 {
     l->nslots = (size_t)l->config.batch * BATCHES_AHEAD;
-    l->slots = calloc(l->nslots, sizeof *l->slots);
+    l->slots = mem_zero(l->nslots, sizeof *l->slots, e);
     for (size_t i = 0; l->slots && i < l->nslots; i++) {
-        l->slots[i].image = malloc(l->image_values * sizeof(float));
-        l->slots[i].target = malloc(l->target_bytes);
+        l->slots[i].image = mem_alloc(l->image_values, sizeof(float), e);
+        l->slots[i].target = mem_alloc(l->target_values, sizeof(float), e);
         if (!l->slots[i].image || !l->slots[i].target)
-            return err_set(e, ERR_INTERNAL, "no memory for %zu pictures ahead of the step",
-                           l->nslots);
+            return -1;
     }
-    return l->slots ? 0 : err_set(e, ERR_INTERNAL, "no memory for the loader");
+    return l->slots ? 0 : -1;
 }
 
 static int start_threads(struct loader *l, struct err *e)
 {
     for (; l->nthreads < l->config.threads; l->nthreads++) {
-        int reason = pthread_create(&l->workers[l->nthreads].thread, NULL, work,
+        int reason = pthread_create(&l->workers[l->nthreads].thread, NULL, load_items,
                                     &l->workers[l->nthreads]);
         if (reason)
-            return err_errno(e, ERR_INTERNAL, reason, "no thread to load pictures");
+            return err_errno(e, ERR_INTERNAL, reason, "cannot start a thread that loads images");
     }
     return 0;
 }
@@ -208,14 +199,14 @@ static int open_loader(struct loader *l, struct err *e)
 
     l->has_masks = dataset_targets(c->dataset) == (size_t)height * (size_t)width;
     l->image_values = (size_t)height * (size_t)width * (size_t)channels;
-    l->target_bytes = dataset_targets(c->dataset) * (c->labels ? 1 : sizeof(float));
+    l->target_values = dataset_targets(c->dataset);
     l->nworkers = c->threads ? c->threads : 1;
-    l->workers = calloc((size_t)l->nworkers, sizeof *l->workers);
-    l->order = calloc(items ? items : 1, sizeof *l->order);
+    l->workers = mem_zero((size_t)l->nworkers, sizeof *l->workers, e);
+    l->order = mem_zero(items, sizeof *l->order, e);
     l->order_epoch = SIZE_MAX;
     l->claim.plan = l->take.plan = c->plan;
     if (!l->workers || !l->order)
-        return err_set(e, ERR_INTERNAL, "no memory for the loader");
+        return -1;
     for (int i = 0; i < l->nworkers; i++)
         if (open_worker(l, &l->workers[i], e))
             return -1;
@@ -224,12 +215,10 @@ static int open_loader(struct loader *l, struct err *e)
 
 struct loader *loader_create(const struct loader_config *config, struct err *e)
 {
-    struct loader *l = calloc(1, sizeof *l);
+    struct loader *l = mem_zero(1, sizeof *l, e);
 
-    if (!l) {
-        err_set(e, ERR_INTERNAL, "no memory for the loader");
+    if (!l)
         return NULL;
-    }
     l->config = *config;
     pthread_mutex_init(&l->lock, NULL);
     pthread_cond_init(&l->filled, NULL);
@@ -297,15 +286,15 @@ void loader_seek(struct loader *l, size_t epoch, const struct shard_plan *plan, 
     pthread_mutex_unlock(&l->lock);
 }
 
-/* Waits for the slot of the next item, or fills it where there are no threads. */
-static struct slot *next_slot(struct loader *l)
+/* Waits for the slot of the next item, or fills it if there are no threads. */
+static struct slot *wait_for_slot(struct loader *l)
 {
     struct slot *s = &l->slots[l->taken % l->nslots];
     struct job job;
 
     if (l->config.threads == 0) {
-        if (claim(l, &job))
-            load(&l->workers[0], &job);
+        if (claim_item(l, &job))
+            load_item(&l->workers[0], &job);
         return s;
     }
     pthread_mutex_lock(&l->lock);
@@ -324,20 +313,20 @@ static void free_slot(struct loader *l, struct slot *s)
     pthread_mutex_unlock(&l->lock);
 }
 
-int loader_next(struct loader *l, float *images, void *targets, struct err *e)
+int loader_next(struct loader *l, float *images, float *targets, struct err *e)
 {
     if (l->take.step >= l->take.plan.steps)
         l->take = (struct cursor){.epoch = l->take.epoch + 1, .plan = l->config.plan};
-    struct shard_range r = share(l, &l->take);
+    struct shard_range r = step_share(l, &l->take);
     l->take.step++;
     for (size_t i = 0; i < r.end - r.begin; i++) {
-        struct slot *s = next_slot(l);
+        struct slot *s = wait_for_slot(l);
         if (s->rc) {
             *e = s->e;
             return -1;
         }
         memcpy(images + i * l->image_values, s->image, l->image_values * sizeof *images);
-        memcpy((char *)targets + i * l->target_bytes, s->target, l->target_bytes);
+        memcpy(targets + i * l->target_values, s->target, l->target_values * sizeof *targets);
         free_slot(l, s);
     }
     return 0;

@@ -4,7 +4,7 @@
 
 #include "src/rng.h"
 
-/* rng.h: one stream per epoch. No other user of the run's seed starts its streams here. */
+/* rng.h: one stream per epoch, used here only. */
 #define STREAM_SHARD (UINT64_C(0x53484152) << 32)
 
 /* floor(i * n / parts) without the overflow of i * n. */
@@ -21,7 +21,7 @@ int shard_plan(size_t images, size_t repeat, int parts, size_t full, enum shard_
     if (images == 0 || repeat == 0)
         return err_set(e, ERR_DATA, "no training images");
     if (__builtin_mul_overflow(images, repeat, &items) || items > UINT32_MAX)
-        return err_set(e, ERR_DATA, "%zu images x repeat %zu are more than an epoch can have",
+        return err_set(e, ERR_DATA, "%zu images x repeat %zu is more than an epoch can have",
                        images, repeat);
     if (remainder == SHARD_DROP && items < full)
         return err_set(e, ERR_DATA,

@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "src/log.h"
+#include "src/mem.h"
+#include "src/plural.h"
 #include "src/rng.h"
 #include "trainer/data/set/candidates.h"
 
@@ -40,7 +42,7 @@ void split_destroy(struct split *s)
     free(s);
 }
 
-/* The pairs in the order of their hashes, equal ones side by side. */
+/* A pair, to sort by hash. */
 struct by_hash {
     const char *hash;
     size_t index;
@@ -53,9 +55,9 @@ static int compare_hash(const void *a, const void *b)
     return order ? order : (x->index > y->index) - (x->index < y->index);
 }
 
-static struct by_hash *sort_by_hash(const char *const *hash, size_t n)
+static struct by_hash *sort_by_hash(const char *const *hash, size_t n, struct err *e)
 {
-    struct by_hash *sorted = malloc(n * sizeof *sorted);
+    struct by_hash *sorted = mem_alloc(n, sizeof *sorted, e);
 
     for (size_t i = 0; sorted && i < n; i++)
         sorted[i] = (struct by_hash){hash[i], i};
@@ -76,7 +78,7 @@ static size_t find_groups(const struct by_hash *sorted, size_t n, size_t *start)
     return ngroups;
 }
 
-/* Walks the groups in a drawn order and takes each that still fits; when none did, the smallest. */
+/* Takes, in random order, each group that still fits; if none did, the smallest. */
 static void pick_groups(const struct by_hash *sorted, const size_t *start, size_t ngroups,
                         const size_t *order, size_t want, bool *val)
 {
@@ -99,52 +101,49 @@ static void pick_groups(const struct by_hash *sorted, const size_t *start, size_
 int split_divide(int64_t seed, double val_fraction, size_t n, const char *const *hash, bool *val,
                  struct err *e)
 {
-    struct by_hash *sorted = sort_by_hash(hash, n);
-    size_t *start = malloc((n + 1) * sizeof *start), *order = malloc(n * sizeof *order);
-    int rc = 0;
+    struct by_hash *sorted = sort_by_hash(hash, n, e);
+    size_t *start = malloc((n + 1) * sizeof *start), *order = malloc((n + 1) * sizeof *order);
+    int rc = !sorted ? -1 : start && order ? 0 : mem_fail(e);
+    size_t ngroups = rc ? 0 : find_groups(sorted, n, start);
 
     memset(val, 0, n * sizeof *val);
-    if (!sorted || !start || !order) {
-        rc = err_set(e, ERR_INTERNAL, "no memory to divide %zu images", n);
-        goto out;
-    }
-    size_t ngroups = find_groups(sorted, n, start);
-    if (ngroups < 2) {
+    if (rc == 0 && ngroups < 2)
         rc = err_set(e, ERR_DATA,
-                     n < 2 ? "there is one pair only; training and validation need one each"
-                           : "all images are the same picture; training and validation need "
-                             "different ones");
-        goto out;
+                     n < 2 ? "there is only one pair; training and validation need one each"
+                           : "all images are equal; training and validation need different ones");
+    if (rc == 0) {
+        /* The epsilon: 0.29 x 100 is 28.999999999999996. */
+        size_t want = (size_t)(val_fraction * (double)n + 1e-6);
+        want = want < 1 ? 1 : want > n - 1 ? n - 1 : want;
+        rng_permutation((uint64_t)seed, STREAM_SPLIT, ngroups, order);
+        pick_groups(sorted, start, ngroups, order, want, val);
     }
-    /* The epsilon: 0.29 x 100 is 28.999999999999996. */
-    size_t want = (size_t)(val_fraction * (double)n + 1e-6);
-    want = want < 1 ? 1 : want > n - 1 ? n - 1 : want;
-    rng_permutation((uint64_t)seed, STREAM_SPLIT, ngroups, order);
-    pick_groups(sorted, start, ngroups, order, want, val);
-out:
     free(order);
     free(start);
     free(sorted);
     return rc;
 }
 
+static const char **pixel_hashes(const struct candidate *c, size_t n, struct err *e)
+{
+    const char **hash = mem_zero(n, sizeof *hash, e);
+
+    for (size_t i = 0; hash && i < n; i++)
+        hash[i] = c[i].pixels;
+    return hash;
+}
+
 static int divide_by_seed(const struct split_config *config, struct candidate *c, size_t n,
                           struct err *e)
 {
-    const char **hash = calloc(n, sizeof *hash);
-    bool *val = calloc(n, sizeof *val);
-    int rc = 0;
+    const char **hash = pixel_hashes(c, n, e);
+    bool *val = hash ? mem_zero(n, sizeof *val, e) : NULL;
+    int rc = val ? split_divide(config->seed, config->val_fraction, n, hash, val, e) : -1;
 
-    if (!hash || !val)
-        rc = err_set(e, ERR_INTERNAL, "no memory to divide %zu images", n);
-    for (size_t i = 0; rc == 0 && i < n; i++)
-        hash[i] = c[i].pixels;
-    if (rc == 0)
-        rc = split_divide(config->seed, config->val_fraction, n, hash, val, e);
     if (rc)
         err_prefix(e, "%s", config->dir);
     for (size_t i = 0; rc == 0 && i < n; i++)
-        c[i].side = val[i] ? CANDIDATE_VAL : CANDIDATE_TRAIN;
+        c[i].side = val[i] ? SOURCE_VAL : SOURCE_TRAIN;
     free(val);
     free(hash);
     return rc;
@@ -153,24 +152,20 @@ static int divide_by_seed(const struct split_config *config, struct candidate *c
 static int all_validate(struct candidate *c, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        c[i].side = CANDIDATE_VAL;
+        c[i].side = SOURCE_VAL;
     return 0;
 }
 
 static struct by_hash *sort_candidates(const struct candidate *c, size_t n, struct err *e)
 {
-    const char **hash = calloc(n, sizeof *hash);
+    const char **hash = pixel_hashes(c, n, e);
+    struct by_hash *sorted = hash ? sort_by_hash(hash, n, e) : NULL;
 
-    for (size_t i = 0; hash && i < n; i++)
-        hash[i] = c[i].pixels;
-    struct by_hash *sorted = hash ? sort_by_hash(hash, n) : NULL;
     free(hash);
-    if (!sorted)
-        err_set(e, ERR_INTERNAL, "no memory to divide %zu images", n);
     return sorted;
 }
 
-/* A split that was given must keep the promise too: no picture on both sides. */
+/* A given split must not have an image on both sides, either. */
 static int refuse_leak(const struct candidate *c, size_t n, struct err *e)
 {
     struct by_hash *sorted = sort_candidates(c, n, e);
@@ -180,11 +175,11 @@ static int refuse_leak(const struct candidate *c, size_t n, struct err *e)
         const struct candidate *a = NULL;
         for (first = i; i < n && strcmp(sorted[i].hash, sorted[first].hash) == 0; i++) {
             const struct candidate *b = &c[sorted[i].index];
-            if (b->side == CANDIDATE_NONE)
+            if (b->side == SOURCE_ANY)
                 continue;
             if (rc == 0 && a && a->side != b->side)
-                rc = err_set(e, ERR_DATA, "%s and %s are the same picture, but one trains and one "
-                             "validates", a->item.image, b->item.image);
+                rc = err_set(e, ERR_DATA, "%s and %s are the same image, but one is for training "
+                             "and one for validation", a->item.image, b->item.image);
             a = b;
         }
         i--;
@@ -193,9 +188,9 @@ static int refuse_leak(const struct candidate *c, size_t n, struct err *e)
     return rc;
 }
 
-/* The folder says who trains. Well-known sets have some pictures on both sides: these do not
- * train. */
-static int divide_as_it_is(struct candidate *c, size_t n, struct err *e)
+/* By the folders. Some well-known sets have images on both sides: these are not used for
+ * training. */
+static int divide_by_folder(struct candidate *c, size_t n, struct err *e)
 {
     struct by_hash *sorted = sort_candidates(c, n, e);
     size_t ndropped = 0, nneither = 0;
@@ -203,51 +198,50 @@ static int divide_as_it_is(struct candidate *c, size_t n, struct err *e)
     for (size_t i = 0, first; sorted && i < n; i++) {
         bool validates = false;
         for (first = i; i < n && strcmp(sorted[i].hash, sorted[first].hash) == 0; i++)
-            validates = validates || c[sorted[i].index].side == CANDIDATE_VAL;
+            validates = validates || c[sorted[i].index].side == SOURCE_VAL;
         for (size_t k = first; validates && k < i; k++)
-            if (c[sorted[k].index].side == CANDIDATE_TRAIN) {
-                c[sorted[k].index].side = CANDIDATE_NONE;
+            if (c[sorted[k].index].side == SOURCE_TRAIN) {
+                c[sorted[k].index].side = SOURCE_ANY;
                 ndropped++;
             }
         i--;
     }
     for (size_t i = 0; i < n; i++)
-        nneither += c[i].side == CANDIDATE_NONE;
+        nneither += c[i].side == SOURCE_ANY;
     if (nneither > ndropped)
-        log_info("%zu images are on neither side of the set's own division and do not take part",
+        log_info("%zu images belong neither to training nor to validation and are not used",
                  nneither - ndropped);
     if (ndropped)
-        log_warn("%zu training images are also among the validation images and don't train",
+        log_warn("%zu training images are also validation images; training does not use them",
                  ndropped);
     free(sorted);
     return sorted ? 0 : -1;
 }
 
 /* Moves the items of one side, in order. */
-static int take_side(struct candidate *c, size_t n, enum candidate_side side,
+static int take_side(struct candidate *c, size_t n, enum source_side side,
                      struct split_part *part, struct err *e)
 {
-    part->items = calloc(n, sizeof *part->items);
-    if (!part->items)
-        return err_set(e, ERR_INTERNAL, "no memory for the split");
+    if (!(part->items = mem_zero(n, sizeof *part->items, e)))
+        return -1;
     for (size_t i = 0; i < n; i++)
         if (c[i].side == side) {
             part->items[part->count++] = c[i].item;
             c[i].item = (struct split_item){0};
         }
     if (part->count == 0)
-        return err_set(e, ERR_DATA, "no image is left to %s",
-                       side == CANDIDATE_TRAIN ? "train" : "validate");
+        return err_set(e, ERR_DATA, "no image is left for %s",
+                       side == SOURCE_TRAIN ? "training" : "validation");
     return 0;
 }
 
-/* The lists that were given take the place of what the folder says. */
+/* Given lists replace the division by folders. */
 static int assign_lists(const struct split_config *config, struct source *source, struct err *e)
 {
     if (!config->train_list && !config->val_list)
         return 0;
     if (!config->train_list || !config->val_list)
-        return err_set(e, ERR_USAGE, "a given split needs both --train-list and --val-list");
+        return err_set(e, ERR_USAGE, "--train-list and --val-list must be used together");
     for (size_t i = 0; i < source->count; i++)
         source->items[i].side = SOURCE_ANY;
     return source_assign(source, config->train_list, SOURCE_TRAIN, e) ||
@@ -255,9 +249,9 @@ static int assign_lists(const struct split_config *config, struct source *source
                ? -1 : 0;
 }
 
-/* The first that says it: lists, "all validate", the folder, the seed. */
-static int divide(const struct split_config *config, bool divided, size_t n, struct candidate *c,
-                  struct split *s, struct err *e)
+/* By the first of these that applies: lists, "all validate", the folder, the seed. */
+static int divide_candidates(const struct split_config *config, bool divided, size_t n,
+                             struct candidate *c, struct split *s, struct err *e)
 {
     bool given = config->train_list, all = !given && config->val_fraction >= 1;
     int rc;
@@ -267,12 +261,12 @@ static int divide(const struct split_config *config, bool divided, size_t n, str
     else if (all)
         rc = all_validate(c, n);
     else if (divided)
-        rc = divide_as_it_is(c, n, e);
+        rc = divide_by_folder(c, n, e);
     else
         rc = divide_by_seed(config, c, n, e);
     if (rc == 0 && !all)
-        rc = take_side(c, n, CANDIDATE_TRAIN, &s->train, e);
-    if (rc || take_side(c, n, CANDIDATE_VAL, &s->val, e))
+        rc = take_side(c, n, SOURCE_TRAIN, &s->train, e);
+    if (rc || take_side(c, n, SOURCE_VAL, &s->val, e))
         return -1;
     bool computed = divided && !all;
     s->seed = computed ? 0 : config->seed;
@@ -293,12 +287,10 @@ static void take_classes(struct source *source, struct split *s)
 struct split *split_create(const struct split_config *config, struct err *e)
 {
     struct candidate *c = NULL;
-    struct split *s = calloc(1, sizeof *s);
+    struct split *s = mem_zero(1, sizeof *s, e);
     struct source *source = s ? source_open(config->dir, e) : NULL;
     int rc = -1;
 
-    if (!s)
-        err_set(e, ERR_INTERNAL, "no memory for the split");
     if (!source)
         goto out;
     s->dir = realpath(config->dir, NULL);
@@ -309,7 +301,7 @@ struct split *split_create(const struct split_config *config, struct err *e)
     if (assign_lists(config, source, e) == 0)
         c = candidates_read(config, source, &s->mask_scale, e);
     if (c)
-        rc = divide(config, source_is_divided(source), source->count, c, s, e);
+        rc = divide_candidates(config, source_is_divided(source), source->count, c, s, e);
     take_classes(source, s);
 out:
     for (size_t i = 0; c && i < source->count; i++)
@@ -321,4 +313,81 @@ out:
         return NULL;
     }
     return s;
+}
+
+/* --- files for workers --- */
+
+/* "train/10.records" of "train/10.records#17" */
+struct file_name {
+    const char *text;
+    size_t length;
+};
+
+static struct file_name file_of_item(const struct split_item *item)
+{
+    const char *mark = strchr(item->image, '#');
+
+    return (struct file_name){item->image,
+                              mark ? (size_t)(mark - item->image) : strlen(item->image)};
+}
+
+/* 2.records before 10.records */
+static int compare_files(const void *a, const void *b)
+{
+    const struct file_name *x = a, *y = b;
+
+    if (x->length != y->length)
+        return x->length < y->length ? -1 : 1;
+    return strncmp(x->text, y->text, x->length);
+}
+
+/* Drops items whose file is not among the first `keep`. The names point into the items, so that
+ * these are freed last. */
+static void drop_files(struct split_part *part, const struct file_name *files, size_t keep)
+{
+    bool *gone = calloc(part->count, sizeof *gone);
+    size_t kept = 0;
+
+    for (size_t i = 0; gone && i < part->count; i++) {
+        struct file_name file = file_of_item(&part->items[i]);
+        gone[i] = !bsearch(&file, files, keep, sizeof file, compare_files);
+    }
+    for (size_t i = 0; gone && i < part->count; i++)
+        if (gone[i])
+            item_free(&part->items[i]);
+        else
+            part->items[kept++] = part->items[i];
+    if (gone)
+        part->count = kept;
+    free(gone);
+}
+
+int split_keep_files(struct split *s, int workers, struct err *e)
+{
+    size_t n = 0, images = s->train.count;
+
+    if (s->format != SOURCE_TFRECORD)
+        return err_set(e, ERR_CONFIG, "data.files: workers needs TFRecord files, but %s has none; "
+                       "use data.files: all", s->dir);
+    struct file_name *files = mem_alloc(images, sizeof *files, e);
+    if (!files)
+        return -1;
+    for (size_t i = 0; i < images; i++)
+        files[i] = file_of_item(&s->train.items[i]);
+    qsort(files, images, sizeof *files, compare_files);
+    for (size_t i = 0; i < images; i++)
+        if (n == 0 || compare_files(&files[i], &files[n - 1]) != 0)
+            files[n++] = files[i];
+    size_t keep = n / (size_t)workers * (size_t)workers;
+    if (keep > 0 && keep < n)
+        drop_files(&s->train, files, keep);
+    free(files);
+    if (keep == 0)
+        return err_set(e, ERR_DATA, "%s: %zu TFRecord file%s with training images is not enough "
+                       "for %d workers; write more files (unet-train data convert --to tfrecord) "
+                       "or use fewer GPUs", s->dir, n, plural(n), workers);
+    if (keep < n)
+        log_info("data.files: using %zu of %zu TFRecord files for %d workers, %zu of %zu images",
+                 keep, n, workers, s->train.count, images);
+    return 0;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A frozen split: which pairs train, which validate, the hash of every file (doc/FORMATS.md). */
+/* A fixed split: the pairs for training and for validation, with the hash of every file
+ * (doc/FORMATS.md). */
 #ifndef UNETCTL_TRAINER_DATA_SET_SPLIT_H
 #define UNETCTL_TRAINER_DATA_SET_SPLIT_H
 
@@ -38,25 +39,31 @@ struct split {
 struct split_config {
     const char *dir;
     int64_t seed;
-    double val_fraction;   /* above 0, below 1; 1: every pair validates, none trains */
+    double val_fraction;   /* above 0, below 1; 1: all pairs are for validation */
     bool soft_masks;       /* masks may hold grey values */
-    const char *train_list, *val_list; /* both or none: files with one image file name per line;
-                                        * seed and fraction then do not matter */
+    const char *train_list, *val_list; /* both or none: files with one image file name per line,
+                                        * which replace seed and fraction */
     int classes;            /* up to 1: foreground and background; from 2: classes.h */
-    const char *ignore;     /* mask value that does not count, as text; NULL or "" for none */
+    const char *ignore;     /* mask value to ignore, as text; NULL or "" for none */
     const char *class_file; /* classes.h; NULL or "" for none */
-    const char *class_text; /* what stands in it; NULL to read it */
+    const char *class_text; /* its content; NULL: read it */
 };
 
-/* Scans the folder, decodes and hashes every file, checks the masks' values, divides. ERR_DATA for
- * anything wrong with the data, naming the files. */
+/* Reads the folder, decodes and hashes every file, checks the values of the masks, and divides the
+ * pairs. ERR_DATA: something is wrong with the data; the message names the files. */
 struct split *split_create(const struct split_config *config, struct err *e);
 void split_destroy(struct split *s);
 
-/* val[i] says whether item i of n validates: a function of seed, fraction and hash alone. Items of
- * equal hash fall on the same side; both sides get at least one. ERR_DATA when that can't be. */
+/* Sets val[i] if item i of n is for validation: a function of seed, fraction and hashes alone.
+ * Items with equal hashes are on the same side, and both sides get at least one. ERR_DATA: not
+ * possible. */
 int split_divide(int64_t seed, double val_fraction, size_t n, const char *const *hash, bool *val,
                  struct err *e);
+
+/* Gives each worker the same number of TFRecord files: keeps only the training images of the first
+ * files by number, so many that workers divide them (of 10 files for 4 workers, 8). ERR_DATA: fewer
+ * files than workers; ERR_CONFIG: the split has another format. */
+int split_keep_files(struct split *s, int workers, struct err *e);
 
 /* split.json */
 void split_encode(const struct split *s, struct buf *dst);

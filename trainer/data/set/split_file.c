@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* split.json: encoding and decoding of struct split. */
+/* Encodes and decodes split.json. */
 #include "config.h"
 #include "trainer/data/set/split.h"
 
@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "src/atomicfile.h"
+#include "src/mem.h"
 
 #define SCHEMA 1
 #define MAX_BYTES ((size_t)256 << 20)
@@ -20,19 +21,18 @@ static void encode_part(const char *name, const struct split_part *part, struct 
     buf_addf(dst, ",\n \"%s\":[", name);
     for (size_t i = 0; i < part->count; i++) {
         const struct split_item *item = &part->items[i];
-        buf_add(dst, i ? ",\n  {\"stem\":" : "\n  {\"stem\":");
-        buf_add_json_string(dst, item->stem);
-        buf_add(dst, ",\"image\":");
-        buf_add_json_string(dst, item->image);
-        if (item->mask) {
-            buf_add(dst, ",\"mask\":");
-            buf_add_json_string(dst, item->mask);
-        } else
-            buf_addf(dst, ",\"class\":%d", item->label);
-        buf_addf(dst, ",\"width\":%u,\"height\":%u,\"image_sha256\":\"%s\"", item->width,
-                 item->height, item->image_sha256);
+        buf_add(dst, i ? ",\n  {" : "\n  {");
+        buf_json_text(dst, "stem", item->stem);
+        buf_json_text(dst, "image", item->image);
         if (item->mask)
-            buf_addf(dst, ",\"mask_sha256\":\"%s\"", item->mask_sha256);
+            buf_json_text(dst, "mask", item->mask);
+        else
+            buf_json_int(dst, "class", item->label);
+        buf_json_int(dst, "width", item->width);
+        buf_json_int(dst, "height", item->height);
+        buf_json_text(dst, "image_sha256", item->image_sha256);
+        if (item->mask)
+            buf_json_text(dst, "mask_sha256", item->mask_sha256);
         buf_add(dst, "}");
     }
     buf_add(dst, "]");
@@ -40,16 +40,18 @@ static void encode_part(const char *name, const struct split_part *part, struct 
 
 void split_encode(const struct split *s, struct buf *dst)
 {
-    buf_addf(dst, "{\"schema\":%d,\"data\":", SCHEMA);
-    buf_add_json_string(dst, s->dir);
-    buf_addf(dst, ",\"seed\":%lld,\"val_fraction\":%.10g,\"mask_max\":%d", (long long)s->seed,
-             s->val_fraction, (int)s->mask_scale);
+    buf_add(dst, "{");
+    buf_json_int(dst, "schema", SCHEMA);
+    buf_json_text(dst, "data", s->dir);
+    buf_json_int(dst, "seed", s->seed);
+    buf_addf(dst, ",\"val_fraction\":%.10g", s->val_fraction);
+    buf_json_int(dst, "mask_max", s->mask_scale);
     if (s->format != SOURCE_PAIRS)
-        buf_addf(dst, ",\"format\":\"%s\"", source_format_encode(s->format));
-    for (int i = 0; i < s->nclasses; i++) {
-        buf_add(dst, i ? "," : ",\n \"classes\":[");
-        buf_add_json_string(dst, s->class_names[i]);
-    }
+        buf_json_text(dst, "format", source_format_encode(s->format));
+    if (s->nclasses)
+        buf_add(dst, ",\n \"classes\":[");
+    for (int i = 0; i < s->nclasses; i++)
+        buf_json_text(dst, NULL, s->class_names[i]);
     if (s->nclasses)
         buf_add(dst, "]");
     encode_part("train", &s->train, dst);
@@ -63,13 +65,10 @@ static char *get_string(const cJSON *object, const char *key, struct err *e)
     const cJSON *v = cJSON_GetObjectItemCaseSensitive(object, key);
 
     if (!cJSON_IsString(v) || !v->valuestring[0]) {
-        err_set(e, ERR_DATA, "\"%s\" is missing or no text", key);
+        err_set(e, ERR_DATA, "\"%s\" is missing or not a string", key);
         return NULL;
     }
-    char *copy = strdup(v->valuestring);
-    if (!copy)
-        err_set(e, ERR_INTERNAL, "no memory");
-    return copy;
+    return mem_text(v->valuestring, e);
 }
 
 /* A whole number from min to max. */
@@ -80,8 +79,8 @@ static int get_int(const cJSON *object, const char *key, double min, double max,
 
     if (!cJSON_IsNumber(v) || !(v->valuedouble >= min && v->valuedouble <= max) ||
         v->valuedouble != floor(v->valuedouble))
-        return err_set(e, ERR_DATA, "\"%s\" is missing or no number from %.0f to %.0f", key, min,
-                       max);
+        return err_set(e, ERR_DATA, "\"%s\" is missing or not an integer from %.0f to %.0f", key,
+                       min, max);
     *dst = (int64_t)v->valuedouble;
     return 0;
 }
@@ -92,7 +91,7 @@ static int get_hash(const cJSON *object, const char *key, char dst[65], struct e
 
     if (!cJSON_IsString(v) || strlen(v->valuestring) != 64 ||
         strspn(v->valuestring, "0123456789abcdef") != 64)
-        return err_set(e, ERR_DATA, "\"%s\" is missing or no SHA-256", key);
+        return err_set(e, ERR_DATA, "\"%s\" is missing or not a SHA-256", key);
     memcpy(dst, v->valuestring, 65);
     return 0;
 }
@@ -125,9 +124,8 @@ static int decode_part(const cJSON *root, const char *name, int nclasses, struct
 
     if (n == 0)
         return err_set(e, ERR_DATA, "\"%s\" is missing or empty", name);
-    part->items = calloc((size_t)n, sizeof *part->items);
-    if (!part->items)
-        return err_set(e, ERR_INTERNAL, "no memory for %d items", n);
+    if (!(part->items = mem_zero((size_t)n, sizeof *part->items, e)))
+        return -1;
     cJSON_ArrayForEach(object, array)
     {
         if (decode_item(object, nclasses, &part->items[part->count++], e))
@@ -146,19 +144,21 @@ static int decode_format(const cJSON *root, struct split *s, struct err *e)
         return err_set(e, ERR_DATA, "\"format\" is unknown");
     if (!cJSON_IsArray(classes))
         return 0;
-    s->class_names = calloc((size_t)cJSON_GetArraySize(classes) + 1, sizeof *s->class_names);
+    s->class_names = mem_zero((size_t)cJSON_GetArraySize(classes), sizeof *s->class_names, e);
     if (!s->class_names)
-        return err_set(e, ERR_INTERNAL, "no memory for the classes");
+        return -1;
     cJSON_ArrayForEach(name, classes)
     {
-        if (!cJSON_IsString(name) || !(s->class_names[s->nclasses] = strdup(name->valuestring)))
-            return err_set(e, ERR_DATA, "\"classes\" must be names");
+        if (!cJSON_IsString(name))
+            return err_set(e, ERR_DATA, "\"classes\" must be strings");
+        if (!(s->class_names[s->nclasses] = mem_text(name->valuestring, e)))
+            return -1;
         s->nclasses++;
     }
     return 0;
 }
 
-static int decode(const cJSON *root, struct split *s, struct err *e)
+static int decode_split(const cJSON *root, struct split *s, struct err *e)
 {
     const cJSON *fraction = cJSON_GetObjectItemCaseSensitive(root, "val_fraction");
     int64_t schema, mask_max;
@@ -166,7 +166,7 @@ static int decode(const cJSON *root, struct split *s, struct err *e)
     if (get_int(root, "schema", 1, 1e6, &schema, e))
         return -1;
     if (schema != SCHEMA)
-        return err_set(e, ERR_DATA, "schema %lld is unknown; this version reads %d",
+        return err_set(e, ERR_DATA, "schema %lld is not supported; this version reads schema %d",
                        (long long)schema, SCHEMA);
     if (!(s->dir = get_string(root, "data", e)) ||
         get_int(root, "seed", -0x1p53, 0x1p53, &s->seed, e) ||
@@ -175,7 +175,7 @@ static int decode(const cJSON *root, struct split *s, struct err *e)
     if (mask_max != MASK_CLASS && mask_max != MASK_UNIT && mask_max != MASK_FULL)
         return err_set(e, ERR_DATA, "\"mask_max\" must be 1 or 255, or 0 for classes");
     if (!cJSON_IsNumber(fraction))
-        return err_set(e, ERR_DATA, "\"val_fraction\" is missing or no number");
+        return err_set(e, ERR_DATA, "\"val_fraction\" is missing or not a number");
     s->mask_scale = (enum mask_scale)mask_max;
     s->val_fraction = fraction->valuedouble;
     if (decode_format(root, s, e) || decode_part(root, "train", s->nclasses, &s->train, e))
@@ -192,17 +192,16 @@ struct split *split_read(const char *path, struct err *e)
     int rc = -1;
 
     if (!text && access(path, F_OK) != 0 && errno == ENOENT)
-        err_set(e, ERR_DATA, "%s: there is no such file; `unetctl generate` or `unet-train data "
-                "split` makes it", path);
+        err_set(e, ERR_DATA, "%s: no such file; `unetctl generate` or `unet-train data split` "
+                "creates it", path);
     if (!text)
         return NULL;
     root = cJSON_ParseWithLength(text, n);
-    s = calloc(1, sizeof *s);
     if (!root)
-        err_set(e, ERR_DATA, "%s: is no JSON; `unet-train data split` makes this file", path);
-    else if (!s)
-        err_set(e, ERR_INTERNAL, "%s: no memory", path);
-    else if ((rc = decode(root, s, e)))
+        err_set(e, ERR_DATA, "not JSON; `unet-train data split` creates this file");
+    else if ((s = mem_zero(1, sizeof *s, e)))
+        rc = decode_split(root, s, e);
+    if (rc)
         err_prefix(e, "%s", path);
     cJSON_Delete(root);
     free(text);

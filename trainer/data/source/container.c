@@ -3,7 +3,6 @@
 #include "trainer/data/source/container.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,10 +11,11 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "src/atomicfile.h"
 #include "src/format/sha256.h"
 #include "src/format/tfrecord.h"
+#include "src/mem.h"
 #include "trainer/data/source/example.h"
-#include "trainer/data/source/pairs.h"
 
 #define CIFAR_SIDE 32
 #define CIFAR_PIXELS (CIFAR_SIDE * CIFAR_SIDE)
@@ -52,31 +52,16 @@ void container_close(struct container *c)
     free(c);
 }
 
-/* O_NONBLOCK: a FIFO is refused instead of waited for. */
-static int open_regular(const char *path, uint64_t *nbytes, struct err *e)
-{
-    struct stat st;
-    int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-
-    if (fd < 0)
-        return err_errno(e, ERR_DATA, errno, "%s: can't be opened", path);
-    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode)) {
-        *nbytes = (uint64_t)st.st_size;
-        return fd;
-    }
-    close(fd);
-    return err_set(e, ERR_DATA, "%s: is not a regular file", path);
-}
-
 static int open_cifar(struct container *c, uint64_t nbytes, struct err *e)
 {
     if (nbytes == 0 || nbytes % CIFAR_RECORD)
-        return err_set(e, ERR_DATA, "%s: %llu bytes are no multiple of %d, a CIFAR-10 record; the "
-                       "file is cut or another format", c->path, (unsigned long long)nbytes,
-                       CIFAR_RECORD);
+        return err_set(e, ERR_DATA,
+                       "%s: its %llu bytes are not a multiple of %d, the size of a CIFAR-10 "
+                       "record: the file is truncated or has another format",
+                       c->path, (unsigned long long)nbytes, CIFAR_RECORD);
     void *map = mmap(NULL, (size_t)nbytes, PROT_READ, MAP_PRIVATE, c->fd, 0);
     if (map == MAP_FAILED)
-        return err_errno(e, ERR_DATA, errno, "%s: can't be mapped", c->path);
+        return err_errno(e, ERR_DATA, errno, "cannot map %s", c->path);
     c->bytes = map;
     c->nbytes = (size_t)nbytes;
     c->count = c->nbytes / CIFAR_RECORD;
@@ -93,7 +78,7 @@ static uint32_t big_endian_32(const uint8_t *p)
     return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
 }
 
-/* Exactly n bytes, plain or gzip'ed. */
+/* Reads exactly n bytes, plain or compressed by gzip. */
 static int read_exactly(gzFile gz, const char *path, void *dst, size_t n, struct err *e)
 {
     uint8_t *p = dst;
@@ -112,13 +97,14 @@ static int read_exactly(gzFile gz, const char *path, void *dst, size_t n, struct
 static uint8_t *read_idx(const char *path, uint32_t magic, int ndims, uint32_t *dims, struct err *e)
 {
     uint8_t head[16], extra, *bytes = NULL;
-    uint64_t nbytes, total = 1;
-    int rc = -1, fd = open_regular(path, &nbytes, e);
+    uint64_t total = 1;
+    struct stat st;
+    int rc = -1, fd = atomicfile_open_regular(path, &st, e);
     gzFile gz = fd >= 0 ? gzdopen(fd, "rb") : NULL;
 
     if (!gz) {
         if (fd >= 0)
-            close(fd), err_set(e, ERR_INTERNAL, "%s: no memory", path);
+            close(fd), mem_fail(e);
         return NULL;
     }
     if (read_exactly(gz, path, head, 4 + 4 * (size_t)ndims, e))
@@ -134,16 +120,16 @@ static uint8_t *read_idx(const char *path, uint32_t magic, int ndims, uint32_t *
             total = UINT64_MAX / 2;
     }
     if (total == 0 || total > PIXELS_MAX_BYTES ||
-        total > nbytes * (gzdirect(gz) ? 1 : DEFLATE_MAX_RATIO)) {
+        total > (uint64_t)st.st_size * (gzdirect(gz) ? 1 : DEFLATE_MAX_RATIO)) {
         err_set(e, ERR_DATA, "%s: claims %llu bytes in %u items, more than the file can hold (or "
                 "none, or more than 1 GiB)", path, (unsigned long long)total, dims[0]);
         goto out;
     }
     bytes = malloc((size_t)total);
     if (!bytes)
-        err_set(e, ERR_DATA, "%s: no memory for %llu bytes", path, (unsigned long long)total);
+        err_set(e, ERR_DATA, "%s: out of memory for %llu bytes", path, (unsigned long long)total);
     else if (read_exactly(gz, path, bytes, (size_t)total, e) == 0) {
-        /* The end: only there does gzip's checksum count. */
+        /* gzip compares its checksum at the end. */
         if (gzread(gz, &extra, 1) != 0)
             err_set(e, ERR_DATA, "%s: has more bytes than its header says, or is damaged", path);
         else
@@ -229,25 +215,24 @@ bool container_guess(const char *name, enum container_kind *kind)
 struct container *container_open(enum container_kind kind, const char *dir, const char *name,
                                  struct err *e)
 {
-    struct container *c = calloc(1, sizeof *c);
-    uint64_t nbytes;
+    struct container *c = mem_zero(1, sizeof *c, e);
+    struct stat st;
     int rc = -1;
 
     if (c) {
         c->kind = kind;
         c->fd = -1;
-        c->path = pairs_path(dir, name);
+        c->path = mem_textf(e, "%s/%s", dir, name);
     }
     if (!c || !c->path) {
         container_close(c);
-        err_set(e, ERR_INTERNAL, "%s/%s: no memory", dir, name);
         return NULL;
     }
     if (kind == CONTAINER_IDX)
         rc = open_idx(c, e);
-    else if ((c->fd = open_regular(c->path, &nbytes, e)) >= 0) {
+    else if ((c->fd = atomicfile_open_regular(c->path, &st, e)) >= 0) {
         if (kind == CONTAINER_CIFAR)
-            rc = open_cifar(c, nbytes, e);
+            rc = open_cifar(c, (uint64_t)st.st_size, e);
         else {
             rc = tfrecord_scan(c->fd, c->path, &c->index, e);
             c->count = c->index.count;

@@ -10,12 +10,12 @@
 #include "src/format/protobuf.h"
 
 /* tensorflow/core/framework/types.proto */
-enum dtype { DT_FLOAT = 1, DT_DOUBLE = 2, DT_INT32 = 3, DT_UINT8 = 4, DT_INT16 = 5, DT_INT8 = 6,
+enum tf_dtype { DT_FLOAT = 1, DT_DOUBLE = 2, DT_INT32 = 3, DT_UINT8 = 4, DT_INT16 = 5, DT_INT8 = 6,
              DT_INT64 = 9, DT_BOOL = 10, DT_UINT16 = 17 };
 
 #define MAX_DIMS 8
 
-struct tensor {
+struct tf_tensor {
     int dtype;
     int ndims;
     uint64_t dims[MAX_DIMS];
@@ -95,12 +95,12 @@ void example_encode(const struct pixels *image, const struct pixels *mask, int l
     buf_destroy(&features);
 }
 
-static int malformed(const char *name, const char *what, struct err *e)
+static int refuse_record(const char *name, const char *what, struct err *e)
 {
     return err_set(e, ERR_DATA, "%s: damaged: %s", name, what);
 }
 
-static int read_shape(const struct protobuf_field *shape, struct tensor *t)
+static int read_shape(const struct protobuf_field *shape, struct tf_tensor *t)
 {
     struct protobuf_reader r = {shape->bytes, shape->bytes + shape->n};
     struct protobuf_field dim, f;
@@ -124,7 +124,7 @@ static int read_shape(const struct protobuf_field *shape, struct tensor *t)
     return more;
 }
 
-static int read_tensor(const uint8_t *bytes, size_t nbytes, const char *name, struct tensor *t,
+static int read_tensor(const uint8_t *bytes, size_t nbytes, const char *name, struct tf_tensor *t,
                        struct err *e)
 {
     struct protobuf_reader r = {bytes, bytes + nbytes};
@@ -136,17 +136,17 @@ static int read_tensor(const uint8_t *bytes, size_t nbytes, const char *name, st
         if (f.number == 1 && f.wire == PROTOBUF_VARINT)
             t->dtype = f.value < 1000 ? (int)f.value : 0;
         else if (f.number == 2 && f.wire == PROTOBUF_BYTES && read_shape(&f, t))
-            return malformed(name, "the shape of a tensor", e);
+            return refuse_record(name, "the shape of a tensor", e);
         else if (f.number == 4 && f.wire == PROTOBUF_BYTES) {
             t->content = f.bytes;
             t->nbytes = f.n;
         }
     }
-    return more ? malformed(name, "a tensor", e) : 0;
+    return more ? refuse_record(name, "a tensor", e) : 0;
 }
 
 /* The first bytes of a feature's list. */
-static int read_feature(const struct protobuf_field *feature, const char *name, struct tensor *t,
+static int read_feature(const struct protobuf_field *feature, const char *name, struct tf_tensor *t,
                         struct err *e)
 {
     struct protobuf_reader r = {feature->bytes, feature->bytes + feature->n};
@@ -160,7 +160,7 @@ static int read_feature(const struct protobuf_field *feature, const char *name, 
             if (value.number == 1 && value.wire == PROTOBUF_BYTES)
                 return read_tensor(value.bytes, value.n, name, t, e);
     }
-    return malformed(name, "a feature without serialized tensor", e);
+    return refuse_record(name, "a feature without serialized tensor", e);
 }
 
 static bool has_word(const struct protobuf_field *key, const char *word)
@@ -175,7 +175,7 @@ static bool is_target(const struct protobuf_field *key)
 
 /* One entry of the map: its tensor if it is the wanted part. 1: it is; 0; -1. */
 static int read_entry(const struct protobuf_field *entry, const char *name, enum example_part part,
-                      struct tensor *t, struct err *e)
+                      struct tf_tensor *t, struct err *e)
 {
     struct protobuf_reader r = {entry->bytes, entry->bytes + entry->n};
     struct protobuf_field f, key = {0}, value = {0};
@@ -188,14 +188,14 @@ static int read_entry(const struct protobuf_field *entry, const char *name, enum
             value = f;
     }
     if (more || !key.bytes || !value.bytes)
-        return malformed(name, "an entry of its features", e);
+        return refuse_record(name, "an entry of its features", e);
     if (is_target(&key) != (part == EXAMPLE_TARGET))
         return 0;
     return read_feature(&value, name, t, e) ? -1 : 1;
 }
 
 static int find_tensor(const uint8_t *bytes, size_t nbytes, const char *name,
-                       enum example_part part, struct tensor *t, struct err *e)
+                       enum example_part part, struct tf_tensor *t, struct err *e)
 {
     struct protobuf_reader r = {bytes, bytes + nbytes};
     struct protobuf_field features, entry;
@@ -217,11 +217,12 @@ static int find_tensor(const uint8_t *bytes, size_t nbytes, const char *name,
             break;
     }
     if (more)
-        return malformed(name, "no tf.train.Example", e);
+        return refuse_record(name, "it is not a tf.train.Example", e);
     if (found != 1)
-        return err_set(e, ERR_DATA, "%s: has %d features that could be the %s; wanted are two, one "
-                       "with mask, label or target in its name", name, found,
-                       part == EXAMPLE_TARGET ? "target" : "image");
+        return err_set(e, ERR_DATA,
+                       "%s: has %d features that could be the %s; it must have two, one "
+                       "with mask, label or target in its name",
+                       name, found, part == EXAMPLE_TARGET ? "target" : "image");
     return 0;
 }
 
@@ -237,7 +238,7 @@ static size_t size_of(int dtype)
 }
 
 /* The tensor's content is as long as shape and type say: number of values in *n. */
-static int check_content(const struct tensor *t, const char *name, uint64_t *n, struct err *e)
+static int check_content(const struct tf_tensor *t, const char *name, uint64_t *n, struct err *e)
 {
     size_t size = size_of(t->dtype);
 
@@ -253,7 +254,7 @@ static int check_content(const struct tensor *t, const char *name, uint64_t *n, 
     return 0;
 }
 
-static double value_at(const struct tensor *t, size_t i)
+static double value_at(const struct tf_tensor *t, size_t i)
 {
     const uint8_t *p = t->content + i * size_of(t->dtype);
     uint64_t bits = 0;
@@ -277,12 +278,12 @@ static double value_at(const struct tensor *t, size_t i)
     }
 }
 
-static int shape_of(const struct tensor *t, const char *name, enum example_part part,
+static int shape_of(const struct tf_tensor *t, const char *name, enum example_part part,
                     struct pixels *img, int *channels, struct err *e)
 {
     *channels = t->ndims == 3 && t->dims[2] < 1000 ? (int)t->dims[2] : 1;
     if (t->ndims != 2 && t->ndims != 3)
-        return err_set(e, ERR_DATA, "%s: a tensor with %d dimensions is no picture", name,
+        return err_set(e, ERR_DATA, "%s: a tensor with %d dimensions is not a picture", name,
                        t->ndims);
     if (*channels < 1 || *channels > PIXELS_MAX_CHANNELS ||
         (*channels != 1 && part == EXAMPLE_TARGET))
@@ -297,7 +298,7 @@ static int shape_of(const struct tensor *t, const char *name, enum example_part 
 }
 
 /* Whole numbers of a mask fit into 8 bits or need 16. */
-static int bits_of(const struct tensor *t, uint64_t n, const char *name, enum example_part part,
+static int bits_of(const struct tf_tensor *t, uint64_t n, const char *name, enum example_part part,
                    struct err *e)
 {
     double max = 0;
@@ -316,8 +317,8 @@ static int bits_of(const struct tensor *t, uint64_t n, const char *name, enum ex
                                           : v >= 0 && v <= 65535 && v == floor(v);
         if (!good)
             return err_set(e, ERR_DATA, "%s: holds %g; %s", name, v,
-                           part == EXAMPLE_IMAGE ? "floats of an image go from 0 to 1"
-                                                 : "targets are whole numbers up to 65535");
+                           part == EXAMPLE_IMAGE ? "floats of an image must be from 0 to 1"
+                                                 : "targets must be whole numbers up to 65535");
         max = v > max ? v : max;
     }
     return part == EXAMPLE_IMAGE || max > 255 ? 16 : 8;
@@ -326,7 +327,7 @@ static int bits_of(const struct tensor *t, uint64_t n, const char *name, enum ex
 int example_decode(const uint8_t *bytes, size_t nbytes, const char *name, enum example_part part,
                    struct pixels *img, struct err *e)
 {
-    struct tensor t;
+    struct tf_tensor t;
     uint64_t n;
     int channels;
 
@@ -353,7 +354,7 @@ int example_decode(const uint8_t *bytes, size_t nbytes, const char *name, enum e
 
 int example_label(const uint8_t *bytes, size_t nbytes, const char *name, int *label, struct err *e)
 {
-    struct tensor t;
+    struct tf_tensor t;
     uint64_t n;
 
     if (find_tensor(bytes, nbytes, name, EXAMPLE_TARGET, &t, e) || check_content(&t, name, &n, e))
@@ -362,7 +363,8 @@ int example_label(const uint8_t *bytes, size_t nbytes, const char *name, int *la
         return 0;
     double v = value_at(&t, 0);
     if (!(v >= 0 && v <= 65535 && v == floor(v)))
-        return err_set(e, ERR_DATA, "%s: class %g; classes are whole numbers from 0", name, v);
+        return err_set(e, ERR_DATA, "%s: has class %g; classes are whole numbers from 0 to 65535",
+                       name, v);
     *label = (int)v;
     return 1;
 }

@@ -10,27 +10,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "src/mem.h"
 #include "src/text/filename.h"
 #include "trainer/data/source/tree.h"
 
-static int no_memory(struct err *e)
+static int add_image(struct image_list *list, const char *path, struct err *e)
 {
-    return err_set(e, ERR_INTERNAL, "no memory for the list of images");
-}
+    struct image_list_item item = {.path = mem_text(path, e)};
 
-static int add(struct image_list *list, const char *path, struct err *e)
-{
-    if (list->count == list->capacity) {
-        size_t capacity = list->capacity ? 2 * list->capacity : 64;
-        struct image_list_item *items = realloc(list->items, capacity * sizeof *items);
-        if (!items)
-            return no_memory(e);
-        list->items = items;
-        list->capacity = capacity;
+    if (!item.path ||
+        mem_grow(&list->items, list->count, &list->capacity, sizeof *list->items, e)) {
+        free(item.path);
+        return -1;
     }
-    struct image_list_item item = {.path = strdup(path)};
-    if (!item.path)
-        return no_memory(e);
     list->items[list->count++] = item;
     return 0;
 }
@@ -43,22 +35,15 @@ static int add_folder(struct image_list *list, const char *dir, struct err *e)
     if (rc == 0 && tree.count == 0)
         rc = err_set(e, ERR_DATA, "%s: has no images (" FILENAME_IMAGES ")", dir);
     for (size_t i = 0; rc == 0 && i < tree.count; i++)
-        rc = add(list, tree.paths[i], e);
+        rc = add_image(list, tree.paths[i], e);
     tree_free(&tree);
     return rc;
-}
-
-static const char *base_of(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    return slash ? slash + 1 : path;
 }
 
 /* The absolute path of an image's folder, links resolved; "" where there is no such file. */
 static void find_folder(const char *path, char dst[PATH_MAX])
 {
-    size_t n = (size_t)(base_of(path) - path);
+    size_t n = (size_t)(filename_base(path) - path);
     char *folder = n ? strndup(path, n) : strdup(".");
 
     if (!folder || access(path, F_OK) || !realpath(folder, dst))
@@ -95,17 +80,16 @@ static int set_names(struct image_list *list, struct err *e)
     }
     for (size_t i = 0; i < list->count; i++) {
         struct image_list_item *item = &list->items[i];
-        const char *base = base_of(item->path);
+        const char *base = filename_base(item->path);
         find_folder(item->path, folder);
         const char *below = folder + strlen(common);
         if (!*folder)
             continue;
         below += strspn(below, "/");
-        if (asprintf(&item->name, "%s%s%.*s", below, *below ? "/" : "", (int)filename_stem(base),
-                     base) < 0) {
-            item->name = NULL;
-            return no_memory(e);
-        }
+        item->name = mem_textf(e, "%s%s%.*s", below, *below ? "/" : "", (int)filename_stem(base),
+                               base);
+        if (!item->name)
+            return -1;
     }
     return 0;
 }
@@ -117,7 +101,7 @@ int image_list_create(struct image_list *list, char **operands, int count, struc
     *list = (struct image_list){0};
     for (int i = 0; i < count; i++) {
         bool folder = stat(operands[i], &st) == 0 && S_ISDIR(st.st_mode);
-        if (folder ? add_folder(list, operands[i], e) : add(list, operands[i], e))
+        if (folder ? add_folder(list, operands[i], e) : add_image(list, operands[i], e))
             return -1;
     }
     return set_names(list, e);
@@ -142,11 +126,11 @@ static int by_name(const void *a, const void *b)
 
 int image_list_check_names(const struct image_list *list, struct err *e)
 {
-    const struct image_list_item **sorted = malloc((list->count + 1) * sizeof(void *));
+    const struct image_list_item **sorted = mem_alloc(list->count, sizeof(void *), e);
     int rc = 0;
 
     if (!sorted)
-        return no_memory(e);
+        return -1;
     for (size_t i = 0; i < list->count; i++)
         sorted[i] = &list->items[i];
     qsort(sorted, list->count, sizeof *sorted, by_name);

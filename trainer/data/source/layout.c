@@ -13,9 +13,9 @@
 
 #define PATH_SIZE (PATH_MAX + 2 * NAME_MAX)
 
-/* Known pairs of folders; names count in any case. The first row is the layout that doc/FORMATS.md
- * recommends: where it is there, nothing else is asked. */
-static const struct row {
+/* Known pairs of folders, in any case. The first row is the layout that doc/FORMATS.md recommends,
+ * and is used wherever it is found. */
+static const struct layout_row {
     const char *images, *masks;
     bool partial;
 } rows[] = {
@@ -29,7 +29,7 @@ static const struct row {
     {"imgs", "masks", false},        {"imgs", "labels", false},
     {"imagesTr", "labelsTr", false}, /* nnU-Net */
     {"JPEGImages", "SegmentationClass", true}, /* Pascal VOC */
-    {".", ".", false},               /* told apart by a suffix alone */
+    {".", ".", false},               /* distinguished only by a suffix */
 };
 #define NROWS (sizeof rows / sizeof *rows)
 
@@ -43,7 +43,7 @@ const struct layout_suffix layout_suffixes[] = {
 const char *const layout_train[] = {"train", "training", NULL};
 const char *const layout_held_out[] = {"val", "valid", "validation", "test", NULL};
 
-static bool is_folder(const char *dir, const char *name)
+bool layout_is_folder(const char *dir, const char *name)
 {
     char path[PATH_SIZE];
     struct stat st;
@@ -52,23 +52,37 @@ static bool is_folder(const char *dir, const char *name)
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
+/* Finds an entry of dir/sub for which wanted is true, and copies its name to dst unless NULL. */
+static bool find_entry(const char *dir, const char *sub,
+                       bool (*wanted)(const char *dir, const char *name, const void *arg),
+                       const void *arg, char dst[NAME_MAX + 1])
+{
+    char path[PATH_SIZE];
+    struct dirent *entry;
+    bool found = false;
+
+    snprintf(path, sizeof path, "%s/%s", dir, sub);
+    DIR *d = opendir(path);
+    while (d && !found && (entry = readdir(d))) {
+        found = entry->d_name[0] != '.' && wanted(path, entry->d_name, arg);
+        if (found && dst)
+            snprintf(dst, NAME_MAX + 1, "%s", entry->d_name);
+    }
+    if (d)
+        closedir(d);
+    return found;
+}
+
+static bool is_folder_named(const char *dir, const char *name, const void *arg)
+{
+    return strcasecmp(name, arg) == 0 && layout_is_folder(dir, name);
+}
+
 /* The folder in dir of that name in any case, as it is spelt there. */
 static bool find_folder(const char *dir, const char *name, char dst[NAME_MAX + 1])
 {
-    DIR *d;
-    struct dirent *entry;
-    bool found = is_folder(dir, name);
-
     snprintf(dst, NAME_MAX + 1, "%s", name);
-    if (found || !(d = opendir(dir)))
-        return found;
-    while (!found && (entry = readdir(d)))
-        if (strcasecmp(entry->d_name, name) == 0 && is_folder(dir, entry->d_name)) {
-            snprintf(dst, NAME_MAX + 1, "%s", entry->d_name);
-            found = true;
-        }
-    closedir(d);
-    return found;
+    return layout_is_folder(dir, name) || find_entry(dir, ".", is_folder_named, name, dst);
 }
 
 bool layout_folder(const char *dir, const char *const *names, char dst[NAME_MAX + 1])
@@ -79,19 +93,15 @@ bool layout_folder(const char *dir, const char *const *names, char dst[NAME_MAX 
     return false;
 }
 
+static bool is_image(const char *dir, const char *name, const void *arg)
+{
+    (void)dir, (void)arg;
+    return filename_is_image(name);
+}
+
 static bool has_image(const char *dir, const char *sub)
 {
-    char path[PATH_SIZE];
-    struct dirent *entry;
-    bool found = false;
-
-    snprintf(path, sizeof path, "%s/%s", dir, sub);
-    DIR *d = opendir(path);
-    while (d && !found && (entry = readdir(d)))
-        found = entry->d_name[0] != '.' && filename_is_image(entry->d_name);
-    if (d)
-        closedir(d);
-    return found;
+    return find_entry(dir, sub, is_image, NULL, NULL);
 }
 
 /* Is there an image for the mask of that name, by the i-th suffix? */
@@ -112,34 +122,29 @@ static bool has_partner(const char *dir, const char *name, const struct layout_s
     return false;
 }
 
-/* Do images lie beside their masks, told apart by a suffix? */
-static bool has_marked_masks(const char *dir)
+/* Is it a mask beside its image, with a suffix? */
+static bool is_marked_mask(const char *dir, const char *name, const void *arg)
 {
-    DIR *d = opendir(dir);
-    struct dirent *entry;
     bool found = false;
 
-    while (d && !found && (entry = readdir(d)))
-        if (entry->d_name[0] != '.' && filename_is_image(entry->d_name))
-            for (const struct layout_suffix *s = layout_suffixes; !found && s->image; s++)
-                found = has_partner(dir, entry->d_name, s);
-    if (d)
-        closedir(d);
+    (void)arg;
+    for (const struct layout_suffix *s = layout_suffixes; !found && s->image; s++)
+        found = filename_is_image(name) && has_partner(dir, name, s);
     return found;
 }
 
 /* The folders of one row below dir, whether or not they hold images. */
-static bool has_folders(const char *dir, const struct row *row, char images[NAME_MAX + 1],
+static bool has_folders(const char *dir, const struct layout_row *row, char images[NAME_MAX + 1],
                         char masks[NAME_MAX + 1])
 {
     if (*row->images != '.')
         return find_folder(dir, row->images, images) && find_folder(dir, row->masks, masks);
     strcpy(images, ".");
     strcpy(masks, ".");
-    return has_marked_masks(dir);
+    return find_entry(dir, ".", is_marked_mask, NULL, NULL);
 }
 
-static bool join(const char *sub, const char *name, char *dst, size_t size)
+static bool join_path(const char *sub, const char *name, char *dst, size_t size)
 {
     bool here = strcmp(name, ".") == 0;
     int n = *sub && here ? snprintf(dst, size, "%s", sub)
@@ -153,21 +158,23 @@ static int find_row(const char *dir, const char *sub, struct layout *l, struct l
                     bool *empty, struct err *e)
 {
     char path[PATH_SIZE], images[NAME_MAX + 1], masks[NAME_MAX + 1];
-    const struct row *found = NULL;
+    const struct layout_row *found = NULL;
 
     snprintf(path, sizeof path, "%s%s%s", dir, *sub ? "/" : "", sub);
     *empty = false;
-    for (const struct row *row = rows; row < rows + NROWS; row++) {
+    for (const struct layout_row *row = rows; row < rows + NROWS; row++) {
         if (!has_folders(path, row, images, masks))
             continue;
         bool full = has_image(path, images) && has_image(path, masks);
         if (full && found)
-            return err_set(e, ERR_DATA, "%s: the masks may lie in %s/ or in %s/: rename the folder "
-                           "that is not meant", path, dst->masks, masks);
+            return err_set(e, ERR_DATA,
+                           "%s: the masks may be in %s/ or in %s/: rename the folder that "
+                           "has other files",
+                           path, dst->masks, masks);
         if (!full && (found || *empty))
             continue;
-        if (!join(sub, images, dst->images, sizeof dst->images) ||
-            !join(sub, masks, dst->masks, sizeof dst->masks))
+        if (!join_path(sub, images, dst->images, sizeof dst->images) ||
+            !join_path(sub, masks, dst->masks, sizeof dst->masks))
             continue;
         dst->side = SOURCE_ANY;
         l->partial = row->partial;
@@ -191,8 +198,8 @@ static bool find_below(const char *dir, const struct layout_part *part, struct l
         const char *const same[] = {sub, NULL};
         struct layout_part *dst = &l->parts[i];
         if (!layout_folder(images, sides[i], sub) || !layout_folder(masks, same, other) ||
-            !join(part->images, sub, dst->images, sizeof dst->images) ||
-            !join(part->masks, other, dst->masks, sizeof dst->masks) ||
+            !join_path(part->images, sub, dst->images, sizeof dst->images) ||
+            !join_path(part->masks, other, dst->masks, sizeof dst->masks) ||
             !has_image(dir, dst->images) || !has_image(dir, dst->masks))
             return false;
         dst->side = i ? SOURCE_VAL : SOURCE_TRAIN;
@@ -221,25 +228,14 @@ static int find_above(const char *dir, struct layout *l, struct err *e)
     return rc < 0 ? -1 : 1;
 }
 
-/* A JSON file with annotations as COCO's: annotations/NAME.json, or NAME with coco in it. */
-static bool find_coco(const char *dir, const char *sub, char dst[NAME_MAX + 1])
+/* A JSON file with annotations as COCO's: in annotations/ (arg), or with coco in its name. */
+static bool is_coco(const char *dir, const char *name, const void *arg)
 {
-    char path[PATH_SIZE];
-    struct dirent *entry;
-    bool found = false;
+    size_t n = strlen(name);
 
-    snprintf(path, sizeof path, "%s/%s", dir, sub);
-    DIR *d = opendir(path);
-    while (d && !found && (entry = readdir(d))) {
-        size_t n = strlen(entry->d_name);
-        found = n > 5 && strcmp(entry->d_name + n - 5, ".json") == 0 &&
-                (strcmp(sub, "annotations") == 0 || strcasestr(entry->d_name, "coco"));
-        if (found)
-            snprintf(dst, NAME_MAX + 1, "%s", entry->d_name);
-    }
-    if (d)
-        closedir(d);
-    return found;
+    (void)dir;
+    return n > 5 && strcmp(name + n - 5, ".json") == 0 &&
+           (strcmp(arg, "annotations") == 0 || strcasestr(name, "coco"));
 }
 
 static int refuse_coco(const char *dir, struct err *e)
@@ -248,7 +244,7 @@ static int refuse_coco(const char *dir, struct err *e)
     char name[NAME_MAX + 1];
 
     for (int i = 0; where[i]; i++)
-        if (find_coco(dir, where[i], name))
+        if (find_entry(dir, where[i], is_coco, where[i], name))
             return err_set(e, ERR_DATA, "%s: is a COCO set (%s/%s has outlines), which is not "
                            "read: draw them into masks/NAME.png, one for each images/NAME, with "
                            "pixel value 0 for background and 1, 2 ... for the categories "

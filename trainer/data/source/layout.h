@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which folders of a data set hold images and which their masks, and which mask belongs to which
- * image by its name (doc/FORMATS.md, "Data"). */
+/* The folders of images and masks in a data set, and the suffixes of file names (doc/FORMATS.md,
+ * "Data"). */
 #ifndef UNETCTL_TRAINER_DATA_SOURCE_LAYOUT_H
 #define UNETCTL_TRAINER_DATA_SOURCE_LAYOUT_H
 
@@ -32,6 +32,8 @@ struct layout {
 /* Looks for the folders of each known layout. Returns 1 if found, 0 if not, and -1 with ERR_DATA
  * for a layout that is recognised but not read (COCO). */
 int layout_find(const char *dir, struct layout *dst, struct err *e);
+
+bool layout_is_folder(const char *dir, const char *name);
 
 /* The name of the first folder in dir that equals one of the NULL-terminated names, whatever its
  * case, copied to dst; false if there is none. */

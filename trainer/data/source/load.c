@@ -7,22 +7,13 @@
 
 #include "src/atomicfile.h"
 #include "src/format/sha256.h"
+#include "src/mem.h"
 #include "trainer/data/image/image_file.h"
 #include "trainer/data/image/mask.h"
-#include "trainer/data/source/pairs.h"
-
-static void hash(const void *bytes, size_t nbytes, char hex[65])
-{
-    struct sha256 s;
-
-    sha256_init(&s);
-    sha256_add(&s, bytes, nbytes);
-    sha256_finish(&s, hex);
-}
 
 enum form { FORM_PICTURE, FORM_VALUES, FORM_COLOURS };
 
-static int decode(const uint8_t *bytes, size_t nbytes, const char *path, enum form form,
+static int decode_file(const uint8_t *bytes, size_t nbytes, const char *path, enum form form,
                   struct pixels *img, struct err *e)
 {
     enum pixels_mode mode = form == FORM_VALUES ? PIXELS_RAW : PIXELS_PICTURE;
@@ -38,7 +29,7 @@ static int decode(const uint8_t *bytes, size_t nbytes, const char *path, enum fo
     return rc;
 }
 
-static int load(const char *path, enum form form, const char *want, char *sha256,
+static int load_file(const char *path, enum form form, const char *want, char *sha256,
                 struct pixels *img, struct err *e)
 {
     char hex[65];
@@ -50,7 +41,7 @@ static int load(const char *path, enum form form, const char *want, char *sha256
     if (!bytes)
         return -1;
     if (want || sha256)
-        hash(bytes, nbytes, hex);
+        sha256_bytes(bytes, nbytes, hex);
     if (sha256)
         strcpy(sha256, hex);
     if (want && strcmp(want, hex) != 0)
@@ -58,7 +49,7 @@ static int load(const char *path, enum form form, const char *want, char *sha256
                      "%s: the file is not the one that the split was made with (SHA-256 %.16s..., "
                      "recorded %.16s...); restore it, or make a new split", path, hex, want);
     else
-        rc = decode((const uint8_t *)bytes, nbytes, path, form, img, e);
+        rc = decode_file((const uint8_t *)bytes, nbytes, path, form, img, e);
     free(bytes);
     return rc;
 }
@@ -66,9 +57,8 @@ static int load(const char *path, enum form form, const char *want, char *sha256
 static int load_in(const char *dir, const char *name, enum form form, const char *want,
                    char *sha256, struct pixels *img, struct err *e)
 {
-    char *path = pairs_path(dir, name);
-    int rc = path ? load(path, form, want, sha256, img, e)
-                  : err_set(e, ERR_INTERNAL, "%s: no memory", name);
+    char *path = mem_textf(e, "%s/%s", dir, name);
+    int rc = path ? load_file(path, form, want, sha256, img, e) : -1;
     free(path);
     return rc;
 }

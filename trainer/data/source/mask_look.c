@@ -11,24 +11,25 @@
 #include <unistd.h>
 
 #include "src/atomicfile.h"
-#include "trainer/data/image/classes.h"
+#include "src/mem.h"
 #include "src/plural.h"
+#include "trainer/data/image/classes.h"
 
 #define PALETTES 16    /* masks whose palettes are compared */
 #define PIECES 24      /* masks whose regions are counted */
 #define MAX_GRID ((size_t)1 << 20)
-#define FEW_VALUES 32  /* of masks that are no pictures */
+#define FEW_VALUES 32  /* at most in masks of classes */
 #define SHOWN_VALUES 8
 #define EXPLAINED 100  /* masks read to explain an error */
 #define MAX_JSON ((size_t)16 << 20)
-#define NEAR 64        /* a lossy value is at most so far from 0 or 255 */
+#define NEAR 64        /* largest distance of a lossy value from 0 or 255 */
 
 /* --- one mask --- */
 
-/* A mask, thinned out to a size that takes little memory. */
+/* A mask, subsampled to limit the memory. */
 struct grid {
     size_t width, height;
-    uint16_t *values; /* 0: ground, or done */
+    uint16_t *values; /* 0: background, or done */
     size_t *stack;
 };
 
@@ -43,7 +44,7 @@ static int grid_open(struct grid *g, const struct pixels *mask, struct err *e)
     g->values = malloc(g->width * g->height * sizeof *g->values);
     g->stack = malloc(g->width * g->height * sizeof *g->stack);
     if (!g->values || !g->stack)
-        return err_set(e, ERR_INTERNAL, "no memory for %zu pixels", g->width * g->height);
+        return mem_fail(e);
     for (size_t y = 0; y < g->height; y++)
         for (size_t x = 0; x < g->width; x++)
             g->values[y * g->width + x] =
@@ -75,8 +76,8 @@ static void clear_region(struct grid *g, size_t at)
 static int count_pieces(struct mask_look *look, const struct pixels *mask, struct err *e)
 {
     struct grid g = {0};
-    uint8_t *pieces = calloc(65536, 1);
-    int rc = pieces ? grid_open(&g, mask, e) : err_set(e, ERR_INTERNAL, "no memory for a mask");
+    uint8_t *pieces = mem_zero(65536, 1, e);
+    int rc = pieces ? grid_open(&g, mask, e) : -1;
 
     for (size_t i = 0; rc == 0 && i < g.width * g.height; i++)
         if (g.values[i]) {
@@ -98,10 +99,10 @@ static int add_values(struct mask_look *look, const struct pixels *mask, bool pi
 {
     size_t n = (size_t)mask->width * mask->height, different = 0;
     unsigned full = (1u << mask->source_bits) - 1;
-    bool *seen = calloc(65536, sizeof *seen);
+    bool *seen = mem_zero(65536, sizeof *seen, e);
 
     if (!seen)
-        return err_set(e, ERR_INTERNAL, "no memory for the values of a mask");
+        return -1;
     for (size_t i = 0; i < n; i++) {
         unsigned v = pixels_sample(mask, i);
         if (full == 1 && v)
@@ -133,22 +134,12 @@ static void add_colour(struct mask_look *look, uint32_t rgb)
         look->ncolours = MASK_LOOK_COLOURS + 1;
 }
 
-static uint32_t colour_at(const struct pixels *mask, size_t i)
-{
-    size_t nc = (size_t)mask->channels, step = nc >= 3 ? 1 : 0;
-    unsigned shift = mask->bits == 16 ? 8 : 0;
-
-    return (pixels_sample(mask, i * nc) >> shift) << 16 |
-           (pixels_sample(mask, i * nc + step) >> shift) << 8 |
-           pixels_sample(mask, i * nc + 2 * step) >> shift;
-}
-
 static void add_colours(struct mask_look *look, const struct pixels *mask)
 {
     size_t n = (size_t)mask->width * mask->height;
 
     for (size_t i = 0; i < n; i++) {
-        uint32_t rgb = colour_at(mask, i);
+        uint32_t rgb = pixels_colour(mask, i);
         if (rgb >> 16 == (rgb >> 8 & 255) && rgb >> 16 == (rgb & 255))
             look->of_value[rgb & 255]++;
         else
@@ -157,7 +148,7 @@ static void add_colours(struct mask_look *look, const struct pixels *mask)
     look->coloured++;
 }
 
-/* Where an index is another colour in another file, only the colours mean something. */
+/* If an index has different colours in different files, only the colours have a meaning. */
 static void compare_palette(struct mask_look *look, const struct pixels *values,
                             const struct pixels *picture, uint32_t of_index[256])
 {
@@ -165,13 +156,13 @@ static void compare_palette(struct mask_look *look, const struct pixels *values,
 
     for (size_t i = 0; picture->channels >= 3 && values->bits == 8 && i < n; i++) {
         unsigned v = pixels_sample(values, i);
-        uint32_t rgb = colour_at(picture, i) + 1; /* 0: not seen */
+        uint32_t rgb = pixels_colour(picture, i) + 1; /* 0: not seen */
         look->palettes_differ |= of_index[v] && of_index[v] != rgb;
         of_index[v] = rgb;
     }
 }
 
-/* --- the set --- */
+/* --- all masks --- */
 
 static int read_mask(struct mask_look *look, struct source *source, const char *name,
                      uint32_t of_index[256], struct err *e)
@@ -201,7 +192,6 @@ static int read_mask(struct mask_look *look, struct source *source, const char *
     return rc;
 }
 
-/* Palettes that differ: the colours count. */
 static int read_colours(struct mask_look *look, struct source *source, size_t most, struct err *e)
 {
     size_t n = source->count < most ? source->count : most;
@@ -234,7 +224,7 @@ int mask_look_read(struct mask_look *look, struct source *source, size_t most, s
     return look->palettes_differ ? read_colours(look, source, most, e) : 0;
 }
 
-/* --- what it means --- */
+/* --- proposals --- */
 
 struct values {
     unsigned v[FEW_VALUES + 1];
@@ -258,40 +248,33 @@ static struct values list_values(const struct mask_look *look)
     return all;
 }
 
-__attribute__((format(printf, 2, 3))) static void say(struct mask_proposal *p, const char *fmt, ...)
+__attribute__((format(printf, 3, 4))) static void append_text(char *dst, size_t size,
+                                                              const char *fmt, ...)
 {
-    size_t n = strlen(p->text);
+    size_t n = strlen(dst);
     va_list ap;
 
     va_start(ap, fmt);
-    vsnprintf(p->text + n, sizeof p->text - n, fmt, ap);
+    vsnprintf(dst + n, size - n, fmt, ap);
     va_end(ap);
 }
 
-__attribute__((format(printf, 2, 3))) static void add_line(struct mask_proposal *p, const char *fmt,
-                                                          ...)
-{
-    size_t n = strlen(p->class_file);
-    va_list ap;
-
-    va_start(ap, fmt);
-    vsnprintf(p->class_file + n, sizeof p->class_file - n, fmt, ap);
-    va_end(ap);
-}
+#define say(p, ...) append_text((p)->text, sizeof(p)->text, __VA_ARGS__)
+#define add_line(p, ...) append_text((p)->class_file, sizeof(p)->class_file, __VA_ARGS__)
 
 static void say_values(struct mask_proposal *p, const struct values *all)
 {
-    say(p, "the masks hold %zu value%s (", all->n, plural(all->n));
+    say(p, "the masks contain %zu value%s (", all->n, plural(all->n));
     for (size_t i = 0; i < all->n && i < SHOWN_VALUES; i++)
         say(p, "%s%u", i ? ", " : "", all->v[i]);
     say(p, all->n > SHOWN_VALUES ? " ... %u)" : ")", all->max);
 }
 
-/* What makes a class file of two lines, and how it is named. */
+/* The command for a class file of two lines. */
 #define TWO_NAMES(from) "printf '0 background\\n" from " foreground\\n' >classes.txt, then -s " \
                         "data.class_file=classes.txt"
 
-/* Objects that are numbered: each number is one piece, and masks have differently many. */
+/* Object numbers: each value is one region, and the masks have different numbers of values. */
 static bool is_numbered(const struct mask_look *look)
 {
     return look->regions && 10 * look->whole >= 9 * look->regions && look->most >= 4 &&
@@ -300,18 +283,18 @@ static bool is_numbered(const struct mask_look *look)
 
 static void propose_numbered(const struct values *all, struct mask_proposal *p)
 {
-    p->meaning = MASK_MEANS_UNSURE;
+    p->meaning = MASK_MEANS_UNKNOWN;
     say_values(p, all);
-    say(p, ", each in one piece, and not all masks hold as many: they seem to number objects "
-           "(instance masks), and an object's number is not a class. If any value above 0 is "
+    say(p, ", each a single region, and not every mask has the same number of values: these "
+           "seem to be object numbers (instance masks), not classes. If all values above 0 are "
            "foreground: "
            TWO_NAMES("1-65535"));
     if (all->max < CLASSES_MAX)
         say(p, ". If the values are classes: -s data.classes=%u", all->max + 1);
 }
 
-/* Values around 0 and 255: a lossy format, or a mask that was scaled. */
-static bool is_blurred(const struct mask_look *look)
+/* Values near 0 and 255: a lossy format, or a scaled mask. */
+static bool is_lossy(const struct mask_look *look)
 {
     int64_t near = 0;
 
@@ -325,28 +308,28 @@ static void propose_grey(const struct mask_look *look, const struct values *all,
                          struct mask_proposal *p)
 {
     say_values(p, all);
-    if (is_blurred(look)) {
+    if (is_lossy(look)) {
         p->meaning = MASK_MEANS_CLASSES;
         p->classes = 1;
         add_line(p, "0-127 background\n128-255 foreground\n");
-        say(p, ", nearly all of them close to 0 or 255, as a lossy format (JPEG) leaves them: up "
-               "to 127 is background, from 128 on foreground");
+        say(p, ", nearly all of them close to 0 or 255, as a lossy format (JPEG) leaves them: "
+               "values up to 127 are background, from 128 foreground");
         return;
     }
-    p->meaning = MASK_MEANS_UNSURE;
-    say(p, ": these are no classes. If a value is the share of foreground: -s "
-           "data.soft_masks=true. If any value from 128 on is foreground: printf '0-127 "
+    p->meaning = MASK_MEANS_UNKNOWN;
+    say(p, ": these are not classes. If a value is the share of foreground: -s "
+           "data.soft_masks=true. If all values from 128 are foreground: printf '0-127 "
            "background\\n128-65535 foreground\\n' >classes.txt, then -s "
            "data.class_file=classes.txt");
 }
 
-/* The full value far above the others stands for what does not count. */
+/* The full value, if far above the others, means "ignore". */
 static bool has_ignored(const struct mask_look *look, const struct values *all)
 {
     return all->n > 2 && all->max == look->full && all->max > 2 * all->second;
 }
 
-/* 0, 1 ... with few gaps, as a class may be rare. */
+/* 0, 1, ... with few gaps, because a class may be rare. */
 static bool are_numbers(const struct mask_look *look, const struct values *all)
 {
     bool ignored = has_ignored(look, all);
@@ -372,24 +355,25 @@ static void propose_classes(const struct mask_look *look, const struct values *a
     else
         say(p, ": 1 is foreground");
     if (ignored)
-        say(p, ", and %u is taken for pixels that do not count (data.ignore)", all->max);
+        say(p, ", and %u is taken as the value to ignore (data.ignore)", all->max);
     else if (p->classes > 2)
-        say(p, "; if the last stands for what does not count: -s data.classes=%u -s "
+        say(p, "; if the last value is to be ignored: -s data.classes=%u -s "
                "data.ignore=%u", top, top);
     if (p->classes > 1 && p->classes < 12)
-        say(p, "; if they number objects instead: " TWO_NAMES("1-65535"));
+        say(p, "; if these are object numbers instead: " TWO_NAMES("1-65535"));
 }
 
-/* A few values with gaps: each is a class. */
+/* A few values with gaps: one class each. */
 static void propose_listed(const struct mask_look *look, const struct values *all,
                            struct mask_proposal *p)
 {
     say_values(p, all);
     if (all->n == 2 && all->v[0] != 0) {
-        p->meaning = MASK_MEANS_UNSURE;
-        say(p, ": which one is foreground? printf '%u background\\n%u foreground\\n' >classes.txt "
-               "(or the other way round), then -s data.class_file=classes.txt", all->v[0],
-               all->v[1]);
+        p->meaning = MASK_MEANS_UNKNOWN;
+        say(p,
+            ": which value is foreground? printf '%u background\\n%u foreground\\n' >classes.txt "
+            "(or the other way round), then -s data.class_file=classes.txt",
+            all->v[0], all->v[1]);
         return;
     }
     p->meaning = MASK_MEANS_CLASSES;
@@ -404,9 +388,9 @@ static void propose_listed(const struct mask_look *look, const struct values *al
     if (all->n == 2)
         say(p, ": %u is foreground", all->v[1]);
     else {
-        say(p, ": each is a class; give them names, or `ignore` for what does not count");
+        say(p, ": each is a class; rename the classes, or use `ignore` for values to ignore");
         if (look->of_value[0] && look->of_value[look->full])
-            say(p, ". If they are shares of foreground: -s data.soft_masks=true");
+            say(p, ". If a value is the share of foreground: -s data.soft_masks=true");
     }
 }
 
@@ -416,9 +400,9 @@ static void propose_colours(const struct mask_look *look, struct mask_proposal *
     size_t n = look->ncolours + grey.n;
 
     if (look->ncolours > MASK_LOOK_COLOURS || n > MASK_LOOK_COLOURS) {
-        p->meaning = MASK_MEANS_UNSURE;
-        say(p, "the masks hold more than %d colours: a lossy format (JPEG), smoothed edges or a "
-               "colour for each object. Write them as PNG with one value or colour for each class",
+        p->meaning = MASK_MEANS_UNKNOWN;
+        say(p, "the masks contain more than %d colours: a lossy format (JPEG), smoothed edges or "
+               "one colour per object. Write them as PNG with one value or colour per class",
             MASK_LOOK_COLOURS);
         return;
     }
@@ -431,11 +415,11 @@ static void propose_colours(const struct mask_look *look, struct mask_proposal *
         uint32_t c = look->colours[i].rgb;
         add_line(p, "%u %u %u colour_%zu\n", c >> 16, c >> 8 & 255, c & 255, i + 1);
     }
-    say(p, "the masks hold %zu colour%s: %s", n, plural(n),
+    say(p, "the masks contain %zu colour%s: %s", n, plural(n),
         n == 1 ? "there is nothing to learn"
-               : "each is a class; give them names, or `ignore` for what does not count");
+               : "each is a class; rename the classes, or use `ignore` for colours to ignore");
     if (look->palettes_differ)
-        say(p, ". Their palettes differ from file to file, so that the colours count, not the "
+        say(p, ". The palettes of the files differ, so that the colours are used, not the "
                "indices");
 }
 
@@ -449,25 +433,25 @@ void mask_look_propose(const struct mask_look *look, struct mask_proposal *dst)
         propose_colours(look, dst);
     else if (all.n == 1) {
         dst->meaning = MASK_MEANS_ONE_CLASS;
-        say(dst, "all masks hold the value %u alone: there is nothing to learn", all.max);
+        say(dst, "all masks contain only the value %u: there is nothing to learn", all.max);
     } else if (two && (all.max == 1 || all.max == look->full))
         say_values(dst, &all);
     else if (is_numbered(look))
         propose_numbered(&all, dst);
     else if (all.n == 3 && all.second == 1 && all.max == look->full && !look->one_and_full) {
-        dst->meaning = MASK_MEANS_UNSURE;
-        say(dst, "some masks hold 0 and 1, others 0 and %u. If both are foreground: "
+        dst->meaning = MASK_MEANS_UNKNOWN;
+        say(dst, "some masks contain 0 and 1, others 0 and %u. If both are foreground: "
             TWO_NAMES("1-65535"), all.max);
     } else if (are_numbers(look, &all))
         propose_classes(look, &all, dst);
-    else if (all.n <= FEW_VALUES && !(all.n > 4 && is_blurred(look)))
+    else if (all.n <= FEW_VALUES && !(all.n > 4 && is_lossy(look)))
         propose_listed(look, &all, dst);
     else
         propose_grey(look, &all, dst);
 }
 
 /* A label of dataset.json: "NAME": VALUE, or in older files "VALUE": "NAME". */
-static void take_label(const cJSON *label, const char *names[CLASSES_MAX])
+static void add_label(const cJSON *label, const char *names[CLASSES_MAX])
 {
     char *end;
     double value = label->valuedouble;
@@ -483,7 +467,7 @@ static void take_label(const cJSON *label, const char *names[CLASSES_MAX])
         names[(unsigned)value] = name;
 }
 
-static void use_names(const struct mask_look *look, const char *const names[CLASSES_MAX],
+static void propose_names(const struct mask_look *look, const char *const names[CLASSES_MAX],
                       struct mask_proposal *p)
 {
     struct values all = list_values(look);
@@ -505,7 +489,7 @@ static void use_names(const struct mask_look *look, const char *const names[CLAS
     if (named.classes == 2)
         named.classes = 1;
     say_values(&named, &all);
-    say(&named, ", whose classes dataset.json names");
+    say(&named, ", with class names from dataset.json");
     *p = named;
 }
 
@@ -526,15 +510,15 @@ void mask_look_name(const struct mask_look *look, const char *dir, struct mask_p
     cJSON_ArrayForEach(label, labels)
     {
         if (label->string)
-            take_label(label, names);
+            add_label(label, names);
     }
-    use_names(look, names, p);
+    propose_names(look, names, p);
     cJSON_Delete(root);
     free(text);
 }
 
-/* The class file as words of a shell. */
-static void say_file(struct mask_proposal *p)
+/* The shell command that writes the class file. */
+static void say_class_file(struct mask_proposal *p)
 {
     say(p, " printf '");
     for (const char *c = p->class_file; *c; c++)
@@ -554,19 +538,17 @@ void mask_look_explain(struct source *source, struct err *e)
         mask_look_name(look, source->dir, p);
     }
     if (read && p->meaning == MASK_MEANS_CLASSES) {
-        say(p, ". To take them so:");
+        say(p, ". To use them so:");
         if (*p->class_file)
-            say_file(p);
+            say_class_file(p);
         if (p->classes > 1)
             say(p, " -s data.classes=%d", p->classes);
         if (*p->ignore)
             say(p, " -s data.ignore=%s", p->ignore);
     }
-    if (read && *p->text) {
-        size_t n = strlen(e->text);
-        snprintf(e->text + n, sizeof e->text - n, ". In all, %s (unet-train: --classes, "
-                 "--class-file, --ignore, --soft-masks)", p->text);
-    }
+    if (read && *p->text)
+        append_text(e->text, sizeof e->text, ". In total, %s (unet-train: --classes, "
+                    "--class-file, --ignore, --soft-masks)", p->text);
     free(p);
     free(look);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "src/atomicfile.h"
+#include "src/mem.h"
 
 #define MAX_BYTES ((size_t)64 << 20)
 
@@ -20,9 +21,9 @@ int namelist_read(const char *path, struct namelist *list, struct err *e)
         return -1;
     for (size_t i = 0; i < n; i++)
         nlines += list->text[i] == '\n';
-    list->names = malloc(nlines * sizeof *list->names);
+    list->names = mem_alloc(nlines, sizeof *list->names, e);
     if (!list->names)
-        return err_set(e, ERR_INTERNAL, "%s: no memory for %zu names", path, nlines);
+        return -1;
     for (char *line = list->text; line; line = next) {
         next = strchr(line, '\n');
         if (next)

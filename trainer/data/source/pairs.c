@@ -8,18 +8,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/mem.h"
 #include "src/text/filename.h"
 
-struct entry {
+struct list_entry {
     char *stem, *path; /* path: "images/0001.png" */
 };
 
-struct entries {
-    struct entry *items;
+struct file_list {
+    struct list_entry *items;
     size_t count, capacity;
 };
 
-static void entries_free(struct entries *list)
+static void free_list(struct file_list *list)
 {
     for (size_t i = 0; i < list->count; i++) {
         free(list->items[i].stem);
@@ -28,62 +29,49 @@ static void entries_free(struct entries *list)
     free(list->items);
 }
 
-char *pairs_path(const char *dir, const char *name)
+static int add_file(struct file_list *list, const char *sub, const char *name, struct err *e)
 {
-    char *path = NULL;
-    return asprintf(&path, "%s/%s", dir, name) < 0 ? NULL : path;
-}
-
-static int entries_add(struct entries *list, const char *sub, const char *name, struct err *e)
-{
-    if (list->count == list->capacity) {
-        size_t capacity = list->capacity ? 2 * list->capacity : 64;
-        struct entry *items = realloc(list->items, capacity * sizeof *items);
-        if (!items)
-            return err_set(e, ERR_INTERNAL, "no memory for the list of files");
-        list->items = items;
-        list->capacity = capacity;
-    }
-    struct entry *new = &list->items[list->count];
-    new->stem = strndup(name, filename_stem(name));
-    new->path = *sub ? pairs_path(sub, name) : strdup(name);
-    list->count++; /* entries_free frees a half-made one too */
-    if (!new->stem || !new->path)
-        return err_set(e, ERR_INTERNAL, "no memory for the list of files");
-    return 0;
+    if (mem_grow(&list->items, list->count, &list->capacity, sizeof *list->items, e))
+        return -1;
+    struct list_entry *new = &list->items[list->count++];
+    new->stem = mem_textf(e, "%.*s", (int)filename_stem(name), name);
+    new->path = mem_textf(e, "%s%s%s", sub, *sub ? "/" : "", name);
+    return new->stem && new->path ? 0 : -1;
 }
 
 static int by_stem(const void *a, const void *b)
 {
-    const struct entry *x = a, *y = b;
+    const struct list_entry *x = a, *y = b;
     int order = strcmp(x->stem, y->stem);
     return order ? order : strcmp(x->path, y->path);
 }
 
-static void sort(struct entries *list)
+static void sort_list(struct file_list *list)
 {
     if (list->count)
         qsort(list->items, list->count, sizeof *list->items, by_stem);
 }
 
-static int refuse_equal_stems(const char *dir, const struct entries *list, struct err *e)
+static int refuse_equal_stems(const char *dir, const struct file_list *list, struct err *e)
 {
     for (size_t i = 1; i < list->count; i++)
         if (strcmp(list->items[i - 1].stem, list->items[i].stem) == 0)
             return err_set(e, ERR_DATA,
-                           "%s: %s and %s have the same stem: which one is meant? Remove one", dir,
+                           "%s: %s and %s have the same stem: remove one", dir,
                            list->items[i - 1].path, list->items[i].path);
     return 0;
 }
 
-static int list_folder(const char *dir, const char *sub, struct entries *list, struct pairs *pairs,
-                       struct err *e)
+static int list_folder(const char *dir, const char *sub, struct file_list *list,
+                       struct pairs *pairs, struct err *e)
 {
-    char *path = pairs_path(dir, sub);
+    char *path = mem_textf(e, "%s/%s", dir, sub);
     DIR *d = path ? opendir(path) : NULL;
     struct dirent *entry;
     int rc = 0;
 
+    if (!path)
+        return -1;
     if (!d) {
         err_errno(e, ERR_DATA, errno, "%s/%s: a data folder has images/ and masks/; rename yours, "
                   "or link them (ln -s FOLDER %s)", dir, sub, sub);
@@ -96,15 +84,15 @@ static int list_folder(const char *dir, const char *sub, struct entries *list, s
         bool known = filename_is_image(entry->d_name);
         pairs->strange += !known;
         if (known)
-            rc = entries_add(list, strcmp(sub, ".") ? sub : "", entry->d_name, e);
+            rc = add_file(list, strcmp(sub, ".") ? sub : "", entry->d_name, e);
         else
             snprintf(pairs->stranger, sizeof pairs->stranger, "%s", entry->d_name);
     }
     if (rc == 0 && errno)
-        rc = err_errno(e, ERR_DATA, errno, "%s: can't be listed", path);
+        rc = err_errno(e, ERR_DATA, errno, "cannot list %s", path);
     closedir(d);
     free(path);
-    sort(list);
+    sort_list(list);
     return rc;
 }
 
@@ -119,7 +107,7 @@ static bool cut_suffix(const char *stem, const char *suffix, char dst[NAME_MAX +
     return true;
 }
 
-static bool has_stem(const struct entries *list, const char *base, const char *suffix)
+static bool has_stem(const struct file_list *list, const char *base, const char *suffix)
 {
     char stem[2 * NAME_MAX];
     size_t from = 0, to = list->count;
@@ -138,8 +126,8 @@ static bool has_stem(const struct entries *list, const char *base, const char *s
 
 /* Returns the suffixes by which most masks find an image. In a folder that holds both, a mask's own
  * suffix sets it apart. */
-static const struct layout_suffix *choose_suffix(const struct entries *images,
-                                                 const struct entries *masks)
+static const struct layout_suffix *choose_suffix(const struct file_list *images,
+                                                 const struct file_list *masks)
 {
     const struct layout_suffix *best = layout_suffixes;
     char base[NAME_MAX + 1];
@@ -156,16 +144,16 @@ static const struct layout_suffix *choose_suffix(const struct entries *images,
     return best;
 }
 
-/* Moves the files that end like masks from the one folder's list. */
-static int take_masks(struct entries *images, struct entries *masks, const char *suffix,
+/* Moves the files with the masks' suffix from the list of images. */
+static int split_list(struct file_list *images, struct file_list *masks, const char *suffix,
                       struct err *e)
 {
     char base[NAME_MAX + 1];
     size_t kept = 0;
 
-    masks->items = calloc(images->count + 1, sizeof *masks->items);
+    masks->items = mem_zero(images->count, sizeof *masks->items, e);
     if (!masks->items)
-        return err_set(e, ERR_INTERNAL, "no memory for the list of files");
+        return -1;
     for (size_t i = 0; i < images->count; i++)
         if (cut_suffix(images->items[i].stem, suffix, base))
             masks->items[masks->count++] = images->items[i];
@@ -175,33 +163,37 @@ static int take_masks(struct entries *images, struct entries *masks, const char 
     return 0;
 }
 
-/* What does not end so keeps its whole stem, and is refused as one without a partner. */
-static void cut_all(struct entries *list, const char *suffix)
+/* Cuts the suffix off; files without it keep their stem and are refused later. */
+static void cut_suffixes(struct file_list *list, const char *suffix)
 {
     char base[NAME_MAX + 1];
 
     for (size_t i = 0; i < list->count; i++)
         if (cut_suffix(list->items[i].stem, suffix, base))
             strcpy(list->items[i].stem, base);
-    sort(list);
+    sort_list(list);
 }
 
 /* nnU-Net keeps each channel of an image in a file of its own. */
-static int refuse_channels(const char *dir, const struct entries *images,
+static int refuse_channels(const char *dir, const struct file_list *images,
                            const struct layout_suffix *suffix, struct err *e)
 {
     char base[NAME_MAX + 1];
 
     for (size_t i = 0; strcmp(suffix->image, "_0000") == 0 && i < images->count; i++)
         if (cut_suffix(images->items[i].stem, "_0001", base) && has_stem(images, base, "_0000"))
-            return err_set(e, ERR_DATA, "%s: %s is a second channel of one image (nnU-Net); a set "
-                           "that is read has one file for each image: merge the channels, as "
-                           "red, green and blue of a PNG", dir, images->items[i].path);
+            return err_set(
+                e, ERR_DATA,
+                "%s: %s is a second channel of an image (nnU-Net), but each image "
+                "must be one file: merge the channels, for example as red, green and blue "
+                "of a PNG",
+                dir, images->items[i].path);
     return 0;
 }
 
-static int list_both(const char *dir, const struct layout_part *part, struct entries *images,
-                     struct entries *masks, struct pairs *pairs, struct err *e)
+static int list_images_and_masks(const char *dir, const struct layout_part *part,
+                                 struct file_list *images, struct file_list *masks,
+                                 struct pairs *pairs, struct err *e)
 {
     bool one = strcmp(part->images, part->masks) == 0;
 
@@ -210,7 +202,7 @@ static int list_both(const char *dir, const struct layout_part *part, struct ent
         return -1;
     const struct layout_suffix *suffix = choose_suffix(images, one ? images : masks);
     if (refuse_channels(dir, images, suffix, e) ||
-        (one && take_masks(images, masks, suffix->mask, e)))
+        (one && split_list(images, masks, suffix->mask, e)))
         return -1;
     bool none = images->count == 0;
     const char *stranger = pairs->stranger;
@@ -218,24 +210,24 @@ static int list_both(const char *dir, const struct layout_part *part, struct ent
         return err_set(e, ERR_DATA, "%s: no image files in %s/ (" FILENAME_IMAGES "); %zu in %s/, "
                        "%zu in %s/%s%s", dir, none ? part->images : part->masks, images->count,
                        part->images, masks->count, part->masks,
-                       *stranger ? "; what is there is not read, such as " : "", stranger);
+                       *stranger ? "; other files there are not read, such as " : "", stranger);
     if (one)
         pairs->strange = 0; /* notes beside the images */
-    cut_all(images, suffix->image);
-    cut_all(masks, suffix->mask);
+    cut_suffixes(images, suffix->image);
+    cut_suffixes(masks, suffix->mask);
     return refuse_equal_stems(dir, images, e) || refuse_equal_stems(dir, masks, e) ? -1 : 0;
 }
 
 /* Both lists are sorted, so the first difference names the file that is alone. alone: images
  * without a mask are left out and counted there; NULL: they are refused. */
-static int refuse_singles(const char *dir, const struct layout_part *part, struct entries *images,
-                          const struct entries *masks, size_t *alone, struct err *e)
+static int refuse_singles(const char *dir, const struct layout_part *part, struct file_list *images,
+                          const struct file_list *masks, size_t *alone, struct err *e)
 {
     size_t i = 0, m = 0;
 
     while (i < images->count || m < masks->count) {
-        struct entry *image = i < images->count ? &images->items[i] : NULL;
-        const struct entry *mask = m < masks->count ? &masks->items[m] : NULL;
+        struct list_entry *image = i < images->count ? &images->items[i] : NULL;
+        const struct list_entry *mask = m < masks->count ? &masks->items[m] : NULL;
         int order = !image ? 1 : !mask ? -1 : strcmp(image->stem, mask->stem);
         if (order < 0 && !alone)
             return err_set(e, ERR_DATA, "%s: %s has no mask: %s/%s.png is missing (%zu images, "
@@ -257,17 +249,18 @@ static int refuse_singles(const char *dir, const struct layout_part *part, struc
 }
 
 /* Moves the names of the two lists into pairs; an image without a stem is left out. */
-static int join(struct entries *images, struct entries *masks, struct pairs *pairs, struct err *e)
+static int join_lists(struct file_list *images, struct file_list *masks, struct pairs *pairs,
+                      struct err *e)
 {
-    pairs->items = calloc(masks->count, sizeof *pairs->items);
+    pairs->items = mem_zero(masks->count, sizeof *pairs->items, e);
     if (!pairs->items)
-        return err_set(e, ERR_INTERNAL, "no memory for the list of files");
+        return -1;
     for (size_t i = 0; i < images->count; i++) {
-        struct entry *image = &images->items[i], *mask = &masks->items[pairs->count];
+        struct list_entry *image = &images->items[i], *mask = &masks->items[pairs->count];
         if (!image->stem)
             continue;
         pairs->items[pairs->count++] = (struct pair){image->stem, image->path, mask->path};
-        *image = (struct entry){NULL, NULL};
+        *image = (struct list_entry){NULL, NULL};
         mask->path = NULL;
     }
     return 0;
@@ -276,16 +269,16 @@ static int join(struct entries *images, struct entries *masks, struct pairs *pai
 int pairs_scan(const char *dir, const struct layout_part *part, bool partial, struct pairs *pairs,
                struct err *e)
 {
-    struct entries images = {0}, masks = {0};
+    struct file_list images = {0}, masks = {0};
 
     *pairs = (struct pairs){0};
-    int rc = list_both(dir, part, &images, &masks, pairs, e);
+    int rc = list_images_and_masks(dir, part, &images, &masks, pairs, e);
     if (rc == 0)
         rc = refuse_singles(dir, part, &images, &masks, partial ? &pairs->alone : NULL, e);
     if (rc == 0)
-        rc = join(&images, &masks, pairs, e);
-    entries_free(&images);
-    entries_free(&masks);
+        rc = join_lists(&images, &masks, pairs, e);
+    free_list(&images);
+    free_list(&masks);
     return rc;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which mask belongs to which image of two folders: paired by name, never by position. */
+/* The images and masks of two folders, paired by name. */
 #ifndef UNETCTL_TRAINER_DATA_SOURCE_PAIRS_H
 #define UNETCTL_TRAINER_DATA_SOURCE_PAIRS_H
 
@@ -18,19 +18,15 @@ struct pairs {
     struct pair *items; /* sorted by the bytes of the stem */
     size_t count;
     size_t alone; /* images without a mask, where that is usual (partial) */
-    size_t strange;     /* what else is in the folders */
-    char stranger[256]; /* one of these */
+    size_t strange;     /* other entries of the folders */
+    char stranger[256]; /* one of them */
 };
 
-/* Lists the two folders below dir. Files whose names end like images' (png tif tiff jpg jpeg bmp)
- * take part; names that start with a dot and everything else do not. partial: images without a mask
- * are left out and counted. ERR_DATA: no such folder, no images, an image without a mask or the
- * other way round, two files of one stem. */
+/* Pairs the files of two folders below dir that have a suffix of images (png tif tiff jpg jpeg bmp)
+ * and do not start with a dot. partial: images without a mask are skipped and counted. ERR_DATA: no
+ * such folder, no images, an image without a mask or the other way round, two files of one stem. */
 int pairs_scan(const char *dir, const struct layout_part *part, bool partial, struct pairs *pairs,
                struct err *e);
 void pairs_free(struct pairs *pairs);
-
-/* dir "/" name, malloc'ed, or NULL. */
-char *pairs_path(const char *dir, const char *name);
 
 #endif

@@ -9,19 +9,19 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "src/mem.h"
 #include "trainer/data/source/container.h"
 #include "trainer/data/image/image_file.h"
 #include "trainer/data/source/load.h"
 #include "trainer/data/image/mask.h"
-#include "trainer/data/source/pairs.h"
 
 struct source_files {
     pthread_mutex_t lock;
-    struct named {
+    struct source_file {
         char *name;
         struct container *container;
     } *items;
-    size_t count;
+    size_t count, capacity;
 };
 
 static const char *const formats[] = {[SOURCE_PAIRS] = "pairs", [SOURCE_FOLDERS] = "folders",
@@ -45,16 +45,15 @@ int source_format_decode(const char *text, enum source_format *format, struct er
 
 struct source *source_attach(const char *dir, enum source_format format, struct err *e)
 {
-    struct source *s = calloc(1, sizeof *s);
+    struct source *s = mem_zero(1, sizeof *s, e);
 
     if (s) {
         s->format = format;
-        s->dir = strdup(dir);
-        s->files = calloc(1, sizeof *s->files);
+        s->dir = mem_text(dir, e);
+        s->files = mem_zero(1, sizeof *s->files, e);
     }
     if (!s || !s->dir || !s->files) {
         source_close(s);
-        err_set(e, ERR_INTERNAL, "%s: no memory", dir);
         return NULL;
     }
     pthread_mutex_init(&s->files->lock, NULL);
@@ -93,10 +92,13 @@ bool source_is_divided(const struct source *s)
     return false;
 }
 
-static enum container_kind kind_of(enum source_format format)
+struct container *source_container(const struct source *s, const char *name, struct err *e)
 {
-    return format == SOURCE_CIFAR ? CONTAINER_CIFAR
-           : format == SOURCE_IDX ? CONTAINER_IDX : CONTAINER_TFRECORD;
+    static const enum container_kind kinds[] = {[SOURCE_CIFAR] = CONTAINER_CIFAR,
+                                                [SOURCE_IDX] = CONTAINER_IDX,
+                                                [SOURCE_TFRECORD] = CONTAINER_TFRECORD};
+
+    return container_open(kinds[s->format], s->dir, name, e);
 }
 
 static bool has_containers(const struct source *s)
@@ -107,24 +109,21 @@ static bool has_containers(const struct source *s)
 static struct container *add_container(struct source *s, const char *name, struct err *e)
 {
     struct source_files *f = s->files;
-    struct named *items = realloc(f->items, (f->count + 1) * sizeof *items);
 
-    if (!items) {
-        err_set(e, ERR_INTERNAL, "%s: no memory", name);
+    if (mem_grow(&f->items, f->count, &f->capacity, sizeof *f->items, e))
         return NULL;
+    struct source_file *file = &f->items[f->count];
+    *file = (struct source_file){mem_text(name, e), source_container(s, name, e)};
+    if (file->name && file->container) {
+        f->count++;
+        return file->container;
     }
-    f->items = items;
-    items[f->count].name = strdup(name);
-    items[f->count].container = container_open(kind_of(s->format), s->dir, name, e);
-    if (!items[f->count].name || !items[f->count].container) {
-        free(items[f->count].name);
-        container_close(items[f->count].container);
-        return NULL;
-    }
-    return items[f->count++].container;
+    free(file->name);
+    container_close(file->container);
+    return NULL;
 }
 
-/* The file of that name, opened when it is wanted first. */
+/* The file of that name, opened on first use. */
 static struct container *get_container(struct source *s, const char *name, struct err *e)
 {
     struct container *found = NULL;
@@ -147,7 +146,7 @@ static struct container *find_record(struct source *s, const char *locator, size
     char name[4096], *end;
 
     if (!hash || hash == locator || (size_t)(hash - locator) >= sizeof name || !hash[1]) {
-        err_set(e, ERR_DATA, "%s/%s: is no FILE#RECORD", s->dir, locator);
+        err_set(e, ERR_DATA, "%s/%s: is not FILE#RECORD", s->dir, locator);
         return NULL;
     }
     snprintf(name, sizeof name, "%.*s", (int)(hash - locator), locator);
@@ -193,9 +192,8 @@ int source_check(struct source *s, const char *locator, uint32_t width, uint32_t
 
     if (has_containers(s))
         return find_record(s, locator, &record, e) ? 0 : -1;
-    char *path = pairs_path(s->dir, locator);
-    int rc = path ? image_file_size(path, &w, &h, e)
-                  : err_set(e, ERR_INTERNAL, "%s: no memory", locator);
+    char *path = mem_textf(e, "%s/%s", s->dir, locator);
+    int rc = path ? image_file_size(path, &w, &h, e) : -1;
     if (rc == 0 && (w != width || h != height))
         rc = err_set(e, ERR_DATA, "%s: has %u x %u pixels, but had %u x %u when the split was made",
                      path, w, h, width, height);

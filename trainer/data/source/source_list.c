@@ -3,7 +3,6 @@
 #include "config.h"
 #include "trainer/data/source/source.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,68 +13,24 @@
 
 #include "src/atomicfile.h"
 #include "src/log.h"
+#include "src/mem.h"
 #include "src/text/filename.h"
 #include "trainer/data/source/container.h"
 #include "trainer/data/source/layout.h"
 #include "trainer/data/source/namelist.h"
 #include "trainer/data/source/pairs.h"
+#include "trainer/data/source/tree.h"
 
-#define MAX_CLASSES 250 /* labels are bytes, and 255 does not count */
+#define MAX_CLASSES 250 /* labels are bytes, and 255 is ignored */
 
-static bool is_folder(const char *dir, const char *name)
-{
-    struct stat st;
-    char *path = pairs_path(dir, name);
-    bool is = path && stat(path, &st) == 0 && S_ISDIR(st.st_mode);
-
-    free(path);
-    return is;
-}
-
-struct names {
-    char **items;
-    size_t count;
-};
-
-static void names_free(struct names *list)
-{
-    for (size_t i = 0; i < list->count; i++)
-        free(list->items[i]);
-    free(list->items);
-    *list = (struct names){0};
-}
-
-static int by_name(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-/* What lies in dir/sub (sub NULL: dir) and is wanted, sorted; no such folder has nothing in it. */
+/* The names in dir/sub (sub NULL: dir) that are wanted. */
 static int list_names(const char *dir, const char *sub, bool (*wanted)(const char *name),
-                      struct names *list, struct err *e)
+                      struct tree *names, struct err *e)
 {
-    char *path = sub ? pairs_path(dir, sub) : strdup(dir);
-    DIR *d = path ? opendir(path) : NULL;
-    struct dirent *entry;
-    int rc = 0;
+    char *path = mem_textf(e, "%s/%s", dir, sub ? sub : "");
+    int rc = path ? tree_list(path, wanted, names, e) : -1;
 
-    *list = (struct names){0};
-    while (rc == 0 && d && (entry = readdir(d))) {
-        if (entry->d_name[0] == '.' || !wanted(entry->d_name))
-            continue;
-        char **items = realloc(list->items, (list->count + 1) * sizeof *items);
-        if (items)
-            list->items = items;
-        if (!items || !(items[list->count] = strdup(entry->d_name)))
-            rc = err_set(e, ERR_INTERNAL, "%s: no memory for the list of files", dir);
-        else
-            list->count++;
-    }
-    if (d)
-        closedir(d);
     free(path);
-    if (list->count)
-        qsort(list->items, list->count, sizeof *list->items, by_name);
     return rc;
 }
 
@@ -83,32 +38,22 @@ static int list_names(const char *dir, const char *sub, bool (*wanted)(const cha
 static int add_item(struct source *s, const char *stem, char *image, char *mask, int label,
                     enum source_side side, struct err *e)
 {
-    size_t n = s->count;
-
-    if ((n & (n - 1)) == 0) { /* room for twice as many at each power of two */
-        struct source_item *items = realloc(s->items, (n ? 2 * n : 1) * sizeof *items);
-        if (!items) {
-            free(image);
-            free(mask);
-            return err_set(e, ERR_INTERNAL, "%s: no memory for its samples", s->dir);
-        }
-        s->items = items;
+    if (mem_grow(&s->items, s->count, &s->capacity, sizeof *s->items, e)) {
+        free(image);
+        free(mask);
+        return -1;
     }
-    s->items[n] = (struct source_item){strdup(stem), image, mask, label, side};
-    s->count++;
-    if (!s->items[n].stem || !image)
-        return err_set(e, ERR_INTERNAL, "%s: no memory for its samples", s->dir);
-    return 0;
+    struct source_item *item = &s->items[s->count++];
+    *item = (struct source_item){mem_text(stem, e), image, mask, label, side};
+    return item->stem && image ? 0 : mem_fail(e);
 }
 
 static int add_class(struct source *s, const char *name, struct err *e)
 {
-    char **names = realloc(s->class_names, (size_t)(s->nclasses + 1) * sizeof *names);
-
-    if (names)
-        s->class_names = names;
-    if (!names || !(names[s->nclasses] = strdup(name)))
-        return err_set(e, ERR_INTERNAL, "%s: no memory for its classes", s->dir);
+    if (mem_grow(&s->class_names, (size_t)s->nclasses, &s->class_capacity, sizeof *s->class_names,
+                 e) ||
+        !(s->class_names[s->nclasses] = mem_text(name, e)))
+        return -1;
     s->nclasses++;
     return 0;
 }
@@ -133,23 +78,17 @@ static int add_part(struct source *s, const struct layout_part *part, bool parti
                  pairs.strange, pairs.strange > 1 ? "entries are" : "entry is", part->images,
                  part->masks, pairs.stranger);
     if (rc == 0 && pairs.alone)
-        log_warn("%s: %zu images in %s/ have no mask and do not take part", s->dir, pairs.alone,
+        log_warn("%s: %zu images in %s/ have no mask and are not used", s->dir, pairs.alone,
                  part->images);
     pairs_free(&pairs);
     return rc;
-}
-
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
 }
 
 /* By the name of its file, with or without folders and suffix. */
 static struct source_item *find_image(struct source *s, const char *name)
 {
     for (size_t i = 0; i < s->count; i++) {
-        const char *image = s->items[i].image, *base = base_name(image);
+        const char *image = s->items[i].image, *base = filename_base(image);
         size_t n = filename_stem(base);
         if (strcmp(base, name) == 0 || strcmp(image, name) == 0 ||
             (strlen(name) == n && strncmp(base, name, n) == 0))
@@ -206,7 +145,7 @@ static bool names_images(struct source *s, const char *list_file)
     return found;
 }
 
-/* A set that brings train.txt and val.txt is divided by them. */
+/* train.txt and val.txt divide a set. */
 static int divide_by_lists(struct source *s, struct err *e)
 {
     char train[4096], val[4096];
@@ -215,12 +154,12 @@ static int divide_by_lists(struct source *s, struct err *e)
         !find_list(s, layout_held_out, val, sizeof val))
         return 0;
     if (!names_images(s, train) || !names_images(s, val)) {
-        log_warn("%s and %s name none of the images, and do not divide them", train, val);
+        log_warn("%s and %s name none of the images, and are not used", train, val);
         return 0;
     }
     if (source_assign(s, train, SOURCE_TRAIN, e) || source_assign(s, val, SOURCE_VAL, e))
-        return err_prefix(e, "the set is divided by %s and %s (rename them to have it divided by "
-                          "chance)", train, val);
+        return err_prefix(e, "the set is divided by %s and %s (rename them to divide it at "
+                          "random)", train, val);
     return 0;
 }
 
@@ -234,22 +173,18 @@ static int list_pairs(struct source *s, const struct layout *l, struct err *e)
 
 static int list_records(struct source *s, const char *name, enum source_side side, struct err *e)
 {
-    struct container *c = container_open(s->format == SOURCE_CIFAR ? CONTAINER_CIFAR
-                                         : s->format == SOURCE_IDX ? CONTAINER_IDX
-                                                                   : CONTAINER_TFRECORD,
-                                         s->dir, name, e);
+    struct container *c = source_container(s, name, e);
     int rc = c ? 0 : -1;
 
     for (size_t i = 0; rc == 0 && i < container_count(c); i++) {
         int label = container_label(c, i, e);
-        char *image = NULL, *mask = NULL, stem[512];
-        if (label == -2 || asprintf(&image, "%s#%zu", name, i) < 0) {
+        char *image = label == -2 ? NULL : mem_textf(e, "%s#%zu", name, i), stem[512];
+        char *mask = label < 0 && image ? mem_text(image, e) : NULL;
+        if (!image) {
             rc = -1;
             break;
         }
-        if (label < 0)
-            mask = strdup(image);
-        /* Padded, so that the order of stems is that of the records. */
+        /* Padded: stems have the order of the records. */
         snprintf(stem, sizeof stem, "%.400s#%07zu", name, i);
         rc = add_item(s, stem, image, mask, label, side, e);
     }
@@ -290,7 +225,7 @@ static int name_cifar_classes(struct source *s, const char *sub, struct err *e)
     struct err ignored;
     size_t n;
 
-    snprintf(path, sizeof path, "%s/%sbatches.meta.txt", s->dir, sub);
+    snprintf(path, sizeof path, "%s/%s/batches.meta.txt", s->dir, sub ? sub : ".");
     char *text = atomicfile_read(path, 1 << 16, &n, &ignored), *rest = text, *line;
     int rc = 0;
     while (rc == 0 && s->nclasses < CONTAINER_CIFAR_CLASSES && rest && (line = strsep(&rest, "\n")))
@@ -304,20 +239,21 @@ static int name_cifar_classes(struct source *s, const char *sub, struct err *e)
     return rc;
 }
 
-/* sub: "" or "cifar-10-batches-bin/" */
-static int list_cifar(struct source *s, const char *sub, const struct names *files, struct err *e)
+/* sub: NULL or "cifar-10-batches-bin" */
+static int list_cifar(struct source *s, const char *sub, const struct tree *files, struct err *e)
 {
     bool has_test = false;
     int rc = name_cifar_classes(s, sub, e);
 
     for (size_t i = 0; i < files->count; i++)
-        has_test = has_test || strncmp(files->items[i], "test", 4) == 0;
+        has_test = has_test || strncmp(files->paths[i], "test", 4) == 0;
     if (!has_test)
-        log_info("%s: no test_batch.bin; a share of the training records validates", s->dir);
+        log_info("%s: no test_batch.bin; a share of the training records is used for validation",
+                 s->dir);
     for (size_t i = 0; rc == 0 && i < files->count; i++) {
         char name[512];
-        bool test = strncmp(files->items[i], "test", 4) == 0;
-        snprintf(name, sizeof name, "%s%.400s", sub, files->items[i]);
+        bool test = strncmp(files->paths[i], "test", 4) == 0;
+        snprintf(name, sizeof name, "%s%s%.400s", sub ? sub : "", sub ? "/" : "", files->paths[i]);
         rc = list_records(s, name, !has_test ? SOURCE_ANY : test ? SOURCE_VAL : SOURCE_TRAIN, e);
     }
     return rc;
@@ -343,17 +279,18 @@ static int name_numbers(struct source *s, struct err *e)
 }
 
 /* train-images-... trains, t10k-images-... and test-images-... validate. */
-static int list_idx(struct source *s, const struct names *files, struct err *e)
+static int list_idx(struct source *s, const char *sub, const struct tree *files, struct err *e)
 {
     size_t ntrain = 0;
     int rc = 0;
 
+    (void)sub;
     for (size_t i = 0; i < files->count; i++)
-        ntrain += strncmp(files->items[i], "train", 5) == 0;
+        ntrain += strncmp(files->paths[i], "train", 5) == 0;
     bool divided = ntrain > 0 && ntrain < files->count;
     for (size_t i = 0; rc == 0 && i < files->count; i++) {
-        bool train = strncmp(files->items[i], "train", 5) == 0;
-        rc = list_records(s, files->items[i],
+        bool train = strncmp(files->paths[i], "train", 5) == 0;
+        rc = list_records(s, files->paths[i],
                           !divided ? SOURCE_ANY : train ? SOURCE_TRAIN : SOURCE_VAL, e);
     }
     return rc ? rc : name_numbers(s, e);
@@ -361,23 +298,26 @@ static int list_idx(struct source *s, const struct names *files, struct err *e)
 
 static int list_shards(struct source *s, const char *sub, enum source_side side, struct err *e)
 {
-    struct names files;
+    struct tree files;
     int rc = list_names(s->dir, sub, is_records, &files, e);
 
     for (size_t i = 0; rc == 0 && i < files.count; i++) {
         char name[512];
-        snprintf(name, sizeof name, "%s%s%.400s", sub ? sub : "", sub ? "/" : "", files.items[i]);
+        snprintf(name, sizeof name, "%s%s%.400s", sub ? sub : "", sub ? "/" : "", files.paths[i]);
         rc = list_records(s, name, side, e);
     }
-    names_free(&files);
+    tree_free(&files);
     return rc;
 }
 
-static int list_tfrecord(struct source *s, bool divided, struct err *e)
+/* sub: NULL, or "train" of a set that is divided */
+static int list_tfrecord(struct source *s, const char *sub, const struct tree *files, struct err *e)
 {
+    bool divided = sub != NULL;
     int rc = divided ? list_shards(s, "train", SOURCE_TRAIN, e)
                      : list_shards(s, NULL, SOURCE_ANY, e);
 
+    (void)files;
     if (rc == 0 && divided)
         rc = list_shards(s, "valid", SOURCE_VAL, e);
     if (rc)
@@ -397,18 +337,18 @@ static int find_class(const struct source *s, const char *name)
     return -1;
 }
 
-/* The images of dir/sub are of the class `name`, which they make unless it is known. A folder
- * without images is not a class; folders in it do not take part, with a warning. */
+/* Adds the images of dir/sub as class `name`, which is new unless known. A folder without images is
+ * not a class; folders in it are skipped with a warning. */
 static int list_class(struct source *s, const char *sub, const char *name, bool known,
                       enum source_side side, int *nempty, struct err *e)
 {
-    struct names files;
+    struct tree files;
     char stem[1024];
     int rc = list_names(s->dir, sub, is_visible, &files, e), label = find_class(s, name);
     size_t nimages = 0;
 
     for (size_t i = 0; rc == 0 && i < files.count; i++)
-        nimages += filename_is_image(files.items[i]);
+        nimages += filename_is_image(files.paths[i]);
     if (rc == 0 && nimages && label < 0) {
         label = s->nclasses;
         rc = known ? err_set(e, ERR_DATA, "%s/%s: is a class that train/ does not have", s->dir,
@@ -417,28 +357,28 @@ static int list_class(struct source *s, const char *sub, const char *name, bool 
     }
     *nempty += nimages == 0;
     for (size_t i = 0; rc == 0 && i < files.count; i++) {
-        snprintf(stem, sizeof stem, "%.500s/%.400s", sub, files.items[i]);
-        if (filename_is_image(files.items[i]))
+        snprintf(stem, sizeof stem, "%.500s/%.400s", sub, files.paths[i]);
+        if (filename_is_image(files.paths[i]))
             rc = add_item(s, stem, strdup(stem), NULL, label, side, e);
-        else if (nimages && is_folder(s->dir, stem))
-            log_warn("%s/%s: a folder inside a class does not take part", s->dir, stem);
+        else if (nimages && layout_is_folder(s->dir, stem))
+            log_warn("%s/%s: a folder inside a class is not used", s->dir, stem);
     }
-    names_free(&files);
+    tree_free(&files);
     return rc;
 }
 
-/* Where what is wanted lies in a folder of the one that was named. */
-static int refuse_single_class(const struct source *s, const struct names *folders, struct err *e)
+/* Names a folder in the given one that has images and masks. */
+static int refuse_single_class(const struct source *s, const struct tree *folders, struct err *e)
 {
     struct layout l;
     struct err ignored;
     char path[4096];
 
     for (size_t i = 0; i < folders->count; i++) {
-        snprintf(path, sizeof path, "%s/%s", s->dir, folders->items[i]);
+        snprintf(path, sizeof path, "%s/%s", s->dir, folders->paths[i]);
         if (layout_find(path, &l, &ignored) == 1)
             return err_set(e, ERR_DATA, "%s: images and masks lie in its folder %s: name that one "
-                           "(%s)", s->dir, folders->items[i], path);
+                           "(%s)", s->dir, folders->paths[i], path);
     }
     return err_set(e, ERR_DATA, "%s: %s; a data folder has images/ and masks/, or a folder for "
                    "each of at least two classes, or *.records, CIFAR-10's or idx files",
@@ -448,21 +388,21 @@ static int refuse_single_class(const struct source *s, const struct names *folde
 /* The class folders of dir/top; the first call names the classes. */
 static int list_classes(struct source *s, const char *top, enum source_side side, struct err *e)
 {
-    struct names folders;
+    struct tree folders;
     bool first = s->nclasses == 0;
     int nstray = 0, nempty = 0;
     char sub[1024];
     int rc = list_names(s->dir, *top ? top : NULL, is_visible, &folders, e);
 
     for (size_t i = 0; rc == 0 && i < folders.count; i++) {
-        snprintf(sub, sizeof sub, "%s%s%.400s", top, *top ? "/" : "", folders.items[i]);
-        if (is_folder(s->dir, sub))
-            rc = list_class(s, sub, folders.items[i], !first, side, &nempty, e);
+        snprintf(sub, sizeof sub, "%s%s%.400s", top, *top ? "/" : "", folders.paths[i]);
+        if (layout_is_folder(s->dir, sub))
+            rc = list_class(s, sub, folders.paths[i], !first, side, &nempty, e);
         else
-            nstray += filename_is_image(folders.items[i]);
+            nstray += filename_is_image(folders.paths[i]);
     }
     if (rc == 0 && nstray && s->nclasses > 1)
-        log_warn("%s%s%s: %d images outside the class folders do not take part", s->dir,
+        log_warn("%s%s%s: %d images outside the class folders are not used", s->dir,
                  *top ? "/" : "", top, nstray);
     if (rc == 0 && nempty && s->nclasses > 1)
         log_warn("%s%s%s: %d folder%s no images and %s", s->dir, *top ? "/" : "", top, nempty,
@@ -470,7 +410,7 @@ static int list_classes(struct source *s, const char *top, enum source_side side
                  nempty == 1 ? "is not a class" : "are not classes");
     if (rc == 0 && first && s->nclasses < 2)
         rc = refuse_single_class(s, &folders, e);
-    names_free(&folders);
+    tree_free(&folders);
     return rc;
 }
 
@@ -514,16 +454,16 @@ static bool has_few_values(struct source *s, int label)
     return looked && nvalues <= MASK_VALUES;
 }
 
-/* How many images of the two classes have equal names, of so many of class 0. */
+/* Do nearly all images of the two classes have equal names? */
 static bool have_equal_names(const struct source *s)
 {
     size_t equal = 0, of[2] = {0, 0};
 
     for (size_t i = 0; i < s->count; i++) {
-        const char *a = base_name(s->items[i].image);
+        const char *a = filename_base(s->items[i].image);
         of[s->items[i].label]++;
         for (size_t k = 0; s->items[i].label == 0 && k < s->count; k++) {
-            const char *b = base_name(s->items[k].image);
+            const char *b = filename_base(s->items[k].image);
             size_t n = filename_stem(a);
             if (s->items[k].label == 1 && filename_stem(b) >= n && strncmp(a, b, n) == 0) {
                 equal++;
@@ -534,7 +474,7 @@ static bool have_equal_names(const struct source *s)
     return of[0] && 10 * equal >= 9 * (of[0] > of[1] ? of[0] : of[1]);
 }
 
-/* Two folders that look like images and their masks must not be trained as two classes. */
+/* Refuses two folders that look like images and their masks. */
 static int refuse_masks_as_classes(struct source *s, struct err *e)
 {
     int masks = -1;
@@ -555,23 +495,23 @@ static int refuse_masks_as_classes(struct source *s, struct err *e)
                    s->dir, name, other, s->dir, name, s->dir);
 }
 
-/* val/ and test/ alone are not two classes. */
+/* Refuses val/ and test/ alone, which are not two classes. */
 static int refuse_held_out_alone(const struct source *s, struct err *e)
 {
-    struct names all;
+    struct tree all;
     size_t others = 0, held_out = 0;
     int rc = list_names(s->dir, NULL, is_visible, &all, e);
 
     for (size_t i = 0; rc == 0 && i < all.count; i++) {
         bool known = false;
         for (int k = 0; layout_held_out[k]; k++)
-            known = known || strcasecmp(all.items[i], layout_held_out[k]) == 0;
+            known = known || strcasecmp(all.paths[i], layout_held_out[k]) == 0;
         held_out += known;
-        others += !known && is_folder(s->dir, all.items[i]);
+        others += !known && layout_is_folder(s->dir, all.paths[i]);
     }
-    names_free(&all);
+    tree_free(&all);
     if (rc == 0 && held_out && !others)
-        rc = err_set(e, ERR_DATA, "%s: there are images to validate but none to train: train/ is "
+        rc = err_set(e, ERR_DATA, "%s: has images for validation but none for training: train/ is "
                      "missing", s->dir);
     return rc;
 }
@@ -594,51 +534,48 @@ static int list_folders(struct source *s, struct err *e)
     return rc ? rc : refuse_masks_as_classes(s, e);
 }
 
-static int list_what_is_there(struct source *s, struct err *e)
+static int list_containers(struct source *s, struct err *e)
 {
-    static const char *const inner[] = {"", "cifar-10-batches-bin/"};
-    struct names files = {0};
-    struct layout layout;
-    int rc = layout_find(s->dir, &layout, e);
+    static const struct {
+        const char *sub;
+        bool (*wanted)(const char *name);
+        enum source_format format;
+        int (*list)(struct source *s, const char *sub, const struct tree *files, struct err *e);
+    } kinds[] = {{NULL, is_cifar, SOURCE_CIFAR, list_cifar},
+                 {"cifar-10-batches-bin", is_cifar, SOURCE_CIFAR, list_cifar},
+                 {NULL, is_idx, SOURCE_IDX, list_idx},
+                 {NULL, is_records, SOURCE_TFRECORD, list_tfrecord},
+                 {"train", is_records, SOURCE_TFRECORD, list_tfrecord}};
+    int found = 0;
 
-    if (rc < 0)
-        return -1;
-    if (rc > 0) {
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds && found == 0; i++) {
+        struct tree files;
+        found = list_names(s->dir, kinds[i].sub, kinds[i].wanted, &files, e);
+        if (found == 0 && files.count) {
+            s->format = kinds[i].format;
+            found = kinds[i].list(s, kinds[i].sub, &files, e) ? -1 : 1;
+        }
+        tree_free(&files);
+    }
+    return found;
+}
+
+/* Detects the format. */
+static int list_samples(struct source *s, struct err *e)
+{
+    struct layout layout;
+    int found = layout_find(s->dir, &layout, e);
+
+    if (found > 0) {
         s->format = SOURCE_PAIRS;
         return list_pairs(s, &layout, e);
     }
-    for (int i = 0; rc == 0 && i < 2; i++) {
-        rc = list_names(s->dir, *inner[i] ? inner[i] : NULL, is_cifar, &files, e);
-        if (rc == 0 && files.count) {
-            s->format = SOURCE_CIFAR;
-            rc = list_cifar(s, inner[i], &files, e);
-            goto done;
-        }
-        names_free(&files);
-    }
-    if (rc == 0)
-        rc = list_names(s->dir, NULL, is_idx, &files, e);
-    if (rc == 0 && files.count) {
-        s->format = SOURCE_IDX;
-        rc = list_idx(s, &files, e);
-        goto done;
-    }
-    for (int i = 0; rc == 0 && i < 2; i++) {
-        names_free(&files);
-        rc = list_names(s->dir, i ? "train" : NULL, is_records, &files, e);
-        if (rc == 0 && files.count) {
-            s->format = SOURCE_TFRECORD;
-            rc = list_tfrecord(s, i == 1, e);
-            goto done;
-        }
-    }
-    if (rc == 0) {
-        s->format = SOURCE_FOLDERS;
-        rc = list_folders(s, e);
-    }
-done:
-    names_free(&files);
-    return rc;
+    if (found == 0)
+        found = list_containers(s, e);
+    if (found)
+        return found < 0 ? -1 : 0;
+    s->format = SOURCE_FOLDERS;
+    return list_folders(s, e);
 }
 
 static int by_stem(const void *a, const void *b)
@@ -657,7 +594,7 @@ struct source *source_open(const char *dir, struct err *e)
     if (stat(dir, &st) || !S_ISDIR(st.st_mode))
         err_errno(e, ERR_DATA, stat(dir, &st) ? errno : ENOTDIR,
                   "%s: a data folder has images/ and masks/", dir);
-    else if (list_what_is_there(s, e) == 0) {
+    else if (list_samples(s, e) == 0) {
         if (s->count) {
             qsort(s->items, s->count, sizeof *s->items, by_stem);
             return s;

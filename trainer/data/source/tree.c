@@ -9,26 +9,23 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "src/mem.h"
+
 #define MAX_DEPTH 32
 
-static int add(struct tree *tree, char *path, struct err *e)
+/* Takes path. */
+static int add_path(struct tree *tree, char *path, struct err *e)
 {
-    if (tree->count == tree->capacity) {
-        size_t capacity = tree->capacity ? 2 * tree->capacity : 64;
-        char **paths = realloc(tree->paths, capacity * sizeof *paths);
-        if (!paths) {
-            free(path);
-            return err_set(e, ERR_INTERNAL, "no memory for the list of files");
-        }
-        tree->paths = paths;
-        tree->capacity = capacity;
+    if (!path || mem_grow(&tree->paths, tree->count, &tree->capacity, sizeof *tree->paths, e)) {
+        free(path);
+        return -1;
     }
     tree->paths[tree->count++] = path;
     return 0;
 }
 
-static int scan(const char *dir, int depth, bool (*wanted)(const char *name), struct tree *tree,
-                struct err *e);
+static int scan_folder(const char *dir, int depth, bool (*wanted)(const char *name),
+                       struct tree *tree, struct err *e);
 
 /* Takes path. */
 static int visit(char *path, const char *name, int depth, bool (*wanted)(const char *name),
@@ -39,33 +36,30 @@ static int visit(char *path, const char *name, int depth, bool (*wanted)(const c
 
     if (lstat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
         if (depth < MAX_DEPTH)
-            rc = scan(path, depth + 1, wanted, tree, e);
+            rc = scan_folder(path, depth + 1, wanted, tree, e);
     } else if (wanted(name))
-        return add(tree, path, e);
+        return add_path(tree, path, e);
     free(path);
     return rc;
 }
 
-static int scan(const char *dir, int depth, bool (*wanted)(const char *name), struct tree *tree,
-                struct err *e)
+static int scan_folder(const char *dir, int depth, bool (*wanted)(const char *name),
+                       struct tree *tree, struct err *e)
 {
     DIR *d = opendir(dir);
     struct dirent *entry;
     int rc = 0;
 
     if (!d)
-        return err_errno(e, ERR_DATA, errno, "%s: can't be listed", dir);
+        return err_errno(e, ERR_DATA, errno, "cannot list %s", dir);
     while (rc == 0 && (errno = 0, entry = readdir(d))) {
-        char *path;
         if (entry->d_name[0] == '.')
             continue;
-        if (asprintf(&path, "%s/%s", dir, entry->d_name) < 0)
-            rc = err_set(e, ERR_INTERNAL, "no memory for the list of files");
-        else
-            rc = visit(path, entry->d_name, depth, wanted, tree, e);
+        char *path = mem_textf(e, "%s/%s", dir, entry->d_name);
+        rc = path ? visit(path, entry->d_name, depth, wanted, tree, e) : -1;
     }
     if (rc == 0 && errno)
-        rc = err_errno(e, ERR_DATA, errno, "%s: can't be listed", dir);
+        rc = err_errno(e, ERR_DATA, errno, "cannot list %s", dir);
     closedir(d);
     return rc;
 }
@@ -75,15 +69,36 @@ static int by_path(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
+static void sort_paths(struct tree *tree, size_t from)
+{
+    if (tree->count > from)
+        qsort(tree->paths + from, tree->count - from, sizeof *tree->paths, by_path);
+}
+
 int tree_scan(const char *dir, bool (*wanted)(const char *name), struct tree *tree, struct err *e)
 {
     size_t before = tree->count;
 
-    if (scan(dir, 0, wanted, tree, e))
+    if (scan_folder(dir, 0, wanted, tree, e))
         return -1;
-    if (tree->count > before)
-        qsort(tree->paths + before, tree->count - before, sizeof *tree->paths, by_path);
+    sort_paths(tree, before);
     return 0;
+}
+
+int tree_list(const char *dir, bool (*wanted)(const char *name), struct tree *tree, struct err *e)
+{
+    DIR *d = opendir(dir);
+    struct dirent *entry;
+    int rc = 0;
+
+    *tree = (struct tree){0};
+    while (rc == 0 && d && (entry = readdir(d)))
+        if (entry->d_name[0] != '.' && wanted(entry->d_name))
+            rc = add_path(tree, mem_text(entry->d_name, e), e);
+    if (d)
+        closedir(d);
+    sort_paths(tree, 0);
+    return rc;
 }
 
 void tree_free(struct tree *tree)

@@ -107,7 +107,7 @@ int main(void)
     refuse("0-9 a\n9 b\n", 2, -1, "given twice");
     refuse("0 a\n1 2 b\n", 2, -1, ":2: must be");
     refuse("0 a\n1\n", 2, -1, ":2: must be");
-    refuse("0 a\n1 2 3 b\n", 2, -1, "don't go together");
+    refuse("0 a\n1 2 3 b\n", 2, -1, "either values or colours, not both");
     refuse("0 a\n70000 b\n", 2, -1, "70000");
     refuse("0 0 0 a\n1 2 300 b\n", 2, -1, "300");
     refuse("0 a\n1 b\n", 2, 1, "given twice");

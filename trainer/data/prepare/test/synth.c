@@ -4,7 +4,7 @@
 
 #include "src/format/sha256.h"
 #include "t/tap.h"
-#include "trainer/data/image/otsu.h"
+#include "trainer/data/prepare/survey.h"
 
 #define H 96
 #define W 128
@@ -42,7 +42,7 @@ int main(void)
 
     for (uint64_t i = 1; i <= 48; i++) {
         synth_draw(7, i, H, W, image, mask, &e);
-        int threshold = otsu_threshold(image, H * W);
+        int threshold = survey_otsu(image, H * W);
         for (int k = 0; k < H * W; k++) {
             bool t = mask[k] == 255, p = image[k] > threshold;
             binary = binary && (t || mask[k] == 0);

@@ -18,7 +18,7 @@ static void apply(const struct settings_augment *config, const struct augment_dr
                   int height, int width, const float *src, const float *src_mask, float *dst,
                   float *dst_mask)
 {
-    struct augment *a = augment_create(config, height, width, 1, sizeof(float), &e);
+    struct augment *a = augment_create(config, height, width, 1, &e);
 
     if (!a)
         bail_out("%s", e.text);

@@ -19,7 +19,6 @@
 static struct err e;
 static struct dataset *ds;
 static float images[BATCH * PIXELS], targets[BATCH * PIXELS];
-static uint8_t labels[BATCH * PIXELS];
 
 /* Everything that is allocated passes here (data.inc wraps the functions). */
 static atomic_int allocations;
@@ -63,12 +62,10 @@ static struct dataset *open_set(void)
     return dataset_open(&data, &e);
 }
 
-static struct loader_config config_of(int parts, int part, int threads, bool augment,
-                                      bool as_labels)
+static struct loader_config config_of(int parts, int part, int threads, bool augment)
 {
     struct loader_config c = {.dataset = ds, .part = part, .repeat = 2, .batch = BATCH,
-                              .epochs = EPOCHS, .seed = 5, .labels = as_labels,
-                              .threads = threads};
+                              .epochs = EPOCHS, .seed = 5, .threads = threads};
 
     if (augment)
         c.augment = (struct settings_augment){.hflip = true, .vflip = true, .rot90 = true,
@@ -102,11 +99,10 @@ static uint64_t run_from(const struct loader_config *c, size_t epoch, size_t ste
         for (; step < c->plan.steps; step++) {
             struct shard_range r = shard_train(&c->plan, step, c->part);
             size_t n = r.end - r.begin;
-            if (loader_next(l, images, c->labels ? (void *)labels : (void *)targets, &e))
+            if (loader_next(l, images, targets, &e))
                 bail_out("%s", e.text);
             h = mix(h, images, n * PIXELS * sizeof *images);
-            h = c->labels ? mix(h, labels, n * PIXELS) : mix(h, targets,
-                                                             n * PIXELS * sizeof *targets);
+            h = mix(h, targets, n * PIXELS * sizeof *targets);
         }
     }
     loader_destroy(l);
@@ -115,7 +111,7 @@ static uint64_t run_from(const struct loader_config *c, size_t epoch, size_t ste
 
 static void test_plain(void)
 {
-    struct loader_config c = config_of(1, 0, 2, false, false);
+    struct loader_config c = config_of(1, 0, 2, false);
     struct loader *l = loader_create(&c, &e);
     static float want[PIXELS], want_mask[PIXELS];
     size_t order[64], position = 0;
@@ -142,25 +138,25 @@ static void test_threads(void)
 {
     for (int augment = 0; augment < 2; augment++)
         for (int part = 0; part < 3; part += 2) {
-            struct loader_config none = config_of(3, part, 0, augment, false);
+            struct loader_config none = config_of(3, part, 0, augment);
             uint64_t want = run_from(&none, 0, 0), late = run_from(&none, 2, 1);
             for (int threads = 1; threads <= 5; threads += 2) {
-                struct loader_config c = config_of(3, part, threads, augment, false);
+                struct loader_config c = config_of(3, part, threads, augment);
                 ok(run_from(&c, 0, 0) == want && run_from(&c, 2, 1) == late,
                    "part %d of 3, %d threads, %s: as without threads, also from the middle", part,
                    threads, augment ? "augmented" : "plain");
             }
         }
-    struct loader_config plain = config_of(1, 0, 2, false, true);
-    struct loader_config moved = config_of(1, 0, 2, true, true);
+    struct loader_config plain = config_of(1, 0, 2, false);
+    struct loader_config moved = config_of(1, 0, 2, true);
     ok(run_from(&plain, 0, 0) != run_from(&moved, 0, 0), "augmented ones are others");
-    ok(run_from(&moved, 0, 0) == run_from(&moved, 0, 0), "and the same again; as labels");
+    ok(run_from(&moved, 0, 0) == run_from(&moved, 0, 0), "and the same again");
 }
 
 /* Forth and back, with the rest of an epoch divided otherwise. */
 static void test_seek(void)
 {
-    struct loader_config c = config_of(1, 0, 3, false, false);
+    struct loader_config c = config_of(1, 0, 3, false);
     struct loader *l = loader_create(&c, &e);
     struct shard_plan rest = c.plan;
     size_t order[64];
@@ -191,7 +187,7 @@ static void test_seek(void)
 
 static void test_allocations(void)
 {
-    struct loader_config c = config_of(1, 0, 3, true, false);
+    struct loader_config c = config_of(1, 0, 3, true);
     struct loader *l = loader_create(&c, &e);
     int before = 0;
 
@@ -214,7 +210,7 @@ static void test_error(void)
     ds = open_set();
     snprintf(name, sizeof name, "set/images/%s.png", dataset_name(ds, DATASET_TRAIN, 3));
     truncate(name, 60);
-    struct loader_config c = config_of(1, 0, 3, false, false);
+    struct loader_config c = config_of(1, 0, 3, false);
     struct loader *l = loader_create(&c, &e);
     int rc = 0;
     for (size_t step = 0; rc == 0 && step < c.plan.steps; step++)
