@@ -10,6 +10,7 @@
 #include <yaml.h>
 
 #include "src/cli.h"
+#include "src/mem.h"
 #include "trainer/models/expression.h"
 #include "trainer/models/layer.h"
 
@@ -63,7 +64,7 @@ static const char *text_of(const yaml_node_t *node)
     return (const char *)node->data.scalar.value;
 }
 
-/* Every key of a mapping is a text, and stands there once. */
+/* Keys of a mapping must be strings, and each be given once. */
 static int check_mapping(const struct description *d, const yaml_node_t *mapping, struct err *e)
 {
     const yaml_node_pair_t *pairs = mapping->data.mapping.pairs.start;
@@ -99,22 +100,22 @@ static int check_keys(const struct description *d, const yaml_node_t *mapping,
         return -1;
     for (size_t i = 0; i < count_pairs(mapping); i++) {
         const yaml_node_t *key = node_at(d, mapping->data.mapping.pairs.start[i].key);
-        const char *near = cli_nearest(text_of(key), known);
+        char near[CLI_SUGGESTION];
         size_t k = 0;
         while (known[k] && strcmp(known[k], text_of(key)) != 0)
             k++;
         if (!known[k])
-            return wrong(d, key, e, "'%s' is not known here%s%s%s", text_of(key),
-                         near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+            return wrong(d, key, e, "'%s' is not known here%s", text_of(key),
+                         cli_suggest(text_of(key), known, near));
     }
     return 0;
 }
 
-/* A part of the document that is absent or of this type. */
-static int take(const struct description *d, const yaml_node_t *root, const char *key,
+/* Gets a value of this type; NULL if there is none. */
+static int get_typed(const struct description *d, const yaml_node_t *root, const char *key,
                 yaml_node_type_t type, yaml_node_t **dst, struct err *e)
 {
-    static const char *const names[] = {[YAML_SCALAR_NODE] = "a text or number",
+    static const char *const names[] = {[YAML_SCALAR_NODE] = "a string or number",
                                         [YAML_SEQUENCE_NODE] = "a list",
                                         [YAML_MAPPING_NODE] = "a mapping NAME: VALUE"};
 
@@ -131,12 +132,12 @@ static int check_name(const struct description *d, const yaml_node_t *node, stru
     if (n == 0 || n >= EXPRESSION_NAME ||
         strspn(text_of(node), "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") !=
         n)
-        return wrong(d, node, e, "'%.64s' is no name: 1 to %d letters, digits, _ and -",
+        return wrong(d, node, e, "'%.64s' is not a name: use 1 to %d letters, digits, _ and -",
                      text_of(node), EXPRESSION_NAME - 1);
     return 0;
 }
 
-/* parameters, or those of a variant: names and whole numbers. */
+/* The parameters of the model or of a variant: names and integers. */
 static int check_numbers(const struct description *d, const yaml_node_t *mapping, struct err *e)
 {
     if (check_mapping(d, mapping, e))
@@ -153,7 +154,7 @@ static int check_numbers(const struct description *d, const yaml_node_t *mapping
         if (value->type != YAML_SCALAR_NODE ||
             expression_evaluate(text_of(value), NULL, &number, &why) || number < 0 ||
             number > 1 << 20)
-            return wrong(d, value, e, "%s: a whole number from 0 to %d is expected",
+            return wrong(d, value, e, "%s: an integer from 0 to %d is expected",
                          text_of(node_at(d, pair->key)), 1 << 20);
     }
     return 0;
@@ -175,7 +176,7 @@ static int check_variants(const struct description *d, struct err *e)
         for (size_t k = 0; k < count_pairs(numbers); k++) {
             const yaml_node_t *key = node_at(d, numbers->data.mapping.pairs.start[k].key);
             if (!get(d, d->parameters, text_of(key)))
-                return wrong(d, key, e, "'%s' is none of the parameters", text_of(key));
+                return wrong(d, key, e, "'%s' is not one of the parameters", text_of(key));
         }
     }
     return 0;
@@ -193,7 +194,7 @@ static int check_blocks(const struct description *d, struct err *e)
         if (layer_find(text_of(key)) || strcmp(text_of(key), "save") == 0 ||
             strcmp(text_of(key), "use") == 0 || strcmp(text_of(key), "for") == 0 ||
             strcmp(text_of(key), "if") == 0)
-            return wrong(d, key, e, "'%s' is a layer of its own; give the block another name",
+            return wrong(d, key, e, "'%s' is the name of a layer; give the block another name",
                          text_of(key));
         if (node_at(d, pair->value)->type != YAML_SEQUENCE_NODE)
             return wrong(d, key, e, "block %s: a list of layers is expected", text_of(key));
@@ -210,14 +211,14 @@ static int read_document(struct description *d, struct err *e)
     if (!root || root->type != YAML_MAPPING_NODE)
         return err_set(e, ERR_CONFIG, "%s:1: a model is expected: model: NAME, of: masks or "
                        "classes, layers: ...", d->where);
-    if (check_keys(d, root, keys, e) || take(d, root, "model", YAML_SCALAR_NODE, &name, e) ||
-        take(d, root, "of", YAML_SCALAR_NODE, &of, e) ||
-        take(d, root, "init", YAML_SCALAR_NODE, &init, e) ||
-        take(d, root, "sides", YAML_SCALAR_NODE, &d->sides, e) ||
-        take(d, root, "parameters", YAML_MAPPING_NODE, &d->parameters, e) ||
-        take(d, root, "variants", YAML_MAPPING_NODE, &d->variants, e) ||
-        take(d, root, "blocks", YAML_MAPPING_NODE, &d->blocks, e) ||
-        take(d, root, "layers", YAML_SEQUENCE_NODE, &d->layers, e))
+    if (check_keys(d, root, keys, e) || get_typed(d, root, "model", YAML_SCALAR_NODE, &name, e) ||
+        get_typed(d, root, "of", YAML_SCALAR_NODE, &of, e) ||
+        get_typed(d, root, "init", YAML_SCALAR_NODE, &init, e) ||
+        get_typed(d, root, "sides", YAML_SCALAR_NODE, &d->sides, e) ||
+        get_typed(d, root, "parameters", YAML_MAPPING_NODE, &d->parameters, e) ||
+        get_typed(d, root, "variants", YAML_MAPPING_NODE, &d->variants, e) ||
+        get_typed(d, root, "blocks", YAML_MAPPING_NODE, &d->blocks, e) ||
+        get_typed(d, root, "layers", YAML_SEQUENCE_NODE, &d->layers, e))
         return -1;
     if (!name || !of || !d->layers)
         return wrong(d, root, e, "%s is missing", !name ? "model: NAME"
@@ -238,19 +239,19 @@ static int read_document(struct description *d, struct err *e)
                : 0;
 }
 
-static int load(struct description *d, const char *text, struct err *e)
+static int load_document(struct description *d, const char *text, struct err *e)
 {
     yaml_parser_t parser;
 
     if (strlen(text) > DESCRIPTION_MAX)
         return err_set(e, ERR_CONFIG, "%s: more than %d bytes", d->where, DESCRIPTION_MAX);
     if (!yaml_parser_initialize(&parser))
-        return err_set(e, ERR_INTERNAL, "%s: out of memory", d->where);
+        return mem_fail(e);
     yaml_parser_set_input_string(&parser, (const unsigned char *)text, strlen(text));
     int loaded = yaml_parser_load(&parser, &d->document);
     if (!loaded) {
         err_set(e, ERR_CONFIG, "%s:%zu: %s", d->where, parser.problem_mark.line + 1,
-                parser.problem ? parser.problem : "this is no YAML");
+                parser.problem ? parser.problem : "not YAML");
         memset(&d->document, 0, sizeof d->document);
     }
     yaml_parser_delete(&parser);
@@ -259,14 +260,9 @@ static int load(struct description *d, const char *text, struct err *e)
 
 struct description *description_decode(const char *text, const char *where, struct err *e)
 {
-    struct description *d = calloc(1, sizeof *d);
+    struct description *d = mem_zero(1, sizeof *d, e);
 
-    if (!d || !(d->where = strdup(where))) {
-        free(d);
-        err_set(e, ERR_INTERNAL, "%s: out of memory", where);
-        return NULL;
-    }
-    if (load(d, text, e)) {
+    if (d && (!(d->where = mem_text(where, e)) || load_document(d, text, e))) {
         description_destroy(d);
         return NULL;
     }
@@ -343,7 +339,7 @@ static void set_number(struct variable *v, const char *name, int64_t number)
     snprintf(v->name, sizeof v->name, "%s", name);
 }
 
-/* What an expression may name everywhere. */
+/* The names that all expressions may use. */
 static void set_globals(struct builder *b, const char *variant)
 {
     const struct network_config *c = b->config;
@@ -367,8 +363,8 @@ static void set_globals(struct builder *b, const char *variant)
     b->global = (struct scope){NULL, b->globals, n};
 }
 
-static int evaluate(const struct builder *b, const yaml_node_t *node, const struct scope *scope,
-                    int64_t *dst)
+static int evaluate_node(const struct builder *b, const yaml_node_t *node,
+                         const struct scope *scope, int64_t *dst)
 {
     struct err why;
 
@@ -379,7 +375,7 @@ static int evaluate(const struct builder *b, const yaml_node_t *node, const stru
     return 0;
 }
 
-static int expand(const struct builder *b, const yaml_node_t *node, const struct scope *scope,
+static int expand_node(const struct builder *b, const yaml_node_t *node, const struct scope *scope,
                   char dst[TENSOR_NAME_SIZE])
 {
     struct err why;
@@ -401,27 +397,27 @@ static struct saved *find_saved(struct builder *b, const char *name)
 
 static int set_not_saved(struct builder *b, const yaml_node_t *node, const char *name)
 {
-    const char *names[MAX_SAVED + 1], *near;
+    const char *names[MAX_SAVED + 1];
+    char near[CLI_SUGGESTION];
 
     for (size_t i = 0; i < b->nsaved; i++)
         names[i] = b->saved[i].name;
     names[b->nsaved] = NULL;
-    near = cli_nearest(name, names);
-    return wrong(b->d, node, b->e, "no result '%s' was kept before%s%s%s", name,
-                 near ? "; did you mean '" : " (`- save: NAME` keeps one)", near ? near : "",
-                 near ? "'?" : "");
+    cli_suggest(name, names, near);
+    return wrong(b->d, node, b->e, "no result '%s' was saved before%s", name,
+                 *near ? near : " (`- save: NAME` saves one)");
 }
 
-static int save(struct builder *b, const yaml_node_t *node, const struct scope *scope)
+static int save_result(struct builder *b, const yaml_node_t *node, const struct scope *scope)
 {
     char name[TENSOR_NAME_SIZE];
     struct saved *s;
 
-    if (expand(b, node, scope, name))
+    if (expand_node(b, node, scope, name))
         return -1;
     s = find_saved(b, name);
     if (!s && b->nsaved == MAX_SAVED)
-        return wrong(b->d, node, b->e, "more than %d results are kept", MAX_SAVED);
+        return wrong(b->d, node, b->e, "more than %d saved results", MAX_SAVED);
     if (!s) {
         s = &b->saved[b->nsaved++];
         memcpy(s->name, name, sizeof s->name);
@@ -430,12 +426,12 @@ static int save(struct builder *b, const yaml_node_t *node, const struct scope *
     return 0;
 }
 
-static int use(struct builder *b, const yaml_node_t *node, const struct scope *scope)
+static int use_result(struct builder *b, const yaml_node_t *node, const struct scope *scope)
 {
     char name[TENSOR_NAME_SIZE];
     struct saved *s;
 
-    if (expand(b, node, scope, name))
+    if (expand_node(b, node, scope, name))
         return -1;
     s = find_saved(b, name);
     if (!s)
@@ -444,7 +440,7 @@ static int use(struct builder *b, const yaml_node_t *node, const struct scope *s
     return 0;
 }
 
-static int take_real(const struct builder *b, const yaml_node_t *node, double *dst)
+static int get_real(const struct builder *b, const yaml_node_t *node, double *dst)
 {
     char *end = NULL;
 
@@ -455,29 +451,29 @@ static int take_real(const struct builder *b, const yaml_node_t *node, double *d
     return 0;
 }
 
-static int take_argument(struct builder *b, const char *key, const yaml_node_t *node,
+static int set_argument(struct builder *b, const char *key, const yaml_node_t *node,
                          const struct scope *scope, struct layer_args *a)
 {
     if (strcmp(key, "name") == 0)
-        return expand(b, node, scope, a->name);
+        return expand_node(b, node, scope, a->name);
     if (strcmp(key, "rate") == 0)
-        return take_real(b, node, &a->rate);
+        return get_real(b, node, &a->rate);
     if (strcmp(key, "l2") == 0)
-        return take_real(b, node, &a->l2);
+        return get_real(b, node, &a->l2);
     if (strcmp(key, "with") == 0) {
-        if (expand(b, node, scope, a->with_name))
+        if (expand_node(b, node, scope, a->with_name))
             return -1;
         struct saved *s = find_saved(b, a->with_name);
         a->with = s ? s->tensor : NULL;
         return s ? 0 : set_not_saved(b, node, a->with_name);
     }
-    return evaluate(b, node, scope, strcmp(key, "channels") == 0 ? &a->channels
+    return evaluate_node(b, node, scope, strcmp(key, "channels") == 0 ? &a->channels
                                     : strcmp(key, "kernel") == 0 ? &a->kernel
                                     : strcmp(key, "stride") == 0 ? &a->stride : &a->bias);
 }
 
-/* `- conv: {channels: 8, kernel: 1}`, `- conv: 8`, or without anything `- relu`. */
-static int take_arguments(struct builder *b, const struct layer_kind *k, const yaml_node_t *key,
+/* The forms `- conv: {channels: 8, kernel: 1}`, `- conv: 8`, and `- relu` without arguments. */
+static int set_arguments(struct builder *b, const struct layer_kind *k, const yaml_node_t *key,
                           const yaml_node_t *value, const struct scope *scope, struct layer_args *a)
 {
     const char *known[8] = {"name"};
@@ -489,7 +485,7 @@ static int take_arguments(struct builder *b, const struct layer_kind *k, const y
                                   k->args[0], k->name)
                           : 0;
     if (value->type == YAML_SCALAR_NODE)
-        return take_argument(b, k->args[0] ? k->args[0] : "name", value, scope, a);
+        return set_argument(b, k->args[0] ? k->args[0] : "name", value, scope, a);
     if (value->type != YAML_MAPPING_NODE)
         return wrong(b->d, value, b->e, "%s: a value or {NAME: VALUE} is expected", k->name);
     if (check_keys(b->d, value, known, b->e))
@@ -499,7 +495,7 @@ static int take_arguments(struct builder *b, const struct layer_kind *k, const y
             return wrong(b->d, value, b->e, "%s: %s is missing", k->name, k->args[i]);
     for (size_t i = 0; i < count_pairs(value); i++) {
         const yaml_node_pair_t *pair = &value->data.mapping.pairs.start[i];
-        if (take_argument(b, text_of(node_at(b->d, pair->key)), node_at(b->d, pair->value), scope,
+        if (set_argument(b, text_of(node_at(b->d, pair->key)), node_at(b->d, pair->value), scope,
                           a))
             return -1;
     }
@@ -513,7 +509,7 @@ static int append_layer(struct builder *b, const struct layer_kind *k, const yam
     struct err why = {0};
     char label[2 * TENSOR_NAME_SIZE];
 
-    if (take_arguments(b, k, key, value, scope, &a))
+    if (set_arguments(b, k, key, value, scope, &a))
         return -1;
     if (!*a.name)
         snprintf(a.name, sizeof a.name, "%s%d", k->name, ++b->count[k - layer_kinds]);
@@ -524,7 +520,7 @@ static int append_layer(struct builder *b, const struct layer_kind *k, const yam
         b->x = y;
         return (double)d[DIM_H] * (double)d[DIM_W] * (double)d[DIM_C] <= MAX_NUMBERS
                    ? 0
-                   : wrong(b->d, key, b->e, "%s: %s are too many numbers", k->name,
+                   : wrong(b->d, key, b->e, "%s: a result of %s is too large", k->name,
                            layer_shape(y, shape));
     }
     snprintf(label, sizeof label, "%s (%s)", k->name, a.name);
@@ -537,7 +533,7 @@ static int append_layer(struct builder *b, const struct layer_kind *k, const yam
 
 static int build_list(struct builder *b, const yaml_node_t *list, const struct scope *scope);
 
-/* The arguments of a block: `name`, and what stands in quotes, are texts, the rest are numbers. */
+/* The arguments of a block: `name` and quoted values are strings, others are numbers. */
 static int build_block(struct builder *b, const yaml_node_t *layers, const yaml_node_t *key,
                        const yaml_node_t *value, const struct scope *scope)
 {
@@ -547,7 +543,7 @@ static int build_block(struct builder *b, const yaml_node_t *layers, const yaml_
     if (value && value->type == YAML_SCALAR_NODE && *text_of(value)) {
         set_number(&arguments[inner.count++], "name", 0);
         arguments[0].is_text = true;
-        if (expand(b, value, scope, arguments[0].text))
+        if (expand_node(b, value, scope, arguments[0].text))
             return -1;
     } else if (value && value->type == YAML_MAPPING_NODE) {
         if (check_mapping(b->d, value, b->e))
@@ -563,7 +559,7 @@ static int build_block(struct builder *b, const yaml_node_t *layers, const yaml_
                          (what->type == YAML_SCALAR_NODE &&
                           what->data.scalar.style != YAML_PLAIN_SCALAR_STYLE);
             if (check_name(b->d, name, b->e) ||
-                (v->is_text ? expand(b, what, scope, v->text) : evaluate(b, what, scope,
+                (v->is_text ? expand_node(b, what, scope, v->text) : evaluate_node(b, what, scope,
                                                                          &v->number)))
                 return -1;
         }
@@ -624,7 +620,8 @@ static int build_if(struct builder *b, const yaml_node_t *item, const struct sco
     const yaml_node_t *body = get(b->d, item, "do"), *other = get(b->d, item, "else");
     int64_t holds;
 
-    if (check_keys(b->d, item, keys, b->e) || evaluate(b, get(b->d, item, "if"), scope, &holds))
+    if (check_keys(b->d, item, keys, b->e) ||
+        evaluate_node(b, get(b->d, item, "if"), scope, &holds))
         return -1;
     if (!body || body->type != YAML_SEQUENCE_NODE || (other && other->type != YAML_SEQUENCE_NODE))
         return wrong(b->d, item, b->e, "if: CONDITION needs `do:` (and `else:`) with a list of "
@@ -634,9 +631,9 @@ static int build_if(struct builder *b, const yaml_node_t *item, const struct sco
 
 static int set_unknown(const struct builder *b, const yaml_node_t *key)
 {
-    const char *names[64] = {"for", "if", "save", "use"}, *near;
+    const char *names[64] = {"for", "if", "save", "use"};
     size_t n = 4;
-    char all[512] = "";
+    char all[512] = "", near[CLI_SUGGESTION];
 
     for (const struct layer_kind *k = layer_kinds; k->name; k++) {
         snprintf(all + strlen(all), sizeof all - strlen(all), ", %s", k->name);
@@ -644,10 +641,8 @@ static int set_unknown(const struct builder *b, const yaml_node_t *key)
     }
     for (size_t i = 0; b->d->blocks && i < count_pairs(b->d->blocks) && n < 63; i++)
         names[n++] = text_of(node_at(b->d, b->d->blocks->data.mapping.pairs.start[i].key));
-    near = cli_nearest(text_of(key), names);
-    return wrong(b->d, key, b->e, "there is no layer or block '%.64s'%s%s%s (layers: for, if, "
-                 "save, use%s)", text_of(key), near ? "; did you mean '" : "", near ? near : "",
-                 near ? "'?" : "", all);
+    return wrong(b->d, key, b->e, "there is no layer or block '%.64s'%s (layers: for, if, save, "
+                 "use%s)", text_of(key), cli_suggest(text_of(key), names, near), all);
 }
 
 static int build_item(struct builder *b, const yaml_node_t *item, const struct scope *scope)
@@ -670,9 +665,9 @@ static int build_item(struct builder *b, const yaml_node_t *item, const struct s
         return wrong(b->d, item, b->e, "one layer is expected: `- relu`, `- conv: 16`, "
                      "`- conv: {channels: 16, kernel: 1}`");
     if (strcmp(text_of(key), "save") == 0 && value)
-        return save(b, value, scope);
+        return save_result(b, value, scope);
     if (strcmp(text_of(key), "use") == 0 && value)
-        return use(b, value, scope);
+        return use_result(b, value, scope);
     block = get(b->d, b->d->blocks, text_of(key));
     if (block)
         return build_block(b, block, key, value, scope);
@@ -687,7 +682,7 @@ static int build_list(struct builder *b, const yaml_node_t *list, const struct s
     int rc = 0;
 
     if (++b->nested > MAX_NESTED)
-        return wrong(b->d, list, b->e, "nested more than %d deep: does a block use itself?",
+        return wrong(b->d, list, b->e, "nested more than %d levels; does a block use itself?",
                      MAX_NESTED);
     for (size_t i = 0; i < n && rc == 0; i++)
         rc = build_item(b, node_at(b->d, items[i]), scope);
@@ -695,7 +690,7 @@ static int build_list(struct builder *b, const yaml_node_t *list, const struct s
     return rc;
 }
 
-/* The last layer gives what the model is for. */
+/* Does the last layer have the shape of masks or classes? */
 static int check_result(const struct builder *b)
 {
     const struct network_config *c = b->config;
@@ -706,8 +701,8 @@ static int check_result(const struct builder *b)
 
     if (b->x != b->g->input && dim[DIM_H] == height && dim[DIM_W] == width && dim[DIM_C] == classes)
         return 0;
-    return wrong(b->d, b->d->layers, b->e, "the last layer gives %s for images of %dx%dx%d, and a "
-                 "model of %s must end with %dx%dx%d: end with `- conv: {channels: classes, "
+    return wrong(b->d, b->d->layers, b->e, "the last layer gives %s for images of %dx%dx%d, but a "
+                 "model of %s must end with %dx%dx%d; end with `- conv: {channels: classes, "
                  "kernel: 1}`%s", layer_shape(b->x, shape), c->height, c->width, c->channels,
                  b->d->whole ? "classes" : "masks", height, width, classes,
                  b->d->whole ? " or `- dense: classes`" : " at the size of the images");
@@ -723,7 +718,7 @@ int description_sides(const struct description *d, const char *variant,
     if (!d->sides)
         return 0;
     set_globals(&b, variant);
-    if (evaluate(&b, d->sides, &b.global, &value))
+    if (evaluate_node(&b, d->sides, &b.global, &value))
         return -1;
     if (value < 1 || value > 65536)
         return wrong(d, d->sides, e, "sides: %" PRId64 " is not from 1 to 65536", value);

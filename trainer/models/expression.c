@@ -20,7 +20,7 @@ struct parser {
     struct err *e;
 };
 
-static const struct variable *find(const struct scope *s, const char *name)
+static const struct variable *find_variable(const struct scope *s, const char *name)
 {
     for (; s; s = s->outer)
         for (size_t i = s->count; i-- > 0;)
@@ -31,19 +31,19 @@ static const struct variable *find(const struct scope *s, const char *name)
 
 static int set_unknown(const struct scope *scope, const char *name, struct err *e)
 {
-    const char *names[MAX_LISTED + 1], *near;
+    const char *names[MAX_LISTED + 1];
+    char near[CLI_SUGGESTION];
     size_t n = 0;
 
     for (const struct scope *s = scope; s; s = s->outer)
         for (size_t i = 0; i < s->count && n < MAX_LISTED; i++)
             names[n++] = s->variables[i].name;
     names[n] = NULL;
-    near = cli_nearest(name, names);
-    return err_set(e, ERR_CONFIG, "there is no '%s' here%s%s%s", name,
-                   near ? "; did you mean '" : "",
-                   near ? near : "", near ? "'?" : " (parameters, arguments of the block, what a "
-                   "`for` counts; height, width, image_channels, classes, "
-                   "batch_norm)");
+    cli_suggest(name, names, near);
+    return err_set(e, ERR_CONFIG, "there is no '%s' here%s", name,
+                   *near ? near
+                         : " (parameters, arguments of the block, variables of `for`; height, "
+                           "width, image_channels, classes, batch_norm)");
 }
 
 static void skip_blanks(struct parser *p)
@@ -52,8 +52,8 @@ static void skip_blanks(struct parser *p)
         p->at++;
 }
 
-/* Is the next sign this one? Then it is behind. */
-static bool take(struct parser *p, const char *sign)
+/* Skips the next token if it is this one. */
+static bool skip_token(struct parser *p, const char *sign)
 {
     skip_blanks(p);
     if (strncmp(p->at, sign, strlen(sign)) != 0)
@@ -67,10 +67,10 @@ static int refuse(struct parser *p, const char *what)
     return err_set(p->e, ERR_CONFIG, "'%s': %s at '%s'", p->text, what, p->at);
 }
 
-static int keep(struct parser *p, bool overflow, int64_t value, int64_t *dst)
+static int set_value(struct parser *p, bool overflow, int64_t value, int64_t *dst)
 {
     if (overflow || value > EXPRESSION_LIMIT || value < -EXPRESSION_LIMIT)
-        return err_set(p->e, ERR_CONFIG, "'%s': a number on the way is too large", p->text);
+        return err_set(p->e, ERR_CONFIG, "'%s': an intermediate number is too large", p->text);
     *dst = value;
     return 0;
 }
@@ -83,7 +83,7 @@ static int parse_number(struct parser *p, int64_t *dst)
 
     while (isdigit((unsigned char)*p->at)) {
         value = 10 * value + (*p->at++ - '0');
-        if (keep(p, false, value, &value))
+        if (set_value(p, false, value, &value))
             return -1;
     }
     *dst = value;
@@ -99,11 +99,11 @@ static int parse_name(struct parser *p, int64_t *dst)
         return refuse(p, "a name is too long");
     memcpy(name, p->at, n);
     name[n] = 0;
-    const struct variable *v = find(p->scope, name);
+    const struct variable *v = find_variable(p->scope, name);
     if (!v)
         return set_unknown(p->scope, name, p->e);
     if (v->is_text)
-        return err_set(p->e, ERR_CONFIG, "'%s': %s is the text '%s', not a number", p->text, name,
+        return err_set(p->e, ERR_CONFIG, "'%s': %s is the string '%s', not a number", p->text, name,
                        v->text);
     p->at += n;
     *dst = v->number;
@@ -121,14 +121,14 @@ static int parse_unit(struct parser *p, int64_t *dst)
         return parse_name(p, dst);
     if (++p->nested > MAX_NESTED)
         return refuse(p, "nested too deeply");
-    if (take(p, "(")) {
+    if (skip_token(p, "(")) {
         rc = parse_level(p, 0, dst);
-        if (rc == 0 && !take(p, ")"))
+        if (rc == 0 && !skip_token(p, ")"))
             rc = refuse(p, "')' is missing");
-    } else if (take(p, "-")) {
+    } else if (skip_token(p, "-")) {
         rc = parse_unit(p, dst);
         *dst = -*dst;
-    } else if (take(p, "!")) {
+    } else if (skip_token(p, "!")) {
         rc = parse_unit(p, dst);
         *dst = !*dst;
     } else {
@@ -138,7 +138,7 @@ static int parse_unit(struct parser *p, int64_t *dst)
     return rc;
 }
 
-static int apply(struct parser *p, const char *sign, int64_t a, int64_t b, int64_t *dst)
+static int apply_operator(struct parser *p, const char *sign, int64_t a, int64_t b, int64_t *dst)
 {
     bool overflow = false;
     int64_t v = 0;
@@ -155,7 +155,7 @@ static int apply(struct parser *p, const char *sign, int64_t a, int64_t b, int64
         break;
     case '^':
         if (b < 0)
-            return err_set(p->e, ERR_CONFIG, "'%s': a power below 0", p->text);
+            return err_set(p->e, ERR_CONFIG, "'%s': a negative power", p->text);
         v = a == 0 && b > 0 ? 0 : a == -1 && b % 2 ? -1 : 1;
         for (; b > 0 && (a < -1 || a > 1) && !overflow; b--)
             overflow = __builtin_mul_overflow(v, a, &v);
@@ -167,10 +167,10 @@ static int apply(struct parser *p, const char *sign, int64_t a, int64_t b, int64
     case '&': v = a && b; break;
     case '|': v = a || b; break;
     }
-    return keep(p, overflow, v, dst);
+    return set_value(p, overflow, v, dst);
 }
 
-/* From the weakest; within a level the longer sign first. */
+/* Operators by increasing precedence; within a level, longer ones first. */
 static const char *const signs[][5] = {
     {"||"}, {"&&"}, {"==", "!="}, {"<=", ">=", "<", ">"}, {"+", "-"}, {"*", "/", "%"}, {"^"}};
 #define NLEVELS ((int)(sizeof signs / sizeof *signs))
@@ -184,11 +184,12 @@ static int parse_level(struct parser *p, int level, int64_t *dst)
     for (int i = 0; i < 5 && signs[level][i]; i++) {
         int64_t right;
 
-        if (!take(p, signs[level][i]))
+        if (!skip_token(p, signs[level][i]))
             continue;
-        if (parse_level(p, level + 1, &right) || apply(p, signs[level][i], *dst, right, dst))
+        if (parse_level(p, level + 1, &right) ||
+            apply_operator(p, signs[level][i], *dst, right, dst))
             return -1;
-        i = -1; /* all of the level again */
+        i = -1; /* restart the level */
     }
     return 0;
 }
@@ -204,11 +205,11 @@ int expression_evaluate(const char *text, const struct scope *scope, int64_t *ds
     return *p.at ? refuse(&p, "not understood") : 0;
 }
 
-/* What stands between braces, as text. */
+/* The value of the expression in braces. */
 static int expand_one(const char *inner, const struct scope *scope, char dst[TENSOR_NAME_SIZE],
                       struct err *e)
 {
-    const struct variable *v = find(scope, inner);
+    const struct variable *v = find_variable(scope, inner);
     int64_t number;
 
     if (v && v->is_text) {
@@ -233,13 +234,13 @@ int expression_expand(const char *text, const struct scope *scope, char dst[TENS
         if (*at == '{') {
             if (!end || (size_t)(end - at) > sizeof inner)
                 return err_set(e, ERR_CONFIG, "'%s': %s", text,
-                               end ? "too much between { and }" : "'}' is missing");
+                               end ? "too long between { and }" : "'}' is missing");
             snprintf(inner, sizeof inner, "%.*s", (int)(end - at - 1), at + 1);
             if (expand_one(inner, scope, value, e))
                 return -1;
         }
         if (n + strlen(value) >= TENSOR_NAME_SIZE)
-            return err_set(e, ERR_CONFIG, "'%s' becomes longer than %d characters", text,
+            return err_set(e, ERR_CONFIG, "'%s' would be longer than %d characters", text,
                            TENSOR_NAME_SIZE - 1);
         strcpy(dst + n, value);
         n += strlen(value);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Whole numbers in the description of a model: names, numbers, ( ), ^ (power), * / %, + -,
- * < <= > >=, == !=, !, &&, ||, which bind as in C (^ strongest); what is true is 1. */
+/* Integer expressions in the description of a model: names, numbers, ( ), ^ (power), * / %, + -,
+ * < <= > >=, == !=, !, &&, ||, with the precedence of C (^ is highest). True is 1. */
 #ifndef UNETCTL_TRAINER_MODELS_EXPRESSION_H
 #define UNETCTL_TRAINER_MODELS_EXPRESSION_H
 
@@ -12,7 +12,7 @@
 #include "trainer/core/tensor.h"
 
 #define EXPRESSION_NAME 32
-#define EXPRESSION_LIMIT (INT64_C(1) << 40) /* of every value on the way */
+#define EXPRESSION_LIMIT (INT64_C(1) << 40) /* of every intermediate value */
 
 struct variable {
     char name[EXPRESSION_NAME];
@@ -21,17 +21,17 @@ struct variable {
     char text[TENSOR_NAME_SIZE];
 };
 
-/* Names that are known: the inner scope's first. */
+/* Variables; those of inner scopes come first. */
 struct scope {
     const struct scope *outer;
     const struct variable *variables;
     size_t count;
 };
 
-/* ERR_CONFIG: what is wrong with text, without saying where it stands. */
+/* ERR_CONFIG: the error in text, without its place. */
 int expression_evaluate(const char *text, const struct scope *scope, int64_t *dst, struct err *e);
 
-/* text with {EXPRESSION} replaced by its value; {NAME} may be a variable's text. */
+/* Replaces {EXPRESSION} in text by its value; {NAME} may be a string variable. */
 int expression_expand(const char *text, const struct scope *scope, char dst[TENSOR_NAME_SIZE],
                       struct err *e);
 

@@ -54,7 +54,7 @@ static void set_glorot(struct graph_param *p)
     }
 }
 
-/* What is said of a layer's weights beside their shape. */
+/* Initial values and weight decay of a layer. */
 static void set_weights(struct graph *g, const struct layer_args *a)
 {
     for (size_t i = 0; i < g->nparams; i++) {
@@ -68,17 +68,18 @@ static void set_weights(struct graph *g, const struct layer_args *a)
     }
 }
 
-/* Numbers that are too large would overflow later. */
+/* Against overflow later. */
 static int check_weights(const struct tensor *x, int64_t channels, int64_t window, struct err *e)
 {
     if (x->shape.dim[DIM_C] <= MAX_WEIGHTS / channels / window)
         return 0;
-    return err_set(e, ERR_CONFIG, "%" PRId64 " channels in and %" PRId64 " out are more than 2^31 "
-                   "weights: pool before it, or take fewer channels", x->shape.dim[DIM_C],
-                   channels);
+    return err_set(e, ERR_CONFIG,
+                   "%" PRId64 " input and %" PRId64 " output channels make more "
+                   "than 2^31 weights; add pooling before it, or use fewer channels",
+                   x->shape.dim[DIM_C], channels);
 }
 
-/* Parameters are told apart by their names. */
+/* Names of parameters must differ. */
 static int check_name(const struct graph *g, const char *name, struct err *e)
 {
     if (strlen(name) > TENSOR_NAME_SIZE - sizeof ".running_mean")
@@ -86,8 +87,8 @@ static int check_name(const struct graph *g, const char *name, struct err *e)
                        TENSOR_NAME_SIZE - sizeof ".running_mean");
     for (size_t i = 0; i < g->nparams; i++)
         if (is_param(g->params[i].tensor, name, "weight"))
-            return err_set(e, ERR_CONFIG, "the name '%s' is taken by an earlier layer; in a block "
-                           "or `for` put {name} or what counts into it", name);
+            return err_set(e, ERR_CONFIG, "the name '%s' is used by an earlier layer; in a block "
+                           "or `for`, use {name} or the variable in the name", name);
     return 0;
 }
 
@@ -96,7 +97,7 @@ static struct tensor *append_conv(struct graph *g, const struct network_config *
 {
     (void)config;
     if (a->kernel != 1 && a->kernel != 3) {
-        err_set(e, ERR_CONFIG, "a kernel of %" PRId64 "; there are 1 and 3", a->kernel);
+        err_set(e, ERR_CONFIG, "a kernel of %" PRId64 "; it can be 1 or 3", a->kernel);
         return NULL;
     }
     if (check_number("channels", a->channels, 1, MAX_CHANNELS, e) ||
@@ -147,8 +148,8 @@ static int check_pool(const struct tensor *x, struct err *e)
 
     if (x->shape.dim[DIM_H] >= 2 && x->shape.dim[DIM_W] >= 2)
         return 0;
-    return err_set(e, ERR_CONFIG, "%s can't be halved any more: take larger images or one pooling "
-                   "less", layer_shape(x, shape));
+    return err_set(e, ERR_CONFIG, "%s is too small to halve: use larger images or less pooling",
+                   layer_shape(x, shape));
 }
 
 static struct tensor *append_max_pool(struct graph *g, const struct network_config *config,
@@ -196,14 +197,14 @@ static struct tensor *append_dense(struct graph *g, const struct network_config 
 
     (void)config;
     if (!is_point(x)) {
-        err_set(e, ERR_CONFIG, "what comes in is %s and must be 1x1xC: put `- flatten` or "
+        err_set(e, ERR_CONFIG, "the input is %s, but must be 1x1xC: add `- flatten` or "
                 "`- global_avg_pool` before it", layer_shape(x, shape));
         return NULL;
     }
     if (check_number("channels", a->channels, 1, MAX_CHANNELS, e) ||
         check_weights(x, a->channels, 1, e) || check_name(g, a->name, e))
         return NULL;
-    /* A 1x1 convolution of a picture of one pixel. */
+    /* A 1x1 convolution of one pixel. */
     x = conv2d_append_as(g, a->name, x, a->channels, 1, 1, a->bias != 0, e);
     set_weights(g, a);
     return x;
@@ -214,7 +215,7 @@ static struct tensor *append_dropout(struct graph *g, const struct network_confi
 {
     (void)config;
     if (!(a->rate >= 0 && a->rate < 1)) {
-        err_set(e, ERR_CONFIG, "a rate of %g; it can be 0 to less than 1", a->rate);
+        err_set(e, ERR_CONFIG, "a rate of %g; it must be at least 0 and below 1", a->rate);
         return NULL;
     }
     return dropout_append(g, x, a->rate, e);
@@ -228,7 +229,7 @@ static int check_pair(const struct layer_args *a, const struct tensor *x, bool c
 
     if (p[DIM_H] == q[DIM_H] && p[DIM_W] == q[DIM_W] && (!channels || p[DIM_C] == q[DIM_C]))
         return 0;
-    return err_set(e, ERR_CONFIG, "what comes in is %s, and '%s' is %s: %s must be equal",
+    return err_set(e, ERR_CONFIG, "the input is %s, but '%s' is %s: %s must be equal",
                    layer_shape(x, here), a->with_name, layer_shape(a->with, there),
                    channels ? "height, width and channels" : "height and width");
 }

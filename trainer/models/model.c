@@ -10,6 +10,8 @@
 #include <string.h>
 
 #include "src/atomicfile.h"
+#include "src/hash.h"
+#include "src/mem.h"
 #include "trainer/models/description.h"
 #include "trainer/ops/ops.h"
 
@@ -26,19 +28,19 @@ struct entry {
     struct entry *next;
 };
 
-/* templates/models/: a text each. */
+/* The files of templates/models/. */
 static const char *const builtin[] = {
 #include "trainer/models/builtin.inc"
 };
 #define NBUILTIN (sizeof builtin / sizeof *builtin)
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* over these, which only grow */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of these; entries are never removed */
 static struct entry *first, **end = &first;
 static bool loaded;
 
 /* Takes d and name. text NULL: built in. */
-static struct entry *add(char *name, struct description *d, const char *variant, const char *text,
-                         const char *source)
+static struct entry *add_entry(char *name, struct description *d, const char *variant,
+                               const char *text, const char *source)
 {
     struct entry *new = calloc(1, sizeof *new);
 
@@ -57,7 +59,7 @@ static struct entry *add(char *name, struct description *d, const char *variant,
     return new;
 }
 
-/* Their texts are right: the tests read them all. */
+/* Their content is valid: tests read all of them. */
 static void load_builtin(void)
 {
     for (size_t i = 0; i < NBUILTIN && !loaded; i++) {
@@ -66,14 +68,14 @@ static void load_builtin(void)
         const char *variant = d ? description_variant(d, 0) : NULL;
 
         if (d && !variant)
-            add(strdup(description_name(d)), d, NULL, NULL, builtin[i]);
+            add_entry(strdup(description_name(d)), d, NULL, NULL, builtin[i]);
         for (size_t k = 0; d && (variant = description_variant(d, k)); k++)
-            add(strdup(variant), d, variant, NULL, builtin[i]);
+            add_entry(strdup(variant), d, variant, NULL, builtin[i]);
     }
     loaded = true;
 }
 
-static struct entry *find(const char *name)
+static struct entry *find_entry(const char *name)
 {
     load_builtin();
     for (struct entry *entry = first; entry; entry = entry->next)
@@ -85,7 +87,7 @@ static struct entry *find(const char *name)
 const struct model *model_find(const char *name)
 {
     pthread_mutex_lock(&lock);
-    const struct entry *entry = find(name);
+    const struct entry *entry = find_entry(name);
     pthread_mutex_unlock(&lock);
     return entry ? &entry->model : NULL;
 }
@@ -114,30 +116,29 @@ const char *model_source(const struct model *model)
     return source;
 }
 
-/* With the lock held; name NULL: made of the text's hash. */
-static struct entry *decode(const char *name, const char *text, const char *where, struct err *e)
+/* With the lock held. name NULL: from the hash of the text. */
+static struct entry *decode_entry(const char *name, const char *text, const char *where,
+                                  struct err *e)
 {
     struct description *d = description_decode(text, where, e);
     char *copy = strdup(text), *key = NULL;
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    uint64_t hash = hash_bytes(HASH_BEGIN, text, strlen(text));
     struct entry *entry = NULL;
 
-    for (const char *p = text; *p; p++)
-        hash = (hash ^ (unsigned char)*p) * UINT64_C(0x100000001b3);
     if (d && !name && asprintf(&key, "%s@%016" PRIx64, description_name(d), hash) < 0)
         key = NULL;
     if (d && name)
         key = strdup(name);
-    if (key && !name && (entry = find(key))) {
+    if (key && !name && (entry = find_entry(key))) {
         free(key);
         free(copy);
         description_destroy(d);
         return entry;
     }
     if (d && copy && key)
-        entry = add(key, d, NULL, copy, copy);
+        entry = add_entry(key, d, NULL, copy, copy);
     if (d && !entry)
-        err_set(e, ERR_INTERNAL, "%s: out of memory", where);
+        mem_fail(e);
     if (!entry) {
         free(copy);
         description_destroy(d);
@@ -148,12 +149,12 @@ static struct entry *decode(const char *name, const char *text, const char *wher
 const struct model *model_decode(const char *text, const char *where, struct err *e)
 {
     pthread_mutex_lock(&lock);
-    const struct entry *entry = decode(NULL, text, where, e);
+    const struct entry *entry = decode_entry(NULL, text, where, e);
     pthread_mutex_unlock(&lock);
     return entry ? &entry->model : NULL;
 }
 
-static struct entry *read_file(const char *path, struct err *e)
+static struct entry *read_model(const char *path, struct err *e)
 {
     size_t n;
     char *text = atomicfile_read(path, DESCRIPTION_MAX, &n, e);
@@ -164,10 +165,10 @@ static struct entry *read_file(const char *path, struct err *e)
         return NULL;
     }
     if (strlen(text) != n)
-        err_set(e, ERR_CONFIG, "%s: holds binary data; a model is a text (unet-train model --print "
-                "unet shows one)", path);
+        err_set(e, ERR_CONFIG, "%s: this file is binary, but a model is YAML (unet-train model "
+                "--print unet shows one)", path);
     else
-        entry = decode(path, text, path, e);
+        entry = decode_entry(path, text, path, e);
     free(text);
     return entry;
 }
@@ -180,7 +181,7 @@ static void set_unknown(const char *name, struct err *e)
         if (!entry->model.text)
             snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", *list ? ", " : "",
                      entry->model.name);
-    err_set(e, ERR_CONFIG, "there is no model \"%s\"; known: %s; a file of your own ends in .yaml",
+    err_set(e, ERR_CONFIG, "there is no model \"%s\"; models are %s; name your own file *.yaml",
             name, list);
 }
 
@@ -190,9 +191,9 @@ const struct model *model_open(const char *name, struct err *e)
     bool is_path = strchr(name, '/') || (dot && strcmp(dot, ".yaml") == 0);
 
     pthread_mutex_lock(&lock);
-    struct entry *entry = find(name);
+    struct entry *entry = find_entry(name);
     if (!entry && is_path)
-        entry = read_file(name, e);
+        entry = read_model(name, e);
     else if (!entry)
         set_unknown(name, e);
     pthread_mutex_unlock(&lock);
@@ -203,8 +204,8 @@ static int check_range(const struct model *m, const char *what, int value, int m
                        struct err *e)
 {
     if (value < min || value > max)
-        return err_set(e, ERR_CONFIG, "%s: %s is %d; it can be %d to %d", m->title, what, value,
-                       min, max);
+        return err_set(e, ERR_CONFIG, "%s: %s is %d, but must be from %d to %d", m->title, what,
+                       value, min, max);
     return 0;
 }
 
@@ -213,8 +214,8 @@ static int check_side(const struct model *m, const char *what, int value, int st
     int below = value / step * step;
 
     if (value < 1 || value > MAX_SIDE || value % step != 0)
-        return err_set(e, ERR_CONFIG, "%s: a %s of %d does not fit; it must be a multiple of %d, "
-                       "for example %d", m->title, what, value, step, below < step ? step : below);
+        return err_set(e, ERR_CONFIG, "%s: the %s is %d, but must be a multiple of %d, for "
+                       "example %d", m->title, what, value, step, below < step ? step : below);
     return 0;
 }
 
@@ -237,7 +238,7 @@ int model_check(const struct model *m, const struct network_config *c, struct er
         check_side(m, "width", c->width, step, e))
         return -1;
     if (m->whole && c->loss != LOSS_CE)
-        return err_set(e, ERR_CONFIG, "%s: Dice is a loss of masks; use train.loss: ce", m->title);
+        return err_set(e, ERR_CONFIG, "%s: Dice is a loss for masks; use train.loss: ce", m->title);
     return 0;
 }
 

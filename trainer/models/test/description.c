@@ -78,21 +78,21 @@ static void check_refusals(void)
     refused("  - conv:\n", "mine.yaml:8:", "channels is missing");
     refused("  - conv: clases\n", "mine.yaml:8:", "did you mean 'classes'");
     refused("  - conv: {channels: 4, kernel: 5}\n", "mine.yaml:8: conv (conv1)",
-            "there are 1 and 3");
+            "it can be 1 or 3");
     refused("  - conv: {channels: 4, stride: 3}\n", "mine.yaml:8:", "stride is 3");
     refused("  - conv: 0\n", "mine.yaml:8:", "channels is 0");
     refused("  - relu\n  - save: a\n  - max_pool\n  - concat: a\n", "mine.yaml:11: concat",
-            "what comes in is 12x16x1, and 'a' is 24x32x1");
+            "the input is 12x16x1, and 'a' is 24x32x1");
     refused("  - save: a\n  - conv: 4\n  - add: a\n", "mine.yaml:10: add",
             "channels must be equal");
     refused("  - save: skip\n  - use: skp\n", "mine.yaml:9:", "did you mean 'skip'");
     refused("  - dense: 4\n", "mine.yaml:8: dense", "`- flatten`");
     refused("  - dropout: 1.5\n", "mine.yaml:8: dropout", "rate of 1.5");
     refused("  - conv: {name: a, channels: 2}\n  - conv: {name: a, channels: 2}\n", "mine.yaml:9:",
-            "the name 'a' is taken");
+            "the name 'a' is used");
     refused("  - one: {name: a, chanels: 2}\n", "mine.yaml:6:", "(block one, used in line 8)");
     refused("  - for: i = 1..6\n    do:\n      - max_pool\n", "mine.yaml:10: max_pool",
-            "can't be halved any more");
+            "is too small to halve");
     refused("  - for: i from 1\n    do:\n      - relu\n", "mine.yaml:8:", "FIRST..LAST");
     refused("  - if: n\n", "mine.yaml:8:", "needs `do:`");
     refused("  - conv: 3\n", "mine.yaml:8:", "must end with 24x32x1");
@@ -121,13 +121,13 @@ static void check_documents(void)
     refused_text("model: x\nlayers: []\n", "of: masks");
     refused_text("model: x\nof: pixels\nlayers: []\n", "neither masks");
     refused_text("model: x\nof: masks\ninit: zero\nlayers: []\n", "neither pytorch nor glorot");
-    refused_text("model: a/b\nof: masks\nlayers: []\n", "is no name");
+    refused_text("model: a/b\nof: masks\nlayers: []\n", "is not a name");
     refused_text("model: x\nof: masks\nlayer: []\n", "did you mean 'layers'");
     refused_text("model: x\nof: masks\nlayers: 3\n", "a list is expected");
     refused_text("model: x\nof: masks\nparameters: {n: -1}\nlayers: []\n", "from 0 to");
     refused_text("model: x\nof: masks\nvariants: {y: {m: 1}}\nlayers: []\n",
-                 "none of the parameters");
-    refused_text("model: x\nof: masks\nblocks: {conv: []}\nlayers: []\n", "a layer of its own");
+                 "not one of the parameters");
+    refused_text("model: x\nof: masks\nblocks: {conv: []}\nlayers: []\n", "the name of a layer");
     const struct model *a = model_decode("model: x\nof: masks\nlayers: [relu]\n", "a", &e);
     const struct model *b = model_decode("model: x\nof: masks\nlayers: [relu]\n", "b", &e);
     ok(a && a == b, "the same text is the same model");

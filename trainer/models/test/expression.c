@@ -61,7 +61,7 @@ int main(void)
     refused("2^2^2^2^2^2^2", "too large");
     refused("99999999999999", "too large");
     refused("1 / (i - 3)", "division by 0");
-    refused("2 ^ -1", "power below 0");
+    refused("2 ^ -1", "negative power");
     refused("bass", "did you mean 'base'");
     refused("name + 1", "is the text 'enc2'");
     refused("(1", "')' is missing");
