@@ -57,7 +57,7 @@ exits 7 "into a folder that is there" unet-train data convert --data shards --to
 ok "leaves no files" test ! -e broken -a -d empty -a -z "$(ls -A empty)"
 truncate -s -7 shards/0.records
 exits 7 "a shard that is cut" unet-train data split --data shards --out cut.json
-like "$ERR" 'shards/0.records: ends inside record 4' "is named"
+like "$ERR" 'shards/0.records ends inside record 4' "is named"
 
 # --- more bands than a picture has ----------------------------------------------------------------
 if command -v python3 >/dev/null; then

@@ -47,7 +47,7 @@ layers:
   - concat: skip
 EOF
 exits 3 "a layer that does not fit" unet-train model bad.yaml --size 32x32
-like "$ERR" "bad.yaml:7: concat \(concat1\): what comes in is 16x16x4, and 'skip' is 32x32x4: height and width must be equal" \
+like "$ERR" "bad.yaml:7: concat \(concat1\): the input is 16x16x4, but 'skip' is 32x32x4: height and width must be equal" \
     "is told with file, line, layer and shapes"
 exits 3 "and in training" "${train[@]}" --model bad.yaml --out f
 exits 3 "a file that is not there" unet-train train --model none.yaml --data data --size 32x32 \

@@ -82,7 +82,7 @@ static void check_refusals(void)
     refused("  - conv: {channels: 4, stride: 3}\n", "mine.yaml:8:", "stride is 3");
     refused("  - conv: 0\n", "mine.yaml:8:", "channels is 0");
     refused("  - relu\n  - save: a\n  - max_pool\n  - concat: a\n", "mine.yaml:11: concat",
-            "the input is 12x16x1, and 'a' is 24x32x1");
+            "the input is 12x16x1, but 'a' is 24x32x1");
     refused("  - save: a\n  - conv: 4\n  - add: a\n", "mine.yaml:10: add",
             "channels must be equal");
     refused("  - save: skip\n  - use: skp\n", "mine.yaml:9:", "did you mean 'skip'");

@@ -63,7 +63,7 @@ int main(void)
     refused("1 / (i - 3)", "division by 0");
     refused("2 ^ -1", "negative power");
     refused("bass", "did you mean 'base'");
-    refused("name + 1", "is the text 'enc2'");
+    refused("name + 1", "is the string 'enc2'");
     refused("(1", "')' is missing");
     refused("1 2", "not understood");
     refused("1 +", "ends too early");
