@@ -8,9 +8,10 @@
 /* Returns the communicator that sums gradients as train.allreduce says:
  *
  *   bucketed   in buckets of equal size while backward runs: between nodes by a thread, within a
- * node at the end, where starting earlier gains nothing native     each tensor by itself, by a
- * thread, as the reference's tf.distribute did horovod    Horovod's tensor fusion: in each cycle a
- * thread copies the tensors that all ranks have into one buffer and sums that
+ *              node at the end, where starting earlier gains nothing
+ *   native     each tensor by itself, by a thread, as the reference's tf.distribute did
+ *   horovod    as Horovod's tensor fusion: in each cycle a thread copies the tensors that all ranks
+ *              have into one buffer and sums that
  *
  * Devices that NCCL connects sum in their queues, bucketed or native. Owns inner, which may be the
  * result. NULL on error; inner then stays the caller's. */
