@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# doc/HACKING.md, "Adding things": a verb, a site and an engine, added as it says in a copy of the
-# tree.
+# doc/HACKING.md, "Adding things" and "To add an op": a verb, a site, an engine, an op and an
+# algorithm for it, added as it says in a copy of the tree.
 # shellcheck source=t/lib.sh
 . "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
 
@@ -12,9 +12,11 @@ command -v automake >/dev/null || skip_all "automake is not installed"
 cd "$builddir" || exit 255
 {
     find src launcher m4 build-aux autom4te.cache -type f -not -path '*/test/*'
+    find trainer -type f \( -not -path '*/test/*' -o -path 'trainer/ops/test/*' \)
     find templates -type f
     find src launcher trainer t bench \( -name '*.inc' -o -name '*.Po' -o -name .dirstamp \) -type f
-    printf '%s\n' Makefile* configure* config.* aclocal.m4 stamp-h1 libcore.a liblauncher.a unetctl
+    printf '%s\n' Makefile* configure* config.* aclocal.m4 stamp-h1 libcore.a liblauncher.a \
+        libtrainer.a t/tap.h unetctl
 } | sort -u | tar --create --files-from=- | tar --extract --directory="$TMP"
 cd "$TMP" || exit 255
 
@@ -51,9 +53,79 @@ sed 's/^exec /echo toy; exec /' templates/command/run_file.sh >templates/toy/run
 ok "... and a template" insert launcher/script/Makefile.inc "	templates/toy/run_file.sh \\\\" \
     templates/tensorflow/run_file.sh
 
+# ---- an op, and an algorithm for it
+toy_kernel() { # NAME HEADER SUPPORTS: a kernel that doubles
+    cat <<EOF
+#include "config.h"
+#include "trainer/backends/$2"
+
+static int run_toy(struct op *op, struct exec *x, struct err *e)
+{
+    (void)x;
+    (void)e;
+    for (size_t i = 0; i < tensor_count(op->out[0]); i++)
+        op->out[0]->data[i] = 2 * op->in[0]->data[i];
+    return 0;
+}
+
+static bool supports_toy(const struct op *op)
+{
+    return $3;
+}
+
+const struct kernel $1 = {.kind = &toy_kind, .supports = supports_toy, .run = run_toy};
+EOF
+}
+cat >trainer/ops/toy.c <<'EOF'
+#include "config.h"
+#include "trainer/ops/ops.h"
+
+static int infer_toy(const struct op_attr *attr, struct tensor *const *in, struct shape *out,
+                     struct err *e)
+{
+    (void)attr;
+    (void)e;
+    out[0] = in[0]->shape;
+    return 0;
+}
+
+const struct op_kind toy_kind = {"toy", 1, 1, true, infer_toy, NULL};
+EOF
+toy_kernel ref_toy ref/ref.h 'op->in[0] != NULL' >trainer/backends/ref/toy.c
+toy_kernel simd_toy cpu/norm/norm_kernels.h 'tensor_channels(op->in[0]) % 8 == 0' \
+    >trainer/backends/cpu/norm/toy.c
+ok "the op is declared" insert trainer/core/op.h 'extern const struct op_kind toy_kind;' \
+    'extern const struct op_kind relu_kind;'
+ok "... and stands in the table" insert trainer/ops/ops.c '    &toy_kind,' '&relu_kind,'
+ok "the reference has a kernel for it" insert trainer/backends/ref/ref.h \
+    'extern const struct kernel ref_toy;' 'extern const struct kernel'
+ok "... in its table" insert trainer/backends/ref/ref.c '    &ref_toy,' '&ref_conv2d,'
+ok "the algorithm is declared" insert trainer/backends/cpu/norm/norm_kernels.h \
+    'extern const struct kernel simd_toy;' 'core/kernel.h'
+ok "... and stands in the backend's table" insert trainer/backends/cpu/simd_backend.c \
+    '    &simd_toy,' '&simd_batch_norm,'
+for file in ops/toy.c backends/ref/toy.c backends/cpu/norm/toy.c; do
+    ok "trainer/$file is built" insert trainer/engine.inc "	trainer/$file \\\\" trainer/ops/cast.c
+done
+for channels in 3 8; do
+    ok "opcheck has a case of $channels channels" insert trainer/ops/test/opcheck.c \
+        "    {&toy_kind, {0}, {NHWC(1, 2, 2, $channels)}, {VALUES_NORMAL}, 0, 0, 0, false, 0, 0}," \
+        'static const struct test_case cases[] = {'
+done
+
 build() { make unetctl >"$OUT" 2>&1 || { diag <"$OUT"; return 1; }; }
+# A declaration more in op.h changes nothing for the files that do not use it.
+build_opcheck() {
+    make -o trainer/core/op.h -o trainer/backends/ref/ref.h \
+        -o trainer/backends/cpu/norm/norm_kernels.h trainer/ops/test/opcheck.t >"$OUT" 2>&1 ||
+        { diag <"$OUT"; return 1; }
+}
 ok "all of it builds" build
 ok "from the three new lines of the lists" grep -q 'toy/run_file\.sh' Makefile
+
+ok "opcheck builds with the op" build_opcheck
+like <(trainer/ops/test/opcheck.t --list) '^toy +f32 .*simd,ref' \
+    "it is checked, with the algorithm where that supports it"
 
 PATH=$TMP:$PATH
 like <(unetctl --help) '^  toy +adds a verb' "the verb is in the help"
