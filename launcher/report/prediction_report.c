@@ -52,9 +52,9 @@ static void add_assumptions(const struct prediction *p, const struct prediction_
     bool extrapolated = false;
 
     buf_addf(b, "It assumes: a step of %.1f ms for %.0f images on %d GPU%s, as measured; %.2f MB "
-             "of gradients, summed once a step; %d GPUs on a node, connected by ",
+             "of gradients, summed once a step; %d GPU%s on a node, connected by ",
              1e3 * p->step_s, p->batch, p->base, plural(p->base), p->bytes / 1e6,
-             p->gpus_per_node);
+             p->gpus_per_node, plural(p->gpus_per_node));
     add_link(b, &n->within);
     buf_add(b, " within it and by ");
     add_link(b, &n->between);
