@@ -72,7 +72,7 @@ else
         --threads 1 --epochs 1 --batch-size 2 --set data.workers=1)
     limited() { (ulimit -d 120000 && exec "$@"); }
     exits 3 "does not fit into memory" limited "${large[@]}" --set data.cache=off --out no
-    like "$ERR" 'the decoded images need 0.15 GiB of memory and there are 0\.[0-9]+ GiB \(ulimit -d\): name a folder with data.cache' \
+    like "$ERR" 'the decoded images need 0.15 GiB of memory, but only 0\.[0-9]+ GiB is available \(ulimit -d\); set data.cache to a folder' \
         "which is said"
     ok "but trains from a file" limited "${large[@]}" --set data.cache=large-cache --out yes
     ok "which is all that is left" test "$(ls large-cache)" = "$(cd large-cache && echo *.cache)"
@@ -94,7 +94,7 @@ if mount -t tmpfs -o size=4m none disk 2>/dev/null; then
     unmount() { umount disk; }
     cleanup_hooks+=(unmount)
     exits 7 "a disk too small" "${train[@]}" --size 512x512 --set data.cache=disk/cache --out full
-    like "$ERR" 'disk/cache: the cache of decoded images needs 0.02 GiB; make room.*No space left on device' "is told"
+    like "$ERR" 'disk/cache: the cache of decoded images needs 0.02 GiB; free some space.*No space left on device' "is told"
     is "$(ls -A disk)" "" "and nothing stays there"
     ok "with another cache the same folder serves" "${train[@]}" --set data.cache=off --out full
 else

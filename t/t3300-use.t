@@ -10,8 +10,8 @@ hash_of() { unet-train data check "$1" | cut -f 6; }
 
 ok "synthetic data" unet-train data synth --out data --count 20 --size 64x64 --seed 1
 ok "a network" unet-train train --data data --size 64x64 --set model.base=4 --set model.depth=2 \
-    --threads 1 --epochs 20 \
-    --batch-size 4 --lr 0.01 --set train.lr_schedule=constant --set train.loss=dice \
+    --threads 1 --epochs 40 --seed 3 \
+    --batch-size 4 --lr 0.003 --set train.lr_schedule=constant --set train.loss=ce+dice \
     --set train.tensorboard=true --out run
 ok "larger images" unet-train data synth --out large --count 2 --size 150x201 --seed 5
 use=(--checkpoint run --threads 1)
@@ -124,7 +124,7 @@ for out in large/images masks; do
     before=$(cat "$out"/*.png | sha256sum)
     exits 3 "predict into $out" unet-train predict "${use[@]}" --out $out large/images/0002.png \
         large/images/0001.png
-    like "$ERR" "$out/0002.png exists, and nothing is overwritten" "is refused"
+    like "$ERR" "$out/0002.png exists already, and nothing is overwritten" "is refused"
     is "$(cat "$out"/*.png | sha256sum)" "$before" "and changes nothing"
 done
 for name in x.onnx x.safetensors x.csv; do echo mine >$name; done
