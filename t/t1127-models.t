@@ -72,7 +72,7 @@ for k, gpus in enumerate((1, 2)):
             assert abs(p["speedup"] - points[0]["seconds"] / p["seconds"]) < 1e-6
 EOF
 exits 0 "the page" unetctl report -C s
-ok "has the times to each accuracy" grep -q 'first was so high' s/report/report.html
+ok "has the times to each accuracy" grep -q 'accuracy of a validation first reaches a value' s/report/report.html
 exits 0 "from the collected logs" unetctl report --logs s/logs --json again.json -o again
 is "$(json again.json 'd["engines"][0]["points"][1]["accuracy"]["median"]')" \
     "$(json report.json 'd["engines"][0]["points"][1]["accuracy"]["median"]')" "the same"

@@ -62,7 +62,7 @@ echo "# mode $mode"
 if [ "$mode" = netns ]; then
     exits 2 "a folder that nodes would not see is refused" unetctl sandbox up \
         --dir "/dev/shm/unetctl-t.$$"
-    like "$ERR" "each node has a /dev/shm of its own" "with the reason"
+    like "$ERR" "each node has its own /dev/shm" "with the reason"
     rm -rf "/dev/shm/unetctl-t.$$"
     is "$(unetctl sandbox exec --node 3 -- hostname)" node3 "exec --node"
     is "$(login srun -N7 --ntasks-per-node=1 hostname | sort | tr '\n' ' ')" \

@@ -72,7 +72,7 @@ fi
 begin "$TMP/tight" --epochs 250 --set train.checkpoint_s=0.05
 ok "three ranks write checkpoints" under_way tight
 if disk tight/checkpoint 16k; then
-    told() { grep -q "no checkpoint: .*$1; the training continues" "$ERR.ranks"; }
+    told() { grep -q "cannot write a checkpoint: .*$1; the training continues" "$ERR.ranks"; }
     ok "there is no room for more: which is told, and they go on" wait_until 30 told \
         'No space left on device'
     unmount tight/checkpoint
