@@ -21,8 +21,7 @@
 #define DECISION_EFFICIENCY 0.8
 #define DECISION_IOU_MARGIN 0.01
 #define DECISION_TOO_GOOD 1.1 /* an efficiency that shows a base case which was slowed down */
-#define DECISION_SCATTER \
-    0.01                    /* standard deviation of the quality over seeds, where none is known */
+#define DECISION_SCATTER 0.01 /* assumed standard deviation of the quality over seeds */
 #define DECISION_BLIND 0.005  /* a smaller gain over one class everywhere does not count */
 #define DECISION_LEARNT 0.1 /* a network of less quality has not learnt its task */
 

@@ -26,7 +26,7 @@ static const struct {
     [MODEL_GUSTAFSON] = {"Gustafson", 2},
 };
 
-/* The runs of a count, as far as a fit needs them: w = 1 / value. */
+/* Sums over the runs at one GPU count; w = 1 / value. */
 struct sample_group {
     double gpus, n, sum_w, sum_ww;
     size_t begin; /* in the sorted samples */

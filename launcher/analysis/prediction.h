@@ -41,7 +41,7 @@ int prediction_link_decode(const char *text, struct prediction_link *dst, struct
 struct prediction_network {
     struct prediction_link within, between;
     int gpus_per_node;       /* 0: as in the series */
-    double parameters;       /* numbers of the gradient; 0: as in the series */
+    double parameters;       /* elements of the gradient; 0: as in the series */
     int sums;                /* of synchronised batch norm in a step */
 };
 

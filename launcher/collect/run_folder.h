@@ -15,7 +15,7 @@
  * -1 (ERR_CONFIG) is left for a bad run.json, and r is RESULT_CORRUPT then. */
 int run_folder_read(const char *study_dir, const char *name, struct result *r, struct err *e);
 
-/* Is an attempt a result, but for its marker? 0, or -1 with the reason. */
+/* Checks all of an attempt's result except its marker. Returns 0, or -1 with the reason. */
 int run_folder_check(const char *run_dir, int attempt, struct err *e);
 
 #endif

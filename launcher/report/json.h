@@ -12,7 +12,7 @@
  * "engines" has one entry per series. Times are seconds; what is not known is null. malloc'ed,
  * with a newline at the end; NULL without memory. */
 char *json_encode_report(const struct report *r);
-#define JSON_REPORT_MARK "\"schema\"" /* near the beginning of each (atomicfile_check_own) */
+#define JSON_REPORT_MARK "\"schema\"" /* identifies our files (atomicfile_check_own) */
 
 /* {"schema":1,"study":...,"complete":bool,"runs":[...]}: what collect found. The same otherwise. */
 char *json_encode_results(const char *study, const struct results *results);

@@ -500,7 +500,7 @@ int script_values_fill(struct script_values *s, struct err *e)
     set_layout(s);
     set_job(s);
     set_lines(s);
-    if (site->port_base && !s->w->one_allocation) /* there each run has its own */
+    if (site->port_base && !s->w->one_allocation) /* one allocation: ports per run */
         n = (size_t)snprintf(options, sizeof options, " --port-base %d", site->port_base);
     if (*site->host_suffix)
         snprintf(options + n, sizeof options - n, " --host-suffix %s", site->host_suffix);

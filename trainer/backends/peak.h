@@ -7,8 +7,8 @@
  * has: independent fused ones on registers. Takes about 0.1 s, as the next. */
 double peak_flop(void);
 
-/* Bytes in a second, of one thread: a = b + s c over arrays that no cache holds, each counted once.
- * */
+/* Bytes in a second, of one thread: a = b + s c over arrays that no cache holds, each counted
+ * once. */
 double peak_bytes(void);
 
 #endif

@@ -801,7 +801,7 @@ fail:
     return NULL;
 }
 
-/* The first line up to a comma, "Open MPI v4.1.4"; of "MPICH Version:\t4.0.2" without the label. */
+/* Returns the library's first line up to a comma: "Open MPI v4.1.4", "MPICH 4.0.2". */
 const char *comm_mpi_version(void)
 {
     static char text[MPI_MAX_LIBRARY_VERSION_STRING];

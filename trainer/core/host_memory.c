@@ -82,7 +82,7 @@ static double number_of(const char *variable)
     return text ? strtod(text, NULL) : 0;
 }
 
-/* Where Slurm does not make control groups, it ends a job that has taken more. MiB. */
+/* The job's limit in MiB: without control groups, Slurm itself kills a job above it. */
 static void take_slurm(struct host_memory *m, int sharers)
 {
     double node = number_of("SLURM_MEM_PER_NODE");

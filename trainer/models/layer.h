@@ -8,7 +8,7 @@
 
 /* From the description, or the defaults. */
 struct layer_args {
-    char name[TENSOR_NAME_SIZE]; /* of the parameters: NAME.weight ... */
+    char name[TENSOR_NAME_SIZE]; /* prefix of the parameters: NAME.weight ... */
     int64_t channels, kernel, stride, bias;
     double rate, l2;
     bool glorot; /* initial values of Keras; else of PyTorch */

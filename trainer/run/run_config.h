@@ -27,8 +27,9 @@ int run_config_read(struct settings *c, const char *path, struct err *e);
 /* Are the settings consistent with each other? ERR_CONFIG. */
 int run_config_check(const struct settings *c, struct err *e);
 
-/* The images of a full step: of all replicas, and at most of one replica. */
+/* Returns the images of a full step over all replicas. */
 size_t run_config_step_images(const struct settings *c);
+/* Returns the most images of a full step on one replica. */
 int run_config_step_batch(const struct settings *c);
 
 /* Fills dst with the weights of the classes (of background and foreground for one class). Returns

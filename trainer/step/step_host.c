@@ -37,7 +37,7 @@ static int place_gradients(const struct step_config *c, struct weights *w, struc
 {
     float *grad = NULL;
 
-    if (w->device) /* the device must access them */
+    if (w->device) /* they must stay accessible to the device */
         return 0;
     if (c->comm->ops->place(c->comm, w->nparams, &grad, e))
         return -1;

@@ -181,8 +181,8 @@ static unsigned stride_of(const struct op *op)
     return op->attr.stride > 1 ? 2 : 1;
 }
 
-/* op->in[0] by the weights op->in[1] to op->out[0]; backwards with channels swapped, taps turned.
- * */
+/* op->in[0] by the weights op->in[1] to op->out[0]; backwards with channels swapped, taps
+ * turned. */
 static void convolve(const struct op *op, const float *bias, bool backwards, cudaStream_t stream)
 {
     const struct tensor *src = op->in[0], *w = op->in[1], *dst = op->out[0];

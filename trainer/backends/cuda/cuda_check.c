@@ -15,14 +15,14 @@
 
 #define GPUS 64
 #define IMAGES 2
-#define HEIGHT                                                                                     \
-    9 /* and so wide that convolutions of few channels have whole and cut tiles (narrow.h) */
+/* Convolutions of few channels have whole and partial tiles at this size (narrow.h). */
+#define HEIGHT 9
 #define WIDTH 35
 #define BLOCKS 3
 #define MOST_PAIRS 4096 /* of channels: with more the reference would take long ... */
 #define FEW 16          /* ... so they become so many each */
-#define TOLERANCE                                                                                  \
-    (1. / 48) /* of a number and the mean of all: bfloat16 between norm and convolution */
+/* Relative to an element plus the mean of all: there is bfloat16 between norm and convolution. */
+#define TOLERANCE (1. / 48)
 #define SLOW_S 20.
 #define MOST_TOLD 32
 

@@ -82,8 +82,8 @@ static struct operands operands_of(const struct op *op)
     return (struct operands){CUDNN_WEIGHTS, in[0], in[2], dw, NULL, NULL, db, in[0], 2, 0, false};
 }
 
-/* What of the op is more than the convolution goes into its graph. Moments are of what was written.
- * */
+/* What of the op is more than the convolution goes into its graph. Moments are of what was
+ * written. */
 static struct cudnn_problem problem_of(const struct operands *o)
 {
     const int64_t *x = o->x->shape.dim, *y = o->y->shape.dim, *w = o->w->shape.dim;

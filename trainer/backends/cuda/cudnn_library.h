@@ -3,8 +3,8 @@
  * program runs, so that one binary serves nodes with and without it, and without its header, whose
  * numbers are repeated here (cudnn_library.c compares them where the header is). A graph is made of
  * descriptors: created, given attributes, finalized; then they can be asked, and belong to others.
- * The tests fill such a table with functions that do the same on the CPU (test/cudnn_emulated.c).
- * */
+ * The tests fill such a table with functions that do the same on the CPU
+ * (test/cudnn_emulated.c). */
 #ifndef UNETCTL_TRAINER_BACKENDS_CUDA_CUDNN_LIBRARY_H
 #define UNETCTL_TRAINER_BACKENDS_CUDA_CUDNN_LIBRARY_H
 

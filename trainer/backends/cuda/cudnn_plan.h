@@ -10,8 +10,8 @@
 #include "src/err.h"
 #include "trainer/backends/cuda/cudnn_graph.h"
 
-/* Which engine: of a graph with that tail the place in one list of cuDNN's, and what stands there.
- * */
+/* Which engine: of a graph with that tail the place in one list of cuDNN's, and what stands
+ * there. */
 struct cudnn_engine {
     int mode; /* DNN_HEUR_MODE_... */
     int64_t place, id;

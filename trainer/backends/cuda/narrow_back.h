@@ -15,9 +15,9 @@ extern "C" {
 
 struct narrow_back_args {
     /* As a convolution of d to the input's gradient: flipped, w_out and w_in exchanged; first.y is
-     * NULL where nobody wants that. */
+     * NULL: not computed. */
     struct narrow_args input;
-    struct narrow_source act; /* what was the convolution's input; not NARROW_NORM_GRAD */
+    struct narrow_source act; /* the convolution's input; never NARROW_NORM_GRAD */
     float *partials;          /* of narrow_back_bytes() */
     bool with_bias;
 };
@@ -37,8 +37,8 @@ void narrow_back_run(const struct narrow_back_args *k, unsigned nblocks, float *
 
 /* The same of a transposed convolution 2x2, stride 2, of `in` channels to half as many, 16 to 64: d
  * is the larger side, NARROW_PLAIN and in one part; the field is that of the input.
- * dw[in][out][2][2], NULL: the input's gradient alone, for which act has to say its channels only.
- * */
+ * dw[in][out][2][2], NULL: the input's gradient alone, for which act has to say its channels
+ * only. */
 unsigned narrow_back_up_resident(unsigned in, unsigned out);
 void narrow_back_up_run(const struct narrow_back_args *k, unsigned nblocks, float *dw, float *db,
                         cudaStream_t stream);

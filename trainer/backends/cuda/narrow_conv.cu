@@ -6,7 +6,7 @@
 #include "trainer/backends/cuda/narrow_in.h"
 #include "trainer/backends/cuda/narrow_row.h"
 
-/* Two tiles at a time, where they fit beside the weights. */
+/* Tile buffers: 2 (double buffering) where both fit beside the weights. */
 #define CONV_STAGES(ci) ((ci) < 64 ? 2 : 1)
 #define CONV_BYTES(ci, co)                                                           \
     (NARROW_WEIGHT_BYTES(ci, co, NARROW_TAPS) + CONV_STAGES(ci) * NARROW_HALO_BYTES(ci) + \

@@ -2,8 +2,8 @@
 #include "config.h"
 #include "trainer/backends/cuda/narrow_gather.h"
 
-#define GATHER_EACH                                                                                \
-    16 /* numbers of a block, of each of which its threads add up some of the parts */
+/* Elements of a block; its threads add up the parts of each. */
+#define GATHER_EACH 16
 
 KERNEL_BLOCK(gather_parts, narrow_gather_args)
 {

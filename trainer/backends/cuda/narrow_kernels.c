@@ -55,8 +55,8 @@ static unsigned source_channels(const struct tensor *t)
                                                                  : 0;
 }
 
-/* Of a tensor, or with a second one of both, which then are chunks of bfloat16; 0: of other types.
- * */
+/* Of a tensor, or with a second one of both, which then are chunks of bfloat16; 0: of other
+ * types. */
 static unsigned pair_channels(const struct tensor *a, const struct tensor *b)
 {
     if (!b)

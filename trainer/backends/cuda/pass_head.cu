@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The 1x1 convolution of bfloat16 activations to logits, which are floats: few, so that reading the
- * activations is all there is to it. A norm with ReLU in front of it is applied as they are read.
- * */
+ * activations is all there is to it. A norm with ReLU in front of it is applied as they are
+ * read. */
 #include "config.h"
 #include "trainer/backends/cuda/cuda_kernel.h"
 #include "trainer/backends/cuda/pass.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Sums of a gradient that an op makes for the norm whose gradient comes next (core/op.h): from
- * those of its blocks, and for the norm with the number of pixels, which is what replicas add up.
- * */
+ * those of its blocks, and for the norm with the number of pixels, which is what replicas add
+ * up. */
 #include "config.h"
 #include "trainer/backends/cuda/cuda_kernel.h"
 

@@ -51,9 +51,9 @@ struct host {
     struct map devices; /* text to rank */
     bool failed;
     struct err error;
-    int nstrangers;      /* connections of other programs, the last one from: */
-    char stranger[INET6_ADDRSTRLEN];
-    char impostor[400];  /* the last peer with another token */
+    int nstrangers;      /* connections that were not from ranks */
+    char stranger[INET6_ADDRSTRLEN]; /* address of the last of them */
+    char impostor[400];  /* error text: the last peer with a wrong token */
 };
 
 /* --- the address --- */

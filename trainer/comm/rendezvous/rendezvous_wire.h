@@ -14,8 +14,8 @@
 #include "trainer/comm/rendezvous/rendezvous.h"
 #include "trainer/comm/rendezvous/token.h"
 
-#define RENDEZVOUS_WIRE_MARK                                                                       \
-    UINT64_C(0x31307a7664726e75) /* "unrdvz01"; increment with each change */
+/* "unrdvz01"; increment it with each change of the protocol. */
+#define RENDEZVOUS_WIRE_MARK UINT64_C(0x31307a7664726e75)
 #define RENDEZVOUS_WIRE_NAME "unrdvz"
 
 struct rendezvous_greeting {

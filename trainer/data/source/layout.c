@@ -186,7 +186,7 @@ static int find_row(const char *dir, const char *sub, struct layout *l, struct l
     return found != NULL;
 }
 
-/* images/train and masks/train, where neither folder holds images itself. */
+/* images/train and masks/train, with a folder for validation beside each; all must exist. */
 static bool find_below(const char *dir, const struct layout_part *part, struct layout *l)
 {
     static const char *const *const sides[] = {layout_train, layout_held_out};

@@ -164,7 +164,7 @@ static void test_unreachable(const char *interface)
     scheduler_close(s);
 }
 
-/* Answers that were begun ahead are those of the questions, in any order. */
+/* Announced queries get the answers of direct ones, in any order. */
 static void test_announce(struct scheduler *s)
 {
     struct job job = new_job("t:announce"), large = new_job("t:announce");

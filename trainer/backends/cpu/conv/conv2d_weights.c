@@ -11,8 +11,8 @@
 #include "trainer/backends/cpu/isa/simd.h"
 #include "trainer/backends/cpu/norm/late_rows.h"
 
-/* The gradient of the results: halves, and a norm's that comes late (core/op.h), as copies of rows.
- * */
+/* The gradient of the results: halves, and a norm's that comes late (core/op.h), as copies of
+ * rows. */
 static bool is_copied(const struct late_rows *dst)
 {
     return dst->x || dst->g->dtype != DTYPE_F32;

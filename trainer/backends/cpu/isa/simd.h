@@ -8,7 +8,7 @@
 enum simd_isa { SIMD_NONE, SIMD_AVX2, SIMD_AVX512 };
 
 /* The best of this processor, or less if the environment variable UNET_ISA is "avx2" or "none".
- * Tiles have a word of their own (amx_tiles.h). */
+ * For AMX see amx_tiles.h. */
 enum simd_isa simd_isa(void);
 
 /* Instructions of AVX-512 for bf16, unless UNET_ISA is "avx512" or less. */

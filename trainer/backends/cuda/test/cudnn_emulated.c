@@ -196,8 +196,8 @@ static int dnn_destroy_descriptor(void *descriptor)
     return DNN_STATUS_SUCCESS;
 }
 
-/* Descriptors that are set must be finalized, and those of the right kind are looked at when used.
- * */
+/* Descriptors that are set must be finalized, and those of the right kind are looked at when
+ * used. */
 static int dnn_set(void *descriptor, int name, int type, int64_t count, const void *elements)
 {
     struct dnn_descriptor *d = descriptor;

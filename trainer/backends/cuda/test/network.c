@@ -73,8 +73,8 @@ static void fill(struct training *t, bool training, int batch, uint64_t stream)
                            (float)rng_uniform(2, stream, i));
 }
 
-/* On the device's side in four of six steps the update is part of the run, else it comes by itself.
- * */
+/* On the device's side in four of six steps the update is part of the run, else it comes by
+ * itself. */
 static void update_on_host(struct training *t)
 {
     struct weights *w = network_weights(t->network);

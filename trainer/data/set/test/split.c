@@ -123,7 +123,7 @@ static void test_file(void)
     buf_destroy(&text);
 }
 
-/* Images of one class each: no masks, names of classes. */
+/* Classification: class names and no masks. */
 static void test_classes(void)
 {
     static const char hex[] = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";

@@ -8,9 +8,8 @@
 #include "trainer/backends/cpu/conv/roles.h"
 #include "trainer/backends/cpu/isa/float_rows.h"
 
-#define AMX_ROWS_CHANNELS 8 /* that every part's must be a multiple of */
-#define AMX_ROWS_LINE                                                                              \
-    32 /* numbers of a line of the cache; what has its own memory begins with one */
+#define AMX_ROWS_CHANNELS 8 /* the channels of every part are a multiple of this */
+#define AMX_ROWS_LINE 32    /* bf16 values per cache line; each buffer begins on a new line */
 
 static inline size_t amx_rows_round_up(size_t n, size_t to)
 {

@@ -22,7 +22,7 @@ typedef double unaligned_double __attribute__((aligned(4), may_alias));
 
 #define GROUPS 8 /* whose products are summed at the same time */
 
-/* Two neighbouring pixels' 8 channels, of n. */
+/* Loads 8 channels of two adjacent pixels, which are n floats apart. */
 INLINE vec load_pixels(const float *low, size_t n)
 {
     __m512d v;

@@ -40,8 +40,8 @@ struct winograd_rows {
     /* G w G^T of `lanes` windows of nine that are `step` apart, once for each tile of a group;
      * turned: by 180 degrees. */
     void (*window)(const float *w, size_t step, size_t turned, size_t place, float *g);
-    /* The gradient of the weights. y[p] + tile all receives A dy A^T of `tile` rows of dy, or of x.
-     * */
+    /* The gradient of the weights. y[p] + tile all receives A dy A^T of `tile` rows of dy, or of
+     * x. */
     void (*spread)(const float *const *dy, size_t width, size_t n, size_t all, size_t place,
                    float *y);
     /* `lanes` windows of nine, `step` apart, G^T u G; u is summed over the tiles of a group;

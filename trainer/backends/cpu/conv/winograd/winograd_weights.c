@@ -17,9 +17,10 @@
 #define MAX_CHUNKS 64
 #define ROOM (1 << 20)      /* floats, or a share of the source */
 #define ROOM_SHARE 16
-#define MANY_CHUNKS                                                                                \
-    16 /* more than these only of MANY_BANDS each: what the first band reads was not */
-#define MANY_BANDS 16       /* asked for before */
+/* More than MANY_CHUNKS chunks only of MANY_BANDS bands each, as the first band of a chunk reads
+ * what was not prefetched. */
+#define MANY_CHUNKS 16
+#define MANY_BANDS 16
 #define CHUNK_TILES 64 /* at least */
 
 size_t winograd_weights_chunks(const struct winograd *g)
