@@ -12,7 +12,7 @@ struct step {
     struct step_input input;
     struct exchange exchange;
     struct step_epoch epoch;
-    bool has_noise;          /* a step has several batches, so the gradient noise can be estimated */
+    bool has_noise;          /* several batches per step: gradient noise can be estimated */
     bool own_weight;         /* the device sums network_step.weight over the replicas */
     float votes[STEP_VOTES]; /* of the current step */
     double comm_s;           /* of compute in collectives, in the current step */
