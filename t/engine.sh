@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # A program for `engine: command` (doc/FORMATS.md, "Engines"), in plain sh: rank 0 "trains" for
-# UNETCTL_TRAIN_EPOCHS epochs and writes log.csv; every rank notes its arguments and environment. The file
-# STUDY/behave says what it does:
+# UNETCTL_TRAIN_EPOCHS epochs and writes log.csv; every rank notes its arguments and environment.
+# The file STUDY/behave says what it does:
 #   (none)  log.csv is written      nothing  it is not           race    two ranks wrote it
 #   short   an epoch is missing     nan      a loss is not a number exit3   fails
 #   clock   epochs are too long     unended  a record without its end

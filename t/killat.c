@@ -9,8 +9,8 @@
  * of these leaves. At the N-th, before it is carried out, the process that makes it gets SIGKILL;
  * with -a all do that PROGRAM has started; with -c none does, and the shell COMMAND runs while
  * the process waits there. With N 0 nothing happens but counting. Ends with PROGRAM and with its
- * exit code (128 + signal); children that continue do so untraced. -l writes the count and the number
- * of the system call killed at into a file. 255: PROGRAM cannot be run. */
+ * exit code (128 + signal); children that continue do so untraced. -l writes the count and the
+ * number of the system call killed at into a file. 255: PROGRAM cannot be run. */
 #include "config.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# lint.sh TREE: warnings as errors with gcc and, where installed, clang; long lines; words (prose.py);
-# cppcheck. Scripts are t/exhaustive/t0020-shell.t's.
+# lint.sh TREE: warnings as errors with gcc and, where installed, clang; long lines; words
+# (prose.py); cppcheck. Scripts are t/exhaustive/t0020-shell.t's.
 set -u
 : "${srcdir:?}" "${builddir:?}"
 tree=${1:?usage: lint.sh UNCONFIGURED-TREE}

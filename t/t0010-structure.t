@@ -26,7 +26,8 @@ launcher/plan|launcher/study
 launcher/script|launcher/sandbox launcher/scheduler launcher/study
 launcher/spec|
 launcher/status|launcher/scheduler/ launcher/study
-launcher/submit|launcher/host launcher/plan launcher/scheduler launcher/script launcher/status launcher/study
+launcher/submit|launcher/host launcher/plan launcher/scheduler launcher/script launcher/status '\
+'launcher/study
 launcher/doctor|launcher/
 launcher/collect/results|
 launcher/collect/log|launcher/collect/results
@@ -48,11 +49,16 @@ trainer/backends/ref|trainer/core trainer/ops
 trainer/backends/trial|trainer/core trainer/ops
 trainer/backends/cpu/isa|trainer/core trainer/ops trainer/backends/ref
 trainer/backends/cpu/norm|trainer/core trainer/ops trainer/backends/ref trainer/backends/cpu/isa
-trainer/backends/cpu/pool|trainer/core trainer/ops trainer/backends/ref trainer/backends/cpu/isa trainer/backends/cpu/norm
-trainer/backends/cpu/head|trainer/core trainer/ops trainer/backends/ref trainer/backends/cpu/isa trainer/backends/cpu/norm
-trainer/backends/cpu/conv|trainer/core trainer/ops trainer/backends/ref trainer/backends/cpu/isa trainer/backends/cpu/norm
-trainer/backends/cpu/conv/winograd|trainer/core trainer/ops trainer/backends/ref trainer/backends/cpu/
-trainer/backends/cpu/conv/amx|trainer/core trainer/ops trainer/backends/ref trainer/backends/trial '\
+trainer/backends/cpu/pool|trainer/core trainer/ops trainer/backends/ref '\
+'trainer/backends/cpu/isa trainer/backends/cpu/norm
+trainer/backends/cpu/head|trainer/core trainer/ops trainer/backends/ref '\
+'trainer/backends/cpu/isa trainer/backends/cpu/norm
+trainer/backends/cpu/conv|trainer/core trainer/ops trainer/backends/ref '\
+'trainer/backends/cpu/isa trainer/backends/cpu/norm
+trainer/backends/cpu/conv/winograd|trainer/core trainer/ops trainer/backends/ref '\
+'trainer/backends/cpu/
+trainer/backends/cpu/conv/amx|trainer/core trainer/ops trainer/backends/ref '\
+'trainer/backends/trial '\
 'trainer/backends/cpu/isa trainer/backends/cpu/norm trainer/backends/cpu/conv
 trainer/backends/cpu|trainer/core trainer/ops trainer/backends/cpu/
 trainer/backends/cuda|trainer/core trainer/ops trainer/backends/trial
@@ -66,7 +72,8 @@ trainer/optim|trainer/core
 trainer/data/set|trainer/core trainer/data/
 trainer/data|trainer/core trainer/data/
 trainer/evaluate|trainer/core trainer/models trainer/metric trainer/data/image trainer/data/set
-trainer/step|trainer/core trainer/models trainer/comm trainer/metric trainer/optim trainer/data/set '\
+trainer/step|trainer/core trainer/models trainer/comm trainer/metric trainer/optim '\
+'trainer/data/set '\
 'trainer/evaluate
 trainer/run|trainer/core trainer/models trainer/backends/ trainer/comm/ '\
 'trainer/checkpoint trainer/evaluate trainer/export trainer/metric trainer/optim trainer/data/set '\

@@ -11,8 +11,9 @@
  * array of facts. nranks: the most ranks that one of them will talk to. */
 void diagnosis_of_hosts(const json_t *list, size_t nranks, struct findings *dst);
 
-/* Does srun know the --mpi of the site's launcher? list: what `srun --mpi=list` prints, or NULL. No
- * finding where the launcher has no --mpi, or srun did not answer. file: the site's, to be edited. */
+/* Reports where srun does not know the --mpi of the site's launcher. list: what `srun --mpi=list`
+ * prints, or NULL. No finding where the launcher has no --mpi, or srun did not answer. file: the
+ * site's, to be edited. */
 void diagnosis_of_launcher(const char *launcher, const char *list, const char *file,
                            struct findings *dst);
 

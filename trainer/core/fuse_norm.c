@@ -79,7 +79,8 @@ static int fuse_coef(struct graph *g, const struct backend *backend, struct op *
     return change(g, backend, ops, planned, n, &coef, "coef", e);
 }
 
-/* The gradient of such a tensor: who writes it has x at hand, and adds up what its norm's needs. */
+/* The writer of such a tensor's gradient reads x anyway, so it also sums what the norm's gradient
+ * needs. */
 static int fuse_sums(struct graph *g, const struct backend *backend, struct op *norm, struct err *e)
 {
     bool fits = norm->kind == &batch_norm_grad_kind && norm->attr.relu;

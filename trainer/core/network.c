@@ -136,7 +136,7 @@ void network_stop(struct network *n)
 
     if (!n || !n->stage.device)
         return;
-    n->stage.ops->watch(n->stage.device, NULL, NULL); /* nobody's word ends this wait */
+    n->stage.ops->watch(n->stage.device, NULL, NULL); /* nothing ends this wait early */
     n->stage.done = NULL;
     (void)stage_wait(&n->stage, &e);
 }

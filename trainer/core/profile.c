@@ -13,7 +13,7 @@ struct total {
     double least; /* seconds, at the peak */
 };
 
-/* NULL: the op is no convolution. */
+/* Returns the weights of a convolution, or NULL for other ops. */
 static const struct tensor *find_weights(const struct op *op)
 {
     if (op->kind == &conv2d_kind || op->kind == &conv_transpose2d_kind)

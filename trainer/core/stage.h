@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A network's place on a device: its arena there, and slots of pinned host memory from which images
- * go there. While one slot's images are computed on, the next is filled. */
+/* A network's memory on a device: its arena, and slots of pinned host memory for images. While the
+ * device computes on one slot's images, the host fills the next. */
 #ifndef UNETCTL_TRAINER_CORE_STAGE_H
 #define UNETCTL_TRAINER_CORE_STAGE_H
 
@@ -9,10 +9,10 @@
 #include "trainer/core/graph.h"
 
 enum stage_run {
-    STAGE_NONE,  /* nothing of it is kept here */
-    STAGE_QUIET, /* only its loss is kept */
-    STAGE_TOLD,  /* and done is called with what it leaves */
-    STAGE_EMPTY, /* told, but its loss means nothing */
+    STAGE_NONE,  /* its results are ignored */
+    STAGE_QUIET, /* its loss is added */
+    STAGE_TOLD,  /* likewise, and stage.done is called with its results */
+    STAGE_EMPTY, /* stage.done is called, but its loss is undefined and ignored */
 };
 
 struct stage {
@@ -25,46 +25,45 @@ struct stage {
     size_t logits_size;
     void *arena;
     size_t arena_size;
-    double loss; /* of runs that were waited for, and not yet asked for */
-    enum stage_run runs[DEVICE_SLOTS]; /* what is under way */
-    void (*done)(void *arg, const struct device_sums *sums); /* of runs that are told; NULL */
+    double loss; /* sum over completed runs since network_wait last took it */
+    enum stage_run runs[DEVICE_SLOTS]; /* in flight */
+    void (*done)(void *arg, const struct device_sums *sums); /* or NULL */
     void *done_arg;
 };
 
 int stage_open(struct stage *s, const struct device_ops *ops, int index, struct err *e);
-void stage_close(struct stage *s); /* a zeroed one is fine */
+void stage_close(struct stage *s); /* s may be all zeros */
 
-/* At least nbytes of arena; what was in it is lost when it moves. */
+/* Grows the arena to nbytes at least. When it moves (*moved), its contents are lost. */
 int stage_reserve(struct stage *s, size_t nbytes, bool *moved, struct err *e);
 
-/* Bytes that the arena could have. */
+/* Sets *nbytes to the size that the arena could grow to. */
 int stage_room(struct stage *s, size_t *nbytes, struct err *e);
 
-/* Where the host puts the graph's next input, its target behind it; valid until stage_run or a call
- * with another graph. Waits for the slot's earlier run. */
+/* Returns the buffer for the graph's next input, followed by its target; valid until stage_run or a
+ * call with another graph. Waits for the slot's earlier run. NULL on error. */
 float *stage_input(struct stage *s, const struct graph *g, struct err *e);
 
-/* What is to be run. *program: NULL, or what an earlier run of this graph with this arena left there:
- * from the second one on a run is recorded, the same for all later ones; ready, which graph_run
- * takes, is then called for those two only. */
+/* A run. *program is NULL at first. The second run of a graph with the same arena is recorded
+ * there, and later runs replay it; ready (see graph_run) is called in the first two runs only. */
 struct stage_work {
-    struct graph *graph; /* NULL: ready is all there is to do */
-    bool may_record;     /* no op needs the host */
+    struct graph *graph; /* NULL: only calls ready */
+    bool may_record;     /* no op runs code on the host */
     enum stage_run kind;
     int *nruns;
     struct device_program **program;
     int (*ready)(void *arg, size_t upto, struct err *e);
     void *arg;
-    size_t upto; /* without a graph: what ready is called with */
+    size_t upto; /* the argument of ready where there is no graph */
 };
 
-/* Queue the input, and a run of all ops. */
+/* Queues the copy of the input, and a run of all ops. */
 int stage_run(struct stage *s, const struct stage_work *w, struct exec *x, struct err *e);
 
-/* The logits of the last run, when all is done. Valid until the next call. */
+/* Waits for all runs and returns the logits of the last; valid until the next call. */
 const float *stage_logits(struct stage *s, const struct graph *g, struct err *e);
 
-/* Until all is done, the oldest run first. */
+/* Waits for all runs, the oldest first. */
 int stage_wait(struct stage *s, struct err *e);
 
 #endif

@@ -27,8 +27,8 @@ struct weights_entry {
 };
 
 struct weights {
-    /* Whose memory the arrays are in (DEVICE_SHARED); NULL: the host's. Set before weights_alloc,
-     * not owned. */
+    /* The device that has the arrays in DEVICE_SHARED memory; NULL: host memory. Set before
+     * weights_alloc, not owned. */
     const struct device_ops *ops;
     struct device *device;
     size_t nparams, nstate; /* elements; padding between entries included, always zero */
@@ -42,30 +42,30 @@ struct weights {
 struct weights *weights_create(struct err *e); /* without entries */
 void weights_destroy(struct weights *w);
 
-/* Put an entry behind the others. Before weights_alloc. */
+/* Appends an entry. Only before weights_alloc. */
 int weights_add(struct weights *w, const char *name, enum weights_role role, int ndim,
                 const int64_t *shape, struct err *e);
 
-/* Zeroed arrays for all entries. Once; no entry may be added later. */
+/* Allocates zeroed arrays for all entries. Called once, after all entries are added. */
 int weights_alloc(struct weights *w, struct err *e);
 
-/* The gradients move to memory of somebody else's, of nparams zeros, which must outlive w. Before
- * any graph is compiled with w. */
+/* Moves the gradients to the caller's memory of nparams zeros, which must outlive w. Only before a
+ * graph is compiled with w. */
 void weights_place_grad(struct weights *w, float *grad);
 
-/* The gradients of the penalties, to the sum of all replicas' gradients. */
+/* Adds the gradients of the penalties; called on the sum of all replicas' gradients. */
 void weights_penalize(struct weights *w);
 bool weights_have_penalty(const struct weights *w);
 
-/* nparams more zeroed numbers in the same memory, to be freed with weights_free_slot(w->ops,
- * w->device, p). */
+/* Allocates nparams more zeroed floats in the same memory, to be freed with
+ * weights_free_slot(w->ops, w->device, p). */
 float *weights_alloc_slot(const struct weights *w, struct err *e);
 void weights_free_slot(const struct device_ops *ops, struct device *device, float *p);
 
-/* Trainable numbers without padding: 488,617 less 1,472 for the reference U-Net. */
+/* Returns the number of trainable parameters, without padding. */
 size_t weights_trainable(const struct weights *w);
 
-/* NULL if there is no entry of that name. */
+/* Returns the entry of that name, or NULL. */
 const struct weights_entry *weights_find(const struct weights *w, const char *name);
 
 #endif

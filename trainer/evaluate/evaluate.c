@@ -153,7 +153,7 @@ void evaluate_warn(const int64_t *score, int classes, const struct dataset *ds)
         log_warn("this score is meaningless: the truth is \"%s\" everywhere, so predicting that "
                  "without an image also gets %s 1.0000", c.name, quality);
     else if (c.reaches)
-        log_warn("predicting \"%s\" everywhere gets %s %.4f: this network is no better and has "
+        log_warn("predicting \"%s\" everywhere gets %s %.4f: this network does no better and has "
                  "learnt nothing measurable", c.name, quality, c.quality);
 }
 

@@ -56,11 +56,11 @@ void evaluate_sum(const int64_t *scores, size_t images, int classes, int64_t *to
 struct evaluate_constant {
     double quality;   /* its IoU, or accuracy where images have classes */
     const char *name; /* of the class */
-    bool reaches;     /* the score is no better */
+    bool reaches;     /* the score does not exceed it */
 };
 void evaluate_constant(const int64_t *score, int classes, const struct dataset *ds,
                        struct evaluate_constant *dst);
-/* Warns if the score is no better. */
+/* Warns if the score does not exceed that. */
 void evaluate_warn(const int64_t *score, int classes, const struct dataset *ds);
 
 /* The scores of a part's images (score_size(classes) numbers each) as a table, atomically:

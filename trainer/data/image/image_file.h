@@ -14,7 +14,8 @@ int image_file_decode(const uint8_t *bytes, size_t nbytes, const char *name, int
 /* The first picture of a file by path; more pages are a warning in img. */
 int image_file_read(const char *path, enum pixels_mode mode, struct pixels *img, struct err *e);
 
-/* Width and height from the header alone; ERR_DATA when it is no image or over the limits. */
+/* Width and height from the header alone; ERR_DATA when it is not an image or exceeds the
+ * limits. */
 int image_file_size(const char *path, uint32_t *width, uint32_t *height, struct err *e);
 
 #endif

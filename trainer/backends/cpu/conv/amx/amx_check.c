@@ -102,8 +102,8 @@ static const char *fault_of(const struct kernel *kernel, const struct op *op,
             fault = "fails";
         else if (!trial_is_clean(&mine))
             fault = "writes beside its results";
-        for (int i = -1; !fault && op_next_out(op, &i);)
-            if (!is_same(mine.op.out[i], reference.op.out[i]))
+        for (int i = -1; op_next_out(op, &i);)
+            if (!fault && !is_same(mine.op.out[i], reference.op.out[i]))
                 fault = "gives wrong results";
     }
     trial_destroy(&mine);
