@@ -372,8 +372,11 @@ like o/report/report.md 'There are no figures' "in Markdown, too"
 killat=("$builddir/t/killat")
 "${killat[@]}" -l calls 0 env PATH="$TMP/nobin" unetctl report -C o -o killed >/dev/null 2>&1
 if [ -s calls ] && [ "$(cut -d' ' -f1 calls)" -gt 40 ]; then
-    "${killat[@]}" "$(($(cut -d' ' -f1 calls) - 40))" env PATH="$TMP/nobin" unetctl report -C o \
-        -o killed >/dev/null 2>&1
+    for back in 40 80 160 20; do # where it writes depends on what the build does at its end
+        "${killat[@]}" "$(($(cut -d' ' -f1 calls) - back))" env PATH="$TMP/nobin" \
+            unetctl report -C o -o killed >/dev/null 2>&1
+        [ -z "$(find killed -name '.new-*')" ] || break
+    done
     ok "a report that is killed leaves its folder" test -n "$(find killed -name '.new-*')"
     exits 0 "the next one" env PATH="$TMP/nobin" unetctl report -C o -o killed
     is "$(find killed -name '.new-*')" "" "removes it"
