@@ -83,7 +83,7 @@ static bool print_followers(const struct completion *c, const char *previous)
             continue;
         if (!islower((unsigned char)*word))
             print_kind(c, kind_of(word, n - first - 1));
-        for (; islower((unsigned char)*word) && word < text + n; word += strcspn(word, "|") + 1)
+        for (; word < text + n && islower((unsigned char)*word); word += strcspn(word, "|") + 1)
             printf("%.*s\n", (int)strcspn(word, "| "), word);
         return true;
     }
