@@ -28,15 +28,14 @@ static bool has_one_of(const char *text, const char *const *signs)
     return *signs != NULL;
 }
 
-/* Did sbatch fail without an answer of Slurm's? Its exit code does not show it, its text does: the
- * texts of slurm_strerror for a timeout or a connection that broke. */
+/* Returns whether sbatch failed without an answer, or because a backup controller has not yet taken
+ * over. Only its text shows that: slurm_strerror's for a timeout or a connection that broke. */
 static bool is_lost(const struct command *c)
 {
     static const char *const signs[] = {
-        "timed out",      "Zero Bytes",   "send/recv",       "Connection reset", "Unexpected "
-                                                                                 "message",
+        "timed out", "Zero Bytes", "send/recv", "Connection reset", "Unexpected message",
         "missing socket", "send failure", "receive failure", "shutdown failure", "communication",
-        NULL};
+        "in standby mode", NULL};
 
     return c->code > 128 || has_one_of(c->err.data, signs);
 }
