@@ -20,7 +20,7 @@ void table_init(struct table *t, const char *caption, ...)
     va_end(ap);
 }
 
-/* The column of the next cell; NULL where there is no room for it. */
+/* Returns the column of the next cell, or NULL if the table has TABLE_COLUMNS already. */
 static struct table_column *next_column(struct table *t, const char *head, bool left)
 {
     if (t->ncells > t->ncolumns || (t->ncells && strcmp(head, t->columns[0].head) == 0))
