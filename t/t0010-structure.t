@@ -44,7 +44,6 @@ trainer/data/source|trainer/data/image
 trainer/data/prepare|trainer/data/
 trainer/core|
 trainer/ops|trainer/core
-trainer/models|trainer/core trainer/ops
 trainer/backends/ref|trainer/core trainer/ops
 trainer/backends/trial|trainer/core trainer/ops
 trainer/backends/cpu/isa|trainer/core trainer/ops trainer/backends/ref
@@ -60,33 +59,32 @@ trainer/backends/cpu/conv/winograd|trainer/core trainer/ops trainer/backends/ref
 trainer/backends/cpu/conv/amx|trainer/core trainer/ops trainer/backends/ref '\
 'trainer/backends/trial '\
 'trainer/backends/cpu/isa trainer/backends/cpu/norm trainer/backends/cpu/conv
-trainer/backends/cpu|trainer/core trainer/ops trainer/backends/cpu/
-trainer/backends/cuda|trainer/core trainer/ops trainer/backends/trial
+trainer/backends/cpu|trainer/core trainer/ops trainer/backends/cpu/ trainer/backends/ref
+trainer/backends/cuda|trainer/core trainer/ops trainer/backends/ref trainer/backends/trial
 trainer/backends|trainer/core trainer/ops trainer/backends/
+trainer/passes|trainer/core trainer/ops
+trainer/models|trainer/core trainer/ops
+trainer/network|trainer/core trainer/ops trainer/backends trainer/passes trainer/models
 trainer/comm/rendezvous|
 trainer/comm|trainer/core trainer/backends trainer/comm/
-trainer/checkpoint|trainer/core trainer/models
-trainer/export|trainer/core trainer/ops trainer/models trainer/checkpoint
-trainer/metric|trainer/core
+trainer/checkpoint|trainer/core trainer/models trainer/network
+trainer/export|trainer/core trainer/ops trainer/models trainer/network trainer/checkpoint
+trainer/metric|trainer/core trainer/ops
 trainer/optim|trainer/core
 trainer/data/set|trainer/core trainer/data/
 trainer/data|trainer/core trainer/data/
-trainer/evaluate|trainer/core trainer/models trainer/metric trainer/data/image trainer/data/set
-trainer/step|trainer/core trainer/models trainer/comm trainer/metric trainer/optim '\
-'trainer/data/set '\
-'trainer/evaluate
-trainer/run|trainer/core trainer/models trainer/backends/ trainer/comm/ '\
+trainer/evaluate|trainer/core trainer/models trainer/network trainer/metric '\
+'trainer/data/image trainer/data/set
+trainer/step|trainer/core trainer/models trainer/network trainer/comm trainer/metric trainer/optim '\
+'trainer/data/set trainer/evaluate
+trainer/run|trainer/core trainer/models trainer/passes trainer/network trainer/backends/ trainer/comm/ '\
 'trainer/checkpoint trainer/evaluate trainer/export trainer/metric trainer/optim trainer/data/set '\
 'trainer/step
 trainer/cmd|trainer/
 trainer|trainer/'
 
-# FROM TO (regexes): rooms that still use one below them.
-circles='trainer/core trainer/(ops|models|backends)
-trainer/backends/(ref|cpu/.*|cuda) trainer/backends'
-
 # Folders that still have more than 30 files beside their tests.
-large='trainer/backends/cuda trainer/core'
+large='trainer/backends/cuda'
 
 # HEADER (regex of the name between <>) and FILES (regex of the path) where it may stand
 third_party='slurm/.* launcher/scheduler/slurm/library/
@@ -100,7 +98,7 @@ png\.h trainer/data/image/png_file\.c
 tiffio\.h trainer/data/image/(tiff_file\.c|test/)
 jpeglib\.h trainer/data/image/(jpeg_file\.c|test/)
 zlib\.h trainer/data/
-omp\.h trainer/(backends/|core/network\.c|data/set/candidates\.c|ops/test/)'
+omp\.h trainer/(backends/|network/network\.c|data/set/candidates\.c|ops/test/)'
 
 # FILE and SYMBOLS (regexes of the whole) beside those that begin with the name of the file, or with
 # it in the singular (results.c: result_*).
@@ -149,7 +147,7 @@ uses() {
 }
 
 forbidden_uses() {
-    awk -v table="$rooms" -v circles="$circles" '
+    awk -v table="$rooms" '
         BEGIN {
             n = split(table, line, "\n")
             for (i = 1; i <= n; i++) {
@@ -163,7 +161,6 @@ forbidden_uses() {
                             below[k] ~ /\/$/ && index(room[r] "/", below[k]) == 1) may[i, r] = 1
                 }
             }
-            ncircles = split(circles, circle, "\n")
         }
         function find(file,    r, longest) {
             longest = 0
@@ -181,10 +178,6 @@ forbidden_uses() {
         {
             from = find($1); to = find($2)
             if (from && (from == to || may[from, to] || $2 ~ /^src\// && $1 !~ /^src\//)) next
-            for (i = 1; i <= ncircles; i++) {
-                split(circle[i], part, " ")
-                if (room[from] ~ "^(" part[1] ")$" && room[to] ~ "^(" part[2] ")$") next
-            }
             print $1 " uses " $2 " (" $3 "); rooms that " room[from] " may use stand in the table"
         }'
 }

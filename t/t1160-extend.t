@@ -89,7 +89,9 @@ static int infer_toy(const struct op_attr *attr, struct tensor *const *in, struc
     return 0;
 }
 
-const struct op_kind toy_kind = {"toy", 1, 1, true, infer_toy, NULL};
+const struct op_kind toy_kind = {
+    .name = "toy", .nin = 1, .nout = 1, .inplace = true, .infer = infer_toy,
+};
 EOF
 toy_kernel ref_toy ref/ref.h 'op->in[0] != NULL' >trainer/backends/ref/toy.c
 toy_kernel simd_toy cpu/norm/norm_kernels.h 'tensor_channels(op->in[0]) % 8 == 0' \

@@ -15,7 +15,7 @@ for p in python3 /usr/bin/python3; do
     fi
 done
 [ -n "$python" ] || skip_all "no python3 with torch and numpy (Debian: python3-torch)"
-dump=$builddir/trainer/core/test/dump
+dump=$builddir/trainer/network/test/dump
 trace=$builddir/trainer/optim/test/trace
 for p in "$dump" "$trace"; do [ -x "$p" ] || skip_all "$p is not built"; done
 

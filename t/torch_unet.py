@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Repeat in PyTorch what trainer/core/test/dump did, and compare.
+"""Repeat in PyTorch what trainer/network/test/dump did, and compare.
 
 usage: torch_unet.py DIR BASE DEPTH|resnetN CHANNELS HEIGHT WIDTH BATCH none|local CLASSES LOSS
 

@@ -16,10 +16,11 @@
 
 #include "trainer/backends/cuda/test/emulated.c"
 
-#include "trainer/core/fuse.h"
-#include "trainer/core/model.h"
-#include "trainer/core/precision.h"
-#include "trainer/core/profile.h"
+#include "trainer/backends/backends.h"
+#include "trainer/models/model.h"
+#include "trainer/network/profile.h"
+#include "trainer/passes/fuse.h"
+#include "trainer/passes/precision.h"
 
 #define MAX_LAYERS 64
 
@@ -70,7 +71,7 @@ static void name_of(const struct op *op, char *name)
 {
     const char *parameter = parameter_of(op);
 
-    snprintf(name, TENSOR_NAME_SIZE, "%s", parameter ? parameter : op_is_loss(op->kind) ? "loss" : "");
+    snprintf(name, TENSOR_NAME_SIZE, "%s", parameter ? parameter : op->kind->is_loss ? "loss" : "");
     char *end = strstr(name, ".weight"), *norm = strstr(name, ".bn");
     if (end)
         *end = 0;

@@ -10,12 +10,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "trainer/core/model.h"
 #include "src/atomicfile.h"
 #include "src/buf.h"
 #include "src/format/sha256.h"
 #include "src/mem.h"
 #include "trainer/checkpoint/safetensors.h"
+#include "trainer/models/model.h"
 
 #define MODEL_LIMIT (4 << 20) /* a class file may have 1 MiB */
 

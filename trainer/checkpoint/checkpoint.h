@@ -5,7 +5,7 @@
 #ifndef UNETCTL_TRAINER_CHECKPOINT_CHECKPOINT_H
 #define UNETCTL_TRAINER_CHECKPOINT_CHECKPOINT_H
 
-#include "trainer/core/network.h"
+#include "trainer/network/network.h"
 
 /* Names of the classes, and the mask values that stand for them. */
 struct checkpoint_classes {

@@ -8,7 +8,7 @@
 
 #include "src/err.h"
 #include "trainer/comm/comm.h"
-#include "trainer/core/network.h"
+#include "trainer/network/network.h"
 #include "trainer/optim/optim.h"
 
 struct bench_rounds {

@@ -14,16 +14,16 @@
 #include "trainer/backends/cuda/cuda_info.h"
 #include "trainer/backends/peak.h"
 #include "trainer/cmd/bench_rounds.h"
-#include "trainer/run/compute.h"
+#include "trainer/cmd/cmd.h"
 #include "trainer/cmd/options.h"
 #include "trainer/core/device.h"
-#include "trainer/core/model.h"
-#include "trainer/core/network.h"
-#include "trainer/core/precision.h"
-#include "trainer/core/profile.h"
+#include "trainer/models/model.h"
+#include "trainer/network/network.h"
+#include "trainer/network/profile.h"
 #include "trainer/optim/optim.h"
+#include "trainer/passes/precision.h"
+#include "trainer/run/compute.h"
 #include "trainer/run/strategy.h"
-#include "trainer/cmd/cmd.h"
 
 #define SEED 1244
 

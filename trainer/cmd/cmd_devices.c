@@ -7,13 +7,13 @@
 #include <unistd.h>
 
 #include "src/buf.h"
+#include "trainer/backends/backends.h"
 #include "trainer/backends/cuda/cuda_info.h"
+#include "trainer/cmd/cmd.h"
+#include "trainer/cmd/options.h"
 #include "trainer/comm/comm_mpi.h"
 #include "trainer/run/compute.h"
-#include "trainer/cmd/options.h"
-#include "trainer/core/kernel.h"
 #include "trainer/run/strategy.h"
-#include "trainer/cmd/cmd.h"
 
 static bool opt_json;
 static const char *opt_backend = "auto";

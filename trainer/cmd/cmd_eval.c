@@ -10,15 +10,15 @@
 #include "src/buf.h"
 #include "src/clock.h"
 #include "src/log.h"
-#include "trainer/run/compute.h"
+#include "trainer/cmd/cmd.h"
 #include "trainer/cmd/options.h"
-#include "trainer/core/model.h"
-#include "trainer/core/precision.h"
+#include "trainer/cmd/trained.h"
 #include "trainer/evaluate/evaluate.h"
+#include "trainer/models/model.h"
+#include "trainer/passes/precision.h"
+#include "trainer/run/compute.h"
 #include "trainer/run/record.h"
 #include "trainer/run/shutdown.h"
-#include "trainer/cmd/trained.h"
-#include "trainer/cmd/cmd.h"
 
 static const char *opt_checkpoint, *opt_data, *opt_split, *opt_size, *opt_ignore, *opt_class_file;
 static const char *opt_images, *opt_backend = "auto", *opt_dtype = "f32";

@@ -8,11 +8,11 @@
 #include <string.h>
 
 #include "src/buf.h"
-#include "trainer/core/model.h"
-#include "trainer/core/network.h"
-#include "trainer/models/layer.h"
-#include "trainer/cmd/options.h"
 #include "trainer/cmd/cmd.h"
+#include "trainer/cmd/options.h"
+#include "trainer/models/layer.h"
+#include "trainer/models/model.h"
+#include "trainer/network/network.h"
 
 static const char *opt_size, *opt_batch_norm = "local";
 static long opt_base, opt_depth, opt_channels, opt_classes;
@@ -107,7 +107,7 @@ static void print_layers(const struct graph *g)
         const int64_t *d = op->out[0]->shape.dim;
         char name[TENSOR_NAME_SIZE], shape[72];
 
-        if (op_is_loss(op->kind))
+        if (op->kind->is_loss)
             continue;
         name_layer(op, name);
         snprintf(shape, sizeof shape, "%" PRId64 "x%" PRId64 "x%" PRId64, d[DIM_H], d[DIM_W],

@@ -14,24 +14,24 @@
 #include "src/clock.h"
 #include "src/log.h"
 #include "src/mem.h"
-#include "trainer/run/compute.h"
 #include "trainer/cmd/options.h"
-#include "trainer/core/model.h"
-#include "trainer/core/precision.h"
 #include "trainer/data/image/image_file.h"
-#include "trainer/data/source/image_list.h"
 #include "trainer/data/image/picture.h"
 #include "trainer/data/image/png_file.h"
 #include "trainer/data/image/resize.h"
+#include "trainer/data/source/image_list.h"
+#include "trainer/models/model.h"
+#include "trainer/passes/precision.h"
+#include "trainer/run/compute.h"
 #ifdef HAVE_TIFF
 #include "trainer/data/image/tiff_file.h"
 #endif
-#include "trainer/evaluate/evaluate.h"
-#include "trainer/run/shutdown.h"
-#include "trainer/evaluate/predict.h"
-#include "trainer/cmd/trained.h"
-#include "trainer/cmd/cmd.h"
 #include "src/plural.h"
+#include "trainer/cmd/cmd.h"
+#include "trainer/cmd/trained.h"
+#include "trainer/evaluate/evaluate.h"
+#include "trainer/evaluate/predict.h"
+#include "trainer/run/shutdown.h"
 
 #define PROGRESS_S 10   /* seconds between reports */
 #define MANY_TILES 1000 /* of an image: reported before they are computed */

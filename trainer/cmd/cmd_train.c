@@ -21,14 +21,14 @@
 #include "trainer/comm/comm_self.h"
 #include "trainer/comm/device_comm.h"
 #include "trainer/comm/rendezvous/lifeline.h"
-#include "trainer/core/model.h"
 #include "trainer/data/set/split.h"
+#include "trainer/evaluate/evaluate.h"
+#include "trainer/models/model.h"
 #include "trainer/run/compute.h"
 #include "trainer/run/record.h"
 #include "trainer/run/replicas.h"
 #include "trainer/run/shutdown.h"
 #include "trainer/run/strategy.h"
-#include "trainer/evaluate/evaluate.h"
 #include "trainer/step/exchange.h"
 
 /* Options that set one key of the run, as text. */

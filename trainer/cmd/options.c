@@ -8,7 +8,7 @@
 
 #include "src/mem.h"
 #include "src/settings/settings.h"
-#include "trainer/core/precision.h"
+#include "trainer/passes/precision.h"
 #include "trainer/run/compute.h"
 
 /* Digits only: strtol alone accepts blanks and signs. */

@@ -5,7 +5,7 @@
 
 #include "src/buf.h"
 #include "src/cli.h"
-#include "trainer/core/network.h"
+#include "trainer/network/network.h"
 
 #define OPTIONS_BACKEND(word) \
     {"backend", 0, CLI_STRING, "WORD", \

@@ -6,7 +6,7 @@
 #include <limits.h>
 
 #include "trainer/checkpoint/checkpoint.h"
-#include "trainer/core/network.h"
+#include "trainer/network/network.h"
 
 struct trained {
     char file[PATH_MAX]; /* the weights */

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "trainer/core/kernel.h"
+#include "trainer/backends/backends.h"
 
 int device_comm_open(struct device_comm *d, const char *backend, int index, bool first,
                      struct err *e)

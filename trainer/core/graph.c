@@ -199,28 +199,13 @@ void graph_close_up(struct graph *g)
     g->nops = n;
 }
 
-int graph_add_grad(struct graph *g, struct tensor *t, struct tensor *grad, struct err *e)
-{
-    struct op *sum;
-
-    if (!t->grad) {
-        t->grad = grad;
-        return 0;
-    }
-    sum = graph_append(g, &add_kind, NULL, (struct tensor *[]){t->grad, grad}, NULL, e);
-    if (!sum)
-        return -1;
-    t->grad = sum->out[0];
-    return 0;
-}
-
 int graph_backward(struct graph *g, struct err *e)
 {
     g->nforward = g->nops;
     for (size_t i = g->nforward; i-- > 0;) {
         const struct op *op = g->ops[i];
 
-        if (!op_is_loss(op->kind) && !op->out[0]->grad)
+        if (!op->kind->is_loss && !op->out[0]->grad)
             continue;
         if (!op->kind->grad)
             return err_set(e, ERR_INTERNAL, "%s has no gradient", op->kind->name);

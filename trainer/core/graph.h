@@ -15,7 +15,7 @@
 #include <stdio.h>
 
 #include "src/err.h"
-#include "trainer/core/kernel.h"
+#include "trainer/core/backend.h"
 #include "trainer/core/op.h"
 #include "trainer/core/weights.h"
 
@@ -71,9 +71,6 @@ bool graph_is_private(const struct graph *g, const struct op *writer, const stru
 
 /* Removes the entries of g->ops that are NULL. */
 void graph_close_up(struct graph *g);
-
-/* One more contribution to the gradient of t; the second one on appends an add. */
-int graph_add_grad(struct graph *g, struct tensor *t, struct tensor *grad, struct err *e);
 
 /* Append the backward ops of all forward ops, last first. */
 int graph_backward(struct graph *g, struct err *e);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How a backend does an op: prepared once when a graph is compiled, then run many times. */
+/* How a backend (backend.h) does an op: prepared once when a graph is compiled, then run many times. */
 #ifndef UNETCTL_TRAINER_CORE_KERNEL_H
 #define UNETCTL_TRAINER_CORE_KERNEL_H
 
@@ -51,34 +51,5 @@ struct kernel {
     unsigned may, must; /* forms (op.h) that an op may have, and those that it must have */
     enum kernel_types types;
 };
-
-struct backend {
-    const char *name;
-    const struct kernel *const *kernels; /* NULL-terminated; the first that can do an op does it */
-    /* (optional) Returns whether a kernel that can do an op may be used. */
-    bool (*trusts)(const struct kernel *kernel, const struct op *op);
-    bool fuses;                          /* graphs for it go through fuse_graph */
-    const struct device_ops *device;     /* where its kernels run; NULL: on the host */
-};
-
-/* NULL-terminated. The host's come first, the best of them at the front; the last of these is the
- * reference, which has a kernel for every kind. Backends with a device follow. */
-extern const struct backend *const backends[];
-
-/* Returns NULL if it was not built in. */
-const struct backend *backend_find(const char *name);
-
-/* Returns whether the kernel does ops of this kind and form, of some sizes and types. */
-bool backend_kernel_fits(const struct kernel *kernel, const struct op *op);
-
-/* Returns whether a kernel of the backend's table can do this op. */
-bool backend_can(const struct backend *backend, const struct kernel *kernel, const struct op *op);
-
-/* Returns whether the backend has a kernel for this op without falling back to the reference. */
-bool backend_has_kernel(const struct backend *backend, const struct op *op);
-
-/* Returns the backend's first kernel for this op and the types of its tensors; otherwise, on the
- * host, the reference's; or NULL. */
-const struct kernel *backend_kernel(const struct backend *backend, const struct op *op);
 
 #endif

@@ -90,7 +90,11 @@ struct op_attr {
 struct op_kind {
     const char *name;
     int nin, nout;
-    bool inplace;
+    bool inplace; /* out[0] may take the memory of in[0] */
+    bool is_loss; /* begins the gradients: depends on none */
+    bool partial; /* gradients (dy, w, x) -> dx, dw, db of which w or x may be missing, with the
+                   * results that depend on it */
+    int source;   /* the input that OP_COEF belongs to */
     /* Shapes of the outputs from the inputs; ERR_INTERNAL if they do not fit together. */
     int (*infer)(const struct op_attr *attr, struct tensor *const *in, struct shape *out,
                  struct err *e);
@@ -132,9 +136,6 @@ static inline bool op_next_out(const struct op *op, int *k)
             return true;
     return false;
 }
-
-/* Returns the place of the source, which OP_COEF belongs to. */
-int op_source(const struct op *op);
 
 /* Returns whether input i of the kind's own may be missing, with the results that depend on it. */
 bool op_may_lack(const struct op *op, int i);
@@ -234,9 +235,6 @@ extern const struct op_kind dice_kind;       /* 1 - soft Dice, for each image, m
 
 /* All of them, NULL-terminated. */
 extern const struct op_kind *const op_kinds[];
-
-/* Losses begin the gradients: they depend on none. */
-bool op_is_loss(const struct op_kind *kind);
 
 /* Writes the kind's name, with words for what fusion has added, to dst, and returns it. */
 #define OP_NAME_SIZE 64

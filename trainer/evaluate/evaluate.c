@@ -10,7 +10,7 @@
 #include "src/atomicfile.h"
 #include "src/log.h"
 #include "src/mem.h"
-#include "trainer/core/model.h"
+#include "trainer/models/model.h"
 
 void *evaluate_alloc(struct network *n, size_t nbytes, struct err *e)
 {

@@ -5,11 +5,11 @@
 
 #include <stdio.h>
 
-#include "trainer/core/network.h"
 #include "trainer/data/set/dataset.h"
+#include "trainer/evaluate/predict.h"
 #include "trainer/metric/image_loss.h"
 #include "trainer/metric/score.h"
-#include "trainer/evaluate/predict.h"
+#include "trainer/network/network.h"
 
 /* The images of a part. A network's device can access scores and losses. */
 struct evaluation {

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "src/mem.h"
-#include "trainer/core/model.h"
 #include "trainer/data/image/resize.h"
+#include "trainer/models/model.h"
 
 struct canvas {
     const struct network_config *config;

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "trainer/core/network.h"
+#include "trainer/network/network.h"
 
 /* interrupt: as in struct comm. progress, called after each tile, may be NULL. */
 struct predict_watch {

@@ -10,7 +10,7 @@
 #define UNETCTL_TRAINER_EXPORT_ONNX_H
 
 #include "trainer/checkpoint/checkpoint.h"
-#include "trainer/core/network.h"
+#include "trainer/network/network.h"
 
 /* Writes a new file, atomically. ERR_INTERNAL for an op without an operator in ONNX. */
 int onnx_write(const char *path, const struct network_config *config,

@@ -8,7 +8,7 @@
 
 #include "src/err.h"
 #include "trainer/core/graph.h"
-#include "trainer/core/network.h"
+#include "trainer/models/model.h"
 
 #define DESCRIPTION_MAX 32768 /* bytes; with any nesting, decoding takes about a second */
 

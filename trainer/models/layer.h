@@ -4,7 +4,7 @@
 #define UNETCTL_TRAINER_MODELS_LAYER_H
 
 #include "trainer/core/graph.h"
-#include "trainer/core/network.h"
+#include "trainer/models/model.h"
 
 /* From the description, or the defaults. */
 struct layer_args {

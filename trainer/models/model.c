@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The table of models. */
 #include "config.h"
-#include "trainer/core/model.h"
+#include "trainer/models/model.h"
 
 #include <inttypes.h>
 #include <pthread.h>

@@ -19,16 +19,33 @@ static int infer_add(const struct op_attr *attr, struct tensor *const *in, struc
 static int grad_add(struct graph *g, const struct op *op, struct err *e)
 {
     for (int i = 0; i < 2; i++)
-        if (op->in[i]->needs_grad && graph_add_grad(g, op->in[i], op->out[0]->grad, e))
+        if (op->in[i]->needs_grad && add_to_grad(g, op->in[i], op->out[0]->grad, e))
             return -1;
     return 0;
 }
 
-const struct op_kind add_kind = {"add", 2, 1, true, infer_add, grad_add};
+const struct op_kind add_kind = {
+    .name = "add", .nin = 2, .nout = 1, .inplace = true, .infer = infer_add, .grad = grad_add,
+};
 
 struct tensor *add_append(struct graph *g, struct tensor *a, struct tensor *b, struct err *e)
 {
     struct op *op = graph_append(g, &add_kind, NULL, (struct tensor *[]){a, b}, NULL, e);
 
     return op ? op->out[0] : NULL;
+}
+
+int add_to_grad(struct graph *g, struct tensor *t, struct tensor *grad, struct err *e)
+{
+    struct op *sum;
+
+    if (!t->grad) {
+        t->grad = grad;
+        return 0;
+    }
+    sum = graph_append(g, &add_kind, NULL, (struct tensor *[]){t->grad, grad}, NULL, e);
+    if (!sum)
+        return -1;
+    t->grad = sum->out[0];
+    return 0;
 }

@@ -35,11 +35,15 @@ static int grad_pool(struct graph *g, const struct op *op, struct err *e)
         return 0;
     grad = graph_append(g, &avg_pool2d_grad_kind, &attr, (struct tensor *[]){op->out[0]->grad},
                         NULL, e);
-    return grad ? graph_add_grad(g, x, grad->out[0], e) : -1;
+    return grad ? add_to_grad(g, x, grad->out[0], e) : -1;
 }
 
-const struct op_kind avg_pool2d_kind = {"avg_pool2d", 1, 1, false, infer_pool, grad_pool};
-const struct op_kind avg_pool2d_grad_kind = {"avg_pool2d_grad", 1, 1, false, infer_grad, NULL};
+const struct op_kind avg_pool2d_kind = {
+    .name = "avg_pool2d", .nin = 1, .nout = 1, .infer = infer_pool, .grad = grad_pool,
+};
+const struct op_kind avg_pool2d_grad_kind = {
+    .name = "avg_pool2d_grad", .nin = 1, .nout = 1, .infer = infer_grad,
+};
 
 struct tensor *avg_pool2d_append(struct graph *g, struct tensor *x, struct err *e)
 {

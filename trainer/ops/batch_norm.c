@@ -46,15 +46,19 @@ static int grad_batch_norm(struct graph *g, const struct op *op, struct err *e)
                                    (struct tensor *[]){op->out[0]->grad, x, gamma, saved, beta},
                                    (struct tensor *[]){NULL, gamma->grad, beta->grad}, e);
 
-    return grad ? graph_add_grad(g, x, grad->out[0], e) : -1;
+    return grad ? add_to_grad(g, x, grad->out[0], e) : -1;
 }
 
-const struct op_kind batch_norm_kind = {"batch_norm", 5, 2, false, infer_batch_norm,
-                                        grad_batch_norm};
-const struct op_kind batch_norm_grad_kind = {"batch_norm_grad", 5, 3, true, infer_batch_norm_grad,
-                                             NULL};
-const struct op_kind batch_norm_infer_kind = {"batch_norm_infer", 5, 1, true,
-                                              infer_batch_norm_infer, NULL};
+const struct op_kind batch_norm_kind = {
+    .name = "batch_norm", .nin = 5, .nout = 2, .infer = infer_batch_norm, .grad = grad_batch_norm,
+};
+const struct op_kind batch_norm_grad_kind = {
+    .name = "batch_norm_grad", .nin = 5, .nout = 3, .inplace = true, .infer = infer_batch_norm_grad,
+};
+const struct op_kind batch_norm_infer_kind = {
+    .name = "batch_norm_infer", .nin = 5, .nout = 1, .inplace = true,
+    .infer = infer_batch_norm_infer,
+};
 
 static struct tensor *param(struct graph *g, const char *name, const char *what,
                             enum weights_role role, int64_t channels, double value, struct err *e)

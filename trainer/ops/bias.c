@@ -27,8 +27,12 @@ static int grad_bias(struct graph *g, const struct op *op, struct err *e)
 
     if (!graph_append(g, &bias_grad_kind, NULL, &dy, (struct tensor *[]){op->in[1]->grad}, e))
         return -1;
-    return op->in[0]->needs_grad ? graph_add_grad(g, op->in[0], dy, e) : 0;
+    return op->in[0]->needs_grad ? add_to_grad(g, op->in[0], dy, e) : 0;
 }
 
-const struct op_kind bias_kind = {"bias", 2, 1, true, infer_bias, grad_bias};
-const struct op_kind bias_grad_kind = {"bias_grad", 1, 1, false, infer_grad, NULL};
+const struct op_kind bias_kind = {
+    .name = "bias", .nin = 2, .nout = 1, .inplace = true, .infer = infer_bias, .grad = grad_bias,
+};
+const struct op_kind bias_grad_kind = {
+    .name = "bias_grad", .nin = 1, .nout = 1, .infer = infer_grad,
+};

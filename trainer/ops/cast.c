@@ -11,4 +11,6 @@ static int infer_cast(const struct op_attr *attr, struct tensor *const *in, stru
     return 0;
 }
 
-const struct op_kind cast_kind = {"cast", 1, 1, false, infer_cast, NULL};
+const struct op_kind cast_kind = {
+    .name = "cast", .nin = 1, .nout = 1, .infer = infer_cast,
+};

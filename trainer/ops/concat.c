@@ -33,13 +33,17 @@ static int grad_concat(struct graph *g, const struct op *op, struct err *e)
     struct op *grad = graph_append(g, &concat_grad_kind, &attr,
                                    (struct tensor *[]){op->out[0]->grad}, NULL, e);
 
-    if (!grad || graph_add_grad(g, op->in[0], grad->out[0], e) < 0)
+    if (!grad || add_to_grad(g, op->in[0], grad->out[0], e) < 0)
         return -1;
-    return graph_add_grad(g, op->in[1], grad->out[1], e);
+    return add_to_grad(g, op->in[1], grad->out[1], e);
 }
 
-const struct op_kind concat_kind = {"concat", 2, 1, false, infer_concat, grad_concat};
-const struct op_kind concat_grad_kind = {"concat_grad", 1, 2, false, infer_concat_grad, NULL};
+const struct op_kind concat_kind = {
+    .name = "concat", .nin = 2, .nout = 1, .infer = infer_concat, .grad = grad_concat,
+};
+const struct op_kind concat_grad_kind = {
+    .name = "concat_grad", .nin = 1, .nout = 2, .infer = infer_concat_grad,
+};
 
 struct tensor *concat_append(struct graph *g, struct tensor *a, struct tensor *b, struct err *e)
 {

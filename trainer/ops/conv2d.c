@@ -112,9 +112,9 @@ static int grad_conv2d(struct graph *g, const struct op *op, struct err *e)
     input.attr.width = x->shape.dim[DIM_W];
     input.attr.split = second ? x->shape.dim[DIM_C] : 0;
     dx = graph_append_op(g, &input, e);
-    if (!dx || graph_add_grad(g, x, dx->out[0], e) < 0)
+    if (!dx || add_to_grad(g, x, dx->out[0], e) < 0)
         return -1;
-    return second ? graph_add_grad(g, second, dx->out[OP_OUT_SECOND], e) : 0;
+    return second ? add_to_grad(g, second, dx->out[OP_OUT_SECOND], e) : 0;
 }
 
 /* dx = dy transposed over w: linear in both, so its gradients are the convolution's. */
@@ -130,11 +130,16 @@ static int grad_transposed(struct graph *g, const struct op *op, struct err *e)
     if (!x->needs_grad)
         return 0;
     dx = graph_append(g, &conv2d_kind, &attr, (struct tensor *[]){dy, w, NULL}, NULL, e);
-    return dx ? graph_add_grad(g, x, dx->out[0], e) : -1;
+    return dx ? add_to_grad(g, x, dx->out[0], e) : -1;
 }
 
-const struct op_kind conv2d_kind = {"conv2d", 3, 1, false, infer_conv2d, grad_conv2d};
-const struct op_kind conv2d_grad_kind = {"conv2d_grad", 3, 3, false, infer_grad, grad_transposed};
+const struct op_kind conv2d_kind = {
+    .name = "conv2d", .nin = 3, .nout = 1, .infer = infer_conv2d, .grad = grad_conv2d,
+};
+const struct op_kind conv2d_grad_kind = {
+    .name = "conv2d_grad", .nin = 3, .nout = 3, .partial = true, .source = 2, .infer = infer_grad,
+    .grad = grad_transposed,
+};
 
 struct tensor *conv2d_append_as(struct graph *g, const char *name, struct tensor *x,
                                 int64_t channels, int kernel, int stride, bool bias, struct err *e)

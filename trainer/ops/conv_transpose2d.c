@@ -62,13 +62,17 @@ static int grad_conv_transpose2d(struct graph *g, const struct op *op, struct er
         return 0;
     dx = graph_append(g, &conv_transpose2d_grad_kind, NULL, (struct tensor *[]){dy, w, NULL}, NULL,
                       e);
-    return dx ? graph_add_grad(g, x, dx->out[0], e) : -1;
+    return dx ? add_to_grad(g, x, dx->out[0], e) : -1;
 }
 
 const struct op_kind conv_transpose2d_kind = {
-    "conv_transpose2d", 3, 1, false, infer_conv_transpose2d, grad_conv_transpose2d};
+    .name = "conv_transpose2d", .nin = 3, .nout = 1, .infer = infer_conv_transpose2d,
+    .grad = grad_conv_transpose2d,
+};
 const struct op_kind conv_transpose2d_grad_kind = {
-    "conv_transpose2d_grad", 3, 3, false, infer_grad, NULL};
+    .name = "conv_transpose2d_grad", .nin = 3, .nout = 3, .partial = true, .source = 2,
+    .infer = infer_grad,
+};
 
 struct tensor *conv_transpose2d_append(struct graph *g, const char *name, struct tensor *x,
                                        int64_t channels, struct err *e)

@@ -20,10 +20,13 @@ static int grad_dropout(struct graph *g, const struct op *op, struct err *e)
         return 0;
     grad = graph_append(g, &dropout_kind, &op->attr, (struct tensor *[]){op->out[0]->grad}, NULL,
                         e);
-    return grad ? graph_add_grad(g, op->in[0], grad->out[0], e) : -1;
+    return grad ? add_to_grad(g, op->in[0], grad->out[0], e) : -1;
 }
 
-const struct op_kind dropout_kind = {"dropout", 1, 1, true, infer_dropout, grad_dropout};
+const struct op_kind dropout_kind = {
+    .name = "dropout", .nin = 1, .nout = 1, .inplace = true, .infer = infer_dropout,
+    .grad = grad_dropout,
+};
 
 struct tensor *dropout_append(struct graph *g, struct tensor *x, double rate, struct err *e)
 {

@@ -18,4 +18,6 @@ static int infer(const struct op_attr *attr, struct tensor *const *in, struct sh
     return 0;
 }
 
-const struct op_kind fold_norm_kind = {"fold_norm", 6, 2, false, infer, NULL};
+const struct op_kind fold_norm_kind = {
+    .name = "fold_norm", .nin = 6, .nout = 2, .infer = infer,
+};

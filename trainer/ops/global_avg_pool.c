@@ -30,12 +30,15 @@ static int grad_pool(struct graph *g, const struct op *op, struct err *e)
     struct op *grad = graph_append(g, &global_avg_pool_grad_kind, &attr,
                                    (struct tensor *[]){op->out[0]->grad}, NULL, e);
 
-    return grad ? graph_add_grad(g, x, grad->out[0], e) : -1;
+    return grad ? add_to_grad(g, x, grad->out[0], e) : -1;
 }
 
-const struct op_kind global_avg_pool_kind = {"global_avg_pool", 1, 1, false, infer_pool, grad_pool};
-const struct op_kind global_avg_pool_grad_kind = {"global_avg_pool_grad", 1, 1, false, infer_grad,
-                                                  NULL};
+const struct op_kind global_avg_pool_kind = {
+    .name = "global_avg_pool", .nin = 1, .nout = 1, .infer = infer_pool, .grad = grad_pool,
+};
+const struct op_kind global_avg_pool_grad_kind = {
+    .name = "global_avg_pool_grad", .nin = 1, .nout = 1, .infer = infer_grad,
+};
 
 struct tensor *global_avg_pool_append(struct graph *g, struct tensor *x, struct err *e)
 {

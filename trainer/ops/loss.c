@@ -27,12 +27,21 @@ static int infer_bce(const struct op_attr *attr, struct tensor *const *in, struc
 
 static int grad_loss(struct graph *g, const struct op *op, struct err *e)
 {
-    return graph_add_grad(g, op->in[0], op->out[0], e);
+    return add_to_grad(g, op->in[0], op->out[0], e);
 }
 
-const struct op_kind bce_kind = {"bce", 2, 1, true, infer_bce, grad_loss};
-const struct op_kind softmax_ce_kind = {"softmax_ce", 2, 1, true, infer_loss, grad_loss};
-const struct op_kind dice_kind = {"dice", 2, 1, true, infer_loss, grad_loss};
+const struct op_kind bce_kind = {
+    .name = "bce", .nin = 2, .nout = 1, .inplace = true, .is_loss = true, .infer = infer_bce,
+    .grad = grad_loss,
+};
+const struct op_kind softmax_ce_kind = {
+    .name = "softmax_ce", .nin = 2, .nout = 1, .inplace = true, .is_loss = true,
+    .infer = infer_loss, .grad = grad_loss,
+};
+const struct op_kind dice_kind = {
+    .name = "dice", .nin = 2, .nout = 1, .inplace = true, .is_loss = true, .infer = infer_loss,
+    .grad = grad_loss,
+};
 
 int loss_append(struct graph *g, enum loss loss, const float *class_weights, struct tensor *logits,
                 struct tensor *target, struct err *e)

@@ -63,13 +63,15 @@ static int grad_max_pool2d(struct graph *g, const struct op *op, struct err *e)
     }
     struct op *grad = graph_append_op(g, &like, e);
 
-    return grad ? graph_add_grad(g, x, grad->out[0], e) : -1;
+    return grad ? add_to_grad(g, x, grad->out[0], e) : -1;
 }
 
-const struct op_kind max_pool2d_kind = {"max_pool2d", 1, 2, false, infer_max_pool2d,
-                                        grad_max_pool2d};
-const struct op_kind max_pool2d_grad_kind = {"max_pool2d_grad", 2, 1, false, infer_max_pool2d_grad,
-                                             NULL};
+const struct op_kind max_pool2d_kind = {
+    .name = "max_pool2d", .nin = 1, .nout = 2, .infer = infer_max_pool2d, .grad = grad_max_pool2d,
+};
+const struct op_kind max_pool2d_grad_kind = {
+    .name = "max_pool2d_grad", .nin = 2, .nout = 1, .source = 1, .infer = infer_max_pool2d_grad,
+};
 
 struct tensor *max_pool2d_append(struct graph *g, struct tensor *x, struct err *e)
 {

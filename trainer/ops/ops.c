@@ -3,7 +3,7 @@
 #include "config.h"
 #include "trainer/core/op.h"
 
-#include <stdio.h>
+#include <stddef.h>
 
 const struct op_kind *const op_kinds[] = {
     &conv2d_kind,
@@ -37,64 +37,3 @@ const struct op_kind *const op_kinds[] = {
     &dice_kind,
     NULL,
 };
-
-static bool is_conv_grad(const struct op *op)
-{
-    return op->kind == &conv2d_grad_kind || op->kind == &conv_transpose2d_grad_kind;
-}
-
-int op_source(const struct op *op)
-{
-    return is_conv_grad(op) ? 2 : op->kind == &max_pool2d_grad_kind;
-}
-
-bool op_may_lack(const struct op *op, int i)
-{
-    return (op->attr.bare && i == op->kind->nin - 1) || (is_conv_grad(op) && i > 0);
-}
-
-unsigned op_form(const struct op *op)
-{
-    struct tensor *const *in = op->in, *const *out = op->out;
-    unsigned form = 0;
-
-    if (is_conv_grad(op))
-        form = !in[2] ? OP_INPUT_ONLY : !in[1] ? OP_WEIGHTS_ONLY : 0;
-    return form | (op->attr.bare ? OP_BARE : 0) | (op->attr.relu ? OP_RELU : 0) |
-           (op->attr.coef ? OP_AS_COEF : 0) | (in[OP_COEF] ? OP_HAS_COEF : 0) |
-           (in[OP_SECOND] || out[OP_OUT_SECOND] ? OP_HAS_SECOND : 0) |
-           (in[OP_SECOND_COEF] ? OP_HAS_SECOND_COEF : 0) |
-           (in[OP_MOMENTS] ? OP_TAKES_MOMENTS : 0) | (out[OP_OUT_MOMENTS] ? OP_GIVES_MOMENTS : 0) |
-           (in[OP_SUMS] ? OP_TAKES_SUMS : 0) | (out[OP_OUT_SUMS] ? OP_GIVES_SUMS : 0) |
-           (in[OP_LATE_X] ? OP_TAKES_LATE : 0) | (in[OP_HEAD_W] ? OP_HAS_HEAD : 0) |
-           (in[OP_FRONT_W] ? OP_HAS_FRONT : 0) | (out[OP_OUT_POOLED] ? OP_GIVES_POOLED : 0) |
-           (in[OP_ADDED] ? OP_HAS_ADDED : 0);
-}
-
-bool op_is_loss(const struct op_kind *kind)
-{
-    return kind == &bce_kind || kind == &softmax_ce_kind || kind == &dice_kind;
-}
-
-const char *op_name(const struct op *op, char dst[OP_NAME_SIZE])
-{
-    static const struct {
-        unsigned form;
-        const char *text;
-    } before[] = {{OP_HAS_FRONT, "front_"}, {OP_HAS_COEF | OP_HAS_SECOND_COEF, "norm_"},
-                  {OP_HAS_SECOND, "concat_"}},
-      behind[] = {{OP_INPUT_ONLY, "_input"}, {OP_WEIGHTS_ONLY, "_weights"}, {OP_HAS_ADDED, "_add"},
-                  {OP_RELU, "_relu"}, {OP_AS_COEF, "_coef"}, {OP_GIVES_POOLED, "_max_pool2d"},
-                  {OP_HAS_HEAD, "_head"}};
-    unsigned form = op_form(op);
-    size_t n = 0;
-
-    for (size_t i = 0; i < sizeof before / sizeof *before; i++)
-        if (form & before[i].form)
-            n += (size_t)snprintf(dst + n, OP_NAME_SIZE - n, "%s", before[i].text);
-    n += (size_t)snprintf(dst + n, OP_NAME_SIZE - n, "%s", op->kind->name);
-    for (size_t i = 0; i < sizeof behind / sizeof *behind; i++)
-        if (form & behind[i].form)
-            n += (size_t)snprintf(dst + n, OP_NAME_SIZE - n, "%s", behind[i].text);
-    return dst;
-}

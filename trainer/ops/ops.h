@@ -8,7 +8,9 @@
 #include <stdbool.h>
 
 #include "trainer/core/graph.h"
-#include "trainer/core/network.h"
+
+/* Cross entropy, binary for one class; 1 - soft Dice of each image; their sum. */
+enum loss { LOSS_CE, LOSS_DICE, LOSS_CE_DICE };
 
 /* kernel 1 or 3, stride 1, "same" padding, with bias. */
 struct tensor *conv2d_append(struct graph *g, const char *name, struct tensor *x,
@@ -46,6 +48,10 @@ struct tensor *dropout_append(struct graph *g, struct tensor *x, double rate, st
 struct tensor *concat_append(struct graph *g, struct tensor *a, struct tensor *b, struct err *e);
 
 struct tensor *add_append(struct graph *g, struct tensor *a, struct tensor *b, struct err *e);
+
+/* Adds a contribution to the gradient of t: the first one is the gradient itself, each later one
+ * appends an add. */
+int add_to_grad(struct graph *g, struct tensor *t, struct tensor *grad, struct err *e);
 
 /* Mean over height and width, which become 1. */
 struct tensor *global_avg_pool_append(struct graph *g, struct tensor *x, struct err *e);

@@ -25,11 +25,15 @@ static int grad_relu(struct graph *g, const struct op *op, struct err *e)
     struct op *grad = graph_append(g, &relu_grad_kind, NULL, (struct tensor *[]){y->grad, y}, NULL,
                                    e);
 
-    return grad ? graph_add_grad(g, op->in[0], grad->out[0], e) : -1;
+    return grad ? add_to_grad(g, op->in[0], grad->out[0], e) : -1;
 }
 
-const struct op_kind relu_kind = {"relu", 1, 1, true, infer_relu, grad_relu};
-const struct op_kind relu_grad_kind = {"relu_grad", 2, 1, true, infer_relu_grad, NULL};
+const struct op_kind relu_kind = {
+    .name = "relu", .nin = 1, .nout = 1, .inplace = true, .infer = infer_relu, .grad = grad_relu,
+};
+const struct op_kind relu_grad_kind = {
+    .name = "relu_grad", .nin = 2, .nout = 1, .inplace = true, .infer = infer_relu_grad,
+};
 
 struct tensor *relu_append(struct graph *g, struct tensor *x, struct err *e)
 {

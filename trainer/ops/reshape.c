@@ -21,10 +21,13 @@ static int grad_reshape(struct graph *g, const struct op *op, struct err *e)
     if (!op->in[0]->needs_grad)
         return 0;
     grad = graph_append(g, &reshape_kind, &attr, (struct tensor *[]){op->out[0]->grad}, NULL, e);
-    return grad ? graph_add_grad(g, op->in[0], grad->out[0], e) : -1;
+    return grad ? add_to_grad(g, op->in[0], grad->out[0], e) : -1;
 }
 
-const struct op_kind reshape_kind = {"reshape", 1, 1, true, infer_reshape, grad_reshape};
+const struct op_kind reshape_kind = {
+    .name = "reshape", .nin = 1, .nout = 1, .inplace = true, .infer = infer_reshape,
+    .grad = grad_reshape,
+};
 
 struct tensor *reshape_append_flat(struct graph *g, struct tensor *x, struct err *e)
 {

@@ -32,11 +32,15 @@ static int grad_subsample(struct graph *g, const struct op *op, struct err *e)
     struct op *grad = graph_append(g, &subsample_grad_kind, &attr,
                                    (struct tensor *[]){op->out[0]->grad}, NULL, e);
 
-    return grad ? graph_add_grad(g, x, grad->out[0], e) : -1;
+    return grad ? add_to_grad(g, x, grad->out[0], e) : -1;
 }
 
-const struct op_kind subsample_kind = {"subsample", 1, 1, false, infer_subsample, grad_subsample};
-const struct op_kind subsample_grad_kind = {"subsample_grad", 1, 1, false, infer_grad, NULL};
+const struct op_kind subsample_kind = {
+    .name = "subsample", .nin = 1, .nout = 1, .infer = infer_subsample, .grad = grad_subsample,
+};
+const struct op_kind subsample_grad_kind = {
+    .name = "subsample_grad", .nin = 1, .nout = 1, .infer = infer_grad,
+};
 
 struct tensor *subsample_append(struct graph *g, struct tensor *x, int64_t channels, struct err *e)
 {

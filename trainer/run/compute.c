@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "src/log.h"
+#include "trainer/backends/backends.h"
 #include "trainer/backends/cuda/cuda_info.h"
 #include "trainer/run/strategy.h"
 

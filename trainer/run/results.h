@@ -3,7 +3,7 @@
 #ifndef UNETCTL_TRAINER_RUN_RESULTS_H
 #define UNETCTL_TRAINER_RUN_RESULTS_H
 
-#include "trainer/core/network.h"
+#include "trainer/network/network.h"
 #include "trainer/run/resume.h"
 
 /* Writes images.csv and checkpoint/ and logs warnings. scores: of each validation image. Sets the

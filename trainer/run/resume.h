@@ -16,8 +16,8 @@
 
 #include "src/err.h"
 #include "trainer/comm/comm.h"
-#include "trainer/core/network.h"
 #include "trainer/data/set/dataset.h"
+#include "trainer/network/network.h"
 #include "trainer/optim/optim.h"
 #include "trainer/run/goal.h"
 #include "trainer/run/record.h"

@@ -14,7 +14,7 @@
 #include "src/cli.h"
 #include "src/hash.h"
 #include "src/run/schedule.h"
-#include "trainer/core/model.h"
+#include "trainer/models/model.h"
 #include "trainer/run/goal.h"
 
 #define SIZE_LIMIT (1 << 20)

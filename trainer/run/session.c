@@ -15,14 +15,14 @@
 #include "src/run/schedule.h"
 #include "trainer/checkpoint/snapshot.h"
 #include "trainer/comm/comm_mpi.h"
-#include "trainer/core/model.h"
-#include "trainer/core/precision.h"
 #include "trainer/data/set/loader.h"
 #include "trainer/data/set/shard.h"
+#include "trainer/evaluate/evaluate.h"
+#include "trainer/models/model.h"
+#include "trainer/passes/precision.h"
 #include "trainer/run/progress.h"
 #include "trainer/run/results.h"
 #include "trainer/run/roster.h"
-#include "trainer/evaluate/evaluate.h"
 #include "trainer/step/kernel_choice.h"
 
 struct session {

@@ -5,8 +5,8 @@
 #define UNETCTL_TRAINER_STEP_KERNEL_CHOICE_H
 
 #include "trainer/comm/comm.h"
-#include "trainer/core/network.h"
 #include "trainer/data/set/shard.h"
+#include "trainer/network/network.h"
 
 /* Collective. For every number of images that a replica computes at a time: those of the plan's
  * steps in so many parts, and one for validation. Does nothing without a device or with one

@@ -11,9 +11,9 @@
 
 #include "src/err.h"
 #include "trainer/comm/comm.h"
-#include "trainer/core/network.h"
 #include "trainer/data/set/loader.h"
 #include "trainer/data/set/shard.h"
+#include "trainer/network/network.h"
 #include "trainer/optim/optim.h"
 #include "trainer/step/exchange.h"
 #include "trainer/step/gradient_noise.h"

@@ -5,9 +5,9 @@
 #define UNETCTL_TRAINER_STEP_STEP_INPUT_H
 
 #include "src/err.h"
-#include "trainer/core/network.h"
 #include "trainer/data/set/loader.h"
 #include "trainer/data/set/shard.h"
+#include "trainer/network/network.h"
 
 struct step_input {
     struct network *network;

@@ -13,9 +13,9 @@
 #include "src/rng.h"
 #include "src/stat.h"
 #include "trainer/backends/cuda/cuda_info.h"
-#include "trainer/core/network.h"
-#include "trainer/core/precision.h"
+#include "trainer/network/network.h"
 #include "trainer/optim/optim.h"
+#include "trainer/passes/precision.h"
 
 #define WARMUP 5
 #define MOST_STEPS 10000

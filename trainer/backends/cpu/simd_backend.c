@@ -8,6 +8,7 @@
 #include "trainer/backends/cpu/head/head_kernels.h"
 #include "trainer/backends/cpu/norm/norm_kernels.h"
 #include "trainer/backends/cpu/pool/pool_kernels.h"
+#include "trainer/backends/ref/ref.h"
 
 const struct kernel *const simd_kernels[] = {
     &simd_batch_norm,
@@ -63,4 +64,5 @@ const struct kernel *const simd_kernels[] = {
     NULL,
 };
 
-const struct backend simd_backend = {.name = "simd", .kernels = simd_kernels, .fuses = true};
+const struct backend simd_backend = {.name = "simd", .kernels = simd_kernels, .fuses = true,
+                                     .fallback = &ref_backend};

@@ -4,7 +4,7 @@
 #ifndef UNETCTL_TRAINER_BACKENDS_CUDA_CUDA_BACKEND_H
 #define UNETCTL_TRAINER_BACKENDS_CUDA_CUDA_BACKEND_H
 
-#include "trainer/core/kernel.h"
+#include "trainer/core/backend.h"
 
 extern const struct backend cuda_backend;
 

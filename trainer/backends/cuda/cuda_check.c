@@ -10,6 +10,7 @@
 #include "src/log.h"
 #include "trainer/backends/cuda/cuda_backend.h"
 #include "trainer/backends/cuda/cuda_kernel.h"
+#include "trainer/backends/ref/ref.h"
 #include "trainer/backends/trial/trial.h"
 #include "trainer/backends/trial/verdicts.h"
 
@@ -227,7 +228,7 @@ static const char *fault_of(const struct trial_problem *p, const struct op *op,
     const char *fault = NULL;
     bool ready = create_trial(&mine, op, p, device) && create_trial(&reference, op, p, NULL) &&
                  trial_fits(&mine);
-    const struct kernel *plain = ready ? backend_kernel(backend_find("ref"), &reference.op) : NULL;
+    const struct kernel *plain = ready ? backend_kernel(&ref_backend, &reference.op) : NULL;
 
     why->text[0] = 0;
     if (plain && trial_run(&reference, plain)) {
@@ -315,7 +316,7 @@ bool cuda_check(const struct kernel *kernel, const struct op *op)
 {
     int index = 0;
 
-    if (is_trying || is_chosen("untried") || op_is_loss(op->kind) || !has_other(kernel, op) ||
+    if (is_trying || is_chosen("untried") || op->kind->is_loss || !has_other(kernel, op) ||
         cudaGetDevice(&index) != cudaSuccess || index >= GPUS)
         return true;
     struct trial_problem p = problem_to_try(kernel, op);

@@ -243,7 +243,7 @@ static void make_plan(struct plan *p, const struct op *op)
         add(p, op->kind == &max_pool2d_kind ? &ref_max_pool2d : &ref_conv_transpose2d,
             (struct op){.in = {add_norm(p, in[0], in[OP_COEF]), in[1], in[2]}, .out = {out[0]}});
     if (out[OP_OUT_SUMS])
-        add(p, &sums, (struct op){.in = {out[0], in[op_source(op)], in[OP_COEF]},
+        add(p, &sums, (struct op){.in = {out[0], in[op->kind->source], in[OP_COEF]},
                                   .out = {out[OP_OUT_SUMS]}});
 }
 

@@ -4,7 +4,7 @@
 #ifndef UNETCTL_TRAINER_BACKENDS_REF_REF_H
 #define UNETCTL_TRAINER_BACKENDS_REF_REF_H
 
-#include "trainer/core/kernel.h"
+#include "trainer/core/backend.h"
 
 extern const struct kernel ref_conv2d;
 extern const struct kernel ref_conv2d_grad_input;

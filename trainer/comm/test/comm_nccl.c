@@ -3,6 +3,7 @@
  * every collective, sums in a device's queue and in recorded programs, and what ends a wait. With
  * an operand, and without the emulation, that many threads on as many GPUs, with the real NCCL. */
 #include "config.h"
+#include "trainer/backends/backends.h"
 #include "trainer/comm/comm_nccl.h"
 
 #include <pthread.h>
@@ -16,7 +17,6 @@
 #include "t/tap.h"
 #include "trainer/comm/comm_thread.h"
 #include "trainer/comm/test/check.h"
-#include "trainer/core/kernel.h"
 
 #define MOST_RANKS 4
 

@@ -8,7 +8,7 @@
 
 #include "src/rng.h"
 #include "t/tap.h"
-#include "trainer/core/network.h"
+#include "trainer/network/network.h"
 
 #define SIDE 16
 #define PIXELS (SIDE * SIDE)

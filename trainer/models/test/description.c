@@ -2,14 +2,14 @@
 /* Models as data: the built-in ones have the parameters of their papers, and a description that
  * does not fit is refused with its place and what to do. */
 #include "config.h"
-#include "trainer/core/model.h"
+#include "trainer/models/model.h"
 
 #include <stdlib.h>
 
 #include "src/rng.h"
 #include "t/tap.h"
-#include "trainer/core/network.h"
 #include "trainer/models/description.h"
+#include "trainer/network/network.h"
 
 static void has(const char *name, struct network_config c, size_t want, const char *what)
 {

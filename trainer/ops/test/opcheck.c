@@ -18,6 +18,7 @@
 
 #include "src/rng.h"
 #include "t/tap.h"
+#include "trainer/backends/backends.h"
 #include "trainer/backends/cpu/isa/amx_tiles.h"
 #include "trainer/backends/cpu/isa/simd.h"
 #include "trainer/backends/cpu/simd_backend.h"

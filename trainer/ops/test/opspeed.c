@@ -12,7 +12,8 @@
 
 #include "src/clock.h"
 #include "src/stat.h"
-#include "trainer/core/profile.h"
+#include "trainer/backends/backends.h"
+#include "trainer/network/profile.h"
 #include "trainer/ops/test/cases.h"
 
 #define MIN_ROUNDS 5

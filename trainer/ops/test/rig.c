@@ -149,7 +149,7 @@ static bool is_activation(const struct test_case *test, int i)
 {
     if (i >= OP_OWN)
         return i == OP_MAX_IN || i == OP_SECOND || i == OP_LATE_X || i == OP_ADDED;
-    return test->data >> i & 1 && !op_is_loss(test->kind);
+    return test->data >> i & 1 && !test->kind->is_loss;
 }
 
 /* Numbers that the type has. */
@@ -210,7 +210,7 @@ static void append_gradient(const struct test_case *t, struct graph *g, struct e
         op->in[i]->place = TENSOR_VALUE;
         op->in[i]->grad->place = TENSOR_GRAD;
     }
-    if (!op_is_loss(t->kind))
+    if (!t->kind->is_loss)
         op->out[0]->grad = graph_input(g, "dy", op->out[0]->shape, e);
     if (t->kind->grad(g, op, e) < 0)
         bail_out("%s: %s", t->kind->name, e->text);
@@ -261,7 +261,7 @@ static void lower(struct graph *g, const struct test_case *test, const struct ba
             op->in[i]->dtype = t;
     if (test->logits)
         g->logits = op->out[0];
-    else if (!op_is_loss(test->kind) && op->out[0] && op->out[0]->grad)
+    else if (!test->kind->is_loss && op->out[0] && op->out[0]->grad)
         op->out[0]->grad->dtype = t;
     precision_mark(g, t);
     if (precision_lower(g, backend, &e) < 0)
@@ -300,7 +300,7 @@ static void create(struct rig *r, const struct test_case *test, const struct bac
                       .device = device, .numbers_of = numbers};
     r->op = r->graph->ops[0];
     memcpy(r->in, r->op->in, sizeof r->in);
-    if (test->step > 0 && !op_is_loss(test->kind))
+    if (test->step > 0 && !test->kind->is_loss)
         r->dy = r->op->out[0]->grad;
     lower(r->graph, test, backend, t);
     if (r->graph->ntensors > RIG_MAX_TENSORS || r->graph->nops > RIG_MAX_TENSORS)

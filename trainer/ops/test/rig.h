@@ -6,7 +6,7 @@
 #define UNETCTL_TRAINER_OPS_TEST_RIG_H
 
 #include "trainer/core/graph.h"
-#include "trainer/core/precision.h"
+#include "trainer/passes/precision.h"
 
 #define RIG_MAX_TENSORS 48
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "t/tap.h"
-#include "trainer/core/network.h"
+#include "trainer/network/network.h"
 
 int main(void)
 {

@@ -12,7 +12,7 @@ enum { A, C, SHIFT, VALUES };
 
 static const struct tensor *raw_of(const struct op *op)
 {
-    return op->in[raw_norm_part(op) ? OP_SECOND : op_source(op)];
+    return op->in[raw_norm_part(op) ? OP_SECOND : op->kind->source];
 }
 
 static size_t step_of(const struct op *op)

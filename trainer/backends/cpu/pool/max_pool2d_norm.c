@@ -27,7 +27,7 @@ static bool supports(const struct op *op)
 /* Workspace: sums of chunks [CHUNKS][2C], coefficients, copies of each thread. */
 static int prepare(struct op *op, struct err *e)
 {
-    const struct tensor *x = op->in[op_source(op)];
+    const struct tensor *x = op->in[op->kind->source];
     struct pool *p = malloc(sizeof *p);
 
     if (!p)

@@ -6,7 +6,7 @@
 
 #include "src/rng.h"
 #include "t/tap.h"
-#include "trainer/core/network.h"
+#include "trainer/network/network.h"
 
 #define SIDE 24
 

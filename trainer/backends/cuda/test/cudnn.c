@@ -12,7 +12,7 @@
 
 #include "t/tap.h"
 #include "trainer/backends/cuda/cudnn_choices.h"
-#include "trainer/core/network.h"
+#include "trainer/network/network.h"
 #include "trainer/optim/optim.h"
 
 #define WRITERS 14

@@ -10,13 +10,13 @@
 
 #include "src/rng.h"
 #include "t/tap.h"
+#include "trainer/backends/backends.h"
 #include "trainer/backends/cuda/cuda_check.h"
-#include "trainer/core/kernel.h"
-#include "trainer/core/network.h"
-#include "trainer/core/precision.h"
 #include "trainer/metric/image_loss.h"
 #include "trainer/metric/score.h"
+#include "trainer/network/network.h"
 #include "trainer/optim/optim.h"
+#include "trainer/passes/precision.h"
 
 static const struct network_config small = {
     .model = "unet", .backend = "cuda", .base = 4, .depth = 1, .channels = 3, .height = 16,

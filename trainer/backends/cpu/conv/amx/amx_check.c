@@ -6,6 +6,7 @@
 
 #include "src/log.h"
 #include "trainer/backends/cpu/isa/amx_tiles.h"
+#include "trainer/backends/ref/ref.h"
 #include "trainer/backends/trial/trial.h"
 #include "trainer/backends/trial/verdicts.h"
 
@@ -97,7 +98,7 @@ static const char *fault_of(const struct kernel *kernel, const struct op *op,
     const char *fault = NULL;
     bool ready = create(&mine, op, p, false) && create(&reference, op, p, true);
 
-    if (ready && trial_run(&reference, backend_kernel(backend_find("ref"), &reference.op))) {
+    if (ready && trial_run(&reference, backend_kernel(&ref_backend, &reference.op))) {
         if (!trial_run(&mine, kernel))
             fault = "fails";
         else if (!trial_is_clean(&mine))

@@ -11,8 +11,8 @@
 #include "trainer/backends/cpu/conv/amx/amx_kernels.h"
 #include "trainer/backends/cpu/simd_backend.h"
 #include "trainer/core/graph.h"
-#include "trainer/core/precision.h"
 #include "trainer/ops/ops.h"
+#include "trainer/passes/precision.h"
 
 static size_t nruns;
 

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "trainer/network/compiled.h"
+
+#include <stdlib.h>
+#include <sys/param.h>
+
+#include "trainer/core/host_memory.h"
+#include "trainer/core/kernel.h"
+#include "trainer/core/plan.h"
+#include "trainer/passes/fuse.h"
+#include "trainer/passes/precision.h"
+
+#define HOST_RESERVE ((size_t)32 << 20) /* workspaces, stacks of threads, images being decoded */
+
+struct graph *compiled_build(const struct compiled_set *s, enum compiled_mode mode, int batch,
+                             struct err *e)
+{
+    struct graph *g = graph_create(mode == COMPILED_TRAIN, e);
+
+    if (!g)
+        return NULL;
+    g->measures = mode == COMPILED_MEASURE;
+    if (model_build(s->model, g, s->config, batch, e) < 0 ||
+        (g->training && graph_backward(g, e) < 0)) {
+        graph_destroy(g);
+        return NULL;
+    }
+    return g;
+}
+
+/* The ops that will run. Without kernels it has its memory planned but for their workspaces; with them
+ * it is ready to be bound to memory. */
+static struct graph *plan_graph(const struct compiled_set *s, enum compiled_mode mode, int batch,
+                                bool kernels, struct err *e)
+{
+    struct graph *g = compiled_build(s, mode, batch, e);
+
+    if (!g)
+        return NULL;
+    precision_mark(g, s->config->dtype);
+    if ((s->backend->fuses && fuse_graph(g, s->backend, e) < 0) ||
+        precision_lower(g, s->backend, e) < 0 ||
+        (kernels ? graph_compile(g, s->backend, s->weights, e) : plan_arena(g, e)) < 0) {
+        graph_destroy(g);
+        return NULL;
+    }
+    return g;
+}
+
+static void discard_programs(const struct compiled_set *s, struct compiled *c)
+{
+    for (int i = 0; i < 2; i++) {
+        if (c->ways[i].program)
+            s->stage->ops->discard(c->ways[i].program);
+        c->ways[i].program = NULL;
+    }
+}
+
+void compiled_release(struct compiled_set *s)
+{
+    while (s->first) {
+        struct compiled *c = s->first;
+
+        s->first = c->next;
+        discard_programs(s, c);
+        graph_destroy(c->graph);
+        free(c);
+    }
+    arena_release(&s->arena);
+}
+
+static void bind(const struct compiled_set *s, struct graph *g)
+{
+    graph_bind(g, s->weights, s->stage->device ? s->stage->arena : s->arena.base);
+}
+
+/* The largest batch, below one that does not fit, that needs at most room bytes; 0: none. */
+static int largest_batch(const struct compiled_set *s, enum compiled_mode mode, int batch,
+                         bool kernels, size_t beside, size_t room)
+{
+    int fits = 0;
+
+    while (batch - fits > 1) {
+        struct err e;
+        int middle = fits + (batch - fits) / 2;
+        struct graph *g = plan_graph(s, mode, middle, kernels, &e);
+        bool fit = g && g->arena_size + beside * (size_t)middle <= room;
+
+        graph_destroy(g);
+        if (fit)
+            fits = middle;
+        else
+            batch = middle;
+    }
+    return fits;
+}
+
+static int find_room(const struct compiled_set *s, int sharers, struct host_memory *room,
+                     struct err *e)
+{
+    if (!s->stage->device) {
+        *room = host_memory_limit("", sharers);
+        room->nbytes -= MIN(room->nbytes, HOST_RESERVE);
+        return 0;
+    }
+    if (stage_room(s->stage, &room->nbytes, e) < 0)
+        return -1;
+    room->nbytes -= room->nbytes / 32; /* code and workspaces that libraries load when first used */
+    room->reason = "what the GPU has left";
+    return 0;
+}
+
+/* nbytes: of the arena; beside: of an image, in the host's memory outside of it. */
+static int check_room(const struct compiled_set *s, enum compiled_mode mode, int batch, bool kernels,
+                      size_t nbytes, size_t beside, int sharers, struct err *e)
+{
+    struct host_memory room;
+
+    if (find_room(s, sharers, &room, e))
+        return -1;
+    if (s->stage->device)
+        beside = 0;
+    nbytes += beside * (size_t)batch;
+    if (nbytes <= room.nbytes)
+        return 0;
+    int fits = largest_batch(s, mode, batch, kernels, beside, room.nbytes);
+    char advice[96] = "not even one image fits";
+    if (fits > 0)
+        snprintf(advice, sizeof advice, "a batch of %d fits (--batch-size, train.accumulate)",
+                 fits);
+    return err_set(e, ERR_CONFIG, "a batch of %d needs %.2f GiB for activations%s, and there are "
+                   "%.2f GiB (%s): %s", batch, (double)nbytes / (1 << 30),
+                   beside ? " and images" : "",
+                   (double)room.nbytes / (1 << 30), room.reason, advice);
+}
+
+int compiled_check_room(const struct compiled_set *s, int batch, size_t beside, int sharers,
+                        struct err *e)
+{
+    /* A device may be at work, and tries kernels: there the plan goes without their workspaces. */
+    bool kernels = !s->stage->device;
+    struct graph *g = plan_graph(s, COMPILED_TRAIN, batch, kernels, e);
+    int rc = -1;
+
+    if (g)
+        rc = check_room(s, COMPILED_TRAIN, batch, kernels, g->arena_size, beside, sharers, e);
+    graph_destroy(g);
+    return rc;
+}
+
+/* Programs have addresses in them. */
+static int reserve_arena(struct compiled_set *s, enum compiled_mode mode, int batch, size_t nbytes,
+                         struct err *e)
+{
+    bool moved;
+
+    if (s->stage->device ? check_room(s, mode, batch, true, nbytes, 0, 1, e) ||
+                               stage_reserve(s->stage, nbytes, &moved, e)
+                         : arena_reserve(&s->arena, nbytes, &moved, e))
+        return -1;
+    for (struct compiled *c = s->first; moved && c; c = c->next) {
+        bind(s, c->graph);
+        discard_programs(s, c);
+    }
+    return 0;
+}
+
+/* On a device that has nothing to do: kernels may be tried there, and memory be moved. */
+static struct compiled *compile(struct compiled_set *s, enum compiled_mode mode, int batch, struct err *e)
+{
+    struct compiled *c;
+
+    if (s->stage->device && stage_wait(s->stage, e) < 0)
+        return NULL;
+    c = calloc(1, sizeof *c);
+    if (!c) {
+        err_set(e, ERR_INTERNAL, "network: out of memory");
+        return NULL;
+    }
+    c->mode = mode;
+    c->batch = batch;
+    c->graph = plan_graph(s, mode, batch, true, e);
+    if (!c->graph || reserve_arena(s, mode, batch, c->graph->arena_size, e) < 0) {
+        graph_destroy(c->graph);
+        free(c);
+        return NULL;
+    }
+    bind(s, c->graph);
+    c->next = s->first;
+    s->first = c;
+    return c;
+}
+
+struct compiled *compiled_get(struct compiled_set *s, enum compiled_mode mode, int batch, struct err *e)
+{
+    if (batch < 1) {
+        err_set(e, ERR_CONFIG, "a batch of %d images can't be run", batch);
+        return NULL;
+    }
+    for (struct compiled *c = s->first; c; c = c->next)
+        if (c->mode == mode && c->batch == batch)
+            return c;
+    return compile(s, mode, batch, e);
+}
+
+size_t compiled_arena(const struct compiled_set *s)
+{
+    return s->stage->device ? s->stage->arena_size : s->arena.size;
+}

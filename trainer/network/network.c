@@ -1,0 +1,456 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "trainer/network/network.h"
+
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "trainer/backends/backends.h"
+#include "trainer/core/graph.h"
+#include "trainer/models/model.h"
+#include "trainer/network/compiled.h"
+#include "trainer/network/first_weights.h"
+#include "trainer/network/profile.h"
+#include "trainer/network/stage.h"
+
+struct network {
+    struct network_config config; /* its strings are those of model and backend */
+    float *class_weights;
+    const struct model *model;
+    const struct backend *backend;
+    struct weights *weights;
+    struct stage stage; /* on a device */
+    struct compiled_set graphs;
+    uint64_t plan_hash;
+    network_sum_f sum;
+    void *sum_arg;
+    bool linked; /* network_set_link: sum is the device's */
+    bool plain;  /* nothing is recorded (UNET_RECORD=off) */
+};
+
+static int copy_class_weights(struct network *n, struct err *e)
+{
+    size_t count = n->config.classes == 1 ? 2 : (size_t)n->config.classes;
+
+    if (!n->config.class_weights)
+        return 0;
+    n->class_weights = malloc(count * sizeof *n->class_weights);
+    if (!n->class_weights)
+        return err_set(e, ERR_INTERNAL, "network: out of memory");
+    memcpy(n->class_weights, n->config.class_weights, count * sizeof *n->class_weights);
+    n->config.class_weights = n->class_weights;
+    return 0;
+}
+
+static int choose(struct network *n, const struct network_config *config, struct err *e)
+{
+    n->model = model_open(config->model, e);
+    if (!n->model)
+        return -1;
+    n->backend = backend_find(config->backend);
+    if (!n->backend)
+        return err_set(e, ERR_CONFIG,
+                       "there is no backend \"%s\" in this build", config->backend);
+    if (config->dtype == DTYPE_F16 && !n->backend->device)
+        return err_set(e, ERR_CONFIG, "backend %s can't train in fp16, whose small gradients need a "
+                       "scaled loss: take bf16 or f32", n->backend->name);
+    if (config->tf32 && !n->backend->device)
+        return err_set(e, ERR_CONFIG, "tf32 is a way in which GPUs multiply floats, and backend %s is "
+                       "none for them: take f32 or bf16, or backend cuda", n->backend->name);
+    if (config->threads < 1)
+        return err_set(e, ERR_CONFIG, "threads is %d; at least 1 is needed", config->threads);
+    n->config = *config;
+    n->config.model = n->model->name;
+    n->config.backend = n->backend->name;
+    n->config.classes = config->classes ? config->classes : 1;
+    n->config.base = config->base ? config->base : n->model->base;
+    n->config.depth = config->depth ? config->depth : n->model->depth;
+    n->graphs = (struct compiled_set){.config = &n->config, .model = n->model, .backend = n->backend,
+                                      .stage = &n->stage};
+    return model_check(n->model, &n->config, e) || copy_class_weights(n, e) ? -1 : 0;
+}
+
+static int open_device(struct network *n, struct err *e)
+{
+    struct device_config c = {.tf32 = n->config.tf32, .deterministic = n->config.deterministic};
+
+    if (!n->backend->device)
+        return 0;
+    if (stage_open(&n->stage, n->backend->device, n->config.device, e) < 0)
+        return -1;
+    n->stage.ops->configure(n->stage.device, &c);
+    return 0;
+}
+
+/* The number of threads belongs to the calling thread: replicas do not disturb each other. */
+static void set_threads(const struct network *n)
+{
+#ifdef _OPENMP
+    omp_set_num_threads(n->config.threads);
+#else
+    (void)n;
+#endif
+}
+
+static int create_weights(struct network *n, struct err *e)
+{
+    struct graph *g = compiled_build(&n->graphs, COMPILED_TRAIN, 1, e);
+    int rc = -1;
+
+    set_threads(n);
+    if (g)
+        n->weights = first_weights_create(g, n->config.seed, n->stage.ops, n->stage.device, e);
+    if (n->weights) {
+        rc = graph_place(g, n->weights, e);
+        n->plan_hash = graph_hash(g);
+    }
+    graph_destroy(g);
+    n->graphs.weights = n->weights;
+    return rc;
+}
+
+struct network *network_create(const struct network_config *config, struct err *e)
+{
+    struct network *n = calloc(1, sizeof *n);
+    const char *record = getenv("UNET_RECORD");
+
+    if (!n) {
+        err_set(e, ERR_INTERNAL, "network: out of memory");
+        return NULL;
+    }
+    n->plain = record && strcmp(record, "off") == 0;
+    if (choose(n, config, e) < 0 || open_device(n, e) < 0 || create_weights(n, e) < 0) {
+        network_destroy(n);
+        return NULL;
+    }
+    return n;
+}
+
+void network_stop(struct network *n)
+{
+    struct err e;
+
+    if (!n || !n->stage.device)
+        return;
+    n->stage.ops->watch(n->stage.device, NULL, NULL); /* nothing ends this wait early */
+    n->stage.done = NULL;
+    (void)stage_wait(&n->stage, &e);
+}
+
+void network_destroy(struct network *n)
+{
+    if (!n)
+        return;
+    network_stop(n);
+    compiled_release(&n->graphs);
+    weights_destroy(n->weights);
+    stage_close(&n->stage);
+    free(n->class_weights);
+    free(n);
+}
+
+struct weights *network_weights(struct network *n)
+{
+    return n->weights;
+}
+
+size_t network_targets(const struct network *n)
+{
+    return n->model->whole ? 1 : (size_t)n->config.height * (size_t)n->config.width;
+}
+
+const char *network_backend(const struct network *n)
+{
+    return n->backend->name;
+}
+
+uint64_t network_device(const struct network *n)
+{
+    return n->stage.device ? n->stage.ops->id(n->stage.device) : 0;
+}
+
+void network_set_sum(struct network *n, network_sum_f sum, void *arg)
+{
+    n->sum = sum;
+    n->sum_arg = arg;
+}
+
+void network_set_link(struct network *n, const struct network_link *link)
+{
+    network_set_sum(n, link->sum, link->arg);
+    n->linked = true;
+    n->stage.done = link->done;
+    n->stage.done_arg = link->arg;
+    n->stage.ops->watch(n->stage.device, link->watch, link->arg);
+}
+
+const struct device_ops *network_device_ops(const struct network *n, struct device **device)
+{
+    *device = n->stage.device;
+    return n->stage.ops;
+}
+
+static struct compiled *get_compiled(struct network *n, enum compiled_mode mode, int batch, struct err *e)
+{
+    set_threads(n);
+    return compiled_get(&n->graphs, mode, batch, e);
+}
+
+float *network_input(struct network *n, bool training, int batch, struct err *e)
+{
+    const struct compiled *c = get_compiled(n, training ? COMPILED_TRAIN : COMPILED_INFER, batch, e);
+
+    if (!c)
+        return NULL;
+    return n->stage.device ? stage_input(&n->stage, c->graph, e) : c->graph->input->data;
+}
+
+float *network_target(struct network *n, bool training, int batch, struct err *e)
+{
+    const struct compiled *c = get_compiled(n, training ? COMPILED_TRAIN : COMPILED_INFER, batch, e);
+
+    if (!c || !n->stage.device)
+        return c ? c->graph->target->data : NULL;
+    float *input = stage_input(&n->stage, c->graph, e);
+    return input ? input + tensor_count(c->graph->input) : NULL;
+}
+
+/* Gradients of a step without an image: zeros, told at the same points as any others. */
+struct no_gradients {
+    const struct stage *stage; /* the gradients are a device's; NULL */
+    float *grad;
+    size_t told;
+    network_ready_f ready;
+    void *arg;
+};
+
+static int tell_zeros(void *arg, size_t upto, struct err *e)
+{
+    struct no_gradients *g = arg;
+    size_t nbytes = (upto - g->told) * sizeof *g->grad;
+
+    if (!g->stage)
+        memset(g->grad + g->told, 0, nbytes);
+    else if (g->stage->ops->clear(g->stage->device, g->grad + g->told, nbytes, e))
+        return -1;
+    g->told = upto;
+    return g->ready ? g->ready(g->arg, upto, e) : 0;
+}
+
+/* Where replicas meet in the middle of a graph over the host, or a replica brings nothing, no run is
+ * like the other. */
+static int run_stage(struct network *n, struct compiled *c, struct exec *x, enum stage_run kind,
+                     network_ready_f ready, void *arg, struct err *e)
+{
+    bool meets = c->graph->training && n->config.batch_norm == BATCH_NORM_SYNC && n->sum;
+    struct compiled_way *way = &c->ways[x->update != NULL];
+    struct stage_work w = {.graph = c->graph,
+                           .may_record = !n->plain && !c->graph->timed && (!meets || (n->linked && !x->empty)),
+                           .kind = kind, .nruns = &way->nruns, .program = &way->program,
+                           .ready = ready, .arg = arg};
+
+    return stage_run(&n->stage, &w, x, e);
+}
+
+/* Where replicas meet in synchronised batch norm, one without an image computes with what is there
+ * and brings sums of nothing: so it meets the others, and learns the same running statistics. */
+static int train_nothing(struct network *n, struct exec *x, network_ready_f ready, void *arg,
+                         struct err *e)
+{
+    struct no_gradients g = {.grad = n->weights->grad, .ready = ready, .arg = arg};
+    bool meets = n->config.batch_norm == BATCH_NORM_SYNC && n->sum;
+    struct compiled *c = meets ? get_compiled(n, COMPILED_TRAIN, 1, e) : NULL;
+
+    x->empty = true;
+    if (meets && !c)
+        return -1;
+    if (n->linked) {
+        struct compiled_way *way = c ? &c->ways[x->update != NULL] : NULL;
+        struct stage_work w = {.graph = c ? c->graph : NULL, .kind = STAGE_EMPTY,
+                               .nruns = way ? &way->nruns : NULL,
+                               .program = way ? &way->program : NULL, .ready = tell_zeros, .arg = &g, .upto = n->weights->nparams};
+        g.stage = &n->stage;
+        return stage_run(&n->stage, &w, x, e);
+    }
+    if (n->stage.device) {
+        if ((meets && run_stage(n, c, x, STAGE_EMPTY, NULL, NULL, e)) ||
+            stage_wait(&n->stage, e) < 0)
+            return -1;
+    } else if (meets && graph_run(c->graph, x, tell_zeros, &g, e) < 0) {
+        return -1;
+    }
+    return g.told < n->weights->nparams ? tell_zeros(&g, n->weights->nparams, e) : 0;
+}
+
+int network_weigh(struct network *n, int batch, double *weight, struct err *e)
+{
+    const float *target = batch > 0 ? network_target(n, true, batch, e) : NULL;
+    const float *w = n->class_weights;
+    size_t npixels = (size_t)batch * network_targets(n);
+    double sum = 0;
+
+    *weight = 0;
+    if (batch == 0)
+        return 0;
+    if (!target)
+        return -1;
+    for (size_t i = 0; i < npixels; i++) {
+        float t = target[i];
+
+        if (t < 0)
+            continue;
+        sum += !w ? 1 : n->config.classes == 1 ? (double)(w[0] + (w[1] - w[0]) * t)
+                                               : (double)w[(size_t)t];
+    }
+    *weight = sum;
+    return 0;
+}
+
+int network_wait(struct network *n, double *loss_sum, struct err *e)
+{
+    if (!n->stage.device)
+        return 0;
+    if (stage_wait(&n->stage, e) < 0)
+        return -1;
+    *loss_sum += n->stage.loss;
+    n->stage.loss = 0;
+    return 0;
+}
+
+static int train_on_device(struct network *n, struct compiled *c, struct exec *x, double *loss_sum,
+                           network_ready_f ready, void *arg, struct err *e)
+{
+    if (run_stage(n, c, x, n->linked ? STAGE_TOLD : STAGE_QUIET, n->linked ? ready : NULL, arg, e))
+        return -1;
+    if (ready && !n->linked)
+        return network_wait(n, loss_sum, e) || ready(arg, n->weights->nparams, e) ? -1 : 0;
+    *loss_sum += n->stage.loss;
+    n->stage.loss = 0;
+    return 0;
+}
+
+int network_train(struct network *n, int batch, struct network_step step, double *loss_sum,
+                  network_ready_f ready, void *arg, struct err *e)
+{
+    double pixels = step.images * (double)network_targets(n);
+    struct exec x = {.grad_scale = 1 / fmax(step.weight, 1e-30), .image_scale = 1 / step.images,
+                     .loss_per_image = pixels / step.images, .noise = step.noise,
+                     .first = step.first, .sum = n->sum,
+                     .sum_arg = n->sum_arg, .queues = n->linked, .update = step.update,
+                     .scaling = step.scaling, .counts = {.score = step.score},
+                     .votes = {step.votes[0], step.votes[1]}};
+    struct compiled *c;
+
+    x.loss_per_weight = step.weight == pixels ? 1 : pixels * x.grad_scale;
+    if (step.own_weight && n->linked && n->sum) {
+        x.weighs = true;
+        x.weight = step.weight;
+        x.grad_scale = 1;
+        x.loss_per_weight = pixels;
+    }
+
+    if (batch == 0)
+        return train_nothing(n, &x, ready, arg, e);
+    c = get_compiled(n, COMPILED_TRAIN, batch, e);
+    if (c && n->stage.device)
+        return train_on_device(n, c, &x, loss_sum, ready, arg, e);
+    if (!c || graph_run(c->graph, &x, ready, arg, e) < 0)
+        return -1;
+    *loss_sum += x.loss_sum;
+    return 0;
+}
+
+int network_choose(struct network *n, bool training, int batch, struct err *e)
+{
+    struct compiled *c = get_compiled(n, training ? COMPILED_TRAIN : COMPILED_MEASURE, batch, e);
+    struct exec x = {.device = n->stage.device, .device_ops = n->stage.ops};
+
+    for (size_t i = 0; c && i < c->graph->nops; i++)
+        n->stage.ops->choose(c->graph->ops[i], &x);
+    return c ? stage_wait(&n->stage, e) : -1;
+}
+
+int network_check_room(const struct network *n, int batch, size_t beside, int sharers,
+                       struct err *e)
+{
+    return compiled_check_room(&n->graphs, batch, beside, sharers, e);
+}
+
+int network_update(struct network *n, const struct device_update *update, struct err *e)
+{
+    struct exec x = {.update = update, .scaling = update->scaling};
+    struct stage_work w = {.kind = STAGE_NONE};
+
+    return stage_run(&n->stage, &w, &x, e);
+}
+
+int network_measure(struct network *n, int batch, struct device_counts counts, struct err *e)
+{
+    struct exec x = {.counts = counts};
+    struct compiled *c = get_compiled(n, COMPILED_MEASURE, batch, e);
+
+    return c ? run_stage(n, c, &x, STAGE_NONE, NULL, NULL, e) : -1;
+}
+
+int network_infer(struct network *n, int batch, const float **logits, struct err *e)
+{
+    struct exec x = {0};
+    struct compiled *c = get_compiled(n, COMPILED_INFER, batch, e);
+
+    if (c && n->stage.device) {
+        *logits = run_stage(n, c, &x, STAGE_QUIET, NULL, NULL, e)
+                      ? NULL
+                      : stage_logits(&n->stage, c->graph, e);
+        return *logits ? 0 : -1;
+    }
+    if (!c || graph_run(c->graph, &x, NULL, NULL, e) < 0)
+        return -1;
+    *logits = c->graph->logits->data;
+    return 0;
+}
+
+uint64_t network_plan_hash(const struct network *n)
+{
+    return n->plan_hash;
+}
+
+void network_print_plan(const struct network *n, FILE *out)
+{
+    for (const struct compiled *c = n->graphs.first; c; c = c->next) {
+        fprintf(out, "%s, batch %d, backend %s\n",
+                c->mode == COMPILED_TRAIN ? "training" : c->mode == COMPILED_INFER ? "inference" : "evaluation", c->batch,
+                n->backend->name);
+        graph_print_plan(c->graph, out);
+    }
+    fprintf(out, "parameters %zu, gradients %zu, state %zu, arena %zu bytes\n",
+            n->weights->nparams * sizeof(float), n->weights->nparams * sizeof(float),
+            n->weights->nstate * sizeof(float),
+            compiled_arena(&n->graphs));
+}
+
+int network_count(struct network *n, bool training, int batch, double *flop, double *bytes,
+                  struct err *e)
+{
+    const struct compiled *c = get_compiled(n, training ? COMPILED_TRAIN : COMPILED_INFER, batch, e);
+
+    if (!c)
+        return -1;
+    profile_sum(c->graph, flop, bytes);
+    return 0;
+}
+
+void network_time_ops(struct network *n)
+{
+    for (struct compiled *c = n->graphs.first; c; c = c->next)
+        c->graph->timed = true;
+}
+
+void network_print_times(const struct network *n, const struct profile_peak *peak, FILE *out)
+{
+    for (const struct compiled *c = n->graphs.first; c; c = c->next)
+        profile_print(c->graph, peak, out);
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The interface of a network for training sessions.
+ *
+ * A network holds the weights of one replica and one compiled graph per (mode, batch size), built
+ * on first use and kept; graphs share one activation arena. After the first run with a given
+ * (mode, batch) a run allocates nothing. Not thread-safe: one replica, one thread (kernels may use
+ * OpenMP threads inside). */
+#ifndef UNETCTL_TRAINER_NETWORK_NETWORK_H
+#define UNETCTL_TRAINER_NETWORK_NETWORK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "src/err.h"
+#include "trainer/core/device.h"
+#include "trainer/core/weights.h"
+#include "trainer/models/model.h"
+
+struct network;
+struct profile_peak;
+
+/* Sums n doubles over all replicas, in place, for synchronised batch norm. Collective: every
+ * replica calls it the same number of times in the same order. */
+typedef int (*network_sum_f)(void *arg, double *values, size_t n, struct err *e);
+
+/* Called when grad[0..upto) is final on this replica, so that it can be all-reduced while backward
+ * continues. upto increases; in the last call it is nparams. */
+typedef int (*network_ready_f)(void *arg, size_t upto, struct err *e);
+
+/* Refuses (ERR_CONFIG) sizes that are not multiples of 2^depth, unknown models and backends. */
+struct network *network_create(const struct network_config *config, struct err *e);
+void network_destroy(struct network *n);
+
+/* Waits until the device is idle; called before memory is freed that an update may still use. n may
+ * be NULL. */
+void network_stop(struct network *n);
+
+struct weights *network_weights(struct network *n); /* lives as long as the network */
+const char *network_backend(const struct network *n); /* the one that was chosen */
+uint64_t network_device(const struct network *n); /* device_ops.id; 0: no device */
+
+/* Returns the targets of an image ("pixels" below): height * width, or 1 for classification. */
+size_t network_targets(const struct network *n);
+
+void network_set_sum(struct network *n, network_sum_f sum, void *arg);
+
+/* Replicas whose devices are connected compute a step without the host. sum gets device memory
+ * and queues its sum. done is called with the results of each training run (network_step.votes
+ * among them), in order, once the run has been waited for: at the latest when DEVICE_SLOTS more
+ * are queued. network_train calls ready while it queues a run, with gradients that will be final
+ * at that point of the queue. Later runs of the same batch, with or without an update as the
+ * first, replay the queued work and do not call ready. */
+struct network_link {
+    network_sum_f sum;    /* NULL: a single replica */
+    device_watch_f watch; /* or NULL */
+    void (*done)(void *arg, const struct device_sums *sums);
+    void *arg;
+};
+
+/* Both are for networks with a device. */
+void network_set_link(struct network *n, const struct network_link *link);
+const struct device_ops *network_device_ops(const struct network *n, struct device **device);
+
+/* Return the buffers of the next run with this batch, valid until a call with another batch or
+ * mode; NULL on error. Input: [batch][height][width][channels], 0..1. Target:
+ * [batch][network_targets], 0..1 for one class, else the class index; below 0: the pixel is
+ * ignored. */
+float *network_input(struct network *n, bool training, int batch, struct err *e);
+float *network_target(struct network *n, bool training, int batch, struct err *e);
+
+/* Sets *weight to the sum of the class weights over the targets of the next training run that are
+ * not ignored; without class weights, to their number. */
+int network_weigh(struct network *n, int batch, double *weight, struct err *e);
+
+/* A step over all replicas. */
+struct network_step {
+    double images;
+    double weight; /* sum of network_weigh */
+    bool own_weight; /* weight is this replica's; linked devices sum it */
+    uint64_t noise; /* seed of dropout in this epoch */
+    uint64_t first; /* index of this batch's first image in the epoch: dropout depends on it, not on
+                     * the replica */
+    /* On a device: the update after the gradients and their sums over linked replicas, or NULL. */
+    const struct device_update *update;
+    struct device_scaling *scaling; /* on a device: loss scaling, or NULL */
+    int64_t *score; /* on a device: struct device_counts.score, or NULL */
+    float votes[2]; /* summed over linked replicas and passed to network_link.done */
+};
+
+/* Runs one forward and backward pass over `batch` images. The gradients are those of the step's
+ * loss,
+ *     sum of cross entropies / weight + sum of the images' Dice losses / images
+ * (the terms that config.loss names), so that a plain sum over replicas gives the gradient of
+ * the step. Adds this replica's share of that loss times the pixels of the whole step to
+ * *loss_sum. batch 0: this replica has no images in this step, and its gradients are zero. Batch
+ * norm uses the statistics of this batch (with BATCH_NORM_SYNC of all replicas' batches) and
+ * updates the running ones. */
+int network_train(struct network *n, int batch, struct network_step step, double *loss_sum,
+                  network_ready_f ready, void *arg, struct err *e);
+
+/* On a device network_train may return before the step is complete, and add its loss in a later
+ * call. Waits for all steps and adds their losses to *loss_sum. Required before the host
+ * accesses weights or gradients, after steps that were trained with ready NULL and after an
+ * update on the device. */
+int network_wait(struct network *n, double *loss_sum, struct err *e);
+
+/* Makes the kernels of a training step, or of an evaluation, choose their algorithms now instead
+ * of in the first run. For networks with a device. */
+int network_choose(struct network *n, bool training, int batch, struct err *e);
+
+/* Checks that memory suffices for training with this batch and `beside` more bytes per image, where
+ * `sharers` networks share the host's memory. Reserves nothing. ERR_CONFIG with the reason and the
+ * batch that fits. */
+int network_check_room(const struct network *n, int batch, size_t beside, int sharers,
+                       struct err *e);
+
+/* Queues an update, after the host has summed the gradients. For networks with a device. */
+int network_update(struct network *n, const struct device_update *update, struct err *e);
+
+/* Runs the network with the running statistics. *logits: [batch][network_targets][classes], valid
+ * until the next run. */
+int network_infer(struct network *n, int batch, const float **logits, struct err *e);
+
+/* Queues an inference on a device that only adds to counts, complete after network_wait. Input and
+ * target are those of mode training = false. */
+int network_measure(struct network *n, int batch, struct device_counts counts, struct err *e);
+
+/* Returns a hash of ops, shapes and parameter offsets for a batch of one image. It is equal on
+ * every rank of a run, whatever its backend and batch. */
+uint64_t network_plan_hash(const struct network *n);
+
+/* Prints the memory plan of every graph compiled so far: ops, kernels, bytes. */
+void network_print_plan(const struct network *n, FILE *out);
+
+/* Counts the work of a run with this batch, without the optimizer: floating-point operations of
+ * convolutions, and bytes of every op's inputs and outputs. */
+int network_count(struct network *n, bool training, int batch, double *flop, double *bytes,
+                  struct err *e);
+
+/* Starts timing each op of the graphs compiled so far (on a device each op is waited for), and
+ * prints the averages (profile.h). */
+void network_time_ops(struct network *n);
+void network_print_times(const struct network *n, const struct profile_peak *peak, FILE *out);
+
+#endif

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "trainer/network/profile.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+#define MAX_KINDS 64
+
+struct total {
+    const struct op_kind *kind;
+    double seconds, flop, bytes;
+    double least; /* seconds, at the peak */
+};
+
+/* Returns the weights of a convolution, or NULL for other ops. */
+static const struct tensor *find_weights(const struct op *op)
+{
+    if (op->kind == &conv2d_kind || op->kind == &conv_transpose2d_kind)
+        return op->in[1];
+    if (op->kind == &conv2d_grad_kind || op->kind == &conv_transpose2d_grad_kind)
+        return op->in[1] ? op->in[1] : op->out[1];
+    return NULL;
+}
+
+/* Weights of another convolution within, which each pixel of in[0] uses once; NULL: there is
+ * none. */
+static const struct tensor *find_second(const struct op *op)
+{
+    return op->in[OP_HEAD_W] ? op->in[OP_HEAD_W] : op->in[OP_FRONT_W];
+}
+
+/* A transposed convolution uses each weight once for each place of its smaller side. */
+double profile_flop(const struct op *op)
+{
+    const struct tensor *w = find_weights(op), *second = find_second(op);
+
+    if (!w)
+        return 0;
+    const struct tensor *a = op->in[OP_SECOND] ? op->in[OP_SECOND] : op->in[0];
+    const struct tensor *b = op->out[0] ? op->out[0] : op->in[2];
+    double products = (double)tensor_count(w) * fmin((double)tensor_pixels(a),
+                                                     (double)tensor_pixels(b));
+    if (second)
+        products += (double)(tensor_count(second) * tensor_pixels(op->in[0]));
+    return (op->out[0] && op->out[1] ? 4 : 2) * products;
+}
+
+/* Activations that the op knows, but what it needs of them comes in other inputs. */
+static int count_unread(const struct op *op)
+{
+    if (!op->attr.coef)
+        return 0;
+    return op->in[OP_MOMENTS] ? 1 : op->in[OP_SUMS] ? 2 : 0;
+}
+
+double profile_bytes(const struct op *op)
+{
+    size_t nbytes = 0;
+
+    for (int i = count_unread(op) - 1; op_next_in(op, &i);)
+        nbytes += tensor_nbytes(op->in[i]);
+    for (int i = -1; op_next_out(op, &i);)
+        nbytes += tensor_nbytes(op->out[i]);
+    return (double)nbytes;
+}
+
+void profile_sum(const struct graph *g, double *flop, double *bytes)
+{
+    *flop = *bytes = 0;
+    for (size_t i = 0; i < g->nops; i++) {
+        *flop += profile_flop(g->ops[i]);
+        *bytes += profile_bytes(g->ops[i]);
+    }
+}
+
+static void print_line(const char *name, const char *shape, const struct total *t, double whole,
+                       FILE *out)
+{
+    double seconds = fmax(t->seconds, 1e-12);
+
+    fprintf(out, "%-36s %-18s %9.3f ms %5.1f %% %8.3f GFLOP %7.1f GFLOP/s %7.1f GB/s", name, shape,
+            t->seconds * 1e3, 100 * t->seconds / whole, t->flop * 1e-9, t->flop * 1e-9 / seconds,
+            t->bytes * 1e-9 / seconds);
+    if (t->least > 0)
+        fprintf(out, " %5.1f %% of peak", 100 * t->least / seconds);
+    fputc('\n', out);
+}
+
+/* Operations and bytes at the same time, as a core does them. */
+static double least_time(const struct total *t, const struct profile_peak *peak)
+{
+    if (!(peak->flop > 0 && peak->bytes > 0))
+        return 0;
+    return fmax(t->flop / peak->flop, t->bytes / peak->bytes);
+}
+
+static void add(struct total *totals, size_t *n, const struct op_kind *kind, const struct total *t)
+{
+    size_t i = 0;
+
+    while (i < *n && totals[i].kind != kind)
+        i++;
+    if (i == MAX_KINDS)
+        return;
+    if (i == *n)
+        totals[(*n)++] = (struct total){.kind = kind};
+    totals[i].seconds += t->seconds;
+    totals[i].flop += t->flop;
+    totals[i].bytes += t->bytes;
+    totals[i].least += t->least;
+}
+
+static void print_totals(struct total *totals, size_t n, double whole, FILE *out)
+{
+    for (; n > 0; n--) {
+        size_t longest = 0;
+
+        for (size_t i = 1; i < n; i++)
+            if (totals[i].seconds > totals[longest].seconds)
+                longest = i;
+        print_line(totals[longest].kind->name, "", &totals[longest], whole, out);
+        totals[longest] = totals[n - 1];
+    }
+}
+
+void profile_print(const struct graph *g, const struct profile_peak *peak, FILE *out)
+{
+    double whole = 1e-12, runs = (double)(g->nruns ? g->nruns : 1);
+    struct total totals[MAX_KINDS], all = {0};
+    size_t n = 0;
+
+    for (size_t i = 0; i < g->nops; i++)
+        whole += g->ops[i]->seconds / runs;
+    for (size_t i = 0; i < g->nops; i++) {
+        const struct op *op = g->ops[i];
+        const struct shape *s = &op->in[0]->shape;
+        struct total t = {op->kind, op->seconds / runs, profile_flop(op), profile_bytes(op), 0};
+        char shape[64], name[OP_NAME_SIZE];
+
+        snprintf(shape, sizeof shape, "%" PRId64 "x%" PRId64 "x%" PRId64 "x%" PRId64, s->dim[0],
+                 s->dim[1], s->dim[2], s->dim[3]);
+        t.least = least_time(&t, peak);
+        print_line(op_name(op, name), shape, &t, whole, out);
+        add(totals, &n, op->kind, &t);
+        add(&all, &(size_t){1}, NULL, &t);
+    }
+    if (peak->flop > 0 && peak->bytes > 0)
+        fprintf(out, "\npeak of %s: %.1f GFLOP/s, %.1f GB/s\n", peak->of, peak->flop * 1e-9,
+                peak->bytes * 1e-9);
+    else
+        fprintf(out, "\nthe peak of %s is not known\n", peak->of);
+    print_totals(totals, n, whole, out);
+    print_line("all", "", &all, whole, out);
+}

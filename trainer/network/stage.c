@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "trainer/network/stage.h"
+
+int stage_open(struct stage *s, const struct device_ops *ops, int index, struct err *e)
+{
+    s->ops = ops;
+    s->device = ops->open(index, e);
+    return s->device ? 0 : -1;
+}
+
+void stage_close(struct stage *s)
+{
+    struct err e;
+
+    if (!s->device)
+        return;
+    (void)s->ops->drain(s->device, &e);
+    for (int i = 0; i < DEVICE_SLOTS; i++)
+        s->ops->free(s->device, DEVICE_HOST, s->host[i]);
+    s->ops->free(s->device, DEVICE_HOST, s->logits);
+    s->ops->free(s->device, DEVICE_LOCAL, s->arena);
+    s->ops->close(s->device);
+    *s = (struct stage){0};
+}
+
+/* Waits for the slot's run; its loss is kept. */
+static int wait_slot(struct stage *s, int slot, struct err *e)
+{
+    struct device_sums sums;
+    enum stage_run run = s->runs[slot];
+
+    s->runs[slot] = STAGE_NONE;
+    if (s->ops->wait(s->device, slot, &sums, e))
+        return -1;
+    if (run == STAGE_QUIET || run == STAGE_TOLD)
+        s->loss += sums.loss;
+    if (run >= STAGE_TOLD && s->done)
+        s->done(s->done_arg, &sums);
+    return 0;
+}
+
+int stage_wait(struct stage *s, struct err *e)
+{
+    for (int i = 0; i < DEVICE_SLOTS; i++)
+        if (wait_slot(s, (s->slot + i) % DEVICE_SLOTS, e))
+            return -1;
+    return s->ops->drain(s->device, e);
+}
+
+/* *p with at least nbytes; what was in it is lost if it was smaller. */
+static int grow(struct stage *s, enum device_memory kind, void **p, size_t *size, size_t nbytes,
+                struct err *e)
+{
+    if (nbytes <= *size)
+        return 0;
+    if (stage_wait(s, e))
+        return -1;
+    s->ops->free(s->device, kind, *p);
+    *size = 0;
+    *p = s->ops->alloc(s->device, kind, nbytes, e);
+    if (!*p)
+        return -1;
+    *size = nbytes;
+    return 0;
+}
+
+int stage_reserve(struct stage *s, size_t nbytes, bool *moved, struct err *e)
+{
+    *moved = nbytes > s->arena_size;
+    return grow(s, DEVICE_LOCAL, &s->arena, &s->arena_size, nbytes, e);
+}
+
+int stage_room(struct stage *s, size_t *nbytes, struct err *e)
+{
+    if (s->ops->room(s->device, nbytes, e))
+        return -1;
+    *nbytes += s->arena_size;
+    return 0;
+}
+
+static size_t nbytes_of(const struct tensor *t)
+{
+    return tensor_count(t) * sizeof(float);
+}
+
+float *stage_input(struct stage *s, const struct graph *g, struct err *e)
+{
+    int i = s->slot;
+
+    if (wait_slot(s, i, e) ||
+        grow(s, DEVICE_HOST, &s->host[i], &s->host_size[i],
+             nbytes_of(g->input) + nbytes_of(g->target), e))
+        return NULL;
+    return s->host[i];
+}
+
+static int queue_weight(const struct stage *s, struct exec *x, struct err *e)
+{
+    if (x->sum(x->sum_arg, s->ops->weight(s->device), 1, e))
+        return -1;
+    s->ops->weigh(s->device);
+    return 0;
+}
+
+static int queue_ops(struct stage *s, const struct stage_work *w, struct exec *x, struct err *e)
+{
+    if (x->weighs && queue_weight(s, x, e))
+        return -1;
+    if (w->graph ? graph_run(w->graph, x, w->ready, w->arg, e)
+                 : w->ready && w->ready(w->arg, w->upto, e))
+        return -1;
+    if (x->update)
+        s->ops->update(s->device, x->update);
+    return 0;
+}
+
+/* Between record and finish an error must not leave the queue recording. */
+static int record(struct stage *s, const struct stage_work *w, struct exec *x, struct err *e)
+{
+    struct device_program **program = w->program;
+    struct err other;
+
+    if (s->ops->record(s->device, e))
+        return -1;
+    int rc = queue_ops(s, w, x, e);
+    *program = s->ops->finish(s->device, rc ? &other : e);
+    if (rc == 0)
+        return *program ? 0 : -1;
+    s->ops->discard(*program);
+    *program = NULL;
+    return -1;
+}
+
+/* The first run is a plain one: libraries load what they need in it. */
+static int run_ops(struct stage *s, const struct stage_work *w, struct exec *x, struct err *e)
+{
+    if (w->graph && w->may_record && *w->nruns == 1 && !*w->program && record(s, w, x, e))
+        return -1;
+    if (w->nruns)
+        *w->nruns = 1;
+    return w->may_record && *w->program ? s->ops->replay(s->device, *w->program, e)
+                                        : queue_ops(s, w, x, e);
+}
+
+static int send_input(struct stage *s, const struct graph *g, struct err *e)
+{
+    const float *host = stage_input(s, g, e);
+
+    return !host || s->ops->copy(s->device, g->input->data, host, nbytes_of(g->input), e) ||
+                   s->ops->copy(s->device, g->target->data, host + tensor_count(g->input),
+                                nbytes_of(g->target), e)
+               ? -1
+               : 0;
+}
+
+int stage_run(struct stage *s, const struct stage_work *w, struct exec *x, struct err *e)
+{
+    x->device = s->device;
+    x->device_ops = s->ops;
+    if ((w->graph ? send_input(s, w->graph, e) : wait_slot(s, s->slot, e)) ||
+        s->ops->begin(s->device, s->slot, x, e) || run_ops(s, w, x, e) ||
+        s->ops->end(s->device, s->slot, e))
+        return -1;
+    s->runs[s->slot] = w->kind;
+    s->slot = (s->slot + 1) % DEVICE_SLOTS;
+    return 0;
+}
+
+const float *stage_logits(struct stage *s, const struct graph *g, struct err *e)
+{
+    size_t nbytes = nbytes_of(g->logits);
+
+    if (grow(s, DEVICE_HOST, &s->logits, &s->logits_size, nbytes, e) ||
+        s->ops->copy(s->device, s->logits, g->logits->data, nbytes, e) || stage_wait(s, e))
+        return NULL;
+    return s->logits;
+}

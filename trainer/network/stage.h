@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A network's memory on a device: its arena, and slots of pinned host memory for images. While the
+ * device computes on one slot's images, the host fills the next. */
+#ifndef UNETCTL_TRAINER_NETWORK_STAGE_H
+#define UNETCTL_TRAINER_NETWORK_STAGE_H
+
+#include "src/err.h"
+#include "trainer/core/device.h"
+#include "trainer/core/graph.h"
+
+enum stage_run {
+    STAGE_NONE,  /* its results are ignored */
+    STAGE_QUIET, /* its loss is added */
+    STAGE_TOLD,  /* likewise, and stage.done is called with its results */
+    STAGE_EMPTY, /* stage.done is called, but its loss is undefined and ignored */
+};
+
+struct stage {
+    const struct device_ops *ops;
+    struct device *device;
+    int slot; /* the next one to be filled */
+    void *host[DEVICE_SLOTS];
+    size_t host_size[DEVICE_SLOTS];
+    void *logits;
+    size_t logits_size;
+    void *arena;
+    size_t arena_size;
+    double loss; /* sum over completed runs since network_wait last took it */
+    enum stage_run runs[DEVICE_SLOTS]; /* in flight */
+    void (*done)(void *arg, const struct device_sums *sums); /* or NULL */
+    void *done_arg;
+};
+
+int stage_open(struct stage *s, const struct device_ops *ops, int index, struct err *e);
+void stage_close(struct stage *s); /* s may be all zeros */
+
+/* Grows the arena to nbytes at least. When it moves (*moved), its contents are lost. */
+int stage_reserve(struct stage *s, size_t nbytes, bool *moved, struct err *e);
+
+/* Sets *nbytes to the size that the arena could grow to. */
+int stage_room(struct stage *s, size_t *nbytes, struct err *e);
+
+/* Returns the buffer for the graph's next input, followed by its target; valid until stage_run or a
+ * call with another graph. Waits for the slot's earlier run. NULL on error. */
+float *stage_input(struct stage *s, const struct graph *g, struct err *e);
+
+/* A run. *program is NULL at first. The second run of a graph with the same arena is recorded
+ * there, and later runs replay it; ready (see graph_run) is called in the first two runs only. */
+struct stage_work {
+    struct graph *graph; /* NULL: only calls ready */
+    bool may_record;     /* no op runs code on the host */
+    enum stage_run kind;
+    int *nruns;
+    struct device_program **program;
+    int (*ready)(void *arg, size_t upto, struct err *e);
+    void *arg;
+    size_t upto; /* the argument of ready where there is no graph */
+};
+
+/* Queues the copy of the input, and a run of all ops. */
+int stage_run(struct stage *s, const struct stage_work *w, struct exec *x, struct err *e);
+
+/* Waits for all runs and returns the logits of the last; valid until the next call. */
+const float *stage_logits(struct stage *s, const struct graph *g, struct err *e);
+
+/* Waits for all runs, the oldest first. */
+int stage_wait(struct stage *s, struct err *e);
+
+#endif

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Trains a small network for a few steps and writes what t/torch_unet.py compares with PyTorch:
+ * weights, data, loss, gradients, inference, weights after each Adam step.
+ *
+ *   dump BACKEND BASE DEPTH|resnetN CHANNELS HEIGHT WIDTH BATCH BATCH_NORM(none|local) STEPS DIR
+ *
+ * DIR/data.bin has all numbers as raw floats; DIR/index.txt a line "KIND STEP NAME COUNT" for each
+ * piece in the same order. */
+#include "config.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/rng.h"
+#include "trainer/network/network.h"
+#include "trainer/optim/optim.h"
+
+#define LEARNING_RATE 1e-3
+
+struct dump {
+    FILE *index, *data;
+};
+
+static FILE *open_in(const char *dir, const char *name)
+{
+    char path[4096];
+    FILE *f;
+
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    f = fopen(path, "wb");
+    if (!f) {
+        perror(path);
+        exit(1);
+    }
+    return f;
+}
+
+static void put(struct dump *d, const char *kind, int step, const char *name, const float *values,
+                size_t count)
+{
+    fprintf(d->index, "%s %d %s %zu\n", kind, step, name, count);
+    fwrite(values, sizeof *values, count, d->data);
+}
+
+static void put_weights(struct dump *d, const struct weights *w, int step)
+{
+    for (size_t i = 0; i < w->nentries; i++) {
+        const struct weights_entry *entry = &w->entries[i];
+        const float *from = entry->role == WEIGHTS_PARAM ? w->value : w->state;
+
+        put(d, "weight", step, entry->name, from + entry->offset, entry->count);
+    }
+}
+
+static void put_grads(struct dump *d, const struct weights *w, int step)
+{
+    for (size_t i = 0; i < w->nentries; i++)
+        if (w->entries[i].role == WEIGHTS_PARAM)
+            put(d, "grad", step, w->entries[i].name, w->grad + w->entries[i].offset,
+                w->entries[i].count);
+}
+
+static int fail(const struct err *e)
+{
+    fprintf(stderr, "dump: %s\n", e->text);
+    return 1;
+}
+
+static const float weights[] = {0.5F, 2, 1, 0.25F, 3};
+
+/* Something in 0..1, or a class; a share of the pixels has none. */
+static float target_value(int classes, double u)
+{
+    return (float)(classes == 1 ? u : floor(u * (classes + 1)) - 1);
+}
+
+/* The buffers of different graphs share memory: each is filled just before it is used. */
+static int fill(struct network *n, const struct network_config *c, bool training, int batch,
+                struct dump *d, int step, struct err *e)
+{
+    size_t npixels = (size_t)batch * (size_t)c->height * (size_t)c->width;
+    size_t channels = (size_t)c->channels, ntargets = (size_t)batch * network_targets(n);
+    float *input = network_input(n, training, batch, e);
+    float *target = network_target(n, training, batch, e);
+
+    if (!input || !target)
+        return -1;
+    for (size_t i = 0; i < npixels * channels; i++)
+        input[i] = (float)rng_uniform(1, (uint64_t)step, i);
+    for (size_t i = 0; i < ntargets; i++)
+        target[i] = target_value(c->classes, rng_uniform(2, (uint64_t)step, i));
+    put(d, "input", step, "-", input, npixels * channels);
+    put(d, "target", step, "-", target, ntargets);
+    return 0;
+}
+
+static int dump_steps(struct network *n, const struct network_config *c, int batch, int steps,
+                      struct dump *d, struct err *e)
+{
+    size_t ntargets = (size_t)batch * network_targets(n);
+    struct weights *w = network_weights(n);
+    struct optim *optim = optim_create(&(struct optim_config){0}, w, e);
+    const float *logits;
+    int rc = -1;
+
+    put_weights(d, w, 0);
+    for (int step = 1; optim && step <= steps; step++) {
+        struct network_step whole = {.images = batch};
+        double loss_sum = 0;
+        float loss;
+
+        if (fill(n, c, true, batch, d, step, e) < 0 ||
+            network_weigh(n, batch, &whole.weight, e) < 0 ||
+            network_train(n, batch, whole, &loss_sum, NULL, NULL, e) < 0)
+            goto out;
+        loss = (float)(loss_sum / (double)ntargets);
+        put(d, "loss", step, "-", &loss, 1);
+        put_grads(d, w, step);
+        optim_step(optim, w, LEARNING_RATE);
+        put_weights(d, w, step);
+    }
+    if (!optim || fill(n, c, false, batch, d, steps + 1, e) < 0 ||
+        network_infer(n, batch, &logits, e) < 0)
+        goto out;
+    put(d, "logits", steps + 1, "-", logits, ntargets * (size_t)c->classes);
+    rc = 0;
+out:
+    optim_destroy(optim);
+    return rc;
+}
+
+int main(int argc, char **argv)
+{
+    struct network_config c = {.model = "unet", .threads = 1, .seed = 1244};
+    struct network *n;
+    struct dump d;
+    struct err e;
+    int rc;
+
+    if (argc != 13) {
+        fprintf(stderr, "usage: dump BACKEND BASE DEPTH|resnetN CHANNELS HEIGHT WIDTH BATCH "
+                        "none|local CLASSES ce|weighted|dice|ce+dice STEPS DIR\n");
+        return 2;
+    }
+    c.backend = argv[1];
+    c.base = atoi(argv[2]);
+    if (strncmp(argv[3], "resnet", 6) == 0)
+        c.model = argv[3];
+    else
+        c.depth = atoi(argv[3]);
+    c.channels = atoi(argv[4]);
+    c.height = atoi(argv[5]);
+    c.width = atoi(argv[6]);
+    c.batch_norm = strcmp(argv[8], "none") == 0 ? BATCH_NORM_NONE : BATCH_NORM_LOCAL;
+    c.classes = atoi(argv[9]);
+    c.class_weights = strcmp(argv[10], "weighted") == 0 ? weights : NULL;
+    c.loss = strcmp(argv[10], "dice") == 0 ? LOSS_DICE
+             : strcmp(argv[10], "ce+dice") == 0 ? LOSS_CE_DICE : LOSS_CE;
+    n = network_create(&c, &e);
+    if (!n)
+        return fail(&e);
+    d.index = open_in(argv[12], "index.txt");
+    d.data = open_in(argv[12], "data.bin");
+    rc = dump_steps(n, &c, atoi(argv[7]), atoi(argv[11]), &d, &e) < 0 ? fail(&e) : 0;
+    network_destroy(n);
+    if (fclose(d.index) != 0 || fclose(d.data) != 0)
+        rc = 1;
+    return rc;
+}

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "trainer/passes/fuse.h"
+
+#include "trainer/passes/fuse_find.h"
+#include "trainer/passes/fuse_fold.h"
+#include "trainer/passes/fuse_norm.h"
+#include "trainer/passes/fuse_relu.h"
+#include "trainer/passes/fuse_residual.h"
+
+/* (x, gamma, beta, mean, var) -> y, saved becomes what relu has written. */
+static bool fuse_relu(struct op *norm, struct op *relu)
+{
+    if ((norm->kind != &batch_norm_kind && norm->kind != &batch_norm_infer_kind) ||
+        norm->attr.relu ||
+        relu->kind != &relu_kind || relu->in[0] != norm->out[0])
+        return false;
+    norm->out[0] = relu->out[0];
+    *relu = *norm;
+    relu->attr.relu = true;
+    return true;
+}
+
+static bool is_norm_relu(const struct op *op)
+{
+    return op->kind == &batch_norm_kind && op->attr.relu;
+}
+
+/* The fused op whose statistics are `saved`. */
+static const struct op *find_norm_relu(const struct graph *g, const struct tensor *saved)
+{
+    for (size_t i = 0; i < g->nops; i++)
+        if (g->ops[i] && is_norm_relu(g->ops[i]) && g->ops[i]->out[1] == saved)
+            return g->ops[i];
+    return NULL;
+}
+
+/* (dy, y), (d, x, gamma, saved, beta) -> dx becomes (dy, x, gamma, saved, beta) -> dx. */
+static bool fuse_relu_grad(const struct graph *g, const struct op *relu, struct op *norm)
+{
+    const struct op *forward;
+
+    if (relu->kind != &relu_grad_kind || norm->kind != &batch_norm_grad_kind ||
+        norm->attr.relu || norm->in[0] != relu->out[0])
+        return false;
+    forward = find_norm_relu(g, norm->in[3]);
+    if (!forward || forward->out[0] != relu->in[1])
+        return false;
+    norm->attr.relu = true;
+    norm->in[0] = relu->in[0];
+    return true;
+}
+
+/* (dy, x) -> d, (a, d) -> a + d becomes the first with OP_ADDED. */
+static bool fuse_add(const struct op *pool, struct op *add)
+{
+    struct op both = *pool;
+
+    if (pool->kind != &max_pool2d_grad_kind || add->kind != &add_kind ||
+        add->in[1] != pool->out[0])
+        return false;
+    both.in[OP_ADDED] = add->in[0];
+    both.out[0] = add->out[0];
+    *add = both;
+    return true;
+}
+
+/* Ops that belong together stand next to each other: first and second become second. */
+static bool fuse_pair(const struct graph *g, struct op *first, struct op *second)
+{
+    return graph_is_private(g, first, second) &&
+           (fuse_relu(first, second) || fuse_relu_grad(g, first, second) ||
+            fuse_add(first, second));
+}
+
+/* The ops around a tensor that concat writes: it, the convolution that reads it, and when training
+ * what their gradients became; NULL where there is none. */
+struct concat {
+    struct op **concat, **conv, **weights, **input, **split;
+};
+
+/* Is it all there, and nothing else between? */
+static bool find_concat(const struct graph *g, size_t i, struct concat *c)
+{
+    if (g->ops[i]->kind != &concat_kind)
+        return false;
+    const struct tensor *whole = g->ops[i]->out[0], *dwhole = whole->grad;
+    *c = (struct concat){.concat = &g->ops[i], .conv = fuse_find_reader(g, &conv2d_kind, 0, whole)};
+    if (whole->pinned || !c->conv)
+        return false;
+    if (!dwhole)
+        return fuse_find_nreaders(g, whole) == 1;
+    c->weights = fuse_find_reader(g, &conv2d_grad_kind, 2, whole);
+    c->input = fuse_find_writer(g, &conv2d_grad_kind, dwhole);
+    c->split = fuse_find_reader(g, &concat_grad_kind, 0, dwhole);
+    return c->weights && c->input && c->split && fuse_find_nreaders(g, whole) == 2 &&
+           fuse_find_nreaders(g, dwhole) == 1;
+}
+
+/* What the three convolutions become; the last two are not there where nothing is trained. */
+static void join_concat(const struct concat *c, struct op *conv, struct op *weights,
+                        struct op *input)
+{
+    struct tensor *const *parts = (*c->concat)->in;
+
+    *conv = **c->conv;
+    conv->in[0] = parts[0];
+    conv->in[OP_SECOND] = parts[1];
+    if (!c->split)
+        return;
+    *weights = **c->weights;
+    weights->in[2] = parts[0];
+    weights->in[OP_SECOND] = parts[1];
+    *input = **c->input;
+    input->out[0] = (*c->split)->out[0];
+    input->out[OP_OUT_SECOND] = (*c->split)->out[1];
+    input->attr.split = (*c->split)->attr.split;
+}
+
+static void fuse_concat(struct graph *g, const struct backend *backend, size_t i)
+{
+    struct op conv, weights, input;
+    struct concat c;
+
+    if (!find_concat(g, i, &c))
+        return;
+    join_concat(&c, &conv, &weights, &input);
+    if (!backend_has_kernel(backend, &conv) ||
+        (c.split && !(backend_has_kernel(backend, &weights) &&
+                      backend_has_kernel(backend, &input))))
+        return;
+    **c.conv = conv;
+    fuse_drop(c.concat);
+    if (!c.split)
+        return;
+    **c.weights = weights;
+    **c.input = input;
+    fuse_drop(c.split);
+}
+
+/* The ops around a tensor that relu writes: it, the pooling that reads it, and their gradients. */
+struct relu_pool {
+    struct op **relu, **pool, **pool_grad, **relu_grad;
+};
+
+static bool find_relu_pool(const struct graph *g, size_t i, struct relu_pool *c)
+{
+    const struct tensor *between = g->ops[i]->out[0];
+
+    *c = (struct relu_pool){.relu = &g->ops[i],
+                            .pool = fuse_find_reader(g, &max_pool2d_kind, 0, between),
+                            .pool_grad = fuse_find_reader(g, &max_pool2d_grad_kind, 1, between),
+                            .relu_grad = fuse_find_reader(g, &relu_grad_kind, 1, between)};
+    return g->ops[i]->kind == &relu_kind && !between->pinned && c->pool && c->pool_grad &&
+           c->relu_grad && (*c->relu_grad)->in[0] == (*c->pool_grad)->out[0] &&
+           fuse_find_nreaders(g, between) == 3 &&
+           fuse_find_nreaders(g, (*c->pool_grad)->out[0]) == 1;
+}
+
+static int fuse_relu_pool(struct graph *g, const struct backend *backend, size_t i, struct err *e)
+{
+    struct relu_pool c;
+    struct shape shapes[2];
+
+    if (!find_relu_pool(g, i, &c))
+        return 0;
+    struct tensor *x = (*c.relu)->in[0], *y = (*c.pool)->out[0];
+    struct op forward = {.kind = &max_pool2d_kind, .attr.relu = true, .in = {x}, .out = {y}};
+    if (forward.kind->infer(&forward.attr, forward.in, shapes, e) < 0)
+        return -1;
+    struct tensor planned = {.shape = shapes[1]}, *places;
+    struct op grad = {.kind = &max_pool2d_grad_kind, .attr.relu = true,
+                      .in = {(*c.pool_grad)->in[0], y, &planned}, .out = {(*c.relu_grad)->out[0]}};
+    forward.out[1] = &planned;
+    grad.attr.height = x->shape.dim[DIM_H];
+    grad.attr.width = x->shape.dim[DIM_W];
+    if (!backend_has_kernel(backend, &forward) || !backend_has_kernel(backend, &grad))
+        return 0;
+    places = graph_tensor(g, "places", shapes[1], e);
+    if (!places)
+        return -1;
+    forward.out[1] = grad.in[2] = places;
+    **c.pool = forward;
+    fuse_drop(c.relu);
+    **c.relu_grad = grad;
+    fuse_drop(c.pool_grad);
+    return 0;
+}
+
+/* The gradient of the input behind that of the weights, of the same convolution. */
+static struct op **find_grad_input(const struct graph *g, size_t at)
+{
+    const struct op *weights = g->ops[at];
+
+    for (size_t i = at + 1; i < g->nops; i++) {
+        const struct op *op = g->ops[i];
+
+        if (op && op->kind == weights->kind && (op_form(op) & OP_INPUT_ONLY) &&
+            op->in[0] == weights->in[0] && op->in[1]->grad == weights->out[1])
+            return &g->ops[i];
+    }
+    return NULL;
+}
+
+/* Both gradients of a convolution. */
+static void fuse_conv_grads(struct graph *g, const struct backend *backend, size_t i)
+{
+    const struct op *weights = g->ops[i];
+    struct op **input = op_form(weights) & OP_WEIGHTS_ONLY ? find_grad_input(g, i) : NULL;
+
+    if (!input)
+        return;
+    struct op both = *weights;
+    both.attr.split = (*input)->attr.split;
+    both.in[1] = (*input)->in[1];
+    both.out[0] = (*input)->out[0];
+    both.out[OP_OUT_SECOND] = (*input)->out[OP_OUT_SECOND];
+    if (!backend_has_kernel(backend, &both))
+        return;
+    **input = both;
+    fuse_drop(&g->ops[i]);
+}
+
+int fuse_graph(struct graph *g, const struct backend *backend, struct err *e)
+{
+    int rc = 0;
+
+    if (fuse_fold_graph(g, backend, e) < 0)
+        return -1;
+    for (size_t i = 0; i + 1 < g->nops; i++)
+        if (fuse_pair(g, g->ops[i], g->ops[i + 1]))
+            fuse_drop(&g->ops[i]);
+    for (size_t i = 0; i < g->nops; i++)
+        if (g->ops[i])
+            fuse_concat(g, backend, i);
+    for (size_t i = 0; i < g->nops; i++)
+        if (g->ops[i])
+            fuse_conv_grads(g, backend, i);
+    for (size_t i = 0; i < g->nops && rc == 0; i++)
+        if (g->ops[i])
+            rc = fuse_relu_pool(g, backend, i, e);
+    if (rc == 0)
+        fuse_relu_graph(g, backend);
+    graph_close_up(g);
+    if (rc == 0)
+        rc = fuse_residual_graph(g, backend, e);
+    return rc ? rc : fuse_norm_graph(g, backend, e);
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "trainer/passes/fuse_relu.h"
+
+#include "trainer/passes/fuse_find.h"
+
+static void fuse_conv_relu(struct graph *g, const struct backend *backend, size_t i)
+{
+    const struct op *conv = g->ops[i];
+    bool fits = conv->kind == &conv2d_kind && !(op_form(conv) & ~(unsigned)OP_HAS_SECOND);
+    struct op **relu = fits ? fuse_find_reader(g, &relu_kind, 0, conv->out[0]) : NULL;
+
+    if (!relu || !graph_is_private(g, conv, *relu))
+        return;
+    struct op both = *conv;
+    both.attr.relu = true;
+    both.out[0] = (*relu)->out[0];
+    if (!backend_has_kernel(backend, &both))
+        return;
+    **relu = both;
+    fuse_drop(&g->ops[i]);
+}
+
+/* What is behind a convolution and its ReLU. */
+static void fuse_conv_relu_pool(struct graph *g, const struct backend *backend, struct op *conv)
+{
+    struct op **pool = fuse_find_reader(g, &max_pool2d_kind, 0, conv->out[0]), both = *conv;
+
+    if (!pool)
+        return;
+    both.out[OP_OUT_POOLED] = (*pool)->out[0];
+    if (!backend_has_kernel(backend, &both))
+        return;
+    *conv = both;
+    fuse_drop(pool);
+}
+
+static void fuse_conv_relu_conv(struct graph *g, const struct backend *backend, size_t i)
+{
+    const struct op *conv = g->ops[i];
+    struct op **second = fuse_find_reader(g, &conv2d_kind, 0, conv->out[0]), both = *conv;
+
+    if (!second || op_form(*second) || (*second)->attr.kernel != 1 || (*second)->attr.stride > 1 ||
+        !graph_is_private(g, conv, *second))
+        return;
+    both.in[OP_HEAD_W] = (*second)->in[1];
+    both.in[OP_HEAD_B] = (*second)->in[2];
+    both.out[0] = (*second)->out[0];
+    if (!backend_has_kernel(backend, &both))
+        return;
+    **second = both;
+    fuse_drop(&g->ops[i]);
+}
+
+/* What makes the input of one that can make it on the way. */
+static void fuse_front(struct graph *g, const struct backend *backend, struct op *conv)
+{
+    bool up = conv->in[OP_SECOND] && conv->attr.relu;
+    struct op **front = NULL, both = *conv;
+
+    if (up || conv->out[OP_OUT_POOLED])
+        front = fuse_find_writer(g, up ? &conv_transpose2d_kind : &conv2d_kind, conv->in[0]);
+    if (!front || op_form(*front) != (up ? 0 : OP_RELU) || !graph_is_private(g, *front, conv) ||
+        (!up && (*front)->attr.kernel != conv->attr.kernel) || (*front)->attr.stride > 1 ||
+        conv->attr.stride > 1)
+        return; /* one attr is for both */
+    both.in[0] = (*front)->in[0];
+    both.in[OP_FRONT_W] = (*front)->in[1];
+    both.in[OP_FRONT_B] = (*front)->in[2];
+    if (!backend_has_kernel(backend, &both))
+        return;
+    *conv = both;
+    fuse_drop(front);
+}
+
+static bool is_conv_relu(const struct op *op)
+{
+    return op->kind == &conv2d_kind && op_form(op) == OP_RELU;
+}
+
+static void fuse_behind(struct graph *g, const struct backend *backend, size_t i)
+{
+    if (is_conv_relu(g->ops[i]))
+        fuse_conv_relu_pool(g, backend, g->ops[i]);
+    if (is_conv_relu(g->ops[i]))
+        fuse_conv_relu_conv(g, backend, i);
+}
+
+void fuse_relu_graph(struct graph *g, const struct backend *backend)
+{
+    for (size_t i = 0; i < g->nops; i++)
+        if (g->ops[i])
+            fuse_conv_relu(g, backend, i);
+    for (size_t i = 0; i < g->nops; i++)
+        if (g->ops[i])
+            fuse_behind(g, backend, i);
+    for (size_t i = 0; i < g->nops; i++)
+        if (g->ops[i])
+            fuse_front(g, backend, g->ops[i]);
+}

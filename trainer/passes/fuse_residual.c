@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "trainer/passes/fuse_residual.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The only op that reads what `writer` writes first, if it is of that kind: its place; else 0,
+ * which none has. */
+static size_t find_reader(const struct graph *g, const struct op *writer,
+                          const struct op_kind *kind)
+{
+    for (size_t i = 1; i < g->nforward; i++) {
+        const struct op *op = g->ops[i];
+
+        if (op && op->kind == kind && graph_is_private(g, writer, op) &&
+            (op->in[0] == writer->out[0] || op->in[1] == writer->out[0]))
+            return i;
+    }
+    return 0;
+}
+
+/* The first op of the gradients that reads t; nops: none. */
+static size_t find_in_gradients(const struct graph *g, const struct tensor *t)
+{
+    for (size_t i = g->nforward; i < g->nops; i++)
+        if (g->ops[i])
+            for (int k = -1; op_next_in(g->ops[i], &k);)
+                if (g->ops[i]->in[k] == t)
+                    return i;
+    return g->nops;
+}
+
+/* batch_norm (x, ...) -> y; add (y, shortcut) -> sum; relu (sum) -> z becomes batch_norm,
+ * attr.coef (x, ...) -> coef; add (x, shortcut), OP_COEF, attr.relu -> z, in the place of relu.
+ * *place: that; 0: there is none. */
+static int fuse_end(struct graph *g, const struct backend *backend, size_t i, size_t *place,
+                    struct err *e)
+{
+    struct op *norm = g->ops[i];
+    size_t at_add = norm->kind == &batch_norm_kind ? find_reader(g, norm, &add_kind) : 0;
+    size_t at_relu = at_add ? find_reader(g, g->ops[at_add], &relu_kind) : 0;
+
+    *place = 0;
+    if (!at_relu || op_form(norm))
+        return 0;
+    struct op *add = g->ops[at_add], *relu = g->ops[at_relu];
+    struct tensor *x = norm->in[0], *shortcut = add->in[add->in[0] == norm->out[0]];
+    struct tensor planned = {.shape = {2, {2, x->shape.dim[DIM_C]}}}, *coef;
+    struct op first = *norm, end = {.kind = &add_kind, .attr.relu = true,
+                                    .in = {x, shortcut, [OP_COEF] = &planned},
+                                    .out = {relu->out[0]}};
+
+    first.attr.relu = first.attr.coef = true;
+    first.out[0] = &planned;
+    /* Of the second the reference's will do: it is as fast as memory. */
+    if (!backend_has_kernel(backend, &first) || !backend_kernel(backend, &end))
+        return 0;
+    coef = graph_tensor(g, "coef", planned.shape, e);
+    if (!coef)
+        return -1;
+    first.out[0] = end.in[OP_COEF] = coef;
+    *norm = first;
+    *relu = end;
+    free(add);
+    g->ops[at_add] = NULL;
+    *place = at_relu;
+    return 0;
+}
+
+/* Gradients read what op gives made again, by the same op before the first of them. */
+static int make_again(struct graph *g, const struct op *op, size_t place, struct err *e)
+{
+    struct op like = *op, *again;
+
+    like.out[0] = NULL;
+    again = graph_append_op(g, &like, e);
+    if (!again)
+        return -1;
+    memmove(g->ops + place + 1, g->ops + place, (g->nops - 1 - place) * sizeof(struct op *));
+    g->ops[place] = again;
+    for (size_t i = place + 1; i < g->nops; i++)
+        if (g->ops[i])
+            for (int k = -1; op_next_in(g->ops[i], &k);)
+                if (g->ops[i]->in[k] == op->out[0])
+                    g->ops[i]->in[k] = again->out[0];
+    return 0;
+}
+
+/* Only where all that it is made of is kept for other gradients anyway. */
+static int drop_end(struct graph *g, const struct op *op, struct err *e)
+{
+    size_t place = find_in_gradients(g, op->out[0]);
+
+    if (place == g->nops || op->out[0]->pinned)
+        return 0;
+    for (int k = 0; k < 2; k++)
+        if (op->in[k]->place != TENSOR_ARENA || find_in_gradients(g, op->in[k]) == g->nops)
+            return 0;
+    return make_again(g, op, place, e);
+}
+
+static int fuse_block(struct graph *g, const struct backend *backend, size_t i, struct err *e)
+{
+    size_t place;
+
+    if (fuse_end(g, backend, i, &place, e) < 0)
+        return -1;
+    return place ? drop_end(g, g->ops[place], e) : 0;
+}
+
+int fuse_residual_graph(struct graph *g, const struct backend *backend, struct err *e)
+{
+    int rc = 0;
+
+    for (size_t i = 0; g->training && i < g->nforward && rc == 0; i++)
+        if (g->ops[i])
+            rc = fuse_block(g, backend, i, e);
+    graph_close_up(g);
+    return rc;
+}

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "trainer/passes/precision.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const names[] = {
+    [DTYPE_F32] = "f32", [DTYPE_BF16] = "bf16", [DTYPE_F16] = "fp16"};
+
+const char *precision_name(enum dtype t)
+{
+    return names[t];
+}
+
+int precision_parse(const char *name, enum dtype *t, bool *tf32, struct err *e)
+{
+    *tf32 = strcmp(name, "tf32") == 0;
+    if (*tf32) {
+        *t = DTYPE_F32;
+        return 0;
+    }
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(name, names[i]) == 0) {
+            *t = (enum dtype)i;
+            return 0;
+        }
+    return err_set(e, ERR_USAGE, "%s: must be f32, tf32, bf16 or fp16", name);
+}
+
+/* What losses give, and sums of it. */
+static bool is_of_losses(const struct op *op)
+{
+    return op->kind->is_loss ||
+           (op->kind == &add_kind && op->in[0]->dtype == DTYPE_F32 &&
+            op->in[1]->dtype == DTYPE_F32);
+}
+
+static bool has_type(const struct graph *g, const struct op *op, const struct tensor *t)
+{
+    return t->place == TENSOR_ARENA && t->shape.ndim == 4 && t != g->logits && !is_of_losses(op);
+}
+
+void precision_mark(struct graph *g, enum dtype t)
+{
+    for (size_t i = 0; i < g->nops; i++) {
+        const struct op *op = g->ops[i];
+
+        for (int k = -1; op_next_out(op, &k);)
+            if (has_type(g, op, op->out[k]))
+                op->out[k]->dtype = t;
+    }
+}
+
+/* Casts while they stand behind the graph's own ops. */
+struct casts {
+    size_t *places; /* of cast i: before op places[i] / 2, or behind it if that is odd */
+    size_t n;
+};
+
+static int append_cast(struct graph *g, struct casts *c, size_t place, struct tensor *src,
+                       struct tensor **dst, struct err *e)
+{
+    const struct op *op = graph_append(g, &cast_kind, NULL, &src, *dst ? dst : NULL, e);
+
+    if (!op)
+        return -1;
+    c->places[c->n++] = place;
+    *dst = op->out[0];
+    return 0;
+}
+
+/* Each input once, however often it is one. */
+static int widen_inputs(struct graph *g, struct casts *c, size_t i, struct err *e)
+{
+    struct op *op = g->ops[i];
+
+    for (int k = -1; op_next_in(op, &k);) {
+        struct tensor *half = op->in[k], *wide = NULL;
+
+        if (half->dtype == DTYPE_F32)
+            continue;
+        if (append_cast(g, c, 2 * i, half, &wide, e) < 0)
+            return -1;
+        for (int j = k; j < OP_MAX_IN; j++)
+            if (op->in[j] == half)
+                op->in[j] = wide;
+    }
+    return 0;
+}
+
+static int widen_outputs(struct graph *g, struct casts *c, size_t i, struct err *e)
+{
+    struct op *op = g->ops[i];
+
+    for (int k = -1; op_next_out(op, &k);) {
+        struct tensor *half = op->out[k];
+
+        if (half->dtype == DTYPE_F32)
+            continue;
+        struct tensor *wide = graph_tensor(g, half->name, half->shape, e);
+        if (!wide || append_cast(g, c, 2 * i + 1, wide, &half, e) < 0)
+            return -1;
+        op->out[k] = wide;
+    }
+    return 0;
+}
+
+/* Casts to where they belong. */
+static int sort_ops(struct graph *g, const struct casts *c, struct err *e)
+{
+    size_t n = 0, next = 0, nown = g->nops - c->n, nforward = g->nforward;
+    struct op **ops = malloc((g->nops + 1) * sizeof(struct op *));
+
+    if (!ops)
+        return err_set(e, ERR_INTERNAL, "graph: out of memory");
+    for (size_t i = 0; i < nown; i++) {
+        for (; next < c->n && c->places[next] == 2 * i; next++)
+            ops[n++] = g->ops[nown + next];
+        ops[n++] = g->ops[i];
+        for (; next < c->n && c->places[next] == 2 * i + 1; next++)
+            ops[n++] = g->ops[nown + next];
+        if (i + 1 == nforward)
+            g->nforward = n;
+    }
+    free(g->ops);
+    g->ops = ops;
+    return 0;
+}
+
+static bool is_wide(const struct op *op)
+{
+    for (int k = -1; op_next_in(op, &k);)
+        if (op->in[k]->dtype != DTYPE_F32)
+            return false;
+    for (int k = -1; op_next_out(op, &k);)
+        if (op->out[k]->dtype != DTYPE_F32)
+            return false;
+    return true;
+}
+
+int precision_lower(struct graph *g, const struct backend *backend, struct err *e)
+{
+    size_t nown = g->nops;
+    struct casts c = {.places = calloc(nown * (OP_MAX_IN + OP_MAX_OUT) + 1, sizeof *c.places)};
+    int rc = c.places ? 0 : err_set(e, ERR_INTERNAL, "graph: out of memory");
+
+    for (size_t i = 0; rc == 0 && i < nown; i++)
+        if (!is_wide(g->ops[i]) && !backend_kernel(backend, g->ops[i]))
+            rc = widen_inputs(g, &c, i, e) || widen_outputs(g, &c, i, e) ? -1 : 0;
+    if (rc == 0)
+        rc = sort_ops(g, &c, e);
+    free(c.places);
+    return rc;
+}

@@ -1,0 +1,544 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A graph computes the same fused and as it was built, on every backend. */
+#include "config.h"
+#include "trainer/backends/backends.h"
+#include "trainer/passes/fuse.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "src/rng.h"
+#include "t/tap.h"
+#include "trainer/core/arena.h"
+#include "trainer/ops/ops.h"
+
+struct compiled {
+    struct graph *graph;
+    struct weights *weights;
+    struct arena arena;
+};
+
+/* Two blocks with a pooling between them, the first one also read behind the second: an encoder and
+ * a decoder in the small. */
+static void build(struct graph *g, struct err *e)
+{
+    struct tensor *x, *skip;
+
+    g->input = x = graph_input(g, "input", shape_nhwc(2, 8, 16, 3), e);
+    g->target = graph_input(g, "target", shape_nhwc(2, 8, 16, 1), e);
+    x = conv2d_append(g, "one", x, 8, 3, e);
+    skip = x = relu_append(g, batch_norm_append(g, "one.bn", x, false, e), e);
+    x = conv2d_append(g, "two", max_pool2d_append(g, x, e), 16, 3, e);
+    x = relu_append(g, batch_norm_append(g, "two.bn", x, false, e), e);
+    x = concat_append(g, conv_transpose2d_append(g, "up", x, 8, e), skip, e);
+    x = conv2d_append(g, "three", x, 8, 3, e);
+    g->logits = conv2d_append(g, "head", x, 1, 1, e);
+    if (!g->logits || (g->training && (loss_append(g, LOSS_CE, NULL, g->logits, g->target, e) ||
+                                       graph_backward(g, e))))
+        bail_out("%s", e->text);
+    g->logits->pinned = true;
+}
+
+/* A block of two convolutions, which have a bias or none. */
+static bool block_bias;
+
+static void build_block(struct graph *g, struct err *e)
+{
+    struct tensor *x;
+
+    g->input = x = graph_input(g, "input", shape_nhwc(2, 8, 16, 3), e);
+    g->target = graph_input(g, "target", shape_nhwc(2, 8, 16, 1), e);
+    x = conv2d_append_as(g, "one", x, 8, 3, 1, block_bias, e);
+    x = relu_append(g, batch_norm_append(g, "one.bn", x, false, e), e);
+    x = conv2d_append_as(g, "two", x, 16, 3, 1, block_bias, e);
+    x = relu_append(g, batch_norm_append(g, "two.bn", x, false, e), e);
+    g->logits = conv2d_append(g, "head", x, 1, 1, e);
+    if (!g->logits || (g->training && (loss_append(g, LOSS_CE, NULL, g->logits, g->target, e) ||
+                                       graph_backward(g, e))))
+        bail_out("%s", e->text);
+    g->logits->pinned = true;
+}
+
+/* Convolutions without norms, a pooling of an odd size between them. */
+static void build_pools(struct graph *g, struct err *e)
+{
+    struct tensor *x;
+
+    g->input = x = graph_input(g, "input", shape_nhwc(2, 9, 14, 3), e);
+    g->target = graph_input(g, "target", shape_nhwc(2, 4, 7, 1), e);
+    x = relu_append(g, conv2d_append(g, "one", x, 8, 3, e), e);
+    x = relu_append(g, conv2d_append(g, "two", max_pool2d_append(g, x, e), 16, 3, e), e);
+    g->logits = conv2d_append(g, "head", x, 1, 1, e);
+    if (!g->logits || loss_append(g, LOSS_CE, NULL, g->logits, g->target, e) ||
+        graph_backward(g, e))
+        bail_out("%s", e->text);
+    g->logits->pinned = true;
+}
+
+/* A convolution without bias whose input is read by others, too, behind a norm that is not. */
+static void build_residual(struct graph *g, struct err *e)
+{
+    struct tensor *x, *y;
+
+    g->input = x = graph_input(g, "input", shape_nhwc(2, 8, 16, 3), e);
+    g->target = graph_input(g, "target", shape_nhwc(2, 8, 16, 1), e);
+    x = relu_append(g, conv2d_append(g, "one", x, 8, 3, e), e);
+    y = relu_append(g, batch_norm_append(g, "two.bn", conv2d_append_as(g, "two", x, 8, 3, 1, false, e),
+                                         false, e), e);
+    y = conv2d_append_as(g, "three", y, 8, 3, 1, false, e);
+    g->logits = conv2d_append(g, "head", add_append(g, x, y, e), 1, 1, e);
+    if (!g->logits || loss_append(g, LOSS_CE, NULL, g->logits, g->target, e) ||
+        graph_backward(g, e))
+        bail_out("%s", e->text);
+    g->logits->pinned = true;
+}
+
+/* Three residual blocks of one convolution each. */
+static void build_ends(struct graph *g, struct err *e)
+{
+    struct tensor *x, *y;
+
+    g->input = x = graph_input(g, "input", shape_nhwc(2, 8, 16, 3), e);
+    g->target = graph_input(g, "target", shape_nhwc(2, 8, 16, 1), e);
+    x = relu_append(g, conv2d_append(g, "stem", x, 8, 3, e), e);
+    for (int i = 1; i <= 3; i++) {
+        char conv[16], norm[16];
+
+        snprintf(conv, sizeof conv, "c%d", i);
+        snprintf(norm, sizeof norm, "n%d", i);
+        y = batch_norm_append(g, norm, conv2d_append_as(g, conv, x, 8, 3, 1, false, e), false, e);
+        x = relu_append(g, i == 2 ? add_append(g, x, y, e) : add_append(g, y, x, e), e);
+    }
+    g->logits = conv2d_append(g, "head", x, 1, 1, e);
+    if (!g->logits || loss_append(g, LOSS_CE, NULL, g->logits, g->target, e) || graph_backward(g, e))
+        bail_out("%s", e->text);
+    g->logits->pinned = true;
+}
+
+static void fill(const struct compiled *c)
+{
+    const struct weights *w = c->weights;
+
+    for (size_t i = 0; i < w->nparams; i++)
+        w->value[i] = (float)rng_normal(1, 0, i);
+    for (size_t i = 0; i < w->nstate; i++)
+        w->state[i] = (float)(0.5 + rng_uniform(1, 1, i));
+    memset(w->grad, 0, w->nparams * sizeof(float));
+    for (size_t i = 0; i < tensor_count(c->graph->input); i++)
+        c->graph->input->data[i] = (float)rng_normal(1, 2, i);
+    for (size_t i = 0; i < tensor_count(c->graph->target); i++)
+        c->graph->target->data[i] = (float)rng_uniform(1, 3, i);
+}
+
+static void create(struct compiled *c, void (*build_into)(struct graph *g, struct err *e),
+                   const struct backend *backend, bool training, bool fused)
+{
+    struct err e = {0};
+    bool moved;
+
+    *c = (struct compiled){.graph = graph_create(training, &e), .weights = weights_create(&e)};
+    build_into(c->graph, &e);
+    for (size_t i = 0; i < c->graph->nparams; i++) {
+        const struct tensor *t = c->graph->params[i].tensor;
+
+        weights_add(c->weights, t->name, c->graph->params[i].role, t->shape.ndim, t->shape.dim,
+                    &e);
+    }
+    if (fused && fuse_graph(c->graph, backend, &e) < 0)
+        bail_out("%s", e.text);
+    if (weights_alloc(c->weights, &e) || graph_compile(c->graph, backend, c->weights, &e) ||
+        arena_reserve(&c->arena, c->graph->arena_size, &moved, &e))
+        bail_out("%s", e.text);
+    graph_bind(c->graph, c->weights, c->arena.base);
+    fill(c);
+}
+
+static void destroy(struct compiled *c)
+{
+    graph_destroy(c->graph);
+    weights_destroy(c->weights);
+    arena_release(&c->arena);
+}
+
+/* The same graph fused and as it was built. */
+struct both {
+    struct compiled whole, parts;
+};
+
+static void create_both(struct both *b, void (*build_into)(struct graph *g, struct err *e),
+                        const struct backend *backend, bool training)
+{
+    create(&b->whole, build_into, backend, training, true);
+    create(&b->parts, build_into, backend, training, false);
+}
+
+static void destroy_both(struct both *b)
+{
+    destroy(&b->whole);
+    destroy(&b->parts);
+}
+
+static double run(struct compiled *c)
+{
+    struct exec x = {.grad_scale = 0.01, .image_scale = 1, .loss_per_weight = 1,
+                     .loss_per_image = 1};
+    struct err e;
+
+    if (graph_run(c->graph, &x, NULL, NULL, &e))
+        bail_out("%s", e.text);
+    return x.loss_sum;
+}
+
+static double difference(const float *a, const float *b, size_t n)
+{
+    double largest = 0, scale = 1e-30;
+
+    for (size_t i = 0; i < n; i++) {
+        largest = fmax(largest, fabs((double)a[i] - (double)b[i]));
+        scale = fmax(scale, fabs((double)b[i]));
+    }
+    return largest / scale;
+}
+
+static size_t count(const struct graph *g, const struct op_kind *kind)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < g->nops; i++)
+        n += g->ops[i]->kind == kind;
+    return n;
+}
+
+/* The reference has all kernels, others this one where the processor has wide vectors. */
+static bool has_wide_kernels(const struct backend *backend)
+{
+    struct err e = {0};
+    struct graph *g = graph_create(false, &e);
+    struct tensor *x = graph_input(g, "input", shape_nhwc(2, 8, 16, 8), &e);
+    bool has;
+
+    conv2d_append(g, "conv", x, 8, 3, &e);
+    has = backend_has_kernel(backend, g->ops[0]);
+    graph_destroy(g);
+    return has;
+}
+
+/* With or without a ReLU, coefficients, and what is around a convolution, as form says. */
+#define FORMS                                                                                      \
+    (OP_RELU | OP_AS_COEF | OP_HAS_HEAD | OP_HAS_FRONT | OP_GIVES_POOLED | OP_HAS_ADDED |          \
+     OP_HAS_SECOND | OP_INPUT_ONLY | OP_WEIGHTS_ONLY)
+static size_t count_as(const struct graph *g, const struct op_kind *kind, unsigned form)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < g->nops; i++)
+        n += g->ops[i]->kind == kind && (op_form(g->ops[i]) & FORMS) == form;
+    return n;
+}
+
+/* Without bias. */
+static size_t count_bare(const struct graph *g, const struct op_kind *kind)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < g->nops; i++)
+        n += g->ops[i]->kind == kind && g->ops[i]->attr.bare;
+    return n;
+}
+
+/* Norms that take their statistics from who writes what they read. */
+static size_t count_moments(const struct graph *g)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < g->nforward; i++)
+        for (size_t j = 0; g->ops[i]->out[OP_OUT_MOMENTS] && j < g->nforward; j++)
+            n += g->ops[j]->in[OP_MOMENTS] == g->ops[i]->out[OP_OUT_MOMENTS] &&
+                 g->ops[j]->in[0] == g->ops[i]->out[0];
+    return n;
+}
+
+/* Ops that make a norm's gradient themselves. */
+static size_t count_late(const struct graph *g)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < g->nops; i++)
+        n += g->ops[i]->in[OP_LATE_X] && g->ops[i]->in[OP_LATE_COEF];
+    return n;
+}
+
+/* Ops that make what a norm and its ReLU make of one of their inputs themselves. */
+static size_t count_coef(const struct graph *g)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < g->nops; i++)
+        n += g->ops[i]->in[OP_COEF] || g->ops[i]->in[OP_SECOND_COEF];
+    return n;
+}
+
+/* Norms' gradients that take their sums from who writes what they read. */
+static size_t count_sums(const struct graph *g)
+{
+    size_t n = 0;
+
+    for (size_t i = g->nforward; i < g->nops; i++)
+        for (size_t j = g->nforward; g->ops[i]->out[OP_OUT_SUMS] && j < g->nops; j++)
+            n += g->ops[j]->in[OP_SUMS] == g->ops[i]->out[OP_OUT_SUMS];
+    return n;
+}
+
+static void check_training(const struct backend *backend)
+{
+    struct both b;
+
+    create_both(&b, build, backend, true);
+    size_t concat = count_as(b.whole.graph, &conv2d_kind, OP_HAS_SECOND);
+    ok(concat == has_wide_kernels(backend) && count(b.whole.graph, &concat_kind) == 1 - concat,
+       "%s: concat is fused where there is a kernel", backend->name);
+    /* Without the reference's, convolutions of few pixels but that behind concat have a kernel for each. */
+    bool ref = backend == backend_find("ref");
+    size_t wide = has_wide_kernels(backend) ? 1 : 0, grads = ref ? 4 : 2 * wide, late = ref ? 2 : wide;
+    ok(count_as(b.whole.graph, &conv2d_grad_kind, 0) +
+               count_as(b.whole.graph, &conv2d_grad_kind, OP_HAS_SECOND) +
+               count_as(b.whole.graph, &conv_transpose2d_grad_kind, 0) == grads,
+       "%s: gradients of convolutions are one where there is a kernel", backend->name);
+    ok(b.whole.graph->nops == b.parts.graph->nops - 5 - 2 * concat - grads,
+       "%s: the other five pairs became one op each", backend->name);
+    ok(count_as(b.whole.graph, &batch_norm_kind, OP_RELU) == 2 - 2 * wide &&
+           count_as(b.whole.graph, &batch_norm_kind, OP_RELU | OP_AS_COEF) == 2 * wide &&
+           count_as(b.whole.graph, &batch_norm_grad_kind, OP_RELU) == 2 - late &&
+           count_as(b.whole.graph, &batch_norm_grad_kind, OP_RELU | OP_AS_COEF) == late &&
+           count_late(b.whole.graph) == late &&
+           count_as(b.whole.graph, &max_pool2d_grad_kind, OP_HAS_ADDED) == 1,
+       "%s: of the right kinds", backend->name);
+    ok(b.whole.graph->nforward == b.parts.graph->nforward - 2 - concat, "%s: two of them forward",
+       backend->name);
+    ok(count_moments(b.whole.graph) == 2 * wide,
+       "%s: convolutions give norms moments where there are kernels", backend->name);
+    ok(count_coef(b.whole.graph) == 6 * wide && count_sums(b.whole.graph) == 2 * wide,
+       "%s: pooling, transposed convolution, concat and their gradients make norms, and their sums",
+       backend->name);
+    double loss = run(&b.whole), want = run(&b.parts);
+    ok(fabs(loss / want - 1) < 1e-6, "%s: the same loss: %g", backend->name, loss / want - 1);
+    double error = difference(b.whole.weights->grad, b.parts.weights->grad, b.parts.weights->nparams);
+    ok(error < 1e-5, "%s: the same gradients: %.1e", backend->name, error);
+    error = difference(b.whole.weights->state, b.parts.weights->state, b.parts.weights->nstate);
+    ok(error < 1e-6, "%s: the same running statistics: %.1e", backend->name, error);
+    destroy_both(&b);
+}
+
+static void check_pools(const struct backend *backend)
+{
+    struct both b;
+
+    create_both(&b, build_pools, backend, true);
+    size_t behind = count_as(b.whole.graph, &conv2d_kind, OP_RELU);
+    ok(count_as(b.whole.graph, &max_pool2d_kind, OP_RELU) == 1 &&
+           count_as(b.whole.graph, &max_pool2d_grad_kind, OP_RELU) == 1 &&
+           count(b.whole.graph, &relu_kind) == 1 - behind && behind == has_wide_kernels(backend) &&
+           b.whole.graph->nops == b.parts.graph->nops - 2 - behind -
+                                   count_as(b.whole.graph, &conv2d_grad_kind, 0) &&
+           b.whole.graph->nforward == b.parts.graph->nforward - 1 - behind,
+       "%s: a ReLU is fused with the pooling behind it, another with the convolution before it",
+       backend->name);
+    double loss = run(&b.whole), want = run(&b.parts);
+    double error = difference(b.whole.weights->grad, b.parts.weights->grad, b.parts.weights->nparams);
+    ok(loss == want && error == 0, "%s: with the same loss, %g, and gradients, %.1e", backend->name,
+       loss / want - 1, error);
+    destroy_both(&b);
+}
+
+/* With the reference, which has kernels for all that fusion makes. Its head is a convolution, too. */
+static void check_block(bool bias)
+{
+    const struct backend *ref = backend_find("ref");
+    struct both b;
+
+    size_t nobias = bias ? 0 : 1;
+
+    block_bias = bias;
+    create_both(&b, build_block, ref, true);
+    ok(count_moments(b.whole.graph) == 2 && count_moments(b.parts.graph) == 0,
+       "the convolutions in front of the norms give them their moments");
+    ok(count_late(b.whole.graph) == 2 && count_late(b.parts.graph) == 0,
+       "the norms' gradients are made by the convolutions' that read them");
+    ok(count_coef(b.whole.graph) == 4 && count_sums(b.whole.graph) == 2 &&
+           count_bare(b.whole.graph, &conv2d_kind) == 2 * nobias &&
+           count_bare(b.whole.graph, &conv2d_grad_kind) == 2 * nobias &&
+           count_as(b.whole.graph, &conv2d_grad_kind, 0) == 2 &&
+           count_as(b.whole.graph, &batch_norm_kind, OP_RELU | OP_AS_COEF) == 2 &&
+           count_as(b.whole.graph, &batch_norm_grad_kind, OP_RELU | OP_AS_COEF) == 2 &&
+           count(b.whole.graph, &relu_kind) == 0 &&
+           count_as(b.whole.graph, &conv2d_grad_kind, OP_INPUT_ONLY) == 0,
+       "a norm is computed by the convolution behind it");
+    ok(b.whole.graph->nops == b.parts.graph->nops - 6 &&
+           b.whole.graph->nforward == b.parts.graph->nforward - 2,
+       "two pairs of ops forward and four backward became one each");
+    double loss = run(&b.whole), want = run(&b.parts);
+    double error = difference(b.whole.weights->grad, b.parts.weights->grad, b.parts.weights->nparams);
+    ok(fabs(loss / want - 1) < 1e-6 && error < 1e-5,
+       "with the same loss, %g, and gradients, %.1e", loss / want - 1, error);
+    error = difference(b.whole.weights->state, b.parts.weights->state, b.parts.weights->nstate);
+    ok(error < 1e-6, "and running statistics: %.1e", error);
+    destroy_both(&b);
+}
+
+static void check_residual(void)
+{
+    const struct backend *ref = backend_find("ref");
+    struct both b;
+
+    create_both(&b, build_residual, ref, true);
+    ok(count_bare(b.whole.graph, &conv2d_grad_kind) == 2 && count_late(b.whole.graph) == 1 &&
+           count_as(b.whole.graph, &conv2d_grad_kind, OP_INPUT_ONLY) == 0,
+       "both gradients of a convolution without bias are one op, which makes that of the norm behind it");
+    double loss = run(&b.whole), want = run(&b.parts);
+    double error = difference(b.whole.weights->grad, b.parts.weights->grad, b.parts.weights->nparams);
+    ok(fabs(loss / want - 1) < 1e-6 && error < 1e-5, "with the same loss, %g, and gradients, %.1e",
+       loss / want - 1, error);
+    destroy_both(&b);
+}
+
+static void check_ends(const struct backend *backend)
+{
+    struct both b;
+
+    create_both(&b, build_ends, backend, true);
+    size_t wide = has_wide_kernels(backend);
+    ok(count_as(b.whole.graph, &add_kind, 0) == count(b.parts.graph, &add_kind) - 3 * wide &&
+           count_as(b.whole.graph, &batch_norm_kind, OP_RELU | OP_AS_COEF) == 3 * wide &&
+           count_as(b.whole.graph, &add_kind, OP_RELU) == 5 * wide,
+       "%s: three norms with an addition and a ReLU behind them became two ops each, the first and the third made "
+       "again for gradients", backend->name);
+    size_t relus = count_as(b.whole.graph, &conv2d_kind, OP_RELU);
+    ok(b.whole.graph->nforward == b.parts.graph->nforward - 3 * wide - relus,
+       "%s: not forward", backend->name);
+    double loss = run(&b.whole), want = run(&b.parts);
+    double error = difference(b.whole.weights->grad, b.parts.weights->grad, b.parts.weights->nparams);
+    ok(fabs(loss / want - 1) < 1e-6 && error < 1e-5, "%s: with the same loss, %g, and gradients, %.1e",
+       backend->name, loss / want - 1, error);
+    error = difference(b.whole.weights->state, b.parts.weights->state, b.parts.weights->nstate);
+    ok(error < 1e-6, "%s: and running statistics: %.1e", backend->name, error);
+    destroy_both(&b);
+}
+
+static void check_logits(struct both *b, const struct backend *backend)
+{
+    const struct tensor *logits = b->whole.graph->logits, *want = b->parts.graph->logits;
+
+    run(&b->whole);
+    run(&b->parts);
+    double error = difference(logits->data, want->data, tensor_count(want));
+    ok(error < 1e-5, "%s: with the same logits: %.1e", backend->name, error);
+}
+
+static void check_inference(const struct backend *backend)
+{
+    struct both b;
+
+    create_both(&b, build, backend, false);
+    size_t wide = has_wide_kernels(backend);
+    ok(count(b.whole.graph, &fold_norm_kind) == 2 &&
+           count_as(b.whole.graph, &conv2d_kind, OP_RELU) +
+                   count_as(b.whole.graph, &conv2d_kind, OP_RELU | OP_GIVES_POOLED) == 2 * wide &&
+           count(b.whole.graph, &relu_kind) == 2 - 2 * wide &&
+           count(b.whole.graph, &batch_norm_infer_kind) == 0 &&
+           count_as(b.whole.graph, &batch_norm_infer_kind, OP_RELU) == 0 &&
+           count_as(b.whole.graph, &conv2d_kind, OP_HAS_SECOND) == wide,
+       "%s: inference is fused too, norms with the weights in front of them", backend->name);
+    check_logits(&b, backend);
+    destroy_both(&b);
+}
+
+/* The same without biases, which the norms bring. */
+static void check_nobias_inference(const struct backend *backend)
+{
+    struct both b;
+
+    block_bias = false;
+    create_both(&b, build_block, backend, false);
+    ok(count_bare(b.whole.graph, &fold_norm_kind) == 2 && count_bare(b.whole.graph,
+                                                                     &conv2d_kind) == 0 &&
+           count_as(b.whole.graph, &conv2d_kind, OP_RELU) == has_wide_kernels(backend) &&
+           count_as(b.whole.graph, &conv2d_kind,
+                    OP_RELU | OP_HAS_HEAD) == has_wide_kernels(backend),
+       "%s: convolutions without bias take one from the norms behind them", backend->name);
+    check_logits(&b, backend);
+    destroy_both(&b);
+}
+
+/* All that fusion knows around a convolution with its ReLU, of sizes that wide kernels take. */
+static void build_chains(struct graph *g, struct err *e)
+{
+    struct tensor *x, *skip;
+
+    g->input = x = graph_input(g, "input", shape_nhwc(2, 16, 24, 3), e);
+    g->target = graph_input(g, "target", shape_nhwc(2, 16, 24, 1), e);
+    x = relu_append(g, conv2d_append(g, "stem", x, 8, 3, e), e);
+    skip = x = relu_append(g, conv2d_append(g, "one", x, 16, 3, e), e);
+    x = relu_append(g, conv2d_append(g, "two", max_pool2d_append(g, x, e), 16, 3, e), e);
+    x = concat_append(g, conv_transpose2d_append(g, "up", x, 8, e), skip, e);
+    x = relu_append(g, conv2d_append(g, "three", x, 8, 3, e), e);
+    x = relu_append(g, conv2d_append(g, "four", x, 8, 3, e), e);
+    g->logits = conv2d_append(g, "head", x, 1, 1, e);
+    if (!g->logits)
+        bail_out("%s", e->text);
+    g->logits->pinned = true;
+}
+
+static void check_chains(const struct backend *backend)
+{
+    struct both b;
+
+    create_both(&b, build_chains, backend, false);
+    size_t wide = has_wide_kernels(backend);
+    ok(count_as(b.whole.graph, &conv2d_kind, OP_RELU | OP_HAS_FRONT | OP_GIVES_POOLED) == wide &&
+           count_as(b.whole.graph, &conv2d_kind, OP_RELU | OP_HAS_SECOND | OP_HAS_FRONT) == wide &&
+           count_as(b.whole.graph, &conv2d_kind, OP_RELU | OP_HAS_HEAD) == wide &&
+           count_as(b.whole.graph, &conv2d_kind, OP_RELU) == wide &&
+               (!wide || b.whole.graph->nops == 4),
+       "%s: at inference what is in front of convolutions and behind them is computed with them", backend->name);
+    check_logits(&b, backend);
+    destroy_both(&b);
+}
+
+/* What somebody else reads, or the caller, stays. */
+static void check_readers(void)
+{
+    struct err e = {0};
+    struct graph *g = graph_create(false, &e);
+    struct tensor *x = graph_input(g, "input", shape_nhwc(1, 4, 4, 3), &e);
+    struct tensor *y = batch_norm_append(g, "bn", x, false, &e);
+
+    graph_append(g, &add_kind, NULL, (struct tensor *[]){relu_append(g, y, &e), y}, NULL, &e);
+    fuse_graph(g, backend_find("ref"), &e);
+    ok(g->nops == 3, "a result with two readers stays");
+    graph_destroy(g);
+    g = graph_create(false, &e);
+    x = graph_input(g, "input", shape_nhwc(1, 4, 4, 3), &e);
+    y = batch_norm_append(g, "bn", x, false, &e);
+    y->pinned = true;
+    relu_append(g, y, &e);
+    fuse_graph(g, backend_find("ref"), &e);
+    ok(g->nops == 2, "a pinned result stays");
+    graph_destroy(g);
+}
+
+int main(void)
+{
+    for (size_t i = 0; backends[i] && !backends[i]->device; i++) {
+        check_training(backends[i]);
+        check_inference(backends[i]);
+        check_nobias_inference(backends[i]);
+        check_chains(backends[i]);
+        check_pools(backends[i]);
+        check_ends(backends[i]);
+    }
+    check_residual();
+    check_block(true);
+    check_block(false);
+    check_readers();
+    return done_testing();
+}
