@@ -75,11 +75,11 @@ trainer/data/set|trainer/core trainer/data/
 trainer/data|trainer/core trainer/data/
 trainer/evaluate|trainer/core trainer/models trainer/network trainer/metric '\
 'trainer/data/image trainer/data/set
-trainer/step|trainer/core trainer/models trainer/network trainer/comm trainer/metric trainer/optim '\
-'trainer/data/set trainer/evaluate
-trainer/run|trainer/core trainer/models trainer/passes trainer/network trainer/backends/ trainer/comm/ '\
-'trainer/checkpoint trainer/evaluate trainer/export trainer/metric trainer/optim trainer/data/set '\
-'trainer/step
+trainer/step|trainer/core trainer/models trainer/network trainer/comm trainer/metric '\
+'trainer/optim trainer/data/set trainer/evaluate
+trainer/run|trainer/core trainer/models trainer/passes trainer/network trainer/backends/ '\
+'trainer/comm/ trainer/checkpoint trainer/evaluate trainer/export trainer/metric trainer/optim '\
+'trainer/data/set trainer/step
 trainer/cmd|trainer/
 trainer|trainer/'
 

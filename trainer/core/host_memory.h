@@ -12,7 +12,8 @@ struct host_memory {
 
 /* The least of the machine's memory, what the control groups of this process (version 1 and 2) and
  * Slurm (--mem) give it, each divided by the number of processes that share it, and what is left of
- * the process's own limits (ulimit -d, -v). root: "", or a folder that holds the proc and sys to be read. */
+ * the process's own limits (ulimit -d, -v). root: "", or a folder that holds the proc and sys to
+ * be read. */
 struct host_memory host_memory_limit(const char *root, int sharers);
 
 #endif

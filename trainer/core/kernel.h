@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How a backend (backend.h) does an op: prepared once when a graph is compiled, then run many times. */
+/* How a backend (backend.h) computes an op: prepared once when a graph is compiled, then run many
+ * times. */
 #ifndef UNETCTL_TRAINER_CORE_KERNEL_H
 #define UNETCTL_TRAINER_CORE_KERNEL_H
 

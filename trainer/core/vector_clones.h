@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A function marked VECTOR_CLONES is compiled for several instruction sets and chosen when the program is
- * loaded. It must not contain an OpenMP region (its body would not be cloned). */
+/* A function marked VECTOR_CLONES is compiled for several instruction sets; the loader chooses one.
+ * It must not contain an OpenMP region, whose body would not be cloned. */
 #ifndef UNETCTL_TRAINER_CORE_VECTOR_CLONES_H
 #define UNETCTL_TRAINER_CORE_VECTOR_CLONES_H
 

@@ -29,8 +29,8 @@ struct graph *compiled_build(const struct compiled_set *s, enum compiled_mode mo
     return g;
 }
 
-/* The ops that will run. Without kernels it has its memory planned but for their workspaces; with them
- * it is ready to be bound to memory. */
+/* The graph as it will run. With kernels it can be bound to memory; without, its memory is planned
+ * except for the kernels' workspaces. */
 static struct graph *plan_graph(const struct compiled_set *s, enum compiled_mode mode, int batch,
                                 bool kernels, struct err *e)
 {
@@ -112,8 +112,8 @@ static int find_room(const struct compiled_set *s, int sharers, struct host_memo
 }
 
 /* nbytes: of the arena; beside: of an image, in the host's memory outside of it. */
-static int check_room(const struct compiled_set *s, enum compiled_mode mode, int batch, bool kernels,
-                      size_t nbytes, size_t beside, int sharers, struct err *e)
+static int check_room(const struct compiled_set *s, enum compiled_mode mode, int batch,
+                      bool kernels, size_t nbytes, size_t beside, int sharers, struct err *e)
 {
     struct host_memory room;
 
@@ -167,7 +167,8 @@ static int reserve_arena(struct compiled_set *s, enum compiled_mode mode, int ba
 }
 
 /* On a device that has nothing to do: kernels may be tried there, and memory be moved. */
-static struct compiled *compile(struct compiled_set *s, enum compiled_mode mode, int batch, struct err *e)
+static struct compiled *compile(struct compiled_set *s, enum compiled_mode mode, int batch,
+                                struct err *e)
 {
     struct compiled *c;
 
@@ -192,7 +193,8 @@ static struct compiled *compile(struct compiled_set *s, enum compiled_mode mode,
     return c;
 }
 
-struct compiled *compiled_get(struct compiled_set *s, enum compiled_mode mode, int batch, struct err *e)
+struct compiled *compiled_get(struct compiled_set *s, enum compiled_mode mode, int batch,
+                              struct err *e)
 {
     if (batch < 1) {
         err_set(e, ERR_CONFIG, "a batch of %d images can't be run", batch);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The compiled graphs of a network: one for each mode and batch, built when it is first asked for and kept.
- * All of them share one arena, the host's or the device's. */
+/* The compiled graphs of a network, one for each mode and batch size. Each is built when it is
+ * first needed, and kept. All share one arena, on the host or on the device. */
 #ifndef UNETCTL_TRAINER_NETWORK_COMPILED_H
 #define UNETCTL_TRAINER_NETWORK_COMPILED_H
 
@@ -43,7 +43,8 @@ struct graph *compiled_build(const struct compiled_set *s, enum compiled_mode mo
                              struct err *e);
 
 /* NULL: ERR_CONFIG if there is no such batch, or no room for it. */
-struct compiled *compiled_get(struct compiled_set *s, enum compiled_mode mode, int batch, struct err *e);
+struct compiled *compiled_get(struct compiled_set *s, enum compiled_mode mode, int batch,
+                              struct err *e);
 
 /* network_check_room */
 int compiled_check_room(const struct compiled_set *s, int batch, size_t beside, int sharers,

@@ -41,8 +41,9 @@ static int lay_out(struct weights *w, const struct graph *g, struct err *e)
     return weights_alloc(w, e);
 }
 
-struct weights *first_weights_create(const struct graph *g, uint64_t seed, const struct device_ops *ops,
-                                     struct device *device, struct err *e)
+struct weights *first_weights_create(const struct graph *g, uint64_t seed,
+                                     const struct device_ops *ops, struct device *device,
+                                     struct err *e)
 {
     struct weights *w = weights_create(e);
 

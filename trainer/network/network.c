@@ -69,8 +69,8 @@ static int choose(struct network *n, const struct network_config *config, struct
     n->config.classes = config->classes ? config->classes : 1;
     n->config.base = config->base ? config->base : n->model->base;
     n->config.depth = config->depth ? config->depth : n->model->depth;
-    n->graphs = (struct compiled_set){.config = &n->config, .model = n->model, .backend = n->backend,
-                                      .stage = &n->stage};
+    n->graphs = (struct compiled_set){.config = &n->config, .model = n->model,
+                                      .backend = n->backend, .stage = &n->stage};
     return model_check(n->model, &n->config, e) || copy_class_weights(n, e) ? -1 : 0;
 }
 
@@ -194,15 +194,21 @@ const struct device_ops *network_device_ops(const struct network *n, struct devi
     return n->stage.ops;
 }
 
-static struct compiled *get_compiled(struct network *n, enum compiled_mode mode, int batch, struct err *e)
+static struct compiled *get_compiled(struct network *n, enum compiled_mode mode, int batch,
+                                     struct err *e)
 {
     set_threads(n);
     return compiled_get(&n->graphs, mode, batch, e);
 }
 
+static enum compiled_mode forward_mode(bool training)
+{
+    return training ? COMPILED_TRAIN : COMPILED_INFER;
+}
+
 float *network_input(struct network *n, bool training, int batch, struct err *e)
 {
-    const struct compiled *c = get_compiled(n, training ? COMPILED_TRAIN : COMPILED_INFER, batch, e);
+    const struct compiled *c = get_compiled(n, forward_mode(training), batch, e);
 
     if (!c)
         return NULL;
@@ -211,7 +217,7 @@ float *network_input(struct network *n, bool training, int batch, struct err *e)
 
 float *network_target(struct network *n, bool training, int batch, struct err *e)
 {
-    const struct compiled *c = get_compiled(n, training ? COMPILED_TRAIN : COMPILED_INFER, batch, e);
+    const struct compiled *c = get_compiled(n, forward_mode(training), batch, e);
 
     if (!c || !n->stage.device)
         return c ? c->graph->target->data : NULL;
@@ -241,15 +247,16 @@ static int tell_zeros(void *arg, size_t upto, struct err *e)
     return g->ready ? g->ready(g->arg, upto, e) : 0;
 }
 
-/* Where replicas meet in the middle of a graph over the host, or a replica brings nothing, no run is
- * like the other. */
+/* A run is not recorded if replicas meet over the host in the middle of its graph, or if this
+ * replica has no images: such runs differ from each other. */
 static int run_stage(struct network *n, struct compiled *c, struct exec *x, enum stage_run kind,
                      network_ready_f ready, void *arg, struct err *e)
 {
     bool meets = c->graph->training && n->config.batch_norm == BATCH_NORM_SYNC && n->sum;
     struct compiled_way *way = &c->ways[x->update != NULL];
+    bool repeats = !meets || (n->linked && !x->empty);
     struct stage_work w = {.graph = c->graph,
-                           .may_record = !n->plain && !c->graph->timed && (!meets || (n->linked && !x->empty)),
+                           .may_record = !n->plain && !c->graph->timed && repeats,
                            .kind = kind, .nruns = &way->nruns, .program = &way->program,
                            .ready = ready, .arg = arg};
 
@@ -272,7 +279,8 @@ static int train_nothing(struct network *n, struct exec *x, network_ready_f read
         struct compiled_way *way = c ? &c->ways[x->update != NULL] : NULL;
         struct stage_work w = {.graph = c ? c->graph : NULL, .kind = STAGE_EMPTY,
                                .nruns = way ? &way->nruns : NULL,
-                               .program = way ? &way->program : NULL, .ready = tell_zeros, .arg = &g, .upto = n->weights->nparams};
+                               .program = way ? &way->program : NULL, .ready = tell_zeros,
+                               .arg = &g, .upto = n->weights->nparams};
         g.stage = &n->stage;
         return stage_run(&n->stage, &w, x, e);
     }
@@ -420,10 +428,12 @@ uint64_t network_plan_hash(const struct network *n)
 
 void network_print_plan(const struct network *n, FILE *out)
 {
+    static const char *const modes[] = {[COMPILED_INFER] = "inference",
+                                        [COMPILED_TRAIN] = "training",
+                                        [COMPILED_MEASURE] = "evaluation"};
+
     for (const struct compiled *c = n->graphs.first; c; c = c->next) {
-        fprintf(out, "%s, batch %d, backend %s\n",
-                c->mode == COMPILED_TRAIN ? "training" : c->mode == COMPILED_INFER ? "inference" : "evaluation", c->batch,
-                n->backend->name);
+        fprintf(out, "%s, batch %d, backend %s\n", modes[c->mode], c->batch, n->backend->name);
         graph_print_plan(c->graph, out);
     }
     fprintf(out, "parameters %zu, gradients %zu, state %zu, arena %zu bytes\n",
@@ -435,7 +445,7 @@ void network_print_plan(const struct network *n, FILE *out)
 int network_count(struct network *n, bool training, int batch, double *flop, double *bytes,
                   struct err *e)
 {
-    const struct compiled *c = get_compiled(n, training ? COMPILED_TRAIN : COMPILED_INFER, batch, e);
+    const struct compiled *c = get_compiled(n, forward_mode(training), batch, e);
 
     if (!c)
         return -1;

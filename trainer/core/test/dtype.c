@@ -74,7 +74,8 @@ int main(void)
     test_error(DTYPE_F16, "fp16", 6.2e-5, 65000);
     ok(isinf(there_and_back(DTYPE_F16, 65520)) && there_and_back(DTYPE_F16, 65519) == 65504,
        "fp16: from 65520 on infinite");
-    ok(there_and_back(DTYPE_F16, -1e30f) == -INFINITY && there_and_back(DTYPE_BF16, 3.4e38f) == INFINITY,
+    ok(there_and_back(DTYPE_F16, -1e30f) == -INFINITY &&
+           there_and_back(DTYPE_BF16, 3.4e38f) == INFINITY,
        "what is too large is infinite");
     ok(there_and_back(DTYPE_F16, 2.9e-8f) == 0 && there_and_back(DTYPE_F16, 3.1e-8f) == 0x1p-24f,
        "fp16: nothing below half of 2^-24");

@@ -199,6 +199,7 @@ static void check_ready(const char *backend)
 {
     struct network_config c = small;
     struct ready_log log = {.rising = true};
+    const struct network_step step = {.images = 2, .weight = 384};
     struct network *n;
     double loss = 0;
     struct err e;
@@ -208,13 +209,13 @@ static void check_ready(const char *backend)
     log.w = network_weights(n);
     log.seen = calloc(log.w->nparams, sizeof(float));
     fill(n, &c, true, 2, 0);
-    ok(network_train(n, 2, (struct network_step){.images = 2, .weight = 384}, &loss, on_ready, &log, &e) == 0 && loss > 0, "%s: a step", backend);
+    ok(network_train(n, 2, step, &loss, on_ready, &log, &e) == 0 && loss > 0, "%s: a step", backend);
     ok(log.rising && log.upto == log.w->nparams && log.ncalls > 20,
        "%s: ready is called %d times, with more each time, up to all", backend, log.ncalls);
     ok(memcmp(log.seen, log.w->grad, log.w->nparams * sizeof(float)) == 0,
        "%s: what was ready did not change any more", backend);
     log.upto = 0, log.ncalls = 0;
-    ok(network_train(n, 0, (struct network_step){.images = 2, .weight = 384}, &loss, on_ready, &log, &e) == 0 && log.ncalls == 1 &&
+    ok(network_train(n, 0, step, &loss, on_ready, &log, &e) == 0 && log.ncalls == 1 &&
            log.upto == log.w->nparams,
        "%s: a step without images is ready at once", backend);
     memset(log.seen, 0, log.w->nparams * sizeof(float));
@@ -373,7 +374,8 @@ static void check_sync_without_images(void)
     network_set_sum(n, add_others, &others);
     w->grad[0] = 1;
     before = w->state[0];
-    ok(network_train(n, 0, (struct network_step){.images = 1, .weight = 100}, &loss, note_ready, &ready, &e) == 0,
+    ok(network_train(n, 0, (struct network_step){.images = 1, .weight = 100}, &loss, note_ready,
+                     &ready, &e) == 0,
        "a step without images under synchronised batch norm: %s", e.text);
     for (size_t i = 0; i < w->nparams; i++)
         nwrong += w->grad[i] != 0;

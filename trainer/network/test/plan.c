@@ -15,8 +15,9 @@ struct piece {
 
 static struct graph *build(bool training, enum batch_norm_mode mode)
 {
-    const struct network_config config = {.model = "unet", .base = 8, .depth = 4,
-                                          .channels = 1, .classes = 1, .height = 32, .width = 48, .batch_norm = mode};
+    const struct network_config config = {.model = "unet", .base = 8, .depth = 4, .channels = 1,
+                                          .classes = 1, .height = 32, .width = 48,
+                                          .batch_norm = mode};
     struct graph *g;
     struct err e;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Data parallelism with the numbers of one: N replicas (threads) with b images each, their
- * gradients summed, equal one replica with N b images, where batch norm is absent or synchronised. */
+/* N replicas (threads) with b images each, whose gradients are summed, compute the same as one
+ * replica with N b images, if batch norm is absent or synchronised. */
 #include "config.h"
 #include "trainer/backends/backends.h"
 #include "trainer/network/network.h"

@@ -34,7 +34,8 @@
 #define UP_CONCAT_CONV_RELU(n, h, w, ci, c, skip, co) \
     {&conv2d_kind, {.kernel = 3, .relu = true}, \
      {NHWC(n, h, w, ci), NHWC(co, c + skip, 3, 3), VECTOR(co), \
-      [OP_SECOND] = NHWC(n, 2 * h, 2 * w, skip), [OP_FRONT_W] = NHWC(ci, c, 2, 2), [OP_FRONT_B] = VECTOR(c)}, \
+      [OP_SECOND] = NHWC(n, 2 * h, 2 * w, skip), \
+      [OP_FRONT_W] = NHWC(ci, c, 2, 2), [OP_FRONT_B] = VECTOR(c)}, \
      {VALUES_NORMAL}, 0, 0, 0, false, 0, 0}
 #define CONCAT_CONV_RELU(n, h, w, a, b, co) \
     {&conv2d_kind, {.kernel = 3, .relu = true}, \

@@ -5,7 +5,7 @@
  *   opcheck.t                                 the checks
  *   opcheck.t --list                          which backend has which op
  *   opcheck.t --perf [BACKEND [OP [SECONDS [DTYPE]]]]
- *                                             how fast each op is (OMP_NUM_THREADS), 0.3 s each, f32
+ *                                             time each op (OMP_NUM_THREADS), 0.3 s each, f32
  *
  * To cover a new kind add a line to `cases`; for its speed one to opspeed.c's `sizes`. */
 #include "config.h"
@@ -25,7 +25,9 @@
 #include "trainer/ops/test/cases.h"
 #include "trainer/ops/test/opspeed.h"
 
-#define PROBES 40 /* of a gradient by differences; OPCHECK_PROBES says less where all is slow (sanitizers) */
+/* Elements of a gradient that are compared with differences; OPCHECK_PROBES sets fewer for slow
+ * builds (sanitizers). */
+#define PROBES 40
 
 static const float weights[] = {0.5F, 2, 1, 0.25F, 3, 1, 1};
 
@@ -494,7 +496,8 @@ static bool can_take(const struct op *op, int k)
 }
 
 /* An op that may write results over inputs does so with the same bits. */
-static void check_inplace(const struct test_case *t, const struct backend *backend, enum dtype dtype)
+static void check_inplace(const struct test_case *t, const struct backend *backend,
+                          enum dtype dtype)
 {
     struct rig apart, over;
     bool same = true;
@@ -575,7 +578,8 @@ static void check_case(const struct test_case *t, const struct backend *backend,
 }
 
 /* The order of sums does not depend on the threads. */
-static void check_threads(const struct test_case *t, const struct backend *backend, enum dtype dtype)
+static void check_threads(const struct test_case *t, const struct backend *backend,
+                          enum dtype dtype)
 {
     struct rig one, two;
     bool same = true;
@@ -666,8 +670,8 @@ static void check_batch_norm_offset(void)
     rig_destroy(&b);
 }
 
-/* A norm whose weights are almost 0 gives about its biases whatever it reads: its sums have to be right all
- * the same. */
+/* The result of a norm whose weights are almost 0 is about its biases, whatever its input is; its
+ * sums must be right nevertheless. */
 static void check_small_weights(const struct backend *backend, const struct backend *reference)
 {
     static const struct test_case all[] = {
@@ -770,8 +774,8 @@ static void check_isa(const char *isa, const struct backend *backend,
     unsetenv("UNET_ISA");
 }
 
-/* Tiles also where the processor has none. With some all other checks use them, which give the same bits
- * (simd/test/amx_tiles.c). */
+/* Emulates tiles where the processor has none; where it has them, all other checks use them, with
+ * the same bits (cpu/isa/test/amx_tiles.c). */
 static void check_tiles(const struct backend *backend, const struct backend *reference)
 {
     if (amx_tiles_best())

@@ -11,14 +11,15 @@
 /* Whose table a kernel stands in. */
 const struct backend *opspeed_owner(const struct kernel *kernel);
 
-/* A line for each kind of op, a column for each backend: whose kernels do it for the n cases, in
- * the order in which they appear, of floats; "-": nobody's. */
+/* Prints a line for each kind of op with a column for each backend: the backends whose kernels
+ * compute the n cases in floats, in the order in which they appear; "-" for none. */
 void opspeed_list(const struct test_case *cases, size_t n, FILE *out);
 
-/* One line for each op of each case (sizes of the reference networks), forward and gradient, and of
- * the casts that activations of that type need: median time of a run, GFLOP/s of convolutions, GB/s
- * (inputs and results, each once), whose kernel. For seconds_each of at least five rounds. op: only that
- * kind's cases; NULL or empty: all. -1: the backend's device is not there. */
+/* Prints a line for each op of each case (sizes of the reference networks), forward and gradient,
+ * and for the casts that activations of that type need: median time of a run, GFLOP/s of
+ * convolutions, GB/s (inputs and results, each once), and the kernel's backend. Each op runs for
+ * seconds_each, and at least five times. op: only the cases of that kind; NULL or "": all. Returns
+ * -1 if the backend's device is missing. */
 int opspeed_measure(const struct backend *backend, const char *op, double seconds_each,
                     enum dtype dtype, FILE *out, struct err *e);
 

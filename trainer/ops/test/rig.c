@@ -62,7 +62,7 @@ float *rig_read(const struct tensor *t)
     return values;
 }
 
-/* rng_normal, drawn once: most of what most cases do is to draw their numbers, which all of them share. */
+/* rng_normal, drawn once for all cases: drawing takes most of the time of most cases. */
 static double normal_of(uint64_t seed, uint64_t stream, size_t i)
 {
     static struct drawn {
@@ -77,7 +77,8 @@ static double normal_of(uint64_t seed, uint64_t stream, size_t i)
             bail_out("too many streams of numbers");
     if (i >= d->n) {
         size_t from = d->n;
-        *d = (struct drawn){seed, stream, 2 * i + 4096, realloc(d->values, (2 * i + 4096) * sizeof(float))};
+        *d = (struct drawn){seed, stream, 2 * i + 4096,
+                            realloc(d->values, (2 * i + 4096) * sizeof(float))};
         if (!d->values)
             bail_out("out of memory");
         for (size_t k = from; k < d->n; k++)

@@ -110,7 +110,8 @@ static void build_ends(struct graph *g, struct err *e)
         x = relu_append(g, i == 2 ? add_append(g, x, y, e) : add_append(g, y, x, e), e);
     }
     g->logits = conv2d_append(g, "head", x, 1, 1, e);
-    if (!g->logits || loss_append(g, LOSS_CE, NULL, g->logits, g->target, e) || graph_backward(g, e))
+    if (!g->logits || loss_append(g, LOSS_CE, NULL, g->logits, g->target, e) ||
+        graph_backward(g, e))
         bail_out("%s", e->text);
     g->logits->pinned = true;
 }
@@ -160,22 +161,22 @@ static void destroy(struct compiled *c)
     arena_release(&c->arena);
 }
 
-/* The same graph fused and as it was built. */
-struct both {
-    struct compiled whole, parts;
+/* One graph, fused and as it was built. */
+struct fused_pair {
+    struct compiled fused, plain;
 };
 
-static void create_both(struct both *b, void (*build_into)(struct graph *g, struct err *e),
+static void create_pair(struct fused_pair *b, void (*build_into)(struct graph *g, struct err *e),
                         const struct backend *backend, bool training)
 {
-    create(&b->whole, build_into, backend, training, true);
-    create(&b->parts, build_into, backend, training, false);
+    create(&b->fused, build_into, backend, training, true);
+    create(&b->plain, build_into, backend, training, false);
 }
 
-static void destroy_both(struct both *b)
+static void destroy_pair(struct fused_pair *b)
 {
-    destroy(&b->whole);
-    destroy(&b->parts);
+    destroy(&b->fused);
+    destroy(&b->plain);
 }
 
 static double run(struct compiled *c)
@@ -236,7 +237,21 @@ static size_t count_as(const struct graph *g, const struct op_kind *kind, unsign
     return n;
 }
 
-/* Without bias. */
+static double gradient_error(const struct fused_pair *b)
+{
+    const struct weights *w = b->fused.weights;
+
+    return difference(w->grad, b->plain.weights->grad, w->nparams);
+}
+
+static double state_error(const struct fused_pair *b)
+{
+    const struct weights *w = b->fused.weights;
+
+    return difference(w->state, b->plain.weights->state, w->nstate);
+}
+
+/* Counts the ops of a kind without bias. */
 static size_t count_bare(const struct graph *g, const struct op_kind *kind)
 {
     size_t n = 0;
@@ -291,182 +306,183 @@ static size_t count_sums(const struct graph *g)
 
 static void check_training(const struct backend *backend)
 {
-    struct both b;
+    struct fused_pair b;
 
-    create_both(&b, build, backend, true);
-    size_t concat = count_as(b.whole.graph, &conv2d_kind, OP_HAS_SECOND);
-    ok(concat == has_wide_kernels(backend) && count(b.whole.graph, &concat_kind) == 1 - concat,
+    create_pair(&b, build, backend, true);
+    size_t concat = count_as(b.fused.graph, &conv2d_kind, OP_HAS_SECOND);
+    ok(concat == has_wide_kernels(backend) && count(b.fused.graph, &concat_kind) == 1 - concat,
        "%s: concat is fused where there is a kernel", backend->name);
-    /* Without the reference's, convolutions of few pixels but that behind concat have a kernel for each. */
+    /* The fast backends have separate kernels for small convolutions, but not behind a concat. */
     bool ref = backend == backend_find("ref");
-    size_t wide = has_wide_kernels(backend) ? 1 : 0, grads = ref ? 4 : 2 * wide, late = ref ? 2 : wide;
-    ok(count_as(b.whole.graph, &conv2d_grad_kind, 0) +
-               count_as(b.whole.graph, &conv2d_grad_kind, OP_HAS_SECOND) +
-               count_as(b.whole.graph, &conv_transpose2d_grad_kind, 0) == grads,
+    size_t wide = has_wide_kernels(backend) ? 1 : 0;
+    size_t grads = ref ? 4 : 2 * wide, late = ref ? 2 : wide;
+    ok(count_as(b.fused.graph, &conv2d_grad_kind, 0) +
+               count_as(b.fused.graph, &conv2d_grad_kind, OP_HAS_SECOND) +
+               count_as(b.fused.graph, &conv_transpose2d_grad_kind, 0) == grads,
        "%s: gradients of convolutions are one where there is a kernel", backend->name);
-    ok(b.whole.graph->nops == b.parts.graph->nops - 5 - 2 * concat - grads,
+    ok(b.fused.graph->nops == b.plain.graph->nops - 5 - 2 * concat - grads,
        "%s: the other five pairs became one op each", backend->name);
-    ok(count_as(b.whole.graph, &batch_norm_kind, OP_RELU) == 2 - 2 * wide &&
-           count_as(b.whole.graph, &batch_norm_kind, OP_RELU | OP_AS_COEF) == 2 * wide &&
-           count_as(b.whole.graph, &batch_norm_grad_kind, OP_RELU) == 2 - late &&
-           count_as(b.whole.graph, &batch_norm_grad_kind, OP_RELU | OP_AS_COEF) == late &&
-           count_late(b.whole.graph) == late &&
-           count_as(b.whole.graph, &max_pool2d_grad_kind, OP_HAS_ADDED) == 1,
+    ok(count_as(b.fused.graph, &batch_norm_kind, OP_RELU) == 2 - 2 * wide &&
+           count_as(b.fused.graph, &batch_norm_kind, OP_RELU | OP_AS_COEF) == 2 * wide &&
+           count_as(b.fused.graph, &batch_norm_grad_kind, OP_RELU) == 2 - late &&
+           count_as(b.fused.graph, &batch_norm_grad_kind, OP_RELU | OP_AS_COEF) == late &&
+           count_late(b.fused.graph) == late &&
+           count_as(b.fused.graph, &max_pool2d_grad_kind, OP_HAS_ADDED) == 1,
        "%s: of the right kinds", backend->name);
-    ok(b.whole.graph->nforward == b.parts.graph->nforward - 2 - concat, "%s: two of them forward",
+    ok(b.fused.graph->nforward == b.plain.graph->nforward - 2 - concat, "%s: two of them forward",
        backend->name);
-    ok(count_moments(b.whole.graph) == 2 * wide,
+    ok(count_moments(b.fused.graph) == 2 * wide,
        "%s: convolutions give norms moments where there are kernels", backend->name);
-    ok(count_coef(b.whole.graph) == 6 * wide && count_sums(b.whole.graph) == 2 * wide,
+    ok(count_coef(b.fused.graph) == 6 * wide && count_sums(b.fused.graph) == 2 * wide,
        "%s: pooling, transposed convolution, concat and their gradients make norms, and their sums",
        backend->name);
-    double loss = run(&b.whole), want = run(&b.parts);
+    double loss = run(&b.fused), want = run(&b.plain);
     ok(fabs(loss / want - 1) < 1e-6, "%s: the same loss: %g", backend->name, loss / want - 1);
-    double error = difference(b.whole.weights->grad, b.parts.weights->grad, b.parts.weights->nparams);
+    double error = gradient_error(&b);
     ok(error < 1e-5, "%s: the same gradients: %.1e", backend->name, error);
-    error = difference(b.whole.weights->state, b.parts.weights->state, b.parts.weights->nstate);
+    error = state_error(&b);
     ok(error < 1e-6, "%s: the same running statistics: %.1e", backend->name, error);
-    destroy_both(&b);
+    destroy_pair(&b);
 }
 
 static void check_pools(const struct backend *backend)
 {
-    struct both b;
+    struct fused_pair b;
 
-    create_both(&b, build_pools, backend, true);
-    size_t behind = count_as(b.whole.graph, &conv2d_kind, OP_RELU);
-    ok(count_as(b.whole.graph, &max_pool2d_kind, OP_RELU) == 1 &&
-           count_as(b.whole.graph, &max_pool2d_grad_kind, OP_RELU) == 1 &&
-           count(b.whole.graph, &relu_kind) == 1 - behind && behind == has_wide_kernels(backend) &&
-           b.whole.graph->nops == b.parts.graph->nops - 2 - behind -
-                                   count_as(b.whole.graph, &conv2d_grad_kind, 0) &&
-           b.whole.graph->nforward == b.parts.graph->nforward - 1 - behind,
+    create_pair(&b, build_pools, backend, true);
+    size_t behind = count_as(b.fused.graph, &conv2d_kind, OP_RELU);
+    ok(count_as(b.fused.graph, &max_pool2d_kind, OP_RELU) == 1 &&
+           count_as(b.fused.graph, &max_pool2d_grad_kind, OP_RELU) == 1 &&
+           count(b.fused.graph, &relu_kind) == 1 - behind && behind == has_wide_kernels(backend) &&
+           b.fused.graph->nops == b.plain.graph->nops - 2 - behind -
+                                   count_as(b.fused.graph, &conv2d_grad_kind, 0) &&
+           b.fused.graph->nforward == b.plain.graph->nforward - 1 - behind,
        "%s: a ReLU is fused with the pooling behind it, another with the convolution before it",
        backend->name);
-    double loss = run(&b.whole), want = run(&b.parts);
-    double error = difference(b.whole.weights->grad, b.parts.weights->grad, b.parts.weights->nparams);
+    double loss = run(&b.fused), want = run(&b.plain);
+    double error = gradient_error(&b);
     ok(loss == want && error == 0, "%s: with the same loss, %g, and gradients, %.1e", backend->name,
        loss / want - 1, error);
-    destroy_both(&b);
+    destroy_pair(&b);
 }
 
-/* With the reference, which has kernels for all that fusion makes. Its head is a convolution, too. */
+/* The reference has kernels for all that fusion makes. Its head is a convolution, too. */
 static void check_block(bool bias)
 {
     const struct backend *ref = backend_find("ref");
-    struct both b;
+    struct fused_pair b;
 
     size_t nobias = bias ? 0 : 1;
 
     block_bias = bias;
-    create_both(&b, build_block, ref, true);
-    ok(count_moments(b.whole.graph) == 2 && count_moments(b.parts.graph) == 0,
+    create_pair(&b, build_block, ref, true);
+    ok(count_moments(b.fused.graph) == 2 && count_moments(b.plain.graph) == 0,
        "the convolutions in front of the norms give them their moments");
-    ok(count_late(b.whole.graph) == 2 && count_late(b.parts.graph) == 0,
+    ok(count_late(b.fused.graph) == 2 && count_late(b.plain.graph) == 0,
        "the norms' gradients are made by the convolutions' that read them");
-    ok(count_coef(b.whole.graph) == 4 && count_sums(b.whole.graph) == 2 &&
-           count_bare(b.whole.graph, &conv2d_kind) == 2 * nobias &&
-           count_bare(b.whole.graph, &conv2d_grad_kind) == 2 * nobias &&
-           count_as(b.whole.graph, &conv2d_grad_kind, 0) == 2 &&
-           count_as(b.whole.graph, &batch_norm_kind, OP_RELU | OP_AS_COEF) == 2 &&
-           count_as(b.whole.graph, &batch_norm_grad_kind, OP_RELU | OP_AS_COEF) == 2 &&
-           count(b.whole.graph, &relu_kind) == 0 &&
-           count_as(b.whole.graph, &conv2d_grad_kind, OP_INPUT_ONLY) == 0,
+    ok(count_coef(b.fused.graph) == 4 && count_sums(b.fused.graph) == 2 &&
+           count_bare(b.fused.graph, &conv2d_kind) == 2 * nobias &&
+           count_bare(b.fused.graph, &conv2d_grad_kind) == 2 * nobias &&
+           count_as(b.fused.graph, &conv2d_grad_kind, 0) == 2 &&
+           count_as(b.fused.graph, &batch_norm_kind, OP_RELU | OP_AS_COEF) == 2 &&
+           count_as(b.fused.graph, &batch_norm_grad_kind, OP_RELU | OP_AS_COEF) == 2 &&
+           count(b.fused.graph, &relu_kind) == 0 &&
+           count_as(b.fused.graph, &conv2d_grad_kind, OP_INPUT_ONLY) == 0,
        "a norm is computed by the convolution behind it");
-    ok(b.whole.graph->nops == b.parts.graph->nops - 6 &&
-           b.whole.graph->nforward == b.parts.graph->nforward - 2,
+    ok(b.fused.graph->nops == b.plain.graph->nops - 6 &&
+           b.fused.graph->nforward == b.plain.graph->nforward - 2,
        "two pairs of ops forward and four backward became one each");
-    double loss = run(&b.whole), want = run(&b.parts);
-    double error = difference(b.whole.weights->grad, b.parts.weights->grad, b.parts.weights->nparams);
+    double loss = run(&b.fused), want = run(&b.plain);
+    double error = gradient_error(&b);
     ok(fabs(loss / want - 1) < 1e-6 && error < 1e-5,
        "with the same loss, %g, and gradients, %.1e", loss / want - 1, error);
-    error = difference(b.whole.weights->state, b.parts.weights->state, b.parts.weights->nstate);
+    error = state_error(&b);
     ok(error < 1e-6, "and running statistics: %.1e", error);
-    destroy_both(&b);
+    destroy_pair(&b);
 }
 
 static void check_residual(void)
 {
     const struct backend *ref = backend_find("ref");
-    struct both b;
+    struct fused_pair b;
 
-    create_both(&b, build_residual, ref, true);
-    ok(count_bare(b.whole.graph, &conv2d_grad_kind) == 2 && count_late(b.whole.graph) == 1 &&
-           count_as(b.whole.graph, &conv2d_grad_kind, OP_INPUT_ONLY) == 0,
+    create_pair(&b, build_residual, ref, true);
+    ok(count_bare(b.fused.graph, &conv2d_grad_kind) == 2 && count_late(b.fused.graph) == 1 &&
+           count_as(b.fused.graph, &conv2d_grad_kind, OP_INPUT_ONLY) == 0,
        "both gradients of a convolution without bias are one op, which makes that of the norm behind it");
-    double loss = run(&b.whole), want = run(&b.parts);
-    double error = difference(b.whole.weights->grad, b.parts.weights->grad, b.parts.weights->nparams);
+    double loss = run(&b.fused), want = run(&b.plain);
+    double error = gradient_error(&b);
     ok(fabs(loss / want - 1) < 1e-6 && error < 1e-5, "with the same loss, %g, and gradients, %.1e",
        loss / want - 1, error);
-    destroy_both(&b);
+    destroy_pair(&b);
 }
 
 static void check_ends(const struct backend *backend)
 {
-    struct both b;
+    struct fused_pair b;
 
-    create_both(&b, build_ends, backend, true);
+    create_pair(&b, build_ends, backend, true);
     size_t wide = has_wide_kernels(backend);
-    ok(count_as(b.whole.graph, &add_kind, 0) == count(b.parts.graph, &add_kind) - 3 * wide &&
-           count_as(b.whole.graph, &batch_norm_kind, OP_RELU | OP_AS_COEF) == 3 * wide &&
-           count_as(b.whole.graph, &add_kind, OP_RELU) == 5 * wide,
+    ok(count_as(b.fused.graph, &add_kind, 0) == count(b.plain.graph, &add_kind) - 3 * wide &&
+           count_as(b.fused.graph, &batch_norm_kind, OP_RELU | OP_AS_COEF) == 3 * wide &&
+           count_as(b.fused.graph, &add_kind, OP_RELU) == 5 * wide,
        "%s: three norms with an addition and a ReLU behind them became two ops each, the first and the third made "
        "again for gradients", backend->name);
-    size_t relus = count_as(b.whole.graph, &conv2d_kind, OP_RELU);
-    ok(b.whole.graph->nforward == b.parts.graph->nforward - 3 * wide - relus,
+    size_t relus = count_as(b.fused.graph, &conv2d_kind, OP_RELU);
+    ok(b.fused.graph->nforward == b.plain.graph->nforward - 3 * wide - relus,
        "%s: not forward", backend->name);
-    double loss = run(&b.whole), want = run(&b.parts);
-    double error = difference(b.whole.weights->grad, b.parts.weights->grad, b.parts.weights->nparams);
+    double loss = run(&b.fused), want = run(&b.plain);
+    double error = gradient_error(&b);
     ok(fabs(loss / want - 1) < 1e-6 && error < 1e-5, "%s: with the same loss, %g, and gradients, %.1e",
        backend->name, loss / want - 1, error);
-    error = difference(b.whole.weights->state, b.parts.weights->state, b.parts.weights->nstate);
+    error = state_error(&b);
     ok(error < 1e-6, "%s: and running statistics: %.1e", backend->name, error);
-    destroy_both(&b);
+    destroy_pair(&b);
 }
 
-static void check_logits(struct both *b, const struct backend *backend)
+static void check_logits(struct fused_pair *b, const struct backend *backend)
 {
-    const struct tensor *logits = b->whole.graph->logits, *want = b->parts.graph->logits;
+    const struct tensor *logits = b->fused.graph->logits, *want = b->plain.graph->logits;
 
-    run(&b->whole);
-    run(&b->parts);
+    run(&b->fused);
+    run(&b->plain);
     double error = difference(logits->data, want->data, tensor_count(want));
     ok(error < 1e-5, "%s: with the same logits: %.1e", backend->name, error);
 }
 
 static void check_inference(const struct backend *backend)
 {
-    struct both b;
+    struct fused_pair b;
 
-    create_both(&b, build, backend, false);
+    create_pair(&b, build, backend, false);
     size_t wide = has_wide_kernels(backend);
-    ok(count(b.whole.graph, &fold_norm_kind) == 2 &&
-           count_as(b.whole.graph, &conv2d_kind, OP_RELU) +
-                   count_as(b.whole.graph, &conv2d_kind, OP_RELU | OP_GIVES_POOLED) == 2 * wide &&
-           count(b.whole.graph, &relu_kind) == 2 - 2 * wide &&
-           count(b.whole.graph, &batch_norm_infer_kind) == 0 &&
-           count_as(b.whole.graph, &batch_norm_infer_kind, OP_RELU) == 0 &&
-           count_as(b.whole.graph, &conv2d_kind, OP_HAS_SECOND) == wide,
+    ok(count(b.fused.graph, &fold_norm_kind) == 2 &&
+           count_as(b.fused.graph, &conv2d_kind, OP_RELU) +
+                   count_as(b.fused.graph, &conv2d_kind, OP_RELU | OP_GIVES_POOLED) == 2 * wide &&
+           count(b.fused.graph, &relu_kind) == 2 - 2 * wide &&
+           count(b.fused.graph, &batch_norm_infer_kind) == 0 &&
+           count_as(b.fused.graph, &batch_norm_infer_kind, OP_RELU) == 0 &&
+           count_as(b.fused.graph, &conv2d_kind, OP_HAS_SECOND) == wide,
        "%s: inference is fused too, norms with the weights in front of them", backend->name);
     check_logits(&b, backend);
-    destroy_both(&b);
+    destroy_pair(&b);
 }
 
 /* The same without biases, which the norms bring. */
 static void check_nobias_inference(const struct backend *backend)
 {
-    struct both b;
+    struct fused_pair b;
 
     block_bias = false;
-    create_both(&b, build_block, backend, false);
-    ok(count_bare(b.whole.graph, &fold_norm_kind) == 2 && count_bare(b.whole.graph,
+    create_pair(&b, build_block, backend, false);
+    ok(count_bare(b.fused.graph, &fold_norm_kind) == 2 && count_bare(b.fused.graph,
                                                                      &conv2d_kind) == 0 &&
-           count_as(b.whole.graph, &conv2d_kind, OP_RELU) == has_wide_kernels(backend) &&
-           count_as(b.whole.graph, &conv2d_kind,
+           count_as(b.fused.graph, &conv2d_kind, OP_RELU) == has_wide_kernels(backend) &&
+           count_as(b.fused.graph, &conv2d_kind,
                     OP_RELU | OP_HAS_HEAD) == has_wide_kernels(backend),
        "%s: convolutions without bias take one from the norms behind them", backend->name);
     check_logits(&b, backend);
-    destroy_both(&b);
+    destroy_pair(&b);
 }
 
 /* All that fusion knows around a convolution with its ReLU, of sizes that wide kernels take. */
@@ -490,18 +506,18 @@ static void build_chains(struct graph *g, struct err *e)
 
 static void check_chains(const struct backend *backend)
 {
-    struct both b;
+    struct fused_pair b;
 
-    create_both(&b, build_chains, backend, false);
+    create_pair(&b, build_chains, backend, false);
     size_t wide = has_wide_kernels(backend);
-    ok(count_as(b.whole.graph, &conv2d_kind, OP_RELU | OP_HAS_FRONT | OP_GIVES_POOLED) == wide &&
-           count_as(b.whole.graph, &conv2d_kind, OP_RELU | OP_HAS_SECOND | OP_HAS_FRONT) == wide &&
-           count_as(b.whole.graph, &conv2d_kind, OP_RELU | OP_HAS_HEAD) == wide &&
-           count_as(b.whole.graph, &conv2d_kind, OP_RELU) == wide &&
-               (!wide || b.whole.graph->nops == 4),
+    ok(count_as(b.fused.graph, &conv2d_kind, OP_RELU | OP_HAS_FRONT | OP_GIVES_POOLED) == wide &&
+           count_as(b.fused.graph, &conv2d_kind, OP_RELU | OP_HAS_SECOND | OP_HAS_FRONT) == wide &&
+           count_as(b.fused.graph, &conv2d_kind, OP_RELU | OP_HAS_HEAD) == wide &&
+           count_as(b.fused.graph, &conv2d_kind, OP_RELU) == wide &&
+               (!wide || b.fused.graph->nops == 4),
        "%s: at inference what is in front of convolutions and behind them is computed with them", backend->name);
     check_logits(&b, backend);
-    destroy_both(&b);
+    destroy_pair(&b);
 }
 
 /* What somebody else reads, or the caller, stays. */

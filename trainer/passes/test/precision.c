@@ -84,7 +84,8 @@ static void check_marks(void)
        count(g, DTYPE_BF16));
     size_t nops = g->nops, nforward = g->nforward;
     ok(precision_lower(g, ref, &e) == 0 && g->nops > nops, "casts are put in");
-    ok(g->nforward == nforward + count_casts(g, g->nforward) && g->ops[g->nforward - 1]->kind != &cast_kind,
+    ok(g->nforward == nforward + count_casts(g, g->nforward) &&
+           g->ops[g->nforward - 1]->kind != &cast_kind,
        "the ops of forward still end with the losses");
     ok(is_in_order(g), "no op reads what is written behind it");
     nops = g->nops;
@@ -97,7 +98,7 @@ struct subject {
     const char *name;
     struct network_config network;
     int batch;
-    double rate; /* small enough that trainings of floats which differ in the last bit stay together */
+    double rate; /* so small that trainings of floats which differ in the last bit stay together */
 };
 
 static size_t count_targets(const struct subject *s)
@@ -112,7 +113,8 @@ static void fill(struct network *n, const struct subject *s)
     struct err e;
     float *x = network_input(n, true, s->batch, &e), *t = network_target(n, true, s->batch, &e);
     size_t ntargets = count_targets(s), classes = (size_t)s->network.classes;
-    size_t nvalues = (size_t)(s->batch * s->network.height * s->network.width * s->network.channels);
+    size_t nvalues = (size_t)(s->batch * s->network.height * s->network.width) *
+                     (size_t)s->network.channels;
 
     for (size_t i = 0; i < ntargets; i++)
         t[i] = classes > 1 ? (float)(i % classes) : rng_uniform(2, 0, i) < 0.3;
