@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "src/buf.h"
+
 /* Kinds of words by their name in the help; what is not here completes to nothing. */
 static const struct {
     const char *arg, *kind;
@@ -36,6 +38,17 @@ struct completion {
     const char *study; /* what -C names, or NULL */
 };
 
+/* Prints the keys of the settings that the verb's help lists, one "  KEY=PRESET ..." a line. */
+static void print_setting_keys(const struct cli_command *verb)
+{
+    struct buf list = {0};
+
+    verb->settings(&list);
+    for (char *line = strtok(list.data, "\n"); line; line = strtok(NULL, "\n"))
+        printf("%.*s\n", (int)strcspn(line, "=") - 2, line + 2);
+    buf_destroy(&list);
+}
+
 /* Prints the run-time words of a kind, as the program's own verb "completion words KIND" does;
  * for files, a line that asks the shell to complete paths. */
 static void print_kind(const struct completion *c, const char *kind)
@@ -47,6 +60,8 @@ static void print_kind(const struct completion *c, const char *kind)
 
     if (strcmp(kind, "files") == 0)
         puts(":files");
+    if (strcmp(kind, "keys") == 0 && c->verb->settings)
+        print_setting_keys(c->verb);
     for (const struct cli_command *const *v = c->program->commands; *kind && *v; v++)
         if (strcmp((*v)->name, "completion") == 0 &&
             cli_decode(*v, NULL, c->study ? 4 : 2, argv, &noperands, &nrest, &rest, &ignored) == 0)
@@ -200,7 +215,7 @@ static const char bash[] =
     "        cut -f1)\n"
     "    case $words in\n"
     "    :files*) compopt -o filenames 2>/dev/null; COMPREPLY=($(compgen -f -- \"$cur\")) ;;\n"
-    "    :nospace*) compopt -o nospace 2>/dev/null ;;&\n"
+    "    :nospace*) compopt -o nospace 2>/dev/null; words=${words#:nospace} ;;&\n"
     "    *) COMPREPLY=($(compgen -W \"$words\" -- \"$cur\")) ;;\n"
     "    esac\n"
     "}\n"

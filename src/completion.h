@@ -3,7 +3,8 @@
  * shells ask the program.
  *
  * The name of a value or operand in the help says what it is: the words of SITE, ENGINE, RUN and
- * KEY come from the program's verb "completion words KIND"; DIR, STUDY, PATH and FILE are paths. */
+ * KEY come from the program's verb "completion words KIND", KEY also from the settings that the
+ * verb's help lists; DIR, STUDY, PATH and FILE are paths. */
 #ifndef UNETCTL_SRC_COMPLETION_H
 #define UNETCTL_SRC_COMPLETION_H
 

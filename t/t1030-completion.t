@@ -46,6 +46,9 @@ is "$(offer unetctl init two --data da)" "data " "a folder"
 is "$(offer unetctl submit -- --par)" " " "nothing of ours behind --"
 is "$(offer unet-train data sy)" "synth " "the second word of a verb"
 is "$(offer unet-train data synth --cou)" "--count " "and its options"
+is "$(offer unet-train train --set train.lr_sca)" "train.lr_scaling " "a key of unet-train's"
+is "$(offer unet-train train --set '' | wc -w)" \
+    "$(unet-train train --help | sed '1,/^Settings/d' | grep -c '^  [a-z0-9_.]*=')" "as many as its help lists"
 missing() { # every verb and option of the help is offered
     local verb option offered
     for verb in $(unetctl --man | sed -n 's/^\.B unetctl //p'); do
