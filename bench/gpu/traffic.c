@@ -128,7 +128,7 @@ static double bytes_fused(const struct graph *g, const struct op *op)
 
     if (is_norm(op->kind))
         return 0;
-    if (is_conv(op->kind) && is_of_norm(g, op->in[0]) && !op->in[OP_LATE_X] &&
+    if (is_conv(op->kind) && is_of_norm(g, op->in[0]) && !op->in[OP_NORM_GRAD_X] &&
         op_form(op) & OP_WEIGHTS_ONLY)
         return bytes + (double)tensor_nbytes(op->in[0]);
     if (op_form(op) & OP_INPUT_ONLY)

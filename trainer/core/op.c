@@ -7,7 +7,7 @@
 
 bool op_may_lack(const struct op *op, int i)
 {
-    return (op->attr.bare && i == op->kind->nin - 1) || (op->kind->partial && i > 0);
+    return (op->attr.no_bias && i == op->kind->nin - 1) || (op->kind->partial && i > 0);
 }
 
 unsigned op_form(const struct op *op)
@@ -17,14 +17,14 @@ unsigned op_form(const struct op *op)
 
     if (op->kind->partial)
         form = !in[2] ? OP_INPUT_ONLY : !in[1] ? OP_WEIGHTS_ONLY : 0;
-    return form | (op->attr.bare ? OP_BARE : 0) | (op->attr.relu ? OP_RELU : 0) |
+    return form | (op->attr.no_bias ? OP_NO_BIAS : 0) | (op->attr.relu ? OP_RELU : 0) |
            (op->attr.coef ? OP_AS_COEF : 0) | (in[OP_COEF] ? OP_HAS_COEF : 0) |
            (in[OP_SECOND] || out[OP_OUT_SECOND] ? OP_HAS_SECOND : 0) |
            (in[OP_SECOND_COEF] ? OP_HAS_SECOND_COEF : 0) |
            (in[OP_MOMENTS] ? OP_TAKES_MOMENTS : 0) | (out[OP_OUT_MOMENTS] ? OP_GIVES_MOMENTS : 0) |
            (in[OP_SUMS] ? OP_TAKES_SUMS : 0) | (out[OP_OUT_SUMS] ? OP_GIVES_SUMS : 0) |
-           (in[OP_LATE_X] ? OP_TAKES_LATE : 0) | (in[OP_HEAD_W] ? OP_HAS_HEAD : 0) |
-           (in[OP_FRONT_W] ? OP_HAS_FRONT : 0) | (out[OP_OUT_POOLED] ? OP_GIVES_POOLED : 0) |
+           (in[OP_NORM_GRAD_X] ? OP_HAS_NORM_GRAD : 0) | (in[OP_HEAD_W] ? OP_HAS_HEAD : 0) |
+           (in[OP_PRODUCER_W] ? OP_HAS_PRODUCER : 0) | (out[OP_OUT_POOLED] ? OP_GIVES_POOLED : 0) |
            (in[OP_ADDED] ? OP_HAS_ADDED : 0);
 }
 
@@ -33,7 +33,7 @@ const char *op_name(const struct op *op, char dst[OP_NAME_SIZE])
     static const struct {
         unsigned form;
         const char *text;
-    } before[] = {{OP_HAS_FRONT, "front_"}, {OP_HAS_COEF | OP_HAS_SECOND_COEF, "norm_"},
+    } before[] = {{OP_HAS_PRODUCER, "producer_"}, {OP_HAS_COEF | OP_HAS_SECOND_COEF, "norm_"},
                   {OP_HAS_SECOND, "concat_"}},
       behind[] = {{OP_INPUT_ONLY, "_input"}, {OP_WEIGHTS_ONLY, "_weights"}, {OP_HAS_ADDED, "_add"},
                   {OP_RELU, "_relu"}, {OP_AS_COEF, "_coef"}, {OP_GIVES_POOLED, "_max_pool2d"},

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What an op means, apart from how a backend does it (kernel.h).
+/* What an op computes; how a backend computes it is in kernel.h. A graph (graph.h) owns its ops.
  *
- * The gradient of an op consists of ops as well: kind->grad appends them. By convention the inputs
- * of such an op begin with the gradient of the forward op's output, and out[0] of an inplace kind
- * may take the memory of in[0]. */
+ * The gradient of an op consists of ops, too: kind->grad appends them. By convention the inputs of
+ * a gradient op begin with the gradient of the forward op's output. */
 #ifndef UNETCTL_TRAINER_CORE_OP_H
 #define UNETCTL_TRAINER_CORE_OP_H
 
@@ -14,56 +13,60 @@
 #include "src/err.h"
 #include "trainer/core/tensor.h"
 
-/* Places of inputs and outputs. The first are the kind's own, by position; the others, which fusion
- * fills (fuse.h), mean the same for every kind. What an op does without is NULL. */
+/* Indices of an op's inputs and outputs. The first OP_OWN belong to the kind, in the order that its
+ * comment below gives. Fusion (passes/fuse.h) fills the others, which mean the same for every kind.
+ * An input or output that an op does not have is NULL. */
 #define OP_OWN 6
 enum op_in {
-    /* Channels of the source of a convolution behind those of its first tensor: the
+    /* A second tensor whose channels follow those of a convolution's first source, so that the
      * concatenation of both is never written. */
     OP_SECOND = OP_OWN,
-    /* [2][C]: the source is read as max(0, coef0 x + coef1), the result of a norm and its ReLU,
-     * which is never written; and that of the second source. */
+    /* [2][C]: the source is read as max(0, coef0 x + coef1), the result of a batch norm and its
+     * ReLU, which is never written. OP_SECOND_COEF does the same for the second source. */
     OP_COEF,
     OP_SECOND_COEF,
-    OP_MOMENTS, /* [2][C] of in[0]: each channel's mean and biased variance over all pixels */
-    /* [2][C] of the gradient g = in[0] where the ReLU behind a norm let x through: of g, of g x. */
+    OP_MOMENTS, /* [2][C]: each channel's mean and biased variance over all pixels of in[0] */
+    /* [2][C]: each channel's sums of g and of g x over the pixels where the ReLU behind the norm
+     * was positive; g is the gradient in[0], x the norm's input. */
     OP_SUMS,
-    /* in[0] is the gradient g of what a norm and its ReLU made of this x; in its place is read
-     * (coef0 x + coef1 > 0 ? coef2 g : 0) + coef3 x + coef4, the norm's gradient, of coef[5][C]. */
-    OP_LATE_X,
-    OP_LATE_COEF,
-    /* w[P][O][1][1], b[P] of a convolution behind the ReLU, whose result is out[0], at
-     * inference. */
+    /* A deferred norm gradient: in[0] is the gradient g of the result of a batch norm and its ReLU,
+     * and x the norm's input. The op reads the gradient of x instead of g:
+     * (coef0 x + coef1 > 0 ? coef2 g : 0) + coef3 x + coef4, with coef[5][C]. */
+    OP_NORM_GRAD_X,
+    OP_NORM_GRAD_COEF,
+    /* w[P][O][1][1] and b[P] of a 1x1 convolution that follows the ReLU at inference; out[0] is its
+     * result. */
     OP_HEAD_W,
     OP_HEAD_B,
-    /* w, b of a convolution that makes the source of in[0] at inference, and is never written: with
-     * ReLU and of the same attr, or, where there is a second source, transposed. */
-    OP_FRONT_W,
-    OP_FRONT_B,
-    OP_ADDED, /* of the shape of out[0], which may take its memory: added to that */
+    /* w and b of a convolution that computes the source from in[0] at inference; the source is
+     * never written. It is a convolution with a ReLU and the same attr, or with a second source a
+     * transposed convolution. */
+    OP_PRODUCER_W,
+    OP_PRODUCER_B,
+    OP_ADDED, /* added to out[0]; has its shape, and out[0] may take its memory */
     OP_MAX_IN
 };
 enum op_out {
     OP_OUT_SECOND = OP_OWN, /* the gradient of the second source */
-    OP_OUT_MOMENTS,         /* as OP_MOMENTS, of out[0] */
-    OP_OUT_SUMS,            /* as OP_SUMS, of out[0] and the source with OP_COEF */
+    OP_OUT_MOMENTS,         /* OP_MOMENTS of out[0] */
+    OP_OUT_SUMS,            /* OP_SUMS of out[0] and of the source that has OP_COEF */
     OP_OUT_POOLED,          /* max_pool2d of out[0], at inference */
     OP_MAX_OUT
 };
 
-/* What an op does besides what its kind says, which a kernel has to know (kernel.h). */
+/* What an op computes in addition to its kind; a kernel lists what it supports (kernel.h). */
 enum op_form {
-    OP_BARE = 1 << 0, /* attr.bare */
+    OP_NO_BIAS = 1 << 0, /* attr.no_bias */
     OP_HAS_COEF = 1 << 1, OP_HAS_SECOND_COEF = 1 << 2,
     OP_TAKES_MOMENTS = 1 << 3, OP_GIVES_MOMENTS = 1 << 4,
     OP_TAKES_SUMS = 1 << 5, OP_GIVES_SUMS = 1 << 6,
-    OP_TAKES_LATE = 1 << 7,
+    OP_HAS_NORM_GRAD = 1 << 7,
     OP_RELU = 1 << 8, OP_AS_COEF = 1 << 9, /* attr.relu, attr.coef */
-    OP_HAS_HEAD = 1 << 10, OP_HAS_FRONT = 1 << 11, OP_GIVES_POOLED = 1 << 12,
+    OP_HAS_HEAD = 1 << 10, OP_HAS_PRODUCER = 1 << 11, OP_GIVES_POOLED = 1 << 12,
     OP_HAS_ADDED = 1 << 13,
     OP_HAS_SECOND = 1 << 14,   /* OP_SECOND or OP_OUT_SECOND */
-    OP_INPUT_ONLY = 1 << 15,   /* of the gradients of a convolution that of its input, */
-    OP_WEIGHTS_ONLY = 1 << 16, /* or those of weights and bias */
+    OP_INPUT_ONLY = 1 << 15,   /* a convolution's gradient computes only that of its input, */
+    OP_WEIGHTS_ONLY = 1 << 16, /* or only those of its weights and bias */
 };
 
 struct graph;
@@ -73,28 +76,28 @@ struct op;
 struct op_attr {
     int kernel;           /* convolutions: side of the window, 1 or 3 */
     int stride;           /* conv2d: 1 or 2; 0 is 1 */
-    int64_t height, width, channels; /* of the result, where the inputs do not determine it */
-    double rate;          /* dropout: share of the numbers that become 0 */
-    uint64_t stream;      /* dropout: differs between those of one graph */
-    int64_t split;        /* gradients of a concatenation: channels of the first part; or 0 */
+    int64_t height, width, channels; /* the result's, where the inputs do not determine them */
+    double rate;          /* dropout: the probability that a number becomes 0 */
+    uint64_t stream;      /* dropout: a different number for each such op of a graph */
+    int64_t split;        /* gradients of a concatenation: channels of the first tensor; or 0 */
     double eps, momentum; /* batch norm; momentum is the weight of the new value, as in PyTorch */
     bool sync;            /* batch norm: statistics of all replicas together */
     const float *class_weights; /* losses: by class, two for one logit; NULL: 1. Not owned. */
-    bool relu; /* in front of max_pool2d; behind a convolution, norm or add; so in gradients */
-    bool coef; /* norms: out[0] is the coefficients of the result, not the result (below) */
-    bool bare; /* a convolution without bias: the kind's last input, or its gradient, is missing */
-    bool counts;   /* a loss, the first of its graph: adds to device_counts.score, too */
-    bool measures; /* losses: no gradient, adds to device_counts.losses. On a device. */
+    bool relu;     /* a ReLU precedes max_pool2d, or follows a convolution, norm or add */
+    bool coef;     /* norms: out[0] holds coefficients instead of the result (batch_norm_kind) */
+    bool no_bias;  /* convolutions: the kind's last input, the bias, or its gradient is missing */
+    bool counts;   /* the first loss of a graph: it also adds to device_counts.score */
+    bool measures; /* losses on a device: add to device_counts.losses and give no gradient */
 };
 
 struct op_kind {
     const char *name;
     int nin, nout;
     bool inplace; /* out[0] may take the memory of in[0] */
-    bool is_loss; /* begins the gradients: depends on none */
-    bool partial; /* gradients (dy, w, x) -> dx, dw, db of which w or x may be missing, with the
-                   * results that depend on it */
-    int source;   /* the input that OP_COEF belongs to */
+    bool is_loss; /* its gradient is computed from no other gradient */
+    bool partial; /* gradients (dy, w, x) -> dx, dw, db: w or x may be missing, and then the results
+                   * that depend on it are missing, too */
+    int source;   /* the input that OP_COEF applies to */
     /* Shapes of the outputs from the inputs; ERR_INTERNAL if they do not fit together. */
     int (*infer)(const struct op_attr *attr, struct tensor *const *in, struct shape *out,
                  struct err *e);
@@ -108,19 +111,19 @@ struct op {
     struct tensor *in[OP_MAX_IN], *out[OP_MAX_OUT];
     /* Filled when the graph is compiled: */
     const struct kernel *kernel;
-    void *priv;              /* the kernel's own */
-    /* Set by kernel.prepare: the input, from 1 on, whose memory out[0], or OP_OUT_SECOND, may take;
-     * 0: none. */
+    void *priv;              /* owned by the kernel, from prepare to release */
+    /* Set by kernel.prepare: 1 + the index of the input whose memory out[0], or OP_OUT_SECOND, may
+     * take; 0: none. */
     int over, over_second;
-    size_t workspace_size;   /* bytes, asked for by the kernel; contents last one run of the op */
+    size_t workspace_size;   /* bytes, set by kernel.prepare; contents last for one run of the op */
     size_t workspace_offset; /* bytes into the arena */
     void *workspace;         /* 64-byte aligned */
     size_t ready;            /* weights.grad[0..ready) is final once this op has run */
-    double seconds;          /* of all runs with graph.timed: processor time, or a device's */
+    double seconds;          /* sum over all runs with graph.timed, of processor or device time */
 };
 
-/* Moves *k to the next place where the op has an input, or output. Begin with -1. Returns false
- * behind the last one. */
+/* Moves *k to the index of the op's next input, or output, that is not NULL; *k begins with -1.
+ * Returns false after the last one. */
 static inline bool op_next_in(const struct op *op, int *k)
 {
     while (++*k < OP_MAX_IN)
@@ -137,14 +140,14 @@ static inline bool op_next_out(const struct op *op, int *k)
     return false;
 }
 
-/* Returns whether input i of the kind's own may be missing, with the results that depend on it. */
+/* Returns whether input i < OP_OWN may be missing, with the results that depend on it. */
 bool op_may_lack(const struct op *op, int i);
 
 /* Returns the op's form, of enum op_form. */
 unsigned op_form(const struct op *op);
 
-/* Returns the input whose memory out[k] may take, if that has the same size and no later reader; or
- * NULL. */
+/* Returns the input whose memory out[k] may take if both have the same size and no later op reads
+ * the input; or NULL. */
 static inline struct tensor *op_over(const struct op *op, int k)
 {
     int from = k == 0 ? op->over : k == OP_OUT_SECOND ? op->over_second : 0;
@@ -156,40 +159,39 @@ static inline struct tensor *op_over(const struct op *op, int k)
     return k == 0 && op->kind->inplace ? op->in[0] : NULL;
 }
 
-/* y = x * w + b, with attr.relu at least 0 (fuse.h), K / 2 zeros around x, H and W divided by the
- * stride and rounded up.   (x, w[O][I][K][K], b[O]) -> y
- * grad: (dy, w, x) -> dx, dw, db. Without x it gives dx only, which is a transposed convolution;
- * without w dw and db only. */
+/* Convolution y = x * w + b, followed by a ReLU with attr.relu. K / 2 zeros surround x; H and W of
+ * y are those of x divided by the stride and rounded up.   (x, w[O][I][K][K], b[O]) -> y grad: (dy,
+ * w, x) -> dx, dw, db. Without x it computes only dx, without w only dw and db. */
 extern const struct op_kind conv2d_kind;
 extern const struct op_kind conv2d_grad_kind;
 
 /* Transposed convolution, 2x2 window, stride 2.   (x, w[I][O][2][2], b[O]) -> y of twice the size
- * grad: as that of conv2d */
+ * grad: like that of conv2d */
 extern const struct op_kind conv_transpose2d_kind;
 extern const struct op_kind conv_transpose2d_grad_kind;
 
-/* Normalise by the statistics of the batch and update the running ones (var: unbiased). With
- * attr.relu, which fusion sets, a ReLU is behind it, and the gradient computes y again.
- * With attr.coef as well out[0] is [2][C] as OP_COEF, or of the gradient [5][C] as OP_LATE_COEF.
- * (x, gamma, beta, running mean, running var) -> y, saved[2][C] = mean, 1 / sqrt(var + eps)
- * grad: (dy, x, gamma, saved, beta) -> dx, dgamma, dbeta */
+/* Batch norm: normalises by the statistics of the batch and updates the running ones, whose
+ * variance is unbiased. With attr.relu, which fusion sets, a ReLU follows, and the gradient
+ * computes y again. With attr.coef as well, out[0] is OP_COEF of the next op, and of the gradient
+ * OP_NORM_GRAD_COEF. (x, gamma, beta, running mean, running var) -> y, saved[2][C] = mean, 1 /
+ * sqrt(var + eps) grad: (dy, x, gamma, saved, beta) -> dx, dgamma, dbeta */
 extern const struct op_kind batch_norm_kind;
 extern const struct op_kind batch_norm_grad_kind;
-extern const struct op_kind batch_norm_infer_kind; /* as batch_norm with the running ones -> y */
+extern const struct op_kind batch_norm_infer_kind; /* batch norm by the running statistics -> y */
 
-/* batch_norm_infer done to the weights and the bias, if any, of the convolution in front of it
- * (fuse.h).
+/* Applies batch_norm_infer to the weights, and the bias if there is one, of the convolution before
+ * it, which then computes both (passes/fuse.h).
  * (w, gamma, beta, running mean, running var, b) -> w of the same shape, b[O] */
 extern const struct op_kind fold_norm_kind;
 
 extern const struct op_kind relu_kind;      /* (x) -> y */
 extern const struct op_kind relu_grad_kind; /* (dy, y) -> dx */
 
-/* 2x2, stride 2; an odd last row or column is left out. The gradient goes to the first largest
- * value in reading order, as in PyTorch. With attr.relu (fuse.h) a ReLU is in front, and which
- * of four numbers was the largest, 0 to 3 in reading order, takes two bits. places[i]: of the
- * numbers of y from OP_PLACES i on, the first in the lowest bits; in all less than 2^16, so a
- * float holds it exactly.
+/* Max pooling of 2x2 pixels with stride 2; an odd last row or column is ignored. The gradient goes
+ * to the first of the largest values in reading order, as in PyTorch. With attr.relu, which fusion
+ * sets, a ReLU precedes it, and a second output records which of the four values was the largest: a
+ * number from 0 to 3 in reading order, two bits. places[i] holds these for the numbers of y from
+ * OP_PLACES i on, the first in the lowest bits, and is less than 2^16, so a float is exact.
  * (x) -> y, places; grad, attr has the size of dx: (dy, y, places) -> dx */
 #define OP_PLACES 8
 extern const struct op_kind max_pool2d_kind;      /* (x) -> y */
@@ -201,11 +203,12 @@ extern const struct op_kind avg_pool2d_grad_kind; /* (dy) -> dx */
 extern const struct op_kind bias_kind;      /* (x, b[C]) -> x + b */
 extern const struct op_kind bias_grad_kind; /* (dy) -> db */
 
-/* The same numbers in the order n, h, w, c as attr.height x width x channels.   (x) -> y */
+/* The numbers of x in the same order, with the shape attr.height x width x channels.  (x) -> y */
 extern const struct op_kind reshape_kind;
 
-/* Each number becomes 0 with probability attr.rate, or is divided by 1 - rate: a function of
- * exec.noise, attr.stream and its place in the epoch. Its own gradient, on dy.   (x) -> y */
+/* Each number becomes 0 with probability attr.rate, or else is divided by 1 - rate. The choice is a
+ * function of exec.noise, attr.stream and the number's index in the epoch. The gradient is the same
+ * op, applied to dy.   (x) -> y */
 extern const struct op_kind dropout_kind;
 
 extern const struct op_kind concat_kind;      /* (a, b) -> y, channels of a first */
@@ -217,18 +220,18 @@ extern const struct op_kind add_kind;
 
 extern const struct op_kind cast_kind; /* (x) -> y, one of them of floats and one of 16 bits */
 
-/* Mean over all places.   (x) -> y[n][1][1][c] */
+/* The mean over all pixels.   (x) -> y[n][1][1][c] */
 extern const struct op_kind global_avg_pool_kind;
 extern const struct op_kind global_avg_pool_grad_kind; /* (dy) -> dx */
 
-/* The parameter-free shortcut of a residual block that halves the size: every second row and
- * column, attr.channels channels, x's in the middle between zeros.   (x) -> y */
+/* The parameter-free shortcut of a residual block that halves the size: every second row and column
+ * of x, padded with zeros on both sides to attr.channels channels.   (x) -> y */
 extern const struct op_kind subsample_kind;
 extern const struct op_kind subsample_grad_kind; /* (dy) -> dx */
 
-/* Losses of logits z[n][h][w][classes] and targets t[n][h][w][1]: the number of the class, or
- * for one logit anything in 0..1; a pixel with t < 0 does not count. Each adds to exec.loss_sum,
- * and the gradient comes out at once.   (z, t) -> dz */
+/* Losses of logits z[n][h][w][classes] and targets t[n][h][w][1]. A target is the number of a
+ * class, or for one logit a number from 0 to 1; a pixel with t < 0 is ignored. Each loss adds its
+ * value to exec.loss_sum and computes its gradient at the same time.   (z, t) -> dz */
 extern const struct op_kind bce_kind;        /* binary cross entropy of one logit */
 extern const struct op_kind softmax_ce_kind; /* cross entropy of several */
 extern const struct op_kind dice_kind;       /* 1 - soft Dice, for each image, mean over classes */

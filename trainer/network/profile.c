@@ -27,7 +27,7 @@ static const struct tensor *find_weights(const struct op *op)
  * none. */
 static const struct tensor *find_second(const struct op *op)
 {
-    return op->in[OP_HEAD_W] ? op->in[OP_HEAD_W] : op->in[OP_FRONT_W];
+    return op->in[OP_HEAD_W] ? op->in[OP_HEAD_W] : op->in[OP_PRODUCER_W];
 }
 
 /* A transposed convolution uses each weight once for each place of its smaller side. */

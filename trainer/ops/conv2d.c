@@ -18,7 +18,7 @@ static int64_t divide(const struct op_attr *attr, int64_t side)
     return (side + stride_of(attr) - 1) / stride_of(attr);
 }
 
-/* Of the source, without a convolution in front. */
+/* The source's channels, if no producer computes it. */
 static int64_t channels_of(const struct tensor *x, const struct tensor *second)
 {
     return x->shape.dim[DIM_C] + (second ? second->shape.dim[DIM_C] : 0);
@@ -35,15 +35,15 @@ static bool have_one_size(const struct tensor *a, const struct tensor *b)
 static int infer_conv2d(const struct op_attr *attr, struct tensor *const *in, struct shape *out,
                         struct err *e)
 {
-    const struct tensor *second = in[OP_SECOND], *front = in[OP_FRONT_W];
+    struct tensor *second = in[OP_SECOND], *producer = in[OP_PRODUCER_W];
     const struct tensor *last = in[OP_HEAD_W] ? in[OP_HEAD_W] : in[1];
     struct tensor x = *in[0];
 
-    if (front && second &&
-        conv_transpose2d_kind.infer(NULL, (struct tensor *[]){in[0], in[OP_FRONT_W]}, &x.shape, e))
+    if (producer && second &&
+        conv_transpose2d_kind.infer(NULL, (struct tensor *[]){in[0], producer}, &x.shape, e))
         return -1;
-    if (front && !second)
-        x.shape.dim[DIM_C] = front->shape.dim[OUT_CHANNELS];
+    if (producer && !second)
+        x.shape.dim[DIM_C] = producer->shape.dim[OUT_CHANNELS];
     if (!have_one_size(&x, second) || channels_of(&x, second) != in[1]->shape.dim[IN_CHANNELS] ||
         in[1]->shape.dim[2] != attr->kernel)
         return err_set(e, ERR_INTERNAL, "conv2d: %s does not fit its input", in[1]->name);
@@ -82,7 +82,7 @@ static int infer_weights(const struct op_attr *attr, struct tensor *const *in, s
         return err_set(e, ERR_INTERNAL, "conv2d: gradient does not fit the input");
     out[1] = (struct shape){
         4, {dy->dim[DIM_C], channels_of(in[2], in[OP_SECOND]), attr->kernel, attr->kernel}};
-    out[2] = (struct shape){!attr->bare, {attr->bare ? 0 : dy->dim[DIM_C]}};
+    out[2] = (struct shape){!attr->no_bias, {attr->no_bias ? 0 : dy->dim[DIM_C]}};
     return 0;
 }
 
@@ -98,7 +98,7 @@ static int infer_grad(const struct op_attr *attr, struct tensor *const *in, stru
 static int grad_conv2d(struct graph *g, const struct op *op, struct err *e)
 {
     struct tensor *x = op->in[0], *second = op->in[OP_SECOND], *w = op->in[1];
-    struct tensor *dy = op->out[0]->grad, *db = op->attr.bare ? NULL : op->in[2]->grad;
+    struct tensor *dy = op->out[0]->grad, *db = op->attr.no_bias ? NULL : op->in[2]->grad;
     struct op weights = {.kind = &conv2d_grad_kind, .attr = op->attr,
                          .in = {dy, NULL, x, [OP_SECOND] = second}, .out = {NULL, w->grad, db}};
     struct op input = {.kind = &conv2d_grad_kind, .attr = op->attr, .in = {dy, w}}, *dx;
@@ -107,7 +107,7 @@ static int grad_conv2d(struct graph *g, const struct op *op, struct err *e)
         return -1;
     if (!x->needs_grad)
         return 0;
-    input.attr.bare = false;
+    input.attr.no_bias = false;
     input.attr.height = x->shape.dim[DIM_H];
     input.attr.width = x->shape.dim[DIM_W];
     input.attr.split = second ? x->shape.dim[DIM_C] : 0;
@@ -121,7 +121,7 @@ static int grad_conv2d(struct graph *g, const struct op *op, struct err *e)
 static int grad_transposed(struct graph *g, const struct op *op, struct err *e)
 {
     struct tensor *x = op->in[0], *w = op->in[1], *dy = op->out[0]->grad;
-    struct op_attr attr = {.kernel = op->attr.kernel, .stride = op->attr.stride, .bare = true};
+    struct op_attr attr = {.kernel = op->attr.kernel, .stride = op->attr.stride, .no_bias = true};
     struct op *dx;
 
     if (!graph_append(g, &conv2d_grad_kind, &attr, (struct tensor *[]){x, NULL, dy},
@@ -144,7 +144,7 @@ const struct op_kind conv2d_grad_kind = {
 struct tensor *conv2d_append_as(struct graph *g, const char *name, struct tensor *x,
                                 int64_t channels, int kernel, int stride, bool bias, struct err *e)
 {
-    struct op_attr attr = {.kernel = kernel, .stride = stride, .bare = !bias};
+    struct op_attr attr = {.kernel = kernel, .stride = stride, .no_bias = !bias};
     struct tensor *in[3] = {x};
     struct shape shape;
     double bound;

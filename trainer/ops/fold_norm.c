@@ -9,7 +9,7 @@ static int infer(const struct op_attr *attr, struct tensor *const *in, struct sh
 {
     int64_t channels = in[0]->shape.dim[OUT_CHANNELS];
 
-    for (int i = 1; i < 6 - attr->bare; i++)
+    for (int i = 1; i < 6 - attr->no_bias; i++)
         if (in[i]->shape.ndim != 1 || in[i]->shape.dim[0] != channels)
             return err_set(e, ERR_INTERNAL, "fold_norm: %s does not fit %s", in[i]->name,
                            in[0]->name);

@@ -11,7 +11,7 @@
  *     relu, max_pool2d               ->  max_pool2d with attr.relu, and so their gradients
  *     conv2d, relu                   ->  conv2d with attr.relu (fuse_relu.h)
  *     that, max_pool2d, or conv2d of 1x1, behind it  ->  it with OP_OUT_POOLED, or OP_HEAD_W
- *     conv2d, relu, or conv_transpose2d, in front    ->  it with OP_FRONT_W
+ *     conv2d, relu, or conv_transpose2d, in front    ->  it with OP_PRODUCER_W
  *     batch_norm, add, relu          ->  batch_norm with attr.coef, add with OP_COEF
  *                                        (fuse_residual.h)
  *

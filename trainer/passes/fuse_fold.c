@@ -12,7 +12,7 @@ static int fold(struct graph *g, const struct backend *backend, struct op *conv,
     struct op folded = {.kind = &fold_norm_kind, .attr = norm->attr,
                         .in = {w, norm->in[1], norm->in[2], norm->in[3], norm->in[4], conv->in[2]}};
 
-    folded.attr.bare = conv->attr.bare;
+    folded.attr.no_bias = conv->attr.no_bias;
     if (conv->kind != &conv2d_kind || norm->kind != &batch_norm_infer_kind ||
         norm->in[0] != y || !graph_is_private(g, conv, norm) || x->dtype != DTYPE_F32 ||
         y->dtype != DTYPE_F32 || z->dtype != DTYPE_F32)
@@ -25,7 +25,7 @@ static int fold(struct graph *g, const struct backend *backend, struct op *conv,
         return -1;
     *norm = (struct op){.kind = &conv2d_kind, .attr = conv->attr,
                         .in = {x, folded.out[0], folded.out[1]}, .out = {z}};
-    norm->attr.bare = false;
+    norm->attr.no_bias = false;
     *conv = folded;
     return 0;
 }

@@ -42,7 +42,7 @@ static bool takes_coef(const struct op *op, int k)
         &max_pool2d_kind, &max_pool2d_grad_kind, &conv2d_kind, &conv2d_grad_kind,
         &conv_transpose2d_kind, &conv_transpose2d_grad_kind};
 
-    if (op_form(op) & ~(unsigned)(OP_HAS_ADDED | OP_BARE | OP_HAS_SECOND | OP_WEIGHTS_ONLY))
+    if (op_form(op) & ~(unsigned)(OP_HAS_ADDED | OP_NO_BIAS | OP_HAS_SECOND | OP_WEIGHTS_ONLY))
         return false;
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (op->kind == kinds[i])
@@ -125,7 +125,7 @@ static struct op *find_only_reader(const struct graph *g, const struct tensor *t
 }
 
 /* A norm's gradient that only a convolution's gradients read is never written. */
-static int fuse_late(struct graph *g, const struct backend *backend, struct op *norm, struct err *e)
+static int fuse_grad(struct graph *g, const struct backend *backend, struct op *norm, struct err *e)
 {
     struct tensor *dx = norm->out[0];
     struct op *reader;
@@ -140,8 +140,8 @@ static int fuse_late(struct graph *g, const struct backend *backend, struct op *
     planned[0].attr.coef = true;
     planned[0].out[0] = &coef;
     planned[1].in[0] = norm->in[0];
-    planned[1].in[OP_LATE_X] = norm->in[1];
-    planned[1].in[OP_LATE_COEF] = &coef;
+    planned[1].in[OP_NORM_GRAD_X] = norm->in[1];
+    planned[1].in[OP_NORM_GRAD_COEF] = &coef;
     return change(g, backend, (struct op *[]){norm, reader}, planned, 2, &coef, "coef", e);
 }
 
@@ -151,7 +151,7 @@ int fuse_norm_graph(struct graph *g, const struct backend *backend, struct err *
         if (fuse_coef(g, backend, g->ops[i], e) < 0)
             return -1;
     for (size_t i = 0; i < g->nops; i++)
-        if (fuse_moments(g, backend, g->ops[i], e) < 0 || fuse_late(g, backend, g->ops[i], e) < 0 ||
+        if (fuse_moments(g, backend, g->ops[i], e) < 0 || fuse_grad(g, backend, g->ops[i], e) < 0 ||
             fuse_sums(g, backend, g->ops[i], e) < 0)
             return -1;
     return 0;

@@ -65,8 +65,8 @@ static void fuse_front(struct graph *g, const struct backend *backend, struct op
         conv->attr.stride > 1)
         return; /* one attr is for both */
     both.in[0] = (*front)->in[0];
-    both.in[OP_FRONT_W] = (*front)->in[1];
-    both.in[OP_FRONT_B] = (*front)->in[2];
+    both.in[OP_PRODUCER_W] = (*front)->in[1];
+    both.in[OP_PRODUCER_B] = (*front)->in[2];
     if (!backend_has_kernel(backend, &both))
         return;
     *conv = both;

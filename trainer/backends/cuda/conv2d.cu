@@ -276,12 +276,12 @@ static int run_conv2d_grad_weights(struct op *op, struct exec *x, struct err *e)
 }
 
 const struct kernel cuda_conv2d = {
-    &conv2d_kind, cuda_supports, conv2d_prepare, run_conv2d, NULL, OP_BARE, 0, KERNEL_ANY};
+    &conv2d_kind, cuda_supports, conv2d_prepare, run_conv2d, NULL, OP_NO_BIAS, 0, KERNEL_ANY};
 const struct kernel cuda_conv2d_grad_input = {
     &conv2d_grad_kind, cuda_supports, conv2d_prepare, run_conv2d_grad_input, NULL, 0, OP_INPUT_ONLY,
     KERNEL_ANY};
 const struct kernel cuda_conv2d_grad_weights = {
     &conv2d_grad_kind, cuda_supports, conv2d_prepare_grad_weights, run_conv2d_grad_weights, NULL,
-    OP_BARE, OP_WEIGHTS_ONLY, KERNEL_ANY};
+    OP_NO_BIAS, OP_WEIGHTS_ONLY, KERNEL_ANY};
 
 C_END

@@ -498,7 +498,7 @@ static int run_conv(struct op *op, struct exec *x, struct err *e)
         .kind = &name##_kind, .supports = can_convolve, .prepare = prepare_conv, .run = run_conv, \
         .release = release_conv, .may = forms, .types = KERNEL_ANY}
 
-CUDNN_KERNEL(conv2d, OP_BARE | OP_GIVES_MOMENTS | OP_RELU);
-CUDNN_KERNEL(conv2d_grad, OP_BARE | OP_INPUT_ONLY | OP_WEIGHTS_ONLY);
+CUDNN_KERNEL(conv2d, OP_NO_BIAS | OP_GIVES_MOMENTS | OP_RELU);
+CUDNN_KERNEL(conv2d_grad, OP_NO_BIAS | OP_INPUT_ONLY | OP_WEIGHTS_ONLY);
 CUDNN_KERNEL(conv_transpose2d, 0);
 CUDNN_KERNEL(conv_transpose2d_grad, OP_INPUT_ONLY | OP_WEIGHTS_ONLY);

@@ -25,7 +25,7 @@ static bool supports_grads(const struct op *op)
     const struct tensor *sums = op->out[OP_OUT_SUMS];
 
     return op->in[0]->dtype == DTYPE_BF16 &&
-           (!op->in[OP_LATE_X] || op->in[OP_LATE_X]->dtype == DTYPE_BF16) &&
+           (!op->in[OP_NORM_GRAD_X] || op->in[OP_NORM_GRAD_X]->dtype == DTYPE_BF16) &&
            (!sums || (op->in[OP_COEF] && !op->in[OP_SECOND])) && is_chunks(op->in[2]) &&
            is_chunks(op->in[OP_SECOND]) && is_chunks(op->out[0]) &&
            is_chunks(op->out[OP_OUT_SECOND]) && narrow_op_is_3x3(op) && cuda_supports(op) &&
@@ -138,7 +138,7 @@ static int run_up_grads(struct op *op, struct exec *x, struct err *e)
 const struct kernel cuda_narrow_conv2d_grad = {
     .kind = &conv2d_grad_kind, .supports = supports_grads, .prepare = prepare_grads,
     .run = run_grads, .types = KERNEL_HALVES,
-    .may = OP_TAKES_LATE | OP_HAS_SECOND | OP_HAS_COEF | OP_HAS_SECOND_COEF | OP_GIVES_SUMS};
+    .may = OP_HAS_NORM_GRAD | OP_HAS_SECOND | OP_HAS_COEF | OP_HAS_SECOND_COEF | OP_GIVES_SUMS};
 const struct kernel cuda_narrow_conv_transpose2d_grad = {
     .kind = &conv_transpose2d_grad_kind, .supports = supports_up_grads, .prepare = prepare_up_grads,
     .run = run_up_grads, .may = OP_GIVES_SUMS | OP_HAS_COEF, .types = KERNEL_HALVES};

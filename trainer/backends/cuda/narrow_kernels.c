@@ -161,9 +161,9 @@ static unsigned weights_channels(const struct op *op)
 
 static bool supports_narrow_weights(const struct op *op)
 {
-    const struct tensor *dy = op->in[0], *late = op->in[OP_LATE_X];
+    const struct tensor *dy = op->in[0], *x = op->in[OP_NORM_GRAD_X];
 
-    return is_bf16(dy) && (!late || is_bf16(late)) && narrow_op_is_3x3(op) &&
+    return is_bf16(dy) && (!x || is_bf16(x)) && narrow_op_is_3x3(op) &&
            weights_channels(op) &&
            narrow_back_resident(weights_channels(op), narrow_op_channels(dy), false) &&
            cuda_supports(op) && cuda_has_bf16();
@@ -290,14 +290,14 @@ static int run_narrow_up_weights(struct op *op, struct exec *x, struct err *e)
 const struct kernel cuda_narrow_conv2d = {
     .kind = &conv2d_kind, .supports = supports_narrow_conv, .prepare = prepare_narrow_conv,
     .run = run_narrow_conv, .types = KERNEL_HALVES,
-    .may = OP_BARE | OP_GIVES_MOMENTS | OP_HAS_SECOND | OP_HAS_COEF | OP_HAS_SECOND_COEF};
+    .may = OP_NO_BIAS | OP_GIVES_MOMENTS | OP_HAS_SECOND | OP_HAS_COEF | OP_HAS_SECOND_COEF};
 const struct kernel cuda_narrow_conv2d_grad_input = {
     .kind = &conv2d_grad_kind, .supports = supports_narrow_conv, .run = run_narrow_grad_input,
     .may = OP_HAS_SECOND, .must = OP_INPUT_ONLY, .types = KERNEL_HALVES};
 const struct kernel cuda_narrow_conv2d_grad_weights = {
     .kind = &conv2d_grad_kind, .supports = supports_narrow_weights,
     .prepare = prepare_narrow_weights, .run = run_narrow_weights,
-    .may = OP_BARE | OP_TAKES_LATE | OP_HAS_SECOND, .must = OP_WEIGHTS_ONLY,
+    .may = OP_NO_BIAS | OP_HAS_NORM_GRAD | OP_HAS_SECOND, .must = OP_WEIGHTS_ONLY,
     .types = KERNEL_HALVES};
 const struct kernel cuda_narrow_conv_transpose2d = {
     .kind = &conv_transpose2d_kind, .supports = supports_narrow_up, .run = run_narrow_up,

@@ -38,17 +38,17 @@ static inline bool narrow_op_is_3x3(const struct op *op)
 /* in[0] of a gradient's op, or what it makes of it (core/op.h). */
 static inline struct narrow_part narrow_op_gradient(const struct op *op)
 {
-    const struct tensor *g = op->in[0], *x = op->in[OP_LATE_X];
+    const struct tensor *g = op->in[0], *x = op->in[OP_NORM_GRAD_X];
     struct narrow_part plain = {.x = g->half, .channels = narrow_op_channels(g)};
-    struct narrow_part late = plain;
+    struct narrow_part deferred = plain;
 
     if (!x)
         return plain;
-    late.x = x->half;
-    late.g = g->half;
-    late.coef = op->in[OP_LATE_COEF]->data;
-    late.form = NARROW_NORM_GRAD;
-    return late;
+    deferred.x = x->half;
+    deferred.g = g->half;
+    deferred.coef = op->in[OP_NORM_GRAD_COEF]->data;
+    deferred.form = NARROW_NORM_GRAD;
+    return deferred;
 }
 
 #endif

@@ -37,7 +37,7 @@ static int run_norm(struct op *op, struct exec *exec, struct err *e)
     return 0;
 }
 
-/* (g, x, coef) -> the norm's gradient (OP_LATE_COEF) */
+/* (g, x, coef) -> the norm's gradient (OP_NORM_GRAD_COEF) */
 static int run_norm_grad(struct op *op, struct exec *exec, struct err *e)
 {
     const float *g = op->in[0]->data, *x = op->in[1]->data, *k = op->in[2]->data;
@@ -154,24 +154,25 @@ static struct tensor *add_gradient(struct plan *p, const struct op *op)
 {
     struct tensor *const *in = op->in, *dy;
 
-    if (!in[OP_LATE_X])
+    if (!in[OP_NORM_GRAD_X])
         return in[0];
     dy = between(p, in[0], in[0]->shape.dim[DIM_C]);
     add(p, &norm_grad,
-        (struct op){.in = {in[0], in[OP_LATE_X], in[OP_LATE_COEF]}, .out = {dy}});
+        (struct op){.in = {in[0], in[OP_NORM_GRAD_X], in[OP_NORM_GRAD_COEF]}, .out = {dy}});
     return dy;
 }
 
 /* What makes the source of a convolution. */
 static struct tensor *add_front(struct plan *p, const struct op *op)
 {
-    struct tensor *const *in = op->in, *second = in[OP_SECOND], *w = in[OP_FRONT_W], *y;
+    struct tensor *const *in = op->in, *second = in[OP_SECOND], *w = in[OP_PRODUCER_W], *y;
 
     if (!w)
         return in[0];
     y = between(p, second ? second : in[0], w->shape.dim[second ? 1 : 0]);
     add(p, second ? &ref_conv_transpose2d : &ref_conv2d,
-        (struct op){.attr.kernel = op->attr.kernel, .in = {in[0], w, in[OP_FRONT_B]}, .out = {y}});
+        (struct op){.attr.kernel = op->attr.kernel, .in = {in[0], w, in[OP_PRODUCER_B]},
+                    .out = {y}});
     if (!second)
         add(p, &ref_relu, (struct op){.in = {y}, .out = {y}});
     return y;
@@ -291,10 +292,10 @@ static int run(struct op *op, struct exec *x, struct err *e)
     const struct kernel ref_composed_##name = {                                                    \
         .kind = &name##_kind, .prepare = prepare, .run = run, .may = forms}
 
-COMPOSED(conv2d, OP_BARE | OP_HAS_SECOND | OP_HAS_COEF | OP_HAS_SECOND_COEF | OP_HAS_FRONT |
+COMPOSED(conv2d, OP_NO_BIAS | OP_HAS_SECOND | OP_HAS_COEF | OP_HAS_SECOND_COEF | OP_HAS_PRODUCER |
                      OP_RELU | OP_HAS_HEAD | OP_GIVES_POOLED | OP_GIVES_MOMENTS);
-COMPOSED(conv2d_grad, OP_BARE | OP_INPUT_ONLY | OP_WEIGHTS_ONLY | OP_HAS_SECOND | OP_HAS_COEF |
-                          OP_HAS_SECOND_COEF | OP_TAKES_LATE | OP_GIVES_SUMS);
+COMPOSED(conv2d_grad, OP_NO_BIAS | OP_INPUT_ONLY | OP_WEIGHTS_ONLY | OP_HAS_SECOND | OP_HAS_COEF |
+                          OP_HAS_SECOND_COEF | OP_HAS_NORM_GRAD | OP_GIVES_SUMS);
 COMPOSED(conv_transpose2d, OP_HAS_COEF);
 COMPOSED(conv_transpose2d_grad, OP_WEIGHTS_ONLY | OP_HAS_COEF | OP_GIVES_SUMS);
 COMPOSED(max_pool2d, OP_HAS_COEF);

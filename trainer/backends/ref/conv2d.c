@@ -226,10 +226,10 @@ static int run_grad_weights(struct op *op, struct exec *x, struct err *e)
 }
 
 const struct kernel ref_conv2d = {
-    .kind = &conv2d_kind, .prepare = prepare_packed, .run = run_conv2d, .may = OP_BARE};
+    .kind = &conv2d_kind, .prepare = prepare_packed, .run = run_conv2d, .may = OP_NO_BIAS};
 const struct kernel ref_conv2d_grad_input = {
     .kind = &conv2d_grad_kind, .prepare = prepare_packed, .run = run_grad_input,
     .must = OP_INPUT_ONLY};
 const struct kernel ref_conv2d_grad_weights = {
     .kind = &conv2d_grad_kind, .prepare = prepare_grad_weights, .run = run_grad_weights,
-    .may = OP_BARE, .must = OP_WEIGHTS_ONLY};
+    .may = OP_NO_BIAS, .must = OP_WEIGHTS_ONLY};

@@ -32,4 +32,5 @@ static int run_fold_norm(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-const struct kernel ref_fold_norm = {.kind = &fold_norm_kind, .run = run_fold_norm, .may = OP_BARE};
+const struct kernel ref_fold_norm = {
+    .kind = &fold_norm_kind, .run = run_fold_norm, .may = OP_NO_BIAS};

@@ -29,13 +29,13 @@
 #define CONV_RELU_TWICE_POOL(n, h, w, ci, c, co) \
     {&conv2d_kind, {.kernel = 3, .relu = true}, \
      {NHWC(n, h, w, ci), NHWC(co, c, 3, 3), VECTOR(co), \
-      [OP_FRONT_W] = NHWC(c, ci, 3, 3), [OP_FRONT_B] = VECTOR(c)}, \
+      [OP_PRODUCER_W] = NHWC(c, ci, 3, 3), [OP_PRODUCER_B] = VECTOR(c)}, \
      {VALUES_NORMAL}, 0, 0, 0, false, OP_OUT_POOLED, 0}
 #define UP_CONCAT_CONV_RELU(n, h, w, ci, c, skip, co) \
     {&conv2d_kind, {.kernel = 3, .relu = true}, \
      {NHWC(n, h, w, ci), NHWC(co, c + skip, 3, 3), VECTOR(co), \
       [OP_SECOND] = NHWC(n, 2 * h, 2 * w, skip), \
-      [OP_FRONT_W] = NHWC(ci, c, 2, 2), [OP_FRONT_B] = VECTOR(c)}, \
+      [OP_PRODUCER_W] = NHWC(ci, c, 2, 2), [OP_PRODUCER_B] = VECTOR(c)}, \
      {VALUES_NORMAL}, 0, 0, 0, false, 0, 0}
 #define CONCAT_CONV_RELU(n, h, w, a, b, co) \
     {&conv2d_kind, {.kernel = 3, .relu = true}, \
@@ -48,7 +48,7 @@
      {VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL, VALUES_POSITIVE}, \
      0, 0, 0, false, 0, 0}
 #define FOLD_NORM_NOBIAS(ci, co, k) \
-    {&fold_norm_kind, {.eps = 1e-5, .bare = true}, \
+    {&fold_norm_kind, {.eps = 1e-5, .no_bias = true}, \
      {NHWC(co, ci, k, k), VECTOR(co), VECTOR(co), VECTOR(co), VECTOR(co)}, \
      {VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL, VALUES_POSITIVE}, \
      0, 0, 0, false, 0, 0}
@@ -60,7 +60,7 @@
      {NHWC(n, h, w, ci), NHWC(co, ci, k, k), VECTOR(co)}, {VALUES_NORMAL}, 0x1, 0x6, 0.5, false, \
          0, 0}
 #define CONV_NOBIAS(n, h, w, ci, co, k, s) \
-    {&conv2d_kind, {.kernel = k, .stride = s, .bare = true}, \
+    {&conv2d_kind, {.kernel = k, .stride = s, .no_bias = true}, \
      {NHWC(n, h, w, ci), NHWC(co, ci, k, k)}, \
      {VALUES_NORMAL}, 0x1, 0x2, 0.5, false, 0, 0}
 #define CONV_TRANSPOSE(n, h, w, ci, co) \
@@ -79,7 +79,7 @@
      {NHWC(n, h, w, ci), NHWC(co, ci, 3, 3), VECTOR(co), [OP_COEF] = {2, {2, ci}}}, \
      {VALUES_NORMAL}, 0x1, 0, 0, false, 0, 0}
 #define NORM_CONV_NOBIAS(n, h, w, ci, co) \
-    {&conv2d_kind, {.kernel = 3, .bare = true}, \
+    {&conv2d_kind, {.kernel = 3, .no_bias = true}, \
      {NHWC(n, h, w, ci), NHWC(co, ci, 3, 3), [OP_COEF] = {2, {2, ci}}}, \
      {VALUES_NORMAL}, 0x1, 0, 0, false, 0, 0}
 /* To logits, and both gradients. */
@@ -100,7 +100,7 @@
     {&conv2d_kind, {.kernel = 3}, {NHWC(n, h, w, ci), NHWC(co, ci, 3, 3), VECTOR(co)}, \
      {VALUES_NORMAL}, 0x1, 0x6, 0.5, false, OP_OUT_MOMENTS, 0}
 #define CONV_NOBIAS_MOMENTS(n, h, w, ci, co) \
-    {&conv2d_kind, {.kernel = 3, .bare = true}, {NHWC(n, h, w, ci), NHWC(co, ci, 3, 3)}, \
+    {&conv2d_kind, {.kernel = 3, .no_bias = true}, {NHWC(n, h, w, ci), NHWC(co, ci, 3, 3)}, \
      {VALUES_NORMAL}, 0x1, 0x2, 0.5, false, OP_OUT_MOMENTS, 0}
 #define CONCAT_CONV_MOMENTS(n, h, w, a, b, co) \
     {&conv2d_kind, {.kernel = 3}, \
@@ -117,31 +117,31 @@
      {NHWC(n, h, w, ci), NHWC(co, ci, 3, 3), VECTOR(co), [OP_COEF] = {2, {2, ci}}}, \
      {VALUES_NORMAL}, 0x1, 0, 0, false, OP_OUT_MOMENTS, 0}
 #define NORM_CONV_NOBIAS_MOMENTS(n, h, w, ci, co) \
-    {&conv2d_kind, {.kernel = 3, .bare = true}, \
+    {&conv2d_kind, {.kernel = 3, .no_bias = true}, \
      {NHWC(n, h, w, ci), NHWC(co, ci, 3, 3), [OP_COEF] = {2, {2, ci}}}, \
      {VALUES_NORMAL}, 0x1, 0, 0, false, OP_OUT_MOMENTS, 0}
 /* Gradients of a convolution, and with a norm's gradient that they make (op.h). */
 #define CONV_GRAD(n, h, w, ci, co) \
     {&conv2d_grad_kind, {.kernel = 3}, {NHWC(n, h, w, co), NHWC(co, ci, 3, 3), NHWC(n, h, w, ci)}, \
      {VALUES_NORMAL}, 0x5, 0, 0, false, 0, 6}
-#define CONV_GRAD_LATE(n, h, w, ci, co) \
+#define CONV_GRAD_DEFERRED(n, h, w, ci, co) \
     {&conv2d_grad_kind, {.kernel = 3}, \
-     {NHWC(n, h, w, co), NHWC(co, ci, 3, 3), NHWC(n, h, w, ci), [OP_LATE_X] = NHWC(n, h, w, co), \
-      [OP_LATE_COEF] = {2, {5, co}}}, \
+     {NHWC(n, h, w, co), NHWC(co, ci, 3, 3), NHWC(n, h, w, ci), [OP_NORM_GRAD_X] = NHWC(n, h, w, co), \
+      [OP_NORM_GRAD_COEF] = {2, {5, co}}}, \
      {VALUES_NORMAL}, 0x5, 0, 0, false, 0, 6}
 #define CONV_NOBIAS_GRAD(n, h, w, ci, co) \
-    {&conv2d_grad_kind, {.kernel = 3, .bare = true}, \
+    {&conv2d_grad_kind, {.kernel = 3, .no_bias = true}, \
      {NHWC(n, h, w, co), NHWC(co, ci, 3, 3), NHWC(n, h, w, ci)}, \
      {VALUES_NORMAL}, 0x5, 0, 0, false, 0, 2}
-#define CONV_NOBIAS_GRAD_LATE(n, h, w, ci, co) \
-    {&conv2d_grad_kind, {.kernel = 3, .bare = true}, \
-     {NHWC(n, h, w, co), NHWC(co, ci, 3, 3), NHWC(n, h, w, ci), [OP_LATE_X] = NHWC(n, h, w, co), \
-      [OP_LATE_COEF] = {2, {5, co}}}, \
+#define CONV_NOBIAS_GRAD_DEFERRED(n, h, w, ci, co) \
+    {&conv2d_grad_kind, {.kernel = 3, .no_bias = true}, \
+     {NHWC(n, h, w, co), NHWC(co, ci, 3, 3), NHWC(n, h, w, ci), [OP_NORM_GRAD_X] = NHWC(n, h, w, co), \
+      [OP_NORM_GRAD_COEF] = {2, {5, co}}}, \
      {VALUES_NORMAL}, 0x5, 0, 0, false, 0, 2}
-#define CONV_WEIGHTS_LATE(n, h, w, ci, co) \
+#define CONV_WEIGHTS_DEFERRED(n, h, w, ci, co) \
     {&conv2d_grad_kind, {.kernel = 3}, \
-     {NHWC(n, h, w, co), [2] = NHWC(n, h, w, ci), [OP_LATE_X] = NHWC(n, h, w, co), \
-      [OP_LATE_COEF] = {2, {5, co}}}, \
+     {NHWC(n, h, w, co), [2] = NHWC(n, h, w, ci), [OP_NORM_GRAD_X] = NHWC(n, h, w, co), \
+      [OP_NORM_GRAD_COEF] = {2, {5, co}}}, \
      {VALUES_NORMAL}, 0x5, 0, 0, false, 0, 6}
 #define CONV_TRANSPOSE_GRAD(n, h, w, ci, co) \
     {&conv_transpose2d_grad_kind, {0}, \
@@ -152,11 +152,11 @@
      {NHWC(n, h, w, co), NHWC(co, a + b, 3, 3), NHWC(n, h, w, a), \
       [OP_SECOND] = NHWC(n, h, w, b)}, \
      {VALUES_NORMAL}, 0x5 | SECOND, 0, 0, false, 0, 6}
-#define CONCAT_CONV_GRAD_LATE(n, h, w, a, b, co) \
+#define CONCAT_CONV_GRAD_DEFERRED(n, h, w, a, b, co) \
     {&conv2d_grad_kind, {.kernel = 3}, \
      {NHWC(n, h, w, co), NHWC(co, a + b, 3, 3), NHWC(n, h, w, a), \
       [OP_SECOND] = NHWC(n, h, w, b), \
-      [OP_LATE_X] = NHWC(n, h, w, co), [OP_LATE_COEF] = {2, {5, co}}}, \
+      [OP_NORM_GRAD_X] = NHWC(n, h, w, co), [OP_NORM_GRAD_COEF] = {2, {5, co}}}, \
      {VALUES_NORMAL}, 0x5 | SECOND, 0, 0, false, 0, 6}
 #define NORM_GRAD_COEF(n, h, w, c) \
     {&batch_norm_grad_kind, {.eps = 1e-5, .relu = true, .coef = true}, \
@@ -166,13 +166,13 @@
     {&conv2d_grad_kind, {.kernel = 3}, \
      {NHWC(n, h, w, co), NHWC(co, ci, 3, 3), NHWC(n, h, w, ci), [OP_COEF] = {2, {2, ci}}}, \
      {VALUES_NORMAL}, 0x5, 0, 0, false, OP_OUT_SUMS, 6}
-#define NORM_CONV_GRAD_LATE(n, h, w, ci, co) \
+#define NORM_CONV_GRAD_DEFERRED(n, h, w, ci, co) \
     {&conv2d_grad_kind, {.kernel = 3}, \
      {NHWC(n, h, w, co), NHWC(co, ci, 3, 3), NHWC(n, h, w, ci), [OP_COEF] = {2, {2, ci}}, \
-      [OP_LATE_X] = NHWC(n, h, w, co), [OP_LATE_COEF] = {2, {5, co}}}, \
+      [OP_NORM_GRAD_X] = NHWC(n, h, w, co), [OP_NORM_GRAD_COEF] = {2, {5, co}}}, \
      {VALUES_NORMAL}, 0x5, 0, 0, false, OP_OUT_SUMS, 6}
 #define NORM_CONV_NOBIAS_GRAD(n, h, w, ci, co) \
-    {&conv2d_grad_kind, {.kernel = 3, .bare = true}, \
+    {&conv2d_grad_kind, {.kernel = 3, .no_bias = true}, \
      {NHWC(n, h, w, co), NHWC(co, ci, 3, 3), NHWC(n, h, w, ci), [OP_COEF] = {2, {2, ci}}}, \
      {VALUES_NORMAL}, 0x5, 0, 0, false, OP_OUT_SUMS, 2}
 #define NORM_CONV_WEIGHTS(n, h, w, ci, co) \
@@ -185,40 +185,40 @@
       [place] = {2, {2, (place) == OP_COEF ? a : b}}}, \
      {VALUES_NORMAL}, 0x5 | SECOND, 0, 0, false, 0, 6}
 /* With an input before its norm and ReLU, and sums (op.h). */
-#define RAW_POOL(n, h, w, c) \
+#define NORM_POOL(n, h, w, c) \
     {&max_pool2d_kind, {0}, {NHWC(n, h, w, c), [OP_COEF] = {2, {2, c}}}, {VALUES_NORMAL}, 0x1, 0, \
      0, false, 0, 0}
-#define RAW_POOL_ADD(n, h, w, c) \
+#define NORM_POOL_ADD(n, h, w, c) \
     {&max_pool2d_grad_kind, {0}, \
      {NHWC(n, (h) / 2, (w) / 2, c), NHWC(n, h, w, c), [OP_COEF] = {2, {2, c}}, \
       [OP_ADDED] = NHWC(n, h, w, c)}, \
      {VALUES_NORMAL}, 0x3, 0, 0, false, OP_OUT_SUMS, 0}
-#define RAW_POOL_GRAD(n, h, w, c) \
+#define NORM_POOL_GRAD(n, h, w, c) \
     {&max_pool2d_grad_kind, {0}, \
      {NHWC(n, (h) / 2, (w) / 2, c), NHWC(n, h, w, c), [OP_COEF] = {2, {2, c}}}, \
      {VALUES_NORMAL}, 0x3, 0, 0, false, OP_OUT_SUMS, 0}
-#define RAW_CONV_TRANSPOSE(n, h, w, ci, co) \
+#define NORM_CONV_TRANSPOSE(n, h, w, ci, co) \
     {&conv_transpose2d_kind, {0}, \
      {NHWC(n, h, w, ci), NHWC(ci, co, 2, 2), VECTOR(co), [OP_COEF] = {2, {2, ci}}}, \
          {VALUES_NORMAL}, 0x1, 0, 0, false, 0, 0}
-#define RAW_CONV_TRANSPOSE_GRAD(n, h, w, ci, co) \
+#define NORM_CONV_TRANSPOSE_GRAD(n, h, w, ci, co) \
     {&conv_transpose2d_grad_kind, {0}, \
      {NHWC(n, 2 * h, 2 * w, co), NHWC(ci, co, 2, 2), NHWC(n, h, w, ci), [OP_COEF] = {2, {2, ci}}}, \
      {VALUES_NORMAL}, 0x5, 0, 0, false, OP_OUT_SUMS, 6}
-#define RAW_CONCAT_CONV(n, h, w, a, b, co, which) \
+#define NORM_CONCAT_CONV(n, h, w, a, b, co, which) \
     {&conv2d_kind, {.kernel = 3}, \
      {NHWC(n, h, w, a), NHWC(co, a + b, 3, 3), VECTOR(co), \
       [OP_SECOND] = NHWC(n, h, w, b), \
       [(which) == 1 ? OP_COEF : OP_SECOND_COEF] = {2, {2, (which) == 1 ? a : b}}}, \
      {VALUES_NORMAL}, 0x1 | SECOND, 0, 0, false, OP_OUT_MOMENTS, 0}
-#define RAW_CONCAT_CONV_GRAD_LATE(n, h, w, a, b, co, which) \
+#define NORM_CONCAT_CONV_GRAD_DEFERRED(n, h, w, a, b, co, which) \
     {&conv2d_grad_kind, {.kernel = 3}, \
      {NHWC(n, h, w, co), NHWC(co, a + b, 3, 3), NHWC(n, h, w, a), \
       [OP_SECOND] = NHWC(n, h, w, b), \
       [(which) == 2 ? OP_COEF : OP_SECOND_COEF] = {2, {2, (which) == 2 ? a : b}}, \
-      [OP_LATE_X] = NHWC(n, h, w, co), [OP_LATE_COEF] = {2, {5, co}}}, \
+      [OP_NORM_GRAD_X] = NHWC(n, h, w, co), [OP_NORM_GRAD_COEF] = {2, {5, co}}}, \
      {VALUES_NORMAL}, 0x5 | SECOND, 0, 0, false, 0, 6}
-#define RAW_CONCAT_CONV_GRAD(n, h, w, a, b, co, which) \
+#define NORM_CONCAT_CONV_GRAD(n, h, w, a, b, co, which) \
     {&conv2d_grad_kind, {.kernel = 3}, \
      {NHWC(n, h, w, co), NHWC(co, a + b, 3, 3), NHWC(n, h, w, a), \
       [OP_SECOND] = NHWC(n, h, w, b), \

@@ -149,7 +149,7 @@ static struct tensor *input_of(const struct rig *r, int i)
 static bool is_activation(const struct test_case *test, int i)
 {
     if (i >= OP_OWN)
-        return i == OP_MAX_IN || i == OP_SECOND || i == OP_LATE_X || i == OP_ADDED;
+        return i == OP_MAX_IN || i == OP_SECOND || i == OP_NORM_GRAD_X || i == OP_ADDED;
     return test->data >> i & 1 && !test->kind->is_loss;
 }
 

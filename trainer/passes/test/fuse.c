@@ -226,7 +226,7 @@ static bool has_wide_kernels(const struct backend *backend)
 
 /* With or without a ReLU, coefficients, and what is around a convolution, as form says. */
 #define FORMS                                                                                      \
-    (OP_RELU | OP_AS_COEF | OP_HAS_HEAD | OP_HAS_FRONT | OP_GIVES_POOLED | OP_HAS_ADDED |          \
+    (OP_RELU | OP_AS_COEF | OP_HAS_HEAD | OP_HAS_PRODUCER | OP_GIVES_POOLED | OP_HAS_ADDED |          \
      OP_HAS_SECOND | OP_INPUT_ONLY | OP_WEIGHTS_ONLY)
 static size_t count_as(const struct graph *g, const struct op_kind *kind, unsigned form)
 {
@@ -257,7 +257,7 @@ static size_t count_bare(const struct graph *g, const struct op_kind *kind)
     size_t n = 0;
 
     for (size_t i = 0; i < g->nops; i++)
-        n += g->ops[i]->kind == kind && g->ops[i]->attr.bare;
+        n += g->ops[i]->kind == kind && g->ops[i]->attr.no_bias;
     return n;
 }
 
@@ -274,12 +274,12 @@ static size_t count_moments(const struct graph *g)
 }
 
 /* Ops that make a norm's gradient themselves. */
-static size_t count_late(const struct graph *g)
+static size_t count_deferred(const struct graph *g)
 {
     size_t n = 0;
 
     for (size_t i = 0; i < g->nops; i++)
-        n += g->ops[i]->in[OP_LATE_X] && g->ops[i]->in[OP_LATE_COEF];
+        n += g->ops[i]->in[OP_NORM_GRAD_X] && g->ops[i]->in[OP_NORM_GRAD_COEF];
     return n;
 }
 
@@ -315,7 +315,7 @@ static void check_training(const struct backend *backend)
     /* The fast backends have separate kernels for small convolutions, but not behind a concat. */
     bool ref = backend == backend_find("ref");
     size_t wide = has_wide_kernels(backend) ? 1 : 0;
-    size_t grads = ref ? 4 : 2 * wide, late = ref ? 2 : wide;
+    size_t grads = ref ? 4 : 2 * wide, deferred = ref ? 2 : wide;
     ok(count_as(b.fused.graph, &conv2d_grad_kind, 0) +
                count_as(b.fused.graph, &conv2d_grad_kind, OP_HAS_SECOND) +
                count_as(b.fused.graph, &conv_transpose2d_grad_kind, 0) == grads,
@@ -324,9 +324,9 @@ static void check_training(const struct backend *backend)
        "%s: the other five pairs became one op each", backend->name);
     ok(count_as(b.fused.graph, &batch_norm_kind, OP_RELU) == 2 - 2 * wide &&
            count_as(b.fused.graph, &batch_norm_kind, OP_RELU | OP_AS_COEF) == 2 * wide &&
-           count_as(b.fused.graph, &batch_norm_grad_kind, OP_RELU) == 2 - late &&
-           count_as(b.fused.graph, &batch_norm_grad_kind, OP_RELU | OP_AS_COEF) == late &&
-           count_late(b.fused.graph) == late &&
+           count_as(b.fused.graph, &batch_norm_grad_kind, OP_RELU) == 2 - deferred &&
+           count_as(b.fused.graph, &batch_norm_grad_kind, OP_RELU | OP_AS_COEF) == deferred &&
+           count_deferred(b.fused.graph) == deferred &&
            count_as(b.fused.graph, &max_pool2d_grad_kind, OP_HAS_ADDED) == 1,
        "%s: of the right kinds", backend->name);
     ok(b.fused.graph->nforward == b.plain.graph->nforward - 2 - concat, "%s: two of them forward",
@@ -378,7 +378,7 @@ static void check_block(bool bias)
     create_pair(&b, build_block, ref, true);
     ok(count_moments(b.fused.graph) == 2 && count_moments(b.plain.graph) == 0,
        "the convolutions in front of the norms give them their moments");
-    ok(count_late(b.fused.graph) == 2 && count_late(b.plain.graph) == 0,
+    ok(count_deferred(b.fused.graph) == 2 && count_deferred(b.plain.graph) == 0,
        "the norms' gradients are made by the convolutions' that read them");
     ok(count_coef(b.fused.graph) == 4 && count_sums(b.fused.graph) == 2 &&
            count_bare(b.fused.graph, &conv2d_kind) == 2 * nobias &&
@@ -407,7 +407,7 @@ static void check_residual(void)
     struct fused_pair b;
 
     create_pair(&b, build_residual, ref, true);
-    ok(count_bare(b.fused.graph, &conv2d_grad_kind) == 2 && count_late(b.fused.graph) == 1 &&
+    ok(count_bare(b.fused.graph, &conv2d_grad_kind) == 2 && count_deferred(b.fused.graph) == 1 &&
            count_as(b.fused.graph, &conv2d_grad_kind, OP_INPUT_ONLY) == 0,
        "both gradients of a convolution without bias are one op, which makes that of the norm behind it");
     double loss = run(&b.fused), want = run(&b.plain);
@@ -510,8 +510,8 @@ static void check_chains(const struct backend *backend)
 
     create_pair(&b, build_chains, backend, false);
     size_t wide = has_wide_kernels(backend);
-    ok(count_as(b.fused.graph, &conv2d_kind, OP_RELU | OP_HAS_FRONT | OP_GIVES_POOLED) == wide &&
-           count_as(b.fused.graph, &conv2d_kind, OP_RELU | OP_HAS_SECOND | OP_HAS_FRONT) == wide &&
+    ok(count_as(b.fused.graph, &conv2d_kind, OP_RELU | OP_HAS_PRODUCER | OP_GIVES_POOLED) == wide &&
+           count_as(b.fused.graph, &conv2d_kind, OP_RELU | OP_HAS_SECOND | OP_HAS_PRODUCER) == wide &&
            count_as(b.fused.graph, &conv2d_kind, OP_RELU | OP_HAS_HEAD) == wide &&
            count_as(b.fused.graph, &conv2d_kind, OP_RELU) == wide &&
                (!wide || b.fused.graph->nops == 4),

@@ -289,7 +289,7 @@ static void release(struct op *op)
     .kind = &_kind, .supports = supports, .prepare = prepare, .run = _run, .release = release
 
 const struct kernel simd_conv2d = {
-    KERNEL_OF(conv2d_kind, run_conv2d), .may = OP_BARE | OP_GIVES_MOMENTS, .types = KERNEL_ANY};
+    KERNEL_OF(conv2d_kind, run_conv2d), .may = OP_NO_BIAS | OP_GIVES_MOMENTS, .types = KERNEL_ANY};
 const struct kernel simd_conv2d_relu = {KERNEL_OF(conv2d_kind, run_conv2d), .must = OP_RELU};
 const struct kernel simd_conv2d_grad_input = {
     KERNEL_OF(conv2d_grad_kind, run_grad_input), .must = OP_INPUT_ONLY, .types = KERNEL_ANY};

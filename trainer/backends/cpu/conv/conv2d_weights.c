@@ -148,5 +148,5 @@ static void release(struct op *op)
 
 const struct kernel simd_conv2d_grad_weights = {
     .kind = &conv2d_grad_kind, .supports = supports, .prepare = prepare, .run = run_grad_weights,
-    .release = release, .may = OP_BARE | OP_TAKES_LATE, .must = OP_WEIGHTS_ONLY,
+    .release = release, .may = OP_NO_BIAS | OP_HAS_NORM_GRAD, .must = OP_WEIGHTS_ONLY,
     .types = KERNEL_ANY};

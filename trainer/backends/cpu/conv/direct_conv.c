@@ -477,11 +477,11 @@ static void release(struct op *op)
     .kind = &_kind, .supports = supports, .prepare = _prepare, .run = _run, .release = release
 
 const struct kernel simd_direct_conv2d = {
-    KERNEL_OF(conv2d_kind, prepare, run_direct), .may = OP_BARE, .types = KERNEL_ANY};
+    KERNEL_OF(conv2d_kind, prepare, run_direct), .may = OP_NO_BIAS, .types = KERNEL_ANY};
 const struct kernel simd_direct_conv2d_grad_input = {
     KERNEL_OF(conv2d_grad_kind, prepare, run_direct), .must = OP_INPUT_ONLY, .types = KERNEL_ANY};
 const struct kernel simd_direct_conv2d_grad_weights = {
-    KERNEL_OF(conv2d_grad_kind, prepare_weights, run_direct_weights), .may = OP_BARE,
+    KERNEL_OF(conv2d_grad_kind, prepare_weights, run_direct_weights), .may = OP_NO_BIAS,
     .must = OP_WEIGHTS_ONLY, .types = KERNEL_ANY};
 const struct kernel simd_direct_conv_transpose2d = {
     KERNEL_OF(conv_transpose2d_kind, prepare, run_direct), .types = KERNEL_ANY};

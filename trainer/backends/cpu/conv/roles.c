@@ -18,7 +18,7 @@ struct op roles_input(const struct op *op)
     struct op input = {.kind = op->kind, .attr = op->attr, .in = {op->in[0], op->in[1]},
                        .out = {op->out[0], [OP_OUT_SECOND] = op->out[OP_OUT_SECOND]}};
 
-    input.attr.bare = false;
+    input.attr.no_bias = false;
     return input;
 }
 

@@ -15,19 +15,19 @@ static size_t step_of(const struct op *op)
 
 bool late_rows_support(const struct op *op, enum dtype t)
 {
-    const struct tensor *g = op->in[0], *x = op->in[OP_LATE_X];
+    const struct tensor *g = op->in[0], *x = op->in[OP_NORM_GRAD_X];
 
     return !x || (g->dtype == t && x->dtype == t && norm_rows_fit(g));
 }
 
 size_t late_rows_size(const struct op *op)
 {
-    return op->in[OP_LATE_X] ? (LATE_ROWS_COEFS * step_of(op) + LINE - 1) / LINE * LINE : 0;
+    return op->in[OP_NORM_GRAD_X] ? (LATE_ROWS_COEFS * step_of(op) + LINE - 1) / LINE * LINE : 0;
 }
 
 struct late_rows late_rows_of(const struct op *op, float *memory)
 {
-    struct late_rows l = {.g = op->in[0], .x = op->in[OP_LATE_X], .coef = memory};
+    struct late_rows l = {.g = op->in[0], .x = op->in[OP_NORM_GRAD_X], .coef = memory};
     size_t n = tensor_channels(op->in[0]);
 
     if (!l.x)
@@ -37,7 +37,7 @@ struct late_rows late_rows_of(const struct op *op, float *memory)
     l.wide = l.rows->lanes * norm_rows_wide(l.rows, l.step);
     for (size_t i = 0; i < LATE_ROWS_COEFS; i++)
         for (size_t c = 0; c < l.step; c++)
-            memory[i * l.step + c] = op->in[OP_LATE_COEF]->data[i * n + c % n];
+            memory[i * l.step + c] = op->in[OP_NORM_GRAD_COEF]->data[i * n + c % n];
     return l;
 }
 

@@ -192,4 +192,4 @@ static int run(struct op *op, struct exec *x, struct err *e)
 const struct kernel simd_amx_both = {
     .kind = &conv2d_grad_kind, .supports = supports, .prepare = prepare, .run = run,
     .release = release, .types = KERNEL_HALVES,
-    .may = OP_BARE | OP_TAKES_LATE | OP_HAS_SECOND | OP_HAS_COEF | OP_GIVES_SUMS};
+    .may = OP_NO_BIAS | OP_HAS_NORM_GRAD | OP_HAS_SECOND | OP_HAS_COEF | OP_GIVES_SUMS};

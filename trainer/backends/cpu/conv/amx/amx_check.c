@@ -19,7 +19,7 @@
 /* What tells a problem. */
 struct problem {
     const struct op_kind *kind;
-    bool bare;
+    bool no_bias;
     const struct amx_tiles *tiles;
     int64_t channels[TRIAL_TENSORS];
     bool narrow;
@@ -36,7 +36,7 @@ static struct problem problem_of(const struct op *op)
 
     memset(&p, 0, sizeof p); /* compared as bytes */
     p.kind = op->kind;
-    p.bare = op->attr.bare;
+    p.no_bias = op->attr.no_bias;
     p.tiles = amx_tiles_best();
     for (int i = 0; i < TRIAL_TENSORS; i++) {
         const struct tensor *t = trial_tensor(op, i);

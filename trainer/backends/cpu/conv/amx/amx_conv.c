@@ -330,7 +330,7 @@ static bool supports_grad_input(const struct op *op)
 
 const struct kernel simd_amx_conv = {
     KERNEL_OF(conv2d_kind, supports, run_conv2d),
-    .may = OP_BARE | OP_GIVES_MOMENTS | OP_HAS_SECOND | OP_HAS_COEF};
+    .may = OP_NO_BIAS | OP_GIVES_MOMENTS | OP_HAS_SECOND | OP_HAS_COEF};
 const struct kernel simd_amx_conv_grad_input = {
     KERNEL_OF(conv2d_grad_kind, supports_grad_input, run_grad_input), .may = OP_HAS_SECOND,
     .must = OP_INPUT_ONLY};

@@ -254,5 +254,5 @@ static bool supports(const struct op *op)
 
 const struct kernel simd_amx_conv_grad_weights = {
     .kind = &conv2d_grad_kind, .supports = supports, .prepare = prepare, .run = run,
-    .release = release, .may = OP_BARE | OP_HAS_SECOND, .must = OP_WEIGHTS_ONLY,
+    .release = release, .may = OP_NO_BIAS | OP_HAS_SECOND, .must = OP_WEIGHTS_ONLY,
     .types = KERNEL_HALVES};

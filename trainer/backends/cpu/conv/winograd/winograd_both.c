@@ -104,8 +104,8 @@ static int prepare(struct op *op, struct err *e)
          b->w.nthreads * (b->in.scratch + b->rows + b->lines)) * sizeof(float);
     op->priv = b;
     op->over = 1;
-    if (op->in[OP_LATE_X]) /* of two parts the other where the norm's x was */
-        op->over_second = OP_LATE_X + 1;
+    if (op->in[OP_NORM_GRAD_X]) /* of two parts the other where the norm's x was */
+        op->over_second = OP_NORM_GRAD_X + 1;
     return 0;
 }
 
@@ -331,5 +331,6 @@ static int run(struct op *op, struct exec *x, struct err *e)
     .kind = &_kind, .supports = supports, .prepare = prepare, .run = run, .release = release
 
 const struct kernel simd_winograd_both = {
-    KERNEL_OF(conv2d_grad_kind), .may = OP_BARE | OP_TAKES_LATE | OP_HAS_SECOND | OP_HAS_COEF |
-                                        OP_HAS_SECOND_COEF | OP_GIVES_SUMS};
+    KERNEL_OF(conv2d_grad_kind),
+    .may = OP_NO_BIAS | OP_HAS_NORM_GRAD | OP_HAS_SECOND | OP_HAS_COEF | OP_HAS_SECOND_COEF |
+           OP_GIVES_SUMS};

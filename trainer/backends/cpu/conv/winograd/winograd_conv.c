@@ -190,7 +190,7 @@ void winograd_conv_run_as(struct op *conv, const struct winograd_conv_ends *ends
 
 const struct kernel simd_winograd = {
     KERNEL_OF(conv2d_kind, run_conv2d),
-    .may = OP_BARE | OP_GIVES_MOMENTS | OP_HAS_SECOND | OP_HAS_COEF | OP_HAS_SECOND_COEF,
+    .may = OP_NO_BIAS | OP_GIVES_MOMENTS | OP_HAS_SECOND | OP_HAS_COEF | OP_HAS_SECOND_COEF,
     .types = KERNEL_ANY};
 const struct kernel simd_winograd_relu = {
     KERNEL_OF(conv2d_kind, run_conv2d), .may = OP_HAS_SECOND, .must = OP_RELU};

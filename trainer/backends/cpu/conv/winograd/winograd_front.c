@@ -35,10 +35,10 @@ static void split(const struct op *op, struct parts *p)
     *p = (struct parts){
         .between = {.shape = in[up ? OP_SECOND : 0]->shape},
         .front = {.kind = up ? &conv_transpose2d_kind : &conv2d_kind,
-                  .in = {in[0], in[OP_FRONT_W], in[OP_FRONT_B]}, .out = {y}},
+                  .in = {in[0], in[OP_PRODUCER_W], in[OP_PRODUCER_B]}, .out = {y}},
         .conv = {.kind = op->kind, .attr = op->attr,
                  .in = {y, in[1], in[2], [OP_SECOND] = in[OP_SECOND]}, .out = {op->out[0]}}};
-    y->shape.dim[DIM_C] = in[OP_FRONT_W]->shape.dim[up ? 1 : 0];
+    y->shape.dim[DIM_C] = in[OP_PRODUCER_W]->shape.dim[up ? 1 : 0];
     if (!up)
         p->front.attr = op->attr;
 }
@@ -120,4 +120,4 @@ static int run(struct op *op, struct exec *x, struct err *e)
 
 const struct kernel simd_winograd_front = {
     .kind = &conv2d_kind, .supports = supports, .prepare = prepare, .run = run, .release = release,
-    .may = OP_HAS_SECOND | OP_GIVES_POOLED, .must = OP_RELU | OP_HAS_FRONT};
+    .may = OP_HAS_SECOND | OP_GIVES_POOLED, .must = OP_RELU | OP_HAS_PRODUCER};

@@ -216,4 +216,4 @@ static int prepare(struct op *op, struct err *e)
 
 const struct kernel simd_winograd_grad_weights = {
     KERNEL_OF(conv2d_grad_kind),
-    .may = OP_BARE | OP_HAS_SECOND | OP_HAS_COEF | OP_HAS_SECOND_COEF, .must = OP_WEIGHTS_ONLY};
+    .may = OP_NO_BIAS | OP_HAS_SECOND | OP_HAS_COEF | OP_HAS_SECOND_COEF, .must = OP_WEIGHTS_ONLY};
