@@ -12,10 +12,10 @@
 #include <unistd.h>
 
 struct atomicfile {
-    char *path; /* where it goes, no symbolic link */
+    char *path; /* the final path, with symbolic links resolved */
     char *tmp;
     FILE *stream;
-    bool is_new; /* nothing may be at path */
+    bool is_new; /* commit fails if path exists by then */
 };
 
 static void destroy(struct atomicfile *a)
@@ -27,7 +27,8 @@ static void destroy(struct atomicfile *a)
     free(a);
 }
 
-/* The file at the end of links: a regular file, or one that does not exist. */
+/* Returns the file that path's symbolic links lead to: a regular file, or one that does not
+ * exist yet. */
 static char *resolve_link(const char *path, struct err *e)
 {
     struct stat st;
@@ -52,7 +53,8 @@ static char *resolve_link(const char *path, struct err *e)
     return real;
 }
 
-/* Creates *tmp beside path; O_EXCL and not mkstemp, so that the umask applies to mode. */
+/* Creates a temporary file beside path and stores its name in *tmp. mkstemp would ignore the
+ * umask, so this opens with O_EXCL and mode. */
 static int create_tmp(const char *path, char **tmp, mode_t mode)
 {
     size_t size = strlen(path) + 64;
@@ -113,7 +115,8 @@ void atomicfile_abort(struct atomicfile *a)
     destroy(a);
 }
 
-/* A rename is durable after its folder is. File systems that cannot sync folders return EINVAL. */
+/* Syncs the folder of path, which makes a rename in it durable. EINVAL means that the file
+ * system cannot sync folders; that is not an error. */
 static int sync_folder(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -129,7 +132,7 @@ static int sync_folder(const char *path)
     return rc;
 }
 
-/* Everything up to the rename; errno says why it failed. */
+/* Flushes the stream to disk: the steps before the rename. On -1, errno has the reason. */
 static int flush_stream(struct atomicfile *a)
 {
     if (ferror(a->stream)) {
@@ -216,7 +219,8 @@ struct atomicfile *atomicfile_create(const char *path, mode_t mode, struct err *
     return a;
 }
 
-/* 0, or -1 with errno. File systems without RENAME_NOREPLACE return EINVAL. */
+/* Renames tmp to path unless path exists. Returns 0, or -1 with errno; EINVAL means that the
+ * file system does not know RENAME_NOREPLACE. */
 static int rename_new(const char *tmp, const char *path)
 {
     if (renameat2(AT_FDCWD, tmp, AT_FDCWD, path, RENAME_NOREPLACE) == 0)
@@ -243,7 +247,7 @@ int atomicfile_commit(struct atomicfile *a, struct err *e)
     return rc;
 }
 
-/* a: NULL after an error. */
+/* Writes data to a and commits it. a is NULL if opening it failed; then e is already filled. */
 static int write_whole(struct atomicfile *a, const void *data, size_t n, struct err *e)
 {
     if (!a)
@@ -266,7 +270,7 @@ int atomicfile_write_new(const char *path, const void *data, size_t n, mode_t mo
     return write_whole(atomicfile_create(path, mode, e), data, n, e);
 }
 
-/* 0, or -1 with errno. */
+/* Returns 0, or -1 with errno. */
 static int write_all(int fd, const char *data, size_t n)
 {
     while (n > 0) {
@@ -281,7 +285,8 @@ static int write_all(int fd, const char *data, size_t n)
     return 0;
 }
 
-/* The temporary file of pair->path, whole. 0, or -1 with errno and no file. */
+/* Writes data to a new temporary file for pair->path. Returns 0, or -1 with errno and without a
+ * file. */
 static int write_tmp(struct atomicfile_pair *pair, const void *data, size_t n, mode_t mode)
 {
     int fd = create_tmp(pair->path, &pair->tmp, mode);
@@ -367,7 +372,8 @@ void atomicfile_batch_abort(struct atomicfile_batch *b)
     *b = (struct atomicfile_batch){0};
 }
 
-/* O_NONBLOCK: a FIFO without a writer would hold us; it means nothing to a regular file. */
+/* O_NONBLOCK keeps open from waiting for the writer of a FIFO. It has no effect on regular
+ * files. */
 int atomicfile_open_regular(const char *path, struct stat *st, struct err *e)
 {
     int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
@@ -385,7 +391,8 @@ int atomicfile_open_regular(const char *path, struct stat *st, struct err *e)
     return -1;
 }
 
-/* Reads to the end. The size of stat is a hint: files grow, and those of /proc have 0. */
+/* Reads fd to its end. hint is the size that stat reported; it may be wrong, as files grow and
+ * those of /proc report 0. */
 static char *read_file(int fd, size_t hint, size_t limit, size_t *n)
 {
     size_t capacity = hint + 1, length = 0;
@@ -438,7 +445,8 @@ char *atomicfile_read(const char *path, size_t limit, size_t *n, struct err *e)
     return data;
 }
 
-/* 1 if the file's last line has no newline, 0 if it has or there is none, -1 with errno. */
+/* Returns 1 if the file's last line has no newline, 0 if it has one or the file is empty, and -1
+ * with errno. */
 static int is_torn(int fd, off_t size)
 {
     char last = '\n';
@@ -461,7 +469,7 @@ static int append_line(int fd, const char *line)
         return -1;
     size_t total = (size_t)sprintf(text, "%s%s%s", torn ? "\n" : "", line,
                                    n && line[n - 1] == '\n' ? "" : "\n");
-    errno = ENOSPC; /* for a short write */
+    errno = ENOSPC; /* reported if write is short, which sets no errno */
     ssize_t written = write(fd, text, total);
     free(text);
     if (written == (ssize_t)total && fsync(fd) == 0)

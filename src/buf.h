@@ -15,8 +15,8 @@ struct buf {
     bool failed;
 };
 
-/* Reserves n more bytes and the NUL; the caller may write to data + length and set length. NULL:
- * out of memory. */
+/* Reserves n more bytes and the NUL. The caller may write to data + length and then set length.
+ * Returns that place, or NULL if memory ran out. */
 char *buf_reserve(struct buf *b, size_t n);
 
 void buf_add(struct buf *b, const char *text);
@@ -26,17 +26,17 @@ void buf_addf(struct buf *b, const char *fmt, ...) __attribute__((format(printf,
 /* Adds text as a quoted JSON string. Bytes from 0x80 (UTF-8) are unchanged. */
 void buf_add_json_string(struct buf *b, const char *text);
 
-/* Members of a JSON object, or with key NULL items of an array: a comma where one is due, the key,
- * the value. key alone: the caller adds the value. text NULL and numbers that are not finite are
- * null. real: 9 digits. */
+/* Add a member of a JSON object, or with key NULL an item of an array, after a comma where one
+ * is needed. buf_json_key adds only the key; the caller adds the value. A NULL text and numbers
+ * that are not finite become null. Reals have 9 digits. */
 void buf_json_key(struct buf *b, const char *key);
 void buf_json_text(struct buf *b, const char *key, const char *text);
 void buf_json_int(struct buf *b, const char *key, int64_t value);
 void buf_json_real(struct buf *b, const char *key, double value);
 void buf_json_bool(struct buf *b, const char *key, bool value);
 
-/* The text ("" if nothing was added), which the caller frees; b becomes empty. NULL if an addition
- * failed. */
+/* Returns the text ("" if nothing was added), which the caller frees, or NULL if an addition
+ * failed. b becomes empty. */
 char *buf_steal(struct buf *b);
 
 void buf_destroy(struct buf *b);

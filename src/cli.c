@@ -22,7 +22,8 @@ static int min3(int a, int b, int c)
     return m < c ? m : c;
 }
 
-/* Letters added, left out, changed, or swapped with the next; long words count as far apart. */
+/* Counts the letters added, left out, changed, or swapped with the next one. Words of more than
+ * MAX_WORD letters count as far apart. */
 static int edit_distance(const char *a, const char *b)
 {
     int rows[3][MAX_WORD + 1];
@@ -240,7 +241,7 @@ int cli_decode(const struct cli_command *c, const char *env_prefix, int argc, ch
     return env_prefix ? decode_environment(c, env_prefix, seen, e) : 0;
 }
 
-/* The heading before a verb in lists, or NULL. */
+/* Returns the heading of the group that begins with verb c, or NULL. */
 static const char *find_heading(const struct cli_program *p, const struct cli_command *c)
 {
     for (const struct cli_group *g = p->groups; g && g->heading; g++)
@@ -272,7 +273,7 @@ static void print_group_help(const struct cli_program *p, const char *group)
             printf("  %-11s %s\n", (*c)->name, (*c)->summary);
 }
 
-/* The settings as lines, each through print. */
+/* Passes the verb's list of settings to print, line by line. */
 static void print_settings(const struct cli_command *c, void (*print)(const char *text))
 {
     struct buf b = {0};
@@ -308,7 +309,8 @@ static void print_command_help(const struct cli_program *p, const struct cli_com
         print_settings(c, print_plain);
 }
 
-/* Text to roff: a backslash and a dot or quote at the start of a line have a meaning there. */
+/* Prints text for roff, where a backslash, and a dot or quote at the start of a line, must be
+ * escaped. */
 static void print_roff(const char *text)
 {
     bool start = true;
@@ -410,7 +412,7 @@ static bool wants_help(int argc, char **argv)
     return false;
 }
 
-/* How many words of argv the verb's name takes: its one or two, 0 when it is another verb. */
+/* Returns how many words of argv name the verb c: one or two, or 0 if they name another verb. */
 static int match_verb(const struct cli_command *c, int argc, char **argv)
 {
     size_t first = strcspn(c->name, " ");
@@ -422,7 +424,7 @@ static int match_verb(const struct cli_command *c, int argc, char **argv)
     return argc > 1 && strcmp(c->name + first + 1, argv[1]) == 0 ? 2 : 0;
 }
 
-/* The first word of verbs of two words: lists them on help. */
+/* Is word the first word of verbs that have two ("data split")? Alone, it lists them. */
 static bool is_group(const struct cli_program *p, const char *word)
 {
     size_t n = strlen(word);
@@ -512,7 +514,8 @@ static int run_program(const struct cli_program *p, int argc, char **argv)
     return unknown_verb(p, argv[1]);
 }
 
-/* Opens closed standard streams, so that no file takes their place. */
+/* Opens standard streams that are closed. Otherwise the next file that is opened would become
+ * one of them. */
 static void fill_streams(void)
 {
     for (int fd = 0; fd <= STDERR_FILENO; fd++)

@@ -17,8 +17,9 @@ enum cli_type {
     CLI_INT,    /* dst: long *, checked against min..max unless both are 0 */
     CLI_DOUBLE, /* dst: double *, checked likewise */
     CLI_LIST,   /* dst: struct cli_list *, may be given several times */
-    CLI_TYPED = 16 /* or'ed with one of these: only the command line sets dst; the variable of this
-                    * name has another meaning or is read elsewhere */
+    /* Added to one of these: only the command line sets dst. The environment variable of this
+     * name has another meaning or is read elsewhere. */
+    CLI_TYPED = 16
 };
 
 #define CLI_LIST_MAX 256
@@ -29,9 +30,9 @@ struct cli_list {
 
 struct cli_option {
     const char *name; /* without "--"; NULL ends a table */
-    char letter;      /* short form, or 0 */
+    char letter;      /* short form, or 0 for none */
     enum cli_type type;
-    const char *arg;  /* what the value is called in help, NULL for a flag */
+    const char *arg;  /* the placeholder of the value in help; NULL for a flag */
     const char *help; /* one sentence in one line, with the default if there is one */
     void *dst;
     double min, max;
@@ -43,16 +44,16 @@ struct cli_command {
     const char *summary; /* one line */
     const char *details; /* what it does, reads, writes; an example; for --help and the man page */
     const struct cli_option *options;
-    void (*settings)(
-        struct buf *dst);           /* adds the list that help and the man page end with, or NULL */
+    void (*settings)(struct buf *dst); /* adds the list at the end of help and man page, or NULL */
     int min_operands, max_operands; /* max -1: any number */
-    bool verbatim; /* nothing is decoded, not even --help: rest has every word after the verb */
-    /* operands: what is left of argv; rest: words after "--", verbatim. Returns an exit code;
-     * -1 means e->code, with e filled. */
+    bool verbatim; /* nothing is decoded, not even --help: rest has all words after the verb */
+    /* operands: what remains of argv after the options; rest: the words after "--", unchanged.
+     * Returns an exit code, or -1 for e->code with e filled. */
     int (*run)(int noperands, char **operands, int nrest, char **rest, struct err *e);
 };
 
-/* A heading in help and man page for the verbs from first up to the next group's. */
+/* A group of verbs under one heading in help and man page: from first up to the first of the
+ * next group. */
 struct cli_group {
     const char *heading; /* NULL ends a list */
     const struct cli_command *first;
@@ -60,7 +61,7 @@ struct cli_group {
 
 struct cli_program {
     const char *name, *version, *summary;
-    const char *env_prefix; /* "UNETCTL_": --port-base falls back to $UNETCTL_PORT_BASE */
+    const char *env_prefix; /* "UNETCTL_": the default of --port-base is $UNETCTL_PORT_BASE */
     const struct cli_command *const *commands; /* NULL-terminated */
     const struct cli_group *groups;            /* may be NULL */
     const char *description;                   /* for the man page */
@@ -73,15 +74,17 @@ struct cli_program {
  * Returns the exit code. */
 int cli_run(const struct cli_program *program, int argc, char **argv);
 
-/* Decode argv against a verb's table. Operands are moved to the front: argv[0..*noperands);
- * words after "--" stay at *rest. 0, or -1 with ERR_USAGE. Exposed for tests. */
+/* Decodes argv by a verb's table. Operands are moved to the front, argv[0..*noperands); *rest
+ * points to the words after "--". Returns 0, or -1 with ERR_USAGE. Public for tests. */
 int cli_decode(const struct cli_command *command, const char *env_prefix, int argc, char **argv,
                int *noperands, int *nrest, char ***rest, struct err *e);
 
-/* The name in names (NULL-terminated) nearest to word by edit distance, or NULL if none is near. */
+/* Returns the name in names (NULL-terminated) that is nearest to word by edit distance, or NULL
+ * if none is near. */
 const char *cli_nearest(const char *word, const char *const *names);
 
-/* The end of a message about an unknown word: "; did you mean 'NAME'?", or "" if none is near. */
+/* Returns the end of a message about an unknown word: "; did you mean 'NAME'?", or "" if no name
+ * is near. */
 #define CLI_SUGGESTION 128
 const char *cli_suggest(const char *word, const char *const *names, char dst[CLI_SUGGESTION]);
 

@@ -9,7 +9,8 @@
 
 #include "src/buf.h"
 
-/* Kinds of words by their name in the help; what is not here completes to nothing. */
+/* What kind of words a placeholder of the help stands for. Other placeholders have no
+ * completions. */
 static const struct {
     const char *arg, *kind;
 } kinds[] = {{"SITE", "sites"},  {"ENGINE", "engines"}, {"RUN", "runs"}, {"KEY", "keys"},
@@ -25,20 +26,21 @@ static const char *kind_of(const char *arg, size_t length)
     return "";
 }
 
-/* The kind of an option's value; "--engine NAME" is distinguished from "--model NAME". */
+/* Returns the kind of an option's value. NAME alone is ambiguous: "--engine NAME" and "--model
+ * NAME". */
 static const char *kind_of_option(const struct cli_option *o)
 {
     return strcmp(o->name, "engine") == 0 ? "engines" : kind_of(o->arg, strlen(o->arg));
 }
 
-/* A command line that is being completed. */
+/* The command line to complete. */
 struct completion {
     const struct cli_program *program;
     const struct cli_command *verb;
-    const char *study; /* what -C names, or NULL */
+    const char *study; /* the folder given by -C, or NULL */
 };
 
-/* Prints the keys of the settings that the verb's help lists, one "  KEY=PRESET ..." a line. */
+/* Prints the keys of the settings that the verb's help lists in lines of "  KEY=PRESET ...". */
 static void print_setting_keys(const struct cli_command *verb)
 {
     struct buf list = {0};
@@ -68,8 +70,9 @@ static void print_kind(const struct completion *c, const char *kind)
             (*v)->run(noperands, argv, nrest, rest, &ignored);
 }
 
-/* The next alternative of the operands: of "up|down [-- CMD]" up and down, of "list | show SITE"
- * list and "show SITE". *rest begins at the verb's args; false when there are no more. */
+/* Finds the next alternative of the operands: of "up|down [-- CMD]" first up, then down; of
+ * "list | show SITE" first list, then "show SITE". *rest starts as the verb's args. Returns
+ * false when there are no more. */
 static bool next_alternative(const struct cli_command *c, const char **rest, const char **text,
                              size_t *n)
 {
@@ -85,7 +88,8 @@ static bool next_alternative(const struct cli_command *c, const char **rest, con
     return true;
 }
 
-/* Prints what follows the choice previous: words, or those of a kind. False if there are none. */
+/* Prints what may follow the operand previous: words, or the words of a kind. Returns false if
+ * nothing may. */
 static bool print_followers(const struct completion *c, const char *previous)
 {
     const char *rest = c->verb->args, *text;
@@ -105,8 +109,8 @@ static bool print_followers(const struct completion *c, const char *previous)
     return false;
 }
 
-/* Prints the first words of the alternatives (capitals are placeholders), or the words of the
- * first operand's kind: "[RUN ...]". */
+/* Prints the first word of each alternative (words in capitals are placeholders), or the words
+ * of the first operand's kind, as for "[RUN ...]". */
 static void print_operands(const struct completion *c)
 {
     const char *rest = c->verb->args, *text, *word = rest + strspn(rest, "[");
@@ -125,7 +129,7 @@ static void print_options(const struct cli_command *verb)
         printf("--%s\t%s\n", o->name, o->help);
 }
 
-/* The option that word names and whose value is a separate word, or NULL. */
+/* Returns the option that word names if its value is a separate word, or NULL. */
 static const struct cli_option *find_valued(const struct cli_command *verb, const char *word)
 {
     for (const struct cli_option *o = verb->options; o && o->name; o++)
@@ -136,7 +140,8 @@ static const struct cli_option *find_valued(const struct cli_command *verb, cons
     return NULL;
 }
 
-/* Prints the verbs, of two words the first, or for a first word the second ones. */
+/* Prints the verbs. Of a verb of two words it prints the first, or, if first is given, the
+ * second. */
 static bool print_verbs(const struct cli_program *p, const char *first)
 {
     const char *last = "";
@@ -205,8 +210,9 @@ void completion_print_words(const struct cli_program *program, int nwords, char 
         print_operands(&c);
 }
 
-/* Each asks the program what may replace the last word: lines "WORD", or "WORD", a tab
- * and a description; ":files" for paths, ":nospace" where more follows the word at once. */
+/* The scripts ask the program what may replace the last word. The program prints lines of
+ * "WORD", or of "WORD", a tab and a description; ":files" asks for paths, and ":nospace" says
+ * that more may follow the word without a space. */
 static const char bash[] =
     "_%1$s() {\n"
     "    local IFS=$'\\n' cur=${COMP_WORDS[COMP_CWORD]} words\n"

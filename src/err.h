@@ -41,11 +41,11 @@ int err_errno(struct err *e, int code, int errnum, const char *fmt, ...)
 /* Puts context before the text of e: "CONTEXT: TEXT". Returns -1. */
 int err_prefix(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* The error of a program that a signal ends: code 128 + signal. Returns -1. */
+/* Fills e for a program that was ended by a signal: code 128 + signal. Returns -1. */
 int err_signal(struct err *e, int signal);
 
-/* Puts the rank that failed, and its host unless NULL, before its error; not where the text names a
- * rank already, nor before a signal's error, which every rank gets. Returns -1. */
+/* Prefixes the error with the rank that failed, and its host unless that is NULL. Does nothing
+ * if the text already names a rank, or for a signal, which every rank gets. Returns -1. */
 int err_rank(struct err *e, int rank, const char *host);
 
 #endif

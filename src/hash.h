@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* FNV-1a with 64 bits: distinguishes data, but does not protect against an attacker. */
+/* FNV-1a with 64 bits. It distinguishes data but gives no protection against an attacker. */
 #ifndef UNETCTL_SRC_HASH_H
 #define UNETCTL_SRC_HASH_H
 
@@ -9,7 +9,7 @@
 
 #define HASH_BEGIN UINT64_C(14695981039346656037)
 
-/* h: HASH_BEGIN, or the hash of the data before. */
+/* Returns the hash of more data. h is HASH_BEGIN or the hash of the preceding data. */
 static inline uint64_t hash_bytes(uint64_t h, const void *data, size_t n)
 {
     const unsigned char *p = data;
@@ -19,7 +19,7 @@ static inline uint64_t hash_bytes(uint64_t h, const void *data, size_t n)
     return h;
 }
 
-/* With the NUL, so that "a", "bc" and "ab", "c" differ. */
+/* Includes the NUL, so that "a", "bc" and "ab", "c" differ. */
 static inline uint64_t hash_text(uint64_t h, const char *text)
 {
     return hash_bytes(h, text, strlen(text) + 1);

@@ -15,7 +15,8 @@ void log_open(const char *name, enum log_level level)
     log_level = level;
 }
 
-/* A newline or an escape sequence in a file's name must not forge a line or move a cursor. */
+/* Escapes control characters: a newline or an escape sequence in a file's name must not forge a
+ * log line or move the cursor. */
 static void escape(const char *text, char *dst, size_t size)
 {
     size_t n = 0;
@@ -32,7 +33,7 @@ static void escape(const char *text, char *dst, size_t size)
     dst[n] = 0;
 }
 
-/* One write per line, so that lines of several ranks do not mix. */
+/* Writes each line by one system call, so that lines of several ranks do not mix. */
 static void write_line(const char *kind, const char *fmt, va_list ap)
 {
     char text[2048], plain[2 * sizeof text];

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Log messages: lines "PROGRAM: TEXT" on stderr. Commands write results to stdout. Code that only
- * computes does not log. */
+/* Log messages: lines "PROGRAM: TEXT" on stderr. Results of commands go to stdout. Functions
+ * that only compute do not log. */
 #ifndef UNETCTL_SRC_LOG_H
 #define UNETCTL_SRC_LOG_H
 
 enum log_level { LOG_QUIET, LOG_WARN, LOG_INFO, LOG_DEBUG };
 
-/* name: the prefix of each line, kept by pointer. The defaults are "unetctl"
+/* Sets the prefix of each line, whose pointer is kept, and the level. The defaults are "unetctl"
  * and LOG_INFO. */
 void log_open(const char *name, enum log_level level);
 

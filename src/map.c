@@ -7,7 +7,7 @@
 #include <string.h>
 
 struct map_slot {
-    char *key; /* NULL: free */
+    char *key; /* NULL for a free slot */
     uint64_t hash;
     size_t value;
 };
@@ -22,7 +22,7 @@ static uint64_t hash_of(const char *key)
     return hash;
 }
 
-/* The slot that has key, or the free one where it belongs. */
+/* Returns the slot that holds key, or the free one where it belongs. */
 static struct map_slot *find_slot(struct map_slot *slots, size_t nslots, const char *key,
                                   uint64_t hash)
 {

@@ -6,16 +6,17 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Zeroed is empty. */
+/* A zeroed struct is empty. */
 struct map {
     struct map_slot *slots; /* a power of two of them, at most three quarters filled */
     size_t nslots, count;
 };
 
-/* key is copied; a previous value is replaced. 0, or -1 (no memory, map unchanged). */
+/* Copies key and replaces a previous value. Returns 0, or -1 if memory ran out; then the map is
+ * unchanged. */
 int map_set(struct map *m, const char *key, size_t value);
 
-/* Does the map have key? value (optional) gets its value. */
+/* Does the map have key? Then *value gets its value, unless value is NULL. */
 bool map_get(const struct map *m, const char *key, size_t *value);
 
 void map_destroy(struct map *m); /* and empty it */

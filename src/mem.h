@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Memory whose absence is one error: ERR_INTERNAL, "out of memory". All of it goes to free(). */
+/* Allocation with one error: ERR_INTERNAL, "out of memory". The caller frees with free(). */
 #ifndef UNETCTL_SRC_MEM_H
 #define UNETCTL_SRC_MEM_H
 
@@ -7,19 +7,20 @@
 
 #include "src/err.h"
 
-/* n elements of size bytes, zeroed, or not; never NULL because n is 0. */
+/* Return an array of n elements of size bytes, zeroed or uninitialised, or NULL with an error. n
+ * 0 is not an error. */
 void *mem_zero(size_t n, size_t size, struct err *e);
 void *mem_alloc(size_t n, size_t size, struct err *e);
 
-/* A copy of text; formatted text. */
+/* Return a copy of text, or formatted text. */
 char *mem_text(const char *text, struct err *e);
 char *mem_textf(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Makes room for one more element behind the n of an array. array: the address of the pointer to
- * it. 0, or -1; then the array stays as it was. */
+/* Makes room for one more element after the n of an array, which is passed as the address of its
+ * pointer. Returns 0, or -1 and leaves the array unchanged. */
 int mem_grow(void *array, size_t n, size_t *capacity, size_t size, struct err *e);
 
-/* The error itself, for allocations by other means. Returns -1. */
+/* Fills e for an allocation that failed by other means. Returns -1. */
 int mem_fail(struct err *e);
 
 #endif

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The folder of this program; "" if it is not known. */
+/* the folder of this program, or "" if unknown */
 static char bindir[PATH_MAX];
 static bool in_build_tree;
 
@@ -47,7 +47,8 @@ static bool try_folder(const char *folder, const char *name, int access_mode, ch
            access(dst, access_mode) == 0;
 }
 
-/* Looks in the folder the variable names, else beside the executable. */
+/* Looks for name in the folder that the variable names or, if it is not set, in the standard
+ * places. */
 static int find_part(const char *variable, const char *installed, const char *name, int access_mode,
                      char *dst, size_t size, struct err *e)
 {

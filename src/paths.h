@@ -17,11 +17,12 @@
 
 #include "src/err.h"
 
-/* The folder of the running executable, links resolved. 0 or -1 (no /proc, or dst too small). */
+/* The folder of the running executable, with links resolved. Returns 0, or -1 if /proc is
+ * missing or dst is too small. */
 int paths_bindir(char *dst, size_t size);
 
-/* The absolute path of an executable, and of a data file or folder. 0, or -1 with ERR_INTERNAL that
- * names the folders searched. PATH_MAX is enough for dst. */
+/* The absolute path of an executable, and of a data file or folder. PATH_MAX bytes are enough
+ * for dst. Returns 0, or -1 with ERR_INTERNAL that names the folders searched. */
 int paths_libexec(const char *name, char *dst, size_t size, struct err *e);
 int paths_data(const char *name, char *dst, size_t size, struct err *e);
 

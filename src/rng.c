@@ -37,7 +37,7 @@ static uint64_t join(uint32_t low, uint32_t high)
     return (uint64_t)high << 32 | low;
 }
 
-/* The upper 53 bits as a fraction in [0, 1). */
+/* Maps the upper 53 bits to a fraction in [0, 1). */
 static double to_unit(uint64_t bits)
 {
     return (double)(bits >> 11) * 0x1p-53;
@@ -61,7 +61,8 @@ double rng_normal(uint64_t seed, uint64_t stream, uint64_t index)
     uint32_t w[4];
 
     rng_block(seed, stream, index, w);
-    double radius = sqrt(-2 * log(1 - to_unit(join(w[0], w[1])))); /* 1 - u is never 0 */
+    /* 1 - u is in (0, 1], so the logarithm is finite */
+    double radius = sqrt(-2 * log(1 - to_unit(join(w[0], w[1]))));
     return radius * cos(2 * 3.14159265358979323846 * to_unit(join(w[2], w[3])));
 }
 

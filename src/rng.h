@@ -11,20 +11,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The four words of one block, as the paper numbers them. */
+/* Returns the four words of one block, numbered as in the paper. */
 void rng_block(uint64_t seed, uint64_t stream, uint64_t index, uint32_t dst[4]);
 
-/* 64 random bits: words 0 (low) and 1 (high) of the block. */
+/* Returns 64 random bits: words 0 (low) and 1 (high) of the block. */
 uint64_t rng_u64(uint64_t seed, uint64_t stream, uint64_t index);
 
-/* Uniform in [0, 1), 53 bits. */
+/* Returns a uniform number in [0, 1) with 53 random bits. */
 double rng_uniform(uint64_t seed, uint64_t stream, uint64_t index);
 
-/* Normal, mean 0, deviation 1 (Box and Muller, both uniforms from one block). */
+/* Returns a normal number of mean 0 and standard deviation 1 (Box-Muller; both uniforms come
+ * from one block). */
 double rng_normal(uint64_t seed, uint64_t stream, uint64_t index);
 
-/* dst[0..n) becomes a permutation of 0..n-1 (Fisher and Yates). The bias of one draw is below
- * n / 2^64. */
+/* Fills dst[0..n) with a permutation of 0..n-1 (Fisher-Yates). The bias of one draw is below n /
+ * 2^64. */
 void rng_permutation(uint64_t seed, uint64_t stream, size_t n, size_t *dst);
 
 #endif

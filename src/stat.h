@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Statistics of small samples. Undefined results are NaN: any statistic of no values, the
- * deviation of one value, and all statistics of a sample with a NaN. src is not changed. */
+/* Statistics of small samples. The result is NaN where it is undefined: any statistic of no
+ * values or of a sample that contains NaN, and the deviation of one value. */
 #ifndef UNETCTL_SRC_STAT_H
 #define UNETCTL_SRC_STAT_H
 
@@ -8,10 +8,10 @@
 
 double stat_mean(const double *src, size_t n);
 
-/* Sample standard deviation, n - 1 in the denominator, two passes. */
+/* Sample standard deviation (denominator n - 1), computed in two passes. */
 double stat_stddev(const double *src, size_t n);
 
-/* Also NaN if memory runs out. */
+/* NaN also if memory runs out. */
 double stat_median(const double *src, size_t n);
 
 #endif

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Environment variables that belong to another job: set by Slurm, PMI or an MPI launcher when
- * unetctl was started inside a job. They would make srun and MPI join that job. */
+/* Environment variables that belong to the job in which unetctl was started. They are set by
+ * Slurm, PMI or an MPI launcher, and srun and MPI would join that job if they saw them. */
 #ifndef UNETCTL_LAUNCHER_HOST_JOBENV_H
 #define UNETCTL_LAUNCHER_HOST_JOBENV_H
 
 #include <stdbool.h>
 
-/* entry: "NAME=VALUE" or "NAME". SLURM_CONF does not belong to a job. */
+/* Does entry ("NAME=VALUE" or "NAME") belong to a job? SLURM_CONF does not. */
 bool jobenv_is_foreign(const char *entry);
 
-/* Removes them from this process's environment. */
+/* Removes all such variables from the environment of this process. */
 void jobenv_clean(void);
 
 #endif

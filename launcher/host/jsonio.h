@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* JSON documents in files and on standard output, and members that may be absent. */
+/* Reads and prints JSON documents, and reads members that may be absent. */
 #ifndef UNETCTL_LAUNCHER_HOST_JSONIO_H
 #define UNETCTL_LAUNCHER_HOST_JSONIO_H
 
@@ -7,14 +7,16 @@
 
 #include "src/err.h"
 
-/* Prints root (released; NULL: no memory, or a text that is not UTF-8) and a newline on stdout,
- * with digits significant digits. what: its name in the error. 0, or -1 with ERR_INTERNAL. */
+/* Prints root and a newline on stdout, with digits significant digits, and releases root. A NULL
+ * root is reported as an error: memory ran out, or a text was not UTF-8. what names the document
+ * in errors. Returns 0, or -1 with ERR_INTERNAL. */
 int jsonio_print(json_t *root, int digits, const char *what, struct err *e);
 
-/* Reads a file of at most limit bytes. NULL with ERR_DATA, and FILE:LINE where it is not JSON. */
+/* Reads a file of at most limit bytes. Returns NULL with ERR_DATA, and FILE:LINE where it is not
+ * JSON. */
 json_t *jsonio_read(const char *path, size_t limit, struct err *e);
 
-/* A member's value; "" and 0 where it is absent or of another type. */
+/* Return a member's value, or "" and 0 if it is absent or of another type. */
 const char *jsonio_text(const json_t *o, const char *key);
 long long jsonio_integer(const json_t *o, const char *key);
 

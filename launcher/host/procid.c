@@ -15,7 +15,8 @@ struct stat_line {
     unsigned long long start;
 };
 
-/* /proc/PID/stat: "PID (NAME) STATE PPID PGRP SESSION ... STARTTIME"; NAME may hold anything. */
+/* Reads /proc/PID/stat: "PID (NAME) STATE PPID PGRP SESSION ... STARTTIME". NAME may contain
+ * blanks and parentheses. */
 static int read_stat(pid_t pid, struct stat_line *dst)
 {
     char path[64], text[1024];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The identity of a process: a pid alone may be reused. */
+/* The identity of a process. A pid alone is not enough, since it may be reused. */
 #ifndef UNETCTL_LAUNCHER_HOST_PROCID_H
 #define UNETCTL_LAUNCHER_HOST_PROCID_H
 
@@ -12,16 +12,17 @@ struct procid {
     char boot[40];            /* /proc/sys/kernel/random/boot_id */
 };
 
-/* Of a running process. 0, or -1 if there is none. */
+/* Fills dst for a running process. Returns 0, or -1 if no process has this pid. */
 int procid_get(pid_t pid, struct procid *dst);
 
-/* Does this process still run? A zombie does not. */
+/* Does this process still run? Zombies do not count. */
 bool procid_is_alive(const struct procid *id);
 
-/* Is the process of the present boot of this machine? */
+/* Was the process started since this machine was last booted? */
 bool procid_is_boot(const struct procid *id);
 
-/* Sends a signal (0: none) to every process of a session except this one; returns their number. */
+/* Sends a signal (0 only counts) to every process of a session except this one. Returns their
+ * number. */
 int procid_signal_session(pid_t session, int signal);
 
 #endif

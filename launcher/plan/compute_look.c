@@ -22,7 +22,7 @@ static bool has_fake_gpus(const struct site *site)
     return has_environment(site, "UNET_GPUS=fake") || site->sandbox;
 }
 
-/* GPUs that are not NVIDIA's. */
+/* Does the site say that its GPUs are not NVIDIA's? */
 static bool has_foreign_gpus(const struct site *site)
 {
     return has_environment(site, "UNET_GPUS=foreign");
@@ -35,7 +35,8 @@ static const char *text_of(const json_t *o, const char *key)
     return text ? text : "";
 }
 
-/* Returns `unet-train devices --backend BACKEND` of this host, or NULL and the problem in dst. */
+/* Returns the output of `unet-train devices --backend BACKEND` on this host, or NULL with the
+ * problem in dst. */
 static json_t *ask_devices(const char *backend, struct compute_look *dst)
 {
     const char *const argv[] = {"devices", "--json", "--backend", backend, NULL};
@@ -66,7 +67,7 @@ static bool has_backend(const json_t *devices, const char *name)
     return false;
 }
 
-/* What this host computes on, and why. */
+/* Fills dst with what this host computes on, and why. */
 static void set_host(struct compute_look *dst, const json_t *devices, const char *why)
 {
     const json_t *compute = json_object_get(devices, "compute");
@@ -81,7 +82,7 @@ static void set_host(struct compute_look *dst, const json_t *devices, const char
              dst->backend, *why ? ": " : "", why);
 }
 
-/* The GPUs of a cluster, which are not on this host. */
+/* Fills dst for a cluster with GPUs, which this host cannot examine. */
 static void set_gpus(struct compute_look *dst, const json_t *devices, const struct site *site,
                      const char *word)
 {

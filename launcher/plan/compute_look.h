@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A look at what the runs of a study will compute on: train.backend, the site, and what unet-train
- * can do. Whether a node's GPUs work is known there alone (unetctl doctor --gpus N). */
+/* Finds out what the runs of a study will compute on, from train.backend, the site, and the
+ * capabilities of unet-train. Only a job on the nodes can show that their GPUs work (unetctl
+ * doctor --gpus N). */
 #ifndef UNETCTL_LAUNCHER_PLAN_COMPUTE_LOOK_H
 #define UNETCTL_LAUNCHER_PLAN_COMPUTE_LOOK_H
 
@@ -10,17 +11,17 @@
 #include "launcher/study/study.h"
 
 struct compute_look {
-    char backend[16];  /* "cuda", "simd" ...; "": not known, or another program decides */
-    char text[1024];   /* "the CPU (backend simd): the site's GPUs are fake", or "" likewise */
-    char problem[512]; /* what is wrong with that, or "" */
-    const char *remedy; /* of the problem; "" where the problem includes it */
-    bool fatal;        /* it ends every run at once */
+    char backend[16];  /* "cuda", "simd" ...; "" if unknown or chosen by another program */
+    char text[1024];   /* "the CPU (backend simd): the site's GPUs are fake"; "" if backend is */
+    char problem[512]; /* what is wrong with this choice, or "" */
+    const char *remedy; /* what to do about the problem; "" if the problem's text says it */
+    bool fatal;        /* the problem would end every run at its start */
 };
 
-/* Does unet-train train, and not a program of the site's or another engine's? */
+/* Is unet-train the trainer, rather than another engine's or the site's program? */
 bool compute_look_applies(const struct study *study, const struct site *site);
 
-/* Never fails: a unet-train that does not answer is reported as a problem. */
+/* Never fails: if unet-train does not answer, that is the problem. */
 void compute_look_open(const struct study *study, const struct site *site,
                        struct compute_look *dst);
 

@@ -15,7 +15,7 @@
 #include "src/text/filename.h"
 
 #define MAX_SAMPLE 48
-#define INIT_MASKS "400" /* that are looked at, spread evenly */
+#define INIT_MASKS "400" /* masks to examine, spread evenly over the names */
 #define PLAN_MASKS "16"
 
 static int is_visible(const struct dirent *d)
@@ -23,7 +23,8 @@ static int is_visible(const struct dirent *d)
     return d->d_name[0] != '.';
 }
 
-/* Leaves the image files. */
+/* Keeps the image files among the n entries, counts the others in dst, and returns how many were
+ * kept. */
 static int set_strangers_aside(const char *folder, struct dirent **entries, int n,
                                struct data_look *dst)
 {
@@ -89,7 +90,7 @@ static void note_odd(struct data_look *dst, const char *folder, const char *name
         snprintf(dst->odd, sizeof dst->odd, "%s/%.200s", folder, name);
 }
 
-/* Both lists are sorted by stem: one walk finds what has no partner. */
+/* Counts files without a partner. Both lists are sorted by stem, so one walk over them suffices. */
 static void count_unpaired(struct dirent **images, int nimages, struct dirent **masks, int nmasks,
                            struct data_look *dst)
 {
@@ -115,7 +116,7 @@ static int compare_longs(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Sizes of the sampled images. */
+/* The sizes of the images in the sample. */
 struct sizes {
     long widths[MAX_SAMPLE], heights[MAX_SAMPLE];
     size_t n;
@@ -150,8 +151,8 @@ static void take_sizes(struct sizes *s, struct data_look *dst)
     dst->max_height = s->heights[n - 1];
 }
 
-/* Lines of `unet-train data check`: path, width, height, channels, bits, hash, with tabs
- * between. */
+/* Decodes the output of `unet-train data check`: lines of path, width, height, channels, bits
+ * and hash, separated by tabs. */
 static void decode_check(char *text, struct data_look *dst)
 {
     struct sizes sizes = {.n = 0};
@@ -196,11 +197,11 @@ static int sample_images(const char *dir, struct dirent **images, int n, struct 
 
 static void sort_by_stem(struct dirent **list, int n)
 {
-    if (n > 0) /* of none, scandir may give no list */
+    if (n > 0) /* scandir may leave the list NULL if n is 0 */
         qsort(list, (size_t)n, sizeof(struct dirent *), by_stem);
 }
 
-/* The sizes of `unet-train data stats --json`, each with the number of images that have it. */
+/* Decodes the sizes of `unet-train data stats --json`, each with its number of images. */
 static void decode_shapes(const json_t *shapes, struct data_look *dst)
 {
     struct sizes sizes = {.n = 0};
@@ -239,7 +240,8 @@ static void add_masks(const json_t *masks, struct data_look *dst)
     copy_text(masks, "text", dst->masks_text, sizeof dst->masks_text);
 }
 
-/* Takes the answer of `unet-train data stats` on a sample: the set as it will be read. */
+/* Fills dst from `unet-train data stats` on a sample, which reads the data exactly as a training
+ * does. */
 static int ask_stats(const char *dir, bool with_sample, struct data_look *dst, struct err *e)
 {
     const char *argv[] = {"data", "stats", "--data", dir, "--json", "--sample",
@@ -255,7 +257,7 @@ static int ask_stats(const char *dir, bool with_sample, struct data_look *dst, s
     dst->train = (size_t)json_integer_value(json_object_get(root, "train"));
     dst->val = (size_t)json_integer_value(json_object_get(root, "val"));
     dst->images = (size_t)json_integer_value(json_object_get(root, "images"));
-    if (!dst->images) /* with masks */
+    if (!dst->images) /* the images have masks */
         dst->masks = dst->images = (size_t)json_integer_value(json_object_get(root, "pairs"));
     dst->classes = (long)json_array_size(json_object_get(root, "classes"));
     decode_shapes(json_object_get(root, "shapes"), dst);
@@ -264,7 +266,7 @@ static int ask_stats(const char *dir, bool with_sample, struct data_look *dst, s
     return 0;
 }
 
-/* images/ and masks/ that cannot be read as they are: what is wrong is counted. */
+/* Counts what is wrong in images/ and masks/ that unet-train cannot read. */
 static int look_at_faults(const char *dir, bool with_sample, struct data_look *dst, struct err *e)
 {
     struct dirent **images = NULL, **masks = NULL;
@@ -306,14 +308,16 @@ int data_look_sample(const char *dir, struct data_look *dst, struct err *e)
     return look_at_data(dir, true, dst, e);
 }
 
-/* The settings do not read all values of the masks as what they seem to be. */
+/* Would the study's settings interpret values of the masks differently from what they seem to
+ * mean? */
 static bool reads_otherwise(const struct data_look *look, const struct study *s)
 {
     bool ignores = *s->data.ignore != '\0';
 
     if (*s->data.class_file)
         return false;
-    if (s->data.soft_masks) /* values that need a class file may be shares of foreground */
+    /* with soft masks, values that would need a class file may be fractions of foreground */
+    if (s->data.soft_masks)
         return look->meaning == DATA_CLASSES && !*look->class_file;
     if (look->meaning == DATA_CLASSES)
         return s->data.classes + ignores < look->mask_classes;

@@ -30,7 +30,7 @@ json_t *data_split_read(const struct study *s)
     return root;
 }
 
-/* Masks, or a class for each image: what the data have and the embedded networks learn. */
+/* Checks that the data have what the network learns from: masks, or one class per image. */
 static int check_split(const struct workspace *w, struct err *e)
 {
     const char *model = w->study.model.name;
@@ -39,7 +39,8 @@ static int check_split(const struct workspace *w, struct err *e)
 
     if (!ours)
         return 0;
-    /* Of the usual one the trainer need not be asked, which takes as long as all else here. */
+    /* The usual model learns from masks. Asking unet-train about others takes as long as
+     * everything else here. */
     if (strcmp(model, "unet") != 0 && model_look_open(&w->study, true, &look, e))
         return -1;
     bool wants_masks = !look.of_classes;

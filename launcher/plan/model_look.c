@@ -22,7 +22,8 @@ int model_look_open(const struct study *study, bool loud, struct model_look *dst
     snprintf(classes, sizeof classes, "%d", study->data.classes);
     snprintf(base, sizeof base, "%d", study->model.base);
     snprintf(depth, sizeof depth, "%d", study->model.depth);
-    if (study->data.classes > 1) /* 1: taken from the data where images have classes */
+    /* 1 is the preset: image folders define their own number of classes */
+    if (study->data.classes > 1)
         argv[n++] = "--classes", argv[n++] = classes;
     if (study->model.base)
         argv[n++] = "--base", argv[n++] = base;

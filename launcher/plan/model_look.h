@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A look at a study's network through unet-train, which knows what it consists of. */
+/* Asks unet-train about a study's network. */
 #ifndef UNETCTL_LAUNCHER_PLAN_MODEL_LOOK_H
 #define UNETCTL_LAUNCHER_PLAN_MODEL_LOOK_H
 
@@ -11,11 +11,11 @@
 
 struct model_look {
     int64_t parameters, state, tensors; /* state: running means and variances */
-    bool of_classes;                    /* an image has one class as a whole */
+    bool of_classes;                    /* the network assigns one class to a whole image */
 };
 
-/* 0; -1 with ERR_CONFIG: it cannot be built at the study's size; if loud, unet-train prints the
- * reason to stderr. */
+/* Returns 0, or -1 with ERR_CONFIG if the network cannot be built at the study's size. If loud,
+ * unet-train prints the reason to stderr. */
 int model_look_open(const struct study *study, bool loud, struct model_look *dst, struct err *e);
 
 #endif

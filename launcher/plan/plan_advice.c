@@ -28,7 +28,7 @@ static void add_advice(struct plan_advice *dst, const char *fmt, ...)
     va_end(ap);
 }
 
-/* Counts training and validation images: from split.json, or estimated. */
+/* Counts training and validation images, from split.json if it exists, otherwise by an estimate. */
 static void count_images(const struct study *s, struct plan_advice *dst)
 {
     struct data_look look;
@@ -62,7 +62,7 @@ static void count_images(const struct study *s, struct plan_advice *dst)
                    look.unpaired, plural(look.unpaired), plural(look.unpaired), look.odd);
 }
 
-/* The GPU counts for which a condition holds, each once. */
+/* The GPU counts to which an advice applies, each once. */
 struct counts {
     char text[128];
     int last;
@@ -93,14 +93,15 @@ static void advise_batches(const struct study *s, const struct run_plan *plan,
     bool drop = strcmp(s->data.remainder, "drop") == 0;
     long images = dst->train * s->data.repeat;
     bool shared = !s->train.batch_per_gpu && plan->count && plan->runs[0].engine->embedded;
-    char batch[48]; /* in words */
+    char batch[48]; /* as text: "16" or "16 x GPUs" */
 
     snprintf(batch, sizeof batch, shared ? "%d" : "%d x GPUs",
              s->train.batch_per_gpu ? s->train.batch_per_gpu : s->train.global_batch);
     for (size_t i = 0; i < plan->count; i++) {
         int gpus = plan->runs[i].layout.gpus;
         long global = run_plan_batch(s, &plan->runs[i]).global, rest = images % global;
-        long steps = (images + global - 1) / global; /* equally long ones, give or take an image */
+        /* steps whose sizes differ by at most one image */
+        long steps = (images + global - 1) / global;
         if (!drop && images / steps < gpus)
             add_count(&idle, gpus);
         else if (images < global)
@@ -146,7 +147,7 @@ static void advise_disk(const struct workspace *w, const struct run_plan *plan,
                    1048576);
 }
 
-/* It may lie on the nodes only. */
+/* Looks for the trainer program, which may exist on the nodes only. */
 static void advise_trainer(const struct workspace *w, const struct run_plan *plan,
                            struct plan_advice *dst)
 {

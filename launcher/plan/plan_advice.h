@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Warnings about a plan before it runs. */
+/* Warnings about a plan, before it costs anything. */
 #ifndef UNETCTL_LAUNCHER_PLAN_PLAN_ADVICE_H
 #define UNETCTL_LAUNCHER_PLAN_PLAN_ADVICE_H
 
@@ -10,20 +10,20 @@
 #define PLAN_ADVICE_MAX 12
 
 struct plan_advice {
-    long train, val;  /* images of each side; 0: nothing is known of the data */
-    bool exact;       /* from split.json; otherwise from the files and data.val_fraction */
+    long train, val;  /* numbers of images; both 0 if the data are unknown */
+    /* taken from split.json; otherwise estimated from the files and data.val_fraction */
+    bool exact;
     struct compute_look compute;
-    struct model_look model; /* zeros: unet-train cannot build it */
+    struct model_look model; /* all zeros if unet-train cannot build the model */
     char text[PLAN_ADVICE_MAX][1536];
     size_t count;
 };
 
-/* Never fails: what cannot be inspected is reported as advice. */
+/* Collects the warnings. Never fails: what cannot be inspected becomes a warning. */
 void plan_advice_collect(const struct workspace *w, const struct run_plan *plan,
                          struct plan_advice *dst);
 
-/* Returns true, with a sentence in dst, where the time limit leaves no time before
- * slurm.signal_s. */
+/* Does the time limit leave no time before slurm.signal_s? Then dst has a sentence about it. */
 bool plan_advice_time(const struct workspace *w, char dst[256]);
 
 #endif

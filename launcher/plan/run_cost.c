@@ -8,14 +8,15 @@
 #include "src/cluster/range.h"
 
 #define BLOCK 4096
-#define PROGRESS_S 2       /* between two progress lines of record.jsonl */
+#define PROGRESS_S 2       /* interval of progress lines in record.jsonl, in seconds */
 #define PROGRESS_BYTES 80
-#define EPOCH_BYTES 400    /* an epoch's lines in record.jsonl and log.csv */
-#define UNLIMITED_MIN 1440 /* taken where no time limit is known */
-#define SMALL_FILES 12     /* run.json, two scripts, job, output, markers, folders: a few blocks */
-#define SNAPSHOTS 3        /* trainer/checkpoint/snapshot.h */
+#define EPOCH_BYTES 400    /* lines of one epoch in record.jsonl and log.csv */
+#define UNLIMITED_MIN 1440 /* assumed if no time limit is known */
+/* blocks of run.json, two scripts, the job's files and output, markers and folders */
+#define SMALL_FILES 12
+#define SNAPSHOTS 3        /* see trainer/checkpoint/snapshot.h */
 #define AUTO_MEMORY (256LL << 20)
-#define TENSOR_BYTES 128   /* a tensor's entry in the header of weights.safetensors */
+#define TENSOR_BYTES 128   /* entry of a tensor in the header of weights.safetensors */
 
 double run_cost_gpu_hours(const struct run *run, int time_min)
 {
@@ -33,7 +34,7 @@ int64_t run_cost_disk(const struct study *study, const struct model_look *m, int
     int64_t weights = 4 * (m->parameters + m->state) + TENSOR_BYTES * m->tensors;
     int64_t record = minutes * 60 / PROGRESS_S * PROGRESS_BYTES + study->train.epochs * EPOCH_BYTES;
 
-    /* Adam keeps two more numbers for each parameter. */
+    /* The optimizer's state has up to two more numbers per parameter (Adam). */
     int64_t snapshot = weights + 2 * (4 * m->parameters + TENSOR_BYTES * m->tensors) + BLOCK;
 
     return blocks(weights) + SNAPSHOTS * blocks(snapshot) + blocks(record) +
@@ -42,7 +43,7 @@ int64_t run_cost_disk(const struct study *study, const struct model_look *m, int
 
 int64_t run_cost_cache(const struct study *study, const struct run_plan *plan, long images)
 {
-    /* Of floats, as images become that are resized. */
+    /* Resized images and their masks are stored as floats. */
     int64_t bytes = (int64_t)images * study->data.height * study->data.width *
         (study->data.channels + 1) * 4;
     int most = 1;
@@ -66,7 +67,7 @@ static double total_hours(const struct run_plan *plan, int time_min, int most_gp
     return hours;
 }
 
-/* The counts of the plan up to most_gpus, as --gpus takes them. */
+/* Formats the counts of the plan up to most_gpus as a list for --gpus. */
 static void encode_counts(const struct run_plan *plan, int most_gpus, char *dst, size_t size)
 {
     size_t n = 0;

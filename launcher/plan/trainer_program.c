@@ -37,8 +37,8 @@ int trainer_program_exec(const char *const *argv, struct err *e)
     return err_errno(e, ERR_INTERNAL, errno, "%s", path);
 }
 
-/* The child's side of trainer_program_read: exit code 127 for a program that could not be
- * started. */
+/* Runs in the child of trainer_program_read: executes the program, or exits with 127 if it
+ * cannot be started. */
 static void become_writer(const char *const *argv, int out, int err)
 {
     struct err ignored;
@@ -65,7 +65,8 @@ static int read_all(int fd, char **text, struct err *e)
     return *text ? 0 : err_set(e, ERR_INTERNAL, "unet-train: out of memory for its output");
 }
 
-/* What it writes on stderr goes to err. *status: as waitpid has it. */
+/* Reads the program's standard output; its stderr goes to the descriptor err. *status is that of
+ * waitpid. */
 static int read_program(const char *const *argv, int err, char **text, int *status, struct err *e)
 {
     int ends[2], rc;
@@ -102,7 +103,8 @@ int trainer_program_read(const char *const *argv, char **text, struct err *e)
     return rc;
 }
 
-/* Its words, line by line: warnings are logged if loud, an error becomes e's. */
+/* Reads the program's messages line by line. Warnings are logged if loud; an error becomes e's
+ * text. */
 static void read_messages(int fd, bool loud, int code, struct err *e)
 {
     static const char warning[] = "unet-train: warning: ", error[] = "unet-train: error: ";

@@ -86,8 +86,8 @@ static void take_id(struct ledger *l, const char *text)
         snprintf(l->study_id, sizeof l->study_id, "%.*s", LEDGER_STUDY_ID_SIZE - 1, text);
 }
 
-/* Reads the id's file, if there is one. It becomes durable with the first event, so it may be empty
- * after a power failure. */
+/* Reads the file that holds the study's id, if it exists. The file becomes durable only with the
+ * first event, so after a power failure it may be empty. */
 static int read_id(struct ledger *l, struct err *e)
 {
     char file[PATH_MAX], *text;
@@ -106,7 +106,8 @@ static int read_id(struct ledger *l, struct err *e)
     return 0;
 }
 
-/* Applies one line; -2 for a torn one. */
+/* Applies one line of the ledger. Returns 0, -1 with an error, or -2 for a line that is
+ * incomplete. */
 static int replay_line(struct ledger *l, const char *file, size_t number, const char *line,
                        size_t length, struct err *e)
 {
@@ -183,7 +184,7 @@ void ledger_close(struct ledger *l)
     *l = (struct ledger){.lock_fd = -1};
 }
 
-/* The name in the lock file. */
+/* Reads who holds the lock from the lock file. */
 static void read_holder(int fd, char *dst, size_t size)
 {
     ssize_t n = pread(fd, dst, size - 1, 0);
@@ -194,7 +195,7 @@ static void read_holder(int fd, char *dst, size_t size)
         snprintf(dst, size, "an unknown process");
 }
 
-/* The name of this process, and the place of the study. */
+/* Writes the name of this process and the folder of the study to the lock file. */
 static int write_holder(int fd, const char *place, const char *file, struct err *e)
 {
     char host[128] = "", text[256 + PATH_MAX];
@@ -238,7 +239,7 @@ static bool is_same_folder(const char *a, const char *b)
     return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-/* Is the study whose .unetctl is place this one? */
+/* Is the study whose .unetctl folder is place the same as this one? */
 static bool is_this_study(const struct ledger *l, const char *place)
 {
     char file[PATH_MAX + 8], *id;
@@ -254,8 +255,8 @@ static bool is_this_study(const struct ledger *l, const char *place)
     return same;
 }
 
-/* Refuses a copy of a study, which has the same tags and would cancel the jobs of the original. A
- * study that was moved has left none behind. */
+/* Refuses a copy of a study. It has the tags of the original and would cancel its jobs. If the
+ * study was moved, the earlier folder no longer exists, and that is accepted. */
 static int check_copy(const struct ledger *l, const char *place, struct err *e)
 {
     char text[256 + PATH_MAX], *before;
@@ -336,13 +337,14 @@ void ledger_unlock(struct ledger *l)
 
     if (l->lock_fd < 0)
         return;
-    /* Said aloud: a helper that is still open shares the descriptor and would keep the lock. */
+    /* Unlocks explicitly: a helper that is still running shares the descriptor and would keep
+     * the lock. */
     fcntl(l->lock_fd, F_OFD_SETLK, &lock);
     close(l->lock_fd);
     l->lock_fd = -1;
 }
 
-/* One line of the ledger behind dst, without its newline. */
+/* Appends one line of the ledger to dst, without its newline. */
 static int encode_event(const struct ledger *l, enum ledger_event event,
                         const struct ledger_note *n,
                         const char *scheduler, const char *date, struct buf *dst, struct err *e)
@@ -366,7 +368,8 @@ static int encode_event(const struct ledger *l, enum ledger_event event,
     return 0;
 }
 
-/* Our folder may be as new as the file. */
+/* Appends lines to the file. The .unetctl folder may be as new as the file, so its entry is
+ * synced too. */
 static int append(const struct ledger *l, const char *file, const char *lines, struct err *e)
 {
     bool is_new = l->count == 0;

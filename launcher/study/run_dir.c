@@ -45,7 +45,7 @@ int run_dir_list_add(char ***ids, size_t *count, const char *id, struct err *e)
     return 0;
 }
 
-/* Ignores half-written files (atomicfile.h). */
+/* Is the folder empty, apart from temporary files of killed writers (atomicfile.h)? */
 static bool is_empty(const char *folder)
 {
     DIR *dir = opendir(folder);
@@ -58,7 +58,7 @@ static bool is_empty(const char *folder)
     return !d;
 }
 
-/* A run whose run.json was lost is recognized by its first attempt. */
+/* Is name a run? If its run.json was lost, its first attempt shows it. */
 static bool is_run(const char *study_dir, const char *name)
 {
     char path[PATH_MAX];
@@ -127,7 +127,7 @@ void run_dir_list_destroy(char **ids, size_t count)
     free(ids);
 }
 
-/* A word of the train section; its preset where run.json is older than the setting. */
+/* Returns a word of the train section, or its preset if run.json is older than the setting. */
 static const char *decode_word(const json_t *root, const char *path)
 {
     const struct setting *s = setting_find(settings_of_run, path);
@@ -242,7 +242,8 @@ static int newest_attempt(const char *folder)
     return newest;
 }
 
-/* The files of an attempt are read relative to its folder: a study has thousands. */
+/* Reads a small file of an attempt by its name in the open folder, which is faster than full
+ * paths for a study's thousands of files. */
 static char *read_small(int dir_fd, const char *name, char *text, size_t size)
 {
     int fd = openat(dir_fd, name, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
@@ -293,7 +294,7 @@ static void read_attempt(struct run_attempt *a, DIR *dir)
         a->stopped |= strcmp(d->d_name, "stopped") == 0;
         a->recorded |= strcmp(d->d_name, "record.jsonl") == 0;
     }
-    /* FAILED first: should both be there, the run is not a success. */
+    /* If both markers exist, the run is not a success. */
     if (failed)
         read_marker(a, dirfd(dir), RUN_FAILED, "FAILED");
     else if (done)
@@ -329,8 +330,8 @@ static void apply_epoch(const json_t *row, struct run_progress *p)
     p->epoch_s = json_number_value(json_object_get(row, "seconds"));
 }
 
-/* Applies a line of the record, which is read backwards: later lines take precedence. True for an
- * epoch, before which nothing matters. */
+/* Applies a line of the record. The record is read backwards, so values of later lines are kept.
+ * Returns true for an epoch: lines before it are not needed. */
 static bool apply_record(const json_t *row, struct run_progress *p)
 {
     const char *kind = json_string_value(json_object_get(row, "kind"));
@@ -358,8 +359,8 @@ static bool apply_record(const json_t *row, struct run_progress *p)
     return false;
 }
 
-/* Applies the lines of text backwards until nothing before matters. The text behind the last
- * newline is torn; the first line may be incomplete. */
+/* Applies the lines of text backwards until one makes the rest unnecessary. Text after the last
+ * newline is incomplete and is skipped; the first line may be incomplete, too. */
 static bool apply_tail(char *text, struct run_progress *p)
 {
     char *end = strrchr(text, '\n');
@@ -389,8 +390,8 @@ static void read_epochs(int fd, struct run_progress *p)
     json_decref(row);
 }
 
-/* The first line has the number of epochs, the last ones the progress. The whole file is read only
- * where an epoch is so long that its progress hides the one before. */
+/* The first line has the number of epochs, the last ones have the progress. The whole file is
+ * read only if the last epoch has so many progress lines that its start lies before them. */
 void run_dir_progress(const struct run_attempt *attempt, struct run_progress *dst)
 {
     char file[PATH_MAX + 16], small[1024], *large;

@@ -32,7 +32,8 @@ static int choose_strategy(const struct study *study, const struct engine *engin
     return 0;
 }
 
-/* The images of a step if they do not depend on the number of GPUs; 0: each GPU has its own. */
+/* Returns the number of images per step if it does not depend on the number of GPUs, or 0 if
+ * each GPU has its own batch. */
 static long constant_batch(const struct study *s, const struct engine *engine)
 {
     return s->train.batch_per_gpu || !engine->embedded ? 0 : s->train.global_batch;
@@ -48,8 +49,9 @@ struct run_batch run_plan_batch(const struct study *s, const struct run *run)
                : (struct run_batch){each * gpus, each};
 }
 
-/* The model, or for engines other than the embedded one the engine. A file's path is reduced to
- * letters, digits and - of its last part, for names of jobs. */
+/* Writes the label's first part: the model or, for engines other than the embedded one, the
+ * engine. Of the path of a model's file only the last part is used, with other characters than
+ * letters and digits replaced by -, since job names contain it. */
 static void name_run(const struct study *study, const struct engine *engine, char dst[33])
 {
     const char *name = engine->embedded ? study->model.name : engine->name;
@@ -170,15 +172,15 @@ void run_plan_destroy(struct run_plan *plan)
     *plan = (struct run_plan){0};
 }
 
-/* The settings of the run, which borrow their texts; path and split: room for data.dir and
- * data.split. */
+/* Returns the run's settings as run.json has them. Texts are borrowed; path and split are
+ * storage for data.dir and data.split. */
 static struct settings settings_of(const struct study *s, const char *study_id,
                                    const struct run *run, char path[PATH_MAX], char split[PATH_MAX])
 {
     struct settings c = s->settings;
     const struct layout *l = &run->layout;
 
-    /* A folder that does not exist keeps its name. */
+    /* realpath fails for a folder that does not exist; its name is then used unchanged. */
     if (!realpath(s->data.dir, path))
         snprintf(path, PATH_MAX, "%s", s->data.dir);
     snprintf(split, PATH_MAX, "%s/split.json", s->dir);
@@ -214,7 +216,8 @@ static void encode_setting(json_t *root, const struct setting *s, const struct s
     json_object_set_new(object, setting_leaf(s), setting_json_encode(s, c));
 }
 
-/* The program of an engine other than the embedded one, so that a change is noticed. */
+/* Encodes the program of an engine other than the embedded one, so that a later change of it is
+ * noticed. */
 static json_t *encode_program(const struct study *s, const struct run *run)
 {
     const struct settings_program *section = study_engine(s, run->engine->name);
@@ -249,7 +252,7 @@ char *run_plan_encode(const struct study *s, const char *study_id, const struct 
     return text;
 }
 
-/* Replaces the folder was by is at the start of every text below value. */
+/* Replaces the folder was by is at the start of every text in value. */
 static void move_texts(json_t *value, const char *was, const char *is)
 {
     size_t n = strlen(was), i;

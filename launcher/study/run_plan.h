@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The runs of a study: GPU counts x seeds, each with its layout. */
+/* The runs of a study: each GPU count with each seed, and the layout of each run. */
 #ifndef UNETCTL_LAUNCHER_STUDY_RUN_PLAN_H
 #define UNETCTL_LAUNCHER_STUDY_RUN_PLAN_H
 
@@ -16,61 +16,66 @@
 #define RUN_ID_FORMAT "%s-g%02d-s%ld" /* label, GPUs, seed */
 
 struct run {
-    char id[RUN_ID_SIZE]; /* "unet-g04-s1": label, GPUs, seed. The label of the embedded engine is
-                           * the model, with train.allreduce and train.dtype unless they are the
-                           * presets; that of another engine is its name */
+    /* "unet-g04-s1": label, GPUs, seed. The label of the embedded engine is the model, followed
+     * by train.allreduce and train.dtype if they differ from their presets. That of another
+     * engine is its name. */
+    char id[RUN_ID_SIZE];
     const struct engine *engine;
     int seed;
-    const char *allreduce, *dtype; /* of train.allreduce and train.dtype */
+    const char *allreduce, *dtype; /* the values of train.allreduce and train.dtype */
     struct layout layout;
-    bool resized;  /* an attempt with another number of GPUs (unetctl resume --gpus) */
-    bool own_plan; /* an attempt with its own run.json: resized, or its files were moved */
-    long batch;    /* images of a step; 0: as the study says for its GPUs */
-    int rate_gpus; /* GPUs for which the learning rate is scaled; 0: likewise */
+    bool resized;  /* this attempt has another number of GPUs (unetctl resume --gpus) */
+    bool own_plan; /* this attempt has its own run.json: it is resized, or its files were moved */
+    long batch;    /* images per step; 0: as the study says for the run's GPUs */
+    int rate_gpus; /* the number of GPUs that the learning rate is scaled for; 0: the run's */
 };
 
 struct run_plan {
-    struct run *runs; /* by count, then seed */
+    struct run *runs; /* by GPU count, then by seed */
     size_t count;
 };
 
-/* The runs of study on site for the list of counts gpus and seeds 1..seeds. 0, or -1 with ERR_USAGE
- * for a bad list, ERR_CONFIG for an impossible layout and its count. run_plan_destroy frees. */
+/* Computes the runs for the list of GPU counts gpus and the seeds 1..seeds. Returns 0, or -1
+ * with ERR_USAGE for a bad list or ERR_CONFIG that names the count whose layout is impossible.
+ * The caller frees with run_plan_destroy. */
 int run_plan_compute(const struct study *study, const struct site *site, const char *gpus,
                      long seeds, struct run_plan *dst, struct err *e);
 void run_plan_destroy(struct run_plan *plan);
 
-/* The label in the ids of the study's runs with this engine. */
+/* Writes the label that the ids of the study's runs with this engine begin with. */
 void run_plan_label(const struct study *study, const struct engine *engine,
                     char dst[RUN_LABEL_SIZE]);
 
-/* run.json of a run, as doc/FORMATS.md has it; NULL with an error. The caller frees. */
+/* Returns run.json of a run, described in doc/FORMATS.md, which the caller frees, or NULL with
+ * an error. */
 char *run_plan_encode(const struct study *study, const char *study_id, const struct run *run,
                       struct err *e);
 
-/* Images of a full step: of all GPUs, and the most of one. The embedded engine divides
- * train.global_batch into shares that differ by at most one image. Other engines need equal shares:
- * each GPU has train.batch_per_gpu images, or train.global_batch if that is 0. */
+/* The images of a full step: of all GPUs together, and the most that one GPU gets. The embedded
+ * engine divides train.global_batch into shares that differ by at most one image. Other engines
+ * need equal shares: each GPU has train.batch_per_gpu images, or train.global_batch if that is
+ * 0. */
 struct run_batch {
     long global, per_gpu;
 };
 struct run_batch run_plan_batch(const struct study *study, const struct run *run);
 
-/* Changes the layout of run to gpus on site. scale: batch and learning rate change with the number
- * of GPUs; otherwise both stay. ERR_USAGE, ERR_CONFIG. */
+/* Changes the layout of run to gpus GPUs. If scale is true, batch and learning rate change with
+ * the number of GPUs; otherwise both stay. Returns 0, or -1 with ERR_USAGE or ERR_CONFIG. */
 int run_plan_resize(const struct study *study, const struct site *site, struct run *run, int gpus,
                     bool scale, struct err *e);
 
-/* run.json as JSON, to be released; NULL with ERR_CONFIG. study_dir: the present folder of the
- * study, to which paths in it are moved; or NULL. */
+/* Returns run.json as JSON, to be released by the caller, or NULL with ERR_CONFIG. If study_dir
+ * is not NULL, paths in the study's earlier folder are changed to study_dir, its current folder. */
 json_t *run_plan_decode(const char *text, const char *study_dir, struct err *e);
 
-/* The value of a key of study.yaml in run.json, or NULL. The program of another engine is in the
- * section of its name in study.yaml, and in "program" in run.json. */
+/* Returns the value of a key of study.yaml in run.json, or NULL. For engines other than the
+ * embedded one, the section of the engine's name in study.yaml is "program" in run.json. */
 const json_t *run_plan_value(const json_t *plan, const char *key);
 
-/* The number of values in which two run.json texts differ, and the first of them, as JSON.
- * study_dir: for the old text, as above. 0, or -1 with ERR_CONFIG. */
+/* How two run.json texts differ: the number of differing values, and path and values (as JSON)
+ * of the first. run_plan_compare returns 0, or -1 with ERR_CONFIG; study_dir applies to the old
+ * text as above. */
 struct run_difference {
     size_t count;
     char path[128], was[512], is[512]; /* "train.lr", "0.001", "0.01" */

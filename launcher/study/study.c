@@ -57,7 +57,7 @@ const struct settings_program *study_engine(const struct study *s, const char *e
                 : NULL;
 }
 
-/* The nearest folder from dir upwards that has a study.yaml; dir is changed in place. */
+/* Finds the nearest folder that has a study.yaml, from dir upwards, and changes dir to it. */
 static int find_upwards(char *dir, struct err *e)
 {
     char start[PATH_MAX];
@@ -86,13 +86,13 @@ static int locate(struct study *s, const char *dir, struct err *e)
         return err_errno(e, ERR_CONFIG, errno, "study %s", dir ? dir : ".");
     if (!dir && find_upwards(path, e))
         return -1;
-    /* These would break the scripts that name the folder, in spite of quotes. */
+    /* Control characters would break the scripts that name the folder, even within quotes. */
     for (const char *p = path; *p; p++)
         if ((unsigned char)*p < 0x20 || *p == 0x7f)
             return err_set(e, ERR_CONFIG,
                            "study %s: the path of the folder has a newline or control "
                            "character; rename it", path);
-    json_t *text = json_string(path); /* NULL if it is not UTF-8 */
+    json_t *text = json_string(path); /* json_string returns NULL for a text that is not UTF-8 */
     json_decref(text);
     if (!text)
         return err_set(e, ERR_CONFIG, "study %s: the path of the folder is not UTF-8; rename it",
@@ -132,7 +132,7 @@ static int check_side(const struct study *s, const char *path, int side, struct 
                    study_place(s, halves ? "model.depth" : "model.name"));
 }
 
-/* Checks that concern several keys. */
+/* Checks that settings fit each other. */
 static int check_together(const struct study *s, struct err *e)
 {
     if (!s->train.global_batch && !s->train.batch_per_gpu)
@@ -177,7 +177,8 @@ static int add_settings(struct study *s, const struct yaml_setting *settings, si
     return 0;
 }
 
-/* Options of verbs whose variables look like settings. */
+/* Variables of options of verbs that begin with UNETCTL_ and a section's name, but are not
+ * settings. */
 static const char *const other_variables[] = {"TRAIN_IMAGES", NULL};
 
 int study_open(struct study *s, const char *dir, const struct yaml_setting *settings,
@@ -210,7 +211,8 @@ int study_open_user(struct study *s, struct err *e)
 int study_decode_set(const struct cli_list *set, struct yaml_setting *dst, struct err *e)
 {
     for (size_t i = 0; i < set->count; i++) {
-        char *equals = (char *)strchr(set->values[i], '='); /* in a word of argv */
+        /* the text is a word of argv, which may be changed */
+        char *equals = (char *)strchr(set->values[i], '=');
         if (!equals)
             return err_set(e, ERR_USAGE, "--set %s: must be KEY=VALUE", set->values[i]);
         *equals = 0;

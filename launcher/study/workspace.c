@@ -18,7 +18,7 @@ static const char *filled(const char *text)
     return *text ? text : NULL;
 }
 
-/* The words of sbatch that a file lists, one an item. */
+/* Adds the options of sbatch that a file lists, one per item. */
 static int take_words_of(const char *file, const char *key, const struct setting_lines *list,
                          struct job_options *dst, struct err *e)
 {
@@ -28,7 +28,8 @@ static int take_words_of(const char *file, const char *key, const struct setting
     return err_prefix(e, "%s: %s", file, key);
 }
 
-/* What the site says about jobs goes below the study's own words and above the user's file. */
+/* Sets w->options from the study and its site. The site's settings for jobs have lower
+ * precedence than the study's own and higher than those of the user's file. */
 static int merge_options(struct workspace *w, struct err *e)
 {
     const struct settings_slurm *o = &w->study.slurm;
@@ -61,7 +62,7 @@ static int check_kind(const char *kind, struct err *e)
                    kind, cli_suggest(kind, kinds, (char[CLI_SUGGESTION]){0}));
 }
 
-/* The site, and the scheduler that new jobs go to. */
+/* Opens the site and chooses the scheduler for new jobs. */
 static int choose_site(struct workspace *w, const struct workspace_args *args, struct err *e)
 {
     if (args->scheduler && check_kind(args->scheduler, e))
@@ -78,7 +79,7 @@ static int choose_site(struct workspace *w, const struct workspace_args *args, s
     return site_open(&w->site, "local", e);
 }
 
-/* What the command line says, as settings of the study. */
+/* Stores the options of the command line as settings of the study and returns their number. */
 static size_t take_words(const struct workspace_args *args, char seeds[24],
                          struct yaml_setting *dst)
 {
@@ -109,7 +110,8 @@ static int open_study(struct workspace *w, const struct workspace_args *args, st
         return -1;
     int rc = study_open(&w->study, args->dir, settings, args->set.count + n, e);
     for (size_t i = 0; i < args->set.count; i++)
-        ((char *)settings[i].value)[-1] = '='; /* args may be used again */
+        /* study_decode_set replaced it by NUL; args may be used again */
+        ((char *)settings[i].value)[-1] = '=';
     return rc;
 }
 

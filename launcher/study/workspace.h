@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A study opened for work: study.yaml, its site, the ledger, the schedulers, and the options that
- * all verbs share. */
+/* A study opened for work: study.yaml, its site, the ledger, the schedulers, and the options
+ * that several verbs share. */
 #ifndef UNETCTL_LAUNCHER_STUDY_WORKSPACE_H
 #define UNETCTL_LAUNCHER_STUDY_WORKSPACE_H
 
@@ -15,8 +15,9 @@
 #include "launcher/study/study.h"
 #include "src/cli.h"
 
-/* What the command line gives; NULL, 0 and false: nothing. Options that are settings of the study
- * are CLI_TYPED, since study_open reads their variables. */
+/* Values of the command line; NULL, 0 and false mean that an option is not given. Options that
+ * are also settings of the study are CLI_TYPED, because study_open reads their environment
+ * variables. */
 struct workspace_args {
     const char *dir, *site, *scheduler, *engine, *model, *gpus, *templates;
     long seeds, max_in_flight;
@@ -58,13 +59,13 @@ struct workspace_args {
     WORKSPACE_OPTION_SET(args),                                                            \
     WORKSPACE_OPTION_SITE(args)
 
-/* For the verbs that write job scripts. */
+/* For verbs that write job scripts. */
 #define WORKSPACE_OPTION_TEMPLATES(args)                                                   \
     {"templates", 0, CLI_STRING, "PATH",                                                   \
      "use job templates from this folder or submit_file.sh (default: the study's)",        \
      &(args).templates, 0, 0}
 
-/* For the verbs that submit. */
+/* For verbs that submit. */
 #define WORKSPACE_OPTION_ONE_ALLOCATION(args)                                              \
     {"one-allocation", 0, CLI_FLAG, NULL,                                                  \
      "run everything as steps of one Slurm job, side by side where it fits",               \
@@ -76,27 +77,31 @@ struct workspace {
     struct study study;
     struct site site;
     struct ledger ledger;
-    const char *gpus, *scheduler; /* the list of counts; the kind that new jobs go to */
-    const char *templates;        /* folder or file of the user's, or "" */
+    /* gpus: the list of GPU counts; scheduler: the kind that new jobs go to */
+    const char *gpus, *scheduler;
+    const char *templates;        /* the user's folder or file of job templates, or "" */
     long seeds;
-    long max_in_flight;           /* jobs at once; 0: the site's for local, any number for slurm */
-    bool one_allocation;          /* new runs become steps of one job (see allocation.h) */
-    const struct cli_list *after; /* what new jobs wait for (see dependency.h) */
-    struct job_options options;   /* of study, site and command line */
+    /* jobs at a time; 0: the site's number for local, no limit for slurm */
+    long max_in_flight;
+    bool one_allocation;          /* new runs become steps of one job (allocation.h) */
+    const struct cli_list *after; /* what new jobs wait for (dependency.h) */
+    struct job_options options;   /* merged from study, site and command line */
     struct scheduler *open[WORKSPACE_NKINDS];
 };
 
-/* Opens the study of args, which outlives w. `--scheduler local` with a site that has another
- * scheduler selects the site "local", since layouts differ. 0, or -1 and nothing to close. */
+/* Opens the study of args; args must outlive w. With `--scheduler local`, a site with another
+ * scheduler is replaced by the site "local", since their layouts differ. Returns 0, or -1; then
+ * there is nothing to close. */
 int workspace_open(struct workspace *w, const struct workspace_args *args, struct err *e);
 
-/* The same for verbs that describe jobs: words are those behind "--", options of sbatch that
- * override what study and site say about jobs. */
+/* The same for verbs that describe jobs. words are those after "--": options of sbatch, which
+ * override those of study and site. */
 int workspace_open_jobs(struct workspace *w, const struct workspace_args *args, int nwords,
                         char **words, struct err *e);
 void workspace_close(struct workspace *w);
 
-/* The scheduler of this kind, opened at first use and closed by workspace_close. */
+/* Returns the scheduler of this kind, or NULL. It is opened at first use and closed by
+ * workspace_close. */
 struct scheduler *workspace_scheduler(struct workspace *w, const char *kind, struct err *e);
 
 #endif

@@ -13,7 +13,7 @@
 
 #define MAX_NAME 96
 
-/* train.lr as a variable: TRAIN_LR. */
+/* Writes the name of a setting's variable without prefix: TRAIN_LR for train.lr. */
 static void name_key(const struct setting *k, char dst[MAX_NAME])
 {
     snprintf(dst, MAX_NAME, "%s", k->path);
@@ -21,7 +21,7 @@ static void name_key(const struct setting *k, char dst[MAX_NAME])
         *dst = *dst == '.' ? '_' : (char)toupper((unsigned char)*dst);
 }
 
-/* Does name begin like the variables of a section of keys? */
+/* Does name begin like the variables of a section? */
 static bool is_in_section(const struct setting *keys, const char *name)
 {
     char known[MAX_NAME];
@@ -35,8 +35,9 @@ static bool is_in_section(const struct setting *keys, const char *name)
     return false;
 }
 
-/* Other variables may have the prefix as well. One in a section, or whose name differs from a
- * setting's by a typing error, was meant as a setting. name: without the prefix. */
+/* Refuses a variable that was meant as a setting: its name begins with a section, or differs
+ * from a setting's by a typing error. Other variables with the prefix are ignored. name is
+ * without the prefix. */
 static int check_variable(const struct setting *keys, const char *prefix, const char *name,
                           struct err *e)
 {

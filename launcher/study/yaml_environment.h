@@ -5,9 +5,9 @@
 
 #include "launcher/study/yaml_table.h"
 
-/* Adds a layer of the variables $PREFIX and a setting's path in capitals, with _ for the dot. A
- * variable that looks like a setting but is not one is refused, except others (names without the
- * prefix, NULL-terminated). 0, or -1 with ERR_USAGE. */
+/* Adds the values of environment variables. A setting's variable is prefix and its path in
+ * capitals, with _ for the dot. A variable that looks like a setting but is not is refused,
+ * unless others (names without prefix, NULL-terminated) has it. Returns 0, or -1 with ERR_USAGE. */
 int yaml_environment_add(const struct setting *keys, const char *prefix, const char *const *others,
                          void *dst, struct yaml_origins *origins, struct err *e);
 

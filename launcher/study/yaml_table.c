@@ -18,12 +18,12 @@
 #define MAX_PLACE 4200
 #define MAX_FILE ((size_t)1 << 20)
 #define MAX_DEPTH 32
-#define MAX_PAIRS 1000 /* of a mapping */
+#define MAX_PAIRS 1000 /* entries of a mapping */
 
-/* The reading of a file, or of one word from elsewhere (document is NULL). */
+/* Reads a file, or one value from elsewhere; then document is NULL. */
 struct yaml_reader {
     const struct setting *keys;
-    const char *file; /* or the name of the word's origin */
+    const char *file; /* or the origin of the single value */
     enum yaml_layer layer;
     yaml_document_t *document;
     void *dst;
@@ -45,7 +45,7 @@ static struct place place_of(const struct yaml_reader *r, size_t line)
     return p;
 }
 
-/* The same with the key, unless the variable or option names it. */
+/* Returns the place followed by the key, unless a variable's or option's name says it already. */
 static struct place place_of_key(const struct yaml_reader *r, const struct setting *key,
                                  size_t line)
 {
@@ -84,7 +84,8 @@ static const char *type_name(const struct setting *key)
     }
 }
 
-/* Control characters, above all newlines, would break the scripts that use the value. */
+/* Is text one line without control characters? Others would break the scripts that use the
+ * value. */
 static bool is_one_line(const char *text, size_t length)
 {
     for (size_t i = 0; i < length; i++)
@@ -107,7 +108,7 @@ char *yaml_table_resolve(const struct setting *key, const char *folder, const ch
     return folder && asprintf(&path, "%s%s%s", folder, *text ? "/" : "", text) >= 0 ? path : NULL;
 }
 
-/* The text as the key's member has it. */
+/* Returns a copy of the text in the form that the key's member stores: paths become absolute. */
 static char *resolve(const struct yaml_reader *r, const struct setting *key, const char *text)
 {
     const char *slash = r->document ? strrchr(r->file, '/') : NULL;
@@ -131,7 +132,7 @@ static int set_scalar(const struct yaml_reader *r, const struct setting *key, co
     return rc ? err_prefix(e, "%s", place_of_key(r, key, line).text) : 0;
 }
 
-/* The text of a scalar node that is one line. */
+/* Returns the text of a node that is a scalar of one line, or NULL with an error. */
 static const char *node_text(const struct yaml_reader *r, const yaml_node_t *node, const char *path,
                              const char *want, struct err *e)
 {
@@ -225,7 +226,7 @@ static int set_pairs(const struct yaml_reader *r, const struct setting *key,
     return 0;
 }
 
-/* Does the value leave the key to a lower layer? */
+/* Does the value mean that a lower layer's value applies? */
 static bool says_nothing(const struct setting *key, const char *text)
 {
     return key->blank && (!*text || (key->type == SETTING_INT && strcmp(text, "0") == 0));
@@ -245,7 +246,7 @@ static int note_origin(const struct yaml_reader *r, const struct setting *key, s
     return 0;
 }
 
-/* The items of a list with commas between. */
+/* Joins the items of a list with commas. */
 static int join_items(const struct yaml_reader *r, const struct setting *key,
                       const yaml_node_t *node, struct buf *dst, struct err *e)
 {
@@ -294,7 +295,8 @@ static int set_key(const struct yaml_reader *r, const struct setting *key, const
                                                                           e);
 }
 
-/* Names allowed in a section (NULL: at the top, sections included). */
+/* Lists the names allowed in a section, or, for NULL, at the top level, where sections count
+ * too. */
 static void list_names(const struct yaml_reader *r, const char *section,
                        char names[SETTINGS_MAX][SETTING_PATH_SIZE],
                        const char *pointers[SETTINGS_MAX + 1])
@@ -374,7 +376,7 @@ static int read_mapping(const struct yaml_reader *r, const char *section,
     return 0;
 }
 
-/* Has this line of the text a tab? libyaml does not say so. */
+/* Does this line of the text contain a tab? libyaml's error does not name tabs. */
 static bool has_tab(const char *text, size_t line)
 {
     for (; line > 0 && text; line--)
@@ -449,7 +451,8 @@ static int step_of(yaml_event_type_t type)
     return type == YAML_SEQUENCE_END_EVENT || type == YAML_MAPPING_END_EVENT ? -1 : 0;
 }
 
-/* libyaml takes time quadratic in the depth. A text that is not YAML passes here. */
+/* Limits the nesting, because libyaml takes time quadratic in the depth. A text that is not YAML
+ * passes this check. */
 static int check_depth(const char *file, const char *text, size_t n, struct err *e)
 {
     yaml_parser_t parser;
@@ -591,7 +594,7 @@ static int check_settings(const struct setting *keys, const struct yaml_setting 
     return 0;
 }
 
-/* Plain words stay bare; other texts are quoted as in JSON, which YAML reads. */
+/* Adds a value, quoted as in JSON, which YAML can read, unless it is a plain word. */
 static void add_value(struct buf *dst, const struct setting *key, const char *value)
 {
     static const char plain[] =

@@ -10,16 +10,17 @@
 #define PORT_MAX 65535
 #define PORT_TEXT_SIZE 8 /* ":65535\"," without NUL */
 #define JOB_CHARS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
-#define BLOCK 16         /* texts are copied in blocks of this size */
+#define BLOCK 16         /* names and ports are copied in blocks of this size, see copy_blocks */
 
-/* One node with what the encoder needs of it. */
+/* A node as the encoder needs it. */
 struct place {
     const char *name;
     size_t length;
     int tasks;
 };
 
-/* The text after the name of a task in a slot: `SUFFIX:8888",`. */
+/* The text that follows the node's name in the address of a task: `SUFFIX:8888",`. It depends
+ * only on the task's slot. */
 struct port {
     char text[CLUSTER_SPEC_SUFFIX_MAX + 1 + PORT_TEXT_SIZE];
     size_t length;
@@ -40,14 +41,14 @@ static int compare_places(const void *a, const void *b)
     return strcmp(((const struct place *)a)->name, ((const struct place *)b)->name);
 }
 
-/* node9 before node10: the order in which lists usually come. */
+/* Does a come before b where node9 comes before node10, as in most lists? */
 static bool ascends(const struct place *a, const struct place *b)
 {
     return a->length != b->length ? a->length < b->length : strcmp(a->name, b->name) < 0;
 }
 
-/* Refuses duplicates, which would listen at one address. An ordered list, the usual case, is
- * checked without sorting. */
+/* Refuses duplicate nodes, whose tasks would listen at the same address. A list in ascending
+ * order, the usual case, is checked without sorting. */
 static int check_unique(struct encoder *c)
 {
     size_t i = 1;
@@ -158,7 +159,8 @@ static int check_task(const struct encoder *c, size_t rank)
     return 0;
 }
 
-/* Bytes of all addresses, with quotes and commas, and a block that copying may write in excess. */
+/* Returns the size of all addresses with quotes and commas, plus the excess that copy_blocks may
+ * write. */
 static size_t addresses_size(const struct encoder *c)
 {
     size_t size = BLOCK;
@@ -169,13 +171,13 @@ static size_t addresses_size(const struct encoder *c)
     return size;
 }
 
-/* Walks over the tasks in the order of ranks. All nodes have their turn, then those that have more
- * tasks have the next. */
+/* Walks over the tasks in the order of ranks. In each turn every node that still has tasks gets
+ * up to plane of them. */
 struct cursor {
-    size_t *nodes; /* that have a turn now; those before nkept have another */
+    size_t *nodes; /* that get tasks in this turn; the first nkept get more in the next */
     size_t nnodes, at, nkept;
-    int begin, end; /* the slots of this turn */
-    int slot;       /* of the next task */
+    int begin, end; /* the slots filled in this turn */
+    int slot;       /* slot of the next task */
     int turn;
 };
 
@@ -192,7 +194,7 @@ static int begin_walk(const struct encoder *c, struct cursor *w)
     return 0;
 }
 
-/* The node of the next task; *end is the end of its slots in this turn. */
+/* Returns the node of the next task, and in *end the end of its slots in this turn. */
 static const struct place *here(const struct encoder *c, const struct cursor *w, int *end)
 {
     const struct place *p = &c->places[w->nodes[w->at]];
@@ -214,14 +216,15 @@ static void next_node(const struct encoder *c, struct cursor *w)
     w->slot = w->begin;
 }
 
-/* size bytes rounded up to whole blocks: what is behind them is overwritten later. */
+/* Copies size bytes, rounded up to whole blocks, which is faster for short texts. The caller
+ * overwrites the excess. */
 static void copy_blocks(char *dst, const char *src, size_t size)
 {
     for (size_t i = 0; i < size; i += BLOCK)
         memcpy(dst + i, src + i, BLOCK);
 }
 
-/* The next count addresses as `"host:port","host:port"` at dst; returns the end. */
+/* Writes the next count addresses as `"host:port","host:port"` at dst and returns the end. */
 static char *encode_addresses(const struct encoder *c, struct cursor *w, size_t count, char *dst)
 {
     char head[1 + NODELIST_NAME_MAX + BLOCK] = "\""; /* the quote and the name */
@@ -256,7 +259,7 @@ static int encode_jobs(const struct encoder *c, struct cursor *w, struct buf *ds
     return dst->failed ? err_set(c->e, ERR_INTERNAL, "cluster specification: out of memory") : 0;
 }
 
-/* The type of a rank and its place among those of its type. */
+/* Finds the type of a rank, and the index of the rank within that type. */
 static void find_job(const struct encoder *c, size_t rank, size_t *job, size_t *index)
 {
     *index = rank;
@@ -304,7 +307,7 @@ int cluster_spec_encode(const struct cluster_spec *spec, struct buf *dst, struct
     return rc;
 }
 
-/* The slot of a rank on its node. */
+/* Finds the node and slot of a rank. */
 static int walk_to(const struct encoder *c, size_t rank, struct cluster_spec_task *dst)
 {
     struct cursor w;
@@ -385,7 +388,7 @@ int cluster_spec_find_type(const struct cluster_spec *spec, const char *type, si
     return rc;
 }
 
-/* NAME:COUNT at *text; *text moves behind it. */
+/* Reads NAME:COUNT at *text and advances *text past it. */
 static int decode_job(const char **text, struct cluster_spec_job *job)
 {
     size_t length = strcspn(*text, ":=,");

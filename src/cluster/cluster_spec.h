@@ -26,53 +26,54 @@ struct cluster_spec_job {
 };
 
 #define CLUSTER_SPEC_JOBS_MAX 16
-#define CLUSTER_SPEC_TASKS_MAX ((size_t)1 << 22) /* some 100 MB of text */
+#define CLUSTER_SPEC_TASKS_MAX ((size_t)1 << 22) /* their specification has about 100 MB */
 #define CLUSTER_SPEC_SUFFIX_MAX 63
 
 struct cluster_spec {
     const struct nodelist *nodes; /* each node once */
-    const int *tasks;             /* of each node, in the order of nodes; each at least 1 */
-    size_t rank;                  /* of this task */
+    const int *tasks;             /* tasks of each node, at least 1, in the order of nodes */
+    size_t rank;                  /* the rank of this task */
     int port_base;
     enum cluster_spec_order order;
-    /* The number of consecutive ranks on a node before the next node has its turn: 0 all of them
-     * (Slurm's block distribution), 1 cyclic, N plane=N. */
+    /* How many consecutive ranks a node gets before the next node has its turn: 0 means all of
+     * its ranks (Slurm's block distribution), 1 is cyclic, N is plane=N. */
     int plane;
-    /* The addresses are dealt to the jobs: in the order of their names for CLUSTER_SPEC_TF, else as
-     * written. njobs 0: one job, "worker", of all tasks. */
+    /* The addresses are dealt to these types of tasks: by name for CLUSTER_SPEC_TF, otherwise in
+     * the order written. With njobs 0 all tasks are of one type, "worker". */
     struct cluster_spec_job jobs[CLUSTER_SPEC_JOBS_MAX];
     size_t njobs;
     int gpus_per_node, gpus_per_task; /* checked when gpus_per_task > 0 */
-    const char *host_suffix;          /* put behind each node's name; may be NULL */
+    const char *host_suffix;          /* appended to each node's name; may be NULL */
 };
 
-/* Append the specification to dst, without newline. 0, or -1 with ERR_PEER: rank out of range, a
- * node twice, ports beyond 65535, too many tasks, the jobs' counts are not the number of tasks, or
- * a node has more tasks x gpus_per_task than GPUs. Takes about 1 ms for 80000 tasks. */
+/* Appends the specification to dst, without a newline. Returns 0, or -1 with ERR_PEER: the rank
+ * is out of range, a node appears twice, ports exceed 65535, there are too many tasks, the
+ * counts of the types do not add up to the number of tasks, or a node has fewer than tasks x
+ * gpus_per_task GPUs. 80000 tasks take about 1 ms. */
 int cluster_spec_encode(const struct cluster_spec *spec, struct buf *dst, struct err *e);
 
-/* The same ranks as variables, "NAME=VALUE" a line: RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE,
- * GROUP_RANK (number of the node), MASTER_ADDR and MASTER_PORT (of task 0), as torchrun names
- * them. */
+/* Appends the same as variables, one "NAME=VALUE" per line: RANK, WORLD_SIZE, LOCAL_RANK,
+ * LOCAL_WORLD_SIZE, GROUP_RANK (the number of the node), MASTER_ADDR and MASTER_PORT (of task
+ * 0), named as torchrun does. */
 int cluster_spec_encode_env(const struct cluster_spec *spec, struct buf *dst, struct err *e);
 
 struct cluster_spec_task {
-    const char *host; /* without suffix; lives as long as the nodes */
-    size_t node;      /* its number, from 0 */
-    int slot, port, node_tasks; /* node_tasks: how many tasks the node has */
+    const char *host; /* without the suffix; lives as long as spec->nodes */
+    size_t node;      /* the number of the node, from 0 */
+    int slot, port, node_tasks; /* node_tasks: the number of tasks on the node */
     char type[32];
-    size_t index; /* within its type */
+    size_t index; /* among the tasks of its type */
 };
 
-/* The task of a rank. Errors as for cluster_spec_encode. */
+/* Finds the task of a rank. Errors are those of cluster_spec_encode. */
 int cluster_spec_find(const struct cluster_spec *spec, size_t rank, struct cluster_spec_task *dst,
                       struct err *e);
 
-/* The task of a type and its index within it; ERR_USAGE: there is none. */
+/* Finds a task by its type and its index within the type. ERR_USAGE if there is none. */
 int cluster_spec_find_type(const struct cluster_spec *spec, const char *type, size_t index,
                            struct cluster_spec_task *dst, struct err *e);
 
-/* "ps:1,worker:2" or "ps=1,worker=2" into spec->jobs. 0, or -1 with ERR_USAGE. */
+/* Decodes "ps:1,worker:2" or "ps=1,worker=2" into spec->jobs. Returns 0, or -1 with ERR_USAGE. */
 int cluster_spec_decode_jobs(const char *text, struct cluster_spec *spec, struct err *e);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The nodes, tasks and devices for a number of GPUs. A pure function, used by the plan, the job
- * script and the trainer's check. */
+/* Computes the nodes, tasks and devices for a number of GPUs. A pure function, used by the plan,
+ * the job script and the trainer's check. */
 #ifndef UNETCTL_SRC_CLUSTER_LAYOUT_H
 #define UNETCTL_SRC_CLUSTER_LAYOUT_H
 
@@ -21,15 +21,15 @@ struct layout {
     enum layout_strategy strategy; /* never LAYOUT_AUTO */
 };
 
-/* The layout of gpus devices on nodes with gpus_per_node each. 0, or -1 with ERR_CONFIG: a count
- * below 1, or mirrored with more GPUs than a node has. */
+/* Computes the layout of gpus devices on nodes that have gpus_per_node each. Returns 0, or -1
+ * with ERR_CONFIG: a count is below 1, or mirrored was asked for more GPUs than a node has. */
 int layout_compute(int gpus, int gpus_per_node, enum layout_strategy strategy, struct layout *dst,
                    struct err *e);
 
-/* "auto", "mirrored", "multi-worker" */
+/* Returns the name: "auto", "mirrored" or "multi-worker". */
 const char *layout_strategy_encode(enum layout_strategy strategy);
 
-/* 0, or -1 with ERR_CONFIG that lists the names. */
+/* Returns 0, or -1 with ERR_CONFIG that lists the names. */
 int layout_strategy_decode(const char *name, enum layout_strategy *dst, struct err *e);
 
 #endif

@@ -28,7 +28,7 @@ static int listen_at(const struct sockaddr *address, socklen_t n)
     return -1;
 }
 
-/* NULL with errno. */
+/* Returns the addresses to listen at, or NULL with errno. */
 static struct addrinfo *find_addresses(const char *host, int port)
 {
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV}, *found;
@@ -63,7 +63,8 @@ int listener_open(const char *host, int port)
     if (resolve_is_listed(host))
         return listen_as(host, port);
     int fd = listen_at((struct sockaddr *)&six, sizeof six);
-    if (fd < 0 && errno != EADDRINUSE) /* a host without IPv6 */
+    /* EADDRINUSE is final; anything else may mean that the host has no IPv6 */
+    if (fd < 0 && errno != EADDRINUSE)
         fd = listen_at((struct sockaddr *)&four, sizeof four);
     return fd;
 }

@@ -11,19 +11,19 @@
 
 #define SEPARATORS ", \t\n"
 #define DIGITS "0123456789"
-#define DIGITS_MAX 18 /* of a number that is counted with: fits int64_t */
+#define DIGITS_MAX 18 /* more digits might not fit int64_t */
 
 struct nodelist {
-    struct buf names;     /* one behind the other, each with its NUL */
-    size_t *starts;       /* count + 1 offsets into names; the last is where the next would begin */
+    struct buf names;     /* all names, each with its NUL */
+    size_t *starts;       /* offsets of the names; starts[count] is where the next would begin */
     size_t count, capacity, limit;
 };
 
-/* A name being expanded is text, bracket, text, bracket, ..., text. */
+/* A name of the list before expansion: text, bracket, text, bracket, ..., text. */
 struct pattern {
     const char *text[NODELIST_BRACKETS_MAX + 1];
     size_t text_length[NODELIST_BRACKETS_MAX + 1];
-    const char *ranges[NODELIST_BRACKETS_MAX]; /* behind the '[', up to the ']' */
+    const char *ranges[NODELIST_BRACKETS_MAX]; /* each from after its '[' up to its ']' */
     int nbrackets;
 };
 
@@ -38,7 +38,7 @@ static int refuse_nodelist(const struct nodelist_reader *r, const char *at, cons
     size_t place = (size_t)(at - r->text);
     bool is_long = strlen(r->text) > 80;
 
-    /* Of a long list, print the part around the place. */
+    /* Of a long list, only the part around the error is printed. */
     size_t from = is_long && place > 40 ? place - 40 : 0;
     return err_set(r->e, ERR_USAGE, "node list '%s%.80s%s', position %zu: %s", from ? "..." : "",
                    r->text + from, strlen(r->text + from) > 80 ? "..." : "", place + 1, why);
@@ -50,7 +50,8 @@ static bool is_name_char(char c)
            c == '_' || c == '.' || (unsigned char)c >= 0x80;
 }
 
-/* One number or LOW-HIGH at r->at. first[0..width) are its digits; *n values. */
+/* Reads a number or LOW-HIGH at r->at. LOW's digits are first[0..width); *n is the number of
+ * values. */
 static int read_range(struct nodelist_reader *r, const char **first, size_t *width, size_t *n)
 {
     const char *start = r->at;
@@ -80,7 +81,8 @@ static int read_range(struct nodelist_reader *r, const char **first, size_t *wid
     return 0;
 }
 
-/* The bracket behind r->at: checks all of it and counts its values, up to the list's limit. */
+/* Checks the bracket that r->at is in and adds the number of its values to the total, up to the
+ * list's limit. */
 static int read_bracket(struct nodelist_reader *r, size_t *total)
 {
     const char *open = r->at - 1, *first;
@@ -108,7 +110,8 @@ static int read_bracket(struct nodelist_reader *r, size_t *total)
     return 0;
 }
 
-/* The name at r->at, up to a separator; *total: the number of its names. */
+/* Reads the name at r->at up to a separator. *total becomes the number of names that it stands
+ * for. */
 static int read_pattern(struct nodelist_reader *r, struct pattern *p, size_t *total)
 {
     const char *start = r->at;
@@ -142,7 +145,8 @@ static int read_pattern(struct nodelist_reader *r, struct pattern *p, size_t *to
     return 0;
 }
 
-/* Adds 1 to the decimal digits[0..n); the width grows from 99 to 100. Returns the new width. */
+/* Adds 1 to the decimal number digits[0..n), which grows from 99 to 100, and returns its new
+ * width. */
 static size_t increment(char *digits, size_t n)
 {
     size_t i = n;
@@ -158,9 +162,9 @@ static size_t increment(char *digits, size_t n)
     return n + 1;
 }
 
-/* A name under construction. */
+/* A name that is being built. */
 struct name {
-    const char *origin; /* its pattern in the list */
+    const char *origin; /* the pattern in the list that it comes from */
     char text[NODELIST_NAME_MAX + 1];
     size_t length;
 };
@@ -188,11 +192,11 @@ static int push(struct nodelist_reader *r, const struct name *name)
     return 0;
 }
 
-/* The present value of a bracket while its pattern is expanded. */
+/* The current value of a bracket. */
 struct value {
-    const char *at; /* in the text, behind the range that runs */
+    const char *at; /* in the list, after the current range */
     char digits[NODELIST_NAME_MAX + 1];
-    size_t width, left; /* left: values of the range, this one included */
+    size_t width, left; /* left: values left in the range, including this one */
 };
 
 static int begin_range(struct nodelist_reader *r, struct value *v)
@@ -210,7 +214,8 @@ static int begin_range(struct nodelist_reader *r, struct value *v)
     return 0;
 }
 
-/* 1: moved to the next value. 0: there was none, and it is at the first again. */
+/* Moves bracket b to its next value and returns 1, or resets it to its first and returns 0 if
+ * there is none. */
 static int step(struct nodelist_reader *r, const struct pattern *p, int b, struct value *v)
 {
     int more = --v->left > 0 || *v->at != ']';
@@ -223,7 +228,7 @@ static int step(struct nodelist_reader *r, const struct pattern *p, int b, struc
     return begin_range(r, v) ? -1 : more;
 }
 
-/* Adds the names that end in the values of the last bracket; name has the text before it. */
+/* Adds one name per value of the last bracket; name holds the text before it. */
 static int expand_last(struct nodelist_reader *r, const struct pattern *p, struct value *v,
                        struct name *name)
 {
@@ -240,7 +245,8 @@ static int expand_last(struct nodelist_reader *r, const struct pattern *p, struc
     return more;
 }
 
-/* All names of a pattern. The last bracket runs fastest, then the first, the second ... */
+/* Adds all names of a pattern. The last bracket varies fastest, then the first, the second, and
+ * so on, as in Slurm. */
 static int expand_pattern(struct nodelist_reader *r, const struct pattern *p)
 {
     struct value values[NODELIST_BRACKETS_MAX];
@@ -345,7 +351,7 @@ void nodelist_destroy(struct nodelist *l)
     free(l);
 }
 
-/* A name as prefix and the number at its end (ndigits 0: none). */
+/* A name split into a prefix and ndigits digits at its end. */
 struct split {
     const char *name;
     size_t prefix, ndigits;
@@ -368,7 +374,7 @@ static bool same_prefix(const struct split *a, const struct split *b)
            memcmp(a->name, b->name, a->prefix) == 0;
 }
 
-/* Is b what the range that ends in a would give next? As digits, so padding must agree too. */
+/* Is b the value after a in a range? Compares digits, so that zero padding must agree too. */
 static bool follows(const struct split *a, const struct split *b)
 {
     char next[NODELIST_NAME_MAX + 2];
@@ -380,7 +386,7 @@ static bool follows(const struct split *a, const struct split *b)
     return n == b->ndigits && memcmp(next, b->name + b->prefix, n) == 0;
 }
 
-/* Names first..end-1, which share a prefix and end in numbers. */
+/* Adds names first..end-1, which share a prefix and end in numbers, as one bracket. */
 static void encode_bracket(const struct nodelist *l, size_t first, size_t end, struct buf *dst)
 {
     struct split low = split_name(l, first), high, next;

@@ -25,18 +25,19 @@
 
 struct nodelist;
 
-/* At most limit names; more are refused before they are made, whatever the list says. NULL with
- * ERR_USAGE: the list (cut if long), the position from 1, and what is right. An empty list is an
- * error. */
+/* Expands a list. Lists of more than limit names are refused before any name is built. Returns
+ * NULL with ERR_USAGE and the list (shortened if long), the position from 1, and what is
+ * expected there. An empty list is an error. */
 struct nodelist *nodelist_decode(const char *text, size_t limit, struct err *e);
 
-/* The list in Slurm's short form, malloc'ed; decoding it gives the same names in the same order.
- * Only numbers at the end of a name are put in brackets, as only those can be read by Slurm. */
+/* Returns the list in Slurm's short form, which the caller frees; decoding it gives the same
+ * names in the same order. Brackets hold only numbers at the end of names, because Slurm reads
+ * no others. */
 char *nodelist_encode(const struct nodelist *l, struct err *e);
 
 size_t nodelist_count(const struct nodelist *l); /* at least 1 */
 
-/* Name i; lives as long as l. length may be NULL. */
+/* Returns name i, which lives as long as l. length may be NULL. */
 const char *nodelist_get(const struct nodelist *l, size_t i, size_t *length);
 
 void nodelist_destroy(struct nodelist *l);

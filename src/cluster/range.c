@@ -8,7 +8,6 @@
 
 #define GRAMMAR "write N, N..M or N..M:STEP, joined by commas"
 
-/* One item of the list. */
 struct item {
     long first, last, step;
 };
@@ -30,7 +29,8 @@ static void skip_blanks(struct range_reader *r)
     r->at += strspn(r->at, " \t");
 }
 
-/* Digits only; a value beyond max stops growing, so that any length is read safely. */
+/* Reads digits. The value stops growing once it exceeds max, so that any number of digits is
+ * safe. */
 static int read_count(struct range_reader *r, long min, long max, long *dst)
 {
     const char *start = r->at;
@@ -84,7 +84,8 @@ static int read_item(struct range_reader *r, struct item *item)
     return 0;
 }
 
-/* One walk over the text: the number of values, duplicates counted, or -1. values may be NULL. */
+/* Reads the whole text and stores the values unless values is NULL. Returns their number,
+ * duplicates included, or -1. */
 static long walk(struct range_reader *r, int *values)
 {
     struct item item;

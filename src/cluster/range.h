@@ -7,7 +7,7 @@
 
 #include "src/err.h"
 
-/* The most values a list may have; more is refused before anything is allocated. */
+/* Lists of more values are refused before anything is allocated. */
 #define RANGE_COUNT_MAX 65536
 
 struct range {
@@ -15,8 +15,8 @@ struct range {
     size_t count;
 };
 
-/* Decodes text, with every value within min..max (min >= 0). 0, or -1 with ERR_USAGE: the text, the
- * position (from 1) and the correct form. On success the caller frees with range_destroy. */
+/* Decodes text, whose values must be in min..max (min >= 0). Returns 0, or -1 with ERR_USAGE:
+ * the text, the position (from 1) and the correct form. The caller frees dst with range_destroy. */
 int range_decode(const char *text, int min, int max, struct range *dst, struct err *e);
 
 void range_destroy(struct range *r);

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Is host among the names of this line? Then its address is left in dst. */
+/* If the line lists host, stores its address in dst and returns true. */
 static bool match(char *line, const char *host, char dst[64])
 {
     char *rest = NULL, *address;

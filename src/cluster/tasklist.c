@@ -19,7 +19,8 @@ static int refuse_tasklist(const struct tasklist_reader *r, const char *at, cons
                    (size_t)(at - r->text) + 1, why);
 }
 
-/* A number from 1 to max; one beyond stops growing, so that any length is read safely. */
+/* Reads a number from 1 to max. The value stops growing once it exceeds max, so that any number
+ * of digits is safe. */
 static int read_tasks(struct tasklist_reader *r, size_t max, const char *too_large, size_t *dst)
 {
     const char *start = r->at;
@@ -37,7 +38,7 @@ static int read_tasks(struct tasklist_reader *r, size_t max, const char *too_lar
     return 0;
 }
 
-/* N or N(xNODES) */
+/* Reads N or N(xNODES). */
 static int read_item(struct tasklist_reader *r, size_t *tasks, size_t *nodes)
 {
     *nodes = 1;
@@ -58,7 +59,7 @@ static int read_item(struct tasklist_reader *r, size_t *tasks, size_t *nodes)
     return 0;
 }
 
-/* One walk over the text; counts the nodes and fills tasks unless it is NULL. */
+/* Reads the whole text, counts its nodes, and fills tasks unless it is NULL. */
 static int walk(struct tasklist_reader *r, int *tasks, size_t *count)
 {
     size_t n, nodes;

@@ -6,7 +6,7 @@
 #include <limits.h>
 #include <stdlib.h>
 
-/* Digits at *text, which moves behind them; -1 if there are none. */
+/* Reads digits at *text and advances *text past them. Returns -1 if there are none. */
 static long take_number(const char **text)
 {
     char *end;
@@ -39,7 +39,8 @@ int time_limit_decode(const char *text)
     }
     if (n > 3)
         return -1;
-    /* After days, the first number is hours; without days one number is minutes, two are M:S. */
+    /* After days, the first number is hours. Without days, a single number is minutes, and two
+     * are M:S. */
     double seconds = 0;
     if (days >= 0)
         seconds = days * 86400.0 + part[0] * 3600.0 + part[1] * 60.0 + part[2] * (n == 3);

@@ -2,8 +2,8 @@
 #ifndef UNETCTL_SRC_CLUSTER_TIME_LIMIT_H
 #define UNETCTL_SRC_CLUSTER_TIME_LIMIT_H
 
-/* A Slurm time limit (M, M:S, H:M:S, D-H, D-H:M, D-H:M:S) in minutes, rounded up; -1 if it is
- * none. */
+/* Returns the minutes, rounded up, of a Slurm time limit (M, M:S, H:M:S, D-H, D-H:M, D-H:M:S),
+ * or -1 if text is not one. */
 int time_limit_decode(const char *text);
 
 #endif

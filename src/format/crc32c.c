@@ -7,7 +7,8 @@
 
 #define POLYNOMIAL 0x82f63b78u /* bits reversed */
 
-/* table[k][b]: the CRC of byte b with k zero bytes behind it; eight bytes are taken at once. */
+/* table[k][b] is the CRC of byte b followed by k zero bytes, so that eight bytes are processed
+ * at once. */
 static uint32_t table[8][256];
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 

@@ -6,10 +6,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* crc: 0 at the start, or what came out for the bytes before. */
+/* Returns the CRC of more data. crc is 0 at first, then the previous result. */
 uint32_t crc32c(uint32_t crc, const void *data, size_t n);
 
-/* As TFRecord stores it: turned right by 15 bits, plus a constant. */
+/* Returns the form that TFRecord stores: rotated right by 15 bits, plus a constant. */
 uint32_t crc32c_mask(uint32_t crc);
 
 #endif

@@ -128,7 +128,7 @@ int protobuf_next(struct protobuf_reader *r, struct protobuf_field *f)
     case PROTOBUF_64: rc = read_fixed(r, 8, &f->value); break;
     case PROTOBUF_BYTES: rc = read_bytes(r, f); break;
     case PROTOBUF_32: rc = read_fixed(r, 4, &f->value); break;
-    default: return -1; /* groups are long gone */
+    default: return -1; /* groups, which are obsolete */
     }
     return rc ? -1 : 1;
 }

@@ -62,7 +62,7 @@ static void compress_plainly(uint32_t state[8], const unsigned char *block)
         state[i] += v[i];
 }
 
-static bool plain; /* by sha256_use_instructions */
+static bool plain; /* set by sha256_use_instructions */
 
 void sha256_use_instructions(bool use)
 {
@@ -70,7 +70,8 @@ void sha256_use_instructions(bool use)
 }
 
 #ifdef __x86_64__
-/* Those for SHA, and of SSE what moves bytes beside them. */
+/* Does the processor have the SHA extensions, and SSSE3 and SSE4.1, which are needed beside
+ * them? */
 static bool has_instructions(void)
 {
     unsigned a, b, c, d, extended = 0, known = 0;
@@ -82,8 +83,8 @@ static bool has_instructions(void)
     return (extended & bit_SHA) && (known & bit_SSSE3) && (known & bit_SSE4_1);
 }
 
-/* The instructions want the words in the order f e b a, and h g d c, the lowest first; each does
- * two rounds. Words 4 i ... 4 i + 3 of the schedule take the place of those 16 before. */
+/* The instructions expect the words in the orders f e b a and h g d c, lowest first. Each does
+ * two rounds. Words 4 i ... 4 i + 3 of the message schedule replace those of 16 rounds earlier. */
 __attribute__((target("sha,ssse3,sse4.1"))) static void compress_fast(uint32_t state[8],
                                                                       const unsigned char *block)
 {
@@ -112,7 +113,7 @@ __attribute__((target("sha,ssse3,sse4.1"))) static void compress_fast(uint32_t s
     _mm_storeu_si128((__m128i *)(state + 4), _mm_alignr_epi8(hgdc, feba, 8));
 }
 
-/* Many threads may ask at the same time, and find the same. */
+/* Several threads may detect the instructions at the same time; they get the same result. */
 static void compress_block(uint32_t state[8], const unsigned char *block)
 {
     static _Atomic int fast = -1;

@@ -11,24 +11,24 @@
 
 struct sha256 {
     uint32_t state[8];
-    uint64_t length; /* bytes so far */
+    uint64_t length; /* bytes added so far */
     unsigned char block[64];
 };
 
-/* Whether to use the processor's own instructions for it where it has them, as is usual. For
- * tests. */
+/* Sets whether the processor's SHA instructions are used where it has them, which is the
+ * default. For tests. */
 void sha256_use_instructions(bool use);
 
 void sha256_init(struct sha256 *s);
 void sha256_add(struct sha256 *s, const void *data, size_t n);
 
-/* hex: 64 lower-case digits and a NUL. s must be initialised again before further use. */
+/* Writes 64 lower-case digits and a NUL. s must be initialised again before further use. */
 void sha256_finish(struct sha256 *s, char hex[65]);
 
-/* Of n bytes. */
+/* Hashes n bytes. */
 void sha256_bytes(const void *data, size_t n, char hex[65]);
 
-/* Of a whole regular file. 0, or -1 with ERR_DATA. */
+/* Hashes a whole regular file. Returns 0, or -1 with ERR_DATA. */
 int sha256_file(const char *path, char hex[65], struct err *e);
 
 #endif

@@ -36,7 +36,7 @@ void tfrecord_encode(const void *data, size_t n, struct buf *dst)
     buf_add_bytes(dst, tail, sizeof tail);
 }
 
-/* 0, or -1 when there are not n bytes. */
+/* Reads exactly n bytes. Returns 0, or -1 if there are fewer. */
 static int read_at(int fd, void *dst, size_t n, uint64_t offset)
 {
     char *p = dst;
@@ -58,7 +58,7 @@ static int add_place(struct tfrecord_index *index, uint64_t offset, uint64_t nby
 {
     size_t n = index->count;
 
-    if ((n & (n - 1)) == 0) { /* room for twice as many at each power of two */
+    if ((n & (n - 1)) == 0) { /* the capacity doubles at each power of two */
         struct tfrecord_place *places = realloc(index->places, (n ? 2 * n : 1) * sizeof *places);
         if (!places)
             return -1;

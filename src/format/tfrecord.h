@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Files of records as TensorFlow has them: length (8 bytes, little-endian), its masked CRC-32C,
- * the bytes, their masked CRC-32C. */
+/* TensorFlow's record files. A record is framed by its length (8 bytes, little-endian), the
+ * masked CRC-32C of the length, and, after its bytes, their masked CRC-32C. */
 #ifndef UNETCTL_SRC_FORMAT_TFRECORD_H
 #define UNETCTL_SRC_FORMAT_TFRECORD_H
 
@@ -9,26 +9,27 @@
 #include "src/buf.h"
 #include "src/err.h"
 
-#define TFRECORD_HEAD 12 /* bytes before a record's own */
-#define TFRECORD_TAIL 4  /* and behind */
+#define TFRECORD_HEAD 12 /* bytes of the frame before a record */
+#define TFRECORD_TAIL 4  /* and after it */
 
-/* One framed record, to be written at the end of a file. */
+/* Appends one framed record to dst. */
 void tfrecord_encode(const void *data, size_t n, struct buf *dst);
 
-/* Offset of each record in a file (of its frame), and its length. */
+/* The frames of a file. */
 struct tfrecord_index {
     struct tfrecord_place {
-        uint64_t offset, nbytes; /* of the record's own bytes */
+        uint64_t offset, nbytes; /* offset of the frame; size of the record without its frame */
     } *places;
     size_t count;
 };
 
-/* Reads all record headers and checks each length and its CRC. fd: open for reading; name: of
- * the file, for errors. ERR_DATA with the number of the record. */
+/* Reads all record headers and checks each length and its CRC. fd is open for reading; name
+ * appears in errors. Returns -1 with ERR_DATA that has the number of the bad record. */
 int tfrecord_scan(int fd, const char *name, struct tfrecord_index *index, struct err *e);
 void tfrecord_index_free(struct tfrecord_index *index);
 
-/* The bytes of a record, malloc'ed, CRC checked; at most `limit` of them. */
+/* Returns the bytes of record i, which the caller frees, after a check of their CRC. Records of
+ * more than limit bytes are refused. */
 uint8_t *tfrecord_read(int fd, const char *name, const struct tfrecord_index *index, size_t i,
                        size_t limit, struct err *e);
 

@@ -18,7 +18,7 @@ static const char *const column_names[NCOLUMNS] = {"time_per_epoch", "loss",    
 
 struct csv_reader {
     const char *name;
-    size_t line; /* from 1 */
+    size_t line; /* its number, from 1 */
     struct err *e;
 };
 
@@ -34,7 +34,8 @@ __attribute__((format(printf, 2, 3))) static int refuse(const struct csv_reader 
     return err_set(r->e, ERR_DATA, "%s:%zu: %s", r->name, r->line, why);
 }
 
-/* strtod would also take blanks, hexadecimal, "nan" and "inf". */
+/* Reads a plain decimal number. strtod alone would also accept blanks, hexadecimal, "nan" and
+ * "inf". */
 static int read_cell(const struct csv_reader *r, const char *text, size_t n, const char *column,
                      double *dst)
 {
@@ -67,7 +68,7 @@ static int check_row(const struct csv_reader *r, const struct epoch_row *row,
     return 0;
 }
 
-/* line[0..n) without its newline. */
+/* Reads line[0..n), which does not include the newline. */
 static int read_row(const struct csv_reader *r, const char *line, size_t n, size_t epoch,
                     struct epoch_row *row)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* log.csv, the reference systems' table of epochs (logs/SCHEMA.md). The reader is strict: a file it
- * accepts was written whole by one writer. */
+/* log.csv, the table of epochs that the reference systems write (logs/SCHEMA.md). The reader is
+ * strict: it accepts only files that one writer wrote completely. */
 #ifndef UNETCTL_SRC_RUN_EPOCH_CSV_H
 #define UNETCTL_SRC_RUN_EPOCH_CSV_H
 
@@ -10,9 +10,9 @@
 
 #define EPOCH_CSV_HEADER ",time_per_epoch,loss,lr,training_time,test_time,iou"
 
-struct epoch_row { /* its epoch is its place, from 0 */
+struct epoch_row { /* the epoch is the index of the row, from 0 */
     double time_per_epoch, loss, lr;
-    double training_time, test_time, iou; /* the same in every row */
+    double training_time, test_time, iou; /* of the whole run, repeated in every row */
 };
 
 struct epoch_csv {
@@ -20,16 +20,18 @@ struct epoch_csv {
     size_t count; /* at least 1 */
 };
 
-/* 0, or -1 with ERR_DATA "FILE:LINE: REASON": another header, a row cut short, a row that is not
- * the next epoch, a value that is not a finite number, a negative time, an IoU outside 0..1,
- * columns that must be constant and are not, no newline at the end, no row. */
+/* Reads a file. Returns 0, or -1 with ERR_DATA "FILE:LINE: REASON": the header differs, a row is
+ * truncated or is not the next epoch, a value is not a finite number, a time is negative, an IoU
+ * is outside 0..1, a column that must be constant is not, the last newline is missing, or there
+ * are no rows. */
 int epoch_csv_read(const char *path, struct epoch_csv *dst, struct err *e);
 
-/* The same of n bytes with a NUL behind; name: for errors. */
+/* Decodes n bytes, which a NUL follows. name appears in errors. */
 int epoch_csv_decode(const char *text, size_t n, const char *name, struct epoch_csv *dst,
                      struct err *e);
 
-/* Atomically, "%.6f". Refuses what the reader would refuse for being NaN or infinite (ERR_DATA). */
+/* Writes the file atomically, numbers as "%.6f". Returns 0, or -1: ERR_DATA for values that are
+ * not finite, which the reader would refuse, or ERR_INTERNAL. */
 int epoch_csv_write(const char *path, const struct epoch_row *rows, size_t count, struct err *e);
 
 void epoch_csv_destroy(struct epoch_csv *c);

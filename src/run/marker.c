@@ -32,8 +32,8 @@ bool marker_has_start(const char *dir)
     return start_of(dir) != NULL;
 }
 
-/* A later start puts an earlier FAILED aside before anything else, so one that is there was written
- * by another rank of this start. */
+/* Has another rank of this start written FAILED? A marker of an earlier start cannot be there,
+ * because each start moves it away first. */
 static bool has_failed(const char *dir)
 {
     char path[PATH_MAX];
@@ -57,14 +57,15 @@ int marker_check(const char *dir, struct err *e)
     return start && access(start, F_OK) && errno == ENOENT ? set_taken(dir, e) : 0;
 }
 
-/* Never creates the file: a start whose file is gone has lost the folder. */
+/* Fills the start's own file. It is never created here: if it is missing, a later start has
+ * taken over the folder. */
 static int fill_marker(const char *start, const void *data, size_t n)
 {
     int fd = open(start, O_WRONLY | O_TRUNC | O_CLOEXEC);
 
     if (fd < 0)
         return -1;
-    errno = ENOSPC; /* what a short write means */
+    errno = ENOSPC; /* reported if write is short, which sets no errno */
     int rc = write(fd, data, n) == (ssize_t)n ? fsync(fd) : -1;
     int saved = errno;
     close(fd);

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The marker DONE or FAILED of an attempt, and the permission to write there.
+/* The marker DONE or FAILED of an attempt, and the right to write results in its folder.
  *
- * A requeued job starts its attempt again, perhaps while an earlier start still runs, unseen, on a
- * node that Slurm has given up. So each start (submit_file.sh) makes its own file in the
- * attempt's folder, names it in UNETCTL_START, and removes those of others. A marker is that file,
- * filled and renamed: of two starts that end at the same moment, one finds its file gone. Before
- * other results are written marker_check asks whether the file is still there.
+ * Slurm may requeue a job while an earlier start of it still runs, unseen, on a node that Slurm
+ * has given up. Two starts then share the folder of the attempt, and only the later may write
+ * there. Each start (submit_file.sh) creates a file of its own in the folder, names it in
+ * UNETCTL_START, and removes those of other starts. The marker is that file, filled and renamed,
+ * so a start whose file is gone cannot write one. Before other results are written, marker_check
+ * tests whether the file exists.
  *
- * Without UNETCTL_START, or when it lies in another folder (a training by hand), any process may
- * write. */
+ * Without UNETCTL_START, or if it lies in another folder (a training started by hand), any
+ * process may write. */
 #ifndef UNETCTL_SRC_RUN_MARKER_H
 #define UNETCTL_SRC_RUN_MARKER_H
 
@@ -17,14 +18,15 @@
 
 #include "src/err.h"
 
-/* Does UNETCTL_START speak of dir, whether its file is still there or not? */
+/* Is the file that UNETCTL_START names in dir, whether it still exists or not? */
 bool marker_has_start(const char *dir);
 
-/* ERR_RESUMABLE when a later start has taken dir over. */
+/* Returns 0 if this process may write in dir, or -1 with ERR_RESUMABLE if a later start has
+ * taken it over. */
 int marker_check(const char *dir, struct err *e);
 
-/* dir/name gets exactly data[0..n): whole, on disk, or not at all. ERR_RESUMABLE as above,
- * ERR_INTERNAL. */
+/* Makes dir/name contain exactly data[0..n), durably, or fails without a change. Returns -1 with
+ * ERR_RESUMABLE as above, or ERR_INTERNAL. */
 int marker_write(const char *dir, const char *name, const void *data, size_t n, struct err *e);
 
 #endif

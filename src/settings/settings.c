@@ -314,7 +314,7 @@ int setting_set_lines(const struct setting *s, const char *const *lines, size_t 
     return 0;
 }
 
-/* The fewest digits that are read back as the same number. */
+/* Prints the fewest digits that are read back as the same number. */
 static void format_real(double v, struct buf *dst)
 {
     char text[40];
@@ -418,7 +418,7 @@ void setting_describe(const struct setting *s, struct buf *dst)
                  s->help);
 }
 
-/* Are all words in the help? */
+/* Does the help mention all words? */
 static bool has_words(const struct setting *s)
 {
     for (const char *const *w = s->words; *w; w++)

@@ -10,16 +10,16 @@
 #include "src/buf.h"
 #include "src/err.h"
 
-#define SETTINGS_SIDE_MAX 65535    /* of an image, in pixels */
+#define SETTINGS_SIDE_MAX 65535    /* of a mask */
 #define SETTINGS_CLASSES_MAX 250   /* of a mask */
-#define SETTINGS_GPUS_MAX 65536    /* the largest count in a list of GPU counts */
+#define SETTINGS_GPUS_MAX 65536    /* the most rows of a table */
 #define SETTINGS_MAX 160           /* rows of a table, at most */
 #define SETTING_PATH_SIZE 96       /* "section.name" and the NUL */
 
 enum setting_type {
     SETTING_TEXT,   /* char *, one line */
-    SETTING_PATH,   /* char *, one line; study.yaml's are made absolute */
-    SETTING_WORD,   /* const char *, the entry of words */
+    SETTING_PATH,   /* char *, one line; in study.yaml it is made absolute */
+    SETTING_WORD,   /* const char *, one of words */
     SETTING_INT,    /* int */
     SETTING_REAL,   /* double */
     SETTING_SWITCH, /* bool: true | false */
@@ -32,48 +32,49 @@ struct setting_lines {
     size_t count;
 };
 
-/* When a run that continues from a checkpoint may have another value. */
+/* Whether a run that resumes from a checkpoint may have another value. */
 enum setting_resume {
-    SETTING_OPEN,       /* always: names, places, resources */
-    SETTING_ADJUSTABLE, /* if it continues in another folder */
+    SETTING_OPEN,       /* always: names, paths, resources */
+    SETTING_ADJUSTABLE, /* only if it continues in another folder */
     SETTING_FIXED       /* never */
 };
 
-/* A row. It describes a member of a struct, of struct settings or another. */
+/* A row of the table. It describes a member of struct settings or of another struct. */
 struct setting {
     const char *path; /* "name" or "section.name"; NULL ends a table */
     enum setting_type type;
-    size_t offset;      /* of the member */
-    const char *preset; /* as text; NULL: the setting is required */
-    double min, max;          /* of INT and REAL; both 0: any */
+    size_t offset;      /* of the member in its struct */
+    const char *preset; /* the default, as text; NULL: the setting is required */
+    double min, max;          /* of INT and REAL; both 0: not limited */
     const char *unit;         /* NULL: none */
     const char *const *words; /* of WORD, NULL-terminated */
-    const char *gone;         /* of WORD: one that was allowed once; NULL: none */
-    const char *gone_why;     /* why it is not, and what to type instead */
-    const char *help;         /* one sentence, the comment in study.yaml; NULL: not for users */
-    const char *only;         /* when it has an effect ("sgd, lars"); NULL: always */
+    const char *gone;         /* of WORD: one that is no longer allowed; NULL: none */
+    const char *gone_why;     /* why it is not allowed, and what to type instead */
+    /* one sentence, also the comment in study.yaml; NULL: hidden from users */
+    const char *help;
+    const char *only;         /* where it has an effect ("sgd, lars"); NULL: everywhere */
     bool affects_result;      /* runs with different values are not compared */
     enum setting_resume resume;
-    bool expected;  /* run.json must have it; other missing ones have their preset */
-    bool of_split;  /* split.json has it, run.json has not */
-    bool on_demand; /* study.yaml has it only when it is set */
-    bool blank;     /* "" (or 0) leaves the value of the lower layer */
-    bool is_joined; /* of TEXT: a list in a file is joined with commas */
-    bool is_place;  /* of PATH: the file may be moved without a change of meaning */
-    bool (*is_path)(const char *text); /* of PATH: a path and not a word? NULL: always */
-    /* What is wrong with a text ("is not a time"), or NULL; not called for the preset. */
+    bool expected;  /* run.json must have it; a missing setting otherwise has its preset */
+    bool of_split;  /* in split.json, not in run.json */
+    bool on_demand; /* in study.yaml only if it was set */
+    bool blank;     /* "" (or 0) means that the value of the lower layer applies */
+    bool is_joined; /* of TEXT: a list in a file is joined by commas */
+    bool is_place;  /* of PATH: moving the file does not change the meaning of a run */
+    bool (*is_path)(const char *text); /* of PATH: is text a path and not a keyword? NULL: always */
+    /* Returns what is wrong with a text ("is not a time"), or NULL. Not called for the preset. */
     const char *(*check)(const char *text);
 };
 
-/* A row: SETTING_ROW("train.lr", REAL, offset, "0.001", .min = 1e-12, .max = 1e12) */
+/* Builds a row: SETTING_ROW("train.lr", REAL, offset, "0.001", .min = 1e-12, .max = 1e12). */
 #define SETTING_ROW(path_, type_, offset_, preset_, ...) \
     {.path = path_, .type = SETTING_##type_, .offset = offset_, .preset = preset_, __VA_ARGS__}
 
-/* What an engine other than the embedded one runs. */
+/* The program that an engine other than the embedded one runs. */
 struct settings_program {
     char *script, *python; /* script: absolute, or "" */
     struct setting_lines args, setup, env;
-    bool resumes; /* writes a checkpoint on USR1 and TERM, and continues from it */
+    bool resumes; /* it writes a checkpoint on USR1 and TERM, and resumes from it */
 };
 
 #define SETTING_MEMBER_TEXT char *
@@ -85,7 +86,7 @@ struct settings_program {
 #define SETTING_MEMBER_LINES struct setting_lines
 #define SETTING_MEMBER_PAIRS struct setting_lines
 
-/* A member for each row, below its section: settings.train.lr. */
+/* All settings. Each row of settings.def is a member within its section: settings.train.lr. */
 struct settings {
 #define SETTING(section, name, type, ...) SETTING_MEMBER_##type name;
 #define TOP(name, type, ...) SETTING_MEMBER_##type name;
@@ -95,56 +96,57 @@ struct settings {
 #include "src/settings/settings.def"
 };
 
-/* The rows of study.yaml, and those of run.json and of `unet-train train --set`. */
+/* The rows of study.yaml, and those of run.json and `unet-train train --set`. */
 extern const struct setting settings_of_study[], settings_of_run[];
 
-/* The row of this path, or NULL. */
+/* Returns the row with this path, or NULL. */
 const struct setting *setting_find(const struct setting *table, const char *path);
 
-/* Reports a path that is not in the table: -1 with ERR_USAGE that names the nearest. */
+/* Reports that path is not in the table. Returns -1 with ERR_USAGE that suggests the nearest. */
 int setting_refuse(const struct setting *table, const char *path, struct err *e);
 
-/* The part of a path after its dot, or all of it. */
+/* Returns the part of the path after its dot, or all of it. */
 const char *setting_leaf(const struct setting *s);
 
-/* Is it in this section ("" : in none)? */
+/* Is the setting in this section, or for "" outside all sections? */
 bool setting_is_in(const struct setting *s, const char *section, size_t length);
 
 bool setting_is_text(const struct setting *s); /* TEXT or PATH */
 bool setting_is_list(const struct setting *s); /* LINES or PAIRS */
 
-/* Sets the member from text. -1 with ERR_USAGE and what is wrong with the text, without the path.
- * Lists are refused. */
+/* Sets the member of dst from text. Lists are refused. Returns 0, or -1 with ERR_USAGE and what
+ * is wrong with the text, without the path. */
 int setting_set(const struct setting *s, const char *text, void *dst, struct err *e);
 
-/* The index of a WORD setting's value in src among its words. */
+/* Returns the index of a WORD setting's value in src among its words. */
 int setting_word_index(const struct setting *table, const char *path, const void *src);
 
-/* The value of a list. 0 or -1. */
+/* Sets a list to copies of lines. Returns 0 or -1. */
 int setting_set_lines(const struct setting *s, const char *const *lines, size_t n, void *dst,
                       struct err *e);
 int setting_append_line(struct setting_lines *dst, const char *line, struct err *e);
 void setting_clear_lines(struct setting_lines *list);
 
-/* Adds the value as study.yaml would have it; of a list one item after the other with ", ". */
+/* Adds the value of src as study.yaml would have it. Items of a list are separated by ", ". */
 void setting_format(const struct setting *s, const void *src, struct buf *dst);
 
-/* Adds it as JSON. */
+/* Adds the value as JSON. */
 void setting_format_json(const struct setting *s, const void *src, struct buf *dst);
 
-/* Sets all members to their presets; copies texts and lists of src to dst, which has the bytes of
- * src; frees them. On failure call settings_destroy. */
+/* create sets all members to their presets. copy replaces the texts and lists in dst, which
+ * holds a bytewise copy of src, by copies of their own. destroy frees them; call it also after a
+ * failure. */
 int settings_create(const struct setting *table, void *dst, struct err *e);
 int settings_copy(const struct setting *table, const void *src, void *dst, struct err *e);
 void settings_destroy(const struct setting *table, void *dst);
 
-/* Is text a Slurm time limit? NULL, or what is wrong with it. */
+/* Returns NULL if text is a Slurm time limit, or what is wrong with it. */
 const char *settings_check_time(const char *text);
 
-/* Is a model's name the path of a FILE.yaml? */
+/* Is name the path of a FILE.yaml, and not a built-in model? */
 bool settings_model_is_file(const char *name);
 
-/* Adds the comment of a row in study.yaml. */
+/* Adds the row's comment for study.yaml. */
 void setting_describe(const struct setting *s, struct buf *dst);
 
 /* Adds a line for each row that has help: "KEY=PRESET  HELP (BOUNDS)". */

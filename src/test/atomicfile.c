@@ -40,7 +40,8 @@ static mode_t mode_of(const char *path)
     return stat(path, &st) ? 0 : st.st_mode & 07777;
 }
 
-/* The kernel then refuses to let a file grow beyond n bytes: EFBIG takes the way of ENOSPC. */
+/* Makes writes beyond n bytes fail with EFBIG, which takes the same path as a full disk
+ * (ENOSPC). */
 static void limit_file_size(rlim_t n)
 {
     struct rlimit limit = {n, RLIM_INFINITY};
@@ -166,7 +167,7 @@ static void batches(void)
     is_int(files_here(), before + 3, "nothing is left of it");
 }
 
-/* A name that a user chose: what is there stays, also what comes while the file is written. */
+/* A name that a user chose is never overwritten, even if the file appears during the write. */
 static void only_new(void)
 {
     ok(atomicfile_write_new("new", "one", 3, 0644, &e) == 0 && holds("new", "one"), "a new name");

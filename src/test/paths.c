@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The test copies itself into a pretended build tree and installation and runs there. */
+/* The test copies its own program into an imitated build tree and installation and runs it
+ * there. */
 #include "config.h"
 #include "src/paths.h"
 
@@ -21,7 +22,7 @@ __attribute__((format(printf, 1, 2))) static int shell(const char *fmt, ...)
     return system(command);
 }
 
-/* As the copy: print what is found, or the error. */
+/* Runs in the copy: prints what is found, or the error. */
 static int print(const char *kind, const char *name)
 {
     char path[PATH_MAX];

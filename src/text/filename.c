@@ -8,7 +8,7 @@
 
 #include "src/text/utf8.h"
 
-/* C0 and C1 controls and DEL move cursors or end lines. */
+/* Is this a control character (C0, C1 or DEL), which may move the cursor or end a line? */
 static bool is_control(const unsigned char *s)
 {
     return s[0] < 0x20 || s[0] == 0x7f || (s[0] == 0xc2 && s[1] < 0xa0);

@@ -4,8 +4,8 @@
 
 #include <stddef.h>
 
-/* The number of bytes of the UTF-8 character at p, in a NUL-terminated text (RFC 3629: shortest
- * form, no surrogates); 0 if it is invalid. */
+/* Returns the number of bytes of the UTF-8 character at p, in a NUL-terminated text, or 0 if it
+ * is invalid (RFC 3629: not the shortest form, or a surrogate). */
 size_t utf8_size(const char *p);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What runs may cost: the sum, the refusal with what would fit, the size of the network. */
+/* The cost of plans, the refusal that names the GPU counts that would fit, and the size of a
+ * network. */
 #include "config.h"
 #include "launcher/plan/run_cost.h"
 
@@ -7,7 +8,7 @@
 
 #define MAX_RUNS 32
 
-/* A plan of these counts, two seeds each. */
+/* Makes a plan of these GPU counts with two seeds each. */
 static struct run_plan make_plan(struct run runs[MAX_RUNS], const int *counts, size_t ncounts)
 {
     struct run_plan plan = {runs, 2 * ncounts};

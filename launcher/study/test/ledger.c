@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Replay after every kind of crash, and the lock between processes. */
+/* The ledger is replayed after every kind of crash, and its lock excludes other processes. */
 #include "config.h"
 #include "launcher/study/ledger.h"
 
@@ -71,7 +71,7 @@ static void check_events(void)
     ledger_close(&l);
 }
 
-/* What a power failure may leave of the id's file. */
+/* Checks the states in which a power failure may leave the id's file. */
 static void check_id(void)
 {
     struct ledger l = open_ledger();
@@ -130,9 +130,7 @@ static void check_schema(void)
     ok(e.code == ERR_CONFIG && strstr(e.text, "ledger.jsonl:6: unknown schema 2"), "with its line");
 }
 
-/* A child takes the lock and is killed; a grandchild that shares it lives on for a while, as a
- * scheduler's helper would. */
-/* Notes of a submission that came to nothing. */
+/* Checks that the events of a submission without jobs can be removed. */
 static void check_clear(void)
 {
     char study[96], id[LEDGER_STUDY_ID_SIZE];
@@ -190,7 +188,7 @@ static void check_lock(void)
     ledger_close(&l);
 }
 
-/* Of a study that was copied, moved, or is reached by another name. */
+/* Checks a study that was copied, one that was moved, and one that is reached by another name. */
 static void check_copy(void)
 {
     char command[256], one[96], other[96];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Run folders as trainers, crashes and people leave them. */
+/* Reads run folders in the states in which trainers, crashes and people leave them. */
 #include "config.h"
 #include "launcher/study/run_dir.h"
 

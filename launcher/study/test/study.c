@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* study.yaml and site files: values, presets, and the errors that people will meet. */
+/* study.yaml and site files: values, presets, and the errors that people are likely to make. */
 #include "config.h"
 #include "launcher/study/study.h"
 
@@ -45,7 +45,7 @@ static void check_good(void)
     study_close(&s);
 }
 
-/* text replaces the file; the error must hold each of the two words. */
+/* Replaces the file by text; the error must contain both words. */
 static void check_bad(const char *what, const char *text, const char *word1, const char *word2)
 {
     struct study s;

@@ -7,7 +7,7 @@
 #include "src/cluster/tasklist.h"
 #include "t/tap.h"
 
-/* What differs between the cases below; zero means: not given. */
+/* The arguments of the cases below; a zero means that the argument is not given. */
 struct input {
     const char *nodes, *tasks, *jobs;
     size_t rank;
@@ -19,7 +19,7 @@ struct input {
 
 #define IN(n, t, ...) (struct input){.nodes = n, .tasks = t, __VA_ARGS__}
 
-/* The specification, or the error; malloc'ed. */
+/* Returns the specification or the error, which the caller frees. */
 static char *encoded(const struct input *in)
 {
     struct err e = {0};
@@ -133,7 +133,7 @@ static void slurm_order(void)
             "ports from 65534 to 65536");
 }
 
-/* As srun -N3 -n7 places the ranks on nodes of 4 cores, seen on a real Slurm. */
+/* The places that srun -N3 -n7 gave to ranks on nodes of 4 cores of a real Slurm. */
 static void distributions(void)
 {
     static const char *const nodes = "n[1-3]", *const tasks = "4,2,1";
@@ -204,7 +204,7 @@ static void jobs(void)
         refuses(bad[i], IN(T3, "1(x3)", .jobs = bad[i]), "2: jobs");
 }
 
-/* find says of each rank what encode prints, whatever the distribution and the jobs. */
+/* Checks that find and encode agree on each rank for every distribution and list of jobs. */
 static void find(void)
 {
     int tasks[] = {4, 2, 1}, wrong = 0;
@@ -253,7 +253,7 @@ static void too_many(void)
             "5: there are more than 4194304 tasks");
 }
 
-/* 10000 nodes x 8 tasks: every address where it belongs. */
+/* Checks every address of 10000 nodes with 8 tasks each. */
 static void many(void)
 {
     char *text = encoded(&IN("node[00001-10000]", "8(x10000)", .rank = 79999));

@@ -6,7 +6,8 @@
 
 #include "t/tap.h"
 
-/* gpus, GPUs per node, strategy; nodes, tasks, tasks per node, GPUs per task, strategy */
+/* Columns: gpus, GPUs per node, strategy; then nodes, tasks, tasks per node, GPUs per task,
+ * strategy. */
 static const int table[][8] = {
     {1, 2, LAYOUT_AUTO, 1, 1, 1, 1, LAYOUT_MIRRORED},
     {2, 2, LAYOUT_AUTO, 1, 1, 1, 2, LAYOUT_MIRRORED},

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Who reaches a listener, and who else gets its port. */
+/* Which connections reach a listener, and which listeners may share a port. */
 #include "config.h"
 #include "src/cluster/listener.h"
 

@@ -6,7 +6,7 @@
 #include "src/rng.h"
 #include "t/tap.h"
 
-/* Names joined by blanks, or the error. */
+/* Returns the names joined by blanks, or the error. */
 static char *expanded(const char *text, size_t limit)
 {
     struct err e = {0};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Names that only $UNETCTL_HOSTS knows, and those that it does not. */
+/* Names that $UNETCTL_HOSTS lists, and names that it does not. */
 #include "config.h"
 #include "src/cluster/resolve.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Against the bytes in the documentation of the format. */
+/* The encoding is compared with the bytes in the format's documentation. */
 #include "config.h"
 #include "src/format/protobuf.h"
 

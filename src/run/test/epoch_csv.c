@@ -98,7 +98,7 @@ static void written(void)
     ok(epoch_csv_read(path, &c, &e) == -1 && e.code == ERR_DATA, "%s", e.text);
 }
 
-/* The reference systems' own 32 logs, where they are at hand. */
+/* Reads the 32 logs that the reference systems published, if they are available. */
 static void reference(const char *shared, const char *system)
 {
     char folder[PATH_MAX], path[2 * PATH_MAX];

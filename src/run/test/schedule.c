@@ -11,7 +11,7 @@ static double rate(const struct schedule *s, int epoch)
     return schedule_rate(s, epoch, 9, 10);
 }
 
-/* First epochs of the four plateaus; -1 for one that has no epoch. */
+/* Finds the first epoch of each of the four factors, or -1 if no epoch has it. */
 static void find_plateaus(struct schedule *s, int first[4])
 {
     static const double rates[4] = {1, 0.5, 0.25, 0.125};
@@ -24,7 +24,7 @@ static void find_plateaus(struct schedule *s, int first[4])
     }
 }
 
-/* 200 epochs on K GPUs in both variants of the reference: 80, 120, then 150 or 151. */
+/* The factors must change at epochs 80, 120, and 150 or 151 of 200, as in the two references. */
 static void test_reference(enum schedule_shape shape, int last, int gpus)
 {
     struct schedule s = {.base = 0.001, .epochs = 200, .gpus = gpus, .shape = shape,
@@ -53,9 +53,9 @@ static void test_scaling(void)
     }
 }
 
-/* Horovod: lr = initial / size ((epoch + 1 / steps) (size - 1) / warmup + 1), where epoch counts
- * the batches of the present one, too. The TensorFlow reference: base + epoch (base K - base) /
- * 10. */
+/* Horovod's formula is lr = initial / size ((epoch + 1 / steps) (size - 1) / warmup + 1), where
+ * epoch includes the fraction of the current one; the TensorFlow reference's is base + epoch
+ * (base K - base) / 10. */
 static void test_warmup(void)
 {
     struct schedule s = {.base = 0.01, .epochs = 100, .gpus = 4, .shape = SCHEDULE_CONSTANT,
