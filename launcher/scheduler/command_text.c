@@ -13,7 +13,7 @@
 #define PATIENCE_S 10
 #define MAX_TEXT ((size_t)1 << 20)
 
-/* In the child. A Slurm whose controller is away may keep a command waiting. */
+/* Runs in the child. The alarm ends a command that waits for a controller that is down. */
 static void become_command(char *const argv[], bool in_sandbox, int output)
 {
     int null = open("/dev/null", O_RDWR);

@@ -15,20 +15,22 @@
 #include "src/cli.h"
 #include "src/cluster/time_limit.h"
 
-/* OURS: set_option sets a member of struct job_options. PASSED: the word goes to sbatch as it
- * is. */
+/* OURS: set_option stores it in a member of struct job_options. PASSED: the word is passed to
+ * sbatch unchanged. */
 enum option_kind {
     OURS_TEXT, OURS_TIME, OURS_MEM, OURS_NICE, OURS_FLAG,
-    PASSED_VALUE, PASSED_OPTIONAL, PASSED_FLAG, /* with a value, with =VALUE or none, with none */
-    REFUSED                                     /* unetctl decides on it */
+    /* with a value, with =VALUE or without, without a value */
+    PASSED_VALUE, PASSED_OPTIONAL, PASSED_FLAG,
+    REFUSED                                     /* unetctl sets it itself */
 };
 
-/* The options of sbatch: one table for the words that people type and the lines they become. */
+/* The options of sbatch: one table for decoding the words that people type and for writing the
+ * lines that sbatch reads. */
 static const struct option {
     const char *name;
     char letter;
     enum option_kind kind;
-    size_t offset;   /* of OURS: the member */
+    size_t offset;   /* of OURS: of the member */
     const char *why; /* of REFUSED: what to do instead */
 } options[] = {
 #define OURS(name, letter, kind, member) \
@@ -101,7 +103,7 @@ static const struct option {
     {0},
 };
 
-#define NICE_BARE 100 /* what sbatch takes --nice without a number for */
+#define NICE_BARE 100 /* the value of --nice without a number, in sbatch */
 
 static const char **text_of(const struct job_options *o, const struct option *w)
 {
@@ -118,7 +120,7 @@ static bool *flag_of(const struct job_options *o, const struct option *w)
     return (bool *)((char *)o + w->offset);
 }
 
-/* Digits up to max at *text, which moves behind them; -1 if there are none. */
+/* Reads digits up to max at *text and advances *text past them. Returns -1 if there are none. */
 static long take_number(const char **text, long max)
 {
     char *end;
@@ -187,7 +189,8 @@ static int set_option(struct job_options *o, const struct option *w, const char 
     return 0;
 }
 
-/* The option that was meant by a typing error. NULL: it may be an option of a newer Slurm. */
+/* Returns the known option that name is a misspelling of, or NULL: it may be an option of a
+ * newer Slurm. */
 static const char *nearest_option(const char *name)
 {
     const char *names[sizeof options / sizeof *options];
@@ -196,7 +199,7 @@ static const char *nearest_option(const char *name)
     for (const struct option *w = options; w->name; w++)
         names[n++] = w->name;
     names[n] = NULL;
-    for (size_t i = 0; i < n; i++) /* sbatch would complete it */
+    for (size_t i = 0; i < n; i++) /* an abbreviation, which sbatch would accept */
         if (strncmp(names[i], name, strlen(name)) == 0)
             return names[i];
     return cli_nearest(name, names);
@@ -219,7 +222,7 @@ static int add_extra(struct job_options *o, const char *word, struct err *e)
     return 0;
 }
 
-/* sbatch would read -Hn3 as -H -n3. */
+/* Is this a bundle of short options? sbatch would read -Hn3 as -H -n3. */
 static bool is_bundle(const char *text)
 {
     return text[0] == '-' && text[1] != '-' && text[1] &&
@@ -231,7 +234,7 @@ static int refuse_bundle(const char *text, struct err *e)
     return err_set(e, ERR_USAGE, "'%s': write each option of sbatch as a separate word", text);
 }
 
-/* The value of given[*i], which is the next word: into extra. */
+/* Adds given[*i] and the next word, which is its value, to extra. */
 static int add_option_value(struct job_options *o, int nwords, char **given, int *i, struct err *e)
 {
     if (*i + 1 == nwords)
@@ -239,7 +242,8 @@ static int add_option_value(struct job_options *o, int nwords, char **given, int
     return add_extra(o, given[++*i], e);
 }
 
-/* Accepts an option of a Slurm plugin or a newer Slurm; anything else is a typing error. */
+/* Accepts an option of one of Slurm's plugins or of a newer Slurm; refuses anything else as a
+ * typing error. */
 static int take_unknown(struct job_options *o, int nwords, char **given, int *i, struct err *e)
 {
     const char *text = given[*i];
@@ -260,7 +264,8 @@ static int take_unknown(struct job_options *o, int nwords, char **given, int *i,
     return add_extra(o, text, e);
 }
 
-/* The option that the word names; *value: the text after "=" or the letter, or NULL. */
+/* Returns the option that the word names, or NULL. *value becomes the text after "=" or after
+ * the letter, or NULL. */
 static const struct option *find_option(const char *text, const char **value)
 {
     bool is_long = strncmp(text, "--", 2) == 0;
@@ -279,7 +284,7 @@ static const struct option *find_option(const char *text, const char **value)
     return NULL;
 }
 
-/* given[*i] as it is, and its value if that is the next word. */
+/* Passes given[*i] on unchanged, with its value if that is the next word. */
 static int pass_option(struct job_options *o, const struct option *w, const char *value,
                        int nwords, char **given, int *i, struct err *e)
 {
@@ -306,7 +311,7 @@ static int take_option(struct job_options *o, const struct option *w, const char
         return pass_option(o, w, value, nwords, given, i, e);
     if (w->kind == OURS_FLAG && is_bundle(given[*i]))
         return refuse_bundle(given[*i], e);
-    if (w->kind == OURS_FLAG && value) /* --exclusive=user */
+    if (w->kind == OURS_FLAG && value) /* such as --exclusive=user */
         return add_extra(o, given[*i], e);
     if (w->kind == OURS_NICE && !value) {
         *option_number(o, w) = NICE_BARE;
@@ -392,7 +397,7 @@ bool job_takes_gres(const struct job *job)
     return job->gres && job->nodes > 0 && job->tasks % job->nodes == 0;
 }
 
-/* --gres is the same for each node, so it cannot ask for 2+1. */
+/* Adds the request for GPUs. --gres is the same for each node, so it cannot request 2+1. */
 static void add_gpus(struct job_words *dst, const struct job *job)
 {
     const char *type = job->gpu_type ? job->gpu_type : "", *colon = *type ? ":" : "";
@@ -449,8 +454,9 @@ void job_words_destroy(struct job_words *w)
     *w = (struct job_words){0};
 }
 
-/* sbatch splits these lines at blanks, ends them at #, interprets quotes and backslashes, and
- * refuses a word that starts with a colon. The name of an option stays bare. */
+/* Adds a word to an #SBATCH line. sbatch splits these lines at blanks, ends them at #,
+ * interprets quotes and backslashes, and refuses a word that starts with a colon. The name of an
+ * option is not quoted. */
 static void add_quoted(struct buf *b, const char *word)
 {
     size_t name = word[0] == '-' ? strcspn(word, "=") + (strchr(word, '=') != NULL) : 0;

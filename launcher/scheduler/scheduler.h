@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Schedulers: Slurm (through the helper unetctl-slurm), this machine, or none (dry).
  *
- * A job's identity is its tag: after a crash scheduler_query finds jobs of the ledger by their
- * tags, so that nothing is submitted twice. */
+ * A job is identified by its tag. After a crash, scheduler_query finds the ledger's jobs by
+ * their tags, so that nothing is submitted twice. */
 #ifndef UNETCTL_LAUNCHER_SCHEDULER_SCHEDULER_H
 #define UNETCTL_LAUNCHER_SCHEDULER_SCHEDULER_H
 
@@ -21,57 +21,60 @@ struct job_state {
     char id[SCHEDULER_ID_SIZE];
     enum job_phase phase;
     char state[24];   /* Slurm's name: PENDING RUNNING COMPLETED FAILED TIMEOUT CANCELLED ... */
-    char reason[128]; /* why it waits or ended, as Slurm says it; "" for none */
-    int exit_code;    /* of the script, once ENDED */
-    int signal;       /* that ended it, or 0 */
-    int restarts;     /* times requeued */
-    time_t submitted, started, ended; /* 0: not yet */
-    char nodes[128];                  /* node list in Slurm's notation, "" before it starts */
+    /* why it is pending or why it ended, in Slurm's words; "" if there is no reason */
+    char reason[128];
+    int exit_code;    /* of the script, when the phase is JOB_ENDED */
+    int signal;       /* the signal that ended it, or 0 */
+    int restarts;     /* how often it was requeued */
+    time_t submitted, started, ended; /* 0 if that has not happened */
+    char nodes[128];                  /* node list in Slurm's notation; "" before the job starts */
     char tag[256];
     char name[128];
 };
 
-/* The resources of a partition; zeros where they are unknown. */
+/* The resources of a partition; zeros if they are unknown. */
 struct scheduler_partition {
     char name[64];
     int nodes;
-    int gpus_per_node; /* the most that any of its nodes has */
-    int cpus_per_node; /* the least */
-    int max_time_min;  /* 0: no limit */
+    int gpus_per_node; /* the largest number of any of its nodes */
+    int cpus_per_node; /* the smallest number */
+    int max_time_min;  /* 0: not limited */
 };
 
-/* What the scheduler expects of a job that was not submitted. */
+/* When and where the scheduler would start a job that is not submitted. */
 struct scheduler_forecast {
     time_t start;    /* 0: unknown */
-    char nodes[128]; /* in Slurm's notation; "" likewise */
+    char nodes[128]; /* in Slurm's notation; "" if unknown */
 };
 
 struct scheduler_config {
-    bool sandbox;            /* slurm: talk to the sandbox's Slurm, not to the machine's */
-    const char *sandbox_dir; /* its folder; NULL: the one that runs (see sandbox_find) */
-    const char *interface;   /* slurm: "library", "commands", or NULL or "auto" for either */
-    const char *state_dir;   /* local: where the queue is kept; NULL: the user's state folder */
-    int max_in_flight;       /* local: jobs that run at once; 0 means 1 */
+    bool sandbox;            /* slurm: use the sandbox's Slurm instead of the machine's */
+    const char *sandbox_dir; /* its folder; NULL: the running sandbox (sandbox_find) */
+    const char *interface;   /* slurm: "library" or "commands"; NULL or "auto": whichever works */
+    const char *state_dir;   /* local: the folder of the queue; NULL: the user's state folder */
+    int max_in_flight;       /* local: jobs that run at a time; 0 means 1 */
 };
 
 struct scheduler;
 
-/* What became of one job of a submission. */
+/* The result of submitting one of several jobs. */
 enum scheduler_outcome {
-    SCHEDULER_NOT_TRIED, /* an earlier one was refused */
+    SCHEDULER_NOT_TRIED, /* because an earlier job was refused */
     SCHEDULER_SUBMITTED,
     SCHEDULER_REFUSED,   /* no job exists */
-    SCHEDULER_LOST       /* the answer is lost: query the tag before another try */
+    /* no answer arrived: the tag must be queried before the job is submitted again */
+    SCHEDULER_LOST
 };
 
 struct scheduler_result {
     enum scheduler_outcome outcome;
-    char id[SCHEDULER_ID_SIZE]; /* as the scheduler prints it */
-    struct err reason;          /* of REFUSED and LOST */
-    bool is_full;               /* REFUSED by a limit that has room when jobs end */
+    char id[SCHEDULER_ID_SIZE]; /* in the scheduler's notation */
+    struct err reason;          /* for REFUSED and LOST */
+    /* REFUSED because of a limit; the job may be accepted when others have ended */
+    bool is_full;
 };
 
-/* Prepares what job i of a submission needs (its script), in order. */
+/* A callback that prepares what job i of a submission needs, its script. It is called in order. */
 struct scheduler_feed {
     int (*ready)(void *arg, size_t i, struct err *e);
     void *arg;
@@ -89,7 +92,7 @@ struct scheduler_ops {
                  size_t *nstates, struct err *e);
     int (*cancel)(struct scheduler *s, const char *id, struct err *e);
     void (*close)(struct scheduler *s);
-    /* optional */
+    /* may be NULL */
     int (*recall)(struct scheduler *s, struct job_state *states, size_t count, const char **source,
                   struct err *e);
     void (*announce)(struct scheduler *s, const char *tag_prefix, const struct job *job);
@@ -100,56 +103,60 @@ struct scheduler {
     void *priv;
 };
 
-/* Opens a scheduler of each kind. Strings of config must live until close. ERR_SCHED if there is
- * none here, with what to type next; an unreachable one may only be noticed by the first query. */
+/* Open a scheduler of each kind. Strings of config must live until it is closed. NULL with
+ * ERR_SCHED and what to type next if this machine has no such scheduler; whether it can be
+ * reached may only show at the first query. */
 struct scheduler *scheduler_slurm_open(const struct scheduler_config *config, struct err *e);
 struct scheduler *scheduler_local_open(const struct scheduler_config *config, struct err *e);
 struct scheduler *scheduler_dry_open(const struct scheduler_config *config, struct err *e);
 void scheduler_close(struct scheduler *s);
 
-/* The partition called name, or the default one for NULL. For several, with commas, the most that
- * one of them gives. ERR_SCHED when there is none. */
+/* Looks up the partition called name, or for NULL the default one. For several, separated by
+ * commas, each value is the largest that one of them has. ERR_SCHED if there is none. */
 int scheduler_partition(struct scheduler *s, const char *name, struct scheduler_partition *p,
                         struct err *e);
 
-/* Can this job ever run? -1 with ERR_SCHED and the reason (more nodes or GPUs than the partition
- * has, time above its limit, unknown account ...). Nothing is submitted. */
+/* Checks whether this job could ever run. Returns 0, or -1 with ERR_SCHED and the reason: more
+ * nodes or GPUs than the partition has, a time limit above its own, an unknown account, and so
+ * on. Submits nothing. */
 int scheduler_check(struct scheduler *s, const struct job *job, struct err *e);
 
-/* The same, and when and where it would start if it were submitted now. job->script may be NULL. */
+/* Makes the same check, and finds when and where the job would start if it were submitted now.
+ * job->script may be NULL. */
 int scheduler_forecast(struct scheduler *s, const struct job *job, struct scheduler_forecast *dst,
                        struct err *e);
 
-/* Announces calls that follow soon: scheduler_partition, scheduler_query of tag_prefix,
- * scheduler_check of job (NULL: not the query, not the check), so that the scheduler can prepare
- * their answers. */
+/* Announces calls that follow soon, so that the scheduler can prepare their answers:
+ * scheduler_partition, scheduler_query of tag_prefix unless that is NULL, and scheduler_check of
+ * job unless that is NULL. */
 void scheduler_announce(struct scheduler *s, const char *tag_prefix, const struct job *job);
 
-/* Submit one job. -1 means that no job exists, except when e->code is ERR_INTERNAL: lost. */
+/* Submits one job. On -1 no job exists, unless e->code is ERR_INTERNAL: then the answer was
+ * lost. */
 int scheduler_submit(struct scheduler *s, const struct job *job, char id[SCHEDULER_ID_SIZE],
                      struct err *e);
 
-/* Submits several jobs, possibly concurrently; after a refusal no further one is started.
- * in_flight: a file that has their tags while an answer is due, and remains if one is lost (see
- * in_flight.h); NULL: none. feed: called for each job before its submission, while earlier ones
- * may be in flight; a job for which it fails is refused; NULL: all are ready. */
+/* Submits several jobs, possibly concurrently. After a refusal no further job is started.
+ * in_flight names a file that holds the tags while answers are awaited, and remains if an answer
+ * is lost (in_flight.h); NULL: no file. feed is called for each job before its submission, while
+ * earlier ones may be in flight; if it fails, the job is refused. NULL: all jobs are ready. */
 void scheduler_submit_all(struct scheduler *s, const struct job *jobs, size_t count,
                           const char *in_flight, const struct scheduler_feed *feed,
                           struct scheduler_result *results);
 
-/* Every job whose tag starts with tag_prefix, in one call, by id. The caller frees *states (NULL
- * for none). Slurm forgets ended jobs after a while (MinJobAge): a missing job need not have
- * failed: the DONE or FAILED marker decides. */
+/* Returns every job whose tag starts with tag_prefix, in one call, sorted by id. The caller
+ * frees *states, which is NULL if there are none. Slurm forgets ended jobs after a while
+ * (MinJobAge), so a missing job has not necessarily failed; the marker DONE or FAILED decides. */
 int scheduler_query(struct scheduler *s, const char *tag_prefix, struct job_state **states,
                     size_t *nstates, struct err *e);
 
-/* Looks up jobs by their ids in states, also in accounting: fills phase, state, exit_code, signal,
- * times and nodes of those that are found; others keep an empty state. *source: "" if there is no
- * accounting. 0, or -1 with ERR_SCHED. */
+/* Looks up the jobs whose ids are in states, also in accounting. Fills phase, state, exit_code,
+ * signal, times and nodes of those that are found; the others keep an empty state. *source names
+ * the accounting, or is "" if there is none. Returns 0, or -1 with ERR_SCHED. */
 int scheduler_recall(struct scheduler *s, struct job_state *states, size_t count,
                      const char **source, struct err *e);
 
-/* Cancels a job; one that has ended or is unknown is not an error. */
+/* Cancels a job. It is not an error if the job has ended or is unknown. */
 int scheduler_cancel(struct scheduler *s, const char *id, struct err *e);
 
 #endif

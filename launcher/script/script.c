@@ -104,7 +104,8 @@ static int check_submit_file(const struct script_values *s, const char *path, co
     return check_needs(s, path, text, used, needs, e) ? -1 : check_tag_layout(s, path, used, e);
 }
 
-/* Adds unetctl's #SBATCH lines to those of the author, so that a job submitted by hand is found. */
+/* Adds unetctl's own #SBATCH lines to those of the template's author, so that a job which is
+ * submitted by hand is found. */
 static int add_own_words(const struct script_values *s, struct buf *dst, struct err *e)
 {
     char *lines = job_directives(s->job);
@@ -126,7 +127,8 @@ static int add_own_words(const struct script_values *s, struct buf *dst, struct 
     return rc;
 }
 
-/* Checks the result after a template of the reference, which does not write DONE or FAILED. */
+/* Appends a check of the result to a template of the reference systems, which write neither DONE
+ * nor FAILED. */
 static void add_epilogue(const struct script_values *s, struct buf *dst)
 {
     if (dst->length && dst->data[dst->length - 1] != '\n')
@@ -140,7 +142,8 @@ static void add_epilogue(const struct script_values *s, struct buf *dst)
     buf_add(dst, "\n");
 }
 
-/* The rendered file, or NULL; *tags: the template has the reference's tags. */
+/* Returns the rendered file, or NULL. *tags becomes whether the template has tags of the
+ * reference systems. */
 static char *render_file(struct script_values *s, enum script_file file, bool *tags, struct err *e)
 {
     const struct script_template *t = script_template_get(s->w->templates, s->run->engine, file, e);

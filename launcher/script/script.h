@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Renders the two scripts of an attempt from templates (script_template.h): submit_file.sh for the
- * scheduler, and run_file.sh for each rank. */
+/* Renders the two scripts of an attempt from templates (script_template.h): submit_file.sh,
+ * which the scheduler runs, and run_file.sh, which each rank runs. */
 #ifndef UNETCTL_LAUNCHER_SCRIPT_SCRIPT_H
 #define UNETCTL_LAUNCHER_SCRIPT_SCRIPT_H
 
@@ -8,14 +8,15 @@
 
 #include "launcher/study/workspace.h"
 
-/* The texts of both for the attempt of this job, which the caller frees; tags (may be NULL): a
- * template has the reference's tags. 0, or -1 with ERR_CONFIG and nothing to free. */
+/* Renders both scripts for the attempt that is this job. The caller frees the texts. *tags
+ * becomes whether a template has tags of the reference systems; tags may be NULL. Returns 0, or
+ * -1 with ERR_CONFIG and nothing to free. */
 int script_render(const struct workspace *w, const struct run *run, int attempt,
                   const struct job *job, char **run_text, char **submit_text, bool *tags,
                   struct err *e);
 
-/* Does the template submit_file.sh for this engine have #SBATCH lines? 1, 0, or -1. user: the
- * user's folder or file of templates, or "". */
+/* Returns 1 if the template submit_file.sh for this engine has #SBATCH lines, 0 if not, or -1.
+ * user is the user's folder or file of templates, or "". */
 int script_has_directives(const char *user, const struct engine *engine, struct err *e);
 
 #endif

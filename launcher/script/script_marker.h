@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The markers that templates of scripts may use. */
+/* The markers {{NAME}} that templates of scripts may use. */
 #ifndef UNETCTL_LAUNCHER_SCRIPT_SCRIPT_MARKER_H
 #define UNETCTL_LAUNCHER_SCRIPT_SCRIPT_MARKER_H
 
-/* A NULL name ends the list. required: the script that must use it, or "". */
+/* required: the script that must use the marker, or "". A NULL name ends the list. */
 struct script_marker {
     const char *name, *required, *help;
 };

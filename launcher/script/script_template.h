@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Finds the templates of the two scripts, in this order (ENGINE is tensorflow, command ...):
+/* Finds the template of a script (ENGINE is tensorflow, command ...). The first that exists is
+ * used:
+ *
  *   1. in the user's folder T: T/ENGINE/run_file.sh, T/run_file_hvd.sh (horovod, the reference's
- *      name), T/run_file.sh; a file T is a submit_file.sh
+ *      name), T/run_file.sh; if T is a file, it is a submit_file.sh
  *   2. templates/ENGINE/run_file.sh, templates/embedded/run_file.sh of unetctl
- * doc/FORMATS.md, "Templates", has the rules for templates of users. */
+ *
+ * doc/FORMATS.md, "Templates", has the rules for users' templates. */
 #ifndef UNETCTL_LAUNCHER_SCRIPT_SCRIPT_TEMPLATE_H
 #define UNETCTL_LAUNCHER_SCRIPT_SCRIPT_TEMPLATE_H
 
@@ -16,12 +19,12 @@
 
 enum script_file { SCRIPT_RUN, SCRIPT_SUBMIT };
 
-/* The text, which the caller frees; path (PATH_MAX bytes) gets the file's name. user: the folder or
- * file that the user names, or "". NULL with ERR_CONFIG. */
+/* Returns the template's text, which the caller frees, or NULL with ERR_CONFIG. path (PATH_MAX
+ * bytes) gets the file's name. user is the folder or file that the user names, or "". */
 char *script_template_read(const char *user, const struct engine *engine, enum script_file file,
                            char *path, struct err *e);
 
-/* The same, from a cache: valid until three other templates were read. */
+/* Returns a template from a cache; it is valid until three other templates have been read. */
 struct script_template {
     char *user;
     const struct engine *engine;
@@ -35,11 +38,12 @@ const struct script_template *script_template_get(const char *user, const struct
 
 bool script_template_has_directives(const char *text);
 
-/* Does one of them use one of the markers or tags "a|b"? */
+/* Does one of them use one of these markers or tags ("a|b")? */
 bool script_template_directives_use(const char *text, const char *names);
 
-/* The end of the last line that sbatch reads, or of the first line: sbatch reads up to the first
- * command, and of two equal options the later one holds. */
+/* Returns the end of the last line that sbatch reads options from, or of the first line if there
+ * is none. sbatch reads up to the first command, and of two equal options the later one takes
+ * effect. */
 size_t script_template_end_of_directives(const char *text);
 
 #endif

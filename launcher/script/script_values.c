@@ -39,7 +39,7 @@ const char *script_values_get(const struct script_values *s, const char *name)
     return s->values[place_of(s, name)].value;
 }
 
-/* Takes ownership of text; check_memory reports NULL. */
+/* Takes ownership of text. A NULL is reported later, by check_memory. */
 static void set_text(struct script_values *s, const char *name, char *text)
 {
     s->values[place_of(s, name)].value = text;
@@ -84,7 +84,7 @@ static size_t count_markers(void)
     return (size_t)(m - script_marker_all()) + 1;
 }
 
-/* Lists the names, the user's first, so that their tags take precedence. */
+/* Lists the names. Those of the user come first, so that their tags take precedence. */
 static int init_values(struct script_values *s, struct err *e)
 {
     const struct setting_lines *own = &s->w->study.markers;
@@ -109,7 +109,7 @@ static int init_values(struct script_values *s, struct err *e)
     return 0;
 }
 
-/* Expands markers in words, as far as their values are known yet. */
+/* Expands markers in words. Only markers whose values are already known may appear. */
 static char *expand_words(const struct script_values *s, const char *where, const char *words,
                           struct err *e)
 {
@@ -128,7 +128,7 @@ static char *expand_words(const struct script_values *s, const char *where, cons
     return text;
 }
 
-/* The same, followed by a blank unless it is empty. */
+/* Sets a marker to the expanded words, followed by a blank unless they are empty. */
 static int set_words(struct script_values *s, const char *name, const char *words, struct err *e)
 {
     char *text = expand_words(s, s->w->site.file, words, e);
@@ -208,11 +208,11 @@ static void set_job(struct script_values *s)
     const struct job_options *o = &s->w->options;
     const struct job *job = s->job;
     struct job whole = *job;
-    whole.own_directives = false; /* the template's lines are beside these */
+    whole.own_directives = false; /* the template's own lines are elsewhere */
     char *lines = job_directives(&whole);
     size_t n = lines ? strlen(lines) : 0;
 
-    if (n && lines[n - 1] == '\n') /* the marker's own line has one */
+    if (n && lines[n - 1] == '\n') /* the marker's line has its own newline */
         lines[n - 1] = 0;
     set_text(s, "directives", lines);
     set(s, "job_name", "%s", job->name);
@@ -278,7 +278,7 @@ static int check_program(const struct script_values *s, const char *path, struct
                                               "chmod +x)");
 }
 
-/* The study's script, or the one that comes with unetctl. */
+/* Sets the study's script, or the one that comes with unetctl. */
 static int set_script(struct script_values *s, struct err *e)
 {
     const struct engine *engine = s->run->engine;
@@ -338,7 +338,7 @@ static int set_command(struct script_values *s, struct err *e)
     return rc;
 }
 
-/* The folder of unetctl_run.py, which scripts may import. */
+/* Adds the folder of unetctl_run.py, which scripts may import. */
 static int add_python_path(struct buf *b, struct err *e)
 {
     char path[PATH_MAX];
@@ -350,7 +350,7 @@ static int add_python_path(struct buf *b, struct err *e)
     return 0;
 }
 
-/* The environment of engines other than the embedded one. */
+/* Sets the environment of engines other than the embedded one. */
 static int set_variables(struct script_values *s, struct err *e)
 {
     static const struct { const char *variable, *marker; } rows[] = {
@@ -379,7 +379,7 @@ static int set_variables(struct script_values *s, struct err *e)
     return rc;
 }
 
-/* With the embedded engine, unet-train writes DONE or FAILED. */
+/* Sets the lines that write DONE or FAILED. With the embedded engine, unet-train does that. */
 static void set_finish(struct script_values *s)
 {
     struct buf b = {0};
@@ -429,7 +429,7 @@ static int set_tags(struct script_values *s, struct err *e)
                : 0;
 }
 
-/* Must mpirun start the ranks, since the srun of the running sandbox does not know PMIx? */
+/* Must mpirun start the ranks, because the srun of the running sandbox does not support PMIx? */
 static bool lacks_pmix(const struct site *site)
 {
     struct sandbox sandbox;
@@ -439,17 +439,18 @@ static bool lacks_pmix(const struct site *site)
            sandbox_find(NULL, &sandbox, &ignored) == 0 && !sandbox.pmix;
 }
 
-/* Does this program start daemons by srun on a job's other nodes? */
+/* Does this launcher start daemons by srun on the job's other nodes? */
 static bool is_mpirun(const char *launcher)
 {
     return strncmp(launcher, "mpirun", 6) == 0 || strncmp(launcher, "mpiexec", 7) == 0;
 }
 
-/* Slurm binds a job's GPUs to its tasks by these variables; daemons are not tasks and get none. */
+/* Removes the variables by which Slurm binds a job's GPUs to its tasks; mpirun's daemons are not
+ * tasks and would get none. */
 #define UNBOUND "env -u SLURM_TRES_PER_TASK -u SLURM_TRES_BIND "
 
-/* The words that start the ranks. Steps side by side in one job are srun's alone: --exact takes no
- * more than a step needs, and no step takes all of the memory. */
+/* Sets the words that start the ranks. Only srun can start steps side by side in one job: with
+ * --exact a step takes no more than it needs, and --mem keeps a step from taking all memory. */
 static int set_launcher(struct script_values *s, struct err *e)
 {
     const struct site *site = &s->w->site;
@@ -500,7 +501,8 @@ int script_values_fill(struct script_values *s, struct err *e)
     set_layout(s);
     set_job(s);
     set_lines(s);
-    if (site->port_base && !s->w->one_allocation) /* one allocation: ports per run */
+    /* in one allocation, each run has its own ports */
+    if (site->port_base && !s->w->one_allocation)
         n = (size_t)snprintf(options, sizeof options, " --port-base %d", site->port_base);
     if (*site->host_suffix)
         snprintf(options + n, sizeof options - n, " --host-suffix %s", site->host_suffix);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The values of the markers in one attempt's scripts. */
+/* The values of the markers in the scripts of one attempt. */
 #ifndef UNETCTL_LAUNCHER_SCRIPT_SCRIPT_VALUES_H
 #define UNETCTL_LAUNCHER_SCRIPT_SCRIPT_VALUES_H
 
@@ -13,17 +13,17 @@ struct script_values {
     const struct job *job;
     const struct settings_program *section; /* NULL for the embedded engine */
     int attempt;
-    struct template_value values[TEMPLATE_VALUES_MAX + 1]; /* the user's markers, then ours */
+    struct template_value values[TEMPLATE_VALUES_MAX + 1]; /* the user's markers, then unetctl's */
     size_t nuser, nvalues;
     bool used_by_user[TEMPLATE_VALUES_MAX];
 };
 
-/* Fills in the values; w, run, job, section and attempt are set. 0, or -1 with ERR_CONFIG; then,
- * too, it is to be destroyed. */
+/* Fills in the values from w, run, job, section and attempt, which are set. Returns 0, or -1
+ * with ERR_CONFIG; s must be destroyed in either case. */
 int script_values_fill(struct script_values *s, struct err *e);
 void script_values_destroy(struct script_values *s);
 
-/* Of a marker of unetctl's; valid while s is. */
+/* Returns the value of one of unetctl's markers; valid as long as s. */
 const char *script_values_get(const struct script_values *s, const char *name);
 
 #endif

@@ -11,11 +11,11 @@
 #define WORD "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_"
 #define PATH_LETTERS WORD ".-/"
 #define TAG "tag_"
-#define SETUP "setup.sh" /* the only tag of the reference without tag_ */
+#define SETUP "setup.sh" /* the only tag of the reference systems that does not begin with tag_ */
 #define SAFE WORD "@%+=:,./-"
 
 struct marker {
-    const char *start, *end; /* with the braces */
+    const char *start, *end; /* including the braces */
     char name[64], filter[16];
     bool tag;
 };
@@ -55,7 +55,7 @@ static void set_name(struct marker *m, const char *name, size_t length)
     snprintf(m->name, sizeof m->name, "%.*s", (int)length, name);
 }
 
-/* Is p the start of a tag? Its length, or 0. */
+/* Returns the length of the tag that starts at p, or 0 if none does. */
 static size_t tag_length(const char *text, const char *p)
 {
     size_t n = 0;
@@ -75,7 +75,7 @@ bool template_has_tags(const char *text)
     return false;
 }
 
-/* Reads the text between the braces at m->start: 1, or -1. */
+/* Reads the text between the braces at m->start. Returns 1, or -1. */
 static int read_marker(const char *file, const char *text, struct marker *m, struct err *e)
 {
     const char *close = strstr(m->start, "}}"), *bar;
@@ -91,7 +91,7 @@ static int read_marker(const char *file, const char *text, struct marker *m, str
     return 1;
 }
 
-/* The next marker (or tag) from p on: 1, 0 for none, or -1. */
+/* Finds the next marker (or tag) from p. Returns 1, 0 if there is none, or -1. */
 static int find_marker(const char *file, const char *text, const char *p, bool tags,
                        struct marker *m, struct err *e)
 {
@@ -149,7 +149,7 @@ static int add_marker_value(const char *file, size_t line, const struct marker *
     return 0;
 }
 
-/* A marker alone in its line: the whole line goes when the value is empty. */
+/* Is the marker alone on its line and its value empty? Then the whole line is removed. */
 static bool is_empty_line(const char *text, const struct marker *m, const char *value)
 {
     return !*value && (m->start == text || m->start[-1] == '\n') && *m->end == '\n';

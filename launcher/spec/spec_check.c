@@ -18,15 +18,16 @@
 #include "src/log.h"
 #include "src/plural.h"
 
-#define LINE_SIZE 65536  /* of a report, at most */
-#define SILENCE_S 5      /* a connection that is silent for this long is closed */
-#define GRACE_S 10       /* after rank 0's deadline, as its clock may be late */
+#define LINE_SIZE 65536  /* the longest report */
+#define SILENCE_S 5      /* how long a connection may be silent before it is closed, in seconds */
+/* how long other ranks wait after rank 0's deadline, since its clock may be late */
+#define GRACE_S 10
 #define RETRY_S 0.1
 
 struct spec_check {
     struct spec_view *v;
-    json_t **reports; /* by rank, NULL: not yet */
-    int *fds;         /* of the ranks that wait for the verdict */
+    json_t **reports; /* by rank; NULL: none received */
+    int *fds;         /* connections to ranks that wait for the verdict */
     size_t nfds, ntasks;
     json_t *findings; /* [{"rank":R,"node":N,"problem":P,"remedy":W}, ...] */
     double deadline_s;
@@ -77,7 +78,7 @@ static void take_findings(struct spec_check *c, json_int_t rank, const json_t *r
     }
 }
 
-/* The rank whose report is compared. */
+/* The rank whose report is compared with rank 0's. */
 struct compared_rank {
     struct spec_check *check;
     json_int_t rank;
@@ -102,7 +103,7 @@ static void compare_report(struct spec_check *c, json_int_t rank, const json_t *
                     c->v->node, PACKAGE_VERSION);
 }
 
-/* Keeps or releases report. */
+/* Stores or releases report. */
 static void take_report(struct spec_check *c, json_t *report)
 {
     json_int_t rank = json_integer_value(json_object_get(report, "rank"));
@@ -137,7 +138,7 @@ static void set_timeout(int fd, int which, double seconds)
     setsockopt(fd, SOL_SOCKET, which, &t, sizeof t);
 }
 
-/* One line of JSON before the deadline, or NULL. */
+/* Returns one line of JSON received before the deadline, or NULL. */
 static json_t *receive_report(int fd, double deadline_s)
 {
     static char line[LINE_SIZE];
@@ -162,7 +163,7 @@ static json_t *receive_report(int fd, double deadline_s)
     return NULL;
 }
 
-/* value is released. 0 or -1. */
+/* Sends value as a line and releases it. Returns 0 or -1. */
 static int send_line(int fd, json_t *value)
 {
     char *text = value ? json_dumps(value, JSON_COMPACT) : NULL;
@@ -170,7 +171,7 @@ static int send_line(int fd, json_t *value)
     int rc = text ? 0 : -1;
 
     if (text)
-        text[n++] = '\n'; /* in place of the NUL */
+        text[n++] = '\n'; /* replaces the NUL */
     set_timeout(fd, SO_SNDTIMEO, SILENCE_S);
     while (rc == 0 && done < n) {
         ssize_t sent = send(fd, text + done, n - done, MSG_NOSIGNAL);
@@ -184,8 +185,8 @@ static int send_line(int fd, json_t *value)
     return rc;
 }
 
-/* Handles one connection: keeps a rank of this step, refuses one of another step, and closes any
- * other. */
+/* Handles one connection: accepts a rank of this step, refuses a rank of another step, and
+ * closes the connection of anything else. */
 static void receive_rank(struct spec_check *c, int fd)
 {
     double until_s = clock_now() + SILENCE_S;
@@ -203,7 +204,7 @@ static void receive_rank(struct spec_check *c, int fd)
     close(fd);
 }
 
-/* Receives reports until every process has sent one or time is up. */
+/* Receives reports until every rank has sent one or the time is up. */
 static void gather(struct spec_check *c)
 {
     struct rlimit files;
@@ -334,7 +335,7 @@ static int try_connect(const struct spec_view *v, double left_s, const char **wh
     return fd;
 }
 
-/* Rank 0 may start later than this one. */
+/* Connects to rank 0, with retries because rank 0 may start later. */
 static int connect_first(const struct spec_view *v, double timeout_s, const char **why)
 {
     const struct timespec pause = {.tv_nsec = (long)(RETRY_S * 1e9)};
@@ -350,7 +351,7 @@ static int connect_first(const struct spec_view *v, double timeout_s, const char
     return fd;
 }
 
-/* Reports this rank's own findings, as rank 0 is unreachable. */
+/* Reports only this rank's own findings, because rank 0 is unreachable. */
 static int report_alone(const struct spec_view *v, const char *why, struct err *e)
 {
     size_t i;

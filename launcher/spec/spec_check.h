@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Checks that all ranks of a job see the same cluster. Every rank reports to rank 0, at its
- * address in the specification, what it sees; rank 0 compares and reports the differences.
+/* Checks that all ranks of a job see the same cluster. Every rank sends rank 0, at rank 0's
+ * address in the specification, a report of what it sees. Rank 0 compares the reports and prints
+ * the differences.
  *
  * A rank sends one line of JSON and waits for the verdict, also one line. Rank 0 waits for all
- * ranks until its deadline. A rank that has number 0 by mistake (it runs elsewhere, or the
- * address is in use) reports to the owner of the address, which then finds rank 0 twice. */
+ * ranks until its deadline. A process that takes itself for rank 0 by mistake (it runs on
+ * another host, or the address is in use) sends its report to the process at the address, which
+ * then finds rank 0 twice. */
 #ifndef UNETCTL_LAUNCHER_SPEC_SPEC_CHECK_H
 #define UNETCTL_LAUNCHER_SPEC_SPEC_CHECK_H
 
 #include "launcher/spec/spec_view.h"
 
-/* 0: all ranks agree, and rank 0 printed that on stdout. -1 with ERR_PEER: they differ; rank 0
- * reported every finding with the rank, its node and a remedy, on stderr, or with json as one
- * object on stdout. timeout_s: how long rank 0 waits for others. */
+/* Returns 0 if all ranks agree, which rank 0 prints on stdout, or -1 with ERR_PEER if they
+ * differ. Rank 0 then prints every finding with the rank, its node and a remedy, on stderr, or
+ * with json as one object on stdout. timeout_s is how long rank 0 waits for the others. */
 int spec_check_run(struct spec_view *v, double timeout_s, bool json, struct err *e);
 
 #endif

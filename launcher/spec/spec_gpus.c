@@ -20,8 +20,8 @@ static int count_listed(void)
     return pclose(f) == 0 ? n : -1;
 }
 
-/* CUDA sees the devices before the first that is none: -1, nothing, or the word that Slurm puts
- * there. */
+/* Is name a device? CUDA ignores all devices from the first that is invalid: -1, an empty one,
+ * or "NoDevFiles", which Slurm may write. */
 static bool is_device(const char *name)
 {
     return *name && *name != ',' && *name != '-' && strncmp(name, "NoDevFiles", 10) != 0;

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The GPUs of a node as TensorFlow's resolver for Slurm counts and deals them. */
+/* Counts and assigns the GPUs of a node in the same way as TensorFlow's resolver for Slurm. */
 #ifndef UNETCTL_LAUNCHER_SPEC_SPEC_GPUS_H
 #define UNETCTL_LAUNCHER_SPEC_SPEC_GPUS_H
 
 #include "src/buf.h"
 
-/* The devices that CUDA sees by CUDA_VISIBLE_DEVICES (none if it is empty, where TensorFlow counts
- * one); without that variable what nvidia-smi lists; -1 when neither is there. */
+/* Returns the number of devices in CUDA_VISIBLE_DEVICES (0 if it is empty, where TensorFlow
+ * counts 1), without that variable the number that nvidia-smi lists, or -1 if neither exists. */
 int spec_gpus_count(void);
 
-/* The devices of the task in a slot as CUDA_VISIBLE_DEVICES: "2,3". per_task > 0. */
+/* Adds the devices of the task in a slot, as CUDA_VISIBLE_DEVICES: "2,3". per_task must be
+ * positive. */
 void spec_gpus_encode(int slot, int per_task, struct buf *dst);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A rank's report of the cluster that it sees, and the differences between two reports. `spec
- * --check` sends reports to rank 0, `doctor` writes them to the study's folder. */
+ * --check` sends reports to rank 0; `doctor` writes them to the study's folder. */
 #ifndef UNETCTL_LAUNCHER_SPEC_SPEC_REPORT_H
 #define UNETCTL_LAUNCHER_SPEC_SPEC_REPORT_H
 
@@ -8,23 +8,26 @@
 #include <stddef.h>
 
 struct spec_report {
-    const char *node;   /* where the rank runs */
-    int port;           /* where it listens */
+    const char *node;   /* the node that the rank runs on */
+    int port;           /* the port that it listens at */
     const char *text;   /* its specification, as `unetctl spec` prints it */
-    const char *nodes_name, *nodes_text; /* its source: variable or option, and value */
+    /* the variable or option that names the nodes, and its value */
+    const char *nodes_name, *nodes_text;
     const char *tasks_name, *tasks_text;
 };
 
-/* {"node":N,"port":P,"hash":H,"nodes":"NAME=TEXT","per_node":"NAME=TEXT"}; NULL: no memory. */
+/* Returns {"node":N,"port":P,"hash":H,"nodes":"NAME=TEXT","per_node":"NAME=TEXT"}, or NULL if
+ * memory ran out. */
 json_t *spec_report_encode(const struct spec_report *r);
 
-/* A text of a report; "?" if it is missing. */
+/* Returns a text of a report, or "?" if it is missing. */
 const char *spec_report_text(const json_t *report, const char *key);
 
-/* SHA-256 of the cluster in a specification, without the task, which differs by rank. */
+/* Writes the SHA-256 of the cluster in a specification, without the task, which differs between
+ * ranks. */
 void spec_report_hash(const char *text, char hex[65]);
 
-/* Calls found for each difference from the report of rank 0. */
+/* spec_report_compare calls found for each difference from the report of rank 0. */
 typedef void spec_report_f(void *arg, const char *problem, const char *remedy);
 void spec_report_compare(const json_t *report, const json_t *first, spec_report_f *found,
                          void *arg);

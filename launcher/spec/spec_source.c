@@ -37,7 +37,8 @@ int spec_source_number(const char *name, size_t *dst, struct err *e)
     return 0;
 }
 
-/* A missing option is a usage error only if others are given. */
+/* Reports a missing value: as a usage error if other options are given, otherwise as a missing
+ * variable. */
 static int need(const struct spec_options *o, const char *option, const char *name, struct err *e)
 {
     if (!o->nodelist && !o->tasks && o->rank < 0)
@@ -46,7 +47,8 @@ static int need(const struct spec_options *o, const char *option, const char *na
                    "both)", option, name);
 }
 
-/* A step has variables for its own nodes; a batch script outside of steps has only the job's. */
+/* Reads nodes and tasks. A step has variables for its own nodes; a batch script outside of steps
+ * has only those of the job. */
 static int read_texts(const struct spec_options *o, bool in_step, struct spec_source *s,
                       struct err *e)
 {
@@ -71,7 +73,7 @@ static int read_texts(const struct spec_options *o, bool in_step, struct spec_so
     return o->rank < 0 ? spec_source_number("SLURM_PROCID", &s->rank, e) : 0;
 }
 
-/* An error in a variable of Slurm is not a usage error. */
+/* Adds the origin to an error. An error in a variable of Slurm is not a usage error. */
 static int prefix_origin(const char *name, struct err *e)
 {
     if (name[0] != '-' && e->code == ERR_USAGE)
@@ -79,7 +81,8 @@ static int prefix_origin(const char *name, struct err *e)
     return err_prefix(e, "%s", name);
 }
 
-/* --tasks-per-node 2 is 2 on each node; Slurm always writes 2(xNODES). */
+/* Repeats a single number for each node: --tasks-per-node 2 means 2 on each. Slurm itself always
+ * writes 2(xNODES). */
 static int repeat_tasks(struct spec_source *s, struct err *e)
 {
     size_t n = nodelist_count(s->nodes);
@@ -93,8 +96,9 @@ static int repeat_tasks(struct spec_source *s, struct err *e)
     return 0;
 }
 
-/* NODES:N at text, up to a comma outside of brackets; the nodes are added to names, and N(xNODES)
- * to tasks; limit is how many more nodes there may be. Returns what is behind, or NULL. */
+/* Reads NODES:N at text, up to a comma outside of brackets. Adds the nodes to names and
+ * N(xNODES) to tasks. *limit is how many more nodes there may be. Returns the text after it, or
+ * NULL. */
 static const char *read_node_tasks(const char *text, size_t *limit, struct buf *names,
                                    struct buf *tasks, struct err *e)
 {
@@ -115,7 +119,7 @@ static const char *read_node_tasks(const char *text, size_t *limit, struct buf *
     return l && rest > 0 ? text + length + rest : NULL;
 }
 
-/* node[1-3]:2,node4:1 */
+/* Decodes tasks by node, "node[1-3]:2,node4:1". */
 static int decode_by_node(struct spec_source *s, struct err *e)
 {
     struct buf names = {0}, tasks = {0};
@@ -161,14 +165,15 @@ static void count_tasks(struct spec_source *s)
     }
 }
 
-/* What comes behind ':' and ',' is about sockets and cores. */
+/* Is this the distribution called name? What follows ':' or ',' in text concerns sockets and
+ * cores. */
 static bool is_distribution(const char *text, const char *name)
 {
     return strcspn(text, ":,") == strlen(name) && strncmp(text, name, strlen(name)) == 0;
 }
 
-/* How Slurm numbered the tasks: block, cyclic, plane (with SLURM_DIST_PLANESIZE). Of no matter on
- * one node, and but for "arbitrary" with one task on each. */
+/* Finds how Slurm numbered the tasks: block, cyclic, or plane (with SLURM_DIST_PLANESIZE). It
+ * makes no difference on one node and, except for "arbitrary", with one task on each node. */
 static int read_distribution(const struct spec_options *o, struct spec_source *s, struct err *e)
 {
     const char *text = variable("SLURM_DISTRIBUTION");

@@ -59,7 +59,7 @@ static bool same_address(const struct sockaddr *a, const struct sockaddr *b)
                   &((const struct sockaddr_in6 *)b)->sin6_addr, sizeof(struct in6_addr)) == 0;
 }
 
-/* Is one of the addresses of an interface of this machine? */
+/* Does the list contain the address of an interface of this machine? */
 static bool is_own_address(const struct addrinfo *list)
 {
     struct ifaddrs *own = NULL;
@@ -74,7 +74,7 @@ static bool is_own_address(const struct addrinfo *list)
     return found;
 }
 
-/* node1 and node1.cluster are the same machine. */
+/* Are a and b the same machine, as node1 and node1.cluster are? */
 static bool same_name(const char *a, const char *b)
 {
     size_t n = strcspn(a, "."), m = strcspn(b, ".");
@@ -96,7 +96,7 @@ static bool runs_here(const struct spec_view *v)
     return is_own;
 }
 
-/* The node by Slurm's name for it; SLURMD_NODENAME is set for each task. */
+/* Finds Slurm's name of this node. SLURMD_NODENAME is set for each task. */
 static void find_node(struct spec_view *v)
 {
     const char *node = getenv("SLURMD_NODENAME");
@@ -107,7 +107,8 @@ static void find_node(struct spec_view *v)
         snprintf(v->node, sizeof v->node, "?");
 }
 
-/* Finds a TF_CONFIG of start-up files or another job, which TensorFlow would use. */
+/* Reports a TF_CONFIG that a start-up file or another job has set, because TensorFlow would use
+ * it. */
 static void check_stale(struct spec_view *v)
 {
     const char *text = getenv("TF_CONFIG");
@@ -145,7 +146,7 @@ static void check_place(struct spec_view *v)
         check_slot(v);
 }
 
-/* Can this rank listen at its address? Rank 0 keeps the socket. */
+/* Checks that this rank can listen at its address. Rank 0 keeps the socket. */
 static void check_port(struct spec_view *v)
 {
     const char *why = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One rank's view of the cluster and of itself, and what it finds wrong on its own: it does not
- * run at its address, it cannot listen there, or its environment has an old TF_CONFIG. */
+/* What one rank sees of the cluster and of itself, and what it finds wrong on its own: it does
+ * not run at its address, it cannot listen there, or its environment has an old TF_CONFIG. */
 #ifndef UNETCTL_LAUNCHER_SPEC_SPEC_VIEW_H
 #define UNETCTL_LAUNCHER_SPEC_SPEC_VIEW_H
 
@@ -18,27 +18,28 @@ struct spec_view {
     const struct cluster_spec *spec;
     const struct spec_source *source;
     const char *text;               /* the specification as printed */
-    char node[SPEC_VIEW_HOST_SIZE]; /* where this rank runs, by Slurm's name */
-    char host[SPEC_VIEW_HOST_SIZE]; /* where the specification says that it listens */
-    char first_host[SPEC_VIEW_HOST_SIZE];  /* and rank 0 */
+    char node[SPEC_VIEW_HOST_SIZE]; /* Slurm's name of the node that this rank runs on */
+    char host[SPEC_VIEW_HOST_SIZE]; /* the host in this rank's address in the specification */
+    char first_host[SPEC_VIEW_HOST_SIZE];  /* the host in rank 0's address */
     struct cluster_spec_task self, first;  /* this rank and rank 0 */
     char hash[65];                         /* SHA-256 of the cluster, without the task */
-    char step[64];                         /* Slurm's JOB.STEP, "." outside */
-    bool is_here;                          /* it runs where its address is */
-    int fd;          /* rank 0: the socket that listens at its address, or -1 */
+    char step[64];                         /* Slurm's JOB.STEP, or "." outside of a step */
+    bool is_here;                          /* this rank runs on the host of its address */
+    int fd;          /* the socket that rank 0 listens with at its address, or -1 */
     bool is_busy;    /* another process listens there */
     json_t *findings; /* [[problem, what to do], ...] */
 };
 
-/* spec, source and text are kept by pointer. 0 with anything found in v->findings, or -1. */
+/* Keeps the pointers spec, source and text. Returns 0, with whatever it found in v->findings, or
+ * -1. */
 int spec_view_open(struct spec_view *v, const struct cluster_spec *spec,
                    const struct spec_source *source, const char *text, struct err *e);
 void spec_view_close(struct spec_view *v);
 
-/* Addresses of host:port for freeaddrinfo, or NULL and why. */
+/* Returns the addresses of host:port, for freeaddrinfo, or NULL with the reason in *why. */
 struct addrinfo *spec_view_resolve(const char *host, int port, const char **why);
 
-/* Add to the findings. */
+/* Adds a finding. */
 void spec_view_note(struct spec_view *v, const char *remedy, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 

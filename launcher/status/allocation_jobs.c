@@ -29,7 +29,7 @@ static bool is_cancelled(const char *attempt)
     return access(path, F_OK) == 0;
 }
 
-/* Changes the state of the job to that of the run. */
+/* Sets the state of the run's job from the run's markers. */
 static void set_run_state(struct job_state *s, const struct run_attempt *a)
 {
     if (a->marker != RUN_NO_MARKER) {
@@ -47,7 +47,7 @@ static void set_run_state(struct job_state *s, const struct run_attempt *a)
     }
 }
 
-/* One line of the list. */
+/* Adds the job for one run, which line names. */
 static int add_run(const struct workspace *w, const struct job_state *job, const char *line,
                    struct job_state *dst, struct err *e)
 {
@@ -96,7 +96,7 @@ static int add_runs(const struct workspace *w, const struct job_state *job, cons
     return rc ? err_prefix(e, "%s", path) : 0;
 }
 
-/* "allocation-K:1" of such a job's tag, or NULL. */
+/* Returns "allocation-K:1" in the tag of an allocation's job, or NULL for another job. */
 static const char *name_of(const struct workspace *w, const struct job_state *job)
 {
     char prefix[256];

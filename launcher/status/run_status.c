@@ -15,7 +15,7 @@
 #include "src/plural.h"
 
 #define ENDING_MAX_S 60
-#define READERS 7 /* threads beside this one */
+#define READERS 7 /* threads beside the calling one */
 #define RUNS_PER_READER 64
 
 static void set_phase(struct run_status *s, enum run_phase phase, const char *state,
@@ -26,7 +26,8 @@ static void set_phase(struct run_status *s, enum run_phase phase, const char *st
     snprintf(s->reason, sizeof s->reason, "%s", reason);
 }
 
-/* The trainer's FAILED says what it saw; how Slurm ended the job says why. */
+/* Sets state and reason of a run that failed. FAILED says what the trainer saw; how Slurm ended
+ * the job says why. */
 static void decide_failed(struct run_status *s, const struct job_state *job,
                           const struct ledger_entry *entry)
 {
@@ -93,8 +94,8 @@ static void decide_without_job(struct run_status *s, const struct ledger_entry *
         set_phase(s, RUN_PLANNED, "PLANNED", "");
 }
 
-/* Rank 0 writes the marker while its job still runs; the run is not finished before the job, for a
- * limited time. */
+/* Is the job of a finished run likely to be ending? Rank 0 writes the marker while its job still
+ * runs. For a limited time the run then counts as not finished before its job. */
 static bool may_be_ending(const struct run_status *s)
 {
     return s->attempt.marker_age_s < ENDING_MAX_S;
@@ -155,7 +156,7 @@ int run_status_query(struct workspace *w, const char *kind, struct job_state **j
     return 0;
 }
 
-/* The first of the sorted jobs whose tag is not before tag. */
+/* Returns the index of the first of the sorted jobs whose tag is not before tag. */
 static size_t find_tag(const struct job_state *jobs, size_t njobs, const char *tag)
 {
     size_t low = 0, high = njobs;
@@ -196,7 +197,7 @@ struct reading {
     size_t count;
     atomic_size_t next;
     atomic_bool failed;
-    struct err *e; /* of the first that failed */
+    struct err *e; /* the error of the first thread that failed */
 };
 
 static int read_run(const char *study_dir, const char *id, struct run_status *s, struct err *e)
@@ -249,7 +250,7 @@ static int read_attempts(const char *study_dir, char **ids, struct run_status *r
 
 /* ---- deciding */
 
-/* A scheduler's jobs, queried when the first run needs them. */
+/* A scheduler's answer; it is queried when the first run needs it. */
 struct answer {
     bool asked, failed;
     struct job_state *jobs;
@@ -270,7 +271,7 @@ static const struct answer *query_scheduler(struct workspace *w, struct run_stat
     return a;
 }
 
-/* A damaged run is DAMAGED unless it has a job. */
+/* Makes a run with damaged files DAMAGED, unless it has an active job. */
 static void decide_damaged(struct run_status *s)
 {
     if (!*s->damage)
@@ -281,8 +282,8 @@ static void decide_damaged(struct run_status *s)
         set_phase(s, RUN_BAD, "DAMAGED", s->damage);
 }
 
-/* Reads the markers again after the ledger and the scheduler's answer, so that the result of a job
- * that ends meanwhile is seen completely. */
+/* Decides one run. The markers are read again after ledger and scheduler, so that the result of
+ * a job that ended in between is seen. */
 static int decide_run(struct workspace *w, struct run_status_list *list, struct answer *answers,
                       struct run_status *s, struct err *e)
 {
@@ -291,7 +292,7 @@ static int decide_run(struct workspace *w, struct run_status_list *list, struct 
     const struct job_state *job = NULL;
     const struct answer *a = NULL;
 
-    /* its folder may be gone */
+    /* without an attempt's folder, the ledger has its number */
     int number = s->attempt.number || !entry ? s->attempt.number : entry->attempt;
 
     snprintf(s->scheduler, sizeof s->scheduler, "%s", entry ? entry->scheduler : w->scheduler);
@@ -359,7 +360,7 @@ static bool has_id(char **ids, size_t count, const char *id)
     return count && bsearch(id, ids, count, sizeof *ids, compare_id) != NULL;
 }
 
-/* All runs that have a folder, or had one when they were submitted. */
+/* Lists the runs that have a folder, and those of the ledger whose folder is gone. */
 static int list_runs(const struct workspace *w, char ***ids, size_t *count, struct err *e)
 {
     const struct ledger *l = &w->ledger;

@@ -20,26 +20,26 @@
 #define POLL_MAX_S 5.0
 #define POLL_GROWTH 1.25
 #define BAR_WIDTH 24
-#define LEFT_S 30.0 /* between two attempts to submit runs that were left */
+#define LEFT_S 30.0 /* interval at which submission of runs left for later is tried, in seconds */
 
 static volatile sig_atomic_t interrupted;
 
 struct watch {
     const struct watch_options *options;
     struct run_status_list list;
-    struct map ids;           /* of the runs to follow, unless that is all of them */
-    struct map reported_of;   /* run -> its place in reported */
+    struct map ids;           /* the runs to follow; empty: all */
+    struct map reported_of;   /* from a run's id to its index in reported */
     struct reported {
         char state[24];
         int epoch;
     } * reported;
     size_t nreported;
     bool live, colors;
-    bool warned;      /* that the scheduler is unreachable */
-    int lines;        /* on the screen */
+    bool warned;      /* it was reported that the scheduler is unreachable */
+    int lines;        /* lines drawn on the screen */
     long left;        /* runs that remain to be submitted */
-    size_t moving;    /* runs at the last poll */
-    double next_left; /* when those left are tried again */
+    size_t moving;    /* runs that had not ended at the last poll */
+    double next_left; /* when submission of those left is tried again */
     double started;   /* clock_now() */
 };
 
@@ -71,7 +71,7 @@ static const char *color_of(const struct watch *w, const struct run_status *s)
     }
 }
 
-/* The share of the training that is done, from 0 to 1. */
+/* Returns the fraction of the training that is done, from 0 to 1. */
 static double fraction_done(const struct run_status *s)
 {
     const struct run_progress *p = &s->progress;
@@ -126,7 +126,8 @@ static void draw_run(const struct watch *w, const struct run_status *s, int colu
     fprintf(stderr, "%s%s%s\033[K\n", color_of(w, s), line, w->colors ? "\033[0m" : "");
 }
 
-/* Redraws in place; only active runs if the screen has too few lines for all. */
+/* Redraws the lines in place. If the screen has too few for all runs, only active runs are
+ * drawn. */
 static void draw(struct watch *w)
 {
     int columns, rows = screen_size(&columns) - 2, drawn = 0, left = 0;
@@ -166,7 +167,7 @@ static void log_change(const struct run_status *s)
              *s->nodes ? " on " : "", s->nodes, text);
 }
 
-/* One line of JSON for each change of a run's state or epoch. */
+/* Prints one line of JSON for a change of a run's state or epoch. */
 static void print_change(const struct run_status *s)
 {
     char date[32];
@@ -181,7 +182,7 @@ static void print_change(const struct run_status *s)
     json_decref(o);
 }
 
-/* What was reported last of a run; empty at first. NULL: out of memory. */
+/* Returns what was last reported of a run, empty at first, or NULL if memory ran out. */
 static struct reported *find_reported(struct watch *w, const char *run)
 {
     size_t i;
@@ -198,7 +199,8 @@ static struct reported *find_reported(struct watch *w, const char *run)
     return &w->reported[w->nreported++];
 }
 
-/* Did any state change since the last poll? Reports each change unless there are bars. */
+/* Returns whether any state has changed since the last poll. Reports each change unless bars are
+ * drawn. */
 static bool note_changes(struct watch *w)
 {
     bool any = false;
@@ -240,8 +242,8 @@ static int poll_runs(struct workspace *work, struct watch *w, struct err *e)
     return 0;
 }
 
-/* Submits runs that were left for later once another run has ended. While others run, an
- * unreachable scheduler is not an error. */
+/* Submits runs that were left for later, once another run has ended. An unreachable scheduler is
+ * not an error while others run. */
 static int submit_left(struct watch *w, struct err *e)
 {
     size_t moving = count_moving(w);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Follows runs until they have ended, with a bar for each on a terminal, otherwise a line for each
+/* Follows runs until they end: with a bar for each on a terminal, otherwise with a line for each
  * change of state. */
 #ifndef UNETCTL_LAUNCHER_STATUS_WATCH_H
 #define UNETCTL_LAUNCHER_STATUS_WATCH_H
@@ -9,16 +9,16 @@
 struct watch_options {
     char **ids; /* the runs to follow; NULL: all that were submitted */
     size_t nids;
-    long timeout_s; /* 0: none */
+    long timeout_s; /* 0: not limited */
     bool json;      /* a line of JSON on stdout per change of a run's state or epoch; no bars */
-    /* Submits runs that a limit left for later; returns how many remain, or -1. NULL: none. */
+    /* Submits runs that a limit left for later. Returns how many remain, or -1. May be NULL. */
     long (*submit_left)(void *arg, struct err *e);
     void *arg;
 };
 
-/* Reports on stderr, and submits runs that were left as others end. Returns 0 if all runs are done,
- * ERR_INTERNAL (1) if some ended without a result, ERR_TIMEOUT, or ERR_INTERRUPT after Ctrl-C (the
- * jobs continue); -1 with an error. */
+/* Follows the runs, reports on stderr, and submits runs that were left as others end. Returns 0
+ * if all runs are done, ERR_INTERNAL (1) if some ended without a result, ERR_TIMEOUT, or
+ * ERR_INTERRUPT after Ctrl-C (the jobs continue); -1 with an error. */
 int watch_runs(struct workspace *w, const struct watch_options *options, struct err *e);
 
 #endif

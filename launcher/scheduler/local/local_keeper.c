@@ -14,10 +14,10 @@
 #include "launcher/host/jobenv.h"
 #include "src/buf.h"
 
-#define KILL_WAIT_S 10     /* between TERM and KILL, as Slurm's KillWait */
-#define POLL_NS 200000000L /* a waiting keeper looks at the queue */
+#define KILL_WAIT_S 10     /* between TERM and KILL, the default of Slurm's KillWait */
+#define POLL_NS 200000000L /* interval at which a waiting keeper examines the queue */
 
-/* Sleeps up to ns; the signal that came, or 0. */
+/* Sleeps until the time has passed or a signal arrives. Returns the signal, or 0. */
 static int wait_signal(const struct local_keeper *k, time_t s, long ns)
 {
     struct timespec time = {.tv_sec = s, .tv_nsec = ns};
@@ -30,7 +30,7 @@ static void keep_record(struct local_keeper *k)
 {
     struct err e;
 
-    local_record_write(k->dir, &k->record, &e); /* cannot be reported */
+    local_record_write(k->dir, &k->record, &e); /* a failure cannot be reported from here */
 }
 
 static void end_job(struct local_keeper *k, const char *state, const char *reason, int status)
@@ -45,8 +45,8 @@ static void end_job(struct local_keeper *k, const char *state, const char *reaso
     keep_record(k);
 }
 
-/* Do jobs that this one waits for ("afterany:1:2,afterany:7") wait or run? One that is not known
- * has ended. */
+/* Is any job of its dependency ("afterany:1:2,afterany:7") pending or running? A job without a
+ * record has ended. */
 static bool must_wait(const struct local_keeper *k)
 {
     const char *list = k->job->options.dependency;
@@ -67,7 +67,8 @@ static bool must_wait(const struct local_keeper *k)
     return false;
 }
 
-/* Every number from the oldest record on: one that has no record yet may get it. */
+/* Lists every number from the oldest record to this job's. Numbers without a record are
+ * included, because a submission may be about to write one. */
 static void list_before(struct local_keeper *k)
 {
     unsigned long own = strtoul(k->record.state.id, NULL, 10), *ids = NULL;
@@ -81,8 +82,8 @@ static void list_before(struct local_keeper *k)
     free(ids);
 }
 
-/* Are as many earlier jobs pending or running as may run at a time? Jobs that have ended are
- * removed from the list, as hundreds of keepers check it repeatedly. */
+/* Are max_in_flight earlier jobs pending or running? Jobs that have ended are removed from the
+ * list, since hundreds of keepers check it repeatedly. */
 static bool is_full(struct local_keeper *k)
 {
     char id[SCHEDULER_ID_SIZE];
@@ -118,7 +119,8 @@ static bool wait_turn(struct local_keeper *k)
     return !cancelled;
 }
 
-/* "%j" is the job's id and "%%" a percent sign, as Slurm has it. */
+/* Returns the path of the output with "%j" replaced by the job's id and "%%" by a percent sign,
+ * as in Slurm. */
 static char *output_path(const struct job *job, const char *id)
 {
     struct buf b = {0};
@@ -134,7 +136,7 @@ static char *output_path(const struct job *job, const char *id)
     return buf_steal(&b);
 }
 
-/* In the child; no return. */
+/* Runs in the child and does not return. */
 static void run_script(const struct local_keeper *k)
 {
     char *output = output_path(k->job, k->record.state.id);
@@ -160,7 +162,7 @@ static void run_script(const struct local_keeper *k)
     _exit(127);
 }
 
-/* Terminates the job's processes, then kills them. */
+/* Sends TERM to the job's processes and then, if they remain, KILL. */
 static int stop_script(const struct local_keeper *k, pid_t script)
 {
     int status = 0;
@@ -178,7 +180,8 @@ static int stop_script(const struct local_keeper *k, pid_t script)
     return status;
 }
 
-/* Waits for the script's end; false if it was cancelled or timed out, which is recorded. */
+/* Waits for the end of the script. Returns false if the job was cancelled or timed out; its
+ * state is then recorded. */
 static bool watch_script(struct local_keeper *k, pid_t script, int *status)
 {
     time_t start = time(NULL), limit = 60 * (time_t)k->job->options.time_min;
@@ -198,12 +201,12 @@ static bool watch_script(struct local_keeper *k, pid_t script, int *status)
             return false;
         }
     }
-    procid_signal_session(getpid(), SIGKILL); /* what the script left behind */
+    procid_signal_session(getpid(), SIGKILL); /* ends processes that the script left behind */
     return true;
 }
 
-/* A script that stopped with a checkpoint (JOB_EXIT_AGAIN) starts again at once, as Slurm's
- * requeued jobs do. */
+/* Runs the job to its end. A script that stopped with a checkpoint (JOB_EXIT_AGAIN) is started
+ * again at once, like a requeued job of Slurm. */
 static void keep(struct local_keeper *k)
 {
     struct job_state *s = &k->record.state;
@@ -246,7 +249,7 @@ static bool has_record(const struct local_keeper *k)
     return local_record_path(k->dir, k->record.state.id, path, &e) == 0 && access(path, F_OK) == 0;
 }
 
-/* In the second child, which runs asynchronously and closes the files of unetctl. */
+/* Runs in the second child, which is detached from unetctl and closes unetctl's files. */
 static void become_keeper(struct local_keeper *k, int channel)
 {
     char go;
@@ -267,8 +270,8 @@ static void become_keeper(struct local_keeper *k, int channel)
     signal(SIGHUP, SIG_IGN);
     signal(SIGINT, SIG_DFL);
     signal(SIGCHLD, SIG_DFL);
-    /* The first record, which unetctl writes, makes the job exist, even if unetctl is killed
-     * then. */
+    /* The job exists as soon as unetctl has written the first record, even if unetctl is killed
+     * before it sends the byte. */
     if (self < 0 || write(channel, &self, sizeof self) != sizeof self ||
         (read(channel, &go, 1) != 1 && !has_record(k)) || procid_get(self, &k->record.keeper) < 0)
         _exit(1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The keeper of a job of the local queue: a process that outlives unetctl, waits for the job's
- * turn, runs the script, enforces its time limit, and writes the job's record. It leads the
- * session of all processes of the job. */
+/* The keeper of a job in the local queue: a process that outlives unetctl, waits for the job's
+ * turn, runs the script, enforces the time limit, and writes the job's record. It leads the
+ * session that all processes of the job belong to. */
 #ifndef UNETCTL_LAUNCHER_SCHEDULER_LOCAL_LOCAL_KEEPER_H
 #define UNETCTL_LAUNCHER_SCHEDULER_LOCAL_LOCAL_KEEPER_H
 
@@ -10,18 +10,18 @@
 
 #include "launcher/scheduler/local/local_record.h"
 
-/* The caller sets dir, job, record.state and max_in_flight; the rest is private. */
+/* The caller sets dir, job, record.state and max_in_flight. The rest is private. */
 struct local_keeper {
     const char *dir;
     const struct job *job;
     struct local_record record;
     int max_in_flight;
-    unsigned long *before; /* numbers of jobs before this one that may wait or run */
+    unsigned long *before; /* numbers of earlier jobs that may be pending or running */
     size_t nbefore;
-    sigset_t signals; /* CHLD, and TERM: cancelled */
+    sigset_t signals; /* CHLD, and TERM, which cancels the job */
 };
 
-/* Start a keeper that waits for a byte on *channel; its pid, or -1. */
+/* Starts a keeper, which waits for a byte on *channel. Returns its pid, or -1. */
 pid_t local_keeper_start(struct local_keeper *k, int *channel, struct err *e);
 
 #endif

@@ -85,8 +85,8 @@ int local_record_read(const char *dir, const char *id, struct local_record *r, s
     return 0;
 }
 
-/* A killed keeper may leave its script running, in the same session as long as no new process
- * has its number. */
+/* Is a process of the job's session still running? As long as there is one, no new process gets
+ * the session's number. */
 bool local_record_has_orphans(const struct local_record *r)
 {
     struct procid now;

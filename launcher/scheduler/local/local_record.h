@@ -11,7 +11,7 @@
 #include "launcher/scheduler/scheduler.h"
 
 struct local_record {
-    struct job_state state; /* as the keeper wrote it */
+    struct job_state state; /* as last written */
     struct procid keeper;
 };
 
@@ -19,13 +19,13 @@ int local_record_path(const char *dir, const char *id, char dst[PATH_MAX], struc
 int local_record_write(const char *dir, const struct local_record *r, struct err *e);
 int local_record_read(const char *dir, const char *id, struct local_record *r, struct err *e);
 
-/* The numbers of all records, ascending; the caller frees *dst. */
+/* Lists the numbers of all records, ascending. The caller frees *dst. */
 int local_record_list(const char *dir, unsigned long **dst, size_t *n, struct err *e);
 
-/* Sets the phase; a job whose keeper has vanished becomes NODE_FAIL. */
+/* Sets the phase from the state. A job whose keeper has vanished becomes NODE_FAIL. */
 void local_record_judge(struct local_record *r);
 
-/* A killed keeper may leave its script running. */
+/* Are processes of the job still running although its keeper was killed? */
 bool local_record_has_orphans(const struct local_record *r);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* This machine as a scheduler: a queue of scripts, of which a configured number runs at a time.
- * Each job has a keeper process. Readers of a record check pid and start time of the keeper, so
- * that they notice a crash or a reboot. */
+/* This machine as a scheduler: a queue of scripts, of which a configured number run at a time.
+ * Each job has a keeper process. Readers of a record check the keeper's pid and start time, so
+ * that they notice if it crashed or the machine was rebooted. */
 #include "config.h"
 #include "launcher/scheduler/scheduler.h"
 
@@ -20,7 +20,7 @@
 #include "src/clock.h"
 
 #define ORPHANS_WAIT_S 10 /* between TERM and KILL */
-#define KEEP_S (30 * 24 * 3600) /* for records of ended jobs */
+#define KEEP_S (30 * 24 * 3600) /* seconds for which records of ended jobs are kept */
 
 struct local {
     struct scheduler scheduler;
@@ -42,7 +42,7 @@ static int local_check(struct scheduler *s, const struct job *job,
                        struct scheduler_forecast *forecast, struct err *e)
 {
     (void)s;
-    forecast->start = 0; /* when those before it have ended */
+    forecast->start = 0; /* unknown: it depends on the end of earlier jobs */
     if (job->script && access(job->script, R_OK) < 0)
         return err_errno(e, ERR_SCHED, errno, "cannot read %s", job->script);
     const char *list = job->options.dependency;
@@ -52,7 +52,7 @@ static int local_check(struct scheduler *s, const struct job *job,
     return 0;
 }
 
-/* Records of jobs that ended long ago. */
+/* Removes the records of jobs that ended long ago. */
 static void forget_old(const char *dir)
 {
     char text[SCHEDULER_ID_SIZE], path[PATH_MAX];
@@ -72,7 +72,8 @@ static void forget_old(const char *dir)
     free(ids);
 }
 
-/* The next number, never given twice: STATE/last has the one before. */
+/* Takes the next number. The file STATE/last holds the previous one, so that no number is used
+ * twice. */
 static int next_id(const char *dir, char id[SCHEDULER_ID_SIZE], struct err *e)
 {
     char path[PATH_MAX], text[24] = "";
@@ -95,7 +96,7 @@ static int next_id(const char *dir, char id[SCHEDULER_ID_SIZE], struct err *e)
     return rc;
 }
 
-/* Removes the job, which has no keeper. */
+/* Removes a job that has no keeper. */
 static int withdraw(const char *dir, const char *id, struct err *e)
 {
     char path[PATH_MAX];
@@ -140,7 +141,7 @@ static void local_submit(struct scheduler *s, const struct job *jobs, size_t cou
                          const char *in_flight, const struct scheduler_feed *feed,
                          struct scheduler_result *results)
 {
-    (void)in_flight; /* a job is there as soon as its record is */
+    (void)in_flight; /* a job exists as soon as its record does, so no answer can be lost */
     for (size_t i = 0; i < count; i++) {
         struct scheduler_result *r = &results[i];
         if (feed && feed->ready(feed->arg, i, &r->reason)) {
@@ -193,7 +194,7 @@ static int local_query(struct scheduler *s, const char *tag_prefix, struct job_s
     return 0;
 }
 
-/* In place of a keeper that was killed: terminates the job's processes, then kills them. */
+/* Terminates, then kills, the processes of a job whose keeper was killed. */
 static int end_orphans(const char *dir, struct local_record *r, struct err *e)
 {
     const struct timespec pause = {.tv_nsec = 20000000};

@@ -12,7 +12,7 @@
 
 #define CLUSTER_AGE_S 2
 
-/* GPUs in a node's gres, e.g. "gpu:h200:4(S:0-1),gpu:2,mps:100". */
+/* Counts the GPUs in a node's gres, such as "gpu:h200:4(S:0-1),gpu:2,mps:100". */
 static int count_gpus(const char *gres)
 {
     int n = 0;
@@ -67,8 +67,8 @@ void cluster_destroy(struct cluster *c)
     *c = (struct cluster){0};
 }
 
-/* Sets *dst to the cluster as it was at most CLUSTER_AGE_S ago: many jobs are submitted at once.
- * Returns NULL, or a refusal. */
+/* Sets *dst to the state of the cluster at most CLUSTER_AGE_S ago, since many jobs are checked
+ * in a row. Returns NULL, or a refusal. */
 static json_t *load_recent(const struct way *way, const struct cluster **dst)
 {
     static struct cluster cluster;
@@ -132,8 +132,8 @@ static const struct cluster_partition *find_partition(const struct cluster *clus
     return NULL;
 }
 
-/* Is the job larger than the partition, whatever runs there now? Slurm's own text for this
- * ("Requested node configuration is not available") does not say what is too much. */
+/* Refuses a job that is larger than the partition, whatever runs there now. Slurm's own text for
+ * this, "Requested node configuration is not available", does not say what is too large. */
 static json_t *check_size(const json_t *job, const struct cluster_partition *p)
 {
     long nodes = message_number(job, "nodes"), tasks = message_number(job, "tasks");
@@ -168,7 +168,7 @@ json_t *cluster_check(const struct way *way, const json_t *job, int *away)
 
     *away = 0;
     if (name && strchr(name, ','))
-        return NULL; /* any of several: Slurm decides */
+        return NULL; /* for a list of partitions, Slurm decides */
     json_t *refusal = load_recent(way, &cluster);
     if (refusal)
         return refusal;

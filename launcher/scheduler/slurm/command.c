@@ -14,7 +14,8 @@
 #include "launcher/host/jobenv.h"
 #include "launcher/scheduler/slurm/message.h"
 
-/* Returns our environment without the variables of another job; the strings stay environ's. */
+/* Returns this process's environment without the variables that belong to another job. The
+ * strings remain those of environ. */
 static char **own_environment(void)
 {
     size_t n = 0, kept = 0;
@@ -104,7 +105,7 @@ void command_destroy(struct command *c)
     buf_destroy(&c->err);
 }
 
-/* Moves past what commands write in front of an error: "sbatch: error: ". */
+/* Skips the label that commands print before an error: "sbatch: error: ". */
 static char *skip_label(char *line)
 {
     static const char label[] = ": error: ";

@@ -8,22 +8,22 @@
 #include "src/buf.h"
 
 struct command {
-    struct buf out, err; /* what it printed on stdout and stderr */
-    int code;            /* its exit code; 128 + the signal that ended it */
+    struct buf out, err; /* its stdout and stderr */
+    int code;            /* its exit code, or 128 + the signal that ended it */
 };
 
-/* Runs argv (ends with NULL) to its end. Returns NULL, or a refusal if it cannot be started or
- * memory runs out; command_destroy is due in any case. Safe in several threads. */
+/* Runs argv (NULL-terminated) to its end. Returns NULL, or a refusal if the command cannot be
+ * started or memory ran out. command_destroy must be called in either case. Thread-safe. */
 json_t *command_run(const char *const argv[], struct command *dst);
 void command_destroy(struct command *c);
 
-/* Put in front of a command that prints times: it then prints seconds since 1970. */
+/* Words before a command that prints times: it then prints seconds since 1970. */
 #define COMMAND_EPOCH_TIMES "env", "SLURM_TIME_FORMAT=%s"
 
-/* Returns the last line with text, without an "sbatch: error: " in front; changes text. */
+/* Returns the last line that is not empty, without a leading "sbatch: error: ". Changes text. */
 char *command_last_line(char *text);
 
-/* Returns the refusal of a command that failed: the reason that it printed. */
+/* Returns the refusal of a command that failed, with the reason that it printed. */
 json_t *command_refuse(const char *name, struct command *c);
 
 #endif

@@ -18,7 +18,8 @@
 #include "src/log.h"
 #include "src/paths.h"
 
-/* For a helper that hangs: Slurm's own calls give up earlier, after MessageTimeout and retries. */
+/* How long an answer may take before the helper counts as hung, in seconds. Slurm's own calls
+ * give up earlier, after MessageTimeout and retries. */
 #define PATIENCE_S 300.0
 #define LIBRARY "unetctl-slurm"
 #define COMMANDS "unetctl-slurm-commands"
@@ -27,20 +28,20 @@
 struct helper {
     struct sandbox sandbox;
     bool in_sandbox;
-    bool may_change; /* the program is LIBRARY, and COMMANDS may replace it if that fails */
-    bool misfits;    /* the cluster's release does not answer this program */
-    /* Why COMMANDS took its place, until COMMANDS has answered; "" for nothing. */
+    bool may_change; /* the program is LIBRARY, and COMMANDS may replace it if it fails */
+    bool misfits;    /* the program does not fit the release of the cluster's Slurm */
+    /* Why COMMANDS replaced LIBRARY, to be logged at its first answer; otherwise "". */
     char note[sizeof ((struct err *)0)->text];
     char program[PATH_MAX];
     pid_t pid;     /* 0: not running */
     int socket;    /* its stdin and stdout */
-    FILE *talk;    /* its stderr, a file without a name; NULL before it starts */
-    bool greeted;  /* it has answered, so it could start */
-    struct buf in; /* bytes behind the last answer */
-    struct buf posted; /* requests sent ahead, one a line, whose answers were not read yet */
+    FILE *talk;    /* its stderr, a file in memory; NULL before it starts */
+    bool greeted;  /* it has answered once */
+    struct buf in; /* bytes received after the last answer */
+    struct buf posted; /* requests sent ahead, one per line, whose answers have not been read */
 };
 
-/* Replaces the library's program by that of Slurm's commands. False if that is missing as well. */
+/* Replaces LIBRARY by COMMANDS. Returns false if COMMANDS is missing as well. */
 static bool change_to_commands(struct helper *h, const char *reason)
 {
     struct err ignored;
@@ -79,7 +80,7 @@ struct helper *helper_create(const struct sandbox *sandbox, const char *interfac
     return NULL;
 }
 
-/* In the child. The helper ignores ^C on the terminal and ends with its input. */
+/* Runs in the child. The helper ignores Ctrl-C on the terminal, and ends when its input does. */
 static void become_helper(const struct helper *h, int socket)
 {
     char *argv[] = {(char *)h->program, NULL};
@@ -99,7 +100,7 @@ static void become_helper(const struct helper *h, int socket)
     _exit(127);
 }
 
-/* Ends a helper by the end of its input, or by force. Its messages remain readable. */
+/* Ends a helper by closing its input, or by force. Its messages remain readable. */
 static void reap(struct helper *h, bool force)
 {
     if (h->pid == 0)
@@ -108,7 +109,7 @@ static void reap(struct helper *h, bool force)
     h->socket = -1;
     if (force)
         kill(h->pid, SIGKILL);
-    waitpid(h->pid, NULL, WNOHANG); /* not waited for */
+    waitpid(h->pid, NULL, WNOHANG); /* does not block */
     h->pid = 0;
 }
 
@@ -132,7 +133,7 @@ void helper_destroy(struct helper *h)
     free(h);
 }
 
-/* The last line that the helper wrote on stderr, which is the fatal one. */
+/* Reads the last line that the helper wrote on stderr, which is the fatal error. */
 static void read_talk(const struct helper *h, char *dst, size_t size)
 {
     char line[512];
@@ -146,7 +147,7 @@ static void read_talk(const struct helper *h, char *dst, size_t size)
     }
 }
 
-/* The helper has ended: its last message is the reason. */
+/* Handles the end of the helper: its last message becomes the reason. Returns -1. */
 static int lose(struct helper *h, int code, struct err *e)
 {
     char text[512];
@@ -172,7 +173,7 @@ static int send_all(struct helper *h, const char *data, size_t n, struct err *e)
     return 0;
 }
 
-/* One line into h->in; its length without the newline, or -1. */
+/* Receives one line into h->in. Returns its length without the newline, or -1. */
 static ssize_t receive_line(struct helper *h, struct err *e)
 {
     double deadline = clock_now() + PATIENCE_S;
@@ -235,7 +236,7 @@ static json_t *check_answer(struct helper *h, json_t *answer, struct err *e)
     return answer;
 }
 
-/* In memory: a file on a disk may take as long as the rest of the start. */
+/* Opens a file in memory; one on a disk might take as long as the rest of the start. */
 static FILE *open_talk(void)
 {
     int fd = memfd_create("unetctl-slurm", MFD_CLOEXEC);
@@ -267,7 +268,8 @@ static int start(struct helper *h, struct err *e)
     return send_line(h, "{\"op\":\"hello\"}", e);
 }
 
-/* The first exchange distinguishes a helper that could not start from one that lost a request. */
+/* Exchanges greetings, which distinguishes a helper that could not start from one that lost a
+ * request. */
 static int greet(struct helper *h, struct err *e)
 {
     json_t *answer = check_answer(h, receive_answer(h, e), e);
@@ -281,7 +283,8 @@ static int greet(struct helper *h, struct err *e)
     return -1;
 }
 
-/* The answer to the next request that was sent ahead; *wanted: it is this one. */
+/* Returns the answer to the next request that was sent ahead. *wanted becomes whether it was
+ * this request. */
 static json_t *receive_posted(struct helper *h, const char *request, bool *wanted, struct err *e)
 {
     size_t n = (size_t)((char *)memchr(h->posted.data, '\n', h->posted.length) - h->posted.data);
@@ -295,7 +298,7 @@ static json_t *receive_posted(struct helper *h, const char *request, bool *wante
     return answer;
 }
 
-/* Starts the program if it does not run, and exchanges greetings. */
+/* Starts the program unless it runs, and exchanges greetings. */
 static int make_ready(struct helper *h, struct err *e)
 {
     struct err later;
@@ -307,7 +310,7 @@ static int make_ready(struct helper *h, struct err *e)
     return start(h, &later) || greet(h, &later) ? -1 : 0;
 }
 
-/* Reports once that Slurm's commands are used, and why. */
+/* Logs once that Slurm's commands are used, and why. */
 static void log_note(struct helper *h)
 {
     if (*h->note)
@@ -358,7 +361,7 @@ json_t *helper_ask(struct helper *h, json_t *request, struct err *e)
     return answer;
 }
 
-/* Reads and drops the answers to requests that were sent ahead. */
+/* Reads and discards the answers to requests that were sent ahead. */
 static int drop_posted(struct helper *h, struct err *e)
 {
     bool wanted;
@@ -397,7 +400,7 @@ json_t *helper_ask_fed(struct helper *h, json_t *request, json_t *(*next)(void *
         if (send_lines(h, next, arg, e) == 0)
             answer = check_answer(h, receive_answer(h, e), e);
         else
-            e->code = ERR_INTERNAL; /* what the request did is not known */
+            e->code = ERR_INTERNAL; /* the request may have had its effect */
     }
     free(text);
     return answer;
@@ -405,7 +408,7 @@ json_t *helper_ask_fed(struct helper *h, json_t *request, json_t *(*next)(void *
 
 void helper_post(struct helper *h, json_t *request)
 {
-    struct err later; /* the question itself finds out */
+    struct err later; /* ignored: the request itself will report it */
     char *text = encode_request(request, &later);
 
     if (text && (h->pid || start(h, &later) == 0) && send_line(h, text, &later) == 0) {

@@ -24,7 +24,7 @@ void history_add_tres(json_t *dst, const char *name, long long count)
         json_object_set_new(dst, name, json_integer(count));
 }
 
-/* The word behind "NAME=" in a line of jobcomp/filetxt; "" if it has none. */
+/* Copies the word after "NAME=" in a line of jobcomp/filetxt, or "" if there is none. */
 static void take_word(const char *line, const char *name, char *dst, size_t size)
 {
     size_t n = strlen(name);

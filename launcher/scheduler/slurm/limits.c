@@ -18,7 +18,7 @@
     "format=Name,GrpJobs,GrpSubmit,GrpTRES,GrpTRESMins,GrpWall,MaxJobsPU,MaxSubmitPU,MaxTRESPU,"   \
     "MaxJobsPA,MaxSubmitPA,MaxTRESPA,MaxTRES,MaxTRESMins,MaxTRESPerNode,MaxWall,MinTRES"
 
-/* Whose limits they are: words of sacctmgr. */
+/* The owner of limits, in the terms of sacctmgr. */
 struct owner {
     char cluster[256], user[256], account[256], qos[512];
 };
@@ -40,7 +40,7 @@ void limits_name(json_t *refusal, char *said)
     }
 }
 
-/* Runs a command whose output is needed. False if it fails. */
+/* Runs a command whose output is needed. Returns false if it fails. */
 static bool run_query(const char *const argv[], struct command *c)
 {
     json_t *refusal = command_run(argv, c);
@@ -50,7 +50,7 @@ static bool run_query(const char *const argv[], struct command *c)
     return is_answered;
 }
 
-/* Copies the first line of what sacctmgr shows; "" if it shows none. */
+/* Copies the first line that sacctmgr prints, or "". */
 static void ask_line(const char *const argv[], char *dst, size_t size)
 {
     struct command c;
@@ -61,7 +61,7 @@ static void ask_line(const char *const argv[], char *dst, size_t size)
     command_destroy(&c);
 }
 
-/* Copies the value of a setting of slurm.conf; "" if it is not known. */
+/* Copies the value of a setting of slurm.conf, or "" if it is unknown. */
 static void find_setting(const char *name, char *dst, size_t size)
 {
     static const char *const show[] = {"scontrol", "show", "config", NULL};
@@ -79,7 +79,7 @@ static void find_setting(const char *name, char *dst, size_t size)
     command_destroy(&c);
 }
 
-/* The account and the QOS that the job asks for, or that it gets without asking. */
+/* Finds the account and the QOS that the job requests, or gets by default. */
 static void find_owner(const json_t *job, struct owner *dst)
 {
     struct passwd record, *me = NULL;
@@ -110,7 +110,7 @@ static void find_owner(const json_t *job, struct owner *dst)
     snprintf(dst->qos, sizeof dst->qos, "name=%s", *text ? text : bar ? bar + 1 : "");
 }
 
-/* Is this column of sacctmgr's a limit of the wanted kind? */
+/* Is this column of sacctmgr a limit of the wanted kind? */
 static bool is_wanted(const char *column, const char *name)
 {
     if (*name && !strstr(column, "Submit") != !strstr(name, "Submit"))
@@ -118,8 +118,8 @@ static bool is_wanted(const char *column, const char *name)
     return !strstr(name, "Grp") || begins_with(column, "Grp");
 }
 
-/* Adds one row: "QOS short: MaxSubmitPU=3". The columns in front of the limits have the owner's
- * name; a row without a limit adds nothing. */
+/* Adds the limits in one row: "QOS short: MaxSubmitPU=3". The columns before the limits hold the
+ * owner's name. A row without a limit adds nothing. */
 static void add_limits_row(struct buf *dst, char *head, char *row, const char *name)
 {
     struct buf owner = {0}, limits = {0};
@@ -143,7 +143,7 @@ static void add_limits_row(struct buf *dst, char *head, char *row, const char *n
     buf_destroy(&limits);
 }
 
-/* Adds the limits that sacctmgr shows. */
+/* Adds the limits in a table of sacctmgr. */
 static void add_limits_table(struct buf *dst, const char *const argv[], const char *name)
 {
     struct command c;
@@ -159,7 +159,8 @@ static void add_limits_table(struct buf *dst, const char *const argv[], const ch
     command_destroy(&c);
 }
 
-/* The limits of this name, "" for all: those of the user, of the account as a whole, of the QOS. */
+/* Adds the limits with this name, or all for "": those of the user, of the account, and of the
+ * QOS. */
 static void add_limits(struct buf *dst, const struct owner *o, const char *name)
 {
     if (!begins_with(name, "QOS")) {
@@ -194,7 +195,7 @@ static json_t *explain_limit(const json_t *job, const char *name)
     return answer;
 }
 
-/* The controller's own limit, on the jobs of all users. */
+/* Explains the controller's own limit on the jobs of all users. */
 static json_t *explain_full(const char *text)
 {
     char most[32], age[32];
@@ -208,7 +209,7 @@ static json_t *explain_full(const char *text)
     return answer;
 }
 
-/* The user's accounts and their QOS, as "ACCOUNT (QOS,QOS)". */
+/* Lists the user's accounts and their QOS, as "ACCOUNT (QOS,QOS)". */
 static json_t *explain_account(const json_t *job, const char *text)
 {
     struct buf list = {0};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The job of a request: what it must have, and its script. */
+/* Checks the job of a request and reads its script. */
 #ifndef UNETCTL_LAUNCHER_SCHEDULER_SLURM_REQUEST_H
 #define UNETCTL_LAUNCHER_SCHEDULER_SLURM_REQUEST_H
 

@@ -10,7 +10,7 @@
 #include "launcher/scheduler/slurm/limits.h"
 #include "launcher/scheduler/slurm/message.h"
 
-/* Returns the job id among the lines, or NULL. sbatch --parsable prints ID or ID;CLUSTER. */
+/* Returns the job's id in the output, or NULL. sbatch --parsable prints ID or ID;CLUSTER. */
 static const char *find_id(const char *text, size_t *length)
 {
     for (; text; text = strchr(text, '\n'), text += text != NULL) {
@@ -28,8 +28,8 @@ static bool has_one_of(const char *text, const char *const *signs)
     return *signs != NULL;
 }
 
-/* Returns whether sbatch failed without an answer, or because a backup controller has not yet taken
- * over. Only its text shows that: slurm_strerror's for a timeout or a connection that broke. */
+/* Did sbatch fail without an answer, or because a backup controller has not yet taken over? Only
+ * its text shows that: slurm_strerror's for a timeout or a broken connection. */
 static bool is_lost(const struct command *c)
 {
     static const char *const signs[] = {
@@ -40,7 +40,7 @@ static bool is_lost(const struct command *c)
     return c->code > 128 || has_one_of(c->err.data, signs);
 }
 
-/* Runs sbatch MODE WORDS SCRIPT; the arguments of front come first. */
+/* Runs sbatch MODE WORDS SCRIPT. The words of front come first. */
 static json_t *run_sbatch(const json_t *job, const char *const *front, const char *mode,
                           struct command *c)
 {
@@ -85,8 +85,8 @@ json_t *sbatch_submit(const json_t *job)
     return answer;
 }
 
-/* Reasons to let a job wait for its turn, in the words of slurm_strerror, the same in Slurm 22.05
- * to 26.05 (forecast_may_pass has their codes). */
+/* Are these reasons for which Slurm makes a job wait for its turn? They are in the words of
+ * slurm_strerror, which are the same in Slurm 22.05 to 26.05 (forecast_may_pass has the codes). */
 static bool may_pass(const char *text, int away)
 {
     static const char *const signs[] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Slurm, through the helper program: here a job becomes JSON and an answer becomes structs. */
+/* Slurm through the helper program: translates jobs to JSON, and answers to structs. */
 #include "config.h"
 #include "launcher/scheduler/scheduler.h"
 
@@ -23,7 +23,7 @@ static json_t *ask_helper(struct scheduler *s, json_t *request, struct err *e)
     return helper_ask(slurm->helper, request, e);
 }
 
-/* For queries, a lost answer is the same as an unreachable Slurm. */
+/* Asks a query. It has no effect, so a lost answer is reported as an unreachable Slurm. */
 static json_t *ask_again(struct scheduler *s, json_t *request, struct err *e)
 {
     json_t *answer = ask_helper(s, request, e);
@@ -48,7 +48,7 @@ static void set_number(json_t *o, const char *key, long value)
         json_object_set_new(o, key, json_integer(value));
 }
 
-/* The job as sbatch takes it. */
+/* Adds the job as the words of an sbatch command line. */
 static void set_words(json_t **o, const struct job *job)
 {
     struct job_words words;
@@ -68,7 +68,7 @@ static void set_words(json_t **o, const struct job *job)
     *o = NULL;
 }
 
-/* Has the job options that only sbatch knows, or #SBATCH lines that only sbatch reads? */
+/* Does the job have options that only sbatch knows, or #SBATCH lines, which only sbatch reads? */
 static bool goes_through_sbatch(const struct job *job)
 {
     return job->options.nextra || job->own_directives;
@@ -125,7 +125,7 @@ static json_t *encode_partitions(void)
     return json_pack("{s:s}", "op", "partitions");
 }
 
-/* The partition whose name is the first n bytes, or for NULL the default one. */
+/* Returns the partition whose name is the first n bytes of name, or for NULL the default one. */
 static const json_t *find_partition(const json_t *list, const char *name, size_t n)
 {
     const json_t *o;
@@ -163,7 +163,8 @@ static int larger(int a, int b)
     return a > b ? a : b;
 }
 
-/* Of several partitions Slurm takes any that will do: p becomes the most that one of them gives. */
+/* Of several partitions, Slurm uses any that can run the job, so each value of p becomes the
+ * largest that one of them has. */
 static void widen_partition(struct scheduler_partition *p, const struct scheduler_partition *other)
 {
     p->nodes = larger(p->nodes, other->nodes);
@@ -202,7 +203,7 @@ static int slurm_partition(struct scheduler *s, const char *name, struct schedul
     return rc;
 }
 
-/* Slurm itself does not look into a script to check its job. */
+/* Encodes a check of a job. libslurm does not read the script for that. */
 static json_t *encode_check(const struct job *job, const char *op)
 {
     struct job without = *job;
@@ -239,7 +240,7 @@ static void decode_result(const json_t *o, struct scheduler_result *dst)
     err_set(&dst->reason, ERR_SCHED, "Slurm: %s", jsonio_text(o, "error"));
 }
 
-/* What follows a submission whose jobs become ready one after the other. */
+/* The feed of a submission whose jobs become ready one after the other. */
 struct feeding {
     const struct scheduler_feed *feed;
     struct scheduler_result *results;
@@ -272,7 +273,8 @@ static void slurm_submit(struct scheduler *s, const struct job *jobs, size_t cou
 
     for (size_t i = 0; i < count; i++)
         json_array_append_new(list, encode_job(&jobs[i]));
-    bool whole = json_array_size(list) == count; /* else a text is not UTF-8, which ask refuses */
+    /* an incomplete list means that a text is not UTF-8, which ask_helper refuses */
+    bool whole = json_array_size(list) == count;
     json_t *request = json_pack("{s:s, s:o}", "op", "submit", "jobs", list);
     if (!whole) {
         json_decref(request);
@@ -289,7 +291,7 @@ static void slurm_submit(struct scheduler *s, const struct job *jobs, size_t cou
         results[i].reason = e;
     }
     if (feeding.stopped && answer)
-        results[feeding.next].outcome = SCHEDULER_REFUSED; /* for the reason that feed gave */
+        results[feeding.next].outcome = SCHEDULER_REFUSED; /* feed has filled the reason */
     json_decref(answer);
 }
 
@@ -372,7 +374,7 @@ static int slurm_cancel(struct scheduler *s, const char *id, struct err *e)
     return answer ? 0 : -1;
 }
 
-/* Copies the states of these jobs from an answer; index: their places by id. */
+/* Copies the states of these jobs from an answer. index maps ids to places in states. */
 static void take_states(const json_t *answer, const struct map *index, struct job_state *states)
 {
     char tag[sizeof states->tag];
@@ -380,7 +382,7 @@ static void take_states(const json_t *answer, const struct map *index, struct jo
     size_t i, at;
 
     json_array_foreach(json_object_get(answer, "jobs"), i, o) {
-        /* of a new Slurm that reuses job numbers */
+        /* a job of a reinstalled Slurm that reuses job numbers */
         bool is_another = strncmp(jsonio_text(o, "tag"), "unetctl:", 8) == 0;
         if (is_another || !map_get(index, jsonio_text(o, "id"), &at))
             continue;
@@ -390,7 +392,7 @@ static void take_states(const json_t *answer, const struct map *index, struct jo
     }
 }
 
-/* Also asks for jobs with another comment, which were submitted by hand. */
+/* Also returns jobs without a comment of unetctl's, which were submitted by hand. */
 static int slurm_recall(struct scheduler *s, struct job_state *states, size_t count,
                         const char **source, struct err *e)
 {
@@ -417,7 +419,8 @@ static void slurm_announce(struct scheduler *s, const char *tag_prefix, const st
 {
     const struct slurm *slurm = s->priv;
 
-    if (job && goes_through_sbatch(job)) /* sbatch reads the script, which is not there yet */
+    /* sbatch would read the script, which does not exist yet */
+    if (job && goes_through_sbatch(job))
         job = NULL;
     if (job)
         helper_post(slurm->helper, encode_check(job, "foresee"));

@@ -71,7 +71,7 @@ static json_t *answer_request(const struct way *way, const json_t *request)
     return message_refuse("unknown op \"%s\"", op);
 }
 
-/* Does the line belong to a submission that has ended early? */
+/* Does the line belong to a submission that has already ended? */
 static bool is_expired(const json_t *request)
 {
     const char *op = message_text(request, "op");

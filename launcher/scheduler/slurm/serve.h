@@ -5,8 +5,9 @@
 
 #include "launcher/scheduler/slurm/way.h"
 
-/* The programs take no arguments, and $SLURM_CONF, if set, must be readable: Slurm would wait a
- * minute for the file to appear. Returns 0, or an exit code with the reason on stderr. */
+/* Checks that there are no arguments, and that $SLURM_CONF, if set, can be read: Slurm would
+ * wait a minute for the file to appear. Returns 0, or an exit code after printing the reason on
+ * stderr. */
 int serve_check_start(int argc, char **argv);
 
 /* Answers requests until the end of input. */

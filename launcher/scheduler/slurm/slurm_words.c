@@ -7,7 +7,7 @@
 #define NEVER "it never starts: 'unetctl cancel' it, and submit it "
 
 struct explanation {
-    const char *word; /* ends in * where more may follow */
+    const char *word; /* ends in * if more text may follow */
     const char *text;
 };
 
@@ -65,7 +65,7 @@ static const struct explanation states[] = {
      "the time limit was reached; 'unetctl resume' continues, or give it more time (slurm.time)"},
     {0}};
 
-/* Does text begin with the word? "*" in the word matches any letters. */
+/* Does text match the word? "*" in the word matches any letters. */
 static bool fits(const char *word, const char *text)
 {
     const char *star = strchr(word, '*');

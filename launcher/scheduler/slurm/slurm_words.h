@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Explains Slurm's words for jobs: why one is pending, why one ended without a result, what to
- * type. */
+/* Explains Slurm's words about jobs: why one is pending, why one ended without a result, and
+ * what to type. */
 #ifndef UNETCTL_LAUNCHER_SCHEDULER_SLURM_SLURM_WORDS_H
 #define UNETCTL_LAUNCHER_SCHEDULER_SLURM_SLURM_WORDS_H
 
 #include <stdbool.h>
 
-/* reason: as squeue shows it, also "ReqNodeNotAvail, UnavailableNodes:node1". "" if it is
- * unknown. */
+/* Explains a reason as squeue prints it, such as "ReqNodeNotAvail, UnavailableNodes:node1".
+ * Returns "" if the reason is unknown. */
 const char *slurm_words_reason(const char *reason);
 
 /* Can a job with this reason never start? */
 bool slurm_words_never(const char *reason);
 
-/* state: of a job that ended, such as NODE_FAIL. "" if it needs no explanation. */
+/* Explains the state of a job that ended, such as NODE_FAIL. Returns "" if it needs no
+ * explanation. */
 const char *slurm_words_state(const char *state);
 
 #endif

@@ -21,23 +21,23 @@
 
 #define SUBMITTERS 3 /* threads beside the main one */
 
-/* Jobs that are submitted together. Slurm takes most of a submission's time for the credentials of
+/* Jobs that are submitted together. Most of a submission's time is spent on the credentials of
  * both sides, so several are submitted concurrently. */
 struct batch {
     const struct way *way;
     const json_t *jobs;
-    void **prepared; /* by way->prepare */
-    json_t **answers; /* NULL: not submitted, since another one was refused */
+    void **prepared; /* from way->prepare */
+    json_t **answers; /* NULL: not submitted because another job was refused */
     size_t count;
     atomic_size_t next;
     atomic_bool stop, lost;
     pthread_mutex_t lock;
     pthread_cond_t more;
-    bool fed;     /* scripts are there only once their jobs are ready */
-    size_t ready; /* how many are; under the lock */
+    bool fed;     /* scripts exist only when their jobs are reported ready */
+    size_t ready; /* the number of ready jobs; protected by the lock */
 };
 
-/* Waits until job i may go. False: it may not. */
+/* Waits until job i is ready. Returns false if it must not be submitted. */
 static bool await_ready(struct batch *b, size_t i)
 {
     pthread_mutex_lock(&b->lock);
@@ -80,8 +80,8 @@ static void set_ready(struct batch *b, size_t count, bool stop)
     pthread_mutex_unlock(&b->lock);
 }
 
-/* Reads lines with the number of ready jobs until all are. Another line, or the end of input, stops
- * the rest. */
+/* Reads lines with the number of ready jobs until all are ready. Any other line or the end of
+ * input stops the remaining submissions. */
 static void read_ready(struct batch *b)
 {
     char *line = NULL;
@@ -120,7 +120,8 @@ static void submit_all(struct batch *b)
         pthread_join(threads[--n], NULL);
 }
 
-/* Writes the tags of jobs that may be in flight, for the submission after a lost answer. */
+/* Writes the tags of jobs that may be in flight. The next submission reads them if an answer was
+ * lost. */
 static json_t *mark_in_flight(const char *file, const json_t *jobs)
 {
     struct buf tags = {0};
@@ -142,7 +143,7 @@ static json_t *mark_in_flight(const char *file, const json_t *jobs)
     return written ? NULL : message_refuse("%s: %s", file, strerror(code));
 }
 
-/* All are checked before the first is submitted. */
+/* Checks all jobs before the first is submitted. */
 static json_t *submit_jobs(struct batch *b, const char *in_flight)
 {
     json_t *refusal = NULL, *results;

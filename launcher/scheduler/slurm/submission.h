@@ -7,7 +7,8 @@
 
 struct way;
 
-/* The answer to "submit"; reads the "ready" lines that follow a fed one from stdin. */
+/* Returns the answer to "submit". If the jobs become ready later, reads the "ready" lines from
+ * stdin. */
 json_t *submission_answer(const struct way *way, const json_t *request);
 
 #endif

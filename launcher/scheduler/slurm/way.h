@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How Slurm is asked: through libslurm (library.c, the program unetctl-slurm) or through Slurm's
- * commands (commands.c, unetctl-slurm-commands). Both programs serve the same requests (serve.h);
- * PROTOCOL.md describes them. A function that returns json_t * returns a new reference. */
+/* The interface to Slurm: through libslurm (library.c, the program unetctl-slurm) or through
+ * Slurm's commands (commands.c, unetctl-slurm-commands). Both programs serve the same requests
+ * (serve.h), which PROTOCOL.md describes. Functions that return json_t * return a new reference. */
 #ifndef UNETCTL_LAUNCHER_SCHEDULER_SLURM_WAY_H
 #define UNETCTL_LAUNCHER_SCHEDULER_SLURM_WAY_H
 
@@ -12,31 +12,33 @@
 struct way {
     json_t *(*ping)(void);
 
-    /* Fills dst, which cluster_destroy frees. NULL, or a refusal. */
+    /* Fills dst, which the caller frees with cluster_destroy. Returns NULL, or a refusal. */
     json_t *(*load_cluster)(struct cluster *dst);
 
-    /* Whether and when Slurm would start a job that fits its partition, of which away nodes are
-     * down. */
+    /* Returns whether and when Slurm would start a job that fits its partition, away of whose
+     * nodes are down. */
     json_t *(*forecast)(const json_t *job, int away);
 
-    /* Begins the forecast of a job that will be asked for (optional). */
+    /* Begins the forecast of a job that will be asked for later. May be NULL. */
     json_t *(*foresee)(json_t *job);
 
-    /* A job's way into Slurm, in this order. prepare checks the job before any other one is
-     * submitted, load_script follows when its script exists, submit may run in several threads.
-     * The first two return NULL or a refusal; release is due in any case. job outlives *dst. */
+    /* The steps of a submission, in this order. prepare checks the job before any job is
+     * submitted; load_script is called when the script exists; submit may run in several
+     * threads. prepare and load_script return NULL or a refusal. release must be called in any
+     * case. job outlives *dst. */
     json_t *(*prepare)(const json_t *job, void **dst);
     json_t *(*load_script)(void *prepared, const json_t *job);
     json_t *(*submit)(void *prepared, const json_t *job);
     void (*release)(void *prepared);
 
-    /* Replaces the answers of submitted jobs that could never start, and cancels those (optional:
-     * submit may know at once). answers[i]: NULL for a job that was not tried. */
+    /* Replaces the answers of submitted jobs that can never start, and cancels those jobs.
+     * answers[i] is NULL for a job that was not submitted. May be NULL if submit finds that out
+     * itself. */
     void (*review)(json_t **answers, size_t count);
 
     json_t *(*query)(const json_t *request);
     json_t *(*accounting)(const json_t *request);
-    json_t *(*cancel)(const char *id); /* a decimal number */
+    json_t *(*cancel)(const char *id); /* id is a decimal number */
 };
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which template is found, and where sbatch's lines in one end. */
+/* Which template is used, and where the lines that sbatch reads end in it. */
 #include "config.h"
 #include "launcher/script/script_template.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Ranks as processes of this host, which meet at rank 0. */
+/* Ranks are processes of this host, which report to rank 0. */
 #include "config.h"
 #include "launcher/spec/spec_check.h"
 
@@ -10,7 +10,7 @@
 
 static char said[4096]; /* what rank 0 printed */
 
-/* In the child: exit code 0 when all agree, 1 for ERR_PEER, 2 for another error. */
+/* Runs in the child. Exit code 0 if all agree, 1 for ERR_PEER, 2 for another error. */
 static void be(long rank, const char *tasks, int port, double timeout_s, int out)
 {
     struct err e = {0};
@@ -34,7 +34,7 @@ static void read_all(int fd)
     said[n] = 0;
 }
 
-/* Starts the ranks, of which each believes in its own number of tasks (NULL: it is not there), and
+/* Starts ranks that believe in different numbers of tasks (NULL: the rank is not started) and
  * returns their exit codes as digits. */
 static const char *meet(const long ranks[3], const char *const tasks[3], double timeout_s)
 {

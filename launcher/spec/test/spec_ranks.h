@@ -18,7 +18,7 @@ struct spec_rank {
     struct spec_view view;
 };
 
-/* The first of three ports in a row that nobody has. */
+/* Returns the first of three consecutive ports that are free. */
 static int free_ports(void)
 {
     for (int base = 20000 + getpid() % 20000; base < 60000; base += 3) {
@@ -39,7 +39,7 @@ static int free_ports(void)
     return 0;
 }
 
-/* Rank of so many on host; the environment's variables must not matter. */
+/* Opens a rank of a step with these tasks on host. Variables of the environment do not matter. */
 static void open_rank(struct spec_rank *r, const char *host, const char *tasks, long rank,
                       int port_base)
 {

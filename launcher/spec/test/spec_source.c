@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a specification is made of, from every mixture of options and variables. */
+/* The values that a specification is made from, for combinations of options and variables. */
 #include "config.h"
 #include "launcher/spec/spec_source.h"
 
@@ -18,7 +18,7 @@ static void clear(void)
         unsetenv(variables[i]);
 }
 
-/* A step of 5 tasks on 3 nodes, of which this is the last. */
+/* Sets the variables of the last task of a step with 5 tasks on 3 nodes. */
 static void step(void)
 {
     clear();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a rank finds wrong by itself. */
+/* What a rank finds wrong on its own. */
 #include "config.h"
 #include "launcher/spec/spec_view.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which state a run has, for every way in which marker, job and ledger can stand together. */
+/* The state of a run for every combination of marker, job and ledger. */
 #include "config.h"
 #include "launcher/status/run_status.h"
 

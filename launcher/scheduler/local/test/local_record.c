@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Records of the local queue: what is written is read, and what they can't know is judged. */
+/* Records of the local queue are read as they were written, and the state of jobs whose keeper
+ * has ended is derived. */
 #include "config.h"
 #include "launcher/scheduler/local/local_record.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The local queue with real scripts, in a folder of its own. */
+/* The local queue runs real scripts, in a folder of its own. */
 #include "config.h"
 #include "launcher/scheduler/scheduler.h"
 
@@ -28,7 +28,7 @@ static struct scheduler *open_queue(int max_in_flight)
     return s;
 }
 
-/* Submit a script; its id stays valid until the next call but three. */
+/* Submits a script and returns its id, which stays valid until three more calls. */
 static const char *submit(struct scheduler *s, const char *tag, const char *text, int time_min)
 {
     static char ids[4][SCHEDULER_ID_SIZE];
@@ -63,7 +63,7 @@ static struct job_state get(struct scheduler *s, const char *tag)
     return found;
 }
 
-/* Poll until the job is in that phase; its state then, or after a minute. */
+/* Waits up to a minute for the phase and returns the job's state. */
 static struct job_state wait_phase(struct scheduler *s, const char *tag, enum job_phase phase)
 {
     struct job_state state = get(s, tag);
@@ -161,7 +161,7 @@ static void test_cancel(void)
     scheduler_close(s);
 }
 
-/* The keeper is killed: its script is found, and ended by cancel. */
+/* After its keeper is killed, a script is still found and can be cancelled. */
 static void test_killed_keeper(void)
 {
     struct scheduler *s = open_queue(1);

@@ -20,7 +20,7 @@
 
 #define FIELDS_MAX 12
 
-/* Runs argv. Returns NULL, or a refusal: it could not start, or failed. */
+/* Runs argv. Returns NULL, or a refusal if it could not be started or failed. */
 static json_t *run_json(const char *const argv[], struct command *c)
 {
     const char *name = strcmp(argv[0], "env") == 0 ? argv[2] : argv[0];
@@ -29,8 +29,8 @@ static json_t *run_json(const char *const argv[], struct command *c)
     return refusal || c->code == 0 ? refusal : command_refuse(name, c);
 }
 
-/* Cuts the next line of *text into fields at '|', without blanks around each; the last field has
- * the rest. Missing fields are "". False at the end of the text. */
+/* Splits the next line of *text at '|' into count fields without surrounding blanks; the last
+ * field has the rest of the line. Missing fields are "". Returns false at the end of the text. */
 static bool next_fields(char **text, char *fields[FIELDS_MAX], int count)
 {
     char *line = *text, *end = line + strcspn(line, "\n");
@@ -51,7 +51,7 @@ static bool next_fields(char **text, char *fields[FIELDS_MAX], int count)
     return true;
 }
 
-/* Seconds since 1970; 0 for "N/A", "NONE" and "Unknown". */
+/* Returns seconds since 1970, or 0 for "N/A", "NONE" and "Unknown". */
 static json_int_t seconds_of(const char *text)
 {
     return strtoll(text, NULL, 10);
@@ -59,7 +59,7 @@ static json_int_t seconds_of(const char *text)
 
 /* ---- the cluster ---- */
 
-/* Returns the value behind "NAME = " in the output of scontrol show config, or "". */
+/* Returns the value after "NAME = " in the output of `scontrol show config`, or "". */
 static const char *find_setting(char *config, const char *name)
 {
     for (char *line = config; line && *line; line = strchr(line, '\n'), line += line != NULL) {
@@ -116,10 +116,11 @@ static int minutes_of(const char *limit)
 {
     int minutes = time_limit_decode(limit);
 
-    return minutes > 0 ? minutes : 0; /* "infinite" and "n/a": no limit */
+    return minutes > 0 ? minutes : 0; /* "infinite" and "n/a" mean no limit */
 }
 
-/* A node's long state, such as "idle", "mixed" or "down*": a star: does not answer. */
+/* Is a node away by its long state, such as "idle", "mixed" or "down*"? A star means that it
+ * does not respond. */
 static bool is_away(const char *state)
 {
     static const char *const away[] = {"down", "unknown", "drain", "fail", NULL};
@@ -130,7 +131,8 @@ static bool is_away(const char *state)
     return strchr(state, '*') != NULL;
 }
 
-/* One line for each node of each partition; sinfo repeats the partition's own fields. */
+/* Loads the cluster from sinfo, which prints one line for each node of each partition, with the
+ * partition's own fields in each. */
 static json_t *load_cluster(struct cluster *dst)
 {
     static const char *const argv[] = {"sinfo", "-h", "-a", "-N", "-S", "#P", "-o",
@@ -164,7 +166,8 @@ static json_t *load_cluster(struct cluster *dst)
 
 /* ---- jobs ---- */
 
-/* squeue prints a wait status up to 22.05 and CODE:SIGNAL since; sacct prints the latter. */
+/* Decodes an exit code. squeue prints a wait status up to 22.05 and CODE:SIGNAL since then;
+ * sacct prints the latter. */
 static void decode_exit(const char *text, int *code, int *signal)
 {
     int status = atoi(text);
@@ -220,7 +223,7 @@ static json_t *commands_query(const json_t *request)
         bool ended = !is_active(f[STATE]);
         decode_exit(ended ? f[EXIT] : "0:0", &code, &signal);
         const char *reason = strcmp(f[REASON], "None") == 0 ? "" : f[REASON];
-        /* A waiting job's start and a running job's end are only expected. */
+        /* The start of a pending job and the end of a running one are only estimates. */
         json_array_append_new(
             list,
             json_pack("{s:o, s:o, s:o, s:i, s:i, s:i, s:I, s:I, s:I, s:o, s:o, s:o}", "id",
@@ -282,7 +285,7 @@ static void commands_release(void *prepared)
     (void)prepared;
 }
 
-/* Refuses the job with this id among the answers, and cancels it. */
+/* Changes the answer with this job id to a refusal, and cancels the job. */
 static void refuse_job(json_t **answers, size_t count, const char *id, const char *reason)
 {
     for (size_t i = 0; i < count; i++) {
@@ -295,7 +298,8 @@ static void refuse_job(json_t **answers, size_t count, const char *id, const cha
     }
 }
 
-/* sbatch accepts jobs that can never start, which then block the queue behind them. */
+/* Finds jobs that can never start. sbatch accepts them, and they would block the queue behind
+ * them. */
 static void review(json_t **answers, size_t count)
 {
     enum { ID, STATE, REASON, COUNT };
@@ -321,7 +325,7 @@ static void review(json_t **answers, size_t count)
 
 /* ---- accounting ---- */
 
-/* Decodes "billing=4,cpu=4,gres/gpu=2,mem=100M,node=1"; without conversion memory is in M. */
+/* Decodes "billing=4,cpu=4,gres/gpu=2,mem=100M,node=1". Memory without a unit is in MiB. */
 static json_t *decode_tres(char *text)
 {
     json_t *tres = json_object();
@@ -342,7 +346,7 @@ static json_t *describe_past(char *f[FIELDS_MAX])
     enum { ID, STATE, EXIT, STARTED, ENDED, NODES, TRES };
     int code, signal;
 
-    f[STATE][strcspn(f[STATE], " ")] = 0; /* "CANCELLED by 1000" */
+    f[STATE][strcspn(f[STATE], " ")] = 0; /* cuts "CANCELLED by 1000" */
     decode_exit(f[EXIT], &code, &signal);
     return history_describe(&(struct history_job){
         .id = f[ID], .state = f[STATE], .nodes = f[NODES], .exit_code = code, .signal = signal,
@@ -350,7 +354,7 @@ static json_t *describe_past(char *f[FIELDS_MAX])
         .tres = decode_tres(f[TRES])});
 }
 
-/* Returns whether sacct answered. */
+/* Adds the jobs that sacct knows. Returns false if sacct does not answer. */
 static bool read_sacct(const json_t *ids, json_t *jobs)
 {
     struct buf list = {0};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Slurm asked through its commands: sinfo, squeue, sbatch, scancel, sacct and scontrol, in the
- * formats that are the same from Slurm 22.05 to 26.05. */
+/* Queries Slurm through its commands sinfo, squeue, sbatch, scancel, sacct and scontrol, in
+ * output formats that are the same from Slurm 22.05 to 26.05. */
 #ifndef UNETCTL_LAUNCHER_SCHEDULER_SLURM_COMMANDS_COMMANDS_H
 #define UNETCTL_LAUNCHER_SCHEDULER_SLURM_COMMANDS_COMMANDS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* unetctl-slurm-commands: the same conversation as unetctl-slurm (PROTOCOL.md), without
+/* unetctl-slurm-commands answers the same requests as unetctl-slurm (PROTOCOL.md) without
  * libslurm. */
 #include "config.h"
 

@@ -17,7 +17,7 @@
 #include "launcher/scheduler/slurm/library/names.h"
 #include "launcher/scheduler/slurm/library/version.h"
 
-/* Returns the jobs as slurmdbd takes them. */
+/* Returns the jobs' ids as the list that slurmdbd expects. */
 static list_t *select_jobs(const json_t *ids)
 {
     list_t *list = slurm_list_create(free);
@@ -50,7 +50,7 @@ static const slurmdb_tres_rec_t *find_tres(list_t *known, uint32_t id)
     return r;
 }
 
-/* Decodes "1=4,2=100,1001=2": the numbers of what slurmdbd counts, and how many. */
+/* Decodes "1=4,2=100,1001=2": the numbers of resources that slurmdbd tracks, and their amounts. */
 static json_t *decode_tres(const char *text, list_t *known)
 {
     json_t *tres = json_object();
@@ -84,7 +84,7 @@ static json_t *encode_record(const slurmdb_job_rec_t *r, list_t *known)
         .tres = decode_tres(r->tres_alloc_str, known)});
 }
 
-/* From slurmdbd. -1 when it does not answer. */
+/* Adds the jobs that slurmdbd knows. Returns 0, or -1 if it does not answer. */
 static int read_slurmdbd(const json_t *ids, json_t *jobs)
 {
     slurmdb_job_cond_t cond = {.db_flags = SLURMDB_JOB_FLAG_NOTSET,

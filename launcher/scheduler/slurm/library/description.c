@@ -36,7 +36,8 @@ static int add_number_option(struct description *d, const char *name, long value
 
 #define SBATCH_VARIABLES 20
 
-/* Does the cluster's configuration keep Slurm from choosing how MPICH and Intel MPI start? */
+/* Does the cluster's configuration keep Slurm from setting how MPICH and Intel MPI start their
+ * daemons? */
 static bool hydra_is_left_alone(void)
 {
     static int answer = -1;
@@ -54,7 +55,8 @@ static int add_default(struct description *d, const char *name, const char *valu
     return getenv(name) ? 0 : add_variable(d, name, value);
 }
 
-/* So that a mpirun in the job starts its daemons with all of the job's GPUs and CPUs. */
+/* Sets variables so that an mpirun in the job starts its daemons with all of the job's GPUs and
+ * CPUs. */
 static int add_launchers(struct description *d)
 {
     static const char *const hydra[][2] = {
@@ -75,7 +77,7 @@ static int add_launchers(struct description *d)
     return 0;
 }
 
-/* What srun in the job takes for what a task gets. */
+/* Sets the variables from which srun in the job takes what each task gets. */
 static int add_task(struct description *d, const json_t *job)
 {
     const char *type = message_text(job, "gpu_type");
@@ -91,8 +93,8 @@ static int add_task(struct description *d, const json_t *job)
     return *d->node_tres ? 0 : add_variable(d, "SLURM_GPUS_PER_TASK", gpus);
 }
 
-/* What sbatch hands to a job: our own environment but another job's variables, and its
- * additions. */
+/* Fills the environment that sbatch would pass to a job: this process's own, without the
+ * variables of another job, and sbatch's additions. */
 static int fill_environment(struct description *d, const json_t *job)
 {
     char host[256] = "", mask_text[8];
@@ -135,7 +137,7 @@ static int fill_environment(struct description *d, const json_t *job)
     return 0;
 }
 
-/* The options that people choose; what is absent keeps Slurm's default. */
+/* Sets the options that people choose. Options that are absent keep Slurm's default. */
 static void fill_options(job_desc_msg_t *m, const json_t *job)
 {
     m->partition = (char *)message_text(job, "partition");
@@ -166,7 +168,8 @@ static void fill_options(job_desc_msg_t *m, const json_t *job)
         m->priority = 0;
 }
 
-/* With GPUs counted by task, Slurm fills node after node: 3 tasks on 2-GPU nodes are 2+1. */
+/* Requests GPUs per task: Slurm then fills one node after the other, and 3 tasks on 2-GPU nodes
+ * become 2+1. */
 static void describe_tres(struct description *d, const json_t *job)
 {
     const char *type = message_text(job, "gpu_type"), *colon = type ? ":" : "";

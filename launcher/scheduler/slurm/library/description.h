@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A job of the protocol as Slurm takes it. */
+/* A job of the protocol, translated for libslurm. */
 #ifndef UNETCTL_LAUNCHER_SCHEDULER_SLURM_LIBRARY_DESCRIPTION_H
 #define UNETCTL_LAUNCHER_SCHEDULER_SLURM_LIBRARY_DESCRIPTION_H
 
 #include <jansson.h>
 #include <slurm/slurm.h>
 
-/* Everything that slurm_submit_batch_job needs and that we own. */
+/* Everything that slurm_submit_batch_job needs and that this program owns. */
 struct description {
     job_desc_msg_t msg;
     char *script;
@@ -16,12 +16,12 @@ struct description {
     char *argv[1];
 };
 
-/* All but the script; an empty one stands for it. NULL, or a refusal; either way description_free
- * is due. job must live as long. */
+/* Loads all but the script, for which an empty one stands. Returns NULL, or a refusal;
+ * description_free must be called in either case. job must outlive d. */
 json_t *description_load(struct description *d, const json_t *job);
 void description_free(struct description *d);
 
-/* The job's script, from its file. NULL, or a refusal. */
+/* Loads the job's script from its file. Returns NULL, or a refusal. */
 json_t *description_load_script(struct description *d, const json_t *job);
 
 #endif

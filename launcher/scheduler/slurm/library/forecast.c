@@ -35,10 +35,10 @@ bool forecast_may_pass(int code)
     }
 }
 
-/* What Slurm says of a job that it is not given. */
+/* Slurm's forecast for a job that is not submitted. */
 struct forecast {
     will_run_response_msg_t *expected; /* never freed: slurm.h declares no function for it */
-    int code; /* Slurm's errno, 0 if it would run */
+    int code; /* Slurm's errno, or 0 if the job would run */
 };
 
 static void forecast_load(struct forecast *f, struct description *d)
@@ -48,8 +48,9 @@ static void forecast_load(struct forecast *f, struct description *d)
         f->code = errno;
 }
 
-/* Beyond the sizes, what only Slurm knows: features, accounts, reservations. While nodes are away
- * Slurm's "not available" may mean just that, so it does not refuse the job. */
+/* Encodes the answer. Slurm checks what the sizes do not show: features, accounts, reservations.
+ * While nodes are away, Slurm's "not available" may be caused by that, so the job is not
+ * refused. */
 static json_t *encode_forecast(const struct forecast *f, int away)
 {
     if (f->code == 0) {
@@ -64,7 +65,7 @@ static json_t *encode_forecast(const struct forecast *f, int away)
     return refusal_of_slurm(f->code);
 }
 
-/* A check that will be asked for: Slurm is asked at once, while other questions are answered. */
+/* A check that was announced. A thread asks Slurm while other requests are answered. */
 static struct {
     json_t *job; /* NULL: none */
     struct description description;
@@ -79,8 +80,8 @@ static void *look_ahead(void *arg)
     return NULL;
 }
 
-/* What was found out ahead of this job; false if it was another one. Either way nothing is ahead
- * then. */
+/* Takes the result of the announced check if it was for this job, and returns whether it was.
+ * Afterwards no check is announced. */
 static bool take_ahead(const json_t *job, struct forecast *dst)
 {
     bool same = job && json_equal(ahead.job, job);

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Would a job run, and when. */
+/* Whether and when a job would run. */
 #ifndef UNETCTL_LAUNCHER_SCHEDULER_SLURM_LIBRARY_FORECAST_H
 #define UNETCTL_LAUNCHER_SCHEDULER_SLURM_LIBRARY_FORECAST_H
 
 #include <jansson.h>
 #include <stdbool.h>
 
-/* The answer to "check" for a job that fits its partition, of which away nodes are down. */
+/* Returns the answer to "check" for a job that fits its partition, away of whose nodes are down. */
 json_t *forecast_check(const json_t *job, int away);
 
-/* The answer to "foresee": Slurm is asked in a thread; forecast_check of the same job takes what it
- * said. */
+/* Returns the answer to "foresee": a thread asks Slurm, and forecast_check of the same job uses
+ * its result. */
 json_t *forecast_foresee(json_t *job);
 
-/* Waits for that thread, if it runs. */
+/* Waits for that thread if it is running, and discards its result. */
 void forecast_forget(void);
 
-/* Slurm's reasons to let a job wait for its turn. Any other one lets it wait for ever. */
+/* Is code one of the reasons for which Slurm makes a job wait for its turn? With any other
+ * reason the job would wait for ever. */
 bool forecast_may_pass(int code);
 
 #endif

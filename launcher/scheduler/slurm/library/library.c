@@ -49,7 +49,8 @@ static json_t *ping(void)
     return o;
 }
 
-/* After a restart the controller has not heard of its nodes yet. */
+/* Is a node in this state away? After its restart the controller knows nothing of its nodes for
+ * a while. */
 static bool is_away(uint32_t state)
 {
     uint32_t base = state & NODE_STATE_BASE;
@@ -65,7 +66,7 @@ static int minutes_of(uint32_t limit)
 
 struct load {
     partition_info_msg_t *partitions;
-    int code; /* Slurm's errno, 0 if they are there */
+    int code; /* Slurm's errno, or 0 when the answer is there */
 };
 
 static void *load_partitions(void *arg)
@@ -98,7 +99,7 @@ static bool fill_partition(struct cluster *dst, const partition_info_t *p,
     return true;
 }
 
-/* Two questions at the same time. */
+/* Loads partitions and nodes by two requests at the same time. */
 static json_t *load_cluster(struct cluster *dst)
 {
     struct load load = {0};
@@ -134,7 +135,7 @@ static json_t *describe_job(const slurm_job_info_t *j)
     char id[16];
 
     snprintf(id, sizeof id, "%u", j->job_id);
-    /* A waiting job's start and a running job's end are only expected. */
+    /* The start of a pending job and the end of a running one are only estimates. */
     return json_pack("{s:s, s:s, s:o, s:i, s:i, s:i, s:I, s:I, s:I, s:o, s:o, s:o}", "id", id,
                      "state",
                      names_state(j->job_state), "reason", message_string(reason), "exit_code",
@@ -164,7 +165,7 @@ static json_t *library_query(const json_t *request)
     json_t *list;
 
     if (slurm_load_job_user(&jobs, getuid(), SHOW_ALL) != SLURM_SUCCESS) {
-        /* Slurm's way to say that the user has none */
+        /* Slurm's answer if the user has no jobs */
         if (errno == ESLURM_INVALID_JOB_ID)
             return json_pack("{s:b, s:[]}", "ok", 1, "jobs");
         return refusal_of_slurm(errno);
@@ -187,10 +188,10 @@ static json_t *cancel(const char *id)
 
 /* ---- submission ---- */
 
-/* Was this code part of Slurm's answer? slurm_errno.h: 2000 and more are slurmctld's, 7000 and more
- * its accounting's and plugins', and EAGAIN is its answer at MaxJobCount. Any other one (a timeout,
- * a broken connection) leaves it open whether Slurm got the request; only what could not even
- * connect was never sent. */
+/* Was this code Slurm's answer? By slurm_errno.h, codes from 2000 are slurmctld's and codes from
+ * 7000 those of its accounting and plugins; EAGAIN is its answer at MaxJobCount. After any other
+ * code, such as a timeout or a broken connection, Slurm may have received the request. Only a
+ * failure to connect shows that it was not sent. */
 static bool is_answered(int code)
 {
     return code == EAGAIN || (code >= ESLURM_INVALID_PARTITION_NAME && code < 5000) ||
@@ -198,7 +199,8 @@ static bool is_answered(int code)
            code == SLURM_COMMUNICATIONS_CONNECTION_ERROR;
 }
 
-/* libslurm has the name of a limit for stderr only, which unetctl gives us as a file. */
+/* Adds the name of a limit to a refusal. libslurm prints the name on stderr only, which unetctl
+ * provides as a file. */
 static void name_limit(json_t *refusal)
 {
     char said[1024];
@@ -212,8 +214,8 @@ static void name_limit(json_t *refusal)
     limits_name(refusal, said);
 }
 
-/* Success alone proves nothing: Slurm queues jobs that can never run, which then block the others;
- * the answer's error_code shows it. */
+/* Submits the job. Success alone is not enough: Slurm also queues jobs that can never run, which
+ * then block others. The error_code in its answer shows that. */
 static json_t *library_submit(void *prepared, const json_t *job)
 {
     struct description *d = prepared;

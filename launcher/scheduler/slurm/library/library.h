@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Slurm asked through libslurm. */
+/* Queries Slurm through libslurm. */
 #ifndef UNETCTL_LAUNCHER_SCHEDULER_SLURM_LIBRARY_LIBRARY_H
 #define UNETCTL_LAUNCHER_SCHEDULER_SLURM_LIBRARY_LIBRARY_H
 

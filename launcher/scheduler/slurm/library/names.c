@@ -10,7 +10,7 @@ struct name {
     const char *text;
 };
 
-/* The first flag that is set names the state. */
+/* The first flag in this order that is set gives the state its name. */
 static const struct name flags[] = {{JOB_COMPLETING, "COMPLETING"},
                                     {JOB_STAGE_OUT, "STAGE_OUT"},
                                     {JOB_CONFIGURING, "CONFIGURING"},

@@ -13,7 +13,7 @@
 #define RELEASE_MAJOR SLURM_VERSION_MAJOR(SLURM_VERSION_NUMBER)
 #define RELEASE_MINOR SLURM_VERSION_MINOR(SLURM_VERSION_NUMBER)
 
-/* Are Slurm's commands, which are the cluster's, of another release than this library? */
+/* Is the release of Slurm's commands, which is the cluster's, different from this library's? */
 static bool differs_from_commands(void)
 {
     static const char *const argv[] = {"scontrol", "--version", NULL};
@@ -29,8 +29,9 @@ static bool differs_from_commands(void)
     return differs;
 }
 
-/* Does the controller not understand this library? One of 26.05 answers what it cannot read in
- * HTTP; of an answer by 24.11 older libraries only say that it failed. */
+/* Does the code mean that the controller does not understand this library? A controller of 26.05
+ * answers in HTTP what it cannot read. If one of 24.11 answers an older library, the code only
+ * means failure. */
 static bool is_incompatible(int code)
 {
     switch (code) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What differs between the releases of Slurm, 22.05 to 26.05. No other file asks for the
- * release. */
+/* The differences between the releases of Slurm from 22.05 to 26.05. No other file depends on
+ * the release. */
 #ifndef UNETCTL_LAUNCHER_SCHEDULER_SLURM_LIBRARY_VERSION_H
 #define UNETCTL_LAUNCHER_SCHEDULER_SLURM_LIBRARY_VERSION_H
 
@@ -15,8 +15,9 @@ typedef struct xlist list_t;
 typedef struct listIterator list_itr_t;
 #endif
 
-/* Since 23.11 what a task gets is one list, with its CPUs. It is also in the environment of a job,
- * beside variables that keep mpirun's own srun from taking the list for its daemons. */
+/* From 23.11, one list describes the resources of a task, including its CPUs. It is also in a
+ * job's environment, with variables that keep mpirun's own srun from applying the list to its
+ * daemons. */
 #define VERSION_TASK_LIST (SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(23, 11, 0))
 
 #if SLURM_VERSION_NUMBER < SLURM_VERSION_NUM(23, 11, 0)
@@ -38,7 +39,7 @@ typedef struct listIterator list_itr_t;
 #define VERSION_JOB_ID(response) ((response)->step_id.job_id)
 #endif
 
-/* The answer of a controller that has as many jobs as MaxJobCount allows. */
+/* The answer of a controller when MaxJobCount jobs exist. */
 #if SLURM_VERSION_NUMBER < SLURM_VERSION_NUM(26, 5, 0)
 #define slurm_free_conf slurm_free_ctl_conf
 #define VERSION_FULL EAGAIN

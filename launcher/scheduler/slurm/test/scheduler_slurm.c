@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The Slurm scheduler against a real Slurm: a sandbox of two nodes. */
+/* The Slurm scheduler with a real Slurm, a sandbox of two nodes. */
 #include "config.h"
 #include "launcher/scheduler/scheduler.h"
 
@@ -164,7 +164,7 @@ static void test_unreachable(const char *interface)
     scheduler_close(s);
 }
 
-/* Announced queries get the answers of direct ones, in any order. */
+/* Announced queries get the same answers as direct ones, in any order. */
 static void test_announce(struct scheduler *s)
 {
     struct job job = new_job("t:announce"), large = new_job("t:announce");
