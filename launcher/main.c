@@ -28,7 +28,7 @@ static const struct cli_command *const commands[] = {
     NULL,
 };
 
-/* The way of a study. */
+/* In the order in which a study uses them. */
 static const struct cli_group groups[] = {
     {"Begin a study", &cmd_init},
     {"Check it before GPUs are paid for", &cmd_plan},

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* unetctl collect: the runs of a study into STUDY/logs. */
+/* unetctl collect: gathers the results of a study's runs in STUDY/logs. */
 #include "config.h"
 #include "launcher/cmd/cmd.h"
 
@@ -44,7 +44,7 @@ static void add_result_row(struct buf *b, const struct result *r)
     buf_destroy(&safe);
 }
 
-/* title: the study or the folder; dir: where its logs are now. */
+/* Prints a summary. title names the study or the folder of logs; dir is where the logs are now. */
 static int print_results(const char *title, const char *dir, const struct results *table,
                          struct err *e)
 {
@@ -67,7 +67,7 @@ static int print_results(const char *title, const char *dir, const struct result
     return 0;
 }
 
-/* The first runs without a result, by name and state. */
+/* Lists the first runs without a result, with their states. */
 static void list_incomplete(const struct results *table, struct buf *b)
 {
     size_t named = 0;

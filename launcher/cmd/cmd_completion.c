@@ -54,7 +54,7 @@ static int print_sites(struct err *e)
     return rc;
 }
 
-/* The second words of `unet-train data`, from its manual. */
+/* Prints the verbs of `unet-train data`, which are taken from its man page. */
 static int print_data_verbs(struct err *e)
 {
     static const char *const argv[] = {"--man", NULL};
@@ -93,7 +93,8 @@ static int print_words(const char *kind, struct err *e)
     return 0;
 }
 
-/* Only main.c has the table of verbs that the script is made from. */
+/* Prints the script by executing `unetctl --completion`, because only main.c has the table of
+ * verbs. */
 static int print_script(const char *shell, struct err *e)
 {
     execl("/proc/self/exe", "unetctl", "--completion", shell, (char *)NULL);

@@ -26,7 +26,7 @@ static const struct cli_option options[] = {
 static const char *const layers[] = {"built-in",   "user", "site", "study",
                                      "environment", "command line"};
 
-/* One effective value. */
+/* A setting that is printed. */
 struct value {
     char name[128];
     const struct setting *key;
@@ -41,7 +41,7 @@ struct values {
     size_t count;
 };
 
-/* Was the site's value copied to the study's slurm.NAME, where it is shown? */
+/* Is the site's value shown as the study's slurm.NAME, to which it was copied? */
 static bool is_shown_as_slurm(const char *path)
 {
     char name[128];
@@ -67,7 +67,7 @@ static void list_values(const struct workspace *w, struct values *dst)
     }
 }
 
-/* Do the names select the value, by its own name or by its section's? */
+/* Do the names on the command line select the value, by its own name or its section's? */
 static bool is_asked_for(const struct value *v, int nnames, char **names)
 {
     for (int i = 0; i < nnames; i++) {

@@ -100,7 +100,7 @@ static void check_host(struct findings *f)
 
 /* ---- the study's folder ---- */
 
-/* File systems that belong to one host. */
+/* Returns the name of the file system of dir if only this host can see it, otherwise NULL. */
 static const char *local_file_system(const char *dir)
 {
     static const struct {
@@ -140,7 +140,7 @@ static void check_space(const struct workspace *w, struct findings *f)
     }
 }
 
-/* Two holders of one lock would mean that a job can be submitted twice. */
+/* Checks that locks work. If two processes could hold one lock, a job might be submitted twice. */
 static void check_lock(const char *path, int fd, struct findings *f)
 {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
@@ -163,7 +163,8 @@ static void check_lock(const char *path, int fd, struct findings *f)
         close(other);
 }
 
-/* What the file server's clock says of a file written just now. */
+/* Compares this host's clock with the file server's, by the time of a file that was just
+ * written. */
 static void check_server_clock(int fd, struct findings *f)
 {
     struct stat st;
@@ -284,7 +285,7 @@ static void check_partition(const struct workspace *w, struct scheduler *s, stru
     }
 }
 
-/* A sandbox starts ranks by mpirun where its srun has no PMIx. */
+/* Checks that srun supports the launcher's --mpi. A sandbox without PMIx uses mpirun instead. */
 static void check_launcher(const struct workspace *w, struct findings *f)
 {
     char *argv[] = {"sh", "-c", "exec srun --mpi=list 2>&1", NULL};
@@ -297,7 +298,7 @@ static void check_launcher(const struct workspace *w, struct findings *f)
     buf_destroy(&list);
 }
 
-/* Account, QOS, constraint and limits: what only Slurm's will-run knows. */
+/* Checks account, QOS, constraint and limits by a forecast, since only Slurm knows them. */
 static void check_job(const struct workspace *w, struct scheduler *s, struct findings *f)
 {
     struct scheduler_forecast forecast;
@@ -332,7 +333,8 @@ static void check_scheduler(struct workspace *w, struct findings *f)
     struct err e;
 
     s = workspace_scheduler(w, w->scheduler, &e);
-    int rc = s ? scheduler_query(s, "unetctl:", &jobs, &njobs, &e) : -1; /* does it answer? */
+    /* only to see whether it answers */
+    int rc = s ? scheduler_query(s, "unetctl:", &jobs, &njobs, &e) : -1;
     free(jobs);
     if (rc) {
         findings_add(f, FINDING_ERROR, "scheduler", "%s", e.text);
@@ -354,7 +356,7 @@ static void check_scheduler(struct workspace *w, struct findings *f)
 
 /* ---- the rehearsal ---- */
 
-/* A number in a variable of Slurm's, or 0; of v100:4 it is 4. */
+/* Returns the number in a variable of Slurm's (4 for "v100:4"), or 0. */
 static int slurm_number(const char *name)
 {
     const char *text = getenv(name), *colon = text ? strrchr(text, ':') : NULL;
@@ -362,7 +364,8 @@ static int slurm_number(const char *name)
     return text ? atoi(colon ? colon + 1 : text) : 0;
 }
 
-/* The GPUs of the present job: by its GPUs, its tasks, or else all of its nodes. */
+/* Returns the GPUs of the job that this process is in: from its GPUs, its tasks, or its number
+ * of nodes. */
 static int gpus_here(const struct workspace *w, struct err *e)
 {
     int nodes = slurm_number("SLURM_JOB_NUM_NODES"), tasks = slurm_number("SLURM_NTASKS");
@@ -393,7 +396,7 @@ static int decode_gpus(const struct workspace *w, struct err *e)
     return (int)n;
 }
 
-/* The ranks that reported. */
+/* Lists the ranks that have written a report. */
 static json_t *list_reporting(json_t *ranks)
 {
     json_t *list = json_array(), *r;
@@ -466,7 +469,7 @@ static int probe_rank(struct err *e)
 
     json_decref(run);
     snprintf(path, sizeof path, "%s/%s", probe_folder, rank_0);
-    if (rc == 0 && access(path, F_OK) == 0) /* for submit_file.sh */
+    if (rc == 0 && access(path, F_OK) == 0) /* submit_file.sh expects the log to exist */
         rc = atomicfile_write("attempt-1/DONE", "{\"schema\":1}\n", 13, 0666, e);
     return rc;
 }
@@ -513,12 +516,12 @@ static int cmd_doctor_run(int noperands, char **operands, int nrest, char **rest
     (void)noperands, (void)operands;
     if (probe_folder)
         return probe_rank(e);
-    struct workspace_args without_gpus = args; /* a number here, not the study's list */
+    struct workspace_args without_gpus = args; /* --gpus is a number here, not the study's list */
     without_gpus.gpus = NULL;
     if (workspace_open_jobs(&w, &without_gpus, nrest, rest, e))
         return -1;
     rc = examine(&w, &f, e);
-    /* Print what was found before a rehearsal failed. */
+    /* What was found is printed even if the rehearsal failed. */
     struct err other;
     int shown = report_findings(&f, rc == 0, rc ? &other : e);
     rc = rc ? rc : shown;

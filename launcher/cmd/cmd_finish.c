@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The last command of submit_file.sh, except with the embedded engine. */
+/* unetctl finish writes DONE or FAILED. It is the last command of submit_file.sh, except with
+ * the embedded engine, which writes the marker itself. */
 #include "config.h"
 #include "launcher/cmd/cmd.h"
 
@@ -25,7 +26,7 @@
 
 static const char *from_dir;
 
-/* Writes DIR/NAME; takes document. */
+/* Writes DIR/NAME and releases document. */
 static int write_marker(const char *dir, const char *name, json_t *document, struct err *e)
 {
     char *text = json_dumps(document, JSON_COMPACT | JSON_REAL_PRECISION(15));
@@ -39,8 +40,8 @@ static int write_marker(const char *dir, const char *name, json_t *document, str
     return rc;
 }
 
-/* A script that does not use UNETCTL_ATTEMPT_DIR leaves log.csv in its own folder; the file must
- * be newer than this attempt. */
+/* Copies log.csv from the script's folder, where a script that ignores UNETCTL_ATTEMPT_DIR
+ * leaves it. The file must be newer than this attempt. */
 static int fetch_log(const char *from, const char *dir, struct err *e)
 {
     char src[PATH_MAX], dst[PATH_MAX];
@@ -60,7 +61,7 @@ static json_t *read_finish_plan(const char *dir, struct err *e)
 {
     char path[PATH_MAX];
 
-    snprintf(path, sizeof path, "%s/run.json", dir); /* of an attempt with its own plan */
+    snprintf(path, sizeof path, "%s/run.json", dir); /* an attempt may have its own plan */
     if (access(path, F_OK) != 0)
         snprintf(path, sizeof path, "%s/../run.json", dir);
     return jsonio_read(path, MAX_DOCUMENT, e);
@@ -78,7 +79,7 @@ static void add_line(struct buf *dst, json_t *line)
     json_decref(line);
 }
 
-/* When the attempt began: when its job took it. */
+/* Reads when the attempt began, which is when its job took the folder. */
 static void read_start(const char *dir, char dst[32])
 {
     static const char *const names[] = {"/job", ""};
@@ -111,7 +112,7 @@ static json_t *encode_header(const json_t *run, const char *dir, long epochs)
                      json_object_get(layout, "strategy"), "epochs", (json_int_t)epochs);
 }
 
-/* Writes record.jsonl from log.csv, unless the script wrote one. */
+/* Writes record.jsonl from log.csv, unless the script wrote one itself. */
 static int write_record(const char *dir, const json_t *run, const struct epoch_csv *log,
                         const json_t *end, struct err *e)
 {
@@ -134,7 +135,7 @@ static int write_record(const char *dir, const json_t *run, const struct epoch_c
     return rc;
 }
 
-/* The attempt's log, with the checks of `unetctl collect`. */
+/* Reads the attempt's log with the same checks as `unetctl collect`. */
 static int read_log(const char *dir, struct epoch_csv *dst, struct err *e)
 {
     const char *slash = strrchr(dir, '/');
@@ -154,7 +155,8 @@ static int read_log(const char *dir, struct epoch_csv *dst, struct err *e)
     return run_folder_check(run_dir, attempt, e) || log_file_read_table(path, dst, e) ? -1 : 0;
 }
 
-/* The end of the run according to log.csv; NULL with the reason why it is not a result. */
+/* Returns the end of the run according to log.csv, or NULL with the reason why that is not a
+ * result. */
 static json_t *read_result(const char *dir, struct err *e)
 {
     json_t *plan = read_finish_plan(dir, e), *end = NULL;

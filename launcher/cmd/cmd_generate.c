@@ -27,7 +27,7 @@ static const struct cli_option options[] = {
     {0},
 };
 
-/* Scripts can be written before the images exist; images that exist must give a split. */
+/* Makes the split if the images exist. Scripts may be generated before that. */
 static int make_split(const struct workspace *w, struct err *e)
 {
     struct data_look look;

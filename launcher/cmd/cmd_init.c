@@ -19,9 +19,10 @@
 #include "src/plural.h"
 #include "src/text/filename.h"
 
-#define NSET 20 /* keys that init itself sets, below the words of --set */
+#define NSET 20 /* keys that init itself sets, before those of --set */
 
-/* The reference's size, for a folder without images yet, and the longest side taken unasked. */
+/* The size of images in the reference, used while a folder has no images, and the longest side
+ * that init chooses by itself. */
 #define DEFAULT_HEIGHT 768
 #define DEFAULT_WIDTH 1024
 #define LONGEST_SIDE 1024
@@ -30,7 +31,7 @@ static const char *data_dir, *site, *model, *name, *engine, *templates;
 static struct cli_list set;
 
 #define ENGINE_ROWS 3
-#define CLASS_FILE "classes.txt" /* in the study, where the masks need one */
+#define CLASS_FILE "classes.txt" /* in the study's folder, if the masks need one */
 
 static const struct cli_option options[] = {
     {"data", 'd', CLI_STRING, "DIR",
@@ -49,7 +50,7 @@ static const struct cli_option options[] = {
     {0},
 };
 
-/* A study's name from its folder's: what is not allowed becomes '-'. */
+/* Derives a study's name from its folder's: characters that are not allowed become '-'. */
 static void derive_name(const char *folder, char dst[65])
 {
     static const char allowed[] = "abcdefghijklmnopqrstuvwxyz0123456789._-";
@@ -66,7 +67,7 @@ static void derive_name(const char *folder, char dst[65])
         strcpy(dst, "study");
 }
 
-/* The nearest multiple of step, from step up. */
+/* Returns the multiple of step nearest to side, at least step. */
 static long fit_side(double side, long step)
 {
     long fitted = (long)(side / (double)step + 0.5) * step;
@@ -74,7 +75,7 @@ static long fit_side(double side, long step)
     return fitted < step ? step : fitted;
 }
 
-/* What the sides must be a multiple of with these settings. */
+/* Returns the number that height and width must be multiples of with these settings. */
 static long choose_step(const struct yaml_setting *settings, size_t n, const struct study *user)
 {
     const char *network = user->model.name;
@@ -88,7 +89,7 @@ static long choose_step(const struct yaml_setting *settings, size_t n, const str
     return study_sides(network, depth > 0 && depth < 16 ? depth : 0);
 }
 
-/* The size that images are trained at: their own, or smaller with the same aspect. */
+/* Chooses the size that images are trained at: their own, or a smaller one of the same aspect. */
 static void choose_size(const struct data_look *look, long step, long *height, long *width)
 {
     long longest = look->height > look->width ? look->height : look->width;
@@ -154,7 +155,7 @@ static void describe_data(const struct data_look *look, struct buf *dst)
         buf_addf(dst, "# Masks: %s.\n", look->masks_text);
 }
 
-/* Do the given settings say what masks mean? */
+/* Do the settings on the command line already say what mask values mean? */
 static bool are_masks_set(const struct yaml_setting *settings, size_t n)
 {
     static const char *const keys[] = {"data.classes", "data.ignore", "data.class_file",
@@ -167,8 +168,8 @@ static bool are_masks_set(const struct yaml_setting *settings, size_t n)
     return false;
 }
 
-/* Writes what the masks seem to mean as settings and returns their number, or -1 with the choices
- * where the masks leave it open. */
+/* Stores what the masks seem to mean as settings and returns their number, or -1 with the
+ * possible choices if the masks do not show it. */
 static int take_masks(const struct data_look *look, const char *dir, const char *folder,
                       char classes[24], struct yaml_setting *dst, struct err *e)
 {
@@ -213,7 +214,8 @@ static int check_data(char dst[PATH_MAX], struct data_look *look, struct err *e)
     return 0;
 }
 
-/* A path of the command line for study.yaml: relative if it is in the study's folder. */
+/* Prepares a path of the command line for study.yaml: relative if it is in the study's folder,
+ * otherwise absolute. */
 static int place_path(const char *folder, const struct setting *key, struct yaml_setting *setting,
                       struct buf *dst, struct err *e)
 {
@@ -244,7 +246,7 @@ static int place_paths(const char *folder, struct yaml_setting *settings, size_t
     return 0;
 }
 
-/* Copies what the user's file sets, except what belongs to the site. */
+/* Copies the settings of the user's file, except those that belong to the site. */
 static size_t take_user(const struct study *user, struct buf *texts, struct yaml_setting *dst)
 {
     size_t n = 0;
@@ -260,7 +262,7 @@ static size_t take_user(const struct study *user, struct buf *texts, struct yaml
     return n;
 }
 
-/* Adds the engine's section, to be filled in, unless it is the embedded one. */
+/* Adds the section of an engine other than the embedded one, for the user to fill in. */
 static size_t take_engine(char paths[ENGINE_ROWS][64], struct yaml_setting *dst)
 {
     static const char *const rows[ENGINE_ROWS][2] = {
@@ -275,7 +277,8 @@ static size_t take_engine(char paths[ENGINE_ROWS][64], struct yaml_setting *dst)
     return n;
 }
 
-/* dst: the text of the study; class_file: that of its class file, or nothing. */
+/* Writes the text of study.yaml to dst, and that of the study's class file, if it needs one, to
+ * class_file. */
 static int encode(const char *folder, const struct study *user, struct buf *texts, struct buf *dst,
                   struct buf *class_file, struct err *e)
 {
@@ -362,7 +365,7 @@ static int write_study(const char *folder, const char *file, bool *classes, stru
     return rc;
 }
 
-/* Removes a study that cannot be opened. */
+/* Opens the new study, and removes it if that fails. */
 static int check_written(const char *folder, const char *file, struct err *e)
 {
     struct study study;

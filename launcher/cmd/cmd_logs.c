@@ -17,8 +17,8 @@
 
 #define MAX_OUTPUT ((size_t)256 << 20)
 
-/* Files are looked at twice a second; the scheduler is asked less and less often, until something
- * moves. */
+/* Files are examined twice a second. The scheduler is queried at growing intervals, which are
+ * short again after any output. */
 #define PAUSE_NS 500000000L
 #define ASK_MIN_S 1.0
 #define ASK_MAX_S 10.0
@@ -36,10 +36,10 @@ static const struct cli_option options[] = {
     {0},
 };
 
-/* The output of one run, as far as it was shown. */
+/* The output of one run, and how much of it has been printed. */
 struct tail {
     const char *id;
-    char path[PATH_MAX]; /* "" before the first output */
+    char path[PATH_MAX]; /* "" until there is output */
     FILE *f;
     bool ended;
 };
@@ -50,7 +50,7 @@ static int write_out(const char *data, size_t n, struct err *e)
                                                            "standard output");
 }
 
-/* Prints whole lines with the run before each; last: an unfinished one as well. */
+/* Prints whole lines, each after the id of its run; with last also an unfinished line. */
 static int copy_lines(struct tail *t, bool last, struct err *e)
 {
     char *line = NULL;
@@ -85,7 +85,7 @@ static int copy_bytes(struct tail *t, struct err *e)
     return rc;
 }
 
-/* Prints what the output has now; sets *moved if that is anything. */
+/* Prints what was added to the output since the last call, and sets *moved if that was anything. */
 static int copy_rest(struct tail *t, bool several, bool last, bool *moved, struct err *e)
 {
     long before = ftell(t->f);
@@ -100,7 +100,8 @@ static int copy_rest(struct tail *t, bool several, bool last, bool *moved, struc
     return 0;
 }
 
-/* Switches to the newest attempt's newest output. 1 if there is one, 0 if not yet, -1. */
+/* Switches to the newest output of the newest attempt. Returns 1 if there is an output, 0 if not
+ * yet, or -1. */
 static int open_newest(struct workspace *w, struct tail *t, bool several, bool *moved,
                        struct err *e)
 {
@@ -128,7 +129,7 @@ static int open_newest(struct workspace *w, struct tail *t, bool several, bool *
     return t->f ? 1 : err_errno(e, ERR_DATA, errno, "%s", path);
 }
 
-/* Asks which runs have ended; none has while the scheduler is unreachable. */
+/* Finds which runs have ended. While the scheduler is unreachable, none has. */
 static int note_ends(struct workspace *w, struct tail *tails, size_t count, struct err *e)
 {
     struct run_status_list list;
@@ -154,7 +155,8 @@ static int show_all(struct workspace *w, struct tail *tails, size_t count, bool 
     return 0;
 }
 
-/* Asks which runs have ended before it reads the files, so that no output is missed. */
+/* Prints new output of all runs until they end. Ends are queried before the files are read, so
+ * that no output is missed. */
 static int follow_all(struct workspace *w, struct tail *tails, size_t count, struct err *e)
 {
     const struct timespec pause = {.tv_nsec = PAUSE_NS};
@@ -185,11 +187,11 @@ static int print_logs(struct workspace *w, struct tail *tails, size_t count, str
 
     for (size_t i = 0; rc == 0 && i < count; i++)
         if (!tails[i].f)
-            rc = -1; /* e says that there is no output */
+            rc = -1; /* e has the reason why there is no output */
     return rc;
 }
 
-/* JSON cannot hold bytes that are not UTF-8: each becomes a question mark. */
+/* Returns text as JSON. Bytes that are not UTF-8, which JSON cannot hold, become question marks. */
 static json_t *encode_text(char *text)
 {
     json_t *s = json_string(text);

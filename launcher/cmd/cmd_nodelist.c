@@ -15,7 +15,7 @@
 
 static bool as_json;
 
-/* Both forms, whichever was asked for. */
+/* Adds both forms of the list: the names and Slurm's short form. */
 static void add_json(struct buf *b, const struct nodelist *l, const char *list)
 {
     struct buf name = {0};
@@ -82,7 +82,8 @@ static int add_stdin(struct buf *dst, struct err *e)
     return 0;
 }
 
-/* operand: a list, "-", or the absolute path of a file, as for scontrol. */
+/* Adds an operand: a list, "-" for standard input, or the absolute path of a file, as scontrol
+ * accepts. */
 static int add_operand(struct buf *dst, const char *operand, struct err *e)
 {
     if (strcmp(operand, "-") == 0)
@@ -116,7 +117,7 @@ static const char *list_of_job(struct err *e)
     return NULL;
 }
 
-/* All operands as one list. */
+/* Reads all operands as one list. */
 static struct nodelist *read_lists(int n, char **operands, struct err *e)
 {
     struct buf b = {0};

@@ -35,11 +35,11 @@ static const struct cli_option options[] = {
 struct forecast {
     struct run_plan plan;
     struct plan_advice advice;
-    struct scheduler_forecast *starts; /* of each run; NULL unless --test-only */
+    struct scheduler_forecast *starts; /* of each run; NULL without --test-only */
     struct allocation allocation;      /* with --one-allocation */
-    struct scheduler_forecast start;   /* its */
+    struct scheduler_forecast start;   /* of the allocation */
     double hours;
-    int64_t disk, cache; /* of one run; of all together */
+    int64_t disk, cache; /* bytes on disk: of one run, and of the cache that all runs share */
 };
 
 static void format_start(time_t start, char dst[32])

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* unetctl report: speed-up, efficiency, quality, and how many GPUs are worth it. */
+/* unetctl report: speed-up, efficiency, quality, and the number of GPUs worth using. */
 #include "config.h"
 #include "launcher/cmd/cmd.h"
 
@@ -90,11 +90,11 @@ static const struct cli_option options[] = {
 struct input {
     struct analysis_source *sources;
     size_t nsources;
-    bool into_study; /* the report goes into the study, the only source */
+    bool into_study; /* the report is written into the study, which is the only source */
     char out[PATH_MAX];
 };
 
-/* Is output on stdout asked for? It comes alone unless a folder is named as well. */
+/* Is only output on stdout requested? A report is written as well if a folder is named. */
 static bool is_only_printed(void)
 {
     return as_text || as_rules || mllog_dir || predict ||
@@ -172,7 +172,8 @@ static void destroy_input(struct input *in)
     free(in->sources);
 }
 
-/* Writes --json FILE. mark: the text by which a document of this kind is recognized. */
+/* Writes the FILE of --json. mark is the text by which an earlier document of this kind is
+ * recognised, which may be replaced. */
 static int write_json(const char *json, const char *mark, struct err *e)
 {
     return atomicfile_check_own(json_file, mark, e) ||
@@ -237,7 +238,7 @@ static int write_report(const struct input *in, const struct report *r, struct e
 
 #define MAX_LEVELS 32
 
-/* --reach: ascending numbers of 0 to 1. Their count, or -1. */
+/* Decodes --reach, ascending numbers from 0 to 1. Returns their count, or -1. */
 static int decode_levels(double levels[MAX_LEVELS], struct err *e)
 {
     const char *at = reach;
@@ -335,7 +336,7 @@ static int print_prediction(const struct buf *text, const json_t *list, struct e
     return rc;
 }
 
-/* One measured number of GPUs is enough, unlike for a report. */
+/* Prints a prediction, for which, unlike for a report, one measured number of GPUs is enough. */
 static int run_prediction(const struct input *in, const struct series_facts *facts, struct err *e)
 {
     struct prediction_network network;

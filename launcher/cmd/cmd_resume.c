@@ -30,7 +30,8 @@ static const struct cli_option options[] = {
     {0},
 };
 
-/* Opens the workspace; without --scheduler, new jobs go where the newest submission went. */
+/* Opens the workspace. Without --scheduler, new jobs are submitted to the scheduler that the
+ * newest submission used. */
 static int open_as_before(struct workspace *w, int nrest, char **rest, char kind[16], struct err *e)
 {
     if (workspace_open(w, &args, e))

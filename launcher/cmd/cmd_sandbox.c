@@ -19,7 +19,7 @@ static struct {
     bool json, accounting;
 } opt = {.mode = "auto", .nodes = 7, .gpus_per_node = 2, .cpus_per_node = 4};
 
-/* Replaces this process by a script beside sandbox-up. */
+/* Replaces this process by a script from the folder of sandbox-up. */
 static int become_script(const char *name, char *argv[], struct err *e)
 {
     char path[PATH_MAX], relative[64];
@@ -45,7 +45,8 @@ static int run_up(const char *dir, struct err *e)
     char nodes[16], gpus[16], cpus[16], full[PATH_MAX], note[PATH_MAX];
     int n;
 
-    /* The script wants an absolute path; the folder need not exist yet. */
+    /* The script needs an absolute path to a folder that may not exist yet, so realpath cannot
+     * be used. */
     if (dir[0] == '/')
         n = snprintf(full, sizeof full, "%s", dir);
     else if (getcwd(full, sizeof full))
@@ -101,7 +102,7 @@ static int run_status(const struct sandbox *sb, struct err *e)
     return sandbox_exec(sb, NULL, sinfo, e);
 }
 
-/* The sandbox in --dir, or, except for up, the one that runs. */
+/* Finds the sandbox in the folder of --dir, or, for verbs other than up, the running one. */
 static int choose_sandbox(bool is_up, struct sandbox *sb, struct err *e)
 {
     char dir[PATH_MAX];

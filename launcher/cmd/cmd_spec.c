@@ -12,9 +12,10 @@
 #include "launcher/spec/spec_source.h"
 #include "src/plural.h"
 
-#define DEFAULT_PORT_BASE 8888 /* SlurmClusterResolver's */
-#define PORT_OFFSETS 1000      /* jobs that can share a node without sharing a port */
-#define VARIABLE_MAX (128 << 10) /* Linux: of NAME=VALUE with its NUL */
+#define DEFAULT_PORT_BASE 8888 /* the default of TensorFlow's SlurmClusterResolver */
+#define PORT_OFFSETS 1000      /* number of different port bases for jobs that share a node */
+/* the most bytes of "NAME=VALUE" that Linux accepts, with the NUL */
+#define VARIABLE_MAX (128 << 10)
 
 static const char *opt_resolver = "slurm", *opt_jobs, *opt_host_suffix, *opt_task;
 static const char *opt_rpc_layer = "grpc", *opt_format = "json";
@@ -27,12 +28,12 @@ struct answer {
     struct spec_source source;
     struct cluster_spec spec;
     struct cluster_spec_task self;
-    struct buf text;    /* TF_CONFIG, or with --format env the variables */
-    int gpus_per_task;  /* -1: not known */
-    struct buf visible; /* CUDA_VISIBLE_DEVICES, where gpus_per_task > 0 */
+    struct buf text;    /* TF_CONFIG, or the variables with --format env */
+    int gpus_per_task;  /* -1: unknown */
+    struct buf visible; /* CUDA_VISIBLE_DEVICES if gpus_per_task > 0 */
 };
 
-/* Two jobs of one user may share a node: by default the ports of a job depend on its number. */
+/* Chooses the default port base from the job's id, since two jobs of one user may share a node. */
 static int choose_port_base(struct answer *a, struct err *e)
 {
     size_t id = 0;
@@ -46,8 +47,8 @@ static int choose_port_base(struct answer *a, struct err *e)
     return 0;
 }
 
-/* Like TensorFlow's resolver: equal shares of a node's GPUs unless options say otherwise, and no
- * assignment where the number of GPUs is unknown. */
+/* Divides a node's GPUs among its tasks as TensorFlow's resolver does: in equal shares unless
+ * options say otherwise, and not at all if the number of GPUs is unknown. */
 static int choose_gpus(struct answer *a, struct err *e)
 {
     long per_node = opt_gpus_per_node, per_task = opt_gpus_per_task;
@@ -123,7 +124,7 @@ static int print(const struct buf *b, struct err *e)
     return 0;
 }
 
-/* --task TYPE:INDEX */
+/* Finds the task of --task TYPE:INDEX. */
 static int find_task(const struct answer *a, struct cluster_spec_task *t, struct err *e)
 {
     const char *colon = strchr(opt_task, ':');
@@ -173,7 +174,7 @@ static int print_spec_json(struct answer *a, struct err *e)
     return rc;
 }
 
-/* Becomes the command, with the specification in its environment. */
+/* Replaces this process by the command, with the specification in its environment. */
 static int run_command(struct answer *a, char **command, struct err *e)
 {
     if (a->text.length + sizeof "TF_CONFIG=" > VARIABLE_MAX)

@@ -77,7 +77,7 @@ static int watch_plan(struct workspace *w, const struct run_plan *plan, bool any
     return rc;
 }
 
-/* A line for each run of the plan, also for those submitted before. */
+/* Prints a line for each run of the plan, including those submitted earlier. */
 static void print_ids(const struct workspace *w, const struct run_plan *plan)
 {
     for (size_t i = 0; i < plan->count; i++) {
@@ -99,7 +99,7 @@ static int check_cost(const struct workspace *w, const struct run_plan *plan, st
                : 0;
 }
 
-/* Adds an option as a word, or a list as several, if it was given. */
+/* Adds an option that was given on the command line as a word; of a list, one word per value. */
 static void add_words(json_t *words, const struct cli_option *o)
 {
     const struct cli_list *list = o->dst;
@@ -129,7 +129,8 @@ static void add_words(json_t *words, const struct cli_option *o)
     }
 }
 
-/* The command line without the options that concern only this call. */
+/* Returns the words of the command line that a repetition of it needs, without the options that
+ * concern only this call. */
 static json_t *encode_words(int nrest, char **rest)
 {
     json_t *words = json_array();

@@ -29,7 +29,7 @@
 
 static void read_run(const void *arg, const char *name, struct result *r)
 {
-    struct err why; /* stands in the row's note */
+    struct err why; /* ignored: the row's note says it */
 
     result_set_text(r->run, sizeof r->run, name);
     run_folder_read(arg, name, r, &why);
@@ -45,7 +45,7 @@ static int scan_runs(const char *study_dir, struct results *table, struct err *e
     return scan_folder(table, dir, read_run, study_dir, e);
 }
 
-/* Adds the names and the plans of the runs in table. */
+/* Adds the names of the runs in table, and their plans as GPUS/SEED, to dst. */
 static int index_runs(const struct results *table, struct map *dst, struct err *e)
 {
     char plan[64];
@@ -59,7 +59,8 @@ static int index_runs(const struct results *table, struct map *dst, struct err *
     return 0;
 }
 
-/* A run is known by its plan, or by its name where run.json can't be read. */
+/* Adds a row for each wanted run that is not in known. A run is known by its plan, or by its
+ * name if its run.json cannot be read. */
 static int list_missing(const struct collect_wanted *wanted, const struct map *known,
                         const char *engine, struct results *dst, struct err *e)
 {
@@ -100,7 +101,7 @@ static int add_missing(const struct collect_wanted *wanted, struct results *tabl
     return rc;
 }
 
-/* The length of a run's label: what its id begins with. */
+/* Returns the length of a run's label, the beginning of its id. */
 static size_t label_size(const struct result *r)
 {
     char tail[64];
@@ -110,8 +111,9 @@ static size_t label_size(const struct result *r)
     return n > ntail && strcmp(r->run + n - ntail, tail) == 0 ? n - ntail : n;
 }
 
-/* Runs of the study's label have the reference's names, log_4.csv, others their label in it. The
- * table is sorted: the first row of a label and count has its first seed. */
+/* Names the copy of a run's log. Logs of runs with the study's label are named as in the
+ * reference, log_4.csv; others include their label. In the sorted table the first row of a label
+ * and count is that of its first seed. */
 static void name_log(const struct results *table, size_t i, const char *label,
                      char dst[LOG_NAME_SIZE])
 {
@@ -129,7 +131,7 @@ static void name_log(const struct results *table, size_t i, const char *label,
                     r->gpus, r->seed, first);
 }
 
-/* log_4.csv: images_4.csv */
+/* Derives the name of the scores from that of the log: images_4.csv for log_4.csv. */
 static void name_images(const char *log, char dst[LOG_NAME_SIZE])
 {
     snprintf(dst, LOG_NAME_SIZE, "images_%.110s", log + strlen("log_"));
@@ -155,7 +157,7 @@ int collect_scan(const char *study_dir, const struct collect_wanted *wanted, str
     return 0;
 }
 
-/* What is there already is not written again. */
+/* Does the file already contain these bytes? Then it is not written again. */
 static bool has_bytes(const char *path, const char *text, size_t n)
 {
     struct err e;
@@ -167,7 +169,8 @@ static bool has_bytes(const char *path, const char *text, size_t n)
     return same;
 }
 
-/* own: dst's folder is one that collect writes. A link there may lead out of it. */
+/* Adds a copy of src to the batch. own: collect writes the folder of dst, so an earlier file may
+ * be replaced, unless it is a link, which may lead elsewhere. */
 static int copy_file(const char *src, const char *dst, bool own, struct atomicfile_batch *b,
                      struct err *e)
 {
@@ -186,7 +189,7 @@ static int copy_file(const char *src, const char *dst, bool own, struct atomicfi
     return rc;
 }
 
-/* Of an attempt, unless it has none; then what an earlier collect left is taken away. */
+/* Copies a file of a done run's attempt, or removes the copy that an earlier collect made. */
 static int copy_or_remove(const char *study_dir, const struct result *r, const char *name,
                           bool has, const char *copy, struct atomicfile_batch *b, struct err *e)
 {
@@ -214,7 +217,8 @@ static int add_run(const char *study_dir, const char *label, const struct result
                : 0;
 }
 
-/* The table goes last: what it names is there by then. All become durable together. */
+/* Adds the table last, when all files that it names are in the batch. All of them become durable
+ * together. */
 static int add_results_table(const char *dir, const struct results *table,
                              struct atomicfile_batch *b, struct err *e)
 {
@@ -231,7 +235,7 @@ static int add_results_table(const char *dir, const struct results *table,
     return rc;
 }
 
-/* "results.csv.tmp-4711-0", as atomicfile names them */
+/* Is this a temporary file of atomicfile, such as "results.csv.tmp-4711-0"? */
 static bool is_temporary(const char *name)
 {
     const char *tail = strstr(name, ".csv.tmp-");
@@ -240,8 +244,8 @@ static bool is_temporary(const char *name)
     return tail && sscanf(tail, ".csv.tmp-%*d-%*d%n", &end) == 0 && end && !tail[end];
 }
 
-/* Makes the folder and locks it for writing. 0, or -1. What a collect that was killed left is
- * removed. */
+/* Makes the folder, locks it for writing, and removes temporary files of a killed collect.
+ * Returns 0 or -1. */
 static int open_folder(const char *dir, int *lock, struct err *e)
 {
     char path[PATH_MAX];
@@ -260,7 +264,7 @@ static int open_folder(const char *dir, int *lock, struct err *e)
     return 0;
 }
 
-/* rc: of what was put into the batch. */
+/* Commits the batch if rc is 0, otherwise removes its files; then unlocks the folder. */
 static int finish_batch(struct atomicfile_batch *b, int lock, int rc, struct err *e)
 {
     if (rc == 0)

@@ -12,30 +12,32 @@
 
 #define COLLECT_WANTED_MAX 100000
 
-/* What the study wants: counts x seeds 1..nseeds, together at most COLLECT_WANTED_MAX. */
+/* The runs that the study asks for: gpus x the seeds 1..nseeds, at most COLLECT_WANTED_MAX in
+ * all. */
 struct collect_wanted {
-    const char *label; /* of its runs (run_plan_label) */
+    const char *label; /* the label of their ids (run_plan_label) */
     const int *gpus;
     size_t ngpus;
     long nseeds;
 };
 
-/* Fill table (empty before) from study_dir/runs, add what is wanted and has no run, sort it, and
- * give each good run the name of its log. Writes nothing. */
+/* Fills table, which is empty, from study_dir/runs, adds rows for wanted runs that do not exist,
+ * sorts it, and names the log of each good run. Writes nothing. Returns 0 or -1. */
 int collect_scan(const char *study_dir, const struct collect_wanted *wanted, struct results *table,
                  struct err *e);
 
-/* Write study_dir/logs: the logs of good runs, results.csv last. Logs that an earlier collect left
- * for runs which are not good now are removed. label: that of collect_scan. */
+/* Writes study_dir/logs: the logs of good runs, then results.csv. Removes logs that an earlier
+ * collect left for runs which are no longer good. label is that of collect_scan. Returns 0 or
+ * -1. */
 int collect_write(const char *study_dir, const char *label, const struct results *table,
                   struct err *e);
 
-/* Scan, with what study.yaml wants, and what the scheduler knows of runs without a marker; and
- * write, if asked to. Without, nothing in the study changes. */
+/* Scans the study by what its study.yaml wants and what the scheduler knows of runs without a
+ * marker. If write is false, nothing in the study changes. Returns 0 or -1. */
 int collect_study(struct workspace *w, bool write, struct results *table, struct err *e);
 
-/* A folder of logs of whatever origin (logs_folder.h) into dst_dir: copies of the good ones under
- * their names, results.csv last. Table is filled. */
+/* Reads a folder of logs of any origin (logs_folder.h) into table, and writes copies of the good
+ * logs under their names, then results.csv, to dst_dir. Returns 0 or -1. */
 int collect_logs(const char *src_dir, const char *dst_dir, struct results *table, struct err *e);
 
 #endif

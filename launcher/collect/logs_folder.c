@@ -38,7 +38,7 @@ static void read_log(const char *dir, const char *name, struct result *r)
     }
 }
 
-/* images_4.csv beside log_4.csv. */
+/* Reads the scores beside a log: images_4.csv for log_4.csv. */
 static void read_log_scores(const char *dir, struct result *r)
 {
     char path[PATH_MAX];
@@ -54,7 +54,7 @@ static void read_log_scores(const char *dir, struct result *r)
         r->val_images = (long)r->scores->count;
 }
 
-/* The output of a program is read only if it has lines of MLLOG. */
+/* Does the file contain lines of MLLOG? Only then is the output of a program read. */
 static bool has_mllog(const char *dir, const char *name)
 {
     char path[PATH_MAX];
@@ -67,7 +67,8 @@ static bool has_mllog(const char *dir, const char *name)
     return found;
 }
 
-/* LOG_4.CSV, log_4.csv.gz: meant as a log, and reported because it is not read. */
+/* Is the name similar to a log's, such as LOG_4.CSV or log_4.csv.gz? Such a file is reported,
+ * because it is not read. */
 static bool is_near_log(const char *name)
 {
     static const char *const packed[] = {".csv.gz", ".csv.bz2", ".csv.xz", ".csv.zst", ".csv.zip",
@@ -142,13 +143,13 @@ struct collected {
     struct result *rows;
 };
 
-/* The same number, in six decimals, where both are known. */
+/* Are two numbers equal to six decimals, or at least one of them unknown? */
 static bool agree_if_known(double a, double b)
 {
     return isnan(a) || isnan(b) || fabs(a - b) <= 2e-6 + 1e-6 * fabs(b);
 }
 
-/* The first value in which a row and its log differ, or NULL. */
+/* Returns the name of the first value in which a row and its log differ, or NULL. */
 static const char *find_difference(const struct result *row, const struct result *log)
 {
     const struct {
@@ -173,7 +174,7 @@ static const char *find_difference(const struct result *row, const struct result
     return NULL;
 }
 
-/* Impossible values, for rows whose log may be missing. */
+/* Has the row values that no run can have? Its log may be missing. */
 static bool is_impossible(const struct result *r)
 {
     const double epochs[] = {r->first_epoch_s, r->second_epoch_s, r->median_epoch_s},
@@ -190,7 +191,8 @@ static bool is_impossible(const struct result *r)
     return bad;
 }
 
-/* A log that is gone leaves the row its numbers; a bad one does not. */
+/* Checks one row against its log. If the log is missing, the row keeps its numbers; if the log
+ * is invalid, the row becomes corrupt. */
 static void read_row(void *arg, size_t i)
 {
     const struct collected *c = arg;
@@ -222,7 +224,7 @@ static void read_row(void *arg, size_t i)
     read_log_scores(c->dir, r);
 }
 
-/* Is name new to seen? Every one is, without memory. */
+/* Adds name to seen. Returns whether it is new; if memory ran out, every name is. */
 static bool is_new(struct map *seen, const char *name)
 {
     bool known = map_get(seen, name, NULL);
@@ -232,7 +234,8 @@ static bool is_new(struct map *seen, const char *name)
     return !known;
 }
 
-/* One run, or one log, in two rows does not count as a repeat. */
+/* Makes rows corrupt that name a run or a log which another row has named: a duplicate is not a
+ * repetition. */
 static void refuse_repeated_rows(struct results *table)
 {
     struct map runs = {0}, logs = {0};
@@ -251,7 +254,7 @@ static void refuse_repeated_rows(struct results *table)
     map_destroy(&logs);
 }
 
-/* What results.csv names. */
+/* Reads the runs that results.csv lists. */
 static int read_collected(const char *dir, const char *path, struct results *table, struct err *e)
 {
     if (results_read(table, path, e))

@@ -16,7 +16,7 @@
 #include "src/atomicfile.h"
 #include "src/mem.h"
 
-#define LEFTOVER_S 3600 /* age of a temporary file that no process writes */
+#define LEFTOVER_S 3600 /* age in seconds from which a temporary file counts as abandoned */
 
 const char *path_format(char dst[PATH_MAX], const char *fmt, ...)
 {
@@ -72,7 +72,7 @@ int path_make_folder(const char *path, struct err *e)
     for (char *p = part + 1; part[0] && *p; p++)
         if (*p == '/') {
             *p = '\0';
-            mkdir(part, 0777); /* what is wrong with it shows at the last one */
+            mkdir(part, 0777); /* if this fails, the last mkdir reports why */
             *p = '/';
         }
     if (mkdir(part, 0777) && errno != EEXIST)

@@ -11,7 +11,8 @@
 #include "launcher/study/setting_json.h"
 #include "launcher/study/study.h"
 
-/* The folder that the study lay in, and a slash; 0 where that is not known. */
+/* Finds the study's folder in the plan. Returns its length with the slash after it, or 0 if it
+ * is unknown. */
 static size_t study_size(const json_t *plan, const char **folder)
 {
     const char *split = json_string_value(json_object_get(json_object_get(plan, "data"), "split"));
@@ -21,7 +22,8 @@ static size_t study_size(const json_t *plan, const char **folder)
     return slash ? (size_t)(slash - split) + 1 : 0;
 }
 
-/* Paths below the study's folder are written from there: they stay when the study is moved. */
+/* Adds a text. Paths in the study's folder are written relative to it, so that they stay equal
+ * when the study is moved. */
 static void add_string(struct buf *b, const json_t *plan, const char *text)
 {
     const char *folder;
@@ -50,8 +52,8 @@ static void add_setting_text(struct buf *b, const json_t *plan, const json_t *va
     }
 }
 
-/* Each layout is what strategy auto makes of it, but for several processes on one node, where one
- * could drive all GPUs. */
+/* Is the layout multi-worker by choice? It is if several processes run on one node, where one
+ * could drive all GPUs; any other layout is what the strategy auto would choose. */
 static bool is_multi_worker(const json_t *plan)
 {
     const json_t *layout = json_object_get(plan, "layout");
@@ -64,7 +66,8 @@ static bool is_multi_worker(const json_t *plan)
            json_integer_value(json_object_get(layout, "tasks")) > 1;
 }
 
-/* The batch is that of each GPU where the plan has none over all. */
+/* Is path the batch that does not apply? The batch of each GPU applies if the plan has no global
+ * batch. */
 static bool is_other_batch(const json_t *plan, const char *path)
 {
     bool global = json_integer_value(run_plan_value(plan, SETTINGS_GLOBAL_BATCH)) > 0;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The settings with which a run was made, from its run.json. */
+/* The settings that a run was made with, from its run.json. */
 #ifndef UNETCTL_LAUNCHER_COLLECT_RESULT_SETTINGS_H
 #define UNETCTL_LAUNCHER_COLLECT_RESULT_SETTINGS_H
 
 #include <jansson.h>
 
-/* The settings that can change the run's time or quality (affects_result in settings_of_study), as
- * one text (settings.h), without those that have their built-in value; the batch is always there.
- * backend: the one that computed, or "" where only the plan is known. device: the name of the GPU
- * or processor that it used; GPUs of different models are different settings. malloc'ed; NULL
- * without memory. */
+/* Returns the settings that can change the run's time or quality (affects_result in
+ * settings_of_study) as one text (settings.h), without those at their preset; the batch is
+ * always included. backend is the one that computed, or "" if only the plan is known. device is
+ * the name of the GPU or processor; GPUs of different models count as different settings. The
+ * caller frees the text. NULL if memory ran out. */
 char *result_settings_encode(const json_t *plan, const char *backend, const char *device);
 
 #endif

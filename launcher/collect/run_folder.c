@@ -23,7 +23,7 @@
 #define SCHEMA 1
 #define EMBEDDED "embedded"
 
-/* A JSON object with schema 1, which the caller unrefs. */
+/* Returns a JSON object with schema 1, which the caller releases. */
 static json_t *read_document(const char *path, int code, struct err *e)
 {
     json_error_t why;
@@ -46,7 +46,7 @@ static json_t *read_document(const char *path, int code, struct err *e)
     return NULL;
 }
 
-/* A whole number within min..max, or -1. */
+/* Returns an integer within min..max, or -1. */
 static long bounded_integer(const json_t *o, const char *key, long min, long max)
 {
     const json_t *v = json_object_get(o, key);
@@ -55,7 +55,7 @@ static long bounded_integer(const json_t *o, const char *key, long min, long max
     return json_is_integer(v) && value >= min && value <= max ? (long)value : -1;
 }
 
-/* run.json of the run. NULL with ERR_CONFIG, where r has what could be read. */
+/* Returns run.json of the run, or NULL with ERR_CONFIG; r then has what could be read. */
 static json_t *read_run_plan(const char *run_dir, const char *name, struct result *r, struct err *e)
 {
     char path[PATH_MAX];
@@ -104,7 +104,7 @@ static void set_result_state(struct result *r, enum result_state state, const ch
     result_set_text(r->note, sizeof r->note, note);
 }
 
-/* A run that had other than the planned GPUs for some time measures none of these numbers. */
+/* Discards the numbers of a run that ran on another number of GPUs than planned for some time. */
 static void set_elastic(struct result *r, const char *worlds)
 {
     char note[sizeof r->note], quality[32] = "";
@@ -116,7 +116,7 @@ static void set_elastic(struct result *r, const char *worlds)
     result_discard(r, RESULT_ELASTIC, note);
 }
 
-/* What stands in a note names files from the study's folder on. */
+/* Returns the part of text after the study's folder: notes name files relative to it. */
 static const char *from_study(const char *text, const char *study_dir)
 {
     size_t n = strlen(study_dir);
@@ -124,13 +124,13 @@ static const char *from_study(const char *text, const char *study_dir)
     return strncmp(text, study_dir, n) == 0 && text[n] == '/' ? text + n + 1 : text;
 }
 
-/* Both hold the same number, one of them in six decimals. */
+/* Are both the same number, one of them rounded to six decimals? */
 static bool is_same_number(double a, double b)
 {
     return fabs(a - b) <= 2e-6 + 1e-6 * fabs(b);
 }
 
-/* The record must be that of the plan, whole, and agree with log.csv. */
+/* Checks that the record belongs to the plan, is complete, and agrees with log.csv. */
 static int check_record(const struct result *r, const struct run_record *record,
                         const char *record_path,
                         bool resized, const struct epoch_csv *log, const char *log_path,
@@ -195,7 +195,8 @@ static double field_of(const struct run_epoch *epoch, enum field field)
     return NAN;
 }
 
-/* Over the epochs after the first, which pays for start-up; NaN when there is only one. */
+/* Returns the statistic over all epochs but the first, which includes start-up, or NaN if there
+ * is only one epoch. */
 static double steady_statistic(const struct run_record *record, enum field field,
                                double statistic(const double *values, size_t n))
 {
@@ -211,7 +212,7 @@ static double steady_statistic(const struct run_record *record, enum field field
     return result;
 }
 
-/* The validation after epoch i; NaN without one. */
+/* Returns the validation score after epoch i, or NaN if there was no validation. */
 static double score_of(const struct run_record *record, size_t i)
 {
     const struct run_epoch *epoch = &record->epochs[i];
@@ -240,7 +241,7 @@ static struct curve *curve_of_record(const struct run_record *record, struct err
     return c;
 }
 
-/* The record, which was checked, over the plan, which knows less. */
+/* Sets r's measurements from the record, which was checked; what only the plan has remains. */
 static int measure_run(struct result *r, const struct run_record *record, struct err *e)
 {
     struct result planned = *r;
@@ -266,13 +267,15 @@ static int measure_run(struct result *r, const struct run_record *record, struct
     return 0;
 }
 
-/* What an attempt records besides its measurements. */
+/* What is known of an attempt besides its measurements. */
 struct attempt {
-    char worlds[200]; /* as run_record has them; without a record, from the attempts' run.json */
-    char backend[16]; /* that computed; "": not known */
+    /* as in struct run_record; without a record, from the run.json of the attempts */
+    char worlds[200];
+    char backend[16]; /* the backend that computed; "": unknown */
 };
 
-/* With images.csv, runs are compared on the same images; without, by seed. */
+/* Reads images.csv if it exists. Runs with scores are compared on the same images, others by
+ * seed. */
 static int read_attempt_scores(const char *attempt_dir, struct result *r, struct err *e)
 {
     char path[PATH_MAX];
@@ -284,7 +287,8 @@ static int read_attempt_scores(const char *attempt_dir, struct result *r, struct
     return r->scores ? 0 : -1;
 }
 
-/* The attempt of an engine whose script writes no record.jsonl: log.csv has all. */
+/* Reads the attempt of an engine whose script writes no record.jsonl: all results are in
+ * log.csv. */
 static int read_log_only(const char *attempt_dir, struct result *r, struct err *e)
 {
     char path[PATH_MAX];
@@ -298,7 +302,7 @@ static int read_log_only(const char *attempt_dir, struct result *r, struct err *
                          r->epochs + 1, r->epochs, plural(r->epochs), epochs);
 }
 
-/* Had one of the attempts first..last another number of GPUs than the plan? */
+/* Finds whether one of the attempts first..last had another number of GPUs than the plan. */
 static void find_resized(const char *attempt_dir, const struct result *r, int first,
                          char worlds[200])
 {
@@ -315,7 +319,7 @@ static void find_resized(const char *attempt_dir, const struct result *r, int fi
     }
 }
 
-/* What the attempt's files hold, but for its marker. */
+/* Reads the attempt's files, except its marker. */
 static int read_result(const char *attempt_dir, struct result *r, struct attempt *a, struct err *e)
 {
     char record_path[PATH_MAX], log_path[PATH_MAX];
@@ -353,7 +357,7 @@ static int read_done(const char *attempt_dir, struct result *r, struct attempt *
                : 0;
 }
 
-/* Epochs that an unfinished run has completed according to its record. */
+/* Returns the number of epochs that an unfinished run has completed according to its record. */
 static long epochs_so_far(const char *attempt_dir)
 {
     char path[PATH_MAX];

@@ -29,7 +29,7 @@ static int refuse_record(struct record_reader *r, const char *what, const char *
                    key, *key ? "'" : "");
 }
 
-/* A finite number that must be there. */
+/* Reads a number that must be present and finite. */
 static int require_number(struct record_reader *r, const json_t *o, const char *key, double *dst)
 {
     const json_t *v = json_object_get(o, key);
@@ -58,7 +58,7 @@ static int require_integer(struct record_reader *r, const json_t *o, const char 
     return 0;
 }
 
-/* A count that may be missing. */
+/* Returns a count that may be missing; then it is 0. */
 static long optional_count(const json_t *o, const char *key)
 {
     json_int_t v = json_integer_value(json_object_get(o, key));
@@ -66,7 +66,7 @@ static long optional_count(const json_t *o, const char *key)
     return v > 0 && v <= INT_MAX ? (long)v : 0;
 }
 
-/* size 0: only checked. */
+/* Reads a text that must be present. With size 0 it is only checked. */
 static int require_text(struct record_reader *r, const json_t *o, const char *key, char *dst,
                         size_t size)
 {
@@ -118,7 +118,8 @@ static int decode_run(struct record_reader *r, const json_t *o)
     return 0;
 }
 
-/* From the norms over the small and the large batch, which the line has, or else the run line. */
+/* Estimates |G|^2 and tr(Sigma) from the gradient's norms over the small and the large batch.
+ * Batch sizes are in the line or else in the run line. */
 static void estimate_gradient(const struct run_record *d, const json_t *o, struct run_epoch *epoch)
 {
     double local = optional_number(o, "grad_sq_local"), b = optional_number(o, "grad_batch_local");
@@ -134,7 +135,7 @@ static void estimate_gradient(const struct run_record *d, const json_t *o, struc
     epoch->grad_var = (local - global) / (1 / b - 1 / all);
 }
 
-/* A validation after some epoch. */
+/* Decodes the validation after an epoch. */
 static int decode_eval(struct record_reader *r, const json_t *o)
 {
     struct run_record *d = r->dst;
@@ -179,7 +180,7 @@ static int decode_record_epoch(struct record_reader *r, const json_t *o)
     return 0;
 }
 
-/* The numbers of GPUs with which the run resumed, and at which epochs. */
+/* Notes at which epochs the run resumed with another number of GPUs. */
 static void decode_resume(struct record_reader *r, const json_t *o)
 {
     char *dst = r->dst->worlds;
@@ -265,7 +266,7 @@ static int decode_object(struct record_reader *r, const json_t *o)
         return decode_eval(r, o);
     if (strcmp(kind, "end") == 0)
         return decode_end(r, o);
-    return 0; /* progress, and kinds that may be added within the schema */
+    return 0; /* progress, and kinds that the schema may add */
 }
 
 static int decode_record_line(struct record_reader *r, const char *text, size_t n)

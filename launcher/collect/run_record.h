@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reader of record.jsonl (logs/SCHEMA.md), which a trainer appends to while it runs. */
+/* Reads record.jsonl (logs/SCHEMA.md), which a trainer appends to while it runs. */
 #ifndef UNETCTL_LAUNCHER_COLLECT_RUN_RECORD_H
 #define UNETCTL_LAUNCHER_COLLECT_RUN_RECORD_H
 
@@ -11,29 +11,30 @@
 
 struct run_epoch {
     double seconds, loss, images;
-    double data_s, comm_s; /* NaN when the line has none, as the next */
+    double data_s, comm_s; /* NaN if the line has none, like the following members */
     double val_iou, val_accuracy;
-    double grad_sq, grad_var; /* |G|^2, tr(Sigma): estimates without bias (noise_scale.h) */
+    double grad_sq, grad_var; /* G|^2 and tr(Sigma): unbiased estimates (noise_scale.h) */
 };
 
 struct run_record {
-    /* What the run line has, and the end line if that says done: names, counts, times and quality.
-     * epochs: planned. No curve, scores, settings or state. */
+    /* Names, counts, times and quality from the run line, and from the end line if its status is
+     * done. epochs is the planned number. Has no curve, scores, settings or state. */
     struct result run;
-    char backend[16]; /* that computed; "" not recorded */
+    char backend[16]; /* the backend that computed; "" if not recorded */
     struct run_epoch *epochs;
     size_t nepochs, capacity;
-    char worlds[200];   /* "4 GPUs, 2 from epoch 12 on": where they changed; else "" */
-    bool done;          /* the end line has status done */
-    bool stopped_early; /* a quality was reached, or got no better: fewer epochs than planned */
-    char error[256];    /* of an end line with status failed */
+    char worlds[200];   /* "4 GPUs, 2 from epoch 12 on" if the number changed, otherwise "" */
+    bool done;          /* the status in the end line is done */
+    /* the wanted quality was reached, or improved no further, before the planned epochs */
+    bool stopped_early;
+    char error[256];    /* from an end line with status failed */
     int exit_code;
 };
 
-/* 0, or -1 with ERR_DATA "FILE:LINE: REASON". A last line without a newline is ignored (the writer
- * was killed). Refused: a file without a run line, an unknown schema, a line that is not a JSON
- * object, epochs that do not count from 0, numbers that are missing or not finite, anything behind
- * the end line, more than 64 MiB. */
+/* Reads a record. Returns 0, or -1 with ERR_DATA "FILE:LINE: REASON". A last line without a
+ * newline is ignored, since the writer was killed. Refuses a file without a run line, an unknown
+ * schema, a line that is not a JSON object, epochs that do not count from 0, numbers that are
+ * missing or not finite, lines after the end line, and files of more than 64 MiB. */
 int run_record_read(const char *path, struct run_record *dst, struct err *e);
 
 void run_record_destroy(struct run_record *r);

@@ -10,7 +10,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#define MAX_THREADS 8 /* more wait for the same disk */
+#define MAX_THREADS 8 /* more threads would only wait for the same disk */
 #define FEWEST 64     /* items for which a second thread is worth its start */
 
 struct work {
@@ -30,7 +30,7 @@ static void *take_items(void *arg)
     return NULL;
 }
 
-/* Cores that this process may use. */
+/* Returns the number of cores that this process may use. */
 static int count_cores(void)
 {
     cpu_set_t set;

@@ -6,17 +6,17 @@
 #include "launcher/collect/results/results.h"
 #include "src/err.h"
 
-/* Calls f(arg, i) for each i below n, in any order and from several threads; returns when all are
- * done. No call may touch what another one touches. */
+/* Calls f(arg, i) for each i below n, in any order and from several threads, and returns when
+ * all calls have returned. Calls must not touch the same data. */
 typedef void scan_item_f(void *arg, size_t i);
 void scan_each(size_t n, scan_item_f *f, void *arg);
 
-/* Fills r (result_init has been called) from the entry of that name. An entry that leaves r->run
- * empty is skipped. Called from several threads. */
+/* Fills r, which result_init has initialised, from the entry called name. An entry that leaves
+ * r->run empty is skipped. Called from several threads. */
 typedef void scan_f(const void *arg, const char *name, struct result *r);
 
-/* Appends a row to table for each entry of dir that is not hidden, by name. 0; -1 with ERR_DATA
- * when dir can't be read. */
+/* Appends a row to table for each entry of dir that is not hidden, sorted by name. Returns 0, or
+ * -1 with ERR_DATA if dir cannot be read. */
 int scan_folder(struct results *table, const char *dir, scan_f *read, const void *arg,
                 struct err *e);
 

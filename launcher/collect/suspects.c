@@ -12,13 +12,13 @@
 
 #include "launcher/collect/results/settings.h"
 
-/* Equal, or both not known. */
+/* Are both equal, or both unknown? */
 static bool is_equal(double a, double b)
 {
     return a == b || (isnan(a) && isnan(b));
 }
 
-/* The same curve and the same score. */
+/* Have both runs the same curve and the same score? */
 static bool is_copy(const struct result *a, const struct result *b)
 {
     size_t n = a->curve ? a->curve->n : 0;
@@ -29,7 +29,7 @@ static bool is_copy(const struct result *a, const struct result *b)
            memcmp(a->curve->loss, b->curve->loss, n * sizeof(double)) == 0;
 }
 
-/* Enough of them to distinguish two runs. */
+/* Has the run enough epoch times to distinguish it from another? */
 static bool has_times(const struct result *r)
 {
     return r->state == RESULT_DONE && isfinite(r->training_time) && r->curve->n > 1;
@@ -41,7 +41,7 @@ static bool is_same_case(const struct result *a, const struct result *b)
            settings_equal(a->settings, b->settings);
 }
 
-/* The next good row within i..end, or end. */
+/* Returns the next good row within i..end, or end. */
 static size_t next_done(const struct results *table, size_t i, size_t end)
 {
     while (i < end && table->rows[i].state != RESULT_DONE)
@@ -49,8 +49,8 @@ static size_t next_done(const struct results *table, size_t i, size_t end)
     return i;
 }
 
-/* Rows first..end are of one case and seed: one of several copies counts, none of several
- * different ones. */
+/* Rows first..end have the same case and seed. Of several copies one is kept; of different
+ * contents none is. */
 static void discard_repeated(struct results *table, size_t first, size_t end)
 {
     size_t one = next_done(table, first, end), two = next_done(table, one + 1, end);
@@ -83,7 +83,7 @@ void suspects_discard_repeated(struct results *table)
     }
 }
 
-/* Copies side by side. */
+/* Orders logs so that copies are adjacent. */
 static int compare_logs(const void *a, const void *b)
 {
     const struct result *x = *(const struct result *const *)a,
@@ -98,8 +98,8 @@ static int compare_logs(const void *a, const void *b)
     return order ? order : x < y ? -1 : x > y;
 }
 
-/* logs[0..n) are copies. Of copies under several seeds one counts; under several counts or engines
- * none does. */
+/* logs[0..n) are copies. If their seeds differ, one is kept; if their counts or engines differ,
+ * none is. */
 static void discard_copies(struct result **logs, size_t n)
 {
     char note[256];
@@ -115,7 +115,7 @@ static void discard_copies(struct result **logs, size_t n)
     }
 }
 
-/* Two runs never take the same microseconds in all epochs. */
+/* Finds copies: two runs never have the same microseconds in all epochs. */
 static int find_copies(struct results *table, struct err *e)
 {
     struct result **logs = mem_zero(table->count, sizeof *logs, e);
@@ -137,8 +137,9 @@ static int find_copies(struct results *table, struct err *e)
     return 0;
 }
 
-/* Rows cut off at the end of a line leave a table that is whole. Fewer epochs than most has, and
- * the time of those that miss is in the training's: more than start-up and the first epoch. */
+/* Discards a run whose last rows were cut off at the end of a line, which leaves a valid table:
+ * it has fewer epochs than most, and training_time includes their time, which is more than
+ * start-up and the first epoch explain. */
 static void discard_if_cut(struct result *r, const struct result *most)
 {
     char note[256];

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* note: "WHAT: REASON", or WHAT where there is no reason. */
+/* Sets the note to "WHAT: REASON", or to WHAT if there is no reason. */
 static void set_unfinished_state(struct result *r, enum result_state state, const char *what,
                                  const char *reason)
 {
@@ -28,7 +28,7 @@ void unfinished_decide(struct result *r, const struct run_status *status)
             set_unfinished_state(r, RESULT_RUNNING, "its job is running", status->reason);
         break;
     case RUN_BAD:
-        if (*status->damage) { /* which does not concern its job */
+        if (*status->damage) { /* a damaged plan does not affect the job */
             set_unfinished_state(r, RESULT_UNFINISHED, "neither DONE nor FAILED", status->damage);
             break;
         }

@@ -13,10 +13,10 @@
 #include "launcher/study/site.h"
 #include "src/buf.h"
 
-#define NOFILE_BASE 256      /* files of a rank beside its connections */
+#define NOFILE_BASE 256      /* files of a rank besides its connections */
 #define NPROC_LOW 1024
 #define CLOCK_WARNING_S 1.0
-#define CLOCK_ERROR_S 60.0   /* munge refuses credentials from 300 s on */
+#define CLOCK_ERROR_S 60.0   /* far below 300 s, from which munge refuses credentials */
 #define HOSTS_SIZE 240
 #define LIST_BLANKS " \t\n,"
 
@@ -27,7 +27,7 @@ static const char *text_of(const json_t *o, const char *key)
     return text ? text : "";
 }
 
-/* Hosts that share a finding: "node1, node3 ...", each once. */
+/* The hosts that share a finding: "node1, node3 ...", each once. */
 struct hosts {
     char text[HOSTS_SIZE];
     size_t count;
@@ -49,7 +49,7 @@ static void add_host(struct hosts *h, const char *host)
 
 /* ---- hosts ---- */
 
-/* Variables that hosts share: "NAME=VALUE, NAME=VALUE" and "NAME NAME", each name once. */
+/* Variables that hosts have in common: values is "NAME=VALUE, NAME=VALUE", names is "NAME NAME". */
 struct variables {
     struct hosts hosts;
     struct buf values, names;
@@ -145,7 +145,7 @@ static json_int_t limit_of(const json_t *facts, const char *name)
     return v < 0 ? INT64_MAX : v;
 }
 
-/* Hosts whose limit is below least; *lowest gets the lowest. */
+/* Returns the hosts whose limit is below least; *lowest becomes the lowest limit. */
 static struct hosts hosts_below(const json_t *list, const char *name, json_int_t least,
                                 json_int_t *lowest)
 {
@@ -224,7 +224,7 @@ void diagnosis_of_hosts(const json_t *list, size_t nranks, struct findings *dst)
 
 /* ---- the launcher ---- */
 
-/* The start and length of X in --mpi=X or --mpi X; NULL: there is none. */
+/* Finds X in --mpi=X or --mpi X. Returns its start and stores its length, or returns NULL. */
 static const char *find_mpi_type(const char *launcher, size_t *length)
 {
     const char *option = strstr(launcher, " --mpi");
@@ -236,7 +236,8 @@ static const char *find_mpi_type(const char *launcher, size_t *length)
     return type;
 }
 
-/* The words of srun's list, which names one type a line, and behind "available:" their versions. */
+/* Is type in the list that srun prints? It has one type per line, and after "available:" their
+ * versions. */
 static bool is_listed(const char *list, const char *type, size_t length)
 {
     for (const char *s = list; *s; s += strcspn(s, LIST_BLANKS), s += strspn(s, LIST_BLANKS))
@@ -279,7 +280,8 @@ void diagnosis_of_launcher(const char *launcher, const char *list, const char *f
 
 /* ---- ranks ---- */
 
-/* The host of a rank that said nothing, as another one knows it from the specification. */
+/* Returns the host of a rank that left no report, as another rank knows it from the
+ * specification. */
 static const char *host_of(const json_t *ranks, size_t index)
 {
     const json_t *r, *peer;
@@ -330,7 +332,7 @@ static const json_t *first_rank(const json_t *ranks)
     return NULL;
 }
 
-/* A rank whose specification is compared, and where to write that down. */
+/* A rank whose specification is compared, and where its findings are added. */
 struct compared {
     struct findings *dst;
     size_t rank;
@@ -409,7 +411,7 @@ static bool spans_hosts(const json_t *ranks)
     return false;
 }
 
-/* The names that one host cannot resolve, or resolves to itself. */
+/* Checks one name that a host cannot resolve, or resolves to the loopback address. */
 static bool check_name(const char *host, const json_t *name, struct findings *dst)
 {
     const char *text = text_of(name, "name"), *address;
@@ -423,8 +425,8 @@ static bool check_name(const char *host, const json_t *name, struct findings *ds
                         "the site file; otherwise /etc/hosts or DNS of that node lacks the name");
         return true;
     }
-    if (json_is_true(json_object_get(name, "listed"))) /* $UNETCTL_HOSTS: a sandbox of one
-                                                        * machine */
+    /* listed in $UNETCTL_HOSTS, as the nodes of a sandbox on one machine are */
+    if (json_is_true(json_object_get(name, "listed")))
         return false;
     if (address && is_loopback(address)) {
         findings_add(dst, FINDING_ERROR, "names", "%s: the name %s resolves to %s: ranks elsewhere "
@@ -464,7 +466,7 @@ static void check_names(const json_t *ranks, struct findings *dst)
         findings_add(dst, FINDING_OK, "names", "every node resolves the others, both ways");
 }
 
-/* Was the peer's port taken by another program? Then that is the finding, not the route. */
+/* Was the peer's port taken by another program? Then that is reported, and not the route. */
 static bool cannot_listen(const json_t *ranks, const json_t *peer)
 {
     const json_t *r = json_array_get(ranks,
@@ -473,7 +475,7 @@ static bool cannot_listen(const json_t *ranks, const json_t *peer)
     return !json_is_object(r) || *text_of(json_object_get(r, "port"), "error");
 }
 
-/* Was the same route from host to host reported already, by a rank before i? */
+/* Was the same route from host to host already reported by a rank before i? */
 static bool is_reported(const json_t *ranks, size_t i, size_t k)
 {
     const json_t *rank = json_array_get(ranks, i), *r, *peer;
@@ -530,7 +532,8 @@ static void check_routes(const json_t *ranks, struct findings *dst)
     }
 }
 
-/* Of all measurements against rank 0 or by it; half the round trip is their uncertainty. */
+/* Checks the clocks by all measurements between rank 0 and others. The uncertainty of each is
+ * half of the round trip. */
 static void check_clocks(const json_t *ranks, struct findings *dst)
 {
     double worst = 0, sure = 0;
@@ -592,7 +595,7 @@ static void check_versions(const json_t *ranks, struct findings *dst)
                      "unetctl, unet-train and libraries are the same everywhere");
 }
 
-/* The rank before i that has this GPU, or -1. */
+/* Returns the rank before i that has this GPU, or -1. */
 static int find_gpu(const json_t *ranks, size_t i, const char *uuid)
 {
     const json_t *r, *gpu;
@@ -609,7 +612,7 @@ static int find_gpu(const json_t *ranks, size_t i, const char *uuid)
     return -1;
 }
 
-/* What the trainer computes on. False when there is nothing to say of single GPUs. */
+/* Reports what the trainer computes on. Returns false if single GPUs need no check. */
 static bool check_compute(const json_t *ranks, struct findings *dst)
 {
     const json_t *first = json_object_get(first_rank(ranks), "compute"), *r;
@@ -635,7 +638,8 @@ static bool check_compute(const json_t *ranks, struct findings *dst)
     return false;
 }
 
-/* nvidia-smi shows all GPUs of a node; those of a rank are the ones that the trainer sees. */
+/* Checks GPUs that ranks share. nvidia-smi lists all GPUs of a node; the trainer sees only those
+ * of its rank. */
 static void check_gpus(const json_t *ranks, struct findings *dst)
 {
     const json_t *r, *gpu;

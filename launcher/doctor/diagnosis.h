@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Derives findings with remedies from the facts of hosts and ranks (facts.h, probe.h). */
+/* Derives findings, with remedies, from the facts of hosts and ranks (facts.h, probe.h). */
 #ifndef UNETCTL_LAUNCHER_DOCTOR_DIAGNOSIS_H
 #define UNETCTL_LAUNCHER_DOCTOR_DIAGNOSIS_H
 
@@ -7,18 +7,18 @@
 
 #include "launcher/doctor/findings.h"
 
-/* The environment and limits of hosts: stale variables, proxies, ulimits, network interface. list:
- * array of facts. nranks: the most ranks that one of them will talk to. */
+/* Checks environment and limits of hosts: stale variables, proxies, ulimits, network interfaces.
+ * list is an array of facts. nranks is the largest number of ranks that a host connects to. */
 void diagnosis_of_hosts(const json_t *list, size_t nranks, struct findings *dst);
 
-/* Reports where srun does not know the --mpi of the site's launcher. list: what `srun --mpi=list`
- * prints, or NULL. No finding where the launcher has no --mpi, or srun did not answer. file: the
- * site's, to be edited. */
+/* Checks that srun supports the --mpi of the site's launcher. list is the output of `srun
+ * --mpi=list`, or NULL if srun did not answer; then, or if the launcher has no --mpi, there is
+ * no finding. file is the site's profile, which the remedy says to edit. */
 void diagnosis_of_launcher(const char *launcher, const char *list, const char *file,
                            struct findings *dst);
 
-/* The ranks of one rehearsal, by index; a rank that said nothing is null. Names, routes, ports,
- * clocks, numbering, versions, GPUs, data and locks. */
+/* Checks the ranks of one rehearsal: names, routes, ports, clocks, numbering, versions, GPUs,
+ * data and locks. ranks is indexed by rank; a rank that left no report is null. */
 void diagnosis_of_ranks(const json_t *ranks, struct findings *dst);
 
 #endif

@@ -22,7 +22,7 @@
 
 #define HASH_DIGITS 12
 
-/* Variables that give a process its rank; left over from an earlier shell they are wrong. */
+/* Variables that give a process its rank. If an earlier shell left them behind, they are wrong. */
 static const char *const rank_variables[] = {
     "TF_CONFIG", "MASTER_ADDR",      "MASTER_PORT", "RANK",       "WORLD_SIZE", "LOCAL_RANK",
     "NODE_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK",  "HOROVOD_RANK", NULL};
@@ -58,7 +58,8 @@ static json_t *collect_limits(void)
                      limit_of(RLIMIT_CORE), "stack", limit_of(RLIMIT_STACK));
 }
 
-/* A program is the same when its bytes are: two builds may carry one version. */
+/* Adds a program's version with the start of its SHA-256: different builds may have the same
+ * version. */
 static void add_program(json_t *versions, const char *name, const char *version)
 {
     char bindir[PATH_MAX - 16], path[PATH_MAX], hex[65];
@@ -99,7 +100,7 @@ static char *run_command(const char *command)
     return f && pclose(f) == 0 ? strdup(text) : NULL;
 }
 
-/* Lines "UUID, driver, name" of nvidia-smi. */
+/* Reads the output of nvidia-smi, lines of "UUID, driver, name". */
 static json_t *ask_nvidia_gpus(json_t *versions)
 {
     char *text = run_command("nvidia-smi --query-gpu=uuid,driver_version,name "
@@ -117,7 +118,8 @@ static json_t *ask_nvidia_gpus(json_t *versions)
     return gpus;
 }
 
-/* What the trainer sees: its own view of GPUs, and the libraries it was built with. */
+/* Returns the GPUs that the trainer sees, and adds the versions of the libraries it was built
+ * with. */
 static json_t *ask_trainer_gpus(json_t *facts, json_t *versions, const char *backend)
 {
     const char *const devices[] = {"devices", "--json", backend ? "--backend" : NULL, backend,
@@ -151,7 +153,7 @@ static void add_gpus(json_t *facts, json_t *versions, const char *backend)
     json_t *trainer = ask_trainer_gpus(facts, versions, backend);
     bool smi = json_array_size(nvidia) > 0, own = json_array_size(trainer) > 0;
 
-    /* The trainer respects CUDA_VISIBLE_DEVICES, nvidia-smi does not. */
+    /* The trainer respects CUDA_VISIBLE_DEVICES; nvidia-smi does not. */
     json_object_set(facts, "gpus", own ? trainer : nvidia);
     json_object_set_new(facts, "gpu_source",
                         json_string(own ? "unet-train" : smi ? "nvidia-smi" : ""));
@@ -159,7 +161,8 @@ static void add_gpus(json_t *facts, json_t *versions, const char *backend)
     json_decref(trainer);
 }
 
-/* NCCL_SOCKET_IFNAME=NAME[,NAME]: each a prefix, "=NAME" exact, "^NAME" not this one. */
+/* Reports an interface in NCCL_SOCKET_IFNAME that does not exist. The variable is NAME[,NAME]:
+ * each a prefix, "=NAME" an exact name, "^NAME" an exclusion. */
 static void add_interface(json_t *facts)
 {
     const char *choice = getenv("NCCL_SOCKET_IFNAME");
@@ -179,7 +182,7 @@ static void add_interface(json_t *facts)
                         found ? json_string("") : json_sprintf("NCCL_SOCKET_IFNAME=%.60s", choice));
 }
 
-/* Bridges without guests (docker0) have no link, and that is as it should be. */
+/* Is this a bridge? One without guests, such as docker0, has no link, which is normal. */
 static bool is_bridge(const char *name)
 {
     char path[64 + IF_NAMESIZE];
@@ -188,7 +191,7 @@ static bool is_bridge(const char *name)
     return access(path, F_OK) == 0;
 }
 
-/* "ib0 (10.1.0.3) is down": interfaces with an address that carry nothing. */
+/* Lists interfaces that have an address but no link, as "ib0 (10.1.0.3) is down". */
 static json_t *list_dead_links(void)
 {
     json_t *list = json_array();

@@ -16,8 +16,8 @@
 
 #include <jansson.h>
 
-/* backend: train.backend, which "compute" is for; NULL: there is no "compute". The caller has the
- * reference. NULL only without memory. */
+/* Collects the facts. backend is train.backend, for "compute"; if it is NULL, "compute" is
+ * omitted. The caller releases the result. NULL only if memory ran out. */
 json_t *facts_collect(const char *backend);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The findings of a preflight, each with a remedy to type. */
+/* The findings of a preflight, each with a remedy that the user can type. */
 #ifndef UNETCTL_LAUNCHER_DOCTOR_FINDINGS_H
 #define UNETCTL_LAUNCHER_DOCTOR_FINDINGS_H
 
@@ -12,7 +12,7 @@ enum finding_level { FINDING_OK, FINDING_WARNING, FINDING_ERROR };
 
 struct finding {
     enum finding_level level;
-    const char *check; /* "names", "ports" ...; not copied */
+    const char *check; /* "names", "ports" ...; the pointer is kept */
     char text[768];
     char remedy[512]; /* "" for FINDING_OK */
 };
@@ -20,21 +20,21 @@ struct finding {
 struct findings {
     struct finding *list;
     size_t count;
-    bool failed; /* out of memory; findings_print reports it */
+    bool failed; /* memory ran out; findings_print reports it */
 };
 
-/* Adds one; findings_remedy adds its remedy. */
+/* Adds a finding; findings_remedy adds its remedy. */
 void findings_add(struct findings *f, enum finding_level level, const char *check, const char *fmt,
                   ...)
     __attribute__((format(printf, 4, 5)));
 
-/* The remedy of the finding that was added last. */
+/* Sets the remedy of the finding that was added last. */
 void findings_remedy(struct findings *f, const char *fmt,
                      ...) __attribute__((format(printf, 2, 3)));
 
 size_t findings_count(const struct findings *f, enum finding_level level);
 
-/* On standard output, as text or as JSON. 0, or -1. */
+/* Prints the findings on standard output, as text or JSON. Returns 0 or -1. */
 int findings_print(const struct findings *f, bool as_json, struct err *e);
 
 void findings_destroy(struct findings *f);

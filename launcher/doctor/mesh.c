@@ -18,17 +18,18 @@
 #include "src/cluster/resolve.h"
 
 #define ALL_UP_TO 32
-#define MESSAGE 128      /* bytes of a greeting and of an answer */
-#define RETRY_S 0.1      /* a peer that refuses may not have started yet */
-#define CONNECT_S 3.0    /* a connection that hangs is tried again */
+#define MESSAGE 128      /* bytes of a greeting, and of an answer */
+#define RETRY_S 0.1      /* delay after a refusal, as the peer may not have started yet */
+#define CONNECT_S 3.0    /* after this time a connection attempt is repeated */
 #define MAX_GUESTS 4096
 
-/* One connection: to a peer, or from a guest (peer is NULL). */
+/* One connection: to a peer, or from a rank that greets this one (peer is NULL). */
 struct line {
-    int fd; /* -1: none */
+    int fd; /* -1: not connected */
     struct mesh_peer *peer;
     bool connected, done;
-    double since, again, sent; /* begun; not before; greeting sent */
+    /* when it was begun, before when it must not be retried, when the greeting was sent */
+    double since, again, sent;
     char buffer[MESSAGE];
     size_t length;
 };
@@ -36,7 +37,7 @@ struct line {
 struct mesh {
     int listener, index;
     const char *token;
-    struct line *lines; /* the peers first, then guests */
+    struct line *lines; /* the peers', then those of greeting ranks */
     size_t npeers, nlines, capacity, nanswered;
     struct pollfd *polls;
 };
@@ -63,7 +64,7 @@ static void close_line(struct line *l)
     l->length = 0;
 }
 
-/* Try the peer again in a moment; error stays as the reason should time run out. */
+/* Schedules another attempt. error is the reason that remains if no attempt succeeds. */
 static void postpone(struct line *l, const char *error)
 {
     snprintf(l->peer->error, sizeof l->peer->error, "%s", error);
@@ -126,7 +127,7 @@ static bool same_address(const struct sockaddr *a, const struct sockaddr_storage
                   &((const struct sockaddr_in6 *)(const void *)b)->sin6_addr, 16) == 0;
 }
 
-/* The network interface that a connection leaves through. */
+/* Finds the network interface that a connection uses. */
 static void name_interface(int fd, char dst[32])
 {
     struct sockaddr_storage own;
@@ -166,8 +167,8 @@ static void take_answer(const struct mesh *m, struct line *l)
     close_line(l);
 }
 
-/* The guest closes first: the side that does leaves its port unusable for a minute, and the run
- * itself will need ours. */
+/* Answers a greeting. The other side closes the connection first, because the side that does
+ * makes its port unusable for a minute, and the run itself needs the port of this side. */
 static void answer_guest(struct mesh *m, struct line *l)
 {
     l->length = 0;
@@ -231,7 +232,8 @@ static bool is_finished(const struct mesh *m, size_t nexpected)
     return m->listener < 0 || m->nanswered >= nexpected;
 }
 
-/* One round: begin what is due, wait a little, serve what has something to say. */
+/* Performs one round: begins the connections that are due, waits briefly, and handles those with
+ * events. */
 static void run_round(struct mesh *m)
 {
     size_t n = m->nlines;

@@ -23,7 +23,7 @@
 
 #define MAX_HOST 256
 
-/* TF_CONFIG decoded. */
+/* The decoded TF_CONFIG. */
 struct spec {
     json_t *root;
     const json_t *workers;
@@ -49,7 +49,7 @@ static int read_spec(struct spec *s, struct err *e)
                    text ? text : "(not set)");
 }
 
-/* "host:port" of a worker. */
+/* Splits the address "host:port" of a worker. Returns the port. */
 static int split_address(const struct spec *s, size_t i, char host[MAX_HOST])
 {
     const char *text = json_string_value(json_array_get(s->workers, i));
@@ -59,8 +59,8 @@ static int split_address(const struct spec *s, size_t i, char host[MAX_HOST])
     return colon ? atoi(colon + 1) : 0;
 }
 
-/* The variable that has the rank. mpirun starts its daemons by srun, whose tasks and nodes are not
- * its ranks'. */
+/* Returns the name of the variable that holds the rank. Under mpirun the variables of Slurm
+ * belong to mpirun's daemons and not to the ranks. */
 static const char *launched_rank_name(void)
 {
     static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK"};
@@ -71,7 +71,8 @@ static const char *launched_rank_name(void)
     return "SLURM_PROCID";
 }
 
-/* As in `unetctl spec --check`, so that ranks are compared alike. */
+/* Describes the specification as `unetctl spec --check` does, so that the same comparison
+ * applies. */
 static json_t *describe_spec(const char *text, const char *host, int port)
 {
     bool by_slurm = strcmp(launched_rank_name(), "SLURM_PROCID") == 0;
@@ -90,7 +91,7 @@ static json_t *describe_spec(const char *text, const char *host, int port)
     return spec_report_encode(&r);
 }
 
-/* A name to its addresses, and the first of these back to a name. */
+/* Resolves a name to its addresses, and the first of these back to a name. */
 static json_t *resolve_name(const char *name)
 {
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *found = NULL;
@@ -110,7 +111,7 @@ static json_t *resolve_name(const char *name)
     return o;
 }
 
-/* Each host of the spec once: the ranks of a node stand beside each other. */
+/* Resolves each host of the spec once; the ranks of a node are adjacent. */
 static json_t *resolve_all(const struct spec *s)
 {
     char host[MAX_HOST], last[MAX_HOST] = "";
@@ -134,7 +135,7 @@ static json_t *encode_peer(const struct mesh_peer *p)
                      p->clock_s, "error", p->error);
 }
 
-/* Strangers and other jobs at these ports have another token. */
+/* Derives the token from the job. Other jobs, and other programs at these ports, have another. */
 static void make_token(const struct spec *s, char token[80])
 {
     const char *job = getenv("SLURM_JOB_ID");
@@ -179,7 +180,8 @@ static json_t *look_at_data(const char *dir)
                                                                            strerror(errno));
 }
 
-/* The waiting doctor holds this lock; if we get it, locks are not seen from host to host. */
+/* Tries the lock that the waiting doctor holds. If it is free here, hosts do not see each
+ * other's locks. */
 static json_t *try_lock(const char *folder)
 {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
@@ -223,12 +225,12 @@ int probe_run(const char *folder, const char *data_dir, const char *backend, str
     if (read_spec(&s, e))
         return -1;
     port = split_address(&s, (size_t)s.index, host);
-    listener = listener_open(host, port); /* first: the others may be here already */
+    listener = listener_open(host, port); /* first, because the others may already be connecting */
     if (listener < 0)
         snprintf(taken, sizeof taken, "port %d: %s", port, strerror(errno));
     peers = greet_peers(&s, listener);
     spec = describe_spec(getenv("TF_CONFIG"), host, port);
-    unsetenv("TF_CONFIG"); /* it is this rank's own, no stale one */
+    unsetenv("TF_CONFIG"); /* it is this rank's own, not a stale one */
     facts = facts_collect(backend);
     json_object_set_new(facts, "schema", json_integer(1));
     json_object_set_new(facts, "index", json_integer(s.index));

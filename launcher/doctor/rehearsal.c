@@ -25,9 +25,9 @@
 #include "src/paths.h"
 #include "src/plural.h"
 
-#define TIME_MIN 10      /* of the job; its work takes seconds */
+#define TIME_MIN 10      /* time limit of the job, whose work takes seconds */
 #define POLL_S 1
-#define VISIBLE_S 15     /* until files of other hosts are seen here (NFS) */
+#define VISIBLE_S 15     /* time until files of other hosts become visible here (NFS) */
 
 static volatile sig_atomic_t interrupted;
 
@@ -62,7 +62,7 @@ static int make_folder(const struct workspace *w, struct rehearsal *r, struct er
     return atomicfile_write(path, "", 0, 0666, e);
 }
 
-/* The program that stands in for the trainer. */
+/* Writes the program that replaces the trainer. */
 static int write_probe(const char *folder, char path[PATH_MAX], struct err *e)
 {
     char bindir[PATH_MAX - 16];
@@ -84,8 +84,8 @@ static int write_probe(const char *folder, char path[PATH_MAX], struct err *e)
     return rc;
 }
 
-/* The workspace of the rehearsal: the study's, but in a folder, with a trainer and under an id of
- * its own, so that its job is not taken for one of the runs. Shallow: never closed. */
+/* Makes the workspace of the rehearsal: the study's, but with its own folder, trainer and id, so
+ * that its job is not mistaken for that of a run. It is a shallow copy that is never closed. */
 static void borrow_workspace(const struct workspace *w, const struct rehearsal *r, char *trainer,
                              struct workspace *dst)
 {
@@ -118,7 +118,7 @@ static int describe_rehearsal(const struct workspace *w, int gpus, struct run *d
     return dst->engine ? 0 : -1;
 }
 
-/* The ranks try to get it, too. */
+/* Takes the lock that the ranks will try to take. */
 static int hold_lock(const struct rehearsal *r, struct err *e)
 {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
@@ -145,7 +145,7 @@ static int report_timeout(const struct rehearsal *r, const char *state, struct e
                    plural(r->gpus), r->timeout_s, state);
 }
 
-/* Until the job has ended; one that does not in time is cancelled. */
+/* Waits until the job has ended. If it does not end in time, it is cancelled. */
 static int wait_for_job(struct scheduler *s, const struct rehearsal *r, const char *tag,
                         const char *id, struct err *e)
 {
@@ -159,7 +159,7 @@ static int wait_for_job(struct scheduler *s, const struct rehearsal *r, const ch
     for (;;) {
         if (scheduler_query(s, tag, &jobs, &n, e))
             return -1;
-        /* COMPLETING: the script has ended, a node that does not answer is waited for. */
+        /* COMPLETING: the script has ended, but a node does not respond. */
         bool ended = n == 0 || jobs[0].phase == JOB_ENDED ||
             strcmp(jobs[0].state, "COMPLETING") == 0;
         if (n)
@@ -245,7 +245,8 @@ static json_t *read_rank(const struct rehearsal *r, int index)
     return json_is_object(facts) ? facts : json_null();
 }
 
-/* What other hosts wrote may be seen here a little later. */
+/* Reads the reports of the ranks. Files written by other hosts may become visible here with a
+ * delay. */
 static void read_ranks(struct rehearsal *r, int nranks)
 {
     const struct timespec pause = {.tv_nsec = 200000000};
@@ -284,7 +285,8 @@ static int rehearse(struct workspace *w, struct rehearsal *r, struct err *e)
         return -1;
     catch_signals(old);
     rc = r->in_allocation ? run_here(&own, r, &run, e) : run_as_job(&own, r, &run, e);
-    memcpy(w->open, own.open, sizeof w->open); /* opened meanwhile, closed with w */
+    /* schedulers that were opened meanwhile are closed with w */
+    memcpy(w->open, own.open, sizeof w->open);
     if (rc == 0)
         read_ranks(r, run.layout.tasks);
     sigaction(SIGINT, &old[0], NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A run that looks around instead of training: generated, submitted and started exactly as the runs
- * of the study are, below STUDY/.unetctl/doctor, with a program as its trainer that leaves what
- * each rank sees (probe.h). */
+/* A run that examines the nodes instead of training. It is generated, submitted and started
+ * exactly as the study's runs are, below STUDY/.unetctl/doctor, with a program as its trainer
+ * that writes what each rank sees (probe.h). */
 #ifndef UNETCTL_LAUNCHER_DOCTOR_REHEARSAL_H
 #define UNETCTL_LAUNCHER_DOCTOR_REHEARSAL_H
 
@@ -13,25 +13,26 @@
 
 struct rehearsal {
     int gpus;
-    bool in_allocation; /* start the ranks here, inside the job that we are in; else submit one */
+    /* start the ranks inside the job that this process is in; otherwise submit a job */
+    bool in_allocation;
     long timeout_s;
-    /* filled by rehearsal_run */
+    /* set by rehearsal_run */
     char folder[PATH_MAX - 64];
-    json_t *ranks; /* by index: what it left, or null */
+    json_t *ranks; /* by rank: its report, or null */
 };
 
-/* 0, also when ranks left nothing; -1 when the rehearsal could not be made, refused (ERR_SCHED) or
- * did not end in time (ERR_TIMEOUT: its job is cancelled). rehearsal_close drops ranks in any
- * case. */
+/* Runs the rehearsal. Returns 0, also if ranks left no report, or -1 if it could not be made,
+ * was refused (ERR_SCHED), or did not end in time (ERR_TIMEOUT; its job is cancelled). The
+ * caller releases ranks by rehearsal_close in any case. */
 int rehearsal_run(struct workspace *w, struct rehearsal *r, struct err *e);
 
-/* Removes the folder, too, unless keep. */
+/* Releases ranks and, unless keep is true, removes the folder. */
 void rehearsal_close(struct rehearsal *r, bool keep);
 
-/* The first line of that output that speaks of an error. */
+/* Finds the first line of the job's output that reports an error. */
 bool rehearsal_find_error(const struct rehearsal *r, char dst[512]);
 
-/* Print the output of the ranks and their launcher on standard error. */
+/* Prints the output of the ranks and their launcher on standard error. */
 void rehearsal_show_output(const struct rehearsal *r);
 
 #endif

@@ -28,7 +28,7 @@ int sandbox_default_dir(char dst[PATH_MAX], struct err *e)
     return statedir_path("sandbox", dst, e);
 }
 
-/* Sets a "name=value" line of sandbox.conf; names of later versions are ignored. */
+/* Sets the field of a "name=value" line of sandbox.conf. Names of later versions are ignored. */
 static void set_field(struct sandbox *sb, struct procid *holder, const char *name,
                       const char *value)
 {
@@ -149,7 +149,7 @@ int sandbox_require(const struct sandbox *sb, struct err *e)
                    sb->dir, sb->dir);
 }
 
-/* "3" or "node3" as a number; 0, or -1. */
+/* Decodes "3" or "node3" to the node's number. Returns 0 or -1. */
 static int decode_node(const struct sandbox *sb, const char *node, int *number, struct err *e)
 {
     const char *digits = strncmp(node, "node", 4) == 0 ? node + 4 : node;
@@ -166,8 +166,9 @@ static int decode_node(const struct sandbox *sb, const char *node, int *number, 
     return 0;
 }
 
-/* The process whose namespaces a command enters, as a folder of /proc: of the login node (0) or
- * of a node. The pid of a node is valid in the sandbox's /proc, which its supervisor sees. */
+/* Finds the process whose namespaces a command enters, as a folder of /proc: that of the login
+ * node (0) or of a node. A node's pid is valid in the sandbox's own /proc, which its supervisor
+ * can see. */
 static int find_namespaces(const struct sandbox *sb, int node, char dst[128], struct err *e)
 {
     char path[PATH_MAX + 32], *text;
@@ -197,18 +198,19 @@ static int set_environment(const struct sandbox *sb)
     if (setenv("SLURM_CONF", conf, 1) < 0 || setenv(INSIDE_VARIABLE, sb->dir, 1) < 0 ||
         (!sb->inside && setenv("PATH", path, 1) < 0))
         return -1;
-    /* A sandbox runs more ranks than cores, perhaps as root. */
+    /* A sandbox runs more ranks than there are cores, possibly as root. */
     if (setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 0) < 0 ||
         setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 0) < 0 ||
         setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0) < 0)
         return -1;
-    /* Debian testing's Open MPI keeps to the loopback interface by its configuration. */
+    /* In Debian testing, Open MPI's configuration restricts it to the loopback interface. */
     if (strcmp(sb->mode, "flat"))
         return setenv("OMPI_MCA_btl_tcp_if_include", "10.77.0.0/24", 0);
-    /* The names of flat nodes are in a file. The nodes share host name and /dev/shm, which the
-     * shared-memory transport cannot handle, and addresses: the kernel's route to an own address,
-     * which Open MPI 5 uses, is not the interface that has it, and Open MPI 6 accepts no address
-     * of a peer that is its own. UCX, where it is built in, does. */
+    /* In flat mode all nodes are this machine. Their names are in a file. They share host name
+     * and /dev/shm, which the shared-memory transport cannot handle. They also share addresses:
+     * Open MPI 5 looks up the route to an own address, which does not lead to the interface that
+     * has it, and Open MPI 6 refuses a peer's address that is its own. UCX, where it is built
+     * in, works. */
     snprintf(conf, sizeof conf, "%s/etc/hosts", sb->dir);
     return setenv("UNETCTL_HOSTS", conf, 1) || setenv("OMPI_MCA_btl", "self,tcp", 0) ||
                    setenv("OMPI_MCA_reachable", "weighted", 0) ||
@@ -219,7 +221,7 @@ static int set_environment(const struct sandbox *sb)
                : 0;
 }
 
-/* The words before a command that enter namespaces. */
+/* The words before a command that make it enter the namespaces. */
 struct entrance {
     char mount[160], root[160], net[160], uts[160], ipc[160], pid[160], user[160];
     char cwd[PATH_MAX + 8];
@@ -237,7 +239,8 @@ static int prepare_entrance(struct entrance *in, const struct sandbox *sb, int n
     if (!getcwd(in->cwd + 7, PATH_MAX))
         return err_errno(e, ERR_INTERNAL, errno, "cannot find the current directory");
     snprintf(in->mount, sizeof in->mount, "--mount=%s/ns/mnt", folder);
-    /* Joining a mount namespace leads to its own root, which is not ours in a chroot. */
+    /* Joining a mount namespace changes the root to that of the namespace, which differs in a
+     * chroot. */
     snprintf(in->root, sizeof in->root, "--root=%s/root", folder);
     snprintf(in->net, sizeof in->net, "--net=%s/ns/net", folder);
     snprintf(in->uts, sizeof in->uts, "--uts=%s/ns/uts", folder);
@@ -252,7 +255,7 @@ static int prepare_entrance(struct entrance *in, const struct sandbox *sb, int n
         in->words[in->n++] = in->user;
         in->words[in->n++] = "--preserve-credentials";
     }
-    /* nsenter runs the command in a child process, which must not outlive it. */
+    /* nsenter runs the command in a child process, which must end when nsenter does. */
     const char *end[] = {"--", "setpriv", "--pdeathsig", "TERM", "--"};
     for (size_t i = 0; i < sizeof end / sizeof *end; i++)
         in->words[in->n++] = end[i];
@@ -279,7 +282,7 @@ int sandbox_exec(const struct sandbox *sb, const char *node, char *const argv[],
     memcpy(command + in.n, argv, argc * sizeof *argv);
     if (set_environment(sb) == 0)
         execvp(command[0], (char *const *)command);
-    /* The exit codes of shells and nsenter. */
+    /* These are the exit codes of shells and nsenter. */
     err_errno(e, errno == ENOENT ? 127 : 126, errno, "cannot run %s", command[0]);
     free(command);
     return -1;

@@ -22,7 +22,7 @@ struct job_options {
     const char *extra[JOB_EXTRA_MAX];
     int nextra;
     bool in_sandbox; /* options are decoded by the help of the sandbox's sbatch */
-    char **given; /* the words of the command line for errors; NULL if there are none */
+    char **given; /* the words of the command line, which override the script's own #SBATCH lines */
     int ngiven;
 };
 

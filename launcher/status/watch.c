@@ -27,7 +27,7 @@ static volatile sig_atomic_t interrupted;
 struct watch {
     const struct watch_options *options;
     struct run_status_list list;
-    struct map ids;           /* the runs to follow; empty: all */
+    struct map ids;           /* those of options->ids; unused without them */
     struct map reported_of;   /* from a run's id to its index in reported */
     struct reported {
         char state[24];

@@ -62,7 +62,7 @@ int allocation_describe(const struct workspace *w, const struct run *largest,
         return -1;
     job->tasks = job->nodes * (int)w->site.gpus_per_node;
     job->gpus_per_task = 1;
-    job->gres = true; /* steps may have more GPUs for a task than the job was asked for */
+    job->gres = true; /* steps may need more GPUs per task than the job requests */
     job->cpus_per_task = (int)w->study.slurm.cpus_per_gpu;
     job->own_directives = false;
     return 0;
@@ -102,7 +102,7 @@ static int by_gpus(const void *a, const void *b)
     return y->run->layout.gpus - x->run->layout.gpus;
 }
 
-/* Adds both lists of the script: the waiting runs, and the folders of all attempts. */
+/* Adds both lists of the script: the runs to start, and the folders of all attempts. */
 static int add_lists(const struct allocation_run *runs, size_t count, struct buf *waiting,
                      struct buf *all, struct err *e)
 {
@@ -144,7 +144,7 @@ char *allocation_render(const struct workspace *w, const struct allocation *a,
     if (w->site.port_base)
         snprintf(port, sizeof port, "%d", w->site.port_base);
     if (lines && *lines)
-        lines[strlen(lines) - 1] = 0; /* the marker's own line has a newline */
+        lines[strlen(lines) - 1] = 0; /* the marker's line has its own newline */
     if (text && add_lists(runs, count, &waiting, &all, e) == 0) {
         const struct template_value values[] = {
             {"directives", lines ? lines : "", false}, {"study", w->study.name, false},

@@ -62,7 +62,7 @@ int attempt_job(const struct workspace *w, const struct run *run, int attempt,
 
 /* ---- run.json ---- */
 
-/* name: of the file in the run's folder. */
+/* Adds run.json under the name in the run's folder. */
 static int add_run_json(const struct workspace *w, const struct run *run, const char *name,
                         struct write_queue *files, struct err *e)
 {
@@ -92,8 +92,8 @@ static int add_link(const struct workspace *w, const struct run *run, const char
     return write_queue_add_link(files, path, target, e);
 }
 
-/* Adds what the reference's templates expect: folders to copy log.csv to (../../logs, for Horovod
- * ../logs), and the names script.sh and sub_N.sh for the scripts. */
+/* Adds what templates of the reference systems expect: folders to copy log.csv to (../../logs,
+ * for Horovod ../logs), and the names script.sh and sub_N.sh for the scripts. */
 static int add_surroundings(const struct workspace *w, const struct run *run,
                             struct write_queue *files, struct err *e)
 {
@@ -135,7 +135,7 @@ static int add_scripts(const struct workspace *w, const struct run *run, int att
     return rc;
 }
 
-/* w: with the settings that the attempt has. */
+/* Adds the attempt's files; w has the settings that the attempt uses. */
 static int add_attempt(const struct workspace *w, const struct run *run, int attempt,
                        struct write_queue *files, struct err *e)
 {
@@ -148,7 +148,7 @@ static int add_attempt(const struct workspace *w, const struct run *run, int att
     snprintf(name, sizeof name, "attempt-%d/run.json", attempt);
     run_dir_path(w->study.dir, run->id, name, path);
     if (!run->own_plan)
-        unlink(path); /* of an earlier job of this attempt, which never began */
+        unlink(path); /* left by an earlier job of this attempt that never began */
     else if (add_run_json(w, run, name, files, e))
         return -1;
     return add_scripts(w, run, attempt, files, e);
@@ -187,7 +187,7 @@ int attempt_generate(const struct workspace *w, const struct run *run, int attem
     return add_run_json(w, run, "run.json", files, e) ? -1 : add_attempt(w, run, attempt, files, e);
 }
 
-/* 1: the file may be incomplete; 0; -1: it cannot be read. */
+/* Returns 1 if the file may be incomplete, 0 if not, or -1 if it cannot be read. */
 static int seems_torn(const char *file, char **text, struct err *why)
 {
     size_t n;
@@ -196,7 +196,7 @@ static int seems_torn(const char *file, char **text, struct err *why)
     return !*text ? -1 : n == 0 || memchr(*text, 0, n) || (*text)[n - 1] != '\n';
 }
 
-/* Is text a beginning of whole? A template need not end with a newline. */
+/* Is text an incomplete copy of whole? A template need not end with a newline. */
 static bool is_torn(const char *text, const char *whole)
 {
     return strlen(text) != strlen(whole) && strncmp(text, whole, strlen(text)) == 0;

@@ -8,7 +8,7 @@
 #include "launcher/study/workspace.h"
 #include "launcher/submit/write_queue.h"
 
-/* Strings of job point into the struct and into the workspace. */
+/* Strings of job point into this struct and into the workspace. */
 struct attempt_job {
     struct job job;
     char tag[256], name[160];
@@ -17,15 +17,16 @@ struct attempt_job {
 int attempt_job(const struct workspace *w, const struct run *run, int attempt,
                 struct attempt_job *dst, struct err *e);
 
-/* Adds the attempt's files to files, as a run of the queue: run.json (once per run, and of an
+/* Adds the attempt's files to the queue, as one run of it: run.json (once per run, and for each
  * attempt with its own plan), run_file.sh, submit_file.sh, attempt-K/. A run that has begun
- * keeps its run.json. If this attempt has begun, nothing is added, and other settings in the
- * study are ERR_CONFIG. Under the ledger's lock. */
+ * keeps its run.json. If this attempt has begun, nothing is added, and it is ERR_CONFIG if the
+ * study's settings have changed. Requires the ledger's lock. */
 int attempt_generate(const struct workspace *w, const struct run *run, int attempt,
                      struct write_queue *files, struct err *e);
 
-/* Are the files of an attempt that has not begun complete? A power failure soon after a submission
- * may leave files empty, torn or missing. 1, 0 with the reason in *why, or -1. */
+/* Checks that the files of an attempt that has not begun are complete. A power failure soon
+ * after the submission may leave them empty, truncated or missing. Returns 1 if they are
+ * complete, 0 with the reason in *why, or -1. */
 int attempt_is_whole(const struct workspace *w, const struct run *run, int attempt, struct err *why,
                      struct err *e);
 

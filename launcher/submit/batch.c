@@ -16,7 +16,7 @@
 #include "src/log.h"
 #include "src/plural.h"
 
-#define CHUNK 64 /* jobs that are noted at once */
+#define CHUNK 64 /* jobs that are noted in the ledger at once */
 #define LOST_TEXT "the answer was lost; type 'unetctl submit' again, which finds an existing job"
 
 int batch_add(struct batch *b, const struct run *run, int attempt, int from, struct err *e)
@@ -30,7 +30,7 @@ int batch_add(struct batch *b, const struct run *run, int attempt, int from, str
     return 0;
 }
 
-/* "submitted as job 7", or that it would be. */
+/* Returns "submitted as job 7", or that it would be submitted. */
 static const char *say_job(const struct workspace *w, const char *id, char dst[160])
 {
     if (strcmp(w->scheduler, "dry") == 0)
@@ -58,8 +58,8 @@ static void print_item(const struct workspace *w, const struct batch_item *item,
                  item->attempt);
 }
 
-/* A job whose signal is due before it starts exits immediately, and restarts until
- * slurm.requeues is used up. */
+/* Warns if a job's signal would be due before it starts. The job would then stop at once and
+ * restart until slurm.requeues is used up. */
 static void warn_of_time(const struct workspace *w)
 {
     char text[256];
@@ -68,12 +68,12 @@ static void warn_of_time(const struct workspace *w)
         log_warn("%s", text);
 }
 
-/* Jobs that are noted and submitted together. */
+/* Jobs that are noted in the ledger and submitted together. */
 struct chunk {
     struct batch_item *items;
     size_t count;
     struct attempt_job *jobs;
-    struct job *bare; /* of jobs, as scheduler_submit_all takes them */
+    struct job *bare; /* the same as an array of struct job, for scheduler_submit_all */
     struct scheduler_result *results;
 };
 
@@ -120,7 +120,7 @@ int batch_note(struct workspace *w, const struct batch *b, enum ledger_event eve
     return rc;
 }
 
-/* Appends an event for each item with this outcome (negative: any). */
+/* Appends an event for each item with this outcome; a negative outcome means all items. */
 static int note_chunk(struct workspace *w, const struct chunk *c, enum ledger_event event,
                       int outcome, struct err *e)
 {
@@ -138,9 +138,9 @@ static int note_chunk(struct workspace *w, const struct chunk *c, enum ledger_ev
     return ledger_append_all(&w->ledger, event, notes, n, w->scheduler, e);
 }
 
-/* The files of items from begin on are needed when their jobs are submitted, and become durable
- * after the answer: a power failure in between may lose files, which the next submission writes
- * again, but not a submission, which the ledger has. */
+/* Delivers the files of the items from begin when their jobs are submitted. The files become
+ * durable only after the scheduler's answer. A power failure in between may lose files, which
+ * the next submission writes again, but no submission, because the ledger has it. */
 struct delivery {
     struct batch *batch;
     size_t begin;
@@ -153,7 +153,8 @@ static int deliver(void *arg, size_t i, struct err *e)
     return write_queue_wait(&d->batch->files, d->begin + i, e);
 }
 
-/* With lanes a job needs the id of another one, so they are submitted one by one. */
+/* Submits the chunk's jobs. With lanes, each job needs the id of another job, so they are
+ * submitted one by one. */
 static int hand_over(struct chunk *c, struct scheduler *scheduler, struct dependency *dependency,
                      struct delivery *delivery, const char *in_flight, struct err *e)
 {
@@ -200,8 +201,8 @@ static int find_failure(const struct chunk *c, struct batch *b, struct err *e)
     return 0;
 }
 
-/* Fsyncs the ledger before the first submission and after the last. A submission that was
- * interrupted in between is found by its tag. */
+/* Submits a chunk. The ledger is fsynced before the first submission and after the last; if that
+ * is interrupted in between, the tags show which jobs exist. */
 static int submit_chunk(struct workspace *w, struct scheduler *scheduler,
                         struct dependency *dependency,
                         struct delivery *delivery, struct chunk *c, struct err *e)
@@ -240,8 +241,8 @@ static const struct batch_item *find_largest(const struct batch *b)
 }
 
 /* Checks the largest job, since jobs differ only in size. If Slurm refuses the smallest, which
- * comes first, nothing was submitted either. Only sbatch reads the script, which may not be
- * written yet. */
+ * comes first, nothing has been submitted either. The check does not need the script, which may
+ * not be written yet; only sbatch reads it. */
 static int check_largest(struct workspace *w, struct scheduler *scheduler, struct batch *b,
                          struct err *e)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Attempts that are submitted together: their files, ledger events and jobs. */
+/* Attempts that are submitted together: their files, events in the ledger, and jobs. */
 #ifndef UNETCTL_LAUNCHER_SUBMIT_BATCH_H
 #define UNETCTL_LAUNCHER_SUBMIT_BATCH_H
 
@@ -10,34 +10,35 @@ struct batch {
     struct batch_item {
         struct run run;
         int attempt;
-        int from; /* the earlier attempt whose checkpoint it continues from; 0: none */
+        int from; /* the earlier attempt whose checkpoint it resumes from; 0: none */
     } * items;
     size_t count;
-    struct write_queue files; /* run i is item i */
+    struct write_queue files; /* run i of the queue belongs to item i */
     bool noted;               /* "submitting" is in the ledger */
-    bool handed_over;         /* submission has begun: each outcome is noted */
+    bool handed_over;         /* submission has begun, so that each outcome is noted */
     size_t submitted;
-    bool is_full;             /* a limit of the scheduler left some for later */
-    struct err limit;         /* that limit */
+    bool is_full;             /* the scheduler's limit left some items for later */
+    struct err limit;         /* which limit that is */
 };
 
 int batch_add(struct batch *b, const struct run *run, int attempt, int from, struct err *e);
 bool batch_is_same(const struct batch *a, const struct batch *b);
 
-/* Starts to write the files of all items; no more can be added. */
+/* Starts to write the files of all items. No more items can be added. */
 int batch_write(const struct workspace *w, struct batch *b, struct err *e);
 
-/* Appends one event for each item, unless the scheduler is dry. job: of all items, or NULL. */
+/* Appends one event for each item, unless the scheduler is dry. job is that of all items, or
+ * NULL. */
 int batch_note(struct workspace *w, const struct batch *b, enum ledger_event event, const char *job,
                struct err *e);
 
-/* Writes and notes what is not written and noted yet, and submits. All items are checked before the
- * first submission. jobs: the study's, from the scheduler. A limit that has room for only some is
- * not an error: see is_full. */
+/* Submits all items, after writing and noting those that were not yet. All are checked before
+ * the first is submitted. jobs are the study's, from the scheduler. A limit that leaves some
+ * items for later is not an error (is_full). */
 int batch_submit(struct workspace *w, struct batch *b, const struct job_state *jobs, size_t njobs,
                  struct err *e);
 
-/* Removes files of items that were not submitted. A zeroed struct is empty. */
+/* Removes the files of items that were not submitted. A zeroed struct is empty. */
 void batch_close(struct batch *b);
 
 #endif

@@ -20,7 +20,8 @@ static int by_number(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The study's jobs that have not ended, the newest nlanes of them, oldest first. */
+/* Fills the lanes with the study's newest jobs that have not ended, at most nlanes, oldest
+ * first. */
 static int fill_lanes(struct dependency *d, const struct job_state *jobs, size_t njobs,
                       struct err *e)
 {
@@ -47,7 +48,7 @@ static void add_id(struct buf *b, const char *id)
     buf_addf(b, "%s:%s", b->length ? "" : "afterany", id);
 }
 
-/* All jobs of another study that wait or run. */
+/* Adds all pending and running jobs of another study. */
 static int add_study(struct buf *b, struct scheduler *scheduler, const char *dir, struct err *e)
 {
     struct job_state *jobs = NULL;
@@ -72,7 +73,7 @@ static int add_study(struct buf *b, struct scheduler *scheduler, const char *dir
     return rc;
 }
 
-/* Does the scheduler know the job among those whose tag begins with the prefix? */
+/* Is the job among those of the scheduler whose tags begin with the prefix? */
 static int is_queued(struct scheduler *scheduler, const char *prefix, const char *id, struct err *e)
 {
     struct job_state *jobs = NULL;
@@ -87,7 +88,8 @@ static int is_queued(struct scheduler *scheduler, const char *prefix, const char
     return found;
 }
 
-/* Without accounting Slurm soon forgets a job that has ended. */
+/* Checks that the job with this id exists or existed. Without accounting, Slurm soon forgets a
+ * job that has ended. */
 static int check_number(const struct workspace *w, struct scheduler *scheduler, const char *id,
                         struct err *e)
 {
@@ -97,11 +99,11 @@ static int check_number(const struct workspace *w, struct scheduler *scheduler, 
 
     snprintf(job.id, sizeof job.id, "%s", id);
     if (strcmp(w->scheduler, "local") == 0) {
-        known = is_queued(scheduler, "", id, e); /* keeps its records for weeks */
+        known = is_queued(scheduler, "", id, e); /* the local queue keeps records for weeks */
         source = "queue";
     } else if (!known) {
         known = is_queued(scheduler, "unetctl:", id, e);
-        if (!known) /* a job of another tag, or one that ended */
+        if (!known) /* a job of another origin, or one that has ended */
             known = scheduler_recall(scheduler, &job, 1, &source, e) ? -1 : *job.state != 0;
     }
     if (known)
@@ -112,7 +114,8 @@ static int check_number(const struct workspace *w, struct scheduler *scheduler, 
     return 0;
 }
 
-/* One word of --after: the number of a job, a run of this study, or the folder of another one. */
+/* Adds what one word of --after names: a job by its id, a run of this study, or all jobs of the
+ * study in a folder. */
 static int add_after(struct buf *b, const struct workspace *w, struct scheduler *scheduler,
                      const char *word, struct err *e)
 {
@@ -160,7 +163,7 @@ static int join_fixed(struct dependency *d, struct workspace *w, struct schedule
 int dependency_open(struct dependency *d, struct workspace *w, struct scheduler *scheduler,
                     const struct job_state *jobs, size_t njobs, struct err *e)
 {
-    /* The local queue keeps its own limit. */
+    /* The local queue limits jobs by itself. */
     *d = (struct dependency){.nlanes = strcmp(w->scheduler, "slurm") == 0 ? (size_t)w->max_in_flight
                              : 0};
     if (join_fixed(d, w, scheduler, e) || (d->nlanes && fill_lanes(d, jobs, njobs, e))) {

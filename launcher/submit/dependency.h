@@ -1,33 +1,35 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Dependencies of new jobs: the jobs that --after names, and for --max-in-flight K the job K places
- * before, so that at most K jobs of the study run without an unetctl that supervises them.
+/* Dependencies of new jobs: the jobs that --after names and, for --max-in-flight K, the job
+ * submitted K jobs earlier, so that at most K jobs of the study run without a process that
+ * supervises them.
  *
- * Each of K lanes ends with a job; the next job depends on the lane whose turn it is ("afterany":
- * however that job ends; a requeued job has not ended). Jobs of the study that are pending or
- * running fill the lanes first, in the order of their ids. */
+ * There are K lanes, each with the last job submitted to it. A new job depends on the job of the
+ * lane whose turn it is, by "afterany": however that job ends (a requeued job has not ended). At
+ * first the lanes hold the study's pending and running jobs, in the order of their ids. */
 #ifndef UNETCTL_LAUNCHER_SUBMIT_DEPENDENCY_H
 #define UNETCTL_LAUNCHER_SUBMIT_DEPENDENCY_H
 
 #include "launcher/study/workspace.h"
 
 struct dependency {
-    char *fixed;                      /* for every job, or NULL */
-    char *text;                       /* the last result of dependency_next */
-    char (*lanes)[SCHEDULER_ID_SIZE]; /* the last job of each */
+    char *fixed;                      /* dependencies of every job, or NULL */
+    char *text;                       /* what dependency_next returned last */
+    char (*lanes)[SCHEDULER_ID_SIZE]; /* the last job of each lane */
     size_t nlanes, next;
 };
 
-/* For w->after and w->max_in_flight; jobs: the study's, from the scheduler. 0, or -1 with ERR_USAGE
- * (no such job, run or study) or ERR_SCHED and nothing to close. */
+/* Prepares the dependencies of w->after and w->max_in_flight. jobs are the study's, from the
+ * scheduler. Returns 0, or -1 with ERR_USAGE (no such job, run or study) or ERR_SCHED; then
+ * there is nothing to close. */
 int dependency_open(struct dependency *d, struct workspace *w, struct scheduler *scheduler,
                     const struct job_state *jobs, size_t njobs, struct err *e);
 void dependency_close(struct dependency *d);
 
-/* The next job's dependencies for sbatch --dependency, or NULL. Valid until the next call. *failed:
- * out of memory. */
+/* Returns the next job's dependencies for sbatch --dependency, or NULL if it has none, valid
+ * until the next call. *failed is set if memory ran out. */
 const char *dependency_next(struct dependency *d, bool *failed);
 
-/* Notes that this job was submitted as id. */
+/* Notes that the job was submitted as id. */
 void dependency_add(struct dependency *d, const char *id);
 
 #endif

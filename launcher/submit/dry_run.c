@@ -19,9 +19,9 @@
 #include "src/plural.h"
 
 #define MAX_FILE ((size_t)4 << 20)
-#define NO_ID "0000000000000000" /* before the first generation */
+#define NO_ID "0000000000000000" /* stands for the study's id before scripts are first generated */
 
-/* Prints what `diff -u` says of the file path and the new text. */
+/* Prints the output of `diff -u` for the file at path and the new text. */
 static int print_difference(const char *path, const char *text, const char *name, struct err *e)
 {
     char was[RUN_ID_SIZE + 64], is[RUN_ID_SIZE + 64], fresh[48];
@@ -46,7 +46,7 @@ static int print_difference(const char *path, const char *text, const char *name
     return err_set(e, ERR_INTERNAL, "cannot compare %s by diff -u", path);
 }
 
-/* Prints the file as it would be, and its differences from the present one. */
+/* Prints the file as it would be written, and its differences from the current one. */
 static int show_file(const struct workspace *w, const struct run *run, const char *file,
                      const char *text, struct err *e)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* --dry-run: prints the files of a plan's runs instead of writing them. */
+/* --dry-run prints the files of a plan's runs instead of writing them. */
 #ifndef UNETCTL_LAUNCHER_SUBMIT_DRY_RUN_H
 #define UNETCTL_LAUNCHER_SUBMIT_DRY_RUN_H
 
@@ -10,8 +10,8 @@
      "print the scripts and their differences from present ones; write nothing",       \
      &(flag), 0, 0}
 
-/* Prints for each run its state, run.json and both scripts as they would be written, and their
- * unified diff from the present files. The scheduler is not asked. */
+/* Prints for each run its state, run.json and both scripts as they would be written, and the
+ * differences from the current files as a unified diff. Does not query the scheduler. */
 int dry_run_print(struct workspace *w, const struct run_plan *plan, struct err *e);
 
 #endif

@@ -14,11 +14,12 @@
 #include "src/log.h"
 #include "src/map.h"
 
-/* A request carries a credential of munge, which lives 300 s: an older one is refused. */
+/* In seconds: a request carries a credential of munge, which is refused when it is older than
+ * 300 s. */
 #define CREDENTIAL_S 330
 
-/* Slurm accepts connections in order and handles each in a thread: once it has answered us, an
- * earlier request is only waiting for a lock. */
+/* In seconds: Slurm accepts connections in order and handles each in a thread. Once it has
+ * answered a later request, an earlier one can only be waiting for a lock. */
 #define SETTLE_S 5.0
 #define MAX_TAGS ((size_t)1 << 20)
 
@@ -27,7 +28,8 @@ void in_flight_path(const struct ledger *l, char dst[PATH_MAX])
     snprintf(dst, PATH_MAX, "%s/in-flight", l->dir);
 }
 
-/* Has the scheduler a job for each of these tags (one a line)? -1 with ERR_SCHED. */
+/* Does the scheduler have a job for each of these tags (one per line)? Returns -1 with ERR_SCHED
+ * if it cannot be queried. */
 static int has_all(const struct ledger *l, struct scheduler *scheduler, const char *tags,
                    struct err *e)
 {

@@ -59,7 +59,7 @@ static json_t *read_note(const struct workspace *w, struct err *e)
     return o;
 }
 
-/* In the child. */
+/* Runs in the child. */
 static void become_submit(const json_t *o, int talk)
 {
     static const char *const waiting[] = {"UNETCTL_WAIT", "UNETCTL_TIMEOUT", "UNETCTL_PARSABLE"};
@@ -84,7 +84,7 @@ static void become_submit(const json_t *o, int talk)
     _exit(ERR_INTERNAL);
 }
 
-/* Copies the last line, the error. */
+/* Copies the last line, which is the error. */
 static void read_last_line(int talk, char *dst, size_t size)
 {
     FILE *f = lseek(talk, 0, SEEK_SET) == 0 ? fdopen(dup(talk), "r") : NULL;

@@ -22,7 +22,7 @@ static int read_begun_plan(const struct workspace *w, const char *run, struct ru
         run);
 }
 
-/* Settings of the batch; run.json always has that of each GPU. */
+/* Is it a setting of the batch? run.json always has the batch of each GPU. */
 static bool is_batch(const char *path)
 {
     return strcmp(path, "train.global_batch") == 0 || strcmp(path, "train.batch_per_gpu") == 0;
@@ -69,7 +69,7 @@ static int take_value(struct study *s, const struct setting *k, const json_t *va
     else if (!text && !dumped)
         rc = err_set(e, ERR_INTERNAL, "out of memory");
     else if (dumped || *text ||
-             (k->preset && !*k->preset)) /* an engine without Python has "" for it */
+             (k->preset && !*k->preset)) /* without Python, run.json has "" for it */
         rc = yaml_table_add_text(settings_of_study, k->path, text ? text : dumped, YAML_COMMAND,
                                  "run.json",
                                  &s->settings, &s->origins, e);
@@ -92,7 +92,7 @@ static int take_plan(const struct workspace *w, const json_t *plan, const struct
     return 0;
 }
 
-/* Does the key concern how a job runs, and not what it computes? */
+/* Does the setting concern how a job runs, rather than what it computes? */
 static bool is_of_job(const struct setting *k)
 {
     static const char *const sections[] = {"slurm.", "tensorflow.", "horovod.", "pytorch.",
@@ -166,7 +166,7 @@ void run_settings_close(struct workspace *w)
     study_close(&w->study);
 }
 
-/* The engine's section has the name of the engine in study.yaml. */
+/* Renames "program" in the difference to the engine's section in study.yaml. */
 static void name_key(const struct run *run, struct run_difference *d)
 {
     char key[sizeof d->path];

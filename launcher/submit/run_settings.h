@@ -5,19 +5,21 @@
 
 #include "launcher/study/workspace.h"
 
-/* Opens in dst the workspace w with the settings of a run that has begun instead of the study's.
- * The command line may only change places of files and how jobs run; other changes are
- * ERR_USAGE. own_plan: an attempt needs its own run.json, as files were moved. dst borrows from
- * w. 0, or -1 with nothing to close. */
+/* Makes dst the workspace w with the settings of a run that has begun instead of the study's.
+ * The command line may only change paths and how jobs run; other changes are ERR_USAGE.
+ * *own_plan becomes whether the attempt needs its own run.json, because files were moved. dst
+ * borrows from w. Returns 0, or -1; then there is nothing to close. */
 int run_settings_open(const struct workspace *w, const char *run, struct workspace *dst,
                       bool *own_plan, struct err *e);
 void run_settings_close(struct workspace *w);
 
-/* Logs the differences between the settings of own, as opened above, and the study's. 0 or -1. */
+/* Logs the differences between the settings of own, opened as above, and the study's. Returns 0
+ * or -1. */
 int run_settings_log(const struct workspace *w, const struct workspace *own, const struct run *run,
                       struct err *e);
 
-/* Checks that the study still has the settings of a run. 0, or -1 with ERR_CONFIG and the value. */
+/* Checks that the study still has the settings of a run. Returns 0, or -1 with ERR_CONFIG that
+ * names the first value that differs. */
 int run_settings_compare(const struct workspace *w, const struct run *run, struct err *e);
 
 #endif

@@ -51,7 +51,7 @@ int submission_check_limits(struct workspace *w, const struct run_plan *plan, st
     return 0;
 }
 
-/* Was the run never submitted, according to folder and ledger? */
+/* Was the run never submitted, as far as its folder and the ledger show? */
 static bool seems_new(const struct workspace *w, const struct run *run)
 {
     const struct ledger_entry *entry = ledger_find(&w->ledger, run->id, 0);
@@ -64,8 +64,9 @@ static bool seems_new(const struct workspace *w, const struct run *run)
            (!entry || entry->last == LEDGER_SUBMITTING || entry->last == LEDGER_REFUSED);
 }
 
-/* Starts to write the files of runs that seem new while the scheduler is asked for their jobs; they
- * are removed if it knows any. An error here occurs again, and is reported, in choose_new. */
+/* Starts to write the files of runs that seem new, while the scheduler is queried for their
+ * jobs. If it knows any, the files are removed. An error here occurs again in choose_new, which
+ * reports it. */
 static void stage(const struct workspace *w, const struct run_plan *plan, struct batch *staged)
 {
     struct err later;
@@ -80,7 +81,8 @@ static void stage(const struct workspace *w, const struct run_plan *plan, struct
     }
 }
 
-/* Notes the intents of a new study, which cannot have jobs yet, before the scheduler answers. */
+/* Appends "submitting" for a new study, which cannot have jobs yet, before the scheduler
+ * answers. */
 static int note_early(struct workspace *w, struct batch *staged, struct err *e)
 {
     char split[PATH_MAX];
@@ -92,7 +94,7 @@ static int note_early(struct workspace *w, struct batch *staged, struct err *e)
     return batch_note(w, staged, LEDGER_SUBMITTING, NULL, e);
 }
 
-/* Cancels all but one job of an attempt: others appeared after their answers were lost. */
+/* Cancels all but one job of an attempt. The others appeared after their answers were lost. */
 static int withdraw_others(struct workspace *w, const char *run, int attempt,
                            const struct job_state *job, const struct job_state *jobs, size_t njobs,
                            struct err *e)
@@ -115,7 +117,8 @@ static int withdraw_others(struct workspace *w, const char *run, int attempt,
     return scheduler ? 0 : -1;
 }
 
-/* The state of one attempt, from its folder, the ledger and the jobs that the scheduler knows. */
+/* Decides the state of one attempt from its folder, the ledger, and the jobs that the scheduler
+ * knows. */
 static int decide(struct workspace *w, const char *run, const struct job_state *jobs,
                   size_t njobs, struct run_status *s, struct err *e)
 {
@@ -130,8 +133,8 @@ static int decide(struct workspace *w, const char *run, const struct job_state *
     return job && njobs > 1 ? withdraw_others(w, run, attempt, job, jobs, njobs, e) : 0;
 }
 
-/* Adds a job to the ledger that it does not have: of an unetctl that was killed before it noted the
- * job, or of sbatch by hand. */
+/* Adds a job to the ledger that is missing there: unetctl was killed before it noted the job, or
+ * a user submitted it by sbatch. */
 static int adopt(struct workspace *w, const struct run *run, const struct run_status *s,
                  struct err *e)
 {
@@ -144,8 +147,9 @@ static int adopt(struct workspace *w, const struct run *run, const struct run_st
     return ledger_append(&w->ledger, LEDGER_SUBMITTED, run->id, attempt, w->scheduler, s->job, e);
 }
 
-/* A controller that crashes forgets jobs that it just accepted. A job that never began is submitted
- * again, as the same attempt. Jobs of another scheduler, which is not asked, are not lost. */
+/* Marks a job that has vanished before it began as never submitted, so that the same attempt is
+ * submitted again: a controller that crashes forgets jobs that it has just accepted. Only jobs
+ * of the scheduler that was queried can be judged. */
 static void forget_vanished(const struct workspace *w, struct run_status *s)
 {
     const struct ledger_entry *entry =
@@ -181,8 +185,8 @@ static int check_files(const struct workspace *w, const struct run *run, const s
     return attempt_write(w, run, attempt, e);
 }
 
-/* Decides on all runs of the plan, and asks the scheduler once for jobs that it knows only by
- * number, as they began with another comment. */
+/* Decides the state of all runs of the plan. Jobs that the scheduler knows only by id, because
+ * they began with another comment, are queried once for all. */
 static int decide_all(struct workspace *w, const struct run_plan *plan,
                       const struct job_state *jobs,
                       size_t njobs, struct run_status_list *dst, struct err *e)
@@ -235,8 +239,8 @@ static int choose_new(struct workspace *w, const struct run_plan *plan,
     return rc;
 }
 
-/* Ends helpers that were started before the lock: they do not share it, and might submit while the
- * next unetctl does. */
+/* Locks the ledger, after ending helpers that were started earlier. They do not share the lock,
+ * and could still submit while the next unetctl does. */
 static int lock_ledger(struct workspace *w, struct err *e)
 {
     for (int i = 0; i < WORKSPACE_NKINDS; i++) {
@@ -246,7 +250,7 @@ static int lock_ledger(struct workspace *w, struct err *e)
     return ledger_lock(&w->ledger, LOCK_TIMEOUT_S, e);
 }
 
-/* The jobs of the study, after those of lost answers have appeared. */
+/* Queries the jobs of the study, after waiting for those of lost answers. */
 static int query_jobs(struct workspace *w, struct job_state **jobs, size_t *njobs, struct err *e)
 {
     struct scheduler *scheduler = workspace_scheduler(w, w->scheduler, e);
@@ -256,7 +260,7 @@ static int query_jobs(struct workspace *w, struct job_state **jobs, size_t *njob
     return run_status_query(w, w->scheduler, jobs, njobs, e);
 }
 
-/* Announces queries to the scheduler, so that it works on the answers meanwhile. is_new: the
+/* Announces queries to the scheduler, so that it prepares the answers meanwhile. is_new: the
  * study cannot have jobs yet. */
 static int announce(struct workspace *w, const struct run_plan *plan, bool is_new, struct err *e)
 {
@@ -277,7 +281,7 @@ static int announce(struct workspace *w, const struct run_plan *plan, bool is_ne
     return 0;
 }
 
-/* Removes the intents of note_early if nothing was submitted. */
+/* Removes the events of note_early if nothing was submitted. */
 static void withdraw_notes(struct workspace *w, const struct batch *b)
 {
     struct err later;

@@ -9,14 +9,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define NFILES 256 /* more than this program has open */
+#define NFILES 256 /* above the number of files that this program has open */
 
 struct write_queue_step {
     enum { FOLDER, TEXT, LINK } kind;
     char *path;
-    char *text; /* of a file, or where a link leads */
+    char *text; /* the text of a file, or the target of a link */
     mode_t mode;
-    bool made; /* was not there before, and now is under its own name */
+    bool made; /* it did not exist before, and now exists under its final name */
 };
 
 static int add_step(struct write_queue *s, struct write_queue_step step, const char *path,
@@ -30,7 +30,7 @@ static int add_step(struct write_queue *s, struct write_queue_step step, const c
     run->steps = grown;
     step.path = strdup(path);
     step.text = text ? strdup(text) : NULL;
-    run->steps[run->nsteps++] = step; /* freed with the others, whole or not */
+    run->steps[run->nsteps++] = step; /* freed with the other steps, even if incomplete */
     return step.path && (!text || step.text) ? 0 : err_errno(e, ERR_INTERNAL, ENOMEM, "%s", path);
 }
 
@@ -61,13 +61,13 @@ int write_queue_add_link(struct write_queue *s, const char *path, const char *ta
     return add_step(s, (struct write_queue_step){.kind = LINK}, path, target, e);
 }
 
-/* In a new folder, which only this process uses. */
+/* Writes a file in a new folder, which only this process uses, under its final name. */
 static int write_new(struct write_queue_step *step, struct err *e)
 {
     int fd = open(step->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, step->mode);
     size_t n = strlen(step->text);
     ssize_t written = fd < 0 ? -1 : write(fd, step->text, n);
-    int code = fd >= 0 && written >= 0 ? ENOSPC : errno; /* what a short write means */
+    int code = fd >= 0 && written >= 0 ? ENOSPC : errno; /* a short write sets no errno */
 
     step->made = fd >= 0;
     if (fd >= 0 && close(fd) && written == (ssize_t)n) {
@@ -110,7 +110,7 @@ static int write_run(struct write_queue_run *run, struct err *e)
     return run->steps[first].made ? 0 : -1;
 }
 
-/* A folder on the file system that holds all of them; -1 if there is nothing to sync. */
+/* Opens a folder on the file system of all files. Returns -1 if there is nothing to sync. */
 static int open_first(const struct write_queue *s)
 {
     return s->count ? open(s->runs[0].steps[0].path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
@@ -128,7 +128,7 @@ static int sync_runs(const struct write_queue *s, struct err *e)
     return rc;
 }
 
-/* The index of a run that no thread has begun, or count. */
+/* Returns the index of a run that no thread has begun, or count. */
 static size_t next_run(struct write_queue *s)
 {
     pthread_mutex_lock(&s->lock);
@@ -178,7 +178,8 @@ int write_queue_wait(struct write_queue *s, size_t i, struct err *e)
     int rc;
 
     pthread_mutex_lock(&s->lock);
-    while (!run->written && !(s->rc && s->failed <= i)) /* runs before that were begun */
+    /* threads have begun all runs before a failed one */
+    while (!run->written && !(s->rc && s->failed <= i))
         pthread_cond_wait(&s->progress, &s->lock);
     bool failed = s->rc && s->failed <= i;
     rc = failed ? -1 : atomicfile_batch_rename(&run->files, e);
@@ -195,7 +196,8 @@ static void join(struct write_queue *s)
         pthread_join(s->threads[--s->nthreads], NULL);
 }
 
-/* Closes the parent's files: its lock, and pipes whose readers wait for their end. */
+/* Runs in the child: closes the parent's files, among them its lock and pipes whose readers wait
+ * for their end, and syncs. */
 static void sync_alone(const struct write_queue *s)
 {
     int fd = open_first(s);
@@ -228,7 +230,7 @@ int write_queue_commit(struct write_queue *s, struct err *e)
     return sync_runs(s, e);
 }
 
-/* Removes everything that was made for a run unless it was taken. */
+/* Removes everything that was made for a run, unless the run was taken. */
 static void drop_run(struct write_queue_run *run)
 {
     atomicfile_batch_abort(&run->files);

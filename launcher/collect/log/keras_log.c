@@ -32,7 +32,8 @@ bool keras_log_matches(const char *text)
     return strncmp(text, "epoch,", 6) == 0 || strncmp(text, "epoch;", 6) == 0;
 }
 
-/* The next line, without the CR LF in which Python's csv ends it; *next NULL after the last. */
+/* Returns the next line without its LF or CR LF, which Python's csv writes. *next becomes NULL
+ * after the last line. */
 static char *take_line(char **next)
 {
     char *line = strsep(next, "\n"), *end = line + strlen(line);
@@ -85,7 +86,7 @@ static int decode_keras_number(const char *cell, const char *what, const char *p
 {
     char *end;
 
-    *dst = strtod(cell, &end); /* which would also take blanks and hexadecimal */
+    *dst = strtod(cell, &end); /* strtod would also accept blanks and hexadecimal */
     if (!*cell || *end || !isfinite(*dst) || strspn(cell, "0123456789+-.eE") < strlen(cell))
         return err_set(e, ERR_DATA, "%s:%zu: %s is '%.40s', not a finite number", path, line, what,
                        cell);

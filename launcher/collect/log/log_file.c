@@ -10,11 +10,12 @@
 #include "launcher/collect/log/mllog_file.h"
 #include "src/atomicfile.h"
 
-/* How far the two may be apart: clocks, and six decimals. */
+/* The tolerance between the clock of the training and the sum of its epochs: different clocks,
+ * and rounding to six decimals. */
 #define CLOCK_SHARE 0.01
 #define CLOCK_S 0.01
 
-/* The clock of the training cannot have run shorter than those of its epochs. */
+/* Checks that the training did not take less time than its epochs together. */
 static int check_times(const struct epoch_csv *log, const char *path, struct err *e)
 {
     double sum = 0, all = log->rows[0].training_time;
@@ -27,7 +28,7 @@ static int check_times(const struct epoch_csv *log, const char *path, struct err
                          "%.6g s: a time is wrong", path, sum, all);
 }
 
-/* Whatever form the log has. */
+/* Checks the times of a log in any form. */
 static int check_clocks(const struct curve *c, double training_time, double test_time,
                         const char *path, struct err *e)
 {
@@ -48,7 +49,7 @@ static struct curve *curve_of_table(const struct epoch_csv *log, struct err *e)
     return c;
 }
 
-/* n bytes with a NUL behind. Its curve; NULL, and then dst is empty. */
+/* Decodes n bytes, which a NUL follows. Returns the curve, or NULL; then dst is empty. */
 static struct curve *decode_table(const char *text, size_t n, const char *path,
                                   struct epoch_csv *dst, struct err *e)
 {

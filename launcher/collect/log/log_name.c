@@ -20,7 +20,8 @@ void log_name_encode(char dst[LOG_NAME_SIZE], const char *engine, int gpus, long
     snprintf(dst, LOG_NAME_SIZE, "log_%s%d%s.csv", part, gpus, tail);
 }
 
-/* A positive number of at most 7 digits at *p, which moves behind it; 0 when there is none. */
+/* Reads a positive number of at most 7 digits at *p and advances *p past it. Returns 0 if there
+ * is none. */
 static int take_number(const char **p)
 {
     int value = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Names of collected logs, as the reference systems have them: log_4.csv, log_hvd_4.csv; further
- * seeds of a count are log_4_s2.csv; other engines log_ENGINE_4.csv. */
+/* Names of collected logs. Those of the reference systems are log_4.csv and log_hvd_4.csv; a
+ * further seed of a count is log_4_s2.csv, and another engine log_ENGINE_4.csv. */
 #ifndef UNETCTL_LAUNCHER_COLLECT_LOG_LOG_NAME_H
 #define UNETCTL_LAUNCHER_COLLECT_LOG_LOG_NAME_H
 
@@ -9,14 +9,14 @@
 
 #define LOG_NAME_SIZE 128
 
-/* first: seed is the first of its count. */
+/* Writes the name of a log. first: seed is the first one of its count, and is not in the name. */
 void log_name_encode(char dst[LOG_NAME_SIZE], const char *engine, int gpus, long seed, bool first);
 
-/* Is name that of a log (.csv, .log or .txt)? Without an engine it is "native", hvd is "horovod";
- * without a seed, 1. */
+/* Decodes the name of a log (.csv, .log or .txt), or returns false if it is not one. Without an
+ * engine the result is "native", for hvd "horovod"; without a seed it is 1. */
 bool log_name_decode(const char *name, char *engine, size_t engine_size, int *gpus, long *seed);
 
-/* Does name end as that of a log: .csv, .log, .txt? */
+/* Does name end like that of a log, in .csv, .log or .txt? */
 bool log_name_ends(const char *name);
 
 #endif

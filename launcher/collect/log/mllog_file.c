@@ -20,7 +20,7 @@ struct mllog_reader {
     const char *path;
     size_t line;
     struct epoch *epochs;
-    size_t nepochs, capacity; /* epochs that have begun */
+    size_t nepochs, capacity; /* epochs that have started */
     double init, eval_start, eval_s;
     long ranks, seed, global_batch, train_images, val_images;
     char engine[32];
@@ -66,11 +66,12 @@ static int stop_epoch(struct mllog_reader *r, double now)
 
 static int stop_evaluation(struct mllog_reader *r, double now)
 {
-    r->eval_s = now - r->eval_start; /* the last one counts */
+    r->eval_s = now - r->eval_start; /* the last evaluation counts */
     return r->eval_s < 0 ? refuse_log(r, "an evaluation stops before it starts") : 0;
 }
 
-/* The epoch that a value belongs to: metadata.epoch_num, counted from 1, or the last that began. */
+/* Returns the epoch that a value belongs to: metadata.epoch_num, which counts from 1, or else
+ * the last epoch that started. */
 static struct epoch *find_epoch(struct mllog_reader *r, const json_t *o)
 {
     const json_t *number = json_object_get(json_object_get(o, "metadata"), "epoch_num");

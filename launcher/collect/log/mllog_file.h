@@ -16,12 +16,12 @@
 #include "launcher/collect/results/results.h"
 #include "src/err.h"
 
-/* Is there such a line? */
+/* Does text contain such a line? */
 bool mllog_file_matches(const char *text);
 
-/* As log_file_read. Refused, with ERR_DATA: a line that is not JSON, an epoch that does not stop or
- * is not the next, times that run backwards, no run_stop, another status than success, a log of
- * another number of ranks than r has. */
+/* Decodes text as log_file_read does. Refuses, with ERR_DATA, a line that is not JSON, an epoch
+ * that does not stop or is not the next one, times that decrease, a log without run_stop or with
+ * a status other than success, and a log of another number of ranks than r has. */
 int mllog_file_decode(const char *text, const char *path, struct result *r, struct err *e);
 
 #endif

@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-/* Undo the quoting of the cell that starts behind *p's quote; *p moves behind the closing one.
- * NULL when it is not closed. */
+/* Removes the quotes of the cell that starts after the quote at *p, and advances *p past its
+ * closing quote. Returns the cell, or NULL if the quote is not closed. */
 static char *unquote(char **p)
 {
     char *cell = *p, *dst = *p, *src = *p;

@@ -7,7 +7,7 @@
 
 struct definition {
     const char *key, *name, *text;
-    size_t offset; /* in struct result, unless it is computed */
+    size_t offset; /* of a member in struct result; 0 for computed quantities */
 };
 
 #define COMPUTED ((size_t)-1)

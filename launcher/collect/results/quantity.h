@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is measured of a run, each thing under one name. */
+/* The quantities that are measured of a run, each with one name. */
 #ifndef UNETCTL_LAUNCHER_COLLECT_RESULTS_QUANTITY_H
 #define UNETCTL_LAUNCHER_COLLECT_RESULTS_QUANTITY_H
 
 #include "launcher/collect/results/results.h"
 
 enum quantity {
-    /* Times. A speed-up and an efficiency are made of each. */
-    QUANTITY_STARTUP,      /* process start to first step */
-    QUANTITY_FIRST_EPOCH,  /* the epoch of index 0, which warms up */
-    QUANTITY_ONE_EPOCH, /* one alone (series_facts.epoch), by which the reference notebook
-                         * compares */
+    /* Times, from each of which a speed-up and an efficiency are computed. */
+    QUANTITY_STARTUP,      /* from process start to the first step */
+    QUANTITY_FIRST_EPOCH,  /* the epoch with index 0, which includes warming up */
+    /* A single epoch (series_facts.epoch), which the reference notebook compares. */
+    QUANTITY_ONE_EPOCH,
     QUANTITY_STEADY_EPOCH, /* median of the epochs after the first */
     QUANTITY_COMM,         /* exposed communication in a steady epoch */
     QUANTITY_DATA,         /* wait for data in a steady epoch */
@@ -18,27 +18,27 @@ enum quantity {
     QUANTITY_TRAINING,     /* all epochs */
     QUANTITY_WHOLE,        /* start-up + training + evaluation, as far as they are known */
     QUANTITY_NTIMES,
-    /* The rest. */
-    QUANTITY_IMAGES = QUANTITY_NTIMES, /* really processed in an epoch, all ranks */
+    /* Other quantities. */
+    QUANTITY_IMAGES = QUANTITY_NTIMES, /* images that were processed in an epoch by all ranks */
     QUANTITY_RATE,                     /* images per second of a steady epoch */
     QUANTITY_LOSS,                     /* of the last epoch */
-    QUANTITY_IOU, /* or the accuracy: result_quality */
+    QUANTITY_IOU, /* or the accuracy (result_quality) */
     QUANTITY_DICE,
-    QUANTITY_ENERGY, /* kWh, recorded, or watts per GPU x GPU-seconds */
+    QUANTITY_ENERGY, /* kWh: recorded, or computed from watts per GPU x GPU-seconds */
     QUANTITY_COUNT
 };
 
-/* "steady_epoch_s", for keys of JSON and columns. */
+/* "steady_epoch_s", for JSON keys and columns */
 const char *quantity_key(enum quantity q);
 /* "steady epoch" */
 const char *quantity_name(enum quantity q);
-/* One sentence that defines it. */
+/* Returns one sentence that defines the quantity. */
 const char *quantity_definition(enum quantity q);
 
-/* NaN when the run does not know it. */
+/* Returns the quantity of a run, or NaN if it is unknown. */
 double quantity_of(const struct result *r, enum quantity q);
 
-/* Writes what rows[0..n) know of q to dst; returns how many that are. */
+/* Copies the known values of q in rows[0..n) to dst and returns their number. */
 size_t quantity_collect(const struct result *rows, size_t n, enum quantity q, double *dst);
 
 #endif

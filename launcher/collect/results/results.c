@@ -18,7 +18,8 @@
 
 #define MAX_FILE (64 << 20)
 
-enum kind { TEXT, OWNED, COUNT, SEED, STATE, REAL, FLAG }; /* OWNED: a text of any length */
+/* TEXT has a fixed size, OWNED any length */
+enum kind { TEXT, OWNED, COUNT, SEED, STATE, REAL, FLAG };
 
 struct column {
     const char *name;
@@ -308,7 +309,7 @@ static int decode_cell(const struct column *c, const char *text, struct result *
     return -1;
 }
 
-/* place[i]: the cell of columns[i]. */
+/* Finds the columns in the header: place[i] becomes the cell of columns[i]. */
 static int decode_results_header(char *line, const char *path, int place[NCOLUMNS], struct err *e)
 {
     char *cells[2 * NCOLUMNS];
@@ -367,7 +368,7 @@ int results_read(struct results *table, const char *path, struct err *e)
         goto out;
     }
     for (char *line = strsep(&next, "\n"); line; line = strsep(&next, "\n"), number++) {
-        line[strcspn(line, "\r")] = '\0'; /* a spreadsheet may have saved it */
+        line[strcspn(line, "\r")] = '\0'; /* a spreadsheet may have saved the file with CR LF */
         if (number == 1 ? decode_results_header(line, path, place, e)
                         : *line && decode_result(line, path, number, place, table, e))
             goto out;

@@ -42,7 +42,7 @@ static int decode_scores_header(char *line, const char *path, const char *column
     return 0;
 }
 
-/* Adds the image if the row is about all of its classes. */
+/* Adds the image of a row for class "all"; other rows are ignored. */
 static int decode_score(char *line, const struct score_columns *l, const char *path, size_t number,
                         struct scores *s, struct err *e)
 {

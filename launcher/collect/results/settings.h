@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The settings of a run as one text: "data.height=96; model.base=16". In a value, a backslash
- * stands before ';' and '\'. */
+/* The settings of a run as one text: "data.height=96; model.base=16". In values, ';' and '\' are
+ * preceded by a backslash. */
 #ifndef UNETCTL_LAUNCHER_COLLECT_RESULTS_SETTINGS_H
 #define UNETCTL_LAUNCHER_COLLECT_RESULTS_SETTINGS_H
 
@@ -13,7 +13,7 @@
 #define SETTINGS_BATCH_PER_GPU "train.batch_per_gpu"
 #define SETTINGS_STRATEGY "strategy"
 
-/* One of them, within the text; the value still has its backslashes. */
+/* One setting in the text. Its value still has its backslashes. */
 struct setting_text {
     const char *key, *value;
     size_t nkey, nvalue;
@@ -21,21 +21,22 @@ struct setting_text {
 
 void settings_add(struct buf *dst, const char *key, const char *value);
 
-/* The setting at *text, which then moves behind it. false at the end, or where text is malformed.
- */
+/* Reads the setting at *text and advances *text past it. Returns false at the end, or if the
+ * text is malformed. */
 bool settings_next(const char **text, struct setting_text *dst);
 
 void settings_add_value(struct buf *dst, const struct setting_text *s);
 
-/* Are they equal? NULL stands for settings that are not known, and equals only NULL. */
+/* Are they equal? NULL stands for unknown settings and equals only NULL. */
 bool settings_equal(const char *a, const char *b);
 
-/* Add ", KEY VALUE" for each setting of texts[i] that some other of texts[0..n) does not have. */
+/* Adds ", KEY VALUE" for each setting of texts[i] that differs from at least one other of
+ * texts[0..n). */
 void settings_tell_apart(const char *const *texts, size_t n, size_t i, struct buf *dst);
 
-/* The settings without those that make no difference to some runs: the strategy of runs on one GPU
- * or on several nodes, and, with one_gpu, the batch, since there that of each GPU is the global
- * one. NULL for NULL or without memory; the caller frees. */
+/* Returns a copy without settings that make no difference: the strategy of runs on one GPU or on
+ * several nodes, and with one_gpu the batch, because the batch of each GPU is then the global
+ * one. The caller frees it. NULL for NULL, or if memory ran out. */
 char *settings_common(const char *text, bool one_gpu);
 
 #endif

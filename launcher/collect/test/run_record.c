@@ -87,7 +87,8 @@ static void check_bad(void)
     ok(read_bytes("\xff\0\n", 3) == -1, "refused: binary bytes");
 }
 
-/* Whatever byte is flipped, the reader answers and leaks nothing (run under sanitizers). */
+/* With any byte changed, the reader returns a result or an error and leaks nothing (under
+ * sanitizers). */
 static void check_garbage(void)
 {
     static const char good[] = RUN EPOCH(0) EPOCH(1) END;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Each thing that hosts and ranks can say becomes its finding, and none where all is well. */
+/* Each problem that hosts and ranks can report leads to its finding, and good reports to none. */
 #include "config.h"
 #include "launcher/doctor/diagnosis.h"
 
@@ -11,7 +11,7 @@
 
 #define SPEC "{'node':'n1','port':9,'hash':'aa','nodes':'N=n[1-2]','per_node':'T=1(x2)'}"
 
-/* Two ranks on two nodes; a test replaces one of the words. */
+/* The reports of two ranks on two nodes. Tests replace one of its words. */
 static const char good[] =
     "[{'index':0,'world':2,'host':'n1','name':'n1','procid':'0','spec':" SPEC
     ",'port':{'number':9,'error':''},"
@@ -26,7 +26,7 @@ static const char good[] =
     "'error':''}],'visible':'0','data':'','lock':'held','gpus':[{'uuid':'GPU-2','name':'x'}]"
     "," HOST_TAIL "]";
 
-/* The text with its last occurrence of what replaced, quotes made JSON's. */
+/* Returns the reports with the last occurrence of what replaced, and with JSON's quotes. */
 static json_t *make(const char *what, const char *by)
 {
     const char *at = NULL;
@@ -92,7 +92,7 @@ static void check_missing(void)
     findings_destroy(&f);
 }
 
-/* The finding about a launcher, or "". */
+/* Returns the finding about a launcher, or "". */
 static const char *judge_launcher(const char *launcher, const char *list)
 {
     static char text[800];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Two processes greet each other; strangers, deaf ports and wrong names are told apart. */
+/* Two processes greet each other. Other programs, silent ports and wrong names are
+ * distinguished. */
 #include "config.h"
 #include "launcher/doctor/mesh.h"
 
@@ -10,7 +11,7 @@
 #include "src/cluster/listener.h"
 #include "t/port.h"
 
-/* A port that the system gives, with its listener. */
+/* Opens a port that the system chooses. */
 static int open_port(int *port)
 {
     int fd = listener_open(NULL, 0);
@@ -40,7 +41,7 @@ static void check_pair(void)
     close(fd1);
 }
 
-/* The peer is this very rank: a name that leads back. */
+/* Checks a name that leads back to this rank itself. */
 static void check_self(void)
 {
     int port, fd = open_port(&port);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is there after runs were taken, dropped, or could not be written. */
+/* The files that exist after runs were taken, dropped, or could not be written. */
 #include "config.h"
 #include "launcher/submit/write_queue.h"
 
@@ -44,7 +44,7 @@ static bool exists(const char *path)
     return access(path, F_OK) == 0;
 }
 
-static bool is_alone(const char *folder) /* no temporary file beside run.json */
+static bool is_alone(const char *folder) /* there is no temporary file beside run.json */
 {
     char command[96];
 

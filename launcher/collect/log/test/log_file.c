@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* All forms of logs, good ones and bad ones. */
+/* Valid and invalid logs of all forms. */
 #include "config.h"
 #include "launcher/collect/log/log_file.h"
 
