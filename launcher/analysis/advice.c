@@ -5,14 +5,14 @@
 #include <math.h>
 #include <stdio.h>
 
-#define FURTHEST 2 /* times the largest measured count: models are asked no further */
+#define FURTHEST 2 /* models are not used beyond this multiple of the largest measured count */
 
 static double value_for(const struct series_point *p, enum quantity q)
 {
     return q == QUANTITY_COUNT ? p->gpu_hours : p->q[q].median;
 }
 
-/* The measured count with the least of q (QUANTITY_COUNT: GPU-hours). */
+/* Chooses the measured count with the smallest q (QUANTITY_COUNT stands for GPU-hours). */
 static void choose_least(struct advice_choice *c, const struct series *s, enum quantity q,
                          const char *what)
 {
@@ -42,7 +42,8 @@ static bool was_measured(const struct series *s, int gpus)
     return false;
 }
 
-/* The fewest GPUs that are done in time: measured, or between and beyond what was. */
+/* Chooses the fewest GPUs that meet the deadline, among measured counts and those that the model
+ * predicts between and beyond them. */
 static void meet_deadline(struct advice_choice *c, const struct series *s,
                           const struct model *whole, double deadline_s)
 {

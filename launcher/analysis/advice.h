@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which count is best for time, cost and a deadline, each taken alone. */
+/* The best number of GPUs for time, for cost, for energy and for a deadline, each chosen
+ * separately. */
 #ifndef UNETCTL_LAUNCHER_ANALYSIS_ADVICE_H
 #define UNETCTL_LAUNCHER_ANALYSIS_ADVICE_H
 
@@ -9,11 +10,11 @@
 #include "launcher/analysis/model.h"
 #include "launcher/analysis/series.h"
 
-/* gpus 0: no count qualifies; why has the reason. */
+/* gpus is 0 if no count qualifies; why then has the reason. */
 struct advice_choice {
     int gpus;
-    bool measured;     /* false: predicted by the model */
-    bool extrapolated; /* beyond twice the largest measured count */
+    bool measured;     /* false: the model predicts it */
+    bool extrapolated; /* the count is above twice the largest measured one */
     double value;      /* seconds, GPU-hours, kWh */
     char why[160];
 };
@@ -22,7 +23,7 @@ struct advice {
     struct advice_choice time, gpu_hours, energy, deadline;
 };
 
-/* whole: the chosen model of the whole run, or NULL. deadline_s: 0 for none. */
+/* whole is the chosen model of the whole run, or NULL. deadline_s is 0 for none. */
 void advice_compute(struct advice *a, const struct series *s, const struct model *whole,
                     double deadline_s);
 

@@ -13,10 +13,12 @@
 #include "src/plural.h"
 
 #define SEED 2015
-#define TIME_MARGIN 0.02 /* share of an epoch time that matters between series */
+/* a smaller relative difference of epoch times between series does not matter */
+#define TIME_MARGIN 0.02
 
-/* The value of a run that a model is fitted to: seconds of a steady epoch of as many images as the
- * base case's, seconds of the whole run, or images per second. NaN: not recorded. */
+/* Returns the value of a run that a model is fitted to: seconds of a steady epoch, scaled to the
+ * number of images of the base case's, seconds of the whole run, or images per second; NaN if it
+ * was not recorded. */
 static double model_value(const struct series *s, const struct result *r, enum model_law law,
                           bool whole)
 {
@@ -55,7 +57,7 @@ static int fit_models(struct analysis_series *as, struct err *e)
     return rc;
 }
 
-/* The default qualities whose times are reported. */
+/* The qualities for which the time to reach them is reported by default. */
 static const double usual_levels[] = {0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.9, 0.95,
                                       0.99};
 
@@ -67,7 +69,7 @@ static bool is_reached(const struct convergence *c)
     return false;
 }
 
-/* Those that no run reached are left out. */
+/* Adds the times to reach the levels, except levels that no run reached. */
 static int add_levels(struct analysis_series *as, const struct analysis_options *options,
                       struct err *e)
 {
@@ -89,13 +91,13 @@ static int add_levels(struct analysis_series *as, const struct analysis_options 
     return 0;
 }
 
-/* as must not move later: choices point into it. */
+/* Analyses one series. as must not be moved afterwards, because the choices point into it. */
 static int analyse_series(struct analysis_series *as, const struct results *table,
                           const struct analysis_options *options, struct err *e)
 {
     if (fit_models(as, e))
         return -1;
-    /* Gustafson's law, the last, is of work that grows. */
+    /* Gustafson's law, the last of the models, applies only if the work grows with the GPUs. */
     as->steady_choice = model_choose(
         as->steady, as->series.mode == SERIES_WEAK ? MODEL_NLAWS : MODEL_GUSTAFSON);
     as->whole_choice = model_choose(as->whole, MODEL_GUSTAFSON);
@@ -158,7 +160,7 @@ static int add_difference(struct analysis_pair *pair, const struct series_point 
     return compare_runs(&d->compare, a->rows, a->nruns, b->rows, b->nruns, q, margin, e);
 }
 
-/* All of one quantity over the common counts, corrected together. */
+/* Compares one quantity at all common counts, with a correction for their number. */
 static int add_quantity(struct analysis_pair *pair, const struct series *a, const struct series *b,
                         enum quantity q, struct err *e)
 {
@@ -199,8 +201,8 @@ static int add_pair(struct analysis *a, size_t i, size_t k, struct err *e)
                : 0;
 }
 
-/* Weak and strong runs of a study differ by more than a cause, and so do epochs that grow and
- * others. */
+/* Are both series comparable? Weak and strong scaling differ by more than one cause, and so do
+ * epochs that grow with the GPUs and epochs that do not. */
 static bool are_comparable(const struct analysis_series *x, const struct analysis_series *y)
 {
     enum series_mode a = x->series.mode, b = y->series.mode;
@@ -226,7 +228,7 @@ static int compare_series(struct analysis *a, struct err *e)
     return 0;
 }
 
-/* The smallest count above last that runs with a result ran on; 0: there is none. */
+/* Returns the smallest number of GPUs above last with which some run has a result, or 0. */
 static int next_count(const struct analysis_source *sources, size_t nsources, int last)
 {
     int next = 0;
@@ -240,7 +242,7 @@ static int next_count(const struct analysis_source *sources, size_t nsources, in
     return next;
 }
 
-/* "1, 2 and 4 GPUs" */
+/* Adds "1, 2 and 4 GPUs". */
 static void list_counts(const struct analysis_source *sources, size_t nsources, struct buf *dst)
 {
     int first = next_count(sources, nsources, 0);
@@ -252,7 +254,7 @@ static void list_counts(const struct analysis_source *sources, size_t nsources, 
     buf_addf(dst, " GPU%s", plural(next_count(sources, nsources, first) ? 2 : first));
 }
 
-/* "embedded (2 and 4 GPUs); embedded, model.base 16 (1 GPU)" */
+/* Adds "embedded (2 and 4 GPUs); embedded, model.base 16 (1 GPU)". */
 static void list_series(const struct analysis *a, struct buf *dst)
 {
     for (size_t i = 0; i < a->nseries; i++) {
@@ -265,7 +267,7 @@ static void list_series(const struct analysis *a, struct buf *dst)
     }
 }
 
-/* The first run without a result, or NULL. */
+/* Returns the first run without a result, or NULL. */
 static const struct result *first_without(const struct analysis_source *sources, size_t nsources)
 {
     for (size_t i = 0; i < nsources; i++)
@@ -333,7 +335,7 @@ int analysis_check_base(const struct analysis_source *sources, size_t nsources, 
                : 0;
 }
 
-/* Of no series the base case and a larger count have a result. */
+/* Reports that no series has results for both the base case and a larger number of GPUs. */
 static int refuse_series(const struct analysis *a, int base, struct err *e)
 {
     int first = next_count(a->sources, a->nsources, 0);
@@ -357,7 +359,8 @@ static int refuse_series(const struct analysis *a, int base, struct err *e)
     return rc;
 }
 
-/* A speed-up is over 1 GPU, unless another base case was named. */
+/* Checks that the base case is 1 GPU or was named by the user, since speed-ups are relative to
+ * it. */
 static int check_base_case(const struct analysis *a, int base, struct err *e)
 {
     bool compared = false, steady = false, based = false;

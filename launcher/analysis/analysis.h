@@ -5,8 +5,8 @@
  *     -> models, advice, convergence, noise scale -> decision
  *   pairs of series -> differences; all of it -> the twelve rules
  *
- * It reads and writes no file. The same results give the same numbers: the random numbers have a
- * fixed seed. */
+ * It accesses no files. The same results give the same numbers, because the random numbers have
+ * a fixed seed. */
 #ifndef UNETCTL_LAUNCHER_ANALYSIS_ANALYSIS_H
 #define UNETCTL_LAUNCHER_ANALYSIS_ANALYSIS_H
 
@@ -25,44 +25,47 @@
 
 struct analysis_options {
     struct series_facts facts;
-    double deadline_s;               /* 0: none */
-    double score_target, loss_target; /* NaN: chosen (convergence.h) */
-    const double *levels; /* qualities; of analysis_series.levels, ascending; none: the usual */
+    double deadline_s;               /* 0: no deadline */
+    double score_target, loss_target; /* NaN: chosen automatically (convergence.h) */
+    /* ascending qualities for analysis_series.levels; NULL: the default ones */
+    const double *levels;
     size_t nlevels;
 };
 #define ANALYSIS_OPTIONS_INIT {.score_target = NAN, .loss_target = NAN}
 
-/* A study, or a folder of logs. */
+/* A study or a folder of logs. */
 struct analysis_source {
-    char title[128];        /* the study's name or the folder's */
+    char title[128];        /* the name of the study or the folder */
     struct results results; /* sorted, with curves and scores */
 };
 
 struct analysis_series {
     struct series series;
     size_t source;                     /* index */
-    struct model steady[MODEL_NLAWS];  /* of the steady epoch, corrected for images */
+    struct model steady[MODEL_NLAWS];  /* of the steady epoch, corrected for the number of images */
     struct model whole[MODEL_NLAWS];   /* of start-up + training + evaluation */
-    const struct model *steady_choice, *whole_choice; /* into those; NULL: none could be fitted */
+    /* elements of steady and whole; NULL if no model could be fitted */
+    const struct model *steady_choice, *whole_choice;
     struct advice advice;
     struct convergence convergence;
-    struct convergence *levels; /* time to each of the qualities that some run reached */
+    struct convergence *levels; /* time to each quality that some run reached */
     size_t nlevels;
     struct noise_scale noise;
-    struct decision decision; /* only with two points or more */
+    struct decision decision; /* set only if the series has two points or more */
 };
 
-/* Two series at one count: b against a, in one quantity. */
+/* The difference of series b from series a at one number of GPUs, in one quantity. */
 struct analysis_difference {
     int gpus;
     enum quantity quantity;    /* STEADY_EPOCH or IOU */
     struct comparison compare;
-    struct ratio ratio;        /* times: a / b, above 1 when b is faster */
+    struct ratio ratio;        /* of times, a / b: above 1 if b is faster */
 };
 
 struct analysis_pair {
     size_t a, b; /* indices of series */
-    struct analysis_difference *differences; /* by count, then quantity; Holm over a quantity's */
+    /* by count, then quantity; p-values are Holm-corrected over each quantity */
+    struct analysis_difference *differences;
     size_t ndifferences;
 };
 
@@ -71,20 +74,22 @@ struct analysis {
     size_t nsources;
     struct analysis_series *series;
     size_t nseries;
-    struct analysis_pair *pairs; /* all pairs of up to ANALYSIS_PAIRED series */
+    struct analysis_pair *pairs; /* all pairs, if there are at most ANALYSIS_PAIRED series */
     size_t npairs;
     struct rule rules[RULES_COUNT];
-    char *notes; /* what was left out and why, one a line; "" when nothing was */
+    char *notes; /* what was left out and why, one per line, or "" */
 };
 #define ANALYSIS_PAIRED 6
 
-/* Does some run have a result, and some run on base GPUs (0: any)? 0; -1 with ERR_DATA when none
- * has a result, with ERR_STATS, which names the counts that have, when none on base GPUs has. */
+/* Checks that some run has a result, and some run on base GPUs (0: on any number). Returns 0, or
+ * -1: ERR_DATA if no run has a result, ERR_STATS, which names the counts with results, if none
+ * on base GPUs has. */
 int analysis_check_base(const struct analysis_source *sources, size_t nsources, int base,
                         struct err *e);
 
-/* sources, and what they point to, must live as long as the analysis. 0; -1 as above, and with
- * ERR_STATS when no series has the base case and a larger count to compare, or no steady epoch. */
+/* Computes the analysis. sources and what they point to must live as long. Returns 0, or -1 as
+ * above, and with ERR_STATS if no series has the base case and a larger count to compare, or no
+ * series has a steady epoch. */
 int analysis_create(struct analysis *a, const struct analysis_source *sources, size_t nsources,
                     const struct analysis_options *options, struct err *e);
 void analysis_destroy(struct analysis *a);

@@ -9,7 +9,8 @@
 
 #include "src/plural.h"
 
-#define FEWER_IMAGES 0.6 /* of the base case's evaluation time: fewer images were scored */
+/* an evaluation shorter than this part of the base case's scored fewer images */
+#define FEWER_IMAGES 0.6
 
 __attribute__((format(printf, 3, 4)))
 static void add_caveat(struct decision *d, enum caveat_kind kind, const char *fmt, ...)
@@ -59,7 +60,7 @@ static void add_machine(struct decision *d, const struct series *s)
             counts);
 }
 
-/* Runs that score no better than a prediction of one class everywhere. */
+/* Counts the runs whose quality is not better than predicting one class everywhere. */
 static size_t count_blind(const struct series *s, const struct result **first)
 {
     size_t n = 0;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What weakens a verdict, in sentences, the most severe first. */
+/* The facts that weaken a verdict, as sentences, the most severe first. */
 #ifndef UNETCTL_LAUNCHER_ANALYSIS_CAVEATS_H
 #define UNETCTL_LAUNCHER_ANALYSIS_CAVEATS_H
 
 #include "launcher/analysis/decision.h"
 
-/* Fills d->caveats from the rest of d. table: all rows of the source. */
+/* Fills d->caveats from the other members of d. table has all rows of the source. */
 void caveats_compute(struct decision *d, const struct series *s, const struct results *table);
 
 #endif

@@ -11,14 +11,15 @@
 #include "src/mem.h"
 #include "src/stat.h"
 
-/* Ranks of few values have no small p-values, and Holm multiplies them by the number of
- * comparisons: from here on all of one sign are significant among 25, as 25 x 2 / 2^10 and
- * 23 x 2 / C(12, 6) are below COMPARE_ALPHA. */
+/* The fewest values for which rank tests are used. The smallest p-value of a rank test of few
+ * values is not small, and Holm's correction multiplies it by up to the number of comparisons.
+ * With these numbers, values that all differ in one direction are significant among 25
+ * comparisons: 25 x 2 / 2^10 and 23 x 2 / C(12, 6) are below COMPARE_ALPHA. */
 #define PAIRS_RANKED 10
-#define IMAGES_FEWEST 6 /* the same without others beside it */
+#define IMAGES_FEWEST 6 /* the same, for a single comparison */
 #define RUNS_RANKED 6
 
-/* Values of both sides, and of pairs with the same seed. */
+/* The values of both sides, and the differences of pairs with the same seed. */
 struct sides {
     double *a, *b, *pairs;
     size_t na, nb, npairs;
@@ -38,8 +39,9 @@ const char *compare_test_name(enum compare_test test)
     return names[test];
 }
 
-/* Both sides are sorted by seed. A seed that only one side knows would leave runs out, and the
- * difference would not be that of the means that a report shows: then there are no pairs. */
+/* Pairs the values of both sides, which are sorted by seed. If a seed exists on one side only,
+ * there are no pairs: they would leave out runs, and their difference would not be that of the
+ * means that a report shows. */
 static void pair_up(struct sides *s, const struct result *a, size_t na, const struct result *b,
                     size_t nb, enum quantity q)
 {
@@ -87,7 +89,7 @@ static void test_runs(struct comparison *c, const struct sides *s)
     }
 }
 
-/* The same images under two trained networks. */
+/* Compares two trained networks on the same images. */
 static int test_images(struct comparison *c, const struct scores *a, const struct scores *b,
                        struct err *e)
 {
@@ -159,7 +161,7 @@ int compare_runs(struct comparison *c, const struct result *a, size_t na, const 
     return rc;
 }
 
-/* To the level that nfamily intervals hold together. */
+/* Widens the interval so that all nfamily intervals hold simultaneously at the level. */
 static void widen_interval(struct comparison *c, size_t nfamily)
 {
     double alpha = 1 - INTERVAL_LEVEL;
@@ -180,8 +182,8 @@ static int compare_p_values(const void *a, const void *b)
     return (x->p > y->p) - (x->p < y->p);
 }
 
-/* Holm's correction (Scand. J. Stat. 6, 1979). NaN are not tests: they stay and are not counted.
- * Without memory it is Bonferroni's, which is never smaller. */
+/* Holm's correction (Scand. J. Stat. 6, 1979). NaN means that there was no test; it remains, and
+ * is not counted. If memory runs out, Bonferroni's correction is used, which is never smaller. */
 static void correct_p_values(struct comparison *c, size_t n)
 {
     struct comparison **order = calloc(n + 1, sizeof *order);

@@ -15,7 +15,7 @@ static const double *values_of(const struct result *r, enum convergence_metric m
     return metric == CONVERGENCE_SCORE ? r->curve->score : r->curve->loss;
 }
 
-/* The best value that a run ever has; NaN without any. */
+/* Returns the best value that a run ever reaches, or NaN if it has none. */
 static double best_of(const struct result *r, enum convergence_metric metric)
 {
     const double *v = values_of(r, metric);
@@ -34,7 +34,7 @@ static bool has_score(const struct series *s)
     return s->nrows > 0;
 }
 
-/* What the median run of the worst count gets to. */
+/* Chooses the target: the value that the median run of the worst count reaches. */
 static double choose_target(const struct series *s, enum convergence_metric metric, double *room)
 {
     double target = NAN;
@@ -51,7 +51,8 @@ static double choose_target(const struct series *s, enum convergence_metric metr
     return target;
 }
 
-/* A run that never gets there takes for ever: then the median is finite only when most do. */
+/* Measures the time to the target. A run that never reaches it counts as infinite, so the median
+ * is finite only if more than half of the runs do. */
 static void measure_convergence(struct convergence_point *c, const struct series_point *p,
                                 enum convergence_metric metric, double target, double *room)
 {
@@ -73,7 +74,7 @@ static void measure_convergence(struct convergence_point *c, const struct series
     c->epochs = stat_median(epochs, c->nruns);
     for (size_t i = 0; i < c->nruns; i++)
         if (isnan(seconds[i]))
-            c->nruns = 0; /* without times there is no time to accuracy */
+            c->nruns = 0; /* without times of epochs, there is no time to accuracy */
     c->seconds = stat_median(seconds, c->nruns);
     if (!isfinite(c->epochs))
         c->epochs = NAN;

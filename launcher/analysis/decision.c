@@ -65,7 +65,7 @@ static bool is_blind(const struct series_point *p)
     return true;
 }
 
-/* Why the quality of p can't be compared; NULL: it can. */
+/* Returns why the quality of p cannot be compared, or NULL if it can. */
 static const char *find_unusable(const struct decision *d, const struct series_point *p)
 {
     if (isnan(median_quality(d->base)) || isnan(median_quality(p)))
@@ -120,7 +120,7 @@ static int classify_points(struct decision *d, const struct series *s, struct er
     return 0;
 }
 
-/* The fastest count of at most this state; of equally fast ones the smallest. */
+/* Returns the fastest count whose state is at most worst; of equally fast ones, the smallest. */
 static const struct series_point *find_fastest(const struct decision *d, const struct series *s,
                                                enum decision_state worst)
 {
@@ -133,7 +133,8 @@ static const struct series_point *find_fastest(const struct decision *d, const s
     return best;
 }
 
-/* Standard deviation within counts, pooled over those with two runs or more; NaN: there is none. */
+/* Returns the standard deviation within counts, pooled over counts with two runs or more, or
+ * NaN. */
 static double pool_scatter(const struct series *s)
 {
     double squares = 0, df = 0;
@@ -148,9 +149,10 @@ static double pool_scatter(const struct series *s)
     return sqrt(squares / df);
 }
 
-/* By the scatter seen at these counts, else at others, else an assumed one. Where runs suffice to
- * see a change of the margin, the change is close to it: what decides then is the distance between
- * both. */
+/* Computes the number of seeds that would decide the quality of reach. The scatter is that seen
+ * at these counts, otherwise that at other counts, otherwise an assumed one. If there are
+ * already enough runs to find a change of the margin, the change is close to the margin; then
+ * the distance between the two determines the number. */
 static void find_seeds(struct decision *d, const struct series *s)
 {
     size_t i = (size_t)(d->reach - s->points), nfamily = 0;
@@ -176,7 +178,7 @@ static void find_seeds(struct decision *d, const struct series *s)
         d->seeds.n = 0;
 }
 
-/* What an epoch of p waits for, where it is recorded. */
+/* Writes what an epoch of p waits for, if that was recorded. */
 static int explain_slow(const struct series *s, const struct series_point *p, char *dst,
                         size_t size)
 {
@@ -226,7 +228,7 @@ static double predict_efficiency(const struct series *s, const struct model *m, 
     return model_speedup(m, s->points[0].gpus, gpus) / series_ideal(s, gpus);
 }
 
-/* How far beyond the largest count the model predicts enough efficiency. */
+/* Finds how far beyond the largest measured count the model predicts sufficient efficiency. */
 static void find_model_reach(struct decision *d, const struct series *s, const struct model *m)
 {
     int gpus = d->reach->gpus;
@@ -240,7 +242,8 @@ static void find_model_reach(struct decision *d, const struct series *s, const s
     d->model_reach = gpus;
 }
 
-/* Behind the largest count: where the model ends, or twice as far. */
+/* Chooses a count to measure beyond the largest one: where the model's efficiency drops, or else
+ * twice the largest. */
 static void choose_larger(struct decision *d)
 {
     int last = d->reach->gpus;
@@ -262,7 +265,7 @@ static void choose_larger(struct decision *d)
     }
 }
 
-/* What the number of seeds rests on. */
+/* Explains what the number of seeds is based on. */
 static void explain_seeds(struct decision *d, const struct series *s)
 {
     size_t size = sizeof d->next_why;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The verdict as data: how many GPUs to use, on what grounds, and what weakens it. All sentences of
- * a report about what to use, what limits and what to measure next are made of this.
+/* The verdict as data: how many GPUs to use, for what reasons, and what weakens it. All
+ * sentences of a report about what to use, what limits scaling and what to measure next are made
+ * from it.
  *
- * The rule (decision_rule): of the counts measured, use the fastest whose steady efficiency is at
- * least DECISION_EFFICIENCY and whose quality holds. Quality holds where the interval of its change
- * against the base case, simultaneous over all counts, lies above -DECISION_IOU_MARGIN; it falls
- * where that interval lies below; otherwise it is undecided, as it always is with one run per
- * count. */
+ * The rule (decision_rule): of the measured counts, use the fastest whose steady efficiency is
+ * at least DECISION_EFFICIENCY and whose quality holds. Quality is judged by the interval of its
+ * change from the base case, simultaneous over all counts. It holds if the interval lies above
+ * -DECISION_IOU_MARGIN, and falls if the interval lies below that; otherwise it is undecided, as
+ * it always is with one run per count. */
 #ifndef UNETCTL_LAUNCHER_ANALYSIS_DECISION_H
 #define UNETCTL_LAUNCHER_ANALYSIS_DECISION_H
 
@@ -20,13 +21,14 @@
 
 #define DECISION_EFFICIENCY 0.8
 #define DECISION_IOU_MARGIN 0.01
-#define DECISION_TOO_GOOD 1.1 /* an efficiency that shows a base case which was slowed down */
+#define DECISION_TOO_GOOD 1.1 /* a larger efficiency indicates that the base case was slowed down */
 #define DECISION_SCATTER 0.01 /* assumed standard deviation of the quality over seeds */
-#define DECISION_BLIND 0.005  /* a smaller gain over one class everywhere does not count */
-#define DECISION_LEARNT 0.1 /* a network of less quality has not learnt its task */
+/* a smaller gain over predicting one class everywhere does not count */
+#define DECISION_BLIND 0.005
+#define DECISION_LEARNT 0.1 /* a network of lower quality has not learnt its task */
 
 enum decision_iou {
-    DECISION_IOU_UNKNOWN, /* not recorded, or not comparable: iou_unusable has the reason */
+    DECISION_IOU_UNKNOWN, /* not recorded, or not comparable; iou_unusable has the reason */
     DECISION_IOU_HOLDS,
     DECISION_IOU_UNDECIDED,
     DECISION_IOU_FALLS
@@ -35,24 +37,24 @@ enum decision_iou {
 /* How a count meets the rule. */
 enum decision_state {
     DECISION_PASSES,
-    DECISION_UNDECIDED, /* by time it passes, its quality is undecided or unknown */
+    DECISION_UNDECIDED, /* efficient, but its quality is undecided or unknown */
     DECISION_FAILS
 };
 
-/* Heaviest first. */
+/* The most severe first. */
 enum caveat_kind {
     CAVEAT_FAKE_GPUS,      /* GPUs are CPU cores of one machine */
-    CAVEAT_FEW_CORES,      /* workers outnumber cores */
-    CAVEAT_NOT_LEARNT,     /* no network segments */
-    CAVEAT_UNEQUAL_IMAGES, /* IoU of different counts rests on different images */
-    CAVEAT_MIXED_MODES,    /* strong and weak scaling in one study */
+    CAVEAT_FEW_CORES,      /* more workers than cores */
+    CAVEAT_NOT_LEARNT,     /* no run has learnt to segment */
+    CAVEAT_UNEQUAL_IMAGES, /* different counts were scored on different images */
+    CAVEAT_MIXED_MODES,    /* the study mixes strong and weak scaling */
     CAVEAT_ONE_RUN,        /* one run per count */
-    CAVEAT_NEAR_THRESHOLD, /* the interval of an efficiency holds DECISION_EFFICIENCY */
+    CAVEAT_NEAR_THRESHOLD, /* the interval of an efficiency contains DECISION_EFFICIENCY */
     CAVEAT_MISSING_COUNTS, /* runs of some counts have no result */
     CAVEAT_BASE,           /* the base case is not 1 GPU */
-    CAVEAT_NO_IMAGES,      /* images really processed are not known */
+    CAVEAT_NO_IMAGES,      /* the number of images that were processed is unknown */
     CAVEAT_UNEQUAL_EPOCHS,
-    CAVEAT_TOO_GOOD, /* an efficiency above 1.1 */
+    CAVEAT_TOO_GOOD, /* an efficiency above DECISION_TOO_GOOD */
     CAVEAT_OUTLIERS,
     CAVEAT_NKINDS
 };
@@ -62,62 +64,70 @@ struct caveat {
     char text[400]; /* one or two sentences */
 };
 
-/* Runs per count that would decide an undecided quality. */
+/* The runs per count that would decide an undecided quality. */
 struct decision_seeds {
-    size_t n;      /* 0: no quality is undecided, or more than are practicable */
-    double change; /* of the quality, by which n decides: 0, or what was seen where that is close to
-                    * the margin */
-    double scatter; /* standard deviation that n rests on: of a run, or of a difference of pairs */
-    bool assumed;   /* DECISION_SCATTER, because no count has two runs */
+    size_t n;      /* 0: no quality is undecided, or the number is not practicable */
+    /* The change of quality that n is computed for: 0, or the observed change if it is close to
+     * the margin. */
+    double change;
+    /* the standard deviation that n is computed from: of a run, or of the difference of a pair */
+    double scatter;
+    bool assumed;   /* DECISION_SCATTER was assumed, because no count has two runs */
 };
 
 struct decision {
     const struct series_point *base;
-    const struct series_point *use;   /* the fastest count that passes; base: no other does */
-    const struct series_point *reach; /* the fastest count that does not fail: use, or a faster one
-                                       * that is undecided */
-    const struct series_point *best;  /* what a report speaks of: use, or reach where use is base */
-    struct ratio speedup, efficiency; /* of best, steady, by images where they are known */
+    const struct series_point *use;   /* the fastest count that passes, or base if no other does */
+    /* The fastest count that does not fail: use, or a faster one that is undecided. */
+    const struct series_point *reach;
+    /* the count that a report presents: use, or reach if use is base */
+    const struct series_point *best;
+    /* of best, for the steady epoch, corrected for images if they are known */
+    struct ratio speedup, efficiency;
     enum decision_state *state;       /* per point of the series */
     enum decision_iou *iou;           /* per point */
-    bool learnt;                      /* some count reaches DECISION_LEARNT */
-    const char *iou_unusable;         /* why the quality of reach is unknown; NULL: it is not */
-    struct comparison *iou_change;    /* per point, against the base; [0] is empty */
+    bool learnt;                      /* the quality of some count reaches DECISION_LEARNT */
+    const char *iou_unusable;         /* why the quality of reach is unknown; NULL if it is known */
+    struct comparison *iou_change;    /* per point, compared with the base; [0] is empty */
     struct decision_seeds seeds;      /* for reach */
     const struct series_point
-        *limit;          /* the next larger count than reach; NULL: none was measured */
-    char limit_why[240]; /* why it is not used: "efficiency drops to ..." */
-    int model_reach;   /* where limit is NULL: up to this count the model predicts an efficiency of
-                        * DECISION_EFFICIENCY; 0: the model does not apply */
-    int next;          /* count worth measuring next; 0: none */
-    size_t next_seeds; /* or runs per count, of base and reach; 0: none */
+        *limit;          /* the next larger count after reach, or NULL if none was measured */
+    char limit_why[240]; /* why limit is not used: "efficiency drops to ..." */
+    /* If limit is NULL, the largest count for which the model predicts an efficiency of
+     * DECISION_EFFICIENCY; 0 if the model does not apply. */
+    int model_reach;
+    int next;          /* the count to measure next, or 0 */
+    size_t next_seeds; /* or the runs per count to reach for base and reach, or 0 */
     char next_why[240];
     struct caveat caveats[CAVEAT_NKINDS];
     size_t ncaveats;
 };
 
-/* The rule in words; quality: "IoU" or "accuracy". */
+/* Adds the rule in words. quality is "IoU" or "accuracy". */
 void decision_rule(struct buf *b, const char *quality);
 
 /* "holds", "undecided", ... */
 const char *decision_iou_name(enum decision_iou iou);
 
-/* r scores no better than a prediction of one class everywhere; false where that is not known. */
+/* Is r no better than predicting one class everywhere? False if that is unknown. */
 bool decision_is_blind(const struct result *r);
 
-/* As it is printed, to three decimals, p reaches DECISION_EFFICIENCY. */
+/* Does the efficiency of p, as printed with three decimals, reach DECISION_EFFICIENCY? */
 bool decision_is_efficient(const struct series *s, const struct series_point *p);
 
-/* Decimals that distinguish an efficiency from DECISION_EFFICIENCY: 2, or 3 close to it. */
+/* Returns the decimals that distinguish an efficiency from DECISION_EFFICIENCY: 2, or 3 close to
+ * it. */
 int decision_efficiency_decimals(double efficiency);
 
-/* The counts for which f holds, neighbours as one: "2, 4..14"; how many they are. */
+/* Lists the counts for which f holds, with adjacent ones as a range: "2, 4..14". Returns their
+ * number. */
 typedef bool decision_point_f(const struct decision *d, const struct series *s, size_t i);
 size_t decision_list_counts(const struct decision *d, const struct series *s, decision_point_f *f,
                             char *dst, size_t size);
 
-/* s and steady (the chosen model of the steady epoch, or NULL) must live as long as the decision.
- * table: all rows, for what is missing. */
+/* Computes the decision. s and steady (the chosen model of the steady epoch, or NULL) must live
+ * as long. table has all rows, and so shows which runs are missing. Returns 0, or -1 if memory
+ * ran out. */
 int decision_compute(struct decision *d, const struct series *s, const struct model *steady,
                      const struct results *table, struct err *e);
 void decision_destroy(struct decision *d);

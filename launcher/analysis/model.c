@@ -11,9 +11,10 @@
 #include "src/mem.h"
 #include "src/rng.h"
 
-#define EXTRAPOLATE 2.0 /* times the largest measured count */
-#define BETTER 0.9      /* of the error of a law with fewer coefficients */
-#define CASES_FEWEST 10 /* runs of every count, from which on runs are resampled, not residuals */
+#define EXTRAPOLATE 2.0 /* models are not used beyond this multiple of the largest measured count */
+#define BETTER 0.9      /* a law with more coefficients must reduce the error to this part */
+/* from this number of runs per count, runs are resampled instead of residuals */
+#define CASES_FEWEST 10
 
 static const struct {
     const char *name;
@@ -26,20 +27,20 @@ static const struct {
     [MODEL_GUSTAFSON] = {"Gustafson", 2},
 };
 
-/* Sums over the runs at one GPU count; w = 1 / value. */
+/* The runs at one GPU count, as sums; w = 1 / value. */
 struct sample_group {
     double gpus, n, sum_w, sum_ww;
-    size_t begin; /* in the sorted samples */
+    size_t begin; /* its first element in the sorted samples */
 };
 
-/* Sums for least squares of 1 - phi c w. */
+/* The normal equations of the least squares of 1 - phi c w. */
 struct equations {
     double gram[MODEL_TERMS][MODEL_TERMS], right[MODEL_TERMS], n;
 };
 
 struct model_data {
     enum model_law law;
-    const struct model_sample *samples; /* by count */
+    const struct model_sample *samples; /* sorted by count */
     size_t nsamples;
     struct sample_group *groups;
     size_t ngroups;
@@ -81,8 +82,8 @@ static void add_group(struct equations *s, enum model_law law, const struct samp
     s->n += sign * g->n;
 }
 
-/* Solve for the terms whose bits are set; c has zeros elsewhere. false: singular, or one is
- * negative. */
+/* Solves for the terms whose bits are set; the others are 0 in c. Returns false if the equations
+ * are singular or a coefficient is negative. */
 static bool solve_subset(const struct equations *s, int nterms, unsigned subset,
                          double c[MODEL_TERMS])
 {
@@ -97,7 +98,8 @@ static bool solve_subset(const struct equations *s, int nterms, unsigned subset,
             m[i][j] = s->gram[index[i]][index[j]];
         m[i][k] = s->right[index[i]];
     }
-    for (int i = 0; i < k; i++) { /* symmetric and positive: no pivoting */
+    /* the matrix is symmetric and positive, so no pivoting is needed */
+    for (int i = 0; i < k; i++) {
         if (!(m[i][i] > 1e-13 * s->gram[index[i]][index[i]]))
             return false;
         for (int r = 0; r < k; r++) {
@@ -127,7 +129,8 @@ static double residual_squares(const struct equations *s, int nterms, const doub
     return fmax(0, sum);
 }
 
-/* Non-negative least squares: the best of all subsets of terms. Its sum of squares. */
+/* Non-negative least squares: tries all subsets of terms. Returns the sum of squares of the
+ * best. */
 static double solve_nonnegative(const struct equations *s, int nterms, double best[MODEL_TERMS])
 {
     double least = INFINITY, c[MODEL_TERMS];
@@ -150,7 +153,7 @@ static struct equations sum_groups(const struct model_data *f)
     return s;
 }
 
-/* Each count predicted from the others. */
+/* Returns the error of predicting each count from the others. */
 static double leave_one_out_error(const struct model_data *f, const struct equations *all)
 {
     double sum = 0, c[MODEL_TERMS];
@@ -189,7 +192,8 @@ static void derive_model(struct model *m)
         m->peak = INFINITY;
 }
 
-/* A bootstrap sample of a count's runs: of runs, or of residuals put onto the law. */
+/* Draws a bootstrap sample for a count: either from its runs, or from residuals added to the
+ * law. */
 static void draw_group(const struct model_data *f, const struct model *m, const double *residuals,
                        struct sample_group *g, unsigned long seed, unsigned long replicate)
 {
@@ -209,7 +213,8 @@ static void draw_group(const struct model_data *f, const struct model *m, const 
     }
 }
 
-/* Relative residuals, centred, and widened by the degrees of freedom that the fit took. */
+/* Computes relative residuals, centred, and scaled up for the degrees of freedom that the fit
+ * used. */
 static void compute_residuals(const struct model_data *f, const struct model *m, double *residuals)
 {
     double n = (double)f->nsamples, mean = 0;
@@ -224,8 +229,9 @@ static void compute_residuals(const struct model_data *f, const struct model *m,
             fmax(-0.9, (residuals[i] - mean) * sqrt(n / fmax(1, n - laws[f->law].nterms)));
 }
 
-/* Percentiles of few values are too close together: they are moved out as far as Student's t lies
- * beyond the normal distribution (Hesterberg, The American Statistician 69, 2015). */
+/* Returns an interval of expanded percentiles. Those of few values are too close together, so
+ * they are moved outwards in the ratio of Student's t to the normal distribution (Hesterberg,
+ * The American Statistician 69, 2015). */
 static struct interval expanded_interval(double *replicates, double df)
 {
     double t = distribution_t_quantile(0.5 + INTERVAL_LEVEL / 2, fmax(1, df));

@@ -23,50 +23,53 @@
 enum model_law { MODEL_IDEAL, MODEL_AMDAHL, MODEL_USL, MODEL_LOG, MODEL_GUSTAFSON, MODEL_NLAWS };
 
 #define MODEL_TERMS 3
-#define MODEL_REPEATS 999 /* of the bootstrap */
-#define MODEL_POOR_FIT 0.2 /* leave-one-out error above which a model predicts nothing */
+#define MODEL_REPEATS 999 /* replicates of the bootstrap */
+/* a model with a larger leave-one-out error is not used for prediction */
+#define MODEL_POOR_FIT 0.2
 
-/* One run. */
+/* The measurement of one run. */
 struct model_sample {
-    double gpus, value; /* seconds; images/s for Gustafson */
+    double gpus, value; /* in seconds; in images/s for Gustafson */
 };
 
 struct model {
     enum model_law law;
-    bool fitted; /* false: too few counts (fewer than the model has coefficients + 1) */
+    bool fitted; /* false if there are too few counts: fewer than coefficients + 1 */
     double coefficient[MODEL_TERMS];
-    double serial;    /* f or sigma; NaN where the law has none */
-    double coherency; /* kappa; NaN where the law has none */
+    double serial;    /* f or sigma; NaN if the law has neither */
+    double coherency; /* kappa; NaN if the law has none */
     struct interval serial_interval, coherency_interval;
-    double error;     /* root mean square of relative errors */
-    double loo_error; /* the same, of each count predicted from the others; NaN with too few */
-    double aicc;      /* corrected Akaike information criterion; NaN with too few */
-    double peak;      /* count with the least time, at least 1; INFINITY: none */
+    double error;     /* root mean square of the relative errors */
+    /* the same for each count predicted from the others; NaN with too few counts */
+    double loo_error;
+    double aicc;      /* corrected Akaike information criterion; NaN with too few counts */
+    /* the count with the shortest time, at least 1; INFINITY if more is always faster */
+    double peak;
     struct interval peak_interval; /* high may be INFINITY */
-    double largest;   /* measured count */
+    double largest;   /* the largest measured count */
 };
 
 const char *model_name(enum model_law law);
-/* "T(N) = 12.1/N + 0.31 + 0.002 (N - 1)" */
+/* Adds the formula: "T(N) = 12.1/N + 0.31 + 0.002 (N - 1)". */
 void model_describe(const struct model *m, struct buf *b);
 
-/* samples, any order, all values above 0. seed: of the bootstrap. 0, also when not fitted; -1
- * without memory. */
+/* Fits a model to samples, in any order, whose values are all above 0. seed is that of the
+ * bootstrap. Returns 0, also if the model could not be fitted, or -1 if memory ran out. */
 int model_fit(struct model *m, enum model_law law, const struct model_sample *samples, size_t n,
               unsigned long seed, struct err *e);
 
 double model_predict(const struct model *m, double gpus);
-/* Speed-up over a count. */
+/* Returns the speed-up of gpus over base. */
 double model_speedup(const struct model *m, double base, double gpus);
 
-/* More than twice the largest measured count, where a prediction is not reliable. */
+/* Is gpus more than twice the largest measured count, where a prediction is not reliable? */
 bool model_is_extrapolation(const struct model *m, double gpus);
 
-/* Its leave-one-out error is small enough to use it for prediction. */
+/* Is the leave-one-out error small enough to use the model for prediction? */
 bool model_predicts(const struct model *m);
 
-/* The fitted model with the least leave-one-out error; a model with more coefficients must be
- * better by a tenth. NULL when none is fitted. */
+/* Returns the fitted model with the smallest leave-one-out error, or NULL if none is fitted. A
+ * model with more coefficients must be better by a tenth. */
 const struct model *model_choose(const struct model *models, size_t n);
 
 #endif

@@ -8,11 +8,11 @@
 
 #include "launcher/analysis/statistics/student.h"
 
-#define UNITS_FEWEST 3 /* for an interval */
+#define UNITS_FEWEST 3 /* the fewest units that give an interval */
 
-/* Runs, or blocks of epochs: what is taken as independent. */
+/* Values that are treated as independent: runs, or blocks of epochs. */
 struct units {
-    double *gradient, *noise; /* |G|^2 and tr(Sigma), sums */
+    double *gradient, *noise; /* G|^2 and tr(Sigma), summed within the unit */
     size_t n;
 };
 
@@ -24,8 +24,9 @@ static void add_unit(struct units *u, double gradient, double noise)
     u->noise[u->n++] = noise;
 }
 
-/* The epochs after the first. Neighbours are alike, so they stay together: n^(1/3) of them, which
- * grows with n as the blocks of a bootstrap of time series do (Kuensch 1989). */
+/* Adds blocks of the epochs after the first. Neighbouring epochs are correlated, so a block has
+ * n^(1/3) of them, a length that grows with n as in the block bootstrap of time series (Kuensch
+ * 1989). */
 static void add_blocks(struct units *u, const struct curve *c)
 {
     size_t length = (size_t)ceil(cbrt((double)(c->n - 1)));
@@ -40,7 +41,8 @@ static void add_blocks(struct units *u, const struct curve *c)
     }
 }
 
-/* Without unit `out` (n: with all); NaN where noise hides the gradient. */
+/* Returns the logarithm of the ratio without unit out (with all units if out is n), or NaN if
+ * noise hides the gradient. */
 static double log_ratio(const struct units *u, size_t out)
 {
     double gradient = 0, noise = 0;
@@ -52,7 +54,8 @@ static double log_ratio(const struct units *u, size_t out)
     return noise > 0 && gradient > 0 ? log(noise / gradient) : NAN;
 }
 
-/* Jackknife (Tukey 1958) of the logarithm: pseudovalues scatter like means, with Student's t. */
+/* Jackknife interval (Tukey 1958) of the logarithm: its pseudovalues are treated like the values
+ * of a mean, with Student's t. */
 static struct interval jackknife_interval(const struct units *u, double *room)
 {
     double all = log_ratio(u, u->n);

@@ -12,7 +12,7 @@
 
 #define FLOAT_BYTES 4
 #define SLICE_BYTES (1 << 20)
-#define HIDEABLE (2 / 3.) /* backward's part of a step */
+#define HIDEABLE (2 / 3.) /* the part of a step that is its backward pass */
 
 enum { LOW, EXPECTED, HIGH, NCASES };
 
@@ -31,12 +31,13 @@ struct prediction_base {
     const struct prediction_network *network;
     enum series_mode mode;
     int base, gpus_per_node;
-    double bytes, step_s, images, batch; /* of the base */
+    double bytes, step_s, images, batch; /* of the base case */
 };
 
-/* Bandwidths: data rates that makers and standards publish, per direction; NVLink: of all links of
- * a GPU; PCIe: 16 lanes behind 128b/130b coding. Latencies are assumptions, generous ones:
- * microseconds of a small message from memory to memory, with a collective library's part. */
+/* Bandwidths are data rates published by manufacturers and standards, per direction: for NVLink
+ * of all links of a GPU, for PCIe of 16 lanes with 128b/130b encoding. Latencies are generous
+ * assumptions, in seconds, for a small message from memory to memory, including the collective
+ * library's part. */
 static const struct prediction_link links[] = {
     {"nvlink1", 80e9, 5e-6, "P100: 4 NVLinks of 20 GB/s"},
     {"nvlink2", 150e9, 5e-6, "V100: 6 NVLinks of 25 GB/s"},
@@ -89,7 +90,7 @@ int prediction_link_decode(const char *text, struct prediction_link *dst, struct
     return 0;
 }
 
-/* An all-reduce among n over a link. */
+/* Returns the time of an all-reduce among n participants over a link. */
 static double link_time(const struct prediction_link *l, int n, double bytes, int which)
 {
     double messages = cases[which].ring ? 2. * (n - 1) : 2 * ceil(log2(n));
@@ -114,7 +115,8 @@ static double gradients_time(const struct prediction_base *s, int gpus, int whic
            link_time(&s->network->between, count_nodes(s, gpus), s->bytes, which);
 }
 
-/* Few bytes, summed in a tree: latencies only. */
+/* Returns the time of the sums of batch norm. They have few bytes and are summed in a tree, so
+ * only latencies count. */
 static double norms_time(const struct prediction_base *s, int gpus)
 {
     int on_node = gpus < s->gpus_per_node ? gpus : s->gpus_per_node;
@@ -140,8 +142,8 @@ static double exposed_time(const struct prediction_base *s, int gpus, double com
     return gradients + norms_time(s, gpus);
 }
 
-/* Of a GPU in a step without waiting for others. The measured step of the base includes its own
- * sums. */
+/* Returns the time that a GPU computes in a step, without waiting for others. The measured step
+ * of the base case includes its own communication, which is subtracted. */
 static double compute_time(const struct prediction_base *s, int gpus, int which)
 {
     double own = s->step_s, exposed = exposed_time(s, s->base, own, which);
@@ -163,7 +165,7 @@ static double step_time(const struct prediction_base *s, int gpus, double jitter
            exposed_time(s, gpus, compute, which);
 }
 
-/* Images that are trained in a step, and in an epoch. */
+/* Returns the images that are trained in a step. */
 static double batch_of_step(const struct prediction_base *s, int gpus)
 {
     return s->mode == SERIES_STRONG ? s->batch : s->batch * gpus / s->base;
@@ -179,7 +181,7 @@ static double steps_of_epoch(const struct prediction_base *s, int gpus)
     return images_of_epoch(s, gpus) / batch_of_step(s, gpus);
 }
 
-/* A measured step; an epoch may have processed fewer images than it should. */
+/* Returns the time of a measured step. An epoch may have processed fewer images than it should. */
 static double measured_step(const struct prediction_base *s, const struct series_point *p)
 {
     double images = p->q[QUANTITY_IMAGES].median;
@@ -228,7 +230,7 @@ static void predict_point(struct prediction *p, const struct prediction_base *s,
     const struct series_point *known = find_point(series, gpus);
     struct prediction_point *d = &p->points[p->npoints++];
     double step[NCASES], comm[NCASES];
-    /* Speed-up times a step's time. */
+    /* The rate relative to the base case is this value divided by a step's time. */
     double rate = batch_of_step(s, gpus) / batch_of_step(s, s->base) * s->step_s;
     double steps = steps_of_epoch(s, gpus), ideal = (double)gpus / s->base;
     const double jitter[NCASES] = {p->jitter.low, p->jitter.expected, p->jitter.high};
@@ -248,7 +250,7 @@ static void predict_point(struct prediction *p, const struct prediction_base *s,
                                     d->speedup.high / ideal};
 }
 
-/* Most GPUs that were on a node. */
+/* Returns the largest number of GPUs that were on a node. */
 static int nodes_of_series(const struct series *s)
 {
     int most = 0;

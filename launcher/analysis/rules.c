@@ -48,17 +48,18 @@ static void set_rule(struct rule *r, enum rule_state state, const char *fmt, ...
     va_end(ap);
 }
 
-/* What the rules ask, over all series. */
+/* The facts that the rules depend on, over all series. */
 struct rule_facts {
-    size_t nseries, fewest, most; /* runs per count */
-    bool settings; /* a series is named by them: they were varied */
+    size_t nseries, fewest, most; /* fewest, most: runs per count */
+    bool settings; /* a series is named by its settings, so they were varied */
     bool base_is_one, setup, records, knows_images, tested;
     int missing;
-    size_t nchecked; /* counts whose times could be checked */
-    double normal;   /* p-value of that all of them are normal */
+    size_t nchecked; /* counts whose epoch times could be tested */
+    double normal;   /* p-value for all of them being normal */
 };
 
-/* p-value of that the point's steady epochs are normal; NaN where that can't be checked. */
+/* Returns the p-value for the point's steady epochs being normal, or NaN if that cannot be
+ * tested. */
 static double check_normality(const struct series_point *p)
 {
     double *times = calloc(p->nruns + 1, sizeof *times), result = NAN;

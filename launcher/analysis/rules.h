@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The twelve rules of Hoefler and Belli ("Scientific benchmarking of parallel computing systems",
- * SC 2015), each with what this report does about it. */
+/* The twelve rules of Hoefler and Belli ("Scientific benchmarking of parallel computing
+ * systems", SC 2015), each with how this report meets it. */
 #ifndef UNETCTL_LAUNCHER_ANALYSIS_RULES_H
 #define UNETCTL_LAUNCHER_ANALYSIS_RULES_H
 
@@ -10,7 +10,7 @@ enum rule_state { RULE_MET, RULE_NOT_MET, RULE_NOT_APPLICABLE };
 
 struct rule {
     int number;
-    const char *text; /* what it asks for, in our words */
+    const char *text; /* what it asks for, in this project's words */
     enum rule_state state;
     char why[400];
 };

@@ -13,23 +13,24 @@
 #include "src/plural.h"
 #include "src/stat.h"
 
-#define BOOTSTRAP_FEWEST 10 /* runs on each side, below which Fieller's interval is taken */
+#define BOOTSTRAP_FEWEST 10 /* with fewer runs on a side, Fieller's interval is used */
 #define SEED 1244
 
-/* Images per epoch and GPU differ by less than this: the work per GPU stays the same. */
+/* Relative differences of the images per epoch and GPU below this count as the same work per
+ * GPU. */
 #define SAME_WORK 0.1
 
-/* A run can be in both: the base case is. */
+/* The groups of a run. A run may be in both, as the base case is. */
 enum mode_group { MODE_NEITHER = 0, MODE_PER_GPU = 1, MODE_GLOBAL = 2, MODE_BOTH = 3 };
 
 struct mode_split {
-    int n; /* series that come of it, 0 to SERIES_MAX */
+    int n; /* number of series that result, 0 to SERIES_MAX */
     enum mode_group groups[SERIES_MAX];
     enum series_mode modes[SERIES_MAX];
-    long batch_per_gpu, global_batch; /* of the groups; 0: not known */
+    long batch_per_gpu, global_batch; /* of the groups; 0: unknown */
 };
 
-/* The interval of the median steady epoch within one run. */
+/* Returns the interval of the median steady epoch within one run. */
 static struct interval epochs_interval(const struct result *r)
 {
     struct interval i = interval_none();
@@ -48,7 +49,7 @@ static struct interval epochs_interval(const struct result *r)
     return i;
 }
 
-/* values: room for 2 n numbers. */
+/* Summarizes a quantity of rows[0..n). values is room for 2 n numbers. */
 static struct summary summarize(const struct result *rows, size_t n, enum quantity q,
                                 double *values)
 {
@@ -77,14 +78,15 @@ static double ratio_of(double a, double b)
     return a > 0 && b > 0 ? a / b : NAN;
 }
 
-/* The estimate lies in its interval: that of means may miss a ratio of medians. */
+/* Makes the interval contain the estimate: an interval of means may not contain a ratio of
+ * medians. */
 static void include_estimate(struct ratio *r)
 {
     r->interval.low = fmin(r->interval.low, r->value);
     r->interval.high = fmax(r->interval.high, r->value);
 }
 
-/* a / b of the medians of two samples, with the interval that their sizes allow. */
+/* Computes a / b of the medians of two samples, with the interval that their sizes allow. */
 static int compare_medians(struct ratio *r, const double *a, size_t na, const double *b, size_t nb,
                            struct err *e)
 {
@@ -113,14 +115,14 @@ static struct ratio no_ratio(void)
     return (struct ratio){NAN, interval_none()};
 }
 
-/* Epochs differ: the whole training does not compare. */
+/* Can q be compared? Times of whole trainings cannot if the numbers of epochs differ. */
 static bool is_comparable(const struct series_point *base, const struct series_point *p,
                           enum quantity q)
 {
     return (q != QUANTITY_TRAINING && q != QUANTITY_WHOLE) || base->epochs == p->epochs;
 }
 
-/* room: for the runs of both points. */
+/* Compares a time of two points. room is for the runs of both. */
 static int compare_times(struct ratio *r, const struct series_point *a,
                          const struct series_point *b, enum quantity q, double *room,
                          struct err *e)
@@ -151,7 +153,7 @@ struct ratio series_compare(const struct series_point *a, const struct series_po
     return r;
 }
 
-/* room: for all runs of the series, twice. */
+/* Compares a point with the base case. room is for twice all runs of the series. */
 static int compare_point(struct series *s, struct series_point *p, double *room, struct err *e)
 {
     const struct series_point *base = s->points;
@@ -167,7 +169,8 @@ static int compare_point(struct series *s, struct series_point *p, double *room,
             return -1;
         p->efficiency[q] = scale_ratio(*r, share);
     }
-    /* Images are counted, not measured: they move the interval, and do not widen it. */
+    /* The number of images is counted and has no uncertainty: it shifts the interval without
+     * widening it. */
     p->image_speedup =
         scale_ratio(p->speedup[QUANTITY_STEADY_EPOCH],
                     ratio_of(p->q[QUANTITY_IMAGES].median, base->q[QUANTITY_IMAGES].median));
@@ -175,7 +178,7 @@ static int compare_point(struct series *s, struct series_point *p, double *room,
     return 0;
 }
 
-/* A count of runs, if it is the same in all of them; otherwise 0. */
+/* Returns a member of all rows if it has the same value in all, otherwise 0. */
 static long common_value(const struct result *rows, size_t n, size_t offset)
 {
     long value = *(const long *)((const char *)rows + offset);
@@ -203,7 +206,7 @@ static void describe_point(struct series_point *p, double *room)
     p->image_rate = ratio_of(p->q[QUANTITY_IMAGES].median, p->q[QUANTITY_STEADY_EPOCH].median);
 }
 
-/* rows is filled and sorted: points and all that is compared. */
+/* Computes the points and all comparisons; rows is filled and sorted. */
 static int fill_series(struct series *s, struct err *e)
 {
     double *room = calloc(2 * s->nrows + 1, sizeof *room);
@@ -254,7 +257,8 @@ static int compare_batches(const void *a, const void *b)
     return (x->gpus > y->gpus) - (x->gpus < y->gpus);
 }
 
-/* The batch that most counts have (the smaller of equals); *ncounts: how many. */
+/* Returns the batch that most counts have (of equally frequent ones the smallest); *ncounts
+ * becomes the number of counts. */
 static long most_common_batch(const struct result *rows, size_t n, enum mode_group g,
                               size_t *ncounts)
 {
@@ -292,8 +296,8 @@ static size_t mark_rows(const struct result *rows, size_t n, enum mode_group g, 
     return marked;
 }
 
-/* Do all runs of MODE_PER_GPU, of several counts, process as many images per GPU, and not as many
- * in all? */
+/* Returns SERIES_WEAK if runs of MODE_PER_GPU on several counts all process the same number of
+ * images per GPU, but not in total. */
 static enum series_mode per_gpu_mode(const struct result *rows, size_t n,
                                      const enum mode_group *groups)
 {
@@ -333,10 +337,10 @@ static struct mode_split mixed_modes(const struct result *rows, size_t n,
     return split;
 }
 
-/* rows[0..n) of one engine, ascending counts. groups[i]: the groups that rows[i] belongs to. All
- * runs of one batch per GPU, or of one global batch, or of unknown batches, are one series.
- * Otherwise there are two: around the batch per GPU, and around the global batch, that most counts
- * have. */
+/* Divides rows[0..n) of one engine, sorted by count, into series. groups[i] becomes the groups
+ * that rows[i] belongs to. If all runs have the same batch per GPU, the same global batch, or
+ * unknown batches, they are one series. Otherwise there are two: one for the batch per GPU and
+ * one for the global batch that most counts have. */
 static struct mode_split decide_modes(const struct result *rows, size_t n, enum mode_group *groups)
 {
     size_t nunknown = 0, nper_gpu, nglobal;
@@ -362,7 +366,7 @@ static struct mode_split decide_modes(const struct result *rows, size_t n, enum 
     return mixed_modes(rows, n, groups, per_gpu, nper_gpu, global, nglobal);
 }
 
-/* One line when the study mixes the two, one more for the runs that fit neither. */
+/* Adds a note if the study mixes both modes, and one about runs that fit neither. */
 static void explain_modes(const struct mode_split *split, const struct result *rows,
                           const enum mode_group *groups, size_t n, const char *source,
                           struct buf *notes)
@@ -390,7 +394,7 @@ static void explain_modes(const struct mode_split *split, const struct result *r
             source, rows[0].engine, nneither, plural(nneither), rows[first].run);
 }
 
-/* What the user knows and the log does not say. */
+/* Completes a row with facts that the user knows and the log lacks. */
 static void complete_result(struct result *r, const struct series_facts *facts)
 {
     double whole = quantity_of(r, QUANTITY_WHOLE);
@@ -414,7 +418,7 @@ static void complete_result(struct result *r, const struct series_facts *facts)
         r->energy_j = facts->watts_per_gpu * r->gpus * whole;
 }
 
-/* Rows of one mode into dst; 0 with none, too. */
+/* Creates the series of the rows of one mode. Returns 0, also if there are none, or -1. */
 static int create_series(struct series *dst, const char *source, const struct result *rows,
                          const enum mode_group *groups, size_t n, enum mode_group wanted,
                          enum series_mode mode, struct err *e)

@@ -9,13 +9,13 @@
 #include "launcher/collect/results/settings.h"
 #include "src/mem.h"
 
-/* Comparable runs. */
+/* Runs that are comparable. */
 struct series_group {
     const char *engine, *settings;
-    char *alone, *spread; /* settings_common, on one GPU and not */
+    char *alone, *spread; /* settings_common of settings, for one GPU and for several */
     size_t ncounts;
-    int last;    /* count of the last run */
-    bool narrow; /* it has runs to which all settings make a difference */
+    int last;    /* the count of the last run */
+    bool narrow; /* it has runs to which no setting is irrelevant */
 };
 
 struct series_groups {
@@ -33,7 +33,8 @@ static bool is_narrow(const struct result *r)
     return r->gpus > 1 && r->nodes <= 1;
 }
 
-/* common: settings_common of a run that is not narrow, or NULL. */
+/* Does the run belong to the group? common is settings_common of a run that is not narrow, or
+ * NULL. */
 static bool is_in_group(const struct result *r, const char *common, const struct series_group *g)
 {
     return strcmp(r->engine, g->engine) == 0 &&
@@ -74,7 +75,7 @@ static struct series_group *append_group(struct series_groups *all, const struct
     return r->settings && (!g->alone || !g->spread) ? NULL : g;
 }
 
-/* Does another group have all runs of g among its own? */
+/* Does another group contain all runs of g? */
 static bool is_part(const struct series_groups *all, const struct series_group *g)
 {
     for (const struct series_group *other = all->list; other < all->list + all->count; other++) {
@@ -88,7 +89,8 @@ static bool is_part(const struct series_groups *all, const struct series_group *
     return false;
 }
 
-/* Of one engine those with the most counts first; else in the order of the table. */
+/* Sorts the groups of an engine by descending number of counts; otherwise the table's order
+ * remains. */
 static void sort_groups(struct series_groups *all)
 {
     for (size_t i = 1; i < all->count; i++)
@@ -120,7 +122,7 @@ static int find_groups(struct series_groups *all, const struct results *table,
     return 0;
 }
 
-/* The rows of g, which stay the table's. */
+/* Copies the rows of g. What they point to still belongs to the table. */
 static int pick_rows(struct results *dst, const struct results *table, const struct series_group *g,
                      const struct series_facts *facts, struct err *e)
 {
@@ -165,7 +167,7 @@ static int add_group(struct series_list *dst, const char *source, const struct r
     return rc;
 }
 
-/* Names each series by what sets it apart from the others of its engine. */
+/* Names each series by the settings that distinguish it from the others of its engine. */
 static int name_all(struct series_list *l, struct err *e)
 {
     const char **settings = calloc(l->count + 1, sizeof *settings);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* All series of a table of results. Runs stand in one series only if they have the same engine and
- * the same settings; what a setting makes of them (how many GPUs share a batch) is the mode of a
- * series. */
+/* All series of a table of results. Runs are in one series only if they have the same engine and
+ * the same settings, apart from those that define the mode of the series (how many GPUs share a
+ * batch). */
 #ifndef UNETCTL_LAUNCHER_ANALYSIS_SERIES_LIST_H
 #define UNETCTL_LAUNCHER_ANALYSIS_SERIES_LIST_H
 
@@ -17,9 +17,9 @@ struct series_list {
     size_t count;
 };
 
-/* Fill dst from the sorted table, which must live as long. A run also stands in a series whose
- * settings differ from its own only in what makes no difference to it (settings_common). notes: as
- * series_compute has them. 0; -1 without memory and with an empty list. */
+/* Fills dst from the sorted table, which must live as long. A run is also in a series whose
+ * settings differ only in what makes no difference to the run (settings_common). notes is that
+ * of series_compute. Returns 0, or -1 if memory ran out; then the list is empty. */
 int series_list_compute(struct series_list *dst, const char *source, const struct results *table,
                         const struct series_facts *facts, struct buf *notes, struct err *e);
 void series_list_destroy(struct series_list *l);

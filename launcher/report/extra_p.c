@@ -20,7 +20,7 @@ static const struct metric metrics[] = {
     {"communication", QUANTITY_COMM}, {"data_wait", QUANTITY_DATA},
     {"evaluation", QUANTITY_EVALUATION}, {NULL, QUANTITY_COUNT}};
 
-/* Does some run of every count know m? */
+/* Does every count have a run with a value for m? */
 static bool is_known(const struct series *s, const struct metric *m)
 {
     for (size_t i = 0; i < s->npoints; i++)
@@ -29,7 +29,7 @@ static bool is_known(const struct series *s, const struct metric *m)
     return s->npoints > 0;
 }
 
-/* A name without what the formats read as something else. */
+/* Adds a name without characters that have a meaning in the formats. */
 static void add_name(struct buf *b, const char *name)
 {
     struct buf plain = {0};
@@ -73,7 +73,7 @@ static json_t *encode_metric(const struct series *s, const struct metric *m)
     for (size_t i = 0; i < s->npoints; i++) {
         const struct series_point *p = &s->points[i];
         json_t *values = json_array();
-        for (size_t k = 0; k < p->nruns; k++) /* NaN is NULL, which is not appended */
+        for (size_t k = 0; k < p->nruns; k++) /* json_real(NaN) is NULL, which is not appended */
             json_array_append_new(values, json_real(quantity_of(&p->rows[k], m->quantity)));
         json_array_append_new(list, json_pack("{s:[i],s:o}", "point", p->gpus, "values", values));
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Results as input of Extra-P (4.x), which models how times grow: its text and its JSON format. One
- * parameter, gpus; one value per run. Only good runs, and only metrics known at every count. */
+/* Results as input of Extra-P (4.x), which models how times grow, in its text and its JSON
+ * format. There is one parameter, gpus, and one value per run. Only good runs and only metrics
+ * known at every count are included. */
 #ifndef UNETCTL_LAUNCHER_REPORT_EXTRA_P_H
 #define UNETCTL_LAUNCHER_REPORT_EXTRA_P_H
 
@@ -9,10 +10,10 @@
 #include "launcher/report/report.h"
 #include "src/buf.h"
 
-/* The label of a series is its region. */
+/* Adds the text of one series. Its label is the region. */
 void extra_p_encode_text(const struct report_series *s, struct buf *b);
 
-/* The JSON document of all series, which the caller releases; NULL without memory. */
+/* Returns the JSON document of all series, which the caller releases, or NULL if memory ran out. */
 json_t *extra_p_encode_json(const struct report *r);
 
 #endif

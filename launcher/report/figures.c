@@ -15,18 +15,18 @@
 #include "src/mem.h"
 #include "src/plural.h"
 
-#define MAX_CURVE 240  /* points of a loss curve; longer ones are thinned */
-#define MAX_DOTS 400   /* single runs that are drawn */
-#define CURVE_STEPS 60 /* points of a fitted model, less one, at least */
-#define MODEL_STOPS 16   /* values of it that are listed, at most */
-#define BEYOND 0.25    /* share beyond the measured range that a model is drawn */
+#define MAX_CURVE 240  /* the most points of a loss curve; longer ones are thinned */
+#define MAX_DOTS 400   /* the most single runs that are drawn */
+#define CURVE_STEPS 60 /* the fewest steps of a model's curve */
+#define MODEL_STOPS 16   /* the most values of a model that are listed */
+#define BEYOND 0.25    /* how far beyond the measured range a model is drawn, relative to it */
 
 static int colour_of(size_t series)
 {
     return (int)(series % CHART_COLOURS);
 }
 
-/* A series of the chart for series i of the report, with its colour and mark. */
+/* Adds a series of the chart for series i of the report, with its colour and mark. */
 static struct chart_series *add_chart_series(struct chart *c, const struct report *r, size_t i,
                                              enum chart_style style, const char *what)
 {
@@ -52,7 +52,7 @@ static void set_axis(struct chart_axis *a, const char *label, int decimals)
     a->decimals = decimals;
 }
 
-/* A chart over numbers of GPUs. */
+/* Starts a chart whose x axis is the number of GPUs. */
 static void start_chart(struct chart *c, const char *name, const char *title, const char *y,
                         int decimals, const char *caption)
 {
@@ -62,7 +62,7 @@ static void start_chart(struct chart *c, const char *name, const char *title, co
     set_axis(&c->y, y, decimals);
 }
 
-/* What a bar shows: the interval, or the range of the runs where there is none. */
+/* Returns what a bar shows: the interval, or, if there is none, the range of the runs. */
 static struct interval bar_of(const struct summary *s)
 {
     struct interval bar = s->interval;
@@ -84,7 +84,7 @@ static void add_summaries(struct chart *c, struct chart_series *dst, const struc
     }
 }
 
-/* of: series_speedup or series_efficiency. */
+/* Adds the ratios that of returns: series_speedup or series_efficiency. */
 static void add_ratios(struct chart *c, struct chart_series *dst, const struct series *s,
                        const struct ratio *of(const struct series *, const struct series_point *))
 {
@@ -99,7 +99,7 @@ static const struct series *series_of(const struct report *r, size_t i)
     return &r->series[i].as->series;
 }
 
-/* What all series call their quality. */
+/* Returns the word for quality that all series share, or "IoU or accuracy". */
 static const char *common_quality(const struct report *r)
 {
     for (size_t i = 1; i < r->nseries; i++)
@@ -123,8 +123,8 @@ static int largest_count(const struct report *r)
     return largest;
 }
 
-/* The straight line y = height + slope x over all counts, which is not a measurement. A threshold
- * is dashed, the ideal is not. */
+/* Adds the straight line y = height + slope x over all counts, which is not a measurement. A
+ * threshold is dashed, the ideal is not. */
 static void add_guide(struct chart *c, const struct report *r, double height, double slope,
                       bool threshold, const char *label)
 {
@@ -137,7 +137,7 @@ static void add_guide(struct chart *c, const struct report *r, double height, do
     chart_add_point(c, s, largest, height + slope * largest, NAN, NAN);
 }
 
-/* The ideal speed-up of all series, when their base cases are the same count. */
+/* Adds the ideal speed-up if the base cases of all series are the same count. */
 static void add_ideal(struct chart *c, const struct report *r)
 {
     int base = series_of(r, 0)->points[0].gpus;
@@ -148,13 +148,13 @@ static void add_ideal(struct chart *c, const struct report *r)
     add_guide(c, r, 0, 1.0 / base, false, "ideal");
 }
 
-/* The chosen model at from to to GPUs. Its values are listed at whole numbers of GPUs, from first
- * on. */
+/* Adds the chosen model from from to to GPUs. Its values are listed at whole numbers of GPUs,
+ * starting with first. */
 static void add_model_line(struct chart *c, struct chart_series *s, const struct report_series *rs,
                     int from, int to, int first)
 {
     int base = rs->as->series.points[0].gpus, range = to - from,
-        parts = range < CURVE_STEPS ? CURVE_STEPS / range : 1, /* of the way to the next number */
+        parts = range < CURVE_STEPS ? CURVE_STEPS / range : 1, /* steps between two whole numbers */
         stride = (range + MODEL_STOPS - 1) / MODEL_STOPS;
 
     for (int i = 0; i <= parts * range; i++) {
@@ -167,7 +167,7 @@ static void add_model_line(struct chart *c, struct chart_series *s, const struct
     }
 }
 
-/* Solid where runs were measured, dashed beyond. */
+/* Adds the model, solid in the measured range and dashed beyond it. */
 static void add_fit(struct chart *c, const struct report *r, size_t i)
 {
     const struct report_series *rs = &r->series[i];
@@ -185,7 +185,7 @@ static void add_fit(struct chart *c, const struct report *r, size_t i)
     add_model_line(c, beyond, rs, to, to + (int)ceil((to - from) * BEYOND), 1);
 }
 
-/* Speed-up or efficiency of whole trainings; there is none where the work grows. */
+/* Adds speed-up or efficiency of whole trainings. There is none in series where the work grows. */
 static void add_total(struct chart *c, const struct report *r, size_t i, bool efficiency)
 {
     const struct series *s = series_of(r, i);
@@ -219,7 +219,7 @@ static void make_speedup(struct chart *c, const struct report *r)
     chart_fit(c, true);
 }
 
-/* Single runs as dots, where they are few enough to be seen. */
+/* Adds single runs as dots, unless they are too many to be distinguished. */
 static void add_dots(struct chart *c, const struct report *r, size_t i)
 {
     const struct series *s = series_of(r, i);
@@ -232,7 +232,7 @@ static void add_dots(struct chart *c, const struct report *r, size_t i)
         dots->small = true;
         dots->mark = 0;
     }
-    for (size_t k = 0; k < s->nrows; k++) /* a little to the left, so that bars do not hide them */
+    for (size_t k = 0; k < s->nrows; k++) /* slightly to the left, so that bars do not hide them */
         chart_add_point(c, dots, s->rows[k].gpus - 0.012 * largest_count(r),
                         result_quality(&s->rows[k]), NAN,
                         NAN);
@@ -312,7 +312,7 @@ static void make_cost(struct chart *c, const struct report *r)
     chart_fit(c, true);
 }
 
-/* What the reference notebook draws: speed-up of one epoch, and IoU on a second axis. */
+/* Makes the chart of the reference notebook: speed-up of one epoch, and IoU on a second axis. */
 static void make_notebook(struct chart *c, const struct report *r)
 {
     start_chart(c, "notebook", "As the reference notebook draws it", "speed-up of one epoch", 2,
@@ -352,7 +352,7 @@ static void name_one(struct chart *c, const struct report *r, size_t i)
         snprintf(c->title + n, sizeof c->title - n, ", %s", r->series[i].label);
 }
 
-/* A column per count, stacked from its parts; one that is not known counts as none. */
+/* Adds a column per count, stacked from its parts. An unknown part counts as 0. */
 static void add_column_stack(struct chart *c, const struct series *s, size_t nparts,
                              const char *const *names, const int *colours,
                              double (*part)(const struct series_point *, size_t))
@@ -393,7 +393,8 @@ static double run_part(const struct series_point *p, size_t part)
     return parts[part];
 }
 
-/* Where the time of a steady epoch goes; empty where it is not recorded. */
+/* Makes the chart of how the time of a steady epoch is spent; it is empty if that was not
+ * recorded. */
 static void make_epoch_parts(struct chart *c, const struct report *r, size_t i)
 {
     static const char *const names[] = {"computing and the rest", "communication not hidden",
@@ -425,7 +426,7 @@ static void make_run_parts(struct chart *c, const struct report *r, size_t i)
     chart_fit(c, true);
 }
 
-/* The first run of a count whose epochs are known. */
+/* Returns the curve of a count's first run that has one. */
 static const struct curve *first_curve(const struct series_point *p)
 {
     for (size_t i = 0; i < p->nruns; i++)
@@ -447,7 +448,8 @@ static void add_curve(struct chart *c, const struct series_point *p, int colour)
         chart_add_point(c, s, (double)i, curve->loss[i], NAN, NAN);
 }
 
-/* At most CHART_SHADES counts, evenly chosen, the least and the most among them. */
+/* Makes the chart of losses for at most CHART_SHADES counts, evenly chosen, including the
+ * smallest and the largest. */
 static void make_loss(struct chart *c, const struct report *r, size_t i)
 {
     const struct report_series *s = &r->series[i];
@@ -470,7 +472,7 @@ static void make_loss(struct chart *c, const struct report *r, size_t i)
     chart_fit(c, true);
 }
 
-/* Keep the chart that was made at list[count], if it shows anything. */
+/* Keeps the chart at list[count] if it shows anything. */
 static void keep_chart(struct figures *f, bool *failed)
 {
     struct chart *c = &f->list[f->count];
@@ -525,7 +527,7 @@ static int write_chart(const struct chart *c, const char *dir, struct err *e)
     return path_write(dir, name, buf_steal(&data), e);
 }
 
-/* A picture of an earlier report must not stand beside the data of this one. */
+/* Removes the pictures of an earlier report, which would not match the new data. */
 static void remove_pictures(const struct chart *c, const char *dir)
 {
     static const char *const suffixes[] = {"svg", "pdf", "png"};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The figures of a report: charts for the page, and drawn by gnuplot for papers and talks. */
+/* The figures of a report: charts for the page, and pictures drawn by gnuplot for papers and
+ * talks. */
 #ifndef UNETCTL_LAUNCHER_REPORT_FIGURES_H
 #define UNETCTL_LAUNCHER_REPORT_FIGURES_H
 
@@ -14,16 +15,16 @@
 struct figures {
     struct chart list[FIGURES_MAX];
     size_t count;
-    bool drawn;        /* figures_draw made SVG, PDF and PNG */
-    char why_not[256]; /* when it did not */
+    bool drawn;        /* figures_draw has made SVG, PDF and PNG */
+    char why_not[256]; /* the reason if it has not */
 };
 
-/* Make the charts: only those that have something to show. 0, or -1 without memory. */
+/* Makes the charts that have something to show. Returns 0, or -1 if memory ran out. */
 int figures_create(struct figures *f, const struct report *r, struct err *e);
 
-/* Writes scripts and data into dir, which exists, and draws them. 0 also when gnuplot is missing or
- * fails: why_not has the reason, and no picture of an earlier report is left. -1 when a file can't
- * be written. */
+/* Writes scripts and data into dir, which exists, and draws them. Returns 0, also if gnuplot is
+ * missing or fails; why_not then has the reason, and pictures of an earlier report are removed.
+ * Returns -1 if a file cannot be written. */
 int figures_draw(struct figures *f, const char *dir, struct err *e);
 
 void figures_destroy(struct figures *f);

@@ -14,7 +14,7 @@
 #include "launcher/report/tables.h"
 #include "src/plural.h"
 
-#define OPEN_RUNS 40 /* runs that are shown unfolded */
+#define OPEN_RUNS 40 /* up to this number, the list of runs is shown unfolded */
 
 static void add_html_head(struct buf *b, const struct report *r)
 {
@@ -55,7 +55,7 @@ static void add_quality_tile(struct buf *b, const struct series *s, const struct
     add_tile(b, s->quality, value, more);
 }
 
-/* The verdict's numbers at a glance. */
+/* Adds the main numbers of the verdict as tiles. */
 static void add_tiles(struct buf *b, const struct series *s, const struct decision *d)
 {
     const struct interval *known = &d->speedup.interval;
@@ -124,7 +124,8 @@ static void add_problems(struct buf *b, const struct report *r)
     buf_add(b, "</ul>\n</section>\n");
 }
 
-/* The values of a chart that a pointer shows, for readers who use a keyboard or cannot see it. */
+/* Adds a table of the values that a pointer shows, for readers who use a keyboard or a screen
+ * reader. */
 static void add_values(struct buf *b, const struct chart *c)
 {
     struct table t;
@@ -197,7 +198,7 @@ static void add_definition(struct buf *b, const char *name, const char *text)
     escape_format(b, escape_html, "<dt>%s</dt><dd>%s</dd>\n", name, text);
 }
 
-/* A list, not a table: its sentences have the whole width of a phone. */
+/* Adds the rules as a list, because a table would leave their sentences little width on a phone. */
 static void add_rules(struct buf *b, const struct report *r)
 {
     buf_add(b, "<h2>Rules of scientific benchmarking</h2>\n<p class=\"soft\">The twelve rules of "

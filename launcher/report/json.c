@@ -22,13 +22,13 @@ static json_t *integer(size_t value)
     return json_integer((json_int_t)value);
 }
 
-/* A count of which 0 stands for "not known". */
+/* Returns a count, for which 0 means unknown, as JSON. */
 static json_t *known_count(size_t value)
 {
     return value ? integer(value) : json_null();
 }
 
-/* jansson refuses what is not UTF-8; a text from a file may be that. */
+/* Returns text as JSON. Bytes that are not UTF-8, which jansson refuses, may come from files. */
 static json_t *text(const char *value)
 {
     struct buf b = {0};
@@ -52,7 +52,7 @@ static json_t *add_members(json_t *o, const struct member *m)
     return o;
 }
 
-/* Sets each {"key", value} of the rest in o, and returns o. */
+/* Sets each {"key", value} that follows in o, and returns o. */
 #define ADD(o, ...) add_members(o, (const struct member[]){__VA_ARGS__, {NULL, NULL}})
 #define OBJECT(...) ADD(json_object(), __VA_ARGS__)
 
@@ -89,7 +89,7 @@ static json_t *add_comparison(json_t *o, const struct comparison *c)
                {"needed_repeats", known_count(c->needed)});
 }
 
-/* The keys of logs/results.csv, with what a count's runs make of them. */
+/* Sets the quantities of a count's runs under the keys of logs/results.csv. */
 static void set_quantities(json_t *o, const struct series_point *p)
 {
     static const struct {
@@ -261,7 +261,7 @@ static json_t *encode_noise(const struct noise_scale *n)
                   {"why_not", json_string(n->measured ? "" : n->why_not)});
 }
 
-/* By their keys; null: not known. */
+/* Returns the settings by their keys, or null if they are unknown. */
 static json_t *encode_settings(const char *settings)
 {
     json_t *o = settings ? json_object() : json_null();

@@ -7,18 +7,19 @@
 
 #include "launcher/report/report.h"
 
-/* {"schema":1,"study":...,"created":...,"engines":[{"engine":...,"label":...,"points":[...],
- * "verdict":{...},"models":[...],"advice":{...}}],"pairs":[...],"rules":[...],"runs":[...]}.
- * "engines" has one entry per series. Times are seconds; what is not known is null. malloc'ed,
- * with a newline at the end; NULL without memory. */
+/* Returns {"schema":1,"study":...,"created":...,"engines":[{"engine":...,"label":...,
+ * "points":[...],"verdict":{...},"models":[...],"advice":{...}}],"pairs":[...],"rules":[...],
+ * "runs":[...]} with a newline. "engines" has one entry per series. Times are in seconds;
+ * unknown values are null. The caller frees it. NULL if memory ran out. */
 char *json_encode_report(const struct report *r);
-#define JSON_REPORT_MARK "\"schema\"" /* identifies our files (atomicfile_check_own) */
+#define JSON_REPORT_MARK "\"schema\"" /* identifies files of unetctl (atomicfile_check_own) */
 
-/* {"schema":1,"study":...,"complete":bool,"runs":[...]}: what collect found. The same otherwise. */
+/* Returns the results of collect, {"schema":1,"study":...,"complete":bool,"runs":[...]},
+ * likewise. */
 char *json_encode_results(const char *study, const struct results *results);
 
-/* Returns the text of o with a newline, malloc'ed, and releases o; NULL for NULL and without
- * memory. */
+/* Releases o and returns its text with a newline, which the caller frees. Returns NULL if o is
+ * NULL or memory ran out. */
 char *json_dump(json_t *o);
 
 #endif

@@ -18,7 +18,7 @@
 #define END "INTERVAL_END"
 #define POINT "POINT_IN_TIME"
 
-/* One line; value and metadata are JSON. */
+/* Adds one line. value and metadata are JSON. */
 static void add_event(struct buf *b, double time_s, const char *type, const char *key,
                       const char *value, const char *metadata)
 {
@@ -90,7 +90,7 @@ void mllog_encode(const struct result *r, struct buf *b)
     add_event(b, at, END, "run_stop", "null", "\"status\": \"success\"");
 }
 
-/* A name that is a plain file's, unique by the row where characters had to go. */
+/* Makes the name of a plain file. If characters had to be replaced, the row makes it unique. */
 static void name_file(char *dst, size_t size, const struct result *r, size_t row)
 {
     static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.";

@@ -9,12 +9,12 @@
 #include "launcher/report/text.h"
 #include "src/buf.h"
 
-/* Adds a table and the assumptions that it rests on. label: of the series. */
+/* Adds a table and the assumptions that it is based on. label is that of the series. */
 void prediction_report_encode_text(const struct prediction *p,
                                    const struct prediction_network *network, const char *label,
                                    const struct text_form *form, struct buf *b);
 
-/* NULL without memory. */
+/* Returns the prediction as JSON, or NULL if memory ran out. */
 json_t *prediction_report_encode_json(const struct prediction *p,
                                       const struct prediction_network *network, const char *label);
 

@@ -65,7 +65,7 @@ static void set_title(struct report *r)
     buf_destroy(&b);
 }
 
-/* How many other series share the source of s, and its name, too. */
+/* Counts the other series that share the source of s, and those that share its name as well. */
 static void count_kin(const struct report *r, const struct analysis_series *s, size_t *same_source,
                       size_t *same_both)
 {
@@ -79,7 +79,7 @@ static void count_kin(const struct report *r, const struct analysis_series *s, s
     }
 }
 
-/* Distinguishes series i from the others. */
+/* Sets a label that distinguishes series i from the others. */
 static void set_label(struct report *r, size_t i)
 {
     struct report_series *s = &r->series[i];
@@ -119,7 +119,7 @@ static int add_report_series(struct report *r, bool deadline, struct err *e)
     return 0;
 }
 
-/* Of each pair, what differs at the largest count both ran on. */
+/* Lists the differences of each pair at the largest count that both ran on. */
 static char *list_differences(const struct report *r)
 {
     struct buf b = {0};

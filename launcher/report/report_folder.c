@@ -23,8 +23,8 @@
 #include "src/atomicfile.h"
 #include "src/log.h"
 
-#define STAGE ".new-" /* and the PID: folder in which a report is written first */
-#define HEAD_SIZE 400 /* bytes of a script that name its writer */
+#define STAGE ".new-" /* followed by the PID: the folder that a report is first written to */
+#define HEAD_SIZE 400 /* bytes at the start of a script that contain the name of its writer */
 
 static int write_results(const struct report *r, const char *dir, struct err *e)
 {
@@ -52,7 +52,7 @@ static int write_extra_p(const struct report *r, const char *dir, struct err *e)
     return path_write(dir, "extra-p.json", json_dump(extra_p_encode_json(r)), e);
 }
 
-/* Everything into stage; figures_dir is stage/figures. */
+/* Writes everything into stage; figures_dir is stage/figures. */
 static int write_all(const struct report *r, const char *stage, const char *figures_dir,
                      struct err *e)
 {
@@ -114,7 +114,7 @@ static void remove_figures(const char *dir)
         free(entries);
 }
 
-/* Moves each file of src to dst, and removes src. dst NULL: removes the files, too. */
+/* Moves each file of src to dst and removes src. If dst is NULL, the files are removed instead. */
 static int move_files(const char *src, const char *dst, struct err *e)
 {
     struct dirent **entries;
@@ -135,7 +135,7 @@ static int move_files(const char *src, const char *dst, struct err *e)
     return rc;
 }
 
-/* A folder without a report of ours: then none of src's files may be in it. */
+/* Checks that a folder without a report of unetctl's contains none of the files in src. */
 static int check_room(const char *src, const char *dst, struct err *e)
 {
     struct dirent **entries;
@@ -152,7 +152,7 @@ static int check_room(const char *src, const char *dst, struct err *e)
     return rc;
 }
 
-/* Files of an earlier report are replaced, and nothing else. */
+/* Checks that only files of an earlier report will be replaced. */
 static int check_dir(const char *dir, const char *stage, const char *stage_figures,
                      const char *figures, struct err *e)
 {
@@ -164,7 +164,7 @@ static int check_dir(const char *dir, const char *stage, const char *stage_figur
     return check_room(stage, dir, e) || check_room(stage_figures, figures, e) ? -1 : 0;
 }
 
-/* Removes .new-PID, which a report that was killed left in dir. */
+/* Removes .new-PID folders of killed reports from dir. */
 static void remove_leftovers(const char *dir, int lock)
 {
     char stage[PATH_MAX], figures[PATH_MAX];
@@ -185,7 +185,7 @@ static void remove_leftovers(const char *dir, int lock)
         closedir(d);
 }
 
-/* Into the folder, which is locked. */
+/* Writes the report by way of a hidden folder into dir, which is locked. */
 static int write_staged(const struct report *r, const char *dir, struct err *e)
 {
     char stage[PATH_MAX], stage_figures[PATH_MAX], figures[PATH_MAX];

@@ -326,7 +326,7 @@ static void fill_pair(struct table *t, const struct report *r, const struct anal
 
 typedef void fill_f(struct table *t, const struct report_series *s);
 
-/* fill ends with NULL. */
+/* fill is NULL-terminated. */
 static void add_tables(struct buf *b, const struct report *r, fill_f *const *fill,
                        table_encode_f *encode)
 {

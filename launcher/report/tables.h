@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The tables of a report. Each tables_fill function fills an uninitialised table, which
- * table_append or table_destroy frees. A table without rows is left out. */
+/* The tables of a report. Each tables_fill function fills an uninitialised table, which the
+ * caller passes to table_append or table_destroy. A table without rows is omitted. */
 #ifndef UNETCTL_LAUNCHER_REPORT_TABLES_H
 #define UNETCTL_LAUNCHER_REPORT_TABLES_H
 
@@ -10,11 +10,11 @@
 /* Adds all tables of each series, then those of the pairs of series. */
 void tables_add(struct buf *b, const struct report *r, table_encode_f *encode);
 
-/* The same as LaTeX, without what only a page has room for, to be \input into a paper. malloc'ed;
- * NULL without memory. */
+/* Returns the tables as LaTeX to be \input into a paper, without those that only a page has room
+ * for. The caller frees the text. NULL if memory ran out. */
 char *tables_encode_latex(const struct report *r);
 
-/* Speed and quality in short, for a terminal of 80 columns. */
+/* Fills a short table of speed and quality, for a terminal of 80 columns. */
 void tables_fill_short(struct table *t, const struct report_series *s);
 
 void tables_fill_quality(struct table *t, const struct report_series *s);
@@ -23,7 +23,7 @@ void tables_fill_settings(struct table *t, const struct report_series *s);
 /* The twelve rules. */
 void tables_fill_rules(struct table *t, const struct report *r);
 
-/* The first runs, at most `most`, and their states. */
+/* Lists the first runs, at most most, with their states. */
 void tables_fill_runs(struct table *t, const struct results *results, size_t most);
 
 #endif

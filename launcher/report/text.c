@@ -14,7 +14,7 @@
 
 #define MIN_COLUMNS 40
 #define MAX_COLUMNS 160
-#define CHART_MARGIN 34 /* of the count before a bar and the numbers behind it */
+#define CHART_MARGIN 34 /* columns for the count before a bar and the numbers after it */
 
 static int columns_of_stdout(void)
 {
@@ -27,7 +27,7 @@ static int columns_of_stdout(void)
     return n < MIN_COLUMNS ? MIN_COLUMNS : n > MAX_COLUMNS ? MAX_COLUMNS : n;
 }
 
-/* The first of the three that is set and not empty decides. */
+/* Is the locale UTF-8? The first of the three variables that is set and not empty decides. */
 static bool locale_is_utf8(void)
 {
     static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
@@ -52,7 +52,7 @@ struct text_form text_form_of_stdout(void)
     };
 }
 
-/* Characters of n bytes of UTF-8. */
+/* Returns the number of characters in n bytes of UTF-8. */
 static size_t count_characters(const char *text, size_t n)
 {
     size_t count = 0;
@@ -82,7 +82,7 @@ void text_wrap(struct buf *b, const char *text, int indent, int columns)
     buf_add(b, "\n");
 }
 
-/* Text made safe for a terminal, and wrapped. */
+/* Adds text that is escaped for a terminal and wrapped. */
 static void add_wrapped(struct buf *b, const char *text, int indent, const struct text_form *form)
 {
     struct buf safe = {0};
@@ -138,7 +138,8 @@ void text_encode_verdict(const struct report *r, const struct text_form *form, s
     }
 }
 
-/* A bar of length characters, whole or in eighths; the characters it takes. */
+/* Adds a bar of length characters, in whole characters or in eighths. Returns how many
+ * characters it has. */
 static int add_bar(struct buf *b, double length, bool utf8)
 {
     static const char *const eighths[] = {"",       "\u258f", "\u258e", "\u258d",
@@ -152,7 +153,7 @@ static int add_bar(struct buf *b, double length, bool utf8)
     return whole + (part > 0);
 }
 
-/* A bar up to value, dots on to ideal, and a mark where that is; all in characters. */
+/* Adds a bar up to value, dots up to ideal, and a mark there; all lengths are in characters. */
 static void add_series_bar(struct buf *b, double value, int ideal, int width, bool utf8)
 {
     for (int i = add_bar(b, value, utf8); i < width; i++)
@@ -161,7 +162,7 @@ static void add_series_bar(struct buf *b, double value, int ideal, int width, bo
                                : " ");
 }
 
-/* A bar per count up to its speed-up. */
+/* Adds a bar per count, as long as its speed-up. */
 static void add_chart(struct buf *b, const struct series *s, const struct text_form *form)
 {
     int width = form->columns - CHART_MARGIN;
@@ -187,7 +188,7 @@ static void add_chart(struct buf *b, const struct series *s, const struct text_f
     buf_add(b, "  GPUs\n");
 }
 
-/* The table with its caption, if it has rows; t is destroyed. */
+/* Adds the table with its caption if it has rows, and destroys t. */
 static void add_text_table(struct buf *b, struct table *t, const struct text_form *form)
 {
     if (t->ncells)

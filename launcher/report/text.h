@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The report for a terminal: verdict, table, and a chart of characters. */
+/* The report for a terminal: the verdict, a table, and a chart made of characters. */
 #ifndef UNETCTL_LAUNCHER_REPORT_TEXT_H
 #define UNETCTL_LAUNCHER_REPORT_TEXT_H
 
@@ -8,28 +8,29 @@
 #include "launcher/report/report.h"
 #include "src/buf.h"
 
-/* What the terminal is like. */
+/* The properties of the terminal. */
 struct text_form {
     int columns;
     bool utf8;   /* block characters may be used */
-    bool colour; /* bold headlines */
+    bool colour; /* headlines are bold */
 };
 
-/* Of stdout: COLUMNS, the terminal's width, or 80, within 40 to 160; UTF-8 by LC_ALL, LC_CTYPE or
- * LANG; colour on a terminal that is not dumb, unless NO_COLOR is set. */
+/* Returns the form for stdout. The width is COLUMNS, the terminal's width, or 80, limited to 40
+ * to 160. UTF-8 follows LC_ALL, LC_CTYPE or LANG. Colour is used on a terminal that is not dumb,
+ * unless NO_COLOR is set. */
 struct text_form text_form_of_stdout(void);
 
-/* Verdict and problems only, wrapped. */
+/* Adds only verdict and problems, wrapped. */
 void text_encode_verdict(const struct report *r, const struct text_form *form, struct buf *b);
 
-/* Everything. */
+/* Adds the whole report. */
 void text_encode(const struct report *r, const struct text_form *form, struct buf *b);
 
-/* The twelve rules: met or not, and why. */
+/* Adds the twelve rules: whether each is met, and why. */
 void text_encode_rules(const struct report *r, const struct text_form *form, struct buf *b);
 
-/* Add text, broken at blanks so that no line is longer than columns (a longer word stays whole);
- * further lines are indented by indent. */
+/* Adds text, broken at blanks so that lines have at most columns characters, except for a longer
+ * word. All lines but the first are indented by indent. */
 void text_wrap(struct buf *b, const char *text, int indent, int columns);
 
 #endif

@@ -15,7 +15,7 @@
 /* The critical batch and the measured epochs disagree by more than this factor. */
 #define DISAGREE 1.2
 
-/* " (95 % interval 5.6-5.9)" */
+/* Adds " (95 % interval 5.6-5.9)". */
 static void add_interval_words(struct buf *b, const struct interval *i, int decimals)
 {
     if (!interval_is_known(i))
@@ -28,26 +28,26 @@ static void add_interval_words(struct buf *b, const struct interval *i, int deci
                  i->high);
 }
 
-/* Two decimals where an interval is that narrow. */
+/* Returns one decimal, or two if the interval is narrow. */
 static int speedup_decimals(const struct ratio *r)
 {
     return interval_is_known(&r->interval) && r->interval.high - r->interval.low >= 0.2 ? 1 : 2;
 }
 
-/* "1.81x faster"; below 1 it is the other way round. */
+/* Adds "1.81x faster", or for a ratio below 1 the inverse and "slower". */
 static void add_speed(struct buf *b, double ratio, int decimals)
 {
     buf_addf(b, "%.*fx %s", decimals, ratio < 1 ? 1 / ratio : ratio,
              ratio < 1 ? "slower" : "faster");
 }
 
-/* " than with 1 GPU" */
+/* Adds " than with 1 GPU". */
 static void add_than(struct buf *b, const struct decision *d)
 {
     buf_addf(b, " than with %d GPU%s", d->base->gpus, plural(d->base->gpus));
 }
 
-/* How fast best is; 1 is the base case. */
+/* Adds how fast best is, relative to the base case. */
 static void add_speedup(struct buf *b, const struct analysis_series *as)
 {
     const struct decision *d = &as->decision;
@@ -90,7 +90,7 @@ static void add_none(struct buf *b, const struct analysis_series *as)
             DECISION_EFFICIENCY, s->quality);
 }
 
-/* Adds a sentence: why the quality with reach GPUs is undecided, and what would decide it. */
+/* Adds a sentence on why the quality with reach GPUs is undecided, and what would decide it. */
 static void add_undecided(struct buf *b, const struct analysis_series *as)
 {
     const struct decision *d = &as->decision;
@@ -139,7 +139,8 @@ static void add_use(struct buf *b, const struct analysis_series *as, const char 
     add_undecided(b, as);
 }
 
-/* By time some count passes, but by quality none is known to. */
+/* Adds a sentence for the case that some count is efficient, but none is known to keep the
+ * quality. */
 static void add_within_reach(struct buf *b, const struct analysis_series *as, const char *label)
 {
     const struct decision *d = &as->decision;
@@ -153,7 +154,7 @@ static void add_within_reach(struct buf *b, const struct analysis_series *as, co
     add_undecided(b, as);
 }
 
-/* No training is that much faster: what was measured is a slow base case. */
+/* Adds a warning: no training gains that much, so the base case was probably slowed down. */
 static void add_doubt(struct buf *b, const struct decision *d)
 {
     if (d->efficiency.value > DECISION_TOO_GOOD)
@@ -182,7 +183,7 @@ static void add_limit(struct buf *b, const struct analysis_series *as)
     buf_add(b, ".\n");
 }
 
-/* The rule looks for the fastest count; some below it may fail. */
+/* Adds the smaller counts that fail, since the rule looks for the fastest count only. */
 static void add_gaps(struct buf *b, const struct analysis_series *as)
 {
     const char *before = "Not every smaller count meets the rule: ";
@@ -212,7 +213,7 @@ static bool is_lower_by_chance(const struct decision *d, const struct series *s,
            d->iou_change[i].difference < -DECISION_IOU_MARGIN;
 }
 
-/* Falls that were seen and not shown. */
+/* Adds falls of quality that were observed but are not significant. */
 static void add_lower(struct buf *b, const struct analysis_series *as)
 {
     char counts[120];
@@ -224,7 +225,7 @@ static void add_lower(struct buf *b, const struct analysis_series *as)
                  as->series.quality, DECISION_IOU_MARGIN, counts);
 }
 
-/* The part of a whole run beside its steady epochs that grows most from the base case. */
+/* Adds the part of a whole run, besides its steady epochs, that grows most from the base case. */
 static void add_overhead(struct buf *b, const struct analysis_series *as)
 {
     const struct series_point *p = as->decision.best, *base = as->decision.base;
@@ -275,7 +276,7 @@ static void add_model_words(struct buf *b, const struct analysis_series *as)
     buf_add(b, ".\n");
 }
 
-/* "14 GPUs (599 s)" */
+/* Adds "14 GPUs (599 s)". */
 static void add_choice(struct buf *b, const char *before, const struct advice_choice *c,
                        const char *unit)
 {
@@ -290,7 +291,8 @@ static void add_choice(struct buf *b, const char *before, const struct advice_ch
              c->extrapolated ? ", far beyond what was measured" : "");
 }
 
-/* The tables list the training alone, too: both times are given. */
+/* Adds the fastest count. Its time is given with and without start-up and evaluation, as tables
+ * also list the training alone. */
 static void add_fastest(struct buf *b, const struct analysis_series *as)
 {
     const struct advice_choice *c = &as->advice.time;
@@ -364,7 +366,8 @@ static void add_convergence(struct buf *b, const struct analysis_series *as)
                  (c->points[best].epoch_s_ratio > 1) == (epochs > 1) ? "but" : "and", epochs);
 }
 
-/* The count to report the critical batch for: the best, or the largest where that is the base. */
+/* Returns the count that the critical batch is reported for: the best or, if that is the base
+ * case, the largest. */
 static const struct series_point *noise_point(const struct analysis_series *as)
 {
     const struct decision *d = &as->decision;
@@ -372,7 +375,8 @@ static const struct series_point *noise_point(const struct analysis_series *as)
     return d->best == d->base ? &as->series.points[as->series.npoints - 1] : d->best;
 }
 
-/* By which factor more epochs it took with p to the same quality; NaN: not known. */
+/* Returns by which factor more epochs p took to reach the same quality, or NaN if that is
+ * unknown. */
 static double measured_factor(const struct analysis_series *as, const struct series_point *p)
 {
     const struct convergence *c = &as->convergence;
@@ -381,7 +385,7 @@ static double measured_factor(const struct analysis_series *as, const struct ser
     return c->metric == CONVERGENCE_NONE || i >= c->npoints ? NAN : c->points[i].epochs_ratio;
 }
 
-/* What the critical batch predicts for more GPUs, unless it was measured. */
+/* Adds what the critical batch predicts for more GPUs, unless that was measured. */
 static void add_batches(struct buf *b, const struct analysis_series *as,
                         const struct series_point *p, double factor, double measured)
 {
@@ -444,7 +448,7 @@ static void add_caveats(struct buf *b, const struct decision *d)
         buf_addf(b, "%s\n", d->caveats[i].text);
 }
 
-/* A series with one count: there is nothing to decide. */
+/* Adds sentences for a series with one count, where there is nothing to decide. */
 static void add_alone(struct buf *b, const struct analysis_series *as, const char *label)
 {
     const struct series_point *p = as->series.points;
@@ -492,7 +496,7 @@ void words_destroy(struct words *w)
     *w = (struct words){0};
 }
 
-/* "B is 1.25x faster than A (95 % interval ...)" */
+/* Adds "B is 1.25x faster than A (95 % interval ...)". */
 static void add_time_comparison(struct buf *b, const struct ratio *r, const char *label_a,
                                 const char *label_b)
 {

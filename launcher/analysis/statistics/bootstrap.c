@@ -13,7 +13,7 @@
 
 #define REPLICATES 999
 
-/* Moves NaN to the end, sorts the rest; its number. */
+/* Moves NaN to the end and sorts the other values. Returns their number. */
 static size_t sort_known(double *v, size_t n)
 {
     size_t known = 0;
@@ -25,7 +25,7 @@ static size_t sort_known(double *v, size_t n)
     return known;
 }
 
-/* The value with a share p of the replicates below it. */
+/* Returns the value below which the fraction p of the replicates lies. */
 static double quantile(const double *sorted, size_t n, double p)
 {
     double place = p * (double)(n + 1);
@@ -64,7 +64,7 @@ static double bca_acceleration(const double *jackknife, size_t n)
     return squares > 0 ? cubes / (6 * pow(squares, 1.5)) : 0;
 }
 
-/* The share of replicates below the estimate, half of those equal to it. */
+/* Returns the fraction of replicates below the estimate, plus half of those equal to it. */
 static double share_below(const double *sorted, size_t n, double estimate)
 {
     double below = 0;
@@ -97,17 +97,17 @@ struct interval bootstrap_bca(double *replicates, size_t n, double estimate,
     return i;
 }
 
-/* dst[i]: the median of sorted[0..n) without its i-th value. */
+/* Sets dst[i] to the median of sorted[0..n) without its i-th value. */
 static void medians_without_one(const double *sorted, size_t n, double *dst)
 {
     for (size_t i = 0; i < n; i++) {
-        size_t half = (n - 1) / 2; /* of the n - 1 that remain */
+        size_t half = (n - 1) / 2; /* of the n - 1 remaining values */
         size_t upper = half + (i <= half), lower = half - 1 + (i <= half - 1);
         dst[i] = (n - 1) % 2 ? sorted[upper] : 0.5 * (sorted[lower] + sorted[upper]);
     }
 }
 
-/* Of the ratio of medians, over the observations of both samples. */
+/* Jackknife of the ratio of medians, over the observations of both samples. */
 static void jackknife_ratio(const double *a, size_t na, const double *b, size_t nb, double *dst)
 {
     double median_a = median_of_sorted(a, na), median_b = median_of_sorted(b, nb);
@@ -120,8 +120,8 @@ static void jackknife_ratio(const double *a, size_t na, const double *b, size_t 
         dst[i] = median_a / dst[i];
 }
 
-/* The median of a resample of sorted[0..n), found from how often each value is drawn, without
- * sorting. */
+/* Returns the median of a resample of sorted[0..n). Instead of sorting, it counts how often each
+ * value is drawn. */
 static double resampled_median(const double *sorted, size_t n, uint64_t seed, uint64_t replicate,
                                uint32_t *drawn)
 {
@@ -136,7 +136,7 @@ static double resampled_median(const double *sorted, size_t n, uint64_t seed, ui
     }
     for (; seen + drawn[i] < (n + 1) / 2; i++)
         seen += drawn[i];
-    lower = i; /* the value at place (n + 1) / 2, from 1 */
+    lower = i; /* the value of rank (n + 1) / 2, from 1 */
     for (; seen + drawn[i] < n / 2 + 1; i++)
         seen += drawn[i];
     return 0.5 * (sorted[lower] + sorted[i]);

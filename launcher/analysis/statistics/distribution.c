@@ -17,15 +17,15 @@ static double normal_density(double x)
     return exp(-0.5 * x * x) / sqrt(2 * 3.14159265358979323846);
 }
 
-/* Newton's method on the lower half, where the function is convex: from the left it never jumps
- * over the root. */
+/* Newton's method on the lower half, where the function is convex, so that starting from the
+ * left it never overshoots the root. */
 double distribution_normal_quantile(double p)
 {
     if (!(p > 0 && p < 1))
         return NAN;
     if (p > 0.5)
         return -distribution_normal_quantile(1 - p);
-    double x = -sqrt(-2 * log(p)); /* at or left of the root, for cdf(x) <= exp(-x^2 / 2) */
+    double x = -sqrt(-2 * log(p)); /* at or left of the root, since cdf(x) <= exp(-x^2 / 2) */
     for (int i = 0; i < MAX_STEPS; i++) {
         double step = (p - distribution_normal_cdf(x)) / normal_density(x);
         x += fmin(step, 1);
@@ -90,7 +90,7 @@ static double t_density(double t, double df)
     return exp(scale - (df + 1) / 2 * log1p(t * t / df)) / sqrt(df * 3.14159265358979323846);
 }
 
-/* Newton's method held within bounds that close in. */
+/* Newton's method, restricted to bounds that are narrowed in each step. */
 double distribution_t_quantile(double p, double df)
 {
     double low, high = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Distribution functions and their inverses. Relative error below 1e-10 in the ranges that
+/* Distribution functions and their inverses, with relative errors below 1e-10 in the ranges that
  * intervals and tests need. */
 #ifndef UNETCTL_LAUNCHER_ANALYSIS_STATISTICS_DISTRIBUTION_H
 #define UNETCTL_LAUNCHER_ANALYSIS_STATISTICS_DISTRIBUTION_H
@@ -7,16 +7,16 @@
 #include <stddef.h>
 
 double distribution_normal_cdf(double x);
-double distribution_normal_quantile(double p); /* p in (0, 1), otherwise NaN */
+double distribution_normal_quantile(double p); /* NaN unless p is in (0, 1) */
 
-/* Regularized incomplete beta function I_x(a, b); a, b > 0. */
+/* The regularized incomplete beta function I_x(a, b), for a, b > 0. */
 double distribution_beta_cdf(double x, double a, double b);
 
-/* Student's t with df > 0 degrees of freedom, any real number. */
+/* Student's t with df > 0 degrees of freedom, not necessarily an integer. */
 double distribution_t_cdf(double t, double df);
 double distribution_t_quantile(double p, double df);
 
-/* P(X <= k) of n fair coins. */
+/* P(X <= k), where X is the number of heads of n fair coins. */
 double distribution_coins_cdf(long k, size_t n);
 
 #endif

@@ -22,7 +22,7 @@ struct interval median_interval(const double *sorted, size_t n, double level)
 
     if (n < 2)
         return interval_none();
-    while (low < high) { /* the largest k that covers; k = 1 when none does */
+    while (low < high) { /* the largest k that reaches the level, or 1 if none does */
         size_t k = low + (high - low + 1) / 2;
         if (coverage(k, n) >= level)
             low = k;

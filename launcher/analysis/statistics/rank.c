@@ -36,14 +36,14 @@ int rank_assign(const double *values, size_t n, size_t *twice, double *ties)
         double t = (double)(end - i);
         *ties += t * t * t - t;
         for (size_t j = i; j < end; j++)
-            twice[order[j].index] = i + 1 + end; /* ranks i + 1 .. end */
+            twice[order[j].index] = i + 1 + end; /* they share ranks i + 1 .. end */
     }
     free(order);
     return 0;
 }
 
-/* Of all choices of k out of n doubled ranks, the share with a sum of at most low, plus that of at
- * least high. */
+/* Returns the fraction of all choices of k out of n doubled ranks whose sum is at most low, plus
+ * the fraction whose sum is at least high. */
 static double exact_sum_share(const size_t *twice, size_t n, size_t k, size_t low, size_t high)
 {
     size_t total = 0, width;
@@ -80,7 +80,7 @@ static double approximate_sum(double sum, size_t na, size_t nb, double ties)
 
 double rank_sum_test(const double *a, size_t na, const double *b, size_t nb)
 {
-    size_t n = na + nb, sum = 0, mean = na * (n + 1); /* doubled */
+    size_t n = na + nb, sum = 0, mean = na * (n + 1); /* sums of doubled ranks */
     double *values = calloc(n + 1, sizeof *values), ties, p = NAN;
     size_t *twice = calloc(n + 1, sizeof *twice);
 
@@ -101,7 +101,8 @@ out:
     return isnan(p) ? p : fmin(1, p);
 }
 
-/* The share of the 2^n choices of signs whose doubled positive ranks sum up to at most limit. */
+/* Returns the fraction of the 2^n choices of signs for which the doubled ranks with a positive
+ * sign sum up to at most limit. */
 static double exact_sign_share(const size_t *twice, size_t n, size_t limit)
 {
     double *share = calloc(limit + 1, sizeof *share), sum = 0;

@@ -12,7 +12,7 @@
 
 #define PI 3.14159265358979323846
 
-/* c[0] + c[1] x + ... */
+/* Returns c[0] + c[1] x + ... */
 static double polynomial(const double *c, size_t n, double x)
 {
     double sum = 0;
@@ -22,7 +22,8 @@ static double polynomial(const double *c, size_t n, double x)
     return sum;
 }
 
-/* weights[0..n/2): of the largest values downwards; those of the smallest are their negatives. */
+/* Computes weights[0..n/2), those of the largest values in descending order. The weights of the
+ * smallest values are their negatives. */
 static void find_weights(double *weights, size_t n)
 {
     static const double last[] = {0, 0.221157, -0.147981, -2.071190, 4.434685, -2.706056};
@@ -30,7 +31,7 @@ static void find_weights(double *weights, size_t n)
     size_t half = n / 2, fixed = n > 5 ? 2 : 1;
     double sum = 0, rest = 0, u = 1 / sqrt((double)n);
 
-    for (size_t i = 0; i < half; i++) { /* expected order statistics, nearly */
+    for (size_t i = 0; i < half; i++) { /* approximately the expected order statistics */
         weights[i] = -distribution_normal_quantile(((double)i + 0.625) / ((double)n + 0.25));
         sum += 2 * weights[i] * weights[i];
     }
@@ -104,7 +105,7 @@ double shapiro_wilk_combine(const double *p, size_t n)
             half -= log(fmax(p[i], 1e-300));
             known++;
         }
-    for (size_t i = 0; i < known; i++) { /* its upper tail, for 2 known degrees of freedom */
+    for (size_t i = 0; i < known; i++) { /* its upper tail, for 2 x known degrees of freedom */
         sum += term;
         term *= half / (double)(i + 1);
     }

@@ -14,7 +14,7 @@ static struct student unknown(double mean)
     return (struct student){mean, NAN, NAN, interval_none()};
 }
 
-/* A difference without any scatter is certain; so is none. */
+/* Fills the result. Without any scatter, a difference is certain, and so is its absence. */
 static struct student decide(double mean, double error, double df, double level)
 {
     double t = distribution_t_quantile(0.5 + level / 2, df), p;
@@ -35,7 +35,8 @@ struct student student_paired(const double *differences, size_t n, double level)
     return decide(mean, stat_stddev(differences, n) / sqrt((double)n), (double)n - 1, level);
 }
 
-/* Degrees of freedom of the variance va + vb, each the square of a mean's standard error. */
+/* Returns the degrees of freedom of the variance va + vb, which are squared standard errors of
+ * means. */
 static double welch_df(double va, size_t na, double vb, size_t nb)
 {
     double sum = va + vb;
@@ -64,7 +65,7 @@ struct interval student_ratio(const double *a, size_t na, const double *b, size_
     double sa = stat_stddev(a, na), sb = stat_stddev(b, nb), r = mean_a / mean_b;
     double va = sa * sa / (double)na, vb = sb * sb / (double)nb;
     double t = distribution_t_quantile(0.5 + level / 2, welch_df(va, na, r * r * vb, nb));
-    /* A quadratic in r: p r^2 - 2 q r + s <= 0. */
+    /* The condition is quadratic in r: p r^2 - 2 q r + s <= 0. */
     double p = mean_b * mean_b - t * t * vb, q = mean_a * mean_b, s = mean_a * mean_a - t * t * va;
     double root = q * q - p * s;
 
@@ -82,7 +83,7 @@ static size_t repeats(double df, double ratio, double alpha, double power, int n
     return n > MOST_NEEDED ? MOST_NEEDED + 1 : (size_t)n;
 }
 
-/* What is asked for falls as n grows, so the first n that is enough is the least. */
+/* The required number falls as n grows, so the first n that is sufficient is the smallest. */
 size_t student_needed(double sd, double difference, double alpha, double power, int nsamples)
 {
     double ratio = sd / fabs(difference);

@@ -11,7 +11,8 @@ static struct model usl;
 static struct advice a;
 static const struct series_facts watts = {.watts_per_gpu = 250};
 
-/* USL with these coefficients on counts[0..n), T(1) = 60 s per epoch. */
+/* Computes the advice for times by USL with these coefficients at counts[0..n), with T(1) = 60 s
+ * per epoch. */
 static void compute(const int *counts, size_t n, double sigma, double kappa, double deadline)
 {
     struct model_sample samples[16];
@@ -31,7 +32,7 @@ static void compute(const int *counts, size_t n, double sigma, double kappa, dou
     const struct model *m = usl.fitted ? &usl : NULL;
     struct model whole = usl;
     for (int i = 0; i < MODEL_TERMS; i++)
-        whole.coefficient[i] *= 12; /* epochs */
+        whole.coefficient[i] *= 12; /* the whole run has 12 epochs */
     advice_compute(&a, &s[0], m ? &whole : NULL, deadline);
 }
 
@@ -52,7 +53,7 @@ int main(void)
     ok(a.deadline.gpus == 0 && strstr(a.deadline.why, "no count up to 64"),
        "one that can't be met: %s", a.deadline.why);
 
-    /* By the law 8 GPUs are done in 12 * 60 (1 + 0.14 + 0.112) / 8 = 112.7 s; measured they took
+    /* By the model, 8 GPUs take 12 * 60 (1 + 0.14 + 0.112) / 8 = 112.7 s; measured, they take
      * longer. */
     static const int slow[] = {1, 2, 8, 16};
     compute(slow, 4, 0.02, 0.002, 112);

@@ -46,7 +46,8 @@ static void check_refusals(void)
     results_destroy(&table);
 }
 
-/* Amdahl with a serial share of 0.04, and an engine that is a fifth slower; no scatter. */
+/* Fills a table with times by Amdahl's law with a serial fraction of 0.04, and an engine that is
+ * slower by a fifth, without scatter. */
 static void fill(struct results *dst, double factor)
 {
     for (int gpus = 1; gpus <= 16; gpus *= 2)
@@ -109,7 +110,8 @@ static void check_all(void)
     results_destroy(&other);
 }
 
-/* Normal times, then times of which a tenth is far off; so many runs per count. */
+/* Checks rule six for normal times, or for times of which a tenth are outliers, with this number
+ * of runs per count. */
 static void check_rule_six(long runs, bool outliers, enum rule_state state, const char *words)
 {
     for (int gpus = 1; gpus <= 16; gpus *= 2)

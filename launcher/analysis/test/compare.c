@@ -9,7 +9,7 @@ static struct results a, b;
 static struct comparison c;
 static struct err e;
 
-/* Sides of IoU; seeds from 1, those of b moved by shift. */
+/* Fills both sides with IoU. Seeds count from 1; those of b are shifted. */
 static void fill(const double *iou_a, size_t na, const double *iou_b, size_t nb, long shift)
 {
     results_destroy(&a);
@@ -26,7 +26,8 @@ static void compare(void)
         bail_out("%s", e.text);
 }
 
-/* All seeds differ by much, pairs by little: only pairing finds it. */
+/* The scatter over seeds is large, that within pairs small: only a paired test finds the
+ * difference. */
 static void check_pairs(void)
 {
     static const double x[] = {0.90, 0.80, 0.95, 0.85, 0.88, 0.92, 0.83, 0.87, 0.91, 0.84};
@@ -55,8 +56,7 @@ static void check_pairs(void)
     ok(c.test == COMPARE_WELCH, "three unpaired: Welch");
 }
 
-/* Seeds that only one side has: all runs count, and the change is that of the means that are
- * shown. */
+/* With seeds that only one side has, all runs count, and the change is that of the means shown. */
 static void check_unequal_seeds(void)
 {
     static const double x[] = {0.90, 0.80, 0.95}, y[] = {0.88, 0.79, 0.93, 0.86};
@@ -71,7 +71,7 @@ static void check_unequal_seeds(void)
     ok(c.test == COMPARE_WELCH, "as many runs of other seeds: no pairs");
 }
 
-/* t(0.975, 2) = 4.3027, t(1 - 0.025 / 3, 2) = 7.6488 */
+/* The quantiles are t(0.975, 2) = 4.3027 and t(1 - 0.025 / 3, 2) = 7.6488. */
 static void check_simultaneous(void)
 {
     static const double x[] = {0.90, 0.80, 0.95}, y[] = {0.88, 0.79, 0.93};
@@ -112,7 +112,7 @@ static void check_single(void)
     ok(isnan(c.b) && isnan(c.difference), "an unknown IoU");
 }
 
-/* No scatter at all: what differs, differs. */
+/* Without any scatter, every difference is significant. */
 static void check_no_variance(void)
 {
     static const double x[] = {0.9, 0.9, 0.9}, y[] = {0.9, 0.9, 0.9}, z[] = {0.8, 0.8, 0.8};
@@ -127,8 +127,8 @@ static void check_no_variance(void)
 
 static void check_holm(void)
 {
-    /* By hand: sorted 0.01 0.02 0.03 0.04 times 4, 3, 2, 1, never falling: 0.04, 0.06, 0.06,
-     * 0.06. */
+    /* Computed by hand: sorted, 0.01 0.02 0.03 0.04 times 4, 3, 2, 1, made non-decreasing: 0.04,
+     * 0.06, 0.06, 0.06. */
     static const double p[] = {0.03, 0.01, NAN, 0.04, 0.02}, want[] = {0.06, 0.04, NAN, 0.06, 0.06};
     struct comparison five[5], two[2] = {{.p = 0.6}, {.p = 0.5}};
     struct comparison list[3] = {{.p = 0.02}, {.p = NAN}, {.p = 0.03}};

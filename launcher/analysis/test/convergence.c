@@ -10,7 +10,8 @@ static struct series s[SERIES_MAX];
 static struct convergence c;
 static const struct series_facts facts;
 
-/* A run of n epochs; its loss falls by factor each, its score is 1 - loss where it has one. */
+/* Adds a run of n epochs whose loss is multiplied by factor in each. With a score, it is 1 -
+ * loss. */
 static void add(int gpus, long seed, size_t n, double seconds, double loss, double factor,
                 int with_score)
 {
@@ -38,7 +39,8 @@ static void compute(double score, double loss)
 
 int main(void)
 {
-    /* 1 GPU halves the loss in each epoch of 8 s; 4 GPUs need 2 s, but fall by 1 / sqrt 2 only. */
+    /* 1 GPU halves the loss in each epoch of 8 s; with 4 GPUs an epoch takes 2 s, but divides
+     * the loss by sqrt 2 only. */
     add(1, 1, 10, 8, 1, 0.5, 0);
     add(4, 1, 10, 2, 1, sqrt(0.5), 0);
     compute(NAN, 0.2);
@@ -57,7 +59,7 @@ int main(void)
        "a target that a count never reaches has no time there");
     near(c.points[0].epochs, 8, 0, "and one that it does reach has");
 
-    /* Two of three seeds get there: the median does. */
+    /* Two of three seeds reach the target, so the median does. */
     add(4, 2, 10, 2, 1, sqrt(0.5), 0);
     add(4, 3, 10, 2, 1, 1, 0);
     compute(NAN, 0.2);

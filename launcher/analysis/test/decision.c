@@ -11,8 +11,8 @@ static struct decision d;
 static const struct series_facts facts;
 static const struct model *model;
 
-/* Seeds on 1, 2, 4, 8, 16 GPUs with efficiencies 1, .98, .95, .85, .5; IoU 0.9 and a scatter of
- * +-0.003 that seeds share. */
+/* Fills a table with 1, 2, 4, 8, 16 GPUs whose efficiencies are 1, .98, .95, .85, .5. IoU is 0.9
+ * with a scatter of +-0.003 over seeds, the same at each count. */
 static void fill(size_t seeds)
 {
     static const double efficiency[] = {1, 0.98, 0.95, 0.85, 0.5};
@@ -127,7 +127,7 @@ static void check_iou(void)
     ok(d.iou[3] == DECISION_IOU_UNDECIDED && d.seeds.assumed,
        "IoU within the margin is undecided all the same");
     near(d.seeds.scatter, DECISION_SCATTER, 0, "the scatter is assumed");
-    /* the least n with n >= 2 (t(1 - 0.05 / 8, 2n - 2) + t(0.8, 2n - 2))^2 */
+    /* the smallest n with n >= 2 (t(1 - 0.05 / 8, 2n - 2) + t(0.8, 2n - 2))^2 */
     is_int(d.seeds.n, 24, "so many seeds");
     ok(d.next == 0 && d.next_seeds == d.seeds.n, "they are what is worth measuring next");
     is_str(d.next_why, "enough to show with a power of 0.8 that an unchanged IoU holds, assuming a "
@@ -165,7 +165,8 @@ static void check_slower(void)
     ok(d.next == 0 && strstr(d.next_why, "1 and 2"), "nothing lies between: %s", d.next_why);
 }
 
-/* All pass: what lies beyond is said by a model that fits, or not at all. */
+/* If all counts pass, a model that fits says how far scaling continues; without one, nothing
+ * does. */
 static void check_model(void)
 {
     struct model m;
@@ -184,7 +185,7 @@ static void check_model(void)
        "no model: twice the largest");
     model = &m;
     compute();
-    /* 1 / (1 + 0.015 (N - 1)) >= 0.8 up to N = 17.67; beyond 16 no model is asked */
+    /* 1 / (1 + 0.015 (N - 1)) >= 0.8 up to N = 17.67; models are not used beyond 16 */
     is_int(d.model_reach, 16, "a model that holds, as far as it is used");
     m.coefficient[1] *= 1.6;
     compute();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Fits to data with known answers, with and without noise. */
+/* Models are fitted to data of known coefficients, with and without noise. */
 #include "config.h"
 #include "launcher/analysis/model.h"
 
@@ -10,7 +10,8 @@ static struct err e;
 static const double counts[] = {1, 2, 4, 6, 8, 10, 12, 14};
 enum { NCOUNTS = 8 };
 
-/* USL with sigma, kappa, T(1) = 30 s; repeats runs per count with relative noise. */
+/* Makes times by USL with sigma, kappa and T(1) = 30 s; repeats runs per count with relative
+ * noise. */
 static size_t make_usl(struct model_sample *dst, double sigma, double kappa, size_t repeats,
                        double noise, unsigned long seed)
 {
@@ -72,7 +73,8 @@ static void check_bounds(void)
     struct model_sample s[NCOUNTS];
     struct model m;
 
-    for (size_t i = 0; i < NCOUNTS; i++) /* better than ideal: no negative coefficients */
+    /* better than ideal, but coefficients must not be negative */
+    for (size_t i = 0; i < NCOUNTS; i++)
         s[i] = (struct model_sample){counts[i], 10 / pow(counts[i], 1.1)};
     model_fit(&m, MODEL_USL, s, NCOUNTS, 1, &e);
     ok(m.serial == 0 && m.coherency == 0, "coefficients stay at 0 or above");
@@ -108,7 +110,7 @@ static void check_choice(void)
     ok(!model_choose(NULL, 0), "nothing to choose from");
 }
 
-/* Do 95 % intervals hold what is true in about 95 % of studies? */
+/* Do 95 % intervals contain the true value in about 95 % of studies? */
 static void check_coverage(size_t repeats, double low, double high)
 {
     enum { TRIALS = 150 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* near(got, want, relative error, "what"): a check of a number for tests. */
+/* near(got, want, relative error, "what") checks a number in tests. */
 #ifndef UNETCTL_LAUNCHER_ANALYSIS_TEST_NEAR_H
 #define UNETCTL_LAUNCHER_ANALYSIS_TEST_NEAR_H
 

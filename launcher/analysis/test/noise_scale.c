@@ -13,7 +13,7 @@ static struct series s[SERIES_MAX];
 static struct noise_scale n;
 static const struct series_facts facts;
 
-/* |G|^2 = 2 and tr(Sigma) = 640 */
+/* Adds a run with |G|^2 = 2 and tr(Sigma) = 640. */
 static struct result *add(int gpus, long seed, double wobble)
 {
     struct result *r = table_add(&table, "x", gpus, seed, 1);
@@ -37,7 +37,7 @@ static void compute(void)
     noise_scale_compute(&n, &s[0]);
 }
 
-/* A mean of many terms: positive, skewed to the right. */
+/* Draws a value like a mean of many terms: positive, and skewed to the right. */
 static double draw(double mean, uint64_t stream, uint64_t i)
 {
     return mean * exp(0.4 * rng_normal(5, stream, i) - 0.08);
@@ -62,7 +62,8 @@ static void add_epochs(struct result *r, size_t epochs, uint64_t study)
     r->grad_var = noise;
 }
 
-/* Share of studies whose interval holds the truth: of so many runs, or of one of so many epochs. */
+/* Checks in how many studies the interval contains the truth, with this number of runs, or with
+ * one run of this number of epochs. */
 static void cover(long runs, size_t epochs, const char *what)
 {
     int hits = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Predictions whose answer is known: by hand, and what the reference's runs measured. */
+/* Predictions with known answers: computed by hand, or measured by the reference. */
 #include "config.h"
 #include "launcher/analysis/prediction.h"
 
@@ -41,7 +41,8 @@ static void end(struct prediction *p)
     table = (struct results){0};
 }
 
-/* 4 MB by a link of 10 GB/s and 100 us within nodes, 1 GB/s and 1 ms between them. */
+/* Gradients of 4 MB cross a link of 10 GB/s and 100 us within nodes, and of 1 GB/s and 1 ms
+ * between them. */
 static struct prediction_network network = {
     .within = {.bytes_per_s = 10e9, .latency_s = 1e-4, .what = ""},
     .between = {.bytes_per_s = 1e9, .latency_s = 1e-3, .what = ""}};
@@ -91,7 +92,7 @@ static void test_by_hand(void)
     end(&p);
 }
 
-/* Measured numbers that follow the model exactly: its jitter is found. */
+/* Measured numbers that follow the model exactly must give back its jitter. */
 static void test_jitter(void)
 {
     static const int gpus[] = {8, 16};
@@ -113,7 +114,7 @@ static void test_jitter(void)
     end(&p);
 }
 
-/* A strong series: the step's work is divided. */
+/* In a series of strong scaling, the work of a step is divided. */
 static void test_strong(void)
 {
     static const int gpus[] = {8};
@@ -131,8 +132,8 @@ static void test_strong(void)
     end(&p);
 }
 
-/* Published median epochs of the reference's TensorFlow study, 16 images per GPU of 1,792. From
- * 1, 2, 4 and 8 GPUs, what 14 would take; they did take this. */
+/* Median epochs published for the reference's TensorFlow study, with 16 of 1,792 images per GPU.
+ * The time on 14 GPUs is predicted from 1, 2, 4 and 8 GPUs and compared with the published one. */
 static void test_reference(void)
 {
     static const int gpus[] = {14};

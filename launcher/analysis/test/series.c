@@ -72,7 +72,8 @@ static void check_known_numbers(void)
     results_destroy(&table);
 }
 
-/* 3 runs a side: Fieller; 12 a side: BCa; one with its epochs: order statistics of epochs. */
+/* With 3 runs on each side the interval is Fieller's, with 12 BCa, with one run order statistics
+ * of its epochs. */
 static void check_intervals(void)
 {
     static const enum interval_method want[] = {INTERVAL_NONE, INTERVAL_FIELLER, INTERVAL_BCA};
@@ -101,7 +102,8 @@ static void check_intervals(void)
     results_destroy(&table);
 }
 
-/* 12 GPUs that drop a remainder process fewer images in less time: that is no speed. */
+/* 12 GPUs that drop a remainder process fewer images in less time, which does not count as
+ * speed. */
 static void check_images(void)
 {
     table_add(&table, "a", 1, 1, 10)->images = 100;
@@ -116,7 +118,7 @@ static void check_images(void)
     near(found[0].points[1].image_rate, 20, 1e-12, "images per second");
     results_destroy(&table);
 
-    /* Of 1792 images, 16 per GPU: 12 GPUs drop 64, unless the remainder is kept. */
+    /* Of 1792 images, 16 per GPU, 12 GPUs drop 64, unless the remainder is kept. */
     facts = (struct series_facts){.train_images = 1792, .batch_per_gpu = 16, .watts_per_gpu = 300};
     table_add(&table, "a", 1, 1, 37.6);
     table_add(&table, "a", 12, 1, 3.7);
@@ -151,7 +153,7 @@ static void check_epochs(void)
     results_destroy(&table);
 }
 
-/* 1, 2, 4 GPUs of 16 images each, and a global batch of 16. */
+/* A study with 1, 2 and 4 GPUs with 16 images each, and with a global batch of 16. */
 static void check_modes(void)
 {
     struct buf b = {0};
@@ -188,7 +190,7 @@ static void check_modes(void)
     results_destroy(&table);
 }
 
-/* A run of the engine "a" with settings, which the table then frees. */
+/* Adds a run of the engine "a" with settings, which the table frees. */
 static void add_set(int gpus, long seed, const char *settings)
 {
     table_add(&table, "a", gpus, seed, 8. / gpus)->settings = strdup(settings);
@@ -198,7 +200,7 @@ static void check_settings(void)
 {
     struct series_list l;
 
-    table_add(&table, "a", 1, 3, 1); /* of which nothing is known */
+    table_add(&table, "a", 1, 3, 1); /* its settings are unknown */
     add_set(1, 1, "data.height=96; model.base=16; train.global_batch=16");
     add_set(1, 2, "data.height=32; train.global_batch=16");
     add_set(2, 1, "data.height=32; train.global_batch=16");
@@ -221,7 +223,7 @@ static void check_settings(void)
     results_destroy(&table);
 }
 
-/* 2 GPUs of one process, 4 of one process each, 8 on two nodes. */
+/* A study with 2 GPUs in one process, 4 in a process each, and 8 on two nodes. */
 static void check_strategies(void)
 {
     struct series_list l;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Whole studies with a known truth: times by Amdahl's law with scatter, IoU that depends on the
- * seed and not on the count, or falls from a count on. What the analysis says of many of them. */
+/* Whole studies with a known truth: times follow Amdahl's law with scatter; IoU depends on the
+ * seed and not on the count, or falls from some count. Checks how often the analysis is right. */
 #include "config.h"
 #include "launcher/analysis/analysis.h"
 
@@ -10,7 +10,7 @@
 
 #define SERIAL 0.03
 #define COUNTS 5 /* 1, 2, 4, 8, 16 */
-#define BEST 3   /* index of 8: efficiency 0.826; of 16 it is 0.69 */
+#define BEST 3   /* the index of 8 GPUs, whose efficiency is 0.826; with 16 GPUs it is 0.69 */
 
 static const int gpus[COUNTS] = {1, 2, 4, 8, 16};
 
@@ -20,16 +20,19 @@ static double truth(int i)
 }
 
 struct outcome {
-    int intervals, covered; /* of the speed-up of the steady epoch */
-    int false_alarms;       /* studies in which any IoU is called different, though none is */
-    int falls;              /* studies in which any IoU is called lower by more than the margin */
-    int too_many;           /* studies that advise a count whose IoU is lower by the margin or
-                             * more */
+    int intervals, covered; /* of the speed-up by steady epochs */
+    /* studies in which some IoU is reported as different, although none is */
+    int false_alarms;
+    /* studies in which some IoU is reported as lower by more than the margin */
+    int falls;
+    /* Studies that advise a count whose IoU is lower by the margin or more. */
+    int too_many;
     int right;              /* studies that advise the best count */
-    int reached;            /* studies that do not exclude it */
+    int reached;            /* studies that do not exclude the best count */
 };
 
-/* falls_from: index of the first count whose IoU is lower by `fall`; COUNTS: none. */
+/* Simulates a study. falls_from is the index of the first count whose IoU is lower by fall, or
+ * COUNTS. */
 static void simulate(uint64_t study, long runs, int falls_from, double fall, struct outcome *o)
 {
     struct analysis_source source = {.title = "study"};
@@ -75,13 +78,13 @@ static struct outcome simulate_all(int studies, long runs, int falls_from, doubl
     return o;
 }
 
-/* 0.05 and three deviations of a share of so many studies. */
+/* Returns 0.05 of the studies, plus three standard deviations of that number. */
 static double tolerance(int studies)
 {
     return (0.05 + 3 * sqrt(0.05 * 0.95 / studies)) * studies;
 }
 
-/* power: of finding that the IoU holds. */
+/* power is that of finding that the IoU holds. */
 static void check_equal(int studies, long runs, double power)
 {
     struct outcome o = simulate_all(studies, runs, COUNTS, 0);
@@ -97,7 +100,8 @@ static void check_equal(int studies, long runs, double power)
        100. * o.reached / studies);
 }
 
-/* The quality of all larger counts is lower by just the margin: it is not said to hold. */
+/* The quality of all larger counts is lower by exactly the margin and must not be reported to
+ * hold. */
 static void check_margin(int studies, long runs)
 {
     struct outcome o = simulate_all(studies, runs, 1, DECISION_IOU_MARGIN);

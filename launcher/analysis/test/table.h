@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Tables of made-up runs for tests. */
+/* Tables of invented runs for tests. */
 #ifndef UNETCTL_LAUNCHER_ANALYSIS_TEST_TABLE_H
 #define UNETCTL_LAUNCHER_ANALYSIS_TEST_TABLE_H
 
@@ -8,7 +8,7 @@
 
 static struct err table_error;
 
-/* A good run: epochs of 3 epoch, 1.25 epoch, epoch ...; 12 epochs in all; IoU 0.9. */
+/* Adds a good run with 12 epochs of 3 epoch, 1.25 epoch, epoch ... seconds and an IoU of 0.9. */
 __attribute__((unused)) static struct result *table_add(struct results *table, const char *engine,
                                                         int gpus, long seed, double epoch)
 {
@@ -25,7 +25,7 @@ __attribute__((unused)) static struct result *table_add(struct results *table, c
     return &table->rows[table->count - 1];
 }
 
-/* n epochs of about epoch seconds each; loss 1 / (epoch + 1). */
+/* Adds a curve of n epochs of about epoch seconds each, with losses 1 / (index + 1). */
 __attribute__((unused)) static void table_add_curve(struct result *r, size_t n, double epoch)
 {
     r->curve = curve_create(n, 0, &table_error);
@@ -37,7 +37,7 @@ __attribute__((unused)) static void table_add_curve(struct result *r, size_t n, 
     }
 }
 
-/* n images, with these IoU in percent. */
+/* Adds scores of n images with these IoU in percent. */
 __attribute__((unused)) static void table_add_scores(struct result *r, size_t n, const int *percent)
 {
     r->scores = calloc(1, sizeof *r->scores);

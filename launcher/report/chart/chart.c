@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define LINE_STOPS 16 /* values of a line that are listed */
+#define LINE_STOPS 16 /* values of a line that are listed, about */
 
 void chart_init(struct chart *c, const char *name, const char *title, const char *caption, ...)
 {
@@ -48,7 +48,7 @@ void chart_add_point(struct chart *c, struct chart_series *s, double x, double y
 
     if (!s || (marks && isnan(y)))
         return;
-    if ((s->count & (s->count - 1)) == 0) { /* full: 0, 1, 2, 4, ... */
+    if ((s->count & (s->count - 1)) == 0) { /* the capacity, 1, 2, 4, ..., is used up */
         points = reallocarray(s->points, s->count ? 2 * s->count : 1, sizeof *points);
         if (!points) {
             c->failed = true;
@@ -71,7 +71,7 @@ bool chart_series_lists(const struct chart_series *s, size_t i)
                         : i % step == step - 1;
 }
 
-/* The 1, 2 or 5 times a power of ten that is not below rough. */
+/* Returns the smallest of 1, 2 and 5 times a power of ten that is not below rough. */
 static double round_step(double rough)
 {
     static const double factors[] = {1, 2, 5, 10};
@@ -149,7 +149,8 @@ static void fit_y(struct chart *c, struct chart_axis *a, bool right, bool from_z
     chart_axis_fit(a, from_zero ? fmin(low, 0) : low, high, 8);
 }
 
-/* Where powers of ten and their multiples give fewer than three tics, those are evenly spaced. */
+/* Uses tics at powers of ten and their multiples; if there are fewer than three, evenly spaced
+ * ones. */
 static void fit_logarithm(struct chart_axis *a, double low, double high)
 {
     int ntics = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A chart as data. chart_svg draws it into the page, chart_gnuplot writes it as a script with its
+/* A chart as data. chart_svg draws it in the page, and chart_gnuplot writes it as a script with
  * data, so that both show the same numbers. */
 #ifndef UNETCTL_LAUNCHER_REPORT_CHART_CHART_H
 #define UNETCTL_LAUNCHER_REPORT_CHART_CHART_H
@@ -8,25 +8,26 @@
 #include <stddef.h>
 
 enum {
-    CHART_COLOURS = 6,           /* 0..5 distinguish series, with any colour vision and in grey */
-    CHART_SHADES = 8,            /* CHART_SHADE + 0..7 run from few to many */
+    /* 0..5 distinguish series, also in grey and for colour-blind readers */
+    CHART_COLOURS = 6,
+    CHART_SHADES = 8,            /* CHART_SHADE + 0..7 are for small to large numbers */
     CHART_SHADE = CHART_COLOURS,
-    CHART_INK = CHART_SHADE + CHART_SHADES, /* neutral: not a measurement */
+    CHART_INK = CHART_SHADE + CHART_SHADES, /* neutral, for what is not a measurement */
     CHART_NCOLOURS
 };
 
 enum chart_style {
-    CHART_MARKS,  /* a mark per point, a bar where it has an interval */
-    CHART_JOINED, /* the same, joined */
-    CHART_LINE,   /* the line alone */
+    CHART_MARKS,  /* a mark per point, and a bar if the point has an interval */
+    CHART_JOINED, /* the same, with lines between the points */
+    CHART_LINE,   /* only the line */
     CHART_BAND,   /* the area between low and high */
-    CHART_COLUMN  /* a box from low to high, as wide as its neighbours leave room */
+    CHART_COLUMN  /* a box from low to high, as wide as the distance to its neighbours allows */
 };
 
 struct chart_point {
-    double x, y;      /* y NaN: nothing is drawn here, and a line is broken */
+    double x, y;      /* y NaN: nothing is drawn here, and a line is interrupted */
     double low, high; /* NaN: there is no interval */
-    int tag;          /* number written beside the mark; 0: none */
+    int tag;          /* a number written beside the mark; 0: none */
 };
 
 struct chart_series {
@@ -35,63 +36,66 @@ struct chart_series {
     int colour;  /* below CHART_NCOLOURS */
     int mark;    /* 0 circle, 1 square, 2 triangle, 3 diamond */
     bool hollow, dashed;
-    bool small;  /* many single runs: light marks without tips */
-    bool right;  /* belongs to the right axis */
-    bool unlisted; /* not in the key: it continues the series before */
-    size_t listed_first, listed_step; /* of a line, which points are listed; step 0: some */
+    bool small;  /* many single runs: light marks that show no values */
+    bool right;  /* y values belong to the right axis */
+    bool unlisted; /* omitted from the key, as it continues the previous series */
+    /* of a line: the points whose values are listed; step 0: a selection */
+    size_t listed_first, listed_step;
     struct chart_point *points;
     size_t count;
 };
 
 struct chart_axis {
     char label[96];
-    double low, high, step; /* ends and distance of the tics, from chart_fit */
-    bool whole;             /* no tics between whole numbers */
-    bool logarithmic;       /* tics at 1, 2 and 5 times powers of ten where step is 0 */
-    int decimals;           /* of the values that are listed */
+    double low, high, step; /* range and distance of the tics; set by chart_fit */
+    bool whole;             /* tics only at whole numbers */
+    bool logarithmic;       /* if step is 0, tics are at 1, 2 and 5 times powers of ten */
+    int decimals;           /* of listed values */
 };
 
 struct chart {
     char name[32];     /* of its files */
-    char title[160];   /* a heading */
+    char title[160];   /* its heading */
     char caption[768]; /* how to read it */
     struct chart_axis x, y, right; /* right.label "": there is no right axis */
-    bool counts;       /* x are numbers of GPUs: whole tics, listed as "8 GPUs" */
+    bool counts;       /* x values are numbers of GPUs: whole tics, listed as "8 GPUs" */
     struct chart_series *series;
     size_t nseries;
-    bool failed;       /* no memory: the chart is incomplete */
+    bool failed;       /* memory ran out, and the chart is incomplete */
 };
 
-/* An empty chart. caption is printf's. */
+/* Initialises an empty chart. caption is a format for printf. */
 void chart_init(struct chart *c, const char *name, const char *title, const char *caption, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* Add a series. The pointer lives until the next one is added; NULL without memory. */
+/* Adds a series. Its pointer is valid until the next one is added; NULL if memory ran out. */
 struct chart_series *chart_add_series(struct chart *c, enum chart_style style, int colour,
                                       const char *label, ...) __attribute__((format(printf, 4, 5)));
 
-/* Add a point to s, a series of c (NULL is fine); one whose y and interval are all NaN is left out
- * of marks. */
+/* Adds a point to s, a series of c; s may be NULL. Marks whose y and interval are all NaN are
+ * omitted. */
 void chart_add_point(struct chart *c, struct chart_series *s, double x, double y, double low,
                      double high);
 
-/* Is the value of point i of s listed? Of all marks and columns, and of some points of a line. */
+/* Is the value of point i of s listed? That is so for all marks and columns, and for some points
+ * of a line. */
 bool chart_series_lists(const struct chart_series *s, size_t i);
 
-/* Set the ends and tics of all axes by the points: y from 0 on, unless floor is given (then from a
- * round number below the least value). Ends that are set already (high > low) stay. */
+/* Sets the ranges and tics of all axes from the points. y starts at 0 if from_zero is true,
+ * otherwise at a round number below the smallest value. Ranges that are already set (high > low)
+ * are kept. */
 void chart_fit(struct chart *c, bool from_zero);
 
-/* Ends on round numbers around low..high, and at most ntics + 1 tics. */
+/* Sets the range to round numbers around low..high, with at most ntics + 1 tics. */
 void chart_axis_fit(struct chart_axis *a, double low, double high, int ntics);
 
-/* The tic behind *tic; NAN starts. false behind the last. */
+/* Advances *tic to the next tic; NAN starts at the first. Returns false after the last. */
 bool chart_axis_next(const struct chart_axis *a, double *tic);
 
-/* Decimals that distinguish the tics, at tic. */
+/* Returns the decimals that distinguish the tics near tic. */
 int chart_axis_decimals(const struct chart_axis *a, double tic);
 
-/* Where value lies between the ends: 0..1. */
+/* Returns the position of value on the axis, from 0 to 1. */
 double chart_axis_place(const struct chart_axis *a, double value);
 
 void chart_destroy(struct chart *c);

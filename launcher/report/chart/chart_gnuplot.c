@@ -12,10 +12,11 @@
 
 #include "launcher/report/markup/escape.h"
 
-#define NOT_FOUND 127 /* exit code of a program that could not be started */
+#define NOT_FOUND 127 /* the exit code if the program could not be started */
 
-/* After Okabe and Ito (2008), darkened where white paper needs it; then from violet to green after
- * viridis (van der Walt and Smith, 2015), which also darkens in grey; last, what is neutral. */
+/* The first six are those of Okabe and Ito (2008), some darker for white paper; the next run
+ * from violet to green as in viridis (van der Walt and Smith, 2015), from dark to light also in
+ * grey; the last is neutral. */
 static const char *const colours[CHART_NCOLOURS] = {
     "#0072b2", "#d55e00", "#00795a", "#a64d84", "#3f4850", "#8a6400", "#440154", "#46327e",
     "#365c8d", "#277f8e", "#1fa187", "#4ac16d", "#a0da39", "#c8b900", "#666666"};
@@ -83,7 +84,7 @@ static void add_head(struct buf *b, const struct chart *c)
         add_axis(b, &c->right, "y2");
 }
 
-/* Half the least distance of two columns, or of two tics. */
+/* Returns half the smallest distance of two columns, or else of two tics. */
 static double half_column(const struct chart *c, const struct chart_series *s)
 {
     double least = c->x.step;
@@ -153,7 +154,7 @@ static void add_gnuplot_series(struct buf *b, const struct chart *c, size_t i)
     buf_addf(b, "%s'%s.dat' index %zu ", i ? ", \\\n  " : "", c->name, i);
     add_style(b, c, s);
     escape_format(b, escape_gnuplot, s->unlisted ? " notitle" : " title %s", s->label);
-    if (has_intervals(s)) /* not yerrorbars: they paint the ground's colour over the mark */
+    if (has_intervals(s)) /* yerrorbars would paint the background colour over the mark */
         buf_addf(b,
                  ", \\\n  '%s.dat' index %zu using 1:3:(0):($4-$3)%s with vectors heads size graph "
                  "0.006,90 lw 1.5 lc rgb '%s' notitle",
@@ -183,7 +184,7 @@ void chart_gnuplot_encode_script(const struct chart *c, struct buf *b)
         c->name, c->name);
 }
 
-/* The child: never returns. alarm outlives exec and ends a gnuplot that hangs. */
+/* Runs in the child and does not return. The alarm survives exec and ends a gnuplot that hangs. */
 static void become_gnuplot(const char *dir, const char *script, int output)
 {
     if (chdir(dir) == 0 && dup2(output, 1) >= 0 && dup2(output, 2) >= 0) {
@@ -194,7 +195,7 @@ static void become_gnuplot(const char *dir, const char *script, int output)
     _exit(errno == ENOENT ? NOT_FOUND : 126);
 }
 
-/* Keeps the last bytes of its output, as one line. */
+/* Keeps the last bytes of the output, as one line. */
 static void read_output(int fd, char *last, size_t size)
 {
     char piece[256];

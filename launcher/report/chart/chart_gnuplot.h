@@ -10,12 +10,12 @@
 
 void chart_gnuplot_encode_data(const struct chart *c, struct buf *b);
 
-/* c was fitted (chart_fit). */
+/* c has been fitted by chart_fit. */
 void chart_gnuplot_encode_script(const struct chart *c, struct buf *b);
 
-/* Runs `gnuplot SCRIPT` in dir, found through PATH. 0, or -1 with ERR_INTERNAL: it is not
- * installed, or its last output. */
-#define CHART_GNUPLOT_LIMIT_S 120 /* one script may take so long */
+/* Runs `gnuplot SCRIPT` in dir; gnuplot is found through PATH. Returns 0, or -1 with
+ * ERR_INTERNAL: gnuplot is not installed, or the end of its output. */
+#define CHART_GNUPLOT_LIMIT_S 120 /* time limit of a script, in seconds */
 int chart_gnuplot_run(const char *dir, const char *script, struct err *e);
 
 #endif

@@ -13,13 +13,13 @@
 #define HEIGHT 400.0
 #define TOP 14.0
 #define BOTTOM 56.0
-#define SIDE 78.0      /* beside an axis with numbers */
-#define MARGIN 20.0    /* beside none */
+#define SIDE 78.0      /* space beside an axis with numbers */
+#define MARGIN 20.0    /* space without an axis */
 #define RADIUS 4.6     /* of a mark */
-#define TARGET 11.0    /* of what can be pointed at */
-#define LETTER 8.7     /* width of a letter of a tip, about */
+#define TARGET 11.0    /* radius of the area around a mark that shows its tip */
+#define LETTER 8.7     /* approximate width of a letter in a tip */
 
-/* The drawing area. */
+/* The edges of the drawing area. */
 static double right_edge(const struct chart *c)
 {
     return WIDTH - (c->right.label[0] ? SIDE : MARGIN);
@@ -164,7 +164,7 @@ static void add_marks(const struct chart *c, const struct chart_series *s, struc
     }
 }
 
-/* Half the width of a column: most of half the least distance of two. */
+/* Returns half the width of a column, which is most of half the smallest distance of two. */
 static double half_column(const struct chart *c, const struct chart_series *s)
 {
     double least = place_x(c, c->x.low + c->x.step) - SIDE;
@@ -199,7 +199,7 @@ static void add_svg_series(const struct chart *c, const struct chart_series *s, 
     buf_add(b, "</g>\n");
 }
 
-/* Writes the lines of a tip; returns the length of the longest. */
+/* Writes the lines of a tip and returns the length of the longest. */
 static size_t format_tip(const struct chart *c, const struct chart_series *s,
                          const struct chart_point *p, char lines[3][160])
 {
@@ -222,7 +222,7 @@ static size_t format_tip(const struct chart *c, const struct chart_series *s,
     return longest;
 }
 
-/* The tip that appears when the pointer is near x, y. */
+/* Adds the tip, which appears while the pointer is near x, y. */
 static void add_tip(const struct chart *c, const struct chart_series *s,
                     const struct chart_point *p, double x, double y, struct buf *b)
 {

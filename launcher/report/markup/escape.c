@@ -17,7 +17,7 @@ static bool is_control(const char *p, size_t n)
 
 typedef const char *replace_f(char c, char scratch[8]);
 
-/* replace gives what stands for an ASCII character, NULL for itself. */
+/* Adds text. replace returns the replacement of an ASCII character, or NULL to keep it. */
 static void add_escaped(struct buf *b, const char *text, replace_f *replace)
 {
     char scratch[8];
@@ -97,7 +97,8 @@ static const char *replace_latex(char c, char scratch[8])
     return scratch;
 }
 
-/* A sign, one of several that LaTeX would make a dash of, or a hyphen. before: NUL at the start. */
+/* Replaces "-" by a minus sign before a number, by one that LaTeX does not join to a dash, or by
+ * a hyphen. before is NUL at the start. */
 static const char *replace_minus(char before, char after)
 {
     if (after >= '0' && after <= '9' && (before == '\0' || strchr(" .(", before)))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Strings from files, escaped for documents and scripts. In all of them control characters become
- * blanks and bytes that are not UTF-8 become '?'. */
+/* Escapes strings from files for documents and scripts. Control characters always become blanks,
+ * and bytes that are not UTF-8 '?'. */
 #ifndef UNETCTL_LAUNCHER_REPORT_MARKUP_ESCAPE_H
 #define UNETCTL_LAUNCHER_REPORT_MARKUP_ESCAPE_H
 
@@ -8,27 +8,28 @@
 
 typedef void escape_f(struct buf *b, const char *text);
 
-/* For text and for values between double quotes in HTML. */
+/* For HTML: text, and values between double quotes. */
 escape_f escape_html;
 
-/* For text of Markdown, in a table too. */
+/* For Markdown: text, also in a table. */
 escape_f escape_markdown;
 
-/* For text of LaTeX with T1 fonts. Letters that those lack become '?'. */
+/* For LaTeX: text with T1 fonts. Letters that these lack become '?'. */
 escape_f escape_latex;
 
-/* Adds a string of gnuplot with its quotes: single ones, in which gnuplot substitutes nothing. An
- * apostrophe becomes a typographic one: gnuplot 5.4 takes a doubled one for the end of some
- * titles. The terminal must be set noenhanced. */
+/* Adds a string for gnuplot with its quotes. They are single quotes, in which gnuplot
+ * substitutes nothing. An apostrophe becomes a typographic one, because gnuplot 5.4 takes a
+ * doubled one for the end of some titles. The terminal must be set noenhanced. */
 escape_f escape_gnuplot;
 
 /* For plain text. */
 escape_f escape_plain;
 
-/* Adds fmt with each "%s" replaced by the next argument, escaped. No other conversion. */
+/* Adds fmt with each "%s" replaced by the next argument, escaped. Other conversions are not
+ * supported. */
 void escape_format(struct buf *b, escape_f *escape, const char *fmt, ...);
 
-/* Adds each line of text, escaped, between before and behind. */
+/* Adds each line of text, escaped, with before in front of it and behind after it. */
 void escape_lines(struct buf *b, escape_f *escape, const char *text, const char *before,
                   const char *behind);
 

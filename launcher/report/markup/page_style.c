@@ -2,8 +2,8 @@
 #include "config.h"
 #include "launcher/report/markup/page_style.h"
 
-/* c0..c5 distinguish series, c6..c13 run from few to many, c14 is neutral: as in chart_gnuplot.c,
- * and lighter for dark paper. Dark is for screens only: paper is white. */
+/* c0..c5 distinguish series, c6..c13 are for small to large numbers, and c14 is neutral. They
+ * are the colours of chart_gnuplot.c, lighter for dark screens. Printed pages are always light. */
 const char page_style[] =
     ":root{color-scheme:light;--ink:#1a2027;--soft:#55606b;--paper:#fff;--card:#f5f7f9;"
     "--line:#d6dce2;"
@@ -94,7 +94,7 @@ const char page_style[] =
     "dl.words dt{font-weight:650;margin-top:.6rem}dl.words dd{margin:0;max-width:62rem}\n"
     "footer{margin-top:3rem;font-size:.86rem;color:var(--soft);border-top:1px solid var(--line);"
     "padding-top:.7rem}\n"
-    /* a phone: a drawing is half as wide, so its letters must be larger */
+    /* phones: drawings are half as wide there, so their letters must be larger */
     "@media screen and (max-width:36rem){body{padding:1.2rem .8rem 2rem}"
     ".verdict,.caveats,.problems{padding:.8rem .9rem}.verdict h2{font-size:1.25rem}"
     ".tiles{grid-template-columns:1fr 1fr;gap:.5rem}.caveats ul{padding-left:1rem}"

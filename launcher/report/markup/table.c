@@ -77,7 +77,7 @@ void table_add_number(struct table *t, const char *head, double value, int decim
         table_addf(t, head, "-");
 }
 
-/* Rows, with that of the heads, which is row 0. */
+/* Returns the number of rows, including the row of heads, which is row 0. */
 static size_t count_rows(const struct table *t)
 {
     return 1 + t->ncells / t->ncolumns;

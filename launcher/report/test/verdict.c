@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A thousand studies with a seed, of all shapes that a study may have. Each statement of their
- * reports is checked against the numbers: the verdict is found again from the runs and from the
- * cells of the printed tables, and the numbers that sentences quote are looked up in those tables.
- */
+/* A thousand studies of all shapes that a study may have, from fixed seeds. Every statement of
+ * their reports is checked against the numbers: the verdict is derived again from the runs and
+ * from the cells of the printed tables, and the numbers in sentences are looked up in those
+ * tables. */
 #include "config.h"
 #include "launcher/report/words.h"
 
@@ -40,9 +40,9 @@ enum {
 
 static uint64_t study;
 static int failures;
-static char all[1 << 17]; /* everything that the report of this study says */
+static char all[1 << 17]; /* the whole text of this study's report */
 
-/* 0..n-1 for this study and choice */
+/* Returns a number in 0..n-1, which depends on the study and the choice. */
 static unsigned draw(int choice, unsigned n)
 {
     uint32_t words[4];
@@ -76,12 +76,12 @@ static double time_of(int engine, int gpus)
     double n = gpus;
 
     switch ((draw(TIMES, 7) + (unsigned)engine) % 7) {
-    case 0: return 30 / n;                        /* ideal */
+    case 0: return 30 / n;                        /* ideal scaling */
     case 1: return 30 * (0.97 / n + 0.03);        /* Amdahl */
     case 2: return 30 * (1 + 0.1 * (n - 1));      /* slower with every GPU */
-    case 3: return 30 * (1 / n + 0.01 * (n - 1)); /* a peak inside */
-    case 4: return 30 / pow(n, 1.15);             /* too good */
-    case 5: return n < 3 ? 40 : 30 / n;           /* one bad count */
+    case 3: return 30 * (1 / n + 0.01 * (n - 1)); /* fastest at a middle count */
+    case 4: return 30 / pow(n, 1.15);             /* faster than ideal */
+    case 5: return n < 3 ? 40 : 30 / n;           /* slow at small counts only */
     default: return 30 * (0.6 / n + 0.4);
     }
 }
@@ -106,7 +106,7 @@ static double quality_of(int gpus, long seed)
 static void set_batch(struct result *r)
 {
     switch (draw(MODE, 4)) {
-    case 0: /* not known */ return;
+    case 0: /* unknown */ return;
     case 1: r->global_batch = 64 * 9 * 7 * 5; break;
     case 2: r->batch_per_gpu = 16; break;
     default: r->batch_per_gpu = 16;
@@ -154,7 +154,7 @@ static void fill(struct results *table)
     results_sort(table);
 }
 
-/* The number that stands behind `before` in text; NaN: it is not there. */
+/* Returns the number that follows before in text, or NaN if before is not there. */
 static double number_behind(const char *text, const char *before)
 {
     const char *at = strstr(text, before);
@@ -184,7 +184,7 @@ static size_t row_of(const struct table *t, int gpus)
     return 0;
 }
 
-/* What the rule makes of the printed cells of a row. */
+/* Applies the rule to the printed cells of a row. */
 static enum decision_state judge_row(const struct table *speed, const struct table *quality,
                                      size_t row)
 {
@@ -206,7 +206,8 @@ static enum decision_state judge_row(const struct table *speed, const struct tab
     return strcmp(judged, "holds") == 0 ? DECISION_PASSES : DECISION_UNDECIDED;
 }
 
-/* The fastest row of at most this state, by unrounded speed-ups among equal printed ones. */
+/* The chosen row must be the fastest of at most this state; among equal printed speed-ups the
+ * unrounded ones decide. */
 static void check_choice(const struct analysis_series *as, const struct table *speed,
                          const struct table *quality)
 {
@@ -228,7 +229,8 @@ static void check_choice(const struct analysis_series *as, const struct table *s
     expect(d->speedup.value >= 1, "use is slower than the base case");
 }
 
-/* Quality again, from the runs: means, and Bonferroni's interval of pairs or of Welch. */
+/* Derives quality again from the runs: means, and Bonferroni's interval of pairs or of Welch's
+ * test. */
 static void check_quality(const struct analysis_series *as)
 {
     const struct series *s = &as->series;
@@ -355,7 +357,7 @@ static void check_limit(const struct report_series *rs, const struct table *spee
                "the model reaches %d", d->model_reach);
 }
 
-/* "least of `column`": the count that a sentence names has it. */
+/* The count that a sentence names must have the smallest value of the column. */
 static void check_least(const struct report_series *rs, const char *before, enum quantity q)
 {
     const struct series *s = &rs->as->series;
@@ -399,7 +401,7 @@ static void check_reasons(const struct report_series *rs)
                as->steady[i].peak);
 }
 
-/* A critical batch is given only where it agrees with the epochs measured. */
+/* A critical batch may be reported only if it agrees with the measured epochs. */
 static void check_noise(const struct report_series *rs)
 {
     const struct analysis_series *as = rs->as;
@@ -416,7 +418,7 @@ static void check_noise(const struct report_series *rs)
                measured);
 }
 
-/* What no report says. */
+/* Checks phrases that no report may contain. */
 static void check_phrases(const struct report *r)
 {
     static const char *const never[] = {" 0 GPUs",  "(1 GPUs", " 1 GPUs", " 1 epochs", " 1 runs",
@@ -474,7 +476,7 @@ static void say_all(const struct report *r)
     buf_destroy(&b);
 }
 
-/* false: a study without anything to compare. */
+/* Returns false for a study without anything to compare. */
 static bool check_study(void)
 {
     struct analysis_source source = {.title = "study"};

@@ -26,7 +26,8 @@ static struct ratio ratio(double value, double width)
     return (struct ratio){value, around(value, width, INTERVAL_FIELLER)};
 }
 
-/* 1, 2, 4, 8 GPUs; 4 is best, 8 is too slow; IoU of 4 as near as it gets, with repeats enough. */
+/* Sets up 1, 2, 4 and 8 GPUs, of which 4 is best and 8 too slow. IoU with 4 is as close to that
+ * with 1 as possible, and there are enough repetitions. */
 static void set_up(void)
 {
     static const double speedups[] = {1, 1.9, 3.6, 4.8};
@@ -103,7 +104,7 @@ static void check_headline(void)
     ok(strstr(headline(NULL), "3.60x faster than with 1 GPU, IoU"), "no interval, no words of it");
 }
 
-/* With speed-ups s on 2, 4 and 8 GPUs. */
+/* Sets speed-ups on 2, 4 and 8 GPUs. */
 static void use_none(double s2, double s4, double s8)
 {
     const double s[] = {1, s2, s4, s8};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Against scipy 1.10.1: stats.norm, stats.t, stats.binom, special.betainc. */
+/* Comparison with scipy 1.10.1: stats.norm, stats.t, stats.binom, special.betainc. */
 #include "config.h"
 #include "launcher/analysis/statistics/distribution.h"
 

@@ -5,8 +5,8 @@
 #include "launcher/analysis/test/near.h"
 #include "src/rng.h"
 
-/* The place k of the lower end and the level: scipy 1.10.1, the largest k with
- * 1 - 2 stats.binom.cdf(k - 1, n, 0.5) >= 0.95, or 1. */
+/* The rank k of the lower end and the level, from scipy 1.10.1: the largest k with 1 - 2
+ * stats.binom.cdf(k - 1, n, 0.5) >= 0.95, or 1. */
 static const struct {
     size_t n, k;
     double level;
@@ -32,7 +32,8 @@ static void check_places(void)
 
 static void check_outliers(void)
 {
-    /* Median 10, distances 0 0.1 0.1 0.2 0.3 0.4 5: MAD 0.2, fence at 1.0378. */
+    /* The median of w is 10, its distances are 0 0.1 0.1 0.2 0.3 0.4 5, MAD is 0.2, and the
+     * fence is at 1.0378. */
     static const double v[] = {9.7, 9.9, 10, 10.1, 10.2, 10.4};
     static const double w[] = {9.7, 9.8, 9.9, 10, 10.1, 10.4, 15}, flat[] = {1, 1, 1, 1, 9};
     static const double in[] = {8.963, 9.8, 9.9, 10, 10.1, 10.2, 11.037},
@@ -50,7 +51,7 @@ static void check_outliers(void)
     ok(isnan(median_of_sorted(w, 0)), "no values, no median");
 }
 
-/* How often the interval covers the median of skewed values (exponential, median ln 2). */
+/* Checks how often the interval covers the median of skewed values (exponential, median ln 2). */
 static void check_coverage(void)
 {
     int covered = 0;
@@ -64,7 +65,7 @@ static void check_coverage(void)
         struct interval interval = median_interval(v, N, 0.95);
         covered += interval.low <= log(2) && log(2) <= interval.high;
     }
-    /* Theory: 0.9614; 3 deviations are 0.009. */
+    /* The theoretical probability is 0.9614; 3 standard deviations are 0.009. */
     double share = (double)covered / TRIALS;
     ok(share > 0.952 && share < 0.971, "12 values cover their median as often as they should "
        "(%.4f)", share);

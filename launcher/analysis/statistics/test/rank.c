@@ -7,7 +7,7 @@
 static void check_ranks(void)
 {
     static const double v[] = {3, 1, 2, 3, 3, 0.5};
-    static const size_t want[] = {10, 4, 6, 10, 10, 2}; /* ranks 5, 2, 3, 5, 5, 1 */
+    static const size_t want[] = {10, 4, 6, 10, 10, 2}; /* doubled ranks 5, 2, 3, 5, 5, 1 */
     size_t twice[6];
     double ties;
 
@@ -23,8 +23,8 @@ static void check_sum(void)
     static const double ta[] = {1, 2, 2, 3}, tb[] = {2, 3, 4, 4, 5}, one[] = {1};
     double many_a[30], many_b[35];
 
-    /* scipy 1.10.1: stats.mannwhitneyu, exact and asymptotic; with ties, all choices counted in
-     * Python. */
+    /* From scipy 1.10.1's stats.mannwhitneyu, exact and asymptotic; with ties, from counting all
+     * choices in Python. */
     near(rank_sum_test(a, 5, b, 6), 0.05194805194805195, 1e-12, "exact");
     near(rank_sum_test(b, 6, a, 5), 0.05194805194805195, 1e-12, "either way round");
     near(rank_sum_test(ta, 4, tb, 5), 0.0873015873015873, 1e-12, "with ties, exact");
@@ -44,7 +44,8 @@ static void check_signed(void)
     static const double zeros[] = {0, 0}, up[] = {1, 2, 3, 4, 5, 6};
     double many[80];
 
-    /* scipy 1.10.1: stats.wilcoxon, exact and approx; with ties, all signs counted in Python. */
+    /* From scipy 1.10.1's stats.wilcoxon, exact and approximate; with ties, from counting all
+     * signs in Python. */
     near(rank_signed_test(d, 7), 0.078125, 1e-12, "seven differences, exact");
     near(rank_signed_test(ties, 9), 0.2109375, 1e-12, "ties and a zero, exact");
     near(rank_signed_test(up, 6), 0.03125, 1e-12, "six of one sign are significant");

@@ -15,7 +15,7 @@ static void check(const double *values, size_t n, double w, double p, const char
     near(got.p, p, 1e-6, "%s: p", what);
 }
 
-/* Share of normal samples that are called not normal. */
+/* Checks the fraction of normal samples that the test rejects. */
 static void level(size_t n)
 {
     double values[60];
@@ -32,8 +32,9 @@ static void level(size_t n)
 
 int main(void)
 {
-    /* Shapiro and Wilk 1965, section 3.3, weights of men (W = 0.79 there); the rest: scipy 1.17.1,
-     * stats.shapiro, and R's shapiro.test for the first (W = 0.78881, p = 0.006704). */
+    /* Weights of men from Shapiro and Wilk 1965, section 3.3 (W = 0.79 there). Expected values
+     * are from scipy 1.17.1's stats.shapiro, and for the first also R's shapiro.test (W =
+     * 0.78881, p = 0.006704). */
     static const double men[] = {148, 154, 158, 160, 161, 162, 166, 170, 182, 195, 236};
     static const double three[] = {2, 1, 4}, far[] = {4.1, 4.3, 9.9}, four[] = {1, 1.5, 2.5, 2.6};
     static const double five[] = {4.02, 4.11, 3.97, 4.05, 4.60}, equal[] = {2, 2, 2};

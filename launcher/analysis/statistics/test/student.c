@@ -12,7 +12,7 @@ static void check_ratio(void)
     static const double same[] = {6, 6}, half[] = {3, 3};
     struct interval i = student_ratio(a, 4, b, 3, 0.95);
 
-    /* scipy 1.10.1: optimize.brentq on the definition, t from stats.t.ppf. */
+    /* From scipy 1.10.1: optimize.brentq on the definition, with t from stats.t.ppf. */
     near(i.low, 4.5171022442871624, 1e-9, "the lower end");
     near(i.high, 5.628241610928624, 1e-9, "the upper end");
     i = student_ratio(a, 4, near_zero, 3, 0.95);
@@ -23,7 +23,7 @@ static void check_ratio(void)
     ok(i.low == 2 && i.high == 2, "without scatter the ratio is exact");
 }
 
-/* 3 runs of 10 s against 3 runs of 2 s, 3 % scatter. */
+/* Compares 3 runs of 10 s with 3 runs of 2 s, with a scatter of 3 %. */
 static void check_ratio_coverage(void)
 {
     int covered = 0;
@@ -49,7 +49,7 @@ static void check_means(void)
     static const double a[] = {1.2, 3.4, 2.2, 5.1, 4.4}, b[] = {2.9, 6.1, 5.5, 7.2, 4.9, 8.0};
     struct student s = student_paired(d, 7, 0.95);
 
-    /* scipy 1.10.1: stats.ttest_1samp, stats.t.interval, stats.ttest_ind(equal_var=False). */
+    /* From scipy 1.10.1: stats.ttest_1samp, stats.t.interval, stats.ttest_ind(equal_var=False). */
     near(s.p, 0.057640711624732284, 1e-9, "paired: p");
     near(s.mean, 0.8428571428571429, 1e-12, "mean");
     near(s.interval.low, -0.03754086410426494, 1e-6, "low");
@@ -69,7 +69,7 @@ static void check_means(void)
 
 static void check_needed(void)
 {
-    /* The formula in the header, n counted up in Python with stats.t.ppf. */
+    /* From the formula in the header, with n increased step by step in Python and stats.t.ppf. */
     is_int(student_needed(0.02, 0.01, 0.05, 0.8, 1), 34, "pairs needed");
     is_int(student_needed(0.02, 0.01, 0.05, 0.8, 2), 64, "runs needed in each sample");
     is_int(student_needed(0.1, 0.01, 0.05, 0.8, 2), 1571, "many");

@@ -58,7 +58,7 @@ static void check_axes(void)
     ok(near(chart_axis_place(&a, sqrt(0.15 * 2.3)), 0.5), "the geometric mean is in the middle");
 }
 
-/* Points so close that no power of ten, nor 2 or 5 times one, lies between them. */
+/* Points so close together that neither a power of ten nor 2 or 5 times one lies between them. */
 static void check_narrow_logarithm(void)
 {
     struct chart c;
@@ -74,7 +74,7 @@ static void check_narrow_logarithm(void)
     chart_destroy(&c);
 }
 
-/* Two series, one with a gap, intervals and a hostile name. */
+/* Fills a chart with two series: one with a gap, intervals, and a name that must be escaped. */
 static void fill(struct chart *c)
 {
     struct chart_series *s;
