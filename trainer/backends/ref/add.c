@@ -8,7 +8,7 @@
 
 #define BLOCK 1024 /* pixels that one thread takes at a time */
 
-static int run_add(struct op *op, struct exec *x, struct err *e)
+static int ref_add_run(struct op *op, struct exec *x, struct err *e)
 {
     const float *a = op->in[0]->data, *b = op->in[1]->data;
     float *dst = op->out[0]->data;
@@ -23,7 +23,7 @@ static int run_add(struct op *op, struct exec *x, struct err *e)
 }
 
 /* Workspace: the coefficients, repeated (vector.h). */
-static int prepare(struct op *op, struct err *e)
+static int ref_add_prepare(struct op *op, struct err *e)
 {
     (void)e;
     op->workspace_size = 2 * vector_period(tensor_channels(op->in[0])) * sizeof(float);
@@ -42,7 +42,7 @@ VECTOR_CLONES static void apply(const float *x, const float *shortcut, size_t n,
         }
 }
 
-static int run_norm_add_relu(struct op *op, struct exec *x, struct err *e)
+static int ref_add_run_norm_relu(struct op *op, struct exec *x, struct err *e)
 {
     size_t n = tensor_channels(op->in[0]), period = vector_period(n);
     size_t npixels = tensor_pixels(op->in[0]);
@@ -62,7 +62,7 @@ static int run_norm_add_relu(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-const struct kernel ref_add = {.kind = &add_kind, .run = run_add};
+const struct kernel ref_add = {.kind = &add_kind, .run = ref_add_run};
 const struct kernel ref_norm_add_relu = {
-    .kind = &add_kind, .prepare = prepare, .run = run_norm_add_relu,
+    .kind = &add_kind, .prepare = ref_add_prepare, .run = ref_add_run_norm_relu,
     .must = OP_HAS_COEF | OP_RELU};

@@ -10,7 +10,7 @@ static float *at(const struct tensor *t, int64_t i, int64_t y, int64_t x)
     return t->data + ((i * d[DIM_H] + y) * d[DIM_W] + x) * d[DIM_C];
 }
 
-static int run_pool(struct op *op, struct exec *x, struct err *e)
+static int ref_avg_pool2d_run(struct op *op, struct exec *x, struct err *e)
 {
     const struct tensor *src = op->in[0], *dst = op->out[0];
     const int64_t *d = dst->shape.dim;
@@ -32,7 +32,7 @@ static int run_pool(struct op *op, struct exec *x, struct err *e)
 }
 
 /* A last row or column that pooling left out has no gradient. */
-static int run_grad(struct op *op, struct exec *x, struct err *e)
+static int ref_avg_pool2d_run_grad(struct op *op, struct exec *x, struct err *e)
 {
     const struct tensor *dy = op->in[0], *dx = op->out[0];
     const int64_t *d = dx->shape.dim, *small = dy->shape.dim;
@@ -53,5 +53,6 @@ static int run_grad(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-const struct kernel ref_avg_pool2d = {.kind = &avg_pool2d_kind, .run = run_pool};
-const struct kernel ref_avg_pool2d_grad = {.kind = &avg_pool2d_grad_kind, .run = run_grad};
+const struct kernel ref_avg_pool2d = {.kind = &avg_pool2d_kind, .run = ref_avg_pool2d_run};
+const struct kernel ref_avg_pool2d_grad = {
+    .kind = &avg_pool2d_grad_kind, .run = ref_avg_pool2d_run_grad};

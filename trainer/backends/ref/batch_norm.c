@@ -23,7 +23,7 @@ struct coefficients {
 
 /* Workspace: what adding up needs, its first numbers being the sums; one more for the number of
  * pixels; the coefficients. */
-static int prepare(struct op *op, struct err *e)
+static int ref_batch_norm_prepare(struct op *op, struct err *e)
 {
     size_t nchannels = tensor_channels(op->in[0]);
 
@@ -107,7 +107,7 @@ static void relu(const struct op *op)
 }
 
 /* Mean and scale from the sums; the running statistics move on. */
-static void finish_statistics(const struct op *op, const double *sums)
+static void ref_batch_norm_finish_statistics(const struct op *op, const double *sums)
 {
     size_t nchannels = tensor_channels(op->in[0]);
     float *mean_out = op->out[1]->data, *scale_out = mean_out + nchannels;
@@ -141,7 +141,7 @@ static int find_norm(struct op *op, struct coefficients k, struct exec *x, struc
         chunks_sum(src, src, npixels, nchannels, sums);
     if (sum_over_replicas(op, x, sums, e) < 0)
         return -1;
-    finish_statistics(op, sums);
+    ref_batch_norm_finish_statistics(op, sums);
     for (size_t c = 0; c < nchannels; c++) {
         k.a[c] = gamma[c] * scale[c];
         k.c[c] = beta[c] - mean[c] * k.a[c];
@@ -149,7 +149,7 @@ static int find_norm(struct op *op, struct coefficients k, struct exec *x, struc
     return 0;
 }
 
-static int run_batch_norm(struct op *op, struct exec *x, struct err *e)
+static int ref_batch_norm_run(struct op *op, struct exec *x, struct err *e)
 {
     size_t nchannels = tensor_channels(op->in[0]);
     struct coefficients k = coefficients_of(op);
@@ -162,7 +162,7 @@ static int run_batch_norm(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-static int run_coef(struct op *op, struct exec *x, struct err *e)
+static int ref_batch_norm_run_coef(struct op *op, struct exec *x, struct err *e)
 {
     float *coef = op->out[0]->data;
     struct coefficients k = {coef, NULL, coef + tensor_channels(op->in[0])};
@@ -170,7 +170,7 @@ static int run_coef(struct op *op, struct exec *x, struct err *e)
     return find_norm(op, k, x, e);
 }
 
-static int run_infer(struct op *op, struct exec *x, struct err *e)
+static int ref_batch_norm_run_infer(struct op *op, struct exec *x, struct err *e)
 {
     size_t npixels = tensor_pixels(op->in[0]), nchannels = tensor_channels(op->in[0]);
     const float *gamma = op->in[1]->data, *beta = op->in[2]->data;
@@ -219,9 +219,9 @@ static void mask(const struct op *op, float *dst)
 }
 
 /* Behind the rest of the workspace: dy masked. */
-static int prepare_grad(struct op *op, struct err *e)
+static int ref_batch_norm_prepare_grad(struct op *op, struct err *e)
 {
-    if (prepare(op, e) < 0)
+    if (ref_batch_norm_prepare(op, e) < 0)
         return -1;
     op->workspace_size += op->attr.relu ? tensor_count(op->in[0]) * sizeof(float) : 0;
     return 0;
@@ -263,7 +263,7 @@ static int find_grad(struct op *op, struct coefficients k, const float **grad, s
     return 0;
 }
 
-static int run_grad(struct op *op, struct exec *x, struct err *e)
+static int ref_batch_norm_run_grad(struct op *op, struct exec *x, struct err *e)
 {
     size_t nchannels = tensor_channels(op->in[0]);
     struct coefficients k = coefficients_of(op);
@@ -276,7 +276,7 @@ static int run_grad(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-static int run_grad_coef(struct op *op, struct exec *x, struct err *e)
+static int ref_batch_norm_run_grad_coef(struct op *op, struct exec *x, struct err *e)
 {
     size_t n = tensor_channels(op->in[0]);
     const float *gamma = op->in[2]->data, *mean = op->in[3]->data, *beta = op->in[4]->data;
@@ -297,16 +297,17 @@ static int run_grad_coef(struct op *op, struct exec *x, struct err *e)
 }
 
 const struct kernel ref_batch_norm = {
-    .kind = &batch_norm_kind, .prepare = prepare, .run = run_batch_norm,
+    .kind = &batch_norm_kind, .prepare = ref_batch_norm_prepare, .run = ref_batch_norm_run,
     .may = OP_RELU | OP_TAKES_MOMENTS};
 const struct kernel ref_batch_norm_coef = {
-    .kind = &batch_norm_kind, .prepare = prepare, .run = run_coef, .may = OP_TAKES_MOMENTS,
-    .must = OP_RELU | OP_AS_COEF};
+    .kind = &batch_norm_kind, .prepare = ref_batch_norm_prepare, .run = ref_batch_norm_run_coef,
+    .may = OP_TAKES_MOMENTS, .must = OP_RELU | OP_AS_COEF};
 const struct kernel ref_batch_norm_grad = {
-    .kind = &batch_norm_grad_kind, .prepare = prepare_grad, .run = run_grad,
-    .may = OP_RELU | OP_TAKES_SUMS};
+    .kind = &batch_norm_grad_kind, .prepare = ref_batch_norm_prepare_grad,
+    .run = ref_batch_norm_run_grad, .may = OP_RELU | OP_TAKES_SUMS};
 const struct kernel ref_batch_norm_grad_coef = {
-    .kind = &batch_norm_grad_kind, .prepare = prepare_grad, .run = run_grad_coef,
-    .may = OP_TAKES_SUMS, .must = OP_RELU | OP_AS_COEF};
+    .kind = &batch_norm_grad_kind, .prepare = ref_batch_norm_prepare_grad,
+    .run = ref_batch_norm_run_grad_coef, .may = OP_TAKES_SUMS, .must = OP_RELU | OP_AS_COEF};
 const struct kernel ref_batch_norm_infer = {
-    .kind = &batch_norm_infer_kind, .prepare = prepare, .run = run_infer, .may = OP_RELU};
+    .kind = &batch_norm_infer_kind, .prepare = ref_batch_norm_prepare,
+    .run = ref_batch_norm_run_infer, .may = OP_RELU};

@@ -13,7 +13,7 @@
 
 #define BLOCK 64 /* losses that are added up as floats */
 
-static int prepare(struct op *op, struct err *e)
+static int ref_bce_prepare(struct op *op, struct err *e)
 {
     (void)e;
     op->workspace_size = CHUNKS * sizeof(double);
@@ -38,7 +38,7 @@ VECTOR_CLONES static float run_block(const float *z, const float *t, size_t n, f
     return loss;
 }
 
-static int run_bce(struct op *op, struct exec *x, struct err *e)
+static int ref_bce_run(struct op *op, struct exec *x, struct err *e)
 {
     const float *z = op->in[0]->data, *t = op->in[1]->data, *w = op->attr.class_weights;
     float w0 = w ? w[0] : 1, w1 = w ? w[1] : 1;
@@ -62,4 +62,4 @@ static int run_bce(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-const struct kernel ref_bce = {.kind = &bce_kind, .prepare = prepare, .run = run_bce};
+const struct kernel ref_bce = {.kind = &bce_kind, .prepare = ref_bce_prepare, .run = ref_bce_run};

@@ -4,7 +4,7 @@
 
 #include "trainer/backends/ref/chunks.h"
 
-static int run_bias(struct op *op, struct exec *x, struct err *e)
+static int ref_bias_run(struct op *op, struct exec *x, struct err *e)
 {
     const float *src = op->in[0]->data, *b = op->in[1]->data;
     float *dst = op->out[0]->data;
@@ -19,14 +19,14 @@ static int run_bias(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-static int prepare_grad(struct op *op, struct err *e)
+static int ref_bias_prepare_grad(struct op *op, struct err *e)
 {
     (void)e;
     op->workspace_size = chunks_workspace(tensor_channels(op->in[0])) * sizeof(double);
     return 0;
 }
 
-static int run_grad(struct op *op, struct exec *x, struct err *e)
+static int ref_bias_run_grad(struct op *op, struct exec *x, struct err *e)
 {
     size_t n = tensor_channels(op->in[0]);
     double *sums = op->workspace;
@@ -39,6 +39,6 @@ static int run_grad(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-const struct kernel ref_bias = {.kind = &bias_kind, .run = run_bias};
+const struct kernel ref_bias = {.kind = &bias_kind, .run = ref_bias_run};
 const struct kernel ref_bias_grad = {
-    .kind = &bias_grad_kind, .prepare = prepare_grad, .run = run_grad};
+    .kind = &bias_grad_kind, .prepare = ref_bias_prepare_grad, .run = ref_bias_run_grad};

@@ -13,7 +13,7 @@ static void cast(const struct tensor *src, const struct tensor *dst, size_t i, s
         dtype_decode(src->dtype, src->half + i, dst->data + i, n);
 }
 
-static int run(struct op *op, struct exec *x, struct err *e)
+static int ref_cast_run(struct op *op, struct exec *x, struct err *e)
 {
     size_t n = tensor_count(op->out[0]);
 
@@ -25,4 +25,4 @@ static int run(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-const struct kernel ref_cast = {.kind = &cast_kind, .run = run, .types = KERNEL_HALVES};
+const struct kernel ref_cast = {.kind = &cast_kind, .run = ref_cast_run, .types = KERNEL_HALVES};

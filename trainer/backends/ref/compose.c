@@ -21,7 +21,7 @@ struct plan {
 };
 
 /* (x, coef) -> max(0, coef0 x + coef1) */
-static int run_norm(struct op *op, struct exec *exec, struct err *e)
+static int ref_compose_run_norm(struct op *op, struct exec *exec, struct err *e)
 {
     const float *x = op->in[0]->data, *coef = op->in[1]->data;
     size_t n = tensor_channels(op->in[0]);
@@ -38,7 +38,7 @@ static int run_norm(struct op *op, struct exec *exec, struct err *e)
 }
 
 /* (g, x, coef) -> the norm's gradient (OP_NORM_GRAD_COEF) */
-static int run_norm_grad(struct op *op, struct exec *exec, struct err *e)
+static int ref_compose_run_norm_grad(struct op *op, struct exec *exec, struct err *e)
 {
     const float *g = op->in[0]->data, *x = op->in[1]->data, *k = op->in[2]->data;
     size_t n = tensor_channels(op->in[0]);
@@ -55,7 +55,7 @@ static int run_norm_grad(struct op *op, struct exec *exec, struct err *e)
     return 0;
 }
 
-static int prepare_moments(struct op *op, struct err *e)
+static int ref_compose_prepare_moments(struct op *op, struct err *e)
 {
     (void)e;
     op->workspace_size = chunks_workspace(tensor_channels(op->in[0])) * sizeof(double);
@@ -63,7 +63,7 @@ static int prepare_moments(struct op *op, struct err *e)
 }
 
 /* (y) -> its moments (OP_OUT_MOMENTS) */
-static int run_moments(struct op *op, struct exec *exec, struct err *e)
+static int ref_compose_run_moments(struct op *op, struct exec *exec, struct err *e)
 {
     const struct tensor *y = op->in[0];
     float *moments = op->out[0]->data;
@@ -83,7 +83,7 @@ static int run_moments(struct op *op, struct exec *exec, struct err *e)
 }
 
 /* (g, x, coef) -> sums (OP_OUT_SUMS) */
-static int run_sums(struct op *op, struct exec *exec, struct err *e)
+static int ref_compose_run_sums(struct op *op, struct exec *exec, struct err *e)
 {
     const float *g = op->in[0]->data, *x = op->in[1]->data, *coef = op->in[2]->data;
     size_t n = tensor_channels(op->in[0]);
@@ -105,9 +105,11 @@ static int run_sums(struct op *op, struct exec *exec, struct err *e)
     return 0;
 }
 
-static const struct kernel norm = {.run = run_norm}, norm_grad = {.run = run_norm_grad};
-static const struct kernel sums = {.run = run_sums};
-static const struct kernel moments = {.prepare = prepare_moments, .run = run_moments};
+static const struct kernel norm = {.run = ref_compose_run_norm};
+static const struct kernel norm_grad = {.run = ref_compose_run_norm_grad};
+static const struct kernel sums = {.run = ref_compose_run_sums};
+static const struct kernel moments = {
+    .prepare = ref_compose_prepare_moments, .run = ref_compose_run_moments};
 
 static void add(struct plan *p, const struct kernel *kernel, struct op op)
 {
@@ -127,7 +129,7 @@ static struct tensor *between(struct plan *p, const struct tensor *t, int64_t n)
 }
 
 /* x, or what a norm makes of it. */
-static struct tensor *add_norm(struct plan *p, struct tensor *x, struct tensor *coef)
+static struct tensor *ref_compose_add_norm(struct plan *p, struct tensor *x, struct tensor *coef)
 {
     if (!coef)
         return x;
@@ -141,10 +143,10 @@ static struct tensor *add_source(struct plan *p, const struct op *op, struct ten
 {
     struct tensor *second = op->in[OP_SECOND], *whole;
 
-    x = add_norm(p, x, op->in[OP_COEF]);
+    x = ref_compose_add_norm(p, x, op->in[OP_COEF]);
     if (!second)
         return x;
-    second = add_norm(p, second, op->in[OP_SECOND_COEF]);
+    second = ref_compose_add_norm(p, second, op->in[OP_SECOND_COEF]);
     whole = between(p, x, x->shape.dim[DIM_C] + second->shape.dim[DIM_C]);
     add(p, &ref_concat, (struct op){.in = {x, second}, .out = {whole}});
     return whole;
@@ -217,7 +219,7 @@ static void plan_conv_grad(struct plan *p, const struct op *op, const struct ker
 static void plan_pool_grad(struct plan *p, const struct op *op)
 {
     struct tensor *const *in = op->in, *dx = op->out[0], *added = in[OP_ADDED];
-    struct tensor *x = add_norm(p, in[1], in[OP_COEF]);
+    struct tensor *x = ref_compose_add_norm(p, in[1], in[OP_COEF]);
 
     if (added)
         dx = between(p, added, added->shape.dim[DIM_C]);
@@ -242,7 +244,8 @@ static void make_plan(struct plan *p, const struct op *op)
         plan_pool_grad(p, op);
     else
         add(p, op->kind == &max_pool2d_kind ? &ref_max_pool2d : &ref_conv_transpose2d,
-            (struct op){.in = {add_norm(p, in[0], in[OP_COEF]), in[1], in[2]}, .out = {out[0]}});
+            (struct op){.in = {ref_compose_add_norm(p, in[0], in[OP_COEF]), in[1], in[2]},
+                        .out = {out[0]}});
     if (out[OP_OUT_SUMS])
         add(p, &sums, (struct op){.in = {out[0], in[op->kind->source], in[OP_COEF]},
                                   .out = {out[OP_OUT_SUMS]}});
@@ -253,7 +256,7 @@ static size_t size_of(const struct tensor *t)
     return (tensor_count(t) * sizeof(float) + ALIGN - 1) / ALIGN * ALIGN;
 }
 
-static int prepare(struct op *op, struct err *e)
+static int ref_compose_prepare(struct op *op, struct err *e)
 {
     struct plan p;
     size_t most = 0;
@@ -270,7 +273,7 @@ static int prepare(struct op *op, struct err *e)
     return 0;
 }
 
-static int run(struct op *op, struct exec *x, struct err *e)
+static int ref_compose_run(struct op *op, struct exec *x, struct err *e)
 {
     char *memory = op->workspace;
     struct plan p;
@@ -290,7 +293,7 @@ static int run(struct op *op, struct exec *x, struct err *e)
 
 #define COMPOSED(name, forms)                                                                      \
     const struct kernel ref_composed_##name = {                                                    \
-        .kind = &name##_kind, .prepare = prepare, .run = run, .may = forms}
+        .kind = &name##_kind, .prepare = ref_compose_prepare, .run = ref_compose_run, .may = forms}
 
 COMPOSED(conv2d, OP_NO_BIAS | OP_HAS_SECOND | OP_HAS_COEF | OP_HAS_SECOND_COEF | OP_HAS_PRODUCER |
                      OP_RELU | OP_HAS_HEAD | OP_GIVES_POOLED | OP_GIVES_MOMENTS);

@@ -4,7 +4,7 @@
 
 #include "trainer/backends/ref/move.h"
 
-static int run_concat(struct op *op, struct exec *x, struct err *e)
+static int ref_concat_run(struct op *op, struct exec *x, struct err *e)
 {
     const char *a = op->in[0]->bytes, *b = op->in[1]->bytes;
     size_t na = move_pixel(op->in[0]), nb = move_pixel(op->in[1]);
@@ -21,7 +21,7 @@ static int run_concat(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-static int run_concat_grad(struct op *op, struct exec *x, struct err *e)
+static int ref_concat_run_grad(struct op *op, struct exec *x, struct err *e)
 {
     const char *src = op->in[0]->bytes;
     size_t na = move_pixel(op->out[0]), nb = move_pixel(op->out[1]);
@@ -39,7 +39,7 @@ static int run_concat_grad(struct op *op, struct exec *x, struct err *e)
 }
 
 const struct kernel ref_concat = {
-    .kind = &concat_kind, .supports = move_supports, .run = run_concat, .types = KERNEL_ANY};
+    .kind = &concat_kind, .supports = move_supports, .run = ref_concat_run, .types = KERNEL_ANY};
 const struct kernel ref_concat_grad = {
-    .kind = &concat_grad_kind, .supports = move_supports, .run = run_concat_grad,
+    .kind = &concat_grad_kind, .supports = move_supports, .run = ref_concat_run_grad,
     .types = KERNEL_ANY};

@@ -19,8 +19,8 @@ struct geometry {
     size_t up;     /* the other way round: places of dst from one of src to the next */
 };
 
-static struct geometry geometry_of(const struct tensor *src, const struct tensor *dst,
-                                   const struct op *op)
+static struct geometry ref_conv2d_geometry_of(const struct tensor *src, const struct tensor *dst,
+                                              const struct op *op)
 {
     const int64_t *s = src->shape.dim, *d = dst->shape.dim;
 
@@ -43,7 +43,7 @@ static size_t packed_size(const struct op *op)
     return tensor_count(op->in[1]) / nchannels * round_up(nchannels) * sizeof(float);
 }
 
-static int prepare_packed(struct op *op, struct err *e)
+static int ref_conv2d_prepare_packed(struct op *op, struct err *e)
 {
     (void)e;
     op->workspace_size = packed_size(op);
@@ -75,8 +75,8 @@ VECTOR_CLONES static void correlate_pixel(const struct geometry *g, const float 
 }
 
 /* dst = src * packed + bias; bias may be NULL */
-static void correlate(const struct geometry *g, const float *src, const float *packed,
-                      const float *bias, float *dst)
+static void ref_conv2d_correlate(const struct geometry *g, const float *src, const float *packed,
+                                 const float *bias, float *dst)
 {
     size_t image = g->src_h * g->src_w * g->src_channels;
     size_t block = g->kernel * g->kernel * g->src_channels;
@@ -108,9 +108,9 @@ static void clear_packed(const struct geometry *g, float *packed)
            round_up(g->dst_channels) * g->kernel * g->kernel * g->src_channels * sizeof *packed);
 }
 
-static int run_conv2d(struct op *op, struct exec *x, struct err *e)
+static int ref_conv2d_run(struct op *op, struct exec *x, struct err *e)
 {
-    struct geometry g = geometry_of(op->in[0], op->out[0], op);
+    struct geometry g = ref_conv2d_geometry_of(op->in[0], op->out[0], op);
     size_t taps = g.kernel * g.kernel;
     const float *w = op->in[1]->data;
     float *packed = op->workspace;
@@ -122,15 +122,15 @@ static int run_conv2d(struct op *op, struct exec *x, struct err *e)
         for (size_t ci = 0; ci < g.src_channels; ci++)
             for (size_t k = 0; k < taps; k++)
                 *packed_at(&g, packed, co, k, ci) = *w++;
-    correlate(&g, op->in[0]->data, packed, op->in[2] ? op->in[2]->data : NULL,
-              op->out[0]->data);
+    ref_conv2d_correlate(&g, op->in[0]->data, packed, op->in[2] ? op->in[2]->data : NULL,
+                         op->out[0]->data);
     return 0;
 }
 
 /* The gradient of a correlation is a correlation with the window turned by 180 degrees. */
-static int run_grad_input(struct op *op, struct exec *x, struct err *e)
+static int ref_conv2d_run_grad_input(struct op *op, struct exec *x, struct err *e)
 {
-    struct geometry g = geometry_of(op->in[0], op->out[0], op);
+    struct geometry g = ref_conv2d_geometry_of(op->in[0], op->out[0], op);
     size_t taps = g.kernel * g.kernel;
     const float *w = op->in[1]->data;
     float *packed = op->workspace;
@@ -144,7 +144,7 @@ static int run_grad_input(struct op *op, struct exec *x, struct err *e)
         for (size_t i = 0; i < g.dst_channels; i++)
             for (size_t k = 0; k < taps; k++)
                 *packed_at(&g, packed, i, taps - 1 - k, o) = *w++;
-    correlate(&g, op->in[0]->data, packed, NULL, op->out[0]->data);
+    ref_conv2d_correlate(&g, op->in[0]->data, packed, NULL, op->out[0]->data);
     return 0;
 }
 
@@ -167,8 +167,8 @@ VECTOR_CLONES static void sum_row(const float *x, size_t x_stride, const float *
 }
 
 /* Sums of one window position and one input channel, for all output channels. */
-static void sum_tap(const struct geometry *g, const float *dy, const float *x, size_t tap,
-                    size_t ci, double *restrict sum)
+static void ref_conv2d_sum_tap(const struct geometry *g, const float *dy, const float *x,
+                               size_t tap, size_t ci, double *restrict sum)
 {
     size_t pad = g->kernel / 2, i = tap / g->kernel, j = tap % g->kernel, stride = g->stride;
     size_t x0 = j < pad ? (pad - j + stride - 1) / stride : 0;
@@ -190,7 +190,7 @@ static void sum_tap(const struct geometry *g, const float *dy, const float *x, s
 }
 
 /* Workspace: sums, what adding up the bias needs. */
-static int prepare_grad_weights(struct op *op, struct err *e)
+static int ref_conv2d_prepare_grad_weights(struct op *op, struct err *e)
 {
     (void)e;
     op->workspace_size = tensor_count(op->out[1]) * sizeof(double);
@@ -199,10 +199,10 @@ static int prepare_grad_weights(struct op *op, struct err *e)
     return 0;
 }
 
-static int run_grad_weights(struct op *op, struct exec *x, struct err *e)
+static int ref_conv2d_run_grad_weights(struct op *op, struct exec *x, struct err *e)
 {
     const struct tensor *dy = op->in[0], *src = op->in[2];
-    struct geometry g = geometry_of(src, dy, op);
+    struct geometry g = ref_conv2d_geometry_of(src, dy, op);
     size_t taps = g.kernel * g.kernel, ntasks = taps * g.src_channels, co_n = g.dst_channels;
     double *sums = op->workspace, *bias_sums = sums + ntasks * co_n;
     float *dw = op->out[1]->data;
@@ -213,7 +213,7 @@ static int run_grad_weights(struct op *op, struct exec *x, struct err *e)
     for (size_t t = 0; t < ntasks; t++) {
         size_t tap = t / g.src_channels, ci = t % g.src_channels;
 
-        sum_tap(&g, dy->data, src->data, tap, ci, sums + t * co_n);
+        ref_conv2d_sum_tap(&g, dy->data, src->data, tap, ci, sums + t * co_n);
         for (size_t co = 0; co < co_n; co++)
             dw[(co * g.src_channels + ci) * taps + tap] = (float)sums[t * co_n + co];
     }
@@ -226,10 +226,11 @@ static int run_grad_weights(struct op *op, struct exec *x, struct err *e)
 }
 
 const struct kernel ref_conv2d = {
-    .kind = &conv2d_kind, .prepare = prepare_packed, .run = run_conv2d, .may = OP_NO_BIAS};
+    .kind = &conv2d_kind, .prepare = ref_conv2d_prepare_packed, .run = ref_conv2d_run,
+    .may = OP_NO_BIAS};
 const struct kernel ref_conv2d_grad_input = {
-    .kind = &conv2d_grad_kind, .prepare = prepare_packed, .run = run_grad_input,
-    .must = OP_INPUT_ONLY};
+    .kind = &conv2d_grad_kind, .prepare = ref_conv2d_prepare_packed,
+    .run = ref_conv2d_run_grad_input, .must = OP_INPUT_ONLY};
 const struct kernel ref_conv2d_grad_weights = {
-    .kind = &conv2d_grad_kind, .prepare = prepare_grad_weights, .run = run_grad_weights,
-    .may = OP_NO_BIAS, .must = OP_WEIGHTS_ONLY};
+    .kind = &conv2d_grad_kind, .prepare = ref_conv2d_prepare_grad_weights,
+    .run = ref_conv2d_run_grad_weights, .may = OP_NO_BIAS, .must = OP_WEIGHTS_ONLY};

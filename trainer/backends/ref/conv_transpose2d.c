@@ -13,7 +13,8 @@ struct geometry {
     size_t in_channels, out_channels;
 };
 
-static struct geometry geometry_of(const struct tensor *small, const struct tensor *large)
+static struct geometry ref_conv_transpose2d_geometry_of(const struct tensor *small,
+                                                        const struct tensor *large)
 {
     return (struct geometry){(size_t)small->shape.dim[DIM_N], (size_t)small->shape.dim[DIM_H],
                              (size_t)small->shape.dim[DIM_W], tensor_channels(small),
@@ -27,16 +28,16 @@ static size_t large_pixel(const struct geometry *g, size_t row, size_t column, s
     return (2 * row + tap / 2) * 2 * g->w + 2 * column + tap % 2;
 }
 
-static int prepare_packed(struct op *op, struct err *e)
+static int ref_conv_transpose2d_prepare_packed(struct op *op, struct err *e)
 {
     (void)e;
     op->workspace_size = tensor_count(op->in[1]) * sizeof(float);
     return 0;
 }
 
-static int run_conv_transpose2d(struct op *op, struct exec *x, struct err *e)
+static int ref_conv_transpose2d_run(struct op *op, struct exec *x, struct err *e)
 {
-    struct geometry g = geometry_of(op->in[0], op->out[0]);
+    struct geometry g = ref_conv_transpose2d_geometry_of(op->in[0], op->out[0]);
     const float *src = op->in[0]->data, *w = op->in[1]->data, *bias = op->in[2]->data;
     float *dst = op->out[0]->data, *packed = op->workspace; /* [2][2][I][O] */
 
@@ -62,9 +63,9 @@ static int run_conv_transpose2d(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-static int run_grad_input(struct op *op, struct exec *x, struct err *e)
+static int ref_conv_transpose2d_run_grad_input(struct op *op, struct exec *x, struct err *e)
 {
-    struct geometry g = geometry_of(op->out[0], op->in[0]);
+    struct geometry g = ref_conv_transpose2d_geometry_of(op->out[0], op->in[0]);
     const float *src = op->in[0]->data, *w = op->in[1]->data;
     float *dst = op->out[0]->data, *packed = op->workspace; /* [2][2][O][I] */
 
@@ -93,8 +94,9 @@ static int run_grad_input(struct op *op, struct exec *x, struct err *e)
 }
 
 /* Sums of one input channel and one tap for all output channels: rows in float, all in double. */
-static void sum_tap(const struct geometry *g, const float *dy, const float *x, size_t tap,
-                    size_t i, float *restrict row_sum, double *restrict sum)
+static void ref_conv_transpose2d_sum_tap(const struct geometry *g, const float *dy, const float *x,
+                                         size_t tap, size_t i, float *restrict row_sum,
+                                         double *restrict sum)
 {
     memset(sum, 0, g->out_channels * sizeof *sum);
     for (size_t row = 0; row < g->n * g->h; row++) {
@@ -112,7 +114,7 @@ static void sum_tap(const struct geometry *g, const float *dy, const float *x, s
 }
 
 /* Workspace: sums in double, what adding up the bias needs, one row of sums in float. */
-static int prepare_grad_weights(struct op *op, struct err *e)
+static int ref_conv_transpose2d_prepare_grad_weights(struct op *op, struct err *e)
 {
     (void)e;
     op->workspace_size = tensor_count(op->out[1]) * (sizeof(double) + sizeof(float)) +
@@ -120,10 +122,10 @@ static int prepare_grad_weights(struct op *op, struct err *e)
     return 0;
 }
 
-static int run_grad_weights(struct op *op, struct exec *x, struct err *e)
+static int ref_conv_transpose2d_run_grad_weights(struct op *op, struct exec *x, struct err *e)
 {
     const struct tensor *dy = op->in[0], *src = op->in[2];
-    struct geometry g = geometry_of(src, dy);
+    struct geometry g = ref_conv_transpose2d_geometry_of(src, dy);
     size_t ntasks = 4 * g.in_channels, n = g.out_channels;
     double *sums = op->workspace, *bias_sums = sums + ntasks * n;
     float *row_sums = (float *)(bias_sums + chunks_workspace(n)), *dw = op->out[1]->data;
@@ -134,7 +136,8 @@ static int run_grad_weights(struct op *op, struct exec *x, struct err *e)
     for (size_t t = 0; t < ntasks; t++) {
         size_t tap = t % 4, i = t / 4;
 
-        sum_tap(&g, dy->data, src->data, tap, i, row_sums + t * n, sums + t * n);
+        ref_conv_transpose2d_sum_tap(&g, dy->data, src->data, tap, i, row_sums + t * n,
+                                     sums + t * n);
         for (size_t o = 0; o < n; o++)
             dw[(i * n + o) * 4 + tap] = (float)sums[t * n + o];
     }
@@ -145,10 +148,11 @@ static int run_grad_weights(struct op *op, struct exec *x, struct err *e)
 }
 
 const struct kernel ref_conv_transpose2d = {
-    .kind = &conv_transpose2d_kind, .prepare = prepare_packed, .run = run_conv_transpose2d};
+    .kind = &conv_transpose2d_kind, .prepare = ref_conv_transpose2d_prepare_packed,
+    .run = ref_conv_transpose2d_run};
 const struct kernel ref_conv_transpose2d_grad_input = {
-    .kind = &conv_transpose2d_grad_kind, .prepare = prepare_packed, .run = run_grad_input,
-    .must = OP_INPUT_ONLY};
+    .kind = &conv_transpose2d_grad_kind, .prepare = ref_conv_transpose2d_prepare_packed,
+    .run = ref_conv_transpose2d_run_grad_input, .must = OP_INPUT_ONLY};
 const struct kernel ref_conv_transpose2d_grad_weights = {
-    .kind = &conv_transpose2d_grad_kind, .prepare = prepare_grad_weights, .run = run_grad_weights,
-    .must = OP_WEIGHTS_ONLY};
+    .kind = &conv_transpose2d_grad_kind, .prepare = ref_conv_transpose2d_prepare_grad_weights,
+    .run = ref_conv_transpose2d_run_grad_weights, .must = OP_WEIGHTS_ONLY};

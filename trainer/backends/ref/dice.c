@@ -16,7 +16,7 @@ struct geometry {
     size_t nimages, npixels, nclasses; /* pixels of one image */
 };
 
-static struct geometry geometry_of(const struct op *op)
+static struct geometry ref_dice_geometry_of(const struct op *op)
 {
     const struct shape *s = &op->in[0]->shape;
 
@@ -25,9 +25,9 @@ static struct geometry geometry_of(const struct op *op)
 }
 
 /* Workspace: sums I and S per image, chunk and class. */
-static int prepare(struct op *op, struct err *e)
+static int ref_dice_prepare(struct op *op, struct err *e)
 {
-    struct geometry g = geometry_of(op);
+    struct geometry g = ref_dice_geometry_of(op);
 
     (void)e;
     op->workspace_size = g.nimages * CHUNKS * 2 * g.nclasses * sizeof(double);
@@ -95,9 +95,9 @@ static void add_chunks(double *sums, size_t nclasses)
             sums[c] += sums[i * 2 * nclasses + c];
 }
 
-static int run_dice(struct op *op, struct exec *x, struct err *e)
+static int ref_dice_run(struct op *op, struct exec *x, struct err *e)
 {
-    struct geometry g = geometry_of(op);
+    struct geometry g = ref_dice_geometry_of(op);
     const float *z = op->in[0]->data, *t = op->in[1]->data;
     double *sums = op->workspace, scale = x->image_scale / (double)g.nclasses;
     size_t stride = CHUNKS * 2 * g.nclasses;
@@ -127,4 +127,5 @@ static int run_dice(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-const struct kernel ref_dice = {.kind = &dice_kind, .prepare = prepare, .run = run_dice};
+const struct kernel ref_dice = {
+    .kind = &dice_kind, .prepare = ref_dice_prepare, .run = ref_dice_run};

@@ -5,7 +5,7 @@
 #include "src/rng.h"
 
 /* One block of random numbers is for four elements: kept where a number is at least `limit`. */
-static int run(struct op *op, struct exec *x, struct err *e)
+static int ref_dropout_run(struct op *op, struct exec *x, struct err *e)
 {
     const float *src = op->in[0]->data;
     float *dst = op->out[0]->data, scale = (float)(1 / (1 - op->attr.rate));
@@ -26,4 +26,4 @@ static int run(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-const struct kernel ref_dropout = {.kind = &dropout_kind, .run = run};
+const struct kernel ref_dropout = {.kind = &dropout_kind, .run = ref_dropout_run};

@@ -13,7 +13,7 @@ VECTOR_CLONES static void scale(const float *src, float factor, size_t n, float 
         dst[i] = factor * src[i];
 }
 
-static int run_fold_norm(struct op *op, struct exec *x, struct err *e)
+static int ref_fold_norm_run(struct op *op, struct exec *x, struct err *e)
 {
     struct tensor *const *in = op->in;
     const float *gamma = in[1]->data, *beta = in[2]->data, *mean = in[3]->data, *var = in[4]->data;
@@ -33,4 +33,4 @@ static int run_fold_norm(struct op *op, struct exec *x, struct err *e)
 }
 
 const struct kernel ref_fold_norm = {
-    .kind = &fold_norm_kind, .run = run_fold_norm, .may = OP_NO_BIAS};
+    .kind = &fold_norm_kind, .run = ref_fold_norm_run, .may = OP_NO_BIAS};

@@ -3,7 +3,7 @@
 #include "trainer/backends/ref/ref.h"
 
 /* One thread adds up a channel of an image: the same order for any number of threads. */
-static int run_pool(struct op *op, struct exec *x, struct err *e)
+static int ref_global_avg_pool_run(struct op *op, struct exec *x, struct err *e)
 {
     const struct tensor *src = op->in[0];
     size_t nc = tensor_channels(src), n = (size_t)src->shape.dim[DIM_N];
@@ -24,7 +24,7 @@ static int run_pool(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-static int run_grad(struct op *op, struct exec *x, struct err *e)
+static int ref_global_avg_pool_run_grad(struct op *op, struct exec *x, struct err *e)
 {
     const struct tensor *dst = op->out[0];
     size_t nc = tensor_channels(dst), n = (size_t)dst->shape.dim[DIM_N];
@@ -40,6 +40,7 @@ static int run_grad(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-const struct kernel ref_global_avg_pool = {.kind = &global_avg_pool_kind, .run = run_pool};
+const struct kernel ref_global_avg_pool = {
+    .kind = &global_avg_pool_kind, .run = ref_global_avg_pool_run};
 const struct kernel ref_global_avg_pool_grad = {
-    .kind = &global_avg_pool_grad_kind, .run = run_grad};
+    .kind = &global_avg_pool_grad_kind, .run = ref_global_avg_pool_run_grad};

@@ -7,7 +7,8 @@
 #include "trainer/backends/ref/vector.h"
 
 /* Two rows of src, `width` pixels of n channels each, become one row of dst. */
-VECTOR_CLONES static void pool_rows(const float *src, size_t width, size_t n, float *restrict dst)
+VECTOR_CLONES static void ref_max_pool2d_rows(const float *src, size_t width, size_t n,
+                                              float *restrict dst)
 {
     const float *below = src + width * n;
 
@@ -21,8 +22,8 @@ VECTOR_CLONES static void pool_rows(const float *src, size_t width, size_t n, fl
 }
 
 /* dx of the first largest of the four values gets dy, the others 0. */
-VECTOR_CLONES static void pool_grad_rows(const float *dy, const float *src, size_t width, size_t n,
-                                         float *restrict dx)
+VECTOR_CLONES static void ref_max_pool2d_grad_rows(const float *dy, const float *src, size_t width,
+                                                   size_t n, float *restrict dx)
 {
     const float *below = src + width * n;
     float *restrict dx_below = dx + width * n;
@@ -42,7 +43,7 @@ VECTOR_CLONES static void pool_grad_rows(const float *dy, const float *src, size
     }
 }
 
-static int run_max_pool2d(struct op *op, struct exec *x, struct err *e)
+static int ref_max_pool2d_run(struct op *op, struct exec *x, struct err *e)
 {
     const struct tensor *src = op->in[0], *dst = op->out[0];
     size_t n = tensor_channels(src), width = (size_t)src->shape.dim[DIM_W];
@@ -53,8 +54,8 @@ static int run_max_pool2d(struct op *op, struct exec *x, struct err *e)
     (void)e;
 #pragma omp parallel for schedule(static)
     for (size_t row = 0; row < nrows; row++)
-        pool_rows(src->data + tensor_halved_row(src, row, height) * width * n, width, n,
-                  dst->data + row * (width / 2) * n);
+        ref_max_pool2d_rows(src->data + tensor_halved_row(src, row, height) * width * n, width, n,
+                            dst->data + row * (width / 2) * n);
     return 0;
 }
 
@@ -68,7 +69,8 @@ static void grad(const struct tensor *dy, const struct tensor *src, float *dx)
     for (size_t row = 0; row < nrows; row++) {
         size_t from = tensor_halved_row(src, row, height) * width * n;
 
-        pool_grad_rows(dy->data + row * (width / 2) * n, src->data + from, width, n, dx + from);
+        ref_max_pool2d_grad_rows(dy->data + row * (width / 2) * n, src->data + from, width, n,
+                                 dx + from);
         if (width % 2)
             for (size_t c = (width - 1) * n; c < width * n; c++)
                 dx[from + c] = dx[from + width * n + c] = 0;
@@ -77,7 +79,7 @@ static void grad(const struct tensor *dy, const struct tensor *src, float *dx)
     }
 }
 
-static int run_grad(struct op *op, struct exec *x, struct err *e)
+static int ref_max_pool2d_run_grad(struct op *op, struct exec *x, struct err *e)
 {
     (void)x;
     (void)e;
@@ -85,5 +87,6 @@ static int run_grad(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-const struct kernel ref_max_pool2d = {.kind = &max_pool2d_kind, .run = run_max_pool2d};
-const struct kernel ref_max_pool2d_grad = {.kind = &max_pool2d_grad_kind, .run = run_grad};
+const struct kernel ref_max_pool2d = {.kind = &max_pool2d_kind, .run = ref_max_pool2d_run};
+const struct kernel ref_max_pool2d_grad = {
+    .kind = &max_pool2d_grad_kind, .run = ref_max_pool2d_run_grad};

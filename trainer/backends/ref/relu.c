@@ -25,7 +25,7 @@ VECTOR_CLONES static void relu_grad(const float *dy, const float *y, size_t n, f
     }
 }
 
-static int run_relu(struct op *op, struct exec *x, struct err *e)
+static int ref_relu_run(struct op *op, struct exec *x, struct err *e)
 {
     const float *src = op->in[0]->data;
     float *dst = op->out[0]->data;
@@ -39,7 +39,7 @@ static int run_relu(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-static int run_relu_grad(struct op *op, struct exec *x, struct err *e)
+static int ref_relu_run_grad(struct op *op, struct exec *x, struct err *e)
 {
     const float *dy = op->in[0]->data, *y = op->in[1]->data;
     float *dx = op->out[0]->data;
@@ -53,5 +53,5 @@ static int run_relu_grad(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-const struct kernel ref_relu = {.kind = &relu_kind, .run = run_relu};
-const struct kernel ref_relu_grad = {.kind = &relu_grad_kind, .run = run_relu_grad};
+const struct kernel ref_relu = {.kind = &relu_kind, .run = ref_relu_run};
+const struct kernel ref_relu_grad = {.kind = &relu_grad_kind, .run = ref_relu_run_grad};

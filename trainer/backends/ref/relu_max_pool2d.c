@@ -25,7 +25,7 @@ static unsigned pool(const float *x, const size_t to[4], float *y)
     return upper ? !top : 2 + !bottom;
 }
 
-static int run_forward(struct op *op, struct exec *x, struct err *e)
+static int ref_relu_max_pool2d_run_forward(struct op *op, struct exec *x, struct err *e)
 {
     const struct tensor *src = op->in[0], *dst = op->out[0];
     size_t n = tensor_count(dst);
@@ -47,7 +47,7 @@ static int run_forward(struct op *op, struct exec *x, struct err *e)
 }
 
 /* (dy, y, places) -> dx */
-static int run_grad(struct op *op, struct exec *x, struct err *e)
+static int ref_relu_max_pool2d_run_grad(struct op *op, struct exec *x, struct err *e)
 {
     const struct tensor *dy = op->in[0], *y = op->in[1], *dx = op->out[0];
 
@@ -65,7 +65,7 @@ static int run_grad(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-const struct kernel ref_relu_max_pool2d = {.kind = &max_pool2d_kind, .run = run_forward,
-                                           .must = OP_RELU};
+const struct kernel ref_relu_max_pool2d = {
+    .kind = &max_pool2d_kind, .run = ref_relu_max_pool2d_run_forward, .must = OP_RELU};
 const struct kernel ref_relu_max_pool2d_grad = {
-    .kind = &max_pool2d_grad_kind, .run = run_grad, .must = OP_RELU};
+    .kind = &max_pool2d_grad_kind, .run = ref_relu_max_pool2d_run_grad, .must = OP_RELU};

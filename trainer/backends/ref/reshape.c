@@ -5,7 +5,7 @@
 #include "trainer/backends/ref/move.h"
 
 /* Nothing to do where the result took the input's memory. */
-static int run(struct op *op, struct exec *x, struct err *e)
+static int ref_reshape_run(struct op *op, struct exec *x, struct err *e)
 {
     (void)x;
     (void)e;
@@ -15,4 +15,4 @@ static int run(struct op *op, struct exec *x, struct err *e)
 }
 
 const struct kernel ref_reshape = {
-    .kind = &reshape_kind, .supports = move_supports, .run = run, .types = KERNEL_ANY};
+    .kind = &reshape_kind, .supports = move_supports, .run = ref_reshape_run, .types = KERNEL_ANY};

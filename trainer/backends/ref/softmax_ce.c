@@ -9,7 +9,7 @@
 #include "trainer/backends/ref/softmax.h"
 #include "trainer/backends/ref/vector.h"
 
-static int prepare(struct op *op, struct err *e)
+static int ref_softmax_ce_prepare(struct op *op, struct err *e)
 {
     (void)e;
     op->workspace_size = CHUNKS * sizeof(double);
@@ -35,7 +35,7 @@ VECTOR_CLONES static double run_pixels(const float *z, const float *t, size_t np
     return loss;
 }
 
-static int run_softmax_ce(struct op *op, struct exec *x, struct err *e)
+static int ref_softmax_ce_run(struct op *op, struct exec *x, struct err *e)
 {
     size_t npixels = tensor_pixels(op->in[0]), nclasses = tensor_channels(op->in[0]);
     const float *z = op->in[0]->data, *t = op->in[1]->data;
@@ -57,4 +57,4 @@ static int run_softmax_ce(struct op *op, struct exec *x, struct err *e)
 }
 
 const struct kernel ref_softmax_ce = {
-    .kind = &softmax_ce_kind, .prepare = prepare, .run = run_softmax_ce};
+    .kind = &softmax_ce_kind, .prepare = ref_softmax_ce_prepare, .run = ref_softmax_ce_run};

@@ -17,7 +17,7 @@ static size_t begin_of(const struct tensor *small, const struct tensor *large, s
            (size_t)large->shape.dim[DIM_W] * move_pixel(large);
 }
 
-static int run_subsample(struct op *op, struct exec *x, struct err *e)
+static int ref_subsample_run(struct op *op, struct exec *x, struct err *e)
 {
     const struct tensor *src = op->in[0], *dst = op->out[0];
     size_t width = (size_t)dst->shape.dim[DIM_W], nrows = tensor_pixels(dst) / width;
@@ -37,7 +37,7 @@ static int run_subsample(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-static int run_grad(struct op *op, struct exec *x, struct err *e)
+static int ref_subsample_run_grad(struct op *op, struct exec *x, struct err *e)
 {
     const struct tensor *dy = op->in[0], *dx = op->out[0];
     size_t width = (size_t)dy->shape.dim[DIM_W], nrows = tensor_pixels(dy) / width;
@@ -58,6 +58,8 @@ static int run_grad(struct op *op, struct exec *x, struct err *e)
 }
 
 const struct kernel ref_subsample = {
-    .kind = &subsample_kind, .supports = move_supports, .run = run_subsample, .types = KERNEL_ANY};
+    .kind = &subsample_kind, .supports = move_supports, .run = ref_subsample_run,
+    .types = KERNEL_ANY};
 const struct kernel ref_subsample_grad = {
-    .kind = &subsample_grad_kind, .supports = move_supports, .run = run_grad, .types = KERNEL_ANY};
+    .kind = &subsample_grad_kind, .supports = move_supports, .run = ref_subsample_run_grad,
+    .types = KERNEL_ANY};

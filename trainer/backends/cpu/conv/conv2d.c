@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Results of 3x3 convolutions with few channels. The gradient of the input is the same convolution
- * with the window turned by 180 degrees and the roles of the channels changed. */
+ * with the window turned by 180 degrees and the operands of the channels changed. */
 #include "config.h"
 #include "trainer/backends/cpu/conv/conv2d.h"
 
@@ -14,24 +14,19 @@
 #define BAND 16      /* rows of a result that one thread computes at a time */
 #define MAX_CHANNELS 64
 
-bool conv2d_can_do(const struct op *op, const struct tensor *src, const struct tensor *dst)
+bool conv2d_supports(const struct op *op, const struct tensor *src, const struct tensor *dst)
 {
     const struct conv_rows *rows = conv_rows_best();
     size_t ns = tensor_channels(src), nd = tensor_channels(dst);
 
     /* Wide convolutions are a library's field. */
-    if (!rows || !float_rows_support(op) || op->attr.kernel != CONV2D_KERNEL ||
+    if (!rows || !float_rows_supports(op) || op->attr.kernel != CONV2D_KERNEL ||
         op->attr.stride > 1 || ns > MAX_CHANNELS || nd > MAX_CHANNELS)
         return false;
     if (nd >= rows->lanes)
         return nd % rows->lanes == 0;
     return rows->lanes % nd == 0 && nd * 4 >= rows->lanes &&
            (size_t)src->shape.dim[DIM_W] % (rows->lanes / nd) == 0;
-}
-
-static size_t round_up(size_t n, size_t to)
-{
-    return (n + to - 1) / to * to;
 }
 
 struct conv2d *conv2d_create(const struct tensor *src, const struct tensor *dst, bool wide)
@@ -51,15 +46,15 @@ struct conv2d *conv2d_create(const struct tensor *src, const struct tensor *dst,
     c->nk = (CONV2D_KERNEL + c->group - 1) * ns;
     c->ngroups = c->w / c->group;
     c->dst_step = c->group * nd;
-    c->width = round_up((c->w + CONV2D_KERNEL - 1) * ns, lanes);
+    c->width = simd_round_up((c->w + CONV2D_KERNEL - 1) * ns, lanes);
     c->nthreads = simd_threads();
     c->nchunks = conv_rows_chunks(c->n * c->h * c->w);
     c->packed = c->nblocks * CONV2D_KERNEL * c->nk * c->nvectors * lanes;
     c->bias = c->nblocks * c->nvectors * lanes;
     c->sums = c->packed + c->bias;
-    c->zeros = round_up(c->w * nd, lanes);
+    c->zeros = simd_round_up(c->w * nd, lanes);
     c->room = CONV2D_KEPT * c->width + CONV2D_KERNEL * c->zeros;
-    c->narrow = float_rows_narrow();
+    c->encode = float_rows_encode();
     return c;
 }
 
@@ -112,7 +107,7 @@ size_t conv2d_packed_at(const struct conv2d *c, size_t i, size_t j, size_t s, si
 }
 
 /* w[O][I][3][3] into the order of conv_rows.h; turned: for the gradient of the input. */
-static void pack(const struct conv2d *c, const float *w, bool turned, float *packed)
+static void conv2d_pack(const struct conv2d *c, const float *w, bool turned, float *packed)
 {
     size_t nd = c->dst_channels, ns = c->src_channels;
 
@@ -129,7 +124,7 @@ static void pack(const struct conv2d *c, const float *w, bool turned, float *pac
         }
 }
 
-static void pack_bias(const struct conv2d *c, const float *bias, float *packed)
+static void conv2d_pack_bias(const struct conv2d *c, const float *bias, float *packed)
 {
     for (size_t i = 0; i < c->bias; i++)
         packed[i] = bias ? bias[i % c->dst_channels] : 0;
@@ -184,7 +179,7 @@ static void correlate_band(const struct conv2d *c, const struct tensor *src, con
         n = rows_at_once(c, to - y);
         fill_rows(&ring, src, image, y, n, rows);
         correlate_rows(c, rows, packed, bias, n, (float *[]){one, one + row});
-        float_rows_done(dst, at, n * row, copy, c->narrow);
+        float_rows_done(dst, at, n * row, copy, c->encode);
     }
 }
 
@@ -193,8 +188,8 @@ void conv2d_begin(const struct op *op)
     const struct conv2d *c = op->priv;
     float *packed = op->workspace;
 
-    pack(c, op->in[1]->data, false, packed);
-    pack_bias(c, op->in[2] ? op->in[2]->data : NULL, packed + c->packed);
+    conv2d_pack(c, op->in[1]->data, false, packed);
+    conv2d_pack_bias(c, op->in[2] ? op->in[2]->data : NULL, packed + c->packed);
 }
 
 void conv2d_make_rows(const struct op *op, size_t y, size_t n, float *const *to)
@@ -216,12 +211,12 @@ void conv2d_make_rows(const struct op *op, size_t y, size_t n, float *const *to)
     }
 }
 
-/* Workspace: packed weights, bias, rows for each thread, and parts of moments. */
-static void correlate(const struct op *op)
+/* Workspace: packed weights, bias, rows for each thread, and partials of moments. */
+static void conv2d_correlate(const struct op *op)
 {
     const struct conv2d *c = op->priv;
     float *packed = op->workspace, *bias = packed + c->packed, *rooms = bias + c->bias;
-    double *parts = (double *)(void *)(packed + c->parts);
+    double *partials = (double *)(void *)(packed + c->moments_at);
     size_t nbands = (c->h + BAND - 1) / BAND, row = c->w * c->dst_channels;
 
 #pragma omp parallel for schedule(dynamic) num_threads(c->nthreads)
@@ -231,41 +226,41 @@ static void correlate(const struct op *op)
         correlate_band(c, op->in[0], packed, bias, i / nbands, from, to,
                        rooms + simd_thread() * c->room, op->out[0]);
         if (c->moments.rows)
-            norm_moments_part(&c->moments, op->out[0]->data + (i / nbands * c->h + from) * row,
-                              (to - from) * c->w, parts + i * c->moments.size);
+            norm_moments_partial(&c->moments, op->out[0]->data + (i / nbands * c->h + from) * row,
+                              (to - from) * c->w, partials + i * c->moments.size);
     }
     if (c->moments.rows)
-        norm_moments_write(&c->moments, parts, op->out[OP_OUT_MOMENTS]);
+        norm_moments_combine(&c->moments, partials, op->out[OP_OUT_MOMENTS]);
 }
 
-static int run_conv2d(struct op *op, struct exec *x, struct err *e)
+static int conv2d_run(struct op *op, struct exec *x, struct err *e)
 {
     (void)x;
     (void)e;
     conv2d_begin(op);
-    correlate(op);
+    conv2d_correlate(op);
     return 0;
 }
 
-static int run_grad_input(struct op *op, struct exec *x, struct err *e)
+static int conv2d_run_grad_input(struct op *op, struct exec *x, struct err *e)
 {
     const struct conv2d *c = op->priv;
     float *packed = op->workspace;
 
     (void)x;
     (void)e;
-    pack(c, op->in[1]->data, true, packed);
-    pack_bias(c, NULL, packed + c->packed);
-    correlate(op);
+    conv2d_pack(c, op->in[1]->data, true, packed);
+    conv2d_pack_bias(c, NULL, packed + c->packed);
+    conv2d_correlate(op);
     return 0;
 }
 
-static bool supports(const struct op *op)
+static bool conv2d_kernel_supports(const struct op *op)
 {
-    return conv2d_can_do(op, op->in[0], op->out[0]) && norm_moments_support(op, DTYPE_F32);
+    return conv2d_supports(op, op->in[0], op->out[0]) && norm_moments_supports(op, DTYPE_F32);
 }
 
-static int prepare(struct op *op, struct err *e)
+static int conv2d_prepare(struct op *op, struct err *e)
 {
     struct conv2d *c = conv2d_create(op->in[0], op->out[0], true);
 
@@ -273,23 +268,20 @@ static int prepare(struct op *op, struct err *e)
         return err_set(e, ERR_INTERNAL, "out of memory");
     c->moments = norm_moments_of(op, c->n * ((c->h + BAND - 1) / BAND));
     c->relu = op->attr.relu;
-    c->parts = round_up(c->packed + c->bias + c->nthreads * c->room, 2 * c->rows->lanes);
-    op->workspace_size = c->parts * sizeof(float) +
-                         c->moments.nparts * c->moments.size * sizeof(double);
+    c->moments_at = simd_round_up(c->packed + c->bias + c->nthreads * c->room, 2 * c->rows->lanes);
+    op->workspace_size = c->moments_at * sizeof(float) +
+                         c->moments.npartials * c->moments.size * sizeof(double);
     op->priv = c;
     return 0;
 }
 
-static void release(struct op *op)
-{
-    free(op->priv);
-}
-
-#define KERNEL_OF(_kind, _run)                                                                    \
-    .kind = &_kind, .supports = supports, .prepare = prepare, .run = _run, .release = release
+#define KERNEL_OF(_kind, _run) \
+    .kind = &_kind, .supports = conv2d_kernel_supports, .prepare = conv2d_prepare, .run = _run, \
+    .release = simd_release
 
 const struct kernel simd_conv2d = {
-    KERNEL_OF(conv2d_kind, run_conv2d), .may = OP_NO_BIAS | OP_GIVES_MOMENTS, .types = KERNEL_ANY};
-const struct kernel simd_conv2d_relu = {KERNEL_OF(conv2d_kind, run_conv2d), .must = OP_RELU};
+    KERNEL_OF(conv2d_kind, conv2d_run), .may = OP_NO_BIAS | OP_GIVES_MOMENTS, .types = KERNEL_ANY};
+const struct kernel simd_conv2d_relu = {KERNEL_OF(conv2d_kind, conv2d_run), .must = OP_RELU};
 const struct kernel simd_conv2d_grad_input = {
-    KERNEL_OF(conv2d_grad_kind, run_grad_input), .must = OP_INPUT_ONLY, .types = KERNEL_ANY};
+    KERNEL_OF(conv2d_grad_kind, conv2d_run_grad_input), .must = OP_INPUT_ONLY,
+    .types = KERNEL_ANY};

@@ -24,13 +24,13 @@ struct conv2d {
     /* Floats of the packed weights, the bias, the sums of one chunk, a row of results. */
     size_t packed, bias, sums, zeros;
     size_t room; /* floats of a thread's rows: of the source, and copies of dst's */
-    float_rows_narrow_f *narrow;
+    float_rows_encode_f *encode;
     struct norm_moments moments; /* of each band */
     bool relu;                   /* results are at least 0 */
-    size_t parts;                /* floats of the workspace before them */
+    size_t moments_at;                /* floats of the workspace before the partial moments */
 };
 
-bool conv2d_can_do(const struct op *op, const struct tensor *src, const struct tensor *dst);
+bool conv2d_supports(const struct op *op, const struct tensor *src, const struct tensor *dst);
 
 /* wide: two vectors of channels at once where there are as many. NULL: no memory. */
 struct conv2d *conv2d_create(const struct tensor *src, const struct tensor *dst, bool wide);
@@ -38,7 +38,7 @@ struct conv2d *conv2d_create(const struct tensor *src, const struct tensor *dst,
 /* y: counted through all images; with a border of zeros. */
 void conv2d_copy_row(const struct conv2d *c, const struct tensor *src, size_t y, float *row);
 
-/* Rows of results for who needs them on the way (winograd_front.c): of an op that simd_conv2d or
+/* Rows of results for who needs them on the way (winograd_producer.c): of an op that simd_conv2d or
  * simd_conv2d_relu has prepared, without moments. Once before any row of a run; then n rows of an
  * image from y on, counted through all images, by any thread. */
 void conv2d_begin(const struct op *op);

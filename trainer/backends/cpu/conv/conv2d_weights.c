@@ -4,22 +4,21 @@
 #include "config.h"
 #include "trainer/backends/cpu/conv/conv2d.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "trainer/backends/cpu/conv/conv_kernels.h"
 #include "trainer/backends/cpu/isa/simd.h"
-#include "trainer/backends/cpu/norm/late_rows.h"
+#include "trainer/backends/cpu/norm/norm_grad_rows.h"
 
 /* The gradient of the results: halves, and a norm's that comes late (core/op.h), as copies of
  * rows. */
-static bool is_copied(const struct late_rows *dst)
+static bool is_copied(const struct norm_grad_rows *dst)
 {
     return dst->x || dst->g->dtype != DTYPE_F32;
 }
 
 /* Row r of dst, counted through all images, or its copy; zeros where that is outside the image. */
-static const float *dst_row(const struct conv2d *c, const struct late_rows *dst, size_t r,
+static const float *dst_row(const struct conv2d *c, const struct norm_grad_rows *dst, size_t r,
                             bool inside, float *copies, const float *zeros)
 {
     size_t width = c->w * c->dst_channels;
@@ -29,7 +28,7 @@ static const float *dst_row(const struct conv2d *c, const struct late_rows *dst,
 }
 
 /* Copies of row r and its neighbours. From the row before there are two of them already. */
-static void copy_dst(const struct conv2d *c, const struct late_rows *dst, size_t r, bool first,
+static void copy_dst(const struct conv2d *c, const struct norm_grad_rows *dst, size_t r, bool first,
                      float *copies)
 {
     size_t width = c->w * c->dst_channels, y = r % c->h;
@@ -41,15 +40,16 @@ static void copy_dst(const struct conv2d *c, const struct late_rows *dst, size_t
         float *copy = copies + i % CONV2D_KERNEL * c->zeros;
 
         if (dst->x)
-            late_rows_read(dst, i * width, width, copy);
+            norm_grad_rows_read(dst, i * width, width, copy);
         else
             dtype_decode(dst->g->dtype, dst->g->half + i * width, copy, width);
     }
 }
 
 /* Rows [from, to) of all images' source, counted through; sums[c->sums]; zeros: a row of dst. */
-static void sum_rows(const struct conv2d *c, const struct tensor *src, const struct late_rows *dst,
-                     size_t from, size_t to, float *row, const float *zeros, float *sums)
+static void conv2d_weights_sum_rows(const struct conv2d *c, const struct tensor *src,
+                                    const struct norm_grad_rows *dst, size_t from, size_t to,
+                                    float *row, const float *zeros, float *sums)
 {
     size_t lanes = c->rows->lanes;
     float *copies = row + CONV2D_KEPT * c->width;
@@ -95,12 +95,12 @@ static void finish_bias(const struct conv2d *c, const float *sums, float *db)
 }
 
 /* Workspace: the sums of all chunks, a row of zeros, coefficients, rows for each thread. */
-static int run_grad_weights(struct op *op, struct exec *x, struct err *e)
+static int conv2d_weights_run(struct op *op, struct exec *x, struct err *e)
 {
     const struct conv2d *c = op->priv;
     float *sums = op->workspace, *zeros = sums + c->nchunks * c->sums, *coef = zeros + c->zeros;
-    float *rooms = coef + late_rows_size(op);
-    struct late_rows dst = late_rows_of(op, coef);
+    float *rooms = coef + norm_grad_rows_size(op);
+    struct norm_grad_rows dst = norm_grad_rows_of(op, coef);
     float *dw = op->out[1]->data;
     size_t nrows = c->n * c->h, ns = c->src_channels, nd = c->dst_channels;
 
@@ -111,8 +111,9 @@ static int run_grad_weights(struct op *op, struct exec *x, struct err *e)
     {
 #pragma omp for schedule(dynamic)
         for (size_t i = 0; i < c->nchunks; i++)
-            sum_rows(c, op->in[2], &dst, nrows * i / c->nchunks, nrows * (i + 1) / c->nchunks,
-                     rooms + simd_thread() * c->room, zeros, sums + i * c->sums);
+            conv2d_weights_sum_rows(c, op->in[2], &dst, nrows * i / c->nchunks,
+                                    nrows * (i + 1) / c->nchunks, rooms + simd_thread() * c->room,
+                                    zeros, sums + i * c->sums);
         conv_rows_add(sums, c->sums, c->nchunks);
 #pragma omp for schedule(static)
         for (size_t i = 0; i < nd * ns; i++)
@@ -123,30 +124,25 @@ static int run_grad_weights(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-static bool supports(const struct op *op)
+static bool conv2d_weights_supports(const struct op *op)
 {
-    return conv2d_can_do(op, op->in[2], op->in[0]) && late_rows_support(op, DTYPE_F32);
+    return conv2d_supports(op, op->in[2], op->in[0]) && norm_grad_rows_supports(op, DTYPE_F32);
 }
 
-static int prepare(struct op *op, struct err *e)
+static int conv2d_weights_prepare(struct op *op, struct err *e)
 {
     struct conv2d *c = conv2d_create(op->in[2], op->in[0], false);
 
     if (!c)
         return err_set(e, ERR_INTERNAL, "out of memory");
     op->workspace_size =
-        (c->nchunks * c->sums + c->zeros + late_rows_size(op) + c->nthreads * c->room) *
+        (c->nchunks * c->sums + c->zeros + norm_grad_rows_size(op) + c->nthreads * c->room) *
         sizeof(float);
     op->priv = c;
     return 0;
 }
 
-static void release(struct op *op)
-{
-    free(op->priv);
-}
-
 const struct kernel simd_conv2d_grad_weights = {
-    .kind = &conv2d_grad_kind, .supports = supports, .prepare = prepare, .run = run_grad_weights,
-    .release = release, .may = OP_NO_BIAS | OP_HAS_NORM_GRAD, .must = OP_WEIGHTS_ONLY,
-    .types = KERNEL_ANY};
+    .kind = &conv2d_grad_kind, .supports = conv2d_weights_supports,
+    .prepare = conv2d_weights_prepare, .run = conv2d_weights_run, .release = simd_release,
+    .may = OP_NO_BIAS | OP_HAS_NORM_GRAD, .must = OP_WEIGHTS_ONLY, .types = KERNEL_ANY};

@@ -15,13 +15,13 @@
 #include "trainer/backends/cpu/conv/conv_rows.h"
 #include "trainer/backends/cpu/isa/float_rows.h"
 #include "trainer/backends/cpu/isa/simd.h"
-#include "trainer/backends/cpu/norm/raw_norm.h"
+#include "trainer/backends/cpu/norm/norm_prologue.h"
 
 #define SIDE 2           /* of the window, and the stride */
 #define MAX_WEIGHTS 32768 /* of a window's place: what a core's cache holds */
 
 /* op->priv */
-struct conv {
+struct conv_transpose2d {
     const struct conv_rows *rows;
     size_t nrows, width;  /* rows of x, of all images; pixels in each */
     size_t nx, wide;      /* channels of x; of the two pixels of y that one becomes in a row */
@@ -31,11 +31,11 @@ struct conv {
     size_t room; /* floats of a thread's copies of a row of x and the two of y */
     size_t coef; /* floats of the coefficients of a norm in front; 0: none */
     size_t norm_sums; /* bytes of the workspace before that norm's sums */
-    float_rows_narrow_f *narrow;
+    float_rows_encode_f *encode;
 };
 
 /* x: the tensor of half the size; y: the other. */
-static bool can_do(const struct tensor *x, const struct tensor *y)
+static bool conv_transpose2d_supports(const struct tensor *x, const struct tensor *y)
 {
     const struct conv_rows *rows = conv_rows_best();
     size_t ci = tensor_channels(x), co = tensor_channels(y);
@@ -44,9 +44,10 @@ static bool can_do(const struct tensor *x, const struct tensor *y)
            SIDE * co % rows->lanes == 0;
 }
 
-static struct conv *create(const struct op *op, const struct tensor *x, const struct tensor *y)
+static struct conv_transpose2d *conv_transpose2d_create(const struct op *op, const struct tensor *x,
+                                                        const struct tensor *y)
 {
-    struct conv *c = calloc(1, sizeof *c);
+    struct conv_transpose2d *c = calloc(1, sizeof *c);
 
     if (!c)
         return NULL;
@@ -58,13 +59,13 @@ static struct conv *create(const struct op *op, const struct tensor *x, const st
     c->nthreads = simd_threads();
     c->packed = SIDE * c->nx * c->wide;
     c->room = c->width * (c->nx + SIDE * c->wide);
-    c->narrow = float_rows_narrow();
-    c->coef = raw_norm_size(op);
+    c->encode = float_rows_encode();
+    c->coef = norm_prologue_size(op);
     return c;
 }
 
 /* nresults: channels of a row of results. */
-static void cut_vectors(struct conv *c, size_t nresults)
+static void cut_vectors(struct conv_transpose2d *c, size_t nresults)
 {
     size_t lanes = c->rows->lanes;
 
@@ -74,7 +75,8 @@ static void cut_vectors(struct conv *c, size_t nresults)
 }
 
 /* w[I][O][2][2]: of channel i of x, place l of a row of y, row a */
-static float weight_at(const struct conv *c, const float *w, size_t i, size_t l, size_t a)
+static float conv_transpose2d_weight_at(const struct conv_transpose2d *c, const float *w, size_t i,
+                                        size_t l, size_t a)
 {
     size_t co = c->wide / SIDE;
 
@@ -83,32 +85,34 @@ static float weight_at(const struct conv *c, const float *w, size_t i, size_t l,
 
 /* packed[a][block of l][i][l]: each row of y has a problem of its own. This and the next share the
  * work among the threads of the parallel region. */
-static void pack_forward(const struct conv *c, const float *w, float *packed)
+static void pack_forward(const struct conv_transpose2d *c, const float *w, float *packed)
 {
     size_t n = c->nvectors * c->rows->lanes;
 
 #pragma omp for schedule(static)
     for (size_t k = 0; k < SIDE * c->nblocks * c->nx; k++)
         for (size_t l = 0; l < n; l++)
-            packed[k * n + l] = weight_at(c, w, k % c->nx, k / c->nx % c->nblocks * n + l,
-                                          k / c->nx / c->nblocks);
+            packed[k * n + l] =
+                conv_transpose2d_weight_at(c, w, k % c->nx, k / c->nx % c->nblocks * n + l,
+                                           k / c->nx / c->nblocks);
 }
 
 /* packed[block of i][a][l][i] */
-static void pack_grad_input(const struct conv *c, const float *w, float *packed)
+static void pack_grad_input(const struct conv_transpose2d *c, const float *w, float *packed)
 {
     size_t n = c->nvectors * c->rows->lanes;
 
 #pragma omp for schedule(static)
     for (size_t k = 0; k < c->nblocks * SIDE * c->wide; k++)
         for (size_t i = 0; i < n; i++)
-            packed[k * n + i] = weight_at(c, w, k / c->wide / SIDE * n + i, k % c->wide,
-                                          k / c->wide % SIDE);
+            packed[k * n + i] = conv_transpose2d_weight_at(c, w, k / c->wide / SIDE * n + i,
+                                                           k % c->wide, k / c->wide % SIDE);
 }
 
 /* A row of x, or what a norm in front makes of it; copy: room for it. */
-static const float *read_x(const struct conv *c, const struct raw_norm *norm,
-                           const struct tensor *x, size_t row, float *copy)
+static const float *conv_transpose2d_read_x(const struct conv_transpose2d *c,
+                                            const struct norm_prologue *norm,
+                                            const struct tensor *x, size_t row, float *copy)
 {
     size_t line = c->width * c->nx;
 
@@ -118,15 +122,16 @@ static const float *read_x(const struct conv *c, const struct raw_norm *norm,
     return copy;
 }
 
-static void pack_bias(const struct conv *c, const float *b, float *bias)
+static void conv_transpose2d_pack_bias(const struct conv_transpose2d *c, const float *b,
+                                       float *bias)
 {
     for (size_t l = 0; l < c->wide; l++)
         bias[l] = b[l % (c->wide / SIDE)];
 }
 
 /* Row a of the two that a row of x becomes. */
-static void write_row(const struct conv *c, const float *x, const float *packed, const float *bias,
-                      size_t a, float *to)
+static void write_row(const struct conv_transpose2d *c, const float *x, const float *packed,
+                      const float *bias, size_t a, float *to)
 {
     size_t n = c->nvectors * c->rows->lanes;
 
@@ -138,17 +143,17 @@ static void write_row(const struct conv *c, const float *x, const float *packed,
 
 void conv_transpose2d_begin(const struct op *op)
 {
-    const struct conv *c = op->priv;
+    const struct conv_transpose2d *c = op->priv;
     float *packed = op->workspace;
 
-    pack_bias(c, op->in[2]->data, packed + c->packed);
+    conv_transpose2d_pack_bias(c, op->in[2]->data, packed + c->packed);
 #pragma omp parallel num_threads(c->nthreads)
     pack_forward(c, op->in[1]->data, packed);
 }
 
 void conv_transpose2d_row(const struct op *op, size_t y, float *to)
 {
-    const struct conv *c = op->priv;
+    const struct conv_transpose2d *c = op->priv;
     const float *packed = op->workspace;
 
     write_row(c, op->in[0]->data + y / SIDE * c->width * c->nx, packed, packed + c->packed,
@@ -156,19 +161,19 @@ void conv_transpose2d_row(const struct op *op, size_t y, float *to)
 }
 
 /* Workspace: packed weights, bias, coefficients, rows for each thread. */
-static int run_forward(struct op *op, struct exec *x, struct err *e)
+static int conv_transpose2d_run_forward(struct op *op, struct exec *x, struct err *e)
 {
-    const struct conv *c = op->priv;
+    const struct conv_transpose2d *c = op->priv;
     const struct tensor *src = op->in[0], *dst = op->out[0];
     float *packed = op->workspace, *bias = packed + c->packed, *coef = bias + c->bias;
     float *rooms = coef + c->coef;
-    size_t line = c->width * c->nx, both = SIDE * c->width * c->wide;
-    struct raw_norm norm;
+    size_t line = c->width * c->nx, two_rows = SIDE * c->width * c->wide;
+    struct norm_prologue norm;
 
     (void)x;
     (void)e;
-    raw_norm_init(&norm, op, coef);
-    pack_bias(c, op->in[2]->data, bias);
+    norm_prologue_init(&norm, op, coef);
+    conv_transpose2d_pack_bias(c, op->in[2]->data, bias);
 #pragma omp parallel num_threads(c->nthreads)
     {
         float *copy = rooms + simd_thread() * c->room;
@@ -176,29 +181,31 @@ static int run_forward(struct op *op, struct exec *x, struct err *e)
         pack_forward(c, op->in[1]->data, packed);
 #pragma omp for schedule(dynamic)
         for (size_t row = 0; row < c->nrows; row++) {
-            const float *one = read_x(c, &norm, src, row, copy);
-            float *to = float_rows_begin(dst, row * both, copy + line);
+            const float *one = conv_transpose2d_read_x(c, &norm, src, row, copy);
+            float *to = float_rows_begin(dst, row * two_rows, copy + line);
 
             for (size_t a = 0; a < SIDE; a++)
                 write_row(c, one, packed, bias, a, to + a * c->width * c->wide);
-            float_rows_done(dst, row * both, both, copy + line, c->narrow);
+            float_rows_done(dst, row * two_rows, two_rows, copy + line, c->encode);
         }
     }
     return 0;
 }
 
 /* The two rows of dy that belong to a row of x; copy: as those after a row of x. */
-static const float *read_dy(const struct conv *c, const struct tensor *dy, size_t row, float *copy)
+static const float *read_dy(const struct conv_transpose2d *c, const struct tensor *dy, size_t row,
+                            float *copy)
 {
-    size_t both = SIDE * c->width * c->wide;
+    size_t two_rows = SIDE * c->width * c->wide;
 
-    float_rows_fetch(dy, (row + 1) * both, row + 1 < c->nrows ? both : 0);
-    return float_rows_read(dy, row * both, both, copy + c->width * c->nx);
+    float_rows_fetch(dy, (row + 1) * two_rows, row + 1 < c->nrows ? two_rows : 0);
+    return float_rows_read(dy, row * two_rows, two_rows, copy + c->width * c->nx);
 }
 
 /* A row of dx of two rows of dy. */
-static void write_input(const struct conv *c, const float *dy, const float *packed,
-                        const float *bias, const struct tensor *dx, size_t row, float *copy)
+static void conv_transpose2d_write_input(const struct conv_transpose2d *c, const float *dy,
+                                         const float *packed, const float *bias,
+                                         const struct tensor *dx, size_t row, float *copy)
 {
     size_t n = c->nvectors * c->rows->lanes, line = c->width * c->nx;
     const float *two[SIDE] = {dy, dy + c->width * c->wide};
@@ -208,12 +215,12 @@ static void write_input(const struct conv *c, const float *dy, const float *pack
     for (size_t b = 0; b < c->nblocks; b++)
         c->rows->forward(two, SIDE, c->wide, c->wide, packed + b * SIDE * c->wide * n, bias + b * n,
                          c->width, c->nx, c->nvectors, to + b * n);
-    float_rows_done(dx, row * line, line, copy, c->narrow);
+    float_rows_done(dx, row * line, line, copy, c->encode);
 }
 
-static int run_grad_input(struct op *op, struct exec *x, struct err *e)
+static int conv_transpose2d_run_grad_input(struct op *op, struct exec *x, struct err *e)
 {
-    const struct conv *c = op->priv;
+    const struct conv_transpose2d *c = op->priv;
     float *packed = op->workspace, *bias = packed + c->packed, *rooms = bias + c->bias;
 
     (void)x;
@@ -226,13 +233,15 @@ static int run_grad_input(struct op *op, struct exec *x, struct err *e)
         pack_grad_input(c, op->in[1]->data, packed);
 #pragma omp for schedule(dynamic)
         for (size_t row = 0; row < c->nrows; row++)
-            write_input(c, read_dy(c, op->in[0], row, copy), packed, bias, op->out[0], row, copy);
+            conv_transpose2d_write_input(c, read_dy(c, op->in[0], row, copy), packed, bias,
+                                         op->out[0], row, copy);
     }
     return 0;
 }
 
 /* Of one row of x, sums[block of l][a][i][l], then sums of dy[l]. */
-static void add_weights(const struct conv *c, const float *src, const float *dy, float *sums)
+static void conv_transpose2d_add_weights(const struct conv_transpose2d *c, const float *src,
+                                         const float *dy, float *sums)
 {
     size_t lanes = c->rows->lanes;
 
@@ -247,17 +256,17 @@ static void add_weights(const struct conv *c, const float *src, const float *dy,
 }
 
 /* Of one run; norm_sums[chunk][2C] where a norm in front needs them, or NULL. */
-struct pass {
-    const struct conv *c;
+struct conv_transpose2d_workspace {
+    const struct conv_transpose2d *c;
     const struct op *op;
-    struct raw_norm norm;
+    struct norm_prologue norm;
     float *packed, *bias, *sums, *coef, *rooms;
     double *norm_sums;
 };
 
-static void run_chunk(const struct pass *p, size_t i)
+static void conv_transpose2d_run_chunk(const struct conv_transpose2d_workspace *p, size_t i)
 {
-    const struct conv *c = p->c;
+    const struct conv_transpose2d *c = p->c;
     const struct tensor *x = p->op->in[2], *dx = p->op->out[0];
     size_t line = c->width * c->nx;
     float *copy = p->rooms + simd_thread() * c->room, *sums = p->sums + i * c->sums;
@@ -269,17 +278,19 @@ static void run_chunk(const struct pass *p, size_t i)
     for (size_t row = c->nrows * i / c->nchunks; row < c->nrows * (i + 1) / c->nchunks; row++) {
         const float *dy = read_dy(c, p->op->in[0], row, copy);
 
-        add_weights(c, read_x(c, &p->norm, x, row, copy), dy, sums);
+        conv_transpose2d_add_weights(c, conv_transpose2d_read_x(c, &p->norm, x, row, copy), dy,
+                                     sums);
         if (dx)
-            write_input(c, dy, p->packed, p->bias, dx, row, copy);
+            conv_transpose2d_write_input(c, dy, p->packed, p->bias, dx, row, copy);
         if (norm_sums)
-            raw_norm_add(&p->norm, dx->data + row * line, x->data + row * line, c->width,
-                         norm_sums);
+            norm_prologue_add_sums(&p->norm, dx->data + row * line, x->data + row * line, c->width,
+                                   norm_sums);
     }
 }
 
 /* dw and db from the sums; of dw it shares the work among the threads of the parallel region. */
-static void finish(const struct conv *c, const float *sums, float *dw, float *db)
+static void conv_transpose2d_finish(const struct conv_transpose2d *c, const float *sums, float *dw,
+                                    float *db)
 {
     size_t lanes = c->rows->lanes, co = c->wide / SIDE;
 
@@ -296,10 +307,10 @@ static void finish(const struct conv *c, const float *sums, float *dw, float *db
 
 /* Workspace: packed weights and bias for dx, the sums of all chunks, coefficients, rows for each
  * thread, the norm's sums. */
-static int run_grads(struct op *op, struct exec *x, struct err *e)
+static int conv_transpose2d_run_grads(struct op *op, struct exec *x, struct err *e)
 {
-    const struct conv *c = op->priv;
-    struct pass p = {.c = c, .op = op, .packed = op->workspace};
+    const struct conv_transpose2d *c = op->priv;
+    struct conv_transpose2d_workspace p = {.c = c, .op = op, .packed = op->workspace};
     const struct tensor *norm_sums = op->out[OP_OUT_SUMS], *dx = op->out[0];
 
     (void)x;
@@ -310,7 +321,7 @@ static int run_grads(struct op *op, struct exec *x, struct err *e)
     p.rooms = p.coef + c->coef;
     if (norm_sums)
         p.norm_sums = (double *)(void *)((char *)op->workspace + c->norm_sums);
-    raw_norm_init(&p.norm, op, p.coef);
+    norm_prologue_init(&p.norm, op, p.coef);
     if (dx)
         memset(p.bias, 0, c->bias * sizeof *p.bias);
 #pragma omp parallel num_threads(c->nthreads)
@@ -319,33 +330,34 @@ static int run_grads(struct op *op, struct exec *x, struct err *e)
             pack_grad_input(c, op->in[1]->data, p.packed);
 #pragma omp for schedule(dynamic)
         for (size_t i = 0; i < c->nchunks; i++)
-            run_chunk(&p, i);
+            conv_transpose2d_run_chunk(&p, i);
         conv_rows_add(p.sums, c->sums, c->nchunks);
-        finish(c, p.sums, op->out[1]->data, op->out[2]->data);
+        conv_transpose2d_finish(c, p.sums, op->out[1]->data, op->out[2]->data);
     }
     if (norm_sums)
-        raw_norm_write(&p.norm, p.norm_sums, c->nchunks, norm_sums);
+        norm_prologue_write_sums(&p.norm, p.norm_sums, c->nchunks, norm_sums);
     return 0;
 }
 
-static bool supports_forward(const struct op *op)
+static bool conv_transpose2d_supports_forward(const struct op *op)
 {
-    return float_rows_support(op) && raw_norm_support(op, DTYPE_F32) &&
-           can_do(op->in[0], op->out[0]);
+    return float_rows_supports(op) && norm_prologue_supports(op, DTYPE_F32) &&
+           conv_transpose2d_supports(op->in[0], op->out[0]);
 }
 
-static bool supports_grad_input(const struct op *op)
+static bool conv_transpose2d_supports_grad_input(const struct op *op)
 {
-    return float_rows_support(op) && can_do(op->out[0], op->in[0]);
+    return float_rows_supports(op) && conv_transpose2d_supports(op->out[0], op->in[0]);
 }
 
-static bool supports_grads(const struct op *op)
+static bool conv_transpose2d_supports_grads(const struct op *op)
 {
-    return float_rows_support(op) && raw_norm_support(op, DTYPE_F32) &&
-           can_do(op->in[2], op->in[0]);
+    return float_rows_supports(op) && norm_prologue_supports(op, DTYPE_F32) &&
+           conv_transpose2d_supports(op->in[2], op->in[0]);
 }
 
-static int keep(struct op *op, struct conv *c, size_t workspace, struct err *e)
+static int conv_transpose2d_keep(struct op *op, struct conv_transpose2d *c, size_t workspace,
+                                 struct err *e)
 {
     if (!c)
         return err_set(e, ERR_INTERNAL, "out of memory");
@@ -358,56 +370,57 @@ static int keep(struct op *op, struct conv *c, size_t workspace, struct err *e)
     return 0;
 }
 
-static int prepare_forward(struct op *op, struct err *e)
+static int conv_transpose2d_prepare_forward(struct op *op, struct err *e)
 {
-    struct conv *c = create(op, op->in[0], op->out[0]);
+    struct conv_transpose2d *c = conv_transpose2d_create(op, op->in[0], op->out[0]);
 
     if (c)
         cut_vectors(c, c->wide);
-    return keep(op, c, c ? c->packed + c->bias : 0, e);
+    return conv_transpose2d_keep(op, c, c ? c->packed + c->bias : 0, e);
 }
 
-static int prepare_grad_input(struct op *op, struct err *e)
+static int conv_transpose2d_prepare_grad_input(struct op *op, struct err *e)
 {
-    struct conv *c = create(op, op->out[0], op->in[0]);
+    struct conv_transpose2d *c = conv_transpose2d_create(op, op->out[0], op->in[0]);
 
     if (c)
         cut_vectors(c, c->nx);
-    return keep(op, c, c ? c->packed + c->bias : 0, e);
+    return conv_transpose2d_keep(op, c, c ? c->packed + c->bias : 0, e);
 }
 
-static void cut_chunks(struct conv *c)
+static void cut_chunks(struct conv_transpose2d *c)
 {
     c->nchunks = conv_rows_chunks(c->nrows * c->width);
     c->sums = c->packed + c->wide;
 }
 
-static int prepare_grads(struct op *op, struct err *e)
+static int conv_transpose2d_prepare_grads(struct op *op, struct err *e)
 {
-    struct conv *c = create(op, op->in[2], op->in[0]);
+    struct conv_transpose2d *c = conv_transpose2d_create(op, op->in[2], op->in[0]);
 
     if (c && op->out[0])
         cut_vectors(c, c->nx);
     if (c)
         cut_chunks(c);
-    return keep(op, c, c ? (op->out[0] ? c->packed + c->bias : 0) + c->nchunks * c->sums : 0, e);
-}
-
-static void release(struct op *op)
-{
-    free(op->priv);
+    return conv_transpose2d_keep(op, c,
+                                 c ? (op->out[0] ? c->packed + c->bias : 0) + c->nchunks * c->sums
+                                   : 0,
+                                 e);
 }
 
 const struct kernel simd_conv_transpose2d = {
-    .kind = &conv_transpose2d_kind, .supports = supports_forward, .prepare = prepare_forward,
-    .run = run_forward, .release = release, .may = OP_HAS_COEF, .types = KERNEL_ANY};
+    .kind = &conv_transpose2d_kind, .supports = conv_transpose2d_supports_forward,
+    .prepare = conv_transpose2d_prepare_forward, .run = conv_transpose2d_run_forward,
+    .release = simd_release, .may = OP_HAS_COEF, .types = KERNEL_ANY};
 const struct kernel simd_conv_transpose2d_grad_input = {
-    .kind = &conv_transpose2d_grad_kind, .supports = supports_grad_input,
-    .prepare = prepare_grad_input, .run = run_grad_input, .release = release, .must = OP_INPUT_ONLY,
-    .types = KERNEL_ANY};
+    .kind = &conv_transpose2d_grad_kind, .supports = conv_transpose2d_supports_grad_input,
+    .prepare = conv_transpose2d_prepare_grad_input, .run = conv_transpose2d_run_grad_input,
+    .release = simd_release, .must = OP_INPUT_ONLY, .types = KERNEL_ANY};
 const struct kernel simd_conv_transpose2d_grad_weights = {
-    .kind = &conv_transpose2d_grad_kind, .supports = supports_grads, .prepare = prepare_grads,
-    .run = run_grads, .release = release, .must = OP_WEIGHTS_ONLY, .types = KERNEL_ANY};
+    .kind = &conv_transpose2d_grad_kind, .supports = conv_transpose2d_supports_grads,
+    .prepare = conv_transpose2d_prepare_grads, .run = conv_transpose2d_run_grads,
+    .release = simd_release, .must = OP_WEIGHTS_ONLY, .types = KERNEL_ANY};
 const struct kernel simd_conv_transpose2d_grad = {
-    .kind = &conv_transpose2d_grad_kind, .supports = supports_grads, .prepare = prepare_grads,
-    .run = run_grads, .release = release, .may = OP_GIVES_SUMS | OP_HAS_COEF};
+    .kind = &conv_transpose2d_grad_kind, .supports = conv_transpose2d_supports_grads,
+    .prepare = conv_transpose2d_prepare_grads, .run = conv_transpose2d_run_grads,
+    .release = simd_release, .may = OP_GIVES_SUMS | OP_HAS_COEF};

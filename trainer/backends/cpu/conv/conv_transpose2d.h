@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Rows of a transposed convolution for who needs them on the way (winograd_front.c): of an op that
- * simd_conv_transpose2d has prepared, without a norm in front. */
+/* Rows of a transposed convolution for who needs them on the way (winograd_producer.c): of an op
+ * that simd_conv_transpose2d has prepared, without a norm in front. */
 #ifndef UNETCTL_TRAINER_BACKENDS_CPU_CONV_CONV_TRANSPOSE2D_H
 #define UNETCTL_TRAINER_BACKENDS_CPU_CONV_CONV_TRANSPOSE2D_H
 

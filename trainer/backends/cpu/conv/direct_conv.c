@@ -40,13 +40,8 @@ struct direct {
     size_t nk, step, dst_step, ngroups;
     size_t width, result;  /* floats of a row of src with its borders, and of dst in vectors */
     size_t packed, bias, sums, nchunks, nthreads;
-    float_rows_narrow_f *narrow;
+    float_rows_encode_f *encode;
 };
-
-static size_t round_up(size_t n, size_t to)
-{
-    return (n + to - 1) / to * to;
-}
 
 /* Of tap i: the row of its cell, or the column of a pixel there, that it belongs to; and the row or
  * column of that pixel's window, counted from its last one where dst is the fine one. */
@@ -121,7 +116,7 @@ static struct direct direct_of(const struct op *op, const struct tensor *src,
         .n = (size_t)src->shape.dim[DIM_N], .src_h = (size_t)src->shape.dim[DIM_H],
         .src_w = (size_t)src->shape.dim[DIM_W], .dst_h = (size_t)dst->shape.dim[DIM_H],
         .dst_w = (size_t)dst->shape.dim[DIM_W], .ns = tensor_channels(src),
-        .nd = tensor_channels(dst), .nthreads = simd_threads(), .narrow = float_rows_narrow()};
+        .nd = tensor_channels(dst), .nthreads = simd_threads(), .encode = float_rows_encode()};
     size_t lanes = d.rows->lanes;
 
     join_rows(&d);
@@ -137,10 +132,10 @@ static struct direct direct_of(const struct op *op, const struct tensor *src,
     d.width = (d.ngroups - 1) * d.step + d.nk;
     if (d.width < (d.left + d.src_w) * d.ns)
         d.width = (d.left + d.src_w) * d.ns;
-    d.width = round_up(d.width, LINE);
-    d.result = round_up(d.ngroups * d.dst_step + lanes, LINE);
+    d.width = simd_round_up(d.width, LINE);
+    d.result = simd_round_up(d.ngroups * d.dst_step + lanes, LINE);
     d.packed = d.nphases * d.nblocks * d.nrows * d.nk * d.wide;
-    d.bias = round_up(d.nblocks * d.wide, LINE);
+    d.bias = simd_round_up(d.nblocks * d.wide, LINE);
     return d;
 }
 
@@ -161,7 +156,7 @@ static size_t lane_number(const struct direct *d, size_t block, size_t l, size_t
     return *cell < d->group && v - *cell * d->nv < d->nv ? v - *cell * d->nv : d->nv;
 }
 
-static size_t weight_at(const struct direct *d, size_t s, size_t c, size_t i, size_t j)
+static size_t direct_conv_weight_at(const struct direct *d, size_t s, size_t c, size_t i, size_t j)
 {
     return ((d->by_src ? s * d->nd + c : c * d->ns + s) * d->kernel + i) * d->kernel + j;
 }
@@ -179,7 +174,7 @@ static void pack_channel(const struct direct *d, const float *w, size_t block, s
             size_t at = (cell * d->advance + tap_column(d, j)) * d->ns + s;
 
             if (tap_phase(d, j) == column)
-                packed[(row * d->nk + at) * d->wide + l] = w[weight_at(d, s, c, i, j)];
+                packed[(row * d->nk + at) * d->wide + l] = w[direct_conv_weight_at(d, s, c, i, j)];
         }
     }
 }
@@ -189,7 +184,7 @@ static void pack_dense(const struct direct *d, const float *w, size_t block, siz
                        float *packed)
 {
     size_t begin = block_begin(d, block), n = d->nv - begin < d->wide ? d->nv - begin : d->wide;
-    size_t from = weight_at(d, s, begin, 0, 0), step = d->by_src ? 1 : d->ns;
+    size_t from = direct_conv_weight_at(d, s, begin, 0, 0), step = d->by_src ? 1 : d->ns;
 
     packed += (block * d->nk + s) * d->wide;
     for (size_t l = 0; l < n; l++)
@@ -197,11 +192,12 @@ static void pack_dense(const struct direct *d, const float *w, size_t block, siz
 }
 
 /* bias may be NULL. */
-static void pack(const struct direct *d, const float *w, const float *bias, float *packed)
+static void direct_conv_pack(const struct direct *d, const float *w, const float *bias,
+                             float *packed)
 {
     bool dense = d->kernel == 1 && d->stride == 1 && d->group == 1;
     size_t ncleared = dense && d->nv % d->wide == 0 ? 0 : d->packed / d->wide;
-    float *packed_bias = packed + round_up(d->packed, LINE);
+    float *packed_bias = packed + simd_round_up(d->packed, LINE);
 
     memset(packed_bias, 0, d->bias * sizeof *packed_bias);
     for (size_t k = 0, cell; bias && k < d->nblocks * d->wide; k++) {
@@ -252,7 +248,7 @@ static bool is_whole(const struct direct *d)
 static void correlate_row(const struct direct *d, const struct tensor *src, const float *packed,
                           const float *zeros, size_t r, float *room, const struct tensor *dst)
 {
-    const float *bias = packed + round_up(d->packed, LINE), *rows[MAX_ROWS];
+    const float *bias = packed + simd_round_up(d->packed, LINE), *rows[MAX_ROWS];
     size_t y = r % d->dst_h, phase = y % d->nphases, n = count_rows(d, phase),
            row = d->dst_w * d->nd;
     float *copy = room + MAX_ROWS * d->width;
@@ -271,22 +267,22 @@ static void correlate_row(const struct direct *d, const struct tensor *src, cons
                          bias + b * d->wide, d->ngroups, d->dst_step, d->nvectors,
                          to + block_begin(d, b));
     if (dst->dtype != DTYPE_F32)
-        d->narrow(dst->dtype, to, dst->half + r * row, row);
+        d->encode(dst->dtype, to, dst->half + r * row, row);
     else if (!is_whole(d))
         memcpy(dst->data + r * row, to, row * sizeof *to);
 }
 
 /* Workspace: packed weights, bias, a row of zeros, rows for each thread. */
-static int run_direct(struct op *op, struct exec *x, struct err *e)
+static int direct_conv_run(struct op *op, struct exec *x, struct err *e)
 {
     const struct direct *d = op->priv;
-    float *packed = op->workspace, *zeros = packed + round_up(d->packed, LINE) + d->bias;
+    float *packed = op->workspace, *zeros = packed + simd_round_up(d->packed, LINE) + d->bias;
     float *rooms = zeros + d->width;
     size_t room = MAX_ROWS * d->width + d->result;
 
     (void)x;
     (void)e;
-    pack(d, op->in[1]->data, op->in[2] ? op->in[2]->data : NULL, packed);
+    direct_conv_pack(d, op->in[1]->data, op->in[2] ? op->in[2]->data : NULL, packed);
     memset(zeros, 0, (d->width + d->nthreads * room) * sizeof *zeros);
 #pragma omp parallel for schedule(static) num_threads(d->nthreads)
     for (size_t r = 0; r < d->n * d->dst_h; r++)
@@ -311,8 +307,9 @@ static const float *read_vectors(const struct direct *d, const struct tensor *t,
 
 /* Rows [from, to) of dst, for one block of its channels; sums[kernel][nk][lanes], those of the bias
  * behind. */
-static void sum_rows(const struct direct *d, const struct tensor *dst, const struct tensor *src,
-                     size_t from, size_t to, size_t block, float *room, float *sums)
+static void direct_conv_sum_rows(const struct direct *d, const struct tensor *dst,
+                                 const struct tensor *src, size_t from, size_t to, size_t block,
+                                 float *room, float *sums)
 {
     float *copy = room + MAX_ROWS * d->width;
 
@@ -342,7 +339,7 @@ static void finish_channel(const struct direct *d, const float *sums, size_t c, 
     for (size_t s = 0; s < d->ns; s++)
         for (size_t k = 0; k < d->kernel * d->kernel; k++) {
             size_t at = k / d->kernel * d->nk + k % d->kernel * d->ns + s;
-            float *sum = dw + weight_at(d, s, c, k / d->kernel, k % d->kernel);
+            float *sum = dw + direct_conv_weight_at(d, s, c, k / d->kernel, k % d->kernel);
 
             *sum = 0;
             for (size_t p = 0; p < d->group; p++)
@@ -385,7 +382,7 @@ static const struct tensor *weights_dst(const struct op *op)
 }
 
 /* Workspace: the sums of all chunks, rows for each thread, what adding up a bias needs. */
-static int run_direct_weights(struct op *op, struct exec *x, struct err *e)
+static int direct_conv_run_weights(struct op *op, struct exec *x, struct err *e)
 {
     const struct direct *d = op->priv;
     bool turned = is_turned(op);
@@ -402,9 +399,9 @@ static int run_direct_weights(struct op *op, struct exec *x, struct err *e)
 #pragma omp for schedule(dynamic) collapse(2)
         for (size_t i = 0; i < d->nchunks; i++)
             for (size_t b = 0; b < d->nblocks; b++)
-                sum_rows(d, dst, src, nrows * i / d->nchunks, nrows * (i + 1) / d->nchunks, b,
-                         rooms + simd_thread() * room,
-                         sums + i * d->sums + b * (d->kernel * d->nk + 1) * d->wide);
+                direct_conv_sum_rows(d, dst, src, nrows * i / d->nchunks,
+                                     nrows * (i + 1) / d->nchunks, b, rooms + simd_thread() * room,
+                                     sums + i * d->sums + b * (d->kernel * d->nk + 1) * d->wide);
         conv_rows_add(sums, d->sums, d->nchunks);
 #pragma omp for schedule(static)
         for (size_t b = 0; b < (d->by_src ? d->nblocks : 0); b++)
@@ -414,21 +411,21 @@ static int run_direct_weights(struct op *op, struct exec *x, struct err *e)
             finish_channel(d, sums, c, op->out[1]->data, turned ? NULL : db);
     }
     if (db && turned) {
-        double *parts = (double *)(void *)(rooms + d->nthreads * room);
+        double *partials = (double *)(void *)(rooms + d->nthreads * room);
 
-        chunks_sum(src->data, NULL, tensor_pixels(src), d->ns, parts);
+        chunks_sum(src->data, NULL, tensor_pixels(src), d->ns, partials);
         for (size_t c = 0; c < d->ns; c++)
-            db[c] = (float)parts[c];
+            db[c] = (float)partials[c];
     }
     return 0;
 }
 
-static bool supports(const struct op *op)
+static bool direct_conv_supports(const struct op *op)
 {
-    return conv_rows_best() && float_rows_support(op);
+    return conv_rows_best() && float_rows_supports(op);
 }
 
-static int keep(struct op *op, const struct direct *d, size_t nfloats, struct err *e)
+static int direct_conv_keep(struct op *op, const struct direct *d, size_t nfloats, struct err *e)
 {
     struct direct *kept = malloc(sizeof *kept);
 
@@ -441,15 +438,15 @@ static int keep(struct op *op, const struct direct *d, size_t nfloats, struct er
     return 0;
 }
 
-static int prepare(struct op *op, struct err *e)
+static int direct_conv_prepare(struct op *op, struct err *e)
 {
     bool up = op->kind == &conv2d_grad_kind || op->kind == &conv_transpose2d_kind;
     struct direct d = direct_of(op, op->in[0], op->out[0], op->in[1], up, true);
 
-    return keep(op, &d, round_up(d.packed, LINE) + d.bias + d.width, e);
+    return direct_conv_keep(op, &d, simd_round_up(d.packed, LINE) + d.bias + d.width, e);
 }
 
-static int prepare_weights(struct op *op, struct err *e)
+static int direct_conv_prepare_weights(struct op *op, struct err *e)
 {
     bool turned = is_turned(op);
     struct direct d = direct_of(op, weights_src(op), weights_dst(op), op->out[1], false, false);
@@ -461,33 +458,31 @@ static int prepare_weights(struct op *op, struct err *e)
     d.nchunks = conv_rows_chunks(d.n * d.dst_h * d.dst_w);
     d.nchunks = d.nchunks > most ? most : d.nchunks;
     d.nchunks = d.nchunks > 0 ? d.nchunks : 1;
-    if (keep(op, &d, d.nchunks * d.sums, e) < 0)
+    if (direct_conv_keep(op, &d, d.nchunks * d.sums, e) < 0)
         return -1;
     if (turned)
         op->workspace_size += chunks_workspace(d.ns) * sizeof(double);
     return 0;
 }
 
-static void release(struct op *op)
-{
-    free(op->priv);
-}
-
-#define KERNEL_OF(_kind, _prepare, _run)                                                          \
-    .kind = &_kind, .supports = supports, .prepare = _prepare, .run = _run, .release = release
+#define KERNEL_OF(_kind, _prepare, _run) \
+    .kind = &_kind, .supports = direct_conv_supports, .prepare = _prepare, .run = _run, \
+    .release = simd_release
 
 const struct kernel simd_direct_conv2d = {
-    KERNEL_OF(conv2d_kind, prepare, run_direct), .may = OP_NO_BIAS, .types = KERNEL_ANY};
-const struct kernel simd_direct_conv2d_grad_input = {
-    KERNEL_OF(conv2d_grad_kind, prepare, run_direct), .must = OP_INPUT_ONLY, .types = KERNEL_ANY};
-const struct kernel simd_direct_conv2d_grad_weights = {
-    KERNEL_OF(conv2d_grad_kind, prepare_weights, run_direct_weights), .may = OP_NO_BIAS,
-    .must = OP_WEIGHTS_ONLY, .types = KERNEL_ANY};
-const struct kernel simd_direct_conv_transpose2d = {
-    KERNEL_OF(conv_transpose2d_kind, prepare, run_direct), .types = KERNEL_ANY};
-const struct kernel simd_direct_conv_transpose2d_grad_input = {
-    KERNEL_OF(conv_transpose2d_grad_kind, prepare, run_direct), .must = OP_INPUT_ONLY,
+    KERNEL_OF(conv2d_kind, direct_conv_prepare, direct_conv_run), .may = OP_NO_BIAS,
     .types = KERNEL_ANY};
+const struct kernel simd_direct_conv2d_grad_input = {
+    KERNEL_OF(conv2d_grad_kind, direct_conv_prepare, direct_conv_run), .must = OP_INPUT_ONLY,
+    .types = KERNEL_ANY};
+const struct kernel simd_direct_conv2d_grad_weights = {
+    KERNEL_OF(conv2d_grad_kind, direct_conv_prepare_weights, direct_conv_run_weights),
+    .may = OP_NO_BIAS, .must = OP_WEIGHTS_ONLY, .types = KERNEL_ANY};
+const struct kernel simd_direct_conv_transpose2d = {
+    KERNEL_OF(conv_transpose2d_kind, direct_conv_prepare, direct_conv_run), .types = KERNEL_ANY};
+const struct kernel simd_direct_conv_transpose2d_grad_input = {
+    KERNEL_OF(conv_transpose2d_grad_kind, direct_conv_prepare, direct_conv_run),
+    .must = OP_INPUT_ONLY, .types = KERNEL_ANY};
 const struct kernel simd_direct_conv_transpose2d_grad_weights = {
-    KERNEL_OF(conv_transpose2d_grad_kind, prepare_weights, run_direct_weights),
+    KERNEL_OF(conv_transpose2d_grad_kind, direct_conv_prepare_weights, direct_conv_run_weights),
     .must = OP_WEIGHTS_ONLY};

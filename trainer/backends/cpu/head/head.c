@@ -7,7 +7,7 @@
 
 #include "trainer/backends/cpu/head/head_kernels.h"
 #include "trainer/backends/cpu/isa/simd.h"
-#include "trainer/backends/cpu/norm/raw_norm.h"
+#include "trainer/backends/cpu/norm/norm_prologue.h"
 #include "trainer/backends/ref/chunks.h"
 
 #define LINE 16     /* floats of a line of the cache */
@@ -26,7 +26,7 @@ const struct head_rows *head_rows_of(const struct op *op, const struct tensor *x
         y->dtype != DTYPE_F32 || n % HEAD_ROWS_LANES || n > HEAD_MAX_CHANNELS)
         return NULL;
     return x->dtype == head_rows_float.dtype ? &head_rows_float
-           : x->dtype == head_rows_half.dtype ? &head_rows_half : NULL;
+           : x->dtype == head_rows_bf16.dtype ? &head_rows_bf16 : NULL;
 }
 
 /* Number i of an activation. */
@@ -47,13 +47,14 @@ static size_t round_up(size_t n)
 }
 
 /* Workspace: ndoubles, coefficients, copies of each thread. */
-static int keep(struct op *op, const struct tensor *x, size_t ndoubles, struct err *e)
+static int head_keep(struct op *op, const struct tensor *x, size_t ndoubles, struct err *e)
 {
     struct head *h = malloc(sizeof *h);
 
     if (!h)
         return err_set(e, ERR_INTERNAL, "out of memory");
-    *h = (struct head){tensor_pixels(x), tensor_channels(x), simd_threads(), raw_norm_size(op), 0};
+    *h = (struct head){tensor_pixels(x), tensor_channels(x), simd_threads(), norm_prologue_size(op),
+                       0};
     if (h->coef)
         h->copy = round_up((HEAD_BLOCK + 1) * h->n + MAX_STEP);
     op->workspace_size = round_up(ndoubles) * sizeof(double) +
@@ -62,24 +63,20 @@ static int keep(struct op *op, const struct tensor *x, size_t ndoubles, struct e
     return 0;
 }
 
-static void release(struct op *op)
-{
-    free(op->priv);
-}
-
 /* Of one run; the workspace in its order. */
-struct pass {
+struct head_workspace {
     const struct head *h;
     const struct head_rows *rows;
-    struct raw_norm norm;
+    struct norm_prologue norm;
     double *sums, *norm_sums; /* [CHUNKS][..] */
     float *copies;
 };
 
-static struct pass pass_of(const struct op *op, const struct head_rows *rows, size_t ndoubles)
+static struct head_workspace head_workspace_of(const struct op *op, const struct head_rows *rows,
+                                               size_t ndoubles)
 {
     const struct head *h = op->priv;
-    struct pass p = {.h = h, .rows = rows, .sums = op->workspace};
+    struct head_workspace p = {.h = h, .rows = rows, .sums = op->workspace};
 
     p.norm_sums = p.sums + CHUNKS * (h->n + 1);
     p.copies = (float *)(p.sums + round_up(ndoubles)) + h->coef;
@@ -88,7 +85,8 @@ static struct pass pass_of(const struct op *op, const struct head_rows *rows, si
 
 /* npixels of x from pixel i on, or what a norm in front makes of them; what is no whole step of
  * that is filled up with zeros before. */
-static const void *read_x(const struct pass *p, const struct tensor *x, size_t i, size_t npixels)
+static const void *head_read_x(const struct head_workspace *p, const struct tensor *x, size_t i,
+                               size_t npixels)
 {
     if (!p->h->coef)
         return at(x, i * p->h->n);
@@ -105,31 +103,31 @@ static const void *read_x(const struct pass *p, const struct tensor *x, size_t i
     return copy;
 }
 
-static int prepare_forward(struct op *op, struct err *e)
+static int head_prepare_forward(struct op *op, struct err *e)
 {
-    return keep(op, op->in[0], 0, e);
+    return head_keep(op, op->in[0], 0, e);
 }
 
-static int run_forward(struct op *op, struct exec *x, struct err *e)
+static int head_run_forward(struct op *op, struct exec *x, struct err *e)
 {
     const struct head *h = op->priv;
-    struct pass p = pass_of(op, head_rows_of(op, op->in[0], op->out[0]), 0);
+    struct head_workspace p = head_workspace_of(op, head_rows_of(op, op->in[0], op->out[0]), 0);
     float bias = op->in[2] ? op->in[2]->data[0] : 0;
 
     (void)x;
     (void)e;
-    raw_norm_init(&p.norm, op, p.copies - h->coef);
+    norm_prologue_init(&p.norm, op, p.copies - h->coef);
 #pragma omp parallel for schedule(static) num_threads(h->nthreads)
     for (size_t i = 0; i < h->npixels; i += HEAD_BLOCK) {
         size_t count = head_block(i, h->npixels);
 
-        p.rows->dot(read_x(&p, op->in[0], i, count), count, op->in[1]->data, h->n, bias,
+        p.rows->dot(head_read_x(&p, op->in[0], i, count), count, op->in[1]->data, h->n, bias,
                     op->out[0]->data + i);
     }
     return 0;
 }
 
-static int run_grad_input(struct op *op, struct exec *x, struct err *e)
+static int head_run_grad_input(struct op *op, struct exec *x, struct err *e)
 {
     const struct head_rows *rows = head_rows_of(op, op->out[0], op->in[0]);
     size_t npixels = tensor_pixels(op->in[0]), n = tensor_channels(op->out[0]);
@@ -157,7 +155,7 @@ static void add(const struct head_rows *rows, const float *dy, const void *x, si
 }
 
 /* dw and db from sums[CHUNKS][channels + 1], which it adds up. */
-static void finish(double *sums, size_t n, float *dw, float *db)
+static void head_finish(double *sums, size_t n, float *dw, float *db)
 {
     for (size_t i = 1; i < CHUNKS; i++)
         for (size_t c = 0; c <= n; c++)
@@ -168,7 +166,7 @@ static void finish(double *sums, size_t n, float *dw, float *db)
 }
 
 /* Sums of a chunk, and where op has them its pixels of dx, and the sums for a norm in front. */
-static void run_chunk(const struct pass *p, const struct op *op, size_t i)
+static void head_run_chunk(const struct head_workspace *p, const struct op *op, size_t i)
 {
     const struct tensor *x = op->in[2], *dx = op->out[0];
     const float *dy = op->in[0]->data;
@@ -181,77 +179,78 @@ static void run_chunk(const struct pass *p, const struct op *op, size_t i)
     for (size_t k = chunk_begin(p->h->npixels, i); k < end; k += HEAD_BLOCK) {
         size_t count = head_block(k, end);
 
-        add(p->rows, dy + k, read_x(p, x, k, count), count, n, sums);
+        add(p->rows, dy + k, head_read_x(p, x, k, count), count, n, sums);
         if (dx)
             p->rows->spread(dy + k, count, op->in[1]->data, n, at(dx, k * n));
         if (op->out[OP_OUT_SUMS])
-            raw_norm_add(&p->norm, dx->data + k * n, x->data + k * n, count, norm_sums);
+            norm_prologue_add_sums(&p->norm, dx->data + k * n, x->data + k * n, count, norm_sums);
     }
 }
 
 /* The sums of all chunks, and those for a norm. */
-static size_t count_doubles(const struct op *op)
+static size_t head_count_doubles(const struct op *op)
 {
     size_t n = tensor_channels(op->in[2]);
 
     return CHUNKS * (n + 1 + (op->out[OP_OUT_SUMS] ? 2 * n : 0));
 }
 
-static int prepare_grads(struct op *op, struct err *e)
+static int head_prepare_grads(struct op *op, struct err *e)
 {
-    return keep(op, op->in[2], count_doubles(op), e);
+    return head_keep(op, op->in[2], head_count_doubles(op), e);
 }
 
 /* Both, or those of weights and bias. */
-static int run_grads(struct op *op, struct exec *x, struct err *e)
+static int head_run_grads(struct op *op, struct exec *x, struct err *e)
 {
     const struct head *h = op->priv;
-    struct pass p = pass_of(op, head_rows_of(op, op->in[2], op->in[0]), count_doubles(op));
+    struct head_workspace p =
+        head_workspace_of(op, head_rows_of(op, op->in[2], op->in[0]), head_count_doubles(op));
 
     (void)x;
     (void)e;
-    raw_norm_init(&p.norm, op, p.copies - h->coef);
+    norm_prologue_init(&p.norm, op, p.copies - h->coef);
 #pragma omp parallel for schedule(static) num_threads(h->nthreads)
     for (size_t i = 0; i < CHUNKS; i++)
-        run_chunk(&p, op, i);
-    finish(p.sums, h->n, op->out[1]->data, op->out[2]->data);
+        head_run_chunk(&p, op, i);
+    head_finish(p.sums, h->n, op->out[1]->data, op->out[2]->data);
     if (op->out[OP_OUT_SUMS])
-        raw_norm_write(&p.norm, p.norm_sums, CHUNKS, op->out[OP_OUT_SUMS]);
+        norm_prologue_write_sums(&p.norm, p.norm_sums, CHUNKS, op->out[OP_OUT_SUMS]);
     return 0;
 }
 
 /* Is there no norm in front, or can it be done? */
-static bool supports_norm(const struct op *op, const struct tensor *x)
+static bool head_supports_norm(const struct op *op, const struct tensor *x)
 {
-    return !raw_norm_of(op) ||
+    return !norm_prologue_coef(op) ||
            (x->dtype == DTYPE_F32 && norm_rows_best(tensor_channels(x), DTYPE_F32));
 }
 
-static bool supports_forward(const struct op *op)
+static bool head_supports_forward(const struct op *op)
 {
-    return head_rows_of(op, op->in[0], op->out[0]) && supports_norm(op, op->in[0]);
+    return head_rows_of(op, op->in[0], op->out[0]) && head_supports_norm(op, op->in[0]);
 }
 
-static bool supports_grad_input(const struct op *op)
+static bool head_supports_grad_input(const struct op *op)
 {
     return head_rows_of(op, op->out[0], op->in[0]) != NULL;
 }
 
-static bool supports_grads(const struct op *op)
+static bool head_supports_grads(const struct op *op)
 {
-    return head_rows_of(op, op->in[2], op->in[0]) && supports_norm(op, op->in[2]) &&
+    return head_rows_of(op, op->in[2], op->in[0]) && head_supports_norm(op, op->in[2]) &&
            (!op->out[OP_OUT_SUMS] || op->in[OP_COEF]);
 }
 
 const struct kernel simd_head = {
-    .kind = &conv2d_kind, .supports = supports_forward, .prepare = prepare_forward,
-    .run = run_forward, .release = release, .may = OP_HAS_COEF, .types = KERNEL_ANY};
+    .kind = &conv2d_kind, .supports = head_supports_forward, .prepare = head_prepare_forward,
+    .run = head_run_forward, .release = simd_release, .may = OP_HAS_COEF, .types = KERNEL_ANY};
 const struct kernel simd_head_grad = {
-    .kind = &conv2d_grad_kind, .supports = supports_grads, .prepare = prepare_grads,
-    .run = run_grads, .release = release, .may = OP_HAS_COEF | OP_GIVES_SUMS};
+    .kind = &conv2d_grad_kind, .supports = head_supports_grads, .prepare = head_prepare_grads,
+    .run = head_run_grads, .release = simd_release, .may = OP_HAS_COEF | OP_GIVES_SUMS};
 const struct kernel simd_head_grad_input = {
-    .kind = &conv2d_grad_kind, .supports = supports_grad_input, .run = run_grad_input,
+    .kind = &conv2d_grad_kind, .supports = head_supports_grad_input, .run = head_run_grad_input,
     .must = OP_INPUT_ONLY, .types = KERNEL_ANY};
 const struct kernel simd_head_grad_weights = {
-    .kind = &conv2d_grad_kind, .supports = supports_grads, .prepare = prepare_grads,
-    .run = run_grads, .release = release, .must = OP_WEIGHTS_ONLY, .types = KERNEL_ANY};
+    .kind = &conv2d_grad_kind, .supports = head_supports_grads, .prepare = head_prepare_grads,
+    .run = head_run_grads, .release = simd_release, .must = OP_WEIGHTS_ONLY, .types = KERNEL_ANY};

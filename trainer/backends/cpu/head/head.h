@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The 1x1 convolution with one result at the end of a network: bound by memory, and of a shape that
- * no library has in mind. A batch norm and its ReLU in front of it (raw_norm.h) are applied a block
- * of pixels at a time, and the sums that the norm's gradient needs are added up while that is in
- * the cache. */
+ * no library has in mind. A batch norm and its ReLU in front of it (norm_prologue.h) are applied a
+ * block of pixels at a time, and the sums that the norm's gradient needs are added up while that is
+ * in the cache. */
 #ifndef UNETCTL_TRAINER_BACKENDS_CPU_HEAD_HEAD_H
 #define UNETCTL_TRAINER_BACKENDS_CPU_HEAD_HEAD_H
 

@@ -20,6 +20,6 @@ struct head_rows {
     void (*gather)(const float *dy, const void *x, size_t npixels, size_t n, float *sum);
 };
 
-extern const struct head_rows head_rows_float, head_rows_half;
+extern const struct head_rows head_rows_float, head_rows_bf16;
 
 #endif

@@ -15,7 +15,7 @@
 #endif
 
 #include "src/log.h"
-#include "trainer/backends/cpu/isa/half.h"
+#include "trainer/backends/cpu/isa/bf16.h"
 #include "trainer/backends/cpu/isa/simd.h"
 
 #define MOST 4 /* tiles of a trial down and across */
@@ -153,7 +153,7 @@ struct trial {
 /* -2 .. 2 */
 static uint16_t number(size_t i)
 {
-    return half_narrow((float)((int)(i * 2654435761U >> 7 & 0xffff) % 5 - 2));
+    return bf16_from_float((float)((int)(i * 2654435761U >> 7 & 0xffff) % 5 - 2));
 }
 
 static void fill(struct trial *t)
@@ -165,7 +165,7 @@ static void fill(struct trial *t)
         b[i] = number(i + 77);
     }
     for (size_t i = 0; i < AMX_TILES_COLUMNS; i++)
-        t->from[i] = half_widen(number(i)) + 100;
+        t->from[i] = bf16_to_float(number(i)) + 100;
 }
 
 static float expected(const struct trial *t, const struct amx_shape *s, size_t m, size_t n,
@@ -175,8 +175,8 @@ static float expected(const struct trial *t, const struct amx_shape *s, size_t m
 
     for (size_t i = 0; i < STEPS * STEPS; i++)
         for (size_t k = 0; k < s->depth; k++)
-            sum += half_widen(t->a[m][i][row * AMX_TILES_DEPTH + k]) *
-                   half_widen(t->b[n][i][k / 2 * 2 * AMX_TILES_COLUMNS + 2 * column + k % 2]);
+            sum += bf16_to_float(t->a[m][i][row * AMX_TILES_DEPTH + k]) *
+                   bf16_to_float(t->b[n][i][k / 2 * 2 * AMX_TILES_COLUMNS + 2 * column + k % 2]);
     return sum;
 }
 
@@ -225,8 +225,8 @@ static float expected_of_lines(const struct trial *t, const struct amx_shape *s,
 
     for (size_t i = 0; i < WINDOWS * nsteps; i++, a += TILE_NUMBERS, b += TILE_NUMBERS)
         for (size_t k = 0; k < s->depth; k++)
-            sum += half_widen(a[row * AMX_TILES_DEPTH + k]) *
-                   half_widen(b[k / 2 * 2 * AMX_TILES_COLUMNS + 2 * column + k % 2]);
+            sum += bf16_to_float(a[row * AMX_TILES_DEPTH + k]) *
+                   bf16_to_float(b[k / 2 * 2 * AMX_TILES_COLUMNS + 2 * column + k % 2]);
     return sum;
 }
 

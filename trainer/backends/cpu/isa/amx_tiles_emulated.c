@@ -8,7 +8,7 @@
 #include <float.h>
 #include <math.h>
 
-#include "trainer/backends/cpu/isa/half.h"
+#include "trainer/backends/cpu/isa/bf16.h"
 #include "trainer/backends/ref/vector.h"
 
 #define NTILES 8
@@ -97,7 +97,7 @@ static float number_at(const struct tile *t, size_t row, size_t i)
     uint16_t half;
 
     memcpy(&half, t->data[row] + i * sizeof half, sizeof half);
-    return flush(half_widen(half));
+    return flush(bf16_to_float(half));
 }
 
 static void tile_dot(int sum, int a, int b)

@@ -8,9 +8,9 @@
 #define LANES 16
 #define ISA __attribute__((target("avx512f,avx512bf16")))
 #define HAS_BF16
-#include "trainer/backends/cpu/isa/half_isa.inc"
+#include "trainer/backends/cpu/isa/bf16_isa.inc"
 
-ISA static void narrow_bf16(enum dtype t, const float *src, uint16_t *dst, size_t n)
+ISA static void encode_bf16(enum dtype t, const float *src, uint16_t *dst, size_t n)
 {
     size_t i = 0;
 
@@ -21,11 +21,11 @@ ISA static void narrow_bf16(enum dtype t, const float *src, uint16_t *dst, size_
 }
 #endif
 
-float_rows_narrow_f *float_rows_narrow(void)
+float_rows_encode_f *float_rows_encode(void)
 {
 #ifdef __x86_64__
     if (simd_has_bf16())
-        return narrow_bf16;
+        return encode_bf16;
 #endif
     return dtype_encode;
 }
@@ -35,7 +35,7 @@ static bool is_f16(const struct tensor *t)
     return t && t->dtype == DTYPE_F16;
 }
 
-bool float_rows_support(const struct op *op)
+bool float_rows_supports(const struct op *op)
 {
     bool f16 = false;
 

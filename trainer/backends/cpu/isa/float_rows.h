@@ -7,13 +7,13 @@
 #include "trainer/backends/cpu/isa/simd.h"
 
 /* n floats as numbers of 16 bits of a type. */
-typedef void float_rows_narrow_f(enum dtype t, const float *src, uint16_t *dst, size_t n);
+typedef void float_rows_encode_f(enum dtype t, const float *src, uint16_t *dst, size_t n);
 
 /* The fastest of simd_isa(), for bf16. */
-float_rows_narrow_f *float_rows_narrow(void);
+float_rows_encode_f *float_rows_encode(void);
 
 /* Floats and bf16 only? */
-bool float_rows_support(const struct op *op);
+bool float_rows_supports(const struct op *op);
 
 /* n numbers from number `at` on; copy: room for them. */
 static inline const float *float_rows_read(const struct tensor *t, size_t at, size_t n, float *copy)
@@ -40,10 +40,10 @@ static inline float *float_rows_begin(const struct tensor *t, size_t at, float *
 }
 
 static inline void float_rows_done(const struct tensor *t, size_t at, size_t n, const float *copy,
-                                   float_rows_narrow_f *narrow)
+                                   float_rows_encode_f *encode)
 {
     if (t->dtype != DTYPE_F32)
-        narrow(t->dtype, copy, t->half + at, n);
+        encode(t->dtype, copy, t->half + at, n);
 }
 
 #endif

@@ -51,3 +51,8 @@ size_t simd_thread(void)
     return 0;
 #endif
 }
+
+void simd_release(struct op *op)
+{
+    free(op->priv);
+}

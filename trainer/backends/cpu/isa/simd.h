@@ -18,6 +18,19 @@ bool simd_has_bf16(void);
 size_t simd_threads(void);
 size_t simd_thread(void);
 
+/* kernel.release of a kernel whose op->priv is one block of memory. */
+void simd_release(struct op *op);
+
+static inline size_t simd_min(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+static inline size_t simd_round_up(size_t n, size_t to)
+{
+    return (n + to - 1) / to * to;
+}
+
 /* Ask for n floats that are needed soon, to be read or written. */
 static inline void simd_fetch(const float *data, size_t n)
 {

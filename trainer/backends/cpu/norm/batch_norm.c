@@ -26,7 +26,7 @@ static void remove_shift(const struct op *op, const struct norm_work *w)
 }
 
 /* Mean and scale from the sums; the running statistics move on. */
-static void finish_statistics(const struct op *op, const struct norm_work *w)
+static void batch_norm_finish_statistics(const struct op *op, const struct norm_work *w)
 {
     size_t nchannels = tensor_channels(op->in[0]);
     float *mean_out = op->out[1]->data, *scale_out = mean_out + nchannels;
@@ -71,12 +71,12 @@ static int find_statistics(const struct op *op, struct exec *x, const struct nor
     sum_input(op, w);
     if (norm_work_replicas(op, w, x, e) < 0)
         return -1;
-    finish_statistics(op, w);
+    batch_norm_finish_statistics(op, w);
     norm_work_repeat(w);
     return 0;
 }
 
-static int run_batch_norm(struct op *op, struct exec *x, struct err *e)
+static int batch_norm_run(struct op *op, struct exec *x, struct err *e)
 {
     struct norm_work w = norm_work_of(op);
 
@@ -87,7 +87,7 @@ static int run_batch_norm(struct op *op, struct exec *x, struct err *e)
 }
 
 /* (x, gamma, beta, running mean, running var) -> coef[2][C], saved */
-static int run_coef(struct op *op, struct exec *x, struct err *e)
+static int batch_norm_run_coef(struct op *op, struct exec *x, struct err *e)
 {
     struct norm_work w = norm_work_of(op);
     size_t n = w.plan->nchannels;
@@ -109,7 +109,7 @@ void batch_norm_apply(const struct batch_norm_map *map, const void *x, size_t n,
                          (char *)y + i * size);
 }
 
-static int run_infer(struct op *op, struct exec *x, struct err *e)
+static int batch_norm_run_infer(struct op *op, struct exec *x, struct err *e)
 {
     size_t nchannels = tensor_channels(op->in[0]);
     const float *gamma = op->in[1]->data, *beta = op->in[2]->data;
@@ -129,13 +129,13 @@ static int run_infer(struct op *op, struct exec *x, struct err *e)
 
 #define KERNEL_OF(_kind, _run)                                                                    \
     .kind = &_kind, .supports = norm_work_supports, .prepare = norm_work_prepare, .run = _run,    \
-    .release = norm_work_release
+    .release = simd_release
 
-const struct kernel simd_batch_norm = {KERNEL_OF(batch_norm_kind, run_batch_norm),
-                                       .may = OP_RELU | OP_TAKES_MOMENTS, .types = KERNEL_ANY};
-const struct kernel simd_batch_norm_coef = {KERNEL_OF(batch_norm_kind, run_coef),
-                                            .may = OP_TAKES_MOMENTS,
-                                            .must = OP_RELU | OP_AS_COEF};
-const struct kernel simd_batch_norm_infer = {KERNEL_OF(batch_norm_infer_kind, run_infer),
-                                             .may = OP_RELU,
-                                             .types = KERNEL_ANY};
+const struct kernel simd_batch_norm = {
+    KERNEL_OF(batch_norm_kind, batch_norm_run), .may = OP_RELU | OP_TAKES_MOMENTS,
+    .types = KERNEL_ANY};
+const struct kernel simd_batch_norm_coef = {
+    KERNEL_OF(batch_norm_kind, batch_norm_run_coef), .may = OP_TAKES_MOMENTS,
+    .must = OP_RELU | OP_AS_COEF};
+const struct kernel simd_batch_norm_infer = {
+    KERNEL_OF(batch_norm_infer_kind, batch_norm_run_infer), .may = OP_RELU, .types = KERNEL_ANY};

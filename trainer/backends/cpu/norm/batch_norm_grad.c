@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "trainer/backends/cpu/isa/simd.h"
 #include "trainer/backends/cpu/norm/norm_kernels.h"
 #include "trainer/backends/cpu/norm/norm_work.h"
 
@@ -36,7 +37,8 @@ static void write_coef(const struct norm_work *w, float *coef)
 }
 
 /* From w->sums on. */
-static int finish(const struct op *op, const struct norm_work *w, struct exec *x, struct err *e)
+static int batch_norm_grad_finish(const struct op *op, const struct norm_work *w, struct exec *x,
+                                  struct err *e)
 {
     size_t nchannels = w->plan->nchannels;
     const float *gamma = op->in[2]->data, *mean = op->in[3]->data, *scale = mean + nchannels;
@@ -76,7 +78,7 @@ static void take_sums(const struct op *op, const struct norm_work *w)
     }
 }
 
-static int run_grad(struct op *op, struct exec *x, struct err *e)
+static int batch_norm_grad_run(struct op *op, struct exec *x, struct err *e)
 {
     struct norm_work w = norm_work_of(op);
 
@@ -85,11 +87,11 @@ static int run_grad(struct op *op, struct exec *x, struct err *e)
         take_sums(op, &w);
     else
         norm_work_sum(op, &w, op->in[0]->data, op->in[1]->data);
-    return finish(op, &w, x, e);
+    return batch_norm_grad_finish(op, &w, x, e);
 }
 
 /* Plain and with coefficients; sums are taken only with the ReLU. */
 const struct kernel simd_batch_norm_grad = {
     .kind = &batch_norm_grad_kind, .supports = norm_work_supports, .prepare = norm_work_prepare,
-    .run = run_grad, .release = norm_work_release, .may = OP_RELU | OP_AS_COEF | OP_TAKES_SUMS,
-    .types = KERNEL_ANY};
+    .run = batch_norm_grad_run, .release = simd_release,
+    .may = OP_RELU | OP_AS_COEF | OP_TAKES_SUMS, .types = KERNEL_ANY};

@@ -6,6 +6,6 @@
 #include "trainer/core/kernel.h"
 
 extern const struct kernel simd_batch_norm, simd_batch_norm_grad, simd_batch_norm_infer;
-extern const struct kernel simd_batch_norm_coef, simd_half_relu, simd_half_relu_grad, simd_half_add;
+extern const struct kernel simd_batch_norm_coef, simd_bf16_relu, simd_bf16_relu_grad, simd_bf16_add;
 
 #endif

@@ -9,17 +9,17 @@
 #define BLOCK 64 /* rows that are added up as floats */
 #define MAX_LANES 16
 
-bool norm_moments_support(const struct op *op, enum dtype t)
+bool norm_moments_supports(const struct op *op, enum dtype t)
 {
     const struct tensor *y = op->out[0];
 
     return !op->out[OP_OUT_MOMENTS] || (y->dtype == t && norm_rows_best(tensor_channels(y), t));
 }
 
-struct norm_moments norm_moments_of(const struct op *op, size_t nparts)
+struct norm_moments norm_moments_of(const struct op *op, size_t npartials)
 {
     size_t nchannels = tensor_channels(op->out[0]);
-    struct norm_moments m = {.nchannels = nchannels, .nparts = nparts};
+    struct norm_moments m = {.nchannels = nchannels, .npartials = npartials};
 
     if (!op->out[OP_OUT_MOMENTS])
         return (struct norm_moments){0};
@@ -33,7 +33,7 @@ struct norm_moments norm_moments_of(const struct op *op, size_t nparts)
 static void add_up(const struct norm_moments *m, const void *y, size_t nrows, const float *shift,
                    double *mean, double *squares)
 {
-    size_t w = norm_rows_wide(m->rows, m->step), wide = w * m->rows->lanes,
+    size_t w = norm_rows_width(m->rows, m->step), wide = w * m->rows->lanes,
            size = dtype_size(m->rows->dtype);
     float sum[NORM_WIDE * MAX_LANES], second[NORM_WIDE * MAX_LANES];
 
@@ -60,15 +60,16 @@ static void fill_shift(const struct norm_moments *m, const void *y, float *shift
         shift[i] = shift[i - m->nchannels];
 }
 
-void norm_moments_part(const struct norm_moments *m, const void *y, size_t npixels, double *part)
+void norm_moments_partial(const struct norm_moments *m, const void *y, size_t npixels,
+                          double *partial)
 {
-    double *mean = part + 1, *squares = mean + m->nchannels, n = (double)npixels;
+    double *mean = partial + 1, *squares = mean + m->nchannels, n = (double)npixels;
     float *shift = (float *)(squares + m->nchannels);
 
-    memset(part, 0, m->size * sizeof *part);
+    memset(partial, 0, m->size * sizeof *partial);
     fill_shift(m, y, shift);
     add_up(m, y, npixels * m->nchannels / m->step, shift, mean, squares);
-    part[0] = n;
+    partial[0] = n;
     for (size_t c = 0; c < m->nchannels; c++) {
         double sum = mean[c];
 
@@ -77,18 +78,18 @@ void norm_moments_part(const struct norm_moments *m, const void *y, size_t npixe
     }
 }
 
-void norm_moments_write(const struct norm_moments *m, const double *parts,
-                        const struct tensor *moments)
+void norm_moments_combine(const struct norm_moments *m, const double *partials,
+                          const struct tensor *moments)
 {
     for (size_t c = 0; c < m->nchannels; c++) {
         double n = 0, mean = 0, squares = 0;
 
-        for (const double *p = parts; p < parts + m->nparts * m->size; p += m->size) {
-            double d = p[1 + c] - mean, both = n + p[0];
+        for (const double *p = partials; p < partials + m->npartials * m->size; p += m->size) {
+            double d = p[1 + c] - mean, total = n + p[0];
 
-            mean += d * p[0] / both;
-            squares += p[1 + m->nchannels + c] + d * d * n * p[0] / both;
-            n = both;
+            mean += d * p[0] / total;
+            squares += p[1 + m->nchannels + c] + d * d * n * p[0] / total;
+            n = total;
         }
         moments->data[c] = (float)mean;
         moments->data[m->nchannels + c] = squares > 0 ? (float)(squares / n) : 0;

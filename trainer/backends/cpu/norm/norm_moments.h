@@ -11,19 +11,20 @@
 struct norm_moments {
     const struct norm_rows *rows; /* NULL: the op gives none */
     size_t nchannels, step;       /* numbers of a row of rows */
-    size_t nparts, size;          /* doubles of a part */
+    size_t npartials, size;          /* doubles of a part */
 };
 
 /* Does the op give none, or can it be done, of results of that type? */
-bool norm_moments_support(const struct op *op, enum dtype t);
+bool norm_moments_supports(const struct op *op, enum dtype t);
 
-struct norm_moments norm_moments_of(const struct op *op, size_t nparts);
+struct norm_moments norm_moments_of(const struct op *op, size_t npartials);
 
 /* npixels of y, of the result's type, whole steps. */
-void norm_moments_part(const struct norm_moments *m, const void *y, size_t npixels, double *part);
+void norm_moments_partial(const struct norm_moments *m, const void *y, size_t npixels,
+                          double *partial);
 
-/* parts[nparts][size] */
-void norm_moments_write(const struct norm_moments *m, const double *parts,
-                        const struct tensor *moments);
+/* parts[npartials][size] */
+void norm_moments_combine(const struct norm_moments *m, const double *partials,
+                          const struct tensor *moments);
 
 #endif

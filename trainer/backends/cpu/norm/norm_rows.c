@@ -12,10 +12,10 @@ const struct norm_rows *norm_rows_best(size_t nchannels, enum dtype dtype)
         bool usable;
     } all[] = {
         {&norm_rows_avx512, simd_isa() >= SIMD_AVX512},
-        {&half_norm_rows_bf16, simd_has_bf16()},
-        {&half_norm_rows_avx512, simd_isa() >= SIMD_AVX512},
+        {&bf16_norm_rows_avx512bf16, simd_has_bf16()},
+        {&bf16_norm_rows_avx512, simd_isa() >= SIMD_AVX512},
         {&norm_rows_avx2, simd_isa() >= SIMD_AVX2},
-        {&half_norm_rows_avx2, simd_isa() >= SIMD_AVX2},
+        {&bf16_norm_rows_avx2, simd_isa() >= SIMD_AVX2},
     };
 
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
@@ -44,7 +44,7 @@ bool norm_rows_fit(const struct tensor *t)
     return rows && (size_t)t->shape.dim[DIM_W] * n % norm_rows_step(rows, n) == 0;
 }
 
-size_t norm_rows_wide(const struct norm_rows *rows, size_t step)
+size_t norm_rows_width(const struct norm_rows *rows, size_t step)
 {
     return step % (4 * rows->lanes) == 0 ? 4 : step % (2 * rows->lanes) == 0 ? 2 : 1;
 }

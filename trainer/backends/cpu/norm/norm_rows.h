@@ -44,12 +44,12 @@ size_t norm_rows_step(const struct norm_rows *rows, size_t nchannels);
 bool norm_rows_fit(const struct tensor *t);
 
 /* The largest w for rows of `step` numbers. */
-size_t norm_rows_wide(const struct norm_rows *rows, size_t step);
+size_t norm_rows_width(const struct norm_rows *rows, size_t step);
 
 #ifdef __x86_64__
 extern const struct norm_rows norm_rows_avx512, norm_rows_avx2;
-extern const struct norm_rows half_norm_rows_bf16, half_norm_rows_avx512,
-    half_norm_rows_avx2;
+extern const struct norm_rows bf16_norm_rows_avx512bf16, bf16_norm_rows_avx512,
+    bf16_norm_rows_avx2;
 #endif
 
 #endif

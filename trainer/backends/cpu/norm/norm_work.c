@@ -30,7 +30,7 @@ bool norm_work_supports(const struct op *op)
            x->dtype == op->in[has_dy(op) ? 1 : 0]->dtype && choose(x) != NULL;
 }
 
-static size_t count_doubles(size_t nchannels)
+static size_t norm_work_count_doubles(size_t nchannels)
 {
     return 2 * nchannels + 2 + (size_t)CHUNKS * 2 * nchannels;
 }
@@ -46,16 +46,11 @@ int norm_work_prepare(struct op *op, struct err *e)
     n->rows = choose(op->in[0]);
     n->size = dtype_size(op->in[0]->dtype);
     n->step = norm_rows_step(n->rows, n->nchannels);
-    n->wide = n->rows->lanes * norm_rows_wide(n->rows, n->step);
-    op->workspace_size = count_doubles(n->nchannels) * sizeof(double) +
+    n->wide = n->rows->lanes * norm_rows_width(n->rows, n->step);
+    op->workspace_size = norm_work_count_doubles(n->nchannels) * sizeof(double) +
                          NORM_WORK_VALUES * n->step * sizeof(float);
     op->priv = n;
     return 0;
-}
-
-void norm_work_release(struct op *op)
-{
-    free(op->priv);
 }
 
 struct norm_work norm_work_of(const struct op *op)
@@ -63,7 +58,7 @@ struct norm_work norm_work_of(const struct op *op)
     struct norm_work w = {.plan = op->priv, .sums = op->workspace};
 
     w.chunks = w.sums + 2 * w.plan->nchannels + 2;
-    w.k[0] = (float *)(w.sums + count_doubles(w.plan->nchannels));
+    w.k[0] = (float *)(w.sums + norm_work_count_doubles(w.plan->nchannels));
     for (size_t i = 1; i < NORM_WORK_VALUES; i++)
         w.k[i] = w.k[i - 1] + w.plan->step;
     return w;

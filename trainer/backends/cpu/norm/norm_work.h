@@ -34,7 +34,6 @@ struct norm_work {
 
 bool norm_work_supports(const struct op *op);
 int norm_work_prepare(struct op *op, struct err *e);
-void norm_work_release(struct op *op);
 
 struct norm_work norm_work_of(const struct op *op);
 

@@ -15,7 +15,8 @@ typedef int32_t mask __attribute__((vector_size(LANES * 4), aligned(4), may_alia
 /* a in the lanes of the mask, b in the others */
 #define WHERE(m, a, b) ((vec)(((mask)(a) & (m)) | ((mask)(b) & ~(m))))
 
-VECTOR_CLONES static void pool_rows(const float *x, size_t line, size_t width, size_t n, float *y)
+VECTOR_CLONES static void max_pool2d_pool_rows(const float *x, size_t line, size_t width, size_t n,
+                                               float *y)
 {
     for (size_t p = 0; p < width / 2; p++, x += n)
         for (size_t c = 0; c < n; c += LANES, x += LANES, y += LANES) {
@@ -30,11 +31,12 @@ VECTOR_CLONES static void pool_rows(const float *x, size_t line, size_t width, s
 
 void max_pool2d_rows(const float *x, size_t line, size_t width, size_t n, float *y)
 {
-    pool_rows(x, line, width, n, y);
+    max_pool2d_pool_rows(x, line, width, n, y);
 }
 
-VECTOR_CLONES static void pool_grad_rows(const float *dy, const float *x, const float *add,
-                                         size_t width, size_t n, float *dx)
+VECTOR_CLONES static void max_pool2d_pool_grad_rows(const float *dy, const float *x,
+                                                    const float *add, size_t width, size_t n,
+                                                    float *dx)
 {
     size_t row = width * n;
 
@@ -63,23 +65,23 @@ VECTOR_CLONES static void pool_grad_rows(const float *dy, const float *x, const 
 void max_pool2d_grad_rows(const float *dy, const float *x, const float *add, size_t width, size_t n,
                           float *dx)
 {
-    pool_grad_rows(dy, x, add, width, n, dx);
+    max_pool2d_pool_grad_rows(dy, x, add, width, n, dx);
 }
 
-static void run_rows(const struct tensor *dy, const struct tensor *src, const float *add,
-                     float *dx)
+static void max_pool2d_run_rows(const struct tensor *dy, const struct tensor *src, const float *add,
+                                float *dx)
 {
     size_t n = tensor_channels(src), width = (size_t)src->shape.dim[DIM_W];
     size_t nrows = (size_t)(dy->shape.dim[DIM_N] * dy->shape.dim[DIM_H]);
 
 #pragma omp parallel for schedule(static)
     for (size_t row = 0; row < nrows; row++)
-        pool_grad_rows(dy->data + row * (width / 2) * n, src->data + 2 * row * width * n,
-                       add ? add + 2 * row * width * n : NULL, width, n,
-                       dx + 2 * row * width * n);
+        max_pool2d_pool_grad_rows(dy->data + row * (width / 2) * n, src->data + 2 * row * width * n,
+                                  add ? add + 2 * row * width * n : NULL, width, n,
+                                  dx + 2 * row * width * n);
 }
 
-static int run_max_pool2d(struct op *op, struct exec *x, struct err *e)
+static int max_pool2d_run(struct op *op, struct exec *x, struct err *e)
 {
     const struct tensor *src = op->in[0], *dst = op->out[0];
     size_t n = tensor_channels(src), width = (size_t)src->shape.dim[DIM_W];
@@ -91,19 +93,19 @@ static int run_max_pool2d(struct op *op, struct exec *x, struct err *e)
     for (size_t row = 0; row < nrows; row++) {
         if (row + 1 < nrows)
             simd_fetch(src->data + 2 * (row + 1) * width * n, 2 * width * n);
-        pool_rows(src->data + 2 * row * width * n, width * n, width, n,
-                  dst->data + row * (width / 2) * n);
+        max_pool2d_pool_rows(src->data + 2 * row * width * n, width * n, width, n,
+                             dst->data + row * (width / 2) * n);
     }
     return 0;
 }
 
-static int run_grad(struct op *op, struct exec *x, struct err *e)
+static int max_pool2d_run_grad(struct op *op, struct exec *x, struct err *e)
 {
     const struct tensor *added = op->in[OP_ADDED];
 
     (void)x;
     (void)e;
-    run_rows(op->in[0], op->in[1], added ? added->data : NULL, op->out[0]->data);
+    max_pool2d_run_rows(op->in[0], op->in[1], added ? added->data : NULL, op->out[0]->data);
     return 0;
 }
 
@@ -116,7 +118,7 @@ bool max_pool2d_supports(const struct op *op)
 }
 
 const struct kernel simd_max_pool2d = {
-    .kind = &max_pool2d_kind, .supports = max_pool2d_supports, .run = run_max_pool2d};
+    .kind = &max_pool2d_kind, .supports = max_pool2d_supports, .run = max_pool2d_run};
 const struct kernel simd_max_pool2d_grad = {
-    .kind = &max_pool2d_grad_kind, .supports = max_pool2d_supports, .run = run_grad,
+    .kind = &max_pool2d_grad_kind, .supports = max_pool2d_supports, .run = max_pool2d_run_grad,
     .may = OP_HAS_ADDED};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Max pooling of what a norm and its ReLU make of x (raw_norm.h), two rows at a time, and the
+/* Max pooling of what a norm and its ReLU make of x (norm_prologue.h), two rows at a time, and the
  * gradient of that, with the sums that the norm's gradient needs. */
 #include "config.h"
 #include "trainer/backends/cpu/pool/max_pool2d.h"
@@ -8,33 +8,33 @@
 #include <string.h>
 
 #include "trainer/backends/cpu/isa/simd.h"
-#include "trainer/backends/cpu/norm/raw_norm.h"
+#include "trainer/backends/cpu/norm/norm_prologue.h"
 #include "trainer/backends/cpu/pool/pool_kernels.h"
 #include "trainer/backends/ref/chunks.h"
 
 /* op->priv */
-struct pool {
+struct max_pool2d_norm {
     size_t width, n, nrows;   /* of x; rows of the result */
     size_t coef, copies;      /* floats: coefficients; a thread's two rows */
     size_t nthreads;
 };
 
-static bool supports(const struct op *op)
+static bool max_pool2d_norm_supports(const struct op *op)
 {
-    return raw_norm_support(op, DTYPE_F32) && max_pool2d_supports(op);
+    return norm_prologue_supports(op, DTYPE_F32) && max_pool2d_supports(op);
 }
 
 /* Workspace: sums of chunks [CHUNKS][2C], coefficients, copies of each thread. */
-static int prepare(struct op *op, struct err *e)
+static int max_pool2d_norm_prepare(struct op *op, struct err *e)
 {
     const struct tensor *x = op->in[op->kind->source];
-    struct pool *p = malloc(sizeof *p);
+    struct max_pool2d_norm *p = malloc(sizeof *p);
 
     if (!p)
         return err_set(e, ERR_INTERNAL, "out of memory");
-    *p = (struct pool){.width = (size_t)x->shape.dim[DIM_W], .n = tensor_channels(x),
+    *p = (struct max_pool2d_norm){.width = (size_t)x->shape.dim[DIM_W], .n = tensor_channels(x),
                        .nrows = (size_t)(x->shape.dim[DIM_N] * x->shape.dim[DIM_H] / 2),
-                       .coef = raw_norm_size(op), .nthreads = simd_threads()};
+                       .coef = norm_prologue_size(op), .nthreads = simd_threads()};
     p->copies = 2 * p->width * p->n;
     op->workspace_size = CHUNKS * 2 * p->n * sizeof(double) +
                          (p->coef + p->nthreads * p->copies) * sizeof(float);
@@ -42,29 +42,24 @@ static int prepare(struct op *op, struct err *e)
     return 0;
 }
 
-static void release(struct op *op)
-{
-    free(op->priv);
-}
-
 /* Two rows of x through the norm. */
-static const float *normalise(const struct pool *p, const struct raw_norm *norm, const float *x,
-                              float *copy)
+static const float *normalise(const struct max_pool2d_norm *p, const struct norm_prologue *norm,
+                              const float *x, float *copy)
 {
     batch_norm_apply(&norm->map, x, 2 * p->width * p->n, copy);
     return copy;
 }
 
-static int run_forward(struct op *op, struct exec *x, struct err *e)
+static int max_pool2d_norm_run_forward(struct op *op, struct exec *x, struct err *e)
 {
-    const struct pool *p = op->priv;
+    const struct max_pool2d_norm *p = op->priv;
     float *coef = (float *)((double *)op->workspace + CHUNKS * 2 * p->n), *copies = coef + p->coef;
     const struct tensor *src = op->in[0];
-    struct raw_norm norm;
+    struct norm_prologue norm;
 
     (void)x;
     (void)e;
-    raw_norm_init(&norm, op, coef);
+    norm_prologue_init(&norm, op, coef);
 #pragma omp parallel for schedule(static) num_threads(p->nthreads)
     for (size_t row = 0; row < p->nrows; row++) {
         if (row + 1 < p->nrows)
@@ -78,10 +73,10 @@ static int run_forward(struct op *op, struct exec *x, struct err *e)
 }
 
 /* Rows of the result of chunk i. */
-static void run_chunk(const struct op *op, const struct raw_norm *norm, size_t i, float *copy,
-                      double *sums)
+static void max_pool2d_norm_run_chunk(const struct op *op, const struct norm_prologue *norm,
+                                      size_t i, float *copy, double *sums)
 {
-    const struct pool *p = op->priv;
+    const struct max_pool2d_norm *p = op->priv;
     size_t two = 2 * p->width * p->n;
 
     memset(sums, 0, 2 * p->n * sizeof *sums);
@@ -94,31 +89,34 @@ static void run_chunk(const struct op *op, const struct raw_norm *norm, size_t i
         max_pool2d_grad_rows(op->in[0]->data + row * (p->width / 2) * p->n,
                              normalise(p, norm, x, copy), added, p->width, p->n, dx);
         if (op->out[OP_OUT_SUMS])
-            raw_norm_add(norm, dx, x, 2 * p->width, sums);
+            norm_prologue_add_sums(norm, dx, x, 2 * p->width, sums);
     }
 }
 
-static int run_grad(struct op *op, struct exec *x, struct err *e)
+static int max_pool2d_norm_run_grad(struct op *op, struct exec *x, struct err *e)
 {
-    const struct pool *p = op->priv;
+    const struct max_pool2d_norm *p = op->priv;
     double *sums = op->workspace;
     float *coef = (float *)(sums + CHUNKS * 2 * p->n), *copies = coef + p->coef;
-    struct raw_norm norm;
+    struct norm_prologue norm;
 
     (void)x;
     (void)e;
-    raw_norm_init(&norm, op, coef);
+    norm_prologue_init(&norm, op, coef);
 #pragma omp parallel for schedule(static) num_threads(p->nthreads)
     for (size_t i = 0; i < CHUNKS; i++)
-        run_chunk(op, &norm, i, copies + simd_thread() * p->copies, sums + i * 2 * p->n);
+        max_pool2d_norm_run_chunk(op, &norm, i, copies + simd_thread() * p->copies,
+                                  sums + i * 2 * p->n);
     if (op->out[OP_OUT_SUMS])
-        raw_norm_write(&norm, sums, CHUNKS, op->out[OP_OUT_SUMS]);
+        norm_prologue_write_sums(&norm, sums, CHUNKS, op->out[OP_OUT_SUMS]);
     return 0;
 }
 
 const struct kernel simd_max_pool2d_norm = {
-    .kind = &max_pool2d_kind, .supports = supports, .prepare = prepare, .run = run_forward,
-    .release = release, .must = OP_HAS_COEF};
+    .kind = &max_pool2d_kind, .supports = max_pool2d_norm_supports,
+    .prepare = max_pool2d_norm_prepare, .run = max_pool2d_norm_run_forward,
+    .release = simd_release, .must = OP_HAS_COEF};
 const struct kernel simd_max_pool2d_norm_grad = {
-    .kind = &max_pool2d_grad_kind, .supports = supports, .prepare = prepare, .run = run_grad,
-    .release = release, .may = OP_GIVES_SUMS | OP_HAS_ADDED, .must = OP_HAS_COEF};
+    .kind = &max_pool2d_grad_kind, .supports = max_pool2d_norm_supports,
+    .prepare = max_pool2d_norm_prepare, .run = max_pool2d_norm_run_grad, .release = simd_release,
+    .may = OP_GIVES_SUMS | OP_HAS_ADDED, .must = OP_HAS_COEF};

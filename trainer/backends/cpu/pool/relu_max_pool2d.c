@@ -20,7 +20,8 @@ static const int32_t shifts[LANES] = {0, 2, 4, 6, 8, 10, 12, 14};
 
 /* Two rows of x, `width` pixels of n channels each, become one; the places of LANES numbers, a
  * number. */
-VECTOR_CLONES static void pool_rows(const float *x, size_t width, size_t n, float *y, float *places)
+VECTOR_CLONES static void relu_max_pool2d_rows(const float *x, size_t width, size_t n, float *y,
+                                               float *places)
 {
     const mask shift = *(const mask *)shifts;
 
@@ -45,8 +46,9 @@ VECTOR_CLONES static void pool_rows(const float *x, size_t width, size_t n, floa
 }
 
 /* Two rows of dx; a last column that no window has is 0. */
-VECTOR_CLONES static void pool_grad_rows(const float *dy, const float *y, const float *places,
-                                         size_t width, size_t n, float *dx)
+VECTOR_CLONES static void relu_max_pool2d_grad_rows(const float *dy, const float *y,
+                                                    const float *places, size_t width, size_t n,
+                                                    float *dx)
 {
     const mask shift = *(const mask *)shifts;
     size_t row = width * n;
@@ -67,7 +69,7 @@ VECTOR_CLONES static void pool_grad_rows(const float *dy, const float *y, const 
     }
 }
 
-static int run_forward(struct op *op, struct exec *x, struct err *e)
+static int relu_max_pool2d_run_forward(struct op *op, struct exec *x, struct err *e)
 {
     const struct tensor *src = op->in[0], *dst = op->out[0];
     size_t n = tensor_channels(src), width = (size_t)src->shape.dim[DIM_W], line = width / 2 * n;
@@ -80,14 +82,14 @@ static int run_forward(struct op *op, struct exec *x, struct err *e)
         if (row + 1 < nrows)
             simd_fetch(src->data + tensor_halved_row(src, row + 1, height) * width * n,
                        2 * width * n);
-        pool_rows(src->data + tensor_halved_row(src, row, height) * width * n, width, n,
-                  dst->data + row * line, op->out[1]->data + row * line / LANES);
+        relu_max_pool2d_rows(src->data + tensor_halved_row(src, row, height) * width * n, width, n,
+                             dst->data + row * line, op->out[1]->data + row * line / LANES);
     }
     return 0;
 }
 
 /* (dy, y, places) -> dx */
-static int run_grad(struct op *op, struct exec *x, struct err *e)
+static int relu_max_pool2d_run_grad(struct op *op, struct exec *x, struct err *e)
 {
     const struct tensor *dy = op->in[0], *y = op->in[1], *dx = op->out[0];
     size_t n = tensor_channels(y), width = (size_t)dx->shape.dim[DIM_W], line = width / 2 * n;
@@ -100,25 +102,27 @@ static int run_grad(struct op *op, struct exec *x, struct err *e)
     for (size_t row = 0; row < nrows; row++) {
         float *to = dx->data + tensor_halved_row(dx, row, height) * width * n;
 
-        pool_grad_rows(dy->data + row * line, y->data + row * line,
-                       op->in[2]->data + row * line / LANES, width, n, to);
+        relu_max_pool2d_grad_rows(dy->data + row * line, y->data + row * line,
+                                  op->in[2]->data + row * line / LANES, width, n, to);
         if (rest && row % height == height - 1)
             memset(to + 2 * width * n, 0, width * n * sizeof *to);
     }
     return 0;
 }
 
-static bool supports_forward(const struct op *op)
+static bool relu_max_pool2d_supports_forward(const struct op *op)
 {
     return tensor_channels(op->in[0]) % LANES == 0;
 }
 
-static bool supports_grad(const struct op *op)
+static bool relu_max_pool2d_supports_grad(const struct op *op)
 {
     return tensor_channels(op->out[0]) % LANES == 0;
 }
 
 const struct kernel simd_relu_max_pool2d = {
-    .kind = &max_pool2d_kind, .supports = supports_forward, .run = run_forward, .must = OP_RELU};
+    .kind = &max_pool2d_kind, .supports = relu_max_pool2d_supports_forward,
+    .run = relu_max_pool2d_run_forward, .must = OP_RELU};
 const struct kernel simd_relu_max_pool2d_grad = {
-    .kind = &max_pool2d_grad_kind, .supports = supports_grad, .run = run_grad, .must = OP_RELU};
+    .kind = &max_pool2d_grad_kind, .supports = relu_max_pool2d_supports_grad,
+    .run = relu_max_pool2d_run_grad, .must = OP_RELU};

@@ -10,8 +10,8 @@
  * Where lines fill tiles, four are computed at once, and each tile of the source is loaded once for
  * all rows of the window. Elsewhere rows of several lines follow each other with two zeros between,
  * so that narrow images fill tiles, too; results between lines are computed and left out. The
- * gradient of the input is the same convolution with the window turned by 180 degrees and the roles
- * of the channels changed. */
+ * gradient of the input is the same convolution with the window turned by 180 degrees and the
+ * operands of the channels changed. */
 #include "config.h"
 #include "trainer/backends/cpu/conv/amx/amx_conv.h"
 
@@ -20,10 +20,10 @@
 
 #include "trainer/backends/cpu/conv/amx/amx_check.h"
 #include "trainer/backends/cpu/conv/amx/amx_kernels.h"
-#include "trainer/backends/cpu/isa/half.h"
+#include "trainer/backends/cpu/isa/bf16.h"
 #include "trainer/backends/cpu/isa/simd.h"
 #include "trainer/backends/cpu/norm/norm_moments.h"
-#include "trainer/backends/cpu/norm/raw_norm.h"
+#include "trainer/backends/cpu/norm/norm_prologue.h"
 
 #define KERNEL 3
 #define BORDER AMX_CONV_BORDER
@@ -34,11 +34,6 @@
 #define MAX_WEIGHTS (1 << 20)  /* pairs of channels */
 #define LINE AMX_ROWS_LINE
 #define COLUMNS AMX_TILES_COLUMNS
-
-static size_t least(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
 
 /* Tiles down for that many lines that follow each other: from the first to the last pixel, with
  * what lies between. */
@@ -54,31 +49,31 @@ static void cut(struct amx_conv *c, size_t band)
     size_t most = BAND_NUMBERS / (c->pitch * c->ns),
            share = (c->nimages * c->height + TASKS - 1) / TASKS;
 
-    c->slice = least(c->shape.lines     ? AMX_TILES_LINES
+    c->slice = simd_min(c->shape.lines     ? AMX_TILES_LINES
                      : c->pitch < SLICE ? SLICE / c->pitch
                                         : 1,
                      c->height);
-    c->band = band ? band : least(least(most, share), c->height) / c->slice * c->slice;
+    c->band = band ? band : simd_min(simd_min(most, share), c->height) / c->slice * c->slice;
     if (c->band == 0)
         c->band = c->slice;
     c->nbands = (c->height + c->band - 1) / c->band;
 }
 
-struct amx_conv amx_conv_of(const struct roles *r, size_t band)
+struct amx_conv amx_conv_of(const struct conv_operands *r, size_t band)
 {
-    struct amx_conv c = {.tiles = amx_tiles_best(), .narrow = float_rows_narrow(),
+    struct amx_conv c = {.tiles = amx_tiles_best(), .encode = float_rows_encode(),
                          .nthreads = simd_threads()};
     size_t window, whole;
 
     c.nimages = (size_t)r->src[0]->shape.dim[DIM_N];
     c.height = (size_t)r->src[0]->shape.dim[DIM_H];
     c.width = (size_t)r->src[0]->shape.dim[DIM_W];
-    c.ns = roles_channels(r->src);
-    c.nd = roles_channels(r->dst);
+    c.ns = conv_operands_channels(r->src);
+    c.nd = conv_operands_channels(r->dst);
     c.group = c.nd % COLUMNS == 0 ? 1 : NEIGHBOURS;
-    c.pitch = amx_rows_round_up(c.width + BORDER, c.group);
+    c.pitch = simd_round_up(c.width + BORDER, c.group);
     window = (c.group + BORDER) * c.ns;
-    whole = amx_rows_round_up(c.width, AMX_TILES_ROWS * c.group);
+    whole = simd_round_up(c.width, AMX_TILES_ROWS * c.group);
     c.shape = (struct amx_shape){AMX_TILES_ROWS, COLUMNS, window % 32 == 0 ? 32 : 24,
                                  whole <= c.pitch};
     c.line = c.shape.lines ? whole : c.pitch;
@@ -86,18 +81,18 @@ struct amx_conv amx_conv_of(const struct roles *r, size_t band)
     c.nsteps = window / c.shape.depth;
     c.ntiles = c.group * c.nd / COLUMNS;
     /* Behind the last line what the last tile reads, too: its results are left out. */
-    c.source = amx_rows_round_up(
+    c.source = simd_round_up(
         ((c.band + BORDER) * c.pitch + AMX_TILES_ROWS * c.group + BORDER) * c.ns, LINE);
     c.results = c.shape.lines ? c.slice * c.line
                               : tiles_down(&c, c.slice) * AMX_TILES_ROWS * c.group;
-    c.results = amx_rows_round_up((c.results + c.width) * c.nd, LINE);
+    c.results = simd_round_up((c.results + c.width) * c.nd, LINE);
     c.packed = KERNEL * window * c.ntiles * COLUMNS;
-    c.bias = amx_rows_round_up(c.group * c.nd, LINE);
+    c.bias = simd_round_up(c.group * c.nd, LINE);
     return c;
 }
 
 /* Pair k of the window's row in column n lies here, of a tile of results. */
-static size_t place_of(const struct amx_conv *c, size_t k, size_t n)
+static size_t amx_conv_place_of(const struct amx_conv *c, size_t k, size_t n)
 {
     size_t step = c->shape.depth;
 
@@ -118,14 +113,15 @@ void amx_conv_pack(const struct amx_conv *c, const float *w, bool turned, uint16
             for (size_t i = 0; i < c->group * KERNEL; i++) {
                 const float *tap = w + (turned ? s * nd + d : d * ns + s) * window;
                 size_t pixel = i / KERNEL, column = i % KERNEL;
-                uint16_t *to = packed + d / COLUMNS * KERNEL * row +
-                               place_of(c, (pixel + column) * ns + s, pixel * nd + d % COLUMNS);
+                uint16_t *to =
+                    packed + d / COLUMNS * KERNEL * row +
+                    amx_conv_place_of(c, (pixel + column) * ns + s, pixel * nd + d % COLUMNS);
 
                 for (size_t r = 0; r < KERNEL; r++, to += row) {
                     size_t k = r * KERNEL + column, from = turned ? window - 1 - k : k;
 
-                    to[0] = half_narrow(tap[from]);
-                    to[1] = half_narrow(tap[next + from]);
+                    to[0] = bf16_from_float(tap[from]);
+                    to[1] = bf16_from_float(tap[next + from]);
                 }
             }
 }
@@ -163,12 +159,12 @@ void amx_conv_lines(const struct amx_conv *c, const struct tensor *const *dst, s
     float *copy = results + c->results - c->width * c->nd;
 
     for (size_t y = 0; y < nlines; y += c->slice) {
-        size_t n = least(c->slice, nlines - y);
+        size_t n = simd_min(c->slice, nlines - y);
 
         correlate_slice(c, source + y * c->pitch * c->ns, packed, bias, n, results);
         for (size_t k = 0; k < n; k++)
             amx_rows_write(dst, image, from + y + k, results + k * c->line * c->nd, copy,
-                           c->narrow);
+                           c->encode);
     }
 }
 
@@ -180,25 +176,25 @@ void amx_conv_repeat(const struct amx_conv *c, const struct tensor *bias, float 
 
 /* Workspace: parts of the moments, coefficients, bias, for each thread results, the weights, for
  * each thread source. */
-static size_t parts_size(const struct op *op, const struct amx_conv *c)
+static size_t partials_size(const struct op *op, const struct amx_conv *c)
 {
     return norm_moments_of(op, c->nimages * c->nbands).size * c->nimages * c->nbands;
 }
 
 static size_t coef_size(const struct op *op)
 {
-    return amx_rows_round_up(raw_norm_size(op), LINE);
+    return simd_round_up(norm_prologue_size(op), LINE);
 }
 
-static int prepare(struct op *op, struct err *e)
+static int amx_conv_prepare(struct op *op, struct err *e)
 {
-    const struct roles r = roles_of(op);
+    const struct conv_operands r = conv_operands_of(op);
     struct amx_conv *c = malloc(sizeof *c);
 
     if (!c)
         return err_set(e, ERR_INTERNAL, "out of memory");
     *c = amx_conv_of(&r, 0);
-    op->workspace_size = amx_rows_round_up(parts_size(op, c), LINE) * sizeof(double) +
+    op->workspace_size = simd_round_up(partials_size(op, c), LINE) * sizeof(double) +
                          (coef_size(op) + c->bias + c->nthreads * c->results) * sizeof(float) +
                          (c->packed + c->nthreads * c->source) * sizeof(uint16_t);
     op->priv = c;
@@ -206,24 +202,24 @@ static int prepare(struct op *op, struct err *e)
 }
 
 /* Of one run; the workspace in its order. */
-struct pass {
+struct amx_conv_workspace {
     const struct amx_conv *c;
-    struct roles roles;
+    struct conv_operands operands;
     struct norm_moments moments;
-    double *parts;
+    double *partials;
     float *coef, *bias, *results;
     uint16_t *packed, *sources;
 };
 
-static struct pass pass_of(const struct op *op)
+static struct amx_conv_workspace amx_conv_workspace_of(const struct op *op)
 {
     const struct amx_conv *c = op->priv;
-    struct pass p = {.c = c,
-                     .roles = roles_of(op),
+    struct amx_conv_workspace p = {.c = c,
+                     .operands = conv_operands_of(op),
                      .moments = norm_moments_of(op, c->nimages * c->nbands),
-                     .parts = op->workspace};
+                     .partials = op->workspace};
 
-    p.coef = (float *)(p.parts + amx_rows_round_up(parts_size(op, c), LINE));
+    p.coef = (float *)(p.partials + simd_round_up(partials_size(op, c), LINE));
     p.bias = p.coef + coef_size(op);
     p.results = p.bias + c->bias;
     p.packed = (uint16_t *)(void *)(p.results + c->nthreads * c->results);
@@ -231,33 +227,34 @@ static struct pass pass_of(const struct op *op)
     return p;
 }
 
-static void run_task(const struct pass *p, size_t i)
+static void run_task(const struct amx_conv_workspace *p, size_t i)
 {
     const struct amx_conv *c = p->c;
     size_t image = i / c->nbands, from = i % c->nbands * c->band,
-           nlines = least(c->band, c->height - from);
+           nlines = simd_min(c->band, c->height - from);
     uint16_t *source = p->sources + simd_thread() * c->source;
 
-    amx_rows_read(p->roles.src, p->roles.norm, image, from, nlines + BORDER, 1, c->pitch, source);
-    amx_conv_lines(c, p->roles.dst, image, from, nlines, source, p->packed, p->bias,
+    amx_rows_read(p->operands.src, p->operands.norm, image, from, nlines + BORDER, 1, c->pitch,
+                  source);
+    amx_conv_lines(c, p->operands.dst, image, from, nlines, source, p->packed, p->bias,
                    p->results + simd_thread() * c->results);
     if (p->moments.rows)
-        norm_moments_part(&p->moments,
-                          p->roles.dst[0]->half + (image * c->height + from) * c->width * c->nd,
-                          nlines * c->width, p->parts + i * p->moments.size);
+        norm_moments_partial(&p->moments,
+                          p->operands.dst[0]->half + (image * c->height + from) * c->width * c->nd,
+                          nlines * c->width, p->partials + i * p->moments.size);
 }
 
-static void correlate(const struct op *op, bool turned)
+static void amx_conv_correlate(const struct op *op, bool turned)
 {
-    struct pass p = pass_of(op);
+    struct amx_conv_workspace p = amx_conv_workspace_of(op);
     const struct amx_conv *c = p.c;
-    struct raw_norm norm;
+    struct norm_prologue norm;
 
-    raw_norm_init(&norm, op, p.coef);
-    if (raw_norm_of(op))
-        p.roles.norm[0] = &norm.map;
-    amx_conv_pack(c, p.roles.weights->data, turned, p.packed);
-    amx_conv_repeat(c, p.roles.bias, p.bias);
+    norm_prologue_init(&norm, op, p.coef);
+    if (norm_prologue_coef(op))
+        p.operands.norm[0] = &norm.map;
+    amx_conv_pack(c, p.operands.weights->data, turned, p.packed);
+    amx_conv_repeat(c, p.operands.bias, p.bias);
 #pragma omp parallel num_threads(c->nthreads)
     {
         c->tiles->begin(&c->shape);
@@ -267,70 +264,65 @@ static void correlate(const struct op *op, bool turned)
         c->tiles->end();
     }
     if (p.moments.rows)
-        norm_moments_write(&p.moments, p.parts, op->out[OP_OUT_MOMENTS]);
+        norm_moments_combine(&p.moments, p.partials, op->out[OP_OUT_MOMENTS]);
 }
 
-static int run_conv2d(struct op *op, struct exec *x, struct err *e)
+static int amx_conv_run_forward(struct op *op, struct exec *x, struct err *e)
 {
     (void)x;
     (void)e;
-    correlate(op, false);
+    amx_conv_correlate(op, false);
     return 0;
 }
 
-static int run_grad_input(struct op *op, struct exec *x, struct err *e)
+static int amx_conv_run_grad_input(struct op *op, struct exec *x, struct err *e)
 {
     (void)x;
     (void)e;
-    correlate(op, true);
+    amx_conv_correlate(op, true);
     return 0;
-}
-
-static void release(struct op *op)
-{
-    free(op->priv);
 }
 
 /* By tiles, if these work. With 24 or 40 channels of results columns would lie idle. */
 static bool fits(const struct op *op)
 {
-    const struct roles r = roles_of(op);
-    size_t ns = roles_channels(r.src), nd = roles_channels(r.dst);
+    const struct conv_operands r = conv_operands_of(op);
+    size_t ns = conv_operands_channels(r.src), nd = conv_operands_channels(r.dst);
 
     return amx_tiles_best() && op->attr.kernel == KERNEL && op->attr.stride <= 1 &&
-           amx_rows_support(r.src) && amx_rows_support(r.dst) &&
+           amx_rows_supports(r.src) && amx_rows_supports(r.dst) &&
            (nd == AMX_ROWS_CHANNELS || nd % COLUMNS == 0) && ns * nd <= MAX_WEIGHTS;
 }
 
 /* Of lines that are whole vectors. The trial is without norms and moments, as tiles do not compute
  * them. */
-static bool supports(const struct op *op)
+static bool amx_conv_supports(const struct op *op)
 {
-    static const struct kernel forward = {.prepare = prepare, .run = run_conv2d,
-                                         .release = release};
+    static const struct kernel forward = {
+        .prepare = amx_conv_prepare, .run = amx_conv_run_forward, .release = simd_release};
     struct op plain = *op;
 
     plain.in[OP_COEF] = plain.out[OP_OUT_MOMENTS] = NULL;
-    return fits(op) && norm_moments_support(op, DTYPE_BF16) && raw_norm_support(op, DTYPE_BF16) &&
-           !(op->in[OP_COEF] && op->in[OP_SECOND]) &&
+    return fits(op) && norm_moments_supports(op, DTYPE_BF16) &&
+           norm_prologue_supports(op, DTYPE_BF16) && !(op->in[OP_COEF] && op->in[OP_SECOND]) &&
            (!op->out[OP_OUT_MOMENTS] || norm_rows_fit(op->out[0])) && amx_check(&forward, &plain);
 }
 
-static bool supports_grad_input(const struct op *op)
+static bool amx_conv_supports_grad_input(const struct op *op)
 {
-    static const struct kernel backward = {.prepare = prepare, .run = run_grad_input,
-                                          .release = release};
+    static const struct kernel backward = {
+        .prepare = amx_conv_prepare, .run = amx_conv_run_grad_input, .release = simd_release};
 
     return fits(op) && amx_check(&backward, op);
 }
 
-#define KERNEL_OF(_kind, _supports, _run)                                                         \
-    .kind = &_kind, .supports = _supports, .prepare = prepare, .run = _run, .release = release,   \
-    .types = KERNEL_HALVES
+#define KERNEL_OF(_kind, _supports, _run) \
+    .kind = &_kind, .supports = _supports, .prepare = amx_conv_prepare, .run = _run, \
+    .release = simd_release, .types = KERNEL_HALVES
 
 const struct kernel simd_amx_conv = {
-    KERNEL_OF(conv2d_kind, supports, run_conv2d),
+    KERNEL_OF(conv2d_kind, amx_conv_supports, amx_conv_run_forward),
     .may = OP_NO_BIAS | OP_GIVES_MOMENTS | OP_HAS_SECOND | OP_HAS_COEF};
 const struct kernel simd_amx_conv_grad_input = {
-    KERNEL_OF(conv2d_grad_kind, supports_grad_input, run_grad_input), .may = OP_HAS_SECOND,
-    .must = OP_INPUT_ONLY};
+    KERNEL_OF(conv2d_grad_kind, amx_conv_supports_grad_input, amx_conv_run_grad_input),
+    .may = OP_HAS_SECOND, .must = OP_INPUT_ONLY};

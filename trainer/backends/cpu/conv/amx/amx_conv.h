@@ -13,7 +13,7 @@
 struct amx_conv {
     const struct amx_tiles *tiles;
     struct amx_shape shape;
-    float_rows_narrow_f *narrow;
+    float_rows_encode_f *encode;
     size_t nimages, height, width, ns, nd;
     size_t group;          /* pixels of a row of a tile */
     size_t pitch;          /* pixels from a line of the source to the next */
@@ -27,7 +27,7 @@ struct amx_conv {
 };
 
 /* With bands of so many lines; 0: as is best, whatever the number of threads. */
-struct amx_conv amx_conv_of(const struct roles *r, size_t band);
+struct amx_conv amx_conv_of(const struct conv_operands *r, size_t band);
 
 /* w[O][I][3][3] in the order of tiles; turned: for the gradient of the input. All threads. */
 void amx_conv_pack(const struct amx_conv *c, const float *w, bool turned, uint16_t *packed);

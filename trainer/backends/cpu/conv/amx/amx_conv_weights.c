@@ -17,7 +17,7 @@
 #include "trainer/backends/cpu/conv/amx/amx_check.h"
 #include "trainer/backends/cpu/conv/amx/amx_kernels.h"
 #include "trainer/backends/cpu/conv/conv_rows.h"
-#include "trainer/backends/cpu/isa/half.h"
+#include "trainer/backends/cpu/isa/bf16.h"
 #include "trainer/backends/cpu/isa/simd.h"
 #include "trainer/backends/ref/vector.h"
 
@@ -31,25 +31,20 @@
 #define MIN_CHUNKS 4           /* that there must be room for */
 #define LINE AMX_ROWS_LINE
 
-static size_t least(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
 static size_t pixels_of(const struct amx_conv_weights *c, size_t nlines)
 {
-    return amx_rows_round_up(nlines * c->pitch, DEPTH);
+    return simd_round_up(nlines * c->pitch, DEPTH);
 }
 
 /* Rows of a tile that lie an even number of lines apart would meet in few sets of the cache. */
 static size_t plane_of(size_t npixels)
 {
-    size_t nlines = amx_rows_round_up(npixels + LINE, LINE) / LINE;
+    size_t nlines = simd_round_up(npixels + LINE, LINE) / LINE;
 
     return (nlines | 1) * LINE;
 }
 
-struct amx_conv_weights amx_conv_weights_of(const struct roles *r, size_t share)
+struct amx_conv_weights amx_conv_weights_of(const struct conv_operands *r, size_t share)
 {
     struct amx_conv_weights c = {.tiles = amx_tiles_best(), .nthreads = simd_threads()};
     size_t most, rest;
@@ -57,21 +52,21 @@ struct amx_conv_weights amx_conv_weights_of(const struct roles *r, size_t share)
     c.nimages = (size_t)r->src[0]->shape.dim[DIM_N];
     c.height = (size_t)r->src[0]->shape.dim[DIM_H];
     c.width = (size_t)r->src[0]->shape.dim[DIM_W];
-    c.ns = roles_channels(r->src);
-    c.nd = roles_channels(r->dst);
+    c.ns = conv_operands_channels(r->src);
+    c.nd = conv_operands_channels(r->dst);
     c.shape = (struct amx_shape){c.nd % 16 == 0 ? 16 : 8, c.ns % 16 == 0 ? 16 : 12, DEPTH, false};
     c.pitch = c.width + BORDER;
     most = share / (c.pitch * (2 * c.ns + c.nd));
-    c.band = most > BORDER ? least(most - BORDER, c.height) : 1;
+    c.band = most > BORDER ? simd_min(most - BORDER, c.height) : 1;
     c.nbands = (c.height + c.band - 1) / c.band;
     rest = pixels_of(&c, c.band) + BORDER * c.pitch + BORDER;
     c.pairs = rest * c.ns;
-    c.source = amx_rows_round_up((rest + 1) * c.ns, LINE);
+    c.source = simd_round_up((rest + 1) * c.ns, LINE);
     c.plane = plane_of(pixels_of(&c, c.band));
-    c.room = amx_rows_round_up(c.source + 2 * c.pairs + c.nd * c.plane, LINE);
+    c.room = simd_round_up(c.source + 2 * c.pairs + c.nd * c.plane, LINE);
     c.nsums = (size_t)KERNEL * KERNEL * c.ns * c.nd + c.nd;
-    c.nchunks = least(c.nimages * c.height * c.width / CHUNK_PIXELS + 1, c.nimages * c.nbands);
-    c.nchunks = least(least(c.nchunks, MAX_CHUNKS), MAX_SUMS / c.nsums);
+    c.nchunks = simd_min(c.nimages * c.height * c.width / CHUNK_PIXELS + 1, c.nimages * c.nbands);
+    c.nchunks = simd_min(simd_min(c.nchunks, MAX_CHUNKS), MAX_SUMS / c.nsums);
     return c;
 }
 
@@ -83,7 +78,7 @@ size_t amx_conv_weights_first(const struct amx_conv_weights *c, size_t i)
 struct amx_conv_band amx_conv_weights_band(const struct amx_conv_weights *c, size_t task,
                                            uint16_t *room)
 {
-    size_t from = task % c->nbands * c->band, nlines = least(c->band, c->height - from);
+    size_t from = task % c->nbands * c->band, nlines = simd_min(c->band, c->height - from);
     uint16_t *pairs = room + c->source;
 
     return (struct amx_conv_band){task / c->nbands, from, nlines, pixels_of(c, nlines), room,
@@ -98,13 +93,15 @@ static void clear(uint16_t *planes, size_t plane, size_t nplanes, size_t from, s
 }
 
 /* Zeros behind the last line, too, as far as sums run. */
-static void fill(const struct amx_conv_weights *c, const struct roles *roles,
-                 const struct amx_conv_band *b, const uint16_t *dy, size_t distance)
+static void amx_conv_weights_fill(const struct amx_conv_weights *c,
+                                  const struct conv_operands *operands,
+                                  const struct amx_conv_band *b, const uint16_t *dy,
+                                  size_t distance)
 {
     size_t used = (b->nlines + BORDER) * c->pitch;
     size_t all = b->npixels + BORDER * c->pitch + BORDER;
 
-    amx_rows_read(roles->src, roles->norm, b->image, b->from, b->nlines + BORDER, 1, c->pitch,
+    amx_rows_read(operands->src, operands->norm, b->image, b->from, b->nlines + BORDER, 1, c->pitch,
                   b->source);
     memset(b->source + used * c->ns, 0, (all + 1 - used) * c->ns * sizeof *b->source);
     amx_rows_pair(b->source, c->ns, all * c->ns, b->pairs);
@@ -150,24 +147,25 @@ VECTOR_CLONES static float sum_plane(const uint16_t *plane, size_t n)
 
 #pragma omp simd reduction(+ : sum)
     for (size_t i = 0; i < n; i++)
-        sum += half_widen(plane[i]);
+        sum += bf16_to_float(plane[i]);
     return sum;
 }
 
-void amx_conv_weights_add(const struct amx_conv_weights *c, const struct roles *roles,
+void amx_conv_weights_add(const struct amx_conv_weights *c, const struct conv_operands *operands,
                           const struct amx_conv_band *b, const uint16_t *dy, size_t distance,
                           float *sums)
 {
     float *bias = sums + c->nsums - c->nd;
 
-    fill(c, roles, b, dy, distance);
+    amx_conv_weights_fill(c, operands, b, dy, distance);
     add_products(c, b, sums);
-    for (size_t d = 0; roles->bias && d < c->nd; d++)
+    for (size_t d = 0; operands->bias && d < c->nd; d++)
         bias[d] += sum_plane(b->planes + d * c->plane, b->npixels);
 }
 
-static void sum_chunk(const struct amx_conv_weights *c, const struct roles *roles, size_t i,
-                      uint16_t *room, float *sums)
+static void amx_conv_weights_sum_chunk(const struct amx_conv_weights *c,
+                                       const struct conv_operands *operands, size_t i,
+                                       uint16_t *room, float *sums)
 {
     size_t line = c->width * c->nd;
 
@@ -176,17 +174,18 @@ static void sum_chunk(const struct amx_conv_weights *c, const struct roles *role
          task++) {
         struct amx_conv_band b = amx_conv_weights_band(c, task, room);
 
-        amx_conv_weights_add(
-            c, roles, &b, roles->dst[0]->half + (b.image * c->height + b.from) * line, line, sums);
+        amx_conv_weights_add(c, operands, &b,
+                             operands->dst[0]->half + (b.image * c->height + b.from) * line, line,
+                             sums);
     }
 }
 
 /* dw[O][I][3][3] from the order of add_products(). */
-void amx_conv_weights_finish(const struct amx_conv_weights *c, const struct roles *roles,
+void amx_conv_weights_finish(const struct amx_conv_weights *c, const struct conv_operands *operands,
                              const float *sums)
 {
     size_t ns = c->ns, nd = c->nd;
-    float *dw = roles->weights->data;
+    float *dw = operands->weights->data;
 
 #pragma omp parallel for schedule(static) num_threads(c->nthreads)
     for (size_t d = 0; d < nd; d++)
@@ -195,17 +194,17 @@ void amx_conv_weights_finish(const struct amx_conv_weights *c, const struct role
                 for (size_t j = 0; j < KERNEL; j++)
                     dw[((d * ns + s) * KERNEL + r) * KERNEL + j] =
                         sums[((r * nd + d) * KERNEL + j) * ns + s];
-    if (roles->bias)
-        memcpy(roles->bias->data, sums + c->nsums - c->nd, c->nd * sizeof *sums);
+    if (operands->bias)
+        memcpy(operands->bias->data, sums + c->nsums - c->nd, c->nd * sizeof *sums);
 }
 
 /* Workspace: the sums of all chunks, room for each thread. */
-static int run(struct op *op, struct exec *x, struct err *e)
+static int amx_conv_weights_run(struct op *op, struct exec *x, struct err *e)
 {
     const struct amx_conv_weights *c = op->priv;
-    const struct roles roles = roles_of(op);
+    const struct conv_operands operands = conv_operands_of(op);
     float *sums = op->workspace;
-    uint16_t *rooms = (uint16_t *)(void *)(sums + amx_rows_round_up(c->nchunks * c->nsums, LINE));
+    uint16_t *rooms = (uint16_t *)(void *)(sums + simd_round_up(c->nchunks * c->nsums, LINE));
 
     (void)x;
     (void)e;
@@ -214,45 +213,42 @@ static int run(struct op *op, struct exec *x, struct err *e)
         c->tiles->begin(&c->shape);
 #pragma omp for schedule(dynamic)
         for (size_t i = 0; i < c->nchunks; i++)
-            sum_chunk(c, &roles, i, rooms + simd_thread() * c->room, sums + i * c->nsums);
+            amx_conv_weights_sum_chunk(c, &operands, i, rooms + simd_thread() * c->room,
+                                       sums + i * c->nsums);
         c->tiles->end();
         conv_rows_add(sums, c->nsums, c->nchunks);
     }
-    amx_conv_weights_finish(c, &roles, sums);
+    amx_conv_weights_finish(c, &operands, sums);
     return 0;
 }
 
-static int prepare(struct op *op, struct err *e)
+static int amx_conv_weights_prepare(struct op *op, struct err *e)
 {
-    const struct roles r = roles_of(op);
+    const struct conv_operands r = conv_operands_of(op);
     struct amx_conv_weights *c = malloc(sizeof *c);
 
     if (!c)
         return err_set(e, ERR_INTERNAL, "out of memory");
     *c = amx_conv_weights_of(&r, SHARE);
-    op->workspace_size = amx_rows_round_up(c->nchunks * c->nsums, LINE) * sizeof(float) +
+    op->workspace_size = simd_round_up(c->nchunks * c->nsums, LINE) * sizeof(float) +
                          c->nthreads * c->room * sizeof(uint16_t);
     op->priv = c;
     return 0;
 }
 
-static void release(struct op *op)
+static bool amx_conv_weights_supports(const struct op *op)
 {
-    free(op->priv);
-}
-
-static bool supports(const struct op *op)
-{
-    static const struct kernel kernel = {.prepare = prepare, .run = run, .release = release};
-    const struct roles r = roles_of(op);
-    size_t ns = roles_channels(r.src), nd = roles_channels(r.dst);
+    static const struct kernel kernel = {
+        .prepare = amx_conv_weights_prepare, .run = amx_conv_weights_run, .release = simd_release};
+    const struct conv_operands r = conv_operands_of(op);
+    size_t ns = conv_operands_channels(r.src), nd = conv_operands_channels(r.dst);
 
     return amx_tiles_best() && op->attr.kernel == KERNEL && op->attr.stride <= 1 &&
-           amx_rows_support(r.src) && amx_rows_support(r.dst) &&
+           amx_rows_supports(r.src) && amx_rows_supports(r.dst) &&
            KERNEL * KERNEL * ns * nd <= MAX_SUMS / MIN_CHUNKS && amx_check(&kernel, op);
 }
 
 const struct kernel simd_amx_conv_grad_weights = {
-    .kind = &conv2d_grad_kind, .supports = supports, .prepare = prepare, .run = run,
-    .release = release, .may = OP_NO_BIAS | OP_HAS_SECOND, .must = OP_WEIGHTS_ONLY,
-    .types = KERNEL_HALVES};
+    .kind = &conv2d_grad_kind, .supports = amx_conv_weights_supports,
+    .prepare = amx_conv_weights_prepare, .run = amx_conv_weights_run, .release = simd_release,
+    .may = OP_NO_BIAS | OP_HAS_SECOND, .must = OP_WEIGHTS_ONLY, .types = KERNEL_HALVES};

@@ -25,7 +25,7 @@ struct amx_conv_band {
 };
 
 /* share: of the second cache that its bands may take, numbers. */
-struct amx_conv_weights amx_conv_weights_of(const struct roles *r, size_t share);
+struct amx_conv_weights amx_conv_weights_of(const struct conv_operands *r, size_t share);
 
 /* Chunk i has tasks [first(i), first(i + 1)). */
 size_t amx_conv_weights_first(const struct amx_conv_weights *c, size_t i);
@@ -36,12 +36,12 @@ struct amx_conv_band amx_conv_weights_band(const struct amx_conv_weights *c, siz
 
 /* sums[c->nsums] += products of a band's lines of the source and of the gradient dy, whose lines
  * are `distance` numbers apart. Between begin() and end() of c->shape. */
-void amx_conv_weights_add(const struct amx_conv_weights *c, const struct roles *roles,
+void amx_conv_weights_add(const struct amx_conv_weights *c, const struct conv_operands *operands,
                           const struct amx_conv_band *b, const uint16_t *dy, size_t distance,
                           float *sums);
 
-/* Into roles->weights and bias, from sums of all chunks in order. All threads. */
-void amx_conv_weights_finish(const struct amx_conv_weights *c, const struct roles *roles,
+/* Into operands->weights and bias, from sums of all chunks in order. All threads. */
+void amx_conv_weights_finish(const struct amx_conv_weights *c, const struct conv_operands *operands,
                              const float *sums);
 
 #endif

@@ -6,7 +6,7 @@
 #include "trainer/core/kernel.h"
 
 extern const struct kernel simd_amx_conv, simd_amx_conv_grad_input, simd_amx_conv_grad_weights;
-extern const struct kernel simd_amx_both, simd_amx_transpose, simd_amx_transpose_grad_input;
+extern const struct kernel simd_amx_conv_grad, simd_amx_transpose, simd_amx_transpose_grad_input;
 extern const struct kernel simd_amx_transpose_grad_weights;
 
 #endif

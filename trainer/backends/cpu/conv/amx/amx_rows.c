@@ -12,12 +12,12 @@
 
 #define BLOCK AMX_ROWS_CHANNELS
 
-bool amx_rows_support(const struct tensor *const *parts)
+bool amx_rows_supports(const struct tensor *const *tensors)
 {
-    for (size_t k = 0; k < PARTS && parts[k]; k++)
-        if (parts[k]->dtype != DTYPE_BF16)
+    for (size_t k = 0; k < CONV_CONCAT && tensors[k]; k++)
+        if (tensors[k]->dtype != DTYPE_BF16)
             return false;
-    return roles_common_channels(parts) % BLOCK == 0;
+    return conv_operands_common_channels(tensors) % BLOCK == 0;
 }
 
 /* Pixels of n channels to where they have more. */
@@ -32,11 +32,12 @@ static void spread(const uint16_t *src, size_t n, size_t width, uint16_t *dst, s
             memcpy(dst + x * step + c, src + x * n + c, BLOCK * sizeof *dst);
 }
 
-void amx_rows_read(const struct tensor *const *parts, const struct batch_norm_map *const *norm,
+void amx_rows_read(const struct tensor *const *tensors, const struct batch_norm_map *const *norm,
                    size_t image, size_t first, size_t n, size_t border, size_t pitch, uint16_t *dst)
 {
-    size_t height = (size_t)parts[0]->shape.dim[DIM_H], width = (size_t)parts[0]->shape.dim[DIM_W];
-    size_t channels = roles_channels(parts);
+    size_t height = (size_t)tensors[0]->shape.dim[DIM_H],
+           width = (size_t)tensors[0]->shape.dim[DIM_W];
+    size_t channels = conv_operands_channels(tensors);
 
     for (size_t i = first; i < first + n; i++, dst += pitch * channels) {
         size_t line = (image * height + i - border) * width, at = border * channels;
@@ -46,13 +47,13 @@ void amx_rows_read(const struct tensor *const *parts, const struct batch_norm_ma
             continue;
         }
         memset(dst, 0, border * channels * sizeof *dst);
-        for (size_t k = 0; k < PARTS && parts[k]; k++) {
-            size_t own = tensor_channels(parts[k]);
+        for (size_t k = 0; k < CONV_CONCAT && tensors[k]; k++) {
+            size_t own = tensor_channels(tensors[k]);
 
             if (norm && norm[k])
-                batch_norm_apply(norm[k], parts[k]->half + line * own, width * own, dst + at);
+                batch_norm_apply(norm[k], tensors[k]->half + line * own, width * own, dst + at);
             else
-                spread(parts[k]->half + line * own, own, width, dst + at, channels);
+                spread(tensors[k]->half + line * own, own, width, dst + at, channels);
             at += own;
         }
         memset(dst + (border + width) * channels, 0,
@@ -60,19 +61,19 @@ void amx_rows_read(const struct tensor *const *parts, const struct batch_norm_ma
     }
 }
 
-void amx_rows_write(const struct tensor *const *parts, size_t image, size_t y, const float *row,
-                    float *copy, float_rows_narrow_f *narrow)
+void amx_rows_write(const struct tensor *const *tensors, size_t image, size_t y, const float *row,
+                    float *copy, float_rows_encode_f *encode)
 {
-    size_t width = (size_t)parts[0]->shape.dim[DIM_W], channels = roles_channels(parts);
-    size_t line = (image * (size_t)parts[0]->shape.dim[DIM_H] + y) * width;
+    size_t width = (size_t)tensors[0]->shape.dim[DIM_W], channels = conv_operands_channels(tensors);
+    size_t line = (image * (size_t)tensors[0]->shape.dim[DIM_H] + y) * width;
 
-    for (size_t k = 0; k < PARTS && parts[k]; k++) {
-        size_t n = tensor_channels(parts[k]);
+    for (size_t k = 0; k < CONV_CONCAT && tensors[k]; k++) {
+        size_t n = tensor_channels(tensors[k]);
 
         for (size_t x = 0; n < channels && x < width; x++)
             for (size_t c = 0; c < n; c += BLOCK)
                 memcpy(copy + x * n + c, row + x * channels + c, BLOCK * sizeof *copy);
-        narrow(DTYPE_BF16, n < channels ? copy : row, parts[k]->half + line * n, width * n);
+        encode(DTYPE_BF16, n < channels ? copy : row, tensors[k]->half + line * n, width * n);
         row += n;
     }
 }

@@ -18,7 +18,7 @@
 #include "trainer/backends/cpu/conv/amx/amx_rows.h"
 #include "trainer/backends/cpu/conv/conv_rows.h"
 #include "trainer/backends/cpu/isa/amx_tiles.h"
-#include "trainer/backends/cpu/isa/half.h"
+#include "trainer/backends/cpu/isa/bf16.h"
 #include "trainer/backends/ref/vector.h"
 
 #define SIDE 2                /* of the window, and the stride */
@@ -33,10 +33,10 @@
 #define LANES 16
 
 /* op->priv */
-struct up {
+struct amx_transpose {
     const struct amx_tiles *tiles;
     struct amx_shape shape;
-    float_rows_narrow_f *narrow;
+    float_rows_encode_f *encode;
     size_t nimages, height, width;       /* of x */
     size_t nx, wide;                     /* channels of x; numbers of two pixels of y */
     size_t slice, nslices, npixels; /* lines of a task; tasks of an image; pixels, in whole tiles */
@@ -51,11 +51,6 @@ struct task {
     size_t image, from, n;
 };
 
-static size_t least(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
 /* Numbers that are added up at once. */
 static size_t depth_of(size_t n)
 {
@@ -63,14 +58,15 @@ static size_t depth_of(size_t n)
 }
 
 /* depth: that of the sums; 0: they run over pixels. */
-static struct up *create(const struct tensor *x, const struct tensor *y, size_t depth)
+static struct amx_transpose *amx_transpose_create(const struct tensor *x, const struct tensor *y,
+                                                  size_t depth)
 {
-    struct up *c = calloc(1, sizeof *c);
+    struct amx_transpose *c = calloc(1, sizeof *c);
 
     if (!c)
         return NULL;
     c->tiles = amx_tiles_best();
-    c->narrow = float_rows_narrow();
+    c->encode = float_rows_encode();
     c->nimages = (size_t)x->shape.dim[DIM_N];
     c->height = (size_t)x->shape.dim[DIM_H];
     c->width = (size_t)x->shape.dim[DIM_W];
@@ -78,45 +74,46 @@ static struct up *create(const struct tensor *x, const struct tensor *y, size_t 
     c->wide = SIDE * tensor_channels(y);
     c->shape = (struct amx_shape){TILE, AMX_TILES_COLUMNS, depth > 0 ? depth_of(depth) : DEPTH,
                                   false};
-    c->slice = least(c->width < SLICE ? SLICE / c->width : 1, c->height);
+    c->slice = simd_min(c->width < SLICE ? SLICE / c->width : 1, c->height);
     c->nslices = (c->height + c->slice - 1) / c->slice;
-    c->npixels = amx_rows_round_up(c->slice * c->width, DEPTH);
+    c->npixels = simd_round_up(c->slice * c->width, DEPTH);
     c->plane = ((c->npixels / LINE + 1) | 1) * LINE;
     c->x = c->npixels * c->nx;
     c->y = SIDE * c->npixels * c->wide;
     c->room = depth > 0 ? c->x + c->y : c->nx * c->plane + c->y + 2 * c->npixels * c->wide;
     c->results = c->npixels * (c->nx > c->wide ? c->nx : c->wide);
     c->packed = SIDE * c->nx * c->wide;
-    c->bias = amx_rows_round_up(c->wide, LINE);
+    c->bias = simd_round_up(c->wide, LINE);
     c->nsums = SIDE * c->nx * c->wide + c->wide;
-    c->nchunks = least(c->nimages * c->height * c->width / CHUNK_PIXELS + 1,
+    c->nchunks = simd_min(c->nimages * c->height * c->width / CHUNK_PIXELS + 1,
                        c->nimages * c->nslices);
-    c->nchunks = least(least(c->nchunks, MAX_CHUNKS), MAX_SUMS / c->nsums);
+    c->nchunks = simd_min(simd_min(c->nchunks, MAX_CHUNKS), MAX_SUMS / c->nsums);
     c->nthreads = simd_threads();
     return c;
 }
 
-static struct task task_of(const struct up *c, size_t i)
+static struct task task_of(const struct amx_transpose *c, size_t i)
 {
     size_t from = i % c->nslices * c->slice;
 
-    return (struct task){i / c->nslices, from, least(c->slice, c->height - from)};
+    return (struct task){i / c->nslices, from, simd_min(c->slice, c->height - from)};
 }
 
 /* Lines of y below those of a task: first the upper ones of each pair, npixels behind them the
  * lower. */
-static void read_y(const struct up *c, const struct tensor *y, const struct task *t, uint16_t *dst)
+static void read_y(const struct amx_transpose *c, const struct tensor *y, const struct task *t,
+                   uint16_t *dst)
 {
-    const struct tensor *parts[PARTS] = {y};
+    const struct tensor *tensors[CONV_CONCAT] = {y};
 
     for (size_t i = 0; i < SIDE; i++)
         for (size_t k = 0; k < t->n; k++)
-            amx_rows_read(parts, NULL, t->image, SIDE * (t->from + k) + i, 1, 0, SIDE * c->width,
+            amx_rows_read(tensors, NULL, t->image, SIDE * (t->from + k) + i, 1, 0, SIDE * c->width,
                           dst + (i * c->npixels + k * c->width) * c->wide);
 }
 
 /* Row k, column n of a factor of `rows` rows. */
-static size_t place_of(const struct up *c, size_t rows, size_t k, size_t n)
+static size_t amx_transpose_place_of(const struct amx_transpose *c, size_t rows, size_t k, size_t n)
 {
     size_t depth = c->shape.depth, column = n % AMX_TILES_COLUMNS;
 
@@ -125,8 +122,9 @@ static size_t place_of(const struct up *c, size_t rows, size_t k, size_t n)
            (k % depth / 2 * AMX_TILES_COLUMNS + column) * 2 + k % 2;
 }
 
-/* From w[channel of x][of y][2][2]; back: for the gradient of x, whose rows are both lines'. */
-static void pack(const struct up *c, const float *w, bool back, uint16_t *packed)
+/* From w[channel of x][of y][2][2]; back: for the gradient of x, whose rows are tensors lines'. */
+static void amx_transpose_pack(const struct amx_transpose *c, const float *w, bool back,
+                               uint16_t *packed)
 {
     size_t ny = c->wide / SIDE;
 
@@ -135,17 +133,17 @@ static void pack(const struct up *c, const float *w, bool back, uint16_t *packed
         for (size_t i = 0; i < SIDE; i++)
             for (size_t k = 0; k < c->wide; k++) {
                 float v = w[((s * ny + k % ny) * SIDE + i) * SIDE + k / ny];
-                size_t at = back ? place_of(c, SIDE * c->wide, i * c->wide + k, s)
-                                 : i * c->nx * c->wide + place_of(c, c->nx, s, k);
+                size_t at = back ? amx_transpose_place_of(c, SIDE * c->wide, i * c->wide + k, s)
+                                 : i * c->nx * c->wide + amx_transpose_place_of(c, c->nx, s, k);
 
-                packed[at] = half_narrow(v);
+                packed[at] = bf16_from_float(v);
             }
 }
 
-static void up_task(const struct up *c, const struct op *op, const struct task *t,
+static void up_task(const struct amx_transpose *c, const struct op *op, const struct task *t,
                     const uint16_t *packed, const float *bias, uint16_t *room, float *results)
 {
-    const struct tensor *y = op->out[0], *parts[PARTS] = {op->in[0]};
+    const struct tensor *y = op->out[0], *tensors[CONV_CONCAT] = {op->in[0]};
     struct amx_product p = {
         .a = {room, c->nx, TILE * c->nx, c->shape.depth, 0},
         .b = {packed, 2 * AMX_TILES_COLUMNS, c->nx * AMX_TILES_COLUMNS,
@@ -160,18 +158,18 @@ static void up_task(const struct up *c, const struct op *op, const struct task *
         .to_n = AMX_TILES_COLUMNS,
     };
 
-    amx_rows_read(parts, NULL, t->image, t->from, t->n, 0, c->width, room);
+    amx_rows_read(tensors, NULL, t->image, t->from, t->n, 0, c->width, room);
     for (size_t i = 0; i < SIDE; i++, p.b.at += c->nx * c->wide) {
         size_t line = (t->image * c->height + t->from) * SIDE + i, nline = c->width * c->wide;
 
         amx_tiles_multiply(c->tiles, &p, (t->n * c->width + TILE - 1) / TILE,
                            c->wide / AMX_TILES_COLUMNS);
         for (size_t k = 0; k < t->n; k++)
-            c->narrow(DTYPE_BF16, results + k * nline, y->half + (line + SIDE * k) * nline, nline);
+            c->encode(DTYPE_BF16, results + k * nline, y->half + (line + SIDE * k) * nline, nline);
     }
 }
 
-static void back_task(const struct up *c, const struct op *op, const struct task *t,
+static void back_task(const struct amx_transpose *c, const struct op *op, const struct task *t,
                       const uint16_t *packed, const float *bias, uint16_t *room, float *results)
 {
     size_t line = t->image * c->height + t->from;
@@ -191,19 +189,19 @@ static void back_task(const struct up *c, const struct op *op, const struct task
     read_y(c, op->in[0], t, room);
     amx_tiles_multiply(c->tiles, &p, (t->n * c->width + TILE - 1) / TILE,
                        c->nx / AMX_TILES_COLUMNS);
-    c->narrow(DTYPE_BF16, results, op->out[0]->half + line * c->width * c->nx,
+    c->encode(DTYPE_BF16, results, op->out[0]->half + line * c->width * c->nx,
               t->n * c->width * c->nx);
 }
 
 /* Workspace: bias, results of each thread, the weights, each thread's room. */
-static void run_tasks(const struct op *op, bool back)
+static void amx_transpose_run_tasks(const struct op *op, bool back)
 {
-    const struct up *c = op->priv;
+    const struct amx_transpose *c = op->priv;
     float *bias = op->workspace, *results = bias + c->bias;
     uint16_t *packed = (uint16_t *)(void *)(results + c->nthreads * c->results);
     uint16_t *rooms = packed + c->packed;
 
-    pack(c, op->in[1]->data, back, packed);
+    amx_transpose_pack(c, op->in[1]->data, back, packed);
     for (size_t i = 0; i < c->bias; i++)
         bias[i] = back ? 0 : op->in[2]->data[i % (c->wide / SIDE)];
 #pragma omp parallel num_threads(c->nthreads)
@@ -242,12 +240,12 @@ VECTOR_CLONES static void add_rows(const uint16_t *src, size_t nrows, size_t n, 
 
 /* sums[line of the window][channel of x][wide], then those of dy. Numbers behind the last pixel are
  * zero in planes, and zero or others of dy in pairs. */
-static void add_task(const struct up *c, const struct op *op, const struct task *t, uint16_t *room,
-                     float *sums)
+static void add_task(const struct amx_transpose *c, const struct op *op, const struct task *t,
+                     uint16_t *room, float *sums)
 {
     const struct tensor *x = op->in[2];
     uint16_t *y = room + c->nx * c->plane, *pairs = y + c->y;
-    size_t used = t->n * c->width, n = amx_rows_round_up(used, DEPTH);
+    size_t used = t->n * c->width, n = simd_round_up(used, DEPTH);
 
     read_y(c, op->in[0], t, y);
     for (size_t k = 0; k < t->n; k++)
@@ -281,7 +279,8 @@ static void add_task(const struct up *c, const struct op *op, const struct task 
 }
 
 /* dw[channel of x][of y][2][2] and db from the order of add_task(). */
-static void finish(const struct up *c, const float *sums, float *dw, float *db)
+static void amx_transpose_finish(const struct amx_transpose *c, const float *sums, float *dw,
+                                 float *db)
 {
     size_t ny = c->wide / SIDE;
     const float *bias = sums + c->nsums - c->wide;
@@ -296,12 +295,12 @@ static void finish(const struct up *c, const float *sums, float *dw, float *db)
 }
 
 /* Workspace: the sums of all chunks, room for each thread. */
-static int run_grad_weights(struct op *op, struct exec *e, struct err *err)
+static int amx_transpose_run_grad_weights(struct op *op, struct exec *e, struct err *err)
 {
-    const struct up *c = op->priv;
+    const struct amx_transpose *c = op->priv;
     size_t ntasks = c->nimages * c->nslices;
     float *sums = op->workspace;
-    uint16_t *rooms = (uint16_t *)(void *)(sums + amx_rows_round_up(c->nchunks * c->nsums, LINE));
+    uint16_t *rooms = (uint16_t *)(void *)(sums + simd_round_up(c->nchunks * c->nsums, LINE));
 
     (void)e;
     (void)err;
@@ -320,27 +319,27 @@ static int run_grad_weights(struct op *op, struct exec *e, struct err *err)
         c->tiles->end();
         conv_rows_add(sums, c->nsums, c->nchunks);
     }
-    finish(c, sums, op->out[1]->data, op->out[2]->data);
+    amx_transpose_finish(c, sums, op->out[1]->data, op->out[2]->data);
     return 0;
 }
 
-static int run_up(struct op *op, struct exec *x, struct err *e)
+static int amx_transpose_run_up(struct op *op, struct exec *x, struct err *e)
 {
     (void)x;
     (void)e;
-    run_tasks(op, false);
+    amx_transpose_run_tasks(op, false);
     return 0;
 }
 
-static int run_grad_input(struct op *op, struct exec *x, struct err *e)
+static int amx_transpose_run_grad_input(struct op *op, struct exec *x, struct err *e)
 {
     (void)x;
     (void)e;
-    run_tasks(op, true);
+    amx_transpose_run_tasks(op, true);
     return 0;
 }
 
-static int keep(struct op *op, struct up *c, struct err *e)
+static int amx_transpose_keep(struct op *op, struct amx_transpose *c, struct err *e)
 {
     if (!c)
         return err_set(e, ERR_INTERNAL, "out of memory");
@@ -350,63 +349,63 @@ static int keep(struct op *op, struct up *c, struct err *e)
     return 0;
 }
 
-static int prepare_up(struct op *op, struct err *e)
+static int amx_transpose_prepare_up(struct op *op, struct err *e)
 {
-    return keep(op, create(op->in[0], op->out[0], tensor_channels(op->in[0])), e);
+    return amx_transpose_keep(
+        op, amx_transpose_create(op->in[0], op->out[0], tensor_channels(op->in[0])), e);
 }
 
-static int prepare_grad_input(struct op *op, struct err *e)
+static int amx_transpose_prepare_grad_input(struct op *op, struct err *e)
 {
-    return keep(op, create(op->out[0], op->in[0], SIDE * tensor_channels(op->in[0])), e);
+    return amx_transpose_keep(
+        op, amx_transpose_create(op->out[0], op->in[0], SIDE * tensor_channels(op->in[0])), e);
 }
 
-static int prepare_grad_weights(struct op *op, struct err *e)
+static int amx_transpose_prepare_grad_weights(struct op *op, struct err *e)
 {
-    struct up *c = create(op->in[2], op->in[0], 0);
+    struct amx_transpose *c = amx_transpose_create(op->in[2], op->in[0], 0);
 
-    if (keep(op, c, e) < 0)
+    if (amx_transpose_keep(op, c, e) < 0)
         return -1;
-    op->workspace_size = amx_rows_round_up(c->nchunks * c->nsums, LINE) * sizeof(float) +
+    op->workspace_size = simd_round_up(c->nchunks * c->nsums, LINE) * sizeof(float) +
                          c->nthreads * c->room * sizeof(uint16_t);
     return 0;
 }
 
-static void release(struct op *op)
+static bool amx_transpose_supports(const struct tensor *x, const struct tensor *y)
 {
-    free(op->priv);
-}
+    const struct tensor *tensors[2][CONV_CONCAT] = {{x}, {y}};
 
-static bool can_do(const struct tensor *x, const struct tensor *y)
-{
-    const struct tensor *both[2][PARTS] = {{x}, {y}};
-
-    return amx_tiles_best() && amx_rows_support(both[0]) && amx_rows_support(both[1]) &&
+    return amx_tiles_best() && amx_rows_supports(tensors[0]) && amx_rows_supports(tensors[1]) &&
            tensor_channels(x) % TILE == 0 && tensor_channels(x) * tensor_channels(y) <= MAX_WEIGHTS;
 }
 
-static bool supports_up(const struct op *op)
+static bool amx_transpose_supports_up(const struct op *op)
 {
-    return can_do(op->in[0], op->out[0]) && amx_check(&simd_amx_transpose, op);
+    return amx_transpose_supports(op->in[0], op->out[0]) && amx_check(&simd_amx_transpose, op);
 }
 
-static bool supports_grad_input(const struct op *op)
+static bool amx_transpose_supports_grad_input(const struct op *op)
 {
-    return can_do(op->out[0], op->in[0]) && amx_check(&simd_amx_transpose_grad_input, op);
+    return amx_transpose_supports(op->out[0], op->in[0]) &&
+           amx_check(&simd_amx_transpose_grad_input, op);
 }
 
-static bool supports_grad_weights(const struct op *op)
+static bool amx_transpose_supports_grad_weights(const struct op *op)
 {
-    return can_do(op->in[2], op->in[0]) && amx_check(&simd_amx_transpose_grad_weights, op);
+    return amx_transpose_supports(op->in[2], op->in[0]) &&
+           amx_check(&simd_amx_transpose_grad_weights, op);
 }
 
 const struct kernel simd_amx_transpose = {
-    .kind = &conv_transpose2d_kind, .supports = supports_up, .prepare = prepare_up, .run = run_up,
-    .release = release, .types = KERNEL_HALVES};
-const struct kernel simd_amx_transpose_grad_input = {
-    .kind = &conv_transpose2d_grad_kind, .supports = supports_grad_input,
-    .prepare = prepare_grad_input, .run = run_grad_input, .release = release, .must = OP_INPUT_ONLY,
+    .kind = &conv_transpose2d_kind, .supports = amx_transpose_supports_up,
+    .prepare = amx_transpose_prepare_up, .run = amx_transpose_run_up, .release = simd_release,
     .types = KERNEL_HALVES};
+const struct kernel simd_amx_transpose_grad_input = {
+    .kind = &conv_transpose2d_grad_kind, .supports = amx_transpose_supports_grad_input,
+    .prepare = amx_transpose_prepare_grad_input, .run = amx_transpose_run_grad_input,
+    .release = simd_release, .must = OP_INPUT_ONLY, .types = KERNEL_HALVES};
 const struct kernel simd_amx_transpose_grad_weights = {
-    .kind = &conv_transpose2d_grad_kind, .supports = supports_grad_weights,
-    .prepare = prepare_grad_weights, .run = run_grad_weights, .release = release,
-    .must = OP_WEIGHTS_ONLY, .types = KERNEL_HALVES};
+    .kind = &conv_transpose2d_grad_kind, .supports = amx_transpose_supports_grad_weights,
+    .prepare = amx_transpose_prepare_grad_weights, .run = amx_transpose_run_grad_weights,
+    .release = simd_release, .must = OP_WEIGHTS_ONLY, .types = KERNEL_HALVES};

@@ -14,42 +14,44 @@
 #define RUNS 8                /* of bands, for each thread at least, where there are as many */
 #define MAX_RUN 8
 
-static size_t largest_channels(const struct tensor *const *parts)
+static size_t largest_channels(const struct tensor *const *tensors)
 {
-    size_t a = tensor_channels(parts[0]), b = parts[1] ? tensor_channels(parts[1]) : 0;
+    size_t a = tensor_channels(tensors[0]), b = tensors[1] ? tensor_channels(tensors[1]) : 0;
 
     return a > b ? a : b;
 }
 
-static bool are_floats(const struct roles *r)
+static bool are_floats(const struct conv_operands *r)
 {
     return r->src[0]->dtype == DTYPE_F32 && r->dst[0]->dtype == DTYPE_F32;
 }
 
 /* Floats of the rows under a row of tiles, of the part with most channels. */
-static size_t lines_of(const struct winograd *g, const struct roles *r, bool copied)
+static size_t lines_of(const struct winograd *g, const struct conv_operands *r, bool copied)
 {
     size_t ns = largest_channels(r->src), nd = largest_channels(r->dst);
 
     return !copied && are_floats(r) ? 0 : g->rows->side * g->width * (ns > nd ? ns : nd);
 }
 
-static const struct winograd_rows *rows_of(const struct roles *r)
+static const struct winograd_rows *rows_of(const struct conv_operands *r)
 {
     const struct shape *s = &r->src[0]->shape;
 
     return winograd_rows_best((size_t)s->dim[DIM_H], (size_t)s->dim[DIM_W],
-                              roles_common_channels(r->src), roles_common_channels(r->dst));
+                              conv_operands_common_channels(r->src),
+                              conv_operands_common_channels(r->dst));
 }
 
 bool winograd_supports(const struct op *op)
 {
-    struct roles r = roles_of(op);
+    struct conv_operands r = conv_operands_of(op);
     const struct winograd_rows *rows = rows_of(&r);
-    size_t ns = roles_channels(r.src), nd = roles_channels(r.dst), pixels = tensor_pixels(r.src[0]);
+    size_t ns = conv_operands_channels(r.src), nd = conv_operands_channels(r.dst),
+           pixels = tensor_pixels(r.src[0]);
 
-    return rows && float_rows_support(op) && raw_norm_support(op, DTYPE_F32) &&
-           norm_moments_support(op, DTYPE_F32) && op->attr.kernel == WINOGRAD_KERNEL &&
+    return rows && float_rows_supports(op) && norm_prologue_supports(op, DTYPE_F32) &&
+           norm_moments_supports(op, DTYPE_F32) && op->attr.kernel == WINOGRAD_KERNEL &&
            op->attr.stride <= 1 && ns * nd <= MAX_WEIGHTS &&
            pixels >= MIN_TILES * rows->tile * rows->tile;
 }
@@ -57,30 +59,30 @@ bool winograd_supports(const struct op *op)
 void winograd_set_band(struct winograd *g, size_t tiles, bool whole)
 {
     g->band = g->across < tiles ? tiles / g->across : 1;
-    g->part = whole || g->across < 2 * tiles ? g->width : tiles * g->rows->tile;
-    g->ntiles = g->band * (g->part / g->rows->tile);
+    g->section = whole || g->across < 2 * tiles ? g->width : tiles * g->rows->tile;
+    g->ntiles = g->band * (g->section / g->rows->tile);
     g->src_place = g->ntiles * g->src_channels + WINOGRAD_LINE;
     g->dst_place = g->ntiles * g->dst_channels + WINOGRAD_LINE;
     g->scratch = g->places * (g->src_place + g->dst_place);
 }
 
-struct winograd winograd_of(const struct roles *r, bool copied)
+struct winograd winograd_of(const struct conv_operands *r, bool copied)
 {
     struct winograd whole = {0}, *g = &whole;
 
     g->nimages = (size_t)r->src[0]->shape.dim[DIM_N];
     g->height = (size_t)r->src[0]->shape.dim[DIM_H];
     g->width = (size_t)r->src[0]->shape.dim[DIM_W];
-    g->src_channels = roles_channels(r->src);
-    g->dst_channels = roles_channels(r->dst);
-    for (int k = 0; k < PARTS; k++) {
-        g->src_part[k] = r->src[k] ? tensor_channels(r->src[k]) : 0;
-        g->dst_part[k] = r->dst[k] ? tensor_channels(r->dst[k]) : 0;
+    g->src_channels = conv_operands_channels(r->src);
+    g->dst_channels = conv_operands_channels(r->dst);
+    for (int k = 0; k < CONV_CONCAT; k++) {
+        g->src_channels_of[k] = r->src[k] ? tensor_channels(r->src[k]) : 0;
+        g->dst_channels_of[k] = r->dst[k] ? tensor_channels(r->dst[k]) : 0;
     }
     g->rows = rows_of(r);
     g->places = g->rows->side * g->rows->side;
     g->lines = lines_of(g, r, copied);
-    g->narrow = float_rows_narrow();
+    g->encode = float_rows_encode();
     g->products = conv_rows_find(g->rows->lanes);
     g->nvectors = !g->rows->forward && g->dst_channels % (WINOGRAD_WIDE * g->rows->lanes) == 0
                       ? WINOGRAD_WIDE
@@ -100,7 +102,7 @@ struct winograd winograd_of(const struct roles *r, bool copied)
     return whole;
 }
 
-struct winograd *winograd_create(const struct roles *r, bool copied)
+struct winograd *winograd_create(const struct conv_operands *r, bool copied)
 {
     struct winograd *g = malloc(sizeof *g);
 
@@ -109,20 +111,20 @@ struct winograd *winograd_create(const struct roles *r, bool copied)
     return g;
 }
 
-static const float *read_source(const struct roles *roles, size_t part, size_t at, size_t n,
-                                float *copy)
+static const float *read_source(const struct conv_operands *operands, size_t part, size_t at,
+                                size_t n, float *copy)
 {
-    const float *row = float_rows_read(roles->src[part], at, n, copy);
+    const float *row = float_rows_read(operands->src[part], at, n, copy);
 
-    if (!roles->norm[part])
+    if (!operands->norm[part])
         return row;
-    batch_norm_apply(roles->norm[part], row, n, copy);
+    batch_norm_apply(operands->norm[part], row, n, copy);
     return copy;
 }
 
-static bool is_made(const struct roles *roles, size_t part)
+static bool is_made(const struct conv_operands *operands, size_t part)
 {
-    return part == 0 && roles->made;
+    return part == 0 && operands->producer;
 }
 
 size_t winograd_first_new(const struct winograd *g, size_t r)
@@ -132,11 +134,11 @@ size_t winograd_first_new(const struct winograd *g, size_t r)
 
 /* The rows of pixels under row of tiles r, counted through all images, from its first on. Copies of
  * rows before row `first` of them are there. */
-static void source_rows(const struct winograd *g, const struct roles *roles, size_t part,
+static void source_rows(const struct winograd *g, const struct conv_operands *operands, size_t part,
                         const float *zeros, size_t r, size_t first, float *lines,
                         const float **rows)
 {
-    size_t line = g->width * g->src_part[part], nmade = 0, from = 0;
+    size_t line = g->width * g->src_channels_of[part], nmade = 0, from = 0;
     float *made[WINOGRAD_SIDE];
 
     for (size_t i = 0; i < g->rows->side; i++) {
@@ -148,70 +150,70 @@ static void source_rows(const struct winograd *g, const struct roles *roles, siz
             rows[i] = zeros;
         } else if (i < first) {
             rows[i] = copy;
-        } else if (is_made(roles, part)) {
+        } else if (is_made(operands, part)) {
             from = nmade ? from : row;
             rows[i] = made[nmade++] = copy;
         } else {
-            rows[i] = read_source(roles, part, row * line, line, copy);
+            rows[i] = read_source(operands, part, row * line, line, copy);
         }
     }
     if (nmade)
-        roles->made->rows(roles->made, from, nmade, made);
+        operands->producer->rows(operands->producer, from, nmade, made);
 }
 
-void winograd_transform_source(const struct winograd *g, const struct roles *roles,
-                               const float *zeros, const struct winograd_band *b, bool goes_on,
+void winograd_transform_source(const struct winograd *g, const struct conv_operands *operands,
+                               const float *zeros, const struct winograd_band *b, bool continues,
                                float *lines, float *d)
 {
     const float *rows[WINOGRAD_SIDE];
     size_t ns = g->src_channels, side = g->rows->side;
 
     for (size_t r = b->from; r < b->to; r++, d += b->width / g->rows->tile * ns) {
-        size_t first = b->x ? side : goes_on || r > b->from ? winograd_first_new(g, r) : 0, at = 0;
+        size_t first = b->x                       ? side
+                       : continues || r > b->from ? winograd_first_new(g, r)
+                                                  : 0,
+               at = 0;
 
-        for (size_t k = 0; k < PARTS && roles->src[k]; at += g->src_part[k++]) {
+        for (size_t k = 0; k < CONV_CONCAT && operands->src[k]; at += g->src_channels_of[k++]) {
             /* Only one part has a norm or is made, so nobody else's copies are there. */
-            source_rows(g, roles, k, zeros, r, roles->norm[k] || is_made(roles, k) ? first : 0,
-                        lines, rows);
+            source_rows(g, operands, k, zeros, r,
+                        operands->norm[k] || is_made(operands, k) ? first : 0, lines, rows);
             for (size_t i = 0; i < side; i++)
-                rows[i] += b->x * g->src_part[k];
-            g->rows->source(rows, b->width, g->src_part[k], ns, winograd_band_beside(g, b),
+                rows[i] += b->x * g->src_channels_of[k];
+            g->rows->source(rows, b->width, g->src_channels_of[k], ns, winograd_band_beside(g, b),
                             g->src_place, d + at * g->rows->group);
         }
     }
 }
 
-void winograd_spread_source(const struct winograd *g, const struct roles *roles,
+void winograd_spread_source(const struct winograd *g, const struct conv_operands *operands,
                             const struct winograd_band *b, float *lines, float *d)
 {
     size_t ns = g->src_channels, tile = g->rows->tile;
     const float *rows[WINOGRAD_SIDE];
 
     for (size_t r = b->from; r < b->to; r++, d += b->width / tile * ns)
-        for (size_t k = 0, at = 0; k < PARTS && roles->src[k]; at += g->src_part[k++]) {
-            size_t n = g->src_part[k], line = g->width * n;
+        for (size_t k = 0, at = 0; k < CONV_CONCAT && operands->src[k];
+             at += g->src_channels_of[k++]) {
+            size_t n = g->src_channels_of[k], line = g->width * n;
 
             for (size_t i = 0; i < tile; i++) {
                 float *copy = lines + i * line;
-                bool copied = b->x && roles->norm[k];
+                bool copied = b->x && operands->norm[k];
 
-                rows[i] = copied ? copy : read_source(roles, k, (r * tile + i) * line, line, copy);
+                rows[i] =
+                    copied ? copy : read_source(operands, k, (r * tile + i) * line, line, copy);
                 rows[i] += b->x * n;
             }
             g->rows->spread(rows, b->width, n, ns, g->src_place, d + at * g->rows->group);
         }
 }
 
-void winograd_release(struct op *op)
-{
-    free(op->priv);
-}
-
 struct winograd_band winograd_band_of(const struct winograd *g, size_t from, size_t end)
 {
     size_t to = from + g->band < end ? from + g->band : end;
 
-    return (struct winograd_band){from, to, to + g->band < end ? to + g->band : end, 0, g->part};
+    return (struct winograd_band){from, to, to + g->band < end ? to + g->band : end, 0, g->section};
 }
 
 void winograd_band_on(const struct winograd *g, struct winograd_band *b)

@@ -2,10 +2,10 @@
 /* 3x3 convolutions by Winograd's transforms (winograd_rows.h), a band of rows of tiles at a time,
  * or a part of a long one, so that what is transformed stays in the cache of a core. The products
  * are those of conv_rows.h. winograd_conv.c computes results and gradients of inputs,
- * winograd_weights.c those of weights, winograd_both.c both gradients in one pass. A batch norm and
- * its ReLU in front of a convolution (raw_norm.h) are applied to rows on their way to the
+ * winograd_weights.c those of weights, winograd_grad.c both gradients in one pass. A batch norm and
+ * its ReLU in front of a convolution (norm_prologue.h) are applied to rows on their way to the
  * transforms, so the tensor in between is never written; so at inference what is in front of a
- * convolution (winograd_front.c) or behind it and its ReLU (winograd_relu.c). */
+ * convolution (winograd_producer.c) or behind it and its ReLU (winograd_epilogue.c). */
 #ifndef UNETCTL_TRAINER_BACKENDS_CPU_CONV_WINOGRAD_WINOGRAD_H
 #define UNETCTL_TRAINER_BACKENDS_CPU_CONV_WINOGRAD_WINOGRAD_H
 
@@ -13,8 +13,8 @@
 #include "trainer/backends/cpu/conv/conv_rows.h"
 #include "trainer/backends/cpu/isa/float_rows.h"
 #include "trainer/backends/cpu/norm/norm_moments.h"
-#include "trainer/backends/cpu/norm/raw_norm.h"
-#include "trainer/backends/cpu/conv/roles.h"
+#include "trainer/backends/cpu/norm/norm_prologue.h"
+#include "trainer/backends/cpu/conv/conv_operands.h"
 #include "trainer/backends/cpu/conv/winograd/winograd_rows.h"
 #include "trainer/core/kernel.h"
 
@@ -28,13 +28,13 @@ struct winograd {
     const struct winograd_rows *rows;
     size_t nimages, height, width;
     size_t src_channels, dst_channels;           /* of all parts */
-    size_t src_part[PARTS], dst_part[PARTS];     /* of each */
+    size_t src_channels_of[CONV_CONCAT], dst_channels_of[CONV_CONCAT];     /* of each */
     size_t places;
     size_t nvectors, wide;   /* vectors and channels of results computed at once */
     size_t across, down;     /* tiles of a row; rows of tiles of an image */
     size_t band;             /* rows of tiles of a band, of all images counted through */
     /* Pixels of a row that are computed at once: all, or a band is of one row of tiles; tiles. */
-    size_t part, ntiles;
+    size_t section, ntiles;
     /* Floats from one place to the next of what is transformed, weights first: never a multiple of
      * a page, whose lines would all meet in the same few of the cache. */
     size_t place, src_place, dst_place;
@@ -45,11 +45,11 @@ struct winograd {
     size_t bias, zeros;
     size_t lines;            /* floats of one thread's copy of the rows of a row of tiles; 0: all
                               * activations are floats that are taken as they are */
-    float_rows_narrow_f *narrow;
+    float_rows_encode_f *encode;
     struct norm_moments moments; /* of each band */
-    size_t parts;                /* floats of the workspace before them */
+    size_t moments_at;                /* floats of the workspace before the partial moments */
     bool relu;                   /* results are at least 0 */
-    size_t coef;                 /* floats of the coefficients of a norm in front (raw_norm.h) */
+    size_t coef; /* floats of the coefficients of a norm in front (norm_prologue.h) */
 };
 
 /* A band, and where the next one ends, in rows of tiles; of its rows the part that is computed now,
@@ -62,11 +62,10 @@ struct winograd_band {
 bool winograd_supports(const struct op *op);
 
 /* What all need; copied: rows of a part go through a norm, or are computed on the way. */
-struct winograd winograd_of(const struct roles *r, bool copied);
+struct winograd winograd_of(const struct conv_operands *r, bool copied);
 
 /* The same to keep; NULL: no memory. */
-struct winograd *winograd_create(const struct roles *r, bool copied);
-void winograd_release(struct op *op);
+struct winograd *winograd_create(const struct conv_operands *r, bool copied);
 
 /* Bands of about so many tiles, or parts of longer rows unless rows are to be whole; and the
  * scratch that they take. */
@@ -83,14 +82,14 @@ static inline float *winograd_copy(const struct winograd *g, float *copies, size
     return copies + (g->rows->tile * r + i) % g->rows->side * n;
 }
 
-/* A band of the source to scratch d. zeros: a row of them; lines: of this thread; goes_on: the last
- * row of tiles that it transformed was that before. Parts come from left to right. */
-void winograd_transform_source(const struct winograd *g, const struct roles *roles,
-                               const float *zeros, const struct winograd_band *b, bool goes_on,
+/* A band of the source to scratch d. zeros: a row of them; lines: of this thread; continues: the
+ * last row of tiles that it transformed was that before. Parts come from left to right. */
+void winograd_transform_source(const struct winograd *g, const struct conv_operands *operands,
+                               const float *zeros, const struct winograd_band *b, bool continues,
                                float *lines, float *d);
 
 /* The same pixels without those around them, transformed as a gradient is (winograd_rows.h). */
-void winograd_spread_source(const struct winograd *g, const struct roles *roles,
+void winograd_spread_source(const struct winograd *g, const struct conv_operands *operands,
                             const struct winograd_band *b, float *lines, float *d);
 
 /* The band that begins with row of tiles `from` of those up to end, at its first part; and its next
@@ -133,26 +132,28 @@ void winograd_conv_fetch(const struct winograd *g, const struct tensor *t,
                             const struct winograd_band *b, size_t p);
 
 /* A part of a band from its products. bias[dst_channels]; lines as above. */
-void winograd_conv_write(const struct winograd *g, const struct roles *roles, const float *m,
-                            const float *bias, const struct winograd_band *b, float *lines);
+void winograd_conv_write(const struct winograd *g, const struct conv_operands *operands,
+                         const float *m, const float *bias, const struct winograd_band *b,
+                         float *lines);
 
-/* What comes in front of a convolution and behind it on the way (winograd_front.c,
- * winograd_relu.c): where its first part of the source is from, and what is done with a part of a
- * band of results in place of winograd_conv_write, for op; NULL: nothing else. Tensors that are
+/* What comes in front of a convolution and behind it on the way (winograd_producer.c,
+ * winograd_epilogue.c): where its first part of the source is from, and what is done with a part of
+ * a band of results in place of winograd_conv_write, for op; NULL: nothing else. Tensors that are
  * only made on the way have no data. */
-typedef void winograd_conv_write_f(const struct op *op, const struct winograd *g,
-                                   const struct roles *roles, const float *m, const float *bias,
-                                   const struct winograd_band *b, float *lines);
-struct winograd_conv_ends {
-    const struct roles_made *made;
-    winograd_conv_write_f *write;
+typedef void winograd_conv_epilogue_f(const struct op *op, const struct winograd *g,
+                                      const struct conv_operands *operands, const float *m,
+                                      const float *bias, const struct winograd_band *b,
+                                      float *lines);
+struct winograd_conv_fusion {
+    const struct conv_producer *producer;
+    winograd_conv_epilogue_f *epilogue;
     const struct op *op;
 };
-winograd_conv_write_f winograd_relu_pool; /* out[0] of op, and its maxima to OP_OUT_POOLED */
+winograd_conv_epilogue_f winograd_epilogue_pool; /* out[0] of op, and its maxima to OP_OUT_POOLED */
 
 /* In place of what simd_winograd does for an op that it has prepared, or, where rows are made or
- * results only written to lines, winograd_conv_prepare_copied; released by winograd_release. */
-void winograd_conv_run_as(struct op *conv, const struct winograd_conv_ends *ends);
+ * results only written to lines, winograd_conv_prepare_copied; released by simd_release. */
+void winograd_conv_run_fused(struct op *conv, const struct winograd_conv_fusion *fusion);
 int winograd_conv_prepare_copied(struct op *op, struct err *e);
 
 /* The gradient of the weights (winograd_weights.c): in how many chunks it is summed; 0: threads

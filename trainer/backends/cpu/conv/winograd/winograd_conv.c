@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Results of 3x3 convolutions by Winograd's transforms. The gradient of the input is the same
- * convolution with the window turned by 180 degrees and the roles of the channels changed. */
+ * convolution with the window turned by 180 degrees and the operands of the channels changed. */
 #include "config.h"
 #include "trainer/backends/cpu/conv/winograd/winograd.h"
 
@@ -46,154 +46,159 @@ void winograd_conv_multiply(const struct winograd *g, size_t p, const float *pac
                                  m + at);
 }
 
-void winograd_conv_write(const struct winograd *g, const struct roles *roles, const float *m,
-                            const float *bias, const struct winograd_band *b, float *lines)
+void winograd_conv_write(const struct winograd *g, const struct conv_operands *operands,
+                         const float *m, const float *bias, const struct winograd_band *b,
+                         float *lines)
 {
     size_t tile = g->rows->tile;
 
     for (size_t r = b->from; r < b->to; r++, m += b->width / tile * g->dst_channels)
-        for (size_t k = 0, at = 0; k < PARTS && roles->dst[k]; at += g->dst_part[k++]) {
-            size_t n = g->dst_part[k], line = g->width * n;
+        for (size_t k = 0, at = 0; k < CONV_CONCAT && operands->dst[k];
+             at += g->dst_channels_of[k++]) {
+            size_t n = g->dst_channels_of[k], line = g->width * n;
             float *rows[WINOGRAD_SIDE];
 
             for (size_t i = 0; i < tile; i++)
-                rows[i] = float_rows_begin(roles->dst[k], (r * tile + i) * line, lines + i * line) +
-                          b->x * n;
+                rows[i] =
+                    float_rows_begin(operands->dst[k], (r * tile + i) * line, lines + i * line) +
+                    b->x * n;
             g->rows->result(m + at * g->rows->group, g->dst_place, b->width, n, g->dst_channels,
                             bias + at, g->relu, rows);
-            float_rows_done(roles->dst[k], r * tile * line, tile * line, lines, g->narrow);
+            float_rows_done(operands->dst[k], r * tile * line, tile * line, lines, g->encode);
         }
 }
 
-/* goes_on: as for winograd_transform_source. */
-static void correlate_part(const struct winograd *g, const struct roles *roles,
-                           const struct winograd_conv_ends *ends, const struct winograd_band *b,
-                           bool goes_on, const float *packed, const float *bias, const float *zeros,
-                           float *lines, float *scratch)
+/* continues: as for winograd_transform_source. */
+static void correlate_part(const struct winograd *g, const struct conv_operands *operands,
+                           const struct winograd_conv_fusion *fusion, const struct winograd_band *b,
+                           bool continues, const float *packed, const float *bias,
+                           const float *zeros, float *lines, float *scratch)
 {
     float *m = scratch + g->places * g->src_place;
 
-    winograd_transform_source(g, roles, zeros, b, goes_on, lines, scratch);
+    winograd_transform_source(g, operands, zeros, b, continues, lines, scratch);
     for (size_t p = 0; p < g->places; p++) {
-        for (int k = 0; k < PARTS; k++) {
-            if (roles->src[k] && roles->src[k]->data)
-                winograd_fetch_source(g, roles->src[k], b, p);
-            if (roles->dst[k] && roles->dst[k]->data)
-                winograd_conv_fetch(g, roles->dst[k], b, p);
+        for (int k = 0; k < CONV_CONCAT; k++) {
+            if (operands->src[k] && operands->src[k]->data)
+                winograd_fetch_source(g, operands->src[k], b, p);
+            if (operands->dst[k] && operands->dst[k]->data)
+                winograd_conv_fetch(g, operands->dst[k], b, p);
         }
         winograd_conv_multiply(g, p, packed, zeros, winograd_band_tiles(g, b), scratch, m);
     }
-    if (ends->write)
-        ends->write(ends->op, g, roles, m, bias, b, lines);
+    if (fusion->epilogue)
+        fusion->epilogue(fusion->op, g, operands, m, bias, b, lines);
     else
-        winograd_conv_write(g, roles, m, bias, b, lines);
+        winograd_conv_write(g, operands, m, bias, b, lines);
 }
 
 /* Workspace: weights, bias, zeros, scratch for each thread, lines, coefficients, and parts of
  * moments. */
-static void correlate(const struct op *op, const struct winograd_conv_ends *ends, bool turned)
+static void winograd_conv_correlate(const struct op *op, const struct winograd_conv_fusion *fusion,
+                                    bool turned)
 {
     const struct winograd *g = op->priv;
-    struct roles roles = roles_of(op);
+    struct conv_operands operands = conv_operands_of(op);
     size_t nrows = g->nimages * g->down, nd = g->dst_channels;
     float *packed = op->workspace, *bias = packed + g->weights, *zeros = bias + g->bias;
     float *scratch = zeros + g->zeros, *lines = scratch + g->nthreads * g->scratch;
-    double *parts = (double *)(void *)(packed + g->parts + g->coef);
+    double *partials = (double *)(void *)(packed + g->moments_at + g->coef);
     size_t area = g->rows->tile * g->width;
-    bool results_are_floats = roles.dst[0]->dtype ==
+    bool results_are_floats = operands.dst[0]->dtype ==
                               DTYPE_F32; /* others go through the copies' room */
-    struct raw_norm raw;
+    struct norm_prologue norm;
 
-    raw_norm_init(&raw, op, packed + g->parts);
-    roles.made = ends->made;
-    if (raw_norm_of(op))
-        roles.norm[raw_norm_part(op)] = &raw.map;
+    norm_prologue_init(&norm, op, packed + g->moments_at);
+    operands.producer = fusion->producer;
+    if (norm_prologue_coef(op))
+        operands.norm[norm_prologue_source(op)] = &norm.map;
     memset(zeros, 0, g->zeros * sizeof *zeros);
     memset(bias, 0, nd * sizeof *bias);
-    if (roles.bias)
-        memcpy(bias, roles.bias->data, nd * sizeof *bias);
+    if (operands.bias)
+        memcpy(bias, operands.bias->data, nd * sizeof *bias);
 #pragma omp parallel num_threads(g->nthreads)
     {
         size_t done = nrows; /* where the last band ended, if copies of its rows are still there */
 
-        winograd_conv_pack(g, roles.weights->data, turned, packed);
+        winograd_conv_pack(g, operands.weights->data, turned, packed);
 #pragma omp for schedule(dynamic, g->run)
         for (size_t from = 0; from < nrows; from += g->band) {
             struct winograd_band b = winograd_band_of(g, from, nrows);
 
             for (; b.x < g->width; winograd_band_on(g, &b))
-                correlate_part(g, &roles, ends, &b, from == done, packed, bias, zeros,
+                correlate_part(g, &operands, fusion, &b, from == done, packed, bias, zeros,
                                lines + simd_thread() * g->lines,
                                scratch + simd_thread() * g->scratch);
             done = results_are_floats ? b.to : nrows;
             if (g->moments.rows)
-                norm_moments_part(&g->moments, roles.dst[0]->data + from * area * nd,
-                                  (b.to - b.from) * area, parts + from / g->band * g->moments.size);
+                norm_moments_partial(&g->moments, operands.dst[0]->data + from * area * nd,
+                                     (b.to - b.from) * area,
+                                     partials + from / g->band * g->moments.size);
         }
     }
     if (g->moments.rows)
-        norm_moments_write(&g->moments, parts, op->out[OP_OUT_MOMENTS]);
+        norm_moments_combine(&g->moments, partials, op->out[OP_OUT_MOMENTS]);
 }
 
-static int run_conv2d(struct op *op, struct exec *x, struct err *e)
+static int winograd_conv_run_forward(struct op *op, struct exec *x, struct err *e)
 {
     (void)x;
     (void)e;
-    correlate(op, &(struct winograd_conv_ends){0}, false);
+    winograd_conv_correlate(op, &(struct winograd_conv_fusion){0}, false);
     return 0;
 }
 
-static int run_grad_input(struct op *op, struct exec *x, struct err *e)
+static int winograd_conv_run_grad_input(struct op *op, struct exec *x, struct err *e)
 {
     (void)x;
     (void)e;
-    correlate(op, &(struct winograd_conv_ends){0}, true);
+    winograd_conv_correlate(op, &(struct winograd_conv_fusion){0}, true);
     return 0;
 }
 
-static int prepare_as(struct op *op, bool copied, struct err *e)
+static int winograd_conv_prepare_with(struct op *op, bool copied, struct err *e)
 {
-    struct roles roles = roles_of(op);
-    struct winograd *g = winograd_create(&roles, copied || raw_norm_of(op));
+    struct conv_operands operands = conv_operands_of(op);
+    struct winograd *g = winograd_create(&operands, copied || norm_prologue_coef(op));
 
     if (!g)
         return err_set(e, ERR_INTERNAL, "out of memory");
     g->moments = norm_moments_of(op, (g->nimages * g->down + g->band - 1) / g->band);
-    g->parts = g->weights + g->bias + g->zeros + g->nthreads * (g->scratch + g->lines);
-    g->parts = (g->parts + WINOGRAD_LINE - 1) / WINOGRAD_LINE * WINOGRAD_LINE;
-    g->coef = raw_norm_size(op);
+    g->moments_at = g->weights + g->bias + g->zeros + g->nthreads * (g->scratch + g->lines);
+    g->moments_at = (g->moments_at + WINOGRAD_LINE - 1) / WINOGRAD_LINE * WINOGRAD_LINE;
+    g->coef = norm_prologue_size(op);
     g->relu = op->attr.relu;
-    op->workspace_size = (g->parts + g->coef) * sizeof(float) +
-                         g->moments.nparts * g->moments.size * sizeof(double);
+    op->workspace_size = (g->moments_at + g->coef) * sizeof(float) +
+                         g->moments.npartials * g->moments.size * sizeof(double);
     op->priv = g;
     return 0;
 }
 
-static int prepare(struct op *op, struct err *e)
+static int winograd_conv_prepare(struct op *op, struct err *e)
 {
-    return prepare_as(op, false, e);
+    return winograd_conv_prepare_with(op, false, e);
 }
 
 int winograd_conv_prepare_copied(struct op *op, struct err *e)
 {
-    return prepare_as(op, true, e);
+    return winograd_conv_prepare_with(op, true, e);
 }
 
-void winograd_conv_run_as(struct op *conv, const struct winograd_conv_ends *ends)
+void winograd_conv_run_fused(struct op *conv, const struct winograd_conv_fusion *fusion)
 {
-    correlate(conv, ends, false);
+    winograd_conv_correlate(conv, fusion, false);
 }
 
-#define KERNEL_OF(_kind, _run)                                                                    \
-    .kind = &_kind, .supports = winograd_supports, .prepare = prepare, .run = _run, .release = \
-        winograd_release
+#define KERNEL_OF(_kind, _run) \
+    .kind = &_kind, .supports = winograd_supports, .prepare = winograd_conv_prepare, .run = _run, \
+    .release = simd_release
 
 const struct kernel simd_winograd = {
-    KERNEL_OF(conv2d_kind, run_conv2d),
+    KERNEL_OF(conv2d_kind, winograd_conv_run_forward),
     .may = OP_NO_BIAS | OP_GIVES_MOMENTS | OP_HAS_SECOND | OP_HAS_COEF | OP_HAS_SECOND_COEF,
     .types = KERNEL_ANY};
 const struct kernel simd_winograd_relu = {
-    KERNEL_OF(conv2d_kind, run_conv2d), .may = OP_HAS_SECOND, .must = OP_RELU};
+    KERNEL_OF(conv2d_kind, winograd_conv_run_forward), .may = OP_HAS_SECOND, .must = OP_RELU};
 const struct kernel simd_winograd_grad_input = {
-    KERNEL_OF(conv2d_grad_kind, run_grad_input), .may = OP_HAS_SECOND, .must = OP_INPUT_ONLY,
-    .types = KERNEL_ANY};
+    KERNEL_OF(conv2d_grad_kind, winograd_conv_run_grad_input), .may = OP_HAS_SECOND,
+    .must = OP_INPUT_ONLY, .types = KERNEL_ANY};

@@ -64,9 +64,9 @@ void winograd_weights_add(const struct winograd *g, size_t p, size_t ntiles, con
         return;
     }
     for (size_t at = 0; at < nd; at += g->wide, u += g->wide * ns) {
-        const float *both[WINOGRAD_WIDE] = {y + at, y + at + lanes};
+        const float *two[WINOGRAD_WIDE] = {y + at, y + at + lanes};
 
-        g->products->grad_weights(d, ns, ns, both, g->nvectors, ntiles, nd, u);
+        g->products->grad_weights(d, ns, ns, two, g->nvectors, ntiles, nd, u);
     }
 }
 
@@ -86,11 +86,13 @@ static void sum_dy(const struct winograd *g, const struct tensor *dy, size_t fro
 }
 
 /* Rows of tiles [from, to) into sums: of the products, then of dy. */
-static void sum_chunk(const struct winograd *g, const struct roles *roles, const float *zeros,
-                      size_t from, size_t to, float *lines, float *scratch, float *sums)
+static void winograd_weights_sum_chunk(const struct winograd *g,
+                                       const struct conv_operands *operands, const float *zeros,
+                                       size_t from, size_t to, float *lines, float *scratch,
+                                       float *sums)
 {
     size_t nd = g->dst_channels, area = g->rows->tile * g->width;
-    const struct tensor *dy = roles->dst[0];
+    const struct tensor *dy = operands->dst[0];
     float *y = scratch + g->places * g->src_place;
 
     memset(sums, 0, (g->weights + g->bias) * sizeof *sums);
@@ -99,11 +101,11 @@ static void sum_chunk(const struct winograd *g, const struct roles *roles, const
         struct winograd_band b = winograd_band_of(g, from, to);
 
         for (; b.x < g->width; winograd_band_on(g, &b)) {
-            winograd_transform_source(g, roles, zeros, &b, false, lines, scratch);
+            winograd_transform_source(g, operands, zeros, &b, false, lines, scratch);
             transform_dy(g, dy, &b, lines, y);
             for (size_t p = 0; p < g->places; p++) {
-                for (int k = 0; k < PARTS && roles->src[k]; k++)
-                    winograd_fetch_source(g, roles->src[k], &b, p);
+                for (int k = 0; k < CONV_CONCAT && operands->src[k]; k++)
+                    winograd_fetch_source(g, operands->src[k], &b, p);
                 winograd_fetch(g, dy, b.to * area * nd, (b.next - b.to) * area * nd, &b, p);
                 winograd_weights_add(g, p, winograd_band_tiles(g, &b), scratch, y, sums);
             }
@@ -112,10 +114,10 @@ static void sum_chunk(const struct winograd *g, const struct roles *roles, const
 }
 
 /* The same of all rows, shared among the threads of the parallel region. */
-static void sum_shared(const struct winograd *g, const struct roles *roles, const float *zeros,
-                       float *lines, float *scratch, float *sums)
+static void sum_shared(const struct winograd *g, const struct conv_operands *operands,
+                       const float *zeros, float *lines, float *scratch, float *sums)
 {
-    const struct tensor *dy = roles->dst[0];
+    const struct tensor *dy = operands->dst[0];
     size_t ns = g->src_channels, nd = g->dst_channels, nrows = g->nimages * g->down;
     float *y = scratch + g->places * g->src_place;
 
@@ -129,7 +131,7 @@ static void sum_shared(const struct winograd *g, const struct roles *roles, cons
         for (size_t r = 0; r < n; r++) {
             struct winograd_band b = {.from = from + r, .to = from + r + 1, .width = g->width};
 
-            winograd_transform_source(g, roles, zeros, &b, false, lines,
+            winograd_transform_source(g, operands, zeros, &b, false, lines,
                                       scratch + r * g->across * ns);
             transform_dy(g, dy, &b, lines, y + r * g->across * nd);
         }
@@ -157,44 +159,45 @@ void winograd_weights_gather(const struct winograd *g, const float *sums, bool t
 
 /* Workspace: the sums of all chunks, or one, zeros, coefficients, scratch for each thread, or one
  * for all, and lines. */
-static int run(struct op *op, struct exec *x, struct err *e)
+static int winograd_weights_run(struct op *op, struct exec *x, struct err *e)
 {
     const struct winograd *g = op->priv;
-    struct roles roles = roles_of(op);
+    struct conv_operands operands = conv_operands_of(op);
     size_t nrows = g->nimages * g->down, size = g->weights + g->bias;
     float *sums = op->workspace, *zeros = sums + (g->nchunks ? g->nchunks : 1) * size;
-    float *coef = zeros + g->zeros, *scratch = coef + raw_norm_size(op);
+    float *coef = zeros + g->zeros, *scratch = coef + norm_prologue_size(op);
     float *lines = scratch + (g->nchunks ? g->nthreads : 1) * g->scratch;
-    struct raw_norm raw;
+    struct norm_prologue norm;
 
     (void)x;
     (void)e;
-    raw_norm_init(&raw, op, coef);
-    if (raw_norm_of(op))
-        roles.norm[raw_norm_part(op)] = &raw.map;
+    norm_prologue_init(&norm, op, coef);
+    if (norm_prologue_coef(op))
+        operands.norm[norm_prologue_source(op)] = &norm.map;
     memset(zeros, 0, g->zeros * sizeof *zeros);
 #pragma omp parallel num_threads(g->nthreads)
     {
 #pragma omp for schedule(dynamic)
         for (size_t i = 0; i < g->nchunks; i++)
-            sum_chunk(g, &roles, zeros, nrows * i / g->nchunks, nrows * (i + 1) / g->nchunks,
-                      lines + simd_thread() * g->lines, scratch + simd_thread() * g->scratch,
-                      sums + i * size);
+            winograd_weights_sum_chunk(g, &operands, zeros, nrows * i / g->nchunks,
+                                       nrows * (i + 1) / g->nchunks,
+                                       lines + simd_thread() * g->lines,
+                                       scratch + simd_thread() * g->scratch, sums + i * size);
         if (g->nchunks)
             conv_rows_add(sums, size, g->nchunks);
         else
-            sum_shared(g, &roles, zeros, lines + simd_thread() * g->lines, scratch, sums);
-        winograd_weights_gather(g, sums, false, roles.weights->data);
+            sum_shared(g, &operands, zeros, lines + simd_thread() * g->lines, scratch, sums);
+        winograd_weights_gather(g, sums, false, operands.weights->data);
     }
-    if (roles.bias)
-        memcpy(roles.bias->data, sums + g->weights, g->dst_channels * sizeof *sums);
+    if (operands.bias)
+        memcpy(operands.bias->data, sums + g->weights, g->dst_channels * sizeof *sums);
     return 0;
 }
 
-static int prepare(struct op *op, struct err *e)
+static int winograd_weights_prepare(struct op *op, struct err *e)
 {
-    struct roles roles = roles_of(op);
-    struct winograd *g = winograd_create(&roles, raw_norm_of(op));
+    struct conv_operands operands = conv_operands_of(op);
+    struct winograd *g = winograd_create(&operands, norm_prologue_coef(op));
 
     if (!g)
         return err_set(e, ERR_INTERNAL, "out of memory");
@@ -204,16 +207,13 @@ static int prepare(struct op *op, struct err *e)
                         ? g->nimages * g->down * g->across : SHARED_TILES, true);
     op->workspace_size = ((g->nchunks ? g->nchunks : 1) * (g->weights + g->bias) + g->zeros +
                           (g->nchunks ? g->nthreads : 1) * g->scratch + g->nthreads * g->lines +
-                          raw_norm_size(op)) * sizeof(float);
+                          norm_prologue_size(op)) * sizeof(float);
     op->priv = g;
     return 0;
 }
 
-#define KERNEL_OF(_kind)                                                                          \
-    .kind = &_kind, .supports = winograd_supports, .prepare = prepare, .run = run, .release = \
-        winograd_release, \
-    .types = KERNEL_ANY
-
 const struct kernel simd_winograd_grad_weights = {
-    KERNEL_OF(conv2d_grad_kind),
-    .may = OP_NO_BIAS | OP_HAS_SECOND | OP_HAS_COEF | OP_HAS_SECOND_COEF, .must = OP_WEIGHTS_ONLY};
+    .kind = &conv2d_grad_kind, .supports = winograd_supports,
+    .prepare = winograd_weights_prepare, .run = winograd_weights_run, .release = simd_release,
+    .types = KERNEL_ANY, .may = OP_NO_BIAS | OP_HAS_SECOND | OP_HAS_COEF | OP_HAS_SECOND_COEF,
+    .must = OP_WEIGHTS_ONLY};

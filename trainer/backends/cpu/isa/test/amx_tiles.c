@@ -12,7 +12,7 @@
 
 #include "src/rng.h"
 #include "t/tap.h"
-#include "trainer/backends/cpu/isa/half.h"
+#include "trainer/backends/cpu/isa/bf16.h"
 
 #define NUMBERS (AMX_TILES_ROWS * AMX_TILES_DEPTH)
 #define SUMS (AMX_TILES_ROWS * AMX_TILES_COLUMNS)
@@ -27,8 +27,8 @@ static float dot(float sum, const float a[4], const float b[4])
                                   .nsteps = 1, .from = &sum, .to = &sum};
 
     for (int i = 0; i < 4; i++) {
-        left[i] = half_narrow(a[i]);
-        right[i] = half_narrow(b[i]);
+        left[i] = bf16_from_float(a[i]);
+        right[i] = bf16_from_float(b[i]);
     }
     amx_tiles_emulated.one_by_one(&p);
     return sum;
@@ -62,7 +62,7 @@ static void check_misfit(void)
                                   .nsteps = 1, .from = &sum, .to = &sum};
 
     for (size_t i = 0; i < NUMBERS; i++)
-        ones[i] = half_narrow(1);
+        ones[i] = bf16_from_float(1);
     amx_tiles_emulated.begin(&(struct amx_shape){1, 1, 3, false});
     amx_tiles_emulated.one_by_one(&p);
     amx_tiles_emulated.end();
@@ -150,8 +150,8 @@ static void check_real(const struct amx_tiles *real)
     for (uint64_t i = 0; i < 3 * NUMBERS; i++) {
         float scale = i % 97 == 0 ? 0x1p-126F : 1;
 
-        a[i] = half_narrow(scale * (float)rng_normal(4, 0, i));
-        b[i] = half_narrow(scale * (float)rng_normal(4, 1, i));
+        a[i] = bf16_from_float(scale * (float)rng_normal(4, 0, i));
+        b[i] = bf16_from_float(scale * (float)rng_normal(4, 1, i));
     }
     multiply(real, a, b, got);
     multiply(&amx_tiles_emulated, a, b, want);

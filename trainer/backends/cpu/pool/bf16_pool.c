@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "trainer/backends/cpu/isa/half.h"
+#include "trainer/backends/cpu/isa/bf16.h"
 
 #define LANES 8
 #ifdef __x86_64__
@@ -15,13 +15,13 @@
 #else
 #define ISA
 #endif
-#include "trainer/backends/cpu/isa/half_isa.inc"
+#include "trainer/backends/cpu/isa/bf16_isa.inc"
 
 /* a where the mask is set, else b */
 #define choose(which, a, b) ((vec)(((mask)(a) & (which)) | ((mask)(b) & ~(which))))
 
 /* Two rows of src, `width` pixels of n channels each, become one row of dst. */
-ISA static void pool_rows(const uint16_t *src, size_t width, size_t n, uint16_t *dst)
+ISA static void bf16_pool_rows(const uint16_t *src, size_t width, size_t n, uint16_t *dst)
 {
     size_t row = width * n;
 
@@ -63,8 +63,8 @@ INLINE void pool_grad(const uint16_t *dy, const uint16_t *x, const uint16_t *add
         }
 }
 
-ISA static void pool_grad_rows(const uint16_t *dy, const uint16_t *x, const uint16_t *add,
-                               size_t width, size_t n, uint16_t *dx)
+ISA static void bf16_pool_grad_rows(const uint16_t *dy, const uint16_t *x, const uint16_t *add,
+                                    size_t width, size_t n, uint16_t *dx)
 {
     if (add)
         pool_grad(dy, x, add, true, width, n, dx);
@@ -72,7 +72,7 @@ ISA static void pool_grad_rows(const uint16_t *dy, const uint16_t *x, const uint
         pool_grad(dy, x, x, false, width, n, dx);
 }
 
-static int run_max_pool2d(struct op *op, struct exec *x, struct err *e)
+static int bf16_pool_run_max_pool2d(struct op *op, struct exec *x, struct err *e)
 {
     const struct tensor *src = op->in[0], *dst = op->out[0];
     size_t n = tensor_channels(src), width = (size_t)src->shape.dim[DIM_W];
@@ -83,13 +83,13 @@ static int run_max_pool2d(struct op *op, struct exec *x, struct err *e)
     (void)e;
 #pragma omp parallel for schedule(static)
     for (size_t row = 0; row < nrows; row++)
-        pool_rows(src->half + tensor_halved_row(src, row, height) * width * n, width, n,
-                  dst->half + row * (width / 2) * n);
+        bf16_pool_rows(src->half + tensor_halved_row(src, row, height) * width * n, width, n,
+                       dst->half + row * (width / 2) * n);
     return 0;
 }
 
 /* What pooling left out has no gradient of it: n numbers of dx are those of add, or 0. */
-static void fill(const uint16_t *add, size_t n, uint16_t *dx)
+static void bf16_pool_fill(const uint16_t *add, size_t n, uint16_t *dx)
 {
     if (!add)
         memset(dx, 0, n * sizeof *dx);
@@ -97,8 +97,8 @@ static void fill(const uint16_t *add, size_t n, uint16_t *dx)
         memcpy(dx, add, n * sizeof *dx);
 }
 
-static void run_rows(const struct tensor *dy, const struct tensor *src, const uint16_t *add,
-                     uint16_t *dx)
+static void bf16_pool_run_rows(const struct tensor *dy, const struct tensor *src,
+                               const uint16_t *add, uint16_t *dx)
 {
     size_t n = tensor_channels(src), width = (size_t)src->shape.dim[DIM_W], line = width * n;
     size_t height = (size_t)dy->shape.dim[DIM_H], rest = (size_t)src->shape.dim[DIM_H] - 2 * height;
@@ -111,27 +111,28 @@ static void run_rows(const struct tensor *dy, const struct tensor *src, const ui
 
         if (width % 2)
             for (size_t i = 1; i <= 2; i++)
-                fill(more ? more + i * line - n : NULL, n, dx + at + i * line - n);
+                bf16_pool_fill(more ? more + i * line - n : NULL, n, dx + at + i * line - n);
         if (rest && row % height == height - 1)
-            fill(more ? more + 2 * line : NULL, line, dx + at + 2 * line);
-        pool_grad_rows(dy->half + row * (width / 2) * n, src->half + at, more, width, n, dx + at);
+            bf16_pool_fill(more ? more + 2 * line : NULL, line, dx + at + 2 * line);
+        bf16_pool_grad_rows(dy->half + row * (width / 2) * n, src->half + at, more, width, n,
+                            dx + at);
     }
 }
 
-static int run_max_pool2d_grad(struct op *op, struct exec *x, struct err *e)
+static int bf16_pool_run_max_pool2d_grad(struct op *op, struct exec *x, struct err *e)
 {
     const struct tensor *added = op->in[OP_ADDED];
 
     (void)x;
     (void)e;
-    run_rows(op->in[0], op->in[1], added ? added->half : NULL, op->out[0]->half);
+    bf16_pool_run_rows(op->in[0], op->in[1], added ? added->half : NULL, op->out[0]->half);
     return 0;
 }
 
 /* Of a single row dy would have none. */
-static bool supports(const struct op *op)
+static bool bf16_pool_supports(const struct op *op)
 {
-    return simd_isa() >= SIMD_AVX2 && half_all(op) && tensor_channels(op->in[0]) % LANES == 0 &&
+    return simd_isa() >= SIMD_AVX2 && bf16_all(op) && tensor_channels(op->in[0]) % LANES == 0 &&
            op->in[op->kind->nin - 1]->shape.dim[DIM_H] > 1;
 }
 
@@ -155,7 +156,7 @@ ISA static void spread_pixels(const uint16_t *dy, size_t npixels, size_t n, uint
     }
 }
 
-static int run_global_avg_pool(struct op *op, struct exec *x, struct err *e)
+static int bf16_pool_run_global_avg_pool(struct op *op, struct exec *x, struct err *e)
 {
     const struct tensor *src = op->in[0];
     size_t nc = tensor_channels(src), n = (size_t)src->shape.dim[DIM_N];
@@ -171,7 +172,7 @@ static int run_global_avg_pool(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-static int run_global_avg_pool_grad(struct op *op, struct exec *x, struct err *e)
+static int bf16_pool_run_global_avg_pool_grad(struct op *op, struct exec *x, struct err *e)
 {
     const struct tensor *dx = op->out[0];
     size_t nc = tensor_channels(dx), n = (size_t)dx->shape.dim[DIM_N];
@@ -185,19 +186,20 @@ static int run_global_avg_pool_grad(struct op *op, struct exec *x, struct err *e
     return 0;
 }
 
-static bool supports_global(const struct op *op)
+static bool bf16_pool_supports_global(const struct op *op)
 {
-    return simd_isa() >= SIMD_AVX2 && half_all(op) && tensor_channels(op->in[0]) % LANES == 0;
+    return simd_isa() >= SIMD_AVX2 && bf16_all(op) && tensor_channels(op->in[0]) % LANES == 0;
 }
 
-const struct kernel simd_half_max_pool2d = {
-    .kind = &max_pool2d_kind, .supports = supports, .run = run_max_pool2d, .types = KERNEL_HALVES};
-const struct kernel simd_half_max_pool2d_grad = {
-    .kind = &max_pool2d_grad_kind, .supports = supports, .run = run_max_pool2d_grad,
-    .may = OP_HAS_ADDED, .types = KERNEL_HALVES};
-const struct kernel simd_half_global_avg_pool = {
-    .kind = &global_avg_pool_kind, .supports = supports_global, .run = run_global_avg_pool,
+const struct kernel simd_bf16_max_pool2d = {
+    .kind = &max_pool2d_kind, .supports = bf16_pool_supports, .run = bf16_pool_run_max_pool2d,
     .types = KERNEL_HALVES};
-const struct kernel simd_half_global_avg_pool_grad = {
-    .kind = &global_avg_pool_grad_kind, .supports = supports_global,
-    .run = run_global_avg_pool_grad, .types = KERNEL_HALVES};
+const struct kernel simd_bf16_max_pool2d_grad = {
+    .kind = &max_pool2d_grad_kind, .supports = bf16_pool_supports,
+    .run = bf16_pool_run_max_pool2d_grad, .may = OP_HAS_ADDED, .types = KERNEL_HALVES};
+const struct kernel simd_bf16_global_avg_pool = {
+    .kind = &global_avg_pool_kind, .supports = bf16_pool_supports_global,
+    .run = bf16_pool_run_global_avg_pool, .types = KERNEL_HALVES};
+const struct kernel simd_bf16_global_avg_pool_grad = {
+    .kind = &global_avg_pool_grad_kind, .supports = bf16_pool_supports_global,
+    .run = bf16_pool_run_global_avg_pool_grad, .types = KERNEL_HALVES};

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Both gradients of a 3x3 convolution of bf16 by tiles in one pass over what they read: lines of
  * the gradient of its result go into the convolution that makes the input's, and as planes into the
- * product that makes the weights'. Where a norm's gradient comes late (core/op.h) it is made of
- * those lines; the sums that a norm in front of the convolution needs (raw_norm.h) are added up
- * while both are in the cache. */
+ * product that makes the weights'. Where a norm's gradient comes norm_grad (core/op.h) it is made
+ * of those lines; the sums that a norm in front of the convolution needs (norm_prologue.h) are
+ * added up while both are in the cache. */
 #include "config.h"
 #include "trainer/backends/cpu/conv/amx/amx_conv.h"
 
@@ -14,67 +14,62 @@
 #include "trainer/backends/cpu/conv/amx/amx_kernels.h"
 #include "trainer/backends/cpu/conv/conv_rows.h"
 #include "trainer/backends/cpu/isa/simd.h"
-#include "trainer/backends/cpu/norm/late_rows.h"
-#include "trainer/backends/cpu/norm/raw_norm.h"
+#include "trainer/backends/cpu/norm/norm_grad_rows.h"
+#include "trainer/backends/cpu/norm/norm_prologue.h"
 
 #define BORDER AMX_CONV_BORDER
 #define LINE AMX_ROWS_LINE
 #define SHARE (1 << 18) /* numbers of a band of source and gradient as the weights' takes them */
 
 /* op->priv */
-struct both {
+struct amx_conv_grad {
     struct op input, weights; /* the ops that it stands for */
     struct amx_conv in;
     struct amx_conv_weights w;
-    size_t late, coef; /* floats of the coefficients of a norm behind, and in front */
+    size_t norm_grad, coef; /* floats of the coefficients of a norm behind, and in front */
     size_t norm_size; /* doubles of a chunk's sums */
 };
 
-static bool supports(const struct op *op)
+static bool amx_conv_grad_supports(const struct op *op)
 {
-    struct op input = roles_input(op), weights = roles_weights(op);
+    struct op input = conv_operands_input_grad(op), weights = conv_operands_weights_grad(op);
 
-    return late_rows_support(op, DTYPE_BF16) && raw_norm_support(op, DTYPE_BF16) &&
+    return norm_grad_rows_supports(op, DTYPE_BF16) && norm_prologue_supports(op, DTYPE_BF16) &&
            !(op->in[OP_COEF] && op->in[OP_SECOND]) && (!op->out[OP_OUT_SUMS] || op->in[OP_COEF]) &&
            simd_amx_conv_grad_input.supports(&input) &&
            simd_amx_conv_grad_weights.supports(&weights);
 }
 
-static void release(struct op *op)
-{
-    free(op->priv);
-}
-
 /* Workspace: doubles; floats; numbers of 16 bits. */
-static size_t doubles_of(const struct both *b)
+static size_t amx_conv_grad_doubles_of(const struct amx_conv_grad *b)
 {
-    return amx_rows_round_up(b->w.nchunks * b->norm_size, LINE);
+    return simd_round_up(b->w.nchunks * b->norm_size, LINE);
 }
 
-static size_t sums_of(const struct both *b)
+static size_t sums_of(const struct amx_conv_grad *b)
 {
-    return amx_rows_round_up(b->w.nchunks * b->w.nsums, LINE);
+    return simd_round_up(b->w.nchunks * b->w.nsums, LINE);
 }
 
-static int prepare(struct op *op, struct err *e)
+static int amx_conv_grad_prepare(struct op *op, struct err *e)
 {
-    struct both *b = calloc(1, sizeof *b);
-    struct roles in, w;
+    struct amx_conv_grad *b = calloc(1, sizeof *b);
+    struct conv_operands in, w;
 
     if (!b)
         return err_set(e, ERR_INTERNAL, "out of memory");
-    b->input = roles_input(op);
-    b->weights = roles_weights(op);
-    in = roles_of(&b->input);
-    w = roles_of(&b->weights);
+    b->input = conv_operands_input_grad(op);
+    b->weights = conv_operands_weights_grad(op);
+    in = conv_operands_of(&b->input);
+    w = conv_operands_of(&b->weights);
     b->w = amx_conv_weights_of(&w, SHARE);
     b->in = amx_conv_of(&in, b->w.band);
-    b->late = amx_rows_round_up(late_rows_size(op), LINE);
-    b->coef = amx_rows_round_up(raw_norm_size(op), LINE);
+    b->norm_grad = simd_round_up(norm_grad_rows_size(op), LINE);
+    b->coef = simd_round_up(norm_prologue_size(op), LINE);
     b->norm_size = op->out[OP_OUT_SUMS] ? 2 * b->w.ns : 0;
     op->workspace_size =
-        doubles_of(b) * sizeof(double) +
-        (b->late + b->coef + b->in.bias + sums_of(b) + b->in.nthreads * b->in.results) *
+        amx_conv_grad_doubles_of(b) * sizeof(double) +
+        (b->norm_grad + b->coef + b->in.bias + sums_of(b) + b->in.nthreads * b->in.results) *
             sizeof(float) +
         (b->in.packed + b->in.nthreads * (b->in.source + b->w.room)) * sizeof(uint16_t);
     op->priv = b;
@@ -82,37 +77,39 @@ static int prepare(struct op *op, struct err *e)
 }
 
 /* Of one run; the workspace in its order. */
-struct pass {
-    const struct both *b;
-    struct roles in, w;
-    struct raw_norm norm;
-    struct late_rows dy;
+struct amx_conv_grad_workspace {
+    const struct amx_conv_grad *b;
+    struct conv_operands in, w;
+    struct norm_prologue norm;
+    struct norm_grad_rows dy;
     double *norm_sums;
     float *coef, *no_bias, *sums, *results;
     uint16_t *packed, *rooms;
 };
 
-static struct pass pass_of(struct op *op)
+static struct amx_conv_grad_workspace amx_conv_grad_workspace_of(struct op *op)
 {
-    struct both *b = op->priv;
-    struct pass p = {.b = b, .in = roles_of(&b->input), .w = roles_of(&b->weights)};
-    float *late;
+    struct amx_conv_grad *b = op->priv;
+    struct amx_conv_grad_workspace p = {.b = b,
+                                        .in = conv_operands_of(&b->input),
+                                        .w = conv_operands_of(&b->weights)};
+    float *norm_grad;
 
     p.norm_sums = op->workspace;
-    late = (float *)(p.norm_sums + doubles_of(b));
-    p.coef = late + b->late;
+    norm_grad = (float *)(p.norm_sums + amx_conv_grad_doubles_of(b));
+    p.coef = norm_grad + b->norm_grad;
     p.no_bias = p.coef + b->coef;
     p.sums = p.no_bias + b->in.bias;
     p.results = p.sums + sums_of(b);
     p.packed = (uint16_t *)(void *)(p.results + b->in.nthreads * b->in.results);
     p.rooms = p.packed + b->in.packed;
-    p.dy = late_rows_of(op, late);
+    p.dy = norm_grad_rows_of(op, norm_grad);
     return p;
 }
 
 /* Lines of the gradient from the one before the band on, each after a pixel of zeros. */
-static void read_gradient(const struct pass *p, const struct amx_conv_band *band,
-                          uint16_t *gradient)
+static void amx_conv_grad_read_gradient(const struct amx_conv_grad_workspace *p,
+                                        const struct amx_conv_band *band, uint16_t *gradient)
 {
     const struct amx_conv *c = &p->b->in;
     size_t line = c->width * c->ns, rest = (c->pitch - 1) * c->ns - line;
@@ -125,34 +122,35 @@ static void read_gradient(const struct pass *p, const struct amx_conv_band *band
             continue;
         }
         memset(gradient, 0, c->ns * sizeof *gradient);
-        late_rows_copy(&p->dy, (band->image * c->height + y) * line, line, gradient + c->ns);
+        norm_grad_rows_copy(&p->dy, (band->image * c->height + y) * line, line, gradient + c->ns);
         memset(gradient + c->ns + line, 0, rest * sizeof *gradient);
     }
 }
 
-static void run_band(const struct pass *p, size_t task, float *sums, double *norm_sums)
+static void run_band(const struct amx_conv_grad_workspace *p, size_t task,
+                                   float *sums, double *norm_sums)
 {
-    const struct both *b = p->b;
+    const struct amx_conv_grad *b = p->b;
     const struct amx_conv *c = &b->in;
     size_t thread = simd_thread(), distance = c->pitch * c->ns;
     uint16_t *gradient = p->rooms + thread * (c->source + b->w.room);
     struct amx_conv_band band = amx_conv_weights_band(&b->w, task, gradient + c->source);
     size_t at = (band.image * c->height + band.from) * c->width * b->w.ns;
 
-    read_gradient(p, &band, gradient);
+    amx_conv_grad_read_gradient(p, &band, gradient);
     c->tiles->begin(&c->shape);
     amx_conv_lines(c, p->in.dst, band.image, band.from, band.nlines, gradient, p->packed,
                    p->no_bias, p->results + thread * c->results);
     c->tiles->begin(&b->w.shape);
     if (b->norm_size)
-        raw_norm_add(&p->norm, p->in.dst[0]->half + at, p->w.src[0]->half + at,
-                     band.nlines * c->width, norm_sums);
+        norm_prologue_add_sums(&p->norm, p->in.dst[0]->half + at, p->w.src[0]->half + at,
+                               band.nlines * c->width, norm_sums);
     amx_conv_weights_add(&b->w, &p->w, &band, gradient + distance + c->ns, distance, sums);
 }
 
-static void run_chunk(const struct pass *p, size_t i)
+static void amx_conv_grad_run_chunk(const struct amx_conv_grad_workspace *p, size_t i)
 {
-    const struct both *b = p->b;
+    const struct amx_conv_grad *b = p->b;
     float *sums = p->sums + i * b->w.nsums;
     double *norm_sums = p->norm_sums + i * b->norm_size;
 
@@ -162,15 +160,15 @@ static void run_chunk(const struct pass *p, size_t i)
         run_band(p, t, sums, norm_sums);
 }
 
-static int run(struct op *op, struct exec *x, struct err *e)
+static int amx_conv_grad_run(struct op *op, struct exec *x, struct err *e)
 {
-    struct both *b = op->priv;
-    struct pass p = pass_of(op);
+    struct amx_conv_grad *b = op->priv;
+    struct amx_conv_grad_workspace p = amx_conv_grad_workspace_of(op);
 
     (void)x;
     (void)e;
-    raw_norm_init(&p.norm, op, p.coef);
-    if (raw_norm_of(op))
+    norm_prologue_init(&p.norm, op, p.coef);
+    if (norm_prologue_coef(op))
         p.w.norm[0] = &p.norm.map;
     amx_conv_pack(&b->in, p.in.weights->data, true, p.packed);
     amx_conv_repeat(&b->in, NULL, p.no_bias);
@@ -179,17 +177,18 @@ static int run(struct op *op, struct exec *x, struct err *e)
         b->w.tiles->begin(&b->w.shape);
 #pragma omp for schedule(dynamic)
         for (size_t i = 0; i < b->w.nchunks; i++)
-            run_chunk(&p, i);
+            amx_conv_grad_run_chunk(&p, i);
         b->w.tiles->end();
         conv_rows_add(p.sums, b->w.nsums, b->w.nchunks);
     }
     amx_conv_weights_finish(&b->w, &p.w, p.sums);
     if (b->norm_size)
-        raw_norm_write(&p.norm, p.norm_sums, b->w.nchunks, op->out[OP_OUT_SUMS]);
+        norm_prologue_write_sums(&p.norm, p.norm_sums, b->w.nchunks, op->out[OP_OUT_SUMS]);
     return 0;
 }
 
-const struct kernel simd_amx_both = {
-    .kind = &conv2d_grad_kind, .supports = supports, .prepare = prepare, .run = run,
-    .release = release, .types = KERNEL_HALVES,
+const struct kernel simd_amx_conv_grad = {
+    .kind = &conv2d_grad_kind, .supports = amx_conv_grad_supports,
+    .prepare = amx_conv_grad_prepare, .run = amx_conv_grad_run, .release = simd_release,
+    .types = KERNEL_HALVES,
     .may = OP_NO_BIAS | OP_HAS_NORM_GRAD | OP_HAS_SECOND | OP_HAS_COEF | OP_GIVES_SUMS};

@@ -2,7 +2,7 @@
 #include "config.h"
 #include "trainer/backends/cpu/head/head_rows.h"
 
-#include "trainer/backends/cpu/isa/half.h"
+#include "trainer/backends/cpu/isa/bf16.h"
 
 #define LANES HEAD_ROWS_LANES
 #ifdef __x86_64__
@@ -10,8 +10,8 @@
 #else
 #define ISA
 #endif
-#include "trainer/backends/cpu/isa/half_isa.inc"
+#include "trainer/backends/cpu/isa/bf16_isa.inc"
 
-#define number_value half_widen
-#define HEAD_ROWS_NAME head_rows_half
+#define number_value bf16_to_float
+#define HEAD_ROWS_NAME head_rows_bf16
 #include "trainer/backends/cpu/head/head_rows_isa.inc"

@@ -2,8 +2,8 @@
 /* Both gradients of a 3x3 convolution in one pass over what they read (winograd.h): the gradient of
  * its result is transformed once for both, and the source as that gradient is for the weights'
  * gradient alone. Where a norm's gradient comes late (core/op.h) it is made of the rows of the
- * result's gradient; the sums that a norm in front of the convolution needs (raw_norm.h) are added
- * up while the gradient of the input and the source are in the cache.
+ * result's gradient; the sums that a norm in front of the convolution needs (norm_prologue.h) are
+ * added up while the gradient of the input and the source are in the cache.
  *
  * The gradient of the input may lie where that of the result did, or where x of the norm behind:
  * rows of that are copies, of which a row of tiles leaves the next one those that they have in
@@ -16,10 +16,10 @@
 
 #include "trainer/backends/cpu/conv/winograd/winograd_kernels.h"
 #include "trainer/backends/cpu/isa/simd.h"
-#include "trainer/backends/cpu/norm/late_rows.h"
+#include "trainer/backends/cpu/norm/norm_grad_rows.h"
 
 /* op->priv: the ops that it stands for, which have no workspace. */
-struct both {
+struct winograd_grad {
     struct op input, weights;
     struct winograd in, w;
     /* Floats: coefficients; rows of the gradient, of the source; the rows of the gradient above and
@@ -28,10 +28,10 @@ struct both {
     size_t norm_size; /* doubles of a chunk's sums */
 };
 
-static void split(const struct op *op, struct both *b)
+static void winograd_grad_split(const struct op *op, struct winograd_grad *b)
 {
-    b->input = roles_input(op);
-    b->weights = roles_weights(op);
+    b->input = conv_operands_input_grad(op);
+    b->weights = conv_operands_weights_grad(op);
 }
 
 static bool has_floats(const struct op *op)
@@ -50,55 +50,51 @@ static size_t round_up(size_t n)
     return (n + WINOGRAD_LINE - 1) / WINOGRAD_LINE * WINOGRAD_LINE;
 }
 
-static void plan(const struct op *op, struct both *b)
+static void winograd_grad_plan(const struct op *op, struct winograd_grad *b)
 {
-    struct roles in = roles_of(&b->input), w = roles_of(&b->weights);
+    struct conv_operands in = conv_operands_of(&b->input), w = conv_operands_of(&b->weights);
 
     b->in = winograd_of(&in, false);
-    b->w = winograd_of(&w, raw_norm_of(op));
-    b->w.coef = raw_norm_size(op);
+    b->w = winograd_of(&w, norm_prologue_coef(op));
+    b->w.coef = norm_prologue_size(op);
     b->w.nchunks = winograd_weights_chunks(&b->w);
-    b->coef = late_rows_size(op);
+    b->coef = norm_grad_rows_size(op);
     b->rows = round_up(b->in.rows->side * b->in.width * b->in.src_channels);
     b->edges = round_up(2 * b->in.width * b->in.src_channels);
     b->lines = round_up(b->w.lines);
     b->norm_size = op->out[OP_OUT_SUMS] ? 2 * b->w.src_channels : 0;
 }
 
-static bool supports(const struct op *op)
+static bool winograd_grad_supports(const struct op *op)
 {
-    struct both b = {0};
+    struct winograd_grad b = {0};
 
-    split(op, &b);
-    if (!has_floats(op) || !late_rows_support(op, DTYPE_F32) || !raw_norm_support(op, DTYPE_F32) ||
-        !winograd_supports(&b.input) || !winograd_supports(&b.weights) ||
+    winograd_grad_split(op, &b);
+    if (!has_floats(op) || !norm_grad_rows_supports(op, DTYPE_F32) ||
+        !norm_prologue_supports(op, DTYPE_F32) || !winograd_supports(&b.input) ||
+        !winograd_supports(&b.weights) ||
         (op->out[OP_OUT_SUMS] && (!op->in[OP_COEF] || op->in[OP_SECOND])))
         return false;
-    plan(op, &b);
+    winograd_grad_plan(op, &b);
     return b.w.nchunks > 0 && b.in.band == b.w.band;
 }
 
-static void release(struct op *op)
-{
-    free(op->priv);
-}
-
 /* What the workspace begins with; then floats. */
-static size_t doubles_of(const struct both *b)
+static size_t winograd_grad_doubles_of(const struct winograd_grad *b)
 {
     return round_up(b->w.nchunks * b->norm_size);
 }
 
-static int prepare(struct op *op, struct err *e)
+static int winograd_grad_prepare(struct op *op, struct err *e)
 {
-    struct both *b = calloc(1, sizeof *b);
+    struct winograd_grad *b = calloc(1, sizeof *b);
 
     if (!b)
         return err_set(e, ERR_INTERNAL, "out of memory");
-    split(op, b);
-    plan(op, b);
+    winograd_grad_split(op, b);
+    winograd_grad_plan(op, b);
     op->workspace_size =
-        doubles_of(b) * sizeof(double) +
+        winograd_grad_doubles_of(b) * sizeof(double) +
         (b->coef + b->w.coef + b->in.weights + b->in.bias + b->in.zeros +
          b->w.nchunks * (b->w.weights + b->w.bias + b->edges) +
          b->w.nthreads * (b->in.scratch + b->rows + b->lines)) * sizeof(float);
@@ -110,33 +106,35 @@ static int prepare(struct op *op, struct err *e)
 }
 
 /* Of one run; the workspace in its order. */
-struct pass {
-    const struct both *b;
-    struct roles in, w;
-    struct raw_norm norm;
-    struct late_rows dy;
+struct winograd_grad_workspace {
+    const struct winograd_grad *b;
+    struct conv_operands in, w;
+    struct norm_prologue norm;
+    struct norm_grad_rows dy;
     bool in_place; /* dx is where dy was, or what that is made of */
     double *norm_sums;
-    float *raw, *packed, *no_bias, *zeros, *sums, *edges, *rooms;
+    float *norm_coef, *packed, *no_bias, *zeros, *sums, *edges, *rooms;
 };
 
-static struct pass pass_of(struct op *op)
+static struct winograd_grad_workspace winograd_grad_workspace_of(struct op *op)
 {
-    struct both *b = op->priv;
-    struct pass p = {.b = b, .in = roles_of(&b->input), .w = roles_of(&b->weights)};
+    struct winograd_grad *b = op->priv;
+    struct winograd_grad_workspace p = {.b = b,
+                                        .in = conv_operands_of(&b->input),
+                                        .w = conv_operands_of(&b->weights)};
     float *coef;
 
     p.norm_sums = op->workspace;
-    coef = (float *)(p.norm_sums + doubles_of(b));
-    p.raw = coef + b->coef;
-    p.packed = p.raw + b->w.coef;
+    coef = (float *)(p.norm_sums + winograd_grad_doubles_of(b));
+    p.norm_coef = coef + b->coef;
+    p.packed = p.norm_coef + b->w.coef;
     p.no_bias = p.packed + b->in.weights;
     p.zeros = p.no_bias + b->in.bias;
     p.sums = p.zeros + b->in.zeros;
     p.edges = p.sums + b->w.nchunks * (b->w.weights + b->w.bias);
     p.rooms = p.edges + b->w.nchunks * b->edges;
-    p.dy = late_rows_of(op, coef);
-    for (int k = 0; k < PARTS && p.in.dst[k]; k++)
+    p.dy = norm_grad_rows_of(op, coef);
+    for (int k = 0; k < CONV_CONCAT && p.in.dst[k]; k++)
         p.in_place = p.in_place || p.in.dst[k]->data == p.dy.g->data ||
                      (p.dy.x && p.in.dst[k]->data == p.dy.x->data);
     memset(p.no_bias, 0, (b->in.bias + b->in.zeros) * sizeof *p.zeros);
@@ -149,9 +147,9 @@ struct room {
     float *rows, *lines;
 };
 
-static struct room room_of(const struct pass *p, size_t thread)
+static struct room room_of(const struct winograd_grad_workspace *p, size_t thread)
 {
-    const struct both *b = p->b;
+    const struct winograd_grad *b = p->b;
     float *from = p->rooms + thread * (b->in.scratch + b->rows + b->lines);
     float *rows = from + b->in.scratch;
 
@@ -164,7 +162,7 @@ struct chunk {
     float *above, *below;
 };
 
-static struct chunk chunk_of(const struct pass *p, size_t i)
+static struct chunk chunk_of(const struct winograd_grad_workspace *p, size_t i)
 {
     const struct winograd *g = &p->b->w;
     size_t nrows = g->nimages * g->down;
@@ -175,21 +173,21 @@ static struct chunk chunk_of(const struct pass *p, size_t i)
 }
 
 /* Before the threads write: what chunks read of each other's rows. */
-static void copy_edges(const struct pass *p, size_t i)
+static void copy_edges(const struct winograd_grad_workspace *p, size_t i)
 {
     const struct winograd *g = &p->b->in;
     size_t line = g->width * g->src_channels, tile = g->rows->tile;
     struct chunk c = chunk_of(p, i);
 
     if (c.begin % g->down)
-        late_rows_copy(&p->dy, (c.begin * tile - 1) * line, line, c.above);
+        norm_grad_rows_copy(&p->dy, (c.begin * tile - 1) * line, line, c.above);
     if (c.end % g->down)
-        late_rows_copy(&p->dy, c.end * tile * line, line, c.below);
+        norm_grad_rows_copy(&p->dy, c.end * tile * line, line, c.below);
 }
 
 /* Row i of those under row of tiles r of a chunk; x: of its first part, or the others' copies are
  * there. */
-static const float *gradient_row(const struct pass *p, const struct room *room,
+static const float *gradient_row(const struct winograd_grad_workspace *p, const struct room *room,
                                  const struct chunk *c, size_t x, size_t r, size_t i)
 {
     const struct winograd *g = &p->b->in;
@@ -208,13 +206,14 @@ static const float *gradient_row(const struct pass *p, const struct room *room,
         return c->below;
     if (x > 0 || (r > c->begin && i < winograd_first_new(g, r)))
         return copy;
-    late_rows_copy(&p->dy, at, line, copy);
+    norm_grad_rows_copy(&p->dy, at, line, copy);
     return copy;
 }
 
 /* Row of tiles r of a band of the gradient, transformed, and its sum. */
-static void read_gradient(const struct pass *p, const struct room *room, const struct chunk *c,
-                          const struct winograd_band *b, size_t r, float *sum)
+static void winograd_grad_read_gradient(const struct winograd_grad_workspace *p,
+                                        const struct room *room, const struct chunk *c,
+                                        const struct winograd_band *b, size_t r, float *sum)
 {
     const struct winograd *g = &p->b->in;
     size_t n = g->src_channels, at = (r - b->from) * (b->width / g->rows->tile) * n;
@@ -229,8 +228,8 @@ static void read_gradient(const struct pass *p, const struct room *room, const s
             g->products->sum(rows[i] + k, b->width, n, sum + k);
 }
 
-static void write_input(const struct pass *p, const struct room *room,
-                        const struct winograd_band *b)
+static void winograd_grad_write_input(const struct winograd_grad_workspace *p,
+                                      const struct room *room, const struct winograd_band *b)
 {
     const struct winograd *g = &p->b->in;
 
@@ -238,7 +237,7 @@ static void write_input(const struct pass *p, const struct room *room,
         winograd_fetch_source(g, p->dy.g, b, i);
         if (p->dy.x)
             winograd_fetch_source(g, p->dy.x, b, i);
-        for (int k = 0; k < PARTS && p->in.dst[k]; k++)
+        for (int k = 0; k < CONV_CONCAT && p->in.dst[k]; k++)
             winograd_conv_fetch(g, p->in.dst[k], b, i);
         winograd_conv_multiply(g, i, p->packed, p->zeros, winograd_band_tiles(g, b), room->gradient,
                                room->results);
@@ -246,31 +245,34 @@ static void write_input(const struct pass *p, const struct room *room,
     winograd_conv_write(g, &p->in, room->results, p->no_bias, b, room->lines);
 }
 
-static void add_weights(const struct pass *p, const struct room *room,
-                        const struct winograd_band *b, float *sums)
+static void winograd_grad_add_weights(const struct winograd_grad_workspace *p,
+                                      const struct room *room, const struct winograd_band *b,
+                                      float *sums)
 {
     const struct winograd *g = &p->b->w;
     size_t area = g->rows->tile * g->width;
 
     winograd_spread_source(g, &p->w, b, room->lines, room->results);
     for (size_t i = 0; i < g->places; i++) {
-        for (int k = 0; k < PARTS && p->w.src[k]; k++)
-            winograd_fetch(g, p->w.src[k], b->to * area * g->src_part[k],
-                           (b->next - b->to) * area * g->src_part[k], b, i);
+        for (int k = 0; k < CONV_CONCAT && p->w.src[k]; k++)
+            winograd_fetch(g, p->w.src[k], b->to * area * g->src_channels_of[k],
+                           (b->next - b->to) * area * g->src_channels_of[k], b, i);
         winograd_weights_add(g, i, winograd_band_tiles(g, b), room->results, room->gradient, sums);
     }
 }
 
-static void add_norm(const struct pass *p, const struct winograd_band *b, double *sums)
+static void winograd_grad_add_norm(const struct winograd_grad_workspace *p,
+                                   const struct winograd_band *b, double *sums)
 {
     const struct winograd *g = &p->b->w;
     size_t area = g->rows->tile * g->width, at = b->from * area * g->src_channels;
 
-    raw_norm_add(&p->norm, p->in.dst[0]->data + at, p->w.src[0]->data + at,
-                 (b->to - b->from) * area, sums);
+    norm_prologue_add_sums(&p->norm, p->in.dst[0]->data + at, p->w.src[0]->data + at,
+                           (b->to - b->from) * area, sums);
 }
 
-static void run_chunk(const struct pass *p, const struct room *room, size_t i)
+static void winograd_grad_run_chunk(const struct winograd_grad_workspace *p,
+                                    const struct room *room, size_t i)
 {
     const struct winograd *g = &p->b->w;
     size_t size = g->weights + g->bias;
@@ -285,26 +287,26 @@ static void run_chunk(const struct pass *p, const struct room *room, size_t i)
 
         for (; b.x < g->width; winograd_band_on(g, &b)) {
             for (size_t r = b.from; r < b.to; r++)
-                read_gradient(p, room, &c, &b, r, sums + g->weights);
-            write_input(p, room, &b);
-            add_weights(p, room, &b, sums);
+                winograd_grad_read_gradient(p, room, &c, &b, r, sums + g->weights);
+            winograd_grad_write_input(p, room, &b);
+            winograd_grad_add_weights(p, room, &b, sums);
         }
         if (p->b->norm_size)
-            add_norm(p, &b, norm_sums);
+            winograd_grad_add_norm(p, &b, norm_sums);
     }
 }
 
-static int run(struct op *op, struct exec *x, struct err *e)
+static int winograd_grad_run(struct op *op, struct exec *x, struct err *e)
 {
-    struct both *b = op->priv;
-    struct pass p = pass_of(op);
+    struct winograd_grad *b = op->priv;
+    struct winograd_grad_workspace p = winograd_grad_workspace_of(op);
     size_t size = b->w.weights + b->w.bias;
 
     (void)x;
     (void)e;
-    if (raw_norm_of(op)) {
-        raw_norm_init(&p.norm, op, p.raw);
-        p.w.norm[raw_norm_part(op)] = &p.norm.map;
+    if (norm_prologue_coef(op)) {
+        norm_prologue_init(&p.norm, op, p.norm_coef);
+        p.w.norm[norm_prologue_source(op)] = &p.norm.map;
     }
 #pragma omp parallel num_threads(b->w.nthreads)
     {
@@ -316,21 +318,19 @@ static int run(struct op *op, struct exec *x, struct err *e)
             copy_edges(&p, i);
 #pragma omp for schedule(dynamic)
         for (size_t i = 0; i < b->w.nchunks; i++)
-            run_chunk(&p, &room, i);
+            winograd_grad_run_chunk(&p, &room, i);
         conv_rows_add(p.sums, size, b->w.nchunks);
         winograd_weights_gather(&b->w, p.sums, true, p.w.weights->data);
     }
     if (p.w.bias)
         memcpy(p.w.bias->data, p.sums + b->w.weights, b->w.dst_channels * sizeof *p.sums);
     if (b->norm_size)
-        raw_norm_write(&p.norm, p.norm_sums, b->w.nchunks, op->out[OP_OUT_SUMS]);
+        norm_prologue_write_sums(&p.norm, p.norm_sums, b->w.nchunks, op->out[OP_OUT_SUMS]);
     return 0;
 }
 
-#define KERNEL_OF(_kind)                                                                          \
-    .kind = &_kind, .supports = supports, .prepare = prepare, .run = run, .release = release
-
-const struct kernel simd_winograd_both = {
-    KERNEL_OF(conv2d_grad_kind),
+const struct kernel simd_winograd_grad = {
+    .kind = &conv2d_grad_kind, .supports = winograd_grad_supports,
+    .prepare = winograd_grad_prepare, .run = winograd_grad_run, .release = simd_release,
     .may = OP_NO_BIAS | OP_HAS_NORM_GRAD | OP_HAS_SECOND | OP_HAS_COEF | OP_HAS_SECOND_COEF |
            OP_GIVES_SUMS};

@@ -26,26 +26,26 @@ static struct op first_of(const struct op *op, struct tensor *y)
                        .priv = op->priv};
 }
 
-void winograd_relu_pool(const struct op *op, const struct winograd *g, const struct roles *roles,
-                        const float *m, const float *bias, const struct winograd_band *b,
-                        float *lines)
+void winograd_epilogue_pool(const struct op *op, const struct winograd *g,
+                            const struct conv_operands *operands, const float *m, const float *bias,
+                            const struct winograd_band *b, float *lines)
 {
     size_t n = g->dst_channels, line = g->width * n;
 
-    winograd_conv_write(g, roles, m, bias, b, lines);
+    winograd_conv_write(g, operands, m, bias, b, lines);
     for (size_t row = b->from * g->rows->tile; row < b->to * g->rows->tile; row += 2)
         max_pool2d_rows(op->out[0]->data + row * line + b->x * n, line, b->width, n,
                         op->out[OP_OUT_POOLED]->data + (row * line / 2 + b->x * n) / 2);
 }
 
-static void write_head(const struct op *op, const struct winograd *g, const struct roles *roles,
-                       const float *m, const float *bias, const struct winograd_band *b,
-                       float *lines)
+static void write_head(const struct op *op, const struct winograd *g,
+                       const struct conv_operands *operands, const float *m, const float *bias,
+                       const struct winograd_band *b, float *lines)
 {
     size_t n = g->dst_channels, tile = g->rows->tile;
     float *rows[WINOGRAD_SIDE];
 
-    (void)roles;
+    (void)operands;
     for (size_t i = 0; i < tile; i++)
         rows[i] = lines + i * b->width * n;
     for (size_t r = b->from; r < b->to; r++, m += b->width / tile * n) {
@@ -57,7 +57,7 @@ static void write_head(const struct op *op, const struct winograd *g, const stru
     }
 }
 
-static bool supports(const struct op *op)
+static bool winograd_epilogue_supports(const struct op *op)
 {
     struct tensor y;
     struct op first = first_of(op, &y), head = {.attr = {.kernel = 1}};
@@ -67,7 +67,7 @@ static bool supports(const struct op *op)
                                                       : max_pool2d_supports(&pool));
 }
 
-static int prepare(struct op *op, struct err *e)
+static int winograd_epilogue_prepare(struct op *op, struct err *e)
 {
     struct tensor y;
     struct op first = first_of(op, &y);
@@ -79,22 +79,22 @@ static int prepare(struct op *op, struct err *e)
     return 0;
 }
 
-static int run(struct op *op, struct exec *x, struct err *e)
+static int winograd_epilogue_run(struct op *op, struct exec *x, struct err *e)
 {
     struct tensor y;
     struct op first = first_of(op, &y);
 
     (void)x;
     (void)e;
-    winograd_conv_run_as(&first, &(struct winograd_conv_ends){
-        .write = has_head(op) ? write_head : winograd_relu_pool, .op = op});
+    winograd_conv_run_fused(&first, &(struct winograd_conv_fusion){
+        .epilogue = has_head(op) ? write_head : winograd_epilogue_pool, .op = op});
     return 0;
 }
 
-#define KERNEL_OF(_kind)                                                                          \
-    .kind = &_kind, .supports = supports, .prepare = prepare, .run = run, .release = \
-        winograd_release
+#define KERNEL_OF(_kind) \
+    .kind = &_kind, .supports = winograd_epilogue_supports, .prepare = winograd_epilogue_prepare, \
+    .run = winograd_epilogue_run, .release = simd_release
 
-const struct kernel simd_winograd_pooled = {KERNEL_OF(conv2d_kind), .must = OP_RELU |
-                                            OP_GIVES_POOLED};
+const struct kernel simd_winograd_pooled = {
+    KERNEL_OF(conv2d_kind), .must = OP_RELU | OP_GIVES_POOLED};
 const struct kernel simd_winograd_head = {KERNEL_OF(conv2d_kind), .must = OP_RELU | OP_HAS_HEAD};

@@ -1,47 +1,49 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "trainer/backends/cpu/norm/late_rows.h"
+#include "trainer/backends/cpu/norm/norm_grad_rows.h"
 
 #include <string.h>
 
 #define LINE 16 /* floats of a line of the cache */
 
-static size_t step_of(const struct op *op)
+static size_t norm_grad_rows_step_of(const struct op *op)
 {
     size_t n = tensor_channels(op->in[0]);
 
     return norm_rows_step(norm_rows_best(n, op->in[0]->dtype), n);
 }
 
-bool late_rows_support(const struct op *op, enum dtype t)
+bool norm_grad_rows_supports(const struct op *op, enum dtype t)
 {
     const struct tensor *g = op->in[0], *x = op->in[OP_NORM_GRAD_X];
 
     return !x || (g->dtype == t && x->dtype == t && norm_rows_fit(g));
 }
 
-size_t late_rows_size(const struct op *op)
+size_t norm_grad_rows_size(const struct op *op)
 {
-    return op->in[OP_NORM_GRAD_X] ? (LATE_ROWS_COEFS * step_of(op) + LINE - 1) / LINE * LINE : 0;
+    return op->in[OP_NORM_GRAD_X]
+               ? (NORM_GRAD_ROWS_COEFS * norm_grad_rows_step_of(op) + LINE - 1) / LINE * LINE
+               : 0;
 }
 
-struct late_rows late_rows_of(const struct op *op, float *memory)
+struct norm_grad_rows norm_grad_rows_of(const struct op *op, float *memory)
 {
-    struct late_rows l = {.g = op->in[0], .x = op->in[OP_NORM_GRAD_X], .coef = memory};
+    struct norm_grad_rows l = {.g = op->in[0], .x = op->in[OP_NORM_GRAD_X], .coef = memory};
     size_t n = tensor_channels(op->in[0]);
 
     if (!l.x)
         return l;
     l.rows = norm_rows_best(n, l.g->dtype);
-    l.step = step_of(op);
-    l.wide = l.rows->lanes * norm_rows_wide(l.rows, l.step);
-    for (size_t i = 0; i < LATE_ROWS_COEFS; i++)
+    l.step = norm_grad_rows_step_of(op);
+    l.wide = l.rows->lanes * norm_rows_width(l.rows, l.step);
+    for (size_t i = 0; i < NORM_GRAD_ROWS_COEFS; i++)
         for (size_t c = 0; c < l.step; c++)
             memory[i * l.step + c] = op->in[OP_NORM_GRAD_COEF]->data[i * n + c % n];
     return l;
 }
 
-void late_rows_copy(const struct late_rows *l, size_t at, size_t n, void *copy)
+void norm_grad_rows_copy(const struct norm_grad_rows *l, size_t at, size_t n, void *copy)
 {
     size_t size = dtype_size(l->g->dtype);
     const char *g = l->g->bytes + at * size;
@@ -59,10 +61,10 @@ void late_rows_copy(const struct late_rows *l, size_t at, size_t n, void *copy)
     }
 }
 
-const float *late_rows_read(const struct late_rows *l, size_t at, size_t n, float *copy)
+const float *norm_grad_rows_read(const struct norm_grad_rows *l, size_t at, size_t n, float *copy)
 {
     if (!l->x)
         return l->g->data + at;
-    late_rows_copy(l, at, n, copy);
+    norm_grad_rows_copy(l, at, n, copy);
     return copy;
 }

@@ -2,7 +2,7 @@
 /* Products are summed of differences to the first pixel, which is not far from the others whatever
  * the norm makes of them, so that nothing is lost in floats. */
 #include "config.h"
-#include "trainer/backends/cpu/norm/raw_norm.h"
+#include "trainer/backends/cpu/norm/norm_prologue.h"
 
 #include <string.h>
 
@@ -10,41 +10,42 @@
 
 enum { A, C, SHIFT, VALUES };
 
-static const struct tensor *raw_of(const struct op *op)
+static const struct tensor *source_of(const struct op *op)
 {
-    return op->in[raw_norm_part(op) ? OP_SECOND : op->kind->source];
+    return op->in[norm_prologue_source(op) ? OP_SECOND : op->kind->source];
 }
 
-static size_t step_of(const struct op *op)
+static size_t norm_prologue_step_of(const struct op *op)
 {
-    size_t n = tensor_channels(raw_of(op));
+    size_t n = tensor_channels(source_of(op));
 
-    return norm_rows_step(norm_rows_best(n, raw_of(op)->dtype), n);
+    return norm_rows_step(norm_rows_best(n, source_of(op)->dtype), n);
 }
 
-bool raw_norm_support(const struct op *op, enum dtype t)
+bool norm_prologue_supports(const struct op *op, enum dtype t)
 {
-    return !raw_norm_of(op) || (raw_of(op)->dtype == t && norm_rows_fit(raw_of(op)));
+    return !norm_prologue_coef(op) || (source_of(op)->dtype == t && norm_rows_fit(source_of(op)));
 }
 
-size_t raw_norm_size(const struct op *op)
+size_t norm_prologue_size(const struct op *op)
 {
-    return raw_norm_of(op) ? (VALUES * step_of(op) + LINE - 1) / LINE * LINE : 0;
+    return norm_prologue_coef(op) ? (VALUES * norm_prologue_step_of(op) + LINE - 1) / LINE * LINE
+                                  : 0;
 }
 
-void raw_norm_init(struct raw_norm *r, const struct op *op, float *memory)
+void norm_prologue_init(struct norm_prologue *r, const struct op *op, float *memory)
 {
-    if (!raw_norm_of(op))
+    if (!norm_prologue_coef(op))
         return;
-    const struct tensor *x = raw_of(op);
-    size_t n = tensor_channels(x), step = step_of(op);
-    const float *coef = raw_norm_of(op)->data;
+    const struct tensor *x = source_of(op);
+    size_t n = tensor_channels(x), step = norm_prologue_step_of(op);
+    const float *coef = norm_prologue_coef(op)->data;
     float *a = memory + A * step, *c = memory + C * step, *shift = memory + SHIFT * step;
 
     r->plan = (struct norm_work_plan){.rows = norm_rows_best(n, x->dtype), .nchannels = n,
                                       .npixels = tensor_pixels(x), .size = dtype_size(x->dtype),
                                       .step = step};
-    r->plan.wide = r->plan.rows->lanes * norm_rows_wide(r->plan.rows, step);
+    r->plan.wide = r->plan.rows->lanes * norm_rows_width(r->plan.rows, step);
     if (x->dtype == DTYPE_F32)
         memcpy(shift, x->data, n * sizeof *shift);
     else
@@ -61,21 +62,21 @@ void raw_norm_init(struct raw_norm *r, const struct op *op, float *memory)
     r->map = norm_work_map(&r->work);
 }
 
-void raw_norm_add(const struct raw_norm *r, const void *g, const void *x, size_t npixels,
-                  double *total)
+void norm_prologue_add_sums(const struct norm_prologue *r, const void *g, const void *x,
+                            size_t npixels, double *total)
 {
     norm_work_add(&r->work, g, x, npixels, true, total);
 }
 
-void raw_norm_write(const struct raw_norm *r, const double *parts, size_t nparts,
-                    const struct tensor *sums)
+void norm_prologue_write_sums(const struct norm_prologue *r, const double *parts, size_t npartials,
+                              const struct tensor *sums)
 {
     size_t n = r->plan.nchannels;
 
     for (size_t c = 0; c < n; c++) {
         double sum = 0, product = 0;
 
-        for (size_t i = 0; i < nparts; i++) {
+        for (size_t i = 0; i < npartials; i++) {
             sum += parts[i * 2 * n + c];
             product += parts[(i * 2 + 1) * n + c];
         }

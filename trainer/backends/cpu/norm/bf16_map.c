@@ -4,7 +4,7 @@
 #include "config.h"
 #include "trainer/backends/cpu/norm/norm_kernels.h"
 
-#include "trainer/backends/cpu/isa/half.h"
+#include "trainer/backends/cpu/isa/bf16.h"
 #include "trainer/backends/ref/vector.h"
 
 typedef void map_f(const uint16_t *a, const uint16_t *b, size_t n, uint16_t *dst);
@@ -30,7 +30,7 @@ VECTOR_CLONES static void add(const uint16_t *a, const uint16_t *b, size_t n, ui
 {
 #pragma omp simd
     for (size_t i = 0; i < n; i++)
-        dst[i] = half_narrow(half_widen(a[i]) + half_widen(b[i]));
+        dst[i] = bf16_from_float(bf16_to_float(a[i]) + bf16_to_float(b[i]));
 }
 
 static void map(const struct op *op, map_f *f)
@@ -40,11 +40,11 @@ static void map(const struct op *op, map_f *f)
     size_t n = tensor_count(op->out[0]);
 
 #pragma omp parallel for schedule(static)
-    for (size_t i = 0; i < n; i += HALF_BLOCK)
-        f(a + i, b + i, n - i < HALF_BLOCK ? n - i : HALF_BLOCK, dst + i);
+    for (size_t i = 0; i < n; i += BF16_BLOCK)
+        f(a + i, b + i, n - i < BF16_BLOCK ? n - i : BF16_BLOCK, dst + i);
 }
 
-static int run_relu(struct op *op, struct exec *x, struct err *e)
+static int bf16_map_run_relu(struct op *op, struct exec *x, struct err *e)
 {
     const uint16_t *src = op->in[0]->half;
     uint16_t *dst = op->out[0]->half;
@@ -53,12 +53,12 @@ static int run_relu(struct op *op, struct exec *x, struct err *e)
     (void)x;
     (void)e;
 #pragma omp parallel for schedule(static)
-    for (size_t i = 0; i < n; i += HALF_BLOCK)
-        relu(src + i, n - i < HALF_BLOCK ? n - i : HALF_BLOCK, dst + i);
+    for (size_t i = 0; i < n; i += BF16_BLOCK)
+        relu(src + i, n - i < BF16_BLOCK ? n - i : BF16_BLOCK, dst + i);
     return 0;
 }
 
-static int run_relu_grad(struct op *op, struct exec *x, struct err *e)
+static int bf16_map_run_relu_grad(struct op *op, struct exec *x, struct err *e)
 {
     (void)x;
     (void)e;
@@ -66,7 +66,7 @@ static int run_relu_grad(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-static int run_add(struct op *op, struct exec *x, struct err *e)
+static int bf16_map_run_add(struct op *op, struct exec *x, struct err *e)
 {
     (void)x;
     (void)e;
@@ -74,9 +74,10 @@ static int run_add(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-const struct kernel simd_half_relu = {
-    .kind = &relu_kind, .supports = half_all, .run = run_relu, .types = KERNEL_HALVES};
-const struct kernel simd_half_relu_grad = {
-    .kind = &relu_grad_kind, .supports = half_all, .run = run_relu_grad, .types = KERNEL_HALVES};
-const struct kernel simd_half_add = {
-    .kind = &add_kind, .supports = half_all, .run = run_add, .types = KERNEL_HALVES};
+const struct kernel simd_bf16_relu = {
+    .kind = &relu_kind, .supports = bf16_all, .run = bf16_map_run_relu, .types = KERNEL_HALVES};
+const struct kernel simd_bf16_relu_grad = {
+    .kind = &relu_grad_kind, .supports = bf16_all, .run = bf16_map_run_relu_grad,
+    .types = KERNEL_HALVES};
+const struct kernel simd_bf16_add = {
+    .kind = &add_kind, .supports = bf16_all, .run = bf16_map_run_add, .types = KERNEL_HALVES};

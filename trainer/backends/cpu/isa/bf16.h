@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Kernels for activations of 16 bits compute with floats: how to get there and back, a number at a
  * time in loops that the compiler turns into vectors. */
-#ifndef UNETCTL_TRAINER_BACKENDS_CPU_ISA_HALF_H
-#define UNETCTL_TRAINER_BACKENDS_CPU_ISA_HALF_H
+#ifndef UNETCTL_TRAINER_BACKENDS_CPU_ISA_BF16_H
+#define UNETCTL_TRAINER_BACKENDS_CPU_ISA_BF16_H
 
 #include <string.h>
 
 #include "trainer/core/op.h"
 
-#define HALF_BLOCK 8192 /* numbers that one thread takes at a time */
+#define BF16_BLOCK 8192 /* numbers that one thread takes at a time */
 
-static inline float half_widen(uint16_t h)
+static inline float bf16_to_float(uint16_t h)
 {
     uint32_t bits = (uint32_t)h << 16;
     float v;
@@ -20,7 +20,7 @@ static inline float half_widen(uint16_t h)
 }
 
 /* To nearest, ties to even, as dtype_encode(). */
-static inline uint16_t half_narrow(float v)
+static inline uint16_t bf16_from_float(float v)
 {
     uint32_t bits;
 
@@ -29,7 +29,7 @@ static inline uint16_t half_narrow(float v)
 }
 
 /* Are all inputs and results bf16? */
-static inline bool half_all(const struct op *op)
+static inline bool bf16_all(const struct op *op)
 {
     for (int i = -1; op_next_in(op, &i);)
         if (op->in[i]->dtype != DTYPE_BF16)

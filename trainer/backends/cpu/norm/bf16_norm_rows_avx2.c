@@ -2,10 +2,10 @@
 #include "config.h"
 
 #ifdef __x86_64__
-#define LANES 16
-#define ISA __attribute__((target("avx512f")))
-#define NORM_ROWS_NAME half_norm_rows_avx512
-#include "trainer/backends/cpu/isa/half_isa.inc"
+#define LANES 8
+#define ISA __attribute__((target("avx2,fma")))
+#define NORM_ROWS_NAME bf16_norm_rows_avx2
+#include "trainer/backends/cpu/isa/bf16_isa.inc"
 #include "trainer/backends/cpu/norm/norm_rows.h"
 #include "trainer/backends/cpu/norm/norm_rows_isa.inc"
 #endif
