@@ -29,9 +29,9 @@ static void add_unit(struct units *u, double gradient, double noise)
  * 1989). */
 static void add_blocks(struct units *u, const struct curve *c)
 {
-    size_t length = (size_t)ceil(cbrt((double)(c->n - 1)));
+    size_t length = c->n ? (size_t)ceil(cbrt((double)(c->n - 1))) : 0; /* 0: no such epoch */
 
-    for (size_t from = 1; from + length <= c->n; from += length) {
+    for (size_t from = 1; length && from + length <= c->n; from += length) {
         double gradient = 0, noise = 0;
         for (size_t i = from; i < from + length; i++) {
             gradient += c->grad_sq[i];

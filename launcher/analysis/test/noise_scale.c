@@ -117,6 +117,13 @@ int main(void)
     cover(10, 0, "ten runs");
     cover(1, 40, "one run of 40 epochs");
     ok(n.over_epochs, "the report says so");
+    results_destroy(&table);
+    add(1, 1, 1);
+    struct result *short_run = add(4, 1, 1);
+    add_epochs(short_run, 1, 1);
+    short_run->grad_sq = short_run->grad_var = NAN;
+    compute();
+    ok(!n.measured && n.over_epochs, "a run of one epoch measures nothing");
     series_destroy(&s[0]);
     results_destroy(&table);
     return done_testing();
