@@ -225,7 +225,7 @@ unlicensed() {
         printf '%s\n' "${sources[@]}" configure.ac Makefile.am
         find src launcher trainer t m4 -name '*.inc' -o -name '*.m4' -o -name '*.t' -o -name \
             '*.sh' |
-            grep -vE '/(test|fuzz)/.*\.t$'
+            grep -vE '/(test|fuzz)/.*\.t$|^t/golden/study-'
     } | xargs awk 'FNR <= 3 && /SPDX-License-Identifier: / { licensed[FILENAME] = 1 }
         END { for (i = 1; i < ARGC; i++) if (!licensed[ARGV[i]]) print ARGV[i] }'
 }

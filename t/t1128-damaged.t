@@ -18,7 +18,7 @@ unet-g02-s1 DAMAGED -
 unet-g03-s1 DAMAGED -
 unet-g04-s1 COMPLETED 4" "each run has its row"
 like "$OUT" 'unet-g02-s1 .*unet-g02-s1/run.json:1: ' "with file and line"
-like "$ERR" '2 runs.*unet-g02-s1/run.json:1: .*restore the file from a copy.*resume' "and what to do"
+like "$ERR" '2 runs.*unet-g02-s1/run.json:1: .*restore it from a copy.*resume' "and what to do"
 exits 7 "as JSON" unetctl status -C s --json
 is "$(field "$OUT" '[r["state"] for r in d["runs"]]')" \
     "['COMPLETED', 'DAMAGED', 'DAMAGED', 'COMPLETED']" "states"

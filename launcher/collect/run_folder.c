@@ -17,13 +17,13 @@
 #include "src/atomicfile.h"
 #include "src/run/epoch_csv.h"
 #include "src/plural.h"
+#include "src/schema.h"
 #include "src/stat.h"
 
 #define MAX_DOCUMENT (1 << 20)
-#define SCHEMA 1
 #define EMBEDDED "embedded"
 
-/* Returns a JSON object with schema 1, which the caller releases. */
+/* Returns a JSON object with our schema, which the caller releases. */
 static json_t *read_document(const char *path, int code, struct err *e)
 {
     json_error_t why;
@@ -38,10 +38,9 @@ static json_t *read_document(const char *path, int code, struct err *e)
         err_set(e, code, "%s:%d: %s", path, why.line, why.text);
         return NULL;
     }
-    const json_t *schema = json_object_get(o, "schema");
-    if (json_is_integer(schema) && json_integer_value(schema) == SCHEMA)
+    if (schema_check(json_number_value(json_object_get(o, "schema")), code, e) == 0)
         return o;
-    err_set(e, code, "%s: this unetctl reads schema %d only", path, SCHEMA);
+    err_prefix(e, "%s", path);
     json_decref(o);
     return NULL;
 }

@@ -11,9 +11,9 @@
 #include "src/atomicfile.h"
 #include "src/mem.h"
 #include "src/plural.h"
+#include "src/schema.h"
 
 #define MAX_FILE (64 << 20)
-#define SCHEMA 1
 
 struct record_reader {
     const char *path;
@@ -83,17 +83,14 @@ static int decode_run(struct record_reader *r, const json_t *o)
 {
     struct run_record *d = r->dst;
     struct result *run = &d->run;
-    const json_t *schema = json_object_get(o, "schema"), *over;
+    const json_t *over;
     long gpus, nodes;
 
     if (r->started)
         return refuse_record(r, "a second run line", "");
     r->started = true;
-    if (!json_is_integer(schema) || json_integer_value(schema) != SCHEMA)
-        return refuse_record(r,
-                             "this unetctl reads schema 1 only: collect with the unetctl that made "
-                             "the run; unknown",
-                             "schema");
+    if (schema_check(json_number_value(json_object_get(o, "schema")), ERR_DATA, r->e))
+        return err_prefix(r->e, "%s:%zu", r->path, r->line);
     if (require_text(r, o, "study", NULL, 0) || require_text(r, o, "started", NULL, 0) ||
         require_text(r, o, "run", run->run, sizeof run->run) ||
         require_text(r, o, "engine", run->engine, sizeof run->engine) ||

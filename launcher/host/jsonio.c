@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "src/atomicfile.h"
+#include "src/schema.h"
 
 int jsonio_print(json_t *root, int digits, const char *what, struct err *e)
 {
@@ -29,6 +30,11 @@ json_t *jsonio_read(const char *path, size_t limit, struct err *e)
     if (text && !o)
         err_set(e, ERR_DATA, "%s:%d: %s", path, why.line, why.text);
     free(text);
+    if (o && schema_check(json_number_value(json_object_get(o, "schema")), ERR_DATA, e)) {
+        err_prefix(e, "%s", path);
+        json_decref(o);
+        return NULL;
+    }
     return o;
 }
 

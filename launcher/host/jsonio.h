@@ -12,8 +12,8 @@
  * in errors. Returns 0, or -1 with ERR_INTERNAL. */
 int jsonio_print(json_t *root, int digits, const char *what, struct err *e);
 
-/* Reads a file of at most limit bytes. Returns NULL with ERR_DATA, and FILE:LINE where it is not
- * JSON. */
+/* Reads a file of at most limit bytes. Returns NULL with ERR_DATA, and FILE:LINE if it is not JSON,
+ * or FILE if it has another schema (src/schema.h). */
 json_t *jsonio_read(const char *path, size_t limit, struct err *e);
 
 /* Return a member's value, or "" and 0 if it is absent or of another type. */

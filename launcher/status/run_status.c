@@ -417,9 +417,9 @@ int run_status_check_damage(const struct run_status_list *list, struct err *e)
         return 0;
     while (!*s->damage)
         s++;
-    return err_set(e, ERR_DATA, "cannot read the plan of %zu run%s, such as %s: %s; restore the "
-                   "file from a copy, or remove the folder of the run: 'unetctl submit' writes it "
-                   "again, and 'unetctl resume' trains again", list->ndamaged,
+    return err_set(e, ERR_DATA, "cannot read the plan of %zu run%s, such as %s: %s; if the "
+                   "file is damaged, restore it from a copy, or remove the folder of the run: "
+                   "'unetctl submit' writes it again, and 'unetctl resume' trains again", list->ndamaged,
                    plural(list->ndamaged), s->run.id, s->damage);
 }
 

@@ -20,8 +20,8 @@
 #include "src/clock.h"
 #include "src/log.h"
 #include "src/mem.h"
+#include "src/schema.h"
 
-#define SCHEMA 1
 #define MAX_LEDGER ((size_t)1 << 30)
 
 static const char *const event_names[] = {"submitting", "submitted", "cancelled", "lost",
@@ -117,8 +117,7 @@ static int replay_line(struct ledger *l, const char *file, size_t number, const 
     int schema = 0, attempt = 0, i = 0, rc = -2;
 
     if (root && json_unpack(root, "{s:i}", "schema", &schema) == 0 && schema != SCHEMA)
-        rc = err_set(e, ERR_CONFIG, "%s:%zu: unknown schema %d (this unetctl knows %d)",
-                     file, number, schema, SCHEMA);
+        rc = schema_check(schema, ERR_CONFIG, e) ? err_prefix(e, "%s:%zu", file, number) : 0;
     else if (root && json_unpack(root, "{s:s, s:s, s:i, s:s, s?s, s?s}", "event", &event, "run",
                                  &run, "attempt", &attempt, "scheduler", &scheduler, "job", &job,
                                  "tag", &tag) == 0) {

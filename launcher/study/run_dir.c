@@ -15,6 +15,7 @@
 
 #include "src/atomicfile.h"
 #include "src/cli.h"
+#include "src/schema.h"
 #include "src/settings/settings.h"
 
 #define MAX_FILE ((size_t)64 << 20)
@@ -157,6 +158,8 @@ static int decode_run(const char *file, const char *text, struct run *dst, struc
                                 &l->tasks_per_node, "gpus_per_task", &l->gpus_per_task, "strategy",
                                 &strategy))
         err_set(e, ERR_CONFIG, "%s:%d: %s", file, error.line, error.text);
+    else if (schema_check(json_number_value(json_object_get(root, "schema")), ERR_CONFIG, e))
+        err_prefix(e, "%s", file);
     else if (snprintf(dst->id, sizeof dst->id, "%s", id) >= (int)sizeof dst->id)
         err_set(e, ERR_CONFIG, "%s: the id of the run is too long", file);
     else if (layout_strategy_decode(strategy, &l->strategy, e) ||

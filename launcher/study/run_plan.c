@@ -13,6 +13,7 @@
 #include "launcher/study/setting_json.h"
 #include "src/cluster/range.h"
 #include "src/plural.h"
+#include "src/schema.h"
 
 #define MAX_RUNS 100000
 
@@ -237,7 +238,7 @@ char *run_plan_encode(const struct study *s, const char *study_id, const struct 
 {
     char path[PATH_MAX], split[PATH_MAX];
     struct settings c = settings_of(s, study_id, run, path, split);
-    json_t *root = json_pack("{s:i}", "schema", 1);
+    json_t *root = json_pack("{s:i}", "schema", SCHEMA);
 
     for (const struct setting *k = settings_of_run; k->path; k++)
         if (!k->of_split)
@@ -278,6 +279,10 @@ json_t *run_plan_decode(const char *text, const char *study_dir, struct err *e)
 
     if (!plan)
         err_set(e, ERR_CONFIG, "not JSON: %s", error.text);
+    else if (schema_check(json_number_value(json_object_get(plan, "schema")), ERR_CONFIG, e)) {
+        json_decref(plan);
+        return NULL;
+    }
     if (study_dir && slash && slash > split) {
         snprintf(was, sizeof was, "%.*s", (int)(slash - split), split);
         if (strcmp(was, study_dir) != 0)

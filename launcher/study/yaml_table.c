@@ -14,7 +14,9 @@
 
 #include "src/atomicfile.h"
 #include "src/cli.h"
+#include "src/schema.h"
 
+#define SCHEMA_KEY "schema" /* may be left out */
 #define MAX_PLACE 4200
 #define MAX_FILE ((size_t)1 << 20)
 #define MAX_DEPTH 32
@@ -347,6 +349,8 @@ static int read_pair(const struct yaml_reader *r, const char *section, const yam
 
     if (!name)
         return -1;
+    if (!section && strcmp(name, SCHEMA_KEY) == 0)
+        return 0;
     for (const struct setting *k = r->keys; k->path; k++) {
         if (!section && setting_is_in(k, name, strlen(name))) {
             if (value->type != YAML_MAPPING_NODE)
@@ -399,6 +403,25 @@ static int syntax_error(const yaml_parser_t *p, const char *file, const char *te
                    p->problem ? p->problem : "unknown problem");
 }
 
+static const char *scalar_of(const yaml_node_t *node)
+{
+    return node->type == YAML_SCALAR_NODE ? (const char *)node->data.scalar.value : "";
+}
+
+/* Before all else: a later version may have other keys. */
+static int check_schema(const struct yaml_reader *r, const yaml_node_t *root, struct err *e)
+{
+    for (yaml_node_pair_t *p = root->data.mapping.pairs.start; p < root->data.mapping.pairs.top;
+         p++) {
+        const yaml_node_t *name = yaml_document_get_node(r->document, p->key);
+        const yaml_node_t *value = yaml_document_get_node(r->document, p->value);
+        if (strcmp(scalar_of(name), SCHEMA_KEY) == 0 &&
+            schema_check(strtod(scalar_of(value), NULL), ERR_CONFIG, e))
+            return err_prefix(e, "%s:%zu", r->file, line_of(name));
+    }
+    return 0;
+}
+
 static int read_document(const struct yaml_reader *r, struct err *e)
 {
     yaml_node_t *root = yaml_document_get_root_node(r->document);
@@ -406,7 +429,7 @@ static int read_document(const struct yaml_reader *r, struct err *e)
     if (root && root->type != YAML_MAPPING_NODE)
         return err_set(e, ERR_CONFIG, "%s:%zu: the file must have 'KEY: VALUE' lines", r->file,
                        line_of(root));
-    return root ? read_mapping(r, NULL, root, e) : 0;
+    return root && (check_schema(r, root, e) || read_mapping(r, NULL, root, e)) ? -1 : 0;
 }
 
 int yaml_table_create(const struct setting *keys, void *dst, struct yaml_origins *origins,

@@ -9,7 +9,7 @@ cd "$srcdir" || exit 255
 
 scripts() {
     find bootstrap .ci src launcher trainer t bench -type f -size -200k ! -path '*/test/*' ! -path \
-        '*/corpus/*' \
+        '*/corpus/*' ! -path '*/golden/study-*/*' \
         -exec grep -IlE '^#!.*/(ba)?sh|^# shellcheck shell=' {} + | sort
 }
 mapfile -t scripts < <(scripts)

@@ -14,6 +14,7 @@
 #include "src/buf.h"
 #include "src/format/sha256.h"
 #include "src/mem.h"
+#include "src/schema.h"
 #include "trainer/checkpoint/safetensors.h"
 #include "trainer/models/model.h"
 
@@ -112,8 +113,8 @@ static int read_model_document(const cJSON *root, struct network_config *config,
     const cJSON *name = cJSON_GetObjectItemCaseSensitive(root, "name");
     const cJSON *norm = cJSON_GetObjectItemCaseSensitive(root, "batch_norm");
 
-    if (!cJSON_IsNumber(schema) || schema->valuedouble != 1)
-        return err_set(e, ERR_CHECKPOINT, "schema: must be 1, the only one this unet-train knows");
+    if (schema_check(cJSON_IsNumber(schema) ? schema->valuedouble : 0, ERR_CHECKPOINT, e))
+        return -1;
     /* A user's model is described here, as its file may be elsewhere. */
     const cJSON *text = cJSON_GetObjectItemCaseSensitive(root, "description");
     const struct model *model = cJSON_IsString(name) &&

@@ -14,6 +14,7 @@
 #include "src/log.h"
 #include "src/mem.h"
 #include "src/plural.h"
+#include "src/schema.h"
 #include "trainer/checkpoint/snapshot.h"
 
 /* What is read of a checkpoint besides training.at. */
@@ -262,29 +263,34 @@ static int check_config(const cJSON *root, const struct settings *c, struct orig
     return rc;
 }
 
-static int check_hash(const cJSON *root, const char *name, uint64_t own, const char *what,
-                      struct err *e)
+static const char *text_of(const cJSON *root, const char *name)
 {
-    const char *was = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(root, name));
+    const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(root, name));
+
+    return text ? text : "";
+}
+
+static bool has_hash(const cJSON *root, const char *name, uint64_t own)
+{
     char text[32];
 
     snprintf(text, sizeof text, "%016" PRIx64, own);
-    return was && strcmp(was, text) == 0
-               ? 0
-               : err_set(e, ERR_CHECKPOINT, "was made with %s", what);
+    return strcmp(text_of(root, name), text) == 0;
 }
 
 static int check_state(const struct training *t, const cJSON *root, struct origin *from,
                        struct err *e)
 {
-    if (number(root, "schema") != 1)
-        return err_set(e, ERR_CHECKPOINT, "schema: must be 1, the only one this unet-train knows");
-    if (check_config(root, t->config, from, e) ||
-        check_hash(root, "plan", network_plan_hash(t->network), "another plan of the network, by "
-                   "another unet-train; continue with that one", e) ||
-        check_hash(root, "data", dataset_hash(t->dataset), "other images or masks, or another "
-                   "split (data.split)", e))
+    if (schema_check(number(root, "schema"), ERR_CHECKPOINT, e) ||
+        check_config(root, t->config, from, e))
         return -1;
+    if (!has_hash(root, "plan", network_plan_hash(t->network)))
+        return err_set(e, ERR_CHECKPOINT, "was made by unet-train %s with another plan of the "
+                       "network, and this is %s; continue with that version and the same model",
+                       text_of(root, "version"), PACKAGE_VERSION);
+    if (!has_hash(root, "data", dataset_hash(t->dataset)))
+        return err_set(e, ERR_CHECKPOINT, "was made with other images or masks, or another split "
+                       "(data.split)");
     return 0;
 }
 

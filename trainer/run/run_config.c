@@ -14,6 +14,7 @@
 #include "src/cli.h"
 #include "src/hash.h"
 #include "src/run/schedule.h"
+#include "src/schema.h"
 #include "trainer/models/model.h"
 #include "trainer/run/goal.h"
 
@@ -112,8 +113,10 @@ static int unknown_key(const char *section, const char *name, struct err *e)
         names[n++] = sections[i];
     names[n] = NULL;
     char suggestion[CLI_SUGGESTION];
-    return err_set(e, ERR_CONFIG, "%s%s%s: unknown key%s", section, *section ? "." : "", name,
-                   cli_suggest(name, names, suggestion));
+    return err_set(e, ERR_CONFIG, "%s%s%s: unknown key%s; this is unet-train %s: if a later "
+                   "unetctl wrote the file, install both from one version", section,
+                   *section ? "." : "", name, cli_suggest(name, names, suggestion),
+                   PACKAGE_VERSION);
 }
 
 /* All members of one object, each once, each known. seen: by row. */
@@ -150,8 +153,8 @@ static int read_run_json(struct settings *c, const cJSON *root, struct err *e)
 
     c->train.global_batch = 0; /* run.json may be older than it */
     const cJSON *schema = cJSON_GetObjectItemCaseSensitive(root, "schema");
-    if (!cJSON_IsNumber(schema) || schema->valuedouble != 1)
-        return err_set(e, ERR_CONFIG, "schema: must be 1, the only one this unet-train knows");
+    if (schema_check(cJSON_IsNumber(schema) ? schema->valuedouble : 0, ERR_CONFIG, e))
+        return -1;
     if (read_section(c, "", root, seen, e))
         return -1;
     for (size_t i = 0; i < NSECTIONS; i++) {

@@ -62,11 +62,7 @@ int local_record_read(const char *dir, const char *id, struct local_record *r, s
         return -1;
     json_t *o = jsonio_read(path, RECORD_LIMIT, e);
     if (!o)
-        return access(path, F_OK) ? -1 : err_prefix(e, "%s is damaged; remove it", path);
-    if (jsonio_integer(o, "schema") != 1) {
-        json_decref(o);
-        return err_set(e, ERR_DATA, "%s is damaged or of another version; remove it", path);
-    }
+        return access(path, F_OK) ? -1 : err_prefix(e, "cannot read a job; if its file is damaged, remove it");
     snprintf(s->id, sizeof s->id, "%s", id);
     copy_text(s->tag, sizeof s->tag, o, "tag");
     copy_text(s->name, sizeof s->name, o, "name");

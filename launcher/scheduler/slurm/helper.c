@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "launcher/scheduler/slurm/message.h"
 #include "src/buf.h"
 #include "src/clock.h"
 #include "src/log.h"
@@ -268,14 +269,28 @@ static int start(struct helper *h, struct err *e)
     return send_line(h, "{\"op\":\"hello\"}", e);
 }
 
+/* An installation that is being replaced may have a helper of another version for a while. */
+static int check_protocol(const struct helper *h, const json_t *answer, struct err *e)
+{
+    const char *version = json_string_value(json_object_get(answer, "version"));
+    int protocol = (int)json_integer_value(json_object_get(answer, "protocol"));
+
+    if (protocol == MESSAGE_PROTOCOL)
+        return 0;
+    return err_set(e, ERR_SCHED, "%s is of version %s and speaks protocol %d; this is unetctl %s, "
+                                 "which speaks protocol %d: install both from one version",
+                   h->program, version ? version : "unknown", protocol, PACKAGE_VERSION,
+                   MESSAGE_PROTOCOL);
+}
+
 /* Exchanges greetings, which distinguishes a helper that could not start from one that lost a
  * request. */
 static int greet(struct helper *h, struct err *e)
 {
     json_t *answer = check_answer(h, receive_answer(h, e), e);
 
+    h->greeted = answer && check_protocol(h, answer, e) == 0;
     json_decref(answer);
-    h->greeted = answer != NULL;
     if (h->greeted)
         return 0;
     e->code = ERR_SCHED;

@@ -6,6 +6,10 @@
 #include <jansson.h>
 #include <stdbool.h>
 
+/* The number of the protocol, which helpers answer to "hello". It changes when a helper and a
+ * unetctl of earlier versions would misunderstand each other. */
+#define MESSAGE_PROTOCOL 1
+
 /* Returns an answer that refuses with this reason. */
 json_t *message_refuse(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 

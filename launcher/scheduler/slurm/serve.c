@@ -50,7 +50,10 @@ static json_t *answer_request(const struct way *way, const json_t *request)
 
     if (!op)
         return message_refuse("the request has no \"op\"");
-    if (strcmp(op, "hello") == 0 || (strcmp(op, "foresee") == 0 && !way->foresee))
+    if (strcmp(op, "hello") == 0)
+        return json_pack("{s:b, s:i, s:s}", "ok", 1, "protocol", MESSAGE_PROTOCOL, "version",
+                         PACKAGE_VERSION);
+    if (strcmp(op, "foresee") == 0 && !way->foresee)
         return json_pack("{s:b}", "ok", 1);
     if (strcmp(op, "ping") == 0)
         return way->ping();

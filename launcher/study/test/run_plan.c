@@ -137,7 +137,7 @@ static void check_encode(void)
     ok(strcmp(d.path, "train.lr") == 0 && strcmp(d.was, "0.001") == 0 && strcmp(d.is, "0.01") == 0,
        "and named");
     study.train.lr = 0.001;
-    ok(run_plan_compare("{}", new, NULL, &d, &e) == 0 && strcmp(d.was, "missing") == 0,
+    ok(run_plan_compare("{\"schema\":1}", new, NULL, &d, &e) == 0 && strcmp(d.was, "missing") == 0,
        "a missing value is a difference");
     is_int(run_plan_compare("{", new, NULL, &d, &e), -1, "what is no JSON is refused");
     free(old);

@@ -12,8 +12,8 @@
 
 #include "src/atomicfile.h"
 #include "src/mem.h"
+#include "src/schema.h"
 
-#define SCHEMA 1
 #define MAX_BYTES ((size_t)256 << 20)
 
 static void encode_part(const char *name, const struct split_part *part, struct buf *dst)
@@ -165,10 +165,7 @@ static int decode_split(const cJSON *root, struct split *s, struct err *e)
 
     if (get_int(root, "schema", 1, 1e6, &schema, e))
         return -1;
-    if (schema != SCHEMA)
-        return err_set(e, ERR_DATA, "schema %lld is not supported; this version reads schema %d",
-                       (long long)schema, SCHEMA);
-    if (!(s->dir = get_string(root, "data", e)) ||
+    if (schema_check((double)schema, ERR_DATA, e) || !(s->dir = get_string(root, "data", e)) ||
         get_int(root, "seed", -0x1p53, 0x1p53, &s->seed, e) ||
         get_int(root, "mask_max", MASK_CLASS, MASK_FULL, &mask_max, e))
         return -1;

@@ -77,7 +77,7 @@ static void test_read(void)
 
 static void test_refusals(void)
 {
-    refuse("\"schema\":1", "\"schema\":2", "schema: must be 1");
+    refuse("\"schema\":1", "\"schema\":2", "schema 2 is of a later version");
     refuse("\"schema\":1,", "", "schema: must be 1");
     refuse("\"base\":8", "\"basse\":8", "model.basse: unknown key; did you mean 'base'?");
     refuse("\"seed\":7", "\"seed\":7,\"color\":1", "color: unknown key");

@@ -1,0 +1,139 @@
+#!/bin/bash
+#SBATCH --job-name=study-unet-g04-s1
+#SBATCH --comment=unetctl:d4b57445db11f972:unet-g04-s1:1
+#SBATCH --chdir=/srv/unetctl-study/runs/unet-g04-s1
+#SBATCH --output=/srv/unetctl-study/runs/unet-g04-s1/attempt-1/slurm-%j.out
+#SBATCH --nodes=1
+#SBATCH --ntasks=1
+#SBATCH --cpus-per-task=4
+#SBATCH --gpus-per-task=4
+#SBATCH --signal=B:USR1@120
+#SBATCH --requeue
+#SBATCH --open-mode=append
+# Run unet-g04-s1 of study study, attempt 1:
+# 4 GPU(s), 1 node(s), 1 rank(s). Written by `unetctl generate`.
+# `sbatch submit_file.sh` by hand starts the very job that `unetctl submit` starts.
+export OMP_WAIT_POLICY=passive
+export OMPI_MCA_mpi_yield_when_idle=1
+export OMPI_ALLOW_RUN_AS_ROOT=1
+export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+set -u
+cd /srv/unetctl-study/runs/unet-g04-s1 || exit 1
+attempt="attempt-1"
+
+# An attempt belongs to one job, which comes back to it when it is requeued.
+UNETCTL_JOB_ID=${UNETCTL_JOB_ID:-$$}
+job=${SLURM_JOB_ID:-$UNETCTL_JOB_ID}
+if ! (set -C && echo "$job" >"$attempt/job") 2>/dev/null &&
+    [ "$(cat "$attempt/job")" != "$job" ]; then
+    if [ -s "$attempt/job" ]; then
+        echo "unet-g04-s1: $attempt has begun before; 'unetctl resume' makes the next attempt" >&2
+    else
+        echo "unet-g04-s1: cannot write $attempt/job; is the disk full?" >&2
+    fi
+    exit 1
+fi
+
+# A job may start again while an earlier start still runs, unseen, on a node that Slurm has given
+# up. The start that counts holds the file running-...; DONE and FAILED are that file, filled and
+# renamed.
+UNETCTL_START=$PWD/$attempt/running-$job.${SLURM_RESTART_COUNT:-0}.$$
+export UNETCTL_START
+trap 'rm -f "$UNETCTL_START"' EXIT
+if ! : >"$UNETCTL_START"; then exit 1; fi
+for other in attempt-*/running-*; do
+    if [ "$PWD/$other" != "$UNETCTL_START" ]; then rm -f "$other"; fi
+done
+if [ -e "$attempt/FAILED" ]; then mv "$attempt/FAILED" "$attempt/FAILED.before-restart"; fi
+if [ -e "$attempt/DONE" ]; then exit 0; fi
+rm -f "$attempt/stopped"
+output=$attempt/slurm-$job.out
+
+# The trainer writes DONE or FAILED itself; this speaks for one that could not.
+write_failed() { # EXIT_CODE TEXT
+    printf '{"schema":1,"exit_code":%d,"error":"%s"}\n' "$1" "$2" |
+        dd of="$UNETCTL_START" conv=nocreat,fsync status=none &&
+            mv "$UNETCTL_START" "$attempt/FAILED"
+}
+
+# ": TEXT", for JSON: what a rank said first of this start when rank 0, stopped or gone, could not
+# mark it; or srun, when it started no rank.
+no_type="this cluster's srun has no MPI type \\1; 'unetctl doctor' says what to set in the site's file"
+reason() {
+    tail -c "+$((said_before + 1))" "$output" 2>/dev/null |
+        LC_ALL=C sed -n -e '/unet-train: error: /{s/.*unet-train: error: //;p;q;}' \
+            -e "/ Invalid MPI type /{s/.* Invalid MPI type '\([^']*\)'.*/$no_type/;p;q;}" |
+        LC_ALL=C tr '\001-\011\013-\037\177-\377' '?' | cut -c 1-400 | sed 's/["\\]/\\&/g; s/^/: /'
+}
+
+# Of ranks in a step, on this node or another, Slurm says so in the output only.
+ran_out_of_memory() {
+    tail -c 10000 "$output" 2>/dev/null |
+        grep -q ' oom-kill event(s) in \|: Out Of Memory$'
+}
+too_much="a rank used more memory than the job asked for; 'unetctl resume' with more (slurm.mem),"
+too_much+=" or a new study with a smaller train.batch_per_gpu"
+
+# USR1: time is almost up. TERM: cancelled, preempted, requeued or out of time. Both go to the
+# ranks, which write a checkpoint and exit with 75. They run in the background: so the shell hears
+# at once.
+stopped_by='' heard='' ranks=''
+trap 'stopped_by=USR1 heard=yes; kill -s USR1 $ranks 2>/dev/null' USR1
+trap 'stopped_by=TERM heard=yes; kill -s TERM $ranks 2>/dev/null' TERM INT
+run_ranks() { # sets code
+    said_before=$(wc -c 2>/dev/null <"$output" || echo 0)
+    bash /srv/unetctl-study/runs/unet-g04-s1/run_file.sh &
+    ranks=$!
+    if [ -n "$stopped_by" ]; then kill -s "$stopped_by" "$ranks"; fi
+    while :; do # a signal ends wait before the ranks have ended
+        heard=''
+        wait "$ranks"
+        code=$?
+        if [ -z "$heard" ]; then break; fi
+    done
+}
+run_ranks
+# Ranks that Slurm starts beside another step sometimes miss each other's messages in MPI_Init: the
+# ranks start once more, and the record has the reason.
+mpi_error=$(sed -n 's/.*"error": *"\(.*MPI did not come up.*\)".*/\1/p' "$attempt/FAILED" \
+    2>/dev/null)
+if [ -n "$mpi_error" ] && [ -z "$stopped_by" ] && [ ! -e "$attempt/.cancel" ]; then
+    echo "unet-g04-s1: the ranks start once more: $mpi_error" >&2
+    mv "$attempt/FAILED" "$UNETCTL_START"
+    export UNETCTL_RESTART_REASON=$mpi_error
+    run_ranks
+fi
+
+if [ -e "$attempt/DONE" ]; then exit 0; fi
+if [ -e "$attempt/FAILED" ]; then
+    # By another rank, which saw only that this one was gone.
+    if ran_out_of_memory; then sed -i "s/\"error\": *\"/&$too_much; /" "$attempt/FAILED"; fi
+    exit "$((code ? code : 1))"
+fi
+if [ ! -e "$UNETCTL_START" ]; then
+    echo "unet-g04-s1: a later start of this job has taken over $attempt" >&2
+    exit 1
+fi
+if [ -n "$stopped_by" ] || [ "$code" = 75 ]; then
+    # Neither done nor failed: this job, or the next attempt, resumes from the checkpoint.
+    echo "${stopped_by:-itself}" >"$attempt/stopped"
+    if [ "$stopped_by" = USR1 ] && [ -n "${SLURM_JOB_ID:-}" ] &&
+        [ -z "${UNETCTL_ALLOCATION:-}" ]; then
+        if [ "${SLURM_RESTART_COUNT:-0}" -ge 10 ]; then
+            echo "unet-g04-s1: restarted ${SLURM_RESTART_COUNT:-0} times, slurm.requeues allows" \
+                "10; 'unetctl resume' continues" >&2
+        elif ! scontrol requeue "$SLURM_JOB_ID"; then
+            echo "unet-g04-s1: Slurm does not requeue this job; 'unetctl resume' continues" >&2
+        fi
+        exit 75
+    fi
+elif [ "$code" != 0 ] && ran_out_of_memory; then
+    write_failed "$code" "$too_much"
+elif [ "$code" -gt 128 ]; then
+    write_failed "$code" "the trainer was killed by signal $((code - 128))$(reason)"
+elif [ "$code" != 0 ]; then
+    write_failed "$code" "the trainer ended with exit code $code$(reason)"
+else
+    write_failed 1 "the trainer ended without writing DONE"
+fi
+exit "$((code ? code : 1))"
