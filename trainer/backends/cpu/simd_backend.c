@@ -17,8 +17,6 @@ const struct kernel *const simd_kernels[] = {
     &simd_bf16_relu,
     &simd_bf16_relu_grad,
     &simd_bf16_add,
-    &simd_bf16_max_pool2d,
-    &simd_bf16_max_pool2d_grad,
     &simd_bf16_global_avg_pool,
     &simd_bf16_global_avg_pool_grad,
     &simd_amx_conv,

@@ -1,124 +1,97 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Max pooling, its gradient, and that added to another one at once. */
+/* Max pooling of floats or bf16, its gradient, and the sum of that and another gradient. */
 #include "config.h"
 #include "trainer/backends/cpu/pool/max_pool2d.h"
 
+#include <string.h>
+
 #include "trainer/backends/cpu/isa/simd.h"
 #include "trainer/backends/cpu/pool/pool_kernels.h"
-#include "trainer/backends/ref/vector.h"
+#include "trainer/backends/ref/move.h"
 
-#define LANES 8
-
-typedef float vec __attribute__((vector_size(LANES * 4), aligned(4), may_alias));
-typedef int32_t mask __attribute__((vector_size(LANES * 4), aligned(4), may_alias));
-
-/* a in the lanes of the mask, b in the others */
-#define WHERE(m, a, b) ((vec)(((mask)(a) & (m)) | ((mask)(b) & ~(m))))
-
-VECTOR_CLONES static void max_pool2d_pool_rows(const float *x, size_t line, size_t width, size_t n,
-                                               float *y)
+static const struct max_pool2d_rows *max_pool2d_rows_of(const struct tensor *t)
 {
-    for (size_t p = 0; p < width / 2; p++, x += n)
-        for (size_t c = 0; c < n; c += LANES, x += LANES, y += LANES) {
-            const float *below = x + line;
-            vec a = *(const vec *)x, b = *(const vec *)(x + n);
-            vec d = *(const vec *)below, e = *(const vec *)(below + n);
-            vec top = WHERE(a > b, a, b), bottom = WHERE(d > e, d, e);
-
-            *(vec *)y = WHERE(top > bottom, top, bottom);
-        }
-}
-
-void max_pool2d_rows(const float *x, size_t line, size_t width, size_t n, float *y)
-{
-    max_pool2d_pool_rows(x, line, width, n, y);
-}
-
-VECTOR_CLONES static void max_pool2d_pool_grad_rows(const float *dy, const float *x,
-                                                    const float *add, size_t width, size_t n,
-                                                    float *dx)
-{
-    size_t row = width * n;
-
-    for (size_t p = 0; p < width / 2; p++, x += n, dx += n, add += add ? n : 0)
-        for (size_t c = 0; c < n; c += LANES, dy += LANES, x += LANES, dx += LANES) {
-            const size_t at[4] = {0, n, row, row + n};
-            vec v[4], d = *(const vec *)dy;
-
-            for (size_t i = 0; i < 4; i++)
-                v[i] = *(const vec *)(x + at[i]);
-            mask top = v[0] >= v[1], bottom = v[2] >= v[3];
-            mask upper = WHERE(top, v[0], v[1]) >= WHERE(bottom, v[2], v[3]), rest = (mask)d;
-            const mask to[4] = {rest & upper & top, rest & upper & ~top, rest & ~upper & bottom,
-                                rest & ~upper & ~bottom};
-            for (size_t i = 0; i < 4; i++) {
-                vec value = (vec)to[i];
-
-                if (add)
-                    value += *(const vec *)(add + at[i]);
-                *(vec *)(dx + at[i]) = value;
-            }
-            add += add ? LANES : 0;
-        }
-}
-
-void max_pool2d_grad_rows(const float *dy, const float *x, const float *add, size_t width, size_t n,
-                          float *dx)
-{
-    max_pool2d_pool_grad_rows(dy, x, add, width, n, dx);
-}
-
-static void max_pool2d_run_rows(const struct tensor *dy, const struct tensor *src, const float *add,
-                                float *dx)
-{
-    size_t n = tensor_channels(src), width = (size_t)src->shape.dim[DIM_W];
-    size_t nrows = (size_t)(dy->shape.dim[DIM_N] * dy->shape.dim[DIM_H]);
-
-#pragma omp parallel for schedule(static)
-    for (size_t row = 0; row < nrows; row++)
-        max_pool2d_pool_grad_rows(dy->data + row * (width / 2) * n, src->data + 2 * row * width * n,
-                                  add ? add + 2 * row * width * n : NULL, width, n,
-                                  dx + 2 * row * width * n);
-}
-
-static int max_pool2d_run(struct op *op, struct exec *x, struct err *e)
-{
-    const struct tensor *src = op->in[0], *dst = op->out[0];
-    size_t n = tensor_channels(src), width = (size_t)src->shape.dim[DIM_W];
-    size_t nrows = (size_t)(dst->shape.dim[DIM_N] * dst->shape.dim[DIM_H]);
-
-    (void)x;
-    (void)e;
-#pragma omp parallel for schedule(static)
-    for (size_t row = 0; row < nrows; row++) {
-        if (row + 1 < nrows)
-            simd_fetch(src->data + 2 * (row + 1) * width * n, 2 * width * n);
-        max_pool2d_pool_rows(src->data + 2 * row * width * n, width * n, width, n,
-                             dst->data + row * (width / 2) * n);
-    }
-    return 0;
-}
-
-static int max_pool2d_run_grad(struct op *op, struct exec *x, struct err *e)
-{
-    const struct tensor *added = op->in[OP_ADDED];
-
-    (void)x;
-    (void)e;
-    max_pool2d_run_rows(op->in[0], op->in[1], added ? added->data : NULL, op->out[0]->data);
-    return 0;
+    return t->dtype == DTYPE_F32    ? &max_pool2d_rows_float
+           : t->dtype == DTYPE_BF16 ? &max_pool2d_rows_bf16
+                                    : NULL;
 }
 
 bool max_pool2d_supports(const struct op *op)
 {
     const struct tensor *x = op->in[op->kind->nin - 1];
 
-    return tensor_channels(x) % LANES == 0 && x->shape.dim[DIM_H] % 2 == 0 &&
-           x->shape.dim[DIM_W] % 2 == 0;
+#ifdef __x86_64__
+    if (simd_isa() < SIMD_AVX2)
+        return false;
+#endif
+    return max_pool2d_rows_of(x) && tensor_channels(x) % MAX_POOL2D_LANES == 0 &&
+           x->shape.dim[DIM_H] > 1;
+}
+
+static bool max_pool2d_kernel_supports(const struct op *op)
+{
+    return max_pool2d_supports(op) && move_supports(op);
+}
+
+static int max_pool2d_run(struct op *op, struct exec *x, struct err *e)
+{
+    const struct tensor *src = op->in[0], *dst = op->out[0];
+    const struct max_pool2d_rows *rows = max_pool2d_rows_of(src);
+    size_t n = tensor_channels(src), width = (size_t)src->shape.dim[DIM_W];
+    size_t line = width * move_pixel(src), height = (size_t)dst->shape.dim[DIM_H];
+    size_t src_height = (size_t)src->shape.dim[DIM_H];
+
+    (void)x;
+    (void)e;
+#pragma omp parallel for collapse(2) schedule(static)
+    for (size_t image = 0; image < (size_t)dst->shape.dim[DIM_N]; image++)
+        for (size_t y = 0; y < height; y++) {
+            const char *from = src->bytes + (image * src_height + 2 * y) * line;
+
+            rows->pool(from, width * n, width, n,
+                       dst->bytes + (image * height + y) * (width / 2) * move_pixel(dst));
+        }
+    return 0;
+}
+
+/* Writes nbytes of dx that no window covers: those of `added`, or 0. */
+static void fill_uncovered(const char *added, size_t nbytes, char *dx)
+{
+    if (!added)
+        memset(dx, 0, nbytes);
+    else if (added != dx)
+        memcpy(dx, added, nbytes);
+}
+
+static int max_pool2d_run_grad(struct op *op, struct exec *e, struct err *err)
+{
+    const struct tensor *dy = op->in[0], *x = op->in[1], *added = op->in[OP_ADDED];
+    const struct max_pool2d_rows *rows = max_pool2d_rows_of(x);
+    size_t width = (size_t)x->shape.dim[DIM_W], pixel = move_pixel(x), line = width * pixel;
+    size_t height = (size_t)dy->shape.dim[DIM_H], x_height = (size_t)x->shape.dim[DIM_H];
+
+    (void)e;
+    (void)err;
+#pragma omp parallel for collapse(2) schedule(static)
+    for (size_t image = 0; image < (size_t)dy->shape.dim[DIM_N]; image++)
+        for (size_t y = 0; y < height; y++) {
+            size_t at = (image * x_height + 2 * y) * line;
+            const char *more = added ? added->bytes + at : NULL;
+            char *dx = op->out[0]->bytes + at;
+
+            for (size_t i = 1; width % 2 && i <= 2; i++)
+                fill_uncovered(more ? more + i * line - pixel : NULL, pixel, dx + i * line - pixel);
+            if (x_height % 2 && y + 1 == height)
+                fill_uncovered(more ? more + 2 * line : NULL, line, dx + 2 * line);
+            rows->grad(dy->bytes + (image * height + y) * (width / 2) * pixel, x->bytes + at, more,
+                       width, tensor_channels(x), dx);
+        }
+    return 0;
 }
 
 const struct kernel simd_max_pool2d = {
-    .kind = &max_pool2d_kind, .supports = max_pool2d_supports, .run = max_pool2d_run};
+    .kind = &max_pool2d_kind, .supports = max_pool2d_kernel_supports, .run = max_pool2d_run,
+    .types = KERNEL_ANY};
 const struct kernel simd_max_pool2d_grad = {
-    .kind = &max_pool2d_grad_kind, .supports = max_pool2d_supports, .run = max_pool2d_run_grad,
-    .may = OP_HAS_ADDED};
+    .kind = &max_pool2d_grad_kind, .supports = max_pool2d_kernel_supports,
+    .run = max_pool2d_run_grad, .may = OP_HAS_ADDED, .types = KERNEL_ANY};

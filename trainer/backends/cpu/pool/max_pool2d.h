@@ -1,19 +1,29 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Rows of max pooling, for its kernels with and without a norm in front. */
+/* The inner loops of max pooling over 2x2 pixels, for floats and for bf16, and the kernels that share
+ * them: max_pool2d.c, max_pool2d_norm.c, and the epilogues of conv/winograd/. */
 #ifndef UNETCTL_TRAINER_BACKENDS_CPU_POOL_MAX_POOL2D_H
 #define UNETCTL_TRAINER_BACKENDS_CPU_POOL_MAX_POOL2D_H
 
 #include "trainer/core/op.h"
 
-/* Height and width even, channels in whole vectors? */
+#define MAX_POOL2D_LANES 8 /* the number of channels is a multiple of this */
+
+struct max_pool2d_rows {
+    enum dtype dtype;
+    /* Pools two rows of x into one row of y. The rows have `width` pixels of n channels, the second
+     * begins `line` numbers after the first. Equal values and NaN give the reference's result. */
+    void (*pool)(const void *x, size_t line, size_t width, size_t n, void *y);
+    /* Writes two rows of dx from two rows of x, of `width` pixels each, and one row of dy: the first
+     * largest value of each window gets dy, the others 0. Adds two rows of `added`, unless that is
+     * NULL. dx may be `added`. An odd last column is not written. */
+    void (*grad)(const void *dy, const void *x, const void *added, size_t width, size_t n,
+                 void *dx);
+};
+
+extern const struct max_pool2d_rows max_pool2d_rows_float, max_pool2d_rows_bf16;
+
+/* Returns whether the processor and the input x of a max_pool2d or max_pool2d_grad op suit these
+ * loops: floats or bf16, and at least two rows of pixels. */
 bool max_pool2d_supports(const struct op *op);
-
-/* Two rows of x that begin `line` numbers apart, `width` pixels of n channels of each, become one.
- * Of equal values and NaN it takes those that the reference takes. */
-void max_pool2d_rows(const float *x, size_t line, size_t width, size_t n, float *y);
-
-/* Two rows of x, `width` pixels of n channels each; add NULL: 0. dx may be add. */
-void max_pool2d_grad_rows(const float *dy, const float *x, const float *add, size_t width, size_t n,
-                          float *dx);
 
 #endif

@@ -34,8 +34,8 @@ void winograd_epilogue_pool(const struct op *op, const struct winograd *g,
 
     winograd_conv_write(g, operands, m, bias, b, lines);
     for (size_t row = b->from * g->rows->tile; row < b->to * g->rows->tile; row += 2)
-        max_pool2d_rows(op->out[0]->data + row * line + b->x * n, line, b->width, n,
-                        op->out[OP_OUT_POOLED]->data + (row * line / 2 + b->x * n) / 2);
+        max_pool2d_rows_float.pool(op->out[0]->data + row * line + b->x * n, line, b->width, n,
+                                   op->out[OP_OUT_POOLED]->data + (row * line / 2 + b->x * n) / 2);
 }
 
 static void write_head(const struct op *op, const struct winograd *g,
