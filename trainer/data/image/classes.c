@@ -13,21 +13,22 @@
 #define NAME_SIZE 64
 #define MAX_ENTRIES 1024
 #define NVALUES 65536
-#define UNKNOWN 254 /* above every class */
+#define UNKNOWN 254 /* a byte that is no label: labels are below CLASSES_MAX, or CLASSES_IGNORE */
 
 struct entry {
-    uint32_t value, last; /* one or several; or 0xRRGGBB */
+    /* The values from value to last, or in a coloured file value = last = 0xRRGGBB. */
+    uint32_t value, last;
     uint8_t label;
 };
 
 struct classes {
     int count;
-    char *text; /* of the file; NULL without one */
+    char *text; /* the class file's content, or NULL without a file */
     bool coloured, named;
     char names[CLASSES_MAX][NAME_SIZE];
-    struct entry entries[MAX_ENTRIES]; /* in the order of the file */
+    struct entry entries[MAX_ENTRIES]; /* in the order of the class file */
     size_t nentries;
-    uint8_t of_value[NVALUES]; /* label of a value; not for colours */
+    uint8_t of_value[NVALUES]; /* the label of each value; unused when coloured */
 };
 
 static int add_entry(struct classes *c, uint32_t value, uint32_t last, int label, struct err *e)
@@ -41,7 +42,8 @@ static int add_entry(struct classes *c, uint32_t value, uint32_t last, int label
     return 0;
 }
 
-/* The label that a name stands for; a new name is the next class. -1 when there are too many. */
+/* Returns the label that a class name stands for. A name that the file has not used yet becomes the
+ * next class. Returns -1 when there are too many classes. */
 static int label_of_name(struct classes *c, const char *name, struct err *e)
 {
     if (strcmp(name, "ignore") == 0)
@@ -55,8 +57,8 @@ static int label_of_name(struct classes *c, const char *name, struct err *e)
     return c->count++;
 }
 
-/* Up to three numbers at the start of a line: how many, and where they end. `1-9` is one, and
- * *last its end. */
+/* Reads up to three numbers from the start of a line into v, returns how many, and sets *rest to
+ * the text behind them. The range `1-9` counts as one number, v[0] = 1, with *last = 9. */
 static int parse_numbers(const char *line, unsigned long v[3], unsigned long *last,
                          const char **rest)
 {
@@ -246,7 +248,7 @@ static int label_colours(const struct classes *c, const struct pixels *mask, con
 
     for (size_t i = 0; i < npixels; i++) {
         uint32_t colour = pixels_colour(mask, i);
-        size_t k = last; /* neighbours mostly are alike */
+        size_t k = last; /* neighbouring pixels mostly have the same colour */
         if (c->entries[k].value != colour)
             for (k = 0; k < c->nentries && c->entries[k].value != colour; k++)
                 ;

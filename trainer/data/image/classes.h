@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The class of each value or colour of a mask (doc/FORMATS.md, "Masks").
+/* Maps the values or colours of a mask to class labels (doc/FORMATS.md, "Masks").
  *
- * Without a file the values are the classes 0..count-1. A file has lines of a value and a name: `85
- * carbide`, of several values: `1-255 particle`, or of red, green and blue: `128 0 0 building`. Its
- * names are classes 0, 1, 2 in the order of their first line; a repeated name adds a value to its
- * class; the name `ignore` means pixels that do not count. `#` starts a comment. With a count of 1
- * a file has two names, background and foreground. */
+ * Without a class file the values 0..count-1 are the labels. A line of a class file has a value and
+ * a name (`85 carbide`), a range (`1-255 particle`), or red, green and blue (`128 0 0 building`).
+ * The classes are numbered in the order in which their names first appear. A name may be repeated
+ * to give a class several values. Pixels of the class `ignore` are excluded from loss and metrics.
+ * `#` starts a comment. With count 1 a class file has two names: background and foreground. */
 #ifndef UNETCTL_TRAINER_DATA_IMAGE_CLASSES_H
 #define UNETCTL_TRAINER_DATA_IMAGE_CLASSES_H
 
@@ -15,35 +15,38 @@
 #include "trainer/data/image/pixels.h"
 
 #define CLASSES_MAX 250
-#define CLASSES_IGNORE 255 /* the label of a pixel that does not count */
+#define CLASSES_IGNORE 255 /* the label of pixels that loss and metrics leave out */
 
 struct classes;
 
-/* Do masks hold labels, rather than 0 and the full value? */
+/* Whether masks hold class labels; otherwise they are binary (mask.h). file: the class file, or
+ * NULL or "". */
 bool classes_wanted(int count, const char *file);
 
-/* count: the number of classes, which a file must have (up to 1: two); ignore: the value of ignored
- * pixels, or -1; file: NULL or "" for none; text: its content, NULL to read it. ERR_DATA with
- * FILE:LINE. */
+/* count: the number of classes; a class file must name as many, and two of them if count is 1.
+ * ignore: the mask value of ignored pixels, or -1. file: path of the class file, or NULL or "" for
+ * none. text: the content of the file, or NULL to read it from file. The caller destroys the
+ * result. Returns NULL with ERR_DATA (FILE:LINE) for a file that is wrong. */
 struct classes *classes_create(int count, int ignore, const char *file, const char *text,
                                struct err *e);
 void classes_destroy(struct classes *c);
 
 int classes_count(const struct classes *c);
-const char *classes_name(const struct classes *c, int i); /* its number without a file */
+/* Name of class i; without a class file, i in decimal. */
+const char *classes_name(const struct classes *c, int i);
 
-/* The content of the file, or "". */
+/* Returns the content of the class file, or "" without one. */
 const char *classes_text(const struct classes *c);
 
-/* Do masks hold colours (three numbers in the file)? Then they are decoded as pictures. */
+/* Whether the class file lists colours. Its masks must then be decoded as PIXELS_PICTURE. */
 bool classes_are_coloured(const struct classes *c);
 
-/* The label of each pixel of a mask: 0..count-1 or CLASSES_IGNORE. ERR_DATA, with name and
- * position, for a value or colour without a class. */
+/* Sets labels (height x width) to 0..count-1 or CLASSES_IGNORE. A value or colour without a class
+ * is ERR_DATA, whose text has name and the position of the pixel. */
 int classes_label(const struct classes *c, const struct pixels *mask, const char *name,
                   uint8_t *labels, struct err *e);
 
-/* Adds the mapping as text, equal for equal meanings, for the key of a cache. */
+/* Appends the mapping as text. Equal mappings give equal text: it is part of a cache's key. */
 void classes_encode(const struct classes *c, struct buf *dst);
 
 #endif

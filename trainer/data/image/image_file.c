@@ -14,7 +14,7 @@
 #include "trainer/data/image/png_file.h"
 #include "trainer/data/image/tiff_file.h"
 
-#define HEAD_BYTES 64 /* what png_file_size and sniff look at */
+#define HEAD_BYTES 64 /* bytes that png_file_size and sniff need */
 
 enum kind { KIND_NONE, KIND_PNG, KIND_TIFF, KIND_JPEG };
 
@@ -24,7 +24,7 @@ static const struct signature {
     const char *magic;
     size_t n;
     enum kind kind;
-    const char *what; /* why such a file cannot be read, or NULL */
+    const char *what; /* the error text if the format is not supported, or NULL */
 } signatures[] = {
     {PNG_MAGIC, 8, KIND_PNG, NULL},
     {"II*\0", 4, KIND_TIFF, NULL},

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Image files of any kind: PNG always, TIFF and JPEG where their libraries were found. The content
- * decides, never the name. */
+/* Decodes image files: PNG always, TIFF and JPEG if configure found their libraries. The format is
+ * detected by the file's first bytes, not by its name. */
 #ifndef UNETCTL_TRAINER_DATA_IMAGE_IMAGE_FILE_H
 #define UNETCTL_TRAINER_DATA_IMAGE_IMAGE_FILE_H
 
 #include "trainer/data/image/pixels.h"
 
-/* bytes: a whole file; name: what errors call it. page: which of its pictures, from 0 (only TIFF
- * has more than one). Fills img, or ERR_DATA. */
+/* Decodes a file that is in memory. name: the file's name in errors. page: the number of the
+ * picture, counted from 0; only TIFF files have more than one. Fills img, whose samples the caller
+ * frees with pixels_free, or returns -1 with ERR_DATA. */
 int image_file_decode(const uint8_t *bytes, size_t nbytes, const char *name, int page,
                       enum pixels_mode mode, struct pixels *img, struct err *e);
 
-/* The first picture of a file by path; more pages are a warning in img. */
+/* Reads a file and decodes its first picture. If there are more pages, img->warning says so. */
 int image_file_read(const char *path, enum pixels_mode mode, struct pixels *img, struct err *e);
 
-/* Width and height from the header alone; ERR_DATA when it is not an image or exceeds the
- * limits. */
+/* Reads width and height from the file's header. ERR_DATA if the file is not an image or is larger
+ * than the limits of pixels.h. */
 int image_file_size(const char *path, uint32_t *width, uint32_t *height, struct err *e);
 
 #endif

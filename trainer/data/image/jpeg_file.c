@@ -8,9 +8,11 @@
 
 #include <jpeglib.h>
 
-/* Real progressive files have about ten; each scan costs a pass over the picture. */
+/* Each scan is a pass over the whole picture; progressive files of cameras and encoders have about
+ * ten. */
 #define MAX_SCANS 100
-/* An 8 x 8 block needs at least one bit per component; a header that claims more is refused. */
+/* Each component of an 8 x 8 block takes at least one bit. A file whose header claims more pixels
+ * than that allows is refused before memory is allocated. */
 #define MAX_PIXELS_PER_BYTE 512u
 
 struct decoder {
@@ -34,8 +36,8 @@ static void handle_error(j_common_ptr jpeg)
     longjmp(d->on_error, 1);
 }
 
-/* Level -1 is a warning. libjpeg warns when it replaces missing data, which is damage, except for
- * superfluous bytes between markers. */
+/* Called by libjpeg; level -1 is a warning. libjpeg warns when it replaces missing data. Such a
+ * file counts as damaged; only superfluous bytes between markers remain a warning. */
 static void handle_message(j_common_ptr jpeg, int level)
 {
     struct decoder *d = jpeg->client_data;
@@ -62,7 +64,7 @@ static void handle_progress(j_common_ptr jpeg)
     }
 }
 
-/* Up to where width, height and components are known. */
+/* Reads the header, after which width, height and number of components are known. */
 static int read_head(struct decoder *d, const uint8_t *bytes, size_t nbytes)
 {
     jpeg_create_decompress(&d->jpeg);
@@ -94,7 +96,7 @@ static int read_pixels(struct decoder *d, struct pixels *img)
     img->source_bits = 8;
     if (pixels_allocate(img, d->name, j->out_color_space == JCS_RGB ? 3 : 1, 8, d->e))
         return -1;
-    /* Progressive files are held as coefficients, two bytes each. */
+    /* libjpeg keeps a progressive file as coefficients of two bytes each. */
     j->mem->max_memory_to_use = (long)(3 * img->nbytes + ((size_t)16 << 20));
     jpeg_start_decompress(j);
     size_t stride = img->nbytes / img->height;
@@ -106,7 +108,8 @@ static int read_pixels(struct decoder *d, struct pixels *img)
     return 0;
 }
 
-/* img NULL: the head alone. libjpeg's errors land here, where nothing changes in between. */
+/* Reads the header, and the samples unless img is NULL. handle_error jumps back to here, so no
+ * local variable is changed after setjmp. */
 static int decode(struct decoder *d, const uint8_t *bytes, size_t nbytes, struct pixels *img)
 {
     d->jpeg.err = jpeg_std_error(&d->errors);

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* JPEG files through libjpeg-turbo; the only file that includes jpeglib.h. Built only where it was
- * found.
+/* JPEG files through libjpeg-turbo. Only jpeg_file.c includes jpeglib.h, and it is built only if
+ * configure found the library.
  *
- * Grey and RGB (from YCbCr), baseline and progressive. CMYK is refused. EXIF orientation is not
- * applied, as image and mask would differ. Damage (an early end, bad codes) is an error. */
+ * Grey and RGB (stored as YCbCr) are read, baseline or progressive. CMYK is refused. EXIF
+ * orientation is ignored: an image would be turned, but not its mask. A truncated or damaged file
+ * is ERR_DATA. */
 #ifndef UNETCTL_TRAINER_DATA_IMAGE_JPEG_FILE_H
 #define UNETCTL_TRAINER_DATA_IMAGE_JPEG_FILE_H
 
 #include "trainer/data/image/pixels.h"
 
-/* As png_file_decode. */
+/* Decodes a JPEG file in memory; arguments as of png_file_decode. */
 int jpeg_file_decode(const uint8_t *bytes, size_t nbytes, const char *name, struct pixels *img,
                      struct err *e);
 

@@ -87,7 +87,7 @@ void mask_summarize(const struct pixels *mask, int ignore, struct mask_summary *
     }
 }
 
-/* A value that the scale does not have, 0 if there is none. */
+/* Returns a value in the mask that does not belong to the scale, or 0 if there is none. */
 static unsigned wrong_value(const struct mask_summary *s, enum mask_scale scale)
 {
     if (s->has_other)

@@ -27,7 +27,8 @@ unsigned picture_sample(const struct pixels *img, size_t pixel, int channel, int
 void picture_to_float(const struct pixels *img, int channels, float *dst)
 {
     size_t npixels = (size_t)img->width * img->height;
-    /* A quotient, not a product with 1/full: 257 v / 65535 is then v / 255 to the last bit. */
+    /* A quotient, not a product with 1/full: a grey value v stored in 16 bits as 257 v then gives v
+     * / 255 to the last bit. */
     float full = img->bits == 16 ? 65535.0f : 255.0f;
 
     for (size_t i = 0; i < npixels; i++)

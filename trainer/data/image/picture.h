@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The channels of a decoded image for a network: grey or RGB from any file.
+/* Converts a decoded image to the channels that a network takes: grey, RGB, or all of its own.
  *
- * Colour becomes grey by Rec. 601 luma, 0.299 R + 0.587 G + 0.114 B, rounded to a whole sample, so
- * that a grey picture stored as RGB gives exactly its grey values. Grey becomes RGB by repetition.
- * Alpha is dropped, not blended, as microscopes write it by accident. If the network has as many
- * channels as the image, they are used as they are. */
+ * Colour becomes grey by the luma of ITU-R BT.601, 0.299 R + 0.587 G + 0.114 B, rounded to a whole
+ * sample, so that R = G = B = v gives v. Grey is repeated for RGB. Alpha is dropped, not blended,
+ * because some microscopes write it by accident. An image with exactly the network's number of
+ * channels is used unchanged. */
 #ifndef UNETCTL_TRAINER_DATA_IMAGE_PICTURE_H
 #define UNETCTL_TRAINER_DATA_IMAGE_PICTURE_H
 
@@ -12,18 +12,18 @@
 
 #include "trainer/data/image/pixels.h"
 
-/* Can img have so many channels? 1 and 3 for images with up to 4, else the image's own number.
- * ERR_DATA with name. */
+/* Whether img can be converted to that many channels: an image of up to 4 channels to 1 or 3, any
+ * image to its own number. Otherwise ERR_DATA with name. */
 int picture_check(const struct pixels *img, int channels, const char *name, struct err *e);
 
-/* Sample of a pixel (row * width + column) in channel 0..channels-1, as picture_check allows. The
- * range is that of img->bits. */
+/* Returns the sample of a pixel (row * width + column) in channel 0..channels-1, of img->bits bits.
+ * picture_check must have accepted channels. */
 unsigned picture_sample(const struct pixels *img, size_t pixel, int channel, int channels);
 
-/* [height][width][channels], 0..1: value / 255 or / 65535. */
+/* dst: [height][width][channels], each sample divided by 255, in 16 bits by 65535. */
 void picture_to_float(const struct pixels *img, int channels, float *dst);
 
-/* The same samples as bytes; only for 8-bit images. */
+/* dst: [height][width][channels]; only for images of 8 bits. */
 void picture_to_bytes(const struct pixels *img, int channels, uint8_t *dst);
 
 #endif

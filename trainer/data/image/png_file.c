@@ -12,10 +12,11 @@
 
 #define HEAD_BYTES 33 /* signature 8, IHDR: length 4, type 4, data 13, CRC 4 */
 
-/* deflate expands a byte to at most 1032: a header that claims more than that is refused. */
+/* A byte of deflate's output expands to at most 1032 (zlib's documentation). A file whose header
+ * claims more pixels is refused before memory is allocated. */
 #define DEFLATE_MAX_RATIO 1032u
 
-/* State that must survive libpng's longjmp, unlike local variables. */
+/* State of one decoding; unlike local variables it survives libpng's longjmp. */
 struct decoder {
     png_structp png;
     png_infop info;
@@ -58,7 +59,8 @@ static uint32_t big_endian_32(const uint8_t *p)
     return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
 }
 
-/* Signature and IHDR by hand, before libpng sees the file. */
+/* Reads signature and IHDR without libpng, so that the limits are checked before libpng allocates.
+ */
 int png_file_size(const uint8_t *bytes, size_t nbytes, const char *name, uint32_t *width,
                   uint32_t *height, struct err *e)
 {
@@ -79,12 +81,12 @@ static int open_decoder(struct decoder *d)
     png_set_read_fn(d->png, d, read_bytes);
     png_set_user_limits(d->png, PIXELS_MAX_SIDE, PIXELS_MAX_SIDE);
     png_set_chunk_malloc_max(d->png, 1 << 20);
-    /* Ancillary chunks that do not change samples (text, profiles, times) are not read. */
+    /* Ancillary chunks that do not change samples (text, profiles, times) are skipped. */
     png_set_keep_unknown_chunks(d->png, PNG_HANDLE_CHUNK_NEVER, NULL, -1);
     return 0;
 }
 
-/* Header and transformations; sets the shape of img and allocates its samples. */
+/* Reads the header, asks libpng for the transformations of d->mode, and allocates the samples. */
 static int read_header(struct decoder *d)
 {
     struct pixels *img = d->img;
@@ -108,12 +110,13 @@ static int read_header(struct decoder *d)
     }
     png_set_interlace_handling(d->png);
     png_read_update_info(d->png, d->info);
-    /* Zeroed: interlaced rows are merged into what is there. */
+    /* libpng merges the rows of interlaced passes into the samples, which therefore start as zero.
+     */
     return pixels_allocate(img, d->name, png_get_channels(d->png, d->info),
                            png_get_bit_depth(d->png, d->info), d->e);
 }
 
-/* Reads all passes and the end of the file, where CRC and zlib's checksum are compared. */
+/* Reads all passes, and the end of the file, where libpng compares the checksums. */
 static int read_rows(struct decoder *d)
 {
     const struct pixels *img = d->img;
@@ -175,7 +178,7 @@ static void write_bytes(png_structp png, png_bytep src, size_t n)
 
 static void flush_bytes(png_structp png)
 {
-    (void)png; /* the buffer is written when it is complete */
+    (void)png; /* encode's caller writes the whole buffer at once */
 }
 
 static int encode(struct encoder *w, const struct pixels *img)

@@ -1,27 +1,29 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* PNG files in and out; the only file that includes png.h.
+/* Reads and writes PNG files. Only png_file.c includes png.h.
  *
- * Sides and total size are checked against the bytes of the file before anything is allocated, text
- * and profiles are not read, and an incomplete image is an error. */
+ * The decoder checks the header's size against the bytes of the file before it allocates memory,
+ * skips text and profiles, and refuses an incomplete image. */
 #ifndef UNETCTL_TRAINER_DATA_IMAGE_PNG_FILE_H
 #define UNETCTL_TRAINER_DATA_IMAGE_PNG_FILE_H
 
 #include "trainer/data/image/pixels.h"
 
-/* bytes: a whole PNG file; name: what errors call it. Fills img, or ERR_DATA. */
+/* Decodes a PNG file in memory. name: the file's name in errors. Fills img, whose samples the
+ * caller frees with pixels_free, or returns -1 with ERR_DATA. */
 int png_file_decode(const uint8_t *bytes, size_t nbytes, const char *name, enum pixels_mode mode,
                     struct pixels *img, struct err *e);
 
-/* Width and height from the header alone; ERR_DATA when it is damaged or over the limits. */
+/* Reads width and height from the header. ERR_DATA if it is damaged or exceeds the limits of
+ * pixels.h. */
 int png_file_size(const uint8_t *bytes, size_t nbytes, const char *name, uint32_t *width,
                   uint32_t *height, struct err *e);
 
-/* Writes 8-bit samples with 1 (grey) or 3 (RGB) channels to a new file, atomically. Equal samples
- * give equal files (with the same libpng and zlib). */
+/* Writes samples of 8 bits, in 1 channel (grey) or 3 (RGB), to a new file, atomically; an existing
+ * file is an error. Equal samples give equal bytes with the same versions of libpng and zlib. */
 int png_file_write(const char *path, uint32_t width, uint32_t height, int channels,
                    const uint8_t *samples, struct err *e);
 
-/* The same of any pixels: 8 or 16 bits, 1 to 4 channels. */
+/* As png_file_write, for 1 to 4 channels of 8 or 16 bits. */
 int png_file_write_pixels(const char *path, const struct pixels *img, struct err *e);
 
 #endif

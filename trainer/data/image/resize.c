@@ -11,8 +11,8 @@ struct resize_fit resize_fit(int src_height, int src_width, int dst_height, int 
     int64_t h = src_height, w = src_width, th = dst_height, tw = dst_width;
     struct resize_fit fit = {dst_height, dst_width, 0, 0};
 
-    /* The side that is tighter fills the destination; the other follows. Whole numbers: floor()
-     * of a rounded quotient would lose a row now and then. */
+    /* The side with the smaller ratio of destination to source fills the destination. Integers are
+     * used because floor() of a rounded quotient is sometimes one row short. */
     if (h * tw < w * th) {
         fit.height = h * tw / w > 0 ? (int)(h * tw / w) : 1;
         fit.top = (int)((th * w - h * tw) / (2 * w));
@@ -23,7 +23,7 @@ struct resize_fit resize_fit(int src_height, int src_width, int dst_height, int 
     return fit;
 }
 
-/* The two source lines between which destination line i lies, and how far from the first. */
+/* Destination line i lies between the source lines low and high, at this fraction of the way. */
 struct tap {
     int low, high;
     float fraction;
@@ -38,7 +38,8 @@ static struct tap tap_at(int i, int nsrc, int ndst)
     return (struct tap){low < 0 ? 0 : low, high > nsrc - 1 ? nsrc - 1 : high, at - base};
 }
 
-/* Into the rectangle fit of dst, whose rows have dst_row numbers. */
+/* Fills the rectangle fit of dst by bilinear interpolation. dst_row: floats in a row of dst; nc:
+ * channels. */
 static void resize_into(const float *src, int src_height, int src_width, float *dst, size_t dst_row,
                         struct resize_fit fit, size_t nc)
 {
@@ -83,7 +84,7 @@ void resize_stretch(const float *src, int src_height, int src_width, float *dst,
                 (struct resize_fit){dst_height, dst_width, 0, 0}, (size_t)channels);
 }
 
-/* floor((i + 1/2) * nsrc / ndst) in whole numbers. */
+/* Returns floor((i + 1/2) * nsrc / ndst), the source pixel that contains the centre of pixel i. */
 static size_t nearest(int i, int nsrc, int ndst)
 {
     return (size_t)((2 * (int64_t)i + 1) * nsrc / (2 * (int64_t)ndst));

@@ -12,10 +12,10 @@
 
 #include "src/atomicfile.h"
 
-#define MAX_PAGES 10000               /* more directories than this are a loop or an attack */
-#define MAX_ALLOC ((tmsize_t)1 << 30) /* of one piece inside libtiff */
-/* The most that a byte of a strip can expand to: LZW expands 12 bits to 4 KiB, fax codes one bit to
- * a row. A header that claims more than that is refused. */
+#define MAX_PAGES 10000               /* a file with more directories has a loop or is malicious */
+#define MAX_ALLOC ((tmsize_t)1 << 30) /* of one allocation inside libtiff */
+/* The most that a byte of a strip can expand to: LZW expands 12 bits to 4 KiB, fax codes expand one
+ * bit to a row. A file whose header claims more is refused before memory is allocated. */
 #define MAX_RATIO 65536u
 
 struct tiff_reader {
@@ -23,12 +23,12 @@ struct tiff_reader {
     size_t nbytes, at;
     const char *name;
     struct err *e;
-    bool failed; /* libtiff has reported an error */
+    bool failed; /* libtiff has reported an error, which is in *e */
     char *warning;
     size_t warning_size;
 };
 
-/* The fields of one directory. */
+/* The fields of one TIFF directory, which describes one picture. */
 struct tiff_layout {
     uint32_t width, height;
     uint16_t bits, samples, format, photometric, planar, compression;
@@ -76,7 +76,7 @@ static toff_t size_of(thandle_t handle)
     return ((struct tiff_reader *)handle)->nbytes;
 }
 
-/* The bytes are in memory already: strips are read in place. */
+/* libtiff then reads strips in place instead of copying them. */
 static int map(thandle_t handle, void **base, toff_t *size)
 {
     struct tiff_reader *r = handle;
@@ -161,7 +161,7 @@ static int check_colours(TIFF *tif, const struct tiff_reader *r, struct tiff_lay
     return 0;
 }
 
-/* The current directory; its claims are checked against the file. */
+/* Reads the fields of the current directory and checks that the file is long enough for them. */
 static int read_layout(TIFF *tif, const struct tiff_reader *r, struct tiff_layout *l)
 {
     memset(l, 0, sizeof *l);
@@ -190,7 +190,7 @@ static int read_layout(TIFF *tif, const struct tiff_reader *r, struct tiff_layou
     return 0;
 }
 
-/* Value of sample i of a row of packed samples. */
+/* Returns sample i of a row in which samples of 1 to 16 bits are packed, highest bits first. */
 static unsigned unpack(const uint8_t *row, size_t i, unsigned bits)
 {
     uint16_t v;
@@ -198,7 +198,7 @@ static unsigned unpack(const uint8_t *row, size_t i, unsigned bits)
     if (bits == 8)
         return row[i];
     if (bits == 16) {
-        memcpy(&v, row + 2 * i, 2); /* libtiff has swapped it to the machine's order */
+        memcpy(&v, row + 2 * i, 2); /* already in the machine's byte order */
         return v;
     }
     size_t per_byte = 8 / bits;
@@ -214,7 +214,8 @@ static void store(struct pixels *img, size_t at, unsigned v)
         img->samples[at] = (uint8_t)v;
 }
 
-/* One sample of the file to its place; dst: index of the pixel's first sample in img. */
+/* Stores one sample of the file. dst: index of the pixel's first sample in img; channel: of the
+ * file. */
 static void put(struct pixels *img, const struct tiff_layout *l, bool picture, size_t dst,
                 unsigned channel, unsigned v)
 {
@@ -227,7 +228,7 @@ static void put(struct pixels *img, const struct tiff_layout *l, bool picture, s
         return;
     }
     if (l->palette && picture)
-        channel += 2; /* alpha behind the three colours */
+        channel += 2; /* alpha follows the three colours of the palette */
     if (l->photometric == PHOTOMETRIC_MINISWHITE && channel == 0)
         v = full - v;
     if (picture && l->bits < 8 && !l->palette)
@@ -236,9 +237,9 @@ static void put(struct pixels *img, const struct tiff_layout *l, bool picture, s
 }
 
 struct block {
-    uint32_t x, y, width, height; /* of the picture; the part inside it */
-    size_t row_bytes;             /* of the block's buffer */
-    int plane;                    /* -1: all samples are in it */
+    uint32_t x, y, width, height; /* its part inside the picture, in pixels */
+    size_t row_bytes;             /* length of a row in the block's buffer */
+    int plane;                    /* the plane it holds, or -1 for interleaved samples */
 };
 
 static void copy_block(struct pixels *img, const struct tiff_layout *l, bool picture,
@@ -256,7 +257,7 @@ static void copy_block(struct pixels *img, const struct tiff_layout *l, bool pic
     }
 }
 
-/* Shape of a tile or strip, and how many bytes it has. */
+/* Sets the shape of a tile or strip and its decoded size; -1 if any of them is 0. */
 static int shape_of_block(TIFF *tif, const struct tiff_layout *l, uint32_t *width, uint32_t *height,
                           tmsize_t *nbytes)
 {
@@ -345,7 +346,7 @@ static int read_pixels(TIFF *tif, const struct tiff_reader *r, enum pixels_mode 
     return 0;
 }
 
-/* A damaged directory of any page is an error. */
+/* Returns the number of pages, or -1: a damaged directory of any page makes the file an error. */
 static int count_pages(TIFF *tif, const struct tiff_reader *r)
 {
     int n = 1;

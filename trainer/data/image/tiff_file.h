@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* TIFF files (also BigTIFF) through libtiff; the only file that includes tiffio.h. Built only where
- * libtiff was found.
+/* TIFF files (also BigTIFF) through libtiff. Only tiff_file.c includes tiffio.h, and it is built
+ * only if configure found the library.
  *
- * Strips and tiles, contiguous and separate planes, any compression that libtiff has; 1, 2, 4, 8
- * and 16 bits of unsigned samples; grey (white or black is zero), RGB, palette, YCbCr in JPEG; one
- * further sample is alpha. Orientation is not applied: image and mask would not be treated alike.
- * Anything else is refused. */
+ * Strips and tiles, interleaved and separate planes, and every compression of libtiff are read:
+ * unsigned samples of 1, 2, 4, 8 and 16 bits; grey (white or black is zero), RGB, palette, JPEG's
+ * YCbCr; one more sample is alpha. Anything else is refused. Orientation is ignored: an image would
+ * be turned, but not its mask. */
 #ifndef UNETCTL_TRAINER_DATA_IMAGE_TIFF_FILE_H
 #define UNETCTL_TRAINER_DATA_IMAGE_TIFF_FILE_H
 
 #include "trainer/data/image/pixels.h"
 
-/* As png_file_decode; page counts from 0, img->pages says how many there are. */
+/* Decodes one page of a TIFF file in memory, counted from 0; img->pages is set to their number.
+ * Other arguments as of png_file_decode. */
 int tiff_file_decode(const uint8_t *bytes, size_t nbytes, const char *name, int page,
                      enum pixels_mode mode, struct pixels *img, struct err *e);
 
-/* Writes one picture to a new file, atomically: 32-bit floats if numbers is not NULL, else 8-bit
- * samples; channels interleaved. */
+/* Writes one picture to a new file, atomically: 32-bit floats from numbers, or if that is NULL
+ * samples of 8 bits. Both are [height][width][channels]. ERR_CONFIG if the file exists. */
 int tiff_file_write(const char *path, uint32_t width, uint32_t height, int channels,
                     const uint8_t *samples, const float *numbers, struct err *e);
 

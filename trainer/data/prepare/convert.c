@@ -18,12 +18,12 @@
 #include "trainer/data/image/png_file.h"
 #include "trainer/data/source/source.h"
 
-/* One sample to write. */
+/* One sample to be written; the pointers are borrowed. */
 struct sample {
-    const char *name;         /* without folders and suffix */
+    const char *name;         /* the file name without folders and suffix */
     enum source_side side;
-    bool held_out;            /* on neither side of a divided source */
-    const struct pixels *image, *mask; /* mask NULL: label */
+    bool held_out;            /* of no side although the source is divided */
+    const struct pixels *image, *mask; /* if mask is NULL, label and class_name hold */
     int label;
     const char *class_name;
 };
@@ -35,7 +35,7 @@ struct job {
     struct source *source;
     write_f *write;
     void *arg;
-    bool flat; /* no alpha in images, 1 channel in masks */
+    bool flat; /* images lose their alpha, masks get 1 channel */
     size_t written;
 };
 
@@ -100,7 +100,8 @@ static int put_sample(struct job *job, const struct sample *s, struct err *e)
     return 0;
 }
 
-/* "a/b.png" -> "b"; "train/0.records#17" -> "0.records-17" */
+/* Derives the sample's name from a locator: "a/b.png" gives "b", "train/0.records#17" gives
+ * "0.records-17". */
 static void sample_name(const struct source *source, const char *locator, char dst[NAME_MAX + 1])
 {
     const char *base = filename_base(locator);
@@ -127,7 +128,8 @@ static void drop_alpha(struct pixels *img)
     img->nbytes = n * to;
 }
 
-/* One page of a pair of files. Masks stay what they are: indices, values, or colours. */
+/* Converts one page of a pair of files. The mask keeps what its file has: indices, values or
+ * colours. */
 static int put_page(struct job *job, const struct sample *frame, const uint8_t *image_bytes,
                     size_t image_n, const uint8_t *mask_bytes, size_t mask_n, int page, int *pages,
                     struct err *e)
@@ -289,18 +291,18 @@ size_t convert_to_png(const struct convert_config *config, struct err *e)
     return n;
 }
 
-/* Shards of one side. */
+/* The TFRecord files of one side of the data set. */
 struct shards {
     char dir[PATH_MAX];
-    struct atomicfile *file; /* of the shard that is being filled */
+    struct atomicfile *file; /* the shard being filled, or NULL */
     int number, in_shard;
-    struct pixels image, mask; /* shapes of the first sample; no samples */
+    struct pixels image, mask; /* the shapes of the first sample, without samples */
     bool masks;
 };
 
 struct records {
     const struct convert_config *config;
-    struct shards sides[3]; /* by enum source_side */
+    struct shards sides[3]; /* indexed by enum source_side */
 };
 
 static bool same_shape(const struct pixels *a, const struct pixels *b)
@@ -331,7 +333,7 @@ static int write_text(const char *dir, const char *name, const struct buf *text,
     return text->failed ? mem_fail(e) : atomicfile_write(path, text->data, text->length, 0666, e);
 }
 
-/* Some versions of OTBTF read output_shapes.json, others output_shape.json. */
+/* OTBTF reads output_shapes.json or output_shape.json, depending on its version. */
 static int write_sidecars(const struct shards *s, struct err *e)
 {
     struct buf types = {0}, shapes = {0};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Converts a data set to another format without loss. */
+/* Converts a data set to PNG files or TFRecord shards without loss. If that fails, the output
+ * folder is emptied, and removed if it was new. */
 #ifndef UNETCTL_TRAINER_DATA_PREPARE_CONVERT_H
 #define UNETCTL_TRAINER_DATA_PREPARE_CONVERT_H
 
@@ -9,22 +10,24 @@
 #include "src/err.h"
 
 struct convert_config {
-    const char *dir;          /* in any format that source_open reads; each page of a TIFF file
-                               * becomes a sample */
+    /* Any format of source_open; each page of a TIFF file becomes a sample. */
+    const char *dir;
     const char *out;          /* a new or an empty folder */
-    int tile_height, tile_width; /* 0: whole images. Tiles are cut row by row. The last ones of a
-                                  * row or column overlap the ones before, so that the tiles cover
-                                  * the image. A smaller image stays whole. */
+    /* 0 for whole images. Tiles are cut row by row. The last tile of a row or column overlaps the
+     * one before, so that the tiles cover the image. A smaller image stays whole. */
+    int tile_height, tile_width;
     int shard;                /* samples per TFRecord file */
-    bool bands;               /* TFRecord: keep channel 2 or 4, which is otherwise taken as alpha */
+    bool bands;               /* TFRecord: channel 2 or 4 is data, not alpha */
 };
 
-/* Writes PNG files to images/ and masks/, or to a folder per class. If the source is divided, these
- * folders are in train/ and val/. Returns the number of samples written, 0 after an error. */
+/* Writes PNG files to images/ and masks/, or to one folder per class; if the source is divided,
+ * below train/ and val/ (samples of neither side: test/). Returns the number of samples written, or
+ * 0 on error. */
 size_t convert_to_png(const struct convert_config *config, struct err *e);
 
-/* Writes TFRecord files 0.records, 1.records, ... with output_types.json and output_shapes.json, in
- * train/ and valid/ if the source is divided. All samples must have the same shape. */
+/* Writes TFRecord files 0.records, 1.records, ... and output_types.json and output_shapes.json; if
+ * the source is divided, to train/ and valid/. All samples must have the same shape. Returns the
+ * number of samples written, or 0 on error. */
 size_t convert_to_tfrecord(const struct convert_config *config, struct err *e);
 
 #endif

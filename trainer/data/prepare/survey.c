@@ -10,7 +10,7 @@
 #include "trainer/data/image/picture.h"
 #include "trainer/data/image/resize.h"
 
-#define IMAGES 48 /* of a sample: sizes hardly vary */
+#define IMAGES 48 /* images that survey_sample reads: sizes hardly vary */
 
 void survey_destroy(struct survey *s)
 {
@@ -74,7 +74,7 @@ int survey_otsu(const uint8_t *grey, size_t n)
     return threshold;
 }
 
-/* Adds one picture; truth is 0..1. */
+/* Adds one image of n pixels. truth: the mask, 0..1. */
 static void add_baseline(struct survey_baseline *b, const uint8_t *grey, const float *truth,
                          size_t n)
 {
@@ -93,7 +93,7 @@ static void add_resized_baseline(struct survey *s, const float *grey, const floa
                                  int src_height, int src_width, int height, int width,
                                  float *scratch, uint8_t *bytes)
 {
-    /* Without the padding: a threshold on it would say nothing. */
+    /* The threshold is determined without the zero padding, which would dominate it. */
     struct resize_fit fit = resize_fit(src_height, src_width, height, width);
     size_t n = (size_t)fit.height * (size_t)fit.width;
 
@@ -135,7 +135,7 @@ static int survey_pair(struct survey *s, const struct pixels *image,
     return rc;
 }
 
-/* Sums over the set. */
+/* Sums over the pixels of the set, and a key for each image. */
 struct sums {
     double value[3], square[3];
     double pixels;
@@ -145,7 +145,7 @@ struct sums {
     } *keys;
 };
 
-/* Before the images, because the scale of the masks depends on all of them. */
+/* Runs before the images are read, because the scale of the masks depends on all of them. */
 static int survey_masks(struct survey *s, struct source *source, size_t most, struct err *e)
 {
     if (mask_look_read(&s->masks, source, most, e))

@@ -13,13 +13,13 @@
 #include "trainer/data/prepare/new_folder.h"
 #include "trainer/data/image/png_file.h"
 
-/* rng.h: two streams per picture, for what is drawn and for the noise of its pixels. */
+/* Streams of rng.h, two per image: what is drawn, and the noise of its pixels. */
 #define STREAM_DRAW (UINT64_C(0x53594e54) << 32)
 #define STREAM_NOISE (UINT64_C(0x53594e4e) << 32)
 
-#define ONE 16     /* a pixel, in coordinates and distances */
-#define UNIT 1024  /* 1 of directions */
-#define GRAIN 17   /* nodes of the grain on a side */
+#define ONE 16     /* one pixel, in coordinates and distances */
+#define UNIT 1024  /* length 1, in directions */
+#define GRAIN 17   /* nodes of the grain per side */
 #define MAX_SIDES 4
 
 struct canvas {
@@ -35,8 +35,9 @@ struct point {
     int x, y;
 };
 
-/* The next random number from low to high. One draw per full expression or declarator: C does not
- * order those of one expression or initializer list, and the order makes the picture. */
+/* Returns the next random number from low to high. C does not define the order of evaluation within
+ * an expression or initializer list, and the order determines the image, so there is at most one
+ * draw per full expression or declarator. */
 static int draw(struct canvas *c, int low, int high)
 {
     uint64_t r = rng_u64(c->seed, STREAM_DRAW + c->index, c->ndraws++) >> 32;
@@ -58,7 +59,8 @@ static int clamp(int v, int low, int high)
     return v < low ? low : v > high ? high : v;
 }
 
-/* A direction without sine and cosine: (1-t^2, 2t) / (1+t^2) for t in 0..1, turned by quarters. */
+/* Returns a random direction of length UNIT without sine and cosine: (1-t^2, 2t) / (1+t^2) for t in
+ * 0..1, rotated by a multiple of 90 degrees. */
 static struct point draw_direction(struct canvas *c)
 {
     int t = draw(c, 0, UNIT), quarter = draw(c, 0, 3);
@@ -77,7 +79,8 @@ static struct point draw_direction(struct canvas *c)
     }
 }
 
-/* Ground: a tilted, bent plane of brightness and a coarse grain between random nodes. */
+/* Paints the ground: a tilted, curved plane of brightness, and a coarse grain interpolated between
+ * random nodes. */
 static void paint_ground(struct canvas *c)
 {
     int base = draw(c, 95, 150), bend, dx = draw(c, -35, 35), dy = draw(c, -35, 35);
@@ -101,7 +104,8 @@ static void paint_ground(struct canvas *c)
     }
 }
 
-/* Distance of pixel (x, y) from the line a-b, positive to its left; length is that of a-b. */
+/* Returns the distance of pixel (x, y) from the line a-b of the given length, positive on its left.
+ */
 static int distance(struct point a, struct point b, int64_t length, int x, int y)
 {
     int64_t cross = (int64_t)(b.x - a.x) * (y * ONE + ONE / 2 - a.y) -
@@ -122,7 +126,7 @@ static void paint_scratch(struct canvas *c)
     struct point a = {x0 * ONE, y0 * ONE}, b = {a.x + along.x * 4, a.y + along.y * 4};
     int contrast = draw(c, 25, 60), strength = draw(c, 0, 1) ? contrast * ONE : -contrast * ONE;
     int half = draw(c, c->pen / 2, c->pen);
-    int reach = draw(c, c->width / 4, c->width) * ONE; /* how far it goes from a, both ways */
+    int reach = draw(c, c->width / 4, c->width) * ONE; /* half its length */
     int64_t length = line_length(a, b);
 
     for (int y = 0; y < c->height; y++)
@@ -146,11 +150,11 @@ static void paint_speck(struct canvas *c)
 }
 
 struct mark {
-    int nsides, radius; /* pixels */
+    int nsides, radius; /* radius: in pixels */
     struct point corner[MAX_SIDES];
     int64_t length[MAX_SIDES];
-    int facet[MAX_SIDES]; /* brightness against the ground */
-    struct point centre;  /* pixels */
+    int facet[MAX_SIDES]; /* brightness relative to the ground */
+    struct point centre;  /* in pixels */
 };
 
 static struct mark draw_mark(struct canvas *c)
@@ -172,7 +176,7 @@ static struct mark draw_mark(struct canvas *c)
         int64_t y = (int64_t)shape[k].x * turn.y + (int64_t)shape[k].y * turn.x;
         m.corner[k].x = m.centre.x * ONE + (int)(x * m.radius * ONE / (UNIT * UNIT));
         m.corner[k].y = m.centre.y * ONE + (int)(y * m.radius * ONE / (UNIT * UNIT));
-        /* One side lit, the next in shadow. */
+        /* Facets are lit and in shadow alternately. */
         m.facet[k] = (k + first) % 2 ? draw(c, 18, 42) * ONE : -draw(c, 18, 42) * ONE;
     }
     for (int k = 0; k < m.nsides; k++)
@@ -180,7 +184,8 @@ static struct mark draw_mark(struct canvas *c)
     return m;
 }
 
-/* Distances from the nearest and the second nearest side; inside both are positive. */
+/* Returns the nearest side. d1, d2: distances from the nearest and second nearest side, positive
+ * inside. */
 static int nearest_side(const struct mark *m, int x, int y, int *d1, int *d2)
 {
     int nearest = 0;
@@ -253,11 +258,12 @@ static void paint_noise(struct canvas *c)
         int sum = 0;
         for (int shift = 0; shift < 32; shift += 8)
             sum += (int)(r >> shift & 255);
-        c->grey[i] += (sum - 510) * 3 / 4; /* deviation about 7 grey values */
+        c->grey[i] += (sum - 510) * 3 / 4; /* standard deviation about 7 grey values */
     }
 }
 
-/* Black, with blocks of pixels as text and a white scale. Text is 5 dots high. */
+/* Paints a black info bar with random blocks of dots as text, 5 dots high, and a white scale bar.
+ */
 static void paint_bar(struct canvas *c)
 {
     int top = c->height - c->bar, dot = c->bar / 7 > 0 ? c->bar / 7 : 1;

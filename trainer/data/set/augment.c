@@ -9,19 +9,20 @@
 #include "src/mem.h"
 #include "src/rng.h"
 
-/* rng.h: one stream per epoch, used here only. */
+/* Streams of rng.h, one per epoch; other modules use other streams. */
 #define STREAM_AUGMENT (UINT64_C(0x4155474d) << 32)
-#define NUMBERS_PER_PICTURE 256 /* at most that many are drawn */
+#define NUMBERS_PER_PICTURE 256 /* upper limit of random numbers per image */
 
 enum { DRAW_TURNS, DRAW_HFLIP, DRAW_VFLIP, DRAW_BRIGHTNESS, DRAW_CONTRAST, DRAW_ZOOM, DRAW_TOP,
        DRAW_LEFT, DRAW_DOWN, DRAW_RIGHT, DRAW_ELASTIC = 16 };
 
-/* Where pixel (y, x) comes from with turns and flips: origin + y * row + x * column, in pixels. */
+/* Maps a pixel of the result through turns and flips to its source: pixel (y, x) comes from index
+ * origin + y * row + x * column. */
 struct view {
     ptrdiff_t origin, row, column;
 };
 
-/* The control points of a line, and their weights. */
+/* The first of the four control points that influence a row or column, and their weights. */
 struct spline {
     int first;
     float weight[4];
@@ -125,8 +126,8 @@ void augment_destroy(struct augment *a)
     free(a);
 }
 
-/* Turns come before flips. After a quarter turn counterclockwise, (y, x) comes from
- * (x, width - 1 - y). */
+/* Turns are applied before flips. After a quarter turn counterclockwise, (y, x) comes from (x,
+ * width - 1 - y). */
 static struct view make_view(const struct augment *a, const struct augment_draw *d)
 {
     ptrdiff_t w = a->width, h = a->height, last_row = (h - 1) * w, last_column = w - 1;
@@ -177,7 +178,7 @@ static float clamp(float v, float max)
     return v < 0 ? 0 : v > max ? max : v;
 }
 
-/* The control points of one line, from those of its four rows. */
+/* Interpolates the control points of one row of pixels from the four rows that influence it. */
 static void blend_points(const struct spline *s, const float points[AUGMENT_POINTS][AUGMENT_POINTS],
                          float dst[AUGMENT_POINTS])
 {

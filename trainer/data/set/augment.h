@@ -2,10 +2,10 @@
 /* Random changes to training images and their masks. The changes to an image are a pure function of
  * (seed, epoch, index) and do not depend on threads, ranks or order.
  *
- * The order is: quarter turns, flips, a shift, a crop scaled to the full size, an elastic
- * deformation; then contrast and brightness of the image only, clipped to 0..1. Turns, flips and
- * shifts move pixels exactly. Crop and deformation interpolate the image bilinearly and take the
- * nearest pixel of the mask. Pixels outside the image repeat its edge. */
+ * They are applied in this order: quarter turns, flips, a shift, a crop scaled to the full size, an
+ * elastic deformation; then contrast and brightness of the image only, clipped to 0..1. Turns,
+ * flips and shifts move pixels exactly. Crop and deformation interpolate the image bilinearly and
+ * take the nearest pixel of the mask. Pixels outside the image repeat its edge. */
 #ifndef UNETCTL_TRAINER_DATA_SET_AUGMENT_H
 #define UNETCTL_TRAINER_DATA_SET_AUGMENT_H
 
@@ -16,38 +16,39 @@
 #include "src/err.h"
 #include "src/settings/settings.h"
 
-#define AUGMENT_CELLS 4                     /* of the deformation, on each side */
+#define AUGMENT_CELLS 4                     /* cells of the deformation per side */
 #define AUGMENT_POINTS (AUGMENT_CELLS + 3)  /* control points of its cubic B-spline */
 
 /* The random changes to one image. */
 struct augment_draw {
-    int turns; /* quarter turns, counterclockwise */
+    int turns; /* quarter turns counterclockwise */
     bool hflip, vflip;
-    int down, right; /* shifted by so many pixels */
-    float brightness, contrast; /* added; factor */
-    float zoom, top, left;      /* cropped share of each side; its start, 0..1 - zoom */
+    int down, right; /* shift in pixels */
+    float brightness, contrast; /* an offset; a factor around the mean */
+    float zoom, top, left;      /* the cropped share of each side, and its start in 0..1 - zoom */
     float dx[AUGMENT_POINTS][AUGMENT_POINTS], dy[AUGMENT_POINTS][AUGMENT_POINTS];
 };
 
-/* index: the position of the image in the order of the epoch. */
+/* Draws the changes to one image. square: the image has equal sides, so that turns by 90 degrees
+ * are possible. index: the position of the image in the order of the epoch. */
 void augment_draw(const struct settings_augment *config, bool square, uint64_t seed, size_t epoch,
                   size_t index, struct augment_draw *dst);
 
-/* With config.six, after augment_draw: replaces turns and flips by those of this copy. */
+/* If config->six is set: replaces turns and flips by those of copy 0..5 of the image. */
 void augment_six(size_t copy, struct augment_draw *dst);
 
 struct augment;
 
-/* For images [height][width][channels] and masks [height][width]. Used by one thread at a time;
- * augment_apply does not allocate. */
+/* Prepares for images [height][width][channels] and masks [height][width]. Used by one thread at a
+ * time. augment_apply does not allocate. The caller destroys the result. */
 struct augment *augment_create(const struct settings_augment *config, int height, int width,
                                int channels, struct err *e);
 void augment_destroy(struct augment *a);
 
-/* Does the configuration change anything at all? */
+/* Whether the configuration changes anything. */
 bool augment_is_active(const struct settings_augment *config);
 
-/* src and dst must not overlap. mask NULL: dst_mask is not written. */
+/* Applies the changes. src and dst must not overlap. If mask is NULL, dst_mask is not written. */
 void augment_apply(struct augment *a, const struct augment_draw *draw, const float *image,
                    const float *mask, float *dst_image, float *dst_mask);
 

@@ -23,12 +23,13 @@
 #include "src/log.h"
 #include "src/mem.h"
 
-#define MAGIC 0x3145484341435455u /* "UTCACHE1" on a little-endian machine, invalid on others */
+/* "UTCACHE1" on a little-endian machine; others refuse the file. */
+#define MAGIC 0x3145484341435455u
 #define ALIGNMENT 16u
 
 struct header {
     uint64_t magic, count, index_offset;
-    uint32_t index_crc, header_crc; /* header_crc: of the members before it and of the key */
+    uint32_t index_crc, header_crc; /* header_crc: of the members before it, and of key */
     char key[64];
 };
 
@@ -43,20 +44,21 @@ struct cache {
     size_t map_bytes;
     size_t count;
     const struct entry *index;
-    atomic_uchar *checked; /* per record */
+    atomic_uchar *checked; /* per record: its CRC has been compared */
 };
 
-/* One build: threads claim records and append them as they are finished. */
+/* A cache file that is being created: threads claim records, and append each when it is finished.
+ */
 struct cache_build {
     const struct cache_config *config;
     const char *path;
     int fd;
     pthread_mutex_t lock;
     size_t next;
-    uint64_t end; /* of the file so far */
+    uint64_t end; /* end of the file so far */
     struct entry *index;
     int rc;
-    struct err e; /* the first */
+    struct err e; /* the first error */
 };
 
 static uint32_t crc_of(const void *data, size_t n)
@@ -71,7 +73,7 @@ static uint32_t header_crc(const struct header *h)
     return (uint32_t)crc32_z(crc, (const Bytef *)h->key, sizeof h->key);
 }
 
-/* Are the header and the index valid? The records are not checked. */
+/* Whether header and index are valid. The records are not checked. */
 static bool is_valid(const char *map, size_t nbytes, const struct cache_config *config)
 {
     struct header h;
@@ -107,7 +109,7 @@ static const char *map_file(const char *path, size_t *nbytes)
     return map == MAP_FAILED ? NULL : map;
 }
 
-/* 0: the file is mapped; 1: there is no valid file; -1: error. */
+/* Maps the file. Returns 0, 1 if there is no valid file, or -1 on error. */
 static int use_file(struct cache *c, const struct cache_config *config, struct err *e)
 {
     struct header h;
@@ -156,8 +158,8 @@ static bool is_interrupted(const struct cache_config *config)
     return config->interrupt && *config->interrupt;
 }
 
-/* Before hours of decoding: is there space on the disk, and in the quota? If the file system cannot
- * reserve it, the free space is compared. */
+/* Checks for enough free space and quota before decoding begins, which may take hours. If the file
+ * system cannot reserve space, the free space is compared. */
 static int reserve(const struct cache_build *b, struct err *e)
 {
     const struct cache_config *config = b->config;
@@ -227,7 +229,8 @@ static void *build_worker(void *arg)
     return NULL;
 }
 
-/* With the thread of the caller; works with fewer threads than requested. */
+/* Runs the calling thread and up to config->threads - 1 others; fewer if threads cannot be created.
+ */
 static void build_records(struct cache_build *b)
 {
     pthread_t threads[64];
@@ -283,7 +286,8 @@ static int build_file(const struct cache_config *config, const char *path, struc
     return b.rc;
 }
 
-/* With the lock held, so that no process is writing these files. */
+/* Removes temporary files of builders that were killed. The caller holds the lock, so no process is
+ * writing to them. */
 static void remove_leftovers(const struct cache_config *config)
 {
     char prefix[80], path[PATH_MAX];
@@ -321,8 +325,8 @@ static void lock_path(const struct cache_config *config, char dst[PATH_MAX])
     snprintf(dst, PATH_MAX, "%s/%.16s.lock", config->dir, config->key);
 }
 
-/* The descriptor of the lock; -1 if the file system has no locks; -2 after an error. Waits for
- * another builder. */
+/* Waits for the lock. Returns its descriptor, -1 if the file system has no locks, or -2 on error.
+ */
 static int take_lock(const struct cache_config *config, struct err *e)
 {
     char path[PATH_MAX];
@@ -349,7 +353,8 @@ static int take_lock(const struct cache_config *config, struct err *e)
     return fd;
 }
 
-/* Another builder may have removed the locked file, and a third one created it again. */
+/* Whether the locked file is still the one of this path. Another builder may have removed it, and a
+ * third may have created it again. */
 static bool is_current(const struct cache_config *config, int lock)
 {
     char path[PATH_MAX];
@@ -380,7 +385,7 @@ static int open_or_build(struct cache *c, const struct cache_config *config, str
         close(lock);
     if (lock == -2)
         return -1;
-    rc = use_file(c, config, e); /* another process may have created it */
+    rc = use_file(c, config, e); /* another process may have created it meanwhile */
     if (rc == 1) {
         if (lock >= 0)
             remove_leftovers(config);
@@ -412,7 +417,7 @@ struct cache *cache_open(const struct cache_config *config, struct err *e)
     if (open_or_build(c, config, e) == 0)
         return c;
     if (made)
-        rmdir(config->dir); /* fails if others use it */
+        rmdir(config->dir); /* fails if other files are in it */
 fail:
     cache_close(c);
     return NULL;

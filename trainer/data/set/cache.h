@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Records of bytes in a file that processes map. One process creates the file while others wait.
+/* A file of byte records that all processes of a machine map. One process creates the file while
+ * others wait. cache_close unmaps; the file remains.
  *
- * A complete file gets its name DIR/KEY.cache by a rename, so that a reader never sees a partial
- * one. If a builder is killed, its temporary file remains, and the next builder removes it. A lock
- * on DIR/KEY.lock admits one builder at a time; the builder removes the lock file. If the file
- * system has no locks, every process creates the file, and the last rename wins. Records are
- * checked by CRC-32 when they are first read. All processes of a machine share the pages, and the
- * kernel may drop them, so that a set can be larger than memory. */
+ * A complete file gets its name DIR/KEY.cache by a rename, so that no reader sees a partial one. If
+ * a builder is killed, its temporary file remains, and the next builder removes it. A lock on
+ * DIR/KEY.lock admits one builder at a time; the builder removes the lock file. If the file system
+ * has no locks, every process creates the file, and the last rename wins. Records are checked by
+ * CRC-32 when they are first read. Processes share the pages and the kernel may drop them, so that
+ * a data set can be larger than memory. */
 #ifndef UNETCTL_TRAINER_DATA_SET_CACHE_H
 #define UNETCTL_TRAINER_DATA_SET_CACHE_H
 
@@ -19,29 +20,30 @@
 
 struct cache_config {
     const char *dir; /* created if missing */
-    const char *key; /* 64 hex digits: the hash of what the records depend on */
-    size_t count;    /* records */
-    uint64_t nbytes; /* total size of the records, at least: checked against the free space */
+    const char *key; /* 64 hex digits: the hash of everything that the records depend on */
+    size_t count;    /* number of records */
+    uint64_t nbytes; /* lower bound of the records' total size; compared with the free space */
     int threads;     /* that create records */
-    /* Appends record i to dst, which is empty. Called by several threads at once. */
+    /* Appends record i to dst, which is empty. Called by several threads at once. Returns -1 on
+     * error. */
     int (*make)(void *arg, size_t i, struct buf *dst, struct err *e);
     void *arg;
-    const atomic_int *interrupt; /* set: cancel; may be NULL */
+    const atomic_int *interrupt; /* nonzero cancels the creation; may be NULL */
 };
 
 struct cache;
 
-/* Opens the file, or creates it if it is missing or damaged. If that fails, removes what it has
- * created, dir too. */
+/* Opens the file, or creates it if it is missing or damaged. Returns NULL on error, after removing
+ * what it has created, also dir. */
 struct cache *cache_open(const struct cache_config *config, struct err *e);
 void cache_close(struct cache *c);
 
 const char *cache_path(const struct cache *c);
 
-/* Is there a complete file? Its records are not checked. */
+/* Whether there is a complete file. Its records are not checked. */
 bool cache_exists(const struct cache_config *config);
 
-/* Record i, aligned to 16 bytes, valid until cache_close. NULL with ERR_DATA: the record is
+/* Returns record i, aligned to 16 bytes and valid until cache_close, or NULL with ERR_DATA if it is
  * damaged. Thread-safe; does not allocate. */
 const void *cache_get(struct cache *c, size_t i, size_t *nbytes, struct err *e);
 

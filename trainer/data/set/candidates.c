@@ -14,14 +14,14 @@
 #include "trainer/data/image/classes.h"
 #include "trainer/data/source/mask_look.h"
 
-/* How to read masks. */
+/* How masks are to be read. */
 struct mask_rules {
     const struct split_config *config;
-    struct classes *classes; /* NULL for foreground and background */
+    struct classes *classes; /* NULL for masks of foreground and background */
     int ignore;
 };
 
-/* Pairs decoded at the same time: limits the memory on nodes with many cores. */
+/* Number of pairs decoded at the same time; limits the memory on nodes with many cores. */
 #define MOST_READERS 8
 
 static void hash_pixels(const struct pixels *img, char hex[65])
@@ -61,12 +61,13 @@ static int check_mask(const struct pixels *mask, const char *name, const struct 
     return 0;
 }
 
-/* 0 and 255 if any mask has 255; then a 1 has no clear meaning. */
+/* Sets the scale that all masks share: 0 and 255 if any mask has 255. Then a 1 in another mask has
+ * no clear meaning and is an error. */
 static int decide_scale(const struct mask_rules *rules, struct source *source,
                         const struct candidate *c, enum mask_scale *scale, struct err *e)
 {
     bool soft = rules->config->soft_masks;
-    const char *has_one = NULL, *has_full = NULL; /* the first mask with that value */
+    const char *has_one = NULL, *has_full = NULL; /* name of the first mask with that value */
     unsigned max = 0;
 
     if (rules->classes || source->nclasses) {
@@ -142,7 +143,7 @@ static int count_readers(void)
 }
 #endif
 
-/* Is the mask readable, but with other values than 0 and 1, or 0 and 255? */
+/* Whether the mask can be read, but has colours or other values than 0 and 1, or 0 and 255. */
 static bool has_other_values(struct source *source, const struct source_item *in,
                             const struct candidate *c)
 {
@@ -155,8 +156,8 @@ static bool has_other_values(struct source *source, const struct source_item *in
     return coloured || c->mask.has_other;
 }
 
-/* Examines several pairs at a time. The error is that of the first bad pair in order, which is
- * examined again to get it. */
+/* Examines several pairs at a time. So that the error does not depend on threads, the first bad
+ * pair is examined again to report it. */
 static int examine_all(struct source *source, struct candidate *c, const struct mask_rules *rules,
                        struct err *e)
 {

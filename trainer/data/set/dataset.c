@@ -21,37 +21,38 @@
 #include "trainer/data/set/split.h"
 #include "trainer/data/source/source.h"
 
-/* A decoded sample in memory: this header, the image and the target, each aligned to 16 bytes.
- * Values are stored in 8 bits if nothing was resized (a quarter of the memory), else as floats. */
+/* A decoded sample: this header, then the image and the target, each padded to 16 bytes. Values of
+ * a sample that was not resized are stored in 8 bits, a quarter of the memory of floats. */
 enum kind { KIND_BYTES, KIND_NUMBERS, KIND_LABELS };
 struct record {
     uint32_t image_kind, target_kind;
-    float target_divisor; /* of bytes */
+    float target_divisor; /* maps a target of KIND_BYTES to 0..1 */
     uint32_t unused;
 };
 
 struct sample {
     pthread_mutex_t lock; /* held while the sample is decoded; bytes do not change later */
-    char *bytes;          /* a record; NULL: not decoded yet */
+    char *bytes;          /* a record, or NULL before it is decoded */
 };
 
-#define AUTO_MEMORY ((double)(256 << 20)) /* cache "auto": largest size of samples in memory */
+/* With cache "auto": the largest size of samples in memory. */
+#define AUTO_MEMORY ((double)(256 << 20))
 
 struct dataset {
     struct split *split;
     struct source *source;
     int height, width, channels;
     bool soft_masks;
-    bool binary;             /* the second of two classes is the foreground */
-    int ignore;              /* -1: none */
+    bool binary;             /* of two classes, the second is the foreground */
+    int ignore;              /* mask value to ignore, or -1 */
     struct classes *classes; /* NULL for foreground and background */
-    struct sample *samples;  /* train, then val */
+    struct sample *samples;  /* training samples, then validation */
     size_t nsamples;
-    struct cache *cache;     /* NULL: samples are kept in memory */
+    struct cache *cache;     /* NULL if samples are kept in memory */
     struct dataset_config config;
-    pthread_mutex_t lock;    /* of loading */
+    pthread_mutex_t lock;    /* held by dataset_load */
     bool loaded;
-    int rc;                  /* of loading */
+    int rc;                  /* the result of dataset_load */
     struct err e;
 };
 
@@ -96,7 +97,7 @@ static bool is_size(const struct dataset *ds, uint32_t width, uint32_t height)
     return width == (uint32_t)ds->width && height == (uint32_t)ds->height;
 }
 
-/* Does every file exist, with its size? */
+/* Checks that every file exists and has its recorded size. */
 static int check_part(const struct dataset *ds, enum dataset_part part, struct err *e)
 {
     const struct split_part *p = get_part(ds, part);
@@ -121,7 +122,8 @@ static struct split *create_split(const struct dataset_config *config, struct er
     return split_create(&all, e);
 }
 
-/* The split has checked the masks for classes, or for foreground and background. */
+/* The split was made for masks of classes, or of foreground and background; checks that the
+ * configuration is for the same. */
 static int check_classes(const struct dataset *ds, const char *split_file, struct err *e)
 {
     if (ds->split->nclasses || (ds->split->mask_scale == MASK_CLASS) == (ds->classes != NULL))
@@ -203,7 +205,7 @@ const char *dataset_class_file(const struct dataset *ds)
     return ds->classes ? classes_text(ds->classes) : "";
 }
 
-/* Are targets labels, so that there may be pixels to ignore? */
+/* Whether targets are class labels, so that pixels can be ignored. */
 static bool is_labelled(const struct dataset *ds)
 {
     return ds->classes || ds->ignore >= 0 || ds->split->nclasses;
@@ -220,7 +222,7 @@ static size_t plane_bytes(enum kind kind, size_t nvalues)
     return (n + 15) / 16 * 16;
 }
 
-/* Size of the decoded part, if all files have 8 bits. */
+/* Estimates the size of the decoded samples of a part, assuming files of 8 bits. */
 static uint64_t estimate_part(const struct dataset *ds, enum dataset_part part)
 {
     const struct split_part *p = get_part(ds, part);
@@ -362,7 +364,7 @@ static int decode_sample(const struct dataset *ds, const struct split_item *item
     return rc;
 }
 
-/* Of everything that decoded samples depend on. */
+/* Hashes everything that decoded samples depend on. */
 static int hash_key(const struct dataset *ds, char key[65], struct err *e)
 {
     struct buf text = {0};
@@ -392,7 +394,7 @@ static int decode_into(void *arg, size_t i, struct buf *dst, struct err *e)
                          dst, e);
 }
 
-/* The folder of the cache file; "" for no cache. */
+/* Sets dst to the folder of the cache file, or "" for none. */
 static void choose_folder(const struct dataset_config *config, double nbytes, char dst[PATH_MAX])
 {
     const char *slash = config->split_file ? strrchr(config->split_file, '/') : NULL;
@@ -419,7 +421,7 @@ static int check_memory(uint64_t nbytes, int sharers, struct err *e)
                          (double)nbytes / 0x1p30, (double)room.nbytes / 0x1p30, room.reason);
 }
 
-/* Checks the files, and opens or creates the cache if there is to be one. */
+/* Checks the files, and opens or creates the cache if one is configured. */
 static int load_samples(struct dataset *ds, const struct dataset_config *config, int sharers,
                       struct err *e)
 {
@@ -496,7 +498,7 @@ struct dataset *dataset_open(const struct dataset_config *config, struct err *e)
     return ds;
 }
 
-/* The record of the sample, decoded if necessary. */
+/* Returns the record of a sample, decoded if necessary; NULL on error. */
 static const struct record *get_record(struct dataset *ds, enum dataset_part part, size_t i,
                                        struct err *e)
 {
@@ -552,7 +554,7 @@ int dataset_get_native(const struct dataset *ds, enum dataset_part part, size_t 
                        struct dataset_native *dst, struct err *e)
 {
     const struct split_item *item = &get_part(ds, part)->items[i];
-    struct dataset own = *ds; /* the same set at the size of this sample */
+    struct dataset own = *ds; /* the same data set at the size of this sample */
     struct buf record = {0};
 
     own.height = (int)item->height;

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The pairs of image and mask (or class) of a split, decoded once, at the size of the network. */
+/* The samples of a split, image and mask or class, decoded once at the size of the network.
+ *
+ * A data set owns its decoded samples; dataset_close frees them. Functions with an error argument
+ * return NULL or -1, with ERR_DATA for files that are missing, damaged or different from the
+ * split's. */
 #ifndef UNETCTL_TRAINER_DATA_SET_DATASET_H
 #define UNETCTL_TRAINER_DATA_SET_DATASET_H
 
@@ -12,73 +16,78 @@
 
 enum dataset_part { DATASET_TRAIN, DATASET_VAL };
 
-#define DATASET_IGNORE 255 /* the label of a pixel that losses and metrics ignore */
+#define DATASET_IGNORE 255 /* the label of pixels that loss and metrics leave out */
 
 struct dataset_config {
-    const char *split_file; /* split.json; its paths are relative to its "data". NULL: all pairs of
-                             * dir are for validation. */
-    const char *dir;        /* NULL: the split file's "data" */
-    int height, width;      /* images are resized with their aspect ratio, and padded with zeros */
-    int channels;           /* 1: grey; 3: RGB; else the number that the images have: picture.h */
-    bool soft_masks;        /* false: a mask contains {0,1} or {0,255}, else it is an error */
-    int classes;            /* up to 1: foreground and background. From 2: a class per pixel; masks
-                             * are resized to the nearest pixel, and padded with
-                             * DATASET_IGNORE. */
+    /* Path of split.json, whose files are relative to its "data", or NULL: all pairs of dir are
+     * used for validation. */
+    const char *split_file;
+    const char *dir;        /* data folder instead of the split's "data", or NULL */
+    /* Images are resized with their aspect ratio kept, and padded with zeros. */
+    int height, width;
+    /* 1 for grey, 3 for RGB, or the number that the images have (picture.h). */
+    int channels;
+    bool soft_masks;        /* masks may hold values between 0 and the full value */
+    /* Up to 1: foreground and background. From 2: each pixel has a class; masks are resized to the
+     * nearest pixel and padded with DATASET_IGNORE. */
+    int classes;
     const char *ignore;     /* mask value to ignore, as text; NULL or "" for none */
-    const char *class_file; /* classes.h; NULL or "": values are classes */
-    const char *class_text; /* its content; NULL: read it */
-    const char *cache; /* where decoded samples are kept. NULL or "off": in memory, decoded when
-                        * needed. A folder: in a file there (cache.h), created at once. "auto":
-                        * in memory up to 256 MiB for all `sharers`, else in the folder cache/
-                        * next to the split file. */
-    int workers;            /* above 0: split_keep_files */
-    int sharers;            /* processes of this machine that use the same set; 0 means 1 */
-    int threads;            /* that fill the file; 0 means 1 */
-    const atomic_int *interrupt; /* set: cancel filling it; may be NULL */
+    const char *class_file; /* path (classes.h); NULL or "": values are classes */
+    const char *class_text; /* content of class_file, or NULL to read it */
+    /* Where decoded samples are kept. NULL or "off": in memory, decoded when needed. A folder: in a
+     * file there (cache.h), created at once. "auto": in memory up to 256 MiB for all `sharers`,
+     * otherwise in the folder cache/ next to the split file. */
+    const char *cache;
+    int workers;            /* if above 0, split_keep_files drops files */
+    int sharers;            /* processes of this machine that use the same data set; 0 means 1 */
+    int threads;            /* threads that fill the cache file; 0 means 1 */
+    const atomic_int *interrupt; /* nonzero cancels filling it; may be NULL */
 };
 
 struct dataset;
 
-/* dataset_open_split and dataset_load. */
+/* Calls dataset_open_split and dataset_load. */
 struct dataset *dataset_open(const struct dataset_config *config, struct err *e);
 
-/* Reads the split file only. The strings of config must live until the set is loaded. */
+/* Reads the split file only. The strings of config must live until dataset_load has returned. */
 struct dataset *dataset_open_split(const struct dataset_config *config, struct err *e);
 
 /* Checks that each file exists with its recorded size (unless a cache file has all samples) and
- * that there is memory for the samples, which `sharers` processes of the machine share; creates the
- * cache file. The first call does this, and calls of other threads wait for its result. */
+ * that memory suffices for the samples, which `sharers` processes of the machine share; creates the
+ * cache file. Only the first call does so; calls of other threads wait and return its result. */
 int dataset_load(struct dataset *ds, int sharers, struct err *e);
 void dataset_close(struct dataset *ds);
 
 size_t dataset_count(const struct dataset *ds, enum dataset_part part);
-const char *dataset_name(const struct dataset *ds, enum dataset_part part, size_t i); /* stem */
+/* Returns the stem of sample i. */
+const char *dataset_name(const struct dataset *ds, enum dataset_part part, size_t i);
 
-/* Of every sample: height and width; returns the channels. */
+/* Sets the height and width that all samples have, and returns their channels. */
 int dataset_size(const struct dataset *ds, int *height, int *width);
 
-/* Number of values of a mask: height * width, or 1 if each image has one class (class folders,
- * CIFAR-10, idx). */
+/* Returns the number of values of a target: height * width, or 1 if each image has one class (class
+ * folders, CIFAR-10, idx). */
 size_t dataset_targets(const struct dataset *ds);
 
-/* Of the names, hashes and sides of all files: equal for equal data. */
+/* Returns a hash of the names, contents and sides of all files. */
 uint64_t dataset_hash(const struct dataset *ds);
 
-/* Number of classes: 1 for foreground and background. Names are from the class file, or are
+/* Number of classes, 1 for foreground and background. Their names come from the class file, or are
  * numbers. */
 int dataset_classes(const struct dataset *ds);
 const char *dataset_class_name(const struct dataset *ds, int i);
 
-/* The content of the class file, "" without one. */
+/* Returns the content of the class file, or "" without one. */
 const char *dataset_class_file(const struct dataset *ds);
 
 /* Copies sample i to image [height][width][channels], 0..1, and mask [dataset_targets]: 0..1, or
- * the number of the class if there are several, and -1 for a pixel to ignore. Without a cache file,
- * the first call for a sample decodes its files and checks their hashes. Thread-safe. */
+ * the class number if there are several; ignored pixels are -1. Without a cache file, the first
+ * call for a sample decodes its files and checks their hashes. Thread-safe. */
 int dataset_get(struct dataset *ds, enum dataset_part part, size_t i, float *image, float *mask,
                 struct err *e);
 
-/* Sample i at the size of its files, decoded by each call; free it. ERR_DATA. */
+/* Decodes sample i at the size of its files, anew in each call. The caller frees it with
+ * dataset_native_free. */
 struct dataset_native {
     int height, width;
     float *image, *mask; /* as in dataset_get */

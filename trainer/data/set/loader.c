@@ -10,13 +10,14 @@
 
 #define BATCHES_AHEAD 2
 
-/* A place in the sequence of all items of this part: steps of epochs, items of steps. */
+/* A place in the sequence of items that this part processes: a step of an epoch, an item of the
+ * step. */
 struct cursor {
     size_t epoch, step, item;
     struct shard_plan plan;
 };
 
-/* An item that a thread loads. */
+/* An item for a thread to load. */
 struct job {
     size_t number; /* in the sequence since the last seek */
     size_t epoch, position, image, copy;
@@ -30,20 +31,20 @@ struct slot {
     float *target;
 };
 
-/* Of one thread. */
+/* What belongs to one thread. */
 struct worker {
     struct loader *loader;
     pthread_t thread;
-    struct augment *augment; /* NULL: no augmentation */
-    float *image;            /* before augmentation */
+    struct augment *augment; /* NULL without augmentation */
+    float *image;            /* the sample before augmentation */
     float *target;
 };
 
 struct loader {
     struct loader_config config;
     size_t image_values, target_values;
-    bool has_masks; /* false: a target is one class, which augmentation does not change */
-    struct worker *workers; /* at least one, also without threads */
+    bool has_masks; /* false: a target is a single class, which augmentation does not change */
+    struct worker *workers; /* at least one, which loader_next uses if there are no threads */
     int nworkers, nthreads;
     struct slot *slots; /* item i of the sequence is in slot i % nslots */
     size_t nslots;
@@ -51,12 +52,12 @@ struct loader {
     pthread_mutex_t lock;
     pthread_cond_t filled, freed;
     bool quit;
-    size_t claimed, taken; /* next items of the sequence for the threads and for the caller */
-    size_t loading;        /* items that threads load_item now */
+    size_t claimed, taken; /* next item that a thread will load; next that the caller will get */
+    size_t loading;        /* number of items being loaded */
     bool paused;
     struct cursor claim, take;
     size_t *order;
-    size_t order_epoch; /* of order; SIZE_MAX: none */
+    size_t order_epoch; /* the epoch of order, or SIZE_MAX */
 };
 
 static struct shard_range step_share(const struct loader *l, const struct cursor *c)
@@ -64,7 +65,7 @@ static struct shard_range step_share(const struct loader *l, const struct cursor
     return shard_train(&c->plan, c->step, l->config.part);
 }
 
-/* Moves past empty shares and ends of epochs, to an item or to the end of the last epoch. */
+/* Moves past empty shares and ends of epochs to the next item, or to the end of the last epoch. */
 static void skip_to_item(const struct loader *l, struct cursor *c)
 {
     while (c->epoch < l->config.epochs) {
@@ -82,7 +83,8 @@ static void skip_to_item(const struct loader *l, struct cursor *c)
     }
 }
 
-/* With the lock held. false: all slots are in use, or no item is left. */
+/* Assigns the next item to the calling thread, which holds the lock. Returns false if all slots are
+ * in use or no item is left. */
 static bool claim_item(struct loader *l, struct job *job)
 {
     const struct loader_config *c = &l->config;
@@ -286,7 +288,7 @@ void loader_seek(struct loader *l, size_t epoch, const struct shard_plan *plan, 
     pthread_mutex_unlock(&l->lock);
 }
 
-/* Waits for the slot of the next item, or fills it if there are no threads. */
+/* Waits until the slot of the next item is filled; without threads, fills it. */
 static struct slot *wait_for_slot(struct loader *l)
 {
     struct slot *s = &l->slots[l->taken % l->nslots];

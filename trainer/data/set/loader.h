@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Loads training images ahead of the step: threads decode, copy and augment them while the network
- * computes. The images of a step do not depend on the number of threads. */
+ * computes. The images of a step do not depend on the number of threads. After an error of a
+ * sample, loader_next returns -1. */
 #ifndef UNETCTL_TRAINER_DATA_SET_LOADER_H
 #define UNETCTL_TRAINER_DATA_SET_LOADER_H
 
@@ -9,30 +10,30 @@
 #include "trainer/data/set/shard.h"
 
 struct loader_config {
-    struct dataset *dataset;      /* owned by the caller */
+    struct dataset *dataset;      /* borrowed */
     struct shard_plan plan;       /* of a whole epoch */
-    int part;                     /* index of the share of each step */
+    int part;                     /* index of this loader's share of each step */
     size_t repeat;
     int batch;                    /* largest number of items of a share */
     size_t epochs;
     uint64_t seed;
     struct settings_augment augment;
-    int threads;                  /* 0: loader_next loads the images */
+    int threads;                  /* 0: loader_next loads the images itself */
 };
 
 struct loader;
 
-/* Ready for epoch 0, step 0. */
+/* Starts the threads; the next step is step 0 of epoch 0. The caller destroys the result. */
 struct loader *loader_create(const struct loader_config *config, struct err *e);
 void loader_destroy(struct loader *l);
 
-/* Makes this step the next one of loader_next. plan: the steps of this epoch, or NULL for the usual
- * ones. Does nothing if that step is next already. */
+/* Makes the given step the next one of loader_next. plan: the steps of this epoch, or NULL for
+ * those of the configuration. Returns at once if that step is next already. */
 void loader_seek(struct loader *l, size_t epoch, const struct shard_plan *plan, size_t step);
 
 /* Copies the share of the next step to images [n][height][width][channels] and targets
- * [n][height][width]. After the last step of an epoch comes the first of the next. Does not
- * allocate, apart from the data set when it decodes an image for the first time. */
+ * [n][dataset_targets]. The last step of an epoch is followed by the first of the next. Does not
+ * allocate, unless the data set decodes an image for the first time. */
 int loader_next(struct loader *l, float *images, float *targets, struct err *e);
 
 #endif

@@ -4,10 +4,10 @@
 
 #include "src/rng.h"
 
-/* rng.h: one stream per epoch, used here only. */
+/* Streams of rng.h, one per epoch; other modules use other streams. */
 #define STREAM_SHARD (UINT64_C(0x53484152) << 32)
 
-/* floor(i * n / parts) without the overflow of i * n. */
+/* Returns floor(i * n / parts) without the overflow of i * n. */
 static size_t cut(size_t n, size_t i, size_t parts)
 {
     return n / parts * i + n % parts * i / parts;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Divides the images of an epoch between steps and ranks, as pure functions.
+/* Divides the images of an epoch between steps and ranks. All functions are pure.
  *
  * An epoch is a permutation of `items` = images x repeat positions, equal on all ranks. It is cut
- * into steps, and each step into one share per device. Shares are disjoint and complete for any
- * number of ranks, because all ranks round the same fractions of one order. */
+ * into steps, and each step into one share per device (part). Shares are disjoint and complete for
+ * any number of ranks, because all ranks round the same fractions of one order. */
 #ifndef UNETCTL_TRAINER_DATA_SET_SHARD_H
 #define UNETCTL_TRAINER_DATA_SET_SHARD_H
 
@@ -13,24 +13,24 @@
 #include "src/err.h"
 
 enum shard_remainder {
-    SHARD_KEEP, /* every item is used once; steps are equally long, give or take one item */
+    SHARD_KEEP, /* every item is used once; steps differ by at most one item */
     SHARD_DROP  /* every step is full; the remaining items are not used */
 };
 
 struct shard_plan {
-    size_t items;  /* per epoch, all ranks: images x repeat */
+    size_t items;  /* per epoch over all ranks: images x repeat */
     size_t steps;  /* per epoch */
     size_t used;   /* items that an epoch processes */
     int parts;     /* shares of a step: ranks x devices per rank */
-    size_t begin;  /* the first item of step 0: 0, or as set by shard_continue */
+    size_t begin;  /* first item of step 0: 0, or as set by shard_continue */
 };
 
 struct shard_range {
-    size_t begin, end; /* positions in the epoch's order */
+    size_t begin, end; /* positions in the epoch's order, end excluded */
 };
 
-/* full: the largest number of items of a step, over all parts. ERR_DATA: no images, or with
- * SHARD_DROP no full step. */
+/* Fills the plan of a whole epoch. full: the largest number of items of a step, over all parts.
+ * ERR_DATA if there are no images, or with SHARD_DROP no full step. */
 int shard_plan(size_t images, size_t repeat, int parts, size_t full, enum shard_remainder remainder,
                struct shard_plan *plan, struct err *e);
 
@@ -39,18 +39,19 @@ int shard_plan(size_t images, size_t repeat, int parts, size_t full, enum shard_
 void shard_continue(struct shard_plan *plan, size_t begin, size_t full,
                     enum shard_remainder remainder);
 
-/* The share of a part (0..parts-1) in a step: at most full / parts items, rounded up; may be
- * empty. */
+/* Returns the share of a part (0..parts-1) in a step: at most full / parts items, rounded up;
+ * possibly none. */
 struct shard_range shard_train(const struct shard_plan *plan, size_t step, int part);
 
-/* The images [begin, end) of the validation set that a part evaluates. */
+/* Returns the images of the validation set that a part evaluates. */
 struct shard_range shard_eval(size_t images, int parts, int part);
 
 /* The order of an epoch: order[position] is an image, and each image occurs `repeat` times. A
  * function of seed and epoch alone. order has images x repeat elements. */
 void shard_order(uint64_t seed, size_t epoch, size_t images, size_t repeat, size_t *order);
 
-/* The same, with image + images * k for copy k. */
+/* Sets order[position] of an epoch, a function of seed and epoch alone, to image + images * copy.
+ * Each image occurs as copies 0..repeat-1. order has images x repeat elements. */
 void shard_copies(uint64_t seed, size_t epoch, size_t images, size_t repeat, size_t *order);
 
 #endif

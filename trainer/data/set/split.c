@@ -12,7 +12,7 @@
 #include "src/rng.h"
 #include "trainer/data/set/candidates.h"
 
-/* rng.h: the one stream of a split. */
+/* The stream of rng.h that divides a split; other modules use other streams. */
 #define STREAM_SPLIT (UINT64_C(0x53504c54) << 32)
 
 static void item_free(struct split_item *item)
@@ -42,7 +42,7 @@ void split_destroy(struct split *s)
     free(s);
 }
 
-/* A pair, to sort by hash. */
+/* A pair as sorted by the hash of its image. */
 struct by_hash {
     const char *hash;
     size_t index;
@@ -66,7 +66,8 @@ static struct by_hash *sort_by_hash(const char *const *hash, size_t n, struct er
     return sorted;
 }
 
-/* start[g] is where group g begins in sorted; start[ngroups] == n. */
+/* Finds the groups of equal hashes: group g is sorted[start[g]] to sorted[start[g + 1] - 1].
+ * Returns their number. */
 static size_t find_groups(const struct by_hash *sorted, size_t n, size_t *start)
 {
     size_t ngroups = 0;
@@ -78,7 +79,8 @@ static size_t find_groups(const struct by_hash *sorted, size_t n, size_t *start)
     return ngroups;
 }
 
-/* Takes, in random order, each group that still fits; if none did, the smallest. */
+/* Moves each group that still fits into `want` pairs to validation, in random order. If none fits,
+ * moves the smallest. */
 static void pick_groups(const struct by_hash *sorted, const size_t *start, size_t ngroups,
                         const size_t *order, size_t want, bool *val)
 {
@@ -112,7 +114,7 @@ int split_divide(int64_t seed, double val_fraction, size_t n, const char *const 
                      n < 2 ? "there is only one pair; training and validation need one each"
                            : "all images are equal; training and validation need different ones");
     if (rc == 0) {
-        /* The epsilon: 0.29 x 100 is 28.999999999999996. */
+        /* Without the epsilon 0.29 x 100 would give 28: it is 28.999999999999996. */
         size_t want = (size_t)(val_fraction * (double)n + 1e-6);
         want = want < 1 ? 1 : want > n - 1 ? n - 1 : want;
         rng_permutation((uint64_t)seed, STREAM_SPLIT, ngroups, order);
@@ -165,7 +167,7 @@ static struct by_hash *sort_candidates(const struct candidate *c, size_t n, stru
     return sorted;
 }
 
-/* A given split must not have an image on both sides, either. */
+/* Refuses lists that have the same image for training and for validation. */
 static int refuse_leak(const struct candidate *c, size_t n, struct err *e)
 {
     struct by_hash *sorted = sort_candidates(c, n, e);
@@ -188,8 +190,8 @@ static int refuse_leak(const struct candidate *c, size_t n, struct err *e)
     return rc;
 }
 
-/* By the folders. Some well-known sets have images on both sides: these are not used for
- * training. */
+/* Keeps the folders' division. Some well-known data sets have the same image on both sides; it is
+ * then not used for training. */
 static int divide_by_folder(struct candidate *c, size_t n, struct err *e)
 {
     struct by_hash *sorted = sort_candidates(c, n, e);
@@ -218,7 +220,7 @@ static int divide_by_folder(struct candidate *c, size_t n, struct err *e)
     return sorted ? 0 : -1;
 }
 
-/* Moves the items of one side, in order. */
+/* Moves the items of one side to part, in order. */
 static int take_side(struct candidate *c, size_t n, enum source_side side,
                      struct split_part *part, struct err *e)
 {
@@ -235,7 +237,7 @@ static int take_side(struct candidate *c, size_t n, enum source_side side,
     return 0;
 }
 
-/* Given lists replace the division by folders. */
+/* Assigns sides by the lists of config, if given, in place of the folders' division. */
 static int assign_lists(const struct split_config *config, struct source *source, struct err *e)
 {
     if (!config->train_list && !config->val_list)
@@ -249,7 +251,8 @@ static int assign_lists(const struct split_config *config, struct source *source
                ? -1 : 0;
 }
 
-/* By the first of these that applies: lists, "all validate", the folder, the seed. */
+/* Divides by the first of these that applies: lists, "all for validation", the folders, the seed.
+ */
 static int divide_candidates(const struct split_config *config, bool divided, size_t n,
                              struct candidate *c, struct split *s, struct err *e)
 {
@@ -315,9 +318,9 @@ out:
     return s;
 }
 
-/* --- files for workers --- */
+/* --- TFRecord files for workers --- */
 
-/* "train/10.records" of "train/10.records#17" */
+/* The file of a locator: "train/10.records" in "train/10.records#17". */
 struct file_name {
     const char *text;
     size_t length;
@@ -331,7 +334,7 @@ static struct file_name file_of_item(const struct split_item *item)
                               mark ? (size_t)(mark - item->image) : strlen(item->image)};
 }
 
-/* 2.records before 10.records */
+/* Sorts 2.records before 10.records. */
 static int compare_files(const void *a, const void *b)
 {
     const struct file_name *x = a, *y = b;
@@ -341,8 +344,8 @@ static int compare_files(const void *a, const void *b)
     return strncmp(x->text, y->text, x->length);
 }
 
-/* Drops items whose file is not among the first `keep`. The names point into the items, so that
- * these are freed last. */
+/* Drops the items whose file is not among the first `keep`. files points into the items, so these
+ * are freed last. */
 static void drop_files(struct split_part *part, const struct file_name *files, size_t keep)
 {
     bool *gone = calloc(part->count, sizeof *gone);

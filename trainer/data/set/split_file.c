@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Encodes and decodes split.json. */
+/* Encodes and decodes split.json. Every value of a file is checked; an error names file and key. */
 #include "config.h"
 #include "trainer/data/set/split.h"
 
@@ -59,7 +59,7 @@ void split_encode(const struct split *s, struct buf *dst)
     buf_add(dst, "}\n");
 }
 
-/* A string member, copied; NULL with e filled. */
+/* Returns a copy of a string member that is not empty, or NULL with ERR_DATA. */
 static char *get_string(const cJSON *object, const char *key, struct err *e)
 {
     const cJSON *v = cJSON_GetObjectItemCaseSensitive(object, key);
@@ -71,7 +71,7 @@ static char *get_string(const cJSON *object, const char *key, struct err *e)
     return mem_text(v->valuestring, e);
 }
 
-/* A whole number from min to max. */
+/* Reads a member that is a whole number from min to max. */
 static int get_int(const cJSON *object, const char *key, double min, double max, int64_t *dst,
                    struct err *e)
 {
@@ -96,7 +96,7 @@ static int get_hash(const cJSON *object, const char *key, char dst[65], struct e
     return 0;
 }
 
-/* nclasses: 0 for masks. */
+/* nclasses: 0 for a split with masks. */
 static int decode_item(const cJSON *object, int nclasses, struct split_item *item, struct err *e)
 {
     int64_t width, height, label = 0;

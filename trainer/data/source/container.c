@@ -19,8 +19,8 @@
 
 #define CIFAR_SIDE 32
 #define CIFAR_PIXELS (CIFAR_SIDE * CIFAR_SIDE)
-#define CIFAR_RECORD (1 + 3 * CIFAR_PIXELS) /* label, red plane, green, blue */
-#define IDX_IMAGES 0x803u                   /* unsigned bytes, three dimensions */
+#define CIFAR_RECORD (1 + 3 * CIFAR_PIXELS) /* label, red plane, green plane, blue plane */
+#define IDX_IMAGES 0x803u                   /* magic number: unsigned bytes, three dimensions */
 #define IDX_LABELS 0x801u
 #define DEFLATE_MAX_RATIO 1032u
 
@@ -30,9 +30,9 @@ struct container {
     int fd;
     size_t count;
     uint32_t width, height;
-    uint8_t *bytes;  /* CIFAR: the mapped file; idx: the images */
+    uint8_t *bytes;  /* CIFAR: the mapped file; idx: the decompressed images */
     size_t nbytes;
-    uint8_t *labels; /* idx */
+    uint8_t *labels; /* idx: one per image */
     struct tfrecord_index index;
 };
 
@@ -78,7 +78,7 @@ static uint32_t big_endian_32(const uint8_t *p)
     return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
 }
 
-/* Reads exactly n bytes, plain or compressed by gzip. */
+/* Reads exactly n bytes of a plain or gzip-compressed file. */
 static int read_exactly(gzFile gz, const char *path, void *dst, size_t n, struct err *e)
 {
     uint8_t *p = dst;
@@ -93,7 +93,8 @@ static int read_exactly(gzFile gz, const char *path, void *dst, size_t n, struct
     return 0;
 }
 
-/* Header and content of an idx file; *dims has ndims numbers. */
+/* Reads an idx file: sets dims[0..ndims-1] from its header and returns the content, or NULL. The
+ * caller frees it. */
 static uint8_t *read_idx(const char *path, uint32_t magic, int ndims, uint32_t *dims, struct err *e)
 {
     uint8_t head[16], extra, *bytes = NULL;
@@ -129,7 +130,7 @@ static uint8_t *read_idx(const char *path, uint32_t magic, int ndims, uint32_t *
     if (!bytes)
         err_set(e, ERR_DATA, "%s: out of memory for %llu bytes", path, (unsigned long long)total);
     else if (read_exactly(gz, path, bytes, (size_t)total, e) == 0) {
-        /* gzip compares its checksum at the end. */
+        /* Reading at the end makes zlib compare the checksum. */
         if (gzread(gz, &extra, 1) != 0)
             err_set(e, ERR_DATA, "%s: has more bytes than its header says, or is damaged", path);
         else
@@ -144,7 +145,9 @@ out:
     return bytes;
 }
 
-/* ".../train-images-idx3-ubyte.gz" -> ".../train-labels-idx1-ubyte.gz", with or without .gz */
+/* Returns the path of the labels that belong to an idx file of images:
+ * ".../train-images-idx3-ubyte.gz" gives ".../train-labels-idx1-ubyte.gz", or the same without .gz
+ * if only that exists. The caller frees it. NULL if path is not named like that. */
 static char *labels_path(const char *path)
 {
     static const char images[] = "images-idx3-ubyte";

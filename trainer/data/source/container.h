@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Files with many samples: CIFAR-10 batches, idx images with their labels (also compressed by gzip,
- * as MNIST), TFRecord shards. */
+/* Files that hold many samples: CIFAR-10 batches, idx images with their labels (as of MNIST, plain
+ * or compressed by gzip), and TFRecord shards. Reading samples is thread-safe. */
 #ifndef UNETCTL_TRAINER_DATA_SOURCE_CONTAINER_H
 #define UNETCTL_TRAINER_DATA_SOURCE_CONTAINER_H
 
@@ -14,21 +14,23 @@ enum container_kind { CONTAINER_CIFAR, CONTAINER_IDX, CONTAINER_TFRECORD };
 
 struct container;
 
-/* By its name: CIFAR-10's *_batch*.bin, idx images (not labels), *.records. */
+/* Detects a container by its file name: CIFAR-10's *_batch*.bin, idx images (not labels),
+ * *.records. */
 bool container_guess(const char *name, enum container_kind *kind);
 
-/* Opens dir/name; for idx the file of the images ("train-images-idx3-ubyte.gz"), next to that of
- * the labels. Sizes in headers are checked against the file before memory is allocated. */
+/* Opens dir/name. For idx, name is the file of images ("train-images-idx3-ubyte.gz"), and its
+ * labels must lie in the same folder. The sizes in headers are checked against the file before
+ * memory is allocated. Returns NULL on error, with ERR_DATA for damaged files. */
 struct container *container_open(enum container_kind kind, const char *dir, const char *name,
                                  struct err *e);
 void container_close(struct container *c);
 
 size_t container_count(const struct container *c);
 
-/* The class of a sample; -1 if it has a mask; -2 on error. Reads a TFRecord. */
+/* Returns the class of sample i, -1 if it has a mask instead, or -2 on error. */
 int container_label(const struct container *c, size_t i, struct err *e);
 
-/* Sample i, thread-safe. want, sha256: of the sample's bytes, as in load.h. */
+/* Decodes the image or mask of sample i. want and sha256 as in load.h, of the sample's bytes. */
 int container_image(const struct container *c, size_t i, const char *want, char sha256[65],
                     struct pixels *img, struct err *e);
 int container_mask(const struct container *c, size_t i, const char *want, char sha256[65],

@@ -9,7 +9,7 @@
 
 #include "src/format/protobuf.h"
 
-/* tensorflow/core/framework/types.proto */
+/* Numbers of tensorflow/core/framework/types.proto. */
 enum tf_dtype { DT_FLOAT = 1, DT_DOUBLE = 2, DT_INT32 = 3, DT_UINT8 = 4, DT_INT16 = 5, DT_INT8 = 6,
              DT_INT64 = 9, DT_BOOL = 10, DT_UINT16 = 17 };
 
@@ -45,7 +45,7 @@ static void add_tensor(struct buf *feature, int dtype, const uint64_t *dims, int
     buf_destroy(&list);
 }
 
-/* An entry of Features.feature, a map. Takes what is in feature. */
+/* Appends an entry to the map Features.feature and frees the content of feature. */
 static void add_feature(struct buf *features, const char *key, struct buf *feature)
 {
     struct buf entry = {0};
@@ -145,7 +145,7 @@ static int read_tensor(const uint8_t *bytes, size_t nbytes, const char *name, st
     return more ? refuse_record(name, "a tensor", e) : 0;
 }
 
-/* The first bytes of a feature's list. */
+/* Reads the tensor in the first entry of a feature's bytes_list. */
 static int read_feature(const struct protobuf_field *feature, const char *name, struct tf_tensor *t,
                         struct err *e)
 {
@@ -173,7 +173,8 @@ static bool is_target(const struct protobuf_field *key)
     return has_word(key, "mask") || has_word(key, "label") || has_word(key, "target");
 }
 
-/* One entry of the map: its tensor if it is the wanted part. 1: it is; 0; -1. */
+/* Reads one entry of the map Features.feature. Returns 1 and its tensor if it is the wanted part, 0
+ * if it is the other, -1 on error. */
 static int read_entry(const struct protobuf_field *entry, const char *name, enum example_part part,
                       struct tf_tensor *t, struct err *e)
 {
@@ -237,7 +238,8 @@ static size_t size_of(int dtype)
     }
 }
 
-/* The tensor's content is as long as shape and type say: number of values in *n. */
+/* Checks that the tensor's content is as long as its shape and type require. Sets *n to its number
+ * of values. */
 static int check_content(const struct tf_tensor *t, const char *name, uint64_t *n, struct err *e)
 {
     size_t size = size_of(t->dtype);
@@ -297,7 +299,8 @@ static int shape_of(const struct tf_tensor *t, const char *name, enum example_pa
     return 0;
 }
 
-/* Whole numbers of a mask fit into 8 bits or need 16. */
+/* Returns the bits per sample that the values need, 8 or 16, or -1 for values that are not allowed.
+ */
 static int bits_of(const struct tf_tensor *t, uint64_t n, const char *name, enum example_part part,
                    struct err *e)
 {

@@ -1,29 +1,32 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One sample as OTBTF writes it: a tf.train.Example whose features are bytes, each a serialized
- * TensorProto (tensorflow/core/example/example.proto, framework/tensor.proto). */
+/* One sample as the library OTBTF writes it: a tf.train.Example whose features are bytes, each a
+ * serialized TensorProto (tensorflow/core/example/example.proto, framework/tensor.proto). */
 #ifndef UNETCTL_TRAINER_DATA_SOURCE_EXAMPLE_H
 #define UNETCTL_TRAINER_DATA_SOURCE_EXAMPLE_H
 
 #include "src/buf.h"
 #include "trainer/data/image/pixels.h"
 
-/* Image [height][width][channels] (uint8 or uint16) under "image", and mask [height][width][1] or,
- * where there is no mask (NULL), the class as an int64 scalar, under "mask" or "label". */
+/* Appends an Example to dst: the image, [height][width][channels] of uint8 or uint16, as the
+ * feature "image"; the mask, [height][width][1], as "mask", or if mask is NULL the class as a
+ * scalar int64 "label". */
 void example_encode(const struct pixels *image, const struct pixels *mask, int label,
                     struct buf *dst);
 
-/* Which feature of a sample is meant. */
+/* The features of an Example are told apart by their names. */
 enum example_part {
-    EXAMPLE_IMAGE, /* the one that is not the target */
-    EXAMPLE_TARGET /* whose name has "mask", "label" or "target" in it */
+    EXAMPLE_IMAGE, /* the feature that is not the target */
+    EXAMPLE_TARGET /* its name contains "mask", "label" or "target" */
 };
 
-/* Image: uint8 and uint16 as they are, floats from 0 to 1 as 16 bits; any channels. Target:
- * whole numbers of any type. name: what errors call the record. ERR_DATA. */
+/* Decodes one part of an Example. Images are uint8, uint16, or floats from 0 to 1 that become 16
+ * bits, with any number of channels. Targets are whole numbers of any type. name: the record's name
+ * in errors. Returns -1 with ERR_DATA for anything else. */
 int example_decode(const uint8_t *bytes, size_t nbytes, const char *name, enum example_part part,
                    struct pixels *img, struct err *e);
 
-/* 1 when the target is one number, which then stands in *label; 0 for a mask; -1 for an error. */
+/* Returns 1 and the class in *label if the target is a single number, 0 if it is a mask, -1 on
+ * error. */
 int example_label(const uint8_t *bytes, size_t nbytes, const char *name, int *label,
                   struct err *e);
 

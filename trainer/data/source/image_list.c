@@ -40,7 +40,8 @@ static int add_folder(struct image_list *list, const char *dir, struct err *e)
     return rc;
 }
 
-/* The absolute path of an image's folder, links resolved; "" where there is no such file. */
+/* Copies the absolute path of an image's folder, without symbolic links, to dst; "" if the file
+ * does not exist. */
 static void find_folder(const char *path, char dst[PATH_MAX])
 {
     size_t n = (size_t)(filename_base(path) - path);
@@ -51,7 +52,7 @@ static void find_folder(const char *path, char dst[PATH_MAX])
     free(folder);
 }
 
-/* Cuts common down to the folders that it shares with other. */
+/* Shortens common to the folders that it shares with other. */
 static void cut_common(char *common, const char *other)
 {
     size_t n = 0, end = 0;

@@ -13,8 +13,8 @@
 
 #define PATH_SIZE (PATH_MAX + 2 * NAME_MAX)
 
-/* Known pairs of folders, in any case. The first row is the layout that doc/FORMATS.md recommends,
- * and is used wherever it is found. */
+/* Known pairs of folders; case is ignored. The first row, which doc/FORMATS.md recommends, wins
+ * over the others if it holds images. */
 static const struct layout_row {
     const char *images, *masks;
     bool partial;
@@ -29,7 +29,7 @@ static const struct layout_row {
     {"imgs", "masks", false},        {"imgs", "labels", false},
     {"imagesTr", "labelsTr", false}, /* nnU-Net */
     {"JPEGImages", "SegmentationClass", true}, /* Pascal VOC */
-    {".", ".", false},               /* distinguished only by a suffix */
+    {".", ".", false},               /* one folder, where masks have a suffix */
 };
 #define NROWS (sizeof rows / sizeof *rows)
 
@@ -52,7 +52,7 @@ bool layout_is_folder(const char *dir, const char *name)
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* Finds an entry of dir/sub for which wanted is true, and copies its name to dst unless NULL. */
+/* Finds an entry of dir/sub that wanted accepts, and copies its name to dst unless that is NULL. */
 static bool find_entry(const char *dir, const char *sub,
                        bool (*wanted)(const char *dir, const char *name, const void *arg),
                        const void *arg, char dst[NAME_MAX + 1])
@@ -78,7 +78,7 @@ static bool is_folder_named(const char *dir, const char *name, const void *arg)
     return strcasecmp(name, arg) == 0 && layout_is_folder(dir, name);
 }
 
-/* The folder in dir of that name in any case, as it is spelt there. */
+/* Finds a folder in dir by its name, ignoring case, and copies the spelling on disk to dst. */
 static bool find_folder(const char *dir, const char *name, char dst[NAME_MAX + 1])
 {
     snprintf(dst, NAME_MAX + 1, "%s", name);
@@ -104,7 +104,7 @@ static bool has_image(const char *dir, const char *sub)
     return find_entry(dir, sub, is_image, NULL, NULL);
 }
 
-/* Is there an image for the mask of that name, by the i-th suffix? */
+/* Whether name ends in the suffix of masks and dir has the image of the same stem. */
 static bool has_partner(const char *dir, const char *name, const struct layout_suffix *suffix)
 {
     static const char *const endings[] = {".png", ".jpg", ".jpeg", ".tif", ".tiff", NULL};
@@ -122,7 +122,7 @@ static bool has_partner(const char *dir, const char *name, const struct layout_s
     return false;
 }
 
-/* Is it a mask beside its image, with a suffix? */
+/* Whether name is a mask that lies beside its image and is marked by a suffix. */
 static bool is_marked_mask(const char *dir, const char *name, const void *arg)
 {
     bool found = false;
@@ -133,7 +133,7 @@ static bool is_marked_mask(const char *dir, const char *name, const void *arg)
     return found;
 }
 
-/* The folders of one row below dir, whether or not they hold images. */
+/* Finds the two folders of a row of the table in dir, whether or not they hold images. */
 static bool has_folders(const char *dir, const struct layout_row *row, char images[NAME_MAX + 1],
                         char masks[NAME_MAX + 1])
 {
@@ -153,7 +153,8 @@ static bool join_path(const char *sub, const char *name, char *dst, size_t size)
     return n >= 0 && (size_t)n < size;
 }
 
-/* Looks through the table in dir/sub. *empty: folders without images of a row. */
+/* Looks for the rows of the table in dir/sub. Returns 1 and the folders in *dst if they hold
+ * images, 0 if not, -1 on error. *empty: the folders of a row exist, but without images. */
 static int find_row(const char *dir, const char *sub, struct layout *l, struct layout_part *dst,
                     bool *empty, struct err *e)
 {
@@ -186,7 +187,8 @@ static int find_row(const char *dir, const char *sub, struct layout *l, struct l
     return found != NULL;
 }
 
-/* images/train and masks/train, with a folder for validation beside each; all must exist. */
+/* Finds images/train and masks/train, and images/val and masks/val (or another name of held-out
+ * data). All four must hold images. */
 static bool find_below(const char *dir, const struct layout_part *part, struct layout *l)
 {
     static const char *const *const sides[] = {layout_train, layout_held_out};
@@ -208,7 +210,8 @@ static bool find_below(const char *dir, const struct layout_part *part, struct l
     return true;
 }
 
-/* train/images and train/masks, and the same in val/. */
+/* Finds train/images and train/masks, and the same below val/ or another name of held-out data.
+ * Returns 1, 0 or -1 as layout_find. */
 static int find_above(const char *dir, struct layout *l, struct err *e)
 {
     char train[NAME_MAX + 1], val[NAME_MAX + 1];
@@ -228,7 +231,8 @@ static int find_above(const char *dir, struct layout *l, struct err *e)
     return rc < 0 ? -1 : 1;
 }
 
-/* A JSON file with annotations as COCO's: in annotations/ (arg), or with coco in its name. */
+/* Whether name is an annotation file of COCO: JSON in the folder annotations/ (arg), or with coco
+ * in its name. */
 static bool is_coco(const char *dir, const char *name, const void *arg)
 {
     size_t n = strlen(name);

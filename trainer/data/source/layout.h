@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The folders of images and masks in a data set, and the suffixes of file names (doc/FORMATS.md,
- * "Data"). */
+/* Finds the folders of images and masks of a data set, and lists the suffixes of their files
+ * (doc/FORMATS.md, "Data"). Nothing is allocated. */
 #ifndef UNETCTL_TRAINER_DATA_SOURCE_LAYOUT_H
 #define UNETCTL_TRAINER_DATA_SOURCE_LAYOUT_H
 
@@ -10,14 +10,16 @@
 #include "src/err.h"
 #include "trainer/data/source/source.h"
 
-/* What a set adds to the common stem: "_0000" of "case_0000.png", "_mask" of "case_mask.png". */
+/* What a data set adds to the stem that image and mask share: "_0000" in "case_0000.png", "_mask"
+ * in "case_mask.png". */
 struct layout_suffix {
     const char *image, *mask;
 };
-extern const struct layout_suffix layout_suffixes[]; /* ends with an image NULL; the first has
-                                                      * none */
+/* The known suffixes. The first row has none; a row whose image is NULL ends the table. */
+extern const struct layout_suffix layout_suffixes[];
 
-/* One pair of folders, relative to the set's; "." is the set's folder itself. */
+/* A folder of images and its folder of masks, relative to the data folder; "." is that folder
+ * itself. */
 struct layout_part {
     char images[NAME_MAX * 2], masks[NAME_MAX * 2];
     enum source_side side;
@@ -26,18 +28,19 @@ struct layout_part {
 struct layout {
     struct layout_part parts[2];
     int nparts;
-    bool partial; /* images without a mask are usual and do not take part */
+    bool partial; /* images without a mask are normal and are left out */
 };
 
-/* Looks for the folders of each known layout. Returns 1 if found, 0 if not, and -1 with ERR_DATA
- * for a layout that is recognised but not read (COCO). */
+/* Looks for the folders of each known layout in dir. Returns 1 if found, 0 if not, and -1 with
+ * ERR_DATA for a layout that is recognised but not supported (COCO). */
 int layout_find(const char *dir, struct layout *dst, struct err *e);
 
 bool layout_is_folder(const char *dir, const char *name);
 
-/* The name of the first folder in dir that equals one of the NULL-terminated names, whatever its
- * case, copied to dst; false if there is none. */
+/* Finds the first of several names, ended by NULL, that a folder in dir has; case is ignored.
+ * Copies the spelling on disk to dst and returns true, or returns false. */
 bool layout_folder(const char *dir, const char *const *names, char dst[NAME_MAX + 1]);
-extern const char *const layout_train[], *const layout_held_out[]; /* names of divided folders */
+/* Names of the folders of training and of held-out data, ended by NULL. */
+extern const char *const layout_train[], *const layout_held_out[];
 
 #endif

@@ -18,18 +18,18 @@
 #define PALETTES 16    /* masks whose palettes are compared */
 #define PIECES 24      /* masks whose regions are counted */
 #define MAX_GRID ((size_t)1 << 20)
-#define FEW_VALUES 32  /* at most in masks of classes */
+#define FEW_VALUES 32  /* masks of classes have at most as many */
 #define SHOWN_VALUES 8
-#define EXPLAINED 100  /* masks read to explain an error */
+#define EXPLAINED 100  /* masks that are read to explain an error */
 #define MAX_JSON ((size_t)16 << 20)
-#define NEAR 64        /* largest distance of a lossy value from 0 or 255 */
+#define NEAR 64        /* lossy values lie at most so far from 0 or 255 */
 
-/* --- one mask --- */
+/* --- examining one mask --- */
 
-/* A mask, subsampled to limit the memory. */
+/* A mask, subsampled to at most MAX_GRID points. */
 struct grid {
     size_t width, height;
-    uint16_t *values; /* 0: background, or done */
+    uint16_t *values; /* 0: background, or a region that has been counted */
     size_t *stack;
 };
 
@@ -52,7 +52,7 @@ static int grid_open(struct grid *g, const struct pixels *mask, struct err *e)
     return 0;
 }
 
-/* Clears the region of pixels that equal the one at `at`, by 8 neighbours. */
+/* Sets the region of equal values around `at` to 0; neighbours are 8-connected. */
 static void clear_region(struct grid *g, size_t at)
 {
     size_t w = g->width, h = g->height, n = 0, *stack = g->stack;
@@ -148,7 +148,8 @@ static void add_colours(struct mask_look *look, const struct pixels *mask)
     look->coloured++;
 }
 
-/* If an index has different colours in different files, only the colours have a meaning. */
+/* If an index has different colours in different files, only the colours have a meaning. of_index:
+ * the colour of each index in the masks before, plus 1, or 0. */
 static void compare_palette(struct mask_look *look, const struct pixels *values,
                             const struct pixels *picture, uint32_t of_index[256])
 {
@@ -156,13 +157,13 @@ static void compare_palette(struct mask_look *look, const struct pixels *values,
 
     for (size_t i = 0; picture->channels >= 3 && values->bits == 8 && i < n; i++) {
         unsigned v = pixels_sample(values, i);
-        uint32_t rgb = pixels_colour(picture, i) + 1; /* 0: not seen */
+        uint32_t rgb = pixels_colour(picture, i) + 1; /* 0 means: not seen */
         look->palettes_differ |= of_index[v] && of_index[v] != rgb;
         of_index[v] = rgb;
     }
 }
 
-/* --- all masks --- */
+/* --- examining all masks --- */
 
 static int read_mask(struct mask_look *look, struct source *source, const char *name,
                      uint32_t of_index[256], struct err *e)
@@ -174,7 +175,7 @@ static int read_mask(struct mask_look *look, struct source *source, const char *
     look->masks++;
     bool grey = source_mask(source, name, false, NULL, NULL, &values, e) == 0;
     if (!grey && source_mask(source, name, true, NULL, NULL, &picture, &ignored))
-        return -1; /* with e as the first reading set it */
+        return -1; /* *e has the error of the first reading */
     look->pixels += grey ? (int64_t)values.width * values.height
                          : (int64_t)picture.width * picture.height;
     if (!grey) {
@@ -224,12 +225,12 @@ int mask_look_read(struct mask_look *look, struct source *source, size_t most, s
     return look->palettes_differ ? read_colours(look, source, most, e) : 0;
 }
 
-/* --- proposals --- */
+/* --- proposing settings --- */
 
 struct values {
     unsigned v[FEW_VALUES + 1];
-    size_t n; /* all of them */
-    unsigned max, second; /* the largest two */
+    size_t n; /* number of different values; v has the first of them */
+    unsigned max, second; /* the two largest values */
 };
 
 static struct values list_values(const struct mask_look *look)
@@ -270,11 +271,12 @@ static void say_values(struct mask_proposal *p, const struct values *all)
     say(p, all->n > SHOWN_VALUES ? " ... %u)" : ")", all->max);
 }
 
-/* The command for a class file of two lines. */
+/* Shell commands that write a class file of background 0 and foreground `from`. */
 #define TWO_NAMES(from) "printf '0 background\\n" from " foreground\\n' >classes.txt, then -s " \
                         "data.class_file=classes.txt"
 
-/* Object numbers: each value is one region, and the masks have different numbers of values. */
+/* Whether values are object numbers: each value is a single region, and masks have different
+ * numbers of values. */
 static bool is_numbered(const struct mask_look *look)
 {
     return look->regions && 10 * look->whole >= 9 * look->regions && look->most >= 4 &&
@@ -293,7 +295,8 @@ static void propose_numbered(const struct values *all, struct mask_proposal *p)
         say(p, ". If the values are classes: -s data.classes=%u", all->max + 1);
 }
 
-/* Values near 0 and 255: a lossy format, or a scaled mask. */
+/* Whether nearly all values are close to 0 or 255, as a lossy format or a scaled mask leaves them.
+ */
 static bool is_lossy(const struct mask_look *look)
 {
     int64_t near = 0;
@@ -323,13 +326,14 @@ static void propose_grey(const struct mask_look *look, const struct values *all,
            "data.class_file=classes.txt");
 }
 
-/* The full value, if far above the others, means "ignore". */
+/* Whether the largest possible value occurs far above all others, as data sets mark pixels to
+ * ignore. */
 static bool has_ignored(const struct mask_look *look, const struct values *all)
 {
     return all->n > 2 && all->max == look->full && all->max > 2 * all->second;
 }
 
-/* 0, 1, ... with few gaps, because a class may be rare. */
+/* Whether values are class numbers: 0, 1, ... with few gaps, because a rare class may be absent. */
 static bool are_numbers(const struct mask_look *look, const struct values *all)
 {
     bool ignored = has_ignored(look, all);
@@ -363,7 +367,7 @@ static void propose_classes(const struct mask_look *look, const struct values *a
         say(p, "; if these are object numbers instead: " TWO_NAMES("1-65535"));
 }
 
-/* A few values with gaps: one class each. */
+/* Proposes a class for each of a few values that are not class numbers. */
 static void propose_listed(const struct mask_look *look, const struct values *all,
                            struct mask_proposal *p)
 {
@@ -450,7 +454,7 @@ void mask_look_propose(const struct mask_look *look, struct mask_proposal *dst)
         propose_grey(look, &all, dst);
 }
 
-/* A label of dataset.json: "NAME": VALUE, or in older files "VALUE": "NAME". */
+/* Stores a label of dataset.json in names: "NAME": VALUE, or in older files "VALUE": "NAME". */
 static void add_label(const cJSON *label, const char *names[CLASSES_MAX])
 {
     char *end;
@@ -517,7 +521,7 @@ void mask_look_name(const struct mask_look *look, const char *dir, struct mask_p
     free(text);
 }
 
-/* The shell command that writes the class file. */
+/* Adds the shell command that writes the class file. */
 static void say_class_file(struct mask_proposal *p)
 {
     say(p, " printf '");

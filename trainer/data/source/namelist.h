@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A text file with one file name per line. */
+/* Reads a text file with one file name per line. */
 #ifndef UNETCTL_TRAINER_DATA_SOURCE_NAMELIST_H
 #define UNETCTL_TRAINER_DATA_SOURCE_NAMELIST_H
 
@@ -8,13 +8,14 @@
 #include "src/err.h"
 
 struct namelist {
-    char **names; /* into text */
+    char **names; /* pointers into text */
     size_t count;
     char *text;
 };
 
-/* Empty lines do not count; a carriage return at the end of a line is cut. ERR_DATA when the file
- * can't be read or names nothing. list is valid (and empty) after an error too. */
+/* Reads a list. Empty lines are skipped and a carriage return at the end of a line is removed.
+ * ERR_DATA if the file cannot be read or is empty. The caller frees the list, also after an error.
+ */
 int namelist_read(const char *path, struct namelist *list, struct err *e);
 void namelist_free(struct namelist *list);
 

@@ -12,7 +12,7 @@
 #include "src/text/filename.h"
 
 struct list_entry {
-    char *stem, *path; /* path: "images/0001.png" */
+    char *stem, *path; /* path: relative to the data folder, "images/0001.png" */
 };
 
 struct file_list {
@@ -96,7 +96,7 @@ static int list_folder(const char *dir, const char *sub, struct file_list *list,
     return rc;
 }
 
-/* The stem without suffix in dst; false where it does not end so. */
+/* Copies stem without the suffix to dst; returns false if it does not end in suffix. */
 static bool cut_suffix(const char *stem, const char *suffix, char dst[NAME_MAX + 1])
 {
     size_t n = strlen(stem), ns = strlen(suffix);
@@ -124,8 +124,8 @@ static bool has_stem(const struct file_list *list, const char *base, const char 
     return false;
 }
 
-/* Returns the suffixes by which most masks find an image. In a folder that holds both, a mask's own
- * suffix sets it apart. */
+/* Returns the suffixes by which most masks find an image. If images and masks share a folder
+ * (images == masks), only suffixes that mark masks count. */
 static const struct layout_suffix *choose_suffix(const struct file_list *images,
                                                  const struct file_list *masks)
 {
@@ -144,7 +144,7 @@ static const struct layout_suffix *choose_suffix(const struct file_list *images,
     return best;
 }
 
-/* Moves the files with the masks' suffix from the list of images. */
+/* Moves the files that end in the masks' suffix from images to masks. */
 static int split_list(struct file_list *images, struct file_list *masks, const char *suffix,
                       struct err *e)
 {
@@ -163,7 +163,7 @@ static int split_list(struct file_list *images, struct file_list *masks, const c
     return 0;
 }
 
-/* Cuts the suffix off; files without it keep their stem and are refused later. */
+/* Removes the suffix from all stems. Files without it keep their stem and fail to pair later. */
 static void cut_suffixes(struct file_list *list, const char *suffix)
 {
     char base[NAME_MAX + 1];
@@ -174,7 +174,7 @@ static void cut_suffixes(struct file_list *list, const char *suffix)
     sort_list(list);
 }
 
-/* nnU-Net keeps each channel of an image in a file of its own. */
+/* Refuses images of several channels: nnU-Net keeps each channel in a file of its own. */
 static int refuse_channels(const char *dir, const struct file_list *images,
                            const struct layout_suffix *suffix, struct err *e)
 {
@@ -212,14 +212,15 @@ static int list_images_and_masks(const char *dir, const struct layout_part *part
                        part->images, masks->count, part->masks,
                        *stranger ? "; other files there are not read, such as " : "", stranger);
     if (one)
-        pairs->strange = 0; /* notes beside the images */
+        pairs->strange = 0; /* files beside the images are not worth a warning */
     cut_suffixes(images, suffix->image);
     cut_suffixes(masks, suffix->mask);
     return refuse_equal_stems(dir, images, e) || refuse_equal_stems(dir, masks, e) ? -1 : 0;
 }
 
-/* Both lists are sorted, so the first difference names the file that is alone. alone: images
- * without a mask are left out and counted there; NULL: they are refused. */
+/* Walks both lists, sorted by stem, and refuses the first file without a partner. alone: if not
+ * NULL, images without a mask are counted there instead, and their stem is freed and set to NULL.
+ */
 static int refuse_singles(const char *dir, const struct layout_part *part, struct file_list *images,
                           const struct file_list *masks, size_t *alone, struct err *e)
 {
@@ -248,7 +249,7 @@ static int refuse_singles(const char *dir, const struct layout_part *part, struc
     return 0;
 }
 
-/* Moves the names of the two lists into pairs; an image without a stem is left out. */
+/* Moves the names of both lists into pairs. Images whose stem is NULL are left out. */
 static int join_lists(struct file_list *images, struct file_list *masks, struct pairs *pairs,
                       struct err *e)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The images and masks of two folders, paired by name. */
+/* Pairs the images and masks of two folders by name. */
 #ifndef UNETCTL_TRAINER_DATA_SOURCE_PAIRS_H
 #define UNETCTL_TRAINER_DATA_SOURCE_PAIRS_H
 
@@ -17,14 +17,15 @@ struct pair {
 struct pairs {
     struct pair *items; /* sorted by the bytes of the stem */
     size_t count;
-    size_t alone; /* images without a mask, where that is usual (partial) */
-    size_t strange;     /* other entries of the folders */
-    char stranger[256]; /* one of them */
+    size_t alone; /* images without a mask, which a partial set may have */
+    size_t strange;     /* entries of the folders that are not images */
+    char stranger[256]; /* the name of one of them */
 };
 
-/* Pairs the files of two folders below dir that have a suffix of images (png tif tiff jpg jpeg bmp)
- * and do not start with a dot. partial: images without a mask are skipped and counted. ERR_DATA: no
- * such folder, no images, an image without a mask or the other way round, two files of one stem. */
+/* Pairs the image files (png tif tiff jpg jpeg bmp, not hidden) of two folders below dir. partial:
+ * images without a mask are skipped and counted. ERR_DATA: a folder is missing or has no images, an
+ * image has no mask (unless partial) or a mask no image, two files have the same stem. The caller
+ * frees pairs, also after an error. */
 int pairs_scan(const char *dir, const struct layout_part *part, bool partial, struct pairs *pairs,
                struct err *e);
 void pairs_free(struct pairs *pairs);

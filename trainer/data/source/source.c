@@ -123,7 +123,8 @@ static struct container *add_container(struct source *s, const char *name, struc
     return NULL;
 }
 
-/* The file of that name, opened on first use. */
+/* Returns a container by its file name. It is opened on first use and stays open until
+ * source_close. */
 static struct container *get_container(struct source *s, const char *name, struct err *e)
 {
     struct container *found = NULL;
@@ -138,7 +139,7 @@ static struct container *get_container(struct source *s, const char *name, struc
     return found;
 }
 
-/* "train/0.records#17" */
+/* Resolves the locator of a record, "train/0.records#17". */
 static struct container *find_record(struct source *s, const char *locator, size_t *record,
                                      struct err *e)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A data folder of any layout (doc/FORMATS.md, "Data"): lists its samples and decodes them.
+/* Lists and decodes the samples of a data folder of any layout (doc/FORMATS.md, "Data").
  *
- * Locators name the image and mask of a sample: a file below the folder ("images/0001.png"), or a
- * record of a container ("train/0.records#17"). */
+ * A locator names the image or mask of a sample: a file below the folder ("images/0001.png"), or a
+ * record of a container ("train/0.records#17"). Decoding is thread-safe. The caller frees decoded
+ * samples with pixels_free. */
 #ifndef UNETCTL_TRAINER_DATA_SOURCE_SOURCE_H
 #define UNETCTL_TRAINER_DATA_SOURCE_SOURCE_H
 
@@ -16,9 +17,9 @@ enum source_side { SOURCE_ANY, SOURCE_TRAIN, SOURCE_VAL };
 struct source_item {
     char *stem;             /* unique name */
     char *image;            /* locator */
-    char *mask;             /* locator; NULL for an image with a class */
-    int label;              /* that class */
-    enum source_side side;  /* by the folder */
+    char *mask;             /* locator, or NULL for an image with a class */
+    int label;              /* the class of an image without a mask */
+    enum source_side side;  /* training or validation, if the folder says so */
 };
 
 struct source {
@@ -26,43 +27,45 @@ struct source {
     char *dir;
     struct source_item *items; /* sorted by the bytes of the stem */
     size_t count, capacity;
-    char **class_names; /* of images with a class */
-    int nclasses;       /* 0 with masks */
+    char **class_names; /* owned; of images with a class */
+    int nclasses;       /* 0 if samples have masks */
     size_t class_capacity;
-    struct source_files *files; /* opened containers */
+    struct source_files *files; /* containers that are open */
 };
 
-/* Detects the format of dir and lists its samples. ERR_DATA: unknown format, no samples, an image
- * without a mask, two of one stem, a single class ... */
+/* Detects the format of dir and lists its samples. Returns NULL with ERR_DATA for an unknown
+ * format, no samples, an image without a mask, two samples of one stem, a single class, and the
+ * like. */
 struct source *source_open(const char *dir, struct err *e);
 
-/* Assigns a side to the images that a file names, one per line (with or without folders and
- * suffix). ERR_DATA: an unknown image, or one that has a side already. */
+/* Assigns a side to the images that a text file names, one per line, with or without folders and
+ * suffix. ERR_DATA for an unknown image, or one that has a side already. */
 int source_assign(struct source *s, const char *list_file, enum source_side side, struct err *e);
 
-/* Does the folder divide its samples into training and validation? Then those of no side are not
- * used. */
+/* Whether the folder divides its samples into training and validation. Samples without a side are
+ * then not used. */
 bool source_is_divided(const struct source *s);
 
-/* Opens a folder without listing it, for locators of a split. */
+/* Opens a folder without listing it, to decode by locators of a split. */
 struct source *source_attach(const char *dir, enum source_format format, struct err *e);
 void source_close(struct source *s);
 
-/* pairs, folders, cifar, idx, tfrecord. decode: -1 with ERR_DATA. */
+/* The names are pairs, folders, cifar, idx and tfrecord. decode: -1 with ERR_DATA for another. */
 const char *source_format_encode(enum source_format format);
 int source_format_decode(const char *text, enum source_format *format, struct err *e);
 
-/* Decode by locator. want, sha256, coloured: as in load.h. Thread-safe. */
+/* Decode by locator; want, sha256 and coloured as in load.h. */
 int source_image(struct source *s, const char *locator, const char *want, char sha256[65],
                  struct pixels *img, struct err *e);
 int source_mask(struct source *s, const char *locator, bool coloured, const char *want,
                 char sha256[65], struct pixels *img, struct err *e);
 
-/* Does the file exist, with this size, by its header? */
+/* Returns 0 if the locator's file or record exists and its header has this size; otherwise
+ * ERR_DATA. The size of a record is not checked. */
 int source_check(struct source *s, const char *locator, uint32_t width, uint32_t height,
                  struct err *e);
 
-/* Opens a container of the source's format, to be closed by the caller. */
+/* Opens a container of the source's format. The caller closes it. */
 struct container;
 struct container *source_container(const struct source *s, const char *name, struct err *e);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Listing a data folder: source_open. */
+/* source_open: detects the layout of a data folder and lists its samples. */
 #include "config.h"
 #include "trainer/data/source/source.h"
 
@@ -21,9 +21,9 @@
 #include "trainer/data/source/pairs.h"
 #include "trainer/data/source/tree.h"
 
-#define MAX_CLASSES 250 /* labels are bytes, and 255 is ignored */
+#define MAX_CLASSES 250 /* labels are bytes, of which 255 means ignored */
 
-/* The names in dir/sub (sub NULL: dir) that are wanted. */
+/* Lists the entries of dir/sub that wanted accepts; sub may be NULL for dir itself. */
 static int list_names(const char *dir, const char *sub, bool (*wanted)(const char *name),
                       struct tree *names, struct err *e)
 {
@@ -34,7 +34,7 @@ static int list_names(const char *dir, const char *sub, bool (*wanted)(const cha
     return rc;
 }
 
-/* Takes image and mask; stem is copied. */
+/* Adds a sample, which then owns image and mask; stem is copied. */
 static int add_item(struct source *s, const char *stem, char *image, char *mask, int label,
                     enum source_side side, struct err *e)
 {
@@ -58,7 +58,8 @@ static int add_class(struct source *s, const char *name, struct err *e)
     return 0;
 }
 
-/* Stems of a divided set begin with its folder, as one side may repeat the other's names. */
+/* Adds the pairs of one pair of folders. The stems of a divided set begin with "train/" or "val/",
+ * because both sides may use the same names. */
 static int add_part(struct source *s, const struct layout_part *part, bool partial, struct err *e)
 {
     struct pairs pairs;
@@ -84,7 +85,7 @@ static int add_part(struct source *s, const struct layout_part *part, bool parti
     return rc;
 }
 
-/* By the name of its file, with or without folders and suffix. */
+/* Finds a sample by the file name of its image, with or without folders and suffix. */
 static struct source_item *find_image(struct source *s, const char *name)
 {
     for (size_t i = 0; i < s->count; i++) {
@@ -117,7 +118,7 @@ int source_assign(struct source *s, const char *list_file, enum source_side side
     return rc;
 }
 
-/* The list of a side that lies beside the folders, as DIR/train.txt. */
+/* Finds the list of a side in the data folder, such as DIR/train.txt. */
 static bool find_list(const struct source *s, const char *const *names, char *dst, size_t size)
 {
     static const char *const folders[] = {"", "ImageSets/Segmentation/", NULL};
@@ -131,7 +132,7 @@ static bool find_list(const struct source *s, const char *const *names, char *ds
     return false;
 }
 
-/* Does any line name an image? A file of that name may be something else. */
+/* Whether any line names an image; otherwise the file has another purpose. */
 static bool names_images(struct source *s, const char *list_file)
 {
     struct namelist list;
@@ -145,7 +146,7 @@ static bool names_images(struct source *s, const char *list_file)
     return found;
 }
 
-/* train.txt and val.txt divide a set. */
+/* Divides the set by train.txt and val.txt, if they exist. */
 static int divide_by_lists(struct source *s, struct err *e)
 {
     char train[4096], val[4096];
@@ -184,7 +185,7 @@ static int list_records(struct source *s, const char *name, enum source_side sid
             rc = -1;
             break;
         }
-        /* Padded: stems have the order of the records. */
+        /* Padded, so that stems sort as the records do. */
         snprintf(stem, sizeof stem, "%.400s#%07zu", name, i);
         rc = add_item(s, stem, image, mask, label, side, e);
     }
@@ -218,7 +219,7 @@ static bool is_visible(const char *name)
     return name[0] != '.';
 }
 
-/* batches.meta.txt has one name per line; without it numbers do. */
+/* Class names are the lines of batches.meta.txt, or numbers if there is no such file. */
 static int name_cifar_classes(struct source *s, const char *sub, struct err *e)
 {
     char path[4096], number[16];
@@ -239,7 +240,7 @@ static int name_cifar_classes(struct source *s, const char *sub, struct err *e)
     return rc;
 }
 
-/* sub: NULL or "cifar-10-batches-bin" */
+/* sub: the folder below dir, "cifar-10-batches-bin", or NULL for dir itself. */
 static int list_cifar(struct source *s, const char *sub, const struct tree *files, struct err *e)
 {
     bool has_test = false;
@@ -259,7 +260,7 @@ static int list_cifar(struct source *s, const char *sub, const struct tree *file
     return rc;
 }
 
-/* Classes of labels that are numbers: 0 to the largest. */
+/* Names the classes of numeric labels: 0 to the largest. */
 static int name_numbers(struct source *s, struct err *e)
 {
     char number[16];
@@ -278,7 +279,7 @@ static int name_numbers(struct source *s, struct err *e)
     return 0;
 }
 
-/* train-images-... trains, t10k-images-... and test-images-... validate. */
+/* Files named train-... are for training, t10k-... and test-... for validation. */
 static int list_idx(struct source *s, const char *sub, const struct tree *files, struct err *e)
 {
     size_t ntrain = 0;
@@ -310,7 +311,7 @@ static int list_shards(struct source *s, const char *sub, enum source_side side,
     return rc;
 }
 
-/* sub: NULL, or "train" of a set that is divided */
+/* sub: "train" if the set is divided, otherwise NULL. */
 static int list_tfrecord(struct source *s, const char *sub, const struct tree *files, struct err *e)
 {
     bool divided = sub != NULL;
@@ -337,8 +338,8 @@ static int find_class(const struct source *s, const char *name)
     return -1;
 }
 
-/* Adds the images of dir/sub as class `name`, which is new unless known. A folder without images is
- * not a class; folders in it are skipped with a warning. */
+/* Adds the images of dir/sub to the class `name`. known: the class must exist already. A folder
+ * without images is not a class; folders inside it are skipped with a warning. */
 static int list_class(struct source *s, const char *sub, const char *name, bool known,
                       enum source_side side, int *nempty, struct err *e)
 {
@@ -367,7 +368,7 @@ static int list_class(struct source *s, const char *sub, const char *name, bool 
     return rc;
 }
 
-/* Names a folder in the given one that has images and masks. */
+/* If a subfolder has images and masks, suggests that one as the data folder. */
 static int refuse_single_class(const struct source *s, const struct tree *folders, struct err *e)
 {
     struct layout l;
@@ -385,7 +386,7 @@ static int refuse_single_class(const struct source *s, const struct tree *folder
                    s->dir, s->nclasses ? "has one class only" : "is not a data folder");
 }
 
-/* The class folders of dir/top; the first call names the classes. */
+/* Adds the class folders of dir/top. The first call names the classes, a second may not add any. */
 static int list_classes(struct source *s, const char *top, enum source_side side, struct err *e)
 {
     struct tree folders;
@@ -414,7 +415,7 @@ static int list_classes(struct source *s, const char *top, enum source_side side
     return rc;
 }
 
-/* Words in the names of folders that hold masks rather than a class. */
+/* Whether the name of a folder suggests that it holds masks rather than images of a class. */
 static bool is_mask_word(const char *name)
 {
     static const char *const words[] = {"mask", "segmentation", "annot", "groundtruth",
@@ -426,7 +427,7 @@ static bool is_mask_word(const char *name)
     return strcasecmp(name, "gt") == 0 || strcasecmp(name, "labels") == 0;
 }
 
-/* Images with at most this many different values look like masks. */
+/* Images with at most so many different values may be masks. */
 #define MASK_VALUES 32
 #define MASK_SAMPLES 3
 
@@ -454,7 +455,7 @@ static bool has_few_values(struct source *s, int label)
     return looked && nvalues <= MASK_VALUES;
 }
 
-/* Do nearly all images of the two classes have equal names? */
+/* Whether nearly all images of the two classes have the same names. */
 static bool have_equal_names(const struct source *s)
 {
     size_t equal = 0, of[2] = {0, 0};
@@ -474,7 +475,7 @@ static bool have_equal_names(const struct source *s)
     return of[0] && 10 * equal >= 9 * (of[0] > of[1] ? of[0] : of[1]);
 }
 
-/* Refuses two folders that look like images and their masks. */
+/* Refuses two folders that look like images and their masks, not like two classes. */
 static int refuse_masks_as_classes(struct source *s, struct err *e)
 {
     int masks = -1;
@@ -495,7 +496,7 @@ static int refuse_masks_as_classes(struct source *s, struct err *e)
                    s->dir, name, other, s->dir, name, s->dir);
 }
 
-/* Refuses val/ and test/ alone, which are not two classes. */
+/* Refuses a data folder with only val/ and test/, which would otherwise become two classes. */
 static int refuse_held_out_alone(const struct source *s, struct err *e)
 {
     struct tree all;
@@ -560,7 +561,6 @@ static int list_containers(struct source *s, struct err *e)
     return found;
 }
 
-/* Detects the format. */
 static int list_samples(struct source *s, struct err *e)
 {
     struct layout layout;

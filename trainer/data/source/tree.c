@@ -13,7 +13,7 @@
 
 #define MAX_DEPTH 32
 
-/* Takes path. */
+/* Adds path to the tree, which then owns it; frees it on error. */
 static int add_path(struct tree *tree, char *path, struct err *e)
 {
     if (!path || mem_grow(&tree->paths, tree->count, &tree->capacity, sizeof *tree->paths, e)) {
@@ -27,7 +27,7 @@ static int add_path(struct tree *tree, char *path, struct err *e)
 static int scan_folder(const char *dir, int depth, bool (*wanted)(const char *name),
                        struct tree *tree, struct err *e);
 
-/* Takes path. */
+/* Adds a file or scans a folder; owns path. */
 static int visit(char *path, const char *name, int depth, bool (*wanted)(const char *name),
                  struct tree *tree, struct err *e)
 {

@@ -35,8 +35,9 @@ static void test_sniffing(void)
            "%s", e.text);
 }
 
-/* Every prefix and every turned bit of a file: an error that names it, or a picture of sane size;
- * no prefix is accepted but `most`, which lack nothing of the (first) picture. */
+/* Decodes every prefix of a file, and the file with each bit inverted in turn: each gives an error
+ * that names the file, or a picture of consistent size. Exactly `most` prefixes, which contain all
+ * of the first picture, are accepted. */
 static __attribute__((unused)) void damage(const char *path, size_t most)
 {
     size_t n, cut = 0, strange = 0;
@@ -77,7 +78,8 @@ static __attribute__((unused)) bool samples_are(const char *path, enum pixels_mo
 }
 
 #ifdef HAVE_TIFF
-/* w x h, samples of 1..16 bits packed in rows; the caller sets what else it wants. */
+/* Sets the fields of a picture of w x h, with samples of 1 to 16 bits packed in rows; the caller
+ * may set others. */
 static TIFF *tiff_begin(TIFF *tif, uint32_t w, uint32_t h, int bits, int samples, int photometric,
                         int compression)
 {
@@ -128,7 +130,7 @@ static void test_tiff_kinds(void)
 
     t = tiff_begin(TIFFOpen("palette.tif", "w"), 3, 1, 2, 1, PHOTOMETRIC_PALETTE, COMPRESSION_NONE);
     TIFFSetField(t, TIFFTAG_COLORMAP, map[0], map[1], map[2]);
-    tiff_rows(t, (uint8_t[]){0x6c}, 1, 1); /* 1 2 3 */
+    tiff_rows(t, (uint8_t[]){0x6c}, 1, 1); /* three indices of 2 bits: 1, 2, 3 */
     TIFFClose(t);
     ok(samples_are("palette.tif", PIXELS_RAW, 1, 8, (uint8_t[]){1, 2, 3}), "a palette's indices");
     ok(samples_are("palette.tif", PIXELS_PICTURE, 3, 8,
@@ -201,7 +203,8 @@ static void test_tiff_layouts(void)
        e.text);
 }
 
-/* Uncompressed pixels need their bytes: tiles that all begin at the same ones are a bomb. */
+/* Tiles without compression that all point at the same bytes of the file claim a picture far larger
+ * than the file. */
 static void test_tiff_bomb(void)
 {
     char path[4096];
@@ -273,7 +276,7 @@ int main(void)
     test_tiff_bomb();
     damage("rgb.tif", 0);
     damage("tiles.tif", 0);
-    damage("pages.tif", 12); /* libtiff takes a cut link to the next page for none */
+    damage("pages.tif", 12); /* libtiff takes a truncated link to the next page for the last one */
 #else
     tap_skip(1, "built without libtiff");
 #endif

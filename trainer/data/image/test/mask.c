@@ -15,7 +15,7 @@ static int decode(const struct png_maker *m, struct pixels *p)
     return mask_flatten(p, "m.png", &e);
 }
 
-/* A row of two values. */
+/* A mask of one row and two pixels. */
 static struct pixels pair(int bits, unsigned a, unsigned b)
 {
     static uint8_t samples[4];

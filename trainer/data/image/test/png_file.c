@@ -73,7 +73,8 @@ static void test_kinds(void)
     maker_pixels(&m, (uint8_t[]){0, 1, 2, 3, 0}, 5);
     ok(decode(&m, PIXELS_PICTURE) == 0 && samples_are(4, 8, (uint8_t[]){1, 2, 3, 0}, 4), "RGBA");
 
-    /* 2 x 2 in Adam7: pixel (0,0) in pass 1, (1,0) in pass 6, the second row in pass 7. */
+    /* In Adam7's order of 2 x 2 pixels (0,0) is in pass 1, (1,0) in pass 6, the second row in pass
+     * 7. */
     maker_head(&m, 2, 2, 8, GREY, 1);
     maker_pixels(&m, (uint8_t[]){0, 11, 0, 22, 0, 33, 44}, 7);
     ok(decode(&m, PIXELS_RAW) == 0 && samples_are(1, 8, (uint8_t[]){11, 22, 33, 44}, 4),
@@ -102,7 +103,8 @@ static void test_limits(void)
     ok(decode(&m, PIXELS_RAW) == -1, "rows missing: %s", e.text);
 }
 
-/* Whatever is cut off or changed: an error, or a whole picture; and nothing leaks or overruns. */
+/* Decodes every prefix and every single-bit change of a file: each gives an error, or a whole
+ * picture. Sanitizers check for leaks and overruns. */
 static void test_damage(void)
 {
     struct png_maker m, broken;
@@ -110,7 +112,7 @@ static void test_damage(void)
     int accepted = 0, strange = 0;
 
     for (size_t i = 0; i < sizeof raw; i++)
-        raw[i] = i % 9 ? (uint8_t)(i * 7) : 4; /* Paeth */
+        raw[i] = i % 9 ? (uint8_t)(i * 7) : 4; /* the filter byte of a row: Paeth */
     maker_head(&m, 8, 8, 8, GREY, 0);
     maker_pixels(&m, raw, sizeof raw);
     for (size_t n = 0; n < m.n; n++) {
@@ -156,7 +158,7 @@ static void test_files(void)
        e.text);
     ok(image_file_read(".", PIXELS_RAW, &img, &e) == -1 && e.code == ERR_DATA, "%s", e.text);
     mkfifo("fifo.png", 0600);
-    alarm(20); /* a reader that waits for the FIFO's writer would hang */
+    alarm(20); /* opening a FIFO without O_NONBLOCK would wait for its writer */
     ok(image_file_read("fifo.png", PIXELS_RAW, &img, &e) == -1 && e.code == ERR_DATA, "%s", e.text);
     ok(image_file_size("fifo.png", &width, &height, &e) == -1 && e.code == ERR_DATA, "%s", e.text);
     alarm(0);

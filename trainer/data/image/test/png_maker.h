@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* PNG files built chunk by chunk, independently of libpng: kinds that png_file_write does not make,
- * and damaged ones. */
+/* Builds PNG files chunk by chunk without libpng: kinds that png_file_write does not make, and
+ * damaged ones. */
 #ifndef UNETCTL_TRAINER_DATA_IMAGE_TEST_PNG_MAKER_H
 #define UNETCTL_TRAINER_DATA_IMAGE_TEST_PNG_MAKER_H
 
@@ -44,7 +44,7 @@ static void maker_head(struct png_maker *m, uint32_t width, uint32_t height, int
     maker_chunk(m, "IHDR", head, sizeof head);
 }
 
-/* raw: rows with their filter bytes. */
+/* raw: all rows, each with its filter byte; deflated into IDAT, then IEND. */
 static void maker_pixels(struct png_maker *m, const void *raw, size_t nraw)
 {
     uint8_t packed[2048];

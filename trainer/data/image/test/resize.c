@@ -26,8 +26,8 @@ static bool fits(int sh, int sw, int dh, int dw, int h, int w, int top, int left
     return false;
 }
 
-/* The same interpolation as a formula of one output element, in double: a tent of width 1 around
- * the place in the source, the border repeated. */
+/* One output element by the formula of bilinear interpolation, in double: source pixels weighted by
+ * a triangle of half-width 1, border pixels repeated. */
 static double bilinear(const float *src, int h, int w, int oh, int ow, int y, int x)
 {
     double fy = (y + 0.5) * h / oh - 0.5, fx = (x + 0.5) * w / ow - 0.5, sum = 0;
@@ -81,13 +81,14 @@ int main(void)
     resize_pad(grid, 2, 2, dst, 2, 2, 1);
     ok(near(dst, grid, 4), "equal sizes: identity");
 
-    /* Half-pixel centres: outputs lie at -1/4, 1/4, 3/4, 5/4 of the input's pixels. */
+    /* With half-pixel centres, output pixels lie at -1/4, 1/4, 3/4 and 5/4 of the input's pixels.
+     */
     const float up[] = {0, 0.25f, 0.75f, 1, 0.5f, 0.75f, 1.25f, 1.5f,
                         1.5f, 1.75f, 2.25f, 2.5f, 2, 2.25f, 2.75f, 3};
     resize_pad(grid, 2, 2, dst, 4, 4, 1);
     ok(near(dst, up, 16), "2x2 to 4x4 by hand");
 
-    /* No antialiasing: only the four in the middle count. */
+    /* Without antialiasing only the four middle pixels of the 4 x 4 block count. */
     const float block[] = {0, 10, 20, 90, 1, 11, 21, 91, 2, 12, 22, 92, 3, 13, 23, 93};
     resize_pad(block, 4, 4, dst, 1, 1, 1);
     ok(near(dst, (float[]){(11 + 21 + 12 + 22) / 4.0f}, 1), "4x4 to 1x1 by hand");

@@ -31,7 +31,8 @@ int main(void)
     bool binary = true, bar = true;
 
     ok(synth_draw(1, 1, H, W, image, mask, &e) == 0, "drawn");
-    /* Demo, tests and published numbers rest on these pictures: a change of them is a decision. */
+    /* The demo, other tests and published results use these images: they must never change by
+     * accident. */
     is_str(hash(), "a28ac567f0c16b24dcac6ca76eb759c5e4fade106758ce7e8dc26a508aabd02d",
            "picture 1 of seed 1, to the last bit");
     strcpy(first, hash());

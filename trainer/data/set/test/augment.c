@@ -28,7 +28,7 @@ static void apply(const struct settings_augment *config, const struct augment_dr
 
 static const struct settings_augment exact = {.hflip = true, .vflip = true, .rot90 = true};
 
-/* What becomes of 1 2 3 / 4 5 6 / 7 8 9. */
+/* Applies turns and flips to 1 2 3 / 4 5 6 / 7 8 9; want: the result, row by row. */
 static bool becomes(int turns, bool hflip, bool vflip, const char *want)
 {
     static const float nine[9] = {1, 2, 3, 4, 5, 6, 7, 8, 9};
@@ -70,7 +70,7 @@ static void test_vectors(void)
     ok(memcmp(out, (float[]){4, 5, 6, 1, 2, 3}, sizeof flat) == 0, "2 x 3: top and bottom");
 }
 
-/* The group of the square: turns and flips of a turned or flipped picture. */
+/* Turns and flips form the symmetry group of the square: their products must agree. */
 static void test_group(void)
 {
     struct augment_draw quarter = still, flip = still;
@@ -96,7 +96,7 @@ static void test_group(void)
 static void test_light(void)
 {
     const struct settings_augment light = {.brightness = 0.5, .contrast = 0.5};
-    const float four[4] = {0, 0.25f, 0.5f, 0.25f}; /* mean 1/4 */
+    const float four[4] = {0, 0.25f, 0.5f, 0.25f}; /* the mean is 1/4 */
     struct augment_draw d = still;
 
     d.brightness = 0.25f;
@@ -119,7 +119,7 @@ static void test_light(void)
 static void test_shift(void)
 {
     const struct settings_augment shift = {.shift = 2};
-    const float four[4] = {1, 2, 3, 4}; /* 2x2 */
+    const float four[4] = {1, 2, 3, 4}; /* a 2x2 image */
     struct augment_draw d = still;
     int seen[5][5] = {{0}}, all = 0;
 
@@ -151,7 +151,7 @@ static void test_crop(void)
     d.zoom = 0.5f;
     d.left = 0.5f;
     apply(&crop, &d, 1, 4, row, row, out, out_mask);
-    /* Samples at 1.75 2.25 2.75 3.25 of 0..3. */
+    /* The right half, enlarged: samples at 1.75, 2.25, 2.75 and 3.25 (clamped to 3) of 0..3. */
     ok(memcmp(out, (float[]){1.75f, 2.25f, 2.75f, 3}, sizeof row) == 0, "the right half, blown up");
     ok(memcmp(out_mask, (float[]){2, 2, 3, 3}, sizeof row) == 0, "the mask by the nearest pixel");
 }
@@ -217,7 +217,7 @@ static void test_draws(void)
        "active or not");
 }
 
-/* The six of the article: as it is, two mirrors, three turns. */
+/* The six copies of the reference article: unchanged, two mirrored, three rotated. */
 static void test_six(void)
 {
     static const struct augment_draw want[6] = {{.turns = 0}, {.vflip = true}, {.hflip = true},

@@ -19,7 +19,7 @@
 #define FILE_NAME "dir/0123456789abcdef.cache"
 
 static struct err e;
-static atomic_int *made; /* shared with children */
+static atomic_int *made; /* shared with child processes */
 static atomic_int stop;
 
 static void nap(long ms)
@@ -28,7 +28,7 @@ static void nap(long ms)
     nanosleep(&t, NULL);
 }
 
-/* Record i: 100 + i bytes of value i. arg: milliseconds that it takes, or NULL. */
+/* Makes record i of 100 + i bytes of value i. arg: milliseconds that it takes, or NULL. */
 static int make(void *arg, size_t i, struct buf *dst, struct err *err)
 {
     char bytes[100 + COUNT];
@@ -91,7 +91,7 @@ static void test_damage(void)
     struct stat st;
     size_t n;
 
-    overwrite(96, 77); /* the first record's first byte */
+    overwrite(96, 77); /* the first byte of the first record */
     struct cache *c = open_cache(1, NULL);
     int bad = 0;
     for (size_t i = 0; c && i < COUNT; i++)
@@ -151,7 +151,8 @@ static bool has_leftovers(void)
     return system("ls dir | grep -q tmp-") == 0;
 }
 
-/* Killed at any moment: nobody sees a half-made file, the next makes it, nothing is left behind. */
+/* Kills builders at random moments: no process sees a partial file, the next one builds it, and no
+ * temporary file remains. */
 static void test_kills(void)
 {
     int broken = 0, status, left = 0;

@@ -171,7 +171,8 @@ static void test_soft_and_changed(void)
     ok(!open_set("none.json", 2, 2, 1, true) && e.code == ERR_DATA, "%s", e.text);
 }
 
-/* masks: 2 x 2, from write_pair; without a split file every pair validates. */
+/* Opens a data set whose masks are 2 x 2, from write_pair. Without a split file every pair is for
+ * validation. */
 static struct dataset *open_classes(const char *dir, int height, int width, int classes,
                                     const char *ignore)
 {
@@ -180,7 +181,8 @@ static struct dataset *open_classes(const char *dir, int height, int width, int 
     return dataset_open(&config, &e);
 }
 
-/* The labels of the first sample: the class, 1 above one half, or DATASET_IGNORE. */
+/* Whether the first sample's labels are those of want: the class, 1 above one half, or
+ * DATASET_IGNORE. */
 static bool labels_are(struct dataset *ds, const char *want, size_t n)
 {
     bool same = ds && dataset_get(ds, DATASET_VAL, 0, image, mask, &e) == 0;

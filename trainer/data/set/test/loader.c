@@ -20,7 +20,7 @@ static struct err e;
 static struct dataset *ds;
 static float images[BATCH * PIXELS], targets[BATCH * PIXELS];
 
-/* Everything that is allocated passes here (data.inc wraps the functions). */
+/* Counts allocations: data.inc wraps the allocating functions. */
 static atomic_int allocations;
 void *__real_malloc(size_t n);
 void *__real_calloc(size_t n, size_t size);
@@ -86,7 +86,7 @@ static uint64_t mix(uint64_t h, const void *data, size_t n)
     return h;
 }
 
-/* Over all that a loader gives from a step of an epoch on. */
+/* Returns a hash of everything that a loader yields from a step of an epoch on. */
 static uint64_t run_from(const struct loader_config *c, size_t epoch, size_t step)
 {
     struct loader *l = loader_create(c, &e);
@@ -153,7 +153,7 @@ static void test_threads(void)
     ok(run_from(&moved, 0, 0) == run_from(&moved, 0, 0), "and the same again");
 }
 
-/* Forth and back, with the rest of an epoch divided otherwise. */
+/* Seeks backward and forward, also to the rest of an epoch that is divided otherwise. */
 static void test_seek(void)
 {
     struct loader_config c = config_of(1, 0, 3, false);

@@ -6,8 +6,8 @@
 
 #define MAX_ITEMS 4096
 
-/* Each position of an epoch is used by exactly one part in exactly one step, shares of a step
- * differ by at most one, and none is larger than the batch. */
+/* Whether each position of an epoch is used by exactly one part in exactly one step, the shares of
+ * a step differ by at most one, and none is larger than the batch. */
 static bool epoch_is_complete(const struct shard_plan *plan, int batch)
 {
     static unsigned char used[MAX_ITEMS];
@@ -72,7 +72,7 @@ static void test_all_sizes(void)
     }
 }
 
-/* Numbers that the reference systems published. */
+/* The numbers that the reference systems published. */
 static void test_reference(void)
 {
     struct shard_plan plan;
@@ -114,7 +114,8 @@ static void test_order(void)
     ok(memcmp(a, b, sizeof a) != 0, "another seed, another order");
 }
 
-/* An epoch that one number of parts begins and another ends has every item once. */
+/* An epoch that one number of parts begins and another one completes has every item exactly once.
+ */
 static void test_continue(enum shard_remainder remainder, size_t want)
 {
     struct shard_plan plan;
@@ -161,7 +162,7 @@ static void test_same_steps(void)
     ok(same, "steps of 8 items are the same for 1 to 11 parts");
 }
 
-/* Each copy of each image once, in the order of the images. */
+/* Each copy of each image occurs once; the images are in the same order as without copies. */
 static void test_copies(void)
 {
     size_t copies[72], order[72], seen[72] = {0}, wrong = 0;

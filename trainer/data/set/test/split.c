@@ -50,7 +50,7 @@ static void test_equal_pictures(void)
     char text[N][16];
     bool val[N], together = true, both = true;
 
-    /* Groups of 1, 2, 3, 4 and 10 equal pictures. */
+    /* Groups of 1, 2, 3, 4 and 10 equal images. */
     for (int i = 0, group = 0, left = 1; i < N; i++, left--) {
         if (left == 0)
             left = ++group < 4 ? group + 1 : N;
@@ -103,7 +103,8 @@ static void test_file(void)
            strcmp(r->val.items[0].mask_sha256, hex) == 0, "written and read: the items");
     split_destroy(r);
 
-    /* Each piece of the text matters: without it the file is refused, naming what is wrong. */
+    /* Without any of these pieces of the text, the file is refused with an error that names what is
+     * wrong. */
     static const char *const pieces[] = {
         "schema", "data", "seed", "val_fraction", "mask_max", "train", "val\"", "stem", "image\"",
         "mask\"", "width", "height", "image_sha256", "mask_sha256"};
@@ -123,7 +124,7 @@ static void test_file(void)
     buf_destroy(&text);
 }
 
-/* Classification: class names and no masks. */
+/* Splits of images with classes: they have class names and no masks. */
 static void test_classes(void)
 {
     static const char hex[] = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
