@@ -9,9 +9,9 @@
 #include "src/mem.h"
 
 #define LINE 64          /* bytes of a cache line */
-#define FEW (64 * 1024) /* bytes of all parties together that one of them adds up */
+#define FEW (64 * 1024) /* up to so many bytes of all parties together, one party adds up alone */
 
-/* Two: of this sum and of the last one, which others may still be looking at. */
+/* Two words: of this sum and of the previous one, which other parties may still be reading. */
 struct board_notice {
     _Alignas(LINE) uint64_t words[2];
 };
@@ -44,7 +44,7 @@ void board_close(struct board *b)
     b->values = NULL;
 }
 
-/* All parties compare the same words, so all of them succeed or fail. */
+/* All parties compare the same words, so that all of them succeed or all fail. */
 int board_meet(struct board *b, uint64_t word, struct err *e)
 {
     b->half = !b->half;

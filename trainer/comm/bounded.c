@@ -8,7 +8,7 @@
 
 #include "src/clock.h"
 
-/* Static, because a thread that never returns may still write to it. */
+/* Static, because a thread that never returns may still write here. */
 static struct {
     pthread_mutex_t lock;
     pthread_cond_t done_changed;
@@ -47,7 +47,7 @@ int bounded_call(int (*body)(void), double timeout_s, const atomic_int *interrup
         return -1;
     pthread_mutex_lock(&call.lock);
     while (!call.done && verdict == 0) {
-        double nap = clock_now() + 0.1; /* the interrupt flag is polled */
+        double nap = clock_now() + 0.1; /* wakes up to poll the interrupt flag */
         struct timespec until = {.tv_sec = (time_t)nap,
                                  .tv_nsec = (long)((nap - (double)(time_t)nap) * 1e9)};
         pthread_cond_timedwait(&call.done_changed, &call.lock, &until);

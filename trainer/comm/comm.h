@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Collectives between the replicas of a run, behind one interface.
+/* Collectives between the replicas (ranks) of a run, behind one interface.
  *
  * Every rank makes the same calls in the same order with the same sizes. Every wait has a deadline:
- * it ends with ERR_PEER after timeout_s, with the error of another rank when that one has called
- * abort, or with code 128 + *interrupt when that becomes non-zero. After an error only abort and
- * close may be called, and what was given to the failed call must live until every rank has ended,
- * because a thread may still be reading it. */
+ * it fails with ERR_PEER after timeout_s, with the error of another rank that has called abort, or
+ * with code 128 + *interrupt if that becomes nonzero. After an error only abort and close may be
+ * called. The memory passed to the failed call must stay valid until every rank has ended, because
+ * a thread may still be reading it. */
 #ifndef UNETCTL_TRAINER_COMM_COMM_H
 #define UNETCTL_TRAINER_COMM_COMM_H
 
@@ -22,53 +22,54 @@ struct comm;
 struct lifeline;
 
 struct comm_ops {
-    const char *name; /* self | thread | mpi | nccl */
-    /* Sets *values to memory for n floats whose sums cost least, or to NULL where all memory is
-     * equal. It lives until close. Called once. */
+    const char *name; /* "self", "thread", "mpi" or "nccl" */
+    /* Sets *values to memory for n floats whose sums are fastest, or to NULL if all memory is
+     * equal. The communicator owns it until close. Called at most once. */
     int (*place)(struct comm *c, size_t n, float **values, struct err *e);
-    /* Reduces n elements over ranks, in place, with the same bits on every rank. comm_sum_float and
-     * its like are the typed forms. */
+    /* Reduces n elements over all ranks, in place, with the same bits on every rank. comm_sum_float
+     * and the functions after it are the typed forms. */
     int (*reduce)(struct comm *c, void *values, size_t n, enum reduce_op op, struct err *e);
     /* Starts a sum of a slice; several may be in flight. Every rank starts them in the same order.
-     * wait completes all of them; a communicator without a thread of its own does the work
-     * there. */
+     * wait completes all of them. A communicator without a thread of its own does the work there.
+     */
     int (*start_sum_float)(struct comm *c, float *values, size_t n, struct err *e);
     int (*wait)(struct comm *c, struct err *e);
     /* Sums a few doubles within a step, while slices stay in flight. */
     int (*sum_small)(struct comm *c, double *values, size_t n, struct err *e);
     int (*broadcast)(struct comm *c, void *data, size_t nbytes, int root, struct err *e);
-    /* size blocks of nbytes each, by rank, into all (size * nbytes) on every rank. */
+    /* Copies nbytes of each rank, in the order of ranks, to all (size * nbytes) on every rank. */
     int (*gather)(struct comm *c, const void *one, void *all, size_t nbytes, struct err *e);
     int (*barrier)(struct comm *c, struct err *e);
-    /* (Optional, where device memory can be summed) Queues a sum of n elements of DEVICE_LOCAL or
-     * DEVICE_SHARED memory in a stream of this rank's device (device_ops.stream, .branch); it can
-     * be recorded. */
+    /* (Optional: if device memory can be summed) Queues a sum of n elements of DEVICE_LOCAL or
+     * DEVICE_SHARED memory in a stream of this rank's device (device_ops.stream, .branch). The
+     * queued work can be recorded. */
     int (*queue_sum)(struct comm *c, void *stream, void *values, size_t n, enum reduce_op op,
                      struct err *e);
-    /* (With queue_sum) Sets *p to device memory whose sums cost least, or NULL. Called once. */
+    /* (With queue_sum) Sets *p to device memory whose sums are fastest, or NULL. Called at most
+     * once. */
     int (*queue_place)(struct comm *c, size_t nbytes, void **p, struct err *e);
     /* (With queue_sum) Called while a rank waits for its device; -1 ends the wait. */
     int (*check)(struct comm *c, double waited_s, struct err *e);
-    /* This rank has failed with e: ends the waits of the others. Where the ranks are processes, it
-     * ends them after they had time to write their results, and does not return. */
+    /* Ends the waits of the other ranks, because this rank has failed with e. If ranks are
+     * processes, it ends them after they had time to write their results, and does not return. */
     void (*abort)(struct comm *c, const struct err *e);
-    void (*close)(struct comm *c); /* c is not NULL */
+    void (*close)(struct comm *c); /* c must not be NULL */
 };
 
 struct comm_span {
-    double began, ended; /* clock_now() */
+    double began, ended; /* times of clock_now() */
 };
 
 struct comm {
     const struct comm_ops *ops;
     int rank, size;
     double timeout_s;
-    const atomic_int *interrupt; /* the signal that asks the run to end, or 0; NULL: none */
-    atomic_int leaving; /* the same, set by the owner of the communicator */
-    struct lifeline *lifeline; /* of processes after a rendezvous, not owned; NULL: none */
+    const atomic_int *interrupt; /* the signal that asks the run to end, or 0; NULL for none */
+    atomic_int leaving; /* as *interrupt, set by the owner of the communicator */
+    struct lifeline *lifeline; /* of processes after a rendezvous, borrowed; NULL for none */
     enum dtype wire; /* the type of the numbers that start_sum_float sends to other nodes */
-    bool spins; /* no core has more than one computing thread: waits may keep theirs busy */
-    bool background; /* called by a thread beside the computing one: waits release the core */
+    bool spins; /* each computing thread has a core of its own, so that waits may poll */
+    bool background; /* used by a thread beside the computing one: waits release the core */
     atomic_bool relayed; /* the last error came from another rank, which reports it */
     const struct comm_span *spans; /* of the sums in the background until the last wait */
     size_t nspans;
@@ -95,10 +96,10 @@ static inline int comm_max_double(struct comm *c, double *values, size_t n, stru
     return c->ops->reduce(c, values, n, REDUCE_MAX_DOUBLE, e);
 }
 
-/* An ops->place without memory of its own. */
+/* For comm_ops.place: all memory is equal. */
 int comm_no_place(struct comm *c, size_t n, float **values, struct err *e);
 
-/* Fails when interrupt or leaving ask the run to end. */
+/* Fails if interrupt or leaving asks the run to end. */
 int comm_check_interrupt(const struct comm *c, struct err *e);
 
 #endif

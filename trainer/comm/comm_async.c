@@ -11,21 +11,21 @@
 #include "src/mem.h"
 
 struct async {
-    struct comm_ops ops; /* with the inner one's name */
+    struct comm_ops ops; /* with the name of inner's */
     struct comm *inner;
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    struct slice *queue; /* [done, n): to be summed */
+    struct slice *queue; /* slices [done, n) are still to be summed */
     size_t n, done, capacity;
-    struct comm_span *spans, *reported; /* as many as there is room for slices */
+    struct comm_span *spans, *reported; /* with the capacity of queue */
     size_t nspans;
     bool fusing;
     struct comm_async_fusion fusion;
     float *buffer;         /* of the fusion */
-    size_t room;           /* floats in it */
+    size_t room;           /* floats that fit into buffer */
     bool owns_buffer;
-    struct slice *cycle;   /* that are summed in this one */
+    struct slice *cycle;   /* the slices of the current cycle */
     size_t cycle_capacity;
     double last_cycle;
     bool ending, failed, joined;
@@ -42,7 +42,8 @@ static int sum_now(struct comm *inner, float *values, size_t n, struct err *e)
     return inner->ops->start_sum_float(inner, values, n, e) || inner->ops->wait(inner, e) ? -1 : 0;
 }
 
-/* As many of the slices as fit, at least one: how many, or 0 on error. */
+/* Sums as many of the slices as fit into the buffer, at least one. Returns how many, or 0 on error.
+ */
 static size_t sum_fused(struct async *a, const struct slice *slices, size_t n, struct err *e)
 {
     size_t taken = 0, total = 0, at = 0;
@@ -71,7 +72,7 @@ static int open_buffer(struct async *a, struct err *e)
     return a->buffer ? 0 : err_prefix(e, "a fusion buffer of %zu bytes", a->fusion.nbytes);
 }
 
-/* Copies the slices that all ranks have to a->cycle: how many, or 0 on error. */
+/* Copies the slices that all ranks have started to a->cycle. Returns how many, or 0 on error. */
 static size_t agree_on_slices(struct async *a, size_t ready, struct err *e)
 {
     double fewest = -(double)ready;
@@ -87,7 +88,7 @@ static size_t agree_on_slices(struct async *a, size_t ready, struct err *e)
     return n;
 }
 
-/* How many slices were summed; 0 on error. */
+/* Sums the slices of one cycle. Returns how many, or 0 on error. */
 static size_t run_cycle(struct async *a, struct err *e)
 {
     clock_sleep(a->last_cycle + a->fusion.cycle_s - clock_now());
@@ -106,7 +107,7 @@ static size_t run_cycle(struct async *a, struct err *e)
     return n;
 }
 
-/* With the lock held, but not while it sums. */
+/* Sums the next slices. The caller holds the lock, which is released during the sum. */
 static void sum_next(struct async *a)
 {
     struct slice s = a->queue[a->done];
@@ -142,7 +143,7 @@ static void *sum_slices(void *arg)
     return NULL;
 }
 
-/* With the lock held: there may be as many spans as slices. */
+/* The caller holds the lock. There may be as many spans as slices. */
 static int grow_queue(struct async *a, struct err *e)
 {
     size_t room = a->capacity, same = room;
@@ -167,7 +168,7 @@ static int async_start_sum_float(struct comm *c, float *values, size_t n, struct
     return rc;
 }
 
-/* With the lock held and nothing in flight. */
+/* Hands the spans to the caller of wait. The caller holds the lock; nothing is in flight. */
 static void report_spans(struct comm *c, struct async *a)
 {
     struct comm_span *spans = a->spans;
@@ -179,7 +180,7 @@ static void report_spans(struct comm *c, struct async *a)
     a->nspans = 0;
 }
 
-/* The inner communicator has the deadline. */
+/* Needs no deadline, because the inner communicator has one. */
 static int async_wait(struct comm *c, struct err *e)
 {
     struct async *a = async_of(c);
@@ -200,7 +201,7 @@ static int async_wait(struct comm *c, struct err *e)
     return rc;
 }
 
-/* The inner communicator for a call of the rank's own; NULL on error. */
+/* Returns the inner communicator once no sum is in flight, or NULL on error. */
 static struct comm *acquire_inner(struct comm *c, struct err *e)
 {
     return async_wait(c, e) ? NULL : async_of(c)->inner;
@@ -220,7 +221,7 @@ static int async_place(struct comm *c, size_t n, float **values, struct err *e)
 
     if (!inner || !a->fusing)
         return inner ? release_inner(c, inner->ops->place(inner, n, values, e)) : -1;
-    *values = NULL; /* only the buffer lies there */
+    *values = NULL; /* only the fusion buffer is in that memory */
     if (a->owns_buffer)
         free(a->buffer);
     a->buffer = NULL;
@@ -236,7 +237,7 @@ static int async_reduce(struct comm *c, void *values, size_t n, enum reduce_op o
     return inner ? release_inner(c, inner->ops->reduce(inner, values, n, op, e)) : -1;
 }
 
-/* Not by the thread, which may be summing meanwhile. */
+/* Called by the rank itself while the thread may be summing. */
 static int async_sum_small(struct comm *c, double *values, size_t n, struct err *e)
 {
     struct comm *inner = async_of(c)->inner;
@@ -266,7 +267,7 @@ static int async_barrier(struct comm *c, struct err *e)
     return inner ? release_inner(c, inner->ops->barrier(inner, e)) : -1;
 }
 
-/* The thread leaves a sum that does not end by itself as a signal would end it. */
+/* Ends the thread. now: a sum in flight is interrupted as if by a signal. */
 static void end_thread(struct async *a, bool now)
 {
     pthread_mutex_lock(&a->lock);

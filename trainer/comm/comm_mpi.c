@@ -38,40 +38,40 @@ const char *comm_mpi_version(void)
 #include "trainer/comm/rendezvous/lifeline.h"
 #include "trainer/comm/node.h"
 
-#define GRACE_S 60.0 /* a failed rank waits so long for rank 0 to write the marker */
-#define REPORT_S 1.0 /* for the lifeline to report a loss that MPI has noticed */
+#define GRACE_S 60.0 /* a failed rank gives rank 0 so long to write its marker */
+#define REPORT_S 1.0 /* for the lifeline to report a loss that MPI noticed first */
 #define ALARM_TAG 1
-/* MPICH before 4.2 may never return from MPI_Finalize where UCX sends by TCP. */
+/* MPICH before 4.2 may never return from MPI_Finalize if UCX sends by TCP. */
 #if defined(MPICH_NUMVERSION) && MPICH_NUMVERSION < 40200000
 #define MOST_FINALIZE_S 2.0
 #else
 #define MOST_FINALIZE_S HUGE_VAL
 #endif
-#define MOST_TURNS 10 /* of half a second: ranks give up one after the other */
-#define CHUNK ((size_t)1 << 30) /* elements of a call, whose counts are int */
+#define MOST_TURNS 10 /* half seconds: ranks give up one after the other */
+#define CHUNK ((size_t)1 << 30) /* elements of a call, as MPI's counts are int */
 
 static const char gradients[] = "a sum of gradients";
 static const char small[] = "a sum within a step";
 
 struct mpi {
     char host[256];
-    MPI_Comm alarm; /* only carries the errors of ranks that failed */
+    MPI_Comm alarm; /* carries only the errors of failed ranks */
     MPI_Request *requests;
     size_t nrequests, capacity;
     atomic_ulong ncollectives;
-    const char *what;     /* of the last one */
-    struct node *node;    /* of this host's ranks; NULL: no host has several */
-    MPI_Comm local;       /* the same */
-    MPI_Comm across;      /* the first rank of each node; without nodes all ranks */
-    MPI_Comm across_small; /* the same, for sum_small */
-    pthread_mutex_t lock; /* of calls of MPI, as sum_small may run beside other sums */
-    int *node_ranks;      /* the node's, in the world */
+    const char *what;     /* name of the last collective, for errors */
+    struct node *node;    /* the ranks of this host; NULL if every host has one rank */
+    MPI_Comm local;       /* communicator of the ranks of this host */
+    MPI_Comm across;      /* the first ranks of the hosts; without nodes, all ranks */
+    MPI_Comm across_small; /* a duplicate of across for sum_small */
+    pthread_mutex_t lock; /* held by MPI calls, because sum_small may run beside other sums */
+    int *node_ranks;      /* world ranks of the ranks of this host */
     int nacross;
-    struct reduce_list pending; /* started, with nodes or 16 bits */
-    bool halving;         /* the sum in flight goes across as 16 bits */
-    uint16_t *halves;     /* buffer for that */
+    struct reduce_list pending; /* slices started but not summed yet, with nodes or 16 bits */
+    bool halving;         /* the sum in flight sends 16 bits to other hosts */
+    uint16_t *halves;     /* buffer for those */
     size_t nhalves;
-    int *counts;          /* [4][nacross]: what reduce_halves gives to MPI */
+    int *counts;          /* [4][nacross]: counts and offsets for reduce_halves */
 };
 
 static int provided_level;
@@ -91,7 +91,8 @@ static struct mpi *mpi_of(struct comm *c)
     return c->priv;
 }
 
-/* MPI may notice the loss of a rank before the lifeline does, but only the latter knows which. */
+/* Fails with MPI's error rc, or with the lifeline's if it has one within REPORT_S: MPI may notice
+ * the loss of a rank first, but only the lifeline knows which rank it is. */
 static int fail_call(struct comm *c, int rc, const char *what, struct err *e)
 {
     char text[MPI_MAX_ERROR_STRING] = "unknown error";
@@ -113,7 +114,7 @@ static int fail_call(struct comm *c, int rc, const char *what, struct err *e)
                    mpi_of(c)->host, what, text);
 }
 
-/* Fails with the error of another rank that has failed. */
+/* Fails with the error of another rank, if one has failed. */
 static int check_alarm(struct comm *c, struct err *e)
 {
     struct mpi *m = mpi_of(c);
@@ -138,7 +139,8 @@ static int check_alarm(struct comm *c, struct err *e)
     return err_rank(e, status.MPI_SOURCE, NULL);
 }
 
-/* A collective does not end: find out why. */
+/* Sets the error of a collective that has not ended in time. absent: a rank of this node that has
+ * not reached it, or -1. */
 static int ask_why(struct comm *c, const char *what, int absent, struct err *e)
 {
     struct mpi *m = mpi_of(c);
@@ -149,7 +151,8 @@ static int ask_why(struct comm *c, const char *what, int absent, struct err *e)
         c->relayed = relayed;
         return -1;
     }
-    /* All ranks that wait for the same one give up now: the first reports it to the others. */
+    /* All ranks that wait for the same rank time out now. The first one reports it, and the others
+     * find its error. */
     clock_sleep(turn / 2.0);
     if (check_alarm(c, e))
         return -1;
@@ -162,7 +165,7 @@ static int ask_why(struct comm *c, const char *what, int absent, struct err *e)
                    c->rank, c->size, m->host, what, m->ncollectives, c->timeout_s);
 }
 
-/* Fails when the wait must end. find_absent: of the node that is waited for. */
+/* Fails if the wait must end. find_absent finds a rank of the node that has not arrived. */
 static int check_waiting(struct comm *c, const char *what, double waited_s,
                          int (*find_absent)(const struct node *g), struct err *e)
 {
@@ -192,20 +195,22 @@ static int check_small(void *arg, double waited_s, struct err *e)
     return check_waiting(arg, small, waited_s, node_find_absent_small, e);
 }
 
-/* Sleeps between two polls, but not at first where this thread has a core of its own. */
+/* Sleeps between two polls, but not during the first 0.5 ms if this thread has a core of its own.
+ */
 static void pause_polling(bool spins, double waited_s)
 {
     if (!spins || waited_s > 0.0005)
         clock_sleep(2e-5);
 }
 
-/* Does no computing thread need this one's core? */
+/* Whether no computing thread needs the core of this one. */
 static bool is_alone(const struct comm *c)
 {
     return !c->background && c->spins;
 }
 
-/* Returns MPI's code. Each request is tested by itself: MPI_Testall only says that one failed. */
+/* Returns MPI's code. Each request is tested by itself, because MPI_Testall does not return the
+ * error's code. */
 static int test_requests(struct mpi *m, MPI_Request *requests, size_t n, int *done)
 {
     int rc = MPI_SUCCESS;
@@ -218,7 +223,7 @@ static int test_requests(struct mpi *m, MPI_Request *requests, size_t n, int *do
     return rc;
 }
 
-/* Polls requests until they are complete. */
+/* Polls requests until they are complete, or until check ends the wait. */
 static int poll_requests(struct comm *c, MPI_Request *requests, size_t n, const char *what,
                          bool spins, meeting_check_f check, struct err *e)
 {
@@ -273,7 +278,7 @@ static MPI_Request *new_request(struct comm *c, const char *what, struct err *e)
     return &m->requests[m->nrequests++];
 }
 
-/* Completes the request of a call that returned rc. */
+/* Waits for the requests, of which the call that returned rc has started the last. */
 static int finish_call(struct comm *c, int rc, const char *what, struct err *e)
 {
     return rc == MPI_SUCCESS ? finish_requests(c, what, e) : fail_call(c, rc, what, e);
@@ -303,7 +308,8 @@ static int start_reduce(struct comm *c, const struct slice *s, const char *what,
     return 0;
 }
 
-/* Memory for a slice as 16 bits, and for all nodes' parts of this one's share. */
+/* Allocates memory for a slice of n elements in 16 bits, and for the parts of all hosts of this
+ * host's share. */
 static int reserve_halves(struct mpi *m, size_t n, size_t share, int size, struct err *e)
 {
     size_t need = n + share * (size_t)size;
@@ -315,7 +321,7 @@ static int reserve_halves(struct mpi *m, size_t n, size_t share, int size, struc
     return mem_grow(&m->halves, need, &m->nhalves, sizeof *m->halves, e);
 }
 
-/* The sum of all nodes' parts, which lie one behind the other. */
+/* Adds the parts of all hosts, of n elements each, stored one after the other. */
 static void add_halves(enum dtype kind, const uint16_t *parts, size_t n, int size, uint16_t *dst)
 {
     float sum[512], part[512];
@@ -379,7 +385,7 @@ static int reduce_halves(struct comm *c, float *values, size_t n, struct err *e)
     return 0;
 }
 
-/* Counts of MPI are int, also the parts of a share together. */
+/* Splits slices, because MPI's counts are int, also the total of a share's parts. */
 static int reduce_all_halves(struct comm *c, const struct slice *slices, size_t nslices,
                              struct err *e)
 {
@@ -406,7 +412,7 @@ static int reduce_across(void *arg, const struct slice *slices, size_t nslices, 
     return finish_requests(c, what, e);
 }
 
-/* Within the nodes in their memory, across them by MPI. */
+/* Sums over the ranks of each host in shared memory, and over hosts by MPI. */
 static int reduce_slices(struct comm *c, const struct slice *slices, size_t nslices,
                          const char *what, struct err *e)
 {
@@ -424,8 +430,8 @@ static int mpi_reduce(struct comm *c, void *values, size_t n, enum reduce_op op,
     return reduce_slices(c, &(struct slice){values, n, op}, 1, reduce_name(op), e);
 }
 
-/* Testing the earlier requests lets MPI make progress, as it has no thread for that. Within nodes
- * it is faster to sum all slices together in mpi_wait. */
+/* Testing the earlier requests lets MPI make progress, as it has no thread for that. With nodes it
+ * is faster to sum all slices together in mpi_wait. */
 static int mpi_start_sum_float(struct comm *c, float *values, size_t n, struct err *e)
 {
     struct slice slice = {values, n, REDUCE_SUM_FLOAT};
@@ -447,7 +453,8 @@ static bool is_placed(const struct mpi *m, const struct slice *s)
     return m->node && node_has_place(m->node, s->values);
 }
 
-/* Consecutive slices in the node's memory are summed together, and so are consecutive others. */
+/* Sums consecutive slices that are in the node's memory together, and likewise consecutive others.
+ */
 static int mpi_wait(struct comm *c, struct err *e)
 {
     struct mpi *m = mpi_of(c);
@@ -490,7 +497,7 @@ static int reduce_across_small(void *arg, const struct slice *slices, size_t nsl
     return 0;
 }
 
-/* On the calling thread, with a communicator and memory of its own. */
+/* Runs on the calling thread beside other sums, with a communicator and memory of its own. */
 static int mpi_sum_small(struct comm *c, double *values, size_t n, struct err *e)
 {
     struct slice slice = {values, n, REDUCE_SUM_DOUBLE};
@@ -545,7 +552,8 @@ static int mpi_barrier(struct comm *c, struct err *e)
     return finish_call(c, rc, "a barrier", e);
 }
 
-/* Short messages are sent at once; nothing waits for the requests, as the process ends. */
+/* MPI sends messages of this size at once. The requests are never completed, because the process
+ * ends. */
 static void send_alarm(struct comm *c, const struct err *e)
 {
     static struct err notice;
@@ -558,7 +566,7 @@ static void send_alarm(struct comm *c, const struct err *e)
             MPI_Isend(&notice, (int)sizeof notice, MPI_BYTE, r, ALARM_TAG, m->alarm, &request);
 }
 
-/* Rank 0 has written its marker by now and ends the run. The others give it time to do so. */
+/* Rank 0 has already written its marker and ends the run. The other ranks give it time to do so. */
 static void mpi_abort(struct comm *c, const struct err *e)
 {
     double grace = c->timeout_s < GRACE_S ? c->timeout_s : GRACE_S;
@@ -588,7 +596,7 @@ static void destroy_mpi(struct mpi *m)
     free(m);
 }
 
-/* After the barrier a rank that ends without MPI_Finalize loses nothing. */
+/* After the barrier, a rank that ends without MPI_Finalize loses no data. */
 static void mpi_close(struct comm *c)
 {
     struct mpi *m = mpi_of(c);
@@ -613,9 +621,9 @@ static void mpi_close(struct comm *c)
     free(c);
 }
 
-/* --- the nodes --- */
+/* --- the ranks of a host --- */
 
-/* Is local_ok true on all ranks of this node? */
+/* Whether local_ok is true on all ranks of this host. */
 static bool all_agree(struct mpi *m, bool local_ok)
 {
     int all = local_ok;
@@ -645,7 +653,8 @@ static int mpi_place(struct comm *c, size_t n, float **values, struct err *e)
                    c->rank, c->size, m->host, why.code ? why.text : "another rank failed");
 }
 
-/* Makes a node of this rank alone, as sums must be done the same way on all ranks. */
+/* Makes a node of this rank alone: hosts without shared memory must follow the same steps as the
+ * others. */
 static int make_own_node(struct comm *c, struct err *e)
 {
     struct mpi *m = mpi_of(c);
@@ -658,7 +667,8 @@ static int make_own_node(struct comm *c, struct err *e)
     return m->node ? 0 : -1;
 }
 
-/* Processes that cannot share memory (containers) sum by MPI alone. */
+/* Shares memory with the ranks of this host. If that is impossible, as between containers, each
+ * rank becomes a node of its own and MPI does all sums. */
 static int join_node(struct comm *c, struct err *e)
 {
     struct mpi *m = mpi_of(c);
@@ -801,7 +811,8 @@ fail:
     return NULL;
 }
 
-/* Returns the library's first line up to a comma: "Open MPI v4.1.4", "MPICH 4.0.2". */
+/* Shortens the library's description to its first line up to a comma: "Open MPI v4.1.4", "MPICH
+ * 4.0.2". */
 const char *comm_mpi_version(void)
 {
     static char text[MPI_MAX_LIBRARY_VERSION_STRING];

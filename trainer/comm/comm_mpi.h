@@ -1,27 +1,28 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Replicas as MPI processes (the multi-worker strategy). Collectives are MPI-3's non-blocking ones,
  * polled until a deadline, so that a lost rank ends the others with a message. A rank that fails
- * reports why before MPI ends the others.
+ * reports its error before MPI ends the other ranks.
  *
  * The ranks of a host sum in shared memory (node.h), in the order of ranks; then one rank of each
  * host sums with the other hosts by MPI. UNET_SHARED_MEMORY=off treats every rank as a host of its
  * own.
  *
- * With comm->wire, slices of start_sum_float are sent between hosts as 16 bits: each host receives
- * the others' part of its share, adds them as floats in the order of hosts, and sends the sum to
- * all. Each host's values and the sum are rounded once; every rank has the same bits. */
+ * If comm->wire is a 16-bit type, slices of start_sum_float are sent between hosts in it: each host
+ * receives the other hosts' values of its share, adds them as floats in the order of hosts, and
+ * sends the sum to all hosts. Each host's values and the sum are rounded once; every rank has the
+ * same bits. */
 #ifndef UNETCTL_TRAINER_COMM_COMM_MPI_H
 #define UNETCTL_TRAINER_COMM_COMM_MPI_H
 
 #include "trainer/comm/comm.h"
 
-/* Starts MPI, once per process; ops->close ends it. expected_rank and expected_size are from the
- * launcher (-1 and 0: unknown) and named in errors. ERR_PEER when MPI does not start within
- * timeout_s, ERR_CONFIG in a build without MPI. */
+/* Starts MPI, at most once per process; ops->close ends it. expected_rank and expected_size are
+ * what the launcher announced (-1 and 0 if unknown), for error texts. Returns NULL with ERR_PEER if
+ * MPI does not start within timeout_s, or ERR_CONFIG in a build without MPI. */
 struct comm *comm_mpi_open(int expected_rank, int expected_size, double timeout_s,
                            const atomic_int *interrupt, struct err *e);
 
-/* Name and version of the MPI library, "Open MPI v4.1.4", or "" without MPI. */
+/* Returns name and version of the MPI library, "Open MPI v4.1.4", or "" without MPI. */
 const char *comm_mpi_version(void);
 
 #endif

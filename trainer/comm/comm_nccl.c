@@ -13,21 +13,21 @@
 #include "trainer/comm/comm_thread.h"
 #include "trainer/comm/rendezvous/lifeline.h"
 
-#define STAGE ((size_t)32 << 20) /* bytes that are staged on the GPU at a time */
+#define STAGE ((size_t)32 << 20) /* bytes copied to the GPU at a time */
 #define FINISH_S 10.0            /* for the other ranks to finish */
 
 struct nccl {
     const struct nccl_calls *calls;
-    void *link; /* NCCL's communicator; NULL: aborted */
+    void *link; /* NCCL's communicator, or NULL after an abort */
     const struct device_ops *ops;
-    struct device *device; /* whose queue copies the host's data */
+    struct device *device; /* its queue copies data of host memory */
     struct comm *thread;
     char host[256];
-    void *pinned, *local; /* of nbytes each */
+    void *pinned, *local; /* staging buffers of nbytes each */
     size_t nbytes;
     void *place, *place_handle;
-    struct reduce_list pending; /* started and not waited for */
-    const char *what; /* the last collective */
+    struct reduce_list pending; /* slices started but not summed yet */
+    const char *what; /* name of the last collective, for errors */
     unsigned long ncollectives;
 };
 
@@ -36,7 +36,7 @@ static struct nccl *nccl_of(struct comm *c)
     return c->priv;
 }
 
-/* Also ends what runs on the GPU. */
+/* Aborts NCCL's communicator, which also ends its work on the GPU. */
 static void abort_link(struct nccl *n)
 {
     if (n->link)
@@ -56,7 +56,7 @@ static int fail_nccl(struct comm *c, int result, struct err *e)
     return -1;
 }
 
-/* Fails with the reason that the lifeline knows, or finds out if asks is true. */
+/* Fails if the lifeline has an error. asks: it is to find out why a collective does not end. */
 static int check_lifeline(struct comm *c, bool asks, struct err *e)
 {
     bool relayed = false;
@@ -69,7 +69,8 @@ static int check_lifeline(struct comm *c, bool asks, struct err *e)
     return rc;
 }
 
-/* NCCL notices that a rank has died; a moment later the lifeline knows which. */
+/* Reports a failed NCCL call. NCCL notices that a rank has died; a moment later the lifeline knows
+ * which one, so its error is preferred. */
 static int report_loss(struct comm *c, int result, struct err *e)
 {
     double began = clock_now();
@@ -120,7 +121,8 @@ static void pause_polling(double waited_s)
         clock_sleep(2e-5);
 }
 
-/* Waits for the end of an asynchronous call: no other may be made before. */
+/* Waits until an asynchronous call that returned result is complete. Until then no other NCCL call
+ * may be made. */
 static int finish_nccl(struct comm *c, int result, struct err *e)
 {
     struct nccl *n = nccl_of(c);
@@ -168,7 +170,7 @@ static int enter_collective(struct comm *c, const char *what, struct err *e)
     return n->link ? 0 : nccl_check(c, 0, e);
 }
 
-/* Makes both buffers at least so large. */
+/* Enlarges both staging buffers to at least nbytes. */
 static int reserve_stage(struct comm *c, size_t nbytes, struct err *e)
 {
     struct nccl *n = nccl_of(c);
@@ -190,10 +192,10 @@ static const struct { int type, op; } kinds[] = {
     [REDUCE_SUM_FLOAT] = {NCCL_FLOAT, NCCL_SUM}, [REDUCE_SUM_DOUBLE] = {NCCL_DOUBLE, NCCL_SUM},
     [REDUCE_SUM_INT64] = {NCCL_INT64, NCCL_SUM}, [REDUCE_MAX_DOUBLE] = {NCCL_DOUBLE, NCCL_MAX}};
 
-/* Starts a collective on nbytes of n->local; how: its operation or root. */
+/* Starts a collective on nbytes of n->local. how: the reduce_op, or the root. */
 typedef int (*start_f)(struct nccl *n, size_t nbytes, int how);
 
-/* Copies data to the device, runs the collective there, and copies the result back. */
+/* Copies data to the GPU, runs the collective there, and copies the result back. */
 static int stage_part(struct comm *c, void *data, size_t nbytes, start_f start, int how,
                       struct err *e)
 {
@@ -327,7 +329,7 @@ static void nccl_abort(struct comm *c, const struct err *e)
     abort_link(n);
 }
 
-/* Called on all ranks, unless one has failed. */
+/* Closes NCCL's communicator. All ranks call it, unless one has failed. */
 static void close_link(struct comm *c)
 {
     struct nccl *n = nccl_of(c);
@@ -351,7 +353,7 @@ static void nccl_close(struct comm *c)
     struct nccl *n = nccl_of(c);
     struct err ignored;
 
-    (void)n->ops->drain(n->device, &ignored); /* an abort may have left copies in flight */
+    (void)n->ops->drain(n->device, &ignored); /* after an abort, copies may still be in flight */
     if (n->place_handle && n->link)
         (void)n->calls->dismiss(n->link, n->place_handle);
     if (n->link)
@@ -365,7 +367,7 @@ static void nccl_close(struct comm *c)
     free(c);
 }
 
-/* Registered memory only makes sums faster. */
+/* Returns memory registered with NCCL if possible; sums only get faster by it. */
 static int nccl_queue_place(struct comm *c, size_t nbytes, void **p, struct err *e)
 {
     struct nccl *n = nccl_of(c);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Replicas with a GPU each, connected by NCCL, as threads of one process or as one process each.
- * Host memory is copied to the GPU and back; queue_sum sums on the GPU, in its queue.
+/* Replicas with one GPU each, connected by NCCL, as threads of one process or as one process each.
+ * Values in host memory are copied to the GPU and back; queue_sum sums on the GPU, in its queue.
  *
- * NCCL's calls are made so that none blocks, and every wait checks the other ranks, NCCL's errors,
- * signals and the deadline. When one of them ends the wait, the work on the GPU is aborted. */
+ * No call of NCCL blocks, and every wait checks the other ranks, NCCL's errors, signals and the
+ * deadline. If one of them ends the wait, the work on the GPU is aborted. */
 #ifndef UNETCTL_TRAINER_COMM_COMM_NCCL_H
 #define UNETCTL_TRAINER_COMM_COMM_NCCL_H
 
@@ -13,8 +13,8 @@
 
 struct comm_nccl_config {
     const struct nccl_calls *nccl;
-    const struct nccl_id *id; /* rank 0's, the same on every rank */
-    /* This rank's alone, opened by the calling thread; outlives the communicator. */
+    const struct nccl_id *id; /* made by rank 0, the same on every rank */
+    /* Of this rank alone, opened by the calling thread; they must outlive the communicator. */
     const struct device_ops *ops;
     struct device *device;
     int rank, size;
@@ -22,11 +22,11 @@ struct comm_nccl_config {
     double timeout_s;
     const atomic_int *interrupt; /* as in struct comm */
     struct lifeline *lifeline;   /* as in struct comm */
-    struct comm *thread; /* the comm_thread of ranks that are threads, which reports failures; or
-                          * NULL */
+    /* For ranks that are threads: their comm_thread, which reports failures. Otherwise NULL. */
+    struct comm *thread;
 };
 
-/* Every rank calls it; ends within timeout_s. NULL on error. */
+/* Collective; ends within timeout_s. Returns NULL on error. */
 struct comm *comm_nccl_open(const struct comm_nccl_config *config, struct err *e);
 
 #endif

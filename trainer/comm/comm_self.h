@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The communicator of a run with one replica: collectives leave their values as they are. */
+/* The communicator of a run with one replica. Collectives leave their values as they are. */
 #ifndef UNETCTL_TRAINER_COMM_COMM_SELF_H
 #define UNETCTL_TRAINER_COMM_COMM_SELF_H
 
 #include "trainer/comm/comm.h"
 
-/* NULL on error. Ended by ops->close. */
+/* Returns NULL if memory is short. ops->close frees it. */
 struct comm *comm_self_open(struct err *e);
 
 #endif

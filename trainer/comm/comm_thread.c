@@ -14,25 +14,25 @@
 struct member {
     struct comm comm;
     struct comm_thread_group *group;
-    struct reduce_list pending; /* started and not waited for */
+    struct reduce_list pending; /* slices started but not summed yet */
     struct slice one;          /* of a collective with one slice */
-    const struct slice *shown; /* what the others may read between two meetings */
+    const struct slice *shown; /* what other members may read between two barriers */
     size_t nshown;
-    void **values; /* of all ranks, of the slice that is being reduced */
+    void **values; /* the slice being reduced, by rank */
     struct meeting meeting;
     struct board small;
-    const char *what; /* this rank waits for */
+    const char *what; /* the collective that this rank waits in */
 };
 
 struct comm_thread_group {
-    pthread_mutex_t lock; /* of the error */
+    pthread_mutex_t lock; /* protects error and failed_rank */
     atomic_bool failed;
     int failed_rank;
     struct err error;
     int size;
     struct member *members;
-    void **values; /* of the members */
-    void *memory;  /* of the meetings */
+    void **values; /* memory for the members' values */
+    void *memory;  /* of the barriers */
 };
 
 static struct member *member_of(struct comm *c)
@@ -40,7 +40,7 @@ static struct member *member_of(struct comm *c)
     return c->priv;
 }
 
-/* The first failure is the one that counts. */
+/* Records the first failure; later ones are ignored. */
 static void fail_group(struct comm *c, const struct err *e)
 {
     struct member *m = member_of(c);
@@ -57,7 +57,7 @@ static void fail_group(struct comm *c, const struct err *e)
     meeting_disturb(&m->small.meeting);
 }
 
-/* Has a rank failed? */
+/* Fails if a rank has failed. */
 static int check_group(struct comm *c, struct err *e)
 {
     const struct comm_thread_group *g = member_of(c)->group;
@@ -109,7 +109,7 @@ static int meet(struct comm *c, const char *what, struct err *e)
     return check_group(c, e) ? -1 : meeting_hold(&m->meeting, e);
 }
 
-/* This thread's share of one slice. */
+/* Reduces this thread's share of one slice. */
 static void reduce_one_slice(struct comm *c, struct comm_thread_group *g, size_t index)
 {
     struct member *m = member_of(c);
@@ -122,7 +122,7 @@ static void reduce_one_slice(struct comm *c, struct comm_thread_group *g, size_t
     reduce_slice(s->op, m->values, c->size, from, to);
 }
 
-/* Every rank compares the same slices, so all succeed or fail. */
+/* Every rank compares the same slices, so that all of them succeed or all fail. */
 static int check_same(struct comm *c, struct comm_thread_group *g, const char *what, struct err *e)
 {
     const struct member *zero = &g->members[0];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Replicas as threads of one process (the mirrored strategy). In a collective each thread reduces
- * its share of the elements over ranks 0..N-1, in this order, between two meetings: the result has
- * the same bits every time. */
+ * its share of the elements over ranks 0..N-1, in this order, between two barriers, so that the
+ * result always has the same bits. */
 #ifndef UNETCTL_TRAINER_COMM_COMM_THREAD_H
 #define UNETCTL_TRAINER_COMM_COMM_THREAD_H
 
@@ -9,16 +9,17 @@
 
 struct comm_thread_group;
 
-/* interrupt as in struct comm; may be NULL. */
+/* interrupt: as in struct comm; may be NULL. The caller destroys the group. */
 struct comm_thread_group *comm_thread_create(int size, double timeout_s,
                                              const atomic_int *interrupt, struct err *e);
-/* When no thread uses a member any more. */
+/* No thread may use a member any more. */
 void comm_thread_destroy(struct comm_thread_group *g);
 
-/* The communicator of one thread; lives as long as the group, its close does nothing. */
+/* Returns the communicator of one thread. The group owns it; its close does nothing. */
 struct comm *comm_thread_member(struct comm_thread_group *g, int rank);
 
-/* Fails with the error of another thread that has failed. Cheap; between collectives. */
+/* Fails with the error of another thread that has failed. Cheap enough to call between collectives.
+ */
 int comm_thread_check(struct comm *c, struct err *e);
 
 #endif

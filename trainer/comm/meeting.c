@@ -12,8 +12,8 @@
 #include "src/clock.h"
 
 #define LINE 64        /* bytes of a cache line */
-#define POLLS 100      /* between two reads of the clock */
-#define SPIN_S 0.0005  /* before a wait becomes a sleep */
+#define POLLS 100      /* polls between two reads of the clock */
+#define SPIN_S 0.0005  /* polling time before a thread sleeps */
 #define NAP_NS 20000000L
 
 struct seat {
@@ -22,7 +22,7 @@ struct seat {
 
 struct meeting_room {
     _Alignas(LINE) atomic_uint arrived;
-    _Alignas(LINE) atomic_uint generation; /* number of meetings so far; the futex */
+    _Alignas(LINE) atomic_uint generation; /* number of barriers completed; the futex */
     atomic_uint sleepers;
     struct seat seats[];
 };

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Barriers for parties that share memory, threads of a process or processes: no party passes before
- * all have arrived, and then each sees all that the others wrote before.
+/* Barriers for parties that share memory, threads of one process or processes: no party passes
+ * before all have arrived, and then each sees everything that the others wrote before.
  *
- * A waiting party sleeps. Where each party has a core of its own it polls for a while first,
- * because waking takes long; it then continues in less than a microsecond. Where parties outnumber
- * cores polling would only delay the others, and a core that is yielded (sched_yield) instead of
- * left may go to another program for milliseconds. */
+ * A waiting party sleeps. If each party has a core of its own, it polls for a while first, because
+ * waking takes long; it then continues in less than a microsecond. If parties outnumber cores,
+ * polling would only delay the others, and a core that is yielded (sched_yield) instead of released
+ * may run another program for milliseconds. */
 #ifndef UNETCTL_TRAINER_COMM_MEETING_H
 #define UNETCTL_TRAINER_COMM_MEETING_H
 
@@ -14,8 +14,8 @@
 
 #include "src/err.h"
 
-/* Called many times a second while a party sleeps. -1 with an error ends the wait; the meeting must
- * not be used after that. */
+/* Called many times per second while a party sleeps. Returning -1 with an error ends the wait; the
+ * barrier must not be used after that. */
 typedef int (*meeting_check_f)(void *arg, double waited_s, struct err *e);
 
 struct meeting_room; /* the shared memory */
@@ -24,11 +24,12 @@ struct meeting {
     struct meeting_room *room;
     int rank, size;
     bool spins; /* this thread has a core of its own */
-    meeting_check_f check; /* NULL: none */
+    meeting_check_f check; /* may be NULL */
     void *arg;
 };
 
-/* Bytes of the memory that the parties share: aligned to 64 bytes, zeroed. */
+/* Returns the size of the memory that the parties share, which must be zeroed and aligned to 64
+ * bytes. */
 size_t meeting_bytes(int size);
 void meeting_enter(struct meeting *m, void *memory, int rank, int size);
 
@@ -37,9 +38,9 @@ int meeting_hold(struct meeting *m, struct err *e);
 /* Makes all sleeping parties call their check now. */
 void meeting_disturb(struct meeting *m);
 
-int meeting_count_arrived(const struct meeting *m); /* at the current meeting */
+int meeting_count_arrived(const struct meeting *m); /* at the current barrier */
 
-/* A party that has not arrived at the meeting which this one waits in, or -1. */
+/* Returns a party that has not arrived at the barrier that this one waits in, or -1. */
 int meeting_find_absent(const struct meeting *m);
 
 #endif

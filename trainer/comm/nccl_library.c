@@ -31,9 +31,9 @@ _Static_assert(offsetof(ncclConfig_t, blocking) == sizeof(size_t) + 2 * sizeof(u
                "the settings");
 #endif
 
-#define OLDEST 21400 /* 2.14.0: the first whose calls need not block */
+#define OLDEST 21400 /* version 2.14.0, the first whose calls need not block */
 
-/* The settings as 2.14 knew them; every later release takes them. */
+/* ncclConfig_t of 2.14, which every later release accepts. */
 struct settings {
     size_t size;
     unsigned magic, version;

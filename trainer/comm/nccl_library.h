@@ -9,19 +9,20 @@
 
 #include "src/err.h"
 
-/* Results of a call; anything else is an error. In progress: get_async_error returns the result. */
+/* Results of a call; any other is an error. After NCCL_IN_PROGRESS, get_async_error returns the
+ * result. */
 enum nccl_result { NCCL_SUCCESS = 0, NCCL_IN_PROGRESS = 7 };
 enum nccl_type { NCCL_BYTE = 0, NCCL_INT64 = 4, NCCL_FLOAT = 7, NCCL_DOUBLE = 8 };
 enum nccl_op { NCCL_SUM = 0, NCCL_MAX = 2 };
 
-/* Made by rank 0; all ranks need it to connect. */
+/* Made by rank 0 (get_id); all ranks need it to connect. */
 struct nccl_id {
     char bytes[128];
 };
 
-/* comm: a communicator of NCCL's; stream: a cudaStream_t. */
+/* comm: an ncclComm_t; stream: a cudaStream_t. */
 struct nccl_calls {
-    int (*get_version)(int *version); /* 22809: 2.28.9 */
+    int (*get_version)(int *version); /* 22809 is 2.28.9 */
     int (*get_id)(struct nccl_id *id);
     /* Asynchronous, like all calls below. */
     int (*init)(void **comm, int size, const struct nccl_id *id, int rank);
@@ -33,18 +34,18 @@ struct nccl_calls {
     int (*all_gather)(const void *src, void *dst, size_t n, int type, void *comm, void *stream);
     int (*finalize)(void *comm);
     int (*destroy)(void *comm);
-    int (*abort)(void *comm); /* ends what runs on the device, too */
+    int (*abort)(void *comm); /* also ends its work on the device */
     const char *(*get_error_string)(int result);
     const char *(*get_last_error)(void *comm);
-    /* Memory that other GPUs and network cards access directly. All are NULL before 2.19. */
+    /* Memory that other GPUs and network cards access directly. All NULL before 2.19. */
     int (*mem_alloc)(void **p, size_t nbytes);
     int (*mem_free)(void *p);
     int (*enroll)(void *comm, void *p, size_t nbytes, void **handle);
     int (*dismiss)(void *comm, void *handle);
 };
 
-/* Loads NCCL on the first call; it stays loaded. NULL with ERR_CONFIG if it is missing, or older
- * than 2.14, whose calls may block. */
+/* Loads NCCL on the first call; it stays loaded. Returns NULL with ERR_CONFIG if it is missing, or
+ * older than 2.14, whose calls may block. */
 const struct nccl_calls *nccl_library_open(struct err *e);
 
 #endif

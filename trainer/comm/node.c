@@ -19,17 +19,17 @@
 #include "trainer/comm/rendezvous/token.h"
 
 #define STAGE (256 * 1024)      /* bytes of a rank's values that are summed at once */
-#define SMALL_BYTES (32 * 1024) /* the same of node_reduce_small */
+#define SMALL_BYTES (32 * 1024) /* the same for node_reduce_small */
 
 struct node_head {
     unsigned char key[16];
-    atomic_int processes[]; /* by rank */
+    atomic_int processes[]; /* by rank; 0 before the rank joins */
 };
 
 struct shared_memory {
     void *base;
     size_t nbytes;
-    int fd; /* of the rank that offers it */
+    int fd; /* of the rank that offers the memory, else -1 */
 };
 
 struct node {
@@ -38,10 +38,10 @@ struct node {
     struct node_head *head;
     struct board main, small;
     size_t place_bytes; /* of one rank */
-    void **values;      /* of the ranks, of the slice that is being reduced */
+    void **values;      /* the slice being reduced, by rank */
 };
 
-/* --- the memory --- */
+/* --- the shared memory --- */
 
 static void unmap_shared(struct shared_memory *m)
 {
@@ -63,7 +63,7 @@ static int map_shared(struct shared_memory *m, int fd, size_t nbytes, struct err
     return 0;
 }
 
-/* All of it is allocated at once, so that no rank is killed later because memory is full. */
+/* Allocates all pages at once, so that no rank is killed later because memory is full. */
 static int offer_shared(struct shared_memory *m, size_t nbytes, struct node_offer *dst,
                         struct err *e)
 {
@@ -276,7 +276,7 @@ static void find_values(struct node *g, const struct slice *s)
         g->values[r] = (char *)g->place.base + (size_t)r * g->place_bytes + offset;
 }
 
-/* With other nodes rank 0 gets the sum over all of them, and the other ranks copy it. */
+/* If there are other nodes, rank 0 gets the sum over all of them, and the other ranks copy it. */
 static int reduce_placed(struct node *g, const struct slice *slices, size_t n,
                          board_across_f across, void *arg, struct err *e)
 {

@@ -10,7 +10,8 @@
 
 #define BLOCK 512 /* elements that stay in the cache */
 
-/* dst NULL: to all slices. Two ranks need no block, as all memory is read and written once. */
+/* Defines a function that combines elements [from, to) of all values into dst, or if dst is NULL
+ * into all values. Two ranks need no block, as all memory is then read and written once. */
 #define REDUCE_FUNCTION(name, type, combine)                                                   \
     VECTOR_CLONES static void name(type *dst, void *const *values, int size, size_t from,      \
                                    size_t to)                                                  \

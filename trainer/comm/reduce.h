@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reductions over slices in memory that all ranks share: each rank combines its share of the
- * elements over ranks 0..N-1, in this order, and writes the result to all slices: the same bits
- * every time and on every rank. */
+/* Reductions over slices in memory that all ranks share. Each rank combines its share of the
+ * elements over ranks 0..N-1, in this order, and writes the result to all slices, which gives the
+ * same bits every time and on every rank. */
 #ifndef UNETCTL_TRAINER_COMM_REDUCE_H
 #define UNETCTL_TRAINER_COMM_REDUCE_H
 
@@ -12,31 +12,31 @@
 enum reduce_op { REDUCE_SUM_FLOAT, REDUCE_SUM_DOUBLE, REDUCE_SUM_INT64, REDUCE_MAX_DOUBLE };
 
 size_t reduce_element(enum reduce_op op); /* bytes of one element */
-const char *reduce_name(enum reduce_op op); /* for messages: "a sum of floats" */
+const char *reduce_name(enum reduce_op op); /* for error texts: "a sum of floats" */
 
-/* What a rank brings to a collective: n elements, in place. */
+/* What a rank brings to a collective: n elements, reduced in place. */
 struct slice {
     void *values;
     size_t n;
     enum reduce_op op;
 };
 
-/* Slices that were started and not waited for. Emptied by n = 0, it keeps its memory; the owner
- * frees items. */
+/* Slices that were started and are not complete. Setting n = 0 empties the list, which keeps its
+ * memory. The owner frees items. */
 struct reduce_list {
     struct slice *items;
     size_t n, capacity;
 };
 int reduce_list_add(struct reduce_list *list, struct slice slice, struct err *e);
 
-/* Elements [from, to) of the slices values[0..size). */
+/* Reduces elements [from, to) of the slices values[0..size), in place. */
 void reduce_slice(enum reduce_op op, void *const *values, int size, size_t from, size_t to);
 
-/* The same, but the result is written only to dst (to - from elements). */
+/* As reduce_slice, but writes the result only to dst (to - from elements). */
 void reduce_into(enum reduce_op op, void *dst, void *const *values, int size, size_t from,
                  size_t to);
 
-/* Rank's share of n elements. */
+/* Sets [*from, *to) to this rank's share of n elements. */
 void reduce_share(size_t n, int rank, int size, size_t *from, size_t *to);
 
 #endif

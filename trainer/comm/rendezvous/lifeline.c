@@ -20,18 +20,18 @@
 #include "src/mem.h"
 
 #define ANSWER_S 3.0 /* for the answers to WORD_WHERE */
-#define SETTLE_S 2.0 /* more, for rank 0's verdict to arrive */
-/* A host that is down closes no connection: keep-alive notices it after about 40 s. */
+#define SETTLE_S 2.0 /* in addition, for rank 0's verdict to arrive */
+/* A host that is down closes no connection. TCP keep-alive notices it after about 40 s. */
 #define KEEP_IDLE_S 10
 #define KEEP_EVERY_S 5
 #define KEEP_COUNT 6
 
 enum word_kind {
-    WORD_BYE,   /* the rank leaves in order */
-    WORD_LOST,  /* the run cannot continue: error */
+    WORD_BYE,   /* the rank leaves normally */
+    WORD_LOST,  /* the run cannot continue; has an error */
     WORD_ASK,   /* to rank 0: a collective does not end */
-    WORD_WHERE, /* from rank 0: which collective is the rank in? */
-    WORD_HERE   /* to rank 0: in collective `count` */
+    WORD_WHERE, /* from rank 0: asks for the current collective */
+    WORD_HERE   /* to rank 0: it is collective `count` */
 };
 
 struct word {
@@ -42,10 +42,10 @@ struct word {
 
 struct peer {
     int socket;
-    atomic_bool gone; /* has left or is lost */
+    atomic_bool gone; /* it has left or is lost */
     bool answered; /* the question in flight */
     int64_t count;
-    struct word word; /* being read */
+    struct word word; /* the message being received */
     char text[ERR_TEXT_SIZE];
     size_t nread;
 };
@@ -55,19 +55,20 @@ struct lifeline {
     const char *const *hosts;
     lifeline_lost_f lost;
     void *arg;
-    struct peer *peers; /* rank 0: by rank; else one, rank 0 */
+    struct peer *peers; /* on rank 0 all ranks, by rank; on others only rank 0 */
     struct pollfd *polls;
     int npeers, wake;
     pthread_t thread;
-    pthread_mutex_t lock; /* of writing, and of error */
+    pthread_mutex_t lock; /* held while sending, and to access error */
     atomic_long count;
     atomic_bool closing, asked, failed;
-    double answers_until; /* 0: no question is in flight */
+    double answers_until; /* 0 if no question is in flight */
     bool relayed;
     struct err error;
 };
 
-/* A connection that cannot take a short message at once has a dead or stopped peer. */
+/* Sends a message without waiting: if the connection cannot take a short message at once, the peer
+ * is dead or stopped. */
 static void send_word(struct lifeline *l, struct peer *p, enum word_kind kind, const struct err *e)
 {
     char message[sizeof(struct word) + ERR_TEXT_SIZE];
@@ -92,10 +93,11 @@ static void wake_thread(struct lifeline *l)
     uint64_t one = 1;
 
     if (write(l->wake, &one, sizeof one) < 0)
-        return; /* the thread is awake already */
+        return; /* the thread is already awake */
 }
 
-/* The first error counts. Only called by the thread. */
+/* Records the first error and, on rank 0, forwards it to the other ranks. Called only by the
+ * thread. */
 static void lose(struct lifeline *l, const struct err *e, bool relayed)
 {
     if (l->failed)
@@ -130,7 +132,7 @@ static void lose_peer(struct lifeline *l, struct peer *p)
     lose(l, &e, false);
 }
 
-/* --- the question where all ranks are --- */
+/* --- rank 0 asks all ranks for their collective --- */
 
 static void begin_question(struct lifeline *l)
 {
@@ -143,7 +145,8 @@ static void begin_question(struct lifeline *l)
     }
 }
 
-/* Every rank has answered, or the time is up. */
+/* Called when every rank has answered or time is up. Reports the ranks that are silent or behind.
+ */
 static void end_question(struct lifeline *l)
 {
     int64_t most = l->count;
@@ -174,7 +177,7 @@ static void end_question(struct lifeline *l)
                 "in which the others wait; check the load and the file systems of its host, or "
                 "raise train.timeout_s", behind, (long long)most);
     else
-        return; /* all are in the same collective, which may be ending now */
+        return; /* all are in the same collective, which may be about to end */
     lose(l, &e, false);
 }
 
@@ -288,7 +291,7 @@ struct lifeline *lifeline_open(struct rendezvous *r, const char *const *hosts, l
         l->peers[i].socket = r->sockets[i];
         keep_alive(r->sockets[i]);
     }
-    l->peers[0].gone = r->rank == 0; /* itself */
+    l->peers[0].gone = r->rank == 0; /* this rank itself */
     pthread_mutex_init(&l->lock, NULL);
     l->wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     int reason = l->wake < 0 ? errno : pthread_create(&l->thread, NULL, watch_peers, l);
@@ -350,7 +353,8 @@ void lifeline_close(struct lifeline *l)
 {
     if (!l)
         return;
-    l->closing = true; /* first: peers may close as soon as they get the goodbye */
+    /* first, because peers may close the connection as soon as they get WORD_BYE */
+    l->closing = true;
     for (int i = 0; i < l->npeers; i++)
         send_word(l, &l->peers[i], WORD_BYE, NULL);
     wake_thread(l);

@@ -38,7 +38,7 @@ static double sooner(double a, double b)
     return a < b ? a : b;
 }
 
-/* Does the name of rank 0's host, another one, resolve to this host? */
+/* Whether the name of rank 0's host resolves to this host although it is another one. */
 static bool is_own_loopback(const struct rendezvous_config *c, const char *address)
 {
     bool loopback = strncmp(address, "127.", 4) == 0 || strcmp(address, "::1") == 0;
@@ -104,7 +104,8 @@ static int connect_address(struct visit *v, const struct addrinfo *a, struct err
                                              : strerror(reason));
 }
 
-/* Has rank 0 accepted the connection? */
+/* Waits for the greeting, by which rank 0 accepts the connection. Returns 0, or as connect_address.
+ */
 static int read_greeting(struct visit *v, int socket, struct rendezvous_greeting *greeting,
                          struct err *e)
 {
@@ -176,7 +177,7 @@ static int reach_host(struct visit *v, struct rendezvous_greeting *greeting, str
             return socket < 0 ? -1 : socket;
         if (clock_now() + nap >= v->deadline)
             return set_unreached(v, e);
-        /* Ranks that were started together must not retry together. */
+        /* The delay depends on the rank, so that ranks started together do not retry together. */
         clock_sleep(nap * (0.75 + 0.5 * (v->c->rank % 16) / 16));
         nap = sooner(1.5 * nap, RETRY_MOST_S);
         if (v->c->interrupt && *v->c->interrupt)

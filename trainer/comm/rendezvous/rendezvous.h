@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The rendezvous of all ranks of a run, before anything is computed: rank 0 listens at its address
- * in the cluster spec; the other ranks connect in any order, prove that they know the run's token,
- * and send who they are and what they would do. Then either all ranks continue, or all end with the
- * same text, which names the rank that is missing or differs.
+ * in the cluster spec. The other ranks connect in any order, prove that they know the run's token,
+ * and send what must agree (plan, program, addresses). Then either all ranks continue, or all fail
+ * with the same text, which names the rank that is missing or differs.
  *
  * Rank 0 is connected to every rank, so it knows which one is missing, and the connections stay
- * open to notice ranks that die (lifeline.h). bench/rendezvous measures the cost.
+ * open to detect ranks that die (lifeline.h). bench/rendezvous measures the cost.
  *
- * Distinguished (ERR_PEER): a rank that did not connect, connected twice, or left while others were
- * missing; one with another world size, cluster spec, plan, program or the device of another rank.
- * Towards rank 0: its host has no address, no process or another program listens there, its name
- * leads to the own host, rank 0 belongs to another run or is stopped. Peers without the token are
- * ignored and cannot end a run. */
+ * These errors are distinguished (all ERR_PEER): a rank that did not connect, connected twice, or
+ * left while others were missing; a rank with another world size, cluster spec, plan or program, or
+ * with the device of another rank. When connecting to rank 0: its host has no address; no process,
+ * or another program, listens there; its name resolves to this host; rank 0 belongs to another run
+ * or is stopped. Peers without the token are ignored and cannot end a run. */
 #ifndef UNETCTL_TRAINER_COMM_RENDEZVOUS_RENDEZVOUS_H
 #define UNETCTL_TRAINER_COMM_RENDEZVOUS_RENDEZVOUS_H
 
@@ -28,11 +28,11 @@ struct rendezvous_config {
     int rank, size;
     const char *const *hosts; /* by rank */
     const int *ports;
-    const char *host;    /* the name of this rank's host */
-    const char *device; /* identity of a device that no other rank may use, such as a GPU's UUID; or
-                           "" */
-    const char *program; /* what must be equal on all ranks: name and version */
-    uint64_t plan;       /* hash of this rank's configuration */
+    const char *host;    /* name of this rank's host */
+    /* Identity of a device that no other rank may use, such as a GPU's UUID; or "". */
+    const char *device;
+    const char *program; /* name and version, which must be equal on all ranks */
+    uint64_t plan;       /* hash of the configuration, equal on all ranks */
     unsigned char token[TOKEN_SIZE];
     double timeout_s;    /* for all ranks to connect */
     const atomic_int *interrupt; /* as in struct comm; may be NULL */
@@ -42,15 +42,15 @@ struct rendezvous_config {
 
 struct rendezvous {
     int rank, size;
-    int *sockets; /* rank 0: to each rank, its own -1; others: one, to rank 0 */
+    int *sockets; /* on rank 0 to each rank, its own -1; on others one, to rank 0 */
 };
 
 /* Collective. blob: nbytes (equal on all ranks, at most RENDEZVOUS_BLOB_MAX) that every rank
- * receives from rank 0. Ends within timeout_s, or for a rank that has reached rank 0 within rank
- * 0's timeout, plus some seconds for messages to arrive. NULL on error: ERR_PEER or 128 + signal;
- * *relayed: rank 0 reports it. */
+ * receives from rank 0. Ends within timeout_s; on a rank that has reached rank 0, within rank 0's
+ * timeout, plus some seconds for messages to arrive. Returns NULL on error: ERR_PEER or 128 +
+ * signal. *relayed: rank 0 reports the error. */
 struct rendezvous *rendezvous_open(const struct rendezvous_config *config, void *blob,
                                    size_t nbytes, bool *relayed, struct err *e);
-void rendezvous_close(struct rendezvous *r); /* NULL is fine */
+void rendezvous_close(struct rendezvous *r); /* NULL is allowed */
 
 #endif

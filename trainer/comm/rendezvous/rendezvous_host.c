@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Rank 0 in a rendezvous: listens, greets every peer, and compares the ranks. */
+/* Rank 0 of a rendezvous: listens, greets every peer, and compares the ranks. */
 #include "config.h"
 #include "trainer/comm/rendezvous/rendezvous_wire.h"
 
@@ -23,12 +23,12 @@
 #define PORT_WAIT_S 5.0 /* for an earlier process to release the port */
 #define LINGER_S 1.0    /* for late ranks to connect after the rendezvous has failed */
 #define VERDICT_S 1.0   /* for a verdict to fit into a connection's buffer */
-#define STRANGERS 64    /* connections that may be open beside those of the ranks */
-#define NAMED 8         /* missing ranks that a text names */
+#define STRANGERS 64    /* connections that may be open in addition to the ranks' */
+#define NAMED 8         /* missing ranks that an error names */
 #define EVENTS 64
 #define MAPPED "::ffff:"
 
-/* A connection. */
+/* A connection to this port. */
 struct guest {
     struct guest *next; /* in host.callers */
     int socket;
@@ -46,19 +46,19 @@ struct host {
     double deadline;
     int listener, epoll;
     struct guest **members; /* by rank */
-    struct guest *callers;  /* have not sent their hello yet */
+    struct guest *callers;  /* their hello is not complete */
     int nmembers, ncallers, ninformed;
-    struct map devices; /* text to rank */
+    struct map devices; /* maps the device's text to its rank */
     bool failed;
     struct err error;
     int nstrangers;      /* connections that were not from ranks */
     char stranger[INET6_ADDRSTRLEN]; /* address of the last of them */
-    char impostor[400];  /* error text: the last peer with a wrong token */
+    char impostor[400];  /* error text about the last peer with a wrong token */
 };
 
-/* --- the address --- */
+/* --- the listening socket --- */
 
-/* Does another rank 0 listen at our port? */
+/* Whether the rank 0 of another run listens at this port. */
 static bool has_other_host(const struct rendezvous_config *c)
 {
     struct rendezvous_greeting greeting = {0};
@@ -72,7 +72,7 @@ static bool has_other_host(const struct rendezvous_config *c)
     return greeting.mark == RENDEZVOUS_WIRE_MARK;
 }
 
-/* Waits some seconds for the port to become free. */
+/* Listens at rank 0's port; waits some seconds if it is in use. */
 static int open_listener(struct host *h, struct err *e)
 {
     const struct rendezvous_config *c = h->c;
@@ -101,7 +101,7 @@ static int open_listener(struct host *h, struct err *e)
                          c->size, c->host, c->ports[0]);
 }
 
-/* Allows a connection for each rank, and some more. */
+/* Raises the limit of open files to one connection per rank, and some more. */
 static void raise_limit(int size)
 {
     struct rlimit limit;
@@ -134,7 +134,7 @@ static void drop_caller(struct host *h, struct guest *g)
     forget(g);
 }
 
-/* Drops the oldest caller where there are too many. */
+/* Drops the oldest caller if there are too many. */
 static void make_room(struct host *h)
 {
     struct guest *g = h->callers;
@@ -170,7 +170,8 @@ static int accept_guest(struct host *h, struct err *e)
     g->socket = s;
     getnameinfo((struct sockaddr *)&from, length, g->address, sizeof g->address, NULL, 0,
                 NI_NUMERICHOST);
-    if (strncmp(g->address, MAPPED, strlen(MAPPED)) == 0) /* IPv4, as the listener sees it */
+    /* an IPv4 address, as an IPv6 listener reports it */
+    if (strncmp(g->address, MAPPED, strlen(MAPPED)) == 0)
         memmove(g->address, g->address + strlen(MAPPED), strlen(g->address + strlen(MAPPED)) + 1);
     g->next = h->callers;
     h->callers = g;
@@ -181,7 +182,7 @@ static int accept_guest(struct host *h, struct err *e)
     if (token_draw(g->greeting.nonce, sizeof g->greeting.nonce, e) ||
         epoll_ctl(h->epoll, EPOLL_CTL_ADD, s, &event))
         return err_errno(e, ERR_INTERNAL, errno, "rank 0 cannot accept a connection");
-    /* The buffer of a new connection has room for this. */
+    /* The buffer of a new connection has room for the greeting. */
     if (send(s, &g->greeting, sizeof g->greeting, MSG_NOSIGNAL) != (ssize_t)sizeof g->greeting)
         drop_caller(h, g);
     return 0;
@@ -264,7 +265,7 @@ static int check_hello(struct host *h, const struct rendezvous_hello *hello, str
     return 0;
 }
 
-/* Its hello is complete. */
+/* Checks a complete hello, and admits the peer as a member or drops it. */
 static void admit(struct host *h, struct guest *g)
 {
     char signature[TOKEN_SIGNATURE];
@@ -279,7 +280,7 @@ static void admit(struct host *h, struct guest *g)
         snprintf(h->impostor, sizeof h->impostor, "; one from %s that calls itself rank %d on "
                  "%.64s had another token: it belongs to another run or attempt, or its folder of "
                  "results is not the one here", g->address, hello->rank, hello->host);
-        send_verdict(h, g); /* whose signature shows the peer that its token differs */
+        send_verdict(h, g); /* its signature shows the peer that the tokens differ */
         h->ninformed--;
         drop_caller(h, g);
         return;
@@ -338,7 +339,7 @@ static void listen_to(struct host *h, struct guest *g)
     }
 }
 
-/* --- the whole --- */
+/* --- waiting for all ranks --- */
 
 static void set_missing(const struct host *h, struct err *e)
 {
@@ -370,7 +371,8 @@ static int take_events(struct host *h, struct err *e)
     struct epoll_event events[EVENTS];
     int n = epoll_wait(h->epoll, events, EVENTS, rendezvous_wire_nap_ms(h->deadline));
 
-    /* Messages before new connections, which may drop a caller whose event is still in the list. */
+    /* Messages are handled before new connections: accepting may drop a caller whose event is still
+     * in the list. */
     for (int i = 0; i < n; i++)
         if (events[i].data.ptr)
             listen_to(h, events[i].data.ptr);

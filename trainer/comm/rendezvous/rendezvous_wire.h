@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The messages of a rendezvous: records of fixed size in the machine's byte order, which the mark
- * checks, and how to wait for them.
+/* The messages of a rendezvous, and how to wait for them. They are records of fixed size in the
+ * machine's byte order, which the mark verifies.
  *
  *   rank 0 -> rank   greeting
  *   rank -> rank 0   hello, signed, with rank 0's nonce
@@ -14,13 +14,13 @@
 #include "trainer/comm/rendezvous/rendezvous.h"
 #include "trainer/comm/rendezvous/token.h"
 
-/* "unrdvz01"; increment it with each change of the protocol. */
+/* "unrdvz01" in memory; changes with each change of the protocol. */
 #define RENDEZVOUS_WIRE_MARK UINT64_C(0x31307a7664726e75)
 #define RENDEZVOUS_WIRE_NAME "unrdvz"
 
 struct rendezvous_greeting {
     uint64_t mark;
-    uint32_t wait_ms; /* for the ranks that are missing */
+    uint32_t wait_ms; /* how long rank 0 still waits for missing ranks */
     uint32_t unused;
     unsigned char nonce[16];
 };
@@ -51,21 +51,21 @@ void rendezvous_wire_sign_verdict(const unsigned char token[TOKEN_SIZE],
                                   const struct rendezvous_verdict *verdict, const void *blob,
                                   char dst[TOKEN_SIGNATURE]);
 
-/* Hash of the addresses of all ranks. */
+/* Returns a hash of the addresses of all ranks. */
 uint64_t rendezvous_wire_hash_spec(const struct rendezvous_config *c);
 
-/* A timeout for poll: short enough to notice signals, and not beyond the deadline. */
+/* Returns a timeout for poll: short enough to notice signals, and not beyond the deadline. */
 int rendezvous_wire_nap_ms(double deadline);
 
-/* Transfers nbytes over a non-blocking socket. 0; 1 when the deadline has passed; 2 when the peer
- * has closed the connection; -1 with a signal's error. */
+/* Transfers nbytes over a non-blocking socket. Returns 0, 1 if the deadline has passed, 2 if the
+ * peer has closed the connection, or -1 with a signal's error. */
 int rendezvous_wire_read(const struct rendezvous_config *c, int socket, void *dst, size_t nbytes,
                          double deadline, struct err *e);
 int rendezvous_wire_write(const struct rendezvous_config *c, int socket, const void *data,
                           size_t nbytes, double deadline, struct err *e);
 
-/* The part of rank 0 (rendezvous_host.c): fills sockets[rank] for each rank, or returns -1 after it
- * has sent the error to every rank that arrived. */
+/* Rank 0's part (rendezvous_host.c): sets sockets[rank] for each rank, or returns -1 after sending
+ * the error to every rank that arrived. */
 int rendezvous_host_gather(const struct rendezvous_config *c, const void *blob, size_t nbytes,
                            int *sockets, struct err *e);
 

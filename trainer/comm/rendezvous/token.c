@@ -14,7 +14,7 @@
 
 #include "src/format/sha256.h"
 
-#define BLOCK 64 /* of SHA-256 */
+#define BLOCK 64 /* bytes of a block of SHA-256 */
 
 int token_draw(void *dst, size_t nbytes, struct err *e)
 {
@@ -27,7 +27,7 @@ int token_draw(void *dst, size_t nbytes, struct err *e)
                                 : err_errno(e, ERR_INTERNAL, errno, "cannot get random numbers");
 }
 
-/* 1: there is no such file. */
+/* Returns 1 if there is no such file. */
 static int read_token(const char *path, unsigned char dst[TOKEN_SIZE], struct err *e)
 {
     struct stat st;
@@ -49,8 +49,8 @@ static int read_token(const char *path, unsigned char dst[TOKEN_SIZE], struct er
     return 0;
 }
 
-/* The file is complete before it gets its name, and link lets only one rank give it, on network
- * file systems, too. */
+/* The file is complete before it gets its name, and link() lets only one rank give it that name,
+ * also on network file systems. */
 static int make_token(const char *dir, const char *path, struct err *e)
 {
     char temporary[PATH_MAX + 8];
@@ -62,7 +62,7 @@ static int make_token(const char *dir, const char *path, struct err *e)
         return err_errno(e, ERR_PEER, errno, "cannot make the folder %s", dir);
     if (token_draw(token, sizeof token, e))
         return -1;
-    int fd = mkostemp(temporary, O_CLOEXEC); /* with mode 0600 */
+    int fd = mkostemp(temporary, O_CLOEXEC); /* creates it with mode 0600 */
     if (fd < 0)
         return err_errno(e, ERR_PEER, errno, "cannot write the run's token to %s", dir);
     if (write(fd, token, sizeof token) != (ssize_t)sizeof token || fsync(fd))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The secret of one attempt of a run, by which its ranks recognise each other. It is in a file of
- * the attempt's folder that only its owner can read, and is never sent: messages are signed with it
+/* The secret of one start of a run, by which its ranks recognise each other. It is in a file of the
+ * attempt's folder that only its owner can read, and is never sent: messages are signed with it
  * (HMAC-SHA256, RFC 2104), together with a random number of the receiver. */
 #ifndef UNETCTL_TRAINER_COMM_RENDEZVOUS_TOKEN_H
 #define UNETCTL_TRAINER_COMM_RENDEZVOUS_TOKEN_H
@@ -13,12 +13,12 @@
 #define TOKEN_SIZE 32
 #define TOKEN_SIGNATURE 65 /* 64 hexadecimal digits and a NUL */
 
-/* Reads DIR/token into dst. The first rank makes the folder and the file; the others, on any node,
- * read what it wrote. ERR_PEER: the file can be neither read nor made, or other users can read
- * it. */
+/* Reads DIR/token into dst. The first rank creates the folder and the file; the others, on any
+ * node, read what it wrote. ERR_PEER if the file can neither be read nor created, or other users
+ * can read it. */
 int token_share(const char *dir, unsigned char dst[TOKEN_SIZE], struct err *e);
 
-/* Random bytes. */
+/* Fills dst with random bytes of the kernel. */
 int token_draw(void *dst, size_t nbytes, struct err *e);
 
 struct token_part {
@@ -26,11 +26,11 @@ struct token_part {
     size_t nbytes;
 };
 
-/* The signature of the concatenated parts. */
+/* Sets dst to the signature of the concatenated parts, in hex. */
 void token_sign(const unsigned char token[TOKEN_SIZE], const struct token_part *parts,
                 size_t nparts, char dst[TOKEN_SIGNATURE]);
 
-/* Takes the same time wherever they differ. */
+/* Compares in a time that does not depend on where the signatures differ. */
 bool token_same(const char a[TOKEN_SIGNATURE], const char b[TOKEN_SIGNATURE]);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Threads that meet and sum by way of shared memory: nobody gets ahead, sums are exact and in the
- * order of ranks, one that stays away is seen, and so is one that brings something else. */
+/* Threads that sum by shared memory: no thread passes a barrier early, sums are exact and in the
+ * order of ranks, and a thread that is absent or brings another slice is detected. */
 #include "config.h"
 #include "trainer/comm/board.h"
 
@@ -12,7 +12,7 @@
 #include "t/tap.h"
 
 #define N 3
-#define ROOM 4096 /* bytes at once: 512 doubles */
+#define ROOM 4096 /* bytes summed at once: 512 doubles */
 #define MOST 20000
 
 struct party {
@@ -24,7 +24,7 @@ struct party {
 
 static atomic_int came[N], looks, absent, count;
 
-/* No party is ever more than one meeting ahead, with and without looking first. */
+/* No party is ever more than one barrier ahead of another, whether it polls or sleeps. */
 static int keep_step(struct party *p, struct err *e)
 {
     struct meeting *m = &p->board.meeting;

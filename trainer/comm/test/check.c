@@ -13,7 +13,7 @@ static int wrong(struct comm *c, const char *what, size_t n, size_t i, struct er
                    c->size, n, i);
 }
 
-/* What rank r brings at i, and the sum over all ranks. */
+/* What rank r contributes at index i, and the sum over all ranks. */
 static int64_t part(int r, size_t i)
 {
     return (int64_t)(i % 1000) * (r + 1) - r;
@@ -65,7 +65,7 @@ static int check_max(struct comm *c, struct err *e)
     return 0;
 }
 
-/* Slices of unequal size, the last one empty, all under way at once; twice over. */
+/* Slices of unequal size, the last one empty, all in flight at once; done twice. */
 static int check_started(struct comm *c, struct err *e)
 {
     static _Thread_local float f[MOST];
@@ -89,8 +89,8 @@ static int check_started(struct comm *c, struct err *e)
     return 0;
 }
 
-/* In the memory that the communicator has for it, with a slice from elsewhere in between, as votes
- * among gradients. Every rank's parts come in an order in which floats give these bits only. */
+/* Slices in the communicator's memory, with a slice from elsewhere in between, as votes are among
+ * gradients. The values give the expected bits only in the order of ranks. */
 static int check_placed(struct comm *c, struct err *e)
 {
     static const float parts[3] = {1e8f, 1.0f, -1e8f};
@@ -116,7 +116,7 @@ static int check_placed(struct comm *c, struct err *e)
     return 0;
 }
 
-/* Few values and many, while slices are under way. */
+/* Few and many values, while slices are in flight. */
 static int check_small(struct comm *c, struct err *e)
 {
     static _Thread_local float f[MOST];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The communicators inside one process: self and thread. */
+/* The communicators within one process: self and thread. */
 #include "config.h"
 #include "trainer/comm/comm_self.h"
 #include "trainer/comm/comm_thread.h"
@@ -30,7 +30,7 @@ static void *replica_main(void *arg)
     return NULL;
 }
 
-/* Run body on `size` threads; replicas[] holds what came out. */
+/* Runs body on `size` threads; replicas[] gets the results. */
 static void run(int size, double timeout_s, const atomic_int *interrupt,
                 int (*body)(struct comm *, struct err *), struct replica *replicas)
 {
@@ -74,7 +74,7 @@ static void test_threads(void)
     }
 }
 
-/* Values whose float sum depends on the order: ranks 0..N-1 in this order is promised. */
+/* Values whose float sum depends on the order: the order of ranks is guaranteed. */
 static int check_order(struct comm *c, struct err *e)
 {
     static const float parts[3] = {1e8f, 1.0f, -1e8f};

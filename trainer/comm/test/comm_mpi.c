@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The MPI communicator. Alone it is a unit test with one rank; t/t4000-comm.t runs it under mpirun.
- * An operand chooses what is checked: (nothing) every collective; "async": the same with a thread
- * for communication; "fused": the same with slices that are fused; "bf16", "fp16": sums of
- * gradients that go as 16 bits from rank to rank; "fail": rank 1 fails and the others must hear of
- * it; "async-fail": it fails while its thread waits for a sum; "hang": rank 1 stays away from a
- * barrier; "init": MPI has 2 s to come up. Rank 0 prints TAP. When MPI does not come up, the exit
- * code is the error's. */
+/* The MPI communicator. Run alone it is a unit test with one rank; t/t4000-comm.t runs it under
+ * mpirun. An operand chooses the check: none, every collective; "async", the same with a thread for
+ * communication; "fused", the same with fused slices; "bf16" and "fp16", sums of gradients that are
+ * sent as 16 bits; "fail", rank 1 fails and the others must report its error; "async-fail", it
+ * fails while its thread waits for a sum; "hang", rank 1 does not enter a barrier; "init", MPI has
+ * 2 s to start. Rank 0 prints TAP. If MPI does not start, the exit code is the error's. */
 #include "config.h"
 #include "trainer/comm/comm_async.h"
 #include "trainer/comm/comm_mpi.h"
@@ -44,8 +43,8 @@ static float random_value(int rank, size_t i)
     return (float)((u - 0.5) * pow(10, 4 * rng_uniform(12, (uint64_t)rank, i) - 3));
 }
 
-/* Every part and the sum lose at most dtype_error; small whole numbers lose nothing. The votes that
- * travel with the gradients are such. */
+/* Every part and the sum lose at most dtype_error. Small whole numbers, such as the votes among
+ * gradients, lose nothing. */
 static int check_halves(struct comm *c, struct err *e)
 {
     enum { N = 70001 };

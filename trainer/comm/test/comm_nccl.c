@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The NCCL communicator over emulated GPUs (nccl_emulated.c), ranks as threads and as processes:
- * every collective, sums in a device's queue and in recorded programs, and what ends a wait. With
- * an operand, and without the emulation, that many threads on as many GPUs, with the real NCCL. */
+/* The NCCL communicator over emulated GPUs (nccl_emulated.c), with ranks as threads and as
+ * processes: every collective, sums in a device's queue and in recorded programs, and what ends a
+ * wait. With an operand, in a build without the emulation: that many threads on as many GPUs with
+ * the real NCCL. */
 #include "config.h"
 #include "trainer/backends/backends.h"
 #include "trainer/comm/comm_nccl.h"
@@ -28,7 +29,7 @@ struct rank {
     double seconds;
 };
 
-/* Opened in the thread or process whose it is, as the trainer does. */
+/* Opens the communicator in the thread or process that uses it, as the trainer does. */
 static void *live(void *arg)
 {
     struct rank *r = arg;
@@ -161,7 +162,8 @@ static int verify(const struct device_ops *ops, struct device *d, const struct c
     return 0;
 }
 
-/* Slices queued one after the other, as backward brings them; plainly, recorded, and replayed. */
+/* Slices queued one after the other, in the order of a backward pass: directly, recorded, and
+ * replayed. */
 static int sums_in_queue(struct comm *c, struct device *d, struct err *e)
 {
     const struct device_ops *ops = backend_find("cuda")->device;
@@ -245,7 +247,7 @@ static void test_failures(void)
            strstr(r[0].e.text, "remote process exited"),
        "what NCCL notices by itself ends a wait: %s", r[0].e.text);
     run_threads(3, 0.3, NULL, true, stay_away, r);
-    /* Who gives up first takes the connection from the other. */
+    /* The rank that times out first aborts the other's connection. */
     const struct err *first = strstr(r[0].e.text, "within") ? &r[0].e : &r[2].e;
     ok(r[0].rc && r[2].rc && first->code == ERR_PEER && strstr(first->text, "a barrier") &&
            strstr(first->text, "within 0.3 s"), "a wait ends: %s", first->text);

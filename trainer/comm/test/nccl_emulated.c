@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* NCCL for devices that are emulated (backends/cuda/test/emulate.h): ranks are threads or processes
- * of this machine, meet in a file that they share, and really sum. As with NCCL no call waits, work
- * is done when its turn comes in the device's queue, and a rank that gives up ends the others'.
- * Part of emulated.c. */
+/* An emulation of NCCL for emulated devices (backends/cuda/test/emulate.h): ranks are threads or
+ * processes of this machine, share a file, and really sum. As with NCCL, no call waits, work is
+ * done in the order of the device's queue, and a rank that aborts ends the others' work. Included
+ * by emulated.c. */
 #include "config.h"
 
 #include <fcntl.h>
@@ -12,26 +12,26 @@
 #include "trainer/comm/nccl_library.h"
 
 #define NCCL_RANKS 16
-#define NCCL_PART ((size_t)32 << 10) /* bytes of a message at a time */
+#define NCCL_PART ((size_t)32 << 10) /* bytes of a message that are sent at a time */
 #define REMOTE_ERROR 6
 
-/* The memory that ranks share. Of two parts after each other one rank may be writing the second
- * while another still reads the first, and never more. */
+/* The memory that ranks share. It has two parts: one rank may be writing the second while another
+ * still reads the first, but no rank is further ahead. */
 struct nccl_world {
     atomic_int present, gone;
-    atomic_size_t written[NCCL_RANKS]; /* parts */
+    atomic_size_t written[NCCL_RANKS]; /* parts that each rank has written */
     char parts[2][NCCL_RANKS][NCCL_PART];
 };
 
 struct nccl_link {
     struct nccl_world *world;
     int rank, size;
-    size_t done; /* parts of this rank */
+    size_t done; /* parts that this rank has completed */
     bool aborted;
     struct nccl_link *next;
 };
 
-static struct nccl_link *nccl_links; /* kept: queues may have work for those that are given up */
+static struct nccl_link *nccl_links; /* never freed: queues may still have work for aborted links */
 static pthread_mutex_t nccl_links_lock = PTHREAD_MUTEX_INITIALIZER;
 
 enum nccl_what { REDUCE, BROADCAST, GATHER };
@@ -110,7 +110,7 @@ static void nccl_add(int type, int op, char *dst, const char *src, size_t nbytes
     }
 }
 
-/* All have written their part: what becomes of it here. */
+/* Combines the parts that all ranks have written into this rank's result. */
 static void nccl_combine(const struct nccl_message *m, char parts[NCCL_RANKS][NCCL_PART], size_t at,
                          size_t n)
 {
@@ -126,7 +126,7 @@ static void nccl_combine(const struct nccl_message *m, char parts[NCCL_RANKS][NC
         nccl_add(m->type, m->op, m->dst + at, parts[r], n);
 }
 
-/* Is another rank's part missing, now that the own is there? */
+/* Whether this rank has written its part and another rank's is missing. */
 static bool nccl_is_blocked(const void *args, size_t state)
 {
     const struct nccl_message *m = args;
@@ -138,7 +138,7 @@ static bool nccl_is_blocked(const void *args, size_t state)
     return false;
 }
 
-/* *state: bytes that are done; its lowest bit, whether the next part is written. */
+/* *state: bytes completed; its lowest bit says whether the next part is written. */
 static bool nccl_move_on(void *args, size_t *state)
 {
     const struct nccl_message *m = args;

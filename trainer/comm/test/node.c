@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Processes that sum in shared memory: exact, in the order of ranks, in any size; and what one that
- * waits sees of another that is killed or stays away. */
+/* Processes that sum in shared memory: sums are exact, in the order of ranks, and of any size; a
+ * waiting rank detects another that is killed or absent. */
 #include "config.h"
 #include "trainer/comm/node.h"
 
@@ -14,11 +14,11 @@
 #include "t/tap.h"
 
 #define N 3
-#define MOST 200001 /* of doubles: several times what goes at once */
+#define MOST 200001 /* number of doubles, several times what is summed at once */
 
-/* What all processes see. */
+/* Memory that all processes see. */
 static struct screen {
-    volatile int offers; /* that are written */
+    volatile int offers; /* number of offers written */
     struct node_offer control, place;
     volatile int good, lost, absent;
 } *screen;
@@ -117,7 +117,7 @@ struct view {
     int rank;
 };
 
-/* The first rank's view counts: others may see it go. */
+/* The view of the first rank counts, as the others may see it end. */
 static int look_around(void *arg, double waited_s, struct err *e)
 {
     const struct view *view = arg;
@@ -132,7 +132,7 @@ static int look_around(void *arg, double waited_s, struct err *e)
     return err_set(e, ERR_PEER, "enough");
 }
 
-/* Rank 1 is killed, rank 2 brings another size, or all is well. */
+/* Rank 1 is killed, rank 2 brings another size, or nothing fails. */
 enum trouble { NONE, KILLED, OTHER_SIZE };
 
 static void live(int rank, enum trouble trouble)
@@ -166,7 +166,7 @@ static void run(enum trouble trouble)
     for (int r = 0; r < N; r++)
         if ((processes[r] = fork()) == 0)
             live(r, trouble);
-    waitpid(processes[1], NULL, 0); /* which a killed one is not gone before */
+    waitpid(processes[1], NULL, 0); /* a killed process exists until then */
     waitpid(processes[0], NULL, 0);
     waitpid(processes[2], NULL, 0);
 }

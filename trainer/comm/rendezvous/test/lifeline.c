@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Three ranks as processes that hold each other's lifelines; one of them gets into trouble. */
+/* Three ranks as processes connected by lifelines, one of which fails in various ways. */
 #include "config.h"
 #include "trainer/comm/rendezvous/lifeline.h"
 
@@ -64,7 +64,7 @@ static struct lifeline *meet(int rank, int port, bool *called)
     return l;
 }
 
-/* What a rank does between two collectives that never end, but for NONE. */
+/* What a rank does after two collectives: the given trouble, or nothing for NONE. */
 static void suffer(struct lifeline *l, enum trouble trouble)
 {
     struct err e;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Ranks as plain processes that meet, or don't: each case starts them, spoils something, and looks
- * at what every one of them says. */
+/* Ranks as processes that meet or fail to meet: each case starts them, breaks something, and checks
+ * the result of every rank. */
 #include "config.h"
 #include "trainer/comm/rendezvous/rendezvous.h"
 
@@ -31,8 +31,8 @@ struct outcome {
 
 struct rank {
     struct rendezvous_config c;
-    double delay_s;  /* before it comes */
-    double leave_s;  /* it is killed so long after it came; 0: no */
+    double delay_s;  /* before the rank starts */
+    double leave_s;  /* time after which the rank is killed; 0 for never */
     pid_t process;
     int pipe;
     struct outcome got;
@@ -70,7 +70,7 @@ static int free_port(void)
     return at_port;
 }
 
-/* n ranks that would agree, for the case to change. */
+/* Sets up n ranks that agree; a case then changes some of them. */
 static void prepare(int n, double timeout_s)
 {
     port = free_port();
@@ -99,7 +99,7 @@ static void live(struct rank *r)
     struct rendezvous *v = rendezvous_open(&r->c, o.blob, sizeof o.blob, &o.relayed, &o.e);
     o.rc = v ? 0 : -1;
     o.seconds = clock_now() - began;
-    _exit(write(r->pipe, &o, sizeof o) != (ssize_t)sizeof o); /* which closes what v holds */
+    _exit(write(r->pipe, &o, sizeof o) != (ssize_t)sizeof o); /* closes what v holds */
 }
 
 static void start(struct rank *r)
@@ -152,7 +152,7 @@ static bool all_met(int n)
     return true;
 }
 
-/* Rank r has failed in time, with code 5 and this text. */
+/* Whether rank r has failed in time, with code 5 and this text. */
 static bool said(int r, const char *text)
 {
     struct outcome *o = &ranks[r].got;
@@ -163,7 +163,7 @@ static bool said(int r, const char *text)
     return no(r);
 }
 
-/* Rank r has heard from rank 0, which tells it, what rank 0 says. */
+/* Whether rank r has failed with this text, received from rank 0, which reports it. */
 static bool heard(int r, const char *text)
 {
     return said(r, text) && ranks[r].got.relayed && !ranks[0].got.relayed &&
@@ -407,7 +407,7 @@ static void test_port(void)
     prepare(2, 0.5);
     int s = listener(port);
     start_all(2);
-    int taken = accept(s, NULL, NULL); /* a program that speaks first */
+    int taken = accept(s, NULL, NULL); /* a program that sends first */
     if (send(taken, "220 mail.example ready for anything you have to say\r\n", 50, 0) < 0)
         bail_out("nobody called");
     end_all(2);

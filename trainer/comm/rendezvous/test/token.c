@@ -10,7 +10,7 @@
 
 #include "t/tap.h"
 
-/* RFC 4231, cases 1 and 2; keys shorter than a block are filled with zeros, so ours may be. */
+/* RFC 4231, test cases 1 and 2. HMAC fills short keys with zeros, so the test may do so, too. */
 static void test_sign(void)
 {
     unsigned char key[TOKEN_SIZE] = {0};
@@ -32,7 +32,7 @@ static void test_sign(void)
     ok(!token_same(got, other), "and not one that differs in its last digit");
 }
 
-/* Many processes at once, one token. */
+/* Many processes share the token at once: all read the same bytes. */
 static void test_share(void)
 {
     enum { N = 8 };
