@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sums of gradients over the ranks of one node: the communicator's, in memory that they share,
- * against MPI_Allreduce in place, in turns, each begun together by all ranks; the time is that of
- * the slowest rank.
+/* Measures sums of gradients over the ranks of one node: by the communicator, in memory that the
+ * ranks share, and by MPI_Allreduce in place. Both are measured alternately, all ranks start each
+ * sum together, and the time is that of the slowest rank.
  *
  *   make bench/allreduce && mpirun -np 2 bench/allreduce [ROUNDS [MB...]]     in the build folder;
- * result: doc/PERFORMANCE.md */
+ *   result: doc/PERFORMANCE.md */
 #include "config.h"
 
 #include <mpi.h>
@@ -31,7 +31,7 @@ static void stop(const struct err *e)
     MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
-/* Since `began` on the rank where it was longest. */
+/* Returns the time since `began` of the slowest rank. */
 static double slowest(double began)
 {
     double s = clock_now() - began;
@@ -52,7 +52,7 @@ static void measure(struct comm *c, float *own, float *other, size_t n, int roun
     struct err e;
 
     for (int r = -1; r < rounds; r++) {
-        int k = r < 0 ? 0 : r; /* the first round touches the memory */
+        int k = r < 0 ? 0 : r; /* the first round only touches the memory */
         fill(own, n, c->rank);
         fill(other, n, c->rank);
         MPI_Barrier(MPI_COMM_WORLD);
@@ -88,7 +88,7 @@ int main(int argc, char **argv)
 
     if (!c || rounds < 1 || rounds > MOST_ROUNDS)
         return fprintf(stderr, "%s\n", c ? "ROUNDS is 1 to 999" : e.text), 2;
-    c->spins = c->size <= sysconf(_SC_NPROCESSORS_ONLN); /* as the trainer decides it */
+    c->spins = c->size <= sysconf(_SC_NPROCESSORS_ONLN); /* as the trainer decides */
     for (int i = 0; i < nsizes; i++)
         if ((size_t)(250000 * atof(sizes[i])) > most)
             most = (size_t)(250000 * atof(sizes[i]));

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How long N ranks take to meet (trainer/comm/rendezvous/rendezvous.h), as processes of this machine that are
- * released together: the time until the last one may continue, and rank 0's processor time, which
- * others on the machine do not change, for each rank.
+/* Measures how long N ranks take for a rendezvous (trainer/comm/rendezvous/rendezvous.h), as
+ * processes of this machine that start together: the time until the last one may continue, and rank
+ * 0's processor time per rank, which does not depend on other programs of the machine.
  *
- *   make bench/rendezvous && bench/rendezvous [ROUNDS [RANKS...]]     in the build folder; result:
- * doc/SCALING.md */
+ *   make bench/rendezvous && bench/rendezvous [ROUNDS [RANKS...]]     in the build folder;
+ *   result: doc/SCALING.md */
 #include "config.h"
 
 #include <arpa/inet.h>
@@ -21,7 +21,7 @@
 #include "trainer/comm/rendezvous/rendezvous.h"
 
 #define MOST_ROUNDS 99
-#define BLOB 128 /* an ncclUniqueId */
+#define BLOB 128 /* the size of an ncclUniqueId */
 
 struct outcome { double ended, cpu_s; };
 
@@ -46,7 +46,7 @@ static void be_rank(struct rendezvous_config *c, int rank, int released, int res
     struct err e;
 
     c->rank = rank;
-    if (read(released, &byte, 1) != 0) /* ends when the parent closes it */
+    if (read(released, &byte, 1) != 0) /* returns when the parent closes its end */
         _exit(1);
     getrusage(RUSAGE_SELF, &before);
     struct rendezvous *r = rendezvous_open(c, blob, sizeof blob, &relayed, &e);
@@ -82,7 +82,7 @@ static struct outcome run_once(int n)
             be_rank(&c, r, release[0], results[1]);
         }
     }
-    sleep(1); /* until all stand at the start */
+    sleep(1); /* until all processes wait for the start */
     double began = clock_now();
     close(release[1]);
     for (int r = 0; r < n; r++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* bench/spec: the time inside the process from the two texts to the JSON of all addresses.
- * spec_inside NODELIST TASKS_PER_NODE RANK TIMES: prints the microseconds of CPU of each time, one
- * a line, and on stderr the bytes of the JSON. Memory is given back each time, as in a process that
- * does it once. */
+/* Measures for bench/spec the time within the process from the two texts to the JSON of all
+ * addresses. `spec_inside NODELIST TASKS_PER_NODE RANK TIMES` prints the processor time of each
+ * repetition in microseconds, one per line, and on stderr the bytes of the JSON. Memory is returned
+ * to the system each time, as in a process that does it once. */
 #include "config.h"
 #include "src/cluster/cluster_spec.h"
 
@@ -12,7 +12,7 @@
 
 #include "src/cluster/tasklist.h"
 
-/* Of the processor, so that a busy machine does not count. */
+/* Processor time, so that other programs of the machine do not count. */
 static double cpu_now(void)
 {
     struct timespec t;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Operations and bytes of a training step in bfloat16, layer by layer, counted in the graphs that the
- * CUDA backend would run; no GPU is needed, and nothing runs. Three ways of doing the same:
+/* Counts operations and bytes of a training step in bfloat16 by layer, in the graphs that the CUDA
+ * backend would run. No GPU is needed, and nothing is computed. Three variants are counted:
  *
- *   unfused   each op reads its inputs and writes its results; batch norm reads twice, for its sums and
- *             to apply them
- *   now       after fuse_graph for the backend: what it does today
- *   fused     with all that narrow.h can do in a convolution's prologue and epilogue: norms and ReLUs cost
- *             no pass, and both gradients of a convolution are one; what is left to do
+ *   unfused   each op reads its inputs and writes its results; batch norm reads twice, for its sums
+ *             and to apply them
+ *   now       after fuse_graph for the backend, as it runs today
+ *   fused     with everything that narrow.h can do in a convolution's prologue and epilogue: norms
+ *             and ReLUs need no pass of their own, and both gradients of a convolution share one
  *
  *     make bench/gpu/traffic && bench/gpu/traffic [BASE HEIGHT WIDTH BATCH [GB/s TFLOP/s]]
  *
- * 8 768 1024 16 4300 790 if not given: the reference network, and an H200's copies and products of
- * bfloat16 as ../shared/docs/PERFORMANCE.md takes them. */
+ * The preset is 8 768 1024 16 4300 790: the reference network, and the copy rate and bfloat16
+ * matrix rate of an H200. */
 #include "config.h"
 
 #include "trainer/backends/cuda/test/emulated.c"
@@ -50,8 +50,8 @@ static bool is_norm_grad(const struct op_kind *kind)
     return kind == &batch_norm_grad_kind;
 }
 
-/* A parameter of an op, or gradient of one, a convolution's weights before others: the layer's name
- * stands before its last point. */
+/* Returns the name of a parameter of the op, or of a parameter whose gradient it computes, weights
+ * first. The layer's name precedes the last point. */
 static const char *parameter_of(const struct op *op)
 {
     const struct tensor *found = NULL;
@@ -66,7 +66,7 @@ static const char *parameter_of(const struct op *op)
     return found ? found->name : NULL;
 }
 
-/* Batch norm counts for the convolution in front of it: enc1.bn2 for enc1.conv2. */
+/* Sets name to the op's layer. A batch norm counts for its convolution: enc1.bn2 for enc1.conv2. */
 static void name_of(const struct op *op, char *name)
 {
     const char *parameter = parameter_of(op);
@@ -99,7 +99,7 @@ static struct layer *find_layer(const char *name)
     return &layers[nlayers++];
 }
 
-/* Every number once for each time that it goes to or from memory. */
+/* Counts every number once for each time that it is read from or written to memory. */
 static double bytes_now(const struct op *op)
 {
     double bytes = profile_bytes(op);
@@ -113,7 +113,7 @@ static double bytes_now(const struct op *op)
     return bytes;
 }
 
-/* Is t the gradient that a norm passes on? Then its reader reads what the norm read. */
+/* Whether t is the gradient that a norm passes on. Its reader then reads what the norm read. */
 static bool is_of_norm(const struct graph *g, const struct tensor *t)
 {
     for (size_t i = 0; i < g->nops; i++)
@@ -132,7 +132,8 @@ static double bytes_fused(const struct graph *g, const struct op *op)
         op_form(op) & OP_WEIGHTS_ONLY)
         return bytes + (double)tensor_nbytes(op->in[0]);
     if (op_form(op) & OP_INPUT_ONLY)
-        return bytes - (double)tensor_nbytes(op->in[0]); /* the same pass as that of weights */
+        /* the same pass as the gradient of the weights */
+        return bytes - (double)tensor_nbytes(op->in[0]);
     return bytes;
 }
 
@@ -228,7 +229,8 @@ int main(int argc, char **argv)
         fprintf(stderr, "traffic: %s\n", e.text);
         return 1;
     }
-    count_graph(&config, (int)numbers[3], true, NOW); /* first: its order, and channels */
+    /* first, because it determines order and channels */
+    count_graph(&config, (int)numbers[3], true, NOW);
     count_graph(&config, (int)numbers[3], true, FUSED);
     count_graph(&config, (int)numbers[3], false, UNFUSED);
     print(numbers[4] * 1e9, numbers[5] * 1e12);

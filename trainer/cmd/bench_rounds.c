@@ -25,7 +25,7 @@
 struct bench_thread {
     const struct bench_rounds *bench;
     struct bench_replica replica;
-    double *rates; /* images per second of each round */
+    double *rates; /* images per second in each round */
     pthread_t thread;
     int rc;
     struct err e;
@@ -87,7 +87,7 @@ int bench_rounds_step(struct bench_replica *r, int batch, struct err *e)
     return 0;
 }
 
-/* *seconds: the time until all replicas have completed count steps. */
+/* Sets *seconds to the time until all replicas have completed count steps. */
 static int take_steps(struct bench_thread *t, int count, double *seconds, struct err *e)
 {
     struct bench_replica *r = &t->replica;
@@ -225,7 +225,7 @@ static int run_threads(const struct bench_rounds *b, struct err *e)
     return rc;
 }
 
-/* One replica: alone, or as one of several tasks. */
+/* Runs the single replica of this process: alone, or as one of several tasks. */
 static int run_one(const struct bench_rounds *b, struct err *e)
 {
     struct comm *comm = b->gpus > 1 ? comm_mpi_open(-1, b->gpus, TIMEOUT_S, NULL, e)

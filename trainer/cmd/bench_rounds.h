@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Rounds of steps on synthetic images on every replica, with gradients summed, reported as
+/* Rounds of steps on synthetic images, with gradients summed over the replicas, reported as
  * Horovod's benchmark does. */
 #ifndef UNETCTL_TRAINER_CMD_BENCH_ROUNDS_H
 #define UNETCTL_TRAINER_CMD_BENCH_ROUNDS_H
@@ -13,24 +13,25 @@
 
 struct bench_rounds {
     struct network_config network; /* threads: of each replica */
-    int gpus;                      /* replicas: threads of this process, or its MPI ranks */
-    int batch, warmup, rounds, steps; /* steps of each round */
+    int gpus;                      /* number of replicas: threads of this process, or MPI ranks */
+    int batch, warmup, rounds, steps; /* steps: of each round */
     bool json;
 };
 
-/* Runs the benchmark; rank 0 prints. Under an MPI launcher gpus must be the number of its tasks. */
+/* Runs the benchmark; rank 0 prints the result. Under an MPI launcher gpus must be the number of
+ * its tasks. */
 int bench_rounds_run(const struct bench_rounds *b, struct err *e);
 
-/* One training step. comm NULL: a single replica. */
+/* A replica for training steps. comm: NULL for a single replica. */
 struct bench_replica {
     struct comm *comm;
     struct network *network;
     struct optim *optim;
-    size_t started; /* gradients below this have been started to be summed */
+    size_t started; /* the sums of gradients from this offset on have been started */
 };
 int bench_rounds_step(struct bench_replica *r, int batch, struct err *e);
 
-/* Writes synthetic images and targets to the network's input for the next step. */
+/* Writes synthetic images, and for training targets, to the network's input for the next step. */
 int bench_rounds_fill(struct network *n, const struct network_config *c, bool training, int batch,
                       struct err *e);
 

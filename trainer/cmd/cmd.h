@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The verbs of unet-train: each cmd_NAME.c defines one. */
+/* The verbs of unet-train. Each is defined in cmd_NAME.c. */
 #ifndef UNETCTL_TRAINER_CMD_CMD_H
 #define UNETCTL_TRAINER_CMD_CMD_H
 

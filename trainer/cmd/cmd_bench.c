@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* unet-train bench: the speed of a network on this machine, with synthetic images. */
+/* unet-train bench: measures the speed of a network on this machine, with synthetic images. */
 #include "config.h"
 
 #include <math.h>
@@ -161,7 +161,7 @@ static void print_speed(const struct network *n, const struct network_config *c,
            (double)usage.ru_maxrss / 1024);
 }
 
-/* The peak of the first visible GPU, or of a core. */
+/* Returns the peak rates of the first visible GPU, or of one core. */
 static struct profile_peak find_peak(const struct network *n)
 {
     struct profile_peak peak = {0, 0, "the GPU"};
@@ -180,8 +180,8 @@ static struct profile_peak find_peak(const struct network *n)
     return peak;
 }
 
-/* Prints a lower bound of the step's time: the bytes of each op's inputs and outputs count once,
- * and those of the optimizer do not. */
+/* Prints a lower bound of the step's time. The bytes of each op's inputs and outputs count once;
+ * those of the optimizer are left out. */
 static int print_roofline(struct network *n, bool training, const double *seconds, struct err *e)
 {
     double flop, bytes, median = stat_median(seconds, (size_t)opt_steps);

@@ -26,7 +26,7 @@ struct count {
     size_t files, bad;
 };
 
-/* One object of the list: an image, or an error. */
+/* Prints one object of the list: an image, or an error. */
 static void print_json(size_t index, const char *name, const struct pixels *img, const char *hex,
                        const char *error)
 {
@@ -50,8 +50,8 @@ static void print_json(size_t index, const char *name, const struct pixels *img,
     buf_destroy(&b);
 }
 
-/* Reports a path that cannot be used, and continues. alone: it is the only path of the command
- * line, whose error is the command's. */
+/* Reports a path that cannot be used, and continues. alone: the path is the only one on the command
+ * line, and its error becomes that of the command. */
 static int report_bad(const char *path, bool alone, struct count *count, const struct err *e)
 {
     char name[FILENAME_TEXT_SIZE];

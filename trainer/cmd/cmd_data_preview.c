@@ -34,10 +34,10 @@ static const struct cli_option options[] = {
 struct canvas {
     int height, width, channels;
     float *image, *mask, *new_image, *new_mask;
-    uint8_t *rgb; /* image, mask, changed image, changed mask side by side */
+    uint8_t *rgb; /* image, mask, augmented image and augmented mask side by side */
 };
 
-/* Classes are spread over the grey values; ignored pixels are red. */
+/* Spreads the classes over the grey values; ignored pixels are red. */
 static void draw_pixel(float v, uint8_t *rgb)
 {
     float step = classes > 1 ? 255.0f / (float)(classes - 1) : 255.0f;

@@ -37,7 +37,7 @@ static const struct cli_option options[] = {
     OPTIONS_CLASS_FILE(class_file),
     {0}};
 
-/* A split never changes: an existing file must be equal. */
+/* Writes the split, or checks that the existing file is equal: a split never changes. */
 static int write_once(const char *path, const struct buf *text, struct err *e)
 {
     size_t n = 0;

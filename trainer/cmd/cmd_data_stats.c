@@ -12,7 +12,7 @@
 #include "trainer/data/prepare/frequency.h"
 #include "trainer/data/prepare/survey.h"
 
-#define MAX_SHOWN 12 /* sizes, mask values */
+#define MAX_SHOWN 12 /* sizes or mask values in a list */
 
 static const char *dir, *size, *ignore, *class_file;
 static long nclasses, sample;
@@ -146,7 +146,7 @@ static void encode_baseline(const char *name, const struct survey_baseline *base
              dark ? "dark" : "bright");
 }
 
-/* Proposed settings of study.yaml, and whether they are certain. */
+/* Appends the proposed settings for study.yaml, and whether they are certain. */
 static void encode_proposal(const struct mask_proposal *p, struct buf *b)
 {
     static const char *const words[] = {"foreground", "one class", "classes", "unsure"};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* unet-train devices: devices, backends and communicators of this build. */
+/* unet-train devices: lists devices, backends and communicators of this build. */
 #include "config.h"
 
 #include <stdio.h>
@@ -23,7 +23,7 @@ static const struct cli_option options[] = {
     OPTIONS_JSON(opt_json),
     {0}};
 
-/* "9.19.0" of 91900 with unit 10000; "none" of 0. */
+/* Returns a version number as text: "9.19.0" for 91900 with unit 10000, "none" for 0. */
 static const char *version_text(int version, int unit, char *dst, size_t size)
 {
     if (version == 0)
@@ -55,7 +55,7 @@ static void print_cuda(const struct cuda_info *c)
                version_text(c->nccl, 10000, nccl, sizeof nccl));
 }
 
-/* The backend on this machine, or the error of a run that needs it. */
+/* Prints the backend that "auto" chooses on this machine, or the error of a run that needs it. */
 static void print_compute(void)
 {
     struct compute c;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* unet-train eval: a checkpoint on images. */
+/* unet-train eval: scores a checkpoint on images. */
 #include "config.h"
 
 #include <stdio.h>
@@ -156,7 +156,7 @@ static struct dataset *open_data(const struct trained *t, struct err *e)
     return dataset_open(&data, e);
 }
 
-/* Another data set may number classes differently. */
+/* Warns if the data set numbers its classes differently from the training. */
 static void compare_names(const struct trained *t, const struct dataset *dataset)
 {
     for (int i = 0; i < t->classes.count && i < dataset_classes(dataset); i++)

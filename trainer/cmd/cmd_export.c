@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* unet-train export: a trained network for other programs. */
+/* unet-train export: writes a trained network in a format of other programs. */
 #include "config.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* unet-train model: the layers of a network, built in or a user's own. */
+/* unet-train model: prints the layers of a network, built in or described by a file. */
 #include "config.h"
 
 #include <inttypes.h>
@@ -66,7 +66,7 @@ static size_t count_params(const struct op *op)
     return n;
 }
 
-/* The layer's name, from that of its first parameter. */
+/* Copies the layer's name, which is that of its first parameter without the last part. */
 static void name_layer(const struct op *op, char dst[TENSOR_NAME_SIZE])
 {
     *dst = 0;
@@ -78,7 +78,7 @@ static void name_layer(const struct op *op, char dst[TENSOR_NAME_SIZE])
         *dot = 0;
 }
 
-/* The name of the op's layer in descriptions (doc/MODELS.md), or the op's own name. */
+/* Returns the name of the op's layer in descriptions (doc/MODELS.md), or the op's own name. */
 static const char *layer_of(const struct op *op)
 {
     const char *name = op->kind->name, *found = name;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* unet-train predict: masks for images of any size. */
+/* unet-train predict: writes masks for images of any size. */
 #include "config.h"
 
 #include <errno.h>
@@ -33,8 +33,8 @@
 #include "trainer/evaluate/predict.h"
 #include "trainer/run/shutdown.h"
 
-#define PROGRESS_S 10   /* seconds between reports */
-#define MANY_TILES 1000 /* of an image: reported before they are computed */
+#define PROGRESS_S 10   /* seconds between reports of progress */
+#define MANY_TILES 1000 /* an image with more tiles is announced before they are computed */
 
 static const char *opt_checkpoint, *opt_crop, *opt_out, *opt_size, *opt_format = "png";
 static const char *opt_backend = "auto", *opt_dtype = "f32";
@@ -83,7 +83,7 @@ static const char details[] =
     "\n"
     "  unet-train predict --checkpoint STUDY/runs/unet-g01-s1 --out masks --overlay images\n";
 
-/* DIR/NAME + suffix */
+/* Sets dst to DIR/NAME followed by suffix. */
 static void path_for(const char *name, const char *suffix, char dst[PATH_MAX])
 {
     snprintf(dst, PATH_MAX, "%.1500s/%.2500s%.50s", opt_out, name, suffix);
@@ -92,7 +92,7 @@ static void path_for(const char *name, const char *suffix, char dst[PATH_MAX])
 struct result {
     int height, width, classes;
     float *probabilities; /* [height][width][classes] */
-    uint8_t *mask;        /* [height][width]: class, or 0 and 1 */
+    uint8_t *mask;        /* [height][width]: the class, or 0 and 1 */
 };
 
 static void fill_mask(struct result *r)
@@ -131,7 +131,7 @@ static int write_mask(const char *name, const char *what, const struct result *r
     return rc;
 }
 
-/* Class k, or the foreground, in 16 bits. */
+/* Writes the probability of class k, or of the foreground, in 16 bits. */
 static int write_png_probabilities(const char *name, const struct result *r, int k, struct err *e)
 {
     struct pixels img = {.width = (uint32_t)r->width, .height = (uint32_t)r->height};
@@ -169,7 +169,7 @@ static int write_probabilities(const char *name, const struct result *r, struct 
     return 0;
 }
 
-/* Colours far apart: hues a golden angle from each other. */
+/* Returns a colour far from those of other classes: successive hues differ by the golden ratio. */
 static void colour_of(int class, float rgb[3])
 {
     float hue = fmodf((float)class * 0.618034F, 1) * 6;
@@ -180,7 +180,7 @@ static void colour_of(int class, float rgb[3])
     }
 }
 
-/* pixels: [height][width][channels], 0..1 */
+/* pixels: the image, [height][width][channels], 0..1. */
 static int write_overlay(const char *name, const float *pixels, int channels,
                          const struct result *r, struct err *e)
 {
@@ -218,7 +218,8 @@ static int check_crops(const struct result *r, struct err *e)
     return 0;
 }
 
-/* Cuts off the borders, where the network's input is padded by zeros. */
+/* Writes masks without a border: near the border results suffer from the zero padding of the
+ * network's input. */
 static int write_crops(const char *name, const struct result *r, struct err *e)
 {
     const char *at = opt_crop;
@@ -254,13 +255,13 @@ static int write_all(const char *name, const float *pixels, int channels, struct
     return 0;
 }
 
-/* Images and progress. */
+/* All images of a command, and its progress. */
 struct prediction {
     struct trained *trained;
     struct image_list list;
     size_t at, failed;
     double reported; /* time of the last report of progress */
-    FILE *table; /* of a network that classifies whole images */
+    FILE *table; /* classes.csv of a network that classifies whole images, else NULL */
 };
 
 static void report_progress(void *arg, size_t done, size_t total)
@@ -287,7 +288,7 @@ static float *predict_pixels(struct prediction *w, const float *pixels, const st
                       : predict_resized(t->network, &t->config, pixels, r->height, r->width, e);
 }
 
-/* The folders of DIR/NAME below DIR. */
+/* Creates the folders of DIR/NAME below DIR. */
 static int make_folders(const char *name, struct err *e)
 {
     char path[PATH_MAX];
@@ -301,7 +302,7 @@ static int make_folders(const char *name, struct err *e)
     return 0;
 }
 
-/* Writes the masks of a page; pixels: as in write_overlay. */
+/* Predicts one page and writes its masks. pixels: as in write_overlay. */
 static int predict_masks(struct prediction *w, const struct pixels *img, const float *pixels,
                          const char *name, struct err *e)
 {
@@ -320,7 +321,7 @@ static int predict_masks(struct prediction *w, const struct pixels *img, const f
     return rc;
 }
 
-/* Writes a row of classes.csv, from the image at the size of the network. */
+/* Classifies the image, resized to the network's size, and writes a row of classes.csv. */
 static int predict_class(struct prediction *w, const struct pixels *img, const float *pixels,
                          const char *label, struct err *e)
 {
@@ -369,7 +370,7 @@ static int predict_page(struct prediction *w, const struct pixels *img, int page
     return rc;
 }
 
-/* All pages of the image w->at. */
+/* Predicts all pages of the image number w->at. */
 static int predict_image(struct prediction *w, struct err *e)
 {
     const struct image_list_item *item = &w->list.items[w->at];
@@ -393,7 +394,7 @@ static int predict_image(struct prediction *w, struct err *e)
     return rc;
 }
 
-/* An image that cannot be read does not stop the others. */
+/* Predicts all images. One that cannot be read is reported and does not stop the others. */
 static int predict_images(struct prediction *w, struct err *e)
 {
     w->reported = clock_now();
@@ -455,7 +456,8 @@ static int classify_all(struct prediction *w, struct err *e)
     return rc;
 }
 
-/* Refuses existing masks before anything is computed; atomicfile_create refuses later ones. */
+/* Refuses existing masks before anything is computed. atomicfile_create refuses those of further
+ * pages. */
 static int check_masks(const struct image_list *list, struct err *e)
 {
     char path[PATH_MAX];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* unet-train train: one run, from its configuration to DONE or FAILED. */
+/* unet-train train: executes one run, from its configuration to the marker DONE or FAILED. */
 #include "config.h"
 
 #include <limits.h>
@@ -31,7 +31,7 @@
 #include "trainer/run/strategy.h"
 #include "trainer/step/exchange.h"
 
-/* Options that set one key of the run, as text. */
+/* Options that set one key of the run; the values are texts. */
 enum { OPT_DATA, OPT_MODEL, OPT_CHANNELS, OPT_EPOCHS, OPT_BATCH_SIZE, OPT_LR, OPT_SEED, OPT_BACKEND,
        OPT_DTYPE, OPT_THREADS, NKEYED };
 static const char *keyed[NKEYED];
@@ -122,7 +122,7 @@ static const char details[] =
     "RUN times its K GPUs) and train.rate_gpus K keep those of RUN. A checkpoint of another\n"
     "network, data set or training is refused, and so is --resume without one (exit code 9).\n";
 
-/* Tasks and devices from --gpus and --strategy. */
+/* Sets the number of tasks and devices by --gpus and --strategy. */
 static int set_layout(struct settings *c, struct err *e)
 {
     int launched = strategy_launched_tasks();
@@ -144,7 +144,8 @@ static int set_layout(struct settings *c, struct err *e)
     return run_config_set(c, "layout.strategy", many ? "multi-worker" : "mirrored", e);
 }
 
-/* Without a batch the preset of train.global_batch is used. */
+/* Configures a run without run.json. If no batch is given, the preset of train.global_batch
+ * applies. */
 static int configure_by_hand(struct settings *c, struct err *e)
 {
     const char *batch = setting_find(settings_of_run, "train.global_batch")->preset;
@@ -166,7 +167,8 @@ static int configure_by_hand(struct settings *c, struct err *e)
     return set_layout(c, e) || run_config_check(c, e) ? -1 : 0;
 }
 
-/* An attempt with another number of GPUs than planned has its own run.json. */
+/* Returns the run.json to use: an attempt with another number of GPUs than planned has its own in
+ * --out. */
 static const char *choose_plan(char own[PATH_MAX])
 {
     snprintf(own, PATH_MAX, "%s/run.json", opt_out);
@@ -196,7 +198,7 @@ static int configure_run(struct settings *c, struct err *e)
     return run_config_read(c, choose_plan(own), e);
 }
 
-/* Sets the model's presets. */
+/* Fills in the model's own presets. */
 static void complete_model(struct settings *c)
 {
     const struct model *model = model_find(c->model.name);
@@ -207,7 +209,7 @@ static void complete_model(struct settings *c)
         c->model.depth = model->depth;
 }
 
-/* Without data.split rank 0 writes a split to the results. */
+/* If data.split is not set, rank 0 writes a split to the results folder. */
 static int make_split(struct settings *c, struct comm *comm, struct err *e)
 {
     struct split_config config = {.dir = c->data.dir, .seed = c->data.split_seed,
@@ -238,19 +240,19 @@ static int make_split(struct settings *c, struct comm *comm, struct err *e)
     return comm->ops->barrier(comm, e);
 }
 
-/* State of this process before the ranks are connected. */
+/* State of this process from before the ranks are connected. */
 struct start {
     double process_start;
-    struct record *record;   /* rank 0's; NULL elsewhere */
-    bool again;              /* record_open */
+    struct record *record;   /* on rank 0; NULL elsewhere */
+    bool again;              /* set by record_open: the folder has results of an interrupted run */
     struct err record_error; /* why rank 0 has no record; reported to all ranks later */
-    struct lifeline *lifeline; /* after a rendezvous, or NULL */
+    struct lifeline *lifeline; /* after a rendezvous, else NULL */
     struct compute compute;
     struct device_comm device; /* of a process whose GPU NCCL connects to others */
-    struct err device_error;   /* why it has none; reported to all ranks later */
+    struct err device_error;   /* why it has no device; reported to all ranks later */
 };
 
-/* 0, 1 when all ranks have left at a checkpoint, -1. */
+/* Returns 0, 1 if all ranks have left at a checkpoint, or -1. */
 static int run_replicas(struct settings *c, const struct strategy *strategy, struct comm *comm,
                         const struct start *start, struct err *e)
 {
@@ -309,8 +311,8 @@ static int check_resume(struct err *e)
 #define MPI_START_S 60.0
 
 /* Returns the timeout of MPI_Init. After a rendezvous all ranks are running, so it ends within
- * seconds or never; a third of train.timeout_s, but at least MPI_START_S, frees the GPUs of a start
- * that hangs. */
+ * seconds or never. A third of train.timeout_s, but at least MPI_START_S, then frees the GPUs of a
+ * start that hangs. */
 static double mpi_timeout(const struct settings *c, bool have_met)
 {
     double all = c->train.timeout_s, some = fmax(all / 3, MPI_START_S);
@@ -318,7 +320,7 @@ static double mpi_timeout(const struct settings *c, bool have_met)
     return have_met ? fmin(all, some) : all;
 }
 
-/* Signals are checked while this rank waits for others. */
+/* Connects the ranks. Signals are checked while this rank waits for others. */
 static struct comm *open_comm(const struct settings *c, const struct strategy *s,
                               const struct start *start, struct err *e)
 {
@@ -347,7 +349,8 @@ static struct comm *open_comm(const struct settings *c, const struct strategy *s
     return replicas_connect(c, comm, e);
 }
 
-/* From here on a failure of one rank must end the others, and rank 0 marks it. */
+/* Runs after the ranks are connected. From here on, a rank that fails must end the others, and rank
+ * 0 writes the marker. */
 static int run_connected(struct settings *c, const struct strategy *strategy,
                          const struct start *start, struct err *e)
 {
@@ -363,7 +366,7 @@ static int run_connected(struct settings *c, const struct strategy *strategy,
         *e = start->record_error;
     else if (strategy_check_comm(strategy, comm, e) == 0)
         rc = run_replicas(c, strategy, comm, start, e);
-    /* mark_lost has marked the folder amid a checkpoint. */
+    /* mark_lost has already written the marker, during a checkpoint. */
     if (rc < 0 && e->code == ERR_RESUMABLE && start->lifeline &&
         lifeline_check(start->lifeline, &relayed, e))
         comm->relayed = relayed;
@@ -379,8 +382,8 @@ static int run_connected(struct settings *c, const struct strategy *strategy,
     return rc > 0 ? set_left(e) : rc;
 }
 
-/* Launchers kill all ranks soon after one has died, so the marker is written at once. After a
- * request to leave, killed ranks have not failed. */
+/* Called by the lifeline's thread when a rank is lost. Launchers kill all ranks soon after one has
+ * died, so the marker is written at once. After a request to stop, killed ranks have not failed. */
 static void mark_lost(void *arg, const struct err *e)
 {
     const struct start *start = arg;
@@ -389,7 +392,7 @@ static void mark_lost(void *arg, const struct err *e)
         record_failed(start->record, e);
 }
 
-/* Replaces auto and cpu by a backend's name. The error of a process that cannot use its GPUs is
+/* Replaces "auto" and "cpu" by a backend's name. The error of a process that cannot use its GPUs is
  * reported to all ranks after the rendezvous. */
 static void choose_backend(struct settings *c, struct start *start)
 {
@@ -463,7 +466,7 @@ static int train(struct settings *c, double process_start, struct err *e)
     record_close(start.record);
     if (rc && e->code == ERR_RESUMABLE && shutdown_request == SIGINT)
         e->code = ERR_INTERRUPT;
-    return rc && relayed ? e->code : rc; /* rank 0 reports it */
+    return rc && relayed ? e->code : rc; /* rank 0 reports the error */
 }
 
 static int run_train(int noperands, char **operands, int nrest, char **rest, struct err *e)

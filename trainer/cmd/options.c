@@ -11,7 +11,7 @@
 #include "trainer/passes/precision.h"
 #include "trainer/run/compute.h"
 
-/* Digits only: strtol alone accepts blanks and signs. */
+/* Accepts digits only, while strtol also accepts blanks and signs. */
 static const char *parse_side(const char *text, int *side)
 {
     char *end;

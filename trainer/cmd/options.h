@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Options that several verbs have, and what they do with them. */
+/* Options that several verbs share, and the functions that apply them. */
 #ifndef UNETCTL_TRAINER_CMD_OPTIONS_H
 #define UNETCTL_TRAINER_CMD_OPTIONS_H
 
@@ -34,15 +34,16 @@
             0, 0                                                                                   \
     }
 
-/* --size: "768x1024" -> height 768, width 1024; each from 1 to 65535. ERR_USAGE otherwise. */
+/* Decodes --size: "768x1024" is height 768 and width 1024, each from 1 to 65535. ERR_USAGE
+ * otherwise. */
 int options_size(const char *text, int *height, int *width, struct err *e);
 
-/* Sets the data types, unless size is NULL height and width, and the backend of c from --dtype and
- * --size of a verb; c->backend is the word of --backend. */
+/* Sets the data types of c from --dtype, its height and width from --size unless that is NULL, and
+ * replaces c->backend, the word of --backend, by a backend's name. */
 int options_network(const char *verb, const char *dtype, const char *size,
                     struct network_config *c, struct err *e);
 
-/* Prints text as a line on stdout and empties it. */
+/* Prints text as a line on stdout and frees its content. */
 int options_print(struct buf *text, struct err *e);
 
 #endif

@@ -14,7 +14,7 @@
 
 #define WEIGHTS "weights.safetensors"
 
-/* K of attempt-K, or 0. */
+/* Returns K of "attempt-K", or 0. */
 static long attempt_number(const char *name)
 {
     char *end;
@@ -23,7 +23,7 @@ static long attempt_number(const char *name)
     return k > 0 && !*end ? k : 0;
 }
 
-/* Returns the newest attempt of a run, or the newest that is DONE; 0 if there is none. */
+/* Returns the newest attempt of a run, or with done the newest that is DONE; 0 if there is none. */
 static long newest_attempt(const char *run, bool done)
 {
     char marker[PATH_MAX];
@@ -82,7 +82,7 @@ int trained_open(struct trained *t, const char *path, struct err *e)
     int height = config->height, width = config->width;
     char sha256[65];
 
-    config->classes = 1; /* the preset for old checkpoints */
+    config->classes = 1; /* old checkpoints do not say */
     config->seed = 1;
     if (find_weights(path, t->file, e) ||
         checkpoint_read_model(t->file, config, &t->classes, sha256, e))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A trained network from its checkpoint, for the verbs that use one. */
+/* A trained network, created from its checkpoint for the verbs that use one. */
 #ifndef UNETCTL_TRAINER_CMD_TRAINED_H
 #define UNETCTL_TRAINER_CMD_TRAINED_H
 
@@ -9,19 +9,20 @@
 #include "trainer/network/network.h"
 
 struct trained {
-    char file[PATH_MAX]; /* the weights */
+    char file[PATH_MAX]; /* path of the weights */
     struct network_config config;
     struct checkpoint_classes classes;
     struct network *network;
 };
 
-/* path: as OPTIONS_CHECKPOINT says. t->config has backend, dtype, threads (0: the cores of this
- * process), height and width (0: those of training); the rest is filled in. Must be closed after an
- * error, too. ERR_CHECKPOINT, or ERR_CONFIG for a size that the network cannot have. */
+/* path: as OPTIONS_CHECKPOINT says. The caller sets backend, dtype, threads (0 for the cores of
+ * this process), height and width (0 for those of training) in t->config; the rest is filled in.
+ * ERR_CHECKPOINT, or ERR_CONFIG for a size that the network cannot have. The caller closes t, also
+ * after an error. */
 int trained_open(struct trained *t, const char *path, struct err *e);
 void trained_close(struct trained *t);
 
-/* The name of class i, or its number where the checkpoint has no names. */
+/* Returns the name of class i, or its number (in the buffer) if the checkpoint has no names. */
 const char *trained_class_name(const struct trained *t, int i, char number[16]);
 
 #endif

@@ -18,7 +18,7 @@ struct board_notice {
 
 static size_t head_bytes(int size)
 {
-    return meeting_bytes(size) + (size_t)size * sizeof(struct board_notice);
+    return barrier_bytes(size) + (size_t)size * sizeof(struct board_notice);
 }
 
 size_t board_bytes(int size, size_t room)
@@ -32,8 +32,8 @@ int board_open(struct board *b, void *memory, int rank, int size, size_t room, s
     b->values = mem_zero((size_t)size, sizeof *b->values, e);
     if (!b->values)
         return -1;
-    meeting_enter(&b->meeting, memory, rank, size);
-    b->notices = (struct board_notice *)((char *)memory + meeting_bytes(size));
+    barrier_join(&b->barrier, memory, rank, size);
+    b->notices = (struct board_notice *)((char *)memory + barrier_bytes(size));
     b->cells = (char *)memory + head_bytes(size);
     return 0;
 }
@@ -45,13 +45,13 @@ void board_close(struct board *b)
 }
 
 /* All parties compare the same words, so that all of them succeed or all fail. */
-int board_meet(struct board *b, uint64_t word, struct err *e)
+int board_agree(struct board *b, uint64_t word, struct err *e)
 {
     b->half = !b->half;
-    b->notices[b->meeting.rank].words[b->half] = word;
-    if (meeting_hold(&b->meeting, e))
+    b->notices[b->barrier.rank].words[b->half] = word;
+    if (barrier_wait(&b->barrier, e))
         return -1;
-    for (int r = 1; r < b->meeting.size; r++)
+    for (int r = 1; r < b->barrier.size; r++)
         if (b->notices[r].words[b->half] != b->notices[0].words[b->half])
             return err_set(e, ERR_INTERNAL, "rank %d of its node brings other slices than the "
                            "first", r);
@@ -62,14 +62,14 @@ static int reduce_part(struct board *b, struct slice s, board_across_f across, v
                        struct err *e)
 {
     size_t nbytes = s.n * reduce_element(s.op), from, to;
-    int rank = b->meeting.rank, size = b->meeting.size;
+    int rank = b->barrier.rank, size = b->barrier.size;
     bool few = nbytes * (size_t)size <= FEW;
 
     for (int r = 0; r < size; r++)
         b->values[r] = b->cells + (size_t)(!b->half * size + r) * b->room;
     if (nbytes > 0)
         memcpy(b->values[rank], s.values, nbytes);
-    if (board_meet(b, (uint64_t)s.n << 2 | s.op, e))
+    if (board_agree(b, (uint64_t)s.n << 2 | s.op, e))
         return -1;
     if (few && !across) {
         reduce_into(s.op, s.values, b->values, size, 0, s.n);
@@ -80,12 +80,12 @@ static int reduce_part(struct board *b, struct slice s, board_across_f across, v
     if (!few) {
         reduce_share(s.n, rank, size, &from, &to);
         reduce_slice(s.op, b->values, size, from, to);
-        if (meeting_hold(&b->meeting, e))
+        if (barrier_wait(&b->barrier, e))
             return -1;
     }
     if (across) {
         struct slice first = {b->values[0], s.n, s.op};
-        if ((rank == 0 && across(arg, &first, 1, e)) || meeting_hold(&b->meeting, e))
+        if ((rank == 0 && across(arg, &first, 1, e)) || barrier_wait(&b->barrier, e))
             return -1;
     }
     if (nbytes > 0)

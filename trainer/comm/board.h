@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "src/err.h"
-#include "trainer/comm/meeting.h"
+#include "trainer/comm/barrier.h"
 #include "trainer/comm/reduce.h"
 
 /* Sums in place over the parties of other boards. Only rank 0 of a board calls it. */
@@ -19,7 +19,7 @@ typedef int (*board_across_f)(void *arg, const struct slice *slices, size_t nsli
 struct board_notice; /* the word that a party announces */
 
 struct board {
-    struct meeting meeting; /* its check and spins may change between sums */
+    struct barrier barrier; /* its check and spins may change between sums */
     struct board_notice *notices;
     char *cells;   /* [2][size][room], in the shared memory */
     size_t room;   /* bytes of a party's values that are summed at once */
@@ -39,6 +39,6 @@ void board_close(struct board *b); /* a zeroed board is allowed */
 int board_reduce(struct board *b, struct slice s, board_across_f across, void *arg, struct err *e);
 
 /* Collective: fails on all parties unless all bring the same word. */
-int board_meet(struct board *b, uint64_t word, struct err *e);
+int board_agree(struct board *b, uint64_t word, struct err *e);
 
 #endif

@@ -29,9 +29,9 @@ struct comm_ops {
     /* Reduces n elements over all ranks, in place, with the same bits on every rank. comm_sum_float
      * and the functions after it are the typed forms. */
     int (*reduce)(struct comm *c, void *values, size_t n, enum reduce_op op, struct err *e);
-    /* Starts a sum of a slice; several may be in flight. Every rank starts them in the same order.
-     * wait completes all of them. A communicator without a thread of its own does the work there.
-     */
+    /* Starts a sum of a slice; several may be in flight. Every rank starts them in the same
+     * order. wait completes all of them. A communicator without a thread of its own does the work
+     * there. */
     int (*start_sum_float)(struct comm *c, float *values, size_t n, struct err *e);
     int (*wait)(struct comm *c, struct err *e);
     /* Sums a few doubles within a step, while slices stay in flight. */

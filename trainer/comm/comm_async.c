@@ -42,8 +42,8 @@ static int sum_now(struct comm *inner, float *values, size_t n, struct err *e)
     return inner->ops->start_sum_float(inner, values, n, e) || inner->ops->wait(inner, e) ? -1 : 0;
 }
 
-/* Sums as many of the slices as fit into the buffer, at least one. Returns how many, or 0 on error.
- */
+/* Sums as many of the slices as fit into the buffer, at least one. Returns how many, or 0 on
+ * error. */
 static size_t sum_fused(struct async *a, const struct slice *slices, size_t n, struct err *e)
 {
     size_t taken = 0, total = 0, at = 0;
@@ -146,10 +146,10 @@ static void *sum_slices(void *arg)
 /* The caller holds the lock. There may be as many spans as slices. */
 static int grow_queue(struct async *a, struct err *e)
 {
-    size_t room = a->capacity, same = room;
+    size_t room = a->capacity, reported_room = room;
 
     if (mem_grow(&a->spans, a->n, &room, sizeof *a->spans, e) ||
-        mem_grow(&a->reported, a->n, &same, sizeof *a->reported, e))
+        mem_grow(&a->reported, a->n, &reported_room, sizeof *a->reported, e))
         return -1;
     return mem_grow(&a->queue, a->n, &a->capacity, sizeof *a->queue, e);
 }

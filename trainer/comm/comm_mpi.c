@@ -40,7 +40,7 @@ const char *comm_mpi_version(void)
 
 #define GRACE_S 60.0 /* a failed rank gives rank 0 so long to write its marker */
 #define REPORT_S 1.0 /* for the lifeline to report a loss that MPI noticed first */
-#define ALARM_TAG 1
+#define ERROR_TAG 1
 /* MPICH before 4.2 may never return from MPI_Finalize if UCX sends by TCP. */
 #if defined(MPICH_NUMVERSION) && MPICH_NUMVERSION < 40200000
 #define MOST_FINALIZE_S 2.0
@@ -50,12 +50,12 @@ const char *comm_mpi_version(void)
 #define MOST_TURNS 10 /* half seconds: ranks give up one after the other */
 #define CHUNK ((size_t)1 << 30) /* elements of a call, as MPI's counts are int */
 
-static const char gradients[] = "a sum of gradients";
-static const char small[] = "a sum within a step";
+static const char gradient_sum[] = "a sum of gradients";
+static const char small_sum[] = "a sum within a step";
 
 struct mpi {
     char host[256];
-    MPI_Comm alarm; /* carries only the errors of failed ranks */
+    MPI_Comm errors; /* carries only the errors of failed ranks */
     MPI_Request *requests;
     size_t nrequests, capacity;
     atomic_ulong ncollectives;
@@ -76,12 +76,12 @@ struct mpi {
 
 static int provided_level;
 
-static int init(void)
+static int call_init(void)
 {
     return MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &provided_level);
 }
 
-static int finalize(void)
+static int call_finalize(void)
 {
     return MPI_Finalize();
 }
@@ -115,7 +115,7 @@ static int fail_call(struct comm *c, int rc, const char *what, struct err *e)
 }
 
 /* Fails with the error of another rank, if one has failed. */
-static int check_alarm(struct comm *c, struct err *e)
+static int check_errors(struct comm *c, struct err *e)
 {
     struct mpi *m = mpi_of(c);
     MPI_Status status;
@@ -127,8 +127,8 @@ static int check_alarm(struct comm *c, struct err *e)
         return -1;
     }
     pthread_mutex_lock(&m->lock);
-    if (MPI_Iprobe(MPI_ANY_SOURCE, ALARM_TAG, m->alarm, &found, &status) == MPI_SUCCESS && found &&
-        MPI_Recv(e, (int)sizeof *e, MPI_BYTE, status.MPI_SOURCE, ALARM_TAG, m->alarm,
+    if (MPI_Iprobe(MPI_ANY_SOURCE, ERROR_TAG, m->errors, &found, &status) == MPI_SUCCESS && found &&
+        MPI_Recv(e, (int)sizeof *e, MPI_BYTE, status.MPI_SOURCE, ERROR_TAG, m->errors,
                  MPI_STATUS_IGNORE) == MPI_SUCCESS)
         rc = -1;
     pthread_mutex_unlock(&m->lock);
@@ -141,7 +141,7 @@ static int check_alarm(struct comm *c, struct err *e)
 
 /* Sets the error of a collective that has not ended in time. absent: a rank of this node that has
  * not reached it, or -1. */
-static int ask_why(struct comm *c, const char *what, int absent, struct err *e)
+static int diagnose_timeout(struct comm *c, const char *what, int absent, struct err *e)
 {
     struct mpi *m = mpi_of(c);
     bool relayed = false;
@@ -154,7 +154,7 @@ static int ask_why(struct comm *c, const char *what, int absent, struct err *e)
     /* All ranks that wait for the same rank time out now. The first one reports it, and the others
      * find its error. */
     clock_sleep(turn / 2.0);
-    if (check_alarm(c, e))
+    if (check_errors(c, e))
         return -1;
     if (absent >= 0)
         return err_set(e, ERR_PEER, "rank %d on %s has not come to %s (collective %lu) within %g "
@@ -172,7 +172,7 @@ static int check_waiting(struct comm *c, const char *what, double waited_s,
     struct mpi *m = mpi_of(c);
     int lost = -1;
 
-    if (check_alarm(c, e) || comm_check_interrupt(c, e))
+    if (check_errors(c, e) || comm_check_interrupt(c, e))
         return -1;
     if (waited_s > 0.01 && m->node && (lost = node_find_lost(m->node)) >= 0)
         return err_set(e, ERR_PEER, "rank %d on %s is gone: it was killed or has crashed; its "
@@ -180,23 +180,23 @@ static int check_waiting(struct comm *c, const char *what, double waited_s,
                        m->host);
     if (waited_s <= c->timeout_s)
         return 0;
-    return ask_why(c, what, m->node ? find_absent(m->node) : -1, e);
+    return diagnose_timeout(c, what, m->node ? find_absent(m->node) : -1, e);
 }
 
-static int check_wait(void *arg, double waited_s, struct err *e)
+static int check_main_wait(void *arg, double waited_s, struct err *e)
 {
     struct comm *c = arg;
 
     return check_waiting(c, mpi_of(c)->what, waited_s, node_find_absent, e);
 }
 
-static int check_small(void *arg, double waited_s, struct err *e)
+static int check_small_wait(void *arg, double waited_s, struct err *e)
 {
-    return check_waiting(arg, small, waited_s, node_find_absent_small, e);
+    return check_waiting(arg, small_sum, waited_s, node_find_absent_small, e);
 }
 
-/* Sleeps between two polls, but not during the first 0.5 ms if this thread has a core of its own.
- */
+/* Sleeps between two polls, but not during the first 0.5 ms if this thread has a core of its
+ * own. */
 static void pause_polling(bool spins, double waited_s)
 {
     if (!spins || waited_s > 0.0005)
@@ -225,7 +225,7 @@ static int test_requests(struct mpi *m, MPI_Request *requests, size_t n, int *do
 
 /* Polls requests until they are complete, or until check ends the wait. */
 static int poll_requests(struct comm *c, MPI_Request *requests, size_t n, const char *what,
-                         bool spins, meeting_check_f check, struct err *e)
+                         bool spins, barrier_check_f check, struct err *e)
 {
     struct mpi *m = mpi_of(c);
     double began = clock_now(), waited = 0;
@@ -234,7 +234,7 @@ static int poll_requests(struct comm *c, MPI_Request *requests, size_t n, const 
     for (;;) {
         int rc = test_requests(m, requests, n, &done);
         if (rc != MPI_SUCCESS)
-            return check_alarm(c, e) ? -1 : fail_call(c, rc, what, e);
+            return check_errors(c, e) ? -1 : fail_call(c, rc, what, e);
         if (done)
             return 0;
         waited = clock_now() - began;
@@ -248,7 +248,7 @@ static int finish_requests(struct comm *c, const char *what, struct err *e)
 {
     struct mpi *m = mpi_of(c);
 
-    if (poll_requests(c, m->requests, m->nrequests, what, is_alone(c), check_wait, e))
+    if (poll_requests(c, m->requests, m->nrequests, what, is_alone(c), check_main_wait, e))
         return -1;
     m->nrequests = 0;
     return 0;
@@ -439,11 +439,11 @@ static int mpi_start_sum_float(struct comm *c, float *values, size_t n, struct e
     int done;
 
     if (!m->node && c->wire == DTYPE_F32) {
-        enter_collective(c, gradients);
-        if (start_reduce(c, &slice, gradients, e))
+        enter_collective(c, gradient_sum);
+        if (start_reduce(c, &slice, gradient_sum, e))
             return -1;
         int rc = test_requests(m, m->requests, m->nrequests, &done);
-        return rc == MPI_SUCCESS ? 0 : fail_call(c, rc, gradients, e);
+        return rc == MPI_SUCCESS ? 0 : fail_call(c, rc, gradient_sum, e);
     }
     return reduce_list_add(&m->pending, slice, e);
 }
@@ -453,8 +453,8 @@ static bool is_placed(const struct mpi *m, const struct slice *s)
     return m->node && node_has_place(m->node, s->values);
 }
 
-/* Sums consecutive slices that are in the node's memory together, and likewise consecutive others.
- */
+/* Sums consecutive slices that are in the node's memory together, and likewise consecutive
+ * others. */
 static int mpi_wait(struct comm *c, struct err *e)
 {
     struct mpi *m = mpi_of(c);
@@ -464,14 +464,14 @@ static int mpi_wait(struct comm *c, struct err *e)
 
     m->pending.n = 0;
     if (!m->node && c->wire == DTYPE_F32)
-        return finish_requests(c, gradients, e);
+        return finish_requests(c, gradient_sum, e);
     m->halving = c->wire != DTYPE_F32;
     for (size_t at = 0, end; rc == 0 && at < n; at = end) {
         bool placed = is_placed(m, &slices[at]);
         for (end = at + 1; end < n; end++)
             if (is_placed(m, &slices[end]) != placed)
                 break;
-        rc = reduce_slices(c, slices + at, end - at, gradients, e);
+        rc = reduce_slices(c, slices + at, end - at, gradient_sum, e);
     }
     m->halving = false;
     return rc;
@@ -490,8 +490,8 @@ static int reduce_across_small(void *arg, const struct slice *slices, size_t nsl
                                 MPI_SUM, m->across_small, &request);
         pthread_mutex_unlock(&m->lock);
         if (rc != MPI_SUCCESS)
-            return fail_call(c, rc, small, e);
-        if (poll_requests(c, &request, 1, small, c->spins, check_small, e))
+            return fail_call(c, rc, small_sum, e);
+        if (poll_requests(c, &request, 1, small_sum, c->spins, check_small_wait, e))
             return -1;
     }
     return 0;
@@ -554,7 +554,7 @@ static int mpi_barrier(struct comm *c, struct err *e)
 
 /* MPI sends messages of this size at once. The requests are never completed, because the process
  * ends. */
-static void send_alarm(struct comm *c, const struct err *e)
+static void send_error(struct comm *c, const struct err *e)
 {
     static struct err notice;
     struct mpi *m = mpi_of(c);
@@ -563,7 +563,7 @@ static void send_alarm(struct comm *c, const struct err *e)
     notice = *e;
     for (int r = 0; r < c->size; r++)
         if (r != c->rank)
-            MPI_Isend(&notice, (int)sizeof notice, MPI_BYTE, r, ALARM_TAG, m->alarm, &request);
+            MPI_Isend(&notice, (int)sizeof notice, MPI_BYTE, r, ERROR_TAG, m->errors, &request);
 }
 
 /* Rank 0 has already written its marker and ends the run. The other ranks give it time to do so. */
@@ -575,10 +575,10 @@ static void mpi_abort(struct comm *c, const struct err *e)
 
     if (!c->relayed) {
         log_error("%s", e->text);
-        send_alarm(c, e);
+        send_error(c, e);
     }
     while (c->rank != 0 && clock_now() < deadline) {
-        check_alarm(c, &ignored);
+        check_errors(c, &ignored);
         clock_sleep(0.001);
     }
     MPI_Abort(MPI_COMM_WORLD, e->code ? e->code : ERR_INTERNAL);
@@ -612,8 +612,8 @@ static void mpi_close(struct comm *c)
         if (m->node && m->across != MPI_COMM_NULL)
             MPI_Comm_free(&m->across);
         MPI_Comm_free(&m->local);
-        MPI_Comm_free(&m->alarm);
-        if (bounded_call(finalize, limit, NULL, &rc) != 0)
+        MPI_Comm_free(&m->errors);
+        if (bounded_call(call_finalize, limit, NULL, &rc) != 0)
             log_warn("rank %d of %d on %s: MPI_Finalize of %s did not return within %g s; the "
                      "results are complete", c->rank, c->size, m->host, comm_mpi_version(), limit);
     }
@@ -701,7 +701,7 @@ static int list_node(struct comm *c, int size, struct err *e)
     m->node_ranks = mem_zero((size_t)size, sizeof *m->node_ranks, e);
     if (!m->node_ranks)
         return -1;
-    node_set_check(m->node, check_wait, check_small, c);
+    node_set_check(m->node, check_main_wait, check_small_wait, c);
     int rc = MPI_Allgather(&c->rank, 1, MPI_INT, m->node_ranks, 1, MPI_INT, m->local);
     return rc == MPI_SUCCESS ? 0 : fail_call(c, rc, "MPI_Allgather", e);
 }
@@ -757,7 +757,7 @@ static int init_mpi(int rank, int size, const char *host, double timeout_s,
                     const atomic_int *interrupt, struct err *e)
 {
     char who[300];
-    int rc = 0, verdict = bounded_call(init, timeout_s, interrupt, &rc);
+    int rc = 0, verdict = bounded_call(call_init, timeout_s, interrupt, &rc);
 
     if (rank >= 0 && size > 0)
         snprintf(who, sizeof who, "rank %d of %d on %s", rank, size, host);
@@ -797,7 +797,7 @@ struct comm *comm_mpi_open(int expected_rank, int expected_size, double timeout_
     MPI_Comm_rank(MPI_COMM_WORLD, &c->rank);
     MPI_Comm_size(MPI_COMM_WORLD, &c->size);
     m->across = MPI_COMM_WORLD;
-    int rc = MPI_Comm_dup(MPI_COMM_WORLD, &m->alarm);
+    int rc = MPI_Comm_dup(MPI_COMM_WORLD, &m->errors);
     if (rc == MPI_SUCCESS && open_nodes(c, e))
         goto fail;
     if (rc == MPI_SUCCESS && m->across != MPI_COMM_NULL)

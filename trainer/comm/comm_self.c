@@ -25,7 +25,7 @@ static int self_sum_small(struct comm *c, double *values, size_t n, struct err *
     return 0;
 }
 
-static int self_meet(struct comm *c, struct err *e)
+static int self_barrier(struct comm *c, struct err *e)
 {
     (void)c, (void)e;
     return 0;
@@ -61,11 +61,11 @@ static const struct comm_ops self_ops = {
     .place = comm_no_place,
     .reduce = self_reduce,
     .start_sum_float = self_start_sum_float,
-    .wait = self_meet,
+    .wait = self_barrier,
     .sum_small = self_sum_small,
     .broadcast = self_broadcast,
     .gather = self_gather,
-    .barrier = self_meet,
+    .barrier = self_barrier,
     .abort = self_abort,
     .close = self_close,
 };

@@ -16,10 +16,10 @@ struct member {
     struct comm_thread_group *group;
     struct reduce_list pending; /* slices started but not summed yet */
     struct slice one;          /* of a collective with one slice */
-    const struct slice *shown; /* what other members may read between two barriers */
-    size_t nshown;
+    const struct slice *published; /* what other members may read between two barriers */
+    size_t npublished;
     void **values; /* the slice being reduced, by rank */
-    struct meeting meeting;
+    struct barrier barrier;
     struct board small;
     const char *what; /* the collective that this rank waits in */
 };
@@ -53,8 +53,8 @@ static void fail_group(struct comm *c, const struct err *e)
         g->failed = true;
     }
     pthread_mutex_unlock(&g->lock);
-    meeting_disturb(&m->meeting);
-    meeting_disturb(&m->small.meeting);
+    barrier_wake(&m->barrier);
+    barrier_wake(&m->small.barrier);
 }
 
 /* Fails if a rank has failed. */
@@ -69,7 +69,7 @@ static int check_group(struct comm *c, struct err *e)
     return c->relayed ? err_rank(e, g->failed_rank, NULL) : -1;
 }
 
-static int check_meeting(struct comm *c, const struct meeting *m, const char *what,
+static int check_barrier(struct comm *c, const struct barrier *m, const char *what,
                          double waited_s, struct err *e)
 {
     if (check_group(c, e))
@@ -77,48 +77,48 @@ static int check_meeting(struct comm *c, const struct meeting *m, const char *wh
     int rc = comm_check_interrupt(c, e);
     if (rc == 0 && waited_s > c->timeout_s)
         rc = err_set(e, ERR_PEER, "rank %d of %d: %s did not end within %g s: %d of %d replicas "
-                     "arrived", c->rank, c->size, what, c->timeout_s, meeting_count_arrived(m),
+                     "arrived", c->rank, c->size, what, c->timeout_s, barrier_count_arrived(m),
                      c->size);
     if (rc)
         fail_group(c, e);
     return rc;
 }
 
-static int check_wait(void *arg, double waited_s, struct err *e)
+static int check_main_barrier(void *arg, double waited_s, struct err *e)
 {
     struct comm *c = arg;
     const struct member *m = member_of(c);
 
-    return check_meeting(c, &m->meeting, m->what, waited_s, e);
+    return check_barrier(c, &m->barrier, m->what, waited_s, e);
 }
 
-static int check_small(void *arg, double waited_s, struct err *e)
+static int check_small_barrier(void *arg, double waited_s, struct err *e)
 {
     struct comm *c = arg;
     const struct member *m = member_of(c);
 
-    return check_meeting(c, &m->small.meeting, "a sum within a step", waited_s, e);
+    return check_barrier(c, &m->small.barrier, "a sum within a step", waited_s, e);
 }
 
-static int meet(struct comm *c, const char *what, struct err *e)
+static int wait_for_members(struct comm *c, const char *what, struct err *e)
 {
     struct member *m = member_of(c);
 
     m->what = what;
-    m->meeting.spins = !c->background && c->spins;
-    return check_group(c, e) ? -1 : meeting_hold(&m->meeting, e);
+    m->barrier.spins = !c->background && c->spins;
+    return check_group(c, e) ? -1 : barrier_wait(&m->barrier, e);
 }
 
 /* Reduces this thread's share of one slice. */
 static void reduce_one_slice(struct comm *c, struct comm_thread_group *g, size_t index)
 {
     struct member *m = member_of(c);
-    const struct slice *s = &m->shown[index];
+    const struct slice *s = &m->published[index];
     size_t from, to;
 
     reduce_share(s->n, c->rank, c->size, &from, &to);
     for (int r = 0; r < c->size; r++)
-        m->values[r] = g->members[r].shown[index].values;
+        m->values[r] = g->members[r].published[index].values;
     reduce_slice(s->op, m->values, c->size, from, to);
 }
 
@@ -129,9 +129,10 @@ static int check_same(struct comm *c, struct comm_thread_group *g, const char *w
 
     for (int r = 1; r < c->size; r++) {
         const struct member *m = &g->members[r];
-        bool same = m->nshown == zero->nshown;
-        for (size_t i = 0; same && i < m->nshown; i++)
-            same = m->shown[i].n == zero->shown[i].n && m->shown[i].op == zero->shown[i].op;
+        bool same = m->npublished == zero->npublished;
+        for (size_t i = 0; same && i < m->npublished; i++)
+            same = m->published[i].n == zero->published[i].n &&
+                   m->published[i].op == zero->published[i].op;
         if (!same)
             return err_set(e, ERR_INTERNAL, "%s: rank %d has other slices than rank 0", what, r);
     }
@@ -144,13 +145,13 @@ static int reduce_all(struct comm *c, const struct slice *slices, size_t n, cons
     struct member *m = member_of(c);
     struct comm_thread_group *g = m->group;
 
-    m->shown = slices;
-    m->nshown = n;
-    if (meet(c, what, e) || check_same(c, g, what, e))
+    m->published = slices;
+    m->npublished = n;
+    if (wait_for_members(c, what, e) || check_same(c, g, what, e))
         return -1;
     for (size_t i = 0; i < n; i++)
         reduce_one_slice(c, g, i);
-    return meet(c, what, e);
+    return wait_for_members(c, what, e);
 }
 
 static int thread_reduce(struct comm *c, void *values, size_t n, enum reduce_op op, struct err *e)
@@ -182,15 +183,15 @@ static int thread_sum_small(struct comm *c, double *values, size_t n, struct err
     struct slice slice = {values, n, REDUCE_SUM_DOUBLE};
     struct board *b = &member_of(c)->small;
 
-    b->meeting.spins = c->spins;
+    b->barrier.spins = c->spins;
     return check_group(c, e) ? -1 : board_reduce(b, slice, NULL, NULL, e);
 }
 
-static void show_bytes(struct member *m, void *data, size_t nbytes)
+static void publish_bytes(struct member *m, void *data, size_t nbytes)
 {
     m->one = (struct slice){.values = data, .n = nbytes};
-    m->shown = &m->one;
-    m->nshown = 1;
+    m->published = &m->one;
+    m->npublished = 1;
 }
 
 static int thread_broadcast(struct comm *c, void *data, size_t nbytes, int root, struct err *e)
@@ -200,12 +201,12 @@ static int thread_broadcast(struct comm *c, void *data, size_t nbytes, int root,
 
     if (root < 0 || root >= c->size)
         return err_set(e, ERR_INTERNAL, "broadcast from rank %d of %d", root, c->size);
-    show_bytes(m, data, nbytes);
-    if (meet(c, "a broadcast", e) || check_same(c, g, "a broadcast", e))
+    publish_bytes(m, data, nbytes);
+    if (wait_for_members(c, "a broadcast", e) || check_same(c, g, "a broadcast", e))
         return -1;
     if (c->rank != root && nbytes > 0)
-        memcpy(data, g->members[root].shown->values, nbytes);
-    return meet(c, "a broadcast", e);
+        memcpy(data, g->members[root].published->values, nbytes);
+    return wait_for_members(c, "a broadcast", e);
 }
 
 static int thread_gather(struct comm *c, const void *one, void *all, size_t nbytes, struct err *e)
@@ -213,17 +214,17 @@ static int thread_gather(struct comm *c, const void *one, void *all, size_t nbyt
     struct member *m = member_of(c);
     struct comm_thread_group *g = m->group;
 
-    show_bytes(m, (void *)(uintptr_t)one, nbytes);
-    if (meet(c, "a gather", e) || check_same(c, g, "a gather", e))
+    publish_bytes(m, (void *)(uintptr_t)one, nbytes);
+    if (wait_for_members(c, "a gather", e) || check_same(c, g, "a gather", e))
         return -1;
     for (int r = 0; r < c->size && nbytes > 0; r++)
-        memcpy((char *)all + (size_t)r * nbytes, g->members[r].shown->values, nbytes);
-    return meet(c, "a gather", e);
+        memcpy((char *)all + (size_t)r * nbytes, g->members[r].published->values, nbytes);
+    return wait_for_members(c, "a gather", e);
 }
 
 static int thread_barrier(struct comm *c, struct err *e)
 {
-    return meet(c, "a barrier", e);
+    return wait_for_members(c, "a barrier", e);
 }
 
 static void thread_abort(struct comm *c, const struct err *e)
@@ -254,18 +255,18 @@ static int open_member(struct comm_thread_group *g, int rank, double timeout_s,
                        const atomic_int *interrupt, struct err *e)
 {
     struct member *m = &g->members[rank];
-    char *small = (char *)g->memory + meeting_bytes(g->size);
+    char *small = (char *)g->memory + barrier_bytes(g->size);
 
     m->group = g;
     m->values = g->values + (size_t)rank * (size_t)g->size;
     m->comm = (struct comm){.ops = &thread_ops, .rank = rank, .size = g->size,
                             .timeout_s = timeout_s, .interrupt = interrupt, .priv = m};
-    meeting_enter(&m->meeting, g->memory, rank, g->size);
+    barrier_join(&m->barrier, g->memory, rank, g->size);
     if (board_open(&m->small, small, rank, g->size, SMALL_BYTES, e))
         return -1;
-    m->meeting.check = check_wait;
-    m->small.meeting.check = check_small;
-    m->meeting.arg = m->small.meeting.arg = &m->comm;
+    m->barrier.check = check_main_barrier;
+    m->small.barrier.check = check_small_barrier;
+    m->barrier.arg = m->small.barrier.arg = &m->comm;
     return 0;
 }
 
@@ -273,7 +274,7 @@ struct comm_thread_group *comm_thread_create(int size, double timeout_s,
                                              const atomic_int *interrupt, struct err *e)
 {
     struct comm_thread_group *g = mem_zero(1, sizeof *g, e);
-    size_t nbytes = meeting_bytes(size) + board_bytes(size, SMALL_BYTES);
+    size_t nbytes = barrier_bytes(size) + board_bytes(size, SMALL_BYTES);
 
     if (!g)
         return NULL;

@@ -18,8 +18,8 @@ void comm_thread_destroy(struct comm_thread_group *g);
 /* Returns the communicator of one thread. The group owns it; its close does nothing. */
 struct comm *comm_thread_member(struct comm_thread_group *g, int rank);
 
-/* Fails with the error of another thread that has failed. Cheap enough to call between collectives.
- */
+/* Fails with the error of another thread that has failed. Cheap enough to call between
+ * collectives. */
 int comm_thread_check(struct comm *c, struct err *e);
 
 #endif

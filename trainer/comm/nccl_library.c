@@ -34,18 +34,18 @@ _Static_assert(offsetof(ncclConfig_t, blocking) == sizeof(size_t) + 2 * sizeof(u
 #define OLDEST 21400 /* version 2.14.0, the first whose calls need not block */
 
 /* ncclConfig_t of 2.14, which every later release accepts. */
-struct settings {
+struct nccl_config {
     size_t size;
     unsigned magic, version;
     int blocking;
 };
-#define SETTINGS_MAGIC 0xcafebeef
+#define CONFIG_MAGIC 0xcafebeef
 
-static int (*init_rank)(void **comm, int size, struct nccl_id id, int rank, struct settings *s);
+static int (*init_rank)(void **comm, int size, struct nccl_id id, int rank, struct nccl_config *s);
 
 static int init_comm(void **comm, int size, const struct nccl_id *id, int rank)
 {
-    struct settings s = {sizeof s, SETTINGS_MAGIC, OLDEST, 0};
+    struct nccl_config s = {sizeof s, CONFIG_MAGIC, OLDEST, 0};
 
     return init_rank(comm, size, *id, rank, &s);
 }

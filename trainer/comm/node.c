@@ -186,11 +186,11 @@ void node_destroy(struct node *g)
     free(g);
 }
 
-void node_set_check(struct node *g, meeting_check_f check, meeting_check_f small, void *arg)
+void node_set_check(struct node *g, barrier_check_f check, barrier_check_f small, void *arg)
 {
-    g->main.meeting.check = check;
-    g->small.meeting.check = small;
-    g->main.meeting.arg = g->small.meeting.arg = arg;
+    g->main.barrier.check = check;
+    g->small.barrier.check = small;
+    g->main.barrier.arg = g->small.barrier.arg = arg;
 }
 
 static size_t place_bytes(size_t n)
@@ -243,12 +243,12 @@ int node_find_lost(const struct node *g)
 
 int node_find_absent(const struct node *g)
 {
-    return meeting_find_absent(&g->main.meeting);
+    return barrier_find_absent(&g->main.barrier);
 }
 
 int node_find_absent_small(const struct node *g)
 {
-    return meeting_find_absent(&g->small.meeting);
+    return barrier_find_absent(&g->small.barrier);
 }
 
 /* --- sums --- */
@@ -282,30 +282,30 @@ static int reduce_placed(struct node *g, const struct slice *slices, size_t n,
 {
     size_t from, to;
 
-    if (board_meet(&g->main, hash_slices(g, slices, n), e))
+    if (board_agree(&g->main, hash_slices(g, slices, n), e))
         return -1;
     for (size_t i = 0; i < n; i++) {
         find_values(g, &slices[i]);
         reduce_share(slices[i].n, g->rank, g->size, &from, &to);
         reduce_slice(slices[i].op, g->values, g->size, from, to);
     }
-    if (meeting_hold(&g->main.meeting, e))
+    if (barrier_wait(&g->main.barrier, e))
         return -1;
     if (!across)
         return 0;
-    if ((g->rank == 0 && across(arg, slices, n, e)) || meeting_hold(&g->main.meeting, e))
+    if ((g->rank == 0 && across(arg, slices, n, e)) || barrier_wait(&g->main.barrier, e))
         return -1;
     for (size_t i = 0; i < n && g->rank > 0; i++) {
         find_values(g, &slices[i]);
         memcpy(slices[i].values, g->values[0], slices[i].n * reduce_element(slices[i].op));
     }
-    return meeting_hold(&g->main.meeting, e);
+    return barrier_wait(&g->main.barrier, e);
 }
 
 int node_reduce(struct node *g, bool spins, const struct slice *slices, size_t nslices,
                 board_across_f across, void *arg, struct err *e)
 {
-    g->main.meeting.spins = spins;
+    g->main.barrier.spins = spins;
     if (nslices > 0 && node_has_place(g, slices[0].values))
         return reduce_placed(g, slices, nslices, across, arg, e);
     for (size_t i = 0; i < nslices; i++)
@@ -317,6 +317,6 @@ int node_reduce(struct node *g, bool spins, const struct slice *slices, size_t n
 int node_reduce_small(struct node *g, bool spins, struct slice s, board_across_f across, void *arg,
                       struct err *e)
 {
-    g->small.meeting.spins = spins;
+    g->small.barrier.spins = spins;
     return board_reduce(&g->small, s, across, arg, e);
 }

@@ -102,7 +102,7 @@ int evaluate_image_tiled(struct evaluation *v, size_t i, int overlap,
     float *p = predict_tiled(v->network, v->config, own.image, own.height, own.width, overlap,
                              watch, e);
     for (size_t k = 0; p && classes == 1 && k < pixels; k++)
-        p[k] -= 0.5F; /* a score takes logits: foreground above 0 */
+        p[k] -= 0.5F; /* scores take logits: foreground is above 0 */
     if (p)
         score_add(v->scores + i * score_size(classes), classes, p, own.mask, pixels);
     free(p);

@@ -29,7 +29,7 @@ int predict_tile_begin(int side, int tile, int overlap, int i)
     int begin = i * (tile - overlap);
 
     if (side <= tile)
-        return (side - tile) / 2; /* not above 0: centred */
+        return (side - tile) / 2; /* 0 or negative: the image is centred in the tile */
     return begin + tile > side ? side - tile : begin;
 }
 
@@ -38,7 +38,7 @@ static int clamp(int v, int low, int high)
     return v < low ? low : v > high ? high : v;
 }
 
-/* Copies the part of the image under the tile at y, x; zeros surround it. */
+/* Copies the part of the image under the tile at (y, x); the rest of the tile is zero. */
 static void cut_tile(const struct canvas *c, int y, int x, float *dst)
 {
     int th = c->config->height, tw = c->config->width, channels = c->config->channels;

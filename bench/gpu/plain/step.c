@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One line of the benchmark: how long a step takes, as JSON. The images are in place: what is timed is
- * the copy to the GPU, the step and its update, with two steps under way.
+/* One line of the benchmark: the duration of a step, as JSON. The images are in place, so that the
+ * copy to the GPU, the step and its update are timed, with two steps in flight.
  *     step BACKEND train|infer BASE HEIGHTxWIDTH BATCH STEPS [f32|tf32|bf16|fp16] */
 #include "config.h"
 
@@ -24,7 +24,7 @@ struct run {
     struct network_config config;
     const char *dtype;
     struct network *network;
-    struct optim *optim; /* NULL: inference */
+    struct optim *optim; /* NULL for inference */
     int batch, steps;
     double seconds[MOST_STEPS], loss;
 };
@@ -64,8 +64,8 @@ static int step(struct run *r, struct err *e)
     return 0;
 }
 
-/* A step begins when one of two places for images is free, so in the long run it takes what the GPU
- * needs; the whole time over the steps is what counts. */
+/* A step begins when one of two buffers for images is free, so that in the long run it takes as
+ * long as the GPU needs. The result is the total time divided by the number of steps. */
 static int measure(struct run *r, double *each, struct err *e)
 {
     double began = 0;

@@ -98,7 +98,7 @@ static void wake_thread(struct lifeline *l)
 
 /* Records the first error and, on rank 0, forwards it to the other ranks. Called only by the
  * thread. */
-static void lose(struct lifeline *l, const struct err *e, bool relayed)
+static void record_loss(struct lifeline *l, const struct err *e, bool relayed)
 {
     if (l->failed)
         return;
@@ -129,7 +129,7 @@ static void lose_peer(struct lifeline *l, struct peer *p)
         return;
     err_set(&e, ERR_PEER, "rank %d on %s is gone: it was killed or has crashed, or its host is "
             "down; its output or the system's log says why (out of memory?)", rank, l->hosts[rank]);
-    lose(l, &e, false);
+    record_loss(l, &e, false);
 }
 
 /* --- rank 0 asks all ranks for their collective --- */
@@ -145,8 +145,8 @@ static void begin_question(struct lifeline *l)
     }
 }
 
-/* Called when every rank has answered or time is up. Reports the ranks that are silent or behind.
- */
+/* Called when every rank has answered or time is up. Reports the ranks that are silent or
+ * behind. */
 static void end_question(struct lifeline *l)
 {
     int64_t most = l->count;
@@ -178,7 +178,7 @@ static void end_question(struct lifeline *l)
                 "raise train.timeout_s", behind, (long long)most);
     else
         return; /* all are in the same collective, which may be about to end */
-    lose(l, &e, false);
+    record_loss(l, &e, false);
 }
 
 static bool is_answered(const struct lifeline *l)
@@ -201,7 +201,7 @@ static void handle_word(struct lifeline *l, struct peer *p)
         memcpy(e.text, p->text, p->word.length);
         if (l->r->rank == 0)
             err_rank(&e, rank_of(l, p), l->hosts[rank_of(l, p)]);
-        lose(l, &e, true);
+        record_loss(l, &e, true);
         break;
     case WORD_ASK: begin_question(l); break;
     case WORD_WHERE: send_word(l, p, WORD_HERE, NULL); break;
@@ -212,7 +212,7 @@ static void handle_word(struct lifeline *l, struct peer *p)
     }
 }
 
-static void listen_to(struct lifeline *l, struct peer *p)
+static void receive_word(struct lifeline *l, struct peer *p)
 {
     size_t head = sizeof p->word;
     bool in_head = p->nread < head;
@@ -254,7 +254,7 @@ static void *watch_peers(void *arg)
         }
         for (int i = 0; i < l->npeers; i++)
             if (l->polls[i].revents)
-                listen_to(l, &l->peers[i]);
+                receive_word(l, &l->peers[i]);
         if (l->answers_until > 0 && (is_answered(l) || clock_now() >= l->answers_until))
             end_question(l);
     }

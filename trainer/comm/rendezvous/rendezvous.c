@@ -104,8 +104,8 @@ static int connect_address(struct visit *v, const struct addrinfo *a, struct err
                                              : strerror(reason));
 }
 
-/* Waits for the greeting, by which rank 0 accepts the connection. Returns 0, or as connect_address.
- */
+/* Waits for the greeting, by which rank 0 accepts the connection. Returns 0, or as
+ * connect_address. */
 static int read_greeting(struct visit *v, int socket, struct rendezvous_greeting *greeting,
                          struct err *e)
 {

@@ -115,7 +115,7 @@ static void raise_limit(int size)
 
 /* --- connections --- */
 
-static void forget(struct guest *g)
+static void free_guest(struct guest *g)
 {
     if (!g)
         return;
@@ -131,7 +131,7 @@ static void drop_caller(struct host *h, struct guest *g)
         p = &(*p)->next;
     *p = g->next;
     h->ncallers--;
-    forget(g);
+    free_guest(g);
 }
 
 /* Drops the oldest caller if there are too many. */
@@ -302,7 +302,7 @@ static void admit(struct host *h, struct guest *g)
     h->nmembers++;
 }
 
-static void lose(struct host *h, struct guest *g)
+static void lose_member(struct host *h, struct guest *g)
 {
     const struct rendezvous_hello *hello = &g->hello;
     struct err e;
@@ -314,14 +314,14 @@ static void lose(struct host *h, struct guest *g)
     fail_all(h, &e);
 }
 
-static void listen_to(struct host *h, struct guest *g)
+static void receive_hello(struct host *h, struct guest *g)
 {
     char excess[64];
 
     if (g->member) {
         ssize_t n = recv(g->socket, excess, sizeof excess, 0);
         if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
-            lose(h, g);
+            lose_member(h, g);
         return;
     }
     ssize_t n = recv(g->socket, (char *)&g->hello + g->nread, sizeof g->hello - g->nread, 0);
@@ -375,7 +375,7 @@ static int take_events(struct host *h, struct err *e)
      * in the list. */
     for (int i = 0; i < n; i++)
         if (events[i].data.ptr)
-            listen_to(h, events[i].data.ptr);
+            receive_hello(h, events[i].data.ptr);
     for (int i = 0; i < n; i++)
         if (!events[i].data.ptr && accept_guest(h, e))
             return -1;
@@ -403,7 +403,7 @@ static int gather_ranks(struct host *h)
     }
     for (int r = 1; r < c->size && !h->failed; r++)
         if (send_verdict(h, h->members[r]))
-            lose(h, h->members[r]);
+            lose_member(h, h->members[r]);
     return h->failed ? -1 : 0;
 }
 
@@ -440,7 +440,7 @@ int rendezvous_host_gather(const struct rendezvous_config *c, const void *blob, 
             sockets[r] = g->socket;
             free(g);
         } else {
-            forget(g);
+            free_guest(g);
         }
     }
     while (h.callers)

@@ -27,12 +27,12 @@ static atomic_int came[N], looks, absent, count;
 /* No party is ever more than one barrier ahead of another, whether it polls or sleeps. */
 static int keep_step(struct party *p, struct err *e)
 {
-    struct meeting *m = &p->board.meeting;
+    struct barrier *m = &p->board.barrier;
 
     for (int i = 0; i < 2000; i++) {
         m->spins = i % 2;
         came[m->rank]++;
-        if (meeting_hold(m, e))
+        if (barrier_wait(m, e))
             return -1;
         for (int r = 0; r < N; r++)
             if (came[r] < i + 1 || came[r] > i + 2)
@@ -47,7 +47,7 @@ static int sum(struct party *p, size_t n, board_across_f across, double want, st
     static _Thread_local double v[MOST];
 
     for (size_t i = 0; i < n; i++)
-        v[i] = parts[p->board.meeting.rank];
+        v[i] = parts[p->board.barrier.rank];
     if (board_reduce(&p->board, (struct slice){v, n, REDUCE_SUM_DOUBLE}, across, NULL, e))
         return -1;
     for (size_t i = 0; i < n; i++)
@@ -84,21 +84,21 @@ static int look(void *arg, double waited_s, struct err *e)
     looks++;
     if (waited_s < 0.05)
         return 0;
-    absent = meeting_find_absent(&p->board.meeting);
-    count = meeting_count_arrived(&p->board.meeting);
+    absent = barrier_find_absent(&p->board.barrier);
+    count = barrier_count_arrived(&p->board.barrier);
     return err_set(e, ERR_PEER, "enough");
 }
 
 static int stay_away(struct party *p, struct err *e)
 {
-    p->board.meeting.check = look;
-    p->board.meeting.arg = p;
-    return p->board.meeting.rank == 1 ? 0 : meeting_hold(&p->board.meeting, e);
+    p->board.barrier.check = look;
+    p->board.barrier.arg = p;
+    return p->board.barrier.rank == 1 ? 0 : barrier_wait(&p->board.barrier, e);
 }
 
 static int bring_another(struct party *p, struct err *e)
 {
-    return board_meet(&p->board, p->board.meeting.rank == 2 ? 8 : 7, e);
+    return board_agree(&p->board, p->board.barrier.rank == 2 ? 8 : 7, e);
 }
 
 static void *main_of(void *arg)
@@ -109,7 +109,7 @@ static void *main_of(void *arg)
     return NULL;
 }
 
-static void run(int (*body)(struct party *p, struct err *e), struct party *parties)
+static void run_parties(int (*body)(struct party *p, struct err *e), struct party *parties)
 {
     size_t nbytes = board_bytes(N, ROOM);
     void *memory = aligned_alloc(64, nbytes);
@@ -145,17 +145,17 @@ int main(void)
     struct party p[N];
 
     is_int(board_bytes(N, ROOM) % 64, 0, "boards lie one behind the other");
-    run(keep_step, p);
+    run_parties(keep_step, p);
     ok(p[0].rc == 0 && p[1].rc == 0 && p[2].rc == 0, "nobody gets ahead %s", first_text(p));
-    run(sum_all, p);
+    run_parties(sum_all, p);
     ok(p[0].rc == 0 && p[1].rc == 0 && p[2].rc == 0, "sums, and others' added to them %s",
        first_text(p));
-    run(stay_away, p);
+    run_parties(stay_away, p);
     ok(p[0].rc && p[2].rc && p[0].e.code == ERR_PEER, "a wait for one that stays away ends");
     is_int(absent, 1, "who waits sees which");
     is_int(count, 2, "and how many came");
     ok(looks >= 2, "having looked around meanwhile");
-    run(bring_another, p);
+    run_parties(bring_another, p);
     ok(p[0].rc && p[1].rc && p[2].rc && strstr(p[0].e.text, "rank 2"),
        "one that brings something else is seen by all: %s", p[0].e.text);
     board_close(&(struct board){0});

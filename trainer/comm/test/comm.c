@@ -31,7 +31,7 @@ static void *replica_main(void *arg)
 }
 
 /* Runs body on `size` threads; replicas[] gets the results. */
-static void run(int size, double timeout_s, const atomic_int *interrupt,
+static void run_replicas(int size, double timeout_s, const atomic_int *interrupt,
                 int (*body)(struct comm *, struct err *), struct replica *replicas)
 {
     struct err e;
@@ -67,7 +67,7 @@ static void test_threads(void)
     struct replica replicas[MOST_RANKS];
 
     for (int size = 1; size <= MOST_RANKS; size++) {
-        run(size, 60, NULL, check_collectives, replicas);
+        run_replicas(size, 60, NULL, check_collectives, replicas);
         for (int r = 0; r < size; r++)
             ok(replicas[r].rc == 0, "thread: all collectives, rank %d of %d %s", r, size,
                replicas[r].e.text);
@@ -119,20 +119,20 @@ static void test_failures(void)
     static const atomic_int terminated = SIGTERM;
     struct replica r[MOST_RANKS];
 
-    run(3, 60, NULL, check_order, r);
+    run_replicas(3, 60, NULL, check_order, r);
     ok(r[0].rc == 0 && r[1].rc == 0 && r[2].rc == 0, "thread: sums go in the order of ranks %s",
        r[0].e.text);
-    run(3, 60, NULL, fail_on_one, r);
+    run_replicas(3, 60, NULL, fail_on_one, r);
     ok(r[0].rc && r[0].e.code == ERR_DATA && strstr(r[0].e.text, "rank 1: image 7 is broken"),
        "thread: a rank's error ends the others: %s", r[0].e.text);
-    run(3, 0.2, NULL, stay_away, r);
+    run_replicas(3, 0.2, NULL, stay_away, r);
     ok(r[0].rc && r[2].rc && r[0].e.code == ERR_PEER &&
            strstr(r[0].e.text, "2 of 3 replicas arrived"),
        "thread: a wait ends: %s", r[0].e.text);
-    run(3, 60, NULL, bring_other_sizes, r);
+    run_replicas(3, 60, NULL, bring_other_sizes, r);
     ok(r[0].rc && r[1].rc && r[2].rc && strstr(r[1].e.text, "rank 2"),
        "thread: unequal sizes are found: %s", r[1].e.text);
-    run(2, 60, &terminated, wait_for_ever, r);
+    run_replicas(2, 60, &terminated, wait_for_ever, r);
     ok(r[1].rc && r[1].e.code == 128 + SIGTERM, "thread: a signal ends a wait: %s", r[1].e.text);
 }
 

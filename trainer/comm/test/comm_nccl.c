@@ -30,7 +30,7 @@ struct rank {
 };
 
 /* Opens the communicator in the thread or process that uses it, as the trainer does. */
-static void *live(void *arg)
+static void *run_rank(void *arg)
 {
     struct rank *r = arg;
     const struct device_ops *ops = backend_find("cuda")->device;
@@ -89,7 +89,7 @@ static void run_threads(int size, double timeout_s, const atomic_int *interrupt,
                                  .index = r};
         ranks[r].config.interrupt = interrupt;
         ranks[r].config.thread = group ? comm_thread_member(g, r) : NULL;
-        if (pthread_create(&threads[r], NULL, live, &ranks[r]))
+        if (pthread_create(&threads[r], NULL, run_rank, &ranks[r]))
             bail_out("no thread");
     }
     for (int r = 0; r < size; r++)
@@ -128,7 +128,7 @@ static void test_processes(void)
         if (children[r] == 0) {
             struct rank rank = {.config = configure(r, 3, &id, 60), .body = all_collectives,
                                 .index = r};
-            live(&rank);
+            run_rank(&rank);
             if (rank.rc)
                 fprintf(stderr, "%s\n", rank.e.text);
             _exit(rank.rc != 0);
@@ -232,7 +232,7 @@ static void test_failures(void)
     struct nccl_id id = new_id();
 
     r[0] = (struct rank){.config = configure(0, 2, &id, 0.3), .body = all_collectives};
-    live(&r[0]);
+    run_rank(&r[0]);
     ok(r[0].rc && r[0].e.code == ERR_PEER && strstr(r[0].e.text, "rank 0 of 2 on n07") &&
            strstr(r[0].e.text, "within 0.3 s"), "ranks that do not come: %s", r[0].e.text);
     ok(r[0].seconds < 10, "in time (%.1f s)", r[0].seconds);

@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "src/clock.h"
 #include "t/tap.h"
 
 #define N 3
@@ -22,11 +23,6 @@ static struct screen {
     struct node_offer control, place;
     volatile int good, lost, absent;
 } *screen;
-
-static void nap(void)
-{
-    nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-}
 
 static struct node *open_node(int rank, float **own, struct err *e)
 {
@@ -40,7 +36,7 @@ static struct node *open_node(int rank, float **own, struct err *e)
         return g;
     }
     while (!screen->offers)
-        nap();
+        clock_sleep(0.001);
     g = node_join(rank, N, &screen->control, e);
     return g && node_join_place(g, MOST, &screen->place, own, e) == 0 ? g : NULL;
 }
@@ -118,7 +114,7 @@ struct view {
 };
 
 /* The view of the first rank counts, as the others may see it end. */
-static int look_around(void *arg, double waited_s, struct err *e)
+static int check_view(void *arg, double waited_s, struct err *e)
 {
     const struct view *view = arg;
     int lost = node_find_lost(view->g);
@@ -135,7 +131,7 @@ static int look_around(void *arg, double waited_s, struct err *e)
 /* Rank 1 is killed, rank 2 brings another size, or nothing fails. */
 enum trouble { NONE, KILLED, OTHER_SIZE };
 
-static void live(int rank, enum trouble trouble)
+static void run_process(int rank, enum trouble trouble)
 {
     struct err e = {0};
     float *own;
@@ -145,7 +141,7 @@ static void live(int rank, enum trouble trouble)
     if (g && trouble == KILLED) {
         if (rank == 1)
             raise(SIGKILL);
-        node_set_check(g, look_around, NULL, &(struct view){g, rank});
+        node_set_check(g, check_view, NULL, &(struct view){g, rank});
         good = !sum_int64(g, rank, 4, &e) && e.code == ERR_PEER;
     } else if (g && trouble == OTHER_SIZE) {
         good = !sum_int64(g, rank, rank == 2 ? 5 : 4, &e) && strstr(e.text, "rank 2 of its node");
@@ -158,14 +154,14 @@ static void live(int rank, enum trouble trouble)
     _exit(0);
 }
 
-static void run(enum trouble trouble)
+static void run_processes(enum trouble trouble)
 {
     pid_t processes[N];
 
     *screen = (struct screen){.lost = -1, .absent = -1};
     for (int r = 0; r < N; r++)
         if ((processes[r] = fork()) == 0)
-            live(r, trouble);
+            run_process(r, trouble);
     waitpid(processes[1], NULL, 0); /* a killed process exists until then */
     waitpid(processes[0], NULL, 0);
     waitpid(processes[2], NULL, 0);
@@ -179,13 +175,13 @@ int main(void)
     screen = mmap(NULL, sizeof *screen, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (screen == MAP_FAILED)
         bail_out("no memory");
-    run(NONE);
+    run_processes(NONE);
     is_int(screen->good, N, "sums of every size and place, the maximum, in the order of ranks");
-    run(KILLED);
+    run_processes(KILLED);
     is_int(screen->good, N - 1, "a wait for a rank that was killed ends");
     is_int(screen->lost, 1, "and sees which has gone");
     is_int(screen->absent, 1, "and which has not come");
-    run(OTHER_SIZE);
+    run_processes(OTHER_SIZE);
     is_int(screen->good, N, "other sizes are found by all");
 
     struct node *g = node_offer(2, &offer, &e);

@@ -8,7 +8,7 @@
 #include "src/rng.h"
 #include "t/tap.h"
 
-/* Every pixel is under a tile, tiles lie inside, neighbours share at least the overlap. */
+/* Every pixel is under a tile, tiles lie inside, and neighbours share at least the overlap. */
 static void test_cover(int side, int tile, int overlap)
 {
     int n = predict_tile_count(side, tile, overlap), end = 0, wrong = 0;
@@ -35,8 +35,8 @@ static float *noise(size_t n)
     return image;
 }
 
-/* Of a corner that lies under one tile only, far from that tile's other edges, the tile says what
- * the whole image says. */
+/* In a corner that lies under one tile only, far from the tile's other edges, the tile's result
+ * equals that of the whole image. */
 static void test_against_whole(void)
 {
     struct network_config large = config, tile = config;

@@ -29,11 +29,6 @@ struct outcome {
 static const char *hosts[N] = {"n00", "n01", "n02"};
 static struct outcome got[N];
 
-static void nap(double s)
-{
-    nanosleep(&(struct timespec){(time_t)s, (long)((s - (double)(time_t)s) * 1e9)}, NULL);
-}
-
 static void note_loss(void *arg, const struct err *e)
 {
     (void)e;
@@ -48,7 +43,7 @@ static int free_port(void)
     return port;
 }
 
-static struct lifeline *meet(int rank, int port, bool *called)
+static struct lifeline *connect_ranks(int rank, int port, bool *called)
 {
     const char *addresses[N] = {"127.0.0.1", "127.0.0.1", "127.0.0.1"};
     struct rendezvous_config c = {.rank = rank, .size = N, .hosts = addresses,
@@ -65,7 +60,7 @@ static struct lifeline *meet(int rank, int port, bool *called)
 }
 
 /* What a rank does after two collectives: the given trouble, or nothing for NONE. */
-static void suffer(struct lifeline *l, enum trouble trouble)
+static void cause_trouble(struct lifeline *l, enum trouble trouble)
 {
     struct err e;
 
@@ -73,25 +68,25 @@ static void suffer(struct lifeline *l, enum trouble trouble)
     case NONE: break;
     case KILLED: raise(SIGKILL); break;
     case STOPPED: raise(SIGSTOP); break;
-    case SLOW: nap(20); break;
+    case SLOW: clock_sleep(20); break;
     case FAILED:
         err_set(&e, ERR_DATA, "image 7 is broken");
         lifeline_fail(l, &e);
-        nap(1);
+        clock_sleep(1);
         break;
     }
 }
 
-static void live(int rank, int port, enum trouble trouble, int victim, int results)
+static void run_rank(int rank, int port, enum trouble trouble, int victim, int results)
 {
     struct outcome o = {0};
-    struct lifeline *l = meet(rank, port, &o.called);
+    struct lifeline *l = connect_ranks(rank, port, &o.called);
 
     if (!l)
         _exit(1);
     lifeline_count(l);
     if (rank == victim)
-        suffer(l, trouble);
+        cause_trouble(l, trouble);
     else if (trouble != NONE)
         lifeline_count(l);
     double began = clock_now();
@@ -99,14 +94,14 @@ static void live(int rank, int port, enum trouble trouble, int victim, int resul
         o.rc = lifeline_check(l, &o.relayed, &o.e);
         if (o.rc == 0 && clock_now() > began + 0.3 && (trouble == STOPPED || trouble == SLOW))
             o.rc = lifeline_ask(l, &o.relayed, &o.e);
-        nap(0.01);
+        clock_sleep(0.01);
     }
     o.seconds = clock_now() - began;
     lifeline_close(l);
     _exit(write(results, &o, sizeof o) != (ssize_t)sizeof o);
 }
 
-static void run(enum trouble trouble, int victim)
+static void run_case(enum trouble trouble, int victim)
 {
     int port = free_port(), ends[N][2];
     pid_t processes[N];
@@ -116,7 +111,7 @@ static void run(enum trouble trouble, int victim)
             bail_out("no pipe");
         processes[r] = fork();
         if (processes[r] == 0)
-            live(r, port, trouble, victim, ends[r][1]);
+            run_rank(r, port, trouble, victim, ends[r][1]);
         close(ends[r][1]);
     }
     for (int r = 0; r < N; r++) {
@@ -145,28 +140,28 @@ static bool heard(int rank, int code, const char *text)
 
 int main(void)
 {
-    run(NONE, -1);
+    run_case(NONE, -1);
     ok(!got[0].called && !got[1].called && !got[2].called, "who leaves in order is not lost");
-    run(KILLED, 2);
+    run_case(KILLED, 2);
     ok(heard(0, ERR_PEER, "rank 2 on n02 is gone") && !got[0].relayed && got[0].called,
        "a rank is killed: %s", got[0].e.text);
     ok(heard(1, ERR_PEER, "rank 2 on n02 is gone") && got[1].relayed, "all hear it");
-    run(KILLED, 0);
+    run_case(KILLED, 0);
     ok(heard(1, ERR_PEER, "rank 0 on n00 is gone") && heard(2, ERR_PEER, "rank 0 on n00"),
        "rank 0 is killed: %s", got[1].e.text);
-    run(STOPPED, 1);
+    run_case(STOPPED, 1);
     ok(heard(0, ERR_PEER, "rank 1 on n01: no answer") &&
        heard(2, ERR_PEER, "rank 1 on n01: no answer"), "a rank is stopped: %s", got[0].e.text);
-    run(STOPPED, 0);
+    run_case(STOPPED, 0);
     ok(heard(1, ERR_PEER, "rank 0 on n00: no answer") && heard(2, ERR_PEER, "rank 0 on n00"),
        "rank 0 is stopped: %s", got[1].e.text);
-    run(SLOW, 1);
+    run_case(SLOW, 1);
     ok(heard(0, ERR_PEER, "rank 1 on n01: alive, but slow or stuck") &&
        heard(2, ERR_PEER, "has not reached collective 2"), "a rank is slow: %s", got[0].e.text);
-    run(SLOW, 0);
+    run_case(SLOW, 0);
     ok(heard(1, ERR_PEER, "rank 0 on n00: alive, but slow or stuck"), "rank 0 is slow: %s",
        got[1].e.text);
-    run(FAILED, 1);
+    run_case(FAILED, 1);
     ok(heard(0, ERR_DATA, "rank 1 on n01: image 7 is broken") && got[0].relayed &&
        heard(2, ERR_DATA, "rank 1 on n01: image 7 is broken"), "a rank fails: %s", got[0].e.text);
     return done_testing();

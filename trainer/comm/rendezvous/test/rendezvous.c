@@ -40,11 +40,6 @@ struct rank {
 
 static struct rank ranks[MOST];
 
-static void nap(double s)
-{
-    nanosleep(&(struct timespec){(time_t)s, (long)((s - (double)(time_t)s) * 1e9)}, NULL);
-}
-
 static struct sockaddr_in address(int of_port)
 {
     return (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons((uint16_t)of_port),
@@ -71,7 +66,7 @@ static int free_port(void)
 }
 
 /* Sets up n ranks that agree; a case then changes some of them. */
-static void prepare(int n, double timeout_s)
+static void set_up_ranks(int n, double timeout_s)
 {
     port = free_port();
     for (int r = 0; r < n; r++) {
@@ -83,14 +78,14 @@ static void prepare(int n, double timeout_s)
     }
 }
 
-static void live(struct rank *r)
+static void run_rank(struct rank *r)
 {
     struct outcome o = {.came = true};
     double began;
 
-    nap(r->delay_s);
+    clock_sleep(r->delay_s);
     if (r->leave_s > 0 && fork() == 0) {
-        nap(r->leave_s);
+        clock_sleep(r->leave_s);
         kill(getppid(), SIGKILL);
         _exit(0);
     }
@@ -102,7 +97,7 @@ static void live(struct rank *r)
     _exit(write(r->pipe, &o, sizeof o) != (ssize_t)sizeof o); /* closes what v holds */
 }
 
-static void start(struct rank *r)
+static void start_ranks(struct rank *r)
 {
     int ends[2];
 
@@ -111,7 +106,7 @@ static void start(struct rank *r)
     r->pipe = ends[1];
     r->process = fork();
     if (r->process == 0)
-        live(r);
+        run_rank(r);
     close(ends[1]);
     r->pipe = ends[0];
 }
@@ -119,10 +114,10 @@ static void start(struct rank *r)
 static void start_all(int n)
 {
     for (int r = 0; r < n; r++)
-        start(&ranks[r]);
+        start_ranks(&ranks[r]);
 }
 
-static void end(struct rank *r)
+static void end_ranks(struct rank *r)
 {
     if (read(r->pipe, &r->got, sizeof r->got) != (ssize_t)sizeof r->got)
         r->got = (struct outcome){.rc = -1};
@@ -133,7 +128,7 @@ static void end(struct rank *r)
 static void end_all(int n)
 {
     for (int r = 0; r < n; r++)
-        end(&ranks[r]);
+        end_ranks(&ranks[r]);
 }
 
 static bool no(int r)
@@ -153,7 +148,7 @@ static bool all_met(int n)
 }
 
 /* Whether rank r has failed in time, with code 5 and this text. */
-static bool said(int r, const char *text)
+static bool failed(int r, const char *text)
 {
     struct outcome *o = &ranks[r].got;
 
@@ -164,76 +159,76 @@ static bool said(int r, const char *text)
 }
 
 /* Whether rank r has failed with this text, received from rank 0, which reports it. */
-static bool heard(int r, const char *text)
+static bool relayed_to(int r, const char *text)
 {
-    return said(r, text) && ranks[r].got.relayed && !ranks[0].got.relayed &&
+    return failed(r, text) && ranks[r].got.relayed && !ranks[0].got.relayed &&
            strcmp(ranks[r].got.e.text, ranks[0].got.e.text) == 0;
 }
 
 static void test_order(void)
 {
-    prepare(4, 20);
+    set_up_ranks(4, 20);
     ranks[0].delay_s = 0.4;
     start_all(4);
     end_all(4);
     ok(all_met(4), "rank 0 comes last");
-    prepare(4, 20);
+    set_up_ranks(4, 20);
     ranks[1].delay_s = 0.5;
     ranks[3].delay_s = 0.2;
     start_all(4);
     end_all(4);
     ok(all_met(4), "rank 0 comes first, rank 1 is slow");
-    prepare(MOST, 60);
+    set_up_ranks(MOST, 60);
     for (int r = MOST - 1; r >= 0; r--)
-        start(&ranks[r]);
+        start_ranks(&ranks[r]);
     end_all(MOST);
     ok(all_met(MOST), "%d ranks", MOST);
 }
 
 static void test_missing(void)
 {
-    prepare(4, 0.5);
+    set_up_ranks(4, 0.5);
     hosts[2] = "n07";
-    start(&ranks[0]);
-    start(&ranks[1]);
-    start(&ranks[3]);
-    end(&ranks[0]);
-    end(&ranks[1]);
-    end(&ranks[3]);
-    ok(said(0, "waited 0.5 s") && said(0, "rank 2 (n07) did not connect"), "a rank is missing: %s",
+    start_ranks(&ranks[0]);
+    start_ranks(&ranks[1]);
+    start_ranks(&ranks[3]);
+    end_ranks(&ranks[0]);
+    end_ranks(&ranks[1]);
+    end_ranks(&ranks[3]);
+    ok(failed(0, "waited 0.5 s") && failed(0, "rank 2 (n07) did not connect"), "a rank is missing: %s",
        ranks[0].got.e.text);
-    ok(heard(1, "rank 2 (n07)") && heard(3, "rank 2 (n07)"), "all hear the same");
+    ok(relayed_to(1, "rank 2 (n07)") && relayed_to(3, "rank 2 (n07)"), "all hear the same");
 
-    prepare(30, 0.5);
-    start(&ranks[0]);
-    end(&ranks[0]);
-    ok(said(0, "rank 8 (127.0.0.1) and 21 more did not connect"), "all are missing: %s",
+    set_up_ranks(30, 0.5);
+    start_ranks(&ranks[0]);
+    end_ranks(&ranks[0]);
+    ok(failed(0, "rank 8 (127.0.0.1) and 21 more did not connect"), "all are missing: %s",
        ranks[0].got.e.text);
 
-    prepare(2, 0.5);
-    start(&ranks[1]);
-    end(&ranks[1]);
-    ok(said(1, "rank 0 was not reached at 127.0.0.1:") && said(1, "no process listens"),
+    set_up_ranks(2, 0.5);
+    start_ranks(&ranks[1]);
+    end_ranks(&ranks[1]);
+    ok(failed(1, "rank 0 was not reached at 127.0.0.1:") && failed(1, "no process listens"),
        "rank 0 is missing: %s", ranks[1].got.e.text);
 }
 
 static void test_lost(void)
 {
-    prepare(3, 30);
+    set_up_ranks(3, 30);
     ranks[1].leave_s = 0.3;
-    start(&ranks[0]);
-    start(&ranks[1]);
-    end(&ranks[0]);
-    end(&ranks[1]);
-    ok(said(0, "rank 1 on here (process") && ranks[0].got.seconds < 20,
+    start_ranks(&ranks[0]);
+    start_ranks(&ranks[1]);
+    end_ranks(&ranks[0]);
+    end_ranks(&ranks[1]);
+    ok(failed(0, "rank 1 on here (process") && ranks[0].got.seconds < 20,
        "a rank is killed while another is awaited, which ends it at once: %s", ranks[0].got.e.text);
-    prepare(3, 30);
+    set_up_ranks(3, 30);
     ranks[0].leave_s = 0.5;
-    start(&ranks[0]);
-    start(&ranks[1]);
-    end(&ranks[0]);
-    end(&ranks[1]);
-    ok(said(1, "rank 0 on 127.0.0.1 has ended") && ranks[1].got.seconds < 20,
+    start_ranks(&ranks[0]);
+    start_ranks(&ranks[1]);
+    end_ranks(&ranks[0]);
+    end_ranks(&ranks[1]);
+    ok(failed(1, "rank 0 on 127.0.0.1 has ended") && ranks[1].got.seconds < 20,
        "rank 0 is killed: %s", ranks[1].got.e.text);
 }
 
@@ -250,91 +245,91 @@ static bool is_listening(void)
 static void await_listener(void)
 {
     for (int i = 0; i < 200 && !is_listening(); i++)
-        nap(0.02);
+        clock_sleep(0.02);
 }
 
 static void test_stopped(void)
 {
-    prepare(2, 1);
-    start(&ranks[0]);
+    set_up_ranks(2, 1);
+    start_ranks(&ranks[0]);
     await_listener();
     kill(ranks[0].process, SIGSTOP);
-    start(&ranks[1]);
-    end(&ranks[1]);
-    ok(said(1, "rank 0 is stopped"), "rank 0 is stopped: %s", ranks[1].got.e.text);
+    start_ranks(&ranks[1]);
+    end_ranks(&ranks[1]);
+    ok(failed(1, "rank 0 is stopped"), "rank 0 is stopped: %s", ranks[1].got.e.text);
     kill(ranks[0].process, SIGKILL);
-    end(&ranks[0]);
+    end_ranks(&ranks[0]);
 
-    prepare(2, 0.6);
+    set_up_ranks(2, 0.6);
     ranks[1].delay_s = 0.1;
-    start(&ranks[0]);
-    start(&ranks[1]);
+    start_ranks(&ranks[0]);
+    start_ranks(&ranks[1]);
     kill(ranks[1].process, SIGSTOP);
-    end(&ranks[0]);
-    ok(said(0, "rank 1 (127.0.0.1) did not connect"), "rank 1 is stopped before it comes: %s",
+    end_ranks(&ranks[0]);
+    ok(failed(0, "rank 1 (127.0.0.1) did not connect"), "rank 1 is stopped before it comes: %s",
        ranks[0].got.e.text);
     kill(ranks[1].process, SIGKILL);
-    end(&ranks[1]);
+    end_ranks(&ranks[1]);
 }
 
 static void test_twice(void)
 {
-    prepare(3, 20);
+    set_up_ranks(3, 20);
     ranks[2].c.rank = 1;
     start_all(3);
     end_all(3);
-    ok(said(0, "rank 1 connected twice: from here (process"), "a rank came twice: %s",
+    ok(failed(0, "rank 1 connected twice: from here (process"), "a rank came twice: %s",
        ranks[0].got.e.text);
-    ok(heard(1, "twice") && heard(2, "twice"), "and both hear it");
+    ok(relayed_to(1, "twice") && relayed_to(2, "twice"), "and both hear it");
 
-    prepare(2, 3);
-    start(&ranks[0]);
+    set_up_ranks(2, 3);
+    start_ranks(&ranks[0]);
     await_listener();
     ranks[1].c.rank = 0;
     ranks[1].c.timeout_s = 0.2;
-    start(&ranks[1]);
-    end(&ranks[1]);
-    ok(said(1, "another rank 0 listens at port"), "rank 0 was started twice: %s", ranks[1].got.e.text);
-    end(&ranks[0]);
+    start_ranks(&ranks[1]);
+    end_ranks(&ranks[1]);
+    ok(failed(1, "another rank 0 listens at port"), "rank 0 was started twice: %s", ranks[1].got.e.text);
+    end_ranks(&ranks[0]);
 }
 
 static void test_differing(void)
 {
     static const char *other_hosts[] = {"127.0.0.1", "127.0.0.1", "n08"};
 
-    prepare(3, 20);
+    set_up_ranks(3, 20);
     ranks[2].c.size = 4;
     hosts[3] = "127.0.0.1";
     start_all(3);
     end_all(3);
-    ok(heard(2, "rank 2 on here says that the run has 4 ranks, rank 0 on here says 3") &&
-       heard(1, "stale"), "another world size: %s", ranks[0].got.e.text);
-    prepare(3, 20);
+    ok(relayed_to(2, "rank 2 on here says that the run has 4 ranks, rank 0 on here says 3") &&
+       relayed_to(1, "stale"), "another world size: %s", ranks[0].got.e.text);
+    set_up_ranks(3, 20);
     ranks[2].c.hosts = other_hosts;
     start_all(3);
     end_all(3);
-    ok(heard(1, "rank 2 on here has another cluster spec than rank 0 on here") && heard(2, "stale"),
+    ok(relayed_to(1, "rank 2 on here has another cluster spec than rank 0 on here") && relayed_to(2, "stale"),
        "a stale spec: %s", ranks[0].got.e.text);
-    prepare(3, 20);
+    set_up_ranks(3, 20);
     ranks[1].c.plan = 8;
     start_all(3);
     end_all(3);
-    ok(heard(1, "rank 1 on here has another run.json") && heard(2, "rank 1"), "another plan: %s",
+    ok(relayed_to(1, "rank 1 on here has another run.json") && relayed_to(2, "rank 1"), "another plan: %s",
        ranks[0].got.e.text);
-    prepare(3, 20);
+    set_up_ranks(3, 20);
     ranks[1].c.program = "unet-train 2";
     start_all(3);
     end_all(3);
-    ok(heard(1, "rank 1 on here runs unet-train 2, rank 0 on here runs unet-train 1") &&
-       heard(2, "rank 1"), "another version: %s", ranks[0].got.e.text);
-    prepare(3, 20);
+    ok(relayed_to(1, "rank 1 on here runs unet-train 2, rank 0 on here runs unet-train 1") &&
+       relayed_to(2, "rank 1"), "another version: %s", ranks[0].got.e.text);
+    set_up_ranks(3, 20);
     ranks[0].c.device = "GPU-a";
     ranks[1].c.device = ranks[2].c.device = "GPU-b";
     start_all(3);
     end_all(3);
-    ok(said(0, "has the same device as rank") && said(0, "GPU-b") && heard(1, "GPU-b"),
+    ok(failed(0, "has the same device as rank") && failed(0, "GPU-b") && relayed_to(1, "GPU-b"),
        "one device for two: %s", ranks[0].got.e.text);
-    prepare(3, 20);
+    set_up_ranks(3, 20);
     for (int r = 0; r < 3; r++)
         ranks[r].c.device = (const char *const[]){"GPU-a", "GPU-b", "GPU-c"}[r];
     start_all(3);
@@ -344,14 +339,14 @@ static void test_differing(void)
 
 static void test_token(void)
 {
-    prepare(3, 1);
+    set_up_ranks(3, 1);
     ranks[2].c.token[TOKEN_SIZE - 1] ^= 1;
     start_all(3);
     end_all(3);
-    ok(said(2, "has another token") && !ranks[2].got.relayed && ranks[2].got.seconds < 1,
+    ok(failed(2, "has another token") && !ranks[2].got.relayed && ranks[2].got.seconds < 1,
        "a rank with another token is sent away: %s", ranks[2].got.e.text);
-    ok(said(0, "rank 2 (127.0.0.1) did not connect; one from ") && said(0, "had another token") &&
-       heard(1, "token"), "and does not end the run, but is told of: %s", ranks[0].got.e.text);
+    ok(failed(0, "rank 2 (127.0.0.1) did not connect; one from ") && failed(0, "had another token") &&
+       relayed_to(1, "token"), "and does not end the run, but is reported: %s", ranks[0].got.e.text);
 }
 
 static int call(void)
@@ -370,8 +365,8 @@ static void test_strangers(void)
     int silent, s;
 
     memset(garbage, 'G', sizeof garbage);
-    prepare(3, 20);
-    start(&ranks[0]);
+    set_up_ranks(3, 20);
+    start_ranks(&ranks[0]);
     await_listener();
     silent = call();
     for (int i = 0; i < 100; i++) {
@@ -381,22 +376,22 @@ static void test_strangers(void)
         close(s);
     }
     s = call();
-    start(&ranks[1]);
-    start(&ranks[2]);
+    start_ranks(&ranks[1]);
+    start_ranks(&ranks[2]);
     end_all(3);
     ok(all_met(3), "garbage, silence and calls that end at once do no harm");
     close(s);
     close(silent);
 
-    prepare(2, 0.5);
-    start(&ranks[0]);
+    set_up_ranks(2, 0.5);
+    start_ranks(&ranks[0]);
     await_listener();
     s = call();
     if (send(s, garbage, 100, MSG_NOSIGNAL) < 0)
         printf("# rank 0 has hung up\n");
     silent = call();
-    end(&ranks[0]);
-    ok(said(0, "1 connection was not from a rank (the last from") && said(0, "sends nothing"),
+    end_ranks(&ranks[0]);
+    ok(failed(0, "1 connection was not from a rank (the last from") && failed(0, "sends nothing"),
        "but are told of when a rank is missing: %s", ranks[0].got.e.text);
     close(s);
     close(silent);
@@ -404,45 +399,45 @@ static void test_strangers(void)
 
 static void test_port(void)
 {
-    prepare(2, 0.5);
+    set_up_ranks(2, 0.5);
     int s = listener(port);
     start_all(2);
     int taken = accept(s, NULL, NULL); /* a program that sends first */
     if (send(taken, "220 mail.example ready for anything you have to say\r\n", 50, 0) < 0)
         bail_out("nobody called");
     end_all(2);
-    ok(said(0, "another program uses port"), "the port is taken: %s", ranks[0].got.e.text);
-    ok(said(1, "rank 0 was not reached"), "by a stranger: %s", ranks[1].got.e.text);
+    ok(failed(0, "another program uses port"), "the port is taken: %s", ranks[0].got.e.text);
+    ok(failed(1, "rank 0 was not reached"), "by a stranger: %s", ranks[1].got.e.text);
     close(taken);
     close(s);
 
-    prepare(2, 0.5);
+    set_up_ranks(2, 0.5);
     hosts[0] = "no-such-host.invalid";
-    start(&ranks[1]);
-    end(&ranks[1]);
-    ok(said(1, "no-such-host.invalid") && said(1, "has no address here"),
+    start_ranks(&ranks[1]);
+    end_ranks(&ranks[1]);
+    ok(failed(1, "no-such-host.invalid") && failed(1, "has no address here"),
        "a name without address: %s", ranks[1].got.e.text);
-    prepare(2, 0.5);
+    set_up_ranks(2, 0.5);
     hosts[0] = "127.1";
     hosts[1] = "n02";
-    start(&ranks[1]);
-    end(&ranks[1]);
-    ok(said(1, "that is this host itself"), "a name that leads home: %s", ranks[1].got.e.text);
+    start_ranks(&ranks[1]);
+    end_ranks(&ranks[1]);
+    ok(failed(1, "that is this host itself"), "a name that leads home: %s", ranks[1].got.e.text);
 }
 
 static void test_interrupt(void)
 {
     static const atomic_int terminated = SIGTERM;
 
-    prepare(2, 30);
+    set_up_ranks(2, 30);
     ranks[0].c.interrupt = &terminated;
-    start(&ranks[0]);
-    end(&ranks[0]);
+    start_ranks(&ranks[0]);
+    end_ranks(&ranks[0]);
     ok(ranks[0].got.e.code == 128 + SIGTERM && ranks[0].got.seconds < 5, "a signal ends rank 0: %s",
        ranks[0].got.e.text);
     ranks[1].c.interrupt = &terminated;
-    start(&ranks[1]);
-    end(&ranks[1]);
+    start_ranks(&ranks[1]);
+    end_ranks(&ranks[1]);
     ok(ranks[1].got.e.code == 128 + SIGTERM && ranks[1].got.seconds < 5, "and another rank: %s",
        ranks[1].got.e.text);
 }

@@ -6,8 +6,8 @@
  * waking takes long; it then continues in less than a microsecond. If parties outnumber cores,
  * polling would only delay the others, and a core that is yielded (sched_yield) instead of released
  * may run another program for milliseconds. */
-#ifndef UNETCTL_TRAINER_COMM_MEETING_H
-#define UNETCTL_TRAINER_COMM_MEETING_H
+#ifndef UNETCTL_TRAINER_COMM_BARRIER_H
+#define UNETCTL_TRAINER_COMM_BARRIER_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,31 +16,31 @@
 
 /* Called many times per second while a party sleeps. Returning -1 with an error ends the wait; the
  * barrier must not be used after that. */
-typedef int (*meeting_check_f)(void *arg, double waited_s, struct err *e);
+typedef int (*barrier_check_f)(void *arg, double waited_s, struct err *e);
 
-struct meeting_room; /* the shared memory */
+struct barrier_memory; /* the shared memory */
 
-struct meeting {
-    struct meeting_room *room;
+struct barrier {
+    struct barrier_memory *memory;
     int rank, size;
     bool spins; /* this thread has a core of its own */
-    meeting_check_f check; /* may be NULL */
+    barrier_check_f check; /* may be NULL */
     void *arg;
 };
 
 /* Returns the size of the memory that the parties share, which must be zeroed and aligned to 64
  * bytes. */
-size_t meeting_bytes(int size);
-void meeting_enter(struct meeting *m, void *memory, int rank, int size);
+size_t barrier_bytes(int size);
+void barrier_join(struct barrier *b, void *memory, int rank, int size);
 
-int meeting_hold(struct meeting *m, struct err *e);
+int barrier_wait(struct barrier *b, struct err *e);
 
 /* Makes all sleeping parties call their check now. */
-void meeting_disturb(struct meeting *m);
+void barrier_wake(struct barrier *b);
 
-int meeting_count_arrived(const struct meeting *m); /* at the current barrier */
+int barrier_count_arrived(const struct barrier *b); /* at the current barrier */
 
 /* Returns a party that has not arrived at the barrier that this one waits in, or -1. */
-int meeting_find_absent(const struct meeting *m);
+int barrier_find_absent(const struct barrier *b);
 
 #endif
