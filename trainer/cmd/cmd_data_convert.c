@@ -34,9 +34,8 @@ static const struct cli_option options[] = {
 static int make_cache(struct err *e)
 {
     struct dataset_config config = {
-        .split_file = split, .dir = dir, .channels = (int)channels, .soft_masks = soft_masks,
-        .classes = (int)classes, .ignore = ignore, .class_file = class_file, .cache = out,
-        .threads = 4};
+        .split_file = split, .dir = dir, .channels = (int)channels,
+        .masks = {soft_masks, (int)classes, ignore, class_file, NULL}, .cache = out, .threads = 4};
 
     if (!split || !size)
         return err_set(e, ERR_USAGE,

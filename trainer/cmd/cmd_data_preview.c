@@ -127,10 +127,8 @@ static int run_data_preview(int noperands, char **operands, int nrest, char **re
     if (run_config_init(&c, e))
         return -1;
     int rc = run_config_set_words(&c, &set, e);
-    config.soft_masks = c.data.soft_masks;
-    config.classes = classes = c.data.classes;
-    config.ignore = c.data.ignore;
-    config.class_file = c.data.class_file;
+    config.masks = options_masks(&c);
+    classes = c.data.classes;
     struct dataset *ds = rc == 0 ? dataset_open(&config, e) : NULL;
     rc = ds ? preview(ds, &c.augment, e) : -1;
     dataset_close(ds);

@@ -72,9 +72,9 @@ static void log_split(const struct split *s)
 static int run_data_split(int noperands, char **operands, int nrest, char **rest, struct err *e)
 {
     struct split_config config = {
-        .dir = dir, .seed = seed, .val_fraction = val_fraction, .soft_masks = soft_masks,
-        .train_list = train_list, .val_list = val_list, .classes = (int)classes, .ignore = ignore,
-        .class_file = class_file};
+        .dir = dir, .seed = seed, .val_fraction = val_fraction,
+        .train_list = train_list, .val_list = val_list,
+        .masks = {soft_masks, (int)classes, ignore, class_file, NULL}};
     struct buf text = {0};
 
     (void)noperands, (void)operands, (void)nrest, (void)rest;

@@ -255,13 +255,12 @@ static int run_data_stats(int noperands, char **operands, int nrest, char **rest
     struct classes *c = NULL;
     struct survey *s = NULL;
     struct frequency f;
-    if (classes_wanted((int)nclasses, class_file)) {
-        int value;
-        if (mask_ignore_decode(ignore, &value, e) ||
-            !(c = classes_create((int)nclasses, value, class_file, NULL, e)))
-            return -1;
+    struct mask_options masks = {false, (int)nclasses, ignore, class_file, NULL};
+    int value;
+    if (classes_open(&masks, &value, &c, e))
+        return -1;
+    if (c)
         rc = frequency_count(dir, c, &f, e);
-    }
     if (rc == 0 && !(s = sample ? survey_sample(dir, (size_t)sample, e)
                                 : survey_create(dir, height, width, e)))
         rc = -1;

@@ -148,10 +148,12 @@ static struct dataset *open_data(const struct trained *t, struct err *e)
     bool whole = model_find(c->model)->whole, own = !opt_class_file && *classes->file;
     struct dataset_config data = {
         .split_file = opt_split, .dir = opt_data, .height = c->height, .width = c->width,
-        .channels = c->channels, .soft_masks = opt_soft_masks || classes->soft_masks,
-        .classes = whole ? 1 : c->classes, .ignore = opt_ignore ? opt_ignore : classes->ignore,
-        .class_file = own ? "the class file in model.json" : opt_class_file,
-        .class_text = own ? classes->file : NULL};
+        .channels = c->channels,
+        .masks = {.soft = opt_soft_masks || classes->soft_masks,
+                  .classes = whole ? 1 : c->classes,
+                  .ignore = opt_ignore ? opt_ignore : classes->ignore,
+                  .class_file = own ? "the class file in model.json" : opt_class_file,
+                  .class_text = own ? classes->file : NULL}};
 
     return dataset_open(&data, e);
 }

@@ -10,7 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "src/atomicfile.h"
 #include "src/clock.h"
 #include "src/log.h"
 #include "src/mem.h"
@@ -214,11 +213,8 @@ static int make_split(struct settings *c, struct comm *comm, struct err *e)
 {
     struct split_config config = {.dir = c->data.dir, .seed = c->data.split_seed,
                                   .val_fraction = c->data.val_fraction,
-                                  .soft_masks = c->data.soft_masks,
-                                  .classes = c->data.classes, .ignore = c->data.ignore,
-                                  .class_file = c->data.class_file};
+                                  .masks = options_masks(c)};
     char path[PATH_MAX];
-    struct buf text = {0};
 
     if (*c->data.split)
         return 0;
@@ -229,11 +225,8 @@ static int make_split(struct settings *c, struct comm *comm, struct err *e)
         struct split *split = split_create(&config, e);
         if (!split)
             return -1;
-        split_encode(split, &text);
+        int rc = split_write(split, path, e);
         split_destroy(split);
-        int rc =
-            text.failed ? mem_fail(e) : atomicfile_write(path, text.data, text.length, 0666, e);
-        buf_destroy(&text);
         if (rc)
             return rc;
     }
@@ -261,9 +254,8 @@ static int run_replicas(struct settings *c, const struct strategy *strategy, str
     struct dataset_config data = {
         .workers = strcmp(c->data.files, "workers") == 0 ? c->layout.gpus : 0,
         .split_file = c->data.split, .dir = c->data.dir, .height = c->data.height,
-        .width = c->data.width, .channels = c->data.channels, .soft_masks = c->data.soft_masks,
-        .classes = c->data.classes, .ignore = c->data.ignore, .class_file = c->data.class_file,
-        .cache = c->data.cache, .sharers = c->layout.tasks_per_node, .threads = strategy->threads,
+        .width = c->data.width, .channels = c->data.channels,
+        .masks = options_masks(c), .cache = c->data.cache, .sharers = c->layout.tasks_per_node, .threads = strategy->threads,
         .interrupt = &shutdown_any};
     struct dataset *dataset = dataset_open_split(&data, e);
     if (!dataset || evaluate_check_targets(c->model.name, dataset, &c->data.classes, e)) {

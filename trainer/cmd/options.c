@@ -7,7 +7,6 @@
 #include <stdlib.h>
 
 #include "src/mem.h"
-#include "src/settings/settings.h"
 #include "trainer/passes/precision.h"
 #include "trainer/run/compute.h"
 
@@ -47,6 +46,12 @@ int options_network(const char *verb, const char *dtype, const char *size,
     if (size && options_size(size, &c->height, &c->width, e))
         return err_prefix(e, "%s", verb);
     return compute_take(&c->backend, e);
+}
+
+struct mask_options options_masks(const struct settings *c)
+{
+    return (struct mask_options){c->data.soft_masks, c->data.classes, c->data.ignore,
+                                 c->data.class_file, NULL};
 }
 
 int options_print(struct buf *text, struct err *e)

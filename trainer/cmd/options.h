@@ -5,6 +5,8 @@
 
 #include "src/buf.h"
 #include "src/cli.h"
+#include "src/settings/settings.h"
+#include "trainer/data/image/mask.h"
 #include "trainer/network/network.h"
 
 #define OPTIONS_BACKEND(word) \
@@ -42,6 +44,9 @@ int options_size(const char *text, int *height, int *width, struct err *e);
  * replaces c->backend, the word of --backend, by a backend's name. */
 int options_network(const char *verb, const char *dtype, const char *size,
                     struct network_config *c, struct err *e);
+
+/* The settings of masks, for a data set or split; c must outlive their use. */
+struct mask_options options_masks(const struct settings *c);
 
 /* Prints text as a line on stdout and frees its content. */
 int options_print(struct buf *text, struct err *e);

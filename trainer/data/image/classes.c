@@ -130,13 +130,16 @@ static int parse_file(struct classes *c, const char *file, struct err *e)
     return rc;
 }
 
-static int fill_classes(struct classes *c, int count, int ignore, const char *file,
-                        const char *text, struct err *e)
+static int fill_classes(struct classes *c, const struct mask_options *options, int ignore,
+                        struct err *e)
 {
+    const char *file = options->class_file;
+    int count = options->classes;
     size_t n;
 
     if (file && *file) {
-        c->text = text ? mem_text(text, e) : atomicfile_read(file, MAX_FILE, &n, e);
+        c->text = options->class_text ? mem_text(options->class_text, e)
+                                      : atomicfile_read(file, MAX_FILE, &n, e);
         if (!c->text || parse_file(c, file, e))
             return -1;
         if (count <= 1 && c->count != 2)
@@ -147,6 +150,7 @@ static int fill_classes(struct classes *c, int count, int ignore, const char *fi
             return err_set(e, ERR_DATA, "%s: has %d classes, but data.classes says %d", file,
                            c->count, count);
     } else {
+        c->count = count;
         for (int i = 0; i < count; i++) {
             snprintf(c->names[i], NAME_SIZE, "%d", i);
             if (i != ignore && add_entry(c, (uint32_t)i, (uint32_t)i, i, e))
@@ -161,28 +165,37 @@ static int fill_classes(struct classes *c, int count, int ignore, const char *fi
     return ignore >= 0 ? add_entry(c, (uint32_t)ignore, (uint32_t)ignore, CLASSES_IGNORE, e) : 0;
 }
 
-bool classes_wanted(int count, const char *file)
+static int decode_ignore(const char *text, int *ignore, struct err *e)
 {
-    return count > 1 || (file && *file);
+    *ignore = -1;
+    if (!text || !*text)
+        return 0;
+    size_t n = strlen(text);
+    if (n > 5 || strspn(text, "0123456789") != n || atoi(text) > 65535)
+        return err_set(e, ERR_CONFIG, "data.ignore: '%s' is not a mask value (0 to 65535)", text);
+    *ignore = atoi(text);
+    return 0;
 }
 
-struct classes *classes_create(int count, int ignore, const char *file, const char *text,
-                               struct err *e)
+int classes_open(const struct mask_options *options, int *ignore, struct classes **dst,
+                 struct err *e)
 {
+    *dst = NULL;
+    if (decode_ignore(options->ignore, ignore, e))
+        return -1;
+    if (options->classes < 2 && (!options->class_file || !*options->class_file))
+        return 0;
     struct classes *c = mem_zero(1, sizeof *c, e);
-
-    if (!c)
-        return NULL;
-    c->count = count;
-    if (fill_classes(c, count, ignore, file, text, e)) {
+    if (!c || fill_classes(c, options, *ignore, e)) {
         classes_destroy(c);
-        return NULL;
+        return -1;
     }
     memset(c->of_value, UNKNOWN, sizeof c->of_value);
     for (size_t i = 0; !c->coloured && i < c->nentries; i++)
         memset(c->of_value + c->entries[i].value, c->entries[i].label,
                c->entries[i].last - c->entries[i].value + 1);
-    return c;
+    *dst = c;
+    return 0;
 }
 
 void classes_destroy(struct classes *c)

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 
 #include "src/buf.h"
+#include "trainer/data/image/mask.h"
 #include "trainer/data/image/pixels.h"
 
 #define CLASSES_MAX 250
@@ -19,16 +20,12 @@
 
 struct classes;
 
-/* Whether masks hold class labels; otherwise they are binary (mask.h). file: the class file, or
- * NULL or "". */
-bool classes_wanted(int count, const char *file);
-
-/* count: the number of classes; a class file must name as many, and two of them if count is 1.
- * ignore: the mask value of ignored pixels, or -1. file: path of the class file, or NULL or "" for
- * none. text: the content of the file, or NULL to read it from file. The caller destroys the
- * result. Returns NULL with ERR_DATA (FILE:LINE) for a file that is wrong. */
-struct classes *classes_create(int count, int ignore, const char *file, const char *text,
-                               struct err *e);
+/* Decodes options->ignore to *ignore (-1 for none), and sets *dst to the classes of the masks, or to
+ * NULL for binary masks (mask.h). A class file must name options->classes classes, and two of them
+ * if that is 1. The caller destroys *dst. ERR_CONFIG for an ignored value above 65535; ERR_DATA
+ * (FILE:LINE) for a file that is wrong. */
+int classes_open(const struct mask_options *options, int *ignore, struct classes **dst,
+                 struct err *e);
 void classes_destroy(struct classes *c);
 
 int classes_count(const struct classes *c);

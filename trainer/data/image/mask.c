@@ -2,7 +2,6 @@
 #include "config.h"
 #include "trainer/data/image/mask.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "trainer/data/image/classes.h"
@@ -47,18 +46,6 @@ int mask_flatten(struct pixels *img, const char *name, struct err *e)
         return -1;
     if (img->channels > 1)
         keep_first_channel(img);
-    return 0;
-}
-
-int mask_ignore_decode(const char *text, int *ignore, struct err *e)
-{
-    *ignore = -1;
-    if (!text || !*text)
-        return 0;
-    size_t n = strlen(text);
-    if (n > 5 || strspn(text, "0123456789") != n || atoi(text) > 65535)
-        return err_set(e, ERR_CONFIG, "data.ignore: '%s' is not a mask value (0 to 65535)", text);
-    *ignore = atoi(text);
     return 0;
 }
 

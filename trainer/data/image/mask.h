@@ -17,12 +17,17 @@
  * are class labels. */
 enum mask_scale { MASK_CLASS = 0, MASK_UNIT = 1, MASK_FULL = 255 };
 
+/* How the masks of a data set are read: settings of `data`. The strings are borrowed. */
+struct mask_options {
+    bool soft;   /* masks may hold values between 0 and the full value */
+    int classes; /* up to 1: foreground and background; from 2: a class per pixel */
+    const char *ignore;     /* mask value to ignore, as text; NULL or "" for none */
+    const char *class_file; /* path (classes.h); NULL or "": values are class numbers */
+    const char *class_text; /* content of class_file, or NULL to read it */
+};
+
 /* Reduces a raw mask to one channel, in place. ERR_DATA if R, G and B differ. */
 int mask_flatten(struct pixels *img, const char *name, struct err *e);
-
-/* Decodes the setting data.ignore: sets *ignore to -1 for NULL and "". ERR_CONFIG unless text is a
- * number from 0 to 65535. */
-int mask_ignore_decode(const char *text, int *ignore, struct err *e);
 
 struct mask_summary {
     unsigned max;

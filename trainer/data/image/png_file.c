@@ -12,10 +12,6 @@
 
 #define HEAD_BYTES 33 /* signature 8, IHDR: length 4, type 4, data 13, CRC 4 */
 
-/* A byte of deflate's output expands to at most 1032 (zlib's documentation). A file whose header
- * claims more pixels is refused before memory is allocated. */
-#define DEFLATE_MAX_RATIO 1032u
-
 /* State of one decoding; unlike local variables it survives libpng's longjmp. */
 struct decoder {
     png_structp png;
@@ -54,21 +50,16 @@ static void read_bytes(png_structp png, png_bytep dst, size_t n)
     d->at += n;
 }
 
-static uint32_t big_endian_32(const uint8_t *p)
-{
-    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
-}
-
-/* Reads signature and IHDR without libpng, so that the limits are checked before libpng allocates.
- */
+/* Reads signature and IHDR without libpng, so that the limits are checked before libpng
+ * allocates. */
 int png_file_size(const uint8_t *bytes, size_t nbytes, const char *name, uint32_t *width,
                   uint32_t *height, struct err *e)
 {
     if (nbytes < HEAD_BYTES || memcmp(bytes, "\x89PNG\r\n\x1a\n", 8) != 0 ||
         memcmp(bytes + 12, "IHDR", 4) != 0)
         return err_set(e, ERR_DATA, "%s: damaged PNG: no image header", name);
-    *width = big_endian_32(bytes + 16);
-    *height = big_endian_32(bytes + 20);
+    *width = png_get_uint_32(bytes + 16);
+    *height = png_get_uint_32(bytes + 20);
     return pixels_check_size(*width, *height, name, e);
 }
 
@@ -95,7 +86,7 @@ static int read_header(struct decoder *d)
         return -1;
     png_read_info(d->png, d->info);
     uint64_t packed = (uint64_t)png_get_rowbytes(d->png, d->info) * img->height;
-    if (packed > (uint64_t)d->nbytes * DEFLATE_MAX_RATIO)
+    if (packed > (uint64_t)d->nbytes * PIXELS_DEFLATE_RATIO)
         return err_set(d->e, ERR_DATA,
                        "%s: damaged PNG: claims %u x %u pixels, more than its %zu bytes can hold",
                        d->name, img->width, img->height, d->nbytes);
@@ -110,8 +101,8 @@ static int read_header(struct decoder *d)
     }
     png_set_interlace_handling(d->png);
     png_read_update_info(d->png, d->info);
-    /* libpng merges the rows of interlaced passes into the samples, which therefore start as zero.
-     */
+    /* libpng merges the rows of interlaced passes into the samples, which therefore start as
+     * zero. */
     return pixels_allocate(img, d->name, png_get_channels(d->png, d->info),
                            png_get_bit_depth(d->png, d->info), d->e);
 }

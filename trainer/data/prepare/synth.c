@@ -104,8 +104,8 @@ static void paint_ground(struct canvas *c)
     }
 }
 
-/* Returns the distance of pixel (x, y) from the line a-b of the given length, positive on its left.
- */
+/* Returns the distance of pixel (x, y) from the line a-b of the given length, positive on its
+ * left. */
 static int distance(struct point a, struct point b, int64_t length, int x, int y)
 {
     int64_t cross = (int64_t)(b.x - a.x) * (y * ONE + ONE / 2 - a.y) -
@@ -262,8 +262,8 @@ static void paint_noise(struct canvas *c)
     }
 }
 
-/* Paints a black info bar with random blocks of dots as text, 5 dots high, and a white scale bar.
- */
+/* Paints a black info bar with random blocks of dots as text, 5 dots high, and a white scale
+ * bar. */
 static void paint_bar(struct canvas *c)
 {
     int top = c->height - c->bar, dot = c->bar / 7 > 0 ? c->bar / 7 : 1;

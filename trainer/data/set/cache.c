@@ -47,8 +47,8 @@ struct cache {
     atomic_uchar *checked; /* per record: its CRC has been compared */
 };
 
-/* A cache file that is being created: threads claim records, and append each when it is finished.
- */
+/* A cache file that is being created: threads claim records, and append each when it is
+ * finished. */
 struct cache_build {
     const struct cache_config *config;
     const char *path;
@@ -229,8 +229,8 @@ static void *build_worker(void *arg)
     return NULL;
 }
 
-/* Runs the calling thread and up to config->threads - 1 others; fewer if threads cannot be created.
- */
+/* Runs the calling thread and up to config->threads - 1 others; fewer if threads cannot be
+ * created. */
 static void build_records(struct cache_build *b)
 {
     pthread_t threads[64];
@@ -325,8 +325,8 @@ static void lock_path(const struct cache_config *config, char dst[PATH_MAX])
     snprintf(dst, PATH_MAX, "%s/%.16s.lock", config->dir, config->key);
 }
 
-/* Waits for the lock. Returns its descriptor, -1 if the file system has no locks, or -2 on error.
- */
+/* Waits for the lock. Returns its descriptor, -1 if the file system has no locks, or -2 on
+ * error. */
 static int take_lock(const struct cache_config *config, struct err *e)
 {
     char path[PATH_MAX];

@@ -53,7 +53,7 @@ static int check_mask(const struct pixels *mask, const char *name, const struct 
     if (rules->classes)
         return check_labels(mask, name, rules->classes, e) ? err_prefix(e, "%s", dir) : 0;
     mask_summarize(mask, rules->ignore, summary);
-    if (summary->has_other && !rules->config->soft_masks)
+    if (summary->has_other && !rules->config->masks.soft)
         return err_set(
             e, ERR_DATA,
             "%s/%s: the mask contains the value %u; masks must contain 0 and 255, or 0 and 1", dir,
@@ -66,7 +66,7 @@ static int check_mask(const struct pixels *mask, const char *name, const struct 
 static int decide_scale(const struct mask_rules *rules, struct source *source,
                         const struct candidate *c, enum mask_scale *scale, struct err *e)
 {
-    bool soft = rules->config->soft_masks;
+    bool soft = rules->config->masks.soft;
     const char *has_one = NULL, *has_full = NULL; /* name of the first mask with that value */
     unsigned max = 0;
 
@@ -179,19 +179,6 @@ static int examine_all(struct source *source, struct candidate *c, const struct 
     return 0;
 }
 
-static int open_rules(struct mask_rules *rules, struct err *e)
-{
-    const struct split_config *config = rules->config;
-
-    if (mask_ignore_decode(config->ignore, &rules->ignore, e))
-        return -1;
-    if (!classes_wanted(config->classes, config->class_file))
-        return 0;
-    rules->classes = classes_create(config->classes, rules->ignore, config->class_file,
-                                    config->class_text, e);
-    return rules->classes ? 0 : -1;
-}
-
 struct candidate *candidates_read(const struct split_config *config, struct source *source,
                                   enum mask_scale *scale, struct err *e)
 {
@@ -199,7 +186,8 @@ struct candidate *candidates_read(const struct split_config *config, struct sour
     struct mask_rules rules = {.config = config};
     int rc = c ? 0 : -1;
 
-    if (rc == 0 && (open_rules(&rules, e) || examine_all(source, c, &rules, e) ||
+    if (rc == 0 && (classes_open(&config->masks, &rules.ignore, &rules.classes, e) ||
+                    examine_all(source, c, &rules, e) ||
                     decide_scale(&rules, source, c, scale, e)))
         rc = -1;
     classes_destroy(rules.classes);

@@ -41,9 +41,6 @@ struct sample {
 struct dataset {
     struct split *split;
     struct source *source;
-    int height, width, channels;
-    bool soft_masks;
-    bool binary;             /* of two classes, the second is the foreground */
     int ignore;              /* mask value to ignore, or -1 */
     struct classes *classes; /* NULL for foreground and background */
     struct sample *samples;  /* training samples, then validation */
@@ -94,7 +91,7 @@ uint64_t dataset_hash(const struct dataset *ds)
 
 static bool is_size(const struct dataset *ds, uint32_t width, uint32_t height)
 {
-    return width == (uint32_t)ds->width && height == (uint32_t)ds->height;
+    return width == (uint32_t)ds->config.width && height == (uint32_t)ds->config.height;
 }
 
 /* Checks that every file exists and has its recorded size. */
@@ -114,10 +111,7 @@ static int check_part(const struct dataset *ds, enum dataset_part part, struct e
 
 static struct split *create_split(const struct dataset_config *config, struct err *e)
 {
-    struct split_config all = {.dir = config->dir, .val_fraction = 1,
-                               .soft_masks = config->soft_masks, .classes = config->classes,
-                               .ignore = config->ignore, .class_file = config->class_file,
-                               .class_text = config->class_text};
+    struct split_config all = {.dir = config->dir, .val_fraction = 1, .masks = config->masks};
 
     return split_create(&all, e);
 }
@@ -138,19 +132,8 @@ static int check_classes(const struct dataset *ds, const char *split_file, struc
 
 static int open_split(struct dataset *ds, const struct dataset_config *config, struct err *e)
 {
-    ds->height = config->height;
-    ds->width = config->width;
-    ds->channels = config->channels;
-    ds->soft_masks = config->soft_masks;
-    if (mask_ignore_decode(config->ignore, &ds->ignore, e))
+    if (classes_open(&config->masks, &ds->ignore, &ds->classes, e))
         return -1;
-    ds->binary = config->classes < 2;
-    if (classes_wanted(config->classes, config->class_file)) {
-        ds->classes = classes_create(config->classes, ds->ignore, config->class_file,
-                                     config->class_text, e);
-        if (!ds->classes)
-            return -1;
-    }
     ds->split = config->split_file ? split_read(config->split_file, e) : create_split(config, e);
     if (!ds->split || check_classes(ds, config->split_file, e) ||
         (config->workers > 0 && split_keep_files(ds->split, config->workers, e)))
@@ -178,26 +161,32 @@ void dataset_close(struct dataset *ds)
 
 int dataset_size(const struct dataset *ds, int *height, int *width)
 {
-    *height = ds->height;
-    *width = ds->width;
-    return ds->channels;
+    *height = ds->config.height;
+    *width = ds->config.width;
+    return ds->config.channels;
+}
+
+/* Whether the second of two classes is the foreground. */
+static bool is_binary(const struct dataset *ds)
+{
+    return ds->config.masks.classes < 2;
 }
 
 size_t dataset_targets(const struct dataset *ds)
 {
-    return ds->split->nclasses ? 1 : (size_t)ds->height * (size_t)ds->width;
+    return ds->split->nclasses ? 1 : (size_t)ds->config.height * (size_t)ds->config.width;
 }
 
 int dataset_classes(const struct dataset *ds)
 {
     return ds->split->nclasses ? ds->split->nclasses
-           : ds->classes && !ds->binary ? classes_count(ds->classes) : 1;
+           : ds->classes && !is_binary(ds) ? classes_count(ds->classes) : 1;
 }
 
 const char *dataset_class_name(const struct dataset *ds, int i)
 {
     return ds->split->nclasses ? ds->split->class_names[i]
-           : ds->classes       ? classes_name(ds->classes, i + ds->binary) : "foreground";
+           : ds->classes       ? classes_name(ds->classes, i + is_binary(ds)) : "foreground";
 }
 
 const char *dataset_class_file(const struct dataset *ds)
@@ -213,7 +202,7 @@ static bool is_labelled(const struct dataset *ds)
 
 static size_t count_pixels(const struct dataset *ds)
 {
-    return (size_t)ds->height * (size_t)ds->width;
+    return (size_t)ds->config.height * (size_t)ds->config.width;
 }
 
 static size_t plane_bytes(enum kind kind, size_t nvalues)
@@ -232,7 +221,7 @@ static uint64_t estimate_part(const struct dataset *ds, enum dataset_part part)
         bool same = is_size(ds, p->items[i].width, p->items[i].height);
         enum kind image = same ? KIND_BYTES : KIND_NUMBERS;
         nbytes += sizeof(struct record) +
-                  plane_bytes(image, count_pixels(ds) * (size_t)ds->channels) +
+                  plane_bytes(image, count_pixels(ds) * (size_t)ds->config.channels) +
                   plane_bytes(is_labelled(ds) ? KIND_LABELS : image, dataset_targets(ds));
     }
     return nbytes;
@@ -246,24 +235,24 @@ static const void *record_image(const struct record *r)
 static const void *record_target(const struct dataset *ds, const struct record *r)
 {
     return (const char *)r + sizeof *r +
-           plane_bytes((enum kind)r->image_kind, count_pixels(ds) * (size_t)ds->channels);
+           plane_bytes((enum kind)r->image_kind, count_pixels(ds) * (size_t)ds->config.channels);
 }
 
 static int put_image(const struct dataset *ds, const struct pixels *img, enum kind kind, void *dst,
                      struct err *e)
 {
-    size_t n = (size_t)img->width * img->height * (size_t)ds->channels;
+    size_t n = (size_t)img->width * img->height * (size_t)ds->config.channels;
 
     if (kind == KIND_BYTES) {
-        picture_to_bytes(img, ds->channels, dst);
+        picture_to_bytes(img, ds->config.channels, dst);
         return 0;
     }
     float *numbers = mem_alloc(n, sizeof *numbers, e);
     if (!numbers)
         return -1;
-    picture_to_float(img, ds->channels, numbers);
-    resize_pad(numbers, (int)img->height, (int)img->width, dst, ds->height, ds->width,
-               ds->channels);
+    picture_to_float(img, ds->config.channels, numbers);
+    resize_pad(numbers, (int)img->height, (int)img->width, dst, ds->config.height, ds->config.width,
+               ds->config.channels);
     free(numbers);
     return 0;
 }
@@ -281,7 +270,7 @@ static int put_labels(const struct dataset *ds, const struct pixels *mask, const
     else
         mask_label(mask, ds->ignore, labels);
     if (rc == 0)
-        resize_pad_labels(labels, (int)mask->height, (int)mask->width, dst, ds->height, ds->width,
+        resize_pad_labels(labels, (int)mask->height, (int)mask->width, dst, ds->config.height, ds->config.width,
                           DATASET_IGNORE);
     free(labels);
     return rc;
@@ -303,7 +292,7 @@ static int put_target(const struct dataset *ds, const struct pixels *mask, const
         return -1;
     for (size_t i = 0; i < n; i++)
         numbers[i] = (float)pixels_sample(mask, i) / r->target_divisor;
-    resize_pad(numbers, (int)mask->height, (int)mask->width, dst, ds->height, ds->width, 1);
+    resize_pad(numbers, (int)mask->height, (int)mask->width, dst, ds->config.height, ds->config.width, 1);
     free(numbers);
     return 0;
 }
@@ -323,7 +312,7 @@ static int make_record(const struct dataset *ds, const struct split_item *item,
         r.target_kind = value_kind(ds, mask);
         r.target_divisor = (float)mask_divisor(mask, ds->split->mask_scale);
     }
-    size_t image = plane_bytes((enum kind)r.image_kind, count_pixels(ds) * (size_t)ds->channels);
+    size_t image = plane_bytes((enum kind)r.image_kind, count_pixels(ds) * (size_t)ds->config.channels);
     size_t target = plane_bytes((enum kind)r.target_kind, dataset_targets(ds));
     char *bytes = buf_reserve(dst, sizeof r + image + target);
     if (!bytes)
@@ -348,7 +337,7 @@ static int decode_sample(const struct dataset *ds, const struct split_item *item
 
     if (source_image(ds->source, item->image, item->image_sha256, NULL, &img, e))
         return -1;
-    if (picture_check(&img, ds->channels, item->image, e)) {
+    if (picture_check(&img, ds->config.channels, item->image, e)) {
         pixels_free(&img);
         return -1;
     }
@@ -357,7 +346,7 @@ static int decode_sample(const struct dataset *ds, const struct split_item *item
     else if (source_mask(ds->source, item->mask, coloured, item->mask_sha256, NULL, &mask,
                          e) == 0 &&
         (ds->classes || mask_check(&mask, item->mask, ds->split->mask_scale, ds->ignore,
-                                   ds->soft_masks, e) == 0))
+                                   ds->config.masks.soft, e) == 0))
         rc = make_record(ds, item, &img, &mask, dst, e);
     pixels_free(&mask);
     pixels_free(&img);
@@ -369,8 +358,8 @@ static int hash_key(const struct dataset *ds, char key[65], struct err *e)
 {
     struct buf text = {0};
 
-    buf_addf(&text, "1 %d %d %d %d %d %d\n", ds->height, ds->width, ds->channels,
-             (int)ds->split->mask_scale, ds->soft_masks, ds->ignore);
+    buf_addf(&text, "1 %d %d %d %d %d %d\n", ds->config.height, ds->config.width, ds->config.channels,
+             (int)ds->split->mask_scale, ds->config.masks.soft, ds->ignore);
     if (ds->classes)
         classes_encode(ds->classes, &text);
     for (int part = DATASET_TRAIN; part <= DATASET_VAL; part++) {
@@ -443,7 +432,7 @@ static int load_samples(struct dataset *ds, const struct dataset_config *config,
         return -1;
     log_info("data: %zu training and %zu validation samples at %d x %d x %d (height, width, "
              "channels), up to %.1f MiB in %s", ds->split->train.count, ds->split->val.count,
-             ds->height, ds->width, ds->channels, (double)nbytes / 0x1p20,
+             ds->config.height, ds->config.width, ds->config.channels, (double)nbytes / 0x1p20,
              ds->cache ? cache_path(ds->cache) : "memory");
     return 0;
 }
@@ -534,7 +523,7 @@ static void copy_numbers(enum kind kind, const void *src, float divisor, size_t 
 static void copy_sample(const struct dataset *ds, const struct record *r, float *image, float *mask)
 {
     copy_numbers((enum kind)r->image_kind, record_image(r), 255,
-                 count_pixels(ds) * (size_t)ds->channels, image);
+                 count_pixels(ds) * (size_t)ds->config.channels, image);
     copy_numbers((enum kind)r->target_kind, record_target(ds, r), r->target_divisor,
                  dataset_targets(ds), mask);
 }
@@ -557,11 +546,11 @@ int dataset_get_native(const struct dataset *ds, enum dataset_part part, size_t 
     struct dataset own = *ds; /* the same data set at the size of this sample */
     struct buf record = {0};
 
-    own.height = (int)item->height;
-    own.width = (int)item->width;
+    own.config.height = (int)item->height;
+    own.config.width = (int)item->width;
     *dst = (struct dataset_native){
-        .height = own.height, .width = own.width,
-        .image = malloc(count_pixels(&own) * (size_t)own.channels * sizeof *dst->image),
+        .height = own.config.height, .width = own.config.width,
+        .image = malloc(count_pixels(&own) * (size_t)own.config.channels * sizeof *dst->image),
         .mask = malloc(dataset_targets(&own) * sizeof *dst->mask)};
     int rc = dst->image && dst->mask ? decode_sample(&own, item, &record, e) : mem_fail(e);
     if (rc == 0)

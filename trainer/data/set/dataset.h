@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "src/err.h"
+#include "trainer/data/image/mask.h"
 
 enum dataset_part { DATASET_TRAIN, DATASET_VAL };
 
@@ -27,13 +28,8 @@ struct dataset_config {
     int height, width;
     /* 1 for grey, 3 for RGB, or the number that the images have (picture.h). */
     int channels;
-    bool soft_masks;        /* masks may hold values between 0 and the full value */
-    /* Up to 1: foreground and background. From 2: each pixel has a class; masks are resized to the
-     * nearest pixel and padded with DATASET_IGNORE. */
-    int classes;
-    const char *ignore;     /* mask value to ignore, as text; NULL or "" for none */
-    const char *class_file; /* path (classes.h); NULL or "": values are classes */
-    const char *class_text; /* content of class_file, or NULL to read it */
+    /* Masks of classes are resized to the nearest pixel and padded with DATASET_IGNORE. */
+    struct mask_options masks;
     /* Where decoded samples are kept. NULL or "off": in memory, decoded when needed. A folder: in a
      * file there (cache.h), created at once. "auto": in memory up to 256 MiB for all `sharers`,
      * otherwise in the folder cache/ next to the split file. */

@@ -96,7 +96,7 @@ static bool claim_item(struct loader *l, struct job *job)
     if (l->claim.epoch >= c->epochs)
         return false;
     if (l->order_epoch != l->claim.epoch) {
-        shard_copies(c->seed, l->claim.epoch, images, c->repeat, l->order);
+        shard_order(c->seed, l->claim.epoch, images, c->repeat, l->order);
         l->order_epoch = l->claim.epoch;
     }
     size_t position = step_share(l, &l->claim).begin + l->claim.item++;

@@ -62,14 +62,7 @@ struct shard_range shard_eval(size_t images, int parts, int part)
                                 cut(images, (size_t)part + 1, (size_t)parts)};
 }
 
-void shard_copies(uint64_t seed, size_t epoch, size_t images, size_t repeat, size_t *order)
-{
-    rng_permutation(seed, STREAM_SHARD + epoch, images * repeat, order);
-}
-
 void shard_order(uint64_t seed, size_t epoch, size_t images, size_t repeat, size_t *order)
 {
-    shard_copies(seed, epoch, images, repeat, order);
-    for (size_t i = 0; i < images * repeat; i++)
-        order[i] %= images;
+    rng_permutation(seed, STREAM_SHARD + epoch, images * repeat, order);
 }

@@ -46,12 +46,8 @@ struct shard_range shard_train(const struct shard_plan *plan, size_t step, int p
 /* Returns the images of the validation set that a part evaluates. */
 struct shard_range shard_eval(size_t images, int parts, int part);
 
-/* The order of an epoch: order[position] is an image, and each image occurs `repeat` times. A
- * function of seed and epoch alone. order has images x repeat elements. */
-void shard_order(uint64_t seed, size_t epoch, size_t images, size_t repeat, size_t *order);
-
 /* Sets order[position] of an epoch, a function of seed and epoch alone, to image + images * copy.
  * Each image occurs as copies 0..repeat-1. order has images x repeat elements. */
-void shard_copies(uint64_t seed, size_t epoch, size_t images, size_t repeat, size_t *order);
+void shard_order(uint64_t seed, size_t epoch, size_t images, size_t repeat, size_t *order);
 
 #endif

@@ -251,8 +251,8 @@ static int assign_lists(const struct split_config *config, struct source *source
                ? -1 : 0;
 }
 
-/* Divides by the first of these that applies: lists, "all for validation", the folders, the seed.
- */
+/* Divides by the first of these that applies: lists, "all for validation", the folders, the
+ * seed. */
 static int divide_candidates(const struct split_config *config, bool divided, size_t n,
                              struct candidate *c, struct split *s, struct err *e)
 {

@@ -40,14 +40,10 @@ struct split_config {
     const char *dir;
     int64_t seed;
     double val_fraction;   /* above 0 and below 1, or 1: all pairs are for validation */
-    bool soft_masks;       /* masks may hold values between 0 and the full value */
-    /* Both or neither: files with one image file name per line, used in place of seed and fraction.
-     */
+    /* Both or neither: files with one image file name per line, used in place of seed and
+     * fraction. */
     const char *train_list, *val_list;
-    int classes;            /* up to 1: foreground and background; from 2: classes.h */
-    const char *ignore;     /* mask value to ignore, as text; NULL or "" for none */
-    const char *class_file; /* path (classes.h); NULL or "" for none */
-    const char *class_text; /* content of class_file, or NULL to read it */
+    struct mask_options masks;
 };
 
 /* Reads the folder, decodes and hashes every file, checks the values of the masks, and divides the
@@ -68,6 +64,8 @@ int split_keep_files(struct split *s, int workers, struct err *e);
 
 /* Appends the content of split.json. */
 void split_encode(const struct split *s, struct buf *dst);
+/* Writes split.json atomically, replacing an existing file. */
+int split_write(const struct split *s, const char *path, struct err *e);
 /* ERR_DATA: missing, damaged or of an unknown schema. */
 struct split *split_read(const char *path, struct err *e);
 

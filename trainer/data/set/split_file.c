@@ -59,6 +59,16 @@ void split_encode(const struct split *s, struct buf *dst)
     buf_add(dst, "}\n");
 }
 
+int split_write(const struct split *s, const char *path, struct err *e)
+{
+    struct buf text = {0};
+
+    split_encode(s, &text);
+    int rc = text.failed ? mem_fail(e) : atomicfile_write(path, text.data, text.length, 0666, e);
+    buf_destroy(&text);
+    return rc;
+}
+
 /* Returns a copy of a string member that is not empty, or NULL with ERR_DATA. */
 static char *get_string(const cJSON *object, const char *key, struct err *e)
 {

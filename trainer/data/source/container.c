@@ -22,7 +22,6 @@
 #define CIFAR_RECORD (1 + 3 * CIFAR_PIXELS) /* label, red plane, green plane, blue plane */
 #define IDX_IMAGES 0x803u                   /* magic number: unsigned bytes, three dimensions */
 #define IDX_LABELS 0x801u
-#define DEFLATE_MAX_RATIO 1032u
 
 struct container {
     enum container_kind kind;
@@ -121,7 +120,7 @@ static uint8_t *read_idx(const char *path, uint32_t magic, int ndims, uint32_t *
             total = UINT64_MAX / 2;
     }
     if (total == 0 || total > PIXELS_MAX_BYTES ||
-        total > (uint64_t)st.st_size * (gzdirect(gz) ? 1 : DEFLATE_MAX_RATIO)) {
+        total > (uint64_t)st.st_size * (gzdirect(gz) ? 1 : PIXELS_DEFLATE_RATIO)) {
         err_set(e, ERR_DATA, "%s: claims %llu bytes in %u items, more than the file can hold (or "
                 "none, or more than 1 GiB)", path, (unsigned long long)total, dims[0]);
         goto out;

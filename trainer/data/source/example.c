@@ -299,8 +299,8 @@ static int shape_of(const struct tf_tensor *t, const char *name, enum example_pa
     return 0;
 }
 
-/* Returns the bits per sample that the values need, 8 or 16, or -1 for values that are not allowed.
- */
+/* Returns the bits per sample that the values need, 8 or 16, or -1 for values that are not
+ * allowed. */
 static int bits_of(const struct tf_tensor *t, uint64_t n, const char *name, enum example_part part,
                    struct err *e)
 {

@@ -295,8 +295,8 @@ static void propose_numbered(const struct values *all, struct mask_proposal *p)
         say(p, ". If the values are classes: -s data.classes=%u", all->max + 1);
 }
 
-/* Whether nearly all values are close to 0 or 255, as a lossy format or a scaled mask leaves them.
- */
+/* Whether nearly all values are close to 0 or 255, as a lossy format or a scaled mask leaves
+ * them. */
 static bool is_lossy(const struct mask_look *look)
 {
     int64_t near = 0;

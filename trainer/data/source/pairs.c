@@ -219,8 +219,8 @@ static int list_images_and_masks(const char *dir, const struct layout_part *part
 }
 
 /* Walks both lists, sorted by stem, and refuses the first file without a partner. alone: if not
- * NULL, images without a mask are counted there instead, and their stem is freed and set to NULL.
- */
+ * NULL, images without a mask are counted there instead, and their stem is freed and set to
+ * NULL. */
 static int refuse_singles(const char *dir, const struct layout_part *part, struct file_list *images,
                           const struct file_list *masks, size_t *alone, struct err *e)
 {

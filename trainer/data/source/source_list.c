@@ -15,13 +15,12 @@
 #include "src/log.h"
 #include "src/mem.h"
 #include "src/text/filename.h"
+#include "trainer/data/image/classes.h"
 #include "trainer/data/source/container.h"
 #include "trainer/data/source/layout.h"
 #include "trainer/data/source/namelist.h"
 #include "trainer/data/source/pairs.h"
 #include "trainer/data/source/tree.h"
-
-#define MAX_CLASSES 250 /* labels are bytes, of which 255 means ignored */
 
 /* Lists the entries of dir/sub that wanted accepts; sub may be NULL for dir itself. */
 static int list_names(const char *dir, const char *sub, bool (*wanted)(const char *name),
@@ -268,9 +267,9 @@ static int name_numbers(struct source *s, struct err *e)
 
     for (size_t i = 0; i < s->count; i++)
         max = s->items[i].label > max ? s->items[i].label : max;
-    if (max >= MAX_CLASSES)
+    if (max >= CLASSES_MAX)
         return err_set(e, ERR_DATA, "%s: class %d; at most %d are supported", s->dir, max,
-                       MAX_CLASSES);
+                       CLASSES_MAX);
     while (s->nclasses <= max) {
         snprintf(number, sizeof number, "%d", s->nclasses);
         if (add_class(s, number, e))

@@ -81,8 +81,8 @@ int main(void)
     resize_pad(grid, 2, 2, dst, 2, 2, 1);
     ok(near(dst, grid, 4), "equal sizes: identity");
 
-    /* With half-pixel centres, output pixels lie at -1/4, 1/4, 3/4 and 5/4 of the input's pixels.
-     */
+    /* With half-pixel centres, output pixels lie at -1/4, 1/4, 3/4 and 5/4 of the input's
+     * pixels. */
     const float up[] = {0, 0.25f, 0.75f, 1, 0.5f, 0.75f, 1.25f, 1.5f,
                         1.5f, 1.75f, 2.25f, 2.5f, 2, 2.25f, 2.75f, 3};
     resize_pad(grid, 2, 2, dst, 4, 4, 1);

@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "src/clock.h"
 #include "src/log.h"
 #include "t/tap.h"
 
@@ -22,19 +23,13 @@ static struct err e;
 static atomic_int *made; /* shared with child processes */
 static atomic_int stop;
 
-static void nap(long ms)
-{
-    struct timespec t = {ms / 1000, ms % 1000 * 1000000};
-    nanosleep(&t, NULL);
-}
-
 /* Makes record i of 100 + i bytes of value i. arg: milliseconds that it takes, or NULL. */
 static int make(void *arg, size_t i, struct buf *dst, struct err *err)
 {
     char bytes[100 + COUNT];
 
     if (arg)
-        nap(*(long *)arg);
+        clock_sleep((double)*(long *)arg / 1000);
     if (arg && *(long *)arg < 0)
         return err_set(err, ERR_DATA, "image %zu is damaged", i);
     memset(bytes, (int)i, sizeof bytes);
@@ -160,7 +155,7 @@ static void test_kills(void)
     for (int round = 0; round < 12; round++) {
         unlink(FILE_NAME);
         pid_t child = fork_builder(1);
-        nap(2 * round);
+        clock_sleep(2e-3 * round);
         kill(child, SIGKILL);
         waitpid(child, &status, 0);
         left += has_leftovers();

@@ -6,7 +6,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "src/atomicfile.h"
 #include "src/log.h"
 #include "t/tap.h"
 #include "trainer/data/image/png_file.h"
@@ -23,23 +22,18 @@ static float image[4 * 3 * H * W], mask[4 * H * W];
 
 static void make_split(const char *dir, bool soft, const char *file)
 {
-    struct split_config config = {.dir = dir, .seed = 1, .val_fraction = 0.25, .soft_masks = soft};
+    struct split_config config = {.dir = dir, .seed = 1, .val_fraction = 0.25, .masks = {.soft = soft}};
     struct split *s = split_create(&config, &e);
-    struct buf text = {0};
 
-    if (!s)
+    if (!s || split_write(s, file, &e))
         bail_out("%s", e.text);
-    split_encode(s, &text);
-    if (atomicfile_write(file, text.data, text.length, 0600, &e))
-        bail_out("%s", e.text);
-    buf_destroy(&text);
     split_destroy(s);
 }
 
 static struct dataset *open_set(const char *file, int height, int width, int channels, bool soft)
 {
     struct dataset_config config = {.split_file = file, .height = height, .width = width,
-                                    .channels = channels, .soft_masks = soft};
+                                    .channels = channels, .masks = {.soft = soft}};
     return dataset_open(&config, &e);
 }
 
@@ -177,7 +171,7 @@ static struct dataset *open_classes(const char *dir, int height, int width, int 
                                     const char *ignore)
 {
     struct dataset_config config = {.dir = dir, .height = height, .width = width, .channels = 1,
-                                    .classes = classes, .ignore = ignore};
+                                    .masks = {.classes = classes, .ignore = ignore}};
     return dataset_open(&config, &e);
 }
 
@@ -228,7 +222,7 @@ static void test_classes(void)
     dataset_close(ds);
     make_split("synth", false, "again.json");
     struct dataset_config config = {.split_file = "again.json", .height = H, .width = W,
-                                    .channels = 1, .classes = 2};
+                                    .channels = 1, .masks = {.classes = 2}};
     ok(!dataset_open(&config, &e) && strstr(e.text, "again.json") && strstr(e.text, "data.classes"),
        "a split for other masks: %s", e.text);
 }

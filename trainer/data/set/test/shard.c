@@ -102,20 +102,20 @@ static void test_order(void)
     shard_order(1, 0, 12, 2, b);
     ok(memcmp(a, b, sizeof a) == 0, "the order depends on nothing but its arguments");
     for (size_t i = 0; i < 24; i++)
-        count[a[i]]++;
+        count[a[i] % 12]++;
     for (size_t i = 0; i < 12; i++)
         twice = twice && count[i] == 2;
     ok(twice, "repeat 2: each image twice");
     shard_order(1, 1, 12, 2, b);
     for (size_t i = 0; i < 24; i++)
-        equal += a[i] == b[i];
+        equal += a[i] % 12 == b[i] % 12;
     ok(equal < 12, "another epoch, another order (%zu of 24 equal)", equal);
     shard_order(2, 0, 12, 2, b);
     ok(memcmp(a, b, sizeof a) != 0, "another seed, another order");
 }
 
-/* An epoch that one number of parts begins and another one completes has every item exactly once.
- */
+/* An epoch that one number of parts begins and another one completes has every item exactly
+ * once. */
 static void test_continue(enum shard_remainder remainder, size_t want)
 {
     struct shard_plan plan;
@@ -162,16 +162,15 @@ static void test_same_steps(void)
     ok(same, "steps of 8 items are the same for 1 to 11 parts");
 }
 
-/* Each copy of each image occurs once; the images are in the same order as without copies. */
+/* Each copy of each image occurs once. */
 static void test_copies(void)
 {
-    size_t copies[72], order[72], seen[72] = {0}, wrong = 0;
+    size_t order[72], seen[72] = {0}, wrong = 0;
 
-    shard_copies(3, 4, 12, 6, copies);
     shard_order(3, 4, 12, 6, order);
     for (size_t i = 0; i < 72; i++) {
-        wrong += copies[i] >= 72 || copies[i] % 12 != order[i];
-        seen[copies[i] % 72]++;
+        wrong += order[i] >= 72;
+        seen[order[i] % 72]++;
     }
     for (size_t i = 0; i < 72; i++)
         wrong += seen[i] != 1;
