@@ -49,7 +49,7 @@ def read_folders(a, folder):
 
 
 def read(a):
-    """((images, labels) to train, the same to test)"""
+    """Returns (images, labels) for training, and the same for testing."""
     binary = os.path.join(a.data, "cifar-10-batches-bin")
     if os.path.isdir(binary):
         names = sorted(n for n in os.listdir(binary) if n.startswith("data_batch"))
@@ -58,7 +58,7 @@ def read(a):
 
 
 def augment(names, x):
-    """Each image by itself; what a shift brings in is the edge's."""
+    """Changes each image by itself; a shift repeats the edge."""
     for name, axis in (("hflip", 3), ("vflip", 2)):
         if name in names:
             x = torch.where(torch.rand(len(x))[:, None, None, None] < 0.5, x.flip(axis), x)

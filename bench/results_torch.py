@@ -35,7 +35,7 @@ def parse():
 
 
 def fit(values, height, width, mode, padding):
-    """Resized with the aspect kept, padded around the middle. values: [C][H][W]."""
+    """Resizes values, [C][H][W], with the aspect kept, and pads around the centred result."""
     _, h, w = values.shape
     nh, nw, top, left = height, width, 0, 0
     if h * width < w * height:
@@ -67,7 +67,7 @@ def read_pair(a, item, classes):
 
 
 def read_classes(a):
-    """{value in the mask: class}"""
+    """Returns the class of each mask value."""
     if not a.class_file:
         return {c: c for c in range(a.classes)}
     with open(a.class_file, encoding="utf-8") as file:
@@ -99,7 +99,7 @@ def loss_of(a, logits, target):
 
 
 def score(a, model, pairs):
-    """Mean of (I + 1) / (U + 1) over the classes that are there or predicted, and accuracy."""
+    """Returns the mean of (I + 1) / (U + 1) over the classes that occur or are predicted, and the accuracy."""
     n = 1 if a.classes == 1 else a.classes
     both, either = np.zeros(n, np.int64), np.zeros(n, np.int64)
     right = counted = 0

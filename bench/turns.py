@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Trainings that take turns: each leaves one JSON file and is not repeated when that is there."""
+"""Helpers for trainings that run alternately. Each leaves one JSON file and is skipped if that exists."""
 import json
 import os
 import resource
@@ -7,7 +7,7 @@ import subprocess
 
 
 def cpu_time(command):
-    """Its CPU seconds, with those of its children. Niced: other work goes first."""
+    """Runs command with the lowest priority and returns its CPU seconds, those of its children included."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(command, check=True, stderr=subprocess.DEVNULL, preexec_fn=lambda: os.nice(19))
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -21,7 +21,7 @@ def save(path, result):
 
 
 def load(path):
-    """None: it is not there yet."""
+    """The result of a training, or None if it has not ended yet."""
     if not os.path.exists(path):
         return None
     with open(path, encoding="utf-8") as file:
@@ -29,7 +29,7 @@ def load(path):
 
 
 def settings(options):
-    """Pairs of option and value as `unet-train train` has them."""
+    """Translates pairs of option and value to options of `unet-train train`."""
     keys = {"--classes": "data.classes", "--ignore": "data.ignore", "--class-file": "data.class_file",
             "--base": "model.base", "--depth": "model.depth"}
     words = []

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Prints where Python's packages of NVIDIA's libraries keep them (cuDNN, NCCL, CUDA), for LD_LIBRARY_PATH;
-nothing where there are none."""
+"""Prints the folders in which Python's packages keep NVIDIA's libraries (cuDNN, NCCL, CUDA), for
+LD_LIBRARY_PATH, or an empty line."""
 import glob
 import os
 

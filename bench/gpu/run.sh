@@ -1,10 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Our step on this machine's GPU beside PyTorch's, as one table in Markdown on stdout. Unattended, at most
-# 8 minutes; needs gcc with C++, nvcc and make, for PyTorch's columns python3 with torch, and no network.
-#     bench/gpu/run.sh [FOLDER for what is built and measured: plain-build]
-# What does not fit into the time or into the GPU's memory is a dash, and the reason is below the table.
-# CUDA=DIR and PYTHON=PROGRAM choose others than /usr/local/cuda and python3.
+# Prints a table in Markdown of our step on this machine's GPU beside PyTorch's. Runs unattended for
+# at most 8 minutes. Needs gcc with C++, nvcc and make, for PyTorch's columns python3 with torch,
+# and no network.
+#
+#   bench/gpu/run.sh [FOLDER for programs and measurements: plain-build]
+#
+# Cases that exceed the time or the GPU's memory are shown as a dash, with the reason below the
+# table. CUDA=DIR and PYTHON=PROGRAM replace /usr/local/cuda and python3.
 set -u -o pipefail
 cd "$(dirname "$0")/../.." || exit 1
 folder=${1:-plain-build} cuda=${CUDA:-/usr/local/cuda} python=${PYTHON:-python3}
@@ -37,7 +40,7 @@ if ! torch=$("$python" -c 'import torch; print(torch.__version__); assert torch.
     torch=
 fi
 
-# PyTorch's cuDNN serves where there is no other; what it is timed for stays in the folder.
+# PyTorch's cuDNN is used if the system has none; its timings are kept in the folder.
 if libraries=$("$python" bench/gpu/libraries.py) && [ -n "$libraries" ]; then
     export LD_LIBRARY_PATH=${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$libraries
 fi
@@ -45,7 +48,7 @@ XDG_CACHE_HOME=$PWD/$folder
 [[ $folder == /* ]] && XDG_CACHE_HOME=$folder
 export XDG_CACHE_HOME
 
-# One measurement; its line goes to gpu.jsonl.
+# Runs one measurement and appends its line to gpu.jsonl.
 measure() { # WHAT SECONDS COMMAND...
     local what=$1 most=$2
     shift 2
@@ -66,7 +69,7 @@ measure() { # WHAT SECONDS COMMAND...
     fi
 }
 
-# What takes PyTorch long comes last.
+# The cases that take PyTorch longest come last.
 cases=('8 768x1024 16 20' '64 256x256 16 10' '16 128x128 4 200')
 each_case() { # WHAT...: for each case
     local mode case words

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The same U-Net step in PyTorch, as JSON lines beside those of bench/gpu/plain/step.c:
+"""Times the U-Net step of bench/gpu/plain/step.c in PyTorch and prints the same kind of JSON line:
     step_torch.py WAY train|infer BASE HEIGHTxWIDTH BATCH STEPS
 WAY: fp32 (eager, TF32 off), amp (eager, bf16 autocast, channels_last), compile (amp by torch.compile)."""
 import json
@@ -55,7 +55,7 @@ def main():
     net = UNet(base).cuda().to(memory_format=layout)
     run = torch.compile(net) if way == "compile" else net
     loss_of = nn.BCEWithLogitsLoss()
-    # Pinned, as ours are: the copy to the GPU is part of a step.
+    # Pinned, as ours are, because the copy to the GPU is part of a step.
     images = torch.rand(batch, 1, height, width).contiguous(memory_format=layout).pin_memory()
     targets = (torch.rand(batch, 1, height, width) < 0.5).float().contiguous(memory_format=layout).pin_memory()
     optim = torch.optim.Adam(net.parameters(), lr=0.001, fused=True)

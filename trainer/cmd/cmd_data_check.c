@@ -27,8 +27,8 @@ struct count {
 };
 
 /* Prints one object of the list: an image, or an error. */
-static void print_json(size_t index, const char *name, const struct pixels *img, const char *hex,
-                       const char *error)
+static void print_image_json(size_t index, const char *name, const struct pixels *img,
+                             const char *hex, const char *error)
 {
     struct buf b = {0};
 
@@ -59,7 +59,8 @@ static int report_bad(const char *path, bool alone, struct count *count, const s
     if (e->code != ERR_DATA || (alone && !opt_json))
         return -1;
     if (opt_json)
-        print_json(count->files, filename_escape(path, name, sizeof name), NULL, NULL, e->text);
+        print_image_json(count->files, filename_escape(path, name, sizeof name), NULL, NULL,
+                         e->text);
     else
         log_error("%s", e->text);
     count->files++;
@@ -74,7 +75,7 @@ static void show(const char *path, const struct pixels *img, struct count *count
     filename_escape(path, name, sizeof name);
     pixels_hash(img, hex);
     if (opt_json) {
-        print_json(count->files, name, img, hex, NULL);
+        print_image_json(count->files, name, img, hex, NULL);
     } else {
         printf("%s\t%u\t%u\t%d\t%d\t%.16s\n", name, img->width, img->height, img->channels,
                img->bits, hex);
@@ -85,8 +86,8 @@ static void show(const char *path, const struct pixels *img, struct count *count
 }
 
 /* Checks the image, and the class or mask, of a record. */
-static int check_record(struct container *c, size_t i, const char *path, struct count *count,
-                        struct err *e)
+static int check_container_record(struct container *c, size_t i, const char *path,
+                                  struct count *count, struct err *e)
 {
     char name[PATH_MAX + 24];
     struct pixels img = {0}, mask = {0};
@@ -117,7 +118,7 @@ static int check_records(const char *path, enum container_kind kind, bool alone,
     if (!c)
         return report_bad(path, alone, count, e);
     for (size_t i = 0; rc == 0 && i < container_count(c); i++)
-        rc = check_record(c, i, path, count, e);
+        rc = check_container_record(c, i, path, count, e);
     container_close(c);
     return rc;
 }

@@ -31,7 +31,7 @@ static const struct cli_option options[] = {
     {"channels", 0, CLI_INT, "N", "1 grey, 3 RGB (default 1)", &channels, 1, 3},
     {0}};
 
-struct canvas {
+struct preview_canvas {
     int height, width, channels;
     float *image, *mask, *new_image, *new_mask;
     uint8_t *rgb; /* image, mask, augmented image and augmented mask side by side */
@@ -46,7 +46,8 @@ static void draw_pixel(float v, uint8_t *rgb)
     rgb[1] = rgb[2] = v < 0 ? 0 : rgb[0];
 }
 
-static void draw(const struct canvas *c, const float *image, const float *mask, int column)
+static void draw_pair(const struct preview_canvas *c, const float *image, const float *mask,
+                      int column)
 {
     size_t nc = (size_t)c->channels;
 
@@ -62,7 +63,7 @@ static void draw(const struct canvas *c, const float *image, const float *mask, 
 }
 
 static int preview_one(struct dataset *ds, struct augment *a, const struct settings_augment *config,
-                       const struct canvas *c, size_t i, struct err *e)
+                       const struct preview_canvas *c, size_t i, struct err *e)
 {
     struct augment_draw changes;
     char path[PATH_MAX];
@@ -71,15 +72,15 @@ static int preview_one(struct dataset *ds, struct augment *a, const struct setti
         return -1;
     augment_draw(config, c->height == c->width, (uint64_t)seed, (size_t)epoch, i, &changes);
     augment_apply(a, &changes, c->image, c->mask, c->new_image, c->new_mask);
-    draw(c, c->image, c->mask, 0);
-    draw(c, c->new_image, c->new_mask, 2);
+    draw_pair(c, c->image, c->mask, 0);
+    draw_pair(c, c->new_image, c->new_mask, 2);
     snprintf(path, sizeof path, "%.2000s/%04zu.png", out, i);
     return png_file_write(path, 4 * (uint32_t)c->width, (uint32_t)c->height, 3, c->rgb, e);
 }
 
 static int preview(struct dataset *ds, const struct settings_augment *config, struct err *e)
 {
-    struct canvas c;
+    struct preview_canvas c;
     size_t n = dataset_count(ds, DATASET_VAL), pixels;
     int rc = -1;
 

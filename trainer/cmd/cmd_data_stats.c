@@ -94,7 +94,7 @@ static void print_classes(const struct survey *s)
         printf("%-15s %d %s: %zu\n", i ? "" : "classes", i, s->class_names[i], s->of_class[i]);
 }
 
-static void print_text(const struct survey *s)
+static void print_stats_text(const struct survey *s)
 {
     static const char *const means[] = {"mean red", "mean green", "mean blue"};
 
@@ -117,7 +117,7 @@ static void print_text(const struct survey *s)
         print_baseline(size, &s->resized);
 }
 
-static void add_numbers(struct buf *b, const char *key, const double *values, int n)
+static void add_json_numbers(struct buf *b, const char *key, const double *values, int n)
 {
     buf_addf(b, ",\"%s\":[", key);
     for (int i = 0; i < n; i++)
@@ -211,8 +211,8 @@ static void encode_frequency(const struct frequency *f, const struct classes *c,
     buf_addf(b, "],\"ignored\":%" PRId64, f->ignored);
 }
 
-static int print_json(const struct survey *s, const struct frequency *f, const struct classes *c,
-                      struct err *e)
+static int print_stats_json(const struct survey *s, const struct frequency *f,
+                            const struct classes *c, struct err *e)
 {
     struct buf b = {0};
 
@@ -225,8 +225,8 @@ static int print_json(const struct survey *s, const struct frequency *f, const s
     buf_add(&b, "]");
     buf_addf(&b, ",\"train\":%zu,\"val\":%zu", s->train, s->val);
     if (!sample) {
-        add_numbers(&b, "mean", s->mean, s->channels);
-        add_numbers(&b, "deviation", s->deviation, s->channels);
+        add_json_numbers(&b, "mean", s->mean, s->channels);
+        add_json_numbers(&b, "deviation", s->deviation, s->channels);
         buf_addf(&b, ",\"duplicates\":%zu,\"leaks\":%zu", s->duplicates, s->leaks);
     }
     if (s->nclasses)
@@ -265,9 +265,9 @@ static int run_data_stats(int noperands, char **operands, int nrest, char **rest
                                 : survey_create(dir, height, width, e)))
         rc = -1;
     if (rc == 0 && opt_json)
-        rc = print_json(s, &f, c, e);
+        rc = print_stats_json(s, &f, c, e);
     else if (rc == 0) {
-        print_text(s);
+        print_stats_text(s);
         if (c)
             print_frequency(&f, c);
     }

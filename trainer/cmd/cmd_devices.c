@@ -86,7 +86,8 @@ static void add_compute(struct buf *b)
     buf_add(b, "}");
 }
 
-static void print_text(const char *name, int cores, long online, const struct cuda_info *cuda)
+static void print_devices_text(const char *name, int cores, long online,
+                               const struct cuda_info *cuda)
 {
     printf("CPU            %s, %d of %ld cores for this process\n", name, cores, online);
     print_cuda(cuda);
@@ -114,8 +115,8 @@ static void add_gpus(struct buf *b, const struct cuda_info *c)
     }
 }
 
-static int print_json(const char *name, int cores, long online, const struct cuda_info *cuda,
-                      struct err *e)
+static int print_devices_json(const char *name, int cores, long online,
+                              const struct cuda_info *cuda, struct err *e)
 {
     struct buf b = {0};
 
@@ -149,8 +150,8 @@ static int run_devices(int noperands, char **operands, int nrest, char **rest, s
     if (compute_choose(&cpu, "cpu", e))
         return -1;
     if (opt_json)
-        return print_json(cpu.device, strategy_own_cores(), online, &cuda, e);
-    print_text(cpu.device, strategy_own_cores(), online, &cuda);
+        return print_devices_json(cpu.device, strategy_own_cores(), online, &cuda, e);
+    print_devices_text(cpu.device, strategy_own_cores(), online, &cuda);
     return 0;
 }
 

@@ -72,8 +72,8 @@ static void print_row(const char *name, const struct score_summary *s)
     printf("%-8s %9.6f %9.6f %9.6f %9.6f\n", name, s->iou, s->dice, s->precision, s->recall);
 }
 
-static void print_table(const int64_t *score, int classes, const struct dataset *ds,
-                        double seconds)
+static void print_scores_table(const int64_t *score, int classes, const struct dataset *ds,
+                               double seconds)
 {
     struct score_summary s = score_summarize(score, classes);
 
@@ -88,8 +88,8 @@ static void print_table(const int64_t *score, int classes, const struct dataset 
            dataset_count(ds, DATASET_VAL), seconds);
 }
 
-static int print_json(const int64_t *score, const struct network_config *config,
-                      const struct dataset *ds, double seconds, struct err *e)
+static int print_scores_json(const int64_t *score, const struct network_config *config,
+                             const struct dataset *ds, double seconds, struct err *e)
 {
     struct buf b = {0};
 
@@ -118,7 +118,7 @@ static int score_images(struct evaluation *v, struct err *e)
     return 0;
 }
 
-static int report(struct trained *t, struct dataset *dataset, struct err *e)
+static int report_scores(struct trained *t, struct dataset *dataset, struct err *e)
 {
     const struct network_config *config = &t->config;
     struct evaluation v;
@@ -132,9 +132,9 @@ static int report(struct trained *t, struct dataset *dataset, struct err *e)
     if (rc == 0 && opt_images)
         rc = evaluate_write(opt_images, dataset, DATASET_VAL, config->classes, v.scores, e);
     if (rc == 0 && opt_json)
-        rc = print_json(total, config, dataset, seconds, e);
+        rc = print_scores_json(total, config, dataset, seconds, e);
     else if (rc == 0)
-        print_table(total, config->classes, dataset, seconds);
+        print_scores_table(total, config->classes, dataset, seconds);
     if (rc == 0)
         evaluate_warn(total, config->classes, dataset);
     evaluate_close(&v);
@@ -179,7 +179,7 @@ static int evaluate_data(struct trained *t, struct err *e)
         compare_names(t, dataset);
     int rc = !dataset || evaluate_check_targets(t->config.model, dataset, &t->config.classes, e)
                  ? -1
-                 : report(t, dataset, e);
+                 : report_scores(t, dataset, e);
     dataset_close(dataset);
     return rc;
 }

@@ -89,13 +89,13 @@ static void path_for(const char *name, const char *suffix, char dst[PATH_MAX])
     snprintf(dst, PATH_MAX, "%.1500s/%.2500s%.50s", opt_out, name, suffix);
 }
 
-struct result {
+struct page_result {
     int height, width, classes;
     float *probabilities; /* [height][width][classes] */
     uint8_t *mask;        /* [height][width]: the class, or 0 and 1 */
 };
 
-static void fill_mask(struct result *r)
+static void fill_mask(struct page_result *r)
 {
     for (size_t i = 0; i < (size_t)r->height * (size_t)r->width; i++) {
         const float *p = r->probabilities + i * (size_t)r->classes;
@@ -106,7 +106,8 @@ static void fill_mask(struct result *r)
     }
 }
 
-static int write_mask(const char *name, const char *what, const struct result *r, struct err *e)
+static int write_mask(const char *name, const char *what, const struct page_result *r,
+                      struct err *e)
 {
     char suffix[32];
     size_t pixels = (size_t)r->height * (size_t)r->width;
@@ -132,7 +133,8 @@ static int write_mask(const char *name, const char *what, const struct result *r
 }
 
 /* Writes the probability of class k, or of the foreground, in 16 bits. */
-static int write_png_probabilities(const char *name, const struct result *r, int k, struct err *e)
+static int write_png_probabilities(const char *name, const struct page_result *r, int k,
+                                   struct err *e)
 {
     struct pixels img = {.width = (uint32_t)r->width, .height = (uint32_t)r->height};
     char path[PATH_MAX], suffix[32] = "_prob.png";
@@ -152,7 +154,7 @@ static int write_png_probabilities(const char *name, const struct result *r, int
     return rc;
 }
 
-static int write_probabilities(const char *name, const struct result *r, struct err *e)
+static int write_probabilities(const char *name, const struct page_result *r, struct err *e)
 {
 #ifdef HAVE_TIFF
     char path[PATH_MAX];
@@ -182,7 +184,7 @@ static void colour_of(int class, float rgb[3])
 
 /* pixels: the image, [height][width][channels], 0..1. */
 static int write_overlay(const char *name, const float *pixels, int channels,
-                         const struct result *r, struct err *e)
+                         const struct page_result *r, struct err *e)
 {
     size_t n = (size_t)r->height * (size_t)r->width;
     uint8_t *rgb = mem_alloc(3, n, e);
@@ -206,7 +208,7 @@ static int write_overlay(const char *name, const float *pixels, int channels,
     return rc;
 }
 
-static int check_crops(const struct result *r, struct err *e)
+static int check_crops(const struct page_result *r, struct err *e)
 {
     for (const char *at = opt_crop; at; at = strchr(at, ',')) {
         at += *at == ',';
@@ -220,7 +222,7 @@ static int check_crops(const struct result *r, struct err *e)
 
 /* Writes masks without a border: near the border results suffer from the zero padding of the
  * network's input. */
-static int write_crops(const char *name, const struct result *r, struct err *e)
+static int write_crops(const char *name, const struct page_result *r, struct err *e)
 {
     const char *at = opt_crop;
     int rc = 0;
@@ -228,7 +230,8 @@ static int write_crops(const char *name, const struct result *r, struct err *e)
     while (at && rc == 0) {
         char *end, what[24];
         int crop = (int)strtol(at, &end, 10);
-        struct result inner = {r->height - 2 * crop, r->width - 2 * crop, r->classes, NULL, NULL};
+        struct page_result inner = {r->height - 2 * crop, r->width - 2 * crop, r->classes, NULL,
+                                    NULL};
 
         at = *end ? end + 1 : NULL;
         inner.mask = mem_alloc((size_t)inner.height, (size_t)inner.width, e);
@@ -244,8 +247,8 @@ static int write_crops(const char *name, const struct result *r, struct err *e)
     return rc;
 }
 
-static int write_all(const char *name, const float *pixels, int channels, struct result *r,
-                     struct err *e)
+static int write_outputs(const char *name, const float *pixels, int channels, struct page_result *r,
+                         struct err *e)
 {
     fill_mask(r);
     if (write_mask(name, "", r, e) || write_crops(name, r, e) ||
@@ -256,7 +259,7 @@ static int write_all(const char *name, const float *pixels, int channels, struct
 }
 
 /* All images of a command, and its progress. */
-struct prediction {
+struct predict_job {
     struct trained *trained;
     struct image_list list;
     size_t at, failed;
@@ -266,7 +269,7 @@ struct prediction {
 
 static void report_progress(void *arg, size_t done, size_t total)
 {
-    struct prediction *w = arg;
+    struct predict_job *w = arg;
     double now = clock_now();
 
     if (done == 1 && total > MANY_TILES)
@@ -277,8 +280,8 @@ static void report_progress(void *arg, size_t done, size_t total)
     log_info("image %zu of %zu: tile %zu of %zu", w->at + 1, w->list.count, done, total);
 }
 
-static float *predict_pixels(struct prediction *w, const float *pixels, const struct result *r,
-                             struct err *e)
+static float *predict_pixels(struct predict_job *w, const float *pixels,
+                             const struct page_result *r, struct err *e)
 {
     const struct predict_watch watch = {&shutdown_signal, report_progress, w};
     struct trained *t = w->trained;
@@ -303,11 +306,12 @@ static int make_folders(const char *name, struct err *e)
 }
 
 /* Predicts one page and writes its masks. pixels: as in write_overlay. */
-static int predict_masks(struct prediction *w, const struct pixels *img, const float *pixels,
+static int predict_masks(struct predict_job *w, const struct pixels *img, const float *pixels,
                          const char *name, struct err *e)
 {
     const struct network_config *c = &w->trained->config;
-    struct result r = {.height = (int)img->height, .width = (int)img->width, .classes = c->classes};
+    struct page_result r = {
+        .height = (int)img->height, .width = (int)img->width, .classes = c->classes};
     int rc = -1;
 
     if (check_crops(&r, e))
@@ -315,14 +319,14 @@ static int predict_masks(struct prediction *w, const struct pixels *img, const f
     r.mask = mem_alloc(img->height, img->width, e);
     if (r.mask && (r.probabilities = predict_pixels(w, pixels, &r, e)) &&
         make_folders(name, e) == 0)
-        rc = write_all(name, pixels, c->channels, &r, e);
+        rc = write_outputs(name, pixels, c->channels, &r, e);
     free(r.probabilities);
     free(r.mask);
     return rc;
 }
 
 /* Classifies the image, resized to the network's size, and writes a row of classes.csv. */
-static int predict_class(struct prediction *w, const struct pixels *img, const float *pixels,
+static int predict_class(struct predict_job *w, const struct pixels *img, const float *pixels,
                          const char *label, struct err *e)
 {
     const struct network_config *c = &w->trained->config;
@@ -349,7 +353,7 @@ static int predict_class(struct prediction *w, const struct pixels *img, const f
     return 0;
 }
 
-static int predict_page(struct prediction *w, const struct pixels *img, int page, struct err *e)
+static int predict_page(struct predict_job *w, const struct pixels *img, int page, struct err *e)
 {
     const struct image_list_item *item = &w->list.items[w->at];
     int channels = w->trained->config.channels, rc;
@@ -371,7 +375,7 @@ static int predict_page(struct prediction *w, const struct pixels *img, int page
 }
 
 /* Predicts all pages of the image number w->at. */
-static int predict_image(struct prediction *w, struct err *e)
+static int predict_image(struct predict_job *w, struct err *e)
 {
     const struct image_list_item *item = &w->list.items[w->at];
     size_t nbytes;
@@ -395,7 +399,7 @@ static int predict_image(struct prediction *w, struct err *e)
 }
 
 /* Predicts all images. One that cannot be read is reported and does not stop the others. */
-static int predict_images(struct prediction *w, struct err *e)
+static int predict_images(struct predict_job *w, struct err *e)
 {
     w->reported = clock_now();
     for (w->at = 0; w->at < w->list.count; w->at++) {
@@ -419,7 +423,7 @@ static int predict_images(struct prediction *w, struct err *e)
     return w->failed ? -1 : 0;
 }
 
-static int predict_all(struct prediction *w, struct err *e)
+static int predict_all(struct predict_job *w, struct err *e)
 {
     const struct network_config *c = &w->trained->config;
     int rc = predict_images(w, e);
@@ -431,7 +435,7 @@ static int predict_all(struct prediction *w, struct err *e)
     return rc;
 }
 
-static int classify_all(struct prediction *w, struct err *e)
+static int classify_all(struct predict_job *w, struct err *e)
 {
     char path[PATH_MAX];
     struct err later;
@@ -473,7 +477,7 @@ static int check_masks(const struct image_list *list, struct err *e)
     return 0;
 }
 
-static int predict(struct prediction *w, struct err *e)
+static int predict(struct predict_job *w, struct err *e)
 {
     struct trained *t = w->trained;
 
@@ -514,7 +518,7 @@ static int check_options(struct network_config *c, struct err *e)
 static int run_predict(int noperands, char **operands, int nrest, char **rest, struct err *e)
 {
     struct trained t = {.config = {.backend = opt_backend, .threads = (int)opt_threads}};
-    struct prediction w = {.trained = &t};
+    struct predict_job w = {.trained = &t};
 
     (void)nrest, (void)rest;
     shutdown_catch(false);

@@ -234,7 +234,7 @@ static int make_split(struct settings *c, struct comm *comm, struct err *e)
 }
 
 /* State of this process from before the ranks are connected. */
-struct start {
+struct process_state {
     double process_start;
     struct record *record;   /* on rank 0; NULL elsewhere */
     bool again;              /* set by record_open: the folder has results of an interrupted run */
@@ -247,7 +247,7 @@ struct start {
 
 /* Returns 0, 1 if all ranks have left at a checkpoint, or -1. */
 static int run_replicas(struct settings *c, const struct strategy *strategy, struct comm *comm,
-                        const struct start *start, struct err *e)
+                        const struct process_state *start, struct err *e)
 {
     if (make_split(c, comm, e))
         return -1;
@@ -255,8 +255,8 @@ static int run_replicas(struct settings *c, const struct strategy *strategy, str
         .workers = strcmp(c->data.files, "workers") == 0 ? c->layout.gpus : 0,
         .split_file = c->data.split, .dir = c->data.dir, .height = c->data.height,
         .width = c->data.width, .channels = c->data.channels,
-        .masks = options_masks(c), .cache = c->data.cache, .sharers = c->layout.tasks_per_node, .threads = strategy->threads,
-        .interrupt = &shutdown_any};
+        .masks = options_masks(c), .cache = c->data.cache, .sharers = c->layout.tasks_per_node,
+        .threads = strategy->threads, .interrupt = &shutdown_any};
     struct dataset *dataset = dataset_open_split(&data, e);
     if (!dataset || evaluate_check_targets(c->model.name, dataset, &c->data.classes, e)) {
         dataset_close(dataset);
@@ -314,7 +314,7 @@ static double mpi_timeout(const struct settings *c, bool have_met)
 
 /* Connects the ranks. Signals are checked while this rank waits for others. */
 static struct comm *open_comm(const struct settings *c, const struct strategy *s,
-                              const struct start *start, struct err *e)
+                              const struct process_state *start, struct err *e)
 {
     struct lifeline *lifeline = start->lifeline;
     bool nccl = s->comm == STRATEGY_NCCL && s->replicas == 1;
@@ -344,7 +344,7 @@ static struct comm *open_comm(const struct settings *c, const struct strategy *s
 /* Runs after the ranks are connected. From here on, a rank that fails must end the others, and rank
  * 0 writes the marker. */
 static int run_connected(struct settings *c, const struct strategy *strategy,
-                         const struct start *start, struct err *e)
+                         const struct process_state *start, struct err *e)
 {
     int rc = -1;
     bool relayed = false;
@@ -378,7 +378,7 @@ static int run_connected(struct settings *c, const struct strategy *strategy,
  * died, so the marker is written at once. After a request to stop, killed ranks have not failed. */
 static void mark_lost(void *arg, const struct err *e)
 {
-    const struct start *start = arg;
+    const struct process_state *start = arg;
 
     if (start->record && !shutdown_any)
         record_failed(start->record, e);
@@ -386,7 +386,7 @@ static void mark_lost(void *arg, const struct err *e)
 
 /* Replaces "auto" and "cpu" by a backend's name. The error of a process that cannot use its GPUs is
  * reported to all ranks after the rendezvous. */
-static void choose_backend(struct settings *c, struct start *start)
+static void choose_backend(struct settings *c, struct process_state *start)
 {
     int rc = compute_choose(&start->compute, c->train.backend, &start->device_error);
 
@@ -397,8 +397,8 @@ static void choose_backend(struct settings *c, struct start *start)
 }
 
 /* Chooses the device and the rank of this process. */
-static int choose_rank(struct settings *c, struct strategy *strategy, struct start *start,
-                  struct err *e)
+static int choose_rank(struct settings *c, struct strategy *strategy, struct process_state *start,
+                       struct err *e)
 {
     choose_backend(c, start);
     if (run_config_check(c, e) || strategy_decide(c, !opt_run, strategy, e))
@@ -415,10 +415,10 @@ static int choose_rank(struct settings *c, struct strategy *strategy, struct sta
     return 0;
 }
 
-static int train(struct settings *c, double process_start, struct err *e)
+static int run_training(struct settings *c, double process_start, struct err *e)
 {
     struct strategy strategy = {.tasks = 0};
-    struct start start = {.process_start = process_start};
+    struct process_state start = {.process_start = process_start};
     struct rendezvous *rendezvous = NULL;
     bool relayed = false;
     int rc;
@@ -471,7 +471,7 @@ static int run_train(int noperands, char **operands, int nrest, char **rest, str
     if (rc == 0)
         complete_model(&c);
     if (rc == 0)
-        rc = train(&c, process_start, e);
+        rc = run_training(&c, process_start, e);
     run_config_destroy(&c);
     return rc;
 }

@@ -64,7 +64,7 @@ static int find_in_folder(const char *path, char dst[PATH_MAX], struct err *e)
                    path);
 }
 
-static int find_weights(const char *path, char dst[PATH_MAX], struct err *e)
+static int find_weights_file(const char *path, char dst[PATH_MAX], struct err *e)
 {
     struct stat st;
 
@@ -84,7 +84,7 @@ int trained_open(struct trained *t, const char *path, struct err *e)
 
     config->classes = 1; /* old checkpoints do not say */
     config->seed = 1;
-    if (find_weights(path, t->file, e) ||
+    if (find_weights_file(path, t->file, e) ||
         checkpoint_read_model(t->file, config, &t->classes, sha256, e))
         return -1;
     if (height)

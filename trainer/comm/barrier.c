@@ -11,9 +11,9 @@
 
 #include "src/clock.h"
 
-#define LINE 64        /* bytes of a cache line */
-#define POLLS 100      /* polls between two reads of the clock */
-#define SPIN_S 0.0005  /* polling time before a thread sleeps */
+#define LINE 64       /* bytes of a cache line */
+#define POLLS 100     /* polls between two reads of the clock */
+#define SPIN_S 0.0005 /* polling time before a thread sleeps */
 #define NAP_NS 20000000L
 
 struct seat {

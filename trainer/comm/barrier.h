@@ -23,7 +23,7 @@ struct barrier_memory; /* the shared memory */
 struct barrier {
     struct barrier_memory *memory;
     int rank, size;
-    bool spins; /* this thread has a core of its own */
+    bool spins;            /* this thread has a core of its own */
     barrier_check_f check; /* may be NULL */
     void *arg;
 };

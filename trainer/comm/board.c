@@ -9,7 +9,7 @@
 #include "src/mem.h"
 
 #define LINE 64          /* bytes of a cache line */
-#define FEW (64 * 1024) /* up to so many bytes of all parties together, one party adds up alone */
+#define FEW (64 * 1024)  /* up to so many bytes of all parties together, one party adds up alone */
 
 /* Two words: of this sum and of the previous one, which other parties may still be reading. */
 struct board_notice {

@@ -65,10 +65,10 @@ struct comm {
     int rank, size;
     double timeout_s;
     const atomic_int *interrupt; /* the signal that asks the run to end, or 0; NULL for none */
-    atomic_int leaving; /* as *interrupt, set by the owner of the communicator */
-    struct lifeline *lifeline; /* of processes after a rendezvous, borrowed; NULL for none */
+    atomic_int leaving;          /* as *interrupt, set by the owner of the communicator */
+    struct lifeline *lifeline;   /* of processes after a rendezvous, borrowed; NULL for none */
     enum dtype wire; /* the type of the numbers that start_sum_float sends to other nodes */
-    bool spins; /* each computing thread has a core of its own, so that waits may poll */
+    bool spins;      /* each computing thread has a core of its own, so that waits may poll */
     bool background; /* used by a thread beside the computing one: waits release the core */
     atomic_bool relayed; /* the last error came from another rank, which reports it */
     const struct comm_span *spans; /* of the sums in the background until the last wait */

@@ -25,7 +25,7 @@ struct async {
     float *buffer;         /* of the fusion */
     size_t room;           /* floats that fit into buffer */
     bool owns_buffer;
-    struct slice *cycle;   /* the slices of the current cycle */
+    struct slice *cycle; /* the slices of the current cycle */
     size_t cycle_capacity;
     double last_cycle;
     bool ending, failed, joined;

@@ -47,7 +47,7 @@ const char *comm_mpi_version(void)
 #else
 #define MOST_FINALIZE_S HUGE_VAL
 #endif
-#define MOST_TURNS 10 /* half seconds: ranks give up one after the other */
+#define MOST_TURNS 10           /* half seconds: ranks give up one after the other */
 #define CHUNK ((size_t)1 << 30) /* elements of a call, as MPI's counts are int */
 
 static const char gradient_sum[] = "a sum of gradients";
@@ -59,19 +59,19 @@ struct mpi {
     MPI_Request *requests;
     size_t nrequests, capacity;
     atomic_ulong ncollectives;
-    const char *what;     /* name of the last collective, for errors */
-    struct node *node;    /* the ranks of this host; NULL if every host has one rank */
-    MPI_Comm local;       /* communicator of the ranks of this host */
-    MPI_Comm across;      /* the first ranks of the hosts; without nodes, all ranks */
+    const char *what;      /* name of the last collective, for errors */
+    struct node *node;     /* the ranks of this host; NULL if every host has one rank */
+    MPI_Comm local;        /* communicator of the ranks of this host */
+    MPI_Comm across;       /* the first ranks of the hosts; without nodes, all ranks */
     MPI_Comm across_small; /* a duplicate of across for sum_small */
-    pthread_mutex_t lock; /* held by MPI calls, because sum_small may run beside other sums */
-    int *node_ranks;      /* world ranks of the ranks of this host */
+    pthread_mutex_t lock;  /* held by MPI calls, because sum_small may run beside other sums */
+    int *node_ranks;       /* world ranks of the ranks of this host */
     int nacross;
     struct reduce_list pending; /* slices started but not summed yet, with nodes or 16 bits */
-    bool halving;         /* the sum in flight sends 16 bits to other hosts */
-    uint16_t *halves;     /* buffer for those */
+    bool halving;               /* the sum in flight sends 16 bits to other hosts */
+    uint16_t *halves;           /* buffer for those */
     size_t nhalves;
-    int *counts;          /* [4][nacross]: counts and offsets for reduce_halves */
+    int *counts; /* [4][nacross]: counts and offsets for reduce_halves */
 };
 
 static int provided_level;

@@ -27,7 +27,7 @@ struct nccl {
     size_t nbytes;
     void *place, *place_handle;
     struct reduce_list pending; /* slices started but not summed yet */
-    const char *what; /* name of the last collective, for errors */
+    const char *what;           /* name of the last collective, for errors */
     unsigned long ncollectives;
 };
 

@@ -69,16 +69,17 @@ static int check_group(struct comm *c, struct err *e)
     return c->relayed ? err_rank(e, g->failed_rank, NULL) : -1;
 }
 
-static int check_barrier(struct comm *c, const struct barrier *m, const char *what,
-                         double waited_s, struct err *e)
+static int check_barrier(struct comm *c, const struct barrier *m, const char *what, double waited_s,
+                         struct err *e)
 {
     if (check_group(c, e))
         return -1;
     int rc = comm_check_interrupt(c, e);
     if (rc == 0 && waited_s > c->timeout_s)
-        rc = err_set(e, ERR_PEER, "rank %d of %d: %s did not end within %g s: %d of %d replicas "
-                     "arrived", c->rank, c->size, what, c->timeout_s, barrier_count_arrived(m),
-                     c->size);
+        rc = err_set(e, ERR_PEER,
+                     "rank %d of %d: %s did not end within %g s: %d of %d replicas "
+                     "arrived",
+                     c->rank, c->size, what, c->timeout_s, barrier_count_arrived(m), c->size);
     if (rc)
         fail_group(c, e);
     return rc;

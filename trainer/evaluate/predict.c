@@ -10,7 +10,7 @@
 #include "trainer/data/image/resize.h"
 #include "trainer/models/model.h"
 
-struct canvas {
+struct tile_canvas {
     const struct network_config *config;
     const float *image;
     int height, width, overlap;
@@ -39,7 +39,7 @@ static int clamp(int v, int low, int high)
 }
 
 /* Copies the part of the image under the tile at (y, x); the rest of the tile is zero. */
-static void cut_tile(const struct canvas *c, int y, int x, float *dst)
+static void cut_tile(const struct tile_canvas *c, int y, int x, float *dst)
 {
     int th = c->config->height, tw = c->config->width, channels = c->config->channels;
     int x0 = clamp(-x, 0, tw), x1 = clamp(c->width - x, 0, tw);
@@ -75,7 +75,7 @@ void predict_probabilities(const float *logits, int classes, float *p)
         p[k] /= sum;
 }
 
-static void add_tile(struct canvas *c, int y, int x, const float *logits)
+static void add_tile(struct tile_canvas *c, int y, int x, const float *logits)
 {
     int th = c->config->height, tw = c->config->width, classes = c->config->classes;
     float p[256];
@@ -93,7 +93,7 @@ static void add_tile(struct canvas *c, int y, int x, const float *logits)
         }
 }
 
-static int run_tile(struct network *n, struct canvas *c, int y, int x, struct err *e)
+static int run_tile(struct network *n, struct tile_canvas *c, int y, int x, struct err *e)
 {
     float *input = network_input(n, false, 1, e);
     const float *logits;
@@ -107,7 +107,7 @@ static int run_tile(struct network *n, struct canvas *c, int y, int x, struct er
     return 0;
 }
 
-static int run_tiles(struct network *n, struct canvas *c, const struct predict_watch *watch,
+static int run_tiles(struct network *n, struct tile_canvas *c, const struct predict_watch *watch,
                      struct err *e)
 {
     int th = c->config->height, tw = c->config->width;
@@ -154,9 +154,13 @@ float *predict_tiled(struct network *n, const struct network_config *config, con
                      struct err *e)
 {
     size_t pixels = (size_t)height * (size_t)width, classes = (size_t)config->classes;
-    struct canvas c = {config, image, height, width, overlap,
-                       mem_zero(pixels * classes, sizeof(float), e),
-                       mem_zero(pixels, sizeof(float), e)};
+    struct tile_canvas c = {config,
+                            image,
+                            height,
+                            width,
+                            overlap,
+                            mem_zero(pixels * classes, sizeof(float), e),
+                            mem_zero(pixels, sizeof(float), e)};
     int rc = c.sum && c.weight ? run_tiles(n, &c, watch, e) : -1;
 
     for (size_t i = 0; rc == 0 && i < pixels * classes; i++)

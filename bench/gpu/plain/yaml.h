@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Stands in for libyaml where there is none: as much of its interface, and of YAML, as the built-in
- * models need (trainer/models/description.c): block and flow mappings and lists, plain and double
- * quoted scalars, comments. t/exhaustive/t3170-plain.t holds it against libyaml. */
+/* Replaces libyaml on machines without it, for the plain build: the part of its interface, and of
+ * YAML, that the built-in models need (trainer/models/description.c): block and flow mappings and
+ * lists, plain and double quoted scalars, and comments. Anything else is an error with its line.
+ * t/exhaustive/t3170-plain.t compares it with libyaml. */
 #ifndef UNETCTL_BENCH_GPU_PLAIN_YAML_H
 #define UNETCTL_BENCH_GPU_PLAIN_YAML_H
 

@@ -28,7 +28,7 @@ struct rendezvous_config {
     int rank, size;
     const char *const *hosts; /* by rank */
     const int *ports;
-    const char *host;    /* name of this rank's host */
+    const char *host; /* name of this rank's host */
     /* Identity of a device that no other rank may use, such as a GPU's UUID; or "". */
     const char *device;
     const char *program; /* name and version, which must be equal on all ranks */

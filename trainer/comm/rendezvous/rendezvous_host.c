@@ -53,7 +53,7 @@ struct host {
     struct err error;
     int nstrangers;      /* connections that were not from ranks */
     char stranger[INET6_ADDRSTRLEN]; /* address of the last of them */
-    char impostor[400];  /* error text about the last peer with a wrong token */
+    char impostor[400];              /* error text about the last peer with a wrong token */
 };
 
 /* --- the listening socket --- */

@@ -32,7 +32,7 @@ static void *replica_main(void *arg)
 
 /* Runs body on `size` threads; replicas[] gets the results. */
 static void run_replicas(int size, double timeout_s, const atomic_int *interrupt,
-                int (*body)(struct comm *, struct err *), struct replica *replicas)
+                         int (*body)(struct comm *, struct err *), struct replica *replicas)
 {
     struct err e;
     pthread_t threads[MOST_RANKS];

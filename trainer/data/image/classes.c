@@ -15,7 +15,7 @@
 #define NVALUES 65536
 #define UNKNOWN 254 /* a byte that is no label: labels are below CLASSES_MAX, or CLASSES_IGNORE */
 
-struct entry {
+struct class_entry {
     /* The values from value to last, or in a coloured file value = last = 0xRRGGBB. */
     uint32_t value, last;
     uint8_t label;
@@ -26,19 +26,20 @@ struct classes {
     char *text; /* the class file's content, or NULL without a file */
     bool coloured, named;
     char names[CLASSES_MAX][NAME_SIZE];
-    struct entry entries[MAX_ENTRIES]; /* in the order of the class file */
+    struct class_entry entries[MAX_ENTRIES]; /* in the order of the class file */
     size_t nentries;
     uint8_t of_value[NVALUES]; /* the label of each value; unused when coloured */
 };
 
-static int add_entry(struct classes *c, uint32_t value, uint32_t last, int label, struct err *e)
+static int add_class_entry(struct classes *c, uint32_t value, uint32_t last, int label,
+                           struct err *e)
 {
     for (size_t i = 0; i < c->nentries; i++)
         if (c->entries[i].value <= last && c->entries[i].last >= value)
             return err_set(e, ERR_DATA, "a value or colour given twice");
     if (c->nentries == MAX_ENTRIES)
         return err_set(e, ERR_DATA, "more than %d values", MAX_ENTRIES);
-    c->entries[c->nentries++] = (struct entry){value, last, (uint8_t)label};
+    c->entries[c->nentries++] = (struct class_entry){value, last, (uint8_t)label};
     return 0;
 }
 
@@ -80,7 +81,7 @@ static int parse_numbers(const char *line, unsigned long v[3], unsigned long *la
     return n;
 }
 
-static int parse_line(struct classes *c, char *line, struct err *e)
+static int parse_class_line(struct classes *c, char *line, struct err *e)
 {
     unsigned long v[3] = {0}, last = 0;
     const char *name;
@@ -108,10 +109,10 @@ static int parse_line(struct classes *c, char *line, struct err *e)
         return -1;
     if (coloured)
         v[0] = last = v[0] << 16 | v[1] << 8 | v[2];
-    return add_entry(c, (uint32_t)v[0], (uint32_t)last, label, e);
+    return add_class_entry(c, (uint32_t)v[0], (uint32_t)last, label, e);
 }
 
-static int parse_file(struct classes *c, const char *file, struct err *e)
+static int parse_class_file(struct classes *c, const char *file, struct err *e)
 {
     char *text = mem_text(c->text, e), *next;
     int rc = text ? 0 : -1, number = 0;
@@ -123,7 +124,7 @@ static int parse_file(struct classes *c, const char *file, struct err *e)
         if (next)
             *next++ = 0;
         number++;
-        if (parse_line(c, line, e))
+        if (parse_class_line(c, line, e))
             rc = err_prefix(e, "%s:%d", file, number);
     }
     free(text);
@@ -140,7 +141,7 @@ static int fill_classes(struct classes *c, const struct mask_options *options, i
     if (file && *file) {
         c->text = options->class_text ? mem_text(options->class_text, e)
                                       : atomicfile_read(file, MAX_FILE, &n, e);
-        if (!c->text || parse_file(c, file, e))
+        if (!c->text || parse_class_file(c, file, e))
             return -1;
         if (count <= 1 && c->count != 2)
             return err_set(e, ERR_DATA, "%s: has %d classes: set data.classes to %d (--classes "
@@ -153,7 +154,7 @@ static int fill_classes(struct classes *c, const struct mask_options *options, i
         c->count = count;
         for (int i = 0; i < count; i++) {
             snprintf(c->names[i], NAME_SIZE, "%d", i);
-            if (i != ignore && add_entry(c, (uint32_t)i, (uint32_t)i, i, e))
+            if (i != ignore && add_class_entry(c, (uint32_t)i, (uint32_t)i, i, e))
                 return -1;
         }
     }
@@ -162,7 +163,8 @@ static int fill_classes(struct classes *c, const struct mask_options *options, i
                        "data.ignore is a value, but %s has colours: give one of them the "
                        "name `ignore` there",
                        file);
-    return ignore >= 0 ? add_entry(c, (uint32_t)ignore, (uint32_t)ignore, CLASSES_IGNORE, e) : 0;
+    return ignore >= 0 ? add_class_entry(c, (uint32_t)ignore, (uint32_t)ignore, CLASSES_IGNORE, e)
+                       : 0;
 }
 
 static int decode_ignore(const char *text, int *ignore, struct err *e)

@@ -20,10 +20,10 @@
 
 struct classes;
 
-/* Decodes options->ignore to *ignore (-1 for none), and sets *dst to the classes of the masks, or to
- * NULL for binary masks (mask.h). A class file must name options->classes classes, and two of them
- * if that is 1. The caller destroys *dst. ERR_CONFIG for an ignored value above 65535; ERR_DATA
- * (FILE:LINE) for a file that is wrong. */
+/* Decodes options->ignore to *ignore (-1 for none), and sets *dst to the classes of the masks, or
+ * to NULL for binary masks (mask.h). A class file must name options->classes classes, and two of
+ * them if that is 1. The caller destroys *dst. ERR_CONFIG for an ignored value above 65535;
+ * ERR_DATA (FILE:LINE) for a file that is wrong. */
 int classes_open(const struct mask_options *options, int *ignore, struct classes **dst,
                  struct err *e);
 void classes_destroy(struct classes *c);

@@ -16,14 +16,14 @@
 
 #define HEAD_BYTES 64 /* bytes that png_file_size and sniff need */
 
-enum kind { KIND_NONE, KIND_PNG, KIND_TIFF, KIND_JPEG };
+enum image_kind { KIND_NONE, KIND_PNG, KIND_TIFF, KIND_JPEG };
 
 #define PNG_MAGIC "\x89PNG\r\n\x1a\n"
 
 static const struct signature {
     const char *magic;
     size_t n;
-    enum kind kind;
+    enum image_kind kind;
     const char *what; /* the error text if the format is not supported, or NULL */
 } signatures[] = {
     {PNG_MAGIC, 8, KIND_PNG, NULL},
@@ -39,8 +39,8 @@ static const struct signature {
     {"\0\0\0\0\0\0\0\0", 8, KIND_NONE,
      "is not an image: it starts with NUL bytes, as after a full disk or an interrupted copy"}};
 
-static int sniff(const uint8_t *bytes, size_t nbytes, const char *name, enum kind *kind,
-                 struct err *e)
+static int detect_kind(const uint8_t *bytes, size_t nbytes, const char *name, enum image_kind *kind,
+                       struct err *e)
 {
     if (nbytes == 0)
         return err_set(e, ERR_DATA, "%s: is empty", name);
@@ -74,10 +74,10 @@ static int refuse_kind(const char *name, const char *kind, const char *option, s
 int image_file_decode(const uint8_t *bytes, size_t nbytes, const char *name, int page,
                       enum pixels_mode mode, struct pixels *img, struct err *e)
 {
-    enum kind kind;
+    enum image_kind kind;
 
     memset(img, 0, sizeof *img);
-    if (sniff(bytes, nbytes, name, &kind, e))
+    if (detect_kind(bytes, nbytes, name, &kind, e))
         return -1;
     if (kind == KIND_TIFF)
         return tiff_file_decode(bytes, nbytes, name, page, mode, img, e);
@@ -109,7 +109,7 @@ int image_file_size(const char *path, uint32_t *width, uint32_t *height, struct 
 {
     uint8_t head[HEAD_BYTES];
     struct stat st;
-    enum kind kind;
+    enum image_kind kind;
     size_t nbytes;
     int fd = atomicfile_open_regular(path, &st, e);
 
@@ -120,7 +120,7 @@ int image_file_size(const char *path, uint32_t *width, uint32_t *height, struct 
     close(fd);
     if (n < 0)
         return err_errno(e, ERR_DATA, errnum, "cannot read %s", path);
-    if (sniff(head, (size_t)n, path, &kind, e))
+    if (detect_kind(head, (size_t)n, path, &kind, e))
         return -1;
     if (kind == KIND_PNG)
         return png_file_size(head, (size_t)n, path, width, height, e);

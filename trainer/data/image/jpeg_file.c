@@ -15,7 +15,7 @@
  * than that allows is refused before memory is allocated. */
 #define MAX_PIXELS_PER_BYTE 512u
 
-struct decoder {
+struct jpeg_decoder {
     struct jpeg_decompress_struct jpeg;
     struct jpeg_error_mgr errors;
     struct jpeg_progress_mgr progress;
@@ -28,7 +28,7 @@ struct decoder {
 
 static void handle_error(j_common_ptr jpeg)
 {
-    struct decoder *d = jpeg->client_data;
+    struct jpeg_decoder *d = jpeg->client_data;
     char text[JMSG_LENGTH_MAX];
 
     jpeg->err->format_message(jpeg, text);
@@ -40,7 +40,7 @@ static void handle_error(j_common_ptr jpeg)
  * file counts as damaged; only superfluous bytes between markers remain a warning. */
 static void handle_message(j_common_ptr jpeg, int level)
 {
-    struct decoder *d = jpeg->client_data;
+    struct jpeg_decoder *d = jpeg->client_data;
     char text[JMSG_LENGTH_MAX];
 
     if (level >= 0)
@@ -56,7 +56,7 @@ static void handle_message(j_common_ptr jpeg, int level)
 
 static void handle_progress(j_common_ptr jpeg)
 {
-    struct decoder *d = jpeg->client_data;
+    struct jpeg_decoder *d = jpeg->client_data;
 
     if (d->jpeg.input_scan_number > MAX_SCANS) {
         err_set(d->e, ERR_DATA, "%s: damaged JPEG: more than %d scans", d->name, MAX_SCANS);
@@ -65,7 +65,7 @@ static void handle_progress(j_common_ptr jpeg)
 }
 
 /* Reads the header, after which width, height and number of components are known. */
-static int read_head(struct decoder *d, const uint8_t *bytes, size_t nbytes)
+static int read_jpeg_header(struct jpeg_decoder *d, const uint8_t *bytes, size_t nbytes)
 {
     jpeg_create_decompress(&d->jpeg);
     d->jpeg.client_data = d;
@@ -83,7 +83,7 @@ static int read_head(struct decoder *d, const uint8_t *bytes, size_t nbytes)
     return 0;
 }
 
-static int read_pixels(struct decoder *d, struct pixels *img)
+static int read_jpeg_samples(struct jpeg_decoder *d, struct pixels *img)
 {
     struct jpeg_decompress_struct *j = &d->jpeg;
 
@@ -110,26 +110,27 @@ static int read_pixels(struct decoder *d, struct pixels *img)
 
 /* Reads the header, and the samples unless img is NULL. handle_error jumps back to here, so no
  * local variable is changed after setjmp. */
-static int decode(struct decoder *d, const uint8_t *bytes, size_t nbytes, struct pixels *img)
+static int decode_jpeg(struct jpeg_decoder *d, const uint8_t *bytes, size_t nbytes,
+                       struct pixels *img)
 {
     d->jpeg.err = jpeg_std_error(&d->errors);
     d->errors.error_exit = handle_error;
     d->errors.emit_message = handle_message;
     d->jpeg.client_data = d;
-    if (setjmp(d->on_error) || read_head(d, bytes, nbytes))
+    if (setjmp(d->on_error) || read_jpeg_header(d, bytes, nbytes))
         return -1;
-    return img ? read_pixels(d, img) : 0;
+    return img ? read_jpeg_samples(d, img) : 0;
 }
 
 int jpeg_file_decode(const uint8_t *bytes, size_t nbytes, const char *name, struct pixels *img,
                      struct err *e)
 {
-    struct decoder d = {.name = name, .e = e, .warning = img->warning,
-                        .warning_size = sizeof img->warning};
+    struct jpeg_decoder d = {
+        .name = name, .e = e, .warning = img->warning, .warning_size = sizeof img->warning};
 
     memset(img, 0, sizeof *img);
     img->pages = 1;
-    int rc = decode(&d, bytes, nbytes, img);
+    int rc = decode_jpeg(&d, bytes, nbytes, img);
     jpeg_destroy_decompress(&d.jpeg);
     if (rc)
         pixels_free(img);
@@ -139,8 +140,8 @@ int jpeg_file_decode(const uint8_t *bytes, size_t nbytes, const char *name, stru
 int jpeg_file_size(const uint8_t *bytes, size_t nbytes, const char *name, uint32_t *width,
                    uint32_t *height, struct err *e)
 {
-    struct decoder d = {.name = name, .e = e};
-    int rc = decode(&d, bytes, nbytes, NULL);
+    struct jpeg_decoder d = {.name = name, .e = e};
+    int rc = decode_jpeg(&d, bytes, nbytes, NULL);
 
     if (rc == 0) {
         *width = d.jpeg.image_width;

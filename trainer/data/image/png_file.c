@@ -13,7 +13,7 @@
 #define HEAD_BYTES 33 /* signature 8, IHDR: length 4, type 4, data 13, CRC 4 */
 
 /* State of one decoding; unlike local variables it survives libpng's longjmp. */
-struct decoder {
+struct png_decoder {
     png_structp png;
     png_infop info;
     const uint8_t *bytes;
@@ -26,7 +26,7 @@ struct decoder {
 
 static void on_read_error(png_structp png, png_const_charp text)
 {
-    struct decoder *d = png_get_error_ptr(png);
+    struct png_decoder *d = png_get_error_ptr(png);
 
     err_set(d->e, ERR_DATA, "%s: damaged PNG: %s", d->name, text);
     png_longjmp(png, 1);
@@ -34,15 +34,15 @@ static void on_read_error(png_structp png, png_const_charp text)
 
 static void on_warning(png_structp png, png_const_charp text)
 {
-    struct decoder *d = png_get_error_ptr(png);
+    struct png_decoder *d = png_get_error_ptr(png);
 
     if (!d->img->warning[0])
         snprintf(d->img->warning, sizeof d->img->warning, "%s", text);
 }
 
-static void read_bytes(png_structp png, png_bytep dst, size_t n)
+static void png_read(png_structp png, png_bytep dst, size_t n)
 {
-    struct decoder *d = png_get_io_ptr(png);
+    struct png_decoder *d = png_get_io_ptr(png);
 
     if (n > d->nbytes - d->at)
         png_error(png, "the file ends early");
@@ -63,13 +63,13 @@ int png_file_size(const uint8_t *bytes, size_t nbytes, const char *name, uint32_
     return pixels_check_size(*width, *height, name, e);
 }
 
-static int open_decoder(struct decoder *d)
+static int open_decoder(struct png_decoder *d)
 {
     d->png = png_create_read_struct(PNG_LIBPNG_VER_STRING, d, on_read_error, on_warning);
     d->info = d->png ? png_create_info_struct(d->png) : NULL;
     if (!d->info)
         return err_set(d->e, ERR_INTERNAL, "%s: out of memory", d->name);
-    png_set_read_fn(d->png, d, read_bytes);
+    png_set_read_fn(d->png, d, png_read);
     png_set_user_limits(d->png, PIXELS_MAX_SIDE, PIXELS_MAX_SIDE);
     png_set_chunk_malloc_max(d->png, 1 << 20);
     /* Ancillary chunks that do not change samples (text, profiles, times) are skipped. */
@@ -78,7 +78,7 @@ static int open_decoder(struct decoder *d)
 }
 
 /* Reads the header, asks libpng for the transformations of d->mode, and allocates the samples. */
-static int read_header(struct decoder *d)
+static int read_png_header(struct png_decoder *d)
 {
     struct pixels *img = d->img;
 
@@ -108,7 +108,7 @@ static int read_header(struct decoder *d)
 }
 
 /* Reads all passes, and the end of the file, where libpng compares the checksums. */
-static int read_rows(struct decoder *d)
+static int read_png_rows(struct png_decoder *d)
 {
     const struct pixels *img = d->img;
 
@@ -126,8 +126,8 @@ static int read_rows(struct decoder *d)
 int png_file_decode(const uint8_t *bytes, size_t nbytes, const char *name,
                     enum pixels_mode mode, struct pixels *img, struct err *e)
 {
-    struct decoder d = {.bytes = bytes, .nbytes = nbytes, .img = img, .mode = mode, .name = name,
-                        .e = e};
+    struct png_decoder d = {
+        .bytes = bytes, .nbytes = nbytes, .img = img, .mode = mode, .name = name, .e = e};
 
     memset(img, 0, sizeof *img);
     img->pages = 1;
@@ -135,16 +135,16 @@ int png_file_decode(const uint8_t *bytes, size_t nbytes, const char *name,
         return -1;
     int rc = open_decoder(&d);
     if (rc == 0)
-        rc = read_header(&d);
+        rc = read_png_header(&d);
     if (rc == 0)
-        rc = read_rows(&d);
+        rc = read_png_rows(&d);
     png_destroy_read_struct(&d.png, &d.info, NULL);
     if (rc)
         pixels_free(img);
     return rc;
 }
 
-struct encoder {
+struct png_encoder {
     png_structp png;
     png_infop info;
     struct buf out;
@@ -154,25 +154,25 @@ struct encoder {
 
 static void on_write_error(png_structp png, png_const_charp text)
 {
-    struct encoder *w = png_get_error_ptr(png);
+    struct png_encoder *w = png_get_error_ptr(png);
 
     err_set(w->e, ERR_INTERNAL, "%s: cannot encode a PNG: %s", w->path, text);
     png_longjmp(png, 1);
 }
 
-static void write_bytes(png_structp png, png_bytep src, size_t n)
+static void png_append(png_structp png, png_bytep src, size_t n)
 {
-    struct encoder *w = png_get_io_ptr(png);
+    struct png_encoder *w = png_get_io_ptr(png);
 
     buf_add_bytes(&w->out, src, n);
 }
 
-static void flush_bytes(png_structp png)
+static void png_flush_nothing(png_structp png)
 {
     (void)png; /* encode's caller writes the whole buffer at once */
 }
 
-static int encode(struct encoder *w, const struct pixels *img)
+static int encode_png(struct png_encoder *w, const struct pixels *img)
 {
     static const int types[] = {[1] = PNG_COLOR_TYPE_GRAY, [2] = PNG_COLOR_TYPE_GRAY_ALPHA,
                                 [3] = PNG_COLOR_TYPE_RGB, [4] = PNG_COLOR_TYPE_RGB_ALPHA};
@@ -180,7 +180,7 @@ static int encode(struct encoder *w, const struct pixels *img)
 
     if (setjmp(png_jmpbuf(w->png)))
         return -1;
-    png_set_write_fn(w->png, w, write_bytes, flush_bytes);
+    png_set_write_fn(w->png, w, png_append, png_flush_nothing);
     png_set_IHDR(w->png, w->info, img->width, img->height, img->bits, types[img->channels],
                  PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
     png_write_info(w->png, w->info);
@@ -192,7 +192,7 @@ static int encode(struct encoder *w, const struct pixels *img)
 
 int png_file_write_pixels(const char *path, const struct pixels *img, struct err *e)
 {
-    struct encoder w = {.path = path, .e = e};
+    struct png_encoder w = {.path = path, .e = e};
     int rc = -1;
 
     if (img->channels > 4)
@@ -203,7 +203,7 @@ int png_file_write_pixels(const char *path, const struct pixels *img, struct err
     if (!w.info)
         mem_fail(e);
     else
-        rc = encode(&w, img);
+        rc = encode_png(&w, img);
     png_destroy_write_struct(&w.png, &w.info);
     if (rc == 0 && w.out.failed)
         rc = mem_fail(e);

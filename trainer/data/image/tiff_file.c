@@ -36,7 +36,7 @@ struct tiff_layout {
     uint16_t *red, *green, *blue;
 };
 
-static tmsize_t read_bytes(thandle_t handle, void *dst, tmsize_t n)
+static tmsize_t tiff_read(thandle_t handle, void *dst, tmsize_t n)
 {
     struct tiff_reader *r = handle;
     size_t left = r->nbytes - r->at, want = n < 0 ? 0 : (size_t)n;
@@ -48,13 +48,13 @@ static tmsize_t read_bytes(thandle_t handle, void *dst, tmsize_t n)
     return (tmsize_t)want;
 }
 
-static tmsize_t write_bytes(thandle_t handle, void *src, tmsize_t n)
+static tmsize_t tiff_write(thandle_t handle, void *src, tmsize_t n)
 {
     (void)handle, (void)src, (void)n;
     return 0;
 }
 
-static toff_t seek(thandle_t handle, toff_t offset, int whence)
+static toff_t tiff_seek(thandle_t handle, toff_t offset, int whence)
 {
     struct tiff_reader *r = handle;
     uint64_t base = whence == SEEK_SET ? 0 : whence == SEEK_CUR ? r->at : r->nbytes, at;
@@ -65,34 +65,19 @@ static toff_t seek(thandle_t handle, toff_t offset, int whence)
     return (toff_t)at;
 }
 
-static int close_nothing(thandle_t handle)
+static int tiff_close(thandle_t handle)
 {
     (void)handle;
     return 0;
 }
 
-static toff_t size_of(thandle_t handle)
+static toff_t tiff_nbytes(thandle_t handle)
 {
     return ((struct tiff_reader *)handle)->nbytes;
 }
 
-/* libtiff then reads strips in place instead of copying them. */
-static int map(thandle_t handle, void **base, toff_t *size)
-{
-    struct tiff_reader *r = handle;
-
-    *base = (void *)(uintptr_t)r->bytes;
-    *size = r->nbytes;
-    return 1;
-}
-
-static void unmap(thandle_t handle, void *base, toff_t size)
-{
-    (void)handle, (void)base, (void)size;
-}
-
-__attribute__((format(printf, 4, 0))) static int on_error(TIFF *tif, void *arg, const char *module,
-                                                          const char *fmt, va_list ap)
+__attribute__((format(printf, 4, 0))) static int
+record_error(TIFF *tif, void *arg, const char *module, const char *fmt, va_list ap)
 {
     struct tiff_reader *r = arg;
     char text[256];
@@ -106,7 +91,7 @@ __attribute__((format(printf, 4, 0))) static int on_error(TIFF *tif, void *arg, 
 }
 
 __attribute__((format(printf, 4, 0))) static int
-on_warning(TIFF *tif, void *arg, const char *module, const char *fmt, va_list ap)
+record_warning(TIFF *tif, void *arg, const char *module, const char *fmt, va_list ap)
 {
     struct tiff_reader *r = arg;
 
@@ -122,11 +107,12 @@ static TIFF *open_tiff(struct tiff_reader *r)
     TIFF *tif = NULL;
 
     if (options) {
-        TIFFOpenOptionsSetErrorHandlerExtR(options, on_error, r);
-        TIFFOpenOptionsSetWarningHandlerExtR(options, on_warning, r);
+        TIFFOpenOptionsSetErrorHandlerExtR(options, record_error, r);
+        TIFFOpenOptionsSetWarningHandlerExtR(options, record_warning, r);
         TIFFOpenOptionsSetMaxSingleMemAlloc(options, MAX_ALLOC);
-        tif = TIFFClientOpenExt(r->name, "rm", r, read_bytes, write_bytes, seek, close_nothing,
-                                size_of, map, unmap, options);
+        /* "m": without a map function libtiff reads strips by tiff_read. */
+        tif = TIFFClientOpenExt(r->name, "rm", r, tiff_read, tiff_write, tiff_seek, tiff_close,
+                                tiff_nbytes, NULL, NULL, options);
         TIFFOpenOptionsFree(options);
     }
     if (!tif && !r->failed)
@@ -134,7 +120,7 @@ static TIFF *open_tiff(struct tiff_reader *r)
     return tif;
 }
 
-static int refuse(const struct tiff_reader *r, const char *what, unsigned value)
+static int refuse_field(const struct tiff_reader *r, const char *what, unsigned value)
 {
     return err_set(r->e, ERR_DATA, "%s: this TIFF has %s %u, which is not supported: convert it to "
                    "PNG", r->name, what, value);
@@ -147,7 +133,7 @@ static int check_colours(TIFF *tif, const struct tiff_reader *r, struct tiff_lay
 
     if (l->photometric == PHOTOMETRIC_YCBCR) {
         if (l->compression != COMPRESSION_JPEG)
-            return refuse(r, "YCbCr colours in compression", l->compression);
+            return refuse_field(r, "YCbCr colours in compression", l->compression);
         TIFFSetField(tif, TIFFTAG_JPEGCOLORMODE, JPEGCOLORMODE_RGB);
     } else if (l->photometric == PHOTOMETRIC_PALETTE) {
         if (!TIFFGetField(tif, TIFFTAG_COLORMAP, &l->red, &l->green, &l->blue) || l->bits > 8)
@@ -155,9 +141,9 @@ static int check_colours(TIFF *tif, const struct tiff_reader *r, struct tiff_lay
         l->palette = true;
     } else if (l->photometric != PHOTOMETRIC_MINISBLACK &&
                l->photometric != PHOTOMETRIC_MINISWHITE && l->photometric != PHOTOMETRIC_RGB)
-        return refuse(r, "photometric interpretation", l->photometric);
+        return refuse_field(r, "photometric interpretation", l->photometric);
     if (l->samples != colours && l->samples != colours + 1)
-        return refuse(r, "samples per pixel:", l->samples);
+        return refuse_field(r, "samples per pixel:", l->samples);
     return 0;
 }
 
@@ -178,9 +164,9 @@ static int read_layout(TIFF *tif, const struct tiff_reader *r, struct tiff_layou
     if (pixels_check_size(l->width, l->height, r->name, r->e))
         return -1;
     if (l->bits != 1 && l->bits != 2 && l->bits != 4 && l->bits != 8 && l->bits != 16)
-        return refuse(r, "bits per sample:", l->bits);
+        return refuse_field(r, "bits per sample:", l->bits);
     if (l->format != SAMPLEFORMAT_UINT && l->format != SAMPLEFORMAT_VOID)
-        return refuse(r, "a sample format that is not unsigned:", l->format);
+        return refuse_field(r, "a sample format that is not unsigned:", l->format);
     if (check_colours(tif, r, l))
         return -1;
     double packed = (double)l->width * l->height * l->samples * l->bits / 8;
@@ -205,7 +191,7 @@ static unsigned unpack(const uint8_t *row, size_t i, unsigned bits)
     return (unsigned)row[i / per_byte] >> (8 - bits * (1 + i % per_byte)) & ((1u << bits) - 1);
 }
 
-static void store(struct pixels *img, size_t at, unsigned v)
+static void set_sample(struct pixels *img, size_t at, unsigned v)
 {
     if (img->bits == 16) {
         img->samples[2 * at] = (uint8_t)(v >> 8);
@@ -216,15 +202,15 @@ static void store(struct pixels *img, size_t at, unsigned v)
 
 /* Stores one sample of the file. dst: index of the pixel's first sample in img; channel: of the
  * file. */
-static void put(struct pixels *img, const struct tiff_layout *l, bool picture, size_t dst,
-                unsigned channel, unsigned v)
+static void store_sample(struct pixels *img, const struct tiff_layout *l, bool picture, size_t dst,
+                         unsigned channel, unsigned v)
 {
     unsigned full = (1u << l->bits) - 1;
 
     if (l->palette && picture && channel == 0) {
-        store(img, dst, l->red[v] >> 8);
-        store(img, dst + 1, l->green[v] >> 8);
-        store(img, dst + 2, l->blue[v] >> 8);
+        set_sample(img, dst, l->red[v] >> 8);
+        set_sample(img, dst + 1, l->green[v] >> 8);
+        set_sample(img, dst + 2, l->blue[v] >> 8);
         return;
     }
     if (l->palette && picture)
@@ -233,7 +219,7 @@ static void put(struct pixels *img, const struct tiff_layout *l, bool picture, s
         v = full - v;
     if (picture && l->bits < 8 && !l->palette)
         v = v * 255 / full;
-    store(img, dst + channel, v);
+    set_sample(img, dst + channel, v);
 }
 
 struct block {
@@ -252,8 +238,8 @@ static void copy_block(struct pixels *img, const struct tiff_layout *l, bool pic
         size_t dst = ((size_t)(b->y + y) * img->width + b->x) * (size_t)img->channels;
         for (uint32_t x = 0; x < b->width; x++, dst += (size_t)img->channels)
             for (unsigned s = 0; s < nsamples; s++)
-                put(img, l, picture, dst, b->plane < 0 ? s : (unsigned)b->plane,
-                    unpack(row, (size_t)x * nsamples + s, l->bits));
+                store_sample(img, l, picture, dst, b->plane < 0 ? s : (unsigned)b->plane,
+                             unpack(row, (size_t)x * nsamples + s, l->bits));
     }
 }
 
@@ -287,7 +273,7 @@ static tmsize_t read_block(TIFF *tif, const struct tiff_layout *l, struct block 
     return TIFFReadEncodedStrip(tif, TIFFComputeStrip(tif, b->y, plane), dst, nbytes);
 }
 
-static uint32_t smaller(uint32_t a, uint32_t b)
+static uint32_t min_u32(uint32_t a, uint32_t b)
 {
     return a < b ? a : b;
 }
@@ -311,7 +297,7 @@ static int read_plane(TIFF *tif, const struct tiff_reader *r, const struct tiff_
     int rc = 0;
     for (uint32_t y = 0; rc == 0 && y < l->height; y += height)
         for (uint32_t x = 0; rc == 0 && x < l->width; x += width) {
-            struct block b = {x, y, smaller(width, l->width - x), smaller(height, l->height - y),
+            struct block b = {x, y, min_u32(width, l->width - x), min_u32(height, l->height - y),
                               (size_t)row_bytes, plane};
             tmsize_t got = read_block(tif, l, &b, bytes, nbytes);
             if (r->failed || got < row_bytes * (tmsize_t)b.height)
@@ -324,8 +310,8 @@ static int read_plane(TIFF *tif, const struct tiff_reader *r, const struct tiff_
     return rc;
 }
 
-static int read_pixels(TIFF *tif, const struct tiff_reader *r, enum pixels_mode mode,
-                       struct pixels *img)
+static int read_page(TIFF *tif, const struct tiff_reader *r, enum pixels_mode mode,
+                     struct pixels *img)
 {
     bool picture = mode == PIXELS_PICTURE;
     struct tiff_layout l;
@@ -374,7 +360,7 @@ int tiff_file_decode(const uint8_t *bytes, size_t nbytes, const char *name, int 
     if (img->pages > 0 && page >= img->pages)
         err_set(e, ERR_DATA, "%s: has no page %d, only %d", name, page + 1, img->pages);
     else if (img->pages > 0 && TIFFSetDirectory(tif, (tdir_t)page) && !r.failed)
-        rc = read_pixels(tif, &r, mode, img);
+        rc = read_page(tif, &r, mode, img);
     else if (img->pages > 0 && !r.failed)
         err_set(e, ERR_DATA, "%s: damaged TIFF: page %d cannot be read", name, page + 1);
     TIFFClose(tif);
@@ -399,7 +385,7 @@ int tiff_file_size(const uint8_t *bytes, size_t nbytes, const char *name, uint32
     return rc;
 }
 
-static int write_rows(TIFF *tif, uint32_t height, size_t row, const unsigned char *data)
+static int write_scanlines(TIFF *tif, uint32_t height, size_t row, const unsigned char *data)
 {
     for (uint32_t y = 0; y < height; y++)
         if (TIFFWriteScanline(tif, (void *)(uintptr_t)(data + y * row), y, 0) < 0)
@@ -438,8 +424,8 @@ int tiff_file_write(const char *path, uint32_t width, uint32_t height, int chann
     errno = EIO;
     if (tif)
         set_fields(tif, width, height, channels, numbers != NULL);
-    int rc = tif ? write_rows(tif, height, row,
-                              numbers ? (const void *)numbers : (const void *)samples)
+    int rc = tif ? write_scanlines(tif, height, row,
+                                   numbers ? (const void *)numbers : (const void *)samples)
                  : -1;
     if (tif)
         TIFFClose(tif);

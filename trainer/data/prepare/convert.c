@@ -19,7 +19,7 @@
 #include "trainer/data/source/source.h"
 
 /* One sample to be written; the pointers are borrowed. */
-struct sample {
+struct convert_sample {
     const char *name;         /* the file name without folders and suffix */
     enum source_side side;
     bool held_out;            /* of no side although the source is divided */
@@ -28,9 +28,9 @@ struct sample {
     const char *class_name;
 };
 
-typedef int write_f(void *arg, const struct sample *sample, struct err *e);
+typedef int write_f(void *arg, const struct convert_sample *sample, struct err *e);
 
-struct job {
+struct convert_job {
     const struct convert_config *config;
     struct source *source;
     write_f *write;
@@ -54,16 +54,16 @@ static int cut_tile(const struct pixels *img, uint32_t y, uint32_t x, uint32_t h
     return 0;
 }
 
-static uint32_t smaller(uint32_t a, uint32_t b)
+static uint32_t min_u32(uint32_t a, uint32_t b)
 {
     return a < b ? a : b;
 }
 
-static int put_tile(struct job *job, const struct sample *whole, uint32_t y, uint32_t x,
-                    uint32_t height, uint32_t width, struct err *e)
+static int put_tile(struct convert_job *job, const struct convert_sample *whole, uint32_t y,
+                    uint32_t x, uint32_t height, uint32_t width, struct err *e)
 {
     struct pixels image, mask = {0};
-    struct sample part = *whole;
+    struct convert_sample part = *whole;
     char name[NAME_MAX + 1];
 
     snprintf(name, sizeof name, "%.200s-y%05u-x%05u", whole->name, y, x);
@@ -82,11 +82,11 @@ static int put_tile(struct job *job, const struct sample *whole, uint32_t y, uin
     return rc;
 }
 
-static int put_sample(struct job *job, const struct sample *s, struct err *e)
+static int put_sample(struct convert_job *job, const struct convert_sample *s, struct err *e)
 {
     uint32_t h = s->image->height, w = s->image->width;
-    uint32_t th = smaller((uint32_t)job->config->tile_height, h);
-    uint32_t tw = smaller((uint32_t)job->config->tile_width, w);
+    uint32_t th = min_u32((uint32_t)job->config->tile_height, h);
+    uint32_t tw = min_u32((uint32_t)job->config->tile_width, w);
 
     if (th == 0 || (th == h && tw == w)) {
         int rc = job->write(job->arg, s, e);
@@ -95,7 +95,7 @@ static int put_sample(struct job *job, const struct sample *s, struct err *e)
     }
     for (uint32_t y = 0; y < h; y += th)
         for (uint32_t x = 0; x < w; x += tw)
-            if (put_tile(job, s, smaller(y, h - th), smaller(x, w - tw), th, tw, e))
+            if (put_tile(job, s, min_u32(y, h - th), min_u32(x, w - tw), th, tw, e))
                 return -1;
     return 0;
 }
@@ -107,11 +107,11 @@ static void sample_name(const struct source *source, const char *locator, char d
     const char *base = filename_base(locator);
 
     if (source->format == SOURCE_PAIRS || source->format == SOURCE_FOLDERS) {
-        snprintf(dst, NAME_MAX + 1, "%.*s", (int)smaller((uint32_t)filename_stem(base), 200), base);
+        snprintf(dst, NAME_MAX + 1, "%.*s", (int)min_u32((uint32_t)filename_stem(base), 200), base);
         return;
     }
     const char *hash = strrchr(base, '#');
-    snprintf(dst, NAME_MAX + 1, "%.*s-%07lu", (int)smaller((uint32_t)(hash - base), 200), base,
+    snprintf(dst, NAME_MAX + 1, "%.*s-%07lu", (int)min_u32((uint32_t)(hash - base), 200), base,
              strtoul(hash + 1, NULL, 10));
 }
 
@@ -130,12 +130,12 @@ static void drop_alpha(struct pixels *img)
 
 /* Converts one page of a pair of files. The mask keeps what its file has: indices, values or
  * colours. */
-static int put_page(struct job *job, const struct sample *frame, const uint8_t *image_bytes,
-                    size_t image_n, const uint8_t *mask_bytes, size_t mask_n, int page, int *pages,
-                    struct err *e)
+static int put_page(struct convert_job *job, const struct convert_sample *frame,
+                    const uint8_t *image_bytes, size_t image_n, const uint8_t *mask_bytes,
+                    size_t mask_n, int page, int *pages, struct err *e)
 {
     struct pixels image, mask = {0};
-    struct sample s = *frame;
+    struct convert_sample s = *frame;
 
     int rc = image_file_decode(image_bytes, image_n, frame->name, page, PIXELS_PICTURE, &image, e);
     s.image = &image;
@@ -163,8 +163,8 @@ static int put_page(struct job *job, const struct sample *frame, const uint8_t *
     return rc;
 }
 
-static uint8_t *read_file(const struct source *source, const char *locator, size_t *n,
-                          struct err *e)
+static uint8_t *read_located(const struct source *source, const char *locator, size_t *n,
+                             struct err *e)
 {
     char *path = mem_textf(e, "%s/%s", source->dir, locator);
     char *bytes = path ? atomicfile_read(path, PIXELS_MAX_FILE, n, e) : NULL;
@@ -173,14 +173,14 @@ static uint8_t *read_file(const struct source *source, const char *locator, size
     return (uint8_t *)bytes;
 }
 
-static int put_files(struct job *job, const struct source_item *item, const struct sample *frame,
-                     struct err *e)
+static int put_files(struct convert_job *job, const struct source_item *item,
+                     const struct convert_sample *frame, struct err *e)
 {
-    struct sample s = *frame;
+    struct convert_sample s = *frame;
     char base[NAME_MAX + 1], name[2 * NAME_MAX];
     size_t image_n, mask_n = 0;
-    uint8_t *image = read_file(job->source, item->image, &image_n, e);
-    uint8_t *mask = image && item->mask ? read_file(job->source, item->mask, &mask_n, e) : NULL;
+    uint8_t *image = read_located(job->source, item->image, &image_n, e);
+    uint8_t *mask = image && item->mask ? read_located(job->source, item->mask, &mask_n, e) : NULL;
     int rc = image && (mask || !item->mask) ? 0 : -1, pages = 1;
 
     sample_name(job->source, item->image, base);
@@ -196,10 +196,10 @@ static int put_files(struct job *job, const struct source_item *item, const stru
     return rc;
 }
 
-static int put_record(struct job *job, const struct source_item *item, const struct sample *frame,
-                      struct err *e)
+static int put_record(struct convert_job *job, const struct source_item *item,
+                      const struct convert_sample *frame, struct err *e)
 {
-    struct sample s = *frame;
+    struct convert_sample s = *frame;
     char name[NAME_MAX + 1];
     struct pixels image, mask = {0};
     int rc = source_image(job->source, item->image, NULL, NULL, &image, e);
@@ -218,15 +218,16 @@ static int put_record(struct job *job, const struct source_item *item, const str
     return rc;
 }
 
-static int put_all(struct job *job, struct err *e)
+static int put_all(struct convert_job *job, struct err *e)
 {
     struct source *source = job->source;
     bool divided = source_is_divided(source);
 
     for (size_t i = 0; i < source->count; i++) {
         const struct source_item *item = &source->items[i];
-        struct sample s = {.side = item->side, .label = item->label,
-                           .held_out = divided && item->side == SOURCE_ANY};
+        struct convert_sample s = {.side = item->side,
+                                   .label = item->label,
+                                   .held_out = divided && item->side == SOURCE_ANY};
         bool files = source->format == SOURCE_PAIRS || source->format == SOURCE_FOLDERS;
         if (source->nclasses)
             s.class_name = source->class_names[item->label];
@@ -236,7 +237,7 @@ static int put_all(struct job *job, struct err *e)
     return 0;
 }
 
-static const char *side_folder(const struct sample *s, const char *val)
+static const char *side_folder(const struct convert_sample *s, const char *val)
 {
     return s->side == SOURCE_TRAIN ? "/train" : s->side == SOURCE_VAL ? val : s->held_out ? "/test"
            : "";
@@ -257,7 +258,7 @@ static int write_png(const char *out, const char *side, const char *folder, cons
     return png_file_write_pixels(path, img, e);
 }
 
-static int write_png_sample(void *arg, const struct sample *s, struct err *e)
+static int write_png_sample(void *arg, const struct convert_sample *s, struct err *e)
 {
     const char *out = arg, *side = side_folder(s, "/val");
 
@@ -271,7 +272,7 @@ static int write_png_sample(void *arg, const struct sample *s, struct err *e)
 static size_t convert(const struct convert_config *config, bool flat, write_f *write, void *arg,
                       struct err *e)
 {
-    struct job job = {.config = config, .write = write, .arg = arg, .flat = flat};
+    struct convert_job job = {.config = config, .write = write, .arg = arg, .flat = flat};
 
     job.source = source_open(config->dir, e);
     int rc = job.source ? put_all(&job, e) : -1;
@@ -292,7 +293,7 @@ size_t convert_to_png(const struct convert_config *config, struct err *e)
 }
 
 /* The TFRecord files of one side of the data set. */
-struct shards {
+struct side_shards {
     char dir[PATH_MAX];
     struct atomicfile *file; /* the shard being filled, or NULL */
     int number, in_shard;
@@ -300,9 +301,9 @@ struct shards {
     bool masks;
 };
 
-struct records {
+struct record_writer {
     const struct convert_config *config;
-    struct shards sides[3]; /* indexed by enum source_side */
+    struct side_shards sides[3]; /* indexed by enum source_side */
 };
 
 static bool same_shape(const struct pixels *a, const struct pixels *b)
@@ -311,8 +312,8 @@ static bool same_shape(const struct pixels *a, const struct pixels *b)
            a->bits == b->bits;
 }
 
-static void add_entry(struct buf *types, struct buf *shapes, const char *key,
-                      const struct pixels *shape)
+static void add_json_entry(struct buf *types, struct buf *shapes, const char *key,
+                           const struct pixels *shape)
 {
     const char *comma = types->length > 1 ? "," : "";
 
@@ -325,7 +326,7 @@ static void add_entry(struct buf *types, struct buf *shapes, const char *key,
         buf_addf(shapes, "%s\n    \"%s\": []", comma, key);
 }
 
-static int write_text(const char *dir, const char *name, const struct buf *text, struct err *e)
+static int write_json(const char *dir, const char *name, const struct buf *text, struct err *e)
 {
     char path[PATH_MAX + 32];
 
@@ -334,27 +335,28 @@ static int write_text(const char *dir, const char *name, const struct buf *text,
 }
 
 /* OTBTF reads output_shapes.json or output_shape.json, depending on its version. */
-static int write_sidecars(const struct shards *s, struct err *e)
+static int write_sidecars(const struct side_shards *s, struct err *e)
 {
     struct buf types = {0}, shapes = {0};
 
     buf_add(&types, "{");
     buf_add(&shapes, "{");
-    add_entry(&types, &shapes, "image", &s->image);
-    add_entry(&types, &shapes, s->masks ? "mask" : "label", s->masks ? &s->mask : NULL);
+    add_json_entry(&types, &shapes, "image", &s->image);
+    add_json_entry(&types, &shapes, s->masks ? "mask" : "label", s->masks ? &s->mask : NULL);
     buf_add(&types, "\n}\n");
     buf_add(&shapes, "\n}\n");
-    int rc = write_text(s->dir, "output_types.json", &types, e) ||
-                     write_text(s->dir, "output_shapes.json", &shapes, e) ||
-                     write_text(s->dir, "output_shape.json", &shapes, e)
-                 ? -1 : 0;
+    int rc = write_json(s->dir, "output_types.json", &types, e) ||
+                     write_json(s->dir, "output_shapes.json", &shapes, e) ||
+                     write_json(s->dir, "output_shape.json", &shapes, e)
+                 ? -1
+                 : 0;
     buf_destroy(&types);
     buf_destroy(&shapes);
     return rc;
 }
 
-static int start_side(const struct records *r, struct shards *s, const struct sample *sample,
-                      struct err *e)
+static int start_side(const struct record_writer *r, struct side_shards *s,
+                      const struct convert_sample *sample, struct err *e)
 {
     snprintf(s->dir, sizeof s->dir, "%.2000s%s", r->config->out,
              side_folder(sample, "/valid"));
@@ -366,7 +368,7 @@ static int start_side(const struct records *r, struct shards *s, const struct sa
     return new_folder_make(s->dir, e) || write_sidecars(s, e) ? -1 : 0;
 }
 
-static int finish_shard(struct shards *s, struct err *e)
+static int finish_shard(struct side_shards *s, struct err *e)
 {
     struct atomicfile *file = s->file;
 
@@ -376,7 +378,7 @@ static int finish_shard(struct shards *s, struct err *e)
     return file ? atomicfile_commit(file, e) : 0;
 }
 
-static int append_record(struct shards *s, const struct buf *record, struct err *e)
+static int append_record(struct side_shards *s, const struct buf *record, struct err *e)
 {
     char path[PATH_MAX + 32];
     struct buf framed = {0};
@@ -395,10 +397,10 @@ static int append_record(struct shards *s, const struct buf *record, struct err 
     return failed ? mem_fail(e) : 0;
 }
 
-static int write_record(void *arg, const struct sample *sample, struct err *e)
+static int write_record(void *arg, const struct convert_sample *sample, struct err *e)
 {
-    struct records *r = arg;
-    struct shards *s = &r->sides[sample->side];
+    struct record_writer *r = arg;
+    struct side_shards *s = &r->sides[sample->side];
     struct buf record = {0};
 
     if (!*s->dir && start_side(r, s, sample, e))
@@ -419,7 +421,7 @@ static int write_record(void *arg, const struct sample *sample, struct err *e)
     return rc;
 }
 
-static size_t fill_shards(struct records *r, struct err *e)
+static size_t fill_shards(struct record_writer *r, struct err *e)
 {
     size_t n = convert(r->config, true, write_record, r, e);
 
@@ -433,7 +435,7 @@ static size_t fill_shards(struct records *r, struct err *e)
 
 size_t convert_to_tfrecord(const struct convert_config *config, struct err *e)
 {
-    struct records *r = mem_zero(1, sizeof *r, e);
+    struct record_writer *r = mem_zero(1, sizeof *r, e);
     struct new_folder out;
     size_t n = 0;
 

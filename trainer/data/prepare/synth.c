@@ -22,7 +22,7 @@
 #define GRAIN 17   /* nodes of the grain per side */
 #define MAX_SIDES 4
 
-struct canvas {
+struct synth_canvas {
     uint64_t seed, index, ndraws;
     int height, width;
     int bar;   /* rows of the info bar at the bottom */
@@ -38,7 +38,7 @@ struct point {
 /* Returns the next random number from low to high. C does not define the order of evaluation within
  * an expression or initializer list, and the order determines the image, so there is at most one
  * draw per full expression or declarator. */
-static int draw(struct canvas *c, int low, int high)
+static int draw_number(struct synth_canvas *c, int low, int high)
 {
     uint64_t r = rng_u64(c->seed, STREAM_DRAW + c->index, c->ndraws++) >> 32;
     return low + (int)(r * (uint64_t)(high - low + 1) >> 32);
@@ -61,9 +61,9 @@ static int clamp(int v, int low, int high)
 
 /* Returns a random direction of length UNIT without sine and cosine: (1-t^2, 2t) / (1+t^2) for t in
  * 0..1, rotated by a multiple of 90 degrees. */
-static struct point draw_direction(struct canvas *c)
+static struct point draw_direction(struct synth_canvas *c)
 {
-    int t = draw(c, 0, UNIT), quarter = draw(c, 0, 3);
+    int t = draw_number(c, 0, UNIT), quarter = draw_number(c, 0, 3);
     int64_t q = UNIT, norm = q * q + (int64_t)t * t;
     int x = (int)((q * q - (int64_t)t * t) * UNIT / norm), y = (int)(2 * q * t * UNIT / norm);
 
@@ -81,15 +81,16 @@ static struct point draw_direction(struct canvas *c)
 
 /* Paints the ground: a tilted, curved plane of brightness, and a coarse grain interpolated between
  * random nodes. */
-static void paint_ground(struct canvas *c)
+static void paint_ground(struct synth_canvas *c)
 {
-    int base = draw(c, 95, 150), bend, dx = draw(c, -35, 35), dy = draw(c, -35, 35);
+    int base = draw_number(c, 95, 150), bend, dx = draw_number(c, -35, 35),
+        dy = draw_number(c, -35, 35);
     int node[GRAIN][GRAIN];
 
-    bend = draw(c, -25, 25);
+    bend = draw_number(c, -25, 25);
     for (int i = 0; i < GRAIN; i++)
         for (int j = 0; j < GRAIN; j++)
-            node[i][j] = draw(c, -10 * ONE, 10 * ONE);
+            node[i][j] = draw_number(c, -10 * ONE, 10 * ONE);
     for (int y = 0; y < c->height; y++) {
         int v = y * 256 / c->height, row = v / 16, fy = v % 16;
         for (int x = 0; x < c->width; x++) {
@@ -106,7 +107,7 @@ static void paint_ground(struct canvas *c)
 
 /* Returns the distance of pixel (x, y) from the line a-b of the given length, positive on its
  * left. */
-static int distance(struct point a, struct point b, int64_t length, int x, int y)
+static int line_distance(struct point a, struct point b, int64_t length, int x, int y)
 {
     int64_t cross = (int64_t)(b.x - a.x) * (y * ONE + ONE / 2 - a.y) -
                     (int64_t)(b.y - a.y) * (x * ONE + ONE / 2 - a.x);
@@ -119,28 +120,29 @@ static int64_t line_length(struct point a, struct point b)
     return length ? length : 1;
 }
 
-static void paint_scratch(struct canvas *c)
+static void paint_scratch(struct synth_canvas *c)
 {
     struct point along = draw_direction(c);
-    int x0 = draw(c, 0, c->width - 1), y0 = draw(c, 0, c->height - 1);
+    int x0 = draw_number(c, 0, c->width - 1), y0 = draw_number(c, 0, c->height - 1);
     struct point a = {x0 * ONE, y0 * ONE}, b = {a.x + along.x * 4, a.y + along.y * 4};
-    int contrast = draw(c, 25, 60), strength = draw(c, 0, 1) ? contrast * ONE : -contrast * ONE;
-    int half = draw(c, c->pen / 2, c->pen);
-    int reach = draw(c, c->width / 4, c->width) * ONE; /* half its length */
+    int contrast = draw_number(c, 25, 60),
+        strength = draw_number(c, 0, 1) ? contrast * ONE : -contrast * ONE;
+    int half = draw_number(c, c->pen / 2, c->pen);
+    int reach = draw_number(c, c->width / 4, c->width) * ONE; /* half its length */
     int64_t length = line_length(a, b);
 
     for (int y = 0; y < c->height; y++)
         for (int x = 0; x < c->width; x++) {
-            int d = abs(distance(a, b, length, x, y));
+            int d = abs(line_distance(a, b, length, x, y));
             if (d < half && abs(x * ONE - a.x) + abs(y * ONE - a.y) < reach)
                 c->grey[y * c->width + x] += strength * (half - d) / half;
         }
 }
 
-static void paint_speck(struct canvas *c)
+static void paint_speck(struct synth_canvas *c)
 {
-    int x0 = draw(c, 0, c->width - 1), y0 = draw(c, 0, c->height - 1);
-    int radius = draw(c, 1, 1 + c->height / 48), strength = draw(c, -60, 70) * ONE;
+    int x0 = draw_number(c, 0, c->width - 1), y0 = draw_number(c, 0, c->height - 1);
+    int radius = draw_number(c, 1, 1 + c->height / 48), strength = draw_number(c, -60, 70) * ONE;
 
     for (int y = y0 - radius; y <= y0 + radius; y++)
         for (int x = x0 - radius; x <= x0 + radius; x++)
@@ -157,27 +159,27 @@ struct mark {
     struct point centre;  /* in pixels */
 };
 
-static struct mark draw_mark(struct canvas *c)
+static struct mark draw_mark(struct synth_canvas *c)
 {
     static const struct point triangle[] = {{UNIT, 0}, {-UNIT / 2, 887}, {-UNIT / 2, -887}};
-    int flat = draw(c, UNIT * 5 / 8, UNIT);
+    int flat = draw_number(c, UNIT * 5 / 8, UNIT);
     const struct point rhombus[] = {{UNIT, 0}, {0, flat}, {-UNIT, 0}, {0, -flat}};
-    struct mark m = {.nsides = draw(c, 0, 2) ? 3 : 4};
+    struct mark m = {.nsides = draw_number(c, 0, 2) ? 3 : 4};
     const struct point *shape = m.nsides == 3 ? triangle : rhombus;
     struct point turn = draw_direction(c);
     int short_side = c->height < c->width ? c->height : c->width;
-    int first = draw(c, 0, 1);
+    int first = draw_number(c, 0, 1);
 
-    m.radius = draw(c, short_side / 9, short_side / 5);
-    m.centre.x = draw(c, m.radius, c->width - m.radius);
-    m.centre.y = draw(c, m.radius, c->height - c->bar - m.radius);
+    m.radius = draw_number(c, short_side / 9, short_side / 5);
+    m.centre.x = draw_number(c, m.radius, c->width - m.radius);
+    m.centre.y = draw_number(c, m.radius, c->height - c->bar - m.radius);
     for (int k = 0; k < m.nsides; k++) {
         int64_t x = (int64_t)shape[k].x * turn.x - (int64_t)shape[k].y * turn.y;
         int64_t y = (int64_t)shape[k].x * turn.y + (int64_t)shape[k].y * turn.x;
         m.corner[k].x = m.centre.x * ONE + (int)(x * m.radius * ONE / (UNIT * UNIT));
         m.corner[k].y = m.centre.y * ONE + (int)(y * m.radius * ONE / (UNIT * UNIT));
         /* Facets are lit and in shadow alternately. */
-        m.facet[k] = (k + first) % 2 ? draw(c, 18, 42) * ONE : -draw(c, 18, 42) * ONE;
+        m.facet[k] = (k + first) % 2 ? draw_number(c, 18, 42) * ONE : -draw_number(c, 18, 42) * ONE;
     }
     for (int k = 0; k < m.nsides; k++)
         m.length[k] = line_length(m.corner[k], m.corner[(k + 1) % m.nsides]);
@@ -192,7 +194,7 @@ static int nearest_side(const struct mark *m, int x, int y, int *d1, int *d2)
 
     *d1 = *d2 = INT_MAX;
     for (int k = 0; k < m->nsides; k++) {
-        int d = distance(m->corner[k], m->corner[(k + 1) % m->nsides], m->length[k], x, y);
+        int d = line_distance(m->corner[k], m->corner[(k + 1) % m->nsides], m->length[k], x, y);
         if (d < *d1) {
             *d2 = *d1;
             *d1 = d;
@@ -203,7 +205,7 @@ static int nearest_side(const struct mark *m, int x, int y, int *d1, int *d2)
     return nearest;
 }
 
-static void paint_mark(struct canvas *c, const struct mark *m)
+static void paint_mark(struct synth_canvas *c, const struct mark *m)
 {
     int reach = m->radius + 2;
     int top = clamp(m->centre.y - reach, 0, c->height);
@@ -237,10 +239,10 @@ static bool is_clear(const struct mark *m, const struct mark *others, int n)
     return true;
 }
 
-static void paint_marks(struct canvas *c)
+static void paint_marks(struct synth_canvas *c)
 {
     struct mark marks[3];
-    int want = draw(c, 1, 3), n = 0;
+    int want = draw_number(c, 1, 3), n = 0;
 
     for (int attempt = 0; attempt < 12 && n < want; attempt++) {
         marks[n] = draw_mark(c);
@@ -251,7 +253,7 @@ static void paint_marks(struct canvas *c)
     }
 }
 
-static void paint_noise(struct canvas *c)
+static void paint_noise(struct synth_canvas *c)
 {
     for (int i = 0; i < c->height * c->width; i++) {
         uint64_t r = rng_u64(c->seed, STREAM_NOISE + c->index, (uint64_t)i);
@@ -264,7 +266,7 @@ static void paint_noise(struct canvas *c)
 
 /* Paints a black info bar with random blocks of dots as text, 5 dots high, and a white scale
  * bar. */
-static void paint_bar(struct canvas *c)
+static void paint_bar(struct synth_canvas *c)
 {
     int top = c->height - c->bar, dot = c->bar / 7 > 0 ? c->bar / 7 : 1;
 
@@ -272,7 +274,7 @@ static void paint_bar(struct canvas *c)
         for (int x = 0; x < c->width; x++)
             c->grey[y * c->width + x] = 8 * ONE;
     for (int x0 = 2 * dot; x0 + 4 * dot < c->width * 2 / 3; x0 += 4 * dot) {
-        int glyph = draw(c, 0, 0x7fff);
+        int glyph = draw_number(c, 0, 0x7fff);
         for (int i = 0; i < 15 * dot * dot; i++) {
             int x = i % (3 * dot), y = i / (3 * dot), y1 = top + dot + y;
             if (glyph >> (y / dot * 3 + x / dot) & 1 && y1 < c->height)
@@ -284,13 +286,13 @@ static void paint_bar(struct canvas *c)
             c->grey[y * c->width + x] = 245 * ONE;
 }
 
-static void paint(struct canvas *c)
+static void paint(struct synth_canvas *c)
 {
     paint_ground(c);
-    for (int n = draw(c, 2, 4); n > 0; n--)
+    for (int n = draw_number(c, 2, 4); n > 0; n--)
         paint_scratch(c);
     paint_marks(c);
-    for (int n = draw(c, 2, 6); n > 0; n--)
+    for (int n = draw_number(c, 2, 6); n > 0; n--)
         paint_speck(c);
     paint_noise(c);
     paint_bar(c);
@@ -300,8 +302,13 @@ int synth_draw(uint64_t seed, uint64_t index, int height, int width, uint8_t *im
                uint8_t *mask, struct err *e)
 {
     size_t npixels = (size_t)height * (size_t)width;
-    struct canvas c = {.seed = seed, .index = index, .height = height, .width = width,
-                       .bar = height / 14, .pen = ONE + height * ONE / 512, .mask = mask};
+    struct synth_canvas c = {.seed = seed,
+                             .index = index,
+                             .height = height,
+                             .width = width,
+                             .bar = height / 14,
+                             .pen = ONE + height * ONE / 512,
+                             .mask = mask};
 
     c.grey = mem_alloc(npixels, sizeof *c.grey, e);
     if (!c.grey)

@@ -18,7 +18,7 @@ enum { DRAW_TURNS, DRAW_HFLIP, DRAW_VFLIP, DRAW_BRIGHTNESS, DRAW_CONTRAST, DRAW_
 
 /* Maps a pixel of the result through turns and flips to its source: pixel (y, x) comes from index
  * origin + y * row + x * column. */
-struct view {
+struct pixel_map {
     ptrdiff_t origin, row, column;
 };
 
@@ -40,7 +40,7 @@ bool augment_is_active(const struct settings_augment *c)
            c->shift > 0 || c->crop > 0 || c->elastic > 0;
 }
 
-static double number(uint64_t seed, size_t epoch, size_t index, unsigned which)
+static double random_number(uint64_t seed, size_t epoch, size_t index, unsigned which)
 {
     return rng_uniform(seed, STREAM_AUGMENT + epoch, (uint64_t)index * NUMBERS_PER_PICTURE + which);
 }
@@ -52,21 +52,22 @@ void augment_draw(const struct settings_augment *c, bool square, uint64_t seed, 
 
     memset(d, 0, sizeof *d);
     if (c->rot90)
-        d->turns = square ? (int)(4 * number(seed, epoch, index, DRAW_TURNS))
-                          : 2 * (int)(2 * number(seed, epoch, index, DRAW_TURNS));
-    d->hflip = c->hflip && number(seed, epoch, index, DRAW_HFLIP) < 0.5;
-    d->vflip = c->vflip && number(seed, epoch, index, DRAW_VFLIP) < 0.5;
-    d->down = (int)((2 * c->shift + 1) * number(seed, epoch, index, DRAW_DOWN)) - c->shift;
-    d->right = (int)((2 * c->shift + 1) * number(seed, epoch, index, DRAW_RIGHT)) - c->shift;
+        d->turns = square ? (int)(4 * random_number(seed, epoch, index, DRAW_TURNS))
+                          : 2 * (int)(2 * random_number(seed, epoch, index, DRAW_TURNS));
+    d->hflip = c->hflip && random_number(seed, epoch, index, DRAW_HFLIP) < 0.5;
+    d->vflip = c->vflip && random_number(seed, epoch, index, DRAW_VFLIP) < 0.5;
+    d->down = (int)((2 * c->shift + 1) * random_number(seed, epoch, index, DRAW_DOWN)) - c->shift;
+    d->right = (int)((2 * c->shift + 1) * random_number(seed, epoch, index, DRAW_RIGHT)) - c->shift;
     d->brightness =
-        (float)(c->brightness * (2 * number(seed, epoch, index, DRAW_BRIGHTNESS) - 1));
-    d->contrast = (float)(1 + c->contrast * (2 * number(seed, epoch, index, DRAW_CONTRAST) - 1));
-    d->zoom = (float)(1 - c->crop * number(seed, epoch, index, DRAW_ZOOM));
-    d->top = (float)(number(seed, epoch, index, DRAW_TOP) * (1 - (double)d->zoom));
-    d->left = (float)(number(seed, epoch, index, DRAW_LEFT) * (1 - (double)d->zoom));
+        (float)(c->brightness * (2 * random_number(seed, epoch, index, DRAW_BRIGHTNESS) - 1));
+    d->contrast =
+        (float)(1 + c->contrast * (2 * random_number(seed, epoch, index, DRAW_CONTRAST) - 1));
+    d->zoom = (float)(1 - c->crop * random_number(seed, epoch, index, DRAW_ZOOM));
+    d->top = (float)(random_number(seed, epoch, index, DRAW_TOP) * (1 - (double)d->zoom));
+    d->left = (float)(random_number(seed, epoch, index, DRAW_LEFT) * (1 - (double)d->zoom));
     for (unsigned i = 0; c->elastic > 0 && i < npoints; i++) {
-        double x = number(seed, epoch, index, DRAW_ELASTIC + 2 * i);
-        double y = number(seed, epoch, index, DRAW_ELASTIC + 2 * i + 1);
+        double x = random_number(seed, epoch, index, DRAW_ELASTIC + 2 * i);
+        double y = random_number(seed, epoch, index, DRAW_ELASTIC + 2 * i + 1);
         d->dx[i / AUGMENT_POINTS][i % AUGMENT_POINTS] = (float)(c->elastic * (2 * x - 1));
         d->dy[i / AUGMENT_POINTS][i % AUGMENT_POINTS] = (float)(c->elastic * (2 * y - 1));
     }
@@ -128,15 +129,15 @@ void augment_destroy(struct augment *a)
 
 /* Turns are applied before flips. After a quarter turn counterclockwise, (y, x) comes from (x,
  * width - 1 - y). */
-static struct view make_view(const struct augment *a, const struct augment_draw *d)
+static struct pixel_map make_pixel_map(const struct augment *a, const struct augment_draw *d)
 {
     ptrdiff_t w = a->width, h = a->height, last_row = (h - 1) * w, last_column = w - 1;
-    struct view v = {0, w, 1};
+    struct pixel_map v = {0, w, 1};
 
     switch (d->turns) {
-    case 1: v = (struct view){last_column, -1, w}; break;
-    case 2: v = (struct view){last_row + last_column, -w, -1}; break;
-    case 3: v = (struct view){last_row, 1, -w}; break;
+    case 1: v = (struct pixel_map){last_column, -1, w}; break;
+    case 2: v = (struct pixel_map){last_row + last_column, -w, -1}; break;
+    case 3: v = (struct pixel_map){last_row, 1, -w}; break;
     default: break;
     }
     if (d->hflip) {
@@ -155,9 +156,8 @@ static int clamp_int(int v, int max)
     return v < 0 ? 0 : v > max ? max : v;
 }
 
-static void copy_pixels(const struct augment *a, const struct augment_draw *d, struct view v,
-                         const float *image, const float *mask, float *dst_image,
-                         float *dst_mask)
+static void copy_pixels(const struct augment *a, const struct augment_draw *d, struct pixel_map v,
+                        const float *image, const float *mask, float *dst_image, float *dst_mask)
 {
     size_t nc = (size_t)a->channels;
 
@@ -193,7 +193,7 @@ static float blend_line(const struct spline *s, const float points[AUGMENT_POINT
            s->weight[2] * points[s->first + 2] + s->weight[3] * points[s->first + 3];
 }
 
-static void read_bilinear(const struct augment *a, struct view v, const float *image, float y,
+static void read_bilinear(const struct augment *a, struct pixel_map v, const float *image, float y,
                           float x, float *dst)
 {
     int y0 = (int)y, x0 = (int)x;
@@ -211,9 +211,8 @@ static void read_bilinear(const struct augment *a, struct view v, const float *i
     }
 }
 
-static void copy_warped(const struct augment *a, const struct augment_draw *d, struct view v,
-                        const float *image, const float *mask, float *dst_image,
-                        float *dst_mask)
+static void copy_warped(const struct augment *a, const struct augment_draw *d, struct pixel_map v,
+                        const float *image, const float *mask, float *dst_image, float *dst_mask)
 {
     float max_y = (float)(a->height - 1), max_x = (float)(a->width - 1);
     float top = d->top * (float)a->height, left = d->left * (float)a->width;
@@ -255,7 +254,7 @@ static void change_brightness(const struct augment *a, const struct augment_draw
 void augment_apply(struct augment *a, const struct augment_draw *d, const float *image,
                    const float *mask, float *dst_image, float *dst_mask)
 {
-    struct view v = make_view(a, d);
+    struct pixel_map v = make_pixel_map(a, d);
 
     if (a->config.crop > 0 || a->config.elastic > 0)
         copy_warped(a, d, v, image, mask, dst_image, dst_mask);

@@ -27,13 +27,13 @@
 #define MAGIC 0x3145484341435455u
 #define ALIGNMENT 16u
 
-struct header {
+struct cache_header {
     uint64_t magic, count, index_offset;
     uint32_t index_crc, header_crc; /* header_crc: of the members before it, and of key */
     char key[64];
 };
 
-struct entry {
+struct cache_entry {
     uint64_t offset, nbytes;
     uint32_t crc, unused;
 };
@@ -43,7 +43,7 @@ struct cache {
     const char *map;
     size_t map_bytes;
     size_t count;
-    const struct entry *index;
+    const struct cache_entry *index;
     atomic_uchar *checked; /* per record: its CRC has been compared */
 };
 
@@ -56,7 +56,7 @@ struct cache_build {
     pthread_mutex_t lock;
     size_t next;
     uint64_t end; /* end of the file so far */
-    struct entry *index;
+    struct cache_entry *index;
     int rc;
     struct err e; /* the first error */
 };
@@ -66,9 +66,9 @@ static uint32_t crc_of(const void *data, size_t n)
     return (uint32_t)crc32_z(0, data, n);
 }
 
-static uint32_t header_crc(const struct header *h)
+static uint32_t header_crc(const struct cache_header *h)
 {
-    uint32_t crc = crc_of(h, offsetof(struct header, header_crc));
+    uint32_t crc = crc_of(h, offsetof(struct cache_header, header_crc));
 
     return (uint32_t)crc32_z(crc, (const Bytef *)h->key, sizeof h->key);
 }
@@ -76,7 +76,7 @@ static uint32_t header_crc(const struct header *h)
 /* Whether header and index are valid. The records are not checked. */
 static bool is_valid(const char *map, size_t nbytes, const struct cache_config *config)
 {
-    struct header h;
+    struct cache_header h;
 
     if (nbytes < sizeof h)
         return false;
@@ -84,9 +84,9 @@ static bool is_valid(const char *map, size_t nbytes, const struct cache_config *
     if (h.magic != MAGIC || h.header_crc != header_crc(&h) ||
         memcmp(h.key, config->key, sizeof h.key) != 0 || h.count != config->count ||
         h.index_offset % ALIGNMENT || h.index_offset > nbytes ||
-        (nbytes - h.index_offset) / sizeof(struct entry) != h.count)
+        (nbytes - h.index_offset) / sizeof(struct cache_entry) != h.count)
         return false;
-    const struct entry *index = (const void *)(map + h.index_offset);
+    const struct cache_entry *index = (const void *)(map + h.index_offset);
     if (crc_of(index, h.count * sizeof *index) != h.index_crc)
         return false;
     for (size_t i = 0; i < h.count; i++)
@@ -112,7 +112,7 @@ static const char *map_file(const char *path, size_t *nbytes)
 /* Maps the file. Returns 0, 1 if there is no valid file, or -1 on error. */
 static int use_file(struct cache *c, const struct cache_config *config, struct err *e)
 {
-    struct header h;
+    struct cache_header h;
 
     c->map = map_file(c->path, &c->map_bytes);
     if (!c->map)
@@ -130,7 +130,7 @@ static int use_file(struct cache *c, const struct cache_config *config, struct e
     return c->checked ? 0 : -1;
 }
 
-static int write_all(int fd, const void *data, size_t n, uint64_t offset)
+static int write_fully(int fd, const void *data, size_t n, uint64_t offset)
 {
     const char *p = data;
 
@@ -160,7 +160,7 @@ static bool is_interrupted(const struct cache_config *config)
 
 /* Checks for enough free space and quota before decoding begins, which may take hours. If the file
  * system cannot reserve space, the free space is compared. */
-static int reserve(const struct cache_build *b, struct err *e)
+static int reserve_space(const struct cache_build *b, struct err *e)
 {
     const struct cache_config *config = b->config;
     struct statvfs disk;
@@ -181,9 +181,9 @@ static int reserve(const struct cache_build *b, struct err *e)
                   : 0;
 }
 
-static int make_record(struct cache_build *b, size_t i, struct buf *record, struct err *e)
+static int build_record(struct cache_build *b, size_t i, struct buf *record, struct err *e)
 {
-    struct entry *entry = &b->index[i];
+    struct cache_entry *entry = &b->index[i];
 
     record->length = 0;
     if (b->config->make(b->config->arg, i, record, e))
@@ -196,8 +196,9 @@ static int make_record(struct cache_build *b, size_t i, struct buf *record, stru
     entry->offset = b->end;
     b->end += (record->length + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     pthread_mutex_unlock(&b->lock);
-    return write_all(b->fd, record->data, record->length, entry->offset)
-               ? set_write_error(b->path, e) : 0;
+    return write_fully(b->fd, record->data, record->length, entry->offset)
+               ? set_write_error(b->path, e)
+               : 0;
 }
 
 static bool claim_record(struct cache_build *b, size_t *i)
@@ -218,7 +219,7 @@ static void *build_worker(void *arg)
     size_t i;
 
     while (claim_record(b, &i))
-        if (make_record(b, i, &record, &e)) {
+        if (build_record(b, i, &record, &e)) {
             pthread_mutex_lock(&b->lock);
             if (b->rc == 0)
                 b->e = e;
@@ -246,13 +247,13 @@ static void build_records(struct cache_build *b)
 static int finish_file(struct cache_build *b, struct err *e)
 {
     const struct cache_config *config = b->config;
-    struct header h = {.magic = MAGIC, .count = config->count, .index_offset = b->end};
+    struct cache_header h = {.magic = MAGIC, .count = config->count, .index_offset = b->end};
     size_t nbytes = config->count * sizeof *b->index;
 
     h.index_crc = crc_of(b->index, nbytes);
     memcpy(h.key, config->key, sizeof h.key);
     h.header_crc = header_crc(&h);
-    if (write_all(b->fd, b->index, nbytes, b->end) || write_all(b->fd, &h, sizeof h, 0) ||
+    if (write_fully(b->fd, b->index, nbytes, b->end) || write_fully(b->fd, &h, sizeof h, 0) ||
         ftruncate(b->fd, (off_t)(b->end + nbytes)) || fsync(b->fd))
         return set_write_error(b->path, e);
     return 0;
@@ -260,8 +261,10 @@ static int finish_file(struct cache_build *b, struct err *e)
 
 static int build_file(const struct cache_config *config, const char *path, struct err *e)
 {
-    struct cache_build b = {.config = config, .path = path,
-                      .end = (sizeof(struct header) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT};
+    struct cache_build b = {.config = config,
+                            .path = path,
+                            .end = (sizeof(struct cache_header) + ALIGNMENT - 1) / ALIGNMENT *
+                                   ALIGNMENT};
 
     b.fd = open(path, O_CREAT | O_TRUNC | O_RDWR | O_CLOEXEC, 0666);
     if (b.fd < 0)
@@ -272,7 +275,7 @@ static int build_file(const struct cache_config *config, const char *path, struc
         return -1;
     }
     pthread_mutex_init(&b.lock, NULL);
-    b.rc = reserve(&b, &b.e);
+    b.rc = reserve_space(&b, &b.e);
     build_records(&b);
     pthread_mutex_destroy(&b.lock);
     if (b.rc)
@@ -455,7 +458,7 @@ bool cache_exists(const struct cache_config *config)
 
 const void *cache_get(struct cache *c, size_t i, size_t *nbytes, struct err *e)
 {
-    const struct entry *entry = &c->index[i];
+    const struct cache_entry *entry = &c->index[i];
     const char *record = c->map + entry->offset;
 
     *nbytes = entry->nbytes;

@@ -92,7 +92,7 @@ static int decide_scale(const struct mask_rules *rules, struct source *source,
     return 0;
 }
 
-static int check_name(const char *dir, const char *name, struct err *e)
+static int check_utf8_name(const char *dir, const char *name, struct err *e)
 {
     if (!name || filename_is_utf8(name))
         return 0;
@@ -118,12 +118,12 @@ static int examine_mask(struct source *source, const struct source_item *in, str
     return rc;
 }
 
-static int examine(struct source *source, const struct source_item *in, struct candidate *c,
-                   const struct mask_rules *rules, struct err *e)
+static int examine_pair(struct source *source, const struct source_item *in, struct candidate *c,
+                        const struct mask_rules *rules, struct err *e)
 {
     struct pixels image;
 
-    if (check_name(source->dir, in->image, e) || check_name(source->dir, in->mask, e) ||
+    if (check_utf8_name(source->dir, in->image, e) || check_utf8_name(source->dir, in->mask, e) ||
         source_image(source, in->image, NULL, c->item.image_sha256, &image, e))
         return -1;
     c->item.width = image.width;
@@ -167,11 +167,11 @@ static int examine_all(struct source *source, struct candidate *c, const struct 
     for (size_t i = 0; i < source->count; i++) {
         struct err ignored;
 
-        if (i < first && examine(source, &source->items[i], &c[i], rules, &ignored))
+        if (i < first && examine_pair(source, &source->items[i], &c[i], rules, &ignored))
             first = i;
     }
     for (size_t i = first; i < source->count; i++)
-        if (examine(source, &source->items[i], &c[i], rules, e)) {
+        if (examine_pair(source, &source->items[i], &c[i], rules, e)) {
             if (!rules->classes && has_other_values(source, &source->items[i], &c[i]))
                 mask_look_explain(source, e);
             return -1;

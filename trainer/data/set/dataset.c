@@ -23,14 +23,14 @@
 
 /* A decoded sample: this header, then the image and the target, each padded to 16 bytes. Values of
  * a sample that was not resized are stored in 8 bits, a quarter of the memory of floats. */
-enum kind { KIND_BYTES, KIND_NUMBERS, KIND_LABELS };
-struct record {
+enum value_kind { KIND_BYTES, KIND_NUMBERS, KIND_LABELS };
+struct sample_record {
     uint32_t image_kind, target_kind;
     float target_divisor; /* maps a target of KIND_BYTES to 0..1 */
     uint32_t unused;
 };
 
-struct sample {
+struct dataset_sample {
     pthread_mutex_t lock; /* held while the sample is decoded; bytes do not change later */
     char *bytes;          /* a record, or NULL before it is decoded */
 };
@@ -43,7 +43,7 @@ struct dataset {
     struct source *source;
     int ignore;              /* mask value to ignore, or -1 */
     struct classes *classes; /* NULL for foreground and background */
-    struct sample *samples;  /* training samples, then validation */
+    struct dataset_sample *samples; /* training samples, then validation */
     size_t nsamples;
     struct cache *cache;     /* NULL if samples are kept in memory */
     struct dataset_config config;
@@ -58,7 +58,7 @@ static const struct split_part *get_part(const struct dataset *ds, enum dataset_
     return part == DATASET_TRAIN ? &ds->split->train : &ds->split->val;
 }
 
-static struct sample *get_sample(const struct dataset *ds, enum dataset_part part, size_t i)
+static struct dataset_sample *get_sample(const struct dataset *ds, enum dataset_part part, size_t i)
 {
     return &ds->samples[part == DATASET_TRAIN ? i : ds->split->train.count + i];
 }
@@ -205,7 +205,7 @@ static size_t count_pixels(const struct dataset *ds)
     return (size_t)ds->config.height * (size_t)ds->config.width;
 }
 
-static size_t plane_bytes(enum kind kind, size_t nvalues)
+static size_t plane_bytes(enum value_kind kind, size_t nvalues)
 {
     size_t n = nvalues * (kind == KIND_NUMBERS ? sizeof(float) : 1);
     return (n + 15) / 16 * 16;
@@ -219,27 +219,28 @@ static uint64_t estimate_part(const struct dataset *ds, enum dataset_part part)
 
     for (size_t i = 0; i < p->count; i++) {
         bool same = is_size(ds, p->items[i].width, p->items[i].height);
-        enum kind image = same ? KIND_BYTES : KIND_NUMBERS;
-        nbytes += sizeof(struct record) +
+        enum value_kind image = same ? KIND_BYTES : KIND_NUMBERS;
+        nbytes += sizeof(struct sample_record) +
                   plane_bytes(image, count_pixels(ds) * (size_t)ds->config.channels) +
                   plane_bytes(is_labelled(ds) ? KIND_LABELS : image, dataset_targets(ds));
     }
     return nbytes;
 }
 
-static const void *record_image(const struct record *r)
+static const void *record_image(const struct sample_record *r)
 {
     return (const char *)r + sizeof *r;
 }
 
-static const void *record_target(const struct dataset *ds, const struct record *r)
+static const void *record_target(const struct dataset *ds, const struct sample_record *r)
 {
     return (const char *)r + sizeof *r +
-           plane_bytes((enum kind)r->image_kind, count_pixels(ds) * (size_t)ds->config.channels);
+           plane_bytes((enum value_kind)r->image_kind,
+                       count_pixels(ds) * (size_t)ds->config.channels);
 }
 
-static int put_image(const struct dataset *ds, const struct pixels *img, enum kind kind, void *dst,
-                     struct err *e)
+static int put_image(const struct dataset *ds, const struct pixels *img, enum value_kind kind,
+                     void *dst, struct err *e)
 {
     size_t n = (size_t)img->width * img->height * (size_t)ds->config.channels;
 
@@ -270,14 +271,14 @@ static int put_labels(const struct dataset *ds, const struct pixels *mask, const
     else
         mask_label(mask, ds->ignore, labels);
     if (rc == 0)
-        resize_pad_labels(labels, (int)mask->height, (int)mask->width, dst, ds->config.height, ds->config.width,
-                          DATASET_IGNORE);
+        resize_pad_labels(labels, (int)mask->height, (int)mask->width, dst, ds->config.height,
+                          ds->config.width, DATASET_IGNORE);
     free(labels);
     return rc;
 }
 
 static int put_target(const struct dataset *ds, const struct pixels *mask, const char *name,
-                      const struct record *r, void *dst, struct err *e)
+                      const struct sample_record *r, void *dst, struct err *e)
 {
     size_t n = (size_t)mask->width * mask->height;
 
@@ -292,12 +293,13 @@ static int put_target(const struct dataset *ds, const struct pixels *mask, const
         return -1;
     for (size_t i = 0; i < n; i++)
         numbers[i] = (float)pixels_sample(mask, i) / r->target_divisor;
-    resize_pad(numbers, (int)mask->height, (int)mask->width, dst, ds->config.height, ds->config.width, 1);
+    resize_pad(numbers, (int)mask->height, (int)mask->width, dst, ds->config.height,
+               ds->config.width, 1);
     free(numbers);
     return 0;
 }
 
-static enum kind value_kind(const struct dataset *ds, const struct pixels *img)
+static enum value_kind kind_of_values(const struct dataset *ds, const struct pixels *img)
 {
     return img->bits == 8 && is_size(ds, img->width, img->height) ? KIND_BYTES : KIND_NUMBERS;
 }
@@ -306,21 +308,22 @@ static int make_record(const struct dataset *ds, const struct split_item *item,
                        const struct pixels *img, const struct pixels *mask, struct buf *dst,
                        struct err *e)
 {
-    struct record r = {.image_kind = value_kind(ds, img), .target_kind = KIND_LABELS};
+    struct sample_record r = {.image_kind = kind_of_values(ds, img), .target_kind = KIND_LABELS};
 
     if (mask && !is_labelled(ds)) {
-        r.target_kind = value_kind(ds, mask);
+        r.target_kind = kind_of_values(ds, mask);
         r.target_divisor = (float)mask_divisor(mask, ds->split->mask_scale);
     }
-    size_t image = plane_bytes((enum kind)r.image_kind, count_pixels(ds) * (size_t)ds->config.channels);
-    size_t target = plane_bytes((enum kind)r.target_kind, dataset_targets(ds));
+    size_t image =
+        plane_bytes((enum value_kind)r.image_kind, count_pixels(ds) * (size_t)ds->config.channels);
+    size_t target = plane_bytes((enum value_kind)r.target_kind, dataset_targets(ds));
     char *bytes = buf_reserve(dst, sizeof r + image + target);
     if (!bytes)
         return mem_fail(e);
     dst->length += sizeof r + image + target;
     memset(bytes, 0, sizeof r + image + target);
     memcpy(bytes, &r, sizeof r);
-    if (put_image(ds, img, (enum kind)r.image_kind, bytes + sizeof r, e))
+    if (put_image(ds, img, (enum value_kind)r.image_kind, bytes + sizeof r, e))
         return -1;
     if (item->mask)
         return put_target(ds, mask, item->mask, &r, bytes + sizeof r + image, e);
@@ -358,8 +361,8 @@ static int hash_key(const struct dataset *ds, char key[65], struct err *e)
 {
     struct buf text = {0};
 
-    buf_addf(&text, "1 %d %d %d %d %d %d\n", ds->config.height, ds->config.width, ds->config.channels,
-             (int)ds->split->mask_scale, ds->config.masks.soft, ds->ignore);
+    buf_addf(&text, "1 %d %d %d %d %d %d\n", ds->config.height, ds->config.width,
+             ds->config.channels, (int)ds->split->mask_scale, ds->config.masks.soft, ds->ignore);
     if (ds->classes)
         classes_encode(ds->classes, &text);
     for (int part = DATASET_TRAIN; part <= DATASET_VAL; part++) {
@@ -488,10 +491,10 @@ struct dataset *dataset_open(const struct dataset_config *config, struct err *e)
 }
 
 /* Returns the record of a sample, decoded if necessary; NULL on error. */
-static const struct record *get_record(struct dataset *ds, enum dataset_part part, size_t i,
-                                       struct err *e)
+static const struct sample_record *get_record(struct dataset *ds, enum dataset_part part, size_t i,
+                                              struct err *e)
 {
-    struct sample *s = get_sample(ds, part, i);
+    struct dataset_sample *s = get_sample(ds, part, i);
     struct buf record = {0};
     size_t nbytes;
 
@@ -506,7 +509,7 @@ static const struct record *get_record(struct dataset *ds, enum dataset_part par
     return (const void *)bytes;
 }
 
-static void copy_numbers(enum kind kind, const void *src, float divisor, size_t n, float *dst)
+static void copy_numbers(enum value_kind kind, const void *src, float divisor, size_t n, float *dst)
 {
     const uint8_t *bytes = src;
 
@@ -520,18 +523,19 @@ static void copy_numbers(enum kind kind, const void *src, float divisor, size_t 
             dst[i] = bytes[i] == DATASET_IGNORE ? -1.0f : (float)bytes[i];
 }
 
-static void copy_sample(const struct dataset *ds, const struct record *r, float *image, float *mask)
+static void copy_sample(const struct dataset *ds, const struct sample_record *r, float *image,
+                        float *mask)
 {
-    copy_numbers((enum kind)r->image_kind, record_image(r), 255,
+    copy_numbers((enum value_kind)r->image_kind, record_image(r), 255,
                  count_pixels(ds) * (size_t)ds->config.channels, image);
-    copy_numbers((enum kind)r->target_kind, record_target(ds, r), r->target_divisor,
+    copy_numbers((enum value_kind)r->target_kind, record_target(ds, r), r->target_divisor,
                  dataset_targets(ds), mask);
 }
 
 int dataset_get(struct dataset *ds, enum dataset_part part, size_t i, float *image, float *mask,
                 struct err *e)
 {
-    const struct record *r = get_record(ds, part, i, e);
+    const struct sample_record *r = get_record(ds, part, i, e);
 
     if (!r)
         return -1;

@@ -12,18 +12,18 @@
 
 /* A place in the sequence of items that this part processes: a step of an epoch, an item of the
  * step. */
-struct cursor {
+struct loader_cursor {
     size_t epoch, step, item;
     struct shard_plan plan;
 };
 
 /* An item for a thread to load. */
-struct job {
+struct loader_job {
     size_t number; /* in the sequence since the last seek */
     size_t epoch, position, image, copy;
 };
 
-struct slot {
+struct loader_slot {
     bool ready;
     int rc;
     struct err e;
@@ -32,7 +32,7 @@ struct slot {
 };
 
 /* What belongs to one thread. */
-struct worker {
+struct loader_worker {
     struct loader *loader;
     pthread_t thread;
     struct augment *augment; /* NULL without augmentation */
@@ -44,9 +44,10 @@ struct loader {
     struct loader_config config;
     size_t image_values, target_values;
     bool has_masks; /* false: a target is a single class, which augmentation does not change */
-    struct worker *workers; /* at least one, which loader_next uses if there are no threads */
+    struct loader_worker
+        *workers; /* at least one, which loader_next uses if there are no threads */
     int nworkers, nthreads;
-    struct slot *slots; /* item i of the sequence is in slot i % nslots */
+    struct loader_slot *slots; /* item i of the sequence is in slot i % nslots */
     size_t nslots;
 
     pthread_mutex_t lock;
@@ -55,18 +56,18 @@ struct loader {
     size_t claimed, taken; /* next item that a thread will load; next that the caller will get */
     size_t loading;        /* number of items being loaded */
     bool paused;
-    struct cursor claim, take;
+    struct loader_cursor claim, take;
     size_t *order;
     size_t order_epoch; /* the epoch of order, or SIZE_MAX */
 };
 
-static struct shard_range step_share(const struct loader *l, const struct cursor *c)
+static struct shard_range step_share(const struct loader *l, const struct loader_cursor *c)
 {
     return shard_train(&c->plan, c->step, l->config.part);
 }
 
 /* Moves past empty shares and ends of epochs to the next item, or to the end of the last epoch. */
-static void skip_to_item(const struct loader *l, struct cursor *c)
+static void skip_to_item(const struct loader *l, struct loader_cursor *c)
 {
     while (c->epoch < l->config.epochs) {
         if (c->step >= c->plan.steps) {
@@ -85,7 +86,7 @@ static void skip_to_item(const struct loader *l, struct cursor *c)
 
 /* Assigns the next item to the calling thread, which holds the lock. Returns false if all slots are
  * in use or no item is left. */
-static bool claim_item(struct loader *l, struct job *job)
+static bool claim_item(struct loader *l, struct loader_job *job)
 {
     const struct loader_config *c = &l->config;
     size_t images = dataset_count(c->dataset, DATASET_TRAIN);
@@ -100,15 +101,15 @@ static bool claim_item(struct loader *l, struct job *job)
         l->order_epoch = l->claim.epoch;
     }
     size_t position = step_share(l, &l->claim).begin + l->claim.item++;
-    *job = (struct job){l->claimed++, l->claim.epoch, position, l->order[position] % images,
-                        l->order[position] / images};
+    *job = (struct loader_job){l->claimed++, l->claim.epoch, position, l->order[position] % images,
+                               l->order[position] / images};
     return true;
 }
 
-static void load_item(struct worker *w, const struct job *job)
+static void load_item(struct loader_worker *w, const struct loader_job *job)
 {
     struct loader *l = w->loader;
-    struct slot *s = &l->slots[job->number % l->nslots];
+    struct loader_slot *s = &l->slots[job->number % l->nslots];
     struct augment_draw draw;
     int height, width;
 
@@ -133,9 +134,9 @@ static void load_item(struct worker *w, const struct job *job)
 
 static void *load_items(void *arg)
 {
-    struct worker *w = arg;
+    struct loader_worker *w = arg;
     struct loader *l = w->loader;
-    struct job job;
+    struct loader_job job;
 
     pthread_mutex_lock(&l->lock);
     while (!l->quit) {
@@ -155,7 +156,7 @@ static void *load_items(void *arg)
     return NULL;
 }
 
-static int open_worker(struct loader *l, struct worker *w, struct err *e)
+static int open_worker(struct loader *l, struct loader_worker *w, struct err *e)
 {
     const struct loader_config *c = &l->config;
     int height, width, channels = dataset_size(c->dataset, &height, &width);
@@ -268,7 +269,7 @@ static bool plans_equal(const struct shard_plan *a, const struct shard_plan *b)
 
 void loader_seek(struct loader *l, size_t epoch, const struct shard_plan *plan, size_t step)
 {
-    struct cursor to = {.epoch = epoch, .step = step, .plan = plan ? *plan : l->config.plan};
+    struct loader_cursor to = {.epoch = epoch, .step = step, .plan = plan ? *plan : l->config.plan};
     bool epoch_ends = l->take.step >= l->take.plan.steps;
     size_t next_epoch = l->take.epoch + epoch_ends, next_step = epoch_ends ? 0 : l->take.step;
     const struct shard_plan *next_plan = epoch_ends ? &l->config.plan : &l->take.plan;
@@ -289,10 +290,10 @@ void loader_seek(struct loader *l, size_t epoch, const struct shard_plan *plan, 
 }
 
 /* Waits until the slot of the next item is filled; without threads, fills it. */
-static struct slot *wait_for_slot(struct loader *l)
+static struct loader_slot *wait_for_slot(struct loader *l)
 {
-    struct slot *s = &l->slots[l->taken % l->nslots];
-    struct job job;
+    struct loader_slot *s = &l->slots[l->taken % l->nslots];
+    struct loader_job job;
 
     if (l->config.threads == 0) {
         if (claim_item(l, &job))
@@ -306,7 +307,7 @@ static struct slot *wait_for_slot(struct loader *l)
     return s;
 }
 
-static void free_slot(struct loader *l, struct slot *s)
+static void free_slot(struct loader *l, struct loader_slot *s)
 {
     pthread_mutex_lock(&l->lock);
     s->ready = false;
@@ -318,11 +319,11 @@ static void free_slot(struct loader *l, struct slot *s)
 int loader_next(struct loader *l, float *images, float *targets, struct err *e)
 {
     if (l->take.step >= l->take.plan.steps)
-        l->take = (struct cursor){.epoch = l->take.epoch + 1, .plan = l->config.plan};
+        l->take = (struct loader_cursor){.epoch = l->take.epoch + 1, .plan = l->config.plan};
     struct shard_range r = step_share(l, &l->take);
     l->take.step++;
     for (size_t i = 0; i < r.end - r.begin; i++) {
-        struct slot *s = wait_for_slot(l);
+        struct loader_slot *s = wait_for_slot(l);
         if (s->rc) {
             *e = s->e;
             return -1;

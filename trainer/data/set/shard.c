@@ -8,7 +8,7 @@
 #define STREAM_SHARD (UINT64_C(0x53484152) << 32)
 
 /* Returns floor(i * n / parts) without the overflow of i * n. */
-static size_t cut(size_t n, size_t i, size_t parts)
+static size_t share_begin(size_t n, size_t i, size_t parts)
 {
     return n / parts * i + n % parts * i / parts;
 }
@@ -49,8 +49,8 @@ void shard_continue(struct shard_plan *plan, size_t begin, size_t full,
 struct shard_range shard_train(const struct shard_plan *plan, size_t step, int part)
 {
     size_t left = plan->used - plan->begin;
-    size_t begin = plan->begin + cut(left, step, plan->steps);
-    size_t end = plan->begin + cut(left, step + 1, plan->steps);
+    size_t begin = plan->begin + share_begin(left, step, plan->steps);
+    size_t end = plan->begin + share_begin(left, step + 1, plan->steps);
     struct shard_range within = shard_eval(end - begin, plan->parts, part);
 
     return (struct shard_range){begin + within.begin, begin + within.end};
@@ -58,8 +58,8 @@ struct shard_range shard_train(const struct shard_plan *plan, size_t step, int p
 
 struct shard_range shard_eval(size_t images, int parts, int part)
 {
-    return (struct shard_range){cut(images, (size_t)part, (size_t)parts),
-                                cut(images, (size_t)part + 1, (size_t)parts)};
+    return (struct shard_range){share_begin(images, (size_t)part, (size_t)parts),
+                                share_begin(images, (size_t)part + 1, (size_t)parts)};
 }
 
 void shard_order(uint64_t seed, size_t epoch, size_t images, size_t repeat, size_t *order)

@@ -262,8 +262,8 @@ static const uint8_t *sample_bytes(const struct container *c, size_t i, size_t *
     return c->bytes + i * *n;
 }
 
-static int check_hash(const struct container *c, size_t i, const uint8_t *bytes, size_t n,
-                      const char *want, char *sha256, struct err *e)
+static int check_record_hash(const struct container *c, size_t i, const uint8_t *bytes, size_t n,
+                             const char *want, char *sha256, struct err *e)
 {
     char hex[65];
     struct sha256 h;
@@ -298,7 +298,7 @@ static int decode_plain(const struct container *c, size_t i, const char *want, c
     const uint8_t *bytes = sample_bytes(c, i, &n);
 
     memset(img, 0, sizeof *img);
-    if (check_hash(c, i, bytes, n, want, sha256, e))
+    if (check_record_hash(c, i, bytes, n, want, sha256, e))
         return -1;
     img->width = c->width;
     img->height = c->height;
@@ -324,7 +324,7 @@ static int decode_record(const struct container *c, size_t i, enum example_part 
     if (!bytes)
         return -1;
     snprintf(name, sizeof name, "record %zu", i);
-    int rc = check_hash(c, i, bytes, n, want, sha256, e);
+    int rc = check_record_hash(c, i, bytes, n, want, sha256, e);
     if (rc == 0 && example_decode(bytes, n, name, part, img, e))
         rc = err_prefix(e, "%s", c->path);
     free(bytes);

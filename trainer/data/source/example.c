@@ -227,7 +227,7 @@ static int find_tensor(const uint8_t *bytes, size_t nbytes, const char *name,
     return 0;
 }
 
-static size_t size_of(int dtype)
+static size_t dtype_size(int dtype)
 {
     switch (dtype) {
     case DT_UINT8: case DT_INT8: case DT_BOOL: return 1;
@@ -242,7 +242,7 @@ static size_t size_of(int dtype)
  * of values. */
 static int check_content(const struct tf_tensor *t, const char *name, uint64_t *n, struct err *e)
 {
-    size_t size = size_of(t->dtype);
+    size_t size = dtype_size(t->dtype);
 
     if (size == 0)
         return err_set(e, ERR_DATA, "%s: a tensor of type %d is not supported", name, t->dtype);
@@ -256,14 +256,14 @@ static int check_content(const struct tf_tensor *t, const char *name, uint64_t *
     return 0;
 }
 
-static double value_at(const struct tf_tensor *t, size_t i)
+static double tensor_value(const struct tf_tensor *t, size_t i)
 {
-    const uint8_t *p = t->content + i * size_of(t->dtype);
+    const uint8_t *p = t->content + i * dtype_size(t->dtype);
     uint64_t bits = 0;
     float f;
     double d;
 
-    for (size_t k = 0; k < size_of(t->dtype); k++)
+    for (size_t k = 0; k < dtype_size(t->dtype); k++)
         bits |= (uint64_t)p[k] << 8 * k;
     switch (t->dtype) {
     case DT_FLOAT: {
@@ -280,8 +280,8 @@ static double value_at(const struct tf_tensor *t, size_t i)
     }
 }
 
-static int shape_of(const struct tf_tensor *t, const char *name, enum example_part part,
-                    struct pixels *img, int *channels, struct err *e)
+static int set_image_shape(const struct tf_tensor *t, const char *name, enum example_part part,
+                           struct pixels *img, int *channels, struct err *e)
 {
     *channels = t->ndims == 3 && t->dims[2] < 1000 ? (int)t->dims[2] : 1;
     if (t->ndims != 2 && t->ndims != 3)
@@ -301,8 +301,8 @@ static int shape_of(const struct tf_tensor *t, const char *name, enum example_pa
 
 /* Returns the bits per sample that the values need, 8 or 16, or -1 for values that are not
  * allowed. */
-static int bits_of(const struct tf_tensor *t, uint64_t n, const char *name, enum example_part part,
-                   struct err *e)
+static int find_bits(const struct tf_tensor *t, uint64_t n, const char *name,
+                     enum example_part part, struct err *e)
 {
     double max = 0;
 
@@ -315,7 +315,7 @@ static int bits_of(const struct tf_tensor *t, uint64_t n, const char *name, enum
         return err_set(e, ERR_DATA, "%s: an image of type %d; uint8, uint16 and floats from 0 to 1 "
                        "are supported", name, t->dtype);
     for (size_t i = 0; i < n; i++) {
-        double v = value_at(t, i);
+        double v = tensor_value(t, i);
         bool good = part == EXAMPLE_IMAGE ? v >= 0 && v <= 1
                                           : v >= 0 && v <= 65535 && v == floor(v);
         if (!good)
@@ -336,15 +336,15 @@ int example_decode(const uint8_t *bytes, size_t nbytes, const char *name, enum e
 
     memset(img, 0, sizeof *img);
     if (find_tensor(bytes, nbytes, name, part, &t, e) || check_content(&t, name, &n, e) ||
-        shape_of(&t, name, part, img, &channels, e))
+        set_image_shape(&t, name, part, img, &channels, e))
         return -1;
-    int bits = bits_of(&t, n, name, part, e);
+    int bits = find_bits(&t, n, name, part, e);
     if (bits < 0 || pixels_allocate(img, name, channels, bits, e))
         return -1;
     img->source_bits = bits;
     bool scaled = part == EXAMPLE_IMAGE && (t.dtype == DT_FLOAT || t.dtype == DT_DOUBLE);
     for (size_t i = 0; i < n; i++) {
-        double v = value_at(&t, i);
+        double v = tensor_value(&t, i);
         unsigned sample = (unsigned)(scaled ? v * 65535 + 0.5 : v);
         if (bits == 16) {
             img->samples[2 * i] = (uint8_t)(sample >> 8);
@@ -364,7 +364,7 @@ int example_label(const uint8_t *bytes, size_t nbytes, const char *name, int *la
         return -1;
     if (n != 1 || t.ndims > 1)
         return 0;
-    double v = value_at(&t, 0);
+    double v = tensor_value(&t, 0);
     if (!(v >= 0 && v <= 65535 && v == floor(v)))
         return err_set(e, ERR_DATA, "%s: has class %g; classes are whole numbers from 0 to 65535",
                        name, v);

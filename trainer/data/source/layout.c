@@ -53,9 +53,9 @@ bool layout_is_folder(const char *dir, const char *name)
 }
 
 /* Finds an entry of dir/sub that wanted accepts, and copies its name to dst unless that is NULL. */
-static bool find_entry(const char *dir, const char *sub,
-                       bool (*wanted)(const char *dir, const char *name, const void *arg),
-                       const void *arg, char dst[NAME_MAX + 1])
+static bool find_dir_entry(const char *dir, const char *sub,
+                           bool (*wanted)(const char *dir, const char *name, const void *arg),
+                           const void *arg, char dst[NAME_MAX + 1])
 {
     char path[PATH_SIZE];
     struct dirent *entry;
@@ -82,7 +82,7 @@ static bool is_folder_named(const char *dir, const char *name, const void *arg)
 static bool find_folder(const char *dir, const char *name, char dst[NAME_MAX + 1])
 {
     snprintf(dst, NAME_MAX + 1, "%s", name);
-    return layout_is_folder(dir, name) || find_entry(dir, ".", is_folder_named, name, dst);
+    return layout_is_folder(dir, name) || find_dir_entry(dir, ".", is_folder_named, name, dst);
 }
 
 bool layout_folder(const char *dir, const char *const *names, char dst[NAME_MAX + 1])
@@ -101,7 +101,7 @@ static bool is_image(const char *dir, const char *name, const void *arg)
 
 static bool has_image(const char *dir, const char *sub)
 {
-    return find_entry(dir, sub, is_image, NULL, NULL);
+    return find_dir_entry(dir, sub, is_image, NULL, NULL);
 }
 
 /* Whether name ends in the suffix of masks and dir has the image of the same stem. */
@@ -141,7 +141,7 @@ static bool has_folders(const char *dir, const struct layout_row *row, char imag
         return find_folder(dir, row->images, images) && find_folder(dir, row->masks, masks);
     strcpy(images, ".");
     strcpy(masks, ".");
-    return find_entry(dir, ".", is_marked_mask, NULL, NULL);
+    return find_dir_entry(dir, ".", is_marked_mask, NULL, NULL);
 }
 
 static bool join_path(const char *sub, const char *name, char *dst, size_t size)
@@ -248,7 +248,7 @@ static int refuse_coco(const char *dir, struct err *e)
     char name[NAME_MAX + 1];
 
     for (int i = 0; where[i]; i++)
-        if (find_entry(dir, where[i], is_coco, where[i], name))
+        if (find_dir_entry(dir, where[i], is_coco, where[i], name))
             return err_set(e, ERR_DATA, "%s: is a COCO set (%s/%s has outlines), which is not "
                            "read: draw them into masks/NAME.png, one for each images/NAME, with "
                            "pixel value 0 for background and 1, 2 ... for the categories "

@@ -39,7 +39,7 @@ static int add_file(struct file_list *list, const char *sub, const char *name, s
     return new->stem && new->path ? 0 : -1;
 }
 
-static int by_stem(const void *a, const void *b)
+static int compare_stems(const void *a, const void *b)
 {
     const struct list_entry *x = a, *y = b;
     int order = strcmp(x->stem, y->stem);
@@ -49,7 +49,7 @@ static int by_stem(const void *a, const void *b)
 static void sort_list(struct file_list *list)
 {
     if (list->count)
-        qsort(list->items, list->count, sizeof *list->items, by_stem);
+        qsort(list->items, list->count, sizeof *list->items, compare_stems);
 }
 
 static int refuse_equal_stems(const char *dir, const struct file_list *list, struct err *e)

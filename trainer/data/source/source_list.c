@@ -213,7 +213,7 @@ static bool is_records(const char *name)
     return is_kind(name, CONTAINER_TFRECORD);
 }
 
-static bool is_visible(const char *name)
+static bool is_not_hidden(const char *name)
 {
     return name[0] != '.';
 }
@@ -344,7 +344,7 @@ static int list_class(struct source *s, const char *sub, const char *name, bool 
 {
     struct tree files;
     char stem[1024];
-    int rc = list_names(s->dir, sub, is_visible, &files, e), label = find_class(s, name);
+    int rc = list_names(s->dir, sub, is_not_hidden, &files, e), label = find_class(s, name);
     size_t nimages = 0;
 
     for (size_t i = 0; rc == 0 && i < files.count; i++)
@@ -392,7 +392,7 @@ static int list_classes(struct source *s, const char *top, enum source_side side
     bool first = s->nclasses == 0;
     int nstray = 0, nempty = 0;
     char sub[1024];
-    int rc = list_names(s->dir, *top ? top : NULL, is_visible, &folders, e);
+    int rc = list_names(s->dir, *top ? top : NULL, is_not_hidden, &folders, e);
 
     for (size_t i = 0; rc == 0 && i < folders.count; i++) {
         snprintf(sub, sizeof sub, "%s%s%.400s", top, *top ? "/" : "", folders.paths[i]);
@@ -500,7 +500,7 @@ static int refuse_held_out_alone(const struct source *s, struct err *e)
 {
     struct tree all;
     size_t others = 0, held_out = 0;
-    int rc = list_names(s->dir, NULL, is_visible, &all, e);
+    int rc = list_names(s->dir, NULL, is_not_hidden, &all, e);
 
     for (size_t i = 0; rc == 0 && i < all.count; i++) {
         bool known = false;
@@ -577,7 +577,7 @@ static int list_samples(struct source *s, struct err *e)
     return list_folders(s, e);
 }
 
-static int by_stem(const void *a, const void *b)
+static int compare_stems(const void *a, const void *b)
 {
     const struct source_item *x = a, *y = b;
     return strcmp(x->stem, y->stem);
@@ -595,7 +595,7 @@ struct source *source_open(const char *dir, struct err *e)
                   "%s: a data folder has images/ and masks/", dir);
     else if (list_samples(s, e) == 0) {
         if (s->count) {
-            qsort(s->items, s->count, sizeof *s->items, by_stem);
+            qsort(s->items, s->count, sizeof *s->items, compare_stems);
             return s;
         }
         err_set(e, ERR_DATA, "%s: no images", dir);

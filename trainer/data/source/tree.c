@@ -28,8 +28,8 @@ static int scan_folder(const char *dir, int depth, bool (*wanted)(const char *na
                        struct tree *tree, struct err *e);
 
 /* Adds a file or scans a folder; owns path. */
-static int visit(char *path, const char *name, int depth, bool (*wanted)(const char *name),
-                 struct tree *tree, struct err *e)
+static int visit_entry(char *path, const char *name, int depth, bool (*wanted)(const char *name),
+                       struct tree *tree, struct err *e)
 {
     struct stat st;
     int rc = 0;
@@ -56,7 +56,7 @@ static int scan_folder(const char *dir, int depth, bool (*wanted)(const char *na
         if (entry->d_name[0] == '.')
             continue;
         char *path = mem_textf(e, "%s/%s", dir, entry->d_name);
-        rc = path ? visit(path, entry->d_name, depth, wanted, tree, e) : -1;
+        rc = path ? visit_entry(path, entry->d_name, depth, wanted, tree, e) : -1;
     }
     if (rc == 0 && errno)
         rc = err_errno(e, ERR_DATA, errno, "cannot list %s", dir);

@@ -31,8 +31,8 @@ struct outcome {
 
 struct rank {
     struct rendezvous_config c;
-    double delay_s;  /* before the rank starts */
-    double leave_s;  /* time after which the rank is killed; 0 for never */
+    double delay_s; /* before the rank starts */
+    double leave_s; /* time after which the rank is killed; 0 for never */
     pid_t process;
     int pipe;
     struct outcome got;
@@ -195,8 +195,8 @@ static void test_missing(void)
     end_ranks(&ranks[0]);
     end_ranks(&ranks[1]);
     end_ranks(&ranks[3]);
-    ok(failed(0, "waited 0.5 s") && failed(0, "rank 2 (n07) did not connect"), "a rank is missing: %s",
-       ranks[0].got.e.text);
+    ok(failed(0, "waited 0.5 s") && failed(0, "rank 2 (n07) did not connect"),
+       "a rank is missing: %s", ranks[0].got.e.text);
     ok(relayed_to(1, "rank 2 (n07)") && relayed_to(3, "rank 2 (n07)"), "all hear the same");
 
     set_up_ranks(30, 0.5);
@@ -289,7 +289,8 @@ static void test_twice(void)
     ranks[1].c.timeout_s = 0.2;
     start_ranks(&ranks[1]);
     end_ranks(&ranks[1]);
-    ok(failed(1, "another rank 0 listens at port"), "rank 0 was started twice: %s", ranks[1].got.e.text);
+    ok(failed(1, "another rank 0 listens at port"), "rank 0 was started twice: %s",
+       ranks[1].got.e.text);
     end_ranks(&ranks[0]);
 }
 
@@ -303,25 +304,28 @@ static void test_differing(void)
     start_all(3);
     end_all(3);
     ok(relayed_to(2, "rank 2 on here says that the run has 4 ranks, rank 0 on here says 3") &&
-       relayed_to(1, "stale"), "another world size: %s", ranks[0].got.e.text);
+           relayed_to(1, "stale"),
+       "another world size: %s", ranks[0].got.e.text);
     set_up_ranks(3, 20);
     ranks[2].c.hosts = other_hosts;
     start_all(3);
     end_all(3);
-    ok(relayed_to(1, "rank 2 on here has another cluster spec than rank 0 on here") && relayed_to(2, "stale"),
+    ok(relayed_to(1, "rank 2 on here has another cluster spec than rank 0 on here") &&
+           relayed_to(2, "stale"),
        "a stale spec: %s", ranks[0].got.e.text);
     set_up_ranks(3, 20);
     ranks[1].c.plan = 8;
     start_all(3);
     end_all(3);
-    ok(relayed_to(1, "rank 1 on here has another run.json") && relayed_to(2, "rank 1"), "another plan: %s",
-       ranks[0].got.e.text);
+    ok(relayed_to(1, "rank 1 on here has another run.json") && relayed_to(2, "rank 1"),
+       "another plan: %s", ranks[0].got.e.text);
     set_up_ranks(3, 20);
     ranks[1].c.program = "unet-train 2";
     start_all(3);
     end_all(3);
     ok(relayed_to(1, "rank 1 on here runs unet-train 2, rank 0 on here runs unet-train 1") &&
-       relayed_to(2, "rank 1"), "another version: %s", ranks[0].got.e.text);
+           relayed_to(2, "rank 1"),
+       "another version: %s", ranks[0].got.e.text);
     set_up_ranks(3, 20);
     ranks[0].c.device = "GPU-a";
     ranks[1].c.device = ranks[2].c.device = "GPU-b";
@@ -345,8 +349,9 @@ static void test_token(void)
     end_all(3);
     ok(failed(2, "has another token") && !ranks[2].got.relayed && ranks[2].got.seconds < 1,
        "a rank with another token is sent away: %s", ranks[2].got.e.text);
-    ok(failed(0, "rank 2 (127.0.0.1) did not connect; one from ") && failed(0, "had another token") &&
-       relayed_to(1, "token"), "and does not end the run, but is reported: %s", ranks[0].got.e.text);
+    ok(failed(0, "rank 2 (127.0.0.1) did not connect; one from ") &&
+           failed(0, "had another token") && relayed_to(1, "token"),
+       "and does not end the run, but is reported: %s", ranks[0].got.e.text);
 }
 
 static int call(void)

@@ -22,7 +22,8 @@ static float image[4 * 3 * H * W], mask[4 * H * W];
 
 static void make_split(const char *dir, bool soft, const char *file)
 {
-    struct split_config config = {.dir = dir, .seed = 1, .val_fraction = 0.25, .masks = {.soft = soft}};
+    struct split_config config = {.dir = dir, .seed = 1, .val_fraction = 0.25,
+                                  .masks = {.soft = soft}};
     struct split *s = split_create(&config, &e);
 
     if (!s || split_write(s, file, &e))
