@@ -13,7 +13,7 @@
 #define NAME_SIZE 64
 #define MAX_ENTRIES 1024
 #define NVALUES 65536
-#define UNKNOWN 254 /* a byte that is no label: labels are below CLASSES_MAX, or CLASSES_IGNORE */
+#define UNKNOWN 254 /* not a label: labels are below CLASSES_MAX, or CLASSES_IGNORE */
 
 struct class_entry {
     /* The values from value to last, or in a coloured file value = last = 0xRRGGBB. */

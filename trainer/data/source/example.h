@@ -13,7 +13,7 @@
 void example_encode(const struct pixels *image, const struct pixels *mask, int label,
                     struct buf *dst);
 
-/* The features of an Example are told apart by their names. */
+/* The name of a feature says which part it is. */
 enum example_part {
     EXAMPLE_IMAGE, /* the feature that is not the target */
     EXAMPLE_TARGET /* its name contains "mask", "label" or "target" */
