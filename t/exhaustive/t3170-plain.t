@@ -9,9 +9,9 @@
 flags=$(sed -n 's/^YAML_\(CFLAGS\|LIBS\) = //p' "$builddir/Makefile" | tr '\n' ' ')
 : >config.h
 # shellcheck disable=SC2086 # lists of words
-ok "what reads YAML, with libyaml" cc -I. -o real "$srcdir/bench/gpu/plain/yaml_dump.c" $flags
-ok "and with what stands in for it" cc -I. -isystem "$srcdir/bench/gpu/plain" -o plain \
-    "$srcdir/bench/gpu/plain/yaml_dump.c"
+ok "yaml_dump with libyaml" cc -I. -o real "$srcdir/t/exhaustive/yaml_dump.c" $flags
+ok "yaml_dump with plain/yaml.h" cc -I. -isystem "$srcdir/bench/gpu/plain" -o plain \
+    "$srcdir/t/exhaustive/yaml_dump.c"
 for model in "$srcdir"/templates/models/*.yaml; do
     ./real "$model" >real.out
     ./plain "$model" >plain.out

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What <yaml.h> reads in a file, node by node: built with libyaml and with what stands in for it, this
- * must print the same. */
+/* Prints the nodes that <yaml.h> reads from a file. t3170-plain.t builds it with libyaml and with
+ * bench/gpu/plain/yaml.h, and compares the output. */
 #include "config.h"
 
 #include <stdio.h>
