@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The table of backends. */
+/* The table of all backends that this program contains. */
 #include "config.h"
 #include "trainer/backends/backends.h"
 

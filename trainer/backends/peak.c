@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Measures peak rates of the processor (peak.h). */
 #include "config.h"
 #include "trainer/backends/peak.h"
 
@@ -8,13 +9,13 @@
 #include "src/clock.h"
 #include "trainer/backends/ref/vector.h"
 
-#define CHAINS 12 /* independent, so that none waits for the one before */
+#define CHAINS 12 /* independent, so that none waits for another */
 #define TURNS 100000
 #define ROUNDS 8
 #define FLOATS ((size_t)8 << 20)
 
-/* In vectors of so many lanes: wider ones than the processor's take several registers, and 12 of
- * them more than there are. The sum keeps the compiler from leaving the loop out. */
+/* One function for each vector length. Vectors that are longer than the processor's take several
+ * registers, and 12 of those do not fit. The result is used so that the compiler keeps the loop. */
 #define MULTIPLY_ADD(lanes)                                               \
     VECTOR_CLONES static float multiply_add##lanes(long turns, float by)  \
     {                                                                     \

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a core of this machine can do at most: what the rates of ops are held against. */
+/* The peak rates of one core of this machine, with which the rates of ops are compared. */
 #ifndef UNETCTL_TRAINER_BACKENDS_PEAK_H
 #define UNETCTL_TRAINER_BACKENDS_PEAK_H
 
-/* Multiplications and additions in a second, of one thread with the vectors that this processor
- * has: independent fused ones on registers. Takes about 0.1 s, as the next. */
+/* Returns the floating-point operations per second of one thread, measured with independent fused
+ * multiply-adds in registers. Takes about 0.1 s, like peak_bytes(). */
 double peak_flop(void);
 
-/* Bytes in a second, of one thread: a = b + s c over arrays that no cache holds, each counted
- * once. */
+/* Returns the bytes per second of one thread, measured with a = b + s c over arrays that no cache
+ * holds; each array counts once. Returns 0 if there is no memory. */
 double peak_bytes(void);
 
 #endif

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The kernels of the backend "simd". The first one that supports an op is used. */
 #include "config.h"
 #include "trainer/backends/cpu/simd_backend.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Kernels for the CPU in wide instructions (AVX2, AVX-512, AMX), by name simd. They are compiled
- * for several instruction sets and chosen when a graph is prepared. Sums have a fixed order,
- * whatever the number of threads is. */
+/* The backend "simd": kernels for the CPU in AVX2, AVX-512 and AMX. Each is compiled for several
+ * instruction sets, of which one is chosen when a graph is prepared. Sums have a fixed order that
+ * does not depend on the number of threads. */
 #ifndef UNETCTL_TRAINER_BACKENDS_CPU_SIMD_BACKEND_H
 #define UNETCTL_TRAINER_BACKENDS_CPU_SIMD_BACKEND_H
 

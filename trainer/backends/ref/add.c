@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The sum of two tensors, and the sum of one after a norm, with a ReLU. */
 #include "config.h"
 #include "trainer/backends/ref/ref.h"
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The mean over 2x2 pixels and its gradient. */
 #include "config.h"
 #include "trainer/backends/ref/ref.h"
 
-/* Where pixel (x, y) of image i begins. */
+/* Returns the address of pixel (x, y) of image i. */
 static float *at(const struct tensor *t, int64_t i, int64_t y, int64_t x)
 {
     const int64_t *d = t->shape.dim;
@@ -31,7 +32,7 @@ static int ref_avg_pool2d_run(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-/* A last row or column that pooling left out has no gradient. */
+/* An odd last row or column, which pooling ignored, has gradient 0. */
 static int ref_avg_pool2d_run_grad(struct op *op, struct exec *x, struct err *e)
 {
     const struct tensor *dy = op->in[0], *dx = op->out[0];

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* With s = 1 / sqrt(var + eps), N pixels (of all replicas if synchronised), sums over them:
+/* Batch norm (Ioffe, Szegedy: Batch Normalization, 2015). With s = 1 / sqrt(var + eps), N pixels
+ * (of all replicas with attr.sync), and sums over these:
+ *
  *     y       = gamma s (x - mean) + beta
  *     dbeta   = sum dy          dgamma = s sum dy (x - mean)
  *     dx      = gamma s (dy - dbeta / N - s (x - mean) dgamma / N)
- * Both passes over the data are per channel: sums, then y = a x + b or dx = a dy + b x + c. */
+ *
+ * Each op makes two passes: sums per channel, then y = a x + c or dx = a dy + b x + c. */
 #include "config.h"
 #include "trainer/backends/ref/ref.h"
 
@@ -16,12 +19,12 @@
 /* Pixels that one thread takes at a time. */
 #define BLOCK 1024
 
-/* Coefficients per channel, repeated (vector.h). */
+/* Coefficients of channels, repeated (vector.h). */
 struct coefficients {
     float *a, *b, *c;
 };
 
-/* Workspace: what adding up needs, its first numbers being the sums; one more for the number of
+/* Workspace: what chunks_sum() needs, which begins with the sums; one double for the number of
  * pixels; the coefficients. */
 static int ref_batch_norm_prepare(struct op *op, struct err *e)
 {
@@ -49,7 +52,8 @@ static void repeat(const struct coefficients *k, size_t nchannels)
     vector_repeat(k->c, nchannels);
 }
 
-/* sums[2C + 1]: two sums per channel and the number of pixels, of this replica, then of all */
+/* Completes sums[2C + 1], two sums per channel and the number of pixels, and adds up those of all
+ * replicas. */
 static int sum_over_replicas(const struct op *op, struct exec *x, double *sums, struct err *e)
 {
     size_t n = 2 * tensor_channels(op->in[0]);
@@ -79,7 +83,7 @@ VECTOR_CLONES static void apply2(const float *dy, const float *x, size_t n, size
             dx[i] = a[i] * dy[i] + (b[i] * x[i] + c[i]);
 }
 
-/* dst = a u + c, or a u + b v + c where there is a v; dst may be u. */
+/* dst = a u + c, or a u + b v + c if v is not NULL; dst may be u. */
 static void apply(const struct coefficients *k, const float *u, const float *v, size_t npixels,
                   size_t nchannels, float *dst)
 {
@@ -106,7 +110,7 @@ static void relu(const struct op *op)
         y[i] = y[i] > 0 ? y[i] : 0;
 }
 
-/* Mean and scale from the sums; the running statistics move on. */
+/* Computes mean and scale from the sums and updates the running statistics. */
 static void ref_batch_norm_finish_statistics(const struct op *op, const double *sums)
 {
     size_t nchannels = tensor_channels(op->in[0]);
@@ -127,7 +131,7 @@ static void ref_batch_norm_finish_statistics(const struct op *op, const double *
     }
 }
 
-/* Statistics, and the coefficients a and c of the norm. */
+/* Computes the statistics and the coefficients a and c. */
 static int find_norm(struct op *op, struct coefficients k, struct exec *x, struct err *e)
 {
     size_t npixels = tensor_pixels(op->in[0]), nchannels = tensor_channels(op->in[0]);
@@ -189,7 +193,8 @@ static int ref_batch_norm_run_infer(struct op *op, struct exec *x, struct err *e
     return 0;
 }
 
-/* The gradients of gamma and beta are this replica's share: they are summed with all others. */
+/* The gradients of gamma and beta are this replica's share, which is summed over all replicas
+ * later. */
 static void finish_param_grads(const struct op *op, const double *sums)
 {
     size_t nchannels = tensor_channels(op->in[0]);
@@ -202,7 +207,7 @@ static void finish_param_grads(const struct op *op, const double *sums)
     }
 }
 
-/* dst = dy where y > 0, else 0 */
+/* Writes dst = dy where y > 0, and 0 elsewhere. */
 static void mask(const struct op *op, float *dst)
 {
     const float *dy = op->in[0]->data, *x = op->in[1]->data, *gamma = op->in[2]->data;
@@ -218,7 +223,7 @@ static void mask(const struct op *op, float *dst)
         }
 }
 
-/* Behind the rest of the workspace: dy masked. */
+/* The masked dy follows in the workspace. */
 static int ref_batch_norm_prepare_grad(struct op *op, struct err *e)
 {
     if (ref_batch_norm_prepare(op, e) < 0)
@@ -227,7 +232,7 @@ static int ref_batch_norm_prepare_grad(struct op *op, struct err *e)
     return 0;
 }
 
-/* What the norm's gradient is made of; *dy: in[0], masked where there is a ReLU. */
+/* Computes the coefficients of the gradient; *grad is in[0], masked if there is a ReLU. */
 static int find_grad(struct op *op, struct coefficients k, const float **grad, struct exec *x,
                      struct err *e)
 {

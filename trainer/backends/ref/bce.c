@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Stable for every logit z: with m = exp(-|z|),
- *     loss = max(z, 0) - z t + log(1 + m),   sigmoid(z) = 1 / (1 + m) or m / (1 + m) for z < 0
- * With class weights w0 + (w1 - w0) t times that; 0 for a pixel that does not count. */
+/* Binary cross entropy, computed so that it is stable for every logit z. With m = exp(-|z|):
+ *
+ *     loss = max(z, 0) - z t + log(1 + m),   sigmoid(z) = 1 / (1 + m), or m / (1 + m) for z < 0
+ *
+ * Class weights multiply both by w0 + (w1 - w0) t. Ignored pixels have loss 0. */
 #include "config.h"
 #include "trainer/backends/ref/ref.h"
 
@@ -20,7 +22,7 @@ static int ref_bce_prepare(struct op *op, struct err *e)
     return 0;
 }
 
-/* A block's losses; gradients to dz. w0, w1: weights of background and foreground. */
+/* Returns a block's loss and writes its gradient; w0, w1: weights of background and foreground. */
 VECTOR_CLONES static float run_block(const float *z, const float *t, size_t n, float scale,
                                      float w0, float w1, float *dz)
 {

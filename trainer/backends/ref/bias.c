@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The bias of a tensor's channels and its gradient. */
 #include "config.h"
 #include "trainer/backends/ref/ref.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Conversion between floats and 16-bit types. */
 #include "config.h"
 #include "trainer/backends/ref/ref.h"
 

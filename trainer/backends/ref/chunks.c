@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Sums per channel in a fixed order (chunks.h). */
 #include "config.h"
 #include "trainer/backends/ref/chunks.h"
 
@@ -48,7 +49,7 @@ static void sum_chunk(const float *a, const float *b, size_t begin, size_t end, 
         sum_values(a + first, n, period, sums);
 }
 
-/* sums[2][period] of one chunk into total[2][nchannels] */
+/* Adds sums[2][period] of one chunk to total[2][nchannels]. */
 static void add_chunk(const double *sums, size_t nchannels, double *total)
 {
     size_t period = vector_period(nchannels);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Ops with places that fusion has filled (core/op.h), as plain ops one after another: what is
- * done to the sources, the op itself, what is done to its result. Tensors in between lie in the
- * workspace, and behind them what the plain kernels need, each in turn. */
+/* Fused ops (core/op.h) as plain ops one after another: what is applied to the sources, the op
+ * itself, what is applied to its result. The workspace holds the tensors in between, and behind
+ * them the workspace of one plain kernel at a time. */
 #include "config.h"
 #include "trainer/backends/ref/ref.h"
 
@@ -14,7 +14,7 @@
 #define MAX_STEPS 10
 
 struct plan {
-    struct tensor tensors[MAX_TENSORS]; /* in between */
+    struct tensor tensors[MAX_TENSORS]; /* between the plain ops */
     struct op ops[MAX_STEPS];
     const struct kernel *kernels[MAX_STEPS];
     int ntensors, nsteps;
@@ -37,7 +37,7 @@ static int ref_compose_run_norm(struct op *op, struct exec *exec, struct err *e)
     return 0;
 }
 
-/* (g, x, coef) -> the norm's gradient (OP_NORM_GRAD_COEF) */
+/* (g, x, coef) -> the norm's gradient (OP_NORM_GRAD_COEF). */
 static int ref_compose_run_norm_grad(struct op *op, struct exec *exec, struct err *e)
 {
     const float *g = op->in[0]->data, *x = op->in[1]->data, *k = op->in[2]->data;
@@ -62,7 +62,7 @@ static int ref_compose_prepare_moments(struct op *op, struct err *e)
     return 0;
 }
 
-/* (y) -> its moments (OP_OUT_MOMENTS) */
+/* (y) -> the moments of y (OP_OUT_MOMENTS). */
 static int ref_compose_run_moments(struct op *op, struct exec *exec, struct err *e)
 {
     const struct tensor *y = op->in[0];
@@ -82,7 +82,7 @@ static int ref_compose_run_moments(struct op *op, struct exec *exec, struct err 
     return 0;
 }
 
-/* (g, x, coef) -> sums (OP_OUT_SUMS) */
+/* (g, x, coef) -> the sums for the norm's gradient (OP_OUT_SUMS). */
 static int ref_compose_run_sums(struct op *op, struct exec *exec, struct err *e)
 {
     const float *g = op->in[0]->data, *x = op->in[1]->data, *coef = op->in[2]->data;
@@ -118,7 +118,7 @@ static void add(struct plan *p, const struct kernel *kernel, struct op op)
     p->ops[p->nsteps++] = op;
 }
 
-/* A tensor in between, with the pixels of t and n channels. */
+/* Adds a tensor between two ops, with the pixels of t and n channels. */
 static struct tensor *between(struct plan *p, const struct tensor *t, int64_t n)
 {
     struct tensor *mine = &p->tensors[p->ntensors++];
@@ -128,7 +128,7 @@ static struct tensor *between(struct plan *p, const struct tensor *t, int64_t n)
     return mine;
 }
 
-/* x, or what a norm makes of it. */
+/* Returns x, or the result of its norm if coef is not NULL. */
 static struct tensor *ref_compose_add_norm(struct plan *p, struct tensor *x, struct tensor *coef)
 {
     if (!coef)
@@ -138,7 +138,7 @@ static struct tensor *ref_compose_add_norm(struct plan *p, struct tensor *x, str
     return y;
 }
 
-/* The source x and the second one, as one tensor. */
+/* Returns x, concatenated with the second source if there is one, after their norms. */
 static struct tensor *add_source(struct plan *p, const struct op *op, struct tensor *x)
 {
     struct tensor *second = op->in[OP_SECOND], *whole;
@@ -164,7 +164,7 @@ static struct tensor *add_gradient(struct plan *p, const struct op *op)
     return dy;
 }
 
-/* What makes the source of a convolution. */
+/* Returns the source of a convolution: in[0], or the result of its producer. */
 static struct tensor *add_front(struct plan *p, const struct op *op)
 {
     struct tensor *const *in = op->in, *second = in[OP_SECOND], *w = in[OP_PRODUCER_W], *y;
@@ -228,7 +228,7 @@ static void plan_pool_grad(struct plan *p, const struct op *op)
         add(p, &ref_add, (struct op){.in = {added, dx}, .out = {op->out[0]}});
 }
 
-/* p stays where it is: its ops point into it. */
+/* p must not move: its ops point into it. */
 static void make_plan(struct plan *p, const struct op *op)
 {
     struct tensor *const *in = op->in, *const *out = op->out;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The concatenation of two tensors by channels, of any type, and its gradient. */
 #include "config.h"
 #include "trainer/backends/ref/ref.h"
 

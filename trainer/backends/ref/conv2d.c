@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* 2D convolution with zero padding and its gradients. Weights are packed in the workspace first. */
 #include "config.h"
 #include "trainer/backends/ref/ref.h"
 
@@ -15,8 +16,9 @@ struct geometry {
     size_t n, src_h, src_w, dst_h, dst_w;
     size_t src_channels, dst_channels;
     size_t kernel;
-    size_t stride; /* places of src from one of dst to the next */
-    size_t up;     /* the other way round: places of dst from one of src to the next */
+    size_t stride; /* pixels of src from one pixel of dst to the next */
+    size_t up;     /* for the gradient of the input: pixels of dst from one pixel of src to the
+                    * next */
 };
 
 static struct geometry ref_conv2d_geometry_of(const struct tensor *src, const struct tensor *dst,
@@ -34,8 +36,8 @@ static size_t round_up(size_t nchannels)
     return (nchannels + LANES - 1) / LANES * LANES;
 }
 
-/* Of the weights as [dst channels / LANES][K][K][src channels][LANES], zeros behind the last; a
- * multiple of 64. */
+/* Bytes of the weights packed to [dst channels / LANES][K][K][src channels][LANES], padded with
+ * zeros; a multiple of 64. */
 static size_t packed_size(const struct op *op)
 {
     size_t nchannels = tensor_channels(op->out[0]);
@@ -50,7 +52,7 @@ static int ref_conv2d_prepare_packed(struct op *op, struct err *e)
     return 0;
 }
 
-/* One pixel of dst, LANES channels of it. Taps outside are zero. */
+/* Computes LANES channels of one pixel of dst. Taps outside the image are zero. */
 VECTOR_CLONES static void correlate_pixel(const struct geometry *g, const float *src,
                                           const float *packed, size_t row, size_t column,
                                           float *restrict sum)
@@ -60,7 +62,7 @@ VECTOR_CLONES static void correlate_pixel(const struct geometry *g, const float 
 
     for (size_t i = 0; i < g->kernel; i++)
         for (size_t j = 0; j < g->kernel; j++) {
-            size_t y = row * g->stride + i - pad; /* wraps: too large as well */
+            size_t y = row * g->stride + i - pad; /* -1 wraps to a large number, too */
             size_t x = column * g->stride + j - pad;
             const float *w = packed + (i * g->kernel + j) * g->src_channels * LANES, *s;
 
@@ -74,7 +76,7 @@ VECTOR_CLONES static void correlate_pixel(const struct geometry *g, const float 
     memcpy(sum, lanes, sizeof lanes);
 }
 
-/* dst = src * packed + bias; bias may be NULL */
+/* dst = src * packed + bias; bias may be NULL. */
 static void ref_conv2d_correlate(const struct geometry *g, const float *src, const float *packed,
                                  const float *bias, float *dst)
 {
@@ -94,7 +96,7 @@ static void ref_conv2d_correlate(const struct geometry *g, const float *src, con
             }
 }
 
-/* Where the packed weights have output channel co, tap k and input channel ci. */
+/* Returns the packed weight of output channel co, tap k and input channel ci. */
 static float *packed_at(const struct geometry *g, float *packed, size_t co, size_t k, size_t ci)
 {
     size_t taps = g->kernel * g->kernel;
@@ -127,7 +129,7 @@ static int ref_conv2d_run(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-/* The gradient of a correlation is a correlation with the window turned by 180 degrees. */
+/* The gradient of a correlation is a correlation with the window rotated by 180 degrees. */
 static int ref_conv2d_run_grad_input(struct op *op, struct exec *x, struct err *e)
 {
     struct geometry g = ref_conv2d_geometry_of(op->in[0], op->out[0], op);
@@ -148,13 +150,13 @@ static int ref_conv2d_run_grad_input(struct op *op, struct exec *x, struct err *
     return 0;
 }
 
-/* sum[l] += sum over the pixels of a row of x[0] * dy[l], in float over the row */
+/* sum[l] += the sum over the pixels of a row of x[0] * dy[l], in float over the row. */
 VECTOR_CLONES static void sum_row(const float *x, size_t x_stride, const float *dy,
                                   size_t dy_stride, size_t npixels, size_t n, double *restrict sum)
 {
     float lanes[GRAD_LANES] = {0};
 
-    if (n >= GRAD_LANES) /* the usual case, with a length that the compiler knows */
+    if (n >= GRAD_LANES) /* the usual case: the length is a constant */
         for (size_t p = 0; p < npixels; p++, x += x_stride, dy += dy_stride)
             for (size_t l = 0; l < GRAD_LANES; l++)
                 lanes[l] += *x * dy[l];
@@ -166,7 +168,7 @@ VECTOR_CLONES static void sum_row(const float *x, size_t x_stride, const float *
         sum[l] += (double)lanes[l];
 }
 
-/* Sums of one window position and one input channel, for all output channels. */
+/* Sums one tap and one input channel for all output channels. */
 static void ref_conv2d_sum_tap(const struct geometry *g, const float *dy, const float *x,
                                size_t tap, size_t ci, double *restrict sum)
 {
@@ -189,7 +191,7 @@ static void ref_conv2d_sum_tap(const struct geometry *g, const float *dy, const 
     }
 }
 
-/* Workspace: sums, what adding up the bias needs. */
+/* Workspace: the sums, and what chunks_sum() needs for the bias. */
 static int ref_conv2d_prepare_grad_weights(struct op *op, struct err *e)
 {
     (void)e;

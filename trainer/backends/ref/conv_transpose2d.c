@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The window is as large as the stride: every input pixel makes 2x2 output pixels of its own. */
+/* Transposed convolution. The window is as large as the stride, so every input pixel determines 2x2
+ * output pixels of its own. */
 #include "config.h"
 #include "trainer/backends/ref/ref.h"
 
@@ -7,7 +8,7 @@
 
 #include "trainer/backends/ref/chunks.h"
 
-/* Of the small tensor, x or dx; the large one, y or dy, has 2h x 2w pixels. */
+/* The small tensor is x or dx; the large one, y or dy, has 2h x 2w pixels. */
 struct geometry {
     size_t n, h, w;
     size_t in_channels, out_channels;
@@ -21,8 +22,8 @@ static struct geometry ref_conv_transpose2d_geometry_of(const struct tensor *sma
                              tensor_channels(large)};
 }
 
-/* Index of pixel (tap / 2, tap % 2) of the 2x2 pixels that belong to pixel `column` of `row`, rows
- * counted over all images. */
+/* Returns the index of pixel (tap / 2, tap % 2) of the 2x2 pixels that belong to pixel `column` of
+ * `row`; rows count over all images. */
 static size_t large_pixel(const struct geometry *g, size_t row, size_t column, size_t tap)
 {
     return (2 * row + tap / 2) * 2 * g->w + 2 * column + tap % 2;
@@ -93,7 +94,7 @@ static int ref_conv_transpose2d_run_grad_input(struct op *op, struct exec *x, st
     return 0;
 }
 
-/* Sums of one input channel and one tap for all output channels: rows in float, all in double. */
+/* Sums one input channel and one tap for all output channels: rows in float, all rows in double. */
 static void ref_conv_transpose2d_sum_tap(const struct geometry *g, const float *dy, const float *x,
                                          size_t tap, size_t i, float *restrict row_sum,
                                          double *restrict sum)
@@ -113,7 +114,7 @@ static void ref_conv_transpose2d_sum_tap(const struct geometry *g, const float *
     }
 }
 
-/* Workspace: sums in double, what adding up the bias needs, one row of sums in float. */
+/* Workspace: sums in double, what chunks_sum() needs for the bias, one row of sums in float. */
 static int ref_conv_transpose2d_prepare_grad_weights(struct op *op, struct err *e)
 {
     (void)e;

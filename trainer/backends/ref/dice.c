@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* For each image, with sums over its pixels that count and C classes (of two, only the foreground):
+/* The soft Dice loss, for each image. With sums over its pixels that are not ignored, and C
+ * classes:
+ *
  *     I = sum p t,  S = sum p + sum t,  loss = 1 - 1/C sum (2 I + 1) / (S + 1)
  *     d loss / d p = -1/C (2 t / (S + 1) - (2 I + 1) / (S + 1)^2),  dz[k] = p[k] (g[k] - sum g p)
- * where t is 1 for the pixel's class (or the soft target). */
+ *
+ * t is 1 for the pixel's class and 0 for others, or the soft target. One logit has one class, the
+ * foreground. */
 #include "config.h"
 #include "trainer/backends/ref/ref.h"
 
@@ -13,7 +17,7 @@
 #define SMOOTH 1
 
 struct geometry {
-    size_t nimages, npixels, nclasses; /* pixels of one image */
+    size_t nimages, npixels, nclasses; /* npixels: of one image */
 };
 
 static struct geometry ref_dice_geometry_of(const struct op *op)
@@ -24,7 +28,7 @@ static struct geometry ref_dice_geometry_of(const struct op *op)
                              (size_t)s->dim[DIM_C]};
 }
 
-/* Workspace: sums I and S per image, chunk and class. */
+/* Workspace: the sums I and S of each image, chunk and class. */
 static int ref_dice_prepare(struct op *op, struct err *e)
 {
     struct geometry g = ref_dice_geometry_of(op);
@@ -39,7 +43,7 @@ static inline float target_of(float t, size_t c, size_t nclasses)
     return nclasses == 1 ? t : (float)((size_t)t == c);
 }
 
-/* Probabilities to p; sums[2 c] = I, sums[2 c + 1] = S of class c. */
+/* Writes the probabilities p, and sums[2 c] = I, sums[2 c + 1] = S of class c. */
 VECTOR_CLONES static void sum_pixels(const float *z, const float *t, size_t npixels,
                                      size_t nclasses, float *p, double *sums)
 {
@@ -57,7 +61,7 @@ VECTOR_CLONES static void sum_pixels(const float *z, const float *t, size_t npix
     }
 }
 
-/* p becomes dz. sums: of the whole image. */
+/* Replaces p by dz; sums are of the whole image. */
 VECTOR_CLONES static void differentiate(const float *t, size_t npixels, size_t nclasses,
                                         const double *sums, double scale, float *p)
 {
@@ -87,7 +91,7 @@ static double loss_of(const double *sums, size_t nclasses)
     return 1 - dice / (double)nclasses;
 }
 
-/* The sums of all chunks of an image, into those of its first. */
+/* Adds the sums of an image's chunks to those of its first chunk. */
 static void add_chunks(double *sums, size_t nclasses)
 {
     for (size_t i = 1; i < CHUNKS; i++)

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Dropout, whose random numbers depend only on exec.noise, the op and the image (src/rng.h). */
 #include "config.h"
 #include "trainer/backends/ref/ref.h"
 
 #include "src/rng.h"
 
-/* One block of random numbers is for four elements: kept where a number is at least `limit`. */
+/* One block of random numbers serves four values; a value is kept if its number is at least
+ * `limit`. */
 static int ref_dropout_run(struct op *op, struct exec *x, struct err *e)
 {
     const float *src = op->in[0]->data;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Weights and bias of a convolution that includes the batch norm behind it. */
 #include "config.h"
 #include "trainer/backends/ref/ref.h"
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The mean over all pixels of an image and its gradient. */
 #include "config.h"
 #include "trainer/backends/ref/ref.h"
 
-/* One thread adds up a channel of an image: the same order for any number of threads. */
+/* One thread sums a channel of an image, so that the order does not depend on the number of
+ * threads. */
 static int ref_global_avg_pool_run(struct op *op, struct exec *x, struct err *e)
 {
     const struct tensor *src = op->in[0];

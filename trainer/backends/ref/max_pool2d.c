@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Max pooling over 2x2 pixels and its gradient. */
 #include "config.h"
 #include "trainer/backends/ref/ref.h"
 
@@ -6,7 +7,7 @@
 
 #include "trainer/backends/ref/vector.h"
 
-/* Two rows of src, `width` pixels of n channels each, become one row of dst. */
+/* Pools two rows of src, `width` pixels of n channels each, into one row of dst. */
 VECTOR_CLONES static void ref_max_pool2d_rows(const float *src, size_t width, size_t n,
                                               float *restrict dst)
 {
@@ -21,7 +22,7 @@ VECTOR_CLONES static void ref_max_pool2d_rows(const float *src, size_t width, si
         }
 }
 
-/* dx of the first largest of the four values gets dy, the others 0. */
+/* Of four values the first largest gets dy as its gradient, the others 0. */
 VECTOR_CLONES static void ref_max_pool2d_grad_rows(const float *dy, const float *src, size_t width,
                                                    size_t n, float *restrict dx)
 {

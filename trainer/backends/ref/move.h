@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* For ops that move numbers of any type, and compute nothing. */
+/* For ops that copy values of any type and compute nothing. */
 #ifndef UNETCTL_TRAINER_BACKENDS_REF_MOVE_H
 #define UNETCTL_TRAINER_BACKENDS_REF_MOVE_H
 
@@ -10,7 +10,7 @@
 
 typedef uint32_t move_wide __attribute__((vector_size(16), aligned(2), may_alias));
 
-/* A call of memcpy costs more than the few numbers of a pixel. */
+/* For the few bytes of a pixel a call of memcpy takes longer than the copy. */
 static inline void move_bytes(char *dst, const char *src, size_t nbytes)
 {
     if (nbytes % sizeof(move_wide))
@@ -20,13 +20,13 @@ static inline void move_bytes(char *dst, const char *src, size_t nbytes)
             *(move_wide *)(dst + i) = *(const move_wide *)(src + i);
 }
 
-/* The channels of a pixel. */
+/* Returns the bytes of a pixel. */
 static inline size_t move_pixel(const struct tensor *t)
 {
     return tensor_channels(t) * dtype_size(t->dtype);
 }
 
-/* Are all of the op's tensors of one type? */
+/* Returns whether all tensors of the op have one type. */
 static inline bool move_supports(const struct op *op)
 {
     for (int i = -1; op_next_in(op, &i);)

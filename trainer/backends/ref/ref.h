@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The reference backend: one plain kernel for every kind of op; what other backends are tested
- * against and fall back to. Sums run in a fixed order whatever the number of threads is. */
+/* The reference backend: one plain kernel for every kind of op, with which other backends are
+ * compared and to which they fall back. Sums have a fixed order that does not depend on the number
+ * of threads. */
 #ifndef UNETCTL_TRAINER_BACKENDS_REF_REF_H
 #define UNETCTL_TRAINER_BACKENDS_REF_REF_H
 
@@ -43,7 +44,7 @@ extern const struct kernel ref_bce;
 extern const struct kernel ref_softmax_ce;
 extern const struct kernel ref_dice;
 
-/* Of ops with places that fusion has filled, by the others (compose.c). */
+/* Fused ops, which compose.c computes by the kernels above. */
 extern const struct kernel ref_composed_conv2d, ref_composed_conv2d_grad;
 extern const struct kernel ref_composed_conv_transpose2d, ref_composed_conv_transpose2d_grad;
 extern const struct kernel ref_composed_max_pool2d, ref_composed_max_pool2d_grad;

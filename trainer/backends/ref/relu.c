@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* ReLU and its gradient. */
 #include "config.h"
 #include "trainer/backends/ref/ref.h"
 
@@ -14,7 +15,7 @@ VECTOR_CLONES static void relu(const float *src, size_t n, float *dst)
         dst[i] = src[i] > 0 ? src[i] : 0;
 }
 
-/* dy is read in every case: a branch on y would be taken at random. */
+/* dy is always read, because the branch predictor cannot predict the sign of y. */
 VECTOR_CLONES static void relu_grad(const float *dy, const float *y, size_t n, float *dx)
 {
 #pragma omp simd

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* ReLU and max pooling in one op that records which value was the largest, and its gradient. */
 #include "config.h"
 #include "trainer/backends/ref/ref.h"
 
 #include <string.h>
 
-/* Numbers from the first of x's window, number i of y, to the four of it, in reading order. */
+/* Returns the index in x of the first value of the window that value i of y covers, and sets to[]
+ * to the distances of the four values from it, in reading order. */
 static size_t window_of(const struct tensor *x, const struct tensor *y, size_t i, size_t to[4])
 {
     size_t n = tensor_channels(x), width = (size_t)x->shape.dim[DIM_W], half = width / 2;

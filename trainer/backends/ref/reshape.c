@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Copies a tensor of any type to another shape. */
 #include "config.h"
 #include "trainer/backends/ref/ref.h"
 
 #include "trainer/backends/ref/move.h"
 
-/* Nothing to do where the result took the input's memory. */
+/* Copies nothing if the result has the input's memory. */
 static int ref_reshape_run(struct op *op, struct exec *x, struct err *e)
 {
     (void)x;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Probabilities of the classes of one pixel. */
+/* The softmax of one pixel. */
 #ifndef UNETCTL_TRAINER_BACKENDS_REF_SOFTMAX_H
 #define UNETCTL_TRAINER_BACKENDS_REF_SOFTMAX_H
 
@@ -7,8 +7,8 @@
 
 #include "trainer/backends/ref/vector_math.h"
 
-/* p[c] = exp(z[c]) / sum; z and p may be the same. Returns the largest logit; *sum: the sum of
- * exp(z[c] - that). One class: the sigmoid, whose other side has the logit 0. */
+/* p[c] = exp(z[c]) / sum; z and p may be the same. Returns the largest logit and sets *sum to the
+ * sum of exp(z[c] - largest). One class is a sigmoid: the other class has logit 0. */
 static inline float softmax(const float *z, size_t nclasses, float *p, float *sum)
 {
     float largest = z[0];

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* loss = w[t] (log sum exp(z - max) + max - z[t]),   dz[c] = w[t] (p[c] - [c = t]) */
+/* Cross entropy, with p the softmax of z:
+ *
+ *     loss = w[t] (log sum exp(z - max) + max - z[t]),   dz[c] = w[t] (p[c] - [c = t]) */
 #include "config.h"
 #include "trainer/backends/ref/ref.h"
 

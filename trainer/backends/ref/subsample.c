@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The shortcut of a residual block that halves the size, of any type, and its gradient. */
 #include "config.h"
 #include "trainer/backends/ref/ref.h"
 
 #include "trainer/backends/ref/move.h"
 
-/* Bytes of a pixel of small before those of large's channels, which are in the middle. */
+/* Returns the bytes of a pixel of small before those of large's channels, which are in the
+ * middle. */
 static size_t offset_of(const struct tensor *small, const struct tensor *large)
 {
     return (tensor_channels(small) - tensor_channels(large)) / 2 * dtype_size(small->dtype);
 }
 
-/* Where row (image and row, counted through) of small begins in large, in bytes. */
+/* Returns the byte offset in large of row `row` of small, counted over all images. */
 static size_t begin_of(const struct tensor *small, const struct tensor *large, size_t row)
 {
     return tensor_halved_row(large, row, (size_t)small->shape.dim[DIM_H]) *

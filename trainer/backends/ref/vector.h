@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Loops that the compiler turns into wide instructions where the processor has them. */
+/* Loops that the compiler vectorizes for the instruction set of the processor. */
 #ifndef UNETCTL_TRAINER_BACKENDS_REF_VECTOR_H
 #define UNETCTL_TRAINER_BACKENDS_REF_VECTOR_H
 
@@ -7,8 +7,8 @@
 
 #include "trainer/core/vector_clones.h"
 
-/* Values per channel are repeated to a period that is a multiple of the channels and long enough
- * for wide instructions, however few channels there are. */
+/* Coefficients of channels are repeated to a period that is a multiple of the channels, and long
+ * enough for vector instructions however few channels there are. */
 #define VECTOR_MIN_PERIOD 64
 
 static inline size_t vector_period(size_t nchannels)
@@ -16,7 +16,7 @@ static inline size_t vector_period(size_t nchannels)
     return nchannels >= VECTOR_MIN_PERIOD ? nchannels : VECTOR_MIN_PERIOD / nchannels * nchannels;
 }
 
-/* values[nchannels] is repeated up to its period. */
+/* Repeats values[nchannels] to the period. */
 static inline void vector_repeat(float *values, size_t nchannels)
 {
     for (size_t i = nchannels; i < vector_period(nchannels); i++)

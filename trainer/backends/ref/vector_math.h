@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Functions of one float that the compiler can run for a whole vector: no branch, no call. */
+/* Functions of one float without branches or calls, so that the compiler vectorizes loops over
+ * them. */
 #ifndef UNETCTL_TRAINER_BACKENDS_REF_VECTOR_MATH_H
 #define UNETCTL_TRAINER_BACKENDS_REF_VECTOR_MATH_H
 
@@ -7,8 +8,8 @@
 #include <stdint.h>
 #include <string.h>
 
-/* max(x, least) to a rounding of x - least. A comparison would do it exactly, and the compiler
- * would make a branch of what then follows from the constant. */
+/* Returns max(x, least), to a rounding of x - least. A comparison would be exact, but the compiler
+ * would turn it into a branch. */
 static inline float vector_at_least(float x, float least)
 {
     float above = x - least;
@@ -16,8 +17,8 @@ static inline float vector_at_least(float x, float least)
     return 0.5F * (above + fabsf(above)) + least;
 }
 
-/* exp(x) for x <= 0 to 3e-7 of its value, 0 below -88. With x = (k + f) log 2, |f| <= 1/2,
- * k >= -127: 2^k is put together from bits, 2^f is its Taylor polynomial. */
+/* exp(x) for x <= 0, with a relative error of 3e-7; 0 below -88. With x = (k + f) log 2, |f| <= 1/2
+ * and k >= -127, 2^k is built from its bits and 2^f is a Taylor polynomial. */
 static inline float vector_exp_negative(float x)
 {
     float k = (float)(int32_t)(vector_at_least(x * 1.44269504F, -127) - 0.5F), f;
@@ -39,7 +40,8 @@ static inline float vector_exp_negative(float x)
     return p * power;
 }
 
-/* log(1 + m) for 0 <= m <= 1 to 2e-7 of its value: 2 artanh(m / (2 + m)). */
+/* log(1 + m) for 0 <= m <= 1, with a relative error of 2e-7: the series of 2 artanh(m / (2 +
+ * m)). */
 static inline float vector_log1p_unit(float m)
 {
     float s = m / (2 + m), s2 = s * s, p = 2.0F / 15;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Results of 3x3 convolutions with few channels. The gradient of the input is the same convolution
- * with the window turned by 180 degrees and the operands of the channels changed. */
+/* 3x3 convolutions with few channels: forward, and the gradient of the input, which is the
+ * convolution with the window rotated by 180 degrees and the input and output channels
+ * exchanged. */
 #include "config.h"
 #include "trainer/backends/cpu/conv/conv2d.h"
 
@@ -11,7 +12,7 @@
 #include "trainer/backends/cpu/isa/simd.h"
 #include "trainer/core/vector_clones.h"
 
-#define BAND 16      /* rows of a result that one thread computes at a time */
+#define BAND 16      /* rows of results that one thread computes at a time */
 #define MAX_CHANNELS 64
 
 bool conv2d_supports(const struct op *op, const struct tensor *src, const struct tensor *dst)
@@ -19,7 +20,7 @@ bool conv2d_supports(const struct op *op, const struct tensor *src, const struct
     const struct conv_rows *rows = conv_rows_best();
     size_t ns = tensor_channels(src), nd = tensor_channels(dst);
 
-    /* Wide convolutions are a library's field. */
+    /* Convolutions with more channels are left to conv/winograd/. */
     if (!rows || !float_rows_supports(op) || op->attr.kernel != CONV2D_KERNEL ||
         op->attr.stride > 1 || ns > MAX_CHANNELS || nd > MAX_CHANNELS)
         return false;
@@ -58,9 +59,9 @@ struct conv2d *conv2d_create(const struct tensor *src, const struct tensor *dst,
     return c;
 }
 
-/* Rows of the source with a border of zeros. */
+/* The last rows of the source that a thread has read, with a border of zeros. */
 struct ring {
-    float *rows; /* CONV2D_KEPT of them; row y is in place (y + 1) % CONV2D_KEPT */
+    float *rows; /* [CONV2D_KEPT][width]: row y is at index (y + 1) % CONV2D_KEPT */
     const struct conv2d *conv;
 };
 
@@ -76,7 +77,7 @@ void conv2d_copy_row(const struct conv2d *c, const struct tensor *src, size_t y,
     memset(row + ci + n, 0, (c->width - ci - n) * sizeof *row);
 }
 
-/* y1 = y + 1 */
+/* Reads row y1 - 1 of the source into the ring. */
 static void fill_row(const struct ring *r, const struct tensor *src, size_t image, size_t y1)
 {
     const struct conv2d *c = r->conv;
@@ -88,8 +89,8 @@ static void fill_row(const struct ring *r, const struct tensor *src, size_t imag
         conv2d_copy_row(c, src, image * c->h + y1 - 1, row);
 }
 
-/* The rows from the one above y on, from top to bottom: for n rows of results, the first two are
- * there. */
+/* Reads what n rows of results from row y on need in addition to the ring's first two rows. rows
+ * receives the rows from y - 1 on, from top to bottom. */
 static void fill_rows(const struct ring *r, const struct tensor *src, size_t image, size_t y,
                       size_t n, const float *rows[CONV2D_KEPT])
 {
@@ -106,7 +107,7 @@ size_t conv2d_packed_at(const struct conv2d *c, size_t i, size_t j, size_t s, si
     return ((d / wide * CONV2D_KERNEL + i) * c->nk + k) * wide + p * c->dst_channels + d % wide;
 }
 
-/* w[O][I][3][3] into the order of conv_rows.h; turned: for the gradient of the input. */
+/* Packs w[O][I][3][3] into the order of conv_rows.h; turned: for the gradient of the input. */
 static void conv2d_pack(const struct conv2d *c, const float *w, bool turned, float *packed)
 {
     size_t nd = c->dst_channels, ns = c->src_channels;
@@ -137,7 +138,7 @@ VECTOR_CLONES static void make_at_least_0(float *y, size_t n)
         y[i] = y[i] > 0 ? y[i] : 0;
 }
 
-/* A row, or two, of results from the rows of the source from the one above the first on. */
+/* Computes n = 1 or 2 rows of results; rows[0] is the source's row above the first of them. */
 static void correlate_rows(const struct conv2d *c, const float *const rows[CONV2D_KEPT],
                            const float *packed, const float *bias, size_t n, float *const *dst)
 {
@@ -155,7 +156,7 @@ static void correlate_rows(const struct conv2d *c, const float *const rows[CONV2
         make_at_least_0(dst[i], c->w * c->dst_channels);
 }
 
-/* How many rows are computed together, where `left` are asked for. */
+/* Returns how many of `left` rows are computed together. */
 static size_t rows_at_once(const struct conv2d *c, size_t left)
 {
     return c->nvectors == 1 && left > 1 ? 2 : 1;
@@ -211,7 +212,7 @@ void conv2d_make_rows(const struct op *op, size_t y, size_t n, float *const *to)
     }
 }
 
-/* Workspace: packed weights, bias, rows for each thread, and partials of moments. */
+/* Workspace: packed weights, bias, rows of each thread, partial moments. */
 static void conv2d_correlate(const struct op *op)
 {
     const struct conv2d *c = op->priv;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* 3x3 convolutions with few channels, a band of rows at a time: conv_rows.h has the arithmetic,
- * conv2d.c and conv2d_weights.c the borders, the order of the weights, and the threads. */
+/* 3x3 convolutions with few channels, a band of rows at a time. conv_rows.h has the arithmetic;
+ * conv2d.c and conv2d_weights.c handle borders, the order of the weights, and threads. */
 #ifndef UNETCTL_TRAINER_BACKENDS_CPU_CONV_CONV2D_H
 #define UNETCTL_TRAINER_BACKENDS_CPU_CONV_CONV2D_H
 
@@ -10,42 +10,45 @@
 #include "trainer/backends/cpu/norm/norm_moments.h"
 
 #define CONV2D_KERNEL CONV_ROWS
-#define CONV2D_KEPT (CONV2D_KERNEL + 1) /* rows of the source with a border that a thread keeps */
+#define CONV2D_KEPT (CONV2D_KERNEL + 1) /* rows of the source, with a border, that a thread keeps */
 
-/* op->priv: one problem in the terms of conv_rows.h; for the gradient of the input, src is dy. */
+/* op->priv: one convolution in the terms of conv_rows.h; for the gradient of the input the source
+ * is dy. */
 struct conv2d {
     const struct conv_rows *rows;
     size_t n, h, w, src_channels, dst_channels;
-    size_t group;            /* pixels of a vector */
-    size_t nvectors, nblocks; /* vectors of channels computed at once; how often */
+    size_t group;            /* pixels whose results share a vector */
+    size_t nvectors, nblocks; /* vectors of channels computed at once; how many times */
     size_t nk, ngroups, dst_step;
     size_t width;            /* floats of a row of the source with its border */
     size_t nthreads, nchunks;
     /* Floats of the packed weights, the bias, the sums of one chunk, a row of results. */
     size_t packed, bias, sums, zeros;
-    size_t room; /* floats of a thread's rows: of the source, and copies of dst's */
+    size_t room; /* floats of one thread's rows: of the source, and copies of dst's */
     float_rows_encode_f *encode;
-    struct norm_moments moments; /* of each band */
-    bool relu;                   /* results are at least 0 */
+    struct norm_moments moments; /* of the results of each band */
+    bool relu;                   /* a ReLU is applied to the results */
     size_t moments_at;                /* floats of the workspace before the partial moments */
 };
 
 bool conv2d_supports(const struct op *op, const struct tensor *src, const struct tensor *dst);
 
-/* wide: two vectors of channels at once where there are as many. NULL: no memory. */
+/* Returns the plan, which the caller frees; NULL: no memory. wide: compute two vectors of channels
+ * at once if there are as many. */
 struct conv2d *conv2d_create(const struct tensor *src, const struct tensor *dst, bool wide);
 
-/* y: counted through all images; with a border of zeros. */
+/* Copies row y, counted over all images, with a border of zeros. */
 void conv2d_copy_row(const struct conv2d *c, const struct tensor *src, size_t y, float *row);
 
-/* Rows of results for who needs them on the way (winograd_producer.c): of an op that simd_conv2d or
- * simd_conv2d_relu has prepared, without moments. Once before any row of a run; then n rows of an
- * image from y on, counted through all images, by any thread. */
+/* Rows of results for winograd_producer.c, of an op that simd_conv2d or simd_conv2d_relu has
+ * prepared and that has no moments. conv2d_begin() comes once before all rows of a run.
+ * conv2d_make_rows() computes n rows of one image from row y on, counted over all images; any
+ * thread may call it. */
 void conv2d_begin(const struct op *op);
 void conv2d_make_rows(const struct op *op, size_t y, size_t n, float *const *to);
 
-/* Where a weight goes: of tap (i, j), source channel s and result channel d, for pixel p of a
- * group. */
+/* Returns the index of the packed weight of tap (i, j), source channel s and result channel d, for
+ * pixel p of a group. */
 size_t conv2d_packed_at(const struct conv2d *c, size_t i, size_t j, size_t s, size_t d, size_t p);
 
 #endif

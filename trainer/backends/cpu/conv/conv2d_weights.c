@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The gradient of the weights of 3x3 convolutions with few channels. It is summed in chunks of rows
- * whose number does not depend on the threads, and these are added in order. */
+/* The gradient of the weights of 3x3 convolutions with few channels. A chunk of rows has its own
+ * sums; the number of chunks does not depend on the number of threads, and their sums are added in
+ * order. */
 #include "config.h"
 #include "trainer/backends/cpu/conv/conv2d.h"
 
@@ -10,14 +11,15 @@
 #include "trainer/backends/cpu/isa/simd.h"
 #include "trainer/backends/cpu/norm/norm_grad_rows.h"
 
-/* The gradient of the results: halves, and a norm's that comes late (core/op.h), as copies of
- * rows. */
+/* Returns whether rows of the result's gradient are read through copies: those of 16 bits, and
+ * those to which a deferred norm gradient is applied (core/op.h). */
 static bool is_copied(const struct norm_grad_rows *dst)
 {
     return dst->x || dst->g->dtype != DTYPE_F32;
 }
 
-/* Row r of dst, counted through all images, or its copy; zeros where that is outside the image. */
+/* Returns row r of dst, counted over all images, or its copy; zeros if the row is outside the
+ * image. */
 static const float *dst_row(const struct conv2d *c, const struct norm_grad_rows *dst, size_t r,
                             bool inside, float *copies, const float *zeros)
 {
@@ -27,7 +29,8 @@ static const float *dst_row(const struct conv2d *c, const struct norm_grad_rows 
                                             : dst->g->data + r * width;
 }
 
-/* Copies of row r and its neighbours. From the row before there are two of them already. */
+/* Copies row r and its neighbours; after another row of the chunk two of them are copied
+ * already. */
 static void copy_dst(const struct conv2d *c, const struct norm_grad_rows *dst, size_t r, bool first,
                      float *copies)
 {
@@ -46,7 +49,7 @@ static void copy_dst(const struct conv2d *c, const struct norm_grad_rows *dst, s
     }
 }
 
-/* Rows [from, to) of all images' source, counted through; sums[c->sums]; zeros: a row of dst. */
+/* Adds the products of rows [from, to) of all images to sums[c->sums]; zeros is a row of dst. */
 static void conv2d_weights_sum_rows(const struct conv2d *c, const struct tensor *src,
                                     const struct norm_grad_rows *dst, size_t from, size_t to,
                                     float *row, const float *zeros, float *sums)
@@ -75,7 +78,7 @@ static void conv2d_weights_sum_rows(const struct conv2d *c, const struct tensor 
     }
 }
 
-/* Of one source channel and one result channel. */
+/* Writes the nine weights of one source channel and one result channel. */
 static void finish_weights(const struct conv2d *c, const float *sums, size_t s, size_t d, float *dw)
 {
     for (size_t k = 0; k < (size_t)CONV2D_KERNEL * CONV2D_KERNEL; k++) {
@@ -94,7 +97,7 @@ static void finish_bias(const struct conv2d *c, const float *sums, float *db)
     }
 }
 
-/* Workspace: the sums of all chunks, a row of zeros, coefficients, rows for each thread. */
+/* Workspace: the sums of all chunks, a row of zeros, coefficients, rows of each thread. */
 static int conv2d_weights_run(struct op *op, struct exec *x, struct err *e)
 {
     const struct conv2d *c = op->priv;

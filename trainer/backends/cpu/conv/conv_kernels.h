@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Direct convolutions and transposed ones. */
+/* Kernels of direct convolutions and of transposed ones. */
 #ifndef UNETCTL_TRAINER_BACKENDS_CPU_CONV_CONV_KERNELS_H
 #define UNETCTL_TRAINER_BACKENDS_CPU_CONV_CONV_KERNELS_H
 

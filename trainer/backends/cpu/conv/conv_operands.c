@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Which tensors of an op are the operands of a convolution (conv_operands.h). */
 #include "config.h"
 #include "trainer/backends/cpu/conv/conv_operands.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The tensors of a convolution or one of its gradients by what they are to it: src * weights + bias
- * = dst, whatever the direction; for the gradient of the input src is dy. src or dst may be two
- * tensors whose channels lie beside each other. */
+/* The operands of a convolution or of one of its gradients by their role: src * weights + bias =
+ * dst. For the gradient of the input src is dy. src and dst may each be two tensors that are
+ * concatenated by channels; the op owns all of them. */
 #ifndef UNETCTL_TRAINER_BACKENDS_CPU_CONV_CONV_OPERANDS_H
 #define UNETCTL_TRAINER_BACKENDS_CPU_CONV_CONV_OPERANDS_H
 
@@ -9,30 +9,30 @@
 
 #define CONV_CONCAT 2
 
-/* Computes rows of a part of src that is never written: n rows of an image from y on, counted
- * through all images, each to where it is asked for. */
+/* Computes rows of the first source tensor, which is never written: n rows of one image from row y
+ * on, counted over all images; row y + i goes to to[i]. */
 struct conv_producer {
     void (*rows)(const struct conv_producer *producer, size_t y, size_t n, float *const *to);
-    const struct op *op; /* whose results they are */
+    const struct op *op; /* the op whose results they are */
 };
 
-/* What is not there is NULL. */
+/* Operands that an op does not have are NULL. */
 struct conv_operands {
     const struct tensor *src[CONV_CONCAT], *dst[CONV_CONCAT], *weights, *bias;
-    /* Set by the caller, NULL at first: the norm that is applied while src[k] is read; and what
-     * computes src[0] where that is never written. */
+    /* Set by the caller, at first NULL: the norm that is applied while src[k] is read; and what
+     * computes src[0] if that is never written. */
     const struct batch_norm_map *norm[CONV_CONCAT];
     const struct conv_producer *producer;
 };
 
 struct conv_operands conv_operands_of(const struct op *op);
 
-/* One of both gradients of a convolution as an op by itself, without what fusion has added but for
- * a second source. */
+/* Return one of both gradients of a convolution as an op of its own. Of what fusion added, only a
+ * second source remains. */
 struct op conv_operands_input_grad(const struct op *op);
 struct op conv_operands_weights_grad(const struct op *op);
 
-/* Of all tensors together; and how many divide each. */
+/* Return the sum, and the greatest common divisor, of the tensors' numbers of channels. */
 size_t conv_operands_channels(const struct tensor *const *tensors);
 size_t conv_operands_common_channels(const struct tensor *const *tensors);
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Chooses the inner loops of convolutions, and adds up the sums of chunks (conv_rows.h). */
 #include "config.h"
 #include "trainer/backends/cpu/conv/conv_rows.h"
 
 #include "trainer/backends/cpu/isa/simd.h"
 
 #define MAX_CHUNKS 64
-#define CHUNK_PIXELS 1024 /* at least: fewer would not pay for the sums of a chunk */
-#define BLOCK 1024        /* sums that a thread adds up over the chunks at a time */
+#define CHUNK_PIXELS 1024 /* at least: the sums of a smaller chunk cost more than they save */
+#define BLOCK 1024        /* sums that a thread adds up over all chunks at a time */
 
 const struct conv_rows *conv_rows_best(void)
 {

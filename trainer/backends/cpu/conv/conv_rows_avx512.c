@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The inner loops of convolutions for AVX-512. */
 #include "config.h"
 
 #ifdef __x86_64__

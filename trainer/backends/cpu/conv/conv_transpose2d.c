@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Transposed 2x2 convolutions of stride 2 as products of small matrices, row by row (conv_rows.h).
+/* Transposed 2x2 convolutions of stride 2 as products of small matrices, one row at a time
+ * (conv_rows.h).
  *
- * The two pixels that one pixel of x becomes in a row of y lie side by side: [2][co]. So a row of
- * y is a product of a row of x, pixels by channels, with the weights of that row; the gradient of x
- * is one of two rows of dy; the gradient of the weights is summed in chunks of rows whose number
- * does not depend on the threads. Both gradients in one pass read dy once. */
+ * The two pixels that a pixel of x becomes in one row of y are neighbours in memory: [2][co]. So a
+ * row of y is the product of a row x[pixel][channel] and that row's weights; a row of the gradient
+ * of x is the sum of two such products with rows of dy; the gradient of the weights is summed in
+ * chunks of rows, whose number does not depend on the number of threads. Computing both gradients
+ * in one pass reads dy once. */
 #include "config.h"
 #include "trainer/backends/cpu/conv/conv_transpose2d.h"
 
@@ -17,24 +19,24 @@
 #include "trainer/backends/cpu/isa/simd.h"
 #include "trainer/backends/cpu/norm/norm_prologue.h"
 
-#define SIDE 2           /* of the window, and the stride */
-#define MAX_WEIGHTS 32768 /* of a window's place: what a core's cache holds */
+#define SIDE 2           /* the window's side and the stride */
+#define MAX_WEIGHTS 32768 /* channels of x times channels of y: what fits into a core's cache */
 
 /* op->priv */
 struct conv_transpose2d {
     const struct conv_rows *rows;
-    size_t nrows, width;  /* rows of x, of all images; pixels in each */
-    size_t nx, wide;      /* channels of x; of the two pixels of y that one becomes in a row */
-    size_t nvectors, nblocks; /* vectors of results computed at once; how often */
+    size_t nrows, width;  /* rows of x over all images; pixels of a row */
+    size_t nx, wide;      /* channels of x; values of two pixels of y */
+    size_t nvectors, nblocks; /* vectors of results computed at once; how many times */
     size_t nthreads, nchunks;
-    size_t packed, bias, sums; /* floats: weights, bias, sums of one chunk */
-    size_t room; /* floats of a thread's copies of a row of x and the two of y */
-    size_t coef; /* floats of the coefficients of a norm in front; 0: none */
-    size_t norm_sums; /* bytes of the workspace before that norm's sums */
+    size_t packed, bias, sums; /* floats of the packed weights, the bias, the sums of one chunk */
+    size_t room; /* floats of one thread's copies of a row of x and two of y */
+    size_t coef; /* floats of the coefficients of a norm in front; 0: there is none */
+    size_t norm_sums; /* bytes of the workspace before the sums for that norm */
     float_rows_encode_f *encode;
 };
 
-/* x: the tensor of half the size; y: the other. */
+/* x is the tensor of half the size, y the other. */
 static bool conv_transpose2d_supports(const struct tensor *x, const struct tensor *y)
 {
     const struct conv_rows *rows = conv_rows_best();
@@ -64,7 +66,7 @@ static struct conv_transpose2d *conv_transpose2d_create(const struct op *op, con
     return c;
 }
 
-/* nresults: channels of a row of results. */
+/* nresults: the values of a pixel of a row of results. */
 static void cut_vectors(struct conv_transpose2d *c, size_t nresults)
 {
     size_t lanes = c->rows->lanes;
@@ -74,7 +76,8 @@ static void cut_vectors(struct conv_transpose2d *c, size_t nresults)
     c->bias = nresults;
 }
 
-/* w[I][O][2][2]: of channel i of x, place l of a row of y, row a */
+/* Returns the weight of channel i of x and value l of a pixel pair in row a of y, from
+ * w[I][O][2][2]. */
 static float conv_transpose2d_weight_at(const struct conv_transpose2d *c, const float *w, size_t i,
                                         size_t l, size_t a)
 {
@@ -83,8 +86,8 @@ static float conv_transpose2d_weight_at(const struct conv_transpose2d *c, const 
     return w[((i * co + l % co) * SIDE + a) * SIDE + l / co];
 }
 
-/* packed[a][block of l][i][l]: each row of y has a problem of its own. This and the next share the
- * work among the threads of the parallel region. */
+/* Packs to [a][block of l][i][l]: each row of y is a product of its own. This and the next function
+ * share the work among the threads of the parallel region. */
 static void pack_forward(const struct conv_transpose2d *c, const float *w, float *packed)
 {
     size_t n = c->nvectors * c->rows->lanes;
@@ -97,7 +100,7 @@ static void pack_forward(const struct conv_transpose2d *c, const float *w, float
                                            k / c->nx / c->nblocks);
 }
 
-/* packed[block of i][a][l][i] */
+/* Packs to [block of i][a][l][i]. */
 static void pack_grad_input(const struct conv_transpose2d *c, const float *w, float *packed)
 {
     size_t n = c->nvectors * c->rows->lanes;
@@ -109,7 +112,7 @@ static void pack_grad_input(const struct conv_transpose2d *c, const float *w, fl
                                                            k % c->wide, k / c->wide % SIDE);
 }
 
-/* A row of x, or what a norm in front makes of it; copy: room for it. */
+/* Returns a row of x, after the norm in front if there is one; copy: room for the row. */
 static const float *conv_transpose2d_read_x(const struct conv_transpose2d *c,
                                             const struct norm_prologue *norm,
                                             const struct tensor *x, size_t row, float *copy)
@@ -129,7 +132,7 @@ static void conv_transpose2d_pack_bias(const struct conv_transpose2d *c, const f
         bias[l] = b[l % (c->wide / SIDE)];
 }
 
-/* Row a of the two that a row of x becomes. */
+/* Computes row a of the two rows of y that a row of x becomes. */
 static void write_row(const struct conv_transpose2d *c, const float *x, const float *packed,
                       const float *bias, size_t a, float *to)
 {
@@ -160,7 +163,7 @@ void conv_transpose2d_row(const struct op *op, size_t y, float *to)
               y % SIDE, to);
 }
 
-/* Workspace: packed weights, bias, coefficients, rows for each thread. */
+/* Workspace: packed weights, bias, coefficients, rows of each thread. */
 static int conv_transpose2d_run_forward(struct op *op, struct exec *x, struct err *e)
 {
     const struct conv_transpose2d *c = op->priv;
@@ -192,7 +195,7 @@ static int conv_transpose2d_run_forward(struct op *op, struct exec *x, struct er
     return 0;
 }
 
-/* The two rows of dy that belong to a row of x; copy: as those after a row of x. */
+/* Returns the two rows of dy that belong to a row of x; copy: one thread's room. */
 static const float *read_dy(const struct conv_transpose2d *c, const struct tensor *dy, size_t row,
                             float *copy)
 {
@@ -202,7 +205,7 @@ static const float *read_dy(const struct conv_transpose2d *c, const struct tenso
     return float_rows_read(dy, row * two_rows, two_rows, copy + c->width * c->nx);
 }
 
-/* A row of dx of two rows of dy. */
+/* Computes a row of dx from two rows of dy. */
 static void conv_transpose2d_write_input(const struct conv_transpose2d *c, const float *dy,
                                          const float *packed, const float *bias,
                                          const struct tensor *dx, size_t row, float *copy)
@@ -239,7 +242,7 @@ static int conv_transpose2d_run_grad_input(struct op *op, struct exec *x, struct
     return 0;
 }
 
-/* Of one row of x, sums[block of l][a][i][l], then sums of dy[l]. */
+/* Adds the products of one row of x to sums[block of l][a][i][l], and then sums of dy[l]. */
 static void conv_transpose2d_add_weights(const struct conv_transpose2d *c, const float *src,
                                          const float *dy, float *sums)
 {
@@ -255,7 +258,7 @@ static void conv_transpose2d_add_weights(const struct conv_transpose2d *c, const
     }
 }
 
-/* Of one run; norm_sums[chunk][2C] where a norm in front needs them, or NULL. */
+/* The pointers into the workspace during one run; norm_sums[chunk][2C] or NULL. */
 struct conv_transpose2d_workspace {
     const struct conv_transpose2d *c;
     const struct op *op;
@@ -288,7 +291,8 @@ static void conv_transpose2d_run_chunk(const struct conv_transpose2d_workspace *
     }
 }
 
-/* dw and db from the sums; of dw it shares the work among the threads of the parallel region. */
+/* Writes dw and db from the sums. Shares the work of dw among the threads of the parallel
+ * region. */
 static void conv_transpose2d_finish(const struct conv_transpose2d *c, const float *sums, float *dw,
                                     float *db)
 {
@@ -305,8 +309,8 @@ static void conv_transpose2d_finish(const struct conv_transpose2d *c, const floa
         db[k] = sums[c->packed + k] + sums[c->packed + co + k];
 }
 
-/* Workspace: packed weights and bias for dx, the sums of all chunks, coefficients, rows for each
- * thread, the norm's sums. */
+/* Workspace: packed weights and bias for dx, the sums of all chunks, coefficients, rows of each
+ * thread, the sums for a norm in front. */
 static int conv_transpose2d_run_grads(struct op *op, struct exec *x, struct err *e)
 {
     const struct conv_transpose2d *c = op->priv;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Rows of a transposed convolution for who needs them on the way (winograd_producer.c): of an op
- * that simd_conv_transpose2d has prepared, without a norm in front. */
+/* Rows of a transposed convolution's results for winograd_producer.c, of an op that
+ * simd_conv_transpose2d has prepared and that has no norm in front. */
 #ifndef UNETCTL_TRAINER_BACKENDS_CPU_CONV_CONV_TRANSPOSE2D_H
 #define UNETCTL_TRAINER_BACKENDS_CPU_CONV_CONV_TRANSPOSE2D_H
 
 #include "trainer/backends/cpu/conv/conv_kernels.h"
 #include "trainer/core/op.h"
 
-/* Once before any row of a run. */
+/* Call this once before all rows of a run. */
 void conv_transpose2d_begin(const struct op *op);
 
-/* Row y of results, counted through all images. By any thread. */
+/* Computes row y of the results, counted over all images. Any thread may call it. */
 void conv_transpose2d_row(const struct op *op, size_t y, float *to);
 
 #endif

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Convolutions and transposed ones of any stride and number of channels: what the kernels for whole
- * vectors and stride 1 leave.
+/* Convolutions and transposed convolutions of any stride and number of channels, for ops that the
+ * faster kernels do not support.
  *
- * Both are one relation of two tensors: pixel (y, x) of the coarse one and tap (i, j) of the window
- * belong to pixel (y stride + i - pad, x stride + j - pad) of the fine one, with the weight
- * w[channel of the coarse one][channel of the fine one][i][j]. Each of the six ops sums over two of
- * the three. The products are those of conv_rows.h: a row of results is cut into cells, of one
- * pixel, or of as many as the stride where the result is the fine one, so that all cells have the
- * same weights; a vector holds several cells, or a part of one. */
+ * Both relate two tensors: pixel (y, x) of the coarse one and tap (i, j) of the window belong to
+ * pixel (y stride + i - pad, x stride + j - pad) of the fine one, with the weight w[channel of the
+ * coarse one][channel of the fine one][i][j]. Each of the six ops sums over two of coarse tensor,
+ * fine tensor and weights.
+ *
+ * The products are those of conv_rows.h. A row of results is cut into cells that all have the same
+ * weights: a cell is one pixel, or, if the result is the fine tensor, `stride` pixels. A vector
+ * holds several cells, or a section of one. */
 #include "config.h"
 #include "trainer/backends/cpu/conv/conv_rows.h"
 
@@ -19,32 +21,36 @@
 #include "trainer/backends/cpu/isa/simd.h"
 #include "trainer/backends/ref/chunks.h"
 
-#define MAX_ROWS 3           /* of a window */
-#define MIN_PIXELS 32        /* of a row of a 1x1 convolution, where the images have as many */
-#define MAX_SUMS (1 << 22)   /* floats of all chunks, unless one has more */
-#define LINE 16              /* floats: parts of the workspace begin with a cache line */
+#define MAX_ROWS 3           /* rows of a window */
+#define MIN_PIXELS 32        /* pixels of a row of a 1x1 convolution, if a batch has as many */
+#define MAX_SUMS (1 << 22)   /* floats of all chunks, unless one chunk has more */
+#define LINE 16              /* floats of a cache line; each section of the workspace begins with
+                              * one */
 
-/* op->priv: one problem. src and dst are those of the product; for the gradient of the weights
- * these are the fine and the coarse tensor, or either way round for 1x1 windows. */
+/* op->priv: one op. src and dst are the operands of the product. For the gradient of the weights
+ * they are the fine and the coarse tensor, or with 1x1 windows either way round. */
 struct direct {
     const struct conv_rows *rows;
-    bool up;               /* dst is the fine one, and computed */
-    bool by_src;           /* the weights' first channel is that of src */
+    bool up;               /* dst is the fine tensor, and the result */
+    bool by_src;           /* the weights' first index is the channel of src */
     size_t kernel, stride, pad;
     size_t n, src_h, src_w, dst_h, dst_w, ns, nd;
-    size_t cell, advance;  /* pixels of dst in a cell; of src from one cell to the next */
-    size_t left;           /* pixels of a cell's window before its first */
-    size_t nv, group;      /* numbers of a cell; cells of a vector */
-    size_t nvectors, wide, nblocks; /* vectors computed at once, their numbers; how often */
-    size_t nphases, nrows; /* rows of a cell's pixels; most rows of a window for one of them */
+    size_t cell, advance;  /* pixels of dst in a cell; pixels of src from one cell to the next */
+    size_t left;           /* pixels of a cell's window that are left of the cell */
+    size_t nv, group;      /* values of a cell; cells of a vector */
+    size_t nvectors, wide, nblocks; /* vectors computed at once; their values; how many times */
+    size_t nphases, nrows; /* rows of pixels of a cell; the largest number of window rows of one of
+                            * them */
     size_t nk, step, dst_step, ngroups;
-    size_t width, result;  /* floats of a row of src with its borders, and of dst in vectors */
+    size_t width, result;  /* floats of a row of src with its borders; of a row of dst in whole
+                            * vectors */
     size_t packed, bias, sums, nchunks, nthreads;
     float_rows_encode_f *encode;
 };
 
-/* Of tap i: the row of its cell, or the column of a pixel there, that it belongs to; and the row or
- * column of that pixel's window, counted from its last one where dst is the fine one. */
+/* tap_phase() returns the row, or column, of the pixel in its cell that tap i belongs to. tap_row()
+ * and tap_column() return the tap's row and column in that pixel's window; if dst is the fine
+ * tensor rows count from the last one. */
 static size_t tap_phase(const struct direct *d, size_t i)
 {
     return d->up ? (i + d->stride - d->pad) % d->stride : 0;
@@ -60,7 +66,7 @@ static size_t tap_column(const struct direct *d, size_t j)
     return d->up ? d->left + (tap_phase(d, j) + d->pad) / d->stride - j / d->stride : j;
 }
 
-/* Rows of the window of a row of a cell. */
+/* Returns the number of window rows of one row of a cell. */
 static size_t count_rows(const struct direct *d, size_t phase)
 {
     size_t n = 0;
@@ -87,7 +93,8 @@ static void set_window(struct direct *d)
     d->nk = ((d->group - 1) * d->advance + span) * d->ns;
 }
 
-/* Rows of a 1x1 convolution need not be those of the images. */
+/* Joins the rows of a 1x1 convolution to longer ones, because it does not depend on the image's
+ * shape. */
 static void join_rows(struct direct *d)
 {
     if (d->kernel > 1 || d->stride > 1)
@@ -104,7 +111,7 @@ static void join_rows(struct direct *d)
     d->src_h = d->dst_h;
 }
 
-/* wide: two vectors of results at once where there are as many. */
+/* wide: compute two vectors of results at once if there are as many. */
 static struct direct direct_of(const struct op *op, const struct tensor *src,
                                const struct tensor *dst, const struct tensor *weights, bool up,
                                bool wide)
@@ -139,7 +146,8 @@ static struct direct direct_of(const struct op *op, const struct tensor *src,
     return d;
 }
 
-/* The first number of a cell in a block: the last one ends with the cell. */
+/* Returns the first value of a cell in a block; the last block ends with the cell and may overlap
+ * the one before. */
 static size_t block_begin(const struct direct *d, size_t block)
 {
     return d->group > 1 || (block + 1) * d->wide <= d->nv ? block * d->wide
@@ -147,7 +155,8 @@ static size_t block_begin(const struct direct *d, size_t block)
                                                           : 0;
 }
 
-/* Which number of a cell lane l of a block is, and of which cell of its vector; nv: of none. */
+/* Returns which value of a cell lane l of a block is, or nv if none, and sets *cell to the cell
+ * within the vector. */
 static size_t lane_number(const struct direct *d, size_t block, size_t l, size_t *cell)
 {
     size_t v = block_begin(d, block) + l;
@@ -161,7 +170,7 @@ static size_t direct_conv_weight_at(const struct direct *d, size_t s, size_t c, 
     return ((d->by_src ? s * d->nd + c : c * d->ns + s) * d->kernel + i) * d->kernel + j;
 }
 
-/* The weights of one block and source channel. */
+/* Packs the weights of one block and one source channel. */
 static void pack_channel(const struct direct *d, const float *w, size_t block, size_t s,
                          float *packed)
 {
@@ -179,7 +188,7 @@ static void pack_channel(const struct direct *d, const float *w, size_t block, s
     }
 }
 
-/* The same of a dense layer, or another convolution that is a product of two matrices. */
+/* Packs the weights of a convolution that is one product of matrices, such as a dense layer. */
 static void pack_dense(const struct direct *d, const float *w, size_t block, size_t s,
                        float *packed)
 {
@@ -217,8 +226,8 @@ static void direct_conv_pack(const struct direct *d, const float *w, const float
     }
 }
 
-/* Row y of an image of src with its borders, or NULL outside the image. copy: zeros but for a
- * former row. */
+/* Returns row y of an image of src with its borders, or NULL outside the image. copy: room that
+ * holds zeros or an earlier row. */
 static const float *read_row(const struct direct *d, const struct tensor *src, size_t image,
                              size_t y, float *copy)
 {
@@ -235,7 +244,7 @@ static const float *read_row(const struct direct *d, const struct tensor *src, s
     return copy;
 }
 
-/* Are rows of dst whole vectors, so that nothing is written or read behind them? */
+/* Returns whether rows of dst are whole vectors, so that nothing is written or read behind them. */
 static bool is_whole(const struct direct *d)
 {
     size_t lanes = d->rows->lanes;
@@ -244,7 +253,8 @@ static bool is_whole(const struct direct *d)
            (d->group == 1 ? d->nv >= lanes : d->dst_step == lanes);
 }
 
-/* One row of results, counted through all images. room: MAX_ROWS rows of src, one of dst. */
+/* Computes one row of results, counted over all images. room: MAX_ROWS rows of src and one of
+ * dst. */
 static void correlate_row(const struct direct *d, const struct tensor *src, const float *packed,
                           const float *zeros, size_t r, float *room, const struct tensor *dst)
 {
@@ -254,7 +264,7 @@ static void correlate_row(const struct direct *d, const struct tensor *src, cons
     float *copy = room + MAX_ROWS * d->width;
     float *to = is_whole(d) ? float_rows_begin(dst, r * row, copy) : copy;
 
-    for (size_t i = 0; i < n; i++) { /* wraps: too large as well */
+    for (size_t i = 0; i < n; i++) { /* -1 wraps to a large number, too */
         size_t at = d->up ? y / d->stride + (phase + d->pad) / d->stride - i
                           : y * d->stride + i - d->pad;
 
@@ -272,7 +282,7 @@ static void correlate_row(const struct direct *d, const struct tensor *src, cons
         memcpy(dst->data + r * row, to, row * sizeof *to);
 }
 
-/* Workspace: packed weights, bias, a row of zeros, rows for each thread. */
+/* Workspace: packed weights, bias, a row of zeros, rows of each thread. */
 static int direct_conv_run(struct op *op, struct exec *x, struct err *e)
 {
     const struct direct *d = op->priv;
@@ -290,7 +300,7 @@ static int direct_conv_run(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-/* Row r of dst, counted through all images, in whole vectors. */
+/* Returns row r of a tensor, counted over all images, as whole vectors. */
 static const float *read_vectors(const struct direct *d, const struct tensor *t, size_t r,
                                  float *copy)
 {
@@ -305,8 +315,8 @@ static const float *read_vectors(const struct direct *d, const struct tensor *t,
     return copy;
 }
 
-/* Rows [from, to) of dst, for one block of its channels; sums[kernel][nk][lanes], those of the bias
- * behind. */
+/* Adds the products of rows [from, to) of dst, for one block of its channels, to
+ * sums[kernel][nk][lanes] and then to those of the bias. */
 static void direct_conv_sum_rows(const struct direct *d, const struct tensor *dst,
                                  const struct tensor *src, size_t from, size_t to, size_t block,
                                  float *room, float *sums)
@@ -329,7 +339,7 @@ static void direct_conv_sum_rows(const struct direct *d, const struct tensor *ds
     }
 }
 
-/* The gradients of the weights, and of the bias, of one channel of dst. */
+/* Writes the gradients of the weights and of the bias for one channel of dst. */
 static void finish_channel(const struct direct *d, const float *sums, size_t c, float *dw,
                            float *db)
 {
@@ -349,7 +359,7 @@ static void finish_channel(const struct direct *d, const float *sums, size_t c, 
         db[c] = (p ? db[c] : 0) + sums[d->kernel * d->nk * d->wide + p * d->nd + lane];
 }
 
-/* Likewise of all channels of a block, where the weights' second channel is that of dst. */
+/* Writes those of all channels of a block, if the weights' second index is the channel of dst. */
 static void finish_block(const struct direct *d, const float *sums, size_t block, float *dw)
 {
     size_t begin = block_begin(d, block), n = d->nv - begin < d->wide ? d->nv - begin : d->wide;
@@ -358,8 +368,8 @@ static void finish_block(const struct direct *d, const float *sums, size_t block
         memcpy(dw + s * d->nd + begin, sums + (block * (d->nk + 1) + s) * d->wide, n * sizeof *dw);
 }
 
-/* Is the results' gradient src? So it is of a transposed convolution, and where x has more channels
- * and each pixel belongs to one. */
+/* Returns whether dy takes the role of src: in transposed convolutions, and in 1x1 convolutions
+ * where x has more channels than dy and so fills more vectors. */
 static bool is_turned(const struct op *op)
 {
     const struct tensor *dy = op->in[0], *x = op->in[2];
@@ -370,7 +380,7 @@ static bool is_turned(const struct op *op)
             tensor_channels(x) >= conv_rows_best()->lanes);
 }
 
-/* What is src for the gradient of the weights, and what is dst. */
+/* The tensors that take the roles of src and dst for the gradient of the weights. */
 static const struct tensor *weights_src(const struct op *op)
 {
     return op->in[is_turned(op) ? 0 : 2];
@@ -381,7 +391,7 @@ static const struct tensor *weights_dst(const struct op *op)
     return op->in[is_turned(op) ? 2 : 0];
 }
 
-/* Workspace: the sums of all chunks, rows for each thread, what adding up a bias needs. */
+/* Workspace: the sums of all chunks, rows of each thread, the partial sums of the bias. */
 static int direct_conv_run_weights(struct op *op, struct exec *x, struct err *e)
 {
     const struct direct *d = op->priv;

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The head and its gradients (head.h). op->priv is freed by simd_release; prepare fails without
+ * memory. */
 #include "config.h"
 #include "trainer/backends/cpu/head/head.h"
 
@@ -10,8 +12,8 @@
 #include "trainer/backends/cpu/norm/norm_prologue.h"
 #include "trainer/backends/ref/chunks.h"
 
-#define LINE 16     /* floats of a line of the cache */
-#define MAX_STEP 16 /* numbers of a norm's rows with fewer channels than lanes */
+#define LINE 16     /* floats of a cache line */
+#define MAX_STEP 16 /* values of a norm's step if there are fewer channels than lanes */
 
 const struct head_rows *head_rows_of(const struct op *op, const struct tensor *x,
                                      const struct tensor *y)
@@ -29,16 +31,16 @@ const struct head_rows *head_rows_of(const struct op *op, const struct tensor *x
            : x->dtype == head_rows_bf16.dtype ? &head_rows_bf16 : NULL;
 }
 
-/* Number i of an activation. */
+/* Returns the address of value i of an activation. */
 static char *at(const struct tensor *t, size_t i)
 {
     return (char *)t->bytes + i * dtype_size(t->dtype);
 }
 
-/* op->priv of those that may have a norm in front. */
+/* op->priv of the kernels that may have a norm in front. */
 struct head {
     size_t npixels, n, nthreads;
-    size_t coef, copy; /* floats: coefficients; a block that went through the norm */
+    size_t coef, copy; /* floats of the coefficients; of a block of pixels after the norm */
 };
 
 static size_t round_up(size_t n)
@@ -46,7 +48,7 @@ static size_t round_up(size_t n)
     return (n + LINE - 1) / LINE * LINE;
 }
 
-/* Workspace: ndoubles, coefficients, copies of each thread. */
+/* Workspace: ndoubles doubles, coefficients, copies of each thread. */
 static int head_keep(struct op *op, const struct tensor *x, size_t ndoubles, struct err *e)
 {
     struct head *h = malloc(sizeof *h);
@@ -63,12 +65,12 @@ static int head_keep(struct op *op, const struct tensor *x, size_t ndoubles, str
     return 0;
 }
 
-/* Of one run; the workspace in its order. */
+/* The pointers into the workspace during one run. */
 struct head_workspace {
     const struct head *h;
     const struct head_rows *rows;
     struct norm_prologue norm;
-    double *sums, *norm_sums; /* [CHUNKS][..] */
+    double *sums, *norm_sums; /* [CHUNKS][n + 1]; [CHUNKS][2 n] */
     float *copies;
 };
 
@@ -83,8 +85,8 @@ static struct head_workspace head_workspace_of(const struct op *op, const struct
     return p;
 }
 
-/* npixels of x from pixel i on, or what a norm in front makes of them; what is no whole step of
- * that is filled up with zeros before. */
+/* Returns npixels of x from pixel i on, after a norm in front if there is one. What is left of a
+ * whole step of the norm is padded with zeros. */
 static const void *head_read_x(const struct head_workspace *p, const struct tensor *x, size_t i,
                                size_t npixels)
 {
@@ -141,7 +143,8 @@ static int head_run_grad_input(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-/* sums[channels + 1] += those of dw, and dy's: of npixels, HEAD_BLOCK at most, of n channels. */
+/* Adds the products of npixels, at most HEAD_BLOCK, to sums[channels + 1]: those of dw, then dy's
+ * sum. */
 static void add(const struct head_rows *rows, const float *dy, const void *x, size_t npixels,
                 size_t n, double *sums)
 {
@@ -154,7 +157,7 @@ static void add(const struct head_rows *rows, const float *dy, const void *x, si
         sums[n] += (double)dy[i];
 }
 
-/* dw and db from sums[CHUNKS][channels + 1], which it adds up. */
+/* Adds up sums[CHUNKS][channels + 1] and writes dw and db. */
 static void head_finish(double *sums, size_t n, float *dw, float *db)
 {
     for (size_t i = 1; i < CHUNKS; i++)
@@ -165,7 +168,8 @@ static void head_finish(double *sums, size_t n, float *dw, float *db)
     *db = (float)sums[n];
 }
 
-/* Sums of a chunk, and where op has them its pixels of dx, and the sums for a norm in front. */
+/* Adds up one chunk, and writes its pixels of dx and the sums for a norm in front, if op has
+ * these. */
 static void head_run_chunk(const struct head_workspace *p, const struct op *op, size_t i)
 {
     const struct tensor *x = op->in[2], *dx = op->out[0];
@@ -187,7 +191,7 @@ static void head_run_chunk(const struct head_workspace *p, const struct op *op, 
     }
 }
 
-/* The sums of all chunks, and those for a norm. */
+/* Returns the number of doubles: the sums of all chunks, then those for a norm. */
 static size_t head_count_doubles(const struct op *op)
 {
     size_t n = tensor_channels(op->in[2]);
@@ -200,7 +204,7 @@ static int head_prepare_grads(struct op *op, struct err *e)
     return head_keep(op, op->in[2], head_count_doubles(op), e);
 }
 
-/* Both, or those of weights and bias. */
+/* Computes both gradients, or only those of weights and bias. */
 static int head_run_grads(struct op *op, struct exec *x, struct err *e)
 {
     const struct head *h = op->priv;
@@ -219,7 +223,7 @@ static int head_run_grads(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-/* Is there no norm in front, or can it be done? */
+/* Returns whether there is no norm in front, or one that suits the loops. */
 static bool head_supports_norm(const struct op *op, const struct tensor *x)
 {
     return !norm_prologue_coef(op) ||

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The 1x1 convolution with one result at the end of a network: bound by memory, and of a shape that
- * no library has in mind. A batch norm and its ReLU in front of it (norm_prologue.h) are applied a
- * block of pixels at a time, and the sums that the norm's gradient needs are added up while that is
- * in the cache. */
+/* The head, the 1x1 convolution with one output channel at the end of a network, which is bound by
+ * memory. A batch norm and its ReLU in front of it (norm_prologue.h) are applied to one block of
+ * pixels at a time, and the sums for the norm's gradient are added up while the block is in the
+ * cache. */
 #ifndef UNETCTL_TRAINER_BACKENDS_CPU_HEAD_HEAD_H
 #define UNETCTL_TRAINER_BACKENDS_CPU_HEAD_HEAD_H
 
@@ -12,11 +12,12 @@
 #define HEAD_BLOCK 256 /* pixels whose sums are floats */
 #define HEAD_MAX_CHANNELS 256
 
-/* For activations x and logit y; NULL: it is no such convolution. */
+/* Returns the loops for activations x and logits y, or NULL if the op is not such a convolution. */
 const struct head_rows *head_rows_of(const struct op *op, const struct tensor *x,
                                      const struct tensor *y);
 
-/* Pixels of the block of those up to `to` that begins with `from`. */
+/* Returns the number of pixels of the block that begins with pixel `from` and ends at `to` or
+ * before. */
 static inline size_t head_block(size_t from, size_t to)
 {
     return to - from < HEAD_BLOCK ? to - from : HEAD_BLOCK;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The head: a 1x1 convolution to one channel. */
+/* Kernels of the head, a 1x1 convolution to one channel. */
 #ifndef UNETCTL_TRAINER_BACKENDS_CPU_HEAD_HEAD_KERNELS_H
 #define UNETCTL_TRAINER_BACKENDS_CPU_HEAD_HEAD_KERNELS_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The inner loops of the 1x1 convolution with one result at the end of a network: n channels, a
- * multiple of HEAD_ROWS_LANES. x and dx are floats, or bf16; logits are floats. */
+/* The inner loops of the head: a 1x1 convolution from n channels, a multiple of HEAD_ROWS_LANES, to
+ * one. x and dx are floats or bf16; logits are floats. */
 #ifndef UNETCTL_TRAINER_BACKENDS_CPU_HEAD_HEAD_ROWS_H
 #define UNETCTL_TRAINER_BACKENDS_CPU_HEAD_HEAD_ROWS_H
 

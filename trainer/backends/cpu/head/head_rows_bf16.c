@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The inner loops of the head for bf16. */
 #include "config.h"
 #include "trainer/backends/cpu/head/head_rows.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which tiles there are, whether they work, and matrices of any number of them. */
+/* Detects AMX tiles, checks that they compute correctly, and multiplies matrices of any number of
+ * tiles. */
 #include "config.h"
 #include "trainer/backends/cpu/isa/amx_tiles.h"
 
@@ -18,12 +19,12 @@
 #include "trainer/backends/cpu/isa/bf16.h"
 #include "trainer/backends/cpu/isa/simd.h"
 
-#define MOST 4 /* tiles of a trial down and across */
+#define MOST 4 /* tiles of a trial in each direction */
 
 #if defined(__x86_64__) && defined(__linux__)
 #define REQUEST_PERMISSION 0x1023 /* ARCH_REQ_XCOMP_PERM */
-#define TILE_DATA 18              /* its number among the parts of the extended state */
-#define TILE_STATE (3ULL << 17)   /* configuration and data in XCR0 */
+#define TILE_DATA 18              /* index of the tiles in the processor's extended state */
+#define TILE_STATE (3ULL << 17)   /* bits of configuration and data in XCR0 */
 
 static uint64_t enabled_state(void)
 {
@@ -33,8 +34,8 @@ static uint64_t enabled_state(void)
     return (uint64_t)high << 32 | low;
 }
 
-/* Leaf 7: OSXSAVE stands in leaf 1, AMX-BF16 and AMX-TILE in EDX. Leaf 0x1d, palette 1: bytes of a
- * row and number of tiles in EBX, rows in ECX. */
+/* CPUID leaf 1 has OSXSAVE; leaf 7 has AMX-BF16 and AMX-TILE in EDX. Leaf 0x1d, palette 1, has the
+ * bytes of a row and the number of tiles in EBX, and the rows in ECX. */
 static bool processor_has_tiles(void)
 {
     unsigned a, b, c, d;
@@ -46,7 +47,7 @@ static bool processor_has_tiles(void)
            (c & 0xffff) >= AMX_TILES_ROWS;
 }
 
-/* For this process and its threads, once and for all. */
+/* Asks Linux to permit tiles for this process and its threads, permanently. */
 static bool kernel_permits_tiles(void)
 {
     return syscall(SYS_arch_prctl, REQUEST_PERMISSION, TILE_DATA) == 0;
@@ -101,7 +102,8 @@ void amx_tiles_multiply(const struct amx_tiles *tiles, const struct amx_product 
                                 : 1;
     amx_product_f *const blocks[2][3] = {
         {tiles->one_by_one, tiles->one_by_two, tiles->one_by_three},
-        {tiles->four_by_one, tiles->two_by_two, tiles->one_by_three}}; /* as many as may be down */
+        /* Down: one, or as many as possible. */
+        {tiles->four_by_one, tiles->two_by_two, tiles->one_by_three}};
 
     for (size_t j = 0; j < n; j += across)
         for (size_t i = 0, down; i < m; i += down) {
@@ -138,10 +140,10 @@ void amx_tiles_lines(const struct amx_tiles *tiles, const struct amx_product *p,
         }
 }
 
-/* A problem of whole numbers, whose sums are exact: tiles[m] of a, [n] of b, two steps in two
+/* A product of whole numbers, whose sums are exact: m tiles of a, n of b, two steps in two
  * windows. */
 #define STEPS 2
-#define WINDOWS 3 /* of lines */
+#define WINDOWS 3 /* of amx_tiles_lines() */
 #define TILE_NUMBERS (AMX_TILES_ROWS * AMX_TILES_DEPTH)
 #define TILE_SUMS (AMX_TILES_ROWS * AMX_TILES_COLUMNS)
 
@@ -150,7 +152,7 @@ struct trial {
     float from[AMX_TILES_COLUMNS], to[MOST][MOST][TILE_SUMS];
 };
 
-/* -2 .. 2 */
+/* Returns a number from -2 to 2. */
 static uint16_t number(size_t i)
 {
     return bf16_from_float((float)((int)(i * 2654435761U >> 7 & 0xffff) % 5 - 2));
@@ -216,7 +218,7 @@ static bool try(const struct amx_tiles *tiles, struct trial *t, const struct amx
     return right;
 }
 
-/* Lines of tile m are behind those of tile m - 1, their steps side by side. */
+/* The lines of tile m follow those of tile m - 1; the steps of a line are neighbours. */
 static float expected_of_lines(const struct trial *t, const struct amx_shape *s, size_t nsteps,
                                size_t first, size_t row, size_t column)
 {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The instructions on tiles as functions, for tests: to the bit what the manual's pseudocode says.
- * Where an instruction would fault (shapes that don't fit together, no configuration) sums become
- * NaN. */
+/* AMX instructions as functions that give the bits of the manual's pseudocode, for tests. Where an
+ * instruction would fault (shapes that do not fit together, no configuration) sums become NaN. */
 #include "config.h"
 #include "trainer/backends/cpu/isa/amx_tiles.h"
 
@@ -63,14 +62,14 @@ static void tile_store(int tile, void *to, size_t stride)
         memcpy((char *)to + i * stride, tiles[tile].data[i], tiles[tile].row_bytes);
 }
 
-/* What is below the normal numbers becomes 0 of the same sign. */
+/* Subnormal numbers become 0 of the same sign. */
 static inline float flush(float v)
 {
     return fabsf(v) < FLT_MIN ? copysignf(0.0F, v) : v;
 }
 
-/* A row of sums: numbers at even and at odd places are added up apart, by fused operations, then
- * both together to what was there. b: pairs of each row. */
+/* A row of sums: products at even and at odd indices are summed separately with fused
+ * multiply-adds, and then both are added to the sum. b holds the pairs of each row. */
 VECTOR_CLONES static void dot_row(const float *a, const float (*b)[AMX_TILES_COLUMNS],
                                   size_t npairs, float *sum)
 {

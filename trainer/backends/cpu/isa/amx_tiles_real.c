@@ -5,7 +5,8 @@
 #ifdef __x86_64__
 #include <immintrin.h>
 
-/* A compiler may know neither that these read memory nor, of the configuration, how much of it. */
+/* The compiler may not know that these instructions read memory, nor how much of it the
+ * configuration takes. */
 #define tile_configure(c)                                  \
     do {                                                   \
         __asm__ volatile("" : : "r"(c) : "memory");        \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Kernels for activations of 16 bits compute with floats: how to get there and back, a number at a
- * time in loops that the compiler turns into vectors. */
+/* Conversion between bf16 and float, one value at a time in loops that the compiler vectorizes.
+ * Kernels for 16-bit activations compute with floats. */
 #ifndef UNETCTL_TRAINER_BACKENDS_CPU_ISA_BF16_H
 #define UNETCTL_TRAINER_BACKENDS_CPU_ISA_BF16_H
 
@@ -8,7 +8,7 @@
 
 #include "trainer/core/op.h"
 
-#define BF16_BLOCK 8192 /* numbers that one thread takes at a time */
+#define BF16_BLOCK 8192 /* values that one thread takes at a time */
 
 static inline float bf16_to_float(uint16_t h)
 {
@@ -19,7 +19,7 @@ static inline float bf16_to_float(uint16_t h)
     return v;
 }
 
-/* To nearest, ties to even, as dtype_encode(). */
+/* Rounds to nearest, ties to even, like dtype_encode(). */
 static inline uint16_t bf16_from_float(float v)
 {
     uint32_t bits;
@@ -28,7 +28,7 @@ static inline uint16_t bf16_from_float(float v)
     return (uint16_t)(v != v ? bits >> 16 | 0x40 : (bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
-/* Are all inputs and results bf16? */
+/* Returns whether all inputs and results are bf16. */
 static inline bool bf16_all(const struct op *op)
 {
     for (int i = -1; op_next_in(op, &i);)

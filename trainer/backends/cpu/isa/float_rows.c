@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Conversion of rows of floats to bf16 (float_rows.h). */
 #include "config.h"
 #include "trainer/backends/cpu/isa/float_rows.h"
 

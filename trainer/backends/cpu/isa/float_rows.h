@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Rows of activations as floats, whatever their type: those of floats themselves, of others a copy
- * that stays in the cache of a core. Numbers are counted through the whole tensor. */
+/* Rows of activations as floats, whatever their type. Floats are used in place; other types are
+ * converted in a copy that stays in a core's cache. Indices count values of the whole tensor. */
 #ifndef UNETCTL_TRAINER_BACKENDS_CPU_ISA_FLOAT_ROWS_H
 #define UNETCTL_TRAINER_BACKENDS_CPU_ISA_FLOAT_ROWS_H
 
 #include "trainer/backends/cpu/isa/simd.h"
 
-/* n floats as numbers of 16 bits of a type. */
+/* Converts n floats to a 16-bit type. */
 typedef void float_rows_encode_f(enum dtype t, const float *src, uint16_t *dst, size_t n);
 
-/* The fastest of simd_isa(), for bf16. */
+/* Returns the fastest conversion to bf16 for the processor. */
 float_rows_encode_f *float_rows_encode(void);
 
-/* Floats and bf16 only? */
+/* Returns whether all tensors are floats or bf16. */
 bool float_rows_supports(const struct op *op);
 
-/* n numbers from number `at` on; copy: room for them. */
+/* Returns n values from index `at` on; copy: room for them. */
 static inline const float *float_rows_read(const struct tensor *t, size_t at, size_t n, float *copy)
 {
     if (t->dtype == DTYPE_F32)
@@ -24,7 +24,7 @@ static inline const float *float_rows_read(const struct tensor *t, size_t at, si
     return copy;
 }
 
-/* Asks for n numbers from number `at` on (simd_fetch). */
+/* Prefetches n values from index `at` on. */
 static inline void float_rows_fetch(const struct tensor *t, size_t at, size_t n)
 {
     if (t->dtype == DTYPE_F32)
@@ -33,7 +33,8 @@ static inline void float_rows_fetch(const struct tensor *t, size_t at, size_t n)
         simd_fetch((const float *)(const void *)(t->half + at), n / 2);
 }
 
-/* Where to write numbers from number `at` on; float_rows_done() brings them there from a copy. */
+/* Returns where to write values from index `at` on: the tensor's memory, or copy, which
+ * float_rows_done() then converts. */
 static inline float *float_rows_begin(const struct tensor *t, size_t at, float *copy)
 {
     return t->dtype == DTYPE_F32 ? t->data + at : copy;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Detection of the instruction set, and threads (simd.h). */
 #include "config.h"
 #include "trainer/backends/cpu/isa/simd.h"
 

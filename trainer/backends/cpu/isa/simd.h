@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What wide instructions the processor has, and threads. */
+/* The instruction set of the processor, and the threads of OpenMP. */
 #ifndef UNETCTL_TRAINER_BACKENDS_CPU_ISA_SIMD_H
 #define UNETCTL_TRAINER_BACKENDS_CPU_ISA_SIMD_H
 
@@ -7,14 +7,15 @@
 
 enum simd_isa { SIMD_NONE, SIMD_AVX2, SIMD_AVX512 };
 
-/* The best of this processor, or less if the environment variable UNET_ISA is "avx2" or "none".
- * For AMX see amx_tiles.h. */
+/* Returns the best instruction set of this processor, or less if the environment variable UNET_ISA
+ * is "avx2" or "none". AMX is in amx_tiles.h. */
 enum simd_isa simd_isa(void);
 
-/* Instructions of AVX-512 for bf16, unless UNET_ISA is "avx512" or less. */
+/* Returns whether the processor has AVX512_BF16 and UNET_ISA does not exclude it. */
 bool simd_has_bf16(void);
 
-/* Of the calling thread's parallel regions; and which of them this is. */
+/* Return the number of threads of the caller's parallel regions, and the calling thread's
+ * number. */
 size_t simd_threads(void);
 size_t simd_thread(void);
 
@@ -31,12 +32,12 @@ static inline size_t simd_round_up(size_t n, size_t to)
     return (n + to - 1) / to * to;
 }
 
-/* Ask for n floats that are needed soon, to be read or written. */
+/* Prefetches n floats that will be read or written soon. */
 static inline void simd_fetch(const float *data, size_t n)
 {
     for (size_t i = 0; i < n; i += 16)
         __builtin_prefetch(data + i);
-    __asm__ volatile(""); /* or the compiler leaves out what has no result */
+    __asm__ volatile(""); /* keeps the compiler from removing a loop without a result */
 }
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Batch norm alone and with the ReLU behind it; the formulas are those of the reference kernel. */
+/* Batch norm, alone and with the ReLU behind it. The formulas are those of ref/batch_norm.c. */
 #include "config.h"
 #include "trainer/backends/cpu/norm/batch_norm.h"
 
@@ -11,7 +11,7 @@
 #include "trainer/backends/cpu/norm/norm_work.h"
 #include "trainer/backends/ref/chunks.h"
 
-/* From sums of x - shift to sums of x, which replicas can add up. */
+/* Converts sums of x - shift to sums of x, which replicas can add up. */
 static void remove_shift(const struct op *op, const struct norm_work *w)
 {
     size_t nchannels = tensor_channels(op->in[0]);
@@ -25,7 +25,7 @@ static void remove_shift(const struct op *op, const struct norm_work *w)
     }
 }
 
-/* Mean and scale from the sums; the running statistics move on. */
+/* Computes mean and scale from the sums, updates the running statistics, and computes a and c. */
 static void batch_norm_finish_statistics(const struct op *op, const struct norm_work *w)
 {
     size_t nchannels = tensor_channels(op->in[0]);
@@ -64,7 +64,7 @@ static void sum_input(const struct op *op, const struct norm_work *w)
     remove_shift(op, w);
 }
 
-/* As far as a and c. */
+/* Computes the statistics and the coefficients a and c. */
 static int find_statistics(const struct op *op, struct exec *x, const struct norm_work *w,
                            struct err *e)
 {

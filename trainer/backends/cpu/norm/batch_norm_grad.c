@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Gradients of batch norm, alone and with the ReLU behind it. */
+/* Gradients of batch norm, alone and with the ReLU behind it. The formulas are those of
+ * ref/batch_norm.c. */
 #include "config.h"
 #include "trainer/backends/cpu/norm/batch_norm.h"
 
@@ -9,7 +10,7 @@
 #include "trainer/backends/cpu/norm/norm_kernels.h"
 #include "trainer/backends/cpu/norm/norm_work.h"
 
-/* a and c of (dy, x, gamma, saved), and beta where the ReLU is part of it */
+/* Computes a and c, by which the ReLU's sign is found again, from gamma, saved and beta. */
 static void find_map(const struct op *op, const struct norm_work *w)
 {
     size_t nchannels = w->plan->nchannels;
@@ -25,7 +26,7 @@ static void find_map(const struct op *op, const struct norm_work *w)
     norm_work_repeat(w);
 }
 
-/* coef[5][C], of core/op.h */
+/* Writes coef[5][C], OP_NORM_GRAD_COEF of core/op.h. */
 static void write_coef(const struct norm_work *w, float *coef)
 {
     static const int values[] = {NORM_WORK_A, NORM_WORK_C, NORM_WORK_A, NORM_WORK_B,
@@ -36,7 +37,7 @@ static void write_coef(const struct norm_work *w, float *coef)
         memcpy(coef + i * n, w->k[values[i]], n * sizeof *coef);
 }
 
-/* From w->sums on. */
+/* Computes the gradients from w->sums. */
 static int batch_norm_grad_finish(const struct op *op, const struct norm_work *w, struct exec *x,
                                   struct err *e)
 {
@@ -45,7 +46,8 @@ static int batch_norm_grad_finish(const struct op *op, const struct norm_work *w
     float *dgamma = op->out[1]->data, *dbeta = op->out[2]->data;
 
     for (size_t c = 0; c < nchannels; c++) {
-        dbeta[c] = (float)w->sums[c]; /* this replica's share: they are summed with all others */
+        dbeta[c] = (float)w->sums[c]; /* this replica's share, which is summed over all replicas
+                                       * later */
         dgamma[c] = (float)(w->sums[nchannels + c] * (double)scale[c]);
     }
     if (norm_work_replicas(op, w, x, e) < 0)
@@ -66,7 +68,7 @@ static int batch_norm_grad_finish(const struct op *op, const struct norm_work *w
     return 0;
 }
 
-/* Of x into those of x - mean. */
+/* Converts OP_SUMS, which are of x, to sums of x - mean. */
 static void take_sums(const struct op *op, const struct norm_work *w)
 {
     const float *sums = op->in[OP_SUMS]->data;
@@ -90,7 +92,7 @@ static int batch_norm_grad_run(struct op *op, struct exec *x, struct err *e)
     return batch_norm_grad_finish(op, &w, x, e);
 }
 
-/* Plain and with coefficients; sums are taken only with the ReLU. */
+/* OP_SUMS are given only with the ReLU. */
 const struct kernel simd_batch_norm_grad = {
     .kind = &batch_norm_grad_kind, .supports = norm_work_supports, .prepare = norm_work_prepare,
     .run = batch_norm_grad_run, .release = simd_release,

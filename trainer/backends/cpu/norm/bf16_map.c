@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A number of the result from the same place of each input, in bf16. A number is positive if it is
- * so as an integer: for the ReLU no float is needed. */
+/* Element-wise ops of bf16. For the ReLU no conversion is needed: a positive value is also a
+ * positive integer. */
 #include "config.h"
 #include "trainer/backends/cpu/norm/norm_kernels.h"
 

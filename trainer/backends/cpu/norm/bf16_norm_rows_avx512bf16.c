@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The inner loops of batch norm for AVX512_BF16. */
 #include "config.h"
 
 #ifdef __x86_64__

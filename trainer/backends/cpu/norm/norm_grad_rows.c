@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Rows of a gradient with a deferred norm gradient (norm_grad_rows.h). */
 #include "config.h"
 #include "trainer/backends/cpu/norm/norm_grad_rows.h"
 
 #include <string.h>
 
-#define LINE 16 /* floats of a line of the cache */
+#define LINE 16 /* floats of a cache line */
 
 static size_t norm_grad_rows_step_of(const struct op *op)
 {

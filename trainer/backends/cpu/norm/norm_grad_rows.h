@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Rows of a gradient on their way into a convolution's own: those of in[0] as they are, or where a
- * norm's gradient comes late (core/op.h) what its coefficients make of them. */
+/* Rows of a convolution's result's gradient in[0] for the kernels of its gradients. If the op has a
+ * deferred norm gradient (core/op.h) it is applied while rows are read. */
 #ifndef UNETCTL_TRAINER_BACKENDS_CPU_NORM_NORM_GRAD_ROWS_H
 #define UNETCTL_TRAINER_BACKENDS_CPU_NORM_NORM_GRAD_ROWS_H
 
@@ -10,25 +10,28 @@
 #define NORM_GRAD_ROWS_COEFS 5
 
 struct norm_grad_rows {
-    const struct tensor *g, *x;   /* x NULL: g is the gradient */
+    const struct tensor *g, *x;   /* x NULL: g is used as it is */
     const struct norm_rows *rows;
-    size_t step, wide;            /* numbers of a coefficient; of what is done at once */
+    size_t step, wide;            /* values of a coefficient; values processed at once */
     const float *coef;            /* [NORM_GRAD_ROWS_COEFS][step] */
 };
 
-/* Does it come as it is, or can it be done, of that type? */
+/* Returns whether there is no deferred norm gradient, or one of tensors of type t that suits the
+ * loops of norm_rows.h. */
 bool norm_grad_rows_supports(const struct op *op, enum dtype t);
 
-/* Floats of memory that norm_grad_rows_of needs, a multiple of 16. */
+/* Returns the floats of memory that norm_grad_rows_of() needs, a multiple of 16. */
 size_t norm_grad_rows_size(const struct op *op);
 
-/* Lasts as long as the memory and the op's tensors. */
+/* The result is valid as long as the memory and the op's tensors. */
 struct norm_grad_rows norm_grad_rows_of(const struct op *op, float *memory);
 
-/* n numbers, whole pixels and vectors, from number `at` on, of the gradient's type, into copy. */
+/* Writes n values, whole pixels and whole vectors, from index `at` on to copy, in the gradient's
+ * type. */
 void norm_grad_rows_copy(const struct norm_grad_rows *l, size_t at, size_t n, void *copy);
 
-/* The same of floats, in place where the gradient comes as it is; copy: room for them. */
+/* Returns n floats from index `at` on: the tensor's own, or, with a deferred norm gradient, copy,
+ * which has room for them. */
 const float *norm_grad_rows_read(const struct norm_grad_rows *l, size_t at, size_t n, float *copy);
 
 #endif

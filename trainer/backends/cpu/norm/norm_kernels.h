@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Batch norm, and maps of 16 bits. */
+/* Kernels of batch norm and of element-wise ops of bf16. */
 #ifndef UNETCTL_TRAINER_BACKENDS_CPU_NORM_NORM_KERNELS_H
 #define UNETCTL_TRAINER_BACKENDS_CPU_NORM_NORM_KERNELS_H
 

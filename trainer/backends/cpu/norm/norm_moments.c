@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A part is the number of its pixels, each channel's mean, and each channel's sum of squares of the
- * differences to it; then floats of the first pixel, differences to which are summed. */
+/* Partial moments are the number of pixels, each channel's mean, and each channel's sum of squared
+ * differences to the mean. They are summed as differences to the first pixel, which follows as
+ * floats, so that cancellation does not lose digits. */
 #include "config.h"
 #include "trainer/backends/cpu/norm/norm_moments.h"
 
@@ -29,7 +30,7 @@ struct norm_moments norm_moments_of(const struct op *op, size_t npartials)
     return m;
 }
 
-/* Sums of differences to shift and of their squares, into mean and squares. */
+/* Adds the differences to shift, and their squares, to mean and squares. */
 static void add_up(const struct norm_moments *m, const void *y, size_t nrows, const float *shift,
                    double *mean, double *squares)
 {
@@ -49,7 +50,7 @@ static void add_up(const struct norm_moments *m, const void *y, size_t nrows, co
         }
 }
 
-/* The first pixel's numbers, up to whole vectors. */
+/* Copies the first pixel's values, repeated to whole vectors. */
 static void fill_shift(const struct norm_moments *m, const void *y, float *shift)
 {
     if (m->rows->dtype == DTYPE_F32)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Products are summed of differences to the first pixel, which is not far from the others whatever
- * the norm makes of them, so that nothing is lost in floats. */
+/* Products are summed as differences to the first pixel of x, which is near the others, so that
+ * floats do not lose digits. */
 #include "config.h"
 #include "trainer/backends/cpu/norm/norm_prologue.h"
 
 #include <string.h>
 
-#define LINE 16 /* floats of a line of the cache */
+#define LINE 16 /* floats of a cache line */
 
 enum { A, C, SHIFT, VALUES };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A norm with its ReLU that an op makes of a source on its way in, of OP_COEF or OP_SECOND_COEF
- * (core/op.h), and the sums that this norm's gradient needs. */
+/* A batch norm with its ReLU that a kernel applies while it reads a source (OP_COEF or
+ * OP_SECOND_COEF in core/op.h), and the sums that this norm's gradient needs (OP_OUT_SUMS). */
 #ifndef UNETCTL_TRAINER_BACKENDS_CPU_NORM_NORM_PROLOGUE_H
 #define UNETCTL_TRAINER_BACKENDS_CPU_NORM_NORM_PROLOGUE_H
 
@@ -12,7 +12,8 @@ struct norm_prologue {
     struct batch_norm_map map;
 };
 
-/* The coefficients; NULL: it has no such source. Which of the two sources it is. */
+/* Return the coefficients, or NULL if no source has a norm; and the number of the source that has
+ * one, 0 or 1. */
 static inline const struct tensor *norm_prologue_coef(const struct op *op)
 {
     return op->in[OP_COEF] ? op->in[OP_COEF] : op->in[OP_SECOND_COEF];
@@ -23,22 +24,22 @@ static inline int norm_prologue_source(const struct op *op)
     return op->in[OP_SECOND_COEF] != NULL;
 }
 
-/* Does the op have no such input, or one of that type for which it can be done? Then rows of pixels
- * are whole steps of the map. */
+/* Returns whether no source has a norm, or one of type t whose rows of pixels are whole steps of
+ * the loops. */
 bool norm_prologue_supports(const struct op *op, enum dtype t);
 
-/* Floats of memory that norm_prologue_init needs, a multiple of 16; 0: it has none. */
+/* Returns the floats of memory that norm_prologue_init() needs, a multiple of 16; 0: no norm. */
 size_t norm_prologue_size(const struct op *op);
 
-/* Of the coefficients and the input as they are now. Lasts as long as the memory, and stays where
- * it is. */
+/* Reads the coefficients and the first pixel. r is valid as long as the memory and must not
+ * move. */
 void norm_prologue_init(struct norm_prologue *r, const struct op *op, float *memory);
 
-/* total[2][C] += what norm_prologue_write_sums takes, of npixels of the gradient g and of x. */
+/* Adds the sums over npixels of the gradient g and of x to total[2][C]. */
 void norm_prologue_add_sums(const struct norm_prologue *r, const void *g, const void *x,
                             size_t npixels, double *total);
 
-/* The op's sums, from parts[npartials][2][C]. */
+/* Writes the op's sums from parts[npartials][2][C], added in order. */
 void norm_prologue_write_sums(const struct norm_prologue *r, const double *parts, size_t npartials,
                     const struct tensor *sums);
 

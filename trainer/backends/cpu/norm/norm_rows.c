@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Chooses the inner loops of batch norm (norm_rows.h). */
 #include "config.h"
 #include "trainer/backends/cpu/norm/norm_rows.h"
 

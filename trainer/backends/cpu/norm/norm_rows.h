@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The inner loops of batch norm: a vector of channels of many pixels, or, where there are fewer
- * channels than lanes, of some pixels together. n rows of w = 1, 2 or 4 vectors side by side,
- * because memory is read faster the more of it lies together, and `step` numbers from one row to
- * the next; what belongs to a channel is an array of w * `lanes` floats. x, y, dy and dx are
- * floats, or bf16. */
+/* The inner loops of batch norm. A vector holds `lanes` channels of one pixel, or, if there are
+ * fewer channels, several pixels. A loop processes n rows of w = 1, 2 or 4 neighbouring vectors,
+ * because longer contiguous reads are faster; rows are `step` values apart. Coefficients of
+ * channels are arrays of w * `lanes` floats. x, y, dy and dx are floats or bf16. */
 #ifndef UNETCTL_TRAINER_BACKENDS_CPU_NORM_NORM_ROWS_H
 #define UNETCTL_TRAINER_BACKENDS_CPU_NORM_NORM_ROWS_H
 
@@ -20,30 +19,31 @@ struct norm_rows {
     /* sum = sum of x - shift, squares = sum of (x - shift)^2 */
     void (*sums)(const void *x, size_t n, size_t step, size_t w, const float *shift, float *sum,
                  float *squares);
-    /* sum = sum of d, products = sum of d (x - shift); d = dy, with relu: where a x + c > 0, else
+    /* sum = sum of d, products = sum of d (x - shift), where d = dy; with relu only if a x + c >
      * 0 */
     void (*grad_sums)(const void *dy, const void *x, size_t n, size_t step, size_t w, bool relu,
                       const float *a, const float *c, const float *shift, float *sum,
                       float *products);
-    /* y = a x + c, with relu: 0 where that is less; y may be x */
+    /* y = a x + c, with relu at least 0; y may be x */
     void (*apply)(const void *x, size_t n, size_t step, size_t w, bool relu, const float *a,
                   const float *c, void *y);
-    /* dx = scale d + (b x + shift), d as above; dx may be dy */
+    /* dx = scale d + (b x + shift), with d as above; dx may be dy */
     void (*gradient)(const void *dy, const void *x, size_t n, size_t step, size_t w, bool relu,
                      const float *a, const float *c, const float *scale, const float *b,
                      const float *shift, void *dx);
 };
 
-/* The widest of simd_isa() that so many channels fit; NULL: none. */
+/* Returns the loops with the widest vectors that suit the number of channels, or NULL. */
 const struct norm_rows *norm_rows_best(size_t nchannels, enum dtype dtype);
 
-/* Numbers of a row of whole pixels and whole vectors: channels, or lanes if these are more. */
+/* Returns the values of a row of whole pixels and whole vectors: the channels, or the lanes if
+ * these are more. */
 size_t norm_rows_step(const struct norm_rows *rows, size_t nchannels);
 
-/* Are there any for t, and are its rows of pixels whole vectors? */
+/* Returns whether there are loops for t, and its rows of pixels are whole vectors. */
 bool norm_rows_fit(const struct tensor *t);
 
-/* The largest w for rows of `step` numbers. */
+/* Returns the largest w for rows of `step` values. */
 size_t norm_rows_width(const struct norm_rows *rows, size_t step);
 
 #ifdef __x86_64__

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Sums and passes over whole tensors for batch norm (norm_work.h). */
 #include "config.h"
 #include "trainer/backends/cpu/norm/norm_work.h"
 
@@ -7,9 +8,9 @@
 
 #include "trainer/backends/ref/chunks.h"
 
-#define BLOCK 64     /* vectors that are added up as floats */
+#define BLOCK 64     /* rows that are added up as floats */
 #define MAX_LANES 16
-#define ROWS 4096    /* numbers that one thread takes at a time, about */
+#define ROWS 4096    /* values that one thread takes at a time, about */
 
 static bool has_dy(const struct op *op)
 {
@@ -21,7 +22,7 @@ static const struct norm_rows *choose(const struct tensor *t)
     return norm_rows_best(tensor_channels(t), t->dtype);
 }
 
-/* x, y, dy and dx are of one type. */
+/* x, y, dy and dx must have one type. */
 bool norm_work_supports(const struct op *op)
 {
     const struct tensor *x = op->in[0];
@@ -77,7 +78,7 @@ void norm_work_repeat(const struct norm_work *w)
             w->k[i][c] = w->k[i][c - w->plan->nchannels];
 }
 
-/* Number i of an activation. */
+/* Returns the address of value i of an activation. */
 static const void *at(const struct norm_work_plan *n, const void *t, size_t i)
 {
     return (const char *)t + i * n->size;
@@ -88,8 +89,7 @@ static void *into(const struct norm_work_plan *n, void *t, size_t i)
     return (char *)t + i * n->size;
 }
 
-/* A range of numbers, whole pixels: whole vectors first, then what is left, filled up with values
- * that add nothing. */
+/* A range of pixels: whole steps, then the rest, which is padded with values that add nothing. */
 struct range {
     const void *dy, *x; /* dy NULL: sums of x and its square */
     size_t nsteps, rest;
@@ -104,7 +104,7 @@ static struct range range_of(const struct norm_work_plan *n, const void *dy, con
                           count % n->step};
 }
 
-/* One block of the channels from the first one on that are taken together, into total[2][C]. */
+/* Adds one block of rows to total[2][C], for the channels from `first` on that a loop processes. */
 static void add_block(const struct norm_work *w, const void *dy, const void *x, size_t count,
                       size_t first, bool relu, double *total)
 {
@@ -128,7 +128,7 @@ static void add_block(const struct norm_work *w, const void *dy, const void *x, 
 static void add_range(const struct norm_work *w, const struct range *r, bool relu, double *total)
 {
     const struct norm_work_plan *n = w->plan;
-    float dy[MAX_LANES] = {0}, x[MAX_LANES]; /* or as many halves */
+    float dy[MAX_LANES] = {0}, x[MAX_LANES]; /* or as many bf16 values */
 
     for (size_t i = 0; i < r->nsteps; i += BLOCK)
         for (size_t first = 0; first < n->step; first += n->wide)
@@ -138,7 +138,7 @@ static void add_range(const struct norm_work *w, const struct range *r, bool rel
         return;
     if (n->rows->dtype == DTYPE_F32)
         memcpy(x, w->k[NORM_WORK_SHIFT], n->step * sizeof *x);
-    else /* without dy a number of x, and so exact */
+    else /* without dy the shift is a value of x, so the conversion is exact */
         dtype_encode(n->rows->dtype, w->k[NORM_WORK_SHIFT], (uint16_t *)(void *)x, n->step);
     memcpy(x, at(n, r->x, r->nsteps * n->step), r->rest * n->size);
     if (r->dy)
@@ -184,7 +184,7 @@ int norm_work_replicas(const struct op *op, const struct norm_work *w, struct ex
     return op->attr.sync && x->sum ? x->sum(x->sum_arg, w->sums, n + 1, e) : 0;
 }
 
-/* y = a x + c, or with dy the gradient dx; n vectors of one step. */
+/* Applies y = a x + c, or with dy the gradient, to nsteps steps. */
 static void map_steps(const struct norm_work *w, const void *dy, const void *x, size_t nsteps,
                       bool relu, void *dst)
 {
@@ -206,8 +206,8 @@ void norm_work_apply(const struct op *op, const struct norm_work *w, const void 
     const struct norm_work_plan *n = w->plan;
     struct range r = range_of(n, dy, x, 0, n->npixels);
     size_t block = ROWS / n->step > 0 ? ROWS / n->step : 1, rest = r.nsteps * n->step;
-    float last[3][MAX_LANES] = {{0}}; /* or as many halves */
-    void *dst = op->out[0]->data;     /* either member of the union */
+    float last[3][MAX_LANES] = {{0}}; /* or as many bf16 values */
+    void *dst = op->out[0]->data;     /* any member of the union */
     bool relu = op->attr.relu;
 
 #pragma omp parallel for schedule(static)

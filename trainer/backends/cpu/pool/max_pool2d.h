@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The inner loops of max pooling over 2x2 pixels, for floats and for bf16, and the kernels that share
- * them: max_pool2d.c, max_pool2d_norm.c, and the epilogues of conv/winograd/. */
+/* The inner loops of max pooling over 2x2 pixels, for floats and for bf16, and the kernels that
+ * share them: max_pool2d.c, max_pool2d_norm.c, and the epilogues of conv/winograd/. */
 #ifndef UNETCTL_TRAINER_BACKENDS_CPU_POOL_MAX_POOL2D_H
 #define UNETCTL_TRAINER_BACKENDS_CPU_POOL_MAX_POOL2D_H
 
@@ -13,9 +13,9 @@ struct max_pool2d_rows {
     /* Pools two rows of x into one row of y. The rows have `width` pixels of n channels, the second
      * begins `line` numbers after the first. Equal values and NaN give the reference's result. */
     void (*pool)(const void *x, size_t line, size_t width, size_t n, void *y);
-    /* Writes two rows of dx from two rows of x, of `width` pixels each, and one row of dy: the first
-     * largest value of each window gets dy, the others 0. Adds two rows of `added`, unless that is
-     * NULL. dx may be `added`. An odd last column is not written. */
+    /* Writes two rows of dx from two rows of x, of `width` pixels each, and one row of dy: the
+     * first largest value of each window gets dy, the others 0. Adds two rows of `added`, unless
+     * that is NULL. dx may be `added`. An odd last column is not written. */
     void (*grad)(const void *dy, const void *x, const void *added, size_t width, size_t n,
                  void *dx);
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Max pooling of what a norm and its ReLU make of x (norm_prologue.h), two rows at a time, and the
- * gradient of that, with the sums that the norm's gradient needs. */
+/* Max pooling with the batch norm and ReLU in front of it (norm_prologue.h), two rows at a time,
+ * and its gradient with the sums that the norm's gradient needs. */
 #include "config.h"
 #include "trainer/backends/cpu/pool/max_pool2d.h"
 
@@ -14,8 +14,8 @@
 
 /* op->priv */
 struct max_pool2d_norm {
-    size_t width, n, nrows;   /* of x; rows of the result */
-    size_t coef, copies;      /* floats: coefficients; a thread's two rows */
+    size_t width, n, nrows;   /* pixels of a row and channels of x; rows of the result */
+    size_t coef, copies;      /* floats of the coefficients; of one thread's two rows */
     size_t nthreads;
 };
 
@@ -45,7 +45,7 @@ static int max_pool2d_norm_prepare(struct op *op, struct err *e)
     return 0;
 }
 
-/* Two rows of x through the norm. */
+/* Applies the norm to two rows of x. */
 static const float *normalise(const struct max_pool2d_norm *p, const struct norm_prologue *norm,
                               const float *x, float *copy)
 {
@@ -75,7 +75,7 @@ static int max_pool2d_norm_run_forward(struct op *op, struct exec *x, struct err
     return 0;
 }
 
-/* Rows of the result of chunk i. */
+/* Processes the rows of chunk i of the result. */
 static void max_pool2d_norm_run_chunk(const struct op *op, const struct norm_prologue *norm,
                                       size_t i, float *copy, double *sums)
 {

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The inner loops of max pooling for bf16. */
 #include "config.h"
 #include "trainer/backends/cpu/pool/max_pool2d.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The inner loops of max pooling for floats. */
 #include "config.h"
 #include "trainer/backends/cpu/pool/max_pool2d.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Poolings. */
+/* Kernels of pooling. */
 #ifndef UNETCTL_TRAINER_BACKENDS_CPU_POOL_POOL_KERNELS_H
 #define UNETCTL_TRAINER_BACKENDS_CPU_POOL_POOL_KERNELS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ReLU and max pooling at once: of what they read only two bits for each result are kept. */
+/* ReLU and max pooling in one op, which keeps two bits for each result instead of its input. */
 #include "config.h"
 #include "trainer/backends/cpu/isa/simd.h"
 #include "trainer/backends/cpu/pool/pool_kernels.h"
@@ -13,13 +13,13 @@
 typedef float vec __attribute__((vector_size(LANES * 4), aligned(4), may_alias));
 typedef int32_t mask __attribute__((vector_size(LANES * 4), aligned(4), may_alias));
 
-/* a in the lanes of the mask, b in the others */
+/* a in the lanes where the mask is set, b in the others. */
 #define WHERE(m, a, b) ((vec)(((mask)(a) & (m)) | ((mask)(b) & ~(m))))
 
 static const int32_t shifts[LANES] = {0, 2, 4, 6, 8, 10, 12, 14};
 
-/* Two rows of x, `width` pixels of n channels each, become one; the places of LANES numbers, a
- * number. */
+/* Pools two rows of x, `width` pixels of n channels each, into one row of y. Each element of places
+ * holds the two bits of LANES values (core/op.h). */
 VECTOR_CLONES static void relu_max_pool2d_rows(const float *x, size_t width, size_t n, float *y,
                                                float *places)
 {
@@ -45,7 +45,7 @@ VECTOR_CLONES static void relu_max_pool2d_rows(const float *x, size_t width, siz
         }
 }
 
-/* Two rows of dx; a last column that no window has is 0. */
+/* Writes two rows of dx; an odd last column, which no window covers, becomes 0. */
 VECTOR_CLONES static void relu_max_pool2d_grad_rows(const float *dy, const float *y,
                                                     const float *places, size_t width, size_t n,
                                                     float *dx)

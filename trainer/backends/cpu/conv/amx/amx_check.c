@@ -16,7 +16,7 @@
 #define NARROW 5  /* ... where there are so many channels that the reference would take long */
 #define FEW 4096  /* pairs of channels */
 
-/* What tells a problem. */
+/* What distinguishes a problem. */
 struct problem {
     const struct op_kind *kind;
     bool no_bias;
@@ -90,7 +90,7 @@ static bool is_same(const struct tensor *got, const struct tensor *want)
     return true;
 }
 
-/* NULL: it works, or there is no memory to tell, as what needs it will say. */
+/* NULL: it works, or there is no memory to try it. */
 static const char *fault_of(const struct kernel *kernel, const struct op *op,
                             const struct problem *p)
 {

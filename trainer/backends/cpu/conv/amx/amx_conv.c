@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* 3x3 convolutions of bf16 by tiles (amx_tiles.h).
+/* 3x3 convolutions of bf16 as products of matrices by AMX tiles (isa/amx_tiles.h), forward and for
+ * the gradient of the input, which is the convolution with the window rotated by 180 degrees and
+ * the input and output channels exchanged.
  *
- * A row of the first factor is a pixel with its two neighbours to the right, all their channels:
- * what a row of the window needs lies side by side in memory and is read in place, (column,
- * channel) being one index. The second factor are the weights, 16 channels of results across. With
- * 8 channels of results a row is two pixels with two neighbours, and its 16 results are both
- * pixels'; 3 of 4 products count then.
+ * The first matrix is the source, read in place without im2col: a row of a tile begins at a pixel
+ * and covers all channels of that pixel and of its two neighbours to the right, that is what one
+ * row of the window needs. The second matrix holds the weights, 16 output channels wide. With 8
+ * output channels a row covers two pixels and their two neighbours, and the 16 columns are the
+ * results of both pixels; then a quarter of the products are with zeros.
  *
- * Where lines fill tiles, four are computed at once, and each tile of the source is loaded once for
- * all rows of the window. Elsewhere rows of several lines follow each other with two zeros between,
- * so that narrow images fill tiles, too; results between lines are computed and left out. The
- * gradient of the input is the same convolution with the window turned by 180 degrees and the
- * operands of the channels changed. */
+ * If a row of pixels fills whole tiles, four rows of results are computed at once, so that a tile
+ * of the source is loaded once for all rows of the window. Otherwise the rows of a band follow each
+ * other in memory with two pixels of zeros between them, so that narrow images fill tiles, too; the
+ * results at those two pixels are ignored. */
 #include "config.h"
 #include "trainer/backends/cpu/conv/amx/amx_conv.h"
 
@@ -28,15 +29,17 @@
 #define KERNEL 3
 #define BORDER AMX_CONV_BORDER
 #define NEIGHBOURS 2
-#define SLICE 128 /* pixels whose results wait to be rounded, about: half a first cache */
-#define BAND_NUMBERS (1 << 18) /* of the source: a quarter of the second cache */
-#define TASKS 64 /* of all images, where there are as many lines: results depend on it */
-#define MAX_WEIGHTS (1 << 20)  /* pairs of channels */
+#define SLICE 128 /* pixels, about, whose results wait in floats to be rounded: half a first-level
+                   * cache */
+#define BAND_NUMBERS (1 << 18) /* bf16 values of the source: a quarter of a second-level cache */
+#define TASKS 64 /* tasks of a batch, if it has as many rows; constant, because partial moments
+                  * depend on it */
+#define MAX_WEIGHTS (1 << 20)  /* input channels times output channels */
 #define LINE AMX_ROWS_LINE
 #define COLUMNS AMX_TILES_COLUMNS
 
-/* Tiles down for that many lines that follow each other: from the first to the last pixel, with
- * what lies between. */
+/* Returns how many tiles cover nlines rows of pixels that follow each other, from the first pixel
+ * to the last, with the pixels between rows. */
 static size_t tiles_down(const struct amx_conv *c, size_t nlines)
 {
     size_t npixels = (nlines - 1) * c->pitch + c->width, tile = AMX_TILES_ROWS * c->group;
@@ -80,7 +83,8 @@ struct amx_conv amx_conv_of(const struct conv_operands *r, size_t band)
     cut(&c, band);
     c.nsteps = window / c.shape.depth;
     c.ntiles = c.group * c.nd / COLUMNS;
-    /* Behind the last line what the last tile reads, too: its results are left out. */
+    /* Room behind the last row, because the last tile reads beyond it; those results are
+     * ignored. */
     c.source = simd_round_up(
         ((c.band + BORDER) * c.pitch + AMX_TILES_ROWS * c.group + BORDER) * c.ns, LINE);
     c.results = c.shape.lines ? c.slice * c.line
@@ -91,7 +95,7 @@ struct amx_conv amx_conv_of(const struct conv_operands *r, size_t band)
     return c;
 }
 
-/* Pair k of the window's row in column n lies here, of a tile of results. */
+/* Returns the index of value k of the window's row, column n, within one tile of packed weights. */
 static size_t amx_conv_place_of(const struct amx_conv *c, size_t k, size_t n)
 {
     size_t step = c->shape.depth;
@@ -99,7 +103,7 @@ static size_t amx_conv_place_of(const struct amx_conv *c, size_t k, size_t n)
     return k / step * step * COLUMNS + (k % step / 2 * COLUMNS + n) * 2;
 }
 
-/* packed[tile][row of the window][step][pair][column][2] */
+/* Writes packed[tile][row of the window][step][pair][column][2]. */
 void amx_conv_pack(const struct amx_conv *c, const float *w, bool turned, uint16_t *packed)
 {
     size_t ns = c->ns, nd = c->nd, window = (size_t)KERNEL * KERNEL;
@@ -126,7 +130,7 @@ void amx_conv_pack(const struct amx_conv *c, const float *w, bool turned, uint16
             }
 }
 
-/* Lines [y, y + n) of a task, whose first line's window begins with the first of source. */
+/* Computes n rows of results; source begins with the first row of the first result's window. */
 static void correlate_slice(const struct amx_conv *c, const uint16_t *source,
                             const uint16_t *packed, const float *bias, size_t n, float *results)
 {
@@ -174,8 +178,8 @@ void amx_conv_repeat(const struct amx_conv *c, const struct tensor *bias, float 
         repeated[i] = bias ? bias->data[i % c->nd] : 0;
 }
 
-/* Workspace: parts of the moments, coefficients, bias, for each thread results, the weights, for
- * each thread source. */
+/* Workspace: partial moments, coefficients of a norm, bias, results of each thread, packed weights,
+ * source rows of each thread. This returns the size of the first. */
 static size_t partials_size(const struct op *op, const struct amx_conv *c)
 {
     return norm_moments_of(op, c->nimages * c->nbands).size * c->nimages * c->nbands;
@@ -201,7 +205,7 @@ static int amx_conv_prepare(struct op *op, struct err *e)
     return 0;
 }
 
-/* Of one run; the workspace in its order. */
+/* The pointers into the workspace during one run. */
 struct amx_conv_workspace {
     const struct amx_conv *c;
     struct conv_operands operands;
@@ -283,7 +287,8 @@ static int amx_conv_run_grad_input(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-/* By tiles, if these work. With 24 or 40 channels of results columns would lie idle. */
+/* Returns whether tiles are available and the op's sizes suit them. With 24 or 40 output channels
+ * some columns of the tiles would be idle. */
 static bool fits(const struct op *op)
 {
     const struct conv_operands r = conv_operands_of(op);
@@ -294,8 +299,8 @@ static bool fits(const struct op *op)
            (nd == AMX_ROWS_CHANNELS || nd % COLUMNS == 0) && ns * nd <= MAX_WEIGHTS;
 }
 
-/* Of lines that are whole vectors. The trial is without norms and moments, as tiles do not compute
- * them. */
+/* Norms and moments need rows of whole vectors. The trial of the kernel leaves them out, because
+ * tiles do not compute them. */
 static bool amx_conv_supports(const struct op *op)
 {
     static const struct kernel forward = {

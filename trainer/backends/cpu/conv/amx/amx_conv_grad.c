@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Both gradients of a 3x3 convolution of bf16 by tiles in one pass over what they read: lines of
- * the gradient of its result go into the convolution that makes the input's, and as planes into the
- * product that makes the weights'. Where a norm's gradient comes norm_grad (core/op.h) it is made
- * of those lines; the sums that a norm in front of the convolution needs (norm_prologue.h) are
- * added up while both are in the cache. */
+/* Both gradients of a 3x3 convolution of bf16 by AMX tiles in one pass. Rows of the result's
+ * gradient, to which a deferred norm gradient is applied (core/op.h), are read once: they are the
+ * source of the convolution that gives the input's gradient, and a factor of the product that gives
+ * the weights'. The sums for a norm in front of the convolution (norm_prologue.h) are added up
+ * while its operands are in the cache. */
 #include "config.h"
 #include "trainer/backends/cpu/conv/amx/amx_conv.h"
 
@@ -19,15 +19,17 @@
 
 #define BORDER AMX_CONV_BORDER
 #define LINE AMX_ROWS_LINE
-#define SHARE (1 << 18) /* numbers of a band of source and gradient as the weights' takes them */
+#define SHARE (1 << 18) /* bf16 values of a band of source and gradient, as the weights' gradient
+                         * reads them */
 
 /* op->priv */
 struct amx_conv_grad {
-    struct op input, weights; /* the ops that it stands for */
+    struct op input, weights; /* the two gradients as ops of their own */
     struct amx_conv in;
     struct amx_conv_weights w;
-    size_t norm_grad, coef; /* floats of the coefficients of a norm behind, and in front */
-    size_t norm_size; /* doubles of a chunk's sums */
+    size_t norm_grad, coef; /* floats: coefficients of the deferred norm gradient; of the norm in
+                             * front */
+    size_t norm_size; /* doubles of one chunk's sums for the norm in front */
 };
 
 static bool amx_conv_grad_supports(const struct op *op)
@@ -40,7 +42,8 @@ static bool amx_conv_grad_supports(const struct op *op)
            simd_amx_conv_grad_weights.supports(&weights);
 }
 
-/* Workspace: doubles; floats; numbers of 16 bits. */
+/* The workspace holds doubles, then floats, then bf16 values; this returns the number of
+ * doubles. */
 static size_t amx_conv_grad_doubles_of(const struct amx_conv_grad *b)
 {
     return simd_round_up(b->w.nchunks * b->norm_size, LINE);
@@ -76,7 +79,7 @@ static int amx_conv_grad_prepare(struct op *op, struct err *e)
     return 0;
 }
 
-/* Of one run; the workspace in its order. */
+/* The pointers into the workspace during one run. */
 struct amx_conv_grad_workspace {
     const struct amx_conv_grad *b;
     struct conv_operands in, w;
@@ -107,7 +110,8 @@ static struct amx_conv_grad_workspace amx_conv_grad_workspace_of(struct op *op)
     return p;
 }
 
-/* Lines of the gradient from the one before the band on, each after a pixel of zeros. */
+/* Reads the gradient's rows from the one before the band to the one after it, each behind a pixel
+ * of zeros. */
 static void amx_conv_grad_read_gradient(const struct amx_conv_grad_workspace *p,
                                         const struct amx_conv_band *band, uint16_t *gradient)
 {
@@ -115,7 +119,7 @@ static void amx_conv_grad_read_gradient(const struct amx_conv_grad_workspace *p,
     size_t line = c->width * c->ns, rest = (c->pitch - 1) * c->ns - line;
 
     for (size_t i = 0; i < band->nlines + BORDER; i++, gradient += c->pitch * c->ns) {
-        size_t y = band->from + i - 1; /* wraps: too large as well */
+        size_t y = band->from + i - 1; /* -1 wraps to a large number, too */
 
         if (y >= c->height) {
             memset(gradient, 0, c->pitch * c->ns * sizeof *gradient);

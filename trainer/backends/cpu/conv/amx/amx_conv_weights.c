@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The gradient of the weights of 3x3 convolutions of bf16 by tiles (amx_tiles.h): a product that
- * runs over pixels. The first factor are planes of dy, a row for each of its channels. A row of the
- * second one has, for two neighbouring pixels, the channels of the three columns of the window:
- * number pairs of pixels, made once for all rows of the window, lie side by side as (column,
- * channel).
+/* The gradient of the weights of 3x3 convolutions of bf16 by AMX tiles (isa/amx_tiles.h): a product
+ * of matrices that sums over pixels. The first matrix is dy with one plane per channel. The second
+ * holds for each pair of neighbouring pixels the values of all channels side by side, interleaved
+ * as tiles need them; it is made once for all nine places of the window, which are offsets into it.
  *
- * Lines of a band follow each other with two pixels between, where dy is zero, so that a sum over
- * pixels does not end with a line. Sums of a chunk of bands, whose number does not depend on the
- * threads, are kept to its end; the chunks' sums are added in order. */
+ * The rows of a band follow each other with two pixels between them where dy is zero, so that one
+ * sum runs over all of a band. A chunk of bands has its own sums. The number of chunks does not
+ * depend on the number of threads, and their sums are added in order. */
 #include "config.h"
 #include "trainer/backends/cpu/conv/amx/amx_conv_weights.h"
 
@@ -23,12 +22,12 @@
 
 #define KERNEL 3
 #define BORDER (KERNEL - 1)
-#define DEPTH AMX_TILES_DEPTH  /* pixels that are added up at once */
-#define SHARE (1 << 19)        /* of pairs and planes, numbers: half the second cache */
+#define DEPTH AMX_TILES_DEPTH  /* pixels that one product sums over */
+#define SHARE (1 << 19)        /* bf16 values of pairs and planes: half a second-level cache */
 #define MAX_CHUNKS 32
 #define CHUNK_PIXELS 4096
 #define MAX_SUMS (1 << 24)     /* floats of all chunks: 64 MiB */
-#define MIN_CHUNKS 4           /* that there must be room for */
+#define MIN_CHUNKS 4           /* there must be memory for this many */
 #define LINE AMX_ROWS_LINE
 
 static size_t pixels_of(const struct amx_conv_weights *c, size_t nlines)
@@ -36,7 +35,8 @@ static size_t pixels_of(const struct amx_conv_weights *c, size_t nlines)
     return simd_round_up(nlines * c->pitch, DEPTH);
 }
 
-/* Rows of a tile that lie an even number of lines apart would meet in few sets of the cache. */
+/* Returns the distance of planes. It is an odd number of cache lines, because the rows of a tile
+ * would otherwise fall into few sets of the cache. */
 static size_t plane_of(size_t npixels)
 {
     size_t nlines = simd_round_up(npixels + LINE, LINE) / LINE;
@@ -92,7 +92,8 @@ static void clear(uint16_t *planes, size_t plane, size_t nplanes, size_t from, s
             planes[k * plane + from + i] = 0;
 }
 
-/* Zeros behind the last line, too, as far as sums run. */
+/* Fills the band's source, pairs and planes, with zeros after the last row as far as the sums
+ * run. */
 static void amx_conv_weights_fill(const struct amx_conv_weights *c,
                                   const struct conv_operands *operands,
                                   const struct amx_conv_band *b, const uint16_t *dy,
@@ -112,7 +113,7 @@ static void amx_conv_weights_fill(const struct amx_conv_weights *c,
     clear(b->planes, c->plane, c->nd, b->nlines * c->pitch, b->npixels - b->nlines * c->pitch);
 }
 
-/* sums[row of the window][channel of dy][column of the window][channel of the source] */
+/* Adds to sums[row of the window][channel of dy][column of the window][channel of the source]. */
 static void add_products(const struct amx_conv_weights *c, const struct amx_conv_band *b,
                          float *sums)
 {
@@ -180,7 +181,7 @@ static void amx_conv_weights_sum_chunk(const struct amx_conv_weights *c,
     }
 }
 
-/* dw[O][I][3][3] from the order of add_products(). */
+/* Writes dw[O][I][3][3] from sums in the order of add_products(), and db. */
 void amx_conv_weights_finish(const struct amx_conv_weights *c, const struct conv_operands *operands,
                              const float *sums)
 {

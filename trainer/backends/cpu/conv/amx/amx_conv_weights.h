@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The gradient of the weights of 3x3 convolutions of bf16 by tiles, in parts, for kernels that have
- * the gradient of the result at hand. */
+/* The steps of the gradient of a 3x3 convolution's weights by AMX tiles, for amx_conv_weights.c and
+ * for amx_conv_grad.c, which has already read the gradient of the result. */
 #ifndef UNETCTL_TRAINER_BACKENDS_CPU_CONV_AMX_AMX_CONV_WEIGHTS_H
 #define UNETCTL_TRAINER_BACKENDS_CPU_CONV_AMX_AMX_CONV_WEIGHTS_H
 
@@ -12,35 +12,38 @@ struct amx_conv_weights {
     const struct amx_tiles *tiles;
     struct amx_shape shape;
     size_t nimages, height, width, ns, nd;
-    size_t pitch, band, nbands; /* pixels from line to line; lines of a band; bands of an image */
-    size_t source, pairs, plane, room; /* a thread's: numbers; pairs; numbers of a plane; of all */
-    size_t nsums, nchunks, nthreads;   /* floats of a chunk: weights, bias */
+    size_t pitch, band, nbands; /* pixels from row to row; rows of a band; bands of an image */
+    size_t source, pairs, plane, room; /* of one thread: bf16 values of the source; pairs; bf16
+                                        * values of a plane; of all together */
+    size_t nsums, nchunks, nthreads;   /* floats of a chunk's sums: of weights, then bias */
 };
 
-/* What a task adds up: the lines of a band, and how many pixels that are, in whole tiles. */
+/* A band: rows [from, from + nlines) of an image; npixels is rounded up to whole tiles. The
+ * pointers are into one thread's room. */
 struct amx_conv_band {
     size_t image, from, nlines, npixels;
     uint16_t *source, *planes;
     uint32_t *pairs;
 };
 
-/* share: of the second cache that its bands may take, numbers. */
+/* Returns the plan; share: bf16 values that a band may take. */
 struct amx_conv_weights amx_conv_weights_of(const struct conv_operands *r, size_t share);
 
-/* Chunk i has tasks [first(i), first(i + 1)). */
+/* Returns the first task of chunk i; its last one is before the first of chunk i + 1. */
 size_t amx_conv_weights_first(const struct amx_conv_weights *c, size_t i);
 
-/* room: c->room numbers. */
+/* Returns band number `task`; room: c->room bf16 values. */
 struct amx_conv_band amx_conv_weights_band(const struct amx_conv_weights *c, size_t task,
                                            uint16_t *room);
 
-/* sums[c->nsums] += products of a band's lines of the source and of the gradient dy, whose lines
- * are `distance` numbers apart. Between begin() and end() of c->shape. */
+/* Adds to sums[c->nsums] the products of a band's source and gradient. dy points to the band's
+ * first row; rows are `distance` values apart. Call it between begin() and end() of c->shape. */
 void amx_conv_weights_add(const struct amx_conv_weights *c, const struct conv_operands *operands,
                           const struct amx_conv_band *b, const uint16_t *dy, size_t distance,
                           float *sums);
 
-/* Into operands->weights and bias, from sums of all chunks in order. All threads. */
+/* Writes the gradients of operands->weights and bias from the sums of all chunks. Uses all
+ * threads. */
 void amx_conv_weights_finish(const struct amx_conv_weights *c, const struct conv_operands *operands,
                              const float *sums);
 

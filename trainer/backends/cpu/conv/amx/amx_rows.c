@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Reading, writing, interleaving and transposing rows of bf16 for AMX tiles (amx_rows.h). */
 #include "config.h"
 #include "trainer/backends/cpu/conv/amx/amx_rows.h"
 
@@ -20,7 +21,7 @@ bool amx_rows_supports(const struct tensor *const *tensors)
     return conv_operands_common_channels(tensors) % BLOCK == 0;
 }
 
-/* Pixels of n channels to where they have more. */
+/* Copies pixels of n channels to places that are `step` values apart. */
 static void spread(const uint16_t *src, size_t n, size_t width, uint16_t *dst, size_t step)
 {
     if (n == step) {
@@ -92,7 +93,7 @@ VECTOR_CLONES void amx_rows_pair(const uint16_t *src, size_t distance, size_t n,
 #define INLINE ISA __attribute__((always_inline)) static inline
 #define SPLIT_PIXELS 32
 
-/* The rest of a row, 8 channels of it, with zeros behind it. */
+/* Copies the last pixels of a row, 8 channels of each, and fills the rest with zeros. */
 static void copy_rest(const uint16_t *src, size_t n, size_t width,
                       uint16_t last[SPLIT_PIXELS * BLOCK])
 {
@@ -101,7 +102,7 @@ static void copy_rest(const uint16_t *src, size_t n, size_t width,
         memcpy(last + i * BLOCK, src + i * n, BLOCK * sizeof *last);
 }
 
-/* Pixel 8 l + k, 8 channels of it, in quarter l of v[k]. */
+/* Loads 8 channels of pixel 8 l + k into quarter l of v[k]. */
 INLINE void load_many(const uint16_t *src, size_t n, __m512i v[8])
 {
 #pragma GCC unroll 8
@@ -115,7 +116,7 @@ INLINE void load_many(const uint16_t *src, size_t n, __m512i v[8])
     }
 }
 
-/* Rows of eight become columns, in each quarter by itself. */
+/* Transposes the 8x8 matrix in each quarter of the vectors. */
 INLINE void transpose_many(__m512i v[8])
 {
     __m512i a[8], b[8];

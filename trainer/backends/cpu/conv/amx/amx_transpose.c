@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Transposed 2x2 convolutions of stride 2 of bf16 by tiles (amx_tiles.h).
+/* Transposed 2x2 convolutions of stride 2 of bf16 by AMX tiles (isa/amx_tiles.h). x is the tensor
+ * of half the size, y the other.
  *
- * x is the tensor of half the size, y the other. The two pixels that one of x becomes in a line of
- * y lie side by side, "wide" numbers. So each of the two lines of y is a product of pixels of x by
- * channels with weights; the gradient of x is one of dy's two lines, a window of two; the gradient
- * of the weights runs over pixels, planes of x times pairs of pixels of dy (amx_conv_weights.c).
- * Lines of x follow each other, and so do those of y of the same parity, so that narrow images fill
- * tiles, too. */
+ * The two pixels that a pixel of x becomes in one row of y are neighbours in memory: 2 C values,
+ * "wide". So each of the two rows of y is a product of the matrix x[pixel][channel] and weights;
+ * the gradient of x is the sum of two such products with the two rows of dy; the gradient of the
+ * weights sums over pixels, with planes of x and pairs of pixels of dy (amx_conv_weights.c). The
+ * rows of a task follow each other without gaps, and so do the even and the odd rows of y, so that
+ * narrow images fill tiles. */
 #include "config.h"
 #include "trainer/backends/cpu/conv/amx/amx_kernels.h"
 #include "trainer/backends/cpu/isa/simd.h"
@@ -21,12 +22,12 @@
 #include "trainer/backends/cpu/isa/bf16.h"
 #include "trainer/backends/ref/vector.h"
 
-#define SIDE 2                /* of the window, and the stride */
-#define SLICE 256             /* pixels of x of a task, about */
+#define SIDE 2                /* the window's side and the stride */
+#define SLICE 256             /* pixels of x in a task, about */
 #define MAX_CHUNKS 32
 #define CHUNK_PIXELS 4096
 #define MAX_SUMS (1 << 24)    /* floats of all chunks: 64 MiB */
-#define MAX_WEIGHTS (1 << 20) /* of a place of the window */
+#define MAX_WEIGHTS (1 << 20) /* channels of x times channels of y */
 #define LINE AMX_ROWS_LINE
 #define TILE AMX_TILES_ROWS
 #define DEPTH AMX_TILES_DEPTH
@@ -38,26 +39,30 @@ struct amx_transpose {
     struct amx_shape shape;
     float_rows_encode_f *encode;
     size_t nimages, height, width;       /* of x */
-    size_t nx, wide;                     /* channels of x; numbers of two pixels of y */
-    size_t slice, nslices, npixels; /* lines of a task; tasks of an image; pixels, in whole tiles */
-    size_t x, y, plane, room;            /* a thread's: numbers of its pixels; of a plane; of all */
-    size_t results, packed;              /* floats of a thread; numbers */
-    size_t bias, nsums;                  /* floats; floats of a chunk */
+    size_t nx, wide;                     /* channels of x; values of two pixels of y */
+    size_t slice, nslices, npixels; /* rows of a task; tasks of an image; pixels of a task, rounded
+                                     * up to whole tiles */
+    size_t x, y, plane, room;            /* of one thread, in bf16 values: its pixels of x; of y; a
+                                          * plane; all together */
+    size_t results, packed;              /* floats of one thread's results; bf16 values of the
+                                          * packed weights */
+    size_t bias, nsums;                  /* floats of the bias; of one chunk's sums */
     size_t nchunks, nthreads;
 };
 
-/* Lines [from, from + n) of an image. */
+/* Rows [from, from + n) of an image of x. */
 struct task {
     size_t image, from, n;
 };
 
-/* Numbers that are added up at once. */
+/* Returns how many of n products a tile sums at once. */
 static size_t depth_of(size_t n)
 {
     return n % 32 == 0 ? 32 : n % 24 == 0 ? 24 : n % 16 == 0 ? 16 : 8;
 }
 
-/* depth: that of the sums; 0: they run over pixels. */
+/* depth: the number of products in a sum; 0: sums run over pixels. Returns NULL if there is no
+ * memory. */
 static struct amx_transpose *amx_transpose_create(const struct tensor *x, const struct tensor *y,
                                                   size_t depth)
 {
@@ -99,8 +104,8 @@ static struct task task_of(const struct amx_transpose *c, size_t i)
     return (struct task){i / c->nslices, from, simd_min(c->slice, c->height - from)};
 }
 
-/* Lines of y below those of a task: first the upper ones of each pair, npixels behind them the
- * lower. */
+/* Reads the rows of y that belong to a task: first the upper row of each pair, npixels later the
+ * lower ones. */
 static void read_y(const struct amx_transpose *c, const struct tensor *y, const struct task *t,
                    uint16_t *dst)
 {
@@ -112,7 +117,7 @@ static void read_y(const struct amx_transpose *c, const struct tensor *y, const 
                           dst + (i * c->npixels + k * c->width) * c->wide);
 }
 
-/* Row k, column n of a factor of `rows` rows. */
+/* Returns where row k, column n of a packed matrix with `rows` rows lies. */
 static size_t amx_transpose_place_of(const struct amx_transpose *c, size_t rows, size_t k, size_t n)
 {
     size_t depth = c->shape.depth, column = n % AMX_TILES_COLUMNS;
@@ -122,7 +127,8 @@ static size_t amx_transpose_place_of(const struct amx_transpose *c, size_t rows,
            (k % depth / 2 * AMX_TILES_COLUMNS + column) * 2 + k % 2;
 }
 
-/* From w[channel of x][of y][2][2]; back: for the gradient of x, whose rows are tensors lines'. */
+/* Packs w[channel of x][channel of y][2][2]; back: for the gradient of x, whose matrix has the rows
+ * of both lines of y. */
 static void amx_transpose_pack(const struct amx_transpose *c, const float *w, bool back,
                                uint16_t *packed)
 {
@@ -193,7 +199,7 @@ static void back_task(const struct amx_transpose *c, const struct op *op, const 
               t->n * c->width * c->nx);
 }
 
-/* Workspace: bias, results of each thread, the weights, each thread's room. */
+/* Workspace: bias, results of each thread, packed weights, pixels of each thread. */
 static void amx_transpose_run_tasks(const struct op *op, bool back)
 {
     const struct amx_transpose *c = op->priv;
@@ -222,7 +228,7 @@ typedef uint16_t halves __attribute__((vector_size(2 * LANES), aligned(2), may_a
 typedef uint32_t words __attribute__((vector_size(4 * LANES)));
 typedef float floats __attribute__((vector_size(4 * LANES)));
 
-/* dst[i] += the i-th numbers of all rows, an even number of rows of n. */
+/* dst[i] += the sum over all rows of src[row][i]; nrows is even. */
 VECTOR_CLONES static void add_rows(const uint16_t *src, size_t nrows, size_t n, float *dst)
 {
     for (size_t i = 0; i < n; i += LANES) {
@@ -238,8 +244,8 @@ VECTOR_CLONES static void add_rows(const uint16_t *src, size_t nrows, size_t n, 
     }
 }
 
-/* sums[line of the window][channel of x][wide], then those of dy. Numbers behind the last pixel are
- * zero in planes, and zero or others of dy in pairs. */
+/* Adds to sums[row of the window][channel of x][wide], then to the sums of dy. Behind the last
+ * pixel the planes hold zeros, and the pairs zeros or other values of dy. */
 static void add_task(const struct amx_transpose *c, const struct op *op, const struct task *t,
                      uint16_t *room, float *sums)
 {
@@ -278,7 +284,7 @@ static void add_task(const struct amx_transpose *c, const struct op *op, const s
     }
 }
 
-/* dw[channel of x][of y][2][2] and db from the order of add_task(). */
+/* Writes dw[channel of x][channel of y][2][2] and db from sums in the order of add_task(). */
 static void amx_transpose_finish(const struct amx_transpose *c, const float *sums, float *dw,
                                  float *db)
 {

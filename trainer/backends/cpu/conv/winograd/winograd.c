@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the convolutions by Winograd's transforms have in common: how the work is cut, and the
- * source. */
+/* What all convolutions by Winograd's transforms share: how the work is cut into bands, and how the
+ * source is read and transformed. */
 #include "config.h"
 #include "trainer/backends/cpu/conv/winograd/winograd.h"
 
@@ -8,10 +8,12 @@
 
 #include "trainer/backends/cpu/isa/simd.h"
 
-#define BAND_TILES 32         /* of a band, about, or of a part of a row of twice as many */
-#define MIN_TILES 16          /* of all images: fewer would not pay for the weights' transform */
-#define MAX_WEIGHTS (1 << 20) /* of a place */
-#define RUNS 8                /* of bands, for each thread at least, where there are as many */
+#define BAND_TILES 32         /* tiles of a band, about; or of a section of a row that has at least
+                               * twice as many */
+#define MIN_TILES 16          /* tiles of a batch, at least: with fewer the weights' transform takes
+                               * longer than it saves */
+#define MAX_WEIGHTS (1 << 20) /* input channels times output channels */
+#define RUNS 8                /* runs of bands per thread, at least, if there are as many bands */
 #define MAX_RUN 8
 
 static size_t largest_channels(const struct tensor *const *tensors)
@@ -26,7 +28,8 @@ static bool are_floats(const struct conv_operands *r)
     return r->src[0]->dtype == DTYPE_F32 && r->dst[0]->dtype == DTYPE_F32;
 }
 
-/* Floats of the rows under a row of tiles, of the part with most channels. */
+/* Floats of one thread's copies of the rows below a row of tiles, for the tensor with most
+ * channels. */
 static size_t lines_of(const struct winograd *g, const struct conv_operands *r, bool copied)
 {
     size_t ns = largest_channels(r->src), nd = largest_channels(r->dst);
@@ -93,7 +96,7 @@ struct winograd winograd_of(const struct conv_operands *r, bool copied)
     g->down = g->height / g->rows->tile;
     g->nthreads = simd_threads();
     g->weights = g->places * g->place;
-    winograd_set_band(g, BAND_TILES, !are_floats(r)); /* copies of others are of whole rows */
+    winograd_set_band(g, BAND_TILES, !are_floats(r)); /* other types are copied as whole rows */
     g->run = g->nimages * g->down / g->band / (RUNS * g->nthreads);
     g->run = g->run < 1 ? 1 : g->run < MAX_RUN ? g->run : MAX_RUN;
     g->bias = (g->dst_channels + WINOGRAD_LINE - 1) / WINOGRAD_LINE * WINOGRAD_LINE;
@@ -132,8 +135,8 @@ size_t winograd_first_new(const struct winograd *g, size_t r)
     return r % g->down == 0 ? 0 : g->rows->side - g->rows->tile;
 }
 
-/* The rows of pixels under row of tiles r, counted through all images, from its first on. Copies of
- * rows before row `first` of them are there. */
+/* Sets rows to the rows of pixels that row of tiles r, counted over all images, reads from one
+ * source tensor. Rows before number `first` have been copied already. */
 static void source_rows(const struct winograd *g, const struct conv_operands *operands, size_t part,
                         const float *zeros, size_t r, size_t first, float *lines,
                         const float **rows)
@@ -142,7 +145,7 @@ static void source_rows(const struct winograd *g, const struct conv_operands *op
     float *made[WINOGRAD_SIDE];
 
     for (size_t i = 0; i < g->rows->side; i++) {
-        size_t y = g->rows->tile * (r % g->down) + i - 1; /* wraps: too large as well */
+        size_t y = g->rows->tile * (r % g->down) + i - 1; /* -1 wraps to a large number, too */
         size_t row = r / g->down * g->height + y;
         float *copy = winograd_copy(g, lines, r, i, line);
 
@@ -175,7 +178,7 @@ void winograd_transform_source(const struct winograd *g, const struct conv_opera
                at = 0;
 
         for (size_t k = 0; k < CONV_CONCAT && operands->src[k]; at += g->src_channels_of[k++]) {
-            /* Only one part has a norm or is made, so nobody else's copies are there. */
+            /* At most one tensor has a norm or a producer, so the copies are of its rows. */
             source_rows(g, operands, k, zeros, r,
                         operands->norm[k] || is_made(operands, k) ? first : 0, lines, rows);
             for (size_t i = 0; i < side; i++)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Results of 3x3 convolutions by Winograd's transforms. The gradient of the input is the same
- * convolution with the window turned by 180 degrees and the operands of the channels changed. */
+/* 3x3 convolutions by Winograd's transforms: forward, and the gradient of the input, which is the
+ * convolution with the window rotated by 180 degrees and the input and output channels
+ * exchanged. */
 #include "config.h"
 #include "trainer/backends/cpu/conv/winograd/winograd.h"
 
@@ -9,7 +10,7 @@
 #include "trainer/backends/cpu/conv/winograd/winograd_kernels.h"
 #include "trainer/backends/cpu/isa/simd.h"
 
-/* packed[place][block of d][s][d] */
+/* Writes packed[place][block of d][s][d]. */
 void winograd_conv_pack(const struct winograd *g, const float *w, bool turned, float *packed)
 {
     size_t ns = g->src_channels, nd = g->dst_channels, lanes = g->rows->lanes;
@@ -68,7 +69,7 @@ void winograd_conv_write(const struct winograd *g, const struct conv_operands *o
         }
 }
 
-/* continues: as for winograd_transform_source. */
+/* continues: see winograd_transform_source(). */
 static void correlate_part(const struct winograd *g, const struct conv_operands *operands,
                            const struct winograd_conv_fusion *fusion, const struct winograd_band *b,
                            bool continues, const float *packed, const float *bias,
@@ -92,8 +93,8 @@ static void correlate_part(const struct winograd *g, const struct conv_operands 
         winograd_conv_write(g, operands, m, bias, b, lines);
 }
 
-/* Workspace: weights, bias, zeros, scratch for each thread, lines, coefficients, and parts of
- * moments. */
+/* Workspace: packed weights, bias, zeros, scratch of each thread, copied rows of each thread,
+ * coefficients, partial moments. */
 static void winograd_conv_correlate(const struct op *op, const struct winograd_conv_fusion *fusion,
                                     bool turned)
 {
@@ -105,7 +106,7 @@ static void winograd_conv_correlate(const struct op *op, const struct winograd_c
     double *partials = (double *)(void *)(packed + g->moments_at + g->coef);
     size_t area = g->rows->tile * g->width;
     bool results_are_floats = operands.dst[0]->dtype ==
-                              DTYPE_F32; /* others go through the copies' room */
+                              DTYPE_F32; /* other types are converted in the same copies */
     struct norm_prologue norm;
 
     norm_prologue_init(&norm, op, packed + g->moments_at);
@@ -118,7 +119,7 @@ static void winograd_conv_correlate(const struct op *op, const struct winograd_c
         memcpy(bias, operands.bias->data, nd * sizeof *bias);
 #pragma omp parallel num_threads(g->nthreads)
     {
-        size_t done = nrows; /* where the last band ended, if copies of its rows are still there */
+        size_t done = nrows; /* where the last band ended, if copies of its rows are still valid */
 
         winograd_conv_pack(g, operands.weights->data, turned, packed);
 #pragma omp for schedule(dynamic, g->run)

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Both gradients of a 3x3 convolution in one pass over what they read (winograd.h): the gradient of
- * its result is transformed once for both, and the source as that gradient is for the weights'
- * gradient alone. Where a norm's gradient comes late (core/op.h) it is made of the rows of the
- * result's gradient; the sums that a norm in front of the convolution needs (norm_prologue.h) are
- * added up while the gradient of the input and the source are in the cache.
+/* Both gradients of a 3x3 convolution in one pass (winograd.h). The gradient of the result, to
+ * which a deferred norm gradient is applied (core/op.h), is transformed once for both; so for the
+ * weights' gradient the source is transformed as gradients are. The sums for a norm in front of the
+ * convolution (norm_prologue.h) are added up while its operands are in the cache.
  *
- * The gradient of the input may lie where that of the result did, or where x of the norm behind:
- * rows of that are copies, of which a row of tiles leaves the next one those that they have in
- * common, and neighbouring chunks have copies of each other's rows from before. */
+ * The gradient of the input may take the memory of the result's gradient, or of x of the deferred
+ * norm gradient. Then rows are copied before they are overwritten: neighbouring rows of tiles share
+ * copies, and each chunk begins with copies of the rows next to it. */
 #include "config.h"
 #include "trainer/backends/cpu/conv/winograd/winograd.h"
 
@@ -18,14 +17,14 @@
 #include "trainer/backends/cpu/isa/simd.h"
 #include "trainer/backends/cpu/norm/norm_grad_rows.h"
 
-/* op->priv: the ops that it stands for, which have no workspace. */
+/* op->priv: the two gradients as ops of their own, without workspace. */
 struct winograd_grad {
     struct op input, weights;
     struct winograd in, w;
-    /* Floats: coefficients; rows of the gradient, of the source; the rows of the gradient above and
-     * below a chunk. */
+    /* Floats: coefficients; copied rows of the gradient, of the source; rows of the gradient above
+     * and below a chunk. */
     size_t coef, rows, lines, edges;
-    size_t norm_size; /* doubles of a chunk's sums */
+    size_t norm_size; /* doubles of one chunk's sums for the norm in front */
 };
 
 static void winograd_grad_split(const struct op *op, struct winograd_grad *b)
@@ -79,7 +78,7 @@ static bool winograd_grad_supports(const struct op *op)
     return b.w.nchunks > 0 && b.in.band == b.w.band;
 }
 
-/* What the workspace begins with; then floats. */
+/* The workspace holds doubles, then floats; this returns the number of doubles. */
 static size_t winograd_grad_doubles_of(const struct winograd_grad *b)
 {
     return round_up(b->w.nchunks * b->norm_size);
@@ -100,18 +99,18 @@ static int winograd_grad_prepare(struct op *op, struct err *e)
          b->w.nthreads * (b->in.scratch + b->rows + b->lines)) * sizeof(float);
     op->priv = b;
     op->over = 1;
-    if (op->in[OP_NORM_GRAD_X]) /* of two parts the other where the norm's x was */
+    if (op->in[OP_NORM_GRAD_X]) /* the gradient of the second source may take the memory of x */
         op->over_second = OP_NORM_GRAD_X + 1;
     return 0;
 }
 
-/* Of one run; the workspace in its order. */
+/* The pointers into the workspace during one run. */
 struct winograd_grad_workspace {
     const struct winograd_grad *b;
     struct conv_operands in, w;
     struct norm_prologue norm;
     struct norm_grad_rows dy;
-    bool in_place; /* dx is where dy was, or what that is made of */
+    bool in_place; /* dx has the memory of dy or of x */
     double *norm_sums;
     float *norm_coef, *packed, *no_bias, *zeros, *sums, *edges, *rooms;
 };
@@ -141,9 +140,10 @@ static struct winograd_grad_workspace winograd_grad_workspace_of(struct op *op)
     return p;
 }
 
-/* One thread's. */
+/* One thread's scratch. */
 struct room {
-    float *gradient, *results; /* of the input; then what was the results' is the source's */
+    float *gradient, *results; /* transformed gradient; results of the input, then the transformed
+                                * source */
     float *rows, *lines;
 };
 
@@ -156,7 +156,8 @@ static struct room room_of(const struct winograd_grad_workspace *p, size_t threa
     return (struct room){from, from + b->in.places * b->in.src_place, rows, rows + b->rows};
 }
 
-/* Rows of tiles [begin, end) of a chunk; above and below it, where that is in the same image. */
+/* Rows of tiles [begin, end), and copies of the rows of pixels above and below them, if these are
+ * in the same image. */
 struct chunk {
     size_t begin, end;
     float *above, *below;
@@ -172,7 +173,7 @@ static struct chunk chunk_of(const struct winograd_grad_workspace *p, size_t i)
                           edges + p->b->edges / 2};
 }
 
-/* Before the threads write: what chunks read of each other's rows. */
+/* Copies the rows that a chunk reads from its neighbours, before any thread writes. */
 static void copy_edges(const struct winograd_grad_workspace *p, size_t i)
 {
     const struct winograd *g = &p->b->in;
@@ -185,14 +186,14 @@ static void copy_edges(const struct winograd_grad_workspace *p, size_t i)
         norm_grad_rows_copy(&p->dy, c.end * tile * line, line, c.below);
 }
 
-/* Row i of those under row of tiles r of a chunk; x: of its first part, or the others' copies are
- * there. */
+/* Returns row i of the gradient below row of tiles r of a chunk; x > 0: not the first section, so
+ * that the row has been copied already. */
 static const float *gradient_row(const struct winograd_grad_workspace *p, const struct room *room,
                                  const struct chunk *c, size_t x, size_t r, size_t i)
 {
     const struct winograd *g = &p->b->in;
     size_t line = g->width * g->src_channels;
-    size_t y = g->rows->tile * (r % g->down) + i - 1; /* wraps: too large as well */
+    size_t y = g->rows->tile * (r % g->down) + i - 1; /* -1 wraps to a large number, too */
     size_t at = (r / g->down * g->height + y) * line;
     float *copy = winograd_copy(g, room->rows, r, i, line);
 
@@ -210,7 +211,7 @@ static const float *gradient_row(const struct winograd_grad_workspace *p, const 
     return copy;
 }
 
-/* Row of tiles r of a band of the gradient, transformed, and its sum. */
+/* Transforms row of tiles r of a band of the gradient, and adds the rows to the bias's sum. */
 static void winograd_grad_read_gradient(const struct winograd_grad_workspace *p,
                                         const struct room *room, const struct chunk *c,
                                         const struct winograd_band *b, size_t r, float *sum)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* 3x3 convolutions by Winograd's transforms (winograd.h). */
+/* Kernels of 3x3 convolutions by Winograd's transforms (winograd.h). */
 #ifndef UNETCTL_TRAINER_BACKENDS_CPU_CONV_WINOGRAD_WINOGRAD_KERNELS_H
 #define UNETCTL_TRAINER_BACKENDS_CPU_CONV_WINOGRAD_WINOGRAD_KERNELS_H
 

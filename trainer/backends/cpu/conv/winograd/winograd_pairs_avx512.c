@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Winograd's transforms for 8 channels, or 24 and so on: a vector holds two neighbouring tiles with
- * 8 channels each, channel 0 of both, channel 1 of both and so on. So what the products need of a
- * channel, both its numbers throughout a vector, is a load; a shuffle for each would take the place
- * of a product where the processor has one port for shuffles and that port multiplies as well. */
+/* Winograd's transforms if the number of channels is 8, or a larger multiple of 8 but not of 16. A
+ * vector holds two neighbouring tiles with 8 channels each, interleaved: channel 0 of both tiles,
+ * channel 1 of both, and so on. The products need one channel's two values broadcast to all lanes,
+ * which is a load in this order. Shuffles instead would compete with multiplications on processors
+ * where one port does both. */
 #include "config.h"
 
 #ifdef __x86_64__
@@ -16,11 +17,11 @@
 #define HALF 8
 #define TILE 4
 #define SIDE (TILE + 2)
-#define COLUMNS 5 /* of two pixels each: of the source of two tiles */
+#define COLUMNS 5 /* columns of two pixels each that two tiles read */
 #define PLACES (SIDE * SIDE)
 typedef double unaligned_double __attribute__((aligned(4), may_alias));
 
-#define GROUPS 8 /* whose products are summed at the same time */
+#define GROUPS 8 /* groups of tiles whose products are summed at the same time */
 
 /* Loads 8 channels of two adjacent pixels, which are n floats apart. */
 INLINE vec load_pixels(const float *low, size_t n)
@@ -43,7 +44,8 @@ INLINE void store_pixels(float *low, size_t n, vec v)
     _mm256_storeu_pd((double *)(low + n), _mm512_extractf64x4_pd((__m512d)v, 1));
 }
 
-/* The first pixels of both, or with k = 1 the second ones, as two tiles. */
+/* Returns two tiles of one pixel each: the first pixels of a and b, or with k = 1 the second
+ * ones. */
 INLINE vec tiles_of(vec a, vec b, size_t k)
 {
     __m512i first = _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
@@ -53,7 +55,7 @@ INLINE vec tiles_of(vec a, vec b, size_t k)
     return (vec)_mm512_permutex2var_ps((__m512)a, k ? second : first, (__m512)b);
 }
 
-/* The way back: the first tile's pixels of both, or with k = 1 the second one's. */
+/* The inverse of tiles_of(): two pixels of the first tile, or with k = 1 of the second. */
 INLINE vec pixels_of(vec a, vec b, size_t k)
 {
     __m512i first = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
@@ -62,13 +64,14 @@ INLINE vec pixels_of(vec a, vec b, size_t k)
     return (vec)_mm512_permutex2var_ps((__m512)a, k ? second : first, (__m512)b);
 }
 
-/* Two numbers, for two tiles, for each channel. */
+/* Broadcasts the values of one channel for two tiles. */
 INLINE vec load_channel(const float *p)
 {
     return (vec)_mm512_set1_pd(*(const unaligned_double *)p);
 }
 
-/* Two pixels of each of the rows, from number `at` of them on, one dimension transformed. */
+/* Transforms one dimension of two neighbouring pixels of each row, from value `at` of the rows
+ * on. */
 INLINE void source_columns(const float *const *src, ptrdiff_t at, size_t n, vec *r)
 {
     vec v[SIDE];
@@ -79,7 +82,8 @@ INLINE void source_columns(const float *const *src, ptrdiff_t at, size_t n, vec 
     source4(v, 1, r, 1);
 }
 
-/* The same where only the first or only the second pixel is there. */
+/* The same at the edge of the image, where only the first or only the second pixel exists; the
+ * other is 0. */
 INLINE void source_edge(const float *const *src, size_t at, bool second, vec *r)
 {
     vec v[SIDE];
@@ -91,8 +95,8 @@ INLINE void source_edge(const float *const *src, size_t at, bool second, vec *r)
     source4(v, 1, r, 1);
 }
 
-/* n is a constant once inlined if it is HALF. Neighbouring pairs of tiles share two columns, which
- * are transformed once. */
+/* n is a constant after inlining if it is HALF. Neighbouring pairs of tiles share two columns,
+ * which are transformed once. */
 INLINE void source_rows(const float *const *src, size_t width, size_t n, size_t all,
                         unsigned beside, size_t place, float *dst)
 {
@@ -148,7 +152,7 @@ ISA static void source(const float *const *src, size_t width, size_t n, size_t a
         source_rows(src, width, n, all, beside, place, d);
 }
 
-/* n as above; so is relu, always. */
+/* n is a constant as above, and relu is always one. */
 INLINE void result_rows(const float *m, size_t place, size_t width, size_t n, size_t all,
                         const float *bias, bool relu, float *const *dst)
 {
@@ -249,7 +253,7 @@ ISA static void gather(const float *u, size_t place, size_t step, size_t turned,
     }
 }
 
-/* n groups, a constant once inlined, and one block of results. */
+/* n groups, a constant after inlining, of one block of results. */
 INLINE void forward_groups(const float *d, const float *weights, size_t ns, size_t nd, size_t n,
                            float *m)
 {

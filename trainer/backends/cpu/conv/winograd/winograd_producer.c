@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A 3x3 convolution with its ReLU at inference, and what makes its input: a first convolution, of
- * too few channels for Winograd's transforms, or a transposed one. Rows of that are producer on the
- * way to the transforms. */
+/* A 3x3 convolution with its ReLU at inference and the op that produces its source: a first
+ * convolution, which has too few channels for Winograd's transforms, or a transposed one. The
+ * source is never written: its rows are computed when the transform needs them. */
 #include "config.h"
 #include "trainer/backends/cpu/conv/winograd/winograd.h"
 
@@ -15,7 +15,8 @@
 
 #define ALIGN 64
 
-/* op->priv: the ops that it stands for; between has no data. The front's workspace comes first. */
+/* op->priv: the two ops, and the tensor between them, which has no data. The workspace begins with
+ * that of `front`. */
 struct winograd_producer {
     struct tensor between;
     struct op front, conv;
@@ -26,7 +27,7 @@ static bool is_up(const struct op *op)
     return op->in[OP_SECOND] != NULL;
 }
 
-/* p stays where it is: its ops point into it. */
+/* p must not move: its ops point into it. */
 static void winograd_producer_split(const struct op *op, struct winograd_producer *p)
 {
     bool up = is_up(op);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Chooses Winograd's transforms for an image and a processor (winograd_rows.h). */
 #include "config.h"
 #include "trainer/backends/cpu/conv/winograd/winograd_rows.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Winograd's transforms for AVX2. */
 #include "config.h"
 
 #ifdef __x86_64__

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Winograd's transforms for AVX-512, for multiples of 16 channels. */
 #include "config.h"
 
 #ifdef __x86_64__

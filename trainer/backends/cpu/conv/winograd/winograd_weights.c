@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The gradient of the weights of 3x3 convolutions by Winograd's transforms. It is summed in chunks
- * of bands whose number does not depend on the threads, and these are added in order; with so many
- * channels that few chunks have room, the threads share the places of one sum instead. */
+/* The gradient of the weights of 3x3 convolutions by Winograd's transforms. A chunk of bands has
+ * its own sums; the number of chunks does not depend on the number of threads, and their sums are
+ * added in order. If there are so many channels that few chunks fit into memory, all threads share
+ * one sum, each with places of its own. */
 #include "config.h"
 #include "trainer/backends/cpu/conv/winograd/winograd.h"
 
@@ -10,18 +11,18 @@
 #include "trainer/backends/cpu/conv/winograd/winograd_kernels.h"
 #include "trainer/backends/cpu/isa/simd.h"
 
-#define SHARED_TILES 256  /* of a band whose products the threads share */
+#define SHARED_TILES 256  /* tiles of a band whose products the threads share */
 #define MAX_SUMS (1 << 24) /* floats of all chunks: 64 MiB */
 #define MIN_CHUNKS 4
-#define SOME_CHUNKS 8       /* or fewer of small images; more, if there is room for their sums: */
+#define SOME_CHUNKS 8       /* chunks, fewer for small images; more if their sums fit into: */
 #define MAX_CHUNKS 64
-#define ROOM (1 << 20)      /* floats, or a share of the source */
+#define ROOM (1 << 20)      /* this many floats, or a ROOM_SHARE-th of the source's */
 #define ROOM_SHARE 16
-/* More than MANY_CHUNKS chunks only of MANY_BANDS bands each, as the first band of a chunk reads
- * what was not prefetched. */
+/* More than MANY_CHUNKS chunks are made only if each has MANY_BANDS bands, because a chunk's first
+ * band is not prefetched. */
 #define MANY_CHUNKS 16
 #define MANY_BANDS 16
-#define CHUNK_TILES 64 /* at least */
+#define CHUNK_TILES 64 /* tiles of a chunk, at least */
 
 size_t winograd_weights_chunks(const struct winograd *g)
 {
@@ -38,7 +39,7 @@ size_t winograd_weights_chunks(const struct winograd *g)
     return n >= MIN_CHUNKS ? n : 0;
 }
 
-/* A band of dy to scratch. */
+/* Transforms a section of a band of dy to scratch. */
 static void transform_dy(const struct winograd *g, const struct tensor *dy,
                          const struct winograd_band *b, float *lines, float *y)
 {
@@ -70,7 +71,7 @@ void winograd_weights_add(const struct winograd *g, size_t p, size_t ntiles, con
     }
 }
 
-/* Channels [first, last) of rows of tiles [from, to). */
+/* Sums dy over rows of tiles [from, to), for channels [first, last). */
 static void sum_dy(const struct winograd *g, const struct tensor *dy, size_t from, size_t to,
                    size_t first, size_t last, float *lines, float *sums)
 {
@@ -85,7 +86,7 @@ static void sum_dy(const struct winograd *g, const struct tensor *dy, size_t fro
     }
 }
 
-/* Rows of tiles [from, to) into sums: of the products, then of dy. */
+/* Adds the products of rows of tiles [from, to), and then dy, to sums. */
 static void winograd_weights_sum_chunk(const struct winograd *g,
                                        const struct conv_operands *operands, const float *zeros,
                                        size_t from, size_t to, float *lines, float *scratch,
@@ -113,7 +114,7 @@ static void winograd_weights_sum_chunk(const struct winograd *g,
     }
 }
 
-/* The same of all rows, shared among the threads of the parallel region. */
+/* The same over all rows, shared among the threads of the parallel region. */
 static void sum_shared(const struct winograd *g, const struct conv_operands *operands,
                        const float *zeros, float *lines, float *scratch, float *sums)
 {
@@ -157,8 +158,8 @@ void winograd_weights_gather(const struct winograd *g, const float *sums, bool t
                             g->place, ns * window, turned, dw + (d * ns + s) * window);
 }
 
-/* Workspace: the sums of all chunks, or one, zeros, coefficients, scratch for each thread, or one
- * for all, and lines. */
+/* Workspace: the sums of all chunks, or one sum; zeros; coefficients; scratch of each thread, or
+ * one for all; copied rows of each thread. */
 static int winograd_weights_run(struct op *op, struct exec *x, struct err *e)
 {
     const struct winograd *g = op->priv;
