@@ -51,15 +51,19 @@ static void limit_file_size(rlim_t n)
 
 static void writing(void)
 {
-    ok(atomicfile_write("a", "one\n", 4, 0666, &e) == 0 && holds("a", "one\n"), "a new file");
-    is_int(mode_of("a"), 0644, "its mode is under the umask");
-    ok(atomicfile_write("a", "", 0, 0600, &e) == 0 && holds("a", ""), "replaced by an empty one");
-    is_int(mode_of("a"), 0600, "with the new mode");
+    ok(atomicfile_write("a", "one\n", 4, 0666, &e) == 0 && holds("a", "one\n"),
+       "a new file is written");
+    is_int(mode_of("a"), 0644, "its mode follows the umask");
+    ok(atomicfile_write("a", "", 0, 0600, &e) == 0 && holds("a", ""),
+       "the file is replaced by an empty one");
+    is_int(mode_of("a"), 0600, "it gets the new mode");
     ok(atomicfile_write("a", "x\0y", 3, 0644, &e) == 0 && !holds("a", "x"), "NUL bytes are kept");
     ok(atomicfile_write("nowhere/a", "x", 1, 0644, &e) == -1 && e.code == ERR_INTERNAL &&
-           strstr(e.text, "nowhere/a"), "no such folder: %s", e.text);
-    ok(atomicfile_write("sub", "x", 1, 0644, &e) == -1, "a folder is in the way: %s", e.text);
-    ok(atomicfile_write("fifo", "x", 1, 0644, &e) == -1, "a FIFO is in the way: %s", e.text);
+           strstr(e.text, "nowhere/a"), "a missing folder is reported: %s", e.text);
+    ok(atomicfile_write("sub", "x", 1, 0644, &e) == -1,
+       "a folder in place of the file is refused: %s", e.text);
+    ok(atomicfile_write("fifo", "x", 1, 0644, &e) == -1,
+       "a FIFO in place of the file is refused: %s", e.text);
     ok(symlink("../a", "sub/link") == 0 && atomicfile_write("sub/link", "thru", 4, 0644, &e) == 0 &&
            holds("a", "thru") && readlink("sub/link", (char[8]){0}, 8) == 4, "a link is followed");
     is_int(files_here(), 3, "no temporary file is left");
@@ -71,7 +75,7 @@ static void streaming(void)
 
     fprintf(atomicfile_stream(a), "%d %s\n", 5, "words");
     ok(access("s", F_OK) != 0, "before the commit there is no file");
-    ok(atomicfile_commit(a, &e) == 0 && holds("s", "5 words\n"), "after it there is");
+    ok(atomicfile_commit(a, &e) == 0 && holds("s", "5 words\n"), "after the commit there is");
     a = atomicfile_open("s", 0644, &e);
     fprintf(atomicfile_stream(a), "lost");
     atomicfile_abort(a);
@@ -85,19 +89,21 @@ static void full_disk(void)
     struct atomicfile *a;
 
     memset(big, 'x', sizeof big);
-    ok(atomicfile_append("l", "first", &e) == 0, "append to a new file");
+    ok(atomicfile_append("l", "first", &e) == 0, "a line is appended to a new file");
     limit_file_size(4096);
     ok(atomicfile_write("s", big, sizeof big, 0644, &e) == -1 && strstr(e.text, strerror(EFBIG)),
-       "no room: %s", e.text);
+       "a write without room fails: %s", e.text);
     ok(holds("s", "5 words\n"), "the old file is intact");
     a = atomicfile_open("s", 0644, &e);
     for (int i = 0; i < 9000; i++)
         putc('y', atomicfile_stream(a));
     errno = 0;
-    ok(atomicfile_commit(a, &e) == -1 && holds("s", "5 words\n"), "so it is after a stream: %s",
+    ok(atomicfile_commit(a, &e) == -1 && holds("s", "5 words\n"),
+       "the old file is intact after a failed stream: %s",
        e.text);
     big[sizeof big - 1] = 0;
-    ok(atomicfile_append("l", big, &e) == -1 && holds("l", "first\n"), "and after an append: %s",
+    ok(atomicfile_append("l", big, &e) == -1 && holds("l", "first\n"),
+       "the old file is intact after a failed append: %s",
        e.text);
     limit_file_size(RLIM_INFINITY);
     is_int(files_here(), 5, "no temporary file is left");
@@ -114,22 +120,23 @@ static void reading(void)
     ok(atomicfile_read("/dev/zero", 10, &n, &e) == NULL, "%s", e.text);
     atomicfile_write("ten", "0123456789", 10, 0644, &e);
     text = atomicfile_read("ten", 10, &n, &e);
-    ok(text && n == 10 && text[10] == 0, "as long as the limit");
+    ok(text && n == 10 && text[10] == 0, "a file as long as the limit is read");
     free(text);
     ok(atomicfile_read("ten", 9, &n, &e) == NULL && strstr(e.text, "9 bytes"), "%s", e.text);
     text = atomicfile_read("/proc/self/status", 1 << 20, &n, &e);
-    ok(text && n == strlen(text) && n > 100, "a file whose size says 0");
+    ok(text && n == strlen(text) && n > 100, "a file whose reported size is 0 is read");
     free(text);
-    ok(atomicfile_read("/proc/self/status", 50, &n, &e) == NULL, "and its limit: %s", e.text);
+    ok(atomicfile_read("/proc/self/status", 50, &n, &e) == NULL,
+       "the limit applies to it: %s", e.text);
 }
 
 static void appending(void)
 {
     ok(atomicfile_append("l", "second\n", &e) == 0 && holds("l", "first\nsecond\n"),
-       "a newline that is there is not doubled");
+       "a final newline is not doubled");
     atomicfile_write("l", "whole\nto", 8, 0644, &e);
     ok(atomicfile_append("l", "next", &e) == 0 && holds("l", "whole\nto\nnext\n"),
-       "a torn line is closed first");
+       "an incomplete line is ended before another is appended");
     ok(atomicfile_append("nowhere/l", "x", &e) == -1, "%s", e.text);
 }
 
@@ -141,46 +148,50 @@ static void batches(void)
     atomicfile_write("b1", "old", 3, 0644, &e);
     ok(atomicfile_batch_add(&b, "b1", "new", 3, 0600, &e) == 0 &&
            atomicfile_batch_add(&b, "b2", "", 0, 0644, &e) == 0 && holds("b1", "old") &&
-           access("b2", F_OK) != 0, "files of a batch are not there yet");
+           access("b2", F_OK) != 0, "files of a batch are not visible yet");
     ok(atomicfile_batch_add(&b, "sub", "x", 1, 0644, &e) == -1 && b.count == 2,
-       "what cannot be written is no part of it: %s", e.text);
+       "a file that cannot be written is not part of the batch: %s", e.text);
     ok(atomicfile_batch_rename(&b, &e) == 0 && holds("b1", "new") && holds("b2", "") &&
-           mode_of("b1") == 0600, "until they are renamed");
-    ok(atomicfile_batch_sync(&b, &e) == 0, "and then synced");
+           mode_of("b1") == 0600, "they are visible after they are renamed");
+    ok(atomicfile_batch_sync(&b, &e) == 0, "they are synced after that");
     atomicfile_batch_abort(&b);
     ok(holds("b1", "new") && files_here() == before + 2, "they stay, and no temporary file does");
     ok(atomicfile_batch_add(&b, "b1", "newer", 5, 0644, &e) == 0 &&
            atomicfile_batch_add(&b, "b3", "x", 1, 0644, &e) == 0 &&
            atomicfile_batch_commit(&b, &e) == 0 && b.count == 0 && holds("b1", "newer") &&
-           holds("b3", "x"), "a commit does all of it");
+           holds("b3", "x"), "a commit renames and syncs");
     ok(atomicfile_batch_add(&b, "b1", "lost", 4, 0644, &e) == 0 &&
-           atomicfile_batch_add(&b, "b4", "lost", 4, 0644, &e) == 0 && b.count == 2, "two more");
+           atomicfile_batch_add(&b, "b4", "lost", 4, 0644, &e) == 0 && b.count == 2,
+       "two more files are added");
     atomicfile_batch_abort(&b);
-    ok(holds("b1", "newer") && access("b4", F_OK) != 0 && files_here() == before + 3, "aborted");
-    ok(atomicfile_batch_commit(&b, &e) == 0, "nothing to commit");
+    ok(holds("b1", "newer") && access("b4", F_OK) != 0 && files_here() == before + 3,
+       "after an abort the files are as before");
+    ok(atomicfile_batch_commit(&b, &e) == 0, "an empty batch can be committed");
     limit_file_size(4096);
     char big[9000] = {0};
     ok(atomicfile_batch_add(&b, "b5", big, sizeof big, 0644, &e) == -1 && strstr(e.text, "b5"),
-       "no room: %s", e.text);
+       "an addition without room fails: %s", e.text);
     limit_file_size(RLIM_INFINITY);
     atomicfile_batch_abort(&b);
-    is_int(files_here(), before + 3, "nothing is left of it");
+    is_int(files_here(), before + 3, "no temporary file is left");
 }
 
 /* A name that a user chose is never overwritten, even if the file appears during the write. */
 static void only_new(void)
 {
-    ok(atomicfile_write_new("new", "one", 3, 0644, &e) == 0 && holds("new", "one"), "a new name");
+    ok(atomicfile_write_new("new", "one", 3, 0644, &e) == 0 && holds("new", "one"),
+       "a new name is written");
     int before = files_here();
     ok(atomicfile_write_new("new", "two", 3, 0644, &e) == -1 && e.code == ERR_CONFIG &&
-           strstr(e.text, "new exists") && holds("new", "one"), "is not overwritten: %s", e.text);
+           strstr(e.text, "new exists") && holds("new", "one"),
+       "an existing file is not overwritten: %s", e.text);
     struct atomicfile *a = atomicfile_create("late", 0644, &e);
     ok(a && fputs("two", atomicfile_stream(a)) >= 0 &&
            atomicfile_write("late", "one", 3, 0644, &e) == 0 &&
            atomicfile_commit(a, &e) == -1 && e.code == ERR_CONFIG && holds("late", "one"),
-       "nor what has come since: %s", e.text);
+       "a file that appeared meanwhile is not overwritten: %s", e.text);
     ok(symlink("nowhere", "dangling") == 0 && !atomicfile_create("dangling", 0644, &e),
-       "nor a link");
+       "a dangling link is not overwritten");
     ok(atomicfile_check_own("new", "one", &e) == 0 &&
            atomicfile_check_own("fresh", "one", &e) == 0 &&
            atomicfile_check_own("new", "two", &e) == -1 && e.code == ERR_CONFIG &&
@@ -188,7 +199,7 @@ static void only_new(void)
            atomicfile_check_own("dangling", "one", &e) == -1,
        "what has our mark may be replaced: %s", e.text);
     ok(atomicfile_check_new("sub", &e) == -1 && atomicfile_check_new("fresh", &e) == 0,
-       "a look beforehand");
+       "a name can be checked beforehand");
     is_int(files_here(), before + 2, "no temporary file is left");
 }
 

@@ -14,11 +14,11 @@ int main(void)
     buf_add(&b, "a");
     buf_addf(&b, "%d-%s", 42, "b");
     buf_add_bytes(&b, "cd", 1);
-    is_str(b.data, "a42-bc", "pieces in order");
-    is_int(b.length, 6, "length");
+    is_str(b.data, "a42-bc", "pieces are added in order");
+    is_int(b.length, 6, "the length is counted");
     text = buf_steal(&b);
-    is_str(text, "a42-bc", "steal gives the text");
-    ok(b.data == NULL && b.length == 0 && b.capacity == 0, "and leaves an empty buffer");
+    is_str(text, "a42-bc", "steal returns the text");
+    ok(b.data == NULL && b.length == 0 && b.capacity == 0, "steal leaves an empty buffer");
     free(text);
 
     text = buf_steal(&b);
@@ -42,19 +42,20 @@ int main(void)
     buf_json_int(&b, NULL, -1);
     buf_json_bool(&b, NULL, true);
     buf_add(&b, "]}");
-    is_str(b.data, "{\"a\":\"x\",\"b\":null,\"c\":0.1,\"d\":null,\"e\":[-1,true]}", "members");
+    is_str(b.data, "{\"a\":\"x\",\"b\":null,\"c\":0.1,\"d\":null,\"e\":[-1,true]}",
+           "members of an object are separated by commas");
     buf_destroy(&b);
 
     for (int i = 0; i < 10000; i++)
         buf_addf(&b, "%04d", i);
     ok(!b.failed && b.length == 40000 && memcmp(b.data + 39992, "99989999", 9) == 0,
-       "10000 additions");
+       "10000 additions are kept");
 
     ok(buf_reserve(&b, SIZE_MAX - 8) == NULL && b.failed, "an impossible size fails");
     buf_add(&b, "x");
     is_int(b.length, 40000, "nothing is added after a failure");
-    ok(buf_steal(&b) == NULL, "the failure is told at the end");
-    ok(!b.failed && b.data == NULL, "after which the buffer is usable again");
+    ok(buf_steal(&b) == NULL, "the failure is reported at the end");
+    ok(!b.failed && b.data == NULL, "the buffer can be used again after that");
     buf_destroy(NULL);
     return done_testing();
 }

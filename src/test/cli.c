@@ -38,38 +38,47 @@ int main(void)
     ok(decode((char *[]){"--gpus", "1..4", "-v", "a", "-S", "k=1", "--set=k=2", "--", "-x", "y",
                          NULL},
               &n, &nrest, &e) == 0, "a full command line is decoded");
-    is_str(word, "1..4", "value behind a blank");
-    ok(flag && n == 1 && nrest == 2 && list.count == 2, "flag, operand, list and rest");
+    is_str(word, "1..4", "a value after a blank is decoded");
+    ok(flag && n == 1 && nrest == 2 && list.count == 2, "flag, operand, list and rest are decoded");
     ok(decode((char *[]){"-g3", "--port-base=13565", NULL}, &n, &nrest, &e) == 0 && number == 13565,
-       "-gVALUE and --name=VALUE");
+       "-gVALUE and --name=VALUE are decoded");
     ok(decode((char *[]){"--gpu", "4", NULL}, &n, &nrest, &e) == -1 && e.code == ERR_USAGE,
        "an unknown option is a usage error");
-    ok(strstr(e.text, "--gpus") != NULL, "it names the nearest: %s", e.text);
-    ok(decode((char *[]){"--port-base", "0", NULL}, &n, &nrest, &e) == -1, "out of bounds: %s",
+    ok(strstr(e.text, "--gpus") != NULL, "the error names the nearest option: %s", e.text);
+    ok(decode((char *[]){"--port-base", "0", NULL}, &n, &nrest, &e) == -1,
+       "a number out of bounds is refused: %s",
        e.text);
-    ok(decode((char *[]){"--port-base", "12x", NULL}, &n, &nrest, &e) == -1, "no number: %s",
+    ok(decode((char *[]){"--port-base", "12x", NULL}, &n, &nrest, &e) == -1,
+       "a text that is not a number is refused: %s",
        e.text);
-    ok(decode((char *[]){"--gpus", NULL}, &n, &nrest, &e) == -1, "value missing: %s", e.text);
-    ok(decode((char *[]){"--verbose=1", NULL}, &n, &nrest, &e) == -1, "flag with value: %s",
+    ok(decode((char *[]){"--gpus", NULL}, &n, &nrest, &e) == -1,
+       "a missing value is refused: %s", e.text);
+    ok(decode((char *[]){"--verbose=1", NULL}, &n, &nrest, &e) == -1,
+       "a flag with a value is refused: %s",
        e.text);
-    ok(decode((char *[]){"a", "b", NULL}, &n, &nrest, &e) == -1, "operand too many: %s", e.text);
+    ok(decode((char *[]){"a", "b", NULL}, &n, &nrest, &e) == -1,
+       "an operand too many is refused: %s", e.text);
     setenv("UTEST_PORT_BASE", "77", 1);
-    ok(decode((char *[]){NULL}, &n, &nrest, &e) == 0 && number == 77, "the environment fills in");
+    ok(decode((char *[]){NULL}, &n, &nrest, &e) == 0 && number == 77,
+       "the environment supplies a value");
     ok(decode((char *[]){"--port-base", "5", NULL}, &n, &nrest, &e) == 0 && number == 5,
-       "the command line wins over the environment");
+       "the command line overrides the environment");
     setenv("UTEST_SITE", "x", 1);
-    ok(decode((char *[]){NULL}, &n, &nrest, &e) == 0 && !typed, "but a typed option");
-    ok(decode((char *[]){"--site", "y", NULL}, &n, &nrest, &e) == 0 && typed, "it is typed");
+    ok(decode((char *[]){NULL}, &n, &nrest, &e) == 0 && !typed,
+       "the environment does not supply a typed option");
+    ok(decode((char *[]){"--site", "y", NULL}, &n, &nrest, &e) == 0 && typed,
+       "the command line does");
     setenv("UTEST_PORT_BASE", "x", 1);
     ok(decode((char *[]){NULL}, &n, &nrest, &e) == -1 && strstr(e.text, "UTEST_PORT_BASE"),
-       "a bad variable is named: %s", e.text);
+       "a variable with a bad value is named: %s", e.text);
     static const char *const names[] = {"qos", "time", "hold", "train.epochs", NULL};
     ok(!cli_nearest("foo", names) && !cli_nearest("load", names),
-       "two of a few letters are no slip");
+       "words of few letters with two differences are not near");
     char text[CLI_SUGGESTION];
-    is_str(cli_nearest("tiem", names), "time", "two that are swapped are one");
-    is_str(cli_suggest("tiem", names, text), "; did you mean 'time'?", "a message's end");
-    is_str(cli_suggest("foo", names, text), "", "or none");
-    is_str(cli_nearest("train.epcohs", names), "train.epochs", "also in a longer word");
+    is_str(cli_nearest("tiem", names), "time", "a word with two letters swapped is near");
+    is_str(cli_suggest("tiem", names, text), "; did you mean 'time'?",
+           "a suggestion names the near word");
+    is_str(cli_suggest("foo", names, text), "", "without a near word there is no suggestion");
+    is_str(cli_nearest("train.epcohs", names), "train.epochs", "a longer word is near, too");
     return done_testing();
 }

@@ -15,9 +15,10 @@ int main(void)
     int *list = NULL;
 
     char *zero = mem_zero(0, 8, &e), *text = mem_textf(&e, "%d-%s", 7, "a");
-    ok(zero && *zero == 0, "no elements are an array, too");
+    ok(zero && *zero == 0, "an array of no elements can be allocated");
     is_str(text, "7-a", "formatted text");
-    ok(!mem_alloc(SIZE_MAX / 2, 8, &e) && e.code == ERR_INTERNAL, "a product that overflows: %s",
+    ok(!mem_alloc(SIZE_MAX / 2, 8, &e) && e.code == ERR_INTERNAL,
+       "a product that overflows is refused: %s",
        e.text);
     for (int i = 0; i < 1000; i++) {
         size_t before = capacity;
@@ -26,9 +27,11 @@ int main(void)
         grown += capacity != before;
         list[i] = i;
     }
-    ok(list[0] == 0 && list[999] == 999 && grown < 10, "an array grows %zu times to 1000", grown);
+    ok(list[0] == 0 && list[999] == 999 && grown < 10,
+       "an array is enlarged %zu times up to 1000 elements", grown);
     size_t full = SIZE_MAX / 8;
-    ok(mem_grow(&list, full, &full, 16, &e) == -1 && list[999] == 999, "or stays as it was");
+    ok(mem_grow(&list, full, &full, 16, &e) == -1 && list[999] == 999,
+       "an array that cannot be enlarged stays unchanged");
     free(list);
     free(text);
     free(zero);

@@ -56,7 +56,7 @@ int main(int argc, char **argv)
     if (argc == 3)
         return print(argv[1], argv[2]);
     ok(paths_bindir(bindir, sizeof bindir) == 0 && bindir[0] == '/', "bindir is %s", bindir);
-    ok(paths_bindir(bindir, 3) == -1, "a small buffer is told");
+    ok(paths_bindir(bindir, 3) == -1, "a small buffer is refused");
 
     if (!mkdtemp(work) ||
         shell("cd %s && mkdir -p b i/bin i/libexec/unetctl i/share/unetctl/templates v && "

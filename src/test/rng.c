@@ -24,7 +24,7 @@ static void known_answers(void)
         rng_block(table[i].seed, table[i].stream, table[i].index, got);
         ok(memcmp(got, table[i].want, sizeof got) == 0, "known answer %zu", i);
     }
-    ok(rng_u64(0, 0, 0) == 0xe169c58d6627e8d5, "u64 is word 1, word 0");
+    ok(rng_u64(0, 0, 0) == 0xe169c58d6627e8d5, "u64 consists of words 1 and 0");
 }
 
 /* Chi-square test of 64000 values in 64 cells. With 63 degrees of freedom, 99.99 % are below
@@ -60,8 +60,8 @@ static void normal_moments(void)
     }
     ok(fabs(s1 / N) < 0.02, "mean of normal %.4f", s1 / N);
     ok(fabs(s2 / N - 1) < 0.03, "variance %.4f", s2 / N);
-    ok(fabs(s3 / N) < 0.05 && fabs(s4 / N - 3) < 0.15, "skewness and kurtosis");
-    ok(abs(inside - 68269) < 900, "%d of 100000 within one deviation", inside);
+    ok(fabs(s3 / N) < 0.05 && fabs(s4 / N - 3) < 0.15, "skewness and kurtosis of normal");
+    ok(abs(inside - 68269) < 900, "%d of 100000 are within one standard deviation", inside);
 }
 
 static bool is_permutation(const size_t *p, size_t n)
@@ -88,11 +88,12 @@ static void permutations(void)
     }
     rng_permutation(1, 2, 1000, a);
     rng_permutation(1, 2, 1000, b);
-    ok(is_permutation(a, 1000) && memcmp(a, b, sizeof a) == 0, "the same seed and stream again");
+    ok(is_permutation(a, 1000) && memcmp(a, b, sizeof a) == 0,
+       "the same seed and stream give the same permutation");
     rng_permutation(1, 3, 1000, b);
-    ok(memcmp(a, b, sizeof a) != 0, "another stream, another order");
+    ok(memcmp(a, b, sizeof a) != 0, "another stream gives another order");
     rng_permutation(2, 2, 1000, b);
-    ok(memcmp(a, b, sizeof a) != 0, "another seed, another order");
+    ok(memcmp(a, b, sizeof a) != 0, "another seed gives another order");
 
     for (uint64_t stream = 0; stream < 6000; stream++) {
         rng_permutation(5, stream, 3, a);

@@ -18,15 +18,16 @@ int main(void)
     const double large[] = {1e9 + 1, 1e9 + 2, 1e9 + 3}, open_end[] = {1, 2, INFINITY};
 
     ok(near(stat_mean(a, 8), 5), "mean");
-    ok(near(stat_stddev(a, 8), sqrt(32.0 / 7)), "standard deviation has n - 1");
-    ok(near(stat_stddev(large, 3), 1), "no cancellation with a large mean");
-    ok(stat_median(unsorted, 4) == 2.5 && stat_median(a, 7) == 4, "median, even and odd");
-    ok(unsorted[0] == 3 && unsorted[3] == 10, "the sample is left in its order");
-    ok(stat_median(open_end, 3) == 2, "an infinite neighbour does not spoil the median");
-    ok(stat_mean(one, 1) == 5 && stat_median(one, 1) == 5, "one value");
+    ok(near(stat_stddev(a, 8), sqrt(32.0 / 7)), "the standard deviation divides by n - 1");
+    ok(near(stat_stddev(large, 3), 1), "a large mean causes no cancellation");
+    ok(stat_median(unsorted, 4) == 2.5 && stat_median(a, 7) == 4,
+       "the median of even and odd numbers of values");
+    ok(unsorted[0] == 3 && unsorted[3] == 10, "the sample is not changed");
+    ok(stat_median(open_end, 3) == 2, "the median ignores an infinite neighbour");
+    ok(stat_mean(one, 1) == 5 && stat_median(one, 1) == 5, "mean and median of one value");
     ok(isnan(stat_stddev(one, 1)), "one value has no deviation");
     ok(isnan(stat_mean(one, 0)) && isnan(stat_median(one, 0)) && isnan(stat_stddev(one, 0)),
-       "no values: NaN");
+       "statistics of no values are NaN");
     for (int i = 0; i < 3; i++)
         ok(isnan(stat_mean(bad[i], 3)) && isnan(stat_stddev(bad[i], 3)) &&
                isnan(stat_median(bad[i], 3)),

@@ -41,39 +41,42 @@ int main(void)
     static const int counts[] = {1, 2, 4, 8, 16, 32};
 
     compute(counts, 6, 0.02, 0.002, 0);
-    ok(a.time.gpus == 16 && a.time.measured, "least time");
-    ok(a.gpu_hours.gpus == 1 && a.energy.gpus == 1, "least GPU-hours and energy");
-    near(a.energy.value, 250 * 12 * 60 / 3.6e6, 1e-9, "kWh");
-    is_int(a.deadline.gpus, 0, "no deadline, no choice");
+    ok(a.time.gpus == 16 && a.time.measured, "the count with the shortest time is advised");
+    ok(a.gpu_hours.gpus == 1 && a.energy.gpus == 1,
+       "the count with the fewest GPU-hours and the least energy is advised");
+    near(a.energy.value, 250 * 12 * 60 / 3.6e6, 1e-9, "energy is given in kWh");
+    is_int(a.deadline.gpus, 0, "without a deadline no count is advised for it");
 
     compute(counts, 6, 0.02, 0.002, 150);
     ok(a.deadline.gpus == 6 && !a.deadline.measured && !a.deadline.extrapolated,
-       "a deadline: 6, by the law (%d)", a.deadline.gpus);
+       "a deadline is met by 6 GPUs according to the model (%d)", a.deadline.gpus);
     compute(counts, 6, 0.02, 0.002, 10);
     ok(a.deadline.gpus == 0 && strstr(a.deadline.why, "no count up to 64"),
-       "one that can't be met: %s", a.deadline.why);
+       "a deadline that cannot be met is reported: %s", a.deadline.why);
 
     /* By the model, 8 GPUs take 12 * 60 (1 + 0.14 + 0.112) / 8 = 112.7 s; measured, they take
      * longer. */
     static const int slow[] = {1, 2, 8, 16};
     compute(slow, 4, 0.02, 0.002, 112);
-    ok(a.deadline.gpus == 9 && !a.deadline.measured, "112 s: 9, by the law (%d)", a.deadline.gpus);
+    ok(a.deadline.gpus == 9 && !a.deadline.measured,
+       "112 s are met by 9 GPUs according to the model (%d)", a.deadline.gpus);
     s[0].points[2].q[QUANTITY_WHOLE].median = 130;
     struct model whole = usl;
     for (int i = 0; i < MODEL_TERMS; i++)
         whole.coefficient[i] *= 12;
     advice_compute(&a, &s[0], &whole, 113);
-    ok(a.deadline.gpus == 9, "what was measured as too slow is not advised by the law (%d)",
+    ok(a.deadline.gpus == 9,
+       "a count that was measured as too slow is not advised by the model (%d)",
        a.deadline.gpus);
 
     compute(counts, 2, 0.001, 0, 100);
-    ok(a.deadline.gpus == 0, "without a model nothing is predicted");
+    ok(a.deadline.gpus == 0, "without a model no count is predicted");
 
     s[0].equal_epochs = false;
     advice_compute(&a, &s[0], NULL, 0);
     ok(a.time.gpus == 0 && a.gpu_hours.gpus == 0 &&
        strstr(a.time.why, "different numbers of epochs"),
-       "runs of unequal epochs are not compared: %s", a.time.why);
+       "runs with different numbers of epochs are not compared: %s", a.time.why);
     series_destroy(&s[0]);
     results_destroy(&table);
     return done_testing();

@@ -28,7 +28,7 @@ static void refused(enum err_code code, const char *words, const char *what)
 
     ok(rc == -1 && e.code == (int)code && strstr(e.text, words), "%s: %s", what,
        rc ? e.text : "accepted");
-    ok(!a.series && a.nseries == 0, "and nothing is left");
+    ok(!a.series && a.nseries == 0, "a refused analysis has no series");
 }
 
 static void check_refusals(void)
@@ -38,7 +38,8 @@ static void check_refusals(void)
     refused(ERR_DATA, "no run has a result; the first, x-1-1 (1 GPU), is failed", "all failed");
     table_add(&table, "x", 2, 1, 1);
     refused(ERR_STATS, "ran on 2 GPUs only", "one count");
-    ok(strstr(e.text, "the first, x-1-1 (1 GPU), is failed"), "and why there is no other");
+    ok(strstr(e.text, "the first, x-1-1 (1 GPU), is failed"),
+       "the error says why there is no base case");
     table_add(&table, "x", 4, 1, 1);
     for (size_t i = 0; i < table.count; i++)
         table.rows[i].median_epoch_s = NAN;
@@ -64,36 +65,38 @@ static void check_all(void)
 {
     fill(&table, 1);
     fill(&other, 1.2);
-    ok(create(2) == 0 && a.nseries == 2 && a.npairs == 1, "two sources, two series, a pair");
+    ok(create(2) == 0 && a.nseries == 2 && a.npairs == 1, "two sources give two series and a pair");
     const struct analysis_series *one = &a.series[0];
     ok(one->steady_choice && one->steady_choice->law == MODEL_AMDAHL,
-       "the law that made the data is chosen");
-    near(one->steady_choice->serial, 0.04, 1e-9, "with its serial share");
-    ok(one->whole_choice && !one->steady[MODEL_GUSTAFSON].fitted, "Gustafson's needs weak scaling");
-    ok(one->decision.best && one->decision.best->gpus == 4, "efficiency 0.89 with 4, 0.78 with 8");
+       "the law that the data follow is chosen");
+    near(one->steady_choice->serial, 0.04, 1e-9, "its serial fraction is found");
+    ok(one->whole_choice && !one->steady[MODEL_GUSTAFSON].fitted,
+       "Gustafson's law is not fitted without weak scaling");
+    ok(one->decision.best && one->decision.best->gpus == 4,
+       "4 GPUs are best: efficiency is 0.89 with 4 and 0.78 with 8");
     const struct analysis_pair *pair = &a.pairs[0];
-    is_int(pair->ndifferences, 10, "five counts, two quantities");
-    ok(pair->differences[0].quantity == QUANTITY_STEADY_EPOCH, "times first");
-    near(pair->differences[0].ratio.value, 1 / 1.2, 1e-9, "the second is slower");
-    ok(pair->differences[0].compare.significant, "significantly: nothing scatters");
+    is_int(pair->ndifferences, 10, "five counts and two quantities give ten differences");
+    ok(pair->differences[0].quantity == QUANTITY_STEADY_EPOCH, "differences of times come first");
+    near(pair->differences[0].ratio.value, 1 / 1.2, 1e-9, "the second series is slower");
+    ok(pair->differences[0].compare.significant, "a difference without scatter is significant");
     ok(pair->differences[5].quantity == QUANTITY_IOU && !pair->differences[5].compare.significant,
-       "IoU is the same, without variance");
+       "an equal IoU is not significantly different");
     ok(rule(1)->state == RULE_MET && strstr(rule(1)->why, "1 GPU of the same program: 20 s"),
        "rule 1: %s", rule(1)->why);
-    ok(rule(2)->state == RULE_MET && rule(5)->state == RULE_MET, "rules 2 and 5");
+    ok(rule(2)->state == RULE_MET && rule(5)->state == RULE_MET, "rules 2 and 5 are met");
     ok(rule(6)->state == RULE_NOT_MET && strstr(rule(6)->why, "normal"), "rule 6: %s",
        rule(6)->why);
     ok(rule(9)->state == RULE_NOT_MET && rule(10)->state == RULE_NOT_MET,
-       "bare logs hold no setup");
+       "rules 9 and 10 are not met by logs without their setup");
     for (int i = 0; i < RULES_COUNT; i++)
-        ok(a.rules[i].number == i + 1 && a.rules[i].text && *a.rules[i].why, "rule %d says why",
+        ok(a.rules[i].number == i + 1 && a.rules[i].text && *a.rules[i].why, "rule %d has a reason",
            i + 1);
     is_str(a.notes, "", "nothing was left out");
     analysis_destroy(&a);
 
     for (size_t i = 0; i < table.count; i++)
         table.rows[i].batch_per_gpu = table.rows[i].gpus < 4 ? 16 : 64 / table.rows[i].gpus;
-    ok(create(1) == 0 && a.nseries >= 1 && strstr(a.notes, "mix"), "mixed batches are told");
+    ok(create(1) == 0 && a.nseries >= 1 && strstr(a.notes, "mix"), "mixed batches are noted");
     analysis_destroy(&a);
     for (size_t i = 0; i < table.count; i++) {
         table.rows[i].batch_per_gpu = 16;
@@ -101,10 +104,10 @@ static void check_all(void)
         table.rows[i].state = table.rows[i].seed == 1 ? RESULT_DONE : RESULT_FAILED;
     }
     ok(create(1) == 0 && a.series[0].series.mode == SERIES_WEAK &&
-       a.series[0].steady[MODEL_GUSTAFSON].fitted, "weak scaling: Gustafson is fitted");
+       a.series[0].steady[MODEL_GUSTAFSON].fitted, "Gustafson's law is fitted to weak scaling");
     ok(rule(5)->state == RULE_NOT_MET && rule(6)->state == RULE_NOT_APPLICABLE &&
-       rule(7)->state == RULE_NOT_MET, "single runs break rules 5 and 7");
-    ok(rule(2)->state == RULE_NOT_MET, "and lost ones rule 2");
+       rule(7)->state == RULE_NOT_MET, "single runs do not meet rules 5 and 7");
+    ok(rule(2)->state == RULE_NOT_MET, "lost runs do not meet rule 2");
     analysis_destroy(&a);
     results_destroy(&table);
     results_destroy(&other);
@@ -120,7 +123,7 @@ static void check_rule_six(long runs, bool outliers, enum rule_state state, cons
             bool far = outliers && (seed + gpus) % 5 == 0;
             table_add(&table, "x", gpus, seed, 20 * (0.96 / gpus + 0.04) * (far ? 1.5 : factor));
         }
-    ok(create(1) == 0, "%ld runs per count", runs);
+    ok(create(1) == 0, "an analysis of %ld runs per count", runs);
     ok(rule(6)->state == state && strstr(rule(6)->why, words), "rule 6: %s", rule(6)->why);
     analysis_destroy(&a);
     results_destroy(&table);

@@ -36,24 +36,26 @@ static void check_pairs(void)
 
     fill(x, 10, y, 10, 0);
     compare();
-    ok(c.test == COMPARE_SIGNED_RANK && c.n == 10, "ten seeds on both sides: signed ranks");
-    near(c.p, 2. / 1024, 1e-12, "all of one sign: 2 / 2^10");
-    near(c.difference, -0.0194, 1e-6, "mean of the pairs");
-    ok(c.significant && c.enough && c.needed <= 7, "significant, and %zu would be enough",
+    ok(c.test == COMPARE_SIGNED_RANK && c.n == 10,
+       "ten seeds on both sides are compared by signed ranks");
+    near(c.p, 2. / 1024, 1e-12, "p is 2 / 2^10 if all pairs differ in one direction");
+    near(c.difference, -0.0194, 1e-6, "the difference is the mean of the pairs");
+    ok(c.significant && c.enough && c.needed <= 7,
+       "the difference is significant, and %zu runs would be enough",
        c.needed);
     fill(x, 9, y, 9, 0);
     compare();
-    ok(c.test == COMPARE_PAIRED_T && c.n == 9, "nine: Student's t");
+    ok(c.test == COMPARE_PAIRED_T && c.n == 9, "nine pairs are compared by Student's t");
     fill(x, 3, y, 3, 0);
     compare();
-    ok(c.test == COMPARE_PAIRED_T && c.n == 3, "three: Student's t");
+    ok(c.test == COMPARE_PAIRED_T && c.n == 3, "three pairs are compared by Student's t");
     fill(x, 7, y, 7, 100);
     compare();
     ok(c.test == COMPARE_RANK_SUM && !c.significant && !c.enough && c.needed > 7,
-       "unpaired, the scatter hides it: %zu runs are needed", c.needed);
+       "unpaired, the scatter hides the difference: %zu runs are needed", c.needed);
     fill(x, 3, y, 3, 100);
     compare();
-    ok(c.test == COMPARE_WELCH, "three unpaired: Welch");
+    ok(c.test == COMPARE_WELCH, "three unpaired runs are compared by Welch's test");
 }
 
 /* With seeds that only one side has, all runs count, and the change is that of the means shown. */
@@ -63,12 +65,12 @@ static void check_unequal_seeds(void)
 
     fill(x, 3, y, 4, 0);
     compare();
-    ok(c.test == COMPARE_WELCH && c.n == 3, "not the same seeds: no pairs");
-    near(c.a, (0.90 + 0.80 + 0.95) / 3, 1e-12, "the mean of one side");
+    ok(c.test == COMPARE_WELCH && c.n == 3, "different seeds are not paired");
+    near(c.a, (0.90 + 0.80 + 0.95) / 3, 1e-12, "the mean of one side includes all its runs");
     near(c.difference, c.b - c.a, 1e-12, "the change is the difference of the means");
     fill(x, 3, y, 3, 1);
     compare();
-    ok(c.test == COMPARE_WELCH, "as many runs of other seeds: no pairs");
+    ok(c.test == COMPARE_WELCH, "as many runs with other seeds are not paired");
 }
 
 /* The quantiles are t(0.975, 2) = 4.3027 and t(1 - 0.025 / 3, 2) = 7.6488. */
@@ -84,8 +86,8 @@ static void check_simultaneous(void)
     list[3].difference = NAN;
     compare_correct(list, 4);
     near((c.difference - list[0].interval.low) / (c.difference - c.interval.low), 7.6488 / 4.3027,
-         1e-3, "an interval that holds together with two others");
-    ok(list[0].needed > c.needed, "takes more runs");
+         1e-3, "an interval that is simultaneous with two others is wider");
+    ok(list[0].needed > c.needed, "simultaneous comparisons need more runs");
 }
 
 static void check_single(void)
@@ -97,19 +99,20 @@ static void check_single(void)
     fill(x, 1, y, 1, 0);
     compare();
     ok(c.test == COMPARE_NONE && isnan(c.p) && !c.significant && !c.enough && c.needed == 0,
-       "one run a side");
-    near(c.difference, -0.1, 1e-9, "the difference is told");
+       "one run on each side is not tested");
+    near(c.difference, -0.1, 1e-9, "its difference is reported");
     table_add_scores(a.rows, 8, good);
     table_add_scores(b.rows, 8, worse);
     compare();
-    ok(c.test == COMPARE_IMAGES && c.nimages == 8 && !c.enough, "with scores: over the images");
-    near(c.p, 2. / 256, 1e-12, "all eight fall");
+    ok(c.test == COMPARE_IMAGES && c.nimages == 8 && !c.enough,
+       "with scores, one run on each side is compared over the images");
+    near(c.p, 2. / 256, 1e-12, "p is 2 / 2^8 if all eight images get worse");
     b.rows[0].scores->count = 3;
     compare();
-    ok(c.test == COMPARE_NONE, "three common images are too few");
+    ok(c.test == COMPARE_NONE, "three common images are too few for a test");
     fill(x, 1, unknown, 1, 0);
     compare();
-    ok(isnan(c.b) && isnan(c.difference), "an unknown IoU");
+    ok(isnan(c.b) && isnan(c.difference), "an unknown IoU gives an unknown difference");
 }
 
 /* Without any scatter, every difference is significant. */
@@ -119,10 +122,11 @@ static void check_no_variance(void)
 
     fill(x, 3, y, 3, 0);
     compare();
-    ok(c.p == 1 && !c.significant && c.enough, "equal without scatter");
+    ok(c.p == 1 && !c.significant && c.enough, "equal values without scatter are not different");
     fill(x, 3, z, 3, 0);
     compare();
-    ok(c.p < 0.05 && c.significant, "different with next to none");
+    ok(c.p < 0.05 && c.significant,
+       "different values with little scatter are significantly different");
 }
 
 static void check_holm(void)
@@ -134,18 +138,18 @@ static void check_holm(void)
     struct comparison list[3] = {{.p = 0.02}, {.p = NAN}, {.p = 0.03}};
 
     compare_correct(list, 3);
-    near(list[0].p_holm, 0.04, 1e-12, "corrected for two tests");
-    near(list[2].p_holm, 0.04, 1e-12, "in order");
+    near(list[0].p_holm, 0.04, 1e-12, "the smallest p is multiplied by the number of tests");
+    near(list[2].p_holm, 0.04, 1e-12, "corrected p-values do not decrease");
     ok(list[0].significant && !list[1].significant && isnan(list[1].p_holm),
-       "no test is not significant");
+       "a comparison without a test is not significant");
     for (int i = 0; i < 5; i++)
         five[i] = (struct comparison){.p = p[i]};
     compare_correct(five, 5);
     for (int i = 0; i < 5; i++)
         near(five[i].p_holm, want[i], 1e-12, "p-value %d", i);
     compare_correct(two, 2);
-    near(two[0].p_holm, 1, 0, "never above 1");
-    near(two[1].p_holm, 1, 0, "never above 1");
+    near(two[0].p_holm, 1, 0, "a corrected p is at most 1");
+    near(two[1].p_holm, 1, 0, "all corrected p are at most 1");
 }
 
 int main(void)

@@ -44,40 +44,43 @@ int main(void)
     add(1, 1, 10, 8, 1, 0.5, 0);
     add(4, 1, 10, 2, 1, sqrt(0.5), 0);
     compute(NAN, 0.2);
-    ok(c.metric == CONVERGENCE_LOSS && c.chosen && c.target == 0.2, "a target that was chosen");
-    near(c.points[0].epochs, 4, 0, "1, 0.5, 0.25, 0.125: four epochs");
-    near(c.points[0].seconds, 32, 1e-12, "of 8 s");
-    near(c.points[1].epochs, 6, 0, "4 GPUs need six");
-    near(c.points[1].epochs_ratio, 1.5, 1e-12, "half as many again: what the batch costs");
-    near(c.points[1].epoch_s_ratio, 4, 1e-12, "each four times as fast: what the hardware gives");
-    near(c.points[1].speedup, 4 / 1.5, 1e-12, "and both together");
+    ok(c.metric == CONVERGENCE_LOSS && c.chosen && c.target == 0.2, "the user's target is used");
+    near(c.points[0].epochs, 4, 0, "1 GPU reaches the target in four epochs");
+    near(c.points[0].seconds, 32, 1e-12, "1 GPU takes 32 s for them");
+    near(c.points[1].epochs, 6, 0, "4 GPUs need six epochs");
+    near(c.points[1].epochs_ratio, 1.5, 1e-12, "the ratio of epochs is the cost of the batch");
+    near(c.points[1].epoch_s_ratio, 4, 1e-12,
+         "the ratio of times per epoch is the gain of the hardware");
+    near(c.points[1].speedup, 4 / 1.5, 1e-12, "the speed-up is the gain over the cost");
     compute(NAN, NAN);
-    near(c.target, pow(0.5, 4.5), 1e-9, "by default: what the worst count ends with");
-    ok(!c.chosen && c.points[1].nreached == 1, "which all reach");
+    near(c.target, pow(0.5, 4.5), 1e-9,
+         "by default the target is the last value of the worst count");
+    ok(!c.chosen && c.points[1].nreached == 1, "all counts reach the default target");
     compute(NAN, 0.01);
     ok(isnan(c.points[1].epochs) && c.points[1].nreached == 0 && isnan(c.points[1].speedup),
-       "a target that a count never reaches has no time there");
-    near(c.points[0].epochs, 8, 0, "and one that it does reach has");
+       "a count that never reaches the target has no time");
+    near(c.points[0].epochs, 8, 0, "another count that reaches it has one");
 
     /* Two of three seeds reach the target, so the median does. */
     add(4, 2, 10, 2, 1, sqrt(0.5), 0);
     add(4, 3, 10, 2, 1, 1, 0);
     compute(NAN, 0.2);
-    ok(c.points[1].nruns == 3 && c.points[1].nreached == 2, "two of three runs reach it");
-    near(c.points[1].epochs, 6, 0, "the median run is one of them");
+    ok(c.points[1].nruns == 3 && c.points[1].nreached == 2, "two of three runs reach the target");
+    near(c.points[1].epochs, 6, 0, "the median run is one of those");
     results_destroy(&table);
 
     add(1, 1, 10, 8, 1, 0.5, 1);
     add(2, 1, 10, 4, 1, 0.5, 1);
     compute(0.8, NAN);
     ok(c.metric == CONVERGENCE_SCORE, "a score is preferred to the loss");
-    near(c.points[1].epochs, 4, 0, "0, 0.5, 0.75, 0.875");
-    near(c.points[1].speedup, 2, 1e-12, "the same epochs, twice as fast");
+    near(c.points[1].epochs, 4, 0, "the score reaches the target in four epochs");
+    near(c.points[1].speedup, 2, 1e-12,
+         "the speed-up is 2 with the same epochs at twice the speed");
     results_destroy(&table);
     table_add(&table, "x", 1, 1, 1);
     table_add(&table, "x", 2, 1, 1);
     compute(NAN, NAN);
-    ok(c.metric == CONVERGENCE_NONE && c.npoints == 0, "without curves nothing is known");
+    ok(c.metric == CONVERGENCE_NONE && c.npoints == 0, "without curves there is no convergence");
     results_destroy(&table);
     convergence_destroy(&c);
     series_destroy(&s[0]);

@@ -68,17 +68,17 @@ static void check_rule(void)
     fill(7);
     compute();
     ok(d.use->gpus == 8 && d.reach == d.use && d.best == d.use,
-       "the fastest count that is efficient enough");
-    near(d.speedup.value, 8 * 0.85, 0.01, "with its speed-up");
+       "the fastest efficient count is used");
+    near(d.speedup.value, 8 * 0.85, 0.01, "its speed-up is reported");
     ok(d.speedup.interval.method == INTERVAL_FIELLER && d.speedup.interval.low < 6.8 &&
-       d.speedup.interval.high > 6.7, "and its interval");
+       d.speedup.interval.high > 6.7, "its speed-up has Fieller's interval");
     ok(d.iou[3] == DECISION_IOU_HOLDS && d.state[3] == DECISION_PASSES && d.seeds.n == 0,
-       "IoU holds");
+       "its IoU holds");
     ok(d.limit && d.limit->gpus == 16 &&
        strstr(d.limit_why, "efficiency drops to 0.50 (threshold 0.80)"),
-       "what limits is named: %s", d.limit_why);
-    is_int(d.next, 11, "next: between both: %s", d.next_why);
-    is_int(d.ncaveats, 0, "nothing weakens it");
+       "the limit is the next larger count: %s", d.limit_why);
+    is_int(d.next, 11, "a count between use and limit is measured next: %s", d.next_why);
+    is_int(d.ncaveats, 0, "there are no caveats");
     fill(7);
     for (size_t i = 0; i < table.count; i++)
         table.rows[i].gpus = table.rows[i].gpus == 16 ? 9 : table.rows[i].gpus;
@@ -103,9 +103,10 @@ static void check_iou(void)
     fill(7);
     change_iou(8, -0.03);
     compute();
-    ok(d.iou[3] == DECISION_IOU_FALLS && d.state[3] == DECISION_FAILS, "seven seeds show a fall");
+    ok(d.iou[3] == DECISION_IOU_FALLS && d.state[3] == DECISION_FAILS,
+       "seven seeds show a fall of the IoU");
     ok(d.use->gpus == 4 && d.reach == d.use, "a count whose IoU falls is not used");
-    ok(strstr(d.limit_why, "IoU falls by 0.0300 (95 % interval 0.0"), "and that is what limits: %s",
+    ok(strstr(d.limit_why, "IoU falls by 0.0300 (95 % interval 0.0"), "the fall is the limit: %s",
        d.limit_why);
     fill(7);
     change_iou(8, -0.0098);
@@ -117,42 +118,43 @@ static void check_iou(void)
        "a change as large as the margin stays undecided: %.4f..%.4f", d.iou_change[3].interval.low,
        d.iou_change[3].interval.high);
     ok(d.seeds.n > 7 && !d.seeds.assumed && d.seeds.change < -0.009,
-       "%zu seeds, by the change that was seen", d.seeds.n);
+       "%zu seeds are needed, from the observed change", d.seeds.n);
     ok(strstr(d.next_why, "on a change that stays -0.0097, at the standard deviation of 0.0"),
-       "in words: %s", d.next_why);
+       "the reason for the seeds is explained: %s", d.next_why);
     fill(1);
     compute();
     ok(d.use->gpus == 1 && d.reach->gpus == 8 && d.best == d.reach && caveat(CAVEAT_ONE_RUN),
-       "one run each: by time up to 8");
+       "with one run per count, 8 GPUs are within reach");
     ok(d.iou[3] == DECISION_IOU_UNDECIDED && d.seeds.assumed,
-       "IoU within the margin is undecided all the same");
+       "an IoU within the margin is undecided with one run");
     near(d.seeds.scatter, DECISION_SCATTER, 0, "the scatter is assumed");
     /* the smallest n with n >= 2 (t(1 - 0.05 / 8, 2n - 2) + t(0.8, 2n - 2))^2 */
-    is_int(d.seeds.n, 24, "so many seeds");
-    ok(d.next == 0 && d.next_seeds == d.seeds.n, "they are what is worth measuring next");
+    is_int(d.seeds.n, 24, "24 seeds are needed");
+    ok(d.next == 0 && d.next_seeds == d.seeds.n, "those seeds are measured next");
     is_str(d.next_why, "enough to show with a power of 0.8 that an unchanged IoU holds, assuming a "
-           "standard deviation of 0.01 over seeds; the first 3 show it", "and on what they rest");
+           "standard deviation of 0.01 over seeds; the first 3 show it",
+           "the text says what the number of seeds assumes");
     change_iou(8, -0.3);
     compute();
-    ok(d.iou[3] == DECISION_IOU_UNDECIDED && d.reach->gpus == 8, "so is a fall in one run");
+    ok(d.iou[3] == DECISION_IOU_UNDECIDED && d.reach->gpus == 8, "a fall in one run is undecided");
     for (size_t i = 0; i < table.count; i++)
         table.rows[i].iou = NAN;
     compute();
     ok(d.iou[3] == DECISION_IOU_UNKNOWN && d.reach->gpus == 8 &&
-       strstr(d.iou_unusable, "not recorded"), "no IoU");
-    ok(d.seeds.n == 0 && d.next == 11, "then no seeds decide, and a count is next");
+       strstr(d.iou_unusable, "not recorded"), "an IoU that was not recorded is unknown");
+    ok(d.seeds.n == 0 && d.next == 11, "without an IoU a count is measured next, and not seeds");
     fill(7);
     for (size_t i = 0; i < table.count; i++)
         table.rows[i].iou /= 20;
     compute();
     ok(d.iou[3] == DECISION_IOU_UNKNOWN && strstr(d.iou_unusable, "no network has learnt"),
-       "nothing learnt");
+       "the IoU of networks that have not learnt is unknown");
     fill(7);
     for (size_t i = 0; i < table.count; i++)
         table.rows[i].val_images = table.rows[i].gpus == 8 ? 28 : 224;
     compute();
     ok(d.iou[3] == DECISION_IOU_UNKNOWN && d.iou[2] == DECISION_IOU_HOLDS && d.use->gpus == 4,
-       "other images");
+       "the IoU on other images is unknown");
 }
 
 static void check_slower(void)
@@ -161,8 +163,10 @@ static void check_slower(void)
     for (int gpus = 1; gpus <= 4; gpus *= 2)
         table_add(&table, "x", gpus, 1, 10 * gpus);
     compute();
-    ok(d.use == d.base && d.reach == d.base && d.limit->gpus == 2, "slower with every GPU: 1");
-    ok(d.next == 0 && strstr(d.next_why, "1 and 2"), "nothing lies between: %s", d.next_why);
+    ok(d.use == d.base && d.reach == d.base && d.limit->gpus == 2,
+       "1 GPU is used if every larger count is slower");
+    ok(d.next == 0 && strstr(d.next_why, "1 and 2"),
+       "no count lies between the two: %s", d.next_why);
 }
 
 /* If all counts pass, a model that fits says how far scaling continues; without one, nothing
@@ -182,18 +186,18 @@ static void check_model(void)
             table_add(&table, "x", 1 << i, seed, samples[i].value);
     compute();
     ok(d.use->gpus == 8 && !d.limit && d.model_reach == 0 && d.next == 16,
-       "no model: twice the largest");
+       "without a model, twice the largest count is measured next");
     model = &m;
     compute();
     /* 1 / (1 + 0.015 (N - 1)) >= 0.8 up to N = 17.67; models are not used beyond 16 */
-    is_int(d.model_reach, 16, "a model that holds, as far as it is used");
+    is_int(d.model_reach, 16, "a model that fits is used up to twice the largest count");
     m.coefficient[1] *= 1.6;
     compute();
-    is_int(d.model_reach, 11, "or to where its efficiency drops"); /* f = 0.024 / 1.009 */
-    is_int(d.next, 11, "which is worth measuring");
+    is_int(d.model_reach, 11, "the model says where efficiency drops"); /* f = 0.024 / 1.009 */
+    is_int(d.next, 11, "that count is measured next");
     m.loo_error = 0.3;
     compute();
-    is_int(d.model_reach, 0, "one that fits badly predicts nothing");
+    is_int(d.model_reach, 0, "a model that fits badly is not used");
     model = NULL;
 }
 
@@ -212,18 +216,20 @@ static void check_caveats(void)
     }
     compute();
     for (size_t i = 1; i < d.ncaveats; i++)
-        ok(d.caveats[i - 1].kind < d.caveats[i].kind, "the heavier first: %s", d.caveats[i].text);
-    ok(caveat(CAVEAT_FAKE_GPUS) && strstr(caveat(CAVEAT_FAKE_GPUS), "(1..16)"), "fake GPUs");
+        ok(d.caveats[i - 1].kind < d.caveats[i].kind,
+           "caveats are sorted by severity: %s", d.caveats[i].text);
+    ok(caveat(CAVEAT_FAKE_GPUS) && strstr(caveat(CAVEAT_FAKE_GPUS), "(1..16)"),
+       "fake GPUs are a caveat");
     ok(caveat(CAVEAT_FEW_CORES) && strstr(caveat(CAVEAT_FEW_CORES), "with 4..16 GPUs"),
-       "few cores");
+       "too few cores are a caveat");
     ok(caveat(CAVEAT_NOT_LEARNT) && strstr(caveat(CAVEAT_NOT_LEARNT), "No network has learnt"),
-       "nothing learnt");
+       "networks that have not learnt are a caveat");
     ok(caveat(CAVEAT_UNEQUAL_IMAGES) && strstr(caveat(CAVEAT_UNEQUAL_IMAGES),
                                                "224 with 1 GPU, 16 with 16"),
-       "unequal images");
+       "unequal images are a caveat");
     ok(caveat(CAVEAT_MISSING_COUNTS) && strstr(caveat(CAVEAT_MISSING_COUNTS), "1 of 10 runs"),
-       "a run is missing");
-    ok(caveat(CAVEAT_NO_IMAGES) != NULL, "images were not counted");
+       "a missing run is a caveat");
+    ok(caveat(CAVEAT_NO_IMAGES) != NULL, "uncounted images are a caveat");
     for (size_t i = 0; i < table.count; i++) {
         table.rows[i].state = table.rows[i].gpus == 1 ? RESULT_FAILED : RESULT_DONE;
         table.rows[i].epochs = table.rows[i].gpus;
@@ -231,26 +237,26 @@ static void check_caveats(void)
     }
     compute();
     ok(caveat(CAVEAT_BASE) && strstr(caveat(CAVEAT_BASE), "The base case is 2 GPUs"),
-       "another base case");
+       "another base case is a caveat");
     for (size_t i = 0; i < table.count; i++)
         table.rows[i].constant = table.rows[i].iou - (i ? 0.01 : 0.001);
     compute();
     ok(caveat(CAVEAT_NOT_LEARNT) && strstr(caveat(CAVEAT_NOT_LEARNT), "No network has learnt"),
-       "better than one class everywhere");
+       "a network no better than one class everywhere is a caveat");
     table.rows[table.count - 1].constant = table.rows[table.count - 1].iou;
     compute();
     ok(caveat(CAVEAT_NOT_LEARNT) && strstr(caveat(CAVEAT_NOT_LEARNT),
                                            "1 of 8 runs score no better"),
-       "one run is not: %s", caveat(CAVEAT_NOT_LEARNT));
+       "one such run is a caveat: %s", caveat(CAVEAT_NOT_LEARNT));
     for (size_t i = 0; i < table.count; i++)
         table.rows[i].constant = table.rows[i].iou = 1;
     compute();
     ok(caveat(CAVEAT_NOT_LEARNT) && strstr(caveat(CAVEAT_NOT_LEARNT), "the same single class"),
-       "nothing to tell apart");
+       "masks with a single class are a caveat");
     ok(d.iou[1] == DECISION_IOU_UNKNOWN && strstr(d.iou_unusable, "one class everywhere"),
-       "so IoU is unknown");
+       "the IoU is unknown then");
     ok(caveat(CAVEAT_UNEQUAL_EPOCHS) && caveat(CAVEAT_TOO_GOOD),
-       "unequal epochs, and too good to be true");
+       "unequal epochs and an impossible efficiency are caveats");
 }
 
 int main(void)

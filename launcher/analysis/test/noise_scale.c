@@ -83,7 +83,7 @@ static void cover(long runs, size_t epochs, const char *what)
         compute();
         hits += n.interval.low <= 320 && 320 <= n.interval.high;
     }
-    ok(hits >= 0.93 * STUDIES, "%s: %.1f %% of 95 %% intervals hold the truth", what,
+    ok(hits >= 0.93 * STUDIES, "%s: %.1f %% of 95 %% intervals contain the truth", what,
        100. * hits / STUDIES);
 }
 
@@ -92,31 +92,33 @@ int main(void)
     add(1, 1, 1);
     compute();
     ok(!n.measured && isnan(n.critical_batch) && strstr(n.why_not, "not measured"),
-       "one GPU can't tell: %s", n.why_not);
-    ok(isnan(noise_scale_images(&n, 16, 32)), "nor what a batch costs");
+       "one GPU does not measure the noise scale: %s", n.why_not);
+    ok(isnan(noise_scale_images(&n, 16, 32)), "without it, the cost of a batch is unknown");
     add(4, 1, 1);
     compute();
-    ok(n.measured && n.nruns == 1 && !interval_is_known(&n.interval), "one run, no interval");
-    near(n.critical_batch, 320, 1e-9, "tr(Sigma) / |G|^2 comes out");
-    near(n.gpus, 20, 1e-9, "as GPUs of 16 images");
-    near(noise_scale_images(&n, 16, 320), 2 / 1.05, 1e-9, "a critical batch: twice the images");
-    ok(isnan(noise_scale_images(&n, 0, 320)), "no batch, no number");
+    ok(n.measured && n.nruns == 1 && !interval_is_known(&n.interval), "one run has no interval");
+    near(n.critical_batch, 320, 1e-9, "the critical batch is tr(Sigma) / |G|^2");
+    near(n.gpus, 20, 1e-9, "it is given in GPUs of 16 images");
+    near(noise_scale_images(&n, 16, 320), 2 / 1.05, 1e-9,
+         "a critical batch takes twice the images");
+    ok(isnan(noise_scale_images(&n, 0, 320)), "an unknown batch has an unknown cost");
     add(2, 1, 1.1);
     add(8, 1, 0.9);
     compute();
-    near(n.critical_batch, 320, 1e-9, "whatever the counts");
+    near(n.critical_batch, 320, 1e-9, "the critical batch does not depend on the counts");
     ok(interval_is_known(&n.interval) && !n.over_epochs && n.interval.low <= 320 + 1e-9 &&
-           320 - 1e-9 <= n.interval.high, "with an interval over runs");
+           320 - 1e-9 <= n.interval.high, "the interval is over runs");
     for (size_t i = 0; i < table.count; i++)
         table.rows[i].grad_sq = -1;
     compute();
-    ok(!n.measured && strstr(n.why_not, "lost in its noise"), "a gradient below its noise: %s",
+    ok(!n.measured && strstr(n.why_not, "lost in its noise"),
+       "a gradient below its noise is reported: %s",
        n.why_not);
 
     cover(3, 0, "three runs");
     cover(10, 0, "ten runs");
     cover(1, 40, "one run of 40 epochs");
-    ok(n.over_epochs, "the report says so");
+    ok(n.over_epochs, "the report says that the interval is over epochs");
     results_destroy(&table);
     add(1, 1, 1);
     struct result *short_run = add(4, 1, 1);

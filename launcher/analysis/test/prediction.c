@@ -53,41 +53,45 @@ static void test_by_hand(void)
     struct prediction p;
 
     add(1, 10, 1000, 10); /* 100 steps of 100 ms */
-    ok(prediction_compute(&p, series(), &network, gpus, 3, &e) == 0, "one number measured %s",
+    ok(prediction_compute(&p, series(), &network, gpus, 3, &e) == 0,
+       "one measured number is enough %s",
        e.text);
     is_int(p.gpus_per_node, 1, "its node has one GPU");
-    near(p.points[0].step_s.low, 0.1, 1e-12, "1 GPU: the measured step");
-    near(p.points[0].step_s.high, 0.1, 1e-12, "in every case");
-    near(p.points[0].speedup.expected, 1, 1e-12, "no speed-up");
+    near(p.points[0].step_s.low, 0.1, 1e-12, "the step with 1 GPU is the measured one");
+    near(p.points[0].step_s.high, 0.1, 1e-12, "it is the same in every case");
+    near(p.points[0].speedup.expected, 1, 1e-12, "its speed-up is 1");
     end(&p);
 
     network.gpus_per_node = 2;
     add(1, 10, 1000, 10);
     prediction_compute(&p, series(), &network, gpus, 3, &e);
-    near(p.points[1].comm_s.low, 4e6 / 10e9 + 2e-4, 1e-9, "2 on a node: M / bandwidth, 2 messages");
-    near(p.points[1].comm_s.high, 4e6 / 5e9 + 4 * 2e-4, 1e-9, "high: half of it, for 4 slices");
+    near(p.points[1].comm_s.low, 4e6 / 10e9 + 2e-4, 1e-9,
+         "2 GPUs on a node: M / bandwidth, and 2 messages");
+    near(p.points[1].comm_s.high, 4e6 / 5e9 + 4 * 2e-4, 1e-9,
+         "2 GPUs on a node, high: half the bandwidth, and messages for 4 slices");
     near(p.points[2].comm_s.expected, 4e6 / 8e9 + 2e-4 + 4e6 / 0.8e9 + 2e-3, 1e-9,
-            "4 on 2 nodes: within, then between");
+         "4 GPUs on 2 nodes: communication within and between nodes");
     near(p.points[2].step_s.low, 0.1 + p.points[2].comm_s.low / 4, 1e-9,
-            "low: only the last of 4 slices is seen");
+         "low: only the last of 4 slices is exposed");
     near(p.points[2].step_s.expected, 0.1 * (1 + 0.01 * sqrt(2 * log(4))) +
          p.points[2].comm_s.expected,
-            1e-9, "expected: all of it, and the slowest of 4 GPUs");
+            1e-9, "expected: all communication, and the slowest of 4 GPUs");
     near(p.points[2].epoch_s.expected, 25 * p.points[2].step_s.expected, 1e-9,
-            "an epoch has a quarter of the steps");
-    near(p.points[2].efficiency.expected, 0.1 / p.points[2].step_s.expected, 1e-9, "efficiency");
+         "an epoch has a quarter of the steps");
+    near(p.points[2].efficiency.expected, 0.1 / p.points[2].step_s.expected, 1e-9,
+         "efficiency follows from the step");
     ok(p.njitter == 0 && !p.points[1].extrapolated && p.points[2].extrapolated,
-       "4 is more than twice 1, and told; the jitter is assumed");
+       "4 is marked as more than twice 1, and the jitter as assumed");
     end(&p);
 
     network.sums = 36;
     add(1, 10, 1000, 10);
     prediction_compute(&p, series(), &network, gpus, 3, &e);
-    near(p.points[0].step_s.expected, 0.1, 1e-12, "sums of batch norm: none with one GPU");
+    near(p.points[0].step_s.expected, 0.1, 1e-12, "one GPU does not sum for batch norm");
     near(p.points[1].comm_s.low, 4e6 / 10e9 + 37 * 2e-4, 1e-9,
-         "2 on a node: 36 times 2 messages more");
+         "2 GPUs on a node: 36 sums of batch norm take 2 messages each");
     near(p.points[2].step_s.low, 0.1 + (p.points[2].comm_s.low - 36 * 2.2e-3) / 4 + 36 * 2.2e-3,
-         1e-9, "4 on 2 nodes: they are never hidden");
+         1e-9, "4 GPUs on 2 nodes: sums of batch norm are never hidden");
     network.sums = 0;
     end(&p);
 }
@@ -104,13 +108,14 @@ static void test_jitter(void)
     for (int n = 1; n <= 4; n *= 2)
         add(n, 10. / n * (1 + 0.05 * sqrt(2 * log(n))), 1000, 10);
     prediction_compute(&p, series(), &fast, gpus, 2, &e);
-    is_int(p.njitter, 2, "from two numbers");
-    near(p.jitter.expected, 0.05, 1e-6, "jitter of 5 %% is found");
+    is_int(p.njitter, 2, "the jitter is taken from two numbers");
+    near(p.jitter.expected, 0.05, 1e-6, "a jitter of 5 %% is found");
     near(p.points[0].epoch_s.expected, 10. / 8 * (1 + 0.05 * sqrt(2 * log(8))), 1e-6,
-            "and what 8 GPUs would take");
+         "8 GPUs are predicted with it");
     ok(p.points[0].epoch_s.low < p.points[0].epoch_s.expected &&
-           p.points[0].epoch_s.expected < p.points[0].epoch_s.high, "with bounds");
-    ok(!p.points[0].extrapolated && p.points[1].extrapolated, "twice the largest is the end");
+           p.points[0].epoch_s.expected < p.points[0].epoch_s.high, "the prediction has bounds");
+    ok(!p.points[0].extrapolated && p.points[1].extrapolated,
+       "more than twice the largest number is marked");
     end(&p);
 }
 
@@ -127,8 +132,9 @@ static void test_strong(void)
     add(2, 4, 800, 8);
     add(4, 2, 800, 4);
     prediction_compute(&p, series(), &fast, gpus, 1, &e);
-    near(p.points[0].step_s.expected, 0.16 / 8, 1e-9, "strong: an eighth of the step's work");
-    near(p.points[0].speedup.expected, 8, 1e-6, "8 times as fast");
+    near(p.points[0].step_s.expected, 0.16 / 8, 1e-9,
+         "strong scaling divides the work of a step by 8");
+    near(p.points[0].speedup.expected, 8, 1e-6, "the speed-up is then 8");
     end(&p);
 }
 
@@ -153,7 +159,7 @@ static void test_reference(void)
         prediction_compute(&p, series(), &claix, gpus, 1, &e);
         const struct bounds *b = &p.points[0].epoch_s;
         ok(b->low <= took[k] && took[k] <= b->high,
-           "%s, 14 GPUs: %.2f s (%.2f to %.2f), it took %.2f",
+           "%s, 14 GPUs: predicted %.2f s (%.2f to %.2f), measured %.2f",
            k ? "native" : "horovod", b->expected, b->low, b->high, took[k]);
         end(&p);
     }
@@ -163,14 +169,15 @@ static void test_links(void)
 {
     struct prediction_link l;
 
-    ok(prediction_link_decode("ib-edr", &l, &e) == 0 && l.bytes_per_s > 12e9, "a name");
-    ok(prediction_link_decode("12.5:5", &l, &e) == 0, "numbers");
-    near(l.bytes_per_s, 12.5e9, 1, "GB/s");
-    near(l.latency_s, 5e-6, 1e-12, "microseconds");
-    ok(prediction_link_decode("nvlink", &l, &e) && e.code == ERR_USAGE, "refused: %s", e.text);
+    ok(prediction_link_decode("ib-edr", &l, &e) == 0 && l.bytes_per_s > 12e9,
+       "a link is decoded by its name");
+    ok(prediction_link_decode("12.5:5", &l, &e) == 0, "a link is decoded from numbers");
+    near(l.bytes_per_s, 12.5e9, 1, "the first number is GB/s");
+    near(l.latency_s, 5e-6, 1e-12, "the second number is microseconds");
+    ok(prediction_link_decode("nvlink", &l, &e) && e.code == ERR_USAGE,
+       "an unknown link is refused: %s", e.text);
     ok(prediction_link_decode("12.5", &l, &e) && prediction_link_decode("0:1", &l, &e) &&
-           prediction_link_decode("1:x", &l, &e),
-       "half of it, too");
+           prediction_link_decode("1:x", &l, &e), "a link with one number is refused");
 }
 
 static void test_lacking(void)
@@ -179,12 +186,14 @@ static void test_lacking(void)
     struct prediction p;
 
     add(1, 10, NAN, 0);
-    ok(prediction_compute(&p, series(), &network, gpus, 1, &e) && e.code == ERR_STATS, "lacks: %s",
+    ok(prediction_compute(&p, series(), &network, gpus, 1, &e) && e.code == ERR_STATS,
+       "a missing value is reported: %s",
        e.text);
     end(&p);
     add(1, 10, 1000, 10);
     table.rows[0].parameters = 0;
-    ok(prediction_compute(&p, series(), &network, gpus, 1, &e) && e.code == ERR_STATS, "lacks: %s",
+    ok(prediction_compute(&p, series(), &network, gpus, 1, &e) && e.code == ERR_STATS,
+       "a missing value is reported: %s",
        e.text);
     end(&p);
 }

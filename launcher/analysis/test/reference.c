@@ -80,7 +80,7 @@ static void check_table(const struct results *table, const char *engine,
     if (series_compute(s, &n, "reference", table, engine, &facts, NULL, &e))
         bail_out("%s", e.text);
     is_int(n, 1, "%s is one series", engine);
-    is_int(s[0].npoints, NCOUNTS, "of 8 counts");
+    is_int(s[0].npoints, NCOUNTS, "the series has 8 counts");
     for (size_t i = 0; i < NCOUNTS && i < s[0].npoints; i++)
         is_str(print(&s[0].points[i], line), want[i], "%s, %d GPUs", engine, s[0].points[i].gpus);
     series_destroy(&s[0]);

@@ -39,36 +39,40 @@ static void check_known_numbers(void)
     table_add(&table, "horovod", 6, 1, 2);
     compute("embedded");
     const struct series *s = &found[0];
-    is_int(nfound, 1, "one series");
-    is_int(s->npoints, 3, "a count with no good run is no point");
+    is_int(nfound, 1, "the runs are one series");
+    is_int(s->npoints, 3, "a count without a good run has no point");
     const struct series_point *two = &s->points[1], *eight = &s->points[2];
     const struct summary *epoch = &two->q[QUANTITY_STEADY_EPOCH];
     ok(epoch->median == 5 && epoch->min == 4 && epoch->max == 6 && epoch->count == 3,
-       "median and range");
-    near(epoch->spread, 0.2, 1e-12, "spread");
-    ok(epoch->interval.low == 4 && epoch->interval.high == 6, "three values: all of them");
-    near(epoch->interval.level, 0.75, 1e-12, "and they cover the median in three of four cases "
-         "only");
+       "median and range of an epoch");
+    near(epoch->spread, 0.2, 1e-12, "its spread");
+    ok(epoch->interval.low == 4 && epoch->interval.high == 6,
+       "the interval of three values includes all of them");
+    near(epoch->interval.level, 0.75, 1e-12,
+         "that interval covers the median in three of four cases only");
     near(two->speedup[QUANTITY_STEADY_EPOCH].value, 1.6, 1e-12,
-         "times are summed up, then divided");
-    near(two->efficiency[QUANTITY_STEADY_EPOCH].value, 0.8, 1e-12, "efficiency");
-    near(eight->speedup[QUANTITY_TRAINING].value, 4, 1e-12, "by training time");
-    near(eight->efficiency[QUANTITY_ONE_EPOCH].value, 0.5, 1e-12, "by the second epoch");
-    near(eight->speedup[QUANTITY_FIRST_EPOCH].value, 4, 1e-12, "by the first");
-    near(eight->q[QUANTITY_WHOLE].median, 12 * 2, 1e-12, "the whole run is what the logs have");
-    near(s->points[0].efficiency[QUANTITY_STEADY_EPOCH].value, 1, 0, "the base case is 1");
-    ok(eight->oversubscribed && !two->oversubscribed, "who was oversubscribed");
+         "times are summarized before they are divided");
+    near(two->efficiency[QUANTITY_STEADY_EPOCH].value, 0.8, 1e-12, "efficiency of steady epochs");
+    near(eight->speedup[QUANTITY_TRAINING].value, 4, 1e-12, "speed-up by training time");
+    near(eight->efficiency[QUANTITY_ONE_EPOCH].value, 0.5, 1e-12, "efficiency by the second epoch");
+    near(eight->speedup[QUANTITY_FIRST_EPOCH].value, 4, 1e-12, "speed-up by the first epoch");
+    near(eight->q[QUANTITY_WHOLE].median, 12 * 2, 1e-12,
+         "the whole run includes what the logs have");
+    near(s->points[0].efficiency[QUANTITY_STEADY_EPOCH].value, 1, 0,
+         "the base case has an efficiency of 1");
+    ok(eight->oversubscribed && !two->oversubscribed, "oversubscribed counts are marked");
     ok(isnan(two->q[QUANTITY_RATE].median) && !s->by_images && isnan(two->image_efficiency.value) &&
-           isnan(two->speedup[QUANTITY_COMM].value),
-       "what is not known is NaN");
+           isnan(two->speedup[QUANTITY_COMM].value), "unknown quantities are NaN");
     near(eight->gpu_hours, 8 * 24 / 3600., 1e-12, "GPU-hours");
-    ok(s->mode == SERIES_BATCH_UNKNOWN && s->equal_epochs, "the logs tell no batch");
+    ok(s->mode == SERIES_BATCH_UNKNOWN && s->equal_epochs,
+       "without a batch in the logs the mode is unknown");
     compute("horovod");
-    near(found[0].points[1].speedup[QUANTITY_STEADY_EPOCH].value, 2, 1e-12, "the other engine");
+    near(found[0].points[1].speedup[QUANTITY_STEADY_EPOCH].value, 2, 1e-12,
+         "the other engine has its own series");
     near(found[0].points[1].efficiency[QUANTITY_STEADY_EPOCH].value, 2. / 3, 1e-12,
-         "without N=1 the smallest count is the base, and ideal is N / base");
+         "without a run on 1 GPU the smallest count is the base case");
     compute("nobody");
-    is_int(nfound, 0, "no runs, no series");
+    is_int(nfound, 0, "without runs there is no series");
     results_destroy(&table);
 }
 
@@ -88,9 +92,10 @@ static void check_intervals(void)
             table.rows[k].state = table.rows[k].seed <= (long)keep ? RESULT_DONE : RESULT_FAILED;
         compute("a");
         r = &found[0].points[1].speedup[QUANTITY_STEADY_EPOCH];
-        is_int(r->interval.method, want[i], "%zu runs a side", keep);
+        is_int(r->interval.method, want[i],
+               "the interval's method with %zu runs on each side", keep);
         ok(i == 0 || (r->interval.low <= r->value && r->value <= r->interval.high),
-           "the estimate lies in it");
+           "the interval contains the estimate");
     }
     results_destroy(&table);
     for (int gpus = 1; gpus <= 2; gpus++)
@@ -98,7 +103,7 @@ static void check_intervals(void)
     compute("a");
     r = &found[0].points[1].speedup[QUANTITY_STEADY_EPOCH];
     ok(r->interval.method == INTERVAL_EPOCHS && r->interval.level > 0.9,
-       "single runs: over their epochs");
+       "the interval of single runs is over their epochs");
     results_destroy(&table);
 }
 
@@ -109,12 +114,13 @@ static void check_images(void)
     table_add(&table, "a", 1, 1, 10)->images = 100;
     table_add(&table, "a", 2, 1, 4)->images = 80;
     compute("a");
-    ok(found[0].by_images, "images are known");
+    ok(found[0].by_images, "the numbers of images are known");
     near(series_speedup(&found[0], &found[0].points[1])->value, 2, 1e-12,
-         "speed counts images, not epochs");
-    near(series_efficiency(&found[0], &found[0].points[1])->value, 1, 1e-12, "so does efficiency");
+         "speed-up counts images, not epochs");
+    near(series_efficiency(&found[0], &found[0].points[1])->value, 1, 1e-12,
+         "efficiency counts images, too");
     near(found[0].points[1].speedup[QUANTITY_STEADY_EPOCH].value, 2.5, 1e-12,
-         "the epochs' own is there, too");
+         "the speed-up of epochs is also there");
     near(found[0].points[1].image_rate, 20, 1e-12, "images per second");
     results_destroy(&table);
 
@@ -124,10 +130,10 @@ static void check_images(void)
     table_add(&table, "a", 12, 1, 3.7);
     compute("a");
     near(found[0].points[1].q[QUANTITY_IMAGES].median, 1728, 0,
-         "what the user says tells the images");
+         "facts of the user give the images");
     near(found[0].points[1].q[QUANTITY_ENERGY].median, 300. * 12 * 12 * 3.7 / 3.6e6, 1e-12,
-         "and the energy");
-    ok(found[0].mode == SERIES_WEAK_BATCH, "and the mode");
+         "facts of the user give the energy");
+    ok(found[0].mode == SERIES_WEAK_BATCH, "facts of the user give the mode");
     facts.keep_remainder = true;
     compute("a");
     near(found[0].points[1].q[QUANTITY_IMAGES].median, 1792, 0, "a remainder may be kept");
@@ -142,14 +148,15 @@ static void check_epochs(void)
     compute("a");
     ok(!found[0].equal_epochs && isnan(found[0].points[1].speedup[QUANTITY_TRAINING].value) &&
            isnan(found[0].points[1].speedup[QUANTITY_WHOLE].value),
-       "trainings of different length do not compare");
-    near(found[0].points[1].speedup[QUANTITY_STEADY_EPOCH].value, 2, 1e-12, "their epochs do");
+       "trainings of different length are not compared");
+    near(found[0].points[1].speedup[QUANTITY_STEADY_EPOCH].value, 2, 1e-12,
+         "their epochs are compared");
     results_destroy(&table);
     for (long seed = 1; seed <= 6; seed++)
         table_add(&table, "a", 1, seed, seed == 6 ? 30 : 10 + 0.1 * (double)seed);
     compute("a");
     is_int(found[0].points[0].q[QUANTITY_STEADY_EPOCH].noutliers, 1, "an outlier is counted");
-    near(found[0].points[0].q[QUANTITY_STEADY_EPOCH].max, 30, 0, "and not dropped");
+    near(found[0].points[0].q[QUANTITY_STEADY_EPOCH].max, 30, 0, "an outlier is not dropped");
     results_destroy(&table);
 }
 
@@ -162,31 +169,31 @@ static void check_modes(void)
         table_add(&table, "a", gpus, 1, 8. / gpus)->batch_per_gpu = 16;
     compute("a");
     ok(nfound == 1 && found[0].mode == SERIES_WEAK_BATCH && !*notes,
-       "one batch per GPU: weak in the batch");
+       "one batch per GPU is weak scaling in the batch");
     series_describe_mode(&found[0], &b);
-    ok(b.data && strstr(b.data, "16 images per GPU and step"), "in words: %s", b.data);
+    ok(b.data && strstr(b.data, "16 images per GPU and step"), "the mode is described: %s", b.data);
     buf_destroy(&b);
     for (size_t i = 0; i < 3; i++)
         table.rows[i].images = 100 * table.rows[i].gpus;
     compute("a");
-    ok(found[0].mode == SERIES_WEAK, "an epoch that grows with the GPUs: weak");
+    ok(found[0].mode == SERIES_WEAK, "an epoch that grows with the GPUs is weak scaling");
     for (size_t i = 0; i < 3; i++)
         table.rows[i].batch_per_gpu = 16 / table.rows[i].gpus;
     compute("a");
-    ok(nfound == 1 && found[0].mode == SERIES_STRONG, "one global batch: strong");
+    ok(nfound == 1 && found[0].mode == SERIES_STRONG, "one global batch is strong scaling");
 
     for (int gpus = 2; gpus <= 4; gpus *= 2)
         table_add(&table, "a", gpus, 2, 8. / gpus)->batch_per_gpu = 16;
     table_add(&table, "a", 8, 2, 1)->batch_per_gpu = 3;
     compute("a");
     ok(nfound == 2 && found[0].mode == SERIES_WEAK_BATCH && found[1].mode == SERIES_STRONG,
-       "a mix is split");
+       "a mix of both modes is split");
     ok(found[0].npoints == 3 && found[1].npoints == 3 && found[0].mixed,
-       "with the base case in both");
+       "the base case is in both series");
     ok(found[0].points[1].rows[0].seed == 2 && found[1].points[1].rows[0].seed == 1,
-       "each with its own runs");
+       "each series has its own runs");
     ok(strstr(notes, "mix weak and strong scaling") && strstr(notes, "left out") &&
-       strstr(notes, "a-8-2"), "and that is said");
+       strstr(notes, "a-8-2"), "the notes report the split");
     results_destroy(&table);
 }
 
@@ -210,15 +217,16 @@ static void check_settings(void)
     results_sort(&table);
     if (series_list_compute(&l, "study", &table, &facts, NULL, &table_error))
         bail_out("%s", table_error.text);
-    is_int(l.count, 4, "runs of other settings are series of their own");
+    is_int(l.count, 4, "runs with other settings are other series");
     is_str(l.items[0].name, "a, data.height 32, train.batch_per_gpu 16",
-           "the one with the most counts comes first, and is named by what differs");
+           "the series with the most counts comes first, and its name has what differs");
     ok(l.items[0].npoints == 4 && l.items[1].npoints == 2 && l.items[1].points[0].rows[0].seed == 2,
-       "on one GPU a batch of each GPU is a global batch: the base case of both");
+       "on one GPU the batch of each GPU is a global batch, so the run is in both series");
     is_str(l.items[2].name, "a, data.height 96, model.base 16, train.global_batch 16",
-           "the others");
-    is_str(l.items[3].name, "a, settings not known", "logs that do not tell their settings");
-    ok(l.items[2].npoints == 1 && l.items[3].npoints == 1, "nothing is compared across series");
+           "other settings are in the name");
+    is_str(l.items[3].name, "a, settings not known", "logs without settings are a series");
+    ok(l.items[2].npoints == 1 && l.items[3].npoints == 1,
+       "runs of different series are not compared");
     series_list_destroy(&l);
     results_destroy(&table);
 }
@@ -239,15 +247,17 @@ static void check_strategies(void)
         bail_out("%s", table_error.text);
     ok(l.count == 2 && l.items[0].npoints == 3 && l.items[1].npoints == 3 &&
            l.items[0].points[1].gpus == 2 && l.items[1].points[1].gpus == 4,
-       "a strategy makes no difference to one GPU and to several nodes");
-    is_str(l.items[1].name, "a, strategy multi-worker", "to others it does");
+       "the strategy makes no difference on one GPU or on several nodes");
+    is_str(l.items[1].name, "a, strategy multi-worker",
+           "the strategy makes a difference to other runs");
     series_list_destroy(&l);
     for (size_t i = 0; i < table.count; i++)
         if (table.rows[i].gpus == 2)
             table.rows[i].state = RESULT_FAILED;
     if (series_list_compute(&l, "study", &table, &facts, NULL, &table_error))
         bail_out("%s", table_error.text);
-    ok(l.count == 1 && l.items[0].npoints == 3, "runs to which it makes none are no series beside");
+    ok(l.count == 1 && l.items[0].npoints == 3,
+       "runs to which it makes no difference are not a series of their own");
     series_list_destroy(&l);
     results_destroy(&table);
 }

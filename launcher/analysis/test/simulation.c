@@ -89,14 +89,16 @@ static void check_equal(int studies, long runs, double power)
 {
     struct outcome o = simulate_all(studies, runs, COUNTS, 0);
 
-    ok(o.covered >= 0.93 * o.intervals, "%ld runs per count: %.1f %% of 95 %% intervals hold the "
-       "true speed-up", runs, 100. * o.covered / o.intervals);
+    ok(o.covered >= 0.93 * o.intervals,
+       "%ld runs per count: %.1f %% of 95 %% intervals "
+       "contain the true speed-up", runs, 100. * o.covered / o.intervals);
     ok(o.false_alarms <= tolerance(studies),
-       "in %.1f %% of studies some IoU is called different, though none is",
+       "in %.1f %% of studies some IoU is reported as different, though none is",
        100. * o.false_alarms / studies);
-    is_int(o.falls, 0, "in none it is said to fall");
-    ok(o.right >= power * studies, "%.1f %% advise 8 GPUs, as is right", 100. * o.right / studies);
-    ok(o.reached >= 0.97 * studies, "%.1f %% leave 8 GPUs within reach",
+    is_int(o.falls, 0, "in no study an IoU is reported to fall");
+    ok(o.right >= power * studies,
+       "%.1f %% of studies advise 8 GPUs, which is right", 100. * o.right / studies);
+    ok(o.reached >= 0.97 * studies, "%.1f %% of studies leave 8 GPUs within reach",
        100. * o.reached / studies);
 }
 
@@ -106,9 +108,10 @@ static void check_margin(int studies, long runs)
 {
     struct outcome o = simulate_all(studies, runs, 1, DECISION_IOU_MARGIN);
 
-    ok(o.too_many <= tolerance(studies), "%ld runs: %.1f %% advise a count whose IoU is lower by "
-       "the margin", runs, 100. * o.too_many / studies);
-    ok(o.falls <= tolerance(studies), "%.1f %% say that it falls by more",
+    ok(o.too_many <= tolerance(studies),
+       "%ld runs: %.1f %% of studies advise a count whose IoU "
+       "is lower by the margin", runs, 100. * o.too_many / studies);
+    ok(o.falls <= tolerance(studies), "%.1f %% of studies report that it falls by more",
        100. * o.falls / studies);
 }
 
@@ -120,7 +123,8 @@ int main(void)
     check_margin(200, 3);
     check_margin(100, 6);
     struct outcome o = simulate_all(200, 6, 2, 0.05);
-    ok(o.right >= 0.97 * 200, "IoU falls from 4 GPUs on: %.1f %% advise 2", 100. * o.right / 200);
-    ok(o.false_alarms >= 0.97 * 200, "and call it significant");
+    ok(o.right >= 0.97 * 200,
+       "if IoU falls from 4 GPUs, %.1f %% of studies advise 2", 100. * o.right / 200);
+    ok(o.false_alarms >= 0.97 * 200, "those studies report the fall as significant");
     return done_testing();
 }

@@ -46,19 +46,18 @@ static void refused(const char *text, const char *line, const char *what)
 
 static void check_good(void)
 {
-    ok(read_text(RUN EPOCH(0) EPOCH(1) END) == 0, "a whole record is read");
-    ok(r.run.gpus == 2 && r.nepochs == 2 && r.done && r.run.iou == 0.9, "with its numbers");
-    is_str(r.run.host, "n1", "and texts");
-    is_int(r.run.oversubscribed, 1, "and flags");
-    ok(isnan(r.epochs[0].comm_s) && isnan(r.run.startup_s), "what it does not say is not known");
+    ok(read_text(RUN EPOCH(0) EPOCH(1) END) == 0, "a complete record is read");
+    ok(r.run.gpus == 2 && r.nepochs == 2 && r.done && r.run.iou == 0.9, "its numbers are right");
+    is_str(r.run.host, "n1", "its texts are right");
+    is_int(r.run.oversubscribed, 1, "its flags are right");
+    ok(isnan(r.epochs[0].comm_s) && isnan(r.run.startup_s), "values that it lacks are unknown");
     ok(read_text(RUN EPOCH(0) "{\"kind\":\"progress\",\"epoch\":1}\n{\"kind\":\"epo") == 0 &&
            r.nepochs == 1 && !r.done,
-       "a torn last line is ignored, and the run has not ended");
+       "an incomplete last line is ignored, and the run has not ended");
     ok(read_text(RUN
                  "{\"kind\":\"end\",\"status\":\"failed\",\"exit_code\":5,\"error\":\"peer\"}\n") ==
-               0 && !r.done && r.exit_code == 5,
-       "a failed end is no good end");
-    is_str(r.error, "peer", "with its reason");
+               0 && !r.done && r.exit_code == 5, "an end with status failed is not a success");
+    is_str(r.error, "peer", "it has its reason");
 }
 
 static void check_bad(void)
@@ -84,7 +83,7 @@ static void check_bad(void)
             "\"iou\":2}\n",
             ":2: ", "an IoU of 2");
     refused("me_per_epoch,loss\n" RUN, ":1: ", "bytes of another writer");
-    ok(read_bytes("\xff\0\n", 3) == -1, "refused: binary bytes");
+    ok(read_bytes("\xff\0\n", 3) == -1, "a file of binary bytes is refused");
 }
 
 /* With any byte changed, the reader returns a result or an error and leaks nothing (under
@@ -100,7 +99,7 @@ static void check_garbage(void)
         text[i] ^= 0x15;
         accepted += read_bytes(text, sizeof good - 1) == 0;
     }
-    ok(accepted < (sizeof good) / 3, "flipped bytes: not everything is accepted");
+    ok(accepted < (sizeof good) / 3, "most records with a changed byte are refused");
 }
 
 int main(void)

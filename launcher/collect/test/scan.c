@@ -18,9 +18,9 @@ int main(void)
     scan_each(N, count, done);
     for (int i = 0; i < N; i++)
         once &= done[i] == 1;
-    ok(once && done[N] == 0, "each item once, and no other");
+    ok(once && done[N] == 0, "each item is visited once, and no other");
     scan_each(0, count, done);
     scan_each(1, count, done);
-    ok(done[0] == 2 && done[1] == 1, "no item, one item");
+    ok(done[0] == 2 && done[1] == 1, "no item and one item are visited");
     return done_testing();
 }

@@ -16,7 +16,7 @@ static void check(enum run_phase phase, const char *state, const char *reason,
     unfinished_decide(&r, &status);
     is_str(result_state_name(r.state), result_state_name(want), "%s is %s", state,
            result_state_name(want));
-    is_str(r.note, note, "its note");
+    is_str(r.note, note, "the note explains it");
 }
 
 int main(void)
@@ -38,6 +38,6 @@ int main(void)
     result_init(&r);
     unfinished_decide(&r, &damaged);
     ok(r.state == RESULT_UNFINISHED && strstr(r.note, "neither DONE nor FAILED: run.json:1"),
-       "a plan that can't be read is no end of a job: %s", r.note);
+       "a plan that cannot be read does not end a job: %s", r.note);
     return done_testing();
 }

@@ -83,12 +83,12 @@ static void check_missing(void)
 
     json_array_set_new(list, 0, json_null());
     judge(list, &f);
-    is_int(findings_count(&f, FINDING_ERROR), 1, "a rank that said nothing is one error");
+    is_int(findings_count(&f, FINDING_ERROR), 1, "a rank without a report is one error");
     ok(strstr(f.list[0].text, "1 of 2 ranks") && strstr(f.list[0].text, ": 0 (n1)"), "%s",
        f.list[0].text);
     findings_destroy(&f);
     judge(json_pack("[n, n]"), &f);
-    is_int(findings_count(&f, FINDING_ERROR), 1, "and so are all of them");
+    is_int(findings_count(&f, FINDING_ERROR), 1, "no reports at all are one error");
     findings_destroy(&f);
 }
 
@@ -103,7 +103,7 @@ static const char *judge_launcher(const char *launcher, const char *list)
     if (f.count && f.list[0].level == FINDING_ERROR)
         ok(strncmp(f.list[0].remedy, "set in /my/site.yaml: launcher: mpirun ", 39) == 0 &&
                f.list[0].remedy[strlen(f.list[0].remedy) - 1] == ')',
-           "its remedy names the file");
+           "the remedy names the site's file");
     findings_destroy(&f);
     return text;
 }
@@ -114,16 +114,19 @@ static void check_launcher(void)
                                "specific pmix plugin versions available: pmix_v4,pmix_v5\n";
     static const char poor[] = "MPI plugin types are...\n\tnone\n\tpmi2\n";
 
-    is_str(judge_launcher("srun --mpi=pmix -n 2", list), "srun knows --mpi=pmix", "PMIx");
+    is_str(judge_launcher("srun --mpi=pmix -n 2", list), "srun knows --mpi=pmix",
+           "--mpi=pmix is found in srun's list");
     is_str(judge_launcher("srun -N1 --mpi pmix_v5 -n 2", list), "srun knows --mpi=pmix_v5",
-           "one of its versions");
+           "a version of PMIx is found in srun's list");
     is_str(judge_launcher("srun --mpi=pmix -n 2", poor),
            "the site starts ranks by srun --mpi=pmix, but this cluster's srun knows only none, pmi2 "
-           "(srun --mpi=list)", "a Slurm without it");
-    is_str(judge_launcher("srun -n 2", poor), "", "no --mpi");
-    is_str(judge_launcher("mpirun --mpi=pmix -n 2", poor), "", "another launcher");
-    is_str(judge_launcher("srun --mpi=pmix", "sh: srun: not found\n"), "", "no srun");
-    is_str(judge_launcher("srun --mpi=pmix", NULL), "", "no answer");
+           "(srun --mpi=list)", "a Slurm without PMIx is reported");
+    is_str(judge_launcher("srun -n 2", poor), "", "a launcher without --mpi is not checked");
+    is_str(judge_launcher("mpirun --mpi=pmix -n 2", poor), "",
+           "a launcher other than srun is not checked");
+    is_str(judge_launcher("srun --mpi=pmix", "sh: srun: not found\n"), "",
+           "without srun nothing is reported");
+    is_str(judge_launcher("srun --mpi=pmix", NULL), "", "without an answer nothing is reported");
 }
 
 int main(void)
@@ -132,13 +135,13 @@ int main(void)
 
     judge(make(NULL, NULL), &f);
     is_int(findings_count(&f, FINDING_ERROR) + findings_count(&f, FINDING_WARNING), 0,
-           "all is well");
-    ok(findings_count(&f, FINDING_OK) >= 10, "and said of each check");
+           "good reports lead to no errors and warnings");
+    ok(findings_count(&f, FINDING_OK) >= 10, "each check that passed is reported");
     findings_destroy(&f);
     judge(make("'addresses':['10.0.0.1'],'back':'n1'",
                "'listed':true,'addresses':['127.0.1.1'],'back':'me'"), &f);
     is_int(findings_count(&f, FINDING_ERROR) + findings_count(&f, FINDING_WARNING), 0,
-           "also where a sandbox's list of names has loopback");
+           "loopback addresses are accepted where a sandbox lists its nodes");
     findings_destroy(&f);
     finds(FINDING_ERROR, "numbering", "'hash':'aa'", "'hash':'bb'",
           "rank 1 (n2): it has another specification of the same nodes");

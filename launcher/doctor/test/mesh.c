@@ -34,8 +34,8 @@ static void check_pair(void)
     mesh_greet(fd0, 0, "job", &to_1, 1, 1, 20);
     waitpid(child, &status, 0);
     ok(to_1.reached, "rank 0 reaches rank 1: %s", to_1.error);
-    ok(WIFEXITED(status) && WEXITSTATUS(status) == 0, "and the reverse");
-    is_str(to_1.interface, "lo", "through this interface");
+    ok(WIFEXITED(status) && WEXITSTATUS(status) == 0, "rank 1 reaches rank 0");
+    is_str(to_1.interface, "lo", "the interface of the connection is named");
     ok(to_1.clock_s > -1 && to_1.clock_s < 1, "clocks of one host agree: %g", to_1.clock_s);
     close(fd0);
     close(fd1);
@@ -58,10 +58,11 @@ static void check_strangers(void)
     struct mesh_peer peer = {.index = 1, .host = "127.0.0.1", .port = port};
 
     mesh_greet(-1, 0, "job", &peer, 1, 0, 0.5);
-    ok(!peer.reached && *peer.error, "one that never answers: %s", peer.error);
+    ok(!peer.reached && *peer.error, "a peer that never answers is not reached: %s", peer.error);
     close(silent);
     mesh_greet(-1, 0, "job", &peer, 1, 0, 0.3);
-    ok(!peer.reached && strstr(peer.error, "refused"), "a closed port: %s", peer.error);
+    ok(!peer.reached && strstr(peer.error, "refused"),
+       "a peer with a closed port is not reached: %s", peer.error);
     peer.host = "no-such-host.invalid";
     mesh_greet(-1, 0, "job", &peer, 1, 0, 20);
     ok(!peer.reached && strstr(peer.error, "does not resolve"), "%s", peer.error);
@@ -72,11 +73,12 @@ int main(void)
     size_t n = 0;
 
     ok(mesh_is_peer(3, 0, 1000) && mesh_is_peer(999, 0, 1000) && mesh_is_peer(990, 10, 1000),
-       "rank 0 and the next 32, around the end");
-    ok(!mesh_is_peer(3, 3, 10) && !mesh_is_peer(1, 999, 1000), "not itself, not the one before");
+       "peers are rank 0 and the next 32, modulo the number of ranks");
+    ok(!mesh_is_peer(3, 3, 10) && !mesh_is_peer(1, 999, 1000),
+       "neither the rank itself nor the previous one is a peer");
     for (size_t j = 0; j < 14; j++)
         n += mesh_is_peer(5, j, 14);
-    is_int(n, 13, "all, in a small job");
+    is_int(n, 13, "in a small job all ranks are peers");
     check_pair();
     check_self();
     check_strangers();

@@ -507,6 +507,6 @@ int main(void)
     for (study = 0; study < STUDIES; study++)
         made += check_study();
     ok(made > 0.9 * STUDIES, "%d of %d studies have a report", made, STUDIES);
-    is_int(failures, 0, "each statement of theirs agrees with the numbers");
+    is_int(failures, 0, "each statement of the reports agrees with the numbers");
     return done_testing();
 }

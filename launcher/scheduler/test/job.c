@@ -24,21 +24,22 @@ static void test_words(void)
     ok(decode(&o, (char *[]){"-p", "gpu", "--account=lab", "-t2:00:00", "--mem", "4G",
                              "--exclusive",
                              "-H", "--nice", "-w", "n[1-2]", "-L", "machine:1", NULL}, &e) == 0,
-       "long, short and glued words are decoded");
+       "long, short and joined words are decoded");
     is_str(o.partition, "gpu", "-p VALUE");
     is_str(o.account, "lab", "--account=VALUE");
     is_str(o.mem, "4G", "--mem VALUE");
     is_str(o.nodelist, "n[1-2]", "-w VALUE");
     is_str(o.licenses, "machine:1", "-L VALUE");
     is_int(o.time_min, 120, "-tVALUE in minutes");
-    ok(o.exclusive && o.hold && o.nice == 100, "flags and a bare --nice");
+    ok(o.exclusive && o.hold && o.nice == 100, "flags and a --nice without a number are decoded");
     ok(decode(&o, (char *[]){"--nice=-5", NULL}, &e) == 0 && o.nice == -5, "--nice=N");
-    ok(decode(&o, (char *[]){NULL}, &e) == 0, "no words");
+    ok(decode(&o, (char *[]){NULL}, &e) == 0, "no words are accepted");
 
     o = (struct job_options){.partition = "site", .qos = "low"};
-    ok(job_options_decode(&o, 2, (char *[]){"-p", "mine"}, &e) == 0, "over a site's values");
-    is_str(o.partition, "mine", "a word wins");
-    is_str(o.qos, "low", "what is not given stays");
+    ok(job_options_decode(&o, 2, (char *[]){"-p", "mine"}, &e) == 0,
+       "words are decoded over a site's values");
+    is_str(o.partition, "mine", "a word overrides the site's value");
+    is_str(o.qos, "low", "a value without a word stays");
 }
 
 static void test_refusals(void)
@@ -57,11 +58,11 @@ static void test_refusals(void)
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         ok(decode(&o, (char **)bad[i], &e) == -1 && e.code == ERR_USAGE, "refused: %s", e.text);
     decode(&o, (char *[]){"--partitoin=x", NULL}, &e);
-    ok(strstr(e.text, "--partition") != NULL, "a near word is named: %s", e.text);
+    ok(strstr(e.text, "--partition") != NULL, "the nearest option is named: %s", e.text);
     decode(&o, (char *[]){"--singal=B:USR1@60", NULL}, &e);
-    ok(strstr(e.text, "--signal") != NULL, "of the options that are passed on, too: %s", e.text);
+    ok(strstr(e.text, "--signal") != NULL, "options that are passed on are named, too: %s", e.text);
     decode(&o, (char *[]){"--array=1", NULL}, &e);
-    ok(strstr(e.text, "--seeds") != NULL, "and what to do instead: %s", e.text);
+    ok(strstr(e.text, "--seeds") != NULL, "an option that unetctl sets is explained: %s", e.text);
 }
 
 static void test_further(void)
@@ -73,14 +74,14 @@ static void test_further(void)
     ok(decode(&o, (char *[]){"--signal", "B:USR1@60", "-p", "gpu", "--mail-user=a b",
                              "--exclusive=user",
                              "-e", "my #1 \"log\"", "-vv", "--younger-option=x", NULL}, &e) == 0,
-       "what unetctl does not know is passed on: %s", e.text);
-    is_str(o.partition, "gpu", "beside what it knows");
-    is_int(o.nextra, 8, "words");
-    is_str(o.extra[i++], "--signal", "as they are");
-    is_str(o.extra[i++], "B:USR1@60", "and their values");
-    is_str(o.extra[i++], "--mail-user=a b", "blanks included");
-    is_str(o.extra[i++], "--exclusive=user", "a flag that takes a value");
-    is_str(o.extra[7], "--younger-option=x", "an option that only a younger Slurm has");
+       "options that unetctl does not know are passed on: %s", e.text);
+    is_str(o.partition, "gpu", "known options are decoded beside them");
+    is_int(o.nextra, 8, "eight words are passed on");
+    is_str(o.extra[i++], "--signal", "an option is passed on unchanged");
+    is_str(o.extra[i++], "B:USR1@60", "its value is passed on unchanged");
+    is_str(o.extra[i++], "--mail-user=a b", "blanks in a value are kept");
+    is_str(o.extra[i++], "--exclusive=user", "a flag that has a value is passed on");
+    is_str(o.extra[7], "--younger-option=x", "an option of a newer Slurm is passed on");
 
     struct job job = {.tag = "t", .name = "n", .work_dir = "/w", .output = "/o", .nodes = 1,
                       .tasks = 1,
@@ -89,7 +90,7 @@ static void test_further(void)
     ok(text && strstr(text, "#SBATCH --partition=gpu\n#SBATCH --signal B:USR1@60\n"
                             "#SBATCH --mail-user=\"a b\"\n#SBATCH --exclusive=user\n"
                             "#SBATCH -e \"my #1 \\\"log\\\"\"\n#SBATCH -vv\n"
-                            "#SBATCH --younger-option=x\n"), "as lines, one for each option: %s",
+                            "#SBATCH --younger-option=x\n"), "each option becomes a line: %s",
                             text);
     free(text);
     job.own_directives = true;
@@ -98,7 +99,8 @@ static void test_further(void)
     text = job_directives(&job);
     is_str(text, "#SBATCH --job-name=n\n#SBATCH --comment=t\n#SBATCH --chdir=/w\n#SBATCH "
            "--output=/o\n"
-                 "#SBATCH -p mine\n", "lines of the script's own hold, but for the command line");
+                 "#SBATCH -p mine\n",
+           "the script's own lines hold, except for those of the command line");
     free(text);
 }
 
@@ -111,19 +113,19 @@ static void test_gres(void)
 
     ok(text && strstr(text, "--nodes=2\n#SBATCH --ntasks=8\n#SBATCH --ntasks-per-node=4\n"
                             "#SBATCH --cpus-per-task=10\n#SBATCH --gres=gpu:v100:4\n"),
-       "GPUs by the node: %s", text);
+       "GPUs are requested per node: %s", text);
     free(text);
     job.tasks = 7;
     text = job_directives(&job);
     ok(text && strstr(text, "--gpus-per-task=v100:1\n") && !strstr(text, "--gres"),
-       "4+3 is no number of GPUs for each node");
+       "4+3 GPUs are not requested per node");
     free(text);
     job.nodes = job.tasks = 1;
     job.gpus_per_task = 4;
     text = job_directives(&job);
     ok(text &&
        strstr(text, "--ntasks-per-node=1\n#SBATCH --cpus-per-task=10\n#SBATCH --gres=gpu:v100:4\n"),
-       "one process with all GPUs of a node");
+       "one process has all GPUs of a node");
     free(text);
 }
 
@@ -180,8 +182,9 @@ static void test_directives(void)
     job.options = (struct job_options){0};
     job.signal_s = job.requeues = 0;
     text = job_directives(&job);
-    ok(text && !strstr(text, "exclusive"), "2+2 tasks may have neighbours");
-    ok(text && strstr(text, "--no-requeue\n") && !strstr(text, "signal"), "no signal, no requeue");
+    ok(text && !strstr(text, "exclusive"), "2+2 tasks need no exclusive nodes");
+    ok(text && strstr(text, "--no-requeue\n") && !strstr(text, "signal"),
+       "without signal and requeue neither is requested");
     free(text);
 }
 
@@ -196,12 +199,15 @@ static void check_help(void)
                                "      --container-writable\n";
 
     is_int(sbatch_help_parse(text, "container-image"), SBATCH_HELP_VALUE,
-           "a plugin's option with a value");
-    is_int(sbatch_help_parse(text, "container-writable"), SBATCH_HELP_FLAG, "one without");
-    is_int(sbatch_help_parse(text, "exclusive"), SBATCH_HELP_OPTIONAL, "with one or without");
-    is_int(sbatch_help_parse(text, "hold"), SBATCH_HELP_FLAG, "behind a letter");
-    is_int(sbatch_help_parse(text, "container"), SBATCH_HELP_NONE, "the beginning of one is none");
-    is_int(sbatch_help_parse(text, ""), SBATCH_HELP_NONE, "nor is nothing");
+           "a plugin's option with a value is found");
+    is_int(sbatch_help_parse(text, "container-writable"), SBATCH_HELP_FLAG,
+           "a plugin's option without a value is found");
+    is_int(sbatch_help_parse(text, "exclusive"), SBATCH_HELP_OPTIONAL,
+           "an option with an optional value is found");
+    is_int(sbatch_help_parse(text, "hold"), SBATCH_HELP_FLAG, "an option with a letter is found");
+    is_int(sbatch_help_parse(text, "container"), SBATCH_HELP_NONE,
+           "the beginning of an option's name is not an option");
+    is_int(sbatch_help_parse(text, ""), SBATCH_HELP_NONE, "an empty name is not an option");
 }
 
 int main(void)

@@ -52,14 +52,15 @@ static void check_places(void)
     mkdir(path, 0777);
     ok(!script_template_get(path, engine_find("pytorch", &e), SCRIPT_RUN, &e) &&
            strstr(e.text, "has neither run_file.sh nor submit_file.sh"),
-       "a folder without either: %s", e.text);
+       "a folder without templates is refused: %s", e.text);
     ok(!script_template_get("/nonexistent", engine_find("pytorch", &e), SCRIPT_RUN, &e),
-       "no folder: %s", e.text);
+       "a folder that does not exist is refused: %s", e.text);
     const struct script_template *t = script_template_get(dir, engine_find("command", &e),
                                                           SCRIPT_RUN, &e);
-    ok(t && strcmp(t->text, "run") == 0, "read once");
+    ok(t && strcmp(t->text, "run") == 0, "a template is read once");
     put("run_file.sh", "other");
-    ok(script_template_get(dir, engine_find("command", &e), SCRIPT_RUN, &e) == t, "and kept");
+    ok(script_template_get(dir, engine_find("command", &e), SCRIPT_RUN, &e) == t,
+       "a template is cached");
 }
 
 static void ends_at(const char *text, const char *rest, const char *what)
@@ -69,14 +70,15 @@ static void ends_at(const char *text, const char *rest, const char *what)
 
 static void check_directives(void)
 {
-    ok(script_template_has_directives("#!/bin/sh\n#SBATCH -n 1\n"), "has lines of its own");
+    ok(script_template_has_directives("#!/bin/sh\n#SBATCH -n 1\n"), "#SBATCH lines are found");
     ok(!script_template_has_directives("#!/bin/sh\necho '#SBATCH'\n"),
-       "words in a command are none");
+       "#SBATCH within a command is not such a line");
     ok(script_template_directives_use("#SBATCH -N {{nodes}}\n", "tag_node|nodes"),
-       "one uses a marker");
-    ok(script_template_directives_use("#SBATCH -N tag_node\n", "nodes|tag_node"), "or a tag");
+       "a line that uses a marker is found");
+    ok(script_template_directives_use("#SBATCH -N tag_node\n", "nodes|tag_node"),
+       "a line that uses a tag is found");
     ok(!script_template_directives_use("#SBATCH -N 1\necho {{nodes}}\n", "nodes|tag_node"),
-       "no other line counts");
+       "markers in other lines do not count");
     ends_at("#!/bin/sh\necho\n", "echo\n", "without any, behind the first line");
     ends_at("#!/bin/sh\n#SBATCH -n 1\n# a\n\n#SBATCH -N 1\n# b\necho\n#SBATCH -x\n",
             "# b\necho\n#SBATCH -x\n", "behind the last one before the first command");

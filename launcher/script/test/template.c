@@ -18,7 +18,7 @@ static void check(const char *text, const char *want)
     struct err e = {0};
 
     if (ok(template_render("file", text, values, &b, &e) == 0, "renders %s", want))
-        is_str(b.data, want, "as wanted");
+        is_str(b.data, want, "the result is the expected text");
     else
         printf("# %s\n", e.text);
     buf_destroy(&b);
@@ -48,7 +48,7 @@ static void check_tags(const char *text, const char *want)
     struct err e = {0};
 
     if (ok(template_expand("file", text, tags, used, &b, &e) == 0, "expands %s", text))
-        is_str(b.data, want, "as wanted");
+        is_str(b.data, want, "the result is the expected text");
     else
         printf("# %s\n", e.text);
     buf_destroy(&b);
@@ -73,8 +73,8 @@ static void check_used(void)
     struct err e = {0};
 
     ok(template_expand("file", "{{gpus}} tag_program", tags, used, &b, &e) == 0,
-       "both kinds in one text");
-    ok(used[0] && !used[1] && used[2] && !used[3], "and which were used");
+       "markers and tags in one text are expanded");
+    ok(used[0] && !used[1] && used[2] && !used[3], "the values that were used are marked");
     buf_destroy(&b);
 }
 

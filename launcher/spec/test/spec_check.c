@@ -75,17 +75,19 @@ int main(void)
     unsetenv("TF_CONFIG");
     unsetenv("SLURM_JOB_ID");
     unsetenv("SLURM_STEP_ID");
-    is_str(meet(in_order, three, 30), "000", "three ranks that agree");
-    ok(strstr(said, "\"ok\":true") && strstr(said, "\"ranks\":3"), "rank 0 says so: %s", said);
+    is_str(meet(in_order, three, 30), "000", "three ranks agree");
+    ok(strstr(said, "\"ok\":true") && strstr(said, "\"ranks\":3"),
+       "rank 0 reports that they agree: %s", said);
 
-    is_str(meet(in_order, torn, 30), "111", "one sees four tasks: all hear that they disagree");
+    is_str(meet(in_order, torn, 30), "111",
+           "if one rank sees four tasks, all ranks learn that they disagree");
     ok(strstr(said, "\"ok\":false") && strstr(said, "\"rank\":2") &&
-       strstr(said, "it sees another cluster"), "rank 0 names it: %s", said);
+       strstr(said, "it sees another cluster"), "rank 0 names that rank: %s", said);
 
-    is_str(meet(in_order, without, 1), "11-", "one does not come");
-    ok(strstr(said, "it did not report to localhost"), "rank 0 names it: %s", said);
+    is_str(meet(in_order, without, 1), "11-", "a missing rank is reported to the others");
+    ok(strstr(said, "it did not report to localhost"), "rank 0 names that rank: %s", said);
 
-    is_str(meet(doubled, three, 3), "111", "two have one number");
-    ok(strstr(said, "a second process has rank 1"), "rank 0 says so: %s", said);
+    is_str(meet(doubled, three, 3), "111", "two processes with one rank are reported to all");
+    ok(strstr(said, "a second process has rank 1"), "rank 0 names that rank: %s", said);
     return done_testing();
 }

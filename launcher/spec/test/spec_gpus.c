@@ -18,20 +18,20 @@ static void encodes(int slot, int per_task, const char *want)
 int main(void)
 {
     setenv("CUDA_VISIBLE_DEVICES", "0,1,3", 1);
-    is_int(spec_gpus_count(), 3, "each name counts");
+    is_int(spec_gpus_count(), 3, "each name is a device");
     setenv("CUDA_VISIBLE_DEVICES", "GPU-1234", 1);
-    is_int(spec_gpus_count(), 1, "a UUID too");
+    is_int(spec_gpus_count(), 1, "a UUID is a device");
     setenv("CUDA_VISIBLE_DEVICES", "", 1);
-    is_int(spec_gpus_count(), 0, "an empty list has none");
+    is_int(spec_gpus_count(), 0, "an empty list has no devices");
     setenv("CUDA_VISIBLE_DEVICES", "-1", 1);
-    is_int(spec_gpus_count(), 0, "nor has -1");
+    is_int(spec_gpus_count(), 0, "-1 is not a device");
     setenv("CUDA_VISIBLE_DEVICES", "0,2,-1,3", 1);
-    is_int(spec_gpus_count(), 2, "which hides what follows it");
+    is_int(spec_gpus_count(), 2, "-1 hides the names after it");
     setenv("CUDA_VISIBLE_DEVICES", "NoDevFiles", 1);
-    is_int(spec_gpus_count(), 0, "Slurm's word for none");
+    is_int(spec_gpus_count(), 0, "Slurm's NoDevFiles is not a device");
     unsetenv("CUDA_VISIBLE_DEVICES");
     setenv("PATH", "/nonexistent", 1);
-    is_int(spec_gpus_count(), -1, "without nvidia-smi nobody tells");
+    is_int(spec_gpus_count(), -1, "without nvidia-smi the number is unknown");
     encodes(0, 1, "0");
     encodes(3, 1, "3");
     encodes(0, 2, "0,1");

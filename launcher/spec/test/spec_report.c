@@ -45,10 +45,10 @@ int main(void)
 
     spec_report_hash(CLUSTER "0}}", a);
     spec_report_hash(CLUSTER "1}}", b);
-    is_str(a, b, "the task is not part of the hash");
+    is_str(a, b, "the hash does not include the task");
     spec_report_hash("{\"cluster\":{\"worker\":[\"n1:8888\",\"n2:8889\"]},\"task\":{\"index\":0}}",
                      b);
-    ok(strcmp(a, b) != 0, "a port is");
+    ok(strcmp(a, b) != 0, "the hash includes the port");
     r.node = "n2";
     r.text = CLUSTER "1}}";
     differs("the next rank", r, "", "");
@@ -64,7 +64,7 @@ int main(void)
     json_t *nothing = json_object(), *mine = spec_report_encode(&first);
     found = 0;
     spec_report_compare(nothing, mine, take, NULL);
-    ok(found == 1 && strstr(problem, "? ?"), "a report that says nothing: %s", problem);
+    ok(found == 1 && strstr(problem, "? ?"), "a report without contents differs: %s", problem);
     json_decref(nothing);
     json_decref(mine);
     return done_testing();

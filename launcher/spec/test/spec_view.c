@@ -9,7 +9,7 @@ static void has(const struct spec_view *v, size_t count, const char *part)
 {
     const char *problem = "";
 
-    is_int(json_array_size(v->findings), count, "findings");
+    is_int(json_array_size(v->findings), count, "the number of findings");
     for (size_t i = 0; i < json_array_size(v->findings); i++)
         if (strstr(json_string_value(json_array_get(json_array_get(v->findings, i), 0)), part))
             problem = json_string_value(json_array_get(json_array_get(v->findings, i), 0));
@@ -29,24 +29,24 @@ int main(void)
     open_rank(&first, "localhost", "3", 0, port);
     has(&first.view, 0, "");
     ok(first.view.fd >= 0 && first.view.is_here, "rank 0 listens at its address");
-    is_str(first.view.step, ".", "outside of any step");
+    is_str(first.view.step, ".", "outside of a step its name is a dot");
 
     open_rank(&r, "localhost", "3", 2, port);
     has(&r.view, 0, "");
-    ok(r.view.fd < 0, "others do not");
-    is_int(r.view.self.port, port + 2, "the port of the last one");
-    is_int(r.view.first.port, port, "and of rank 0");
-    is_str(r.view.hash, first.view.hash, "all have one hash");
+    ok(r.view.fd < 0, "other ranks do not listen");
+    is_int(r.view.self.port, port + 2, "the last rank has its port");
+    is_int(r.view.first.port, port, "it knows the port of rank 0");
+    is_str(r.view.hash, first.view.hash, "all ranks have the same hash");
     close_rank(&r);
 
     open_rank(&r, "localhost", "3", 0, port);
     has(&r.view, 1, "Address already in use");
-    ok(r.view.is_busy && r.view.fd < 0, "a second rank 0 sees the first");
+    ok(r.view.is_busy && r.view.fd < 0, "a second rank 0 finds the port in use");
     close_rank(&r);
 
     open_rank(&r, "localhost", "2", 1, port);
     snprintf(other, sizeof other, "%s", r.view.hash);
-    ok(strcmp(other, first.view.hash) != 0, "another number of tasks is another hash");
+    ok(strcmp(other, first.view.hash) != 0, "another number of tasks has another hash");
     close_rank(&r);
 
     setenv("TF_CONFIG", first.text.data, 1);
@@ -58,13 +58,13 @@ int main(void)
     setenv("SLURMD_NODENAME", "elsewhere", 1);
     open_rank(&r, "nowhere.invalid", "3", 1, port);
     has(&r.view, 1, "it runs on elsewhere, but its address is nowhere.invalid");
-    ok(!r.view.is_here && r.view.fd < 0, "it does not listen");
+    ok(!r.view.is_here && r.view.fd < 0, "a rank on another host does not listen");
     close_rank(&r);
 
     setenv("SLURMD_NODENAME", "localhost.cluster", 1);
     open_rank(&r, "localhost", "3", 1, port);
     has(&r.view, 0, "");
-    ok(r.view.is_here, "a name with its domain is the same host");
+    ok(r.view.is_here, "a name with a domain is the same host");
     close_rank(&r);
 
     setenv("SLURMD_NODENAME", "localhost", 1);
@@ -78,7 +78,7 @@ int main(void)
     unsetenv("SLURM_DISTRIBUTION");
     open_rank(&r, NULL, NULL, -1, port);
     has(&r.view, 1, "SLURM_LOCALID=0, but rank 1 is task 1 of localhost");
-    is_str(r.view.step, "7.3", "in a step");
+    is_str(r.view.step, "7.3", "a step has its name");
     close_rank(&r);
     close_rank(&first);
     return done_testing();

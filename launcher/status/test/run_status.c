@@ -30,10 +30,11 @@ static void check_lost_keeper(void)
 
     run_status_decide(&s, &job, NULL);
     is_str(s.reason, "the keeper was killed; 'unetctl resume' continues",
-           "this machine's own words");
+           "the words of the local queue are not translated");
     snprintf(s.scheduler, sizeof s.scheduler, "slurm");
     run_status_decide(&s, &job, NULL);
-    is_str(s.reason, "a node failed; 'unetctl resume' continues elsewhere", "Slurm's explained");
+    is_str(s.reason, "a node failed; 'unetctl resume' continues elsewhere",
+           "Slurm's words are explained");
 }
 
 int main(void)

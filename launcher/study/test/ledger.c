@@ -42,31 +42,32 @@ static void check_events(void)
     char id[LEDGER_STUDY_ID_SIZE], tag[256], want[256];
 
     is_int(l.count, 0, "a new study has an empty ledger");
-    is_str(l.study_id, "", "and no id");
+    is_str(l.study_id, "", "a new study has no id");
     if (ledger_lock(&l, 0, &e))
         bail_out("%s", e.text);
     strcpy(id, l.study_id);
     ok(strlen(id) == 16 && l.is_new, "the lock chooses an id");
     snprintf(want, sizeof want, "%s/.unetctl/id", dir);
-    ok(access(want, F_OK) != 0, "which is not on disk yet");
+    ok(access(want, F_OK) != 0, "the id is not on disk yet");
     ok(ledger_append(&l, LEDGER_SUBMITTING, "unet-g01-s1", 1, "slurm", NULL, &e) == 0 &&
            ledger_append(&l, LEDGER_SUBMITTED, "unet-g01-s1", 1, "slurm", "17", &e) == 0 &&
            ledger_append(&l, LEDGER_SUBMITTING, "unet-g02-s1", 1, "slurm", NULL, &e) == 0,
        "events are appended");
-    ok(access(want, F_OK) == 0 && !l.is_new, "and so is the id kept");
+    ok(access(want, F_OK) == 0 && !l.is_new, "the id is kept with the first event");
     ledger_tag(&l, "unet-g01-s1", 1, tag);
     snprintf(want, sizeof want, "unetctl:%s:unet-g01-s1:1", id);
     is_str(tag, want, "tag");
     ledger_close(&l);
 
     l = open_ledger();
-    is_str(l.study_id, id, "the id stays");
+    is_str(l.study_id, id, "the id stays the same");
     is_int(l.count, 2, "two runs are replayed");
     entry = ledger_find(&l, "unet-g01-s1", 0);
-    ok(entry && entry->last == LEDGER_SUBMITTED && entry->attempt == 1, "the first was submitted");
-    is_str(entry->job, "17", "as job 17");
+    ok(entry && entry->last == LEDGER_SUBMITTED && entry->attempt == 1,
+       "the first run was submitted");
+    is_str(entry->job, "17", "it was submitted as job 17");
     entry = ledger_find(&l, "unet-g02-s1", 1);
-    ok(entry && entry->last == LEDGER_SUBMITTING, "the second is open");
+    ok(entry && entry->last == LEDGER_SUBMITTING, "the second run is only being submitted");
     ok(!ledger_find(&l, "unet-g02-s1", 2), "there is no second attempt");
     ledger_close(&l);
 }
@@ -82,20 +83,20 @@ static void check_id(void)
     ledger_close(&l);
     write_raw("id", "w", "");
     l = open_ledger();
-    is_str(l.study_id, id, "an empty id is told by the events");
+    is_str(l.study_id, id, "an empty id is restored from the events");
     if (ledger_lock(&l, 0, &e))
         bail_out("%s", e.text);
-    ok(strcmp(l.study_id, id) == 0 && !l.is_new, "it stays under the lock");
+    ok(strcmp(l.study_id, id) == 0 && !l.is_new, "it stays the same under the lock");
     ledger_close(&l);
     snprintf(torn, sizeof torn, "%.5s", id);
     write_raw("id", "w", torn);
     l = open_ledger();
-    is_str(l.study_id, id, "so is a torn one");
+    is_str(l.study_id, id, "a truncated id is restored");
     ledger_close(&l);
     snprintf(path, sizeof path, "%s/.unetctl/id", dir);
     unlink(path);
     l = open_ledger();
-    is_str(l.study_id, id, "so is one that is gone");
+    is_str(l.study_id, id, "a missing id is restored");
     ledger_close(&l);
 }
 
@@ -107,14 +108,15 @@ static void check_torn(void)
     write_raw("ledger.jsonl", "a",
               "{\"schema\":1,\"event\":\"submitted\",\"run\":\"unet-g02-s1\",\"att");
     l = open_ledger();
-    ok(ledger_find(&l, "unet-g02-s1", 0)->last == LEDGER_SUBMITTING, "a torn last line is skipped");
+    ok(ledger_find(&l, "unet-g02-s1", 0)->last == LEDGER_SUBMITTING,
+       "an incomplete last line is skipped");
     if (ledger_lock(&l, 0, &e))
         bail_out("%s", e.text);
     ok(ledger_append(&l, LEDGER_SUBMITTED, "unet-g02-s1", 1, "slurm", "18", &e) == 0,
-       "appending behind it");
+       "an event is appended after it");
     ledger_close(&l);
     l = open_ledger();
-    ok(ledger_find(&l, "unet-g02-s1", 0)->last == LEDGER_SUBMITTED, "harms neither line");
+    ok(ledger_find(&l, "unet-g02-s1", 0)->last == LEDGER_SUBMITTED, "that event can be read");
     ledger_close(&l);
 }
 
@@ -127,7 +129,8 @@ static void check_schema(void)
               "{\"schema\":2,\"event\":\"submitted\",\"run\":\"r\","
               "\"attempt\":1,\"scheduler\":\"x\"}\n");
     is_int(ledger_open(&l, dir, &e), -1, "an unknown schema is refused");
-    ok(e.code == ERR_CONFIG && strstr(e.text, "ledger.jsonl:6: schema 2"), "with its line");
+    ok(e.code == ERR_CONFIG && strstr(e.text, "ledger.jsonl:6: schema 2"),
+       "the error names the line");
 }
 
 /* Checks that the events of a submission without jobs can be removed. */
@@ -142,12 +145,14 @@ static void check_clear(void)
         ledger_append(&l, LEDGER_SUBMITTING, "unet-g09-s1", 1, "slurm", NULL, &e))
         bail_out("%s", e.text);
     strcpy(id, l.study_id);
-    ok(ledger_clear(&l, &e) == 0 && l.count == 0 && !ledger_find(&l, "unet-g09-s1", 1), "cleared");
-    ok(ledger_clear(&l, &e) == 0, "twice is as well");
+    ok(ledger_clear(&l, &e) == 0 && l.count == 0 && !ledger_find(&l, "unet-g09-s1", 1),
+       "events without a job are cleared");
+    ok(ledger_clear(&l, &e) == 0, "clearing again is not an error");
     ledger_close(&l);
     if (ledger_open(&l, study, &e))
         bail_out("%s", e.text);
-    ok(l.count == 0 && strcmp(l.study_id, id) == 0, "for the next one, too; the id stays");
+    ok(l.count == 0 && strcmp(l.study_id, id) == 0,
+       "the next process sees no events, but the same id");
     ledger_close(&l);
 }
 
@@ -177,14 +182,14 @@ static void check_lock(void)
     is_int(ledger_lock(&l, 0, &e), -1, "a second process does not get the lock");
     is_int(e.code, ERR_TIMEOUT, "exit code");
     snprintf(want, sizeof want, "pid %ld", (long)child);
-    ok(strstr(e.text, want) && strstr(e.text, "host "), "it says who holds it");
+    ok(strstr(e.text, want) && strstr(e.text, "host "), "the error names the holder");
     kill(child, SIGKILL);
     waitpid(child, NULL, 0);
-    is_int(ledger_lock(&l, 0, &e), -1, "the killed holder's helper still keeps it");
+    is_int(ledger_lock(&l, 0, &e), -1, "the helper of a killed holder keeps the lock");
     close(hold[1]);
-    is_int(ledger_lock(&l, 30, &e), 0, "until it ends");
+    is_int(ledger_lock(&l, 30, &e), 0, "the lock is free when the helper ends");
     ledger_unlock(&l);
-    is_int(ledger_lock(&l, 0, &e), 0, "unlocked and locked again");
+    is_int(ledger_lock(&l, 0, &e), 0, "the lock can be taken again");
     ledger_close(&l);
 }
 
@@ -203,19 +208,20 @@ static void check_copy(void)
     ledger_close(&l);
     if (symlink("one", other) || ledger_open(&l, other, &e))
         bail_out("%s", e.text);
-    is_int(ledger_lock(&l, 0, &e), 0, "another name of the same study");
+    is_int(ledger_lock(&l, 0, &e), 0, "another name of the same study is accepted");
     ledger_close(&l);
     snprintf(command, sizeof command, "cd %s && rm other && cp -r one other", dir);
     if (system(command) || ledger_open(&l, other, &e))
         bail_out("%s", e.text);
-    is_int(ledger_lock(&l, 0, &e), -1, "a copy");
-    ok(e.code == ERR_CONFIG && strstr(e.text, "/one/.unetctl, whose jobs"), "says of which: %s",
+    is_int(ledger_lock(&l, 0, &e), -1, "a copy of a study is refused");
+    ok(e.code == ERR_CONFIG && strstr(e.text, "/one/.unetctl, whose jobs"),
+       "the error names the original: %s",
        e.text);
-    is_int(ledger_lock(&l, 0, &e), -1, "stays one");
+    is_int(ledger_lock(&l, 0, &e), -1, "a copy is refused again");
     snprintf(command, sizeof command, "cd %s && rm -r one", dir);
     if (system(command))
         bail_out("%s", command);
-    is_int(ledger_lock(&l, 0, &e), 0, "one whose original is gone was moved");
+    is_int(ledger_lock(&l, 0, &e), 0, "a study whose original is gone was moved, and is accepted");
     ledger_close(&l);
 }
 

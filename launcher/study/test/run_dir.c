@@ -48,19 +48,19 @@ static void check_plan(void)
     char **ids;
     size_t count;
 
-    ok(run_dir_list(dir, &ids, &count, &e) == 0 && count == 0, "a study without runs");
+    ok(run_dir_list(dir, &ids, &count, &e) == 0 && count == 0,
+       "a study without runs has an empty list");
     make_folder("runs");
     make_folder("runs/" RUN);
     make_folder("runs/other");
     write_text("runs/" RUN "/run.json", good);
     ok(run_dir_list(dir, &ids, &count, &e) == 0 && count == 1,
        "only folders with a run.json are runs");
-    is_str(count ? ids[0] : "", RUN, "its id");
+    is_str(count ? ids[0] : "", RUN, "the run has its id");
     run_dir_list_destroy(ids, count);
     memset(&run, 0xa5, sizeof run);
     ok(run_dir_read(dir, RUN, &run, NULL, &e) == 0, "the plan is read");
-    ok(!run.resized && run.batch == 0 && run.rate_gpus == 0,
-       "no resizing is left of what was there before");
+    ok(!run.resized && run.batch == 0 && run.rate_gpus == 0, "earlier values are overwritten");
     is_int(run.seed, 2, "seed");
     is_int(run.layout.nodes, 2, "nodes");
     is_int(run.layout.strategy, LAYOUT_MULTI_WORKER, "strategy");
@@ -69,7 +69,7 @@ static void check_plan(void)
        "a renamed folder is refused");
     write_text("runs/other/run.json", "{\"run\":");
     ok(run_dir_read(dir, "other", &run, NULL, &e) == -1 && e.code == ERR_CONFIG,
-       "half a run.json is refused");
+       "a truncated run.json is refused");
 }
 
 static struct run_attempt read_attempt(void)
@@ -86,28 +86,28 @@ static void check_attempts(void)
 {
     struct run_attempt a = read_attempt();
 
-    is_int(a.number, 0, "no attempt");
+    is_int(a.number, 0, "a run without attempts has number 0");
     make_folder("runs/" RUN "/attempt-2");
     make_folder("runs/" RUN "/attempt-10");
     make_folder("runs/" RUN "/attempt-x");
     a = read_attempt();
-    is_int(a.number, 10, "the newest by number, not by letters");
-    ok(!a.begun && a.marker == RUN_NO_MARKER, "empty: it has not begun");
+    is_int(a.number, 10, "the newest attempt is found by number, not by letters");
+    ok(!a.begun && a.marker == RUN_NO_MARKER, "an empty attempt has not begun");
     write_text("runs/" RUN "/attempt-10/job", "4711\n");
     a = read_attempt();
-    ok(a.begun, "a job took it");
-    is_str(a.job, "4711", "its id");
+    ok(a.begun, "a job began the attempt");
+    is_str(a.job, "4711", "the attempt has the job's id");
     write_text("runs/" RUN "/attempt-10/DONE", "{}");
-    is_int(read_attempt().marker, RUN_DONE, "DONE");
+    is_int(read_attempt().marker, RUN_DONE, "DONE is found");
     write_text("runs/" RUN "/attempt-10/FAILED",
                "{\"schema\":1,\"exit_code\":9,\"error\":\"why\"}");
     a = read_attempt();
-    is_int(a.marker, RUN_FAILED, "FAILED beside DONE is no success");
-    is_int(a.exit_code, 9, "its exit code");
-    is_str(a.error, "why", "its reason");
+    is_int(a.marker, RUN_FAILED, "FAILED beside DONE is not a success");
+    is_int(a.exit_code, 9, "FAILED has the exit code");
+    is_str(a.error, "why", "FAILED has the reason");
     write_text("runs/" RUN "/attempt-10/FAILED", "{");
     a = read_attempt();
-    ok(a.marker == RUN_FAILED && a.exit_code == 1, "a broken FAILED is a failure");
+    ok(a.marker == RUN_FAILED && a.exit_code == 1, "a damaged FAILED is a failure");
 }
 
 static void check_progress(void)
@@ -116,7 +116,7 @@ static void check_progress(void)
     struct run_progress p;
 
     run_dir_progress(&a, &p);
-    ok(p.epochs == 0 && p.quality < 0, "no record yet");
+    ok(p.epochs == 0 && p.quality < 0, "a run without a record has no progress");
     write_text("runs/" RUN "/attempt-10/record.jsonl",
                "{\"kind\":\"run\",\"epochs\":30}\n"
                "{\"kind\":\"epoch\",\"epoch\":4,\"seconds\":1.5,\"loss\":0.25}\n"
@@ -125,8 +125,8 @@ static void check_progress(void)
                "{\"kind\":\"epoch\",\"epoch\":5,\"sec");
     a = read_attempt();
     run_dir_progress(&a, &p);
-    ok(p.epochs == 30 && p.epoch == 5 && p.step == 3 && p.steps == 9, "epochs and steps");
-    ok(p.loss == 0.25 && p.epoch_s == 1.5, "of the last whole line");
+    ok(p.epochs == 30 && p.epoch == 5 && p.step == 3 && p.steps == 9, "epochs and steps are found");
+    ok(p.loss == 0.25 && p.epoch_s == 1.5, "loss and time are those of the last complete line");
 
     char text[8192] = "{\"kind\":\"run\",\"epochs\":30}\n"
                       "{\"kind\":\"epoch\",\"epoch\":6,\"seconds\":2.5,\"loss\":0.125}\n";
@@ -135,14 +135,14 @@ static void check_progress(void)
                 "{\"kind\":\"progress\",\"epoch\":7,\"step\":%d,\"steps\":999}\n", step);
     write_text("runs/" RUN "/attempt-10/record.jsonl", text);
     run_dir_progress(&a, &p);
-    ok(p.epoch == 7 && p.step == 100 && p.steps == 999, "the newest of many steps");
-    ok(p.epochs == 30 && p.loss == 0.125, "and the epoch before them");
+    ok(p.epoch == 7 && p.step == 100 && p.steps == 999, "the newest of many steps is found");
+    ok(p.epochs == 30 && p.loss == 0.125, "the epoch before them is found");
     strcat(text, "{\"kind\":\"epoch\",\"epoch\":7,\"seconds\":2.5,\"loss\":0.5}\n"
                  "{\"kind\":\"end\",\"status\":\"done\",\"iou\":0.75,\"training_time\":9.5}\n");
     write_text("runs/" RUN "/attempt-10/record.jsonl", text);
     run_dir_progress(&a, &p);
     ok(p.epoch == 8 && p.steps == 0 && p.loss == 0.5 && p.quality == 0.75 && p.training_s == 9.5,
-       "the end");
+       "the end of the training is found");
 }
 
 static void check_output(void)
@@ -151,18 +151,20 @@ static void check_output(void)
     struct err e = {0};
     char path[PATH_MAX];
 
-    ok(run_dir_output(&a, path, &e) == -1 && e.code == ERR_DATA, "no output yet");
+    ok(run_dir_output(&a, path, &e) == -1 && e.code == ERR_DATA,
+       "an attempt without output is reported");
     write_text("runs/" RUN "/attempt-10/slurm-7.out", "");
-    ok(run_dir_output(&a, path, &e) == 0 && strstr(path, "/slurm-7.out"), "the job's output");
+    ok(run_dir_output(&a, path, &e) == 0 && strstr(path, "/slurm-7.out"),
+       "the job's output is found");
     write_text("runs/" RUN "/attempt-10/slurm-9.out", "refused");
     ok(utimensat(AT_FDCWD, path, (struct timespec[]){{.tv_sec = 1}, {.tv_sec = 1}}, 0) == 0,
-       "an older one");
+       "an output is made older");
     snprintf(a.job, sizeof a.job, "7");
     ok(run_dir_output(&a, path, &e) == 0 && strstr(path, "/slurm-7.out"),
-       "of the job that took the attempt");
+       "the output of the attempt's job is found");
     *a.job = 0;
     ok(run_dir_output(&a, path, &e) == 0 && strstr(path, "/slurm-9.out"),
-       "the newest, while that is not known");
+       "the newest output is found while the job is unknown");
 }
 
 int main(void)

@@ -55,18 +55,19 @@ static void check_counts(void)
     struct run_plan p;
     struct err e = {0};
 
-    if (!ok(run_plan_compute(&study, &site, "1..14", 3, &p, &e) == 0, "1..14 x 3 seeds"))
+    if (!ok(run_plan_compute(&study, &site, "1..14", 3, &p, &e) == 0,
+            "1..14 GPUs with 3 seeds are planned"))
         bail_out("%s", e.text);
-    is_int(p.count, 42, "runs");
-    is_str(p.runs[0].id, "unet-g01-s1", "the first");
-    is_str(p.runs[41].id, "unet-g14-s3", "the last");
-    is_int(p.runs[6].layout.nodes, 2, "3 GPUs: nodes");
-    is_int(p.runs[6].layout.tasks, 3, "3 GPUs: tasks");
+    is_int(p.count, 42, "there are 42 runs");
+    is_str(p.runs[0].id, "unet-g01-s1", "the id of the first run");
+    is_str(p.runs[41].id, "unet-g14-s3", "the id of the last run");
+    is_int(p.runs[6].layout.nodes, 2, "3 GPUs need 2 nodes");
+    is_int(p.runs[6].layout.tasks, 3, "3 GPUs need 3 tasks");
     run_plan_destroy(&p);
     site.gpus_per_node = 0;
-    ok(run_plan_compute(&study, &site, "5", 1, &p, &e) == 0, "a site of one node");
-    is_int(p.runs[0].layout.nodes, 1, "has all GPUs there");
-    is_int(p.runs[0].layout.gpus_per_task, 5, "driven by one process");
+    ok(run_plan_compute(&study, &site, "5", 1, &p, &e) == 0, "a site of one node is planned");
+    is_int(p.runs[0].layout.nodes, 1, "it has all GPUs on that node");
+    is_int(p.runs[0].layout.gpus_per_task, 5, "one process drives them");
     run_plan_destroy(&p);
     site.gpus_per_node = 2;
 }
@@ -80,9 +81,9 @@ static void check_engines(void)
     study.engine = "pytorch";
     study.pytorch = (struct settings_program){.script = (char *)"/t.py",
                                               .python = (char *)"python3"};
-    ok(run_plan_compute(&study, &site, "2", 1, &p, &e) == 0, "PyTorch on 2 GPUs");
-    is_str(p.runs[0].id, "pytorch-g02-s1", "its runs are called by its name");
-    is_int(p.runs[0].layout.tasks, 2, "a process for each GPU, on one node too");
+    ok(run_plan_compute(&study, &site, "2", 1, &p, &e) == 0, "PyTorch on 2 GPUs is planned");
+    is_str(p.runs[0].id, "pytorch-g02-s1", "the run's id begins with the engine");
+    is_int(p.runs[0].layout.tasks, 2, "each GPU has a process, also on one node");
     text = run_plan_encode(&study, "0", &p.runs[0], &e);
     ok(text && strstr(text, "\"engine\": \"pytorch\"") && strstr(text, "\"script\": \"/t.py\""),
        "run.json has engine and script");
@@ -90,10 +91,10 @@ static void check_engines(void)
     run_plan_destroy(&p);
     study.strategy = "mirrored";
     ok(run_plan_compute(&study, &site, "2", 1, &p, &e) == -1 && e.code == ERR_CONFIG,
-       "none for two GPUs: %s", e.text);
+       "the strategy mirrored is refused: %s", e.text);
     study.strategy = "auto";
     study.engine = "tensorflow";
-    ok(run_plan_compute(&study, &site, "2", 1, &p, &e) == 0, "TensorFlow on 2 GPUs");
+    ok(run_plan_compute(&study, &site, "2", 1, &p, &e) == 0, "TensorFlow on 2 GPUs is planned");
     is_int(p.runs[0].layout.gpus_per_task, 2, "one process drives both");
     run_plan_destroy(&p);
     study.engine = "embedded";
@@ -126,20 +127,20 @@ static void check_encode(void)
     ok(old && strstr(old, "\"study_id\": \"0123456789abcdef\"") && strstr(old, "\"lr\": 0.001") &&
            strstr(old, "\"split\": \"/studies/s/split.json\""),
        "run.json is written");
-    ok(run_plan_compare(old, old, NULL, &d, &e) == 0 && d.count == 0, "equal to itself");
+    ok(run_plan_compare(old, old, NULL, &d, &e) == 0 && d.count == 0, "a plan is equal to itself");
     ok(run_plan_compare(old, old, "/moved", &d, &e) == 0 && d.count == 1,
-       "not where the study was moved");
-    is_str(d.path, "data.split", "its files are elsewhere then");
+       "the plan of a moved study differs");
+    is_str(d.path, "data.split", "its paths differ");
     study.train.lr = 0.01;
     new = run_plan_encode(&study, "0123456789abcdef", &p.runs[0], &e);
     ok(run_plan_compare(old, new, NULL, &d, &e) == 0 && d.count == 1,
-       "another learning rate is seen");
+       "another learning rate is a difference");
     ok(strcmp(d.path, "train.lr") == 0 && strcmp(d.was, "0.001") == 0 && strcmp(d.is, "0.01") == 0,
-       "and named");
+       "the difference is named");
     study.train.lr = 0.001;
     ok(run_plan_compare("{\"schema\":1}", new, NULL, &d, &e) == 0 && strcmp(d.was, "missing") == 0,
        "a missing value is a difference");
-    is_int(run_plan_compare("{", new, NULL, &d, &e), -1, "what is no JSON is refused");
+    is_int(run_plan_compare("{", new, NULL, &d, &e), -1, "text that is not JSON is refused");
     free(old);
     free(new);
     run_plan_destroy(&p);

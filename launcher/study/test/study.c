@@ -34,14 +34,14 @@ static void check_good(void)
     write_text("study.yaml", MINIMAL, strlen(MINIMAL));
     if (!ok(study_open(&s, dir, NULL, 0, &e) == 0, "the smallest study is read"))
         bail_out("%s", e.text);
-    is_str(s.name, "demo", "name");
-    is_str(s.site, "generic", "preset of a text");
-    is_str(s.strategy, "auto", "preset of a word");
-    is_int(s.train.epochs, 200, "preset of a number");
-    ok(s.train.lr == 0.001, "preset of a real number");
-    ok(!s.data.soft_masks, "preset of a switch");
+    is_str(s.name, "demo", "the name is read");
+    is_str(s.site, "generic", "a text has its preset");
+    is_str(s.strategy, "auto", "a word has its preset");
+    is_int(s.train.epochs, 200, "a number has its preset");
+    ok(s.train.lr == 0.001, "a real number has its preset");
+    ok(!s.data.soft_masks, "a switch has its preset");
     snprintf(want, sizeof want, "%s/d", s.dir);
-    is_str(s.data.dir, want, "a relative path is taken from the study's folder");
+    is_str(s.data.dir, want, "a relative path starts at the study's folder");
     study_close(&s);
 }
 
@@ -108,14 +108,14 @@ static void check_find(void)
     mkdir(below, 0777);
     if (!getcwd(old, sizeof old) || chdir(below))
         bail_out("%s: no folder", below);
-    if (ok(study_open(&s, NULL, NULL, 0, &e) == 0, "found from a folder below"))
+    if (ok(study_open(&s, NULL, NULL, 0, &e) == 0, "a study is found from a folder below it"))
         study_close(&s);
     ok(study_open(&s, ".", NULL, 0, &e) == -1 && strstr(e.text, "unetctl init"),
        "a named folder is not searched upwards");
     if (chdir("/"))
         bail_out("no root folder");
     ok(study_open(&s, NULL, NULL, 0, &e) == -1 && strstr(e.text, "-C STUDY"),
-       "none above: says what to type");
+       "if there is no study above, the error says what to type");
     if (chdir(old))
         bail_out("%s: no folder", old);
 }
@@ -131,16 +131,16 @@ static void check_encode(void)
 
     ok(study_encode(settings, 6, &b, &e) == 0, "a study is written");
     write_text("study.yaml", b.data, b.length);
-    if (!ok(study_open(&s, dir, NULL, 0, &e) == 0, "and read back"))
+    if (!ok(study_open(&s, dir, NULL, 0, &e) == 0, "a written study can be read"))
         bail_out("%s", e.text);
-    is_str(s.data.dir, "/a \"b\" # c/\xc3\xa9", "a path with blanks, quotes and a hash");
-    is_int(s.train.epochs, 4, "the last setting wins");
+    is_str(s.data.dir, "/a \"b\" # c/\xc3\xa9", "a path with blanks, quotes and a hash is kept");
+    is_int(s.train.epochs, 4, "the last of two settings is written");
     study_close(&s);
     buf_destroy(&b);
     settings[0].path = "tran.epochs";
     ok(study_encode(settings, 1, &b, &e) == -1 && strstr(e.text, "'train.epochs'"),
-       "an unknown key: the nearest");
-    is_int(e.code, ERR_USAGE, "is a usage error");
+       "an unknown key is refused, with the nearest");
+    is_int(e.code, ERR_USAGE, "that is a usage error");
     buf_destroy(&b);
 }
 
@@ -152,23 +152,24 @@ static void check_site(void)
     struct site s;
     struct err e = {0};
 
-    if (!ok(site_open(&s, "generic", &e) == 0, "site generic"))
+    if (!ok(site_open(&s, "generic", &e) == 0, "the site generic is read"))
         bail_out("%s", e.text);
-    is_str(s.scheduler, "slurm", "its scheduler");
-    ok(strstr(s.launcher, "srun --mpi=pmix") != NULL, "its launcher");
+    is_str(s.scheduler, "slurm", "its scheduler is read");
+    ok(strstr(s.launcher, "srun --mpi=pmix") != NULL, "its launcher is read");
     site_close(&s);
-    ok(site_open(&s, "genric", &e) == -1 && strstr(e.text, "'generic'"), "unknown site: nearest");
-    ok(strstr(e.text, "local") && strstr(e.text, "sandbox"), "and the known ones");
+    ok(site_open(&s, "genric", &e) == -1 && strstr(e.text, "'generic'"),
+       "an unknown site is refused, with the nearest");
+    ok(strstr(e.text, "local") && strstr(e.text, "sandbox"), "the error lists the known sites");
     snprintf(file, sizeof file, "%s/my.yaml", dir);
     write_text("my.yaml", good, strlen(good));
-    if (!ok(site_open(&s, file, &e) == 0, "a file of the user's own"))
+    if (!ok(site_open(&s, file, &e) == 0, "a user's file is read as a site"))
         bail_out("%s", e.text);
-    is_int(s.setup.count, 1, "setup lines");
-    is_str(s.env.lines[0], "A=b c", "environment");
+    is_int(s.setup.count, 1, "its setup lines are read");
+    is_str(s.env.lines[0], "A=b c", "its environment is read");
     site_close(&s);
     write_text("my.yaml", bad_env, strlen(bad_env));
     ok(site_open(&s, file, &e) == -1 && strstr(e.text, "my.yaml:3"),
-       "a bad variable's name: file and line");
+       "a bad name of a variable is reported with its line");
 }
 
 int main(void)

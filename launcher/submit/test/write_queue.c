@@ -59,17 +59,16 @@ static void check_taken(void)
 
     add_run(&s, "a", "first");
     add_run(&s, "b", "second");
-    ok(!exists("a"), "what is added is only kept");
+    ok(!exists("a"), "additions are only kept in memory");
     write_queue_start(&s);
     ok(write_queue_wait(&s, 1, &e) == 0 && holds("b/run.json", "second") && exists("b/attempt-1") &&
-           holds("b/script.sh", "second"),
-       "a run that is taken is there: folder, file, link");
-    ok(stat("b/run.json", &st) == 0 && (st.st_mode & 0777) == 0640, "mode");
+           holds("b/script.sh", "second"), "a run that was taken has its folder, file and link");
+    ok(stat("b/run.json", &st) == 0 && (st.st_mode & 0777) == 0640, "its file has the mode");
     ok(write_queue_wait(&s, 0, &e) == 0 && write_queue_wait(&s, 0, &e) == 0,
-       "in any order, and twice");
-    ok(write_queue_sync(&s, &e) == 0, "left to be made durable");
+       "runs may be taken in any order, and twice");
+    ok(write_queue_sync(&s, &e) == 0, "the files are made durable");
     write_queue_destroy(&s);
-    ok(holds("a/run.json", "first") && is_alone("a") && is_alone("b"), "and stays");
+    ok(holds("a/run.json", "first") && is_alone("a") && is_alone("b"), "the files stay");
 }
 
 static void check_dropped(void)
@@ -80,20 +79,20 @@ static void check_dropped(void)
     add_run(&s, "c", "third");
     add_run(&s, "d", "fourth");
     write_queue_start(&s);
-    ok(write_queue_wait(&s, 2, &e) == 0, "of three the last one is taken");
-    ok(holds("a/run.json", "first"), "what was there before is replaced by no other than who takes "
-       "it");
+    ok(write_queue_wait(&s, 2, &e) == 0, "the last of three runs is taken");
+    ok(holds("a/run.json", "first"), "an existing file is only replaced when its run is taken");
     write_queue_destroy(&s);
     ok(holds("a/run.json", "first") && exists("a/script.sh") && exists("a/attempt-1") &&
-       is_alone("a"), "and stays as it was");
+       is_alone("a"), "a run that was not taken is unchanged");
     ok(!exists("c") && holds("d/run.json", "fourth"),
-       "of a new one that nobody took nothing stays");
-    ok(s.count == 0 && !s.begun, "destroyed is empty");
+       "of a new run that was not taken nothing remains");
+    ok(s.count == 0 && !s.begun, "a destroyed queue is empty");
     write_queue_destroy(&s);
     add_run(&s, "a", "newer");
     write_queue_start(&s);
-    ok(write_queue_wait(&s, 0, &e) == 0 && holds("a/run.json", "newer"), "taken: replaced");
-    ok(write_queue_sync(&s, &e) == 0, "likewise");
+    ok(write_queue_wait(&s, 0, &e) == 0 && holds("a/run.json", "newer"),
+       "a run that is taken replaces the file");
+    ok(write_queue_sync(&s, &e) == 0, "the files are made durable");
     write_queue_destroy(&s);
 }
 
@@ -108,17 +107,18 @@ static void check_failure(void)
     add_run(&s, "h", "three");
     write_queue_start(&s);
     ok(write_queue_wait(&s, 0, &e) == 0 && holds("f/run.json", "one"),
-       "one before that which fails");
+       "a run before a failing one is written");
     ok(write_queue_wait(&s, 1, &e) == -1 && strstr(e.text, "g/run.json"),
-       "the one that fails, by name");
-    ok(write_queue_wait(&s, 2, &e) == -1, "nor one behind it");
+       "the failing run is named");
+    ok(write_queue_wait(&s, 2, &e) == -1, "a run after it fails, too");
     write_queue_destroy(&s);
-    ok(holds("f/run.json", "one") && !exists("h") && is_alone("g"), "only the first is there");
+    ok(holds("f/run.json", "one") && !exists("h") && is_alone("g"),
+       "only the first run is written");
     add_run(&s, "i", "one");
     add_run(&s, "g", "two");
-    is_int(write_queue_commit(&s, &e), -1, "all at once fails likewise");
+    is_int(write_queue_commit(&s, &e), -1, "a commit of all runs fails likewise");
     write_queue_destroy(&s);
-    ok(write_queue_commit(&s, &e) == 0, "nothing at all is committed at once");
+    ok(write_queue_commit(&s, &e) == 0, "an empty queue can be committed");
     write_queue_destroy(&s);
 }
 

@@ -79,23 +79,23 @@ static void other_forms(void)
         bail_out("%s", e.text);
     spec.nodes = nodes;
     spec.tasks = tasks.tasks;
-    ok(cluster_spec_encode(&spec, &b, &e) == 0, "with a suffix of the hosts");
+    ok(cluster_spec_encode(&spec, &b, &e) == 0, "a suffix is added to hosts");
     is_str(b.data,
            W "\"jw9i:7000\",\"jw9i:7001\",\"jw10i:7000\",\"jw11i:7000\"]},\"task\":{\"type\":"
                      "\"worker\",\"index\":3}}", "every address has it");
     buf_destroy(&b);
-    ok(cluster_spec_encode_env(&spec, &b, &e) == 0, "as variables");
+    ok(cluster_spec_encode_env(&spec, &b, &e) == 0, "variables are encoded");
     is_str(b.data, "RANK=3\nWORLD_SIZE=4\nLOCAL_RANK=0\nLOCAL_WORLD_SIZE=1\nGROUP_RANK=2\n"
-                   "MASTER_ADDR=jw9i\nMASTER_PORT=7000", "of the last rank");
+                   "MASTER_ADDR=jw9i\nMASTER_PORT=7000", "the variables of the last rank");
     buf_destroy(&b);
     spec.rank = 1;
-    ok(cluster_spec_encode_env(&spec, &b, &e) == 0, "of rank 1");
+    ok(cluster_spec_encode_env(&spec, &b, &e) == 0, "the variables of rank 1 are encoded");
     is_str(b.data, "RANK=1\nWORLD_SIZE=4\nLOCAL_RANK=1\nLOCAL_WORLD_SIZE=2\nGROUP_RANK=0\n"
-                   "MASTER_ADDR=jw9i\nMASTER_PORT=7000", "the second on the first node");
+                   "MASTER_ADDR=jw9i\nMASTER_PORT=7000", "rank 1 is the second on the first node");
     buf_destroy(&b);
     spec.rank = 4;
     ok(cluster_spec_encode_env(&spec, &b, &e) == -1 && e.code == ERR_PEER,
-       "a rank too large is refused");
+       "a rank that is too large is refused");
     buf_destroy(&b);
     nodelist_destroy(nodes);
     tasklist_destroy(&tasks);
@@ -238,11 +238,14 @@ static void find(void)
         }
     }
     is_int(wrong, 0, "find and encode agree on 224 tasks");
-    ok(cluster_spec_find(&s, 7, &t, &e) && strstr(e.text, "rank 7"), "a rank too large: %s",
+    ok(cluster_spec_find(&s, 7, &t, &e) && strstr(e.text, "rank 7"),
+       "a rank that is too large is refused: %s",
        e.text);
-    ok(cluster_spec_find_type(&s, "ps", 4, &t, &e) && e.code == ERR_USAGE, "no fifth ps: %s",
+    ok(cluster_spec_find_type(&s, "ps", 4, &t, &e) && e.code == ERR_USAGE,
+       "a fifth ps is refused: %s",
        e.text);
-    ok(cluster_spec_find_type(&s, "chief", 0, &t, &e) && e.code == ERR_USAGE, "no chief: %s",
+    ok(cluster_spec_find_type(&s, "chief", 0, &t, &e) && e.code == ERR_USAGE,
+       "a chief that does not exist is refused: %s",
        e.text);
     nodelist_destroy(nodes);
 }
@@ -267,8 +270,9 @@ static void many(void)
         wrong += strncmp(p, want, (size_t)n) != 0;
         p += n;
     }
-    is_int(wrong, 0, "80000 tasks");
-    is_str(p, "]},\"task\":{\"type\":\"worker\",\"index\":79999}}", "and the end");
+    is_int(wrong, 0, "each of 80000 addresses is right");
+    is_str(p, "]},\"task\":{\"type\":\"worker\",\"index\":79999}}",
+           "the specification ends with the task");
     free(text);
 }
 

@@ -62,7 +62,8 @@ int main(void)
 
     for (int i = LAYOUT_AUTO; i <= LAYOUT_MULTI_WORKER; i++)
         ok(layout_strategy_decode(layout_strategy_encode((enum layout_strategy)i), &s, &e) == 0 &&
-               (int)s == i, "%s there and back", layout_strategy_encode((enum layout_strategy)i));
+               (int)s == i,
+           "%s is encoded and decoded", layout_strategy_encode((enum layout_strategy)i));
     ok(layout_strategy_decode("mirror", &s, &e) == -1 && e.code == ERR_CONFIG, "%s", e.text);
     return done_testing();
 }

@@ -47,17 +47,20 @@ static void check_listed(void)
     first = listener_open("node1", 0);
     port = port_of(first);
     ok(reaches("127.0.1.1", port) && !reaches("127.0.1.2", port),
-       "a listed host has its own address only");
+       "a listed host listens at its own address only");
     second = listener_open("node2", port);
-    ok(second >= 0 && reaches("127.0.1.2", port), "another one the same port at its own");
-    ok(listener_open("node1", port) == -1 && errno == EADDRINUSE, "a second time it is taken");
+    ok(second >= 0 && reaches("127.0.1.2", port),
+       "another listed host listens at the same port of its own address");
+    ok(listener_open("node1", port) == -1 && errno == EADDRINUSE,
+       "a port that is in use is refused");
     ok(takes_call(second, "node2", port) && !takes_call(second, "node1", port),
-       "a call comes to the host's own");
-    ok(listener_open("node3", port) == -1 && errno == EADDRNOTAVAIL, "an address that is none");
+       "a call reaches the host's own listener");
+    ok(listener_open("node3", port) == -1 && errno == EADDRNOTAVAIL,
+       "an invalid address in the list is refused");
     close(first);
     close(second);
     first = listener_open("elsewhere", 0);
-    ok(reaches("127.0.1.2", port_of(first)), "a host that is not listed has all");
+    ok(reaches("127.0.1.2", port_of(first)), "a host that is not listed listens at all addresses");
     close(first);
     remove(path);
     unsetenv("UNETCTL_HOSTS");
@@ -67,15 +70,17 @@ int main(void)
 {
     int fd = listener_open(NULL, 0), port = port_of(fd);
 
-    ok(reaches("127.0.0.1", port) && reaches("127.0.1.1", port), "every address of this host");
+    ok(reaches("127.0.0.1", port) && reaches("127.0.1.1", port),
+       "a listener has every address of this host");
     ok(fcntl(fd, F_GETFL) & O_NONBLOCK && fcntl(fd, F_GETFD) & FD_CLOEXEC,
-       "a socket that is our own");
-    ok(listener_open("localhost", port) == -1 && errno == EADDRINUSE, "a port that is taken");
+       "the socket is non-blocking and closed on exec");
+    ok(listener_open("localhost", port) == -1 && errno == EADDRINUSE,
+       "a port that is in use is refused");
     ok(takes_call(fd, "no-such-host.invalid", port),
-       "who has it is called on this machine, whatever its name");
+       "a call to an unknown host reaches this machine's listener");
     close(fd);
     fd = listener_open("localhost", port);
-    ok(fd >= 0, "and at once free again");
+    ok(fd >= 0, "a closed port can be used again at once");
     close(fd);
     check_listed();
     return done_testing();

@@ -113,21 +113,22 @@ static void limits(void)
     struct nodelist *l = nodelist_decode("n[1-999],m", 1000, &e);
     char name[400];
 
-    ok(l && nodelist_count(l) == 1000, "as many as the limit");
+    ok(l && nodelist_count(l) == 1000, "a list may have as many names as the limit");
     nodelist_destroy(l);
     nodelist_destroy(NULL);
 
     memset(name, 'x', sizeof name);
     strcpy(name + 255, ",y");
     l = nodelist_decode(name, 10, &e);
-    ok(l && nodelist_count(l) == 2, "a name of 255 bytes");
+    ok(l && nodelist_count(l) == 2, "a name may have 255 bytes");
     nodelist_destroy(l);
     strcpy(name + 254, "[9-10]");
     ok(!nodelist_decode(name, 10, &e) && strstr(e.text, "255 bytes"),
-       "one that grows to 256: %.40s", e.text);
+       "a name that grows to 256 bytes is refused: %.40s", e.text);
     memset(name, 'x', sizeof name);
     strcpy(name + 390, "[1]");
-    ok(!nodelist_decode(name, 10, &e) && strlen(e.text) < 250, "a long list is cut in the error");
+    ok(!nodelist_decode(name, 10, &e) && strlen(e.text) < 250,
+       "a long list is shortened in the error");
 }
 
 static void compresses(const char *text, const char *want)

@@ -78,11 +78,13 @@ int main(void)
     refuses("0x4", 1, 1024, "position 1");
 
     ok(range_decode("0..2", 0, 5, &r, &e) == 0 && r.count == 3 && r.values[0] == 0,
-       "from 0 if asked");
+       "0 is accepted if the minimum is 0");
     range_destroy(&r);
-    ok(range_decode("2147483647", 1, INT_MAX, &r, &e) == 0 && r.values[0] == INT_MAX, "INT_MAX");
+    ok(range_decode("2147483647", 1, INT_MAX, &r, &e) == 0 && r.values[0] == INT_MAX,
+       "INT_MAX is accepted");
     range_destroy(&r);
-    ok(range_decode("1..65536", 1, INT_MAX, &r, &e) == 0 && r.count == RANGE_COUNT_MAX, "the most");
+    ok(range_decode("1..65536", 1, INT_MAX, &r, &e) == 0 && r.count == RANGE_COUNT_MAX,
+       "the largest number of values is accepted");
     range_destroy(&r);
     range_destroy(NULL);
 

@@ -34,17 +34,17 @@ int main(void)
           "node2\n", f);
     fclose(f);
     setenv("UNETCTL_HOSTS", path, 1);
-    ok(strcmp(address_of("node1"), "127.0.1.1") == 0, "a name of the file");
-    ok(strcmp(address_of("node1i"), "127.0.1.1") == 0, "a second name");
-    ok(strcmp(address_of("node2"), "127.0.1.2") == 0, "the next line's");
-    ok(strcmp(address_of("127.0.0.5"), "127.0.0.5") == 0, "an address is one");
-    ok(strcmp(address_of("node7.invalid"), "none") == 0, "a comment is no name");
+    ok(strcmp(address_of("node1"), "127.0.1.1") == 0, "a name in the file is resolved");
+    ok(strcmp(address_of("node1i"), "127.0.1.1") == 0, "the second name of a line is resolved");
+    ok(strcmp(address_of("node2"), "127.0.1.2") == 0, "a name in the next line is resolved");
+    ok(strcmp(address_of("127.0.0.5"), "127.0.0.5") == 0, "an address is resolved to itself");
+    ok(strcmp(address_of("node7.invalid"), "none") == 0, "a name in a comment is not resolved");
     ok(resolve_is_listed("node1i") && !resolve_is_listed("node7") && !resolve_is_listed(NULL),
-       "names of the file and others");
+       "names in the file are listed, others are not");
     remove(path);
-    ok(strcmp(address_of("127.0.0.6"), "127.0.0.6") == 0, "a file that is not there does no harm");
+    ok(strcmp(address_of("127.0.0.6"), "127.0.0.6") == 0, "a missing file is ignored");
     unsetenv("UNETCTL_HOSTS");
-    ok(strcmp(address_of("127.0.0.7"), "127.0.0.7") == 0, "nor does none");
-    ok(!resolve_is_listed("node1"), "and lists no name");
+    ok(strcmp(address_of("127.0.0.7"), "127.0.0.7") == 0, "an unset variable is ignored");
+    ok(!resolve_is_listed("node1"), "without the file no name is listed");
     return done_testing();
 }

@@ -26,7 +26,7 @@ int main(void)
     protobuf_add_varint(&inner, 1, 150);
     protobuf_add_message(&b, 3, &inner);
     check(&b, "\x1a\x03\x08\x96\x01", 5, "a message within field 3");
-    ok(inner.length == 0, "which is empty then");
+    ok(inner.length == 0, "a nested message is empty after it was added");
     protobuf_add_float(&b, 4, 1);
     check(&b, "\x25\x00\x00\x80\x3f", 5, "a float");
     protobuf_add_double(&b, 16, 1);

@@ -46,8 +46,8 @@ static void check(void)
     fclose(f);
     sha256_finish(&s, hex);
     is_str(hex, million, "a million bytes in pieces of 1 to 200");
-    ok(sha256_file(path, hex, &e) == 0, "a file");
-    is_str(hex, million, "gives the same");
+    ok(sha256_file(path, hex, &e) == 0, "a file is hashed");
+    is_str(hex, million, "it has the same hash");
     unlink(path);
     ok(sha256_file(path, hex, &e) == -1 && e.code == ERR_DATA, "%s", e.text);
     ok(sha256_file("/tmp", hex, &e) == -1 && e.code == ERR_DATA, "%s", e.text);

@@ -21,8 +21,8 @@ static void test_crc(void)
     is_int(crc32c(0, bytes, 32), 0x62a8ab43, "32 bytes of ones");
     for (int i = 0; i < 32; i++)
         bytes[i] = (unsigned char)i;
-    is_int(crc32c(0, bytes, 32), 0x46dd794e, "0 to 31");
-    is_int(crc32c(crc32c(0, bytes, 5), bytes + 5, 27), 0x46dd794e, "in two pieces");
+    is_int(crc32c(0, bytes, 32), 0x46dd794e, "the bytes 0 to 31 (RFC 3720, B.4)");
+    is_int(crc32c(crc32c(0, bytes, 5), bytes + 5, 27), 0x46dd794e, "the same in two pieces");
     is_int(crc32c(0, "123456789", 9), 0xe3069283, "the check value of the polynomial");
 }
 
@@ -39,9 +39,9 @@ static void test_records(void)
         bail_out("%s", e.text);
     fd = open("x.records", O_RDONLY);
     ok(tfrecord_scan(fd, "x.records", &index, &e) == 0 && index.count == 2 &&
-           index.places[1].nbytes == 5 && index.places[1].offset == 28, "two records");
+           index.places[1].nbytes == 5 && index.places[1].offset == 28, "two records are found");
     bytes = tfrecord_read(fd, "x.records", &index, 1, 100, &e);
-    ok(bytes && memcmp(bytes, "hello", 5) == 0, "the second");
+    ok(bytes && memcmp(bytes, "hello", 5) == 0, "the second record is read");
     free(bytes);
     ok(!tfrecord_read(fd, "x.records", &index, 1, 4, &e) && e.code == ERR_DATA, "%s", e.text);
     tfrecord_index_free(&index);
@@ -62,7 +62,7 @@ static void test_records(void)
         tfrecord_index_free(&index);
         close(fd);
     }
-    is_int(bad, 0, "any bit turned is found");
+    is_int(bad, 0, "every changed bit is detected");
     for (size_t n = 1; n < file.length; n++) {
         atomicfile_write("x.records", file.data, n, 0600, &e);
         fd = open("x.records", O_RDONLY);
@@ -70,7 +70,7 @@ static void test_records(void)
         tfrecord_index_free(&index);
         close(fd);
     }
-    is_int(bad, 0, "so is any cut but that between two records");
+    is_int(bad, 0, "every truncation is detected, except between two records");
     buf_destroy(&file);
     unlink("x.records");
 }
@@ -88,12 +88,12 @@ static void test_protobuf(void)
     protobuf_add_double(&b, 5, -2);
     ok(memcmp(b.data, "\x08\x96\x01\x12\x07testing", 12) == 0, "the examples of the specification");
     struct protobuf_reader r = {(const uint8_t *)b.data, (const uint8_t *)b.data + b.length};
-    ok(protobuf_next(&r, &f) == 1 && f.number == 1 && f.value == 150, "a varint");
-    ok(protobuf_next(&r, &f) == 1 && f.wire == PROTOBUF_BYTES && f.n == 7, "bytes");
-    ok(protobuf_next(&r, &f) == 1 && f.value == UINT64_MAX, "the largest varint");
-    ok(protobuf_next(&r, &f) == 1 && f.value == 0x3fc00000, "a float");
-    ok(protobuf_next(&r, &f) == 1 && f.value == UINT64_C(0xc000000000000000), "a double");
-    is_int(protobuf_next(&r, &f), 0, "the end");
+    ok(protobuf_next(&r, &f) == 1 && f.number == 1 && f.value == 150, "a varint is read");
+    ok(protobuf_next(&r, &f) == 1 && f.wire == PROTOBUF_BYTES && f.n == 7, "bytes are read");
+    ok(protobuf_next(&r, &f) == 1 && f.value == UINT64_MAX, "the largest varint is read");
+    ok(protobuf_next(&r, &f) == 1 && f.value == 0x3fc00000, "a float is read");
+    ok(protobuf_next(&r, &f) == 1 && f.value == UINT64_C(0xc000000000000000), "a double is read");
+    is_int(protobuf_next(&r, &f), 0, "the end of the message is found");
     static const struct { const char *bytes; size_t n; } broken[] = {
         {"\x08", 1}, {"\x08\x80", 2}, {"\x12\x05xx", 4}, {"\x0b", 1}, {"\x00\x01", 2},
         {"\x0d\x01\x02", 3}, {"\x12\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 11},

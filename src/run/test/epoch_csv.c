@@ -50,12 +50,11 @@ static void good(void)
     struct epoch_csv c;
     struct err e = {0};
 
-    ok(epoch_csv_decode(H R0 R1, strlen(H R0 R1), "f", &c, &e) == 0, "two epochs");
-    is_int(c.count, 2, "count");
+    ok(epoch_csv_decode(H R0 R1, strlen(H R0 R1), "f", &c, &e) == 0, "two epochs are read");
+    is_int(c.count, 2, "there are two rows");
     ok(c.rows[0].time_per_epoch == 31.97 && c.rows[1].loss == 0.2 && c.rows[1].lr == 0.006 &&
            c.rows[0].training_time == 1450.1 && c.rows[1].test_time == 2.345 &&
-           c.rows[1].iou == 0.9345,
-       "every column");
+           c.rows[1].iou == 0.9345, "every column is read");
     epoch_csv_destroy(&c);
     epoch_csv_destroy(NULL);
 }
@@ -71,7 +70,8 @@ static void refused(void)
                 bad[i].what))
             printf("# got  %s\n# want %s\n", rc ? e.text : "success", bad[i].want);
     }
-    ok(epoch_csv_decode(H "0,1\0,1,1,1,1,1\n", strlen(H) + 16, "f", &c, &e) == -1, "a NUL byte: %s",
+    ok(epoch_csv_decode(H "0,1\0,1,1,1,1,1\n", strlen(H) + 16, "f", &c, &e) == -1,
+       "a NUL byte is refused: %s",
        e.text);
 }
 
@@ -85,12 +85,12 @@ static void written(void)
     char text[512] = "";
 
     close(mkstemp(path));
-    ok(epoch_csv_write(path, rows, 2, &e) == 0, "write");
+    ok(epoch_csv_write(path, rows, 2, &e) == 0, "a table is written");
     FILE *f = fopen(path, "r");
-    ok(f && fread(text, 1, sizeof text - 1, f) > 0, "read back");
+    ok(f && fread(text, 1, sizeof text - 1, f) > 0, "the file can be read");
     fclose(f);
-    is_str(text, H R0 R1, "byte for byte, six decimals");
-    ok(epoch_csv_read(path, &c, &e) == 0 && c.count == 2, "and through the reader");
+    is_str(text, H R0 R1, "numbers have six decimals");
+    ok(epoch_csv_read(path, &c, &e) == 0 && c.count == 2, "the reader accepts the file");
     epoch_csv_destroy(&c);
     rows[1].loss = NAN;
     ok(epoch_csv_write(path, rows, 2, &e) == -1 && e.code == ERR_DATA, "%s", e.text);

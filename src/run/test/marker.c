@@ -59,45 +59,50 @@ int main(void)
     unsetenv("UNETCTL_START");
     if (!mkdtemp(dir) || !mkdtemp(other))
         return 1;
-    ok(!marker_has_start(dir) && marker_check(dir, &e) == 0, "without a start anybody may write");
-    is_int(marker_write(dir, "DONE", "by hand", 7, &e), 0, "a marker by hand");
-    is_str(content("DONE"), "by hand", "is written");
+    ok(!marker_has_start(dir) && marker_check(dir, &e) == 0,
+       "without a start any process may write");
+    is_int(marker_write(dir, "DONE", "by hand", 7, &e), 0, "a marker is written without a start");
+    is_str(content("DONE"), "by hand", "it has its text");
     unlink(strcat(strcpy(path, dir), "/DONE"));
 
     start("running-1");
     ok(marker_has_start(dir) && marker_check(dir, &e) == 0, "a start may write");
-    is_int(marker_write(dir, "DONE", "one", 3, &e), 0, "its marker");
-    is_str(content("DONE"), "one", "is written");
-    ok(!exists("running-1"), "and is the start's file");
+    is_int(marker_write(dir, "DONE", "one", 3, &e), 0, "a start writes its marker");
+    is_str(content("DONE"), "one", "the marker has its text");
+    ok(!exists("running-1"), "the start's file has become the marker");
     e.code = 0;
     ok(marker_write(dir, "FAILED", "one", 3, &e) && e.code == ERR_RESUMABLE && !exists("FAILED"),
-       "of two markers the first counts");
+       "only the first of two markers is written");
     unlink(strcat(strcpy(path, dir), "/DONE"));
     start("running-1");
     is_int(marker_write(dir, "FAILED", "rank 2", 6, &e), 0, "a rank marks its failure");
     ok(marker_write(dir, "FAILED", "rank 1", 6, &e) && strstr(e.text, "another rank"),
-       "another rank of the same start hears so, and of no later start: %s", e.text);
+       "another rank of the same start learns that, and not of a later start: %s", e.text);
     unlink(strcat(strcpy(path, dir), "/FAILED"));
     unlink(strcat(strcpy(path, dir), "/DONE"));
 
     start("running-2");
     unlink(getenv("UNETCTL_START"));
-    ok(marker_has_start(dir), "a start that was taken over still speaks of its folder");
+    ok(marker_has_start(dir), "a start whose folder was taken over still names it");
     ok(marker_check(dir, &e) && e.code == ERR_RESUMABLE && strstr(e.text, "running-2"),
-       "and may not write: %s", e.text);
-    ok(marker_write(dir, "DONE", "two", 3, &e) && e.code == ERR_RESUMABLE, "nor mark");
-    ok(!exists("DONE") && !exists("running-2"), "nothing is written, no file comes back");
-    is_int(marker_write(other, "DONE", "x", 1, &e), 0, "in another folder it is as by hand");
+       "it may not write results: %s", e.text);
+    ok(marker_write(dir, "DONE", "two", 3, &e) && e.code == ERR_RESUMABLE,
+       "it may not write a marker");
+    ok(!exists("DONE") && !exists("running-2"),
+       "nothing is written, and its file is not created again");
+    is_int(marker_write(other, "DONE", "x", 1, &e), 0,
+           "in another folder it writes as without a start");
 
     start("running-3");
     snprintf(path, sizeof path, "%s/DONE", dir);
     mkdir(path, 0777);
     ok(marker_write(dir, "DONE", "three", 5, &e) && e.code == ERR_INTERNAL, "%s", e.text);
     rmdir(path);
-    is_int(marker_write(dir, "FAILED", "3", 1, &e), 0, "what failed can be told in another marker");
-    is_str(content("FAILED"), "3", "whose text is its own");
+    is_int(marker_write(dir, "FAILED", "3", 1, &e), 0,
+           "after an error another marker can be written");
+    is_str(content("FAILED"), "3", "that marker has its own text");
     setenv("UNETCTL_START", "no-folder", 1);
-    ok(!marker_has_start(dir), "a start without a folder is none");
+    ok(!marker_has_start(dir), "a start without a folder does not count");
     remove_all();
     return done_testing();
 }

@@ -69,15 +69,15 @@ static void test_warmup(void)
             bad += fabs(schedule_rate(&s, epoch, (size_t)b, 7) - want) > 1e-16;
         }
     is_int(bad, 0, "warm-up by batch: Horovod's rate in each of 35 steps");
-    ok(fabs(schedule_rate(&s, 4, 6, 7) - 0.04) < 1e-17, "which ends at the scaled rate");
-    ok(schedule_rate(&s, 5, 0, 7) == 0.04, "and stays there");
+    ok(fabs(schedule_rate(&s, 4, 6, 7) - 0.04) < 1e-17, "the warm-up ends at the scaled rate");
+    ok(schedule_rate(&s, 5, 0, 7) == 0.04, "the rate stays there");
     s.warmup_by_epoch = true;
     s.warmup_epochs = 10;
     for (int epoch = 0; epoch < 10; epoch++)
         bad += fabs(schedule_rate(&s, epoch, 3, 7) - (0.01 + epoch * (0.04 - 0.01) / 10)) > 1e-16;
     is_int(bad, 0, "warm-up by epoch: the reference's rate in each of 10 epochs");
     s.gpus = 1;
-    ok(schedule_rate(&s, 0, 0, 7) == 0.01, "one GPU has nothing to warm up to");
+    ok(schedule_rate(&s, 0, 0, 7) == 0.01, "one GPU has no warm-up");
 }
 
 static void test_list(void)
@@ -88,7 +88,7 @@ static void test_list(void)
     struct err e = {0};
     int wrong = 0;
 
-    ok(schedule_parse(&s, "30:0.1,60:0.01,80:0.001", &e) == 0, "a list %s", e.text);
+    ok(schedule_parse(&s, "30:0.1,60:0.01,80:0.001", &e) == 0, "a list is decoded %s", e.text);
     for (int epoch = 0; epoch < 90; epoch++) {
         double want = 0.0125 * (epoch < 30 ? 1 : epoch < 60 ? 0.1 : epoch < 80 ? 0.01 : 0.001);
         wrong += fabs(rate(&s, epoch) - want) > 1e-18;
@@ -112,14 +112,15 @@ int main(void)
     test_list();
     find_plateaus(&s, first);
     ok(first[0] == 0 && first[1] == 8 && first[2] == 12 && first[3] == 15,
-       "boundaries of 20 epochs");
+       "the plateaus of 20 epochs");
     s.epochs = 7; /* 2.8, 4.2, 5.25 */
     find_plateaus(&s, first);
-    ok(first[0] == 0 && first[1] == 3 && first[2] == 5 && first[3] == 6, "boundaries round up");
+    ok(first[0] == 0 && first[1] == 3 && first[2] == 5 && first[3] == 6,
+       "plateaus of 7 epochs begin at rounded-up epochs");
     s.epochs = 1;
-    ok(rate(&s, 0) == 0.001, "one epoch has the full rate");
+    ok(rate(&s, 0) == 0.001, "a single epoch has the full rate");
     s.epochs = 200;
     s.shape = SCHEDULE_CONSTANT;
-    ok(rate(&s, 199) == 0.001, "constant");
+    ok(rate(&s, 199) == 0.001, "a constant schedule keeps the rate");
     return done_testing();
 }

@@ -19,13 +19,13 @@ static void check_known(void)
      * 200000 resamples: 2.4911, 3.0242. Medians of so few values take few different values, so
      * 999 resamples find nearly the same ends. */
     ok(bootstrap_median_ratio(&i, a, 20, b, 15, 7, 0.95, &e) == 0 && i.method == INTERVAL_BCA,
-       "BCa");
-    near(i.low, 2.491096532333646, 0.02, "the lower end");
-    near(i.high, 3.0241521068859196, 0.02, "the upper end");
+       "the interval of a ratio of medians is BCa");
+    near(i.low, 2.491096532333646, 0.02, "the lower end of the interval agrees with scipy");
+    near(i.high, 3.0241521068859196, 0.02, "the upper end of the interval agrees with scipy");
     bootstrap_median_ratio(&again, a, 20, b, 15, 7, 0.95, &e);
     ok(i.low == again.low && i.high == again.high, "the same seed gives the same interval");
     ok(bootstrap_median_ratio(&few, a, 2, b, 15, 7, 0.95, &e) == 0 && !interval_is_known(&few),
-       "two values have none");
+       "a sample of two values has no interval");
 }
 
 static void check_percentile(void)
@@ -36,12 +36,12 @@ static void check_percentile(void)
     for (int k = 0; k < 999; k++)
         v[k] = (double)((k * 38) % 999 + 1);
     i = bootstrap_percentile(v, 999, 0.95);
-    near(i.low, 25, 1e-9, "the 25th of 999");
-    near(i.high, 975, 1e-9, "and the 975th");
+    near(i.low, 25, 1e-9, "the percentile interval of 999 replicates begins at the 25th");
+    near(i.high, 975, 1e-9, "it ends at the 975th");
     for (int k = 0; k < 100; k++)
         holes[k] = k % 5 ? k : NAN;
     i = bootstrap_percentile(holes, 100, 0.95);
-    ok(!interval_is_known(&i), "a fifth unknown gives none");
+    ok(!interval_is_known(&i), "there is no interval if a fifth of the replicates is unknown");
 }
 
 static void check_coverage(void)
@@ -60,7 +60,7 @@ static void check_coverage(void)
         covered += i.low <= 4 && 4 <= i.high;
     }
     double share = (double)covered / TRIALS;
-    ok(share > 0.91 && share < 0.99, "the true ratio is covered (%.4f)", share);
+    ok(share > 0.91 && share < 0.99, "the intervals cover the true ratio (%.4f)", share);
 }
 
 int main(void)

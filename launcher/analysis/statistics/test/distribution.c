@@ -45,25 +45,26 @@ static const struct {
 int main(void)
 {
     for EACH (normal)
-        near(distribution_normal_cdf(normal[i].x), normal[i].want, 1e-13, "normal at %g",
+        near(distribution_normal_cdf(normal[i].x), normal[i].want, 1e-13,
+             "the normal distribution at %g",
              normal[i].x);
     for EACH (normal_inverse)
         near(distribution_normal_quantile(normal_inverse[i].x), normal_inverse[i].want, 1e-9,
-             "normal quantile of %g", normal_inverse[i].x);
+             "the normal quantile of %g", normal_inverse[i].x);
     for EACH (t)
-        near(distribution_t_cdf(t[i].x, t[i].df), t[i].want, 1e-9, "t at %g, df %g", t[i].x,
+        near(distribution_t_cdf(t[i].x, t[i].df), t[i].want, 1e-9,
+             "Student's t at %g with df %g", t[i].x,
              t[i].df);
     for EACH (t_inverse)
         near(distribution_t_quantile(t_inverse[i].x, t_inverse[i].df), t_inverse[i].want, 1e-7,
-             "t quantile of %g, df %g", t_inverse[i].x, t_inverse[i].df);
+             "Student's t quantile of %g with df %g", t_inverse[i].x, t_inverse[i].df);
     for EACH (beta)
         near(distribution_beta_cdf(beta[i].x, beta[i].a, beta[i].b), beta[i].want, 1e-9,
-             "beta at %g of %g, %g", beta[i].x, beta[i].a, beta[i].b);
+             "the incomplete beta function at %g with %g, %g", beta[i].x, beta[i].a, beta[i].b);
     for EACH (coins)
         near(distribution_coins_cdf(coins[i].k, coins[i].n), coins[i].want, 1e-9,
-             "%ld of %zu coins", coins[i].k, coins[i].n);
+             "at most %ld heads of %zu coins", coins[i].k, coins[i].n);
     ok(isnan(distribution_normal_quantile(0)) && isnan(distribution_normal_quantile(1.5)) &&
-           isnan(distribution_t_quantile(0.5, 0)),
-       "what is undefined is NaN");
+           isnan(distribution_t_quantile(0.5, 0)), "undefined values are NaN");
     return done_testing();
 }

@@ -23,8 +23,8 @@ static void check_places(void)
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
         struct interval v = median_interval(places, known[i].n, 0.95);
         ok(v.low == (double)known[i].k && v.high == (double)(known[i].n + 1 - known[i].k),
-           "the places of %zu values", known[i].n);
-        near(v.level, known[i].level, 1e-9, "and their level");
+           "the order statistics for %zu values", known[i].n);
+        near(v.level, known[i].level, 1e-9, "the interval has its exact level");
     }
     struct interval one = median_interval(places, 1, 0.95);
     ok(!interval_is_known(&one), "one value has no interval");
@@ -41,14 +41,15 @@ static void check_outliers(void)
         high[] = {8.963, 9.8, 9.9, 10, 10.1, 10.2, 11.038};
     double room[7];
 
-    is_int(median_count_outliers(in, 7, room), 0, "within both fences");
-    is_int(median_count_outliers(low, 7, room), 1, "beyond the lower fence");
-    is_int(median_count_outliers(high, 7, room), 1, "beyond the upper fence");
-    is_int(median_count_outliers(w, 7, room), 1, "one value lies outside");
-    is_int(median_count_outliers(v, 6, room), 0, "these do not");
-    is_int(median_count_outliers(flat, 5, room), 0, "without distances nothing is an outlier");
-    is_int(median_count_outliers(w, 4, room), 0, "nor among four values");
-    ok(isnan(median_of_sorted(w, 0)), "no values, no median");
+    is_int(median_count_outliers(in, 7, room), 0, "values within both fences are not outliers");
+    is_int(median_count_outliers(low, 7, room), 1, "a value beyond the lower fence is an outlier");
+    is_int(median_count_outliers(high, 7, room), 1, "a value beyond the upper fence is an outlier");
+    is_int(median_count_outliers(w, 7, room), 1, "a distant value is an outlier");
+    is_int(median_count_outliers(v, 6, room), 0, "close values are not outliers");
+    is_int(median_count_outliers(flat, 5, room), 0,
+           "nothing is an outlier if more than half of the values are equal");
+    is_int(median_count_outliers(w, 4, room), 0, "four values have no outliers");
+    ok(isnan(median_of_sorted(w, 0)), "the median of no values is NaN");
 }
 
 /* Checks how often the interval covers the median of skewed values (exponential, median ln 2). */
@@ -67,8 +68,8 @@ static void check_coverage(void)
     }
     /* The theoretical probability is 0.9614; 3 standard deviations are 0.009. */
     double share = (double)covered / TRIALS;
-    ok(share > 0.952 && share < 0.971, "12 values cover their median as often as they should "
-       "(%.4f)", share);
+    ok(share > 0.952 && share < 0.971,
+       "the interval of 12 values covers the median with its nominal probability (%.4f)", share);
 }
 
 int main(void)

@@ -27,7 +27,8 @@ static void level(size_t n)
         refuted += shapiro_wilk_test(values, n).p < 0.05;
     }
     ok(refuted > 0.04 * SAMPLES && refuted < 0.06 * SAMPLES,
-       "%zu normal values: %.1f %% of tests at 5 %% say otherwise", n, 100. * refuted / SAMPLES);
+       "of %zu normal values, %.1f %% of tests at 5 %% reject "
+       "normality", n, 100. * refuted / SAMPLES);
 }
 
 int main(void)
@@ -52,15 +53,15 @@ int main(void)
     for (int i = 0; i < 80; i++)
         many[i] = (i * 37 % 101) * (i * 37 % 101) / 100.;
     check(many, 80, 0.8925976991681588, 6.011975116544007e-06, "80 values");
-    ok(isnan(shapiro_wilk_test(equal, 3).p), "equal values can't be judged");
-    ok(isnan(shapiro_wilk_test(bad, 3).p), "nor NaN");
-    ok(isnan(shapiro_wilk_test(five, 2).p), "nor two");
+    ok(isnan(shapiro_wilk_test(equal, 3).p), "equal values have no p-value");
+    ok(isnan(shapiro_wilk_test(bad, 3).p), "values with NaN have no p-value");
+    ok(isnan(shapiro_wilk_test(five, 2).p), "two values have no p-value");
     level(3);
     level(5);
     level(11);
     level(12);
     level(60);
-    near(shapiro_wilk_combine(p, 5), 0.204815501932991, 1e-9, "Fisher's combination");
-    ok(isnan(shapiro_wilk_combine(p, 0)), "of nothing");
+    near(shapiro_wilk_combine(p, 5), 0.204815501932991, 1e-9, "Fisher's combination of p-values");
+    ok(isnan(shapiro_wilk_combine(p, 0)), "the combination of no p-values is NaN");
     return done_testing();
 }

@@ -13,12 +13,12 @@ static void check_ratio(void)
     struct interval i = student_ratio(a, 4, b, 3, 0.95);
 
     /* From scipy 1.10.1: optimize.brentq on the definition, with t from stats.t.ppf. */
-    near(i.low, 4.5171022442871624, 1e-9, "the lower end");
-    near(i.high, 5.628241610928624, 1e-9, "the upper end");
+    near(i.low, 4.5171022442871624, 1e-9, "the lower end of Fieller's interval agrees with scipy");
+    near(i.high, 5.628241610928624, 1e-9, "the upper end of Fieller's interval agrees with scipy");
     i = student_ratio(a, 4, near_zero, 3, 0.95);
-    ok(!interval_is_known(&i), "a denominator that may be 0 gives none");
+    ok(!interval_is_known(&i), "there is no interval if the denominator may be 0");
     i = student_ratio(a, 1, b, 3, 0.95);
-    ok(!interval_is_known(&i), "nor does a single value");
+    ok(!interval_is_known(&i), "there is no interval for a single value");
     i = student_ratio(same, 2, half, 2, 0.95);
     ok(i.low == 2 && i.high == 2, "without scatter the ratio is exact");
 }
@@ -39,7 +39,8 @@ static void check_ratio_coverage(void)
         covered += i.low <= 5 && 5 <= i.high;
     }
     double share = (double)covered / TRIALS;
-    ok(share > 0.94 && share < 0.985, "3 runs a side cover the true ratio (%.4f)", share);
+    ok(share > 0.94 && share < 0.985,
+       "the intervals of 3 runs on each side cover the true ratio (%.4f)", share);
 }
 
 static void check_means(void)
@@ -50,21 +51,23 @@ static void check_means(void)
     struct student s = student_paired(d, 7, 0.95);
 
     /* From scipy 1.10.1: stats.ttest_1samp, stats.t.interval, stats.ttest_ind(equal_var=False). */
-    near(s.p, 0.057640711624732284, 1e-9, "paired: p");
-    near(s.mean, 0.8428571428571429, 1e-12, "mean");
-    near(s.interval.low, -0.03754086410426494, 1e-6, "low");
-    near(s.interval.high, 1.7232551498185507, 1e-8, "high");
+    near(s.p, 0.057640711624732284, 1e-9, "p of the paired test");
+    near(s.mean, 0.8428571428571429, 1e-12, "mean of the paired differences");
+    near(s.interval.low, -0.03754086410426494, 1e-6, "lower end of the paired interval");
+    near(s.interval.high, 1.7232551498185507, 1e-8, "upper end of the paired interval");
     s = student_welch(a, 5, b, 6, 0.95);
-    near(s.p, 0.03666463993547867, 1e-9, "Welch: p");
-    near(s.mean, 2.5066666666666673, 1e-12, "mean");
-    near(s.interval.low, 0.1938812743220546, 1e-8, "low");
-    near(s.interval.high, 4.8194520590112795, 1e-8, "high");
+    near(s.p, 0.03666463993547867, 1e-9, "p of Welch's test");
+    near(s.mean, 2.5066666666666673, 1e-12, "difference of the means");
+    near(s.interval.low, 0.1938812743220546, 1e-8, "lower end of Welch's interval");
+    near(s.interval.high, 4.8194520590112795, 1e-8, "upper end of Welch's interval");
     s = student_paired(flat, 3, 0.95);
-    ok(s.p == 0 && s.interval.low == 2 && s.interval.high == 2, "no scatter: certain");
+    ok(s.p == 0 && s.interval.low == 2 && s.interval.high == 2,
+       "a difference without scatter is certain");
     s = student_paired(zero, 2, 0.95);
-    ok(s.p == 1, "no scatter and no difference");
+    ok(s.p == 1, "without scatter and difference, p is 1");
     s = student_paired(d, 1, 0.95);
-    ok(isnan(s.p) && !interval_is_known(&s.interval), "one difference tells nothing");
+    ok(isnan(s.p) && !interval_is_known(&s.interval),
+       "one difference has no p-value and no interval");
 }
 
 static void check_needed(void)
@@ -72,10 +75,13 @@ static void check_needed(void)
     /* From the formula in the header, with n increased step by step in Python and stats.t.ppf. */
     is_int(student_needed(0.02, 0.01, 0.05, 0.8, 1), 34, "pairs needed");
     is_int(student_needed(0.02, 0.01, 0.05, 0.8, 2), 64, "runs needed in each sample");
-    is_int(student_needed(0.1, 0.01, 0.05, 0.8, 2), 1571, "many");
-    is_int(student_needed(0.001, 0.01, 0.05, 0.8, 1), 2, "never below 2");
-    is_int(student_needed(NAN, 0.01, 0.05, 0.8, 1), 0, "an unknown scatter");
-    is_int(student_needed(1, 1e-6, 0.05, 0.8, 1), 0, "beyond all measure");
+    is_int(student_needed(0.1, 0.01, 0.05, 0.8, 2), 1571,
+           "values are needed in thousands for a small difference");
+    is_int(student_needed(0.001, 0.01, 0.05, 0.8, 1), 2, "at least 2 pairs are needed");
+    is_int(student_needed(NAN, 0.01, 0.05, 0.8, 1), 0,
+           "an unknown scatter needs an unknown number");
+    is_int(student_needed(1, 1e-6, 0.05, 0.8, 1), 0,
+           "more than a million values are not practicable");
 }
 
 int main(void)

@@ -54,13 +54,11 @@ static void check_reference(void)
 {
     ok(read_text(REFERENCE
                  "0,30,0.5,0.001,50,2,0.9\n1,10,0.25,0.001,50,2,0.9\n2,10,0.2,0.001,50,2,0.9\n") ==
-                     0,
-       "the reference's table");
+                     0, "a table of the reference is read");
     ok(r.epochs == 3 && r.first_epoch_s == 30 && r.median_epoch_s == 10 && r.training_time == 50 &&
-           r.test_time == 2 && r.loss == 0.2 && r.iou == 0.9,
-       "with its numbers");
-    ok(r.curve && r.curve->n == 3 && r.curve->loss[1] == 0.25 && !r.curve->score, "and its curve");
-    ok(isnan(r.images) && r.global_batch == 0, "what it does not say is not known");
+           r.test_time == 2 && r.loss == 0.2 && r.iou == 0.9, "its numbers are right");
+    ok(r.curve && r.curve->n == 3 && r.curve->loss[1] == 0.25 && !r.curve->score, "it has a curve");
+    ok(isnan(r.images) && r.global_batch == 0, "values that it lacks are unknown");
     refused("", ":1: the file is empty", "nothing");
     refused("\"\"\nme_per_epoch,loss,lr,training_time,test_time,iou\n0,1,1,1,1,1,0.5\n",
             ":1: the header", "another rank's bytes over the header");
@@ -78,21 +76,21 @@ static void check_reference(void)
             "lines end in CR LF", "line ends of Windows");
     refused("\xef\xbb\xbf,time_per_epoch,loss,lr,training_time,test_time,iou\n0,1,1,1,1,1,0.5\n",
             "byte order", "a byte order mark");
-    ok(read_bytes("\x89PNG\r\n\x1a\n\0\0", 10) == -1 && strstr(e.text, "binary"), "a picture");
+    ok(read_bytes("\x89PNG\r\n\x1a\n\0\0", 10) == -1 && strstr(e.text, "binary"),
+       "a picture is refused");
 }
 
 static void check_keras(void)
 {
     ok(read_text(KERAS "0,0.8,0.5,0.001,30,0.6,0.7\r\n1,0.9,0.25,0.001,10,0.5,0.8\r\n") == 0,
-       "a table of Keras, with Python's line ends");
+       "a table of Keras with Python's line ends is read");
     ok(r.epochs == 2 && r.first_epoch_s == 30 && r.training_time == 40 && r.iou == 0.8,
-       "times and IoU");
-    ok(r.curve->score && r.curve->score[0] == 0.7, "a score for each epoch");
+       "it has times and IoU");
+    ok(r.curve->score && r.curve->score[0] == 0.7, "it has a score for each epoch");
     ok(read_text("epoch;loss;val_accuracy\n0;0.5;0.7\n1;0.4;0.9\n") == 0,
-       "with semicolons, without times");
-    ok(isnan(r.training_time) && isnan(r.median_epoch_s) && isnan(r.iou),
-       "times are not known then");
-    ok(r.curve->score[1] == 0.9, "an accuracy is a score, and no IoU");
+       "a table with semicolons and without times is read");
+    ok(isnan(r.training_time) && isnan(r.median_epoch_s) && isnan(r.iou), "its times are unknown");
+    ok(r.curve->score[1] == 0.9, "an accuracy is a score, and not an IoU");
     refused(KERAS "0,0.8,nan,0.001,30,0.6,0.7\n", ":2: loss is 'nan'", "a loss that is NaN");
     refused(KERAS "0,0.8,0.5,0.001,30,0.6\n", ":2: the row does not have the 7 cells", "a short row");
     refused(KERAS "0,0.8,0.5,0.001,30,0.6,0.7\n0,0.8,0.5,0.001,30,0.6,0.7\n",
@@ -124,12 +122,13 @@ static void check_mllog(void)
                  MLLOG(21000, "POINT_IN_TIME", "eval_accuracy", "0.9", "\"epoch_num\": 2")
                  MLLOG(21500, "INTERVAL_END", "eval_stop", "null", "") STOP) == 0,
        "MLLOG lines among others");
-    ok(r.gpus == 4 && r.seed == 7 && r.global_batch == 64, "they tell what ran");
+    ok(r.gpus == 4 && r.seed == 7 && r.global_batch == 64, "MLLOG lines say what ran");
     ok(r.epochs == 2 && r.first_epoch_s == 10 && r.median_epoch_s == 5 && r.training_time == 15,
-       "epochs");
-    ok(r.startup_s == 3 && r.test_time == 2.5 && r.iou == 0.9, "start-up, evaluation, score");
-    ok(r.curve->loss[0] == 0.5 && isnan(r.curve->loss[1]), "losses where there are some");
-    ok(fabs(r.images_per_s - 1792 / 5.) < 1e-9, "images per second");
+       "they give the epochs");
+    ok(r.startup_s == 3 && r.test_time == 2.5 && r.iou == 0.9,
+       "they give start-up, evaluation and score");
+    ok(r.curve->loss[0] == 0.5 && isnan(r.curve->loss[1]), "they give losses where there are some");
+    ok(fabs(r.images_per_s - 1792 / 5.) < 1e-9, "they give images per second");
     refused(EPOCH1, "no run_stop", "a run that was killed");
     refused(EPOCH1 MLLOG(2, "INTERVAL_END", "run_stop", "null", "\"status\": \"aborted\""),
             "not end with success", "one that was aborted");
@@ -160,7 +159,7 @@ static void check_mllog(void)
                      strlen(MLLOG(0, "POINT_IN_TIME", "number_of_ranks", "4", "") EPOCH1 STOP),
                      0600, &e);
     ok(log_file_read(path, &r, &e) == -1 && strstr(e.text, "says 8 GPUs"),
-       "a name that says another count");
+       "a log with another count than its name is refused");
 }
 
 int main(void)
@@ -173,7 +172,8 @@ int main(void)
     check_reference();
     check_keras();
     check_mllog();
-    ok(log_file_read("/nonexistent/log_1.csv", &r, &e) == -1, "a file that is not there");
+    ok(log_file_read("/nonexistent/log_1.csv", &r, &e) == -1,
+       "a file that does not exist is refused");
     curve_destroy(r.curve);
     unlink(path);
     return done_testing();

@@ -13,7 +13,7 @@ static void check_encode(const char *engine, int gpus, long seed, bool first, co
     log_name_encode(name, engine, gpus, seed, first);
     is_str(name, want, "%s on %d GPUs, seed %ld: %s", engine, gpus, seed, want);
     ok(log_name_decode(name, found, sizeof found, &n, &s) && n == gpus && s == (first ? 1 : seed),
-       "and back");
+       "the name is decoded again");
 }
 
 int main(void)
@@ -32,14 +32,15 @@ int main(void)
     check_encode("horovod", 6, 1, true, "log_hvd_6.csv");
     check_encode("pytorch", 6, 2, false, "log_pytorch_6_s2.csv");
     ok(log_name_decode("log_hvd_12.csv", engine, sizeof engine, &gpus, &seed),
-       "the reference's name");
-    is_str(engine, "horovod", "is of horovod");
-    ok(log_name_decode("log_2.csv", engine, sizeof engine, &gpus, &seed), "the plain name");
-    is_str(engine, "native", "is native");
+       "a name of the reference is decoded");
+    is_str(engine, "horovod", "hvd is the engine horovod");
+    ok(log_name_decode("log_2.csv", engine, sizeof engine, &gpus, &seed),
+       "a name without an engine is decoded");
+    is_str(engine, "native", "without an engine it is native");
     ok(log_name_decode("log_averylongengine_2.csv", engine, sizeof engine, &gpus, &seed) &&
-           strlen(engine) == sizeof engine - 1,
-       "a long engine is cut to its room");
+           strlen(engine) == sizeof engine - 1, "a long engine is truncated");
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
-        ok(!log_name_decode(bad[i], engine, sizeof engine, &gpus, &seed), "no log: %s", bad[i]);
+        ok(!log_name_decode(bad[i], engine, sizeof engine, &gpus, &seed),
+           "not the name of a log: %s", bad[i]);
     return done_testing();
 }

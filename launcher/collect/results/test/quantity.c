@@ -10,12 +10,12 @@ int main(void)
 
     result_init(&r);
     r.training_time = 100;
-    near(quantity_of(&r, QUANTITY_WHOLE), 100, 0, "the whole is what is known");
+    near(quantity_of(&r, QUANTITY_WHOLE), 100, 0, "the whole run is the part that is known");
     r.startup_s = 5, r.test_time = 2, r.energy_j = 7.2e6, r.iou = 0.5;
-    near(quantity_of(&r, QUANTITY_WHOLE), 107, 0, "start-up and evaluation are in it");
-    near(quantity_of(&r, QUANTITY_ENERGY), 2, 0, "kWh of joules");
-    near(quantity_of(&r, QUANTITY_IOU), 0.5, 0, "what the row has");
-    near(quantity_of(&r, QUANTITY_COMM), NAN, 0, "and has not");
+    near(quantity_of(&r, QUANTITY_WHOLE), 107, 0, "the whole run includes start-up and evaluation");
+    near(quantity_of(&r, QUANTITY_ENERGY), 2, 0, "joules are converted to kWh");
+    near(quantity_of(&r, QUANTITY_IOU), 0.5, 0, "a quantity of the row is returned");
+    near(quantity_of(&r, QUANTITY_COMM), NAN, 0, "a quantity that the row lacks is NaN");
     for (int q = 0; q < QUANTITY_COUNT; q++)
         ok(quantity_key((enum quantity)q) && quantity_name((enum quantity)q) &&
            quantity_definition((enum quantity)q),

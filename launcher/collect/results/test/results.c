@@ -42,12 +42,15 @@ static void check_round_trip(void)
     results_sort(&table);
     is_int(table.rows[0].gpus, 2, "rows are sorted by GPUs");
     char *text = results_encode(&table);
-    ok(read_text(text, &copy) == 0, "what was written is read");
-    is_int(copy.count, 2, "both rows");
-    ok(copy.rows[1].median_epoch_s == 1.25 && copy.rows[1].iou == 0.875, "numbers are the same");
-    ok(isnan(copy.rows[1].dice) && copy.rows[0].oversubscribed == -1, "the unknown stays unknown");
-    is_int(copy.rows[1].oversubscribed, 1, "a flag");
-    is_str(copy.rows[0].note, "rank 1: \"no space\", disk full ", "a note with quotes and commas");
+    ok(read_text(text, &copy) == 0, "a written table can be read");
+    is_int(copy.count, 2, "it has both rows");
+    ok(copy.rows[1].median_epoch_s == 1.25 && copy.rows[1].iou == 0.875,
+       "its numbers are the same");
+    ok(isnan(copy.rows[1].dice) && copy.rows[0].oversubscribed == -1,
+       "unknown values stay unknown");
+    is_int(copy.rows[1].oversubscribed, 1, "a flag stays the same");
+    is_str(copy.rows[0].note, "rank 1: \"no space\", disk full ",
+           "a note with quotes and commas stays the same");
     is_int(results_count(&copy, RESULT_FAILED), 1, "one failed run is counted");
     char *again = results_encode(&copy);
     is_str(again, text, "writing it again gives the same bytes");
@@ -56,8 +59,8 @@ static void check_round_trip(void)
     cut[strlen(cut) - 30] = '\0';
     struct results bad = {0};
     ok(read_text(cut, &bad) == -1 && e.code == ERR_DATA && strstr(e.text, ":3:"),
-       "a cut row is refused with its line");
-    ok(bad.count == 0 && !bad.rows, "and nothing is left");
+       "a truncated row is refused with its line");
+    ok(bad.count == 0 && !bad.rows, "a refused table is empty");
     free(cut);
     free(text);
     free(again);

@@ -38,11 +38,11 @@ int main(void)
                                  "c,all,0.7,0,1\n\"a,b\",all,0.5,0,1\n\"a,b\",cell,0.1,0,1\n"
                                  "d,all,1,0,1\n");
     struct scores *b = read_text(HEADER "d,all,0.75,0,1\nx,all,0.2,0,1\n\"a,b\",all,0.25,0,1\n");
-    ok(a && b && a->count == 3 && b->count == 3, "rows of class all count");
+    ok(a && b && a->count == 3 && b->count == 3, "only rows of class all count");
     is_int(scores_match(a, b, iou_a, iou_b), 2, "two images are common");
     ok((iou_a[0] == 0.5 && iou_b[0] == 0.25 && iou_a[1] == 1 && iou_b[1] == 0.75) ||
            (iou_a[1] == 0.5 && iou_b[1] == 0.25 && iou_a[0] == 1 && iou_b[0] == 0.75),
-       "each with its own pair");
+       "the scores of each common image are paired");
     scores_destroy(a);
     scores_destroy(b);
     refused("image,iou\na,1\n", ":1: there are no columns", "another header");

@@ -58,7 +58,7 @@ static void check_table(void)
             n++;
             ok(k->affects_result, "%s changes a result", k->path);
         }
-    ok(n > 10, "there are such keys");
+    ok(n > 10, "many keys change a result");
 }
 
 static void check_values(void)
@@ -69,13 +69,14 @@ static void check_values(void)
     settings_add(&b, "a", "1;2\\3");
     settings_add(&b, "b", "");
     const char *at = b.data;
-    ok(settings_next(&at, &s) && s.nkey == 1, "the first");
+    ok(settings_next(&at, &s) && s.nkey == 1, "the first setting is read");
     settings_add_value(&value, &s);
-    is_str(value.data, "1;2\\3", "as it was added");
-    ok(settings_next(&at, &s) && *s.key == 'b' && s.nvalue == 0, "the second, which is empty");
-    ok(!settings_next(&at, &s), "no more");
+    is_str(value.data, "1;2\\3", "its value is the one that was added");
+    ok(settings_next(&at, &s) && *s.key == 'b' && s.nvalue == 0,
+       "the second setting, which is empty, is read");
+    ok(!settings_next(&at, &s), "then the settings end");
     at = "nonsense";
-    ok(!settings_next(&at, &s), "what is not a setting ends it");
+    ok(!settings_next(&at, &s), "text that is not a setting ends the settings");
     buf_destroy(&b);
     buf_destroy(&value);
 }
@@ -100,13 +101,15 @@ static void check_names(void)
     told(texts + 3, 1, 0, "", "nor has one that is not known");
     told(texts + 2, 2, 1, ", settings not known", "beside one that is");
     char *alone = settings_common("strategy=mirrored; a=1; train.batch_per_gpu=8; b=2", true);
-    is_str(alone, "a=1; train.global_batch=8; b=2", "on one GPU its batch is the global one");
+    is_str(alone, "a=1; train.global_batch=8; b=2",
+           "on one GPU the batch of each GPU becomes the global one");
     free(alone);
     char *spread = settings_common("strategy=mirrored; train.batch_per_gpu=8; b=2", false);
-    is_str(spread, "train.batch_per_gpu=8; b=2", "on several nodes it is not");
+    is_str(spread, "train.batch_per_gpu=8; b=2",
+           "on several nodes the batch stays and the strategy goes");
     free(spread);
     ok(settings_equal(NULL, NULL) && !settings_equal(NULL, "") && settings_equal("a=1", "a=1"),
-       "equality");
+       "equality of settings");
 }
 
 int main(void)

@@ -35,27 +35,28 @@ static void check_axes(void)
 {
     struct chart_axis a = fit(0, 13.5);
 
-    ok(near(a.step, 2), "13.5 in 8 tics: by 2");
-    ok(near(a.high, 14), "up to 14");
-    is_int(count_tics(&a), 8, "8 tics");
-    is_int(chart_axis_decimals(&a, 2), 0, "without decimals");
+    ok(near(a.step, 2), "an axis to 13.5 with 8 tics has steps of 2");
+    ok(near(a.high, 14), "it ends at 14");
+    is_int(count_tics(&a), 8, "it has 8 tics");
+    is_int(chart_axis_decimals(&a, 2), 0, "its tics have no decimals");
     a = fit(0.4858, 0.9678);
-    ok(near(a.low, 0.4), "from a round number");
-    ok(near(a.high, 1), "to a round number");
-    is_int(chart_axis_decimals(&a, 0.5), 1, "one decimal");
+    ok(near(a.low, 0.4), "an axis begins at a round number");
+    ok(near(a.high, 1), "it ends at a round number");
+    is_int(chart_axis_decimals(&a, 0.5), 1, "its tics have one decimal");
     a = fit(5, 5);
-    ok(a.low == 0 && a.high >= 5, "equal values have an axis, too");
+    ok(a.low == 0 && a.high >= 5, "equal values have an axis");
     a = fit(0, 0);
-    ok(a.high > a.low, "and zeros");
+    ok(a.high > a.low, "zeros have an axis");
     a = fit(-3, -3);
-    ok(a.high > a.low, "and negative ones");
+    ok(a.high > a.low, "negative values have an axis");
     a = (struct chart_axis){.whole = true};
     chart_axis_fit(&a, 0, 3, 10);
-    is_int(count_tics(&a), 4, "whole numbers only");
+    is_int(count_tics(&a), 4, "an axis of counts has tics at whole numbers only");
     a = (struct chart_axis){.low = 0.15, .high = 2.3, .logarithmic = true};
-    is_int(count_tics(&a), 4, "logarithmic: 0.2, 0.5, 1, 2");
-    is_int(chart_axis_decimals(&a, 0.2), 1, "with a decimal where it needs one");
-    ok(near(chart_axis_place(&a, sqrt(0.15 * 2.3)), 0.5), "the geometric mean is in the middle");
+    is_int(count_tics(&a), 4, "a logarithmic axis has tics at 0.2, 0.5, 1, 2");
+    is_int(chart_axis_decimals(&a, 0.2), 1, "its tics have a decimal where they need one");
+    ok(near(chart_axis_place(&a, sqrt(0.15 * 2.3)), 0.5),
+       "the geometric mean is in the middle of a logarithmic axis");
 }
 
 /* Points so close together that neither a power of ten nor 2 or 5 times one lies between them. */
@@ -69,8 +70,8 @@ static void check_narrow_logarithm(void)
     chart_add_point(&c, s, 0.0023, 1, NAN, NAN);
     chart_add_point(&c, s, 0.0041, 2, NAN, NAN);
     chart_fit(&c, true);
-    is_int(count_tics(&c.x), 6, "0.002 to 0.0045, evenly spaced");
-    is_int(chart_axis_decimals(&c.x, 0.003), 4, "with the decimals that tell them apart");
+    is_int(count_tics(&c.x), 6, "a narrow logarithmic axis is evenly spaced from 0.002 to 0.0045");
+    is_int(chart_axis_decimals(&c.x, 0.003), 4, "its tics have the decimals that distinguish them");
     chart_destroy(&c);
 }
 
@@ -111,9 +112,9 @@ static void check_encoders(void)
 
     fill(&c);
     ok(!c.failed, "a chart is made");
-    is_int(c.series[0].count, 2, "a mark without value is left out");
+    is_int(c.series[0].count, 2, "a mark without a value is left out");
     is_int(c.series[1].count, 3, "a line keeps its gap");
-    ok(near(c.y.high, 5), "the interval's end is on the axis");
+    ok(near(c.y.high, 5), "the axis includes the end of the interval");
     chart_svg_encode(&c, &b);
     is_int(count(b.data, "class=\"hot "), 2, "svg: values to point at, none on the guide");
     is_int(count(b.data, "class=\"bar\""), 1, "svg: one interval");

@@ -36,11 +36,11 @@ int main(void)
 
     struct buf b = {0};
     escape_format(&b, escape_html, "<i>%s</i>%s %", "<", "&");
-    is_str(b.data, "<i>&lt;</i>&amp; %", "what stands in a format is not escaped");
+    is_str(b.data, "<i>&lt;</i>&amp; %", "characters of a format are not escaped");
     buf_destroy(&b);
     b = (struct buf){0};
     escape_lines(&b, escape_html, "a\n<b>\n", "- ", ";");
-    is_str(b.data, "- a;- &lt;b&gt;;", "each line");
+    is_str(b.data, "- a;- &lt;b&gt;;", "each line is escaped");
     buf_destroy(&b);
     return done_testing();
 }

@@ -39,16 +39,17 @@ static void check_round(void)
     struct local_record r = make("12", 110, 0), back;
 
     put(&r);
-    ok(local_record_read(dir, "12", &back, &e) == 0, "what was written can be read");
+    ok(local_record_read(dir, "12", &back, &e) == 0, "a written record can be read");
     is_str(back.state.tag, r.state.tag, "tag");
     is_str(back.state.name, r.state.name, "name");
     is_str(back.state.reason, r.state.reason, "reason");
     ok(back.state.exit_code == 3 && back.state.signal == 9 && back.state.restarts == 2, "numbers");
     ok(back.state.submitted == 100 && back.state.started == 110 && back.state.ended == 0, "times");
-    ok(procid_is_alive(&back.keeper), "its keeper");
+    ok(procid_is_alive(&back.keeper), "the keeper is alive");
     strcpy(r.state.name, "\xff");
-    ok(local_record_write(dir, &r, &e) == -1 && e.code == ERR_CONFIG, "no UTF-8: %s", e.text);
-    ok(local_record_read(dir, "13", &back, &e) == -1, "none: %s", e.text);
+    ok(local_record_write(dir, &r, &e) == -1 && e.code == ERR_CONFIG,
+       "text that is not UTF-8 is refused: %s", e.text);
+    ok(local_record_read(dir, "13", &back, &e) == -1, "a missing record is reported: %s", e.text);
 }
 
 static void check_damaged(void)
@@ -60,15 +61,15 @@ static void check_damaged(void)
         bail_out("%s", e.text);
     ok(local_record_read(dir, "14", &back, &e) == -1 && strstr(e.text, "14.json:1") &&
            strstr(e.text, "remove it"),
-       "half of one");
+       "a damaged record is reported");
     if (atomicfile_write(path, "{\"schema\": 2}", 13, 0666, &e))
         bail_out("%s", e.text);
     ok(local_record_read(dir, "14", &back, &e) == -1 && strstr(e.text, "14.json: schema 2"),
-       "a later one");
+       "a record of a later version is reported");
     unlink(path);
     memset(deep, 'x', sizeof deep - 1);
     deep[sizeof deep - 1] = 0;
-    ok(local_record_path(deep, "1", path, &e) == -1, "a path that is too long");
+    ok(local_record_path(deep, "1", path, &e) == -1, "a path that is too long is refused");
 }
 
 static void check_list(void)
@@ -83,9 +84,10 @@ static void check_list(void)
     if (local_record_path(dir, "last", path, &e) || atomicfile_write(path, "", 0, 0666, &e))
         bail_out("%s", e.text);
     ok(local_record_list(dir, &ids, &n, &e) == 0 && n == 3 && ids[0] == 9 && ids[1] == 12 &&
-       ids[2] == 100, "numbers in their order, and nothing else");
+       ids[2] == 100, "only the numbers of records are listed, in their order");
     free(ids);
-    ok(local_record_list("/nonexistent", &ids, &n, &e) == -1, "no folder: %s", e.text);
+    ok(local_record_list("/nonexistent", &ids, &n, &e) == -1,
+       "a folder that does not exist is reported: %s", e.text);
 }
 
 static void check_judge(void)
@@ -96,21 +98,21 @@ static void check_judge(void)
     if (gone == 0)
         _exit(0);
     local_record_judge(&r);
-    is_int(r.state.phase, JOB_PENDING, "its keeper waits");
+    is_int(r.state.phase, JOB_PENDING, "a job whose keeper waits is pending");
     r.state.started = 110;
     local_record_judge(&r);
-    is_int(r.state.phase, JOB_RUNNING, "its script runs");
+    is_int(r.state.phase, JOB_RUNNING, "a job whose script runs is running");
     waitpid(gone, NULL, 0);
     r.keeper.pid = gone;
-    ok(!local_record_has_orphans(&r), "a keeper that is gone with all of its session");
+    ok(!local_record_has_orphans(&r), "a session without processes has no orphans");
     local_record_judge(&r);
-    is_int(r.state.phase, JOB_ENDED, "nobody is left to say how it ended");
-    is_str(r.state.state, "NODE_FAIL", "so this is");
+    is_int(r.state.phase, JOB_ENDED, "a job without keeper and processes has ended");
+    is_str(r.state.state, "NODE_FAIL", "its state is NODE_FAIL");
     r = make("1", 110, 120);
     r.keeper.pid = gone;
     local_record_judge(&r);
     ok(r.state.phase == JOB_ENDED && strcmp(r.state.state, "RUNNING") == 0,
-       "one that has ended stays as it is");
+       "a job that has ended keeps its state");
 }
 
 int main(void)

@@ -94,20 +94,21 @@ static void test_results(void)
     char want[PATH_MAX + 16];
     struct job_state state = wait_phase(s, "t:ok", JOB_ENDED);
 
-    is_str(state.state, "COMPLETED", "a script that succeeds");
-    is_str(state.id, id, "has the id that submit gave");
+    is_str(state.state, "COMPLETED", "a script that succeeds is COMPLETED");
+    is_str(state.id, id, "the job has the id that submit returned");
     ok(state.submitted > 0 && state.started >= state.submitted && state.ended >= state.started,
-       "and its times");
+       "the job has its times");
     snprintf(want, sizeof want, "%s\nerr\n\n", work_dir);
     is_output(id, want, "ran in its folder, with both outputs in one file, outside of any job");
 
     submit(s, "t:fail", "#!/bin/bash\nexit 7\n", 0);
     state = wait_phase(s, "t:fail", JOB_ENDED);
-    is_str(state.state, "FAILED", "a script that fails");
-    is_int(state.exit_code, 7, "with its exit code");
+    is_str(state.state, "FAILED", "a script that fails is FAILED");
+    is_int(state.exit_code, 7, "the job has the script's exit code");
     submit(s, "t:signal", "#!/bin/bash\nkill -SEGV $$\n", 0);
     state = wait_phase(s, "t:signal", JOB_ENDED);
-    ok(strcmp(state.state, "FAILED") == 0 && state.signal == SIGSEGV, "a script that is killed");
+    ok(strcmp(state.state, "FAILED") == 0 && state.signal == SIGSEGV,
+       "a script that is killed is FAILED, with its signal");
     is_str(get(s, "u:").state, "ABSENT", "other tags are not found");
     scheduler_close(s);
 }
@@ -121,25 +122,25 @@ static void test_order(void)
     submit(s, "o:1", "#!/bin/bash\nuntil [ -e go ]; do sleep 0.05; done\necho 1 >>order\n", 0);
     submit(s, "o:2", "#!/bin/bash\necho 2 >>order\n", 0);
     submit(s, "o:3", "#!/bin/bash\necho 3 >>order\n", 0);
-    is_str(wait_phase(s, "o:1", JOB_RUNNING).state, "RUNNING", "the first runs");
-    is_str(get(s, "o:2").state, "PENDING", "the second waits");
+    is_str(wait_phase(s, "o:1", JOB_RUNNING).state, "RUNNING", "the first job runs");
+    is_str(get(s, "o:2").state, "PENDING", "the second job waits");
     scheduler_close(s);
 
     s = open_queue(2);
     submit(s, "o:4", "#!/bin/bash\ntrue\n", 0);
-    is_str(get(s, "o:4").state, "PENDING", "behind more jobs than may run, another one waits");
+    is_str(get(s, "o:4").state, "PENDING", "a job waits if more than may run are before it");
     struct err e;
-    is_int(scheduler_cancel(s, get(s, "o:3").id, &e), 0, "cancel a waiting job");
-    is_str(wait_phase(s, "o:3", JOB_ENDED).state, "CANCELLED", "it ends");
+    is_int(scheduler_cancel(s, get(s, "o:3").id, &e), 0, "a waiting job can be cancelled");
+    is_str(wait_phase(s, "o:3", JOB_ENDED).state, "CANCELLED", "it ends as CANCELLED");
     snprintf(text, sizeof text, "%s/go", work_dir);
     ok(atomicfile_write(text, "", 0, 0666, &e) == 0 && stat(text, &unused) == 0,
-       "the first may end");
-    is_str(wait_phase(s, "o:2", JOB_ENDED).state, "COMPLETED", "then the second runs");
-    is_str(wait_phase(s, "o:4", JOB_ENDED).state, "COMPLETED", "and the last");
+       "the first job is allowed to end");
+    is_str(wait_phase(s, "o:2", JOB_ENDED).state, "COMPLETED", "the second job runs then");
+    is_str(wait_phase(s, "o:4", JOB_ENDED).state, "COMPLETED", "the last job runs then");
     snprintf(text, sizeof text, "%s/order", work_dir);
     size_t n;
     char *order = atomicfile_read(text, 100, &n, &e);
-    is_str(order, "1\n2\n", "in order, without the cancelled one");
+    is_str(order, "1\n2\n", "jobs run in order, without the cancelled one");
     free(order);
     scheduler_close(s);
 }
@@ -153,11 +154,12 @@ static void test_cancel(void)
     submit(s, "c:1", "#!/bin/bash\ntrap 'echo ending; exit 0' TERM\nsleep 1000 & echo up\nwait\n",
            0);
     state = wait_phase(s, "c:1", JOB_RUNNING);
-    is_int(scheduler_cancel(s, state.id, &e), 0, "cancel a running job");
-    is_str(wait_phase(s, "c:1", JOB_ENDED).state, "CANCELLED", "it ends");
-    is_int(scheduler_cancel(s, state.id, &e), 0, "to cancel it again is no error");
-    is_int(scheduler_cancel(s, "999999", &e), 0, "nor is a job that nobody knows");
-    ok(scheduler_cancel(s, "x/../1", &e) == -1 && e.code == ERR_SCHED, "what is no id: %s", e.text);
+    is_int(scheduler_cancel(s, state.id, &e), 0, "a running job can be cancelled");
+    is_str(wait_phase(s, "c:1", JOB_ENDED).state, "CANCELLED", "it ends as CANCELLED");
+    is_int(scheduler_cancel(s, state.id, &e), 0, "cancelling it again is not an error");
+    is_int(scheduler_cancel(s, "999999", &e), 0, "cancelling an unknown job is not an error");
+    ok(scheduler_cancel(s, "x/../1", &e) == -1 && e.code == ERR_SCHED,
+       "a text that is not an id is refused: %s", e.text);
     scheduler_close(s);
 }
 
@@ -187,9 +189,9 @@ static void test_killed_keeper(void)
     for (double end = clock_now() + 10; procid_get(keeper, &id) == 0 && clock_now() < end;)
         usleep(20000);
     is_str(get(s, "k:1").state, "RUNNING", "the script of a killed keeper still runs");
-    is_int(scheduler_cancel(s, state.id, &e), 0, "and can be cancelled");
+    is_int(scheduler_cancel(s, state.id, &e), 0, "it can be cancelled");
     state = wait_phase(s, "k:1", JOB_ENDED);
-    is_str(state.state, "CANCELLED", "which is how the job ended");
+    is_str(state.state, "CANCELLED", "it ends as CANCELLED");
     scheduler_close(s);
 }
 
@@ -198,13 +200,15 @@ static void test_open(void)
     struct scheduler_config config = {.state_dir = "/dev/null/x"};
     struct err e;
 
-    ok(!scheduler_local_open(&config, &e), "a folder that can't be made: %s", e.text);
+    ok(!scheduler_local_open(&config, &e),
+       "a folder that cannot be created is reported: %s", e.text);
     struct scheduler *s = open_queue(1);
     struct job job = {.tag = "x", .name = "x", .script = "/nonexistent", .work_dir = "/tmp",
                       .output = "/tmp/x"};
     char id[SCHEDULER_ID_SIZE];
-    ok(scheduler_submit(s, &job, id, &e) == -1 && e.code == ERR_SCHED, "no script: %s", e.text);
-    is_str(get(s, "x").state, "ABSENT", "and no job");
+    ok(scheduler_submit(s, &job, id, &e) == -1 && e.code == ERR_SCHED,
+       "a job without a script is refused: %s", e.text);
+    is_str(get(s, "x").state, "ABSENT", "there is no job then");
     scheduler_close(s);
 }
 

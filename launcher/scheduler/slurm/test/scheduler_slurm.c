@@ -72,18 +72,19 @@ static void test_partition(struct scheduler *s)
     struct scheduler_partition p;
     struct err e;
 
-    ok(scheduler_partition(s, NULL, &p, &e) == 0, "the default partition");
+    ok(scheduler_partition(s, NULL, &p, &e) == 0, "the default partition is found");
     ok(strcmp(p.name, "main") == 0 && p.nodes == 2 && p.gpus_per_node == 2 &&
        p.cpus_per_node == 4 &&
        p.max_time_min == 0, "is %s: %d nodes, %d GPUs, %d CPUs", p.name, p.nodes, p.gpus_per_node,
        p.cpus_per_node);
-    ok(scheduler_partition(s, "short", &p, &e) == 0 && p.max_time_min == 10, "another one by name");
+    ok(scheduler_partition(s, "short", &p, &e) == 0 && p.max_time_min == 10,
+       "a partition is found by its name");
     ok(scheduler_partition(s, "short,main", &p, &e) == 0 && p.max_time_min == 0 && p.nodes == 2 &&
-           strcmp(p.name, "short,main") == 0, "either of two");
+           strcmp(p.name, "short,main") == 0, "a list of two partitions is found");
     ok(scheduler_partition(s, "main,shor", &p, &e) == -1 && strstr(e.text, "partition 'shor'"),
-       "an unknown one of two: %s", e.text);
+       "a list with an unknown partition is refused: %s", e.text);
     ok(scheduler_partition(s, "nope", &p, &e) == -1 && e.code == ERR_SCHED &&
-       strstr(e.text, "main, short"), "an unknown one: %s", e.text);
+       strstr(e.text, "main, short"), "an unknown partition is refused: %s", e.text);
 }
 
 static void test_check(struct scheduler *s)
@@ -91,18 +92,20 @@ static void test_check(struct scheduler *s)
     struct job job = new_job("t:check");
     struct err e;
 
-    ok(scheduler_check(s, &job, &e) == 0, "a job that fits");
+    ok(scheduler_check(s, &job, &e) == 0, "a job that fits is accepted");
     job.nodes = 3, job.tasks = 5;
-    ok(scheduler_check(s, &job, &e) == -1 && e.code == ERR_SCHED, "too many nodes: %s", e.text);
+    ok(scheduler_check(s, &job, &e) == -1 && e.code == ERR_SCHED,
+       "a job with too many nodes is refused: %s", e.text);
     job = new_job("t:check");
     job.options.partition = "short", job.options.time_min = 11;
-    ok(scheduler_check(s, &job, &e) == -1 && strstr(e.text, "11"), "too long: %s", e.text);
+    ok(scheduler_check(s, &job, &e) == -1 && strstr(e.text, "11"),
+       "a job with too long a time limit is refused: %s", e.text);
     job.options.time_min = 10;
-    ok(scheduler_check(s, &job, &e) == 0, "as long as allowed");
+    ok(scheduler_check(s, &job, &e) == 0, "a job with the longest time limit is accepted");
     job.options.mem = "900G";
-    ok(scheduler_check(s, &job, &e) == -1, "too much memory: %s", e.text);
+    ok(scheduler_check(s, &job, &e) == -1, "a job with too much memory is refused: %s", e.text);
     job.options.mem = NULL, job.options.constraint = "h200";
-    ok(scheduler_check(s, &job, &e) == -1, "an unknown feature: %s", e.text);
+    ok(scheduler_check(s, &job, &e) == -1, "a job with an unknown feature is refused: %s", e.text);
 }
 
 static void test_life(struct scheduler *s, const char *interface)
@@ -117,31 +120,33 @@ static void test_life(struct scheduler *s, const char *interface)
     struct err e;
     size_t n;
 
-    ok(scheduler_submit(s, &job, id, &e) == 0, "submit");
+    ok(scheduler_submit(s, &job, id, &e) == 0, "a job is submitted");
     state = wait_ended(s, tag);
-    is_str(state.id, id, "is found by its tag");
+    is_str(state.id, id, "it is found by its tag");
     is_str(state.state, "FAILED", "it fails");
-    is_int(state.exit_code, 3, "with the script's exit code");
-    is_str(state.tag, tag, "tag");
-    is_str(state.name, "test job", "name");
+    is_int(state.exit_code, 3, "it has the script's exit code");
+    is_str(state.tag, tag, "it has its tag");
+    is_str(state.name, "test job", "it has its name");
     ok(state.submitted && state.started >= state.submitted && state.ended >= state.started,
-       "times");
-    is_str(state.nodes, "node[1-2]", "nodes");
+       "it has its times");
+    is_str(state.nodes, "node[1-2]", "it has its nodes");
 
     held.options.hold = true;
-    ok(scheduler_submit(s, &held, held_id, &e) == 0, "submit a held job");
+    ok(scheduler_submit(s, &held, held_id, &e) == 0, "a held job is submitted");
     ok(scheduler_query(s, prefix, &states, &n, &e) == 0 && n == 2,
-       "both are found by their prefix");
+       "both jobs are found by the prefix of their tags");
     ok(n == 2 && strcmp(states[1].id, held_id) == 0 && states[1].phase == JOB_PENDING &&
-       states[1].started == 0, "in order of their ids; the held one waits: %s",
+       states[1].started == 0, "they are sorted by id, and the held one waits: %s",
        n == 2 ? states[1].reason : "");
     free(states);
-    is_int(scheduler_cancel(s, held_id, &e), 0, "cancel");
-    is_str(wait_ended(s, held_tag).state, "CANCELLED", "it ends");
-    is_int(scheduler_cancel(s, held_id, &e), 0, "to cancel again is no error");
-    is_int(scheduler_cancel(s, "4000000", &e), 0, "nor is an unknown job");
-    ok(scheduler_cancel(s, "x", &e) == -1 && e.code == ERR_SCHED, "what is no id: %s", e.text);
-    ok(scheduler_query(s, "nobody:", &states, &n, &e) == 0 && n == 0 && !states, "no jobs");
+    is_int(scheduler_cancel(s, held_id, &e), 0, "the held job can be cancelled");
+    is_str(wait_ended(s, held_tag).state, "CANCELLED", "it ends as CANCELLED");
+    is_int(scheduler_cancel(s, held_id, &e), 0, "cancelling it again is not an error");
+    is_int(scheduler_cancel(s, "4000000", &e), 0, "cancelling an unknown job is not an error");
+    ok(scheduler_cancel(s, "x", &e) == -1 && e.code == ERR_SCHED,
+       "a text that is not an id is refused: %s", e.text);
+    ok(scheduler_query(s, "nobody:", &states, &n, &e) == 0 && n == 0 && !states,
+       "an unknown prefix has no jobs");
 }
 
 static void test_unreachable(const char *interface)
@@ -151,16 +156,17 @@ static void test_unreachable(const char *interface)
     struct scheduler_partition p;
     struct err e;
 
-    ok(!scheduler_slurm_open(&config, &e) && e.code == ERR_SCHED, "a sandbox that is down: %s",
+    ok(!scheduler_slurm_open(&config, &e) && e.code == ERR_SCHED,
+       "a sandbox that is down is reported: %s",
        e.text);
     config.sandbox = false;
     setenv("SLURM_CONF", "/nonexistent/slurm.conf", 1);
     struct scheduler *s = scheduler_slurm_open(&config, &e);
     ok(s && scheduler_partition(s, NULL, &p, &e) == -1 && e.code == ERR_SCHED &&
-       strstr(e.text, "/nonexistent"), "no configuration: %s", e.text);
+       strstr(e.text, "/nonexistent"), "a missing configuration is reported: %s", e.text);
     scheduler_announce(s, "t:", NULL);
     ok(scheduler_partition(s, NULL, &p, &e) == -1 && e.code == ERR_SCHED &&
-       strstr(e.text, "/nonexistent"), "announced or not: %s", e.text);
+       strstr(e.text, "/nonexistent"), "it is reported for announced queries, too: %s", e.text);
     scheduler_close(s);
 }
 
@@ -175,15 +181,17 @@ static void test_announce(struct scheduler *s)
 
     large.nodes = 3, large.tasks = 5;
     scheduler_announce(s, "nobody:", &large);
-    ok(scheduler_partition(s, NULL, &p, &e) == 0 && p.nodes == 2, "announced: the partition");
-    ok(scheduler_query(s, "nobody:", &states, &n, &e) == 0 && n == 0, "announced: no jobs");
+    ok(scheduler_partition(s, NULL, &p, &e) == 0 && p.nodes == 2,
+       "an announced query of the partition is answered");
+    ok(scheduler_query(s, "nobody:", &states, &n, &e) == 0 && n == 0,
+       "an announced query of jobs is answered");
     ok(scheduler_check(s, &large, &e) == -1 && strstr(e.text, "3 nodes"),
-       "announced: a job too large");
-    ok(scheduler_check(s, &large, &e) == -1, "asked again");
+       "an announced check refuses a job that is too large");
+    ok(scheduler_check(s, &large, &e) == -1, "the check refuses it again");
     scheduler_announce(s, "nobody:", &large);
-    ok(scheduler_check(s, &job, &e) == 0, "another question than those that were announced");
+    ok(scheduler_check(s, &job, &e) == 0, "a job that was not announced is checked");
     ok(scheduler_partition(s, "short", &p, &e) == 0 && p.max_time_min == 10,
-       "and one of them, later");
+       "another partition is found after that");
 }
 
 static void clean_up(void)
@@ -225,7 +233,7 @@ int main(void)
         test_life(s, interfaces[i]);
         scheduler_close(s);
     }
-    ok(sandbox("down"), "the sandbox started last is found by itself");
+    ok(sandbox("down"), "the sandbox started last is stopped without naming it");
     for (size_t i = 0; i < NINTERFACES; i++)
         test_unreachable(interfaces[i]);
     return done_testing();

@@ -21,10 +21,11 @@ static void state(const char *word, const char *part)
 int main(void)
 {
     ok(slurm_words_never("PartitionTimeLimit") && slurm_words_never("QOSMaxCpuPerJobLimit"),
-       "reasons for which a job never starts");
+       "with these reasons a job never starts");
     ok(!slurm_words_never("Resources") && !slurm_words_never("QOSMaxJobsPerUserLimit") &&
-           !slurm_words_never("None"), "reasons for which it waits");
-    ok(!slurm_words_never("DependencyNeverSatisfied"), "what other jobs did is none");
+           !slurm_words_never("None"), "with these reasons a job waits");
+    ok(!slurm_words_never("DependencyNeverSatisfied"),
+       "the end of another job is not such a reason");
     reason("Resources", "no free nodes");
     reason("Dependency", "waits for another job");
     reason("DependencyNeverSatisfied", "it never starts: cancel it ('unetctl cancel')");
