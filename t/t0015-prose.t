@@ -18,14 +18,14 @@ echo "nothing" >NEWS.md
 prose() { python3 t/prose.py; }
 
 printf '%s\n' '[a](doc/A.md#a-heading-with-marks)' '' '    2026-01-01 stands in a listing' >README.md
-exits 0 "what is in order" prose
+exits 0 "a tree without faults passes" prose
 is "$(grep -v codespell "$OUT")" "" "... says nothing"
 printf '%s\n' "it" "goes" "on" >NEWS.md
-exits 1 "a phrase over three lines" prose
+exits 1 "a phrase that spans three lines is refused" prose
 like "$OUT" "^NEWS.md:2: 'goes on': write \"continues\"" "... is found, with its line"
 echo "nothing" >NEWS.md
 printf '/* One job goes\n * on. */\nputs("free "\n     "energy");\n' >room/a.c
-exits 1 "comments and messages of a listed folder" prose
+exits 1 "phrases in comments and messages of a listed folder are refused" prose
 like "$OUT" "^room/a.c:1: 'goes on'" "... a comment"
 like "$OUT" "^room/a.c:3: 'free energy'" "... a message"
 rm room/a.c
@@ -38,7 +38,7 @@ done
 echo ok >README.md
 if command -v codespell >/dev/null; then
     echo "we recieve it" >README.md
-    exits 1 "a slip" prose
+    exits 1 "a misspelled word is refused" prose
     like "$OUT" '^README.md:1: misspelled: recieve' "... is found"
 else
     skip "codespell is not installed" "a slip"

@@ -19,24 +19,24 @@ check_verb() { # PROGRAM VERB
     # shellcheck disable=SC2086 # two words
     exits 0 "$program $verb --help" "$program" $verb --help
     sed '/^Settings,/,$d' "$OUT" >"$TMP/verb"
-    ok '... fits on a screen' no_longer_than "$height" "$TMP/verb"
-    ok '... and on a line' no_wider_than "$width" "$TMP/verb"
+    ok '... its help fits on a screen' no_longer_than "$height" "$TMP/verb"
+    ok '... no line of its help is too long' no_wider_than "$width" "$TMP/verb"
     for option in $(options "$program" "$verb"); do
         ok "... --$option is in the man page" grep -qE -- "--$option( |$)" "$TMP/man"
     done
     # shellcheck disable=SC2086
-    exits 2 "$program $verb --no-such-option" "$program" $verb --no-such-option
-    like "$ERR" "unknown option '--no-such-option'" '... is named'
-    ok '... in one line' no_longer_than 1 "$ERR"
+    exits 2 "$program $verb --no-such-option is refused" "$program" $verb --no-such-option
+    like "$ERR" "unknown option '--no-such-option'" '... the error names the option'
+    ok '... the error is one line' no_longer_than 1 "$ERR"
 }
 
 height=46 width=110
 for program in unetctl unet-train; do
-    exits 2 "$program without a verb" $program
-    like "$ERR" '^'$program': error: a verb is missing' '... says so'
-    exits 2 "$program with an unknown verb" $program xyzzy
-    like "$ERR" "unknown verb 'xyzzy'.*--help" '... points to the help'
-    ok '... and prints nothing on stdout' test ! -s "$OUT"
+    exits 2 "$program without a verb is refused" $program
+    like "$ERR" '^'$program': error: a verb is missing' '... the error says that a verb is missing'
+    exits 2 "$program with an unknown verb is refused" $program xyzzy
+    like "$ERR" "unknown verb 'xyzzy'.*--help" '... the error points to the help'
+    ok '... nothing is printed on stdout' test ! -s "$OUT"
     exits 0 "$program --version" $program --version
     like "$OUT" "^$program [0-9]+\.[0-9]+" '... prints name and version'
     exits 0 "$program --help" $program --help
@@ -71,17 +71,18 @@ documents() { # that man, README and they themselves point to, and that are not 
 is "$(documents)" '' '... all that man and they name'
 is "$(verbs unetctl | grep -cE '^(nodelist|sandbox|spec)$')" 3 'the verbs are found'
 is "$(options unetctl spec | sort -u | grep -c .)" 16 'the options are found'
-exits 2 'a verb with a typing error' unetctl nodelits
-like "$ERR" "did you mean 'unetctl nodelist'" '... the nearest is named'
-exits 2 'a verb with a newline' unetctl $'a\n\tb\e'
-like "$ERR" "unknown verb 'a\\\\n\\\\tb\\\\x1b'" '... which is shown as one'
-exits 2 'an option with a typing error' unetctl spec --nodelit n1
-like "$ERR" "did you mean '--nodelist'" '... the nearest is named'
-exits 2 'an option without its value' unetctl spec --nodelist
-exits 2 'an operand too many' unetctl spec n1
+exits 2 'a misspelled verb is refused' unetctl nodelits
+like "$ERR" "did you mean 'unetctl nodelist'" '... the error names the nearest verb'
+exits 2 'a verb with a newline is refused' unetctl $'a\n\tb\e'
+like "$ERR" "unknown verb 'a\\\\n\\\\tb\\\\x1b'" '... the error shows it on one line'
+exits 2 'a misspelled option is refused' unetctl spec --nodelit n1
+like "$ERR" "did you mean '--nodelist'" '... the error names the nearest option'
+exits 2 'an option without its value is refused' unetctl spec --nodelist
+exits 2 'an operand too many is refused' unetctl spec n1
 for words in 'site list' 'template list' '--help' 'status --help'; do
-    exits 1 "unetctl $words, where the output cannot be written" bash -c "unetctl $words >/dev/full"
-    like "$ERR" 'cannot write to standard output' '... says so'
-    exits 0 "unetctl $words, without output" bash -c "unetctl $words >&-"
+    exits 1 \
+        "unetctl $words fails if the output cannot be written" bash -c "unetctl $words >/dev/full"
+    like "$ERR" 'cannot write to standard output' '... the error says so'
+    exits 0 "unetctl $words succeeds with a closed stdout" bash -c "unetctl $words >&-"
 done
 done_testing

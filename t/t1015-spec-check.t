@@ -35,23 +35,26 @@ is "$(ranks 2 0 1 | sed 's/, sha256.*//')" \
     "3 ranks on 1 node see the same cluster, rank 0 at localhost:$base
 codes: 0 0 0" 'three ranks agree'
 options=(--timeout 2)
-is "$(ranks 0 1)" 'codes: 5 5' 'a missing rank'
-like "$ERR" "rank 2 on localhost: it did not report to localhost:$base within 2 s" '... is named'
+is "$(ranks 0 1)" 'codes: 5 5' 'a missing rank is an error on all ranks'
+like "$ERR" "rank 2 on localhost: it did not report to localhost:$base within 2 s" \
+    '... the error names it'
 like "$ERR" 'rank 1 on .*: the ranks disagree; rank 0 on localhost says where' \
-    '... and the others are told'
-is "$(ranks 0 1 1)" 'codes: 5 5 5' 'a doubled rank'
-like "$ERR" 'rank 1 on .*: a second process has rank 1' '... is named'
-is "$(ranks 1)" 'codes: 5' 'nobody is rank 0'
+    '... the other ranks report the disagreement'
+is "$(ranks 0 1 1)" 'codes: 5 5 5' 'two processes with one rank are an error on all ranks'
+like "$ERR" 'rank 1 on .*: a second process has rank 1' '... the error names the rank'
+is "$(ranks 1)" 'codes: 5' 'a missing rank 0 is an error'
 like "$ERR" "rank 1 on .*: no answer from rank 0 at localhost:$base: Connection refused" \
-    '... which is told'
-exits 5 'a rank whose address is another machine' unetctl spec \
+    '... the error says that rank 0 does not answer'
+exits 5 'a rank whose address belongs to another machine is an error' unetctl spec \
     --check --nodelist 'localhost,192.0.2.1' \
     --tasks-per-node 1 --port-base "$base" --rank 1 --timeout 0.5
-like "$ERR" 'rank 1 on .*: it runs on .*, but its address is 192.0.2.1:' '... is found'
-exits 5 'a node that does not resolve' unetctl spec --check --nodelist no-such-host.invalid \
+like "$ERR" 'rank 1 on .*: it runs on .*, but its address is 192.0.2.1:' \
+    '... the error names both hosts'
+exits 5 'a node that does not resolve is an error' \
+    unetctl spec --check --nodelist no-such-host.invalid \
     --tasks-per-node 1 \
     --port-base "$base" --rank 0 --timeout 0.5
-like "$ERR" 'no-such-host.invalid' '... is named'
+like "$ERR" 'no-such-host.invalid' '... the error names it'
 
 if ! command -v python3 >/dev/null; then
     skip 'python3 is not installed' 'other clients and servers at the port'
@@ -97,15 +100,16 @@ done <<'EOF'
 70000 x
 EOF
 is "$(with_guest '{"step":"1.0","rank":1}
-' 1)" '0 codes: 0 0' 'a rank of another step is no matter'
-is "$(cat guest.out)" '{"other":"."}' '... and is told whose port this is'
+' 1)" '0 codes: 0 0' 'a process of another step does not count as a rank'
+is "$(cat guest.out)" '{"other":"."}' '... it learns whose port this is'
 python3 -c 'import http.server, sys
 handler = http.server.SimpleHTTPRequestHandler
 http.server.HTTPServer(("", int(sys.argv[1])), handler).serve_forever()' "$base" 2>http &
 server=$!
 wait_until 30 python3 \
     -c 'import socket, sys; socket.create_connection(("localhost", int(sys.argv[1])))' "$base"
-exits 5 'a foreign server at the port of rank 0' check 0 --timeout 2
-like "$ERR" "it cannot listen at localhost:$base: Address already in use; another job, .*choose another --port-base" '... is told, with the cure'
+exits 5 "another program's server at the port of rank 0 is an error" check 0 --timeout 2
+like "$ERR" "it cannot listen at localhost:$base: Address already in use; another job, .*choose another --port-base" \
+    '... the error names the port and --port-base'
 kill $server
 done_testing

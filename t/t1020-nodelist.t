@@ -10,18 +10,18 @@ words() { tr '\n' ' '; }
 
 is "$(expand 'node[1-3,5],gpu[008-010]-ib' | words)" \
     'node1 node2 node3 node5 gpu008-ib gpu009-ib gpu010-ib ' \
-    'brackets, padding, text after a bracket'
+    'brackets, padding and text after a bracket are expanded'
 is "$(expand n1 'n[2-3]' n1 | words)" 'n1 n2 n3 n1 ' \
-    'several operands are one list, duplicates kept'
-is "$(compress node1 node2 node3 node5)" 'node[1-3,5]' 'compress'
+    'several operands are one list, and duplicates are kept'
+is "$(compress node1 node2 node3 node5)" 'node[1-3,5]' 'names are compressed'
 is "$(compress 'node[1-100]' | xargs "$builddir/unetctl" nodelist expand | wc -l)" 100 \
-    'there and back'
-is "$(expand 'n[1-100000]' | tail -n 1)" n100000 'a long list'
+    'a compressed list expands to the same names'
+is "$(expand 'n[1-100000]' | tail -n 1)" n100000 'a long list is expanded'
 
 while IFS='|' read -r list reason; do
     exits 2 "refused: $list" unetctl nodelist expand "$list"
     like "$ERR" "$reason" "... $reason"
-    ok '... nothing on stdout' test ! -s "$OUT"
+    ok '... nothing is printed on stdout' test ! -s "$OUT"
 done <<'EOF'
 |empty
 n[1-|the range has no end
@@ -36,28 +36,29 @@ n[1-9999][1-9999][1-9999]|too many nodes
 EOF
 ok 'a list of a billion names is refused at once' timeout 5 sh \
     -c '! unetctl nodelist expand "n[1-999999999]"'
-exits 2 'so is one that needs much memory to read' sh \
+exits 2 'a list that needs much memory to read is refused' sh \
     -c 'yes "n[1-100000]" | unetctl nodelist expand -'
 
 # Where the list comes from.
 is "$(printf 'n1\nn2 n3,\n' | compress -)" 'n[1-3]' '- reads standard input'
-is "$(printf 'n[2-3]' | expand n1 - n4 | words)" 'n1 n2 n3 n4 ' '... among others'
+is "$(printf 'n[2-3]' | expand n1 - n4 | words)" 'n1 n2 n3 n4 ' \
+    '... and may stand among other lists'
 printf 'n1\nn[2-3]\n' >"$TMP/hosts"
-is "$(compress "$TMP/hosts")" 'n[1-3]' 'the absolute path of a file'
+is "$(compress "$TMP/hosts")" 'n[1-3]' 'the absolute path of a file is read'
 is "$(SLURM_JOB_NODELIST='n[1-2]' SLURM_NODELIST=m1 expand | words)" 'n1 n2 ' \
-    'without a list: the nodes of the job'
-is "$(SLURM_NODELIST='n[1-2]' expand | words)" 'n1 n2 ' '... by the old name of the variable'
-exits 2 '... or an error' unetctl nodelist expand
+    'without a list the nodes of the job are used'
+is "$(SLURM_NODELIST='n[1-2]' expand | words)" 'n1 n2 ' '... also from the older variable'
+exits 2 '... without the variables it is an error' unetctl nodelist expand
 like "$ERR" 'SLURM_JOB_NODELIST is not set; give a list, or -' \
-    '... that tells what to type'
-exits 2 'no names on standard input' sh -c 'unetctl nodelist compress - </dev/null'
-exits 2 'a NUL byte' sh -c 'printf "n1\0n2" | unetctl nodelist compress -'
-like "$ERR" 'NUL byte' '... is named'
-exits 1 'standard input that cannot be read' sh -c 'unetctl nodelist compress - </'
-exits 7 'a file that is not there' unetctl nodelist compress "$TMP/none"
-exits 2 'an unknown action' unetctl nodelist expnd n1
-like "$ERR" "did you mean 'expand'" '... with the nearest'
-exits 1 'a full disk is told' sh -c 'exec unetctl nodelist expand n1 >/dev/full'
+    '... the error says what to type'
+exits 2 'no names on standard input is an error' sh -c 'unetctl nodelist compress - </dev/null'
+exits 2 'a NUL byte is refused' sh -c 'printf "n1\0n2" | unetctl nodelist compress -'
+like "$ERR" 'NUL byte' '... the error names it'
+exits 1 'standard input that cannot be read is an error' sh -c 'unetctl nodelist compress - </'
+exits 7 'a file that does not exist is an error' unetctl nodelist compress "$TMP/none"
+exits 2 'an unknown action is refused' unetctl nodelist expnd n1
+like "$ERR" "did you mean 'expand'" '... the error names the nearest'
+exits 1 'a full disk is reported' sh -c 'exec unetctl nodelist expand n1 >/dev/full'
 
 # Random lists, good and bad. Slurm accepts no text behind the last bracket; what it makes names of
 # and we refuse is an unclosed or stray bracket, a range without end, and odd characters.

@@ -6,20 +6,20 @@
 
 mkdir -p data/images data/masks
 exits 0 "init makes a study" unetctl init one --data data --site local
-like "$ERR" 'cd one && unetctl plan' "it says what comes next"
+like "$ERR" 'cd one && unetctl plan' "it says what to type next"
 like one/study.yaml 'lr: 0.001' "the file has every key with its value"
 cp one/study.yaml kept
 exits 3 "init overwrites nothing" unetctl init one --data data
-ok "the file is as before" cmp one/study.yaml kept
-exits 2 "init without --data" unetctl init two
-exits 7 "init with a folder that has no images" unetctl init two --data one
-like "$ERR" 'images/' "it names the folder that is missing"
-exits 2 "init --set with an unknown key" unetctl init two --data data --set train.epoch=3
-like "$ERR" "'train.epochs'" "the nearest key"
-exits 3 "init --set with a bad value" unetctl init two --data data --set train.epochs=many
-exits 3 "init with an unknown site" unetctl init two --data data --site lcal
-like "$ERR" "did you mean 'local'" "the nearest site"
-ok "a refused init leaves no folder behind" test ! -e two
+ok "the file is unchanged" cmp one/study.yaml kept
+exits 2 "init without --data is refused" unetctl init two
+exits 7 "a folder without images is refused" unetctl init two --data one
+like "$ERR" 'images/' "the error names the missing folder"
+exits 2 "--set with an unknown key is refused" unetctl init two --data data --set train.epoch=3
+like "$ERR" "'train.epochs'" "the error names the nearest key"
+exits 3 "--set with a bad value is refused" unetctl init two --data data --set train.epochs=many
+exits 3 "an unknown site is refused" unetctl init two --data data --site lcal
+like "$ERR" "did you mean 'local'" "the error names the nearest site"
+ok "a refused init leaves no folder" test ! -e two
 
 bad() { # TEXT LINE REGEX EXIT-TEXT: study.yaml gets one more line
     { cat kept; printf '%b\n' "$1"; } >one/study.yaml
@@ -31,58 +31,64 @@ bad 'trian: 1' "$next" "unknown key 'trian'; did you mean 'train'"
 bad 'seeds: 2' "$next" 'seeds is given twice'
 bad '\tx: 1' "$next" 'a tab'
 sed 's/epochs: 200/epochs: "x"/' kept >one/study.yaml
-exits 3 "wrong type" unetctl plan -C one
-like "$ERR" 'study.yaml:[0-9]+: train.epochs: .x. is not a whole number' "is told with its line"
+exits 3 "a value of the wrong type is refused" unetctl plan -C one
+like "$ERR" 'study.yaml:[0-9]+: train.epochs: .x. is not a whole number' "the error has the line"
 grep -v '^name:' kept >one/study.yaml
-exits 3 "missing key" unetctl plan -C one
-like "$ERR" "the key 'name' is missing" "is named"
+exits 3 "a missing key is refused" unetctl plan -C one
+like "$ERR" "the key 'name' is missing" "the error names it"
 cp kept one/study.yaml
 
 sed 's/^gpus: .*/gpus: [1, 2..3]/; s/^train:/&\n  class_weights: [1, 2.5]/' kept |
     sed '0,/class_weights: ""/{/class_weights: ""/d}' >one/study.yaml
 is "$(unetctl config -C one gpus train.class_weights | tr '\n' ' ')" \
     "gpus: 1,2..3 train.class_weights: 1,2.5 " \
-    "YAML's lists are lists with commas"
+    "YAML lists become lists with commas"
 sed 's/^gpus: .*/gpus: [1, x]/' kept >one/study.yaml
-exits 3 "a wrong one" unetctl plan -C one
-like "$ERR" "study.yaml:[0-9]+: gpus: '1,x' is not a list of GPU counts" "is refused"
+exits 3 "an invalid list is refused" unetctl plan -C one
+like "$ERR" "study.yaml:[0-9]+: gpus: '1,x' is not a list of GPU counts" \
+    "the error says what is expected"
 cp kept one/study.yaml
-exits 2 "steps of the rate that no run would take" unetctl plan -C one -s train.lr_steps=5:1e9
-like "$ERR" "train.lr_steps: '5:1e9' is not a list of EPOCH:FACTOR.*at most 1e6" "are refused"
+exits 2 "learning-rate steps with an impossible factor are refused" \
+    unetctl plan -C one -s train.lr_steps=5:1e9
+like "$ERR" "train.lr_steps: '5:1e9' is not a list of EPOCH:FACTOR.*at most 1e6" \
+    "the error has the limit"
 
-exits 3 "no study here" unetctl plan
-like "$ERR" 'unetctl init' "says how to make one"
+exits 3 "a folder without a study is an error" unetctl plan
+like "$ERR" 'unetctl init' "the error says how to make a study"
 mkdir -p one/sub/folder
 cd one/sub/folder || exit 255
-exits 0 "the study is found upwards" unetctl plan --gpus 1..3
+exits 0 "a study is found from a folder below it" unetctl plan --gpus 1..3
 cd "$TMP" || exit 255
 for list in 0 1.. 14..1 1..99999999 x ''; do
     exits 2 "--gpus '$list' is refused" unetctl plan -C one --gpus "$list"
 done
 exits 2 "--seeds 0 is refused" unetctl plan -C one --seeds 0
-exits 3 "an unknown engine" unetctl plan -C one --engine embeded
-like "$ERR" "did you mean 'embedded'.*known: embedded" "lists the known ones"
-exits 2 "an unknown scheduler" unetctl plan -C one --scheduler slrum
-like "$ERR" "did you mean 'slurm'" "the nearest"
-exits 3 "a site for another scheduler" unetctl plan -C one --scheduler slurm
+exits 3 "an unknown engine is refused" unetctl plan -C one --engine embeded
+like "$ERR" "did you mean 'embedded'.*known: embedded" "the error lists the known engines"
+exits 2 "an unknown scheduler is refused" unetctl plan -C one --scheduler slrum
+like "$ERR" "did you mean 'slurm'" "the error names the nearest scheduler"
+exits 3 "a site with another scheduler is refused" unetctl plan -C one --scheduler slurm
 
 exits 0 "plan --json" unetctl plan -C one --site generic --gpus 1..14 --json
 is "$(field "$OUT" '[(r["nodes"], r["tasks"], r["strategy"]) for r in d["runs"][:3]]')" \
-    "[(1, 1, 'mirrored'), (1, 1, 'mirrored'), (2, 3, 'multi-worker')]" "layouts of 1, 2 and 3 GPUs"
-is "$(field "$OUT" 'd["schema"], len(d["runs"]), d["gpu_hours"]')" "(1, 14, 420.0)" "and the cost"
-exits 0 "the environment stands below the command line" env UNETCTL_GPUS=5 unetctl plan -C one
-like "$OUT" 'unet-g05-s1' "UNETCTL_GPUS is taken over the study's"
-exits 0 "the command line wins" env UNETCTL_GPUS=5 unetctl plan -C one --gpus 6
-unlike "$OUT" 'unet-g05-s1' "over the environment"
+    "[(1, 1, 'mirrored'), (1, 1, 'mirrored'), (2, 3, 'multi-worker')]" \
+    "it has the layouts of 1, 2 and 3 GPUs"
+is "$(field "$OUT" 'd["schema"], len(d["runs"]), d["gpu_hours"]')" "(1, 14, 420.0)" \
+    "it has the cost"
+exits 0 "UNETCTL_GPUS is accepted" env UNETCTL_GPUS=5 unetctl plan -C one
+like "$OUT" 'unet-g05-s1' "UNETCTL_GPUS overrides study.yaml"
+exits 0 "--gpus is accepted with UNETCTL_GPUS" env UNETCTL_GPUS=5 unetctl plan -C one --gpus 6
+unlike "$OUT" 'unet-g05-s1' "--gpus overrides UNETCTL_GPUS"
 sed -i 's/strategy: auto/strategy: mirrored/' one/study.yaml
-exits 3 "mirrored on several nodes" unetctl plan -C one --gpus 1..5 --site generic
-like "$ERR" '3 GPUs on site generic' "names the count"
-exits 0 "data passes its words on" unetctl data --help
-like "$OUT" 'unet-train data' "to unet-train"
+exits 3 "the strategy mirrored on several nodes is refused" \
+    unetctl plan -C one --gpus 1..5 --site generic
+like "$ERR" '3 GPUs on site generic' "the error names the number of GPUs"
+exits 0 "unetctl data runs unet-train" unetctl data --help
+like "$OUT" 'unet-train data' "the help is that of unet-train"
 mkdir -p $'new\nline' $'latin\xe9'
 cp one/study.yaml $'new\nline' && cp one/study.yaml $'latin\xe9'
-exits 3 "a folder with a newline in its name" unetctl plan -C $'new\nline'
-like "$ERR" 'newline or control character; rename it' "says what to do"
-exits 3 "a folder whose name is not UTF-8" unetctl plan -C $'latin\xe9'
-like "$ERR" 'is not UTF-8; rename it' "likewise"
+exits 3 "a folder with a newline in its name is refused" unetctl plan -C $'new\nline'
+like "$ERR" 'newline or control character; rename it' "the error says what to do"
+exits 3 "a folder whose name is not UTF-8 is refused" unetctl plan -C $'latin\xe9'
+like "$ERR" 'is not UTF-8; rename it' "the error says what to do"
 done_testing

@@ -4,13 +4,14 @@
 . "$srcdir/t/lib.sh"
 . "$srcdir/t/study.sh"
 
-ok "images" unet-train data synth --out synth --count 20 --size 32x48
-exits 0 "a study" unetctl init one --data synth --set train.batch_per_gpu=4 --set train.epochs=3 \
+ok "images are made" unet-train data synth --out synth --count 20 --size 32x48
+exits 0 "a study is made" \
+    unetctl init one --data synth --set train.batch_per_gpu=4 --set train.epochs=3 \
     --set model.base=4 --set model.depth=2
-exits 0 "plan" unetctl plan -C one --gpus 1..8
+exits 0 "plan works" unetctl plan -C one --gpus 1..8
 like "$OUT" '8 runs on site generic .*at most 144.0 GPU-hours at 4:00 h each, [0-9.]+ MiB on disk' \
     "says what it costs"
-like "$OUT" 'about 16 training and 4 validation images' "and what it trains on"
+like "$OUT" 'about 16 training and 4 validation images' "plan prints the numbers of images"
 like "$ERR" 'warning: 16 training images are not a multiple of the global batch \(4 x GPUs\) on 3 GPUs' \
     "counts that do not divide the images"
 like "$ERR" 'warning: 16 training images do not fill a global batch .* on 5, 6, 7, 8 GPUs' \
@@ -22,64 +23,71 @@ like "$OUT" '^the runs compute on GPUs \(backend cuda\): train.backend is auto$'
 without_cuda=$(grep -c 'undef HAVE_CUDA' "$builddir/config.h")
 is "$(grep -c 'warning: unet-train was built without CUDA' "$ERR")" "$without_cuda" \
     "and where it can't"
-exits 0 "plan with the CPU" unetctl plan -C one --gpus 1 --set train.backend=cpu
+exits 0 "plan for the CPU" unetctl plan -C one --gpus 1 --set train.backend=cpu
 like "$OUT" '^the runs compute on the CPU \(backend [a-z]+\): train.backend is cpu$' \
     "on GPUs that nobody uses"
-like "$ERR" 'warning: runs take GPUs and compute on the CPU' "is a warning"
+like "$ERR" 'warning: runs take GPUs and compute on the CPU' "it warns that the GPUs are not used"
 exits 0 "plan for the sandbox" unetctl plan -C one --gpus 1 --site sandbox \
     --set train.batch_per_gpu=16
 like "$OUT" "^the runs compute on the CPU \\(backend [a-z]+\\): the site's GPUs are fake$" \
     "fake GPUs are the CPU"
-unlike "$ERR" 'warning' "as they should be"
+unlike "$ERR" 'warning' "there is no warning"
 exits 0 "plan for GPUs that are not NVIDIA's" unetctl plan -C one --gpus 1 --site lumi
-like "$ERR" "are not NVIDIA's.*exit code 5" "and what a run does with them"
-like "$ERR" "set train.backend: cpu" "and what to set"
-exits 0 "on the CPU" unetctl plan -C one --gpus 1 --site lumi -s train.backend=cpu
-unlike "$ERR" "train.backend: auto" "nobody is sent to GPUs that do not work"
+like "$ERR" "are not NVIDIA's.*exit code 5" "it warns what a run will do"
+like "$ERR" "set train.backend: cpu" "it says what to set"
+exits 0 \
+    "plan for the CPU of such a site" unetctl plan -C one --gpus 1 --site lumi -s train.backend=cpu
+unlike "$ERR" "train.backend: auto" "there is no warning about GPUs"
 exits 0 "plan for this machine" env UNET_GPUS=fake unetctl plan -C one --gpus 1 --site local --json
 is "$(field "$OUT" 'd["backend"] == "simd", "fake" in d["computes_on"]')" "(True, True)" \
     "JSON has it"
 constant=(--set train.batch_per_gpu=0 --set train.global_batch=4)
-exits 0 "a constant global batch" unetctl plan -C one --gpus 1,2,3 "${constant[@]}"
-unlike "$ERR" 'training images' "divides the images on any number of GPUs"
-exits 0 "on more GPUs than images" unetctl plan -C one --gpus 4,8 "${constant[@]}"
-like "$ERR" 'steps of fewer images than GPUs on 8 GPUs: some GPUs idle' "some idle"
-exits 0 "an engine that takes equal shares" unetctl plan -C one --gpus 3 --engine pytorch \
+exits 0 "plan with a constant global batch" unetctl plan -C one --gpus 1,2,3 "${constant[@]}"
+unlike "$ERR" 'training images' "no warning, as it is divided among any number of GPUs"
+exits 0 "plan for more GPUs than images" unetctl plan -C one --gpus 4,8 "${constant[@]}"
+like "$ERR" 'steps of fewer images than GPUs on 8 GPUs: some GPUs idle' "it warns of idle GPUs"
+exits 0 "plan for an engine with equal shares" unetctl plan -C one --gpus 3 --engine pytorch \
     "${constant[@]}"
-like "$ERR" 'not a multiple of the global batch \(4 x GPUs\) on 3 GPUs' "has the batch on each GPU"
-exits 0 "on one GPU" unetctl plan -C one --gpus 1 --set train.batch_per_gpu=5
-like "$ERR" '\(5 x GPUs\) on 1 GPU: ' "is said in the singular"
-exits 0 "with drop" unetctl plan -C one --gpus 5 --set data.remainder=drop
-like "$ERR" 'nothing would be trained' "nothing is left"
-exits 0 "where all divides" unetctl plan -C one --gpus 1 --set train.batch_per_gpu=16
-is "$(grep -c warning "$ERR")" "$without_cuda" "all else is well where it divides"
+like "$ERR" 'not a multiple of the global batch \(4 x GPUs\) on 3 GPUs' \
+    "it warns that the batch is per GPU"
+exits 0 "plan for one GPU" unetctl plan -C one --gpus 1 --set train.batch_per_gpu=5
+like "$ERR" '\(5 x GPUs\) on 1 GPU: ' "the warning is in the singular"
+exits 0 "plan with data.remainder drop" unetctl plan -C one --gpus 5 --set data.remainder=drop
+like "$ERR" 'nothing would be trained' "it warns that nothing would be trained"
+exits 0 "plan with a batch that divides the images" \
+    unetctl plan -C one --gpus 1 --set train.batch_per_gpu=16
+is "$(grep -c warning "$ERR")" "$without_cuda" "there is no warning"
 sed '/^time:/d' "$srcdir/templates/sites/generic.yaml" >unlimited.yaml
-exits 0 "without a time limit" unetctl plan -C one --gpus 1 --site ./unlimited.yaml
-like "$ERR" 'warning: no time limit' "is a warning"
-exits 3 "and no plan can be held to a budget" unetctl plan -C one --gpus 1 --site ./unlimited.yaml \
+exits 0 "plan without a time limit" unetctl plan -C one --gpus 1 --site ./unlimited.yaml
+like "$ERR" 'warning: no time limit' "it warns of that"
+exits 3 "a budget without a time limit is refused" \
+    unetctl plan -C one --gpus 1 --site ./unlimited.yaml \
     --max-gpu-hours 1
-like "$ERR" 'no time limit.*--time' "with its remedy"
+like "$ERR" 'no time limit.*--time' "the error says what to type"
 
-exits 0 "a time limit that signal_s uses up" unetctl plan -C one --gpus 1 -- --time=2
+exits 0 "plan with a time limit that signal_s uses up" unetctl plan -C one --gpus 1 -- --time=2
 like "$ERR" 'warning: the time limit \(2 min\) is not longer than slurm.signal_s \(120 s\)' \
     "is a warning"
-exits 0 "of an engine that does not resume" unetctl plan -C one --gpus 1 --engine pytorch -- \
+exits 0 \
+    "the same for an engine that does not resume" unetctl plan -C one --gpus 1 --engine pytorch -- \
     --time=2
-unlike "$ERR" 'signal_s' "it is none"
-exits 0 "two minutes on a GPU" unetctl plan -C one --gpus 1 -- --time=2
-like "$OUT" '^1 run on .*at most 0.033 GPU-hours' "are a run, and not 0.0 GPU-hours"
+unlike "$ERR" 'signal_s' "there is no such warning"
+exits 0 "plan for two minutes on a GPU" unetctl plan -C one --gpus 1 -- --time=2
+like "$OUT" '^1 run on .*at most 0.033 GPU-hours' "small costs are not printed as 0.0 GPU-hours"
 
-exits 0 "within the budget" unetctl plan -C one --gpus 1..4 --max-gpu-hours 40
-exits 3 "above the budget" unetctl plan -C one --gpus 1..4 --max-gpu-hours 30
-like "$OUT" 'unet-g04-s1' "the plan is shown all the same"
+exits 0 "a plan within the budget is accepted" unetctl plan -C one --gpus 1..4 --max-gpu-hours 40
+exits 3 "a plan above the budget is refused" unetctl plan -C one --gpus 1..4 --max-gpu-hours 30
+like "$OUT" 'unet-g04-s1' "the plan is printed nevertheless"
 like "$ERR" '40.0 GPU-hours.* 10.0 more than --max-gpu-hours 30; --gpus 1..3 \(24.0\) would fit' \
     "what would fit"
-exits 0 "sbatch's words count" unetctl plan -C one --gpus 1..4 --max-gpu-hours 30 -- --time=3:00:00
-exits 3 "submit is held to it, too" unetctl submit -C one --gpus 1..4 --max-gpu-hours 30 \
+exits 0 "options of sbatch count for the budget" \
+    unetctl plan -C one --gpus 1..4 --max-gpu-hours 30 -- --time=3:00:00
+exits 3 "submit above the budget is refused" unetctl submit -C one --gpus 1..4 --max-gpu-hours 30 \
     --scheduler dry
-like "$ERR" 'error: nothing was submitted' "before anything is done"
+like "$ERR" 'error: nothing was submitted' "nothing was submitted"
 ok "nothing was written" test ! -e one/runs -a ! -e one/split.json
-exits 3 "or from the environment" env UNETCTL_MAX_GPU_HOURS=30 unetctl submit -C one --gpus 1..4 \
+exits 3 "the budget can be set in the environment" \
+    env UNETCTL_MAX_GPU_HOURS=30 unetctl submit -C one --gpus 1..4 \
     --scheduler dry
 
 exits 0 "plan --json" unetctl plan -C one --gpus 8 --json
@@ -89,19 +97,21 @@ is "$(field plan.json 'd["train_images"], d["val_images"], len(d["warnings"]), d
     "(16, 4, $((2 + without_cuda)), 32.0)" "with the warnings"
 
 { cat "$srcdir/templates/sites/generic.yaml"; echo "trainer: $TMP/away/unet-train"; } >away.yaml
-exits 0 "a trainer that is not here" unetctl plan -C one --gpus 1 --site ./away.yaml
-like "$ERR" 'warning: .*away.yaml: trainer: .*/away/unet-train: No such file or directory; unless the nodes' "is a warning"
+exits 0 \
+    "plan with a trainer that is not on this host" unetctl plan -C one --gpus 1 --site ./away.yaml
+like "$ERR" 'warning: .*away.yaml: trainer: .*/away/unet-train: No such file or directory; unless the nodes' \
+    "it warns of that"
 
 # The bytes are an upper bound, and no wild one.
-exits 0 "a real run" unetctl submit -C one --gpus 1 --scheduler local --wait --timeout 120
+exits 0 "a run is submitted" unetctl submit -C one --gpus 1 --scheduler local --wait --timeout 120
 bytes=$(du -s --apparent-size -B1 one/runs/unet-g01-s1 | cut -f1)
 blocks=$(du -s -B1 one/runs/unet-g01-s1 | cut -f1)
 exits 0 "plan after the split" unetctl plan -C one --gpus 1 --json --set slurm.time=1
 is "$(field "$OUT" "$blocks <= d['disk_bytes'] + 4096 <= 16 * $bytes + 65536")" True \
     "the bytes of a real run ($bytes, $blocks)"
-exits 0 "decoded images that do not stay in memory" unetctl plan -C one --gpus 1 \
+exits 0 "plan with decoded images that do not fit in memory" unetctl plan -C one --gpus 1 \
     --set data.cache="$TMP/cache"
-like "$OUT" ' MiB on disk and 0.2 MiB of decoded images' "are counted"
+like "$OUT" ' MiB on disk and 0.2 MiB of decoded images' "the cache is counted"
 unetctl plan -C one --gpus 1 --json --set slurm.time=1 >"$OUT" 2>"$ERR"
 is "$(field "$OUT" 'd["parameters"]')" \
     "$(grep -o '"parameters":[0-9]*' one/runs/*/attempt-1/record.jsonl | cut -d: -f2)" \
@@ -121,64 +131,69 @@ for name, of in ("train", range(6)), ("val", range(6, 8)):
 EOP
 small=(--site local -s model.base=2 -s model.depth=1 -s train.epochs=2 -s train.global_batch=4)
 settings() { unetctl config -C "$1" data.classes data.ignore data.class_file | tr '\n' ' '; }
-exits 0 "init on masks of 0 and 128" unetctl init half --data m/half "${small[@]}"
+exits 0 "init with masks of 0 and 128" unetctl init half --data m/half "${small[@]}"
 is "$(settings half)" "data.classes: 1 data.ignore:  data.class_file: $TMP/half/classes.txt " \
     "names a class file"
-is "$(tr '\n' , <half/classes.txt)" "0 background,128 foreground," "which it writes"
-exits 0 "which generate takes" unetctl generate -C half --gpus 1
-exits 0 "init on masks of classes" unetctl init twelve --data m/twelve "${small[@]}"
-is "$(settings twelve)" 'data.classes: 12 data.ignore:  data.class_file:  ' "counts them"
-like twelve/study.yaml '^# Masks: the masks contain 12 values' "and says so"
-exits 7 "init on numbered objects" unetctl init numbered --data m/numbered "${small[@]}"
+is "$(tr '\n' , <half/classes.txt)" "0 background,128 foreground," "it writes the class file"
+exits 0 "generate accepts it" unetctl generate -C half --gpus 1
+exits 0 "init with masks of classes" unetctl init twelve --data m/twelve "${small[@]}"
+is "$(settings twelve)" 'data.classes: 12 data.ignore:  data.class_file:  ' "it counts the classes"
+like twelve/study.yaml '^# Masks: the masks contain 12 values' "study.yaml describes the masks"
+exits 7 \
+    "init with numbered objects is refused" unetctl init numbered --data m/numbered "${small[@]}"
 like "$ERR" "instance masks.*printf '0 background.n1-65535 foreground.n' >classes.txt, then -s data.class_file=classes.txt" \
     "asks, with what to type"
-ok "and leaves nothing behind" test ! -e numbered
+ok "no folder is left" test ! -e numbered
 printf '0 background\n1-65535 foreground\n' >classes.txt
-exits 0 "what it says" unetctl init numbered --data m/numbered "${small[@]}" \
+exits 0 "init with the suggested class file" unetctl init numbered --data m/numbered "${small[@]}" \
     -s data.class_file=classes.txt
-exits 0 "works" unetctl generate -C numbered --gpus 1
-exits 0 "init on a set with lists" unetctl init listed --data m/listed "${small[@]}"
-is "$(grep -c warning "$ERR")" 0 "and names with a suffix: nothing is odd"
-exits 0 "plan" unetctl plan -C listed --gpus 1
-like "$OUT" 'about 6 training and 2 validation images' "counts by them"
+exits 0 "generate accepts it" unetctl generate -C numbered --gpus 1
+exits 0 "init with lists and names with a suffix" unetctl init listed --data m/listed "${small[@]}"
+is "$(grep -c warning "$ERR")" 0 "there are no warnings"
+exits 0 "plan works" unetctl plan -C listed --gpus 1
+like "$OUT" 'about 6 training and 2 validation images' "it counts the images of the lists"
 
-exits 0 "init with a setting that does not fit" unetctl init wrong --data m/twelve "${small[@]}" \
+exits 0 "init with a setting that does not fit the masks" \
+    unetctl init wrong --data m/twelve "${small[@]}" \
     -s data.classes=1
-exits 0 "plan" unetctl plan -C wrong --gpus 1
-like "$ERR" 'warning: .*m/twelve: the masks contain 12 values' "says what the masks hold"
+exits 0 "plan works" unetctl plan -C wrong --gpus 1
+like "$ERR" 'warning: .*m/twelve: the masks contain 12 values' "it warns what the masks contain"
 for set in data.soft_masks=true data.classes=3; do
-    exits 0 "plan with $set" unetctl plan -C wrong --gpus 1 -s $set
-    like "$ERR" 'warning: .*m/twelve: the masks contain 12 values' "says it, too"
+    exits 0 "plan with $set works" unetctl plan -C wrong --gpus 1 -s $set
+    like "$ERR" 'warning: .*m/twelve: the masks contain 12 values' "it warns, too"
 done
 exits 0 "plan with a class to ignore" unetctl plan -C wrong --gpus 1 -s data.classes=11 \
     -s data.ignore=11
-is "$(grep -c but "$ERR")" 0 "has nothing to say"
-exits 7 "generate" unetctl generate -C wrong --gpus 1
-like "$ERR" 'the mask contains the value .*To use them so: -s data.classes=12' "fails with its split"
-exits 5 "doctor" unetctl doctor -C wrong
-like "$OUT" 'the masks contain 12 values' "finds it, too"
+is "$(grep -c but "$ERR")" 0 "there is no such warning"
+exits 7 "generate fails at the split" unetctl generate -C wrong --gpus 1
+like "$ERR" 'the mask contains the value .*To use them so: -s data.classes=12' \
+    "the error says what the mask contains"
+exits 5 "doctor fails" unetctl doctor -C wrong
+like "$OUT" 'the masks contain 12 values' "it reports what the masks contain"
 
-exits 0 "init on four greys as shares of foreground" \
+exits 0 "init with four greys as soft masks" \
     unetctl init grey --data m/grey "${small[@]}" -s data.soft_masks=true
-exits 0 "plan" unetctl plan -C grey --gpus 1
-is "$(grep -c but "$ERR")" 0 "takes them so"
+exits 0 "plan works" unetctl plan -C grey --gpus 1
+is "$(grep -c but "$ERR")" 0 "there is no such warning"
 
 . "$srcdir/t/classes.sh"
 make_cifar m/tests 0 20 && rm m/tests/data_batch_1.bin
-exits 7 "init on test images alone" unetctl init tests --data m/tests
-like "$ERR" 'the data set has no training images' "is refused"
-exits 0 "plan" unetctl plan -C half --gpus 1 -s data.dir="$TMP/m/tests"
-like "$ERR" 'none of its images trains' "says so"
+exits 7 "init with test images only is refused" unetctl init tests --data m/tests
+like "$ERR" 'the data set has no training images' "the error says that there are no training images"
+exits 0 "plan with test images only" unetctl plan -C half --gpus 1 -s data.dir="$TMP/m/tests"
+like "$ERR" 'none of its images trains' "it warns that no image trains"
 mkdir tests && sed "s|dir: .*m/half|dir: $TMP/m/tests|; s|class_file: [^ ]*|class_file: \"\"|" \
     half/study.yaml >tests/study.yaml
-exits 5 "doctor" unetctl doctor -C tests
-like "$OUT" 'none of its images trains' "says so, too"
+exits 5 "doctor with test images only fails" unetctl doctor -C tests
+like "$OUT" 'none of its images trains' "it reports that no image trains"
 
-exits 0 "init on masks of background alone" unetctl init nothing --data m/nothing "${small[@]}"
-like "$ERR" 'warning: .*all masks contain only the value 0' "warns"
-exits 0 "plan" unetctl plan -C nothing --gpus 1
-like "$ERR" 'warning: .*all masks contain only the value 0: there is nothing to learn' "says it"
-exits 0 "runs" unetctl submit -C nothing --gpus 1,2 --wait --timeout 120
-exits 0 "report" unetctl report -C nothing --text
-like "$OUT" 'But: The quality is meaningless: every validation image has the same single' "says it"
+exits 0 "init with masks of background only" unetctl init nothing --data m/nothing "${small[@]}"
+like "$ERR" 'warning: .*all masks contain only the value 0' "it warns of that"
+exits 0 "plan works" unetctl plan -C nothing --gpus 1
+like "$ERR" 'warning: .*all masks contain only the value 0: there is nothing to learn' \
+    "it warns that there is nothing to learn"
+exits 0 "the runs succeed" unetctl submit -C nothing --gpus 1,2 --wait --timeout 120
+exits 0 "the report is made" unetctl report -C nothing --text
+like "$OUT" 'But: The quality is meaningless: every validation image has the same single' \
+    "it says that the quality is meaningless"
 done_testing

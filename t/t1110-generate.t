@@ -45,9 +45,9 @@ make_study "$odd" local --set data.dir="$TMP/data"
 exits 0 "generate in a folder with an odd name" unetctl generate -C "$odd" --gpus 1
 ok "run_file.sh is valid shell" bash -n "$odd/runs/unet-g01-s1/run_file.sh"
 ok "submit_file.sh runs there" bash "$odd/runs/unet-g01-s1/submit_file.sh"
-ok "and the trainer wrote its marker" test -e "$odd/runs/unet-g01-s1/attempt-1/DONE"
-exits 1 "an attempt runs once" bash "$odd/runs/unet-g01-s1/submit_file.sh"
-like "$ERR" 'has begun before' "the second job says so"
+ok "the trainer wrote its marker" test -e "$odd/runs/unet-g01-s1/attempt-1/DONE"
+exits 1 "an attempt cannot run twice" bash "$odd/runs/unet-g01-s1/submit_file.sh"
+like "$ERR" 'has begun before' "the second start says so"
 mkdir $'new\nline'
 cp study/study.yaml study/site.yaml $'new\nline'
 exits 3 "a folder with a newline is refused" unetctl generate -C $'new\nline'
@@ -56,27 +56,32 @@ exits 3 "a folder with a newline is refused" unetctl generate -C $'new\nline'
 touch study/runs/unet-g01-s1/attempt-1/job
 cp study/runs/unet-g01-s1/submit_file.sh kept
 sed -i 's/time: 01:00:00/time: 02:00:00/' study/site.yaml
-exits 0 "generate again, with another time limit" unetctl generate -C study --gpus 1..2
-ok "the run that has begun is as before" cmp kept study/runs/unet-g01-s1/submit_file.sh
-like study/runs/unet-g02-s1/submit_file.sh 'time=120' "the other one has the new limit"
+exits 0 "generate with another time limit" unetctl generate -C study --gpus 1..2
+ok "the script of the run that has begun is unchanged" \
+    cmp kept study/runs/unet-g01-s1/submit_file.sh
+like study/runs/unet-g02-s1/submit_file.sh 'time=120' \
+    "the script of the other run has the new limit"
 sed -i 's/lr: 0.001/lr: 0.01/' study/study.yaml
-exits 3 "a changed study is refused for a run that has begun" unetctl generate -C study --gpus 1
-like "$ERR" 'train.lr is 0.001, and .*study.yaml:[0-9]+ says 0.01 ' "it names what differs"
-exits 0 "but not for the others" unetctl generate -C study --gpus 2
+exits 3 "other settings are refused for a run that has begun" unetctl generate -C study --gpus 1
+like "$ERR" 'train.lr is 0.001, and .*study.yaml:[0-9]+ says 0.01 ' "the error names the difference"
+exits 0 "other settings are accepted for the other run" unetctl generate -C study --gpus 2
 
 sed -i 's/tasks}} -/tsks}} -/' study/site.yaml
-exits 3 "a wrong marker in the site's launcher" unetctl generate -C study --gpus 3
+exits 3 "an unknown marker in the site's launcher is refused" unetctl generate -C study --gpus 3
 like "$ERR" "site.yaml.*unknown marker '\{\{tsks\}\}'; did you mean '\{\{tasks\}\}'" \
     "the nearest one"
 mkdir data2
 cp -r "$srcdir/templates" data2
 echo 'echo {{attmpt}}' >>data2/templates/embedded/run_file.sh
-exits 3 "a wrong marker in a template" env UNETCTL_DATADIR="$TMP/data2" unetctl generate -C study \
+exits 3 "an unknown marker in a template is refused" \
+    env UNETCTL_DATADIR="$TMP/data2" unetctl generate -C study \
     --gpus 2
-like "$ERR" "run_file.sh:[0-9]+: unknown marker '\{\{attmpt\}\}'" "file and line"
+like "$ERR" "run_file.sh:[0-9]+: unknown marker '\{\{attmpt\}\}'" "the error has file and line"
 grep -v 'TF_CONFIG=' "$srcdir/templates/embedded/run_file.sh" >data2/templates/embedded/run_file.sh
-exits 3 "a template without a needed marker" env UNETCTL_DATADIR="$TMP/data2" unetctl generate -C \
+exits 3 "a template without a required marker is refused" \
+    env UNETCTL_DATADIR="$TMP/data2" unetctl generate -C \
     study \
     --gpus 2
-like "$ERR" "run_file.sh:[0-9]+: the marker '\{\{(unetctl|spec)\}\}' is missing" "is named"
+like "$ERR" "run_file.sh:[0-9]+: the marker '\{\{(unetctl|spec)\}\}' is missing" \
+    "the error names the marker"
 done_testing

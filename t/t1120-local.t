@@ -6,30 +6,31 @@
 . "$srcdir/t/study.sh"
 
 # ---- a real study
-ok "a data set" unetctl data synth --out "$TMP/real-data" --count 8 --size 32x32 --seed 1
-ok "a study of it" unetctl init real --data "$TMP/real-data" --site local --set data.height=32 \
+ok "a data set is made" unetctl data synth --out "$TMP/real-data" --count 8 --size 32x32 --seed 1
+ok "a study of it is made" \
+    unetctl init real --data "$TMP/real-data" --site local --set data.height=32 \
     --set data.width=32 --set train.epochs=2 --set train.batch_per_gpu=2 --set model.base=2 \
     --set model.depth=2
 exits 0 "submit --wait on 1 and 2 devices" unetctl submit -C real --gpus 1,2 --wait
-like "$ERR" 'unet-g02-s1: COMPLETED' "each change of state is a line"
-ok "the split was frozen" test -s real/split.json
+like "$ERR" 'unet-g02-s1: COMPLETED' "each change of state is one line"
+ok "the split is frozen" test -s real/split.json
 exits 0 "status" unetctl status -C real
-like "$OUT" 'unet-g02-s1 +COMPLETED.* 2/2 +IoU 0\.' "has epochs and IoU"
+like "$OUT" 'unet-g02-s1 +COMPLETED.* 2/2 +IoU 0\.' "status shows epochs and IoU"
 exits 0 "logs" unetctl logs -C real unet-g01-s1
-like "$OUT" 'epoch 2/2' "is the trainer's output"
+like "$OUT" 'epoch 2/2' "logs prints the trainer's output"
 exits 0 "submit again" unetctl submit -C real --gpus 1,2
-like "$ERR" '0 runs submitted; before: 0 active, 2 done' "does nothing"
+like "$ERR" '0 runs submitted; before: 0 active, 2 done' "submitting again does nothing"
 sed -i 's/strategy: auto/strategy: multi-worker/' real/study.yaml
 if [ -n "$(command -v mpirun)" ] && unet-train devices --json | grep -q '"mpi"\]'; then
     exits 0 "3 ranks through mpirun" unetctl submit -C real --gpus 3 --wait
-    like real/runs/unet-g03-s1/submit_file.sh 'mpirun .*-np 3 bash' "no srun on this site"
+    like real/runs/unet-g03-s1/submit_file.sh 'mpirun .*-np 3 bash' "the script does not use srun"
 else
     skip "no mpirun, or built without MPI" "3 ranks through mpirun"
 fi
 rm -r "$TMP/real-data/masks"
-ok "a study of data without masks" cp -r real nomask
+ok "a study of data without masks is made" cp -r real nomask
 rm -rf nomask/split.json nomask/runs nomask/.unetctl
-exits 7 "missing masks stop the submission" unetctl submit -C nomask --gpus 1
+exits 7 "missing masks prevent the submission" unetctl submit -C nomask --gpus 1
 ok "nothing was submitted" test ! -e nomask/.unetctl/ledger.jsonl
 
 # ---- every end, with a stand-in
@@ -39,103 +40,105 @@ ends() { # BEHAVIOUR COUNT STATE TEXT: what becomes of a run whose trainer behav
     echo "$1" >behave
     exits 1 "$1: submit --wait exits 1" unetctl submit --gpus "$2" --wait
     like <(states .) "unet-g0$2-s1 $3" "$1: status says $3"
-    like <(unetctl status) "unet-g0$2-s1 .*$4" "$1: and why"
+    like <(unetctl status) "unet-g0$2-s1 .*$4" "$1: status says why"
 }
 ends fail 1 FAILED 'told to fail'
 ends silent 2 FAILED 'without writing DONE'
 ends crash 3 FAILED 'killed by signal 9: rank 0 of "C:\\x" is gone'
 exits 0 "status --json" unetctl status --json
-is "$(field "$OUT" '[r["exit_code"] for r in d["runs"]]')" "[5, 1, 137]" "exit codes"
+is "$(field "$OUT" '[r["exit_code"] for r in d["runs"]]')" "[5, 1, 137]" \
+    "the JSON has the exit codes"
 
 echo hang >behave
-exits 0 "a run that hangs" unetctl submit --gpus 4,5
+exits 0 "a run that hangs is submitted" unetctl submit --gpus 4,5
 hangs() { grep -q hang runs/unet-g04-s1/attempt-1/*.out; } # the file is not there at once
-ok "is running" wait_until 60 hangs
+ok "it is running" wait_until 60 hangs
 exits 6 "submit --wait --timeout gives up" unetctl submit --gpus 4 --wait --timeout 1
-like "$ERR" 'the jobs continue' "and says that the job goes on"
-is "$(states . | grep g05)" "unet-g05-s1 PENDING" "the next one waits for its turn"
-exits 0 "cancel of one" unetctl cancel unet-g05-s1
-exits 0 "cancel of all" unetctl cancel
+like "$ERR" 'the jobs continue' "the message says that the jobs continue"
+is "$(states . | grep g05)" "unet-g05-s1 PENDING" "the next run waits for its turn"
+exits 0 "one run is cancelled" unetctl cancel unet-g05-s1
+exits 0 "all runs are cancelled" unetctl cancel
 both_cancelled() { [ "$(states . | grep -c CANCELLED)" = 2 ]; }
 ok "both are cancelled" wait_until 60 both_cancelled
-exits 0 "nothing more to cancel" unetctl cancel
+exits 0 "cancel with nothing to cancel" unetctl cancel
 like "$ERR" 'no run is active' "it says so"
-exits 2 "cancel of an unknown run" unetctl cancel unet-g99-s1
+exits 2 "cancel of an unknown run is refused" unetctl cancel unet-g99-s1
 
-exits 0 "submit leaves runs without result alone" unetctl submit --gpus 1..5
-like "$ERR" "0 runs submitted.*5 without a result" "and counts them"
-like "$ERR" "unet-g01-s1: FAILED in attempt 1.*unetctl resume" "and says what to type"
+exits 0 "submit skips runs without a result" unetctl submit --gpus 1..5
+like "$ERR" "0 runs submitted.*5 without a result" "it counts them"
+like "$ERR" "unet-g01-s1: FAILED in attempt 1.*unetctl resume" "it says what to type"
 rm behave
-exits 2 "resume of an unknown run" unetctl resume unet-g1-s1
-exits 0 "resume of one" unetctl resume unet-g01-s1 --wait
-like "$ERR" 'starts from the beginning' "says that training starts again"
+exits 2 "resume of an unknown run is refused" unetctl resume unet-g1-s1
+exits 0 "one run is resumed" unetctl resume unet-g01-s1 --wait
+like "$ERR" 'starts from the beginning' "it says that training starts from the beginning"
 ok "attempt 2 is done" test -e runs/unet-g01-s1/attempt-2/DONE
-ok "attempt 1 is untouched" test -e runs/unet-g01-s1/attempt-1/FAILED
+ok "attempt 1 is unchanged" test -e runs/unet-g01-s1/attempt-1/FAILED
 exits 2 "a run that is done is not resumed" unetctl resume unet-g01-s1
-exits 0 "resume of the rest" unetctl resume --wait
-ok "now all are done" all_states . COMPLETED
+exits 0 "the other runs are resumed" unetctl resume --wait
+ok "all runs are done" all_states . COMPLETED
 
 # ---- a scheduler that does not have the job is not asked about it
 echo "slow 100" >behave
-exits 0 "a job of this machine" unetctl submit --gpus 10
+exits 0 "a run is submitted to the local queue" unetctl submit --gpus 10
 exits 0 "submit to another scheduler" unetctl submit --gpus 10 --scheduler dry
 like "$ERR" 'unet-g10-s1 is job [0-9]+ of scheduler local, which is not asked' \
     "names the scheduler that has it"
-unlike "$ERR" 'no longer knows|LOST' "and does not call it lost"
-exits 0 "cancel it" unetctl cancel unet-g10-s1
+unlike "$ERR" 'no longer knows|LOST' "the job is not reported as lost"
+exits 0 "the run is cancelled" unetctl cancel unet-g10-s1
 rm -rf behave runs/unet-g10-s1
 
 # ---- a run keeps the settings that it began with
 echo fail >behave
-exits 1 "a run with settings of the command line" unetctl submit --gpus 8,9 -s train.epochs=7 \
+exits 1 \
+    "a run begins with settings of the command line" unetctl submit --gpus 8,9 -s train.epochs=7 \
     -s train.lr=0.002 --wait
-exits 3 "submit without them" unetctl submit --gpus 8
+exits 3 "submit without them is refused" unetctl submit --gpus 8
 like "$ERR" "unet-g08-s1 has begun with other settings: train.epochs is 7, and .*study.yaml:[0-9]+ says 200 .*'unetctl resume'" \
     "names the value, and what says otherwise"
-exits 2 "resume with another setting" unetctl resume -s train.lr=0.5 unet-g08-s1
-like "$ERR" 'error: --set train.lr: run unet-g08-s1 began with 0.002' "is refused"
+exits 2 "resume with another setting is refused" unetctl resume -s train.lr=0.5 unet-g08-s1
+like "$ERR" 'error: --set train.lr: run unet-g08-s1 began with 0.002' "the error names the setting"
 exits 0 "resume --scheduler dry" unetctl resume --scheduler dry -s slurm.time=1 unet-g08-s1
-like "$ERR" 'unet-g08-s1: would be submitted \(8 GPUs' "says that it submits nothing"
-like "$ERR" '1 run would be resumed' "nor counts it"
-like "$ERR" 'warning: the time limit \(1 min\) is not longer' "and warns of the time limit"
-ok "and leaves no files" test ! -e runs/unet-g08-s1/attempt-2
-exits 2 "one that only a plan has" unetctl resume -s seeds=3 unet-g08-s1
+like "$ERR" 'unet-g08-s1: would be submitted \(8 GPUs' "it says that it submits nothing"
+like "$ERR" '1 run would be resumed' "it counts what would be resumed"
+like "$ERR" 'warning: the time limit \(1 min\) is not longer' "it warns of the time limit"
+ok "it leaves no files" test ! -e runs/unet-g08-s1/attempt-2
+exits 2 "resume with a setting of plans is refused" unetctl resume -s seeds=3 unet-g08-s1
 rm behave
-exits 0 "resume without them, but with more time" unetctl resume -s slurm.time=7:00:00 unet-g08-s1 \
+exits 0 "resume with more time is accepted" unetctl resume -s slurm.time=7:00:00 unet-g08-s1 \
     --wait
 like "$ERR" 'unet-g08-s1 continues with the settings it began with: train.epochs is 7, though .*study.yaml:[0-9]+ says 200; other settings' \
     "says which settings hold"
-like runs/unet-g08-s1/submit_file.sh '--time=420' "the job has its time"
-ok "the plan is the first attempt's" test ! -e runs/unet-g08-s1/attempt-2/run.json
+like runs/unet-g08-s1/submit_file.sh '--time=420' "the job has the new time limit"
+ok "the plan of the first attempt is used" test ! -e runs/unet-g08-s1/attempt-2/run.json
 
 # ---- also where the study was moved, and its data
 cd "$TMP" && mv study elsewhere && mv data data2
-exits 0 "resume in a study that was moved" unetctl resume -C elsewhere -s data.dir=data2 \
+exits 0 "a run of a moved study is resumed" unetctl resume -C elsewhere -s data.dir=data2 \
     unet-g09-s1 --wait
-like "$ERR" "the study was moved here from $TMP/study;" "says so"
+like "$ERR" "the study was moved here from $TMP/study;" "it says that the study was moved"
 is "$(field elsewhere/runs/unet-g09-s1/attempt-2/run.json 'd["data"]["split"], d["data"]["dir"], d["train"]["epochs"]')" \
     "('$TMP/elsewhere/split.json', '$TMP/data2', 7)" "the attempt has the files' new places"
-exits 0 "submit" unetctl submit -C elsewhere --gpus 1..5 -s data.dir="$TMP/data"
-like "$ERR" '0 runs submitted; before: 0 active, 5 done' "knows its runs"
-unlike "$ERR" 'moved' "and says it once"
+exits 0 "submit in the moved study" unetctl submit -C elsewhere --gpus 1..5 -s data.dir="$TMP/data"
+like "$ERR" '0 runs submitted; before: 0 active, 5 done' "it knows its runs"
+unlike "$ERR" 'moved' "the move is reported only once"
 mv elsewhere study && mv data2 data && cd study || exit 255
 
 echo hang >behave
 unetctl submit --gpus 6 --wait 2>watch.err &
 pid=$!
-ok "a watched run" wait_until 60 grep -q RUNNING watch.err
+ok "a watched run starts" wait_until 60 grep -q RUNNING watch.err
 kill -s INT $pid
 wait $pid
 is $? 130 "Ctrl-C ends the watching with 130"
-like watch.err 'the jobs continue' "the message says how to go on"
-like <(states .) 'unet-g06-s1 RUNNING' "the job goes on"
-exits 0 "cancel" unetctl cancel
-exits 1 "watch sees the end" unetctl watch unet-g06-s1
+like watch.err 'the jobs continue' "the message says that the jobs continue"
+like <(states .) 'unet-g06-s1 RUNNING' "the job continues"
+exits 0 "the run is cancelled" unetctl cancel
+exits 1 "watch reports the end" unetctl watch unet-g06-s1
 if command -v script >/dev/null; then
     rm behave
     script -qec "TERM=xterm NO_COLOR=1 unetctl submit --gpus 7 --wait" tty.out </dev/null >/dev/null
-    like tty.out 'unet-g07-s1 +COMPLETED +\[####' "a terminal gets bars"
-    unlike tty.out $'\033\\[3[0-9]m' "without colours under NO_COLOR"
+    like tty.out 'unet-g07-s1 +COMPLETED +\[####' "a terminal gets progress bars"
+    unlike tty.out $'\033\\[3[0-9]m' "NO_COLOR turns colours off"
 else
     skip "script(1) is not installed" "a terminal gets bars"
 fi

@@ -19,46 +19,50 @@ cd study || exit 255
 echo hang >behave
 exits 0 "--max-in-flight 2" unetctl submit --gpus 1..3 --max-in-flight 2
 two_run() { is_state 1 RUNNING && is_state 2 RUNNING; }
-ok "two run" wait_until 60 two_run
-ok "the third waits" stays 3 PENDING
-exits 0 "the first ends" unetctl cancel unet-g01-s1
-ok "the third takes its place" wait_until 60 is_state 3 RUNNING
+ok "two runs are running" wait_until 60 two_run
+ok "the third run waits" stays 3 PENDING
+exits 0 "the first run ends" unetctl cancel unet-g01-s1
+ok "the third run starts" wait_until 60 is_state 3 RUNNING
 
-exits 0 "--after a run" unetctl submit --gpus 4 --max-in-flight 9 --after unet-g03-s1
-exits 0 "--after that one" unetctl submit --gpus 5 --max-in-flight 9 --after unet-g04-s1
-exits 0 "--after two, one by the number of its job" unetctl submit --gpus 6 --max-in-flight 9 \
+exits 0 \
+    "a run is submitted --after a run" unetctl submit --gpus 4 --max-in-flight 9 --after unet-g03-s1
+exits 0 "another is submitted --after that one" \
+    unetctl submit --gpus 5 --max-in-flight 9 --after unet-g04-s1
+exits 0 "another is submitted --after a run and a job" unetctl submit --gpus 6 --max-in-flight 9 \
     --after unet-g02-s1 --after "$(cat runs/unet-g03-s1/attempt-1/job)"
 ok "the chain waits" stays 4 PENDING
-exits 0 "its head is cancelled" unetctl cancel unet-g03-s1
-ok "afterany: the next one runs" wait_until 60 is_state 4 RUNNING
-ok "the one behind waits" stays 5 PENDING
-ok "as does the one with another head" stays 6 PENDING
-exits 0 "its other head" unetctl cancel unet-g02-s1
-ok "then it runs" wait_until 60 is_state 6 RUNNING
+exits 0 "the first of the chain is cancelled" unetctl cancel unet-g03-s1
+ok "the next run starts, however the first ended" wait_until 60 is_state 4 RUNNING
+ok "the run after it waits" stays 5 PENDING
+ok "the run that depends on another run waits, too" stays 6 PENDING
+exits 0 "that other run is cancelled" unetctl cancel unet-g02-s1
+ok "the dependent run starts" wait_until 60 is_state 6 RUNNING
 rm behave
-exits 0 "the middle of the chain" unetctl cancel unet-g04-s1 unet-g06-s1
-exits 0 "lets the end run" unetctl watch unet-g05-s1 --timeout 60
-is "$(state 5)" COMPLETED "to its end"
+exits 0 "the middle of the chain is cancelled" unetctl cancel unet-g04-s1 unet-g06-s1
+exits 0 "the last run starts" unetctl watch unet-g05-s1 --timeout 60
+is "$(state 5)" COMPLETED "it is done"
 
 # ---- another study
 make_study ../other local
 echo hang >../other/behave
-exits 0 "a study at work" unetctl submit -C ../other --gpus 1
-exits 0 "--after a study" unetctl submit --gpus 7 --max-in-flight 9 --after ../other
-ok "waits for all of it" stays 7 PENDING
+exits 0 "another study is running" unetctl submit -C ../other --gpus 1
+exits 0 "a run is submitted --after that study" \
+    unetctl submit --gpus 7 --max-in-flight 9 --after ../other
+ok "it waits for all runs of the study" stays 7 PENDING
 unetctl cancel -C ../other 2>"$ERR"
-exits 0 "then runs" unetctl watch unet-g07-s1 --timeout 60
-exits 0 "--after a study that has ended" unetctl submit --gpus 8 --after ../other
-like "$ERR" 'none of its jobs is pending or running' "says that it waits for nothing"
-exits 0 "and runs" unetctl watch unet-g08-s1 --timeout 60
-exits 2 "--after what is not there" unetctl submit --gpus 9 --after unet-g77-s1
-like "$ERR" 'must be a job number, a submitted run of this study, or a folder' "names what it may be"
-exits 2 "--after a job that never was" unetctl submit --gpus 9 --after 999999
-like "$ERR" 'error: --after 999999: the job does not exist' "is refused"
+exits 0 "it starts when they have ended" unetctl watch unet-g07-s1 --timeout 60
+exits 0 "a run is submitted --after a study that has ended" unetctl submit --gpus 8 --after ../other
+like "$ERR" 'none of its jobs is pending or running' "it is reported that it waits for nothing"
+exits 0 "it starts" unetctl watch unet-g08-s1 --timeout 60
+exits 2 "--after a run that does not exist is refused" unetctl submit --gpus 9 --after unet-g77-s1
+like "$ERR" 'must be a job number, a submitted run of this study, or a folder' \
+    "the error says what is accepted"
+exits 2 "--after a job that does not exist is refused" unetctl submit --gpus 9 --after 999999
+like "$ERR" 'error: --after 999999: the job does not exist' "the error names the job"
 
 # ---- watch --json
 echo "slow 8" >behave
-exits 0 "a run of several epochs" unetctl submit --gpus 9
+exits 0 "a run of several epochs is submitted" unetctl submit --gpus 9
 exits 0 "watch --json" unetctl watch --json unet-g09-s1 --timeout 60
 cp "$OUT" stream
 is "$(python3 -c 'import json
@@ -68,7 +72,8 @@ epochs = [r["epoch"] for r in rows]
 print(epochs == sorted(epochs), len(epochs) > 2, rows[0]["time"] <= rows[-1]["time"])')" \
     "[(1, 'unet-g09-s1')] COMPLETED 0.5
 True True True" "a line per change, in order, up to the result"
-unlike "$ERR" 'unet-g09-s1: ' "nothing of it on stderr"
-exits 1 "of runs without result: exit 1" unetctl watch --json unet-g04-s1
-is "$(field "$OUT" 'd["state"], d["phase"]')" "('CANCELLED', 'failed')" "and one line that says so"
+unlike "$ERR" 'unet-g09-s1: ' "stderr has no lines about the run"
+exits 1 "watch --json of a run without a result exits with 1" unetctl watch --json unet-g04-s1
+is "$(field "$OUT" 'd["state"], d["phase"]')" "('CANCELLED', 'failed')" \
+    "it prints one line about it"
 done_testing

@@ -9,48 +9,52 @@ json() { python3 -c 'import json, sys; d = json.load(open(sys.argv[1])); print(e
     "$@"; }
 
 make_cifar cifar 120 40
-exits 0 "init looks at CIFAR-10's files" unetctl init s --data cifar \
+exits 0 "init examines CIFAR-10's files" unetctl init s --data cifar \
     --site local --set model.base=4 \
     --set train.epochs=8 --set train.batch_per_gpu=5 --set train.lr=0.01 \
     --set train.lr_scaling=none \
     --set train.eval_epochs=1 --set train.threads=1
-like s/study.yaml 'Data: 160 images of 10 classes; 32x32 .*colour' "their number, classes and size"
-like s/study.yaml 'name: resnet20 ' "a network for them"
-is "$(grep -cE '^  (height|width): 32 *' s/study.yaml)" 2 "at their size"
-exits 0 "plan in words" unetctl plan -C s --gpus 1
-like "$OUT" 'about 120 training and 40 validation images' "as the files are divided"
-ok "TFRecord files with masks" eval \
+like s/study.yaml 'Data: 160 images of 10 classes; 32x32 .*colour' \
+    "study.yaml has number, classes and size of the images"
+like s/study.yaml 'name: resnet20 ' "study.yaml has a network for classes"
+is "$(grep -cE '^  (height|width): 32 *' s/study.yaml)" 2 "study.yaml has the size of the images"
+exits 0 "plan works" unetctl plan -C s --gpus 1
+like "$OUT" 'about 120 training and 40 validation images' "plan uses the division of the files"
+ok "TFRecord files with masks are made" eval \
     'unet-train data synth --out pairs --count 6 --size 32x32 --seed 1 &&
     unet-train data convert --data pairs --to tfrecord --out shards'
-exits 0 "init on them" unetctl init t --data shards --site local --model fcnn
-like t/study.yaml 'Data: 6 images, 6 masks; 32x32' "their number and size"
-exits 0 "plan" unetctl plan -C s --gpus 1..4 --model resnet44-projection --json
+exits 0 "init examines them" unetctl init t --data shards --site local --model fcnn
+like t/study.yaml 'Data: 6 images, 6 masks; 32x32' "study.yaml has their number and size"
+exits 0 "plan --model works" unetctl plan -C s --gpus 1..4 --model resnet44-projection --json
 is "$(json "$OUT" '[r["run"] for r in d["runs"]][3]')" resnet44-projection-g04-s1 \
     "runs have the model's name"
-exits 0 "generate --model" unetctl generate -C s --gpus 3 --model resnet44
+exits 0 "generate --model works" unetctl generate -C s --gpus 3 --model resnet44
 is "$(json s/runs/resnet44-g03-s1/run.json '(d["model"]["name"], d["model"]["base"])')" \
     "('resnet44', 4)" "run.json"
-exits 0 "the usual width" unetctl generate -C s --gpus 2 --model resnet56 --set model.base=0
-is "$(json s/runs/resnet56-g02-s1/run.json 'd["model"]["base"]')" 16 "is the model's"
-exits 2 "a model that nobody knows" unetctl generate -C s --gpus 1 --model resnet45
-like "$ERR" "'resnet45' is not a model \(unet; fcnn; chips; resnet20" "is told what there is"
-exits 3 "masks are needed" unetctl submit -C s --gpus 1 --model unet
-like "$ERR" 'unet needs a mask for each image.*--model resnet44' "and which models do without"
+exits 0 "generate with the model's own width" \
+    unetctl generate -C s --gpus 2 --model resnet56 --set model.base=0
+is "$(json s/runs/resnet56-g02-s1/run.json 'd["model"]["base"]')" 16 "run.json has that width"
+exits 2 "an unknown model is refused" unetctl generate -C s --gpus 1 --model resnet45
+like "$ERR" "'resnet45' is not a model \(unet; fcnn; chips; resnet20" "the error lists the models"
+exits 3 "a model that needs masks is refused" unetctl submit -C s --gpus 1 --model unet
+like "$ERR" 'unet needs a mask for each image.*--model resnet44' \
+    "the error names models that do not"
 rm -r s/runs
-exits 0 "1 and 2 devices" unetctl submit -C s --gpus 1,2 --wait
-like "$ERR" 'resnet20-g02-s1: COMPLETED job [0-9]+, accuracy [01]\.[0-9]+' "accuracy is told"
-exits 0 "status" unetctl status -C s
-like "$OUT" 'resnet20-g01-s1 .*accuracy [01]\.' "likewise"
-exits 0 "status --json" unetctl status -C s --json
+exits 0 "runs on 1 and 2 devices succeed" unetctl submit -C s --gpus 1,2 --wait
+like "$ERR" 'resnet20-g02-s1: COMPLETED job [0-9]+, accuracy [01]\.[0-9]+' \
+    "the accuracy is reported"
+exits 0 "status works" unetctl status -C s
+like "$OUT" 'resnet20-g01-s1 .*accuracy [01]\.' "status shows the accuracy"
+exits 0 "status --json works" unetctl status -C s --json
 cp "$OUT" status.json
-ok "in JSON" python3 -c 'import json, sys
+ok "the JSON has the accuracy" python3 -c 'import json, sys
 for r in json.load(open(sys.argv[1]))["runs"]: assert 0 <= r["accuracy"] <= 1 and "iou" not in r' \
     status.json
-exits 0 "collect" unetctl collect -C s
-like "$OUT" '8 epochs, accuracy' "collect"
-exits 0 "report" unetctl report -C s --reach 0.2,0.3,1 --text --json report.json
-unlike "$OUT" 'IoU' "no word of IoU"
-like "$OUT" 'accuracy' "but of accuracy"
+exits 0 "collect works" unetctl collect -C s
+like "$OUT" '8 epochs, accuracy' "collect shows the accuracy"
+exits 0 "the report is made" unetctl report -C s --reach 0.2,0.3,1 --text --json report.json
+unlike "$OUT" 'IoU' "it does not mention IoU"
+like "$OUT" 'accuracy' "it mentions accuracy"
 ok "the numbers are those of the records" python3 - <<'EOF'
 import json
 e = json.load(open("report.json"))["engines"][0]
@@ -71,12 +75,14 @@ for k, gpus in enumerate((1, 2)):
         if p["seconds"] and points[0]["seconds"]:
             assert abs(p["speedup"] - points[0]["seconds"] / p["seconds"]) < 1e-6
 EOF
-exits 0 "the page" unetctl report -C s
-ok "has the times to each accuracy" grep -q 'accuracy of a validation first reaches a value' s/report/report.html
-exits 0 "from the collected logs" unetctl report --logs s/logs --json again.json -o again
+exits 0 "the page is made" unetctl report -C s
+ok "it has the times to each accuracy" \
+    grep -q 'accuracy of a validation first reaches a value' s/report/report.html
+exits 0 "a report is made from the collected logs" \
+    unetctl report --logs s/logs --json again.json -o again
 is "$(json again.json 'd["engines"][0]["points"][1]["accuracy"]["median"]')" \
     "$(json report.json 'd["engines"][0]["points"][1]["accuracy"]["median"]')" "the same"
-exits 2 "levels out of order" unetctl report -C s --reach 0.5,0.2
-ok "other engines' own scripts know the U-Net only" grep -q 'run.need("unet", mask=True)' \
+exits 2 "levels that are not ascending are refused" unetctl report -C s --reach 0.5,0.2
+ok "scripts of other engines accept the U-Net only" grep -q 'run.need("unet", mask=True)' \
     "$srcdir/templates/pytorch/train.py"
 done_testing

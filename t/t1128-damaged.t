@@ -8,51 +8,55 @@
 . "$srcdir/t/study.sh"
 
 make_study s local
-exits 0 "four runs" unetctl submit -C s --gpus 1..4 --wait --timeout 120
+exits 0 "four runs succeed" unetctl submit -C s --gpus 1..4 --wait --timeout 120
 echo '{"schema": 1, "half' >s/runs/unet-g02-s1/run.json
 rm s/runs/unet-g03-s1/run.json
 
-exits 7 "status: data are damaged" unetctl status -C s
+exits 7 "status reports damaged data" unetctl status -C s
 is "$(awk 'NR > 1 { print $1, $2, $4 }' "$OUT")" "unet-g01-s1 COMPLETED 1
 unet-g02-s1 DAMAGED -
 unet-g03-s1 DAMAGED -
 unet-g04-s1 COMPLETED 4" "each run has its row"
-like "$OUT" 'unet-g02-s1 .*unet-g02-s1/run.json:1: ' "with file and line"
-like "$ERR" '2 runs.*unet-g02-s1/run.json:1: .*restore it from a copy.*resume' "and what to do"
-exits 7 "as JSON" unetctl status -C s --json
+like "$OUT" 'unet-g02-s1 .*unet-g02-s1/run.json:1: ' "it shows file and line"
+like "$ERR" '2 runs.*unet-g02-s1/run.json:1: .*restore it from a copy.*resume' \
+    "it says what to do"
+exits 7 "status --json reports damaged data" unetctl status -C s --json
 is "$(field "$OUT" '[r["state"] for r in d["runs"]]')" \
     "['COMPLETED', 'DAMAGED', 'DAMAGED', 'COMPLETED']" "states"
 exits 1 "watch ends" unetctl watch -C s --timeout 60
-like "$ERR" '2 of 4 runs have no result: unet-g02-s1 DAMAGED, unet-g03-s1 DAMAGED' "and names them"
-exits 0 "logs do without" unetctl logs -C s unet-g03-s1
-like "$OUT" "trainer: good" "and are printed"
-exits 0 "resume leaves them alone" unetctl resume -C s
-like "$ERR" 'unet-g02-s1 is left out: cannot read its plan' "and says so"
-exits 7 "or refuses one by name" unetctl resume -C s unet-g02-s1
-exits 2 "a run that never was" unetctl logs -C s unet-g09-s1
-exits 3 "its plan is needed to submit it" unetctl submit -C s --gpus 1..4
-like "$ERR" 'unet-g02-s1 has begun, and its plan cannot be read.*run.json:1: ' "which says why"
-exits 0 "others can be submitted" unetctl submit -C s --gpus 5 --wait --timeout 60
-exits 7 "collect: nothing of t/trainer.sh's can be read" unetctl collect -C s
-like "$OUT" 'unet-g02-s1: corrupt: runs/unet-g02-s1/run.json:1' "a damaged plan is told as such"
+like "$ERR" '2 of 4 runs have no result: unet-g02-s1 DAMAGED, unet-g03-s1 DAMAGED' \
+    "it names the damaged runs"
+exits 0 "logs of a run without run.json" unetctl logs -C s unet-g03-s1
+like "$OUT" "trainer: good" "they are printed"
+exits 0 "resume skips damaged runs" unetctl resume -C s
+like "$ERR" 'unet-g02-s1 is left out: cannot read its plan' "it says so"
+exits 7 "resume of a damaged run by name is refused" unetctl resume -C s unet-g02-s1
+exits 2 "a run that never existed is refused" unetctl logs -C s unet-g09-s1
+exits 3 "submit of damaged runs is refused" unetctl submit -C s --gpus 1..4
+like "$ERR" 'unet-g02-s1 has begun, and its plan cannot be read.*run.json:1: ' "the error says why"
+exits 0 "other runs can be submitted" unetctl submit -C s --gpus 5 --wait --timeout 60
+exits 7 "collect without any valid run is refused" unetctl collect -C s
+like "$OUT" 'unet-g02-s1: corrupt: runs/unet-g02-s1/run.json:1' "a damaged plan is reported as such"
 
 # ---- a job goes on whatever happens to the plan
 echo hang >s/behave
-exits 0 "one that runs" unetctl submit -C s --gpus 6
-ok "runs" wait_until 30 test -e s/runs/unet-g06-s1/attempt-1/job
+exits 0 "a run is submitted" unetctl submit -C s --gpus 6
+ok "it is running" wait_until 30 test -e s/runs/unet-g06-s1/attempt-1/job
 : >s/runs/unet-g06-s1/run.json
 unetctl status -C s >"$OUT" 2>"$ERR"
-like "$OUT" 'unet-g06-s1 +RUNNING .*damaged: .*unet-g06-s1/run.json' "is running"
-exits 0 "and can be cancelled" unetctl cancel -C s unet-g06-s1
+like "$OUT" 'unet-g06-s1 +RUNNING .*damaged: .*unet-g06-s1/run.json' \
+    "it is shown as running after its plan was damaged"
+exits 0 "it can be cancelled" unetctl cancel -C s unet-g06-s1
 ended() { unetctl status -C s 2>/dev/null | grep -q '^unet-g06-s1 *DAMAGED'; }
-ok "then it is only damaged" wait_until 30 ended
+ok "it is shown as damaged then" wait_until 30 ended
 
 # ---- what the message says to do
 rm -r s/runs/unet-g02-s1 s/runs/unet-g03-s1 s/runs/unet-g06-s1 s/behave
-exits 0 "submit writes the files again" unetctl submit -C s --gpus 2,3,6
-exits 0 "resume trains again" unetctl resume -C s unet-g02-s1 unet-g03-s1 unet-g06-s1
-exits 0 "to the end" unetctl watch -C s --timeout 120
-exits 0 "status is whole" unetctl status -C s
+exits 0 "submit writes missing files again" unetctl submit -C s --gpus 2,3,6
+exits 0 \
+    "resume trains the damaged runs again" unetctl resume -C s unet-g02-s1 unet-g03-s1 unet-g06-s1
+exits 0 "they are done" unetctl watch -C s --timeout 120
+exits 0 "status reports no damage" unetctl status -C s
 
 # ---- a FIFO in the place of any file that users write, or runs leave
 refuses() { # FILE EXIT-CODE REGEX COMMAND...
@@ -62,7 +66,7 @@ refuses() { # FILE EXIT-CODE REGEX COMMAND...
     mkfifo "$file"
     exits "$code" "a FIFO as ${file##*/}: ${*:2:1}" timeout 20 "$@"
     cat "$OUT" >>"$ERR"
-    like "$ERR" "$regex" "is no file, said at once"
+    like "$ERR" "$regex" "it is reported at once as not a regular file"
     rm "$file"
     if [ -e kept ]; then mv kept "$file"; fi
 }
@@ -81,9 +85,9 @@ refuses s/.unetctl/ledger.jsonl 7 "ledger.jsonl: $none" unetctl status -C s
 
 # ---- YAML that takes libyaml minutes
 printf 'gpus: %0200000d' 0 | tr 0 '[' >deep.yaml
-exits 3 "200,000 lists in each other" timeout 20 unetctl plan -C s --site ./deep.yaml
-like "$ERR" 'deep.yaml:1: lists and mappings are nested more than 32 deep' "are refused"
+exits 3 "200,000 nested lists are refused" timeout 20 unetctl plan -C s --site ./deep.yaml
+like "$ERR" 'deep.yaml:1: lists and mappings are nested more than 32 deep' "the error has the limit"
 seq -f 'k%.0f: 1' 2000 >many.yaml
-exits 3 "2,000 keys" timeout 20 unetctl plan -C s --site ./many.yaml
-like "$ERR" 'many.yaml:1: a mapping has more than 1000 keys' "likewise"
+exits 3 "2,000 keys are refused" timeout 20 unetctl plan -C s --site ./many.yaml
+like "$ERR" 'many.yaml:1: a mapping has more than 1000 keys' "the error has the limit"
 done_testing

@@ -21,7 +21,7 @@ told() { sed -n "s/^$2=//p" -- "$1/runs/command-g01-s1/attempt-1/told-0"; }
 engine_study one "$srcdir/t/engine.sh" \
     '  args: [--out, "{{attempt_dir}}", "it'"'"'s \"$HOME\" `id` é", "", "-x {{gpus}}"]' \
     '  env: {OWN: "a $b '"'c'"'"}'
-exits 0 "submit --engine command" submit one
+exits 0 "a run of the engine command succeeds" submit one
 attempt=$TMP/one/runs/command-g01-s1/attempt-1
 ok "DONE is there" test -e "$attempt/DONE"
 is "$(field "$attempt/DONE" '[d[k] for k in ("kind", "status", "training_time", "test_time", "iou")]')" \
@@ -32,22 +32,23 @@ $attempt
 it's \"\$HOME\" \`id\` é
 
 -x 1" "its words, each as it was written"
-is "$(told one OWN)" "a \$b 'c'" "its environment likewise"
-is "$(told one UNETCTL_ATTEMPT_DIR)" "$attempt" "UNETCTL_ATTEMPT_DIR"
+is "$(told one OWN)" "a \$b 'c'" "the program's environment has odd values unchanged"
+is "$(told one UNETCTL_ATTEMPT_DIR)" "$attempt" "the program gets UNETCTL_ATTEMPT_DIR"
 is "$(told one UNETCTL_DATA_DIR) $(told one UNETCTL_SPLIT)" "$TMP/data $TMP/one/split.json" \
     "the data and its split"
 is "$(for v in RUN ENGINE SEED GPUS NODES TASKS ATTEMPT TRAIN_EPOCHS; do told one UNETCTL_$v; done | paste -sd' ')" \
     "command-g01-s1 command 1 1 1 1 1 2" "the run in numbers"
 is "$(for v in RANK WORLD_SIZE LOCAL_RANK LOCAL_WORLD_SIZE; do told one $v; done | paste -sd' ')" \
     "0 1 0 1" "its rank"
-like <(unetctl status -C one) '^command-g01-s1 +COMPLETED' "status: COMPLETED"
-exits 0 "submit again does nothing" submit one
-like "$ERR" '0 runs submitted; before: 0 active, 1 done' "as for the embedded engine"
-exits 0 "collect" unetctl collect -C one
+like <(unetctl status -C one) '^command-g01-s1 +COMPLETED' "status shows the run as COMPLETED"
+exits 0 "submitting again does nothing" submit one
+like "$ERR" '0 runs submitted; before: 0 active, 1 done' "the run counts as done"
+exits 0 "collect works" unetctl collect -C one
 like one/logs/results.csv \
     '^command-g01-s1,command,1,1,1,1,done,2,,0.500000,0.500000,.*,0.750000,.*,log_command_1.csv,' \
     "has what log.csv tells"
-exits 0 "the embedded engine in the same study" unetctl submit -C one --gpus 1 --wait --timeout 60
+exits 0 "the embedded engine trains in the same study" \
+    unetctl submit -C one --gpus 1 --wait --timeout 60
 is "$(states one)" "command-g01-s1 COMPLETED
 unet-g01-s1 COMPLETED" "both stand side by side"
 
@@ -59,11 +60,11 @@ make_study "$TMP/$odd" local --set train.epochs=2 --set "data.dir=$TMP/$odd/data
 # shellcheck disable=SC2016 # what no shell may expand
 printf 'command:\n  script: "./-my tool'"'"'s.sh"\n  args: ["-x", "$(id)", "{{data_dir}}"]\n' \
     >>"./$odd/study.yaml"
-exits 0 "a study, its data and its program with odd names" submit "$TMP/$odd"
+exits 0 "a run with odd names of study, data and program succeeds" submit "$TMP/$odd"
 is "$(head -n 3 "./$odd/runs/command-g01-s1/attempt-1/told-0")" "-x
 \$(id)
 $TMP/$odd/data" "the program got its words"
-is "$(told "$TMP/$odd" UNETCTL_DATA_DIR)" "$TMP/$odd/data" "and its variables"
+is "$(told "$TMP/$odd" UNETCTL_DATA_DIR)" "$TMP/$odd/data" "the variables have the odd names"
 exits 2 "words with a newline are refused" unetctl generate -C one --engine command --gpus 2 -- \
     $'--mail-user=a\nb'
 
@@ -73,8 +74,9 @@ refused() { # BEHAVIOUR EXIT_CODE REASON
     rm -rf bad/runs bad/.unetctl
     echo "$1" >bad/behave
     exits 1 "$1: the run has no result" submit bad
-    is "$(field bad/runs/command-g01-s1/attempt-1/FAILED 'd["exit_code"]')" "$2" "$1: exit code $2"
-    like bad/runs/command-g01-s1/attempt-1/FAILED "$3" "$1: and why"
+    is "$(field bad/runs/command-g01-s1/attempt-1/FAILED 'd["exit_code"]')" "$2" \
+        "$1: the exit code is $2"
+    like bad/runs/command-g01-s1/attempt-1/FAILED "$3" "$1: the reason is reported"
 }
 refused nothing 7 'ended without an error, but did not write .*log.csv'
 refused race 7 'log.csv:1: '
@@ -84,35 +86,39 @@ refused exit3 3 'exit code 3'
 refused clock 7 'log.csv: its epochs take 1 s together, but training_time is 0.1 s'
 refused unended 7 'record.jsonl: it has no end line that says done'
 rm bad/behave
-exits 0 "resume" unetctl resume -C bad --wait
+exits 0 "the run is resumed" unetctl resume -C bad --wait
 ok "the second attempt is done" test -e bad/runs/command-g01-s1/attempt-2/DONE
-is "$(states bad)" "command-g01-s1 COMPLETED" "with the engine it began with"
-exits 0 "finish again" unetctl finish bad/runs/command-g01-s1/attempt-2
+is "$(states bad)" "command-g01-s1 COMPLETED" "it keeps the engine that it began with"
+exits 0 "finishing again is not an error" unetctl finish bad/runs/command-g01-s1/attempt-2
 
 # ---- a script that knows no attempt leaves log.csv in the run's folder
 unetctl generate -C bad --engine command --gpus 2 2>"$ERR" || diag <"$ERR"
 run=bad/runs/command-g02-s1
 cp bad/runs/command-g01-s1/attempt-2/log.csv $run
 touch -d '1 hour ago' $run/log.csv
-exits 7 "a log.csv of an earlier attempt" unetctl finish --from $run $run/attempt-1
-like "$ERR" 'log.csv is older than this attempt' "is no result"
+exits 7 "a log.csv of an earlier attempt is refused" unetctl finish --from $run $run/attempt-1
+like "$ERR" 'log.csv is older than this attempt' "the error says so"
 rm $run/attempt-1/FAILED
 touch -d '1 second' $run/log.csv
-exits 0 "one of this attempt" unetctl finish --from $run $run/attempt-1
-ok "goes into it" test -e $run/attempt-1/log.csv -a ! -e $run/log.csv
-is "$(field <(tail -n 1 $run/attempt-1/record.jsonl) 'd["iou"]')" 0.75 "and becomes a record"
+exits 0 "a log.csv of this attempt is accepted" unetctl finish --from $run $run/attempt-1
+ok "it is moved into the attempt's folder" test -e $run/attempt-1/log.csv -a ! -e $run/log.csv
+is "$(field <(tail -n 1 $run/attempt-1/record.jsonl) 'd["iou"]')" 0.75 "it becomes a record"
 
 # ---- what the study must say
 make_study none local
-exits 3 "an engine without a script" unetctl generate -C none --engine command --gpus 1
-like "$ERR" 'engine command needs a script of yours; set it there \(command: \{script: ./PROGRAM\}\)' "says where to name it"
+exits 3 "an engine without a script is refused" unetctl generate -C none --engine command --gpus 1
+like "$ERR" 'engine command needs a script of yours; set it there \(command: \{script: ./PROGRAM\}\)' \
+    "the error says where to set the script"
 engine_study missing ./nowhere.sh
-exits 3 "a script that is not there" unetctl generate -C missing --engine command --gpus 1
-like "$ERR" 'command.script: .*/missing/(./)?nowhere.sh' "is named"
+exits 3 \
+    "a script that does not exist is refused" unetctl generate -C missing --engine command --gpus 1
+like "$ERR" 'command.script: .*/missing/(./)?nowhere.sh' "the error names it"
 engine_study marker "$srcdir/t/engine.sh" '  args: ["{{atempt_dir}}"]'
-exits 3 "an unknown marker in its words" unetctl generate -C marker --engine command --gpus 1
-like "$ERR" "study.yaml: command.args.*unknown marker '\{\{atempt_dir\}\}'; did you mean '\{\{attempt_dir\}\}'" "the nearest one"
-exits 3 "an unknown engine" unetctl plan -C none --engine pytorhc
+exits 3 "an unknown marker in the arguments is refused" \
+    unetctl generate -C marker --engine command --gpus 1
+like "$ERR" "study.yaml: command.args.*unknown marker '\{\{atempt_dir\}\}'; did you mean '\{\{attempt_dir\}\}'" \
+    "the error names the nearest marker"
+exits 3 "an unknown engine is refused" unetctl plan -C none --engine pytorhc
 like "$ERR" "did you mean 'pytorch'.*known: embedded, tensorflow, horovod, pytorch, command" \
     "the known ones"
 is "$(unetctl plan -C none --engine pytorch --site generic --gpus 2 --json |
@@ -120,5 +126,6 @@ is "$(unetctl plan -C none --engine pytorch --site generic --gpus 2 --json |
 r = json.load(sys.stdin)["runs"][0]; print(r["run"], r["nodes"], r["tasks"], r["strategy"])')" \
     "pytorch-g02-s1 1 2 multi-worker" "PyTorch has a process per GPU on one node, too"
 sed -i "s/^strategy: .*/strategy: mirrored/" none/study.yaml
-exits 3 "and none for all" unetctl plan -C none --engine pytorch --gpus 2
+exits 3 \
+    "PyTorch with one device for all GPUs is refused" unetctl plan -C none --engine pytorch --gpus 2
 done_testing

@@ -7,17 +7,17 @@ sites="claix-2018 claix-2023 generic iris jean-zay jean-zay-a100 jean-zay-h100 j
 sites+=" local lumi marconi100 marenostrum5 meluxina perlmutter sandbox"
 mkdir -p data/images data/masks
 
-is "$(unetctl site list | cut -d' ' -f1 | paste -sd' ')" "$sites" "site list has all"
+is "$(unetctl site list | cut -d' ' -f1 | paste -sd' ')" "$sites" "site list has all sites"
 for site in $sites; do
     ok "site show $site" cmp <(unetctl site show "$site" 2>/dev/null) \
         "$srcdir/templates/sites/$site.yaml"
 done
 like <(unetctl site list) '^marenostrum5 +BSC, MareNostrum 5 ACC: 4 H100 and 80 cores' \
     "a line for each"
-is "$(unetctl site list | awk 'length > 100')" "" "that fits a terminal of 100 columns"
-exits 3 "an unknown site" unetctl site show jeanzay
-like "$ERR" "did you mean 'jean-zay'" "the nearest one"
-exits 2 "site with another word" unetctl site liste
+is "$(unetctl site list | awk 'length > 100')" "" "its lines fit a terminal of 100 columns"
+exits 3 "an unknown site is refused" unetctl site show jeanzay
+like "$ERR" "did you mean 'jean-zay'" "the error names the nearest site"
+exits 2 "an unknown word after site is refused" unetctl site liste
 
 # The lines of a script that its template has not, without what differs from machine to machine.
 values() { # STUDY COUNT FILE
@@ -56,12 +56,13 @@ done
 is "$(for f in "${bash_scripts[@]}"; do bash -n "$f" 2>&1; done)" "" \
     "all scripts for bash are valid"
 if command -v zsh >/dev/null; then
-    is "$(for f in "${zsh_scripts[@]}"; do zsh -n "$f" 2>&1; done)" "" "those for zsh too"
+    is "$(for f in "${zsh_scripts[@]}"; do zsh -n "$f" 2>&1; done)" "" \
+        "the scripts for zsh are valid"
 else
     skip "zsh is not installed" "those for zsh too"
 fi
 if command -v shellcheck >/dev/null; then
-    ok "and clean in shellcheck's eyes" shellcheck ./*/runs/unet-g03-s1/run_file.sh \
+    ok "shellcheck accepts the scripts" shellcheck ./*/runs/unet-g03-s1/run_file.sh \
         "${bash_submit_scripts[@]}"
 else
     skip "shellcheck is not installed" "and clean in shellcheck's eyes"
@@ -116,14 +117,15 @@ site() { # LINE: the exit code and the error of a study with it
     { grep -v "^${1%%:*}:" "$srcdir/templates/sites/generic.yaml"; echo "$1"; } >generic/mine.yaml
     unetctl generate -C generic --site ./generic/mine.yaml --gpus 3 2>"$ERR"
 }
-exits 3 "a shell that the script is not for" site 'shell: /bin/fish'
-like "$ERR" "mine.yaml:[0-9]+: shell: '/bin/fish' must be bash or zsh" "file and line"
-exits 3 "a shell without a path" site 'shell: bash'
-exits 3 "a suffix that is no part of a name" site 'host_suffix: "i;reboot"'
-exits 3 "a type of GPU that is two words" site 'gpu_type: "v100:1 --wrap"'
-exits 3 "an option that unetctl decides on" site 'options: [--nodes=3]'
-like "$ERR" "mine.yaml: options: '--nodes=3': unetctl decides" "is named with its file"
-exits 3 "an option with its value in one word" site 'options: ["--signal B:USR1@60"]'
-exits 0 "options of the site" site 'options: [--signal, "B:USR1@60", "--mail-user=a \"b\" #c"]'
+exits 3 "a shell that the scripts do not support is refused" site 'shell: /bin/fish'
+like "$ERR" "mine.yaml:[0-9]+: shell: '/bin/fish' must be bash or zsh" "the error has file and line"
+exits 3 "a shell without a path is refused" site 'shell: bash'
+exits 3 "a suffix with other characters than names have is refused" site 'host_suffix: "i;reboot"'
+exits 3 "a GPU type of two words is refused" site 'gpu_type: "v100:1 --wrap"'
+exits 3 "an option that unetctl sets is refused" site 'options: [--nodes=3]'
+like "$ERR" "mine.yaml: options: '--nodes=3': unetctl decides" "the error names it and the file"
+exits 3 "an option and its value in one word are refused" site 'options: ["--signal B:USR1@60"]'
+exits 0 "options of the site are accepted" \
+    site 'options: [--signal, "B:USR1@60", "--mail-user=a \"b\" #c"]'
 directive generic 3 '--signal B:USR1@60' '--mail-user="a \\"b\\" #c"'
 done_testing

@@ -12,9 +12,9 @@ shows() { # NAME OPTION...
 }
 ok "template show prints the built-in one" cmp <(shows submit_file.sh) \
     "$srcdir/templates/embedded/submit_file.sh"
-ok "of another engine" cmp <(shows run_file.sh --engine pytorch) \
+ok "template show prints that of another engine" cmp <(shows run_file.sh --engine pytorch) \
     "$srcdir/templates/pytorch/run_file.sh"
-exits 2 "no such template" unetctl template show run.sh
+exits 2 "an unknown template is refused" unetctl template show run.sh
 unetctl template list >markers.txt
 for name in directives launcher command attempt_dir tag_task setup.sh; do
     like markers.txt "^$name +(-|run_file.sh|submit_file.sh|both) +[a-z0-9]" \
@@ -31,42 +31,44 @@ result=study/runs/unet-g02-s1
 { shows submit_file.sh | sed 's/^set -u$/# mine: {{project|sh}} {{gpus}}/'; } >own/submit_file.sh
 echo 'markers: {project: "it'"'"'s \"x\""}' >>study/study.yaml
 exits 0 "a folder with a submit_file.sh" generate --templates own
-like $result/submit_file.sh "^# mine: 'it'\\\\''s \"x\"' 2$" "is used, with a marker of one's own"
+like $result/submit_file.sh "^# mine: 'it'\\\\''s \"x\"' 2$" \
+    "it is used, with the study's own marker"
 ok "run_file.sh is the built-in one" diff <(head -n 3 $result/run_file.sh) \
     <(head -n 3 "$srcdir/templates/embedded/run_file.sh" |
     sed -e 's/{{run}}/unet-g02-s1/; s/{{study}}/demo/; s/{{attempt}}/1/')
-exits 3 "a marker that nobody uses" generate
-like "$ERR" 'study.yaml:[0-9]+: no template uses markers.project' "is named, with its line"
+exits 3 "a marker that no template uses is refused" generate
+like "$ERR" 'study.yaml:[0-9]+: no template uses markers.project' "the error has its line"
 cp own/submit_file.sh other.sh
 sed -i 's/# mine/# other/' other.sh
-exits 0 "a file" generate --templates other.sh
-like $result/submit_file.sh '^# other' "is a submit_file.sh"
+exits 0 "--templates FILE is accepted" generate --templates other.sh
+like $result/submit_file.sh '^# other' "the file is used as submit_file.sh"
 mkdir study/here
 sed 's/# mine/# here/' own/submit_file.sh >study/here/submit_file.sh
 cp study/study.yaml kept.yaml
 echo 'templates: ./here' >>study/study.yaml
-exits 0 "templates: in study.yaml, from its folder" generate
-like $result/submit_file.sh '^# here' "is used"
-exits 0 "an option" generate --templates own
-like $result/submit_file.sh '^# mine' "wins over it"
+exits 0 "templates in study.yaml are relative to its folder" generate
+like $result/submit_file.sh '^# here' "they are used"
+exits 0 "--templates is accepted with them" generate --templates own
+like $result/submit_file.sh '^# mine' "it overrides study.yaml"
 mkdir -p own/pytorch
 shows run_file.sh --engine pytorch | sed 's/^set -eu$/# for pytorch/' >own/pytorch/run_file.sh
 touch train.py
 printf 'pytorch: {script: %s}\n' "$PWD/train.py" >>study/study.yaml
-exits 0 "a folder for each engine" generate --engine pytorch --templates own
-like study/runs/pytorch-g02-s1/run_file.sh '^# for pytorch' "is looked into first"
-exits 3 "a folder that is not there" generate --templates nowhere
-like "$ERR" 'nowhere' "is named"
+exits 0 \
+    "a folder with a folder for the engine is accepted" generate --engine pytorch --templates own
+like study/runs/pytorch-g02-s1/run_file.sh '^# for pytorch' "the engine's folder has precedence"
+exits 3 "a folder that does not exist is refused" generate --templates nowhere
+like "$ERR" 'nowhere' "the error names it"
 mkdir empty
-exits 3 "a folder without templates" generate --templates empty
-like "$ERR" 'empty has neither run_file.sh nor submit_file.sh' "is refused"
+exits 3 "a folder without templates is refused" generate --templates empty
+like "$ERR" 'empty has neither run_file.sh nor submit_file.sh' "the error says what it lacks"
 cp kept.yaml study/study.yaml
 { echo 'templates: ../own'; cat study/site.yaml; } >study/mine.yaml
-exits 0 "templates: in a site file" generate --site ./study/mine.yaml
-like $result/submit_file.sh '^# mine' "is used"
+exits 0 "templates in a site file are accepted" generate --site ./study/mine.yaml
+like $result/submit_file.sh '^# mine' "they are used"
 sed -i 's/^markers: .*/markers: {gpus: 7}/' study/study.yaml
-exits 3 "a marker of ours with another value" generate --templates own
-like "$ERR" "markers.gpus is the name of a marker of unetctl" "is refused"
+exits 3 "a marker with the name of a built-in one is refused" generate --templates own
+like "$ERR" "markers.gpus is the name of a marker of unetctl" "the error names it"
 
 # ---- init
 mkdir -p data/images data/masks plain
@@ -76,11 +78,11 @@ exits 0 "init --engine --templates" unetctl init fresh --data data --engine pyto
 is "$(sed -n 's/^  \(script\|args\|python\): *\([^ ]*\).*/\1=\2/p; s/^engine: *\([a-z]*\).*/\1/p' fresh/study.yaml | paste -sd' ')" \
     'pytorch script="" args=[] python=python3' "writes a section to be filled in"
 like fresh/study.yaml "^templates: $PWD/plain " "and where the templates are, from anywhere"
-exits 0 "which is a study" unetctl generate -C fresh --gpus 2
+exits 0 "the new study can be generated" unetctl generate -C fresh --gpus 2
 like fresh/runs/pytorch-g02-s1/run_file.sh "exec python3 $srcdir/templates/pytorch/train.py\$" \
     "with our script, where none is named"
-exits 3 "init with an unknown engine" unetctl init none --data data --engine pytroch
-ok "leaves nothing" test ! -e none
+exits 3 "init with an unknown engine is refused" unetctl init none --data data --engine pytroch
+ok "it leaves no folder" test ! -e none
 
 # ---- what a template must have
 cp kept.yaml study/study.yaml
@@ -91,7 +93,7 @@ lacks() { # FILE SED-COMMAND WHAT REGEX: the built-in template changed so is ref
     sed -i "$2" less/"$1"
     sed -i '/^markers:/d' study/study.yaml
     exits 3 "$3" generate --templates less --site generic --gpus 3
-    like "$ERR" "$4" "with file and line"
+    like "$ERR" "$4" "the error has file and line"
 }
 lacks submit_file.sh '/{{directives}}/d' "no directives" \
     "less/submit_file.sh:[0-9]+: the marker '\{\{directives\}\}' is missing"
@@ -111,22 +113,26 @@ lacks run_file.sh 's/set -eu/{{run|html}}/' "an unknown filter" \
 sed -e 's/^env: {}/env: {A: b}/' -e 's/^setup: \[\]/setup: [module load x]/' \
     "$srcdir/templates/sites/generic.yaml" >study/set.yaml
 rm -rf less && mkdir less && shows run_file.sh | sed '/{{env}}/d' >less/run_file.sh
-exits 3 "an environment that would get lost" generate --templates less --site ./study/set.yaml
-like "$ERR" "the marker '\{\{env\}\}' is missing: the site's environment would be lost" "says so"
+exits 3 "a template that would lose the environment is refused" \
+    generate --templates less --site ./study/set.yaml
+like "$ERR" "the marker '\{\{env\}\}' is missing: the site's environment would be lost" \
+    "the error says so"
 shows submit_file.sh | sed 's/{{directives}}/#SBATCH --nodes=1\n#SBATCH --ntasks=2/' \
     >less/submit_file.sh
 rm less/run_file.sh
-exits 3 "directives that are the same for all runs" generate --templates less
-like "$ERR" "less/submit_file.sh: the #SBATCH lines ask for the same nodes" "are refused"
+exits 3 "directives that are equal for all runs are refused" generate --templates less
+like "$ERR" "less/submit_file.sh: the #SBATCH lines ask for the same nodes" "the error says so"
 sed -i 's/--nodes=1/--nodes={{nodes}}/; s/--ntasks=2/--ntasks={{tasks}}/' less/submit_file.sh
-exits 0 "directives of one's own" generate --templates less --site generic
-like $result/submit_file.sh '^#SBATCH --ntasks=1$' "with the run's numbers"
+exits 0 "the template's own directives are accepted" generate --templates less --site generic
+like $result/submit_file.sh '^#SBATCH --ntasks=1$' "they have the run's numbers"
 is "$(grep -A1 '^#SBATCH --ntasks=1' $result/submit_file.sh | tail -1)" \
     "# Added by unetctl, which finds the job again by its comment." "behind them"
-like $result/submit_file.sh '^#SBATCH --comment=unetctl:[0-9a-f]*:unet-g02-s1:1$' "the comment"
+like $result/submit_file.sh '^#SBATCH --comment=unetctl:[0-9a-f]*:unet-g02-s1:1$' \
+    "the job has unetctl's comment"
 shows submit_file.sh | sed 's/{{directives}}/#SBATCH --mail-type=END\n&\n#SBATCH --nice=5/' \
     >less/submit_file.sh
-exits 0 "directives of one's own beside {{directives}}" generate --templates less --site generic
+exits 0 "the template's own directives beside {{directives}} are accepted" \
+    generate --templates less --site generic
 is "$(grep -c -e '--nodes=1' -e '--ntasks=1' -e '--gpus-per-task=' -e '--comment=' $result/submit_file.sh)" 4 \
     "are added to what the run needs"
 
@@ -163,7 +169,7 @@ printf '%s:\n  script: %s\n' tensorflow "$PWD/train.py" horovod "$PWD/train.py" 
 tags() { # OPTION...
     unetctl generate -C study --site generic --templates tags "$@"
 }
-exits 0 "templates with tags, for the reference's counts" tags --engine tensorflow \
+exits 0 "templates with tags are accepted for the reference's counts" tags --engine tensorflow \
     --gpus 1,2..14:2 --set train.epochs=200
 line() { # COUNT SED-COMMAND FILE
     sed -n "$2" "$(printf 'study/runs/tensorflow-g%02d-s1/%s' "$1" "$3")"
@@ -188,7 +194,8 @@ like $run/run_file.sh "TF_CONFIG=.*python3 $srcdir/templates/tags/tensorflow_cre
     "what prints TF_CONFIG"
 like $run/submit_file.sh \
     "zsh -c 'source $srcdir/templates/tags/setup_dist_env.sh && bash script.sh'" "the word setup.sh"
-like $run/submit_file.sh '^# mytag_node /x/setup.sh setup.sh.bak stay$' "whole words only"
+like $run/submit_file.sh '^# mytag_node /x/setup.sh setup.sh.bak stay$' \
+    "only whole words are replaced"
 is "$(readlink $run/script.sh) $(readlink $run/sub_2.sh)" "run_file.sh submit_file.sh" \
     "script.sh and sub_N.sh are there"
 like <(tail -n 1 $run/submit_file.sh) "^exec $builddir/unetctl finish --from " \
@@ -196,26 +203,31 @@ like <(tail -n 1 $run/submit_file.sh) "^exec $builddir/unetctl finish --from " \
 ok "log.csv can be copied to ../../logs and ../logs" test -d study/logs -a -d study/runs/logs
 if command -v zsh >/dev/null; then ok "valid in zsh" zsh -n $run/submit_file.sh; else skip \
     "zsh is not installed" "valid in zsh"; fi
-exits 0 "those of Horovod have names of their own" tags --engine horovod --gpus 4
-like study/runs/horovod-g04-s1/run_file.sh "ignore $PWD/train.py --global" "tag_program"
-like study/runs/horovod-g04-s1/submit_file.sh 'zsh -c "bash script.sh"' "the other submit_file"
-exits 3 "an odd count, which tags cannot say" tags --engine tensorflow --gpus 3
-like "$ERR" 'submit_file.sh: 3 GPUs on 2 nodes: tag_node and tag_task ask for the same' "is refused"
-exits 3 "with --one-allocation" unetctl submit -C study --site generic --templates tags \
+exits 0 "the names of Horovod's templates are accepted" tags --engine horovod --gpus 4
+like study/runs/horovod-g04-s1/run_file.sh "ignore $PWD/train.py --global" "tag_program is replaced"
+like study/runs/horovod-g04-s1/submit_file.sh 'zsh -c "bash script.sh"' \
+    "the other submit_file is used"
+exits 3 \
+    "an odd number of GPUs, which tags cannot express, is refused" tags --engine tensorflow --gpus 3
+like "$ERR" 'submit_file.sh: 3 GPUs on 2 nodes: tag_node and tag_task ask for the same' \
+    "the error says so"
+exits 3 "templates with tags are refused with --one-allocation" \
+    unetctl submit -C study --site generic --templates tags \
     --engine tensorflow \
     --gpus 2 --one-allocation --dry-run
-like "$ERR" 'tags: templates with the .* tags start their own ranks, .* use \{\{launcher\}\}' "is refused"
+like "$ERR" 'tags: templates with the .* tags start their own ranks, .* use \{\{launcher\}\}' \
+    "the error says what to use"
 echo 'markers: {tag_aug: 1}' >>study/study.yaml
-exits 0 "tag_aug from study.yaml" tags --engine tensorflow --gpus 2
-like study/runs/tensorflow-g02-s1/run_file.sh 'augment=1 ' "is what it says"
+exits 0 "tag_aug is taken from study.yaml" tags --engine tensorflow --gpus 2
+like study/runs/tensorflow-g02-s1/run_file.sh 'augment=1 ' "it has that value"
 echo '# tag_nodes' >>tags/submit_file.sh
-exits 3 "a tag that nobody knows" tags --engine tensorflow --gpus 2
+exits 3 "an unknown tag is refused" tags --engine tensorflow --gpus 2
 like "$ERR" "submit_file.sh:15: unknown tag 'tag_nodes'; did you mean 'tag_node'" \
     "is an error with its line"
 sed -i '$d' tags/submit_file.sh
 cp train.py "my train.py"
 sed -i "s|script: $PWD/train.py|script: \"$PWD/my train.py\"|" study/study.yaml
-exits 3 "a path that a tag cannot quote" tags --engine tensorflow --gpus 2
+exits 3 "a path that a tag cannot quote is refused" tags --engine tensorflow --gpus 2
 like "$ERR" "run_file.sh:4: 'tag_program2' would become '$PWD/my train.py', which needs quotes" \
     "is refused"
 done_testing

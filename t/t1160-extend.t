@@ -123,7 +123,7 @@ build_opcheck() {
         { diag <"$OUT"; return 1; }
 }
 ok "all of it builds" build
-ok "from the three new lines of the lists" grep -q 'toy/run_file\.sh' Makefile
+ok "the Makefile has the three new files" grep -q 'toy/run_file\.sh' Makefile
 
 ok "opcheck builds with the op" build_opcheck
 like <(trainer/ops/test/opcheck.t --list) '^toy +f32 .*simd,ref' \
@@ -131,11 +131,11 @@ like <(trainer/ops/test/opcheck.t --list) '^toy +f32 .*simd,ref' \
 
 PATH=$TMP:$PATH
 like <(unetctl --help) '^  toy +adds a verb' "the verb is in the help"
-exits 7 "it runs" unetctl toy works
-like "$ERR" 'toy: works' "and does its work"
+exits 7 "the verb runs" unetctl toy works
+like "$ERR" 'toy: works' "the verb does its work"
 like <(unetctl site list) '^toy ' "the site is in the list"
 mkdir -p data/images data/masks
-exits 0 "a study of both" unetctl init study --data data --site toy --engine toy \
+exits 0 "a study with both is made" unetctl init study --data data --site toy --engine toy \
     --set toy.script=/bin/true --set data.height=32 --set data.width=32
 like <(unetctl config -C study engine site toy.script profile.max_in_flight) 'true' \
     "has its settings"

@@ -12,25 +12,26 @@ no_members() { [ -z "$(member_pids "$1")" ]; }
 ready_nodes() { unetctl sandbox exec --dir "$1" -- sinfo -h -p main -t idle -o %D; }
 holder() { sed -n 's/^holder=//p' "$1/sandbox.conf"; }
 
-exits 2 "an unknown word is refused" unetctl sandbox start
-like "$ERR" "up, down, status, exec" "and the words are listed"
-exits 2 "blanks in the folder are refused" unetctl sandbox up --dir "$TMP/a b"
-like "$ERR" "blanks" "and the reason is told"
-exits 2 "too long a folder is refused" unetctl sandbox up --dir "$TMP/$(printf 'x%.0s' {1..70})"
+exits 2 "an unknown action is refused" unetctl sandbox start
+like "$ERR" "up, down, status, exec" "the error lists the actions"
+exits 2 "blanks in the folder's path are refused" unetctl sandbox up --dir "$TMP/a b"
+like "$ERR" "blanks" "the error says why"
+exits 2 \
+    "a path that is too long is refused" unetctl sandbox up --dir "$TMP/$(printf 'x%.0s' {1..70})"
 mkdir "$TMP/full" && touch "$TMP/full/precious"
-exits 2 "a folder with other things is refused" unetctl sandbox up --dir "$TMP/full"
-ok "and left as it was" test -e "$TMP/full/precious"
+exits 2 "a folder with other files is refused" unetctl sandbox up --dir "$TMP/full"
+ok "its files are unchanged" test -e "$TMP/full/precious"
 exits 2 "an unknown mode is refused" unetctl sandbox up --mode cloud
-exits 4 "status without a sandbox" unetctl sandbox status
-exits 4 "exec without a sandbox" unetctl sandbox exec -- true
-like "$ERR" "unetctl sandbox up" "tells what to type"
+exits 4 "status without a sandbox fails" unetctl sandbox status
+exits 4 "exec without a sandbox fails" unetctl sandbox exec -- true
+like "$ERR" "unetctl sandbox up" "the error says what to type"
 mkdir "$TMP/bin" && for p in bash dirname cat sed id; do ln -s "$(command -v $p)" "$TMP/bin/$p"; \
     done
 mkdir "$TMP/libexec" && cp -r "$srcdir/launcher" "$TMP/libexec/"
 sed -i 's,^PATH=.*,PATH=$PATH,' "$TMP/libexec/launcher/sandbox/sandbox-lib.sh"
 UNETCTL_LIBEXECDIR=$TMP/libexec PATH=$TMP/bin exits 4 "without Slurm it is refused" \
     "$builddir/unetctl" sandbox up
-like "$ERR" "apt-get install" "and the packages are named"
+like "$ERR" "apt-get install" "the error names the packages"
 
 sandbox_up --nodes 7
 for p in slurmctld slurmd srun scontrol munged mungekey; do
@@ -42,39 +43,39 @@ like "$ERR" "'slurmdbd' is missing.*apt-get install.*mariadb-server-core" \
     "and the packages are named"
 DIR=$XDG_STATE_HOME/unetctl/sandbox
 is "$(ready_nodes "$DIR")" 7 "seven nodes are idle"
-exits 0 "status" unetctl sandbox status
-like "$OUT" "node7 +idle" "shows the nodes"
-exits 0 "status --json" unetctl sandbox status --json
+exits 0 "status works" unetctl sandbox status
+like "$OUT" "node7 +idle" "it shows the nodes"
+exits 0 "status --json works" unetctl sandbox status --json
 is "$(python3 -c 'import json,sys; d=json.load(open(sys.argv[1])); print(d["schema"], d["running"], d["nodes"], d["gpus_per_node"])' "$OUT")" \
     "1 True 7 2" "is JSON with the shape"
-exits 0 "up again with the same shape" unetctl sandbox up
-like "$OUT" "up already" "says that it is up"
-exits 4 "up again with another shape is refused" unetctl sandbox up --nodes 3
+exits 0 "up with the same shape succeeds" unetctl sandbox up
+like "$OUT" "up already" "it says that the sandbox is running"
+exits 4 "up with another shape is refused" unetctl sandbox up --nodes 3
 
 exits 3 "exec passes the exit code" login bash -c 'exit 3'
-is "$(echo some words | login cat)" "some words" "and standard input and output"
+is "$(echo some words | login cat)" "some words" "exec connects standard input and output"
 is "$(mkdir -p "$TMP/some where" && cd "$TMP/some where" && login pwd)" "$TMP/some where" \
     "and the current directory"
-exits 127 "a program that does not exist" login no-such-program
-exits 2 "a node that does not exist" unetctl sandbox exec --node 8 -- true
+exits 127 "a program that does not exist is reported" login no-such-program
+exits 2 "a node that does not exist is refused" unetctl sandbox exec --node 8 -- true
 mode=$(sed -n 's/^mode=//p' "$DIR/sandbox.conf")
 echo "# mode $mode"
 if [ "$mode" = netns ]; then
     exits 2 "a folder that nodes would not see is refused" unetctl sandbox up \
         --dir "/dev/shm/unetctl-t.$$"
-    like "$ERR" "each node has its own /dev/shm" "with the reason"
+    like "$ERR" "each node has its own /dev/shm" "the error says why"
     rm -rf "/dev/shm/unetctl-t.$$"
-    is "$(unetctl sandbox exec --node 3 -- hostname)" node3 "exec --node"
+    is "$(unetctl sandbox exec --node 3 -- hostname)" node3 "exec --node runs on the node"
     is "$(login srun -N7 --ntasks-per-node=1 hostname | sort | tr '\n' ' ')" \
         "node1 node2 node3 node4 node5 node6 node7 " "jobs see seven host names"
     unetctl sandbox exec -- sleep 654 &
-    ok "a command runs" wait_until 10 login pgrep -fx "sleep 654"
+    ok "a command is running" wait_until 10 login pgrep -fx "sleep 654"
     kill $!
     wait $! 2>/dev/null
     is "$(wait_until 10 login bash -c '! pgrep -fx "sleep 654"' && echo gone)" gone \
         "and ends with its exec"
 fi
-exits 2 "down from inside is refused" login unetctl sandbox down
+exits 2 "down from inside the sandbox is refused" login unetctl sandbox down
 is "$(login srun -n1 --gpus-per-task=2 bash -c 'echo $CUDA_VISIBLE_DEVICES $UNET_GPUS')" \
     "0,1 fake" "jobs see fake GPUs"
 
@@ -88,11 +89,13 @@ else
     user_home=$(as_user mktemp -d /tmp/unetctl-t.XXXXXX)
     user_down() { as_user "$builddir/unetctl" sandbox down >/dev/null && rm -rf "$user_home"; }
     cleanup_hooks+=(user_down)
-    exits 0 "an ordinary user's sandbox" as_user "$builddir/unetctl" sandbox up --nodes 2
-    is "$(as_user "$builddir/unetctl" sandbox exec -- srun -N2 id -un)" $'games\ngames' "runs jobs"
-    is "$(as_user "$builddir/unetctl" sandbox exec --node 2 -- id -un)" games "and lets in"
-    exits 0 "and goes down" as_user "$builddir/unetctl" sandbox down
-    ok "without a trace" no_members "$user_home/unetctl/sandbox"
+    exits 0 "an ordinary user can start a sandbox" as_user "$builddir/unetctl" sandbox up --nodes 2
+    is "$(as_user "$builddir/unetctl" sandbox exec -- srun -N2 id -un)" $'games\ngames' \
+        "it runs jobs"
+    is "$(as_user "$builddir/unetctl" sandbox exec --node 2 -- id -un)" games \
+        "its nodes can be entered"
+    exits 0 "it can be stopped" as_user "$builddir/unetctl" sandbox down
+    ok "it leaves no process" no_members "$user_home/unetctl/sandbox"
 fi
 
 # Nodes that do not come up: whoever loses patience leaves nothing behind.
@@ -100,30 +103,31 @@ mkdir "$TMP/slow"
 printf '#!/bin/sh\nexec sleep 1000\n' >"$TMP/slow/slurmd" && chmod +x "$TMP/slow/slurmd"
 for mode in auto flat; do
     PATH=$TMP/slow:$PATH unetctl sandbox up --dir "$TMP/slow-$mode" --mode $mode 2>/dev/null &
-    ok "nodes that do not come up ($mode)" wait_until 60 test -e "$TMP/slow-$mode/run/started"
+    ok "nodes do not come up ($mode)" wait_until 60 test -e "$TMP/slow-$mode/run/started"
     kill $!
     wait $!
     is $? 143 "up is interrupted"
-    ok "and leaves no process" wait_until 10 no_members "$TMP/slow-$mode"
-    exits 4 "nor a sandbox" unetctl sandbox status --dir "$TMP/slow-$mode"
+    ok "it leaves no process" wait_until 10 no_members "$TMP/slow-$mode"
+    exits 4 "it leaves no sandbox" unetctl sandbox status --dir "$TMP/slow-$mode"
 done
 
 # A process that ends between the look and the signal is no failure.
 sleep 100 &
 printf '%d %d\n' $! "$(sed 's/.*) //' /proc/$!/stat | cut -d' ' -f20)" >"$TMP/list"
-exits 0 "a signal that comes too late" bash -euc \
+exits 0 "a signal to a process that has just ended is not an error" bash -euc \
     '. "$1/launcher/sandbox/sandbox-lib.sh"; kill() { return 1; }; signal_all TERM "$2"' sh \
     "$srcdir" "$TMP/list"
 kill $!
 wait $! 2>/dev/null
 
 # A second one, flat, at the same time, with a job that is left running.
-exits 0 "a second sandbox" unetctl sandbox up --dir "$TMP/two" --mode flat --nodes 2
-is "$(ready_nodes "$TMP/two")" 2 "has nodes of its own"
-is "$(ready_nodes "$DIR")" 7 "and takes none of the first"
+exits 0 "a second sandbox is started" unetctl sandbox up --dir "$TMP/two" --mode flat --nodes 2
+is "$(ready_nodes "$TMP/two")" 2 "it has its own nodes"
+is "$(ready_nodes "$DIR")" 7 "the first keeps its nodes"
 is "$(UNETCTL_SANDBOX=$TMP/two unetctl sandbox exec -- sinfo -h -p main -o %D)" 2 \
     "UNETCTL_SANDBOX chooses it"
-exits 4 "and never another one" env UNETCTL_SANDBOX="$TMP/none" unetctl sandbox exec -- true
+exits 4 "UNETCTL_SANDBOX never leads to another sandbox" \
+    env UNETCTL_SANDBOX="$TMP/none" unetctl sandbox exec -- true
 unet-train data synth --out "$TMP/images" --count 12 --size 32x32 2>/dev/null
 unetctl init "$TMP/flat" --data "$TMP/images" --site sandbox --set data.height=32 \
     --set data.width=32 --set model.base=4 \
@@ -132,29 +136,30 @@ UNETCTL_SANDBOX=$TMP/two exits 0 "three ranks meet on two nodes whose names only
     unetctl submit -C "$TMP/flat" --gpus 3 --wait --timeout 120
 unetctl sandbox exec --dir "$TMP/two" -- sbatch -N2 -o "$TMP/job.out" \
     --wrap 'srun sleep 1000' >/dev/null
-exits 0 "down with a running job" unetctl sandbox down --dir "$TMP/two"
-ok "leaves no process" wait_until 10 no_members "$TMP/two"
-exits 0 "down again is fine" unetctl sandbox down --dir "$TMP/two"
-is "$(ready_nodes "$DIR")" 7 "the first is untouched"
+exits 0 "a sandbox with a running job is stopped" unetctl sandbox down --dir "$TMP/two"
+ok "no process is left" wait_until 10 no_members "$TMP/two"
+exits 0 "stopping it again is not an error" unetctl sandbox down --dir "$TMP/two"
+is "$(ready_nodes "$DIR")" 7 "the first sandbox still runs"
 
 # The supervisor is killed; then the record points to a stranger's pid, as after a reboot.
 unetctl sandbox up --dir "$TMP/two" --mode flat --nodes 2 >/dev/null
 kill -KILL "$(holder "$TMP/two")"
-exits 4 "status of a killed sandbox" unetctl sandbox status --dir "$TMP/two"
-exits 0 "up takes it over" unetctl sandbox up --dir "$TMP/two" --nodes 1
-like "$OUT" "taking over" "and says so"
-is "$(ready_nodes "$TMP/two")" 1 "with the new shape"
+exits 4 "status of a killed sandbox fails" unetctl sandbox status --dir "$TMP/two"
+exits 0 "up replaces it" unetctl sandbox up --dir "$TMP/two" --nodes 1
+like "$OUT" "taking over" "it says so"
+is "$(ready_nodes "$TMP/two")" 1 "it has the new shape"
 cp "$TMP/two/sandbox.conf" "$TMP/conf"
-exits 0 "down" unetctl sandbox down --dir "$TMP/two"
+exits 0 "it is stopped" unetctl sandbox down --dir "$TMP/two"
 sleep 600 &
 stranger=$!
 sed "s/^holder=.*/holder=$stranger/" "$TMP/conf" >"$TMP/two/sandbox.conf"
-exits 4 "a stranger with the recorded pid is no sandbox" unetctl sandbox status --dir "$TMP/two"
-exits 0 "down of that record" unetctl sandbox down --dir "$TMP/two"
-ok "spares the stranger" kill -0 $stranger
+exits 4 \
+    "a record with another process's pid is not a sandbox" unetctl sandbox status --dir "$TMP/two"
+exits 0 "down of that record succeeds" unetctl sandbox down --dir "$TMP/two"
+ok "the other process still runs" kill -0 $stranger
 kill $stranger
 
-exits 0 "down of the first" unetctl sandbox down
-ok "leaves no process" wait_until 10 no_members "$DIR"
-ok "its logs stay" test -s "$DIR/log/slurmctld.log"
+exits 0 "the first sandbox is stopped" unetctl sandbox down
+ok "no process is left" wait_until 10 no_members "$DIR"
+ok "its logs are kept" test -s "$DIR/log/slurmctld.log"
 done_testing

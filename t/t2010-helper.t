@@ -45,15 +45,15 @@ words() {
 refused() { # REQUEST PATTERN TEXT
     ask "$1" >"$OUT" 2>"$ERR"
     is "$(member '["ok"]')" False "refused: $3"
-    like "$OUT" "$2" "and the reason is told"
+    like "$OUT" "$2" "the refusal says why"
 }
 
 test_requests() {
     rm -f "$TMP/script"
-ok "ping" ask '{"op":"ping"}'
+ok "ping is answered" ask '{"op":"ping"}'
 is "$(member '["cluster"]') $(member '["controller"]')" "sandbox $(login hostname)" \
     "names cluster and controller"
-ok "partitions" ask '{"op":"partitions"}'
+ok "partitions is answered" ask '{"op":"partitions"}'
 is "$(member '["partitions"][0]')" \
     "{'name': 'main', 'default': True, 'up': True, 'nodes': 3, 'gpus_per_node': 2, 'cpus_per_node': 4, 'max_time_min': 0}" \
     "tells their sizes"
@@ -85,11 +85,11 @@ for op in check submit; do
     refused "$(job $op x 4 7 '"partition":"main,short"')" "ok.:false" \
         "$op: too much for any of two partitions"
 done
-is "$(login squeue -h)" "" "nothing of this was queued"
+is "$(login squeue -h)" "" "none of these jobs was queued"
 
 login scontrol update nodename=node3 state=drain reason=test
-ok "a job that waits for a drained node" ask "$(job check x 3 5)"
-is "$(member '["ok"]')" True "is not refused"
+ok "a job that must wait for a drained node is checked" ask "$(job check x 3 5)"
+is "$(member '["ok"]')" True "it is not refused"
 login scontrol update nodename=node3 state=resume
 
 # The same job through the helper and by hand has the same environment, and its GPUs: each rank its
@@ -114,22 +114,22 @@ END
     touch "$TMP/hold"
     ok "submit: $tasks GPUs, $*" ask "$(job submit "$tag" 2 "$tasks" "$members")"
     id=$(member '["id"]')
-    ok "its steps run" wait_until 60 has_file "$TMP/gpus.$id"
+    ok "the job's steps run" wait_until 60 has_file "$TMP/gpus.$id"
     is "$(xargs <"$TMP/gpus.$id")" "$gpus" "every rank has its GPUs"
     is "$(grep -o 'JOB_GRES=gpu:[0-9]*' "$TMP/job.$id")" "JOB_GRES=gpu:$tasks" \
         "the job has as many as it asked for"
-    ok "another job for all GPUs of two nodes" ask \
+    ok "another job for all GPUs of two nodes is submitted" ask \
         "$(job submit unetctl:other:run:1 2 4 "$members")"
     other=$(member '["id"]')
-    ok "waits" wait_until 20 waits_for_resources "$other"
+    ok "it waits" wait_until 20 waits_for_resources "$other"
     login scancel "$other"
     rm "$TMP/hold"
-    is "$(wait_job "$id" 60)" COMPLETED "the first ends"
+    is "$(wait_job "$id" 60)" COMPLETED "the first job ends"
     hand=$(cd "$TMP" && login sbatch --parsable -o "$TMP/hand.out" script)
     wait_job "$hand" 60 >"$OUT"
     grep -Ev "$own" "$TMP/env.$id" >"$TMP/env.helper"
     grep -Ev "$own" "$TMP/env.$hand" >"$TMP/env.hand"
-    ok "its environment is that of sbatch" diff "$TMP/env.hand" "$TMP/env.helper"
+    ok "the job has the environment that sbatch gives" diff "$TMP/env.hand" "$TMP/env.helper"
 }
 same_by_hand "unetctl:$helper-gres:run:1" 4 '"gres":true' \
     'node1:0,1 node1:0,1 node2:0,1 node2:0,1' '' --ntasks-per-node=2 --gres=gpu:2
@@ -138,9 +138,9 @@ same_by_hand "unetctl:$helper-gres:run:1" 4 '"gres":true' \
         'node1:0,1 node1:0,1 node2:0,1 node2:0,1' '' --ntasks-per-node=2 --gpus-per-node=2
 same_by_hand "unetctl:$helper:run:1" 3 '' 'node1:0 node1:1 node2:0' --gpus-per-task=1 \
     --gpus-per-task=1
-like "$TMP/env.helper" "^MARK=it's \"here\"" "with the submitter's variables"
-like "$TMP/env.helper" "^SLURM_NODEID=0" "but not another job's"
-ok "its output is where it was asked for" test -e "$TMP/$id.out"
+like "$TMP/env.helper" "^MARK=it's \"here\"" "it has the submitter's variables"
+like "$TMP/env.helper" "^SLURM_NODEID=0" "it does not have those of another job"
+ok "its output is in the requested file" test -e "$TMP/$id.out"
 
 printf '#!/bin/bash\nkill -SEGV $$\n' >"$TMP/script"
 ask "$(job submit unetctl:"$helper":run:2 1 1)" \
@@ -148,26 +148,26 @@ ask "$(job submit unetctl:"$helper":run:2 1 1)" \
 killed=$(head -n 1 "$OUT" | grep -o '[0-9]*')
 held=$(member '["id"]')
 wait_job "$killed" 60 >"$OUT"
-ok "query by prefix" ask "{\"op\":\"query\",\"tag_prefix\":\"unetctl:$helper:\"}"
-is "$(member '["jobs"].__len__()')" 3 "finds three jobs"
+ok "jobs are queried by prefix" ask "{\"op\":\"query\",\"tag_prefix\":\"unetctl:$helper:\"}"
+is "$(member '["jobs"].__len__()')" 3 "three jobs are found"
 is "$(member '["jobs"][0]["state"]') $(member '["jobs"][0]["exit_code"]')" "COMPLETED 0" \
     "one that succeeded"
 is "$(member '["jobs"][1]["state"]') $(member '["jobs"][1]["signal"]')" "FAILED 11" \
     "one that was killed"
 is "$(member '["jobs"][2]["state"]') $(member '["jobs"][2]["reason"]')" "PENDING JobHeldUser" \
     "one that waits, and why"
-ok "query by id" ask "{\"op\":\"query\",\"ids\":[\"$id\",\"4000000\"]}"
+ok "jobs are queried by id" ask "{\"op\":\"query\",\"ids\":[\"$id\",\"4000000\"]}"
 is "$(member '["jobs"][0]["tag"]') $(member '["jobs"].__len__()')" "unetctl:$helper:run:1 1" \
     "finds the one that exists"
-ok "query of nobody's" ask '{"op":"query","tag_prefix":"other:"}'
-is "$(member '["jobs"]')" "[]" "finds none"
+ok "jobs of an unused prefix are queried" ask '{"op":"query","tag_prefix":"other:"}'
+is "$(member '["jobs"]')" "[]" "none is found"
 refused '{"op":"query"}' "tag_prefix" "a query for nothing"
 
-ok "cancel" ask "{\"op\":\"cancel\",\"id\":\"$held\"}"
-is "$(wait_job "$held" 30)" CANCELLED "ends the job"
-ok "cancel of what ended, and of what nobody knows" ask "{\"op\":\"cancel\",\"id\":\"$held\"}" \
+ok "a job is cancelled" ask "{\"op\":\"cancel\",\"id\":\"$held\"}"
+is "$(wait_job "$held" 30)" CANCELLED "it ends"
+ok "an ended and an unknown job are cancelled" ask "{\"op\":\"cancel\",\"id\":\"$held\"}" \
     '{"op":"cancel","id":"4000000"}'
-is "$(grep -c '"ok":true' "$OUT")" 2 "is no error"
+is "$(grep -c '"ok":true' "$OUT")" 2 "that is not an error"
 refused '{"op":"cancel","id":"4x"}' "not the id" "what is no id"
 }
 for helper in "${helpers[@]}"; do
@@ -181,20 +181,22 @@ libexec=$TMP/libexec
 mkdir "$libexec"
 cp -r "$builddir/launcher" "$builddir/unetctl-slurm-commands" "$libexec/"
 plan() { UNETCTL_LIBEXECDIR=$libexec unetctl plan -C study --gpus 1 --test-only "$@"; }
-ok "without the helper of libslurm a study is planned" plan
-is "$(grep -c "using Slurm's commands: .*built without libslurm" "$ERR")" 1 "and that is said once"
-ok "those who chose the commands need not be told" plan -s slurm.interface=commands
-unlike "$ERR" "using Slurm's commands" "so it is not"
-exits 4 "library alone, which is missing" plan -s slurm.interface=library
-like "$ERR" "slurm.interface=commands" "names the other way"
+ok "a study is planned without the helper of libslurm" plan
+is "$(grep -c "using Slurm's commands: .*built without libslurm" "$ERR")" 1 \
+    "the replacement is reported once"
+ok "a study is planned with slurm.interface commands" plan -s slurm.interface=commands
+unlike "$ERR" "using Slurm's commands" "nothing is reported then"
+exits 4 "slurm.interface library without that helper is refused" plan -s slurm.interface=library
+like "$ERR" "slurm.interface=commands" "the error names the other interface"
 if [ -x "$builddir/unetctl-slurm" ]; then
     sed 's/libslurm\.so\.[0-9][0-9]/libslurm.so.99/g' \
         "$builddir/unetctl-slurm" >"$libexec/unetctl-slurm"
     chmod +x "$libexec/unetctl-slurm"
-    ok "with a helper for another libslurm a study is planned" plan
-    like "$ERR" "using Slurm's commands: .*libslurm.so.99" "and the reason is said"
-    exits 4 "library alone, which cannot start" plan -s slurm.interface=library
-    like "$ERR" "libslurm.so.99" "gives the reason"
+    ok "a study is planned with a helper for another libslurm" plan
+    like "$ERR" "using Slurm's commands: .*libslurm.so.99" "the reason is reported"
+    exits 4 "slurm.interface library with a helper that cannot start is refused" \
+        plan -s slurm.interface=library
+    like "$ERR" "libslurm.so.99" "the error has the reason"
 else
     skip "built without libslurm" "a helper for another libslurm"
 fi
@@ -206,14 +208,15 @@ if [ -x "$older/unetctl-slurm" ]; then
     printf '#!/bin/sh\nLD_LIBRARY_PATH=%s exec %s/unetctl-slurm\n' "$older" "$older" \
         >"$libexec/unetctl-slurm"
     chmod +x "$libexec/unetctl-slurm"
-    ok "with a helper of a release that the cluster does not understand a study is planned" plan
+    ok "a study is planned with a helper of a release that the cluster does not understand" plan
     is "$(grep -c 'by its commands: .*not understand libslurm of release' "$ERR")" 1 \
         "and that is said once"
-    exits 4 "library alone, of that release" plan -s slurm.interface=library
-    like "$ERR" "does not understand libslurm of release" "gives the reason"
-    exits 0 "three runs" env UNETCTL_LIBEXECDIR="$libexec" unetctl submit -C study --gpus 1..3 -- \
+    exits 4 "slurm.interface library with such a helper is refused" plan -s slurm.interface=library
+    like "$ERR" "does not understand libslurm of release" "the error has the reason"
+    exits 0 "three runs are submitted with such a helper" \
+        env UNETCTL_LIBEXECDIR="$libexec" unetctl submit -C study --gpus 1..3 -- \
         --hold
-    is "$(grep -c 'by its commands' "$ERR")" 1 "it is said once there, too"
+    is "$(grep -c 'by its commands' "$ERR")" 1 "the replacement is reported once"
     is "$(login squeue -h -n demo-unet-g01-s1,demo-unet-g02-s1,demo-unet-g03-s1 | wc -l)" 3 \
         "each is one job"
     login scancel -u "$(id -un)"
@@ -233,14 +236,14 @@ for helper in "${helpers[@]}"; do
     case $(login sinfo --version) in
     *' 22.'*) refused "$request" "ok.:false" "a job that waits for ever, through $helper" ;;
     *) # the controller takes it, and judges it later
-        ok "a job that waits for ever, through $helper" ask "$request"
+        ok "a job that would wait for ever is submitted through $helper" ask "$request"
         id=$(member '["id"]')
-        ok "and why is told" wait_until 60 tells_why
-        ok "cancel" ask "{\"op\":\"cancel\",\"id\":\"$id\"}"
+        ok "status says why it waits" wait_until 60 tells_why
+        ok "it is cancelled" ask "{\"op\":\"cancel\",\"id\":\"$id\"}"
         ;;
     esac
 done
-is "$(login squeue -h)" "" "none of them is left in the queue"
+is "$(login squeue -h)" "" "the queue is empty"
 
 # Slurm that can't be reached
 sed -i 's/^MessageTimeout=.*/MessageTimeout=2/' "$dir/etc/slurm.conf"
@@ -251,11 +254,11 @@ done
 printf '\nNonsense=1\n' >>"$dir/etc/slurm.conf"
 helper=unetctl-slurm-commands
 refused '{"op":"ping"}' "configuration file" "a broken configuration"
-exits 2 "arguments are refused" "$builddir/unetctl-slurm-commands" --help
+exits 2 "arguments of unetctl-slurm-commands are refused" "$builddir/unetctl-slurm-commands" --help
 if [ -x "$builddir/unetctl-slurm" ]; then
-    exits 1 "a broken configuration ends the one with libslurm" login \
+    exits 1 "a broken configuration ends unetctl-slurm" login \
         "$builddir/unetctl-slurm" </dev/null
-    like "$ERR" "fatal" "in libslurm's words"
-    exits 2 "arguments are refused" "$builddir/unetctl-slurm" --help
+    like "$ERR" "fatal" "the error is libslurm's"
+    exits 2 "arguments of unetctl-slurm are refused" "$builddir/unetctl-slurm" --help
 fi
 done_testing

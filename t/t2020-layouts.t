@@ -30,10 +30,10 @@ queue_empty() { [ -z "$(login squeue -h -t pending,running,completing -n "$1")" 
 
 # A stranger has one GPU of the first node; nobody must begin with the half that is left.
 login sbatch -w node1 -n1 --gpus-per-task=1 -J stranger -o /dev/null --wrap 'sleep 1000' >/dev/null
-ok "a stranger's job runs" wait_until 60 bash \
+ok "another user's job runs" wait_until 60 bash \
     -c "[ \"\$(unetctl sandbox exec -- squeue -h -t running -n stranger -o %N)\" = node1 ]"
 for n in 3 5; do job $n; done | login "$builddir/unetctl-slurm" >"$OUT"
-ok "3 and 5 GPUs end" wait_until 120 queue_empty g3,g5
+ok "the jobs with 3 and 5 GPUs end" wait_until 120 queue_empty g3,g5
 for n in 3 5; do is "$(sort -n "$TMP/g$n.out")" "$(want $n)" "$n GPUs beside a stranger"; done
 login scancel -n stranger
 rm "$TMP"/g*.out # jobs append

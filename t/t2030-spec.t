@@ -38,16 +38,17 @@ assert len(set(workers)) == len(workers), workers
 print(len(workers))'
 }
 
-is "$(tasks -N1 -n1 | judge)" 1 'one task'
-is "$(tasks -N1 -n2 --ntasks-per-node=2 | judge)" 2 'two tasks on one node'
-is "$(tasks -N2 -n3 --ntasks-per-node=2 | judge)" 3 'three tasks on two nodes'
-is "$(tasks -N3 -n5 --ntasks-per-node=2 --distribution=block | judge)" 5 'five tasks on three nodes'
-is "$(tasks -N3 -n3 | judge)" 3 'one task per node'
-is "$(tasks -N2 -n2 -w 'node[2-3]' | judge)" 2 'chosen nodes'
+is "$(tasks -N1 -n1 | judge)" 1 'one task has a correct specification'
+is "$(tasks -N1 -n2 --ntasks-per-node=2 | judge)" 2 'two tasks on one node have'
+is "$(tasks -N2 -n3 --ntasks-per-node=2 | judge)" 3 'three tasks on two nodes have'
+is "$(tasks -N3 -n5 --ntasks-per-node=2 --distribution=block | judge)" 5 \
+    'five tasks on three nodes have'
+is "$(tasks -N3 -n3 | judge)" 3 'one task on each node has'
+is "$(tasks -N2 -n2 -w 'node[2-3]' | judge)" 2 'tasks on chosen nodes have'
 for m in cyclic plane=2; do
-    is "$(tasks -N3 -n7 -m $m | judge)" 7 "srun -m $m"
+    is "$(tasks -N3 -n7 -m $m | judge)" 7 "tasks of srun -m $m have"
 done
-ok 'an order of its own is refused' sh \
+ok 'an arbitrary distribution is refused' sh \
     -c '! unetctl sandbox exec -- srun --immediate=60 -n2 -w node2,node1 \
     -m arbitrary unetctl spec'
 like "$ERR" 'order of these tasks is unknown; start .* --distribution=block' \
@@ -63,45 +64,58 @@ check() { # SCRIPT SRUN-OPTIONS...
 MIXED=(-N3 -n5) # 3 + 1 + 1
 exits 0 'all ranks agree' check 'exec unetctl spec --check' "${MIXED[@]}"
 is "$(wc -l <"$OUT")" 1 '... one line is printed'
-like "$OUT" '^5 ranks on 3 nodes see the same cluster, rank 0 at node1:' '... that says so'
-exits 0 '... with another distribution, as JSON' check 'exec unetctl spec --check --json' -N3 -n7 \
+like "$OUT" '^5 ranks on 3 nodes see the same cluster, rank 0 at node1:' '... the line says so'
+exits 0 '... ranks of another distribution agree, with JSON' \
+    check 'exec unetctl spec --check --json' -N3 -n7 \
     -m cyclic
-like "$OUT" '^\{"schema":1,"ok":true,"ranks":7,"nodes":3,"sha256":"[0-9a-f]{64}","findings":\[\]\}$' '... of one schema'
-exits 0 '... alone' check 'exec unetctl spec --check' -N1 -n1
+like "$OUT" '^\{"schema":1,"ok":true,"ranks":7,"nodes":3,"sha256":"[0-9a-f]{64}","findings":\[\]\}$' \
+    '... the JSON has its schema'
+exits 0 '... a single rank agrees' check 'exec unetctl spec --check' -N1 -n1
 
-exits 5 'a rank with another list' check '[ $SLURM_PROCID != 3 ] || SLURM_STEP_NODELIST=node[1,3,2]
+exits 5 'a rank with another node list is an error' \
+    check '[ $SLURM_PROCID != 3 ] || SLURM_STEP_NODELIST=node[1,3,2]
     exec unetctl spec --check' "${MIXED[@]}"
-like "$ERR" 'rank 3 on node2: it sees another cluster: SLURM_STEP_NODELIST=node\[1,3,2\] .*rank 0 on node1 has SLURM_STEP_NODELIST=node\[1-3\].*; start all ranks as one step' '... is named, with what to do'
-like "$ERR" 'rank 3 on node2: it runs on node2, but its address is node3:' '... and where it is not'
-exits 5 'a rank with other options' check '[ $SLURM_PROCID != 4 ] || set -- --jobs chief=1,worker=4
+like "$ERR" 'rank 3 on node2: it sees another cluster: SLURM_STEP_NODELIST=node\[1,3,2\] .*rank 0 on node1 has SLURM_STEP_NODELIST=node\[1-3\].*; start all ranks as one step' \
+    '... the error names rank and variables'
+like "$ERR" 'rank 3 on node2: it runs on node2, but its address is node3:' \
+    '... the error names the rank whose host is wrong'
+exits 5 'a rank with other options is an error' \
+    check '[ $SLURM_PROCID != 4 ] || set -- --jobs chief=1,worker=4
     exec unetctl spec --check "$@"' "${MIXED[@]}"
-like "$ERR" 'rank 4 on node3: it has another specification of the same nodes' '... is named'
-exits 5 'a rank that looks for rank 0 elsewhere' check \
+like "$ERR" 'rank 4 on node3: it has another specification of the same nodes' \
+    '... the error names it'
+exits 5 'a rank that looks for rank 0 elsewhere is an error' check \
     '[ $SLURM_PROCID != 4 ] || set -- --port-base 7000
     exec unetctl spec --check --timeout 3 "$@"' "${MIXED[@]}"
-like "$ERR" 'rank 4 on node3: it did not report to node1:' '... is missed by rank 0'
-like "$ERR" 'rank 4 on node3: no answer from rank 0 at node1:7000: ' '... and says so itself'
-exits 5 'a missing rank' check '[ $SLURM_PROCID != 1 ] || exit 0
+like "$ERR" 'rank 4 on node3: it did not report to node1:' '... rank 0 reports it as missing'
+like "$ERR" 'rank 4 on node3: no answer from rank 0 at node1:7000: ' \
+    '... the rank reports that rank 0 does not answer'
+exits 5 'a missing rank is an error' check '[ $SLURM_PROCID != 1 ] || exit 0
     exec unetctl spec --check --timeout 3' "${MIXED[@]}"
-like "$ERR" 'rank 1 on node1: it did not report to node1:[0-9]+ within 3 s' '... is named'
-is "$(grep -c 'did not report' "$ERR")" 1 '... and no other'
-exits 5 'a doubled rank' check '[ $SLURM_PROCID != 4 ] || export SLURM_PROCID=3
+like "$ERR" 'rank 1 on node1: it did not report to node1:[0-9]+ within 3 s' '... the error names it'
+is "$(grep -c 'did not report' "$ERR")" 1 '... and no other rank'
+exits 5 'two processes with one rank are an error' \
+    check '[ $SLURM_PROCID != 4 ] || export SLURM_PROCID=3
     exec unetctl spec --check' "${MIXED[@]}"
 like "$ERR" 'rank 3 on node[23]: a second process has rank 3; the first runs on node[23]' \
     '... is named'
-like "$ERR" 'rank 3 on node3: it runs on node3, but its address is node2:' '... by its place too'
-like "$ERR" 'rank 4 on node3: it did not report' '... and the one that is missing for it'
+like "$ERR" 'rank 3 on node3: it runs on node3, but its address is node2:' \
+    '... the error names the process on the wrong host'
+like "$ERR" 'rank 4 on node3: it did not report' '... the error names the missing rank'
 for other in 1 4; do
-    exits 5 "rank $other calls itself rank 0" check \
+    exits 5 "rank $other that takes itself for rank 0 is an error" check \
         "[ \$SLURM_PROCID != $other ] || export SLURM_PROCID=0
         exec unetctl spec --check --timeout 10" "${MIXED[@]}"
-    like "$ERR" 'rank 0 on node[13]: a second process has rank 0; the first runs on node1' '... and is found'
+    like "$ERR" 'rank 0 on node[13]: a second process has rank 0; the first runs on node1' \
+        '... the error names both hosts'
 done
-exits 5 'an old TF_CONFIG' check \
+exits 5 'an old TF_CONFIG is an error' check \
     '[ $SLURM_PROCID != 3 ] || export TF_CONFIG="{\"cluster\":{\"worker\":[\"old:1\"]}}"
     exec unetctl spec --check --json' "${MIXED[@]}"
-like "$OUT" '"ok":false.*"rank":3,"node":"node2","problem":"its environment has another TF_CONFIG: .*"remedy":"unset TF_CONFIG' '... is a finding in JSON'
-exits 0 '... not if it is this one' check 'TF_CONFIG=$(unetctl spec) exec unetctl spec --check' \
+like "$OUT" '"ok":false.*"rank":3,"node":"node2","problem":"its environment has another TF_CONFIG: .*"remedy":"unset TF_CONFIG' \
+    '... the JSON has it as a finding'
+exits 0 '... the correct TF_CONFIG is accepted' \
+    check 'TF_CONFIG=$(unetctl spec) exec unetctl spec --check' \
     "${MIXED[@]}"
 if command -v python3 >/dev/null; then
     cat >"$TMP/busy.py" <<'EOF'
@@ -112,7 +126,8 @@ if os.environ["SLURM_PROCID"] == "2":
     s.listen()
 sys.exit(subprocess.call(["unetctl", "spec", "--check", "--port-base", "9300"]))
 EOF
-    exits 5 'a port that is taken' login timeout 60 srun --immediate=60 -N3 -n3 python3 \
+    exits 5 \
+        'a port that is in use is an error' login timeout 60 srun --immediate=60 -N3 -n3 python3 \
         "$TMP/busy.py"
     like "$ERR" 'rank 2 on node3: it cannot listen at node3:9300: Address already in use' \
         '... is told with its rank'
@@ -126,9 +141,9 @@ cat >"$TMP/job" <<'EOF'
 echo "$SLURM_PROCID $SLURMD_NODENAME $(unetctl spec)" >batch
 srun -N1 -n1 -r1 sh -c 'echo "$SLURM_PROCID $SLURMD_NODENAME $(unetctl spec)"' >step
 EOF
-ok 'a batch job ends well' \
+ok 'a batch job succeeds' \
     login sbatch --wait -N2 -n2 --ntasks-per-node=1 -D "$TMP" -o "$TMP/job.out" "$TMP/job"
 is "$(cut -d' ' -f1 "$TMP/batch") $(grep -o '"node[0-9]*' "$TMP/batch" | wc -l)" '0 2' \
     'the batch script sees the tasks of the whole job'
-is "$(judge <"$TMP/step")" 1 'a step on the second node sees itself only'
+is "$(judge <"$TMP/step")" 1 'a step on the second node sees only itself'
 done_testing

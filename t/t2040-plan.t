@@ -12,22 +12,24 @@ start_of() { date -d "$(field "$OUT" "d['runs'][$1]['start']")" +%s; }
 exits 0 "plan --test-only" unetctl plan -C one --gpus 1..4 --test-only --json
 is "$(field "$OUT" '[r["nodelist"] for r in d["runs"]]')" \
     "['node1', 'node1', 'node[1-2]', 'node[1-2]']" "the nodes"
-ok "start now" test $(($(start_of 3) - $(date +%s))) -lt 300
+ok "the runs would start now" test $(($(start_of 3) - $(date +%s))) -lt 300
 is "$(njobs)" 0 "nothing was submitted"
 ok "nothing was written" test ! -e one/runs
 login sbatch -N2 --exclusive -t 30 -o /dev/null --wrap 'sleep 1000' >/dev/null
-ok "the nodes are taken" wait_until 30 eval 'login squeue -h -t R | grep -q .'
+ok "another job takes the nodes" wait_until 30 eval 'login squeue -h -t R | grep -q .'
 exits 0 "plan --test-only behind another job" unetctl plan -C one --gpus 1..4 --test-only --json
-ok "starts when that ends" test $(($(start_of 3) - $(date +%s))) -gt 900
-exits 0 "as a table" unetctl plan -C one --gpus 4 --test-only
-like "$OUT" "^unet-g04-s1 .* 20[0-9-]+T[0-9:]+Z +node\[1-2\]$" "has the start and the nodes"
-exits 4 "a partition that does not exist" unetctl plan -C one --gpus 1 --test-only -- \
+ok "the start is when that job ends" test $(($(start_of 3) - $(date +%s))) -gt 900
+exits 0 "plan --test-only prints a table" unetctl plan -C one --gpus 4 --test-only
+like "$OUT" "^unet-g04-s1 .* 20[0-9-]+T[0-9:]+Z +node\[1-2\]$" "it has start and nodes"
+exits 4 "a partition that does not exist is refused" unetctl plan -C one --gpus 1 --test-only -- \
     --partition=nowhere
-like "$ERR" "unknown partition 'nowhere' .known: main, short" "is named, with those that do"
-exits 4 "more than there is" unetctl plan -C one --gpus 5 --test-only
-like "$ERR" '5 GPUs.*3 nodes are asked for' "is named"
-exits 4 "longer than the partition allows" unetctl plan -C one --gpus 1 --test-only -- -p short \
+like "$ERR" "unknown partition 'nowhere' .known: main, short" "the error lists the partitions"
+exits 4 "more GPUs than there are are refused" unetctl plan -C one --gpus 5 --test-only
+like "$ERR" '5 GPUs.*3 nodes are asked for' "the error says how many are missing"
+exits 4 "a time limit above the partition's is refused" \
+    unetctl plan -C one --gpus 1 --test-only -- -p short \
     -t 20
-exits 3 "a budget" unetctl submit -C one --gpus 1..4 --max-gpu-hours 5
-is "$(njobs)" 1 "only the other job is there"
+exits 3 \
+    "a plan above the budget is not submitted" unetctl submit -C one --gpus 1..4 --max-gpu-hours 5
+is "$(njobs)" 1 "only the other job is queued"
 done_testing

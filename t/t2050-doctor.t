@@ -11,45 +11,48 @@ finding() { # LEVEL CHECK REGEX TEXT: $OUT has it
 }
 
 # ---- this host, without Slurm
-ok "images" unet-train data synth --out synth --count 12 --size 32x48
+ok "images are made" unet-train data synth --out synth --count 12 --size 32x48
 unetctl init here --data synth --site local 2>/dev/null
-exits 0 "nothing stands in the way" unetctl doctor -C here
-is "$(grep -cv '^ok' "$OUT")" 0 "and nothing is found"
+exits 0 "doctor finds nothing on a good host" unetctl doctor -C here
+is "$(grep -cv '^ok' "$OUT")" 0 "all lines are ok"
 finding ok backend 'the CPU \(backend [a-z]+\)' "what the runs compute on"
-exits 3 "a site that is not there" unetctl doctor -C here --site nonsense
-like "$ERR" "unknown site 'nonsense'" "is refused"
-exits 5 "another site than the study's" env SLURM_CONF="$TMP/none" unetctl doctor -C here \
+exits 3 "a site that does not exist is refused" unetctl doctor -C here --site nonsense
+like "$ERR" "unknown site 'nonsense'" "the error names it"
+exits 5 \
+    "another site than the study's is examined" env SLURM_CONF="$TMP/none" unetctl doctor -C here \
     --site generic
-like "$OUT" '^error +scheduler' "is looked at"
-exits 0 "the study's counts in a variable" env UNETCTL_GPUS=1..4 unetctl doctor -C here
-exits 0 "stale variables and a proxy" env TF_CONFIG='{}' MASTER_ADDR=x http_proxy=http://p unetctl \
+like "$OUT" '^error +scheduler' "its scheduler is reported"
+exits 0 "a list of GPUs in UNETCTL_GPUS is accepted" env UNETCTL_GPUS=1..4 unetctl doctor -C here
+exits 0 "stale variables and a proxy are warnings" \
+    env TF_CONFIG='{}' MASTER_ADDR=x http_proxy=http://p unetctl \
     doctor -C here
 finding warning variables 'TF_CONFIG=' "a stale TF_CONFIG"
 finding warning proxies 'http_proxy=http://p' "a proxy"
-like "$OUT" 'TF_CONFIG=\{\}, MASTER_ADDR=x;' "with another one"
-like "$OUT" '-> unset TF_CONFIG MASTER_ADDR ' "what to type"
-exits 0 "MASTER_ADDR alone" env MASTER_ADDR=x unetctl doctor -C here
+like "$OUT" 'TF_CONFIG=\{\}, MASTER_ADDR=x;' "the warning lists the other variables"
+like "$OUT" '-> unset TF_CONFIG MASTER_ADDR ' "it says what to type"
+exits 0 "MASTER_ADDR alone is a warning" env MASTER_ADDR=x unetctl doctor -C here
 finding warning variables 'MASTER_ADDR=x' "is found, too"
-exits 5 "too few open files" bash -c 'ulimit -n 200; exec unetctl doctor -C here'
+exits 5 "too few open files are an error" bash -c 'ulimit -n 200; exec unetctl doctor -C here'
 finding error limits 'ulimit -n is 200; 258 open files' "are told"
-exits 5 "an interface that is not there" env NCCL_SOCKET_IFNAME=nope0 unetctl doctor -C here
+exits 5 "an interface that does not exist is an error" \
+    env NCCL_SOCKET_IFNAME=nope0 unetctl doctor -C here
 finding error interface 'NCCL_SOCKET_IFNAME=nope0' "is named"
 mv synth/masks/0001.png .
-exits 0 "an image without a mask" unetctl doctor -C here
+exits 0 "an image without a mask is a warning" unetctl doctor -C here
 finding warning data '1 without a counterpart.*0001' "is named"
 mv synth/images synth/elsewhere
-exits 5 "no images" unetctl doctor -C here --json
+exits 5 "no images are an error" unetctl doctor -C here --json
 is "$(field "$OUT" 'd["schema"], d["errors"], [f["level"] for f in d["findings"] if f["check"] == "data"]')" \
     "(1, 1, ['error'])" "in JSON"
 mv synth/elsewhere synth/images
 mv 0001.png synth/masks/
-exits 2 "--in-allocation outside of one" unetctl doctor -C here --in-allocation
+exits 2 "--in-allocation outside of a job is refused" unetctl doctor -C here --in-allocation
 sed -i 's/^strategy: auto/strategy: multi-worker/' here/study.yaml
-exits 0 "a rehearsal on this machine" unetctl doctor -C here --gpus 2
+exits 0 "a rehearsal on this machine succeeds" unetctl doctor -C here --gpus 2
 finding ok ranks 'all 2 started' "its ranks ran"
 mkdir other && cp "$srcdir/templates/sites/generic.yaml" other/site.yaml
 unetctl init other --data synth --site ./other/site.yaml 2>/dev/null
-exits 5 "no Slurm" env SLURM_CONF="$TMP/none" unetctl doctor -C other
+exits 5 "a missing Slurm is an error" env SLURM_CONF="$TMP/none" unetctl doctor -C other
 finding error scheduler 'SLURM_CONF|built without Slurm' "is one finding of several"
 
 # ---- nodes
@@ -60,59 +63,61 @@ rm -r "$TMP/data" && cp -r synth "$TMP/data"
 sed -i 's/^port_base:.*//' one/site.yaml && echo 'port_base: 23456' >>one/site.yaml
 on() { unetctl sandbox exec --node "$@"; }
 
-exits 0 "doctor in the sandbox" unetctl doctor -C one
+exits 0 "doctor succeeds in the sandbox" unetctl doctor -C one
 finding ok partition 'main: 3 nodes, 2 GPUs' "partition and GPUs"
 finding ok job 'would be accepted' "account, QOS and limits, by Slurm's will-run"
-exits 5 "a partition that does not exist" unetctl doctor -C one -- --partition=nowhere
+exits 5 "a partition that does not exist is an error" unetctl doctor -C one -- --partition=nowhere
 finding error partition "unknown partition 'nowhere' .known: main, short" "those that do"
-exits 5 "an unknown constraint" unetctl doctor -C one -- --constraint=v100
+exits 5 "an unknown constraint is an error" unetctl doctor -C one -- --constraint=v100
 finding error job 'would be refused' "is refused by Slurm"
 sed -i 's/^gpus_per_node: 2/gpus_per_node: 4/' one/site.yaml
-exits 5 "more GPUs per node than there are" unetctl doctor -C one
+exits 5 "more GPUs per node than there are are an error" unetctl doctor -C one
 finding error gres 'plans 4 GPUs per node, but .* have 2' "are told"
 sed -i 's/^gpus_per_node: 4/gpus_per_node: 2/' one/site.yaml
 
-exits 0 "a rehearsal on 5 GPUs" unetctl doctor -C one --gpus 5
+exits 0 "a rehearsal on 5 GPUs succeeds" unetctl doctor -C one --gpus 5
 finding ok ranks 'all 5 started' "all ranks look around"
 finding ok numbering 'same cluster' "with one numbering"
 finding ok versions 'same everywhere' "the same programs"
 finding ok lock 'from node to node' "and one lock"
 finding warning gpus 'no GPU seen' "the fake GPUs are not taken for real ones"
-ok "nothing is left behind" test -z "$(ls -A one/.unetctl/doctor)"
-is "$(login squeue -h -a -t all -o %T | sort -u)" COMPLETED "the job has succeeded"
-is "$(unetctl status -C one 2>/dev/null | wc -l)" 0 "and is no run of the study"
+ok "it leaves no files" test -z "$(ls -A one/.unetctl/doctor)"
+is "$(login squeue -h -a -t all -o %T | sort -u)" COMPLETED "its job has succeeded"
+is "$(unetctl status -C one 2>/dev/null | wc -l)" 0 "its job is not a run of the study"
 make_study nosuch sandbox
 sed -i 's/--mpi=[a-z0-9]*/--mpi=nosuch/' nosuch/site.yaml
-exits 5 "a launcher whose --mpi srun does not know" unetctl doctor -C nosuch
+exits 5 "a launcher with an --mpi that srun does not have is an error" unetctl doctor -C nosuch
 finding error launcher 'srun --mpi=nosuch, but this cluster.s srun knows only .*none' \
     "is told, with those that it knows"
 like "$OUT" '-> set in .*/nosuch/site.yaml: launcher: mpirun .* and spec: --nodelist' \
     "and what to set"
-exits 1 "a run there" unetctl submit -C nosuch --gpus 3 --wait --timeout 60
+exits 1 "a run with that launcher fails" unetctl submit -C nosuch --gpus 3 --wait --timeout 60
 like nosuch/runs/unet-g03-s1/attempt-1/FAILED \
     "exit code [0-9]+: this cluster's srun has no MPI type nosuch; 'unetctl doctor' says what to set" \
     "says so, too"
 unetctl init generic --data synth --site generic -s train.backend=cpu 2>/dev/null
 knows=$(login srun --mpi=list 2>&1 | grep -c '\<pmix$')
-exits $((knows ? 0 : 5)) "the profile of a cluster" login unetctl doctor -C generic
+exits $((knows ? 0 : 5)) "the profile of a cluster is examined" login unetctl doctor -C generic
 finding "$( ((knows)) && echo ok || echo error)" launcher '--mpi=pmix' "needs PMIx"
-exits 0 "in an allocation" login salloc -Q -n6 --gpus-per-task=1 unetctl doctor -C one \
+exits 0 "a rehearsal in an allocation succeeds" \
+    login salloc -Q -n6 --gpus-per-task=1 unetctl doctor -C one \
     --in-allocation
 finding ok ranks 'all 6 started' "on its nodes"
-exits 0 "in an uneven one" login salloc -Q -N2 -n3 --gpus-per-task=1 unetctl doctor -C one \
+exits 0 "a rehearsal in an uneven allocation succeeds" \
+    login salloc -Q -N2 -n3 --gpus-per-task=1 unetctl doctor -C one \
     --in-allocation
 finding ok ranks 'all 3 started' "on as many GPUs as it has tasks"
 sed 's/^env:/&\n  UNET_GPUS: real/' "$srcdir/templates/sites/sandbox.yaml" >real.yaml
 unetctl init two --data synth --site sandbox -s data.height=32 -s data.width=48 2>/dev/null
-exits 0 "a rehearsal of unet-train" unetctl doctor -C two --gpus 2
+exits 0 "a rehearsal with unet-train succeeds" unetctl doctor -C two --gpus 2
 finding ok gpus 'fake ones: the ranks compute on the CPU' "knows that the GPUs are fake"
-exits 5 "one on nodes whose GPUs do not work" unetctl doctor -C two --gpus 2 --site ./real.yaml
+exits 5 "GPUs that do not work are an error" unetctl doctor -C two --gpus 2 --site ./real.yaml
 finding error gpus 'node1.*: this process was given GPUs .* cannot use them' "says so"
-exits 1 "and a run there" unetctl submit -C two --gpus 1 --site ./real.yaml --wait --timeout 60
+exits 1 "a run on them fails" unetctl submit -C two --gpus 1 --site ./real.yaml --wait --timeout 60
 like two/runs/unet-g01-s1/attempt-1/FAILED '"exit_code":5,"error":"this process was given GPUs' \
     "ends at once"
 login sbatch -N3 --exclusive -o /dev/null --wrap 'sleep 1000' >/dev/null
-exits 6 "a queue that is full" unetctl doctor -C one --gpus 1 --timeout 2
+exits 6 "a full queue is a timeout" unetctl doctor -C one --gpus 1 --timeout 2
 is "$(login squeue -h -t PD -o %i | wc -l)" 0 "the rehearsal's job is cancelled"
 login scancel -u "$(id -un)"
 
@@ -144,26 +149,27 @@ on 1 -- python3 -c 'import socket, time
 s = socket.socket(); s.bind(("", 23457)); s.listen(); open("listening", "w"); time.sleep(1000)' \
     2>stranger.err &
 stranger=$!
-ok "a stranger listens on node1" wait_until 30 test -e listening
-ok "node2 takes its own name for 127.0.0.1" on 2 -- sh -c \
+ok "another program listens on node1" wait_until 30 test -e listening
+ok "node2 resolves its own name to 127.0.0.1" on 2 -- sh -c \
     'sed "s/.*[[:blank:]]node2 /127.0.0.1 node2 /" /etc/hosts >hosts2 && mount --bind hosts2 /etc/hosts && grep -q "^127.0.0.1 node2" /etc/hosts'
 ok "node2 does not see the images" on 2 -- mount --bind nothing "$TMP/data"
 ok "node3 has another unetctl" on 3 -- mount --bind other-unetctl "$builddir/unetctl"
-ok "node3 has few open files" login prlimit --pid "$(cat "$dir/run/node3.pid")" --nofile=200:
+ok "node3 has a low limit of open files" \
+    login prlimit --pid "$(cat "$dir/run/node3.pid")" --nofile=200:
 ok "node3 has no route to node2" on 3 -- ip route add blackhole 10.77.0.12/32
 ok "node3 has an interface without link" on 3 -- sh -c 'ip link add ib0 type veth peer name ib1 &&
     ip addr add 10.99.0.3/24 dev ib0 && ip link set ib0 up'
 # What the loader puts in front of every program there moves its clock.
-ok "node2 has another clock" on 2 -- sh -c \
+ok "node2 has a wrong clock" on 2 -- sh -c \
     'cp -a /etc etc2 && echo '"$TMP/clock.so"' >etc2/ld.so.preload && cp hosts2 etc2/hosts && mount --bind etc2 /etc'
-exits 5 "a rehearsal on 6 GPUs" env MASTER_ADDR=x unetctl doctor -C one --gpus 6
+exits 5 "a rehearsal on 6 GPUs finds these faults" env MASTER_ADDR=x unetctl doctor -C one --gpus 6
 finding ok ranks 'all 6 started' "all ranks speak"
 finding error names 'node2: the name node2 resolves to 127.0.0.1' \
     "a name that leads to its own host"
-like "$OUT" '-> on node2: take node2 off the line of 127.0.0.1' "with its remedy"
+like "$OUT" '-> on node2: take node2 off the line of 127.0.0.1' "the finding has its remedy"
 finding error ports 'node1: port 23457: Address already in use' "a port that is taken"
 finding error routes 'rank [45] \(node3\) does not reach rank [23] \(node2\)' "a node cut off"
-like "$OUT" 'ip route get .*exclude=node2' "with its remedy"
+like "$OUT" 'ip route get .*exclude=node2' "the finding has its remedy"
 finding error versions 'node3 has unetctl .*, but node1 has' "another unetctl"
 finding error limits 'node3: ulimit -n is 200' "few open files"
 finding warning variables 'node1, node2, node3: already set, .*: MASTER_ADDR=x;' \
@@ -172,13 +178,13 @@ finding warning interface 'node3: the interface ib0 \(10.99.0.3\) has no link' \
     "an interface without link"
 finding error data 'node2: the images cannot be read' "images that a node does not see"
 finding warning clocks 'clock of node2 is (39|40|41)\.[0-9] s ahead of' "a clock that is ahead"
-like "$ERR" 'kept in .*/one/.unetctl/doctor/' "what the ranks saw is kept"
-ok "as JSON" python3 -m json.tool "$(ls one/.unetctl/doctor/*/rank-3.json)"
+like "$ERR" 'kept in .*/one/.unetctl/doctor/' "the reports of the ranks are kept"
+ok "they are JSON" python3 -m json.tool "$(ls one/.unetctl/doctor/*/rank-3.json)"
 kill $stranger
 
 # ---- a sandbox whose Slurm has failed
-ok "the controller ends" sandbox_stop_controller
-exits 5 "doctor of a sandbox without one" unetctl doctor -C one
+ok "the controller is stopped" sandbox_stop_controller
+exits 5 "doctor of a sandbox without controller fails" unetctl doctor -C one
 finding error scheduler '' "Slurm does not answer"
 like "$OUT" "-> its Slurm has failed: type 'unetctl sandbox down', then 'unetctl sandbox up'" \
     "up alone would change nothing"

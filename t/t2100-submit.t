@@ -13,8 +13,8 @@ jobs_of() { # STUDY: the tags of its jobs, finished ones too
 # ---- all counts, as ranks see them
 make_study all sandbox
 exits 0 "submit --gpus 1..14 --wait" unetctl submit -C all --gpus 1..14 --wait --timeout 300
-is "$(jobs_of all | uniq | wc -l)" 14 "14 jobs"
-ok "14 results" test -e all/runs/unet-g14-s1/attempt-1/DONE
+is "$(jobs_of all | uniq | wc -l)" 14 "there are 14 jobs"
+ok "the runs are done" test -e all/runs/unet-g14-s1/attempt-1/DONE
 is "$(grep -h -c 'trainer: good' all/runs/*/attempt-1/slurm-*.out | paste -sd' ')" \
     "1 1 3 4 5 6 7 8 9 10 11 12 13 14" "as many ranks as planned"
 like <(cat all/runs/unet-g03-s1/attempt-1/slurm-*.out) \
@@ -23,17 +23,18 @@ like <(cat all/runs/unet-g03-s1/attempt-1/slurm-*.out) \
 # ---- by hand
 make_study "by 'hand' %j é" sandbox
 (cd "by 'hand' %j é" && unetctl generate --gpus 1,5 2>/dev/null)
-ok "sbatch by hand" login sbatch "by 'hand' %j é/runs/unet-g05-s1/submit_file.sh"
+ok "a script is submitted by sbatch" login sbatch "by 'hand' %j é/runs/unet-g05-s1/submit_file.sh"
 exits 0 "submit after it adopts the job" unetctl submit -C "by 'hand' %j é" --gpus 1,5 \
     --wait --timeout 300
-is "$(jobs_of "by 'hand' %j é" | wc -l)" 2 "one job for each run"
+is "$(jobs_of "by 'hand' %j é" | wc -l)" 2 "each run has one job"
 show() { # STUDY RUN: what Slurm knows of its job, without what differs from job to job
     local id
     id=$(cat "$1/runs/$2/attempt-1/job")
     login scontrol -o show job "$id" | tr ' ' '\n' |
         grep -E '^(NumNodes|NumCPUs|NumTasks|CPUs/Task|TresPerTask|TimeLimit|Partition|Requeue|Nice)='
 }
-is "$(show "by 'hand' %j é" unet-g05-s1)" "$(show all unet-g05-s1)" "and it is the same job"
+is "$(show "by 'hand' %j é" unet-g05-s1)" "$(show all unet-g05-s1)" \
+    "that job equals one that unetctl submits"
 
 # A template with directives of its own, and nothing that unetctl would know its jobs by.
 make_study owned sandbox
@@ -43,33 +44,33 @@ unetctl template show submit_file.sh 2>"$ERR" |
     sed 's/{{directives}}/#SBATCH --nodes={{nodes}} --ntasks={{tasks}} --gpus-per-task=1\
 #SBATCH --comment=ours --hold/' >T/submit_file.sh
 echo 'templates: ../T' >>owned/study.yaml
-exits 0 "generate with directives of one's own" unetctl generate -C owned --gpus 1..3
+exits 0 "a template with its own directives is generated" unetctl generate -C owned --gpus 1..3
 id=$(login sbatch --parsable owned/runs/unet-g02-s1/submit_file.sh)
 is "$(states owned | sed -n 2p)" "unet-g02-s1 PENDING" \
     "submitted by hand: status knows it while it waits"
-exits 0 "submit" unetctl submit -C owned --gpus 1..3
-like "$ERR" "unet-g02-s1 is job $id already" "adopts it"
-is "$(jobs_of owned | wc -l) $(jobs_of owned | uniq | wc -l)" "3 3" "one job for each run"
-is "$(login squeue -h -j "$id" -o %j)" demo-unet-g02-s1 "under the name that unetctl gives"
+exits 0 "the study is submitted" unetctl submit -C owned --gpus 1..3
+like "$ERR" "unet-g02-s1 is job $id already" "the job submitted by hand is adopted"
+is "$(jobs_of owned | wc -l) $(jobs_of owned | uniq | wc -l)" "3 3" "each run has one job"
+is "$(login squeue -h -j "$id" -o %j)" demo-unet-g02-s1 "the job has unetctl's name"
 login scancel -u "$(id -un)" >/dev/null
 # Under another comment nobody can know it before it begins, but then.
 make_study commented sandbox
 echo hang >commented/behave
-exits 0 "generate" unetctl generate -C commented --gpus 2
+exits 0 "a study is generated" unetctl generate -C commented --gpus 2
 id=$(login sbatch --parsable --comment=mine commented/runs/unet-g02-s1/submit_file.sh)
 ok "a job with another comment begins" wait_until 60 eval \
     'grep -q hang commented/runs/unet-g02-s1/attempt-1/*.out'
 is "$(states commented)" "unet-g02-s1 RUNNING" "status knows it"
-exits 0 "submit leaves it alone" unetctl submit -C commented --gpus 2
-like "$ERR" "unet-g02-s1 is job $id already" "and knows it"
-exits 0 "resume too" unetctl resume -C commented
-is "$(login squeue -h -o %i)" "$id" "it is the only one"
-exits 0 "and cancel ends it" unetctl cancel -C commented
-ok "it ends" wait_until 60 job_ended "$id"
+exits 0 "submit skips it" unetctl submit -C commented --gpus 2
+like "$ERR" "unet-g02-s1 is job $id already" "submit knows its id"
+exits 0 "resume skips it" unetctl resume -C commented
+is "$(login squeue -h -o %i)" "$id" "it is the only job"
+exits 0 "cancel ends it" unetctl cancel -C commented
+ok "it has ended" wait_until 60 job_ended "$id"
 sed -i 's/^#SBATCH --comment.*/{{directives}}\n#SBATCH --nice=5/; s/^#SBATCH --nodes.*/#SBATCH --mail-type=NONE/' T/submit_file.sh
 make_study beside sandbox
 echo 'templates: ../T' >>beside/study.yaml
-exits 0 "directives beside {{directives}}" unetctl submit -C beside --gpus 5 -- --hold
+exits 0 "directives beside {{directives}} are submitted" unetctl submit -C beside --gpus 5 -- --hold
 id=$(unetctl status -C beside --json |
     python3 -c 'import json, sys; print(json.load(sys.stdin)["runs"][0]["job"])')
 like <(login scontrol -o show job "$id") ' NumNodes=3-3 .* NumTasks=5 ' \
@@ -90,16 +91,16 @@ for _ in $(seq 40); do
     wait $pid 2>/dev/null
 done
 echo "# $kills of 40 were killed; $(jobs_of killed | wc -l) jobs then"
-exits 0 "a last submit" unetctl submit -C killed --gpus 1..14 -- --hold
-is "$(jobs_of killed | wc -l)" 14 "14 jobs"
-is "$(jobs_of killed | uniq | wc -l)" 14 "one for each run"
+exits 0 "a last submit completes the study" unetctl submit -C killed --gpus 1..14 -- --hold
+is "$(jobs_of killed | wc -l)" 14 "there are 14 jobs"
+is "$(jobs_of killed | uniq | wc -l)" 14 "each run has one"
 is "$(unetctl status -C killed --json >"$OUT" && field "$OUT" 'sorted(set(r["state"] for r in d["runs"]))')" \
     "['PENDING']" "status sees them wait"
 
 # The ledger alone is torn away: jobs that exist are found by their tags.
 : >killed/.unetctl/ledger.jsonl
-exits 0 "submit with an emptied ledger" unetctl submit -C killed --gpus 1..14 -- --hold
-is "$(jobs_of killed | wc -l)" 14 "still 14 jobs"
+exits 0 "submit with an emptied ledger succeeds" unetctl submit -C killed --gpus 1..14 -- --hold
+is "$(jobs_of killed | wc -l)" 14 "there are still 14 jobs"
 
 # ---- the power failed while jobs were submitted, before their files were on disk
 before=$(cat killed/runs/unet-g0[1-5]-s1/{run.json,*_file.sh})
@@ -108,25 +109,26 @@ rm -r killed/runs/unet-g02-s1
 : >killed/runs/unet-g03-s1/run_file.sh
 truncate -s 4096 killed/runs/unet-g04-s1/submit_file.sh
 rmdir killed/runs/unet-g05-s1/attempt-1
-exits 7 "status when files of waiting jobs are gone" unetctl status -C killed
+exits 7 "status with missing files of waiting jobs fails" unetctl status -C killed
 like "$OUT" 'unet-g02-s1 +PENDING .*damaged: cannot read .*unet-g02-s1/run.json' \
     "names the run whose folder is gone"
-exits 0 "submit when files of waiting jobs are gone" unetctl submit -C killed --gpus 1..14 -- --hold
+exits 0 "submit with missing files of waiting jobs succeeds" \
+    unetctl submit -C killed --gpus 1..14 -- --hold
 for g in 1 2 3 4 5; do like "$ERR" "unet-g0$g-s1: writing its files again: " "says so"; done
-is "$(cat killed/runs/unet-g0[1-5]-s1/{run.json,*_file.sh})" "$before" "they are back"
-ok "with the place of the job's output" test -d killed/runs/unet-g02-s1/attempt-1 \
+is "$(cat killed/runs/unet-g0[1-5]-s1/{run.json,*_file.sh})" "$before" "the files are as before"
+ok "the folder of the job's output is there" test -d killed/runs/unet-g02-s1/attempt-1 \
     -a -d killed/runs/unet-g05-s1/attempt-1
-is "$(jobs_of killed | wc -l)" 14 "still 14 jobs"
-exits 0 "status is whole again" unetctl status -C killed
+is "$(jobs_of killed | wc -l)" 14 "there are still 14 jobs"
+exits 0 "status reports no damage" unetctl status -C killed
 cp killed/runs/unet-g06-s1/run_file.sh mine
 truncate -s 100 killed/runs/unet-g06-s1/run_file.sh
 sed -i '1s/.*/# mine/' killed/runs/unet-g06-s1/run_file.sh
 unetctl submit -C killed --gpus 1..14 2>"$ERR" -- --hold
-is "$(head -1 killed/runs/unet-g06-s1/run_file.sh)" "# mine" "what a user wrote is left alone"
+is "$(head -1 killed/runs/unet-g06-s1/run_file.sh)" "# mine" "a file that a user changed is kept"
 cp mine killed/runs/unet-g06-s1/run_file.sh
-exits 0 "and a finished submission leaves nothing to be said" unetctl submit -C killed \
+exits 0 "submit of a complete study succeeds" unetctl submit -C killed \
     --gpus 1..14 -- --hold
-unlike "$ERR" 'writing its files again' "nothing is said"
+unlike "$ERR" 'writing its files again' "no files are written again"
 
 # ---- two at once
 make_study twice sandbox
@@ -135,38 +137,38 @@ pid=$!
 exits 0 "the second of two submits" unetctl submit -C twice --gpus 1..14 -- --hold
 wait $pid
 is $? 0 "the first of two submits"
-is "$(jobs_of twice | wc -l)" 14 "14 jobs for both"
+is "$(jobs_of twice | wc -l)" 14 "both together submit 14 jobs"
 
 # ---- ends that only Slurm knows
-exits 0 "cancel" unetctl cancel -C killed
+exits 0 "all runs are cancelled" unetctl cancel -C killed
 ok "all are CANCELLED" wait_until 60 all_states killed CANCELLED
 login scancel -u "$(id -un)" >/dev/null
-ok "scancel by hand: CANCELLED too" wait_until 60 all_states twice CANCELLED
+ok "runs are CANCELLED after scancel by hand" wait_until 60 all_states twice CANCELLED
 make_study stopped sandbox
 echo hang >stopped/behave
-exits 0 "a run that hangs" unetctl submit -C stopped --gpus 3
-ok "runs" wait_until 60 eval 'grep -q hang stopped/runs/unet-g03-s1/attempt-1/*.out'
+exits 0 "a run that hangs is submitted" unetctl submit -C stopped --gpus 3
+ok "it is running" wait_until 60 eval 'grep -q hang stopped/runs/unet-g03-s1/attempt-1/*.out'
 login scancel "$(cat stopped/runs/unet-g03-s1/attempt-1/job)"
-exits 1 "its end is a failure to watch" unetctl watch -C stopped --timeout 120
-is "$(states stopped)" "unet-g03-s1 CANCELLED" "and CANCELLED in status"
-exits 0 "resume" unetctl resume -C stopped -- --hold
+exits 1 "watch reports its end as a failure" unetctl watch -C stopped --timeout 120
+is "$(states stopped)" "unet-g03-s1 CANCELLED" "status shows it as CANCELLED"
+exits 0 "it is resumed" unetctl resume -C stopped -- --hold
 ok "as attempt 2" test -d stopped/runs/unet-g03-s1/attempt-2
 
 # ---- what is refused before anything is submitted
 make_study large sandbox
-exits 4 "more GPUs than the partition has" unetctl submit -C large --gpus 1..15
-like "$ERR" '15 GPUs need 8 nodes.*enough for 14' "names the count and the most"
+exits 4 "more GPUs than the partition has are refused" unetctl submit -C large --gpus 1..15
+like "$ERR" '15 GPUs need 8 nodes.*enough for 14' "the error names the largest number that fits"
 is "$(jobs_of large 2>/dev/null | wc -l)" 0 "nothing was submitted"
-exits 4 "an unknown partition" unetctl submit -C large --gpus 1 -- --partition=nowhere
-exits 4 "an unknown sbatch option" unetctl submit -C large --gpus 1 -- --frobnicate
-exits 0 "dry" unetctl submit -C large --gpus 1..3 --scheduler dry
-ok "a dry submission leaves no trace in the ledger" test ! -e large/.unetctl/ledger.jsonl
+exits 4 "an unknown partition is refused" unetctl submit -C large --gpus 1 -- --partition=nowhere
+exits 4 "an unknown option of sbatch is refused" unetctl submit -C large --gpus 1 -- --frobnicate
+exits 0 "submit --scheduler dry succeeds" unetctl submit -C large --gpus 1..3 --scheduler dry
+ok "it does not write to the ledger" test ! -e large/.unetctl/ledger.jsonl
 
 # ---- no Slurm
-ok "the sandbox goes down" unetctl sandbox down
-exits 4 "Slurm not running" unetctl submit -C large --gpus 1
-ok "nothing was noted" test ! -e large/.unetctl/ledger.jsonl
-exits 4 "status of runs that need it" unetctl status -C stopped
-like "$OUT" 'UNKNOWN' "says that it does not know"
-exits 0 "status of runs that do not" unetctl status -C all
+ok "the sandbox is stopped" unetctl sandbox down
+exits 4 "submit without Slurm fails" unetctl submit -C large --gpus 1
+ok "the ledger is unchanged" test ! -e large/.unetctl/ledger.jsonl
+exits 4 "status of runs that need Slurm fails" unetctl status -C stopped
+like "$OUT" 'UNKNOWN' "it shows them as UNKNOWN"
+exits 0 "status of finished runs succeeds" unetctl status -C all
 done_testing

@@ -52,13 +52,14 @@ together "with --one-allocation" 1 --gpus 1..14 --one-allocation + --gpus 1..14 
 cp -r fresh mixed
 submit mixed --gpus 1..14 2>first.err &
 pid=$!
-exits 0 "one as jobs, one as an allocation" submit mixed --gpus 1..14 --one-allocation
+exits 0 "one submits jobs, one an allocation" submit mixed --gpus 1..14 --one-allocation
 cp "$ERR" second.err
 wait $pid
-is $? 0 "both end well"
-ok "14 jobs, or 1" grep -qx "14\|1" <(jobs_of mixed | wc -l)
+is $? 0 "both succeed"
+ok "there are 14 jobs, or 1" grep -qx "14\|1" <(jobs_of mixed | wc -l)
 is "$(states mixed | grep -c PENDING)" 14 "all runs wait"
-is "$(cat first.err second.err | grep -c '^unetctl: [0-9]* runs submitted;')" 2 "and both say so"
+is "$(cat first.err second.err | grep -c '^unetctl: [0-9]* runs submitted;')" 2 \
+    "both report what was submitted"
 login scancel -u "$(id -un)"
 
 # Eight of them.
@@ -67,6 +68,6 @@ for i in 1 2 3 4 5 6 7 8; do
     submit eight --gpus 1..14 >"eight.$i" 2>&1 &
 done
 wait
-is "$(jobs_of eight | wc -l) $(jobs_of eight | uniq | wc -l)" "14 14" "eight submits: 14 jobs"
-is "$(cat eight.? | grep -c 'submitted as job')" 14 "each told once"
+is "$(jobs_of eight | wc -l) $(jobs_of eight | uniq | wc -l)" "14 14" "eight submits make 14 jobs"
+is "$(cat eight.? | grep -c 'submitted as job')" 14 "each job is reported once"
 done_testing

@@ -33,24 +33,26 @@ count_is() { # STUDY WHAT
     is "$(wc -l <<<"$jobs") $(uniq <<<"$jobs" | wc -l)" "14 14" "$2: exactly 14 jobs"
 }
 
-exits 4 "the controller stops" in_the_middle stopped \
+exits 4 "submit fails when the controller is stopped" in_the_middle stopped \
     "$(control pkill -STOP -F "$sandbox_controller")"
 like "$ERR" "the answer was lost; type 'unetctl submit' again" "the message says what to type"
-exits 4 "still stopped: submit again" killed_submit sandbox stopped
+exits 4 "submit again fails while it is stopped" killed_submit sandbox stopped
 login pkill -CONT -F "$sandbox_controller"
-exits 0 "it goes on: submit again" killed_submit sandbox stopped
+exits 0 "submit again succeeds when it continues" killed_submit sandbox stopped
 count_is stopped "its queue carried out what was sent"
 
 restart=$(control \
     "bash -c 'pkill -KILL -F $sandbox_controller; while pgrep -F $sandbox_controller; do sleep 0.05; done; slurmctld -i'")
 in_the_middle restarted "$restart >/dev/null" >"$OUT" 2>"$ERR"
 echo "# exit code of the submission that saw a restart: $?"
-exits 0 "the controller was killed and started: submit again" killed_submit sandbox restarted
+exits 0 "submit again succeeds after the controller was killed and started" \
+    killed_submit sandbox restarted
 count_is restarted "restart"
 
-exits 4 "the controller dies" in_the_middle dead "$(control pkill -KILL -F "$sandbox_controller")"
+exits 4 "submit fails when the controller dies" \
+    in_the_middle dead "$(control pkill -KILL -F "$sandbox_controller")"
 login slurmctld -i
-exits 0 "after its start: submit again" killed_submit sandbox dead
+exits 0 "submit again succeeds after it was started" killed_submit sandbox dead
 count_is dead "death"
 
 # ---- a full disk
@@ -64,7 +66,7 @@ if [ -n "$disk" ]; then
         [ $rc = 0 ] || like "$ERR" 'No space left on device' \
             "a disk of $kib KiB: exit $rc, and the reason"
         mount -o remount,size=4M disk
-        exits 0 "with room again: submit again" killed_submit sandbox disk/study
+        exits 0 "submit again succeeds with room on the disk" killed_submit sandbox disk/study
         count_is disk/study "a disk of $kib KiB"
     done
 else

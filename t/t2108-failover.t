@@ -38,9 +38,9 @@ restore() {
 }
 kill_first="unetctl sandbox exec -- pkill -KILL -F $sandbox_controller"
 sandbox_stop_controller
-ok "the first controller" start_first
+ok "the first controller is started" start_first
 login scontrol reconfigure
-ok "the second" start_second
+ok "the second controller is started" start_second
 
 has_one_line() { [ "$(grep -Ec 'warning:|error:' "$1")" -le \
     1 ]; } # FILE: one about the outage at most
@@ -63,13 +63,13 @@ test_submit() { # INTERFACE
     *) like "$study.err" "^unetctl: error: .*type 'unetctl submit' again" \
         "$1: the first one dies amid a submission: what to type" ;;
     esac
-    is "$((code == 0 || code == 4))" 1 "exit code 0 or 4 ($code)"
-    ok "one line about it" has_one_line "$study.err"
-    exits 0 "submit again" killed_submit sandbox "$study"
+    is "$((code == 0 || code == 4))" 1 "submit exits with 0 or 4 ($code)"
+    ok "the failover is reported in one line" has_one_line "$study.err"
+    exits 0 "submit again succeeds" killed_submit sandbox "$study"
     is "$(killed_jobs sandbox "$study" | wc -l) $(killed_jobs sandbox "$study" | uniq | wc -l)" \
         "14 14" "exactly 14 jobs"
-    ok "the second controller has them" second_is UP
-    ok "the first one comes back" restore
+    ok "the second controller has the jobs" second_is UP
+    ok "the first controller is back" restore
     is "$(killed_jobs sandbox "$study" | wc -l) $(killed_jobs sandbox "$study" | uniq | wc -l)" \
         "14 14" "and has them, too"
     login scancel -u "$(id -un)"
@@ -80,24 +80,25 @@ for interface in "${interfaces[@]}"; do test_submit "$interface"; done
 make_study watched sandbox
 echo slow 60 >watched/behave
 sed -i '/licenses/d' watched/site.yaml
-exits 0 "runs" unetctl submit -C watched --gpus 1..3
+exits 0 "three runs are submitted" unetctl submit -C watched --gpus 1..3
 watchers=()
 for interface in "${interfaces[@]}"; do
     UNETCTL_SLURM_INTERFACE=$interface unetctl watch -C watched --timeout 120 >"$interface.out" \
         2>&1 &
     watchers+=($!)
 done
-ok "at work" wait_until 60 all_states watched RUNNING
+ok "they are running" wait_until 60 all_states watched RUNNING
 sleep 6 # the first one writes down what it knows every 5 s
 $kill_first
 for interface in "${interfaces[@]}"; do
     wait "${watchers[0]}"
-    is "$?" 0 "$interface: the first controller dies, watch sees the runs end"
+    is "$?" 0 "$interface: watch sees the runs end although the first controller died"
     watchers=("${watchers[@]:1}")
-    ok "one line about it" has_one_line "$interface.out"
-    is "$(grep -c ': RUNNING job ' "$interface.out") $(grep -c ': COMPLETED job ' "$interface.out")" "3 3" "each begins and ends once"
+    ok "the failover is reported in one line" has_one_line "$interface.out"
+    is "$(grep -c ': RUNNING job ' "$interface.out") $(grep -c ': COMPLETED job ' "$interface.out")" "3 3" \
+        "each run begins and ends once"
 done
-ok "with the second one" second_is UP
-ok "all done" all_states watched COMPLETED
-is "$(compgen -G 'watched/runs/*/attempt-*' | wc -l)" 3 "at the first attempt"
+ok "the second controller has taken over" second_is UP
+ok "all runs are done" all_states watched COMPLETED
+is "$(compgen -G 'watched/runs/*/attempt-*' | wc -l)" 3 "each has one attempt"
 done_testing

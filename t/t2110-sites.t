@@ -37,23 +37,25 @@ words=(--hold --mail-type=END "--mail-user=$tricky" -e "$TMP/err of $tricky" --s
     --contiguous
     --constraint=v100-16g --exclusive=user)
 make_study passed sandbox
-exits 0 "submit with all kinds of words" unetctl submit -C passed --gpus 3 -- "${words[@]}"
+exits 0 "submit passes all kinds of words on" unetctl submit -C passed --gpus 3 -- "${words[@]}"
 id=$(unetctl status -C passed --json |
     python3 -c 'import json, sys; print(json.load(sys.stdin)["runs"][0]["job"])')
 like <(fields "$id" "$TMP/passed") "MailUser=it's \"a\" #1 .HOME .id. \(x\) & ; é( |\$)" \
     "a value as it was typed"
-like <(fields "$id" "$TMP/passed") "^StdErr=$TMP/err of it's \"a\" #1" "a path likewise"
+like <(fields "$id" "$TMP/passed") "^StdErr=$TMP/err of it's \"a\" #1" "a path is passed on, too"
 make_study byhand sandbox
-exits 0 "generate with them" unetctl generate -C byhand --gpus 3 -- "${words[@]}"
+exits 0 \
+    "generate writes the words into the script" unetctl generate -C byhand --gpus 3 -- "${words[@]}"
 hand=$(login sbatch --parsable byhand/runs/unet-g03-s1/submit_file.sh)
 is "$(fields "$hand" "$TMP/byhand")" "$(fields "$id" "$TMP/passed")" \
     "sbatch by hand makes the same job"
-exits 0 "submit again" unetctl submit -C passed --gpus 3
-is "$(login squeue -h -o %k | sort | uniq -d | wc -l)" 0 "and no second job"
-exits 4 "an option that Slurm does not know" unetctl submit -C passed --gpus 1 -- --frobnicate=7
-like "$ERR" "frobnicate" "sbatch's own words"
-exits 4 "one that is near none" unetctl submit -C passed --gpus 1 -- --foo
-unlike "$ERR" 'did you mean' "is not taken for a slip"
+exits 0 "submit again succeeds" unetctl submit -C passed --gpus 3
+is "$(login squeue -h -o %k | sort | uniq -d | wc -l)" 0 "there is no second job"
+exits 4 "an option that Slurm does not know is refused" \
+    unetctl submit -C passed --gpus 1 -- --frobnicate=7
+like "$ERR" "frobnicate" "the error is sbatch's"
+exits 4 "an option that resembles no other is refused" unetctl submit -C passed --gpus 1 -- --foo
+unlike "$ERR" 'did you mean' "the error suggests none"
 if echo '#include <slurm/spank.h>' | ${CC:-gcc} -fsyntax-only -xc - 2>/dev/null; then
     cat >plugin.c <<'C'
 #include <slurm/spank.h>
@@ -65,23 +67,28 @@ int slurm_spank_init(spank_t spank, int n, char **words)
     return spank_option_register(spank, &image);
 }
 C
-    ok "a plugin of Slurm's" "${CC:-gcc}" -shared -fPIC -w -o plugin.so plugin.c
-    exits 2 "its option, before it is there" unetctl submit -C passed --gpus 1 -- \
+    ok "a plugin of Slurm is built" "${CC:-gcc}" -shared -fPIC -w -o plugin.so plugin.c
+    exits 2 "its option is refused before the plugin is installed" \
+        unetctl submit -C passed --gpus 1 -- \
         --container-image=x
     like "$ERR" "'--container-image' is not an option of sbatch; did you mean --container" \
         "is taken for a slip"
     conf=$XDG_STATE_HOME/unetctl/sandbox/etc/plugstack.conf
     echo "optional $TMP/plugin.so" >"$conf"
-    exits 0 "a plugin's option" unetctl submit -C passed --gpus 5 -- --hold --container-image=x
-    exits 0 "with its value as a word" unetctl submit -C passed --gpus 2 -- \
+    exits 0 "its option is accepted then" \
+        unetctl submit -C passed --gpus 5 -- --hold --container-image=x
+    exits 0 "its option is accepted with the value as a word" unetctl submit -C passed --gpus 2 -- \
         --hold --container-image y
-    like passed/runs/unet-g02-s1/submit_file.sh '^#SBATCH --container-image' "stands in the script"
-    exits 2 "a slip in it" unetctl submit -C passed --gpus 4 -- --container-imgae=x
+    like passed/runs/unet-g02-s1/submit_file.sh '^#SBATCH --container-image' \
+        "the script has the option"
+    exits 2 "a misspelling of the option is refused" \
+        unetctl submit -C passed --gpus 4 -- --container-imgae=x
     rm "$conf"
 else
     skip "slurm/spank.h or a compiler is not installed" "options of plugins"
 fi
-exits 4 "a value that Slurm refuses" unetctl submit -C passed --gpus 1 -- --switches=x --time=1 \
+exits 4 "a value that Slurm refuses is an error" \
+    unetctl submit -C passed --gpus 1 -- --switches=x --time=1 \
     --partition=nowhere
 is "$(login squeue -h -n demo-unet-g01-s1 | wc -l)" 0 "nothing was submitted"
 login scancel -u "$(id -un)" >/dev/null
@@ -90,12 +97,14 @@ login scancel -u "$(id -un)" >/dev/null
 odd="$TMP/-it's \"x\" \$(id) \`id\` 100%j #1 é *?[x] {{run}} tag_node & ; "
 make_study "$odd" sandbox
 exits 0 "submit in a folder with an odd name" unetctl submit -C "$odd" --gpus 3 --wait --timeout 120
-ok "its output is there" grep -q "rank 2" "$odd"/runs/unet-g03-s1/attempt-1/slurm-*.out
-exits 0 "through sbatch" unetctl submit -C "$odd" --gpus 1 --wait --timeout 120 -- --signal=USR2@3
-ok "its output is there too" grep -q "rank 0" "$odd"/runs/unet-g01-s1/attempt-1/slurm-*.out
+ok "its output is in the folder" grep -q "rank 2" "$odd"/runs/unet-g03-s1/attempt-1/slurm-*.out
+exits 0 "a submission through sbatch works there, too" \
+    unetctl submit -C "$odd" --gpus 1 --wait --timeout 120 -- --signal=USR2@3
+ok "its output is in the folder, too" grep -q "rank 0" "$odd"/runs/unet-g01-s1/attempt-1/slurm-*.out
 make_study 'back\slash' sandbox
-exits 3 "a backslash" unetctl generate -C 'back\slash' --gpus 1
-like "$ERR" 'Slurm cannot write the output of a job into a folder whose path has a backslash' "is refused"
+exits 3 "a backslash in the folder's path is refused" unetctl generate -C 'back\slash' --gpus 1
+like "$ERR" 'Slurm cannot write the output of a job into a folder whose path has a backslash' \
+    "the error says why"
 
 # ---- GPUs with --gres, as the ranks see them
 make_study gres sandbox --set gpus=4
@@ -103,7 +112,8 @@ sed -i -e 's/^gpus_per_node:.*/gpus_per_node: 4/' -e 's/ --gpus-per-task=1//' gr
 echo 'gpu_request: gres' >>gres/site.yaml
 for n in 8 7; do
     exits 0 "gres: $n GPUs" unetctl submit -C gres --gpus $n --wait --timeout 120
-    is "$(grep -h -c 'trainer: good' gres/runs/unet-g0$n-s1/attempt-1/slurm-*.out)" $n "$n ranks"
+    is "$(grep -h -c 'trainer: good' gres/runs/unet-g0$n-s1/attempt-1/slurm-*.out)" $n \
+        "all $n ranks run"
 done
 like <(grep -h TF_CONFIG gres/runs/unet-g07-s1/attempt-1/*.out /dev/null; cat \
     gres/runs/unet-g07-s1/attempt-1/*.out) \
@@ -130,10 +140,10 @@ if command -v mpirun >/dev/null; then
         "2 + 1"
     if [ -n "$zsh" ]; then
         echo hang >mpi/behave
-        exits 0 "in zsh: a run that hangs" unetctl submit -C mpi --gpus 1
-        ok "runs" wait_until 60 eval 'grep -q hang mpi/runs/unet-g01-s1/attempt-1/*.out'
+        exits 0 "a run that hangs is submitted with zsh" unetctl submit -C mpi --gpus 1
+        ok "it is running" wait_until 60 eval 'grep -q hang mpi/runs/unet-g01-s1/attempt-1/*.out'
         login scancel --signal=TERM --batch "$(cat mpi/runs/unet-g01-s1/attempt-1/job)"
-        ok "hands TERM on to its ranks" wait_until 60 grep -q TERM \
+        ok "TERM is passed on to its ranks" wait_until 60 grep -q TERM \
             mpi/runs/unet-g01-s1/attempt-1/stopped
     else
         skip "zsh is not installed" "in zsh: TERM"
@@ -148,7 +158,8 @@ setup:
 END
     sed -i 's/^site:.*/site: .\/mpirun.yaml/' unbound/study.yaml
     login sbatch -w node2 -n1 --gpus-per-task=1 -J stranger -o /dev/null --wrap 'sleep 1000' >/dev/null
-    exits 0 "mpirun beside a stranger" unetctl submit -C unbound --gpus 2 --wait --timeout 120
+    exits 0 "mpirun starts ranks beside another job" \
+        unetctl submit -C unbound --gpus 2 --wait --timeout 120
     is "$(grep -h 'seen on' unbound/runs/*/attempt-1/*.out | sort -u | xargs)" "seen on node1:0 seen on node2:1" \
         "its ranks see the GPUs of their job"
     login scancel -n stranger
@@ -164,9 +175,9 @@ if login getent hosts node1i >/dev/null; then
         --set model.depth=1 --set model.base=2 \
         --set train.batch_per_gpu=1 2>"$ERR" || diag <"$ERR"
     unetctl generate -C fast --gpus 1 2>"$ERR" || diag <"$ERR"
-    exits 0 "host_suffix: the trainer takes them for its own" unetctl submit -C fast --gpus 3 \
+    exits 0 "the trainer accepts host_suffix names as its own" unetctl submit -C fast --gpus 3 \
         --wait --timeout 180
-    exits 5 "but not another node's" login env \
+    exits 5 "it does not accept another node's" login env \
         'TF_CONFIG={"cluster":{"worker":["node2i:1"]},"task":{"type":"worker","index":0}}' \
         unet-train train --run fast/runs/unet-g01-s1/run.json --out fast/out
 else

@@ -23,7 +23,7 @@ is "$(told command-g02-s1 WORLD_SIZE) of $(told command-g02-s1 UNETCTL_TASK_GPUS
     "2 GPUs of a node are for one process"
 is "$(told command-g03-s1 RANK), $(told command-g03-s1 LOCAL_RANK), $(told command-g03-s1 LOCAL_WORLD_SIZE), $(told command-g03-s1 GROUP_RANK)" \
     "0 1 2, 0 1 0, 2 2 1, 0 0 1" "3 GPUs: 2 ranks on a node, 1 on the next"
-is "$(told command-g03-s1 MASTER_ADDR)" "node1 node1 node1" "all know where rank 0 is"
+is "$(told command-g03-s1 MASTER_ADDR)" "node1 node1 node1" "all ranks know where rank 0 is"
 is "$(states study)" "command-g01-s1 COMPLETED
 command-g02-s1 COMPLETED
 command-g03-s1 COMPLETED" "status"
@@ -31,15 +31,16 @@ command-g03-s1 COMPLETED" "status"
 make_step_study failing sandbox --set train.epochs=2
 sed -n '/^command:/,$p' study/study.yaml >>failing/study.yaml
 echo exit3 >failing/behave
-exits 1 "a program that fails on its ranks" unetctl submit -C failing --engine command --gpus 4 \
+exits 1 "a program whose ranks fail is a failed run" \
+    unetctl submit -C failing --engine command --gpus 4 \
     --wait --timeout 120
 # Ranks that srun ends before they have failed themselves make it 128 + TERM.
 like <(field failing/runs/command-g04-s1/attempt-1/FAILED 'd["exit_code"]') '^(3|143)$' \
     "its exit code"
 echo hang >failing/behave
-exits 0 "resume one that hangs" unetctl resume -C failing command-g04-s1
-ok "it runs" wait_until 90 test -e failing/runs/command-g04-s1/attempt-2/told-3
-exits 0 "cancel it" unetctl cancel -C failing command-g04-s1
+exits 0 "a run that hangs is resumed" unetctl resume -C failing command-g04-s1
+ok "it is running" wait_until 90 test -e failing/runs/command-g04-s1/attempt-2/told-3
+exits 0 "it is cancelled" unetctl cancel -C failing command-g04-s1
 ok "it is CANCELLED" wait_until 60 eval "states failing | grep -q 'command-g04-s1 CANCELLED'"
 
 # ---- a program that goes on from its own checkpoints
@@ -47,20 +48,20 @@ make_study slow sandbox --set train.epochs=50
 sed -i '/^licenses:/d' slow/site.yaml
 printf 'command:\n  script: %s\n  resumes: true\n' "$srcdir/t/engine.sh" >>slow/study.yaml
 echo slow >slow/behave
-exits 0 "two that resume" unetctl submit -C slow --engine command --gpus 1,2
+exits 0 "two runs that can resume are submitted" unetctl submit -C slow --engine command --gpus 1,2
 like slow/runs/command-g01-s1/submit_file.sh '^#SBATCH --signal=B:USR1@120' \
     "get a signal before their limit"
-like slow/runs/command-g01-s1/submit_file.sh '^#SBATCH --requeue' "and are requeued"
+like slow/runs/command-g01-s1/submit_file.sh '^#SBATCH --requeue' "they can be requeued"
 unlike study/runs/command-g01-s1/submit_file.sh 'signal=|--requeue' \
     "those that do not resume are not"
 both_train() { [ -e slow/runs/command-g01-s1/attempt-1/checkpoint/epoch ] &&
     [ -e slow/runs/command-g02-s1/attempt-1/checkpoint/epoch ]; }
 ok "both train" wait_until 60 both_train
 login scancel --signal=USR1 --batch "$(cat slow/runs/command-g01-s1/attempt-1/job)"
-exits 0 "cancel the other" unetctl cancel -C slow command-g02-s1
-ok "CANCELLED, at a checkpoint" wait_until 60 eval \
+exits 0 "the other run is cancelled" unetctl cancel -C slow command-g02-s1
+ok "it is CANCELLED, with a checkpoint" wait_until 60 eval \
     "states slow | grep -q 'command-g02-s1 CANCELLED'"
-exits 0 "resume it" unetctl resume -C slow command-g02-s1
+exits 0 "it is resumed" unetctl resume -C slow command-g02-s1
 
 # ---- horovod: ranks of MPI, without horovodrun
 if command -v mpicc >/dev/null; then
@@ -91,12 +92,13 @@ int main(void)
     return 0;
 }
 END
-    ok "a program of MPI ranks" mpicc -o bin/ranks ranks.c
+    ok "an MPI program is built" mpicc -o bin/ranks ranks.c
     echo "exec ranks" >ranks.sh
     printf 'horovod:\n  script: %s\n  python: sh\n' "$TMP/ranks.sh" >>study/study.yaml
     exits 0 "submit --engine horovod --gpus 1,2,3" unetctl submit -C study --engine horovod \
         --gpus 1,2,3 --wait --timeout 180
-    is "$(states study | grep -c 'horovod.* COMPLETED')" 3 "one MPI world each, a single rank's too"
+    is "$(states study | grep -c 'horovod.* COMPLETED')" 3 \
+        "each run is one MPI world, also that of a single rank"
     like study/runs/horovod-g01-s1/submit_file.sh '^ *(srun .*--ntasks=1|env .*mpirun .*-np 1) ' \
         "which the launcher starts as well"
 else
@@ -143,17 +145,17 @@ is "$(cat study/runs/tensorflow-g04-s1/attempt-1/*.out | sed -n 's/^train //p' |
     "0 0 4,1 1 4,2 2 4,3 3 4," "4 ranks, each with its own place in TF_CONFIG"
 is "$(field study/runs/tensorflow-g04-s1/attempt-1/DONE 'd["iou"]')" 0.25 \
     "their log.csv is the result"
-like study/logs/log_4.csv '^1,1.0,0.5' "and copied where the template says"
+like study/logs/log_4.csv '^1,1.0,0.5' "log.csv is copied to where the template says"
 job=$(sed -n 's/.*"submitted".*tensorflow-g04.*"job":"\([0-9]*\)".*/\1/p' \
     study/.unetctl/ledger.jsonl)
-like <(login scontrol show job "$job") 'Partition=short' "the template's own directives hold"
-like <(login scontrol show job "$job") 'TimeLimit=00:08:00' "its time limit too"
-like <(login scontrol show job "$job") 'Nice=7' "words behind -- win over them"
+like <(login scontrol show job "$job") 'Partition=short' "the template's own directives take effect"
+like <(login scontrol show job "$job") 'TimeLimit=00:08:00' "its time limit takes effect, too"
+like <(login scontrol show job "$job") 'Nice=7' "options after -- override them"
 exits 0 "submit again" unetctl submit -C study --engine tensorflow --templates tags --gpus 1,4
-like "$ERR" '0 runs submitted; before: 0 active, 2 done' "does nothing"
+like "$ERR" '0 runs submitted; before: 0 active, 2 done' "submitting again does nothing"
 
 # ---- those that resume have ended
-ok "both are done" wait_until 120 all_states slow COMPLETED
+ok "both runs are done" wait_until 120 all_states slow COMPLETED
 like <(cat slow/runs/command-g01-s1/attempt-1/*.out) \
     'engine: resumes after [0-9]+ epochs of attempt-1' \
     "after USR1 its job went on in the same attempt"

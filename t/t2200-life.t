@@ -14,7 +14,7 @@ make_study study sandbox
 sed -i '/^licenses:/d' study/site.yaml # all at once
 cd study || exit 255
 echo "slow 60" >behave
-exits 0 "four runs" unetctl submit --gpus 1..4
+exits 0 "four runs are submitted" unetctl submit --gpus 1..4
 epochs() { cat "runs/unet-g0$1-s1/attempt-${2:-1}/checkpoint/epoch" 2>/dev/null || echo 0; }
 job() { cat "runs/unet-g0$1-s1/attempt-1/job"; }
 output() { cat "runs/unet-g0$1-s1/attempt-${2:-1}"/slurm-*.out; }
@@ -22,39 +22,41 @@ all_train() {
     local g
     for g in 1 2 3 4; do [ "$(epochs "$g")" -ge 2 ] || return 1; done
 }
-ok "all train" wait_until 60 all_train
+ok "all runs train" wait_until 60 all_train
 
 # ---- four ways to be stopped
-ok "USR1 before the time limit, one node" login scancel --signal=USR1 --batch "$(job 1)"
-ok "scontrol requeue" login scontrol requeue "$(job 2)"
-ok "USR1, ranks on two nodes" login scancel --signal=USR1 --batch "$(job 3)"
+ok "USR1 before the time limit, on one node" login scancel --signal=USR1 --batch "$(job 1)"
+ok "the second job is requeued" login scontrol requeue "$(job 2)"
+ok "USR1 before the time limit, ranks on two nodes" login scancel --signal=USR1 --batch "$(job 3)"
 node=$(login scontrol -o show job "$(job 4)" | sed 's/.*BatchHost=\([^ ]*\).*/\1/')
-ok "a node goes down" login scontrol update nodename="$node" state=down reason=test
+ok "the node of the fourth job goes down" \
+    login scontrol update nodename="$node" state=down reason=test
 all_wait() { [ "$(states . | awk '$2 == "PENDING"' | wc -l)" = 4 ]; }
-ok "each job waits to run again" wait_until 60 all_wait
+ok "all jobs wait to run again" wait_until 60 all_wait
 like <(unetctl status) 'unet-g01-s1 .*restart 1, BeginTime' "status says why"
 login scontrol update partitionname=main \
     state=down # nothing starts while the controller is away: its launch would fail
-ok "no marker, since nothing is decided" eval \
+ok "there is no marker, since nothing is decided" eval \
     '! ls runs/*/attempt-1/DONE runs/*/attempt-1/FAILED 2>/dev/null'
-is "$(cat runs/unet-g01-s1/attempt-1/stopped)" USR1 "what stopped it is noted"
+is "$(cat runs/unet-g01-s1/attempt-1/stopped)" USR1 "the signal that stopped the run is noted"
 exits 0 "submit again" unetctl submit --gpus 1..4
-like "$ERR" '^unetctl: 0 runs submitted; before: 4 active' "submits nothing"
+like "$ERR" '^unetctl: 0 runs submitted; before: 4 active' "submit again submits nothing"
 
 # ---- meanwhile: the controller restarts, and a run is cancelled and resumed
 sandbox_stop_controller
-exits 4 "status while the controller is down" unetctl status
+exits 4 "status while the controller is down fails" unetctl status
 login slurmctld -i
-exits 0 "a fifth run" unetctl submit --gpus 5 -- --nice=100
+exits 0 "a fifth run is submitted" unetctl submit --gpus 5 -- --nice=100
 stopped_at_2() { [ "$(epochs 5)" -ge 2 ]; }
-ok "trains" wait_until 60 stopped_at_2
-exits 0 "cancel" unetctl cancel unet-g05-s1
+ok "it trains" wait_until 60 stopped_at_2
+exits 0 "it is cancelled" unetctl cancel unet-g05-s1
 cancelled() { states . | grep -q "g05-s1 CANCELLED"; }
-ok "CANCELLED" wait_until 60 cancelled
-ok "with a checkpoint" test "$(epochs 5)" -ge 2
-exits 0 "resume" unetctl resume unet-g05-s1
-like "$ERR" 'attempt 2 continues from the checkpoint of attempt 1' "says where it goes on"
-like runs/unet-g05-s1/run_file.sh '--out attempt-2 --resume attempt-1$' "and tells the trainer"
+ok "it is CANCELLED" wait_until 60 cancelled
+ok "it has a checkpoint" test "$(epochs 5)" -ge 2
+exits 0 "it is resumed" unetctl resume unet-g05-s1
+like "$ERR" 'attempt 2 continues from the checkpoint of attempt 1' "it says where the run resumes"
+like runs/unet-g05-s1/run_file.sh '--out attempt-2 --resume attempt-1$' \
+    "the trainer gets the checkpoint"
 
 # ---- the end
 # Its exit code in a file: bash forgets that of a process whose number is given away again.
@@ -70,35 +72,36 @@ all_done() {
     done
     all_states . COMPLETED
 }
-ok "all are done" wait_until 400 all_done
-exits 0 "watch says so" unetctl watch --timeout 120
+ok "all runs are done" wait_until 400 all_done
+exits 0 "watch reports that" unetctl watch --timeout 120
 for g in 1 2 3 4; do
     like <(output $g) 'resumes after ([2-9]|[1-5][0-9]) epochs of attempt-1' \
         "$g GPUs: went on from the checkpoint"
-    is "$(find "runs/unet-g0$g-s1" -name 'attempt-*' | wc -l)" 1 "in the same attempt"
+    is "$(find "runs/unet-g0$g-s1" -name 'attempt-*' | wc -l)" 1 "it has one attempt"
 done
 wait $logs
 is "$(cat logs.code)" 0 "logs -f of two runs ends with them"
-like logs.out '^unet-g01-s1: trainer: resumes after' "a line says which run it is from"
-like logs.out '^unet-g05-s1: trainer: resumes after' "and the other"
-like <(output 5 2) 'resumes after .* of attempt-1' "the cancelled one: likewise, in attempt 2"
-is "$(login squeue -h -a -t all -o %k | grep -c "^unetctl:$(cat .unetctl/id):")" 6 "six jobs in all"
+like logs.out '^unet-g01-s1: trainer: resumes after' "a line names the run that it is from"
+like logs.out '^unet-g05-s1: trainer: resumes after' "the other run has lines, too"
+like <(output 5 2) 'resumes after .* of attempt-1' "the cancelled run has resumed in attempt 2"
+is "$(login squeue -h -a -t all -o %k | grep -c "^unetctl:$(cat .unetctl/id):")" 6 \
+    "there are six jobs in all"
 # ---- jobs that Slurm has forgotten
 echo hang >behave
-exits 0 "a run that hangs" unetctl submit --gpus 6
+exits 0 "a run that hangs is submitted" unetctl submit --gpus 6
 hangs() { output 6 | grep -q 'trainer: hang'; }
-ok "runs" wait_until 60 hangs
+ok "it is running" wait_until 60 hangs
 login scancel "$(job 6)"
-exits 1 "scancel is a failure to watch" unetctl watch unet-g06-s1 --timeout 60
+exits 1 "watch reports scancel as a failure" unetctl watch unet-g06-s1 --timeout 60
 sandbox_stop_controller
 login slurmctld -i -c # without its state
 knows_none() { [ -z "$(login squeue -h -a -t all)" ]; }
 ok "the controller has forgotten all jobs" wait_until 60 knows_none
-is "$(states . | grep g06)" "unet-g06-s1 CANCELLED" "accounting tells how the job ended"
+is "$(states . | grep g06)" "unet-g06-s1 CANCELLED" "accounting knows how the job ended"
 rm "$XDG_STATE_HOME/unetctl/sandbox/log/jobcomp.log"
 like <(unetctl status) 'unet-g06-s1 +LOST .*no accounting that answers' \
     "without accounting: LOST, and it says so"
-exits 0 "resume makes an attempt of it" unetctl resume unet-g06-s1 -- --hold
-ok "attempt 2" test -d runs/unet-g06-s1/attempt-2
+exits 0 "the run is resumed" unetctl resume unet-g06-s1 -- --hold
+ok "it has attempt 2" test -d runs/unet-g06-s1/attempt-2
 is "$(sandbox_pgrep "$TMP" -f '[t]rainer.sh')" "" "no process is left"
 done_testing

@@ -13,17 +13,19 @@ jobs_of() { login squeue -h -a -t all -o '%i %k' | grep -c "unetctl:$(cat "$1/.u
 
 # ---- what it costs and looks like, before
 make_step_study all sandbox
-exits 0 "plan" unetctl plan -C all --gpus 1..14 --one-allocation --json
+exits 0 "plan --one-allocation works" unetctl plan -C all --gpus 1..14 --one-allocation --json
 is "$(field "$OUT" 'd["allocation"]["nodes"], d["allocation"]["gpus"], d["allocation"]["gpu_hours"]')" "(7, 14, 14.0)" \
     "one job of 7 nodes and 14 GPUs"
-exits 3 "--max-gpu-hours counts the allocation" unetctl submit -C all --gpus 1..14 \
+exits 3 "a budget below the allocation is refused" unetctl submit -C all --gpus 1..14 \
     --one-allocation \
     --max-gpu-hours 13
-exits 0 "and lets it pass" unetctl submit -C all --gpus 1..14 --one-allocation --max-gpu-hours 14 \
+exits 0 "a budget of the allocation is accepted" \
+    unetctl submit -C all --gpus 1..14 --one-allocation --max-gpu-hours 14 \
     --dry-run
-like "$OUT" '^==> .unetctl/allocation-1/submit_file.sh \(new\)' "dry run shows its script"
-like "$OUT" '^    "14 unet-g14-s1 1"$' "with the largest run first"
-exits 2 "not together with --max-in-flight" unetctl submit -C all --one-allocation --max-in-flight 2
+like "$OUT" '^==> .unetctl/allocation-1/submit_file.sh \(new\)' "dry run shows the job's script"
+like "$OUT" '^    "14 unet-g14-s1 1"$' "the script starts with the largest run"
+exits 2 "--max-in-flight with --one-allocation is refused" \
+    unetctl submit -C all --one-allocation --max-in-flight 2
 
 # ---- all counts; two fail, and do not stop the others
 mkdir -p all/runs/unet-g05-s1 all/runs/unet-g09-s1
@@ -33,8 +35,9 @@ mkdir -p all/runs/unet-g03-s1
 echo nompi >all/runs/unet-g03-s1/behave
 exits 1 "submit --one-allocation --wait" unetctl submit -C all --gpus 1..14 \
     --one-allocation --wait --timeout 300
-like "$ERR" '14 runs submitted as job [0-9]+ \(7 nodes, 14 GPUs; allocation-1\)' "says what it did"
-is "$(jobs_of all)" 1 "one job"
+like "$ERR" '14 runs submitted as job [0-9]+ \(7 nodes, 14 GPUs; allocation-1\)' \
+    "it reports the job"
+is "$(jobs_of all)" 1 "there is one job"
 is "$(states all | awk '{ print $2 }' | sort | uniq -c | xargs)" "12 COMPLETED 2 FAILED" \
     "12 done, 2 failed"
 ok "the job ends after its last run's marker" wait_until 30 \
@@ -43,7 +46,8 @@ is "$(grep -h -c 'trainer: good' all/runs/*/attempt-1/slurm-*.out | paste -sd' '
     "1 1 3 4 0 6 7 8 0 10 11 12 13 14" "as many ranks as planned, each with its own output"
 like <(cat all/.unetctl/allocation-1/slurm-*.out) 'g13-s1 starts on 13 of 14' \
     "13 start when 14 have ended"
-like <(cat all/.unetctl/allocation-1/slurm-*.out) 'g01-s1 starts on 1 of 1' "and 1 beside them"
+like <(cat all/.unetctl/allocation-1/slurm-*.out) 'g01-s1 starts on 1 of 1' \
+    "a run on 1 GPU starts beside it"
 like <(cat all/.unetctl/allocation-1/slurm-*.out) 'g09-s1/attempt-1 ended with exit code [1-9]' \
     "says how each ended"
 like <(cat all/runs/unet-g03-s1/attempt-1/slurm-*.out) \
@@ -51,88 +55,96 @@ like <(cat all/runs/unet-g03-s1/attempt-1/slurm-*.out) \
     "ranks whose MPI did not come up start once more, and the reason is said"
 good() { grep -h "trainer: good, $1" all/runs/*/attempt-1/slurm-*.out |
     grep -o 'node[0-9]:[0-9]*'; }
-is "$(good rank | sort -u | wc -l)" "$(good 'rank 0,' | wc -l)" "each run has addresses of its own"
-exits 0 "submit again" unetctl submit -C all --gpus 1..14 --one-allocation
-like "$ERR" '0 runs submitted; before: 0 active, 12 done, 2 without a result' "does nothing"
+is "$(good rank | sort -u | wc -l)" "$(good 'rank 0,' | wc -l)" "each run has its own addresses"
+exits 0 "submit again succeeds" unetctl submit -C all --gpus 1..14 --one-allocation
+like "$ERR" '0 runs submitted; before: 0 active, 12 done, 2 without a result' "it does nothing"
 rm all/runs/*/behave
 exits 0 "resume --one-allocation --wait" unetctl resume -C all --one-allocation --wait
-ok "all are done" all_states all COMPLETED
-is "$(jobs_of all) $(find all/runs -name attempt-2 | wc -l)" "2 2" "in one more job, two attempts"
+ok "all runs are done" all_states all COMPLETED
+is "$(jobs_of all) $(find all/runs -name attempt-2 | wc -l)" "2 2" \
+    "there is one more job, with two attempts"
 
 # ---- the trainer itself, two runs at a time
-ok "a data set" unetctl data synth --out "$TMP/images" --count 8 --size 32x32 --seed 1
-ok "a study of it" unetctl init real --data "$TMP/images" --site sandbox --set data.height=32 \
+ok "a data set is made" unetctl data synth --out "$TMP/images" --count 8 --size 32x32 --seed 1
+ok "a study of it is made" \
+    unetctl init real --data "$TMP/images" --site sandbox --set data.height=32 \
     --set data.width=32 --set train.epochs=2 --set train.batch_per_gpu=2 --set model.base=2 \
     --set model.depth=2
 if login srun --mpi=list 2>&1 | grep -q '\<pmix$'; then
-    exits 0 "1, 2, 3 and 5 GPUs" unetctl submit -C real --gpus 1..3,5 \
+    exits 0 \
+        "runs of the trainer on 1, 2, 3 and 5 GPUs succeed" unetctl submit -C real --gpus 1..3,5 \
         --one-allocation --wait --timeout 300
-    exits 0 "collect takes the results" unetctl collect -C real
-    is "$(cut -d, -f2 real/logs/results.csv | wc -l)" 5 "of all four"
+    exits 0 "collect works" unetctl collect -C real
+    is "$(cut -d, -f2 real/logs/results.csv | wc -l)" 5 "all four runs have results"
 else
-    exits 3 "without PMIx" unetctl submit -C real --gpus 1..3,5 --one-allocation
-    like "$ERR" 'by srun, which has no PMIx' "that is said"
+    exits 3 "MPI without PMIx is refused" unetctl submit -C real --gpus 1..3,5 --one-allocation
+    like "$ERR" 'by srun, which has no PMIx' "the error says so"
 fi
 
 # ---- turns, cancelling
 make_step_study turns sandbox
 echo "slow 300" >turns/behave
-exits 0 "three that must take turns" unetctl submit -C turns --gpus 11,13,14 --one-allocation
+exits 0 "three runs that must take turns are submitted" \
+    unetctl submit -C turns --gpus 11,13,14 --one-allocation
 job=$(cat turns/runs/unet-g14-s1/attempt-1/job 2>/dev/null)
 runs() { states turns | grep -q 'g14-s1 RUNNING'; }
-ok "the largest runs" wait_until 30 runs
+ok "the largest is running" wait_until 30 runs
 is "$(states turns | xargs)" "unet-g11-s1 PENDING unet-g13-s1 PENDING unet-g14-s1 RUNNING" \
     "the others wait"
-like <(unetctl status -C turns) 'g13-s1.*waits for its turn in job [0-9]' "status says for what"
-exits 0 "cancel one that waits" unetctl cancel -C turns unet-g13-s1
-like "$ERR" 'unet-g13-s1 leaves job' "the job goes on"
+like <(unetctl status -C turns) 'g13-s1.*waits for its turn in job [0-9]' \
+    "status says which job the others wait for"
+exits 0 "a run that waits is cancelled" unetctl cancel -C turns unet-g13-s1
+like "$ERR" 'unet-g13-s1 leaves job' "it leaves the job"
 is "$(states turns | grep g13)" "unet-g13-s1 CANCELLED" "it is CANCELLED"
-exits 0 "cancel one that runs" unetctl cancel -C turns unet-g14-s1
+exits 0 "the run that is running is cancelled" unetctl cancel -C turns unet-g14-s1
 next() { states turns | grep -q 'g11-s1 RUNNING'; }
-ok "the next but one takes its place" wait_until 60 next
+ok "the remaining run starts" wait_until 60 next
 is "$(states turns | xargs)" "unet-g11-s1 RUNNING unet-g13-s1 CANCELLED unet-g14-s1 CANCELLED" \
     "two are out"
-ok "with a checkpoint" test -s turns/runs/unet-g14-s1/attempt-1/checkpoint/epoch
+ok "the cancelled run has a checkpoint" test -s turns/runs/unet-g14-s1/attempt-1/checkpoint/epoch
 says() { unetctl logs -C turns unet-g11-s1 | grep -q 'trainer: slow, rank 10,'; }
-ok "logs of one are its own" wait_until 30 says
-exits 0 "cancel the last" unetctl cancel -C turns unet-g11-s1
-ok "ends the job" wait_until 60 gone
+ok "logs prints the run's own output" wait_until 30 says
+exits 0 "the last run is cancelled" unetctl cancel -C turns unet-g11-s1
+ok "the job ends" wait_until 60 gone
 
 # ---- time runs out
 make_step_study night sandbox
 echo "slow 40" >night/behave
-exits 0 "two that take turns" unetctl submit -C night --gpus 13,14 --one-allocation
+exits 0 \
+    "two runs that take turns are submitted" unetctl submit -C night --gpus 13,14 --one-allocation
 trains() { [ "$(cat "night/runs/unet-g14-s1/attempt-1/checkpoint/epoch" 2>/dev/null || echo 0)" \
     -ge 2 ]; }
 ok "one trains" wait_until 60 trains
 job=$(cat night/runs/unet-g14-s1/attempt-1/job)
-ok "USR1, as before the time limit" login scancel --signal=USR1 --batch "$job"
+ok "the job gets USR1, as before its time limit" login scancel --signal=USR1 --batch "$job"
 waits() { [ "$(job_state "$job")" = PENDING ]; }
 ok "the job is requeued" wait_until 60 waits
-exits 0 "and works off the rest" unetctl watch -C night --timeout 200
+exits 0 "it completes both runs" unetctl watch -C night --timeout 200
 like <(cat night/runs/unet-g14-s1/attempt-1/slurm-*.out) \
     'resumes after [0-9]+ epochs of attempt-1' "from the checkpoint"
 make_step_study short sandbox --set slurm.requeues=0
 echo "slow 300" >short/behave
-exits 0 "one that is not requeued" unetctl submit -C short --gpus 13,14 --one-allocation
+exits 0 \
+    "a job that is not requeued is submitted" unetctl submit -C short --gpus 13,14 --one-allocation
 trains() { [ "$(cat "short/runs/unet-g14-s1/attempt-1/checkpoint/epoch" 2>/dev/null || echo 0)" \
     -ge 2 ]; }
-ok "trains" wait_until 60 trains
+ok "one run trains" wait_until 60 trains
 login scancel --signal=USR1 --batch "$(cat short/runs/unet-g14-s1/attempt-1/job)"
-exits 1 "ends without results" unetctl watch -C short --timeout 60
-like <(unetctl status -C short) 'g14-s1 +FAILED.*stopped with a checkpoint' "one has a checkpoint"
+exits 1 "the job ends without results" unetctl watch -C short --timeout 60
+like <(unetctl status -C short) 'g14-s1 +FAILED.*stopped with a checkpoint' \
+    "one run has a checkpoint"
 like <(unetctl status -C short) 'g13-s1 +SKIPPED.*ended \(FAILED\) before its turn' \
     "the other was skipped"
 rm short/behave
-exits 0 "resume each as a job of its own" unetctl resume -C short --wait
-like short/runs/unet-g14-s1/run_file.sh '--resume attempt-1' "from the checkpoint"
+exits 0 "each run is resumed as a job of its own" unetctl resume -C short --wait
+like short/runs/unet-g14-s1/run_file.sh '--resume attempt-1' "it resumes from the checkpoint"
 
 # ---- a folder whose name a shell would like to read
 odd="it's 50% \$(touch pwned) é"
 make_step_study "$odd" sandbox
-exits 0 "in an oddly named folder" unetctl submit -C "$odd" --gpus 1,3 \
+exits 0 "runs in a folder with an odd name succeed" unetctl submit -C "$odd" --gpus 1,3 \
     --one-allocation --wait --timeout 60
-ok "nothing of its name is carried out" test ! -e pwned -a ! -e "$odd/pwned"
+ok "the folder's name is not executed" test ! -e pwned -a ! -e "$odd/pwned"
 
 # ---- exactly once
 RANDOM=${SEED:-20261121}
@@ -144,31 +156,32 @@ for _ in $(seq 15); do
     kill -s KILL $pid 2>/dev/null
     wait $pid 2>/dev/null
 done
-exits 0 "killed 15 times, then a last submit" unetctl submit -C killed --gpus 1..14 \
+exits 0 "a last submit after 15 killed ones succeeds" unetctl submit -C killed --gpus 1..14 \
     --one-allocation -- --hold
-is "$(jobs_of killed)" 1 "one job"
+is "$(jobs_of killed)" 1 "there is one job"
 : >killed/.unetctl/ledger.jsonl
-exits 0 "with an emptied ledger" unetctl submit -C killed --gpus 1..14 --one-allocation -- --hold
+exits 0 "submit with an emptied ledger succeeds" \
+    unetctl submit -C killed --gpus 1..14 --one-allocation -- --hold
 like "$ERR" '0 runs submitted; before: 14 active' \
     "the job is found by its tag, and its runs by its list"
-is "$(jobs_of killed)" 1 "still one"
+is "$(jobs_of killed)" 1 "there is still one job"
 
 # ---- refused
 make_study here local
-exits 2 "the local queue" unetctl submit -C here --one-allocation
-like "$ERR" 'needs Slurm' "takes turns anyway"
+exits 2 "--one-allocation with the local queue is refused" unetctl submit -C here --one-allocation
+like "$ERR" 'needs Slurm' "the error says that it needs Slurm"
 make_study mpirun sandbox
 sed -i 's/^launcher:.*/launcher: mpirun -np {{tasks}}/' mpirun/site.yaml
-exits 3 "a launcher that is not srun" unetctl submit -C mpirun --gpus 1 --one-allocation
-like "$ERR" 'launcher.* is srun' "cannot divide a job"
+exits 3 "a launcher other than srun is refused" unetctl submit -C mpirun --gpus 1 --one-allocation
+like "$ERR" 'launcher.* is srun' "the error says so"
 make_step_study tagged sandbox
 mkdir tags
 printf '#!/bin/bash\npython3 tag_program2 tag_epoch\n' >tags/run_file.sh
 printf '#!/bin/bash\n#SBATCH --nodes=tag_node --ntasks-per-node=tag_task\nbash script.sh\n' \
     >tags/submit_file.sh
-exits 3 "the reference's templates" unetctl submit -C tagged --gpus 1,2 --templates tags \
+exits 3 "templates with tags are refused" unetctl submit -C tagged --gpus 1,2 --templates tags \
     --one-allocation
-like "$ERR" 'tags: templates with the .* tags start their own ranks' "start ranks themselves"
+like "$ERR" 'tags: templates with the .* tags start their own ranks' "the error says why"
 is "$(jobs_of tagged) $(find tagged/.unetctl -name 'allocation*' | wc -l)" "0 0" \
     "no job, no allocation"
 is "$(sandbox_pgrep "$TMP" -f '[t]rainer.sh')" "" "no process is left"

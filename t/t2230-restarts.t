@@ -33,19 +33,19 @@ state() { states "$1" | awk -v run="unet-g0$2-s1" '$1 == run { print $2 }'; }
 is_state() { [ "$(state "$1" "$2")" = "$3" ]; }
 processes() { sandbox_pgrep "$TMP/$(run "$2" "$3")" -x "$1"; } # COMM STUDY GPUS
 
-ok "a study that is left alone" make_training calm
-ok "one that is not" make_training rough
-ok "another one" make_training harsh
-exits 0 "three runs in one" unetctl submit -C rough --gpus 1..3
-exits 0 "three in the other" unetctl submit -C harsh --gpus 1..3 -- --exclusive
+ok "a study that is not disturbed is made" make_training calm
+ok "a study to disturb is made" make_training rough
+ok "another study to disturb is made" make_training harsh
+exits 0 "three runs of one are submitted" unetctl submit -C rough --gpus 1..3
+exits 0 "three runs of the other are submitted" unetctl submit -C harsh --gpus 1..3 -- --exclusive
 all_begun() {
     local g
     for g in 1 2 3; do begun rough "$g" && begun harsh "$g" || return 1; done
 }
 ok "all write checkpoints" wait_until 90 all_begun
 
-ok "scontrol requeue, two nodes" login scontrol requeue "$(job rough 3)"
-ok "scontrol requeue" login scontrol requeue "$(job rough 1)"
+ok "a job on two nodes is requeued" login scontrol requeue "$(job rough 3)"
+ok "a job on one node is requeued" login scontrol requeue "$(job rough 1)"
 
 # ---- two nodes are given up, because their slurmd died; what runs there does not know
 lose_node() { # STUDY GPUS
@@ -57,15 +57,15 @@ lose_node() { # STUDY GPUS
 frozen=$(processes bash harsh 1; processes unet-train harsh 1)
 for p in $frozen; do login kill -STOP "$p"; done # so that it is still there when its job runs again
 left=$(processes unet-train harsh 3)
-ok "the node of a frozen run" lose_node harsh 1
-ok "one of the two nodes of a run" lose_node harsh 3
+ok "the node of a frozen run is given up" lose_node harsh 1
+ok "one of the two nodes of a run is given up" lose_node harsh 3
 # ---- the others
-ok "USR1 before the time limit" login scancel --signal=USR1 --batch "$(job harsh 2)"
+ok "a run gets USR1, as before its time limit" login scancel --signal=USR1 --batch "$(job harsh 2)"
 for p in $(processes unet-train rough 2); do login kill -KILL "$p"; done
-ok "a trainer that is killed: FAILED" wait_until 30 is_state rough 2 FAILED
-like <(unetctl status -C rough) 'unet-g02-s1 +FAILED .*killed by signal 9' "and why"
+ok "a run whose trainer is killed is FAILED" wait_until 30 is_state rough 2 FAILED
+like <(unetctl status -C rough) 'unet-g02-s1 +FAILED .*killed by signal 9' "status says why"
 exits 0 "it is resumed" unetctl resume -C rough unet-g02-s1
-exits 0 "the calm ones" unetctl submit -C calm --gpus 1..3
+exits 0 "the undisturbed runs are submitted" unetctl submit -C calm --gpus 1..3
 
 # ---- two starts of one job
 gone() { # PROCESSES
@@ -74,25 +74,27 @@ gone() { # PROCESSES
 }
 ok "ranks whose node is given up end with their script" wait_until 15 gone "$left"
 again() { [ -n "$(find "$(run harsh 1)/attempt-1/restart-1" -name record.jsonl 2>/dev/null)" ]; }
-ok "the frozen run's job runs again" wait_until 90 again
+ok "the frozen run's job is started again" wait_until 90 again
 still_there() { ! gone "$frozen"; }
-ok "while its first start is still there" still_there
+ok "its first start still exists" still_there
 for p in $frozen; do login kill -CONT "$p"; done
 ok "thawed, the first start ends by itself" wait_until 20 gone "$frozen"
-like <(output harsh 1) 'a later start of this job has taken' "and says why"
+like <(output harsh 1) 'a later start of this job has taken' "it says why"
 all_done() { all_states calm COMPLETED && all_states rough COMPLETED &&
     all_states harsh COMPLETED; }
-ok "all are done" wait_until 300 all_done
+ok "all runs are done" wait_until 300 all_done
 for s in "rough 1 1" "rough 2 2" "rough 3 1" "harsh 1 1" "harsh 2 1" "harsh 3 1"; do
     read -r study gpus attempt <<<"$s"
     what="$study, $gpus GPUs"
     like <(output "$study" "$gpus" "$attempt") 'continues from .*attempt-1/checkpoint/state-' \
         "$what: went on"
-    is "$(weights "$study" "$gpus" "$attempt")" "$(weights calm "$gpus")" "to the same weights"
-    is "$(curve "$study" "$gpus" "$attempt")" "$(curve calm "$gpus")" "and the same curve"
+    is "$(weights "$study" "$gpus" "$attempt")" "$(weights calm "$gpus")" \
+        "the weights equal those of the undisturbed run"
+    is "$(curve "$study" "$gpus" "$attempt")" "$(curve calm "$gpus")" \
+        "the curve equals that of the undisturbed run"
     is "$(find "$(run "$study" "$gpus")/attempt-$attempt" -name FAILED -o -name 'running-*' -o -name '*.tmp*')" "" \
         "with nothing left over"
 done
-exits 0 "the report takes them" unetctl collect -C harsh
+exits 0 "collect accepts the runs" unetctl collect -C harsh
 is "$(sandbox_pgrep "$TMP" -x unet-train)" "" "no process is left"
 done_testing

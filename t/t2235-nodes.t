@@ -36,53 +36,53 @@ rank_of() { # STUDY RANK: its process
     done
 }
 
-ok "a study that is left alone" make_training calm 200
-ok "one whose nodes and daemons are troubled" make_training rough 200
-ok "one whose rank is stopped" make_training stuck 100000
+ok "a study that is not disturbed is made" make_training calm 200
+ok "a study whose nodes and daemons are disturbed is made" make_training rough 200
+ok "a study with a stopped rank is made" make_training stuck 100000
 for s in rough stuck; do exits 0 "$s: four ranks on two nodes" unetctl submit -C $s --gpus 4; done
 both_begun() { begun rough && begun stuck; }
 ok "both write checkpoints" wait_until 120 both_begun
 
 # ---- the daemons and the node of one of them
 node=$(node_of rough)
-ok "its node is drained" login scontrol update nodename="$node" state=drain reason=test
+ok "a node is drained" login scontrol update nodename="$node" state=drain reason=test
 pidfile=$XDG_STATE_HOME/unetctl/sandbox/run/slurmd.$node.pid
 before=$(cat "$pidfile")
 ok "its slurmd is killed" login kill -KILL "$before"
-ok "the controller is stopped, and ends" sandbox_stop_controller
-ok "and is started" login slurmctld -i
+ok "the controller is stopped" sandbox_stop_controller
+ok "the controller is started" login slurmctld -i
 answers() { login scontrol ping 2>/dev/null | grep -q UP; }
 ok "it answers" wait_until 30 answers
-ok "the node's slurmd is started again" login slurmd -N "$node"
+ok "the slurmd is started" login slurmd -N "$node"
 
 # ---- meanwhile rank 0 of the other one, which can't mark its run as failed
 victim=$(rank_of stuck 0)
 where=$(login cat "/proc/$victim/environ" | tr '\0' '\n' | sed -n 's/^SLURMD_NODENAME=//p')
-ok "rank 0 is found, on $where" test -n "$victim" -a "$where" = "$(node_of stuck)"
-ok "and stopped" login kill -STOP "$victim"
+ok "rank 0 is found on $where" test -n "$victim" -a "$where" = "$(node_of stuck)"
+ok "it is stopped" login kill -STOP "$victim"
 failed() { states stuck | grep -q 'g04-s1 FAILED'; }
 ok "its run ends" wait_until 90 failed
 like <(unetctl status -C stuck) "\((the trainer [^:]*: )?rank 0 on $where: no answer" \
     "and status names the rank and its host, not those that wait for it"
-ok "no checkpoint is lost" begun stuck
+ok "the checkpoint is kept" begun stuck
 no_rank() { [ -z "$(for r in 0 1 2 3; do rank_of stuck "$r"; done)" ]; }
-ok "no rank of it is left" wait_until 60 no_rank
+ok "no rank is left" wait_until 60 no_rank
 
 # ---- and goes on with half of the nodes
-exits 0 "it goes on with two GPUs" unetctl resume -C stuck --gpus 2 unet-g04-s1
+exits 0 "the run is resumed with two GPUs" unetctl resume -C stuck --gpus 2 unet-g04-s1
 resized() { grep \
     -q '"kind":"resume".*"gpus":4,"global_batch":16},{.*"gpus":2,"global_batch":16}\]' \
     "$(run stuck)/attempt-2/record.jsonl"; }
-ok "the record of the new attempt says so" wait_until 90 resized
+ok "the record has the new number" wait_until 90 resized
 is "$(login scontrol -o show job "$(cat "$(run stuck)/attempt-2/job")" | sed 's/.* NumNodes=\([0-9]*\).*/\1/')" 1 \
     "its job has one node"
-exits 0 "it is cancelled" unetctl cancel -C stuck
+exits 0 "the run is cancelled" unetctl cancel -C stuck
 
 # ---- the first one goes on as if nothing had happened
-exits 0 "the calm one" unetctl submit -C calm --gpus 4
+exits 0 "the undisturbed run is submitted" unetctl submit -C calm --gpus 4
 done_all() { all_states rough COMPLETED && all_states calm COMPLETED; }
 ok "both are done" wait_until 150 done_all
-is "$(weights rough)" "$(weights calm)" "with the same weights"
-is "$(find "$(run rough)" -name 'restart-*')" "" "it was never started again"
+is "$(weights rough)" "$(weights calm)" "their weights are equal"
+is "$(find "$(run rough)" -name 'restart-*')" "" "the disturbed run was not started again"
 is "$(sandbox_pgrep "$TMP" -x unet-train)" "" "no process is left"
 done_testing

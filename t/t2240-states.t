@@ -11,7 +11,7 @@
 # shellcheck source=t/study.sh
 . "$srcdir/t/study.sh"
 sandbox_up --nodes 4 --gpus-per-node 2
-ok "the controller preempts" sandbox_preempts CANCEL 4
+ok "the controller preempts jobs" sandbox_preempts CANCEL 4
 
 make_study study sandbox
 sed -i '/^licenses:/d' study/site.yaml
@@ -35,7 +35,7 @@ submit 1
 submit 2 --no-requeue
 submit 3
 both() { hangs 1 && hangs 2 && hangs 3; }
-ok "run" wait_until 60 both
+ok "both jobs are running" wait_until 60 both
 login scancel "$(job 1)"
 shown 1 "CANCELLED .*'unetctl resume' continues" "cancelled by somebody else"
 node=$(login scontrol -o show job "$(job 2)" | sed 's/.*BatchHost=\([^ ]*\).*/\1/')
@@ -44,11 +44,11 @@ shown 2 "NODE_FAIL .*a node failed; 'unetctl resume' continues elsewhere" "a nod
 login scontrol update nodename="$node" state=resume 2>"$ERR" # unless it came back by itself
 login sbatch -Q -p short -N 4 --exclusive -o /dev/null --wrap 'sleep 0' >"$OUT"
 shown 3 "PREEMPTED .*higher priority took its nodes; 'unetctl resume' continues" "preempted"
-exits 1 "watch: nothing goes on" unetctl watch --timeout 20
-exits 0 "resume" unetctl resume -- --hold
+exits 1 "watch ends, as nothing is active" unetctl watch --timeout 20
+exits 0 "the runs are resumed" unetctl resume -- --hold
 is "$(unetctl status | grep -c 'attempt\|PENDING .*JobHeldUser: held by you')" 3 \
     "takes up all three"
-exits 0 "and cancel ends them" unetctl cancel
+exits 0 "cancel ends them" unetctl cancel
 empty() { [ -z "$(login squeue -h)" ]; }
 ok "the queue is empty" wait_until 60 empty
 
@@ -77,7 +77,7 @@ login scontrol update partitionname=main state=down
 shown 5 'PENDING .*PartitionDown: the partition is closed' "for a closed partition"
 login scontrol update partitionname=main state=up
 shown 8 'DEADLINE .*--deadline passed' "too late"
-like <(unetctl status --json) '"state": "DEADLINE"' "in JSON"
-exits 0 "cancel" unetctl cancel
+like <(unetctl status --json) '"state": "DEADLINE"' "the JSON has the state"
+exits 0 "the runs are cancelled" unetctl cancel
 login scancel -u "$(id -un)"
 done_testing

@@ -21,10 +21,10 @@ etc=$XDG_STATE_HOME/unetctl/sandbox/etc
 sed -i -e 's/^SelectTypeParameters=.*/SelectTypeParameters=CR_Core_Memory\nDefMemPerCPU=4000/' \
     -e 's,^TaskPlugin=.*,TaskPlugin=task/cgroup,' "$etc/slurm.conf"
 printf 'CgroupPlugin=cgroup/v1\nConstrainRAMSpace=yes\n' >"$etc/cgroup.conf"
-ok "Slurm holds jobs to their memory" sandbox_restart_controller 2
+ok "Slurm limits jobs to their memory" sandbox_restart_controller 2
 login scontrol reconfigure
 
-ok "images" unetctl data synth --out images --count 5 --size 512x512 --seed 1
+ok "images are made" unetctl data synth --out images --count 5 --size 512x512 --seed 1
 cat >rank <<END
 #!/bin/bash
 if [ -e $TMP/greedy ]; then exec python3 -c 'b"x" * (400 << 20)'; fi
@@ -32,24 +32,25 @@ exec unet-train "\$@"
 END
 chmod +x rank
 { cat "$srcdir/templates/sites/sandbox.yaml"; echo "trainer: $TMP/rank"; } >site.yaml
-ok "a study" unetctl init study --data images --site "$PWD/site.yaml" --set data.height=512 \
+ok "a study is made" \
+    unetctl init study --data images --site "$PWD/site.yaml" --set data.height=512 \
     --set data.width=512 \
     --set train.epochs=1 --set train.batch_per_gpu=4 --set model.base=16 --set model.depth=3
 cd study || exit 255
-exits 1 "too little memory" unetctl submit --gpus 1,3 --wait --timeout 90 -- --mem=100M
+exits 1 "too little memory is an error" unetctl submit --gpus 1,3 --wait --timeout 90 -- --mem=100M
 unetctl status >"$OUT" 2>"$ERR"
 for n in 1 3; do
     like "$OUT" "unet-g0$n-s1 +FAILED .*needs 0\.[0-9]+ GiB for activations and images, and there are 0\.0[0-9] GiB \(the job's: slurm.mem, --mem\)" \
         "$n GPUs: seen before the first step"
 done
 touch "$TMP/greedy"
-exits 1 "ranks that take more all the same" timeout 90 unetctl resume --wait -- --mem=100M
+exits 1 "ranks that use more than their memory fail" timeout 90 unetctl resume --wait -- --mem=100M
 rm "$TMP/greedy"
 unetctl status >"$OUT" 2>"$ERR"
 like "$OUT" "unet-g01-s1 +OUT_OF_MEMORY .*it used more memory than requested; 'unetctl resume' with more" \
     "one rank: Slurm's word and what to do"
 like "$OUT" "unet-g03-s1 +(FAILED|OUT_OF_MEMORY) .*(a rank|it) used more memory than (the job|it) asked for; 'unetctl resume' with more" \
     "several: likewise"
-exits 0 "resume with more" unetctl resume --wait -- --mem=4G
+exits 0 "the runs are resumed with more memory" unetctl resume --wait -- --mem=4G
 ok "both are done" all_states . COMPLETED
 done_testing

@@ -17,16 +17,20 @@ exits 0 "--max-in-flight 2, held" unetctl submit -C lanes --gpus 1..4 --max-in-f
 mapfile -t id <"$OUT"
 is "$(depends "${id[0]}")|$(depends "${id[1]}")|$(depends "${id[2]}")|$(depends "${id[3]}")" \
     "||${id[0]}|${id[1]}" "each job waits for the one two places before"
-exits 0 "one more" unetctl submit -C lanes --gpus 5 --max-in-flight 2 --parsable -- --hold
-is "$(depends "$(cat "$OUT")")" "${id[2]}" "goes behind the older of the two that are last"
-exits 0 "--after a run and a job" unetctl submit -C lanes --gpus 6 --parsable --after unet-g01-s1 \
+exits 0 "another run is submitted" \
+    unetctl submit -C lanes --gpus 5 --max-in-flight 2 --parsable -- --hold
+is "$(depends "$(cat "$OUT")")" "${id[2]}" "it depends on the older of the last two jobs"
+exits 0 "a run is submitted --after a run and a job" \
+    unetctl submit -C lanes --gpus 6 --parsable --after unet-g01-s1 \
     --after "${id[3]}" -- --hold
-is "$(depends "$(cat "$OUT")")" "${id[0]} ${id[3]}" "waits for both"
-exits 2 "--after a job that never was" unetctl submit -C lanes --gpus 7 --after 999999 -- --hold
-like "$ERR" 'error: --after 999999: the job does not exist' "is refused, as accounting says"
+is "$(depends "$(cat "$OUT")")" "${id[0]} ${id[3]}" "it waits for both"
+exits 2 "--after a job that does not exist is refused" \
+    unetctl submit -C lanes --gpus 7 --after 999999 -- --hold
+like "$ERR" 'error: --after 999999: the job does not exist' "the error names the job"
 make_study next sandbox
-exits 0 "--after a study" unetctl submit -C next --gpus 1 --parsable --after lanes -- --hold
-is "$(depends "$(cat "$OUT")" | wc -w)" 6 "waits for all of its jobs"
+exits 0 "a run is submitted --after a study" \
+    unetctl submit -C next --gpus 1 --parsable --after lanes -- --hold
+is "$(depends "$(cat "$OUT")" | wc -w)" 6 "it waits for all jobs of the study"
 exits 2 "one of several with lanes" unetctl submit -C next --gpus 2 --max-in-flight 1 -- \
     "--dependency=afterok:${id[0]}?afterok:${id[1]}"
 login scancel -u "$(id -un)"
@@ -34,7 +38,8 @@ login scancel -u "$(id -un)"
 make_study one sandbox
 sed -i '/^licenses:/d' one/site.yaml
 echo "slow 5" >one/behave
-exits 0 "--max-in-flight 1 runs to the end" unetctl submit -C one --gpus 1..3 --max-in-flight 1 \
+exits 0 \
+    "with --max-in-flight 1 all runs are done" unetctl submit -C one --gpus 1..3 --max-in-flight 1 \
     --parsable \
     --wait --timeout 200
 mapfile -t id <"$OUT"

@@ -21,17 +21,18 @@ jobs_of() { # STUDY: the tags of its jobs, finished ones too
 }
 unique_jobs_of() { jobs_of "$1" | uniq | wc -l; }
 
-like <(unetctl sandbox status --json) '"accounting": true' "the sandbox says that it has accounting"
-exits 4 "up again without it is another shape" unetctl sandbox up --nodes 3
+like <(unetctl sandbox status --json) '"accounting": true' \
+    "status says that the sandbox has accounting"
+exits 4 "up without accounting counts as another shape" unetctl sandbox up --nodes 3
 like <(login sacctmgr -n -P show assoc format=Account,User) "^sandbox\|$me$" \
     "the user has an account"
 
 # ---- jobs that slurmctld has forgotten
 make_study forgotten sandbox
 echo hang >forgotten/behave
-exits 0 "a run" unetctl submit -C forgotten --gpus 1
+exits 0 "a run is submitted" unetctl submit -C forgotten --gpus 1
 killed=$(unetctl status -C forgotten --json >"$OUT" && field "$OUT" 'd["runs"][0]["job"]')
-ok "begins" wait_until 60 all_states forgotten RUNNING
+ok "it begins" wait_until 60 all_states forgotten RUNNING
 printf '#!/bin/bash\nsleep 1; exit 3\n' >script
 failed=$(login sbatch --parsable -o /dev/null --nodes=2 --ntasks=3 --gpus-per-task=1 --mem=100 \
     script)
@@ -43,11 +44,11 @@ cat >request <<END
 END
 are_recorded() { \
     [ "$(login sacct -a -X -n -j "$killed,$failed,$crashed" -s CA,F -o JobID | wc -l)" = 3 ]; }
-ok "accounting has them" wait_until 30 are_recorded
+ok "accounting has the jobs" wait_until 30 are_recorded
 sandbox_stop_controller
 login slurmctld -i -c
-ok "a controller that knows no job" wait_until 60 sandbox_is_idle 3
-is "$(login squeue -h -t all)" "" "has forgotten all"
+ok "the controller is started without its jobs" wait_until 60 sandbox_is_idle 3
+is "$(login squeue -h -t all)" "" "the controller knows no job"
 for interface in "${interfaces[@]}"; do
     login "$builddir/$(helper_of "$interface")" <request >"answer_$interface"
     is "$(field "answer_$interface" 'd["source"], [(j["state"], j["exit_code"], j["signal"]) for j in sorted(d["jobs"], key=lambda j: int(j["id"]))]')" \
@@ -63,7 +64,7 @@ done
 sorted() { field "$1" \
     'sorted(map(str, (sorted((k, str(v)) for k, v in j.items() if k != "tres") + sorted(j["tres"].items()) for j in d["jobs"])))'; }
 if [ ${#interfaces[@]} = 2 ]; then
-    is "$(sorted answer_library)" "$(sorted answer_commands)" "both say the same"
+    is "$(sorted answer_library)" "$(sorted answer_commands)" "both interfaces give the same answer"
 fi
 
 # ---- limits: what is allowed is submitted, once; the rest is left and follows
@@ -78,24 +79,25 @@ test_limits() { # INTERFACE
         kill -s KILL $! 2>/dev/null
         wait $! 2>/dev/null
     done
-    exits 4 "$1: submit beyond a limit" unetctl submit -C "$study" --gpus 1..6 -- --hold
+    exits 4 "$1: submit beyond a limit fails" unetctl submit -C "$study" --gpus 1..6 -- --hold
     like "$ERR" "3 runs are left for later.*AssocMaxSubmitJobLimit: account sandbox, user $me: MaxSubmit=3" \
         "killed or not, names the limit, whose it is, and its value"
-    is "$(jobs_of "$study" | wc -l)" 3 "three jobs"
+    is "$(jobs_of "$study" | wc -l)" 3 "three jobs were submitted"
     is "$(states "$study" | grep -c PLANNED)" 3 "three runs are left"
-    exits 4 "$1: again" unetctl submit -C "$study" --gpus 1..6 -- --hold
-    is "$(jobs_of "$study" | wc -l)" 3 "submits no other one"
+    exits 4 "$1: submit again fails" unetctl submit -C "$study" --gpus 1..6 -- --hold
+    is "$(jobs_of "$study" | wc -l)" 3 "it submits no other job"
     login scontrol release "$(login squeue -h -o %i | paste -sd,)"
     exits 0 "$1: submit --wait" unetctl submit -C "$study" --gpus 1..6 --wait --timeout 120
-    ok "ends with all of them" all_states "$study" COMPLETED
-    is "$(jobs_of "$study" | wc -l) $(unique_jobs_of "$study")" "6 6" "one job for each run"
+    ok "all runs are done" all_states "$study" COMPLETED
+    is "$(jobs_of "$study" | wc -l) $(unique_jobs_of "$study")" "6 6" "each run has one job"
 
     make_study "watched-$1" sandbox
-    exits 4 "$1: submit with options of its own" unetctl submit -C "watched-$1" --gpus 1..4 -- \
+    exits 4 "$1: submit with its own options fails beyond the limit" \
+        unetctl submit -C "watched-$1" --gpus 1..4 -- \
         --nice=7
     exits 0 "$1: watch submits the rest" unetctl watch -C "watched-$1" --timeout 120
-    ok "ends with all of them" all_states "watched-$1" COMPLETED
-    is "$(jobs_of "watched-$1" | wc -l) $(unique_jobs_of "watched-$1")" "4 4" "one job for each run"
+    ok "all runs are done" all_states "watched-$1" COMPLETED
+    is "$(jobs_of "watched-$1" | wc -l) $(unique_jobs_of "watched-$1")" "4 4" "each run has one job"
     is "$(login scontrol -o show job | grep -F "$(cat "watched-$1/.unetctl/id"):" | grep -c 'Nice=7 ')" 4 \
         "all with those options"
     manage modify user "$me" set MaxSubmitJobs=-1
@@ -103,36 +105,42 @@ test_limits() { # INTERFACE
     manage add qos gpuless-"$1" set MaxTRESPerJob=gres/gpu=0 Flags=DenyOnLimit
     manage modify user "$me" set qos+=small-"$1",gpuless-"$1"
     make_study "qos-$1" sandbox
-    exits 4 "$1: a limit of a QOS" unetctl submit -C "qos-$1" --gpus 1,2 -s slurm.qos=small-"$1" \
+    exits 4 "$1: submit beyond a limit of a QOS fails" \
+        unetctl submit -C "qos-$1" --gpus 1,2 -s slurm.qos=small-"$1" \
         -- --hold
-    like "$ERR" "QOSMaxSubmitJobPerUserLimit: QOS small-$1: MaxSubmitPU=1" "is named, too"
-    is "$(jobs_of "qos-$1" | wc -l)" 1 "one job"
+    like "$ERR" "QOSMaxSubmitJobPerUserLimit: QOS small-$1: MaxSubmitPU=1" \
+        "the error names the limit"
+    is "$(jobs_of "qos-$1" | wc -l)" 1 "one job was submitted"
     login scancel -u "$me"
     make_study "bad-$1" sandbox
-    exits 4 "$1: a QOS without GPUs" unetctl submit -C "bad-$1" --gpus 1,2 -s slurm.qos=gpuless-"$1"
-    like "$ERR" "QOSMaxGRESPerJob: QOS gpuless-$1: MaxTRES=gres/gpu=0" "says so"
-    is "$(grep -c . "$ERR")" 1 "in one line"
-    exits 4 "$1: an unknown account" unetctl submit -C "bad-$1" --gpus 1,2 -s slurm.account=nope
+    exits 4 "$1: a QOS without GPUs is refused" \
+        unetctl submit -C "bad-$1" --gpus 1,2 -s slurm.qos=gpuless-"$1"
+    like "$ERR" "QOSMaxGRESPerJob: QOS gpuless-$1: MaxTRES=gres/gpu=0" "the error names the limit"
+    is "$(grep -c . "$ERR")" 1 "the error is one line"
+    exits 4 "$1: an unknown account is refused" \
+        unetctl submit -C "bad-$1" --gpus 1,2 -s slurm.account=nope
     like "$ERR" "Invalid account.*accounts of user $me: .*sandbox \(QOS" \
         "names those that there are"
-    is "$(login squeue -h)" "" "nothing of it was submitted"
+    is "$(login squeue -h)" "" "no such job is queued"
     manage add qos idle-"$1" set MaxTRESPerJob=gres/gpu=0
     manage modify user "$me" set qos+=idle-"$1"
     make_study "never-$1" sandbox
-    exits 0 "$1: such a QOS without DenyOnLimit" unetctl submit -C "never-$1" --gpus 1 \
+    exits 0 "$1: submit with such a QOS without DenyOnLimit succeeds" \
+        unetctl submit -C "never-$1" --gpus 1 \
         -s slurm.qos=idle-"$1"
     never() { unetctl status -C "never-$1" |
         grep -q 'PENDING .*QOSMaxGRESPerJob: more than the QOS allows a job; it never starts: .unetctl cancel. it'; }
-    ok "lets the job wait for ever, and status says so" wait_until 30 never "$1"
+    ok "status says that the job will wait for ever" wait_until 30 never "$1"
     unetctl cancel -C "never-$1" 2>/dev/null
     manage modify user "$me" set MaxJobs=1
     make_study "waits-$1" sandbox
     echo hang >"waits-$1/behave"
     sed -i '/licenses/d' "waits-$1/site.yaml"
-    exits 0 "$1: a limit of running jobs" unetctl submit -C "waits-$1" --gpus 1,2
+    exits 0 \
+        "$1: submit beyond a limit of running jobs succeeds" unetctl submit -C "waits-$1" --gpus 1,2
     waits() { unetctl status -C "waits-$1" |
         grep -q 'PENDING .*AssocMaxJobsLimit: a limit of the account is used up'; }
-    ok "lets the other job wait, and status says why" wait_until 30 waits "$1"
+    ok "status says why the other job waits" wait_until 30 waits "$1"
     unetctl cancel -C "waits-$1" 2>/dev/null
     manage modify user "$me" set MaxJobs=-1
     unset UNETCTL_SLURM_INTERFACE
@@ -143,14 +151,16 @@ for interface in "${interfaces[@]}"; do test_limits "$interface"; done
 manage modify user "$me" set DefaultAccount=root
 manage delete user "$me" where account=sandbox
 make_study gone sandbox
-exits 4 "an account that is gone" unetctl submit -C gone --gpus 1 -s slurm.account=sandbox
-like "$ERR" "Invalid account.*accounts of user $me: root" "names the other one"
+exits 4 "an account that was removed is refused" \
+    unetctl submit -C gone --gpus 1 -s slurm.account=sandbox
+like "$ERR" "Invalid account.*accounts of user $me: root" "the error names the other account"
 manage delete user "$me"
 for interface in "${interfaces[@]}"; do
     UNETCTL_SLURM_INTERFACE=$interface exits 4 "$interface: a user without any account" unetctl \
         submit -C gone --gpus 1
-    like "$ERR" "^unetctl: error: .*Invalid account.*; user $me has no account on this cluster; its administrators" "is told so"
-    is "$(grep -c . "$ERR")" 1 "in one line"
+    like "$ERR" "^unetctl: error: .*Invalid account.*; user $me has no account on this cluster; its administrators" \
+        "a user without an account learns that from the error"
+    is "$(grep -c . "$ERR")" 1 "the error is one line"
 done
 manage add user "$me" Account=root DefaultAccount=root
 
@@ -164,12 +174,12 @@ die_amid_question() { # INTERFACE TEXT: status asks a slurmdbd that is stopped, 
     before=$(connections)
     UNETCTL_SLURM_INTERFACE=$1 unetctl status -C forgotten >"asked-$1" 2>&1 &
     asker=$!
-    ok "$1: slurmdbd is asked" wait_until 20 is_asked "$before"
+    ok "$1: slurmdbd is queried" wait_until 20 is_asked "$before"
     login pkill -KILL -F "$slurmdbd"
     wait $asker
-    is "$?" 0 "and dies: status answers"
-    like "asked-$1" "^unet-g01-s1 .*$2" "how the run stands"
-    is "$(grep -c . "asked-$1")" 2 "in one line"
+    is "$?" 0 "status succeeds although slurmdbd was killed"
+    like "asked-$1" "^unet-g01-s1 .*$2" "status shows the state of the run"
+    is "$(grep -c . "asked-$1")" 2 "the output has one line for it"
 }
 start_slurmdbd() {
     login env MYSQL_UNIX_PORT="${slurmdbd%/*}/mysql.sock" slurmdbd && wait_until 20 login sacctmgr \
@@ -183,7 +193,7 @@ for interface in "${interfaces[@]}"; do
     start_slurmdbd
 done
 sed -i '/^JobComp/d' "$XDG_STATE_HOME/unetctl/sandbox/etc/slurm.conf"
-ok "a controller without that file" sandbox_restart_controller 3
+ok "the controller is started without that file" sandbox_restart_controller 3
 for interface in "${interfaces[@]}"; do
     die_amid_question "$interface" \
         'LOST .*the scheduler no longer knows it \(this cluster has no accounting that answers\)'
@@ -192,5 +202,6 @@ for interface in "${interfaces[@]}"; do
         "when it is back: how it ended"
 done
 login pkill -KILL -F "$slurmdbd"
-exits 0 "without it jobs are taken" unetctl submit -C gone --gpus 1 -s slurm.account=root -- --hold
+exits 0 "without accounting jobs are accepted" \
+    unetctl submit -C gone --gpus 1 -s slurm.account=root -- --hold
 done_testing

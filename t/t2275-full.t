@@ -18,25 +18,26 @@ conf=$XDG_STATE_HOME/unetctl/sandbox/etc/slurm.conf
 room=6 # those before 26.05 take one less
 case $(login sinfo --version) in *' 2'[2-5].*) ;; *) room=5 ;; esac
 echo "MaxJobCount=$room" >>"$conf"
-ok "a controller for 5 jobs" sandbox_restart_controller 2
+ok "the controller is limited to 5 jobs" sandbox_restart_controller 2
 make_study full sandbox
 tags() { login squeue -h -a -t all -o %k | sort; }
 words=(-C full --gpus 1..4 --set seeds=2 -- --hold)
 limit="MaxJobCount=$room; those that ended count for MinJobAge=600"
-exits 4 "submit more than there is room for" unetctl submit "${words[@]}"
-like "$ERR" "^unetctl: error: 3 runs are left for later.*: Slurm: .*$limit" "names the limit"
-is "$(grep -c 'error:' "$ERR")" 1 "in one line"
-is "$(tags | wc -l) $(tags | uniq | wc -l)" "5 5" "one job for each run that fits"
+exits 4 "submit of more runs fails" unetctl submit "${words[@]}"
+like "$ERR" "^unetctl: error: 3 runs are left for later.*: Slurm: .*$limit" \
+    "the error names the limit"
+is "$(grep -c 'error:' "$ERR")" 1 "the error is one line"
+is "$(tags | wc -l) $(tags | uniq | wc -l)" "5 5" "each run that fits has one job"
 is "$(states full | grep -c PLANNED)" 3 "three runs are left"
-exits 4 "submit again" unetctl submit "${words[@]}"
-like "$ERR" "3 runs are left for later.*$limit" "leaves the same"
-is "$(tags | wc -l)" 5 "submits no other one"
+exits 4 "submit again fails" unetctl submit "${words[@]}"
+like "$ERR" "3 runs are left for later.*$limit" "the same runs are left"
+is "$(tags | wc -l)" 5 "no other job is submitted"
 make_study other sandbox
-exits 4 "a study for which there is no room at all" unetctl submit -C other --gpus 1 -- --hold
-like "$ERR" "1 run is left for later.*$limit" "is left whole"
+exits 4 "submit of a study without any room fails" unetctl submit -C other --gpus 1 -- --hold
+like "$ERR" "1 run is left for later.*$limit" "its run is left"
 
 sed -i '/^MaxJobCount=/d' "$conf"
-ok "room for all" sandbox_restart_controller 2
-exits 0 "submit again" unetctl submit "${words[@]}"
-is "$(tags | wc -l) $(tags | uniq | wc -l)" "8 8" "one job for each run"
+ok "the controller allows more jobs" sandbox_restart_controller 2
+exits 0 "submit again succeeds" unetctl submit "${words[@]}"
+is "$(tags | wc -l) $(tags | uniq | wc -l)" "8 8" "each run has one job"
 done_testing

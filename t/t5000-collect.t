@@ -11,60 +11,60 @@ make_study s demo 1..2 1
 add_run s 1 1 4 0.9
 add_run s 2 1 2.5 0.9
 exits 0 "a complete study is collected" unetctl collect -C s
-like "$OUT" '2 of 2 runs collected' "and that is said"
+like "$OUT" '2 of 2 runs collected' "it says how many runs were collected"
 ok "log_1.csv is the run's log" cmp s/logs/log_1.csv s/runs/unet-g01-s1/attempt-1/log.csv
 is "$(sed -n 's/^unet-g02-s1,\(.*\),n1,log_2.csv,,0,0,0,,,,,,,[a-z]*,0,,train.epochs=4,$/\1/p' s/logs/results.csv)" \
     "embedded,2,1,1,1,done,4,64.000000,7.500000,2.500000,2.500000,15.000000,0.500000,25.600000,0.125000,0.900000,0.900000,0.250000,0.625000,0.000000,no" \
     "results.csv has its row"
 before=$(ls -i s/logs/log_1.csv s/logs/log_2.csv)
 exits 0 "collecting again changes nothing" unetctl collect -C s
-is "$(ls -i s/logs/log_1.csv s/logs/log_2.csv)" "$before" "and does not write equal logs again"
+is "$(ls -i s/logs/log_1.csv s/logs/log_2.csv)" "$before" "equal logs are not written again"
 exits 0 "--json" unetctl collect --json -C s
-like "$OUT" '"complete": true' "says complete"
+like "$OUT" '"complete": true' "the JSON says complete"
 
 # What collect did not write.
 mv s/logs/log_1.csv kept.csv
 echo mine >outside.csv
 ln -s ../../outside.csv s/logs/log_1.csv
-exits 3 "a link in place of a log" unetctl collect -C s
-like "$ERR" 's/logs/log_1.csv exists already, and nothing is overwritten' "is told"
-is "$(cat outside.csv)" mine "and what it leads to is as it was"
+exits 3 "a link in place of a log is refused" unetctl collect -C s
+like "$ERR" 's/logs/log_1.csv exists already, and nothing is overwritten' "the error says so"
+is "$(cat outside.csv)" mine "the file that the link leads to is unchanged"
 mv kept.csv s/logs/log_1.csv
 
 # Seeds.
 add_run s 2 2 2.5 0.8
-exits 0 "a further seed" unetctl collect -C s
-ok "gets a name with its seed" test -e s/logs/log_2_s2.csv
+exits 0 "a further seed is collected" unetctl collect -C s
+ok "its log's name has the seed" test -e s/logs/log_2_s2.csv
 rm -r s/runs/unet-g02-s2 s/logs/log_2_s2.csv
 
 # What is wanted and missing.
 sed -i 's/^gpus: .*/gpus: 1..3/; s/^seeds: .*/seeds: 1/' s/study.yaml
-exits 1 "a count that nobody submitted" unetctl collect -C s
-like "$ERR" '1 of 3 runs have no result: unet-g03-s1 is missing' "is named"
-is "$(state_of unet-g03-s1)" missing "and has its row"
+exits 1 "a count that was never submitted is incomplete" unetctl collect -C s
+like "$ERR" '1 of 3 runs have no result: unet-g03-s1 is missing' "the error names it"
+is "$(state_of unet-g03-s1)" missing "it has a row"
 
 # Failed, then good in a second attempt.
 make_run s unet-g03-s1 3 1
-exits 1 "generated and never submitted" unetctl collect -C s
-is "$(state_of unet-g03-s1)" "not started" "is not started"
+exits 1 "a run that was generated and never submitted is incomplete" unetctl collect -C s
+is "$(state_of unet-g03-s1)" "not started" "its row says that it was not started"
 mkdir s/runs/unet-g03-s1/attempt-1
 echo '{"schema":1,"exit_code":5,"error":"rank 1 lost, \"n2\""}' >s/runs/unet-g03-s1/attempt-1/FAILED
-exits 1 "a failed run" unetctl collect -C s
-like "$OUT" 'exit code 5: rank 1 lost, "n2"' "is told with its reason"
-is "$(state_of unet-g03-s1)" failed "and is failed in the table"
-ok "and leaves no log" test ! -e s/logs/log_3.csv
+exits 1 "a failed run is incomplete" unetctl collect -C s
+like "$OUT" 'exit code 5: rank 1 lost, "n2"' "the reason is printed"
+is "$(state_of unet-g03-s1)" failed "its row says failed"
+ok "it has no log" test ! -e s/logs/log_3.csv
 exits 1 "--json" unetctl collect --json -C s
-like "$OUT" '"complete": false' "says incomplete"
+like "$OUT" '"complete": false' "the JSON says incomplete"
 make_attempt s unet-g03-s1 3 1 2 2 0.9
 exits 0 "the newest attempt counts" unetctl collect -C s
-ok "its log is there" test -e s/logs/log_3.csv
+ok "its log is collected" test -e s/logs/log_3.csv
 
 # Killed: no marker. What an earlier collect left goes away.
 rm s/runs/unet-g03-s1/attempt-2/DONE
 printf '{"kind":"epo' >>s/runs/unet-g03-s1/attempt-2/record.jsonl
-exits 1 "a run without a marker" unetctl collect -C s
-is "$(state_of unet-g03-s1)" unfinished "is unfinished"
-ok "and the log of an earlier collect is gone" test ! -e s/logs/log_3.csv
+exits 1 "a run without a marker is incomplete" unetctl collect -C s
+is "$(state_of unet-g03-s1)" unfinished "its row says unfinished"
+ok "the log of an earlier collect is removed" test ! -e s/logs/log_3.csv
 
 # Files that do not hold what they must.
 corrupt() { # WHAT REGEX COMMAND...
@@ -74,9 +74,9 @@ corrupt() { # WHAT REGEX COMMAND...
     add_run s 3 1 2 0.9
     (cd s/runs/unet-g03-s1/attempt-1 && "$@")
     exits 1 "$what" unetctl collect -C s
-    is "$(state_of unet-g03-s1)" corrupt "is corrupt"
-    like s/logs/results.csv "^unet-g03-s1,.*$regex" "and is told where"
-    ok "and kept out" test ! -e s/logs/log_3.csv
+    is "$(state_of unet-g03-s1)" corrupt "its row says corrupt"
+    like s/logs/results.csv "^unet-g03-s1,.*$regex" "the note has the place"
+    ok "its log is not collected" test ! -e s/logs/log_3.csv
 }
 at=runs/unet-g03-s1/attempt-1
 # shellcheck disable=SC2317 # called through corrupt
@@ -102,13 +102,13 @@ corrupt "both markers" "both a DONE and a FAILED" touch FAILED
 rm -rf s/runs/unet-g03-s1
 add_run s 3 1 2 0.9
 echo '{' >s/runs/unet-g03-s1/run.json
-exits 1 "an unreadable run.json" unetctl collect -C s
-is "$(state_of unet-g03-s1)" corrupt "is corrupt, too"
+exits 1 "a run.json that cannot be read is incomplete" unetctl collect -C s
+is "$(state_of unet-g03-s1)" corrupt "its row says corrupt"
 
 # Killed while it writes: what is in logs/ under its own name is whole, and the next one ends it.
 make_study killed killed 1..6 1
 for n in 1 2 3 4 5 6; do add_run killed "$n" 1 "$((12 / n))" 0.9; done
-exits 0 "a collect that is left alone" unetctl collect -C killed
+exits 0 "a collect that is not disturbed succeeds" unetctl collect -C killed
 mv killed/logs whole
 "$builddir/t/killat" -l calls 0 unetctl collect -C killed >"$OUT" 2>"$ERR"
 if [ -s calls ] && [ "$(cut -d' ' -f1 calls)" -gt 0 ]; then
@@ -124,27 +124,27 @@ if [ -s calls ] && [ "$(cut -d' ' -f1 calls)" -gt 0 ]; then
             fi
         done
     done
-    is $halves 0 "a collect that is killed leaves no half of a file ($fresh whole ones)"
-    ok "among them new ones" test $fresh -gt 0
+    is $halves 0 "a collect that is killed leaves no incomplete file ($fresh whole ones)"
+    ok "some of the whole files are new" test $fresh -gt 0
     mkdir -p killed/logs
     touch killed/logs/results.csv.tmp-{1-0,mine}
     unetctl collect --logs killed/logs -o from-killed >"$OUT" 2>&1
-    unlike <(cat "$OUT" from-killed/results.csv) 'tmp-' "what is left is not taken for a result"
-    exits 0 "the next one" unetctl collect -C killed
-    ok "leaves the files of others" rm killed/logs/results.csv.tmp-mine
-    ok "ends it, and removes what was left" diff -r killed/logs whole
+    unlike <(cat "$OUT" from-killed/results.csv) 'tmp-' "temporary files do not count as results"
+    exits 0 "the next collect succeeds" unetctl collect -C killed
+    ok "it leaves files of others" rm killed/logs/results.csv.tmp-mine
+    ok "it completes the results and removes temporary files" diff -r killed/logs whole
 else
     skip "programs cannot be traced here" "a collect that is killed"
 fi
 
 # Nothing usable.
 make_study empty empty 1..2 1
-exits 7 "no run at all" unetctl collect -C empty
-like "$ERR" '2 of 2 runs have no result' "is said"
+exits 7 "a study without results is an error" unetctl collect -C empty
+like "$ERR" '2 of 2 runs have no result' "the error says how many runs have none"
 sed -i 's/^gpus: .*/gpus: 1..60000/; s/^seeds: .*/seeds: 1000/' empty/study.yaml
-exits 3 "more runs than anybody wants" unetctl collect -C empty
-like "$ERR" '60000 counts with 1000 seeds' "are refused"
-exits 3 "no study" unetctl collect -C "$TMP/nowhere"
-exits 2 "an unknown option" unetctl collect --jsn -C s
+exits 3 "too many wanted runs are refused" unetctl collect -C empty
+like "$ERR" '60000 counts with 1000 seeds' "the error has their number"
+exits 3 "a folder without a study is an error" unetctl collect -C "$TMP/nowhere"
+exits 2 "an unknown option is refused" unetctl collect --jsn -C s
 
 done_testing

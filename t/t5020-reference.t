@@ -76,12 +76,12 @@ tensorflow='tensorflow horovod 14 None 27 None
 tensorflow native 12 None 27 None'
 pytorch='pytorch horovod 1 1 None None
 pytorch native 14 None 27 None'
-is "$(reach tensorflow)" "$tensorflow" "within reach: TensorFlow"
-is "$(reach pytorch)" "$pytorch" "PyTorch; with Horovod no count is efficient"
+is "$(reach tensorflow)" "$tensorflow" "TensorFlow: the counts within reach"
+is "$(reach pytorch)" "$pytorch" "PyTorch: the counts within reach; with Horovod none is efficient"
 is "$(reach tensorflow pytorch)" "$tensorflow
 $pytorch" "side by side the same"
 unetctl report --logs "$UNETCTL_SHARED/reference-logs/tensorflow" --text >text
-unlike text 'worth it|still pays|save more' "nothing claims more"
+unlike text 'worth it|still pays|save more' "nothing more is claimed"
 
 # PyTorch's notebook compares another epoch.
 time_of() { awk -F, '$1 == 4 {print $2}' "$UNETCTL_SHARED/reference-logs/pytorch/$1"; }
@@ -95,7 +95,7 @@ for e in json.load(sys.stdin)["engines"]:
 
 # Their figure: speed-up of epoch 1 and IoU by count.
 if command -v gnuplot >/dev/null; then
-    ok "a report" unetctl report --logs "$UNETCTL_SHARED/reference-logs/tensorflow" -o r
+    ok "a report is made" unetctl report --logs "$UNETCTL_SHARED/reference-logs/tensorflow" -o r
     is "$(grep -v '^#' r/figures/notebook.dat | awk 'NF >= 2 && $1 == 14 {printf "%.2f ", $2}')" \
         "14.00 0.89 13.47 0.49 11.24 " \
         "their figure with 14 GPUs: ideal; IoU, speed-up of Horovod; the same of tf.distribute"

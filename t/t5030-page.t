@@ -11,7 +11,7 @@ for seed in 1 2; do
     add_run s 2 $seed "2.5$seed" "0.9$seed"
     add_run s 4 $seed "1.9$seed" "0.8$seed"
 done
-exits 0 "a report" unetctl report -C s
+exits 0 "a report is made" unetctl report -C s
 python3 "$srcdir/t/browser.py" s/report/report.html shots >found 2>why
 case $? in
 0) ;;
@@ -21,24 +21,25 @@ esac
 value() { sed -n "s/^$1 //p" found; }
 
 is "$(value page)" 1 "the page is loaded"
-is "$(value requests)" "" "and asks for nothing else"
-is "$(value scripts)" 0 "runs no script, links nothing"
-is "$(value console)" "" "no error, no message"
+is "$(value requests)" "" "it makes no other request"
+is "$(value scripts)" 0 "it has no scripts and no links to files"
+is "$(value console)" "" "the console has no message"
 is "$(value drawings)" 9 "all drawings are there"
 is "$(value overflow)" "" "nothing is wider than the page"
-is "$(value overflow-narrow)" "" "nor on a phone"
-is "$(value contrast)" "" "every text has contrast enough"
-is "$(value contrast-dark)" "" "in the dark, too"
-like found '^paper-dark rgb\(([0-4]?[0-9], ){2}[0-4]?[0-9]\)' "which is dark"
-like found '^headings 12[23]+$' "headings are in order"
+is "$(value overflow-narrow)" "" "nothing is wider than a phone"
+is "$(value contrast)" "" "the contrast of all text is sufficient"
+is "$(value contrast-dark)" "" "the contrast of all text is sufficient on a dark screen"
+like found '^paper-dark rgb\(([0-4]?[0-9], ){2}[0-4]?[0-9]\)' "a dark screen gets a dark page"
+like found '^headings 12[23]+$' "headings are nested in order"
 is "$(value unlabelled)" 0 "each drawing has a name"
-is "$(value headless-tables)" 0 "each table a caption and heads with a scope"
-is "$(value figures-without-values)" 0 "each drawing's values are in a table that a keyboard opens"
-is "$(value hidden-tips)" 0 "no value is shown at first"
-is "$(value shown-tips)" 1 "the one that is pointed at is"
-like found '^tip .*\| [0-9]+ GPUs? \| speed-up [0-9.]+' "with its number"
+is "$(value headless-tables)" 0 "each table has a caption and heads with a scope"
+is "$(value figures-without-values)" 0 \
+    "each drawing's values are in a table that can be opened by keyboard"
+is "$(value hidden-tips)" 0 "no tip is shown at first"
+is "$(value shown-tips)" 1 "pointing at a value shows its tip"
+like found '^tip .*\| [0-9]+ GPUs? \| speed-up [0-9.]+' "the tip has the value"
 for f in light dark narrow hover; do
     is "$(head -c 4 shots/$f.png | tail -c 3)" PNG "$f.png"
 done
-is "$(head -c 4 shots/print.pdf)" %PDF "it prints"
+is "$(head -c 4 shots/print.pdf)" %PDF "it can be printed"
 done_testing

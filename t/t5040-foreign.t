@@ -54,20 +54,20 @@ keras good/log_keras_2.csv 3
 mllog good/any_name.txt 1 5000
 mllog good/other.log 2 2500
 echo "nothing to see" >good/README.txt
-exits 0 "logs of four engines in three forms" unetctl collect --logs good -o out
-like "$OUT" '8 of 8 runs collected into out' "all are collected"
+exits 0 "logs of four engines in three forms are collected" unetctl collect --logs good -o out
+like "$OUT" '8 of 8 runs collected into out' "all are listed"
 is "$(column log_hvd_2_s3 engine),$(column log_hvd_2_s3 gpus),$(column log_hvd_2_s3 seed)" \
     "horovod,2,3" "names tell engine, GPUs, seed"
 is "$(column log_keras_2 iou),$(column log_keras_2 training_time)" "0.800000,9.000000" \
     "a table of Keras"
 is "$(column other engine),$(column other gpus),$(column other median_epoch_s)" "mx,2,2.500000" \
     "MLLOG lines"
-ok "copies are the files themselves" cmp good/log_keras_1.csv out/log_keras_1.csv
-exits 0 "what was collected is a source again" unetctl report --logs out --json -
-exits 0 "and so is the bare folder" unetctl report --logs good --json -
-ok "several folders side by side" unetctl report good out --text
-exits 2 "a study and a folder" unetctl collect -C . --logs good
-exits 2 "--output without --logs" unetctl collect -o out
+ok "copies equal the originals" cmp good/log_keras_1.csv out/log_keras_1.csv
+exits 0 "the collected folder can be reported" unetctl report --logs out --json -
+exits 0 "the original folder can be reported" unetctl report --logs good --json -
+ok "several folders can be reported together" unetctl report good out --text
+exits 2 "a study with --logs is refused" unetctl collect -C . --logs good
+exits 2 "--output without --logs is refused" unetctl collect -o out
 
 # One bad file each: it is told with file, line and reason, and is in no number.
 bad() { # WHAT REGEX COMMAND...: makes bad/log_4.csv worse
@@ -80,9 +80,9 @@ bad() { # WHAT REGEX COMMAND...: makes bad/log_4.csv worse
     log bad/log_4.csv 2 0.9
     (cd bad && "$@")
     exits 1 "$what" unetctl collect --logs bad -o out
-    like "$OUT" 'log_4: corrupt' "is corrupt"
-    like <(tr -s '\n ' ' ' <"$OUT") "$regex" "and told why"
-    ok "and not copied" test ! -e out/log_4.csv
+    like "$OUT" 'log_4: corrupt' "its row says corrupt"
+    like <(tr -s '\n ' ' ' <"$OUT") "$regex" "the reason is printed"
+    ok "it is not copied" test ! -e out/log_4.csv
     unetctl report --logs bad --json - | python3 -c '
 import json, sys
 def counts(o):
@@ -128,14 +128,14 @@ log twice/log_2.csv 4 0.9
 log twice/log_02.csv 3 0.9
 mkdir theirs
 echo mine >theirs/log_1.csv
-exits 3 "a folder that holds other logs" unetctl collect --logs good -o theirs
-like "$ERR" 'theirs/log_1.csv exists already, and nothing is overwritten' "is not written to"
+exits 3 "a folder with other logs is refused" unetctl collect --logs good -o theirs
+like "$ERR" 'theirs/log_1.csv exists already, and nothing is overwritten' "the error names the log"
 mv theirs/log_1.csv theirs/results.csv
-exits 3 "or another table" unetctl collect --logs good -o theirs
-like "$ERR" 'theirs/results.csv exists and was not written by unetctl' "is not overwritten"
+exits 3 "a folder with another table is refused" unetctl collect --logs good -o theirs
+like "$ERR" 'theirs/results.csv exists and was not written by unetctl' "the error names the table"
 is "$(cat theirs/* && ls theirs)" "mine
 results.csv" "nothing has changed"
-exits 1 "two logs of one count" unetctl collect --logs twice -o out2
+exits 1 "two logs of one count are incomplete" unetctl collect --logs twice -o out2
 is "$(cut -d, -f1,7 out2/results.csv | sort | tr '\n' ' ')" \
     "log_02,corrupt log_1,done log_2,corrupt run,state " "neither is taken"
 cp twice/log_2.csv twice/log_02.csv
@@ -158,16 +158,19 @@ copies() { # WHAT NAMES-AND-STATES COMMAND...: makes copies of good logs of 1, 2
     log copies/log_4.csv 2 0.9
     (cd copies && "$@")
     exits 1 "$what" unetctl collect --logs copies -o out2
-    is "$(cut -d, -f1,7 out2/results.csv | sed 1d | sort | tr '\n' ' ')" "$states" "is told"
+    is "$(cut -d, -f1,7 out2/results.csv | sed 1d | sort | tr '\n' ' ')" "$states" \
+        "the states of all logs are as expected"
 }
 copies "a log under another count" "log_1,done log_2,done log_4,corrupt log_8,corrupt " cp \
     log_4.csv log_8.csv
-like out2/results.csv '^log_8,.*it is a copy of log_4, and which of them' "with its reason"
+like out2/results.csv '^log_8,.*it is a copy of log_4, and which of them' \
+    "the note names the original"
 copies "a log under another engine" "log_1,done log_2,done log_4,corrupt log_hvd_4,corrupt " cp \
     log_4.csv log_hvd_4.csv
 copies "a log under another seed" "log_1,done log_2,done log_4,done log_4_s2,corrupt " cp \
     log_4.csv log_4_s2.csv
-like out2/results.csv '^log_4_s2,.*it is a copy of log_4, no other run' "is no repeat"
+like out2/results.csv '^log_4_s2,.*it is a copy of log_4, no other run' \
+    "the note says that a copy is not another run"
 
 # Cut off behind a row: what is left is a table, but its training took longer.
 copies "rows cut off" "log_1,done log_2,done log_4,corrupt " sed -i 3d log_4.csv
@@ -175,26 +178,26 @@ log copies/log_1.csv 8 0.9 40
 log copies/log_2.csv 4 0.9 40
 log copies/log_4.csv 2 0.9 40
 sed -i '31,$d' copies/log_4.csv
-exits 1 "at the end" unetctl collect --logs copies -o out2
+exits 1 "a log that was cut at its end is incomplete" unetctl collect --logs copies -o out2
 like out2/results.csv \
     '^log_4,.*corrupt.*its 29 epochs took 58 s of the 80 s of the training.*rows are missing' \
     "is told"
 log copies/log_4.csv 2 0.9 29
-exits 0 "a training of fewer epochs is none" unetctl collect --logs copies -o out2
+exits 0 "a training with fewer epochs is accepted" unetctl collect --logs copies -o out2
 
 # Times that are none.
 for cell in 0.000000 1e12; do
     log copies/log_4.csv 2 0.9 40
     sed -i "2,\$ s/^\([0-9]*\),[^,]*,\([^,]*,[^,]*\),[^,]*/\1,$cell,\2,1e15/" copies/log_4.csv
-    exits 1 "epochs of $cell s" unetctl collect --logs copies -o out2
-    like out2/results.csv '^log_4,.*corrupt.*a time is wrong' "are told"
+    exits 1 "epochs of $cell s are refused" unetctl collect --logs copies -o out2
+    like out2/results.csv '^log_4,.*corrupt.*a time is wrong' "the note says that a time is wrong"
 done
 
 # Almost the name of a log.
 log copies/log_4.csv 2 0.9 40
 gzip copies/log_4.csv
 mv copies/log_2.csv copies/LOG_2.CSV
-exits 1 "a packed log, one in capitals" unetctl collect --logs copies -o out2
+exits 1 "a compressed log and a name in capitals are reported" unetctl collect --logs copies -o out2
 is "$(cut -d, -f1,7 out2/results.csv | sed 1d | sort | tr '\n' ' ')" \
     "LOG_2.CSV,corrupt log_1,done log_4.csv.gz,corrupt " \
     "are not left out in silence"
@@ -213,7 +216,7 @@ changed() {
     cp whole.csv changed/results.csv
     "$@"
     exits 0 "$what" unetctl report --logs changed --json changed.json --text
-    like <(tr -s '\n ' ' ' <"$OUT") "$regex" "is told"
+    like <(tr -s '\n ' ' ' <"$OUT") "$regex" "the reason is printed"
     is "$(json changed.json '[(p["gpus"], p["runs"]) for p in r["engines"][0]["points"]]')" \
         "${counts:-[(1, 1), (2, 1)]}" "and not used"
 }
@@ -235,16 +238,18 @@ log shared-eval/log_1.csv 8 0.9
 log shared-eval/log_2.csv 4 0.9
 sed -i 's/,1.500000,/,0.750000,/' shared-eval/log_2.csv
 unetctl report --logs shared-eval --text | tr -s '\n ' ' ' >words
-like words 'either GPUs share this work or fewer were' "where nobody knows, that is said"
+like words 'either GPUs share this work or fewer were' \
+    "without scores per image, the report says that the cause is unknown"
 for n in 1 2; do
     printf 'image,class,iou\n' >shared-eval/images_$n.csv
     for i in 1 2 3 4 5 6 7 8; do echo "$i,all,0.9$((i % 3))$n" >>shared-eval/images_$n.csv; done
 done
 unetctl report --logs shared-eval --text | tr -s '\n ' ' ' >words
-unlike words 'either GPUs share this work' "where all images have a score, it is known"
+unlike words 'either GPUs share this work' "with scores of all images, the cause is known"
 sed -i '6,$d' shared-eval/images_2.csv
 unetctl report --logs shared-eval --text | tr -s '\n ' ' ' >words
-like words 'different validation images: 8 with 1 GPU, 4 with 2' "and where some have none"
+like words 'different validation images: 8 with 1 GPU, 4 with 2' \
+    "with scores of fewer images, the report says so"
 
 # Weak scaling, with MLLOG lines: images per second are 10 (0.1 + 0.9 N), Gustafson's law.
 grown() { # FILE RANKS SEED IMAGES GLOBAL-BATCH MILLISECONDS
@@ -262,9 +267,9 @@ for n in 1 2 4 8; do
             $((10000 * 10 * n / (1 + 9 * n) + 3 * s + n))
     done
 done
-exits 0 "weak scaling" unetctl report --logs weak --json weak.json --text
+exits 0 "a report of weak scaling is made" unetctl report --logs weak --json weak.json --text
 like "$OUT" '^Use 8 GPUs: 7.30x the images per second of 1' "more images are not called faster"
-unlike "$OUT" 'Fastest|x faster than 1' "nowhere"
+unlike "$OUT" 'Fastest|x faster than 1' "no sentence calls them faster"
 is "$(json weak.json '[(m["law"], round(m["serial"], 2)) for m in r["engines"][0]["models"] if m["chosen"]]')" \
     "[('Gustafson', 0.1)]" "Gustafson's law is found"
 for n in 2 4; do
@@ -272,27 +277,28 @@ for n in 2 4; do
         grown weak/s${n}_$s.txt $n $s 100 4 $((10000 / n + 3 * s))
     done
 done
-exits 0 "strong and weak scaling in one folder" unetctl report --logs weak --json weak.json
+exits 0 "a report of strong and weak scaling in one folder is made" \
+    unetctl report --logs weak --json weak.json
 is "$(json weak.json '[(e["scaling"], [p["gpus"] for p in e["points"]]) for e in r["engines"]]')" \
     "[('weak', [1, 2, 4, 8]), ('strong', [1, 2, 4])]" "are two series"
-is "$(json weak.json 'r["pairs"]')" "[]" "and not tested against each other"
+is "$(json weak.json 'r["pairs"]')" "[]" "the two are not compared"
 
 # Too little.
 mkdir empty one failed flat
-exits 7 "an empty folder" unetctl report --logs empty
-like "$ERR" 'there is no log in it' "is said"
-exits 7 "no such folder" unetctl collect --logs nowhere
+exits 7 "an empty folder is an error" unetctl report --logs empty
+like "$ERR" 'there is no log in it' "the error says so"
+exits 7 "a folder that does not exist is an error" unetctl collect --logs nowhere
 log one/log_1.csv 8 0.9
-exits 8 "one run" unetctl report --logs one
+exits 8 "one run has no speed-up" unetctl report --logs one
 echo x >failed/log_1.csv
 echo x >failed/log_2.csv
-exits 7 "all bad" unetctl report --logs failed
-exits 7 "collect, too" unetctl collect --logs failed -o out3
+exits 7 "a folder of bad logs is an error" unetctl report --logs failed
+exits 7 "collect of bad logs is an error, too" unetctl collect --logs failed -o out3
 for n in 1 2; do for s in 1 2 3; do log flat/log_${n}_s$s.csv 4 0.9; done; done
-exits 0 "no variance at all" unetctl report --logs flat --text
-unlike "$OUT" '(nan|inf)' "gives no NaN"
+exits 0 "a report without any variance is made" unetctl report --logs flat --text
+unlike "$OUT" '(nan|inf)' "it has no NaN"
 log flat/log_2_s2.csv 4 nan
-exits 0 "an IoU that is NaN" unetctl report --logs flat --text
-like "$OUT" 'log_2_s2.*corrupt' "is kept out"
+exits 0 "a report of a log with an IoU of NaN is made" unetctl report --logs flat --text
+like "$OUT" 'log_2_s2.*corrupt' "that log is corrupt"
 
 done_testing

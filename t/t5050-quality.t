@@ -11,13 +11,14 @@ e = json.load(open("s/report/report.json"))["engines"][0]
 print(eval(sys.argv[1]))' "$1"
 }
 
-ok "a data set" unetctl data synth --out "$TMP/data" --count 60 --size 32x32 --seed 3
-ok "a study of it" unetctl init s --data "$TMP/data" --site local --set data.height=32 \
+ok "a data set is made" unetctl data synth --out "$TMP/data" --count 60 --size 32x32 --seed 3
+ok "a study of it is made" unetctl init s --data "$TMP/data" --site local --set data.height=32 \
     --set data.width=32 --set train.epochs=14 --set train.batch_per_gpu=3 \
     --set model.batch_norm=local --set model.base=4 \
     --set model.depth=2 --set train.eval_epochs=1 --set train.lr=0.01 --set train.lr_scaling=none
-exits 0 "1, 2 and 4 GPUs" env OMP_NUM_THREADS=1 unetctl submit -C s --gpus 1,2,4 --wait
-exits 0 "a report" unetctl report -C s
+exits 0 \
+    "runs on 1, 2 and 4 GPUs succeed" env OMP_NUM_THREADS=1 unetctl submit -C s --gpus 1,2,4 --wait
+exits 0 "the report is made" unetctl report -C s
 
 # The record's numbers, by hand: means over the epochs after the first, runs added up.
 expected=$(
@@ -44,13 +45,15 @@ like words 'Critical batch: (about [0-9.]+ images \(95 % interval [0-9.]+-[0-9.]
     "the report gives it, or why not"
 like words 'the same progress takes about [0-9.]+x the images|predict [0-9.]+x as many images|gains nothing from larger' \
     "and what it means for the number of GPUs"
-unlike s/runs/unet-g01-s1/attempt-1/record.jsonl grad_sq "one rank without accumulation has none"
+unlike s/runs/unet-g01-s1/attempt-1/record.jsonl grad_sq \
+    "one rank without accumulation does not record the gradient's norms"
 
 is "$(json 'e["convergence"]["metric"]')" score \
     "time to accuracy is measured by the score after each epoch"
 is "$(json '[p["gpus"] for p in e["convergence"]["points"] if p["seconds"]]')" "[1, 2, 4]" \
     "on all counts"
-exits 0 "a target" unetctl report -C s --target-iou 0.2 --json target.json --text
+exits 0 \
+    "a report with a target is made" unetctl report -C s --target-iou 0.2 --json target.json --text
 ok "time to it is the sum of the epochs until a validation says so" python3 -c '
 import json, sys
 reached = 0

@@ -161,9 +161,9 @@ for path, want in good.items():
 print(f"# {used} still good, {copies} copies, {len(table)} rows too many")
 sys.exit(bool(wrong or table or not used or not copies))
 EOF
-ok "800 damaged logs" python3 damage.py good bad 800
-exits 1 "are collected" unetctl collect --logs bad -o out
-ok "each as another reader reads it" python3 judge.py bad out
+ok "800 damaged logs are made" python3 damage.py good bad 800
+exits 1 "they are collected" unetctl collect --logs bad -o out
+ok "each is read as by another reader" python3 judge.py bad out
 is "$(unetctl report --logs bad --text 2>&1 | grep -cE '(^|[^a-z])-?(nan|inf)([^a-z]|$)')" \
     "$(unetctl report --logs bad --text 2>&1 | grep -cE "'[+-]?(nan|inf)'")" \
     "no number of a report is none"
@@ -178,5 +178,5 @@ points() { unetctl report --logs "$1" --json - | python3 -c '
 import json, sys
 for e in json.load(sys.stdin)["engines"]:
     for p in e["points"]: print(e["engine"], json.dumps(p, sort_keys=True))'; }
-is "$(points mixed)" "$(points without)" "a damaged log of 4 GPUs is as none"
+is "$(points mixed)" "$(points without)" "a damaged log of 4 GPUs changes nothing else"
 done_testing

@@ -16,10 +16,11 @@ log 1 10.0 >logs/log_1.csv
 facts=(--train-images 1000 --batch-per-gpu 10 --parameters 1000000 --gpus-per-node 2)
 predict() { unetctl report --logs logs "${facts[@]}" --links 10:100,1:1000 "$@"; }
 
-exits 0 "from one measured number" predict --predict 1..4
-like "$OUT" 'Predicted, not measured: native of logs, from its runs on 1 GPU' "says what it is"
+exits 0 "a prediction from one measured number is made" predict --predict 1..4
+like "$OUT" 'Predicted, not measured: native of logs, from its runs on 1 GPU' \
+    "it says that it is a prediction"
 like "$OUT" '^ +2 ' "2 GPUs are not marked"
-like "$OUT" '^ +3\* ' "3 are: more than twice what was measured"
+like "$OUT" '^ +3\* ' "3 GPUs are marked as more than twice the measured number"
 like <(tr '\n' ' ' <"$OUT") \
     'More than twice the largest number that was measured \(1\): an extrapolation' \
     "which is explained"
