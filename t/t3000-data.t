@@ -14,23 +14,24 @@ limited() {
 # --- the verbs -----------------------------------------------------------------------------------
 exits 2 "the second word of the verb is missing" unet-train data
 exits 0 "help of the group" unet-train data --help
-like "$OUT" '^  data split ' "lists its verbs"
+like "$OUT" '^  data split ' "it lists its verbs"
 exits 0 "help of one of them" unet-train data split --help
-like "$OUT" '^Usage: unet-train data split' "tells its usage"
-exits 2 "a mistyped second word" unet-train data splt --data x
-like "$ERR" "did you mean 'unet-train data split'" "names the nearest"
+like "$OUT" '^Usage: unet-train data split' "it prints the verb's usage"
+exits 2 "a misspelled second word is refused" unet-train data splt --data x
+like "$ERR" "did you mean 'unet-train data split'" "the error names the nearest verb"
 exits 2 "an option in its place" unet-train data --seed 1
-like "$ERR" "unknown option '--seed'" "is named"
+like "$ERR" "unknown option '--seed'" "the error names the option"
 exits 2 "data check without files" unet-train data check
 
 # --- names and kinds of files ------------------------------------------------------------------
 ok "a set to play with" unet-train data synth --out set --count 6 --size 64x64 --seed 1
 mkfifo fifo.png
 exits 7 "a FIFO does not block" timeout 20 unet-train data check fifo.png
-like "$ERR" 'fifo.png' "and is named"
-ok "a folder: all that is in it" unet-train data check set
-is "$(cut -f 1 "$OUT" | head -n 2 | xargs)" "set/images/0001.png set/images/0002.png" "sorted"
-is "$(wc -l <"$OUT")" 12 "images and masks"
+like "$ERR" 'fifo.png' "the error names the file"
+ok "all files in a folder are checked" unet-train data check set
+is "$(cut -f 1 "$OUT" | head -n 2 | xargs)" "set/images/0001.png set/images/0002.png" \
+    "they are sorted"
+is "$(wc -l <"$OUT")" 12 "images and masks are checked"
 mkdir nothing
 exits 7 "a folder without images" unet-train data check nothing
 ok "as JSON" unet-train data check --json set/images/0001.png
@@ -44,15 +45,15 @@ assert (f["path"], f["width"], f["height"], f["channels"], f["bits"], f["pages"]
 assert len(f["sha256"]) == 64' check.json
 exits 7 "as JSON with a bad file" unet-train data check --json fifo.png set/masks
 mv "$OUT" check.json
-ok "the error stands in it" python3 -c '
+ok "the error is in the JSON" python3 -c '
 import json, sys
 d = json.load(open(sys.argv[1]))
 assert (d["checked"], d["bad"]) == (7, 1) and "fifo.png" in d["files"][0]["error"]' check.json
 ln -s loop.png loop.png
 exits 7 "a link to itself" unet-train data check loop.png
-like "$ERR" 'loop.png.*[Ll]evels' "is told so"
+like "$ERR" 'loop.png.*[Ll]evels' "the error says so"
 exits 7 "a missing file" unet-train data check none.png
-is "$(wc -l <"$ERR")" 1 "is one line of error"
+is "$(wc -l <"$ERR")" 1 "the error is one line"
 
 odd=$'new\nline\x1b[31m.png'
 latin=$'latin-\xfc.png'
@@ -62,25 +63,25 @@ for name in "$odd" "$latin" "$dollar" ' .png' '-v.png'; do cp set/images/0001.pn
 ok "odd names" unet-train data check "$odd" "$latin" "$dollar" ' .png' -- -v.png
 is "$(wc -l <"$OUT")" 5 "one line each"
 like "$OUT" '^new\\x0aline\\x1b\[31m\.png	64	64	1	8	[0-9a-f]{16}$' "control characters are escaped"
-like "$OUT" '^latin-\\xfc\.png	' "so are bytes that are no UTF-8"
+like "$OUT" '^latin-\\xfc\.png	' "bytes that are not UTF-8 are escaped, too"
 is "$(cut -f 6 "$OUT" | sort -u | wc -l)" 1 "all are the same image"
 [ ! -e pwned ]
 report $? "no name is run as a command"
 printf garbage >"$odd"
 exits 7 "a bad file with a newline in its name" unet-train data check "$odd"
-is "$(wc -l <"$ERR")" 1 "is one line of error"
+is "$(wc -l <"$ERR")" 1 "the error is one line"
 exits 7 "a bad file among good ones" unet-train data check set/images/0001.png "$odd" \
     set/images/0002.png
-is "$(wc -l <"$OUT")" 2 "the good ones are printed"
-like "$ERR" '1 of 3 files' "the bad ones are counted"
+is "$(wc -l <"$OUT")" 2 "the other files are printed"
+like "$ERR" '1 of 3 files' "the number of bad files is printed"
 mkdir none
 exits 7 "a folder without images among them" unet-train data check set/images/0001.png none \
     set/images/0002.png
-is "$(wc -l <"$OUT")" 2 "does not end it"
-like "$ERR" 'none: no images in it \(png tif' "and is told"
+is "$(wc -l <"$OUT")" 2 "it does not end the check"
+like "$ERR" 'none: no images in it \(png tif' "the error names the folder"
 exits 7 "in JSON" unet-train data check --json none set/images/0001.png
-like "$OUT" '"path":"none","error":"none: no images in it' "too"
-like "$OUT" '"checked":2,"bad":1' "and counted"
+like "$OUT" '"path":"none","error":"none: no images in it' "the JSON has the error"
+like "$OUT" '"checked":2,"bad":1' "the JSON has the counts"
 
 odd_set() { # IMAGE-NAME: a copy of the set with one more pair of that name
     rm -rf odd && cp -r set odd && cp set/images/0001.png "odd/images/$1" &&
@@ -95,7 +96,7 @@ ok "a command in a set's file name" unet-train data split --data odd --out odd2.
 report $? "is not run"
 odd_set "$latin"
 exits 7 "a name that JSON can't hold" unet-train data split --data odd --out odd3.json
-like "$ERR" 'UTF-8' "is refused with the reason"
+like "$ERR" 'UTF-8' "the error has the reason"
 [ ! -e odd3.json ]
 report $? "without a half-made split"
 rm -rf odd && cp -r set odd && ln -s . odd/images/again && ln -s ../images odd/images/more
@@ -104,16 +105,17 @@ ok "a loop of links in a set is not followed" timeout 60 unet-train data split -
 ln -s 0007.png odd/images/0007.png && cp set/masks/0001.png odd/masks/0007.png
 exits 7 "an image that is a link to itself" timeout 60 unet-train data split --data odd \
     --out odd5.json
-like "$ERR" 'images/0007.png' "is named"
+like "$ERR" 'images/0007.png' "the error names the file"
 rm -rf odd && cp -r set odd && rm odd/images/0003.png && mkfifo odd/images/0003.png
 exits 7 "a FIFO in a set" timeout 20 unet-train data split --data odd --out odd6.json
-like "$ERR" 'images/0003.png' "is named"
+like "$ERR" 'images/0003.png' "the error names the file"
 
 mkdir -p odd/gif/images odd/gif/masks && cp set/masks/000* odd/gif/masks &&
     touch odd/gif/images/000{1,2}.gif
 exits 7 "a set whose images have no format that is read" unet-train data split --data odd/gif \
     --out odd7.json
-like "$ERR" 'gif: no image files in images/ \(png tif tiff jpg jpeg bmp\); 0 in images/, [0-9]+ in masks/' "says so"
+like "$ERR" 'gif: no image files in images/ \(png tif tiff jpg jpeg bmp\); 0 in images/, [0-9]+ in masks/' \
+    "the error has the formats that are read"
 
 # Pairs are read several at a time, and what is told does not depend on which is done first.
 many=many && unet-train data synth --out "$many" --count 64 --size 32x32 2>/dev/null
@@ -126,15 +128,15 @@ cp set/masks/0001.png many/masks/0010.png
 for _ in 1 2 3 4 5 6 7 8; do
     OMP_NUM_THREADS=4 unet-train data split --data many --out n.json 2>&1
 done >told.txt
-is "$(grep -c 'images/0009.png' told.txt)" 8 "of three wrong pairs the first is told"
-is "$(wc -l <told.txt)" 8 "and no other"
+is "$(grep -c 'images/0009.png' told.txt)" 8 "of three wrong pairs the first is reported"
+is "$(wc -l <told.txt)" 8 "no other is reported"
 [ ! -e n.json ]
 report $? "and nothing is written"
 
 # --- sets ----------------------------------------------------------------------------------------
 exits 7 "no such folder" unet-train data split --data none --out n.json
 exits 7 "a folder without images/ and masks/" unet-train data split --data set/images --out n.json
-like "$ERR" 'has images/ and masks/' "is told what is wanted"
+like "$ERR" 'has images/ and masks/' "the error says what is expected"
 exits 2 "no --out" unet-train data split --data set
 exits 2 "a share of 0" unet-train data split --data set --out n.json --val-fraction 0
 printf '0001.png\n0002.png\r\n\n0003.png\n' >train.txt
@@ -144,21 +146,22 @@ ok "a given split" unet-train data split --data set --out given.json --train-lis
 given() { python3 \
     -c 'import json,sys; print(*[i["stem"] for i in json.load(open("given.json"))[sys.argv[1]]])' \
     "$1"; }
-is "$(given train)" "0001 0002 0003" "has the listed ones to train"
-is "$(given val)" "0005" "and to validate"
+is "$(given train)" "0001 0002 0003" "the listed images train"
+is "$(given val)" "0005" "the listed images validate"
 exits 2 "one list alone" unet-train data split --data set --out n.json --train-list train.txt
 exits 7 "the same image on both sides" unet-train data split --data set --out n.json \
     --train-list train.txt --val-list train.txt
-like "$ERR" '0001.png is listed twice' "is named"
+like "$ERR" '0001.png is listed twice' "the error names the image"
 echo 0099.png >val.txt
 exits 7 "an image that is not there" unet-train data split --data set --out n.json \
     --train-list train.txt --val-list val.txt
-like "$ERR" 'val.txt: names 0099.png' "is named"
+like "$ERR" 'val.txt: names 0099.png' "the error names the image"
 rm -rf odd && cp -r set odd && cp set/images/0001.png odd/images/0006.png
 echo 0006.png >val.txt
 exits 7 "the same picture on both sides" unet-train data split --data odd --out n.json \
     --train-list train.txt --val-list val.txt
-like "$ERR" '0001.png and images/0006.png are the same image' "is found by its samples"
+like "$ERR" '0001.png and images/0006.png are the same image' \
+    "equal images are found by their pixels"
 for seed in 1 2 3 4 5 6; do
     unet-train data split --data odd --out "eq$seed.json" --seed $seed --val-fraction 0.5 \
         2>/dev/null
@@ -247,7 +250,8 @@ print(len(s["train"]), len(s["val"]), len(s.get("classes", [])))' "lay/$1.json" 
     layout lists 2 2 "train.txt and val.txt beside the folders"
     like told.txt '1 images belong neither to training nor' "what is in neither does not take part"
     layout notes 4 1 "such files that name no image"
-    like told.txt 'train.txt and .*val.txt name none of the images' "divide nothing, which is said"
+    like told.txt 'train.txt and .*val.txt name none of the images' \
+        "empty lists divide nothing, which is reported"
     layout above 3 2 "train/images and val/images"
     layout below 3 2 "images/train and images/val"
     refused wrong 'names 1.png, which is not among the images' "a list with a wrong name"
@@ -262,8 +266,8 @@ print(len(s["train"]), len(s["val"]), len(s.get("classes", [])))' "lay/$1.json" 
     refused b 'none for training: train/ is missing' "images to validate alone"
     exits 0 "classes that are called valid and invalid" unet-train data split --data lay/cls \
         --out lay/cls.json
-    like "$ERR" '1 folder holds no images and is not a class' "an empty folder is no class"
-    like lay/cls.json '"classes":\["invalid","valid"\]' "the others are"
+    like "$ERR" '1 folder holds no images and is not a class' "an empty folder is not a class"
+    like lay/cls.json '"classes":\["invalid","valid"\]' "the other folders are classes"
     ok "a divided set as PNG" unet-train data convert --data lay/lists --to png --out lay/again
     is "$(find lay/again -name '*.png' | sort | cut -d/ -f 3,4 | uniq -c | xargs)" \
         "1 test/images 1 test/masks 2 train/images 2 train/masks 2 val/images 2 val/masks" \
@@ -353,11 +357,13 @@ print(m["meaning"], m["classes"], m["ignore"] or "-", m["class_file"].replace("\
         --set model.depth=1 --epochs 1 --threads 1 --out m-run
     exits 0 "also for eval" unet-train eval --checkpoint m-run --data m/numbered \
         --class-file two.txt --threads 1 --json
-    like "$OUT" '"iou":[0-9.e-]+,.*"pixels":8192,"constant":0\.[0-9]+,"constant_class":"foreground"' "with the score of one class everywhere"
+    like "$OUT" '"iou":[0-9.e-]+,.*"pixels":8192,"constant":0\.[0-9]+,"constant_class":"foreground"' \
+        "the score of predicting one class everywhere is reported"
     printf '0 a\n85 b\n170 c\n255 d\n' >four.txt
     exits 7 "one of four names" unet-train data split --data m/steel --class-file four.txt \
         --out m.json
-    like "$ERR" 'four.txt: has 4 classes: set data.classes to 4 .--classes 4.' "needs --classes"
+    like "$ERR" 'four.txt: has 4 classes: set data.classes to 4 .--classes 4.' \
+        "--classes is required"
     exits 0 "masks of background alone train" unet-train train --data m/nothing --size 32x32 \
         --set model.base=2 --set model.depth=1 --epochs 1 \
         --threads 1 --out m-none
@@ -433,13 +439,13 @@ names_both 21_one_corrupt 'images/05.png' "the corrupt one of six is named"
 if sanitized; then
     skip "a sanitizer needs memory for itself" "memory is limited"
 else
-    exits 1 "what needs more memory than there is, says so" limited unet-train data synth \
+    exits 1 "an error is reported if memory does not suffice" limited unet-train data synth \
         --out big --size 4096x4096
-    like "$ERR" 'out of memory' "in words"
-    ok "and leaves no folder" test ! -e big
+    like "$ERR" 'out of memory' "the error says so"
+    ok "no folder is left" test ! -e big
 fi
 exits 7 "the header bomb" limited unet-train data check "$bad/png/10_header_bomb_100000x100000.png"
-like "$ERR" '100000 x 100000 pixels' "is refused by its size"
+like "$ERR" '100000 x 100000 pixels' "the error has its size"
 ok "the text bomb is not inflated" limited unet-train data check "$bad/png/12_ztxt_bomb.png"
 
 # --- numbers known of the real sets --------------------------------------------------------------

@@ -5,37 +5,38 @@
 # shellcheck source=t/lib.sh
 . "${srcdir:?}/t/lib.sh"
 
-ok "a set is drawn" unet-train data synth --out a --count 12 --size 96x128 --seed 7
-like "$ERR" 'a: 12 pairs of 96 x 128' "and reported"
+ok "a set is made" unet-train data synth --out a --count 12 --size 96x128 --seed 7
+like "$ERR" 'a: 12 pairs of 96 x 128' "it is reported"
 count() { find "$1" -name '*.png' | wc -l; }
 is "$(count a/images) $(count a/masks)" "12 12" "12 images, 12 masks"
-ok "drawn again" unet-train data synth --out b --count 12 --size 96x128 --seed 7
+ok "the same set is made again" unet-train data synth --out b --count 12 --size 96x128 --seed 7
 ok "the same seed gives the same files" diff -r a b
-ok "a longer set" unet-train data synth --out c --count 14 --size 96x128 --seed 7
-ok "starts with the same pictures" cmp a/images/0012.png c/images/0012.png
-ok "drawn with another seed" unet-train data synth --out d --count 12 --size 96x128 --seed 8
+ok "a longer set is made" unet-train data synth --out c --count 14 --size 96x128 --seed 7
+ok "it begins with the same images" cmp a/images/0012.png c/images/0012.png
+ok "a set with another seed is made" unet-train data synth --out d --count 12 --size 96x128 --seed 8
 exits 1 "another seed gives other files" cmp a/images/0001.png d/images/0001.png
 
 exits 7 "a folder that is not empty is refused" unet-train data synth --out a
-like "$ERR" 'a: this folder is not empty' "and named"
+like "$ERR" 'a: this folder is not empty' "the error names it"
 is "$(count a/images)" 12 "nothing was added"
 mkdir empty
 ok "an empty folder is filled" unet-train data synth --out empty --count 2
 exits 2 "no --out" unet-train data synth
 exits 2 "a bad size" unet-train data synth --out e --size 96
-like "$ERR" 'HEIGHTxWIDTH' "which says how sizes are written"
+like "$ERR" 'HEIGHTxWIDTH' "the error says how sizes are written"
 exits 2 "a size too small" unet-train data synth --out e --size 8x8
 exits 2 "no pictures" unet-train data synth --out e --count 0
 [ ! -e e ]
 report $? "a refused command makes no folder"
-exits 7 "a folder that can't be made" unet-train data synth --out no/such/folder
+exits 7 "a folder that cannot be made is an error" unet-train data synth --out no/such/folder
 # In a mount namespace of its own: nothing is left behind, whatever happens.
 mkdir tiny
 on_tiny_disk() { unshare -m sh -c 'mount -t tmpfs -o size=64k tmpfs tiny && exec "$@"' sh "$@"; }
 if on_tiny_disk true 2>/dev/null; then
-    exits 1 "a full disk" on_tiny_disk unet-train data synth --out tiny/set --count 100 \
+    exits 1 \
+        "a full disk is an error" on_tiny_disk unet-train data synth --out tiny/set --count 100 \
         --size 256x256
-    like "$ERR" 'tiny/set/.*No space left' "is told"
+    like "$ERR" 'tiny/set/.*No space left' "the error says so"
 else
     skip "a small file system can't be mounted here" "a full disk"
 fi
@@ -47,13 +48,13 @@ split_count() { python3 \
 is "$(split_count train) $(split_count val)" "10 2" "12 x 0.2: 2 validate"
 cp split.json first.json
 ok "split again to the same file" unet-train data split --data a --out split.json --seed 3
-ok "it is as it was" cmp first.json split.json
+ok "the file is unchanged" cmp first.json split.json
 exits 3 "another seed to the same file is refused" unet-train data split --data a --out split.json \
     --seed 4
-like "$ERR" 'split.json: exists and holds another split' "and explained"
-ok "it is as it was" cmp first.json split.json
-ok "elsewhere it may" unet-train data split --data a --out other.json --seed 4
-exits 1 "and differs" cmp -s first.json other.json
+like "$ERR" 'split.json: exists and holds another split' "the error says why"
+ok "the file is unchanged" cmp first.json split.json
+ok "another file is written" unet-train data split --data a --out other.json --seed 4
+exits 1 "it differs" cmp -s first.json other.json
 
 ok "statistics" unet-train data stats --data a --size 48x64
 like "$OUT" '^pairs +12$' "pairs"

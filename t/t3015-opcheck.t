@@ -11,9 +11,9 @@ kinds=$(sed -n 's/^extern const struct op_kind \([a-z0-9_]*\)_kind;.*/\1/p' \
     "$srcdir/trainer/core/op.h" | grep -vx cast | sort)
 # cast is never of floats only: where a backend needs casts they are measured with the type.
 
-ok 'a table of ops and backends' "$opcheck" --list
-is "$(awk 'NR > 1 { print $1 }' "$OUT" | sort)" "$kinds" 'with every kind of op'
-is "$(awk 'NR > 1 { print $2 }' "$OUT" | sort -u)" f32 'in the only type that the trainer has'
+ok 'the table of ops and backends is printed' "$opcheck" --list
+is "$(awk 'NR > 1 { print $1 }' "$OUT" | sort)" "$kinds" 'it has every kind of op'
+is "$(awk 'NR > 1 { print $2 }' "$OUT" | sort -u)" f32 'it has the only type of the trainer'
 # Column of the reference: its own kernel for every kind; any backend of the host has one from
 # somewhere.
 is "$(awk 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == "ref") ref = i; next } { print $ref }' "$OUT" | sort -u)" \
@@ -30,12 +30,12 @@ for backend in ref simd; do # on a busy machine a rate may be 0.0
     is "$(awk '$1 == "'$backend'" && !($2 == "f32" && $5 > 0 && $6 ~ /^(-|[0-9.]+)$/ && $7 ~ /^[0-9.]+$/ && NF == 8)' "$OUT")" '' \
         "$backend: time, GFLOP/s, GB/s and whose kernel"
 done
-ok 'one kind of op' "$opcheck" --perf ref max_pool2d 0
+ok 'one kind of op is measured' "$opcheck" --perf ref max_pool2d 0
 is "$(awk '$1 == "ref" { print $3 }' "$OUT" | sort -u | xargs)" 'max_pool2d max_pool2d_grad' \
     'and its gradient'
-ok 'in 16 bits' "$opcheck" --perf simd concat 0 bf16
+ok 'ops are measured in 16 bits' "$opcheck" --perf simd concat 0 bf16
 is "$(awk '$1 == "simd" { print $2, $3 }' "$OUT" | sort -u | xargs)" \
     'bf16 concat bf16 concat_grad' 'as well, without casts'
-exits 2 'an unknown backend' "$opcheck" --perf nothing
-like "$ERR" 'no backend "nothing"' 'is named'
+exits 2 'an unknown backend is refused' "$opcheck" --perf nothing
+like "$ERR" 'no backend "nothing"' 'the error names it'
 done_testing

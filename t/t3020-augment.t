@@ -9,20 +9,20 @@ train=(unet-train train --data data --set data.split=split.json --size 32x32 --s
     --set model.depth=2 --threads 1
     --epochs 3 --batch-size 4 --set model.batch_norm=none --set train.lr_scaling=none)
 weights() { sed -n 's/.*"weights_sha256":"\([^"]*\).*/\1/p' "$1/DONE"; }
-ok "a set" unet-train data synth --out data --count 10 --size 32x32 --seed 3
-ok "its split" unet-train data split --data data --out split.json
+ok "a set is made" unet-train data synth --out data --count 10 --size 32x32 --seed 3
+ok "its split is made" unet-train data split --data data --out split.json
 
 all=()
 for one in hflip=true vflip=true rot90=true brightness=0.1 contrast=0.2 shift=2 crop=0.2 \
     elastic=2; do
     all+=(--set "augment.$one")
 done
-ok "without loading threads" "${train[@]}" "${all[@]}" --set data.workers=0 --out w0
-ok "with one" "${train[@]}" "${all[@]}" --set data.workers=1 --out w1
-ok "with five" "${train[@]}" "${all[@]}" --set data.workers=5 --out w5
-ok "without augmentation" "${train[@]}" --out plain
-is "$(weights w1)" "$(weights w0)" "one thread: the same weights as none"
-is "$(weights w5)" "$(weights w0)" "five: too"
+ok "a training without loading threads" "${train[@]}" "${all[@]}" --set data.workers=0 --out w0
+ok "a training with one loading thread" "${train[@]}" "${all[@]}" --set data.workers=1 --out w1
+ok "a training with five loading threads" "${train[@]}" "${all[@]}" --set data.workers=5 --out w5
+ok "a training without augmentation" "${train[@]}" --out plain
+is "$(weights w1)" "$(weights w0)" "one loading thread gives the same weights as none"
+is "$(weights w5)" "$(weights w0)" "five loading threads give the same weights as none"
 isnt() { [ -n "$1" ] && [ "$1" != "$2" ]; report $? "$3"; }
 isnt "$(weights plain)" "$(weights w0)" "other weights than without augmentation"
 for one in hflip=true vflip=true rot90=true brightness=0.2 contrast=0.2 shift=2 crop=0.3 \
@@ -32,8 +32,8 @@ done
 is "$(for d in one-*; do weights "$d"; done | sort -u | wc -l)" 8 \
     "each of the eight makes weights of its own"
 
-exits 2 "an unknown change" "${train[@]}" --set augment.shear=2 --out bad
-like "$ERR" 'augment.*shear' "is named"
+exits 2 "an unknown augmentation is refused" "${train[@]}" --set augment.shear=2 --out bad
+like "$ERR" 'augment.*shear' "the error names it"
 exits 2 "a value out of range" "${train[@]}" --set augment.crop=1 --out bad
 exits 2 "a flip by a number" "${train[@]}" --set augment.hflip=3 --out bad
 [ ! -e bad ]
@@ -45,6 +45,7 @@ ok "preview" unet-train data preview --data data --size 32x32 --set augment.hfli
     --set augment.elastic=3 --count 3 --out look
 is "$(unet-train data check look | cut -f 2-4 | sort | uniq -c | xargs)" "3 128 32 3" \
     "three pictures, four parts side by side"
-exits 2 "an unknown change" unet-train data preview --data data --size 32x32 --set augment.shear=1 \
+exits 2 "an unknown augmentation is refused by preview" \
+    unet-train data preview --data data --size 32x32 --set augment.shear=1 \
     --out look
 done_testing

@@ -15,22 +15,25 @@ s = json.load(open(sys.argv[1]))
 print(s.get("format", "pairs"), len(s["train"]), len(s["val"]), len(s.get("classes", [])))' "$1"; }
 
 # --- forth and back ------------------------------------------------------------------------------
-ok "a set" unet-train data synth --out png --count 12 --size 32x32 --seed 3
-ok "to TFRecord shards" unet-train data convert --data png --to tfrecord --shard 5 --out shards
+ok "a set is made" unet-train data synth --out png --count 12 --size 32x32 --seed 3
+ok "it is converted to TFRecord shards" \
+    unet-train data convert --data png --to tfrecord --shard 5 --out shards
 is "$(find shards -name '*.records' | sort | xargs)" \
     "shards/0.records shards/1.records shards/2.records" "three shards"
-is "$(tr -d ' \n' <shards/output_types.json)" '{"image":"uint8","mask":"uint8"}' "types"
-is "$(tr -d ' \n' <shards/output_shapes.json)" '{"image":[32,32,1],"mask":[32,32,1]}' "shapes"
-ok "and back" unet-train data convert --data shards --to png --out back
-is "$(samples back/images)" "$(samples png/images)" "the same images"
-is "$(samples back/masks)" "$(samples png/masks)" "the same masks"
-exits 7 "an output folder that holds something" unet-train data convert --data png --to png \
+is "$(tr -d ' \n' <shards/output_types.json)" '{"image":"uint8","mask":"uint8"}' \
+    "the shards have their types"
+is "$(tr -d ' \n' <shards/output_shapes.json)" '{"image":[32,32,1],"mask":[32,32,1]}' \
+    "the shards have their shapes"
+ok "they are converted back" unet-train data convert --data shards --to png --out back
+is "$(samples back/images)" "$(samples png/images)" "the images are the same"
+is "$(samples back/masks)" "$(samples png/masks)" "the masks are the same"
+exits 7 "an output folder with files is refused" unet-train data convert --data png --to png \
     --out back
-exits 2 "an unknown format" unet-train data convert --data png --to zip --out zip
+exits 2 "an unknown format is refused" unet-train data convert --data png --to zip --out zip
 
-ok "tiles" unet-train data convert --data png --to png --tile 20x16 --out tiles
-is "$(samples tiles/images | wc -l)" 48 "four of each image"
-is "$(samples tiles/images | cut -f 1,2 | sort -u)" "16	20" "of the size asked for"
+ok "tiles are cut" unet-train data convert --data png --to png --tile 20x16 --out tiles
+is "$(samples tiles/images | wc -l)" 48 "each image gives four"
+is "$(samples tiles/images | cut -f 1,2 | sort -u)" "16	20" "they have the requested size"
 
 # --- training from shards ------------------------------------------------------------------------
 train=(unet-train train --size 32x32 --set model.base=4 --set model.depth=2 --threads 1 --epochs 2 \
@@ -38,26 +41,30 @@ train=(unet-train train --size 32x32 --set model.base=4 --set model.depth=2 --th
     --set model.batch_norm=none --set train.lr_scaling=none)
 ok "train and validation given by names" unet-train data split --data png --out png.json
 ok "a split of the shards" unet-train data split --data shards --out shards.json
-is "$(count shards.json)" "tfrecord 10 2 0" "has all records"
-ok "training from shards" "${train[@]}" --data shards --set data.split=shards.json --out run
-ok "from their cache" "${train[@]}" --data shards --set data.split=shards.json \
+is "$(count shards.json)" "tfrecord 10 2 0" "it has all records"
+ok "a training from shards" "${train[@]}" --data shards --set data.split=shards.json --out run
+ok "a training from a cache of the shards" \
+    "${train[@]}" --data shards --set data.split=shards.json \
     --set data.cache=here --out run-cache
-is "$(weights run-cache)" "$(weights run)" "the same weights"
-ok "a cache made beforehand" unet-train data convert --to cache --data png --split png.json \
+is "$(weights run-cache)" "$(weights run)" "the weights are the same"
+ok "a cache is made beforehand" unet-train data convert --to cache --data png --split png.json \
     --size 32x32 --out made
-ok "is used" "${train[@]}" --data png --set data.split=png.json --set data.cache=made --out run-made
-unlike "$ERR" 'decoding .* samples' "as it is"
+ok "a training uses it" \
+    "${train[@]}" --data png --set data.split=png.json --set data.cache=made --out run-made
+unlike "$ERR" 'decoding .* samples' "nothing is decoded"
 printf 'X' | dd of=shards/1.records bs=1 seek=400 conv=notrunc 2>/dev/null
-exits 7 "a damaged record" "${train[@]}" --data shards --set data.split=shards.json --out run-bad
-like "$ERR" 'shards/1.records: record 0 is damaged' "is named"
-exits 7 "a conversion of it" unet-train data convert --data shards --to png --out broken
+exits 7 "a damaged record is an error in training" \
+    "${train[@]}" --data shards --set data.split=shards.json --out run-bad
+like "$ERR" 'shards/1.records: record 0 is damaged' "the error names it"
+exits 7 "a damaged record is an error in conversion" \
+    unet-train data convert --data shards --to png --out broken
 mkdir empty
-exits 7 "into a folder that is there" unet-train data convert --data shards --to tfrecord \
+exits 7 "the same into an existing folder" unet-train data convert --data shards --to tfrecord \
     --out empty
-ok "leaves no files" test ! -e broken -a -d empty -a -z "$(ls -A empty)"
+ok "no files are left" test ! -e broken -a -d empty -a -z "$(ls -A empty)"
 truncate -s -7 shards/0.records
-exits 7 "a shard that is cut" unet-train data split --data shards --out cut.json
-like "$ERR" 'shards/0.records ends inside record 4' "is named"
+exits 7 "a truncated shard is an error" unet-train data split --data shards --out cut.json
+like "$ERR" 'shards/0.records ends inside record 4' "the error names it"
 
 # --- more bands than a picture has ----------------------------------------------------------------
 if command -v python3 >/dev/null; then
@@ -83,20 +90,24 @@ EOP
         "keep all four"
     ok "and to shards again" unet-train data convert --data band-shards --to tfrecord \
         --out band-again
-    ok "unchanged" cmp band-shards/0.records band-again/0.records
-    ok "back to pictures" unet-train data convert --data band-shards --to png --out band-back
-    is "$(samples band-back/images)" "$(samples bands/images)" "unchanged"
+    ok "the records are unchanged" cmp band-shards/0.records band-again/0.records
+    ok "the shards are converted to images" \
+        unet-train data convert --data band-shards --to png --out band-back
+    is "$(samples band-back/images)" "$(samples bands/images)" "the images are unchanged"
     learn=(unet-train train --size 32x32 --set model.base=4 --set model.depth=2 --threads 1 \
         --epochs 25 --batch-size 2 --lr 0.01)
-    ok "a network of four channels" "${learn[@]}" --data band-shards --channels 4 --out band-run
-    like band-run/DONE '"iou":(0\.9|1)' "sees the fourth"
-    ok "predict" unet-train predict --checkpoint band-run --threads 1 --out band-masks \
+    ok "a network with four channels is trained" \
+        "${learn[@]}" --data band-shards --channels 4 --out band-run
+    like band-run/DONE '"iou":(0\.9|1)' "it uses the fourth channel"
+    ok "it predicts" unet-train predict --checkpoint band-run --threads 1 --out band-masks \
         bands/images/0.png
-    ok "without alpha" unet-train data convert --data bands --to tfrecord --out rgb-shards
+    ok "shards without alpha are made" \
+        unet-train data convert --data bands --to tfrecord --out rgb-shards
     is "$(tr -d ' \n' <rgb-shards/output_shapes.json)" '{"image":[32,32,3],"mask":[32,32,1]}' \
         "there are three"
-    exits 7 "four channels of RGB" "${learn[@]}" --data rgb-shards --channels 4 --out rgb-run
-    like "$ERR" 'has 3 channels, and data.channels is 4' "is told"
+    exits 7 "four channels of RGB images are refused" \
+        "${learn[@]}" --data rgb-shards --channels 4 --out rgb-run
+    like "$ERR" 'has 3 channels, and data.channels is 4' "the error has both numbers"
 else
     skip "python3 is not installed" "bands"
 fi
@@ -106,23 +117,24 @@ fi
 mkdir -p classes/cat classes/dog
 for i in 01 02 03 04; do cp "png/images/00$i.png" "classes/cat/$i.png"; done
 for i in 05 06 07 08; do cp "png/images/00$i.png" "classes/dog/$i.png"; done
-ok "a folder per class" unet-train data split --data classes --out classes.json
-is "$(count classes.json)" "folders 7 1 2" "two classes"
-ok "to shards" unet-train data convert --data classes --to tfrecord --out class-shards
+ok "a folder per class is split" unet-train data split --data classes --out classes.json
+is "$(count classes.json)" "folders 7 1 2" "it has two classes"
+ok "it is converted to shards" \
+    unet-train data convert --data classes --to tfrecord --out class-shards
 is "$(tr -d ' \n' <class-shards/output_types.json)" '{"image":"uint8","label":"int64"}' \
     "with a label each"
-ok "and back" unet-train data convert --data class-shards --to png --out class-back
+ok "they are converted back" unet-train data convert --data class-shards --to png --out class-back
 is "$(samples class-back/1)" "$(samples classes/dog)" "the second class has its images"
-exits 3 "a U-Net needs masks" "${train[@]}" --data classes --out class-run
-like "$ERR" 'one class for each image' "which is said"
+exits 3 "a U-Net refuses images without masks" "${train[@]}" --data classes --out class-run
+like "$ERR" 'one class for each image' "the error says so"
 mkdir classes/val
 mv classes/cat classes/dog classes/val && mkdir -p classes/train/cat classes/train/dog
 mv classes/val/cat/0[123].png classes/train/cat && mv classes/val/dog/0[567].png classes/train/dog
 cp classes/val/dog/08.png classes/train/dog/copy.png
-ok "a divided folder" unet-train data split --data classes --out divided.json
+ok "a divided folder is split" unet-train data split --data classes --out divided.json
 is "$(count divided.json)" "folders 6 2 2" \
     "stays divided; the same picture on both sides does not train"
-like "$ERR" '1 training images are also validation' "which is said"
+like "$ERR" '1 training images are also validation' "duplicates between the sides are reported"
 
 # --- stacks
 # ------------------------------------------------------------------------------------------
@@ -148,17 +160,18 @@ def stack(path, first):
     open(path, "wb").write(b"II*\0" + struct.pack("<I", 8 + 1024) + b"".join(data))
 stack("stack/images/s.tif", 1)
 stack("stack/masks/s.tif", 255)'
-    exits 7 "a stack as a pair" unet-train data split --data stack --out stack.json
-    like "$ERR" 'images/s.tif: has 3 pages; .*data convert' "is refused with the way out"
-    ok "which is" unet-train data convert --data stack --to png --out pages
+    exits 7 \
+        "a stack in a set of pairs is refused" unet-train data split --data stack --out stack.json
+    like "$ERR" 'images/s.tif: has 3 pages; .*data convert' "the error says what to do"
+    ok "the stack is converted to images" unet-train data convert --data stack --to png --out pages
     is "$(find pages/images -name '*.png' | sort | xargs -n 1 basename | xargs)" \
         "s-p0002.png s-p0003.png s.png" "a pair for each page"
-    is "$(samples pages/images | sort -u | wc -l)" 3 "three different ones"
-    ok "predict takes each page" unet-train predict -c run --threads 1 --out stacked stack/images
-    ok "and each image" unet-train predict -c run --threads 1 --out single pages/images
+    is "$(samples pages/images | sort -u | wc -l)" 3 "its three pages differ"
+    ok "predict accepts a stack" unet-train predict -c run --threads 1 --out stacked stack/images
+    ok "predict accepts its images" unet-train predict -c run --threads 1 --out single pages/images
     is "$(cd stacked && sha256sum -- *.png)" "$(cd single && sha256sum -- *.png)" \
         "a page gets the mask of its own"
-    ok "a set of pairs" unet-train data split --data pages --out pages.json
+    ok "the pages are a set of pairs" unet-train data split --data pages --out pages.json
 else
     skip "built without libtiff" "pages of a TIFF"
 fi

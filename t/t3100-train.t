@@ -16,16 +16,16 @@ no_result() { [ ! -e "$1/DONE" ] && [ -e "$1/FAILED" ]; }
 ok "synthetic data" unet-train data synth --out data --count 40 --size 64x64 --seed 1
 
 # --- a good run ---
-exits 0 "a run" "${train[@]}" --epochs 15 --batch-size 4 --lr 0.01 --out good
-like "$ERR" 'epoch 15/15: loss 0\.[0-9]+, [0-9.]+ s, [0-9.]+ images/s' "a plain line per epoch"
+exits 0 "a training succeeds" "${train[@]}" --epochs 15 --batch-size 4 --lr 0.01 --out good
+like "$ERR" 'epoch 15/15: loss 0\.[0-9]+, [0-9.]+ s, [0-9.]+ images/s' "each epoch is one line"
 for f in DONE log.csv record.jsonl split.json checkpoint/weights.safetensors \
     checkpoint/model.json; do
-    ok "leaves $f" test -s "good/$f"
+    ok "$f is written" test -s "good/$f"
 done
-ok "and no FAILED" test ! -e good/FAILED
+ok "there is no FAILED" test ! -e good/FAILED
 is "$(head -n 1 good/log.csv)" ",time_per_epoch,loss,lr,training_time,test_time,iou" \
     "log.csv has the header"
-is "$(wc -l <good/log.csv)" 16 "and 15 rows"
+is "$(wc -l <good/log.csv)" 16 "log.csv has 15 rows"
 is "$(cut -d, -f4 good/log.csv | sed 1d | uniq | tr '\n' ' ')" \
     "0.010000 0.005000 0.002500 0.001250 " \
     "the rate goes down in steps"
@@ -51,10 +51,11 @@ is "$(images good)" 32 "every training image is used"
 first=$(sed -n 2p good/log.csv | cut -d, -f3) last=$(tail -n 1 good/log.csv | cut -d, -f3)
 ok "the loss falls ($first to $last)" awk "BEGIN { exit !($last < $first / 2) }"
 iou=$(field good/DONE iou)
-ok "IoU beats 0.5 ($iou)" awk "BEGIN { exit !($iou > 0.5) }"
+ok "the IoU is above 0.5 ($iou)" awk "BEGIN { exit !($iou > 0.5) }"
 
 # --- activations of 16 bits ---
-exits 0 "a run in bf16" "${train[@]}" --epochs 15 --batch-size 4 --lr 0.01 --dtype bf16 --out half
+exits 0 "a training in bf16 succeeds" \
+    "${train[@]}" --epochs 15 --batch-size 4 --lr 0.01 --dtype bf16 --out half
 is "$(field half/record.jsonl dtype) $(field good/record.jsonl dtype)" "bf16 f32" \
     "the record names the type"
 other=$(tail -n 1 half/log.csv | cut -d, -f3)
@@ -62,32 +63,37 @@ ok "its loss ($other) is near that of floats ($last)" awk \
     "BEGIN { exit !(($other - $last)^2 < 0.02^2) }"
 exits 0 "eval in bf16" unet-train eval --checkpoint half/checkpoint --data data --dtype bf16 --json
 exits 3 "fp16 without a GPU" "${train[@]}" --epochs 1 --dtype fp16 --out no
-like "$ERR" 'scaled loss: take bf16' 'says why and what to take'
-exits 2 "no such type" "${train[@]}" --epochs 1 --dtype f64 --out no
+like "$ERR" 'scaled loss: take bf16' 'the error says what to use'
+exits 2 "an unknown type is refused" "${train[@]}" --epochs 1 --dtype f64 --out no
 
 # --- what it computes on ---
 given() { env -u UNET_GPUS SLURM_JOB_GPUS=0,1 "${train[@]}" --epochs 1 "$@"; }
 if unet-train devices | grep -q '^GPU [0-9]'; then
     skip "this machine has a GPU" "a job whose GPUs do not work"
 else
-    exits 5 "a job whose GPUs do not work" given --out gpus
-    like "$ERR" 'was given GPUs \(SLURM_JOB_GPUS=0,1\) and cannot use them: .*; train.backend: cpu' "ends with why and what to do"
+    exits 5 "GPUs that do not work are an error" given --out gpus
+    like "$ERR" 'was given GPUs \(SLURM_JOB_GPUS=0,1\) and cannot use them: .*; train.backend: cpu' \
+        "the error has the reason and what to do"
     like gpus/FAILED '"exit_code":5,"error":"this process was given GPUs' "the marker says so"
-    exits 0 "on the CPU on purpose" given --backend cpu --out cpu
+    exits 0 "the CPU can be chosen" given --backend cpu --out cpu
     like "$ERR" '^unet-train: computing on the CPU, .* \(backend [a-z]+, comm self\)$' \
         "the first line names device and backend"
-    like cpu/record.jsonl '"backend":"[a-z]+".*"device":"[^"]+","why_cpu":""' "so does the record"
-    exits 5 "eval there" env -u UNET_GPUS CUDA_VISIBLE_DEVICES=0 unet-train eval --checkpoint cpu \
+    like cpu/record.jsonl '"backend":"[a-z]+".*"device":"[^"]+","why_cpu":""' "the record says so"
+    exits 5 "eval on such GPUs is an error" \
+        env -u UNET_GPUS CUDA_VISIBLE_DEVICES=0 unet-train eval --checkpoint cpu \
         --data data
-    exits 5 "backend cuda" "${train[@]}" --epochs 1 --backend cuda --out cuda
-    exits 0 "without GPUs" env -u UNET_GPUS CUDA_VISIBLE_DEVICES= "${train[@]}" --epochs 1 \
+    exits 5 \
+        "backend cuda without a GPU is an error" "${train[@]}" --epochs 1 --backend cuda --out cuda
+    exits 0 "a training without GPUs uses the CPU" \
+        env -u UNET_GPUS CUDA_VISIBLE_DEVICES= "${train[@]}" --epochs 1 \
         --out none-given
     like none-given/record.jsonl \
         '"why_cpu":"(there is no NVIDIA driver|this program was built without CUDA)' \
         "auto is the CPU, and says why"
 fi
-exits 0 "with fake ones" env UNET_GPUS=fake SLURM_JOB_GPUS=0 "${train[@]}" --epochs 1 --out fake
-like "$ERR" 'computing on the CPU, .*: the GPUs here are fake' "too"
+exits 0 "a training with fake GPUs uses the CPU" \
+    env UNET_GPUS=fake SLURM_JOB_GPUS=0 "${train[@]}" --epochs 1 --out fake
+like "$ERR" 'computing on the CPU, .*: the GPUs here are fake' "the first line says so"
 
 # --- eval ---
 exits 0 "eval on the run's split" \
@@ -96,52 +102,57 @@ is "$(field "$OUT" iou) $(field "$OUT" images)" "$iou 8" "gives exactly the run'
 exits 0 "eval on all pairs of a folder" unet-train eval \
     --checkpoint good/checkpoint/weights.safetensors \
     --data data --size 64x64 --threads 1 --json
-is "$(field "$OUT" images)" 40 "takes all of them"
+is "$(field "$OUT" images)" 40 "it uses all of them"
 exits 2 "eval without images" unet-train eval --checkpoint good/checkpoint
 exits 9 "eval without a checkpoint" unet-train eval --checkpoint none --data data
 cp -r good/checkpoint cut
 truncate -s -100 cut/weights.safetensors
-exits 9 "eval of a checkpoint cut short" unet-train eval --checkpoint cut --data data
-like "$ERR" 'cut/weights.safetensors: is not the file that was written' "names the file"
+exits 9 "eval of a truncated checkpoint is refused" unet-train eval --checkpoint cut --data data
+like "$ERR" 'cut/weights.safetensors: is not the file that was written' "the error names the file"
 
 # --- the same run again is the same run ---
-ok "again, same seed" "${train[@]}" --epochs 2 --batch-size 4 --set data.split=good/split.json \
+ok "a training with a fixed seed" \
+    "${train[@]}" --epochs 2 --batch-size 4 --set data.split=good/split.json \
     --out again-1
-ok "and again" "${train[@]}" --epochs 2 --batch-size 4 --set data.split=good/split.json \
+ok "the same training again" \
+    "${train[@]}" --epochs 2 --batch-size 4 --set data.split=good/split.json \
     --out again-2
 is "$(field again-1/DONE weights_sha256)" "$(field again-2/DONE weights_sha256)" \
     "give the same weights"
 
 # --- repeat and drop ---
-ok "repeat and drop" "${train[@]}" --epochs 1 --batch-size 7 --set data.repeat=2 \
+ok "a training with repeat and drop" "${train[@]}" --epochs 1 --batch-size 7 --set data.repeat=2 \
     --set data.remainder=drop --out drop
 is "$(images drop)" 63 "63 of 2 x 32 images fill batches of 7"
 
 # --- refusals ---
 exits 3 "a folder that holds a run is refused" "${train[@]}" --epochs 1 --out good
-like "$ERR" 'already holds DONE .*--out' "the text says what to do"
-ok "and the run there is as it was" test -e good/DONE -a ! -e good/FAILED
+like "$ERR" 'already holds DONE .*--out' "the error says what to do"
+ok "the run in the folder is unchanged" test -e good/DONE -a ! -e good/FAILED
 exits 3 "also when Slurm restarted its job" env SLURM_RESTART_COUNT=1 "${train[@]}" --epochs 1 \
     --out good
 mkdir again-3 && cp again-1/record.jsonl again-3 && echo '{}' >again-3/FAILED
-exits 0 "one that failed begins anew when Slurm restarted the job" \
+exits 0 "a failed run begins again when Slurm restarted the job" \
     env SLURM_RESTART_COUNT=1 "${train[@]}" --epochs 1 --batch-size 16 --out again-3
-like "$ERR" '.*again-3 has no checkpoint: the training starts at the beginning' "which is told"
-ok "then what was there is set aside" test -e again-3/restart-1/record.jsonl \
+like "$ERR" '.*again-3 has no checkpoint: the training starts at the beginning' \
+    "it is reported that there is no checkpoint"
+ok "the earlier files are moved away" test -e again-3/restart-1/record.jsonl \
     -a -e again-3/restart-1/FAILED -a -e again-3/DONE
 exits 2 "without --out" "${train[@]}"
 exits 2 "without data" unet-train train --out r
-exits 2 "a bad value" "${train[@]}" --epochs many --out r
-like "$ERR" 'train: [-]-epochs: .*not a whole number' "the text names the option"
+exits 2 "a bad value is refused" "${train[@]}" --epochs many --out r
+like "$ERR" 'train: [-]-epochs: .*not a whole number' "the error names the option"
 exits 3 "a size that does not fit the depth" unet-train train --data data --size 66x64 \
     --set model.depth=2 --out r
-exits 2 "--run with an option that it says" unet-train train --run r.json --epochs 3 --out r
-exits 3 "no run.json" unet-train train --run none.json --out r
-ok "nothing was made for what was refused" test ! -e r
-exits 7 "no data" "${train[@]}" --data none --out nodata
-ok "is marked" no_result nodata
-exits 0 "with data the same folder serves" "${train[@]}" --epochs 1 --batch-size 16 --out nodata
-ok "and what failed is set aside" test -e nodata/DONE -a -e nodata/restart-1/FAILED
+exits 2 "--run with an option that it contains is refused" \
+    unet-train train --run r.json --epochs 3 --out r
+exits 3 "a run.json that does not exist is refused" unet-train train --run none.json --out r
+ok "refused commands make no folder" test ! -e r
+exits 7 "missing data are an error" "${train[@]}" --data none --out nodata
+ok "the run is marked as failed" no_result nodata
+exits 0 \
+    "the same folder can be used with data" "${train[@]}" --epochs 1 --batch-size 16 --out nodata
+ok "the failed run is moved away" test -e nodata/DONE -a -e nodata/restart-1/FAILED
 like nodata/restart-1/FAILED '"exit_code":7,"error":"none' "FAILED has code and reason"
 
 # --- run.json ---
@@ -159,49 +170,49 @@ is "$(field fromjson/DONE weights_sha256)" "$(field again-1/DONE weights_sha256)
     "is the run that the same options give"
 
 # --- failures ---
-exits 1 "an absurd learning rate" "${train[@]}" --epochs 30 --lr 1e12 --out nan
-ok "is no success" no_result nan
-like nan/FAILED 'diverged' "FAILED says why"
-like nan/record.jsonl '^\{"kind":"end","status":"failed","exit_code":1' "so does record.jsonl"
+exits 1 "an extreme learning rate is an error" "${train[@]}" --epochs 30 --lr 1e12 --out nan
+ok "the run has no result" no_result nan
+like nan/FAILED 'diverged' "FAILED has the reason"
+like nan/record.jsonl '^\{"kind":"end","status":"failed","exit_code":1' "record.jsonl has it, too"
 
 # A step of seconds: 32 batches.
 "${train[@]}" --size 512x512 --epochs 100000 --batch-size 1 --set train.accumulate=32 --out killed \
     2>/dev/null &
 pid=$!
-ok "it is under way" wait_until 60 grep -q '"kind":"run"' killed/record.jsonl
+ok "a training is running" wait_until 60 grep -q '"kind":"run"' killed/record.jsonl
 sleep 0.5
 kill -INT $pid
 sleep 0.3
-ok "SIGINT waits for the step's end" kill -0 $pid
+ok "SIGINT waits for the end of the step" kill -0 $pid
 kill -INT $pid
 ended=$SECONDS
 wait $pid
-is $? 130 "a second one ends it with 130"
-ok "at once" test $((SECONDS - ended)) -le 3
-ok "and marks it" no_result killed
-like killed/FAILED '"exit_code":130,"error":"stopped by signal 2' "with the reason"
+is $? 130 "a second SIGINT ends it with 130"
+ok "it ends at once" test $((SECONDS - ended)) -le 3
+ok "it is marked as failed" no_result killed
+like killed/FAILED '"exit_code":130,"error":"stopped by signal 2' "FAILED has the reason"
 
 "${train[@]}" --epochs 100000 --out killed9 2>/dev/null &
 pid=$!
-ok "another is under way" wait_until 60 grep -q '"kind":"epoch"' killed9/record.jsonl
+ok "another training is running" wait_until 60 grep -q '"kind":"epoch"' killed9/record.jsonl
 kill -KILL $pid
 wait $pid 2>/dev/null
-ok "killed, it leaves no DONE" test ! -e killed9/DONE
+ok "after kill -9 there is no DONE" test ! -e killed9/DONE
 
 # A disk of 64 KiB: the record fits, the checkpoint does not.
 mkdir small
 if mount -t tmpfs -o size=64k none small 2>/dev/null; then
     unmount() { umount small; }
     cleanup_hooks+=(unmount)
-    exits 1 "a full disk" unet-train train --data data --size 64x64 --set model.base=8 \
+    exits 1 "a full disk is an error" unet-train train --data data --size 64x64 --set model.base=8 \
         --set model.depth=2 --threads 1 \
         --epochs 1 --set data.split=good/split.json --out small/run
-    like "$ERR" 'No space left on device' "is told"
-    ok "and is no success" test ! -e small/run/DONE
+    like "$ERR" 'No space left on device' "the error says so"
+    ok "the run has no result" test ! -e small/run/DONE
 else
     skip "no right to mount a tmpfs" "a full disk"
 fi
-exits 3 "a folder that cannot be made" "${train[@]}" --out /proc/none/run
+exits 3 "a folder that cannot be made is an error" "${train[@]}" --out /proc/none/run
 
 exits 0 "devices" unet-train devices --json
 like "$OUT" '"backends":\[.*"ref"(,"cuda")?\],"communicators":\["self","thread"' \

@@ -31,11 +31,12 @@ ok "class weights" "${train[@]}" --epochs 10 --lr 0.01 --set train.class_weights
 ok "more weight on the foreground finds more of it" \
     awk "BEGIN { exit !($(field weighted/DONE recall) > $(field ce/DONE recall)) }"
 like weighted/record.jsonl '"loss":"ce","class_weights":"0.1,2"' "the record has loss and weights"
-exits 3 "a weight too many" "${train[@]}" --set train.class_weights=1,2,3 --out bad
-like "$ERR" 'train.class_weights: 3 weights for 2 classes' "is told"
-exits 3 "weights that are none" "${train[@]}" --set train.class_weights=1,x --out bad
-exits 2 "an unknown loss" "${train[@]}" --set train.loss=hinge --out bad
-like "$ERR" 'known: ce, dice, ce\+dice' "is told what there is"
+exits 3 "a weight too many is refused" "${train[@]}" --set train.class_weights=1,2,3 --out bad
+like "$ERR" 'train.class_weights: 3 weights for 2 classes' "the error has both numbers"
+exits 3 \
+    "weights that are not numbers are refused" "${train[@]}" --set train.class_weights=1,x --out bad
+exits 2 "an unknown loss is refused" "${train[@]}" --set train.loss=hinge --out bad
+like "$ERR" 'known: ce, dice, ce\+dice' "the error lists the losses"
 
 # --- scores of each image ---
 is "$(head -n 1 ce/images.csv)" \
@@ -46,17 +47,19 @@ is "$(sed 1d ce/images.csv | cut -d, -f2 | sort | uniq -c | tr -s ' ')" " 8 all"
 is "$(sed 1d ce/images.csv | awk -F, '{ i += $8; p += $9; t += $10; n += $11 } END { print i, p, t, n }')" \
     "$(field ce/DONE intersection) $(field ce/DONE pred) $(field ce/DONE truth) 32768" \
     "which add up to the run's counts"
-ok "eval writes the same" unet-train eval --checkpoint ce/checkpoint --split ce/split.json \
+ok "eval writes a table of images" \
+    unet-train eval --checkpoint ce/checkpoint --split ce/split.json \
     --threads 1 \
     --images images.csv --json
-ok "table of images" cmp images.csv ce/images.csv
-ok "three replicas" "${train[@]}" --epochs 1 --gpus 3 --out three
-is "$(sed 1d three/images.csv | wc -l)" 8 "write every image once"
+ok "it is that of the run" cmp images.csv ce/images.csv
+ok "a training on three replicas" "${train[@]}" --epochs 1 --gpus 3 --out three
+is "$(sed 1d three/images.csv | wc -l)" 8 "they write every image once"
 
 # --- pixels that do not count: with 255 ignored, all that counts is background ---
-ok "only background counts" "${train[@]}" --epochs 2 --set data.ignore=255 --out blind
-is "$(field blind/DONE truth)" 0 "the foreground is not there"
-ok "which leaves fewer pixels" test "$(field blind/DONE pixels)" -lt 32768
+ok "a training in which only background counts" \
+    "${train[@]}" --epochs 2 --set data.ignore=255 --out blind
+is "$(field blind/DONE truth)" 0 "no foreground is counted"
+ok "fewer pixels are counted" test "$(field blind/DONE pixels)" -lt 32768
 
 # --- several classes: replicas share the weight of a step ---
 printf '0 ground\n255 mark\n' >two.txt
@@ -65,15 +68,15 @@ two=("${train[@]}" --set data.classes=2 --set data.class_file=two.txt --set trai
     --set train.class_weights="1,3" --set train.loss=ce+dice)
 ok "two classes" "${two[@]}" --epochs 3 --batch-size 12 --out two
 ok "two classes on 3 replicas" "${two[@]}" --epochs 3 --batch-size 4 --gpus 3 --out two-3
-ok "the same weights" close two two-3
+ok "the weights are the same" close two two-3
 like two/DONE '"classes":\[\{"class":0,"name":"ground",.*\{"class":1,"name":"mark"' \
     "DONE has each class by name"
 is "$(first two/DONE truth)" 32768 "their truth is every pixel"
 is "$(cut -d, -f2 two/images.csv | sort -u | tr '\n' ' ')" "all class ground mark " "images.csv too"
 ok "eval of several classes" unet-train eval --checkpoint two/checkpoint --split two/split.json \
     --class-file two.txt --threads 1
-like "$OUT" '^ground +0\.[0-9]+ +0\.[0-9]+' "has a row per class"
-like "$OUT" '^all +0\.[0-9]+ +0\.[0-9]+' "and their mean"
+like "$OUT" '^ground +0\.[0-9]+ +0\.[0-9]+' "it prints a row per class"
+like "$OUT" '^all +0\.[0-9]+ +0\.[0-9]+' "it prints their mean"
 
 if shared data/camvid; then
     # 11 classes and a value that does not count.
@@ -83,8 +86,8 @@ if shared data/camvid; then
     ok "11 classes" "${camvid[@]}" --epochs 8 --lr 0.005 --out camvid
     ok "road and building are found (accuracy $(field camvid/DONE accuracy))" \
         awk "BEGIN { exit !($(field camvid/DONE accuracy) > 0.4) }"
-    is "$(grep -o '"class":' camvid/DONE | wc -l)" 11 "each has its scores"
-    like camvid/checkpoint/model.json '"classes":11' "model.json says how many"
+    is "$(grep -o '"class":' camvid/DONE | wc -l)" 11 "each class has its scores"
+    like camvid/checkpoint/model.json '"classes":11' "model.json has their number"
 else
     skip "no shared data" "11 classes"
 fi

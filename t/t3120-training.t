@@ -44,12 +44,14 @@ like adam-clipped/record.jsonl '"clip_norm":0.1' "the record has the options"
 
 # --- accumulation: 2 x 6 is 12 ---
 big=("${train[@]}" --epochs 3 --set model.batch_norm=none --set train.class_weights="1,2")
-ok "a batch of 12" "${big[@]}" --batch-size 12 --out twelve
-ok "two of 6" "${big[@]}" --batch-size 6 --set train.accumulate=2 --out two-six
-ok "give the same weights" close twelve two-six
-ok "on two replicas, two of 3" "${big[@]}" --batch-size 3 --set train.accumulate=2 --gpus 2 \
+ok "a training with a batch of 12" "${big[@]}" --batch-size 12 --out twelve
+ok "a training with two batches of 6 per step" \
+    "${big[@]}" --batch-size 6 --set train.accumulate=2 --out two-six
+ok "the weights are the same" close twelve two-six
+ok "a training with two batches of 3 on two replicas" \
+    "${big[@]}" --batch-size 3 --set train.accumulate=2 --gpus 2 \
     --set train.lr_scaling=none --out two-three
-ok "give the same weights" close twelve two-three
+ok "the weights are the same" close twelve two-three
 is "$(field two-six/record.jsonl global_batch)" 12 "the record has the whole batch"
 
 # Local batch norm: each batch by its own statistics, be it on another replica or the next in a
@@ -65,9 +67,10 @@ nearly() { # A B: lists of numbers that agree to 1e-4
         for (i = 1; i <= n; i++) if (x[i] - y[i] > 1e-4 || y[i] - x[i] > 1e-4) exit 1
         exit n != 3 }'
 }
-ok "the same losses ($(losses local-gpus))" nearly "$(losses local-gpus)" "$(losses local-turns)"
+ok "the losses are the same ($(losses local-gpus))" \
+    nearly "$(losses local-gpus)" "$(losses local-turns)"
 differ() { ! nearly "$@"; }
-ok "not those of one batch ($(losses local-whole))" differ "$(losses local-gpus)" \
+ok "they differ from those of one batch ($(losses local-whole))" differ "$(losses local-gpus)" \
     "$(losses local-whole)"
 
 # --- gradient noise: two batches of 6 are two batches of 6, added up here or there ---
@@ -75,13 +78,14 @@ norms() { # OUT: of the last epoch, over the small and the large batch, and thei
     sed -n 's/.*"grad_sq_local":\([^,]*\),"grad_batch_local":\([^,]*\),"grad_sq_global":\([^,]*\),"grad_batch_global":\([^,}]*\).*/\1 \2 \3 \4/p' \
         "$1/record.jsonl" | tail -n 1
 }
-ok "two replicas of 6" "${big[@]}" --batch-size 6 --gpus 2 --set train.lr_scaling=none --out six-six
-ok "have the gradient norms of two batches of 6" python3 -c '
+ok "a training on two replicas with batches of 6" \
+    "${big[@]}" --batch-size 6 --gpus 2 --set train.lr_scaling=none --out six-six
+ok "it has the gradient norms of two batches of 6" python3 -c '
 import sys
 a, b = ([float(x) for x in s.split()] for s in sys.argv[1:])
 assert all(abs(x / y - 1) < 1e-3 for x, y in zip(a, b)) and len(a) == len(b) == 4, (a, b)
 assert 0 < a[2] < a[0] and a[1] <= 6 and a[3] <= 12, a' "$(norms two-six)" "$(norms six-six)"
-is "$(norms twelve)" "" "one batch has none to compare"
+is "$(norms twelve)" "" "one batch has no norms to compare"
 
 # --- rates ---
 ok "warm-up on 2 GPUs" "${train[@]}" --epochs 4 --batch-size 8 --gpus 2 \
@@ -90,18 +94,19 @@ is "$(cut -d, -f4 warm/log.csv | sed 1d | tr '\n' ' ')" "0.001500 0.002000 0.002
     "ends at the scaled rate, then the list"
 why_not() { # LIST REGEX: why --set train.lr_steps=LIST is refused
     exits 2 "--set train.lr_steps=$1" "${train[@]}" --set train.lr_steps="$1" --out bad
-    like "$ERR" "train.lr_steps: $2" "is refused with the reason"
+    like "$ERR" "train.lr_steps: $2" "the error has the reason"
 }
 why_not 3-0.5 "'3-0.5' in '3-0.5': it is not EPOCH:FACTOR"
 why_not 2:0.5,5:1e9 "'5:1e9' in '2:0.5,5:1e9': the factor must be above 0 and at most 1e6"
 why_not 5:0.1,5:0.01 "'5:0.01' .* epochs must increase"
-ok "before anything is made" test ! -e bad
-ok "a rate that destroys" "${train[@]}" --batch-size 8 --epochs 2 --set train.optimizer=adam \
+ok "nothing is made" test ! -e bad
+ok "a rate at which the network learns nothing" \
+    "${train[@]}" --batch-size 8 --epochs 2 --set train.optimizer=adam \
     --lr 1000 --out lost
 like "$ERR" 'warning: the training loss of epoch 2 is [0-9.e+]+, above the 0.6931 of a constant prediction' \
     "is no plain success"
-like lost/DONE '"warning":"the training loss of epoch 2' "nor in the record"
-unlike warm/DONE '"warning"' "unlike one that learns"
+like lost/DONE '"warning":"the training loss of epoch 2' "the record has the warning"
+unlike warm/DONE '"warning"' "a network that learns has no warning"
 
 # --- validation on the way, ends before the last epoch ---
 learn=("${train[@]}" --batch-size 4 --lr 0.01)
@@ -111,36 +116,37 @@ is "$(sed -n 's/.*"kind":"eval","epochs":\([0-9]*\).*/\1/p' every/record.jsonl |
     "after 2, 4, and the last"
 is "$(sed -n 's/.*"kind":"eval".*"iou":\([0-9.]*\).*/\1/p' every/record.jsonl | tail -n 1)" \
     "$(field every/DONE iou)" "the last one is the result"
-ok "each has a loss" less 0 \
+ok "each validation has a loss" less 0 \
     "$(sed -n 's/.*"kind":"eval".*"loss":\([0-9.]*\).*/\1/p' every/record.jsonl | tail -n 1)"
 ok "until IoU 0.3" "${learn[@]}" --epochs 100 --set train.until="iou>=0.3" --out until
 reached=$(field until/DONE reached_epochs)
 ok "it ends early ($reached epochs)" test "$reached" -lt 100 \
     -a "$reached" = "$(sed 1d until/log.csv | wc -l)"
-ok "with that quality" less 0.3 "$(field until/DONE iou) + 1e-9"
-is "$(field until/DONE reached_s)" "$(field until/DONE training_time)" "DONE has the time it took"
-like until/DONE '"until":"iou>=0.3".*"stopped_early":true' "and says why it ended"
-ok "a goal too high" "${learn[@]}" --epochs 2 --set train.until="iou>=1" --out high
-like high/DONE '"reached_epochs":null,.*"stopped_early":false' "is not reached, which is told"
-exits 3 "a goal that is none" "${learn[@]}" --set train.until="loss<=1" --out bad
+ok "the quality is reached" less 0.3 "$(field until/DONE iou) + 1e-9"
+is "$(field until/DONE reached_s)" "$(field until/DONE training_time)" \
+    "DONE has the time that it took"
+like until/DONE '"until":"iou>=0.3".*"stopped_early":true' "DONE says why the training ended"
+ok "a goal that is not reached" "${learn[@]}" --epochs 2 --set train.until="iou>=1" --out high
+like high/DONE '"reached_epochs":null,.*"stopped_early":false' "DONE says so"
+exits 3 "an invalid goal is refused" "${learn[@]}" --set train.until="loss<=1" --out bad
 ok "patience 2 with a rate that teaches nothing" "${train[@]}" --batch-size 4 --lr 1e-9 \
     --epochs 50 --set train.patience=2 --out patient
-ok "ends early" test "$(sed 1d patient/log.csv | wc -l)" -lt 50
-like patient/DONE '"best_epochs":[0-9]+,"stopped_early":true' "and says when it was best"
+ok "it ends early" test "$(sed 1d patient/log.csv | wc -l)" -lt 50
+like patient/DONE '"best_epochs":[0-9]+,"stopped_early":true' "DONE has the best epoch"
 
 # --- the best weights, the rate at a plateau ---
 # From the ninth epoch on the rate is so high that all is lost: the last weights are not the best.
 wild=("${train[@]}" --batch-size 4 --lr 0.01 --epochs 11 --set train.keep=best \
     --set train.lr_steps=8:100)
-ok "keep the best" "${wild[@]}" --out best
+ok "the best weights are kept" "${wild[@]}" --out best
 top=$(sed -n 's/.*"kind":"eval".*"iou":\([0-9.]*\).*/\1/p' best/record.jsonl | sort -g | tail -n 1)
 is "$(field best/DONE iou) $(field best/DONE best_iou)" "$top $top" \
     "the result is the best validation ($top)"
-ok "which was not the last" test "$(field best/DONE best_epochs)" -lt 11
+ok "the best epoch is not the last" test "$(field best/DONE best_epochs)" -lt 11
 ok "eval of the checkpoint" unet-train eval --checkpoint best --data data --split split.json \
     --threads 1 --json
-is "$(field "$OUT" iou)" "$top" "gives it again"
-exits 1 "a rate that is too high in the end" "${train[@]}" --batch-size 4 \
+is "$(field "$OUT" iou)" "$top" "it has the quality of the best weights"
+exits 1 "a rate that becomes too high is an error" "${train[@]}" --batch-size 4 \
     --set model.batch_norm=none --lr 0.01 \
     --epochs 6 --set train.keep=best --set train.lr_steps=3:1e6 --out fallen
 like fallen/FAILED 'diverged.*; the best weights, those after epoch [123], are in .*fallen/best"' \
@@ -148,9 +154,10 @@ like fallen/FAILED 'diverged.*; the best weights, those after epoch [123], are i
 kept=$(sed -n \
     's/^{"kind":"kept","epochs":[123],"iou":\([0-9.]*\),"weights_sha256":"[0-9a-f]*"}$/\1/p' \
     fallen/record.jsonl)
-ok "eval of them" unet-train eval --checkpoint fallen/best --data data --split split.json \
+ok "the best weights can be evaluated" \
+    unet-train eval --checkpoint fallen/best --data data --split split.json \
     --threads 1 --json
-is "$(field "$OUT" iou)" "$kept" "gives their quality, which the record has"
+is "$(field "$OUT" iou)" "$kept" "they have the recorded quality"
 ok "a plateau" "${train[@]}" --batch-size 4 --lr 0.05 --epochs 16 --set train.lr_plateau=2:0.5 \
     --out plateau
 python3 - plateau >"$OUT" 2>"$ERR" <<'EOP'
@@ -176,8 +183,9 @@ wait $pid 2>/dev/null
 [ -e best-cut/DONE ] || ok "cut off, it goes on" "${wild[@]}" --out best-cut
 is "$(field best-cut/DONE weights_sha256)" "$(field best/DONE weights_sha256)" \
     "to the same best weights"
-exits 3 "a plateau that is none" "${train[@]}" --set train.lr_plateau=3 --out bad
-exits 3 "two schedules" "${train[@]}" --set train.lr_plateau=3:0.5 --set train.lr_steps=3:0.5 \
+exits 3 "an invalid plateau is refused" "${train[@]}" --set train.lr_plateau=3 --out bad
+exits 3 "two schedules are refused" \
+    "${train[@]}" --set train.lr_plateau=3:0.5 --set train.lr_steps=3:0.5 \
     --out bad
 
 # Cut off on the way, it ends at the same epoch. The first start has a goal it does not get to.
@@ -203,8 +211,9 @@ is "$(field det-2/DONE weights_sha256) $(field det-3/DONE weights_sha256)" \
     "$(field det-1/DONE weights_sha256) $(field det-1/DONE weights_sha256)" "gives the same weights"
 ok "deterministic with plain kernels" "${train[@]}" --threads 1 --epochs 2 --batch-size 4 \
     --set train.deterministic=true --backend ref --out det-ref
-exits 2 "the backend of old studies" "${train[@]}" --backend dnnl --out bad
-like "$ERR" "train.backend: 'dnnl': oneDNN is no longer used, .* use simd or auto" "names another"
+exits 2 "a backend of earlier studies is refused" "${train[@]}" --backend dnnl --out bad
+like "$ERR" "train.backend: 'dnnl': oneDNN is no longer used, .* use simd or auto" \
+    "the error names another"
 
 # --- a terminal sees how far it is ---
 if command -v script >/dev/null; then

@@ -38,23 +38,24 @@ ok "CIFAR-10's format" "${train[@]}" --data cifar --size 32x32 --channels 3 --ep
 accuracy=$(field run/DONE accuracy)
 ok "more than half of ten classes are right ($accuracy)" awk "BEGIN { exit !($accuracy > 0.5) }"
 is "$(field run/DONE pixels)" 40 "each validation image counts once"
-is "$(field run/record.jsonl train_images)" 120 "the test batch does not train"
+is "$(field run/record.jsonl train_images)" 120 "images of the test batch do not train"
 is "$(grep -c '"kind":"eval".*"accuracy":' run/record.jsonl)" 3 \
     "the record has the accuracy over the epochs"
 is "$(grep -o '"class":[0-9]*' run/DONE | wc -l)" 10 "and each class"
 ok "eval" unet-train eval --checkpoint run --split run/split.json --threads 1 --json
-is "$(field "$OUT" accuracy)" "$accuracy" "gives exactly the run's accuracy"
-unlike "$ERR" 'was "' "and no warning of other names"
+is "$(field "$OUT" accuracy)" "$accuracy" "eval of the run"
+unlike "$ERR" 'was "' "there is no warning of other names"
 ok "the same again" "${train[@]}" --data cifar --size 32x32 --channels 3 --epochs 15 \
     --set augment.hflip=true \
     --set train.eval_epochs=5 --out again
-ok "is the same" cmp run/checkpoint/weights.safetensors again/checkpoint/weights.safetensors
+ok "the weights are the same" \
+    cmp run/checkpoint/weights.safetensors again/checkpoint/weights.safetensors
 
 ok "idx" "${train[@]}" --data idx --size 14x14 --epochs 40 --set train.until='acc>=0.9' \
     --out idx-run
-is "$(field idx-run/DONE stopped_early)" true "ends when the accuracy is reached"
-ok "which it names" test "$(field idx-run/DONE reached_epochs)" -gt 0
-ok "best_accuracy" test -n "$(field idx-run/DONE best_accuracy)"
+is "$(field idx-run/DONE stopped_early)" true "the training ends when the accuracy is reached"
+ok "DONE has that epoch" test "$(field idx-run/DONE reached_epochs)" -gt 0
+ok "DONE has the best accuracy" test -n "$(field idx-run/DONE best_accuracy)"
 
 # --- data check ---
 exits 0 "data check of CIFAR-10's files" unet-train data check cifar
@@ -64,9 +65,9 @@ exits 0 "of idx" unet-train data check idx idx/train-images-idx3-ubyte.gz
 is "$(wc -l <"$OUT")" 140 "and of a file by itself"
 cp -r cifar cut && printf '\310' | dd of=cut/data_batch_1.bin bs=3073 seek=7 conv=notrunc \
     2>/dev/null
-exits 7 "a wrong label" unet-train data check cut
-like "$ERR" 'record 7 has label 200' "is found"
-is "$(wc -l <"$OUT")" 40 "and the other file is shown"
+exits 7 "a wrong label is an error" unet-train data check cut
+like "$ERR" 'record 7 has label 200' "the error names the record"
+is "$(wc -l <"$OUT")" 40 "the other files are printed"
 
 # --- predict and export ---
 ok "pictures" unet-train data convert --data cifar --to png --out png
@@ -90,18 +91,22 @@ ok "has the network" grep -q GlobalAveragePool run.onnx
 # --- classes of other names ---
 cp -r png/val others && mv others/0 others/zeppelin
 exits 0 "a set whose classes have other names" unet-train eval -c run --data others --threads 1
-like "$ERR" 'class 0 is "1" in these data, but was "0" in training' "is warned of"
+like "$ERR" 'class 0 is "1" in these data, but was "0" in training' "the warning has both names"
 
 # --- what does not go together ---
 ok "masks" unet-train data synth --out masks --count 6 --size 32x32 --seed 1
-exits 3 "a residual network and masks" "${train[@]}" --data masks --size 32x32 --out no1
-like "$ERR" 'use model unet' "is told which to use"
-exits 3 "a U-Net and classes" unet-train train --data cifar --size 32x32 --channels 3 --threads 1 \
+exits 3 "a residual network refuses masks" "${train[@]}" --data masks --size 32x32 --out no1
+like "$ERR" 'use model unet' "the error names a model"
+exits 3 \
+    "a U-Net refuses classes" unet-train train --data cifar --size 32x32 --channels 3 --threads 1 \
     --out no2
-like "$ERR" 'use model resnet20' "is told which to use"
-exits 3 "Dice" "${train[@]}" --data cifar --size 32x32 --channels 3 --set train.loss=dice --out no3
-exits 3 "another number of classes" "${train[@]}" --data cifar --size 32x32 --channels 3 \
+like "$ERR" 'use model resnet20' "the error names a model"
+exits 3 "Dice is refused" \
+    "${train[@]}" --data cifar --size 32x32 --channels 3 --set train.loss=dice --out no3
+exits 3 \
+    "another number of classes is refused" "${train[@]}" --data cifar --size 32x32 --channels 3 \
     --set data.classes=7 --out no4
-exits 2 "an unknown model" unet-train train --data cifar --size 32x32 --model resnet21 --out no5
-exits 3 "eval of masks" unet-train eval --checkpoint run --data masks --threads 1
+exits 2 "an unknown model is refused" \
+    unet-train train --data cifar --size 32x32 --model resnet21 --out no5
+exits 3 "eval refuses masks" unet-train eval --checkpoint run --data masks --threads 1
 done_testing

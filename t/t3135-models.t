@@ -8,11 +8,11 @@
 command -v python3 >/dev/null || skip_all 'python3 is not installed'
 sha() { sed -n 's/.*"weights_sha256":"\([0-9a-f]*\)".*/\1/p' "$1"; }
 
-exits 0 "the built-in ones" unet-train model --list
-is "$(grep -cxE 'unet|fcnn|chips|resnet(20|32|44|56|110)(-projection)?' "$OUT")" 13 "are listed"
+exits 0 "the built-in models are printed" unet-train model --list
+is "$(grep -cxE 'unet|fcnn|chips|resnet(20|32|44|56|110)(-projection)?' "$OUT")" 13 "all are listed"
 exits 0 "one of them" unet-train model unet --size 32x32
-like "$OUT" '^dec1.conv2 .* 32x32x8 ' "is shown with its layers"
-like "$OUT" '487145 parameters in 118 tensors, 1472 running' "and parameters"
+like "$OUT" '^dec1.conv2 .* 32x32x8 ' "its layers are printed"
+like "$OUT" '487145 parameters in 118 tensors, 1472 running' "its parameters are printed"
 exits 0 "a network of whole images" unet-train model chips
 is "$(awk '$1 ~ /^dense/ { print $2 }' "$OUT" | xargs)" "dense dense" \
     "dense layers are listed as such"
@@ -21,22 +21,22 @@ cp "$OUT" my.yaml
 ok "data" unet-train data synth --out data --count 8 --size 32x32 --seed 1
 train=(unet-train train --data data --size 32x32 --set model.base=2 --set model.depth=2 \
     --threads 1 --epochs 2 --batch-size 2)
-ok "the built-in U-Net" "${train[@]}" --out a
-ok "the same from a file" "${train[@]}" --model my.yaml --out b
-is "$(sha b/DONE)" "$(sha a/DONE)" "gives the same weights to the last bit"
+ok "a training of the built-in U-Net" "${train[@]}" --out a
+ok "a training of the same network from a file" "${train[@]}" --model my.yaml --out b
+is "$(sha b/DONE)" "$(sha a/DONE)" "the weights are the same to the last bit"
 like b/checkpoint/model.json '"name":"unet","description":"# The U-Net' \
     "the description is in the checkpoint"
-unlike a/checkpoint/model.json description "not of a built-in one"
+unlike a/checkpoint/model.json description "the checkpoint of a built-in model has no description"
 sed -i -e 's/^model: unet/model: mine/' -e 's/- relu/- relu\n        - dropout: 0.1/' my.yaml
-ok "another one" "${train[@]}" --model my.yaml --out c
+ok "a training of another network" "${train[@]}" --model my.yaml --out c
 rm -f moved.yaml && mv my.yaml moved.yaml
-exits 0 "eval needs no file" unet-train eval --checkpoint c --data data --json
+exits 0 "eval does not need the file" unet-train eval --checkpoint c --data data --json
 like "$OUT" '"iou":' "it scores"
-exits 0 "predict neither" unet-train predict --checkpoint c --out masks data/images/*
-ok "nor export" unet-train export --checkpoint c --onnx c.onnx
+exits 0 "predict does not need the file" unet-train predict --checkpoint c --out masks data/images/*
+ok "export does not need the file" unet-train export --checkpoint c --onnx c.onnx
 ok "it has the network's name" grep -q mine c.onnx
-ok "the same again" "${train[@]}" --model moved.yaml --out d
-is "$(sha d/DONE)" "$(sha c/DONE)" "dropout depends on the seed alone"
+ok "the same training again" "${train[@]}" --model moved.yaml --out d
+is "$(sha d/DONE)" "$(sha c/DONE)" "dropout depends only on the seed"
 cat >bad.yaml <<'EOF'
 model: bad
 of: masks
@@ -46,11 +46,12 @@ layers:
   - max_pool
   - concat: skip
 EOF
-exits 3 "a layer that does not fit" unet-train model bad.yaml --size 32x32
+exits 3 "a layer that does not fit is refused" unet-train model bad.yaml --size 32x32
 like "$ERR" "bad.yaml:7: concat \(concat1\): the input is 16x16x4, but 'skip' is 32x32x4: height and width must be equal" \
     "is told with file, line, layer and shapes"
-exits 3 "and in training" "${train[@]}" --model bad.yaml --out f
-exits 3 "a file that is not there" unet-train train --model none.yaml --data data --size 32x32 \
+exits 3 "it is refused in training" "${train[@]}" --model bad.yaml --out f
+exits 3 "a file that does not exist is refused" \
+    unet-train train --model none.yaml --data data --size 32x32 \
     --out g
 
 # ---- in a study
@@ -77,16 +78,16 @@ exits 0 "init" unetctl init s --data cifar --site local --set train.epochs=2 \
     --set train.batch_per_gpu=5 \
     --set train.threads=1
 exits 0 "submit --model FILE" unetctl submit -C s --model tiny.yaml --gpus 1,2 --wait
-ok "runs have its name" test -s s/runs/tiny-g02-s1/attempt-1/DONE
+ok "the runs have its name" test -s s/runs/tiny-g02-s1/attempt-1/DONE
 exits 0 "plan" unetctl plan -C s --model tiny.yaml --gpus 1 --set model.base=64
-like "$OUT" '0\.11 million parameters' "knows its size"
+like "$OUT" '0\.11 million parameters' "it knows the number of parameters"
 cp tiny.yaml s/own.yaml
 sed -i 's/^  name: resnet20/  name: own.yaml/' s/study.yaml
-exits 0 "named in study.yaml, beside it" unetctl plan -C s --gpus 1
-like "$OUT" own-g01-s1 "is found there"
+exits 0 "a file beside study.yaml is named there" unetctl plan -C s --gpus 1
+like "$OUT" own-g01-s1 "it is found"
 cp bad.yaml s/own.yaml
-exits 3 "a bad one is not submitted" unetctl submit -C s --gpus 3
-like "$ERR" 'own.yaml:7: concat' "and told before"
-exits 3 "nor one of masks" unetctl submit -C s --gpus 3 --model moved.yaml
-like "$ERR" 'needs a mask for each image' "for images with classes"
+exits 3 "an invalid network is not submitted" unetctl submit -C s --gpus 3
+like "$ERR" 'own.yaml:7: concat' "the error has its line"
+exits 3 "a network for masks is not submitted" unetctl submit -C s --gpus 3 --model moved.yaml
+like "$ERR" 'needs a mask for each image' "the error says what it needs"
 done_testing

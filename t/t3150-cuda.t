@@ -28,24 +28,26 @@ exits 0 "the reference" "${train[@]}" --backend ref --out ref
 split=ref/split.json
 exits 0 "a run, its convolutions by what is fastest" "${train[@]}" --backend cuda \
     --set data.split="$split" --out fast
-ok "as the reference" agree fast ref 0.002
+ok "loss and IoU are those of the reference" agree fast ref 0.002
 choices=$HOME/.cache/unetctl/cudnn-choices
 like "$choices" \
     '^Emulated GPU .*, cuDNN 90000, forward 4x32x32x.*, f32	(own|engine [23] [0-9]+ [0-9]+)	[0-9.]+$' \
     "which that is is kept"
 exits 0 "a run without cuDNN" env EMULATE_CUDNN=missing "${train[@]}" --backend cuda \
     --set data.split="$split" --out without
-is "$(grep -c 'without cuDNN: libcudnn.so.9 is not there; own kernels' "$ERR")" 1 "says so once"
-ok "as the reference" agree without ref 0.002
+is "$(grep -c 'without cuDNN: libcudnn.so.9 is not there; own kernels' "$ERR")" 1 \
+    "that is reported once"
+ok "loss and IoU are those of the reference" agree without ref 0.002
 echo broken >"$choices"
 exits 0 "a run in tf32" "${train[@]}" --backend cuda --dtype tf32 --set data.split="$split" \
     --out tf32
-is "$(grep -c 'cudnn-choices is damaged' "$ERR")" 1 "a damaged file of choices is told once"
-like "$choices" 'tf32' "and written anew"
+is "$(grep -c 'cudnn-choices is damaged' "$ERR")" 1 "a damaged file of choices is reported once"
+like "$choices" 'tf32' "it is written again"
 is "$(field_of tf32 dtype)" tf32 "the record names the type"
-exits 3 "tf32 on the CPU" "${train[@]}" --backend ref --dtype tf32 --set data.split="$split" \
+exits 3 "tf32 on the CPU is refused" \
+    "${train[@]}" --backend ref --dtype tf32 --set data.split="$split" \
     --out no
-like "$ERR" 'tf32 .* backend ref' "is refused"
+like "$ERR" 'tf32 .* backend ref' "the error says so"
 # A choice by time may be another one in the next run, and so are the last bits.
 export UNET_CUDNN=only
 for dtype in bf16 fp16; do
@@ -53,44 +55,46 @@ for dtype in bf16 fp16; do
         --set data.split="$split" --out $dtype
     exits 0 "and the reference in floats" "${train[@]}" --backend ref --set train.accumulate=2 \
         --set data.split="$split" --out wide
-    ok "as the reference" agree $dtype wide 0.02
+    ok "loss and IoU are those of the reference" agree $dtype wide 0.02
     is "$(field_of $dtype dtype)" $dtype "the record names the type"
     rm -rf wide
 done
 exits 0 "a run" "${train[@]}" --backend cuda --set data.split="$split" --out one
-like one/record.jsonl '"backend":"cuda"' "computes on the device"
-ok "loss and IoU as the reference" agree one ref 0.002
+like one/record.jsonl '"backend":"cuda"' "the device computes"
+ok "loss and IoU are those of the reference" agree one ref 0.002
 is "$(grep -c '"kind":"epoch".*"train_iou":0\.[0-9]' one/record.jsonl)" 2 \
     "each epoch has the IoU of its training images"
 
 auto=(env -u UNET_GPUS "${train[@]}" --set model.base=2 --set model.depth=1 --epochs 1 \
     --set data.split="$split")
 exits 0 "auto on a machine with GPUs" "${auto[@]}" --out auto
-like "$ERR" '^unet-train: computing on Emulated GPU \(backend cuda, comm self\)$' "is cuda"
+like "$ERR" '^unet-train: computing on Emulated GPU \(backend cuda, comm self\)$' "it uses cuda"
 exits 0 "on two of them" "${auto[@]}" --gpus 2 --batch-size 2 --out auto2
 like auto2/record.jsonl '"backend":"cuda",.*"comm":"nccl",.*"device":"Emulated GPU","why_cpu":""' \
     "with nccl"
 exits 0 "deterministic" "${auto[@]}" --set train.deterministic=true --out auto3
-is "$(field_of auto3 backend)" cuda "too"
+is "$(field_of auto3 backend)" cuda "it uses cuda, too"
 exits 5 "a job with GPUs whose driver is too old" env SLURM_JOB_GPUS=0 EMULATE_DRIVER=12020 \
     "${auto[@]}" --out old
-like "$ERR" 'SLURM_JOB_GPUS=0.*: the driver serves CUDA up to 12.2 and this program has 13.0; update' "ends with the reason"
+like "$ERR" 'SLURM_JOB_GPUS=0.*: the driver serves CUDA up to 12.2 and this program has 13.0; update' \
+    "the error has the reason"
 exits 5 "with GPUs it was not built for" env SLURM_STEP_GPUS=0 EMULATE_CAPABILITY=35 "${auto[@]}" \
     --out arch
-like "$ERR" 'GPU 0 .* has compute capability 3.5 .* built for [0-9 ]+; build it with ./configure CUDA_ARCHS=35' "too"
+like "$ERR" 'GPU 0 .* has compute capability 3.5 .* built for [0-9 ]+; build it with ./configure CUDA_ARCHS=35' \
+    "the error has the reason"
 exits 0 "newer ones" env EMULATE_CAPABILITY=120 "${auto[@]}" --out newer
-is "$(field_of newer backend)" cuda "compile its code for them"
+is "$(field_of newer backend)" cuda "its code is compiled for them"
 exits 0 "a machine with a driver too old" env EMULATE_DRIVER=12020 "${auto[@]}" --out cpu
 like cpu/record.jsonl '"backend":"simd".*"why_cpu":"the driver serves CUDA up to 12.2' \
     "is computed on its CPU"
 exits 0 "fake GPUs" env UNET_GPUS=fake SLURM_JOB_GPUS=0 "${auto[@]:3}" --out fake
-like fake/record.jsonl '"backend":"simd"' "too"
+like fake/record.jsonl '"backend":"simd"' "the CPU is used"
 
 exits 0 "two replicas of a process, a device each" \
     "${train[@]}" --backend cuda --gpus 2 --set data.split="$split" --out two --batch-size 2
 exits 0 "and the reference" "${train[@]}" --backend ref --gpus 2 --set data.split="$split" \
     --out ref2 --batch-size 2
-ok "as the reference" agree two ref2 0.002
+ok "loss and IoU are those of the reference" agree two ref2 0.002
 exits 5 "three replicas on two devices" \
     "${train[@]}" --backend cuda --gpus 3 --set data.split="$split" --out three --batch-size 2
 like "$ERR" 'ranks 0 and 2 on .* have the same GPU.*--gpus-per-node' \
@@ -106,7 +110,7 @@ for how in "--set train.accumulate=2 --set train.clip_norm=0.5" \
     # shellcheck disable=SC2086
     exits 0 "and the reference" "${train[@]}" --backend ref $how --set data.split="$split" \
         --out refhow
-    ok "as the reference" agree how refhow 0.002
+    ok "loss and IoU are those of the reference" agree how refhow 0.002
     for key in grad_sq_local grad_sq_global; do
         is "$(field how $key)" "$(field refhow $key)" "$key as the host measures it"
     done
@@ -146,28 +150,31 @@ stop_after() { # EPOCH SIGNAL
 }
 stop_after 0 KILL 2>/dev/null
 is $? 137 "killed after its first epoch"
-ok "a run has left steps out" grep -aq 'scaling_left_out\\":[1-9]' "$(state)"
+ok "the run has left out steps" grep -aq 'scaling_left_out\\":[1-9]' "$(state)"
 stop_after 2 KILL 2>/dev/null
 is $? 137 "and again"
 stop_after 4 USR1
 is $? 75 "asked to leave"
-ok "it does within a few steps" test "$(grep -c '"kind":"epoch"' stopped/record.jsonl)" -lt 12
-exits 0 "it goes on" "${wild[@]}" --out stopped
+ok "it ends within a few steps" test "$(grep -c '"kind":"epoch"' stopped/record.jsonl)" -lt 12
+exits 0 "the run is continued" "${wild[@]}" --out stopped
 is "$(cat stopped/restart-*/record.jsonl stopped/record.jsonl | grep -c '"kind":"resume"')" 3 \
     "each time from a checkpoint"
 counts whole >whole.counts
 counts stopped >stopped.counts
 # An epoch that was continued in its middle has no IoU of its training images.
-ok "one epoch at most was left in its middle" test "$(grep -vc train_iou stopped.counts)" -le 1
+ok "at most one epoch was interrupted in its middle" \
+    test "$(grep -vc train_iou stopped.counts)" -le 1
 awk 'NR == FNR { counted[FNR] = /train_iou/; next }
     !counted[FNR] { sub(/"train_iou":[^,]*,/, "") } 1' stopped.counts whole.counts >expected.counts
-ok "and has the losses, rates, steps and factors of the whole run" cmp expected.counts stopped.counts
-ok "of each epoch" test "$(grep -c loss_scale whole.counts)" = 12
-ok "and its weights" cmp whole/checkpoint/weights.safetensors stopped/checkpoint/weights.safetensors
+ok "losses, rates, steps and factors are those of the whole run" cmp expected.counts stopped.counts
+ok "every epoch has them" test "$(grep -c loss_scale whole.counts)" = 12
+ok "the weights are those of the whole run" \
+    cmp whole/checkpoint/weights.safetensors stopped/checkpoint/weights.safetensors
 
 exits 0 "each op by itself" "$emulated" bench --backend cuda --base 4 --depth 1 --size 16x16 \
     --batch-size 2 \
     --steps 2 --per-op
-like "$OUT" '^plan  0\.003 GFLOP and 0\.[0-9]* GB a step' "beside what the plan counts"
-like "$OUT" '^batch_norm(_relu)? .* ms .* GB/s' "is told"
+like "$OUT" '^plan  0\.003 GFLOP and 0\.[0-9]* GB a step' \
+    "the plan's operations and bytes are printed"
+like "$OUT" '^batch_norm(_relu)? .* ms .* GB/s' "times and rates of ops are printed"
 done_testing

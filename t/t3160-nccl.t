@@ -65,11 +65,11 @@ ok "2 processes, kernels by time" both --epochs 1 --set model.batch_norm=sync --
     --out chosen
 export UNET_CUDNN=only
 unset homes
-ok "rank 0 has chosen" test -s cache0/unetctl/cudnn-choices
-ok "rank 1 has learnt" test ! -e cache1/unetctl/cudnn-choices
+ok "rank 0 has chosen kernels" test -s cache0/unetctl/cudnn-choices
+ok "rank 1 has received the choice" test ! -e cache1/unetctl/cudnn-choices
 ok "sums by the host" "${train[@]}" --set train.comm=thread --epochs 2 --set model.batch_norm=sync \
     --gpus 2 --batch-size 6 --out host
-ok "give the same weights" close sync-t host
+ok "the weights are the same" close sync-t host
 for key in grad_sq_local grad_sq_global; do
     ok "$key as the host measures it" near "$(field sync-t/record.jsonl $key)" \
         "$(field host/record.jsonl $key)"
@@ -102,26 +102,28 @@ for how in "--dtype fp16 --set train.clip_norm=0.05" "--dtype fp16 --set train.c
     # shellcheck disable=SC2086
     ok "2 GPUs $how" "${train[@]}" --epochs 2 --set model.batch_norm=none --gpus 2 --batch-size 3 \
         $how --out how-2
-    ok "the same weights" close how-1 how-2
+    ok "the weights are the same" close how-1 how-2
     rm -rf how-1 how-2
 done
 ok "1 rank of NCCL" "${train[@]}" --set train.comm=nccl --epochs 2 --set model.batch_norm=none \
     --batch-size 6 --out single
 ok "is 1 GPU" "${train[@]}" --epochs 2 --set model.batch_norm=none --batch-size 6 --out single-self
-is "$(field single/DONE weights_sha256)" "$(field single-self/DONE weights_sha256)" "to the bit"
+is "$(field single/DONE weights_sha256)" "$(field single-self/DONE weights_sha256)" \
+    "the weights are equal to the last bit"
 
 # ---- left at a checkpoint, and continued
 long=(--epochs 5 --set model.batch_norm=sync --batch-size 6 --gpus 2 --dtype fp16)
 "${train[@]}" "${long[@]}" --out left >"$OUT" 2>"$ERR" &
 leaving=$!
-ok "a run is under way" wait_until 60 grep -q '"kind":"epoch","epoch":2' left/record.jsonl
+ok "a run is training" wait_until 60 grep -q '"kind":"epoch","epoch":2' left/record.jsonl
 kill -USR1 $leaving
 wait $leaving
 is $? 75 "asked to leave, it does"
-ok "within a few steps" test "$(grep -c '"kind":"epoch"' left/record.jsonl)" -lt 5
-ok "and goes on" "${train[@]}" "${long[@]}" --out left
-ok "the same without a break" "${train[@]}" "${long[@]}" --out whole
-is "$(field left/DONE weights_sha256)" "$(field whole/DONE weights_sha256)" "gives the same bits"
+ok "it ends within a few steps" test "$(grep -c '"kind":"epoch"' left/record.jsonl)" -lt 5
+ok "it is continued" "${train[@]}" "${long[@]}" --out left
+ok "the same run without interruption" "${train[@]}" "${long[@]}" --out whole
+is "$(field left/DONE weights_sha256)" "$(field whole/DONE weights_sha256)" \
+    "the weights are equal to the last bit"
 
 # ---- trouble
 port=$((port + 2))
@@ -131,7 +133,7 @@ wait "${ranks[0]}"
 is $? 5 "a rank on a node without a driver ends all"
 wait "${ranks[1]}"
 is $? 5 "itself, too"
-like nodriver/FAILED "rank 1 on $host: .*there is no NVIDIA driver" "named, with the reason"
+like nodriver/FAILED "rank 1 on $host: .*there is no NVIDIA driver" "FAILED has rank and reason"
 port=$((port + 2))
 GPU=0 rank 0 --epochs 1 --out same
 GPU=0 rank 1 --epochs 1 --out same
@@ -139,32 +141,32 @@ wait "${ranks[0]}"
 is $? 5 "two processes on one GPU are refused"
 wait "${ranks[1]}"
 cat 0.err 1.err >"$ERR"
-like "$ERR" 'ranks? .*1 .*GPU' "by name"
+like "$ERR" 'ranks? .*1 .*GPU' "the error names both ranks"
 port=$((port + 2))
 rank 0 --epochs 100000 --set train.timeout_s=60 --out killed
 rank 1 --epochs 100000 --set train.timeout_s=60 --out killed
-ok "two processes are under way" wait_until 180 grep -q '"kind":"epoch"' killed/record.jsonl
+ok "two processes are training" wait_until 180 grep -q '"kind":"epoch"' killed/record.jsonl
 kill -KILL "$(pgrep -P "${ranks[1]}")"
 wait "${ranks[0]}"
 is $? 5 "one is killed: the other ends"
-like killed/FAILED "rank 1 on $host is gone" "the marker names it"
+like killed/FAILED "rank 1 on $host is gone" "the marker names the killed rank"
 wait "${ranks[1]}"
 port=$((port + 2))
 rank 0 --epochs 100000 --set train.timeout_s=8 --out stopped
 rank 1 --epochs 100000 --set train.timeout_s=8 --out stopped
-ok "two processes are under way" wait_until 180 grep -q '"kind":"epoch"' stopped/record.jsonl
+ok "two processes are training" wait_until 180 grep -q '"kind":"epoch"' stopped/record.jsonl
 victim=$(pgrep -P "${ranks[1]}")
 kill -STOP "$victim"
 wait "${ranks[0]}"
 is $? 5 "one is stopped: the other ends"
-like stopped/FAILED "rank 1 on $host: no answer" "the marker names it"
+like stopped/FAILED "rank 1 on $host: no answer" "the marker names the stopped rank"
 kill -KILL "$victim"
 wait "${ranks[1]}"
 exits 5 "without a cluster spec" env PMI_SIZE=2 PMI_RANK=0 "${train[@]}" --set train.comm=nccl \
     --epochs 1 --out lost
-like "$ERR" 'TF_CONFIG is not set' "says so"
+like "$ERR" 'TF_CONFIG is not set' "the error says so"
 PMI_SIZE=2 PMI_RANK=0 "${train[@]}" --epochs 1 --out mpi >"$OUT" 2>"$ERR"
-like "$ERR" 'MPI has 1 ranks|built without MPI' "MPI is asked then"
+like "$ERR" 'MPI has 1 ranks|built without MPI' "MPI is used then"
 exits 3 "16 bits between GPUs" "${train[@]}" --gpus 2 --set train.compress=bf16 --epochs 1 \
     --out half
 exits 3 "NCCL without a GPU" unet-train train --data data --backend ref --set train.comm=nccl \

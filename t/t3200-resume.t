@@ -75,11 +75,11 @@ ok "its split" unet-train data split --data data --out split.json
 
 # --- killed at any moment ---
 one=("${train[@]}" --batch-size 4)
-ok "a run that is left alone" "${one[@]}" --set train.checkpoint_s=0 --out one
-is "$(find one/checkpoint -name 'state-*' | wc -l)" 1 "has the state of its end only"
-ok "the same, killed 6 times" kill_often 6 killed "${one[@]}" "${often[@]}" --out killed
-is "$(result killed)" "$(result one)" "ends with the same weights and the same curve"
-ok "went on from checkpoints" test "$(resumes killed)" -ge 1
+ok "a run that is not interrupted" "${one[@]}" --set train.checkpoint_s=0 --out one
+is "$(find one/checkpoint -name 'state-*' | wc -l)" 1 "only its last state is kept"
+ok "the same run, killed 6 times" kill_often 6 killed "${one[@]}" "${often[@]}" --out killed
+is "$(result killed)" "$(result one)" "weights and curve are the same"
+ok "it resumed from checkpoints" test "$(resumes killed)" -ge 1
 is "$(find killed/checkpoint -name 'state-*' | sed 's/.*state-//')" \
     "0000012-0000000000.safetensors" \
     "and keeps the last when it is done"
@@ -87,61 +87,63 @@ is "$(sed -n 's/^{"kind":"epoch","epoch":\([0-9]*\).*/\1/p' killed/record.jsonl 
     "0 1 2 3 4 5 6 7 8 9 10 11 " "its record has every epoch once"
 
 three=("${train[@]}" --batch-size 2 --gpus 3)
-ok "three threads left alone" "${three[@]}" --out three
+ok "a run of three threads that is not interrupted" "${three[@]}" --out three
 ok "three threads killed twice" kill_often 2 three-k "${three[@]}" "${often[@]}" --out three-k
-is "$(result three-k)" "$(result three)" "end with the same weights and curve"
+is "$(result three-k)" "$(result three)" "weights and curve are the same"
 
 # --- asked to leave ---
 for signal in TERM USR1; do
     is "$(leave $signal "left-$signal" "${one[@]}" "${often[@]}" --out "left-$signal")" 75 \
         "SIG$signal: exit code 75"
-    like "$ERR" ': stopped by a signal' "said"
-    unlike "$ERR" 'error' "but as no error"
-    ok "and no marker" unmarked "left-$signal"
-    ok "a checkpoint" test -n "$(newest "left-$signal")"
+    like "$ERR" ': stopped by a signal' "it is reported"
+    unlike "$ERR" 'error' "it is not reported as an error"
+    ok "there is no marker" unmarked "left-$signal"
+    ok "there is a checkpoint" test -n "$(newest "left-$signal")"
 done
 is "$(leave INT left-INT "${one[@]}" "${often[@]}" --out left-INT)" 130 "SIGINT: exit code 130"
-ok "and no marker" unmarked left-INT
-ok "the same command continues" "${one[@]}" --out left-INT
-is "$(result left-INT)" "$(result one)" "to the same end"
+ok "there is no marker" unmarked left-INT
+ok "the same command resumes" "${one[@]}" --out left-INT
+is "$(result left-INT)" "$(result one)" "the result is the same"
 cp -r left-USR1 torn && cp -r left-USR1 bits && cp -r left-USR1 lost && cp -r left-TERM again &&
     cp -r left-TERM own
-ok "the same command goes on" "${one[@]}" --out left-TERM
-is "$(result left-TERM)" "$(result one)" "to the same end"
-ok "and so does --resume in another folder" "${one[@]}" --resume left-USR1 --out next
-is "$(result next)" "$(result one)" "to the same end again"
+ok "the same command resumes" "${one[@]}" --out left-TERM
+is "$(result left-TERM)" "$(result one)" "the result is the same"
+ok "--resume in another folder resumes" "${one[@]}" --resume left-USR1 --out next
+is "$(result next)" "$(result one)" "the result is the same"
 like next/record.jsonl \
     '"kind":"resume","from":".*left-USR1/checkpoint/state-.*","epoch":[0-9]+,"images":[0-9]+,"gpus":1' \
     "the record says from where"
 is "$(curve next | wc -l)" 13 "log.csv has the whole curve"
-ok "the folder it came from is as it was" unmarked left-USR1
+ok "the folder that it resumed from is unchanged" unmarked left-USR1
 is "$(leave USR1 three-l "${three[@]}" "${often[@]}" --out three-l)" 75 "threads leave together"
-ok "and go on" "${three[@]}" --out three-l
-is "$(result three-l)" "$(result three)" "to the same end"
+ok "threads resume" "${three[@]}" --out three-l
+is "$(result three-l)" "$(result three)" "the result is the same"
 
 # --- damaged checkpoints ---
 truncate -s -100 "$(newest torn)"
-exits 0 "one that is cut short" "${one[@]}" --out torn
-like "$ERR" 'state-[0-9]+-[0-9]+.safetensors: .*; this checkpoint is not used' "is told and passed over"
-is "$(result torn)" "$(result one)" "the one before serves"
+exits 0 "a truncated checkpoint is accepted" "${one[@]}" --out torn
+like "$ERR" 'state-[0-9]+-[0-9]+.safetensors: .*; this checkpoint is not used' \
+    "it is reported and skipped"
+is "$(result torn)" "$(result one)" "the previous one is used"
 printf '\001' | dd of="$(newest bits)" bs=1 seek="$(($(stat -c %s "$(newest bits)") - 4000))" \
     conv=notrunc 2>/dev/null
-exits 0 "one with a wrong byte" "${one[@]}" --out bits
-like "$ERR" 'its hash is not the recorded one; this checkpoint is not used' "is passed over, too"
-is "$(result bits)" "$(result one)" "to the same end"
+exits 0 "a checkpoint with a changed byte is accepted" "${one[@]}" --out bits
+like "$ERR" 'its hash is not the recorded one; this checkpoint is not used' \
+    "it is reported and skipped"
+is "$(result bits)" "$(result one)" "the result is the same"
 rm lost/checkpoint/state-*
-exits 0 "none at all" "${one[@]}" --out lost
-like "$ERR" '.*lost has no checkpoint: the training starts at the beginning' "is told"
-like lost/record.jsonl '"kind":"resume","from":null' "and recorded"
-is "$(result lost)" "$(result one)" "to the same end"
+exits 0 "a folder without checkpoint is accepted" "${one[@]}" --out lost
+like "$ERR" '.*lost has no checkpoint: the training starts at the beginning' "it is reported"
+like lost/record.jsonl '"kind":"resume","from":null' "it is recorded"
+is "$(result lost)" "$(result one)" "the result is the same"
 
 # --- what does not fit ---
 refused() { # REGEX TEXT OPTION...
     local regex=$1 text=$2
     shift 2
     exits 9 "$text" "${train[@]}" --batch-size 4 "$@" --resume again --out refused
-    like "$ERR" "$regex" "is refused"
-    ok "as failed" test -e refused/FAILED
+    like "$ERR" "$regex" "the error has the reason"
+    ok "the run is marked as failed" test -e refused/FAILED
     rm -rf refused
 }
 refused 'was made with model.base 4, but this run has 6' "another network" --set model.base=6
@@ -158,16 +160,17 @@ exits 9 "another rate in its own folder" "${one[@]}" --lr 0.01 --out own
 like "$ERR" 'was made with train.lr 0.001.*start in another folder with --resume' \
     "is refused, and the way is told"
 exits 9 "--resume of a folder without a run" "${one[@]}" --resume nowhere --out nothing
-like "$ERR" '[-]-resume nowhere: this folder has no checkpoint' "is refused"
-ok "before anything is made" test ! -e nothing
+like "$ERR" '[-]-resume nowhere: this folder has no checkpoint' "the error says so"
+ok "nothing is made" test ! -e nothing
 mkdir -p hollow/checkpoint && echo x >hollow/checkpoint/state-0000001-0000000000.safetensors
 exits 9 "--resume of damaged checkpoints only" "${one[@]}" --resume hollow --out nothing
-like "$ERR" 'hollow/checkpoint: has no intact checkpoint' "is refused, too"
+like "$ERR" 'hollow/checkpoint: has no intact checkpoint' "the error says so"
 
 # --- a run that is done is continued ---
 flat=("${one[@]}" --set train.lr_schedule=constant)
-exits 0 "more epochs and another rate" "${flat[@]}" --epochs 14 --lr 0.002 --resume one --out more
-like "$ERR" "train.lr changes from 0.001 to 0.002$" "are told"
+exits 0 "a completed run is continued with more epochs and another rate" \
+    "${flat[@]}" --epochs 14 --lr 0.002 --resume one --out more
+like "$ERR" "train.lr changes from 0.001 to 0.002$" "the changes are reported"
 like more/record.jsonl \
     '"kind":"resume",.*"epoch":12,.*"changed":"train.epochs 12 -> 14, train.lr 0.001 -> 0.002, train.lr_schedule step -> constant"' \
     "and recorded"
@@ -175,37 +178,39 @@ is "$(cut -d, -f4 more/log.csv | sed -n '2p;13,15p' | tr '\n' ' ')" \
     "0.001000 0.000125 0.002000 0.002000 " \
     "twelve epochs had the old rate, two have the new one"
 ok "a whole run of constant rate" "${flat[@]}" --epochs 3 --out whole
-ok "a shorter one" "${flat[@]}" --epochs 2 --out part
-ok "with one more epoch" "${flat[@]}" --epochs 3 --resume part --out part-more
-is "$(result part-more)" "$(result whole)" "ends as the whole one, to the last bit"
-ok "nothing more to train" "${flat[@]}" --epochs 3 --resume part-more --out part-same
-is "$(result part-same)" "$(result whole)" "is the same result"
-exits 9 "fewer epochs than are done" "${flat[@]}" --epochs 2 --resume part-more --out part-less
-like "$ERR" 'has completed 3 epochs, but train.epochs is 2' "are refused"
-ok "a corrected command in the folder of that failure" "${flat[@]}" --epochs 4 --resume part-more \
+ok "a shorter run" "${flat[@]}" --epochs 2 --out part
+ok "it is continued with one more epoch" "${flat[@]}" --epochs 3 --resume part --out part-more
+is "$(result part-more)" "$(result whole)" "the result is that of the whole run"
+ok "it is continued without further epochs" \
+    "${flat[@]}" --epochs 3 --resume part-more --out part-same
+is "$(result part-same)" "$(result whole)" "the result is the same"
+exits 9 "fewer epochs than completed are refused" \
+    "${flat[@]}" --epochs 2 --resume part-more --out part-less
+like "$ERR" 'has completed 3 epochs, but train.epochs is 2' "the error has both numbers"
+ok "a corrected command in the folder of the failure" "${flat[@]}" --epochs 4 --resume part-more \
     --out part-less
-ok "which is set aside" test -e part-less/restart-1/FAILED -a -e part-less/DONE
+ok "the failure is moved away" test -e part-less/restart-1/FAILED -a -e part-less/DONE
 mkdir failed && cp -r again/checkpoint again/record.jsonl failed && echo '{}' >failed/FAILED
-exits 3 "a run that failed does not go on by itself" "${one[@]}" --out failed
-like "$ERR" 'already holds FAILED .*--resume' "the text says how"
-ok "unless Slurm has restarted its job" env SLURM_RESTART_COUNT=1 "${one[@]}" --out failed
-is "$(result failed)" "$(result one)" "then to the same end"
+exits 3 "a failed run is not resumed by itself" "${one[@]}" --out failed
+like "$ERR" 'already holds FAILED .*--resume' "the error says how to resume it"
+ok "it is resumed if Slurm restarted its job" env SLURM_RESTART_COUNT=1 "${one[@]}" --out failed
+is "$(result failed)" "$(result one)" "the result is the same"
 "${one[@]}" --epochs 100000 "${often[@]}" --out busy 2>/dev/null &
 pid=$!
-ok "a run under way" wait_until 60 test -n "$(newest busy)" -o -s busy/record.jsonl
-exits 3 "has its folder to itself" "${one[@]}" --epochs 100000 --out busy
+ok "a run is training" wait_until 60 test -n "$(newest busy)" -o -s busy/record.jsonl
+exits 3 "a second run in its folder is refused" "${one[@]}" --epochs 100000 --out busy
 kill -KILL $pid
 wait $pid 2>/dev/null
 
 # --- another number of replicas ---
 two=("${train[@]}" --set model.batch_norm=none --batch-size 3)
 is "$(leave USR1 wide "${two[@]}" --gpus 2 "${often[@]}" --out wide)" 75 "two replicas leave"
-ok "three go on" "${two[@]}" --gpus 3 --resume wide --out wider
+ok "three replicas resume" "${two[@]}" --gpus 3 --resume wide --out wider
 is "$(sed -n 's/.*"kind":"epoch".*"images":\([0-9]*\).*/\1/p' wider/record.jsonl | tr '\n' ' ')" \
     "32 32 32 32 32 32 32 32 32 32 32 32 " "every epoch has every image"
-like wider/record.jsonl '"kind":"resume",.*"gpus":2' "the record says that there were two"
-like wider/record.jsonl '"kind":"run".*"gpus":3' "and now are three"
-is "$(curve wider | wc -l)" 13 "the curve is whole"
+like wider/record.jsonl '"kind":"resume",.*"gpus":2' "the record has the earlier number"
+like wider/record.jsonl '"kind":"run".*"gpus":3' "the record has the new number"
+is "$(curve wider | wc -l)" 13 "the curve is complete"
 
 # --- MPI ranks ---
 [ -n "$mpi" ] || { skip "no MPI" "MPI ranks go on"; done_testing; }
@@ -222,19 +227,19 @@ signal_rank() { # SIGNAL OUT: to rank 1 of two under way; their exit code
     echo $code
 }
 ranks=(mpirun -np 2 "${train[@]}" --batch-size 3)
-ok "two ranks left alone" "${ranks[@]}" --out ranks
+ok "a run of two ranks that is not interrupted" "${ranks[@]}" --out ranks
 signal_rank KILL ranks-k >/dev/null
 rm -f ranks-k/FAILED # of the rank that was left; Slurm would restart the job
-ok "a rank killed: both go on" env SLURM_RESTART_COUNT=1 "${ranks[@]}" --out ranks-k
-is "$(result ranks-k)" "$(result ranks)" "to the same end"
+ok "a rank is killed and both resume" env SLURM_RESTART_COUNT=1 "${ranks[@]}" --out ranks-k
+is "$(result ranks-k)" "$(result ranks)" "the result is the same"
 is "$(leave USR1 ranks-l "${ranks[@]}" "${often[@]}" --out ranks-l)" 75 \
     "SIGUSR1 to mpirun: exit code 75"
-ok "and no marker" unmarked ranks-l
+ok "there is no marker" unmarked ranks-l
 cp -r ranks-l ranks-m
-ok "both go on" "${ranks[@]}" --out ranks-l
-is "$(result ranks-l)" "$(result ranks)" "to the same end"
+ok "both resume" "${ranks[@]}" --out ranks-l
+is "$(result ranks-l)" "$(result ranks)" "the result is the same"
 is "$(signal_rank TERM ranks-m)" 75 "SIGTERM to one rank: both leave"
-ok "without a marker" unmarked ranks-m
-ok "and go on" "${ranks[@]}" --out ranks-m
-is "$(result ranks-m)" "$(result ranks)" "to the same end"
+ok "there is no marker" unmarked ranks-m
+ok "both resume" "${ranks[@]}" --out ranks-m
+is "$(result ranks-m)" "$(result ranks)" "the result is the same"
 done_testing

@@ -30,38 +30,40 @@ mkdir -p scored/images scored/masks && cp large/images/0001.png scored/images &&
 ok "a mask is a mask that eval takes" unet-train eval "${use[@]}" --data scored --size 64x64 --json
 ok "again, in tiles" unet-train predict "${use[@]}" --out other --native --size 96x96 --overlap 40 \
     large/images/0001.png
-ok "which is not the same" test "$(hash_of masks/0001.png)" != "$(hash_of other/0001.png)"
+ok "the masks differ" test "$(hash_of masks/0001.png)" != "$(hash_of other/0001.png)"
 is "$(hash_of masks/0001.png)" \
     "$(unet-train predict "${use[@]}" --out same large/images/0001.png 2>/dev/null; hash_of same/0001.png)" \
     "the same command gives the same mask"
 ok "an image smaller than a tile" unet-train data synth --out small --count 1 --size 33x41 --seed 6
-ok "is predicted" unet-train predict "${use[@]}" --out tiny small/images/0001.png
-like <(unet-train data check tiny/0001.png) '41.33.1.8' "at its size"
+ok "it is predicted" unet-train predict "${use[@]}" --out tiny small/images/0001.png
+like <(unet-train data check tiny/0001.png) '41.33.1.8' "the mask has its size"
 ok "a threshold of 0" unet-train predict "${use[@]}" --threshold 0 --out none large/images/0001.png
-ok "makes everything foreground" test "$(hash_of none/0001.png)" != "$(hash_of masks/0001.png)"
+ok "everything becomes foreground" test "$(hash_of none/0001.png)" != "$(hash_of masks/0001.png)"
 exits 2 "two images of one name" unet-train predict "${use[@]}" --out twice data/images/0001.png \
     data/images/../images/0001.png
-like "$ERR" 'would both become 0001; predict' "are told"
-ok "and nothing is written" test ! -e twice
-exits 7 "what is no image" unet-train predict "${use[@]}" --out bad /etc/passwd
-exits 9 "what is no checkpoint" unet-train predict --checkpoint data --out bad large/images/0001.png
+like "$ERR" 'would both become 0001; predict' "the error says so"
+ok "nothing is written" test ! -e twice
+exits 7 \
+    "a file that is not an image is an error" unet-train predict "${use[@]}" --out bad /etc/passwd
+exits 9 "a folder that is not a checkpoint is an error" \
+    unet-train predict --checkpoint data --out bad large/images/0001.png
 exits 3 "a size that does not fit the depth" unet-train predict "${use[@]}" --size 66x64 --out bad \
     large/images/0001.png
 exits 2 "an overlap of tiles without tiles" unet-train predict "${use[@]}" --overlap 8 --out bad \
     large/images/0001.png
 exits 2 "an overlap of nearly the tile" unet-train predict "${use[@]}" --native --overlap 49 \
     --out bad large/images/0001.png
-like "$ERR" 'at most 48, .*each pixel 16 times' "is told with its cost"
+like "$ERR" 'at most 48, .*each pixel 16 times' "the error has the cost"
 exits 0 "many tiles" unet-train predict "${use[@]}" --native --size 16x16 --overlap 12 --out many \
     large/images/0001.png
-like "$ERR" 'large/images/0001.png: 1680 tiles' "are counted before they are computed"
+like "$ERR" 'large/images/0001.png: 1680 tiles' "the number of tiles is reported beforehand"
 if unet-train data check --help >/dev/null && unet-train predict "${use[@]}" --format tiff \
     -p --out tiff large/images/0001.png 2>"$ERR"; then
     like <(unet-train data check tiff/0001.tif) '201.150.1.8' "a mask as TIFF"
-    is "$(hash_of tiff/0001.tif)" "$(hash_of masks/0001.png)" "has the same pixels"
-    ok "with its probabilities" test -s tiff/0001_prob.tif
+    is "$(hash_of tiff/0001.tif)" "$(hash_of masks/0001.png)" "it has the same pixels"
+    ok "it has its probabilities" test -s tiff/0001_prob.tif
 else
-    like "$ERR" 'built without libtiff' "TIFF is refused where there is none"
+    like "$ERR" 'built without libtiff' "TIFF is refused without libtiff"
 fi
 
 # --- what predict writes is what eval has measured ---
@@ -115,8 +117,8 @@ else
     skip 'python3 is not installed' "predict's files have eval's IoU"
 fi
 exits 0 "eval --native --json" unet-train eval "${use[@]}" --data large --native --json
-like "$OUT" '"scale":"native"' "says at which scale it measured"
-exits 2 "eval knows the bound of the overlap, too" unet-train eval "${use[@]}" --data large \
+like "$OUT" '"scale":"native"' "it says at which scale it measured"
+exits 2 "eval limits the overlap, too" unet-train eval "${use[@]}" --data large \
     --native --overlap 49
 
 # --- nothing is overwritten ---
@@ -124,16 +126,16 @@ for out in large/images masks; do
     before=$(cat "$out"/*.png | sha256sum)
     exits 3 "predict into $out" unet-train predict "${use[@]}" --out $out large/images/0002.png \
         large/images/0001.png
-    like "$ERR" "$out/0002.png exists already, and nothing is overwritten" "is refused"
-    is "$(cat "$out"/*.png | sha256sum)" "$before" "and changes nothing"
+    like "$ERR" "$out/0002.png exists already, and nothing is overwritten" "the error says so"
+    is "$(cat "$out"/*.png | sha256sum)" "$before" "nothing is changed"
 done
 for name in x.onnx x.safetensors x.csv; do echo mine >$name; done
 exits 3 "export over a file" unet-train export -c run --onnx y.onnx --safetensors x.safetensors
-ok "writes nothing else either" test ! -e y.onnx
+ok "no other file is written" test ! -e y.onnx
 exits 3 "export of ONNX over a file" unet-train export -c run --onnx x.onnx
 exits 3 "eval's table over a file" unet-train eval "${use[@]}" --data data --images x.csv
 ln -s nowhere dangling.onnx
-exits 3 "a link that leads nowhere is something, too" unet-train export -c run --onnx dangling.onnx
+exits 3 "a dangling link is not overwritten" unet-train export -c run --onnx dangling.onnx
 is "$(cat x.*)" "mine
 mine
 mine" "all is as it was"
@@ -146,12 +148,12 @@ cp large/images/0002.png many-in/b/deep/1.png
 echo broken >many-in/a/0.png
 exits 7 "a folder, an image among them broken" unet-train predict "${use[@]}" --out kept many-in \
     none/2.png
-like "$ERR" 'many-in/a/0.png: is not an image' "it is named"
-like "$ERR" 'none/2.png: No such file' "and one that is not there"
-like "$ERR" '2 of 5 images were not predicted' "and counted"
+like "$ERR" 'many-in/a/0.png: is not an image' "the error names the broken image"
+like "$ERR" 'none/2.png: No such file' "the error names the missing image"
+like "$ERR" '2 of 5 images were not predicted' "the number of failures is printed"
 is "$(cd kept && find . -type f | sort | xargs)" "./a/1.png ./b/1.png ./b/deep/1.png" \
     "the others are there, each in its folder"
-is "$(hash_of kept/a/1.png)" "$(hash_of masks/0001.png)" "with their own masks"
+is "$(hash_of kept/a/1.png)" "$(hash_of masks/0001.png)" "the others have their masks"
 mkdir empty
 exits 7 "a folder without images" unet-train predict "${use[@]}" --out bad empty
 
@@ -160,7 +162,7 @@ printf '0 ground\n255 mark\n' >two.txt
 ok "a network of two classes" unet-train train --data data --size 64x64 --set model.base=4 \
     --set model.depth=2 --threads 1 --epochs 1 \
     --batch-size 4 --set data.classes=2 --set data.class_file=two.txt --out two
-ok "predicts" unet-train predict --checkpoint two --threads 1 --out classes \
+ok "it predicts" unet-train predict --checkpoint two --threads 1 --out classes \
     --probabilities --overlay large/images/0001.png
 is "$(cd classes && echo *)" "0001.png 0001_overlay.png 0001_prob_0.png 0001_prob_1.png" \
     "a probability per class"
@@ -174,37 +176,39 @@ mv three.txt gone.txt
 like named/checkpoint/model.json \
     '"class_names":\["ground","\\"a, mark\\""\],"class_file":"7 ground' \
     "names and the class file are in model.json"
-exits 0 "eval needs neither" unet-train eval -c named --data data --threads 1 --json
-like "$OUT" '"name":"ground"' "and names the classes"
+exits 0 "eval needs no class file" unet-train eval -c named --data data --threads 1 --json
+like "$OUT" '"name":"ground"' "it prints the names of classes"
 ok "a value to ignore" unet-train train --data data --size 64x64 --set model.base=4 \
     --set model.depth=2 --threads 1 --epochs 1 \
     --batch-size 4 --set data.classes=2 --set data.ignore=255 --out ignoring
-like ignoring/checkpoint/model.json '"ignore":"255"' "is in model.json"
-exits 0 "eval ignores it, too" unet-train eval -c ignoring --data data --threads 1
+like ignoring/checkpoint/model.json '"ignore":"255"' "model.json has it"
+exits 0 "eval ignores it" unet-train eval -c ignoring --data data --threads 1
 sed 's/,"class_names":.*,"weights/,"weights/' ignoring/checkpoint/model.json >older.json
 mv older.json ignoring/checkpoint/model.json
-exits 7 "an older model.json does not say so" unet-train eval -c ignoring --data data --threads 1
-ok "an option does" unet-train eval -c ignoring --data data --threads 1 --ignore 255
+exits 7 "an earlier model.json lacks it" unet-train eval -c ignoring --data data --threads 1
+ok "an option supplies it" unet-train eval -c ignoring --data data --threads 1 --ignore 255
 mkdir -p study/attempt-{1,2,10,11}
 cp -r run/checkpoint study/attempt-2
-exits 9 "a run of which no attempt is DONE" unet-train eval -c study --data data
-like "$ERR" 'no attempt of this run is DONE; the newest is attempt-11' "is refused with the reason"
+exits 9 "a run without a completed attempt is refused" unet-train eval -c study --data data
+like "$ERR" 'no attempt of this run is DONE; the newest is attempt-11' "the error says so"
 touch study/attempt-{1,2,10}/DONE
 mkdir -p study/attempt-{1,10}/checkpoint && cp -r named/checkpoint study/attempt-10
 for path in study study/attempt-10 study/attempt-10/checkpoint \
     study/attempt-10/checkpoint/weights.safetensors; do
     ok "export -c $path" unet-train export -c $path --safetensors "${path//\//-}.out"
-    ok "is the newest that is DONE" cmp "${path//\//-}.out" named/checkpoint/weights.safetensors
+    ok "the newest completed attempt is used" \
+        cmp "${path//\//-}.out" named/checkpoint/weights.safetensors
 done
 sed -i 's/,"scale":.*,"weights/,"weights/' study/attempt-2/checkpoint/model.json
-ok "an older model.json" unet-train eval -c study/attempt-2 --data data --threads 1
+ok "an earlier model.json is read" unet-train eval -c study/attempt-2 --data data --threads 1
 printf '\377' | dd of=study/attempt-10/checkpoint/weights.safetensors bs=1 seek=2000 conv=notrunc \
     2>"$ERR"
 for verb in "eval --data data" "predict --out damaged large/images/0001.png" \
     "export --onnx damaged.onnx"; do
     # shellcheck disable=SC2086
     exits 9 "$verb with a damaged byte in the weights" unet-train ${verb%% *} -c study ${verb#* }
-    like "$ERR" 'attempt-10/checkpoint/weights.safetensors: .*damaged or replaced' "names the file"
+    like "$ERR" 'attempt-10/checkpoint/weights.safetensors: .*damaged or replaced' \
+        "the error names the file"
 done
 
 # --- export ---
@@ -213,12 +217,12 @@ ok "safetensors as the run's" cmp net.safetensors run/checkpoint/weights.safeten
 like net.onnx 'BatchNormalization' "the ONNX file has operators"
 for word in height_multiple_of_4 image_channels grey trained_size 64x64 'multiples of 4' \
     '["foreground"]'; do
-    ok "it says $word" grep -qaF "$word" net.onnx
+    ok "the ONNX file has $word" grep -qaF "$word" net.onnx
 done
 ok "of named classes" unet-train export -c named --onnx named.onnx
-ok "their names" grep -qaF '["ground","\"a, mark\""]' named.onnx
-exits 2 "export to nothing" unet-train export --checkpoint run
-exits 1 "export to where nothing can be" unet-train export --checkpoint run \
+ok "the ONNX file has their names" grep -qaF '["ground","\"a, mark\""]' named.onnx
+exits 2 "export without an output is refused" unet-train export --checkpoint run
+exits 1 "export to a folder that does not exist is an error" unet-train export --checkpoint run \
     --onnx /proc/none/net.onnx
 
 # --- TensorBoard ---
@@ -257,7 +261,7 @@ exits 0 "in JSON" "${rounds[@]}" --gpus 2 --json
 like "$OUT" '"gpus":2,.*"iters":5,"steps":2,"img_per_s_per_gpu":' "one object"
 exits 2 "replicas without rounds" unet-train bench --gpus 2
 exits 0 "op by op" unet-train bench --base 2 --depth 1 --size 16x16 --steps 2 --per-op
-like "$OUT" '^peak of a core: [0-9.]+ GFLOP/s, [0-9.]+ GB/s' "beside what a core can do"
-like "$OUT" '^conv2d .* GFLOP/s +[0-9.]+ GB/s +[0-9.]+ % of peak' "each with its share"
+like "$OUT" '^peak of a core: [0-9.]+ GFLOP/s, [0-9.]+ GB/s' "the peak of a core is printed"
+like "$OUT" '^conv2d .* GFLOP/s +[0-9.]+ GB/s +[0-9.]+ % of peak' "each op is compared with it"
 exits 2 "an unknown type of number" unet-train bench --dtype f8
 done_testing

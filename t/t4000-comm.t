@@ -29,13 +29,13 @@ ok "without shared memory, 3 ranks" timeout 120 mpirun -x UNET_SHARED_MEMORY=off
 like "$OUT" "^ok 1 " "exact results"
 exits 7 "a rank that fails while its thread waits for a sum ends the run" \
     timeout 120 mpirun -np 3 "$check" async-fail
-like "$OUT" 'rank 1: image 7 is broken' "rank 0 heard of it"
+like "$OUT" 'rank 1: image 7 is broken' "rank 0 receives the error"
 
 exits 7 "a rank that fails takes the run down with its exit code" \
     timeout 120 mpirun -np 3 "$check" fail
 like "$ERR" 'error: image 7 is broken' "its error is printed"
-is "$(grep -c 'error: .*image 7' "$ERR")" 1 "once"
-like "$OUT" 'rank 1: image 7 is broken' "rank 0 heard of it, and from whom"
+is "$(grep -c 'error: .*image 7' "$ERR")" 1 "it is printed once"
+like "$OUT" 'rank 1: image 7 is broken' "rank 0 receives the error and the rank"
 
 exits 5 "a rank that hangs ends the others" timeout 120 mpirun -np 3 "$check" hang
 like "$OUT" 'rank [02] of 3 on .*: a barrier .* did not end within 2 s' \
@@ -47,5 +47,5 @@ exits 5 "MPI that does not come up ends with a message" \
     timeout 120 mpirun -np 2 bash -c '
         if [ "$OMPI_COMM_WORLD_RANK" = 1 ]; then exec sleep 100; fi
         exec "$0" init' "$check"
-like "$ERR" 'MPI did not come up within 2 s' "which says so"
+like "$ERR" 'MPI did not come up within 2 s' "the error says so"
 done_testing

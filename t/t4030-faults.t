@@ -42,33 +42,34 @@ left_over() { pgrep -f -- "--out $TMP/" | wc -l; }
 has_state() { compgen -G "$1/checkpoint/state-*" >"$OUT"; }
 
 begin killed --epochs 100000
-ok "three ranks are under way" under_way killed
+ok "three ranks are training" under_way killed
 kill -KILL "$(process_of 2)"
 end
 is "$code" 137 "a rank is killed: its signal is mpirun's exit code"
-like killed/FAILED "\"exit_code\":5,\"error\":\"rank 2 on $host is gone" "the marker names it"
+like killed/FAILED "\"exit_code\":5,\"error\":\"rank 2 on $host is gone" "the marker names the rank"
 is "$(left_over)" 0 "no process is left"
-ok "no checkpoint is lost" has_state killed
+ok "the checkpoint is kept" has_state killed
 begin again --epochs 100000 --resume killed
-ok "another attempt goes on" under_way again
-like again/record.jsonl '"kind":"resume","from":".*state-' "from it"
+ok "another attempt resumes" under_way again
+like again/record.jsonl '"kind":"resume","from":".*state-' "it resumes from that checkpoint"
 kill -KILL "$(process_of 0)"
 end
 is "$code" 137 "rank 0 is killed"
 is "$(left_over)" 0 "no process is left"
 
 begin stopped --epochs 100000
-ok "three ranks are under way" under_way stopped
+ok "three ranks are training" under_way stopped
 kill -STOP "$(process_of 1)"
 end
 is "$code" 5 "a rank is stopped: exit code 5"
-like stopped/FAILED "\"exit_code\":5,\"error\":\"rank 1 on $host: no answer" "the marker names it"
-is "$(grep -c 'error: rank' "$ERR")" 1 "one rank tells it"
+like stopped/FAILED "\"exit_code\":5,\"error\":\"rank 1 on $host: no answer" \
+    "the marker names the rank"
+is "$(grep -c 'error: rank' "$ERR")" 1 "one rank reports it"
 is "$(left_over)" 0 "no process is left"
-ok "no checkpoint is lost" has_state stopped
+ok "the checkpoint is kept" has_state stopped
 
 begin head --epochs 100000
-ok "three ranks are under way" under_way head
+ok "three ranks are training" under_way head
 kill -STOP "$(process_of 0)"
 end
 is "$code" 5 "rank 0 is stopped: exit code 5"
@@ -77,7 +78,7 @@ like "$ERR" "^unet-train: error: rank 0 on $host: no answer" \
 is "$(left_over)" 0 "no process is left"
 
 begin slow --epochs 60
-ok "three ranks are under way" under_way slow
+ok "three ranks are training" under_way slow
 victim=$(process_of 2)
 for ((i = 0; i < 3; i++)); do
     kill -STOP "$victim"
@@ -86,6 +87,6 @@ for ((i = 0; i < 3; i++)); do
     sleep 0.2
 done 2>"$OUT"
 end
-is "$code" 0 "a rank that is only slow ends no run"
-ok "and there is a result" test -e slow/DONE
+is "$code" 0 "a slow rank does not end the run"
+ok "there is a result" test -e slow/DONE
 done_testing

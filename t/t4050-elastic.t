@@ -61,38 +61,39 @@ same_curve() { # A B: losses agree to a millionth, weights to 1e-5 (root mean sq
 }
 all_images() { [ "$(grep -c '"kind":"epoch".*"images":32,' "$1/record.jsonl")" = 6 ]; }
 
-ok "two replicas that are left alone" "${train[@]}" --gpus 2 --out calm
-ok "two that are asked to leave" cut_off USR1 left "${train[@]}" --gpus 2
+ok "a run of two replicas that is not interrupted" "${train[@]}" --gpus 2 --out calm
+ok "a run of two replicas is stopped" cut_off USR1 left "${train[@]}" --gpus 2
 for n in 1 3 4; do
-    ok "$n go on with the same batch over all" "${train[@]}" --gpus $n "${kept[@]}" --resume left \
+    ok "$n resume with the same global batch" "${train[@]}" --gpus $n "${kept[@]}" --resume left \
         --out "same-$n"
-    ok "$n: the curve that two would have had" same_curve calm "same-$n"
+    ok "$n: the curve is that of two replicas" same_curve calm "same-$n"
     is "$(rates "same-$n")" "$(rates calm)" "$n: the same rate"
     ok "$n: every image in every epoch" all_images "same-$n"
     like "same-$n/record.jsonl" \
         "\"worlds\":\\[\\{\"epoch\":0,\"images\":0,\"gpus\":2,\"global_batch\":12\\},\\{\"epoch\":[0-9]+,\"images\":[0-9]+,\"gpus\":$n,\"global_batch\":12\\}\\]" \
         "$n: the record has both numbers"
 done
-ok "three go on with their own batch" "${train[@]}" --gpus 3 --resume left --out scaled
+ok "three resume with their own batch" "${train[@]}" --gpus 3 --resume left --out scaled
 is "$(tail -n 1 scaled/log.csv | cut -d, -f4)" 0.060000 "their rate is that of three"
-ok "every image in every epoch" all_images scaled
-like scaled/record.jsonl '"gpus":3,"global_batch":18\}\]' "and the record has the new batch"
-ok "that is another curve, which this comparison sees" eval '! same_curve calm scaled'
+ok "every image is used in every epoch" all_images scaled
+like scaled/record.jsonl '"gpus":3,"global_batch":18\}\]' "the record has the new batch"
+ok "the curve differs, which this comparison detects" eval '! same_curve calm scaled'
 
 # Two, then one that is cut off in its turn, then three.
-ok "one goes on, and leaves" cut_off USR1 chain "${train[@]}" --gpus 1 "${kept[@]}" --resume left
-ok "three go on from it" "${train[@]}" --gpus 3 "${kept[@]}" --resume chain --out chained
-ok "the curve that two would have had" same_curve calm chained
+ok "one resumes, and is stopped" \
+    cut_off USR1 chain "${train[@]}" --gpus 1 "${kept[@]}" --resume left
+ok "three resume from it" "${train[@]}" --gpus 3 "${kept[@]}" --resume chain --out chained
+ok "the curve is that of two replicas" same_curve calm chained
 like chained/record.jsonl '"gpus":2,.*"gpus":1,.*"gpus":3,.*\]\}$' \
     "the record has all three numbers"
 
 if [ -n "$mpi" ]; then
-    ok "two ranks, one of them killed" cut_off KILL killed mpirun -np 2 "${train[@]}"
-    ok "one rank goes on" "${train[@]}" "${kept[@]}" --resume killed --out ranks-1
-    ok "to the curve of two" same_curve calm ranks-1
-    ok "three ranks go on" mpirun -np 3 "${train[@]}" "${kept[@]}" --resume killed --out ranks-3
-    ok "to the curve of two" same_curve calm ranks-3
-    like ranks-3/record.jsonl '"world_size":3' "three of them"
+    ok "one of two ranks is killed" cut_off KILL killed mpirun -np 2 "${train[@]}"
+    ok "one rank resumes" "${train[@]}" "${kept[@]}" --resume killed --out ranks-1
+    ok "the curve is that of two ranks" same_curve calm ranks-1
+    ok "three ranks resume" mpirun -np 3 "${train[@]}" "${kept[@]}" --resume killed --out ranks-3
+    ok "the curve is that of two ranks" same_curve calm ranks-3
+    like ranks-3/record.jsonl '"world_size":3' "there are three ranks"
 else
     skip "no MPI" "ranks"
 fi
@@ -104,15 +105,15 @@ ok "a study" unetctl init study --data data --name demo --site local --set data.
     --set train.checkpoint_s=0.2 \
     --set train.optimizer=sgd
 run=study/runs/unet-g02-s1
-exits 0 "two GPUs" unetctl submit -C study --gpus 2
-ok "begin" wait_until 60 begun $run/attempt-1
-exits 0 "and are cancelled" unetctl cancel -C study
+exits 0 "a run on two GPUs is submitted" unetctl submit -C study --gpus 2
+ok "it begins" wait_until 60 begun $run/attempt-1
+exits 0 "it is cancelled" unetctl cancel -C study
 cancelled() { all_states study CANCELLED; }
-ok "which ends them" wait_until 60 cancelled
+ok "it ends" wait_until 60 cancelled
 exits 2 "resume --gpus without a run" unetctl resume -C study --gpus 1
-like "$ERR" 'name the runs' "says what is missing"
+like "$ERR" 'name the runs' "the error says what is missing"
 exits 2 "resume --scale-batch without --gpus" unetctl resume -C study --scale-batch unet-g02-s1
-exits 0 "it goes on with one" unetctl resume -C study --gpus 1 unet-g02-s1
+exits 0 "the run is resumed on one GPU" unetctl resume -C study --gpus 1 unet-g02-s1
 like "$ERR" 'attempt 2 continues from the checkpoint of attempt 1, with another number of GPUs' \
     "which is told"
 is "$(field $run/attempt-2/run.json 'd["layout"]["gpus"], d["train"]["global_batch"], d["train"]["rate_gpus"]')" "(1, 12, 2)" \
@@ -121,20 +122,21 @@ is "$(field $run/run.json 'd["layout"]["gpus"], d["train"]["global_batch"]')" "(
     "the plan stays"
 ok "it begins" wait_until 60 begun $run/attempt-2
 is "$(unetctl status -C study | awk '$1 == "unet-g02-s1" { print $4 }')" 1 "status shows one GPU"
-exits 0 "it is cancelled, too" unetctl cancel -C study
-ok "which ends it" wait_until 60 cancelled
-exits 0 "it goes on with three, each with its batch" unetctl resume -C study --gpus 3 \
+exits 0 "it is cancelled" unetctl cancel -C study
+ok "it ends" wait_until 60 cancelled
+exits 0 "the run is resumed on three GPUs with their own batch" unetctl resume -C study --gpus 3 \
     --scale-batch unet-g02-s1
 is "$(field $run/attempt-3/run.json 'd["layout"]["gpus"], d["train"]["global_batch"]')" "(3, 0)" \
     "as run.json says"
 ok "it begins" wait_until 60 begun $run/attempt-3
 unetctl cancel -C study 2>"$ERR"
-ok "cancelled again" wait_until 60 cancelled
-exits 0 "with as many as planned, to the end" unetctl resume -C study unet-g02-s1 --wait
+ok "it is cancelled" wait_until 60 cancelled
+exits 0 \
+    "the run is completed on the planned number of GPUs" unetctl resume -C study unet-g02-s1 --wait
 like $run/attempt-4/record.jsonl \
     '"gpus":2,"global_batch":12\},.*"gpus":1,.*"gpus":3,"global_batch":18\},.*"gpus":2,"global_batch":12\}\]' \
     "the record has them all"
-exits 7 "collect: it is no measurement" unetctl collect -C study
+exits 7 "collect refuses it as a measurement" unetctl collect -C study
 like study/logs/results.csv \
     'unet-g02-s1,embedded,2,1,1,4,elastic,.*2 GPUs, 1 from .*, 3 from .*, 2 from .*no measurement of 2 GPUs' "the table says why"
 is "$(left=$(pgrep -f -- "$TMP/" | wc -l); echo "$left")" 0 "no process is left"

@@ -44,16 +44,17 @@ done
 like tuned-t2/record.jsonl \
     '"kind":"bucket","bytes":[0-9]+,"tried":\[\{"bytes":262144,"step_s":[0-9.e-]+\},.*"bytes":19[0-9]+,' \
     "the record says what was tried and chosen"
-is "$(grep -c '"kind":"bucket"' tuned-t2/record.jsonl)" 1 "once"
+is "$(grep -c '"kind":"bucket"' tuned-t2/record.jsonl)" 1 "the choice is recorded once"
 like horovod-t2/record.jsonl '"allreduce":"horovod","bucket_mib":1,"fusion_mib":128,"cycle_ms":1,' \
     "and how gradients were summed"
-ok "tuning, deterministic" "${train[@]}" --batch-size 4 --gpus 2 --set train.bucket_mib=0 \
+ok "a deterministic training with bucket_mib 0" \
+    "${train[@]}" --batch-size 4 --gpus 2 --set train.bucket_mib=0 \
     --set train.deterministic=true --out det
-unlike det/record.jsonl '"kind":"bucket"' "does not choose by time"
+unlike det/record.jsonl '"kind":"bucket"' "it does not choose by time"
 ok "native with synchronised batch norm" "${train[@]}" --batch-size 4 --gpus 2 \
     --set model.batch_norm=sync --set train.allreduce=native --out sync
 ok "bucketed with it" "${train[@]}" --batch-size 4 --gpus 2 --set model.batch_norm=sync --out sync-b
-is "$(weights sync)" "$(weights sync-b)" "the same bits"
+is "$(weights sync)" "$(weights sync-b)" "the weights are equal to the last bit"
 for how in "--gpus 3" "mpi"; do # statistics are summed while the cycles go on
     if [ "$how" = mpi ]; then how=; set -- timeout 120 mpirun -np 3; else set --; fi
     [ -n "$mpi$how" ] || { skip "no MPI" "horovod with synchronised batch norm"; continue; }
@@ -63,14 +64,14 @@ for how in "--gpus 3" "mpi"; do # statistics are summed while the cycles go on
     # shellcheck disable=SC2086
     ok "horovod with it" "$@" "${train[@]}" --batch-size 4 $how --set model.batch_norm=sync \
         --set train.allreduce=horovod --out sync-h3
-    is "$(weights sync-h3)" "$(weights sync-b3)" "the same bits"
+    is "$(weights sync-h3)" "$(weights sync-b3)" "the weights are equal to the last bit"
     rm -r sync-b3 sync-h3
 done
 
 # --- as 16 bits
 ok "compression on one node" "${train[@]}" --batch-size 4 --gpus 2 --set train.compress=bf16 \
     --out half-node
-is "$(weights half-node)" "$(weights bucketed-t2)" "changes nothing: nothing is sent"
+is "$(weights half-node)" "$(weights bucketed-t2)" "nothing changes, as nothing is sent"
 if [ -n "$mpi" ]; then
     apart=(timeout 120 mpirun -x UNET_SHARED_MEMORY=off -np 3 "${train[@]}" --batch-size 4)
     ok "3 ranks like 3 nodes" "${apart[@]}" --out wide
@@ -85,7 +86,7 @@ if [ -n "$mpi" ]; then
     done
     ok "bf16, fused in cycles" "${apart[@]}" --set train.compress=bf16 \
         --set train.allreduce=horovod --out wide-fused
-    is "$(weights wide-fused)" "$(weights wide-bf16)" "the same bits as in buckets"
+    is "$(weights wide-fused)" "$(weights wide-bf16)" "the weights are those of buckets"
 else
     skip "no MPI" "gradients as 16 bits"
 fi
@@ -106,13 +107,13 @@ is "$(grep -c '^unet-\(native\|horovod\)-g0[12]-s1,embedded,.*,log_unet-\(native
 exits 0 "report" unetctl report -C study
 is "$(field study/report/report.json 'sorted((e["label"], [p["gpus"] for p in e["points"]]) for e in d["engines"])')" \
     "[('embedded, train.allreduce horovod', [1, 2]), ('embedded, train.allreduce native', [1, 2])]" "one report has both"
-ok "and compares them" test "$(field study/report/report.json 'len(d["pairs"])')" -ge 1
+ok "the report compares them" test "$(field study/report/report.json 'len(d["pairs"])')" -ge 1
 like study/report/report.html 'embedded, train.allreduce native' "the page names one"
-like study/report/report.html 'embedded, train.allreduce horovod' "and the other"
+like study/report/report.html 'embedded, train.allreduce horovod' "the page names the other"
 exits 0 "in 16 bits" unetctl submit -C study --gpus 1,2 --set train.allreduce=native \
     --set train.dtype=bf16 --wait
-ok "has runs of its own" test -e study/runs/unet-native-bf16-g02-s1/attempt-1/DONE
-like study/runs/unet-native-bf16-g01-s1/run.json '"dtype": "bf16"' "which say so"
+ok "they are runs of their own" test -e study/runs/unet-native-bf16-g02-s1/attempt-1/DONE
+like study/runs/unet-native-bf16-g01-s1/run.json '"dtype": "bf16"' "their run.json has the type"
 exits 0 "report again" unetctl report -C study
 is "$(field study/report/report.json 'sorted(e["label"] for e in d["engines"])')" \
     "['embedded, train.allreduce horovod', 'embedded, train.allreduce native', 'embedded, train.dtype bf16, train.allreduce native']" \

@@ -44,7 +44,7 @@ disk() { # DIR SIZE
     mkdir -p "$1" && mount -t tmpfs -o "size=$2" none "$1" 2>/dev/null && mounted+=("$TMP/$1")
 }
 
-ok "three ranks left alone" mpirun -np 3 "${train[@]}" --epochs 250 --out calm
+ok "a run of three ranks that is not disturbed" mpirun -np 3 "${train[@]}" --epochs 250 --out calm
 
 # --- full
 if disk full 2m; then
@@ -55,15 +55,15 @@ if disk full 2m; then
     is "$code" 1 "the disk is full: exit code 1"
     like "$ERR.ranks" 'record.jsonl: No space left on device' \
         "the text says what cannot be written, and why"
-    is "$(grep -c 'error:' "$ERR.ranks")" 1 "one rank tells it"
+    is "$(grep -c 'error:' "$ERR.ranks")" 1 "one rank reports it"
     is "$(left_over "$TMP/full/run")" 0 "no process is left"
-    ok "no checkpoint is lost" test "$(states full/run)" -ge 1
-    ok "it is not taken for a result" test ! -e full/run/DONE
+    ok "the checkpoint is kept" test "$(states full/run)" -ge 1
+    ok "there is no result" test ! -e full/run/DONE
     rm full/filler
-    ok "with room again another attempt goes on" mpirun -np 3 "${train[@]}" --epochs 250 \
+    ok "another attempt resumes when there is room" mpirun -np 3 "${train[@]}" --epochs 250 \
         --out again --resume full/run
-    like again/record.jsonl '"kind":"resume","from":".*state-' "from the checkpoint"
-    is "$(weights again)" "$(weights calm)" "to the weights that it would have had"
+    like again/record.jsonl '"kind":"resume","from":".*state-' "it resumes from the checkpoint"
+    is "$(weights again)" "$(weights calm)" "the weights are those of the undisturbed run"
 else
     skip "no right to mount a file system" "a full disk"
 fi
@@ -73,33 +73,33 @@ begin "$TMP/tight" --epochs 250 --set train.checkpoint_s=0.05
 ok "three ranks write checkpoints" under_way tight
 if disk tight/checkpoint 16k; then
     told() { grep -q "cannot write a checkpoint: .*$1; the training continues" "$ERR.ranks"; }
-    ok "there is no room for more: which is told, and they go on" wait_until 30 told \
+    ok "a full disk is reported, and the ranks continue" wait_until 30 told \
         'No space left on device'
     unmount tight/checkpoint
     end
-    is "$code" 0 "to their end, with room again"
-    is "$(weights tight)" "$(weights calm)" "and the same weights"
+    is "$code" 0 "they complete the run when there is room"
+    is "$(weights tight)" "$(weights calm)" "the weights are those of the undisturbed run"
     begin "$TMP/fixed" --epochs 100000 --set train.checkpoint_s=0.05
     ok "three ranks write checkpoints" under_way fixed
     mount --bind fixed/checkpoint fixed/checkpoint && mounted+=("$TMP/fixed/checkpoint")
     ok "their folder becomes read-only" wait_until 30 mount -o remount,bind,ro fixed/checkpoint
-    ok "which is told, and they go on" wait_until 30 told 'Read-only file system'
+    ok "it is reported, and the ranks continue" wait_until 30 told 'Read-only file system'
     kill -USR1 "$launcher"
     end
-    is "$code" 1 "asked to leave, they cannot: exit code 1"
-    like fixed/FAILED '"exit_code":1,"error":".*Read-only file system' "the marker says why"
-    is "$(grep -c 'error:' "$ERR.ranks")" 1 "one rank tells it"
+    is "$code" 1 "asked to end, they fail to write: exit code 1"
+    like fixed/FAILED '"exit_code":1,"error":".*Read-only file system' "the marker has the reason"
+    is "$(grep -c 'error:' "$ERR.ranks")" 1 "one rank reports it"
     is "$(left_over "$TMP/fixed")" 0 "no process is left"
-    ok "the last checkpoint is still there" has_state fixed
+    ok "the last checkpoint is kept" has_state fixed
 else
     skip "no right to mount a file system" "checkpoints without room or on a read-only file system"
     end
 fi
 if disk sealed 1m && mount -o remount,ro sealed; then
-    exits 3 "a results' folder that is read-only from the start" mpirun -np 3 "${train[@]}" \
+    exits 3 "a read-only folder is an error from the start" mpirun -np 3 "${train[@]}" \
         --epochs 2 --out sealed/run
-    like "$ERR" 'sealed/run.*Read-only file system' "says so"
-    is "$(grep -c 'error:' "$ERR")" 1 "once"
+    like "$ERR" 'sealed/run.*Read-only file system' "the error says so"
+    is "$(grep -c 'error:' "$ERR")" 1 "it is reported once"
 else
     skip "no right to mount a file system" "a read-only folder"
 fi

@@ -401,10 +401,10 @@ for name in results.csv report.json figures/speedup.svg; do
     rm -rf theirs && mkdir -p theirs/figures
     echo mine >theirs/$name
     exits 3 "a folder with another file called $name is refused" unetctl report -C s -o theirs
-    like "$ERR" "theirs/$name exists" "is not written to"
-    is "$(cd theirs && find . -type f)" "./$name" "and is as it was"
+    like "$ERR" "theirs/$name exists" "the error names the file"
+    is "$(cd theirs && find . -type f)" "./$name" "the file is unchanged"
 done
-exits 3 "--json over somebody's file" unetctl report -C s --text --json "theirs/$name"
+exits 3 "--json does not overwrite another file" unetctl report -C s --text --json "theirs/$name"
 exits 0 "--mllog writes into the folder" unetctl report -C s --mllog theirs
 exits 0 "--mllog overwrites its own files" unetctl report -C s --mllog theirs
 for log in theirs/*.log; do echo mine >"$log"; done
