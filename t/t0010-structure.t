@@ -31,12 +31,12 @@ launcher/submit|launcher/host launcher/plan launcher/scheduler launcher/script l
 launcher/doctor|launcher/
 launcher/collect/results|
 launcher/collect/log|launcher/collect/results
-launcher/collect|launcher/collect/ launcher/status launcher/study
+launcher/collect|launcher/collect/ launcher/host launcher/status launcher/study
 launcher/analysis/statistics|
 launcher/analysis|launcher/analysis/ launcher/collect/results
 launcher/report/markup|
 launcher/report/chart|launcher/report/markup
-launcher/report|launcher/report/ launcher/analysis/ launcher/collect/
+launcher/report|launcher/report/ launcher/analysis/ launcher/collect/ launcher/host
 launcher/cmd|launcher/
 launcher|launcher/cmd
 trainer/data/image|

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "launcher/collect/collect.h"
-#include "launcher/collect/path.h"
+#include "launcher/host/path.h"
 #include "launcher/report/json.h"
 #include "launcher/report/markup/escape.h"
 #include "launcher/report/text.h"

@@ -14,9 +14,9 @@
 #include <unistd.h>
 
 #include "launcher/collect/log/log_file.h"
-#include "launcher/collect/path.h"
 #include "launcher/collect/run_folder.h"
 #include "launcher/host/jsonio.h"
+#include "launcher/host/path.h"
 #include "src/atomicfile.h"
 #include "src/buf.h"
 #include "src/log.h"

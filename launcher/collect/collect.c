@@ -13,11 +13,11 @@
 
 #include "launcher/collect/log/log_name.h"
 #include "launcher/collect/logs_folder.h"
-#include "launcher/collect/path.h"
 #include "launcher/collect/run_folder.h"
 #include "launcher/collect/scan.h"
 #include "launcher/collect/suspects.h"
 #include "launcher/collect/unfinished.h"
+#include "launcher/host/path.h"
 #include "launcher/study/engine.h"
 #include "launcher/study/run_plan.h"
 #include "src/atomicfile.h"

@@ -15,9 +15,9 @@
 #include "launcher/collect/log/log_file.h"
 #include "launcher/collect/log/log_name.h"
 #include "launcher/collect/log/mllog_file.h"
-#include "launcher/collect/path.h"
 #include "launcher/collect/scan.h"
 #include "launcher/collect/suspects.h"
+#include "launcher/host/path.h"
 #include "src/atomicfile.h"
 #include "src/map.h"
 

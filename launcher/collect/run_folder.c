@@ -10,9 +10,9 @@
 #include <unistd.h>
 
 #include "launcher/collect/log/log_file.h"
-#include "launcher/collect/path.h"
 #include "launcher/collect/run_record.h"
 #include "launcher/collect/result_settings.h"
+#include "launcher/host/path.h"
 #include "launcher/study/run_dir.h"
 #include "src/atomicfile.h"
 #include "src/run/epoch_csv.h"

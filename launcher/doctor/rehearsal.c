@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "launcher/doctor/probe.h"
-#include "launcher/host/statedir.h"
+#include "launcher/host/path.h"
 #include "launcher/script/template.h"
 #include "launcher/study/run_dir.h"
 #include "launcher/submit/attempt.h"
@@ -57,7 +57,7 @@ static int make_folder(const struct workspace *w, struct rehearsal *r, struct er
         if (*s == ':')
             *s = '.';
     snprintf(path, sizeof path, "%s/" PROBE_LOCK, r->folder);
-    if (statedir_make(r->folder, e))
+    if (path_make_folder(r->folder, e))
         return err_prefix(e, "doctor");
     return atomicfile_write(path, "", 0, 0666, e);
 }

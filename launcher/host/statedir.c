@@ -2,11 +2,8 @@
 #include "config.h"
 #include "launcher/host/statedir.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
 
 static int user_path(const char *variable, const char *below_home, const char *name,
                      char dst[PATH_MAX], struct err *e)
@@ -20,8 +17,7 @@ static int user_path(const char *variable, const char *below_home, const char *n
         n = snprintf(dst, PATH_MAX, "%s/%s/unetctl/%s", home, below_home, name);
     else
         return err_set(e, ERR_USAGE, "neither %s nor HOME is set, so there is no folder for %s; "
-                                     "set "
-                       "HOME", variable, name);
+                                     "set HOME", variable, name);
     if (n >= PATH_MAX)
         return err_set(e, ERR_USAGE, "the path of the user's folder for %s is too long", name);
     return 0;
@@ -35,19 +31,4 @@ int statedir_path(const char *name, char dst[PATH_MAX], struct err *e)
 int statedir_config_path(const char *name, char dst[PATH_MAX], struct err *e)
 {
     return user_path("XDG_CONFIG_HOME", ".config", name, dst, e);
-}
-
-int statedir_make(const char *folder, struct err *e)
-{
-    char path[PATH_MAX];
-
-    if (snprintf(path, sizeof path, "%s/", folder) >= (int)sizeof path)
-        return err_set(e, ERR_INTERNAL, "the path %s is too long", folder);
-    for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-        *slash = 0;
-        if (mkdir(path, 0777) < 0 && errno != EEXIST)
-            return err_errno(e, ERR_INTERNAL, errno, "cannot make the folder %s", path);
-        *slash = '/';
-    }
-    return 0;
 }

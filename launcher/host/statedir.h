@@ -15,7 +15,4 @@ int statedir_path(const char *name, char dst[PATH_MAX], struct err *e);
 /* The same for the folder of files that the user writes. */
 int statedir_config_path(const char *name, char dst[PATH_MAX], struct err *e);
 
-/* Creates a folder and its parents unless they exist. Returns 0, or -1 with ERR_INTERNAL. */
-int statedir_make(const char *folder, struct err *e);
-
 #endif

@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "launcher/collect/path.h"
 #include "launcher/collect/results/curve.h"
+#include "launcher/host/path.h"
 #include "launcher/report/chart/chart_gnuplot.h"
 #include "src/buf.h"
 #include "src/mem.h"

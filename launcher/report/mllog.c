@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "launcher/collect/path.h"
 #include "launcher/collect/results/curve.h"
+#include "launcher/host/path.h"
 #include "launcher/report/markup/escape.h"
 #include "src/atomicfile.h"
 

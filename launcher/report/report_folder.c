@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "launcher/collect/path.h"
+#include "launcher/host/path.h"
 #include "launcher/report/extra_p.h"
 #include "launcher/report/figures.h"
 #include "launcher/report/html.h"

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "launcher/host/jobenv.h"
+#include "launcher/host/path.h"
 #include "launcher/host/procid.h"
 #include "launcher/host/statedir.h"
 #include "src/atomicfile.h"
@@ -96,7 +97,7 @@ int sandbox_note_path(char dst[PATH_MAX], struct err *e)
 {
     char folder[PATH_MAX];
 
-    return statedir_path("", folder, e) < 0 || statedir_make(folder, e) < 0 ||
+    return statedir_path("", folder, e) < 0 || path_make_folder(folder, e) < 0 ||
                    statedir_path("sandbox.last", dst, e) < 0
                ? -1
                : 0;

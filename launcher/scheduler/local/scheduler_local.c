@@ -15,6 +15,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "launcher/host/path.h"
 #include "launcher/host/statedir.h"
 #include "launcher/scheduler/local/local_keeper.h"
 #include "src/clock.h"
@@ -255,7 +256,7 @@ struct scheduler *scheduler_local_open(const struct scheduler_config *config, st
     else if (snprintf(local->dir, sizeof local->dir, "%s",
                       config->state_dir) >= (int)sizeof local->dir)
         rc = err_set(e, ERR_CONFIG, "the path %s is too long", config->state_dir);
-    if (rc < 0 || statedir_make(local->dir, e) < 0) {
+    if (rc < 0 || path_make_folder(local->dir, e) < 0) {
         free(local);
         return NULL;
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Paths, and folders that unetctl writes results to. */
-#ifndef UNETCTL_LAUNCHER_COLLECT_PATH_H
-#define UNETCTL_LAUNCHER_COLLECT_PATH_H
+#ifndef UNETCTL_LAUNCHER_HOST_PATH_H
+#define UNETCTL_LAUNCHER_HOST_PATH_H
 
 #include <limits.h>
 #include <stdbool.h>

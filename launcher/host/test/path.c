@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "launcher/collect/path.h"
+#include "launcher/host/path.h"
 
 #include <sys/stat.h>
 #include <unistd.h>

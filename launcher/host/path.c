@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "launcher/collect/path.h"
+#include "launcher/host/path.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -76,7 +76,7 @@ int path_make_folder(const char *path, struct err *e)
             *p = '/';
         }
     if (mkdir(part, 0777) && errno != EEXIST)
-        return err_errno(e, ERR_INTERNAL, errno, "can't make the folder %s", path);
+        return err_errno(e, ERR_INTERNAL, errno, "cannot make the folder %s", path);
     if (stat(part, &st) || !S_ISDIR(st.st_mode))
         return err_set(e, ERR_INTERNAL, "%s is in the way: it is not a folder", path);
     return 0;
