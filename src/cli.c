@@ -117,7 +117,7 @@ static int check_bounds(const struct cli_option *o, double v, const char *text, 
     return 0;
 }
 
-static int store(const struct cli_option *o, const char *text, struct err *e)
+static int store_value(const struct cli_option *o, const char *text, struct err *e)
 {
     char *end;
 
@@ -177,7 +177,7 @@ static int decode_environment(const struct cli_command *c, const char *prefix, c
         const char *v = seen[i] || o->type == CLI_LIST || o->type & CLI_TYPED ? NULL : getenv(name);
         if (!v || !*v || (o->type == CLI_FLAG && strcmp(v, "0") == 0))
             continue;
-        if (store(o, v, e))
+        if (store_value(o, v, e))
             return err_prefix(e, "%s: from the environment variable %s", c->name, name);
     }
     return 0;
@@ -227,7 +227,7 @@ int cli_decode(const struct cli_command *c, const char *env_prefix, int argc, ch
                                o->name, o->arg);
             value = argv[++i];
         }
-        if (store(o, value, e))
+        if (store_value(o, value, e))
             return err_prefix(e, "%s", c->name);
         seen[o - c->options] = true;
     }

@@ -17,7 +17,7 @@ void log_open(const char *name, enum log_level level)
 
 /* Escapes control characters: a newline or an escape sequence in a file's name must not forge a
  * log line or move the cursor. */
-static void escape(const char *text, char *dst, size_t size)
+static void escape_controls(const char *text, char *dst, size_t size)
 {
     size_t n = 0;
 
@@ -39,7 +39,7 @@ static void write_line(const char *kind, const char *fmt, va_list ap)
     char text[2048], plain[2 * sizeof text];
 
     vsnprintf(text, sizeof text, fmt, ap);
-    escape(text, plain, sizeof plain);
+    escape_controls(text, plain, sizeof plain);
     fprintf(stderr, "%s: %s%s\n", log_name, kind, plain);
 }
 

@@ -6,21 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/hash.h"
+
 struct map_slot {
     char *key; /* NULL for a free slot */
     uint64_t hash;
     size_t value;
 };
-
-/* FNV-1a, 64 bits: Fowler, Noll, Vo. */
-static uint64_t hash_of(const char *key)
-{
-    uint64_t hash = 14695981039346656037u;
-
-    for (; *key; key++)
-        hash = (hash ^ (unsigned char)*key) * 1099511628211u;
-    return hash;
-}
 
 /* Returns the slot that holds key, or the free one where it belongs. */
 static struct map_slot *find_slot(struct map_slot *slots, size_t nslots, const char *key,
@@ -33,7 +25,7 @@ static struct map_slot *find_slot(struct map_slot *slots, size_t nslots, const c
     return &slots[i];
 }
 
-static int grow(struct map *m)
+static int grow_map(struct map *m)
 {
     size_t nslots = m->nslots ? 2 * m->nslots : 64;
     struct map_slot *slots = calloc(nslots, sizeof *slots);
@@ -51,9 +43,9 @@ static int grow(struct map *m)
 
 int map_set(struct map *m, const char *key, size_t value)
 {
-    uint64_t hash = hash_of(key);
+    uint64_t hash = hash_text(HASH_BEGIN, key);
 
-    if (4 * (m->count + 1) > 3 * m->nslots && grow(m))
+    if (4 * (m->count + 1) > 3 * m->nslots && grow_map(m))
         return -1;
     struct map_slot *slot = find_slot(m->slots, m->nslots, key, hash);
     if (!slot->key) {
@@ -70,7 +62,7 @@ int map_set(struct map *m, const char *key, size_t value)
 bool map_get(const struct map *m, const char *key, size_t *value)
 {
     const struct map_slot *slot =
-        m->nslots ? find_slot(m->slots, m->nslots, key, hash_of(key)) : NULL;
+        m->nslots ? find_slot(m->slots, m->nslots, key, hash_text(HASH_BEGIN, key)) : NULL;
 
     if (!slot || !slot->key)
         return false;

@@ -243,14 +243,14 @@ static long batch_of_result(const struct result *r, enum mode_group g)
     return g == MODE_PER_GPU ? r->batch_per_gpu : r->global_batch;
 }
 
-struct batch {
+struct series_batch {
     long size;
     int gpus;
 };
 
 static int compare_batches(const void *a, const void *b)
 {
-    const struct batch *x = a, *y = b;
+    const struct series_batch *x = a, *y = b;
 
     if (x->size != y->size)
         return x->size < y->size ? -1 : 1;
@@ -262,12 +262,12 @@ static int compare_batches(const void *a, const void *b)
 static long most_common_batch(const struct result *rows, size_t n, enum mode_group g,
                               size_t *ncounts)
 {
-    struct batch *all = calloc(n + 1, sizeof *all);
+    struct series_batch *all = calloc(n + 1, sizeof *all);
     long best = 0;
 
     *ncounts = 0;
     for (size_t i = 0; all && i < n; i++)
-        all[i] = (struct batch){batch_of_result(&rows[i], g), rows[i].gpus};
+        all[i] = (struct series_batch){batch_of_result(&rows[i], g), rows[i].gpus};
     if (all)
         qsort(all, n, sizeof *all, compare_batches);
     for (size_t i = 0, end, counts; all && i < n; i = end) {

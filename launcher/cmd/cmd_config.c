@@ -27,7 +27,7 @@ static const char *const layers[] = {"built-in",   "user", "site", "study",
                                      "environment", "command line"};
 
 /* A setting that is printed. */
-struct value {
+struct shown_setting {
     char name[128];
     const struct setting *key;
     const void *src;
@@ -37,7 +37,7 @@ struct value {
 #define MAX_VALUES (2 * SETTINGS_MAX)
 
 struct values {
-    struct value at[MAX_VALUES];
+    struct shown_setting at[MAX_VALUES];
     size_t count;
 };
 
@@ -54,21 +54,22 @@ static void list_values(const struct workspace *w, struct values *dst)
 {
     dst->count = 0;
     for (const struct setting *k = settings_of_study; k->path; k++) {
-        struct value *v = &dst->at[dst->count++];
-        *v = (struct value){"", k, &w->study.settings, &w->study.origins.at[k - settings_of_study]};
+        struct shown_setting *v = &dst->at[dst->count++];
+        *v = (struct shown_setting){"", k, &w->study.settings,
+                                    &w->study.origins.at[k - settings_of_study]};
         snprintf(v->name, sizeof v->name, "%s", k->path);
     }
     for (const struct setting *k = site_keys; k->path; k++) {
         if (is_shown_as_slurm(k->path))
             continue;
-        struct value *v = &dst->at[dst->count++];
-        *v = (struct value){"", k, &w->site, &w->site.origins.at[k - site_keys]};
+        struct shown_setting *v = &dst->at[dst->count++];
+        *v = (struct shown_setting){"", k, &w->site, &w->site.origins.at[k - site_keys]};
         snprintf(v->name, sizeof v->name, "profile.%s", k->path);
     }
 }
 
 /* Do the names on the command line select the value, by its own name or its section's? */
-static bool is_asked_for(const struct value *v, int nnames, char **names)
+static bool is_asked_for(const struct shown_setting *v, int nnames, char **names)
 {
     for (int i = 0; i < nnames; i++) {
         size_t n = strlen(names[i]);
@@ -98,7 +99,7 @@ static int check_names(const struct values *all, int nnames, char **names, struc
     return 0;
 }
 
-static json_t *encode_value(const struct value *v)
+static json_t *encode_value(const struct shown_setting *v)
 {
     return json_pack("{s:s, s:o, s:s, s:s?}", "key", v->name, "value",
                      setting_json_encode(v->key, v->src), "layer", layers[v->origin->layer],
@@ -118,7 +119,7 @@ static int print_settings_json(const struct workspace *w, const struct values *a
                         15, "the configuration", e);
 }
 
-static int print_value(const struct value *v, struct err *e)
+static int print_value(const struct shown_setting *v, struct err *e)
 {
     struct buf text = {0};
     int n;

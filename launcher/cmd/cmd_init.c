@@ -279,8 +279,8 @@ static size_t take_engine(char paths[ENGINE_ROWS][64], struct yaml_setting *dst)
 
 /* Writes the text of study.yaml to dst, and that of the study's class file, if it needs one, to
  * class_file. */
-static int encode(const char *folder, const struct study *user, struct buf *texts, struct buf *dst,
-                  struct buf *class_file, struct err *e)
+static int encode_study(const char *folder, const struct study *user, struct buf *texts,
+                        struct buf *dst, struct buf *class_file, struct err *e)
 {
     struct yaml_setting settings[SETTINGS_MAX + NSET + CLI_LIST_MAX] = {
         {"data.height", NULL, ""}, {"data.width", NULL, ""}, {"data.channels", NULL, ""}};
@@ -350,7 +350,7 @@ static int write_study(const char *folder, const char *file, bool *classes, stru
 
     if (study_open_user(&user, e))
         return -1;
-    rc = encode(folder, &user, texts, &b, &class_file, e);
+    rc = encode_study(folder, &user, texts, &b, &class_file, e);
     if (rc == 0)
         rc = b.failed || class_file.failed ? err_set(e, ERR_INTERNAL, "init: out of memory")
                                            : write_class_file(folder, &class_file, e);

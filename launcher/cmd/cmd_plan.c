@@ -32,7 +32,7 @@ static const struct cli_option options[] = {
     {0},
 };
 
-struct forecast {
+struct plan_forecast {
     struct run_plan plan;
     struct plan_advice advice;
     struct scheduler_forecast *starts; /* of each run; NULL without --test-only */
@@ -60,7 +60,7 @@ static void set_start(json_t *o, const struct scheduler_forecast *f)
     json_object_set_new(o, "nodelist", json_string(f->nodes));
 }
 
-static json_t *encode_run(const struct workspace *w, const struct forecast *f, size_t i)
+static json_t *encode_run(const struct workspace *w, const struct plan_forecast *f, size_t i)
 {
     const struct run *run = &f->plan.runs[i];
     const struct layout *l = &run->layout;
@@ -76,7 +76,7 @@ static json_t *encode_run(const struct workspace *w, const struct forecast *f, s
     return o;
 }
 
-static json_t *encode_allocation(const struct forecast *f)
+static json_t *encode_allocation(const struct plan_forecast *f)
 {
     const struct job *job = &f->allocation.job.job;
     json_t *o = json_pack("{s:i, s:i, s:f}", "nodes", job->nodes, "gpus", job->tasks, "gpu_hours",
@@ -87,7 +87,7 @@ static json_t *encode_allocation(const struct forecast *f)
     return o;
 }
 
-static void print_allocation(const struct forecast *f)
+static void print_allocation(const struct plan_forecast *f)
 {
     const struct job *job = &f->allocation.job.job;
     char start[32];
@@ -103,7 +103,7 @@ static void print_allocation(const struct forecast *f)
     printf("\n");
 }
 
-static int print_plan_json(const struct workspace *w, const struct forecast *f, struct err *e)
+static int print_plan_json(const struct workspace *w, const struct plan_forecast *f, struct err *e)
 {
     json_t *runs = json_array(), *warnings = json_array(), *root;
 
@@ -130,7 +130,7 @@ static int print_plan_json(const struct workspace *w, const struct forecast *f, 
     return jsonio_print(root, 6, "the plan", e);
 }
 
-static void print_run(const struct workspace *w, const struct forecast *f, size_t i)
+static void print_run(const struct workspace *w, const struct plan_forecast *f, size_t i)
 {
     const struct run *run = &f->plan.runs[i];
     const struct layout *l = &run->layout;
@@ -149,7 +149,7 @@ static void print_run(const struct workspace *w, const struct forecast *f, size_
     printf("\n");
 }
 
-static void print_table(const struct workspace *w, const struct forecast *f)
+static void print_table(const struct workspace *w, const struct plan_forecast *f)
 {
     size_t count = f->plan.count;
 
@@ -177,7 +177,7 @@ static void print_table(const struct workspace *w, const struct forecast *f)
         log_warn("%s", f->advice.text[i]);
 }
 
-static int ask_scheduler(struct workspace *w, struct forecast *f, struct err *e)
+static int ask_scheduler(struct workspace *w, struct plan_forecast *f, struct err *e)
 {
     struct scheduler *scheduler = workspace_scheduler(w, w->scheduler, e);
     struct attempt_job job;
@@ -202,7 +202,7 @@ static int ask_scheduler(struct workspace *w, struct forecast *f, struct err *e)
     return 0;
 }
 
-static int plan_study(struct workspace *w, struct forecast *f, struct err *e)
+static int plan_study(struct workspace *w, struct plan_forecast *f, struct err *e)
 {
     int rc;
 
@@ -233,7 +233,7 @@ static int plan_study(struct workspace *w, struct forecast *f, struct err *e)
 
 static int cmd_plan_run(int noperands, char **operands, int nrest, char **rest, struct err *e)
 {
-    struct forecast f = {.starts = NULL};
+    struct plan_forecast f = {.starts = NULL};
     struct workspace w;
     int rc;
 

@@ -44,7 +44,7 @@ static int open_as_before(struct workspace *w, int nrest, char **rest, char kind
     return workspace_open_jobs(w, &args, nrest, rest, e);
 }
 
-static int resume(struct workspace *w, int nids, char **ids, struct err *e)
+static int resume_runs(struct workspace *w, int nids, char **ids, struct err *e)
 {
     struct watch_options watch = {.ids = nids ? ids : NULL, .nids = (size_t)nids};
     struct submission_counts counts;
@@ -80,7 +80,7 @@ static int cmd_resume_run(int noperands, char **operands, int nrest, char **rest
 
     if (open_as_before(&w, nrest, rest, kind, e))
         return -1;
-    rc = resume(&w, noperands, operands, e);
+    rc = resume_runs(&w, noperands, operands, e);
     workspace_close(&w);
     return rc;
 }

@@ -24,7 +24,7 @@ static long opt_port_base, opt_gpus_per_node = -1, opt_gpus_per_task = -1;
 static bool opt_no_auto_set_gpu, opt_json, opt_check;
 static double opt_timeout = 30;
 
-struct answer {
+struct spec_answer {
     struct spec_source source;
     struct cluster_spec spec;
     struct cluster_spec_task self;
@@ -34,7 +34,7 @@ struct answer {
 };
 
 /* Chooses the default port base from the job's id, since two jobs of one user may share a node. */
-static int choose_port_base(struct answer *a, struct err *e)
+static int choose_port_base(struct spec_answer *a, struct err *e)
 {
     size_t id = 0;
 
@@ -49,7 +49,7 @@ static int choose_port_base(struct answer *a, struct err *e)
 
 /* Divides a node's GPUs among its tasks as TensorFlow's resolver does: in equal shares unless
  * options say otherwise, and not at all if the number of GPUs is unknown. */
-static int choose_gpus(struct answer *a, struct err *e)
+static int choose_gpus(struct spec_answer *a, struct err *e)
 {
     long per_node = opt_gpus_per_node, per_task = opt_gpus_per_task;
 
@@ -89,7 +89,7 @@ static int read_words(bool has_command, struct err *e)
     return 0;
 }
 
-static int make_answer(struct answer *a, bool has_command, struct err *e)
+static int make_answer(struct spec_answer *a, bool has_command, struct err *e)
 {
     if (read_words(has_command, e) ||
         (opt_jobs && cluster_spec_decode_jobs(opt_jobs, &a->spec, e)) ||
@@ -105,7 +105,7 @@ static int make_answer(struct answer *a, bool has_command, struct err *e)
         &a->spec, &a->text, e);
 }
 
-static int find_self(struct answer *a, struct err *e)
+static int find_self(struct spec_answer *a, struct err *e)
 {
     if (cluster_spec_find(&a->spec, a->spec.rank, &a->self, e))
         return -1;
@@ -114,7 +114,7 @@ static int find_self(struct answer *a, struct err *e)
     return 0;
 }
 
-static int print(const struct buf *b, struct err *e)
+static int print_spec(const struct buf *b, struct err *e)
 {
     if (b->failed)
         return err_set(e, ERR_INTERNAL, "out of memory");
@@ -125,7 +125,7 @@ static int print(const struct buf *b, struct err *e)
 }
 
 /* Finds the task of --task TYPE:INDEX. */
-static int find_task(const struct answer *a, struct cluster_spec_task *t, struct err *e)
+static int find_task(const struct spec_answer *a, struct cluster_spec_task *t, struct err *e)
 {
     const char *colon = strchr(opt_task, ':');
     size_t length = colon ? (size_t)(colon - opt_task) : 0;
@@ -152,7 +152,7 @@ static void add_address(struct buf *b, const char *key, const char *layer,
     buf_destroy(&text);
 }
 
-static int print_spec_json(struct answer *a, struct err *e)
+static int print_spec_json(struct spec_answer *a, struct err *e)
 {
     struct cluster_spec_task asked = a->self;
     struct buf b = {0};
@@ -169,13 +169,13 @@ static int print_spec_json(struct answer *a, struct err *e)
     if (a->gpus_per_task > 0)
         buf_addf(&b, ",\"cuda_visible_devices\":\"%s\"", a->visible.data ? a->visible.data : "");
     buf_add(&b, "}");
-    int rc = print(&b, e);
+    int rc = print_spec(&b, e);
     buf_destroy(&b);
     return rc;
 }
 
 /* Replaces this process by the command, with the specification in its environment. */
-static int run_command(struct answer *a, char **command, struct err *e)
+static int run_command(struct spec_answer *a, char **command, struct err *e)
 {
     if (a->text.length + sizeof "TF_CONFIG=" > VARIABLE_MAX)
         return err_set(e, ERR_PEER,
@@ -190,7 +190,7 @@ static int run_command(struct answer *a, char **command, struct err *e)
     return err_errno(e, ERR_USAGE, errno, "cannot run %s", command[0]);
 }
 
-static int check_answer(struct answer *a, struct err *e)
+static int check_answer(struct spec_answer *a, struct err *e)
 {
     struct spec_view v = {.fd = -1};
     int rc = spec_view_open(&v, &a->spec, &a->source, a->text.data, e);
@@ -203,7 +203,7 @@ static int check_answer(struct answer *a, struct err *e)
 
 static int cmd_spec_run(int noperands, char **operands, int nrest, char **rest, struct err *e)
 {
-    struct answer a = {0};
+    struct spec_answer a = {0};
 
     (void)noperands, (void)operands;
     int rc = make_answer(&a, nrest > 0, e);
@@ -213,7 +213,7 @@ static int cmd_spec_run(int noperands, char **operands, int nrest, char **rest, 
         rc = opt_check ? check_answer(&a, e)
              : nrest   ? run_command(&a, rest, e)
              : opt_json ? print_spec_json(&a, e)
-                        : print(&a.text, e);
+                        : print_spec(&a.text, e);
     buf_destroy(&a.text);
     buf_destroy(&a.visible);
     spec_source_destroy(&a.source);

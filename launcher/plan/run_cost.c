@@ -23,7 +23,7 @@ double run_cost_gpu_hours(const struct run *run, int time_min)
     return run->layout.gpus * (time_min / 60.0);
 }
 
-static int64_t blocks(int64_t bytes)
+static int64_t round_to_blocks(int64_t bytes)
 {
     return (bytes + BLOCK - 1) / BLOCK * BLOCK;
 }
@@ -37,8 +37,8 @@ int64_t run_cost_disk(const struct study *study, const struct model_look *m, int
     /* The optimizer's state has up to two more numbers per parameter (Adam). */
     int64_t snapshot = weights + 2 * (4 * m->parameters + TENSOR_BYTES * m->tensors) + BLOCK;
 
-    return blocks(weights) + SNAPSHOTS * blocks(snapshot) + blocks(record) +
-           SMALL_FILES * (int64_t)BLOCK;
+    return round_to_blocks(weights) + SNAPSHOTS * round_to_blocks(snapshot) +
+           round_to_blocks(record) + SMALL_FILES * (int64_t)BLOCK;
 }
 
 int64_t run_cost_cache(const struct study *study, const struct run_plan *plan, long images)
@@ -54,7 +54,7 @@ int64_t run_cost_cache(const struct study *study, const struct run_plan *plan, l
     if (strcmp(study->data.cache, "off") == 0 ||
         (strcmp(study->data.cache, "auto") == 0 && bytes * most <= AUTO_MEMORY))
         return 0;
-    return blocks(bytes);
+    return round_to_blocks(bytes);
 }
 
 static double total_hours(const struct run_plan *plan, int time_min, int most_gpus)

@@ -108,7 +108,7 @@ char *script_template_read(const char *user, const struct engine *engine, enum s
     return read_own_template(engine, file, path, e);
 }
 
-static void forget(struct script_template *t)
+static void forget_template(struct script_template *t)
 {
     free(t->user);
     free(t->text);
@@ -126,14 +126,14 @@ const struct script_template *script_template_get(const char *user, const struct
             strcmp(seen[i].user, user) == 0)
             return &seen[i];
     struct script_template *t = &seen[next];
-    forget(t);
+    forget_template(t);
     *t = (struct script_template){.user = strdup(user), .engine = engine, .file = file};
     if (!t->user)
         err_errno(e, ERR_INTERNAL, ENOMEM, "templates");
     else
         t->text = script_template_read(user, engine, file, t->path, e);
     if (!t->text) {
-        forget(t);
+        forget_template(t);
         return NULL;
     }
     next = (next + 1) % (sizeof seen / sizeof *seen);

@@ -45,9 +45,9 @@ static void set_text(struct script_values *s, const char *name, char *text)
     s->values[place_of(s, name)].value = text;
 }
 
-static void set(struct script_values *s, const char *name, const char *fmt, ...)
+static void set_value(struct script_values *s, const char *name, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-static void set(struct script_values *s, const char *name, const char *fmt, ...)
+static void set_value(struct script_values *s, const char *name, const char *fmt, ...)
 {
     va_list ap;
     char *text;
@@ -135,7 +135,7 @@ static int set_words(struct script_values *s, const char *name, const char *word
 
     if (!text)
         return -1;
-    set(s, name, "%s%s", text, *text ? " " : "");
+    set_value(s, name, "%s%s", text, *text ? " " : "");
     free(text);
     return 0;
 }
@@ -180,27 +180,27 @@ static void set_layout(struct script_values *s)
     const struct study *study = &s->w->study;
     struct run_batch batch = run_plan_batch(study, s->run);
 
-    set(s, "gpus", "%d", l->gpus);
-    set(s, "nodes", "%d", l->nodes);
-    set(s, "tasks", "%d", l->tasks);
-    set(s, "tasks_per_node", "%d", l->tasks_per_node);
+    set_value(s, "gpus", "%d", l->gpus);
+    set_value(s, "nodes", "%d", l->nodes);
+    set_value(s, "tasks", "%d", l->tasks);
+    set_value(s, "tasks_per_node", "%d", l->tasks_per_node);
     int rest = l->tasks - (l->nodes - 1) * l->tasks_per_node;
     if (l->nodes == 1)
-        set(s, "task_list", "%d", rest);
+        set_value(s, "task_list", "%d", rest);
     else if (rest == l->tasks_per_node)
-        set(s, "task_list", "%d(x%d)", rest, l->nodes);
+        set_value(s, "task_list", "%d(x%d)", rest, l->nodes);
     else if (l->nodes > 2)
-        set(s, "task_list", "%d(x%d),%d", l->tasks_per_node, l->nodes - 1, rest);
+        set_value(s, "task_list", "%d(x%d),%d", l->tasks_per_node, l->nodes - 1, rest);
     else
-        set(s, "task_list", "%d,%d", l->tasks_per_node, rest);
-    set(s, "gpus_per_task", "%d", l->gpus_per_task);
-    set(s, "gpus_per_node", "%d", l->tasks_per_node * l->gpus_per_task);
-    set(s, "cpus_per_task", "%d", s->job->cpus_per_task);
-    set(s, "requeues", "%d", s->job->requeues);
-    set(s, "epochs", "%d", study->train.epochs);
-    set(s, "batch_per_gpu", "%ld", batch.per_gpu);
-    set(s, "global_batch", "%ld", batch.global);
-    set(s, "lr", "%.15g", study->train.lr);
+        set_value(s, "task_list", "%d,%d", l->tasks_per_node, rest);
+    set_value(s, "gpus_per_task", "%d", l->gpus_per_task);
+    set_value(s, "gpus_per_node", "%d", l->tasks_per_node * l->gpus_per_task);
+    set_value(s, "cpus_per_task", "%d", s->job->cpus_per_task);
+    set_value(s, "requeues", "%d", s->job->requeues);
+    set_value(s, "epochs", "%d", study->train.epochs);
+    set_value(s, "batch_per_gpu", "%ld", batch.per_gpu);
+    set_value(s, "global_batch", "%ld", batch.global);
+    set_value(s, "lr", "%.15g", study->train.lr);
 }
 
 static void set_job(struct script_values *s)
@@ -215,14 +215,14 @@ static void set_job(struct script_values *s)
     if (n && lines[n - 1] == '\n') /* the marker's line has its own newline */
         lines[n - 1] = 0;
     set_text(s, "directives", lines);
-    set(s, "job_name", "%s", job->name);
-    set(s, "comment", "%s", job->tag);
-    set(s, "output", "%s", job->output);
-    set(s, "partition", "%s", o->partition ? o->partition : "");
-    set(s, "account", "%s", o->account ? o->account : "");
-    set(s, "qos", "%s", o->qos ? o->qos : "");
-    set(s, "constraint", "%s", o->constraint ? o->constraint : "");
-    set(s, "time_min", "%d", o->time_min);
+    set_value(s, "job_name", "%s", job->name);
+    set_value(s, "comment", "%s", job->tag);
+    set_value(s, "output", "%s", job->output);
+    set_value(s, "partition", "%s", o->partition ? o->partition : "");
+    set_value(s, "account", "%s", o->account ? o->account : "");
+    set_value(s, "qos", "%s", o->qos ? o->qos : "");
+    set_value(s, "constraint", "%s", o->constraint ? o->constraint : "");
+    set_value(s, "time_min", "%d", o->time_min);
 }
 
 static int set_names(struct script_values *s, struct err *e)
@@ -233,34 +233,34 @@ static int set_names(struct script_values *s, struct err *e)
     if (paths_bindir(bindir, sizeof bindir))
         return err_set(e, ERR_INTERNAL, "cannot find the folder of this program (is /proc "
                                         "mounted?)");
-    set(s, "unetctl", "%s/unetctl", bindir);
+    set_value(s, "unetctl", "%s/unetctl", bindir);
     if (*w->site.trainer)
-        set(s, "trainer", "%s", w->site.trainer);
+        set_value(s, "trainer", "%s", w->site.trainer);
     else
-        set(s, "trainer", "%s/unet-train", bindir);
-    set(s, "shell", "%s", w->site.shell);
-    set(s, "shell_setup", "%s", strstr(w->site.shell, "/zsh") ? "setopt sh_word_split" : "");
-    set(s, "study", "%s", w->study.name);
-    set(s, "study_dir", "%s", w->study.dir);
-    set(s, "run", "%s", s->run->id);
-    set(s, "engine", "%s", s->run->engine->name);
-    set(s, "attempt", "%d", s->attempt);
-    set(s, "seed", "%d", s->run->seed);
-    set(s, "model", "%s", s->w->study.model.name);
+        set_value(s, "trainer", "%s/unet-train", bindir);
+    set_value(s, "shell", "%s", w->site.shell);
+    set_value(s, "shell_setup", "%s", strstr(w->site.shell, "/zsh") ? "setopt sh_word_split" : "");
+    set_value(s, "study", "%s", w->study.name);
+    set_value(s, "study_dir", "%s", w->study.dir);
+    set_value(s, "run", "%s", s->run->id);
+    set_value(s, "engine", "%s", s->run->engine->name);
+    set_value(s, "attempt", "%d", s->attempt);
+    set_value(s, "seed", "%d", s->run->seed);
+    set_value(s, "model", "%s", s->w->study.model.name);
     run_dir_path(w->study.dir, s->run->id, NULL, path);
-    set(s, "run_dir", "%s", path);
-    set(s, "attempt_dir", "%s/attempt-%d", path, s->attempt);
-    set(s, "run_file", "%s/run_file.sh", path);
+    set_value(s, "run_dir", "%s", path);
+    set_value(s, "attempt_dir", "%s/attempt-%d", path, s->attempt);
+    set_value(s, "run_file", "%s/run_file.sh", path);
     int from = run_dir_checkpoint(w->study.dir, s->run->id, s->attempt - 1);
     if (from) {
-        set(s, "resume", " --resume attempt-%d", from);
-        set(s, "resume_dir", "%s/attempt-%d", path, from);
+        set_value(s, "resume", " --resume attempt-%d", from);
+        set_value(s, "resume_dir", "%s/attempt-%d", path, from);
     } else {
-        set(s, "resume", "%s", "");
-        set(s, "resume_dir", "%s", "");
+        set_value(s, "resume", "%s", "");
+        set_value(s, "resume_dir", "%s", "");
     }
-    set(s, "data_dir", "%s", realpath(w->study.data.dir, data) ? data : w->study.data.dir);
-    set(s, "split", "%s/split.json", w->study.dir);
+    set_value(s, "data_dir", "%s", realpath(w->study.data.dir, data) ? data : w->study.data.dir);
+    set_value(s, "split", "%s/split.json", w->study.dir);
     return 0;
 }
 
@@ -284,9 +284,9 @@ static int set_script(struct script_values *s, struct err *e)
     const struct engine *engine = s->run->engine;
     char shipped[PATH_MAX] = "";
 
-    set(s, "python", "%s", s->section ? s->section->python : "");
+    set_value(s, "python", "%s", s->section ? s->section->python : "");
     if (!s->section || *s->section->script) {
-        set(s, "script", "%s", s->section ? s->section->script : "");
+        set_value(s, "script", "%s", s->section ? s->section->script : "");
         return s->section ? check_program(s, s->section->script, e) : 0;
     }
     if (!engine->script)
@@ -295,7 +295,7 @@ static int set_script(struct script_values *s, struct err *e)
                        engine->name, engine->name, engine->name);
     if (paths_data(engine->script, shipped, sizeof shipped, e))
         return -1;
-    set(s, "script", "%s", shipped);
+    set_value(s, "script", "%s", shipped);
     return 0;
 }
 
@@ -405,7 +405,7 @@ static int set_tag_path(struct script_values *s, const char *name, const char *f
         if (paths_data(path, found, sizeof found, e))
             return -1;
     }
-    set(s, name, "%s", found);
+    set_value(s, name, "%s", found);
     return 0;
 }
 
@@ -415,14 +415,14 @@ static int set_tags(struct script_values *s, struct err *e)
 
     const char *script = script_values_get(s, "script");
 
-    set(s, "tag_program", "%s", *script ? script : script_values_get(s, "trainer"));
-    set(s, "tag_program2", "%s", script_values_get(s, "tag_program"));
-    set(s, "tag_epoch", "%s", script_values_get(s, "epochs"));
-    set(s, "tag_batch", "%s", script_values_get(s, "global_batch"));
-    set(s, "tag_aug", "0");
-    set(s, "tag_task", "%s", script_values_get(s, "gpus_per_node"));
-    set(s, "tag_node", "%d", l->nodes);
-    set(s, "tag_command", "%d", l->nodes > 1 ? 1 : 2);
+    set_value(s, "tag_program", "%s", *script ? script : script_values_get(s, "trainer"));
+    set_value(s, "tag_program2", "%s", script_values_get(s, "tag_program"));
+    set_value(s, "tag_epoch", "%s", script_values_get(s, "epochs"));
+    set_value(s, "tag_batch", "%s", script_values_get(s, "global_batch"));
+    set_value(s, "tag_aug", "0");
+    set_value(s, "tag_task", "%s", script_values_get(s, "gpus_per_node"));
+    set_value(s, "tag_node", "%d", l->nodes);
+    set_value(s, "tag_command", "%d", l->nodes > 1 ? 1 : 2);
     return set_tag_path(s, "tag_program1", "tensorflow_create_tfconfig.py", e) ||
                    set_tag_path(s, "setup.sh", "setup_dist_env.sh", e)
                ? -1
@@ -512,7 +512,7 @@ int script_values_fill(struct script_values *s, struct err *e)
         s, site->file, lacks_pmix(site) && !*site->spec ? SITE_MPIRUN_SPEC : site->spec, e);
     if (!words)
         return -1;
-    set(s, "spec", "%s%s%s", options, *words ? " " : "", words);
+    set_value(s, "spec", "%s%s%s", options, *words ? " " : "", words);
     free(words);
     if (set_script(s, e) || set_command(s, e) || set_tags(s, e))
         return -1;

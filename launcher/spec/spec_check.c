@@ -205,7 +205,7 @@ static void receive_rank(struct spec_check *c, int fd)
 }
 
 /* Receives reports until every rank has sent one or the time is up. */
-static void gather(struct spec_check *c)
+static void gather_reports(struct spec_check *c)
 {
     struct rlimit files;
 
@@ -279,7 +279,7 @@ static int check_ranks(struct spec_check *c, double timeout_s, bool json, struct
 {
     take_report(c, make_report(c->v));
     if (c->v->fd >= 0)
-        gather(c);
+        gather_reports(c);
     find_missing(c, timeout_s);
     publish(c, json);
     size_t n = json_array_size(c->findings);

@@ -39,7 +39,8 @@ int spec_source_number(const char *name, size_t *dst, struct err *e)
 
 /* Reports a missing value: as a usage error if other options are given, otherwise as a missing
  * variable. */
-static int need(const struct spec_options *o, const char *option, const char *name, struct err *e)
+static int require_value(const struct spec_options *o, const char *option, const char *name,
+                         struct err *e)
 {
     if (!o->nodelist && !o->tasks && o->rank < 0)
         return missing(name, e);
@@ -64,11 +65,11 @@ static int read_texts(const struct spec_options *o, bool in_step, struct spec_so
         return err_set(e, ERR_USAGE, "--tasks-per-node %.80s names the nodes; leave --nodelist out",
                        o->tasks);
     if (!s->nodes_text)
-        return need(o, "--nodelist", nodes, e);
+        return require_value(o, "--nodelist", nodes, e);
     if (!s->tasks_text)
-        return need(o, "--tasks-per-node", tasks, e);
+        return require_value(o, "--tasks-per-node", tasks, e);
     if (o->rank < 0 && !variable("SLURM_PROCID"))
-        return need(o, "--rank", "SLURM_PROCID", e);
+        return require_value(o, "--rank", "SLURM_PROCID", e);
     s->rank = (size_t)o->rank;
     return o->rank < 0 ? spec_source_number("SLURM_PROCID", &s->rank, e) : 0;
 }

@@ -251,18 +251,20 @@ static int read_attempts(const char *study_dir, char **ids, struct run_status *r
 /* ---- deciding */
 
 /* A scheduler's answer; it is queried when the first run needs it. */
-struct answer {
+struct scheduler_answer {
     bool asked, failed;
     struct job_state *jobs;
     size_t njobs;
 };
 
-static const struct answer *query_scheduler(struct workspace *w, struct run_status_list *list,
-                                            struct answer *answers, const char *kind)
+static const struct scheduler_answer *query_scheduler(struct workspace *w,
+                                                      struct run_status_list *list,
+                                                      struct scheduler_answer *answers,
+                                                      const char *kind)
 {
     int i = strcmp(kind, "slurm") == 0 ? WORKSPACE_SLURM
             : strcmp(kind, "local") == 0 ? WORKSPACE_LOCAL : WORKSPACE_DRY;
-    struct answer *a = &answers[i];
+    struct scheduler_answer *a = &answers[i];
 
     if (!a->asked) {
         a->asked = true;
@@ -284,13 +286,13 @@ static void decide_damaged(struct run_status *s)
 
 /* Decides one run. The markers are read again after ledger and scheduler, so that the result of
  * a job that ended in between is seen. */
-static int decide_run(struct workspace *w, struct run_status_list *list, struct answer *answers,
-                      struct run_status *s, struct err *e)
+static int decide_run(struct workspace *w, struct run_status_list *list,
+                      struct scheduler_answer *answers, struct run_status *s, struct err *e)
 {
     const char *id = s->run.id;
     const struct ledger_entry *entry = ledger_find(&w->ledger, id, s->attempt.number);
     const struct job_state *job = NULL;
-    const struct answer *a = NULL;
+    const struct scheduler_answer *a = NULL;
 
     /* without an attempt's folder, the ledger has its number */
     int number = s->attempt.number || !entry ? s->attempt.number : entry->attempt;
@@ -385,7 +387,7 @@ static int list_runs(const struct workspace *w, char ***ids, size_t *count, stru
 
 int run_status_collect(struct workspace *w, struct run_status_list *dst, struct err *e)
 {
-    struct answer answers[WORKSPACE_NKINDS] = {{0}};
+    struct scheduler_answer answers[WORKSPACE_NKINDS] = {{0}};
     char **ids;
     size_t count;
     int rc;

@@ -128,7 +128,7 @@ static void draw_run(const struct watch *w, const struct run_status *s, int colu
 
 /* Redraws the lines in place. If the screen has too few for all runs, only active runs are
  * drawn. */
-static void draw(struct watch *w)
+static void draw_runs(struct watch *w)
 {
     int columns, rows = screen_size(&columns) - 2, drawn = 0, left = 0;
     size_t followed = 0;
@@ -296,7 +296,7 @@ static int summarize(const struct watch *w)
     return bad ? ERR_INTERNAL : 0;
 }
 
-static int follow(struct workspace *work, struct watch *w, struct err *e)
+static int follow_runs(struct workspace *work, struct watch *w, struct err *e)
 {
     double interval = POLL_MIN_S;
 
@@ -305,7 +305,7 @@ static int follow(struct workspace *work, struct watch *w, struct err *e)
             return -1;
         interval = note_changes(w) ? POLL_MIN_S : interval * POLL_GROWTH;
         if (w->live)
-            draw(w);
+            draw_runs(w);
         if (count_moving(w) == 0 && w->left == 0)
             return summarize(w);
         if (submit_left(w, e))
@@ -343,7 +343,7 @@ int watch_runs(struct workspace *work, const struct watch_options *options, stru
     interrupted = 0;
     sigaction(SIGINT, &action, &old_int);
     sigaction(SIGTERM, &action, &old_term);
-    rc = follow(work, &w, e);
+    rc = follow_runs(work, &w, e);
     sigaction(SIGINT, &old_int, NULL);
     sigaction(SIGTERM, &old_term, NULL);
     run_status_destroy(&w.list);

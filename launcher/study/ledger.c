@@ -66,8 +66,8 @@ static struct ledger_entry *add_entry(struct ledger *l, const char *run, int att
     return entry;
 }
 
-static int apply(struct ledger *l, enum ledger_event event, const char *run, int attempt,
-                 const char *scheduler, const char *job, struct err *e)
+static int apply_event(struct ledger *l, enum ledger_event event, const char *run, int attempt,
+                       const char *scheduler, const char *job, struct err *e)
 {
     struct ledger_entry *entry = find_entry(l, run, attempt);
 
@@ -125,7 +125,7 @@ static int replay_line(struct ledger *l, const char *file, size_t number, const 
             take_id(l, tag + strcspn(tag, ":") + (strchr(tag, ':') != NULL));
         while (i < NEVENTS && strcmp(event, event_names[i]) != 0)
             i++;
-        rc = i < NEVENTS ? apply(l, (enum ledger_event)i, run, attempt, scheduler, job, e)
+        rc = i < NEVENTS ? apply_event(l, (enum ledger_event)i, run, attempt, scheduler, job, e)
                          : err_set(e, ERR_CONFIG, "%s:%zu: unknown event '%s'", file, number,
                                    event);
     }
@@ -369,7 +369,7 @@ static int encode_event(const struct ledger *l, enum ledger_event event,
 
 /* Appends lines to the file. The .unetctl folder may be as new as the file, so its entry is
  * synced too. */
-static int append(const struct ledger *l, const char *file, const char *lines, struct err *e)
+static int append_lines(const struct ledger *l, const char *file, const char *lines, struct err *e)
 {
     bool is_new = l->count == 0;
     struct atomicfile_sync folder;
@@ -398,9 +398,9 @@ int ledger_append_all(struct ledger *l, enum ledger_event event, const struct le
     if (rc == 0 && lines.failed)
         rc = err_set(e, ERR_INTERNAL, "%s: no memory", l->dir);
     if (rc == 0 && count)
-        rc = append(l, file, lines.data, e);
+        rc = append_lines(l, file, lines.data, e);
     for (size_t i = 0; rc == 0 && i < count; i++)
-        rc = apply(l, event, notes[i].run, notes[i].attempt, scheduler, notes[i].job, e);
+        rc = apply_event(l, event, notes[i].run, notes[i].attempt, scheduler, notes[i].job, e);
     buf_destroy(&lines);
     return rc;
 }

@@ -13,7 +13,7 @@ typedef struct scheduler *open_f(const struct scheduler_config *config, struct e
 static const char *const kinds[] = {"slurm", "local", "dry", NULL};
 static open_f *const openers[] = {scheduler_slurm_open, scheduler_local_open, scheduler_dry_open};
 
-static const char *filled(const char *text)
+static const char *text_or_null(const char *text)
 {
     return *text ? text : NULL;
 }
@@ -38,12 +38,12 @@ static int merge_options(struct workspace *w, struct err *e)
                              &w->study.settings, &w->study.origins, e))
         return -1;
     w->options = (struct job_options){
-        .partition = filled(o->partition),
-        .account = filled(o->account),
-        .qos = filled(o->qos),
-        .constraint = filled(o->constraint),
-        .licenses = filled(w->site.licenses),
-        .mem = filled(o->mem),
+        .partition = text_or_null(o->partition),
+        .account = text_or_null(o->account),
+        .qos = text_or_null(o->qos),
+        .constraint = text_or_null(o->constraint),
+        .licenses = text_or_null(w->site.licenses),
+        .mem = text_or_null(o->mem),
         .time_min = *o->time ? time_limit_decode(o->time) : 0,
         .in_sandbox = w->site.sandbox,
     };

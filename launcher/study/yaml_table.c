@@ -32,13 +32,13 @@ struct yaml_reader {
     struct yaml_origins *origins;
 };
 
-struct place {
+struct yaml_place {
     char text[MAX_PLACE];
 };
 
-static struct place place_of(const struct yaml_reader *r, size_t line)
+static struct yaml_place place_of(const struct yaml_reader *r, size_t line)
 {
-    struct place p;
+    struct yaml_place p;
 
     if (r->document)
         snprintf(p.text, sizeof p.text, "%s:%zu", r->file, line);
@@ -48,10 +48,10 @@ static struct place place_of(const struct yaml_reader *r, size_t line)
 }
 
 /* Returns the place followed by the key, unless a variable's or option's name says it already. */
-static struct place place_of_key(const struct yaml_reader *r, const struct setting *key,
-                                 size_t line)
+static struct yaml_place place_of_key(const struct yaml_reader *r, const struct setting *key,
+                                      size_t line)
 {
-    struct place p = place_of(r, line);
+    struct yaml_place p = place_of(r, line);
     size_t n = strlen(p.text);
 
     if (r->document || strcmp(r->file, "--set") == 0)

@@ -67,7 +67,8 @@ static bool seems_new(const struct workspace *w, const struct run *run)
 /* Starts to write the files of runs that seem new, while the scheduler is queried for their
  * jobs. If it knows any, the files are removed. An error here occurs again in choose_new, which
  * reports it. */
-static void stage(const struct workspace *w, const struct run_plan *plan, struct batch *staged)
+static void stage_files(const struct workspace *w, const struct run_plan *plan,
+                        struct batch *staged)
 {
     struct err later;
     int rc = 0;
@@ -119,8 +120,8 @@ static int withdraw_others(struct workspace *w, const char *run, int attempt,
 
 /* Decides the state of one attempt from its folder, the ledger, and the jobs that the scheduler
  * knows. */
-static int decide(struct workspace *w, const char *run, const struct job_state *jobs,
-                  size_t njobs, struct run_status *s, struct err *e)
+static int decide_attempt(struct workspace *w, const char *run, const struct job_state *jobs,
+                          size_t njobs, struct run_status *s, struct err *e)
 {
     const struct job_state *job;
     int attempt;
@@ -135,8 +136,8 @@ static int decide(struct workspace *w, const char *run, const struct job_state *
 
 /* Adds a job to the ledger that is missing there: unetctl was killed before it noted the job, or
  * a user submitted it by sbatch. */
-static int adopt(struct workspace *w, const struct run *run, const struct run_status *s,
-                 struct err *e)
+static int adopt_job(struct workspace *w, const struct run *run, const struct run_status *s,
+                     struct err *e)
 {
     int attempt = s->attempt.number ? s->attempt.number : 1;
     const struct ledger_entry *entry = ledger_find(&w->ledger, run->id, attempt);
@@ -198,7 +199,7 @@ static int decide_all(struct workspace *w, const struct run_plan *plan,
         struct run_status *s = &dst->runs[dst->count];
         s->run = plan->runs[dst->count];
         snprintf(s->scheduler, sizeof s->scheduler, "%s", w->scheduler);
-        if (decide(w, s->run.id, jobs, njobs, s, e))
+        if (decide_attempt(w, s->run.id, jobs, njobs, s, e))
             return -1;
     }
     return run_status_recall(w, dst, true, e);
@@ -209,7 +210,7 @@ static int choose_run(struct workspace *w, struct run_status *s, struct batch *b
 {
     const struct run *run = &s->run;
 
-    if (adopt(w, run, s, e))
+    if (adopt_job(w, run, s, e))
         return -1;
     forget_vanished(w, s);
     if (s->phase != RUN_PLANNED && check_files(w, run, s, e))
@@ -314,7 +315,7 @@ int submission_submit(struct workspace *w, const struct run_plan *plan,
         return -1;
     bool is_new = w->ledger.is_new;
     if (announce(w, plan, is_new, e) == 0 && ledger_keep_id(&w->ledger, e) == 0) {
-        stage(w, plan, &staged);
+        stage_files(w, plan, &staged);
         if ((!is_new || note_early(w, &staged, e) == 0) && submission_check_limits(w, plan,
                                                                                    e) == 0 &&
             (is_new || query_jobs(w, &jobs, &njobs, e) == 0) &&

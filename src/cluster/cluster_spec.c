@@ -13,7 +13,7 @@
 #define BLOCK 16         /* names and ports are copied in blocks of this size, see copy_blocks */
 
 /* A node as the encoder needs it. */
-struct place {
+struct spec_place {
     const char *name;
     size_t length;
     int tasks;
@@ -28,7 +28,7 @@ struct port {
 
 struct encoder {
     const struct cluster_spec *spec;
-    struct place *places; /* in the order of nodes */
+    struct spec_place *places; /* in the order of nodes */
     struct port *ports;   /* by slot */
     struct cluster_spec_job jobs[CLUSTER_SPEC_JOBS_MAX]; /* in the order of ranks */
     size_t nnodes, ntasks, njobs, suffix_length;
@@ -38,11 +38,11 @@ struct encoder {
 
 static int compare_places(const void *a, const void *b)
 {
-    return strcmp(((const struct place *)a)->name, ((const struct place *)b)->name);
+    return strcmp(((const struct spec_place *)a)->name, ((const struct spec_place *)b)->name);
 }
 
 /* Does a come before b where node9 comes before node10, as in most lists? */
-static bool ascends(const struct place *a, const struct place *b)
+static bool ascends(const struct spec_place *a, const struct spec_place *b)
 {
     return a->length != b->length ? a->length < b->length : strcmp(a->name, b->name) < 0;
 }
@@ -57,7 +57,7 @@ static int check_unique(struct encoder *c)
         i++;
     if (i >= c->nnodes)
         return 0;
-    struct place *sorted = calloc(c->nnodes, sizeof *sorted);
+    struct spec_place *sorted = calloc(c->nnodes, sizeof *sorted);
     if (!sorted)
         return err_set(c->e, ERR_INTERNAL, "cluster specification: out of memory");
     memcpy(sorted, c->places, c->nnodes * sizeof *sorted);
@@ -77,7 +77,7 @@ static int make_places(struct encoder *c)
     if (!c->places)
         return err_set(c->e, ERR_INTERNAL, "cluster specification: out of memory");
     for (size_t i = 0; i < c->nnodes; i++) {
-        struct place *p = &c->places[i];
+        struct spec_place *p = &c->places[i];
         p->name = nodelist_get(c->spec->nodes, i, &p->length);
         p->tasks = c->spec->tasks[i];
         c->ntasks += (size_t)p->tasks;
@@ -195,9 +195,10 @@ static int begin_walk(const struct encoder *c, struct cursor *w)
 }
 
 /* Returns the node of the next task, and in *end the end of its slots in this turn. */
-static const struct place *here(const struct encoder *c, const struct cursor *w, int *end)
+static const struct spec_place *current_place(const struct encoder *c, const struct cursor *w,
+                                              int *end)
 {
-    const struct place *p = &c->places[w->nodes[w->at]];
+    const struct spec_place *p = &c->places[w->nodes[w->at]];
 
     *end = p->tasks < w->end ? p->tasks : w->end;
     return p;
@@ -231,7 +232,7 @@ static char *encode_addresses(const struct encoder *c, struct cursor *w, size_t 
     int end;
 
     while (count > 0) {
-        const struct place *p = here(c, w, &end);
+        const struct spec_place *p = current_place(c, w, &end);
         memcpy(head + 1, p->name, p->length);
         for (; w->slot < end && count > 0; w->slot++, count--) {
             copy_blocks(dst, head, 1 + p->length);
@@ -316,7 +317,7 @@ static int walk_to(const struct encoder *c, size_t rank, struct cluster_spec_tas
     if (begin_walk(c, &w))
         return -1;
     for (size_t left = rank;; next_node(c, &w)) {
-        const struct place *p = here(c, &w, &end);
+        const struct spec_place *p = current_place(c, &w, &end);
         if (left < (size_t)(end - w.slot)) {
             dst->host = p->name;
             dst->node = w.nodes[w.at];

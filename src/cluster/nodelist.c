@@ -163,13 +163,13 @@ static size_t increment(char *digits, size_t n)
 }
 
 /* A name that is being built. */
-struct name {
+struct node_name {
     const char *origin; /* the pattern in the list that it comes from */
     char text[NODELIST_NAME_MAX + 1];
     size_t length;
 };
 
-static int append(struct nodelist_reader *r, struct name *name, const char *text, size_t n)
+static int append(struct nodelist_reader *r, struct node_name *name, const char *text, size_t n)
 {
     if (n > NODELIST_NAME_MAX - name->length)
         return refuse_nodelist(r, name->origin, "a name here is longer than 255 bytes");
@@ -178,7 +178,7 @@ static int append(struct nodelist_reader *r, struct name *name, const char *text
     return 0;
 }
 
-static int push(struct nodelist_reader *r, const struct name *name)
+static int push_name(struct nodelist_reader *r, const struct node_name *name)
 {
     struct nodelist *l = r->list;
     char *dst = buf_reserve(&l->names, name->length + 1);
@@ -193,13 +193,13 @@ static int push(struct nodelist_reader *r, const struct name *name)
 }
 
 /* The current value of a bracket. */
-struct value {
+struct bracket_value {
     const char *at; /* in the list, after the current range */
     char digits[NODELIST_NAME_MAX + 1];
     size_t width, left; /* left: values left in the range, including this one */
 };
 
-static int begin_range(struct nodelist_reader *r, struct value *v)
+static int begin_range(struct nodelist_reader *r, struct bracket_value *v)
 {
     struct nodelist_reader at = *r;
     const char *first;
@@ -216,7 +216,8 @@ static int begin_range(struct nodelist_reader *r, struct value *v)
 
 /* Moves bracket b to its next value and returns 1, or resets it to its first and returns 0 if
  * there is none. */
-static int step(struct nodelist_reader *r, const struct pattern *p, int b, struct value *v)
+static int step_value(struct nodelist_reader *r, const struct pattern *p, int b,
+                      struct bracket_value *v)
 {
     int more = --v->left > 0 || *v->at != ']';
 
@@ -229,8 +230,8 @@ static int step(struct nodelist_reader *r, const struct pattern *p, int b, struc
 }
 
 /* Adds one name per value of the last bracket; name holds the text before it. */
-static int expand_last(struct nodelist_reader *r, const struct pattern *p, struct value *v,
-                       struct name *name)
+static int expand_last(struct nodelist_reader *r, const struct pattern *p, struct bracket_value *v,
+                       struct node_name *name)
 {
     int b = p->nbrackets - 1, more;
     size_t base = name->length;
@@ -238,9 +239,9 @@ static int expand_last(struct nodelist_reader *r, const struct pattern *p, struc
     do {
         name->length = base;
         if (append(r, name, v->digits, v->width) ||
-            append(r, name, p->text[b + 1], p->text_length[b + 1]) || push(r, name))
+            append(r, name, p->text[b + 1], p->text_length[b + 1]) || push_name(r, name))
             return -1;
-        more = step(r, p, b, v);
+        more = step_value(r, p, b, v);
     } while (more > 0);
     return more;
 }
@@ -249,8 +250,8 @@ static int expand_last(struct nodelist_reader *r, const struct pattern *p, struc
  * so on, as in Slurm. */
 static int expand_pattern(struct nodelist_reader *r, const struct pattern *p)
 {
-    struct value values[NODELIST_BRACKETS_MAX];
-    struct name name = {.origin = p->text[0]};
+    struct bracket_value values[NODELIST_BRACKETS_MAX];
+    struct node_name name = {.origin = p->text[0]};
     int last = p->nbrackets - 1, more;
 
     for (int b = 0; b <= last; b++) {
@@ -266,10 +267,10 @@ static int expand_pattern(struct nodelist_reader *r, const struct pattern *p)
                 return -1;
         int b = last < 0 ? 0 : last;
         if (append(r, &name, p->text[b], p->text_length[b]) ||
-            (last < 0 ? push(r, &name) : expand_last(r, p, &values[last], &name)))
+            (last < 0 ? push_name(r, &name) : expand_last(r, p, &values[last], &name)))
             return -1;
         more = 0;
-        for (b = 0; b < last && (more = step(r, p, b, &values[b])) == 0;)
+        for (b = 0; b < last && (more = step_value(r, p, b, &values[b])) == 0;)
             b++;
     } while (more > 0);
     return more;

@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* If the line lists host, stores its address in dst and returns true. */
-static bool match(char *line, const char *host, char dst[64])
+static bool match_line(char *line, const char *host, char dst[64])
 {
     char *rest = NULL, *address;
 
@@ -28,7 +28,7 @@ static bool look_up(const char *path, const char *host, char dst[64])
     bool found = false;
 
     while (f && !found && fgets(line, sizeof line, f))
-        found = match(line, host, dst);
+        found = match_line(line, host, dst);
     if (f)
         fclose(f);
     return found;

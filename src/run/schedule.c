@@ -41,7 +41,7 @@ int schedule_parse(struct schedule *s, const char *text, struct err *e)
     return set_bad_step(text, at, "there are too many steps", e);
 }
 
-static double scale(const struct schedule *s)
+static double rate_scale(const struct schedule *s)
 {
     switch (s->scaling) {
     case SCHEDULE_SCALE_LINEAR: return s->gpus;
@@ -61,7 +61,7 @@ static double factor_of_list(const struct schedule *s, int epoch)
     return factor;
 }
 
-static double factor(const struct schedule *s, int epoch)
+static double rate_factor(const struct schedule *s, int epoch)
 {
     long long percent = 100LL * epoch, epochs = s->epochs;
 
@@ -78,12 +78,12 @@ static double factor(const struct schedule *s, int epoch)
 
 double schedule_rate(const struct schedule *s, int epoch, size_t step, size_t steps)
 {
-    double scaled = scale(s), done = epoch;
+    double scaled = rate_scale(s), done = epoch;
 
     if (epoch < s->warmup_epochs) {
         if (!s->warmup_by_epoch)
             done += (double)(step + 1) / (double)steps;
         scaled = 1 + done * (scaled - 1) / s->warmup_epochs;
     }
-    return s->base * scaled * factor(s, epoch);
+    return s->base * scaled * rate_factor(s, epoch);
 }

@@ -203,7 +203,7 @@ bool setting_is_list(const struct setting *s)
 
 /* ---- values ---- */
 
-static void *member(const struct setting *s, void *dst)
+static void *member_of(const struct setting *s, void *dst)
 {
     return (char *)dst + s->offset;
 }
@@ -215,7 +215,7 @@ static const void *const_member(const struct setting *s, const void *src)
 
 static int set_text(const struct setting *s, const char *text, void *dst, struct err *e)
 {
-    char **at = member(s, dst), *copy;
+    char **at = member_of(s, dst), *copy;
 
     if (s->check && !(s->preset && strcmp(text, s->preset) == 0) && s->check(text))
         return err_set(e, ERR_USAGE, "'%s' %s", text, s->check(text));
@@ -233,7 +233,7 @@ static int set_word(const struct setting *s, const char *text, void *dst, struct
 
     for (int i = 0; s->words[i]; i++) {
         if (strcmp(s->words[i], text) == 0) {
-            *(const char **)member(s, dst) = s->words[i];
+            *(const char **)member_of(s, dst) = s->words[i];
             return 0;
         }
         size_t n = strlen(all);
@@ -257,9 +257,9 @@ static int set_number(const struct setting *s, const char *text, void *dst, stru
     if ((s->min != 0 || s->max != 0) && !(v >= s->min && v <= s->max))
         return err_set(e, ERR_USAGE, "'%s' must be from %.10g to %.10g", text, s->min, s->max);
     if (whole)
-        *(int *)member(s, dst) = (int)v;
+        *(int *)member_of(s, dst) = (int)v;
     else
-        *(double *)member(s, dst) = v;
+        *(double *)member_of(s, dst) = v;
     return 0;
 }
 
@@ -272,7 +272,7 @@ int setting_set(const struct setting *s, const char *text, void *dst, struct err
     case SETTING_SWITCH:
         if (strcmp(text, "true") != 0 && strcmp(text, "false") != 0)
             return err_set(e, ERR_USAGE, "'%s' is not true or false", text);
-        *(bool *)member(s, dst) = *text == 't';
+        *(bool *)member_of(s, dst) = *text == 't';
         return 0;
     case SETTING_TEXT:
     case SETTING_PATH: return set_text(s, text, dst, e);
@@ -305,7 +305,7 @@ int setting_append_line(struct setting_lines *list, const char *line, struct err
 int setting_set_lines(const struct setting *s, const char *const *lines, size_t n, void *dst,
                       struct err *e)
 {
-    struct setting_lines *list = member(s, dst);
+    struct setting_lines *list = member_of(s, dst);
 
     setting_clear_lines(list);
     for (size_t i = 0; i < n; i++)
@@ -368,9 +368,9 @@ static void clear_members(const struct setting *table, void *dst)
 {
     for (const struct setting *s = table; s->path; s++)
         if (setting_is_list(s))
-            *(struct setting_lines *)member(s, dst) = (struct setting_lines){0};
+            *(struct setting_lines *)member_of(s, dst) = (struct setting_lines){0};
         else if (setting_is_text(s))
-            *(char **)member(s, dst) = NULL;
+            *(char **)member_of(s, dst) = NULL;
 }
 
 int settings_create(const struct setting *table, void *dst, struct err *e)
@@ -392,7 +392,7 @@ int settings_copy(const struct setting *table, const void *src, void *dst, struc
         if (setting_is_list(s) &&
             setting_set_lines(s, (const char *const *)list->lines, list->count, dst, e))
             return -1;
-        if (text && !(*(char **)member(s, dst) = strdup(text)))
+        if (text && !(*(char **)member_of(s, dst) = strdup(text)))
             return err_errno(e, ERR_INTERNAL, errno, "%s", s->path);
     }
     return 0;
@@ -402,9 +402,9 @@ void settings_destroy(const struct setting *table, void *dst)
 {
     for (const struct setting *s = table; s->path; s++)
         if (setting_is_text(s))
-            free(*(char **)member(s, dst));
+            free(*(char **)member_of(s, dst));
         else if (setting_is_list(s))
-            setting_clear_lines(member(s, dst));
+            setting_clear_lines(member_of(s, dst));
     clear_members(table, dst);
 }
 

@@ -8,27 +8,27 @@
 
 #include "launcher/analysis/statistics/distribution.h"
 
-struct place {
+struct ranked_value {
     double value;
     size_t index;
 };
 
 static int compare_places(const void *a, const void *b)
 {
-    const struct place *x = a, *y = b;
+    const struct ranked_value *x = a, *y = b;
 
     return (x->value > y->value) - (x->value < y->value);
 }
 
 int rank_assign(const double *values, size_t n, size_t *twice, double *ties)
 {
-    struct place *order = calloc(n + 1, sizeof *order);
+    struct ranked_value *order = calloc(n + 1, sizeof *order);
 
     *ties = 0;
     if (!order)
         return -1;
     for (size_t i = 0; i < n; i++)
-        order[i] = (struct place){values[i], i};
+        order[i] = (struct ranked_value){values[i], i};
     qsort(order, n, sizeof *order, compare_places);
     for (size_t i = 0, end; i < n; i = end) {
         for (end = i + 1; end < n && order[end].value == order[i].value;)

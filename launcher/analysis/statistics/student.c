@@ -15,7 +15,7 @@ static struct student unknown(double mean)
 }
 
 /* Fills the result. Without any scatter, a difference is certain, and so is its absence. */
-static struct student decide(double mean, double error, double df, double level)
+static struct student test_mean(double mean, double error, double df, double level)
 {
     double t = distribution_t_quantile(0.5 + level / 2, df), p;
 
@@ -32,7 +32,7 @@ struct student student_paired(const double *differences, size_t n, double level)
 
     if (n < 2)
         return unknown(mean);
-    return decide(mean, stat_stddev(differences, n) / sqrt((double)n), (double)n - 1, level);
+    return test_mean(mean, stat_stddev(differences, n) / sqrt((double)n), (double)n - 1, level);
 }
 
 /* Returns the degrees of freedom of the variance va + vb, which are squared standard errors of
@@ -54,7 +54,7 @@ struct student student_welch(const double *a, size_t na, const double *b, size_t
         return unknown(mean);
     double va = pow(stat_stddev(a, na), 2) / (double)na,
            vb = pow(stat_stddev(b, nb), 2) / (double)nb;
-    return decide(mean, sqrt(va + vb), welch_df(va, na, vb, nb), level);
+    return test_mean(mean, sqrt(va + vb), welch_df(va, na, vb, nb), level);
 }
 
 struct interval student_ratio(const double *a, size_t na, const double *b, size_t nb, double level)

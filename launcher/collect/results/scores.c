@@ -7,6 +7,7 @@
 
 #include "launcher/collect/results/csv.h"
 #include "src/atomicfile.h"
+#include "src/hash.h"
 #include "src/mem.h"
 
 #define MAX_FILE ((size_t)64 << 20)
@@ -15,16 +16,6 @@
 struct score_columns {
     int ncolumns, image, class, iou;
 };
-
-/* FNV-1a, 64 bits. */
-static uint64_t hash(const char *text)
-{
-    uint64_t h = 0xcbf29ce484222325;
-
-    for (; *text; text++)
-        h = (h ^ (unsigned char)*text) * 0x100000001b3;
-    return h;
-}
 
 static int decode_scores_header(char *line, const char *path, const char *column,
                                 struct score_columns *l, struct err *e)
@@ -56,7 +47,7 @@ static int decode_score(char *line, const struct score_columns *l, const char *p
     double iou = strtod(cells[l->iou], &end);
     if (!*cells[l->iou] || *end || !(iou >= 0 && iou <= 1))
         return err_set(e, ERR_DATA, "%s:%zu: '%.40s' is not in 0..1", path, number, cells[l->iou]);
-    s->rows[s->count++] = (struct score){hash(cells[l->image]), iou};
+    s->rows[s->count++] = (struct score){hash_text(HASH_BEGIN, cells[l->image]), iou};
     return 0;
 }
 

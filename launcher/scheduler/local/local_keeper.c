@@ -207,7 +207,7 @@ static bool watch_script(struct local_keeper *k, pid_t script, int *status)
 
 /* Runs the job to its end. A script that stopped with a checkpoint (JOB_EXIT_AGAIN) is started
  * again at once, like a requeued job of Slurm. */
-static void keep(struct local_keeper *k)
+static void keep_job(struct local_keeper *k)
 {
     struct job_state *s = &k->record.state;
     int status = 0;
@@ -276,7 +276,7 @@ static void become_keeper(struct local_keeper *k, int channel)
         (read(channel, &go, 1) != 1 && !has_record(k)) || procid_get(self, &k->record.keeper) < 0)
         _exit(1);
     close(channel);
-    keep(k);
+    keep_job(k);
     _exit(0);
 }
 

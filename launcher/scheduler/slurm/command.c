@@ -29,7 +29,7 @@ static char **own_environment(void)
     return list;
 }
 
-static int spawn(const char *const argv[], int out, int err, pid_t *pid)
+static int spawn_command(const char *const argv[], int out, int err, pid_t *pid)
 {
     posix_spawn_file_actions_t actions;
     char **environment = own_environment();
@@ -78,7 +78,7 @@ json_t *command_run(const char *const argv[], struct command *dst)
     if (err < 0 || pipe2(ends, O_CLOEXEC) < 0)
         code = errno;
     else
-        code = spawn(argv, ends[1], err, &pid);
+        code = spawn_command(argv, ends[1], err, &pid);
     if (ends[1] >= 0)
         close(ends[1]);
     if (code == 0) {

@@ -102,7 +102,7 @@ static void become_helper(const struct helper *h, int socket)
 }
 
 /* Ends a helper by closing its input, or by force. Its messages remain readable. */
-static void reap(struct helper *h, bool force)
+static void end_helper(struct helper *h, bool force)
 {
     if (h->pid == 0)
         return;
@@ -114,9 +114,9 @@ static void reap(struct helper *h, bool force)
     h->pid = 0;
 }
 
-static void forget(struct helper *h)
+static void reset_helper(struct helper *h)
 {
-    reap(h, false);
+    end_helper(h, false);
     if (h->talk)
         fclose(h->talk);
     h->talk = NULL;
@@ -128,7 +128,7 @@ void helper_destroy(struct helper *h)
 {
     if (!h)
         return;
-    forget(h);
+    reset_helper(h);
     buf_destroy(&h->in);
     buf_destroy(&h->posted);
     free(h);
@@ -149,13 +149,13 @@ static void read_talk(const struct helper *h, char *dst, size_t size)
 }
 
 /* Handles the end of the helper: its last message becomes the reason. Returns -1. */
-static int lose(struct helper *h, int code, struct err *e)
+static int report_lost_helper(struct helper *h, int code, struct err *e)
 {
     char text[512];
 
-    reap(h, false);
+    end_helper(h, false);
     read_talk(h, text, sizeof text);
-    forget(h);
+    reset_helper(h);
     return err_set(e, code, "Slurm is unreachable: %s (is this a login node? --scheduler local "
                    "needs no Slurm)", text);
 }
@@ -167,7 +167,7 @@ static int send_all(struct helper *h, const char *data, size_t n, struct err *e)
         if (sent < 0 && errno == EINTR)
             continue;
         if (sent < 0)
-            return lose(h, ERR_SCHED, e);
+            return report_lost_helper(h, ERR_SCHED, e);
         data += sent;
         n -= (size_t)sent;
     }
@@ -190,8 +190,8 @@ static ssize_t receive_line(struct helper *h, struct err *e)
         int left_ms = (int)((deadline - clock_now()) * 1000);
         char *room = buf_reserve(&h->in, 65536);
         if (left_ms <= 0 || !room || seen > ANSWER_LIMIT) {
-            reap(h, true);
-            forget(h);
+            end_helper(h, true);
+            reset_helper(h);
             return err_set(e, ERR_INTERNAL, "Slurm did not answer within %.0f seconds", PATIENCE_S);
         }
         if (poll(&p, 1, left_ms) <= 0)
@@ -200,7 +200,7 @@ static ssize_t receive_line(struct helper *h, struct err *e)
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
-            return lose(h, ERR_INTERNAL, e);
+            return report_lost_helper(h, ERR_INTERNAL, e);
         h->in.length += (size_t)n;
     }
 }
@@ -248,11 +248,11 @@ static FILE *open_talk(void)
     return talk;
 }
 
-static int start(struct helper *h, struct err *e)
+static int start_helper(struct helper *h, struct err *e)
 {
     int pair[2];
 
-    forget(h);
+    reset_helper(h);
     h->talk = open_talk();
     if (!h->talk || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
         return err_errno(e, ERR_SCHED, errno, "cannot start %s", h->program);
@@ -285,7 +285,7 @@ static int check_protocol(const struct helper *h, const json_t *answer, struct e
 
 /* Exchanges greetings, which distinguishes a helper that could not start from one that lost a
  * request. */
-static int greet(struct helper *h, struct err *e)
+static int greet_helper(struct helper *h, struct err *e)
 {
     json_t *answer = check_answer(h, receive_answer(h, e), e);
 
@@ -294,7 +294,7 @@ static int greet(struct helper *h, struct err *e)
     if (h->greeted)
         return 0;
     e->code = ERR_SCHED;
-    forget(h);
+    reset_helper(h);
     return -1;
 }
 
@@ -318,11 +318,11 @@ static int make_ready(struct helper *h, struct err *e)
 {
     struct err later;
 
-    if ((h->pid || start(h, e) == 0) && (h->greeted || greet(h, e) == 0))
+    if ((h->pid || start_helper(h, e) == 0) && (h->greeted || greet_helper(h, e) == 0))
         return 0;
     if (!h->may_change || !change_to_commands(h, e->text))
         return -1;
-    return start(h, &later) || greet(h, &later) ? -1 : 0;
+    return start_helper(h, &later) || greet_helper(h, &later) ? -1 : 0;
 }
 
 /* Logs once that Slurm's commands are used, and why. */
@@ -367,7 +367,7 @@ json_t *helper_ask(struct helper *h, json_t *request, struct err *e)
     if (text && make_ready(h, e) == 0)
         answer = converse(h, text, e);
     if (h->misfits && change_to_commands(h, e->text)) {
-        forget(h);
+        reset_helper(h);
         answer = make_ready(h, e) ? NULL : converse(h, text, e);
     }
     if (answer)
@@ -426,10 +426,10 @@ void helper_post(struct helper *h, json_t *request)
     struct err later; /* ignored: the request itself will report it */
     char *text = encode_request(request, &later);
 
-    if (text && (h->pid || start(h, &later) == 0) && send_line(h, text, &later) == 0) {
+    if (text && (h->pid || start_helper(h, &later) == 0) && send_line(h, text, &later) == 0) {
         buf_addf(&h->posted, "%s\n", text);
         if (h->posted.failed)
-            forget(h);
+            reset_helper(h);
     }
     free(text);
 }

@@ -66,7 +66,7 @@ static const struct explanation states[] = {
     {0}};
 
 /* Does text match the word? "*" in the word matches any letters. */
-static bool fits(const char *word, const char *text)
+static bool matches_word(const char *word, const char *text)
 {
     const char *star = strchr(word, '*');
     size_t n = star ? (size_t)(star - word) : strlen(word);
@@ -82,7 +82,7 @@ static bool fits(const char *word, const char *text)
 static const char *explain(const struct explanation *list, const char *text)
 {
     for (; list->word; list++)
-        if (fits(list->word, text))
+        if (matches_word(list->word, text))
             return list->text;
     return "";
 }

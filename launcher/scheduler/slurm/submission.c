@@ -23,7 +23,7 @@
 
 /* Jobs that are submitted together. Most of a submission's time is spent on the credentials of
  * both sides, so several are submitted concurrently. */
-struct batch {
+struct submission_batch {
     const struct way *way;
     const json_t *jobs;
     void **prepared; /* from way->prepare */
@@ -38,7 +38,7 @@ struct batch {
 };
 
 /* Waits until job i is ready. Returns false if it must not be submitted. */
-static bool await_ready(struct batch *b, size_t i)
+static bool await_ready(struct submission_batch *b, size_t i)
 {
     pthread_mutex_lock(&b->lock);
     while (b->ready <= i && !b->stop)
@@ -47,7 +47,7 @@ static bool await_ready(struct batch *b, size_t i)
     return !b->stop;
 }
 
-static json_t *submit_one(struct batch *b, size_t i)
+static json_t *submit_one(struct submission_batch *b, size_t i)
 {
     const json_t *job = json_array_get(b->jobs, i);
     json_t *refusal = b->fed ? b->way->load_script(b->prepared[i], job) : NULL;
@@ -57,7 +57,7 @@ static json_t *submit_one(struct batch *b, size_t i)
 
 static void *submit_some(void *arg)
 {
-    struct batch *b = arg;
+    struct submission_batch *b = arg;
     size_t i;
 
     while (!b->stop && (i = atomic_fetch_add(&b->next, 1)) < b->count && await_ready(b, i)) {
@@ -70,7 +70,7 @@ static void *submit_some(void *arg)
     return NULL;
 }
 
-static void set_ready(struct batch *b, size_t count, bool stop)
+static void set_ready(struct submission_batch *b, size_t count, bool stop)
 {
     pthread_mutex_lock(&b->lock);
     b->ready = count;
@@ -82,7 +82,7 @@ static void set_ready(struct batch *b, size_t count, bool stop)
 
 /* Reads lines with the number of ready jobs until all are ready. Any other line or the end of
  * input stops the remaining submissions. */
-static void read_ready(struct batch *b)
+static void read_ready(struct submission_batch *b)
 {
     char *line = NULL;
     size_t capacity = 0, count = 0;
@@ -103,7 +103,7 @@ static void read_ready(struct batch *b)
     free(line);
 }
 
-static void submit_all(struct batch *b)
+static void submit_all(struct submission_batch *b)
 {
     pthread_t threads[SUBMITTERS];
     size_t n = 0;
@@ -144,7 +144,7 @@ static json_t *mark_in_flight(const char *file, const json_t *jobs)
 }
 
 /* Checks all jobs before the first is submitted. */
-static json_t *submit_jobs(struct batch *b, const char *in_flight)
+static json_t *submit_jobs(struct submission_batch *b, const char *in_flight)
 {
     json_t *refusal = NULL, *results;
     int away;
@@ -178,13 +178,13 @@ json_t *submission_answer(const struct way *way, const json_t *request)
 {
     const json_t *jobs = json_object_get(request, "jobs");
     size_t count = json_array_size(jobs);
-    struct batch b = {.way = way,
-                      .jobs = jobs,
-                      .fed = message_flag(request, "fed"),
-                      .lock = PTHREAD_MUTEX_INITIALIZER,
-                      .more = PTHREAD_COND_INITIALIZER,
-                      .prepared = calloc(count + 1, sizeof *b.prepared),
-                      .answers = calloc(count + 1, sizeof *b.answers)};
+    struct submission_batch b = {.way = way,
+                                 .jobs = jobs,
+                                 .fed = message_flag(request, "fed"),
+                                 .lock = PTHREAD_MUTEX_INITIALIZER,
+                                 .more = PTHREAD_COND_INITIALIZER,
+                                 .prepared = calloc(count + 1, sizeof *b.prepared),
+                                 .answers = calloc(count + 1, sizeof *b.answers)};
     json_t *answer;
 
     if (!count)

@@ -85,7 +85,7 @@ static const char *find_controller(char *text)
     return at ? at + 1 : "";
 }
 
-static json_t *ping(void)
+static json_t *commands_ping(void)
 {
     static const char *const show[] = {"scontrol", "show", "config", NULL};
     static const char *const pings[] = {"scontrol", "ping", NULL};
@@ -133,7 +133,7 @@ static bool is_away(const char *state)
 
 /* Loads the cluster from sinfo, which prints one line for each node of each partition, with the
  * partition's own fields in each. */
-static json_t *load_cluster(struct cluster *dst)
+static json_t *commands_load_cluster(struct cluster *dst)
 {
     static const char *const argv[] = {"sinfo", "-h", "-a", "-N", "-S", "#P", "-o",
                                        "%P|%a|%l|%N|%c|%T|%G", NULL};
@@ -241,7 +241,7 @@ static json_t *commands_query(const json_t *request)
     return refusal;
 }
 
-static json_t *cancel(const char *id)
+static json_t *commands_cancel(const char *id)
 {
     const char *const argv[] = {"scancel", id, NULL};
     struct command c;
@@ -264,7 +264,7 @@ static json_t *commands_prepare(const json_t *job, void **dst)
                                                                            "\"words\"");
 }
 
-static json_t *load_script(void *prepared, const json_t *job)
+static json_t *commands_load_script(void *prepared, const json_t *job)
 {
     char *script;
     json_t *refusal = request_read_script(job, &script);
@@ -293,14 +293,14 @@ static void refuse_job(json_t **answers, size_t count, const char *id, const cha
         if (!submitted || strcmp(submitted, id) != 0)
             continue;
         json_decref(answers[i]);
-        json_decref(cancel(id));
+        json_decref(commands_cancel(id));
         answers[i] = message_refuse("job %s could never start: %s", id, reason);
     }
 }
 
 /* Finds jobs that can never start. sbatch accepts them, and they would block the queue behind
  * them. */
-static void review(json_t **answers, size_t count)
+static void commands_review(json_t **answers, size_t count)
 {
     enum { ID, STATE, REASON, COUNT };
     struct buf ids = {0};
@@ -403,14 +403,14 @@ static json_t *accounting(const json_t *request)
     return json_pack("{s:b, s:s, s:o}", "ok", 1, "source", source, "jobs", jobs);
 }
 
-const struct way commands = {.ping = ping,
-                             .load_cluster = load_cluster,
+const struct way commands = {.ping = commands_ping,
+                             .load_cluster = commands_load_cluster,
                              .forecast = sbatch_forecast,
                              .prepare = commands_prepare,
-                             .load_script = load_script,
+                             .load_script = commands_load_script,
                              .submit = commands_submit,
                              .release = commands_release,
-                             .review = review,
+                             .review = commands_review,
                              .query = commands_query,
                              .accounting = accounting,
-                             .cancel = cancel};
+                             .cancel = commands_cancel};

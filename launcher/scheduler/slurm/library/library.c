@@ -28,7 +28,7 @@
 
 /* ---- the cluster ---- */
 
-static json_t *ping(void)
+static json_t *library_ping(void)
 {
     slurm_conf_t *conf;
     int up = -1;
@@ -100,7 +100,7 @@ static bool fill_partition(struct cluster *dst, const partition_info_t *p,
 }
 
 /* Loads partitions and nodes by two requests at the same time. */
-static json_t *load_cluster(struct cluster *dst)
+static json_t *library_load_cluster(struct cluster *dst)
 {
     struct load load = {0};
     node_info_msg_t *nodes;
@@ -178,7 +178,7 @@ static json_t *library_query(const json_t *request)
     return json_pack("{s:b, s:o}", "ok", 1, "jobs", list);
 }
 
-static json_t *cancel(const char *id)
+static json_t *library_cancel(const char *id)
 {
     if (slurm_kill_job2(id, SIGKILL, 0, NULL) != SLURM_SUCCESS && errno != ESLURM_ALREADY_DONE &&
         errno != ESLURM_INVALID_JOB_ID)
@@ -250,7 +250,7 @@ static json_t *library_prepare(const json_t *job, void **dst)
     return d ? description_load(d, job) : message_refuse("out of memory");
 }
 
-static json_t *load_script(void *prepared, const json_t *job)
+static json_t *library_load_script(void *prepared, const json_t *job)
 {
     return description_load_script(prepared, job);
 }
@@ -262,14 +262,14 @@ static void library_release(void *prepared)
     free(prepared);
 }
 
-const struct way library = {.ping = ping,
-                            .load_cluster = load_cluster,
+const struct way library = {.ping = library_ping,
+                            .load_cluster = library_load_cluster,
                             .forecast = forecast_check,
                             .foresee = forecast_foresee,
                             .prepare = library_prepare,
-                            .load_script = load_script,
+                            .load_script = library_load_script,
                             .submit = library_submit,
                             .release = library_release,
                             .query = library_query,
                             .accounting = accounting_answer,
-                            .cancel = cancel};
+                            .cancel = library_cancel};

@@ -5,24 +5,24 @@
 #include <slurm/slurm.h>
 #include <stddef.h>
 
-struct name {
+struct state_name {
     uint32_t value;
     const char *text;
 };
 
 /* The first flag in this order that is set gives the state its name. */
-static const struct name flags[] = {{JOB_COMPLETING, "COMPLETING"},
-                                    {JOB_STAGE_OUT, "STAGE_OUT"},
-                                    {JOB_CONFIGURING, "CONFIGURING"},
-                                    {JOB_RESIZING, "RESIZING"},
-                                    {JOB_REQUEUE, "REQUEUED"},
-                                    {JOB_REQUEUE_FED, "REQUEUE_FED"},
-                                    {JOB_REQUEUE_HOLD, "REQUEUE_HOLD"},
-                                    {JOB_SPECIAL_EXIT, "SPECIAL_EXIT"},
-                                    {JOB_STOPPED, "STOPPED"},
-                                    {JOB_REVOKED, "REVOKED"},
-                                    {JOB_RESV_DEL_HOLD, "RESV_DEL_HOLD"},
-                                    {JOB_SIGNALING, "SIGNALING"}};
+static const struct state_name flags[] = {{JOB_COMPLETING, "COMPLETING"},
+                                          {JOB_STAGE_OUT, "STAGE_OUT"},
+                                          {JOB_CONFIGURING, "CONFIGURING"},
+                                          {JOB_RESIZING, "RESIZING"},
+                                          {JOB_REQUEUE, "REQUEUED"},
+                                          {JOB_REQUEUE_FED, "REQUEUE_FED"},
+                                          {JOB_REQUEUE_HOLD, "REQUEUE_HOLD"},
+                                          {JOB_SPECIAL_EXIT, "SPECIAL_EXIT"},
+                                          {JOB_STOPPED, "STOPPED"},
+                                          {JOB_REVOKED, "REVOKED"},
+                                          {JOB_RESV_DEL_HOLD, "RESV_DEL_HOLD"},
+                                          {JOB_SIGNALING, "SIGNALING"}};
 
 static const char *const states[] = {
     [JOB_PENDING] = "PENDING",     [JOB_RUNNING] = "RUNNING",     [JOB_SUSPENDED] = "SUSPENDED",
@@ -30,7 +30,7 @@ static const char *const states[] = {
     [JOB_TIMEOUT] = "TIMEOUT",     [JOB_NODE_FAIL] = "NODE_FAIL", [JOB_PREEMPTED] = "PREEMPTED",
     [JOB_BOOT_FAIL] = "BOOT_FAIL", [JOB_DEADLINE] = "DEADLINE",   [JOB_OOM] = "OUT_OF_MEMORY"};
 
-static const struct name reasons[] = {
+static const struct state_name reasons[] = {
     {WAIT_NO_REASON, "None"},
     {WAIT_PRIORITY, "Priority"},
     {WAIT_DEPENDENCY, "Dependency"},
