@@ -145,12 +145,12 @@ static struct dataset *open_data(const struct trained *t, struct err *e)
 {
     const struct network_config *c = &t->config;
     const struct checkpoint_classes *classes = &t->classes;
-    bool whole = model_find(c->model)->whole, own = !opt_class_file && *classes->file;
+    bool classifies = model_find(c->model)->classifies, own = !opt_class_file && *classes->file;
     struct dataset_config data = {
         .split_file = opt_split, .dir = opt_data, .height = c->height, .width = c->width,
         .channels = c->channels,
         .masks = {.soft = opt_soft_masks || classes->soft_masks,
-                  .classes = whole ? 1 : c->classes,
+                  .classes = classifies ? 1 : c->classes,
                   .ignore = opt_ignore ? opt_ignore : classes->ignore,
                   .class_file = own ? "the class file in model.json" : opt_class_file,
                   .class_text = own ? classes->file : NULL}};

@@ -44,9 +44,9 @@ static int configure_model(const struct model *m, struct network_config *c, stru
 {
     *c = (struct network_config){
         .model = m->name, .backend = "ref", .base = (int)opt_base, .depth = (int)opt_depth,
-        .channels = opt_channels ? (int)opt_channels : m->whole ? 3 : 1,
-        .classes = opt_classes ? (int)opt_classes : m->whole ? 10 : 1,
-        .height = m->whole ? 32 : 256, .width = m->whole ? 32 : 256,
+        .channels = opt_channels ? (int)opt_channels : m->classifies ? 3 : 1,
+        .classes = opt_classes ? (int)opt_classes : m->classifies ? 10 : 1,
+        .height = m->classifies ? 32 : 256, .width = m->classifies ? 32 : 256,
         .batch_norm = BATCH_NORM_LOCAL, .threads = 1};
     if (strcmp(opt_batch_norm, "none") == 0)
         c->batch_norm = BATCH_NORM_NONE;
@@ -131,13 +131,14 @@ static int print_model(const struct model *m, const struct graph *g, const struc
         print_layers(g);
         printf("%s: %zu parameters in %zu tensors, %zu running statistics; %s\n", m->title,
                weights_trainable(w), w->nentries, state,
-               m->whole ? "one class for each image" : "a value for each pixel");
+               m->classifies ? "one class for each image" : "a value for each pixel");
         return 0;
     }
     buf_add(&b, "{\"schema\":1");
     buf_json_text(&b, "name", m->title);
     buf_addf(&b, ",\"of\":\"%s\",\"base\":%d,\"depth\":%d,\"parameters\":%zu,\"state\":%zu,"
-             "\"tensors\":%zu,\"plan_hash\":\"%016" PRIx64 "\"}", m->whole ? "classes" : "masks",
+             "\"tensors\":%zu,\"plan_hash\":\"%016" PRIx64 "\"}",
+             m->classifies ? "classes" : "masks",
              m->base, m->depth, weights_trainable(w), state, w->nentries, network_plan_hash(n));
     return options_print(&b, e);
 }

@@ -484,12 +484,12 @@ static int predict(struct predict_job *w, struct err *e)
     if (trained_open(t, opt_checkpoint, e) ||
         predict_check_overlap(&t->config, opt_native, &opt_overlap, e))
         return -1;
-    bool whole = model_find(t->config.model)->whole;
-    if (!whole && check_masks(&w->list, e))
+    bool classifies = model_find(t->config.model)->classifies;
+    if (!classifies && check_masks(&w->list, e))
         return -1;
     if (mkdir(opt_out, 0777) && errno != EEXIST)
         return err_errno(e, ERR_CONFIG, errno, "cannot make the folder %s", opt_out);
-    return whole ? classify_all(w, e) : predict_all(w, e);
+    return classifies ? classify_all(w, e) : predict_all(w, e);
 }
 
 static int check_options(struct network_config *c, struct err *e)

@@ -28,7 +28,7 @@ int arena_reserve(struct arena *a, size_t nbytes, bool *moved, struct err *e)
                          "no memory for %.1f GiB of activations; a smaller batch needs less",
                          (double)nbytes / (1 << 30));
     grown.base = (void *)round_up((uintptr_t)grown.mapping, HUGE_PAGE);
-    /* A wish: where huge pages are off, small ones serve as well. */
+    /* Only advice: it may fail where huge pages are disabled, and small pages are used. */
     (void)madvise(grown.base, grown.size, MADV_HUGEPAGE);
     arena_release(a);
     *a = grown;

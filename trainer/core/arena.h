@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One growing piece of zeroed memory in huge pages where the system has them. */
+/* A growing block of host memory, in huge pages where the system has them: the activations of a
+ * network. The owner calls arena_release. */
 #ifndef UNETCTL_TRAINER_CORE_ARENA_H
 #define UNETCTL_TRAINER_CORE_ARENA_H
 
@@ -15,7 +16,9 @@ struct arena {
     size_t mapping_size;
 };
 
-/* At least nbytes; what was in it is lost when base changes. *moved says whether it did. */
+/* Grows a zeroed or reserved arena to at least nbytes. If *moved is set, base has changed, the old
+ * contents are lost and the new memory is zeroed. 0, or -1 with ERR_INTERNAL; then nothing has
+ * changed. */
 int arena_reserve(struct arena *a, size_t nbytes, bool *moved, struct err *e);
 void arena_release(struct arena *a);
 

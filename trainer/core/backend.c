@@ -1,21 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The look-up of kernels in the tables of a backend and its fallback. */
 #include "config.h"
 #include "trainer/core/backend.h"
 
-static bool has_halves(const struct op *op)
-{
-    for (int k = -1; op_next_in(op, &k);)
-        if (op->in[k]->dtype != DTYPE_F32)
-            return true;
-    for (int k = -1; op_next_out(op, &k);)
-        if (op->out[k]->dtype != DTYPE_F32)
-            return true;
-    return false;
-}
-
 static bool takes_types(const struct kernel *kernel, const struct op *op)
 {
-    return kernel->types == KERNEL_ANY || (kernel->types == KERNEL_HALVES) == has_halves(op);
+    return kernel->types == KERNEL_ANY || (kernel->types == KERNEL_FLOATS) == op_is_float(op);
 }
 
 bool backend_kernel_fits(const struct kernel *kernel, const struct op *op)
@@ -33,7 +23,7 @@ bool backend_can(const struct backend *backend, const struct kernel *kernel, con
            (!backend->trusts || backend->trusts(kernel, op));
 }
 
-static const struct kernel *find(const struct backend *backend, const struct op *op)
+static const struct kernel *find_kernel(const struct backend *backend, const struct op *op)
 {
     for (size_t i = 0; backend->kernels[i]; i++)
         if (backend_can(backend, backend->kernels[i], op))
@@ -43,12 +33,12 @@ static const struct kernel *find(const struct backend *backend, const struct op 
 
 bool backend_has_kernel(const struct backend *backend, const struct op *op)
 {
-    return find(backend, op) != NULL;
+    return find_kernel(backend, op) != NULL;
 }
 
 const struct kernel *backend_kernel(const struct backend *backend, const struct op *op)
 {
-    const struct kernel *kernel = find(backend, op);
+    const struct kernel *kernel = find_kernel(backend, op);
 
-    return kernel || !backend->fallback ? kernel : find(backend->fallback, op);
+    return kernel || !backend->fallback ? kernel : find_kernel(backend->fallback, op);
 }

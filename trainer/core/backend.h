@@ -9,25 +9,26 @@
 
 struct backend {
     const char *name;
-    const struct kernel *const *kernels; /* NULL-terminated; the first that can do an op does it */
-    /* (optional) Returns whether a kernel that can do an op may be used. */
+    const struct kernel *const *kernels; /* NULL-terminated, in order of preference */
+    /* (optional) Returns whether a kernel that supports the op may be used: false if it has failed
+     * a check on this processor or device. */
     bool (*trusts)(const struct kernel *kernel, const struct op *op);
-    bool fuses;                          /* graphs for it go through fuse_graph */
+    bool fuses;                          /* graphs for it are passed to fuse_graph */
     const struct device_ops *device;     /* where its kernels run; NULL: on the host */
-    const struct backend *fallback;      /* (optional) does the ops for which it has no kernel */
+    const struct backend *fallback;      /* (optional) computes ops for which it has no kernel */
 };
 
-/* Returns whether the kernel does ops of this kind and form, of some sizes and types. */
+/* Returns whether the kernel is for ops of this kind and form; their sizes and types are not
+ * examined. */
 bool backend_kernel_fits(const struct kernel *kernel, const struct op *op);
 
-/* Returns whether a kernel of the backend's table can do this op. */
+/* Returns whether this kernel of the backend's table supports the op and is trusted. */
 bool backend_can(const struct backend *backend, const struct kernel *kernel, const struct op *op);
 
-/* Returns whether the backend has a kernel for this op of its own, without its fallback. */
+/* Returns whether the backend itself, without its fallback, has a kernel for the op. */
 bool backend_has_kernel(const struct backend *backend, const struct op *op);
 
-/* Returns the first kernel for this op and the types of its tensors of the backend, or else of its
- * fallback; or NULL. */
+/* Returns the backend's first kernel for the op, or else its fallback's, or NULL. */
 const struct kernel *backend_kernel(const struct backend *backend, const struct op *op);
 
 #endif

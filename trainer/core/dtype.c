@@ -28,8 +28,8 @@ static inline float float_of(uint32_t bits)
     return v;
 }
 
-/* Half of what is cut off, less one where the result is even: a carry rounds to nearest, ties to
- * even. Beyond the largest number it carries into infinity. */
+/* Adds half of the discarded part, less one if the result is even: the carry rounds to nearest,
+ * ties to even. Past the largest number it carries into infinity. */
 VECTOR_CLONES static void encode_bf16(const float *src, uint16_t *dst, size_t n)
 {
 #pragma omp simd
@@ -40,7 +40,8 @@ VECTOR_CLONES static void encode_bf16(const float *src, uint16_t *dst, size_t n)
     }
 }
 
-/* Small ones: behind 0.5 a float has steps of 2^-24, those of the smallest binary16 numbers. */
+/* Subnormal results: adding 0.5 rounds, since floats from 0.5 on have steps of 2^-24, the steps of
+ * binary16's subnormal numbers. */
 VECTOR_CLONES static void encode_fp16(const float *src, uint16_t *dst, size_t n)
 {
 #pragma omp simd

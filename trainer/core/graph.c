@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Building, compiling and running a graph. */
 #include "config.h"
 #include "trainer/core/graph.h"
 
@@ -7,17 +8,15 @@
 #include <string.h>
 
 #include "src/clock.h"
+#include "src/mem.h"
 #include "trainer/core/plan.h"
 
 struct graph *graph_create(bool training, struct err *e)
 {
-    struct graph *g = calloc(1, sizeof *g);
+    struct graph *g = mem_zero(1, sizeof *g, e);
 
-    if (!g) {
-        err_set(e, ERR_INTERNAL, "graph: out of memory");
-        return NULL;
-    }
-    g->training = training;
+    if (g)
+        g->training = training;
     return g;
 }
 
@@ -40,13 +39,13 @@ void graph_destroy(struct graph *g)
     free(g);
 }
 
-/* Room for one more element; arrays are few and small, so they grow one by one. */
-static int grow(void **array, size_t count, size_t size, struct err *e)
+/* Makes room for one more element of a small array. */
+static int extend_array(void **array, size_t count, size_t size, struct err *e)
 {
     void *p = realloc(*array, (count + 1) * size);
 
     if (!p)
-        return err_set(e, ERR_INTERNAL, "graph: out of memory");
+        return mem_fail(e);
     *array = p;
     return 0;
 }
@@ -56,13 +55,11 @@ static struct tensor *create_tensor(struct graph *g, const char *name, const cha
 {
     struct tensor *t;
 
-    if (grow((void **)&g->tensors, g->ntensors, sizeof *g->tensors, e) < 0)
+    if (extend_array((void **)&g->tensors, g->ntensors, sizeof *g->tensors, e) < 0)
         return NULL;
-    t = calloc(1, sizeof *t);
-    if (!t) {
-        err_set(e, ERR_INTERNAL, "graph: out of memory");
+    t = mem_zero(1, sizeof *t, e);
+    if (!t)
         return NULL;
-    }
     snprintf(t->name, sizeof t->name, "%s%s", name, suffix);
     t->shape = shape;
     t->place = place;
@@ -88,7 +85,7 @@ struct tensor *graph_param(struct graph *g, const char *layer, const char *what,
     struct tensor *t;
 
     snprintf(name, sizeof name, "%s.%s", layer, what);
-    if (grow((void **)&g->params, g->nparams, sizeof *g->params, e) < 0)
+    if (extend_array((void **)&g->params, g->nparams, sizeof *g->params, e) < 0)
         return NULL;
     t = create_tensor(g, name, "", trainable ? TENSOR_VALUE : TENSOR_STATE, shape, e);
     if (!t)
@@ -138,13 +135,11 @@ struct op *graph_append_op(struct graph *g, const struct op *like, struct err *e
     for (int i = 0; i < like->kind->nin; i++)
         if (!like->in[i] && !op_may_lack(like, i))
             return NULL;
-    if (grow((void **)&g->ops, g->nops, sizeof *g->ops, e) < 0)
+    if (extend_array((void **)&g->ops, g->nops, sizeof *g->ops, e) < 0)
         return NULL;
-    op = malloc(sizeof *op);
-    if (!op) {
-        err_set(e, ERR_INTERNAL, "graph: out of memory");
+    op = mem_alloc(1, sizeof *op, e);
+    if (!op)
         return NULL;
-    }
     *op = *like;
     if (fill_outputs(g, op, e) < 0) {
         free(op);
@@ -166,6 +161,15 @@ struct op *graph_append(struct graph *g, const struct op_kind *kind, const struc
     for (int i = 0; out && i < kind->nout; i++)
         like.out[i] = out[i];
     return graph_append_op(g, &like, e);
+}
+
+struct tensor *graph_append_result(struct graph *g, const struct op_kind *kind,
+                                   const struct op_attr *attr, struct tensor *const *in,
+                                   struct err *e)
+{
+    struct op *op = graph_append(g, kind, attr, in, NULL, e);
+
+    return op ? op->out[0] : NULL;
 }
 
 struct tensor *graph_tensor(struct graph *g, const char *name, struct shape shape, struct err *e)
@@ -230,7 +234,7 @@ int graph_place(struct graph *g, const struct weights *w, struct err *e)
     return 0;
 }
 
-/* op->ready: no gradient below that offset is written by a later op. */
+/* Sets op->ready of each op: later ops write gradients only from that offset on. */
 static void find_ready(struct graph *g, size_t nparams)
 {
     size_t ready = nparams;
@@ -260,7 +264,7 @@ int graph_compile(struct graph *g, const struct backend *backend, const struct w
                            "a smaller batch if it is large", backend->name, op->kind->name);
         if (kernel->prepare && kernel->prepare(op, e) < 0)
             return err_prefix(e, "%s", op->kind->name);
-        op->kernel = kernel; /* only now: destroy releases what was prepared */
+        op->kernel = kernel; /* set last: graph_destroy releases prepared kernels only */
     }
     return plan_arena(g, e);
 }
@@ -286,11 +290,11 @@ void graph_bind(struct graph *g, const struct weights *w, void *arena)
         g->ops[i]->workspace = (char *)arena + g->ops[i]->workspace_offset;
 }
 
-/* Before and after an op that is timed: processor time, or, where a device does it, the time
- * when it has done all. */
+/* Returns the processor time, or, once the device is idle, the time of day: the time of an op is
+ * the difference between two calls. */
 static double time_now(const struct exec *x)
 {
-    struct err e; /* what runs next finds it again */
+    struct err e; /* a broken device makes the next op fail, too */
 
     if (!x->device_ops)
         return clock_cpu();
@@ -309,7 +313,7 @@ int graph_run(struct graph *g, struct exec *x, int (*ready)(void *arg, size_t up
 
         double began = g->timed ? time_now(x) : 0;
 
-        if (op->kernel->run(op, x, e) < 0) /* other errors are those of ranks and signals */
+        if (op->kernel->run(op, x, e) < 0) /* only ERR_INTERNAL concerns the op itself */
             return e->code == ERR_INTERNAL ? err_prefix(e, "%s", op->kind->name) : -1;
         if (g->timed)
             op->seconds += time_now(x) - began;

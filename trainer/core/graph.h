@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A graph: ops in the order in which they run, built once, compiled once, run many times.
+/* A graph: ops in the order in which they run. It is built once, compiled once and run many times.
  *
  *   graph_create -> model appends ops -> graph_backward -> graph_compile -> graph_bind -> graph_run
  *
- * Tensors and ops belong to the graph. The functions that append take NULL tensors (the result of
- * a call that failed) and return NULL without touching the error, so that a model checks once, at
- * the end. */
+ * Tensors and ops belong to the graph. Functions that append an op to a NULL tensor (the result of
+ * a failed call) return NULL and leave the error as it is, so that a model checks only the last
+ * result. */
 #ifndef UNETCTL_TRAINER_CORE_GRAPH_H
 #define UNETCTL_TRAINER_CORE_GRAPH_H
 
@@ -22,78 +22,86 @@
 struct graph_param {
     struct tensor *tensor;
     enum weights_role role;
-    double l2;        /* its penalty of the loss: l2 |w|^2 */
-    double low, high; /* initial values: uniform between them; equal: that constant */
+    double l2;        /* the loss has a penalty of l2 |w|^2 */
+    double low, high; /* initial values are uniform in low..high, or constant if both are equal */
 };
 
 struct graph {
     bool training;
-    bool measures; /* as without training, with losses behind it that only measure */
+    bool measures; /* inference with losses at the end that only measure (op_attr.measures) */
     struct op **ops;
-    size_t nops, nforward; /* ops[0..nforward) forward, the rest backward */
+    size_t nops, nforward; /* ops[0..nforward) are forward, the rest backward */
     struct tensor **tensors;
     size_t ntensors;
     struct graph_param *params; /* in the order of their first use */
     size_t nparams;
-    struct tensor *input, *target, *logits;
+    struct tensor *input, *target, *logits; /* set by the model */
     size_t arena_size; /* bytes, set by graph_compile */
-    bool timed;        /* runs add to op.seconds and nruns */
+    bool timed;        /* graph_run adds to nruns and to op.seconds */
     size_t nruns;
 };
 
 struct graph *graph_create(bool training, struct err *e);
 void graph_destroy(struct graph *g);
 
-/* A pinned activation that is not the result of an op: image or target. */
+/* Adds a pinned activation of floats that no op writes: the images or the targets. */
 struct tensor *graph_input(struct graph *g, const char *name, struct shape shape, struct err *e);
 
-/* An activation of floats for ops to write to. */
+/* Adds an activation of floats, to be passed as `out` to an op. */
 struct tensor *graph_tensor(struct graph *g, const char *name, struct shape shape, struct err *e);
 
-/* A parameter, or state that training updates: LAYER.WHAT in checkpoints. Each belongs to one
- * op. */
+/* Adds a parameter, or state that training updates (role), named LAYER.WHAT in checkpoints. Only
+ * one op may use it. low, high: as in struct graph_param. */
 struct tensor *graph_param(struct graph *g, const char *layer, const char *what,
                            enum weights_role role, struct shape shape, double low, double high,
                            struct err *e);
 
-/* Append an op; kind->nin inputs, of which those that op_may_lack allows may be NULL. out:
- * kind->nout tensors to write to; a NULL among them (or out == NULL) is created in the arena, if
- * the op has such a result. attr may be NULL. Returns the op, or NULL with the error set. */
+/* Appends an op with kind->nin inputs; those that op_may_lack allows may be NULL. out: kind->nout
+ * tensors to write to. Where an entry (or out) is NULL, the result is created in the arena, if the
+ * op has it. attr may be NULL. Returns the op, or NULL with the error set. */
 struct op *graph_append(struct graph *g, const struct op_kind *kind, const struct op_attr *attr,
                         struct tensor *const *in, struct tensor *const *out, struct err *e);
 
-/* Appends a copy of the op `like`, with inputs and outputs at places beyond its kind's own, too. */
+/* The same, without out. Returns the op's first result, or NULL with the error set. */
+struct tensor *graph_append_result(struct graph *g, const struct op_kind *kind,
+                                   const struct op_attr *attr, struct tensor *const *in,
+                                   struct err *e);
+
+/* Appends a copy of `like`, which may use all places of enum op_in and op_out. */
 struct op *graph_append_op(struct graph *g, const struct op *like, struct err *e);
 
-/* Returns whether no op but `reader` reads writer->out[0], nor the caller later. Entries of
- * g->ops may be NULL. */
+/* Returns whether writer->out[0] is in the arena, not pinned, and read by no op but `reader`.
+ * Entries of g->ops may be NULL. */
 bool graph_is_private(const struct graph *g, const struct op *writer, const struct op *reader);
 
 /* Removes the entries of g->ops that are NULL. */
 void graph_close_up(struct graph *g);
 
-/* Append the backward ops of all forward ops, last first. */
+/* Appends the backward ops of all forward ops, last first. 0, or -1 with ERR_INTERNAL. */
 int graph_backward(struct graph *g, struct err *e);
 
-/* Give every parameter and its gradient the offset that w has for it. Part of graph_compile. */
+/* Gives every parameter and its gradient the offset that w has for it; part of graph_compile. -1
+ * with ERR_INTERNAL if w has no entry of its name, role and size. */
 int graph_place(struct graph *g, const struct weights *w, struct err *e);
 
-/* Choose and prepare kernels, give parameters and activations their offsets. */
+/* Chooses and prepares a kernel for each op and plans the memory. -1 with ERR_CONFIG if the
+ * backend has no kernel for an op; then the graph can only be destroyed. */
 int graph_compile(struct graph *g, const struct backend *backend, const struct weights *w,
                   struct err *e);
 
-/* Point the tensors into w and into an arena of at least arena_size bytes (64-byte aligned). */
+/* Points the tensors into w and into an arena of at least arena_size bytes, aligned to 64 bytes;
+ * both must outlive the graph's runs. */
 void graph_bind(struct graph *g, const struct weights *w, void *arena);
 
-/* Run all ops. ready: see network_ready_f; may be NULL. */
+/* Runs all ops. ready: see network_ready_f; may be NULL. -1 with the error of a kernel or ready. */
 int graph_run(struct graph *g, struct exec *x, int (*ready)(void *arg, size_t upto, struct err *e),
               void *arg, struct err *e);
 
-/* FNV-1a over ops, shapes and the parameters' offsets: what replicas must agree on. Offsets in
- * the arena are left out, they may differ between processors. */
+/* Returns the FNV-1a hash of what all replicas must have in common: ops, shapes, names and offsets
+ * of the parameters. Offsets in the arena may differ between processors. */
 uint64_t graph_hash(const struct graph *g);
 
-/* The plan as a table: one line per op with its kernel's memory, then the totals. */
+/* Prints the memory plan as a table: a line for each op, then the totals. */
 void graph_print_plan(const struct graph *g, FILE *out);
 
 #endif

@@ -15,13 +15,14 @@
 #define MIB (1024.0 * 1024.0)
 #define JOB "the job's: slurm.mem, --mem"
 
-static void take(struct host_memory *m, double nbytes, const char *reason)
+/* Lowers the limit to nbytes, unless that is larger, or 0 for unknown. */
+static void lower_limit(struct host_memory *m, double nbytes, const char *reason)
 {
     if (nbytes > 0 && nbytes < (double)m->nbytes)
         *m = (struct host_memory){(size_t)nbytes, reason};
 }
 
-/* The number that the file begins with; 0: it has none ("max"), or is not there. */
+/* Returns the number at the start of the file, or 0 if there is none ("max") or no such file. */
 static double read_number(const char *path)
 {
     double v = 0;
@@ -34,8 +35,8 @@ static double read_number(const char *path)
     return v;
 }
 
-/* A group is limited by all above it. Where a container shows a part of the tree only, the upper
- * ones are found all the same. */
+/* A group is also limited by all groups above it. In a container that shows only part of the tree,
+ * files of the lower groups are missing and those of the upper ones are still found. */
 static void take_groups(struct host_memory *m, const char *mount, const char *group,
                         const char *file, int sharers)
 {
@@ -46,7 +47,7 @@ static void take_groups(struct host_memory *m, const char *mount, const char *gr
     for (;;) {
         char *slash = strrchr(up, '/');
         snprintf(path, sizeof path, "%.1000s%.2000s/%s", mount, up, file);
-        take(m, read_number(path) / sharers, reason);
+        lower_limit(m, read_number(path) / sharers, reason);
         if (!slash)
             return;
         *slash = 0;
@@ -82,23 +83,24 @@ static double number_of(const char *variable)
     return text ? strtod(text, NULL) : 0;
 }
 
-/* The job's limit in MiB: without control groups, Slurm itself kills a job above it. */
+/* Slurm's variables are in MiB. Slurm enforces the limit even without control groups. */
 static void take_slurm(struct host_memory *m, int sharers)
 {
     double node = number_of("SLURM_MEM_PER_NODE");
 
     if (node <= 0)
         node = number_of("SLURM_MEM_PER_CPU") * number_of("SLURM_CPUS_ON_NODE");
-    take(m, node * MIB / sharers, JOB);
+    lower_limit(m, node * MIB / sharers, JOB);
 }
 
-/* What is left: pages are in use. */
+/* Takes the unused part of a limit of this process, which uses so many pages of it. */
 static void take_own(struct host_memory *m, int resource, double pages, const char *reason)
 {
+    double used = pages * (double)sysconf(_SC_PAGESIZE);
     struct rlimit limit;
 
     if (getrlimit(resource, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
-        take(m, fmax((double)limit.rlim_cur - pages * (double)sysconf(_SC_PAGESIZE), 1), reason);
+        lower_limit(m, fmax((double)limit.rlim_cur - used, 1), reason);
 }
 
 static void take_own_limits(struct host_memory *m)
@@ -121,7 +123,7 @@ struct host_memory host_memory_limit(const char *root, int sharers)
 
     if (sharers < 1)
         sharers = 1;
-    take(&m, pages * (double)sysconf(_SC_PAGESIZE) / sharers, "the machine's memory");
+    lower_limit(&m, pages * (double)sysconf(_SC_PAGESIZE) / sharers, "the machine's memory");
     take_all_groups(&m, root, sharers);
     take_slurm(&m, sharers);
     take_own_limits(&m);

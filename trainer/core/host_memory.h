@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How much memory a process of this machine can have at most. */
+/* The largest amount of memory that this process may use. */
 #ifndef UNETCTL_TRAINER_CORE_HOST_MEMORY_H
 #define UNETCTL_TRAINER_CORE_HOST_MEMORY_H
 
@@ -7,13 +7,13 @@
 
 struct host_memory {
     size_t nbytes;
-    const char *reason; /* what sets this limit, in words */
+    const char *reason; /* what sets this limit, in words; static */
 };
 
-/* The least of the machine's memory, what the control groups of this process (version 1 and 2) and
- * Slurm (--mem) give it, each divided by the number of processes that share it, and what is left of
- * the process's own limits (ulimit -d, -v). root: "", or a folder that holds the proc and sys to
- * be read. */
+/* Returns the smallest of these: the machine's memory, the limits of this process's control groups
+ * (versions 1 and 2) and of its Slurm job (--mem), each divided by the number of processes that
+ * share it, and what is unused of its own limits (ulimit -d, -v). root: "", or for tests a folder
+ * with other proc and sys folders. */
 struct host_memory host_memory_limit(const char *root, int sharers);
 
 #endif

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cuDNN and NCCL, found when the program runs: by the dynamic linker's own search, else in the
- * folder of the CUDA that this was built with. They stay open to the end of the process. */
+/* cuDNN and NCCL, loaded at run time: from the dynamic linker's search path, or else from the
+ * folder of the CUDA that this program was built with. They are never closed. */
 #ifndef UNETCTL_TRAINER_CORE_LIBRARY_H
 #define UNETCTL_TRAINER_CORE_LIBRARY_H
 
 #include "src/err.h"
 
-/* name: with its version, "libnccl.so.2". NULL with ERR_CONFIG if it can't be opened. */
+/* Opens a library by its name with version, such as "libnccl.so.2". Returns a handle, or NULL with
+ * ERR_CONFIG. */
 void *library_open(const char *name, struct err *e);
 
-/* function: address of a pointer to a function. ERR_CONFIG if the library is too old for it. */
+/* Stores the address of the symbol in the function pointer that `function` points to. -1 with
+ * ERR_CONFIG if the library does not have it, as an older release. */
 int library_find(void *library, const char *symbol, void *function, struct err *e);
 
 #endif

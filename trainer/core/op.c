@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What follows from the kind and the tensors of an op: its form, its source, its name. */
+/* Properties that follow from the kind and the tensors of an op: its form and its name. */
 #include "config.h"
 #include "trainer/core/op.h"
 
@@ -26,6 +26,17 @@ unsigned op_form(const struct op *op)
            (in[OP_NORM_GRAD_X] ? OP_HAS_NORM_GRAD : 0) | (in[OP_HEAD_W] ? OP_HAS_HEAD : 0) |
            (in[OP_PRODUCER_W] ? OP_HAS_PRODUCER : 0) | (out[OP_OUT_POOLED] ? OP_GIVES_POOLED : 0) |
            (in[OP_ADDED] ? OP_HAS_ADDED : 0);
+}
+
+bool op_is_float(const struct op *op)
+{
+    for (int k = -1; op_next_in(op, &k);)
+        if (op->in[k]->dtype != DTYPE_F32)
+            return false;
+    for (int k = -1; op_next_out(op, &k);)
+        if (op->out[k]->dtype != DTYPE_F32)
+            return false;
+    return true;
 }
 
 const char *op_name(const struct op *op, char dst[OP_NAME_SIZE])

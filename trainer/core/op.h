@@ -54,7 +54,8 @@ enum op_out {
     OP_MAX_OUT
 };
 
-/* What an op computes in addition to its kind; a kernel lists what it supports (kernel.h). */
+/* The form of an op: what it computes in addition to its kind. A kernel lists the forms that it
+ * supports (kernel.h). */
 enum op_form {
     OP_NO_BIAS = 1 << 0, /* attr.no_bias */
     OP_HAS_COEF = 1 << 1, OP_HAS_SECOND_COEF = 1 << 2,
@@ -140,11 +141,14 @@ static inline bool op_next_out(const struct op *op, int *k)
     return false;
 }
 
-/* Returns whether input i < OP_OWN may be missing, with the results that depend on it. */
+/* Returns whether input i < kind->nin may be missing, with the results that depend on it. */
 bool op_may_lack(const struct op *op, int i);
 
-/* Returns the op's form, of enum op_form. */
+/* Returns the op's form: flags of enum op_form. */
 unsigned op_form(const struct op *op);
+
+/* Returns whether all inputs and outputs are DTYPE_F32. */
+bool op_is_float(const struct op *op);
 
 /* Returns the input whose memory out[k] may take if both have the same size and no later op reads
  * the input; or NULL. */
@@ -160,21 +164,25 @@ static inline struct tensor *op_over(const struct op *op, int k)
 }
 
 /* Convolution y = x * w + b, followed by a ReLU with attr.relu. K / 2 zeros surround x; H and W of
- * y are those of x divided by the stride and rounded up.   (x, w[O][I][K][K], b[O]) -> y grad: (dy,
- * w, x) -> dx, dw, db. Without x it computes only dx, without w only dw and db. */
+ * y are those of x divided by the stride and rounded up.
+ *   (x, w[O][I][K][K], b[O]) -> y
+ *   grad: (dy, w, x) -> dx, dw, db
+ * Without x the gradient op computes only dx, a transposed convolution; without w only dw, db. */
 extern const struct op_kind conv2d_kind;
 extern const struct op_kind conv2d_grad_kind;
 
-/* Transposed convolution, 2x2 window, stride 2.   (x, w[I][O][2][2], b[O]) -> y of twice the size
- * grad: like that of conv2d */
+/* Transposed convolution, 2x2 window, stride 2; y has twice the height and width of x.
+ *   (x, w[I][O][2][2], b[O]) -> y
+ *   grad: like that of conv2d */
 extern const struct op_kind conv_transpose2d_kind;
 extern const struct op_kind conv_transpose2d_grad_kind;
 
-/* Batch norm: normalises by the statistics of the batch and updates the running ones, whose
- * variance is unbiased. With attr.relu, which fusion sets, a ReLU follows, and the gradient
- * computes y again. With attr.coef as well, out[0] is OP_COEF of the next op, and of the gradient
- * OP_NORM_GRAD_COEF. (x, gamma, beta, running mean, running var) -> y, saved[2][C] = mean, 1 /
- * sqrt(var + eps) grad: (dy, x, gamma, saved, beta) -> dx, dgamma, dbeta */
+/* Batch norm (Ioffe and Szegedy, ICML 2015): normalises by the statistics of the batch and updates
+ * the running ones, whose variance is unbiased. With attr.relu, which fusion sets, a ReLU follows,
+ * and the gradient computes y again. With attr.coef as well, out[0] is OP_COEF, [2][C], of the
+ * next op, and out[0] of the gradient is OP_NORM_GRAD_COEF, [5][C].
+ *   (x, gamma, beta, running mean, running var) -> y, saved[2][C] = mean, 1 / sqrt(var + eps)
+ *   grad: (dy, x, gamma, saved, beta) -> dx, dgamma, dbeta */
 extern const struct op_kind batch_norm_kind;
 extern const struct op_kind batch_norm_grad_kind;
 extern const struct op_kind batch_norm_infer_kind; /* batch norm by the running statistics -> y */
@@ -197,8 +205,9 @@ extern const struct op_kind relu_grad_kind; /* (dy, y) -> dx */
 extern const struct op_kind max_pool2d_kind;      /* (x) -> y */
 extern const struct op_kind max_pool2d_grad_kind; /* (dy, x) -> dx */
 
-extern const struct op_kind avg_pool2d_kind;      /* the mean of 2x2, stride 2; likewise */
-extern const struct op_kind avg_pool2d_grad_kind; /* (dy) -> dx */
+/* The mean of 2x2 pixels with stride 2; an odd last row or column is ignored. */
+extern const struct op_kind avg_pool2d_kind;      /* (x) -> y */
+extern const struct op_kind avg_pool2d_grad_kind; /* (dy) -> dx; attr has the size of dx */
 
 extern const struct op_kind bias_kind;      /* (x, b[C]) -> x + b */
 extern const struct op_kind bias_grad_kind; /* (dy) -> db */
@@ -236,7 +245,7 @@ extern const struct op_kind bce_kind;        /* binary cross entropy of one logi
 extern const struct op_kind softmax_ce_kind; /* cross entropy of several */
 extern const struct op_kind dice_kind;       /* 1 - soft Dice, for each image, mean over classes */
 
-/* All of them, NULL-terminated. */
+/* All kinds, NULL-terminated. */
 extern const struct op_kind *const op_kinds[];
 
 /* Writes the kind's name, with words for what fusion has added, to dst, and returns it. */

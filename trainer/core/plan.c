@@ -5,27 +5,29 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What lies in one place from op first to op last: a tensor and those that take over its memory,
- * or a workspace. */
+#include "src/mem.h"
+
+/* Memory that is in use from op first to op last: that of a tensor and of those computed in place
+ * of it, or a workspace. */
 struct block {
-    size_t offset, size;
+    size_t offset, size; /* bytes */
     int first, last;
-    struct op *workspace_of; /* NULL: of tensors */
+    struct op *workspace_of; /* NULL: tensors */
 };
 
 struct plan {
-    struct block *blocks;   /* as found; while planning, tensor.offset is the number of its block */
-    struct block **order;   /* largest first */
-    struct block **placed;  /* by offset */
+    struct block *blocks;   /* until the end of planning, tensor.offset is an index into it */
+    struct block **order;   /* by decreasing size */
+    struct block **placed;  /* by increasing offset */
     size_t count, nplaced;
 };
 
-static size_t align(size_t nbytes)
+static size_t align_size(size_t nbytes)
 {
     return (nbytes + PLAN_ALIGN - 1) / PLAN_ALIGN * PLAN_ALIGN;
 }
 
-static void use(struct tensor *t, int i)
+static void extend_lifetime(struct tensor *t, int i)
 {
     if (t->first < 0)
         t->first = i;
@@ -40,9 +42,9 @@ static void find_lifetimes(struct graph *g)
         struct op *op = g->ops[i];
 
         for (int k = -1; op_next_in(op, &k);)
-            use(op->in[k], (int)i);
+            extend_lifetime(op->in[k], (int)i);
         for (int k = -1; op_next_out(op, &k);)
-            use(op->out[k], (int)i);
+            extend_lifetime(op->out[k], (int)i);
     }
     for (size_t i = 0; i < g->ntensors; i++)
         if (g->tensors[i]->pinned) {
@@ -63,12 +65,12 @@ static bool takes_memory_of_input(const struct op *op, int k, int i)
 static void add_tensor(struct plan *p, struct tensor *t)
 {
     t->offset = p->count;
-    p->blocks[p->count++] = (struct block){.size = align(tensor_nbytes(t)), .first = t->first,
+    p->blocks[p->count++] = (struct block){.size = align_size(tensor_nbytes(t)), .first = t->first,
                                            .last = t->last};
 }
 
-/* t lives on where an input of its op was. */
-static void continue_block(struct plan *p, const struct tensor *in, struct tensor *t)
+/* Gives t the block of an input of its op, which is computed in place. */
+static void reuse_block(struct plan *p, const struct tensor *in, struct tensor *t)
 {
     struct block *b = &p->blocks[in->offset];
 
@@ -84,12 +86,12 @@ static void add_op(struct plan *p, struct op *op, int i)
         if (t->place != TENSOR_ARENA || t->pinned)
             continue;
         if (takes_memory_of_input(op, k, i))
-            continue_block(p, op_over(op, k), t);
+            reuse_block(p, op_over(op, k), t);
         else
             add_tensor(p, t);
     }
     if (op->workspace_size)
-        p->blocks[p->count++] = (struct block){.size = align(op->workspace_size), .first = i,
+        p->blocks[p->count++] = (struct block){.size = align_size(op->workspace_size), .first = i,
                                                .last = i, .workspace_of = op};
 }
 
@@ -107,7 +109,7 @@ static void find_blocks(struct plan *p, struct graph *g)
         add_op(p, g->ops[i], (int)i);
 }
 
-static int compare(const void *left, const void *right)
+static int compare_sizes(const void *left, const void *right)
 {
     const struct block *a = *(struct block *const *)left, *b = *(struct block *const *)right;
 
@@ -116,20 +118,21 @@ static int compare(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-static bool meet(const struct block *a, const struct block *b)
+static bool live_together(const struct block *a, const struct block *b)
 {
     return a->first <= b->last && b->first <= a->last;
 }
 
-/* Into the smallest gap between those that live at the same time, or behind them. */
-static void place(struct plan *p, struct block *b)
+/* Places b into the smallest sufficient gap between blocks that live at the same time, or behind
+ * them. */
+static void place_block(struct plan *p, struct block *b)
 {
     size_t end = 0, best = SIZE_MAX, i = p->nplaced;
 
     for (size_t k = 0; k < p->nplaced; k++) {
         const struct block *other = p->placed[k];
 
-        if (!meet(b, other))
+        if (!live_together(b, other))
             continue;
         if (other->offset >= end + b->size && other->offset - end < best) {
             best = other->offset - end;
@@ -150,12 +153,12 @@ static void place_blocks(struct plan *p, struct graph *g)
 {
     for (size_t i = 0; i < p->count; i++)
         p->order[i] = &p->blocks[i];
-    qsort(p->order, p->count, sizeof *p->order, compare);
+    qsort(p->order, p->count, sizeof *p->order, compare_sizes);
     g->arena_size = 0;
     for (size_t i = 0; i < p->count; i++) {
         struct block *b = p->order[i];
 
-        place(p, b);
+        place_block(p, b);
         if (b->offset + b->size > g->arena_size)
             g->arena_size = b->offset + b->size;
         if (b->workspace_of)
@@ -170,22 +173,18 @@ static void place_blocks(struct plan *p, struct graph *g)
 int plan_arena(struct graph *g, struct err *e)
 {
     size_t most = g->ntensors + g->nops + 1;
-    struct plan p = {.blocks = malloc(most * sizeof *p.blocks),
-                     .order = malloc(most * sizeof *p.order),
-                     .placed = malloc(most * sizeof *p.placed)};
-    int rc = -1;
+    struct plan p = {.blocks = mem_alloc(most, sizeof *p.blocks, e),
+                     .order = mem_alloc(most, sizeof *p.order, e),
+                     .placed = mem_alloc(most, sizeof *p.placed, e)};
+    bool allocated = p.blocks && p.order && p.placed;
 
-    if (!p.blocks || !p.order || !p.placed) {
-        err_set(e, ERR_INTERNAL, "memory plan: out of memory");
-        goto out;
+    if (allocated) {
+        find_lifetimes(g);
+        find_blocks(&p, g);
+        place_blocks(&p, g);
     }
-    find_lifetimes(g);
-    find_blocks(&p, g);
-    place_blocks(&p, g);
-    rc = 0;
-out:
     free(p.placed);
     free(p.order);
     free(p.blocks);
-    return rc;
+    return allocated ? 0 : -1;
 }

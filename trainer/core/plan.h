@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Memory planner: tensors of the arena and workspaces of ops get offsets such that those with
- * overlapping lifetimes never overlap in memory. The largest are placed first, each into the
- * smallest gap that is free for its lifetime (the offline problem of dynamic storage
- * allocation). */
+/* The memory planner assigns offsets in the arena to tensors and to workspaces of ops, such that
+ * those with overlapping lifetimes never overlap in memory. The largest are placed first, each into
+ * the smallest gap that is free for its lifetime (offline dynamic storage allocation, best fit in
+ * order of decreasing size). */
 #ifndef UNETCTL_TRAINER_CORE_PLAN_H
 #define UNETCTL_TRAINER_CORE_PLAN_H
 
@@ -11,8 +11,8 @@
 
 #define PLAN_ALIGN 64 /* bytes */
 
-/* Sets first, last, offset of the tensors in the arena, workspace_offset of the ops, and
- * g->arena_size. */
+/* Sets first, last and offset of the tensors in the arena, workspace_offset of the ops, and
+ * g->arena_size. 0, or -1 if out of memory. */
 int plan_arena(struct graph *g, struct err *e);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Tensors: plain row-major arrays of floats, or of 16-bit numbers. Activations are [n][h][w][c]
- * (NHWC); parameters have the shapes that PyTorch gives them (struct weights_entry). */
+/* Tensors: row-major arrays of floats, or of 16-bit numbers. Activations are [n][h][w][c] (NHWC);
+ * parameters have PyTorch's shapes (struct weights_entry). */
 #ifndef UNETCTL_TRAINER_CORE_TENSOR_H
 #define UNETCTL_TRAINER_CORE_TENSOR_H
 
@@ -18,11 +18,11 @@ struct shape {
     int64_t dim[TENSOR_MAX_NDIM];
 };
 
-/* Index of an activation's dimensions. */
+/* Indices into shape.dim of an activation. */
 enum { DIM_N, DIM_H, DIM_W, DIM_C };
 
 enum tensor_place {
-    TENSOR_ARENA, /* activations and their gradients; the planner gives the offset */
+    TENSOR_ARENA, /* activations and their gradients; plan_arena sets the offset */
     TENSOR_VALUE, /* weights.value */
     TENSOR_GRAD,  /* weights.grad */
     TENSOR_STATE  /* weights.state */
@@ -33,15 +33,15 @@ struct tensor {
     struct shape shape;
     enum dtype dtype;    /* outside the arena always DTYPE_F32 */
     enum tensor_place place;
-    bool pinned;         /* in the arena: keeps its memory from the first to the last op */
-    bool needs_grad;     /* the loss depends on a parameter through it, or it is one */
-    struct tensor *grad; /* gradient of the loss, same shape; NULL as long as there is none */
-    int first, last;     /* ops that write it first and use it last */
+    bool pinned;         /* in the arena: has its memory from the first to the last op */
+    bool needs_grad;     /* it is a parameter or depends on one */
+    struct tensor *grad; /* gradient of the loss, of the same shape; NULL until it is appended */
+    int first, last;     /* indices of the ops that write it first and use it last */
     size_t offset;       /* elements, within its place */
-    union {              /* set when the graph is bound to memory */
-        float *data;     /* of DTYPE_F32 */
-        uint16_t *half;  /* of the others */
-        char *bytes;     /* of either */
+    union {              /* set by graph_bind */
+        float *data;     /* DTYPE_F32 */
+        uint16_t *half;  /* types of 16 bits */
+        char *bytes;     /* any type */
     };
 };
 
@@ -77,13 +77,14 @@ static inline size_t tensor_nbytes(const struct tensor *t)
     return tensor_count(t) * dtype_size(t->dtype);
 }
 
-/* Places in an activation: n * h * w. */
+/* Returns n * h * w of an activation. */
 static inline size_t tensor_pixels(const struct tensor *t)
 {
     return (size_t)(t->shape.dim[DIM_N] * t->shape.dim[DIM_H] * t->shape.dim[DIM_W]);
 }
 
-/* The row of t, counted over all images, that row of a result with half its height begins with. */
+/* Returns the first of the two rows of t that become row `row` of a result of `height` rows, half
+ * of t's; rows are counted over all images. */
 static inline size_t tensor_halved_row(const struct tensor *t, size_t row, size_t height)
 {
     return row / height * (size_t)t->shape.dim[DIM_H] + row % height * 2;

@@ -5,16 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/mem.h"
+
 #define WEIGHTS_ALIGN 64 /* bytes */
 #define WEIGHTS_ALIGN_COUNT (WEIGHTS_ALIGN / sizeof(float))
 
 struct weights *weights_create(struct err *e)
 {
-    struct weights *w = calloc(1, sizeof *w);
-
-    if (!w)
-        err_set(e, ERR_INTERNAL, "weights: out of memory");
-    return w;
+    return mem_zero(1, sizeof(struct weights), e);
 }
 
 void weights_destroy(struct weights *w)
@@ -41,7 +39,7 @@ int weights_add(struct weights *w, const char *name, enum weights_role role, int
         return err_set(e, ERR_INTERNAL, "weights: %s is there twice", name);
     entries = realloc(w->entries, (w->nentries + 1) * sizeof *entries);
     if (!entries)
-        return err_set(e, ERR_INTERNAL, "weights: out of memory");
+        return mem_fail(e);
     w->entries = entries;
     entry = &entries[w->nentries++];
     memset(entry, 0, sizeof *entry);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The parameters of one replica: values, gradients, batch-norm state, each in one piece.
+/* The parameters of one replica: values, gradients and batch-norm state, one array for each.
  *
- * Order: parameters lie in the order in which backward finishes their gradients (last layer
- * first), so that a prefix of `grad` is final while backward still runs and buckets of the
- * all-reduce are slices. Checkpoints go by name, never by offset. */
+ * Parameters are in the order in which backward finishes their gradients, last layer first. So a
+ * prefix of `grad` is final while backward still runs, and the buckets of the all-reduce are
+ * slices of it. Checkpoints identify parameters by name, never by offset. */
 #ifndef UNETCTL_TRAINER_CORE_WEIGHTS_H
 #define UNETCTL_TRAINER_CORE_WEIGHTS_H
 
@@ -23,7 +23,7 @@ struct weights_entry {
     int64_t shape[4]; /* conv OIHW, transposed conv IOHW as PyTorch has them, vectors [C] */
     size_t offset;    /* in elements, into value/grad (PARAM) or state (STATE) */
     size_t count;
-    double l2;     /* penalty of the loss: l2 |w|^2 */
+    double l2;     /* the loss has a penalty of l2 |w|^2 */
 };
 
 struct weights {
@@ -31,29 +31,31 @@ struct weights {
      * weights_alloc, not owned. */
     const struct device_ops *ops;
     struct device *device;
-    size_t nparams, nstate; /* elements; padding between entries included, always zero */
-    float *value, *grad;    /* nparams each, 64-byte aligned */
-    float *state;           /* nstate: running mean and variance */
+    size_t nparams, nstate; /* elements, with the padding between entries, which is always 0 */
+    float *value, *grad;    /* [nparams], 64-byte aligned */
+    float *state;           /* [nstate]: running means and variances */
     struct weights_entry *entries;
     size_t nentries;
-    bool grad_is_lent;
+    bool grad_is_lent;      /* grad is the caller's memory (weights_place_grad) */
 };
 
-struct weights *weights_create(struct err *e); /* without entries */
+/* Returns weights without entries, or NULL if out of memory. */
+struct weights *weights_create(struct err *e);
 void weights_destroy(struct weights *w);
 
-/* Appends an entry. Only before weights_alloc. */
+/* Appends an entry; only before weights_alloc. -1 with ERR_INTERNAL if the name is too long or
+ * already used. */
 int weights_add(struct weights *w, const char *name, enum weights_role role, int ndim,
                 const int64_t *shape, struct err *e);
 
 /* Allocates zeroed arrays for all entries. Called once, after all entries are added. */
 int weights_alloc(struct weights *w, struct err *e);
 
-/* Moves the gradients to the caller's memory of nparams zeros, which must outlive w. Only before a
- * graph is compiled with w. */
+/* Makes grad the caller's array of nparams zeros, which must outlive w. Only before a graph is
+ * bound to w. */
 void weights_place_grad(struct weights *w, float *grad);
 
-/* Adds the gradients of the penalties; called on the sum of all replicas' gradients. */
+/* Adds the gradients of the penalties to grad, which holds the sum over all replicas. */
 void weights_penalize(struct weights *w);
 bool weights_have_penalty(const struct weights *w);
 

@@ -216,21 +216,21 @@ int evaluate_check_targets(const char *model, const struct dataset *ds, int *cla
                            struct err *e)
 {
     int height, width, found = dataset_classes(ds);
-    bool whole = model_find(model)->whole;
+    bool classifies = model_find(model)->classifies;
 
     dataset_size(ds, &height, &width);
     bool masks = dataset_targets(ds) == (size_t)height * (size_t)width;
-    if (masks && whole)
+    if (masks && classifies)
         return err_set(e, ERR_CONFIG,
                        "%s classifies whole images, but this data set has masks: use "
                        "model unet",
                        model);
-    if (!masks && !whole)
+    if (!masks && !classifies)
         return err_set(e, ERR_CONFIG, "%s needs a mask for each image, but this data set has one "
                        "class for each image: use model resnet20, 32, 44, 56, 110 or chips", model);
-    if (whole && *classes == 1)
+    if (classifies && *classes == 1)
         *classes = found;
-    if (whole && *classes != found)
+    if (classifies && *classes != found)
         return err_set(e, ERR_CONFIG, "this data set has %d classes, but data.classes is %d", found,
                        *classes);
     return 0;

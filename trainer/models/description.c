@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* First half: decoding the YAML document and checking its structure. Second half: building a graph
+ * from it, layer by layer. All errors name FILE:LINE. */
 #include "config.h"
 #include "trainer/models/description.h"
 
@@ -19,14 +21,14 @@
 #define MAX_SAVED 256
 #define MAX_NESTED 32
 #define MAX_LAYERS 5000
-#define MAX_NUMBERS 1e12 /* of a result, for one image */
+#define MAX_NUMBERS 1e12 /* in a layer's result for one image */
 
 struct description {
     char *where;
     yaml_document_t document;
     char name[TENSOR_NAME_SIZE];
-    bool whole, glorot;
-    yaml_node_t *sides, *parameters, *variants, *blocks, *layers; /* NULL: not given */
+    bool classifies, glorot;
+    yaml_node_t *sides, *parameters, *variants, *blocks, *layers; /* NULL: absent */
 };
 
 /* ---- the document ---- */
@@ -64,7 +66,7 @@ static const char *text_of(const yaml_node_t *node)
     return (const char *)node->data.scalar.value;
 }
 
-/* Keys of a mapping must be strings, and each be given once. */
+/* The keys of a mapping must be distinct strings. */
 static int check_mapping(const struct description *d, const yaml_node_t *mapping, struct err *e)
 {
     const yaml_node_pair_t *pairs = mapping->data.mapping.pairs.start;
@@ -80,7 +82,9 @@ static int check_mapping(const struct description *d, const yaml_node_t *mapping
     return 0;
 }
 
-static yaml_node_t *get(const struct description *d, const yaml_node_t *mapping, const char *key)
+/* Returns the value of a key, or NULL if mapping is not one or does not have the key. */
+static yaml_node_t *get_value(const struct description *d, const yaml_node_t *mapping,
+                              const char *key)
 {
     const yaml_node_pair_t *pairs;
 
@@ -111,7 +115,7 @@ static int check_keys(const struct description *d, const yaml_node_t *mapping,
     return 0;
 }
 
-/* Gets a value of this type; NULL if there is none. */
+/* Sets *dst to the value of a key, which must have this type, or to NULL if it is absent. */
 static int get_typed(const struct description *d, const yaml_node_t *root, const char *key,
                 yaml_node_type_t type, yaml_node_t **dst, struct err *e)
 {
@@ -119,7 +123,7 @@ static int get_typed(const struct description *d, const yaml_node_t *root, const
                                         [YAML_SEQUENCE_NODE] = "a list",
                                         [YAML_MAPPING_NODE] = "a mapping NAME: VALUE"};
 
-    *dst = get(d, root, key);
+    *dst = get_value(d, root, key);
     if (*dst && (*dst)->type != type)
         return wrong(d, *dst, e, "%s: %s is expected", key, names[type]);
     return 0;
@@ -137,7 +141,7 @@ static int check_name(const struct description *d, const yaml_node_t *node, stru
     return 0;
 }
 
-/* The parameters of the model or of a variant: names and integers. */
+/* Checks the parameters of the model or of a variant: names and integers. */
 static int check_numbers(const struct description *d, const yaml_node_t *mapping, struct err *e)
 {
     if (check_mapping(d, mapping, e))
@@ -175,7 +179,7 @@ static int check_variants(const struct description *d, struct err *e)
             return -1;
         for (size_t k = 0; k < count_pairs(numbers); k++) {
             const yaml_node_t *key = node_at(d, numbers->data.mapping.pairs.start[k].key);
-            if (!get(d, d->parameters, text_of(key)))
+            if (!get_value(d, d->parameters, text_of(key)))
                 return wrong(d, key, e, "'%s' is not one of the parameters", text_of(key));
         }
     }
@@ -226,8 +230,8 @@ static int read_document(struct description *d, struct err *e)
     if (check_name(d, name, e))
         return -1;
     snprintf(d->name, sizeof d->name, "%s", text_of(name));
-    d->whole = strcmp(text_of(of), "classes") == 0;
-    if (!d->whole && strcmp(text_of(of), "masks") != 0)
+    d->classifies = strcmp(text_of(of), "classes") == 0;
+    if (!d->classifies && strcmp(text_of(of), "masks") != 0)
         return wrong(d, of, e, "of: '%s' is neither masks (a value for each pixel) nor classes "
                      "(one for each image)", text_of(of));
     d->glorot = init && strcmp(text_of(init), "glorot") == 0;
@@ -283,9 +287,9 @@ const char *description_name(const struct description *d)
     return d->name;
 }
 
-bool description_whole(const struct description *d)
+bool description_classifies(const struct description *d)
 {
-    return d->whole;
+    return d->classifies;
 }
 
 const char *description_variant(const struct description *d, size_t i)
@@ -298,9 +302,10 @@ const char *description_variant(const struct description *d, size_t i)
 static const yaml_node_t *preset_of(const struct description *d, const char *variant,
                                     const char *name)
 {
-    const yaml_node_t *own = variant ? get(d, get(d, d->variants, variant), name) : NULL;
+    const yaml_node_t *presets = variant ? get_value(d, d->variants, variant) : NULL;
+    const yaml_node_t *own = get_value(d, presets, name);
 
-    return own ? own : get(d, d->parameters, name);
+    return own ? own : get_value(d, d->parameters, name);
 }
 
 int description_preset(const struct description *d, const char *variant, const char *name)
@@ -314,6 +319,7 @@ int description_preset(const struct description *d, const char *variant, const c
 
 /* ---- building ---- */
 
+/* A result that `- save: NAME` saved. */
 struct saved {
     char name[TENSOR_NAME_SIZE];
     struct tensor *tensor;
@@ -327,9 +333,9 @@ struct builder {
     struct scope global;
     struct saved saved[MAX_SAVED];
     size_t nsaved;
-    struct tensor *x; /* the last result */
+    struct tensor *x; /* the result of the last layer */
     int nested, nlayers;
-    int count[32]; /* of unnamed layers, by kind */
+    int count[32]; /* unnamed layers of each kind: they are named relu1, relu2, ... */
     struct err *e;
 };
 
@@ -339,7 +345,7 @@ static void set_number(struct variable *v, const char *name, int64_t number)
     snprintf(v->name, sizeof v->name, "%s", name);
 }
 
-/* The names that all expressions may use. */
+/* Sets the variables that all expressions may use. */
 static void set_globals(struct builder *b, const char *variant)
 {
     const struct network_config *c = b->config;
@@ -472,7 +478,7 @@ static int set_argument(struct builder *b, const char *key, const yaml_node_t *n
                                     : strcmp(key, "stride") == 0 ? &a->stride : &a->bias);
 }
 
-/* The forms `- conv: {channels: 8, kernel: 1}`, `- conv: 8`, and `- relu` without arguments. */
+/* Decodes `- conv: {channels: 8, kernel: 1}`, `- conv: 8`, and `- relu` without arguments. */
 static int set_arguments(struct builder *b, const struct layer_kind *k, const yaml_node_t *key,
                           const yaml_node_t *value, const struct scope *scope, struct layer_args *a)
 {
@@ -491,7 +497,7 @@ static int set_arguments(struct builder *b, const struct layer_kind *k, const ya
     if (check_keys(b->d, value, known, b->e))
         return -1;
     for (int i = 0; i < k->nneeded; i++)
-        if (!get(b->d, value, k->args[i]))
+        if (!get_value(b->d, value, k->args[i]))
             return wrong(b->d, value, b->e, "%s: %s is missing", k->name, k->args[i]);
     for (size_t i = 0; i < count_pairs(value); i++) {
         const yaml_node_pair_t *pair = &value->data.mapping.pairs.start[i];
@@ -533,7 +539,7 @@ static int append_layer(struct builder *b, const struct layer_kind *k, const yam
 
 static int build_list(struct builder *b, const yaml_node_t *list, const struct scope *scope);
 
-/* The arguments of a block: `name` and quoted values are strings, others are numbers. */
+/* Builds a block. Of its arguments, `name` and quoted values are strings, others are numbers. */
 static int build_block(struct builder *b, const yaml_node_t *layers, const yaml_node_t *key,
                        const yaml_node_t *value, const struct scope *scope)
 {
@@ -576,11 +582,11 @@ static int build_block(struct builder *b, const yaml_node_t *layers, const yaml_
     return -1;
 }
 
-/* `for: i = 1..n` or `for: i = n downto 1`, and `do:` */
+/* Builds `for: i = 1..n` or `for: i = n downto 1` with its `do:`. */
 static int build_for(struct builder *b, const yaml_node_t *item, const struct scope *scope)
 {
     static const char *const keys[] = {"for", "do", NULL};
-    const yaml_node_t *head = get(b->d, item, "for"), *body = get(b->d, item, "do");
+    const yaml_node_t *head = get_value(b->d, item, "for"), *body = get_value(b->d, item, "do");
     char name[EXPRESSION_NAME], first[256], last[256];
     int64_t from, to, step = 1;
     struct variable v;
@@ -617,11 +623,11 @@ static int build_for(struct builder *b, const yaml_node_t *item, const struct sc
 static int build_if(struct builder *b, const yaml_node_t *item, const struct scope *scope)
 {
     static const char *const keys[] = {"if", "do", "else", NULL};
-    const yaml_node_t *body = get(b->d, item, "do"), *other = get(b->d, item, "else");
+    const yaml_node_t *body = get_value(b->d, item, "do"), *other = get_value(b->d, item, "else");
     int64_t holds;
 
     if (check_keys(b->d, item, keys, b->e) ||
-        evaluate_node(b, get(b->d, item, "if"), scope, &holds))
+        evaluate_node(b, get_value(b->d, item, "if"), scope, &holds))
         return -1;
     if (!body || body->type != YAML_SEQUENCE_NODE || (other && other->type != YAML_SEQUENCE_NODE))
         return wrong(b->d, item, b->e, "if: CONDITION needs `do:` (and `else:`) with a list of "
@@ -653,9 +659,9 @@ static int build_item(struct builder *b, const yaml_node_t *item, const struct s
         return wrong(b->d, item, b->e, "more than %d layers", MAX_LAYERS);
     if (item->type == YAML_MAPPING_NODE && check_mapping(b->d, item, b->e))
         return -1;
-    if (get(b->d, item, "for"))
+    if (get_value(b->d, item, "for"))
         return build_for(b, item, scope);
-    if (get(b->d, item, "if"))
+    if (get_value(b->d, item, "if"))
         return build_if(b, item, scope);
     if (item->type == YAML_MAPPING_NODE && count_pairs(item) == 1) {
         key = node_at(b->d, item->data.mapping.pairs.start->key);
@@ -668,7 +674,7 @@ static int build_item(struct builder *b, const yaml_node_t *item, const struct s
         return save_result(b, value, scope);
     if (strcmp(text_of(key), "use") == 0 && value)
         return use_result(b, value, scope);
-    block = get(b->d, b->d->blocks, text_of(key));
+    block = get_value(b->d, b->d->blocks, text_of(key));
     if (block)
         return build_block(b, block, key, value, scope);
     const struct layer_kind *k = layer_find(text_of(key));
@@ -690,13 +696,13 @@ static int build_list(struct builder *b, const yaml_node_t *list, const struct s
     return rc;
 }
 
-/* Does the last layer have the shape of masks or classes? */
+/* The last layer must have the shape of masks, or of a class for each image. */
 static int check_result(const struct builder *b)
 {
     const struct network_config *c = b->config;
     const int64_t *dim = b->x->shape.dim;
     int classes = c->classes ? c->classes : 1;
-    int height = b->d->whole ? 1 : c->height, width = b->d->whole ? 1 : c->width;
+    int height = b->d->classifies ? 1 : c->height, width = b->d->classifies ? 1 : c->width;
     char shape[64];
 
     if (b->x != b->g->input && dim[DIM_H] == height && dim[DIM_W] == width && dim[DIM_C] == classes)
@@ -704,8 +710,8 @@ static int check_result(const struct builder *b)
     return wrong(b->d, b->d->layers, b->e, "the last layer gives %s for images of %dx%dx%d, but a "
                  "model of %s must end with %dx%dx%d; end with `- conv: {channels: classes, "
                  "kernel: 1}`%s", layer_shape(b->x, shape), c->height, c->width, c->channels,
-                 b->d->whole ? "classes" : "masks", height, width, classes,
-                 b->d->whole ? " or `- dense: classes`" : " at the size of the images");
+                 b->d->classifies ? "classes" : "masks", height, width, classes,
+                 b->d->classifies ? " or `- dense: classes`" : " at the size of the images");
 }
 
 int description_sides(const struct description *d, const char *variant,
@@ -730,7 +736,7 @@ int description_build(const struct description *d, const char *variant, struct g
                       const struct network_config *config, int batch, struct err *e)
 {
     struct builder b = {.d = d, .g = g, .config = config, .e = e};
-    int side_h = d->whole ? 1 : config->height, side_w = d->whole ? 1 : config->width;
+    int side_h = d->classifies ? 1 : config->height, side_w = d->classifies ? 1 : config->width;
 
     set_globals(&b, variant);
     g->input = b.x = graph_input(g, "input", shape_nhwc(batch, config->height, config->width,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A network as data: YAML with its parameters, blocks and layers (doc/MODELS.md). */
+/* The description of a model: YAML with parameters, blocks and layers (doc/MODELS.md). */
 #ifndef UNETCTL_TRAINER_MODELS_DESCRIPTION_H
 #define UNETCTL_TRAINER_MODELS_DESCRIPTION_H
 
@@ -10,25 +10,25 @@
 #include "trainer/core/graph.h"
 #include "trainer/models/model.h"
 
-#define DESCRIPTION_MAX 32768 /* bytes; with any nesting, decoding takes about a second */
+#define DESCRIPTION_MAX 32768 /* bytes; so that decoding the most nested YAML takes about 1 s */
 
 struct description;
 
-/* where: the file name for errors, "my.yaml". ERR_CONFIG with FILE:LINE. Layers are checked when a
- * graph is built. */
+/* Decodes the text. where: the file's name in error messages. Returns NULL with ERR_CONFIG and
+ * FILE:LINE. The arguments of layers are checked by description_build. */
 struct description *description_decode(const char *text, const char *where, struct err *e);
 void description_destroy(struct description *d);
 
 const char *description_name(const struct description *d);
-bool description_whole(const struct description *d); /* a class per image */
+bool description_classifies(const struct description *d); /* as model.classifies */
 
-/* The name of variant i, a model with other parameters; NULL: no more. */
+/* Returns the name of variant i, a model with other presets, or NULL after the last one. */
 const char *description_variant(const struct description *d, size_t i);
 
-/* The default of a parameter, or 0. variant: name of a variant, or NULL. */
+/* Returns the preset of a parameter, or 0. variant: the name of a variant, or NULL. */
 int description_preset(const struct description *d, const char *variant, const char *name);
 
-/* Sets the number that height and width must be multiples of, for the depth of config. */
+/* As model_sides. */
 int description_sides(const struct description *d, const char *variant,
                       const struct network_config *config, int *multiple, struct err *e);
 

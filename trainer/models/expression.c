@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* A recursive-descent parser that evaluates as it parses. */
 #include "config.h"
 #include "trainer/models/expression.h"
 
@@ -52,7 +53,7 @@ static void skip_blanks(struct parser *p)
         p->at++;
 }
 
-/* Skips the next token if it is this one. */
+/* Skips the next token if it is this one, and returns whether it was. */
 static bool skip_token(struct parser *p, const char *sign)
 {
     skip_blanks(p);
@@ -62,7 +63,7 @@ static bool skip_token(struct parser *p, const char *sign)
     return true;
 }
 
-static int refuse(struct parser *p, const char *what)
+static int syntax_error(struct parser *p, const char *what)
 {
     return err_set(p->e, ERR_CONFIG, "'%s': %s at '%s'", p->text, what, p->at);
 }
@@ -96,7 +97,7 @@ static int parse_name(struct parser *p, int64_t *dst)
     size_t n = strspn(p->at, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789");
 
     if (n >= sizeof name)
-        return refuse(p, "a name is too long");
+        return syntax_error(p, "a name is too long");
     memcpy(name, p->at, n);
     name[n] = 0;
     const struct variable *v = find_variable(p->scope, name);
@@ -120,11 +121,11 @@ static int parse_unit(struct parser *p, int64_t *dst)
     if (isalpha((unsigned char)*p->at) || *p->at == '_')
         return parse_name(p, dst);
     if (++p->nested > MAX_NESTED)
-        return refuse(p, "nested too deeply");
+        return syntax_error(p, "nested too deeply");
     if (skip_token(p, "(")) {
         rc = parse_level(p, 0, dst);
         if (rc == 0 && !skip_token(p, ")"))
-            rc = refuse(p, "')' is missing");
+            rc = syntax_error(p, "')' is missing");
     } else if (skip_token(p, "-")) {
         rc = parse_unit(p, dst);
         *dst = -*dst;
@@ -132,7 +133,7 @@ static int parse_unit(struct parser *p, int64_t *dst)
         rc = parse_unit(p, dst);
         *dst = !*dst;
     } else {
-        rc = refuse(p, *p->at ? "a number or name is expected" : "it ends too early");
+        rc = syntax_error(p, *p->at ? "a number or name is expected" : "it ends too early");
     }
     p->nested--;
     return rc;
@@ -202,10 +203,10 @@ int expression_evaluate(const char *text, const struct scope *scope, int64_t *ds
     if (parse_level(&p, 0, dst))
         return -1;
     skip_blanks(&p);
-    return *p.at ? refuse(&p, "not understood") : 0;
+    return *p.at ? syntax_error(&p, "not understood") : 0;
 }
 
-/* The value of the expression in braces. */
+/* Writes the value of the expression that was in braces. */
 static int expand_one(const char *inner, const struct scope *scope, char dst[TENSOR_NAME_SIZE],
                       struct err *e)
 {

@@ -12,7 +12,7 @@
 #include "trainer/core/tensor.h"
 
 #define EXPRESSION_NAME 32
-#define EXPRESSION_LIMIT (INT64_C(1) << 40) /* of every intermediate value */
+#define EXPRESSION_LIMIT (INT64_C(1) << 40) /* largest magnitude of every intermediate value */
 
 struct variable {
     char name[EXPRESSION_NAME];
@@ -21,17 +21,19 @@ struct variable {
     char text[TENSOR_NAME_SIZE];
 };
 
-/* Variables; those of inner scopes come first. */
+/* The variables of a scope, which hide those of the same name in outer ones. */
 struct scope {
     const struct scope *outer;
     const struct variable *variables;
     size_t count;
 };
 
-/* ERR_CONFIG: the error in text, without its place. */
+/* Sets *dst to the value of the expression. -1 with ERR_CONFIG and the error in text; the caller
+ * adds its place. */
 int expression_evaluate(const char *text, const struct scope *scope, int64_t *dst, struct err *e);
 
-/* Replaces {EXPRESSION} in text by its value; {NAME} may be a string variable. */
+/* Copies text to dst with each {EXPRESSION} replaced by its value; {NAME} may be a string variable.
+ * Errors as above. */
 int expression_expand(const char *text, const struct scope *scope, char dst[TENSOR_NAME_SIZE],
                       struct err *e);
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Each layer checks its arguments and its input, and then appends ops. */
 #include "config.h"
 #include "trainer/models/layer.h"
 
@@ -33,7 +34,7 @@ static int check_number(const char *what, int64_t v, int64_t min, int64_t max, s
                    min, max);
 }
 
-/* Is this the tensor NAME.what? */
+/* Returns whether the tensor is called NAME.WHAT. */
 static bool is_param(const struct tensor *t, const char *name, const char *what)
 {
     size_t n = strlen(name);
@@ -42,7 +43,8 @@ static bool is_param(const struct tensor *t, const char *name, const char *what)
            strcmp(t->name + n + 1, what) == 0;
 }
 
-/* Glorot and Bengio, AISTATS 2010, (16): +-sqrt(6 / (fan in + fan out)); biases 0. */
+/* Glorot and Bengio, AISTATS 2010, equation (16): uniform in +-sqrt(6 / (fan in + fan out)); biases
+ * are 0. */
 static void set_glorot(struct graph_param *p)
 {
     const int64_t *dim = p->tensor->shape.dim;
@@ -54,7 +56,7 @@ static void set_glorot(struct graph_param *p)
     }
 }
 
-/* Initial values and weight decay of a layer. */
+/* Sets the initial values and the L2 penalty of a layer's parameters. */
 static void set_weights(struct graph *g, const struct layer_args *a)
 {
     for (size_t i = 0; i < g->nparams; i++) {
@@ -68,7 +70,7 @@ static void set_weights(struct graph *g, const struct layer_args *a)
     }
 }
 
-/* Against overflow later. */
+/* Limits the number of weights, so that later products of sizes do not overflow. */
 static int check_weights(const struct tensor *x, int64_t channels, int64_t window, struct err *e)
 {
     if (x->shape.dim[DIM_C] <= MAX_WEIGHTS / channels / window)
@@ -79,7 +81,7 @@ static int check_weights(const struct tensor *x, int64_t channels, int64_t windo
                    x->shape.dim[DIM_C], channels);
 }
 
-/* Names of parameters must differ. */
+/* The layer's parameters must have names that no other layer uses. */
 static int check_name(const struct graph *g, const char *name, struct err *e)
 {
     if (strlen(name) > TENSOR_NAME_SIZE - sizeof ".running_mean")
@@ -104,7 +106,7 @@ static struct tensor *append_conv(struct graph *g, const struct network_config *
         check_number("stride", a->stride, 1, 2, e) ||
         check_weights(x, a->channels, a->kernel * a->kernel, e) || check_name(g, a->name, e))
         return NULL;
-    x = conv2d_append_as(g, a->name, x, a->channels, (int)a->kernel, (int)a->stride, a->bias != 0,
+    x = conv2d_append(g, a->name, x, a->channels, (int)a->kernel, (int)a->stride, a->bias != 0,
                          e);
     set_weights(g, a);
     return x;
@@ -204,8 +206,8 @@ static struct tensor *append_dense(struct graph *g, const struct network_config 
     if (check_number("channels", a->channels, 1, MAX_CHANNELS, e) ||
         check_weights(x, a->channels, 1, e) || check_name(g, a->name, e))
         return NULL;
-    /* A 1x1 convolution of one pixel. */
-    x = conv2d_append_as(g, a->name, x, a->channels, 1, 1, a->bias != 0, e);
+    /* A dense layer is a 1x1 convolution of one pixel. */
+    x = conv2d_append(g, a->name, x, a->channels, 1, 1, a->bias != 0, e);
     set_weights(g, a);
     return x;
 }

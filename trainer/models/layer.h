@@ -1,27 +1,28 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The layers that a description of a model can name: doc/MODELS.md. */
+/* The layers that the description of a model can name (doc/MODELS.md). */
 #ifndef UNETCTL_TRAINER_MODELS_LAYER_H
 #define UNETCTL_TRAINER_MODELS_LAYER_H
 
 #include "trainer/core/graph.h"
 #include "trainer/models/model.h"
 
-/* From the description, or the defaults. */
+/* The arguments of a layer in the description, or their defaults. */
 struct layer_args {
     char name[TENSOR_NAME_SIZE]; /* prefix of the parameters: NAME.weight ... */
     int64_t channels, kernel, stride, bias;
     double rate, l2;
-    bool glorot; /* initial values of Keras; else of PyTorch */
-    struct tensor *with; /* an earlier result, for layers with two inputs */
+    bool glorot; /* initial values as in Keras, otherwise as in PyTorch */
+    struct tensor *with; /* the second input, a saved result */
     char with_name[TENSOR_NAME_SIZE];
 };
 
 struct layer_kind {
     const char *name;
-    const char *args[6]; /* NULL-terminated; a plain value is the first */
-    int nneeded;         /* number of required arguments, which come first */
+    const char *args[6]; /* NULL-terminated; `- NAME: VALUE` sets the first */
+    int nneeded;         /* number of required arguments, which are the first ones */
     int64_t kernel;      /* the default */
-    /* NULL with ERR_CONFIG (the error and what to do, without its place) or ERR_INTERNAL. */
+    /* Appends the layer to x and returns its result; NULL with ERR_CONFIG (a text without the place
+     * in the description) or ERR_INTERNAL. */
     struct tensor *(*append)(struct graph *g, const struct network_config *config,
                              const struct layer_args *args, struct tensor *x, struct err *e);
 };
@@ -30,7 +31,7 @@ extern const struct layer_kind layer_kinds[]; /* the last one has no name */
 
 const struct layer_kind *layer_find(const char *name); /* or NULL */
 
-/* "48x64x32": height, width, channels. */
+/* Writes "48x64x32" (height, width, channels) to dst and returns dst. */
 const char *layer_shape(const struct tensor *t, char dst[64]);
 
 #endif

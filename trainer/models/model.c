@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The table of models. */
+/* The table of models, shared by all threads under a lock. */
 #include "config.h"
 #include "trainer/models/model.h"
 
@@ -34,11 +34,11 @@ static const char *const builtin[] = {
 };
 #define NBUILTIN (sizeof builtin / sizeof *builtin)
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of these; entries are never removed */
-static struct entry *first, **end = &first;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects the list */
+static struct entry *first, **end = &first; /* entries are never removed */
 static bool loaded;
 
-/* Takes d and name. text NULL: built in. */
+/* Appends an entry, which owns name and d. text is NULL for built-in models. */
 static struct entry *add_entry(char *name, struct description *d, const char *variant,
                                const char *text, const char *source)
 {
@@ -52,14 +52,14 @@ static struct entry *add_entry(char *name, struct description *d, const char *va
     new->description = d;
     new->source = source;
     new->model = (struct model){name, variant ? variant : description_name(d),
-                                description_whole(d), description_preset(d, variant, "base"),
+                                description_classifies(d), description_preset(d, variant, "base"),
                                 description_preset(d, variant, "depth"), text, d, variant};
     *end = new;
     end = &new->next;
     return new;
 }
 
-/* Their content is valid: tests read all of them. */
+/* Errors are ignored, as tests decode all built-in descriptions. */
 static void load_builtin(void)
 {
     for (size_t i = 0; i < NBUILTIN && !loaded; i++) {
@@ -116,7 +116,7 @@ const char *model_source(const struct model *model)
     return source;
 }
 
-/* With the lock held. name NULL: from the hash of the text. */
+/* Called with the lock held. name NULL: the entry is named by the hash of the text. */
 static struct entry *decode_entry(const char *name, const char *text, const char *where,
                                   struct err *e)
 {
@@ -227,7 +227,7 @@ int model_sides(const struct model *model, const struct network_config *config, 
 
 int model_check(const struct model *m, const struct network_config *c, struct err *e)
 {
-    int step, least = m->whole ? 2 : 1;
+    int step, least = m->classifies ? 2 : 1;
 
     if (check_range(m, "base", c->base, 0, MAX_BASE, e) ||
         check_range(m, "depth", c->depth, 0, MAX_DEPTH, e) ||
@@ -237,7 +237,7 @@ int model_check(const struct model *m, const struct network_config *c, struct er
         model_sides(m, c, &step, e) || check_side(m, "height", c->height, step, e) ||
         check_side(m, "width", c->width, step, e))
         return -1;
-    if (m->whole && c->loss != LOSS_CE)
+    if (m->classifies && c->loss != LOSS_CE)
         return err_set(e, ERR_CONFIG, "%s: Dice is a loss for masks; use train.loss: ce", m->title);
     return 0;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Models by name: each builds graphs from ops, as its description says (trainer/models/). */
+/* The table of models: the built-in ones (templates/models/), those of files, and those of
+ * checkpoints. A model builds graphs as its description says (description.h). */
 #ifndef UNETCTL_TRAINER_MODELS_MODEL_H
 #define UNETCTL_TRAINER_MODELS_MODEL_H
 
@@ -14,60 +15,66 @@
 enum batch_norm_mode { BATCH_NORM_NONE, BATCH_NORM_LOCAL, BATCH_NORM_SYNC };
 
 struct network_config {
-    const char *model;   /* what model_open takes */
+    const char *model;   /* a name for model_open */
     const char *backend; /* "simd", "ref" or "cuda" */
     enum dtype dtype;    /* of activations and their gradients (precision.h) */
-    bool tf32;           /* "tf32" there; of a backend that has a device */
-    bool deterministic;  /* a device gives the same bits every time */
-    int base, depth;     /* 0: as the model has them */
-    int channels;
-    int classes;         /* logits per target; 0 is 1: foreground against background */
-    int height, width;   /* unet: multiples of 2^depth */
+    bool tf32;           /* a device may multiply floats with 10 bits of mantissa */
+    bool deterministic;  /* a device computes the same bits in every run */
+    int base, depth;     /* parameters of the model; 0: its presets */
+    int channels;        /* of the images */
+    int classes;         /* logits per target; 0 means 1: foreground against background */
+    int height, width;   /* of the images; multiples of model_sides */
     enum loss loss;
-    const float *class_weights; /* of CE, one per class, two for one class; NULL: 1. Copied. */
+    const float *class_weights; /* of the cross entropy: [classes], [2] for one class; NULL: 1. The
+                                 * network copies them. */
     enum batch_norm_mode batch_norm;
-    int threads;         /* >= 1 */
-    int device;          /* of a backend that has one: the replica's number on its node */
-    uint64_t seed;       /* of the initial weights: a pure function of it */
+    int threads;         /* at least 1 */
+    int device;          /* index of the backend's device, if it has any */
+    uint64_t seed;       /* determines the initial weights */
 };
 
 struct description;
 
 struct model {
-    const char *name;  /* by which model_open finds it: "resnet44", or the path of a file */
-    const char *title; /* for people, and in checkpoints: what the description calls itself */
-    bool whole; /* an image has one class as a whole: one target, logits [n][1][1][classes] */
-    int base, depth; /* presets of these parameters; 0: it has none of them */
+    const char *name;  /* the argument of model_open: "resnet44", or the path of a file */
+    const char *title; /* the name in the description or of the variant; in messages, checkpoints */
+    bool classifies; /* one class for each image: one target, logits [n][1][1][classes] */
+    int base, depth; /* presets of these parameters; 0: the model does not have the parameter */
     const char *text; /* the description; NULL: it is built in */
     const struct description *description;
-    const char *variant; /* of the description; NULL: none */
+    const char *variant; /* of the description, or NULL */
 };
 
-/* A built-in model; or a file's, where name has a slash or ends in .yaml. Models live as long as
- * the process, and a file is read once. Thread-safe. ERR_CONFIG: there is none, or FILE:LINE and
- * what is wrong there. */
+/* Returns a built-in model, or one of a file if name has a slash or ends in .yaml. Models live as
+ * long as the process, and a file is read once. Thread-safe. NULL with ERR_CONFIG if there is no
+ * such model, or FILE:LINE and the error in the file. */
 const struct model *model_open(const char *name, struct err *e);
 
-/* The same from a description's text, as checkpoints have it. where: what errors call it. */
+/* Returns the model of a description's text, which checkpoints contain. where: its name in error
+ * messages. */
 const struct model *model_decode(const char *text, const char *where, struct err *e);
 
-/* A model that was opened or decoded, or is built in. NULL: there is none. */
+/* Returns a built-in model, or one that was opened or decoded before, or NULL. */
 const struct model *model_find(const char *name);
 
-/* The i-th built-in model; NULL: no more. Its description, for people. */
+/* Returns the i-th built-in model, or NULL after the last one. */
 const struct model *model_builtin(size_t i);
+
+/* Returns the text of the model's description. */
 const char *model_source(const struct model *model);
 
-/* Are base, depth, channels, classes, sizes and loss (0: the presets) what it can be built with?
- * ERR_CONFIG. */
+/* Checks that the model can be built with base, depth (0: the presets), channels, classes, height,
+ * width and loss. 0, or -1 with ERR_CONFIG. */
 int model_check(const struct model *model, const struct network_config *config, struct err *e);
 
-/* What height and width must be a multiple of. ERR_CONFIG. */
+/* Sets *multiple to the number that height and width must be multiples of. 0, or -1 with
+ * ERR_CONFIG. */
 int model_sides(const struct model *model, const struct network_config *config, int *multiple,
                 struct err *e);
 
-/* All forward ops; sets g->input, g->target and g->logits. In a graph that trains or measures
- * the last op is the loss, in the other one the logits are pinned. */
+/* Appends all forward ops and sets g->input, g->target and g->logits. If the graph trains or
+ * measures, they end with the loss; otherwise the logits are pinned. 0, or -1 with ERR_CONFIG or
+ * ERR_INTERNAL. */
 int model_build(const struct model *model, struct graph *g, const struct network_config *config,
                 int batch, struct err *e);
 

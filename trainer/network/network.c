@@ -160,7 +160,7 @@ struct weights *network_weights(struct network *n)
 
 size_t network_targets(const struct network *n)
 {
-    return n->model->whole ? 1 : (size_t)n->config.height * (size_t)n->config.width;
+    return n->model->classifies ? 1 : (size_t)n->config.height * (size_t)n->config.width;
 }
 
 const char *network_backend(const struct network *n)

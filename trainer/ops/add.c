@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The op add, and the sum of several contributions to one gradient. */
 #include "config.h"
 #include "trainer/ops/ops.h"
 
@@ -30,22 +31,15 @@ const struct op_kind add_kind = {
 
 struct tensor *add_append(struct graph *g, struct tensor *a, struct tensor *b, struct err *e)
 {
-    struct op *op = graph_append(g, &add_kind, NULL, (struct tensor *[]){a, b}, NULL, e);
-
-    return op ? op->out[0] : NULL;
+    return graph_append_result(g, &add_kind, NULL, (struct tensor *[]){a, b}, e);
 }
 
 int add_to_grad(struct graph *g, struct tensor *t, struct tensor *grad, struct err *e)
 {
-    struct op *sum;
+    struct tensor *sum = t->grad && grad ? add_append(g, t->grad, grad, e) : grad;
 
-    if (!t->grad) {
-        t->grad = grad;
-        return 0;
-    }
-    sum = graph_append(g, &add_kind, NULL, (struct tensor *[]){t->grad, grad}, NULL, e);
     if (!sum)
         return -1;
-    t->grad = sum->out[0];
+    t->grad = sum;
     return 0;
 }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The op avg_pool2d and its gradient. */
 #include "config.h"
 #include "trainer/ops/ops.h"
 
@@ -29,13 +30,8 @@ static int grad_pool(struct graph *g, const struct op *op, struct err *e)
 {
     struct tensor *x = op->in[0];
     struct op_attr attr = {.height = x->shape.dim[DIM_H], .width = x->shape.dim[DIM_W]};
-    struct op *grad;
 
-    if (!x->needs_grad)
-        return 0;
-    grad = graph_append(g, &avg_pool2d_grad_kind, &attr, (struct tensor *[]){op->out[0]->grad},
-                        NULL, e);
-    return grad ? add_to_grad(g, x, grad->out[0], e) : -1;
+    return ops_append_grad(g, x, &avg_pool2d_grad_kind, &attr, op->out[0]->grad, e);
 }
 
 const struct op_kind avg_pool2d_kind = {
@@ -47,7 +43,5 @@ const struct op_kind avg_pool2d_grad_kind = {
 
 struct tensor *avg_pool2d_append(struct graph *g, struct tensor *x, struct err *e)
 {
-    struct op *op = graph_append(g, &avg_pool2d_kind, NULL, &x, NULL, e);
-
-    return op ? op->out[0] : NULL;
+    return graph_append_result(g, &avg_pool2d_kind, NULL, &x, e);
 }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Batch norm in training, its gradient, and batch norm by the running statistics. */
 #include "config.h"
 #include "trainer/ops/ops.h"
 
@@ -60,8 +61,9 @@ const struct op_kind batch_norm_infer_kind = {
     .infer = infer_batch_norm_infer,
 };
 
-static struct tensor *param(struct graph *g, const char *name, const char *what,
-                            enum weights_role role, int64_t channels, double value, struct err *e)
+static struct tensor *add_vector(struct graph *g, const char *name, const char *what,
+                                 enum weights_role role, int64_t channels, double value,
+                                 struct err *e)
 {
     return graph_param(g, name, what, role, (struct shape){1, {channels}}, value, value, e);
 }
@@ -72,19 +74,17 @@ struct tensor *batch_norm_append(struct graph *g, const char *name, struct tenso
     struct op_attr attr = {.eps = 1e-5, .momentum = 0.1, .sync = sync};
     struct tensor *in[5] = {x};
     int64_t channels;
-    struct op *op;
 
     if (!x)
         return NULL;
     channels = x->shape.dim[DIM_C];
-    in[1] = param(g, name, "weight", WEIGHTS_PARAM, channels, 1, e);
+    in[1] = add_vector(g, name, "weight", WEIGHTS_PARAM, channels, 1, e);
     if (in[1])
-        in[2] = param(g, name, "bias", WEIGHTS_PARAM, channels, 0, e);
+        in[2] = add_vector(g, name, "bias", WEIGHTS_PARAM, channels, 0, e);
     if (in[2])
-        in[3] = param(g, name, "running_mean", WEIGHTS_STATE, channels, 0, e);
+        in[3] = add_vector(g, name, "running_mean", WEIGHTS_STATE, channels, 0, e);
     if (in[3])
-        in[4] = param(g, name, "running_var", WEIGHTS_STATE, channels, 1, e);
-    op = graph_append(g, g->training ? &batch_norm_kind : &batch_norm_infer_kind, &attr, in, NULL,
-                      e);
-    return op ? op->out[0] : NULL;
+        in[4] = add_vector(g, name, "running_var", WEIGHTS_STATE, channels, 1, e);
+    return graph_append_result(g, g->training ? &batch_norm_kind : &batch_norm_infer_kind, &attr,
+                               in, e);
 }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The op that adds a bias to each channel, and its gradient. */
 #include "config.h"
 #include "trainer/ops/ops.h"
 

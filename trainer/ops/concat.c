@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The op that concatenates the channels of two tensors, and its gradient. */
 #include "config.h"
 #include "trainer/ops/ops.h"
 
@@ -47,7 +48,5 @@ const struct op_kind concat_grad_kind = {
 
 struct tensor *concat_append(struct graph *g, struct tensor *a, struct tensor *b, struct err *e)
 {
-    struct op *op = graph_append(g, &concat_kind, NULL, (struct tensor *[]){a, b}, NULL, e);
-
-    return op ? op->out[0] : NULL;
+    return graph_append_result(g, &concat_kind, NULL, (struct tensor *[]){a, b}, e);
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Convolution and its gradients, which also compute the transposed convolution of any stride. */
 #include "config.h"
 #include "trainer/ops/ops.h"
 
 #include <math.h>
 
-/* Index into the shape of the weights, [O][I][K][K]. */
+/* Indices into the shape of the weights, [O][I][K][K]. */
 enum { OUT_CHANNELS, IN_CHANNELS };
 
 static int64_t stride_of(const struct op_attr *attr)
@@ -12,13 +13,13 @@ static int64_t stride_of(const struct op_attr *attr)
     return attr->stride ? attr->stride : 1;
 }
 
-/* Height and width of the result. */
-static int64_t divide(const struct op_attr *attr, int64_t side)
+/* Returns the height or width of the result. */
+static int64_t output_side(const struct op_attr *attr, int64_t side)
 {
     return (side + stride_of(attr) - 1) / stride_of(attr);
 }
 
-/* The source's channels, if no producer computes it. */
+/* Returns the channels of both sources; x is the result of the producer, if any. */
 static int64_t channels_of(const struct tensor *x, const struct tensor *second)
 {
     return x->shape.dim[DIM_C] + (second ? second->shape.dim[DIM_C] : 0);
@@ -35,24 +36,24 @@ static bool have_one_size(const struct tensor *a, const struct tensor *b)
 static int infer_conv2d(const struct op_attr *attr, struct tensor *const *in, struct shape *out,
                         struct err *e)
 {
-    struct tensor *second = in[OP_SECOND], *producer = in[OP_PRODUCER_W];
+    const struct tensor *second = in[OP_SECOND], *producer = in[OP_PRODUCER_W];
     const struct tensor *last = in[OP_HEAD_W] ? in[OP_HEAD_W] : in[1];
     struct tensor x = *in[0];
 
     if (producer && second &&
-        conv_transpose2d_kind.infer(NULL, (struct tensor *[]){in[0], producer}, &x.shape, e))
+        conv_transpose2d_kind.infer(NULL, (struct tensor *[]){in[0], in[OP_PRODUCER_W]}, &x.shape, e))
         return -1;
     if (producer && !second)
         x.shape.dim[DIM_C] = producer->shape.dim[OUT_CHANNELS];
     if (!have_one_size(&x, second) || channels_of(&x, second) != in[1]->shape.dim[IN_CHANNELS] ||
         in[1]->shape.dim[2] != attr->kernel)
         return err_set(e, ERR_INTERNAL, "conv2d: %s does not fit its input", in[1]->name);
-    out[0] = shape_nhwc(x.shape.dim[DIM_N], divide(attr, x.shape.dim[DIM_H]),
-                        divide(attr, x.shape.dim[DIM_W]), last->shape.dim[OUT_CHANNELS]);
+    out[0] = shape_nhwc(x.shape.dim[DIM_N], output_side(attr, x.shape.dim[DIM_H]),
+                        output_side(attr, x.shape.dim[DIM_W]), last->shape.dim[OUT_CHANNELS]);
     return 0;
 }
 
-/* Without x attr has its size where there is a stride: several sizes are divided to the same. */
+/* With a stride, dy does not determine the size of x; if x is missing, attr has its size. */
 static int infer_input(const struct op_attr *attr, struct tensor *const *in, struct shape *out,
                        struct err *e)
 {
@@ -63,8 +64,8 @@ static int infer_input(const struct op_attr *attr, struct tensor *const *in, str
 
     if (x)
         split = in[OP_SECOND] ? x->dim[DIM_C] : 0;
-    if (dy->dim[DIM_C] != w->dim[OUT_CHANNELS] || divide(attr, height) != dy->dim[DIM_H] ||
-        divide(attr, width) != dy->dim[DIM_W])
+    if (dy->dim[DIM_C] != w->dim[OUT_CHANNELS] || output_side(attr, height) != dy->dim[DIM_H] ||
+        output_side(attr, width) != dy->dim[DIM_W])
         return err_set(e, ERR_INTERNAL, "conv2d: gradient does not fit %s", in[1]->name);
     out[0] = shape_nhwc(dy->dim[DIM_N], height, width, split ? split : n);
     if (split)
@@ -77,8 +78,9 @@ static int infer_weights(const struct op_attr *attr, struct tensor *const *in, s
 {
     const struct shape *dy = &in[0]->shape, *x = &in[2]->shape;
 
-    if (dy->dim[DIM_N] != x->dim[DIM_N] || dy->dim[DIM_H] != divide(attr, x->dim[DIM_H]) ||
-        dy->dim[DIM_W] != divide(attr, x->dim[DIM_W]) || !have_one_size(in[2], in[OP_SECOND]))
+    if (dy->dim[DIM_N] != x->dim[DIM_N] || dy->dim[DIM_H] != output_side(attr, x->dim[DIM_H]) ||
+        dy->dim[DIM_W] != output_side(attr, x->dim[DIM_W]) ||
+        !have_one_size(in[2], in[OP_SECOND]))
         return err_set(e, ERR_INTERNAL, "conv2d: gradient does not fit the input");
     out[1] = (struct shape){
         4, {dy->dim[DIM_C], channels_of(in[2], in[OP_SECOND]), attr->kernel, attr->kernel}};
@@ -94,7 +96,8 @@ static int infer_grad(const struct op_attr *attr, struct tensor *const *in, stru
     return in[2] ? infer_weights(attr, in, out, e) : 0;
 }
 
-/* Weights first: their gradient can travel while the input's is computed. */
+/* Appends the gradient of the weights first, so that replicas exchange it while that of the input
+ * is computed. */
 static int grad_conv2d(struct graph *g, const struct op *op, struct err *e)
 {
     struct tensor *x = op->in[0], *second = op->in[OP_SECOND], *w = op->in[1];
@@ -117,20 +120,20 @@ static int grad_conv2d(struct graph *g, const struct op *op, struct err *e)
     return second ? add_to_grad(g, second, dx->out[OP_OUT_SECOND], e) : 0;
 }
 
-/* dx = dy transposed over w: linear in both, so its gradients are the convolution's. */
+/* The transposed convolution is linear in its input and its weights: the gradient of the weights is
+ * that of a convolution with both exchanged, the gradient of the input is a convolution. */
 static int grad_transposed(struct graph *g, const struct op *op, struct err *e)
 {
     struct tensor *x = op->in[0], *w = op->in[1], *dy = op->out[0]->grad;
     struct op_attr attr = {.kernel = op->attr.kernel, .stride = op->attr.stride, .no_bias = true};
-    struct op *dx;
 
     if (!graph_append(g, &conv2d_grad_kind, &attr, (struct tensor *[]){x, NULL, dy},
                       (struct tensor *[]){NULL, w->grad, NULL}, e))
         return -1;
     if (!x->needs_grad)
         return 0;
-    dx = graph_append(g, &conv2d_kind, &attr, (struct tensor *[]){dy, w, NULL}, NULL, e);
-    return dx ? add_to_grad(g, x, dx->out[0], e) : -1;
+    return add_to_grad(g, x, graph_append_result(g, &conv2d_kind, &attr,
+                                                 (struct tensor *[]){dy, w, NULL}, e), e);
 }
 
 const struct op_kind conv2d_kind = {
@@ -141,42 +144,33 @@ const struct op_kind conv2d_grad_kind = {
     .grad = grad_transposed,
 };
 
-struct tensor *conv2d_append_as(struct graph *g, const char *name, struct tensor *x,
-                                int64_t channels, int kernel, int stride, bool bias, struct err *e)
+struct tensor *conv2d_append(struct graph *g, const char *name, struct tensor *x, int64_t channels,
+                             int kernel, int stride, bool bias, struct err *e)
 {
     struct op_attr attr = {.kernel = kernel, .stride = stride, .no_bias = !bias};
     struct tensor *in[3] = {x};
     struct shape shape;
     double bound;
-    struct op *op;
 
     if (!x)
         return NULL;
-    /* kaiming_uniform_(a = sqrt(5)) comes down to 1 / sqrt(fan in), for the bias as well. */
+    /* PyTorch's kaiming_uniform_(a = sqrt(5)) equals 1 / sqrt(fan in), also for the bias. */
     bound = 1 / sqrt((double)x->shape.dim[DIM_C] * kernel * kernel);
     shape = (struct shape){4, {channels, x->shape.dim[DIM_C], kernel, kernel}};
     in[1] = graph_param(g, name, "weight", WEIGHTS_PARAM, shape, -bound, bound, e);
     shape = (struct shape){1, {channels}};
     if (in[1] && bias)
         in[2] = graph_param(g, name, "bias", WEIGHTS_PARAM, shape, -bound, bound, e);
-    op = graph_append(g, &conv2d_kind, &attr, in, NULL, e);
-    return op ? op->out[0] : NULL;
-}
-
-struct tensor *conv2d_append(struct graph *g, const char *name, struct tensor *x,
-                             int64_t channels, int kernel, struct err *e)
-{
-    return conv2d_append_as(g, name, x, channels, kernel, 1, true, e);
+    return graph_append_result(g, &conv2d_kind, &attr, in, e);
 }
 
 struct tensor *conv2d_append_transposed(struct graph *g, const char *name, struct tensor *x,
                                         int64_t channels, struct err *e)
 {
     struct op_attr attr = {.kernel = 3, .stride = 2};
-    struct tensor *w, *b = NULL;
+    struct tensor *w, *y, *b = NULL;
     struct shape shape;
     double bound;
-    struct op *op;
 
     if (!x)
         return NULL;
@@ -190,8 +184,6 @@ struct tensor *conv2d_append_transposed(struct graph *g, const char *name, struc
         b = graph_param(g, name, "bias", WEIGHTS_PARAM, shape, -bound, bound, e);
     if (!b)
         return NULL;
-    op = graph_append(g, &conv2d_grad_kind, &attr, (struct tensor *[]){x, w, NULL}, NULL, e);
-    if (op)
-        op = graph_append(g, &bias_kind, NULL, (struct tensor *[]){op->out[0], b}, NULL, e);
-    return op ? op->out[0] : NULL;
+    y = graph_append_result(g, &conv2d_grad_kind, &attr, (struct tensor *[]){x, w, NULL}, e);
+    return graph_append_result(g, &bias_kind, NULL, (struct tensor *[]){y, b}, e);
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The transposed convolution of 2x2 windows and its gradients. */
 #include "config.h"
 #include "trainer/ops/ops.h"
 
 #include <math.h>
 
-/* Index into the shape of the weights, [I][O][2][2]. */
+/* Indices into the shape of the weights, [I][O][2][2]. */
 enum { IN_CHANNELS, OUT_CHANNELS };
 
 static int infer_conv_transpose2d(const struct op_attr *attr, struct tensor *const *in,
@@ -53,16 +54,14 @@ static int infer_grad(const struct op_attr *attr, struct tensor *const *in, stru
 static int grad_conv_transpose2d(struct graph *g, const struct op *op, struct err *e)
 {
     struct tensor *x = op->in[0], *w = op->in[1], *b = op->in[2], *dy = op->out[0]->grad;
-    struct op *dx;
 
     if (!graph_append(g, &conv_transpose2d_grad_kind, NULL, (struct tensor *[]){dy, NULL, x},
                       (struct tensor *[]){NULL, w->grad, b->grad}, e))
         return -1;
     if (!x->needs_grad)
         return 0;
-    dx = graph_append(g, &conv_transpose2d_grad_kind, NULL, (struct tensor *[]){dy, w, NULL}, NULL,
-                      e);
-    return dx ? add_to_grad(g, x, dx->out[0], e) : -1;
+    return add_to_grad(g, x, graph_append_result(g, &conv_transpose2d_grad_kind, NULL,
+                                                 (struct tensor *[]){dy, w, NULL}, e), e);
 }
 
 const struct op_kind conv_transpose2d_kind = {
@@ -80,17 +79,15 @@ struct tensor *conv_transpose2d_append(struct graph *g, const char *name, struct
     struct tensor *in[3] = {x};
     struct shape shape;
     double bound;
-    struct op *op;
 
     if (!x)
         return NULL;
-    /* PyTorch takes dimension 1 of the weights for the fan in: here these are output channels. */
+    /* PyTorch computes the fan in from dimension 1 of the weights, here the output channels. */
     bound = 1 / sqrt((double)channels * 4);
     shape = (struct shape){4, {x->shape.dim[DIM_C], channels, 2, 2}};
     in[1] = graph_param(g, name, "weight", WEIGHTS_PARAM, shape, -bound, bound, e);
     shape = (struct shape){1, {channels}};
     if (in[1])
         in[2] = graph_param(g, name, "bias", WEIGHTS_PARAM, shape, -bound, bound, e);
-    op = graph_append(g, &conv_transpose2d_kind, NULL, in, NULL, e);
-    return op ? op->out[0] : NULL;
+    return graph_append_result(g, &conv_transpose2d_kind, NULL, in, e);
 }

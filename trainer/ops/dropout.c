@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The op dropout, which is its own gradient. */
 #include "config.h"
 #include "trainer/ops/ops.h"
 
@@ -11,16 +12,10 @@ static int infer_dropout(const struct op_attr *attr, struct tensor *const *in, s
     return 0;
 }
 
-/* The same numbers are dropped: the same op, on the gradient. */
+/* With the same attr.stream the op drops the same elements of the gradient. */
 static int grad_dropout(struct graph *g, const struct op *op, struct err *e)
 {
-    struct op *grad;
-
-    if (!op->in[0]->needs_grad)
-        return 0;
-    grad = graph_append(g, &dropout_kind, &op->attr, (struct tensor *[]){op->out[0]->grad}, NULL,
-                        e);
-    return grad ? add_to_grad(g, op->in[0], grad->out[0], e) : -1;
+    return ops_append_grad(g, op->in[0], &dropout_kind, &op->attr, op->out[0]->grad, e);
 }
 
 const struct op_kind dropout_kind = {
@@ -31,12 +26,10 @@ const struct op_kind dropout_kind = {
 struct tensor *dropout_append(struct graph *g, struct tensor *x, double rate, struct err *e)
 {
     struct op_attr attr = {.rate = rate, .stream = 1};
-    struct op *op;
 
     if (!g->training)
         return x;
     for (size_t i = 0; i < g->nops; i++)
         attr.stream += g->ops[i]->kind == &dropout_kind;
-    op = graph_append(g, &dropout_kind, &attr, &x, NULL, e);
-    return op ? op->out[0] : NULL;
+    return graph_append_result(g, &dropout_kind, &attr, &x, e);
 }

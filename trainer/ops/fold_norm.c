@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The op that folds a batch norm into a convolution's weights; passes/fuse_fold.c appends it. */
 #include "config.h"
 #include "trainer/ops/ops.h"
 
 enum { OUT_CHANNELS }; /* index into the shape of the weights, [O][I][K][K] */
 
-static int infer(const struct op_attr *attr, struct tensor *const *in, struct shape *out,
-                 struct err *e)
+static int infer_fold_norm(const struct op_attr *attr, struct tensor *const *in, struct shape *out,
+                           struct err *e)
 {
     int64_t channels = in[0]->shape.dim[OUT_CHANNELS];
 
@@ -19,5 +20,5 @@ static int infer(const struct op_attr *attr, struct tensor *const *in, struct sh
 }
 
 const struct op_kind fold_norm_kind = {
-    .name = "fold_norm", .nin = 6, .nout = 2, .infer = infer,
+    .name = "fold_norm", .nin = 6, .nout = 2, .infer = infer_fold_norm,
 };

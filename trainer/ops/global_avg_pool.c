@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The mean over height and width, and its gradient. */
 #include "config.h"
 #include "trainer/ops/ops.h"
 
@@ -27,10 +28,8 @@ static int grad_pool(struct graph *g, const struct op *op, struct err *e)
 {
     struct tensor *x = op->in[0];
     struct op_attr attr = {.height = x->shape.dim[DIM_H], .width = x->shape.dim[DIM_W]};
-    struct op *grad = graph_append(g, &global_avg_pool_grad_kind, &attr,
-                                   (struct tensor *[]){op->out[0]->grad}, NULL, e);
 
-    return grad ? add_to_grad(g, x, grad->out[0], e) : -1;
+    return ops_append_grad(g, x, &global_avg_pool_grad_kind, &attr, op->out[0]->grad, e);
 }
 
 const struct op_kind global_avg_pool_kind = {
@@ -42,7 +41,5 @@ const struct op_kind global_avg_pool_grad_kind = {
 
 struct tensor *global_avg_pool_append(struct graph *g, struct tensor *x, struct err *e)
 {
-    struct op *op = graph_append(g, &global_avg_pool_kind, NULL, &x, NULL, e);
-
-    return op ? op->out[0] : NULL;
+    return graph_append_result(g, &global_avg_pool_kind, NULL, &x, e);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The losses: each reads logits and targets, adds to exec.loss_sum, and gives the gradient of the
- * logits at once. */
+/* The losses: each reads logits and targets, adds to exec.loss_sum and computes the gradient of the
+ * logits. */
 #include "config.h"
 #include "trainer/ops/ops.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The op max_pool2d and its gradient, with or without a ReLU in front. */
 #include "config.h"
 #include "trainer/ops/ops.h"
 
@@ -75,7 +76,5 @@ const struct op_kind max_pool2d_grad_kind = {
 
 struct tensor *max_pool2d_append(struct graph *g, struct tensor *x, struct err *e)
 {
-    struct op *op = graph_append(g, &max_pool2d_kind, NULL, &x, NULL, e);
-
-    return op ? op->out[0] : NULL;
+    return graph_append_result(g, &max_pool2d_kind, NULL, &x, e);
 }

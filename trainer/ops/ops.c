@@ -1,9 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The table of op kinds. */
+/* The table of op kinds, and functions that several kinds share. */
 #include "config.h"
-#include "trainer/core/op.h"
+#include "trainer/ops/ops.h"
 
-#include <stddef.h>
+int ops_infer_same_shape(const struct op_attr *attr, struct tensor *const *in, struct shape *out,
+                     struct err *e)
+{
+    (void)attr;
+    (void)e;
+    out[0] = in[0]->shape;
+    return 0;
+}
+
+int ops_append_grad(struct graph *g, struct tensor *x, const struct op_kind *kind,
+                const struct op_attr *attr, struct tensor *dy, struct err *e)
+{
+    return x->needs_grad ? add_to_grad(g, x, graph_append_result(g, kind, attr, &dy, e), e) : 0;
+}
 
 const struct op_kind *const op_kinds[] = {
     &conv2d_kind,

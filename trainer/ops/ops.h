@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What models are built from: each function appends one op to a graph and returns its result, or
- * NULL with the error set (or, given a NULL tensor, untouched: see graph.h). Parameters get the
- * names NAME.weight, NAME.bias, ... and PyTorch's default initial values. */
+/* The functions that models are built with. Each appends one op to a graph and returns its result,
+ * which the graph owns, or NULL on error (see graph.h about NULL tensors). Parameters are named
+ * NAME.weight, NAME.bias, ... and have PyTorch's default initial values. */
 #ifndef UNETCTL_TRAINER_OPS_OPS_H
 #define UNETCTL_TRAINER_OPS_OPS_H
 
@@ -9,59 +9,64 @@
 
 #include "trainer/core/graph.h"
 
-/* Cross entropy, binary for one class; 1 - soft Dice of each image; their sum. */
+/* Cross entropy (binary for one class), 1 - soft Dice of each image, or the sum of both. */
 enum loss { LOSS_CE, LOSS_DICE, LOSS_CE_DICE };
 
-/* kernel 1 or 3, stride 1, "same" padding, with bias. */
-struct tensor *conv2d_append(struct graph *g, const char *name, struct tensor *x,
-                             int64_t channels, int kernel, struct err *e);
+/* A convolution with `channels` output channels; kernel: 1 or 3, stride: 1 or 2, padding "same". */
+struct tensor *conv2d_append(struct graph *g, const char *name, struct tensor *x, int64_t channels,
+                             int kernel, int stride, bool bias, struct err *e);
 
-/* The same with stride 1 or 2, and with or without bias. */
-struct tensor *conv2d_append_as(struct graph *g, const char *name, struct tensor *x,
-                                int64_t channels, int kernel, int stride, bool bias,
-                                struct err *e);
-
-/* 2x2, stride 2, with bias: twice the height and width. */
+/* A transposed convolution, 2x2, stride 2, with bias, which doubles height and width. */
 struct tensor *conv_transpose2d_append(struct graph *g, const char *name, struct tensor *x,
                                        int64_t channels, struct err *e);
 
-/* eps 1e-5, momentum 0.1. In a graph for inference: with the running statistics. */
+/* Batch norm with eps 1e-5 and momentum 0.1; in a graph for inference by the running statistics.
+ * sync: statistics over all replicas. */
 struct tensor *batch_norm_append(struct graph *g, const char *name, struct tensor *x, bool sync,
                                  struct err *e);
 
 struct tensor *relu_append(struct graph *g, struct tensor *x, struct err *e);
 struct tensor *max_pool2d_append(struct graph *g, struct tensor *x, struct err *e);
-
 struct tensor *avg_pool2d_append(struct graph *g, struct tensor *x, struct err *e);
 
-/* 3x3, stride 2, with bias: twice the height and width. */
+/* A transposed convolution, 3x3, stride 2, with bias, which doubles height and width. */
 struct tensor *conv2d_append_transposed(struct graph *g, const char *name, struct tensor *x,
-                                      int64_t channels, struct err *e);
+                                        int64_t channels, struct err *e);
 
-/* All numbers of an image as channels of one place. */
+/* Makes all numbers of an image the channels of one pixel. */
 struct tensor *reshape_append_flat(struct graph *g, struct tensor *x, struct err *e);
 
-/* In a graph for inference x itself. */
+/* Appends nothing in a graph for inference, and returns x. */
 struct tensor *dropout_append(struct graph *g, struct tensor *x, double rate, struct err *e);
 
-/* Channels of a, then those of b. */
+/* The channels of a, then those of b. */
 struct tensor *concat_append(struct graph *g, struct tensor *a, struct tensor *b, struct err *e);
 
 struct tensor *add_append(struct graph *g, struct tensor *a, struct tensor *b, struct err *e);
 
-/* Adds a contribution to the gradient of t: the first one is the gradient itself, each later one
- * appends an add. */
-int add_to_grad(struct graph *g, struct tensor *t, struct tensor *grad, struct err *e);
-
-/* Mean over height and width, which become 1. */
+/* The mean over height and width, which become 1. */
 struct tensor *global_avg_pool_append(struct graph *g, struct tensor *x, struct err *e);
 
-/* Half the size, at least as many channels: see subsample_kind. */
+/* Half the height and width, and at least as many channels: see subsample_kind. */
 struct tensor *subsample_append(struct graph *g, struct tensor *x, int64_t channels,
                                 struct err *e);
 
-/* The loss; the graph's last forward ops. class_weights: as in struct op_attr. 0 or -1. */
+/* Appends the loss, the last forward ops of the graph. class_weights: as in struct op_attr. 0, or
+ * -1 with the error set. */
 int loss_append(struct graph *g, enum loss loss, const float *class_weights, struct tensor *logits,
                 struct tensor *target, struct err *e);
+
+/* For op_kind.grad: adds a contribution to t->grad, which becomes grad itself if it is the first
+ * one, else the result of an add. -1 if grad is NULL, the result of a failed call. */
+int add_to_grad(struct graph *g, struct tensor *t, struct tensor *grad, struct err *e);
+
+/* For op_kind.grad: appends an op of this kind on dy, if x needs a gradient, and adds its result to
+ * x->grad. 0, or -1 with the error set. */
+int ops_append_grad(struct graph *g, struct tensor *x, const struct op_kind *kind,
+                const struct op_attr *attr, struct tensor *dy, struct err *e);
+
+/* An op_kind.infer: the result has the shape of in[0]. */
+int ops_infer_same_shape(const struct op_attr *attr, struct tensor *const *in, struct shape *out,
+                     struct err *e);
 
 #endif

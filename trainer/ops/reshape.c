@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The op reshape, whose gradient is a reshape. */
 #include "config.h"
 #include "trainer/ops/ops.h"
 
@@ -11,17 +12,12 @@ static int infer_reshape(const struct op_attr *attr, struct tensor *const *in, s
     return 0;
 }
 
-/* Back to the shape of the input. */
 static int grad_reshape(struct graph *g, const struct op *op, struct err *e)
 {
     const int64_t *dim = op->in[0]->shape.dim;
     struct op_attr attr = {.height = dim[DIM_H], .width = dim[DIM_W], .channels = dim[DIM_C]};
-    struct op *grad;
 
-    if (!op->in[0]->needs_grad)
-        return 0;
-    grad = graph_append(g, &reshape_kind, &attr, (struct tensor *[]){op->out[0]->grad}, NULL, e);
-    return grad ? add_to_grad(g, op->in[0], grad->out[0], e) : -1;
+    return ops_append_grad(g, op->in[0], &reshape_kind, &attr, op->out[0]->grad, e);
 }
 
 const struct op_kind reshape_kind = {
@@ -32,11 +28,9 @@ const struct op_kind reshape_kind = {
 struct tensor *reshape_append_flat(struct graph *g, struct tensor *x, struct err *e)
 {
     struct op_attr attr = {.height = 1, .width = 1};
-    struct op *op;
 
     if (!x)
         return NULL;
     attr.channels = x->shape.dim[DIM_H] * x->shape.dim[DIM_W] * x->shape.dim[DIM_C];
-    op = graph_append(g, &reshape_kind, &attr, &x, NULL, e);
-    return op ? op->out[0] : NULL;
+    return graph_append_result(g, &reshape_kind, &attr, &x, e);
 }

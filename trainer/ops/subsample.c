@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The shortcut of a residual block that halves the size, and its gradient. */
 #include "config.h"
 #include "trainer/ops/ops.h"
 
@@ -29,10 +30,8 @@ static int grad_subsample(struct graph *g, const struct op *op, struct err *e)
     struct tensor *x = op->in[0];
     struct op_attr attr = {.height = x->shape.dim[DIM_H], .width = x->shape.dim[DIM_W],
                            .channels = x->shape.dim[DIM_C]};
-    struct op *grad = graph_append(g, &subsample_grad_kind, &attr,
-                                   (struct tensor *[]){op->out[0]->grad}, NULL, e);
 
-    return grad ? add_to_grad(g, x, grad->out[0], e) : -1;
+    return ops_append_grad(g, x, &subsample_grad_kind, &attr, op->out[0]->grad, e);
 }
 
 const struct op_kind subsample_kind = {
@@ -44,8 +43,5 @@ const struct op_kind subsample_grad_kind = {
 
 struct tensor *subsample_append(struct graph *g, struct tensor *x, int64_t channels, struct err *e)
 {
-    struct op_attr attr = {.channels = channels};
-    struct op *op = graph_append(g, &subsample_kind, &attr, &x, NULL, e);
-
-    return op ? op->out[0] : NULL;
+    return graph_append_result(g, &subsample_kind, &(struct op_attr){.channels = channels}, &x, e);
 }

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The order of all fusions, and the fusions of neighbouring ops, concatenations, gradients of one
+ * convolution, and ReLU with pooling. The last of several ops becomes the fused one; the others
+ * are freed. */
 #include "config.h"
 #include "trainer/passes/fuse.h"
 
@@ -8,12 +11,11 @@
 #include "trainer/passes/fuse_relu.h"
 #include "trainer/passes/fuse_residual.h"
 
-/* (x, gamma, beta, mean, var) -> y, saved becomes what relu has written. */
-static bool fuse_relu(struct op *norm, struct op *relu)
+/* The norm writes the ReLU's result. */
+static bool fuse_norm_relu(struct op *norm, struct op *relu)
 {
     if ((norm->kind != &batch_norm_kind && norm->kind != &batch_norm_infer_kind) ||
-        norm->attr.relu ||
-        relu->kind != &relu_kind || relu->in[0] != norm->out[0])
+        norm->attr.relu || relu->kind != &relu_kind || relu->in[0] != norm->out[0])
         return false;
     norm->out[0] = relu->out[0];
     *relu = *norm;
@@ -26,7 +28,7 @@ static bool is_norm_relu(const struct op *op)
     return op->kind == &batch_norm_kind && op->attr.relu;
 }
 
-/* The fused op whose statistics are `saved`. */
+/* Returns the batch_norm with attr.relu whose statistics are `saved`, or NULL. */
 static const struct op *find_norm_relu(const struct graph *g, const struct tensor *saved)
 {
     for (size_t i = 0; i < g->nops; i++)
@@ -35,8 +37,9 @@ static const struct op *find_norm_relu(const struct graph *g, const struct tenso
     return NULL;
 }
 
-/* (dy, y), (d, x, gamma, saved, beta) -> dx becomes (dy, x, gamma, saved, beta) -> dx. */
-static bool fuse_relu_grad(const struct graph *g, const struct op *relu, struct op *norm)
+/* relu_grad (dy, y) -> d, batch_norm_grad (d, x, gamma, saved, beta) -> dx becomes
+ * batch_norm_grad (dy, x, gamma, saved, beta) -> dx. */
+static bool fuse_norm_relu_grad(const struct graph *g, const struct op *relu, struct op *norm)
 {
     const struct op *forward;
 
@@ -51,66 +54,67 @@ static bool fuse_relu_grad(const struct graph *g, const struct op *relu, struct 
     return true;
 }
 
-/* (dy, x) -> d, (a, d) -> a + d becomes the first with OP_ADDED. */
-static bool fuse_add(const struct op *pool, struct op *add)
+/* max_pool2d_grad (dy, x) -> d, add (a, d) -> sum becomes max_pool2d_grad with OP_ADDED. */
+static bool fuse_pool_grad_add(const struct op *pool, struct op *add)
 {
-    struct op both = *pool;
+    struct op fused = *pool;
 
     if (pool->kind != &max_pool2d_grad_kind || add->kind != &add_kind ||
         add->in[1] != pool->out[0])
         return false;
-    both.in[OP_ADDED] = add->in[0];
-    both.out[0] = add->out[0];
-    *add = both;
+    fused.in[OP_ADDED] = add->in[0];
+    fused.out[0] = add->out[0];
+    *add = fused;
     return true;
 }
 
-/* Ops that belong together stand next to each other: first and second become second. */
+/* Fuses two ops that follow each other into the second, if they fit. */
 static bool fuse_pair(const struct graph *g, struct op *first, struct op *second)
 {
     return graph_is_private(g, first, second) &&
-           (fuse_relu(first, second) || fuse_relu_grad(g, first, second) ||
-            fuse_add(first, second));
+           (fuse_norm_relu(first, second) || fuse_norm_relu_grad(g, first, second) ||
+            fuse_pool_grad_add(first, second));
 }
 
-/* The ops around a tensor that concat writes: it, the convolution that reads it, and when training
- * what their gradients became; NULL where there is none. */
+/* A concat, the convolution that reads its result, and in training the ops of their gradients: that
+ * of the weights, that of the input, and its split. */
 struct concat {
     struct op **concat, **conv, **weights, **input, **split;
 };
 
-/* Is it all there, and nothing else between? */
+/* Returns whether op i is such a concat, and no other op reads its result or that gradient. */
 static bool find_concat(const struct graph *g, size_t i, struct concat *c)
 {
     if (g->ops[i]->kind != &concat_kind)
         return false;
-    const struct tensor *whole = g->ops[i]->out[0], *dwhole = whole->grad;
-    *c = (struct concat){.concat = &g->ops[i], .conv = fuse_find_reader(g, &conv2d_kind, 0, whole)};
-    if (whole->pinned || !c->conv)
+    const struct tensor *joined = g->ops[i]->out[0], *djoined = joined->grad;
+    *c = (struct concat){.concat = &g->ops[i],
+                         .conv = fuse_find_reader(g, &conv2d_kind, 0, joined)};
+    if (joined->pinned || !c->conv)
         return false;
-    if (!dwhole)
-        return fuse_find_nreaders(g, whole) == 1;
-    c->weights = fuse_find_reader(g, &conv2d_grad_kind, 2, whole);
-    c->input = fuse_find_writer(g, &conv2d_grad_kind, dwhole);
-    c->split = fuse_find_reader(g, &concat_grad_kind, 0, dwhole);
-    return c->weights && c->input && c->split && fuse_find_nreaders(g, whole) == 2 &&
-           fuse_find_nreaders(g, dwhole) == 1;
+    if (!djoined)
+        return fuse_find_nreaders(g, joined) == 1;
+    c->weights = fuse_find_reader(g, &conv2d_grad_kind, 2, joined);
+    c->input = fuse_find_writer(g, &conv2d_grad_kind, djoined);
+    c->split = fuse_find_reader(g, &concat_grad_kind, 0, djoined);
+    return c->weights && c->input && c->split && fuse_find_nreaders(g, joined) == 2 &&
+           fuse_find_nreaders(g, djoined) == 1;
 }
 
-/* What the three convolutions become; the last two are not there where nothing is trained. */
+/* Sets the fused convolution and, in training, its gradients. */
 static void join_concat(const struct concat *c, struct op *conv, struct op *weights,
                         struct op *input)
 {
-    struct tensor *const *parts = (*c->concat)->in;
+    struct tensor *const *sources = (*c->concat)->in;
 
     *conv = **c->conv;
-    conv->in[0] = parts[0];
-    conv->in[OP_SECOND] = parts[1];
+    conv->in[0] = sources[0];
+    conv->in[OP_SECOND] = sources[1];
     if (!c->split)
         return;
     *weights = **c->weights;
-    weights->in[2] = parts[0];
-    weights->in[OP_SECOND] = parts[1];
+    weights->in[2] = sources[0];
+    weights->in[OP_SECOND] = sources[1];
     *input = **c->input;
     input->out[0] = (*c->split)->out[0];
     input->out[OP_OUT_SECOND] = (*c->split)->out[1];
@@ -138,11 +142,12 @@ static void fuse_concat(struct graph *g, const struct backend *backend, size_t i
     fuse_drop(c.split);
 }
 
-/* The ops around a tensor that relu writes: it, the pooling that reads it, and their gradients. */
+/* A ReLU, the pooling that reads its result, and their gradients. */
 struct relu_pool {
     struct op **relu, **pool, **pool_grad, **relu_grad;
 };
 
+/* Returns whether op i is such a ReLU, and no other op reads the tensors between. */
 static bool find_relu_pool(const struct graph *g, size_t i, struct relu_pool *c)
 {
     const struct tensor *between = g->ops[i]->out[0];
@@ -187,7 +192,8 @@ static int fuse_relu_pool(struct graph *g, const struct backend *backend, size_t
     return 0;
 }
 
-/* The gradient of the input behind that of the weights, of the same convolution. */
+/* Returns the op after g->ops[at], the gradient of a convolution's weights, that computes the
+ * gradient of its input, or NULL. */
 static struct op **find_grad_input(const struct graph *g, size_t at)
 {
     const struct op *weights = g->ops[at];
@@ -202,7 +208,6 @@ static struct op **find_grad_input(const struct graph *g, size_t at)
     return NULL;
 }
 
-/* Both gradients of a convolution. */
 static void fuse_conv_grads(struct graph *g, const struct backend *backend, size_t i)
 {
     const struct op *weights = g->ops[i];
@@ -210,14 +215,14 @@ static void fuse_conv_grads(struct graph *g, const struct backend *backend, size
 
     if (!input)
         return;
-    struct op both = *weights;
-    both.attr.split = (*input)->attr.split;
-    both.in[1] = (*input)->in[1];
-    both.out[0] = (*input)->out[0];
-    both.out[OP_OUT_SECOND] = (*input)->out[OP_OUT_SECOND];
-    if (!backend_has_kernel(backend, &both))
+    struct op fused = *weights;
+    fused.attr.split = (*input)->attr.split;
+    fused.in[1] = (*input)->in[1];
+    fused.out[0] = (*input)->out[0];
+    fused.out[OP_OUT_SECOND] = (*input)->out[OP_OUT_SECOND];
+    if (!backend_has_kernel(backend, &fused))
         return;
-    **input = both;
+    **input = fused;
     fuse_drop(&g->ops[i]);
 }
 

@@ -26,7 +26,7 @@ struct op **fuse_find_writer(const struct graph *g, const struct op_kind *kind,
                              const struct tensor *t)
 {
     for (size_t i = 0; i < g->nops; i++)
-        if (g->ops[i] && g->ops[i]->kind == kind && g->ops[i]->out[0] == t)
+        if (g->ops[i] && (!kind || g->ops[i]->kind == kind) && g->ops[i]->out[0] == t)
             return &g->ops[i];
     return NULL;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Part of fusion (fuse.h): ops of a graph in which some have become NULL already. What is not
- * found is NULL. */
+/* Part of fusion (fuse.h): searches in a graph, some of whose ops may be NULL already. Functions
+ * return NULL if there is no such op; an op is given as its entry of g->ops. */
 #ifndef UNETCTL_TRAINER_PASSES_FUSE_FIND_H
 #define UNETCTL_TRAINER_PASSES_FUSE_FIND_H
 
@@ -8,18 +8,18 @@
 
 #include "trainer/core/graph.h"
 
-/* The first op of that kind that reads t through input k. */
+/* Returns the first op of the kind whose input k is t. */
 struct op **fuse_find_reader(const struct graph *g, const struct op_kind *kind, int k,
                              const struct tensor *t);
 
-/* The first op of that kind whose first output is t. */
+/* Returns the first op of the kind, or of any kind if that is NULL, whose first output is t. */
 struct op **fuse_find_writer(const struct graph *g, const struct op_kind *kind,
                              const struct tensor *t);
 
-/* How often t is read. */
+/* Returns the number of inputs of all ops that are t. */
 size_t fuse_find_nreaders(const struct graph *g, const struct tensor *t);
 
-/* The op is no longer needed; graph_close_up() when all is done. */
+/* Frees an op and makes its entry NULL; graph_close_up removes such entries. */
 static inline void fuse_drop(struct op **op)
 {
     free(*op);

@@ -3,10 +3,10 @@
 #include "trainer/passes/fuse_fold.h"
 
 /* conv2d (x, w, b) -> y, batch_norm_infer (y, gamma, ...) -> z becomes fold_norm (w, gamma, ...,
- * b) -> w', b', conv2d (x, w', b') -> z; so without b. With activations of 16 bits kernels that
- * read them take a ReLU along with the norm, not with the convolution. */
-static int fold(struct graph *g, const struct backend *backend, struct op *conv, struct op *norm,
-                struct err *e)
+ * b) -> w', b', conv2d (x, w', b') -> z; b may be missing. Activations of 16 bits are excluded:
+ * their kernels fuse a ReLU with a norm but not with a convolution. */
+static int fold_pair(struct graph *g, const struct backend *backend, struct op *conv,
+                     struct op *norm, struct err *e)
 {
     struct tensor *x = conv->in[0], *w = conv->in[1], *y = conv->out[0], *z = norm->out[0];
     struct op folded = {.kind = &fold_norm_kind, .attr = norm->attr,
@@ -17,7 +17,7 @@ static int fold(struct graph *g, const struct backend *backend, struct op *conv,
         norm->in[0] != y || !graph_is_private(g, conv, norm) || x->dtype != DTYPE_F32 ||
         y->dtype != DTYPE_F32 || z->dtype != DTYPE_F32)
         return 0;
-    if (!backend_kernel(backend, &folded)) /* the reference's will do: weights are few */
+    if (!backend_kernel(backend, &folded)) /* the fallback's kernel is enough: weights are few */
         return 0;
     folded.out[0] = graph_tensor(g, "folded_weight", w->shape, e);
     folded.out[1] = graph_tensor(g, "folded_bias", norm->in[1]->shape, e);
@@ -33,7 +33,7 @@ static int fold(struct graph *g, const struct backend *backend, struct op *conv,
 int fuse_fold_graph(struct graph *g, const struct backend *backend, struct err *e)
 {
     for (size_t i = 0; i + 1 < g->nops; i++)
-        if (fold(g, backend, g->ops[i], g->ops[i + 1], e) < 0)
+        if (fold_pair(g, backend, g->ops[i], g->ops[i + 1], e) < 0)
             return -1;
     return 0;
 }

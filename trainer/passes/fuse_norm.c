@@ -2,18 +2,20 @@
 #include "config.h"
 #include "trainer/passes/fuse_norm.h"
 
+#include "trainer/passes/fuse_find.h"
+
 static struct op *find_writer(const struct graph *g, const struct tensor *t)
 {
-    for (size_t i = 0; i < g->nops; i++)
-        if (g->ops[i]->out[0] == t)
-            return g->ops[i];
-    return NULL;
+    struct op **writer = fuse_find_writer(g, NULL, t);
+
+    return writer ? *writer : NULL;
 }
 
-/* Could all n be as planned? Then they are, with a tensor in place of the planned one. */
-static int change(struct graph *g, const struct backend *backend, struct op *const *ops,
-                  struct op *planned, int n, const struct tensor *tensor, const char *name,
-                  struct err *e)
+/* Replaces n ops by the planned ones, if the backend has kernels for all of them. `tensor`, which
+ * the planned ops share, is replaced by one of the graph with its shape and this name. */
+static int replace_ops(struct graph *g, const struct backend *backend, struct op *const *ops,
+                       struct op *planned, int n, const struct tensor *tensor, const char *name,
+                       struct err *e)
 {
     struct tensor *real;
 
@@ -35,7 +37,7 @@ static int change(struct graph *g, const struct backend *backend, struct op *con
     return 0;
 }
 
-/* May input k be read before its norm and ReLU? */
+/* Returns whether input k of the op may have coefficients (OP_COEF or OP_SECOND_COEF). */
 static bool takes_coef(const struct op *op, int k)
 {
     static const struct op_kind *const kinds[] = {
@@ -50,7 +52,8 @@ static bool takes_coef(const struct op *op, int k)
     return false;
 }
 
-/* A tensor that batch_norm with ReLU writes is never written, where all who read it can make it. */
+/* The result of a batch_norm with ReLU is not written if all its readers, at most MAX_READERS, can
+ * compute it. */
 #define MAX_READERS 8
 static int fuse_coef(struct graph *g, const struct backend *backend, struct op *norm, struct err *e)
 {
@@ -76,11 +79,11 @@ static int fuse_coef(struct graph *g, const struct backend *backend, struct op *
             planned[n].in[k] = norm->in[0];
             planned[n++].in[k == OP_SECOND ? OP_SECOND_COEF : OP_COEF] = &coef;
         }
-    return change(g, backend, ops, planned, n, &coef, "coef", e);
+    return replace_ops(g, backend, ops, planned, n, &coef, "coef", e);
 }
 
-/* The writer of such a tensor's gradient reads x anyway, so it also sums what the norm's gradient
- * needs. */
+/* The writer of that result's gradient reads the norm's x anyway, so it also computes the sums that
+ * the norm's gradient needs. */
 static int fuse_sums(struct graph *g, const struct backend *backend, struct op *norm, struct err *e)
 {
     bool fits = norm->kind == &batch_norm_grad_kind && norm->attr.relu;
@@ -91,10 +94,10 @@ static int fuse_sums(struct graph *g, const struct backend *backend, struct op *
     struct tensor sums = {.shape = {2, {2, norm->in[1]->shape.dim[DIM_C]}}};
     struct op planned[] = {*writer, *norm};
     planned[0].out[OP_OUT_SUMS] = planned[1].in[OP_SUMS] = &sums;
-    return change(g, backend, (struct op *[]){writer, norm}, planned, 2, &sums, "sums", e);
+    return replace_ops(g, backend, (struct op *[]){writer, norm}, planned, 2, &sums, "sums", e);
 }
 
-/* The convolution in front of a norm adds up what that needs. */
+/* The convolution before a norm also computes the moments of its result. */
 static int fuse_moments(struct graph *g, const struct backend *backend, struct op *norm,
                         struct err *e)
 {
@@ -105,10 +108,11 @@ static int fuse_moments(struct graph *g, const struct backend *backend, struct o
     struct tensor moments = {.shape = {2, {2, norm->in[0]->shape.dim[DIM_C]}}};
     struct op planned[] = {*conv, *norm};
     planned[0].out[OP_OUT_MOMENTS] = planned[1].in[OP_MOMENTS] = &moments;
-    return change(g, backend, (struct op *[]){conv, norm}, planned, 2, &moments, "moments", e);
+    return replace_ops(g, backend, (struct op *[]){conv, norm}, planned, 2, &moments, "moments",
+                       e);
 }
 
-/* The only reader of t, as its first input and once; or NULL. */
+/* Returns the op that reads t as input 0, if no other input of any op is t; or NULL. */
 static struct op *find_only_reader(const struct graph *g, const struct tensor *t)
 {
     struct op *reader = NULL;
@@ -124,8 +128,8 @@ static struct op *find_only_reader(const struct graph *g, const struct tensor *t
     return reader;
 }
 
-/* A norm's gradient that only a convolution's gradients read is never written. */
-static int fuse_grad(struct graph *g, const struct backend *backend, struct op *norm, struct err *e)
+/* A norm's gradient that only the gradients of a convolution read is not written. */
+static int fuse_norm_grad(struct graph *g, const struct backend *backend, struct op *norm, struct err *e)
 {
     struct tensor *dx = norm->out[0];
     struct op *reader;
@@ -142,7 +146,7 @@ static int fuse_grad(struct graph *g, const struct backend *backend, struct op *
     planned[1].in[0] = norm->in[0];
     planned[1].in[OP_NORM_GRAD_X] = norm->in[1];
     planned[1].in[OP_NORM_GRAD_COEF] = &coef;
-    return change(g, backend, (struct op *[]){norm, reader}, planned, 2, &coef, "coef", e);
+    return replace_ops(g, backend, (struct op *[]){norm, reader}, planned, 2, &coef, "coef", e);
 }
 
 int fuse_norm_graph(struct graph *g, const struct backend *backend, struct err *e)
@@ -151,7 +155,7 @@ int fuse_norm_graph(struct graph *g, const struct backend *backend, struct err *
         if (fuse_coef(g, backend, g->ops[i], e) < 0)
             return -1;
     for (size_t i = 0; i < g->nops; i++)
-        if (fuse_moments(g, backend, g->ops[i], e) < 0 || fuse_grad(g, backend, g->ops[i], e) < 0 ||
+        if (fuse_moments(g, backend, g->ops[i], e) < 0 || fuse_norm_grad(g, backend, g->ops[i], e) < 0 ||
             fuse_sums(g, backend, g->ops[i], e) < 0)
             return -1;
     return 0;

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What batch norms and the ops around them hand each other at places behind those of their kinds
- * (op.h). A convolution gives the norm behind it moments. The readers of a norm with ReLU compute
- * it from coefficients, and the writer of its gradient gives it sums. The norm's own gradient is
- * computed by the convolution's gradients that read it, from coefficients, too. All of it only
- * where the backend has kernels for it. */
+/* Part of fusion (fuse.h): batch norms in training exchange values with the ops around them, where
+ * the backend has kernels for it (OP_MOMENTS and others, op.h):
+ * - A convolution also computes the moments of its result for the norm after it.
+ * - The result of a norm with ReLU is not written; its readers compute it from OP_COEF.
+ * - The op that writes the gradient of that result also computes the sums that the norm's gradient
+ *   needs.
+ * - The gradient of the norm's input is not written; the gradients of the convolution before the
+ *   norm compute it from OP_NORM_GRAD_COEF. */
 #ifndef UNETCTL_TRAINER_PASSES_FUSE_NORM_H
 #define UNETCTL_TRAINER_PASSES_FUSE_NORM_H
 
 #include "trainer/core/graph.h"
 
-/* Part of fuse_graph, after all ops are what they will be. */
+/* Runs after all other fusions. 0, or -1 if out of memory. */
 int fuse_norm_graph(struct graph *g, const struct backend *backend, struct err *e);
 
 #endif

@@ -12,65 +12,66 @@ static void fuse_conv_relu(struct graph *g, const struct backend *backend, size_
 
     if (!relu || !graph_is_private(g, conv, *relu))
         return;
-    struct op both = *conv;
-    both.attr.relu = true;
-    both.out[0] = (*relu)->out[0];
-    if (!backend_has_kernel(backend, &both))
+    struct op fused = *conv;
+    fused.attr.relu = true;
+    fused.out[0] = (*relu)->out[0];
+    if (!backend_has_kernel(backend, &fused))
         return;
-    **relu = both;
+    **relu = fused;
     fuse_drop(&g->ops[i]);
 }
 
-/* What is behind a convolution and its ReLU. */
 static void fuse_conv_relu_pool(struct graph *g, const struct backend *backend, struct op *conv)
 {
-    struct op **pool = fuse_find_reader(g, &max_pool2d_kind, 0, conv->out[0]), both = *conv;
+    struct op **pool = fuse_find_reader(g, &max_pool2d_kind, 0, conv->out[0]), fused = *conv;
 
     if (!pool)
         return;
-    both.out[OP_OUT_POOLED] = (*pool)->out[0];
-    if (!backend_has_kernel(backend, &both))
+    fused.out[OP_OUT_POOLED] = (*pool)->out[0];
+    if (!backend_has_kernel(backend, &fused))
         return;
-    *conv = both;
+    *conv = fused;
     fuse_drop(pool);
 }
 
 static void fuse_conv_relu_conv(struct graph *g, const struct backend *backend, size_t i)
 {
     const struct op *conv = g->ops[i];
-    struct op **second = fuse_find_reader(g, &conv2d_kind, 0, conv->out[0]), both = *conv;
+    struct op **second = fuse_find_reader(g, &conv2d_kind, 0, conv->out[0]), fused = *conv;
 
     if (!second || op_form(*second) || (*second)->attr.kernel != 1 || (*second)->attr.stride > 1 ||
         !graph_is_private(g, conv, *second))
         return;
-    both.in[OP_HEAD_W] = (*second)->in[1];
-    both.in[OP_HEAD_B] = (*second)->in[2];
-    both.out[0] = (*second)->out[0];
-    if (!backend_has_kernel(backend, &both))
+    fused.in[OP_HEAD_W] = (*second)->in[1];
+    fused.in[OP_HEAD_B] = (*second)->in[2];
+    fused.out[0] = (*second)->out[0];
+    if (!backend_has_kernel(backend, &fused))
         return;
-    **second = both;
+    **second = fused;
     fuse_drop(&g->ops[i]);
 }
 
-/* What makes the input of one that can make it on the way. */
-static void fuse_front(struct graph *g, const struct backend *backend, struct op *conv)
+/* Fuses conv, which has another convolution after it or a second source, with the op that writes
+ * its first input: a convolution with ReLU, or a transposed one. */
+static void fuse_producer(struct graph *g, const struct backend *backend, struct op *conv)
 {
     bool up = conv->in[OP_SECOND] && conv->attr.relu;
-    struct op **front = NULL, both = *conv;
+    struct op **producer = NULL, fused = *conv;
 
     if (up || conv->out[OP_OUT_POOLED])
-        front = fuse_find_writer(g, up ? &conv_transpose2d_kind : &conv2d_kind, conv->in[0]);
-    if (!front || op_form(*front) != (up ? 0 : OP_RELU) || !graph_is_private(g, *front, conv) ||
-        (!up && (*front)->attr.kernel != conv->attr.kernel) || (*front)->attr.stride > 1 ||
+        producer = fuse_find_writer(g, up ? &conv_transpose2d_kind : &conv2d_kind, conv->in[0]);
+    if (!producer || op_form(*producer) != (up ? 0 : OP_RELU) ||
+        !graph_is_private(g, *producer, conv) ||
+        (!up && (*producer)->attr.kernel != conv->attr.kernel) || (*producer)->attr.stride > 1 ||
         conv->attr.stride > 1)
-        return; /* one attr is for both */
-    both.in[0] = (*front)->in[0];
-    both.in[OP_PRODUCER_W] = (*front)->in[1];
-    both.in[OP_PRODUCER_B] = (*front)->in[2];
-    if (!backend_has_kernel(backend, &both))
+        return; /* fused convolutions share one attr */
+    fused.in[0] = (*producer)->in[0];
+    fused.in[OP_PRODUCER_W] = (*producer)->in[1];
+    fused.in[OP_PRODUCER_B] = (*producer)->in[2];
+    if (!backend_has_kernel(backend, &fused))
         return;
-    *conv = both;
-    fuse_drop(front);
+    *conv = fused;
+    fuse_drop(producer);
 }
 
 static bool is_conv_relu(const struct op *op)
@@ -96,5 +97,5 @@ void fuse_relu_graph(struct graph *g, const struct backend *backend)
             fuse_behind(g, backend, i);
     for (size_t i = 0; i < g->nops; i++)
         if (g->ops[i])
-            fuse_front(g, backend, g->ops[i]);
+            fuse_producer(g, backend, g->ops[i]);
 }

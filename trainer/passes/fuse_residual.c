@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The only op that reads what `writer` writes first, if it is of that kind: its place; else 0,
- * which none has. */
-static size_t find_reader(const struct graph *g, const struct op *writer,
-                          const struct op_kind *kind)
+/* Returns the index of the only op that reads writer->out[0], if it is a forward op of this kind;
+ * else 0. */
+static size_t find_only_reader(const struct graph *g, const struct op *writer,
+                               const struct op_kind *kind)
 {
     for (size_t i = 1; i < g->nforward; i++) {
         const struct op *op = g->ops[i];
@@ -20,7 +20,7 @@ static size_t find_reader(const struct graph *g, const struct op *writer,
     return 0;
 }
 
-/* The first op of the gradients that reads t; nops: none. */
+/* Returns the index of the first backward op that reads t, or nops. */
 static size_t find_in_gradients(const struct graph *g, const struct tensor *t)
 {
     for (size_t i = g->nforward; i < g->nops; i++)
@@ -31,15 +31,15 @@ static size_t find_in_gradients(const struct graph *g, const struct tensor *t)
     return g->nops;
 }
 
-/* batch_norm (x, ...) -> y; add (y, shortcut) -> sum; relu (sum) -> z becomes batch_norm,
- * attr.coef (x, ...) -> coef; add (x, shortcut), OP_COEF, attr.relu -> z, in the place of relu.
- * *place: that; 0: there is none. */
+/* batch_norm (x, ...) -> y; add (y, shortcut) -> sum; relu (sum) -> z becomes batch_norm with
+ * attr.coef (x, ...) -> coef; add with attr.relu (x, shortcut, coef) -> z, in the place of relu.
+ * Sets *place to the index of that add, or to 0 if op i does not begin such a block. */
 static int fuse_end(struct graph *g, const struct backend *backend, size_t i, size_t *place,
                     struct err *e)
 {
     struct op *norm = g->ops[i];
-    size_t at_add = norm->kind == &batch_norm_kind ? find_reader(g, norm, &add_kind) : 0;
-    size_t at_relu = at_add ? find_reader(g, g->ops[at_add], &relu_kind) : 0;
+    size_t at_add = norm->kind == &batch_norm_kind ? find_only_reader(g, norm, &add_kind) : 0;
+    size_t at_relu = at_add ? find_only_reader(g, g->ops[at_add], &relu_kind) : 0;
 
     *place = 0;
     if (!at_relu || op_form(norm))
@@ -53,7 +53,7 @@ static int fuse_end(struct graph *g, const struct backend *backend, size_t i, si
 
     first.attr.relu = first.attr.coef = true;
     first.out[0] = &planned;
-    /* Of the second the reference's will do: it is as fast as memory. */
+    /* For the add a kernel of the fallback is enough: it is limited by memory, too. */
     if (!backend_has_kernel(backend, &first) || !backend_kernel(backend, &end))
         return 0;
     coef = graph_tensor(g, "coef", planned.shape, e);
@@ -68,8 +68,8 @@ static int fuse_end(struct graph *g, const struct backend *backend, size_t i, si
     return 0;
 }
 
-/* Gradients read what op gives made again, by the same op before the first of them. */
-static int make_again(struct graph *g, const struct op *op, size_t place, struct err *e)
+/* Inserts a copy of the op before g->ops[place]; that and later ops read the copy's result. */
+static int repeat_op(struct graph *g, const struct op *op, size_t place, struct err *e)
 {
     struct op like = *op, *again;
 
@@ -87,8 +87,8 @@ static int make_again(struct graph *g, const struct op *op, size_t place, struct
     return 0;
 }
 
-/* Only where all that it is made of is kept for other gradients anyway. */
-static int drop_end(struct graph *g, const struct op *op, struct err *e)
+/* Repeats the add for the gradients, if they read both its inputs anyway. */
+static int repeat_end(struct graph *g, const struct op *op, struct err *e)
 {
     size_t place = find_in_gradients(g, op->out[0]);
 
@@ -97,7 +97,7 @@ static int drop_end(struct graph *g, const struct op *op, struct err *e)
     for (int k = 0; k < 2; k++)
         if (op->in[k]->place != TENSOR_ARENA || find_in_gradients(g, op->in[k]) == g->nops)
             return 0;
-    return make_again(g, op, place, e);
+    return repeat_op(g, op, place, e);
 }
 
 static int fuse_block(struct graph *g, const struct backend *backend, size_t i, struct err *e)
@@ -106,7 +106,7 @@ static int fuse_block(struct graph *g, const struct backend *backend, size_t i, 
 
     if (fuse_end(g, backend, i, &place, e) < 0)
         return -1;
-    return place ? drop_end(g, g->ops[place], e) : 0;
+    return place ? repeat_end(g, g->ops[place], e) : 0;
 }
 
 int fuse_residual_graph(struct graph *g, const struct backend *backend, struct err *e)

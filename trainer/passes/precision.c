@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/mem.h"
+
 static const char *const names[] = {
     [DTYPE_F32] = "f32", [DTYPE_BF16] = "bf16", [DTYPE_F16] = "fp16"};
 
@@ -28,7 +30,7 @@ int precision_parse(const char *name, enum dtype *t, bool *tf32, struct err *e)
     return err_set(e, ERR_USAGE, "%s: must be f32, tf32, bf16 or fp16", name);
 }
 
-/* What losses give, and sums of it. */
+/* Returns whether op computes a gradient of logits: a loss, or a sum of such gradients. */
 static bool is_of_losses(const struct op *op)
 {
     return op->kind->is_loss ||
@@ -36,7 +38,8 @@ static bool is_of_losses(const struct op *op)
             op->in[1]->dtype == DTYPE_F32);
 }
 
-static bool has_type(const struct graph *g, const struct op *op, const struct tensor *t)
+/* Returns whether t, a result of op, becomes a tensor of 16 bits. */
+static bool is_lowered(const struct graph *g, const struct op *op, const struct tensor *t)
 {
     return t->place == TENSOR_ARENA && t->shape.ndim == 4 && t != g->logits && !is_of_losses(op);
 }
@@ -47,14 +50,14 @@ void precision_mark(struct graph *g, enum dtype t)
         const struct op *op = g->ops[i];
 
         for (int k = -1; op_next_out(op, &k);)
-            if (has_type(g, op, op->out[k]))
+            if (is_lowered(g, op, op->out[k]))
                 op->out[k]->dtype = t;
     }
 }
 
-/* Casts while they stand behind the graph's own ops. */
+/* The casts, which are appended to the graph's ops and moved to their places by sort_ops. */
 struct casts {
-    size_t *places; /* of cast i: before op places[i] / 2, or behind it if that is odd */
+    size_t *places; /* cast i belongs before op places[i] / 2, or after it if places[i] is odd */
     size_t n;
 };
 
@@ -70,7 +73,7 @@ static int append_cast(struct graph *g, struct casts *c, size_t place, struct te
     return 0;
 }
 
-/* Each input once, however often it is one. */
+/* Casts each tensor once, even if it is several inputs of the op. */
 static int widen_inputs(struct graph *g, struct casts *c, size_t i, struct err *e)
 {
     struct op *op = g->ops[i];
@@ -106,14 +109,14 @@ static int widen_outputs(struct graph *g, struct casts *c, size_t i, struct err 
     return 0;
 }
 
-/* Casts to where they belong. */
+/* Moves the casts to their places. */
 static int sort_ops(struct graph *g, const struct casts *c, struct err *e)
 {
     size_t n = 0, next = 0, nown = g->nops - c->n, nforward = g->nforward;
-    struct op **ops = malloc((g->nops + 1) * sizeof(struct op *));
+    struct op **ops = mem_alloc(g->nops, sizeof(struct op *), e);
 
     if (!ops)
-        return err_set(e, ERR_INTERNAL, "graph: out of memory");
+        return -1;
     for (size_t i = 0; i < nown; i++) {
         for (; next < c->n && c->places[next] == 2 * i; next++)
             ops[n++] = g->ops[nown + next];
@@ -128,25 +131,15 @@ static int sort_ops(struct graph *g, const struct casts *c, struct err *e)
     return 0;
 }
 
-static bool is_wide(const struct op *op)
-{
-    for (int k = -1; op_next_in(op, &k);)
-        if (op->in[k]->dtype != DTYPE_F32)
-            return false;
-    for (int k = -1; op_next_out(op, &k);)
-        if (op->out[k]->dtype != DTYPE_F32)
-            return false;
-    return true;
-}
 
 int precision_lower(struct graph *g, const struct backend *backend, struct err *e)
 {
     size_t nown = g->nops;
-    struct casts c = {.places = calloc(nown * (OP_MAX_IN + OP_MAX_OUT) + 1, sizeof *c.places)};
-    int rc = c.places ? 0 : err_set(e, ERR_INTERNAL, "graph: out of memory");
+    struct casts c = {.places = mem_zero(nown * (OP_MAX_IN + OP_MAX_OUT), sizeof *c.places, e)};
+    int rc = c.places ? 0 : -1;
 
     for (size_t i = 0; rc == 0 && i < nown; i++)
-        if (!is_wide(g->ops[i]) && !backend_kernel(backend, g->ops[i]))
+        if (!op_is_float(g->ops[i]) && !backend_kernel(backend, g->ops[i]))
             rc = widen_inputs(g, &c, i, e) || widen_outputs(g, &c, i, e) ? -1 : 0;
     if (rc == 0)
         rc = sort_ops(g, &c, e);

@@ -73,7 +73,7 @@ static int describe_network(struct session *s, struct err *e)
         goal_parse_plateau(&s->goal, c->train.lr_plateau, e))
         return -1;
     s->goal.keep_best = strcmp(c->train.keep, "best") == 0;
-    s->goal.by_accuracy = model_find(c->model.name)->whole;
+    s->goal.by_accuracy = model_find(c->model.name)->classifies;
     s->network_config =
         (struct network_config){.model = c->model.name,
                                 .backend = c->train.backend,

@@ -26,13 +26,13 @@ static void build(struct graph *g, struct err *e)
 
     g->input = x = graph_input(g, "input", shape_nhwc(2, 8, 16, 3), e);
     g->target = graph_input(g, "target", shape_nhwc(2, 8, 16, 1), e);
-    x = conv2d_append(g, "one", x, 8, 3, e);
+    x = conv2d_append(g, "one", x, 8, 3, 1, true, e);
     skip = x = relu_append(g, batch_norm_append(g, "one.bn", x, false, e), e);
-    x = conv2d_append(g, "two", max_pool2d_append(g, x, e), 16, 3, e);
+    x = conv2d_append(g, "two", max_pool2d_append(g, x, e), 16, 3, 1, true, e);
     x = relu_append(g, batch_norm_append(g, "two.bn", x, false, e), e);
     x = concat_append(g, conv_transpose2d_append(g, "up", x, 8, e), skip, e);
-    x = conv2d_append(g, "three", x, 8, 3, e);
-    g->logits = conv2d_append(g, "head", x, 1, 1, e);
+    x = conv2d_append(g, "three", x, 8, 3, 1, true, e);
+    g->logits = conv2d_append(g, "head", x, 1, 1, 1, true, e);
     if (!g->logits || (g->training && (loss_append(g, LOSS_CE, NULL, g->logits, g->target, e) ||
                                        graph_backward(g, e))))
         bail_out("%s", e->text);
@@ -48,11 +48,11 @@ static void build_block(struct graph *g, struct err *e)
 
     g->input = x = graph_input(g, "input", shape_nhwc(2, 8, 16, 3), e);
     g->target = graph_input(g, "target", shape_nhwc(2, 8, 16, 1), e);
-    x = conv2d_append_as(g, "one", x, 8, 3, 1, block_bias, e);
+    x = conv2d_append(g, "one", x, 8, 3, 1, block_bias, e);
     x = relu_append(g, batch_norm_append(g, "one.bn", x, false, e), e);
-    x = conv2d_append_as(g, "two", x, 16, 3, 1, block_bias, e);
+    x = conv2d_append(g, "two", x, 16, 3, 1, block_bias, e);
     x = relu_append(g, batch_norm_append(g, "two.bn", x, false, e), e);
-    g->logits = conv2d_append(g, "head", x, 1, 1, e);
+    g->logits = conv2d_append(g, "head", x, 1, 1, 1, true, e);
     if (!g->logits || (g->training && (loss_append(g, LOSS_CE, NULL, g->logits, g->target, e) ||
                                        graph_backward(g, e))))
         bail_out("%s", e->text);
@@ -66,9 +66,9 @@ static void build_pools(struct graph *g, struct err *e)
 
     g->input = x = graph_input(g, "input", shape_nhwc(2, 9, 14, 3), e);
     g->target = graph_input(g, "target", shape_nhwc(2, 4, 7, 1), e);
-    x = relu_append(g, conv2d_append(g, "one", x, 8, 3, e), e);
-    x = relu_append(g, conv2d_append(g, "two", max_pool2d_append(g, x, e), 16, 3, e), e);
-    g->logits = conv2d_append(g, "head", x, 1, 1, e);
+    x = relu_append(g, conv2d_append(g, "one", x, 8, 3, 1, true, e), e);
+    x = relu_append(g, conv2d_append(g, "two", max_pool2d_append(g, x, e), 16, 3, 1, true, e), e);
+    g->logits = conv2d_append(g, "head", x, 1, 1, 1, true, e);
     if (!g->logits || loss_append(g, LOSS_CE, NULL, g->logits, g->target, e) ||
         graph_backward(g, e))
         bail_out("%s", e->text);
@@ -82,11 +82,11 @@ static void build_residual(struct graph *g, struct err *e)
 
     g->input = x = graph_input(g, "input", shape_nhwc(2, 8, 16, 3), e);
     g->target = graph_input(g, "target", shape_nhwc(2, 8, 16, 1), e);
-    x = relu_append(g, conv2d_append(g, "one", x, 8, 3, e), e);
-    y = relu_append(g, batch_norm_append(g, "two.bn", conv2d_append_as(g, "two", x, 8, 3, 1, false, e),
+    x = relu_append(g, conv2d_append(g, "one", x, 8, 3, 1, true, e), e);
+    y = relu_append(g, batch_norm_append(g, "two.bn", conv2d_append(g, "two", x, 8, 3, 1, false, e),
                                          false, e), e);
-    y = conv2d_append_as(g, "three", y, 8, 3, 1, false, e);
-    g->logits = conv2d_append(g, "head", add_append(g, x, y, e), 1, 1, e);
+    y = conv2d_append(g, "three", y, 8, 3, 1, false, e);
+    g->logits = conv2d_append(g, "head", add_append(g, x, y, e), 1, 1, 1, true, e);
     if (!g->logits || loss_append(g, LOSS_CE, NULL, g->logits, g->target, e) ||
         graph_backward(g, e))
         bail_out("%s", e->text);
@@ -100,16 +100,16 @@ static void build_ends(struct graph *g, struct err *e)
 
     g->input = x = graph_input(g, "input", shape_nhwc(2, 8, 16, 3), e);
     g->target = graph_input(g, "target", shape_nhwc(2, 8, 16, 1), e);
-    x = relu_append(g, conv2d_append(g, "stem", x, 8, 3, e), e);
+    x = relu_append(g, conv2d_append(g, "stem", x, 8, 3, 1, true, e), e);
     for (int i = 1; i <= 3; i++) {
         char conv[16], norm[16];
 
         snprintf(conv, sizeof conv, "c%d", i);
         snprintf(norm, sizeof norm, "n%d", i);
-        y = batch_norm_append(g, norm, conv2d_append_as(g, conv, x, 8, 3, 1, false, e), false, e);
+        y = batch_norm_append(g, norm, conv2d_append(g, conv, x, 8, 3, 1, false, e), false, e);
         x = relu_append(g, i == 2 ? add_append(g, x, y, e) : add_append(g, y, x, e), e);
     }
-    g->logits = conv2d_append(g, "head", x, 1, 1, e);
+    g->logits = conv2d_append(g, "head", x, 1, 1, 1, true, e);
     if (!g->logits || loss_append(g, LOSS_CE, NULL, g->logits, g->target, e) ||
         graph_backward(g, e))
         bail_out("%s", e->text);
@@ -218,7 +218,7 @@ static bool has_wide_kernels(const struct backend *backend)
     struct tensor *x = graph_input(g, "input", shape_nhwc(2, 8, 16, 8), &e);
     bool has;
 
-    conv2d_append(g, "conv", x, 8, 3, &e);
+    conv2d_append(g, "conv", x, 8, 3, 1, true, &e);
     has = backend_has_kernel(backend, g->ops[0]);
     graph_destroy(g);
     return has;
@@ -492,13 +492,13 @@ static void build_chains(struct graph *g, struct err *e)
 
     g->input = x = graph_input(g, "input", shape_nhwc(2, 16, 24, 3), e);
     g->target = graph_input(g, "target", shape_nhwc(2, 16, 24, 1), e);
-    x = relu_append(g, conv2d_append(g, "stem", x, 8, 3, e), e);
-    skip = x = relu_append(g, conv2d_append(g, "one", x, 16, 3, e), e);
-    x = relu_append(g, conv2d_append(g, "two", max_pool2d_append(g, x, e), 16, 3, e), e);
+    x = relu_append(g, conv2d_append(g, "stem", x, 8, 3, 1, true, e), e);
+    skip = x = relu_append(g, conv2d_append(g, "one", x, 16, 3, 1, true, e), e);
+    x = relu_append(g, conv2d_append(g, "two", max_pool2d_append(g, x, e), 16, 3, 1, true, e), e);
     x = concat_append(g, conv_transpose2d_append(g, "up", x, 8, e), skip, e);
-    x = relu_append(g, conv2d_append(g, "three", x, 8, 3, e), e);
-    x = relu_append(g, conv2d_append(g, "four", x, 8, 3, e), e);
-    g->logits = conv2d_append(g, "head", x, 1, 1, e);
+    x = relu_append(g, conv2d_append(g, "three", x, 8, 3, 1, true, e), e);
+    x = relu_append(g, conv2d_append(g, "four", x, 8, 3, 1, true, e), e);
+    g->logits = conv2d_append(g, "head", x, 1, 1, 1, true, e);
     if (!g->logits)
         bail_out("%s", e->text);
     g->logits->pinned = true;

@@ -53,9 +53,9 @@ static struct graph *build(int64_t channels, struct op **op)
     struct tensor *x;
 
     g->input = graph_input(g, "input", shape_nhwc(2, 9, 70, 3), &e);
-    x = conv2d_append(g, "one", g->input, 16, 3, &e);
-    x = conv2d_append(g, "two", x, (int)channels, 3, &e);
-    g->logits = conv2d_append(g, "three", x, 1, 1, &e);
+    x = conv2d_append(g, "one", g->input, 16, 3, 1, true, &e);
+    x = conv2d_append(g, "two", x, (int)channels, 3, 1, true, &e);
+    g->logits = conv2d_append(g, "three", x, 1, 1, 1, true, &e);
     if (!g->logits)
         bail_out("%s", e.text);
     precision_mark(g, DTYPE_BF16);
