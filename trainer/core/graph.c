@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "src/clock.h"
+#include "src/hash.h"
 #include "src/mem.h"
 #include "trainer/core/plan.h"
 
@@ -326,54 +327,51 @@ int graph_run(struct graph *g, struct exec *x, int (*ready)(void *arg, size_t up
     return 0;
 }
 
-static void hash_bytes(uint64_t *hash, const void *bytes, size_t n)
+static uint64_t hash_number(uint64_t hash, int64_t number)
 {
-    const unsigned char *p = bytes;
-
-    for (size_t i = 0; i < n; i++)
-        *hash = (*hash ^ p[i]) * UINT64_C(0x100000001b3);
+    return hash_bytes(hash, &number, sizeof number);
 }
 
-static void hash_number(uint64_t *hash, int64_t number)
+static uint64_t hash_real(uint64_t hash, double number)
 {
-    hash_bytes(hash, &number, sizeof number);
+    return hash_bytes(hash, &number, sizeof number);
 }
 
-static void hash_tensor(uint64_t *hash, const struct tensor *t)
+static uint64_t hash_tensor(uint64_t hash, const struct tensor *t)
 {
-    hash_number(hash, t->place);
-    hash_number(hash, t->shape.ndim);
+    hash = hash_number(hash, t->place);
+    hash = hash_number(hash, t->shape.ndim);
     for (int i = 0; i < t->shape.ndim; i++)
-        hash_number(hash, t->shape.dim[i]);
-    if (t->place != TENSOR_ARENA) {
-        hash_number(hash, (int64_t)t->offset);
-        hash_bytes(hash, t->name, strlen(t->name));
-    }
+        hash = hash_number(hash, t->shape.dim[i]);
+    if (t->place == TENSOR_ARENA)
+        return hash;
+    hash = hash_number(hash, (int64_t)t->offset);
+    return hash_bytes(hash, t->name, strlen(t->name));
 }
 
 uint64_t graph_hash(const struct graph *g)
 {
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    uint64_t hash = HASH_BEGIN;
 
     for (size_t i = 0; i < g->nops; i++) {
         const struct op *op = g->ops[i];
 
-        hash_bytes(&hash, op->kind->name, strlen(op->kind->name));
-        hash_number(&hash, op->attr.kernel);
-        hash_number(&hash, op->attr.stride);
-        hash_number(&hash, op->attr.split);
-        hash_number(&hash, op_form(op));
-        hash_number(&hash, op->attr.sync);
-        hash_bytes(&hash, &op->attr.rate, sizeof op->attr.rate);
-        hash_bytes(&hash, &op->attr.eps, sizeof op->attr.eps);
-        hash_bytes(&hash, &op->attr.momentum, sizeof op->attr.momentum);
+        hash = hash_bytes(hash, op->kind->name, strlen(op->kind->name));
+        hash = hash_number(hash, op->attr.kernel);
+        hash = hash_number(hash, op->attr.stride);
+        hash = hash_number(hash, op->attr.split);
+        hash = hash_number(hash, op_form(op));
+        hash = hash_number(hash, op->attr.sync);
+        hash = hash_real(hash, op->attr.rate);
+        hash = hash_real(hash, op->attr.eps);
+        hash = hash_real(hash, op->attr.momentum);
         for (int k = -1; op_next_in(op, &k);)
-            hash_tensor(&hash, op->in[k]);
+            hash = hash_tensor(hash, op->in[k]);
         for (int k = -1; op_next_out(op, &k);)
-            hash_tensor(&hash, op->out[k]);
+            hash = hash_tensor(hash, op->out[k]);
     }
     for (size_t i = 0; i < g->nparams; i++)
-        hash_bytes(&hash, &g->params[i].l2, sizeof g->params[i].l2);
+        hash = hash_real(hash, g->params[i].l2);
     return hash;
 }
 

@@ -4,11 +4,11 @@
 
 #include <math.h>
 
-/* One logit per pixel is that of the foreground; the background's is 0. */
+/* The logit of each pixel is that of the foreground; that of the background is 0. */
 static void add_binary(struct image_loss *l, const float *weights, const float *z, const float *t,
                        size_t n)
 {
-    double both = 0, sum = 0;
+    double common = 0, sum = 0; /* of Dice = 2 |P and T| / (|P| + |T|) */
 
     for (size_t i = 0; i < n; i++) {
         if (t[i] < 0)
@@ -17,13 +17,13 @@ static void add_binary(struct image_loss *l, const float *weights, const float *
         double w = weights ? (double)(weights[0] + (weights[1] - weights[0]) * t[i]) : 1;
         l->ce += w * (double)(fmaxf(z[i], 0) - z[i] * t[i] + log1pf(m));
         l->weight += w;
-        both += (double)(p * t[i]);
+        common += (double)(p * t[i]);
         sum += (double)(p + t[i]);
     }
-    l->dice += 1 - (2 * both + 1) / (sum + 1);
+    l->dice += 1 - (2 * common + 1) / (sum + 1);
 }
 
-/* The logarithm of the sum of the logits' exponentials. */
+/* Returns the logarithm of the sum of the logits' exponentials. */
 static double log_sum(const float *z, int classes)
 {
     float largest = z[0], sum = 0;
@@ -31,14 +31,14 @@ static double log_sum(const float *z, int classes)
     for (int c = 1; c < classes; c++)
         largest = fmaxf(largest, z[c]);
     for (int c = 0; c < classes; c++)
-        sum += expf(z[c] - largest); /* one of them is 1 */
+        sum += expf(z[c] - largest); /* the largest one is 1 */
     return (double)(largest + logf(fmaxf(sum, 1)));
 }
 
 static void add_classes(struct image_loss *l, int classes, const float *weights, const float *z,
                         const float *t, size_t n)
 {
-    double both[IMAGE_LOSS_CLASSES] = {0}, sum[IMAGE_LOSS_CLASSES] = {0}, dice = 0;
+    double common[IMAGE_LOSS_CLASSES] = {0}, sum[IMAGE_LOSS_CLASSES] = {0}, dice = 0;
 
     for (size_t i = 0; i < n; i++, z += classes) {
         if (t[i] < 0)
@@ -47,13 +47,13 @@ static void add_classes(struct image_loss *l, int classes, const float *weights,
         double w = weights ? (double)weights[target] : 1, all = log_sum(z, classes);
         l->ce += w * (all - (double)z[target]);
         l->weight += w;
-        both[target] += exp((double)z[target] - all);
+        common[target] += exp((double)z[target] - all);
         sum[target]++;
         for (int c = 0; c < classes; c++)
             sum[c] += exp((double)z[c] - all);
     }
     for (int c = 0; c < classes; c++)
-        dice += (2 * both[c] + 1) / (sum[c] + 1);
+        dice += (2 * common[c] + 1) / (sum[c] + 1);
     l->dice += 1 - dice / classes;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The training's loss of validation images: the formulas of backends/ref/{bce,softmax_ce,dice}.c,
+/* The training loss of validation images, by the formulas of backends/ref/{bce,softmax_ce,dice}.c
  * without gradients. */
 #ifndef UNETCTL_TRAINER_METRIC_IMAGE_LOSS_H
 #define UNETCTL_TRAINER_METRIC_IMAGE_LOSS_H
@@ -9,20 +9,21 @@
 
 #define IMAGE_LOSS_CLASSES 256 /* at most */
 
-/* Sums over images, which ranks can sum. All are doubles. */
+/* Sums over images. The ranks sum them as an array of doubles. */
 struct image_loss {
-    double ce, weight; /* cross entropies by class weight; those weights */
-    double dice, images;
+    double ce, weight; /* weighted cross entropies of the pixels, and the class weights */
+    double dice;       /* 1 - soft Dice of each image */
+    double images;
 };
 
-/* Adds an image of n pixels: logits[n][classes], target and class_weights (NULL: 1) as network.h
- * has them. */
+/* Adds an image of n pixels: logits[n][classes]; target and class_weights (NULL: 1) as in
+ * network.h. */
 void image_loss_add(struct image_loss *l, int classes, const float *class_weights,
                     const float *logits, const float *target, size_t n);
 
 void image_loss_sum(struct image_loss *dst, const struct image_loss *l);
 
-/* ce / weight + dice / images, or only one of them. NaN without images. */
+/* Returns ce / weight + dice / images, or only one of the terms. NaN without images. */
 double image_loss_mean(const struct image_loss *l, bool has_ce, bool has_dice);
 
 #endif

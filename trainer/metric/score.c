@@ -51,7 +51,7 @@ static void add_binary(int64_t *score, const float *logits, const float *target,
     class_of(score, 0)->truth += truth;
 }
 
-static int largest(const float *logits, int classes)
+static int largest_logit(const float *logits, int classes)
 {
     int best = -1;
 
@@ -70,7 +70,7 @@ void score_add(int64_t *score, int classes, const float *logits, const float *ta
     for (size_t i = 0; i < n; i++) {
         if (target[i] < 0)
             continue;
-        int t = (int)target[i], p = largest(logits + i * (size_t)classes, classes);
+        int t = (int)target[i], p = largest_logit(logits + i * (size_t)classes, classes);
         score[SCORE_PIXELS]++;
         score[SCORE_CORRECT] += p == t;
         class_of(score, t)->intersection += p == t;
@@ -85,10 +85,10 @@ int score_has(const int64_t *score, int i)
     return score_union(score_class(score, i)) > 0;
 }
 
-/* 1 where nothing is true and nothing predicted. */
-static double ratio(int64_t part, int64_t whole, int64_t either)
+/* Returns part / all; if all is 0, 1 if union_ is 0, too, and else 0. */
+static double ratio(int64_t part, int64_t all, int64_t union_)
 {
-    return whole > 0 ? (double)part / (double)whole : either == 0;
+    return all > 0 ? (double)part / (double)all : union_ == 0;
 }
 
 struct score_summary score_summarize_class(const int64_t *score, int i)
@@ -138,7 +138,7 @@ struct score_counts score_total(const int64_t *score, int classes)
     return sum;
 }
 
-/* Of one class: 0 background, 1 foreground. */
+/* Returns the number of pixels of class i; with one class 0 is the background, 1 the foreground. */
 static int64_t truth_of(const int64_t *score, int classes, int i)
 {
     int64_t truth = score_class(score, classes == 1 ? 0 : i)->truth;
@@ -146,7 +146,7 @@ static int64_t truth_of(const int64_t *score, int classes, int i)
     return classes == 1 && i == 0 ? score[SCORE_PIXELS] - truth : truth;
 }
 
-/* IoU if class k were predicted everywhere. */
+/* Returns the IoU of predicting class k everywhere. */
 static double constant_iou(const int64_t *score, int classes, int k)
 {
     double sum = 0;

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* From a model to a graph that can run: gradients, dtype, fusion, casts, kernels, memory. */
 #include "config.h"
 #include "trainer/network/compiled.h"
 
 #include <stdlib.h>
 #include <sys/param.h>
 
+#include "src/mem.h"
 #include "trainer/core/host_memory.h"
 #include "trainer/core/kernel.h"
 #include "trainer/core/plan.h"
 #include "trainer/passes/fuse.h"
 #include "trainer/passes/precision.h"
 
-#define HOST_RESERVE ((size_t)32 << 20) /* workspaces, stacks of threads, images being decoded */
+#define HOST_RESERVE ((size_t)32 << 20) /* bytes for stacks of threads and images being decoded */
 
 struct graph *compiled_build(const struct compiled_set *s, enum compiled_mode mode, int batch,
                              struct err *e)
@@ -70,12 +72,13 @@ void compiled_release(struct compiled_set *s)
     arena_release(&s->arena);
 }
 
-static void bind(const struct compiled_set *s, struct graph *g)
+static void bind_graph(const struct compiled_set *s, struct graph *g)
 {
     graph_bind(g, s->weights, s->stage->device ? s->stage->arena : s->arena.base);
 }
 
-/* The largest batch, below one that does not fit, that needs at most room bytes; 0: none. */
+/* Returns the largest batch below `batch`, which does not fit, that needs at most room bytes, or 0.
+ * beside: as in network_check_room. */
 static int largest_batch(const struct compiled_set *s, enum compiled_mode mode, int batch,
                          bool kernels, size_t beside, size_t room)
 {
@@ -106,12 +109,12 @@ static int find_room(const struct compiled_set *s, int sharers, struct host_memo
     }
     if (stage_room(s->stage, &room->nbytes, e) < 0)
         return -1;
-    room->nbytes -= room->nbytes / 32; /* code and workspaces that libraries load when first used */
+    room->nbytes -= room->nbytes / 32; /* for code and workspaces of libraries */
     room->reason = "what the GPU has left";
     return 0;
 }
 
-/* nbytes: of the arena; beside: of an image, in the host's memory outside of it. */
+/* nbytes: the arena's size; beside: further bytes per image in the host's memory. */
 static int check_room(const struct compiled_set *s, enum compiled_mode mode, int batch,
                       bool kernels, size_t nbytes, size_t beside, int sharers, struct err *e)
 {
@@ -138,7 +141,8 @@ static int check_room(const struct compiled_set *s, enum compiled_mode mode, int
 int compiled_check_room(const struct compiled_set *s, int batch, size_t beside, int sharers,
                         struct err *e)
 {
-    /* A device may be at work, and tries kernels: there the plan goes without their workspaces. */
+    /* Preparing kernels may run them on the device, which may be in use; without kernels the plan
+     * does not include their workspaces. */
     bool kernels = !s->stage->device;
     struct graph *g = plan_graph(s, COMPILED_TRAIN, batch, kernels, e);
     int rc = -1;
@@ -149,7 +153,7 @@ int compiled_check_room(const struct compiled_set *s, int batch, size_t beside, 
     return rc;
 }
 
-/* Programs have addresses in them. */
+/* If the arena moves, graphs are bound again, and programs, which contain addresses, discarded. */
 static int reserve_arena(struct compiled_set *s, enum compiled_mode mode, int batch, size_t nbytes,
                          struct err *e)
 {
@@ -160,25 +164,23 @@ static int reserve_arena(struct compiled_set *s, enum compiled_mode mode, int ba
                          : arena_reserve(&s->arena, nbytes, &moved, e))
         return -1;
     for (struct compiled *c = s->first; moved && c; c = c->next) {
-        bind(s, c->graph);
+        bind_graph(s, c->graph);
         discard_programs(s, c);
     }
     return 0;
 }
 
-/* On a device that has nothing to do: kernels may be tried there, and memory be moved. */
-static struct compiled *compile(struct compiled_set *s, enum compiled_mode mode, int batch,
-                                struct err *e)
+/* Waits for the device first, as kernels may be tried there and memory may move. */
+static struct compiled *compile_graph(struct compiled_set *s, enum compiled_mode mode, int batch,
+                                      struct err *e)
 {
     struct compiled *c;
 
     if (s->stage->device && stage_wait(s->stage, e) < 0)
         return NULL;
-    c = calloc(1, sizeof *c);
-    if (!c) {
-        err_set(e, ERR_INTERNAL, "network: out of memory");
+    c = mem_zero(1, sizeof *c, e);
+    if (!c)
         return NULL;
-    }
     c->mode = mode;
     c->batch = batch;
     c->graph = plan_graph(s, mode, batch, true, e);
@@ -187,7 +189,7 @@ static struct compiled *compile(struct compiled_set *s, enum compiled_mode mode,
         free(c);
         return NULL;
     }
-    bind(s, c->graph);
+    bind_graph(s, c->graph);
     c->next = s->first;
     s->first = c;
     return c;
@@ -203,7 +205,7 @@ struct compiled *compiled_get(struct compiled_set *s, enum compiled_mode mode, i
     for (struct compiled *c = s->first; c; c = c->next)
         if (c->mode == mode && c->batch == batch)
             return c;
-    return compile(s, mode, batch, e);
+    return compile_graph(s, mode, batch, e);
 }
 
 size_t compiled_arena(const struct compiled_set *s)

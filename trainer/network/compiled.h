@@ -13,9 +13,9 @@
 
 enum compiled_mode { COMPILED_INFER, COMPILED_TRAIN, COMPILED_MEASURE };
 
-/* A run on a device, without and with the optimizer's step. */
+/* The recorded run of a graph on a device (struct stage_work). */
 struct compiled_way {
-    int nruns; /* 0, or 1 for some */
+    int nruns; /* 1 if the graph has run, else 0 */
     struct device_program *program;
 };
 
@@ -23,37 +23,39 @@ struct compiled {
     enum compiled_mode mode;
     struct graph *graph; /* bound to memory */
     int batch;
-    struct compiled_way ways[2];
+    struct compiled_way ways[2]; /* [1] with the optimizer's update */
     struct compiled *next;
 };
 
-/* What they are made of outlives them. */
+/* The pointers before arena are the network's and outlive the set. */
 struct compiled_set {
     const struct network_config *config;
     const struct model *model;
     const struct backend *backend;
     struct weights *weights;
-    struct stage *stage; /* with a device it has the arena */
+    struct stage *stage; /* if it has a device, it also has the arena */
     struct arena arena;
-    struct compiled *first; /* the newest */
+    struct compiled *first; /* newest first */
 };
 
-/* A graph of the model with its gradients, not compiled. */
+/* Returns a graph of the model, with its gradients in mode COMPILED_TRAIN, that is not compiled;
+ * the caller destroys it. */
 struct graph *compiled_build(const struct compiled_set *s, enum compiled_mode mode, int batch,
                              struct err *e);
 
-/* NULL: ERR_CONFIG if there is no such batch, or no room for it. */
+/* Returns the graph of this mode and batch size, which is built if needed. NULL with ERR_CONFIG if
+ * batch is below 1, or needs more memory than there is. */
 struct compiled *compiled_get(struct compiled_set *s, enum compiled_mode mode, int batch,
                               struct err *e);
 
-/* network_check_room */
+/* As network_check_room. */
 int compiled_check_room(const struct compiled_set *s, int batch, size_t beside, int sharers,
                         struct err *e);
 
-/* Bytes of the arena. */
+/* Returns the size of the arena in bytes. */
 size_t compiled_arena(const struct compiled_set *s);
 
-/* All of them. The device has nothing more to do. */
+/* Frees all graphs and the host's arena. The device must be idle. */
 void compiled_release(struct compiled_set *s);
 
 #endif

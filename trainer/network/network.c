@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* On the host a run is a call of graph_run; on a device it is queued by the stage (stage.h). */
 #include "config.h"
 #include "trainer/network/network.h"
 
@@ -9,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/mem.h"
 #include "trainer/backends/backends.h"
 #include "trainer/core/graph.h"
 #include "trainer/models/model.h"
@@ -18,18 +20,18 @@
 #include "trainer/network/stage.h"
 
 struct network {
-    struct network_config config; /* its strings are those of model and backend */
+    struct network_config config; /* its strings belong to model and backend */
     float *class_weights;
     const struct model *model;
     const struct backend *backend;
     struct weights *weights;
-    struct stage stage; /* on a device */
+    struct stage stage; /* its device is NULL on the host */
     struct compiled_set graphs;
     uint64_t plan_hash;
     network_sum_f sum;
     void *sum_arg;
-    bool linked; /* network_set_link: sum is the device's */
-    bool plain;  /* nothing is recorded (UNET_RECORD=off) */
+    bool linked; /* by network_set_link: sum takes device memory */
+    bool records; /* runs on the device are recorded and replayed (not with UNET_RECORD=off) */
 };
 
 static int copy_class_weights(struct network *n, struct err *e)
@@ -38,15 +40,16 @@ static int copy_class_weights(struct network *n, struct err *e)
 
     if (!n->config.class_weights)
         return 0;
-    n->class_weights = malloc(count * sizeof *n->class_weights);
+    n->class_weights = mem_alloc(count, sizeof *n->class_weights, e);
     if (!n->class_weights)
-        return err_set(e, ERR_INTERNAL, "network: out of memory");
+        return -1;
     memcpy(n->class_weights, n->config.class_weights, count * sizeof *n->class_weights);
     n->config.class_weights = n->class_weights;
     return 0;
 }
 
-static int choose(struct network *n, const struct network_config *config, struct err *e)
+/* Completes and checks the configuration. */
+static int configure(struct network *n, const struct network_config *config, struct err *e)
 {
     n->model = model_open(config->model, e);
     if (!n->model)
@@ -59,8 +62,8 @@ static int choose(struct network *n, const struct network_config *config, struct
         return err_set(e, ERR_CONFIG, "backend %s can't train in fp16, whose small gradients need a "
                        "scaled loss: take bf16 or f32", n->backend->name);
     if (config->tf32 && !n->backend->device)
-        return err_set(e, ERR_CONFIG, "tf32 is a way in which GPUs multiply floats, and backend %s is "
-                       "none for them: take f32 or bf16, or backend cuda", n->backend->name);
+        return err_set(e, ERR_CONFIG, "backend %s can't train in tf32, a mode of GPUs: take f32 or "
+                       "bf16, or backend cuda", n->backend->name);
     if (config->threads < 1)
         return err_set(e, ERR_CONFIG, "threads is %d; at least 1 is needed", config->threads);
     n->config = *config;
@@ -86,7 +89,7 @@ static int open_device(struct network *n, struct err *e)
     return 0;
 }
 
-/* The number of threads belongs to the calling thread: replicas do not disturb each other. */
+/* OpenMP's number of threads is a setting of the calling thread, so replicas can differ. */
 static void set_threads(const struct network *n)
 {
 #ifdef _OPENMP
@@ -115,15 +118,13 @@ static int create_weights(struct network *n, struct err *e)
 
 struct network *network_create(const struct network_config *config, struct err *e)
 {
-    struct network *n = calloc(1, sizeof *n);
+    struct network *n = mem_zero(1, sizeof *n, e);
     const char *record = getenv("UNET_RECORD");
 
-    if (!n) {
-        err_set(e, ERR_INTERNAL, "network: out of memory");
+    if (!n)
         return NULL;
-    }
-    n->plain = record && strcmp(record, "off") == 0;
-    if (choose(n, config, e) < 0 || open_device(n, e) < 0 || create_weights(n, e) < 0) {
+    n->records = !record || strcmp(record, "off") != 0;
+    if (configure(n, config, e) < 0 || open_device(n, e) < 0 || create_weights(n, e) < 0) {
         network_destroy(n);
         return NULL;
     }
@@ -136,7 +137,7 @@ void network_stop(struct network *n)
 
     if (!n || !n->stage.device)
         return;
-    n->stage.ops->watch(n->stage.device, NULL, NULL); /* nothing ends this wait early */
+    n->stage.ops->watch(n->stage.device, NULL, NULL); /* this wait must not end early */
     n->stage.done = NULL;
     (void)stage_wait(&n->stage, &e);
 }
@@ -225,25 +226,26 @@ float *network_target(struct network *n, bool training, int batch, struct err *e
     return input ? input + tensor_count(c->graph->input) : NULL;
 }
 
-/* Gradients of a step without an image: zeros, told at the same points as any others. */
-struct no_gradients {
-    const struct stage *stage; /* the gradients are a device's; NULL */
+/* The gradients of a step without images: zeros. */
+struct zero_gradients {
+    const struct stage *stage; /* clears them in its queue; NULL: the host does */
     float *grad;
-    size_t told;
+    size_t nready; /* grad[0..nready) is 0 and reported to ready */
     network_ready_f ready;
     void *arg;
 };
 
-static int tell_zeros(void *arg, size_t upto, struct err *e)
+/* A network_ready_f: clears the gradients up to there before it calls the step's own. */
+static int report_zeros(void *arg, size_t upto, struct err *e)
 {
-    struct no_gradients *g = arg;
-    size_t nbytes = (upto - g->told) * sizeof *g->grad;
+    struct zero_gradients *g = arg;
+    size_t nbytes = (upto - g->nready) * sizeof *g->grad;
 
     if (!g->stage)
-        memset(g->grad + g->told, 0, nbytes);
-    else if (g->stage->ops->clear(g->stage->device, g->grad + g->told, nbytes, e))
+        memset(g->grad + g->nready, 0, nbytes);
+    else if (g->stage->ops->clear(g->stage->device, g->grad + g->nready, nbytes, e))
         return -1;
-    g->told = upto;
+    g->nready = upto;
     return g->ready ? g->ready(g->arg, upto, e) : 0;
 }
 
@@ -256,19 +258,20 @@ static int run_stage(struct network *n, struct compiled *c, struct exec *x, enum
     struct compiled_way *way = &c->ways[x->update != NULL];
     bool repeats = !meets || (n->linked && !x->empty);
     struct stage_work w = {.graph = c->graph,
-                           .may_record = !n->plain && !c->graph->timed && repeats,
+                           .may_record = n->records && !c->graph->timed && repeats,
                            .kind = kind, .nruns = &way->nruns, .program = &way->program,
                            .ready = ready, .arg = arg};
 
     return stage_run(&n->stage, &w, x, e);
 }
 
-/* Where replicas meet in synchronised batch norm, one without an image computes with what is there
- * and brings sums of nothing: so it meets the others, and learns the same running statistics. */
-static int train_nothing(struct network *n, struct exec *x, network_ready_f ready, void *arg,
-                         struct err *e)
+/* A step without images. With synchronised batch norm it runs a batch of one arbitrary image, whose
+ * sums count as zeros, so that this replica takes part in the sums of the others and gets the same
+ * running statistics. */
+static int train_without_images(struct network *n, struct exec *x, network_ready_f ready, void *arg,
+                                struct err *e)
 {
-    struct no_gradients g = {.grad = n->weights->grad, .ready = ready, .arg = arg};
+    struct zero_gradients g = {.grad = n->weights->grad, .ready = ready, .arg = arg};
     bool meets = n->config.batch_norm == BATCH_NORM_SYNC && n->sum;
     struct compiled *c = meets ? get_compiled(n, COMPILED_TRAIN, 1, e) : NULL;
 
@@ -279,7 +282,7 @@ static int train_nothing(struct network *n, struct exec *x, network_ready_f read
         struct compiled_way *way = c ? &c->ways[x->update != NULL] : NULL;
         struct stage_work w = {.graph = c ? c->graph : NULL, .kind = STAGE_EMPTY,
                                .nruns = way ? &way->nruns : NULL,
-                               .program = way ? &way->program : NULL, .ready = tell_zeros,
+                               .program = way ? &way->program : NULL, .ready = report_zeros,
                                .arg = &g, .upto = n->weights->nparams};
         g.stage = &n->stage;
         return stage_run(&n->stage, &w, x, e);
@@ -288,10 +291,10 @@ static int train_nothing(struct network *n, struct exec *x, network_ready_f read
         if ((meets && run_stage(n, c, x, STAGE_EMPTY, NULL, NULL, e)) ||
             stage_wait(&n->stage, e) < 0)
             return -1;
-    } else if (meets && graph_run(c->graph, x, tell_zeros, &g, e) < 0) {
+    } else if (meets && graph_run(c->graph, x, report_zeros, &g, e) < 0) {
         return -1;
     }
-    return g.told < n->weights->nparams ? tell_zeros(&g, n->weights->nparams, e) : 0;
+    return g.nready < n->weights->nparams ? report_zeros(&g, n->weights->nparams, e) : 0;
 }
 
 int network_weigh(struct network *n, int batch, double *weight, struct err *e)
@@ -332,7 +335,8 @@ int network_wait(struct network *n, double *loss_sum, struct err *e)
 static int train_on_device(struct network *n, struct compiled *c, struct exec *x, double *loss_sum,
                            network_ready_f ready, void *arg, struct err *e)
 {
-    if (run_stage(n, c, x, n->linked ? STAGE_TOLD : STAGE_QUIET, n->linked ? ready : NULL, arg, e))
+    if (run_stage(n, c, x, n->linked ? STAGE_REPORTED : STAGE_LOSS, n->linked ? ready : NULL, arg,
+                  e))
         return -1;
     if (ready && !n->linked)
         return network_wait(n, loss_sum, e) || ready(arg, n->weights->nparams, e) ? -1 : 0;
@@ -362,7 +366,7 @@ int network_train(struct network *n, int batch, struct network_step step, double
     }
 
     if (batch == 0)
-        return train_nothing(n, &x, ready, arg, e);
+        return train_without_images(n, &x, ready, arg, e);
     c = get_compiled(n, COMPILED_TRAIN, batch, e);
     if (c && n->stage.device)
         return train_on_device(n, c, &x, loss_sum, ready, arg, e);
@@ -410,7 +414,7 @@ int network_infer(struct network *n, int batch, const float **logits, struct err
     struct compiled *c = get_compiled(n, COMPILED_INFER, batch, e);
 
     if (c && n->stage.device) {
-        *logits = run_stage(n, c, &x, STAGE_QUIET, NULL, NULL, e)
+        *logits = run_stage(n, c, &x, STAGE_LOSS, NULL, NULL, e)
                       ? NULL
                       : stage_logits(&n->stage, c->graph, e);
         return *logits ? 0 : -1;

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The interface of a network for training sessions.
- *
- * A network holds the weights of one replica and one compiled graph per (mode, batch size), built
- * on first use and kept; graphs share one activation arena. After the first run with a given
- * (mode, batch) a run allocates nothing. Not thread-safe: one replica, one thread (kernels may use
- * OpenMP threads inside). */
+/* A network: the weights of one replica, and a compiled graph for each mode and batch size, which
+ * is built on first use and kept. Graphs share one arena of activations. After the first run with a
+ * mode and batch size, runs allocate nothing. A network is used by one thread only (kernels may use
+ * OpenMP threads). Functions that return int return 0, or -1 with *e set. */
 #ifndef UNETCTL_TRAINER_NETWORK_NETWORK_H
 #define UNETCTL_TRAINER_NETWORK_NETWORK_H
 
@@ -29,7 +27,8 @@ typedef int (*network_sum_f)(void *arg, double *values, size_t n, struct err *e)
  * continues. upto increases; in the last call it is nparams. */
 typedef int (*network_ready_f)(void *arg, size_t upto, struct err *e);
 
-/* Refuses (ERR_CONFIG) sizes that are not multiples of 2^depth, unknown models and backends. */
+/* Copies the configuration and sets the initial weights. NULL with ERR_CONFIG for an unknown model
+ * or backend, or a configuration that it does not support; the caller destroys the result. */
 struct network *network_create(const struct network_config *config, struct err *e);
 void network_destroy(struct network *n);
 
@@ -38,7 +37,7 @@ void network_destroy(struct network *n);
 void network_stop(struct network *n);
 
 struct weights *network_weights(struct network *n); /* lives as long as the network */
-const char *network_backend(const struct network *n); /* the one that was chosen */
+const char *network_backend(const struct network *n); /* its name */
 uint64_t network_device(const struct network *n); /* device_ops.id; 0: no device */
 
 /* Returns the targets of an image ("pixels" below): height * width, or 1 for classification. */
@@ -59,14 +58,15 @@ struct network_link {
     void *arg;
 };
 
-/* Both are for networks with a device. */
+/* Both are for networks with a device. network_device_ops returns the functions and sets
+ * *device. */
 void network_set_link(struct network *n, const struct network_link *link);
 const struct device_ops *network_device_ops(const struct network *n, struct device **device);
 
-/* Return the buffers of the next run with this batch, valid until a call with another batch or
- * mode; NULL on error. Input: [batch][height][width][channels], 0..1. Target:
- * [batch][network_targets], 0..1 for one class, else the class index; below 0: the pixel is
- * ignored. */
+/* Return the buffers of the next run with this batch size, valid until a call with another batch
+ * size or mode; NULL on error. Input: [batch][height][width][channels], 0..1. Target:
+ * [batch][network_targets], 0..1 for one class, otherwise the class's index; a pixel with a target
+ * below 0 is ignored. */
 float *network_input(struct network *n, bool training, int batch, struct err *e);
 float *network_target(struct network *n, bool training, int batch, struct err *e);
 

@@ -10,7 +10,7 @@
 struct total {
     const struct op_kind *kind;
     double seconds, flop, bytes;
-    double least; /* seconds, at the peak */
+    double least; /* seconds, at the peak rates */
 };
 
 /* Returns the weights of a convolution, or NULL for other ops. */
@@ -23,14 +23,14 @@ static const struct tensor *find_weights(const struct op *op)
     return NULL;
 }
 
-/* Weights of another convolution within, which each pixel of in[0] uses once; NULL: there is
- * none. */
+/* Returns the weights of the fused second convolution, each of which is used once for each pixel of
+ * in[0]; or NULL. */
 static const struct tensor *find_second(const struct op *op)
 {
     return op->in[OP_HEAD_W] ? op->in[OP_HEAD_W] : op->in[OP_PRODUCER_W];
 }
 
-/* A transposed convolution uses each weight once for each place of its smaller side. */
+/* Each weight is used once for each pixel of the smaller of input and output. */
 double profile_flop(const struct op *op)
 {
     const struct tensor *w = find_weights(op), *second = find_second(op);
@@ -46,7 +46,7 @@ double profile_flop(const struct op *op)
     return (op->out[0] && op->out[1] ? 4 : 2) * products;
 }
 
-/* Activations that the op knows, but what it needs of them comes in other inputs. */
+/* Returns the number of inputs that the op does not read, as OP_MOMENTS or OP_SUMS replace them. */
 static int count_unread(const struct op *op)
 {
     if (!op->attr.coef)
@@ -74,20 +74,20 @@ void profile_sum(const struct graph *g, double *flop, double *bytes)
     }
 }
 
-static void print_line(const char *name, const char *shape, const struct total *t, double whole,
-                       FILE *out)
+static void print_line(const char *name, const char *shape, const struct total *t,
+                       double all_seconds, FILE *out)
 {
     double seconds = fmax(t->seconds, 1e-12);
 
     fprintf(out, "%-36s %-18s %9.3f ms %5.1f %% %8.3f GFLOP %7.1f GFLOP/s %7.1f GB/s", name, shape,
-            t->seconds * 1e3, 100 * t->seconds / whole, t->flop * 1e-9, t->flop * 1e-9 / seconds,
-            t->bytes * 1e-9 / seconds);
+            t->seconds * 1e3, 100 * t->seconds / all_seconds, t->flop * 1e-9,
+            t->flop * 1e-9 / seconds, t->bytes * 1e-9 / seconds);
     if (t->least > 0)
         fprintf(out, " %5.1f %% of peak", 100 * t->least / seconds);
     fputc('\n', out);
 }
 
-/* Operations and bytes at the same time, as a core does them. */
+/* Operations and memory accesses overlap, so the slower of both determines the time. */
 static double least_time(const struct total *t, const struct profile_peak *peak)
 {
     if (!(peak->flop > 0 && peak->bytes > 0))
@@ -95,7 +95,8 @@ static double least_time(const struct total *t, const struct profile_peak *peak)
     return fmax(t->flop / peak->flop, t->bytes / peak->bytes);
 }
 
-static void add(struct total *totals, size_t *n, const struct op_kind *kind, const struct total *t)
+static void add_total(struct total *totals, size_t *n, const struct op_kind *kind,
+                      const struct total *t)
 {
     size_t i = 0;
 
@@ -111,7 +112,7 @@ static void add(struct total *totals, size_t *n, const struct op_kind *kind, con
     totals[i].least += t->least;
 }
 
-static void print_totals(struct total *totals, size_t n, double whole, FILE *out)
+static void print_totals(struct total *totals, size_t n, double all_seconds, FILE *out)
 {
     for (; n > 0; n--) {
         size_t longest = 0;
@@ -119,19 +120,19 @@ static void print_totals(struct total *totals, size_t n, double whole, FILE *out
         for (size_t i = 1; i < n; i++)
             if (totals[i].seconds > totals[longest].seconds)
                 longest = i;
-        print_line(totals[longest].kind->name, "", &totals[longest], whole, out);
+        print_line(totals[longest].kind->name, "", &totals[longest], all_seconds, out);
         totals[longest] = totals[n - 1];
     }
 }
 
 void profile_print(const struct graph *g, const struct profile_peak *peak, FILE *out)
 {
-    double whole = 1e-12, runs = (double)(g->nruns ? g->nruns : 1);
+    double all_seconds = 1e-12, runs = (double)(g->nruns ? g->nruns : 1);
     struct total totals[MAX_KINDS], all = {0};
     size_t n = 0;
 
     for (size_t i = 0; i < g->nops; i++)
-        whole += g->ops[i]->seconds / runs;
+        all_seconds += g->ops[i]->seconds / runs;
     for (size_t i = 0; i < g->nops; i++) {
         const struct op *op = g->ops[i];
         const struct shape *s = &op->in[0]->shape;
@@ -141,15 +142,15 @@ void profile_print(const struct graph *g, const struct profile_peak *peak, FILE 
         snprintf(shape, sizeof shape, "%" PRId64 "x%" PRId64 "x%" PRId64 "x%" PRId64, s->dim[0],
                  s->dim[1], s->dim[2], s->dim[3]);
         t.least = least_time(&t, peak);
-        print_line(op_name(op, name), shape, &t, whole, out);
-        add(totals, &n, op->kind, &t);
-        add(&all, &(size_t){1}, NULL, &t);
+        print_line(op_name(op, name), shape, &t, all_seconds, out);
+        add_total(totals, &n, op->kind, &t);
+        add_total(&all, &(size_t){1}, NULL, &t);
     }
     if (peak->flop > 0 && peak->bytes > 0)
         fprintf(out, "\npeak of %s: %.1f GFLOP/s, %.1f GB/s\n", peak->of, peak->flop * 1e-9,
                 peak->bytes * 1e-9);
     else
         fprintf(out, "\nthe peak of %s is not known\n", peak->of);
-    print_totals(totals, n, whole, out);
-    print_line("all", "", &all, whole, out);
+    print_totals(totals, n, all_seconds, out);
+    print_line("all", "", &all, all_seconds, out);
 }

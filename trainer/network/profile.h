@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Where the time of a graph's runs goes: the two numbers that bound an op, arithmetic operations
- * and bytes, beside the seconds of processor time it took (of all
- * threads; the rates are per core), or those of its device. */
+/* The profile of a graph's runs: for each op its time (processor time of all threads, or the
+ * device's time), beside the two numbers that bound it, arithmetic operations and bytes. Rates are
+ * per core, or of the device. */
 #ifndef UNETCTL_TRAINER_NETWORK_PROFILE_H
 #define UNETCTL_TRAINER_NETWORK_PROFILE_H
 
@@ -9,25 +9,25 @@
 
 #include "trainer/core/graph.h"
 
-/* Multiplications and additions of one run: 2 per weight and place for convolutions; other kinds
- * are bound by memory and count as 0. */
+/* Returns the multiplications and additions of one run: 2 per weight and pixel for convolutions; 0
+ * for other kinds, which are bound by memory. */
 double profile_flop(const struct op *op);
 
-/* Bytes of the op's inputs and outputs, each counted once. */
+/* Returns the bytes of the op's inputs and outputs, each counted once. */
 double profile_bytes(const struct op *op);
 
-/* Of one run of all ops. */
+/* Sets both sums over one run of all ops. */
 void profile_sum(const struct graph *g, double *flop, double *bytes);
 
-/* What one core, or the device, can do at most in a second; 0: not known. */
+/* The largest rates per second of a core, or of the device; 0: unknown. */
 struct profile_peak {
     double flop, bytes;
     const char *of; /* "a core" */
 };
 
-/* One line per op of a graph that ran with g->timed, then one per kind, longest first. The last
- * column: the least time that the peak allows for its operations and bytes, over the time taken:
- * above 100 % its bytes came from a cache. */
+/* Prints one line per op of a graph that ran with g->timed, then one per kind, longest first. The
+ * last column is the least time that the peak allows for the op's operations and bytes, divided by
+ * the time taken; it exceeds 100 % if the bytes came from a cache. */
 void profile_print(const struct graph *g, const struct profile_peak *peak, FILE *out);
 
 #endif

@@ -24,7 +24,7 @@ void stage_close(struct stage *s)
     *s = (struct stage){0};
 }
 
-/* Waits for the slot's run; its loss is kept. */
+/* Waits for the slot's run and handles its results. */
 static int wait_slot(struct stage *s, int slot, struct err *e)
 {
     struct device_sums sums;
@@ -33,9 +33,9 @@ static int wait_slot(struct stage *s, int slot, struct err *e)
     s->runs[slot] = STAGE_NONE;
     if (s->ops->wait(s->device, slot, &sums, e))
         return -1;
-    if (run == STAGE_QUIET || run == STAGE_TOLD)
+    if (run == STAGE_LOSS || run == STAGE_REPORTED)
         s->loss += sums.loss;
-    if (run >= STAGE_TOLD && s->done)
+    if (run >= STAGE_REPORTED && s->done)
         s->done(s->done_arg, &sums);
     return 0;
 }
@@ -48,9 +48,9 @@ int stage_wait(struct stage *s, struct err *e)
     return s->ops->drain(s->device, e);
 }
 
-/* *p with at least nbytes; what was in it is lost if it was smaller. */
-static int grow(struct stage *s, enum device_memory kind, void **p, size_t *size, size_t nbytes,
-                struct err *e)
+/* Makes *p a block of at least nbytes; if it was smaller, its contents are lost. */
+static int grow_block(struct stage *s, enum device_memory kind, void **p, size_t *size,
+                      size_t nbytes, struct err *e)
 {
     if (nbytes <= *size)
         return 0;
@@ -68,7 +68,7 @@ static int grow(struct stage *s, enum device_memory kind, void **p, size_t *size
 int stage_reserve(struct stage *s, size_t nbytes, bool *moved, struct err *e)
 {
     *moved = nbytes > s->arena_size;
-    return grow(s, DEVICE_LOCAL, &s->arena, &s->arena_size, nbytes, e);
+    return grow_block(s, DEVICE_LOCAL, &s->arena, &s->arena_size, nbytes, e);
 }
 
 int stage_room(struct stage *s, size_t *nbytes, struct err *e)
@@ -79,18 +79,14 @@ int stage_room(struct stage *s, size_t *nbytes, struct err *e)
     return 0;
 }
 
-static size_t nbytes_of(const struct tensor *t)
-{
-    return tensor_count(t) * sizeof(float);
-}
 
 float *stage_input(struct stage *s, const struct graph *g, struct err *e)
 {
     int i = s->slot;
 
     if (wait_slot(s, i, e) ||
-        grow(s, DEVICE_HOST, &s->host[i], &s->host_size[i],
-             nbytes_of(g->input) + nbytes_of(g->target), e))
+        grow_block(s, DEVICE_HOST, &s->host[i], &s->host_size[i],
+                   tensor_nbytes(g->input) + tensor_nbytes(g->target), e))
         return NULL;
     return s->host[i];
 }
@@ -115,8 +111,8 @@ static int queue_ops(struct stage *s, const struct stage_work *w, struct exec *x
     return 0;
 }
 
-/* Between record and finish an error must not leave the queue recording. */
-static int record(struct stage *s, const struct stage_work *w, struct exec *x, struct err *e)
+/* Records the run in *w->program. The recording is finished even after an error. */
+static int record_ops(struct stage *s, const struct stage_work *w, struct exec *x, struct err *e)
 {
     struct device_program **program = w->program;
     struct err other;
@@ -132,10 +128,10 @@ static int record(struct stage *s, const struct stage_work *w, struct exec *x, s
     return -1;
 }
 
-/* The first run is a plain one: libraries load what they need in it. */
+/* The first run is not recorded, as libraries load their kernels in it. */
 static int run_ops(struct stage *s, const struct stage_work *w, struct exec *x, struct err *e)
 {
-    if (w->graph && w->may_record && *w->nruns == 1 && !*w->program && record(s, w, x, e))
+    if (w->graph && w->may_record && *w->nruns == 1 && !*w->program && record_ops(s, w, x, e))
         return -1;
     if (w->nruns)
         *w->nruns = 1;
@@ -147,9 +143,9 @@ static int send_input(struct stage *s, const struct graph *g, struct err *e)
 {
     const float *host = stage_input(s, g, e);
 
-    return !host || s->ops->copy(s->device, g->input->data, host, nbytes_of(g->input), e) ||
+    return !host || s->ops->copy(s->device, g->input->data, host, tensor_nbytes(g->input), e) ||
                    s->ops->copy(s->device, g->target->data, host + tensor_count(g->input),
-                                nbytes_of(g->target), e)
+                                tensor_nbytes(g->target), e)
                ? -1
                : 0;
 }
@@ -169,9 +165,9 @@ int stage_run(struct stage *s, const struct stage_work *w, struct exec *x, struc
 
 const float *stage_logits(struct stage *s, const struct graph *g, struct err *e)
 {
-    size_t nbytes = nbytes_of(g->logits);
+    size_t nbytes = tensor_nbytes(g->logits);
 
-    if (grow(s, DEVICE_HOST, &s->logits, &s->logits_size, nbytes, e) ||
+    if (grow_block(s, DEVICE_HOST, &s->logits, &s->logits_size, nbytes, e) ||
         s->ops->copy(s->device, s->logits, g->logits->data, nbytes, e) || stage_wait(s, e))
         return NULL;
     return s->logits;

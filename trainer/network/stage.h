@@ -8,24 +8,25 @@
 #include "trainer/core/device.h"
 #include "trainer/core/graph.h"
 
+/* What happens to the results of a run when it has been waited for. */
 enum stage_run {
-    STAGE_NONE,  /* its results are ignored */
-    STAGE_QUIET, /* its loss is added */
-    STAGE_TOLD,  /* likewise, and stage.done is called with its results */
-    STAGE_EMPTY, /* stage.done is called, but its loss is undefined and ignored */
+    STAGE_NONE,     /* they are ignored */
+    STAGE_LOSS,     /* the loss is added to stage.loss */
+    STAGE_REPORTED, /* the same, and stage.done is called with them */
+    STAGE_EMPTY,    /* stage.done is called; the loss is undefined and ignored */
 };
 
 struct stage {
     const struct device_ops *ops;
     struct device *device;
     int slot; /* the next one to be filled */
-    void *host[DEVICE_SLOTS];
+    void *host[DEVICE_SLOTS]; /* pinned: images, then targets */
     size_t host_size[DEVICE_SLOTS];
-    void *logits;
+    void *logits; /* pinned */
     size_t logits_size;
-    void *arena;
+    void *arena; /* on the device */
     size_t arena_size;
-    double loss; /* sum over completed runs since network_wait last took it */
+    double loss; /* sum over completed runs; network_wait resets it */
     enum stage_run runs[DEVICE_SLOTS]; /* in flight */
     void (*done)(void *arg, const struct device_sums *sums); /* or NULL */
     void *done_arg;
@@ -34,7 +35,8 @@ struct stage {
 int stage_open(struct stage *s, const struct device_ops *ops, int index, struct err *e);
 void stage_close(struct stage *s); /* s may be all zeros */
 
-/* Grows the arena to nbytes at least. When it moves (*moved), its contents are lost. */
+/* Grows the arena to at least nbytes. If *moved is set, its address has changed and its contents
+ * are lost. */
 int stage_reserve(struct stage *s, size_t nbytes, bool *moved, struct err *e);
 
 /* Sets *nbytes to the size that the arena could grow to. */
@@ -44,20 +46,20 @@ int stage_room(struct stage *s, size_t *nbytes, struct err *e);
  * call with another graph. Waits for the slot's earlier run. NULL on error. */
 float *stage_input(struct stage *s, const struct graph *g, struct err *e);
 
-/* A run. *program is NULL at first. The second run of a graph with the same arena is recorded
- * there, and later runs replay it; ready (see graph_run) is called in the first two runs only. */
+/* A run. The second run of a graph in the same arena is recorded in *program, which is NULL at
+ * first, and later runs replay it; ready (see graph_run) is called in the first two runs only. */
 struct stage_work {
     struct graph *graph; /* NULL: only calls ready */
     bool may_record;     /* no op runs code on the host */
     enum stage_run kind;
-    int *nruns;
+    int *nruns; /* 0 before the first run, then 1 */
     struct device_program **program;
     int (*ready)(void *arg, size_t upto, struct err *e);
     void *arg;
-    size_t upto; /* the argument of ready where there is no graph */
+    size_t upto; /* the argument of ready if there is no graph */
 };
 
-/* Queues the copy of the input, and a run of all ops. */
+/* Queues the copy of the input and a run of all ops. */
 int stage_run(struct stage *s, const struct stage_work *w, struct exec *x, struct err *e);
 
 /* Waits for all runs and returns the logits of the last; valid until the next call. */

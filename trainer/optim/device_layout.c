@@ -2,14 +2,14 @@
 #include "config.h"
 #include "trainer/optim/device_layout.h"
 
-#define PIECE 8192u /* numbers */
+#define PIECE 8192u /* elements */
 
 static unsigned pieces_of(const struct weights_entry *entry)
 {
     return (unsigned)((entry->count + PIECE - 1) / PIECE);
 }
 
-static void cut(struct device_layout *l, const struct weights_entry *entry, double decay)
+static void add_tensor(struct device_layout *l, const struct weights_entry *entry, double decay)
 {
     unsigned t = l->ntensors++;
 
@@ -43,7 +43,7 @@ int device_layout_open(struct device_layout *l, const struct weights *w, double 
         return -1;
     for (size_t i = 0; i < w->nentries; i++)
         if (w->entries[i].role == WEIGHTS_PARAM)
-            cut(l, &w->entries[i], decay);
+            add_tensor(l, &w->entries[i], decay);
     return 0;
 }
 

@@ -146,7 +146,7 @@ static void step_lars(const struct optim *o, const struct weights_entry *entry, 
     }
 }
 
-/* u replaces the gradient. */
+/* Overwrites the gradient with u. */
 static void step_lamb(const struct optim *o, const struct weights_entry *entry, float *value,
                       float *grad, double lr)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Optimizers: they update weights by gradients, with state in slots laid out like the weights. g:
- * the gradient, w: the weights, wd: weight decay, t: steps from 1.
+/* Optimizers: they update weights by gradients. Their state is in slots, which have the layout of
+ * the weights. g: the gradient, w: the weights, wd: the weight decay, t: the step, from 1.
  *
- * SGD, with the meaning of PyTorch's torch.optim.SGD:
+ * SGD as PyTorch's torch.optim.SGD:
  *     g += wd w,  v = momentum v + g,  w -= lr v  (Nesterov: w -= lr (g + momentum v))
- * Adam (Kingma and Ba, ICLR 2015, algorithm 1), AdamW (Loshchilov and Hutter, ICLR 2019), with that
- * of torch.optim.Adam and AdamW; b1 = 0.9, b2 = 0.999, eps = 1e-8:
+ * Adam (Kingma and Ba, ICLR 2015, algorithm 1) and AdamW (Loshchilov and Hutter, ICLR 2019) as
+ * torch.optim.Adam and AdamW; b1 = 0.9, b2 = 0.999, eps = 1e-8:
  *     Adam: g += wd w,  AdamW: w -= lr wd w
  *     m = b1 m + (1 - b1) g,  v = b2 v + (1 - b2) g^2
  *     w -= lr / (1 - b1^t) m / (sqrt(v / (1 - b2^t)) + eps)
@@ -13,12 +13,12 @@
  *     g = (g + wd w) 0.001 |w| / (|g| + wd |w|),  v = momentum v + g,  w -= lr v
  * LAMB (You et al., ICLR 2020), eps = 1e-6, per tensor:
  *     u = m / (1 - b1^t) / (sqrt(v / (1 - b2^t)) + eps) + wd w,  w -= lr |w| / |u| u
- * In LARS and LAMB biases and scales of batch norm (tensors of one dimension), and tensors with a
- * norm of 0, have neither weight decay nor the factor of the norms.
+ * In LARS and LAMB tensors of one dimension (biases, scales of batch norm) have neither weight
+ * decay nor the factor of the norms; tensors with a norm of 0 do not have that factor.
  *
- * The velocity does not contain the rate, so a new rate needs no momentum correction. uncorrected:
- * as if the velocity contained the rate and were not corrected: v = momentum (previous rate / rate)
- * v + g. / */
+ * The velocity v of SGD does not contain the rate, so a change of rate needs no momentum
+ * correction. With `uncorrected` SGD computes as if v contained the rate without such a correction:
+ * v = momentum (previous rate / rate) v + g. */
 #ifndef UNETCTL_TRAINER_OPTIM_OPTIM_H
 #define UNETCTL_TRAINER_OPTIM_OPTIM_H
 
@@ -37,42 +37,44 @@ struct optim_config {
     double momentum;     /* of SGD and LARS */
     bool nesterov, uncorrected; /* of SGD */
     double weight_decay;
-    bool scaled;         /* dynamic loss scaling (device.h) */
+    bool scaled;         /* dynamic loss scaling (device.h), on a device */
 };
 
 struct optim {
     struct optim_config config;
-    int64_t steps;  /* taken so far, or planned */
+    int64_t steps;  /* taken, or planned on a device, so far */
     double rate;    /* of the last step */
     int nslots;
     const char *slot_names[OPTIM_MAX_SLOTS];
-    float *slots[OPTIM_MAX_SLOTS]; /* w->nparams each, zero at first; in checkpoints */
-    size_t n;
-    const struct device_ops *ops; /* of the weights */
-    struct device *device;         /* NULL: the host's */
+    float *slots[OPTIM_MAX_SLOTS]; /* [n] each, 0 at first; checkpoints contain them */
+    size_t n;                      /* w->nparams */
+    const struct device_ops *ops;  /* those of the weights */
+    struct device *device;         /* NULL: the weights are in the host's memory */
     struct device_layout layout;   /* on a device */
-    struct device_scaling *scaling; /* on a device, with config.scaled; in checkpoints */
+    struct device_scaling *scaling; /* on a device with config.scaled; checkpoints contain it */
 };
 
+/* Creates an optimizer for w, which must outlive it. NULL on error. */
 struct optim *optim_create(const struct optim_config *config, const struct weights *w,
                            struct err *e);
 void optim_destroy(struct optim *o);
 
-/* Plans a step on a device, as part of a run (network_step.update) or by itself (network_update):
- * penalties of the weights, clipping of gradients to that norm (0: none), update. Counts as a
- * step. */
+/* Sets *u to a step on a device, for network_step.update or network_update: adding the penalties of
+ * the weights, clipping the norm of the gradients to `clip` (0: no clipping), and the update. It is
+ * counted as taken. */
 void optim_plan(struct optim *o, struct weights *w, double lr, double clip,
                 struct device_update *u);
 
-/* With a scaled loss the device skips steps. When all planned steps are done, sets o->steps and
- * o->rate to those of the steps taken. */
+/* With a scaled loss the device may have skipped planned steps. Called when all planned steps are
+ * complete; sets o->steps and o->rate to those that were taken. */
 void optim_settle(struct optim *o);
 
-/* A step on the host, which may change w->grad. The result does not depend on threads or ranks. */
+/* Takes a step on the host; w->grad may be changed. The result does not depend on the number of
+ * threads or ranks. */
 void optim_step(struct optim *o, struct weights *w, double lr);
 
-/* Returns the global norm of the gradients, which are scaled to most if it is larger (and most >
- * 0). */
+/* Returns the global norm of the gradients; if it exceeds most, and most is not 0, scales the
+ * gradients so that it becomes most. */
 double optim_clip(struct weights *w, double most);
 
 #endif
