@@ -5,7 +5,6 @@
 #include "config.h"
 #include "trainer/backends/cpu/conv/conv2d.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "trainer/backends/cpu/conv/conv_kernels.h"
@@ -30,16 +29,13 @@ bool conv2d_supports(const struct op *op, const struct tensor *src, const struct
            (size_t)src->shape.dim[DIM_W] % (rows->lanes / nd) == 0;
 }
 
-struct conv2d *conv2d_create(const struct tensor *src, const struct tensor *dst, bool wide)
+struct conv2d conv2d_of(const struct tensor *src, const struct tensor *dst, bool wide)
 {
     size_t lanes, ns = tensor_channels(src), nd = tensor_channels(dst);
-    struct conv2d *c = malloc(sizeof *c);
+    struct conv2d plan = {.rows = conv_rows_best(), .n = (size_t)src->shape.dim[DIM_N],
+                          .h = (size_t)src->shape.dim[DIM_H], .w = (size_t)src->shape.dim[DIM_W],
+                          .src_channels = ns, .dst_channels = nd}, *c = &plan;
 
-    if (!c)
-        return NULL;
-    *c = (struct conv2d){.rows = conv_rows_best(), .n = (size_t)src->shape.dim[DIM_N],
-                         .h = (size_t)src->shape.dim[DIM_H], .w = (size_t)src->shape.dim[DIM_W],
-                         .src_channels = ns, .dst_channels = nd};
     lanes = c->rows->lanes;
     c->group = nd < lanes ? lanes / nd : 1;
     c->nvectors = wide && nd % (2 * lanes) == 0 ? 2 : 1;
@@ -56,7 +52,7 @@ struct conv2d *conv2d_create(const struct tensor *src, const struct tensor *dst,
     c->zeros = simd_round_up(c->w * nd, lanes);
     c->room = CONV2D_KEPT * c->width + CONV2D_KERNEL * c->zeros;
     c->encode = float_rows_encode();
-    return c;
+    return plan;
 }
 
 /* The last rows of the source that a thread has read, with a border of zeros. */
@@ -184,20 +180,42 @@ static void correlate_band(const struct conv2d *c, const struct tensor *src, con
     }
 }
 
+/* The pointers into the workspace during one run. */
+struct conv2d_workspace {
+    float *packed, *bias, *rooms;
+    double *partials;
+};
+
+static struct conv2d_workspace conv2d_workspace_of(const struct conv2d *c, struct simd_workspace *w)
+{
+    return (struct conv2d_workspace){
+        .packed = simd_take(w, c->packed, sizeof(float)),
+        .bias = simd_take(w, c->bias, sizeof(float)),
+        .rooms = simd_take(w, c->nthreads * c->room, sizeof(float)),
+        .partials = simd_take(w, c->moments.npartials * c->moments.size, sizeof(double)),
+    };
+}
+
+static struct conv2d_workspace conv2d_workspace_now(const struct op *op)
+{
+    return conv2d_workspace_of(op->priv, &(struct simd_workspace){op->workspace, 0});
+}
+
 void conv2d_begin(const struct op *op)
 {
     const struct conv2d *c = op->priv;
-    float *packed = op->workspace;
+    struct conv2d_workspace p = conv2d_workspace_now(op);
 
-    conv2d_pack(c, op->in[1]->data, false, packed);
-    conv2d_pack_bias(c, op->in[2] ? op->in[2]->data : NULL, packed + c->packed);
+    conv2d_pack(c, op->in[1]->data, false, p.packed);
+    conv2d_pack_bias(c, op->in[2] ? op->in[2]->data : NULL, p.bias);
 }
 
 void conv2d_make_rows(const struct op *op, size_t y, size_t n, float *const *to)
 {
     const struct conv2d *c = op->priv;
-    const float *packed = op->workspace, *bias = packed + c->packed, *rows[CONV2D_KEPT];
-    struct ring ring = {(float *)op->workspace + c->packed + c->bias + simd_thread() * c->room, c};
+    struct conv2d_workspace p = conv2d_workspace_now(op);
+    struct ring ring = {p.rooms + simd_thread() * c->room, c};
+    const float *rows[CONV2D_KEPT];
     size_t image = y / c->h, done = 0;
 
     y %= c->h;
@@ -207,31 +225,29 @@ void conv2d_make_rows(const struct op *op, size_t y, size_t n, float *const *to)
         size_t now = rows_at_once(c, n - done);
 
         fill_rows(&ring, op->in[0], image, y + done, now, rows);
-        correlate_rows(c, rows, packed, bias, now, to + done);
+        correlate_rows(c, rows, p.packed, p.bias, now, to + done);
         done += now;
     }
 }
 
-/* Workspace: packed weights, bias, rows of each thread, partial moments. */
 static void conv2d_correlate(const struct op *op)
 {
     const struct conv2d *c = op->priv;
-    float *packed = op->workspace, *bias = packed + c->packed, *rooms = bias + c->bias;
-    double *partials = (double *)(void *)(packed + c->moments_at);
+    struct conv2d_workspace p = conv2d_workspace_now(op);
     size_t nbands = (c->h + BAND - 1) / BAND, row = c->w * c->dst_channels;
 
 #pragma omp parallel for schedule(dynamic) num_threads(c->nthreads)
     for (size_t i = 0; i < c->n * nbands; i++) {
         size_t from = i % nbands * BAND, to = from + BAND < c->h ? from + BAND : c->h;
 
-        correlate_band(c, op->in[0], packed, bias, i / nbands, from, to,
-                       rooms + simd_thread() * c->room, op->out[0]);
+        correlate_band(c, op->in[0], p.packed, p.bias, i / nbands, from, to,
+                       p.rooms + simd_thread() * c->room, op->out[0]);
         if (c->moments.rows)
             norm_moments_partial(&c->moments, op->out[0]->data + (i / nbands * c->h + from) * row,
-                              (to - from) * c->w, partials + i * c->moments.size);
+                                 (to - from) * c->w, p.partials + i * c->moments.size);
     }
     if (c->moments.rows)
-        norm_moments_combine(&c->moments, partials, op->out[OP_OUT_MOMENTS]);
+        norm_moments_combine(&c->moments, p.partials, op->out[OP_OUT_MOMENTS]);
 }
 
 static int conv2d_run(struct op *op, struct exec *x, struct err *e)
@@ -246,12 +262,12 @@ static int conv2d_run(struct op *op, struct exec *x, struct err *e)
 static int conv2d_run_grad_input(struct op *op, struct exec *x, struct err *e)
 {
     const struct conv2d *c = op->priv;
-    float *packed = op->workspace;
+    struct conv2d_workspace p = conv2d_workspace_now(op);
 
     (void)x;
     (void)e;
-    conv2d_pack(c, op->in[1]->data, true, packed);
-    conv2d_pack_bias(c, NULL, packed + c->packed);
+    conv2d_pack(c, op->in[1]->data, true, p.packed);
+    conv2d_pack_bias(c, NULL, p.bias);
     conv2d_correlate(op);
     return 0;
 }
@@ -263,17 +279,14 @@ static bool conv2d_kernel_supports(const struct op *op)
 
 static int conv2d_prepare(struct op *op, struct err *e)
 {
-    struct conv2d *c = conv2d_create(op->in[0], op->out[0], true);
+    struct conv2d c = conv2d_of(op->in[0], op->out[0], true);
+    struct simd_workspace w = {0};
 
-    if (!c)
-        return err_set(e, ERR_INTERNAL, "out of memory");
-    c->moments = norm_moments_of(op, c->n * ((c->h + BAND - 1) / BAND));
-    c->relu = op->attr.relu;
-    c->moments_at = simd_round_up(c->packed + c->bias + c->nthreads * c->room, 2 * c->rows->lanes);
-    op->workspace_size = c->moments_at * sizeof(float) +
-                         c->moments.npartials * c->moments.size * sizeof(double);
-    op->priv = c;
-    return 0;
+    c.moments = norm_moments_of(op, c.n * ((c.h + BAND - 1) / BAND));
+    c.relu = op->attr.relu;
+    conv2d_workspace_of(&c, &w);
+    op->workspace_size = w.size;
+    return simd_keep(op, &c, sizeof c, e);
 }
 
 #define KERNEL_OF(_kind, _run) \

@@ -28,14 +28,12 @@ struct conv2d {
     float_rows_encode_f *encode;
     struct norm_moments moments; /* of the results of each band */
     bool relu;                   /* a ReLU is applied to the results */
-    size_t moments_at;                /* floats of the workspace before the partial moments */
 };
 
 bool conv2d_supports(const struct op *op, const struct tensor *src, const struct tensor *dst);
 
-/* Returns the plan, which the caller frees; NULL: no memory. wide: compute two vectors of channels
- * at once if there are as many. */
-struct conv2d *conv2d_create(const struct tensor *src, const struct tensor *dst, bool wide);
+/* wide: compute two vectors of channels at once if there are as many. */
+struct conv2d conv2d_of(const struct tensor *src, const struct tensor *dst, bool wide);
 
 /* Copies row y, counted over all images, with a border of zeros. */
 void conv2d_copy_row(const struct conv2d *c, const struct tensor *src, size_t y, float *row);

@@ -134,15 +134,12 @@ static bool conv2d_weights_supports(const struct op *op)
 
 static int conv2d_weights_prepare(struct op *op, struct err *e)
 {
-    struct conv2d *c = conv2d_create(op->in[2], op->in[0], false);
+    const struct conv2d c = conv2d_of(op->in[2], op->in[0], false);
 
-    if (!c)
-        return err_set(e, ERR_INTERNAL, "out of memory");
     op->workspace_size =
-        (c->nchunks * c->sums + c->zeros + norm_grad_rows_size(op) + c->nthreads * c->room) *
+        (c.nchunks * c.sums + c.zeros + norm_grad_rows_size(op) + c.nthreads * c.room) *
         sizeof(float);
-    op->priv = c;
-    return 0;
+    return simd_keep(op, &c, sizeof c, e);
 }
 
 const struct kernel simd_conv2d_grad_weights = {

@@ -10,7 +10,6 @@
 #include "config.h"
 #include "trainer/backends/cpu/conv/conv_transpose2d.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "trainer/backends/cpu/conv/conv_kernels.h"
@@ -32,7 +31,6 @@ struct conv_transpose2d {
     size_t packed, bias, sums; /* floats of the packed weights, the bias, the sums of one chunk */
     size_t room; /* floats of one thread's copies of a row of x and two of y */
     size_t coef; /* floats of the coefficients of a norm in front; 0: there is none */
-    size_t norm_sums; /* bytes of the workspace before the sums for that norm */
     float_rows_encode_f *encode;
 };
 
@@ -46,13 +44,11 @@ static bool conv_transpose2d_supports(const struct tensor *x, const struct tenso
            SIDE * co % rows->lanes == 0;
 }
 
-static struct conv_transpose2d *conv_transpose2d_create(const struct op *op, const struct tensor *x,
-                                                        const struct tensor *y)
+static struct conv_transpose2d conv_transpose2d_of(const struct op *op, const struct tensor *x,
+                                                   const struct tensor *y)
 {
-    struct conv_transpose2d *c = calloc(1, sizeof *c);
+    struct conv_transpose2d plan = {0}, *c = &plan;
 
-    if (!c)
-        return NULL;
     c->rows = conv_rows_best();
     c->nrows = (size_t)(x->shape.dim[DIM_N] * x->shape.dim[DIM_H]);
     c->width = (size_t)x->shape.dim[DIM_W];
@@ -63,7 +59,7 @@ static struct conv_transpose2d *conv_transpose2d_create(const struct op *op, con
     c->room = c->width * (c->nx + SIDE * c->wide);
     c->encode = float_rows_encode();
     c->coef = norm_prologue_size(op);
-    return c;
+    return plan;
 }
 
 /* nresults: the values of a pixel of a row of results. */
@@ -144,51 +140,81 @@ static void write_row(const struct conv_transpose2d *c, const float *x, const fl
                          to + b * n);
 }
 
+/* The pointers into the workspace during one run. packed and bias are of y, or of dx; sums, of each
+ * chunk, of the weights; norm_sums, of each chunk, for a norm in front. */
+struct conv_transpose2d_workspace {
+    const struct conv_transpose2d *c;
+    const struct op *op;
+    struct norm_prologue norm;
+    float *packed, *bias, *sums, *coef, *rooms;
+    double *norm_sums;
+};
+
+static struct conv_transpose2d_workspace
+conv_transpose2d_workspace_of(const struct op *op, const struct conv_transpose2d *c,
+                              struct simd_workspace *w)
+{
+    size_t norm_sums = op->out[OP_OUT_SUMS] ? c->nchunks * 2 * c->nx : 0;
+
+    return (struct conv_transpose2d_workspace){
+        .c = c,
+        .op = op,
+        .packed = simd_take(w, c->nblocks ? c->packed : 0, sizeof(float)),
+        .bias = simd_take(w, c->bias, sizeof(float)),
+        .sums = simd_take(w, c->nchunks * c->sums, sizeof(float)),
+        .coef = simd_take(w, c->coef, sizeof(float)),
+        .rooms = simd_take(w, c->nthreads * c->room, sizeof(float)),
+        .norm_sums = simd_take(w, norm_sums, sizeof(double)),
+    };
+}
+
+static struct conv_transpose2d_workspace conv_transpose2d_workspace_now(const struct op *op)
+{
+    return conv_transpose2d_workspace_of(op, op->priv,
+                                         &(struct simd_workspace){op->workspace, 0});
+}
+
 void conv_transpose2d_begin(const struct op *op)
 {
     const struct conv_transpose2d *c = op->priv;
-    float *packed = op->workspace;
+    struct conv_transpose2d_workspace p = conv_transpose2d_workspace_now(op);
 
-    conv_transpose2d_pack_bias(c, op->in[2]->data, packed + c->packed);
+    conv_transpose2d_pack_bias(c, op->in[2]->data, p.bias);
 #pragma omp parallel num_threads(c->nthreads)
-    pack_forward(c, op->in[1]->data, packed);
+    pack_forward(c, op->in[1]->data, p.packed);
 }
 
 void conv_transpose2d_row(const struct op *op, size_t y, float *to)
 {
     const struct conv_transpose2d *c = op->priv;
-    const float *packed = op->workspace;
+    struct conv_transpose2d_workspace p = conv_transpose2d_workspace_now(op);
 
-    write_row(c, op->in[0]->data + y / SIDE * c->width * c->nx, packed, packed + c->packed,
-              y % SIDE, to);
+    write_row(c, op->in[0]->data + y / SIDE * c->width * c->nx, p.packed, p.bias, y % SIDE, to);
 }
 
-/* Workspace: packed weights, bias, coefficients, rows of each thread. */
 static int conv_transpose2d_run_forward(struct op *op, struct exec *x, struct err *e)
 {
     const struct conv_transpose2d *c = op->priv;
     const struct tensor *src = op->in[0], *dst = op->out[0];
-    float *packed = op->workspace, *bias = packed + c->packed, *coef = bias + c->bias;
-    float *rooms = coef + c->coef;
+    struct conv_transpose2d_workspace p = conv_transpose2d_workspace_now(op);
     size_t line = c->width * c->nx, two_rows = SIDE * c->width * c->wide;
-    struct norm_prologue norm;
 
     (void)x;
     (void)e;
-    norm_prologue_init(&norm, op, coef);
-    conv_transpose2d_pack_bias(c, op->in[2]->data, bias);
+    norm_prologue_init(&p.norm, op, p.coef);
+    conv_transpose2d_pack_bias(c, op->in[2]->data, p.bias);
 #pragma omp parallel num_threads(c->nthreads)
     {
-        float *copy = rooms + simd_thread() * c->room;
+        float *copy = p.rooms + simd_thread() * c->room;
 
-        pack_forward(c, op->in[1]->data, packed);
+        pack_forward(c, op->in[1]->data, p.packed);
 #pragma omp for schedule(dynamic)
         for (size_t row = 0; row < c->nrows; row++) {
-            const float *one = conv_transpose2d_read_x(c, &norm, src, row, copy);
+            const float *one = conv_transpose2d_read_x(c, &p.norm, src, row, copy);
             float *to = float_rows_begin(dst, row * two_rows, copy + line);
 
             for (size_t a = 0; a < SIDE; a++)
-                write_row(c, one, packed, bias, a, to + a * c->width * c->wide);
+                write_row(c, one, p.packed, p.bias, a, to + a * c->width * c->wide);
             float_rows_done(dst, row * two_rows, two_rows, copy + line, c->encode);
         }
     }
@@ -224,19 +250,19 @@ static void conv_transpose2d_write_input(const struct conv_transpose2d *c, const
 static int conv_transpose2d_run_grad_input(struct op *op, struct exec *x, struct err *e)
 {
     const struct conv_transpose2d *c = op->priv;
-    float *packed = op->workspace, *bias = packed + c->packed, *rooms = bias + c->bias;
+    struct conv_transpose2d_workspace p = conv_transpose2d_workspace_now(op);
 
     (void)x;
     (void)e;
-    memset(bias, 0, c->bias * sizeof *bias);
+    memset(p.bias, 0, c->bias * sizeof *p.bias);
 #pragma omp parallel num_threads(c->nthreads)
     {
-        float *copy = rooms + simd_thread() * c->room;
+        float *copy = p.rooms + simd_thread() * c->room;
 
-        pack_grad_input(c, op->in[1]->data, packed);
+        pack_grad_input(c, op->in[1]->data, p.packed);
 #pragma omp for schedule(dynamic)
         for (size_t row = 0; row < c->nrows; row++)
-            conv_transpose2d_write_input(c, read_dy(c, op->in[0], row, copy), packed, bias,
+            conv_transpose2d_write_input(c, read_dy(c, op->in[0], row, copy), p.packed, p.bias,
                                          op->out[0], row, copy);
     }
     return 0;
@@ -258,22 +284,13 @@ static void conv_transpose2d_add_weights(const struct conv_transpose2d *c, const
     }
 }
 
-/* The pointers into the workspace during one run; norm_sums[chunk][2C] or NULL. */
-struct conv_transpose2d_workspace {
-    const struct conv_transpose2d *c;
-    const struct op *op;
-    struct norm_prologue norm;
-    float *packed, *bias, *sums, *coef, *rooms;
-    double *norm_sums;
-};
-
 static void conv_transpose2d_run_chunk(const struct conv_transpose2d_workspace *p, size_t i)
 {
     const struct conv_transpose2d *c = p->c;
     const struct tensor *x = p->op->in[2], *dx = p->op->out[0];
     size_t line = c->width * c->nx;
     float *copy = p->rooms + simd_thread() * c->room, *sums = p->sums + i * c->sums;
-    double *norm_sums = p->norm_sums ? p->norm_sums + i * 2 * c->nx : NULL;
+    double *norm_sums = p->op->out[OP_OUT_SUMS] ? p->norm_sums + i * 2 * c->nx : NULL;
 
     memset(sums, 0, c->sums * sizeof *sums);
     if (norm_sums)
@@ -309,22 +326,14 @@ static void conv_transpose2d_finish(const struct conv_transpose2d *c, const floa
         db[k] = sums[c->packed + k] + sums[c->packed + co + k];
 }
 
-/* Workspace: packed weights and bias for dx, the sums of all chunks, coefficients, rows of each
- * thread, the sums for a norm in front. */
 static int conv_transpose2d_run_grads(struct op *op, struct exec *x, struct err *e)
 {
     const struct conv_transpose2d *c = op->priv;
-    struct conv_transpose2d_workspace p = {.c = c, .op = op, .packed = op->workspace};
     const struct tensor *norm_sums = op->out[OP_OUT_SUMS], *dx = op->out[0];
+    struct conv_transpose2d_workspace p = conv_transpose2d_workspace_now(op);
 
     (void)x;
     (void)e;
-    p.bias = p.packed + (dx ? c->packed : 0);
-    p.sums = p.bias + (dx ? c->bias : 0);
-    p.coef = p.sums + c->nchunks * c->sums;
-    p.rooms = p.coef + c->coef;
-    if (norm_sums)
-        p.norm_sums = (double *)(void *)((char *)op->workspace + c->norm_sums);
     norm_prologue_init(&p.norm, op, p.coef);
     if (dx)
         memset(p.bias, 0, c->bias * sizeof *p.bias);
@@ -360,56 +369,40 @@ static bool conv_transpose2d_supports_grads(const struct op *op)
            conv_transpose2d_supports(op->in[2], op->in[0]);
 }
 
-static int conv_transpose2d_keep(struct op *op, struct conv_transpose2d *c, size_t workspace,
-                                 struct err *e)
+static int conv_transpose2d_keep(struct op *op, const struct conv_transpose2d *c, struct err *e)
 {
-    if (!c)
-        return err_set(e, ERR_INTERNAL, "out of memory");
-    op->workspace_size = (workspace + c->coef + c->nthreads * c->room) * sizeof(float);
-    if (c->coef) {
-        c->norm_sums = (op->workspace_size + sizeof(double) - 1) / sizeof(double) * sizeof(double);
-        op->workspace_size = c->norm_sums + c->nchunks * 2 * c->nx * sizeof(double);
-    }
-    op->priv = c;
-    return 0;
+    struct simd_workspace w = {0};
+
+    conv_transpose2d_workspace_of(op, c, &w);
+    op->workspace_size = w.size;
+    return simd_keep(op, c, sizeof *c, e);
 }
 
 static int conv_transpose2d_prepare_forward(struct op *op, struct err *e)
 {
-    struct conv_transpose2d *c = conv_transpose2d_create(op, op->in[0], op->out[0]);
+    struct conv_transpose2d c = conv_transpose2d_of(op, op->in[0], op->out[0]);
 
-    if (c)
-        cut_vectors(c, c->wide);
-    return conv_transpose2d_keep(op, c, c ? c->packed + c->bias : 0, e);
+    cut_vectors(&c, c.wide);
+    return conv_transpose2d_keep(op, &c, e);
 }
 
 static int conv_transpose2d_prepare_grad_input(struct op *op, struct err *e)
 {
-    struct conv_transpose2d *c = conv_transpose2d_create(op, op->out[0], op->in[0]);
+    struct conv_transpose2d c = conv_transpose2d_of(op, op->out[0], op->in[0]);
 
-    if (c)
-        cut_vectors(c, c->nx);
-    return conv_transpose2d_keep(op, c, c ? c->packed + c->bias : 0, e);
-}
-
-static void cut_chunks(struct conv_transpose2d *c)
-{
-    c->nchunks = conv_rows_chunks(c->nrows * c->width);
-    c->sums = c->packed + c->wide;
+    cut_vectors(&c, c.nx);
+    return conv_transpose2d_keep(op, &c, e);
 }
 
 static int conv_transpose2d_prepare_grads(struct op *op, struct err *e)
 {
-    struct conv_transpose2d *c = conv_transpose2d_create(op, op->in[2], op->in[0]);
+    struct conv_transpose2d c = conv_transpose2d_of(op, op->in[2], op->in[0]);
 
-    if (c && op->out[0])
-        cut_vectors(c, c->nx);
-    if (c)
-        cut_chunks(c);
-    return conv_transpose2d_keep(op, c,
-                                 c ? (op->out[0] ? c->packed + c->bias : 0) + c->nchunks * c->sums
-                                   : 0,
-                                 e);
+    if (op->out[0])
+        cut_vectors(&c, c.nx);
+    c.nchunks = conv_rows_chunks(c.nrows * c.width);
+    c.sums = c.packed + c.wide;
+    return conv_transpose2d_keep(op, &c, e);
 }
 
 const struct kernel simd_conv_transpose2d = {

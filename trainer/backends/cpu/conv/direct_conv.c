@@ -13,7 +13,6 @@
 #include "config.h"
 #include "trainer/backends/cpu/conv/conv_rows.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "trainer/backends/cpu/conv/conv_kernels.h"
@@ -437,15 +436,9 @@ static bool direct_conv_supports(const struct op *op)
 
 static int direct_conv_keep(struct op *op, const struct direct *d, size_t nfloats, struct err *e)
 {
-    struct direct *kept = malloc(sizeof *kept);
-
-    if (!kept)
-        return err_set(e, ERR_INTERNAL, "out of memory");
-    *kept = *d;
-    op->priv = kept;
     op->workspace_size = (nfloats + d->nthreads * (MAX_ROWS * d->width + d->result)) *
                          sizeof(float);
-    return 0;
+    return simd_keep(op, d, sizeof *d, e);
 }
 
 static int direct_conv_prepare(struct op *op, struct err *e)

@@ -4,7 +4,6 @@
 #include "config.h"
 #include "trainer/backends/cpu/head/head.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "trainer/backends/cpu/head/head_kernels.h"
@@ -43,26 +42,17 @@ struct head {
     size_t coef, copy; /* floats of the coefficients; of a block of pixels after the norm */
 };
 
-static size_t round_up(size_t n)
-{
-    return (n + LINE - 1) / LINE * LINE;
-}
-
 /* Workspace: ndoubles doubles, coefficients, copies of each thread. */
 static int head_keep(struct op *op, const struct tensor *x, size_t ndoubles, struct err *e)
 {
-    struct head *h = malloc(sizeof *h);
+    struct head h = {tensor_pixels(x), tensor_channels(x), simd_threads(), norm_prologue_size(op),
+                     0};
 
-    if (!h)
-        return err_set(e, ERR_INTERNAL, "out of memory");
-    *h = (struct head){tensor_pixels(x), tensor_channels(x), simd_threads(), norm_prologue_size(op),
-                       0};
-    if (h->coef)
-        h->copy = round_up((HEAD_BLOCK + 1) * h->n + MAX_STEP);
-    op->workspace_size = round_up(ndoubles) * sizeof(double) +
-                         (h->coef + h->nthreads * h->copy) * sizeof(float);
-    op->priv = h;
-    return 0;
+    if (h.coef)
+        h.copy = simd_round_up((HEAD_BLOCK + 1) * h.n + MAX_STEP, LINE);
+    op->workspace_size = simd_round_up(ndoubles, LINE) * sizeof(double) +
+                         (h.coef + h.nthreads * h.copy) * sizeof(float);
+    return simd_keep(op, &h, sizeof h, e);
 }
 
 /* The pointers into the workspace during one run. */
@@ -81,7 +71,7 @@ static struct head_workspace head_workspace_of(const struct op *op, const struct
     struct head_workspace p = {.h = h, .rows = rows, .sums = op->workspace};
 
     p.norm_sums = p.sums + CHUNKS * (h->n + 1);
-    p.copies = (float *)(p.sums + round_up(ndoubles)) + h->coef;
+    p.copies = (float *)(p.sums + simd_round_up(ndoubles, LINE)) + h->coef;
     return p;
 }
 

@@ -53,6 +53,15 @@ size_t simd_thread(void)
 #endif
 }
 
+int simd_keep(struct op *op, const void *plan, size_t nbytes, struct err *e)
+{
+    op->priv = malloc(nbytes);
+    if (!op->priv)
+        return err_set(e, ERR_INTERNAL, "out of memory");
+    memcpy(op->priv, plan, nbytes);
+    return 0;
+}
+
 void simd_release(struct op *op)
 {
     free(op->priv);

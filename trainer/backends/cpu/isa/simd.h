@@ -19,7 +19,9 @@ bool simd_has_bf16(void);
 size_t simd_threads(void);
 size_t simd_thread(void);
 
-/* kernel.release of a kernel whose op->priv is one block of memory. */
+/* Copies a plan of nbytes to op->priv; simd_release(), a kernel's release, frees it. simd_keep()
+ * returns -1 if there is no memory. */
+int simd_keep(struct op *op, const void *plan, size_t nbytes, struct err *e);
 void simd_release(struct op *op);
 
 static inline size_t simd_min(size_t a, size_t b)
@@ -30,6 +32,22 @@ static inline size_t simd_min(size_t a, size_t b)
 static inline size_t simd_round_up(size_t n, size_t to)
 {
     return (n + to - 1) / to * to;
+}
+
+/* Lays out a workspace by the same calls of simd_take() twice: in prepare with base NULL, which
+ * gives its size, and in run, which gives the pointers. */
+struct simd_workspace {
+    char *base;
+    size_t size; /* bytes taken */
+};
+
+/* Takes n elements of `size` bytes, which begin with a cache line; NULL without a base. */
+static inline void *simd_take(struct simd_workspace *w, size_t n, size_t size)
+{
+    void *at = w->base ? w->base + w->size : NULL;
+
+    w->size += simd_round_up(n * size, 64);
+    return at;
 }
 
 /* Prefetches n floats that will be read or written soon. */

@@ -41,6 +41,6 @@ void norm_prologue_add_sums(const struct norm_prologue *r, const void *g, const 
 
 /* Writes the op's sums from parts[npartials][2][C], added in order. */
 void norm_prologue_write_sums(const struct norm_prologue *r, const double *parts, size_t npartials,
-                    const struct tensor *sums);
+                              const struct tensor *sums);
 
 #endif

@@ -3,9 +3,9 @@
 #include "config.h"
 #include "trainer/backends/cpu/norm/norm_work.h"
 
-#include <stdlib.h>
 #include <string.h>
 
+#include "trainer/backends/cpu/isa/simd.h"
 #include "trainer/backends/ref/chunks.h"
 
 #define BLOCK 64     /* rows that are added up as floats */
@@ -38,20 +38,15 @@ static size_t norm_work_count_doubles(size_t nchannels)
 
 int norm_work_prepare(struct op *op, struct err *e)
 {
-    struct norm_work_plan *n = calloc(1, sizeof *n);
+    const struct tensor *x = op->in[0];
+    struct norm_work_plan n = {.npixels = tensor_pixels(x), .nchannels = tensor_channels(x),
+                               .rows = choose(x), .size = dtype_size(x->dtype)};
 
-    if (!n)
-        return err_set(e, ERR_INTERNAL, "out of memory");
-    n->npixels = tensor_pixels(op->in[0]);
-    n->nchannels = tensor_channels(op->in[0]);
-    n->rows = choose(op->in[0]);
-    n->size = dtype_size(op->in[0]->dtype);
-    n->step = norm_rows_step(n->rows, n->nchannels);
-    n->wide = n->rows->lanes * norm_rows_width(n->rows, n->step);
-    op->workspace_size = norm_work_count_doubles(n->nchannels) * sizeof(double) +
-                         NORM_WORK_VALUES * n->step * sizeof(float);
-    op->priv = n;
-    return 0;
+    n.step = norm_rows_step(n.rows, n.nchannels);
+    n.wide = n.rows->lanes * norm_rows_width(n.rows, n.step);
+    op->workspace_size = norm_work_count_doubles(n.nchannels) * sizeof(double) +
+                         NORM_WORK_VALUES * n.step * sizeof(float);
+    return simd_keep(op, &n, sizeof n, e);
 }
 
 struct norm_work norm_work_of(const struct op *op)

@@ -4,7 +4,6 @@
 #include "config.h"
 #include "trainer/backends/cpu/pool/max_pool2d.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "trainer/backends/cpu/isa/simd.h"
@@ -31,18 +30,14 @@ static bool max_pool2d_norm_supports(const struct op *op)
 static int max_pool2d_norm_prepare(struct op *op, struct err *e)
 {
     const struct tensor *x = op->in[op->kind->source];
-    struct max_pool2d_norm *p = malloc(sizeof *p);
+    struct max_pool2d_norm p = {.width = (size_t)x->shape.dim[DIM_W], .n = tensor_channels(x),
+                                .nrows = (size_t)(x->shape.dim[DIM_N] * x->shape.dim[DIM_H] / 2),
+                                .coef = norm_prologue_size(op), .nthreads = simd_threads()};
 
-    if (!p)
-        return err_set(e, ERR_INTERNAL, "out of memory");
-    *p = (struct max_pool2d_norm){.width = (size_t)x->shape.dim[DIM_W], .n = tensor_channels(x),
-                       .nrows = (size_t)(x->shape.dim[DIM_N] * x->shape.dim[DIM_H] / 2),
-                       .coef = norm_prologue_size(op), .nthreads = simd_threads()};
-    p->copies = 2 * p->width * p->n;
-    op->workspace_size = CHUNKS * 2 * p->n * sizeof(double) +
-                         (p->coef + p->nthreads * p->copies) * sizeof(float);
-    op->priv = p;
-    return 0;
+    p.copies = 2 * p.width * p.n;
+    op->workspace_size = CHUNKS * 2 * p.n * sizeof(double) +
+                         (p.coef + p.nthreads * p.copies) * sizeof(float);
+    return simd_keep(op, &p, sizeof p, e);
 }
 
 /* Applies the norm to two rows of x. */

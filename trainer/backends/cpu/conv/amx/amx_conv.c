@@ -16,7 +16,6 @@
 #include "config.h"
 #include "trainer/backends/cpu/conv/amx/amx_conv.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "trainer/backends/cpu/conv/amx/amx_check.h"
@@ -178,33 +177,6 @@ void amx_conv_repeat(const struct amx_conv *c, const struct tensor *bias, float 
         repeated[i] = bias ? bias->data[i % c->nd] : 0;
 }
 
-/* Workspace: partial moments, coefficients of a norm, bias, results of each thread, packed weights,
- * source rows of each thread. This returns the size of the first. */
-static size_t partials_size(const struct op *op, const struct amx_conv *c)
-{
-    return norm_moments_of(op, c->nimages * c->nbands).size * c->nimages * c->nbands;
-}
-
-static size_t coef_size(const struct op *op)
-{
-    return simd_round_up(norm_prologue_size(op), LINE);
-}
-
-static int amx_conv_prepare(struct op *op, struct err *e)
-{
-    const struct conv_operands r = conv_operands_of(op);
-    struct amx_conv *c = malloc(sizeof *c);
-
-    if (!c)
-        return err_set(e, ERR_INTERNAL, "out of memory");
-    *c = amx_conv_of(&r, 0);
-    op->workspace_size = simd_round_up(partials_size(op, c), LINE) * sizeof(double) +
-                         (coef_size(op) + c->bias + c->nthreads * c->results) * sizeof(float) +
-                         (c->packed + c->nthreads * c->source) * sizeof(uint16_t);
-    op->priv = c;
-    return 0;
-}
-
 /* The pointers into the workspace during one run. */
 struct amx_conv_workspace {
     const struct amx_conv *c;
@@ -215,20 +187,34 @@ struct amx_conv_workspace {
     uint16_t *packed, *sources;
 };
 
-static struct amx_conv_workspace amx_conv_workspace_of(const struct op *op)
+static struct amx_conv_workspace amx_conv_workspace_of(const struct op *op,
+                                                       const struct amx_conv *c,
+                                                       struct simd_workspace *w)
 {
-    const struct amx_conv *c = op->priv;
-    struct amx_conv_workspace p = {.c = c,
-                     .operands = conv_operands_of(op),
-                     .moments = norm_moments_of(op, c->nimages * c->nbands),
-                     .partials = op->workspace};
+    struct norm_moments moments = norm_moments_of(op, c->nimages * c->nbands);
 
-    p.coef = (float *)(p.partials + simd_round_up(partials_size(op, c), LINE));
-    p.bias = p.coef + coef_size(op);
-    p.results = p.bias + c->bias;
-    p.packed = (uint16_t *)(void *)(p.results + c->nthreads * c->results);
-    p.sources = p.packed + c->packed;
-    return p;
+    return (struct amx_conv_workspace){
+        .c = c,
+        .operands = conv_operands_of(op),
+        .moments = moments,
+        .partials = simd_take(w, moments.npartials * moments.size, sizeof(double)),
+        .coef = simd_take(w, norm_prologue_size(op), sizeof(float)),
+        .bias = simd_take(w, c->bias, sizeof(float)),
+        .results = simd_take(w, c->nthreads * c->results, sizeof(float)),
+        .packed = simd_take(w, c->packed, sizeof(uint16_t)),
+        .sources = simd_take(w, c->nthreads * c->source, sizeof(uint16_t)),
+    };
+}
+
+static int amx_conv_prepare(struct op *op, struct err *e)
+{
+    const struct conv_operands r = conv_operands_of(op);
+    const struct amx_conv c = amx_conv_of(&r, 0);
+    struct simd_workspace w = {0};
+
+    amx_conv_workspace_of(op, &c, &w);
+    op->workspace_size = w.size;
+    return simd_keep(op, &c, sizeof c, e);
 }
 
 static void run_task(const struct amx_conv_workspace *p, size_t i)
@@ -243,15 +229,16 @@ static void run_task(const struct amx_conv_workspace *p, size_t i)
     amx_conv_lines(c, p->operands.dst, image, from, nlines, source, p->packed, p->bias,
                    p->results + simd_thread() * c->results);
     if (p->moments.rows)
-        norm_moments_partial(&p->moments,
-                          p->operands.dst[0]->half + (image * c->height + from) * c->width * c->nd,
-                          nlines * c->width, p->partials + i * p->moments.size);
+        norm_moments_partial(
+            &p->moments, p->operands.dst[0]->half + (image * c->height + from) * c->width * c->nd,
+            nlines * c->width, p->partials + i * p->moments.size);
 }
 
 static void amx_conv_correlate(const struct op *op, bool turned)
 {
-    struct amx_conv_workspace p = amx_conv_workspace_of(op);
-    const struct amx_conv *c = p.c;
+    const struct amx_conv *c = op->priv;
+    struct amx_conv_workspace p =
+        amx_conv_workspace_of(op, c, &(struct simd_workspace){op->workspace, 0});
     struct norm_prologue norm;
 
     norm_prologue_init(&norm, op, p.coef);

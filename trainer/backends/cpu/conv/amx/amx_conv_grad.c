@@ -7,7 +7,6 @@
 #include "config.h"
 #include "trainer/backends/cpu/conv/amx/amx_conv.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "trainer/backends/cpu/conv/amx/amx_conv_weights.h"
@@ -27,8 +26,6 @@ struct amx_conv_grad {
     struct op input, weights; /* the two gradients as ops of their own */
     struct amx_conv in;
     struct amx_conv_weights w;
-    size_t norm_grad, coef; /* floats: coefficients of the deferred norm gradient; of the norm in
-                             * front */
     size_t norm_size; /* doubles of one chunk's sums for the norm in front */
 };
 
@@ -42,43 +39,6 @@ static bool amx_conv_grad_supports(const struct op *op)
            simd_amx_conv_grad_weights.supports(&weights);
 }
 
-/* The workspace holds doubles, then floats, then bf16 values; this returns the number of
- * doubles. */
-static size_t amx_conv_grad_doubles_of(const struct amx_conv_grad *b)
-{
-    return simd_round_up(b->w.nchunks * b->norm_size, LINE);
-}
-
-static size_t sums_of(const struct amx_conv_grad *b)
-{
-    return simd_round_up(b->w.nchunks * b->w.nsums, LINE);
-}
-
-static int amx_conv_grad_prepare(struct op *op, struct err *e)
-{
-    struct amx_conv_grad *b = calloc(1, sizeof *b);
-    struct conv_operands in, w;
-
-    if (!b)
-        return err_set(e, ERR_INTERNAL, "out of memory");
-    b->input = conv_operands_input_grad(op);
-    b->weights = conv_operands_weights_grad(op);
-    in = conv_operands_of(&b->input);
-    w = conv_operands_of(&b->weights);
-    b->w = amx_conv_weights_of(&w, SHARE);
-    b->in = amx_conv_of(&in, b->w.band);
-    b->norm_grad = simd_round_up(norm_grad_rows_size(op), LINE);
-    b->coef = simd_round_up(norm_prologue_size(op), LINE);
-    b->norm_size = op->out[OP_OUT_SUMS] ? 2 * b->w.ns : 0;
-    op->workspace_size =
-        amx_conv_grad_doubles_of(b) * sizeof(double) +
-        (b->norm_grad + b->coef + b->in.bias + sums_of(b) + b->in.nthreads * b->in.results) *
-            sizeof(float) +
-        (b->in.packed + b->in.nthreads * (b->in.source + b->w.room)) * sizeof(uint16_t);
-    op->priv = b;
-    return 0;
-}
-
 /* The pointers into the workspace during one run. */
 struct amx_conv_grad_workspace {
     const struct amx_conv_grad *b;
@@ -86,28 +46,42 @@ struct amx_conv_grad_workspace {
     struct norm_prologue norm;
     struct norm_grad_rows dy;
     double *norm_sums;
-    float *coef, *no_bias, *sums, *results;
+    float *grad_coef, *coef, *no_bias, *sums, *results;
     uint16_t *packed, *rooms;
 };
 
-static struct amx_conv_grad_workspace amx_conv_grad_workspace_of(struct op *op)
+static struct amx_conv_grad_workspace amx_conv_grad_workspace_of(const struct op *op,
+                                                                 const struct amx_conv_grad *b,
+                                                                 struct simd_workspace *w)
 {
-    struct amx_conv_grad *b = op->priv;
-    struct amx_conv_grad_workspace p = {.b = b,
-                                        .in = conv_operands_of(&b->input),
-                                        .w = conv_operands_of(&b->weights)};
-    float *norm_grad;
+    return (struct amx_conv_grad_workspace){
+        .b = b,
+        .in = conv_operands_of(&b->input),
+        .w = conv_operands_of(&b->weights),
+        .norm_sums = simd_take(w, b->w.nchunks * b->norm_size, sizeof(double)),
+        .grad_coef = simd_take(w, norm_grad_rows_size(op), sizeof(float)),
+        .coef = simd_take(w, norm_prologue_size(op), sizeof(float)),
+        .no_bias = simd_take(w, b->in.bias, sizeof(float)),
+        .sums = simd_take(w, b->w.nchunks * b->w.nsums, sizeof(float)),
+        .results = simd_take(w, b->in.nthreads * b->in.results, sizeof(float)),
+        .packed = simd_take(w, b->in.packed, sizeof(uint16_t)),
+        .rooms = simd_take(w, b->in.nthreads * (b->in.source + b->w.room), sizeof(uint16_t)),
+    };
+}
 
-    p.norm_sums = op->workspace;
-    norm_grad = (float *)(p.norm_sums + amx_conv_grad_doubles_of(b));
-    p.coef = norm_grad + b->norm_grad;
-    p.no_bias = p.coef + b->coef;
-    p.sums = p.no_bias + b->in.bias;
-    p.results = p.sums + sums_of(b);
-    p.packed = (uint16_t *)(void *)(p.results + b->in.nthreads * b->in.results);
-    p.rooms = p.packed + b->in.packed;
-    p.dy = norm_grad_rows_of(op, norm_grad);
-    return p;
+static int amx_conv_grad_prepare(struct op *op, struct err *e)
+{
+    struct amx_conv_grad b = {.input = conv_operands_input_grad(op),
+                              .weights = conv_operands_weights_grad(op)};
+    struct conv_operands in = conv_operands_of(&b.input), w = conv_operands_of(&b.weights);
+    struct simd_workspace workspace = {0};
+
+    b.w = amx_conv_weights_of(&w, SHARE);
+    b.in = amx_conv_of(&in, b.w.band);
+    b.norm_size = op->out[OP_OUT_SUMS] ? 2 * b.w.ns : 0;
+    amx_conv_grad_workspace_of(op, &b, &workspace);
+    op->workspace_size = workspace.size;
+    return simd_keep(op, &b, sizeof b, e);
 }
 
 /* Reads the gradient's rows from the one before the band to the one after it, each behind a pixel
@@ -132,7 +106,7 @@ static void amx_conv_grad_read_gradient(const struct amx_conv_grad_workspace *p,
 }
 
 static void run_band(const struct amx_conv_grad_workspace *p, size_t task,
-                                   float *sums, double *norm_sums)
+                     float *sums, double *norm_sums)
 {
     const struct amx_conv_grad *b = p->b;
     const struct amx_conv *c = &b->in;
@@ -166,11 +140,13 @@ static void amx_conv_grad_run_chunk(const struct amx_conv_grad_workspace *p, siz
 
 static int amx_conv_grad_run(struct op *op, struct exec *x, struct err *e)
 {
-    struct amx_conv_grad *b = op->priv;
-    struct amx_conv_grad_workspace p = amx_conv_grad_workspace_of(op);
+    const struct amx_conv_grad *b = op->priv;
+    struct amx_conv_grad_workspace p =
+        amx_conv_grad_workspace_of(op, b, &(struct simd_workspace){op->workspace, 0});
 
     (void)x;
     (void)e;
+    p.dy = norm_grad_rows_of(op, p.grad_coef);
     norm_prologue_init(&p.norm, op, p.coef);
     if (norm_prologue_coef(op))
         p.w.norm[0] = &p.norm.map;

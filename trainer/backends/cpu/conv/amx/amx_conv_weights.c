@@ -10,7 +10,6 @@
 #include "config.h"
 #include "trainer/backends/cpu/conv/amx/amx_conv_weights.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "trainer/backends/cpu/conv/amx/amx_check.h"
@@ -226,15 +225,11 @@ static int amx_conv_weights_run(struct op *op, struct exec *x, struct err *e)
 static int amx_conv_weights_prepare(struct op *op, struct err *e)
 {
     const struct conv_operands r = conv_operands_of(op);
-    struct amx_conv_weights *c = malloc(sizeof *c);
+    const struct amx_conv_weights c = amx_conv_weights_of(&r, SHARE);
 
-    if (!c)
-        return err_set(e, ERR_INTERNAL, "out of memory");
-    *c = amx_conv_weights_of(&r, SHARE);
-    op->workspace_size = simd_round_up(c->nchunks * c->nsums, LINE) * sizeof(float) +
-                         c->nthreads * c->room * sizeof(uint16_t);
-    op->priv = c;
-    return 0;
+    op->workspace_size = simd_round_up(c.nchunks * c.nsums, LINE) * sizeof(float) +
+                         c.nthreads * c.room * sizeof(uint16_t);
+    return simd_keep(op, &c, sizeof c, e);
 }
 
 static bool amx_conv_weights_supports(const struct op *op)

@@ -12,7 +12,6 @@
 #include "trainer/backends/cpu/conv/amx/amx_kernels.h"
 #include "trainer/backends/cpu/isa/simd.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "trainer/backends/cpu/conv/amx/amx_check.h"
@@ -63,13 +62,11 @@ static size_t depth_of(size_t n)
 
 /* depth: the number of products in a sum; 0: sums run over pixels. Returns NULL if there is no
  * memory. */
-static struct amx_transpose *amx_transpose_create(const struct tensor *x, const struct tensor *y,
-                                                  size_t depth)
+static struct amx_transpose amx_transpose_of(const struct tensor *x, const struct tensor *y,
+                                             size_t depth)
 {
-    struct amx_transpose *c = calloc(1, sizeof *c);
+    struct amx_transpose plan = {0}, *c = &plan;
 
-    if (!c)
-        return NULL;
     c->tiles = amx_tiles_best();
     c->encode = float_rows_encode();
     c->nimages = (size_t)x->shape.dim[DIM_N];
@@ -91,10 +88,10 @@ static struct amx_transpose *amx_transpose_create(const struct tensor *x, const 
     c->bias = simd_round_up(c->wide, LINE);
     c->nsums = SIDE * c->nx * c->wide + c->wide;
     c->nchunks = simd_min(c->nimages * c->height * c->width / CHUNK_PIXELS + 1,
-                       c->nimages * c->nslices);
+                          c->nimages * c->nslices);
     c->nchunks = simd_min(simd_min(c->nchunks, MAX_CHUNKS), MAX_SUMS / c->nsums);
     c->nthreads = simd_threads();
-    return c;
+    return plan;
 }
 
 static struct task task_of(const struct amx_transpose *c, size_t i)
@@ -345,37 +342,36 @@ static int amx_transpose_run_grad_input(struct op *op, struct exec *x, struct er
     return 0;
 }
 
-static int amx_transpose_keep(struct op *op, struct amx_transpose *c, struct err *e)
+static int amx_transpose_keep(struct op *op, const struct amx_transpose *c, struct err *e)
 {
-    if (!c)
-        return err_set(e, ERR_INTERNAL, "out of memory");
     op->workspace_size = (c->bias + c->nthreads * c->results) * sizeof(float) +
                          (c->packed + c->nthreads * c->room) * sizeof(uint16_t);
-    op->priv = c;
-    return 0;
+    return simd_keep(op, c, sizeof *c, e);
 }
 
 static int amx_transpose_prepare_up(struct op *op, struct err *e)
 {
-    return amx_transpose_keep(
-        op, amx_transpose_create(op->in[0], op->out[0], tensor_channels(op->in[0])), e);
+    const struct amx_transpose c =
+        amx_transpose_of(op->in[0], op->out[0], tensor_channels(op->in[0]));
+
+    return amx_transpose_keep(op, &c, e);
 }
 
 static int amx_transpose_prepare_grad_input(struct op *op, struct err *e)
 {
-    return amx_transpose_keep(
-        op, amx_transpose_create(op->out[0], op->in[0], SIDE * tensor_channels(op->in[0])), e);
+    const struct amx_transpose c =
+        amx_transpose_of(op->out[0], op->in[0], SIDE * tensor_channels(op->in[0]));
+
+    return amx_transpose_keep(op, &c, e);
 }
 
 static int amx_transpose_prepare_grad_weights(struct op *op, struct err *e)
 {
-    struct amx_transpose *c = amx_transpose_create(op->in[2], op->in[0], 0);
+    const struct amx_transpose c = amx_transpose_of(op->in[2], op->in[0], 0);
 
-    if (amx_transpose_keep(op, c, e) < 0)
-        return -1;
-    op->workspace_size = simd_round_up(c->nchunks * c->nsums, LINE) * sizeof(float) +
-                         c->nthreads * c->room * sizeof(uint16_t);
-    return 0;
+    op->workspace_size = simd_round_up(c.nchunks * c.nsums, LINE) * sizeof(float) +
+                         c.nthreads * c.room * sizeof(uint16_t);
+    return simd_keep(op, &c, sizeof c, e);
 }
 
 static bool amx_transpose_supports(const struct tensor *x, const struct tensor *y)

@@ -4,7 +4,6 @@
 #include "config.h"
 #include "trainer/backends/cpu/conv/winograd/winograd.h"
 
-#include <stdlib.h>
 
 #include "trainer/backends/cpu/isa/simd.h"
 
@@ -103,15 +102,6 @@ struct winograd winograd_of(const struct conv_operands *r, bool copied)
     g->zeros = g->width * (g->src_channels > g->dst_channels ? g->src_channels : g->dst_channels);
     g->zeros = (g->zeros + WINOGRAD_LINE - 1) / WINOGRAD_LINE * WINOGRAD_LINE;
     return whole;
-}
-
-struct winograd *winograd_create(const struct conv_operands *r, bool copied)
-{
-    struct winograd *g = malloc(sizeof *g);
-
-    if (g)
-        *g = winograd_of(r, copied);
-    return g;
 }
 
 static const float *read_source(const struct conv_operands *operands, size_t part, size_t at,

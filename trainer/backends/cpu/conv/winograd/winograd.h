@@ -52,9 +52,7 @@ struct winograd {
                               * all activations are floats, read in place */
     float_rows_encode_f *encode;
     struct norm_moments moments; /* of the results of each band */
-    size_t moments_at;                /* floats of the workspace before the partial moments */
     bool relu;                   /* a ReLU is applied to the results */
-    size_t coef; /* floats of the coefficients of a norm in front (norm_prologue.h) */
 };
 
 /* A band in rows of tiles, counted over all images: [from, to), and the end of the next band; and
@@ -70,8 +68,6 @@ bool winograd_supports(const struct op *op);
  * producer. */
 struct winograd winograd_of(const struct conv_operands *r, bool copied);
 
-/* Returns the same as one block of memory for op->priv; NULL: no memory. */
-struct winograd *winograd_create(const struct conv_operands *r, bool copied);
 
 /* Makes bands of about that many tiles, cut into sections of rows unless rows are to be whole, and
  * computes the scratch that they need. */
@@ -140,7 +136,7 @@ void winograd_conv_multiply(const struct winograd *g, size_t p, const float *pac
 
 /* Prefetches what a band writes. */
 void winograd_conv_fetch(const struct winograd *g, const struct tensor *t,
-                            const struct winograd_band *b, size_t p);
+                         const struct winograd_band *b, size_t p);
 
 /* Writes a section of a band of results from its products m. bias[dst_channels]; lines: one
  * thread's copies. */
@@ -176,7 +172,7 @@ size_t winograd_weights_chunks(const struct winograd *g);
 /* Adds to place p of u[g->weights] the products of the transformed source d and gradient y; all
  * point to place 0. */
 void winograd_weights_add(const struct winograd *g, size_t p, size_t ntiles, const float *d,
-                           const float *y, float *u);
+                          const float *y, float *u);
 
 /* Writes dw from the sums. turned: the source was transformed as gradients are, and the gradient as
  * a source is. Shares the work among the threads of the parallel region. */

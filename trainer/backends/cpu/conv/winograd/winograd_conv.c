@@ -22,11 +22,11 @@ void winograd_conv_pack(const struct winograd *g, const float *w, bool turned, f
             g->rows->window(w + (turned ? s * nd + d : d * ns + s) * window,
                             (turned ? 1 : ns) * window, turned, g->place,
                             packed + (d / g->wide * g->wide * ns + s * g->wide + d % g->wide) *
-                                         g->rows->group);
+                            g->rows->group);
 }
 
 void winograd_conv_fetch(const struct winograd *g, const struct tensor *t,
-                            const struct winograd_band *b, size_t p)
+                         const struct winograd_band *b, size_t p)
 {
     size_t line = g->rows->tile * g->width * tensor_channels(t);
 
@@ -93,52 +93,70 @@ static void correlate_part(const struct winograd *g, const struct conv_operands 
         winograd_conv_write(g, operands, m, bias, b, lines);
 }
 
-/* Workspace: packed weights, bias, zeros, scratch of each thread, copied rows of each thread,
- * coefficients, partial moments. */
+/* The pointers into the workspace during one run. */
+struct winograd_conv_workspace {
+    float *packed, *bias, *zeros, *scratch, *lines, *coef;
+    double *partials;
+};
+
+static struct winograd_conv_workspace winograd_conv_workspace_of(const struct op *op,
+                                                                 const struct winograd *g,
+                                                                 struct simd_workspace *w)
+{
+    return (struct winograd_conv_workspace){
+        .packed = simd_take(w, g->weights, sizeof(float)),
+        .bias = simd_take(w, g->bias, sizeof(float)),
+        .zeros = simd_take(w, g->zeros, sizeof(float)),
+        .scratch = simd_take(w, g->nthreads * g->scratch, sizeof(float)),
+        .lines = simd_take(w, g->nthreads * g->lines, sizeof(float)),
+        .coef = simd_take(w, norm_prologue_size(op), sizeof(float)),
+        .partials = simd_take(w, g->moments.npartials * g->moments.size, sizeof(double)),
+    };
+}
+
 static void winograd_conv_correlate(const struct op *op, const struct winograd_conv_fusion *fusion,
                                     bool turned)
 {
     const struct winograd *g = op->priv;
     struct conv_operands operands = conv_operands_of(op);
+    const struct winograd_conv_workspace p =
+        winograd_conv_workspace_of(op, g, &(struct simd_workspace){op->workspace, 0});
     size_t nrows = g->nimages * g->down, nd = g->dst_channels;
-    float *packed = op->workspace, *bias = packed + g->weights, *zeros = bias + g->bias;
-    float *scratch = zeros + g->zeros, *lines = scratch + g->nthreads * g->scratch;
-    double *partials = (double *)(void *)(packed + g->moments_at + g->coef);
     size_t area = g->rows->tile * g->width;
-    bool results_are_floats = operands.dst[0]->dtype ==
-                              DTYPE_F32; /* other types are converted in the same copies */
+    /* Copies of the source remain valid from band to band, unless results are converted there. */
+    bool copies_last = operands.dst[0]->dtype == DTYPE_F32;
     struct norm_prologue norm;
 
-    norm_prologue_init(&norm, op, packed + g->moments_at);
+    norm_prologue_init(&norm, op, p.coef);
     operands.producer = fusion->producer;
     if (norm_prologue_coef(op))
         operands.norm[norm_prologue_source(op)] = &norm.map;
-    memset(zeros, 0, g->zeros * sizeof *zeros);
-    memset(bias, 0, nd * sizeof *bias);
+    memset(p.zeros, 0, g->zeros * sizeof *p.zeros);
+    memset(p.bias, 0, nd * sizeof *p.bias);
     if (operands.bias)
-        memcpy(bias, operands.bias->data, nd * sizeof *bias);
+        memcpy(p.bias, operands.bias->data, nd * sizeof *p.bias);
 #pragma omp parallel num_threads(g->nthreads)
     {
         size_t done = nrows; /* where the last band ended, if copies of its rows are still valid */
 
-        winograd_conv_pack(g, operands.weights->data, turned, packed);
+        winograd_conv_pack(g, operands.weights->data, turned, p.packed);
 #pragma omp for schedule(dynamic, g->run)
         for (size_t from = 0; from < nrows; from += g->band) {
             struct winograd_band b = winograd_band_of(g, from, nrows);
 
             for (; b.x < g->width; winograd_band_on(g, &b))
-                correlate_part(g, &operands, fusion, &b, from == done, packed, bias, zeros,
-                               lines + simd_thread() * g->lines,
-                               scratch + simd_thread() * g->scratch);
-            done = results_are_floats ? b.to : nrows;
+                correlate_part(g, &operands, fusion, &b, from == done, p.packed, p.bias, p.zeros,
+                               p.lines + simd_thread() * g->lines,
+                               p.scratch + simd_thread() * g->scratch);
+            done = copies_last ? b.to : nrows;
             if (g->moments.rows)
                 norm_moments_partial(&g->moments, operands.dst[0]->data + from * area * nd,
                                      (b.to - b.from) * area,
-                                     partials + from / g->band * g->moments.size);
+                                     p.partials + from / g->band * g->moments.size);
         }
     }
     if (g->moments.rows)
-        norm_moments_combine(&g->moments, partials, op->out[OP_OUT_MOMENTS]);
+        norm_moments_combine(&g->moments, p.partials, op->out[OP_OUT_MOMENTS]);
 }
 
 static int winograd_conv_run_forward(struct op *op, struct exec *x, struct err *e)
@@ -160,19 +178,14 @@ static int winograd_conv_run_grad_input(struct op *op, struct exec *x, struct er
 static int winograd_conv_prepare_with(struct op *op, bool copied, struct err *e)
 {
     struct conv_operands operands = conv_operands_of(op);
-    struct winograd *g = winograd_create(&operands, copied || norm_prologue_coef(op));
+    struct winograd g = winograd_of(&operands, copied || norm_prologue_coef(op));
+    struct simd_workspace w = {0};
 
-    if (!g)
-        return err_set(e, ERR_INTERNAL, "out of memory");
-    g->moments = norm_moments_of(op, (g->nimages * g->down + g->band - 1) / g->band);
-    g->moments_at = g->weights + g->bias + g->zeros + g->nthreads * (g->scratch + g->lines);
-    g->moments_at = (g->moments_at + WINOGRAD_LINE - 1) / WINOGRAD_LINE * WINOGRAD_LINE;
-    g->coef = norm_prologue_size(op);
-    g->relu = op->attr.relu;
-    op->workspace_size = (g->moments_at + g->coef) * sizeof(float) +
-                         g->moments.npartials * g->moments.size * sizeof(double);
-    op->priv = g;
-    return 0;
+    g.moments = norm_moments_of(op, (g.nimages * g.down + g.band - 1) / g.band);
+    g.relu = op->attr.relu;
+    winograd_conv_workspace_of(op, &g, &w);
+    op->workspace_size = w.size;
+    return simd_keep(op, &g, sizeof g, e);
 }
 
 static int winograd_conv_prepare(struct op *op, struct err *e)

@@ -10,7 +10,6 @@
 #include "config.h"
 #include "trainer/backends/cpu/conv/winograd/winograd.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "trainer/backends/cpu/conv/winograd/winograd_kernels.h"
@@ -21,9 +20,9 @@
 struct winograd_grad {
     struct op input, weights;
     struct winograd in, w;
-    /* Floats: coefficients; copied rows of the gradient, of the source; rows of the gradient above
-     * and below a chunk. */
-    size_t coef, rows, lines, edges;
+    /* Floats: copied rows of the gradient, of the source; rows of the gradient above and below a
+     * chunk. */
+    size_t rows, lines, edges;
     size_t norm_size; /* doubles of one chunk's sums for the norm in front */
 };
 
@@ -44,23 +43,16 @@ static bool has_floats(const struct op *op)
     return true;
 }
 
-static size_t round_up(size_t n)
-{
-    return (n + WINOGRAD_LINE - 1) / WINOGRAD_LINE * WINOGRAD_LINE;
-}
-
 static void winograd_grad_plan(const struct op *op, struct winograd_grad *b)
 {
     struct conv_operands in = conv_operands_of(&b->input), w = conv_operands_of(&b->weights);
 
     b->in = winograd_of(&in, false);
     b->w = winograd_of(&w, norm_prologue_coef(op));
-    b->w.coef = norm_prologue_size(op);
     b->w.nchunks = winograd_weights_chunks(&b->w);
-    b->coef = norm_grad_rows_size(op);
-    b->rows = round_up(b->in.rows->side * b->in.width * b->in.src_channels);
-    b->edges = round_up(2 * b->in.width * b->in.src_channels);
-    b->lines = round_up(b->w.lines);
+    b->rows = simd_round_up(b->in.rows->side * b->in.width * b->in.src_channels, WINOGRAD_LINE);
+    b->edges = simd_round_up(2 * b->in.width * b->in.src_channels, WINOGRAD_LINE);
+    b->lines = simd_round_up(b->w.lines, WINOGRAD_LINE);
     b->norm_size = op->out[OP_OUT_SUMS] ? 2 * b->w.src_channels : 0;
 }
 
@@ -78,32 +70,6 @@ static bool winograd_grad_supports(const struct op *op)
     return b.w.nchunks > 0 && b.in.band == b.w.band;
 }
 
-/* The workspace holds doubles, then floats; this returns the number of doubles. */
-static size_t winograd_grad_doubles_of(const struct winograd_grad *b)
-{
-    return round_up(b->w.nchunks * b->norm_size);
-}
-
-static int winograd_grad_prepare(struct op *op, struct err *e)
-{
-    struct winograd_grad *b = calloc(1, sizeof *b);
-
-    if (!b)
-        return err_set(e, ERR_INTERNAL, "out of memory");
-    winograd_grad_split(op, b);
-    winograd_grad_plan(op, b);
-    op->workspace_size =
-        winograd_grad_doubles_of(b) * sizeof(double) +
-        (b->coef + b->w.coef + b->in.weights + b->in.bias + b->in.zeros +
-         b->w.nchunks * (b->w.weights + b->w.bias + b->edges) +
-         b->w.nthreads * (b->in.scratch + b->rows + b->lines)) * sizeof(float);
-    op->priv = b;
-    op->over = 1;
-    if (op->in[OP_NORM_GRAD_X]) /* the gradient of the second source may take the memory of x */
-        op->over_second = OP_NORM_GRAD_X + 1;
-    return 0;
-}
-
 /* The pointers into the workspace during one run. */
 struct winograd_grad_workspace {
     const struct winograd_grad *b;
@@ -112,32 +78,52 @@ struct winograd_grad_workspace {
     struct norm_grad_rows dy;
     bool in_place; /* dx has the memory of dy or of x */
     double *norm_sums;
-    float *norm_coef, *packed, *no_bias, *zeros, *sums, *edges, *rooms;
+    float *grad_coef, *coef, *packed, *no_bias, *zeros, *sums, *edges, *rooms;
 };
 
-static struct winograd_grad_workspace winograd_grad_workspace_of(struct op *op)
+static struct winograd_grad_workspace winograd_grad_workspace_of(const struct op *op,
+                                                                 const struct winograd_grad *b,
+                                                                 struct simd_workspace *w)
 {
-    struct winograd_grad *b = op->priv;
-    struct winograd_grad_workspace p = {.b = b,
-                                        .in = conv_operands_of(&b->input),
-                                        .w = conv_operands_of(&b->weights)};
-    float *coef;
+    return (struct winograd_grad_workspace){
+        .b = b,
+        .in = conv_operands_of(&b->input),
+        .w = conv_operands_of(&b->weights),
+        .norm_sums = simd_take(w, b->w.nchunks * b->norm_size, sizeof(double)),
+        .grad_coef = simd_take(w, norm_grad_rows_size(op), sizeof(float)),
+        .coef = simd_take(w, norm_prologue_size(op), sizeof(float)),
+        .packed = simd_take(w, b->in.weights, sizeof(float)),
+        .no_bias = simd_take(w, b->in.bias, sizeof(float)),
+        .zeros = simd_take(w, b->in.zeros, sizeof(float)),
+        .sums = simd_take(w, b->w.nchunks * (b->w.weights + b->w.bias), sizeof(float)),
+        .edges = simd_take(w, b->w.nchunks * b->edges, sizeof(float)),
+        .rooms = simd_take(w, b->w.nthreads * (b->in.scratch + b->rows + b->lines), sizeof(float)),
+    };
+}
 
-    p.norm_sums = op->workspace;
-    coef = (float *)(p.norm_sums + winograd_grad_doubles_of(b));
-    p.norm_coef = coef + b->coef;
-    p.packed = p.norm_coef + b->w.coef;
-    p.no_bias = p.packed + b->in.weights;
-    p.zeros = p.no_bias + b->in.bias;
-    p.sums = p.zeros + b->in.zeros;
-    p.edges = p.sums + b->w.nchunks * (b->w.weights + b->w.bias);
-    p.rooms = p.edges + b->w.nchunks * b->edges;
-    p.dy = norm_grad_rows_of(op, coef);
-    for (int k = 0; k < CONV_CONCAT && p.in.dst[k]; k++)
-        p.in_place = p.in_place || p.in.dst[k]->data == p.dy.g->data ||
-                     (p.dy.x && p.in.dst[k]->data == p.dy.x->data);
-    memset(p.no_bias, 0, (b->in.bias + b->in.zeros) * sizeof *p.zeros);
-    return p;
+static int winograd_grad_prepare(struct op *op, struct err *e)
+{
+    struct winograd_grad b = {0};
+    struct simd_workspace w = {0};
+
+    winograd_grad_split(op, &b);
+    winograd_grad_plan(op, &b);
+    winograd_grad_workspace_of(op, &b, &w);
+    op->workspace_size = w.size;
+    op->over = 1;
+    if (op->in[OP_NORM_GRAD_X]) /* the gradient of the second source may take the memory of x */
+        op->over_second = OP_NORM_GRAD_X + 1;
+    return simd_keep(op, &b, sizeof b, e);
+}
+
+static bool is_in_place(const struct winograd_grad_workspace *p)
+{
+    bool in_place = false;
+
+    for (int k = 0; k < CONV_CONCAT && p->in.dst[k]; k++)
+        in_place = in_place || p->in.dst[k]->data == p->dy.g->data ||
+                   (p->dy.x && p->in.dst[k]->data == p->dy.x->data);
+    return in_place;
 }
 
 /* One thread's scratch. */
@@ -299,14 +285,19 @@ static void winograd_grad_run_chunk(const struct winograd_grad_workspace *p,
 
 static int winograd_grad_run(struct op *op, struct exec *x, struct err *e)
 {
-    struct winograd_grad *b = op->priv;
-    struct winograd_grad_workspace p = winograd_grad_workspace_of(op);
+    const struct winograd_grad *b = op->priv;
+    struct winograd_grad_workspace p =
+        winograd_grad_workspace_of(op, b, &(struct simd_workspace){op->workspace, 0});
     size_t size = b->w.weights + b->w.bias;
 
     (void)x;
     (void)e;
+    p.dy = norm_grad_rows_of(op, p.grad_coef);
+    p.in_place = is_in_place(&p);
+    memset(p.no_bias, 0, b->in.bias * sizeof *p.no_bias);
+    memset(p.zeros, 0, b->in.zeros * sizeof *p.zeros);
     if (norm_prologue_coef(op)) {
-        norm_prologue_init(&p.norm, op, p.norm_coef);
+        norm_prologue_init(&p.norm, op, p.coef);
         p.w.norm[norm_prologue_source(op)] = &p.norm.map;
     }
 #pragma omp parallel num_threads(b->w.nthreads)

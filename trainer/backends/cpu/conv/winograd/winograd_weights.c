@@ -55,7 +55,7 @@ static void transform_dy(const struct winograd *g, const struct tensor *dy,
 }
 
 void winograd_weights_add(const struct winograd *g, size_t p, size_t ntiles, const float *d,
-                           const float *y, float *u)
+                          const float *y, float *u)
 {
     size_t ns = g->src_channels, nd = g->dst_channels, lanes = g->rows->lanes;
 
@@ -158,59 +158,74 @@ void winograd_weights_gather(const struct winograd *g, const float *sums, bool t
                             g->place, ns * window, turned, dw + (d * ns + s) * window);
 }
 
-/* Workspace: the sums of all chunks, or one sum; zeros; coefficients; scratch of each thread, or
- * one for all; copied rows of each thread. */
+/* The pointers into the workspace during one run. sums: of each chunk, or one; scratch: of each
+ * thread, or one for all. */
+struct winograd_weights_workspace {
+    float *sums, *zeros, *coef, *scratch, *lines;
+};
+
+static struct winograd_weights_workspace winograd_weights_workspace_of(const struct op *op,
+                                                                       const struct winograd *g,
+                                                                       struct simd_workspace *w)
+{
+    size_t nsums = g->nchunks ? g->nchunks : 1, nscratch = g->nchunks ? g->nthreads : 1;
+
+    return (struct winograd_weights_workspace){
+        .sums = simd_take(w, nsums * (g->weights + g->bias), sizeof(float)),
+        .zeros = simd_take(w, g->zeros, sizeof(float)),
+        .coef = simd_take(w, norm_prologue_size(op), sizeof(float)),
+        .scratch = simd_take(w, nscratch * g->scratch, sizeof(float)),
+        .lines = simd_take(w, g->nthreads * g->lines, sizeof(float)),
+    };
+}
+
 static int winograd_weights_run(struct op *op, struct exec *x, struct err *e)
 {
     const struct winograd *g = op->priv;
     struct conv_operands operands = conv_operands_of(op);
+    const struct winograd_weights_workspace p =
+        winograd_weights_workspace_of(op, g, &(struct simd_workspace){op->workspace, 0});
     size_t nrows = g->nimages * g->down, size = g->weights + g->bias;
-    float *sums = op->workspace, *zeros = sums + (g->nchunks ? g->nchunks : 1) * size;
-    float *coef = zeros + g->zeros, *scratch = coef + norm_prologue_size(op);
-    float *lines = scratch + (g->nchunks ? g->nthreads : 1) * g->scratch;
     struct norm_prologue norm;
 
     (void)x;
     (void)e;
-    norm_prologue_init(&norm, op, coef);
+    norm_prologue_init(&norm, op, p.coef);
     if (norm_prologue_coef(op))
         operands.norm[norm_prologue_source(op)] = &norm.map;
-    memset(zeros, 0, g->zeros * sizeof *zeros);
+    memset(p.zeros, 0, g->zeros * sizeof *p.zeros);
 #pragma omp parallel num_threads(g->nthreads)
     {
 #pragma omp for schedule(dynamic)
         for (size_t i = 0; i < g->nchunks; i++)
-            winograd_weights_sum_chunk(g, &operands, zeros, nrows * i / g->nchunks,
+            winograd_weights_sum_chunk(g, &operands, p.zeros, nrows * i / g->nchunks,
                                        nrows * (i + 1) / g->nchunks,
-                                       lines + simd_thread() * g->lines,
-                                       scratch + simd_thread() * g->scratch, sums + i * size);
+                                       p.lines + simd_thread() * g->lines,
+                                       p.scratch + simd_thread() * g->scratch, p.sums + i * size);
         if (g->nchunks)
-            conv_rows_add(sums, size, g->nchunks);
+            conv_rows_add(p.sums, size, g->nchunks);
         else
-            sum_shared(g, &operands, zeros, lines + simd_thread() * g->lines, scratch, sums);
-        winograd_weights_gather(g, sums, false, operands.weights->data);
+            sum_shared(g, &operands, p.zeros, p.lines + simd_thread() * g->lines, p.scratch,
+                       p.sums);
+        winograd_weights_gather(g, p.sums, false, operands.weights->data);
     }
     if (operands.bias)
-        memcpy(operands.bias->data, sums + g->weights, g->dst_channels * sizeof *sums);
+        memcpy(operands.bias->data, p.sums + g->weights, g->dst_channels * sizeof *p.sums);
     return 0;
 }
 
 static int winograd_weights_prepare(struct op *op, struct err *e)
 {
     struct conv_operands operands = conv_operands_of(op);
-    struct winograd *g = winograd_create(&operands, norm_prologue_coef(op));
+    struct winograd g = winograd_of(&operands, norm_prologue_coef(op));
+    struct simd_workspace w = {0};
 
-    if (!g)
-        return err_set(e, ERR_INTERNAL, "out of memory");
-    g->nchunks = winograd_weights_chunks(g);
-    if (!g->nchunks)
-        winograd_set_band(g, g->nimages * g->down * g->across < SHARED_TILES
-                        ? g->nimages * g->down * g->across : SHARED_TILES, true);
-    op->workspace_size = ((g->nchunks ? g->nchunks : 1) * (g->weights + g->bias) + g->zeros +
-                          (g->nchunks ? g->nthreads : 1) * g->scratch + g->nthreads * g->lines +
-                          norm_prologue_size(op)) * sizeof(float);
-    op->priv = g;
-    return 0;
+    g.nchunks = winograd_weights_chunks(&g);
+    if (!g.nchunks)
+        winograd_set_band(&g, simd_min(g.nimages * g.down * g.across, SHARED_TILES), true);
+    winograd_weights_workspace_of(op, &g, &w);
+    op->workspace_size = w.size;
+    return simd_keep(op, &g, sizeof g, e);
 }
 
 const struct kernel simd_winograd_grad_weights = {
