@@ -12,7 +12,8 @@
 
 /* the folder of this program, or "" if unknown */
 static char bindir[PATH_MAX];
-static bool in_build_tree;
+/* The source folder of a build tree, else "". */
+static char source_dir[PATH_MAX];
 
 static void find_program_dir(void)
 {
@@ -23,8 +24,13 @@ static void find_program_dir(void)
     char *slash = strrchr(bindir, '/');
     if (slash)
         *slash = 0;
-    snprintf(path, sizeof path, "%s/config.status", bindir);
-    in_build_tree = access(path, F_OK) == 0;
+    snprintf(path, sizeof path, "%s/source-folder", bindir);
+    FILE *f = fopen(path, "re");
+    if (!f)
+        return;
+    if (fgets(source_dir, sizeof source_dir, f))
+        source_dir[strcspn(source_dir, "\n")] = 0;
+    fclose(f);
 }
 
 static void look_once(void)
@@ -67,12 +73,12 @@ static int find_part(const char *variable, const char *installed, const char *na
         return err_set(e, ERR_INTERNAL, "cannot find the folder of this program (is /proc "
                                         "mounted?); "
                        "set %s to the folder that has %s", variable, name);
-    if (in_build_tree) {
+    if (*source_dir) {
         if (try_folder(bindir, name, access_mode, dst, size) ||
-            try_folder(SOURCE_DIR, name, access_mode, dst, size))
+            try_folder(source_dir, name, access_mode, dst, size))
             return 0;
         return err_set(e, ERR_INTERNAL, "%s is neither in the build folder %s nor in the source "
-                       "folder %s; run make", name, bindir, SOURCE_DIR);
+                       "folder %s; run make", name, bindir, source_dir);
     }
     snprintf(folder, sizeof folder, "%s/../%s/unetctl", bindir, installed);
     if (try_folder(folder, name, access_mode, dst, size))

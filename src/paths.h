@@ -7,7 +7,8 @@
  *   installed         BINDIR/../libexec/unetctl        BINDIR/../share/unetctl
  *   variable, wins    UNETCTL_LIBEXECDIR               UNETCTL_DATADIR
  *
- * BINDIR is the folder of the running executable; it is a build tree if it has config.status.
+ * BINDIR is the folder of the running executable; it is a build tree if it has the file
+ * source-folder, in which configure names the source folder.
  * Names are relative to the top of the source: "unetctl-slurm", "launcher/sandbox/NAME",
  * "templates/sites/generic.yaml"; installing keeps the folders (nobase_ in the Makefile). */
 #ifndef UNETCTL_SRC_PATHS_H

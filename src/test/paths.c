@@ -59,20 +59,20 @@ int main(int argc, char **argv)
     ok(paths_bindir(bindir, 3) == -1, "a small buffer is refused");
 
     if (!mkdtemp(work) ||
-        shell("cd %s && mkdir -p b i/bin i/libexec/unetctl i/share/unetctl/templates v && "
-              "touch b/config.status b/helper v/helper i/libexec/unetctl/helper "
+        shell("cd %s && mkdir -p b s i/bin i/libexec/unetctl i/share/unetctl/templates v && "
+              "echo %s/s >b/source-folder && touch s/plan b/helper v/helper i/libexec/unetctl/helper "
               "i/libexec/unetctl/plain i/share/unetctl/templates/t && "
               "chmod 755 b/helper v/helper i/libexec/unetctl/helper && "
               "cp /proc/%ld/exe b/self && cp b/self i/bin/self && ln -s i/bin/self link",
-              work, (long)getpid()))
+              work, work, (long)getpid()))
         bail_out("no work folder in /tmp");
     finds("b/self", "", "libexec", "helper", "/b/helper");
-    finds("b/self", "", "data", "src/paths.h", "/src/paths.h");
+    finds("b/self", "", "data", "plan", "/s/plan");
     finds("b/self", "", "data", "nothing", "run make");
     finds("i/bin/self", "", "libexec", "helper", "/i/bin/../libexec/unetctl/helper");
     finds("i/bin/self", "", "libexec", "plain", "plain is not in");
     finds("i/bin/self", "", "data", "templates/t", "/i/bin/../share/unetctl/templates/t");
-    finds("i/bin/self", "", "data", "src/paths.h", "set UNETCTL_DATADIR");
+    finds("i/bin/self", "", "data", "plan", "set UNETCTL_DATADIR");
     finds("link", "", "libexec", "helper", "/i/bin/../libexec/unetctl/helper");
     snprintf(variable, sizeof variable, "UNETCTL_LIBEXECDIR=%s/v", work);
     finds("i/bin/self", variable, "libexec", "helper", "/v/helper");
