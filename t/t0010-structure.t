@@ -220,13 +220,19 @@ unlisted() {
 }
 is "$(unlisted)" '' 'every source is listed for the build'
 
+# Text that becomes a user's (job scripts, sites, models), documents and test data have no header:
+# LICENSE is theirs.
 unlicensed() {
     {
-        printf '%s\n' "${sources[@]}" configure.ac Makefile.am
-        find src launcher trainer t m4 -name '*.inc' -o -name '*.m4' -o -name '*.t' -o -name \
-            '*.sh' |
-            grep -vE '/(test|fuzz)/.*\.t$|^t/golden/study-'
-    } | xargs awk 'FNR <= 3 && /SPDX-License-Identifier: / { licensed[FILENAME] = 1 }
+        printf '%s\n' configure.ac Makefile.am bootstrap packages.debian .ci/run
+        find src launcher trainer bench t m4 templates debian -type f -size -200k \
+            -not -path '*/corpus/*' -not -path 't/golden/*' -not -name '*.png' -not -name '*.md' \
+            -not -path 'templates/*.sh' -not -path 'templates/*.yaml' \
+            -not -path 'templates/tags/*' -not -path 'debian/[!rt]*' -not -path debian/tests/control \
+            -not -name .dirstamp -not -path '*/.deps/*' -not -path '*/__pycache__/*' \
+            -exec grep -Il '' {} +
+    } 2>/dev/null | xargs awk '
+        FNR <= 3 && /SPDX-License-Identifier: / { licensed[FILENAME] = 1 }
         END { for (i = 1; i < ARGC; i++) if (!licensed[ARGV[i]]) print ARGV[i] }'
 }
 is "$(unlicensed)" '' 'every source names its licence'

@@ -14,6 +14,25 @@ is "$(cd "$old" && find . -type f -perm /022)" '' '... that only their owner may
 is "$(cd "$old" && find . -type f \( -path './bin/*' -o -path './libexec/*' \) ! -perm -a+x \
     ! -name '*.sh')" '' '... programs are executable'
 
+# LIBRARY PROGRAM of each library that one links.
+linked() {
+    local program
+    for program in "$old"/bin/* "$old"/libexec/unetctl/unetctl-*; do
+        readelf -d "$program" | sed -n "s/.*(NEEDED).*\[\(lib[a-z0-9_]*\).*/\1 ${program##*/}/p"
+    done | sed 's/^libpng[0-9]* /libpng16 /'
+}
+# Those that doc/LICENSES.md does not list for this program.
+unlisted() {
+    linked | while read -r library program; do
+        grep -E "^\| ([a-z, ]*, )?$library( |,)[^|]*\|( all |.*\b$program( |,))[^|]*\|" \
+            "$srcdir/doc/LICENSES.md" >/dev/null || echo "$library $program"
+    done
+}
+ok 'the programs link libraries' grep -qx 'libjansson unetctl' <(linked)
+is "$(unlisted)" '' '... whose licences doc/LICENSES.md lists'
+is "$(linked | grep -E '^libslurm ' | grep -v ' unetctl-slurm$')" '' \
+    '... and libslurm, which is under the GPL, by its helper alone'
+
 # It is used from another folder, by its name in PATH, by a path, and by a link.
 new="$TMP/a folder/unetctl"
 mkdir "$TMP/a folder"
