@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Replicas with a GPU each, connected by NCCL, as threads and as processes without MPI: they train
 # what one does, with sums in recorded steps, and who fails is named. GPUs and NCCL are carried out
-# by the CPU (trainer/backends/cuda/test/emulate.h, trainer/comm/test/nccl_emulated.c).
+# by the CPU (trainer/backends/cuda/runtime/test/emulate.h, trainer/comm/test/nccl_emulated.c).
 # shellcheck source=t/lib.sh
 . "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
 

@@ -59,10 +59,10 @@ exits 0 "and one in bf16" tree/plain-build/step simd train 8 32x48 2 3 bf16
 like "$OUT" '"dtype":"bf16"' "which is told"
 exits 2 "and tells how" tree/plain-build/step cuda train
 
-printf '%s\n' '#include "trainer/backends/cuda/cuda_info.h"' '#include <stdio.h>' \
+printf '%s\n' '#include "trainer/backends/cuda/runtime/cuda_info.h"' '#include <stdio.h>' \
     'int main(void) { struct cuda_info i; cuda_info_read(&i); puts(i.why); return !!cuda_info_own(&i, 0); }' >why.c
 ok "what a build without CUDA says of GPUs" cc -I. -I"$srcdir" -o why why.c \
-    "$srcdir/trainer/backends/cuda/cuda_info.c"
+    "$srcdir/trainer/backends/cuda/runtime/cuda_info.c"
 exits 0 "there is none" ./why
 like "$OUT" 'built without CUDA; build it with ./configure --with-cuda=DIR' "and how to have some"
 

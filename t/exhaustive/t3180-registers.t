@@ -15,15 +15,15 @@ for kernel in narrow_conv_8_8 narrow_conv_64_64 narrow_back_8_8 narrow_back_32_6
         "$kernel keeps its registers, multiplies by tensor cores and copies 16 bytes at a time"
 done
 
-mkdir -p tree/bench/gpu tree/trainer/backends/cuda
+mkdir -p tree/bench/gpu tree/trainer/backends/cuda/conv
 cp "$srcdir/bench/gpu/registers" tree/bench/gpu
-cat >tree/trainer/backends/cuda/narrow_bad.cu <<'EOF'
+cat >tree/trainer/backends/cuda/conv/narrow_bad.cu <<'EOF'
 static __global__ void narrow_bad_8(float *p) { p[threadIdx.x] *= 2; }
 extern "C" void f(float *p) { narrow_bad_8<<<1, 1>>>(p); }
 EOF
 exits 1 "one that multiplies without them" tree/bench/gpu/registers 90
 like "$OUT" 'narrow_bad_8 .* no-tensor-cores' "is told"
-cat >tree/trainer/backends/cuda/narrow_bad.cu <<'EOF'
+cat >tree/trainer/backends/cuda/conv/narrow_bad.cu <<'EOF'
 static __global__ void __launch_bounds__(1024, 2) spilling(float *p)
 {
     float v[64];

@@ -11,7 +11,7 @@
 #include "src/clock.h"
 #include "src/mem.h"
 #include "src/stat.h"
-#include "trainer/backends/cuda/cuda_info.h"
+#include "trainer/backends/cuda/runtime/cuda_info.h"
 #include "trainer/backends/peak.h"
 #include "trainer/cmd/bench_rounds.h"
 #include "trainer/cmd/cmd.h"

@@ -8,7 +8,7 @@
 
 #include "src/buf.h"
 #include "trainer/backends/backends.h"
-#include "trainer/backends/cuda/cuda_info.h"
+#include "trainer/backends/cuda/runtime/cuda_info.h"
 #include "trainer/cmd/cmd.h"
 #include "trainer/cmd/options.h"
 #include "trainer/comm/comm_mpi.h"

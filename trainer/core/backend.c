@@ -20,7 +20,7 @@ bool backend_can(const struct backend *backend, const struct kernel *kernel, con
 {
     return backend_kernel_fits(kernel, op) && takes_types(kernel, op) &&
            (!kernel->supports || kernel->supports(op)) &&
-           (!backend->trusts || backend->trusts(kernel, op));
+           (!backend->trusts || backend->trusts(backend, kernel, op));
 }
 
 static const struct kernel *find_kernel(const struct backend *backend, const struct op *op)

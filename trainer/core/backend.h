@@ -12,7 +12,8 @@ struct backend {
     const struct kernel *const *kernels; /* NULL-terminated, in order of preference */
     /* (optional) Returns whether a kernel that supports the op may be used: false if it has failed
      * a check on this processor or device. */
-    bool (*trusts)(const struct kernel *kernel, const struct op *op);
+    bool (*trusts)(const struct backend *backend, const struct kernel *kernel,
+                   const struct op *op);
     bool fuses;                          /* graphs for it are passed to fuse_graph */
     const struct device_ops *device;     /* where its kernels run; NULL: on the host */
     const struct backend *fallback;      /* (optional) computes ops for which it has no kernel */

@@ -8,7 +8,7 @@
 
 #include "src/log.h"
 #include "trainer/backends/backends.h"
-#include "trainer/backends/cuda/cuda_info.h"
+#include "trainer/backends/cuda/runtime/cuda_info.h"
 #include "trainer/run/strategy.h"
 
 /* "SLURM_JOB_GPUS=0,1": the variable that gives this process GPUs; false when none does. */

@@ -12,7 +12,7 @@
 #include "src/clock.h"
 #include "src/rng.h"
 #include "src/stat.h"
-#include "trainer/backends/cuda/cuda_info.h"
+#include "trainer/backends/cuda/runtime/cuda_info.h"
 #include "trainer/network/network.h"
 #include "trainer/optim/optim.h"
 #include "trainer/passes/precision.h"

@@ -3,7 +3,8 @@
 #include "trainer/backends/cuda/cuda_backend.h"
 
 #include "trainer/backends/cuda/cuda_check.h"
-#include "trainer/backends/cuda/cuda_kernel.h"
+#include "trainer/backends/cuda/cuda_device.h"
+#include "trainer/backends/cuda/runtime/cuda_kernel.h"
 #include "trainer/backends/cuda/cudnn_conv.h"
 
 /* Losses do their work in floats: logits are floats (core/precision.h). */
@@ -65,32 +66,6 @@ static const struct kernel *const kernels[] = {
     &cuda_dice,
     NULL,
 };
-
-bool cuda_supports(const struct op *op)
-{
-    for (int i = -1; op_next_in(op, &i);)
-        if (tensor_count(op->in[i]) >> 31)
-            return false;
-    for (int i = -1; op_next_out(op, &i);)
-        if (tensor_count(op->out[i]) >> 31)
-            return false;
-    return true;
-}
-
-/* Of its activations; parameters and statistics are floats. */
-bool cuda_supports_one_type(const struct op *op)
-{
-    enum dtype t = op->in[0]->dtype;
-
-    for (int i = -1; op_next_in(op, &i);)
-        if (op->in[i]->place == TENSOR_ARENA && op->in[i]->shape.ndim == 4 && op->in[i]->dtype != t)
-            return false;
-    for (int i = -1; op_next_out(op, &i);)
-        if (op->out[i]->place == TENSOR_ARENA && op->out[i]->shape.ndim == 4 &&
-            op->out[i]->dtype != t)
-            return false;
-    return cuda_supports(op);
-}
 
 const struct backend cuda_backend = {.name = "cuda", .kernels = kernels, .trusts = cuda_check,
                                      .fuses = true,

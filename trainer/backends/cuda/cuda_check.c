@@ -8,8 +8,8 @@
 
 #include "src/clock.h"
 #include "src/log.h"
-#include "trainer/backends/cuda/cuda_backend.h"
-#include "trainer/backends/cuda/cuda_kernel.h"
+#include "trainer/backends/cuda/cuda_device.h"
+#include "trainer/backends/cuda/runtime/cuda_kernel.h"
 #include "trainer/backends/ref/ref.h"
 #include "trainer/backends/trial/trial.h"
 #include "trainer/backends/trial/verdicts.h"
@@ -19,7 +19,6 @@
 /* Convolutions of few channels have whole and partial tiles at this size (narrow.h). */
 #define HEIGHT 9
 #define WIDTH 35
-#define BLOCKS 3
 #define MOST_PAIRS 4096 /* of channels: with more the reference would take long ... */
 #define FEW 16          /* ... so they become so many each */
 /* Relative to an element plus the mean of all: there is bfloat16 between norm and convolution. */
@@ -39,23 +38,6 @@ struct trial_problem {
 static struct verdicts verdicts[GPUS] = {[0 ... GPUS - 1] = VERDICTS_NONE};
 static _Thread_local bool is_trying;
 
-static bool is_chosen(const char *way)
-{
-    const char *word = getenv("UNET_CUDA_KERNELS");
-
-    return word && strcmp(word, way) == 0;
-}
-
-bool cuda_check_is_plain(void)
-{
-    return is_chosen("plain");
-}
-
-unsigned cuda_check_blocks(unsigned n)
-{
-    return is_trying && n > BLOCKS ? BLOCKS : n;
-}
-
 /* Activations are what the planner places, with four dimensions; what else has four are weights. */
 static bool is_activation(const struct tensor *t)
 {
@@ -68,14 +50,15 @@ static bool is_half(const struct tensor *t)
 }
 
 /* Would another one do it? Ops of 16 bits can become ones of floats, with casts around them. */
-static bool has_other(const struct kernel *kernel, const struct op *op)
+static bool has_other(const struct backend *backend, const struct kernel *kernel,
+                      const struct op *op)
 {
     bool behind = false;
 
     for (int i = 0; i < TRIAL_TENSORS; i++)
         if (trial_tensor(op, i) && is_half(trial_tensor(op, i)))
             return true;
-    for (const struct kernel *const *k = cuda_backend.kernels; *k; k++) {
+    for (const struct kernel *const *k = backend->kernels; *k; k++) {
         if (behind && backend_kernel_fits(*k, op))
             return true;
         behind = behind || *k == kernel;
@@ -293,7 +276,9 @@ static bool try_kernel(const struct kernel *kernel, const struct op *op, const v
     cuda_device_ops.configure(device, &(struct device_config){.deterministic = true});
     cuda_device_ops.watch(device, lose_patience, &patience);
     is_trying = true;
+    cuda_limit_blocks(true);
     const char *fault = fault_of(p, op, device, &why);
+    cuda_limit_blocks(false);
     is_trying = false;
     bool dead = fault && cuda_device_ops.drain(device, &e);
     cuda_device_ops.close(device);
@@ -312,12 +297,13 @@ static bool try_kernel(const struct kernel *kernel, const struct op *op, const v
     return !fault;
 }
 
-bool cuda_check(const struct kernel *kernel, const struct op *op)
+bool cuda_check(const struct backend *backend, const struct kernel *kernel, const struct op *op)
 {
+    const char *word = getenv("UNET_CUDA_KERNELS");
     int index = 0;
 
-    if (is_trying || is_chosen("untried") || op->kind->is_loss || !has_other(kernel, op) ||
-        cudaGetDevice(&index) != cudaSuccess || index >= GPUS)
+    if (is_trying || (word && strcmp(word, "untried") == 0) || op->kind->is_loss ||
+        !has_other(backend, kernel, op) || cudaGetDevice(&index) != cudaSuccess || index >= GPUS)
         return true;
     struct trial_problem p = problem_to_try(kernel, op);
     return verdicts_ask(&verdicts[index], &p, sizeof p, try_kernel, kernel, op);

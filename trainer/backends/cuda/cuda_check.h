@@ -7,27 +7,13 @@
 #ifndef UNETCTL_TRAINER_BACKENDS_CUDA_CUDA_CHECK_H
 #define UNETCTL_TRAINER_BACKENDS_CUDA_CUDA_CHECK_H
 
-#ifdef __CUDACC__
-extern "C" {
-#endif
-#include "trainer/core/kernel.h"
+#include "trainer/core/backend.h"
 
 /* Does it work on this thread's GPU? Yes where there is no other kernel for the op, or none of its
  * size can be tried. backend.trusts. */
-bool cuda_check(const struct kernel *kernel, const struct op *op);
+bool cuda_check(const struct backend *backend, const struct kernel *kernel, const struct op *op);
 
 /* How many that were tried so far, on all GPUs of this process, do, and do not. */
 void cuda_check_count(unsigned *nright, unsigned *nwrong);
-
-/* UNET_CUDA_KERNELS=plain? */
-bool cuda_check_is_plain(void);
-
-/* n, or fewer while this thread tries a kernel: so that each block has several pieces of the little
- * work. */
-unsigned cuda_check_blocks(unsigned n);
-
-#ifdef __CUDACC__
-}
-#endif
 
 #endif

@@ -1,49 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* device_ops on the CUDA runtime: one stream per device. */
+/* device_ops on the CUDA runtime: one stream per device, and a second one for branches. The device
+ * owns both, its events, and the scalars of its runs; cuda_queue.c has its memory and waiting. */
 #include "config.h"
-#include "trainer/backends/cuda/cuda_info.h"
-#include "trainer/backends/cuda/cuda_kernel.h"
-#include "trainer/backends/cuda/cudnn_choices.h"
+#include "trainer/backends/cuda/cuda_device.h"
+
+#include "trainer/backends/cuda/runtime/cuda_info.h"
+#include "trainer/backends/cuda/runtime/cuda_kernel.h"
+#include "trainer/backends/cuda/runtime/cuda_queue.h"
+#include "trainer/backends/cuda/cudnn/cudnn_choices.h"
 #include "trainer/backends/cuda/cudnn_conv.h"
 
-#include <sched.h>
 #include <stdlib.h>
-#include <string.h>
-#include <time.h>
-
-#include "src/clock.h"
 
 struct device_program {
     cudaGraphExec_t graph;
 };
-
-static int check(cudaError_t rc, const char *what, struct err *e)
-{
-    return rc == cudaSuccess
-               ? 0
-               : err_set(e, ERR_INTERNAL, "CUDA: %s: %s", what, cudaGetErrorString(rc));
-}
-
-/* Of a launch. That something was not ready yet is none, but not every release leaves it out. */
-static cudaError_t launch_error(void)
-{
-    cudaError_t rc = cudaGetLastError();
-
-    return rc == cudaErrorNotReady ? cudaSuccess : rc;
-}
-
-/* What runs on a GPU tells only that it failed. */
-static int check_step(const struct device *d, cudaError_t rc, struct err *e)
-{
-    return rc == cudaSuccess
-               ? 0
-               : err_set(e, ERR_INTERNAL,
-                         "CUDA: a step failed on GPU %d: %s; if nvidia-smi shows the GPU well, "
-                         "go on with UNET_CUDA_KERNELS=plain, or UNET_CUDNN=off, in the "
-                         "environment, and tell "
-                         "us",
-                         d->index, cudaGetErrorString(rc));
-}
 
 static void device_close(struct device *d)
 {
@@ -74,7 +45,7 @@ static int identify(struct device *d, struct err *e)
 {
     struct cudaDeviceProp p;
 
-    if (check(cudaGetDeviceProperties(&p, d->index), "cudaGetDeviceProperties", e))
+    if (cuda_status(cudaGetDeviceProperties(&p, d->index), "cudaGetDeviceProperties", e))
         return -1;
     d->id = UINT64_C(0xcbf29ce484222325);
     for (size_t i = 0; i < sizeof p.uuid.bytes; i++)
@@ -89,18 +60,18 @@ static uint64_t device_id(const struct device *d)
 
 static int fill_device(struct device *d, struct err *e)
 {
-    if (check(cudaSetDevice(d->index), "cudaSetDevice", e) || identify(d, e) ||
-        check(cudaStreamCreateWithFlags(&d->stream, cudaStreamNonBlocking), "cudaStreamCreate",
-              e) ||
-        check(cudaMalloc((void **)&d->scalars, sizeof *d->scalars), "cudaMalloc", e) ||
-        check(cudaMalloc((void **)&d->parts, CUDA_SQUARE_PARTS * sizeof *d->parts), "cudaMalloc",
-              e) ||
-        check(cudaHostAlloc((void **)&d->slots, DEVICE_SLOTS * sizeof *d->slots,
-                            cudaHostAllocDefault), "cudaHostAlloc", e))
+    if (cuda_status(cudaSetDevice(d->index), "cudaSetDevice", e) || identify(d, e) ||
+        cuda_status(cudaStreamCreateWithFlags(&d->stream, cudaStreamNonBlocking),
+                    "cudaStreamCreate", e) ||
+        cuda_status(cudaMalloc((void **)&d->scalars, sizeof *d->scalars), "cudaMalloc", e) ||
+        cuda_status(cudaMalloc((void **)&d->parts, CUDA_SQUARE_PARTS * sizeof *d->parts),
+                    "cudaMalloc", e) ||
+        cuda_status(cudaHostAlloc((void **)&d->slots, DEVICE_SLOTS * sizeof *d->slots,
+                                  cudaHostAllocDefault), "cudaHostAlloc", e))
         return -1;
     for (int i = 0; i < DEVICE_SLOTS; i++)
-        if (check(cudaEventCreateWithFlags(&d->done[i], cudaEventDisableTiming), "cudaEventCreate",
-                  e))
+        if (cuda_status(cudaEventCreateWithFlags(&d->done[i], cudaEventDisableTiming),
+                        "cudaEventCreate", e))
             return -1;
     return 0;
 }
@@ -132,47 +103,7 @@ static int device_room(struct device *d, size_t *nbytes, struct err *e)
     size_t total;
 
     (void)d;
-    return check(cudaMemGetInfo(nbytes, &total), "cudaMemGetInfo", e);
-}
-
-static void *device_alloc(struct device *d, enum device_memory kind, size_t nbytes, struct err *e)
-{
-    void *p = NULL;
-    cudaError_t rc = kind == DEVICE_LOCAL    ? cudaMalloc(&p, nbytes)
-                     : kind == DEVICE_SHARED ? cudaMallocManaged(&p, nbytes, cudaMemAttachGlobal)
-                                             : cudaHostAlloc(&p, nbytes, cudaHostAllocDefault);
-
-    if (rc == cudaSuccess && kind == DEVICE_SHARED)
-        rc = cudaMemsetAsync(p, 0, nbytes, d->stream);
-    if (rc == cudaSuccess && kind == DEVICE_SHARED)
-        rc = cudaStreamSynchronize(d->stream);
-    if (rc == cudaSuccess)
-        return p;
-    (void)cudaGetLastError(); /* no launch is to blame */
-    if (rc != cudaErrorMemoryAllocation) {
-        (void)check_step(d, rc, e);
-        return NULL;
-    }
-    err_set(e, ERR_CONFIG, "GPU %d: no %.1f MiB of %s memory (%s); a smaller batch needs less, and "
-            "nvidia-smi shows who else is there", d->index, (double)nbytes / (1 << 20),
-            kind == DEVICE_HOST ? "pinned host" : "its", cudaGetErrorString(rc));
-    return NULL;
-}
-
-static void device_free(struct device *d, enum device_memory kind, void *p)
-{
-    (void)d;
-    (void)(kind == DEVICE_HOST ? cudaFreeHost(p) : cudaFree(p));
-}
-
-static int device_copy(struct device *d, void *dst, const void *src, size_t nbytes, struct err *e)
-{
-    return check(cudaMemcpyAsync(dst, src, nbytes, cudaMemcpyDefault, d->stream), "a copy", e);
-}
-
-static int device_clear(struct device *d, void *p, size_t nbytes, struct err *e)
-{
-    return check(cudaMemsetAsync(p, 0, nbytes, d->stream), "clearing memory", e);
+    return cuda_status(cudaMemGetInfo(nbytes, &total), "cudaMemGetInfo", e);
 }
 
 static int device_begin(struct device *d, int slot, const struct exec *x, struct err *e)
@@ -192,7 +123,7 @@ static int device_begin(struct device *d, int slot, const struct exec *x, struct
                                .counts = x->counts};
     if (x->update)
         s->update = *x->update;
-    if (device_copy(d, d->scalars, &d->slots[slot], sizeof *d->slots, e))
+    if (cuda_queue_copy(d, d->scalars, &d->slots[slot], sizeof *d->slots, e))
         return -1;
     if (x->scaling)
         cuda_scale_run(d, x->scaling);
@@ -201,9 +132,9 @@ static int device_begin(struct device *d, int slot, const struct exec *x, struct
 
 static int device_end(struct device *d, int slot, struct err *e)
 {
-    if (check(launch_error(), "a kernel could not be launched", e) ||
-        device_copy(d, &d->slots[slot], d->scalars, offsetof(struct cuda_scalars, update), e) ||
-        check(cudaEventRecord(d->done[slot], d->stream), "cudaEventRecord", e))
+    if (cuda_status(cuda_launch_error(), "a kernel could not be launched", e) ||
+        cuda_queue_copy(d, &d->slots[slot], d->scalars, offsetof(struct cuda_scalars, update), e) ||
+        cuda_status(cudaEventRecord(d->done[slot], d->stream), "cudaEventRecord", e))
         return -1;
     d->pending[slot] = true;
     if (d->has_chosen)
@@ -218,28 +149,6 @@ static void device_watch(struct device *d, device_watch_f watch, void *arg)
     d->watch_arg = arg;
 }
 
-/* For the event, or the stream if it is NULL. With somebody who watches, as other devices may keep
- * this one waiting for ever. */
-static int await(struct device *d, cudaEvent_t event, struct err *e)
-{
-    double began = clock_now();
-    cudaError_t rc;
-
-    if (!d->watch)
-        return check_step(d, event ? cudaEventSynchronize(event) : cudaStreamSynchronize(d->stream),
-                          e);
-    while ((rc = event ? cudaEventQuery(event) : cudaStreamQuery(d->stream)) == cudaErrorNotReady) {
-        double waited = clock_now() - began;
-        if (d->watch(d->watch_arg, waited, e))
-            return -1;
-        if (waited < 0.0002)
-            sched_yield();
-        else
-            nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
-    }
-    return check_step(d, rc, e);
-}
-
 static int device_wait(struct device *d, int slot, struct device_sums *sums, struct err *e)
 {
     const struct cuda_scalars *s = &d->slots[slot];
@@ -248,7 +157,7 @@ static int device_wait(struct device *d, int slot, struct device_sums *sums, str
     if (!d->pending[slot])
         return 0;
     d->pending[slot] = false;
-    if (await(d, d->done[slot], e))
+    if (cuda_queue_await(d, d->done[slot], e))
         return -1;
     *sums = (struct device_sums){s->loss_sum, s->own_square, s->square,
                                  {s->votes[0], s->votes[1]}};
@@ -257,7 +166,7 @@ static int device_wait(struct device *d, int slot, struct device_sums *sums, str
 
 static int device_drain(struct device *d, struct err *e)
 {
-    return await(d, NULL, e);
+    return cuda_queue_await(d, NULL, e);
 }
 
 static int device_idle(struct device *d, bool *idle, struct err *e)
@@ -265,7 +174,7 @@ static int device_idle(struct device *d, bool *idle, struct err *e)
     cudaError_t rc = cudaStreamQuery(d->stream);
 
     *idle = rc == cudaSuccess;
-    return rc == cudaErrorNotReady ? 0 : check_step(d, rc, e);
+    return rc == cudaErrorNotReady ? 0 : cuda_run_status(d, rc, e);
 }
 
 static void *device_stream(const struct device *d)
@@ -275,31 +184,31 @@ static void *device_stream(const struct device *d)
 
 static int make_side(struct device *d, struct err *e)
 {
-    return check(cudaStreamCreateWithFlags(&d->side, cudaStreamNonBlocking), "cudaStreamCreate",
-                 e) ||
-                   check(cudaEventCreateWithFlags(&d->forked, cudaEventDisableTiming),
-                         "cudaEventCreate", e) ||
-                   check(cudaEventCreateWithFlags(&d->joined, cudaEventDisableTiming),
-                         "cudaEventCreate", e)
-               ? -1
-               : 0;
+    if (cuda_status(cudaStreamCreateWithFlags(&d->side, cudaStreamNonBlocking), "cudaStreamCreate",
+                    e) ||
+        cuda_status(cudaEventCreateWithFlags(&d->forked, cudaEventDisableTiming), "cudaEventCreate",
+                    e) ||
+        cuda_status(cudaEventCreateWithFlags(&d->joined, cudaEventDisableTiming), "cudaEventCreate",
+                    e))
+        return -1;
+    return 0;
 }
 
 static void *device_branch(struct device *d, struct err *e)
 {
     if ((!d->side && make_side(d, e)) ||
-        check(cudaEventRecord(d->forked, d->stream), "cudaEventRecord", e) ||
-        check(cudaStreamWaitEvent(d->side, d->forked, 0), "cudaStreamWaitEvent", e))
+        cuda_status(cudaEventRecord(d->forked, d->stream), "cudaEventRecord", e) ||
+        cuda_status(cudaStreamWaitEvent(d->side, d->forked, 0), "cudaStreamWaitEvent", e))
         return NULL;
     return d->side;
 }
 
 static int device_merge(struct device *d, struct err *e)
 {
-    return check(cudaEventRecord(d->joined, d->side), "cudaEventRecord", e) ||
-                   check(cudaStreamWaitEvent(d->stream, d->joined, 0), "cudaStreamWaitEvent", e)
-               ? -1
-               : 0;
+    if (cuda_status(cudaEventRecord(d->joined, d->side), "cudaEventRecord", e) ||
+        cuda_status(cudaStreamWaitEvent(d->stream, d->joined, 0), "cudaStreamWaitEvent", e))
+        return -1;
+    return 0;
 }
 
 static double *device_weight(struct device *d)
@@ -314,7 +223,7 @@ static float *device_votes(struct device *d)
 
 static int device_record(struct device *d, struct err *e)
 {
-    return check(cudaStreamBeginCapture(d->stream, cudaStreamCaptureModeThreadLocal),
+    return cuda_status(cudaStreamBeginCapture(d->stream, cudaStreamCaptureModeThreadLocal),
                  "cudaStreamBeginCapture", e);
 }
 
@@ -323,12 +232,12 @@ static struct device_program *device_finish(struct device *d, struct err *e)
     cudaGraph_t graph = NULL;
     struct device_program *p = NULL;
 
-    if (check(cudaStreamEndCapture(d->stream, &graph), "cudaStreamEndCapture", e))
+    if (cuda_status(cudaStreamEndCapture(d->stream, &graph), "cudaStreamEndCapture", e))
         return NULL;
     p = calloc(1, sizeof *p);
     if (!p)
         err_set(e, ERR_INTERNAL, "out of memory");
-    else if (check(cudaGraphInstantiate(&p->graph, graph, 0), "cudaGraphInstantiate", e)) {
+    else if (cuda_status(cudaGraphInstantiate(&p->graph, graph, 0), "cudaGraphInstantiate", e)) {
         free(p);
         p = NULL;
     }
@@ -338,7 +247,7 @@ static struct device_program *device_finish(struct device *d, struct err *e)
 
 static int device_replay(struct device *d, struct device_program *p, struct err *e)
 {
-    return check(cudaGraphLaunch(p->graph, d->stream), "cudaGraphLaunch", e);
+    return cuda_status(cudaGraphLaunch(p->graph, d->stream), "cudaGraphLaunch", e);
 }
 
 static void device_discard(struct device_program *p)
@@ -354,79 +263,6 @@ static void device_configure(struct device *d, const struct device_config *c)
     d->config = *c;
 }
 
-#define TIMES 3
-
-static int time_once(struct device *d, cuda_work_f work, void *arg, cudaEvent_t events[2],
-                     double *seconds, struct err *e)
-{
-    float ms;
-
-    if (check(cudaEventRecord(events[0], d->stream), "cudaEventRecord", e) || work(arg, e) ||
-        check(cudaEventRecord(events[1], d->stream), "cudaEventRecord", e) ||
-        await(d, events[1], e) ||
-        check(cudaEventElapsedTime(&ms, events[0], events[1]), "cudaEventElapsedTime", e))
-        return -1;
-    if (1e-3 * (double)ms < *seconds)
-        *seconds = 1e-3 * (double)ms;
-    return 0;
-}
-
-int cuda_device_time(struct device *d, cuda_work_f work, void *arg, double *seconds, struct err *e)
-{
-    cudaEvent_t events[2] = {NULL, NULL};
-    int rc = 0;
-
-    *seconds = 1e9;
-    for (int i = 0; i < 2 && rc == 0; i++)
-        rc = check(cudaEventCreateWithFlags(&events[i], cudaEventDefault), "cudaEventCreate", e);
-    rc = rc || work(arg, e) || await(d, NULL, e) || check(launch_error(), "a kernel", e) ? -1 : 0;
-    for (int i = 0; i < TIMES && rc == 0; i++)
-        rc = time_once(d, work, arg, events, seconds, e);
-    for (int i = 0; i < 2; i++)
-        if (events[i])
-            (void)cudaEventDestroy(events[i]);
-    if (rc)
-        (void)cudaGetLastError(); /* of work that is given up */
-    return rc;
-}
-
-bool cuda_device_can_record(struct device *d, cuda_work_f work, void *arg)
-{
-    struct err ignored;
-    cudaGraph_t graph = NULL;
-
-    if (cudaStreamBeginCapture(d->stream, cudaStreamCaptureModeThreadLocal) != cudaSuccess)
-        return false;
-    bool ok = work(arg, &ignored) == 0;
-    ok = cudaStreamEndCapture(d->stream, &graph) == cudaSuccess && graph && ok;
-    if (graph)
-        (void)cudaGraphDestroy(graph);
-    (void)cudaGetLastError(); /* of a capture that was given up */
-    return ok;
-}
-
-int cuda_device_sum(struct exec *x, double *values, size_t n, struct err *e)
-{
-    struct device *d = x->device;
-
-    if (x->queues)
-        return (x->empty && device_clear(d, values, n * sizeof *values, e)) ||
-                       x->sum(x->sum_arg, values, n, e)
-                   ? -1
-                   : 0;
-    double *host = (double *)device_alloc(d, DEVICE_HOST, n * sizeof *host, e);
-
-    if (!host)
-        return -1;
-    int rc = device_copy(d, host, values, n * sizeof *host, e) || device_drain(d, e) ? -1 : 0;
-    if (x->empty)
-        memset(host, 0, n * sizeof *host);
-    rc = rc || x->sum(x->sum_arg, host, n, e) ||
-                 device_copy(d, values, host, n * sizeof *host, e) || device_drain(d, e) ? -1 : 0;
-    device_free(d, DEVICE_HOST, host);
-    return rc;
-}
-
 const struct device_ops cuda_device_ops = {
     .open = device_open,
     .id = device_id,
@@ -436,10 +272,10 @@ const struct device_ops cuda_device_ops = {
     .choose = cudnn_conv_choose,
     .choices = cudnn_choices_encode,
     .learn = cudnn_choices_decode,
-    .alloc = device_alloc,
-    .free = device_free,
-    .copy = device_copy,
-    .clear = device_clear,
+    .alloc = cuda_queue_alloc,
+    .free = cuda_queue_free,
+    .copy = cuda_queue_copy,
+    .clear = cuda_queue_clear,
     .begin = device_begin,
     .end = device_end,
     .wait = device_wait,

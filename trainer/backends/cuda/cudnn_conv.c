@@ -10,9 +10,10 @@
 #include "src/clock.h"
 #include "src/log.h"
 #include "trainer/backends/cuda/cuda_backend.h"
-#include "trainer/backends/cuda/cuda_kernel.h"
-#include "trainer/backends/cuda/cudnn_choices.h"
-#include "trainer/backends/cuda/cudnn_plan.h"
+#include "trainer/backends/cuda/runtime/cuda_kernel.h"
+#include "trainer/backends/cuda/runtime/cuda_queue.h"
+#include "trainer/backends/cuda/cudnn/cudnn_choices.h"
+#include "trainer/backends/cuda/cudnn/cudnn_plan.h"
 
 #define TRIES 6         /* engines that are timed */
 #define TRY_SECONDS 1.0 /* after so much of it no further one is */
@@ -282,8 +283,8 @@ static bool take_time(const struct attempt *a, double *us)
     double seconds;
     struct err e;
 
-    if (cuda_device_time(d, try_once, (void *)a, &seconds, &e) ||
-        (c->plan && !cuda_device_can_record(d, try_once, (void *)a))) {
+    if (cuda_queue_time(d, try_once, (void *)a, &seconds, &e) ||
+        (c->plan && !cuda_queue_can_record(d, try_once, (void *)a))) {
         if (c->plan)
             log_debug("cuDNN: engine %lld is left out: it can't be run, or not be recorded",
                       (long long)cudnn_plan_engine(c->plan)->id);
@@ -301,7 +302,7 @@ static bool take_first(const struct attempt *a, struct cudnn_search *s)
 
     while (s && (c->plan = cudnn_plan_next(s, c->room))) {
         if (try_once((void *)a, &e) == 0 &&
-            cuda_device_can_record(a->x->device, try_once, (void *)a))
+            cuda_queue_can_record(a->x->device, try_once, (void *)a))
             return true;
         cudnn_plan_close(c->plan);
     }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* An emulation of NCCL for emulated devices (backends/cuda/test/emulate.h): ranks are threads or
- * processes of this machine, share a file, and really sum. As with NCCL, no call waits, work is
- * done in the order of the device's queue, and a rank that aborts ends the others' work. Included
- * by emulated.c. */
+/* An emulation of NCCL for emulated devices (backends/cuda/runtime/test/emulate.h): ranks are
+ * threads or processes of this machine, share a file, and really sum. As with NCCL, no call waits,
+ * work is done in the order of the device's queue, and a rank that aborts ends the others' work.
+ * Included by emulated.c. */
 #include "config.h"
 
 #include <fcntl.h>

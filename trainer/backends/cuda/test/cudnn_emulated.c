@@ -14,8 +14,8 @@
 #ifndef GPU_EMULATE
 #define GPU_EMULATE
 #endif
-#include "trainer/backends/cuda/cudnn_library.h"
-#include "trainer/backends/cuda/gpu.h"
+#include "trainer/backends/cuda/cudnn/cudnn_library.h"
+#include "trainer/backends/cuda/runtime/gpu.h"
 
 #define DNN_MOST_ATTRIBUTES 12
 #define DNN_BAD_PARAM 2000

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Direct convolution: a thread makes LANES channels of one pixel. Plain, for any size; what faster
+ * kernels are compared with and fall back to. */
+#include "config.h"
+#include "trainer/backends/cuda/runtime/cuda_kernel.h"
+
+#define LANES 8
+#define MAX_PARTS 256
+#define MAX_PARTIALS ((size_t)4 << 20) /* floats of workspace for partial sums of dw and db */
+
+/* dst[tap][s][lanes of d] = w[d * d_stride + s * s_stride + tap], 0 behind the last channel; taps
+ * from the last one if flipped. */
+struct pack_args {
+    const float *w;
+    float *dst;
+    unsigned ns, nd, d_stride, s_stride, taps, flip, n;
+};
+
+KERNEL(pack, pack_args)
+{
+    for (unsigned i = gpu_index(); i < k.n; i += gpu_stride()) {
+        unsigned lanes = (k.nd + LANES - 1) / LANES * LANES;
+        unsigned d = i % lanes, s = i / lanes % k.ns, tap = i / lanes / k.ns;
+
+        k.dst[i] = d < k.nd ? k.w[d * k.d_stride + s * k.s_stride +
+                                  (k.flip ? k.taps - 1 - tap : tap)] : 0;
+    }
+}
+
+struct correlate_args {
+    const void *src;
+    const float *packed, *bias; /* bias may be NULL */
+    void *dst;
+    unsigned type; /* of dst */
+    unsigned h, w, ns, nd, side, groups, n; /* n: pixels times groups of LANES channels */
+    unsigned src_h, src_w;
+    unsigned stride; /* places of src from one of dst to the next */
+    unsigned up;     /* the other way round; one of both is 1 */
+};
+
+/* type: of src */
+DEVICE void correlate_as(const struct correlate_args *k, unsigned type)
+{
+    for (unsigned i = gpu_index(); i < k->n; i += gpu_stride()) {
+        unsigned group = i % k->groups, pixel = i / k->groups, lanes = k->groups * LANES;
+        unsigned column = pixel % k->w, row = pixel / k->w % k->h, pad = k->side / 2;
+        float sum[LANES];
+
+        for (unsigned l = 0; l < LANES; l++)
+            sum[l] = k->bias && group * LANES + l < k->nd ? k->bias[group * LANES + l] : 0;
+        for (unsigned tap = 0; tap < k->side * k->side; tap++) {
+            unsigned y = row * k->stride + tap / k->side - pad; /* may wrap */
+            unsigned x = column * k->stride + tap % k->side - pad;
+            const float *p = k->packed + tap * k->ns * lanes + group * LANES;
+            unsigned s;
+
+            if (k->up == 2) {
+                if ((y | x) & 1)
+                    continue;
+                y /= 2;
+                x /= 2;
+            }
+            if (y >= k->src_h || x >= k->src_w)
+                continue;
+            s = ((pixel / (k->h * k->w) * k->src_h + y) * k->src_w + x) * k->ns;
+            for (unsigned c = 0; c < k->ns; c++, p += lanes) {
+                float v = gpu_load(k->src, s + c, type);
+
+                for (unsigned l = 0; l < LANES; l++)
+                    sum[l] += v * p[l];
+            }
+        }
+        for (unsigned l = 0; l < LANES && group * LANES + l < k->nd; l++)
+            gpu_store(k->dst, pixel * k->nd + group * LANES + l, k->type, sum[l]);
+    }
+}
+
+TYPED_KERNEL(correlate, correlate_args)
+
+/* Sums over a part of the rows for dw[tap][input channel][output channel], and behind these db.
+ * Rows are added up in float, and all of them in double. */
+struct weigh_args {
+    const void *dy, *src;
+    float *partials; /* [nparts][count] */
+    unsigned rows, h, w, ns, nd, side, count, nparts; /* of dy; rows: of all images */
+    unsigned src_h, src_w, stride;
+    unsigned dy_type, src_type;
+};
+
+DEVICE float weigh_row(const struct weigh_args *k, unsigned row, unsigned element, unsigned dy_type,
+                       unsigned src_type)
+{
+    unsigned d = element % k->nd, c = element / k->nd % k->ns, tap = element / k->nd / k->ns;
+    unsigned pad = k->side / 2, dx = tap % k->side - pad;
+    unsigned y = row % k->h * k->stride + tap / k->side - pad;
+    unsigned dy = row * k->w * k->nd + d;
+    float sum = 0;
+
+    if (tap == k->side * k->side) { /* the bias */
+        for (unsigned x = 0; x < k->w; x++)
+            sum += gpu_load(k->dy, dy + x * k->nd, dy_type);
+        return sum;
+    }
+    if (y >= k->src_h)
+        return 0;
+    unsigned src = (row / k->h * k->src_h + y) * k->src_w * k->ns + c;
+    for (unsigned x = 0; x < k->w; x++)
+        if (x * k->stride + dx < k->src_w) /* dx may have wrapped */
+            sum += gpu_load(k->dy, dy + x * k->nd, dy_type) *
+                   gpu_load(k->src, src + (x * k->stride + dx) * k->ns, src_type);
+    return sum;
+}
+
+DEVICE void weigh_rows(const struct weigh_args *k, unsigned dy_type, unsigned src_type)
+{
+    unsigned each = (k->rows + k->nparts - 1) / k->nparts;
+
+    for (unsigned i = gpu_index(); i < k->count * k->nparts; i += gpu_stride()) {
+        unsigned begin = i / k->count * each, end = begin + each < k->rows ? begin + each : k->rows;
+        double sum = 0;
+
+        for (unsigned row = begin; row < end; row++)
+            sum += (double)weigh_row(k, row, i % k->count, dy_type, src_type);
+        k->partials[i] = (float)sum;
+    }
+}
+
+DEVICE void weigh_as(const struct weigh_args *k, unsigned type)
+{
+    weigh_rows(k, type, type);
+}
+
+TYPED_KERNEL(weigh, weigh_args)
+
+KERNEL(weigh_mixed, weigh_args)
+{
+    weigh_rows(&k, k.dy_type, k.src_type);
+}
+
+/* Partial sums to dw[output][input][tap] and db. */
+struct gather_args {
+    const float *partials;
+    float *dw, *db;
+    unsigned ns, nd, taps, count, nparts;
+};
+
+KERNEL(gather, gather_args)
+{
+    for (unsigned i = gpu_index(); i < k.count; i += gpu_stride()) {
+        unsigned d = i % k.nd, c = i / k.nd % k.ns, tap = i / k.nd / k.ns;
+        double sum = 0;
+
+        for (unsigned part = 0; part < k.nparts; part++)
+            sum += (double)k.partials[part * k.count + i];
+        if (tap < k.taps)
+            k.dw[(d * k.ns + c) * k.taps + tap] = (float)sum;
+        else
+            k.db[d] = (float)sum;
+    }
+}
+
+C_BEGIN
+
+/* Elements of the weights as the kernel reads them: of nd channels, whole LANES. */
+static size_t packed_count(const struct op *op)
+{
+    size_t nd = tensor_channels(op->out[0]);
+
+    return tensor_count(op->in[1]) / nd * ((nd + LANES - 1) / LANES * LANES);
+}
+
+static int conv2d_prepare(struct op *op, struct err *e)
+{
+    (void)e;
+    op->workspace_size = packed_count(op) * sizeof(float);
+    return 0;
+}
+
+static unsigned stride_of(const struct op *op)
+{
+    return op->attr.stride > 1 ? 2 : 1;
+}
+
+/* op->in[0] by the weights op->in[1] to op->out[0]; backwards with channels swapped, taps
+ * turned. */
+static void convolve(const struct op *op, const float *bias, bool backwards, cudaStream_t stream)
+{
+    const struct tensor *src = op->in[0], *w = op->in[1], *dst = op->out[0];
+    unsigned ns = (unsigned)tensor_channels(src), nd = (unsigned)tensor_channels(dst);
+    unsigned side = (unsigned)op->attr.kernel, taps = side * side,
+             groups = (nd + LANES - 1) / LANES;
+    struct pack_args p = {w->data, (float *)op->workspace, ns, nd, backwards ? taps : ns * taps,
+                          backwards ? nd * taps : taps, taps, backwards,
+                          (unsigned)packed_count(op)};
+    struct correlate_args c = {src->data,
+                               (const float *)op->workspace,
+                               bias,
+                               dst->data,
+                               (unsigned)dst->dtype,
+                               (unsigned)dst->shape.dim[DIM_H],
+                               (unsigned)dst->shape.dim[DIM_W],
+                               ns,
+                               nd,
+                               side,
+                               groups,
+                               (unsigned)tensor_pixels(dst) * groups,
+                               (unsigned)src->shape.dim[DIM_H],
+                               (unsigned)src->shape.dim[DIM_W],
+                               backwards ? 1 : stride_of(op),
+                               backwards ? stride_of(op) : 1};
+
+    LAUNCH(pack, gpu_blocks(p.n), stream, p);
+    LAUNCH_AS(src->dtype, correlate, gpu_blocks(c.n), stream, c);
+}
+
+static int run_conv2d(struct op *op, struct exec *x, struct err *e)
+{
+    (void)e;
+    convolve(op, op->in[2] ? op->in[2]->data : NULL, false, x->device->stream);
+    return 0;
+}
+
+static int run_conv2d_grad_input(struct op *op, struct exec *x, struct err *e)
+{
+    (void)e;
+    convolve(op, NULL, true, x->device->stream);
+    return 0;
+}
+
+static struct weigh_args weigh_of(const struct op *op)
+{
+    const struct tensor *dy = op->in[0], *src = op->in[2];
+    struct weigh_args k = {dy->data, src->data, (float *)op->workspace, 0, 0, 0, 0, 0, 0, 0, 1,
+                           (unsigned)src->shape.dim[DIM_H], (unsigned)src->shape.dim[DIM_W],
+                           stride_of(op), (unsigned)dy->dtype, (unsigned)src->dtype};
+
+    k.h = (unsigned)dy->shape.dim[DIM_H];
+    k.w = (unsigned)dy->shape.dim[DIM_W];
+    k.rows = (unsigned)dy->shape.dim[DIM_N] * k.h;
+    k.ns = (unsigned)tensor_channels(src);
+    k.nd = (unsigned)tensor_channels(dy);
+    k.side = (unsigned)op->attr.kernel;
+    k.count = (unsigned)tensor_count(op->out[1]);
+    if (op->out[2])
+        k.count += (unsigned)tensor_count(op->out[2]);
+    while (k.nparts < MAX_PARTS && 2 * k.nparts <= k.rows &&
+           (size_t)2 * k.nparts * k.count <= MAX_PARTIALS)
+        k.nparts *= 2;
+    return k;
+}
+
+static int conv2d_prepare_grad_weights(struct op *op, struct err *e)
+{
+    struct weigh_args k = weigh_of(op);
+
+    (void)e;
+    op->workspace_size = (size_t)k.nparts * k.count * sizeof(float);
+    return 0;
+}
+
+static int run_conv2d_grad_weights(struct op *op, struct exec *x, struct err *e)
+{
+    struct weigh_args k = weigh_of(op);
+    struct gather_args g = {k.partials, op->out[1]->data, NULL,    k.ns,
+                            k.nd,       k.side * k.side,  k.count, k.nparts};
+
+    (void)e;
+    if (op->out[2])
+        g.db = op->out[2]->data;
+    if (k.dy_type == k.src_type)
+        LAUNCH_AS(k.src_type, weigh, gpu_blocks((size_t)k.count * k.nparts), x->device->stream, k);
+    else
+        LAUNCH(weigh_mixed, gpu_blocks((size_t)k.count * k.nparts), x->device->stream, k);
+    LAUNCH(gather, gpu_blocks(g.count), x->device->stream, g);
+    return 0;
+}
+
+const struct kernel cuda_conv2d = {
+    &conv2d_kind, cuda_supports, conv2d_prepare, run_conv2d, NULL, OP_NO_BIAS, 0, KERNEL_ANY};
+const struct kernel cuda_conv2d_grad_input = {
+    &conv2d_grad_kind, cuda_supports, conv2d_prepare, run_conv2d_grad_input, NULL, 0, OP_INPUT_ONLY,
+    KERNEL_ANY};
+const struct kernel cuda_conv2d_grad_weights = {
+    &conv2d_grad_kind, cuda_supports, conv2d_prepare_grad_weights, run_conv2d_grad_weights, NULL,
+    OP_NO_BIAS, OP_WEIGHTS_ONLY, KERNEL_ANY};
+
+C_END

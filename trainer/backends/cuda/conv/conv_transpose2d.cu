@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The window is as large as the stride: every pixel of the small tensor has 2x2 pixels of its own
+ * in the large one. A thread makes LANES channels of one pixel. */
+#include "config.h"
+#include "trainer/backends/cuda/runtime/cuda_kernel.h"
+
+#define LANES 8
+#define MAX_PARTS 256
+#define MAX_PARTIALS ((size_t)4 << 20) /* floats of workspace for partial sums of dw and db */
+
+/* Pixel of the large tensor that is tap (0 to 3) of pixel `small`; rows are counted over all
+ * images, w: width of the small tensor. */
+DEVICE unsigned large_pixel(unsigned small, unsigned tap, unsigned w)
+{
+    return (2 * (small / w) + tap / 2) * 2 * w + 2 * (small % w) + tap % 2;
+}
+
+/* dst[tap][s][lanes of d] of w[in][out][tap]; 0 behind the last channel. */
+struct transpose_pack_args {
+    const float *w;
+    float *dst;
+    unsigned ns, nd, d_stride, s_stride, n;
+};
+
+KERNEL(transpose_pack, transpose_pack_args)
+{
+    for (unsigned i = gpu_index(); i < k.n; i += gpu_stride()) {
+        unsigned lanes = (k.nd + LANES - 1) / LANES * LANES;
+        unsigned d = i % lanes, s = i / lanes % k.ns, tap = i / lanes / k.ns;
+
+        k.dst[i] = d < k.nd ? k.w[d * k.d_stride + s * k.s_stride + tap] : 0;
+    }
+}
+
+struct transpose_args {
+    const void *src;
+    const float *packed, *bias;
+    void *dst;
+    unsigned type; /* of dst; src has that of the kernel */
+    unsigned w, ns, nd, groups, n; /* w: width of the small tensor; n: threads' results */
+};
+
+/* One result for each pixel of the small tensor, tap and group of channels. */
+DEVICE void transpose_as(const struct transpose_args *k, unsigned type)
+{
+    for (unsigned i = gpu_index(); i < k->n; i += gpu_stride()) {
+        unsigned group = i % k->groups, tap = i / k->groups % 4, small = i / k->groups / 4;
+        unsigned lanes = k->groups * LANES, first = group * LANES;
+        const float *p = k->packed + tap * k->ns * lanes + first;
+        unsigned dst = large_pixel(small, tap, k->w) * k->nd + first;
+        float sum[LANES];
+
+        for (unsigned l = 0; l < LANES; l++)
+            sum[l] = first + l < k->nd ? k->bias[first + l] : 0;
+        for (unsigned c = 0; c < k->ns; c++, p += lanes) {
+            float v = gpu_load(k->src, small * k->ns + c, type);
+
+            for (unsigned l = 0; l < LANES; l++)
+                sum[l] += v * p[l];
+        }
+        for (unsigned l = 0; l < LANES && first + l < k->nd; l++)
+            gpu_store(k->dst, dst + l, k->type, sum[l]);
+    }
+}
+
+/* One result for each pixel of the small tensor and group of channels. */
+DEVICE void transpose_grad_input_as(const struct transpose_args *k, unsigned type)
+{
+    for (unsigned i = gpu_index(); i < k->n; i += gpu_stride()) {
+        unsigned group = i % k->groups, small = i / k->groups;
+        unsigned lanes = k->groups * LANES, first = group * LANES;
+        const float *p = k->packed + first;
+        float sum[LANES];
+
+        for (unsigned l = 0; l < LANES; l++)
+            sum[l] = 0;
+        for (unsigned tap = 0; tap < 4; tap++) {
+            unsigned s = large_pixel(small, tap, k->w) * k->ns;
+
+            for (unsigned c = 0; c < k->ns; c++, p += lanes) {
+                float v = gpu_load(k->src, s + c, type);
+
+                for (unsigned l = 0; l < LANES; l++)
+                    sum[l] += v * p[l];
+            }
+        }
+        for (unsigned l = 0; l < LANES && first + l < k->nd; l++)
+            gpu_store(k->dst, small * k->nd + first + l, k->type, sum[l]);
+    }
+}
+
+TYPED_KERNEL(transpose, transpose_args)
+TYPED_KERNEL(transpose_grad_input, transpose_args)
+
+/* Sums over a part of the small tensor's rows for dw[tap][input][output], and behind these db. Rows
+ * are added up in float, and all of them in double. */
+struct transpose_weigh_args {
+    const void *dy, *src;
+    float *partials; /* [nparts][count] */
+    unsigned rows, w, ni, no, count, nparts;
+};
+
+DEVICE float transpose_weigh_row(const struct transpose_weigh_args *k, unsigned row,
+                                 unsigned element, unsigned type)
+{
+    unsigned o = element % k->no, i = element / k->no % k->ni, tap = element / k->no / k->ni;
+    unsigned src = row * k->w * k->ni + i;
+    float sum = 0;
+
+    for (unsigned x = 0; x < k->w; x++) {
+        unsigned small = row * k->w + x;
+
+        if (tap < 4)
+            sum += gpu_load(k->src, src + x * k->ni, type) *
+                   gpu_load(k->dy, large_pixel(small, tap, k->w) * k->no + o, type);
+        else /* the bias */
+            for (unsigned t = 0; t < 4; t++)
+                sum += gpu_load(k->dy, large_pixel(small, t, k->w) * k->no + o, type);
+    }
+    return sum;
+}
+
+DEVICE void transpose_weigh_as(const struct transpose_weigh_args *k, unsigned type)
+{
+    unsigned each = (k->rows + k->nparts - 1) / k->nparts;
+
+    for (unsigned i = gpu_index(); i < k->count * k->nparts; i += gpu_stride()) {
+        unsigned begin = i / k->count * each, end = begin + each < k->rows ? begin + each : k->rows;
+        double sum = 0;
+
+        for (unsigned row = begin; row < end; row++)
+            sum += (double)transpose_weigh_row(k, row, i % k->count, type);
+        k->partials[i] = (float)sum;
+    }
+}
+
+TYPED_KERNEL(transpose_weigh, transpose_weigh_args)
+
+/* Partial sums to dw[input][output][tap] and db. */
+struct transpose_gather_args {
+    const float *partials;
+    float *dw, *db;
+    unsigned ni, no, count, nparts;
+};
+
+KERNEL(transpose_gather, transpose_gather_args)
+{
+    for (unsigned j = gpu_index(); j < k.count; j += gpu_stride()) {
+        unsigned o = j % k.no, i = j / k.no % k.ni, tap = j / k.no / k.ni;
+        double sum = 0;
+
+        for (unsigned part = 0; part < k.nparts; part++)
+            sum += (double)k.partials[part * k.count + j];
+        if (tap < 4)
+            k.dw[(i * k.no + o) * 4 + tap] = (float)sum;
+        else
+            k.db[o] = (float)sum;
+    }
+}
+
+C_BEGIN
+
+static size_t transpose_packed_count(const struct op *op)
+{
+    size_t nd = tensor_channels(op->out[0]);
+
+    return tensor_count(op->in[1]) / nd * ((nd + LANES - 1) / LANES * LANES);
+}
+
+static int transpose_prepare(struct op *op, struct err *e)
+{
+    (void)e;
+    op->workspace_size = transpose_packed_count(op) * sizeof(float);
+    return 0;
+}
+
+/* Packs the weights; what both directions have in common. */
+static struct transpose_args transpose_of(const struct op *op, bool backwards, cudaStream_t stream)
+{
+    const struct tensor *src = op->in[0], *dst = op->out[0], *small = backwards ? dst : src;
+    unsigned ns = (unsigned)tensor_channels(src), nd = (unsigned)tensor_channels(dst);
+    unsigned groups = (nd + LANES - 1) / LANES;
+    struct transpose_pack_args p = {op->in[1]->data, (float *)op->workspace, ns, nd,
+                                    backwards ? 4 * ns : 4, backwards ? 4 : 4 * nd,
+                                    (unsigned)transpose_packed_count(op)};
+    struct transpose_args k = {src->data, (const float *)op->workspace, NULL, dst->data,
+                               (unsigned)dst->dtype,
+                               (unsigned)small->shape.dim[DIM_W], ns, nd, groups,
+                               (unsigned)tensor_pixels(small) * groups};
+
+    LAUNCH(transpose_pack, gpu_blocks(p.n), stream, p);
+    return k;
+}
+
+static int run_conv_transpose2d(struct op *op, struct exec *x, struct err *e)
+{
+    struct transpose_args k = transpose_of(op, false, x->device->stream);
+
+    (void)e;
+    k.bias = op->in[2]->data;
+    k.n *= 4;
+    LAUNCH_AS(op->in[0]->dtype, transpose, gpu_blocks(k.n), x->device->stream, k);
+    return 0;
+}
+
+static int run_conv_transpose2d_grad_input(struct op *op, struct exec *x, struct err *e)
+{
+    struct transpose_args k = transpose_of(op, true, x->device->stream);
+
+    (void)e;
+    LAUNCH_AS(op->in[0]->dtype, transpose_grad_input, gpu_blocks(k.n), x->device->stream, k);
+    return 0;
+}
+
+static struct transpose_weigh_args transpose_weigh_of(const struct op *op)
+{
+    const struct tensor *dy = op->in[0], *src = op->in[2];
+    struct transpose_weigh_args k = {dy->data, src->data, (float *)op->workspace, 0, 0, 0, 0, 0, 1};
+
+    k.rows = (unsigned)(src->shape.dim[DIM_N] * src->shape.dim[DIM_H]);
+    k.w = (unsigned)src->shape.dim[DIM_W];
+    k.ni = (unsigned)tensor_channels(src);
+    k.no = (unsigned)tensor_channels(dy);
+    k.count = (unsigned)(tensor_count(op->out[1]) + tensor_count(op->out[2]));
+    while (k.nparts < MAX_PARTS && 2 * k.nparts <= k.rows &&
+           (size_t)2 * k.nparts * k.count <= MAX_PARTIALS)
+        k.nparts *= 2;
+    return k;
+}
+
+static int transpose_prepare_grad_weights(struct op *op, struct err *e)
+{
+    struct transpose_weigh_args k = transpose_weigh_of(op);
+
+    (void)e;
+    op->workspace_size = (size_t)k.nparts * k.count * sizeof(float);
+    return 0;
+}
+
+static int run_conv_transpose2d_grad_weights(struct op *op, struct exec *x, struct err *e)
+{
+    struct transpose_weigh_args k = transpose_weigh_of(op);
+    struct transpose_gather_args g = {k.partials, op->out[1]->data, op->out[2]->data, k.ni, k.no,
+                                      k.count, k.nparts};
+
+    (void)e;
+    LAUNCH_AS(op->in[0]->dtype, transpose_weigh, gpu_blocks((size_t)k.count * k.nparts),
+              x->device->stream, k);
+    LAUNCH(transpose_gather, gpu_blocks(g.count), x->device->stream, g);
+    return 0;
+}
+
+const struct kernel cuda_conv_transpose2d = {
+    &conv_transpose2d_kind, cuda_supports, transpose_prepare, run_conv_transpose2d, NULL, 0, 0,
+    KERNEL_ANY};
+const struct kernel cuda_conv_transpose2d_grad_input = {
+    &conv_transpose2d_grad_kind, cuda_supports, transpose_prepare, run_conv_transpose2d_grad_input,
+    NULL, 0, OP_INPUT_ONLY, KERNEL_ANY};
+const struct kernel cuda_conv_transpose2d_grad_weights = {
+    &conv_transpose2d_grad_kind, cuda_supports_one_type, transpose_prepare_grad_weights,
+    run_conv_transpose2d_grad_weights, NULL, 0, OP_WEIGHTS_ONLY, KERNEL_ANY};
+
+C_END

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* From a tile in shared memory to a row of the result: weights, products, what is written and its
+ * sums (narrow.h). For kernels only. */
+#ifndef UNETCTL_TRAINER_BACKENDS_CUDA_CONV_NARROW_ROW_H
+#define UNETCTL_TRAINER_BACKENDS_CUDA_CONV_NARROW_ROW_H
+
+#include "trainer/backends/cuda/conv/narrow.h"
+
+#if defined(__CUDACC__) || defined(GPU_EMULATE)
+
+/* Weights as the threads of a warp take them: words [step][chunk of the result][lane][2]. A step is
+ * two chunks of the input, of a tap each; behind the last one are zeros. */
+INLINE_DEVICE void narrow_row_pack(const struct narrow_args *k, unsigned char *packed,
+                                   const unsigned ci, const unsigned co, const unsigned taps)
+{
+    const unsigned in = ci / 8, out = co / 8;
+
+    for (unsigned i = threadIdx.x; i < NARROW_STEPS(in, taps) * out * WARP * 2; i += TILE_BLOCK) {
+        unsigned lane = i / 2 % WARP, chunk = i / 2 / WARP % out;
+        unsigned q = i / 2 / WARP / out * 2 + i % 2, tap = q / in;
+        unsigned c = q % in * 8 + lane % 4 * 2;
+        const float *p = k->w + (chunk * 8 + lane / 4) * k->w_out + c * k->w_in +
+                         (k->flip ? taps - 1 - tap : tap);
+        bool real = q < taps * in;
+
+        ((unsigned *)packed)[i] =
+            bf16_pair(real && c < k->nw ? p[0] : 0, real && c + 1 < k->nw ? p[k->w_in] : 0);
+    }
+}
+
+/* Where tap and chunk of step q's input lie from a pixel's first one. */
+INLINE_DEVICE unsigned narrow_row_offset(const unsigned q, const unsigned chunks,
+                                         const unsigned taps)
+{
+    const unsigned last = taps * chunks - 1, at = q < last ? q : last, tap = at / chunks;
+
+    return at % chunks * narrow_plane(chunks, taps) +
+           (taps == NARROW_TAPS ? tap / 3 * NARROW_PITCH + tap % 3 : tap * NARROW_COLUMNS);
+}
+
+/* A row of 32 pixels: sum[half of the row][chunk of the result], as warp_multiply has D. */
+INLINE_DEVICE void narrow_row_multiply(float sum[2][NARROW_MAX_CHUNKS][4],
+                                       const unsigned char *tile, const unsigned char *packed,
+                                       unsigned row, const unsigned ci, const unsigned co,
+                                       const unsigned taps)
+{
+    const unsigned in = ci / 8, out = co / 8;
+    unsigned lane = threadIdx.x % WARP;
+    const unsigned char *own = tile + (row * narrow_pitch(taps) + lane % 16) * 16;
+
+    UNROLL
+    for (unsigned half = 0; half < 2; half++)
+        UNROLL
+        for (unsigned n = 0; n < out; n++)
+            UNROLL
+            for (unsigned j = 0; j < 4; j++)
+                sum[half][n][j] = 0;
+    UNROLL
+    for (unsigned step = 0; step < NARROW_STEPS(in, taps); step++) {
+        const unsigned even = narrow_row_offset(2 * step, in, taps);
+        const unsigned odd = narrow_row_offset(2 * step + 1, in, taps);
+        const unsigned char *at = own + (lane < 16 ? even : odd) * 16;
+        unsigned a[2][4];
+
+        warp_load(a[0], at);
+        warp_load(a[1], at + 16 * 16);
+        UNROLL
+        for (unsigned n = 0; n < out; n++) {
+            const unsigned *b = (const unsigned *)packed + ((step * out + n) * WARP + lane) * 2;
+            unsigned pair[2];
+
+            pair[0] = b[0];
+            pair[1] = b[1];
+            warp_multiply(sum[0][n], a[0], pair);
+            warp_multiply(sum[1][n], a[1], pair);
+        }
+    }
+}
+
+/* What a thread adds up of its chunk, from tile to tile. */
+struct narrow_row_totals {
+    float sum[8], product[8];
+};
+
+INLINE_DEVICE void narrow_row_add(struct narrow_row_totals *t, const unsigned j, float y, float x)
+{
+    t->sum[j] += y;
+    t->product[j] = fmaf(y, x, t->product[j]);
+}
+
+/* A row of a tile to its tensor, by way of the warp's part of shared memory. */
+INLINE_DEVICE void narrow_row_write(const struct narrow_args *k, struct narrow_place p,
+                                    unsigned row, float sum[2][NARROW_MAX_CHUNKS][4],
+                                    unsigned char *stage, struct narrow_row_totals *totals,
+                                    const unsigned co)
+{
+    const unsigned out = co / 8, plane = NARROW_PLANE(NARROW_COLUMNS, out);
+    unsigned lane = threadIdx.x % WARP, own = lane % out, chunk = own;
+    bool is_first = chunk < k->first.channels / 8;
+    uint16_t *y = is_first ? k->first.y : k->second.y;
+    unsigned channels = is_first ? k->first.channels : k->second.channels;
+
+    UNROLL
+    for (unsigned n = 0; n < out; n++) {
+        float low = k->bias ? k->bias[n * 8 + lane % 4 * 2] : 0;
+        float high = k->bias ? k->bias[n * 8 + lane % 4 * 2 + 1] : 0;
+
+        UNROLL
+        for (unsigned half = 0; half < 4; half++) {
+            const float *d = sum[half / 2][n] + half % 2 * 2;
+
+            ((unsigned *)stage)[(n * plane + half * 8 + lane / 4) * 4 + lane % 4] =
+                bf16_pair(d[0] + low, d[1] + high);
+        }
+    }
+    chunk -= is_first ? 0 : k->first.channels / 8;
+    warp_sync();
+    NO_UNROLL
+    for (unsigned i = lane / out; i < NARROW_COLUMNS; i += WARP / out) {
+        size_t at =
+            ((size_t)(p.image * k->field.height + p.row + row) * k->field.width + p.column + i) *
+                channels +
+            chunk * 8;
+
+        if (p.row + row >= k->field.height || p.column + i >= k->field.width)
+            continue;
+        struct gpu16 v = gpu16_load(stage + (own * plane + i) * 16);
+        gpu16_store(y + at, v);
+        if (k->form == NARROW_SQUARES) {
+            UNROLL
+            for (unsigned j = 0; j < 4; j++) {
+                narrow_row_add(totals, 2 * j, bf16_low(v.word[j]), bf16_low(v.word[j]));
+                narrow_row_add(totals, 2 * j + 1, bf16_high(v.word[j]), bf16_high(v.word[j]));
+            }
+        } else if (k->form == NARROW_NORM_SUMS) {
+            struct gpu16 u = gpu16_load((is_first ? k->first.x : k->second.x) + at);
+            const float *c = (is_first ? k->first.coef : k->second.coef) + chunk * 8;
+
+            UNROLL
+            for (unsigned j = 0; j < 4; j++) {
+                float low = bf16_low(u.word[j]), high = bf16_high(u.word[j]);
+
+                if (fmaf(c[2 * j], low, c[channels + 2 * j]) > 0)
+                    narrow_row_add(totals, 2 * j, bf16_low(v.word[j]), low);
+                if (fmaf(c[2 * j + 1], high, c[channels + 2 * j + 1]) > 0)
+                    narrow_row_add(totals, 2 * j + 1, bf16_high(v.word[j]), high);
+            }
+        }
+    }
+    warp_sync();
+}
+
+/* The block's sums, in the order of its threads. scratch: NARROW_SUM_BYTES that nobody needs any
+ * more. */
+INLINE_DEVICE void narrow_row_finish_sums(const struct narrow_args *k,
+                                          const struct narrow_row_totals *totals,
+                                          unsigned char *scratch, const unsigned co)
+{
+    float *values = (float *)scratch;
+
+    if (k->form == NARROW_NO_SUMS)
+        return;
+    BARRIER();
+    UNROLL
+    for (unsigned j = 0; j < 8; j++) {
+        values[j * TILE_BLOCK + threadIdx.x] = totals->sum[j];
+        values[(8 + j) * TILE_BLOCK + threadIdx.x] = totals->product[j];
+    }
+    BARRIER();
+    for (unsigned i = threadIdx.x; i < 2 * co; i += TILE_BLOCK) {
+        unsigned c = i % co;
+        const float *from = values + (i / co * 8 + c % 8) * TILE_BLOCK;
+        double sum = 0;
+
+        for (unsigned t = c / 8; t < TILE_BLOCK; t += co / 8)
+            sum += (double)from[t];
+        k->sums[blockIdx.x * 2 * co + i] = sum;
+    }
+}
+
+#endif
+
+#endif

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "trainer/backends/cuda/cudnn/cudnn_graph.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define MOST_OPERATIONS 3
+
+/* Those of the caller, then those that are nowhere in memory. */
+enum { X = CUDNN_X, Y = CUDNN_Y, WEIGHTS = CUDNN_W, BIAS = CUDNN_B, CONVOLVED, BIASED, NTENSORS };
+
+struct cudnn_graph {
+    const struct cudnn_calls *calls;
+    struct cudnn_problem problem;
+    void *tensors[NTENSORS], *convolution, *add, *relu, *operations[MOST_OPERATIONS], *graph;
+    int noperations;
+};
+
+static int check(const struct cudnn_calls *c, int status, const char *what, struct err *e)
+{
+    return status == DNN_STATUS_SUCCESS
+               ? 0
+               : err_set(e, ERR_INTERNAL, "cuDNN: %s: %s", what, c->get_error_string(status));
+}
+
+int cudnn_graph_make(const struct cudnn_calls *c, int type, void **d, struct err *e)
+{
+    return check(c, c->create_descriptor(type, d), "a descriptor", e);
+}
+
+int cudnn_graph_set(const struct cudnn_calls *c, void *d, int name, int type, int64_t count,
+                    const void *elements, struct err *e)
+{
+    char what[32];
+
+    snprintf(what, sizeof what, "attribute %d", name);
+    return check(c, c->set(d, name, type, count, elements), what, e);
+}
+
+static int create(const struct cudnn_graph *g, int type, void **d, struct err *e)
+{
+    return cudnn_graph_make(g->calls, type, d, e);
+}
+
+static int set(const struct cudnn_graph *g, void *d, int name, int type, int64_t count,
+               const void *elements, struct err *e)
+{
+    return cudnn_graph_set(g->calls, d, name, type, count, elements, e);
+}
+
+static int set_number(const struct cudnn_graph *g, void *d, int name, int64_t value, struct err *e)
+{
+    return set(g, d, name, DNN_TYPE_INT64, 1, &value, e);
+}
+
+static int finalize(const struct cudnn_graph *g, void *d, const char *what, struct err *e)
+{
+    return check(g->calls, g->calls->finalize(d), what, e);
+}
+
+/* a x channels x rows x columns, channels next to each other. What is nowhere, and the bias, has
+ * floats. */
+static int describe_tensor(struct cudnn_graph *g, int id, const int64_t dims[4], struct err *e)
+{
+    enum dtype t = id < BIAS ? g->problem.dtype : DTYPE_F32;
+    int type = t == DTYPE_BF16  ? DNN_DATA_BFLOAT16
+               : t == DTYPE_F16 ? DNN_DATA_HALF
+                                : DNN_DATA_FLOAT;
+    int64_t strides[] = {dims[1] * dims[2] * dims[3], 1, dims[1] * dims[3], dims[1]};
+    bool nowhere = id > BIAS;
+    void **d = &g->tensors[id];
+
+    return create(g, DNN_BACKEND_TENSOR_DESCRIPTOR, d, e) ||
+                   set(g, *d, DNN_ATTR_TENSOR_DATA_TYPE, DNN_TYPE_DATA_TYPE, 1, &type, e) ||
+                   set(g, *d, DNN_ATTR_TENSOR_DIMENSIONS, DNN_TYPE_INT64, 4, dims, e) ||
+                   set(g, *d, DNN_ATTR_TENSOR_STRIDES, DNN_TYPE_INT64, 4, strides, e) ||
+                   set_number(g, *d, DNN_ATTR_TENSOR_UNIQUE_ID, id, e) ||
+                   set_number(g, *d, DNN_ATTR_TENSOR_BYTE_ALIGNMENT, CUDNN_GRAPH_ALIGN, e) ||
+                   (nowhere &&
+                    set(g, *d, DNN_ATTR_TENSOR_IS_VIRTUAL, DNN_TYPE_BOOLEAN, 1, &nowhere, e)) ||
+                   finalize(g, *d, "a tensor", e)
+               ? -1
+               : 0;
+}
+
+static int describe_tensors(struct cudnn_graph *g, struct err *e)
+{
+    const struct cudnn_problem *p = &g->problem;
+    int64_t x[] = {p->n, p->c, p->h, p->w}, y[] = {p->n, p->k, p->oh, p->ow};
+    int64_t weights[] = {p->k, p->c, p->side, p->side}, bias[] = {1, p->k, 1, 1};
+
+    if (describe_tensor(g, X, x, e) || describe_tensor(g, Y, y, e) ||
+        describe_tensor(g, WEIGHTS, weights, e))
+        return -1;
+    if (p->tail == CUDNN_ALONE)
+        return 0;
+    return describe_tensor(g, BIAS, bias, e) || describe_tensor(g, CONVOLVED, y, e) ||
+                   (p->tail == CUDNN_BIAS_RELU && describe_tensor(g, BIASED, y, e))
+               ? -1
+               : 0;
+}
+
+static int describe_convolution(struct cudnn_graph *g, struct err *e)
+{
+    const struct cudnn_problem *p = &g->problem;
+    int64_t pads[] = {p->pad, p->pad}, strides[] = {p->stride, p->stride}, dilations[] = {1, 1};
+    int type = DNN_DATA_FLOAT, mode = DNN_CROSS_CORRELATION;
+    void **d = &g->convolution;
+
+    return create(g, DNN_BACKEND_CONVOLUTION_DESCRIPTOR, d, e) ||
+                   set_number(g, *d, DNN_ATTR_CONVOLUTION_SPATIAL_DIMS, 2, e) ||
+                   set(g, *d, DNN_ATTR_CONVOLUTION_COMP_TYPE, DNN_TYPE_DATA_TYPE, 1, &type, e) ||
+                   set(g, *d, DNN_ATTR_CONVOLUTION_CONV_MODE, DNN_TYPE_CONVOLUTION_MODE, 1, &mode,
+                       e) ||
+                   set(g, *d, DNN_ATTR_CONVOLUTION_PRE_PADDINGS, DNN_TYPE_INT64, 2, pads, e) ||
+                   set(g, *d, DNN_ATTR_CONVOLUTION_POST_PADDINGS, DNN_TYPE_INT64, 2, pads, e) ||
+                   set(g, *d, DNN_ATTR_CONVOLUTION_DILATIONS, DNN_TYPE_INT64, 2, dilations, e) ||
+                   set(g, *d, DNN_ATTR_CONVOLUTION_FILTER_STRIDES, DNN_TYPE_INT64, 2, strides, e) ||
+                   finalize(g, *d, "a convolution", e)
+               ? -1
+               : 0;
+}
+
+/* The names that an operation has for what all three have. */
+static const struct {
+    int type, alpha, beta, convolution, tensors[3];
+} ways[] = {
+    [CUDNN_FORWARD] = {DNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR,
+                       DNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA,
+                       DNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA,
+                       DNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC,
+                       {DNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X,
+                        DNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y,
+                        DNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W}},
+    [CUDNN_DATA] = {DNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR,
+                    DNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_ALPHA,
+                    DNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_BETA,
+                    DNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC,
+                    {DNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX,
+                     DNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY,
+                     DNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W}},
+    [CUDNN_WEIGHTS] = {DNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR,
+                       DNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_ALPHA,
+                       DNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA,
+                       DNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC,
+                       {DNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X,
+                        DNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY,
+                        DNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW}},
+};
+
+static int describe_operation(struct cudnn_graph *g, struct err *e)
+{
+    int way = g->problem.way;
+    float alpha = 1, beta = 0;
+    void **d = &g->operations[g->noperations++];
+
+    if (create(g, ways[way].type, d, e) ||
+        set(g, *d, ways[way].alpha, DNN_TYPE_FLOAT, 1, &alpha, e) ||
+        set(g, *d, ways[way].beta, DNN_TYPE_FLOAT, 1, &beta, e) ||
+        set(g, *d, ways[way].convolution, DNN_TYPE_BACKEND_DESCRIPTOR, 1, &g->convolution, e))
+        return -1;
+    for (int i = 0; i < 3; i++) {
+        int id = i == Y && g->problem.tail != CUDNN_ALONE ? CONVOLVED : i;
+        if (set(g, *d, ways[way].tensors[i], DNN_TYPE_BACKEND_DESCRIPTOR, 1, &g->tensors[id], e))
+            return -1;
+    }
+    return finalize(g, *d, "an operation", e);
+}
+
+/* y of x, number by number, and of b, NULL: of x alone. */
+static int describe_pointwise(struct cudnn_graph *g, int mode, void **pointwise, void **x, void **b,
+                              void **y, struct err *e)
+{
+    int type = DNN_DATA_FLOAT;
+    void **d = &g->operations[g->noperations++];
+
+    return create(g, DNN_BACKEND_POINTWISE_DESCRIPTOR, pointwise, e) ||
+                   set(g, *pointwise, DNN_ATTR_POINTWISE_MODE, DNN_TYPE_POINTWISE_MODE, 1, &mode,
+                       e) ||
+                   set(g, *pointwise, DNN_ATTR_POINTWISE_MATH_PREC, DNN_TYPE_DATA_TYPE, 1, &type,
+                       e) ||
+                   finalize(g, *pointwise, "what is done to numbers", e) ||
+                   create(g, DNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR, d, e) ||
+                   set(g, *d, DNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR,
+                       DNN_TYPE_BACKEND_DESCRIPTOR, 1, pointwise, e) ||
+                   set(g, *d, DNN_ATTR_OPERATION_POINTWISE_XDESC, DNN_TYPE_BACKEND_DESCRIPTOR, 1, x,
+                       e) ||
+                   (b && set(g, *d, DNN_ATTR_OPERATION_POINTWISE_BDESC, DNN_TYPE_BACKEND_DESCRIPTOR,
+                             1, b, e)) ||
+                   set(g, *d, DNN_ATTR_OPERATION_POINTWISE_YDESC, DNN_TYPE_BACKEND_DESCRIPTOR, 1, y,
+                       e) ||
+                   finalize(g, *d, "an operation on numbers", e)
+               ? -1
+               : 0;
+}
+
+static int describe_tail(struct cudnn_graph *g, struct err *e)
+{
+    void **t = g->tensors;
+
+    switch (g->problem.tail) {
+    case CUDNN_ALONE:
+        return 0;
+    case CUDNN_BIAS:
+        return describe_pointwise(g, DNN_POINTWISE_ADD, &g->add, &t[CONVOLVED], &t[BIAS], &t[Y], e);
+    case CUDNN_BIAS_RELU:
+        return describe_pointwise(g, DNN_POINTWISE_ADD, &g->add, &t[CONVOLVED], &t[BIAS],
+                                  &t[BIASED], e) ||
+                       describe_pointwise(g, DNN_POINTWISE_RELU_FWD, &g->relu, &t[BIASED], NULL,
+                                          &t[Y], e)
+                   ? -1
+                   : 0;
+    }
+    return -1;
+}
+
+static int describe_graph(struct cudnn_graph *g, void *handle, struct err *e)
+{
+    return create(g, DNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR, &g->graph, e) ||
+                   (handle && set(g, g->graph, DNN_ATTR_OPERATIONGRAPH_HANDLE, DNN_TYPE_HANDLE, 1,
+                                  &handle, e)) ||
+                   set(g, g->graph, DNN_ATTR_OPERATIONGRAPH_OPS, DNN_TYPE_BACKEND_DESCRIPTOR,
+                       g->noperations, g->operations, e) ||
+                   finalize(g, g->graph, "a graph", e)
+               ? -1
+               : 0;
+}
+
+struct cudnn_graph *cudnn_graph_create(const struct cudnn_calls *calls, void *handle,
+                                       const struct cudnn_problem *problem, struct err *e)
+{
+    struct cudnn_graph *g = calloc(1, sizeof *g);
+
+    if (!g) {
+        err_set(e, ERR_INTERNAL, "out of memory");
+        return NULL;
+    }
+    g->calls = calls;
+    g->problem = *problem;
+    if (describe_tensors(g, e) || describe_convolution(g, e) || describe_operation(g, e) ||
+        describe_tail(g, e) || describe_graph(g, handle, e)) {
+        cudnn_graph_destroy(g);
+        return NULL;
+    }
+    return g;
+}
+
+static void destroy(const struct cudnn_graph *g, void *d)
+{
+    if (d)
+        (void)g->calls->destroy_descriptor(d);
+}
+
+void cudnn_graph_destroy(struct cudnn_graph *g)
+{
+    if (!g)
+        return;
+    destroy(g, g->graph);
+    for (int i = 0; i < MOST_OPERATIONS; i++)
+        destroy(g, g->operations[i]);
+    destroy(g, g->relu);
+    destroy(g, g->add);
+    destroy(g, g->convolution);
+    for (int i = 0; i < NTENSORS; i++)
+        destroy(g, g->tensors[i]);
+    free(g);
+}
+
+void **cudnn_graph_descriptor(struct cudnn_graph *g)
+{
+    return &g->graph;
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* dropout and reshape. The random numbers are src/rng.h's, one block for four
+ * elements, so that the same ones are dropped as on the host. */
+#include "config.h"
+#include "trainer/backends/cuda/runtime/cuda_queue.h"
+
+struct dropout_args {
+    const void *src;
+    void *dst;
+    const struct cuda_scalars *scalars;
+    uint64_t stream, limit;
+    float scale;
+    unsigned each, nblocks, n; /* elements and blocks of an image; blocks of all */
+};
+
+/* Philox 4x32-10, see src/rng.h. */
+DEVICE void random_block(uint64_t seed, uint64_t stream, uint64_t index, unsigned *dst)
+{
+    unsigned k0 = (unsigned)seed, k1 = (unsigned)(seed >> 32);
+    unsigned c0 = (unsigned)index, c1 = (unsigned)(index >> 32);
+    unsigned c2 = (unsigned)stream, c3 = (unsigned)(stream >> 32);
+
+    for (int i = 0; i < 10; i++) {
+        uint64_t p0 = (uint64_t)0xD2511F53u * c0, p1 = (uint64_t)0xCD9E8D57u * c2;
+
+        c0 = (unsigned)(p1 >> 32) ^ c1 ^ k0;
+        c1 = (unsigned)p1;
+        c2 = (unsigned)(p0 >> 32) ^ c3 ^ k1;
+        c3 = (unsigned)p0;
+        k0 += 0x9E3779B9u;
+        k1 += 0xBB67AE85u;
+    }
+    dst[0] = c0;
+    dst[1] = c1;
+    dst[2] = c2;
+    dst[3] = c3;
+}
+
+DEVICE void dropout_as(const struct dropout_args *k, unsigned type)
+{
+    for (unsigned i = gpu_index(); i < k->n; i += gpu_stride()) {
+        unsigned image = i / k->nblocks, block = i % k->nblocks, at = image * k->each + 4 * block;
+        unsigned words[4];
+
+        random_block(k->scalars->noise, k->stream,
+                     (k->scalars->first + image) * k->nblocks + block, words);
+        for (unsigned j = 0; j < 4 && 4 * block + j < k->each; j++)
+            gpu_store(k->dst, at + j, type,
+                      words[j] >= k->limit ? gpu_load(k->src, at + j, type) * k->scale : 0);
+    }
+}
+
+TYPED_KERNEL(dropout, dropout_args)
+
+C_BEGIN
+
+static int run_dropout(struct op *op, struct exec *x, struct err *e)
+{
+    const struct tensor *src = op->in[0];
+    struct dropout_args k = {src->data, op->out[0]->data, x->device->scalars, op->attr.stream,
+                             (uint64_t)(op->attr.rate * 4294967296.),
+                             (float)(1 / (1 - op->attr.rate)), 0, 0, 0};
+
+    (void)e;
+    k.each = (unsigned)(tensor_count(src) / (size_t)src->shape.dim[DIM_N]);
+    k.nblocks = (k.each + 3) / 4;
+    k.n = k.nblocks * (unsigned)src->shape.dim[DIM_N];
+    LAUNCH_AS(src->dtype, dropout, gpu_blocks(k.n), x->device->stream, k);
+    return 0;
+}
+
+/* Nothing to do where the result took the input's memory. */
+static int run_reshape(struct op *op, struct exec *x, struct err *e)
+{
+    const void *src = op->in[0]->data;
+    void *dst = op->out[0]->data;
+
+    if (dst == src)
+        return 0;
+    return cuda_queue_copy(x->device, dst, src, tensor_nbytes(op->out[0]), e);
+}
+
+const struct kernel cuda_dropout = {
+    &dropout_kind, cuda_supports_one_type, NULL, run_dropout, NULL, 0, 0, KERNEL_ANY};
+const struct kernel cuda_reshape = {
+    &reshape_kind, cuda_supports_one_type, NULL, run_reshape, NULL, 0, 0, KERNEL_ANY};
+
+C_END

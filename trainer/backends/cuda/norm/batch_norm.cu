@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The formulas are those of backends/ref/batch_norm.c. Four launches: sums of blocks of pixels, the
+ * sums of these, coefficients per channel, dst = a u + b v + c. Sums are in double. With a ReLU
+ * behind it, dst is not below 0, and u, its gradient, counts only where the ReLU let v pass. */
+#include "config.h"
+#include "trainer/backends/cuda/runtime/cuda_kernel.h"
+#include "trainer/backends/cuda/norm/norm_pass.h"
+#include "trainer/backends/cuda/norm/pass.h"
+
+#define SUM_PARTS 1024
+#define PART_PIXELS 256 /* at least, where there are many */
+
+struct total_args {
+    const double *parts;
+    double *sums; /* [2 channels + 1]: the last one is the number of pixels */
+    unsigned channels, nparts, npixels;
+};
+
+/* One block for each of the 2 channels sums. */
+KERNEL_BLOCK(total, total_args)
+{
+    SHARED double scratch[GPU_BLOCK];
+    double s = 0;
+
+    for (unsigned i = threadIdx.x; i < k.nparts; i += GPU_BLOCK)
+        s += k.parts[2 * i * k.channels + blockIdx.x];
+    s = gpu_block_sum(s, scratch);
+    if (threadIdx.x == 0) {
+        k.sums[blockIdx.x] = s;
+        if (blockIdx.x == 0)
+            k.sums[2 * k.channels] = (double)k.npixels;
+    }
+}
+
+/* Of the three forms of the op; what one does not have is NULL. */
+struct finish_args {
+    const double *sums;
+    const float *gamma, *beta, *saved;
+    float *saved_out, *running_mean, *running_var, *dgamma, *dbeta;
+    float *a, *b, *c, *mask; /* coefficients per channel; mask: [2][channels] */
+    double eps, momentum;
+    unsigned channels;
+};
+
+/* Mean and scale from the sums; the running statistics move on. */
+KERNEL(finish_forward, finish_args)
+{
+    for (unsigned c = gpu_index(); c < k.channels; c += gpu_stride()) {
+        double count = k.sums[2 * k.channels], mean = k.sums[c] / count;
+        double var = fmax(k.sums[k.channels + c] / count - mean * mean, 0.);
+        double unbiased = count > 1 ? count / (count - 1) : 1;
+        float scale = (float)(1 / sqrt(var + k.eps));
+
+        k.saved_out[c] = (float)mean;
+        k.saved_out[k.channels + c] = scale;
+        k.running_mean[c] =
+            (float)((1 - k.momentum) * (double)k.running_mean[c] + k.momentum * mean);
+        k.running_var[c] =
+            (float)((1 - k.momentum) * (double)k.running_var[c] + k.momentum * var * unbiased);
+        k.a[c] = k.gamma[c] * scale;
+        k.c[c] = k.beta[c] - (float)mean * k.a[c];
+    }
+}
+
+KERNEL(finish_infer, finish_args)
+{
+    for (unsigned c = gpu_index(); c < k.channels; c += gpu_stride()) {
+        k.a[c] = (float)((double)k.gamma[c] / sqrt((double)k.running_var[c] + k.eps));
+        k.c[c] = k.beta[c] - k.running_mean[c] * k.a[c];
+    }
+}
+
+/* What the forward pass made of v before the ReLU. */
+KERNEL(finish_mask, finish_args)
+{
+    for (unsigned c = gpu_index(); c < k.channels; c += gpu_stride()) {
+        float a = k.gamma[c] * k.saved[k.channels + c];
+
+        k.mask[c] = a;
+        k.mask[k.channels + c] = k.beta[c] - k.saved[c] * a;
+    }
+}
+
+/* This replica's share of the gradients of gamma and beta: before the sums are those of all. */
+KERNEL(finish_params, finish_args)
+{
+    for (unsigned c = gpu_index(); c < k.channels; c += gpu_stride()) {
+        double mean = (double)k.saved[c], scale = (double)k.saved[k.channels + c];
+
+        k.dbeta[c] = (float)k.sums[c];
+        k.dgamma[c] = (float)((k.sums[k.channels + c] - mean * k.sums[c]) * scale);
+    }
+}
+
+KERNEL(finish_grad, finish_args)
+{
+    for (unsigned i = gpu_index(); i < k.channels; i += gpu_stride()) {
+        double count = k.sums[2 * k.channels], m = (double)k.saved[i];
+        double s = (double)k.saved[k.channels + i], a = (double)k.gamma[i] * s;
+        double b = -a * s * s * (k.sums[k.channels + i] - m * k.sums[i]) / count;
+
+        k.a[i] = (float)a;
+        k.b[i] = (float)b;
+        k.c[i] = (float)(-a * k.sums[i] / count - b * m);
+    }
+}
+
+C_BEGIN
+
+static unsigned parts_of(const struct op *op)
+{
+    size_t n = (tensor_pixels(op->in[0]) + PART_PIXELS - 1) / PART_PIXELS;
+
+    return n < SUM_PARTS ? (unsigned)n : SUM_PARTS;
+}
+
+/* Workspace: sums and number of pixels, coefficients, the parts' sums. */
+static int batch_norm_prepare(struct op *op, struct err *e)
+{
+    size_t n = tensor_channels(op->in[0]);
+
+    (void)e;
+    op->workspace_size = (2 * n + 1 + 3 * n + 2 * n * parts_of(op)) * sizeof(double);
+    return 0;
+}
+
+static double *sums_of(const struct op *op)
+{
+    return (double *)op->workspace;
+}
+
+static double *norm_parts(const struct op *op)
+{
+    unsigned n = (unsigned)tensor_channels(op->in[0]);
+
+    return sums_of(op) + 2 * n + 1 + 3 * n;
+}
+
+static struct finish_args finish_of(const struct op *op)
+{
+    struct finish_args k = {0};
+
+    k.channels = (unsigned)tensor_channels(op->in[0]);
+    k.sums = sums_of(op);
+    k.a = (float *)(k.sums + 2 * k.channels + 1);
+    k.c = k.a + k.channels;
+    k.b = k.c + k.channels;
+    k.mask = k.b + k.channels;
+    if (op->attr.coef && op->kind == &batch_norm_kind) {
+        k.a = op->out[0]->data;
+        k.c = k.a + k.channels;
+    } else if (op->attr.coef) {
+        k.mask = op->out[0]->data;
+        k.a = k.mask + 2 * k.channels;
+        k.b = k.a + k.channels;
+        k.c = k.b + k.channels;
+    }
+    k.eps = op->attr.eps;
+    k.momentum = op->attr.momentum;
+    return k;
+}
+
+/* Has a tensor whole chunks of bfloat16, for pass.h? */
+static bool has_chunks(const struct tensor *t)
+{
+    return t->dtype == DTYPE_BF16 && tensor_channels(t) % 8 == 0 && cuda_has_bf16();
+}
+
+static void sum(const struct op *op, const struct tensor *u, const struct tensor *v,
+                const float *mask, cudaStream_t stream)
+{
+    unsigned channels = (unsigned)tensor_channels(u), npixels = (unsigned)tensor_pixels(u);
+    unsigned nparts = parts_of(op);
+    double *parts = norm_parts(op);
+    struct norm_pass_sum_args s = {u->data, v->data, mask, parts, npixels, channels, nparts};
+    struct pass_sum_args p = {u->half, v->half, mask, parts, npixels, channels, nparts};
+    struct total_args t = {parts, sums_of(op), channels, nparts, npixels};
+
+    if (has_chunks(u))
+        pass_sum(&p, stream);
+    else
+        norm_pass_sum(u->dtype, &s, stream);
+    LAUNCH(total, 2 * channels, stream, t);
+}
+
+static void apply_to(const struct op *op, const struct finish_args *f, const struct tensor *u,
+                     const struct tensor *v, const float *mask, cudaStream_t stream)
+{
+    const struct tensor *dst = op->out[0];
+    bool relu = op->attr.relu && !v;
+    struct norm_pass_apply_args k = {u->data, v ? v->data : NULL, f->a, f->b, f->c, mask, dst->data,
+                                     f->channels, (unsigned)tensor_count(dst), relu};
+    struct pass_apply_args p = {u->half, v ? v->half : NULL, f->a, f->b, f->c, mask, dst->half,
+                                f->channels, (unsigned)(tensor_count(dst) / 8), relu};
+
+    if (has_chunks(u))
+        pass_apply(&p, stream);
+    else
+        norm_pass_apply(u->dtype, &k, stream);
+}
+
+static int sum_over_replicas(const struct op *op, struct exec *x, struct err *e)
+{
+    size_t n = 2 * tensor_channels(op->in[0]) + 1;
+
+    return op->attr.sync && x->sum ? cuda_queue_sum(x, sums_of(op), n, e) : 0;
+}
+
+/* What out[1] and the running statistics become, and the coefficients. */
+static int find_statistics(const struct op *op, struct exec *x, struct err *e)
+{
+    cudaStream_t stream = x->device->stream;
+    struct finish_args k = finish_of(op);
+
+    if (op->in[OP_MOMENTS])
+        cuda_moments_sums(op, sums_of(op), x);
+    else
+        sum(op, op->in[0], op->in[0], NULL, stream);
+    if (sum_over_replicas(op, x, e))
+        return -1;
+    k.gamma = op->in[1]->data;
+    k.beta = op->in[2]->data;
+    k.running_mean = op->in[3]->data;
+    k.running_var = op->in[4]->data;
+    k.saved_out = op->out[1]->data;
+    LAUNCH(finish_forward, gpu_blocks(k.channels), stream, k);
+    return 0;
+}
+
+static int run_batch_norm(struct op *op, struct exec *x, struct err *e)
+{
+    struct finish_args k = finish_of(op);
+
+    if (find_statistics(op, x, e))
+        return -1;
+    apply_to(op, &k, op->in[0], NULL, NULL, x->device->stream);
+    return 0;
+}
+
+static int run_batch_norm_coef(struct op *op, struct exec *x, struct err *e)
+{
+    return find_statistics(op, x, e);
+}
+
+static int run_batch_norm_infer(struct op *op, struct exec *x, struct err *e)
+{
+    struct finish_args k = finish_of(op);
+
+    (void)e;
+    k.gamma = op->in[1]->data;
+    k.beta = op->in[2]->data;
+    k.running_mean = op->in[3]->data;
+    k.running_var = op->in[4]->data;
+    LAUNCH(finish_infer, gpu_blocks(k.channels), x->device->stream, k);
+    apply_to(op, &k, op->in[0], NULL, NULL, x->device->stream);
+    return 0;
+}
+
+/* The coefficients of the forward pass from what it saved. */
+static const float *find_mask(const struct op *op, struct exec *x)
+{
+    struct finish_args k = finish_of(op);
+
+    k.gamma = op->in[2]->data;
+    k.saved = op->in[3]->data;
+    k.beta = op->in[4]->data;
+    LAUNCH(finish_mask, gpu_blocks(k.channels), x->device->stream, k);
+    return k.mask;
+}
+
+static int run_batch_norm_grad(struct op *op, struct exec *x, struct err *e)
+{
+    const float *mask = op->attr.relu ? find_mask(op, x) : NULL;
+    cudaStream_t stream = x->device->stream;
+    struct finish_args k = finish_of(op);
+
+    if (op->in[OP_SUMS])
+        cuda_sums_widen(op, sums_of(op), x);
+    else
+        sum(op, op->in[0], op->in[1], mask, stream);
+    k.gamma = op->in[2]->data;
+    k.saved = op->in[3]->data;
+    k.dgamma = op->out[1]->data;
+    k.dbeta = op->out[2]->data;
+    LAUNCH(finish_params, gpu_blocks(k.channels), stream, k);
+    if (sum_over_replicas(op, x, e))
+        return -1;
+    LAUNCH(finish_grad, gpu_blocks(k.channels), stream, k);
+    if (!op->attr.coef)
+        apply_to(op, &k, op->in[0], op->in[1], mask, stream);
+    return 0;
+}
+
+/* For those that read them, which are of bfloat16. */
+static bool supports_coef(const struct op *op)
+{
+    return has_chunks(op->in[0]) && cuda_supports(op);
+}
+
+static bool supports_grad_coef(const struct op *op)
+{
+    return supports_coef(op) && op->in[1]->dtype == DTYPE_BF16;
+}
+
+const struct kernel cuda_batch_norm = {
+    &batch_norm_kind, cuda_supports_one_type, batch_norm_prepare, run_batch_norm, NULL,
+    OP_RELU | OP_TAKES_MOMENTS, 0, KERNEL_ANY};
+const struct kernel cuda_batch_norm_coef = {
+    &batch_norm_kind, supports_coef, batch_norm_prepare, run_batch_norm_coef, NULL,
+    OP_TAKES_MOMENTS, OP_RELU | OP_AS_COEF, KERNEL_HALVES};
+const struct kernel cuda_batch_norm_grad = {
+    &batch_norm_grad_kind, cuda_supports_one_type, batch_norm_prepare, run_batch_norm_grad, NULL,
+    OP_RELU | OP_TAKES_SUMS, 0, KERNEL_ANY};
+const struct kernel cuda_batch_norm_grad_coef = {
+    &batch_norm_grad_kind, supports_grad_coef, batch_norm_prepare, run_batch_norm_grad, NULL,
+    OP_TAKES_SUMS, OP_RELU | OP_AS_COEF, KERNEL_HALVES};
+const struct kernel cuda_batch_norm_infer = {
+    &batch_norm_infer_kind, cuda_supports_one_type, batch_norm_prepare, run_batch_norm_infer, NULL,
+    OP_RELU, 0, KERNEL_ANY};
+
+C_END

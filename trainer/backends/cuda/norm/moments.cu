@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Moments of a convolution's result (core/op.h): from the sums of its blocks, and for the norm back
+ * to sums, which is what replicas add up. */
+#include "config.h"
+#include "trainer/backends/cuda/runtime/cuda_kernel.h"
+#include "trainer/backends/cuda/norm/pass.h"
+
+struct moments_args {
+    const double *parts; /* [nparts][2][channels]: sums of y and y y */
+    float *moments;
+    unsigned channels, nparts, npixels;
+};
+
+/* One block for each channel. */
+KERNEL_BLOCK(moments_of_parts, moments_args)
+{
+    SHARED double scratch[GPU_BLOCK];
+    unsigned c = blockIdx.x;
+    double sum = 0, squares = 0;
+
+    for (unsigned i = threadIdx.x; i < k.nparts; i += GPU_BLOCK) {
+        sum += k.parts[2 * i * k.channels + c];
+        squares += k.parts[(2 * i + 1) * k.channels + c];
+    }
+    sum = gpu_block_sum(sum, scratch);
+    squares = gpu_block_sum(squares, scratch);
+    if (threadIdx.x == 0) {
+        double mean = sum / k.npixels;
+
+        k.moments[c] = (float)mean;
+        k.moments[k.channels + c] = (float)fmax(squares / k.npixels - mean * mean, 0.);
+    }
+}
+
+struct moments_sums_args {
+    const float *moments;
+    double *sums; /* [2 channels + 1]: the last one is the number of pixels */
+    unsigned channels, npixels;
+};
+
+KERNEL(moments_to_sums, moments_sums_args)
+{
+    for (unsigned c = gpu_index(); c < k.channels; c += gpu_stride()) {
+        double mean = (double)k.moments[c], var = (double)k.moments[k.channels + c];
+
+        k.sums[c] = k.npixels * mean;
+        k.sums[k.channels + c] = k.npixels * (var + mean * mean);
+        if (c == 0)
+            k.sums[2 * k.channels] = (double)k.npixels;
+    }
+}
+
+C_BEGIN
+
+size_t cuda_moments_size(const struct op *op, unsigned nparts)
+{
+    size_t n = op->out[OP_OUT_MOMENTS] ? tensor_channels(op->out[0]) : 0;
+
+    return 2 * nparts * n * sizeof(double);
+}
+
+void cuda_moments_finish(const struct op *op, const double *parts, unsigned nparts, struct exec *x)
+{
+    const struct tensor *y = op->out[0], *moments = op->out[OP_OUT_MOMENTS];
+    struct moments_args k = {parts, moments ? moments->data : NULL, (unsigned)tensor_channels(y),
+                             nparts, (unsigned)tensor_pixels(y)};
+
+    if (moments)
+        LAUNCH(moments_of_parts, k.channels, x->device->stream, k);
+}
+
+void cuda_moments_pass(const struct op *op, double *parts, struct exec *x)
+{
+    const struct tensor *y = op->out[0];
+    unsigned npixels = (unsigned)tensor_pixels(y);
+    unsigned nparts = npixels < CUDA_MOMENTS_PARTS ? npixels : CUDA_MOMENTS_PARTS;
+    struct pass_sum_args k = {y->half, y->half, NULL, parts, npixels, (unsigned)tensor_channels(y),
+                              nparts};
+
+    pass_sum(&k, x->device->stream);
+    cuda_moments_finish(op, parts, nparts, x);
+}
+
+void cuda_moments_sums(const struct op *op, double *sums, struct exec *x)
+{
+    struct moments_sums_args k = {op->in[OP_MOMENTS]->data, sums,
+                                  (unsigned)tensor_channels(op->in[0]),
+                                  (unsigned)tensor_pixels(op->in[0])};
+
+    LAUNCH(moments_to_sums, gpu_blocks(k.channels), x->device->stream, k);
+}
+
+C_END

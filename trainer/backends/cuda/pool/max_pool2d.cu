@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "trainer/backends/cuda/runtime/cuda_kernel.h"
+
+struct max_pool2d_args {
+    const void *src, *dy; /* large; small */
+    const void *more;     /* large: added to the gradient; NULL: nothing */
+    void *dst;            /* the pooled values, or dx */
+    unsigned height, width, channels, n; /* of the small tensor; its elements */
+    unsigned large_height, large_width; /* twice as much, or one more */
+};
+
+/* First of the four values of src that belong to element i of the small tensor. */
+DEVICE unsigned pool_corner(const struct max_pool2d_args *k, unsigned i)
+{
+    unsigned c = i % k->channels, pixel = i / k->channels;
+    unsigned column = pixel % k->width, row = pixel / k->width;
+    unsigned line = row / k->height * k->large_height + 2 * (row % k->height);
+
+    return (line * k->large_width + 2 * column) * k->channels + c;
+}
+
+DEVICE void max_pool2d_as(const struct max_pool2d_args *k, unsigned type)
+{
+    for (unsigned i = gpu_index(); i < k->n; i += gpu_stride()) {
+        unsigned at = pool_corner(k, i), below = at + k->large_width * k->channels;
+        float a = gpu_load(k->src, at, type), b = gpu_load(k->src, at + k->channels, type);
+        float c = gpu_load(k->src, below, type), d = gpu_load(k->src, below + k->channels, type);
+        float top = a > b ? a : b, bottom = c > d ? c : d;
+
+        gpu_store(k->dst, i, type, top > bottom ? top : bottom);
+    }
+}
+
+/* dx of the first largest of the four values gets dy, the others 0. */
+DEVICE void max_pool2d_grad_as(const struct max_pool2d_args *k, unsigned type)
+{
+    for (unsigned i = gpu_index(); i < k->n; i += gpu_stride()) {
+        unsigned at = pool_corner(k, i), below = at + k->large_width * k->channels;
+        unsigned place[4];
+        unsigned largest = 0;
+        float most, dy = gpu_load(k->dy, i, type);
+
+        place[0] = at;
+        place[1] = at + k->channels;
+        place[2] = below;
+        place[3] = below + k->channels;
+        most = gpu_load(k->src, at, type);
+        for (unsigned j = 1; j < 4; j++) {
+            float v = gpu_load(k->src, place[j], type);
+
+            largest = v > most ? j : largest;
+            most = v > most ? v : most;
+        }
+        for (unsigned j = 0; j < 4; j++)
+            gpu_store(k->dst, place[j], type,
+                      (j == largest ? dy : 0) + (k->more ? gpu_load(k->more, place[j], type) : 0));
+    }
+}
+
+/* n: elements of the large tensor. A last row or column that pooling left out has no gradient. */
+DEVICE void max_pool2d_edge_as(const struct max_pool2d_args *k, unsigned type)
+{
+    for (unsigned i = gpu_index(); i < k->n; i += gpu_stride()) {
+        unsigned pixel = i / k->channels, column = pixel % k->large_width;
+
+        if (column >= 2 * k->width || pixel / k->large_width % k->large_height >= 2 * k->height)
+            gpu_store(k->dst, i, type, k->more ? gpu_load(k->more, i, type) : 0);
+    }
+}
+
+TYPED_KERNEL(max_pool2d, max_pool2d_args)
+TYPED_KERNEL(max_pool2d_grad, max_pool2d_args)
+TYPED_KERNEL(max_pool2d_edge, max_pool2d_args)
+
+C_BEGIN
+
+static struct max_pool2d_args pool_of(const struct tensor *small, const struct tensor *large)
+{
+    struct max_pool2d_args k = {NULL, NULL, NULL, NULL, (unsigned)small->shape.dim[DIM_H],
+                                (unsigned)small->shape.dim[DIM_W],
+                                (unsigned)tensor_channels(small), (unsigned)tensor_count(small),
+                                (unsigned)large->shape.dim[DIM_H],
+                                (unsigned)large->shape.dim[DIM_W]};
+
+    return k;
+}
+
+static int run_max_pool2d(struct op *op, struct exec *x, struct err *e)
+{
+    struct max_pool2d_args k = pool_of(op->out[0], op->in[0]);
+
+    (void)e;
+    k.src = op->in[0]->data;
+    k.dst = op->out[0]->data;
+    LAUNCH_AS(op->out[0]->dtype, max_pool2d, gpu_blocks(k.n), x->device->stream, k);
+    return 0;
+}
+
+static int run_max_pool2d_grad(struct op *op, struct exec *x, struct err *e)
+{
+    struct max_pool2d_args k = pool_of(op->in[0], op->in[1]);
+
+    (void)e;
+    k.dy = op->in[0]->data;
+    k.src = op->in[1]->data;
+    k.more = op->in[OP_ADDED] ? op->in[OP_ADDED]->data : NULL;
+    k.dst = op->out[0]->data;
+    LAUNCH_AS(op->out[0]->dtype, max_pool2d_grad, gpu_blocks(k.n), x->device->stream, k);
+    if (k.large_height > 2 * k.height || k.large_width > 2 * k.width) {
+        k.n = (unsigned)tensor_count(op->out[0]);
+        LAUNCH_AS(op->out[0]->dtype, max_pool2d_edge, gpu_blocks(k.n), x->device->stream, k);
+    }
+    return 0;
+}
+
+const struct kernel cuda_max_pool2d = {
+    &max_pool2d_kind, cuda_supports_one_type, NULL, run_max_pool2d, NULL, 0, 0, KERNEL_ANY};
+const struct kernel cuda_max_pool2d_grad = {
+    &max_pool2d_grad_kind, cuda_supports_one_type, NULL, run_max_pool2d_grad, NULL, OP_HAS_ADDED, 0,
+    KERNEL_ANY};
+
+C_END

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the parts of the CUDA backend share. */
+#ifndef UNETCTL_TRAINER_BACKENDS_CUDA_RUNTIME_CUDA_KERNEL_H
+#define UNETCTL_TRAINER_BACKENDS_CUDA_RUNTIME_CUDA_KERNEL_H
+
+#include "trainer/backends/cuda/runtime/gpu.h"
+#ifdef __CUDACC__
+extern "C" {
+#endif
+#include "trainer/core/device.h"
+#include "trainer/core/kernel.h"
+
+/* What a run's exec is to the kernels: in the device's memory, so that a recorded run can be
+ * replayed with other numbers. It comes back up to the update. */
+struct cuda_scalars {
+    double grad_scale, image_scale, loss_per_weight, loss_per_image, weight;
+    double loss_sum, own_square, square;
+    double clip_square; /* of the gradients as they are clipped */
+    double unscale;     /* of the squares: 1, or what takes the loss's factor out of them */
+    float factor;       /* of the gradients in the update */
+    int leaves_out;     /* no update: gradients are not finite */
+    float votes[2];
+    uint64_t noise, first; /* as in struct exec */
+    struct device_counts counts;
+    struct device_update update;
+};
+
+/* What core knows as a struct device. */
+struct device {
+    int index;
+    uint64_t id;
+    cudaStream_t stream, side; /* side: made by the first branch */
+    cudaEvent_t forked, joined;
+    struct cuda_scalars *scalars; /* device memory */
+    double *parts;                /* device memory: of sums of squares */
+    struct cuda_scalars *slots;   /* DEVICE_HOST, one per slot: sent before a run, back after it */
+    cudaEvent_t done[DEVICE_SLOTS];
+    bool pending[DEVICE_SLOTS];
+    device_watch_f watch;
+    void *watch_arg;
+    struct device_config config;
+    struct cudnn_device *cudnn; /* made by the first op that could use it */
+    bool has_chosen;            /* for cudnn_choices_save */
+};
+
+/* Around cuDNN (cudnn_pack.cu), queued: weights in its order and back. */
+void cuda_order_weights(struct device *d, const struct tensor *w, void *dst, enum dtype type);
+void cuda_reorder_weights(struct device *d, const void *src, enum dtype type,
+                          const struct tensor *w);
+
+/* Queued (bias.cu): y += bias; sums of dy's channels, with so many bytes of workspace. */
+void cuda_add_bias(struct device *d, const struct tensor *y, const struct tensor *bias);
+size_t cuda_sum_bias_size(const struct tensor *dy);
+void cuda_sum_bias(struct device *d, const struct tensor *dy, const struct tensor *db,
+                   void *workspace);
+
+extern const struct kernel cuda_add;
+extern const struct kernel cuda_avg_pool2d;
+extern const struct kernel cuda_avg_pool2d_grad;
+extern const struct kernel cuda_batch_norm;
+extern const struct kernel cuda_batch_norm_grad;
+extern const struct kernel cuda_batch_norm_infer;
+extern const struct kernel cuda_bce;
+extern const struct kernel cuda_bias;
+extern const struct kernel cuda_bias_grad;
+extern const struct kernel cuda_cast;
+extern const struct kernel cuda_concat;
+extern const struct kernel cuda_concat_grad;
+extern const struct kernel cuda_conv2d;
+extern const struct kernel cuda_conv2d_grad_input;
+extern const struct kernel cuda_conv2d_grad_weights;
+extern const struct kernel cuda_conv_transpose2d;
+extern const struct kernel cuda_conv_transpose2d_grad_input;
+extern const struct kernel cuda_conv_transpose2d_grad_weights;
+extern const struct kernel cuda_dice;
+extern const struct kernel cuda_dropout;
+extern const struct kernel cuda_global_avg_pool;
+extern const struct kernel cuda_global_avg_pool_grad;
+extern const struct kernel cuda_max_pool2d;
+extern const struct kernel cuda_max_pool2d_grad;
+extern const struct kernel cuda_relu;
+extern const struct kernel cuda_relu_grad;
+extern const struct kernel cuda_reshape;
+extern const struct kernel cuda_softmax_ce;
+extern const struct kernel cuda_subsample;
+extern const struct kernel cuda_subsample_grad;
+
+/* For tensors of bfloat16. */
+extern const struct kernel cuda_batch_norm_coef;
+extern const struct kernel cuda_batch_norm_grad_coef;
+extern const struct kernel cuda_narrow_conv2d;
+extern const struct kernel cuda_narrow_conv2d_grad;
+extern const struct kernel cuda_narrow_conv2d_grad_input;
+extern const struct kernel cuda_narrow_conv2d_grad_weights;
+extern const struct kernel cuda_narrow_conv_transpose2d;
+extern const struct kernel cuda_narrow_conv_transpose2d_grad;
+extern const struct kernel cuda_narrow_conv_transpose2d_grad_input;
+extern const struct kernel cuda_narrow_conv_transpose2d_grad_weights;
+extern const struct kernel cuda_pass_add;
+extern const struct kernel cuda_pass_concat;
+extern const struct kernel cuda_pass_concat_grad;
+extern const struct kernel cuda_pass_head;
+extern const struct kernel cuda_pass_head_grad;
+extern const struct kernel cuda_pass_head_grad_input;
+extern const struct kernel cuda_pass_head_grad_weights;
+extern const struct kernel cuda_pass_max_pool2d;
+extern const struct kernel cuda_pass_max_pool2d_grad;
+extern const struct kernel cuda_pass_relu;
+extern const struct kernel cuda_pass_relu_grad;
+
+/* Moments of op's result (core/op.h; moments.cu). size: bytes of the parts [nparts][2][channels]
+ * that a kernel makes for it, sums of y and y y of some pixels each; 0 if the op has none. finish:
+ * from these, queued, if it has. pass: reads a result of bfloat16 for them; parts: of
+ * CUDA_MOMENTS_PARTS. sums: of in[0], whose moments op takes: [2][channels], then the number of
+ * pixels. */
+#define CUDA_MOMENTS_PARTS 1024
+size_t cuda_moments_size(const struct op *op, unsigned nparts);
+void cuda_moments_finish(const struct op *op, const double *parts, unsigned nparts, struct exec *x);
+void cuda_moments_pass(const struct op *op, double *parts, struct exec *x);
+void cuda_moments_sums(const struct op *op, double *sums, struct exec *x);
+
+/* Sums that op gives (core/op.h; sums.cu). size: bytes of the parts [nparts][2][channels] that a
+ * kernel makes for them; 0 if there are none. finish: from these, queued. widen: those that op
+ * takes, and behind them the number of pixels of in[0]. */
+size_t cuda_sums_size(const struct op *op, unsigned nparts);
+void cuda_sums_finish(const struct op *op, const double *parts, unsigned nparts, struct exec *x);
+void cuda_sums_widen(const struct op *op, double *wide, struct exec *x);
+
+/* Return whether the op's tensors have fewer than 2^31 elements each; whether besides that its
+ * activations have one type; and whether besides the first they are bfloat16 with multiples of 8
+ * channels, on a GPU with bfloat16. */
+bool cuda_supports(const struct op *op);
+bool cuda_supports_one_type(const struct op *op);
+bool cuda_supports_bf16(const struct op *op);
+
+/* Returns whether this thread's GPU has the instructions of warp.h (sm_80 and later), and
+ * UNET_CUDA_KERNELS=plain does not forbid them. */
+bool cuda_has_bf16(void);
+
+/* Returns nblocks, or as many blocks with nbytes of shared memory as fit into a multiprocessor of
+ * this thread's GPU, if that is less: 0 where not even one does. */
+unsigned cuda_fit(unsigned nblocks, size_t nbytes);
+
+/* Returns a number of blocks for n tiles that each block takes in a loop: at most as many as are
+ * resident on this thread's GPU, with `each` on a multiprocessor. */
+unsigned cuda_resident(unsigned each, size_t n);
+
+/* While on, cuda_resident returns so few in this thread that each block has several tiles of a
+ * small problem. */
+void cuda_limit_blocks(bool on);
+
+/* device_ops.update */
+void cuda_update(struct device *d, const struct device_update *u);
+
+/* device_ops.weigh */
+void cuda_weigh_run(struct device *d);
+
+/* The run's gradients get the factor. */
+void cuda_scale_run(struct device *d, const struct device_scaling *scaling);
+
+/* device_ops.square and .add */
+#define CUDA_SQUARE_PARTS 256
+void cuda_square(struct device *d, const float *values, size_t n, bool own);
+void cuda_accumulate(struct device *d, float *dst, const float *src, size_t n);
+
+/* exec.sum of n numbers in the device's memory: queued, or waits for the queue. */
+int cuda_queue_sum(struct exec *x, double *values, size_t n, struct err *e);
+
+#ifdef __CUDACC__
+}
+#endif
+
+#endif

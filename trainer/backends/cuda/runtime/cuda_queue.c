@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Memory of a device and its queue: copies, waiting, timing. Errors of the CUDA runtime become
+ * struct err here. */
+#include "config.h"
+#include "trainer/backends/cuda/runtime/cuda_queue.h"
+
+#include <sched.h>
+#include <string.h>
+#include <time.h>
+
+#include "src/clock.h"
+
+int cuda_status(cudaError_t rc, const char *what, struct err *e)
+{
+    return rc == cudaSuccess
+               ? 0
+               : err_set(e, ERR_INTERNAL, "CUDA: %s: %s", what, cudaGetErrorString(rc));
+}
+
+/* Some releases of CUDA keep the cudaErrorNotReady of a query as the last error. */
+cudaError_t cuda_launch_error(void)
+{
+    cudaError_t rc = cudaGetLastError();
+
+    return rc == cudaErrorNotReady ? cudaSuccess : rc;
+}
+
+/* An error of work on the GPU does not say which kernel failed. */
+int cuda_run_status(const struct device *d, cudaError_t rc, struct err *e)
+{
+    return rc == cudaSuccess
+               ? 0
+               : err_set(e, ERR_INTERNAL,
+                         "CUDA: a step failed on GPU %d: %s; if nvidia-smi shows the GPU well, "
+                         "go on with UNET_CUDA_KERNELS=plain, or UNET_CUDNN=off, in the "
+                         "environment, and tell "
+                         "us",
+                         d->index, cudaGetErrorString(rc));
+}
+
+void *cuda_queue_alloc(struct device *d, enum device_memory kind, size_t nbytes, struct err *e)
+{
+    void *p = NULL;
+    cudaError_t rc = kind == DEVICE_LOCAL    ? cudaMalloc(&p, nbytes)
+                     : kind == DEVICE_SHARED ? cudaMallocManaged(&p, nbytes, cudaMemAttachGlobal)
+                                             : cudaHostAlloc(&p, nbytes, cudaHostAllocDefault);
+
+    if (rc == cudaSuccess && kind == DEVICE_SHARED)
+        rc = cudaMemsetAsync(p, 0, nbytes, d->stream);
+    if (rc == cudaSuccess && kind == DEVICE_SHARED)
+        rc = cudaStreamSynchronize(d->stream);
+    if (rc == cudaSuccess)
+        return p;
+    (void)cudaGetLastError(); /* or the next launch would report it */
+    if (rc != cudaErrorMemoryAllocation) {
+        (void)cuda_run_status(d, rc, e);
+        return NULL;
+    }
+    err_set(e, ERR_CONFIG, "GPU %d: no %.1f MiB of %s memory (%s); a smaller batch needs less, and "
+            "nvidia-smi shows who else is there", d->index, (double)nbytes / (1 << 20),
+            kind == DEVICE_HOST ? "pinned host" : "its", cudaGetErrorString(rc));
+    return NULL;
+}
+
+void cuda_queue_free(struct device *d, enum device_memory kind, void *p)
+{
+    (void)d;
+    (void)(kind == DEVICE_HOST ? cudaFreeHost(p) : cudaFree(p));
+}
+
+int cuda_queue_copy(struct device *d, void *dst, const void *src, size_t nbytes, struct err *e)
+{
+    return cuda_status(cudaMemcpyAsync(dst, src, nbytes, cudaMemcpyDefault, d->stream), "a copy",
+                       e);
+}
+
+int cuda_queue_clear(struct device *d, void *p, size_t nbytes, struct err *e)
+{
+    return cuda_status(cudaMemsetAsync(p, 0, nbytes, d->stream), "clearing memory", e);
+}
+
+/* Polls where a watch is set, as a peer that is gone may keep this device waiting for ever. */
+int cuda_queue_await(struct device *d, cudaEvent_t event, struct err *e)
+{
+    double began = clock_now();
+    cudaError_t rc;
+
+    if (!d->watch) {
+        rc = event ? cudaEventSynchronize(event) : cudaStreamSynchronize(d->stream);
+        return cuda_run_status(d, rc, e);
+    }
+    while ((rc = event ? cudaEventQuery(event) : cudaStreamQuery(d->stream)) == cudaErrorNotReady) {
+        double waited = clock_now() - began;
+        if (d->watch(d->watch_arg, waited, e))
+            return -1;
+        if (waited < 0.0002)
+            sched_yield();
+        else
+            nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
+    }
+    return cuda_run_status(d, rc, e);
+}
+
+#define TIMES 3
+
+static int time_once(struct device *d, cuda_work_f work, void *arg, cudaEvent_t events[2],
+                     double *seconds, struct err *e)
+{
+    float ms;
+
+    if (cuda_status(cudaEventRecord(events[0], d->stream), "cudaEventRecord", e) || work(arg, e) ||
+        cuda_status(cudaEventRecord(events[1], d->stream), "cudaEventRecord", e) ||
+        cuda_queue_await(d, events[1], e) ||
+        cuda_status(cudaEventElapsedTime(&ms, events[0], events[1]), "cudaEventElapsedTime", e))
+        return -1;
+    if (1e-3 * (double)ms < *seconds)
+        *seconds = 1e-3 * (double)ms;
+    return 0;
+}
+
+int cuda_queue_time(struct device *d, cuda_work_f work, void *arg, double *seconds, struct err *e)
+{
+    cudaEvent_t events[2] = {NULL, NULL};
+    int rc = 0;
+
+    *seconds = 1e9;
+    for (int i = 0; i < 2 && rc == 0; i++)
+        rc = cuda_status(cudaEventCreateWithFlags(&events[i], cudaEventDefault), "cudaEventCreate",
+                         e);
+    rc = rc || work(arg, e) || cuda_queue_await(d, NULL, e) ||
+                 cuda_status(cuda_launch_error(), "a kernel", e)
+             ? -1
+             : 0;
+    for (int i = 0; i < TIMES && rc == 0; i++)
+        rc = time_once(d, work, arg, events, seconds, e);
+    for (int i = 0; i < 2; i++)
+        if (events[i])
+            (void)cudaEventDestroy(events[i]);
+    if (rc)
+        (void)cudaGetLastError(); /* or the next launch would report it */
+    return rc;
+}
+
+bool cuda_queue_can_record(struct device *d, cuda_work_f work, void *arg)
+{
+    struct err ignored;
+    cudaGraph_t graph = NULL;
+
+    if (cudaStreamBeginCapture(d->stream, cudaStreamCaptureModeThreadLocal) != cudaSuccess)
+        return false;
+    bool ok = work(arg, &ignored) == 0;
+    ok = cudaStreamEndCapture(d->stream, &graph) == cudaSuccess && graph && ok;
+    if (graph)
+        (void)cudaGraphDestroy(graph);
+    (void)cudaGetLastError(); /* or the next launch would report it */
+    return ok;
+}
+
+int cuda_queue_sum(struct exec *x, double *values, size_t n, struct err *e)
+{
+    struct device *d = x->device;
+
+    if (x->queues)
+        return (x->empty && cuda_queue_clear(d, values, n * sizeof *values, e)) ||
+                       x->sum(x->sum_arg, values, n, e)
+                   ? -1
+                   : 0;
+    double *host = (double *)cuda_queue_alloc(d, DEVICE_HOST, n * sizeof *host, e);
+
+    if (!host)
+        return -1;
+    int rc = cuda_queue_copy(d, host, values, n * sizeof *host, e) || cuda_queue_await(d, NULL, e);
+    if (x->empty)
+        memset(host, 0, n * sizeof *host);
+    rc = rc || x->sum(x->sum_arg, host, n, e) ||
+         cuda_queue_copy(d, values, host, n * sizeof *host, e) || cuda_queue_await(d, NULL, e);
+    cuda_queue_free(d, DEVICE_HOST, host);
+    return rc ? -1 : 0;
+}

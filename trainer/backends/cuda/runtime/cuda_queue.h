@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Memory of a device and its queue: what kernels and device_ops both need of the CUDA runtime. */
+#ifndef UNETCTL_TRAINER_BACKENDS_CUDA_RUNTIME_CUDA_QUEUE_H
+#define UNETCTL_TRAINER_BACKENDS_CUDA_RUNTIME_CUDA_QUEUE_H
+
+#include "trainer/backends/cuda/runtime/cuda_kernel.h"
+
+#ifdef __CUDACC__
+extern "C" {
+#endif
+
+/* Return 0 for cudaSuccess, otherwise -1 with *e: what was called, or that a run on d failed. */
+int cuda_status(cudaError_t rc, const char *what, struct err *e);
+int cuda_run_status(const struct device *d, cudaError_t rc, struct err *e);
+
+/* Returns the error of the launches since the last call, and clears it. */
+cudaError_t cuda_launch_error(void);
+
+/* device_ops.alloc, free, copy and clear. */
+void *cuda_queue_alloc(struct device *d, enum device_memory kind, size_t nbytes, struct err *e);
+void cuda_queue_free(struct device *d, enum device_memory kind, void *p);
+int cuda_queue_copy(struct device *d, void *dst, const void *src, size_t nbytes, struct err *e);
+int cuda_queue_clear(struct device *d, void *p, size_t nbytes, struct err *e);
+
+/* Waits for the event, or with NULL for all that is queued. */
+int cuda_queue_await(struct device *d, cudaEvent_t event, struct err *e);
+
+/* Queues work of its caller. */
+typedef int (*cuda_work_f)(void *arg, struct err *e);
+
+/* Sets *seconds to the least time of a few runs of the work after a first one, and waits for
+ * them. */
+int cuda_queue_time(struct device *d, cuda_work_f work, void *arg, double *seconds, struct err *e);
+
+/* Returns whether a CUDA graph can contain the work, which has run before. */
+bool cuda_queue_can_record(struct device *d, cuda_work_f work, void *arg);
+
+#ifdef __CUDACC__
+}
+#endif
+
+#endif

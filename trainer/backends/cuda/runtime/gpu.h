@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The few words in which the GPU kernels are written.
+ *
+ * nvcc takes a .cu file as CUDA C++. The tests take the same file as C and run its kernels thread
+ * by thread on the CPU (test/emulate.h), so that arithmetic and indexing are checked on machines
+ * without a GPU. Therefore the files keep to what both languages have, every kernel takes one
+ * structure by value, called k, and threads meet in a block only at BARRIER() of a KERNEL_BLOCK or
+ * a KERNEL_TILE. The latter has nshared bytes of shared memory, as many as its launch says, and of
+ * its blocks nblocks should fit into one processor at a time. */
+#ifndef UNETCTL_TRAINER_BACKENDS_CUDA_RUNTIME_GPU_H
+#define UNETCTL_TRAINER_BACKENDS_CUDA_RUNTIME_GPU_H
+
+#include <stddef.h>
+
+/* Eight numbers of 16 bits, or four words. */
+struct __attribute__((aligned(16))) gpu16 {
+    unsigned word[4];
+};
+
+#define TILE_BLOCK 256 /* threads of a block, in kernels that work by warps (warp.h) */
+#ifdef __CUDACC__
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+extern "C" {
+#endif
+#include "trainer/core/dtype.h"
+#ifdef __CUDACC__
+}
+#endif
+
+#ifdef GPU_EMULATE
+
+#include "trainer/backends/cuda/runtime/test/emulate.h"
+
+#define C_BEGIN
+#define C_END
+#define DEVICE static inline
+#define SHARED static
+#define BARRIER() emulate_barrier()
+#define ATOMIC_ADD(p, n) (*(p) += (n))
+#define KERNEL_AS(name, type, cooperative, nthreads)                     \
+    static void name(const struct type k);                               \
+    static void name##_thunk(const void *args)                           \
+    {                                                                    \
+        name(*(const struct type *)args);                                \
+    }                                                                    \
+    static const struct emulate_kernel name##_kernel = {name##_thunk, sizeof(struct type), \
+                                                        cooperative, nthreads}; \
+    static void name(const struct type k)
+#define KERNEL(name, type) KERNEL_AS(name, type, false, GPU_BLOCK)
+#define KERNEL_BLOCK(name, type) KERNEL_AS(name, type, true, GPU_BLOCK)
+#define KERNEL_TILE(name, type, nblocks) KERNEL_AS(name, type, true, TILE_BLOCK)
+#define LAUNCH(name, nblocks, stream, args) \
+    emulate_launch(&name##_kernel, (unsigned)(nblocks), 0, stream, &(args))
+#define LAUNCH_TILE(name, nblocks, nshared, stream, args) \
+    emulate_launch(&name##_kernel, (unsigned)(nblocks), nshared, stream, &(args))
+
+#else
+
+#define GPU_BLOCK 256 /* threads of a block, in every other kernel */
+
+#include <cuda_runtime_api.h>
+
+#ifdef __CUDACC__
+#define C_BEGIN extern "C" {
+#define C_END }
+#define DEVICE static __device__ inline
+#define SHARED __shared__
+#define BARRIER() __syncthreads()
+#define ATOMIC_ADD(p, n) atomicAdd(p, n)
+#define KERNEL(name, type) \
+    static __global__ void __launch_bounds__(GPU_BLOCK) name(const struct type k)
+#define KERNEL_BLOCK(name, type) KERNEL(name, type)
+#define KERNEL_TILE(name, type, nblocks) \
+    static __global__ void __launch_bounds__(TILE_BLOCK, nblocks) name(const struct type k)
+#define LAUNCH(name, nblocks, stream, args) \
+    name<<<(unsigned)(nblocks), GPU_BLOCK, 0, stream>>>(args)
+#define LAUNCH_TILE(name, nblocks, nshared, stream, args)                                      \
+    ((void)cudaFuncSetAttribute((const void *)name,                                            \
+                                cudaFuncAttributeMaxDynamicSharedMemorySize, (int)(nshared)),  \
+     name<<<(unsigned)(nblocks), TILE_BLOCK, nshared, stream>>>(args))
+#endif
+
+#endif
+
+/* A kernel for each type of numbers: TYPED_KERNEL(name, args), or TYPED_KERNEL_BLOCK, follows
+ * DEVICE void name_as(const struct args *k, unsigned type), which is compiled with a constant type,
+ * three times. */
+#define TYPED_KERNEL(name, args)                                \
+    KERNEL(name##_f32, args) { name##_as(&k, DTYPE_F32); }      \
+    KERNEL(name##_bf16, args) { name##_as(&k, DTYPE_BF16); }    \
+    KERNEL(name##_f16, args) { name##_as(&k, DTYPE_F16); }
+#define TYPED_KERNEL_BLOCK(name, args)                             \
+    KERNEL_BLOCK(name##_f32, args) { name##_as(&k, DTYPE_F32); }   \
+    KERNEL_BLOCK(name##_bf16, args) { name##_as(&k, DTYPE_BF16); } \
+    KERNEL_BLOCK(name##_f16, args) { name##_as(&k, DTYPE_F16); }
+#define LAUNCH_AS(type, name, nblocks, stream, args)     \
+    do {                                                 \
+        if ((type) == DTYPE_F32)                         \
+            LAUNCH(name##_f32, nblocks, stream, args);   \
+        else if ((type) == DTYPE_BF16)                   \
+            LAUNCH(name##_bf16, nblocks, stream, args);  \
+        else                                             \
+            LAUNCH(name##_f16, nblocks, stream, args);   \
+    } while (0)
+
+#if defined(__CUDACC__) || defined(GPU_EMULATE)
+
+/* Number i of an array of that type, as a float and rounded from one. */
+DEVICE float gpu_load(const void *p, size_t i, unsigned type)
+{
+    if (type == DTYPE_F32)
+        return ((const float *)p)[i];
+#ifdef GPU_EMULATE
+    float v;
+
+    dtype_decode((enum dtype)type, (const uint16_t *)p + i, &v, 1);
+    return v;
+#else
+    return type == DTYPE_BF16 ? __bfloat162float(((const __nv_bfloat16 *)p)[i])
+                              : __half2float(((const __half *)p)[i]);
+#endif
+}
+
+DEVICE void gpu_store(void *p, size_t i, unsigned type, float v)
+{
+    if (type == DTYPE_F32)
+        ((float *)p)[i] = v;
+#ifdef GPU_EMULATE
+    else
+        dtype_encode((enum dtype)type, &v, (uint16_t *)p + i, 1);
+#else
+    else if (type == DTYPE_BF16)
+        ((__nv_bfloat16 *)p)[i] = __float2bfloat16_rn(v);
+    else
+        ((__half *)p)[i] = __float2half_rn(v);
+#endif
+}
+
+/* Indices have 32 bits, as tensors have fewer than 2^31 elements (cuda_supports): a division of 64
+ * bits costs a GPU as much as the memory traffic around it. */
+DEVICE unsigned gpu_index(void)
+{
+    return blockIdx.x * GPU_BLOCK + threadIdx.x;
+}
+
+DEVICE unsigned gpu_stride(void)
+{
+    return gridDim.x * GPU_BLOCK;
+}
+
+/* Every thread of the block has one value; all get their sum. scratch: GPU_BLOCK values in SHARED
+ * memory. The order of adding is fixed. */
+DEVICE double gpu_block_sum(double value, double *scratch)
+{
+    unsigned t = threadIdx.x;
+
+    scratch[t] = value;
+    BARRIER();
+    for (unsigned half = GPU_BLOCK / 2; half > 0; half /= 2) {
+        if (t < half)
+            scratch[t] += scratch[t + half];
+        BARRIER();
+    }
+    value = scratch[0];
+    BARRIER();
+    return value;
+}
+
+#endif
+
+/* Blocks for a kernel whose threads step through n elements by gpu_stride(). */
+static inline unsigned gpu_blocks(size_t n)
+{
+    size_t blocks = (n + GPU_BLOCK - 1) / GPU_BLOCK;
+
+    return blocks < 1 ? 1 : blocks < 8192 ? (unsigned)blocks : 8192;
+}
+
+#endif

@@ -1,0 +1,650 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the CUDA backend asks of the CUDA runtime, carried out on the CPU.
+ *
+ * Kernels run thread by thread; those of a block that meets at barriers are coroutines. Work is
+ * queued and done when somebody waits for it, as late as a GPU could: who reads a result too early
+ * reads old memory. Device memory can't be touched by the host at all. What is captured is replayed
+ * from a list. Included by one source only. */
+#ifndef UNETCTL_TRAINER_BACKENDS_CUDA_RUNTIME_TEST_EMULATE_H
+#define UNETCTL_TRAINER_BACKENDS_CUDA_RUNTIME_TEST_EMULATE_H
+
+#include <math.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <ucontext.h>
+
+#define GPU_BLOCK 64 /* a GPU has more; these are coroutines */
+#define EMULATE_STACK ((size_t)64 << 10)
+#define EMULATE_ALLOCATIONS 64
+#define EMULATE_THREADS 256 /* of a block, at most */
+#define EMULATE_SHARED ((size_t)163 << 10)
+#define EMULATE_WARP 32
+
+struct emulate_kernel {
+    void (*thunk)(const void *args);
+    size_t nargs;
+    bool cooperative;
+    unsigned nthreads;
+};
+
+struct emulate_work { /* a kernel, or a try, or a copy, or a fill where src is NULL */
+    const struct emulate_kernel *kernel;
+    /* Of a try: done? Else it is called again later. Until it is no longer blocked it is not
+     * called. */
+    bool (*try)(void *args, size_t *state); /* state begins as 0 */
+    bool (*is_blocked)(const void *args, size_t state);
+    size_t nargs, state;
+    unsigned nblocks;
+    size_t nshared;
+    void *args, *dst;
+    const void *src;
+    size_t nbytes;
+    struct emulate_work *next;
+};
+
+struct emulate_queue {
+    struct emulate_work *first, *last;
+};
+
+typedef struct emulate_stream {
+    int device; /* only its own one's kernels */
+    struct emulate_queue queue, captured;
+    bool capturing;
+    struct emulate_stream *origin; /* whose queue it shares since it waited for an event there */
+} *cudaStream_t;
+typedef struct {
+    cudaStream_t stream;
+    bool timed;
+    double when; /* its turn came */
+} *cudaEvent_t;
+typedef struct emulate_queue *cudaGraph_t, *cudaGraphExec_t;
+typedef enum {
+    cudaSuccess, cudaErrorMemoryAllocation, cudaErrorInvalidDevice, cudaErrorCapture,
+    cudaErrorNotReady, cudaErrorNoDevice, cudaErrorInsufficientDriver
+} cudaError_t;
+enum {
+    cudaStreamNonBlocking, cudaHostAllocDefault, cudaEventDisableTiming, cudaMemAttachGlobal,
+    cudaMemcpyDefault, cudaStreamCaptureModeThreadLocal, cudaDevAttrComputeCapabilityMajor,
+    cudaDevAttrMultiProcessorCount, cudaDevAttrMaxSharedMemoryPerBlockOptin,
+    cudaEventDefault, cudaDevAttrClockRate, cudaDevAttrMemoryClockRate,
+    cudaDevAttrGlobalMemoryBusWidth
+};
+
+/* A machine of that many GPUs, each with that much memory. EMULATE_DRIVER: what CUDA its driver
+ * serves (13000 unless set, 0: there is no driver); EMULATE_CAPABILITY: 90 unless set, without the
+ * dot. */
+#define EMULATE_GPUS 2
+#define EMULATE_PROCESSORS 2
+#define EMULATE_MEMORY ((size_t)1 << 30)
+
+static struct {
+    void *p;
+    size_t nbytes;
+} emulate_local[EMULATE_ALLOCATIONS];
+static size_t emulate_nbytes;
+static pthread_mutex_t emulate_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static _Thread_local int emulate_device;
+static _Thread_local cudaError_t emulate_last = cudaSuccess;
+
+static struct {
+    unsigned x;
+} blockIdx, threadIdx, gridDim;
+
+/* ---- one launch */
+
+static struct emulate_context {
+    void *registers[5]; /* as the compiler's builtins save them */
+    bool is_there;
+} emulate_scheduler, emulate_thread[EMULATE_THREADS];
+static char *emulate_stacks;
+static bool emulate_ended[EMULATE_THREADS], emulate_waits[EMULATE_THREADS];
+static unsigned emulate_nthreads, emulate_nwaiting; /* of this block; at its barrier */
+static const struct emulate_work *emulate_now;
+static _Alignas(16) unsigned char emulate_shared[EMULATE_SHARED]; /* a kernel's by its launch */
+
+/* Below is swapcontext without its system calls: what threads of warps mostly do is to wait. A
+ * sanitizer would look for the end of one stack on another. */
+#define EMULATE_UNCHECKED __attribute__((noinline, no_sanitize_address))
+
+static EMULATE_UNCHECKED void emulate_jump(struct emulate_context *to)
+{
+    __builtin_longjmp(to->registers, 1); /* must not stand in one function with the other */
+}
+
+static EMULATE_UNCHECKED void emulate_leave(struct emulate_context *from,
+                                            struct emulate_context *to)
+{
+    if (__builtin_setjmp(from->registers) == 0)
+        emulate_jump(to);
+}
+
+/* Volatile: the compiler must not see that it leaves some registers alone; others don't. */
+static void (*volatile emulate_switch)(struct emulate_context *from,
+                                       struct emulate_context *to) = emulate_leave;
+
+/* A thread of one block after the other. */
+static void emulate_main(void)
+{
+    for (unsigned t = threadIdx.x;; t = threadIdx.x) {
+        emulate_switch(&emulate_thread[t], &emulate_scheduler);
+        emulate_now->kernel->thunk(emulate_now->args);
+        emulate_ended[t] = true;
+    }
+}
+
+/* Its first switch to the scheduler comes back here. */
+static __attribute__((noinline)) void emulate_create(unsigned t)
+{
+    ucontext_t start;
+
+    if (!emulate_stacks)
+        emulate_stacks = mmap(NULL, EMULATE_THREADS * EMULATE_STACK, PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    getcontext(&start);
+    start.uc_stack.ss_sp = emulate_stacks + t * EMULATE_STACK;
+    start.uc_stack.ss_size = EMULATE_STACK;
+    makecontext(&start, emulate_main, 0);
+    emulate_thread[t].is_there = true;
+    threadIdx.x = t;
+    if (__builtin_setjmp(emulate_scheduler.registers) == 0)
+        setcontext(&start);
+}
+
+/* Of the running thread, until emulate_release. */
+static void emulate_wait(void)
+{
+    unsigned t = threadIdx.x;
+
+    emulate_waits[t] = true;
+    emulate_switch(&emulate_thread[t], &emulate_scheduler);
+    threadIdx.x = t;
+}
+
+static void emulate_release(unsigned first, unsigned n)
+{
+    for (unsigned t = first; t < first + n; t++)
+        emulate_waits[t] = false;
+}
+
+static void emulate_barrier(void)
+{
+    if (++emulate_nwaiting < emulate_nthreads) {
+        emulate_wait();
+        return;
+    }
+    emulate_nwaiting = 0;
+    emulate_release(0, emulate_nthreads);
+}
+
+/* Each thread that can go on up to where it waits for others. How many went? */
+static unsigned emulate_round(void)
+{
+    unsigned nran = 0;
+
+    for (unsigned t = 0; t < emulate_nthreads; t++) {
+        if (emulate_ended[t] || emulate_waits[t])
+            continue;
+        threadIdx.x = t;
+        nran++;
+        emulate_switch(&emulate_scheduler, &emulate_thread[t]);
+    }
+    return nran;
+}
+
+static void emulate_block(unsigned nthreads)
+{
+    for (unsigned t = 0; t < nthreads; t++) {
+        emulate_ended[t] = emulate_waits[t] = false;
+        if (!emulate_thread[t].is_there)
+            emulate_create(t);
+    }
+    emulate_nthreads = nthreads;
+    emulate_nwaiting = 0;
+    memset(emulate_shared, 0xff, emulate_now->nshared); /* NaN to those who read too early */
+    while (emulate_round())
+        ;
+    for (unsigned t = 0; t < nthreads; t++)
+        if (!emulate_ended[t]) {
+            fprintf(stderr, "emulate: thread %u waits for threads that do not come\n", t);
+            exit(1);
+        }
+}
+
+/* Is it done? */
+static bool emulate_run(struct emulate_work *w)
+{
+    emulate_now = w;
+    if (w->try)
+        return w->try(w->args, &w->state);
+    if (!w->kernel && w->src)
+        memcpy(w->dst, w->src, w->nbytes);
+    else if (!w->kernel)
+        memset(w->dst, 0, w->nbytes);
+    gridDim.x = w->nblocks;
+    for (blockIdx.x = 0; w->kernel && blockIdx.x < w->nblocks; blockIdx.x++) {
+        if (w->kernel->cooperative)
+            emulate_block(w->kernel->nthreads);
+        for (threadIdx.x = 0; !w->kernel->cooperative && threadIdx.x < w->kernel->nthreads;
+             threadIdx.x++)
+            w->kernel->thunk(w->args);
+    }
+    return true;
+}
+
+/* ---- queues */
+
+static void emulate_push(struct emulate_queue *q, struct emulate_work work)
+{
+    struct emulate_work *w = malloc(sizeof *w);
+
+    *w = work;
+    w->next = NULL;
+    if (q->last)
+        q->last->next = w;
+    else
+        q->first = w;
+    q->last = w;
+}
+
+static void *emulate_copy_args(const void *args, size_t n)
+{
+    void *copy = n ? malloc(n) : NULL;
+
+    if (n)
+        memcpy(copy, args, n);
+    return copy;
+}
+
+/* A branch has one of the orders that a GPU may choose: that in which work was queued. */
+static cudaStream_t emulate_origin(cudaStream_t s)
+{
+    return s->origin ? s->origin : s;
+}
+
+static size_t emulate_most_shared = EMULATE_SHARED; /* of this GPU; a test may take some away */
+
+static void emulate_add(cudaStream_t s, struct emulate_work work)
+{
+    s = emulate_origin(s);
+    emulate_push(s->capturing ? &s->captured : &s->queue, work);
+}
+
+static inline void emulate_launch(const struct emulate_kernel *kernel, unsigned nblocks,
+                                  size_t nshared, cudaStream_t s, const void *args)
+{
+    if (nshared > emulate_most_shared || nblocks == 0 || s->device != emulate_device) {
+        fprintf(stderr,
+                "emulate: a launch of %u blocks with %zu bytes of shared memory, by a thread with "
+                "GPU %d into a queue of GPU %d\n",
+                nblocks, nshared, emulate_device, s->device);
+        exit(1);
+    }
+    emulate_add(s, (struct emulate_work){.kernel = kernel, .nblocks = nblocks, .nshared = nshared,
+                                         .args = emulate_copy_args(args, kernel->nargs)});
+}
+
+static void emulate_pop(struct emulate_queue *q)
+{
+    struct emulate_work *w = q->first;
+
+    q->first = w->next;
+    if (!q->first)
+        q->last = NULL;
+    free(w->args);
+    free(w);
+}
+
+static void emulate_clear(struct emulate_queue *q)
+{
+    while (q->first)
+        emulate_pop(q);
+}
+
+static void emulate_protect(int how)
+{
+    for (size_t i = 0; i < EMULATE_ALLOCATIONS; i++)
+        if (emulate_local[i].p)
+            mprotect(emulate_local[i].p, emulate_local[i].nbytes, how);
+}
+
+static cudaError_t emulate_not_ready(void)
+{
+    emulate_last = cudaErrorNotReady; /* some releases keep it */
+    return cudaErrorNotReady;
+}
+
+/* As far as it goes. */
+static inline cudaError_t cudaStreamQuery(cudaStream_t s)
+{
+    const struct emulate_work *first = s->queue.first;
+
+    if (s->capturing)
+        return cudaErrorCapture;
+    if (first && first->is_blocked && first->is_blocked(first->args, first->state))
+        return emulate_not_ready();
+    pthread_mutex_lock(&emulate_lock);
+    emulate_protect(PROT_READ | PROT_WRITE);
+    while (s->queue.first && emulate_run(s->queue.first))
+        emulate_pop(&s->queue);
+    emulate_protect(PROT_NONE);
+    pthread_mutex_unlock(&emulate_lock);
+    return s->queue.first ? emulate_not_ready() : cudaSuccess;
+}
+
+static inline cudaError_t cudaStreamSynchronize(cudaStream_t s)
+{
+    cudaError_t rc;
+
+    while ((rc = cudaStreamQuery(s)) == cudaErrorNotReady)
+        sched_yield();
+    return rc;
+}
+
+/* ---- memory */
+
+static cudaError_t emulate_map(void **p, size_t nbytes, int how)
+{
+    cudaError_t rc = cudaErrorMemoryAllocation;
+
+    pthread_mutex_lock(&emulate_lock);
+    for (size_t i = 0; i < EMULATE_ALLOCATIONS && emulate_nbytes + nbytes <= EMULATE_MEMORY; i++) {
+        if (emulate_local[i].p)
+            continue;
+        *p = mmap(NULL, nbytes, how, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (*p == MAP_FAILED)
+            break;
+        emulate_local[i].p = *p;
+        emulate_local[i].nbytes = nbytes;
+        emulate_nbytes += nbytes;
+        rc = cudaSuccess;
+        break;
+    }
+    pthread_mutex_unlock(&emulate_lock);
+    if (rc != cudaSuccess)
+        emulate_last = rc;
+    return rc;
+}
+
+static inline cudaError_t cudaMalloc(void **p, size_t nbytes)
+{
+    return emulate_map(p, nbytes, PROT_NONE);
+}
+
+static inline cudaError_t cudaFree(void *p)
+{
+    pthread_mutex_lock(&emulate_lock);
+    for (size_t i = 0; p && i < EMULATE_ALLOCATIONS; i++)
+        if (emulate_local[i].p == p) {
+            munmap(p, emulate_local[i].nbytes);
+            emulate_nbytes -= emulate_local[i].nbytes;
+            emulate_local[i].p = NULL;
+            p = NULL;
+        }
+    pthread_mutex_unlock(&emulate_lock);
+    free(p); /* managed */
+    return cudaSuccess;
+}
+
+static inline cudaError_t cudaHostAlloc(void **p, size_t nbytes, unsigned flags)
+{
+    (void)flags;
+    *p = aligned_alloc(64, (nbytes + 63) / 64 * 64);
+    return *p ? cudaSuccess : cudaErrorMemoryAllocation;
+}
+
+static inline cudaError_t cudaMallocManaged(void **p, size_t nbytes, unsigned flags)
+{
+    return cudaHostAlloc(p, nbytes, flags);
+}
+
+static inline cudaError_t cudaFreeHost(void *p)
+{
+    free(p);
+    return cudaSuccess;
+}
+
+static inline cudaError_t cudaMemGetInfo(size_t *room, size_t *total)
+{
+    *total = EMULATE_MEMORY;
+    *room = EMULATE_MEMORY - emulate_nbytes;
+    return cudaSuccess;
+}
+
+static inline cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t n, int how,
+                                          cudaStream_t s)
+{
+    (void)how;
+    emulate_add(s, (struct emulate_work){.dst = dst, .src = src, .nbytes = n});
+    return cudaSuccess;
+}
+
+static inline cudaError_t cudaMemsetAsync(void *dst, int value, size_t n, cudaStream_t s)
+{
+    (void)value;
+    emulate_add(s, (struct emulate_work){.dst = dst, .nbytes = n});
+    return cudaSuccess;
+}
+
+/* ---- devices, streams, events, graphs */
+
+#define EMULATE_RUNTIME 13000
+
+static int emulate_number(const char *variable, int usual)
+{
+    const char *text = getenv(variable);
+
+    return text ? atoi(text) : usual;
+}
+
+static inline cudaError_t cudaRuntimeGetVersion(int *version)
+{
+    *version = EMULATE_RUNTIME;
+    return cudaSuccess;
+}
+
+static inline cudaError_t cudaDriverGetVersion(int *version)
+{
+    *version = emulate_number("EMULATE_DRIVER", EMULATE_RUNTIME);
+    return cudaSuccess;
+}
+
+static inline cudaError_t cudaGetDeviceCount(int *count)
+{
+    *count = EMULATE_GPUS;
+    return emulate_number("EMULATE_DRIVER", EMULATE_RUNTIME) < EMULATE_RUNTIME
+               ? cudaErrorInsufficientDriver : cudaSuccess;
+}
+
+static inline cudaError_t cudaSetDevice(int index)
+{
+    if (index >= EMULATE_GPUS)
+        return cudaErrorInvalidDevice;
+    emulate_device = index;
+    return cudaSuccess;
+}
+
+static inline cudaError_t cudaGetDevice(int *index)
+{
+    *index = emulate_device;
+    return cudaSuccess;
+}
+
+static inline cudaError_t cudaDeviceGetAttribute(int *value, int attribute, int index)
+{
+    (void)index;
+    *value = attribute == cudaDevAttrComputeCapabilityMajor ? 8
+             : attribute == cudaDevAttrMultiProcessorCount ? EMULATE_PROCESSORS
+             : attribute == cudaDevAttrMaxSharedMemoryPerBlockOptin ? (int)emulate_most_shared : 0;
+    return cudaSuccess;
+}
+
+typedef struct {
+    char bytes[16];
+} cudaUUID_t;
+
+struct cudaDeviceProp {
+    char name[256];
+    int major, minor, multiProcessorCount, pciDomainID, pciBusID, pciDeviceID;
+    size_t totalGlobalMem;
+    cudaUUID_t uuid;
+};
+
+static inline cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *p, int index)
+{
+    int capability = emulate_number("EMULATE_CAPABILITY", 90);
+
+    *p = (struct cudaDeviceProp){.major = capability / 10, .minor = capability % 10,
+                                 .multiProcessorCount = EMULATE_PROCESSORS,
+                                 .totalGlobalMem = EMULATE_MEMORY};
+    memset(p->uuid.bytes, index, sizeof p->uuid.bytes);
+    snprintf(p->name, sizeof p->name, "Emulated GPU");
+    return cudaSuccess;
+}
+
+static inline cudaError_t cudaGetLastError(void)
+{
+    cudaError_t rc = emulate_last;
+
+    emulate_last = cudaSuccess;
+    return rc;
+}
+
+static inline const char *cudaGetErrorString(cudaError_t rc)
+{
+    return rc == cudaErrorMemoryAllocation ? "out of memory" : "emulated error";
+}
+
+static inline cudaError_t cudaStreamCreateWithFlags(cudaStream_t *s, unsigned flags)
+{
+    (void)flags;
+    *s = calloc(1, sizeof **s);
+    if (*s)
+        (*s)->device = emulate_device;
+    return *s ? cudaSuccess : cudaErrorMemoryAllocation;
+}
+
+static inline cudaError_t cudaStreamDestroy(cudaStream_t s)
+{
+    emulate_clear(&s->queue);
+    emulate_clear(&s->captured);
+    free(s);
+    return cudaSuccess;
+}
+
+static inline cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags)
+{
+    *event = calloc(1, sizeof **event);
+    if (*event)
+        (*event)->timed = flags == cudaEventDefault;
+    return *event ? cudaSuccess : cudaErrorMemoryAllocation;
+}
+
+static bool emulate_stamp(void *args, size_t *state)
+{
+    struct timespec now;
+
+    (void)state;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    (*(cudaEvent_t *)args)->when = (double)now.tv_sec * 1e3 + (double)now.tv_nsec * 1e-6;
+    return true;
+}
+
+static inline cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t s)
+{
+    event->stream = s;
+    if (event->timed)
+        emulate_add(s, (struct emulate_work){.try = emulate_stamp, .nargs = sizeof event,
+                                             .args = emulate_copy_args(&event, sizeof event)});
+    return cudaSuccess;
+}
+
+static inline cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t from, cudaEvent_t to)
+{
+    *ms = (float)(to->when - from->when);
+    return cudaSuccess;
+}
+
+static inline cudaError_t cudaEventQuery(cudaEvent_t event)
+{
+    return cudaStreamQuery(emulate_origin(event->stream));
+}
+
+static inline cudaError_t cudaStreamWaitEvent(cudaStream_t s, cudaEvent_t event, unsigned flags)
+{
+    cudaStream_t origin = emulate_origin(event->stream);
+
+    (void)flags;
+    if (origin != s)
+        s->origin = origin;
+    return cudaSuccess;
+}
+
+static inline cudaError_t cudaEventSynchronize(cudaEvent_t event)
+{
+    return cudaStreamSynchronize(event->stream);
+}
+
+static inline cudaError_t cudaEventDestroy(cudaEvent_t event)
+{
+    free(event);
+    return cudaSuccess;
+}
+
+static inline cudaError_t cudaStreamBeginCapture(cudaStream_t s, int mode)
+{
+    (void)mode;
+    s->capturing = true;
+    return cudaSuccess;
+}
+
+static inline cudaError_t cudaStreamEndCapture(cudaStream_t s, cudaGraph_t *graph)
+{
+    *graph = malloc(sizeof **graph);
+    **graph = s->captured;
+    s->captured = (struct emulate_queue){NULL, NULL};
+    s->capturing = false;
+    return cudaSuccess;
+}
+
+static inline cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph,
+                                               unsigned flags)
+{
+    (void)flags;
+    *exec = malloc(sizeof **exec);
+    **exec = *graph;
+    *graph = (struct emulate_queue){NULL, NULL};
+    return cudaSuccess;
+}
+
+static inline cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t s)
+{
+    for (const struct emulate_work *w = exec->first; w; w = w->next) {
+        struct emulate_work again = *w;
+
+        again.args = emulate_copy_args(w->args, w->kernel ? w->kernel->nargs : w->nargs);
+        emulate_add(s, again);
+    }
+    return cudaSuccess;
+}
+
+static inline cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec)
+{
+    emulate_clear(exec);
+    free(exec);
+    return cudaSuccess;
+}
+
+static inline cudaError_t cudaGraphDestroy(cudaGraph_t graph)
+{
+    return cudaGraphExecDestroy(graph);
+}
+
+#endif

@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What becomes of the gradients at the end of a step, without the host; formulas in optim/optim.h.
+ * Adam and SGD are one launch for all parameters; what needs tensors goes by pieces of them, and
+ * sums in an order that is always the same. */
+#include "config.h"
+#include "trainer/backends/cuda/runtime/cuda_kernel.h"
+
+/* The numbers are the run's. */
+struct update_args {
+    const struct device_update *u;
+    struct cuda_scalars *run;
+};
+
+KERNEL(adam, update_args)
+{
+    if (k.run->leaves_out)
+        return;
+    const struct device_adam a = k.u->adam;
+    float *value = k.u->value, *m = k.u->slots[0], *v = k.u->slots[1];
+    const float *grad = k.u->grad;
+    float factor = k.run->factor;
+    size_t n = k.u->n;
+
+    for (size_t i = gpu_index(); i < n; i += gpu_stride()) {
+        float g = grad[i] * factor + a.decay * value[i];
+
+        m[i] += a.add1 * (g - m[i]);
+        v[i] = a.keep2 * v[i] + a.add2 * g * g;
+        value[i] = a.keep * value[i] - a.rate * m[i] / (sqrtf(v[i]) / a.root + a.eps);
+    }
+}
+
+KERNEL(sgd, update_args)
+{
+    if (k.run->leaves_out)
+        return;
+    const struct device_sgd a = k.u->sgd;
+    float *value = k.u->value, *v = k.u->slots[0];
+    const float *grad = k.u->grad;
+    float factor = k.run->factor;
+    size_t n = k.u->n;
+
+    for (size_t i = gpu_index(); i < n; i += gpu_stride()) {
+        float g = grad[i] * factor + a.decay * value[i];
+
+        v[i] = a.momentum * v[i] + g;
+        value[i] -= a.rate * (a.nesterov ? g + a.look * v[i] : v[i]);
+    }
+}
+
+/* ---- tensor by tensor */
+
+KERNEL(penalize, update_args)
+{
+    if (k.run->leaves_out)
+        return;
+    const struct device_layout *l = &k.u->layout;
+
+    for (unsigned p = blockIdx.x; p < l->npieces; p += gridDim.x) {
+        float penalty = l->tensors[l->pieces[p].tensor].penalty;
+        float *grad = k.u->grad + l->pieces[p].offset;
+        const float *value = k.u->value + l->pieces[p].offset;
+
+        for (unsigned i = threadIdx.x; penalty > 0 && i < l->pieces[p].count; i += GPU_BLOCK)
+            grad[i] += penalty * value[i];
+    }
+}
+
+/* The gradient becomes the step, without its rate. */
+DEVICE void make_lamb_step(const struct device_update *u, const struct device_piece *p,
+                           float factor)
+{
+    const struct device_lamb a = u->lamb;
+    double decay = (double)u->layout.tensors[p->tensor].decay;
+    float *m = u->slots[0] + p->offset, *v = u->slots[1] + p->offset, *grad = u->grad + p->offset;
+    const float *value = u->value + p->offset;
+
+    for (unsigned i = threadIdx.x; i < p->count; i += GPU_BLOCK) {
+        double g = (double)(grad[i] * factor);
+
+        m[i] = (float)(a.beta1 * (double)m[i] + (1 - a.beta1) * g);
+        v[i] = (float)(a.beta2 * (double)v[i] + (1 - a.beta2) * g * g);
+        grad[i] = (float)((double)m[i] / a.debias1 / (sqrt((double)v[i] / a.debias2) + a.eps) +
+                          decay * (double)value[i]);
+    }
+}
+
+/* Squares of values and gradients of every piece; of LAMB, of the step. */
+KERNEL_BLOCK(measure_pieces, update_args)
+{
+    SHARED double scratch[GPU_BLOCK];
+    const struct device_layout *l = &k.u->layout;
+    bool lamb = k.u->kind == DEVICE_LAMB;
+    float factor = k.run->factor;
+
+    if (k.run->leaves_out)
+        return;
+    for (unsigned p = blockIdx.x; p < l->npieces; p += gridDim.x) {
+        struct device_piece *piece = &l->pieces[p];
+        const float *value = k.u->value + piece->offset, *grad = k.u->grad + piece->offset;
+        double w = 0, g = 0;
+
+        if (lamb)
+            make_lamb_step(k.u, piece, factor);
+        for (unsigned i = threadIdx.x; i < piece->count; i += GPU_BLOCK) {
+            float v = lamb ? grad[i] : grad[i] * factor;
+
+            w += (double)value[i] * (double)value[i];
+            g += (double)v * (double)v;
+        }
+        w = gpu_block_sum(w, scratch);
+        g = gpu_block_sum(g, scratch);
+        if (threadIdx.x == 0) {
+            piece->squares[0] = w;
+            piece->squares[1] = g;
+        }
+    }
+}
+
+KERNEL_BLOCK(measure_tensors, update_args)
+{
+    SHARED double scratch[GPU_BLOCK];
+    const struct device_layout *l = &k.u->layout;
+
+    if (k.run->leaves_out)
+        return;
+    for (unsigned t = blockIdx.x; t < l->ntensors; t += gridDim.x) {
+        const struct device_piece *pieces = l->pieces + l->tensors[t].first;
+        double w = 0, g = 0;
+
+        for (unsigned p = threadIdx.x; p < l->tensors[t].npieces; p += GPU_BLOCK) {
+            w += pieces[p].squares[0];
+            g += pieces[p].squares[1];
+        }
+        w = gpu_block_sum(w, scratch);
+        g = gpu_block_sum(g, scratch);
+        if (threadIdx.x == 0) {
+            l->tensors[t].squares[0] = w;
+            l->tensors[t].squares[1] = g;
+        }
+    }
+}
+
+KERNEL(lars, update_args)
+{
+    if (k.run->leaves_out)
+        return;
+    const struct device_layout *l = &k.u->layout;
+    const struct device_lars a = k.u->lars;
+    float factor = k.run->factor;
+
+    for (unsigned p = blockIdx.x; p < l->npieces; p += gridDim.x) {
+        const struct device_piece *piece = &l->pieces[p];
+        const struct device_tensor *t = &l->tensors[piece->tensor];
+        double w = sqrt(t->squares[0]), g = sqrt(t->squares[1]), decay = (double)t->decay;
+        double trust = t->adapts && w > 0 && g > 0 ? a.trust * w / (g + decay * w) : 1;
+        float *value = k.u->value + piece->offset, *v = k.u->slots[0] + piece->offset;
+        const float *grad = k.u->grad + piece->offset;
+
+        for (unsigned i = threadIdx.x; i < piece->count; i += GPU_BLOCK) {
+            float s = (float)(((double)(grad[i] * factor) + decay * (double)value[i]) * trust);
+
+            v[i] = a.momentum * v[i] + s;
+            value[i] -= a.rate * v[i];
+        }
+    }
+}
+
+KERNEL(lamb, update_args)
+{
+    if (k.run->leaves_out)
+        return;
+    const struct device_layout *l = &k.u->layout;
+
+    for (unsigned p = blockIdx.x; p < l->npieces; p += gridDim.x) {
+        const struct device_piece *piece = &l->pieces[p];
+        const struct device_tensor *t = &l->tensors[piece->tensor];
+        double w = sqrt(t->squares[0]), s = sqrt(t->squares[1]);
+        float rate = (float)(k.u->lamb.rate * (t->adapts && w > 0 && s > 0 ? w / s : 1));
+        float *value = k.u->value + piece->offset;
+        const float *step = k.u->grad + piece->offset;
+
+        for (unsigned i = threadIdx.x; i < piece->count; i += GPU_BLOCK)
+            value[i] -= rate * step[i];
+    }
+}
+
+/* ---- norms */
+
+struct square_args {
+    const float *values;
+    double *parts, *sum;
+    const double *unscale;
+    size_t n;
+    unsigned nparts;
+};
+
+KERNEL_BLOCK(square_parts, square_args)
+{
+    SHARED double scratch[GPU_BLOCK];
+    double s = 0;
+
+    for (size_t i = gpu_index(); i < k.n; i += gpu_stride())
+        s += (double)k.values[i] * (double)k.values[i];
+    s = gpu_block_sum(s, scratch);
+    if (threadIdx.x == 0)
+        k.parts[blockIdx.x] = s;
+}
+
+/* One block. */
+KERNEL_BLOCK(square_total, square_args)
+{
+    SHARED double scratch[GPU_BLOCK];
+    double s = 0;
+
+    for (unsigned i = threadIdx.x; i < k.nparts; i += GPU_BLOCK)
+        s += k.parts[i];
+    s = gpu_block_sum(s, scratch);
+    if (threadIdx.x == 0)
+        *k.sum += s * *k.unscale;
+}
+
+KERNEL(clip, update_args)
+{
+    double norm = sqrt(k.run->clip_square);
+
+    if (gpu_index() == 0 && norm > k.u->clip)
+        k.run->factor *= (float)(k.u->clip / norm);
+}
+
+/* ---- what the loss is divided by */
+
+KERNEL(weigh_run, update_args)
+{
+    double weight = k.run->weight > 1e-30 ? k.run->weight : 1e-30;
+
+    if (gpu_index() > 0)
+        return;
+    k.run->grad_scale /= weight;
+    k.run->loss_per_weight /= weight;
+}
+
+/* ---- a scaled loss */
+
+struct scale_args {
+    const struct device_scaling *scaling;
+    struct cuda_scalars *run;
+};
+
+KERNEL(scale_run, scale_args)
+{
+    double factor = (double)k.scaling->factor;
+
+    if (gpu_index() > 0)
+        return;
+    k.run->grad_scale *= factor;
+    k.run->image_scale *= factor;
+    k.run->unscale = 1 / (factor * factor);
+}
+
+/* What was planned as if no step had been left out. */
+DEVICE void count_step(struct device_update *u, struct device_scaling *s)
+{
+    double n = (double)++s->taken, debias1 = 1 - pow(u->beta1, n), debias2 = 1 - pow(u->beta2, n);
+
+    u->adam.rate = (float)(u->rate / debias1);
+    u->adam.root = (float)sqrt(debias2);
+    u->lamb.debias1 = debias1;
+    u->lamb.debias2 = debias2;
+    if (u->sgd.corrects)
+        u->sgd.momentum = (float)((double)u->sgd.look * (s->taken > 1 ? s->rate / u->rate : 1));
+    s->rate = u->rate;
+}
+
+/* clip_square: of the gradients as they are. It is finite if they are: a double has room for it. */
+KERNEL(judge, update_args)
+{
+    struct device_scaling *s = k.u->scaling;
+    double square = k.run->clip_square;
+
+    if (gpu_index() > 0)
+        return;
+    k.run->leaves_out = !(square - square == 0);
+    if (!k.run->leaves_out)
+        count_step(&k.run->update, s);
+    k.run->clip_square = 0;
+    k.run->factor = 1 / s->factor;
+    k.run->unscale = 1;
+}
+
+/* So that all that follows is as without a factor. */
+KERNEL(unscale, update_args)
+{
+    float factor = k.run->factor;
+    size_t n = k.u->n;
+
+    for (size_t i = gpu_index(); i < n; i += gpu_stride())
+        k.u->grad[i] *= factor;
+}
+
+KERNEL(adjust, update_args)
+{
+    struct device_scaling *s = k.u->scaling;
+
+    if (gpu_index() > 0)
+        return;
+    k.run->factor = 1;
+    if (k.run->leaves_out) {
+        s->factor = s->factor > 2 ? s->factor / 2 : 1;
+        s->left_out++;
+        s->good = 0;
+    } else if (++s->good >= DEVICE_SCALING_STEPS) {
+        s->factor = s->factor < 8388608 ? s->factor * 2 : 16777216;
+        s->good = 0;
+    }
+}
+
+struct accumulate_args {
+    float *dst;
+    const float *src;
+    size_t n;
+};
+
+KERNEL(accumulate, accumulate_args)
+{
+    for (size_t i = gpu_index(); i < k.n; i += gpu_stride())
+        k.dst[i] += k.src[i];
+}
+
+C_BEGIN
+
+static void square(struct device *d, cudaStream_t stream, const float *values, size_t n,
+                   double *sum)
+{
+    unsigned blocks = gpu_blocks(n);
+    struct square_args k = {values, d->parts, sum, &d->scalars->unscale, n,
+                            blocks < CUDA_SQUARE_PARTS ? blocks : CUDA_SQUARE_PARTS};
+
+    LAUNCH(square_parts, k.nparts, stream, k);
+    LAUNCH(square_total, 1, stream, k);
+}
+
+void cuda_square(struct device *d, const float *values, size_t n, bool own)
+{
+    square(d, d->side, values, n, own ? &d->scalars->own_square : &d->scalars->square);
+}
+
+void cuda_accumulate(struct device *d, float *dst, const float *src, size_t n)
+{
+    struct accumulate_args k = {dst, src, n};
+
+    LAUNCH(accumulate, gpu_blocks(n), d->side, k);
+}
+
+static void update_tensors(struct device *d, const struct device_update *u, struct update_args k)
+{
+    LAUNCH(measure_pieces, u->layout.npieces, d->stream, k);
+    LAUNCH(measure_tensors, u->layout.ntensors, d->stream, k);
+    if (u->kind == DEVICE_LARS)
+        LAUNCH(lars, u->layout.npieces, d->stream, k);
+    else
+        LAUNCH(lamb, u->layout.npieces, d->stream, k);
+}
+
+void cuda_weigh_run(struct device *d)
+{
+    struct update_args k = {NULL, d->scalars};
+
+    LAUNCH(weigh_run, 1, d->stream, k);
+}
+
+void cuda_scale_run(struct device *d, const struct device_scaling *scaling)
+{
+    struct scale_args k = {scaling, d->scalars};
+
+    LAUNCH(scale_run, 1, d->stream, k);
+}
+
+static void take_scale_out(struct device *d, const struct device_update *u, struct update_args k)
+{
+    square(d, d->stream, u->grad, u->n, &d->scalars->clip_square);
+    LAUNCH(judge, 1, d->stream, k);
+    LAUNCH(unscale, gpu_blocks(u->n), d->stream, k);
+    LAUNCH(adjust, 1, d->stream, k);
+}
+
+void cuda_update(struct device *d, const struct device_update *u)
+{
+    struct update_args k = {&d->scalars->update, d->scalars};
+
+    if (u->scaling)
+        take_scale_out(d, u, k);
+    if (u->penalizes)
+        LAUNCH(penalize, u->layout.npieces, d->stream, k);
+    if (u->clip > 0) {
+        square(d, d->stream, u->grad, u->n, &d->scalars->clip_square);
+        LAUNCH(clip, 1, d->stream, k);
+    }
+    if (u->kind == DEVICE_ADAM)
+        LAUNCH(adam, gpu_blocks(u->n), d->stream, k);
+    else if (u->kind == DEVICE_SGD)
+        LAUNCH(sgd, gpu_blocks(u->n), d->stream, k);
+    else
+        update_tensors(d, u, k);
+}
+
+C_END
