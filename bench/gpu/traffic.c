@@ -5,7 +5,7 @@
  *   unfused   each op reads its inputs and writes its results; batch norm reads twice, for its sums
  *             and to apply them
  *   now       after fuse_graph for the backend, as it runs today
- *   fused     with everything that narrow.h can do in a convolution's prologue and epilogue: norms
+ *   fused     with everything that mma_tile.h can do in a convolution's prologue and epilogue: norms
  *             and ReLUs need no pass of their own, and both gradients of a convolution share one
  *
  *     make bench/gpu/traffic && bench/gpu/traffic [BASE HEIGHT WIDTH BATCH [GB/s TFLOP/s]]

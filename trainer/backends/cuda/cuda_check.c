@@ -16,7 +16,7 @@
 
 #define GPUS 64
 #define IMAGES 2
-/* Convolutions of few channels have whole and partial tiles at this size (narrow.h). */
+/* Convolutions of few channels have whole and partial tiles at this size (mma_tile.h). */
 #define HEIGHT 9
 #define WIDTH 35
 #define MOST_PAIRS 4096 /* of channels: with more the reference would take long ... */

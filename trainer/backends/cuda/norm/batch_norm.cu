@@ -4,8 +4,8 @@
  * behind it, dst is not below 0, and u, its gradient, counts only where the ReLU let v pass. */
 #include "config.h"
 #include "trainer/backends/cuda/runtime/cuda_kernel.h"
-#include "trainer/backends/cuda/norm/norm_pass.h"
-#include "trainer/backends/cuda/norm/pass.h"
+#include "trainer/backends/cuda/runtime/cuda_queue.h"
+#include "trainer/backends/cuda/norm/norm_rows.h"
 
 #define SUM_PARTS 1024
 #define PART_PIXELS 256 /* at least, where there are many */
@@ -107,7 +107,7 @@ KERNEL(finish_grad, finish_args)
 
 C_BEGIN
 
-static unsigned parts_of(const struct op *op)
+static unsigned count_parts(const struct op *op)
 {
     size_t n = (tensor_pixels(op->in[0]) + PART_PIXELS - 1) / PART_PIXELS;
 
@@ -120,7 +120,7 @@ static int batch_norm_prepare(struct op *op, struct err *e)
     size_t n = tensor_channels(op->in[0]);
 
     (void)e;
-    op->workspace_size = (2 * n + 1 + 3 * n + 2 * n * parts_of(op)) * sizeof(double);
+    op->workspace_size = (2 * n + 1 + 3 * n + 2 * n * count_parts(op)) * sizeof(double);
     return 0;
 }
 
@@ -129,7 +129,7 @@ static double *sums_of(const struct op *op)
     return (double *)op->workspace;
 }
 
-static double *norm_parts(const struct op *op)
+static double *norm_partials(const struct op *op)
 {
     unsigned n = (unsigned)tensor_channels(op->in[0]);
 
@@ -160,43 +160,26 @@ static struct finish_args finish_of(const struct op *op)
     return k;
 }
 
-/* Has a tensor whole chunks of bfloat16, for pass.h? */
-static bool has_chunks(const struct tensor *t)
-{
-    return t->dtype == DTYPE_BF16 && tensor_channels(t) % 8 == 0 && cuda_has_bf16();
-}
-
 static void sum(const struct op *op, const struct tensor *u, const struct tensor *v,
                 const float *mask, cudaStream_t stream)
 {
-    unsigned channels = (unsigned)tensor_channels(u), npixels = (unsigned)tensor_pixels(u);
-    unsigned nparts = parts_of(op);
-    double *parts = norm_parts(op);
-    struct norm_pass_sum_args s = {u->data, v->data, mask, parts, npixels, channels, nparts};
-    struct pass_sum_args p = {u->half, v->half, mask, parts, npixels, channels, nparts};
-    struct total_args t = {parts, sums_of(op), channels, nparts, npixels};
+    struct norm_sum_args k = {u->data, v->data, mask, norm_partials(op),
+                              (unsigned)tensor_pixels(u), (unsigned)tensor_channels(u),
+                              count_parts(op)};
+    struct total_args t = {k.partials, sums_of(op), k.channels, k.nparts, k.npixels};
 
-    if (has_chunks(u))
-        pass_sum(&p, stream);
-    else
-        norm_pass_sum(u->dtype, &s, stream);
-    LAUNCH(total, 2 * channels, stream, t);
+    norm_sum(u->dtype, &k, stream);
+    LAUNCH(total, 2 * k.channels, stream, t);
 }
 
 static void apply_to(const struct op *op, const struct finish_args *f, const struct tensor *u,
                      const struct tensor *v, const float *mask, cudaStream_t stream)
 {
     const struct tensor *dst = op->out[0];
-    bool relu = op->attr.relu && !v;
-    struct norm_pass_apply_args k = {u->data, v ? v->data : NULL, f->a, f->b, f->c, mask, dst->data,
-                                     f->channels, (unsigned)tensor_count(dst), relu};
-    struct pass_apply_args p = {u->half, v ? v->half : NULL, f->a, f->b, f->c, mask, dst->half,
-                                f->channels, (unsigned)(tensor_count(dst) / 8), relu};
+    struct norm_apply_args k = {u->data, v ? v->data : NULL, f->a, f->b, f->c, mask, dst->data,
+                                f->channels, (unsigned)tensor_count(dst), op->attr.relu && !v};
 
-    if (has_chunks(u))
-        pass_apply(&p, stream);
-    else
-        norm_pass_apply(u->dtype, &k, stream);
+    norm_apply(u->dtype, &k, stream);
 }
 
 static int sum_over_replicas(const struct op *op, struct exec *x, struct err *e)
@@ -291,10 +274,11 @@ static int run_batch_norm_grad(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-/* For those that read them, which are of bfloat16. */
+/* The kernels that read the coefficients are for bfloat16. */
 static bool supports_coef(const struct op *op)
 {
-    return has_chunks(op->in[0]) && cuda_supports(op);
+    return op->in[0]->dtype == DTYPE_BF16 && tensor_channels(op->in[0]) % 8 == 0 &&
+           cuda_supports(op) && cuda_has_bf16();
 }
 
 static bool supports_grad_coef(const struct op *op)

@@ -3,7 +3,7 @@
  * to sums, which is what replicas add up. */
 #include "config.h"
 #include "trainer/backends/cuda/runtime/cuda_kernel.h"
-#include "trainer/backends/cuda/norm/pass.h"
+#include "trainer/backends/cuda/norm/norm_rows.h"
 
 struct moments_args {
     const double *parts; /* [nparts][2][channels]: sums of y and y y */
@@ -74,10 +74,10 @@ void cuda_moments_pass(const struct op *op, double *parts, struct exec *x)
     const struct tensor *y = op->out[0];
     unsigned npixels = (unsigned)tensor_pixels(y);
     unsigned nparts = npixels < CUDA_MOMENTS_PARTS ? npixels : CUDA_MOMENTS_PARTS;
-    struct pass_sum_args k = {y->half, y->half, NULL, parts, npixels, (unsigned)tensor_channels(y),
+    struct norm_sum_args k = {y->data, y->data, NULL, parts, npixels, (unsigned)tensor_channels(y),
                               nparts};
 
-    pass_sum(&k, x->device->stream);
+    norm_sum(y->dtype, &k, x->device->stream);
     cuda_moments_finish(op, parts, nparts, x);
 }
 

@@ -43,7 +43,7 @@ struct device {
     bool has_chosen;            /* for cudnn_choices_save */
 };
 
-/* Around cuDNN (cudnn_pack.cu), queued: weights in its order and back. */
+/* Around cuDNN (cudnn_weights.cu), queued: weights in its order and back. */
 void cuda_order_weights(struct device *d, const struct tensor *w, void *dst, enum dtype type);
 void cuda_reorder_weights(struct device *d, const void *src, enum dtype type,
                           const struct tensor *w);
@@ -88,25 +88,25 @@ extern const struct kernel cuda_subsample_grad;
 /* For tensors of bfloat16. */
 extern const struct kernel cuda_batch_norm_coef;
 extern const struct kernel cuda_batch_norm_grad_coef;
-extern const struct kernel cuda_narrow_conv2d;
-extern const struct kernel cuda_narrow_conv2d_grad;
-extern const struct kernel cuda_narrow_conv2d_grad_input;
-extern const struct kernel cuda_narrow_conv2d_grad_weights;
-extern const struct kernel cuda_narrow_conv_transpose2d;
-extern const struct kernel cuda_narrow_conv_transpose2d_grad;
-extern const struct kernel cuda_narrow_conv_transpose2d_grad_input;
-extern const struct kernel cuda_narrow_conv_transpose2d_grad_weights;
-extern const struct kernel cuda_pass_add;
-extern const struct kernel cuda_pass_concat;
-extern const struct kernel cuda_pass_concat_grad;
-extern const struct kernel cuda_pass_head;
-extern const struct kernel cuda_pass_head_grad;
-extern const struct kernel cuda_pass_head_grad_input;
-extern const struct kernel cuda_pass_head_grad_weights;
-extern const struct kernel cuda_pass_max_pool2d;
-extern const struct kernel cuda_pass_max_pool2d_grad;
-extern const struct kernel cuda_pass_relu;
-extern const struct kernel cuda_pass_relu_grad;
+extern const struct kernel cuda_mma_conv2d;
+extern const struct kernel cuda_mma_conv2d_grad;
+extern const struct kernel cuda_mma_conv2d_grad_input;
+extern const struct kernel cuda_mma_conv2d_grad_weights;
+extern const struct kernel cuda_mma_conv_transpose2d;
+extern const struct kernel cuda_mma_conv_transpose2d_grad;
+extern const struct kernel cuda_mma_conv_transpose2d_grad_input;
+extern const struct kernel cuda_mma_conv_transpose2d_grad_weights;
+extern const struct kernel cuda_bf16_add;
+extern const struct kernel cuda_bf16_concat;
+extern const struct kernel cuda_bf16_concat_grad;
+extern const struct kernel cuda_bf16_head;
+extern const struct kernel cuda_bf16_head_grad;
+extern const struct kernel cuda_bf16_head_grad_input;
+extern const struct kernel cuda_bf16_head_grad_weights;
+extern const struct kernel cuda_bf16_max_pool2d;
+extern const struct kernel cuda_bf16_max_pool2d_grad;
+extern const struct kernel cuda_bf16_relu;
+extern const struct kernel cuda_bf16_relu_grad;
 
 /* Moments of op's result (core/op.h; moments.cu). size: bytes of the parts [nparts][2][channels]
  * that a kernel makes for it, sums of y and y y of some pixels each; 0 if the op has none. finish:

@@ -2,7 +2,7 @@
 /* add, relu, concat and their gradients for bfloat16: one thread per chunk (pass.h). */
 #include "config.h"
 #include "trainer/backends/cuda/runtime/cuda_kernel.h"
-#include "trainer/backends/cuda/norm/pass.h"
+#include "trainer/backends/cuda/runtime/warp.h"
 
 struct chunks_args {
     const uint16_t *a, *b;
@@ -125,15 +125,15 @@ static int run_split_chunks(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-const struct kernel cuda_pass_add = {
+const struct kernel cuda_bf16_add = {
     &add_kind, cuda_supports_bf16, NULL, run_add_chunks, NULL, 0, 0, KERNEL_HALVES};
-const struct kernel cuda_pass_relu = {
+const struct kernel cuda_bf16_relu = {
     &relu_kind, cuda_supports_bf16, NULL, run_relu_chunks, NULL, 0, 0, KERNEL_HALVES};
-const struct kernel cuda_pass_relu_grad = {
+const struct kernel cuda_bf16_relu_grad = {
     &relu_grad_kind, cuda_supports_bf16, NULL, run_relu_chunks, NULL, 0, 0, KERNEL_HALVES};
-const struct kernel cuda_pass_concat = {
+const struct kernel cuda_bf16_concat = {
     &concat_kind, cuda_supports_bf16, NULL, run_concat_chunks, NULL, 0, 0, KERNEL_HALVES};
-const struct kernel cuda_pass_concat_grad = {
+const struct kernel cuda_bf16_concat_grad = {
     &concat_grad_kind, cuda_supports_bf16, NULL, run_split_chunks, NULL, 0, 0, KERNEL_HALVES};
 
 C_END

@@ -4,7 +4,7 @@
  * read. */
 #include "config.h"
 #include "trainer/backends/cuda/runtime/cuda_kernel.h"
-#include "trainer/backends/cuda/norm/pass.h"
+#include "trainer/backends/cuda/runtime/warp.h"
 
 #define MAX_LOGITS 16
 #define HEAD_PARTS 1024
@@ -105,7 +105,7 @@ struct head_weights_args {
     unsigned npixels, channels, logits, nparts;
 };
 
-/* One block for each part and logit. Threads stand in rows as in pass_norm.cu. */
+/* One block for each part and logit. Threads stand in rows as in norm_rows_bf16.cu. */
 KERNEL_BLOCK(head_grad_weights, head_weights_args)
 {
     SHARED float values[9 * GPU_BLOCK];
@@ -382,15 +382,15 @@ static int run_head_grads(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-const struct kernel cuda_pass_head = {
+const struct kernel cuda_bf16_head = {
     &conv2d_kind, supports_head, NULL, run_head, NULL, OP_HAS_COEF, 0, KERNEL_HALVES};
-const struct kernel cuda_pass_head_grad = {
+const struct kernel cuda_bf16_head_grad = {
     &conv2d_grad_kind, supports_head_grads, prepare_head_grads, run_head_grads, NULL,
     OP_HAS_COEF | OP_GIVES_SUMS, 0, KERNEL_HALVES};
-const struct kernel cuda_pass_head_grad_input = {
+const struct kernel cuda_bf16_head_grad_input = {
     &conv2d_grad_kind, supports_head_grad, NULL, run_head_grad, NULL, 0, OP_INPUT_ONLY,
     KERNEL_HALVES};
-const struct kernel cuda_pass_head_grad_weights = {
+const struct kernel cuda_bf16_head_grad_weights = {
     &conv2d_grad_kind, supports_head_weights, prepare_head_weights, run_head_weights, NULL, 0,
     OP_WEIGHTS_ONLY, KERNEL_HALVES};
 

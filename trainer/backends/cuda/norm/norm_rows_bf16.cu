@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Batch norm's two passes over bfloat16: batch_norm.cu does the rest. */
+/* The passes of norm_rows.h over bfloat16, 16 bytes at a time: a chunk is 8 channels of a pixel.
+ * Arithmetic is in float, sums of a part in double. */
 #include "config.h"
-#include "trainer/backends/cuda/norm/pass.h"
+#include "trainer/backends/cuda/norm/norm_rows.h"
 
-#define NSUMS 16 /* of a chunk: of u, then of u v */
+#include "trainer/backends/cuda/runtime/warp.h"
+
+#define CHUNK_SUMS 16 /* of a chunk: 8 of u, then 8 of u v */
 
 DEVICE void add_number(float *sums, unsigned j, float u, float v, const float *mask,
                        unsigned channels)
@@ -14,11 +17,12 @@ DEVICE void add_number(float *sums, unsigned j, float u, float v, const float *m
     sums[8 + j] = fmaf(u, v, sums[8 + j]);
 }
 
-/* One block, one part. Threads stand in rows of one pixel each; where there are more chunks than
- * threads, one row after the other. */
-KERNEL_BLOCK(pass_sum_part, pass_sum_args)
+/* A block sums up one part of the pixels. Its threads form rows, each with the chunks of one pixel.
+ * Of more chunks than threads the block takes GPU_BLOCK at a time. */
+KERNEL_BLOCK(norm_sum_chunks, norm_sum_args)
 {
-    SHARED float values[NSUMS * GPU_BLOCK];
+    SHARED float values[CHUNK_SUMS * GPU_BLOCK];
+    const uint16_t *u_of = (const uint16_t *)k.u, *v_of = (const uint16_t *)k.v;
     unsigned part = blockIdx.x, t = threadIdx.x, chunks = k.channels / 8;
     unsigned each = (k.npixels + k.nparts - 1) / k.nparts, begin = part * each;
     unsigned end = begin + each < k.npixels ? begin + each : k.npixels;
@@ -27,11 +31,11 @@ KERNEL_BLOCK(pass_sum_part, pass_sum_args)
         unsigned width = chunks - first < GPU_BLOCK ? chunks - first : GPU_BLOCK;
         unsigned rows = GPU_BLOCK / width, row = t / width, chunk = first + t % width;
         const float *mask = k.mask ? k.mask + chunk * 8 : NULL;
-        float sums[NSUMS] = {0};
+        float sums[CHUNK_SUMS] = {0};
 
         for (unsigned i = begin + row; row < rows && i < end; i += rows) {
-            struct gpu16 u = gpu16_load(k.u + (size_t)i * k.channels + chunk * 8);
-            struct gpu16 v = gpu16_load(k.v + (size_t)i * k.channels + chunk * 8);
+            struct gpu16 u = gpu16_load(u_of + (size_t)i * k.channels + chunk * 8);
+            struct gpu16 v = gpu16_load(v_of + (size_t)i * k.channels + chunk * 8);
 
             UNROLL
             for (unsigned j = 0; j < 4; j++) {
@@ -41,22 +45,22 @@ KERNEL_BLOCK(pass_sum_part, pass_sum_args)
             }
         }
         UNROLL
-        for (unsigned j = 0; j < NSUMS; j++)
+        for (unsigned j = 0; j < CHUNK_SUMS; j++)
             values[j * GPU_BLOCK + t] = sums[j];
         BARRIER();
-        for (unsigned i = t; i < NSUMS * width; i += GPU_BLOCK) {
+        for (unsigned i = t; i < CHUNK_SUMS * width; i += GPU_BLOCK) {
             unsigned j = i / width, column = i % width;
             double sum = 0;
 
             for (unsigned r = 0; r < rows; r++)
                 sum += (double)values[j * GPU_BLOCK + r * width + column];
-            k.parts[(2 * part + j / 8) * k.channels + (first + column) * 8 + j % 8] = sum;
+            k.partials[(2 * part + j / 8) * k.channels + (first + column) * 8 + j % 8] = sum;
         }
         BARRIER();
     }
 }
 
-DEVICE float apply_number(const struct pass_apply_args *k, unsigned c, float u, float v)
+DEVICE float apply_number(const struct norm_apply_args *k, unsigned c, float u, float v)
 {
     if (k->mask && !(fmaf(k->mask[c], v, k->mask[k->channels + c]) > 0))
         u = 0;
@@ -64,33 +68,33 @@ DEVICE float apply_number(const struct pass_apply_args *k, unsigned c, float u, 
     return k->relu ? fmaxf(y, 0.f) : y;
 }
 
-KERNEL(pass_apply_chunks, pass_apply_args)
+KERNEL(norm_apply_chunks, norm_apply_args)
 {
-    for (unsigned i = gpu_index(); i < k.n; i += gpu_stride()) {
+    for (unsigned i = gpu_index(); i < k.n / 8; i += gpu_stride()) {
         unsigned c = i % (k.channels / 8) * 8;
-        struct gpu16 u = gpu16_load(k.u + (size_t)i * 8), v = u;
+        struct gpu16 u = gpu16_load((const uint16_t *)k.u + (size_t)i * 8), v = u;
 
         if (k.v)
-            v = gpu16_load(k.v + (size_t)i * 8);
+            v = gpu16_load((const uint16_t *)k.v + (size_t)i * 8);
         UNROLL
         for (unsigned j = 0; j < 4; j++)
             u.word[j] = bf16_pair(
                 apply_number(&k, c + 2 * j, bf16_low(u.word[j]), bf16_low(v.word[j])),
                 apply_number(&k, c + 2 * j + 1, bf16_high(u.word[j]), bf16_high(v.word[j])));
-        gpu16_store(k.dst + (size_t)i * 8, u);
+        gpu16_store((uint16_t *)k.dst + (size_t)i * 8, u);
     }
 }
 
 C_BEGIN
 
-void pass_sum(const struct pass_sum_args *k, cudaStream_t stream)
+void norm_sum_bf16(const struct norm_sum_args *k, cudaStream_t stream)
 {
-    LAUNCH(pass_sum_part, k->nparts, stream, *k);
+    LAUNCH(norm_sum_chunks, k->nparts, stream, *k);
 }
 
-void pass_apply(const struct pass_apply_args *k, cudaStream_t stream)
+void norm_apply_bf16(const struct norm_apply_args *k, cudaStream_t stream)
 {
-    LAUNCH(pass_apply_chunks, gpu_blocks(k->n), stream, *k);
+    LAUNCH(norm_apply_chunks, gpu_blocks(k->n / 8), stream, *k);
 }
 
 C_END

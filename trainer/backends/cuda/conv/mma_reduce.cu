@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "trainer/backends/cuda/conv/narrow_gather.h"
+#include "trainer/backends/cuda/conv/mma_reduce.h"
 
 /* Elements of a block; its threads add up the parts of each. */
 #define GATHER_EACH 16
 
-KERNEL_BLOCK(gather_parts, narrow_gather_args)
+KERNEL_BLOCK(gather_parts, mma_reduce_args)
 {
     SHARED double rows[GPU_BLOCK];
     unsigned i = blockIdx.x * GATHER_EACH + threadIdx.x % GATHER_EACH,
@@ -32,7 +32,7 @@ KERNEL_BLOCK(gather_parts, narrow_gather_args)
 
 C_BEGIN
 
-void narrow_gather(const struct narrow_gather_args *k, cudaStream_t stream)
+void mma_reduce(const struct mma_reduce_args *k, cudaStream_t stream)
 {
     unsigned n = k->taps * k->in * k->out + (k->db ? k->out : 0);
 

@@ -1,54 +1,55 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Forward, and the gradient of the input where that of the weights is made elsewhere (narrow.h). */
+/* Forward, and the gradient of the input where cuDNN or another kernel makes that of the
+ * weights. */
 #include "config.h"
 #include "trainer/backends/cuda/runtime/cuda_kernel.h"
-#include "trainer/backends/cuda/conv/narrow_conv.h"
+#include "trainer/backends/cuda/conv/mma_conv.h"
 
-#include "trainer/backends/cuda/conv/narrow_in.h"
-#include "trainer/backends/cuda/conv/narrow_row.h"
+#include "trainer/backends/cuda/conv/mma_prologue.h"
+#include "trainer/backends/cuda/conv/mma_row.h"
 
 /* Tile buffers: 2 (double buffering) where both fit beside the weights. */
 #define CONV_STAGES(ci) ((ci) < 64 ? 2 : 1)
 #define CONV_BYTES(ci, co)                                                           \
-    (NARROW_WEIGHT_BYTES(ci, co, NARROW_TAPS) + CONV_STAGES(ci) * NARROW_HALO_BYTES(ci) + \
-     TILE_WARPS * NARROW_STAGE_BYTES(co))
+    (MMA_WEIGHT_BYTES(ci, co, MMA_TAPS_3X3) + CONV_STAGES(ci) * MMA_HALO_BYTES(ci) + \
+     TILE_WARPS * MMA_STAGE_BYTES(co))
 #define CONV_SHARED(ci, co)                                                                        \
-    (CONV_BYTES(ci, co) > NARROW_SUM_BYTES ? CONV_BYTES(ci, co) : NARROW_SUM_BYTES)
+    (CONV_BYTES(ci, co) > MMA_SUM_BYTES ? CONV_BYTES(ci, co) : MMA_SUM_BYTES)
 
-INLINE_DEVICE void conv_fetch(const struct narrow_args *k, unsigned tile, unsigned char *x,
+INLINE_DEVICE void conv_fetch(const struct mma_args *k, unsigned tile, unsigned char *x,
                               const unsigned chunks)
 {
-    narrow_in_fetch(&k->src, &k->field, narrow_place(&k->field, tile), x, NULL, chunks,
-                    NARROW_PITCH, NARROW_ROWS + 2, 1, NARROW_PLANE(NARROW_HALO, chunks));
+    mma_prologue_fetch(&k->src, &k->field, mma_place(&k->field, tile), x, NULL, chunks,
+                       MMA_PITCH, MMA_ROWS + 2, 1, MMA_PLANE(MMA_HALO, chunks));
 }
 
-INLINE_DEVICE void narrow_conv(const struct narrow_args *k, const unsigned ci, const unsigned co)
+INLINE_DEVICE void mma_conv(const struct mma_args *k, const unsigned ci, const unsigned co)
 {
     TILE_SHARED(shared);
-    unsigned char *packed = shared, *tiles = packed + NARROW_WEIGHT_BYTES(ci, co, NARROW_TAPS);
-    unsigned char *stage = tiles + CONV_STAGES(ci) * NARROW_HALO_BYTES(ci) +
-                           threadIdx.x / WARP * NARROW_STAGE_BYTES(co);
-    struct narrow_row_totals totals = {{0}, {0}};
-    unsigned char *x = tiles, *next = tiles + (CONV_STAGES(ci) - 1) * NARROW_HALO_BYTES(ci);
+    unsigned char *packed = shared, *tiles = packed + MMA_WEIGHT_BYTES(ci, co, MMA_TAPS_3X3);
+    unsigned char *stage = tiles + CONV_STAGES(ci) * MMA_HALO_BYTES(ci) +
+                           threadIdx.x / WARP * MMA_STAGE_BYTES(co);
+    struct mma_row_totals totals = {{0}, {0}};
+    unsigned char *x = tiles, *next = tiles + (CONV_STAGES(ci) - 1) * MMA_HALO_BYTES(ci);
 
-    narrow_row_pack(k, packed, ci, co, NARROW_TAPS);
+    mma_row_pack(k, packed, ci, co, MMA_TAPS_3X3);
     if (blockIdx.x < k->field.ntiles)
         conv_fetch(k, blockIdx.x, x, ci / 8);
     for (unsigned tile = blockIdx.x; tile < k->field.ntiles; tile += gridDim.x) {
-        struct narrow_place p = narrow_place(&k->field, tile);
+        struct mma_place p = mma_place(&k->field, tile);
         unsigned char *swap = x;
 
         async_wait();
-        narrow_in_form(&k->src, &k->field, p, x, NULL, ci / 8, NARROW_PITCH, NARROW_ROWS + 2, 1,
-                       NARROW_PLANE(NARROW_HALO, ci / 8));
+        mma_prologue_apply(&k->src, &k->field, p, x, NULL, ci / 8, MMA_PITCH, MMA_ROWS + 2, 1,
+                           MMA_PLANE(MMA_HALO, ci / 8));
         BARRIER();
         if (CONV_STAGES(ci) > 1 && tile + gridDim.x < k->field.ntiles)
             conv_fetch(k, tile + gridDim.x, next, ci / 8);
-        for (unsigned row = threadIdx.x / WARP; row < NARROW_ROWS; row += TILE_WARPS) {
-            float sum[2][NARROW_MAX_CHUNKS][4];
+        for (unsigned row = threadIdx.x / WARP; row < MMA_ROWS; row += TILE_WARPS) {
+            float sum[2][MMA_MAX_CHUNKS][4];
 
-            narrow_row_multiply(sum, x, packed, row, ci, co, NARROW_TAPS);
-            narrow_row_write(k, p, row, sum, stage, &totals, co);
+            mma_row_multiply(sum, x, packed, row, ci, co, MMA_TAPS_3X3);
+            mma_row_write(k, p, row, sum, stage, &totals, co);
         }
         x = next;
         next = swap;
@@ -58,16 +59,16 @@ INLINE_DEVICE void narrow_conv(const struct narrow_args *k, const unsigned ci, c
                 conv_fetch(k, tile + gridDim.x, x, ci / 8);
         }
     }
-    narrow_row_finish_sums(k, &totals, shared, co);
+    mma_row_finish_sums(k, &totals, shared, co);
 }
 
 #define CONV(ci, co, nblocks)                              \
-    KERNEL_TILE(narrow_conv_##ci##_##co, narrow_args, nblocks) \
+    KERNEL_TILE(mma_conv_##ci##_##co, mma_args, nblocks) \
     {                                                      \
-        narrow_conv(&k, ci, co);                           \
+        mma_conv(&k, ci, co);                           \
     }
 
-/* Blocks as narrow_conv_resident has them. */
+/* Blocks as mma_conv_resident has them. */
 CONV(8, 8, 4)
 CONV(8, 16, 3)
 CONV(8, 32, 2)
@@ -83,7 +84,7 @@ CONV(64, 64, 1)
 
 C_BEGIN
 
-unsigned narrow_conv_resident(unsigned in, unsigned out)
+unsigned mma_conv_resident(unsigned in, unsigned out)
 {
     bool is_power = in == 8 || in == 16 || in == 32 || in == 64;
     bool is_first = in == 8 && (out == 32 || out == 64); /* of an image */
@@ -101,12 +102,12 @@ unsigned narrow_conv_resident(unsigned in, unsigned out)
 
 #define RUN_CONV(ci, co)                                                                   \
     if (in == (ci) && out == (co))                                                    \
-    LAUNCH_TILE(narrow_conv_##ci##_##co, nblocks,                                     \
+    LAUNCH_TILE(mma_conv_##ci##_##co, nblocks,                                     \
                 CONV_SHARED(ci, co), stream, *k)
 
-void narrow_conv_run(const struct narrow_args *k, unsigned nblocks, cudaStream_t stream)
+void mma_conv_run(const struct mma_args *k, unsigned nblocks, cudaStream_t stream)
 {
-    unsigned in = narrow_channels(&k->src);
+    unsigned in = mma_channels(&k->src);
     unsigned out = k->first.channels + k->second.channels;
 
     RUN_CONV(8, 8);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The gradient of a convolution's weights and bias from the parts that blocks have made
- * (narrow_back.cu). */
-#ifndef UNETCTL_TRAINER_BACKENDS_CUDA_CONV_NARROW_GATHER_H
-#define UNETCTL_TRAINER_BACKENDS_CUDA_CONV_NARROW_GATHER_H
+ * (mma_grad.cu). */
+#ifndef UNETCTL_TRAINER_BACKENDS_CUDA_CONV_MMA_REDUCE_H
+#define UNETCTL_TRAINER_BACKENDS_CUDA_CONV_MMA_REDUCE_H
 
 #include "trainer/backends/cuda/runtime/gpu.h"
 
@@ -10,7 +10,7 @@
 extern "C" {
 #endif
 
-struct narrow_gather_args {
+struct mma_reduce_args {
     const float *partials; /* [nparts][taps][out][in], then with db [nparts][out] */
     float *dw, *db;        /* db is NULL where there are no parts of it */
     unsigned in, out, nparts, nw; /* nw: channels of the input that have weights */
@@ -18,7 +18,7 @@ struct narrow_gather_args {
 };
 
 /* Queued; the order of adding is fixed. */
-void narrow_gather(const struct narrow_gather_args *k, cudaStream_t stream);
+void mma_reduce(const struct mma_reduce_args *k, cudaStream_t stream);
 
 #ifdef __CUDACC__
 }

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* From a tile in shared memory to a row of the result: weights, products, what is written and its
- * sums (narrow.h). For kernels only. */
-#ifndef UNETCTL_TRAINER_BACKENDS_CUDA_CONV_NARROW_ROW_H
-#define UNETCTL_TRAINER_BACKENDS_CUDA_CONV_NARROW_ROW_H
+ * sums (mma_tile.h). For kernels only. */
+#ifndef UNETCTL_TRAINER_BACKENDS_CUDA_CONV_MMA_ROW_H
+#define UNETCTL_TRAINER_BACKENDS_CUDA_CONV_MMA_ROW_H
 
-#include "trainer/backends/cuda/conv/narrow.h"
+#include "trainer/backends/cuda/conv/mma_tile.h"
 
 #if defined(__CUDACC__) || defined(GPU_EMULATE)
 
 /* Weights as the threads of a warp take them: words [step][chunk of the result][lane][2]. A step is
  * two chunks of the input, of a tap each; behind the last one are zeros. */
-INLINE_DEVICE void narrow_row_pack(const struct narrow_args *k, unsigned char *packed,
-                                   const unsigned ci, const unsigned co, const unsigned taps)
+INLINE_DEVICE void mma_row_pack(const struct mma_args *k, unsigned char *packed,
+                                const unsigned ci, const unsigned co, const unsigned taps)
 {
     const unsigned in = ci / 8, out = co / 8;
 
-    for (unsigned i = threadIdx.x; i < NARROW_STEPS(in, taps) * out * WARP * 2; i += TILE_BLOCK) {
+    for (unsigned i = threadIdx.x; i < MMA_STEPS(in, taps) * out * WARP * 2; i += TILE_BLOCK) {
         unsigned lane = i / 2 % WARP, chunk = i / 2 / WARP % out;
         unsigned q = i / 2 / WARP / out * 2 + i % 2, tap = q / in;
         unsigned c = q % in * 8 + lane % 4 * 2;
@@ -29,24 +29,24 @@ INLINE_DEVICE void narrow_row_pack(const struct narrow_args *k, unsigned char *p
 }
 
 /* Where tap and chunk of step q's input lie from a pixel's first one. */
-INLINE_DEVICE unsigned narrow_row_offset(const unsigned q, const unsigned chunks,
-                                         const unsigned taps)
+INLINE_DEVICE unsigned mma_row_offset(const unsigned q, const unsigned chunks,
+                                      const unsigned taps)
 {
     const unsigned last = taps * chunks - 1, at = q < last ? q : last, tap = at / chunks;
 
-    return at % chunks * narrow_plane(chunks, taps) +
-           (taps == NARROW_TAPS ? tap / 3 * NARROW_PITCH + tap % 3 : tap * NARROW_COLUMNS);
+    return at % chunks * mma_plane(chunks, taps) +
+           (taps == MMA_TAPS_3X3 ? tap / 3 * MMA_PITCH + tap % 3 : tap * MMA_COLUMNS);
 }
 
 /* A row of 32 pixels: sum[half of the row][chunk of the result], as warp_multiply has D. */
-INLINE_DEVICE void narrow_row_multiply(float sum[2][NARROW_MAX_CHUNKS][4],
-                                       const unsigned char *tile, const unsigned char *packed,
-                                       unsigned row, const unsigned ci, const unsigned co,
-                                       const unsigned taps)
+INLINE_DEVICE void mma_row_multiply(float sum[2][MMA_MAX_CHUNKS][4],
+                                    const unsigned char *tile, const unsigned char *packed,
+                                    unsigned row, const unsigned ci, const unsigned co,
+                                    const unsigned taps)
 {
     const unsigned in = ci / 8, out = co / 8;
     unsigned lane = threadIdx.x % WARP;
-    const unsigned char *own = tile + (row * narrow_pitch(taps) + lane % 16) * 16;
+    const unsigned char *own = tile + (row * mma_pitch(taps) + lane % 16) * 16;
 
     UNROLL
     for (unsigned half = 0; half < 2; half++)
@@ -56,9 +56,9 @@ INLINE_DEVICE void narrow_row_multiply(float sum[2][NARROW_MAX_CHUNKS][4],
             for (unsigned j = 0; j < 4; j++)
                 sum[half][n][j] = 0;
     UNROLL
-    for (unsigned step = 0; step < NARROW_STEPS(in, taps); step++) {
-        const unsigned even = narrow_row_offset(2 * step, in, taps);
-        const unsigned odd = narrow_row_offset(2 * step + 1, in, taps);
+    for (unsigned step = 0; step < MMA_STEPS(in, taps); step++) {
+        const unsigned even = mma_row_offset(2 * step, in, taps);
+        const unsigned odd = mma_row_offset(2 * step + 1, in, taps);
         const unsigned char *at = own + (lane < 16 ? even : odd) * 16;
         unsigned a[2][4];
 
@@ -78,23 +78,23 @@ INLINE_DEVICE void narrow_row_multiply(float sum[2][NARROW_MAX_CHUNKS][4],
 }
 
 /* What a thread adds up of its chunk, from tile to tile. */
-struct narrow_row_totals {
+struct mma_row_totals {
     float sum[8], product[8];
 };
 
-INLINE_DEVICE void narrow_row_add(struct narrow_row_totals *t, const unsigned j, float y, float x)
+INLINE_DEVICE void mma_row_add(struct mma_row_totals *t, const unsigned j, float y, float x)
 {
     t->sum[j] += y;
     t->product[j] = fmaf(y, x, t->product[j]);
 }
 
 /* A row of a tile to its tensor, by way of the warp's part of shared memory. */
-INLINE_DEVICE void narrow_row_write(const struct narrow_args *k, struct narrow_place p,
-                                    unsigned row, float sum[2][NARROW_MAX_CHUNKS][4],
-                                    unsigned char *stage, struct narrow_row_totals *totals,
-                                    const unsigned co)
+INLINE_DEVICE void mma_row_write(const struct mma_args *k, struct mma_place p,
+                                 unsigned row, float sum[2][MMA_MAX_CHUNKS][4],
+                                 unsigned char *stage, struct mma_row_totals *totals,
+                                 const unsigned co)
 {
-    const unsigned out = co / 8, plane = NARROW_PLANE(NARROW_COLUMNS, out);
+    const unsigned out = co / 8, plane = MMA_PLANE(MMA_COLUMNS, out);
     unsigned lane = threadIdx.x % WARP, own = lane % out, chunk = own;
     bool is_first = chunk < k->first.channels / 8;
     uint16_t *y = is_first ? k->first.y : k->second.y;
@@ -116,7 +116,7 @@ INLINE_DEVICE void narrow_row_write(const struct narrow_args *k, struct narrow_p
     chunk -= is_first ? 0 : k->first.channels / 8;
     warp_sync();
     NO_UNROLL
-    for (unsigned i = lane / out; i < NARROW_COLUMNS; i += WARP / out) {
+    for (unsigned i = lane / out; i < MMA_COLUMNS; i += WARP / out) {
         size_t at =
             ((size_t)(p.image * k->field.height + p.row + row) * k->field.width + p.column + i) *
                 channels +
@@ -126,13 +126,13 @@ INLINE_DEVICE void narrow_row_write(const struct narrow_args *k, struct narrow_p
             continue;
         struct gpu16 v = gpu16_load(stage + (own * plane + i) * 16);
         gpu16_store(y + at, v);
-        if (k->form == NARROW_SQUARES) {
+        if (k->sums_of == MMA_SQUARES) {
             UNROLL
             for (unsigned j = 0; j < 4; j++) {
-                narrow_row_add(totals, 2 * j, bf16_low(v.word[j]), bf16_low(v.word[j]));
-                narrow_row_add(totals, 2 * j + 1, bf16_high(v.word[j]), bf16_high(v.word[j]));
+                mma_row_add(totals, 2 * j, bf16_low(v.word[j]), bf16_low(v.word[j]));
+                mma_row_add(totals, 2 * j + 1, bf16_high(v.word[j]), bf16_high(v.word[j]));
             }
-        } else if (k->form == NARROW_NORM_SUMS) {
+        } else if (k->sums_of == MMA_NORM_SUMS) {
             struct gpu16 u = gpu16_load((is_first ? k->first.x : k->second.x) + at);
             const float *c = (is_first ? k->first.coef : k->second.coef) + chunk * 8;
 
@@ -141,24 +141,24 @@ INLINE_DEVICE void narrow_row_write(const struct narrow_args *k, struct narrow_p
                 float low = bf16_low(u.word[j]), high = bf16_high(u.word[j]);
 
                 if (fmaf(c[2 * j], low, c[channels + 2 * j]) > 0)
-                    narrow_row_add(totals, 2 * j, bf16_low(v.word[j]), low);
+                    mma_row_add(totals, 2 * j, bf16_low(v.word[j]), low);
                 if (fmaf(c[2 * j + 1], high, c[channels + 2 * j + 1]) > 0)
-                    narrow_row_add(totals, 2 * j + 1, bf16_high(v.word[j]), high);
+                    mma_row_add(totals, 2 * j + 1, bf16_high(v.word[j]), high);
             }
         }
     }
     warp_sync();
 }
 
-/* The block's sums, in the order of its threads. scratch: NARROW_SUM_BYTES that nobody needs any
+/* The block's sums, in the order of its threads. scratch: MMA_SUM_BYTES that nobody needs any
  * more. */
-INLINE_DEVICE void narrow_row_finish_sums(const struct narrow_args *k,
-                                          const struct narrow_row_totals *totals,
-                                          unsigned char *scratch, const unsigned co)
+INLINE_DEVICE void mma_row_finish_sums(const struct mma_args *k,
+                                       const struct mma_row_totals *totals,
+                                       unsigned char *scratch, const unsigned co)
 {
     float *values = (float *)scratch;
 
-    if (k->form == NARROW_NO_SUMS)
+    if (k->sums_of == MMA_NO_SUMS)
         return;
     BARRIER();
     UNROLL

@@ -4,7 +4,7 @@
  * the way. */
 #include "config.h"
 #include "trainer/backends/cuda/runtime/cuda_kernel.h"
-#include "trainer/backends/cuda/norm/pass.h"
+#include "trainer/backends/cuda/runtime/warp.h"
 
 #define POOL_PARTS 1024
 #define POOL_WINDOWS 64 /* of a part, at least, where there are many */
@@ -171,7 +171,7 @@ DEVICE void pool_back_window(const struct pool_args *k, const struct pool_norm *
     }
 }
 
-/* One block, one part of the windows. Threads stand in rows as in pass_norm.cu. */
+/* One block, one part of the windows. Threads stand in rows as in norm_rows_bf16.cu. */
 KERNEL_BLOCK(pool_back_part, pool_args)
 {
     SHARED float values[POOL_SUMS * GPU_BLOCK];
@@ -263,9 +263,9 @@ static int run_pool_grad(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-const struct kernel cuda_pass_max_pool2d = {
+const struct kernel cuda_bf16_max_pool2d = {
     &max_pool2d_kind, cuda_supports_bf16, NULL, run_pool, NULL, OP_HAS_COEF, 0, KERNEL_HALVES};
-const struct kernel cuda_pass_max_pool2d_grad = {
+const struct kernel cuda_bf16_max_pool2d_grad = {
     &max_pool2d_grad_kind, cuda_supports_bf16, prepare_pool_grad, run_pool_grad, NULL,
     OP_GIVES_SUMS | OP_HAS_COEF | OP_HAS_ADDED, 0, KERNEL_HALVES};
 

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "trainer/backends/cuda/norm/norm_pass.h"
+#include "trainer/backends/cuda/norm/norm_rows.h"
 
-/* Did the ReLU behind it let v pass? */
-DEVICE bool passes(const float *mask, unsigned channels, unsigned c, float v)
+#include "trainer/backends/cuda/runtime/cuda_kernel.h"
+
+/* Returns whether u counts at this v. */
+DEVICE bool counts_at(const float *mask, unsigned channels, unsigned c, float v)
 {
     return !mask || fmaf(mask[c], v, mask[channels + c]) > 0;
 }
 
-/* One block, one part of the pixels. Threads stand in rows of one pixel each; where there are more
- * channels than threads, one row after the other. */
-DEVICE void sum_pixels_as(const struct norm_pass_sum_args *k, unsigned type)
+/* A block sums up one part of the pixels. Its threads form rows, each with the channels of one
+ * pixel. Of more channels than threads the block takes GPU_BLOCK at a time. */
+DEVICE void sum_pixels_as(const struct norm_sum_args *k, unsigned type)
 {
     SHARED double sum[GPU_BLOCK], product[GPU_BLOCK];
     unsigned part = blockIdx.x, t = threadIdx.x, each = (k->npixels + k->nparts - 1) / k->nparts;
@@ -23,7 +25,7 @@ DEVICE void sum_pixels_as(const struct norm_pass_sum_args *k, unsigned type)
 
         for (unsigned i = begin + row; row < rows && i < end; i += rows) {
             float v = gpu_load(k->v, i * k->channels + c, type);
-            double u = passes(k->mask, k->channels, c, v)
+            double u = counts_at(k->mask, k->channels, c, v)
                            ? (double)gpu_load(k->u, i * k->channels + c, type) : 0;
 
             s += u;
@@ -37,38 +39,49 @@ DEVICE void sum_pixels_as(const struct norm_pass_sum_args *k, unsigned type)
                 s += sum[r * width + t];
                 p += product[r * width + t];
             }
-            k->parts[2 * part * k->channels + c] = s;
-            k->parts[(2 * part + 1) * k->channels + c] = p;
+            k->partials[2 * part * k->channels + c] = s;
+            k->partials[(2 * part + 1) * k->channels + c] = p;
         }
         BARRIER();
     }
 }
 
-DEVICE void apply_as(const struct norm_pass_apply_args *k, unsigned type)
+DEVICE void apply_as(const struct norm_apply_args *k, unsigned type)
 {
     for (unsigned i = gpu_index(); i < k->n; i += gpu_stride()) {
         unsigned c = i % k->channels;
         float v = k->v ? gpu_load(k->v, i, type) : 0;
-        float u = k->v && !passes(k->mask, k->channels, c, v) ? 0 : gpu_load(k->u, i, type);
+        float u = k->v && !counts_at(k->mask, k->channels, c, v) ? 0 : gpu_load(k->u, i, type);
         float y = k->a[c] * u + (k->v ? k->b[c] * v + k->c[c] : k->c[c]);
 
         gpu_store(k->dst, i, type, k->relu && !(y > 0) ? 0 : y);
     }
 }
 
-TYPED_KERNEL_BLOCK(sum_pixels, norm_pass_sum_args)
-TYPED_KERNEL(apply, norm_pass_apply_args)
+TYPED_KERNEL_BLOCK(sum_pixels, norm_sum_args)
+TYPED_KERNEL(apply, norm_apply_args)
 
 C_BEGIN
 
-void norm_pass_sum(unsigned type, const struct norm_pass_sum_args *k, cudaStream_t stream)
+static bool has_chunks(unsigned type, unsigned channels)
 {
-    LAUNCH_AS(type, sum_pixels, k->nparts, stream, *k);
+    return type == DTYPE_BF16 && channels % 8 == 0 && cuda_has_bf16();
 }
 
-void norm_pass_apply(unsigned type, const struct norm_pass_apply_args *k, cudaStream_t stream)
+void norm_sum(unsigned type, const struct norm_sum_args *k, cudaStream_t stream)
 {
-    LAUNCH_AS(type, apply, gpu_blocks(k->n), stream, *k);
+    if (has_chunks(type, k->channels))
+        norm_sum_bf16(k, stream);
+    else
+        LAUNCH_AS(type, sum_pixels, k->nparts, stream, *k);
+}
+
+void norm_apply(unsigned type, const struct norm_apply_args *k, cudaStream_t stream)
+{
+    if (has_chunks(type, k->channels))
+        norm_apply_bf16(k, stream);
+    else
+        LAUNCH_AS(type, apply, gpu_blocks(k->n), stream, *k);
 }
 
 C_END

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The convolutions of few channels, run on the CPU, against plain sums in double: all numbers of
- * channels, odd sizes, each form of input and result, with guards around what is written. */
+ * channels, odd sizes, each prologue and kind of sums, with guards around what is written. */
 #include "config.h"
 
 #include "trainer/backends/cuda/test/emulated.c"
@@ -73,7 +73,7 @@ struct field {
 };
 
 struct input {
-    struct narrow_source source;
+    struct mma_source source;
     struct guarded x[2], g[2];
     float *coef[2];
 };
@@ -84,30 +84,30 @@ static unsigned pixels_of(const struct field *f)
 }
 
 static void fill_part(struct input *in, unsigned i, const struct field *f, unsigned channels,
-                      enum narrow_form form)
+                      enum mma_prologue prologue)
 {
-    struct narrow_part *part = i ? &in->source.second : &in->source.first;
+    struct mma_part *part = i ? &in->source.second : &in->source.first;
     size_t n = (size_t)pixels_of(f) * channels;
 
-    in->coef[i] = random_floats(form == NARROW_IMAGE ? n : NARROW_FORM_ROWS * channels, -1, 1);
-    *part = (struct narrow_part){.channels = channels, .form = form};
-    if (form == NARROW_IMAGE) {
+    in->coef[i] = random_floats(prologue == MMA_IMAGE ? n : MMA_PROLOGUE_ROWS * channels, -1, 1);
+    *part = (struct mma_part){.channels = channels, .prologue = prologue};
+    if (prologue == MMA_IMAGE) {
         part->image = in->coef[i];
         return;
     }
     part->x = random_halves(&in->x[i], n);
-    part->g = form == NARROW_NORM_GRAD ? random_halves(&in->g[i], n) : NULL;
+    part->g = prologue == MMA_NORM_GRAD ? random_halves(&in->g[i], n) : NULL;
     part->coef = in->coef[i];
 }
 
-/* In one part, or with the first `split` channels in another form. */
+/* In one part, or with the first `split` channels with another prologue. */
 static void fill(struct input *in, const struct field *f, unsigned channels, unsigned split,
-                 enum narrow_form form)
+                 enum mma_prologue prologue)
 {
     *in = (struct input){.source = {{0}, {0}}};
-    fill_part(in, 0, f, split ? split : channels, form);
+    fill_part(in, 0, f, split ? split : channels, prologue);
     if (split)
-        fill_part(in, 1, f, channels - split, NARROW_PLAIN);
+        fill_part(in, 1, f, channels - split, MMA_PLAIN);
 }
 
 static void empty(struct input *in)
@@ -123,7 +123,7 @@ static void empty(struct input *in)
 static float input_at(const struct input *in, const struct field *f, unsigned image, unsigned y,
                       unsigned x, unsigned c)
 {
-    const struct narrow_part *p = &in->source.first;
+    const struct mma_part *p = &in->source.first;
 
     if (y >= f->height || x >= f->width)
         return 0;
@@ -132,14 +132,14 @@ static float input_at(const struct input *in, const struct field *f, unsigned im
         p = &in->source.second;
     }
     size_t at = (((size_t)image * f->height + y) * f->width + x) * p->channels + c;
-    if (p->form == NARROW_IMAGE)
+    if (p->prologue == MMA_IMAGE)
         return value_of((uint16_t)bf16_pair(p->image[at], 0));
-    float v = value_of(p->x[at]), k[NARROW_FORM_ROWS];
-    for (unsigned i = 0; i < NARROW_FORM_ROWS; i++)
+    float v = value_of(p->x[at]), k[MMA_PROLOGUE_ROWS];
+    for (unsigned i = 0; i < MMA_PROLOGUE_ROWS; i++)
         k[i] = p->coef[i * p->channels + c];
-    if (p->form == NARROW_NORM_RELU)
+    if (p->prologue == MMA_NORM_RELU)
         v = fmaxf(fmaf(k[0], v, k[1]), 0);
-    if (p->form == NARROW_NORM_GRAD)
+    if (p->prologue == MMA_NORM_GRAD)
         v = (fmaf(k[0], v, k[1]) > 0 ? k[2] * value_of(p->g[at]) : 0) + fmaf(k[3], v, k[4]);
     return value_of((uint16_t)bf16_pair(v, 0));
 }
@@ -178,18 +178,18 @@ static const float *neighbour(const float *all, const struct field *f, unsigned 
 }
 
 /* One number of a convolution with k's weights, and what it is made of. */
-static double convolve_at(const struct narrow_args *k, const float *all, const struct field *f,
+static double convolve_at(const struct mma_args *k, const float *all, const struct field *f,
                           unsigned ci, unsigned p, unsigned c, double *size)
 {
     double sum = k->bias ? (double)k->bias[c] : 0;
 
     *size = fabs(sum);
-    for (unsigned tap = 0; tap < NARROW_TAPS; tap++) {
+    for (unsigned tap = 0; tap < MMA_TAPS_3X3; tap++) {
         const float *v = neighbour(all, f, ci, p, tap);
 
         for (unsigned i = 0; v && i < ci; i++) {
             double product = (double)v[i] * rounded(k->w[c * k->w_out + i * k->w_in +
-                                                         (k->flip ? NARROW_TAPS - 1 - tap : tap)]);
+                                                         (k->flip ? MMA_TAPS_3X3 - 1 - tap : tap)]);
 
             sum += product;
             *size += fabs(product);
@@ -199,10 +199,10 @@ static double convolve_at(const struct narrow_args *k, const float *all, const s
 }
 
 /* Where a channel of a pixel of the result lies. */
-static const struct narrow_result *result_of(const struct narrow_args *k, unsigned p, unsigned c,
-                                             size_t *at)
+static const struct mma_result *result_of(const struct mma_args *k, unsigned p, unsigned c,
+                                          size_t *at)
 {
-    const struct narrow_result *r = &k->first;
+    const struct mma_result *r = &k->first;
 
     if (c >= r->channels) {
         c -= r->channels;
@@ -212,14 +212,14 @@ static const struct narrow_result *result_of(const struct narrow_args *k, unsign
     return r;
 }
 
-static unsigned count_wrong(const struct narrow_args *k, const float *all, const struct field *f,
+static unsigned count_wrong(const struct mma_args *k, const float *all, const struct field *f,
                             unsigned ci, unsigned co)
 {
     unsigned nwrong = 0;
 
     for (unsigned i = 0; i < pixels_of(f) * co; i++) {
         size_t at;
-        const struct narrow_result *r = result_of(k, i / co, i % co, &at);
+        const struct mma_result *r = result_of(k, i / co, i % co, &at);
         double size, y = convolve_at(k, all, f, ci, i / co, i % co, &size);
 
         nwrong += !(fabs((double)value_of(r->y[at]) - y) <= 0x1p-8 * fabs(y) + 1e-6 * size);
@@ -228,7 +228,7 @@ static unsigned count_wrong(const struct narrow_args *k, const float *all, const
 }
 
 /* The blocks' sums together, against those of what was written. */
-static unsigned count_wrong_sums(const struct narrow_args *k, const struct field *f, unsigned co)
+static unsigned count_wrong_sums(const struct mma_args *k, const struct field *f, unsigned co)
 {
     unsigned nwrong = 0;
 
@@ -237,11 +237,11 @@ static unsigned count_wrong_sums(const struct narrow_args *k, const struct field
 
         for (unsigned p = 0; p < pixels_of(f); p++) {
             size_t at;
-            const struct narrow_result *r = result_of(k, p, c, &at);
+            const struct mma_result *r = result_of(k, p, c, &at);
             unsigned own = c < k->first.channels ? c : c - k->first.channels;
-            float y = value_of(r->y[at]), x = k->form == NARROW_SQUARES ? y : value_of(r->x[at]);
+            float y = value_of(r->y[at]), x = k->sums_of == MMA_SQUARES ? y : value_of(r->x[at]);
 
-            if (k->form == NARROW_NORM_SUMS &&
+            if (k->sums_of == MMA_NORM_SUMS &&
                 !(fmaf(r->coef[own], x, r->coef[r->channels + own]) > 0))
                 continue;
             sum[0] += (double)y;
@@ -276,21 +276,21 @@ struct output {
     float *coef[2];
 };
 
-static void prepare_result(struct narrow_args *k, struct output *o, const struct field *f,
-                           unsigned nchannels, unsigned split, enum narrow_sums form)
+static void prepare_result(struct mma_args *k, struct output *o, const struct field *f,
+                           unsigned nchannels, unsigned split, enum mma_sums sums_of)
 {
     *o = (struct output){.sums = {0}};
     for (unsigned i = 0; i < (split ? 2 : 1); i++) {
-        struct narrow_result *r = i ? &k->second : &k->first;
+        struct mma_result *r = i ? &k->second : &k->first;
         unsigned n = !split ? nchannels : i ? nchannels - split : split;
 
         o->coef[i] = random_floats(2 * n, -1, 1);
-        *r = (struct narrow_result){guard(&o->y[i], (size_t)pixels_of(f) * n * 2), NULL, o->coef[i],
-                                    n};
-        if (form == NARROW_NORM_SUMS)
+        *r = (struct mma_result){guard(&o->y[i], (size_t)pixels_of(f) * n * 2), NULL, o->coef[i],
+                                 n};
+        if (sums_of == MMA_NORM_SUMS)
             r->x = random_halves(&o->x[i], (size_t)pixels_of(f) * n);
     }
-    k->form = form;
+    k->sums_of = sums_of;
     k->sums = guard(&o->sums, (size_t)2 * NBLOCKS * nchannels * sizeof(double));
 }
 
@@ -309,18 +309,18 @@ static void release(struct output *o)
     free(o->sums.memory);
 }
 
-static void check_conv(unsigned ci, unsigned co, const struct field *f, enum narrow_form form,
-                       enum narrow_sums sums, bool parts)
+static void check_conv(unsigned ci, unsigned co, const struct field *f, enum mma_prologue prologue,
+                       enum mma_sums sums, bool parts)
 {
-    struct narrow_args k = {.field = narrow_field(f->images, f->height, f->width)};
+    struct mma_args k = {.field = mma_field(f->images, f->height, f->width)};
     struct input in;
     struct output out;
     cudaStream_t queue;
     float *w = random_floats((size_t)9 * ci * co, -1, 1), *bias = random_floats(co, -1, 1);
-    bool flip = nstreams % 2 && form != NARROW_IMAGE;
+    bool flip = nstreams % 2 && prologue != MMA_IMAGE;
 
     cudaStreamCreateWithFlags(&queue, 0);
-    fill(&in, f, ci, parts && ci > 8 ? ci / 2 : 0, form);
+    fill(&in, f, ci, parts && ci > 8 ? ci / 2 : 0, prologue);
     k.src = in.source;
     prepare_result(&k, &out, f, co, parts && co > 8 ? co / 2 : 0, sums);
     k.w = w;
@@ -329,14 +329,14 @@ static void check_conv(unsigned ci, unsigned co, const struct field *f, enum nar
     k.nw = ci;
     k.w_out = flip ? 9 : 9 * ci;
     k.w_in = flip ? 9 * co : 9;
-    narrow_conv_run(&k, NBLOCKS, queue);
+    mma_conv_run(&k, NBLOCKS, queue);
     cudaStreamSynchronize(queue);
     float *all = read_input(&in, f);
     unsigned nwrong = count_wrong(&k, all, f, ci, co);
     unsigned nsums = sums ? count_wrong_sums(&k, f, co) : 0;
     ok(nwrong == 0 && nsums == 0 && result_is_whole(&out),
-       "%u to %u channels, %ux%ux%u, form %d, sums %d%s: %u numbers and %u sums wrong", ci, co,
-       f->images, f->height, f->width, form, sums, parts ? ", in parts" : "", nwrong, nsums);
+       "%u to %u channels, %ux%ux%u, prologue %d, sums %d%s: %u numbers and %u sums wrong", ci, co,
+       f->images, f->height, f->width, prologue, sums, parts ? ", in parts" : "", nwrong, nsums);
     cudaStreamDestroy(queue);
     free(all);
     free(w);
@@ -350,17 +350,17 @@ static unsigned count_wrong_weights(const float *dw, const float *db, const floa
                                     const float *d, const struct field *f, unsigned ci, unsigned co,
                                     bool with_bias)
 {
-    unsigned nwrong = 0, n = co * ci * NARROW_TAPS + (with_bias ? co : 0);
+    unsigned nwrong = 0, n = co * ci * MMA_TAPS_3X3 + (with_bias ? co : 0);
 
     for (unsigned i = 0; i < n; i++) {
-        bool is_bias = i >= co * ci * NARROW_TAPS;
-        unsigned o = is_bias ? i - co * ci * NARROW_TAPS : i / NARROW_TAPS / ci;
+        bool is_bias = i >= co * ci * MMA_TAPS_3X3;
+        unsigned o = is_bias ? i - co * ci * MMA_TAPS_3X3 : i / MMA_TAPS_3X3 / ci;
         double sum = 0, size = 0;
 
         for (unsigned p = 0; p < pixels_of(f); p++) {
-            const float *x = is_bias ? NULL : neighbour(act, f, ci, p, i % NARROW_TAPS);
+            const float *x = is_bias ? NULL : neighbour(act, f, ci, p, i % MMA_TAPS_3X3);
             double product = (double)d[p * co + o] *
-                             (is_bias ? 1 : x ? (double)x[i / NARROW_TAPS % ci] : 0);
+                             (is_bias ? 1 : x ? (double)x[i / MMA_TAPS_3X3 % ci] : 0);
 
             sum += product;
             size += fabs(product);
@@ -370,10 +370,10 @@ static unsigned count_wrong_weights(const float *dw, const float *db, const floa
     return nwrong;
 }
 
-static void check_back(unsigned ci, unsigned co, const struct field *f, enum narrow_form form,
+static void check_back(unsigned ci, unsigned co, const struct field *f, enum mma_prologue prologue,
                        bool with_input, bool with_bias, bool parts)
 {
-    struct narrow_back_args k = {.with_bias = with_bias};
+    struct mma_grad_args k = {.with_bias = with_bias};
     struct input d, act;
     struct output out;
     struct guarded gw, gb, gp;
@@ -382,10 +382,10 @@ static void check_back(unsigned ci, unsigned co, const struct field *f, enum nar
     float *dw = guard(&gw, (size_t)9 * ci * co * sizeof *dw), *db = guard(&gb, co * sizeof *db);
 
     cudaStreamCreateWithFlags(&queue, 0);
-    k.input.field = narrow_field(f->images, f->height, f->width);
-    fill(&d, f, co, 0, form);
-    fill(&act, f, ci, parts && ci > 8 ? ci / 2 : 0, ci < 8 ? NARROW_IMAGE : NARROW_NORM_RELU);
-    prepare_result(&k.input, &out, f, ci, parts && ci > 8 ? ci / 2 : 0, NARROW_NORM_SUMS);
+    k.input.field = mma_field(f->images, f->height, f->width);
+    fill(&d, f, co, 0, prologue);
+    fill(&act, f, ci, parts && ci > 8 ? ci / 2 : 0, ci < 8 ? MMA_IMAGE : MMA_NORM_RELU);
+    prepare_result(&k.input, &out, f, ci, parts && ci > 8 ? ci / 2 : 0, MMA_NORM_SUMS);
     k.input.src = d.source;
     k.act = act.source;
     k.input.w = w;
@@ -396,8 +396,8 @@ static void check_back(unsigned ci, unsigned co, const struct field *f, enum nar
     if (!with_input)
         k.input.first.y = NULL;
     k.partials = guard(&gp,
-                       narrow_back_bytes(ci < 8 ? 8 : ci, co, NBLOCKS, with_bias, NARROW_TAPS));
-    narrow_back_run(&k, NBLOCKS, dw, with_bias ? db : NULL, queue);
+                       mma_grad_bytes(ci < 8 ? 8 : ci, co, NBLOCKS, with_bias, MMA_TAPS_3X3));
+    mma_grad_run(&k, NBLOCKS, dw, with_bias ? db : NULL, queue);
     cudaStreamSynchronize(queue);
     float *all_d = read_input(&d, f), *all_act = read_input(&act, f);
     unsigned nwrong = with_input ? count_wrong(&k.input, all_d, f, co, ci) : 0;
@@ -405,10 +405,10 @@ static void check_back(unsigned ci, unsigned co, const struct field *f, enum nar
     unsigned nweights = count_wrong_weights(dw, db, all_act, all_d, f, ci, co, with_bias);
     ok(nwrong == 0 && nsums == 0 && nweights == 0 && result_is_whole(&out) && is_whole(&gw) &&
            is_whole(&gb) && is_whole(&gp),
-       "gradients of %u to %u channels, %ux%ux%u, form %d%s%s%s: %u numbers, %u sums and %u "
+       "gradients of %u to %u channels, %ux%ux%u, prologue %d%s%s%s: %u numbers, %u sums and %u "
        "weights "
        "wrong",
-       ci, co, f->images, f->height, f->width, form, with_input ? "" : ", no input",
+       ci, co, f->images, f->height, f->width, prologue, with_input ? "" : ", no input",
        with_bias ? "" : ", no bias", parts ? ", in parts" : "", nwrong, nsums, nweights);
     cudaStreamDestroy(queue);
     free(all_d);
@@ -425,7 +425,7 @@ static void check_back(unsigned ci, unsigned co, const struct field *f, enum nar
 /* ---- transposed */
 
 /* One number of the larger side from x[pixels][ci] with w[ci][co][4]. */
-static double up_at(const struct narrow_args *k, const float *x, const struct field *f, unsigned ci,
+static double up_at(const struct mma_args *k, const float *x, const struct field *f, unsigned ci,
                     unsigned co, unsigned p, unsigned c, double *size)
 {
     unsigned width = 2 * f->width, column = p % width, row = p / width; /* rows of all images */
@@ -443,12 +443,12 @@ static double up_at(const struct narrow_args *k, const float *x, const struct fi
     return sum;
 }
 
-static void check_up(unsigned ci, const struct field *f, enum narrow_form form)
+static void check_up(unsigned ci, const struct field *f, enum mma_prologue prologue)
 {
     unsigned co = ci / 2, nwrong = 0;
     struct field large = {f->images, 2 * f->height, 2 * f->width};
-    struct narrow_args k = {.field = narrow_field(f->images, f->height, f->width), .w_out = 4,
-                            .w_in = 4 * co, .nw = ci};
+    struct mma_args k = {.field = mma_field(f->images, f->height, f->width), .w_out = 4,
+                         .w_in = 4 * co, .nw = ci};
     struct input in;
     struct guarded gy;
     cudaStream_t queue;
@@ -456,12 +456,12 @@ static void check_up(unsigned ci, const struct field *f, enum narrow_form form)
     uint16_t *y = guard(&gy, (size_t)pixels_of(&large) * co * 2);
 
     cudaStreamCreateWithFlags(&queue, 0);
-    fill(&in, f, ci, 0, form);
+    fill(&in, f, ci, 0, prologue);
     k.src = in.source;
     k.w = w;
     k.bias = bias;
-    k.first = (struct narrow_result){.y = y, .channels = co};
-    narrow_up_run(&k, NBLOCKS, queue);
+    k.first = (struct mma_result){.y = y, .channels = co};
+    mma_transpose_run(&k, NBLOCKS, queue);
     cudaStreamSynchronize(queue);
     float *all = read_input(&in, f);
     for (unsigned i = 0; i < pixels_of(&large) * co; i++) {
@@ -469,8 +469,9 @@ static void check_up(unsigned ci, const struct field *f, enum narrow_form form)
 
         nwrong += !(fabs((double)value_of(y[i]) - want) <= 0x1p-8 * fabs(want) + 1e-6 * size);
     }
-    ok(nwrong == 0 && is_whole(&gy), "transposed, %u to %u channels, %ux%ux%u, form %d: %u wrong",
-       ci, co, f->images, f->height, f->width, form, nwrong);
+    ok(nwrong == 0 && is_whole(&gy),
+       "transposed, %u to %u channels, %ux%ux%u, prologue %d: %u wrong",
+       ci, co, f->images, f->height, f->width, prologue, nwrong);
     cudaStreamDestroy(queue);
     free(all);
     free(w);
@@ -533,7 +534,7 @@ static void check_back_up(unsigned ci, const struct field *f, bool with_input, b
 {
     unsigned co = ci / 2;
     struct field large = {f->images, 2 * f->height, 2 * f->width};
-    struct narrow_back_args k = {.with_bias = true};
+    struct mma_grad_args k = {.with_bias = true};
     struct input d, act;
     struct guarded gx, gw, gb, gp;
     cudaStream_t queue;
@@ -542,14 +543,14 @@ static void check_back_up(unsigned ci, const struct field *f, bool with_input, b
     float *dw = guard(&gw, (size_t)4 * ci * co * sizeof *dw), *db = guard(&gb, co * sizeof *db);
 
     cudaStreamCreateWithFlags(&queue, 0);
-    fill(&d, &large, co, 0, NARROW_PLAIN);
-    fill(&act, f, ci, 0, NARROW_NORM_RELU);
-    k.input = (struct narrow_args){.field = narrow_field(f->images, f->height, f->width),
-                                   .src = d.source, .w = w, .w_out = 4 * co, .w_in = 4, .nw = co,
-                                   .first = {.y = with_input ? dx : NULL, .channels = ci}};
+    fill(&d, &large, co, 0, MMA_PLAIN);
+    fill(&act, f, ci, 0, MMA_NORM_RELU);
+    k.input = (struct mma_args){.field = mma_field(f->images, f->height, f->width),
+                                .src = d.source, .w = w, .w_out = 4 * co, .w_in = 4, .nw = co,
+                                .first = {.y = with_input ? dx : NULL, .channels = ci}};
     k.act = act.source;
-    k.partials = guard(&gp, narrow_back_bytes(ci, co, NBLOCKS, true, NARROW_UP_TAPS));
-    narrow_back_up_run(&k, NBLOCKS, with_weights ? dw : NULL, db, queue);
+    k.partials = guard(&gp, mma_grad_bytes(ci, co, NBLOCKS, true, MMA_TAPS_2X2));
+    mma_grad_transpose_run(&k, NBLOCKS, with_weights ? dw : NULL, db, queue);
     cudaStreamSynchronize(queue);
     float *dy = read_input(&d, &large), *x = read_input(&act, f);
     unsigned nwrong = count_wrong_down(with_input ? dx : NULL, w, dy, f, ci, co);
@@ -575,11 +576,11 @@ static void check_transposed(void)
 {
     for (unsigned ci = 16; ci <= 64; ci *= 2)
         for (size_t i = 0; i < (ci > 32 ? 3 : NFIELDS); i++) {
-            check_up(ci, &fields[i], i % 2 ? NARROW_NORM_RELU : NARROW_PLAIN);
+            check_up(ci, &fields[i], i % 2 ? MMA_NORM_RELU : MMA_PLAIN);
             check_back_up(ci, &fields[i], i != 2, i % 3 != 1);
         }
-    ok(!narrow_up_resident(16, 16) && !narrow_up_resident(128, 64) &&
-           !narrow_back_up_resident(128, 64),
+    ok(!mma_transpose_resident(16, 16) && !mma_transpose_resident(128, 64) &&
+           !mma_grad_transpose_resident(128, 64),
        "transposed, other channels have none");
 }
 
@@ -591,16 +592,16 @@ static void check_small_gpu(void)
         unsigned in = channels[i].in, out = channels[i].out;
         bool conv = out <= 32, back = in <= 32 && out <= 32 && !(in == 32 && out == 16);
 
-        ok((narrow_conv_resident(in, out) > 0) == conv &&
-               (narrow_back_resident(in, out, true) > 0) == back,
+        ok((mma_conv_resident(in, out) > 0) == conv &&
+               (mma_grad_resident(in, out, true) > 0) == back,
            "with 99 KiB: %u to %u channels: %s", in, out,
            back   ? "all"
            : conv ? "forward"
                   : "nothing");
         if (conv)
-            check_conv(in, out, &fields[1], NARROW_NORM_RELU, NARROW_SQUARES, false);
+            check_conv(in, out, &fields[1], MMA_NORM_RELU, MMA_SQUARES, false);
         if (back)
-            check_back(in, out, &fields[1], NARROW_NORM_GRAD, true, true, false);
+            check_back(in, out, &fields[1], MMA_NORM_GRAD, true, true, false);
     }
     emulate_most_shared = EMULATE_SHARED;
     is_int(cuda_fit(4, (size_t)64 << 10), 2, "as many blocks as there is room for");
@@ -614,24 +615,24 @@ int main(void)
         unsigned in = channels[i].in, out = channels[i].out;
 
         for (size_t j = 0; j < (in * out > 256 ? 2 : NFIELDS); j++)
-            check_conv(in, out, &fields[j], j % 2 ? NARROW_NORM_RELU : NARROW_PLAIN,
-                       (enum narrow_sums)(j % 3), j % 2);
-        check_conv(in, out, &fields[2], NARROW_NORM_RELU, NARROW_NORM_SUMS, true);
-        check_conv(in, out, &fields[2], NARROW_PLAIN, NARROW_SQUARES, false);
+            check_conv(in, out, &fields[j], j % 2 ? MMA_NORM_RELU : MMA_PLAIN,
+                       (enum mma_sums)(j % 3), j % 2);
+        check_conv(in, out, &fields[2], MMA_NORM_RELU, MMA_NORM_SUMS, true);
+        check_conv(in, out, &fields[2], MMA_PLAIN, MMA_SQUARES, false);
         for (size_t j = 0;
-             narrow_back_resident(in, out, true) && j < (in * out > 256 ? 2 : NFIELDS); j++)
-            check_back(in, out, &fields[j], j % 2 ? NARROW_NORM_GRAD : NARROW_PLAIN, true, true,
+             mma_grad_resident(in, out, true) && j < (in * out > 256 ? 2 : NFIELDS); j++)
+            check_back(in, out, &fields[j], j % 2 ? MMA_NORM_GRAD : MMA_PLAIN, true, true,
                        j % 2);
-        check_back(in, out, &fields[2], NARROW_NORM_GRAD, false, false, false);
+        check_back(in, out, &fields[2], MMA_NORM_GRAD, false, false, false);
     }
     for (unsigned n = 1; n < 8; n += 2)
         for (unsigned out = 8; out <= 64; out *= 2) {
-            check_conv(n, out, &fields[1 + n % 3], NARROW_IMAGE, NARROW_SQUARES, false);
-            check_back(n, out, &fields[1 + n % 3], NARROW_NORM_GRAD, false, n % 4 == 1, false);
+            check_conv(n, out, &fields[1 + n % 3], MMA_IMAGE, MMA_SQUARES, false);
+            check_back(n, out, &fields[1 + n % 3], MMA_NORM_GRAD, false, n % 4 == 1, false);
         }
-    ok(!narrow_conv_resident(16, 64) && !narrow_conv_resident(24, 24) &&
-           !narrow_conv_resident(64, 128) && !narrow_back_resident(64, 64, true) &&
-           !narrow_back_resident(32, 8, false) && !narrow_conv_resident(8, 4),
+    ok(!mma_conv_resident(16, 64) && !mma_conv_resident(24, 24) &&
+           !mma_conv_resident(64, 128) && !mma_grad_resident(64, 64, true) &&
+           !mma_grad_resident(32, 8, false) && !mma_conv_resident(8, 4),
        "other channels have none");
     return done_testing();
 }

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A warp makes two rows of 64 pixels from a row of 32. Weights stay in shared memory. */
+#include "config.h"
+#include "trainer/backends/cuda/runtime/cuda_kernel.h"
+#include "trainer/backends/cuda/conv/mma_transpose.h"
+
+#include "trainer/backends/cuda/conv/mma_prologue.h"
+
+/* Of a warp. */
+#define TRANSPOSE_STAGE_BYTES(c) ((c) / 8 * MMA_PLANE(2 * MMA_COLUMNS, (c) / 8) * 16)
+#define TRANSPOSE_WEIGHT_BYTES(ci, co) (MMA_TAPS_2X2 * ((ci) / 16) * ((co) / 8) * WARP * 8)
+#define TRANSPOSE_BYTES(ci, co) \
+    (TRANSPOSE_WEIGHT_BYTES(ci, co) + MMA_INNER_BYTES(ci) + TILE_WARPS * TRANSPOSE_STAGE_BYTES(co))
+
+/* Words [tap][step][chunk of the result][lane][2], as mma_pack has them. */
+INLINE_DEVICE void mma_transpose_pack(const struct mma_args *k, unsigned char *packed,
+                                      const unsigned ci, const unsigned co)
+{
+    for (unsigned i = threadIdx.x; i < TRANSPOSE_WEIGHT_BYTES(ci, co) / 4; i += TILE_BLOCK) {
+        unsigned lane = i / 2 % WARP, chunk = i / 2 / WARP % (co / 8), at = i / 2 / WARP / (co / 8);
+        unsigned c = at % (ci / 16) * 16 + i % 2 * 8 + lane % 4 * 2, tap = at / (ci / 16);
+        const float *p = k->w + (chunk * 8 + lane / 4) * k->w_out + c * k->w_in + tap;
+
+        ((unsigned *)packed)[i] = bf16_pair(p[0], p[k->w_in]);
+    }
+}
+
+INLINE_DEVICE void mma_transpose_fetch(const struct mma_args *k, unsigned tile, unsigned char *x,
+                                       const unsigned chunks)
+{
+    mma_prologue_fetch(&k->src, &k->field, mma_place(&k->field, tile), x, NULL, chunks,
+                       MMA_COLUMNS, MMA_ROWS, 0, MMA_PLANE(MMA_PIXELS, chunks));
+}
+
+/* One tap of a row of 32 pixels: every second pixel of the stage's 64. */
+INLINE_DEVICE void mma_transpose_multiply(const struct mma_args *k, const unsigned char *row,
+                                          const unsigned char *packed, unsigned tap,
+                                          unsigned char *stage, const unsigned ci,
+                                          const unsigned co)
+{
+    const unsigned out = co / 8, plane = MMA_PLANE(MMA_PIXELS, ci / 8);
+    const unsigned stage_plane = MMA_PLANE(2 * MMA_COLUMNS, out);
+    unsigned lane = threadIdx.x % WARP;
+    float sum[2][MMA_MAX_CHUNKS][4];
+
+    UNROLL
+    for (unsigned n = 0; n < out; n++)
+        UNROLL
+        for (unsigned j = 0; j < 8; j++)
+            sum[j / 4][n][j % 4] = 0;
+    UNROLL
+    for (unsigned step = 0; step < ci / 16; step++) {
+        const unsigned char *at = row + ((2 * step + lane / 16) * plane + lane % 16) * 16;
+        unsigned a[2][4];
+
+        warp_load(a[0], at);
+        warp_load(a[1], at + 16 * 16);
+        UNROLL
+        for (unsigned n = 0; n < out; n++) {
+            unsigned b[2];
+
+            gpu8_load(b, packed + (((tap * (ci / 16) + step) * out + n) * WARP + lane) * 8);
+            warp_multiply(sum[0][n], a[0], b);
+            warp_multiply(sum[1][n], a[1], b);
+        }
+    }
+    UNROLL
+    for (unsigned n = 0; n < out; n++) {
+        float low = k->bias ? k->bias[n * 8 + lane % 4 * 2] : 0;
+        float high = k->bias ? k->bias[n * 8 + lane % 4 * 2 + 1] : 0;
+
+        UNROLL
+        for (unsigned half = 0; half < 4; half++) {
+            const float *d = sum[half / 2][n] + half % 2 * 2;
+            unsigned pixel = 2 * (half * 8 + lane / 4) + tap % 2;
+
+            ((unsigned *)stage)[(n * stage_plane + pixel) * 4 + lane % 4] =
+                bf16_pair(d[0] + low, d[1] + high);
+        }
+    }
+}
+
+/* A row of the larger tensor. */
+INLINE_DEVICE void mma_transpose_write(const struct mma_args *k, struct mma_place p, unsigned row,
+                                       const unsigned char *stage, const unsigned co)
+{
+    const unsigned out = co / 8, plane = MMA_PLANE(2 * MMA_COLUMNS, out);
+    unsigned lane = threadIdx.x % WARP, chunk = lane % out;
+    unsigned height = 2 * k->field.height, width = 2 * k->field.width;
+
+    NO_UNROLL
+    for (unsigned i = lane / out; i < 2 * MMA_COLUMNS; i += WARP / out) {
+        unsigned x = 2 * p.column + i;
+
+        if (row < height && x < width)
+            gpu16_store(k->first.y + (((size_t)p.image * height + row) * width + x) * co +
+                            chunk * 8,
+                        gpu16_load(stage + (chunk * plane + i) * 16));
+    }
+}
+
+INLINE_DEVICE void mma_transpose(const struct mma_args *k, const unsigned ci, const unsigned co)
+{
+    TILE_SHARED(shared);
+    unsigned warp = threadIdx.x / WARP;
+    unsigned char *packed = shared, *x = packed + TRANSPOSE_WEIGHT_BYTES(ci, co);
+    unsigned char *stage = x + MMA_INNER_BYTES(ci) + warp * TRANSPOSE_STAGE_BYTES(co);
+
+    mma_transpose_pack(k, packed, ci, co);
+    if (blockIdx.x < k->field.ntiles)
+        mma_transpose_fetch(k, blockIdx.x, x, ci / 8);
+    for (unsigned tile = blockIdx.x; tile < k->field.ntiles; tile += gridDim.x) {
+        struct mma_place p = mma_place(&k->field, tile);
+
+        async_wait();
+        mma_prologue_apply(&k->src, &k->field, p, x, NULL, ci / 8, MMA_COLUMNS, MMA_ROWS, 0,
+                           MMA_PLANE(MMA_PIXELS, ci / 8));
+        BARRIER();
+        NO_UNROLL
+        for (unsigned up = 0; up < 2; up++) {
+            NO_UNROLL
+            for (unsigned side = 0; side < 2; side++)
+                mma_transpose_multiply(k, x + warp * MMA_COLUMNS * 16, packed, 2 * up + side,
+                                       stage, ci, co);
+            warp_sync();
+            mma_transpose_write(k, p, 2 * (p.row + warp) + up, stage, co);
+            warp_sync();
+        }
+        BARRIER();
+        if (tile + gridDim.x < k->field.ntiles)
+            mma_transpose_fetch(k, tile + gridDim.x, x, ci / 8);
+    }
+}
+
+#define TRANSPOSE(ci, co, nblocks)                                  \
+    KERNEL_TILE(mma_transpose_##ci##_##co, mma_args, nblocks) \
+    {                                                        \
+        mma_transpose(&k, ci, co);                               \
+    }
+
+/* Blocks as mma_transpose_resident has them. */
+TRANSPOSE(16, 8, 4)
+TRANSPOSE(32, 16, 4)
+TRANSPOSE(64, 32, 2)
+
+C_BEGIN
+
+unsigned mma_transpose_resident(unsigned in, unsigned out)
+{
+    unsigned n = in != 2 * out || (out != 8 && out != 16 && out != 32) ? 0 : out == 32 ? 2 : 4;
+
+    return cuda_fit(n, TRANSPOSE_BYTES(in, out));
+}
+
+#define RUN_TRANSPOSE(ci, co)             \
+    if (in == (ci) && out == (co)) \
+    LAUNCH_TILE(mma_transpose_##ci##_##co, nblocks, TRANSPOSE_BYTES(ci, co), stream, *k)
+
+void mma_transpose_run(const struct mma_args *k, unsigned nblocks, cudaStream_t stream)
+{
+    unsigned in = mma_channels(&k->src), out = k->first.channels;
+
+    RUN_TRANSPOSE(16, 8);
+    RUN_TRANSPOSE(32, 16);
+    RUN_TRANSPOSE(64, 32);
+}
+
+C_END

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The two passes of batch norm over activations (batch_norm.cu does the rest): sums per channel,
+ * and a scaling per channel. bfloat16 with multiples of 8 channels goes 16 bytes at a time
+ * (norm_rows_bf16.cu), where the GPU has it; everything else number by number. */
+#ifndef UNETCTL_TRAINER_BACKENDS_CUDA_NORM_NORM_ROWS_H
+#define UNETCTL_TRAINER_BACKENDS_CUDA_NORM_NORM_ROWS_H
+
+#include <stdbool.h>
+
+#include "trainer/backends/cuda/runtime/gpu.h"
+
+#ifdef __CUDACC__
+extern "C" {
+#endif
+
+/* u, v: [npixels][channels]. partials[nparts][2][channels]: sums of u and of u v over a part of the
+ * pixels. A number of u counts only where mask[0] v + mask[1] > 0, with mask[2][channels]; NULL:
+ * everywhere. */
+struct norm_sum_args {
+    const void *u, *v;
+    const float *mask;
+    double *partials;
+    unsigned npixels, channels, nparts;
+};
+
+/* dst = a u + c, or with v: a u + b v + c, where u counts as above. relu: negative results become
+ * 0. v, b and mask may be NULL. n: numbers in all. */
+struct norm_apply_args {
+    const void *u, *v;
+    const float *a, *b, *c, *mask; /* per channel */
+    void *dst;
+    unsigned channels, n;
+    bool relu;
+};
+
+/* Queue a pass over tensors of that enum dtype. */
+void norm_sum(unsigned type, const struct norm_sum_args *k, cudaStream_t stream);
+void norm_apply(unsigned type, const struct norm_apply_args *k, cudaStream_t stream);
+
+/* The same for chunks of 8 channels of bfloat16 only. */
+void norm_sum_bf16(const struct norm_sum_args *k, cudaStream_t stream);
+void norm_apply_bf16(const struct norm_apply_args *k, cudaStream_t stream);
+
+#ifdef __CUDACC__
+}
+#endif
+
+#endif
