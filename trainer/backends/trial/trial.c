@@ -2,22 +2,51 @@
 #include "config.h"
 #include "trainer/backends/trial/trial.h"
 
+#include <math.h>
 #include <string.h>
 #include <sys/mman.h>
 
+#include "trainer/backends/ref/ref.h"
+
+#define IMAGES 2
+#define MANY_PAIRS 4096
 #define ALIGN 64
-#define GUARD 256 /* bytes before and behind each block; whole lines, for alignment */
-#define MARK 0xff /* of each byte; as a float it is not a number */
+#define GUARD 256 /* bytes before and behind each block; a multiple of ALIGN */
+#define MARK 0xff /* of each byte; a float of such bytes is NaN */
 #define WORKSPACE TRIAL_TENSORS
+
+/* An op with tensors of its own. */
+struct trial {
+    struct op op;
+    const struct device_ops *ops;
+    struct device *device; /* NULL: on the host */
+    struct err why;        /* of a run that failed */
+    struct tensor tensors[TRIAL_TENSORS];
+    char *blocks[TRIAL_TENSORS + 1];  /* with their guards; the last is the workspace */
+    size_t nbytes[TRIAL_TENSORS + 1]; /* between the guards */
+};
+
+/* ---- problems */
 
 const struct tensor *trial_tensor(const struct op *op, int i)
 {
-    if (i < OP_MAX_IN)
-        return op->in[i];
-    return op->out[i - OP_MAX_IN];
+    return i < OP_MAX_IN ? op->in[i] : op->out[i - OP_MAX_IN];
 }
 
-int64_t trial_least_height(const struct op *op, bool (*is_activation)(const struct tensor *t))
+bool trial_has_many_channels(const struct op *op, bool (*is_activation)(const struct tensor *t))
+{
+    for (int i = 0; i < TRIAL_TENSORS; i++) {
+        const struct tensor *t = trial_tensor(op, i);
+
+        if (t && t->shape.ndim == 4 && !is_activation(t) &&
+            t->shape.dim[0] * t->shape.dim[1] > MANY_PAIRS)
+            return true;
+    }
+    return false;
+}
+
+/* The height of the smallest activation. */
+static int64_t least_height(const struct op *op, bool (*is_activation)(const struct tensor *t))
 {
     int64_t least = INT64_MAX;
 
@@ -30,26 +59,60 @@ int64_t trial_least_height(const struct op *op, bool (*is_activation)(const stru
     return least;
 }
 
-void trial_create(struct trial *t, const struct op *op)
+static void shrink(struct shape *dst, const struct tensor *t, int64_t least,
+                   const struct trial_size *size)
 {
-    memset(t, 0, sizeof *t);
-    t->op.kind = op->kind;
-    t->op.attr = op->attr;
+    int ndim = t->shape.ndim;
+    int first = ndim - 1, last = ndim - 1; /* dimensions that are channels */
+
+    dst->ndim = ndim; /* padding stays zero */
+    for (int k = 0; k < ndim; k++)
+        dst->dim[k] = t->shape.dim[k];
+    if (size->is_activation(t)) {
+        int64_t times = (t->shape.dim[DIM_H] + least / 2) / least;
+
+        dst->dim[DIM_N] = IMAGES;
+        dst->dim[DIM_H] = size->height * times;
+        dst->dim[DIM_W] = size->width * times;
+        first = last = DIM_C;
+    } else if (ndim == 4) {
+        first = 0;
+        last = 1;
+    }
+    for (int k = first; k >= 0 && k <= last; k++)
+        if (size->channels && dst->dim[k] > size->channels)
+            dst->dim[k] = size->channels;
 }
 
-void trial_place(struct trial *t, const struct device_ops *ops, struct device *device)
+void trial_describe(struct trial_problem *p, const void *subject, const struct op *op,
+                    const struct trial_size *size)
 {
-    t->ops = ops;
-    t->device = device;
+    int64_t least = least_height(op, size->is_activation);
+
+    memset(p, 0, sizeof *p); /* compared as bytes */
+    p->subject = subject;
+    p->kind = op->kind;
+    p->side = op->attr.kernel;
+    p->stride = op->attr.stride;
+    p->form = op_form(op);
+    for (int i = 0; i < TRIAL_TENSORS; i++) {
+        const struct tensor *t = trial_tensor(op, i);
+
+        if (!t)
+            continue;
+        p->types[i] = t->dtype;
+        shrink(&p->shapes[i], t, least, size);
+    }
 }
 
-/* With the guards. */
-static size_t size_of(const struct trial *t, int i)
+/* ---- memory */
+
+static size_t size_with_guards(const struct trial *t, int i)
 {
     return (t->nbytes[i] + 2 * GUARD + ALIGN - 1) / ALIGN * ALIGN;
 }
 
-/* Mapped, so that it goes back at once: what malloc keeps would be the process's to its end. */
+/* Mapped, as malloc would keep the memory for the process. */
 static char *map(size_t nbytes)
 {
     void *p = mmap(NULL, nbytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -57,13 +120,13 @@ static char *map(size_t nbytes)
     return p == MAP_FAILED ? NULL : p;
 }
 
-/* Block i, all of it marked; NULL: no memory. */
+/* Allocates block i and marks all of it. NULL: out of memory. */
 static char *reserve(struct trial *t, int i, size_t nbytes)
 {
     size_t all;
 
     t->nbytes[i] = nbytes;
-    all = size_of(t, i);
+    all = size_with_guards(t, i);
     t->blocks[i] = t->device ? t->ops->alloc(t->device, DEVICE_SHARED, all, &t->why) : map(all);
     if (!t->blocks[i])
         return NULL;
@@ -71,6 +134,17 @@ static char *reserve(struct trial *t, int i, size_t nbytes)
     return t->blocks[i] + GUARD;
 }
 
+static void destroy(struct trial *t)
+{
+    for (int i = 0; i <= WORKSPACE; i++)
+        if (t->device)
+            t->ops->free(t->device, DEVICE_SHARED, t->blocks[i]);
+        else if (t->blocks[i])
+            munmap(t->blocks[i], size_with_guards(t, i));
+}
+
+/* Whole numbers from -2 to 2; in tensors of less than three dimensions, as biases and what norms
+ * take, odd eighths from 5/8 to 11/8. Sums of their products are exact in float. */
 static void fill(struct tensor *t, uint64_t seed)
 {
     for (size_t i = 0; i < tensor_count(t); i++) {
@@ -86,21 +160,68 @@ static void fill(struct tensor *t, uint64_t seed)
     }
 }
 
-bool trial_add(struct trial *t, int i, struct tensor like)
+/* Gives the trial tensor i. An input gets the same numbers in any type. false: out of memory. */
+static bool add_tensor(struct trial *t, int i, struct tensor like)
 {
-    struct tensor *mine = &t->tensors[i];
+    struct tensor *own = &t->tensors[i];
 
-    *mine = like;
-    mine->bytes = reserve(t, i, tensor_nbytes(mine));
-    if (!mine->bytes)
+    *own = like;
+    own->bytes = reserve(t, i, tensor_nbytes(own));
+    if (!own->bytes)
         return false;
     if (i < OP_MAX_IN)
-        fill(mine, (uint64_t)i);
-    *(i < OP_MAX_IN ? &t->op.in[i] : &t->op.out[i - OP_MAX_IN]) = mine;
+        fill(own, (uint64_t)i);
+    *(i < OP_MAX_IN ? &t->op.in[i] : &t->op.out[i - OP_MAX_IN]) = own;
     return true;
 }
 
-static bool run(struct trial *t)
+/* Makes the kernel's trial, or with rule NULL the reference's: on the host, all of floats. */
+static bool create(struct trial *t, const struct op *op, const struct trial_problem *p,
+                   const struct trial_rule *rule)
+{
+    const struct shape *result = &p->shapes[OP_MAX_IN];
+
+    t->op.kind = op->kind;
+    t->op.attr = op->attr;
+    t->op.attr.sync = false;
+    if (op->attr.height) {
+        t->op.attr.height = result->dim[DIM_H];
+        t->op.attr.width = result->dim[DIM_W];
+    }
+    if (rule) {
+        t->ops = rule->ops;
+        t->device = rule->device;
+    }
+    for (int i = 0; i < TRIAL_TENSORS; i++) {
+        if (!trial_tensor(op, i))
+            continue;
+        struct tensor like = *trial_tensor(op, i);
+        like.shape = p->shapes[i];
+        like.dtype = rule ? like.dtype : DTYPE_F32;
+        if (!add_tensor(t, i, like))
+            return false;
+    }
+    return true;
+}
+
+/* Returns whether the small version is an op of this kind: ratios of sizes may be others. */
+static bool shapes_fit(const struct trial *t)
+{
+    struct shape shapes[OP_MAX_OUT] = {0};
+    struct err e;
+
+    if (t->op.kind->infer(&t->op.attr, t->op.in, shapes, &e) < 0)
+        return false;
+    for (int i = -1; op_next_out(&t->op, &i);)
+        if (shapes[i].ndim && !shape_equal(&shapes[i], &t->op.out[i]->shape))
+            return false;
+    return true;
+}
+
+/* ---- the comparison */
+
+/* Runs the kernel, on a device until it is done. */
+static bool run_prepared(struct trial *t)
 {
     struct exec x = {.device = t->device, .device_ops = t->ops};
     struct device_sums sums;
@@ -113,7 +234,7 @@ static bool run(struct trial *t)
            t->ops->wait(t->device, 0, &sums, &t->why) == 0;
 }
 
-bool trial_run(struct trial *t, const struct kernel *kernel)
+static bool run_kernel(struct trial *t, const struct kernel *kernel)
 {
     bool done;
 
@@ -121,43 +242,99 @@ bool trial_run(struct trial *t, const struct kernel *kernel)
     if (kernel->prepare && kernel->prepare(&t->op, &t->why) < 0)
         return false;
     t->op.workspace = reserve(t, WORKSPACE, t->op.workspace_size);
-    done = t->op.workspace && run(t);
+    done = t->op.workspace && run_prepared(t);
     if (kernel->release)
         kernel->release(&t->op);
     return done;
 }
 
-static bool is_marked(const char *bytes, size_t n)
+static bool is_marked(const char *bytes)
 {
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < GUARD; i++)
         if ((unsigned char)bytes[i] != MARK)
             return false;
     return true;
 }
 
-bool trial_is_clean(const struct trial *t)
+static bool guards_are_whole(const struct trial *t)
 {
     for (int i = 0; i <= WORKSPACE; i++)
-        if (t->blocks[i] && !(is_marked(t->blocks[i], GUARD) &&
-                              is_marked(t->blocks[i] + GUARD + t->nbytes[i], GUARD)))
+        if (t->blocks[i] && !(is_marked(t->blocks[i]) &&
+                              is_marked(t->blocks[i] + GUARD + t->nbytes[i])))
             return false;
     return true;
 }
 
-bool trial_is_complete(const struct trial *t)
+static double number_at(const struct tensor *t, size_t i)
 {
-    for (int i = -1; op_next_out(&t->op, &i);)
-        for (size_t k = 0; k < tensor_count(t->op.out[i]); k++)
-            if (is_marked(t->op.out[i]->bytes + k * sizeof(float), sizeof(float)))
-                return false;
+    float v;
+
+    if (t->dtype == DTYPE_F32)
+        return (double)t->data[i];
+    dtype_decode(t->dtype, t->half + i, &v, 1);
+    return (double)v;
+}
+
+static double round_to(enum dtype type, double number)
+{
+    float v = (float)number;
+    uint16_t half;
+
+    if (type == DTYPE_F32)
+        return number;
+    dtype_encode(type, &v, &half, 1);
+    dtype_decode(type, &half, &v, 1);
+    return (double)v;
+}
+
+static bool is_close(const struct tensor *got, const struct tensor *want, double tolerance)
+{
+    size_t n = tensor_count(want);
+    double mean = 0;
+
+    for (size_t i = 0; i < n; i++)
+        mean += fabs(number_at(want, i)) / (double)n;
+    for (size_t i = 0; i < n; i++) {
+        double v = number_at(want, i);
+
+        if (tolerance == 0)
+            v = round_to(got->dtype, v);
+        if (!(fabs(number_at(got, i) - v) <= tolerance * (fabs(v) + mean)))
+            return false;
+    }
     return true;
 }
 
-void trial_destroy(struct trial *t)
+/* Compares inputs as well: running statistics are inputs that an op changes. */
+static bool tensors_are_close(const struct trial *got, const struct trial *want, double tolerance)
 {
-    for (int i = 0; i <= WORKSPACE; i++)
-        if (t->device)
-            t->ops->free(t->device, DEVICE_SHARED, t->blocks[i]);
-        else if (t->blocks[i])
-            munmap(t->blocks[i], size_of(t, i));
+    for (int i = 0; i < TRIAL_TENSORS; i++)
+        if (trial_tensor(&want->op, i) && !is_close(&got->tensors[i], &want->tensors[i], tolerance))
+            return false;
+    return true;
+}
+
+const char *trial_find_fault(const struct trial_problem *p, const struct trial_rule *rule,
+                             const struct kernel *kernel, const struct op *op, struct err *why)
+{
+    struct trial tried = {.blocks = {0}}, reference = {.blocks = {0}};
+    const char *fault = NULL;
+    bool ready = create(&tried, op, p, rule) && create(&reference, op, p, NULL) &&
+                 shapes_fit(&tried);
+    const struct kernel *plain = ready ? backend_kernel(&ref_backend, &reference.op) : NULL;
+
+    why->text[0] = 0;
+    if (plain && run_kernel(&reference, plain)) {
+        if (!run_kernel(&tried, kernel)) {
+            fault = "fails";
+            *why = tried.why;
+        } else if (!guards_are_whole(&tried)) {
+            fault = "writes beside its results";
+        } else if (!tensors_are_close(&tried, &reference, rule->tolerance)) {
+            fault = "gives wrong results";
+        }
+    }
+    destroy(&tried);
+    destroy(&reference);
+    return fault;
 }

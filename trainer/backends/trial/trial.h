@@ -1,51 +1,56 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* An op in memory of its own, on which a kernel is tried once before it is used. All of the memory
- * is marked first, so that what is written beside a result, or left out of it, shows. Memory is the
- * host's, or what host and device both reach (DEVICE_SHARED). */
+/* Compares a kernel with the reference before it is used: both compute a small version of an op,
+ * on made-up numbers, in memory of their own with guards around each tensor. The memory is the
+ * host's, or DEVICE_SHARED. */
 #ifndef UNETCTL_TRAINER_BACKENDS_TRIAL_TRIAL_H
 #define UNETCTL_TRAINER_BACKENDS_TRIAL_TRIAL_H
 
 #include "trainer/core/kernel.h"
 
-#define TRIAL_TENSORS (OP_MAX_IN + OP_MAX_OUT) /* inputs, and outputs behind OP_MAX_IN */
+#define TRIAL_TENSORS (OP_MAX_IN + OP_MAX_OUT) /* inputs, then outputs */
 
-struct trial {
-    struct op op;
-    const struct device_ops *ops; /* with device */
-    struct device *device;        /* NULL: on the host */
-    struct err why;               /* trial_run was false: its reason */
-    struct tensor tensors[TRIAL_TENSORS];
-    char *blocks[TRIAL_TENSORS + 1]; /* guards and all; the last is the workspace */
-    size_t nbytes[TRIAL_TENSORS + 1]; /* between the guards */
+/* A small version of an op. Problems whose bytes are equal are the same problem. */
+struct trial_problem {
+    const void *subject; /* what is tried: a kernel, or an instruction set */
+    const struct op_kind *kind;
+    int side, stride;
+    unsigned form; /* enum op_form */
+    enum dtype types[TRIAL_TENSORS];
+    struct shape shapes[TRIAL_TENSORS]; /* ndim is 0 where the op has no tensor */
 };
 
-/* Tensor i of an op; NULL: it has none there. */
+/* The size of a small version: the smallest activation has this height and width, the others
+ * their ratio to it. channels: at most, of each tensor; 0: no limit. */
+struct trial_size {
+    bool (*is_activation)(const struct tensor *t);
+    int64_t height, width, channels;
+};
+
+/* How results are compared, and where the kernel runs. */
+struct trial_rule {
+    /* Largest difference relative to the reference's number plus the mean of all. 0: the
+     * reference's number, rounded to the type of the result. */
+    double tolerance;
+    const struct device_ops *ops;
+    struct device *device; /* NULL: on the host. Its queue is empty. */
+};
+
+/* Returns tensor i of an op, or NULL. */
 const struct tensor *trial_tensor(const struct op *op, int i);
 
-/* Lines of the smallest of the op's activations, one at least; the others have as many, or a
- * multiple. */
-int64_t trial_least_height(const struct op *op, bool (*is_activation)(const struct tensor *t));
+/* Returns whether one of the op's weights has so many pairs of channels that the reference takes
+ * long. */
+bool trial_has_many_channels(const struct op *op, bool (*is_activation)(const struct tensor *t));
 
-/* Begins a trial of op without its tensors. trial_destroy frees, also after a failure. */
-void trial_create(struct trial *t, const struct op *op);
-void trial_destroy(struct trial *t);
+/* Sets *p to the op in that size. */
+void trial_describe(struct trial_problem *p, const void *subject, const struct op *op,
+                    const struct trial_size *size);
 
-/* Before tensors: on a device that has nothing to do, and outlives the trial. */
-void trial_place(struct trial *t, const struct device_ops *ops, struct device *device);
-
-/* Gives the trial's op tensor i, of that shape and type, with the same numbers for any type: an
- * input holds whole ones from -2 to 2, one of less than three dimensions, as biases and what norms
- * take, odd eighths from 5/8 to 11/8. false: no memory. */
-bool trial_add(struct trial *t, int i, struct tensor like);
-
-/* prepare, run, on a device until it is done, and release; the first and the last may be NULL.
- * false: one of them failed. */
-bool trial_run(struct trial *t, const struct kernel *kernel);
-
-/* Was nothing written beside the tensors and the workspace? */
-bool trial_is_clean(const struct trial *t);
-
-/* Were all results of floats written? */
-bool trial_is_complete(const struct trial *t);
+/* Runs the kernel (prepare, run and release; the first and the last may be NULL) and the reference.
+ * Returns NULL if the kernel's results are right, or if the problem cannot be tried: its shapes do
+ * not fit together in that size, the reference cannot do it, or there is no memory. Otherwise
+ * returns what is wrong as words behind "the kernel ...", and in why->text more about it or "". */
+const char *trial_find_fault(const struct trial_problem *p, const struct trial_rule *rule,
+                             const struct kernel *kernel, const struct op *op, struct err *why);
 
 #endif

@@ -8,23 +8,24 @@
 struct verdict {
     struct verdict *next;
     bool works;
-    unsigned char problem[];
+    struct trial_problem problem;
 };
 
-bool verdicts_ask(struct verdicts *v, const void *problem, size_t size, verdicts_try_f *try,
+bool verdicts_ask(struct verdicts *v, const struct trial_problem *p, verdicts_try_f *try,
                   const struct kernel *kernel, const struct op *op)
 {
     struct verdict *known;
     bool works;
 
     pthread_mutex_lock(&v->lock);
-    for (known = v->first; known && memcmp(known->problem, problem, size) != 0; known = known->next)
+    for (known = v->first; known && memcmp(&known->problem, p, sizeof *p) != 0;
+         known = known->next)
         ;
-    works = known ? known->works : try(kernel, op, problem);
-    if (!known && (known = malloc(sizeof *known + size))) {
+    works = known ? known->works : try(p, kernel, op);
+    if (!known && (known = malloc(sizeof *known))) {
         known->next = v->first;
         known->works = works;
-        memcpy(known->problem, problem, size);
+        memcpy(&known->problem, p, sizeof *p); /* with its padding */
         v->first = known;
     }
     pthread_mutex_unlock(&v->lock);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Kernels are tried before they are used: once for each problem. */
+/* The outcomes of trials: each problem is tried once in a process. */
 #ifndef UNETCTL_TRAINER_BACKENDS_TRIAL_VERDICTS_H
 #define UNETCTL_TRAINER_BACKENDS_TRIAL_VERDICTS_H
 
 #include <pthread.h>
 
-#include "trainer/core/kernel.h"
+#include "trainer/backends/trial/trial.h"
 
-/* Kept to the process's end. */
+/* Kept until the process ends. */
 struct verdicts {
     pthread_mutex_t lock;
     struct verdict *first;
@@ -15,15 +15,17 @@ struct verdicts {
 
 #define VERDICTS_NONE {PTHREAD_MUTEX_INITIALIZER, NULL}
 
-/* Does the kernel work for the op, whose problem that is? */
-typedef bool verdicts_try_f(const struct kernel *kernel, const struct op *op, const void *problem);
+/* Returns whether the kernel works for the op in the size of the problem. */
+typedef bool verdicts_try_f(const struct trial_problem *p, const struct kernel *kernel,
+                            const struct op *op);
 
-/* What try says, or said when it was asked for a problem of the same bytes. Several threads may ask
- * at the same time; problems of one struct verdicts have one size. */
-bool verdicts_ask(struct verdicts *v, const void *problem, size_t size, verdicts_try_f *try,
+/* Returns what try returns, or has returned for the same problem. Several threads may call this at
+ * the same time. */
+bool verdicts_ask(struct verdicts *v, const struct trial_problem *p, verdicts_try_f *try,
                   const struct kernel *kernel, const struct op *op);
 
-/* Adds the numbers of problems so far for which a kernel worked, and of the others. */
+/* Adds the number of problems for which a kernel worked to *nworking, that of the others to
+ * *nothers. */
 void verdicts_count(struct verdicts *v, unsigned *nworking, unsigned *nothers);
 
 #endif

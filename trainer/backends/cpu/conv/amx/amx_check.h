@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A kernel that computes by tiles, tried once before it is used: on the machines where it was
- * written there were none. */
+/* Tries a kernel that computes by AMX tiles before it is used: few of the machines that this is
+ * developed on have the instructions. */
 #ifndef UNETCTL_TRAINER_BACKENDS_CPU_CONV_AMX_AMX_CHECK_H
 #define UNETCTL_TRAINER_BACKENDS_CPU_CONV_AMX_AMX_CHECK_H
 
 #include "trainer/core/kernel.h"
 
-/* Runs the kernel on an image or two of few pixels with the op's channels, on small whole numbers,
- * whose sums are exact. false, with a warning: it failed, gave other bits than the reference or
- * wrote beside a result. Asked for the same channels again it answers from memory. Several threads
- * may ask at the same time. kernel: prepare, run and release. */
+/* Runs the kernel (prepare, run and release) on two small images with the op's channels, on whole
+ * numbers whose sums are exact (trial/trial.h). Returns false, after a warning, if it failed, gave
+ * other numbers than the reference, or wrote beside a result. The verdict is remembered for each
+ * problem. Several threads may call this at the same time. */
 bool amx_check(const struct kernel *kernel, const struct op *op);
 
 #endif
