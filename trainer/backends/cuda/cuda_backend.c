@@ -7,7 +7,7 @@
 #include "trainer/backends/cuda/runtime/cuda_kernel.h"
 #include "trainer/backends/cuda/cudnn_conv.h"
 
-/* Losses do their work in floats: logits are floats (core/precision.h). */
+/* Kernels of losses take floats: logits are floats (passes/precision.h). */
 static const struct kernel *const kernels[] = {
     &cudnn_conv_conv2d,
     &cudnn_conv_conv2d_grad,
@@ -18,8 +18,6 @@ static const struct kernel *const kernels[] = {
     &cuda_mma_conv2d_grad_weights,
     &cuda_mma_conv2d_grad,
     &cuda_mma_conv_transpose2d,
-    &cuda_mma_conv_transpose2d_grad_input,
-    &cuda_mma_conv_transpose2d_grad_weights,
     &cuda_mma_conv_transpose2d_grad,
     &cuda_batch_norm,
     &cuda_batch_norm_grad,
@@ -31,8 +29,6 @@ static const struct kernel *const kernels[] = {
     &cuda_bf16_concat_grad,
     &cuda_bf16_head,
     &cuda_bf16_head_grad,
-    &cuda_bf16_head_grad_input,
-    &cuda_bf16_head_grad_weights,
     &cuda_bf16_max_pool2d,
     &cuda_bf16_max_pool2d_grad,
     &cuda_bf16_relu,

@@ -15,7 +15,7 @@
 /* Tensor-core convolutions have whole and partial tiles at this size (conv/mma_tile.h). */
 #define HEIGHT 9
 #define WIDTH 35
-#define FEW_CHANNELS 16 /* where the reference would take long */
+#define FEW_CHANNELS 16 /* so that the reference does not take long */
 /* Norm and convolution round to bfloat16 between them. */
 #define TOLERANCE (1. / 48)
 #define SLOW_S 20.
@@ -64,8 +64,8 @@ static int warn_if_slow(void *arg, double waited_s, struct err *e)
 
     (void)e;
     if (waited_s > SLOW_S && !w->has_warned) {
-        log_warn("%s on the GPU has not ended within %g s, for very little work; if this goes on, "
-                 "stop, and start with UNET_CUDA_KERNELS=plain in the environment",
+        log_warn("%s on the GPU has not ended within %g s, for very little work; if it does not "
+                 "end, stop the run and start it with UNET_CUDA_KERNELS=plain in the environment",
                  w->name, SLOW_S);
         w->has_warned = true;
     }
@@ -139,7 +139,7 @@ bool cuda_check(const struct backend *backend, const struct kernel *kernel, cons
     if (is_trying || (word && strcmp(word, "untried") == 0) || op->kind->is_loss ||
         !has_other(backend, kernel, op) || cudaGetDevice(&index) != cudaSuccess || index >= GPUS)
         return true;
-    /* A kernel with a release is cuDNN's, whose plans do not depend on many channels. */
+    /* Only cuDNN's kernels have a release. Their plans do not depend on many channels. */
     bool few = kernel->release || trial_has_many_channels(op, is_activation);
     struct trial_size size = {is_activation, HEIGHT, WIDTH, few ? FEW_CHANNELS : 0};
     struct trial_problem p;

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Kernels of the CUDA backend, cuDNN's among them, are tried on each GPU before they are used
- * there: on a little work, against the reference on the host. One that fails, writes beside its
- * results or gives wrong ones is told once, and a plainer one is used.
+/* Tries kernels of the CUDA backend, those of cuDNN among them, on each GPU before they are used
+ * there, against the reference on the host (trial/trial.h). A kernel that fails, writes beside its
+ * results or gives wrong ones is reported once, and a plainer one is used.
  *
- * UNET_CUDA_KERNELS=untried leaves that out; =plain uses no kernels that are made for 16 bits. */
+ * UNET_CUDA_KERNELS=untried skips this; =plain uses none of the kernels for bfloat16. */
 #ifndef UNETCTL_TRAINER_BACKENDS_CUDA_CUDA_CHECK_H
 #define UNETCTL_TRAINER_BACKENDS_CUDA_CUDA_CHECK_H
 
 #include "trainer/core/backend.h"
 
-/* Does it work on this thread's GPU? Yes where there is no other kernel for the op, or none of its
- * size can be tried. backend.trusts. */
+/* backend.trusts: returns whether the kernel works on this thread's GPU. true as well where the
+ * backend has no other kernel for the op, or no small version of it can be tried. */
 bool cuda_check(const struct backend *backend, const struct kernel *kernel, const struct op *op);
 
-/* How many that were tried so far, on all GPUs of this process, do, and do not. */
+/* Sets the numbers of problems tried so far, on all GPUs of this process, whose results were right
+ * and wrong. */
 void cuda_check_count(unsigned *nright, unsigned *nwrong);
 
 #endif

@@ -15,10 +15,10 @@
 #include "trainer/backends/cuda/cudnn/cudnn_choices.h"
 #include "trainer/backends/cuda/cudnn/cudnn_plan.h"
 
-#define TRIES 6         /* engines that are timed */
-#define TRY_SECONDS 1.0 /* after so much of it no further one is */
-#define LEAST_ROOM ((size_t)1 << 20)
-#define MOST_ROOM ((size_t)64 << 20)
+#define TRIES 6         /* engines that are timed at most */
+#define TRY_SECONDS 1.0 /* no further engine is timed after so long */
+#define MIN_ROOM ((size_t)1 << 20)
+#define MAX_ROOM ((size_t)64 << 20)
 #define ALIGN 256
 
 struct cudnn_device {
@@ -28,23 +28,24 @@ struct cudnn_device {
 };
 
 struct cudnn_op {
-    const struct kernel *own; /* what does it without cuDNN: this op, */
+    const struct kernel *own; /* the own kernel for the op without its ReLU */
     struct op alone;
-    const struct kernel *own_relu; /* and then that; NULL: there is none */
+    const struct kernel *own_relu; /* and for the ReLU; NULL: the op has none */
     struct op relu;
-    struct cudnn_problem problem; /* tail: as far as engines may do it */
-    size_t packed, room; /* bytes of the workspace: weights in cuDNN's order, then the engine's */
+    struct cudnn_problem problem; /* its tail is what an engine's graph may contain */
+    size_t packed, room; /* bytes of workspace: weights in cuDNN's order; then the engine's */
     bool chosen;
-    struct cudnn_search *fused, *search; /* for graphs with that tail, and without; NULL */
-    struct cudnn_plan *plan;             /* NULL: the own kernel */
+    struct cudnn_search *fused, *search; /* engines of the graph with the tail, and of that
+                                          * without; or NULL */
+    struct cudnn_plan *plan;             /* the engine that was chosen; NULL: the own kernel */
 };
 
-/* An op as a convolution from x to y. */
+/* An op as a convolution between x, its source, and y, its result. */
 struct operands {
     enum cudnn_way way;
     const struct tensor *x, *y, *w;
-    const struct tensor *bias, *biased; /* to be added to that result; NULL */
-    const struct tensor *db, *summed;   /* a sum to be made; NULL */
+    const struct tensor *bias, *biased; /* biased += bias after the convolution; NULL: no bias */
+    const struct tensor *db, *summed;   /* db = sums of summed over pixels; NULL: none */
     int64_t stride, pad;
     bool relu; /* behind the bias */
 };
@@ -83,8 +84,8 @@ static struct operands operands_of(const struct op *op)
     return (struct operands){CUDNN_WEIGHTS, in[0], in[2], dw, NULL, NULL, db, in[0], 2, 0, false};
 }
 
-/* What of the op is more than the convolution goes into its graph. Moments are of what was
- * written. */
+/* The bias and the ReLU go into the engine's graph. Moments do not: they are of the numbers that
+ * were written. */
 static struct cudnn_problem problem_of(const struct operands *o)
 {
     const int64_t *x = o->x->shape.dim, *y = o->y->shape.dim, *w = o->w->shape.dim;
@@ -107,14 +108,14 @@ static struct cudnn_problem problem_of(const struct operands *o)
                                   .dtype = o->x->dtype};
 }
 
-/* NULL: there is none, which is told once. */
+/* Returns NULL without cuDNN, and reports that once. */
 static const struct cudnn_calls *find_cudnn(void)
 {
-    static atomic_bool told;
+    static atomic_bool reported;
     struct err e;
     const struct cudnn_calls *calls = cudnn_library_open(&e);
 
-    if (!calls && !atomic_exchange(&told, true))
+    if (!calls && !atomic_exchange(&reported, true))
         log_info("without cuDNN: %s; own kernels do the convolutions", e.text);
     return calls;
 }
@@ -133,7 +134,7 @@ static bool can_convolve(const struct op *op)
            p.ow == (p.w + 2 * p.pad - p.side) / p.stride + 1 && has_own(op) && find_cudnn();
 }
 
-/* The op without a ReLU. */
+/* The op without its ReLU. */
 static struct op alone_of(const struct op *op)
 {
     struct op alone = *op;
@@ -147,7 +148,7 @@ static struct op relu_of(const struct op *op)
     return (struct op){.kind = &relu_kind, .in = {op->out[0]}, .out = {op->out[0]}};
 }
 
-/* The next kernel of the backend's table that can do it. */
+/* Returns the first kernel of the backend's table that can do the op without cuDNN. */
 static const struct kernel *find_own(const struct op *op)
 {
     const struct kernel *const *list = cuda_backend.kernels;
@@ -199,7 +200,7 @@ static int prepare_conv(struct op *op, struct err *e)
     }
     c->problem = problem_of(&o);
     c->packed = round_up(tensor_count(o.w) * dtype_size(o.x->dtype));
-    c->room = images < LEAST_ROOM ? LEAST_ROOM : images < MOST_ROOM ? round_up(images) : MOST_ROOM;
+    c->room = images < MIN_ROOM ? MIN_ROOM : images < MAX_ROOM ? round_up(images) : MAX_ROOM;
     if (o.db && c->room < cuda_sum_bias_size(o.summed))
         c->room = round_up(cuda_sum_bias_size(o.summed));
     if (op->out[OP_OUT_MOMENTS] && c->room < cuda_moments_size(op, CUDA_MOMENTS_PARTS))
@@ -260,7 +261,7 @@ static int run_plan(const struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-/* ---- the choice */
+/* ---- choosing an engine */
 
 struct attempt {
     struct op *op;
@@ -275,7 +276,8 @@ static int try_once(void *arg, struct err *e)
     return c->plan ? run_plan(a->op, a->x, e) : run_own(a->op, a->x, e);
 }
 
-/* With c->plan; is it possible? */
+/* Times the op with c->plan, or with the own kernel if that is NULL. Returns false if it fails, or
+ * if a CUDA graph cannot contain it. */
 static bool take_time(const struct attempt *a, double *us)
 {
     struct cudnn_op *c = a->op->priv;
@@ -294,7 +296,8 @@ static bool take_time(const struct attempt *a, double *us)
     return true;
 }
 
-/* The first engine of a search that can be recorded. */
+/* Sets c->plan to the first engine of a search that a CUDA graph can contain. Returns false if
+ * there is none. */
 static bool take_first(const struct attempt *a, struct cudnn_search *s)
 {
     struct cudnn_op *c = a->op->priv;
@@ -309,7 +312,7 @@ static bool take_first(const struct attempt *a, struct cudnn_search *s)
     return c->plan != NULL;
 }
 
-/* Is there one of the search's that is faster than the best so far? Then it becomes that. */
+/* Times engines of a search. One that is faster than *best becomes *best, and its plan *fastest. */
 static void take_faster(const struct attempt *a, struct cudnn_search *s, struct cudnn_choice *best,
                         struct cudnn_plan **fastest)
 {
@@ -331,7 +334,7 @@ static void take_faster(const struct attempt *a, struct cudnn_search *s, struct 
     c->plan = NULL;
 }
 
-/* The own kernel, engines that do all in one pass, and engines with passes of ours behind them. */
+/* Times the own kernel, engines with the whole tail, and engines followed by our passes. */
 static void take_fastest(const struct attempt *a, struct cudnn_choice *best)
 {
     struct cudnn_op *c = a->op->priv;
@@ -364,7 +367,7 @@ static void describe_problem(const struct cudnn_device *dnn, const struct cudnn_
              moments ? ", moments" : "");
 }
 
-/* As an earlier run found it, or by time. */
+/* Takes the choice of an earlier run, or times all candidates. */
 static void take_best(const struct attempt *a, const struct cudnn_device *dnn)
 {
     struct cudnn_op *c = a->op->priv;
@@ -417,7 +420,7 @@ static int open_handle(struct cudnn_device *dnn, const struct device *d, struct 
                    dnn->calls->get_error_string(rc));
 }
 
-/* NULL: it does not start. */
+/* Returns NULL if cuDNN does not start on this device. */
 static const struct cudnn_device *open_device(struct device *d)
 {
     struct err e;
@@ -451,7 +454,7 @@ static void open_searches(const struct op *op, const struct cudnn_device *dnn)
     c->search = cudnn_plan_search(dnn->calls, dnn->handle, &alone, &e);
     if (!c->search)
         log_debug("%s: %s", op->kind->name, e.text);
-    /* Weights lie behind each other: a bias behind an odd number of them begins anywhere. */
+    /* Parameters are packed: a bias behind an odd number of weights may be unaligned. */
     if (c->problem.tail == CUDNN_ALONE ||
         (uintptr_t)operands_of(op).bias->data % CUDNN_GRAPH_ALIGN)
         return;

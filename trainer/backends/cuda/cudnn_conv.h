@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Convolutions by cuDNN where that is faster than the kernels that are here without it. When an op
- * runs for the first time, its engines and that kernel take turns on it, and the fastest stays
- * (cudnn_choices.h); engines that a CUDA graph can't have in it are left out. In deterministic mode
- * the first engine whose result is always the same is taken. Without the library everything stays
- * as it is. A bias behind a convolution, and a ReLU, are done in the engine's graph or by a pass of
- * ours behind it: engines of both kinds take turns. A result's moments (core/op.h) are a pass of
- * their own behind an engine, which is part of its time; both gradients in one pass, and norms
- * applied on the way in, are own kernels' without a choice. Replicas take rank 0's choices
- * (device_ops.choices). UNET_CUDNN=off: no engines. UNET_CUDNN=only: the first engine, whatever its
- * time. */
+/* Convolutions by cuDNN where it is faster than the backend's own kernels, which stay the fallback.
+ * The first run of an op times cuDNN's engines and the own kernel, and keeps the fastest
+ * (cudnn_choices.h); engines that a CUDA graph cannot contain are skipped. In deterministic mode
+ * the first deterministic engine is taken without timing. Replicas take the choices of rank 0
+ * (device_ops.choices).
+ *
+ * A bias and a ReLU behind a convolution are part of an engine's graph, or our pass behind an
+ * engine that has none: both kinds are timed. Moments of a result are always our pass behind an
+ * engine. Ops that compute both gradients, or a norm in a prologue, are left to own kernels.
+ * UNET_CUDNN=off: no engines. UNET_CUDNN=only: the first engine, without timing. */
 #ifndef UNETCTL_TRAINER_BACKENDS_CUDA_CUDNN_CONV_H
 #define UNETCTL_TRAINER_BACKENDS_CUDA_CUDNN_CONV_H
 
 #include "trainer/core/kernel.h"
 
-/* Before the others of their kinds in the backend's tables. */
+/* Stand in the backend's table before the other kernels of their kinds. */
 extern const struct kernel cudnn_conv_conv2d;
 extern const struct kernel cudnn_conv_conv2d_grad;
 extern const struct kernel cudnn_conv_conv_transpose2d;
@@ -25,7 +25,7 @@ void cudnn_conv_choose(struct op *op, struct exec *x);
 
 struct cudnn_device;
 
-/* What a device has of cuDNN; NULL is fine. */
+/* Frees the cuDNN handle of a device; d may be NULL. */
 void cudnn_conv_close(struct cudnn_device *d);
 
 #endif

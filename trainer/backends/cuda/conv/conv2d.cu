@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Direct convolution: a thread makes LANES channels of one pixel. Plain, for any size; what faster
- * kernels are compared with and fall back to. */
+/* Direct convolutions of any size and type: a thread computes LANES channels of one pixel. Faster
+ * kernels are compared with these and fall back to them. */
 #include "config.h"
 #include "trainer/backends/cuda/runtime/cuda_kernel.h"
 
@@ -8,8 +8,8 @@
 #define MAX_PARTS 256
 #define MAX_PARTIALS ((size_t)4 << 20) /* floats of workspace for partial sums of dw and db */
 
-/* dst[tap][s][lanes of d] = w[d * d_stride + s * s_stride + tap], 0 behind the last channel; taps
- * from the last one if flipped. */
+/* dst[tap][s][d] = w[d * d_stride + s * s_stride + tap]. d is padded with zeros to whole LANES;
+ * with flip the last tap comes first. */
 struct pack_args {
     const float *w;
     float *dst;
@@ -32,10 +32,11 @@ struct correlate_args {
     const float *packed, *bias; /* bias may be NULL */
     void *dst;
     unsigned type; /* of dst */
-    unsigned h, w, ns, nd, side, groups, n; /* n: pixels times groups of LANES channels */
+    unsigned h, w, ns, nd, side, groups, n; /* n: pixels times groups, which have LANES channels
+                                             * each */
     unsigned src_h, src_w;
-    unsigned stride; /* places of src from one of dst to the next */
-    unsigned up;     /* the other way round; one of both is 1 */
+    unsigned stride; /* distance in src of neighbours in dst, in pixels */
+    unsigned up;     /* distance in dst of neighbours in src; one of both is 1 */
 };
 
 /* type: of src */
@@ -49,7 +50,7 @@ DEVICE void correlate_as(const struct correlate_args *k, unsigned type)
         for (unsigned l = 0; l < LANES; l++)
             sum[l] = k->bias && group * LANES + l < k->nd ? k->bias[group * LANES + l] : 0;
         for (unsigned tap = 0; tap < k->side * k->side; tap++) {
-            unsigned y = row * k->stride + tap / k->side - pad; /* may wrap */
+            unsigned y = row * k->stride + tap / k->side - pad; /* wraps around below 0 */
             unsigned x = column * k->stride + tap % k->side - pad;
             const float *p = k->packed + tap * k->ns * lanes + group * LANES;
             unsigned s;
@@ -77,18 +78,18 @@ DEVICE void correlate_as(const struct correlate_args *k, unsigned type)
 
 TYPED_KERNEL(correlate, correlate_args)
 
-/* Sums over a part of the rows for dw[tap][input channel][output channel], and behind these db.
- * Rows are added up in float, and all of them in double. */
-struct weigh_args {
+/* Partial sums of dw[tap][input channel][output channel], and then of db, over a part of the rows:
+ * the pixels of a row are added up in float, rows in double. */
+struct grad_weights_args {
     const void *dy, *src;
     float *partials; /* [nparts][count] */
-    unsigned rows, h, w, ns, nd, side, count, nparts; /* of dy; rows: of all images */
+    unsigned rows, h, w, ns, nd, side, count, nparts; /* of dy; rows are counted over all images */
     unsigned src_h, src_w, stride;
     unsigned dy_type, src_type;
 };
 
-DEVICE float weigh_row(const struct weigh_args *k, unsigned row, unsigned element, unsigned dy_type,
-                       unsigned src_type)
+DEVICE float grad_weights_row(const struct grad_weights_args *k, unsigned row, unsigned element,
+                              unsigned dy_type, unsigned src_type)
 {
     unsigned d = element % k->nd, c = element / k->nd % k->ns, tap = element / k->nd / k->ns;
     unsigned pad = k->side / 2, dx = tap % k->side - pad;
@@ -96,7 +97,7 @@ DEVICE float weigh_row(const struct weigh_args *k, unsigned row, unsigned elemen
     unsigned dy = row * k->w * k->nd + d;
     float sum = 0;
 
-    if (tap == k->side * k->side) { /* the bias */
+    if (tap == k->side * k->side) { /* a column of ones: the bias */
         for (unsigned x = 0; x < k->w; x++)
             sum += gpu_load(k->dy, dy + x * k->nd, dy_type);
         return sum;
@@ -105,13 +106,14 @@ DEVICE float weigh_row(const struct weigh_args *k, unsigned row, unsigned elemen
         return 0;
     unsigned src = (row / k->h * k->src_h + y) * k->src_w * k->ns + c;
     for (unsigned x = 0; x < k->w; x++)
-        if (x * k->stride + dx < k->src_w) /* dx may have wrapped */
+        if (x * k->stride + dx < k->src_w) /* dx may have wrapped around */
             sum += gpu_load(k->dy, dy + x * k->nd, dy_type) *
                    gpu_load(k->src, src + (x * k->stride + dx) * k->ns, src_type);
     return sum;
 }
 
-DEVICE void weigh_rows(const struct weigh_args *k, unsigned dy_type, unsigned src_type)
+DEVICE void grad_weights_rows(const struct grad_weights_args *k, unsigned dy_type,
+                              unsigned src_type)
 {
     unsigned each = (k->rows + k->nparts - 1) / k->nparts;
 
@@ -120,31 +122,31 @@ DEVICE void weigh_rows(const struct weigh_args *k, unsigned dy_type, unsigned sr
         double sum = 0;
 
         for (unsigned row = begin; row < end; row++)
-            sum += (double)weigh_row(k, row, i % k->count, dy_type, src_type);
+            sum += (double)grad_weights_row(k, row, i % k->count, dy_type, src_type);
         k->partials[i] = (float)sum;
     }
 }
 
-DEVICE void weigh_as(const struct weigh_args *k, unsigned type)
+DEVICE void grad_weights_as(const struct grad_weights_args *k, unsigned type)
 {
-    weigh_rows(k, type, type);
+    grad_weights_rows(k, type, type);
 }
 
-TYPED_KERNEL(weigh, weigh_args)
+TYPED_KERNEL(grad_weights, grad_weights_args)
 
-KERNEL(weigh_mixed, weigh_args)
+KERNEL(grad_weights_mixed, grad_weights_args)
 {
-    weigh_rows(&k, k.dy_type, k.src_type);
+    grad_weights_rows(&k, k.dy_type, k.src_type);
 }
 
-/* Partial sums to dw[output][input][tap] and db. */
-struct gather_args {
+/* Add the partial sums up to dw[output][input][tap] and db. */
+struct add_partials_args {
     const float *partials;
     float *dw, *db;
     unsigned ns, nd, taps, count, nparts;
 };
 
-KERNEL(gather, gather_args)
+KERNEL(add_partials, add_partials_args)
 {
     for (unsigned i = gpu_index(); i < k.count; i += gpu_stride()) {
         unsigned d = i % k.nd, c = i / k.nd % k.ns, tap = i / k.nd / k.ns;
@@ -161,7 +163,7 @@ KERNEL(gather, gather_args)
 
 C_BEGIN
 
-/* Elements of the weights as the kernel reads them: of nd channels, whole LANES. */
+/* Returns the number of packed weights. */
 static size_t packed_count(const struct op *op)
 {
     size_t nd = tensor_channels(op->out[0]);
@@ -181,8 +183,8 @@ static unsigned stride_of(const struct op *op)
     return op->attr.stride > 1 ? 2 : 1;
 }
 
-/* op->in[0] by the weights op->in[1] to op->out[0]; backwards with channels swapped, taps
- * turned. */
+/* Queues op->out[0] = op->in[0] * op->in[1]; backwards with the channels exchanged and the taps
+ * flipped. */
 static void convolve(const struct op *op, const float *bias, bool backwards, cudaStream_t stream)
 {
     const struct tensor *src = op->in[0], *w = op->in[1], *dst = op->out[0];
@@ -227,12 +229,13 @@ static int run_conv2d_grad_input(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-static struct weigh_args weigh_of(const struct op *op)
+static struct grad_weights_args grad_weights_of(const struct op *op)
 {
     const struct tensor *dy = op->in[0], *src = op->in[2];
-    struct weigh_args k = {dy->data, src->data, (float *)op->workspace, 0, 0, 0, 0, 0, 0, 0, 1,
-                           (unsigned)src->shape.dim[DIM_H], (unsigned)src->shape.dim[DIM_W],
-                           stride_of(op), (unsigned)dy->dtype, (unsigned)src->dtype};
+    struct grad_weights_args k = {dy->data, src->data, (float *)op->workspace, 0, 0, 0, 0, 0, 0, 0,
+                                  1, (unsigned)src->shape.dim[DIM_H],
+                                  (unsigned)src->shape.dim[DIM_W], stride_of(op),
+                                  (unsigned)dy->dtype, (unsigned)src->dtype};
 
     k.h = (unsigned)dy->shape.dim[DIM_H];
     k.w = (unsigned)dy->shape.dim[DIM_W];
@@ -251,7 +254,7 @@ static struct weigh_args weigh_of(const struct op *op)
 
 static int conv2d_prepare_grad_weights(struct op *op, struct err *e)
 {
-    struct weigh_args k = weigh_of(op);
+    struct grad_weights_args k = grad_weights_of(op);
 
     (void)e;
     op->workspace_size = (size_t)k.nparts * k.count * sizeof(float);
@@ -260,18 +263,19 @@ static int conv2d_prepare_grad_weights(struct op *op, struct err *e)
 
 static int run_conv2d_grad_weights(struct op *op, struct exec *x, struct err *e)
 {
-    struct weigh_args k = weigh_of(op);
-    struct gather_args g = {k.partials, op->out[1]->data, NULL,    k.ns,
-                            k.nd,       k.side * k.side,  k.count, k.nparts};
+    struct grad_weights_args k = grad_weights_of(op);
+    unsigned nblocks = gpu_blocks((size_t)k.count * k.nparts);
+    struct add_partials_args g = {k.partials, op->out[1]->data, NULL,    k.ns,
+                                  k.nd,       k.side * k.side,  k.count, k.nparts};
 
     (void)e;
     if (op->out[2])
         g.db = op->out[2]->data;
     if (k.dy_type == k.src_type)
-        LAUNCH_AS(k.src_type, weigh, gpu_blocks((size_t)k.count * k.nparts), x->device->stream, k);
+        LAUNCH_AS(k.src_type, grad_weights, nblocks, x->device->stream, k);
     else
-        LAUNCH(weigh_mixed, gpu_blocks((size_t)k.count * k.nparts), x->device->stream, k);
-    LAUNCH(gather, gpu_blocks(g.count), x->device->stream, g);
+        LAUNCH(grad_weights_mixed, nblocks, x->device->stream, k);
+    LAUNCH(add_partials, gpu_blocks(g.count), x->device->stream, g);
     return 0;
 }
 

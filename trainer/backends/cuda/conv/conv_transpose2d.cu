@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The window is as large as the stride: every pixel of the small tensor has 2x2 pixels of its own
- * in the large one. A thread makes LANES channels of one pixel. */
+/* Transposed convolutions of any size and type, 2x2 with stride 2: each pixel of the small tensor
+ * has 2x2 pixels of its own in the large one. A thread computes LANES channels of one pixel. */
 #include "config.h"
 #include "trainer/backends/cuda/runtime/cuda_kernel.h"
 
@@ -8,14 +8,14 @@
 #define MAX_PARTS 256
 #define MAX_PARTIALS ((size_t)4 << 20) /* floats of workspace for partial sums of dw and db */
 
-/* Pixel of the large tensor that is tap (0 to 3) of pixel `small`; rows are counted over all
- * images, w: width of the small tensor. */
+/* Returns the pixel of the large tensor that belongs to tap 0 to 3 of a pixel of the small one.
+ * Rows are counted over all images; w is the width of the small tensor. */
 DEVICE unsigned large_pixel(unsigned small, unsigned tap, unsigned w)
 {
     return (2 * (small / w) + tap / 2) * 2 * w + 2 * (small % w) + tap % 2;
 }
 
-/* dst[tap][s][lanes of d] of w[in][out][tap]; 0 behind the last channel. */
+/* dst[tap][s][d] of w[in][out][tap]; d is padded with zeros to whole LANES. */
 struct transpose_pack_args {
     const float *w;
     float *dst;
@@ -36,11 +36,11 @@ struct transpose_args {
     const void *src;
     const float *packed, *bias;
     void *dst;
-    unsigned type; /* of dst; src has that of the kernel */
-    unsigned w, ns, nd, groups, n; /* w: width of the small tensor; n: threads' results */
+    unsigned type; /* of dst; the type of src is the kernel's */
+    unsigned w, ns, nd, groups, n; /* w: width of the small tensor; n: results, one per thread */
 };
 
-/* One result for each pixel of the small tensor, tap and group of channels. */
+/* A thread's result is a pixel of the small tensor, a tap and a group of channels. */
 DEVICE void transpose_as(const struct transpose_args *k, unsigned type)
 {
     for (unsigned i = gpu_index(); i < k->n; i += gpu_stride()) {
@@ -63,7 +63,7 @@ DEVICE void transpose_as(const struct transpose_args *k, unsigned type)
     }
 }
 
-/* One result for each pixel of the small tensor and group of channels. */
+/* A thread's result is a pixel of the small tensor and a group of channels. */
 DEVICE void transpose_grad_input_as(const struct transpose_args *k, unsigned type)
 {
     for (unsigned i = gpu_index(); i < k->n; i += gpu_stride()) {
@@ -92,16 +92,16 @@ DEVICE void transpose_grad_input_as(const struct transpose_args *k, unsigned typ
 TYPED_KERNEL(transpose, transpose_args)
 TYPED_KERNEL(transpose_grad_input, transpose_args)
 
-/* Sums over a part of the small tensor's rows for dw[tap][input][output], and behind these db. Rows
- * are added up in float, and all of them in double. */
-struct transpose_weigh_args {
+/* Partial sums of dw[tap][input][output], and then of db, over a part of the small tensor's rows:
+ * the pixels of a row are added up in float, rows in double. */
+struct transpose_grad_weights_args {
     const void *dy, *src;
     float *partials; /* [nparts][count] */
     unsigned rows, w, ni, no, count, nparts;
 };
 
-DEVICE float transpose_weigh_row(const struct transpose_weigh_args *k, unsigned row,
-                                 unsigned element, unsigned type)
+DEVICE float transpose_grad_weights_row(const struct transpose_grad_weights_args *k, unsigned row,
+                                        unsigned element, unsigned type)
 {
     unsigned o = element % k->no, i = element / k->no % k->ni, tap = element / k->no / k->ni;
     unsigned src = row * k->w * k->ni + i;
@@ -113,14 +113,14 @@ DEVICE float transpose_weigh_row(const struct transpose_weigh_args *k, unsigned 
         if (tap < 4)
             sum += gpu_load(k->src, src + x * k->ni, type) *
                    gpu_load(k->dy, large_pixel(small, tap, k->w) * k->no + o, type);
-        else /* the bias */
+        else /* a column of ones: the bias */
             for (unsigned t = 0; t < 4; t++)
                 sum += gpu_load(k->dy, large_pixel(small, t, k->w) * k->no + o, type);
     }
     return sum;
 }
 
-DEVICE void transpose_weigh_as(const struct transpose_weigh_args *k, unsigned type)
+DEVICE void transpose_grad_weights_as(const struct transpose_grad_weights_args *k, unsigned type)
 {
     unsigned each = (k->rows + k->nparts - 1) / k->nparts;
 
@@ -129,21 +129,21 @@ DEVICE void transpose_weigh_as(const struct transpose_weigh_args *k, unsigned ty
         double sum = 0;
 
         for (unsigned row = begin; row < end; row++)
-            sum += (double)transpose_weigh_row(k, row, i % k->count, type);
+            sum += (double)transpose_grad_weights_row(k, row, i % k->count, type);
         k->partials[i] = (float)sum;
     }
 }
 
-TYPED_KERNEL(transpose_weigh, transpose_weigh_args)
+TYPED_KERNEL(transpose_grad_weights, transpose_grad_weights_args)
 
-/* Partial sums to dw[input][output][tap] and db. */
-struct transpose_gather_args {
+/* Add the partial sums up to dw[input][output][tap] and db. */
+struct transpose_add_partials_args {
     const float *partials;
     float *dw, *db;
     unsigned ni, no, count, nparts;
 };
 
-KERNEL(transpose_gather, transpose_gather_args)
+KERNEL(transpose_add_partials, transpose_add_partials_args)
 {
     for (unsigned j = gpu_index(); j < k.count; j += gpu_stride()) {
         unsigned o = j % k.no, i = j / k.no % k.ni, tap = j / k.no / k.ni;
@@ -174,7 +174,7 @@ static int transpose_prepare(struct op *op, struct err *e)
     return 0;
 }
 
-/* Packs the weights; what both directions have in common. */
+/* Queues the packing of the weights, and returns the arguments of both directions. */
 static struct transpose_args transpose_of(const struct op *op, bool backwards, cudaStream_t stream)
 {
     const struct tensor *src = op->in[0], *dst = op->out[0], *small = backwards ? dst : src;
@@ -212,10 +212,11 @@ static int run_conv_transpose2d_grad_input(struct op *op, struct exec *x, struct
     return 0;
 }
 
-static struct transpose_weigh_args transpose_weigh_of(const struct op *op)
+static struct transpose_grad_weights_args transpose_grad_weights_of(const struct op *op)
 {
     const struct tensor *dy = op->in[0], *src = op->in[2];
-    struct transpose_weigh_args k = {dy->data, src->data, (float *)op->workspace, 0, 0, 0, 0, 0, 1};
+    struct transpose_grad_weights_args k = {dy->data, src->data, (float *)op->workspace, 0, 0, 0, 0,
+                                            0, 1};
 
     k.rows = (unsigned)(src->shape.dim[DIM_N] * src->shape.dim[DIM_H]);
     k.w = (unsigned)src->shape.dim[DIM_W];
@@ -230,7 +231,7 @@ static struct transpose_weigh_args transpose_weigh_of(const struct op *op)
 
 static int transpose_prepare_grad_weights(struct op *op, struct err *e)
 {
-    struct transpose_weigh_args k = transpose_weigh_of(op);
+    struct transpose_grad_weights_args k = transpose_grad_weights_of(op);
 
     (void)e;
     op->workspace_size = (size_t)k.nparts * k.count * sizeof(float);
@@ -239,14 +240,14 @@ static int transpose_prepare_grad_weights(struct op *op, struct err *e)
 
 static int run_conv_transpose2d_grad_weights(struct op *op, struct exec *x, struct err *e)
 {
-    struct transpose_weigh_args k = transpose_weigh_of(op);
-    struct transpose_gather_args g = {k.partials, op->out[1]->data, op->out[2]->data, k.ni, k.no,
-                                      k.count, k.nparts};
+    struct transpose_grad_weights_args k = transpose_grad_weights_of(op);
+    struct transpose_add_partials_args g = {k.partials, op->out[1]->data, op->out[2]->data, k.ni,
+                                            k.no, k.count, k.nparts};
 
     (void)e;
-    LAUNCH_AS(op->in[0]->dtype, transpose_weigh, gpu_blocks((size_t)k.count * k.nparts),
+    LAUNCH_AS(op->in[0]->dtype, transpose_grad_weights, gpu_blocks((size_t)k.count * k.nparts),
               x->device->stream, k);
-    LAUNCH(transpose_gather, gpu_blocks(g.count), x->device->stream, g);
+    LAUNCH(transpose_add_partials, gpu_blocks(g.count), x->device->stream, g);
     return 0;
 }
 

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The 1x1 convolution of bfloat16 activations to logits, which are floats: few, so that reading the
- * activations is all there is to it. A norm with ReLU in front of it is applied as they are
- * read. */
+/* The head of a network: a 1x1 convolution of bfloat16 activations to a few logits of floats, and
+ * its gradients. Reading the activations is nearly all of the work, so a norm and ReLU in front are
+ * applied as they are read. */
 #include "config.h"
 #include "trainer/backends/cuda/runtime/cuda_kernel.h"
 #include "trainer/backends/cuda/runtime/warp.h"
 
 #define MAX_LOGITS 16
 #define HEAD_PARTS 1024
-#define HEAD_PIXELS 256 /* of a part, at least, where there are many */
+#define HEAD_PIXELS 256 /* a part has at least so many, except in small tensors */
 
-/* What a chunk of the activations is multiplied with, and its norm's coefficients. */
+/* Weights of a chunk of 8 channels, and the coefficients of its norm. */
 struct head_chunk {
     float w[8], a[8], b[8];
 };
@@ -33,8 +33,8 @@ DEVICE float number_of(const struct gpu16 *v, const unsigned j)
     return j % 2 ? bf16_high(v->word[j / 2]) : bf16_low(v->word[j / 2]);
 }
 
-/* Logits of each pixel: z = w y + bias, where y is x, or with coef[2][channels] what a norm and its
- * ReLU make of it, max(0, coef0 x + coef1). */
+/* Logits of each pixel: z = w y + bias. y is x, or with coef[2][channels] max(0, coef[0] x +
+ * coef[1]): x behind a norm and its ReLU. */
 struct head_args {
     const uint16_t *x;
     const float *coef, *w, *bias; /* w[logits][channels]; coef and bias may be NULL */
@@ -69,100 +69,22 @@ KERNEL(head_pixels, head_args)
         }
 }
 
+/* Both gradients: dx is that of y. partials[nparts][logits][channels + 1]: sums of dz y over a part
+ * of the pixels, then of dz. sums[nparts][2][channels]: of dx and of dx x where y is not 0, or
+ * NULL. */
 struct head_grad_args {
-    const float *dz, *w;
-    uint16_t *dx;
-    unsigned channels, logits, n; /* n: chunks of dx */
-};
-
-KERNEL(head_grad_input, head_grad_args)
-{
-    for (unsigned i = gpu_index(); i < k.n; i += gpu_stride()) {
-        unsigned c = i % (k.channels / 8) * 8, pixel = i / (k.channels / 8);
-        struct gpu16 v;
-
-        UNROLL
-        for (unsigned j = 0; j < 4; j++) {
-            float low = 0, high = 0;
-
-            for (unsigned d = 0; d < k.logits; d++) {
-                float dz = k.dz[pixel * k.logits + d];
-
-                low = fmaf(dz, k.w[d * k.channels + c + 2 * j], low);
-                high = fmaf(dz, k.w[d * k.channels + c + 2 * j + 1], high);
-            }
-            v.word[j] = bf16_pair(low, high);
-        }
-        gpu16_store(k.dx + (size_t)i * 8, v);
-    }
-}
-
-/* parts[nparts][logits][channels + 1]: sums of dz x over a part of the pixels, and of dz. */
-struct head_weights_args {
-    const float *dz;
-    const uint16_t *x;
-    double *parts;
-    unsigned npixels, channels, logits, nparts;
-};
-
-/* One block for each part and logit. Threads stand in rows as in norm_rows_bf16.cu. */
-KERNEL_BLOCK(head_grad_weights, head_weights_args)
-{
-    SHARED float values[9 * GPU_BLOCK];
-    unsigned part = blockIdx.x / k.logits, d = blockIdx.x % k.logits, t = threadIdx.x;
-    unsigned each = (k.npixels + k.nparts - 1) / k.nparts, begin = part * each;
-    unsigned end = begin + each < k.npixels ? begin + each : k.npixels, chunks = k.channels / 8;
-    double *dst = k.parts + (size_t)blockIdx.x * (k.channels + 1);
-
-    for (unsigned first = 0; first < chunks; first += GPU_BLOCK) {
-        unsigned width = chunks - first < GPU_BLOCK ? chunks - first : GPU_BLOCK;
-        unsigned rows = GPU_BLOCK / width, row = t / width, chunk = first + t % width;
-        float sums[9] = {0};
-
-        for (unsigned i = begin + row; row < rows && i < end; i += rows) {
-            struct gpu16 v = gpu16_load(k.x + (size_t)i * k.channels + chunk * 8);
-            float dz = k.dz[i * k.logits + d];
-
-            UNROLL
-            for (unsigned j = 0; j < 4; j++) {
-                sums[2 * j] = fmaf(dz, bf16_low(v.word[j]), sums[2 * j]);
-                sums[2 * j + 1] = fmaf(dz, bf16_high(v.word[j]), sums[2 * j + 1]);
-            }
-            sums[8] += dz;
-        }
-        UNROLL
-        for (unsigned j = 0; j < 9; j++)
-            values[j * GPU_BLOCK + t] = sums[j];
-        BARRIER();
-        for (unsigned i = t; i < 9 * width; i += GPU_BLOCK) {
-            unsigned j = i / width, column = i % width;
-            double sum = 0;
-
-            if (j == 8 && first + column > 0)
-                continue;
-            for (unsigned r = 0; r < rows; r++)
-                sum += (double)values[j * GPU_BLOCK + r * width + column];
-            dst[j < 8 ? (first + column) * 8 + j : k.channels] = sum;
-        }
-        BARRIER();
-    }
-}
-
-/* Both gradients of that: dx is the gradient of y; parts[nparts][logits][channels + 1] as above;
- * sums[nparts][2][channels] of dx and of dx x where y is not 0, or NULL. */
-struct head_back_args {
     const float *dz, *w, *coef;
     const uint16_t *x;
     uint16_t *dx;
-    double *parts, *sums;
+    double *partials, *sums;
     unsigned npixels, channels, logits, nparts;
 };
 
-#define BACK_SUMS 25 /* of a chunk: dz y, then g, then g x, then dz */
+#define GRAD_SUMS 25 /* of a chunk: 8 of dz y, 8 of g, 8 of g x, then dz */
 
-/* One pixel's chunk: g is the gradient of y, and rounded as it is written. relu: y is behind a norm
- * and its ReLU; otherwise it is x. */
-DEVICE void add_back(float *sums, const struct head_chunk *h, const struct gpu16 *x,
+/* Adds a pixel's chunk x to a thread's sums. g is the gradient of y, rounded as it is written.
+ * relu: y is x behind a norm and its ReLU; otherwise y is x. */
+DEVICE void add_chunk(float *sums, const struct head_chunk *h, const struct gpu16 *x,
                      const struct gpu16 *g, float dz, bool relu)
 {
     UNROLL
@@ -178,20 +100,21 @@ DEVICE void add_back(float *sums, const struct head_chunk *h, const struct gpu16
     sums[24] += dz;
 }
 
-/* As head_grad_weights; the blocks of the first logit write dx and the norm's sums, too. */
-KERNEL_BLOCK(head_back_part, head_back_args)
+/* A block makes the partial sums of one part and logit; the blocks of the first logit write dx and
+ * the sums of the norm as well. Its threads form rows as in norm_rows_bf16.cu. */
+KERNEL_BLOCK(head_grad, head_grad_args)
 {
-    SHARED float values[BACK_SUMS * GPU_BLOCK];
+    SHARED float values[GRAD_SUMS * GPU_BLOCK];
     unsigned part = blockIdx.x / k.logits, d = blockIdx.x % k.logits, t = threadIdx.x;
     unsigned each = (k.npixels + k.nparts - 1) / k.nparts, begin = part * each;
     unsigned end = begin + each < k.npixels ? begin + each : k.npixels, chunks = k.channels / 8;
-    double *dst = k.parts + (size_t)blockIdx.x * (k.channels + 1);
+    double *dst = k.partials + (size_t)blockIdx.x * (k.channels + 1);
 
     for (unsigned first = 0; first < chunks; first += GPU_BLOCK) {
         unsigned width = chunks - first < GPU_BLOCK ? chunks - first : GPU_BLOCK;
         unsigned rows = GPU_BLOCK / width, row = t / width, c = (first + t % width) * 8;
         struct head_chunk h = load_chunk(k.w + c, k.coef ? k.coef + c : NULL, k.channels);
-        float sums[BACK_SUMS] = {0};
+        float sums[GRAD_SUMS] = {0};
 
         for (unsigned i = begin + row; row < rows && i < end; i += rows) {
             struct gpu16 x = gpu16_load(k.x + (size_t)i * k.channels + c), g = x;
@@ -210,13 +133,13 @@ KERNEL_BLOCK(head_back_part, head_back_args)
                 g.word[j] = bf16_pair(gradient[2 * j], gradient[2 * j + 1]);
             if (d == 0)
                 gpu16_store(k.dx + (size_t)i * k.channels + c, g);
-            add_back(sums, &h, &x, &g, k.dz[i * k.logits + d], k.coef != NULL);
+            add_chunk(sums, &h, &x, &g, k.dz[i * k.logits + d], k.coef != NULL);
         }
         UNROLL
-        for (unsigned j = 0; j < BACK_SUMS; j++)
+        for (unsigned j = 0; j < GRAD_SUMS; j++)
             values[j * GPU_BLOCK + t] = sums[j];
         BARRIER();
-        for (unsigned i = t; i < BACK_SUMS * width; i += GPU_BLOCK) {
+        for (unsigned i = t; i < GRAD_SUMS * width; i += GPU_BLOCK) {
             unsigned j = i / width, column = i % width, channel = (first + column) * 8 + j % 8;
             double sum = 0;
 
@@ -234,12 +157,12 @@ KERNEL_BLOCK(head_back_part, head_back_args)
 }
 
 struct head_total_args {
-    const double *parts;
+    const double *partials;
     float *dw, *db; /* db may be NULL */
     unsigned channels, logits, nparts;
 };
 
-/* One block for each number. */
+/* A block adds up one number of dw or db. */
 KERNEL_BLOCK(head_total, head_total_args)
 {
     SHARED double scratch[GPU_BLOCK];
@@ -247,7 +170,7 @@ KERNEL_BLOCK(head_total, head_total_args)
     double sum = 0;
 
     for (unsigned i = threadIdx.x; i < k.nparts; i += GPU_BLOCK)
-        sum += k.parts[(size_t)i * n + blockIdx.x];
+        sum += k.partials[(size_t)i * n + blockIdx.x];
     sum = gpu_block_sum(sum, scratch);
     if (threadIdx.x == 0 && c < k.channels)
         k.dw[blockIdx.x / (k.channels + 1) * k.channels + c] = (float)sum;
@@ -258,7 +181,7 @@ KERNEL_BLOCK(head_total, head_total_args)
 C_BEGIN
 
 static bool is_head(const struct op *op, const struct tensor *activations,
-                         const struct tensor *logits)
+                    const struct tensor *logits)
 {
     return activations->dtype == DTYPE_BF16 && logits->dtype == DTYPE_F32 && op->attr.kernel == 1 &&
            op->attr.stride <= 1 && tensor_channels(activations) % 8 == 0 &&
@@ -270,39 +193,15 @@ static bool supports_head(const struct op *op)
     return is_head(op, op->in[0], op->out[0]);
 }
 
-static bool supports_head_grad(const struct op *op)
-{
-    return is_head(op, op->out[0], op->in[0]);
-}
-
-static bool supports_head_weights(const struct op *op)
-{
-    return is_head(op, op->in[2], op->in[0]);
-}
-
 static int run_head(struct op *op, struct exec *x, struct err *e)
 {
-    struct head_args k = {op->in[0]->half,
-                               op->in[OP_COEF] ? op->in[OP_COEF]->data : NULL, op->in[1]->data,
-                               op->in[2] ? op->in[2]->data : NULL, op->out[0]->data,
-                               (unsigned)tensor_pixels(op->in[0]),
-                               (unsigned)tensor_channels(op->in[0]),
-                               (unsigned)tensor_channels(op->out[0])};
+    struct head_args k = {op->in[0]->half, op->in[OP_COEF] ? op->in[OP_COEF]->data : NULL,
+                          op->in[1]->data, op->in[2] ? op->in[2]->data : NULL, op->out[0]->data,
+                          (unsigned)tensor_pixels(op->in[0]), (unsigned)tensor_channels(op->in[0]),
+                          (unsigned)tensor_channels(op->out[0])};
 
     (void)e;
     LAUNCH(head_pixels, gpu_blocks(k.npixels), x->device->stream, k);
-    return 0;
-}
-
-static int run_head_grad(struct op *op, struct exec *x, struct err *e)
-{
-    struct head_grad_args k = {op->in[0]->data, op->in[1]->data, op->out[0]->half,
-                               (unsigned)tensor_channels(op->out[0]),
-                               (unsigned)tensor_channels(op->in[0]),
-                               (unsigned)(tensor_count(op->out[0]) / 8)};
-
-    (void)e;
-    LAUNCH(head_grad_input, gpu_blocks(k.n), x->device->stream, k);
     return 0;
 }
 
@@ -313,71 +212,41 @@ static unsigned count_head_parts(size_t npixels)
     return n < HEAD_PARTS ? (unsigned)n : HEAD_PARTS;
 }
 
-static int prepare_head_weights(struct op *op, struct err *e)
-{
-    (void)e;
-    op->workspace_size = (size_t)count_head_parts(tensor_pixels(op->in[0])) *
-                         tensor_channels(op->in[0]) * (tensor_channels(op->in[2]) + 1) *
-                         sizeof(double);
-    return 0;
-}
-
-static void total_head(const struct head_total_args *t, cudaStream_t stream)
-{
-    LAUNCH(head_total, (t->channels + 1) * t->logits, stream, *t);
-}
-
-static int run_head_weights(struct op *op, struct exec *x, struct err *e)
-{
-    struct head_weights_args k = {op->in[0]->data, op->in[2]->half, (double *)op->workspace,
-                                  (unsigned)tensor_pixels(op->in[0]),
-                                  (unsigned)tensor_channels(op->in[2]),
-                                  (unsigned)tensor_channels(op->in[0]),
-                                  count_head_parts(tensor_pixels(op->in[0]))};
-    struct head_total_args t = {k.parts, op->out[1]->data,
-                                op->out[2] ? op->out[2]->data : NULL, k.channels, k.logits,
-                                k.nparts};
-
-    (void)e;
-    LAUNCH(head_grad_weights, k.nparts * k.logits, x->device->stream, k);
-    total_head(&t, x->device->stream);
-    return 0;
-}
-
-static bool supports_head_grads(const struct op *op)
+static bool supports_head_grad(const struct op *op)
 {
     return op->out[0]->dtype == DTYPE_BF16 && (!op->out[OP_OUT_SUMS] || op->in[OP_COEF]) &&
            is_head(op, op->in[2], op->in[0]);
 }
 
-/* Workspace: parts of the sums, then those of the weights' gradient. */
-static int prepare_head_grads(struct op *op, struct err *e)
+/* The workspace holds the partial sums of the norm, then those of dw and db. */
+static int prepare_head_grad(struct op *op, struct err *e)
 {
-    size_t sums = cuda_sums_size(op, count_head_parts(tensor_pixels(op->in[0])));
+    unsigned nparts = count_head_parts(tensor_pixels(op->in[0]));
 
-    if (prepare_head_weights(op, e))
-        return -1;
-    op->workspace_size += sums;
+    (void)e;
+    op->workspace_size = cuda_sums_size(op, nparts) +
+                         nparts * tensor_channels(op->in[0]) * (tensor_channels(op->in[2]) + 1) *
+                             sizeof(double);
     return 0;
 }
 
-static int run_head_grads(struct op *op, struct exec *x, struct err *e)
+static int run_head_grad(struct op *op, struct exec *x, struct err *e)
 {
     unsigned nparts = count_head_parts(tensor_pixels(op->in[0]));
     size_t sums = cuda_sums_size(op, nparts);
-    struct head_back_args k = {op->in[0]->data, op->in[1]->data,
+    struct head_grad_args k = {op->in[0]->data, op->in[1]->data,
                                op->in[OP_COEF] ? op->in[OP_COEF]->data : NULL, op->in[2]->half,
                                op->out[0]->half, (double *)((char *)op->workspace + sums),
                                sums ? (double *)op->workspace : NULL,
                                (unsigned)tensor_pixels(op->in[0]),
                                (unsigned)tensor_channels(op->in[2]),
                                (unsigned)tensor_channels(op->in[0]), nparts};
-    struct head_total_args t = {k.parts, op->out[1]->data, op->out[2]->data, k.channels, k.logits,
-                                nparts};
+    struct head_total_args t = {k.partials, op->out[1]->data, op->out[2]->data, k.channels,
+                                k.logits, nparts};
 
     (void)e;
-    LAUNCH(head_back_part, nparts * k.logits, x->device->stream, k);
-    total_head(&t, x->device->stream);
+    LAUNCH(head_grad, nparts * k.logits, x->device->stream, k);
+    LAUNCH(head_total, (t.channels + 1) * t.logits, x->device->stream, t);
     cuda_sums_finish(op, k.sums, nparts, x);
     return 0;
 }
@@ -385,13 +254,7 @@ static int run_head_grads(struct op *op, struct exec *x, struct err *e)
 const struct kernel cuda_bf16_head = {
     &conv2d_kind, supports_head, NULL, run_head, NULL, OP_HAS_COEF, 0, KERNEL_HALVES};
 const struct kernel cuda_bf16_head_grad = {
-    &conv2d_grad_kind, supports_head_grads, prepare_head_grads, run_head_grads, NULL,
+    &conv2d_grad_kind, supports_head_grad, prepare_head_grad, run_head_grad, NULL,
     OP_HAS_COEF | OP_GIVES_SUMS, 0, KERNEL_HALVES};
-const struct kernel cuda_bf16_head_grad_input = {
-    &conv2d_grad_kind, supports_head_grad, NULL, run_head_grad, NULL, 0, OP_INPUT_ONLY,
-    KERNEL_HALVES};
-const struct kernel cuda_bf16_head_grad_weights = {
-    &conv2d_grad_kind, supports_head_weights, prepare_head_weights, run_head_weights, NULL, 0,
-    OP_WEIGHTS_ONLY, KERNEL_HALVES};
 
 C_END

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Forward, and the gradient of the input where cuDNN or another kernel makes that of the
- * weights. */
+/* 3x3 convolutions on tensor cores (mma_tile.h): forward, and the gradient of the input where
+ * another kernel computes that of the weights. */
 #include "config.h"
 #include "trainer/backends/cuda/runtime/cuda_kernel.h"
 #include "trainer/backends/cuda/conv/mma_conv.h"
@@ -68,7 +68,7 @@ INLINE_DEVICE void mma_conv(const struct mma_args *k, const unsigned ci, const u
         mma_conv(&k, ci, co);                           \
     }
 
-/* Blocks as mma_conv_resident has them. */
+/* The last argument is the number of resident blocks that mma_conv_resident returns. */
 CONV(8, 8, 4)
 CONV(8, 16, 3)
 CONV(8, 32, 2)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Convolutions of few channels, forward. */
+/* 3x3 convolutions with stride 1 on tensor cores, for 8 to 64 channels. */
 #ifndef UNETCTL_TRAINER_BACKENDS_CUDA_CONV_MMA_CONV_H
 #define UNETCTL_TRAINER_BACKENDS_CUDA_CONV_MMA_CONV_H
 
@@ -9,15 +9,15 @@
 extern "C" {
 #endif
 
-/* Blocks that one processor takes at a time; 0: there is none for so many channels, or it does not
- * fit into this thread's GPU: all do with the 163 KiB of shared memory of sm_80 and sm_90, with the
- * 99 of sm_86 and sm_89 those up to 32 channels, but for both gradients of 32 to 16, and some with
- * 64. There is for 8 to 64 channels in, and as many, twice or half as many out; for 8 in, as an
- * image has them, up to 64. */
+/* Returns the number of blocks that a multiprocessor of this thread's GPU takes at a time; 0: no
+ * kernel exists for so many channels, or it does not fit. Kernels exist for 8, 16, 32 and 64
+ * channels in and as many, twice or half as many out, and for 8 in (an image) to 32 and 64. All fit
+ * into the 163 KiB of shared memory of sm_80 and sm_90; into the 99 KiB of sm_86 and sm_89 those of
+ * up to 32 channels out. */
 unsigned mma_conv_resident(unsigned in, unsigned out);
 
-/* Queue one that there is; with sums k->sums has room for nblocks. A source's form is not
- * MMA_NORM_GRAD. */
+/* Queues a convolution whose channels have a kernel. With sums, k->sums has room for nblocks. The
+ * prologue of a source is not MMA_NORM_GRAD. */
 void mma_conv_run(const struct mma_args *k, unsigned nblocks, cudaStream_t stream);
 
 #ifdef __CUDACC__

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* dw[tap][in][out] is the sum over pixels p of act[p][in] d[p - tap][out]: d has the pixels around
- * its tile anyway, for the input's gradient, and act needs none. With 2x2 transposed d is the
- * larger side, and it is d[2 p + tap][out]. As matrices: rows are chunks of d of one tap each,
- * columns are channels of act, and what is added up are pixels. The warps share the rows (`groups`
- * of them), and the rows of pixels. */
+/* Gradients of convolutions on tensor cores (mma_tile.h). dw[tap][in][out] is the sum over pixels p
+ * of act[p][in] d[p - tap][out]; of a transposed convolution, whose d is the larger side, of
+ * act[p][in] d[2 p + tap][out]. A tile of d includes the pixels around it, as the input's gradient
+ * needs them; a tile of act does not.
+ *
+ * As a product of matrices: the rows are pairs of a tap and a chunk of d, the columns are channels
+ * of act, and the inner dimension is pixels. The warps of a block form groups: a group computes
+ * every groups-th tile of 16 rows, and the warps of a group share the pixels. */
 #include "config.h"
 #include "trainer/backends/cuda/runtime/cuda_kernel.h"
 #include "trainer/backends/cuda/conv/mma_grad.h"
@@ -12,22 +15,19 @@
 #include "trainer/backends/cuda/conv/mma_prologue.h"
 #include "trainer/backends/cuda/conv/mma_row.h"
 
-/* Two tiles at a time, where they fit beside the weights. */
+/* Tile buffers: 2 (double buffering) where both fit beside the weights. */
 #define GRAD_STAGES(co) ((co) < 32 ? 2 : 1)
 #define D_BYTES(co, taps)                                                                          \
     ((taps) == MMA_TAPS_3X3 ? 2 * MMA_HALO_BYTES(co) : MMA_LARGE_BYTES(co))
 #define GRAD_TILE_BYTES(ci, co, taps) (D_BYTES(co, taps) + MMA_INNER_BYTES(ci))
-#define ROW_PARTS(co, taps) (((taps) * (co) / 8 + 1) / 2)         /* 16 rows each */
-#define WEIGHTS(ci, co, taps) (ROW_PARTS(co, taps) * 16 * (ci)) /* padded: sums of one group */
+#define ROW_PARTS(co, taps) (((taps) * (co) / 8 + 1) / 2)         /* tiles of 16 rows */
+#define WEIGHTS(ci, co, taps) (ROW_PARTS(co, taps) * 16 * (ci)) /* padded to whole tiles of rows */
 #define GRAD_BYTES(ci, co, taps)                                                             \
     (MMA_WEIGHT_BYTES(co, ci, taps) + GRAD_STAGES(co) * GRAD_TILE_BYTES(ci, co, taps) +   \
      TILE_WARPS * MMA_STAGE_BYTES(ci))
 #define LARGER(a, b) ((a) > (b) ? (a) : (b))
 
-/* What a kernel is made for. */
-enum { RESULT_INPUT = 1, RESULT_WEIGHTS = 2, RESULT_BOTH = 3 };
-
-/* A tile as it lies in shared memory. */
+/* A tile in shared memory. */
 struct grad_tile {
     unsigned char *x, *g, *act;
 };
@@ -38,14 +38,13 @@ INLINE_DEVICE struct grad_tile grad_tile(unsigned char *tiles, unsigned stage, c
     struct grad_tile t;
 
     t.x = tiles + stage * GRAD_TILE_BYTES(ci, co, taps);
-    t.g = t.x + MMA_HALO_BYTES(co); /* with 3x3 */
+    t.g = t.x + MMA_HALO_BYTES(co); /* only of 3x3 */
     t.act = t.x + D_BYTES(co, taps);
     return t;
 }
 
 INLINE_DEVICE void grad_fetch(const struct mma_grad_args *k, unsigned tile, struct grad_tile t,
-                              const unsigned ci, const unsigned co, const unsigned results,
-                              const unsigned taps)
+                              const unsigned ci, const unsigned co, const unsigned taps)
 {
     struct mma_place p = mma_place(&k->input.field, tile);
 
@@ -54,24 +53,23 @@ INLINE_DEVICE void grad_fetch(const struct mma_grad_args *k, unsigned tile, stru
                            MMA_ROWS + 2, 1, MMA_PLANE(MMA_HALO, co / 8));
     else
         mma_prologue_fetch_large(&k->input.src.first, &k->input.field, p, t.x, co / 8);
-    if (results & RESULT_WEIGHTS)
-        mma_prologue_fetch(&k->act, &k->input.field, p, t.act, NULL, ci / 8, MMA_COLUMNS,
-                           MMA_ROWS, 0, MMA_PLANE(MMA_PIXELS, ci / 8));
+    mma_prologue_fetch(&k->act, &k->input.field, p, t.act, NULL, ci / 8, MMA_COLUMNS, MMA_ROWS, 0,
+                       MMA_PLANE(MMA_PIXELS, ci / 8));
 }
 
 INLINE_DEVICE void grad_apply_prologue(const struct mma_grad_args *k, struct mma_place p,
                                        struct grad_tile t, const unsigned ci, const unsigned co,
-                                       const unsigned results, const unsigned taps)
+                                       const unsigned taps)
 {
     if (taps == MMA_TAPS_3X3)
         mma_prologue_apply(&k->input.src, &k->input.field, p, t.x, t.g, co / 8, MMA_PITCH,
                            MMA_ROWS + 2, 1, MMA_PLANE(MMA_HALO, co / 8));
-    if (results & RESULT_WEIGHTS)
-        mma_prologue_apply(&k->act, &k->input.field, p, t.act, NULL, ci / 8, MMA_COLUMNS,
-                           MMA_ROWS, 0, MMA_PLANE(MMA_PIXELS, ci / 8));
+    mma_prologue_apply(&k->act, &k->input.field, p, t.act, NULL, ci / 8, MMA_COLUMNS, MMA_ROWS, 0,
+                       MMA_PLANE(MMA_PIXELS, ci / 8));
 }
 
-/* Where this lane's rows of the matrix parts lie in d, for the tile's first pixels. */
+/* Sets at[i] to the address in d of this lane's row of the group's i-th tile of rows, for the first
+ * pixels of a tile. */
 INLINE_DEVICE void grad_places(unsigned *at, const unsigned co, const unsigned groups,
                                const unsigned taps)
 {
@@ -90,7 +88,7 @@ INLINE_DEVICE void grad_places(unsigned *at, const unsigned co, const unsigned g
     }
 }
 
-/* Add a tile's products to sum[matrix part][chunk of act]. */
+/* Adds the products of a tile to sum[tile of rows][chunk of act]. */
 INLINE_DEVICE void grad_multiply(float sum[MMA_MAX_ROW_TILES][MMA_MAX_CHUNKS][4],
                                  struct grad_tile t, const unsigned *at, const unsigned ci,
                                  const unsigned co, const unsigned groups, const unsigned taps)
@@ -124,7 +122,7 @@ INLINE_DEVICE void grad_multiply(float sum[MMA_MAX_ROW_TILES][MMA_MAX_CHUNKS][4]
     }
 }
 
-/* The bias' gradient: the pixels of the tile itself. */
+/* Adds the pixels of a tile of d, without those around it, to the bias' gradient. */
 INLINE_DEVICE void grad_add_bias(float *bias, const unsigned char *d, const unsigned co,
                                  const unsigned taps)
 {
@@ -145,7 +143,8 @@ INLINE_DEVICE void grad_add_bias(float *bias, const unsigned char *d, const unsi
     }
 }
 
-/* The block's part: of the warps with the same rows one after the other. */
+/* Writes the block's partial gradient. The warps with the same rows add theirs one after the other,
+ * which fixes the order. */
 INLINE_DEVICE void grad_finish_weights(const struct mma_grad_args *k,
                                        float sum[MMA_MAX_ROW_TILES][MMA_MAX_CHUNKS][4],
                                        unsigned char *scratch, const unsigned ci, const unsigned co,
@@ -200,40 +199,37 @@ INLINE_DEVICE void grad_finish_bias(const struct mma_grad_args *k, const float *
     }
 }
 
-INLINE_DEVICE void mma_grad(const struct mma_grad_args *k, const unsigned ci,
-                            const unsigned co, const unsigned groups, const unsigned results,
-                            const unsigned taps)
+/* has_input: compiled with the gradient of the input, which is computed if input.first.y is set. */
+INLINE_DEVICE void mma_grad(const struct mma_grad_args *k, const unsigned ci, const unsigned co,
+                            const unsigned groups, const bool has_input, const unsigned taps)
 {
     TILE_SHARED(shared);
     const struct mma_args *input = &k->input;
-    unsigned char *tiles = shared +
-                           (results & RESULT_INPUT ? MMA_WEIGHT_BYTES(co, ci, taps) : 0);
+    unsigned char *tiles = shared + (has_input ? MMA_WEIGHT_BYTES(co, ci, taps) : 0);
     unsigned char *stage = tiles + GRAD_STAGES(co) * GRAD_TILE_BYTES(ci, co, taps) +
                            threadIdx.x / WARP * MMA_STAGE_BYTES(ci);
     struct mma_row_totals totals = {{0}, {0}};
     float weights[MMA_MAX_ROW_TILES][MMA_MAX_CHUNKS][4] = {{{0}}}, bias[8] = {0};
     unsigned at[MMA_MAX_ROW_TILES], turn = 0;
-    bool with_input = results & RESULT_INPUT && input->first.y;
+    bool with_input = has_input && input->first.y;
 
     grad_places(at, co, groups, taps);
     if (with_input)
         mma_row_pack(input, shared, co, ci, taps);
     if (blockIdx.x < input->field.ntiles)
-        grad_fetch(k, blockIdx.x, grad_tile(tiles, 0, ci, co, taps), ci, co, results, taps);
+        grad_fetch(k, blockIdx.x, grad_tile(tiles, 0, ci, co, taps), ci, co, taps);
     for (unsigned tile = blockIdx.x; tile < input->field.ntiles; tile += gridDim.x) {
         struct mma_place p = mma_place(&input->field, tile);
         struct grad_tile t = grad_tile(tiles, turn, ci, co, taps);
 
         turn = GRAD_STAGES(co) > 1 ? !turn : 0;
         async_wait();
-        grad_apply_prologue(k, p, t, ci, co, results, taps);
+        grad_apply_prologue(k, p, t, ci, co, taps);
         BARRIER();
         if (GRAD_STAGES(co) > 1 && tile + gridDim.x < input->field.ntiles)
-            grad_fetch(k, tile + gridDim.x, grad_tile(tiles, turn, ci, co, taps), ci, co, results,
-                       taps);
-        if (results & RESULT_WEIGHTS)
-            grad_multiply(weights, t, at, ci, co, groups, taps);
-        if (results & RESULT_WEIGHTS && k->with_bias)
+            grad_fetch(k, tile + gridDim.x, grad_tile(tiles, turn, ci, co, taps), ci, co, taps);
+        grad_multiply(weights, t, at, ci, co, groups, taps);
+        if (k->with_bias)
             grad_add_bias(bias, t.x, co, taps);
         for (unsigned row = threadIdx.x / WARP; with_input && row < MMA_ROWS;
              row += TILE_WARPS) {
@@ -245,24 +241,23 @@ INLINE_DEVICE void mma_grad(const struct mma_grad_args *k, const unsigned ci,
         if (GRAD_STAGES(co) == 1) {
             BARRIER();
             if (tile + gridDim.x < input->field.ntiles)
-                grad_fetch(k, tile + gridDim.x, t, ci, co, results, taps);
+                grad_fetch(k, tile + gridDim.x, t, ci, co, taps);
         }
     }
-    if (results & RESULT_WEIGHTS)
-        grad_finish_weights(k, weights, shared, ci, co, groups, taps);
-    if (results & RESULT_WEIGHTS && k->with_bias)
+    grad_finish_weights(k, weights, shared, ci, co, groups, taps);
+    if (k->with_bias)
         grad_finish_bias(k, bias, shared, ci, co, taps);
     if (with_input)
         mma_row_finish_sums(input, &totals, shared, ci);
 }
 
-#define GRAD(ci, co, groups, nblocks)                               \
+#define GRAD(ci, co, groups, nblocks)                         \
     KERNEL_TILE(mma_grad_##ci##_##co, mma_grad_args, nblocks) \
-    {                                                               \
-        mma_grad(&k, ci, co, groups, RESULT_BOTH, MMA_TAPS_3X3);  \
+    {                                                         \
+        mma_grad(&k, ci, co, groups, true, MMA_TAPS_3X3);     \
     }
 
-/* Blocks as mma_grad_resident has them. */
+/* The last argument is the number of resident blocks that mma_grad_resident returns. */
 GRAD(8, 8, 1, 2)
 GRAD(8, 16, 2, 2)
 GRAD(8, 32, 4, 1)
@@ -277,30 +272,19 @@ GRAD(64, 32, 8, 1)
 
 KERNEL_TILE(mma_grad_weights_64_64, mma_grad_args, 1)
 {
-    mma_grad(&k, 64, 64, 8, RESULT_WEIGHTS, MMA_TAPS_3X3);
+    mma_grad(&k, 64, 64, 8, false, MMA_TAPS_3X3);
 }
 
-#define GRAD_TRANSPOSE(ci, co, groups, nblocks)                               \
+#define GRAD_TRANSPOSE(ci, co, groups, nblocks)                         \
     KERNEL_TILE(mma_grad_transpose_##ci##_##co, mma_grad_args, nblocks) \
-    {                                                                  \
-        mma_grad(&k, ci, co, groups, RESULT_BOTH, MMA_TAPS_2X2);  \
+    {                                                                   \
+        mma_grad(&k, ci, co, groups, true, MMA_TAPS_2X2);               \
     }
 
-/* Blocks as mma_grad_transpose_resident has them. */
+/* The last argument is the number of resident blocks that mma_grad_transpose_resident returns. */
 GRAD_TRANSPOSE(16, 8, 1, 2)
 GRAD_TRANSPOSE(32, 16, 2, 1)
 GRAD_TRANSPOSE(64, 32, 4, 1)
-
-/* The input's gradient alone. */
-#define GRAD_TRANSPOSE_INPUT(ci, co, nblocks)                                  \
-    KERNEL_TILE(mma_grad_transpose_input_##ci##_##co, mma_grad_args, nblocks)     \
-    {                                                                   \
-        mma_grad(&k, ci, co, 1, RESULT_INPUT, MMA_TAPS_2X2);       \
-    }
-
-GRAD_TRANSPOSE_INPUT(16, 8, 2)
-GRAD_TRANSPOSE_INPUT(32, 16, 1)
-GRAD_TRANSPOSE_INPUT(64, 32, 1)
 
 C_BEGIN
 
@@ -308,7 +292,7 @@ C_BEGIN
     LARGER(GRAD_BYTES(ci, co, taps), LARGER(MMA_SUM_BYTES, WEIGHTS(ci, co, taps) * 4))
 #define WEIGHTS_SHARED(ci, co)                                                                     \
     LARGER(GRAD_TILE_BYTES(ci, co, MMA_TAPS_3X3),                                                  \
-           WEIGHTS(ci, co, MMA_TAPS_3X3) * 4) /* of weights only */
+           WEIGHTS(ci, co, MMA_TAPS_3X3) * 4) /* the weights only */
 
 unsigned mma_grad_resident(unsigned in, unsigned out, bool with_input)
 {
@@ -368,11 +352,6 @@ unsigned mma_grad_transpose_resident(unsigned in, unsigned out)
     LAUNCH_TILE(mma_grad_transpose_##ci##_##co, nblocks, GRAD_SHARED(ci, co, MMA_TAPS_2X2),     \
                 stream, *k)
 
-#define RUN_GRAD_TRANSPOSE_INPUT(ci, co)                                                        \
-    if (in == (ci) && out == (co))                                                              \
-    LAUNCH_TILE(mma_grad_transpose_input_##ci##_##co, nblocks,                                  \
-                GRAD_SHARED(ci, co, MMA_TAPS_2X2), stream, *k)
-
 void mma_grad_transpose_run(const struct mma_grad_args *k, unsigned nblocks, float *dw, float *db,
                             cudaStream_t stream)
 {
@@ -380,12 +359,6 @@ void mma_grad_transpose_run(const struct mma_grad_args *k, unsigned nblocks, flo
     struct mma_reduce_args g = {k->partials, dw, k->with_bias ? db : NULL, in, out, nblocks, in,
                                 MMA_TAPS_2X2, MMA_TAPS_2X2, out * MMA_TAPS_2X2};
 
-    if (!dw) {
-        RUN_GRAD_TRANSPOSE_INPUT(16, 8);
-        RUN_GRAD_TRANSPOSE_INPUT(32, 16);
-        RUN_GRAD_TRANSPOSE_INPUT(64, 32);
-        return;
-    }
     RUN_GRAD_TRANSPOSE(16, 8);
     RUN_GRAD_TRANSPOSE(32, 16);
     RUN_GRAD_TRANSPOSE(64, 32);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Both gradients of a convolution of few channels in one pass over its tensors: reads the gradient
- * d of its result (with the norm's gradient on the way in) and its input, writes the gradient of
- * the input and what the blocks have added up for that of the weights. */
+/* Gradients of 3x3 and transposed convolutions on tensor cores, in one pass over the tensors. A
+ * kernel reads the gradient d of the convolution's result (a deferred norm gradient is applied in
+ * the prologue) and the convolution's input act; it writes the gradient of the input, and per block
+ * a partial gradient of the weights, which mma_reduce adds up. */
 #ifndef UNETCTL_TRAINER_BACKENDS_CUDA_CONV_MMA_GRAD_H
 #define UNETCTL_TRAINER_BACKENDS_CUDA_CONV_MMA_GRAD_H
 
@@ -14,31 +15,31 @@ extern "C" {
 #endif
 
 struct mma_grad_args {
-    /* As a convolution of d to the input's gradient: flipped, w_out and w_in exchanged; first.y is
-     * NULL: not computed. */
+    /* The convolution of d to the input's gradient: flipped, with w_out and w_in exchanged. first.y
+     * is NULL: that gradient is not computed. */
     struct mma_args input;
-    struct mma_source act; /* the convolution's input; never MMA_NORM_GRAD */
+    struct mma_source act; /* the convolution's input; its prologue is not MMA_NORM_GRAD */
     float *partials;          /* of mma_grad_bytes() */
     bool with_bias;
 };
 
-/* As mma_conv_resident, of a convolution of `in` channels to `out`. with_input: of 64 to 64
- * there is one for the weights only. */
+/* As mma_conv_resident, for a convolution of `in` channels to `out`. For 64 to 64 there is no
+ * kernel with_input. Of those with_input, 32 to 16 and all with 64 channels do not fit into 99
+ * KiB. */
 unsigned mma_grad_resident(unsigned in, unsigned out, bool with_input);
 
-/* Bytes of mma_grad_args.partials; taps: MMA_TAPS_3X3 or MMA_TAPS_2X2. */
+/* Returns the bytes of mma_grad_args.partials. taps: MMA_TAPS_3X3 or MMA_TAPS_2X2. */
 size_t mma_grad_bytes(unsigned in, unsigned out, unsigned nblocks, bool with_bias,
                       unsigned taps);
 
-/* Queue one that there is, then the sums of the blocks' parts, in a fixed order. dw[out][in][3][3];
- * db[out], NULL if not with_bias. */
+/* Queues gradients whose channels have a kernel, then the sums over the blocks in a fixed order:
+ * dw[out][in][3][3], and db[out], which is NULL without with_bias. */
 void mma_grad_run(const struct mma_grad_args *k, unsigned nblocks, float *dw, float *db,
                   cudaStream_t stream);
 
-/* The same of a transposed convolution 2x2, stride 2, of `in` channels to half as many, 16 to 64: d
- * is the larger side, MMA_PLAIN and in one part; the field is that of the input.
- * dw[in][out][2][2], NULL: the input's gradient alone, for which act has to say its channels
- * only. */
+/* The same for a transposed convolution, 2x2 with stride 2, of `in` channels (16, 32 or 64) to half
+ * as many. d is the larger side, one part and MMA_PLAIN; the field is that of the input. dw is
+ * [in][out][2][2]. */
 unsigned mma_grad_transpose_resident(unsigned in, unsigned out);
 void mma_grad_transpose_run(const struct mma_grad_args *k, unsigned nblocks, float *dw, float *db,
                             cudaStream_t stream);

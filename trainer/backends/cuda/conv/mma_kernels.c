@@ -217,7 +217,7 @@ static int prepare_mma_grad(struct op *op, struct err *e)
     return 0;
 }
 
-/* Of both kinds of gradients. */
+/* The arguments of 3x3 and transposed gradients. */
 static struct mma_grad_args grad_args(const struct op *op, unsigned nblocks)
 {
     struct mma_grad_args k = {
@@ -280,26 +280,20 @@ static int run_mma_transpose(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-/* The smaller side of a transposed convolution's gradients: dx or x. */
-static const struct tensor *small_of(const struct op *op)
-{
-    return op->out[0] ? op->out[0] : op->in[2];
-}
-
 static unsigned transpose_grad_resident(const struct op *op)
 {
-    return mma_grad_transpose_resident(channels_of(small_of(op)), channels_of(op->in[0]));
+    return mma_grad_transpose_resident(channels_of(op->in[2]), channels_of(op->in[0]));
 }
 
 static bool supports_mma_transpose_grad(const struct op *op)
 {
-    return is_bf16(op->in[0]) && is_bf16(small_of(op)) && (!op->in[2] || is_bf16(op->in[2])) &&
-           cuda_supports(op) && cuda_has_bf16() && transpose_grad_resident(op);
+    return is_bf16(op->in[0]) && is_bf16(op->in[2]) && is_bf16(op->out[0]) && cuda_supports(op) &&
+           cuda_has_bf16() && transpose_grad_resident(op);
 }
 
 static unsigned transpose_grad_blocks(const struct op *op)
 {
-    return cuda_resident(transpose_grad_resident(op), field_of(small_of(op)).ntiles);
+    return cuda_resident(transpose_grad_resident(op), field_of(op->in[2]).ntiles);
 }
 
 static int prepare_mma_transpose_grad(struct op *op, struct err *e)
@@ -307,10 +301,9 @@ static int prepare_mma_transpose_grad(struct op *op, struct err *e)
     unsigned nblocks = transpose_grad_blocks(op);
 
     (void)e;
-    op->workspace_size = cuda_sums_size(op, nblocks);
-    if (op->out[1])
-        op->workspace_size += mma_grad_bytes(channels_of(op->in[2]), channels_of(op->in[0]),
-                                             nblocks, op->out[2] != NULL, MMA_TAPS_2X2);
+    op->workspace_size = cuda_sums_size(op, nblocks) +
+                         mma_grad_bytes(channels_of(op->in[2]), channels_of(op->in[0]), nblocks,
+                                        true, MMA_TAPS_2X2);
     return 0;
 }
 
@@ -320,12 +313,10 @@ static int run_mma_transpose_grad(struct op *op, struct exec *x, struct err *e)
     struct mma_grad_args k = grad_args(op, nblocks);
 
     (void)e;
-    k.input.field = field_of(small_of(op));
+    k.input.field = field_of(op->in[2]);
     k.input.w_out = 4 * channels_of(op->in[0]);
     k.input.w_in = 4;
-    k.act.first.channels = channels_of(small_of(op));
-    mma_grad_transpose_run(&k, nblocks, data_or_null(op->out[1]), data_or_null(op->out[2]),
-                           x->device->stream);
+    mma_grad_transpose_run(&k, nblocks, op->out[1]->data, op->out[2]->data, x->device->stream);
     cuda_sums_finish(op, k.input.sums, nblocks, x);
     return 0;
 }
@@ -339,8 +330,8 @@ const struct kernel cuda_mma_conv2d_grad_input = {
     .may = OP_HAS_SECOND, .must = OP_INPUT_ONLY, .types = KERNEL_HALVES};
 const struct kernel cuda_mma_conv2d_grad_weights = {
     .kind = &conv2d_grad_kind, .supports = supports_mma_grad, .prepare = prepare_mma_grad,
-    .run = run_mma_grad, .may = OP_NO_BIAS | OP_HAS_NORM_GRAD | OP_HAS_SECOND, .must = OP_WEIGHTS_ONLY,
-    .types = KERNEL_HALVES};
+    .run = run_mma_grad, .may = OP_NO_BIAS | OP_HAS_NORM_GRAD | OP_HAS_SECOND,
+    .must = OP_WEIGHTS_ONLY, .types = KERNEL_HALVES};
 const struct kernel cuda_mma_conv2d_grad = {
     .kind = &conv2d_grad_kind, .supports = supports_mma_grad, .prepare = prepare_mma_grad,
     .run = run_mma_grad, .types = KERNEL_HALVES,
@@ -348,15 +339,6 @@ const struct kernel cuda_mma_conv2d_grad = {
 const struct kernel cuda_mma_conv_transpose2d = {
     .kind = &conv_transpose2d_kind, .supports = supports_mma_transpose, .run = run_mma_transpose,
     .may = OP_HAS_COEF, .types = KERNEL_HALVES};
-/* Of the input, of the weights, or of both with what fusion adds to them. */
-const struct kernel cuda_mma_conv_transpose2d_grad_input = {
-    .kind = &conv_transpose2d_grad_kind, .supports = supports_mma_transpose_grad,
-    .prepare = prepare_mma_transpose_grad, .run = run_mma_transpose_grad, .must = OP_INPUT_ONLY,
-    .types = KERNEL_HALVES};
-const struct kernel cuda_mma_conv_transpose2d_grad_weights = {
-    .kind = &conv_transpose2d_grad_kind, .supports = supports_mma_transpose_grad,
-    .prepare = prepare_mma_transpose_grad, .run = run_mma_transpose_grad, .must = OP_WEIGHTS_ONLY,
-    .types = KERNEL_HALVES};
 const struct kernel cuda_mma_conv_transpose2d_grad = {
     .kind = &conv_transpose2d_grad_kind, .supports = supports_mma_transpose_grad,
     .prepare = prepare_mma_transpose_grad, .run = run_mma_transpose_grad,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How a tile comes into shared memory: copied, and once that is there given its form (mma_tile.h).
- * For kernels only. */
+/* The way of a tile into shared memory: asynchronous copies, then the prologue (enum mma_prologue)
+ * in place. Included by kernels only. */
 #ifndef UNETCTL_TRAINER_BACKENDS_CUDA_CONV_MMA_PROLOGUE_H
 #define UNETCTL_TRAINER_BACKENDS_CUDA_CONV_MMA_PROLOGUE_H
 
@@ -8,7 +8,8 @@
 
 #if defined(__CUDACC__) || defined(GPU_EMULATE)
 
-/* Part of the source that has the chunk, which becomes one of the part's. */
+/* Returns the part of the source that contains a chunk, whose number becomes one within the
+ * part. */
 INLINE_DEVICE struct mma_part mma_prologue_part(const struct mma_source *s, unsigned *chunk)
 {
     unsigned split = s->first.channels / 8;
@@ -39,7 +40,8 @@ INLINE_DEVICE void mma_prologue_fetch_image(const struct mma_part *part,
     }
 }
 
-/* Begin to copy a tile: x, and g where the form has it. A thread's chunk is always the same. */
+/* Starts to copy a tile: x, and g where the prologue has it. A thread always copies the same
+ * chunk. */
 INLINE_DEVICE void mma_prologue_fetch(const struct mma_source *s, const struct mma_field *f,
                                       struct mma_place p, unsigned char *x, unsigned char *g,
                                       const unsigned chunks, const unsigned pitch,
@@ -65,8 +67,8 @@ INLINE_DEVICE void mma_prologue_fetch(const struct mma_source *s, const struct m
     }
 }
 
-/* Begin to copy the larger side of a 2x2 tile, of which f is the smaller one: in each row the even
- * columns first, so that a tap's pixels are neighbours. */
+/* Starts to copy a tile of the larger side of a 2x2 convolution; f is the smaller side. In a row
+ * the even columns come first, so that the pixels of a tap are neighbours. */
 INLINE_DEVICE void mma_prologue_fetch_large(const struct mma_part *part,
                                             const struct mma_field *f, struct mma_place p,
                                             unsigned char *x, const unsigned chunks)
@@ -86,7 +88,7 @@ INLINE_DEVICE void mma_prologue_fetch_large(const struct mma_part *part,
     }
 }
 
-/* Of four channels. */
+/* Loads the coefficients of four channels. */
 INLINE_DEVICE void mma_prologue_coefficients(float k[][4], const float *coef, unsigned channels,
                                              const unsigned nrows)
 {
@@ -109,7 +111,7 @@ INLINE_DEVICE float mma_prologue_norm_relu(float k[][4], const unsigned j, float
     return fmaxf(fmaf(k[0][j], x, k[1][j]), 0.f);
 }
 
-/* g is NULL for MMA_NORM_RELU. */
+/* Applies the prologue to four channels of x in place; g is NULL for MMA_NORM_RELU. */
 INLINE_DEVICE void mma_prologue_apply_4(float k[][4], unsigned *x, const unsigned *g)
 {
     unsigned v[2], u[2];
@@ -129,8 +131,8 @@ INLINE_DEVICE void mma_prologue_apply_4(float k[][4], unsigned *x, const unsigne
     gpu8_store(x, v);
 }
 
-/* Once this thread's copies have arrived: give what they brought its form. Around an image stay
- * zeros. */
+/* Applies the prologue to what this thread has copied, after async_wait. Pixels outside of the
+ * image stay zero. */
 INLINE_DEVICE void mma_prologue_apply(const struct mma_source *s, const struct mma_field *f,
                                       struct mma_place p, unsigned char *x, const unsigned char *g,
                                       const unsigned chunks, const unsigned pitch,

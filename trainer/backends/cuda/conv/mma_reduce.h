@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The gradient of a convolution's weights and bias from the parts that blocks have made
- * (mma_grad.cu). */
+/* Adds up the partial gradients of weights and bias that the blocks of mma_grad.cu have made. */
 #ifndef UNETCTL_TRAINER_BACKENDS_CUDA_CONV_MMA_REDUCE_H
 #define UNETCTL_TRAINER_BACKENDS_CUDA_CONV_MMA_REDUCE_H
 
@@ -12,12 +11,12 @@ extern "C" {
 
 struct mma_reduce_args {
     const float *partials; /* [nparts][taps][out][in], then with db [nparts][out] */
-    float *dw, *db;        /* db is NULL where there are no parts of it */
-    unsigned in, out, nparts, nw; /* nw: channels of the input that have weights */
+    float *dw, *db;        /* db may be NULL */
+    unsigned in, out, nparts, nw; /* nw: channels of the input without padding */
     unsigned taps, w_out, w_in;   /* dw[out * w_out + in * w_in + tap] */
 };
 
-/* Queued; the order of adding is fixed. */
+/* Queues the sums; the order of adding is fixed. */
 void mma_reduce(const struct mma_reduce_args *k, cudaStream_t stream);
 
 #ifdef __CUDACC__

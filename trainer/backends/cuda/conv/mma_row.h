@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* From a tile in shared memory to a row of the result: weights, products, what is written and its
- * sums (mma_tile.h). For kernels only. */
+/* A row of a result from a tile in shared memory: packing of weights, products, and the epilogue,
+ * which writes the row and adds up its sums (mma_tile.h). Included by kernels only. */
 #ifndef UNETCTL_TRAINER_BACKENDS_CUDA_CONV_MMA_ROW_H
 #define UNETCTL_TRAINER_BACKENDS_CUDA_CONV_MMA_ROW_H
 
@@ -8,8 +8,9 @@
 
 #if defined(__CUDACC__) || defined(GPU_EMULATE)
 
-/* Weights as the threads of a warp take them: words [step][chunk of the result][lane][2]. A step is
- * two chunks of the input, of a tap each; behind the last one are zeros. */
+/* Packs the weights as the threads of a warp load them: words [step][chunk of the result][lane][2].
+ * A step is two pairs of a tap and a chunk of the input; an odd number of pairs is padded with
+ * zeros. */
 INLINE_DEVICE void mma_row_pack(const struct mma_args *k, unsigned char *packed,
                                 const unsigned ci, const unsigned co, const unsigned taps)
 {
@@ -28,7 +29,7 @@ INLINE_DEVICE void mma_row_pack(const struct mma_args *k, unsigned char *packed,
     }
 }
 
-/* Where tap and chunk of step q's input lie from a pixel's first one. */
+/* Returns the offset of pair q of tap and chunk from the first chunk of a pixel. */
 INLINE_DEVICE unsigned mma_row_offset(const unsigned q, const unsigned chunks,
                                       const unsigned taps)
 {
@@ -38,7 +39,8 @@ INLINE_DEVICE unsigned mma_row_offset(const unsigned q, const unsigned chunks,
            (taps == MMA_TAPS_3X3 ? tap / 3 * MMA_PITCH + tap % 3 : tap * MMA_COLUMNS);
 }
 
-/* A row of 32 pixels: sum[half of the row][chunk of the result], as warp_multiply has D. */
+/* Multiplies a row of 32 pixels with the weights: sum[half of the row][chunk of the result], as
+ * warp_multiply has D. */
 INLINE_DEVICE void mma_row_multiply(float sum[2][MMA_MAX_CHUNKS][4],
                                     const unsigned char *tile, const unsigned char *packed,
                                     unsigned row, const unsigned ci, const unsigned co,
@@ -77,7 +79,7 @@ INLINE_DEVICE void mma_row_multiply(float sum[2][MMA_MAX_CHUNKS][4],
     }
 }
 
-/* What a thread adds up of its chunk, from tile to tile. */
+/* The sums of a thread's chunk over all tiles. */
 struct mma_row_totals {
     float sum[8], product[8];
 };
@@ -88,7 +90,7 @@ INLINE_DEVICE void mma_row_add(struct mma_row_totals *t, const unsigned j, float
     t->product[j] = fmaf(y, x, t->product[j]);
 }
 
-/* A row of a tile to its tensor, by way of the warp's part of shared memory. */
+/* Writes a row of a tile to its tensor, by way of the warp's part of shared memory. */
 INLINE_DEVICE void mma_row_write(const struct mma_args *k, struct mma_place p,
                                  unsigned row, float sum[2][MMA_MAX_CHUNKS][4],
                                  unsigned char *stage, struct mma_row_totals *totals,
@@ -150,8 +152,8 @@ INLINE_DEVICE void mma_row_write(const struct mma_args *k, struct mma_place p,
     warp_sync();
 }
 
-/* The block's sums, in the order of its threads. scratch: MMA_SUM_BYTES that nobody needs any
- * more. */
+/* Adds up the sums of the block's threads in a fixed order. scratch: MMA_SUM_BYTES of shared memory
+ * that are no longer in use. */
 INLINE_DEVICE void mma_row_finish_sums(const struct mma_args *k,
                                        const struct mma_row_totals *totals,
                                        unsigned char *scratch, const unsigned co)

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A warp makes two rows of 64 pixels from a row of 32. Weights stay in shared memory. */
+/* A warp computes two rows of 64 pixels of the result from a row of 32 pixels of the source. The
+ * weights stay in shared memory. */
 #include "config.h"
 #include "trainer/backends/cuda/runtime/cuda_kernel.h"
 #include "trainer/backends/cuda/conv/mma_transpose.h"
 
 #include "trainer/backends/cuda/conv/mma_prologue.h"
 
-/* Of a warp. */
+/* Per warp. */
 #define TRANSPOSE_STAGE_BYTES(c) ((c) / 8 * MMA_PLANE(2 * MMA_COLUMNS, (c) / 8) * 16)
 #define TRANSPOSE_WEIGHT_BYTES(ci, co) (MMA_TAPS_2X2 * ((ci) / 16) * ((co) / 8) * WARP * 8)
 #define TRANSPOSE_BYTES(ci, co) \
     (TRANSPOSE_WEIGHT_BYTES(ci, co) + MMA_INNER_BYTES(ci) + TILE_WARPS * TRANSPOSE_STAGE_BYTES(co))
 
-/* Words [tap][step][chunk of the result][lane][2], as mma_pack has them. */
+/* Packs the weights as words [tap][step][chunk of the result][lane][2]; mma_row_pack does the same
+ * for 3x3. */
 INLINE_DEVICE void mma_transpose_pack(const struct mma_args *k, unsigned char *packed,
                                       const unsigned ci, const unsigned co)
 {
@@ -32,7 +34,7 @@ INLINE_DEVICE void mma_transpose_fetch(const struct mma_args *k, unsigned tile, 
                        MMA_COLUMNS, MMA_ROWS, 0, MMA_PLANE(MMA_PIXELS, chunks));
 }
 
-/* One tap of a row of 32 pixels: every second pixel of the stage's 64. */
+/* Computes one tap of a row of 32 pixels: every second pixel of 64 in the stage. */
 INLINE_DEVICE void mma_transpose_multiply(const struct mma_args *k, const unsigned char *row,
                                           const unsigned char *packed, unsigned tap,
                                           unsigned char *stage, const unsigned ci,
@@ -80,7 +82,7 @@ INLINE_DEVICE void mma_transpose_multiply(const struct mma_args *k, const unsign
     }
 }
 
-/* A row of the larger tensor. */
+/* Writes a row of the larger tensor from the stage. */
 INLINE_DEVICE void mma_transpose_write(const struct mma_args *k, struct mma_place p, unsigned row,
                                        const unsigned char *stage, const unsigned co)
 {
@@ -138,7 +140,7 @@ INLINE_DEVICE void mma_transpose(const struct mma_args *k, const unsigned ci, co
         mma_transpose(&k, ci, co);                               \
     }
 
-/* Blocks as mma_transpose_resident has them. */
+/* The last argument is the number of resident blocks that mma_transpose_resident returns. */
 TRANSPOSE(16, 8, 4)
 TRANSPOSE(32, 16, 4)
 TRANSPOSE(64, 32, 2)

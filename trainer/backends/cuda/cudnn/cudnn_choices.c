@@ -18,8 +18,8 @@
 #include "src/log.h"
 
 #define HEAD "unet-train cudnn-choices 1\n"
-#define MOST_ENTRIES 20000 /* of a file; more are none of ours */
-#define LOCK_TRIES 100     /* of 10 ms: then it is written without */
+#define MAX_ENTRIES 20000 /* a file with more is damaged */
+#define LOCK_TRIES 100     /* of 10 ms each; then the file is written without the lock */
 
 struct entry {
     char key[CUDNN_KEY_SIZE];
@@ -43,7 +43,7 @@ static struct entry *find(const struct table *t, const char *key)
     return NULL;
 }
 
-/* Replaces what the key had. Without memory it is forgotten. */
+/* Replaces the choice of the key. Without memory the choice is dropped. */
 static void put(struct table *t, const char *key, const struct cudnn_choice *c)
 {
     struct entry *entry = find(t, key), *more;
@@ -61,7 +61,7 @@ static void put(struct table *t, const char *key, const struct cudnn_choice *c)
     entry->choice = *c;
 }
 
-/* The folder, made if it is not there. */
+/* Sets dst to the cache folder, and creates it. */
 static int folder_of(char dst[PATH_MAX])
 {
     const char *chosen = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
@@ -79,7 +79,7 @@ static int folder_of(char dst[PATH_MAX])
     return mkdir(dst, 0777) == 0 || errno == EEXIST ? 0 : -1;
 }
 
-/* Of engines, by the tail of their graph. */
+/* Words of an engine in the file, by its tail. */
 static const char *const words[] = {[CUDNN_ALONE] = "engine", [CUDNN_BIAS] = "engine+bias",
                                     [CUDNN_BIAS_RELU] = "engine+bias+relu"};
 
@@ -98,7 +98,7 @@ static int read_engine(const char *text, struct cudnn_engine *engine)
     return 0;
 }
 
-/* KEY tab own|WORD MODE PLACE ID tab MICROSECONDS */
+/* A line is KEY tab own|WORD MODE PLACE ID tab MICROSECONDS. */
 static int read_line(char *line, struct table *t)
 {
     char *choice = strchr(line, '\t'), *us = choice ? strchr(choice + 1, '\t') : NULL, *end;
@@ -125,7 +125,7 @@ static int read_lines(FILE *f, struct table *t)
     if (!fgets(line, sizeof line, f) || strcmp(line, HEAD) != 0)
         return -1;
     for (size_t i = 0; fgets(line, sizeof line, f); i++)
-        if (i == MOST_ENTRIES || read_line(line, t))
+        if (i == MAX_ENTRIES || read_line(line, t))
             return -1;
     return ferror(f) ? -1 : 0;
 }
@@ -238,7 +238,8 @@ static int write_file(const char *path, const struct table *t)
     return bad ? -1 : 0;
 }
 
-/* One writer at a time, where the file system has locks that work; a file, to be closed, or -1. */
+/* Locks the file, where the file system supports it, against other writers. Returns a descriptor to
+ * be closed, or -1. */
 static int wait_for_turn(const char *path)
 {
     int file = open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0666);
@@ -277,8 +278,8 @@ void cudnn_choices_save(void)
     pthread_mutex_lock(&lock);
     if (is_dirty && (folder_of(folder) || save(folder)) && !has_warned) {
         log_warn(
-            "the choice of cuDNN's engines can't be kept in $XDG_CACHE_HOME/unetctl (%s): every "
-            "start will take the time for it",
+            "the choice of cuDNN's engines can't be kept in $XDG_CACHE_HOME/unetctl (%s): engines "
+            "are timed again at each start",
             strerror(errno));
         has_warned = true;
     }

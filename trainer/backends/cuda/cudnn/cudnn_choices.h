@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What was found fastest, kept in a file for later runs: cudnn-choices in $XDG_CACHE_HOME/unetctl,
- * or ~/.cache/unetctl. It is read once in a process and replaced as a whole, so that readers see
- * the old one or the new one, with what others have added meanwhile. A file that is damaged counts
- * as none. Any thread may call. */
+/* The fastest engines found, kept in a file for later runs: cudnn-choices in
+ * $XDG_CACHE_HOME/unetctl or ~/.cache/unetctl. A process reads it once; saving merges what other
+ * processes have added and replaces the file as a whole. A damaged file is ignored. Any thread may
+ * call. */
 #ifndef UNETCTL_TRAINER_BACKENDS_CUDA_CUDNN_CUDNN_CHOICES_H
 #define UNETCTL_TRAINER_BACKENDS_CUDA_CUDNN_CUDNN_CHOICES_H
 
@@ -11,23 +11,26 @@
 #define CUDNN_KEY_SIZE 256
 
 struct cudnn_choice {
-    bool own; /* no engine: the kernel that was there before */
+    bool own; /* no engine: the own kernel */
     struct cudnn_engine engine;
-    double us; /* microseconds that it took */
+    double us; /* its time in microseconds */
 };
 
-/* key: without tabs and line ends. */
+/* Sets *c to the choice for a key and returns true, or returns false. A key has neither tabs nor
+ * line ends. */
 bool cudnn_choices_find(const char *key, struct cudnn_choice *c);
 
-/* In memory; in the file with the next save. */
+/* Adds or replaces a choice in memory; the next save writes it. */
 void cudnn_choices_add(const char *key, const struct cudnn_choice *c);
 
-/* All of them as text, to be freed, NULL: out of memory; and those of another process, not for the
- * file: -1 where the text is damaged. */
+/* cudnn_choices_encode returns all choices as text, to be freed by the caller; NULL: out of memory.
+ * cudnn_choices_decode adds those of another process, which the next save does not write by itself;
+ * -1 if the text is damaged. */
 char *cudnn_choices_encode(void);
 int cudnn_choices_decode(const char *text);
 
-/* Nothing to do if nothing was added. What can't be written is told once. */
+/* Writes the file if choices were added since the last save. Reports once if it cannot be
+ * written. */
 void cudnn_choices_save(void);
 
 #endif

@@ -5,15 +5,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define MOST_OPERATIONS 3
+#define MAX_OPERATIONS 3
 
-/* Those of the caller, then those that are nowhere in memory. */
+/* Ids of tensors: those of the caller, then virtual ones, which are never in memory. */
 enum { X = CUDNN_X, Y = CUDNN_Y, WEIGHTS = CUDNN_W, BIAS = CUDNN_B, CONVOLVED, BIASED, NTENSORS };
 
 struct cudnn_graph {
     const struct cudnn_calls *calls;
     struct cudnn_problem problem;
-    void *tensors[NTENSORS], *convolution, *add, *relu, *operations[MOST_OPERATIONS], *graph;
+    void *tensors[NTENSORS], *convolution, *add, *relu, *operations[MAX_OPERATIONS], *graph;
     int noperations;
 };
 
@@ -59,8 +59,8 @@ static int finalize(const struct cudnn_graph *g, void *d, const char *what, stru
     return check(g->calls, g->calls->finalize(d), what, e);
 }
 
-/* a x channels x rows x columns, channels next to each other. What is nowhere, and the bias, has
- * floats. */
+/* Describes tensor id, [a][channels][rows][columns] with channels innermost in memory. Virtual
+ * tensors and the bias are floats. */
 static int describe_tensor(struct cudnn_graph *g, int id, const int64_t dims[4], struct err *e)
 {
     enum dtype t = id < BIAS ? g->problem.dtype : DTYPE_F32;
@@ -122,7 +122,7 @@ static int describe_convolution(struct cudnn_graph *g, struct err *e)
                : 0;
 }
 
-/* The names that an operation has for what all three have. */
+/* Attributes that the three kinds of convolutions have in common, by their names in each. */
 static const struct {
     int type, alpha, beta, convolution, tensors[3];
 } ways[] = {
@@ -168,7 +168,7 @@ static int describe_operation(struct cudnn_graph *g, struct err *e)
     return finalize(g, *d, "an operation", e);
 }
 
-/* y of x, number by number, and of b, NULL: of x alone. */
+/* Describes an operation y(x) or, with b, y(x, b), number by number. */
 static int describe_pointwise(struct cudnn_graph *g, int mode, void **pointwise, void **x, void **b,
                               void **y, struct err *e)
 {
@@ -257,7 +257,7 @@ void cudnn_graph_destroy(struct cudnn_graph *g)
     if (!g)
         return;
     destroy(g, g->graph);
-    for (int i = 0; i < MOST_OPERATIONS; i++)
+    for (int i = 0; i < MAX_OPERATIONS; i++)
         destroy(g, g->operations[i]);
     destroy(g, g->relu);
     destroy(g, g->add);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The part of cuDNN 9 that is used, its graph API in C, as a table of functions: found when the
- * program runs, so that one binary serves nodes with and without it, and without its header, whose
- * numbers are repeated here (cudnn_library.c compares them where the header is). A graph is made of
- * descriptors: created, given attributes, finalized; then they can be asked, and belong to others.
- * The tests fill such a table with functions that do the same on the CPU
- * (test/cudnn_emulated.c). */
+/* The functions of cuDNN 9's graph API that the engine uses, as a table that is filled at run time:
+ * one binary works on nodes with and without the library. Builds need no cuDNN header either, as
+ * its constants are repeated here; cudnn_library.c compares them with the header where there is
+ * one.
+ *
+ * A graph consists of descriptors. A descriptor is created, given attributes and finalized; then
+ * its attributes can be read, and it can be an attribute of another. The tests fill such a table
+ * with functions that emulate cuDNN on the CPU (test/cudnn_emulated.c). */
 #ifndef UNETCTL_TRAINER_BACKENDS_CUDA_CUDNN_CUDNN_LIBRARY_H
 #define UNETCTL_TRAINER_BACKENDS_CUDA_CUDNN_CUDNN_LIBRARY_H
 
@@ -13,7 +15,7 @@
 
 #include "src/err.h"
 
-/* As CUDNN_... in the header. */
+/* The constants CUDNN_... of the header. */
 enum {
     DNN_STATUS_SUCCESS = 0,
 
@@ -112,9 +114,9 @@ enum {
     DNN_ATTR_ENGINE_GLOBAL_INDEX = 1301,
     DNN_ATTR_ENGINE_NUMERICAL_NOTE = 1303
 };
-#define DNN_NUMERICAL_NOTES 32 /* more than any release has */
+#define DNN_NUMERICAL_NOTES 32 /* at least as many as any release has */
 
-/* Calls return a status; handle: one per device; stream: a cudaStream_t. */
+/* Functions that return int return a status. handle: one per device. stream: a cudaStream_t. */
 struct cudnn_calls {
     size_t (*get_version)(void); /* 91900: 9.19.0 */
     const char *(*get_error_string)(int status);
@@ -129,8 +131,8 @@ struct cudnn_calls {
     int (*execute)(void *handle, void *plan, void *pack);
 };
 
-/* Opened on the first call, and open to the end of the process. NULL with ERR_CONFIG if there is
- * none of release 9. */
+/* Opens the library at the first call; it stays open. Returns NULL with ERR_CONFIG if there is no
+ * cuDNN 9. */
 const struct cudnn_calls *cudnn_library_open(struct err *e);
 
 #endif

@@ -4,12 +4,12 @@
 
 #include <stdlib.h>
 
-#define MOST_ENGINES 64 /* of a list that are looked at */
+#define MAX_ENGINES 64 /* engines of a list that are considered */
 
 struct list {
     int mode;
     void *heuristics;
-    void *configs[MOST_ENGINES];
+    void *configs[MAX_ENGINES];
     int64_t n;
 };
 
@@ -18,9 +18,9 @@ struct cudnn_search {
     void *handle;
     struct cudnn_problem problem;
     struct cudnn_graph *graph;
-    struct list lists[2]; /* filled one after the other */
+    struct list lists[2]; /* filled when the search gets there */
     int nlists;
-    int64_t next; /* over all lists */
+    int64_t next; /* index of the next engine, over all lists */
 };
 
 struct cudnn_plan {
@@ -71,7 +71,7 @@ void cudnn_plan_end(struct cudnn_search *s)
     if (!s)
         return;
     for (int i = 0; i < s->nlists; i++) {
-        for (int64_t k = 0; k < MOST_ENGINES; k++)
+        for (int64_t k = 0; k < MAX_ENGINES; k++)
             destroy(s, s->lists[i].configs[k]);
         destroy(s, s->lists[i].heuristics);
     }
@@ -81,7 +81,7 @@ void cudnn_plan_end(struct cudnn_search *s)
 
 /* ---- engines */
 
-/* Empty where cuDNN has no answer. */
+/* Asks cuDNN for the engines of a list; without an answer the list is empty. */
 static void fill_list(struct cudnn_search *s, struct list *l)
 {
     struct err ignored;
@@ -96,8 +96,8 @@ static void fill_list(struct cudnn_search *s, struct list *l)
         s->calls->get(l->heuristics, DNN_ATTR_ENGINEHEUR_RESULTS, DNN_TYPE_BACKEND_DESCRIPTOR, 0,
                       &n, NULL) != DNN_STATUS_SUCCESS)
         return;
-    if (n > MOST_ENGINES)
-        n = MOST_ENGINES;
+    if (n > MAX_ENGINES)
+        n = MAX_ENGINES;
     for (int64_t i = 0; i < n; i++)
         if (create(s, DNN_BACKEND_ENGINECFG_DESCRIPTOR, &l->configs[i], &ignored))
             return;
@@ -128,7 +128,8 @@ static bool suits(const struct cudnn_problem *p, const int *notes, int64_t n)
     return true;
 }
 
-/* Does the configuration's engine compute as it should? And which one is it? */
+/* Reads the id of a configuration's engine, and returns whether its numerical notes are
+ * acceptable. */
 static bool look_at(const struct cudnn_search *s, void *config, int64_t *id)
 {
     int notes[DNN_NUMERICAL_NOTES];
@@ -168,7 +169,7 @@ static void *finalize_plan(const struct cudnn_search *s, void *config, size_t mo
     return NULL;
 }
 
-/* NULL: it does not suit. */
+/* Returns NULL if the engine is not acceptable, or needs too much workspace. */
 static struct cudnn_plan *make_plan(struct cudnn_search *s, int mode, int64_t place, void *config,
                                     size_t most)
 {

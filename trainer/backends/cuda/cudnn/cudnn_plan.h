@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The engines that cuDNN has for a graph, and what runs one. */
+/* Searches cuDNN's engines for a problem, and runs one. A plan must be closed before its search
+ * ends. */
 #ifndef UNETCTL_TRAINER_BACKENDS_CUDA_CUDNN_CUDNN_PLAN_H
 #define UNETCTL_TRAINER_BACKENDS_CUDA_CUDNN_CUDNN_PLAN_H
 
@@ -10,8 +11,8 @@
 #include "src/err.h"
 #include "trainer/backends/cuda/cudnn/cudnn_graph.h"
 
-/* Which engine: of a graph with that tail the place in one list of cuDNN's, and what stands
- * there. */
+/* Identifies an engine: the tail of the graph that it computes, the list and the place there in
+ * which cuDNN offers it, and its id, which is compared when the engine is looked up. */
 struct cudnn_engine {
     int mode; /* DNN_HEUR_MODE_... */
     int64_t place, id;
@@ -20,24 +21,26 @@ struct cudnn_engine {
 
 struct cudnn_plan;
 
-/* The engines of a problem, as cuDNN thinks best first. NULL on error: what cuDNN said. */
+/* Begins a search; cuDNN orders the engines from the most promising. Returns NULL with the reason
+ * of cuDNN in *e. */
 struct cudnn_search *cudnn_plan_search(const struct cudnn_calls *calls, void *handle,
                                        const struct cudnn_problem *problem, struct err *e);
-void cudnn_plan_end(struct cudnn_search *s); /* after its plans; NULL is fine */
+void cudnn_plan_end(struct cudnn_search *s); /* after its plans are closed; s may be NULL */
 
-/* The next engine that computes as the problem asks, with at most that much workspace. NULL: there
- * is no other. */
+/* Returns a plan for the next acceptable engine that needs at most that much workspace; NULL: there
+ * is none left. */
 struct cudnn_plan *cudnn_plan_next(struct cudnn_search *s, size_t most);
 
-/* That engine. NULL: it is not there, or not fit. */
+/* Returns a plan for that engine; NULL: it is missing or not acceptable. */
 struct cudnn_plan *cudnn_plan_find(struct cudnn_search *s, const struct cudnn_engine *engine,
                                      size_t most);
 
-void cudnn_plan_close(struct cudnn_plan *p); /* NULL is fine */
+void cudnn_plan_close(struct cudnn_plan *p); /* p may be NULL */
 const struct cudnn_engine *cudnn_plan_engine(const struct cudnn_plan *p);
 
-/* Queue it in the handle's stream. By CUDNN_X.., the bias only with a tail; all of them and the
- * workspace on 16 bytes; the latter has what was the most. */
+/* Queues the plan in the handle's stream. pointers: by CUDNN_X to CUDNN_B, the bias only with a
+ * tail that has one. They and the workspace are aligned to 16 bytes; the workspace has the size
+ * given to cudnn_plan_next or cudnn_plan_find. */
 int cudnn_plan_run(const struct cudnn_plan *p, void *const pointers[4], void *workspace,
                    struct err *e);
 

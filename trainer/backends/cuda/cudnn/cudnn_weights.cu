@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is around cuDNN's convolutions: weights in its order and type, their gradients back. */
+/* Weights in the order and type of cuDNN's convolutions, and their gradients back. */
 #include "config.h"
 #include "trainer/backends/cuda/runtime/cuda_kernel.h"
 
-/* ours[k][c][taps] of floats and theirs[k][taps][c] of the type; n: numbers of either. */
+/* Between w[out][c][taps] of floats, ours, and w[out][taps][c] of the type, cuDNN's. n: numbers of
+ * either. */
 struct order_args {
     const void *src;
     void *dst;

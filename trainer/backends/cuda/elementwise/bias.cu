@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* bias and its gradient, by themselves and behind cuDNN's convolutions. */
+/* bias and its gradient, as ops and around the convolutions of cuDNN. */
 #include "config.h"
 #include "trainer/backends/cuda/runtime/cuda_kernel.h"
 
@@ -7,11 +7,10 @@ struct bias_args {
     const void *src;
     const float *bias;
     void *dst; /* may be src */
-    unsigned to; /* its type */
+    unsigned to; /* type of dst */
     unsigned channels, n;
 };
 
-/* type: of src */
 DEVICE void bias_as(const struct bias_args *k, unsigned type)
 {
     for (unsigned i = gpu_index(); i < k->n; i += gpu_stride())
@@ -20,7 +19,7 @@ DEVICE void bias_as(const struct bias_args *k, unsigned type)
 
 TYPED_KERNEL(bias, bias_args)
 
-/* Sums of each channel over a part of the places. */
+/* Partial sums of each channel over a part of the pixels. */
 struct sum_bias_args {
     const void *dy;
     double *partials; /* [nparts][channels] */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* dropout and reshape. The random numbers are src/rng.h's, one block for four
- * elements, so that the same ones are dropped as on the host. */
+/* dropout and reshape. The random numbers are those of src/rng.h, one block of four numbers for
+ * four elements, so that the device drops the same elements as the host. */
 #include "config.h"
 #include "trainer/backends/cuda/runtime/cuda_queue.h"
 
@@ -10,7 +10,7 @@ struct dropout_args {
     const struct cuda_scalars *scalars;
     uint64_t stream, limit;
     float scale;
-    unsigned each, nblocks, n; /* elements and blocks of an image; blocks of all */
+    unsigned each, nblocks, n; /* elements and blocks of an image; blocks of all images */
 };
 
 /* Philox 4x32-10, see src/rng.h. */
@@ -69,7 +69,7 @@ static int run_dropout(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-/* Nothing to do where the result took the input's memory. */
+/* Copies, unless the result has the memory of the input. */
 static int run_reshape(struct op *op, struct exec *x, struct err *e)
 {
     const void *src = op->in[0]->data;

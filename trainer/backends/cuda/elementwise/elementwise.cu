@@ -47,13 +47,13 @@ KERNEL(cast, cast_args)
         gpu_store(k.dst, i, k.to, gpu_load(k.src, i, k.from));
 }
 
-/* Parts of na and nb channels, and the whole of both; n: elements of the whole. */
+/* Tensors of na and nb channels and their concatenation; n: its elements. */
 struct concat_args {
     void *a, *b, *whole;
     unsigned na, nb, n;
 };
 
-/* Which part element i of the whole is in, and where there. */
+/* Returns the tensor that contains element i of the concatenation, and sets its place there. */
 DEVICE void *concat_part(const struct concat_args *k, unsigned i, unsigned *at)
 {
     unsigned pixel = i / (k->na + k->nb), c = i % (k->na + k->nb);

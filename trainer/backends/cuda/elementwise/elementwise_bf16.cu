@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* add, relu, concat and their gradients for bfloat16: one thread per chunk (pass.h). */
+/* add, relu, concat and their gradients for bfloat16: a thread per chunk of 8 channels (16
+ * bytes). */
 #include "config.h"
 #include "trainer/backends/cuda/runtime/cuda_kernel.h"
 #include "trainer/backends/cuda/runtime/warp.h"
@@ -23,13 +24,13 @@ KERNEL(add_chunks, chunks_args)
     }
 }
 
-/* The halves of a whose halves of b are above 0. */
+/* Returns the 16-bit halves of a where those of b are positive, 0 elsewhere. */
 DEVICE unsigned where_positive(unsigned a, unsigned b)
 {
     return (bf16_low(b) > 0 ? a & 0xffffu : 0) | (bf16_high(b) > 0 ? a & 0xffff0000u : 0);
 }
 
-/* relu: a and b are both x. Its gradient: a is dy, b is y. */
+/* Of relu a and b are both x; of its gradient a is dy and b is y. */
 KERNEL(relu_chunks, chunks_args)
 {
     for (unsigned i = gpu_index(); i < k.n; i += gpu_stride()) {
@@ -42,7 +43,7 @@ KERNEL(relu_chunks, chunks_args)
     }
 }
 
-/* Parts of na and nb chunks a pixel, and the whole of both; n: chunks of the whole. */
+/* Tensors of na and nb chunks per pixel and their concatenation; n: its chunks. */
 struct concat_chunks_args {
     uint16_t *a, *b, *whole;
     unsigned na, nb, n;

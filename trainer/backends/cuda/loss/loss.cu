@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The losses, with the formulas of backends/ref/{bce,softmax_ce,dice}.c. Losses are added up per
- * block, then over the blocks in their order, into cuda_scalars.loss_sum. The first pass over
- * logits and targets counts what metric/score.c counts, too: whole numbers, in any order. */
+/* The losses, with the formulas of backends/ref/{bce,softmax_ce,dice}.c. They are added up per
+ * block, then over the blocks in order, into cuda_scalars.loss_sum. The first pass also counts what
+ * metric/score.c counts: whole numbers, in any order. */
 #include "config.h"
 #include "trainer/backends/cuda/runtime/cuda_kernel.h"
 
@@ -9,7 +9,7 @@
 #define MAX_CLASSES 256 /* the model allows 250 */
 #define MAX_COUNTS (2 + 3 * MAX_CLASSES)
 
-/* A row as metric/score.h has it, of a block: pixels, correct ones; by class intersection,
+/* Counts of a block, as a row of metric/score.h: pixels, correct ones; then by class intersection,
  * predicted, true. */
 DEVICE void counts_begin(unsigned *counts, unsigned classes)
 {
@@ -18,7 +18,7 @@ DEVICE void counts_begin(unsigned *counts, unsigned classes)
     BARRIER();
 }
 
-/* One class: the foreground. */
+/* With one logit the class is the foreground. */
 DEVICE void count_binary(unsigned *own, float z, float t)
 {
     unsigned counts = t >= 0, pred = z > 0 && counts, truth = t > 0.5f;
@@ -30,7 +30,7 @@ DEVICE void count_binary(unsigned *own, float z, float t)
     own[4] += truth;
 }
 
-/* Several: the first of the largest logits, of those that are numbers. */
+/* With several logits the prediction is the first of the largest; NaN never is. */
 DEVICE void count_classes(unsigned *counts, const float *z, float t, unsigned classes)
 {
     unsigned target = (unsigned)t, pred = classes;
@@ -50,7 +50,7 @@ DEVICE void count_classes(unsigned *counts, const float *z, float t, unsigned cl
     }
 }
 
-/* What a thread has counted, of one class. */
+/* Adds the counts of a thread, with one logit. */
 DEVICE void counts_own(unsigned *counts, const unsigned *own)
 {
     for (unsigned i = 0; i < 5; i++)
@@ -68,8 +68,8 @@ DEVICE void counts_end(const unsigned *counts, unsigned classes, int64_t *score)
 struct ce_args {
     const float *z, *t;
     const struct cuda_scalars *scalars;
-    float *dz; /* NULL: no gradient */
-    double *losses; /* one per block, then as many sums of weights */
+    float *dz; /* or NULL */
+    double *losses; /* per block a loss, then per block a sum of weights */
     unsigned n, classes; /* n: pixels */
     bool counts;
     float weights[MAX_CLASSES];
@@ -112,8 +112,8 @@ KERNEL_BLOCK(bce, ce_args)
     add_block(&k, loss, all, scratch);
 }
 
-/* p[c] = exp(z[c]) / sum, p and z may be the same; p may be NULL. One class: the sigmoid, whose
- * other side has the logit 0. Returns log sum exp(z). */
+/* Sets p[c] = exp(z[c]) / sum; p may be z or NULL. With one class it is the sigmoid: the background
+ * has the logit 0. Returns log sum exp(z). */
 DEVICE float softmax(const float *z, unsigned classes, float *p)
 {
     float largest = z[0], sum = 0;
@@ -173,7 +173,6 @@ struct loss_args {
     bool measures;
 };
 
-/* One block. */
 KERNEL_BLOCK(add_losses, loss_args)
 {
     SHARED double scratch[GPU_BLOCK];
@@ -197,7 +196,7 @@ KERNEL_BLOCK(add_losses, loss_args)
     }
 }
 
-/* sums: [images][classes][2]: I and S */
+/* sums[images][classes][2]: intersection, and predicted plus true. */
 struct dice_args {
     const float *z, *t;
     struct cuda_scalars *scalars;
@@ -234,30 +233,29 @@ KERNEL_BLOCK(dice_probabilities, dice_args)
         counts_end(counts, k.classes, score);
 }
 
-/* One block for each image and class. */
+/* A block computes the sums of one image and class. */
 KERNEL_BLOCK(dice_sum, dice_args)
 {
     SHARED double scratch[GPU_BLOCK];
     unsigned image = blockIdx.x / k.classes, c = blockIdx.x % k.classes;
-    double both = 0, either = 0;
+    double intersection = 0, total = 0;
 
     for (unsigned i = threadIdx.x; i < k.npixels; i += GPU_BLOCK) {
         unsigned pixel = image * k.npixels + i;
         float t = k.t[pixel], p = k.dz[pixel * k.classes + c];
         float target = dice_target(t, c, k.classes);
 
-        both += t < 0 ? 0 : (double)(p * target);
-        either += t < 0 ? 0 : (double)(p + target);
+        intersection += t < 0 ? 0 : (double)(p * target);
+        total += t < 0 ? 0 : (double)(p + target);
     }
-    both = gpu_block_sum(both, scratch);
-    either = gpu_block_sum(either, scratch);
+    intersection = gpu_block_sum(intersection, scratch);
+    total = gpu_block_sum(total, scratch);
     if (threadIdx.x == 0) {
-        k.sums[2 * blockIdx.x] = both;
-        k.sums[2 * blockIdx.x + 1] = either;
+        k.sums[2 * blockIdx.x] = intersection;
+        k.sums[2 * blockIdx.x + 1] = total;
     }
 }
 
-/* One block. */
 KERNEL_BLOCK(dice_loss, dice_args)
 {
     SHARED double scratch[GPU_BLOCK];
@@ -277,7 +275,7 @@ KERNEL_BLOCK(dice_loss, dice_args)
     }
 }
 
-/* The probabilities in dz become the gradient. */
+/* Replaces the probabilities in dz by the gradient. */
 KERNEL(dice_grad, dice_args)
 {
     double scale = k.scalars->image_scale / k.classes;

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The formulas are those of backends/ref/batch_norm.c. Four launches: sums of blocks of pixels, the
- * sums of these, coefficients per channel, dst = a u + b v + c. Sums are in double. With a ReLU
- * behind it, dst is not below 0, and u, its gradient, counts only where the ReLU let v pass. */
+/* Batch norm, with the formulas of backends/ref/batch_norm.c. Four launches: partial sums over
+ * pixels, the sums of these, coefficients per channel, and dst = a u + b v + c. Sums are in double.
+ * With a ReLU behind the norm dst is at least 0, and in the gradient u counts only where the ReLU
+ * let v pass. */
 #include "config.h"
 #include "trainer/backends/cuda/runtime/cuda_kernel.h"
 #include "trainer/backends/cuda/runtime/cuda_queue.h"
 #include "trainer/backends/cuda/norm/norm_rows.h"
 
 #define SUM_PARTS 1024
-#define PART_PIXELS 256 /* at least, where there are many */
+#define PART_PIXELS 256 /* a part has at least so many, except in small tensors */
 
 struct total_args {
     const double *parts;
@@ -16,7 +17,7 @@ struct total_args {
     unsigned channels, nparts, npixels;
 };
 
-/* One block for each of the 2 channels sums. */
+/* A block adds up one of the 2 channels sums. */
 KERNEL_BLOCK(total, total_args)
 {
     SHARED double scratch[GPU_BLOCK];
@@ -32,7 +33,7 @@ KERNEL_BLOCK(total, total_args)
     }
 }
 
-/* Of the three forms of the op; what one does not have is NULL. */
+/* Arguments of all kernels below; each leaves NULL what it does not use. */
 struct finish_args {
     const double *sums;
     const float *gamma, *beta, *saved;
@@ -42,7 +43,7 @@ struct finish_args {
     unsigned channels;
 };
 
-/* Mean and scale from the sums; the running statistics move on. */
+/* Mean and scale from the sums; updates the running statistics. */
 KERNEL(finish_forward, finish_args)
 {
     for (unsigned c = gpu_index(); c < k.channels; c += gpu_stride()) {
@@ -70,7 +71,7 @@ KERNEL(finish_infer, finish_args)
     }
 }
 
-/* What the forward pass made of v before the ReLU. */
+/* The coefficients of the forward pass: u counts where mask[0] v + mask[1] > 0. */
 KERNEL(finish_mask, finish_args)
 {
     for (unsigned c = gpu_index(); c < k.channels; c += gpu_stride()) {
@@ -81,7 +82,7 @@ KERNEL(finish_mask, finish_args)
     }
 }
 
-/* This replica's share of the gradients of gamma and beta: before the sums are those of all. */
+/* The gradients of gamma and beta of this replica, before the sums become those of all replicas. */
 KERNEL(finish_params, finish_args)
 {
     for (unsigned c = gpu_index(); c < k.channels; c += gpu_stride()) {
@@ -114,7 +115,7 @@ static unsigned count_parts(const struct op *op)
     return n < SUM_PARTS ? (unsigned)n : SUM_PARTS;
 }
 
-/* Workspace: sums and number of pixels, coefficients, the parts' sums. */
+/* The workspace holds the sums and the number of pixels, coefficients, then partial sums. */
 static int batch_norm_prepare(struct op *op, struct err *e)
 {
     size_t n = tensor_channels(op->in[0]);
@@ -189,7 +190,7 @@ static int sum_over_replicas(const struct op *op, struct exec *x, struct err *e)
     return op->attr.sync && x->sum ? cuda_queue_sum(x, sums_of(op), n, e) : 0;
 }
 
-/* What out[1] and the running statistics become, and the coefficients. */
+/* Computes out[1], the running statistics and the coefficients. */
 static int find_statistics(const struct op *op, struct exec *x, struct err *e)
 {
     cudaStream_t stream = x->device->stream;
@@ -239,7 +240,7 @@ static int run_batch_norm_infer(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-/* The coefficients of the forward pass from what it saved. */
+/* Queues the mask of the forward pass from what that has saved. */
 static const float *find_mask(const struct op *op, struct exec *x)
 {
     struct finish_args k = finish_of(op);

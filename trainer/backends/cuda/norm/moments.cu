@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Moments of a convolution's result (core/op.h): from the sums of its blocks, and for the norm back
- * to sums, which is what replicas add up. */
+/* Moments of a result (core/op.h) from the partial sums of blocks, and for the norm behind it back
+ * to sums, which replicas can add up. */
 #include "config.h"
 #include "trainer/backends/cuda/runtime/cuda_kernel.h"
 #include "trainer/backends/cuda/norm/norm_rows.h"
@@ -11,7 +11,7 @@ struct moments_args {
     unsigned channels, nparts, npixels;
 };
 
-/* One block for each channel. */
+/* A block computes the moments of one channel. */
 KERNEL_BLOCK(moments_of_parts, moments_args)
 {
     SHARED double scratch[GPU_BLOCK];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sums of a gradient that an op makes for the norm whose gradient comes next (core/op.h): from
- * those of its blocks, and for the norm with the number of pixels, which is what replicas add
+/* Gradient sums that an op computes for the norm whose gradient comes next (core/op.h): from the
+ * partial sums of blocks, and for that norm with the number of pixels, which replicas can add
  * up. */
 #include "config.h"
 #include "trainer/backends/cuda/runtime/cuda_kernel.h"
@@ -11,7 +11,7 @@ struct sums_args {
     unsigned n, nparts;
 };
 
-/* One block for each number. */
+/* A block adds up one number. */
 KERNEL_BLOCK(sums_of_parts, sums_args)
 {
     SHARED double scratch[GPU_BLOCK];

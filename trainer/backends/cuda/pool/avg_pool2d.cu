@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Means over 2x2 pixels and over whole images, and every other pixel: one thread per result. */
+/* Means over 2x2 pixels, means over whole images, and subsampling of every second pixel: a thread
+ * per result. Types are any. */
 #include "config.h"
 #include "trainer/backends/cuda/runtime/cuda_kernel.h"
 
-/* Twice the height and width of the small tensor, or one more (one less: subsample). */
+/* The large tensor has twice the height and width of the small one, or one more (subsample: one
+ * less). */
 struct shrink_args {
     const void *src;
     void *dst;
     unsigned height, width, channels;                   /* of the small tensor */
-    unsigned large_height, large_width, large_channels; /* of the other */
+    unsigned large_height, large_width, large_channels; /* of the large tensor */
     unsigned n;                                         /* elements of dst */
 };
 
-/* Where pixel (y, x) of an image of the large tensor begins. */
+/* Returns the index of pixel (y, x) of an image of the large tensor. */
 DEVICE unsigned large_at(const struct shrink_args *k, unsigned image, unsigned y, unsigned x)
 {
     return ((image * k->large_height + y) * k->large_width + x) * k->large_channels;
@@ -33,7 +35,7 @@ DEVICE void avg_pool2d_as(const struct shrink_args *k, unsigned type)
     }
 }
 
-/* A last row or column that pooling left out has no gradient. */
+/* A last row or column that pooling left out gets 0. */
 DEVICE void avg_pool2d_grad_as(const struct shrink_args *k, unsigned type)
 {
     for (unsigned i = gpu_index(); i < k->n; i += gpu_stride()) {
@@ -46,11 +48,12 @@ DEVICE void avg_pool2d_grad_as(const struct shrink_args *k, unsigned type)
     }
 }
 
-/* The large tensor's channels are in the middle of the small one's. */
+/* The channels of the large tensor go to the middle of the small one's. */
 DEVICE void subsample_as(const struct shrink_args *k, unsigned type)
 {
     for (unsigned i = gpu_index(); i < k->n; i += gpu_stride()) {
-        unsigned c = i % k->channels - (k->channels - k->large_channels) / 2; /* may wrap */
+        /* Wraps around below 0. */
+        unsigned c = i % k->channels - (k->channels - k->large_channels) / 2;
         unsigned pixel = i / k->channels, row = pixel / k->width;
         unsigned at = large_at(k, row / k->height, 2 * (row % k->height), 2 * (pixel % k->width)) +
                       c;

@@ -4,13 +4,14 @@
 
 struct max_pool2d_args {
     const void *src, *dy; /* large; small */
-    const void *more;     /* large: added to the gradient; NULL: nothing */
+    const void *added;     /* large: to be added to the gradient, or NULL */
     void *dst;            /* the pooled values, or dx */
     unsigned height, width, channels, n; /* of the small tensor; its elements */
-    unsigned large_height, large_width; /* twice as much, or one more */
+    unsigned large_height, large_width; /* twice as large, or one more */
 };
 
-/* First of the four values of src that belong to element i of the small tensor. */
+/* Returns the index of the first of the four numbers that belong to element i of the small
+ * tensor. */
 DEVICE unsigned pool_corner(const struct max_pool2d_args *k, unsigned i)
 {
     unsigned c = i % k->channels, pixel = i / k->channels;
@@ -32,7 +33,7 @@ DEVICE void max_pool2d_as(const struct max_pool2d_args *k, unsigned type)
     }
 }
 
-/* dx of the first largest of the four values gets dy, the others 0. */
+/* The first largest of the four gets dy, the others 0. */
 DEVICE void max_pool2d_grad_as(const struct max_pool2d_args *k, unsigned type)
 {
     for (unsigned i = gpu_index(); i < k->n; i += gpu_stride()) {
@@ -54,18 +55,19 @@ DEVICE void max_pool2d_grad_as(const struct max_pool2d_args *k, unsigned type)
         }
         for (unsigned j = 0; j < 4; j++)
             gpu_store(k->dst, place[j], type,
-                      (j == largest ? dy : 0) + (k->more ? gpu_load(k->more, place[j], type) : 0));
+                      (j == largest ? dy : 0) +
+                          (k->added ? gpu_load(k->added, place[j], type) : 0));
     }
 }
 
-/* n: elements of the large tensor. A last row or column that pooling left out has no gradient. */
+/* A last row or column that pooling left out gets 0. n: elements of the large tensor. */
 DEVICE void max_pool2d_edge_as(const struct max_pool2d_args *k, unsigned type)
 {
     for (unsigned i = gpu_index(); i < k->n; i += gpu_stride()) {
         unsigned pixel = i / k->channels, column = pixel % k->large_width;
 
         if (column >= 2 * k->width || pixel / k->large_width % k->large_height >= 2 * k->height)
-            gpu_store(k->dst, i, type, k->more ? gpu_load(k->more, i, type) : 0);
+            gpu_store(k->dst, i, type, k->added ? gpu_load(k->added, i, type) : 0);
     }
 }
 
@@ -104,7 +106,7 @@ static int run_max_pool2d_grad(struct op *op, struct exec *x, struct err *e)
     (void)e;
     k.dy = op->in[0]->data;
     k.src = op->in[1]->data;
-    k.more = op->in[OP_ADDED] ? op->in[OP_ADDED]->data : NULL;
+    k.added = op->in[OP_ADDED] ? op->in[OP_ADDED]->data : NULL;
     k.dst = op->out[0]->data;
     LAUNCH_AS(op->out[0]->dtype, max_pool2d_grad, gpu_blocks(k.n), x->device->stream, k);
     if (k.large_height > 2 * k.height || k.large_width > 2 * k.width) {

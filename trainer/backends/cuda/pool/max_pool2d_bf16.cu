@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Max pooling 2x2 and its gradient for bfloat16 (pass.h). Where the large tensor comes before its
- * norm and ReLU (core/op.h), these are made as it is read, and the gradient's sums for the norm on
- * the way. */
+/* Max pooling 2x2 and its gradient for bfloat16: a thread per chunk of 8 channels. With OP_COEF
+ * (core/op.h) the large tensor is read through a norm and ReLU, and the gradient also makes the
+ * partial sums of that norm's gradient. */
 #include "config.h"
 #include "trainer/backends/cuda/runtime/cuda_kernel.h"
 #include "trainer/backends/cuda/runtime/warp.h"
 
 #define POOL_PARTS 1024
-#define POOL_WINDOWS 64 /* of a part, at least, where there are many */
-#define POOL_SUMS 16    /* of a chunk: of g, then of g x */
+#define POOL_WINDOWS 64 /* a part has at least so many, except in small tensors */
+#define POOL_SUMS 16    /* of a chunk: 8 of g, 8 of g x */
 
 struct pool_args {
-    const uint16_t *src, *dy, *more; /* more: what is added to the gradient, or NULL */
+    const uint16_t *src, *dy, *added; /* added: to be added to the gradient, or NULL */
     const float *coef;               /* [2][channels]: norm and ReLU of src; NULL: none */
     uint16_t *dst;
-    double *parts;                      /* [nparts][2][channels]; NULL: nobody wants sums */
+    double *parts;                      /* [nparts][2][channels], or NULL */
     unsigned height, width, chunks;     /* of the small tensor */
-    unsigned large_height, large_width; /* twice as much, or one more */
-    unsigned n, nparts; /* chunks of the small tensor; for the gradient windows of the large one */
+    unsigned large_height, large_width; /* twice as large, or one more */
+    unsigned n, nparts; /* chunks of the small tensor; in the gradient windows of the large one */
 };
 
-/* Of the channels of a chunk. */
+/* The coefficients of the channels of a chunk. */
 struct pool_norm {
     float a[8], b[8];
 };
@@ -42,7 +42,7 @@ DEVICE float pool_number(const struct gpu16 *v, const unsigned j)
     return j % 2 ? bf16_high(v->word[j / 2]) : bf16_low(v->word[j / 2]);
 }
 
-/* What is pooled. */
+/* Returns the number that is pooled. */
 DEVICE float pool_value(const struct pool_args *k, const struct pool_norm *f, const struct gpu16 *v,
                         const unsigned j)
 {
@@ -88,7 +88,7 @@ KERNEL(pool_chunks, pool_args)
     }
 }
 
-/* Bits of dy to the first largest of the window's values, for each channel. */
+/* Gives the bits of dy to the first largest of the four, for each channel. */
 DEVICE void scatter_gradient(const struct pool_args *k, const struct pool_norm *f,
                              const struct gpu16 *x, const struct gpu16 *dy, struct gpu16 *d)
 {
@@ -129,8 +129,8 @@ DEVICE unsigned add_halves(unsigned a, unsigned b)
     return bf16_pair(bf16_low(a) + bf16_low(b), bf16_high(a) + bf16_high(b));
 }
 
-/* A window of 2x2 pixels of the large tensor, those that pooling left out included: they are at
- * most one row or column of what has no second one. */
+/* The gradient of a window of 2x2 pixels of the large tensor. Windows include the last row and
+ * column that pooling left out, which have no second one. */
 DEVICE void pool_back_window(const struct pool_args *k, const struct pool_norm *f, unsigned window,
                              unsigned chunk, float *sums)
 {
@@ -158,12 +158,12 @@ DEVICE void pool_back_window(const struct pool_args *k, const struct pool_norm *
     for (unsigned n = 0; n < 4; n++) {
         if (!is_there[n])
             continue;
-        if (k->more) {
-            struct gpu16 more = gpu16_load(k->more + place[n]);
+        if (k->added) {
+            struct gpu16 added = gpu16_load(k->added + place[n]);
 
             UNROLL
             for (unsigned w = 0; w < 4; w++)
-                d[n].word[w] = add_halves(d[n].word[w], more.word[w]);
+                d[n].word[w] = add_halves(d[n].word[w], added.word[w]);
         }
         gpu16_store(k->dst + place[n], d[n]);
         if (k->parts)
@@ -171,7 +171,7 @@ DEVICE void pool_back_window(const struct pool_args *k, const struct pool_norm *
     }
 }
 
-/* One block, one part of the windows. Threads stand in rows as in norm_rows_bf16.cu. */
+/* A block computes one part of the windows. Its threads form rows as in norm_rows_bf16.cu. */
 KERNEL_BLOCK(pool_back_part, pool_args)
 {
     SHARED float values[POOL_SUMS * GPU_BLOCK];
@@ -254,7 +254,7 @@ static int run_pool_grad(struct op *op, struct exec *x, struct err *e)
 
     (void)e;
     k.dy = op->in[0]->half;
-    k.more = op->in[OP_ADDED] ? op->in[OP_ADDED]->half : NULL;
+    k.added = op->in[OP_ADDED] ? op->in[OP_ADDED]->half : NULL;
     k.n = count_windows(op->in[1]);
     k.nparts = pool_parts(op->in[1]);
     k.parts = op->out[OP_OUT_SUMS] ? (double *)op->workspace : NULL;

@@ -42,7 +42,7 @@ static void describe_uuid(const cudaUUID_t *uuid, char *dst, size_t size)
                               (unsigned)(unsigned char)uuid->bytes[i]);
 }
 
-/* Of a multiprocessor, by compute capability: CUDA C++ Programming Guide, "Arithmetic
+/* fp32 lanes of a multiprocessor by compute capability: CUDA C++ Programming Guide, "Arithmetic
  * Instructions". */
 static int fp32_lanes(int major, int minor)
 {
@@ -61,7 +61,7 @@ static void read_peaks(int i, struct cuda_info_gpu *gpu)
         gpu->flop = 2e3 * clock * gpu->processors * fp32_lanes(gpu->major, gpu->minor);
     if (cudaDeviceGetAttribute(&memory_clock, cudaDevAttrMemoryClockRate, i) == cudaSuccess &&
         cudaDeviceGetAttribute(&width, cudaDevAttrGlobalMemoryBusWidth, i) == cudaSuccess)
-        gpu->bytes = 2e3 * memory_clock * width / 8; /* two transfers in a cycle */
+        gpu->bytes = 2e3 * memory_clock * width / 8; /* double data rate */
 }
 
 static cudaError_t read_gpu(int i, struct cuda_info_gpu *gpu)
@@ -95,13 +95,12 @@ static void explain(struct cuda_info *info, cudaError_t rc)
                  info->driver / 1000, info->driver % 1000 / 10, info->runtime / 1000,
                  info->runtime % 1000 / 10);
     else
-        snprintf(info->why, sizeof info->why, "CUDA: %s; nvidia-smi and CUDA_VISIBLE_DEVICES tell "
-                 "more", cudaGetErrorString(rc));
+        snprintf(info->why, sizeof info->why, "CUDA: %s; see nvidia-smi and "
+                 "CUDA_VISIBLE_DEVICES", cudaGetErrorString(rc));
 }
 
-/* Does this build have code for it? Binaries run on later minor versions of their architecture.
- * Code of the last one in CUDA_ARCHS is compiled for a later architecture when such a GPU is
- * opened. */
+/* Binaries run on later minor versions of their architecture. The driver compiles the PTX of the
+ * last one in CUDA_ARCHS for later architectures. */
 static bool is_built_for(const struct cuda_info_gpu *gpu)
 {
     long own = 10 * gpu->major + gpu->minor, last = own + 1;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What there is of CUDA on this machine: GPUs, driver, libraries; or why there is none. */
+/* CUDA on this machine: its GPUs, driver and libraries, or the reason why no GPU can be used.
+ * Reading them never fails; cuda_info.why is the reason. */
 #ifndef UNETCTL_TRAINER_BACKENDS_CUDA_RUNTIME_CUDA_INFO_H
 #define UNETCTL_TRAINER_BACKENDS_CUDA_RUNTIME_CUDA_INFO_H
 
@@ -13,8 +14,8 @@ struct cuda_info_gpu {
     char pci[32];  /* domain:bus:device.0 */
     size_t memory; /* bytes */
     int major, minor, processors;
-    double flop, bytes; /* at most in a second: fp32 multiplications and additions outside of tensor
-                         * cores, bytes of its memory; from its clocks, 0: they are not told */
+    double flop, bytes; /* per second at most, from its clocks: fp32 operations outside of tensor
+                         * cores, and bytes of its memory; 0: unknown */
 };
 
 struct cuda_info {
@@ -22,15 +23,16 @@ struct cuda_info {
      * found. */
     int driver, runtime, cudnn, nccl;
     int ngpus;
-    struct cuda_info_gpu gpus[CUDA_INFO_GPUS]; /* those that CUDA_VISIBLE_DEVICES leaves */
-    char why[768]; /* why there is no GPU that works, or "" */
+    struct cuda_info_gpu gpus[CUDA_INFO_GPUS]; /* those visible by CUDA_VISIBLE_DEVICES */
+    char why[768]; /* the reason why no GPU can be used, or "" */
 };
 
-/* The second leaves out the versions of cuDNN and NCCL, which it takes their libraries to know. */
+/* cuda_info_read loads cuDNN and NCCL for their versions; cuda_info_read_gpus leaves them 0. */
 void cuda_info_read(struct cuda_info *info);
 void cuda_info_read_gpus(struct cuda_info *info);
 
-/* GPU i modulo their number, if this build has kernels for it; else NULL, and info->why. */
+/* Returns GPU i modulo their number. NULL, with the reason in info->why, if there is none or this
+ * build has no kernels for it. */
 const struct cuda_info_gpu *cuda_info_own(struct cuda_info *info, int i);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the parts of the CUDA backend share. */
+/* What the rooms of the CUDA backend share: struct device, the kernels of the backend's table, and
+ * functions that queue work in a device's stream. */
 #ifndef UNETCTL_TRAINER_BACKENDS_CUDA_RUNTIME_CUDA_KERNEL_H
 #define UNETCTL_TRAINER_BACKENDS_CUDA_RUNTIME_CUDA_KERNEL_H
 
@@ -10,45 +11,50 @@ extern "C" {
 #include "trainer/core/device.h"
 #include "trainer/core/kernel.h"
 
-/* What a run's exec is to the kernels: in the device's memory, so that a recorded run can be
- * replayed with other numbers. It comes back up to the update. */
+/* The numbers of a run (struct exec) as kernels see them. They lie in device memory, so that a
+ * recorded run can be replayed with other numbers. device_ops.end copies the part before update
+ * back to the host. */
 struct cuda_scalars {
     double grad_scale, image_scale, loss_per_weight, loss_per_image, weight;
     double loss_sum, own_square, square;
-    double clip_square; /* of the gradients as they are clipped */
-    double unscale;     /* of the squares: 1, or what takes the loss's factor out of them */
-    float factor;       /* of the gradients in the update */
-    int leaves_out;     /* no update: gradients are not finite */
+    double clip_square; /* sum of squares of the gradients, for clipping */
+    double unscale;     /* factor of the sums of squares: removes that of the loss; 1: there is
+                         * none */
+    float factor;       /* factor of the gradients in the update */
+    int leaves_out;     /* the update is skipped, as gradients are not finite */
     float votes[2];
     uint64_t noise, first; /* as in struct exec */
     struct device_counts counts;
     struct device_update update;
 };
 
-/* What core knows as a struct device. */
+/* The struct device of core/device.h. */
 struct device {
     int index;
     uint64_t id;
-    cudaStream_t stream, side; /* side: made by the first branch */
+    cudaStream_t stream, side; /* side is created by the first branch */
     cudaEvent_t forked, joined;
     struct cuda_scalars *scalars; /* device memory */
-    double *parts;                /* device memory: of sums of squares */
-    struct cuda_scalars *slots;   /* DEVICE_HOST, one per slot: sent before a run, back after it */
+    double *parts;                /* device memory: partial sums of squares */
+    struct cuda_scalars *slots;   /* pinned host memory, one per slot: copied to scalars before a
+                                   * run and back after it */
     cudaEvent_t done[DEVICE_SLOTS];
     bool pending[DEVICE_SLOTS];
     device_watch_f watch;
     void *watch_arg;
     struct device_config config;
-    struct cudnn_device *cudnn; /* made by the first op that could use it */
-    bool has_chosen;            /* for cudnn_choices_save */
+    struct cudnn_device *cudnn; /* created by the first op that may use cuDNN */
+    bool has_chosen;            /* an engine was chosen since the last cudnn_choices_save */
 };
 
-/* Around cuDNN (cudnn_weights.cu), queued: weights in its order and back. */
+/* Queue (cudnn_weights.cu): weights w[out][in][taps] of floats to dst[out][taps][in] of the type,
+ * and such a gradient back. */
 void cuda_order_weights(struct device *d, const struct tensor *w, void *dst, enum dtype type);
 void cuda_reorder_weights(struct device *d, const void *src, enum dtype type,
                           const struct tensor *w);
 
-/* Queued (bias.cu): y += bias; sums of dy's channels, with so many bytes of workspace. */
+/* Queue (bias.cu): y += bias; db = the sums of dy over all pixels, for each channel. The latter
+ * needs cuda_sum_bias_size bytes of workspace. */
 void cuda_add_bias(struct device *d, const struct tensor *y, const struct tensor *bias);
 size_t cuda_sum_bias_size(const struct tensor *dy);
 void cuda_sum_bias(struct device *d, const struct tensor *dy, const struct tensor *db,
@@ -85,7 +91,7 @@ extern const struct kernel cuda_softmax_ce;
 extern const struct kernel cuda_subsample;
 extern const struct kernel cuda_subsample_grad;
 
-/* For tensors of bfloat16. */
+/* For tensors of bfloat16. mma: on tensor cores; bf16: 16 bytes at a time. */
 extern const struct kernel cuda_batch_norm_coef;
 extern const struct kernel cuda_batch_norm_grad_coef;
 extern const struct kernel cuda_mma_conv2d;
@@ -94,34 +100,37 @@ extern const struct kernel cuda_mma_conv2d_grad_input;
 extern const struct kernel cuda_mma_conv2d_grad_weights;
 extern const struct kernel cuda_mma_conv_transpose2d;
 extern const struct kernel cuda_mma_conv_transpose2d_grad;
-extern const struct kernel cuda_mma_conv_transpose2d_grad_input;
-extern const struct kernel cuda_mma_conv_transpose2d_grad_weights;
 extern const struct kernel cuda_bf16_add;
 extern const struct kernel cuda_bf16_concat;
 extern const struct kernel cuda_bf16_concat_grad;
 extern const struct kernel cuda_bf16_head;
 extern const struct kernel cuda_bf16_head_grad;
-extern const struct kernel cuda_bf16_head_grad_input;
-extern const struct kernel cuda_bf16_head_grad_weights;
 extern const struct kernel cuda_bf16_max_pool2d;
 extern const struct kernel cuda_bf16_max_pool2d_grad;
 extern const struct kernel cuda_bf16_relu;
 extern const struct kernel cuda_bf16_relu_grad;
 
-/* Moments of op's result (core/op.h; moments.cu). size: bytes of the parts [nparts][2][channels]
- * that a kernel makes for it, sums of y and y y of some pixels each; 0 if the op has none. finish:
- * from these, queued, if it has. pass: reads a result of bfloat16 for them; parts: of
- * CUDA_MOMENTS_PARTS. sums: of in[0], whose moments op takes: [2][channels], then the number of
- * pixels. */
+/* Moments of a result (OP_OUT_MOMENTS, norm/moments.cu). Their partial sums are
+ * [nparts][2][channels] doubles: y and y y of some pixels each.
+ *
+ * cuda_moments_size returns the bytes of nparts of them, 0 if the op has no moments.
+ * cuda_moments_finish queues the moments from the partial sums that a kernel has made, if the op
+ * has moments. cuda_moments_pass queues a pass over the result that makes partial sums,
+ * CUDA_MOMENTS_PARTS of them at most, and the moments. cuda_moments_sums queues the opposite for
+ * the moments that a norm takes (OP_MOMENTS): sums [2][channels], then the number of pixels. */
 #define CUDA_MOMENTS_PARTS 1024
 size_t cuda_moments_size(const struct op *op, unsigned nparts);
 void cuda_moments_finish(const struct op *op, const double *parts, unsigned nparts, struct exec *x);
 void cuda_moments_pass(const struct op *op, double *parts, struct exec *x);
 void cuda_moments_sums(const struct op *op, double *sums, struct exec *x);
 
-/* Sums that op gives (core/op.h; sums.cu). size: bytes of the parts [nparts][2][channels] that a
- * kernel makes for them; 0 if there are none. finish: from these, queued. widen: those that op
- * takes, and behind them the number of pixels of in[0]. */
+/* Gradient sums of an op (OP_OUT_SUMS, norm/sums.cu). Their partial sums are [nparts][2][channels]
+ * doubles.
+ *
+ * cuda_sums_size returns the bytes of nparts of them, 0 if the op has no sums. cuda_sums_finish
+ * queues the sums from the partial sums that a kernel has made, if the op has sums. cuda_sums_widen
+ * queues the sums that a norm takes (OP_SUMS) as doubles, and behind them the number of pixels of
+ * in[0]. */
 size_t cuda_sums_size(const struct op *op, unsigned nparts);
 void cuda_sums_finish(const struct op *op, const double *parts, unsigned nparts, struct exec *x);
 void cuda_sums_widen(const struct op *op, double *wide, struct exec *x);
@@ -155,16 +164,13 @@ void cuda_update(struct device *d, const struct device_update *u);
 /* device_ops.weigh */
 void cuda_weigh_run(struct device *d);
 
-/* The run's gradients get the factor. */
+/* Queues: the gradients of the run that begins get the factor of the scaled loss. */
 void cuda_scale_run(struct device *d, const struct device_scaling *scaling);
 
 /* device_ops.square and .add */
 #define CUDA_SQUARE_PARTS 256
 void cuda_square(struct device *d, const float *values, size_t n, bool own);
 void cuda_accumulate(struct device *d, float *dst, const float *src, size_t n);
-
-/* exec.sum of n numbers in the device's memory: queued, or waits for the queue. */
-int cuda_queue_sum(struct exec *x, double *values, size_t n, struct err *e);
 
 #ifdef __CUDACC__
 }

@@ -31,10 +31,9 @@ int cuda_run_status(const struct device *d, cudaError_t rc, struct err *e)
     return rc == cudaSuccess
                ? 0
                : err_set(e, ERR_INTERNAL,
-                         "CUDA: a step failed on GPU %d: %s; if nvidia-smi shows the GPU well, "
-                         "go on with UNET_CUDA_KERNELS=plain, or UNET_CUDNN=off, in the "
-                         "environment, and tell "
-                         "us",
+                         "CUDA: a step failed on GPU %d: %s; if nvidia-smi shows no fault of the "
+                         "GPU, resume with UNET_CUDA_KERNELS=plain or UNET_CUDNN=off in the "
+                         "environment, and report it",
                          d->index, cudaGetErrorString(rc));
 }
 
@@ -57,7 +56,7 @@ void *cuda_queue_alloc(struct device *d, enum device_memory kind, size_t nbytes,
         return NULL;
     }
     err_set(e, ERR_CONFIG, "GPU %d: no %.1f MiB of %s memory (%s); a smaller batch needs less, and "
-            "nvidia-smi shows who else is there", d->index, (double)nbytes / (1 << 20),
+            "nvidia-smi lists what else uses the GPU", d->index, (double)nbytes / (1 << 20),
             kind == DEVICE_HOST ? "pinned host" : "its", cudaGetErrorString(rc));
     return NULL;
 }

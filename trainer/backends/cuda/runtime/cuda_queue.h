@@ -25,7 +25,7 @@ int cuda_queue_clear(struct device *d, void *p, size_t nbytes, struct err *e);
 /* Waits for the event, or with NULL for all that is queued. */
 int cuda_queue_await(struct device *d, cudaEvent_t event, struct err *e);
 
-/* Queues work of its caller. */
+/* Queues work; arg is that of the function that takes it. */
 typedef int (*cuda_work_f)(void *arg, struct err *e);
 
 /* Sets *seconds to the least time of a few runs of the work after a first one, and waits for
@@ -34,6 +34,10 @@ int cuda_queue_time(struct device *d, cuda_work_f work, void *arg, double *secon
 
 /* Returns whether a CUDA graph can contain the work, which has run before. */
 bool cuda_queue_can_record(struct device *d, cuda_work_f work, void *arg);
+
+/* Sums n numbers in device memory over the replicas by exec.sum: queued if exec.queues, otherwise
+ * it waits for the queue. */
+int cuda_queue_sum(struct exec *x, double *values, size_t n, struct err *e);
 
 #ifdef __CUDACC__
 }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which ops kernels can do, and what this thread's GPU has room for. */
+/* Limits of kernels: which ops they support, and how many blocks fit into this thread's GPU. All of
+ * it is pure but for cuda_limit_blocks, which is per thread. */
 #include "config.h"
 #include "trainer/backends/cuda/runtime/cuda_kernel.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define BLOCK_RESERVED 1024 /* bytes of shared memory that CUDA takes for itself of each block */
+#define BLOCK_RESERVED 1024 /* bytes of shared memory per block that CUDA reserves */
 #define LIMITED_BLOCKS 3
 
 static _Thread_local bool limits_blocks;
@@ -82,7 +83,7 @@ bool cuda_supports_one_type(const struct op *op)
     return cuda_supports(op);
 }
 
-/* Tensors of fewer dimensions, as biases, are floats. */
+/* Tensors of fewer dimensions, such as biases, are floats. */
 static bool takes_chunks(const struct tensor *t)
 {
     return t->shape.ndim < 4 || (t->dtype == DTYPE_BF16 && tensor_channels(t) % 8 == 0);

@@ -1,23 +1,27 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The few words in which the GPU kernels are written.
+/* The language of the GPU kernels: macros and functions that mean the same to nvcc and in
+ * emulation.
  *
- * nvcc takes a .cu file as CUDA C++. The tests take the same file as C and run its kernels thread
- * by thread on the CPU (test/emulate.h), so that arithmetic and indexing are checked on machines
- * without a GPU. Therefore the files keep to what both languages have, every kernel takes one
- * structure by value, called k, and threads meet in a block only at BARRIER() of a KERNEL_BLOCK or
- * a KERNEL_TILE. The latter has nshared bytes of shared memory, as many as its launch says, and of
- * its blocks nblocks should fit into one processor at a time. */
+ * nvcc compiles a .cu file as CUDA C++. The tests compile the same file as C and run its kernels
+ * thread by thread on the CPU (test/emulate.h), which checks arithmetic and indexing without a GPU.
+ * Therefore the files are written in what C and CUDA C++ have in common, and every kernel takes one
+ * structure by value, called k.
+ *
+ * KERNEL defines a kernel whose threads do not wait for each other; those of a KERNEL_BLOCK or a
+ * KERNEL_TILE meet at BARRIER(). A KERNEL_TILE has TILE_BLOCK threads and nshared bytes of dynamic
+ * shared memory, the argument of LAUNCH_TILE; its registers are limited so that nblocks blocks fit
+ * into a multiprocessor. */
 #ifndef UNETCTL_TRAINER_BACKENDS_CUDA_RUNTIME_GPU_H
 #define UNETCTL_TRAINER_BACKENDS_CUDA_RUNTIME_GPU_H
 
 #include <stddef.h>
 
-/* Eight numbers of 16 bits, or four words. */
+/* 16 bytes: eight numbers of 16 bits. */
 struct __attribute__((aligned(16))) gpu16 {
     unsigned word[4];
 };
 
-#define TILE_BLOCK 256 /* threads of a block, in kernels that work by warps (warp.h) */
+#define TILE_BLOCK 256 /* threads of a block of a KERNEL_TILE */
 #ifdef __CUDACC__
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -57,7 +61,7 @@ extern "C" {
 
 #else
 
-#define GPU_BLOCK 256 /* threads of a block, in every other kernel */
+#define GPU_BLOCK 256 /* threads of a block of other kernels */
 
 #include <cuda_runtime_api.h>
 
@@ -83,9 +87,9 @@ extern "C" {
 
 #endif
 
-/* A kernel for each type of numbers: TYPED_KERNEL(name, args), or TYPED_KERNEL_BLOCK, follows
- * DEVICE void name_as(const struct args *k, unsigned type), which is compiled with a constant type,
- * three times. */
+/* Define kernels NAME_f32, NAME_bf16 and NAME_f16 from DEVICE void NAME_as(const struct ARGS *k,
+ * unsigned type), which is compiled with each type as a constant. LAUNCH_AS launches the one of a
+ * type. */
 #define TYPED_KERNEL(name, args)                                \
     KERNEL(name##_f32, args) { name##_as(&k, DTYPE_F32); }      \
     KERNEL(name##_bf16, args) { name##_as(&k, DTYPE_BF16); }    \
@@ -106,7 +110,8 @@ extern "C" {
 
 #if defined(__CUDACC__) || defined(GPU_EMULATE)
 
-/* Number i of an array of that type, as a float and rounded from one. */
+/* gpu_load returns number i of an array of that type as a float; gpu_store rounds a float to the
+ * type. */
 DEVICE float gpu_load(const void *p, size_t i, unsigned type)
 {
     if (type == DTYPE_F32)
@@ -149,8 +154,8 @@ DEVICE unsigned gpu_stride(void)
     return gridDim.x * GPU_BLOCK;
 }
 
-/* Every thread of the block has one value; all get their sum. scratch: GPU_BLOCK values in SHARED
- * memory. The order of adding is fixed. */
+/* Returns to all threads of a block the sum of their values, added in a fixed order. scratch:
+ * GPU_BLOCK doubles of SHARED memory. */
 DEVICE double gpu_block_sum(double value, double *scratch)
 {
     unsigned t = threadIdx.x;
@@ -169,7 +174,8 @@ DEVICE double gpu_block_sum(double value, double *scratch)
 
 #endif
 
-/* Blocks for a kernel whose threads step through n elements by gpu_stride(). */
+/* Returns the number of blocks for a kernel whose threads step through n elements by
+ * gpu_stride(). */
 static inline unsigned gpu_blocks(size_t n)
 {
     size_t blocks = (n + GPU_BLOCK - 1) / GPU_BLOCK;

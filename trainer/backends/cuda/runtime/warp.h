@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The words of kernels that work by warps, beside those of gpu.h: bfloat16, 16 bytes at a time,
- * copies into shared memory that go on beside the arithmetic, and matrices over the 32 threads of a
- * warp.
+/* Primitives of kernels that work by warps (KERNEL_TILE only): bfloat16, 16 bytes at a time,
+ * asynchronous copies into shared memory, and products of matrices on tensor cores. GPUs before
+ * sm_80 have none of them: the backend must not launch such kernels there.
  *
- * In a KERNEL_TILE only. What begins with warp_ is called by all threads of a warp together.
- * Threads hold matrices of 16 x 16, 16 x 8 and 8 x 8 numbers in parts, as PTX's mma.m16n8k16 has
- * them: with row = lane / 4 and pair = lane % 4, a[0..3] rows row, row + 8, row, row + 8 of A,
- * columns 2 pair, 2 pair + 1, twice + 8 b[0..1] column row of B, rows 2 pair, 2 pair + 1, then + 8
- * d[0..3] row row of D, columns 2 pair, 2 pair + 1, then row row + 8 Processors before sm_80 have
- * none of this: the backend must not launch such kernels there. */
+ * All threads of a warp call a function that begins with warp_ together. Each holds a part of the
+ * matrices, as PTX defines it for mma.m16n8k16. With row = lane / 4 and pair = lane % 4:
+ *
+ * A, 16 x 16 bfloat16: a[0..3] are rows row, row + 8, row, row + 8;
+ *     columns 2 pair, 2 pair + 1 in a[0..1], the same + 8 in a[2..3]
+ * B, 16 x 8 bfloat16: b[0..1] are column row; rows 2 pair, 2 pair + 1, and the same + 8
+ * D, 16 x 8 floats: d[0..1] are row row, d[2..3] row row + 8; columns 2 pair, 2 pair + 1 */
 #ifndef UNETCTL_TRAINER_BACKENDS_CUDA_RUNTIME_WARP_H
 #define UNETCTL_TRAINER_BACKENDS_CUDA_RUNTIME_WARP_H
 
@@ -80,7 +81,7 @@ INLINE_DEVICE void gpu16_store(void *dst, struct gpu16 v)
     *(uint4 *)dst = make_uint4(v.word[0], v.word[1], v.word[2], v.word[3]);
 }
 
-/* Four numbers of 16 bits. */
+/* 8 bytes: four numbers of 16 bits. */
 INLINE_DEVICE void gpu8_load(unsigned *dst, const void *src)
 {
     uint2 v = *(const uint2 *)src;
@@ -99,14 +100,15 @@ INLINE_DEVICE unsigned shared_address(const void *p)
     return (unsigned)__cvta_generic_to_shared(p);
 }
 
-/* 16 bytes to shared memory, there after async_wait; zeros if not `real`, whatever src is. */
+/* Starts to copy 16 bytes to shared memory, complete after async_wait; zeros if not real, and then
+ * src is not read. */
 INLINE_DEVICE void async_copy(void *dst, const void *src, bool real)
 {
     WARP_ASM("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(dst)), "l"(src),
              "r"(real ? 16 : 0) : "memory");
 }
 
-/* For this thread's own copies. */
+/* Waits for the copies that this thread has started. */
 INLINE_DEVICE void async_wait(void)
 {
     WARP_ASM("cp.async.wait_all;" ::: "memory");
@@ -117,8 +119,8 @@ INLINE_DEVICE void warp_sync(void)
     __syncwarp();
 }
 
-/* Four 8 x 8 matrices of 16 bits; lanes 8 i to 8 i + 7 tell where the rows of matrix i are in
- * shared memory. r[i]: two neighbours in row lane / 4. */
+/* Loads four 8 x 8 matrices of 16 bits from shared memory; lanes 8 i to 8 i + 7 pass the addresses
+ * of the rows of matrix i. r[i] gets two neighbours in row lane / 4. */
 INLINE_DEVICE void warp_load(unsigned *r, const void *row)
 {
     WARP_ASM("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
@@ -126,7 +128,7 @@ INLINE_DEVICE void warp_load(unsigned *r, const void *row)
              : "r"(shared_address(row)) : "memory");
 }
 
-/* Each of them transposed. */
+/* The same with each matrix transposed. */
 INLINE_DEVICE void warp_load_transposed(unsigned *r, const void *row)
 {
     WARP_ASM("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"

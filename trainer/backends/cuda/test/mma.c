@@ -370,7 +370,7 @@ static unsigned count_wrong_weights(const float *dw, const float *db, const floa
     return nwrong;
 }
 
-static void check_back(unsigned ci, unsigned co, const struct field *f, enum mma_prologue prologue,
+static void check_grad(unsigned ci, unsigned co, const struct field *f, enum mma_prologue prologue,
                        bool with_input, bool with_bias, bool parts)
 {
     struct mma_grad_args k = {.with_bias = with_bias};
@@ -425,8 +425,8 @@ static void check_back(unsigned ci, unsigned co, const struct field *f, enum mma
 /* ---- transposed */
 
 /* One number of the larger side from x[pixels][ci] with w[ci][co][4]. */
-static double up_at(const struct mma_args *k, const float *x, const struct field *f, unsigned ci,
-                    unsigned co, unsigned p, unsigned c, double *size)
+static double transposed_at(const struct mma_args *k, const float *x, const struct field *f,
+                            unsigned ci, unsigned co, unsigned p, unsigned c, double *size)
 {
     unsigned width = 2 * f->width, column = p % width, row = p / width; /* rows of all images */
     const float *from = x + (size_t)(row / 2 * f->width + column / 2) * ci;
@@ -443,7 +443,7 @@ static double up_at(const struct mma_args *k, const float *x, const struct field
     return sum;
 }
 
-static void check_up(unsigned ci, const struct field *f, enum mma_prologue prologue)
+static void check_transpose(unsigned ci, const struct field *f, enum mma_prologue prologue)
 {
     unsigned co = ci / 2, nwrong = 0;
     struct field large = {f->images, 2 * f->height, 2 * f->width};
@@ -465,7 +465,7 @@ static void check_up(unsigned ci, const struct field *f, enum mma_prologue prolo
     cudaStreamSynchronize(queue);
     float *all = read_input(&in, f);
     for (unsigned i = 0; i < pixels_of(&large) * co; i++) {
-        double size, want = up_at(&k, all, f, ci, co, i / co, i % co, &size);
+        double size, want = transposed_at(&k, all, f, ci, co, i / co, i % co, &size);
 
         nwrong += !(fabs((double)value_of(y[i]) - want) <= 0x1p-8 * fabs(want) + 1e-6 * size);
     }
@@ -487,7 +487,7 @@ static unsigned large_pixel_of(const struct field *f, unsigned p, unsigned tap)
 }
 
 /* Of dx[pixels][ci], then of dw[ci][co][4] and db[co]; NULL: not asked for. */
-static unsigned count_wrong_down(const uint16_t *dx, const float *w, const float *dy,
+static unsigned count_wrong_small(const uint16_t *dx, const float *w, const float *dy,
                                  const struct field *f, unsigned ci, unsigned co)
 {
     unsigned nwrong = 0;
@@ -507,13 +507,13 @@ static unsigned count_wrong_down(const uint16_t *dx, const float *w, const float
     return nwrong;
 }
 
-static unsigned count_wrong_up_weights(const float *dw, const float *db, const float *x,
+static unsigned count_wrong_transpose_weights(const float *dw, const float *db, const float *x,
                                        const float *dy, const struct field *f, unsigned ci,
                                        unsigned co)
 {
     unsigned nwrong = 0;
 
-    for (unsigned i = 0; dw && i < 4 * ci * co + co; i++) {
+    for (unsigned i = 0; i < 4 * ci * co + co; i++) {
         unsigned o = i < 4 * ci * co ? i / 4 % co : i - 4 * ci * co;
         double sum = 0, size = 0;
 
@@ -530,7 +530,7 @@ static unsigned count_wrong_up_weights(const float *dw, const float *db, const f
     return nwrong;
 }
 
-static void check_back_up(unsigned ci, const struct field *f, bool with_input, bool with_weights)
+static void check_grad_transpose(unsigned ci, const struct field *f, bool with_input)
 {
     unsigned co = ci / 2;
     struct field large = {f->images, 2 * f->height, 2 * f->width};
@@ -550,16 +550,15 @@ static void check_back_up(unsigned ci, const struct field *f, bool with_input, b
                                 .first = {.y = with_input ? dx : NULL, .channels = ci}};
     k.act = act.source;
     k.partials = guard(&gp, mma_grad_bytes(ci, co, NBLOCKS, true, MMA_TAPS_2X2));
-    mma_grad_transpose_run(&k, NBLOCKS, with_weights ? dw : NULL, db, queue);
+    mma_grad_transpose_run(&k, NBLOCKS, dw, db, queue);
     cudaStreamSynchronize(queue);
     float *dy = read_input(&d, &large), *x = read_input(&act, f);
-    unsigned nwrong = count_wrong_down(with_input ? dx : NULL, w, dy, f, ci, co);
-    unsigned nweights = count_wrong_up_weights(with_weights ? dw : NULL, db, x, dy, f, ci, co);
+    unsigned nwrong = count_wrong_small(with_input ? dx : NULL, w, dy, f, ci, co);
+    unsigned nweights = count_wrong_transpose_weights(dw, db, x, dy, f, ci, co);
     ok(nwrong == 0 && nweights == 0 && is_whole(&gx) && is_whole(&gw) && is_whole(&gb) &&
            is_whole(&gp),
-       "its gradients%s%s, %u to %u channels, %ux%ux%u: %u numbers and %u weights wrong",
-       with_input ? "" : ", no input", with_weights ? "" : ", no weights", ci, co, f->images,
-       f->height, f->width, nwrong, nweights);
+       "its gradients%s, %u to %u channels, %ux%ux%u: %u numbers and %u weights wrong",
+       with_input ? "" : ", no input", ci, co, f->images, f->height, f->width, nwrong, nweights);
     cudaStreamDestroy(queue);
     free(dy);
     free(x);
@@ -576,8 +575,8 @@ static void check_transposed(void)
 {
     for (unsigned ci = 16; ci <= 64; ci *= 2)
         for (size_t i = 0; i < (ci > 32 ? 3 : NFIELDS); i++) {
-            check_up(ci, &fields[i], i % 2 ? MMA_NORM_RELU : MMA_PLAIN);
-            check_back_up(ci, &fields[i], i != 2, i % 3 != 1);
+            check_transpose(ci, &fields[i], i % 2 ? MMA_NORM_RELU : MMA_PLAIN);
+            check_grad_transpose(ci, &fields[i], i != 2);
         }
     ok(!mma_transpose_resident(16, 16) && !mma_transpose_resident(128, 64) &&
            !mma_grad_transpose_resident(128, 64),
@@ -601,7 +600,7 @@ static void check_small_gpu(void)
         if (conv)
             check_conv(in, out, &fields[1], MMA_NORM_RELU, MMA_SQUARES, false);
         if (back)
-            check_back(in, out, &fields[1], MMA_NORM_GRAD, true, true, false);
+            check_grad(in, out, &fields[1], MMA_NORM_GRAD, true, true, false);
     }
     emulate_most_shared = EMULATE_SHARED;
     is_int(cuda_fit(4, (size_t)64 << 10), 2, "as many blocks as there is room for");
@@ -621,14 +620,14 @@ int main(void)
         check_conv(in, out, &fields[2], MMA_PLAIN, MMA_SQUARES, false);
         for (size_t j = 0;
              mma_grad_resident(in, out, true) && j < (in * out > 256 ? 2 : NFIELDS); j++)
-            check_back(in, out, &fields[j], j % 2 ? MMA_NORM_GRAD : MMA_PLAIN, true, true,
+            check_grad(in, out, &fields[j], j % 2 ? MMA_NORM_GRAD : MMA_PLAIN, true, true,
                        j % 2);
-        check_back(in, out, &fields[2], MMA_NORM_GRAD, false, false, false);
+        check_grad(in, out, &fields[2], MMA_NORM_GRAD, false, false, false);
     }
     for (unsigned n = 1; n < 8; n += 2)
         for (unsigned out = 8; out <= 64; out *= 2) {
             check_conv(n, out, &fields[1 + n % 3], MMA_IMAGE, MMA_SQUARES, false);
-            check_back(n, out, &fields[1 + n % 3], MMA_NORM_GRAD, false, n % 4 == 1, false);
+            check_grad(n, out, &fields[1 + n % 3], MMA_NORM_GRAD, false, n % 4 == 1, false);
         }
     ok(!mma_conv_resident(16, 64) && !mma_conv_resident(24, 24) &&
            !mma_conv_resident(64, 128) && !mma_grad_resident(64, 64, true) &&

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What becomes of the gradients at the end of a step, without the host; formulas in optim/optim.h.
- * Adam and SGD are one launch for all parameters; what needs tensors goes by pieces of them, and
- * sums in an order that is always the same. */
+/* The end of a step on the device: penalties, clipping, unscaling and the optimizers, with the
+ * formulas of optim/optim.h. Adam and SGD are one launch for all parameters; LARS, LAMB and
+ * penalties go by tensors in pieces. Sums have a fixed order. */
 #include "config.h"
 #include "trainer/backends/cuda/runtime/cuda_kernel.h"
 
-/* The numbers are the run's. */
+/* Arguments of all kernels: the run's, in device memory. */
 struct update_args {
     const struct device_update *u;
     struct cuda_scalars *run;
@@ -66,7 +66,7 @@ KERNEL(penalize, update_args)
     }
 }
 
-/* The gradient becomes the step, without its rate. */
+/* Replaces the gradient by the step of LAMB, without the rate. */
 DEVICE void make_lamb_step(const struct device_update *u, const struct device_piece *p,
                            float factor)
 {
@@ -85,7 +85,7 @@ DEVICE void make_lamb_step(const struct device_update *u, const struct device_pi
     }
 }
 
-/* Squares of values and gradients of every piece; of LAMB, of the step. */
+/* Sums of squares of each piece: of values, and of gradients or, with LAMB, of the step. */
 KERNEL_BLOCK(measure_pieces, update_args)
 {
     SHARED double scratch[GPU_BLOCK];
@@ -207,7 +207,6 @@ KERNEL_BLOCK(square_parts, square_args)
         k.parts[blockIdx.x] = s;
 }
 
-/* One block. */
 KERNEL_BLOCK(square_total, square_args)
 {
     SHARED double scratch[GPU_BLOCK];
@@ -228,7 +227,7 @@ KERNEL(clip, update_args)
         k.run->factor *= (float)(k.u->clip / norm);
 }
 
-/* ---- what the loss is divided by */
+/* ---- the divisor of the loss */
 
 KERNEL(weigh_run, update_args)
 {
@@ -258,7 +257,7 @@ KERNEL(scale_run, scale_args)
     k.run->unscale = 1 / (factor * factor);
 }
 
-/* What was planned as if no step had been left out. */
+/* Corrects the numbers of the update, which the host computed as if no step had been skipped. */
 DEVICE void count_step(struct device_update *u, struct device_scaling *s)
 {
     double n = (double)++s->taken, debias1 = 1 - pow(u->beta1, n), debias2 = 1 - pow(u->beta2, n);
@@ -272,8 +271,9 @@ DEVICE void count_step(struct device_update *u, struct device_scaling *s)
     s->rate = u->rate;
 }
 
-/* clip_square: of the gradients as they are. It is finite if they are: a double has room for it. */
-KERNEL(judge, update_args)
+/* clip_square is the sum of squares of the gradients, finite exactly if they are: doubles do not
+ * overflow. */
+KERNEL(check_finite, update_args)
 {
     struct device_scaling *s = k.u->scaling;
     double square = k.run->clip_square;
@@ -288,7 +288,7 @@ KERNEL(judge, update_args)
     k.run->unscale = 1;
 }
 
-/* So that all that follows is as without a factor. */
+/* Divides the gradients by the factor of the loss; everything after it works on unscaled ones. */
 KERNEL(unscale, update_args)
 {
     float factor = k.run->factor;
@@ -379,7 +379,7 @@ void cuda_scale_run(struct device *d, const struct device_scaling *scaling)
 static void take_scale_out(struct device *d, const struct device_update *u, struct update_args k)
 {
     square(d, d->stream, u->grad, u->n, &d->scalars->clip_square);
-    LAUNCH(judge, 1, d->stream, k);
+    LAUNCH(check_finite, 1, d->stream, k);
     LAUNCH(unscale, gpu_blocks(u->n), d->stream, k);
     LAUNCH(adjust, 1, d->stream, k);
 }
