@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Max pooling 2x2 with stride 2 and its gradient, for any type and size: a thread per result. */
 #include "config.h"
 #include "trainer/backends/cuda/runtime/cuda_kernel.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A GPU whose tensor cores compute wrongly, emulated: kernels that use them are found out before
- * they are used, and the gradients of a network are right all the same. */
+/* On an emulated GPU whose tensor cores compute wrong products, the kernels that use them are
+ * refused before they are used, and the gradients of a network are right. */
 #include "config.h"
 #include "trainer/backends/cuda/test/emulated.c"
 
@@ -20,7 +20,7 @@ static struct network_config config = {.model = "unet",
                                        .threads = 1,
                                        .seed = 7};
 
-/* Of one step; to be freed. */
+/* Returns the gradients of one step, to be freed by the caller. */
 static float *gradients(const char *backend, enum dtype dtype, int gpu, size_t *n)
 {
     struct network_step step = {.images = 2, .weight = 2 * SIDE * SIDE};
@@ -50,7 +50,7 @@ static float *gradients(const char *backend, enum dtype dtype, int gpu, size_t *
     return copy;
 }
 
-/* What differs, in all, of what there is. */
+/* Returns the sum of the differences divided by the sum of b. */
 static double difference(const float *a, const float *b, size_t n)
 {
     double sum = 0, all = 0;
@@ -68,8 +68,8 @@ static void check_gradients(const char *what, int gpu, const float *want, bool r
     float *got = gradients("cuda", DTYPE_BF16, gpu, &n);
     double d = difference(got, want, n);
 
-    ok((d < 0.2) == right,
-       /* bfloat16 is no better here */ "%s: gradients differ by %.2g of their size", what, d);
+    /* The rounding of bfloat16 alone makes a difference of this size. */
+    ok((d < 0.2) == right, "%s: gradients differ by %.2g of their size", what, d);
     free(got);
 }
 

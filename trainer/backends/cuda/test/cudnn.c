@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which of cuDNN's engines are taken for what, and the file that keeps the choices: its readers,
- * its writers at the same time, its damage. cuDNN is test/cudnn_emulated.c. */
+/* Which of cuDNN's engines are chosen, and the file that keeps the choices: reading, concurrent
+ * writing, damage. cuDNN is emulated (cudnn_emulated.c). */
 #include "config.h"
 
 #include <stdio.h>
@@ -21,7 +21,7 @@ static const struct cudnn_problem plain = {
     .n = 1, .h = 8, .w = 8, .c = 8, .oh = 8, .ow = 8, .k = 16, .side = 3, .stride = 1, .pad = 1};
 static char folder[] = "/tmp/unet-cudnn-XXXXXX", path[128];
 
-/* The numbers of the engines that a search finds, one after the other. */
+/* Returns the ids of the engines that a search finds, in order. */
 static const char *engines(struct cudnn_problem problem, size_t most)
 {
     static char text[128];
@@ -108,7 +108,8 @@ static void write_text(const char *text)
         bail_out("%s can't be written", path);
 }
 
-/* In a process of its own, which reads the file anew: 0 if it finds the key. */
+/* Runs a function in a child process, which reads the file for the first time. Returns its result:
+ * 0 if it finds the key. */
 static int in_child(int (*what)(const char *key), const char *key)
 {
     int status;
@@ -143,7 +144,7 @@ static int learn(const char *text)
     return cudnn_choices_decode(text) != 0 || find("key") != 0;
 }
 
-/* Text of a file's form has all choices, and is as good as the file. */
+/* The text of all choices is a valid file, and teaches the same as the file. */
 static int tell(const char *key)
 {
     cudnn_choices_add(
@@ -205,7 +206,7 @@ static void check_file(void)
     setenv("XDG_CACHE_HOME", folder, 1);
 }
 
-/* ---- a network with them */
+/* ---- a network that uses cuDNN */
 
 static void step(struct network *n, struct optim *o, const struct network_config *c)
 {
@@ -226,7 +227,7 @@ static void step(struct network *n, struct optim *o, const struct network_config
         bail_out("%s", e.text);
 }
 
-/* Three steps, the second recorded. A hash over the weights. */
+/* Trains three steps, of which the second is recorded. Returns a hash of the weights. */
 static uint64_t train(struct network_config c)
 {
     struct err e;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cuDNN's graph API for devices that are emulated (emulate.h): it checks what cuDNN checks (types
- * and numbers of attributes, that descriptors are whole and finalized before others use them,
- * alignment, ids, the workspace) and really convolves, when its turn comes in the queue. Its
- * engines differ in what they note, need, and can't: those that are not allowed give wrong results.
- * Part of emulated.c. */
+/* cuDNN's graph API on emulated devices (runtime/test/emulate.h). It checks what cuDNN checks:
+ * types and numbers of attributes, that descriptors are complete and finalized before others use
+ * them, alignment, ids and the workspace. A plan convolves when its turn comes in the queue. The
+ * engines differ in their numerical notes, needs and limits; those that must not be chosen give
+ * wrong results. Part of emulated.c. */
 #include "config.h"
 
 #include <math.h>
@@ -27,10 +27,10 @@
 struct dnn_engine {
     int64_t id, workspace;
     int notes[2], nnotes;
-    bool refuses; /* plans with it can't be finalized */
-    bool waits;   /* for the stream: not to be recorded */
-    bool spoils;  /* must not be chosen: its results are wrong */
-    int times;    /* does all so often */
+    bool refuses; /* finalizing a plan with it fails */
+    bool waits;   /* waits for the stream, so that it cannot be recorded */
+    bool spoils;  /* must not be chosen: gives wrong results */
+    int times;    /* repeats its work so often */
 };
 
 static const struct dnn_engine dnn_engines[2][6] = {
@@ -63,12 +63,12 @@ struct dnn_descriptor {
     bool finalized;
     struct dnn_attribute attributes[DNN_MOST_ATTRIBUTES];
     int n;
-    const struct dnn_engine *engine;        /* of engines, configurations, plans */
-    struct dnn_descriptor *graph;           /* likewise */
+    const struct dnn_engine *engine;        /* of engines, configurations and plans */
+    struct dnn_descriptor *graph;           /* of engines, configurations and plans */
     bool tf32;
 };
 
-/* Attributes that a descriptor must have: n elements of a type; 0: any number above 0. */
+/* Attributes that a descriptor must have: n elements of a type; n is 0: at least one. */
 static const struct dnn_rule {
     int descriptor, name, type, n;
 } dnn_rules[] = {
@@ -131,7 +131,7 @@ static const struct dnn_rule {
      0},
     {DNN_BACKEND_VARIANT_PACK_DESCRIPTOR, DNN_ATTR_VARIANT_PACK_WORKSPACE, DNN_TYPE_VOID_PTR, 1},
 };
-/* And what they may have. */
+/* Attributes that a descriptor may have. */
 static const struct dnn_rule dnn_more[] = {
     {DNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR, DNN_ATTR_OPERATION_POINTWISE_BDESC,
      DNN_TYPE_BACKEND_DESCRIPTOR, 1},
@@ -196,8 +196,7 @@ static int dnn_destroy_descriptor(void *descriptor)
     return DNN_STATUS_SUCCESS;
 }
 
-/* Descriptors that are set must be finalized, and those of the right kind are looked at when
- * used. */
+/* Descriptors as attributes must be finalized; their kinds are checked when they are used. */
 static int dnn_set(void *descriptor, int name, int type, int64_t count, const void *elements)
 {
     struct dnn_descriptor *d = descriptor;
@@ -238,11 +237,11 @@ struct dnn_tensor {
 };
 
 struct dnn_convolution {
-    int way; /* descriptor type */
-    struct dnn_tensor x, y, w, result; /* result: what is written in the end */
+    int way; /* type of the operation's descriptor */
+    struct dnn_tensor x, y, w, result; /* result: what the last operation writes */
     int64_t stride[2], pad[2];
     void *px, *py, *pw, *pb, *workspace;
-    bool relu; /* behind the bias pb */
+    bool relu; /* after the bias pb */
     struct dnn_engine engine;
 };
 
@@ -255,7 +254,7 @@ static struct dnn_tensor dnn_tensor_of(struct dnn_descriptor *d)
     return t;
 }
 
-/* It has no memory: between operations of a graph. */
+/* A virtual tensor is only between operations of a graph and has no memory. */
 static bool dnn_is_virtual(struct dnn_descriptor *tensor)
 {
     return dnn_find(tensor, DNN_ATTR_TENSOR_IS_VIRTUAL) != NULL;
@@ -286,7 +285,7 @@ static struct dnn_names dnn_names_of(int type)
     }
 }
 
-/* Do the shapes belong together? */
+/* Returns whether the shapes fit together. */
 static bool dnn_fits(struct dnn_descriptor *operation, struct dnn_convolution *c)
 {
     struct dnn_names names = dnn_names_of(operation->type);
@@ -333,7 +332,7 @@ static size_t dnn_count(const struct dnn_tensor *t)
     return (size_t)(t->dims[0] * t->dims[1] * t->dims[2] * t->dims[3]);
 }
 
-static float *dnn_alloc(size_t n) /* zeros */
+static float *dnn_alloc(size_t n) /* zeroed */
 {
     float *p = calloc(n, sizeof *p);
 
@@ -342,7 +341,7 @@ static float *dnn_alloc(size_t n) /* zeros */
     return p;
 }
 
-/* As floats, at the places of t's strides. */
+/* Returns a tensor as floats, with the strides of t. */
 static float *dnn_read(const struct dnn_tensor *t, const void *src)
 {
     size_t n = dnn_count(t);
@@ -353,8 +352,7 @@ static float *dnn_read(const struct dnn_tensor *t, const void *src)
     return dst;
 }
 
-/* Each product of one place of y with one of the weights is added where it belongs: x, y, w hold
- * two sources and sums. */
+/* Adds each product to its sum: two of x, y and w are sources, the third holds the sums. */
 static void dnn_convolve(const struct dnn_convolution *v, float *x, float *y, float *w)
 {
     const struct dnn_tensor *tx = &v->x, *ty = &v->y, *tw = &v->w;
@@ -384,8 +382,8 @@ static void dnn_convolve(const struct dnn_convolution *v, float *x, float *y, fl
             }
 }
 
-/* The operations of a graph behind its convolution: + bias, and ReLU or not; each takes what the
- * one before it makes, nowhere in memory but at the end. */
+/* Checks the operations behind a graph's convolution: a bias, then perhaps a ReLU. Each takes the
+ * result of the one before, which is virtual except for the last. */
 static bool dnn_follows(struct dnn_descriptor *operation, struct dnn_descriptor *from, int mode)
 {
     struct dnn_descriptor *pw = dnn_other(operation, DNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR);
@@ -404,7 +402,7 @@ static struct dnn_descriptor *dnn_operation(struct dnn_descriptor *graph, int i)
     return operations[i];
 }
 
-/* bias, result: tensors; bias NULL: there is none. */
+/* Sets bias and result to tensors; bias is NULL if there is none. */
 static bool dnn_has_tail(struct dnn_descriptor *graph, struct dnn_descriptor **bias,
                          struct dnn_descriptor **result)
 {
@@ -427,7 +425,7 @@ static bool dnn_has_tail(struct dnn_descriptor *graph, struct dnn_descriptor **b
     return !dnn_is_virtual(*result);
 }
 
-/* emulate_work.try: args have room for more than the pointer. */
+/* The try function of a struct emulate_work; args are larger than the pointer. */
 static bool dnn_run(void *args, size_t *state)
 {
     const struct dnn_convolution *v = args;
@@ -460,7 +458,7 @@ static bool dnn_run(void *args, size_t *state)
     return true;
 }
 
-/* ---- what is checked when a descriptor is finalized */
+/* ---- finalizing */
 
 static bool dnn_is_sound(struct dnn_descriptor *d)
 {
@@ -521,7 +519,7 @@ static int dnn_finalize(void *descriptor)
     return DNN_STATUS_SUCCESS;
 }
 
-/* ---- what is asked */
+/* ---- reading attributes */
 
 static int dnn_get_engines(struct dnn_descriptor *d, int64_t room, int64_t *count, void *elements)
 {
@@ -581,7 +579,7 @@ struct dnn_handle {
     cudaStream_t stream;
 };
 
-/* The pointer that the pack has for the tensor; NULL: none, or one that is not where it may be. */
+/* Returns the pointer of a tensor in a variant pack; NULL: it is missing or misaligned. */
 static void *dnn_pointer(struct dnn_descriptor *pack, struct dnn_descriptor *tensor)
 {
     const struct dnn_attribute *ids = dnn_find(pack, DNN_ATTR_VARIANT_PACK_UNIQUE_IDS);
@@ -668,7 +666,7 @@ static const struct cudnn_calls cudnn_emulated = {
     .execute = dnn_execute,
 };
 
-/* EMULATE_CUDNN=missing: a machine without it. */
+/* EMULATE_CUDNN=missing emulates a machine without cuDNN. */
 const struct cudnn_calls *cudnn_library_open(struct err *e)
 {
     const char *word = getenv("EMULATE_CUDNN");

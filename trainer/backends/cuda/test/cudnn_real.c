@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The real cuDNN judges our descriptors, which it can without a GPU, up to the graph of operations:
- * their attributes, types and shapes for all ways, types of numbers, strides and odd channels,
- * alone and with what is done to a result before it is written. */
+/* The real cuDNN checks our descriptors up to the operation graph, which needs no GPU: attributes,
+ * types and shapes for all directions, dtypes, strides and odd numbers of channels, with and
+ * without the operations on a result. */
 #include "config.h"
 
 #include "t/tap.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The whole CUDA backend, compiled for the CPU (emulate.h). */
+/* The CUDA backend as one source, compiled for the CPU (runtime/test/emulate.h). */
 #include "config.h"
 
 #define GPU_EMULATE

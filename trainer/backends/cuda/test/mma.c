@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The convolutions of few channels, run on the CPU, against plain sums in double: all numbers of
- * channels, odd sizes, each prologue and kind of sums, with guards around what is written. */
+/* The tensor-core convolutions (conv/mma_tile.h), emulated, against plain sums in double: all
+ * numbers of channels, odd sizes, each prologue and kind of sums, with guards around results. */
 #include "config.h"
 
 #include "trainer/backends/cuda/test/emulated.c"
@@ -10,7 +10,7 @@
 
 #define SEED 9
 #define NBLOCKS 3
-#define GUARD 64 /* bytes before and behind what a kernel writes */
+#define GUARD 64 /* bytes of guards before and behind a result */
 
 static uint64_t nstreams;
 
@@ -100,7 +100,8 @@ static void fill_part(struct input *in, unsigned i, const struct field *f, unsig
     part->coef = in->coef[i];
 }
 
-/* In one part, or with the first `split` channels with another prologue. */
+/* Fills an input of one part, or of two of which the first has `split` channels and another
+ * prologue. */
 static void fill(struct input *in, const struct field *f, unsigned channels, unsigned split,
                  enum mma_prologue prologue)
 {
@@ -119,7 +120,7 @@ static void empty(struct input *in)
     }
 }
 
-/* What the convolution reads: 0 around the image. */
+/* Returns what the convolution reads; 0 outside of the image. */
 static float input_at(const struct input *in, const struct field *f, unsigned image, unsigned y,
                       unsigned x, unsigned c)
 {
@@ -144,7 +145,7 @@ static float input_at(const struct input *in, const struct field *f, unsigned im
     return value_of((uint16_t)bf16_pair(v, 0));
 }
 
-/* All of it: [pixels][channels]. */
+/* Returns the whole input, [pixels][channels]. */
 static float *read_input(const struct input *in, const struct field *f)
 {
     unsigned channels = in->source.first.channels + in->source.second.channels;
@@ -166,7 +167,7 @@ static double rounded(float w)
     return (double)value_of((uint16_t)bf16_pair(w, 0));
 }
 
-/* all's neighbour of pixel p; NULL outside. */
+/* Returns the neighbour of pixel p in all; NULL outside of the image. */
 static const float *neighbour(const float *all, const struct field *f, unsigned channels,
                               unsigned p, unsigned tap)
 {
@@ -177,7 +178,7 @@ static const float *neighbour(const float *all, const struct field *f, unsigned 
     return all + ((size_t)(p / f->width / f->height * f->height + y) * f->width + x) * channels;
 }
 
-/* One number of a convolution with k's weights, and what it is made of. */
+/* Returns a number of a convolution with k's weights. *size: the sum of the absolute products. */
 static double convolve_at(const struct mma_args *k, const float *all, const struct field *f,
                           unsigned ci, unsigned p, unsigned c, double *size)
 {
@@ -198,7 +199,7 @@ static double convolve_at(const struct mma_args *k, const float *all, const stru
     return sum;
 }
 
-/* Where a channel of a pixel of the result lies. */
+/* Returns the result that has a channel of a pixel, and its index there. */
 static const struct mma_result *result_of(const struct mma_args *k, unsigned p, unsigned c,
                                           size_t *at)
 {
@@ -227,7 +228,7 @@ static unsigned count_wrong(const struct mma_args *k, const float *all, const st
     return nwrong;
 }
 
-/* The blocks' sums together, against those of what was written. */
+/* Compares the sums of all blocks with those of the numbers that were written. */
 static unsigned count_wrong_sums(const struct mma_args *k, const struct field *f, unsigned co)
 {
     unsigned nwrong = 0;
@@ -345,7 +346,7 @@ static void check_conv(unsigned ci, unsigned co, const struct field *f, enum mma
     release(&out);
 }
 
-/* Of dw[co][ci][9] and db[co], made of act and d. */
+/* Counts wrong numbers of dw[co][ci][9] and db[co], given act and d. */
 static unsigned count_wrong_weights(const float *dw, const float *db, const float *act,
                                     const float *d, const struct field *f, unsigned ci, unsigned co,
                                     bool with_bias)
@@ -424,7 +425,7 @@ static void check_grad(unsigned ci, unsigned co, const struct field *f, enum mma
 
 /* ---- transposed */
 
-/* One number of the larger side from x[pixels][ci] with w[ci][co][4]. */
+/* Returns a number of the larger side, given x[pixels][ci] and w[ci][co][4]. */
 static double transposed_at(const struct mma_args *k, const float *x, const struct field *f,
                             unsigned ci, unsigned co, unsigned p, unsigned c, double *size)
 {
@@ -480,13 +481,13 @@ static void check_transpose(unsigned ci, const struct field *f, enum mma_prologu
     empty(&in);
 }
 
-/* Pixel of the larger side that is tap of pixel p. */
+/* Returns the pixel of the larger side that belongs to a tap of pixel p. */
 static unsigned large_pixel_of(const struct field *f, unsigned p, unsigned tap)
 {
     return (2 * (p / f->width) + tap / 2) * 2 * f->width + 2 * (p % f->width) + tap % 2;
 }
 
-/* Of dx[pixels][ci], then of dw[ci][co][4] and db[co]; NULL: not asked for. */
+/* Count wrong numbers of dx[pixels][ci] (NULL: 0), and of dw[ci][co][4] with db[co]. */
 static unsigned count_wrong_small(const uint16_t *dx, const float *w, const float *dy,
                                  const struct field *f, unsigned ci, unsigned co)
 {
@@ -583,7 +584,7 @@ static void check_transposed(void)
        "transposed, other channels have none");
 }
 
-/* A GPU with the shared memory of sm_86 and sm_89: up to 32 channels. */
+/* A GPU with 99 KiB of shared memory, as sm_86 and sm_89 have: up to 32 channels. */
 static void check_small_gpu(void)
 {
     emulate_most_shared = (size_t)99 << 10;

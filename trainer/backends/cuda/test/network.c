@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Whole networks on the CUDA backend against the reference: weights after some steps, whatever
- * queues, slots, recorded programs and moving arenas do in between. With emulated.c the device is
- * the CPU, which is as late with its results as a GPU may be. */
+/* Trains whole networks on the CUDA backend and on the reference, and compares the weights: queues,
+ * slots, recorded programs and moving arenas must not change results. Together with emulated.c the
+ * device is emulated, with results as late as a GPU's may be. */
 #include "config.h"
 
 #include <math.h>
@@ -22,7 +22,7 @@ static const struct network_config small = {
     .model = "unet", .backend = "cuda", .base = 4, .depth = 1, .channels = 3, .height = 16,
     .width = 12, .batch_norm = BATCH_NORM_LOCAL, .threads = 1, .seed = 7};
 
-/* A network in training, with what it has lost so far. */
+/* A network in training, and the sum of its losses. */
 struct training {
     struct network *network;
     struct network_config config;
@@ -73,8 +73,7 @@ static void fill(struct training *t, bool training, int batch, uint64_t stream)
                            (float)rng_uniform(2, stream, i));
 }
 
-/* On the device's side in four of six steps the update is part of the run, else it comes by
- * itself. */
+/* On the device four of six steps include the update in the run; the others queue it separately. */
 static void update_on_host(struct training *t)
 {
     struct weights *w = network_weights(t->network);
@@ -134,8 +133,8 @@ static double compare_logits(struct training *a, struct training *b)
                                 (size_t)(a->config.classes ? a->config.classes : 1));
 }
 
-/* A batch of 2 runs plainly, is recorded and replayed; 3 makes the arena move and spoils what was
- * recorded; 1 shares the larger arena. */
+/* A batch of 2 runs unrecorded, is recorded and replayed; 3 images move the arena, which
+ * invalidates the recording; 1 image uses the larger arena. */
 static void check_clipped(struct network_config config, enum optim_kind kind, double clip,
                           const char *what)
 {
@@ -178,7 +177,7 @@ static void check_training(struct network_config config, enum optim_kind kind, c
     check_clipped(config, kind, 0, what);
 }
 
-/* Is the word in the plan? */
+/* Returns whether the plan contains the word. */
 static bool has_op(struct network *n, const char *word)
 {
     char *plan = NULL;
@@ -195,7 +194,7 @@ static bool has_op(struct network *n, const char *word)
     return has;
 }
 
-/* In 16 bits every op has a kernel of its own, and the first step has the loss that floats have. */
+/* With 16 bits every op has a kernel for them, and the loss of the first step is that of floats. */
 static void check_half(struct network_config config, enum dtype dtype)
 {
     struct training half, wide;
@@ -216,7 +215,7 @@ static void check_half(struct network_config config, enum dtype dtype)
     stop(&wide);
 }
 
-/* The other models: strides, projections, odd sizes, dropout, dense layers. */
+/* The other models have strides, projections, odd sizes, dropout and dense layers. */
 static void check_models(void)
 {
     static const struct {
@@ -234,16 +233,15 @@ static void check_models(void)
         config.classes = models[i].classes;
         config.height = models[i].height;
         config.width = models[i].width;
-        /* Clipped, or the residual ones diverge, and the least rounding decides what becomes of
-         * them. */
+        /* Without clipping the residual ones diverge, and rounding decides how. */
         check_clipped(config, OPTIM_SGD, 0.3, models[i].name);
         check_half(config, DTYPE_BF16);
         check_half(config, DTYPE_F16);
     }
 }
 
-/* The reference network in bfloat16, with the same rounding of what is kept: kernels of its own for
- * all of it. What is rounded differently here and there shows in the last of 8 bits. */
+/* The reference network in bfloat16 has kernels of its own for everything. The reference rounds the
+ * same tensors; rounding elsewhere shows in the last of 8 bits. */
 static void check_bf16(void)
 {
     struct network_config config = small;
@@ -286,7 +284,7 @@ static int double_it(void *arg, double *values, size_t n, struct err *e)
     return 0;
 }
 
-/* Twice the sums over twice the pixels: a network beside one that has the same images. */
+/* Doubles sums and pixels, as a second replica with the same images would. */
 static void check_sync(enum dtype dtype, double tolerance)
 {
     struct network_config config = small;
@@ -344,7 +342,7 @@ static void check_ready(void)
     stop(&t);
 }
 
-/* What is recorded does what is not, to the bit. */
+/* A recorded step gives the same bits as an unrecorded one. */
 static void check_recorded(void)
 {
     struct training recorded, plain;
@@ -370,8 +368,8 @@ static void check_recorded(void)
     stop(&plain);
 }
 
-/* The loss's factor in fp16: a step that overflows is left out, many good ones raise it, and it
- * never reaches weights or norms. */
+/* Loss scaling in fp16: a step that overflows is skipped, many good ones double the factor, and
+ * neither weights nor norms see it. */
 static void check_scaling(void)
 {
     struct network_config config = small;
@@ -391,7 +389,7 @@ static void check_scaling(void)
     memcpy(before, w->value, w->nparams * sizeof *before);
     s->factor = 1e30F;
     for (uint64_t i = 1; i < 4; i++)
-        step(&t, 2, i); /* the last two recorded */
+        step(&t, 2, i); /* the last two are recorded */
     if (network_wait(t.network, &t.loss, &e))
         bail_out("%s", e.text);
     ok(memcmp(before, w->value, w->nparams * sizeof *before) == 0,
@@ -417,7 +415,8 @@ static void finish(struct training *t)
         bail_out("%s", e.text);
 }
 
-/* Steps 0, 1, 3, 4, 5 with rates of their own; between them step 2, which overflows. */
+/* Runs steps 0, 1, 3, 4 and 5, each with its own rate, and between them step 2, which overflows if
+ * asked to. */
 static void take_steps(struct training *t, bool overflows)
 {
     struct device_scaling *s = t->optim->scaling;
@@ -439,7 +438,7 @@ static void take_steps(struct training *t, bool overflows)
     optim_settle(t->optim);
 }
 
-/* No optimizer knows of a step that was left out: its count, its rates. */
+/* A skipped step does not change the count and the rates of an optimizer. */
 static void check_left_out(void)
 {
     static const enum optim_kind kinds[] = {OPTIM_ADAM, OPTIM_ADAMW, OPTIM_SGD, OPTIM_LARS,
@@ -472,7 +471,7 @@ static const struct device_ops *ops_of(const struct training *t, struct device *
     return network_device_ops(t->network, d);
 }
 
-/* The same image each time, with a place that does not count. Its target. */
+/* Fills in the same image each time, with a pixel that does not count. Returns its target. */
 static const float *fill_holed(struct training *t, bool training)
 {
     struct err e;
@@ -488,7 +487,7 @@ static double loss_of(const struct training *t, const struct image_loss *l)
     return image_loss_mean(l, t->config.loss != LOSS_DICE, t->config.loss != LOSS_CE);
 }
 
-/* The loss's pass over logits and targets counts what the host counts of them. */
+/* The loss counts the same scores on the device as the host does from the logits. */
 static void check_counts(struct network_config config, const char *what)
 {
     int classes = config.classes ? config.classes : 1;
@@ -500,7 +499,7 @@ static void check_counts(struct network_config config, const char *what)
     const float *logits;
     struct err e;
 
-    config.batch_norm = BATCH_NORM_NONE; /* the same logits in training */
+    config.batch_norm = BATCH_NORM_NONE; /* so that training has the same logits */
     start(&t, config, "cuda", OPTIM_SGD);
     const struct device_ops *ops = ops_of(&t, &d);
     int64_t *score = ops->alloc(d, DEVICE_SHARED, 2 * size * sizeof *score, &e);
@@ -514,7 +513,7 @@ static void check_counts(struct network_config config, const char *what)
         bail_out("%s", e.text);
     score_add(want, classes, logits, target, pixels);
     image_loss_add(&loss, classes, config.class_weights, logits, target, pixels);
-    for (int i = 0; i < 3; i++) { /* the last one recorded */
+    for (int i = 0; i < 3; i++) { /* the last one is recorded */
         fill_holed(&t, false);
         struct device_counts counts = {score, (double *)got};
         if (network_measure(t.network, 1, counts, &e))
@@ -577,7 +576,7 @@ static void check_types(void)
     check_training(config, OPTIM_SGD, "tf32");
 }
 
-/* More than any GPU has. */
+/* A network that needs more memory than any GPU has. */
 static void check_room(void)
 {
     struct network_config config = small;
@@ -631,7 +630,7 @@ static void remove_cache(const char *folder)
     }
 }
 
-/* Those of some networks are tried before they are used. */
+/* The kernels of some networks are tried before they are used. */
 static void check_kernels(void)
 {
     static const struct { const char *model; int base, depth; enum dtype dtype; } some[] = {
@@ -670,7 +669,7 @@ int main(void)
         bail_out("no folder in /tmp");
     need_device();
     check_kernels();
-    setenv("UNET_CUDA_KERNELS", "untried", 1); /* no other one stands in for a wrong one */
+    setenv("UNET_CUDA_KERNELS", "untried", 1); /* a wrong kernel must not be replaced */
 
     check_training(config, OPTIM_SGD, "SGD");
     check_training(config, OPTIM_LARS, "LARS");

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the CUDA backend asks of the CUDA runtime, carried out on the CPU.
+/* The part of the CUDA runtime that the backend uses, emulated on the CPU.
  *
- * Kernels run thread by thread; those of a block that meets at barriers are coroutines. Work is
- * queued and done when somebody waits for it, as late as a GPU could: who reads a result too early
- * reads old memory. Device memory can't be touched by the host at all. What is captured is replayed
- * from a list. Included by one source only. */
+ * Kernels run thread by thread; threads that meet at barriers are coroutines. Work is queued and
+ * runs when something waits for it, as late as on a GPU: reading a result too early gives old
+ * memory. The host cannot access device memory at all. A captured graph is replayed from a list.
+ * Included by one source only. */
 #ifndef UNETCTL_TRAINER_BACKENDS_CUDA_RUNTIME_TEST_EMULATE_H
 #define UNETCTL_TRAINER_BACKENDS_CUDA_RUNTIME_TEST_EMULATE_H
 
@@ -20,10 +20,10 @@
 #include <time.h>
 #include <ucontext.h>
 
-#define GPU_BLOCK 64 /* a GPU has more; these are coroutines */
+#define GPU_BLOCK 64 /* a GPU has more; each is a coroutine here */
 #define EMULATE_STACK ((size_t)64 << 10)
 #define EMULATE_ALLOCATIONS 64
-#define EMULATE_THREADS 256 /* of a block, at most */
+#define EMULATE_THREADS 256 /* per block, at most */
 #define EMULATE_SHARED ((size_t)163 << 10)
 #define EMULATE_WARP 32
 
@@ -34,10 +34,10 @@ struct emulate_kernel {
     unsigned nthreads;
 };
 
-struct emulate_work { /* a kernel, or a try, or a copy, or a fill where src is NULL */
+struct emulate_work { /* a kernel, a try, a copy, or a fill where src is NULL */
     const struct emulate_kernel *kernel;
-    /* Of a try: done? Else it is called again later. Until it is no longer blocked it is not
-     * called. */
+    /* A try returns whether it is done; otherwise it is called again later, once is_blocked returns
+     * false. */
     bool (*try)(void *args, size_t *state); /* state begins as 0 */
     bool (*is_blocked)(const void *args, size_t state);
     size_t nargs, state;
@@ -54,15 +54,16 @@ struct emulate_queue {
 };
 
 typedef struct emulate_stream {
-    int device; /* only its own one's kernels */
+    int device; /* only kernels of this device run in it */
     struct emulate_queue queue, captured;
     bool capturing;
-    struct emulate_stream *origin; /* whose queue it shares since it waited for an event there */
+    struct emulate_stream *origin; /* the stream whose queue it shares since it waited for an
+                                    * event there */
 } *cudaStream_t;
 typedef struct {
     cudaStream_t stream;
     bool timed;
-    double when; /* its turn came */
+    double when; /* when the queue reached it */
 } *cudaEvent_t;
 typedef struct emulate_queue *cudaGraph_t, *cudaGraphExec_t;
 typedef enum {
@@ -77,9 +78,9 @@ enum {
     cudaDevAttrGlobalMemoryBusWidth
 };
 
-/* A machine of that many GPUs, each with that much memory. EMULATE_DRIVER: what CUDA its driver
- * serves (13000 unless set, 0: there is no driver); EMULATE_CAPABILITY: 90 unless set, without the
- * dot. */
+/* A machine of EMULATE_GPUS GPUs with EMULATE_MEMORY bytes each. $EMULATE_DRIVER: the CUDA that its
+ * driver supports (default 13000; 0: there is no driver). $EMULATE_CAPABILITY: compute capability
+ * without the dot (default 90). */
 #define EMULATE_GPUS 2
 #define EMULATE_PROCESSORS 2
 #define EMULATE_MEMORY ((size_t)1 << 30)
@@ -98,25 +99,26 @@ static struct {
     unsigned x;
 } blockIdx, threadIdx, gridDim;
 
-/* ---- one launch */
+/* ---- a launch */
 
 static struct emulate_context {
-    void *registers[5]; /* as the compiler's builtins save them */
+    void *registers[5]; /* as saved by __builtin_setjmp */
     bool is_there;
 } emulate_scheduler, emulate_thread[EMULATE_THREADS];
 static char *emulate_stacks;
 static bool emulate_ended[EMULATE_THREADS], emulate_waits[EMULATE_THREADS];
-static unsigned emulate_nthreads, emulate_nwaiting; /* of this block; at its barrier */
+static unsigned emulate_nthreads, emulate_nwaiting; /* threads of this block; those that wait at
+                                                     * its barrier */
 static const struct emulate_work *emulate_now;
-static _Alignas(16) unsigned char emulate_shared[EMULATE_SHARED]; /* a kernel's by its launch */
+static _Alignas(16) unsigned char emulate_shared[EMULATE_SHARED]; /* dynamic shared memory */
 
-/* Below is swapcontext without its system calls: what threads of warps mostly do is to wait. A
- * sanitizer would look for the end of one stack on another. */
+/* Like swapcontext without its system calls, as threads of warps mostly wait. Sanitizers do not see
+ * the change of stacks. */
 #define EMULATE_UNCHECKED __attribute__((noinline, no_sanitize_address))
 
 static EMULATE_UNCHECKED void emulate_jump(struct emulate_context *to)
 {
-    __builtin_longjmp(to->registers, 1); /* must not stand in one function with the other */
+    __builtin_longjmp(to->registers, 1); /* must not be in one function with the setjmp */
 }
 
 static EMULATE_UNCHECKED void emulate_leave(struct emulate_context *from,
@@ -126,11 +128,11 @@ static EMULATE_UNCHECKED void emulate_leave(struct emulate_context *from,
         emulate_jump(to);
 }
 
-/* Volatile: the compiler must not see that it leaves some registers alone; others don't. */
+/* Volatile, so that the compiler cannot see which registers a switch preserves. */
 static void (*volatile emulate_switch)(struct emulate_context *from,
                                        struct emulate_context *to) = emulate_leave;
 
-/* A thread of one block after the other. */
+/* Runs a thread of one block after the other. */
 static void emulate_main(void)
 {
     for (unsigned t = threadIdx.x;; t = threadIdx.x) {
@@ -140,7 +142,7 @@ static void emulate_main(void)
     }
 }
 
-/* Its first switch to the scheduler comes back here. */
+/* Starts a coroutine, whose first switch to the scheduler returns here. */
 static __attribute__((noinline)) void emulate_create(unsigned t)
 {
     ucontext_t start;
@@ -158,7 +160,7 @@ static __attribute__((noinline)) void emulate_create(unsigned t)
         setcontext(&start);
 }
 
-/* Of the running thread, until emulate_release. */
+/* Suspends the running thread until emulate_release. */
 static void emulate_wait(void)
 {
     unsigned t = threadIdx.x;
@@ -184,7 +186,7 @@ static void emulate_barrier(void)
     emulate_release(0, emulate_nthreads);
 }
 
-/* Each thread that can go on up to where it waits for others. How many went? */
+/* Runs each thread that does not wait until it waits or ends. Returns how many ran. */
 static unsigned emulate_round(void)
 {
     unsigned nran = 0;
@@ -208,7 +210,7 @@ static void emulate_block(unsigned nthreads)
     }
     emulate_nthreads = nthreads;
     emulate_nwaiting = 0;
-    memset(emulate_shared, 0xff, emulate_now->nshared); /* NaN to those who read too early */
+    memset(emulate_shared, 0xff, emulate_now->nshared); /* reading too early gives NaN */
     while (emulate_round())
         ;
     for (unsigned t = 0; t < nthreads; t++)
@@ -218,7 +220,7 @@ static void emulate_block(unsigned nthreads)
         }
 }
 
-/* Is it done? */
+/* Returns whether the work is done. */
 static bool emulate_run(struct emulate_work *w)
 {
     emulate_now = w;
@@ -263,13 +265,13 @@ static void *emulate_copy_args(const void *args, size_t n)
     return copy;
 }
 
-/* A branch has one of the orders that a GPU may choose: that in which work was queued. */
+/* Work of branches runs in the order in which it was queued, one of those that a GPU may choose. */
 static cudaStream_t emulate_origin(cudaStream_t s)
 {
     return s->origin ? s->origin : s;
 }
 
-static size_t emulate_most_shared = EMULATE_SHARED; /* of this GPU; a test may take some away */
+static size_t emulate_most_shared = EMULATE_SHARED; /* of this GPU; a test may lower it */
 
 static void emulate_add(cudaStream_t s, struct emulate_work work)
 {
@@ -317,11 +319,11 @@ static void emulate_protect(int how)
 
 static cudaError_t emulate_not_ready(void)
 {
-    emulate_last = cudaErrorNotReady; /* some releases keep it */
+    emulate_last = cudaErrorNotReady; /* some releases of CUDA keep it */
     return cudaErrorNotReady;
 }
 
-/* As far as it goes. */
+/* Runs the queue until it is empty or blocked. */
 static inline cudaError_t cudaStreamQuery(cudaStream_t s)
 {
     const struct emulate_work *first = s->queue.first;
@@ -389,7 +391,7 @@ static inline cudaError_t cudaFree(void *p)
             p = NULL;
         }
     pthread_mutex_unlock(&emulate_lock);
-    free(p); /* managed */
+    free(p); /* managed memory */
     return cudaSuccess;
 }
 

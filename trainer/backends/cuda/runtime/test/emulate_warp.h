@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The words of warp.h, carried out on the CPU. What a warp does together is done once, when its
- * last thread has come; a copy into shared memory arrives as late as it may. */
+/* The primitives of warp.h, emulated on the CPU. An operation of a warp is done once, when its last
+ * thread arrives; a copy into shared memory arrives as late as it may. */
 #ifndef UNETCTL_TRAINER_BACKENDS_CUDA_RUNTIME_TEST_EMULATE_WARP_H
 #define UNETCTL_TRAINER_BACKENDS_CUDA_RUNTIME_TEST_EMULATE_WARP_H
 
@@ -9,7 +9,7 @@
 #endif
 #include "trainer/backends/cuda/runtime/gpu.h"
 
-#define EMULATE_COPIES 256 /* of one thread, under way at a time */
+#define EMULATE_COPIES 256 /* of a thread that are in flight */
 
 static inline float bf16_high(unsigned pair)
 {
@@ -25,7 +25,7 @@ static inline float bf16_low(unsigned pair)
     return bf16_high(pair << 16);
 }
 
-/* To nearest, ties to even. */
+/* Rounds to nearest, ties to even. */
 static inline unsigned emulate_round_bf16(float value)
 {
     unsigned bits;
@@ -108,7 +108,7 @@ static inline void async_wait(void)
     emulate_ncopies[t] = 0;
 }
 
-/* ---- what a warp does together */
+/* ---- operations of a warp */
 
 enum emulate_word { EMULATE_SYNC, EMULATE_LOAD, EMULATE_LOAD_TRANSPOSED, EMULATE_MULTIPLY };
 
@@ -145,7 +145,7 @@ static void emulate_do_load(struct emulate_lane *lanes, bool transposed)
         }
 }
 
-static float emulate_spoiled; /* what products have too much, in tests of what finds that */
+static float emulate_spoiled; /* added to products, in tests that a wrong GPU is noticed */
 
 static void emulate_do_multiply(struct emulate_lane *lanes)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A kernel by tiles that works is used; one that fails, is wrong or writes beside its results is
- * not, and those without tiles take its place. */
+/* A kernel by AMX tiles that works is used; one that fails, is wrong or writes beside its results
+ * is replaced by one without tiles. */
 #include "config.h"
 #include "trainer/backends/cpu/conv/amx/amx_check.h"
 
@@ -45,7 +45,7 @@ static int run_failing(struct op *op, struct exec *x, struct err *e)
     return err_set(e, ERR_INTERNAL, "no tiles today");
 }
 
-/* A convolution between others, from and to bf16. */
+/* Builds a convolution from and to bf16 between two others. */
 static struct graph *build(int64_t channels, struct op **op)
 {
     struct err e = {0};
