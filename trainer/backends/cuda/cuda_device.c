@@ -32,7 +32,7 @@ static void device_close(struct device *d)
     if (d->joined)
         (void)cudaEventDestroy(d->joined);
     (void)cudaFree(d->scalars);
-    (void)cudaFree(d->parts);
+    (void)cudaFree(d->partials);
     (void)cudaFreeHost(d->slots);
     if (d->side)
         (void)cudaStreamDestroy(d->side);
@@ -64,7 +64,7 @@ static int fill_device(struct device *d, struct err *e)
         cuda_status(cudaStreamCreateWithFlags(&d->stream, cudaStreamNonBlocking),
                     "cudaStreamCreate", e) ||
         cuda_status(cudaMalloc((void **)&d->scalars, sizeof *d->scalars), "cudaMalloc", e) ||
-        cuda_status(cudaMalloc((void **)&d->parts, CUDA_SQUARE_PARTS * sizeof *d->parts),
+        cuda_status(cudaMalloc((void **)&d->partials, CUDA_SQUARE_PARTS * sizeof *d->partials),
                     "cudaMalloc", e) ||
         cuda_status(cudaHostAlloc((void **)&d->slots, DEVICE_SLOTS * sizeof *d->slots,
                                   cudaHostAllocDefault), "cudaHostAlloc", e))

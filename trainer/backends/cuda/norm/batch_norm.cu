@@ -12,7 +12,7 @@
 #define PART_PIXELS 256 /* a part has at least so many, except in small tensors */
 
 struct total_args {
-    const double *parts;
+    const double *partials;
     double *sums; /* [2 channels + 1]: the last one is the number of pixels */
     unsigned channels, nparts, npixels;
 };
@@ -24,7 +24,7 @@ KERNEL_BLOCK(total, total_args)
     double s = 0;
 
     for (unsigned i = threadIdx.x; i < k.nparts; i += GPU_BLOCK)
-        s += k.parts[2 * i * k.channels + blockIdx.x];
+        s += k.partials[2 * i * k.channels + blockIdx.x];
     s = gpu_block_sum(s, scratch);
     if (threadIdx.x == 0) {
         k.sums[blockIdx.x] = s;

@@ -6,7 +6,7 @@
 #include "trainer/backends/cuda/norm/norm_rows.h"
 
 struct moments_args {
-    const double *parts; /* [nparts][2][channels]: sums of y and y y */
+    const double *partials; /* [nparts][2][channels]: sums of y and y y */
     float *moments;
     unsigned channels, nparts, npixels;
 };
@@ -19,8 +19,8 @@ KERNEL_BLOCK(moments_of_parts, moments_args)
     double sum = 0, squares = 0;
 
     for (unsigned i = threadIdx.x; i < k.nparts; i += GPU_BLOCK) {
-        sum += k.parts[2 * i * k.channels + c];
-        squares += k.parts[(2 * i + 1) * k.channels + c];
+        sum += k.partials[2 * i * k.channels + c];
+        squares += k.partials[(2 * i + 1) * k.channels + c];
     }
     sum = gpu_block_sum(sum, scratch);
     squares = gpu_block_sum(squares, scratch);
@@ -59,26 +59,27 @@ size_t cuda_moments_size(const struct op *op, unsigned nparts)
     return 2 * nparts * n * sizeof(double);
 }
 
-void cuda_moments_finish(const struct op *op, const double *parts, unsigned nparts, struct exec *x)
+void cuda_moments_finish(const struct op *op, const double *partials, unsigned nparts,
+                         struct exec *x)
 {
     const struct tensor *y = op->out[0], *moments = op->out[OP_OUT_MOMENTS];
-    struct moments_args k = {parts, moments ? moments->data : NULL, (unsigned)tensor_channels(y),
+    struct moments_args k = {partials, moments ? moments->data : NULL, (unsigned)tensor_channels(y),
                              nparts, (unsigned)tensor_pixels(y)};
 
     if (moments)
         LAUNCH(moments_of_parts, k.channels, x->device->stream, k);
 }
 
-void cuda_moments_pass(const struct op *op, double *parts, struct exec *x)
+void cuda_moments_pass(const struct op *op, double *partials, struct exec *x)
 {
     const struct tensor *y = op->out[0];
     unsigned npixels = (unsigned)tensor_pixels(y);
     unsigned nparts = npixels < CUDA_MOMENTS_PARTS ? npixels : CUDA_MOMENTS_PARTS;
-    struct norm_sum_args k = {y->data, y->data, NULL, parts, npixels, (unsigned)tensor_channels(y),
-                              nparts};
+    struct norm_sum_args k = {y->data, y->data, NULL, partials, npixels,
+                              (unsigned)tensor_channels(y), nparts};
 
     norm_sum(y->dtype, &k, x->device->stream);
-    cuda_moments_finish(op, parts, nparts, x);
+    cuda_moments_finish(op, partials, nparts, x);
 }
 
 void cuda_moments_sums(const struct op *op, double *sums, struct exec *x)

@@ -6,7 +6,7 @@
 #include "trainer/backends/cuda/runtime/cuda_kernel.h"
 
 struct sums_args {
-    const double *parts; /* [nparts][n] */
+    const double *partials; /* [nparts][n] */
     float *sums;         /* [n] */
     unsigned n, nparts;
 };
@@ -18,7 +18,7 @@ KERNEL_BLOCK(sums_of_parts, sums_args)
     double sum = 0;
 
     for (unsigned i = threadIdx.x; i < k.nparts; i += GPU_BLOCK)
-        sum += k.parts[(size_t)i * k.n + blockIdx.x];
+        sum += k.partials[(size_t)i * k.n + blockIdx.x];
     sum = gpu_block_sum(sum, scratch);
     if (threadIdx.x == 0)
         k.sums[blockIdx.x] = (float)sum;
@@ -45,11 +45,11 @@ size_t cuda_sums_size(const struct op *op, unsigned nparts)
     return sums ? nparts * tensor_count(sums) * sizeof(double) : 0;
 }
 
-void cuda_sums_finish(const struct op *op, const double *parts, unsigned nparts, struct exec *x)
+void cuda_sums_finish(const struct op *op, const double *partials, unsigned nparts, struct exec *x)
 {
     const struct tensor *sums = op->out[OP_OUT_SUMS];
-    struct sums_args k = {parts, sums ? sums->data : NULL, sums ? (unsigned)tensor_count(sums) : 0,
-                          nparts};
+    struct sums_args k = {partials, sums ? sums->data : NULL,
+                          sums ? (unsigned)tensor_count(sums) : 0, nparts};
 
     if (sums)
         LAUNCH(sums_of_parts, k.n, x->device->stream, k);

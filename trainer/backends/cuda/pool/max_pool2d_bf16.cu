@@ -14,7 +14,7 @@ struct pool_args {
     const uint16_t *src, *dy, *added; /* added: to be added to the gradient, or NULL */
     const float *coef;               /* [2][channels]: norm and ReLU of src; NULL: none */
     uint16_t *dst;
-    double *parts;                      /* [nparts][2][channels], or NULL */
+    double *partials;               /* [nparts][2][channels], or NULL */
     unsigned height, width, chunks;     /* of the small tensor */
     unsigned large_height, large_width; /* twice as large, or one more */
     unsigned n, nparts; /* chunks of the small tensor; in the gradient windows of the large one */
@@ -166,7 +166,7 @@ DEVICE void pool_back_window(const struct pool_args *k, const struct pool_norm *
                 d[n].word[w] = add_halves(d[n].word[w], added.word[w]);
         }
         gpu16_store(k->dst + place[n], d[n]);
-        if (k->parts)
+        if (k->partials)
             add_sums(sums, f, &x[n], &d[n]);
     }
 }
@@ -186,7 +186,7 @@ KERNEL_BLOCK(pool_back_part, pool_args)
 
         for (unsigned i = begin + row; row < rows && i < end; i += rows)
             pool_back_window(&k, &f, i, chunk, sums);
-        if (!k.parts)
+        if (!k.partials)
             continue;
         UNROLL
         for (unsigned j = 0; j < POOL_SUMS; j++)
@@ -198,7 +198,7 @@ KERNEL_BLOCK(pool_back_part, pool_args)
 
             for (unsigned r = 0; r < rows; r++)
                 sum += (double)values[j * GPU_BLOCK + r * width + column];
-            k.parts[((2 * part + j / 8) * k.chunks + first + column) * 8 + j % 8] = sum;
+            k.partials[((2 * part + j / 8) * k.chunks + first + column) * 8 + j % 8] = sum;
         }
         BARRIER();
     }
@@ -257,9 +257,9 @@ static int run_pool_grad(struct op *op, struct exec *x, struct err *e)
     k.added = op->in[OP_ADDED] ? op->in[OP_ADDED]->half : NULL;
     k.n = count_windows(op->in[1]);
     k.nparts = pool_parts(op->in[1]);
-    k.parts = op->out[OP_OUT_SUMS] ? (double *)op->workspace : NULL;
+    k.partials = op->out[OP_OUT_SUMS] ? (double *)op->workspace : NULL;
     LAUNCH(pool_back_part, k.nparts, x->device->stream, k);
-    cuda_sums_finish(op, k.parts, k.nparts, x);
+    cuda_sums_finish(op, k.partials, k.nparts, x);
     return 0;
 }
 

@@ -35,7 +35,7 @@ struct device {
     cudaStream_t stream, side; /* side is created by the first branch */
     cudaEvent_t forked, joined;
     struct cuda_scalars *scalars; /* device memory */
-    double *parts;                /* device memory: partial sums of squares */
+    double *partials;             /* device memory: partial sums of squares */
     struct cuda_scalars *slots;   /* pinned host memory, one per slot: copied to scalars before a
                                    * run and back after it */
     cudaEvent_t done[DEVICE_SLOTS];
@@ -120,8 +120,9 @@ extern const struct kernel cuda_bf16_relu_grad;
  * the moments that a norm takes (OP_MOMENTS): sums [2][channels], then the number of pixels. */
 #define CUDA_MOMENTS_PARTS 1024
 size_t cuda_moments_size(const struct op *op, unsigned nparts);
-void cuda_moments_finish(const struct op *op, const double *parts, unsigned nparts, struct exec *x);
-void cuda_moments_pass(const struct op *op, double *parts, struct exec *x);
+void cuda_moments_finish(const struct op *op, const double *partials, unsigned nparts,
+                         struct exec *x);
+void cuda_moments_pass(const struct op *op, double *partials, struct exec *x);
 void cuda_moments_sums(const struct op *op, double *sums, struct exec *x);
 
 /* Gradient sums of an op (OP_OUT_SUMS, norm/sums.cu). Their partial sums are [nparts][2][channels]
@@ -132,7 +133,7 @@ void cuda_moments_sums(const struct op *op, double *sums, struct exec *x);
  * queues the sums that a norm takes (OP_SUMS) as doubles, and behind them the number of pixels of
  * in[0]. */
 size_t cuda_sums_size(const struct op *op, unsigned nparts);
-void cuda_sums_finish(const struct op *op, const double *parts, unsigned nparts, struct exec *x);
+void cuda_sums_finish(const struct op *op, const double *partials, unsigned nparts, struct exec *x);
 void cuda_sums_widen(const struct op *op, double *wide, struct exec *x);
 
 /* Return whether the op's tensors have fewer than 2^31 elements each; whether besides that its

@@ -189,7 +189,7 @@ KERNEL(lamb, update_args)
 
 struct square_args {
     const float *values;
-    double *parts, *sum;
+    double *partials, *sum;
     const double *unscale;
     size_t n;
     unsigned nparts;
@@ -204,7 +204,7 @@ KERNEL_BLOCK(square_parts, square_args)
         s += (double)k.values[i] * (double)k.values[i];
     s = gpu_block_sum(s, scratch);
     if (threadIdx.x == 0)
-        k.parts[blockIdx.x] = s;
+        k.partials[blockIdx.x] = s;
 }
 
 KERNEL_BLOCK(square_total, square_args)
@@ -213,7 +213,7 @@ KERNEL_BLOCK(square_total, square_args)
     double s = 0;
 
     for (unsigned i = threadIdx.x; i < k.nparts; i += GPU_BLOCK)
-        s += k.parts[i];
+        s += k.partials[i];
     s = gpu_block_sum(s, scratch);
     if (threadIdx.x == 0)
         *k.sum += s * *k.unscale;
@@ -333,7 +333,7 @@ static void square(struct device *d, cudaStream_t stream, const float *values, s
                    double *sum)
 {
     unsigned blocks = gpu_blocks(n);
-    struct square_args k = {values, d->parts, sum, &d->scalars->unscale, n,
+    struct square_args k = {values, d->partials, sum, &d->scalars->unscale, n,
                             blocks < CUDA_SQUARE_PARTS ? blocks : CUDA_SQUARE_PARTS};
 
     LAUNCH(square_parts, k.nparts, stream, k);
