@@ -11,10 +11,10 @@
 #define POOL_SUMS 16    /* of a chunk: 8 of g, 8 of g x */
 
 struct pool_args {
-    const uint16_t *src, *dy, *added; /* added: to be added to the gradient, or NULL */
-    const float *coef;               /* [2][channels]: norm and ReLU of src; NULL: none */
+    const uint16_t *src, *dy, *added;   /* added: to be added to the gradient, or NULL */
+    const float *coef;                  /* [2][channels]: norm and ReLU of src, or NULL */
     uint16_t *dst;
-    double *partials;               /* [nparts][2][channels], or NULL */
+    double *partials;                   /* [nparts][2][channels], or NULL */
     unsigned height, width, chunks;     /* of the small tensor */
     unsigned large_height, large_width; /* twice as large, or one more */
     unsigned n, nparts; /* chunks of the small tensor; in the gradient windows of the large one */
