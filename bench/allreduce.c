@@ -18,14 +18,14 @@
 
 #define MOST_ROUNDS 999
 
-static int compare(const void *a, const void *b)
+static int compare_doubles(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
 
     return (x > y) - (x < y);
 }
 
-static void stop(const struct err *e)
+static void exit_with(const struct err *e)
 {
     fprintf(stderr, "%s\n", e->text);
     MPI_Abort(MPI_COMM_WORLD, 1);
@@ -40,25 +40,25 @@ static double slowest(double began)
     return 1e3 * s;
 }
 
-static void fill(float *v, size_t n, int rank)
+static void fill_values(float *v, size_t n, int rank)
 {
     for (size_t i = 0; i < n; i++)
         v[i] = (float)(rank + 1) * (float)(i % 100);
 }
 
-static void measure(struct comm *c, float *own, float *other, size_t n, int rounds)
+static void measure_sums(struct comm *c, float *own, float *other, size_t n, int rounds)
 {
     static double ours[MOST_ROUNDS], theirs[MOST_ROUNDS];
     struct err e;
 
     for (int r = -1; r < rounds; r++) {
         int k = r < 0 ? 0 : r; /* the first round only touches the memory */
-        fill(own, n, c->rank);
-        fill(other, n, c->rank);
+        fill_values(own, n, c->rank);
+        fill_values(other, n, c->rank);
         MPI_Barrier(MPI_COMM_WORLD);
         double began = clock_now();
         if (c->ops->start_sum_float(c, own, n, &e) || c->ops->wait(c, &e))
-            stop(&e);
+            exit_with(&e);
         ours[k] = slowest(began);
         MPI_Barrier(MPI_COMM_WORLD);
         began = clock_now();
@@ -67,8 +67,8 @@ static void measure(struct comm *c, float *own, float *other, size_t n, int roun
         if (memcmp(own, other, n * sizeof *own) != 0 && c->rank == 0)
             printf("the sums differ\n");
     }
-    qsort(ours, (size_t)rounds, sizeof *ours, compare);
-    qsort(theirs, (size_t)rounds, sizeof *theirs, compare);
+    qsort(ours, (size_t)rounds, sizeof *ours, compare_doubles);
+    qsort(theirs, (size_t)rounds, sizeof *theirs, compare_doubles);
     if (c->rank == 0)
         printf("%5d  %8.1f  %10.3f (%.3f)  %10.3f (%.3f)  %8.1f\n", c->size, 4e-6 * (double)n,
                ours[rounds / 2], ours[0], theirs[rounds / 2], theirs[0],
@@ -93,7 +93,7 @@ int main(int argc, char **argv)
         if ((size_t)(250000 * atof(sizes[i])) > most)
             most = (size_t)(250000 * atof(sizes[i]));
     if (c->ops->place(c, most, &own, &e))
-        stop(&e);
+        exit_with(&e);
     if (!own)
         own = malloc(most * sizeof *own);
     other = malloc(most * sizeof *other);
@@ -102,7 +102,7 @@ int main(int argc, char **argv)
     if (c->rank == 0)
         printf("ranks        MB  communicator, ms: median (least)  MPI_Allreduce  times as fast\n");
     for (int i = 0; i < nsizes; i++)
-        measure(c, own, other, (size_t)(250000 * atof(sizes[i])), rounds);
+        measure_sums(c, own, other, (size_t)(250000 * atof(sizes[i])), rounds);
     free(other);
     c->ops->close(c);
     return 0;

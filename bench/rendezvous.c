@@ -37,7 +37,7 @@ static int free_port(void)
     return ntohs(a.sin_port);
 }
 
-static void be_rank(struct rendezvous_config *c, int rank, int released, int results)
+static void run_rank(struct rendezvous_config *c, int rank, int released, int results)
 {
     struct rusage before, after;
     struct outcome o;
@@ -62,7 +62,7 @@ static void be_rank(struct rendezvous_config *c, int rank, int released, int res
     _exit(!r || write(results, &o, sizeof o) != (ssize_t)sizeof o);
 }
 
-static struct outcome run_once(int n)
+static struct outcome run_rendezvous(int n)
 {
     const char **hosts = malloc((size_t)n * sizeof *hosts);
     int *ports = malloc((size_t)n * sizeof *ports), release[2], results[2];
@@ -79,7 +79,7 @@ static struct outcome run_once(int n)
     for (int r = 0; r < n; r++) {
         if (fork() == 0) {
             close(release[1]);
-            be_rank(&c, r, release[0], results[1]);
+            run_rank(&c, r, release[0], results[1]);
         }
     }
     sleep(1); /* until all processes wait for the start */
@@ -101,7 +101,7 @@ static struct outcome run_once(int n)
     return all;
 }
 
-static int compare(const void *a, const void *b)
+static int compare_doubles(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
 
@@ -121,12 +121,12 @@ int main(int argc, char **argv)
     for (int i = 0; i < n; i++) {
         int size = atoi(sizes[i]);
         for (int r = 0; r < rounds; r++) {
-            struct outcome o = run_once(size);
+            struct outcome o = run_rendezvous(size);
             wall[r] = 1e3 * o.ended;
             cpu[r] = 1e6 * o.cpu_s / size;
         }
-        qsort(wall, (size_t)rounds, sizeof *wall, compare);
-        qsort(cpu, (size_t)rounds, sizeof *cpu, compare);
+        qsort(wall, (size_t)rounds, sizeof *wall, compare_doubles);
+        qsort(cpu, (size_t)rounds, sizeof *cpu, compare_doubles);
         printf("%5d  %8.1f (%.1f..%.1f)  %10.1f\n", size, wall[rounds / 2], wall[0],
                wall[rounds - 1], cpu[rounds / 2]);
         fflush(stdout);

@@ -21,7 +21,7 @@ static double cpu_now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static int once(const char *nodelist, const char *tasks, size_t rank, size_t *size, struct err *e)
+static int encode_spec(const char *nodelist, const char *tasks, size_t rank, size_t *size, struct err *e)
 {
     struct tasklist t = {0};
     struct buf json = {0};
@@ -50,7 +50,7 @@ int main(int argc, char **argv)
     }
     for (int i = 0; i < atoi(argv[4]); i++) {
         double start = cpu_now();
-        if (once(argv[1], argv[2], strtoul(argv[3], NULL, 10), &size, &e)) {
+        if (encode_spec(argv[1], argv[2], strtoul(argv[3], NULL, 10), &size, &e)) {
             fprintf(stderr, "spec_inside: %s\n", e.text);
             return 1;
         }

@@ -67,7 +67,7 @@ static const char *parameter_of(const struct op *op)
 }
 
 /* Sets name to the op's layer. A batch norm counts for its convolution: enc1.bn2 for enc1.conv2. */
-static void name_of(const struct op *op, char *name)
+static void name_layer(const struct op *op, char *name)
 {
     const char *parameter = parameter_of(op);
 
@@ -137,13 +137,13 @@ static double bytes_fused(const struct graph *g, const struct op *op)
     return bytes;
 }
 
-static void count(const struct graph *g, enum way way)
+static void count_ops(const struct graph *g, enum way way)
 {
     for (size_t i = 0; i < g->nops; i++) {
         const struct op *op = g->ops[i];
         char name[TENSOR_NAME_SIZE];
 
-        name_of(op, name);
+        name_layer(op, name);
         struct layer *layer = find_layer(name);
         layer->bytes[way] += way == FUSED ? bytes_fused(g, op) : bytes_now(op);
         if (way != NOW)
@@ -176,11 +176,11 @@ static void count_graph(const struct network_config *config, int batch, bool fus
         fprintf(stderr, "traffic: %s\n", e.text);
         exit(1);
     }
-    count(g, way);
+    count_ops(g, way);
     graph_destroy(g);
 }
 
-static void print(double bytes_per_s, double flop_per_s)
+static void print_layers(double bytes_per_s, double flop_per_s)
 {
     struct layer all = {.name = "step"};
     double sum[NWAYS] = {0};
@@ -233,6 +233,6 @@ int main(int argc, char **argv)
     count_graph(&config, (int)numbers[3], true, NOW);
     count_graph(&config, (int)numbers[3], true, FUSED);
     count_graph(&config, (int)numbers[3], false, UNFUSED);
-    print(numbers[4] * 1e9, numbers[5] * 1e12);
+    print_layers(numbers[4] * 1e9, numbers[5] * 1e12);
     return 0;
 }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* unet-train data check: decodes images and reports those that cannot be used. */
 #include "config.h"
 #include "trainer/cmd/cmd.h"
 
@@ -108,13 +109,9 @@ static int check_container_record(struct container *c, size_t i, const char *pat
 static int check_records(const char *path, enum container_kind kind, bool alone,
                          struct count *count, struct err *e)
 {
-    const char *slash = strrchr(path, '/');
-    char dir[PATH_MAX];
+    struct container *c = container_open(kind, path, e);
     int rc = 0;
 
-    snprintf(dir, sizeof dir, "%.*s", slash ? (int)(slash - path) + (slash == path) : 1,
-             slash ? path : ".");
-    struct container *c = container_open(kind, dir, slash ? slash + 1 : path, e);
     if (!c)
         return report_bad(path, alone, count, e);
     for (size_t i = 0; rc == 0 && i < container_count(c); i++)
@@ -125,11 +122,10 @@ static int check_records(const char *path, enum container_kind kind, bool alone,
 
 static int check_file(const char *path, bool alone, struct count *count, struct err *e)
 {
-    const char *slash = strrchr(path, '/');
     enum container_kind kind;
     struct pixels img;
 
-    if (container_guess(slash ? slash + 1 : path, &kind))
+    if (container_guess(filename_base(path), &kind))
         return check_records(path, kind, alone, count, e);
     if (image_file_read(path, PIXELS_RAW, &img, e))
         return report_bad(path, alone, count, e);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* unet-train data convert: writes a data set in another format, or fills a cache. */
 #include "config.h"
 #include "trainer/cmd/cmd.h"
 
@@ -92,7 +93,5 @@ const struct cli_command cmd_data_convert = {
         "  unet-train data convert --data DIR --to tfrecord --tile 256x256 --out shards\n"
         "  unet-train data convert --data shards --to png --out again\n",
     .options = options,
-    .min_operands = 0,
-    .max_operands = 0,
     .run = run_data_convert,
 };

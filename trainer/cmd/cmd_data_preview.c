@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* unet-train data preview: draws images and masks as training uses them. */
 #include "config.h"
 #include "trainer/cmd/cmd.h"
 
@@ -86,7 +87,7 @@ static int preview(struct dataset *ds, const struct settings_augment *config, st
 
     c.channels = dataset_size(ds, &c.height, &c.width);
     pixels = (size_t)c.height * (size_t)c.width;
-    if (dataset_targets(ds) != pixels)
+    if (!dataset_has_masks(ds))
         return err_set(e, ERR_DATA, "%s: its images have no masks", dir);
     c.image = mem_alloc(pixels * (size_t)c.channels, sizeof *c.image, e);
     c.new_image = mem_alloc(pixels * (size_t)c.channels, sizeof *c.new_image, e);
@@ -148,7 +149,5 @@ const struct cli_command cmd_data_preview = {
                "  unet-train data preview --data DIR --size 256x256 --out look \\\n"
                "                         --set augment.hflip=true --set augment.elastic=8\n",
     .options = options,
-    .min_operands = 0,
-    .max_operands = 0,
     .run = run_data_preview,
 };

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* unet-train data split: divides a data set into training and validation, once. */
 #include "config.h"
 #include "trainer/cmd/cmd.h"
 
@@ -121,7 +122,5 @@ const struct cli_command cmd_data_split = {
         "\n"
         "  unet-train data split --data DIR --val-fraction 0.2 --seed 1244 --out split.json\n",
     .options = options,
-    .min_operands = 0,
-    .max_operands = 0,
     .run = run_data_split,
 };

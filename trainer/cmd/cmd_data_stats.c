@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* unet-train data stats: prints the properties of a data set. */
 #include "config.h"
 #include "trainer/cmd/cmd.h"
 
@@ -291,7 +292,5 @@ const struct cli_command cmd_data_stats = {
         "\n"
         "  unet-train data stats --data DIR --size 256x256\n",
     .options = options,
-    .min_operands = 0,
-    .max_operands = 0,
     .run = run_data_stats,
 };

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* unet-train data synth: draws a synthetic data set. */
 #include "config.h"
 #include "trainer/cmd/cmd.h"
 
@@ -46,7 +47,5 @@ const struct cli_command cmd_data_synth = {
         "\n"
         "  unet-train data synth --out demo-data --count 48 --size 96x128 --seed 1\n",
     .options = options,
-    .min_operands = 0,
-    .max_operands = 0,
     .run = run_data_synth,
 };

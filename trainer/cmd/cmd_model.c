@@ -184,7 +184,6 @@ const struct cli_command cmd_model = {
     .summary = "Show the layers of a network, or check a description of your own",
     .details = details,
     .options = options,
-    .min_operands = 0,
     .max_operands = 1,
     .run = run_model,
 };

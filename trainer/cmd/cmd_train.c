@@ -17,8 +17,8 @@
 #include "trainer/cmd/cmd.h"
 #include "trainer/cmd/options.h"
 #include "trainer/comm/comm_mpi.h"
+#include "trainer/comm/comm_nccl.h"
 #include "trainer/comm/comm_self.h"
-#include "trainer/comm/device_comm.h"
 #include "trainer/comm/rendezvous/lifeline.h"
 #include "trainer/data/set/split.h"
 #include "trainer/evaluate/evaluate.h"
@@ -326,10 +326,10 @@ static struct comm *open_comm(const struct settings *c, const struct strategy *s
     if (s->comm != STRATEGY_MPI && !nccl)
         return comm_self_open(e);
     struct comm_nccl_config config = {
-        .rank = s->task, .size = s->tasks, .host = s->host, .timeout_s = c->train.timeout_s,
-        .interrupt = &shutdown_any, .lifeline = lifeline};
+        .gpu = &start->device, .rank = s->task, .size = s->tasks, .host = s->host,
+        .timeout_s = c->train.timeout_s, .interrupt = &shutdown_any, .lifeline = lifeline};
     struct comm *comm =
-        nccl ? device_comm_link(&start->device, &config, e)
+        nccl ? comm_nccl_open(&config, e)
              : comm_mpi_open(s->task, s->tasks, mpi_timeout(c, lifeline != NULL), &shutdown_any, e);
     if (!comm) {
         if (shutdown_request)

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Every collective starts non-blocking MPI calls and polls them; between two polls check_waiting
+ * looks for errors, signals, lost ranks and the deadline. */
 #include "config.h"
 #include "trainer/comm/comm_mpi.h"
 
@@ -278,10 +280,12 @@ static MPI_Request *new_request(struct comm *c, const char *what, struct err *e)
     return &m->requests[m->nrequests++];
 }
 
-/* Waits for the requests, of which the call that returned rc has started the last. */
-static int finish_call(struct comm *c, int rc, const char *what, struct err *e)
+/* Waits for the request of a call that returned rc. */
+static int finish_call(struct comm *c, int rc, MPI_Request *request, const char *what,
+                       struct err *e)
 {
-    return rc == MPI_SUCCESS ? finish_requests(c, what, e) : fail_call(c, rc, what, e);
+    return rc == MPI_SUCCESS ? poll_requests(c, request, 1, what, is_alone(c), check_main_wait, e)
+                             : fail_call(c, rc, what, e);
 }
 
 static int start_reduce(struct comm *c, const struct slice *s, const char *what,
@@ -343,6 +347,7 @@ static int reduce_halves(struct comm *c, float *values, size_t n, struct err *e)
     struct mpi *m = mpi_of(c);
     const char *what = m->what;
     size_t from = 0, to = 0;
+    MPI_Request request;
     int rank, size;
 
     MPI_Comm_rank(m->across, &rank);
@@ -362,24 +367,18 @@ static int reduce_halves(struct comm *c, float *values, size_t n, struct err *e)
         places[r] = (int)((size_t)r * share);
     }
     dtype_encode(c->wire, values, own, n);
-    MPI_Request *request = new_request(c, what, e);
-    if (!request)
-        return -1;
     pthread_mutex_lock(&m->lock);
     int rc = MPI_Ialltoallv(own, counts, begins, MPI_UINT16_T, parts, shares, places, MPI_UINT16_T,
-                            m->across, request);
+                            m->across, &request);
     pthread_mutex_unlock(&m->lock);
-    if (finish_call(c, rc, what, e))
+    if (finish_call(c, rc, &request, what, e))
         return -1;
     add_halves(c->wire, parts, share, size, own + begins[rank]);
-    request = new_request(c, what, e);
-    if (!request)
-        return -1;
     pthread_mutex_lock(&m->lock);
     rc = MPI_Iallgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, own, counts, begins, MPI_UINT16_T,
-                         m->across, request);
+                         m->across, &request);
     pthread_mutex_unlock(&m->lock);
-    if (finish_call(c, rc, what, e))
+    if (finish_call(c, rc, &request, what, e))
         return -1;
     dtype_decode(c->wire, own, values, n);
     return 0;
@@ -513,43 +512,39 @@ static int mpi_sum_small(struct comm *c, double *values, size_t n, struct err *e
 static int mpi_broadcast(struct comm *c, void *data, size_t nbytes, int root, struct err *e)
 {
     const char *what = "a broadcast";
+    MPI_Request request;
 
     enter_collective(c, what);
     for (size_t at = 0; at < nbytes; at += CHUNK) {
         size_t part = nbytes - at < CHUNK ? nbytes - at : CHUNK;
-        MPI_Request *request = new_request(c, what, e);
-        if (!request)
+        int rc = MPI_Ibcast((char *)data + at, (int)part, MPI_BYTE, root, MPI_COMM_WORLD,
+                            &request);
+        if (finish_call(c, rc, &request, what, e))
             return -1;
-        int rc = MPI_Ibcast((char *)data + at, (int)part, MPI_BYTE, root, MPI_COMM_WORLD, request);
-        if (rc != MPI_SUCCESS)
-            return fail_call(c, rc, what, e);
     }
-    return finish_requests(c, what, e);
+    return 0;
 }
 
 static int mpi_gather(struct comm *c, const void *one, void *all, size_t nbytes, struct err *e)
 {
     const char *what = "a gather";
+    MPI_Request request;
 
     if (nbytes > CHUNK)
         return err_set(e, ERR_INTERNAL, "%s of %zu bytes by rank", what, nbytes);
     enter_collective(c, what);
-    MPI_Request *request = new_request(c, what, e);
-    if (!request)
-        return -1;
     int rc = MPI_Iallgather(one, (int)nbytes, MPI_BYTE, all, (int)nbytes, MPI_BYTE, MPI_COMM_WORLD,
-                            request);
-    return finish_call(c, rc, what, e);
+                            &request);
+    return finish_call(c, rc, &request, what, e);
 }
 
 static int mpi_barrier(struct comm *c, struct err *e)
 {
-    enter_collective(c, "a barrier");
-    MPI_Request *request = new_request(c, "a barrier", e);
-    if (!request)
-        return -1;
-    int rc = MPI_Ibarrier(MPI_COMM_WORLD, request);
-    return finish_call(c, rc, "a barrier", e);
+    const char *what = "a barrier";
+    MPI_Request request;
+
+    enter_collective(c, what);
+    return finish_call(c, MPI_Ibarrier(MPI_COMM_WORLD, &request), &request, what, e);
 }
 
 /* MPI sends messages of this size at once. The requests are never completed, because the process

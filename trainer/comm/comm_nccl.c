@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Values in host memory are staged: copied to the GPU, reduced there by NCCL, and copied back.
+ * Every wait polls and calls nccl_check, which aborts NCCL's communicator on error. */
 #include "config.h"
 #include "trainer/comm/comm_nccl.h"
 
@@ -427,13 +429,13 @@ struct comm *comm_nccl_open(const struct comm_nccl_config *config, struct err *e
         free(c);
         return NULL;
     }
-    *n = (struct nccl){.calls = config->nccl, .ops = config->ops, .device = config->device,
-                       .thread = config->thread};
+    *n = (struct nccl){.calls = config->gpu->nccl, .ops = config->gpu->ops,
+                       .device = config->gpu->device, .thread = config->thread};
     snprintf(n->host, sizeof n->host, "%s", config->host);
     *c = (struct comm){.ops = &nccl_ops, .rank = config->rank, .size = config->size,
                        .timeout_s = config->timeout_s, .interrupt = config->interrupt,
                        .lifeline = config->lifeline, .priv = n};
-    if (link_up(c, config->id, e)) {
+    if (link_up(c, &config->gpu->id, e)) {
         nccl_close(c);
         return NULL;
     }

@@ -8,15 +8,11 @@
 #define UNETCTL_TRAINER_COMM_COMM_NCCL_H
 
 #include "trainer/comm/comm.h"
-#include "trainer/comm/nccl_library.h"
-#include "trainer/core/device.h"
+#include "trainer/comm/device_comm.h"
 
 struct comm_nccl_config {
-    const struct nccl_calls *nccl;
-    const struct nccl_id *id; /* made by rank 0, the same on every rank */
-    /* Of this rank alone, opened by the calling thread; they must outlive the communicator. */
-    const struct device_ops *ops;
-    struct device *device;
+    /* Opened by the calling thread, with the id of rank 0; must outlive the communicator. */
+    const struct device_comm *gpu;
     int rank, size;
     const char *host;
     double timeout_s;

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* A member publishes its slices, waits at a barrier, reads the slices of the others, and waits
+ * again before its slices may change. The group keeps the first error of a member. */
 #include "config.h"
 #include "trainer/comm/comm_thread.h"
 

@@ -30,18 +30,6 @@ int device_comm_open(struct device_comm *d, const char *backend, int index, bool
     return 0;
 }
 
-struct comm *device_comm_link(const struct device_comm *d, const struct comm_nccl_config *config,
-                              struct err *e)
-{
-    struct comm_nccl_config c = *config;
-
-    c.nccl = d->nccl;
-    c.id = &d->id;
-    c.ops = d->ops;
-    c.device = d->device;
-    return comm_nccl_open(&c, e);
-}
-
 void device_comm_close(struct device_comm *d)
 {
     if (d->ops)

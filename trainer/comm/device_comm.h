@@ -5,7 +5,9 @@
 
 #include <stdbool.h>
 
-#include "trainer/comm/comm_nccl.h"
+#include "src/err.h"
+#include "trainer/comm/nccl_library.h"
+#include "trainer/core/device.h"
 
 struct device_comm {
     const struct nccl_calls *nccl;
@@ -19,10 +21,6 @@ struct device_comm {
  * 0, which makes d->id for all ranks. After an error *d may be closed. */
 int device_comm_open(struct device_comm *d, const char *backend, int index, bool first,
                      struct err *e);
-
-/* Calls comm_nccl_open, on all ranks, once d->id is that of rank 0. */
-struct comm *device_comm_link(const struct device_comm *d, const struct comm_nccl_config *config,
-                              struct err *e);
 
 /* Called after the communicator is closed. A zeroed *d is allowed. */
 void device_comm_close(struct device_comm *d);

@@ -126,15 +126,10 @@ void evaluate_sum(const int64_t *scores, size_t images, int classes, int64_t *to
         total[i % size] += scores[i];
 }
 
-static bool is_by_accuracy(const struct dataset *ds)
-{
-    return ds && dataset_targets(ds) == 1;
-}
-
 void evaluate_constant(const int64_t *score, int classes, const struct dataset *ds,
                        struct evaluate_constant *dst)
 {
-    bool by_accuracy = is_by_accuracy(ds);
+    bool by_accuracy = ds && !dataset_has_masks(ds);
     struct score_summary s = score_summarize(score, classes);
     int class = 0;
 
@@ -145,7 +140,7 @@ void evaluate_constant(const int64_t *score, int classes, const struct dataset *
 
 void evaluate_warn(const int64_t *score, int classes, const struct dataset *ds)
 {
-    const char *quality = is_by_accuracy(ds) ? "accuracy" : "IoU";
+    const char *quality = ds && !dataset_has_masks(ds) ? "accuracy" : "IoU";
     struct evaluate_constant c;
 
     evaluate_constant(score, classes, ds, &c);
@@ -215,11 +210,9 @@ int evaluate_write(const char *path, struct dataset *ds, enum dataset_part part,
 int evaluate_check_targets(const char *model, const struct dataset *ds, int *classes,
                            struct err *e)
 {
-    int height, width, found = dataset_classes(ds);
-    bool classifies = model_find(model)->classifies;
+    bool classifies = model_find(model)->classifies, masks = dataset_has_masks(ds);
+    int found = dataset_classes(ds);
 
-    dataset_size(ds, &height, &width);
-    bool masks = dataset_targets(ds) == (size_t)height * (size_t)width;
     if (masks && classifies)
         return err_set(e, ERR_CONFIG,
                        "%s classifies whole images, but this data set has masks: use "

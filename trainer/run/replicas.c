@@ -10,7 +10,7 @@
 #include "src/mem.h"
 #include "trainer/comm/comm_async.h"
 #include "trainer/comm/comm_thread.h"
-#include "trainer/comm/device_comm.h"
+#include "trainer/comm/comm_nccl.h"
 #include "trainer/run/roster.h"
 
 struct replica {
@@ -78,7 +78,7 @@ static int check_devices(const struct replica *r, struct comm *thread, struct er
 static struct comm *link_device(struct replica *r, struct comm *thread, struct err *e)
 {
     struct comm_nccl_config config = {
-        .rank = thread->rank, .size = thread->size, .host = r->config.host,
+        .gpu = &r->device, .rank = thread->rank, .size = thread->size, .host = r->config.host,
         .timeout_s = thread->timeout_s, .interrupt = thread->interrupt, .thread = thread};
 
     if (device_comm_open(&r->device, r->config.config->train.backend, thread->rank,
@@ -86,7 +86,7 @@ static struct comm *link_device(struct replica *r, struct comm *thread, struct e
         check_devices(r, thread, e) ||
         thread->ops->broadcast(thread, &r->device.id, sizeof r->device.id, 0, e))
         return NULL;
-    return device_comm_link(&r->device, &config, e);
+    return comm_nccl_open(&config, e);
 }
 
 static void run_own_session(struct replica *r)

@@ -20,7 +20,7 @@
 #define WARMUP 5
 #define MOST_STEPS 10000
 
-struct run {
+struct step_run {
     struct network_config config;
     const char *dtype;
     struct network *network;
@@ -29,7 +29,7 @@ struct run {
     double seconds[MOST_STEPS], loss;
 };
 
-static int fill(struct run *r, struct err *e)
+static int fill_input(struct step_run *r, struct err *e)
 {
     const struct network_config *c = &r->config;
     size_t n = (size_t)r->batch * (size_t)c->height * (size_t)c->width;
@@ -43,7 +43,7 @@ static int fill(struct run *r, struct err *e)
     return target ? 0 : -1;
 }
 
-static int step(struct run *r, struct err *e)
+static int queue_step(struct step_run *r, struct err *e)
 {
     double pixels = (double)r->batch * r->config.height * r->config.width;
     struct network_step whole = {.images = r->batch, .weight = pixels};
@@ -66,19 +66,19 @@ static int step(struct run *r, struct err *e)
 
 /* A step begins when one of two buffers for images is free, so that in the long run it takes as
  * long as the GPU needs. The result is the total time divided by the number of steps. */
-static int measure(struct run *r, double *each, struct err *e)
+static int measure_steps(struct step_run *r, double *each, struct err *e)
 {
     double began = 0;
 
     for (int i = 0; i < WARMUP + r->steps; i++) {
-        if (i < DEVICE_SLOTS && fill(r, e))
+        if (i < DEVICE_SLOTS && fill_input(r, e))
             return -1;
         if (i == WARMUP && network_wait(r->network, &r->loss, e))
             return -1;
         double now = clock_now();
         if (i == WARMUP)
             began = now;
-        if (step(r, e))
+        if (queue_step(r, e))
             return -1;
         if (i >= WARMUP)
             r->seconds[i - WARMUP] = clock_now() - now;
@@ -89,7 +89,7 @@ static int measure(struct run *r, double *each, struct err *e)
     return 0;
 }
 
-static int report(struct run *r, double each, struct err *e)
+static int print_result(struct step_run *r, double each, struct err *e)
 {
     static struct cuda_info info;
     double flop, bytes, loss = r->loss / r->batch / r->config.height / r->config.width;
@@ -108,7 +108,7 @@ static int report(struct run *r, double each, struct err *e)
     return 0;
 }
 
-static int run(struct run *r, bool training, struct err *e)
+static int run_benchmark(struct step_run *r, bool training, struct err *e)
 {
     double each;
     int rc = -1;
@@ -117,8 +117,8 @@ static int run(struct run *r, bool training, struct err *e)
     if (r->network && training)
         r->optim = optim_create(&(struct optim_config){.scaled = r->config.dtype == DTYPE_F16},
                                 network_weights(r->network), e);
-    if (r->network && (r->optim || !training) && measure(r, &each, e) == 0)
-        rc = report(r, each, e);
+    if (r->network && (r->optim || !training) && measure_steps(r, &each, e) == 0)
+        rc = print_result(r, each, e);
     network_stop(r->network);
     optim_destroy(r->optim);
     network_destroy(r->network);
@@ -127,7 +127,7 @@ static int run(struct run *r, bool training, struct err *e)
 
 int main(int argc, char **argv)
 {
-    static struct run r;
+    static struct step_run r;
     struct network_config *c = &r.config;
     struct err e;
 
@@ -145,7 +145,7 @@ int main(int argc, char **argv)
                 "[f32|tf32|bf16|fp16]\n");
         return 2;
     }
-    if (run(&r, strcmp(argv[2], "train") == 0, &e)) {
+    if (run_benchmark(&r, strcmp(argv[2], "train") == 0, &e)) {
         fprintf(stderr, "step: %s\n", e.text);
         return 1;
     }

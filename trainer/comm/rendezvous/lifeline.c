@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* A thread polls the connections to the other ranks (on rank 0 to all, elsewhere to rank 0) and
+ * exchanges short messages over them. The rank itself only reads the recorded error. */
 #include "config.h"
 #include "trainer/comm/rendezvous/lifeline.h"
 

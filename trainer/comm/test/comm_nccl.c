@@ -22,6 +22,7 @@
 #define MOST_RANKS 4
 
 struct rank {
+    struct device_comm gpu;
     struct comm_nccl_config config;
     int (*body)(struct comm *c, struct device *d, struct err *e);
     int index, rc;
@@ -39,8 +40,9 @@ static void *run_rank(void *arg)
     double began = clock_now();
 
     r->rc = -1;
-    r->config.ops = ops;
-    r->config.device = d;
+    r->gpu.ops = ops;
+    r->gpu.device = d;
+    r->config.gpu = &r->gpu;
     if (d)
         c = comm_nccl_open(&r->config, &r->e);
     if (c) {
@@ -64,13 +66,15 @@ static struct nccl_id new_id(void)
     return id;
 }
 
-static struct comm_nccl_config configure(int rank, int size, const struct nccl_id *id,
-                                         double timeout_s)
+static struct rank new_rank(int rank, int size, const struct nccl_id *id, double timeout_s,
+                            int (*body)(struct comm *, struct device *, struct err *))
 {
     struct err e;
 
-    return (struct comm_nccl_config){.nccl = nccl_library_open(&e), .id = id, .rank = rank,
-                                     .size = size, .host = "n07", .timeout_s = timeout_s};
+    return (struct rank){
+        .gpu = {.nccl = nccl_library_open(&e), .id = *id},
+        .config = {.rank = rank, .size = size, .host = "n07", .timeout_s = timeout_s},
+        .body = body, .index = rank};
 }
 
 static void run_threads(int size, double timeout_s, const atomic_int *interrupt, bool group,
@@ -85,8 +89,7 @@ static void run_threads(int size, double timeout_s, const atomic_int *interrupt,
     if (!g)
         bail_out("%s", e.text);
     for (int r = 0; r < size; r++) {
-        ranks[r] = (struct rank){.config = configure(r, size, &id, timeout_s), .body = body,
-                                 .index = r};
+        ranks[r] = new_rank(r, size, &id, timeout_s, body);
         ranks[r].config.interrupt = interrupt;
         ranks[r].config.thread = group ? comm_thread_member(g, r) : NULL;
         if (pthread_create(&threads[r], NULL, run_rank, &ranks[r]))
@@ -126,8 +129,7 @@ static void test_processes(void)
         if (children[r] < 0)
             bail_out("no process");
         if (children[r] == 0) {
-            struct rank rank = {.config = configure(r, 3, &id, 60), .body = all_collectives,
-                                .index = r};
+            struct rank rank = new_rank(r, 3, &id, 60, all_collectives);
             run_rank(&rank);
             if (rank.rc)
                 fprintf(stderr, "%s\n", rank.e.text);
@@ -231,7 +233,7 @@ static void test_failures(void)
     struct rank r[MOST_RANKS];
     struct nccl_id id = new_id();
 
-    r[0] = (struct rank){.config = configure(0, 2, &id, 0.3), .body = all_collectives};
+    r[0] = new_rank(0, 2, &id, 0.3, all_collectives);
     run_rank(&r[0]);
     ok(r[0].rc && r[0].e.code == ERR_PEER && strstr(r[0].e.text, "rank 0 of 2 on n07") &&
            strstr(r[0].e.text, "within 0.3 s"), "ranks that do not come: %s", r[0].e.text);

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Every sample is decoded, cut into tiles if wanted, and passed to a write function, which makes
+ * PNG files or TFRecord shards. */
 #include "config.h"
 #include "trainer/data/prepare/convert.h"
 

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Samples are decoded to records of bytes, which are kept in memory or in a cache file. A record
+ * is decoded once; copy_sample converts it to floats in each dataset_get. */
 #include "config.h"
 #include "trainer/data/set/dataset.h"
 
@@ -170,6 +172,11 @@ int dataset_size(const struct dataset *ds, int *height, int *width)
 static bool is_binary(const struct dataset *ds)
 {
     return ds->config.masks.classes < 2;
+}
+
+bool dataset_has_masks(const struct dataset *ds)
+{
+    return ds->split->nclasses == 0;
 }
 
 size_t dataset_targets(const struct dataset *ds)

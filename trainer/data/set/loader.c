@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Threads claim the items of the epochs in order and load each into slot number % nslots;
+ * loader_next waits for the slots in the same order, so that the result does not depend on the
+ * threads. */
 #include "config.h"
 #include "trainer/data/set/loader.h"
 
@@ -200,7 +203,7 @@ static int open_loader(struct loader *l, struct err *e)
     int height, width, channels = dataset_size(c->dataset, &height, &width);
     size_t items = dataset_count(c->dataset, DATASET_TRAIN) * c->repeat;
 
-    l->has_masks = dataset_targets(c->dataset) == (size_t)height * (size_t)width;
+    l->has_masks = dataset_has_masks(c->dataset);
     l->image_values = (size_t)height * (size_t)width * (size_t)channels;
     l->target_values = dataset_targets(c->dataset);
     l->nworkers = c->threads ? c->threads : 1;

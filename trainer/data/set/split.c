@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Pairs are grouped by the hash of their pixels, so that copies of an image are never on both
+ * sides. Groups are then divided by lists, folders or seed. */
 #include "config.h"
 #include "trainer/data/set/split.h"
 
@@ -66,15 +68,24 @@ static struct by_hash *sort_by_hash(const char *const *hash, size_t n, struct er
     return sorted;
 }
 
+/* Returns the end of the group of equal hashes that begins at first. */
+static size_t group_end(const struct by_hash *sorted, size_t n, size_t first)
+{
+    size_t end = first + 1;
+
+    while (end < n && strcmp(sorted[end].hash, sorted[first].hash) == 0)
+        end++;
+    return end;
+}
+
 /* Finds the groups of equal hashes: group g is sorted[start[g]] to sorted[start[g + 1] - 1].
  * Returns their number. */
 static size_t find_groups(const struct by_hash *sorted, size_t n, size_t *start)
 {
     size_t ngroups = 0;
 
-    for (size_t i = 0; i < n; i++)
-        if (i == 0 || strcmp(sorted[i - 1].hash, sorted[i].hash) != 0)
-            start[ngroups++] = i;
+    for (size_t i = 0; i < n; i = group_end(sorted, n, i))
+        start[ngroups++] = i;
     start[ngroups] = n;
     return ngroups;
 }
@@ -151,13 +162,6 @@ static int divide_by_seed(const struct split_config *config, struct candidate *c
     return rc;
 }
 
-static int all_validate(struct candidate *c, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        c[i].side = SOURCE_VAL;
-    return 0;
-}
-
 static struct by_hash *sort_candidates(const struct candidate *c, size_t n, struct err *e)
 {
     const char **hash = pixel_hashes(c, n, e);
@@ -173,18 +177,18 @@ static int refuse_leak(const struct candidate *c, size_t n, struct err *e)
     struct by_hash *sorted = sort_candidates(c, n, e);
     int rc = sorted ? 0 : -1;
 
-    for (size_t i = 0, first; rc == 0 && i < n; i++) {
+    for (size_t first = 0, end; rc == 0 && first < n; first = end) {
         const struct candidate *a = NULL;
-        for (first = i; i < n && strcmp(sorted[i].hash, sorted[first].hash) == 0; i++) {
+        end = group_end(sorted, n, first);
+        for (size_t i = first; rc == 0 && i < end; i++) {
             const struct candidate *b = &c[sorted[i].index];
             if (b->side == SOURCE_ANY)
                 continue;
-            if (rc == 0 && a && a->side != b->side)
+            if (a && a->side != b->side)
                 rc = err_set(e, ERR_DATA, "%s and %s are the same image, but one is for training "
                              "and one for validation", a->item.image, b->item.image);
             a = b;
         }
-        i--;
     }
     free(sorted);
     return rc;
@@ -197,16 +201,16 @@ static int divide_by_folder(struct candidate *c, size_t n, struct err *e)
     struct by_hash *sorted = sort_candidates(c, n, e);
     size_t ndropped = 0, nneither = 0;
 
-    for (size_t i = 0, first; sorted && i < n; i++) {
+    for (size_t first = 0, end; sorted && first < n; first = end) {
         bool validates = false;
-        for (first = i; i < n && strcmp(sorted[i].hash, sorted[first].hash) == 0; i++)
+        end = group_end(sorted, n, first);
+        for (size_t i = first; i < end; i++)
             validates = validates || c[sorted[i].index].side == SOURCE_VAL;
-        for (size_t k = first; validates && k < i; k++)
-            if (c[sorted[k].index].side == SOURCE_TRAIN) {
-                c[sorted[k].index].side = SOURCE_ANY;
+        for (size_t i = first; validates && i < end; i++)
+            if (c[sorted[i].index].side == SOURCE_TRAIN) {
+                c[sorted[i].index].side = SOURCE_ANY;
                 ndropped++;
             }
-        i--;
     }
     for (size_t i = 0; i < n; i++)
         nneither += c[i].side == SOURCE_ANY;
@@ -257,16 +261,14 @@ static int divide_candidates(const struct split_config *config, bool divided, si
                              struct candidate *c, struct split *s, struct err *e)
 {
     bool given = config->train_list, all = !given && config->val_fraction >= 1;
-    int rc;
+    int rc = 0;
 
+    for (size_t i = 0; all && i < n; i++)
+        c[i].side = SOURCE_VAL;
     if (given)
         rc = refuse_leak(c, n, e);
-    else if (all)
-        rc = all_validate(c, n);
-    else if (divided)
-        rc = divide_by_folder(c, n, e);
-    else
-        rc = divide_by_seed(config, c, n, e);
+    else if (!all)
+        rc = divided ? divide_by_folder(c, n, e) : divide_by_seed(config, c, n, e);
     if (rc == 0 && !all)
         rc = take_side(c, n, SOURCE_TRAIN, &s->train, e);
     if (rc || take_side(c, n, SOURCE_VAL, &s->val, e))

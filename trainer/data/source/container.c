@@ -214,8 +214,7 @@ bool container_guess(const char *name, enum container_kind *kind)
                                       strncmp(name, "test_batch", 10) == 0));
 }
 
-struct container *container_open(enum container_kind kind, const char *dir, const char *name,
-                                 struct err *e)
+struct container *container_open(enum container_kind kind, const char *path, struct err *e)
 {
     struct container *c = mem_zero(1, sizeof *c, e);
     struct stat st;
@@ -224,7 +223,7 @@ struct container *container_open(enum container_kind kind, const char *dir, cons
     if (c) {
         c->kind = kind;
         c->fd = -1;
-        c->path = mem_textf(e, "%s/%s", dir, name);
+        c->path = mem_text(path, e);
     }
     if (!c || !c->path) {
         container_close(c);

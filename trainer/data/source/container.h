@@ -18,11 +18,10 @@ struct container;
  * *.records. */
 bool container_guess(const char *name, enum container_kind *kind);
 
-/* Opens dir/name. For idx, name is the file of images ("train-images-idx3-ubyte.gz"), and its
- * labels must lie in the same folder. The sizes in headers are checked against the file before
- * memory is allocated. Returns NULL on error, with ERR_DATA for damaged files. */
-struct container *container_open(enum container_kind kind, const char *dir, const char *name,
-                                 struct err *e);
+/* Opens a file. For idx it is the file of images ("train-images-idx3-ubyte.gz"), and its labels must
+ * lie in the same folder. The sizes in headers are checked against the file before memory is
+ * allocated. Returns NULL on error, with ERR_DATA for damaged files. */
+struct container *container_open(enum container_kind kind, const char *path, struct err *e);
 void container_close(struct container *c);
 
 size_t container_count(const struct container *c);

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Encodes and decodes the protocol buffers of tf.train.Example and TensorProto by hand, as only
+ * a few of their fields are needed. Every length is checked against the bytes of the record. */
 #include "config.h"
 #include "trainer/data/source/example.h"
 

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Compares the folders of a data set with a table of known names (rows), in the folder itself,
+ * below images/train and masks/train, and below train/images and train/masks. */
 #include "config.h"
 #include "trainer/data/source/layout.h"
 

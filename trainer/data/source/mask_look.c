@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Counts values, colours and connected regions of the masks, then decides by rules of thumb what
+ * they mean (mask_look_propose). A wrong guess is only a wrong proposal: nothing is changed. */
 #include "config.h"
 #include "trainer/data/source/mask_look.h"
 

@@ -82,11 +82,11 @@ static int list_folder(const char *dir, const char *sub, struct file_list *list,
         if (entry->d_name[0] == '.')
             continue;
         bool known = filename_is_image(entry->d_name);
-        pairs->strange += !known;
+        pairs->nothers += !known;
         if (known)
             rc = add_file(list, strcmp(sub, ".") ? sub : "", entry->d_name, e);
         else
-            snprintf(pairs->stranger, sizeof pairs->stranger, "%s", entry->d_name);
+            snprintf(pairs->other_name, sizeof pairs->other_name, "%s", entry->d_name);
     }
     if (rc == 0 && errno)
         rc = err_errno(e, ERR_DATA, errno, "cannot list %s", path);
@@ -205,24 +205,24 @@ static int list_images_and_masks(const char *dir, const struct layout_part *part
         (one && split_list(images, masks, suffix->mask, e)))
         return -1;
     bool none = images->count == 0;
-    const char *stranger = pairs->stranger;
+    const char *other_name = pairs->other_name;
     if (none || masks->count == 0)
         return err_set(e, ERR_DATA, "%s: no image files in %s/ (" FILENAME_IMAGES "); %zu in %s/, "
                        "%zu in %s/%s%s", dir, none ? part->images : part->masks, images->count,
                        part->images, masks->count, part->masks,
-                       *stranger ? "; other files there are not read, such as " : "", stranger);
+                       *other_name ? "; other files there are not read, such as " : "", other_name);
     if (one)
-        pairs->strange = 0; /* files beside the images are not worth a warning */
+        pairs->nothers = 0; /* files beside the images are not worth a warning */
     cut_suffixes(images, suffix->image);
     cut_suffixes(masks, suffix->mask);
     return refuse_equal_stems(dir, images, e) || refuse_equal_stems(dir, masks, e) ? -1 : 0;
 }
 
-/* Walks both lists, sorted by stem, and refuses the first file without a partner. alone: if not
+/* Walks both lists, sorted by stem, and refuses the first file without a partner. unpaired: if not
  * NULL, images without a mask are counted there instead, and their stem is freed and set to
  * NULL. */
 static int refuse_singles(const char *dir, const struct layout_part *part, struct file_list *images,
-                          const struct file_list *masks, size_t *alone, struct err *e)
+                          const struct file_list *masks, size_t *unpaired, struct err *e)
 {
     size_t i = 0, m = 0;
 
@@ -230,7 +230,7 @@ static int refuse_singles(const char *dir, const struct layout_part *part, struc
         struct list_entry *image = i < images->count ? &images->items[i] : NULL;
         const struct list_entry *mask = m < masks->count ? &masks->items[m] : NULL;
         int order = !image ? 1 : !mask ? -1 : strcmp(image->stem, mask->stem);
-        if (order < 0 && !alone)
+        if (order < 0 && !unpaired)
             return err_set(e, ERR_DATA, "%s: %s has no mask: %s/%s.png is missing (%zu images, "
                            "%zu masks)", dir, image->path, part->masks, image->stem, images->count,
                            masks->count);
@@ -241,7 +241,7 @@ static int refuse_singles(const char *dir, const struct layout_part *part, struc
         if (order < 0) {
             free(image->stem);
             image->stem = NULL;
-            ++*alone;
+            ++*unpaired;
         }
         i++;
         m += order == 0;
@@ -275,7 +275,7 @@ int pairs_scan(const char *dir, const struct layout_part *part, bool partial, st
     *pairs = (struct pairs){0};
     int rc = list_images_and_masks(dir, part, &images, &masks, pairs, e);
     if (rc == 0)
-        rc = refuse_singles(dir, part, &images, &masks, partial ? &pairs->alone : NULL, e);
+        rc = refuse_singles(dir, part, &images, &masks, partial ? &pairs->unpaired : NULL, e);
     if (rc == 0)
         rc = join_lists(&images, &masks, pairs, e);
     free_list(&images);

@@ -17,9 +17,9 @@ struct pair {
 struct pairs {
     struct pair *items; /* sorted by the bytes of the stem */
     size_t count;
-    size_t alone; /* images without a mask, which a partial set may have */
-    size_t strange;     /* entries of the folders that are not images */
-    char stranger[256]; /* the name of one of them */
+    size_t unpaired; /* images without a mask, which a partial set may have */
+    size_t nothers;     /* entries of the folders that are not images */
+    char other_name[256]; /* the name of one of them */
 };
 
 /* Pairs the image files (png tif tiff jpg jpeg bmp, not hidden) of two folders below dir. partial:

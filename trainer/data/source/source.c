@@ -98,7 +98,11 @@ struct container *source_container(const struct source *s, const char *name, str
                                                 [SOURCE_IDX] = CONTAINER_IDX,
                                                 [SOURCE_TFRECORD] = CONTAINER_TFRECORD};
 
-    return container_open(kinds[s->format], s->dir, name, e);
+    char *path = mem_textf(e, "%s/%s", s->dir, name);
+    struct container *c = path ? container_open(kinds[s->format], path, e) : NULL;
+
+    free(path);
+    return c;
 }
 
 static bool has_containers(const struct source *s)

@@ -73,12 +73,12 @@ static int add_part(struct source *s, const struct layout_part *part, bool parti
         rc = add_item(s, stem, p->image, p->mask, 0, part->side, e);
         p->image = p->mask = NULL;
     }
-    if (rc == 0 && pairs.strange)
+    if (rc == 0 && pairs.nothers)
         log_warn("%s: %zu %s not read in %s/ and %s/, such as %s: none of " FILENAME_IMAGES, s->dir,
-                 pairs.strange, pairs.strange > 1 ? "entries are" : "entry is", part->images,
-                 part->masks, pairs.stranger);
-    if (rc == 0 && pairs.alone)
-        log_warn("%s: %zu images in %s/ have no mask and are not used", s->dir, pairs.alone,
+                 pairs.nothers, pairs.nothers > 1 ? "entries are" : "entry is", part->images,
+                 part->masks, pairs.other_name);
+    if (rc == 0 && pairs.unpaired)
+        log_warn("%s: %zu images in %s/ have no mask and are not used", s->dir, pairs.unpaired,
                  part->images);
     pairs_free(&pairs);
     return rc;
