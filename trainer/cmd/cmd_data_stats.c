@@ -68,7 +68,7 @@ static void print_masks(const struct survey *s)
     if (more)
         printf("%-15s and %zu more\n", "", more);
     for (size_t i = 0; i < s->masks.ncolours && i < MAX_SHOWN; i++) {
-        const struct mask_look_colour *c = &s->masks.colours[i];
+        const struct mask_stats_colour *c = &s->masks.colours[i];
         printf("%-15s %u %u %u: %.2f %%\n", i ? "" : "mask colours", c->rgb >> 16,
                c->rgb >> 8 & 255, c->rgb & 255,
                100.0 * (double)c->pixels / (double)s->masks.pixels);

@@ -148,10 +148,10 @@ struct sums {
 /* Runs before the images are read, because the scale of the masks depends on all of them. */
 static int survey_masks(struct survey *s, struct source *source, size_t most, struct err *e)
 {
-    if (mask_look_read(&s->masks, source, most, e))
+    if (mask_stats_read(&s->masks, source, most, e))
         return -1;
-    mask_look_propose(&s->masks, &s->proposal);
-    mask_look_name(&s->masks, source->dir, &s->proposal);
+    mask_stats_propose(&s->masks, &s->proposal);
+    mask_stats_name(&s->masks, source->dir, &s->proposal);
     unsigned max = 0;
     for (unsigned v = 0; v < 65536; v++)
         max = s->masks.of_value[v] ? v : max;

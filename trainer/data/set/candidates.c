@@ -14,7 +14,7 @@
 #include "src/mem.h"
 #include "src/text/filename.h"
 #include "trainer/data/image/classes.h"
-#include "trainer/data/source/mask_look.h"
+#include "trainer/data/source/mask_stats.h"
 
 /* How masks are to be read. */
 struct mask_rules {
@@ -88,7 +88,7 @@ static int decide_scale(const struct mask_rules *rules, struct source *source,
     if (!soft && has_full && has_one) {
         err_set(e, ERR_DATA, "%s: %s contains the value 1, but %s contains 255; all masks of a set "
                 "must contain 0 and 255, or 0 and 1", rules->config->dir, has_one, has_full);
-        mask_look_explain(source, e);
+        mask_stats_explain(source, e);
         return -1;
     }
     return 0;
@@ -175,7 +175,7 @@ static int examine_all(struct source *source, struct candidate *c, const struct 
     for (size_t i = first; i < source->count; i++)
         if (examine_pair(source, &source->items[i], &c[i], rules, e)) {
             if (!rules->classes && has_other_values(source, &source->items[i], &c[i]))
-                mask_look_explain(source, e);
+                mask_stats_explain(source, e);
             return -1;
         }
     return 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Determines from the pixels what the masks of a data set contain (two values, classes, colours,
  * object numbers or grey values), and proposes settings for them (doc/FORMATS.md, "Masks"). */
-#ifndef UNETCTL_TRAINER_DATA_SOURCE_MASK_LOOK_H
-#define UNETCTL_TRAINER_DATA_SOURCE_MASK_LOOK_H
+#ifndef UNETCTL_TRAINER_DATA_SOURCE_MASK_STATS_H
+#define UNETCTL_TRAINER_DATA_SOURCE_MASK_STATS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -10,9 +10,9 @@
 
 #include "trainer/data/source/source.h"
 
-#define MASK_LOOK_COLOURS 64
+#define MASK_STATS_COLOURS 64
 
-struct mask_look {
+struct mask_stats {
     size_t masks;            /* number of masks examined */
     int64_t pixels;
     int64_t of_value[65536]; /* pixels by value; in coloured masks only grey pixels */
@@ -20,11 +20,11 @@ struct mask_look {
     int64_t bit_ones;        /* pixels of value 1 in masks of 1 bit */
     bool one_and_full;       /* some mask contains both 1 and the full value */
     size_t coloured;         /* number of masks with colours */
-    struct mask_look_colour {
+    struct mask_stats_colour {
         uint32_t rgb;
         int64_t pixels;
-    } colours[MASK_LOOK_COLOURS]; /* grey is counted in of_value */
-    size_t ncolours;         /* larger than MASK_LOOK_COLOURS if there are more */
+    } colours[MASK_STATS_COLOURS]; /* grey is counted in of_value */
+    size_t ncolours;               /* larger than MASK_STATS_COLOURS if there are more */
     bool palettes_differ;    /* an index has different colours in different files */
     size_t fewest, most;     /* number of values above 0 in a mask: smallest and largest */
     /* Pairs of a mask and a value above 0; those that are one connected region. */
@@ -47,14 +47,14 @@ struct mask_proposal {
 
 /* Replaces the proposal's class names by those of dir/dataset.json (nnU-Net), if it names all
  * values. */
-void mask_look_name(const struct mask_look *look, const char *dir, struct mask_proposal *p);
+void mask_stats_name(const struct mask_stats *stats, const char *dir, struct mask_proposal *p);
 
 /* Examines some masks and appends what they contain, and the proposal, to the text of an error. */
-void mask_look_explain(struct source *source, struct err *e);
+void mask_stats_explain(struct source *source, struct err *e);
 
 /* Examines up to `most` masks, evenly spaced over the set. ERR_DATA if a mask cannot be read. */
-int mask_look_read(struct mask_look *look, struct source *source, size_t most, struct err *e);
+int mask_stats_read(struct mask_stats *stats, struct source *source, size_t most, struct err *e);
 
-void mask_look_propose(const struct mask_look *look, struct mask_proposal *dst);
+void mask_stats_propose(const struct mask_stats *stats, struct mask_proposal *dst);
 
 #endif
