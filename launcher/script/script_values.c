@@ -338,7 +338,7 @@ static int set_command(struct script_values *s, struct err *e)
     return rc;
 }
 
-/* Adds the folder of unetctl_run.py, which scripts may import. */
+/* Adds the folder of the package unetctl_run, which scripts may import. */
 static int add_python_path(struct buf *b, struct err *e)
 {
     char path[PATH_MAX];

@@ -8,7 +8,7 @@ import unetctl_run
 import tensorflow as tf
 import horovod.tensorflow as hvd
 
-from unet_keras import count_pixels, make_unet
+from unetctl_run.unet_keras import count_pixels, make_unet
 
 
 def choose_device(run):

@@ -9,7 +9,7 @@ import time
 import unetctl_run
 import tensorflow as tf
 
-from unet_keras import count_pixels, make_unet
+from unetctl_run.unet_keras import count_pixels, make_unet
 
 
 def choose_devices(run):

@@ -8,7 +8,7 @@
     run.lr(epoch)                     the learning rate
     run.note_epoch(...), run.finish(...)    rank 0: record.jsonl, log.csv
 
-PYTHONPATH leads here. It needs NumPy and Pillow.
+PYTHONPATH leads here; pip installs it where that folder is not visible. It needs NumPy and Pillow.
 """
 import json
 import math
@@ -19,12 +19,24 @@ from datetime import datetime, timezone
 import numpy as np
 from PIL import Image
 
+SCHEMA = 1  # of run.json and split.json
+
 
 def _environment(name):
     try:
         return os.environ[name]
     except KeyError:
         raise SystemExit(f"{name} is not set: this script runs in a job of `unetctl submit`") from None
+
+
+def _read_document(variable):
+    path = _environment(variable)
+    with open(path, encoding="utf-8") as f:
+        document = json.load(f)
+    if document.get("schema") != SCHEMA:
+        raise SystemExit(f"{path}: schema {document.get('schema')}: this unetctl_run reads schema {SCHEMA}; "
+                         "install the one that comes with this unetctl (templates/python)")
+    return document
 
 
 def _resize_with_pad(picture, height, width):
@@ -45,10 +57,8 @@ def _resize_with_pad(picture, height, width):
 class Run:
     def __init__(self):
         self.started = time.monotonic()
-        with open(_environment("UNETCTL_RUN_JSON"), encoding="utf-8") as f:
-            self.plan = json.load(f)
-        with open(_environment("UNETCTL_SPLIT"), encoding="utf-8") as f:
-            self.split = json.load(f)
+        self.plan = _read_document("UNETCTL_RUN_JSON")
+        self.split = _read_document("UNETCTL_SPLIT")
         self.rank = int(_environment("RANK"))
         self.world_size = int(_environment("WORLD_SIZE"))
         self.local_rank = int(_environment("LOCAL_RANK"))
