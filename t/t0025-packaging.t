@@ -1,0 +1,60 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# The recipes of packaging/ and templates/python name this version and files that exist, and parse.
+# make check-packaging builds from them.
+# shellcheck source=t/lib.sh
+. "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
+cd "$srcdir" || exit 255
+version=$(sed -n 's/^AC_INIT(\[unetctl\], \[\([^]]*\)\].*/\1/p' configure.ac)
+ok "configure.ac has a version" test -n "$version"
+
+says() { # FILE REGEX: every match has this version, and there is one
+    local found
+    found=$(grep -oE -- "$2" "$1" | grep -oE '[0-9]+\.[0-9]+\.[0-9]+' | sort -u)
+    is "$found" "$version" "$1"
+}
+says templates/python/pyproject.toml '^version = ".*"'
+says CITATION.cff '^version: .*'
+says packaging/apptainer/unetctl.def 'unetctl-[0-9.]+[0-9]|image.version .*'
+says packaging/conda/recipe.yaml '^  version: ".*"'
+says packaging/spack/package.py '^    version\("[^"]*"|unetctl-[0-9.]+[0-9]'
+recipes=(packaging/easybuild/unetctl-*.eb)
+for recipe in "${recipes[@]}"; do
+    says "$recipe" "^version = '.*'"
+    ok "... as its name says" test "${recipe#packaging/easybuild/unetctl-"$version"-foss-}" != "$recipe"
+done
+is "$(printf '%s\n' "${recipes[@]}" | grep -oE 'foss-[0-9]+[ab](-CUDA)?' | tr '\n' ' ')" \
+    "foss-2023b-CUDA foss-2023b foss-2024a-CUDA foss-2024a foss-2025a-CUDA foss-2025a " \
+    "with and without CUDA"
+is "$(grep -rhoE 'https://unetctl[^/'\''" ]*' packaging | sort -u)" "https://unetctl.example" \
+    "one address of the project"
+
+command -v python3 >/dev/null || { skip "python3 is not installed" "they parse"; done_testing; }
+parses() { python3 -c 'import ast, sys; ast.parse(open(sys.argv[1]).read(), sys.argv[1])' "$1"; }
+for file in packaging/easybuild/*.eb packaging/spack/package.py $(find templates -name '*.py'); do
+    ok "$file parses" parses "$file"
+done
+if python3 -c 'import yaml' 2>/dev/null; then
+    for file in packaging/conda/recipe.yaml CITATION.cff; do
+        ok "$file parses" python3 -c 'import sys, yaml; yaml.safe_load(open(sys.argv[1]))' "$file"
+    done
+else
+    skip "Python's yaml is not installed" "recipe.yaml and CITATION.cff parse"
+fi
+ok "build.sh parses" bash -n packaging/conda/build.sh
+
+# What the recipes look for after installing is installed.
+targets=$(sed -n 's/^\t\(templates[^ ]*\) *\\*$/\1/p' launcher/script/Makefile.inc)
+ok "templates/sites/generic.yaml is installed" grep -qx 'templates/sites/generic.yaml' <<<"$targets"
+while read -r file; do
+    ok "$file is installed" grep -qxF "$file" <<<"$targets"
+done < <(find templates/python -type f -not -path '*/__pycache__/*' -not -path '*/build/*' \
+    -not -path '*.egg-info/*')
+while read -r option; do
+    ok "configure has --with-$option" grep -q "^UNETCTL_WITH(\[$option\]" configure.ac
+done < <(grep -rhoE -- '--with(out)?-[a-z]+' packaging | sed 's/.*-//' | sort -u)
+
+# Each profile of a cluster names the module.
+is "$(grep -L -- '- module load unetctl' templates/sites/*.yaml | tr '\n' ' ')" \
+    "templates/sites/local.yaml templates/sites/sandbox.yaml " "site profiles name the module"
+done_testing
