@@ -18,12 +18,12 @@
 #include "trainer/checkpoint/safetensors.h"
 #include "trainer/models/model.h"
 
-#define MODEL_LIMIT (4 << 20) /* a class file may have 1 MiB */
+#define MODEL_LIMIT (4 << 20) /* bytes of model.json, which may include a class file of 1 MiB */
 
 static const char *const batch_norms[] = {
     [BATCH_NORM_NONE] = "none", [BATCH_NORM_LOCAL] = "local", [BATCH_NORM_SYNC] = "sync"};
 
-/* All entries of w, in an array to be freed. */
+/* Returns all entries of w, an array to be freed by the caller. */
 static struct safetensors_entry *list_weights(const struct weights *w, size_t *n, struct err *e)
 {
     struct safetensors_entry *list = mem_zero(w->nentries, sizeof *list, e);
@@ -115,7 +115,7 @@ static int read_model_document(const cJSON *root, struct network_config *config,
 
     if (schema_check(cJSON_IsNumber(schema) ? schema->valuedouble : 0, ERR_CHECKPOINT, e))
         return -1;
-    /* A user's model is described here, as its file may be elsewhere. */
+    /* The description of a user's model is included, as its file may not be available later. */
     const cJSON *text = cJSON_GetObjectItemCaseSensitive(root, "description");
     const struct model *model = cJSON_IsString(name) &&
         !text ? model_find(name->valuestring) : NULL;
@@ -140,7 +140,7 @@ static int read_model_document(const cJSON *root, struct network_config *config,
     return err_set(e, ERR_CHECKPOINT, "batch_norm: must be none, local or sync");
 }
 
-/* A copy of the text under name, or of "". */
+/* Returns a copy of the text of a key, or of "", to be freed by the caller. */
 static char *read_text(const cJSON *root, const char *name, struct err *e)
 {
     const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(root, name));
@@ -148,7 +148,7 @@ static char *read_text(const cJSON *root, const char *name, struct err *e)
     return mem_text(text ? text : "", e);
 }
 
-/* Older files have none of these keys. */
+/* Files of earlier versions do not have these keys. */
 static int read_classes(const cJSON *root, int count, struct checkpoint_classes *c, struct err *e)
 {
     const cJSON *names = cJSON_GetObjectItemCaseSensitive(root, "class_names"), *name;

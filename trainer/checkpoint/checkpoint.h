@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Trained weights on disk: DIR/weights.safetensors (safetensors.h) with PyTorch's names and shapes
- * (weights.h), batch-norm state included, and DIR/model.json, from which the network is built and
- * used on images and masks as in training (doc/FORMATS.md). */
+/* Trained weights on disk: DIR/weights.safetensors (safetensors.h) has them with PyTorch's names
+ * and shapes (weights.h), including the state of batch norm. DIR/model.json (doc/FORMATS.md)
+ * describes the network, and how images and masks were prepared for it. */
 #ifndef UNETCTL_TRAINER_CHECKPOINT_CHECKPOINT_H
 #define UNETCTL_TRAINER_CHECKPOINT_CHECKPOINT_H
 
@@ -9,17 +9,18 @@
 
 /* Names of the classes, and the mask values that stand for them. */
 struct checkpoint_classes {
-    char **names;    /* NULL: unknown */
-    int count;       /* of names */
-    char *ignore;    /* the mask value of ignored pixels, as text; "" for none */
-    char *file;      /* the text of the class file; "" for none */
-    bool soft_masks;
+    char **names;    /* [count]; NULL: unknown */
+    int count;
+    char *ignore;    /* the mask value of ignored pixels, as text, or "" */
+    char *file;      /* the text of the class file, or "" */
+    bool soft_masks; /* grey values of masks are probabilities */
 };
 
-void checkpoint_classes_free(struct checkpoint_classes *c); /* as filled by a read */
+/* Frees what checkpoint_read_model has filled in. */
+void checkpoint_classes_free(struct checkpoint_classes *c);
 
-/* Makes dir. Both files are written atomically, model.json last: a folder that has it is complete.
- * sha256: of weights.safetensors, in hexadecimal. */
+/* Writes both files atomically to dir, which is created if needed; model.json comes last, so that a
+ * folder with it is complete. Sets sha256 to the hash of weights.safetensors in hexadecimal. */
 int checkpoint_write(const char *dir, const struct network_config *config,
                      const struct checkpoint_classes *classes, const struct weights *w,
                      char sha256[65], struct err *e);
@@ -27,16 +28,15 @@ int checkpoint_write(const char *dir, const struct network_config *config,
 /* Writes w as safetensors, atomically. */
 int checkpoint_write_weights(const char *path, const struct weights *w, struct err *e);
 
-/* file: weights.safetensors (any name), beside which model.json lies. Fills the model, its
- * channels, base, depth, classes, batch_norm and the size it was trained at, and leaves the rest.
- * classes: to be freed after an error, too. sha256: of the weights, "" if model.json does not say.
- * ERR_CHECKPOINT. */
+/* Reads the model.json in the folder of `file`, the weights. Sets model, channels, base, depth,
+ * classes, batch_norm, height and width of *config. The caller frees *classes, also after an error.
+ * sha256: the hash of the weights, or "" if model.json does not have it. -1 with ERR_CHECKPOINT. */
 int checkpoint_read_model(const char *file, struct network_config *config,
                           struct checkpoint_classes *classes, char sha256[65], struct err *e);
 
-/* Fill w, whose entries the file must match one to one. Every length is checked against the bytes
- * present; a value that is not finite is refused, and a file with another SHA-256 unless that is
- * "". ERR_CHECKPOINT, naming the tensor. On failure w is undefined. */
+/* Reads the values of w, whose entries the file must match one to one. Every length is checked
+ * against the bytes present. -1 with ERR_CHECKPOINT, which names the tensor; a value that is not
+ * finite is an error, as is another hash than sha256 unless that is "". Then w is undefined. */
 int checkpoint_read_weights(const char *file, const char *sha256, struct weights *w, struct err *e);
 
 #endif

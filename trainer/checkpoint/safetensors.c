@@ -26,7 +26,7 @@ struct safetensors {
     char *path, *bytes;
     cJSON *header;
     const char *data;
-    size_t nbytes; /* of data */
+    size_t nbytes; /* size of data */
 };
 
 size_t safetensors_list(const struct weights *w, const char *prefix, float *value, float *state,
@@ -104,7 +104,7 @@ int safetensors_write(const char *path, const char *const *metadata,
     fill_hash(text, nbytes, list, n);
     struct atomicfile *a = atomicfile_open(path, 0666, e);
     if (a) {
-        /* errors of the stream are reported by commit */
+        /* commit reports errors of the stream */
         FILE *f = atomicfile_stream(a);
         fwrite(length, 1, sizeof length, f);
         fwrite(text, 1, nbytes, f);
@@ -200,7 +200,7 @@ int safetensors_check_hash(const struct safetensors *s, const char *key, struct 
                          s->path);
 }
 
-/* A whole number in 0..max from JSON, or -1. */
+/* Returns an integer in 0..max from JSON, or -1. */
 static int64_t get_whole(const cJSON *item, size_t max)
 {
     double v = cJSON_IsNumber(item) ? item->valuedouble : -1;

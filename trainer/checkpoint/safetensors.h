@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One file of named arrays of float (https://github.com/huggingface/safetensors): 8 bytes little-
- * endian length of the header, a JSON header {"__metadata__":{KEY:TEXT,..},"NAME":{"dtype":"F32",
- * "shape":[..],"data_offsets":[begin,end]},..}, then the data without gaps. */
+/* Files of named arrays of floats (https://github.com/huggingface/safetensors): the length of the
+ * header as 8 bytes, little-endian; the header, JSON {"__metadata__":{KEY:TEXT,..},
+ * "NAME":{"dtype":"F32","shape":[..],"data_offsets":[begin,end]},..}; then the data without gaps.
+ * All errors are ERR_CHECKPOINT and name the file and the tensor. */
 #ifndef UNETCTL_TRAINER_CHECKPOINT_SAFETENSORS_H
 #define UNETCTL_TRAINER_CHECKPOINT_SAFETENSORS_H
 
@@ -16,37 +17,38 @@ struct safetensors_entry {
     int ndim;
     int64_t shape[4];
     size_t count;
-    float *data; /* the caller's */
+    float *data; /* [count], owned by the caller */
 };
 
-/* The entries of w as PyTorch names them: names prefixed with prefix, data taken from value (laid
- * out like w->value) and state; a NULL array is left out. Appends to list, which has room for
- * w->nentries more; the number appended. */
+/* Appends the entries of w, with prefix before their names, to list, which has room for w->nentries
+ * more. Their data are in value and state, which have the layouts of w->value and w->state; entries
+ * of a NULL array are omitted. Returns the number of entries appended. */
 size_t safetensors_list(const struct weights *w, const char *prefix, float *value, float *state,
                         struct safetensors_entry *list);
 
-/* Atomically. metadata: pairs of key and text, ended by a NULL key; may be NULL. The text
- * SAFETENSORS_HASH becomes the SHA-256 of the header with that text and of the data. */
+/* Writes a file atomically. metadata: pairs of key and text, ended by a NULL key; may be NULL. The
+ * text SAFETENSORS_HASH is replaced by the SHA-256 of the file as it is with that text. */
 #define SAFETENSORS_HASH "0000000000000000000000000000000000000000000000000000000000000000"
 int safetensors_write(const char *path, const char *const *metadata,
                       const struct safetensors_entry *list, size_t n, struct err *e);
 
-/* All errors: ERR_CHECKPOINT, naming the file and the tensor. */
 struct safetensors;
+
+/* Opens a file and checks its header; safetensors_close closes it. */
 struct safetensors *safetensors_open(const char *path, struct err *e);
 void safetensors_close(struct safetensors *s);
 
-/* NULL if there is none; lives as long as s. */
+/* Returns the text of a key, which lives as long as s, or NULL. */
 const char *safetensors_metadata(const struct safetensors *s, const char *key);
 
-/* SHA-256 of the whole file. */
+/* Sets hex to the SHA-256 of the file in hexadecimal. */
 void safetensors_hash(const struct safetensors *s, char hex[65]);
 
-/* Is the file as it was written with SAFETENSORS_HASH for key? */
+/* Checks the hash that safetensors_write has inserted for key. 0, or -1 if the file has changed. */
 int safetensors_check_hash(const struct safetensors *s, const char *key, struct err *e);
 
-/* Fill list[i].data; file and list must match one to one. Every length is checked against the bytes
- * present; a value that is not finite is refused. On failure the data are undefined. */
+/* Reads list[i].data; file and list must match one to one. Every length is checked against the
+ * bytes present; a value that is not finite is an error. After an error the data are undefined. */
 int safetensors_read(const struct safetensors *s, const struct safetensors_entry *list, size_t n,
                      struct err *e);
 

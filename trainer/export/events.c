@@ -14,7 +14,8 @@
 #include "src/format/tfrecord.h"
 #include "src/mem.h"
 
-/* Fields of Event, Summary and Summary.Value in TensorFlow's event.proto and summary.proto. */
+/* Field numbers of Event, Summary and Summary.Value in TensorFlow's event.proto and
+ * summary.proto. */
 enum { EVENT_WALL_TIME = 1, EVENT_STEP = 2, EVENT_FILE_VERSION = 3, EVENT_SUMMARY = 5 };
 enum { SUMMARY_VALUE = 1, VALUE_TAG = 1, VALUE_SIMPLE = 2 };
 
@@ -31,7 +32,7 @@ static double now(void)
     return (double)t.tv_sec + 1e-6 * (double)t.tv_usec;
 }
 
-/* A TFRecord in one write. */
+/* Writes a TFRecord frame in one call, so that other processes see it completely or not at all. */
 static int write_event(struct events *v, struct buf *event, struct err *e)
 {
     struct buf frame = {0};

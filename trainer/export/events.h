@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Numbers over time for TensorBoard: DIR/events.out.tfevents.SECONDS.HOST.PID, TFRecord frames of
- * tensorflow.Event messages with simple values. */
+/* Scalars over time for TensorBoard: the file DIR/events.out.tfevents.SECONDS.HOST.PID of TFRecord
+ * frames with tensorflow.Event messages. */
 #ifndef UNETCTL_TRAINER_EXPORT_EVENTS_H
 #define UNETCTL_TRAINER_EXPORT_EVENTS_H
 
@@ -13,7 +13,7 @@ struct events;
 struct events *events_open(const char *dir, const char *host, struct err *e);
 void events_close(struct events *v); /* NULL is fine */
 
-/* One number; whole records only ever reach the file. */
+/* Appends a scalar, as a single write. */
 int events_add(struct events *v, int64_t step, const char *tag, double value, struct err *e);
 
 #endif

@@ -11,7 +11,7 @@
 #include "trainer/core/graph.h"
 #include "trainer/models/model.h"
 
-/* Fields of the messages in onnx.proto. */
+/* Field numbers of the messages in onnx.proto. */
 enum { MODEL_IR_VERSION = 1, MODEL_PRODUCER = 2, MODEL_VERSION = 3, MODEL_DOC = 6, MODEL_GRAPH = 7,
        MODEL_OPSET = 8, MODEL_METADATA = 14 };
 enum { ENTRY_KEY = 1, ENTRY_VALUE = 2 };
@@ -30,7 +30,7 @@ enum { SHAPE_DIM = 1, DIM_VALUE = 1, DIM_PARAM = 2 };
 #define IR_VERSION 7
 #define OPSET 13
 
-/* Completes a node with one output, which also names it. */
+/* Completes a node, whose only output also gives its name. */
 static void add_node(struct buf *graph, struct buf *node, const char *type, const char *output)
 {
     protobuf_add_text(node, NODE_OUTPUT, output);
@@ -70,7 +70,7 @@ static void add_list(struct buf *node, const char *name, int n, const int64_t *v
     protobuf_add_message(node, NODE_ATTRIBUTE, &a);
 }
 
-/* n times v: ONNX has one number per side and end. */
+/* Adds an attribute of n equal numbers: ONNX expects one for each dimension or border. */
 static void add_ints(struct buf *node, const char *name, int n, int64_t v)
 {
     add_list(node, name, n, (const int64_t[]){v, v, v, v});
@@ -131,8 +131,8 @@ static void add_numbers(struct buf *graph, const char *name, const int64_t *numb
     protobuf_add_message(graph, GRAPH_INITIALIZER, &t);
 }
 
-/* A pooling over 1x1 with stride 2, and Pad, whose numbers are a tensor: zeros before and after N,
- * C, H and W. */
+/* Adds a max pooling of 1x1 with stride 2, and a Pad, whose second input is a tensor: the numbers
+ * of zeros before N, C, H and W, then those after them. */
 static void add_subsample(struct buf *graph, const struct graph *g, const struct op *op)
 {
     int64_t before = (op->attr.channels - op->in[0]->shape.dim[DIM_C]) / 2;
@@ -153,7 +153,7 @@ static void add_subsample(struct buf *graph, const struct graph *g, const struct
     add_numbers(graph, pads, numbers, 8);
 }
 
-/* All numbers of an image, in the order of H, W, C, as channels of one pixel. */
+/* Appends the flattening of an image to channels of one pixel, in the order H, W, C. */
 static void add_flatten(struct buf *graph, const struct graph *g, const struct op *op)
 {
     const int64_t shape[4] = {0, op->attr.channels, 1, 1}, order[4] = {0, 2, 3, 1};
@@ -174,7 +174,7 @@ static void add_flatten(struct buf *graph, const struct graph *g, const struct o
     add_numbers(graph, name, shape, 4);
 }
 
-/* The bias of a transposed convolution, which ONNX does not separate from it. */
+/* Finds the bias of a transposed convolution, which in ONNX is one of its inputs. */
 static const struct op *bias_of(const struct graph *g, const struct op *op)
 {
     for (size_t i = 0; i < g->nops && op->kind == &conv2d_grad_kind; i++)
@@ -245,11 +245,11 @@ static void add_weights(struct buf *graph, const struct weights *w)
 struct onnx_facts {
     const struct network_config *config;
     const struct checkpoint_classes *classes;
-    int multiple; /* that height and width must have; 0: only the size of training */
+    int multiple; /* that height and width must be multiples of; 0: only the size of training */
     char sizes[64];
 };
 
-/* Are they the same operators with weights of the same sizes? */
+/* Returns whether both graphs have the same operators, with weights of the same sizes. */
 static bool is_same(const struct graph *a, const struct graph *b)
 {
     bool same = a->nops == b->nops && a->nparams == b->nparams;
@@ -262,7 +262,7 @@ static bool is_same(const struct graph *a, const struct graph *b)
     return same;
 }
 
-/* Is the graph the same for images with so many more rows and columns? */
+/* Returns whether the graph is the same for images with so many more rows and columns. */
 static bool fits_larger(const struct model *model, const struct graph *g,
                    const struct network_config *config, int height, int width)
 {
@@ -277,8 +277,8 @@ static bool fits_larger(const struct model *model, const struct graph *g,
     return same;
 }
 
-/* Finds the multiple by building the network for images a step larger, and twice as large, as a
- * pooling may hide a step. */
+/* Finds the multiple by building the network for images that are larger by the multiple, and twice
+ * as large, as poolings may round a small difference away. */
 static int find_sizes(struct onnx_facts *d, const struct model *model, const struct graph *g,
                       struct err *e)
 {
@@ -311,7 +311,7 @@ static void add_dim(struct buf *shape, const char *name, int multiple, int value
     protobuf_add_message(shape, SHAPE_DIM, &dim);
 }
 
-/* t: of the size of training. Sides of 1 are so for every size. */
+/* t: a tensor of the graph for the size of training. A side of 1 is 1 for every size. */
 static void add_value(struct buf *graph, int field, const char *name, const struct onnx_facts *d,
                       const struct tensor *t, const char *doc)
 {

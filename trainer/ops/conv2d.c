@@ -41,7 +41,8 @@ static int infer_conv2d(const struct op_attr *attr, struct tensor *const *in, st
     struct tensor x = *in[0];
 
     if (producer && second &&
-        conv_transpose2d_kind.infer(NULL, (struct tensor *[]){in[0], in[OP_PRODUCER_W]}, &x.shape, e))
+        conv_transpose2d_kind.infer(NULL, (struct tensor *[]){in[0], in[OP_PRODUCER_W]}, &x.shape,
+                                    e))
         return -1;
     if (producer && !second)
         x.shape.dim[DIM_C] = producer->shape.dim[OUT_CHANNELS];

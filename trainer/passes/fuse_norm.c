@@ -129,7 +129,8 @@ static struct op *find_only_reader(const struct graph *g, const struct tensor *t
 }
 
 /* A norm's gradient that only the gradients of a convolution read is not written. */
-static int fuse_norm_grad(struct graph *g, const struct backend *backend, struct op *norm, struct err *e)
+static int fuse_norm_grad(struct graph *g, const struct backend *backend, struct op *norm,
+                          struct err *e)
 {
     struct tensor *dx = norm->out[0];
     struct op *reader;
@@ -155,7 +156,8 @@ int fuse_norm_graph(struct graph *g, const struct backend *backend, struct err *
         if (fuse_coef(g, backend, g->ops[i], e) < 0)
             return -1;
     for (size_t i = 0; i < g->nops; i++)
-        if (fuse_moments(g, backend, g->ops[i], e) < 0 || fuse_norm_grad(g, backend, g->ops[i], e) < 0 ||
+        if (fuse_moments(g, backend, g->ops[i], e) < 0 ||
+            fuse_norm_grad(g, backend, g->ops[i], e) < 0 ||
             fuse_sums(g, backend, g->ops[i], e) < 0)
             return -1;
     return 0;

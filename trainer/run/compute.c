@@ -11,8 +11,9 @@
 #include "trainer/backends/cuda/runtime/cuda_info.h"
 #include "trainer/run/strategy.h"
 
-/* "SLURM_JOB_GPUS=0,1": the variable that gives this process GPUs; false when none does. */
-static bool find_given(char *dst, size_t size)
+/* Writes the variable that gives GPUs to this process, such as "SLURM_JOB_GPUS=0,1", to dst.
+ * Returns false if there is none. */
+static bool find_given_gpus(char *dst, size_t size)
 {
     static const char *const lists[] = {"CUDA_VISIBLE_DEVICES", "SLURM_STEP_GPUS",
                                         "SLURM_JOB_GPUS"};
@@ -29,7 +30,7 @@ static bool find_given(char *dst, size_t size)
     return name;
 }
 
-/* The processor as /proc/cpuinfo calls it. */
+/* Writes the name of the processor in /proc/cpuinfo, or "CPU", to dst. */
 static void read_cpu_name(char *dst, size_t size)
 {
     char line[256];
@@ -61,8 +62,8 @@ static int choose_cpu(struct compute *c, const char *word, struct err *e)
     return 0;
 }
 
-/* 0 and c->backend, where this process has a GPU that works; else c->why. */
-static void try_gpu(struct compute *c)
+/* Sets c->backend and c->device if this process has a GPU that works, otherwise c->why. */
+static void choose_gpu(struct compute *c)
 {
     struct cuda_info info;
 
@@ -88,13 +89,13 @@ int compute_choose(struct compute *c, const char *word, struct err *e)
         snprintf(c->why, sizeof c->why, "the GPUs here are fake (UNET_GPUS=fake)");
         return choose_cpu(c, word, e);
     }
-    try_gpu(c);
+    choose_gpu(c);
     if (c->backend)
         return 0;
     if (!automatic)
         return err_set(e, ERR_PEER, "backend cuda: %s; train.backend: cpu (--backend cpu) computes "
                        "on the CPU", c->why);
-    if (find_given(given, sizeof given))
+    if (find_given_gpus(given, sizeof given))
         return err_set(e, ERR_PEER, "this process was given GPUs (%s) and cannot use them: %s; "
                        "train.backend: cpu (--backend cpu) computes on the CPU", given, c->why);
     return choose_cpu(c, word, e);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The choice between GPUs and the CPU for this process.
+/* The choice of this process between GPUs and the CPU, by the setting train.backend:
  *
- *   auto   cuda where this process has a GPU that this build can use. A process that was given GPUs
- *          (CUDA_VISIBLE_DEVICES, Slurm's variables) but cannot use them is refused; one without
- *          GPUs, or with fake ones (UNET_GPUS=fake, as in jobs of `unetctl sandbox`), computes on
- *          the CPU.
+ *   auto   cuda if this process has a GPU that this build can use. It is an error if the process
+ *          was given GPUs (CUDA_VISIBLE_DEVICES, Slurm's variables) that it cannot use. Without
+ *          GPUs, or with fake ones (UNET_GPUS=fake, as in jobs of `unetctl sandbox`), the best
+ *          backend on the CPU.
  *   cpu    the best backend on the CPU.
  *   other  the backend of that name. */
 #ifndef UNETCTL_TRAINER_RUN_COMPUTE_H
@@ -22,17 +22,20 @@ struct compute {
     bool fake;        /* the GPUs are fake */
 };
 
-/* ERR_PEER: no GPU works, but one should. ERR_CONFIG: unknown backend. */
+/* Sets *c by the value of train.backend. -1 with ERR_PEER if a GPU is required and none works, or
+ * with ERR_CONFIG for an unknown backend. */
 int compute_choose(struct compute *c, const char *word, struct err *e);
 
-/* For a verb of one process: sets *word to the name of its backend, and logs the choice. */
+/* For verbs that run as one process: chooses, sets *word to the name of the backend, and logs the
+ * choice. */
 int compute_take(const char **word, struct err *e);
 
-/* Device, backend and reason in one line. comm: the name of the communicator, or NULL. */
+/* Writes device, backend and reason to dst, as one line. comm: the name of the communicator, or
+ * NULL. */
 #define COMPUTE_LINE 1600
 void compute_describe(const struct compute *c, const char *comm, char dst[COMPUTE_LINE]);
 
-/* That line as a log message. */
+/* Logs that line. */
 void compute_log(const struct compute *c, const char *comm);
 
 #endif

@@ -38,7 +38,7 @@ int goal_parse(struct goal *g, const char *until, int patience, struct err *e)
                    until);
 }
 
-static double value_of(const struct goal *g, const struct score_summary *s)
+static double metric_value(const struct goal *g, const struct score_summary *s)
 {
     for (size_t i = 0; i < NMETRICS; i++)
         if (g->metric == metrics[i].name)
@@ -85,7 +85,7 @@ bool goal_note(const struct goal *g, struct goal_state *state, int epochs,
         state->best = quality;
         state->best_epoch = epochs;
     }
-    if (g->metric && !state->reached && value_of(g, s) >= g->value)
+    if (g->metric && !state->reached && metric_value(g, s) >= g->value)
         state->reached = epochs;
     state->stopped = state->reached > 0 ||
                      (g->patience > 0 && epochs - state->best_epoch >= g->patience);

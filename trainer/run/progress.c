@@ -29,7 +29,7 @@ static double seconds_left(const struct progress *p, double done)
     return share > 0 ? (clock_now() - p->began) / share * (1 - done) : 0;
 }
 
-static void draw(struct progress *p, int epoch, double done)
+static void draw_bar(struct progress *p, int epoch, double done)
 {
     int filled = (int)(done * BAR), left = (int)(seconds_left(p, done) + 0.5);
     char bar[BAR + 1];
@@ -48,7 +48,7 @@ static void draw(struct progress *p, int epoch, double done)
 void progress_step(struct progress *p, int epoch, size_t step, size_t steps)
 {
     if (p->terminal && clock_now() - p->last_drawn >= REDRAW_S)
-        draw(p, epoch, (epoch + (double)step / (double)steps) / p->epochs);
+        draw_bar(p, epoch, (epoch + (double)step / (double)steps) / p->epochs);
 }
 
 void progress_epoch(struct progress *p, int epoch, double loss, double seconds,
@@ -56,7 +56,7 @@ void progress_epoch(struct progress *p, int epoch, double loss, double seconds,
 {
     p->loss = loss;
     if (p->terminal)
-        draw(p, epoch, (epoch + 1.0) / p->epochs);
+        draw_bar(p, epoch, (epoch + 1.0) / p->epochs);
     else
         log_info("epoch %d/%d: loss %.6f, %.2f s, %.1f images/s", epoch + 1, p->epochs, loss,
                  seconds, images_per_s);

@@ -12,16 +12,17 @@ struct progress {
     FILE *out;
     bool terminal;
     int epochs;
-    double began, last_drawn, skipped;
-    double loss; /* of the last epoch */
+    double began, last_drawn; /* times of clock_now() */
+    double skipped;           /* see progress_skip */
+    double loss;              /* of the last epoch */
 };
 
 void progress_open(struct progress *p, FILE *out, int epochs);
 
-/* done: the share of the run that an earlier start has completed. */
+/* Excludes the share of the run, 0..1, that an earlier start has completed from the estimate. */
 void progress_skip(struct progress *p, double done);
 
-/* After a step of an epoch, and after an epoch. */
+/* Called after each step and after each epoch. */
 void progress_step(struct progress *p, int epoch, size_t step, size_t steps);
 void progress_epoch(struct progress *p, int epoch, double loss, double seconds,
                     double images_per_s);

@@ -29,7 +29,7 @@
 #define PROGRESS_S 2.0
 
 struct record {
-    pthread_mutex_t lock; /* over ended and the file */
+    pthread_mutex_t lock; /* protects ended and the file's last line */
     bool ended;
     char *dir;
     int fd;
@@ -37,10 +37,10 @@ struct record {
     struct record_epoch *epochs;
     size_t nepochs, capacity;
     int classes;
-    struct events *events; /* NULL: none are wanted */
+    struct events *events; /* for TensorBoard, or NULL */
 };
 
-/* The products of a run in its folder: the markers first, the checkpoint last. */
+/* The files of a run in its folder: the markers first, the checkpoint last. */
 #define CHECKPOINT "checkpoint"
 static const char *const products[] = {"DONE", "FAILED", "record.jsonl", "log.csv", "images.csv",
                                        "tensorboard", "best", CHECKPOINT};
@@ -77,8 +77,8 @@ static int move_product(const char *dir, const char *to, const char *name, struc
     return rc;
 }
 
-/* Moves the products to the first restart-K that does not exist yet. Checkpoints stay where the run
- * continues from them. */
+/* Moves the products to the first restart-K that does not exist yet. Checkpoints stay if the run
+ * can continue from one. */
 static int archive_start(const char *dir, bool has_snapshot, struct err *e)
 {
     char to[PATH_MAX];
@@ -95,7 +95,8 @@ static int archive_start(const char *dir, bool has_snapshot, struct err *e)
     return rc;
 }
 
-/* Does another process hold the record's lock? False on file systems without locks. */
+/* Returns whether another process holds the lock of the record; false on file systems without
+ * locks. */
 static bool is_being_written(const char *dir)
 {
     char *path = path_in(dir, "record.jsonl");
@@ -108,7 +109,7 @@ static bool is_being_written(const char *dir)
     return locked;
 }
 
-/* Does the record in dir have an epoch or a checkpoint? */
+/* Returns whether the record in dir has an epoch or a checkpoint, or cannot be read. */
 static bool has_trained(const char *dir)
 {
     char *path = path_in(dir, "record.jsonl"), *line = NULL;
@@ -126,8 +127,8 @@ static bool has_trained(const char *dir)
     return trained;
 }
 
-/* Did the start in dir fail without any result, for example because of a wrong setting? */
-static bool is_mere_failure(const char *dir)
+/* Returns whether the start in dir failed without any result, for example by a wrong setting. */
+static bool has_only_failed(const char *dir)
 {
     return exists_in(dir, "FAILED") && !exists_in(dir, "DONE") && !exists_in(dir, "log.csv") &&
            !exists_in(dir, CHECKPOINT) && !has_trained(dir);
@@ -150,7 +151,7 @@ static int clear_folder(const char *dir, bool *again, struct err *e)
         return 0;
     if (!marker_has_start(dir) && is_being_written(dir))
         return err_set(e, ERR_CONFIG, "%s: another process is writing this run's results", dir);
-    if (!restarted && is_mere_failure(dir)) {
+    if (!restarted && has_only_failed(dir)) {
         *again = false;
         return archive_start(dir, false, e);
     }
@@ -188,7 +189,7 @@ struct record *record_open(const char *dir, bool *again, struct err *e)
         err_errno(e, ERR_CONFIG, errno, "cannot write in %s", r->dir);
         goto fail;
     }
-    flock(r->fd, LOCK_EX | LOCK_NB); /* for is_being_written */
+    flock(r->fd, LOCK_EX | LOCK_NB); /* is_being_written tests this lock */
     free(path);
     return r;
 fail:
@@ -218,12 +219,13 @@ const char *record_dir(const struct record *r)
 int record_check(struct record *r, struct err *e)
 {
     pthread_mutex_lock(&r->lock);
-    int rc = r->ended ? 0 : marker_check(r->dir, e); /* the marker has replaced the start's file */
+    int rc = r->ended ? 0 : marker_check(r->dir, e); /* a final marker replaces the start's file */
     pthread_mutex_unlock(&r->lock);
     return rc;
 }
 
-/* Closes the object and writes a whole line or nothing: a partial one on a full disk is cut off. */
+/* Completes the JSON object and writes it as a line. A line that a full disk cuts short is removed
+ * from the file. */
 static int write_line(struct record *r, struct buf *b, struct err *e)
 {
     int rc = 0;
@@ -259,7 +261,7 @@ static void add_section(struct buf *b, const struct settings *c, const char *sec
         }
 }
 
-/* The settings, with the values that this run has chosen. */
+/* Adds the settings, with the values that this run has chosen for automatic ones. */
 static void add_settings(struct buf *b, const struct record_run *run)
 {
     struct settings c = *run->config;
@@ -475,15 +477,16 @@ int record_epoch(struct record *r, const struct record_epoch *epoch, struct err 
     return write_line(r, &b, e);
 }
 
-/* The median without the first epoch, which warms up, unless it is the only one. */
+/* Returns the median over the epochs without the first one, which includes warm-up, unless it is
+ * the only one. */
 static double images_per_second(const struct record *r)
 {
     size_t skip = r->nepochs > 1, n = r->nepochs - skip;
-    double *rates = calloc(n, sizeof *rates);
-    double median = NAN;
+    struct err ignored;
+    double *rates = mem_alloc(n, sizeof *rates, &ignored), median;
 
     if (!rates)
-        return median;
+        return NAN;
     for (size_t i = 0; i < n; i++)
         rates[i] = (double)r->epochs[skip + i].images / r->epochs[skip + i].seconds;
     median = stat_median(rates, n);
@@ -527,7 +530,7 @@ void record_add_score(struct buf *b, const int64_t *score, int classes, const st
     buf_add(b, "]");
 }
 
-/* Time to accuracy: the seconds of the epochs until the quality was reached. */
+/* Adds the goal and, as time to accuracy, the seconds of the epochs until it was reached. */
 static void add_goal(const struct record *r, const struct record_end *end, struct buf *b)
 {
     double seconds = 0;
@@ -589,7 +592,7 @@ static int write_csv(struct record *r, const struct record_end *end, double trai
                      struct err *e)
 {
     char *path = path_in(r->dir, "log.csv");
-    struct epoch_row *rows = calloc(r->nepochs ? r->nepochs : 1, sizeof *rows);
+    struct epoch_row *rows = mem_zero(r->nepochs, sizeof *rows, e);
 
     for (size_t i = 0; rows && i < r->nepochs; i++)
         rows[i] = (struct epoch_row){
@@ -612,7 +615,7 @@ static int write_marker(struct record *r, const char *name, struct buf *b, struc
     return rc;
 }
 
-/* The marker is written last, when all other files are on disk. */
+/* Writes the marker last, when all other files are on disk. */
 static int write_done(struct record *r, const struct record_end *end, struct err *e)
 {
     struct buf line = {0}, marker = {0};

@@ -20,20 +20,21 @@
 
 struct record;
 
-/* Makes dir if needed. The results of an interrupted start in dir move to dir/restart-K; its
- * checkpoints stay, and *again becomes true. Those of a start that failed in its first epoch move,
- * too. Refused (ERR_CONFIG): a run that is done; one that failed later, unless Slurm has restarted
- * its job (SLURM_RESTART_COUNT); one that another process is writing. */
+/* Opens a new record in dir, which is created if needed. Results of an interrupted start in dir are
+ * moved to dir/restart-K, its checkpoints stay, and *again becomes true. Results of a start that
+ * failed in its first epoch are moved, too. NULL with ERR_CONFIG if the run in dir is done, has
+ * failed later (unless SLURM_RESTART_COUNT says that Slurm has restarted the job), or is being
+ * written by another process. */
 struct record *record_open(const char *dir, bool *again, struct err *e);
 void record_close(struct record *r); /* NULL is fine */
 
-const char *record_dir(const struct record *r); /* absolute */
+const char *record_dir(const struct record *r); /* absolute; lives as long as the record */
 
-/* ERR_RESUMABLE when a later start of the job owns the folder now (marker.h): this process must not
- * write there any more. All functions below check this themselves. */
+/* Returns -1 with ERR_RESUMABLE if a later start of the job owns the folder now (marker.h): this
+ * process must not write to it any more. All functions below check this themselves. */
 int record_check(struct record *r, struct err *e);
 
-/* The first line: the configuration and the facts of this start. */
+/* The content of the first line: the settings and the facts of this start. */
 struct record_run {
     const struct settings *config;
     const char *const *hosts; /* by rank */
@@ -44,32 +45,35 @@ struct record_run {
     bool oversubscribed;
     size_t parameters, train_images, val_images;
 };
+
+/* Writes the first line. */
 int record_run(struct record *r, const struct record_run *run, struct err *e);
 
-/* Writes the values of epochs and validations to dir/tensorboard, too. */
+/* From now on, also writes the values of epochs and validations to dir/tensorboard. */
 int record_tensorboard(struct record *r, const char *host, struct err *e);
 
-/* GPUs and batch of a run, from this point on. */
+/* The number of GPUs and the batch of a run from this point on. */
 struct record_world {
     int epoch;
-    size_t images; /* of that epoch that were done */
+    size_t images; /* images of that epoch that were used before */
     int gpus;
     size_t global_batch;
 };
 
-/* The point that the run continues from. */
+/* The point at which the run continues. */
 struct record_resume {
-    const char *from; /* file of the checkpoint; NULL: none, the run starts at the beginning */
+    const char *from; /* file of the checkpoint; NULL: the run starts at the beginning */
     int epoch;
-    size_t images;    /* of that epoch that are done */
+    size_t images;    /* images of that epoch that were used before */
     int gpus;         /* of the checkpoint */
-    const char *changed; /* settings, "KEY OLD -> NEW, .."; NULL or "": none */
+    const char *changed; /* changed settings, "KEY OLD -> NEW, .."; NULL or "": none */
     const struct record_world *worlds; /* in order; the last one begins here */
     size_t nworlds;
 };
 int record_resume(struct record *r, const struct record_resume *resume, struct err *e);
 
-/* Sizes of gradient buckets that were timed, in steps; chosen: index of the fastest. */
+/* A size of gradient buckets, and the time of a step with it. chosen: the index of the size that is
+ * used from now on. */
 struct record_bucket {
     size_t nbytes;
     double step_s;
@@ -77,13 +81,13 @@ struct record_bucket {
 int record_buckets(struct record *r, const struct record_bucket *sizes, size_t n, size_t chosen,
                    struct err *e);
 
-/* A checkpoint; seconds: the time to write it. */
+/* Writes that a checkpoint was written, which took so many seconds. */
 int record_checkpoint(struct record *r, int epoch, size_t images, double seconds, struct err *e);
 
-/* Written at most every 2 s. */
+/* Writes the number of steps so far, at most every 2 s. */
 int record_progress(struct record *r, int epoch, size_t step, size_t steps, struct err *e);
 
-/* A validation. */
+/* The results of a validation. */
 struct record_eval {
     struct score_summary summary;
     double loss, seconds;
@@ -95,24 +99,26 @@ struct record_epoch {
     size_t images, steps;
     double data_s, compute_s, comm_s, wait_s;
     struct gradient_norms norms; /* all 0: unknown */
-    double loss_scale,
-        left_out; /* with fp16, at its end: the loss's factor (0: none), and the number
-                   * of steps so far without an update, as gradients were not finite */
-    struct record_eval eval;     /* after it; seconds 0: none */
+    double loss_scale; /* with fp16, the factor of the loss at the end of the epoch; else 0 */
+    double left_out;   /* with fp16, steps so far without an update: gradients were not finite */
+    struct record_eval eval; /* the validation after the epoch; seconds 0: none */
 };
-/* The next epoch; kept for log.csv and checkpoints too. */
+
+/* Writes the next epoch, and keeps it for log.csv and checkpoints. record_epochs returns the *n
+ * epochs so far, valid until the next call of record_epoch. */
 int record_epoch(struct record *r, const struct record_epoch *epoch, struct err *e);
 const struct record_epoch *record_epochs(const struct record *r, size_t *n);
 
-/* A validation after so many epochs; kept for checkpoints too. */
+/* Writes a validation after so many epochs, and keeps it for checkpoints. */
 int record_eval(struct record *r, int epochs, const struct record_eval *eval, struct err *e);
 
-/* The best weights so far of a run that fails. */
+/* Writes that the best weights so far of a run that fails were saved. */
 int record_kept(struct record *r, const struct goal *goal, const struct goal_state *state,
                 const char sha256[65], struct err *e);
 
+/* The content of the last line. */
 struct record_end {
-    double test_time, startup_s;
+    double test_time, startup_s; /* seconds */
     int64_t *score; /* over all validation images (score.h) */
     const struct dataset *dataset;
     const struct goal *goal;
@@ -121,15 +127,17 @@ struct record_end {
     char weights_sha256[65];
     char warning[256]; /* why the result may be useless, or "" */
 };
-/* Adds ",KEY:VALUE.." with all values of a score (score.h). names: of several classes. */
+
+/* Adds ",KEY:VALUE.." with all values of a score (score.h). names: the data set that has the names
+ * of the classes. */
 void record_add_score(struct buf *b, const int64_t *score, int classes,
                       const struct dataset *names);
 
-/* log.csv, the last line, DONE. */
+/* Writes log.csv, the last line, and at the end the marker DONE. */
 int record_done(struct record *r, const struct record_end *end, struct err *e);
 
-/* The last line and FAILED, as far as they can be written. Does nothing after record_done or for
- * ERR_RESUMABLE. Thread-safe; the first call counts. */
+/* Writes the last line and the marker FAILED; errors of writing are only logged. Does nothing for
+ * ERR_RESUMABLE, and after record_done or an earlier call. Thread-safe. */
 void record_failed(struct record *r, const struct err *reason);
 
 #endif

@@ -40,7 +40,7 @@ struct comm *replicas_connect(const struct settings *c, struct comm *inner, stru
                 "train.allreduce: horovod; use mpi or thread for them");
         return NULL;
     }
-    /* Only sums between nodes take long enough to gain by a thread. */
+    /* Within a node sums are too short for a thread to gain time. */
     if (inner->size == 1 || (bucketed && c->layout.nodes == 1))
         return inner;
     return comm_async_open(inner, horovod ? &fusion : NULL, e);
@@ -56,12 +56,12 @@ int replicas_run_one(const struct session_config *common, struct comm *c, struct
     struct session *s = session_create(&config, e);
     int rc = s ? session_run(s, e) : -1;
     if (rc < 0 && c->ops->queue_sum)
-        c->ops->abort(c, e); /* or session_destroy waits for a device that waits for other ranks */
+        c->ops->abort(c, e); /* otherwise session_destroy would wait for a device forever */
     session_destroy(s);
     return rc;
 }
 
-/* NCCL must not connect two replicas with one GPU. */
+/* Checks that each replica has a GPU of its own, as NCCL requires. */
 static int check_devices(const struct replica *r, struct comm *thread, struct err *e)
 {
     struct roster roster;
@@ -74,7 +74,8 @@ static int check_devices(const struct replica *r, struct comm *thread, struct er
     return 0;
 }
 
-/* Connects the GPUs of replicas that thread connects. */
+/* Opens the replica's GPU and connects it to those of the other replicas, which `thread`
+ * connects. */
 static struct comm *link_device(struct replica *r, struct comm *thread, struct err *e)
 {
     struct comm_nccl_config config = {
@@ -100,7 +101,8 @@ static void run_own_session(struct replica *r)
         c->ops->abort(c, &r->e);
 }
 
-/* Each thread frees its GPU's resources itself: recorded steps first, as they use NCCL. */
+/* Frees the GPU's resources in the thread that uses it, and recorded steps before the communicator
+ * that they use. */
 static void run_with_nccl(struct replica *r)
 {
     struct comm *thread = r->config.comm, *comm = link_device(r, thread, &r->e);
@@ -133,7 +135,8 @@ static void *replica_main(void *arg)
     return NULL;
 }
 
-/* Returns the number of threads; a replica without a thread fails and so ends the others. */
+/* Returns the number of threads that were started. If one cannot be started, its replica fails,
+ * which ends the others. */
 static int start_threads(struct replica *replicas, int n)
 {
     for (int i = 0; i < n; i++) {
@@ -149,7 +152,8 @@ static int start_threads(struct replica *replicas, int n)
     return n;
 }
 
-/* The error of the replica that failed first, not a relayed one. */
+/* Sets *e to the error of the replica that failed first, preferably not a relayed one. Returns -1,
+ * or 0 if none has failed. */
 static int first_error(const struct replica *replicas, int n, struct err *e)
 {
     int rc = 0;
@@ -201,8 +205,8 @@ int replicas_run_threads(const struct session_config *common, int n, bool nccl, 
         pthread_join(replicas[i].thread, NULL);
     int rc = first_error(replicas, n, e);
     if (rc == 0)
-        rc = replicas[0].rc; /* all have left, or none */
-    close_comms(replicas, n); /* before what their threads may be reading */
+        rc = replicas[0].rc; /* 0 or 1, the same for all */
+    close_comms(replicas, n); /* first, as their threads may be reading the sessions' memory */
     for (int i = 0; i < n; i++)
         session_destroy(replicas[i].session);
     free(replicas);

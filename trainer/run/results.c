@@ -26,7 +26,7 @@ static int write_weights(const struct training *t, const struct network_config *
     return checkpoint_write(dir, network, &classes, network_weights(t->network), sha256, e);
 }
 
-/* The loss of a prediction with equal probabilities for all classes. */
+/* Returns the loss of a prediction with equal probabilities for all classes. */
 static double constant_loss(const struct network_config *c)
 {
     double ce = log(c->classes > 1 ? c->classes : 2);
@@ -34,7 +34,7 @@ static double constant_loss(const struct network_config *c)
     return (c->loss == LOSS_DICE ? 0 : ce) + (c->loss == LOSS_CE ? 0 : 1);
 }
 
-/* Warns of a training that has diverged with a finite loss. */
+/* Warns if the loss is above that of a constant prediction. */
 static void warn_of_loss(const struct training *t, const struct network_config *network,
                            struct record_end *end)
 {
@@ -87,7 +87,7 @@ void results_rescue(const struct training *t, const struct network_config *netwo
         return;
     memcpy(w->value, t->best_value, w->nparams * sizeof *w->value);
     memcpy(w->state, t->best_state, w->nstate * sizeof *w->state);
-    /* Not in checkpoint/, as no training continues from these weights. */
+    /* The folder checkpoint/ is for complete runs. */
     snprintf(dir, sizeof dir, "%s/best", record_dir(t->record));
     if (record_check(t->record, &why) ||
         write_weights(t, network, dir, sha256, &why) ||

@@ -17,14 +17,14 @@
 #include "src/schema.h"
 #include "trainer/checkpoint/snapshot.h"
 
-/* What is read of a checkpoint besides training.at. */
+/* Facts about the checkpoint that is read. */
 struct origin {
     int found;
-    int parts;
-    size_t step_images;
-    size_t items; /* of the epoch that are done */
-    bool other;   /* of another run, some of whose settings may change */
-    char changed[400]; /* settings as text, or "" */
+    int parts;          /* replicas */
+    size_t step_images; /* images in a step */
+    size_t items;       /* images of the epoch used so far */
+    bool other;         /* it is of another run, so that adjustable settings may differ */
+    char changed[400];  /* the settings that differ, as text, or "" */
 };
 
 static void folder_of(const char *attempt, char dst[PATH_MAX])
@@ -32,7 +32,8 @@ static void folder_of(const char *attempt, char dst[PATH_MAX])
     snprintf(dst, PATH_MAX, "%s/checkpoint", attempt);
 }
 
-/* Every array of the state; to be freed. best: with the best weights (train.keep). */
+/* Returns all arrays of the state, a list to be freed by the caller. best: includes the best
+ * weights (train.keep). */
 static struct safetensors_entry *list_state(struct training *t, bool best, size_t *n, struct err *e)
 {
     const struct weights *w = network_weights(t->network);
@@ -65,7 +66,7 @@ static void encode_config(const struct settings *c, struct buf *b)
     }
 }
 
-/* The values of an epoch that older checkpoints do not have. */
+/* Values of an epoch that checkpoints of earlier versions do not have. */
 #define NEXTRAS 14
 static void list_extras(struct record_epoch *row, double *list[NEXTRAS])
 {
@@ -122,7 +123,7 @@ static void encode_worlds(const struct training *t, struct buf *b)
                  t->worlds[i].gpus, t->worlds[i].global_batch);
 }
 
-/* loss: by rank */
+/* Returns the state as JSON, to be freed by the caller. loss: by rank. */
 static char *encode_state(const struct training *t, size_t items, const double *loss)
 {
     const struct resume_point *at = &t->at;
@@ -196,7 +197,7 @@ int resume_write(struct training *t, size_t items, bool must, struct err *e)
         }
     }
     free(loss);
-    /* No rank leaves before the checkpoint exists; rank 0's error ends the barrier. */
+    /* No rank may leave before the checkpoint exists. An error of rank 0 ends the barrier. */
     return rc == 0 && must ? t->comm->ops->barrier(t->comm, e) : rc;
 }
 
@@ -207,7 +208,8 @@ static double number(const cJSON *root, const char *name)
     return cJSON_IsNumber(item) && item->valuedouble >= 0 ? item->valuedouble : 0;
 }
 
-/* A checkpoint that is older than the setting has its preset. */
+/* Returns the value of a setting in a checkpoint: its preset if the checkpoint is older than the
+ * setting, NULL if the setting is missing. */
 static const char *value_of(const cJSON *config, const struct setting *s)
 {
     const char *was = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(config, s->path));
@@ -294,7 +296,6 @@ static int check_state(const struct training *t, const cJSON *root, struct origi
     return 0;
 }
 
-
 static int decode_history(struct training *t, const cJSON *root, struct err *e)
 {
     const cJSON *row;
@@ -327,7 +328,7 @@ static int decode_history(struct training *t, const cJSON *root, struct err *e)
     return 0;
 }
 
-/* Losses by rank; with another number of replicas rank 0 gets their sum. */
+/* Sets the losses by rank; if the number of replicas has changed, rank 0 gets their sum. */
 static void decode_losses(const cJSON *root, const struct origin *from, int parts, double *loss)
 {
     const cJSON *item;
@@ -362,7 +363,8 @@ static size_t item_size(const cJSON *row, int i)
     return cJSON_IsNumber(item) && item->valuedouble >= 0 ? (size_t)item->valuedouble : 0;
 }
 
-/* Those of the checkpoint, and this one if it differs from the last. */
+/* Sets t->worlds to those of the checkpoint, and appends the current one if it differs from the
+ * last. */
 static int decode_worlds(struct training *t, const cJSON *root, const struct origin *from,
                          struct err *e)
 {
@@ -393,7 +395,7 @@ static int decode_worlds(struct training *t, const cJSON *root, const struct ori
     return 0;
 }
 
-/* An older checkpoint has no factor, which then starts at its preset. */
+/* Sets the state of loss scaling; the factor stays at its preset if the checkpoint has none. */
 static void decode_scaling(const cJSON *root, const struct optim *o)
 {
     double factor = number(root, "scaling_factor");
@@ -408,7 +410,8 @@ static void decode_scaling(const cJSON *root, const struct optim *o)
     o->scaling->rate = o->rate;
 }
 
-/* The goal's state depends on settings that may have changed: the next validation decides again. */
+/* Resets decisions of the goal that depend on changed settings; the next validation repeats them.
+ * -1 with ERR_CHECKPOINT if the checkpoint has more epochs than the run. */
 static int reset_goal(struct training *t, const struct origin *from, struct err *e)
 {
     int epochs = t->config->train.epochs;
@@ -472,7 +475,7 @@ static int begin_world(struct training *t, struct err *e)
     return 0;
 }
 
-/* Rank 0: finds and reads the newest checkpoint. */
+/* Called on rank 0: finds and reads the newest checkpoint. */
 static int read_newest(struct training *t, const struct resume_source *source, struct origin *from,
                      double *loss, struct err *e)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The state of a training between two steps, and how it is written to a checkpoint and read again.
+/* The state of a training between two steps, and its checkpoints.
  *
- * All else that training depends on is a function of the seed and of this state (rng.h, shard.h,
- * schedule.h), or in the checkpoint: weights, running statistics of rank 0, the optimizer's state,
- * the epochs so far. With the same number of replicas and the same batch a training that continues
- * gives the result of one that was never interrupted, bit by bit. With another number of replicas
- * and the same global batch (train.global_batch) the steps are the same, divided otherwise; with
- * another batch the rest of the epoch is divided into steps again. */
+ * A checkpoint has this state, the weights, rank 0's running statistics, the optimizer's state and
+ * the epochs so far; everything else is a function of these and the seed (rng.h, shard.h,
+ * schedule.h). With the same number of replicas and the same batch a resumed training gives the
+ * result of an uninterrupted one to the last bit. With another number of replicas and the same
+ * train.global_batch the steps are the same, but divided differently. With another batch the rest
+ * of the epoch is divided into steps again. */
 #ifndef UNETCTL_TRAINER_RUN_RESUME_H
 #define UNETCTL_TRAINER_RUN_RESUME_H
 
@@ -25,18 +25,18 @@
 #include "trainer/step/step.h"
 
 struct resume_point {
-    int epoch;
-    size_t begin;        /* items of the epoch before its plan was made */
-    size_t step;         /* steps of that plan so far */
-    size_t steps_before; /* steps of the epoch in earlier plans */
-    double seconds;      /* of the epoch so far */
+    int epoch;           /* completed epochs */
+    size_t begin;        /* images of the epoch that were used before its current plan was made */
+    size_t step;         /* completed steps of that plan */
+    size_t steps_before; /* completed steps of the epoch in earlier plans */
+    double seconds;      /* spent in the epoch so far */
     struct step_totals totals; /* of the epoch so far */
-    bool due;            /* a validation is due */
+    bool due;            /* a validation comes before the next step */
     struct goal_state goal;
-    size_t bucket;       /* numbers in the tuned bucket of gradients, or 0 */
+    size_t bucket;       /* elements in the tuned bucket of gradients, or 0 */
 };
 
-/* The content of a checkpoint. */
+/* A training: the objects whose state checkpoints contain. */
 struct training {
     const struct settings *config;
     struct dataset *dataset;
@@ -44,25 +44,26 @@ struct training {
     struct record *record; /* rank 0 only */
     struct network *network;
     struct optim *optim;
-    float *best_value, *best_state; /* rank 0 with train.keep: best, so far; else NULL */
+    float *best_value, *best_state; /* rank 0 with train.keep: best: the best weights; else NULL */
     struct resume_point at;
-    struct record_world *worlds; /* rank 0: all so far, the last is this one; to be freed */
+    struct record_world *worlds; /* rank 0: all so far, the last is the current one; owned */
     size_t nworlds;
 };
 
-/* Collective. Writes a checkpoint to the run's folder; items: of the epoch so far. A failure to
- * write is only a warning of rank 0, unless must is true: ERR_INTERNAL. */
+/* Writes a checkpoint to the run's folder; collective. items: images of the epoch used so far. If
+ * it cannot be written, rank 0 logs a warning; with `must` the result is -1 with ERR_INTERNAL. */
 int resume_write(struct training *t, size_t items, bool must, struct err *e);
 
 struct resume_source {
-    const char *attempt; /* folder of the run to continue, or NULL */
+    const char *attempt; /* folder of another run to continue, or NULL */
     bool again;          /* the run's own folder has an earlier start */
 };
 
-/* Collective, after the record's first line. Sets t->at from the newest intact checkpoint in the
- * run's own folder, or in that of the source, or to the beginning. Rank 0 then has the weights, and
- * the record the epochs so far; all ranks have the optimizer's state. ERR_CHECKPOINT: it is of
- * another network, plan or data, has more epochs than the run, or the source has none. */
+/* Sets t->at from the newest intact checkpoint in the run's own folder, or else in that of the
+ * source, or to the beginning. Collective, called after the record's first line. Afterwards rank 0
+ * has the weights, the record has the epochs so far, and all ranks have the optimizer's state. -1
+ * with ERR_CHECKPOINT if the checkpoint has another network, plan or data, or more epochs than the
+ * run, or if the source has no checkpoint. */
 int resume_read(struct training *t, const struct resume_source *source, struct err *e);
 
 #endif

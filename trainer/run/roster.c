@@ -11,7 +11,8 @@
 #include "src/hash.h"
 #include "src/mem.h"
 
-/* The kernel's boot id is the same in every container and every fake node of one machine. */
+/* Returns a hash of the kernel's boot id, which all containers and fake nodes of a machine
+ * share. */
 static uint64_t machine_id(const char *host)
 {
     char text[64] = "";
@@ -75,7 +76,7 @@ int roster_gather(struct comm *c, const struct roster_entry *own, struct roster 
     if (c->ops->gather(c, own, roster->entries, sizeof *own, e) == 0) {
         if (check_same(roster, e) == 0 && check_devices(roster, e) == 0)
             return 0;
-        c->relayed = c->rank > 0; /* all ranks have it, rank 0 reports it */
+        c->relayed = c->rank > 0; /* all ranks have the error; rank 0 reports it */
     }
     roster_destroy(roster);
     return -1;

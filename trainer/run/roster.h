@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The ranks of a run, gathered once on every rank: the hosts, and a check that all ranks do the
- * same run. */
+/* The roster lists all ranks of a run, on every rank: their hosts and cores, and hashes that show
+ * whether all execute the same run. */
 #ifndef UNETCTL_TRAINER_RUN_ROSTER_H
 #define UNETCTL_TRAINER_RUN_ROSTER_H
 
@@ -22,18 +22,19 @@ struct roster {
     struct roster_entry *entries; /* by rank */
 };
 
-/* Fills in machine, process and cores of `own`. */
+/* Sets machine, process and cores of *own, whose host is set. */
 void roster_describe(struct roster_entry *own);
 
-/* Collective. ERR_PEER on every rank when one would do another run than rank 0. */
+/* Gathers the entries of all ranks; collective. -1 with ERR_PEER on every rank if one has another
+ * configuration, data set or plan than rank 0, or if two have the same GPU. */
 int roster_gather(struct comm *c, const struct roster_entry *own, struct roster *roster,
                   struct err *e);
 void roster_destroy(struct roster *roster);
 
-/* The number of replicas on this rank's machine. */
+/* Returns the number of replicas on the machine of this rank. */
 int roster_sharers(const struct roster *roster, int rank);
 
-/* Has a machine more threads of replicas than cores? */
+/* Returns whether the replicas of some machine have more threads than it has cores. */
 bool roster_is_oversubscribed(const struct roster *roster);
 
 #endif

@@ -68,7 +68,8 @@ int run_config_set_words(struct settings *c, const struct cli_list *words, struc
     return 0;
 }
 
-/* The text of a JSON value of the setting's type; NULL with an error. number: room for it. */
+/* Returns the text of a JSON value of the setting's type, in number or in the item; NULL with an
+ * error. */
 static const char *text_of(const struct setting *s, const cJSON *item, char number[40],
                            struct err *e)
 {
@@ -119,7 +120,8 @@ static int unknown_key(const char *section, const char *name, struct err *e)
                    PACKAGE_VERSION);
 }
 
-/* All members of one object, each once, each known. seen: by row. */
+/* Sets all members of an object, which must be known and not repeated. seen: by row of the
+ * table. */
 static int read_section(struct settings *c, const char *section, const cJSON *object, bool *seen,
                        struct err *e)
 {
@@ -151,7 +153,7 @@ static int read_run_json(struct settings *c, const cJSON *root, struct err *e)
 {
     bool seen[SETTINGS_MAX] = {false};
 
-    c->train.global_batch = 0; /* run.json may be older than it */
+    c->train.global_batch = 0; /* a run.json of an earlier version does not have it */
     const cJSON *schema = cJSON_GetObjectItemCaseSensitive(root, "schema");
     if (schema_check(cJSON_IsNumber(schema) ? schema->valuedouble : 0, ERR_CONFIG, e))
         return -1;
@@ -253,7 +255,7 @@ static int check_comm(const struct settings *c, struct err *e)
     return 0;
 }
 
-/* Values that are parsed again where they are used. */
+/* Checks texts that are parsed where they are used. */
 static int check_texts(const struct settings *c, struct err *e)
 {
     struct schedule schedule;

@@ -10,21 +10,23 @@
 #include "src/err.h"
 #include "src/settings/settings.h"
 
-/* Sets all presets; data.dir, data.height and data.width have none and must be set. */
+/* Sets all settings to their presets. data.dir, data.height and data.width have none and must be
+ * set. */
 int run_config_init(struct settings *c, struct err *e);
 void run_config_destroy(struct settings *c); /* NULL is fine */
 
-/* Sets "section.key" from text. ERR_USAGE for an unknown key or an invalid value. */
+/* Sets "section.key" from text. -1 with ERR_USAGE for an unknown key or an invalid value. */
 int run_config_set(struct settings *c, const char *key, const char *text, struct err *e);
 
-/* The same for the words KEY=VALUE of --set, but not for layout.*. */
+/* The same for the words KEY=VALUE of --set; keys of layout.* are refused. */
 int run_config_set_words(struct settings *c, const struct cli_list *words, struct err *e);
 
-/* Reads run.json into c (initialised). ERR_CONFIG with the key's path: not JSON, another schema, an
- * unknown, missing or repeated key, a value of the wrong type or out of range. */
+/* Reads run.json into *c, which is initialised. -1 with ERR_CONFIG and the key's path: the file is
+ * not JSON or of another schema, a key is unknown, missing or repeated, or a value has the wrong
+ * type or is out of range. */
 int run_config_read(struct settings *c, const char *path, struct err *e);
 
-/* Are the settings consistent with each other? ERR_CONFIG. */
+/* Checks that the settings are consistent with each other. -1 with ERR_CONFIG. */
 int run_config_check(const struct settings *c, struct err *e);
 
 /* Returns the images of a full step over all replicas. */
@@ -37,7 +39,7 @@ int run_config_step_batch(const struct settings *c);
 int run_config_class_weights(const struct settings *c, float dst[SETTINGS_CLASSES_MAX],
                              struct err *e);
 
-/* A hash of all keys and values: equal on all ranks of one run. */
+/* Returns a hash of all keys and values, which is equal on all ranks of a run. */
 uint64_t run_config_hash(const struct settings *c);
 
 #endif

@@ -53,7 +53,8 @@ struct session *session_create(const struct session_config *config, struct err *
     return s;
 }
 
-/* The enums of a network, optimizer and schedule are in the order of their settings' words. */
+/* Returns the index of a setting's value among its words, which are in the order of the enums of
+ * network, optimizer and schedule. */
 static int word_index(const struct session *s, const char *path)
 {
     return setting_word_index(settings_of_run, path, s->t.config);
@@ -106,7 +107,7 @@ static int open_best(struct session *s, struct err *e)
     return s->t.best_value && s->t.best_state ? 0 : err_prefix(e, "train.keep: best");
 }
 
-/* Does the record get a line for each validation? */
+/* Returns whether each validation is written to the record. */
 static bool records_evals(const struct session *s)
 {
     return s->t.config->train.eval_epochs > 0 || goal_is_watched(&s->goal) ||
@@ -153,7 +154,7 @@ static int open_step(struct session *s, struct err *e)
         .comm = s->t.comm, .trace = s->trace, .seed = (uint64_t)c->seed,
         .accumulate = c->train.accumulate, .images = (size_t)run_config_step_batch(c),
         .ignores = *c->data.ignore, .clip_norm = c->train.clip_norm,
-        /* MPI's order of additions may depend on the size of a bucket. */
+        /* Not tuned if deterministic: MPI's order of additions may depend on the bucket's size. */
         .exchange = {.by_tensor = strcmp(c->train.allreduce, "bucketed") != 0,
                      .bucket = (size_t)c->train.bucket_mib * EXCHANGE_MIB,
                      .chosen = s->t.at.bucket,
@@ -196,7 +197,7 @@ static int gather_roster(struct session *s, struct roster *roster, struct err *e
     return 0;
 }
 
-/* Lists one host per process, which may have several replicas. */
+/* Writes the record's first line, with one host per process, which may have several replicas. */
 static int write_head(struct session *s, const struct roster *roster, struct err *e)
 {
     int ranks = s->t.config->layout.tasks, per_task = s->t.config->layout.gpus_per_task;
@@ -222,7 +223,7 @@ static int write_head(struct session *s, const struct roster *roster, struct err
     return rc;
 }
 
-/* All ranks start with the weights of rank 0. */
+/* Broadcasts the weights of rank 0. */
 static int share_weights(struct session *s, struct err *e)
 {
     struct weights *w = network_weights(s->t.network);
@@ -261,7 +262,8 @@ static int write_checkpoint(struct session *s, size_t items, bool must, struct e
     return rc;
 }
 
-/* Returns 1 when all replicas leave. since: the time that s->t.at.seconds refers to. */
+/* Leaves or writes a checkpoint if some replica has voted for it. Returns 1 if all replicas leave.
+ * since: the time at which s->t.at.seconds was valid. */
 static int apply_votes(struct session *s, const struct shard_plan *plan, double since,
                        struct err *e)
 {
@@ -274,7 +276,7 @@ static int apply_votes(struct session *s, const struct shard_plan *plan, double 
     s->t.at.seconds += clock_now() - since;
     int rc = write_checkpoint(s, shard_train(plan, s->t.at.step, 0).begin, leave, e);
     s->t.at.seconds = seconds;
-    step_drop_votes(s->step); /* which are cast again if they still hold */
+    step_drop_votes(s->step); /* replicas vote again in the next step */
     return rc ? -1 : leave;
 }
 
@@ -340,7 +342,8 @@ static int train_steps(struct session *s, const struct shard_plan *plan, struct 
     return 0;
 }
 
-/* counted: s->epoch->score has all images of the epoch. */
+/* Sums the results of the epoch over the replicas and records them. counted: s->epoch->score has
+ * all images of the epoch. */
 static int finish_epoch(struct session *s, const struct shard_plan *plan, bool counted,
                         struct progress *progress, double seconds, struct err *e)
 {
@@ -372,7 +375,7 @@ static int finish_epoch(struct session *s, const struct shard_plan *plan, bool c
     return record_epoch(s->t.record, &row, e);
 }
 
-/* Divides the rest of an epoch that began with another number of images per step. */
+/* Divides the rest of an epoch, which began with another number of images per step, into steps. */
 static void continue_plan(const struct session *s, struct shard_plan *plan)
 {
     bool drop = strcmp(s->t.config->data.remainder, "drop") == 0;
@@ -381,8 +384,8 @@ static void continue_plan(const struct session *s, struct shard_plan *plan)
                    drop ? SHARD_DROP : SHARD_KEEP);
 }
 
-/* Is there a validation after so many epochs? */
-static bool is_due(const struct session *s, int epochs)
+/* Returns whether there is a validation after so many epochs. */
+static bool validates_after(const struct session *s, int epochs)
 {
     int every = s->t.config->train.eval_epochs;
 
@@ -391,11 +394,11 @@ static bool is_due(const struct session *s, int epochs)
     return epochs == s->t.config->train.epochs || (every > 0 && epochs % every == 0);
 }
 
-/* whole: the plan of an epoch. Returns 0, 1 when all replicas leave, or -1. */
-static int train_epoch(struct session *s, const struct shard_plan *whole, struct progress *progress,
-                       struct err *e)
+/* Trains an epoch, or its rest. Returns 0, 1 if all replicas leave, or -1. */
+static int train_epoch(struct session *s, const struct shard_plan *epoch_plan,
+                       struct progress *progress, struct err *e)
 {
-    struct shard_plan plan = *whole;
+    struct shard_plan plan = *epoch_plan;
     double began = clock_now();
 
     if (s->t.at.begin > 0)
@@ -410,8 +413,9 @@ static int train_epoch(struct session *s, const struct shard_plan *whole, struct
         return -1;
     if (finish_epoch(s, &plan, counted, progress, s->t.at.seconds + clock_now() - began, e))
         return -1;
-    s->t.at = (struct resume_point){.epoch = s->t.at.epoch + 1, .due = is_due(s, s->t.at.epoch + 1),
-                                  .goal = s->t.at.goal, .bucket = s->t.at.bucket};
+    int epochs = s->t.at.epoch + 1;
+    s->t.at = (struct resume_point){.epoch = epochs, .due = validates_after(s, epochs),
+                                    .goal = s->t.at.goal, .bucket = s->t.at.bucket};
     int every = s->t.config->train.checkpoint_epochs;
     return every > 0 && s->t.at.epoch % every == 0 ? write_checkpoint(s, 0, false, e) : 0;
 }
@@ -431,8 +435,8 @@ static int check_weights(const struct session *s, struct err *e)
     return 0;
 }
 
-/* Scores all validation images, each on one rank, in s->evaluation. Returns 1 when a replica was
- * asked to leave. */
+/* Scores all validation images in s->evaluation, each on one rank, and sums the scores. Returns 1
+ * if a replica was asked to leave. */
 static int evaluate_all(struct session *s, struct record_end *end, struct err *e)
 {
     struct weights *w = network_weights(s->t.network);
@@ -463,8 +467,7 @@ static int evaluate_all(struct session *s, struct record_end *end, struct err *e
     return leave > 0;
 }
 
-/* A run with more epochs continues from this checkpoint; the others of a complete run are
- * removed. */
+/* Writes the checkpoint from which a run with more epochs continues, and removes all others. */
 static int write_last_state(struct session *s, struct err *e)
 {
     char dir[PATH_MAX];
@@ -506,7 +509,8 @@ static int make_schedule(struct session *s, struct err *e)
     return *c->train.lr_steps ? schedule_parse(&s->schedule, c->train.lr_steps, e) : 0;
 }
 
-/* Every rank adds the same losses in the same order: the sum does not depend on their number. */
+/* Records the validation. Every rank adds the losses of all images in the same order, so that the
+ * sum does not depend on the number of ranks. */
 static int report_eval(struct session *s, const struct score_summary *summary, struct err *e)
 {
     struct image_loss *losses = s->evaluation.losses;
@@ -532,7 +536,7 @@ static void copy_weights(const struct session *s, float *value, float *state)
     memcpy(state, w->state, w->nstate * sizeof *state);
 }
 
-/* Validates and updates the goal. Returns 1 when all replicas leave. */
+/* Validates and updates the goal. Returns 1 if all replicas leave. */
 static int validate(struct session *s, struct err *e)
 {
     double began = clock_now();
@@ -550,8 +554,8 @@ static int validate(struct session *s, struct err *e)
     return records_evals(s) ? report_eval(s, &summary, e) : 0;
 }
 
-/* Makes the best weights and their scores the result. Returns 1 when all replicas leave; the last
- * checkpoint exists by then. */
+/* Makes the best weights and their scores the result. Returns 1 if all replicas leave, for which
+ * the last checkpoint exists already. */
 static int restore_best(struct session *s, struct err *e)
 {
     struct weights *w = network_weights(s->t.network);
@@ -601,8 +605,8 @@ static void open_progress(const struct session *s, const struct shard_plan *plan
     progress_skip(progress, done / s->t.config->train.epochs);
 }
 
-/* Checks, before images are decoded, that there is memory for a step and the images loaded
- * ahead. */
+/* Checks, before images are decoded, that memory suffices for a step and for the images that are
+ * loaded in advance. */
 static int check_room(const struct session *s, int sharers, struct err *e)
 {
     const struct settings *c = s->t.config;

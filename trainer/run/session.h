@@ -27,10 +27,10 @@ struct session_config {
     const struct compute *compute;
     int threads;
     const char *host, *out; /* out: folder of the results */
-    int device;             /* of a backend with devices: the index on the node */
-    double process_start;   /* clock_now() */
-    const atomic_int *interrupt; /* asks to end at once */
-    const atomic_int *request;   /* asks to leave with a checkpoint */
+    int device;             /* index of the replica's device on the node, if the backend has any */
+    double process_start;   /* time of clock_now() */
+    const atomic_int *interrupt; /* not 0: the signal that ends the run at once */
+    const atomic_int *request;   /* not 0: the run should end with a checkpoint */
     struct resume_source resume;
 };
 
@@ -38,12 +38,13 @@ struct session;
 
 struct session *session_create(const struct session_config *config, struct err *e);
 
-/* Runs from the first handshake to DONE: 0. 1 on every replica when *request made them leave at a
- * checkpoint. After an error the caller marks the run as failed and calls comm->abort. */
+/* Trains and evaluates until the marker DONE is written. Returns 0; 1 on every replica if *request
+ * made them leave with a checkpoint; -1 on error, after which the caller marks the run as failed
+ * and calls comm->abort. */
 int session_run(struct session *s, struct err *e);
 
-/* When all replicas of the process have returned, as a failed collective of one may still read the
- * memory of another. NULL is fine. */
+/* Called when session_run has returned for all replicas of the process, as a failed collective of
+ * one may still read the memory of another. NULL is fine. */
 void session_destroy(struct session *s);
 
 #endif

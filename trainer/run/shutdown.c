@@ -12,10 +12,11 @@
 
 atomic_int shutdown_signal, shutdown_request, shutdown_any;
 
-#define NAP_S 0.1
-#define NAPS_PER_CHECK 10
-#define NAPS_PER_MARKER 3
-#define NAPS_PER_END 10
+#define SLEEP_S 0.1
+/* In sleeps: between checks of the folder's owner, before the marker, before the process ends. */
+#define SLEEPS_PER_CHECK 10
+#define SLEEPS_BEFORE_MARKER 3
+#define SLEEPS_BEFORE_EXIT 10
 
 static pthread_t watcher;
 static bool watching;
@@ -52,31 +53,31 @@ void shutdown_catch(bool resumable)
     signal(SIGPIPE, SIG_IGN);
 }
 
-static void nap_until_done(int naps)
+static void sleep_until_done(int sleeps)
 {
-    for (int i = 0; i < naps && !done; i++)
-        clock_sleep(NAP_S);
+    for (int i = 0; i < sleeps && !done; i++)
+        clock_sleep(SLEEP_S);
 }
 
 static void *watch_signals(void *arg)
 {
     struct err e;
 
-    for (int naps = 1; !done && !shutdown_signal; naps++) {
-        clock_sleep(NAP_S);
-        if (naps % NAPS_PER_CHECK == 0 && record_check(arg, &e)) {
+    for (int sleeps = 1; !done && !shutdown_signal; sleeps++) {
+        clock_sleep(SLEEP_S);
+        if (sleeps % SLEEPS_PER_CHECK == 0 && record_check(arg, &e)) {
             log_error("%s", e.text);
             note_signal(SIGTERM);
         }
     }
-    nap_until_done(NAPS_PER_MARKER);
+    sleep_until_done(SLEEPS_BEFORE_MARKER);
     if (done)
         return NULL;
     err_signal(&e, shutdown_signal);
     record_failed(arg, &e);
-    nap_until_done(NAPS_PER_END);
+    sleep_until_done(SLEEPS_BEFORE_EXIT);
     if (!done)
-        _exit(128 + shutdown_signal); /* a step may take minutes */
+        _exit(128 + shutdown_signal); /* the current step may still take minutes */
     return NULL;
 }
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Signals that end a run.
  *
- * SIGTERM, SIGUSR1 and a first SIGINT ask a training to finish its step, write a checkpoint and
- * leave without a marker, so that it can continue; after SIGINT the exit code is 130. A second
- * SIGINT ends it at once with the marker FAILED: a thread writes that when the step takes longer,
- * as mpirun kills after a second, and ends the process a second later. In other verbs SIGINT and
- * SIGTERM end the process in order.
+ * SIGTERM, SIGUSR1 and a first SIGINT request a training to finish its step, write a checkpoint and
+ * end without a marker, so that it can be resumed; after SIGINT the exit code is 130. A second
+ * SIGINT ends it at once with the marker FAILED. If the current step takes too long, a thread
+ * writes the marker, as mpirun kills its ranks after a second, and ends the process another second
+ * later. In other verbs SIGINT and SIGTERM end the process with an error.
  *
- * The thread also ends a process whose folder belongs to a later start (record_check), even while
- * it waits for lost ranks. */
+ * The thread also ends a process whose folder belongs to a later start of the job (record_check),
+ * even while it waits for lost ranks. */
 #ifndef UNETCTL_TRAINER_RUN_SHUTDOWN_H
 #define UNETCTL_TRAINER_RUN_SHUTDOWN_H
 
@@ -17,15 +17,16 @@
 
 #include "trainer/run/record.h"
 
-/* Written by signal handlers, read by all threads. */
-extern atomic_int shutdown_signal;  /* that ends this process, or 0 */
-extern atomic_int shutdown_request; /* that asks it to leave with a checkpoint, or 0 */
+/* Numbers of signals, or 0; written by signal handlers, read by all threads. */
+extern atomic_int shutdown_signal;  /* the signal that ends this process */
+extern atomic_int shutdown_request; /* the signal that requests to end with a checkpoint */
 extern atomic_int shutdown_any;     /* the later of both */
 
 /* Installs the handlers. resumable: the process writes checkpoints. */
 void shutdown_catch(bool resumable);
 
-/* Starts the thread for r, until shutdown_unwatch. Without a thread the marker is written later. */
+/* Starts the thread for r, which runs until shutdown_unwatch. If the thread cannot be started, the
+ * marker is written only when the step ends. */
 void shutdown_watch(struct record *r);
 void shutdown_unwatch(void);
 

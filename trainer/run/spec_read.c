@@ -11,7 +11,7 @@
 
 #define MAX_WORKERS 100000
 
-/* The job types that train, in the order of ranks. */
+/* The types of jobs that train, in the order of their ranks. */
 static const char *const jobs[] = {"chief", "worker"};
 #define NJOBS (sizeof jobs / sizeof *jobs)
 

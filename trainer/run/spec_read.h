@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The cluster spec of a rank: TF_CONFIG (doc/FORMATS.md). Jobs "chief" and "worker" train, the
- * chief first, as in TensorFlow's MultiWorkerMirroredStrategy. */
+/* The cluster spec of a rank, from TF_CONFIG (doc/FORMATS.md). The jobs "chief" and "worker" train,
+ * and the chief is rank 0, as in TensorFlow's MultiWorkerMirroredStrategy. */
 #ifndef UNETCTL_TRAINER_RUN_SPEC_READ_H
 #define UNETCTL_TRAINER_RUN_SPEC_READ_H
 
@@ -13,8 +13,8 @@ struct spec {
     int rank;     /* of this task */
 };
 
-/* text: the JSON. ERR_PEER: not JSON, an unknown key or job type, an address without host or port,
- * a task that is not in the cluster. */
+/* Decodes the JSON text. -1 with ERR_PEER if it is not JSON, has an unknown key or job type, an
+ * address without host or port, or a task that is not in the cluster. */
 int spec_read(const char *text, struct spec *spec, struct err *e);
 void spec_destroy(struct spec *spec);
 

@@ -18,8 +18,9 @@
 #include "trainer/comm/comm_mpi.h"
 #include "trainer/run/spec_read.h"
 
-/* A launcher's two variables. The first pair that is set counts: mpirun within a Slurm job starts
- * its daemons by srun, whose numbers are not those of the ranks. PMIx alone has no size. */
+/* The variables of launchers, of which the first pair that is set is used: mpirun within a Slurm
+ * job starts its daemons by srun, whose variables do not describe the ranks. PMIx alone sets no
+ * size. */
 static const struct { const char *size, *rank; } launchers[] = {
     {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"},
     {"PMI_SIZE", "PMI_RANK"},
@@ -31,7 +32,7 @@ struct launcher {
     int size, rank;
 };
 
-/* A whole number from the environment, or -1. */
+/* Returns an integer from the environment, or -1. */
 static int env_int(const char *name)
 {
     const char *text = getenv(name);
@@ -99,7 +100,7 @@ static bool is_loopback(const char *host)
            strcmp(host, "::1") == 0;
 }
 
-/* Is `host` an address of one of this machine's interfaces? */
+/* Returns whether `host` is an address of one of this machine's interfaces. */
 static bool is_own_address(const char *host)
 {
     struct ifaddrs *list;
@@ -127,7 +128,8 @@ static bool is_address(const char *host)
     return inet_pton(AF_INET, host, bytes) == 1 || inet_pton(AF_INET6, host, bytes) == 1;
 }
 
-/* True also for a name on the fast network, such as juwels07i. */
+/* Returns whether the name has an address of this machine, as names on a second network have
+ * (juwels07i). */
 static bool resolves_here(const char *host)
 {
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *list = NULL;
@@ -144,7 +146,7 @@ static bool resolves_here(const char *host)
     return here;
 }
 
-/* A node may have another name in Slurm than in its system. */
+/* Slurm's name of a node may differ from its host name. */
 static bool is_this_host(const char *host)
 {
     char name[256] = "";
@@ -210,7 +212,7 @@ static int read_spec(struct strategy *s, const struct launcher *launcher, bool b
     return 0;
 }
 
-/* Tasks on this task's node, at most. */
+/* Returns the largest number of tasks that may be on this task's node. */
 static int tasks_here(const struct settings *config, const struct strategy *s)
 {
     int local = env_int("OMPI_COMM_WORLD_LOCAL_SIZE");
@@ -230,7 +232,8 @@ int strategy_own_cores(void)
                                                        : (int)sysconf(_SC_NPROCESSORS_ONLN);
 }
 
-/* Cores of one replica: Slurm's cores per task, or an equal share of this process's cores. */
+/* Returns the cores of one replica: Slurm's cores per task, or an equal share of this process's
+ * cores. */
 static int share_of_cores(const struct settings *config, const struct strategy *s)
 {
     int per_task = env_int("SLURM_CPUS_PER_TASK"), on_node = env_int("SLURM_CPUS_ON_NODE");
@@ -239,7 +242,7 @@ static int share_of_cores(const struct settings *config, const struct strategy *
 
     if (per_task > 0 && per_task < cores) {
         cores = per_task;
-    } else if (!(bound && s->tasks > 1)) { /* a bound task has cores of its own */
+    } else if (!(bound && s->tasks > 1)) { /* a bound task does not share its cores */
         if (on_node > 0 && on_node < cores)
             cores = on_node;
         cores /= tasks_here(config, s);
@@ -282,7 +285,7 @@ int strategy_decide(const struct settings *config, bool by_hand, struct strategy
         return -1;
     if (s->comm == STRATEGY_NCCL && s->tasks > 1 && s->spec.nworkers == 0 &&
         strcmp(config->train.comm, "auto") == 0)
-        s->comm = STRATEGY_MPI; /* which needs no cluster spec */
+        s->comm = STRATEGY_MPI; /* MPI does not need a cluster spec */
     if (s->comm == STRATEGY_NCCL && s->tasks > 1 && s->spec.nworkers == 0)
         return err_set(e, ERR_PEER,
                        "NCCL's ranks connect by the cluster spec, but TF_CONFIG is not set; "

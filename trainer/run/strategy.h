@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The part of this process in its run: its rank, the number of its replicas, and whether all
- * sources of these agree.
+/* The role of this process in its run: its rank, its number of replicas, and how replicas are
+ * connected.
  *
  *   mirrored       one process, one thread per device         comm thread (self with one device)
  *   multi-worker   one process per device                     comm mpi (self with one task)
  *
- * With several GPUs both use nccl, unless tasks were started by hand without a cluster spec (mpi).
+ * With several GPUs both use nccl; tasks that were started by hand without a cluster spec use mpi.
  *
- * The sources: run.json (layout), the cluster spec (TF_CONFIG), Slurm's step (SLURM_STEP_NUM_TASKS,
- * SLURM_PROCID), the MPI launcher's environment, and MPI itself. Where two differ, the run does not
- * start, and one message says what was expected, what was found, and where. */
+ * The sources are run.json (layout), the cluster spec (TF_CONFIG), Slurm's step
+ * (SLURM_STEP_NUM_TASKS, SLURM_PROCID), the MPI launcher's environment, and MPI itself. If two
+ * differ, the run does not start, and the error names both. */
 #ifndef UNETCTL_TRAINER_RUN_STRATEGY_H
 #define UNETCTL_TRAINER_RUN_STRATEGY_H
 
@@ -27,21 +27,23 @@ struct strategy {
     int tasks, task; /* processes of the run, and the index of this one */
     int replicas;    /* of this process */
     int threads;     /* per replica */
-    char host[256];  /* its name in Slurm, or in the system */
-    struct spec spec; /* without workers when there is none */
+    char host[256];  /* this node's name in Slurm, or else its host name */
+    struct spec spec; /* without workers if there is none */
 };
 
-/* What the launcher of this process says. Without one: 1, and the rank in TF_CONFIG or 0. */
+/* Return the number of tasks and the index of this one by the launcher's environment. Without a
+ * launcher they are 1, and the rank in TF_CONFIG or 0. */
 int strategy_launched_tasks(void);
 int strategy_launched_task(void);
 
-/* The index of this process on its node, from the launcher; 0 without one. */
+/* Returns the index of this process on its node by the launcher's environment; 0 without one. */
 int strategy_local_rank(void);
 
-/* Cores that this process may run on. */
+/* Returns the number of cores that this process may run on. */
 int strategy_own_cores(void);
 
-/* ERR_PEER when the sources disagree. by_hand: several tasks need no cluster spec. */
+/* Sets *s. by_hand: several tasks do not need a cluster spec. -1 with ERR_PEER if the sources
+ * disagree. */
 int strategy_decide(const struct settings *config, bool by_hand, struct strategy *s,
                     struct err *e);
 
@@ -49,14 +51,14 @@ const char *strategy_comm_name(const struct strategy *s);
 
 void strategy_destroy(struct strategy *s);
 
-/* The rendezvous of several tasks with a cluster spec, by the token in the folder of the results;
- * *dst is NULL for a run that needs none. device: of this task, as in struct rendezvous_config.
- * blob: nbytes that all ranks receive from rank 0. *relayed: rank 0 reports the error. */
+/* Opens the rendezvous of several tasks with a cluster spec, with the token in out, the folder of
+ * the results; *dst is NULL if the run does not need one. device: as in struct rendezvous_config.
+ * blob: nbytes that all ranks receive from rank 0. *relayed is set if rank 0 reports the error. */
 int strategy_meet(const struct strategy *s, const struct settings *config, const char *out,
                   const char *device, void *blob, size_t nbytes, const atomic_int *interrupt,
                   struct rendezvous **dst, bool *relayed, struct err *e);
 
-/* Does MPI agree? Called when it has started. */
+/* Checks that MPI, once it has started, agrees with *s. -1 with ERR_PEER. */
 int strategy_check_comm(const struct strategy *s, const struct comm *c, struct err *e);
 
 #endif

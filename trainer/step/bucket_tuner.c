@@ -6,13 +6,14 @@
 
 #include "src/stat.h"
 
-#define LEAST ((size_t)(256 << 10) / sizeof(float))
-#define STEP 4
+#define SMALLEST ((size_t)(256 << 10) / sizeof(float))
+#define FACTOR 4
 
 void bucket_tuner_begin(struct bucket_tuner *t, size_t nparams)
 {
     *t = (struct bucket_tuner){0};
-    for (size_t size = LEAST; size < nparams && t->nsizes < BUCKET_TUNER_SIZES - 1; size *= STEP)
+    for (size_t size = SMALLEST; size < nparams && t->nsizes < BUCKET_TUNER_SIZES - 1;
+         size *= FACTOR)
         t->sizes[t->nsizes++] = size;
     t->sizes[t->nsizes++] = nparams;
     t->done = t->nsizes == 1;

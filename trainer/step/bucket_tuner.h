@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Tunes the size of gradient buckets by the times of the first steps: a few steps with each size,
- * in turns, so that a short disturbance of the machine has no influence. Chooses the largest size
- * whose median is within TIE of the best. The times are those of the slowest rank, equal on all
- * ranks, so all choose the same. */
+/* Tunes the size of gradient buckets by the times of the first steps. The sizes alternate, so that
+ * a short disturbance of the machine does not affect one of them only. The largest size whose
+ * median time is within BUCKET_TUNER_TIE of the best is chosen. All ranks add the time of the
+ * slowest rank and so choose the same size. */
 #ifndef UNETCTL_TRAINER_STEP_BUCKET_TUNER_H
 #define UNETCTL_TRAINER_STEP_BUCKET_TUNER_H
 
@@ -15,17 +15,17 @@
 #define BUCKET_TUNER_TIE 0.02
 
 struct bucket_tuner {
-    size_t sizes[BUCKET_TUNER_SIZES]; /* numbers per bucket, increasing; the last is all */
-    double times[BUCKET_TUNER_SIZES][BUCKET_TUNER_ROUNDS];
-    double medians[BUCKET_TUNER_SIZES]; /* valid when done */
+    size_t sizes[BUCKET_TUNER_SIZES]; /* elements of a bucket, increasing; the last is nparams */
+    double times[BUCKET_TUNER_SIZES][BUCKET_TUNER_ROUNDS]; /* seconds */
+    double medians[BUCKET_TUNER_SIZES]; /* seconds, valid when done */
     int nsizes, nsteps, choice;
     bool done;
 };
 
-/* Sizes are 256 KiB, each four times the one before, up to all nparams floats. */
+/* The sizes are 256 KiB, four times as much, and so on, up to all nparams floats. */
 void bucket_tuner_begin(struct bucket_tuner *t, size_t nparams);
 
-/* The size for the next step; when done, the chosen one. */
+/* Returns the size for the next step; when done, the chosen one. */
 size_t bucket_tuner_size(const struct bucket_tuner *t);
 
 /* Adds the time of a step. Returns true when this completes the choice. */

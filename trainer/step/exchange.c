@@ -6,7 +6,7 @@
 
 #include "src/mem.h"
 
-#define DEVICE_BUCKET (4 * EXCHANGE_MIB) /* a recorded step cannot be tuned */
+#define DEVICE_BUCKET (4 * EXCHANGE_MIB) /* not tuned, as a device replays recorded steps */
 
 static int alloc_cuts(struct exchange_cuts *c, size_t n, struct err *e)
 {
@@ -27,7 +27,8 @@ int exchange_cut_buckets(struct exchange_cuts *c, size_t nparams, size_t bucket,
     return 0;
 }
 
-/* Entries are in the order of their gradients; padding belongs to the tensor before it. */
+/* Entries are in the order in which their gradients are completed; padding belongs to the tensor
+ * before it. */
 int exchange_cut_tensors(struct exchange_cuts *c, const struct weights *w, struct err *e)
 {
     if (alloc_cuts(c, w->nentries, e))

@@ -2,7 +2,9 @@
 #include "config.h"
 #include "trainer/step/gradient_noise.h"
 
-#define LANES 16 /* independent sums of floats, so BLOCK is short */
+/* Floats are summed in independent lanes, so that the loop is vectorised. A block is short enough
+ * for the precision of float; blocks are summed as doubles. */
+#define LANES 16
 #define BLOCK 1024
 
 static double square_block(const float *grad, size_t n)
@@ -40,8 +42,8 @@ void gradient_noise_add_batch(struct gradient_noise *g, double square, size_t im
 
 void gradient_noise_add_step(struct gradient_noise *g, double square, size_t items)
 {
-    g->whole.square += square;
-    g->whole.inverse_batch += 1 / (double)items;
+    g->global.square += square;
+    g->global.inverse_batch += 1 / (double)items;
     g->steps++;
 }
 
@@ -50,6 +52,8 @@ struct gradient_norms gradient_noise_norms(const struct gradient_noise *g)
     if (!(g->steps > 0) || !(g->shares.inverse_batch > 0))
         return (struct gradient_norms){0};
     return (struct gradient_norms){
-        .sq_local = g->shares.square / g->steps, .batch_local = g->steps / g->shares.inverse_batch,
-        .sq_global = g->whole.square / g->steps, .batch_global = g->steps / g->whole.inverse_batch};
+        .sq_local = g->shares.square / g->steps,
+        .batch_local = g->steps / g->shares.inverse_batch,
+        .sq_global = g->global.square / g->steps,
+        .batch_global = g->steps / g->global.inverse_batch};
 }

@@ -13,27 +13,28 @@
 
 #include <stddef.h>
 
-/* Sums over steps. shares: of this replica, to be summed over replicas. */
+/* Sums over steps. The caller sums those of shares over the replicas; global is equal on all. */
 struct gradient_noise {
     struct {
         double square, inverse_batch;
-    } shares, whole;
+    } shares, global;
     double steps;
 };
 
-/* Means over steps; batches in images. All 0 without steps. */
+/* Means over steps: squared norms of the gradients of a batch and of a step, and the harmonic means
+ * of their sizes in images. All are 0 without steps. */
 struct gradient_norms {
     double sq_local, batch_local, sq_global, batch_global;
 };
 
-/* The squared norm; the same bits for the same values. */
+/* Returns the squared norm, with the same bits for the same values. */
 double gradient_noise_square(const float *grad, size_t n);
 
-/* Adds a batch of this replica: images of the step's items, and the squared norm of its part of the
- * gradient (the sum over its images / items). */
+/* Adds a batch of this replica: `images` of the `items` images of the step, and the squared norm of
+ * its contribution to the gradient (the sum over its images, divided by items). */
 void gradient_noise_add_batch(struct gradient_noise *g, double square, size_t images, size_t items);
 
-/* Adds a step: the squared norm of the sum of all parts. */
+/* Adds a step of so many images: the squared norm of its gradient. */
 void gradient_noise_add_step(struct gradient_noise *g, double square, size_t items);
 
 struct gradient_norms gradient_noise_norms(const struct gradient_noise *g);

@@ -10,7 +10,7 @@
 
 #define MOST_BATCHES 16
 
-/* Only the first and the last step of a plan differ. */
+/* Lists the different batch sizes of a plan. All steps but the last have those of the first. */
 static int list_batches(const struct shard_plan *plan, int parts, int *list)
 {
     int n = 0;

@@ -14,7 +14,7 @@
 
 #define STREAM_DROPOUT (UINT64_C(0x44524f50) << 32)
 
-/* A device works by itself where it can sum gradients without the host. */
+/* A step is queued on the device if gradients are summed there, or need no sum. */
 static const struct step_kind *choose_kind(const struct step_config *c)
 {
     bool sums = c->comm->ops->queue_sum || c->comm->size == 1;
@@ -80,7 +80,8 @@ struct step_epoch *step_begin_epoch(struct step *s)
     return &s->epoch;
 }
 
-/* Finds the divisor of the gradients, which is known where every pixel has weight 1. */
+/* Sets run->weight, the divisor of the gradients, unless every pixel has weight 1: then it has been
+ * set already. */
 static int find_weight(struct step *s, size_t n, struct network_step *run, struct err *e)
 {
     const struct network_config *c = s->config.network_config;

@@ -19,7 +19,7 @@
 #include "trainer/step/gradient_noise.h"
 #include "trainer/step/trace.h"
 
-/* Summed over the replicas in each step. */
+/* Votes are summed over the replicas in each step: to leave, or to write a checkpoint. */
 enum step_vote { STEP_LEAVE, STEP_CHECKPOINT, STEP_VOTES };
 
 /* All pointers must outlive the step. */
@@ -46,13 +46,13 @@ struct step_work {
     float votes[STEP_VOTES];
 };
 
-/* Of this replica, summed over the steps of an epoch. */
+/* Sums over the steps of an epoch on this replica. */
 struct step_totals {
     double loss; /* sum over pixels */
-    double data_s, compute_s, comm_s;
+    double data_s, compute_s, comm_s; /* seconds */
 };
 
-/* Since step_begin_epoch. */
+/* What the step gathers from step_begin_epoch on. */
 struct step_epoch {
     struct gradient_noise noise; /* shares: of this replica */
     int64_t *score; /* of the training images (score.h), by a device; else NULL */
@@ -64,22 +64,24 @@ struct step;
  * least. */
 struct step *step_create(const struct step_config *config, struct err *e);
 
-/* NULL is fine. After network_stop, before network_destroy. */
+/* NULL is fine. Called after network_stop and before network_destroy. */
 void step_destroy(struct step *s);
 
+/* Resets and returns the sums of the epoch, which belong to s. */
 struct step_epoch *step_begin_epoch(struct step *s);
 
-/* Collective. On a device the step may still run on return; step_wait waits for it and adds the
- * rest of its loss to t. */
+/* Trains a step; collective. On a device it may return before the step is complete; step_wait waits
+ * for all steps and adds the rest of their losses to t. */
 int step_train(struct step *s, const struct step_work *w, struct step_totals *t, struct err *e);
 int step_wait(struct step *s, struct step_totals *t, struct err *e);
 
-/* The votes of the last step whose sums every replica has; on a device they are DEVICE_SLOTS steps
- * old. step_drop_votes sets the votes of all steps so far to 0. */
+/* Returns [STEP_VOTES], the sums of the votes of the latest step that is complete on every replica;
+ * on a device they are DEVICE_SLOTS steps old. step_drop_votes sets the votes of all steps so far
+ * to 0. */
 const float *step_votes(const struct step *s);
 void step_drop_votes(struct step *s);
 
-/* The timed bucket sizes, after the step that completed the choice; else NULL. */
+/* Returns the timed bucket sizes after the step that completed the tuning; otherwise NULL. */
 const struct bucket_tuner *step_tuned(const struct step *s);
 
 #endif

@@ -6,7 +6,7 @@
 
 #include "trainer/step/step_kind.h"
 
-#define QUEUED 4 /* more than DEVICE_SLOTS, a power of 2 */
+#define QUEUED 4 /* entries of the rings below: more than DEVICE_SLOTS, a power of 2 */
 
 /* A queued run of the network: a step, or one of its parts. */
 struct queued_run {
@@ -15,18 +15,18 @@ struct queued_run {
     bool last; /* of its step */
 };
 
-/* The host queues up to DEVICE_SLOTS runs ahead of their results. Collective decisions use votes
- * that are DEVICE_SLOTS steps old, which all replicas have by then. */
+/* The host queues runs up to DEVICE_SLOTS ahead of their results. So decisions of all replicas use
+ * votes that are DEVICE_SLOTS steps old. */
 struct step_on_device {
     struct step step;
     struct device *device;
     const struct device_ops *ops;
-    float *sum;    /* with parts: of the gradients so far; the device's own memory */
+    float *sum;    /* with several parts: the sum of their gradients, on the device */
     size_t ncuts;  /* slices whose sums are queued */
-    struct queued_run queued[QUEUED];
+    struct queued_run queued[QUEUED]; /* ring of runs in flight */
     size_t nqueued, ndone;
     size_t nsteps;
-    float votes[QUEUED][STEP_VOTES]; /* by step */
+    float votes[QUEUED][STEP_VOTES]; /* ring of the sums of steps' votes */
 };
 
 static struct step_on_device *device_of(struct step *s)
@@ -34,7 +34,8 @@ static struct step_on_device *device_of(struct step *s)
     return (struct step_on_device *)s;
 }
 
-/* All sums between devices use one stream, so that their order is the same on all ranks. */
+/* Queues a sum for batch norm in the second stream, like all sums between devices, so that their
+ * order is the same on all ranks. */
 static int sum_for_batch_norm(void *arg, double *values, size_t n, struct err *e)
 {
     struct step_on_device *d = arg;
@@ -54,12 +55,13 @@ static int check_device_wait(void *arg, double waited_s, struct err *e)
     return s->config.comm->ops->check(s->config.comm, waited_s, e);
 }
 
-static void note_run(void *arg, const struct device_sums *sums)
+/* network_link.done: handles the results of the oldest run in flight. */
+static void add_results(void *arg, const struct device_sums *sums)
 {
     struct step_on_device *d = arg;
     struct gradient_noise *noise = &d->step.epoch.noise;
     const struct queued_run *run = &d->queued[d->ndone++ % QUEUED];
-    /* An fp16 step may have been skipped. */
+    /* In a skipped fp16 step the gradients were not finite. */
     bool counts = d->step.has_noise && isfinite(sums->own_square) && isfinite(sums->square);
 
     if (counts)
@@ -92,7 +94,7 @@ static int device_open(struct step *s, struct err *e)
     struct weights *w = network_weights(network);
     bool sums = s->config.comm->ops->queue_sum != NULL;
     struct network_link link = {sums ? sum_for_batch_norm : NULL, sums ? check_device_wait : NULL,
-                                note_run, d};
+                                add_results, d};
 
     d->ops = network_device_ops(network, &d->device);
     network_set_link(network, &link);
@@ -105,7 +107,7 @@ static int device_open(struct step *s, struct err *e)
     return place_gradients(d, w, e);
 }
 
-/* Sums numbers in the device's memory; nothing to do for a single replica. */
+/* Queues a sum over the replicas of numbers in the device's memory, if there are several. */
 static int queue_sum(struct step_on_device *d, void *stream, float *values, size_t n, struct err *e)
 {
     struct comm *c = d->step.config.comm;
@@ -113,7 +115,8 @@ static int queue_sum(struct step_on_device *d, void *stream, float *values, size
     return c->ops->queue_sum ? c->ops->queue_sum(c, stream, values, n, REDUCE_SUM_FLOAT, e) : 0;
 }
 
-/* Gradients below upto are complete: queues their sums beside the rest of backward. */
+/* A network_ready_f: queues the sums of the slices below upto in the second stream, beside the rest
+ * of backward; at the end also that of the votes. */
 static int queue_buckets(void *arg, size_t upto, struct err *e)
 {
     struct step_on_device *d = arg;
@@ -142,7 +145,7 @@ static int queue_buckets(void *arg, size_t upto, struct err *e)
                : 0;
 }
 
-/* After a part: dst += src, of its gradients and those of earlier parts. */
+/* Queues dst += src, where one is a part's gradients and the other the sum of earlier parts. */
 static int queue_addition(struct step_on_device *d, float *dst, const float *src, struct err *e)
 {
     const struct weights *w = network_weights(d->step.config.network);
@@ -179,8 +182,8 @@ static int device_compute(struct step *s, const struct step_work *w, struct netw
     struct step_on_device *d = device_of(s);
     struct weights *weights = network_weights(c->network);
     size_t n = w->range.end - w->range.begin, nbytes = weights->nparams * sizeof *d->sum;
-    network_ready_f whole = c->accumulate > 1 ? queue_last_part
-                            : c->comm->ops->queue_sum ? queue_buckets : NULL;
+    network_ready_f queue_last = c->accumulate > 1 ? queue_last_part
+                                 : c->comm->ops->queue_sum ? queue_buckets : NULL;
     struct device_update update;
 
     d->ncuts = 0;
@@ -196,14 +199,14 @@ static int device_compute(struct step *s, const struct step_work *w, struct netw
         run.update = last ? &update : NULL;
         if (step_input_place(&s->input, part, e) ||
             network_train(c->network, (int)(part.end - part.begin), run, loss,
-                          last ? whole : queue_part, d, e))
+                          last ? queue_last : queue_part, d, e))
             return -1;
     }
     d->nsteps++;
     return 0;
 }
 
-/* The update is part of the run. */
+/* Does nothing, as the run of the last part includes the update. */
 static int device_apply(struct step *s, const struct step_work *w, struct err *e)
 {
     (void)s, (void)w, (void)e;

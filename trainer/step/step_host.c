@@ -8,12 +8,12 @@
 #include "src/mem.h"
 #include "trainer/step/step_kind.h"
 
-/* The network may have a device whose gradients only the host can sum. */
+/* The network may have a device, if only the host can sum gradients over the replicas. */
 struct step_on_host {
     struct step step;
-    float *sum;    /* with parts: of the gradients so far */
+    float *sum;    /* with several parts: the sum of their gradients */
     size_t ncuts;  /* slices whose sums are started */
-    double square; /* of those, before the other replicas' were added */
+    double square; /* squared norm of this replica's gradients in these slices */
 };
 
 static struct step_on_host *host_of(struct step *s)
@@ -37,7 +37,7 @@ static int place_gradients(const struct step_config *c, struct weights *w, struc
 {
     float *grad = NULL;
 
-    if (w->device) /* they must stay accessible to the device */
+    if (w->device) /* the gradients must be in memory that the device can access */
         return 0;
     if (c->comm->ops->place(c->comm, w->nparams, &grad, e))
         return -1;
@@ -61,8 +61,8 @@ static int host_open(struct step *s, struct err *e)
     return place_gradients(c, w, e);
 }
 
-/* Slices are cut at the same places on every rank, however far each call of backward gets: a rank
- * without images has all its gradients at once. */
+/* A network_ready_f: starts the sums of the slices below upto. The calls may differ between ranks
+ * (a rank without images has one), but not the slices. */
 static int start_buckets(void *arg, size_t upto, struct err *e)
 {
     struct step_on_host *h = arg;
@@ -83,8 +83,8 @@ static int start_buckets(void *arg, size_t upto, struct err *e)
     return 0;
 }
 
-/* Every replica has the same number of parts, as synchronised batch norm sums in each, even an
- * empty one. */
+/* Computes all parts, even empty ones: synchronised batch norm sums over the replicas in each, so
+ * every replica needs the same number. */
 static int compute_parts(struct step *s, const struct step_work *w, struct network_step run,
                          double *loss, struct err *e)
 {

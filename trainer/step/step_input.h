@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The images of a step. With several parts (train.accumulate) they are loaded into a buffer and
- * copied to the network part by part; else they are loaded into the network's input. */
+/* The images of a step on this replica. With one part they are loaded into the network's input;
+ * with several (train.accumulate) into a buffer, from which each part is copied to the network. */
 #ifndef UNETCTL_TRAINER_STEP_STEP_INPUT_H
 #define UNETCTL_TRAINER_STEP_STEP_INPUT_H
 
@@ -12,11 +12,11 @@
 struct step_input {
     struct network *network;
     int parts;
-    size_t image, target;    /* numbers of each */
-    float *images, *targets; /* NULL with one part */
+    size_t image, target;    /* elements of one image and of its targets */
+    float *images, *targets; /* the buffer; NULL with one part */
 };
 
-/* images: of a step, at most. Must be closed after an error, too. */
+/* images: the most images of a step. step_input_close must be called after an error, too. */
 int step_input_open(struct step_input *in, struct network *n, const struct network_config *config,
                     int parts, size_t images, struct err *e);
 void step_input_close(struct step_input *in);
@@ -24,14 +24,15 @@ void step_input_close(struct step_input *in);
 /* Waits until the network's input for n images is free. */
 int step_input_wait(const struct step_input *in, size_t n, struct err *e);
 
-/* The loader's next n images. */
+/* Loads the loader's next n images. */
 int step_input_load(const struct step_input *in, struct loader *loader, size_t n, struct err *e);
 
-/* The range of part i among n images; copies a part to the network's input. */
+/* step_input_part returns the range of part i among n images. step_input_place copies a part to the
+ * network's input. */
 struct shard_range step_input_part(const struct step_input *in, size_t n, int i);
 int step_input_place(const struct step_input *in, struct shard_range part, struct err *e);
 
-/* The sum of network_weigh over the parts of n images. */
+/* Sets *weight to the sum of network_weigh over the parts of n images. */
 int step_input_weigh(const struct step_input *in, size_t n, double *weight, struct err *e);
 
 #endif

@@ -26,13 +26,13 @@ static const char *const rows[] = {[TRACE_STEPS] = "steps",
 
 struct trace {
     int fd, rank;
-    off_t end; /* of the events; the next ones overwrite the tail */
-    double to_date; /* from clock_now() to seconds since 1970 */
-    double flushed;
-    struct buf events;
+    off_t end; /* of the events in the file; the next ones overwrite the closing bracket */
+    double to_date; /* seconds since 1970 minus clock_now() */
+    double flushed; /* clock_now() of the last write */
+    struct buf events; /* not yet written */
 };
 
-static void disable(struct trace *t)
+static void end_trace(struct trace *t)
 {
     log_warn("cannot write the trace of rank %d, which ends here: %s", t->rank, strerror(errno));
     close(t->fd);
@@ -51,7 +51,7 @@ static void flush_events(struct trace *t)
         errno = ENOMEM;
     if (t->events.failed ||
         pwrite(t->fd, t->events.data, t->events.length, t->end) != (ssize_t)t->events.length)
-        disable(t);
+        end_trace(t);
     t->end += (off_t)n;
     t->events.length = 0;
 }

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Round trip and damaged files. With two operands it compares two checkpoints instead: it prints
- * how far apart the weights are that the loss depends on: the root mean square of the differences
- * in the tensor where it is largest. A bias of a convolution that
- * batch norm follows is left out, with the running mean that goes with it: batch norm takes it out
- * again, its exact gradient is zero, and Adam moves it by rounding noise. */
+/* Round trip and damaged files. With two operands it compares two checkpoints instead, and prints
+ * the root mean square of the differences in the tensor where it is largest. The bias of a
+ * convolution before a batch norm is excluded, with the norm's running mean: batch norm subtracts
+ * it again, so its exact gradient is 0, and Adam moves it by rounding noise. */
 #include "config.h"
 #include "trainer/checkpoint/checkpoint.h"
 
@@ -39,7 +38,7 @@ static char *slurp(const char *file, size_t *n)
     return bytes;
 }
 
-/* Write n bytes in place of the file; reading must fail and say `want`. */
+/* Replaces the file by n bytes; reading must fail with `want` in the error. */
 static void refuse(const char *bytes, size_t n, const char *want)
 {
     struct err e = {0};
@@ -53,7 +52,7 @@ static void refuse(const char *bytes, size_t n, const char *want)
     network_destroy(net);
 }
 
-/* The good bytes with one text of the header replaced by another of the same length. */
+/* The intact file with one text of the header replaced by another of the same length. */
 static void refuse_edited(const char *good, size_t n, const char *from, const char *to,
                           const char *want)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which snapshot is taken, and what is done to those that are not whole. */
+/* Which snapshot is opened, and the treatment of incomplete ones. */
 #include "config.h"
 #include "trainer/checkpoint/snapshot.h"
 
@@ -21,7 +21,7 @@ static void write_one(int epoch, size_t items, const char *state)
         bail_out("%s", e.text);
 }
 
-/* The state of the newest whole one, "" when there is none. */
+/* Returns the state of the newest intact snapshot, or "". */
 static const char *newest(void)
 {
     static char text[64];
@@ -44,7 +44,7 @@ static char *name_of(int epoch, int items)
     return path;
 }
 
-/* The file with one byte changed. */
+/* Changes one byte of the file. */
 static void spoil(const char *path, size_t from_end)
 {
     size_t n;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Floats as 16 bits: every one of the 65,536 patterns there and back, values between two of them,
- * what is too large, too small or no number. */
+/* Conversions between floats and 16 bits: all 65,536 patterns, values between two of them, too
+ * large and too small ones, and NaN. */
 #include "config.h"
 #include "trainer/core/dtype.h"
 
@@ -40,9 +40,9 @@ static void test_all_patterns(enum dtype kind, const char *name)
     for (size_t i = 0; i < 65536; i++)
         wrong += isnan(decoded[i]) ? !isnan(there_and_back(kind, decoded[i])) : back[i] != i;
     is_int(wrong, 0, "%s: every number is itself again", name);
-    for (size_t i = 0; i + 1 < 0x7c00; i++) { /* positive, finite in both kinds */
+    for (size_t i = 0; i + 1 < 0x7c00; i++) { /* positive, and finite in both types */
         float low = decoded[i], high = decoded[i + 1];
-        float middle = low + (high - low) / 2; /* exact: a float has more bits */
+        float middle = low + (high - low) / 2; /* exact, as a float has more bits */
         ties += encode(kind, middle) != (i % 2 ? i + 1 : i);
         nearest += encode(kind, nextafterf(middle, low)) != i ||
                    encode(kind, nextafterf(middle, high)) != i + 1 ||

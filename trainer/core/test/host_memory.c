@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Limits of memory in control groups as both versions lay them out, and of Slurm. */
+/* Limits of memory from control groups, with the folders of both versions, and from Slurm. */
 #include "config.h"
 #include "trainer/core/host_memory.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The loss of images that are looked at is the one that training on them reports. */
+/* The loss of evaluated images is the loss that training on them reports. */
 #include "config.h"
 #include "trainer/metric/image_loss.h"
 
@@ -42,7 +42,7 @@ static void compare(enum loss loss, int classes, const float *weights, bool igno
     fill(classes, ignored);
     if (!n)
         bail_out("%s", e.text);
-    for (size_t i = 0; i < 2; i++) { /* before training changes anything: only gradients are made */
+    for (size_t i = 0; i < 2; i++) { /* a step computes gradients but does not change the weights */
         memcpy(network_input(n, false, 1, &e), images + i * PIXELS, sizeof images / 2);
         if (network_infer(n, 1, &logits, &e))
             bail_out("%s", e.text);

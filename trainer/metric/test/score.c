@@ -31,7 +31,7 @@ static void test_binary(void)
 
 static void test_classes(void)
 {
-    /* truth 0 0 1 1 3 and one that does not count; predicted 0 1 1 1 0 and, of NaN, nothing */
+    /* truth 0 0 1 1 3 and one that is ignored; predicted 0 1 1 1 0 and, from NaN, no class */
     const float logits[7][4] = {{9, 1, 2, 3}, {1, 9, 2, 3}, {-5, -1, -2, -3}, {0, 4, 4, 0},
                                 {1, 0, 0, 0}, {9, 0, 0, 0}, {NAN, NAN, NAN, NAN}};
     const float target[7] = {0, 0, 1, 1, 3, -1, 3};
@@ -61,7 +61,7 @@ static void is_near(double got, double want, const char *text)
 
 static void test_constant(void)
 {
-    /* 10 pixels count: 3 of the foreground; 5, 4 and 1 of three classes of four */
+    /* 10 pixels are counted: 3 of the foreground; 5, 4 and 1 of three of four classes */
     const int64_t binary[] = {10, 0, 0, 0, 3}, none[] = {10, 10, 0, 0, 0};
     int64_t four[SCORE_CLASSES + 12] = {10, 0, 0, 0, 5, 0, 0, 4, 0, 0, 1};
     int class = -1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Models as data: the built-in ones have the parameters of their papers, and a description that
- * does not fit is refused with its place and what to do. */
+/* Descriptions of models: the built-in ones have the numbers of parameters of their papers, and
+ * errors name the place and what to do. */
 #include "config.h"
 #include "trainer/models/model.h"
 
@@ -43,7 +43,7 @@ static void check_sizes(void)
     has("fcnn", bands, 120818, "and with 3");
 }
 
-/* A whole document from its layers. */
+/* Returns a complete document with these layers. */
 static const struct model *decode(const char *layers, struct err *e)
 {
     static char text[4096];
@@ -137,7 +137,7 @@ static void check_documents(void)
     ok(!model_open("resnet45", &e) && strstr(e.text, "resnet44"), "%s", e.text);
 }
 
-/* A block that uses itself ends. */
+/* A block that uses itself is an error. */
 static void check_recursion(void)
 {
     struct network_config c = {.backend = "ref", .channels = 1, .height = 8, .width = 8,
@@ -154,8 +154,7 @@ static void check_recursion(void)
     network_destroy(n);
 }
 
-/* Any text is a model or refused with a reason: the built-in ones with bytes changed, left out, or
- * put twice. */
+/* Built-in descriptions with changed, missing or doubled bytes are models or errors with a text. */
 static void check_mutations(void)
 {
     struct network_config c = {.channels = 2, .height = 32, .width = 32, .classes = 2, .threads = 1,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Expressions of model descriptions: values, and refusals that say what is wrong. */
+/* Expressions of model descriptions: values, and errors that name the cause. */
 #include "config.h"
 #include "trainer/models/expression.h"
 

@@ -70,13 +70,13 @@ static int fail(const struct err *e)
 
 static const float weights[] = {0.5F, 2, 1, 0.25F, 3};
 
-/* Something in 0..1, or a class; a share of the pixels has none. */
+/* Returns a target in 0..1 or a class; some pixels are ignored. */
 static float target_value(int classes, double u)
 {
     return (float)(classes == 1 ? u : floor(u * (classes + 1)) - 1);
 }
 
-/* The buffers of different graphs share memory: each is filled just before it is used. */
+/* Buffers of different graphs share memory, so each is filled just before its use. */
 static int fill(struct network *n, const struct network_config *c, bool training, int batch,
                 struct dump *d, int step, struct err *e)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The contract of network.h, for every backend of the host. */
+/* The contract of network.h, for every backend that computes on the host. */
 #include "config.h"
 #include "trainer/backends/backends.h"
 #include "trainer/network/network.h"
@@ -61,7 +61,7 @@ static struct network *create(const struct network_config *config)
     return n;
 }
 
-/* Images and masks that depend on the stream only. */
+/* Fills in images and masks that depend only on the stream. */
 static void fill(struct network *n, const struct network_config *c, bool training, int batch,
                  uint64_t stream)
 {
@@ -177,7 +177,7 @@ static void check_refusals(void)
 
 struct ready_log {
     const struct weights *w;
-    float *seen; /* the gradient when it was said to be final */
+    float *seen; /* the gradient when it was reported as final */
     size_t upto;
     int ncalls;
     bool rising;
@@ -225,7 +225,7 @@ static void check_ready(const char *backend)
     network_destroy(n);
 }
 
-/* Batches of 3, 2 and 3 again: as three fresh networks would do it, without new memory. */
+/* Batches of 3, 2 and 3 again give the results of three new networks, without new allocations. */
 static void check_batches(const char *backend)
 {
     static const int batches[] = {3, 2, 3};
@@ -332,9 +332,9 @@ static void check_plan(void)
     network_destroy(b);
 }
 
-/* Plays the other replicas, who have the only pixels of the step. */
+/* Stands for the other replicas, which have all pixels of the step. */
 struct others {
-    int nsums, nwrong; /* sums that were asked for; values of this replica that are not 0 */
+    int nsums, nwrong; /* number of sums; number of this replica's values that are not 0 */
 };
 
 static int add_others(void *arg, double *values, size_t n, struct err *e)

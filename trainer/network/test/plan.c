@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Whatever lives at the same time lies apart, in a plan for a whole network. */
+/* In the memory plan of a network, tensors with overlapping lifetimes do not overlap in memory. */
 #include "config.h"
 #include "trainer/core/plan.h"
 
@@ -26,7 +26,7 @@ static struct graph *build(bool training, enum batch_norm_mode mode)
         (training && graph_backward(g, &e) < 0))
         bail_out("%s", e.text);
     for (size_t i = 0; i < g->nops; i++)
-        g->ops[i]->workspace_size = i % 3 * 1000 + 4; /* odd sizes, and all of them used */
+        g->ops[i]->workspace_size = i % 3 * 1000 + 4; /* odd sizes, all written completely */
     if (plan_arena(g, &e) < 0)
         bail_out("%s", e.text);
     return g;
@@ -52,7 +52,7 @@ static size_t live_at(const struct graph *g, int i, struct piece *pieces)
     return n;
 }
 
-/* May the op write b where its input a was? */
+/* Returns whether the op may write b in the memory of its input a. */
 static bool takes(const struct op *op, const struct tensor *a, const struct tensor *b)
 {
     for (int k = -1; op_next_out(op, &k);)
@@ -66,7 +66,7 @@ static bool shares(const struct op *op, const struct piece *a, const struct piec
     return takes(op, a->tensor, b->tensor) || takes(op, b->tensor, a->tensor);
 }
 
-/* Is out[k] where an input was? */
+/* Returns whether out[k] is in the memory of an input. */
 static bool is_over(const struct op *op, int k)
 {
     return op_over(op, k) && op_over(op, k)->offset == op->out[k]->offset;
@@ -92,7 +92,7 @@ static int count_overlaps(const struct graph *g, size_t *highest)
     return noverlaps;
 }
 
-/* Bytes of all that lives at the same time, at most: no plan needs less. */
+/* Returns the most bytes that live at the same time, a lower bound of every plan. */
 static size_t count_live(const struct graph *g)
 {
     struct piece pieces[MAX_LIVE];

@@ -21,7 +21,7 @@ static const struct network_config small = {
     .model = "unet", .base = 4, .depth = 2, .channels = 3,
     .height = 16, .width = 12, .threads = 1, .seed = 7};
 
-/* A sum over all replicas, done by each of them in the order of the ranks. */
+/* Sums over all replicas; each computes the sum in the order of the ranks. */
 struct meeting {
     pthread_barrier_t barrier;
     double values[REPLICAS][MAX_VALUES];
@@ -55,7 +55,7 @@ static int sum(void *arg, double *values, size_t n, struct err *e)
     return 0;
 }
 
-/* Images of the global batch that belong to this replica. */
+/* Copies this replica's images of the global batch. */
 static void fill(struct replica *r, int batch, int step, float *input, float *target)
 {
     size_t npixels = (size_t)batch * (size_t)r->config.height * (size_t)r->config.width;
@@ -67,7 +67,7 @@ static void fill(struct replica *r, int batch, int step, float *input, float *ta
         target[i] = (float)rng_uniform(2, (uint64_t)step, first + i);
 }
 
-/* Plain gradient descent with the sum of all gradients. */
+/* A step of plain gradient descent by the sum of all gradients. */
 static void update(struct replica *r)
 {
     struct weights *w = network_weights(r->network);
@@ -124,7 +124,7 @@ static void train_replicas(const char *backend, enum batch_norm_mode mode, int s
         *r = (struct replica){.meeting = meeting, .config = small, .rank = i, .size = size};
         r->config.backend = backend;
         r->config.batch_norm = mode;
-        r->config.threads = 1 + i % 2; /* replicas with different numbers of threads get along */
+        r->config.threads = 1 + i % 2; /* replicas may have different numbers of threads */
         r->network = network_create(&r->config, &e);
         if (!r->network)
             bail_out("%s", e.text);

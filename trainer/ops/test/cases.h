@@ -73,7 +73,7 @@
      {NHWC(n, h, w, c), VECTOR(c), VECTOR(c), VECTOR(c), VECTOR(c)}, \
      {VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL, VALUES_NORMAL, VALUES_POSITIVE}, 0x1, 0x6, \
          step, false, 0, 0}
-/* Behind a norm and its ReLU, which nobody writes (op.h). */
+/* Ops whose source is the result of a norm and its ReLU that is never written (op.h). */
 #define NORM_CONV(n, h, w, ci, co) \
     {&conv2d_kind, {.kernel = 3}, \
      {NHWC(n, h, w, ci), NHWC(co, ci, 3, 3), VECTOR(co), [OP_COEF] = {2, {2, ci}}}, \
@@ -82,7 +82,7 @@
     {&conv2d_kind, {.kernel = 3, .no_bias = true}, \
      {NHWC(n, h, w, ci), NHWC(co, ci, 3, 3), [OP_COEF] = {2, {2, ci}}}, \
      {VALUES_NORMAL}, 0x1, 0, 0, false, 0, 0}
-/* To logits, and both gradients. */
+/* A convolution to logits, and both its gradients. */
 #define NORM_HEAD(n, h, w, ci, co) \
     {&conv2d_kind, {.kernel = 1}, \
      {NHWC(n, h, w, ci), NHWC(co, ci, 1, 1), VECTOR(co), [OP_COEF] = {2, {2, ci}}}, \
@@ -95,7 +95,7 @@
     {&conv2d_grad_kind, {.kernel = 1}, \
      {NHWC(n, h, w, co), NHWC(co, ci, 1, 1), NHWC(n, h, w, ci), [OP_COEF] = {2, {2, ci}}}, \
      {VALUES_NORMAL}, 0x4, 0, 0, false, OP_OUT_SUMS, 6}
-/* With the moments that fusion adds (op.h): given, and taken. */
+/* Ops that give or take the moments that fusion adds (op.h). */
 #define CONV_MOMENTS(n, h, w, ci, co) \
     {&conv2d_kind, {.kernel = 3}, {NHWC(n, h, w, ci), NHWC(co, ci, 3, 3), VECTOR(co)}, \
      {VALUES_NORMAL}, 0x1, 0x6, 0.5, false, OP_OUT_MOMENTS, 0}
@@ -120,14 +120,14 @@
     {&conv2d_kind, {.kernel = 3, .no_bias = true}, \
      {NHWC(n, h, w, ci), NHWC(co, ci, 3, 3), [OP_COEF] = {2, {2, ci}}}, \
      {VALUES_NORMAL}, 0x1, 0, 0, false, OP_OUT_MOMENTS, 0}
-/* Gradients of a convolution, and with a norm's gradient that they make (op.h). */
+/* Gradients of a convolution, also with a deferred norm gradient (op.h). */
 #define CONV_GRAD(n, h, w, ci, co) \
     {&conv2d_grad_kind, {.kernel = 3}, {NHWC(n, h, w, co), NHWC(co, ci, 3, 3), NHWC(n, h, w, ci)}, \
      {VALUES_NORMAL}, 0x5, 0, 0, false, 0, 6}
 #define CONV_GRAD_DEFERRED(n, h, w, ci, co) \
     {&conv2d_grad_kind, {.kernel = 3}, \
-     {NHWC(n, h, w, co), NHWC(co, ci, 3, 3), NHWC(n, h, w, ci), [OP_NORM_GRAD_X] = NHWC(n, h, w, co), \
-      [OP_NORM_GRAD_COEF] = {2, {5, co}}}, \
+     {NHWC(n, h, w, co), NHWC(co, ci, 3, 3), NHWC(n, h, w, ci), \
+      [OP_NORM_GRAD_X] = NHWC(n, h, w, co), [OP_NORM_GRAD_COEF] = {2, {5, co}}}, \
      {VALUES_NORMAL}, 0x5, 0, 0, false, 0, 6}
 #define CONV_NOBIAS_GRAD(n, h, w, ci, co) \
     {&conv2d_grad_kind, {.kernel = 3, .no_bias = true}, \
@@ -135,13 +135,13 @@
      {VALUES_NORMAL}, 0x5, 0, 0, false, 0, 2}
 #define CONV_NOBIAS_GRAD_DEFERRED(n, h, w, ci, co) \
     {&conv2d_grad_kind, {.kernel = 3, .no_bias = true}, \
-     {NHWC(n, h, w, co), NHWC(co, ci, 3, 3), NHWC(n, h, w, ci), [OP_NORM_GRAD_X] = NHWC(n, h, w, co), \
-      [OP_NORM_GRAD_COEF] = {2, {5, co}}}, \
+     {NHWC(n, h, w, co), NHWC(co, ci, 3, 3), NHWC(n, h, w, ci), \
+      [OP_NORM_GRAD_X] = NHWC(n, h, w, co), [OP_NORM_GRAD_COEF] = {2, {5, co}}}, \
      {VALUES_NORMAL}, 0x5, 0, 0, false, 0, 2}
 #define CONV_WEIGHTS_DEFERRED(n, h, w, ci, co) \
     {&conv2d_grad_kind, {.kernel = 3}, \
-     {NHWC(n, h, w, co), [2] = NHWC(n, h, w, ci), [OP_NORM_GRAD_X] = NHWC(n, h, w, co), \
-      [OP_NORM_GRAD_COEF] = {2, {5, co}}}, \
+     {NHWC(n, h, w, co), [2] = NHWC(n, h, w, ci), \
+      [OP_NORM_GRAD_X] = NHWC(n, h, w, co), [OP_NORM_GRAD_COEF] = {2, {5, co}}}, \
      {VALUES_NORMAL}, 0x5, 0, 0, false, 0, 6}
 #define CONV_TRANSPOSE_GRAD(n, h, w, ci, co) \
     {&conv_transpose2d_grad_kind, {0}, \
@@ -184,7 +184,7 @@
      {NHWC(n, h, w, co), [2] = NHWC(n, h, w, a), [OP_SECOND] = NHWC(n, h, w, b), \
       [place] = {2, {2, (place) == OP_COEF ? a : b}}}, \
      {VALUES_NORMAL}, 0x5 | SECOND, 0, 0, false, 0, 6}
-/* With an input before its norm and ReLU, and sums (op.h). */
+/* Ops that read an input through its norm and ReLU, and compute sums (op.h). */
 #define NORM_POOL(n, h, w, c) \
     {&max_pool2d_kind, {0}, {NHWC(n, h, w, c), [OP_COEF] = {2, {2, c}}}, {VALUES_NORMAL}, 0x1, 0, \
      0, false, 0, 0}
@@ -241,7 +241,7 @@
      0, 0}
 #define AVG_POOL(n, h, w, c) \
     {&avg_pool2d_kind, {0}, {NHWC(n, h, w, c)}, {VALUES_NORMAL}, 0x1, 0, 0.5, false, 0, 0}
-/* Of an image, which is of floats: the backend needs a cast. */
+/* The input is an image, which has floats: the backend needs a cast. */
 #define IMAGE_POOL(n, h, w, c) \
     {&avg_pool2d_kind, {0}, {NHWC(n, h, w, c)}, {VALUES_NORMAL}, 0, 0, 0, false, 0, 0}
 #define BIAS(n, h, w, c) \

@@ -324,10 +324,11 @@ static const struct test_case cases[] = {
 };
 #define NCASES (sizeof cases / sizeof *cases)
 
-/* Where the backend that is being tested computes; NULL: here. */
+/* The device of the backend that is tested; NULL: the host. */
 static struct device *opened;
 
-/* Largest difference relative to the largest value; NaN and infinity where one has them. */
+/* Returns the largest difference relative to the largest value; NaN or infinity if only one of the
+ * values is. */
 static double difference(const float *a, const float *b, size_t n)
 {
     double largest = 0, scale = 1e-30;
@@ -343,7 +344,7 @@ static double difference(const float *a, const float *b, size_t n)
     return largest / scale;
 }
 
-/* Tensors that casts brought lie behind the others. */
+/* Tensors of casts come after the others. */
 static double compare(const struct rig *got, const struct rig *want)
 {
     double largest = fabs(got->loss - want->loss) / fmax(fabs(want->loss), 1e-30);
@@ -358,7 +359,7 @@ static double compare(const struct rig *got, const struct rig *want)
     return largest;
 }
 
-/* The scalar whose gradients are taken: the loss, or the result weighted with dy. */
+/* Returns the scalar whose gradients are checked: the loss, or the sum of the results times dy. */
 static double objective(struct rig *b)
 {
     const struct tensor *y = b->op->out[0];
@@ -372,8 +373,8 @@ static double objective(struct rig *b)
     return sum;
 }
 
-/* Central difference for value i of input k. Richardson's step (4 d(h) - d(2h)) / 3 removes the
- * error of second order. */
+/* Returns the central difference for value i of input k. Richardson extrapolation, (4 d(h) - d(2h))
+ * / 3, removes the error of second order. */
 static double slope(struct rig *b, int k, size_t i)
 {
     double d[2], h = b->test->step;
@@ -389,7 +390,7 @@ static double slope(struct rig *b, int k, size_t i)
         below = objective(b);
         *value = old;
         d[n] = (above - below) / ((double)up - (double)down);
-        rig_fill(b); /* batch norm moved its running statistics */
+        rig_fill(b); /* batch norm has changed its running statistics */
     }
     return b->test->values[k] == VALUES_APART ? d[0] : (4 * d[0] - d[1]) / 3;
 }
@@ -401,7 +402,7 @@ static size_t most_probes(void)
     return fewer ? strtoul(fewer, NULL, 10) : PROBES;
 }
 
-/* Largest error of the gradient of input k relative to its largest value. */
+/* Returns the largest error of the gradient of input k relative to its largest value. */
 static double check_slopes(struct rig *b, int k, const float *grad)
 {
     size_t n = tensor_count(b->op->in[k]), most = most_probes(), nprobes = n < most ? n : most;
@@ -447,7 +448,8 @@ static void use_threads(int n)
 #endif
 }
 
-/* Whether the backend does something of the case itself: what others do for it is theirs. */
+/* Returns whether a kernel of the backend itself, not of its fallback, computes some op of the
+ * case. */
 static bool has_own_kernel(const struct rig *b, const struct backend *backend)
 {
     for (size_t i = 0; i < b->graph->nops; i++)
@@ -456,7 +458,7 @@ static bool has_own_kernel(const struct rig *b, const struct backend *backend)
     return false;
 }
 
-/* Kernels whose values were compared. */
+/* The kernels whose values were compared. */
 static const struct kernel *covered[256];
 static size_t ncovered;
 
@@ -495,7 +497,7 @@ static bool can_take(const struct op *op, int k)
            tensor_count(in) == tensor_count(op->out[k]);
 }
 
-/* An op that may write results over inputs does so with the same bits. */
+/* An op that writes its result over an input computes the same bits. */
 static void check_inplace(const struct test_case *t, const struct backend *backend,
                           enum dtype dtype)
 {
@@ -527,8 +529,8 @@ static void check_inplace(const struct test_case *t, const struct backend *backe
     rig_destroy(&over);
 }
 
-/* With two threads: values as the reference has them for the same numbers, up to the rounding of
- * results, and nothing else written. */
+/* With two threads, values equal the reference's for the same numbers up to rounding, and nothing
+ * else is written. */
 static bool check_values(const struct test_case *t, const struct backend *backend,
                          const struct backend *reference, enum dtype dtype)
 {
@@ -557,11 +559,12 @@ static bool check_values(const struct test_case *t, const struct backend *backen
     return own;
 }
 
-/* Of the largest gradient: what rounding of a loss over 70,000 numbers leaves of a difference. */
+/* Relative to the largest gradient: the effect of rounding a loss over 70,000 numbers on a
+ * difference. */
 #define DIFFERENCE_ERROR 4e-3
 
-/* With one thread: thousands of tiny runs would wait for each other. Not on a device, where each
- * has to be waited for: its gradients were compared with the reference's, which are right. */
+/* Uses one thread, as starting threads would dominate thousands of tiny runs. Not done on a device,
+ * which would wait for each run; its gradients are compared with the reference's. */
 static void check_case(const struct test_case *t, const struct backend *backend,
                        const struct backend *reference)
 {
@@ -577,7 +580,7 @@ static void check_case(const struct test_case *t, const struct backend *backend,
     rig_destroy(&b);
 }
 
-/* The order of sums does not depend on the threads. */
+/* The order of sums does not depend on the number of threads. */
 static void check_threads(const struct test_case *t, const struct backend *backend,
                           enum dtype dtype)
 {
@@ -616,7 +619,7 @@ static bool has_kind(const struct kernel *const *kernels, const struct op_kind *
     return false;
 }
 
-/* Every kernel of the backend's tables has run, and the reference has one for every kind. */
+/* Every kernel of the backend's table has run, and the reference has a kernel for every kind. */
 static void check_coverage(const struct backend *backend)
 {
     bool none = backend == &simd_backend && simd_isa() == SIMD_NONE;
@@ -627,12 +630,12 @@ static void check_coverage(const struct backend *backend)
         check_table(backend);
     for (size_t k = 0; op_kinds[k] && backend == backend_find("ref"); k++) {
         if (op_kinds[k] == &cast_kind)
-            continue; /* never of floats only */
+            continue; /* a cast never has floats only */
         ok(has_kind(backend->kernels, op_kinds[k]), "the reference has %s", op_kinds[k]->name);
     }
 }
 
-/* Logits of a hundred and more: the loss is the distance, not infinity. */
+/* With logits of 100 and more the loss is their distance, not infinity. */
 static void check_bce_extremes(void)
 {
     static const struct test_case t = BCE(1, 1, 4);
@@ -649,7 +652,7 @@ static void check_bce_extremes(void)
     rig_destroy(&b);
 }
 
-/* A mean of a thousand deviations must not drown the variance. */
+/* The variance must be precise even if the mean is a thousand standard deviations. */
 static void check_batch_norm_offset(void)
 {
     static const struct test_case t = BATCH_NORM(batch_norm_kind, 2, 16, 16, 2, 0);
@@ -698,7 +701,7 @@ static void check_small_weights(const struct backend *backend, const struct back
     }
 }
 
-/* Equal values: the first in reading order has the gradient, as in PyTorch. */
+/* Of equal values the first in reading order gets the gradient, as in PyTorch. */
 static void check_pool_ties(const struct backend *backend)
 {
     static const struct test_case t = UNARY(max_pool2d_kind, 1, 2, 4, 1);
@@ -714,7 +717,7 @@ static void check_pool_ties(const struct backend *backend)
     rig_destroy(&b);
 }
 
-/* A backend whose device is not there can't be tested. */
+/* A backend whose device is missing is skipped. */
 static bool open_backend(const struct backend *backend)
 {
     struct err e;
@@ -734,7 +737,7 @@ static void close_backend(const struct backend *backend)
 
 static void check_cases(const struct backend *backend, const struct backend *reference)
 {
-    for (size_t i = 0; i < NCASES; i++) { /* a device has nothing to fall back to */
+    for (size_t i = 0; i < NCASES; i++) { /* a device has no fallback */
         if (rig_is_possible(&cases[i], backend, DTYPE_F32))
             check_case(&cases[i], backend, reference);
         for (enum dtype t = DTYPE_BF16; t <= DTYPE_F16; t++)
@@ -743,7 +746,7 @@ static void check_cases(const struct backend *backend, const struct backend *ref
     }
 }
 
-/* A device's ops by cuDNN, then without it. */
+/* Checks a device with cuDNN, then without it. */
 static void check_backend(const struct backend *backend, const struct backend *reference)
 {
     if (!open_backend(backend))
@@ -762,7 +765,7 @@ static void check_backend(const struct backend *backend, const struct backend *r
     check_coverage(backend);
 }
 
-/* What a processor with less would choose. */
+/* Checks the kernels that a processor with fewer instructions would use. */
 static void check_isa(const char *isa, const struct backend *backend,
                       const struct backend *reference)
 {
@@ -836,7 +839,7 @@ static int measure(int n, char **words)
 
 int main(int argc, char **argv)
 {
-    setenv("UNET_CUDA_KERNELS", "untried", 1); /* no other one stands in for a wrong one */
+    setenv("UNET_CUDA_KERNELS", "untried", 1); /* a wrong kernel is not replaced by another one */
     if (argc == 1)
         return check();
     if (argc == 2 && strcmp(argv[1], "--list") == 0) {

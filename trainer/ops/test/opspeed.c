@@ -18,7 +18,7 @@
 
 #define MIN_ROUNDS 5
 #define MAX_ROUNDS 1000
-#define BURST 20 /* runs between two questions to a device: each costs what many runs take */
+#define BURST 20 /* runs between two waits for a device, as a wait takes as long as many runs */
 
 /* Batch 4 of 256x256 through the reference U-Net's first, middle and last levels (base 8), and of
  * CIFAR-10's size through ResNet's (base 16). */
@@ -103,7 +103,7 @@ static void note(struct cell *cell, const struct backend *owner)
     cell->owners[cell->n++] = owner;
 }
 
-/* Whose kernels do ops of that kind, for the backend. */
+/* Returns the backends whose kernels compute ops of this kind for the backend. */
 static struct cell owners(const struct backend *backend, const struct op_kind *kind,
                           struct graph *const *graphs, size_t n)
 {
@@ -138,7 +138,7 @@ void opspeed_list(const struct test_case *cases, size_t n, FILE *out)
     fputc('\n', out);
     for (size_t k = 0; graphs && op_kinds[k]; k++) {
         if (op_kinds[k] == &cast_kind)
-            continue; /* never of floats only */
+            continue; /* a cast never has floats only */
         fprintf(out, "%-28s f32  ", op_kinds[k]->name);
         for (size_t b = 0; backends[b]; b++) {
             struct cell cell = owners(backends[b], op_kinds[k], graphs, n);
@@ -152,7 +152,7 @@ void opspeed_list(const struct test_case *cases, size_t n, FILE *out)
     free(graphs);
 }
 
-/* Median seconds of one run. */
+/* Returns the median seconds of one run. */
 static double measure(struct rig *r, struct op *op, double seconds_each)
 {
     static double times[MAX_ROUNDS];

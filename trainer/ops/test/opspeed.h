@@ -8,7 +8,7 @@
 
 #include "trainer/ops/test/rig.h"
 
-/* Whose table a kernel stands in. */
+/* Returns the name of the backend whose table has the kernel. */
 const struct backend *opspeed_owner(const struct kernel *kernel);
 
 /* Prints a line for each kind of op with a column for each backend: the backends whose kernels

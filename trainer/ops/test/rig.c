@@ -8,10 +8,10 @@
 #include "src/rng.h"
 #include "t/tap.h"
 
-#define GUARD 256 /* bytes before and behind each tensor */
+#define GUARD 256 /* bytes before and after each tensor */
 #define SENTINEL 0x5a
 #define UNWRITTEN 0xff /* NaN in every type */
-#define KINK 0.2 /* results of batch_norm_relu nearer to 0 before the ReLU have no weight */
+#define KINK 0.2 /* results of a norm closer to 0 than this before their ReLU have weight 0 */
 
 static void *guarded_alloc(const struct rig *r, struct guarded *g, size_t nbytes)
 {
@@ -98,14 +98,14 @@ static double value_of(enum values how, uint64_t stream, uint64_t i)
         return rng_uniform(16, stream, i) < 0.2 ? -1 : rng_uniform(12, stream, i);
     case VALUES_CLASS:
         return floor(4 * rng_uniform(12, stream, i)) - 1;
-    case VALUES_APART: /* odd multiples of 0.01 in a shuffled order: 911 is prime to 4096 */
+    case VALUES_APART: /* odd multiples of 0.01, shuffled: 911 is prime to 4096 */
         return 0.02 * (double)(i * 911 % 4096) - 40.95;
     default:
         return normal_of(13, stream, i);
     }
 }
 
-/* Does one of the first n ops write it? */
+/* Returns whether one of the first n ops writes the tensor. */
 static bool is_result(const struct rig *r, const struct tensor *t, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -115,8 +115,8 @@ static bool is_result(const struct rig *r, const struct tensor *t, size_t n)
     return false;
 }
 
-/* A ReLU's gradient jumps where its source is 0, and a difference across that says nothing: results
- * near it get no weight. What is left is smooth, and exact for the gradient of all others. */
+/* The gradient of a ReLU is discontinuous at 0, where differences are meaningless. Results close to
+ * 0 get weight 0; the others are smooth. */
 static void weigh_kinks(struct rig *r)
 {
     const float *x = r->numbers[0], *gamma = r->numbers[1], *beta = r->numbers[2];
@@ -139,13 +139,13 @@ static void weigh_kinks(struct rig *r)
     }
 }
 
-/* NULL: there is none. */
+/* Returns NULL if there is none. */
 static struct tensor *input_of(const struct rig *r, int i)
 {
     return i < OP_MAX_IN ? r->in[i] : r->dy;
 }
 
-/* Places beside the kind's own mean the same for every kind. */
+/* Inputs beyond the kind's own mean the same for every kind. */
 static bool is_activation(const struct test_case *test, int i)
 {
     if (i >= OP_OWN)
@@ -153,7 +153,7 @@ static bool is_activation(const struct test_case *test, int i)
     return test->data >> i & 1 && !test->kind->is_loss;
 }
 
-/* Numbers that the type has. */
+/* Rounds the numbers to the type. */
 static void round_numbers(enum dtype t, float *values, size_t n)
 {
     for (size_t i = 0; t != DTYPE_F32 && i < n; i++) {
@@ -217,8 +217,8 @@ static void append_gradient(const struct test_case *t, struct graph *g, struct e
         bail_out("%s: %s", t->kind->name, e->text);
 }
 
-/* Of what pooling leaves, or moments and sums. */
-static struct shape shape_of_more(const struct op *op, int place)
+/* Returns the shape of OP_OUT_POOLED, or of moments and sums. */
+static struct shape shape_of_extra(const struct op *op, int place)
 {
     const int64_t *y = op->out[0]->shape.dim;
 
@@ -240,8 +240,9 @@ struct graph *rig_graph(const struct test_case *test)
     op = graph_append_op(g, &like, &e);
     if (!op)
         bail_out("%s: %s", test->kind->name, e.text);
-    if (test->more)
-        op->out[test->more] = graph_tensor(g, "more", shape_of_more(op, test->more), &e);
+    if (test->extra_out)
+        op->out[test->extra_out] =
+            graph_tensor(g, "extra", shape_of_extra(op, test->extra_out), &e);
     for (int i = 0; i < test->kind->nout; i++)
         if (test->grads >> i & 1 && op->out[i])
             op->out[i]->place = TENSOR_GRAD;
@@ -250,7 +251,7 @@ struct graph *rig_graph(const struct test_case *test)
     return g;
 }
 
-/* Activations get their type, and ops the casts that the backend needs. */
+/* Sets the type of activations, and adds the casts that the backend needs. */
 static void lower(struct graph *g, const struct test_case *test, const struct backend *backend,
                   enum dtype t)
 {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One op and the ops of its gradient on one backend, by themselves. Every tensor and workspace lies
- * in guarded memory of its own. Numbers are made from fixed seeds. What goes wrong here ends the
- * program. */
+/* A rig runs one op and the ops of its gradient on one backend. Every tensor and workspace is in
+ * guarded memory of its own. Numbers come from fixed seeds. Errors end the program. */
 #ifndef UNETCTL_TRAINER_OPS_TEST_RIG_H
 #define UNETCTL_TRAINER_OPS_TEST_RIG_H
 
@@ -14,9 +13,9 @@ enum values {
     VALUES_NORMAL,   /* around 0 */
     VALUES_POSITIVE, /* 0.5 .. 1.5: variances */
     VALUES_UNIT,     /* 0 .. 1: targets */
-    VALUES_HOLES,    /* 0 .. 1, and -1: targets of which some do not count */
-    VALUES_CLASS,    /* 0, 1, 2, and -1: classes, of which some do not count */
-    VALUES_APART     /* all at least 0.02 apart and from 0: for ops with kinks */
+    VALUES_HOLES,    /* 0 .. 1, and -1: targets, some of them ignored */
+    VALUES_CLASS,    /* 0, 1, 2, and -1: classes, some of them ignored */
+    VALUES_APART     /* 0.02 apart, and at least 0.01 from 0: for ops that are not smooth */
 };
 
 struct test_case {
@@ -24,11 +23,11 @@ struct test_case {
     struct op_attr attr;
     struct shape in[OP_MAX_IN];
     enum values values[OP_MAX_IN];
-    unsigned data;   /* bit i: input i is an activation with a gradient */
-    unsigned params; /* or a parameter; the rest has no gradient */
-    double step; /* of the central difference; 0: the kind has no gradient */
-    bool logits; /* the result is the network's: always of floats */
-    int more;       /* the place of an output beside the kind's own (op.h); 0: none */
+    unsigned data;   /* bit i: input i is an activation that needs a gradient */
+    unsigned params; /* bit i: input i is a parameter that needs a gradient */
+    double step; /* step of the central difference; 0: the kind has no gradient */
+    bool logits; /* the result is the logits, which always have floats */
+    int extra_out;       /* index of an output beyond the kind's own (op.h); 0: none */
     unsigned grads; /* bit i: output i is the gradient of a parameter */
 };
 
@@ -40,45 +39,46 @@ struct guarded {
 struct rig {
     const struct test_case *test;
     struct graph *graph;
-    struct op *op;     /* the first of the graph but for casts; the gradient's come behind */
-    struct tensor *in[OP_MAX_IN]; /* its inputs before any casts */
+    struct op *op;     /* the graph's first op except for casts; the ops of its gradient follow */
+    struct tensor *in[OP_MAX_IN]; /* its inputs before casts */
     struct tensor *dy; /* NULL for a loss */
     const struct device_ops *ops;
     struct device *device; /* NULL: the host */
     struct guarded tensors[RIG_MAX_TENSORS], workspaces[RIG_MAX_TENSORS];
-    float *numbers[OP_MAX_IN + 1]; /* of each input, then dy, as rig_fill puts them there */
-    enum dtype numbers_of;         /* the type that those of activations are rounded to */
+    float *numbers[OP_MAX_IN + 1]; /* numbers of each input, then of dy, for rig_fill */
+    enum dtype numbers_of;         /* the type to which those of activations are rounded */
     double loss;
 };
 
-/* The op with its gradient, not yet on any backend. */
+/* Creates the graph of the op and its gradient, without a backend. */
 struct graph *rig_graph(const struct test_case *test);
 
-/* Does the backend have kernels for all of it, casts among them? */
+/* Returns whether the backend has kernels for all ops, including casts. */
 bool rig_is_possible(const struct test_case *test, const struct backend *backend, enum dtype t);
 
-/* On a backend, whose device was opened if it has one; activations of that type, inputs filled. */
+/* Prepares it for a backend, whose device is open if it has one: sets the type of activations and
+ * fills the inputs. */
 void rig_create(struct rig *r, const struct test_case *test, const struct backend *backend,
                 struct device *device, enum dtype t);
 
-/* With the same numbers, but all tensors of floats: what the others are compared with. */
+/* The same with the same numbers, but only floats, for comparison. */
 void rig_create_wide(struct rig *r, const struct test_case *test, const struct backend *backend,
                      enum dtype t);
 
-/* A tensor's values as floats, to be freed. */
+/* Returns a tensor's values as floats, to be freed by the caller. */
 float *rig_read(const struct tensor *t);
 void rig_destroy(struct rig *r);
 
-/* The inputs' numbers anew: an op changes running statistics, a test anything. */
+/* Fills the inputs again, as an op changes running statistics and tests change anything. */
 void rig_fill(struct rig *r);
 
-/* Runs the first n ops; their results and workspaces are NaN before. */
+/* Sets the results and workspaces of the first n ops to NaN and runs the ops. */
 void rig_run(struct rig *r, size_t n);
 
-/* Runs one op `times` times, on what the last rig_run left. */
+/* Runs one op `times` times on the values of the last rig_run. */
 void rig_repeat(struct rig *r, struct op *op, long times);
 
-/* Nothing was written beside tensors and workspaces. */
+/* Returns whether nothing was written outside of tensors and workspaces. */
 bool rig_is_intact(const struct rig *r);
 
 #endif

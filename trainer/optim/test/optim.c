@@ -58,7 +58,7 @@ static void test_trajectory(void)
     weights_destroy(w);
 }
 
-/* A weight's path is its own: alone or among others, the same bits. */
+/* Each weight is updated independently: alone or among others, with the same bits. */
 static void test_independence(void)
 {
     struct weights *many = weights_of(1001), *one = weights_of(1);

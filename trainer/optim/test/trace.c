@@ -27,7 +27,7 @@ static struct weights *make_weights(struct err *e)
     return w;
 }
 
-/* The k-th of 16 numbers, whatever padding lies between. */
+/* Returns the k-th of 16 numbers, between which there is padding. */
 static size_t place(const struct weights *w, int k)
 {
     return k < 12 ? w->entries[0].offset + (size_t)k : w->entries[1].offset + (size_t)k - 12;

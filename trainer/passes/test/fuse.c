@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A graph computes the same fused and as it was built, on every backend. */
+/* A fused graph computes the same as the unfused one, on every backend. */
 #include "config.h"
 #include "trainer/backends/backends.h"
 #include "trainer/passes/fuse.h"
@@ -18,8 +18,8 @@ struct compiled {
     struct arena arena;
 };
 
-/* Two blocks with a pooling between them, the first one also read behind the second: an encoder and
- * a decoder in the small. */
+/* A small encoder and decoder: two blocks with a pooling between them; the result of the first is
+ * also concatenated with that of the second. */
 static void build(struct graph *g, struct err *e)
 {
     struct tensor *x, *skip;
@@ -39,7 +39,7 @@ static void build(struct graph *g, struct err *e)
     g->logits->pinned = true;
 }
 
-/* A block of two convolutions, which have a bias or none. */
+/* A block of two convolutions, with or without bias. */
 static bool block_bias;
 
 static void build_block(struct graph *g, struct err *e)
@@ -59,7 +59,7 @@ static void build_block(struct graph *g, struct err *e)
     g->logits->pinned = true;
 }
 
-/* Convolutions without norms, a pooling of an odd size between them. */
+/* Convolutions without norms; the pooling between them has an odd size. */
 static void build_pools(struct graph *g, struct err *e)
 {
     struct tensor *x;
@@ -75,7 +75,7 @@ static void build_pools(struct graph *g, struct err *e)
     g->logits->pinned = true;
 }
 
-/* A convolution without bias whose input is read by others, too, behind a norm that is not. */
+/* A convolution without bias whose input has other readers, after a norm whose result has none. */
 static void build_residual(struct graph *g, struct err *e)
 {
     struct tensor *x, *y;
@@ -210,7 +210,8 @@ static size_t count(const struct graph *g, const struct op_kind *kind)
     return n;
 }
 
-/* The reference has all kernels, others this one where the processor has wide vectors. */
+/* Returns whether the backend has kernels for fused convolutions: the reference has; others do if
+ * the processor has wide vectors. */
 static bool has_wide_kernels(const struct backend *backend)
 {
     struct err e = {0};
@@ -224,9 +225,9 @@ static bool has_wide_kernels(const struct backend *backend)
     return has;
 }
 
-/* With or without a ReLU, coefficients, and what is around a convolution, as form says. */
-#define FORMS                                                                                      \
-    (OP_RELU | OP_AS_COEF | OP_HAS_HEAD | OP_HAS_PRODUCER | OP_GIVES_POOLED | OP_HAS_ADDED |          \
+/* Counts the ops of this kind and form. */
+#define FORMS \
+    (OP_RELU | OP_AS_COEF | OP_HAS_HEAD | OP_HAS_PRODUCER | OP_GIVES_POOLED | OP_HAS_ADDED | \
      OP_HAS_SECOND | OP_INPUT_ONLY | OP_WEIGHTS_ONLY)
 static size_t count_as(const struct graph *g, const struct op_kind *kind, unsigned form)
 {
@@ -261,7 +262,7 @@ static size_t count_bare(const struct graph *g, const struct op_kind *kind)
     return n;
 }
 
-/* Norms that take their statistics from who writes what they read. */
+/* Counts the norms whose moments the writer of their input computes. */
 static size_t count_moments(const struct graph *g)
 {
     size_t n = 0;
@@ -273,7 +274,7 @@ static size_t count_moments(const struct graph *g)
     return n;
 }
 
-/* Ops that make a norm's gradient themselves. */
+/* Counts the ops that compute a deferred norm gradient. */
 static size_t count_deferred(const struct graph *g)
 {
     size_t n = 0;
@@ -283,7 +284,7 @@ static size_t count_deferred(const struct graph *g)
     return n;
 }
 
-/* Ops that make what a norm and its ReLU make of one of their inputs themselves. */
+/* Counts the ops that compute a norm and its ReLU from coefficients. */
 static size_t count_coef(const struct graph *g)
 {
     size_t n = 0;
@@ -293,7 +294,7 @@ static size_t count_coef(const struct graph *g)
     return n;
 }
 
-/* Norms' gradients that take their sums from who writes what they read. */
+/* Counts the norms' gradients whose sums the writer of their input computes. */
 static size_t count_sums(const struct graph *g)
 {
     size_t n = 0;
@@ -468,7 +469,7 @@ static void check_inference(const struct backend *backend)
     destroy_pair(&b);
 }
 
-/* The same without biases, which the norms bring. */
+/* The same without biases, as the norms have biases. */
 static void check_nobias_inference(const struct backend *backend)
 {
     struct fused_pair b;
@@ -485,7 +486,7 @@ static void check_nobias_inference(const struct backend *backend)
     destroy_pair(&b);
 }
 
-/* All that fusion knows around a convolution with its ReLU, of sizes that wide kernels take. */
+/* All fusions of a convolution with a ReLU, in sizes that wide kernels support. */
 static void build_chains(struct graph *g, struct err *e)
 {
     struct tensor *x, *skip;
@@ -511,7 +512,8 @@ static void check_chains(const struct backend *backend)
     create_pair(&b, build_chains, backend, false);
     size_t wide = has_wide_kernels(backend);
     ok(count_as(b.fused.graph, &conv2d_kind, OP_RELU | OP_HAS_PRODUCER | OP_GIVES_POOLED) == wide &&
-           count_as(b.fused.graph, &conv2d_kind, OP_RELU | OP_HAS_SECOND | OP_HAS_PRODUCER) == wide &&
+           count_as(b.fused.graph, &conv2d_kind,
+                    OP_RELU | OP_HAS_SECOND | OP_HAS_PRODUCER) == wide &&
            count_as(b.fused.graph, &conv2d_kind, OP_RELU | OP_HAS_HEAD) == wide &&
            count_as(b.fused.graph, &conv2d_kind, OP_RELU) == wide &&
                (!wide || b.fused.graph->nops == 4),
@@ -520,7 +522,7 @@ static void check_chains(const struct backend *backend)
     destroy_pair(&b);
 }
 
-/* What somebody else reads, or the caller, stays. */
+/* A result that another op or the caller reads is not fused away. */
 static void check_readers(void)
 {
     struct err e = {0};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Mixed precision: which tensors are of 16 bits, casts where there are no kernels, and that a whole
- * training follows the one in floats. */
+/* Mixed precision: which tensors have 16 bits, casts where kernels are missing, and trainings that
+ * follow those in floats. */
 #include "config.h"
 #include "trainer/backends/backends.h"
 #include "trainer/passes/precision.h"
@@ -49,7 +49,7 @@ static size_t count_casts(const struct graph *g, size_t n)
     return ncasts;
 }
 
-/* Does every op read only what was written before it? */
+/* Returns whether every op reads only tensors that were written before. */
 static bool is_in_order(const struct graph *g)
 {
     for (size_t i = 0; i < g->nops; i++)
@@ -93,7 +93,7 @@ static void check_marks(void)
     graph_destroy(g);
 }
 
-/* What is trained; images for whose pixels, or which as a whole, there is something to learn. */
+/* A network, and images with something to learn for each pixel or each image. */
 struct subject {
     const char *name;
     struct network_config network;
@@ -188,7 +188,7 @@ static void check_trainings(void)
     check_training(&small, backends[0]->name);
     check_training(&reference, backends[0]->name);
     check_training(&resnet, backends[0]->name);
-    if (!amx_tiles_best()) /* the same bits, slowly */
+    if (!amx_tiles_best()) /* emulated tiles compute the same bits, but slowly */
         setenv("UNET_ISA", "amx-emulated", 1);
     check_training(&odd, backends[0]->name);
     unsetenv("UNET_ISA");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What t/t3100-train.t cannot reach: the order of endings, and epochs without an end. */
+/* Cases that t/t3100-train.t does not reach: the order of several endings, and a run without an
+ * end. */
 #include "config.h"
 #include "trainer/run/record.h"
 

@@ -4,7 +4,7 @@
 
 #include "t/tap.h"
 
-/* Tune with a cost per slice and per number, a disturbance now and then: what is chosen. */
+/* Tunes with costs per slice and per element and occasional disturbances; returns the choice. */
 static size_t tune(size_t nparams, double slice_s, double late_s, int *nsteps)
 {
     struct bucket_tuner t;

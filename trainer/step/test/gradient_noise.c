@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Gradients of known mean and variance: both come out of the norms, of equal and unequal parts. */
+/* From gradients of known mean and variance the norms give both, for equal and unequal batches. */
 #include "config.h"
 #include "trainer/step/gradient_noise.h"
 
@@ -9,13 +9,13 @@
 #include "t/tap.h"
 
 #define WEIGHTS 40
-#define SIGMA 3.0 /* of each weight's gradient from image to image: tr(Sigma) = 40 * 9 */
+#define SIGMA 3.0 /* deviation of each weight's gradient between images: tr(Sigma) = 40 * 9 */
 #define MEAN 0.5  /* |G|^2 = 40 / 4 */
 #define STEPS 4000
 
 static uint64_t image;
 
-/* Part of the mean gradient over items of so many images. */
+/* Sets the contribution of so many images to the mean gradient over items. */
 static void add_images(float *part, size_t images, size_t items)
 {
     for (size_t i = 0; i < images; i++, image++)
