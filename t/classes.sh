@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Sourced after lib.sh by tests of networks that give an image one class as a whole.
 
-# make_cifar DIR TRAIN TEST: pictures in CIFAR-10's binary format, ten kinds of them, told apart by
-# colour and by which half is bright; noise over them.
+# make_cifar DIR TRAIN TEST makes images in CIFAR-10's binary format, of ten classes that differ in
+# colour and in which half is bright, with noise.
 make_cifar() {
     mkdir -p "$1"
     python3 - "$@" <<'EOP'

@@ -18,7 +18,7 @@ copy_source() { # SUITE: what a clone has
     (cd "$srcdir" && git ls-files -z | xargs -0 tar -cf - --) | tar -xf - -C "$dst"
 }
 
-# A helper of Debian 12's Slurm with its library, which looks for plugins beside it.
+# Copies the helper of Debian 12's Slurm with its library, which looks for plugins beside itself.
 give_older_slurm() { # SUITE
     local from=/usr/lib/x86_64-linux-gnu to=$top/$1/older-slurm base=$top/bookworm
     rm -rf "$to"
@@ -26,17 +26,17 @@ give_older_slurm() { # SUITE
     mkdir "$to"
     cp "$base/src/unetctl-slurm" "$base$from/libjansson.so.4" "$to"
     cp -r "$base$from/slurm-wlm" "$to/plugins"
-    # As long as the path that it replaces.
+    # The path must be as long as the one that it replaces.
     sed "s|$from/slurm-wlm|/older-slurm////////////////plugins|g" "$base$from/libslurm.so.38" \
         >"$to/libslurm.so.38"
 }
 
-# Versions of packages as the root has them.
+# Prints the version of a package that the root has.
 version() { # SUITE PACKAGE
     in_root "$1" "dpkg-query -W -f '\${Version}' $2 2>/dev/null" | sed 's/^[0-9]*://; s/[-+~].*//'
 }
 
-# What only [check] of packages.debian names, and yet is there.
+# Packages that only [check] of packages.debian names, but that are installed.
 # shellcheck disable=SC2016 # expanded there
 test_only='comm -12 <(sed -n "/^\[check]/,\$p" packages.debian | grep "^[a-z]" | sort) \
     <(dpkg-query -W -f "\${Package}\n" | sort) | grep -vxE "perl|git" | xargs'

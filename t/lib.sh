@@ -20,7 +20,7 @@ srcdir=$(cd "$srcdir" && pwd)
 UNETCTL_SHARED=${UNETCTL_SHARED:-$srcdir/../shared}
 export builddir srcdir UNETCTL_SHARED LC_ALL=C
 
-# A test inside a job, an MPI run or a user's session must behave as one outside.
+# A test must behave the same inside a job, an MPI run or a user's session.
 for v in $(compgen -e); do
     case $v in
     UNETCTL_SHARED | UNETCTL_SLURM_INTERFACE | UNETCTL_OLDER_SLURM) ;;
@@ -28,11 +28,10 @@ for v in $(compgen -e); do
         CUDA_VISIBLE_DEVICES) unset "$v" ;;
     esac
 done
-# Tests compute on the CPU wherever they run; those of what auto is unset this.
+# Tests compute on the CPU on any machine; tests of auto unset this variable.
 export UNET_GPUS=fake
 PATH=$builddir:$PATH
-# MPI as root, and more ranks than cores, which Open MPI 4, 6 and 5 spell differently: both are
-# wanted here.
+# Allows MPI as root and more ranks than cores, which Open MPI 4, 5 and 6 spell differently.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_mpi_yield_when_idle=1
 export OMPI_MCA_rmaps_base_oversubscribe=1 PRTE_MCA_mapby=:oversubscribe
 case $(mpirun --version 2>/dev/null) in
@@ -127,7 +126,8 @@ done_testing() {
     exit
 }
 
-# Do the weights that two runs left differ by at most $tolerance (root mean square, of any tensor)?
+# Returns whether the weights of two runs differ by at most $tolerance (root mean square, in each
+# tensor).
 difference() {
     "$builddir/trainer/checkpoint/test/checkpoint.t" "$1/checkpoint/weights.safetensors" \
         "$2/checkpoint/weights.safetensors"
@@ -139,7 +139,7 @@ close() { # RUN RUN
     awk -v d="${d%% *}" -v t="${tolerance:?}" 'BEGIN { exit !(d <= t) }'
 }
 
-# run.json of a small training on ranks of one node, of data/ and split.json in $TMP.
+# Writes run.json of a small training on ranks of one node, with data/ and split.json in $TMP.
 write_run() { # FILE RANKS LR TIMEOUT_S
     cat >"$1" <<END
 {"schema":1,"study":"t","study_id":"1","run":"unet-g0$2-s1","engine":"embedded","seed":1,

@@ -1,13 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The rules of doc/HACKING.md that a machine can check. New folders and headers: extend the tables.
+# Checks the rules of doc/HACKING.md that a machine can check. The tables need a line for each new
+# folder and third-party header.
 # shellcheck source=t/lib.sh
 . "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
 cd "$srcdir" || exit 255
 
-# ROOM|THE ROOMS THAT IT MAY INCLUDE AND CALL: a room names only rooms above it, so there is no
-# circle. The longest room that fits a file is its own, X/ is X and all below it, and src/ is
-# everybody's. Tests may include their whole program.
+# Lines ROOM|THE ROOMS THAT IT MAY INCLUDE AND CALL. A room names only rooms above it, so there is
+# no circle. A file belongs to the longest room that fits; X/ is X and everything below it; src/ is
+# open to all. Tests may include all of their program.
 rooms='src|
 src/cluster|src
 src/format|src
@@ -93,7 +94,7 @@ trainer/run|trainer/core trainer/models trainer/passes trainer/network trainer/b
 trainer/cmd|trainer/
 trainer|trainer/'
 
-# HEADER (regex of the name between <>) and FILES (regex of the path) where it may stand
+# Lines HEADER|FILES: a regex of the name between <> and a regex of the paths that may include it.
 third_party='slurm/.* launcher/scheduler/slurm/library/
 mpi\.h trainer/comm/(comm_mpi\.c|test/)
 nccl\.h trainer/comm/nccl_library\.c
@@ -107,8 +108,8 @@ jpeglib\.h trainer/data/image/(jpeg_file\.c|test/)
 zlib\.h trainer/data/
 omp\.h trainer/(backends/|network/network\.c|data/set/candidates\.c|ops/test/)'
 
-# FILE and SYMBOLS (regexes of the whole) beside those that begin with the name of the file, or with
-# it in the singular (results.c: result_*).
+# Lines FILE|SYMBOLS: regexes of symbols that a file may define besides those that begin with its
+# name, also in the singular (results.c: result_*).
 foreign_symbols='trainer/backends/(ref|cpu|cuda)/.* (ref|simd|cuda)_.*
 trainer/ops/loss (bce|softmax_ce|dice)_kind
 trainer/data/(set/split|source/source)_(file|list) (split|source)_.*
@@ -118,12 +119,12 @@ mapfile -t sources < <(find src launcher trainer t -name '*.[ch]' | sort)
 mapfile -t headers < <(printf '%s\n' "${sources[@]}" | grep '\.h$')
 ok 'the tree is where it should be' test ${#sources[@]} -gt 20
 
-# FILE HEADER of every #include "..."
+# Prints FILE HEADER for every #include "...".
 included=$(awk '/^ *# *include *"/ { split($0, part, "\""); print FILENAME, part[2] }' \
     "${sources[@]}")
 
-# FILE USED-FILE WHAT of every include and, in the objects, of every call. An object of a source
-# that is gone is no matter.
+# Prints FILE USED-FILE WHAT for every include and, from the objects, for every call. Objects whose
+# source is gone are ignored.
 uses() {
     awk '{ print $0, "its-header" }' <<<"$included"
     find "$builddir/src" "$builddir/launcher" "$builddir/trainer" -name '*.o' -not -path \
@@ -212,7 +213,7 @@ misplaced_headers() {
 }
 is "$(misplaced_headers)" '' 'third-party headers stand where the table says'
 
-# Or a distribution has not what it is built of.
+# An unlisted source would be missing from the distribution.
 unlisted() {
     local f lists
     mapfile -t lists < <(find src launcher trainer t -name '*.inc' ! -name '*_isa.inc')
@@ -257,18 +258,18 @@ is "$(grep -nE '(^|[^_a-z>.])(exit|abort|quick_exit) *\(' "${sources[@]}" |
     grep -vE '^(t/tap\.h|[^:]*/main\.c|[^:]*/test/[^:]*):|^[^:]*:[0-9]+: *(/?\*|//)|"[^"]*(exit|abort) *\(')" '' \
     'exit and abort only in main.c'
 
-# The helper depends on what Slurm's headers declare, and on one release of them in one place.
+# Slurm's headers declare what the helper uses, and only version.h depends on their release.
 is "$(grep -nE '^extern .*\(|SLURM_VERSION_NUM\(' launcher/scheduler/slurm/*.[ch] launcher/scheduler/slurm/*/*.[ch] |
     grep -v '^launcher/scheduler/slurm/library/version\.h:')" '' \
     'only launcher/scheduler/slurm/library/version.h tells releases of Slurm apart, and no file declares what is not ours'
 
-# Unfinished marks, spelled so that this file has none.
+# Marks of unfinished work, spelled so that this file contains none.
 is "$(grep -nE 'TO''DO|FIX''ME|XX''X:|HA''CK\b' "${sources[@]}")" '' 'no unfinished marks'
 
 cc=$(sed -n "s/^CC = //p" "$builddir/Makefile")
 flags=$(sed -n 's/^\(CJSON\|CUDA\|JANSSON\|MPI\|PNG\|TIFF\|JPEG\|SLURM\|YAML\)_CFLAGS = //p' \
     "$builddir/Makefile" | tr '\n' ' ')
-# gpu.h and who includes it need CUDA.
+# gpu.h and headers that include it need CUDA.
 grep -q '^CUDA_CFLAGS = .' "$builddir/Makefile" ||
     mapfile -t headers < <(printf '%s\n' "${headers[@]}" |
         grep -vE 'backends/cuda/(conv/.*|norm/.*|runtime/(gpu|cuda_kernel|cuda_queue|warp))\.h')
@@ -277,8 +278,8 @@ ok 'each header compiles alone' \
     ${cc:-cc} -std=gnu11 -fsyntax-only -Wall -Wno-unused-function -I. -I"$builddir" $flags \
     -include config.h "${headers[@]}"
 
-# build/src/foo.o and launcher/liblauncher_a-foo.o define foo, foo_* and nothing else. An object of
-# a source that is gone is no matter.
+# build/src/foo.o and launcher/liblauncher_a-foo.o define only foo and foo_*. Objects whose source
+# is gone are ignored.
 foreign() {
     find "$builddir/src" "$builddir/launcher" "$builddir/trainer" -name '*.o' -not -path \
         '*/test/*' -print0 |

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# What t/prose.py, a part of make lint, finds in documents and sources.
+# Faults that t/prose.py, a part of make lint, must find in documents and sources.
 # shellcheck source=t/lib.sh
 . "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
 command -v python3 >/dev/null || skip_all "python3 is not installed"

@@ -4,7 +4,7 @@
 # shellcheck source=t/lib.sh
 . "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
 
-# The names stand in the synopsis of the man page; some have two words (data synth).
+# Prints the verbs in the synopsis of the man page; some have two words (data synth).
 verbs() { "$1" --man | sed -n "s/^\.B $1 //p" | sed 's/ *$//'; }
 options() { # PROGRAM VERB
     # shellcheck disable=SC2086 # two words

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# unetctl spec: from Slurm's environment, from options, and everything it must not guess.
+# unetctl spec takes its values from Slurm's environment or from options, and refuses to guess.
 # shellcheck source=t/lib.sh
 . "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
 
@@ -66,7 +66,7 @@ is "$(spec "${STEP[@]}" -- --jobs chief=1,worker=1,ps=1 --port-base 5)" \
     '{"cluster":{"chief":["node1:5"],"worker":["node1:6"],"ps":["node2:5"]},"task":{"type":"ps","index":0}}' \
     'types of tasks keep the order in which they are written'
 
-# The facts of TensorFlow's slurm_cluster_resolver_test.py; lib.sh takes CUDA_VISIBLE_DEVICES away.
+# The cases of TensorFlow's slurm_cluster_resolver_test.py. lib.sh unsets CUDA_VISIBLE_DEVICES.
 TF=(SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=3 'SLURM_STEP_TASKS_PER_NODE=1(x3)' \
     'SLURM_STEP_NODELIST=t02n13,t02n41,t02n43')
 PS2='{"cluster":{"ps":["t02n13:8888"],"worker":["t02n41:8888","t02n43:8888"]},"task":{"type":"ps","index":0}}'

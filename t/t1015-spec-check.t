@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# unetctl spec --check without Slurm: ranks on this machine, and what else may talk to rank 0's
-# port. t2030-spec.t has the same in real steps on several nodes.
+# unetctl spec --check without Slurm, with ranks on this machine and other programs that connect to
+# rank 0's port. t2030-spec.t does the same in real steps on several nodes.
 # shellcheck source=t/lib.sh
 . "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
 base=$((20000 + $$ % 1200 * 10)) # below the ports that the kernel gives away itself
@@ -12,7 +12,7 @@ check() { # RANK [OPTIONS]
     timeout 60 unetctl spec --check --nodelist localhost --tasks-per-node 3 --port-base "$base" \
         --rank "$rank" "$@"
 }
-# Some ranks at once, all with $options: what they print on stdout, then their exit codes.
+# Runs ranks at the same time, all with $options. Prints their stdout, then their exit codes.
 options=()
 ranks() { # RANK...
     local pids=() rank rc codes=
@@ -61,7 +61,7 @@ if ! command -v python3 >/dev/null; then
     done_testing
 fi
 cat >guest.py <<'EOF'
-# guest.py PORT TEXT: waits until the port listens, says TEXT, prints the answer, goes.
+# guest.py PORT TEXT waits until the port listens, sends TEXT, prints the answer, and ends.
 import socket, sys, time
 for _ in range(300):
     try:

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# unetctl nodelist: its own grammar, and agreement with scontrol where both accept a list.
+# unetctl nodelist has its own grammar, and agrees with scontrol where both accept a list.
 # shellcheck source=t/lib.sh
 . "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
 
@@ -39,7 +39,7 @@ ok 'a list of a billion names is refused at once' timeout 5 sh \
 exits 2 'a list that needs much memory to read is refused' sh \
     -c 'yes "n[1-100000]" | unetctl nodelist expand -'
 
-# Where the list comes from.
+# The sources of a list.
 is "$(printf 'n1\nn2 n3,\n' | compress -)" 'n[1-3]' '- reads standard input'
 is "$(printf 'n[2-3]' | expand n1 - n4 | words)" 'n1 n2 n3 n4 ' \
     '... and may stand among other lists'
@@ -60,8 +60,9 @@ exits 2 'an unknown action is refused' unetctl nodelist expnd n1
 like "$ERR" "did you mean 'expand'" '... the error names the nearest'
 exits 1 'a full disk is reported' sh -c 'exec unetctl nodelist expand n1 >/dev/full'
 
-# Random lists, good and bad. Slurm accepts no text behind the last bracket; what it makes names of
-# and we refuse is an unclosed or stray bracket, a range without end, and odd characters.
+# Prints random lists, valid and invalid. Slurm accepts no text after the last bracket. It makes
+# names of lists that unetctl refuses: with an unclosed or stray bracket, a range without end, or
+# characters that names cannot have.
 random_lists() { # SEED COUNT
     awk -v seed="$1" -v count="$2" '
     function pick(list,    a, n) { n = split(list, a, " "); return a[1 + int(rand() * n)] }
@@ -96,13 +97,14 @@ random_lists() { # SEED COUNT
         }
     }'
 }
-# The lists on stdin that we and scontrol read differently, beside what is meant to be so.
+# Prints the lists on stdin that unetctl and scontrol read differently, without intended
+# differences.
 judge_lists() {
     local list ours theirs
     while read -r list; do
         ours=$(expand "$list" 2>/dev/null) || ours=
-        # Slurm needs minutes for the longest, and never ends where 18446744073709551615 is not the
-        # last bracket.
+        # Slurm needs minutes for the longest lists, and never ends if 18446744073709551615 is not
+        # in the last bracket.
         [ ${#ours} -lt 50000 ] || continue
         theirs=$(scontrol show hostnames "$list" 2>&1)
         if [[ $theirs == *Invalid* ]]; then
@@ -117,7 +119,7 @@ judge_lists() {
         fi
     done
 }
-# The lists on stdin whose names we and scontrol compress differently.
+# Prints the lists on stdin whose names unetctl and scontrol compress differently.
 judge_compressed() {
     local list names
     while read -r list; do
@@ -128,7 +130,7 @@ judge_compressed() {
     done
 }
 
-# scontrol reads a configuration before anything else; it needs no running Slurm.
+# scontrol reads a configuration first, but needs no running Slurm.
 if command -v scontrol >/dev/null; then
     export SLURM_CONF=$TMP/slurm.conf
     printf '%s\n' ClusterName=t SlurmctldHost=localhost NodeName=localhost \

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Completion in bash, and in zsh and fish where they are installed: loaded and asked.
+# Completion in bash and, where they are installed, in zsh and fish: the scripts are loaded and
+# asked.
 . "$srcdir/t/lib.sh"
 . "$srcdir/t/study.sh"
 
@@ -19,7 +20,7 @@ is "$(unetctl completion words runs -C one | tr '\n' ' ')" "unet-g01-s1 unet-g02
     "ids of runs are printed"
 is "$(unetctl completion words sites | grep -c '^generic$')" 1 "names of sites are printed"
 
-# What bash offers for the words; the last one is being typed.
+# Prints what bash offers for the last of these words.
 offer() {
     bash --norc -c '. ./unetctl.bash; . ./unet-train.bash
         COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))

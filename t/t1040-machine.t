@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# For programs: stdout of every reading verb is its result and nothing else, JSON has its schema;
-# --dry-run writes nothing and tells the truth; --parsable; NO_COLOR.
+# Output for programs: verbs that read print only their result on stdout, JSON has its schema,
+# --dry-run writes nothing and shows what would be written, --parsable, NO_COLOR.
 . "$srcdir/t/lib.sh"
 . "$srcdir/t/study.sh"
 

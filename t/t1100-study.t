@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# init, study.yaml and plan as a user meets them: what is wrong, where, and what to type next.
+# init, study.yaml and plan for a new user: errors say what is wrong, where, and what to type next.
 . "$srcdir/t/lib.sh"
 . "$srcdir/t/study.sh"
 

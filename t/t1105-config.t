@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Where a value comes from: flag over environment over study over site over the user's file over
-# what is built in; and what init writes after a look at the images.
+# The order of the layers of a value: option, environment, study, site, the user's file, built-in.
+# Also what init writes after it has examined the images.
 . "$srcdir/t/lib.sh"
 . "$srcdir/t/study.sh"
 
@@ -21,7 +21,7 @@ Y
 ok "a study is made" unetctl init one --data data --site ./mysite.yaml
 is "$(value site)" "$TMP/mysite.yaml study study.yaml:5" "init stores the absolute path of the site"
 
-# One key in all its layers, from the lowest up.
+# One key is set in all its layers, from the lowest up.
 sed -i '/^  lr:/d; /^  time:/d' one/study.yaml
 is "$(value train.lr)" "0.001 built-in " "the lowest layer is built in"
 printf 'train:\n  lr: 0.01\nslurm:\n  time: 1:00:00\n  account: me\n' >"$user"
@@ -44,7 +44,7 @@ is "$(UNETCTL_GPUS=3 value gpus --gpus 4)" "4 command line --gpus" \
 is "$(UNETCTL_MODEL=resnet20 value model.name)" "resnet20 command line --model" \
     "a variable of an option alone"
 
-# What is in force is what runs.
+# The effective values are used by runs.
 exits 0 "generate uses the effective values" unetctl generate -C one --gpus 2 --set train.epochs=7
 is "$(field one/runs/unet-g02-s1/run.json 'd["train"]["epochs"], d["train"]["lr"]')" "(7, 0.01)" \
     "run.json has the effective values"
@@ -63,7 +63,7 @@ is "$(grep -vc '^slurm\.' "$OUT")" 0 "config prints only the requested section"
 exits 2 "an unknown key is refused" unetctl config -C one train.epoch
 like "$ERR" "did you mean 'train.epochs'" "the error names the nearest key"
 
-# Errors say where the value stands, wherever that is.
+# Errors name the place of the value in every layer.
 exits 2 "a bad value of --set is refused" unetctl plan -C one --set train.lr=x
 like "$ERR" "error: --set train.lr: 'x' is not a number" "the error names the option"
 exits 2 "a bad value of a variable is refused" env UNETCTL_TRAIN_LR=x unetctl plan -C one

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# What plan knows before anything is spent: GPU-hours and their limit, bytes on disk, warnings.
+# What plan reports before anything is spent: GPU-hours and their limit, bytes on disk, warnings.
 . "$srcdir/t/lib.sh"
 . "$srcdir/t/study.sh"
 
@@ -102,7 +102,7 @@ exits 0 \
 like "$ERR" 'warning: .*away.yaml: trainer: .*/away/unet-train: No such file or directory; unless the nodes' \
     "it warns of that"
 
-# The bytes are an upper bound, and no wild one.
+# The bytes are an upper bound, and not much above the real number.
 exits 0 "a run is submitted" unetctl submit -C one --gpus 1 --scheduler local --wait --timeout 120
 bytes=$(du -s --apparent-size -B1 one/runs/unet-g01-s1 | cut -f1)
 blocks=$(du -s -B1 one/runs/unet-g01-s1 | cut -f1)

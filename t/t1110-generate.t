@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# What generate writes for 1..14 GPUs on 2-GPU nodes, against t/golden (UPDATE_GOLDEN=1 renews it);
-# and names that try to break the scripts.
+# The scripts that generate writes for 1..14 GPUs on 2-GPU nodes are compared with t/golden
+# (UPDATE_GOLDEN=1 writes it again). Also names that could break the scripts.
 . "$srcdir/t/lib.sh"
 . "$srcdir/t/study.sh"
 
-# The study's id and the folders differ from machine to machine.
+# The study's id and its folders differ between machines.
 plain() {
     sed -e "s|$(cat study/.unetctl/id)|STUDY_ID|g" -e "s|$TMP|TMP|g" \
         -e "s|$builddir/unetctl|BIN/unetctl|" -e "s|$srcdir/t/|SRC/t/|" "$1"
@@ -39,7 +39,7 @@ else
     skip "shellcheck is not installed" "the scripts are shellcheck-clean"
 fi
 
-# Folders with every character that a shell, sbatch or YAML could trip over.
+# Folders with every character that a shell, sbatch or YAML could misinterpret.
 odd="$TMP/it's \"a\" \$HOME \`id\` é #50% \\ (x) & ;"
 make_study "$odd" local --set data.dir="$TMP/data"
 exits 0 "generate in a folder with an odd name" unetctl generate -C "$odd" --gpus 1
@@ -52,7 +52,7 @@ mkdir $'new\nline'
 cp study/study.yaml study/site.yaml $'new\nline'
 exits 3 "a folder with a newline is refused" unetctl generate -C $'new\nline'
 
-# Nothing that has begun is written again.
+# The files of a run that has begun are not written again.
 touch study/runs/unet-g01-s1/attempt-1/job
 cp study/runs/unet-g01-s1/submit_file.sh kept
 sed -i 's/time: 01:00:00/time: 02:00:00/' study/site.yaml

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The life of a study on --scheduler local: a real tiny training, then every way in which a run can
-# end, with a stand-in trainer.
+# The life of a study with --scheduler local: a short real training, then every way in which a run
+# can end, with t/trainer.sh instead of the trainer.
 . "$srcdir/t/lib.sh"
 . "$srcdir/t/study.sh"
 

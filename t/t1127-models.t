@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# A study of a residual network on images with classes, from init to the report: accuracy takes the
-# place of IoU everywhere.
+# A study of a residual network on images with classes, from init to the report. Accuracy replaces
+# IoU everywhere.
 . "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
 . "$srcdir/t/classes.sh"
 command -v python3 >/dev/null || skip_all 'python3 is not installed'

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# A run whose run.json is damaged, or gone, among others: each verb shows it, and goes on with the
-# others.
+# A study in which the run.json of some runs is damaged or missing: each verb reports that and
+# continues with the other runs.
 # shellcheck source=t/lib.sh
 . "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
 # shellcheck source=t/study.sh

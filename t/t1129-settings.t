@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The table of settings (src/settings/settings.def): files made before it still read, and
-# a setting that is added to it in a copy of the tree is everywhere.
+# The table of settings (src/settings/settings.def): files of earlier versions are read, and a
+# setting that is added to the table in a copy of the tree appears everywhere.
 . "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
 command -v python3 >/dev/null || skip_all 'python3 is not installed'
 json() { python3 -c 'import json, sys; d = json.loads(open(sys.argv[1]).readline() if sys.argv[1].endswith("l") else open(sys.argv[1]).read()); print(eval(sys.argv[2]))' "$@"; }

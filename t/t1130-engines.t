@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Engines other than ours, without Slurm: what their scripts are told, and how their log.csv becomes
-# a result.
+# Engines other than the embedded one, without Slurm: what their scripts get, and how their log.csv
+# becomes a result.
 . "$srcdir/t/lib.sh"
 . "$srcdir/t/study.sh"
 

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The site profiles: what each makes of 1..14 GPUs, against t/golden/sites (UPDATE_GOLDEN=1 renews
-# them), and whether that is a script.
+# The scripts of each site profile for 1..14 GPUs are compared with t/golden/sites (UPDATE_GOLDEN=1
+# writes it again), and must be valid.
 . "$srcdir/t/lib.sh"
 sites="claix-2018 claix-2023 generic iris jean-zay jean-zay-a100 jean-zay-h100 jupiter juwels leonardo"
 sites+=" local lumi marconi100 marenostrum5 meluxina perlmutter sandbox"
@@ -19,7 +19,8 @@ exits 3 "an unknown site is refused" unetctl site show jeanzay
 like "$ERR" "did you mean 'jean-zay'" "the error names the nearest site"
 exits 2 "an unknown word after site is refused" unetctl site liste
 
-# The lines of a script that its template has not, without what differs from machine to machine.
+# Prints the lines of a script that its template does not have, without those that differ between
+# machines.
 values() { # STUDY COUNT FILE
     local run
     run=$(printf 'unet-g%02d-s1' "$2")
@@ -27,7 +28,8 @@ values() { # STUDY COUNT FILE
         sed -e "s|$run|RUN|g" -e "s|$TMP|TMP|g" \
         -e "s|$(cat "$1/.unetctl/id")|STUDY_ID|g" -e "s|$builddir/|BIN/|g"
 }
-# Those of 1 GPU in full, of the others what differs from the count before.
+# Prints the lines for 1 GPU, and for each further count the lines that differ from the previous
+# count.
 scripts() { # STUDY
     local n f
     for f in submit_file.sh run_file.sh; do
@@ -68,7 +70,7 @@ else
     skip "shellcheck is not installed" "and clean in shellcheck's eyes"
 fi
 
-# What the reference's systems ask for is there.
+# The requirements of the reference's systems.
 directive() { # STUDY COUNT DIRECTIVE...
     local study=$1 file word
     file=$(printf '%s/runs/unet-g%02d-s1/submit_file.sh' "$1" "$2")
@@ -91,7 +93,7 @@ like jean-zay/runs/unet-g08-s1/run_file.sh 'spec --port-base 13565$|spec --port-
     "jean-zay: port 13565"
 like jean-zay/runs/unet-g08-s1/run_file.sh '^unset http_proxy' "jean-zay: no proxies"
 like juwels/runs/unet-g08-s1/run_file.sh 'spec --host-suffix i\)' "juwels: InfiniBand names"
-# What the documents of today's clusters ask for is there.
+# The requirements in the documents of other clusters.
 directive claix-2023 8 --nodes=2 --ntasks-per-node=4 --cpus-per-task=24 --gres=gpu:4 \
     --partition=c23g --time=150
 directive jean-zay-a100 8 --nodes=1 --gres=gpu:8 --cpus-per-task=64 --constraint=a100 \
@@ -112,7 +114,7 @@ for site in claix-2023 jean-zay-a100 jean-zay-h100 leonardo marenostrum5; do
     like "$site/runs/unet-g14-s1/submit_file.sh" '^ *srun --mpi=pmix ' "$site: PMIx"
 done
 
-# A site of one's own: what it may not say.
+# A user's site file, and values that it must not have.
 site() { # LINE: the exit code and the error of a study with it
     { grep -v "^${1%%:*}:" "$srcdir/templates/sites/generic.yaml"; echo "$1"; } >generic/mine.yaml
     unetctl generate -C generic --site ./generic/mine.yaml --gpus 3 2>"$ERR"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Templates that people write: markers they must and may use, where they are found, and those of the
+# Users' templates: markers that they must and may use, where they are found, and templates of the
 # reference systems with their tag_* words.
 . "$srcdir/t/lib.sh"
 . "$srcdir/t/study.sh"

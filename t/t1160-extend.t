@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# doc/HACKING.md, "Adding things" and "To add an op": a verb, a site, an engine, an op and an
-# algorithm for it, added as it says in a copy of the tree.
+# Follows doc/HACKING.md, "Adding things" and "To add an op", in a copy of the tree: adds a verb, a
+# site, an engine, an op, and an algorithm for the op.
 # shellcheck source=t/lib.sh
 . "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
 
@@ -116,7 +116,7 @@ for channels in 3 8; do
 done
 
 build() { make unetctl >"$OUT" 2>&1 || { diag <"$OUT"; return 1; }; }
-# A declaration more in op.h changes nothing for the files that do not use it.
+# Files that do not use the op need not be compiled again because of its declaration in op.h.
 build_opcheck() {
     make -o trainer/core/op.h -o trainer/backends/ref/ref.h \
         -o trainer/backends/cpu/norm/norm_kernels.h trainer/ops/test/opcheck.t >"$OUT" 2>&1 ||

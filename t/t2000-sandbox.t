@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The sandbox: up, status, exec, two at once, taking over, down leaves nothing.
+# The sandbox: up, status and exec; two at once; taking over a killed one; down leaves nothing.
 # shellcheck disable=SC2016,SC2317 # text for other shells; functions that ok calls
 . "${srcdir:=$(dirname "$0")/..}/t/lib.sh"
 . "$srcdir/t/sandbox.sh"
@@ -79,7 +79,7 @@ exits 2 "down from inside the sandbox is refused" login unetctl sandbox down
 is "$(login srun -n1 --gpus-per-task=2 bash -c 'echo $CUDA_VISIBLE_DEVICES $UNET_GPUS')" \
     "0,1 fake" "jobs see fake GPUs"
 
-# An ordinary user has one, too.
+# An ordinary user can have a sandbox, too.
 as_user() { (cd / && HOME=$user_home XDG_STATE_HOME=$user_home setpriv --reuid=games --regid=games \
     --clear-groups "$@"); }
 user_home=/
@@ -98,7 +98,7 @@ else
     ok "it leaves no process" no_members "$user_home/unetctl/sandbox"
 fi
 
-# Nodes that do not come up: whoever loses patience leaves nothing behind.
+# If nodes do not come up and the user interrupts, nothing is left.
 mkdir "$TMP/slow"
 printf '#!/bin/sh\nexec sleep 1000\n' >"$TMP/slow/slurmd" && chmod +x "$TMP/slow/slurmd"
 for mode in auto flat; do
@@ -111,7 +111,7 @@ for mode in auto flat; do
     exits 4 "it leaves no sandbox" unetctl sandbox status --dir "$TMP/slow-$mode"
 done
 
-# A process that ends between the look and the signal is no failure.
+# It is not an error if a process ends between being found and being signalled.
 sleep 100 &
 printf '%d %d\n' $! "$(sed 's/.*) //' /proc/$!/stat | cut -d' ' -f20)" >"$TMP/list"
 exits 0 "a signal to a process that has just ended is not an error" bash -euc \
@@ -120,7 +120,7 @@ exits 0 "a signal to a process that has just ended is not an error" bash -euc \
 kill $!
 wait $! 2>/dev/null
 
-# A second one, flat, at the same time, with a job that is left running.
+# A second, flat sandbox at the same time, with a job that is running when it is stopped.
 exits 0 "a second sandbox is started" unetctl sandbox up --dir "$TMP/two" --mode flat --nodes 2
 is "$(ready_nodes "$TMP/two")" 2 "it has its own nodes"
 is "$(ready_nodes "$DIR")" 7 "the first keeps its nodes"
@@ -141,7 +141,7 @@ ok "no process is left" wait_until 10 no_members "$TMP/two"
 exits 0 "stopping it again is not an error" unetctl sandbox down --dir "$TMP/two"
 is "$(ready_nodes "$DIR")" 7 "the first sandbox still runs"
 
-# The supervisor is killed; then the record points to a stranger's pid, as after a reboot.
+# The supervisor is killed. Then the record names the pid of another process, as after a reboot.
 unetctl sandbox up --dir "$TMP/two" --mode flat --nodes 2 >/dev/null
 kill -KILL "$(holder "$TMP/two")"
 exits 4 "status of a killed sandbox fails" unetctl sandbox status --dir "$TMP/two"

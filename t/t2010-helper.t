@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The programs that ask Slurm, by its commands and by libslurm, on a real Slurm: every operation,
-# and what is refused. How unetctl chooses between them.
+# The helpers that query Slurm by its commands and by libslurm, with a real Slurm: every operation,
+# refusals, and how unetctl chooses between the helpers.
 . "${srcdir:=$(dirname "$0")/..}/t/lib.sh"
 . "$srcdir/t/sandbox.sh"
 . "$srcdir/t/study.sh"
@@ -11,7 +11,7 @@ helpers=(unetctl-slurm-commands)
 if [ -x "$builddir/unetctl-slurm" ]; then helpers+=(unetctl-slurm); fi
 
 ask() { printf '%s\n' "$@" | login "$builddir/$helper"; }
-# Members of the last line of JSON in $OUT, as text; of a submission's only result
+# Prints members of the last line of JSON in $OUT, or of the only result of a submission.
 member() {
     tail -n 1 "$OUT" |
         python3 -c 'import json,sys; a = json.load(sys.stdin); a = a["results"][0] if "results" in a else a
@@ -24,7 +24,7 @@ job() { # OP TAG NODES TASKS [MEMBERS]
         "$1" "$open" "$2" "$TMP/script" "$TMP" "$TMP/%j.out" "$3" "$4" "${5:+,$5}" "$(words "$@")" \
         "$close"
 }
-# The same job as sbatch's words, those for its GPUs from $gpu_words
+# Prints the same job as sbatch's words, with $gpu_words for its GPUs.
 words() {
     local word extra=${5-}
     printf '"--job-name=job","--comment=%s","--chdir=%s","--output=%s","--nodes=%d","--ntasks=%d","--cpus-per-task=1",%s' \
@@ -92,8 +92,8 @@ ok "a job that must wait for a drained node is checked" ask "$(job check x 3 5)"
 is "$(member '["ok"]')" True "it is not refused"
 login scontrol update nodename=node3 state=resume
 
-# The same job through the helper and by hand has the same environment, and its GPUs: each rank its
-# own of three on two nodes, or those of its node. While it runs nobody else gets them.
+# The same job through the helper and by hand has the same environment and GPUs: each rank has its
+# own of three on two nodes, or those of its node. No other job gets them while it runs.
 export MARK="it's \"here\"" SLURM_NODEID=stale OMPI_MCA_plm_slurm_args=--external-launcher
 own='^(SLURM_JOB_(ID|SLUID|START_TIME|END_TIME)|SLURM_JOBID|SLURM_TASK_PID|SHLVL|OLDPWD|PWD|_)='
 has_file() { [ -s "$1" ]; }
@@ -175,7 +175,7 @@ for helper in "${helpers[@]}"; do
     test_requests
 done
 
-# unetctl's choice: a helper that is missing, and one that was built for another release of libslurm
+# unetctl's choice if a helper is missing, or was built for another release of libslurm.
 make_study study sandbox
 libexec=$TMP/libexec
 mkdir "$libexec"
@@ -224,7 +224,7 @@ else
     skip "no helper of an older release (make check-distros has one)" "a cluster that refuses it"
 fi
 
-# Where Slurm takes jobs that can never start
+# Jobs that can never start, which Slurm may accept.
 dir=$XDG_STATE_HOME/unetctl/sandbox
 printf '#!/bin/bash\n' >"$TMP/script"
 sed -i 's/^EnforcePartLimits=.*/EnforcePartLimits=NO/' "$dir/etc/slurm.conf"
@@ -245,7 +245,7 @@ for helper in "${helpers[@]}"; do
 done
 is "$(login squeue -h)" "" "the queue is empty"
 
-# Slurm that can't be reached
+# A Slurm that cannot be reached.
 sed -i 's/^MessageTimeout=.*/MessageTimeout=2/' "$dir/etc/slurm.conf"
 sandbox_stop_controller
 for helper in "${helpers[@]}"; do

@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# 1 to 14 GPUs on nodes with two: tasks 2, 2, ..., 1 in block order, a GPU for each.
+# 1 to 14 GPUs on nodes with two: tasks are 2, 2, ..., 1 in block order, with a GPU each.
 . "${srcdir:=$(dirname "$0")/..}/t/lib.sh"
 . "$srcdir/t/sandbox.sh"
 
 [ -x "$builddir/unetctl-slurm" ] || skip_all "built without libslurm"
 sandbox_up --nodes 7
 
-# Each rank prints: rank, node's number in the job, GPU
+# Each rank prints its rank, the number of its node in the job, and its GPU.
 cat >"$TMP/rank" <<'END'
 #!/bin/bash
 echo "$SLURM_PROCID $SLURM_NODEID $CUDA_VISIBLE_DEVICES"
@@ -28,7 +28,8 @@ want() { # GPUS
 }
 queue_empty() { [ -z "$(login squeue -h -t pending,running,completing -n "$1")" ]; }
 
-# A stranger has one GPU of the first node; nobody must begin with the half that is left.
+# Another user's job has one GPU of the first node. No job may begin with the other half of that
+# node.
 login sbatch -w node1 -n1 --gpus-per-task=1 -J stranger -o /dev/null --wrap 'sleep 1000' >/dev/null
 ok "another user's job runs" wait_until 60 bash \
     -c "[ \"\$(unetctl sandbox exec -- squeue -h -t running -n stranger -o %N)\" = node1 ]"

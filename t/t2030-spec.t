@@ -1,20 +1,21 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# unetctl spec inside real Slurm steps: each task's address is on the node it runs on, and all tasks
-# see the same cluster.
+# unetctl spec in real Slurm steps: each task's address is on the node that it runs on, and all
+# tasks see the same cluster.
 # shellcheck disable=SC2016 # text for the shells of the tasks
 . "${srcdir:=$(dirname "$0")/..}/t/lib.sh"
 . "$srcdir/t/sandbox.sh"
 
 sandbox_up --nodes 3 --gpus-per-node 2
 
-# Each task prints its rank, its node and its specification; --immediate: no waiting for a free
-# node.
+# Each task prints its rank, its node and its specification. --immediate fails instead of waiting
+# for a node.
 tasks() { # SRUN OPTIONS...
     login srun --immediate=60 "$@" sh -c 'echo "$SLURM_PROCID $SLURMD_NODENAME $(unetctl spec)"' |
         sort -n
 }
-# Judges the lines of tasks: rank, node and place in the list agree, one cluster, ports by slot.
+# Checks the lines of tasks: rank, node and place in the list agree, there is one cluster, and ports
+# follow slots.
 judge() {
     python3 -c '
 import json, sys
@@ -54,11 +55,12 @@ ok 'an arbitrary distribution is refused' sh \
 like "$ERR" 'order of these tasks is unknown; start .* --distribution=block' \
     '... and the cure is named'
 
-# --check, each rank with what the script says of it.
+# Runs --check on each rank, with its options changed by the script.
 check() { # SCRIPT SRUN-OPTIONS...
     local script=$1
     shift
-    # The whole step ends when rank 0 has judged; a rank that waits for nobody is the failure.
+    # The whole step must end once rank 0 has compared the reports; a rank that waits for longer is
+    # an error.
     login timeout 60 srun --immediate=60 "$@" sh -c "$script"
 }
 MIXED=(-N3 -n5) # 3 + 1 + 1

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# plan --test-only against a real Slurm: when and where each run would start, and what never could.
+# plan --test-only with a real Slurm: when and where each run would start, and runs that never
+# could.
 . "$srcdir/t/lib.sh"
 . "$srcdir/t/sandbox.sh"
 . "$srcdir/t/study.sh"

@@ -1,7 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# doctor, with each fault provoked for real: on this host, and on nodes that are namespaces of their
-# own.
+# doctor finds real faults, on this host and on nodes that are namespaces.
 . "$srcdir/t/lib.sh"
 . "$srcdir/t/sandbox.sh"
 . "$srcdir/t/study.sh"
@@ -159,7 +158,7 @@ ok "node3 has a low limit of open files" \
 ok "node3 has no route to node2" on 3 -- ip route add blackhole 10.77.0.12/32
 ok "node3 has an interface without link" on 3 -- sh -c 'ip link add ib0 type veth peer name ib1 &&
     ip addr add 10.99.0.3/24 dev ib0 && ip link set ib0 up'
-# What the loader puts in front of every program there moves its clock.
+# A library that the loader puts before every program on the node changes its clock.
 ok "node2 has a wrong clock" on 2 -- sh -c \
     'cp -a /etc etc2 && echo '"$TMP/clock.so"' >etc2/ld.so.preload && cp hosts2 etc2/hosts && mount --bind etc2 /etc'
 exits 5 "a rehearsal on 6 GPUs finds these faults" env MASTER_ADDR=x unetctl doctor -C one --gpus 6

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Submission to a real Slurm: every count 1..14, exactly once, whatever happens to unetctl.
+# Submission to a real Slurm: every count 1..14 is submitted exactly once, whatever happens to
+# unetctl.
 . "$srcdir/t/lib.sh"
 . "$srcdir/t/sandbox.sh"
 . "$srcdir/t/study.sh"
@@ -36,7 +37,7 @@ show() { # STUDY RUN: what Slurm knows of its job, without what differs from job
 is "$(show "by 'hand' %j é" unet-g05-s1)" "$(show all unet-g05-s1)" \
     "that job equals one that unetctl submits"
 
-# A template with directives of its own, and nothing that unetctl would know its jobs by.
+# A template with its own directives, whose jobs have nothing that unetctl would know them by.
 make_study owned sandbox
 mkdir T
 # shellcheck disable=SC2016
@@ -53,7 +54,7 @@ like "$ERR" "unet-g02-s1 is job $id already" "the job submitted by hand is adopt
 is "$(jobs_of owned | wc -l) $(jobs_of owned | uniq | wc -l)" "3 3" "each run has one job"
 is "$(login squeue -h -j "$id" -o %j)" demo-unet-g02-s1 "the job has unetctl's name"
 login scancel -u "$(id -un)" >/dev/null
-# Under another comment nobody can know it before it begins, but then.
+# A job with another comment is only recognised when it begins.
 make_study commented sandbox
 echo hang >commented/behave
 exits 0 "a study is generated" unetctl generate -C commented --gpus 2
@@ -97,7 +98,7 @@ is "$(jobs_of killed | uniq | wc -l)" 14 "each run has one"
 is "$(unetctl status -C killed --json >"$OUT" && field "$OUT" 'sorted(set(r["state"] for r in d["runs"]))')" \
     "['PENDING']" "status sees them wait"
 
-# The ledger alone is torn away: jobs that exist are found by their tags.
+# Only the ledger is lost: existing jobs are found by their tags.
 : >killed/.unetctl/ledger.jsonl
 exits 0 "submit with an emptied ledger succeeds" unetctl submit -C killed --gpus 1..14 -- --hold
 is "$(jobs_of killed | wc -l)" 14 "there are still 14 jobs"

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# kill -9 of unetctl and of its helper at a system call of `submit --gpus 1..14`, then once more:
-# exactly 14 jobs. Here at some system calls, spread over all; make check-faults does it at every
-# one.
+# unetctl or its helper is killed by kill -9 at a system call of `submit --gpus 1..14`, and the
+# command is repeated: there are exactly 14 jobs. This test uses some system calls, spread over all;
+# make check-faults uses every one.
 # shellcheck source=t/lib.sh
 . "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
 # shellcheck source=t/sandbox.sh

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Several unetctl at once on one study: exactly the jobs of one of them.
+# Several unetctl submit the same study at the same time: there are exactly the jobs of one of them.
 # shellcheck source=t/lib.sh
 . "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
 # shellcheck source=t/sandbox.sh
@@ -11,7 +11,7 @@ sandbox_up --nodes 7 --gpus-per-node 2
 
 jobs_of() { login squeue -h -a -t all -o %k | grep "^unetctl:$(cat "$1/.unetctl/id"):" | sort; }
 submit() { unetctl submit -C "$@" -- --hold; }
-# TEXT JOBS FIRST.. + SECOND..: both start at the same time, in a new study each of six times
+# TEXT JOBS FIRST.. + SECOND..: starts both at the same time, in a new study, six times.
 together() {
     local text=$1 jobs=$2 words first=() second=() pids rc i wrong=''
     shift 2
@@ -48,7 +48,8 @@ together "two submits of 14 runs" 14 --gpus 1..14 + --gpus 1..14
 together "overlapping ones" 14 --gpus 1..10 + --gpus 1..14
 together "with --one-allocation" 1 --gpus 1..14 --one-allocation + --gpus 1..14 --one-allocation
 
-# One of each kind: whoever comes first has the runs.
+# Submits jobs and an allocation at the same time: the one that gets the lock first submits the
+# runs.
 cp -r fresh mixed
 submit mixed --gpus 1..14 2>first.err &
 pid=$!
@@ -62,7 +63,7 @@ is "$(cat first.err second.err | grep -c '^unetctl: [0-9]* runs submitted;')" 2 
     "both report what was submitted"
 login scancel -u "$(id -un)"
 
-# Eight of them.
+# Eight submits at the same time.
 cp -r fresh eight
 for i in 1 2 3 4 5 6 7 8; do
     submit eight --gpus 1..14 >"eight.$i" 2>&1 &

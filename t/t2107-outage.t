@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # The controller stops, dies or restarts, or the disk is full, in the middle of `submit --gpus
-# 1..14`: the next submit makes it exactly 14 jobs.
+# 1..14`: after the next submit there are exactly 14 jobs.
 # shellcheck source=t/lib.sh
 . "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
 # shellcheck source=t/sandbox.sh
@@ -10,13 +10,13 @@
 . "$srcdir/t/study.sh"
 # shellcheck source=t/killed.sh
 . "$srcdir/t/killed.sh"
-# Before the sandbox, whose nodes do not see later mounts.
+# Mounted before the sandbox starts, because its nodes do not see later mounts.
 mkdir disk
 if mount -t tmpfs -o size=4M tmpfs disk 2>"$ERR"; then disk=yes; else disk=''; fi
 sandbox_up --nodes 7 --gpus-per-node 2
 unmount() { [ -z "$disk" ] || umount -l "$TMP/disk"; }
 cleanup_hooks+=(unmount)
-# What waits for an answer gives up soon.
+# Programs that wait for an answer give up soon.
 sed -i 's/^MessageTimeout=.*/MessageTimeout=2/' "$XDG_STATE_HOME/unetctl/sandbox/etc/slurm.conf"
 
 calls=$(count_calls sandbox -p "$sandbox_helper" 2>"$ERR")

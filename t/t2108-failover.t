@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# A Slurm with two controllers, whose first is killed in the middle of `submit --gpus 1..14` and
-# while runs are watched: the second takes over, no job is lost or there twice. Through libslurm and
-# Slurm's commands.
+# A Slurm with two controllers, the first of which is killed in the middle of `submit --gpus 1..14`
+# and while runs are watched. The second takes over, and no job is lost or duplicated, through
+# libslurm and through Slurm's commands.
 # shellcheck source=t/lib.sh
 . "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
 # shellcheck source=t/sandbox.sh
@@ -15,7 +15,7 @@ sandbox_up --nodes 7 --gpus-per-node 2
 login getent hosts node7 >"$OUT" ||
     skip_all "the sandbox's nodes share one name, and so would its controllers"
 
-# Both keep their state in one folder; each kills whoever is in its file of the process.
+# Both keep their state in one folder; each kills the process that its pid file names.
 conf=$XDG_STATE_HOME/unetctl/sandbox/etc/slurm.conf second=${sandbox_controller%/*}/second.pid
 sed -i -e 's/^SlurmctldHost=.*/&\nSlurmctldHost=node7(10.77.0.17)/' \
     -e 's/^SlurmctldTimeout=.*/SlurmctldTimeout=5/' \
@@ -30,7 +30,7 @@ start_second() {
         "nsenter -t \$(cat ${second%/*}/node7.pid) -n -u -i slurmctld -i -f ${conf%/*}/second.conf" &&
         wait_until 20 second_is UP
 }
-# Not by giving back control, in which the second of 22.05 sometimes dies.
+# The first is not asked to hand over control: the second of 22.05 sometimes dies of that.
 restore() {
     local process
     process=$(login cat "$second")

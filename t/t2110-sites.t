@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# What the real sbatch makes of our scripts: every site's directives, options that unetctl passes
-# on, odd characters, templates with directives of their own.
+# The real sbatch accepts the scripts: every site's directives, options that unetctl passes on,
+# special characters, templates with their own directives.
 . "$srcdir/t/lib.sh"
 . "$srcdir/t/sandbox.sh"
 . "$srcdir/t/study.sh"
 sandbox_up --nodes 7 --gpus-per-node 8 --cpus-per-node 288
 
-# Partitions and features as the sites name them.
+# Partitions and features with the names that the sites use.
 for p in c18g c23g gpu booster boost_usr_prod m100_usr_prod small-g; do
     login scontrol create PartitionName=$p Nodes=ALL State=UP >/dev/null
 done
@@ -31,8 +31,7 @@ fields() { # ID: what Slurm knows of a job, without what differs from job to job
         sed -e 's/ \(EligibleTime\|StartTime\).*//' -e "s|$2|STUDY|g"
 }
 tricky="it's \"a\" #1 \$HOME \`id\` (x) & ; é"
-# Not --spread-job, of which the slurmctld of 24.11 dies where it is asked when such a job would
-# run.
+# Without --spread-job: the slurmctld of 24.11 dies when it is asked when such a job would run.
 words=(--hold --mail-type=END "--mail-user=$tricky" -e "$TMP/err of $tricky" --signal B:USR2@77 \
     --contiguous
     --constraint=v100-16g --exclusive=user)

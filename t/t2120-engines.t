@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Engines other than ours on a real Slurm: a plain program, MPI ranks as Horovod has them, the
-# reference's own templates, and all of them in one study.
+# Engines other than the embedded one on a real Slurm: a plain program, MPI ranks as Horovod has
+# them, the reference's own templates, and all of them in one study.
 . "$srcdir/t/lib.sh"
 . "$srcdir/t/sandbox.sh"
 . "$srcdir/t/study.sh"
@@ -27,14 +27,15 @@ is "$(told command-g03-s1 MASTER_ADDR)" "node1 node1 node1" "all ranks know wher
 is "$(states study)" "command-g01-s1 COMPLETED
 command-g02-s1 COMPLETED
 command-g03-s1 COMPLETED" "status"
-# Its ranks need no MPI: an mpirun of Open MPI 6.0rc may not end with them (doc/SLURM.md).
+# Its ranks do not use MPI, because an mpirun of Open MPI 6.0rc may not end with them
+# (doc/SLURM.md).
 make_step_study failing sandbox --set train.epochs=2
 sed -n '/^command:/,$p' study/study.yaml >>failing/study.yaml
 echo exit3 >failing/behave
 exits 1 "a program whose ranks fail is a failed run" \
     unetctl submit -C failing --engine command --gpus 4 \
     --wait --timeout 120
-# Ranks that srun ends before they have failed themselves make it 128 + TERM.
+# If srun ends ranks before they fail by themselves, the code is 128 + TERM.
 like <(field failing/runs/command-g04-s1/attempt-1/FAILED 'd["exit_code"]') '^(3|143)$' \
     "its exit code"
 echo hang >failing/behave

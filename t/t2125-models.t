@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# submit --model resnet44 --gpus 1..4 on a real Slurm: all verbs, one process per GPU beyond one
-# node.
+# submit --model resnet44 --gpus 1..4 on a real Slurm: all verbs, and one process per GPU on more
+# than one node.
 . "$srcdir/t/lib.sh"
 . "$srcdir/t/sandbox.sh"
 . "$srcdir/t/classes.sh"

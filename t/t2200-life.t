@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# What happens to running jobs on a real Slurm: they go on from their checkpoints. t/faults has what
-# takes longer: time limits, preemption.
+# Running jobs on a real Slurm are interrupted and resume from their checkpoints. t/faults has cases
+# that take longer: time limits, preemption.
 # shellcheck source=t/lib.sh
 . "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
 # shellcheck source=t/sandbox.sh
@@ -59,11 +59,11 @@ like runs/unet-g05-s1/run_file.sh '--out attempt-2 --resume attempt-1$' \
     "the trainer gets the checkpoint"
 
 # ---- the end
-# Its exit code in a file: bash forgets that of a process whose number is given away again.
+# The exit code is kept in a file: bash forgets it if the process's number is used again.
 { unetctl logs -f unet-g01-s1 unet-g05-s1 >logs.out 2>&1; echo $? >logs.code; } &
 logs=$!
-# A launch that fails (on a slow machine the dead node's step may linger) is held by Slurm: an
-# operator's task.
+# Slurm holds a job whose launch fails, as on a slow machine where the dead node's step is still
+# ending. Releasing it is an operator's task.
 all_done() {
     local id
     for id in $(login squeue -h -t PD -o '%i %r' |

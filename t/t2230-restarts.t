@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Real training in jobs that are requeued, asked to leave, killed, or left behind on a node that
-# Slurm has given up: each goes on from its checkpoint and ends as the run that nobody disturbed,
-# with the same weights to the last bit.
+# Real trainings in jobs that are requeued, asked to leave, killed, or left behind on a node that
+# Slurm has given up. Each resumes from its checkpoint and ends with the weights of an undisturbed
+# run, to the last bit.
 # shellcheck source=t/lib.sh
 . "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
 # shellcheck source=t/sandbox.sh

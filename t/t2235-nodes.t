@@ -1,9 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# What happens to the nodes and daemons of a real Slurm while ranks train on two nodes: the node is
-# drained, slurmd is killed and comes back, slurmctld is restarted: the run goes on to its end. A
-# rank that is stopped is named, with its host, whatever node it is on. t2230 has nodes that are
-# given up.
+# Nodes and daemons of a real Slurm fail while ranks train on two nodes: a node is drained, slurmd
+# is killed and started again, slurmctld is restarted. The run continues to its end. A rank that is
+# stopped is named with its host, on whichever node it is. t2230 has nodes that are given up.
 # shellcheck source=t/lib.sh
 . "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
 # shellcheck source=t/sandbox.sh

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Every state of a job that a private Slurm can bring about, as `unetctl status` shows and explains
-# it. Not here: OUT_OF_MEMORY (t2250-memory.t), time limits, which take minutes (t/faults), and for
-# want of power saving and a second cluster BOOT_FAIL and REVOKED
-# (launcher/scheduler/slurm/test/slurm_words.c and run_status.c have them).
+# Every state of a job that a private Slurm can produce, as `unetctl status` shows and explains it.
+# Elsewhere: OUT_OF_MEMORY (t2250-memory.t), and time limits, which take minutes (t/faults).
+# BOOT_FAIL and REVOKED would need power saving and a second cluster;
+# launcher/scheduler/slurm/test/slurm_words.c and run_status.c have them.
 # shellcheck source=t/lib.sh
 . "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
 # shellcheck source=t/sandbox.sh

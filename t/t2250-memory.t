@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# A real Slurm that holds jobs to the memory they asked for: the trainer sees that it is too little
-# before it begins, and a program that takes more is OUT_OF_MEMORY.
+# A real Slurm that limits jobs to the memory they request: the trainer finds that it is too little
+# before it begins, and a program that uses more is OUT_OF_MEMORY.
 # shellcheck source=t/lib.sh
 . "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
 # shellcheck source=t/sandbox.sh
@@ -12,7 +12,7 @@ groups=/sys/fs/cgroup/memory # of version 1
 if [ ! -w $groups/memory.limit_in_bytes ]; then skip_all \
     "no memory cgroup (version 1) that this user may write"; fi
 unet-train devices --json | grep -q '"mpi"\]' || skip_all "built without MPI: 3 GPUs need two nodes"
-# Groups are named after nodes, as another test's would be. (Slurm itself locks the folder.)
+# The groups are named after nodes, as another test's would be. (Slurm itself locks the folder.)
 exec 8<$groups/cgroup.procs && flock 8
 sandbox_up --nodes 2 --gpus-per-node 2
 remove_groups() { find "$groups"/slurm_node[12] -depth -type d -exec rmdir {} + 2>/dev/null; }

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# --max-in-flight and --after on a real Slurm: dependencies between jobs, so that no unetctl stays.
+# --max-in-flight and --after on a real Slurm make dependencies between jobs, so that no unetctl
+# process remains.
 # shellcheck source=t/lib.sh
 . "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
 # shellcheck source=t/sandbox.sh

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# A cluster with no room for more jobs (MaxJobCount): what fits is submitted, once; the rest is
-# left, and follows. By Slurm's commands it takes 6 minutes: sbatch tries
-# again by itself, for 2.
+# A cluster with no room for more jobs (MaxJobCount): what fits is submitted once; the rest is left
+# and submitted later. With Slurm's commands this takes 6 minutes, because sbatch itself retries for
+# 2.
 # shellcheck source=t/lib.sh
 . "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
 # shellcheck source=t/sandbox.sh

@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# collect: what counts as a result, what does not, and how that is said.
+# collect: what counts as a result, what does not, and how that is reported.
 . "${srcdir:-.}/t/lib.sh"
 . "$srcdir/t/study-fixture.sh"
 
 state_of() { awk -F, -v run="$1" '$1 == run { print $7 }' s/logs/results.csv; }
 
-# Everything good.
+# All runs are good.
 make_study s demo 1..2 1
 add_run s 1 1 4 0.9
 add_run s 2 1 2.5 0.9
@@ -22,7 +22,7 @@ is "$(ls -i s/logs/log_1.csv s/logs/log_2.csv)" "$before" "equal logs are not wr
 exits 0 "--json" unetctl collect --json -C s
 like "$OUT" '"complete": true' "the JSON says complete"
 
-# What collect did not write.
+# A file that collect did not write.
 mv s/logs/log_1.csv kept.csv
 echo mine >outside.csv
 ln -s ../../outside.csv s/logs/log_1.csv
@@ -31,19 +31,19 @@ like "$ERR" 's/logs/log_1.csv exists already, and nothing is overwritten' "the e
 is "$(cat outside.csv)" mine "the file that the link leads to is unchanged"
 mv kept.csv s/logs/log_1.csv
 
-# Seeds.
+# Several seeds.
 add_run s 2 2 2.5 0.8
 exits 0 "a further seed is collected" unetctl collect -C s
 ok "its log's name has the seed" test -e s/logs/log_2_s2.csv
 rm -r s/runs/unet-g02-s2 s/logs/log_2_s2.csv
 
-# What is wanted and missing.
+# Runs that are wanted and missing.
 sed -i 's/^gpus: .*/gpus: 1..3/; s/^seeds: .*/seeds: 1/' s/study.yaml
 exits 1 "a count that was never submitted is incomplete" unetctl collect -C s
 like "$ERR" '1 of 3 runs have no result: unet-g03-s1 is missing' "the error names it"
 is "$(state_of unet-g03-s1)" missing "it has a row"
 
-# Failed, then good in a second attempt.
+# A run that failed, then succeeded in a second attempt.
 make_run s unet-g03-s1 3 1
 exits 1 "a run that was generated and never submitted is incomplete" unetctl collect -C s
 is "$(state_of unet-g03-s1)" "not started" "its row says that it was not started"
@@ -59,14 +59,14 @@ make_attempt s unet-g03-s1 3 1 2 2 0.9
 exits 0 "the newest attempt counts" unetctl collect -C s
 ok "its log is collected" test -e s/logs/log_3.csv
 
-# Killed: no marker. What an earlier collect left goes away.
+# A killed run has no marker, and its log of an earlier collect is removed.
 rm s/runs/unet-g03-s1/attempt-2/DONE
 printf '{"kind":"epo' >>s/runs/unet-g03-s1/attempt-2/record.jsonl
 exits 1 "a run without a marker is incomplete" unetctl collect -C s
 is "$(state_of unet-g03-s1)" unfinished "its row says unfinished"
 ok "the log of an earlier collect is removed" test ! -e s/logs/log_3.csv
 
-# Files that do not hold what they must.
+# Files with invalid contents.
 corrupt() { # WHAT REGEX COMMAND...
     local what=$1 regex=$2
     shift 2
@@ -105,7 +105,8 @@ echo '{' >s/runs/unet-g03-s1/run.json
 exits 1 "a run.json that cannot be read is incomplete" unetctl collect -C s
 is "$(state_of unet-g03-s1)" corrupt "its row says corrupt"
 
-# Killed while it writes: what is in logs/ under its own name is whole, and the next one ends it.
+# A collect is killed while it writes: files with their final names in logs/ are complete, and the
+# next collect completes the rest.
 make_study killed killed 1..6 1
 for n in 1 2 3 4 5 6; do add_run killed "$n" 1 "$((12 / n))" 0.9; done
 exits 0 "a collect that is not disturbed succeeds" unetctl collect -C killed
@@ -137,7 +138,7 @@ else
     skip "programs cannot be traced here" "a collect that is killed"
 fi
 
-# Nothing usable.
+# No usable run.
 make_study empty empty 1..2 1
 exits 7 "a study without results is an error" unetctl collect -C empty
 like "$ERR" '2 of 2 runs have no result' "the error says how many runs have none"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# report: known speed-ups come out, in every form; what may not be said is not said.
+# report: known speed-ups are reported in every form, and nothing that the data do not support.
 . "${srcdir:-.}/t/lib.sh"
 . "$srcdir/t/study-fixture.sh"
 command -v gnuplot >/dev/null || skip_all "gnuplot is not installed"
@@ -8,7 +8,7 @@ command -v gnuplot >/dev/null || skip_all "gnuplot is not installed"
 json() { python3 -c "import json,sys; r=json.load(open(sys.argv[1])); print(eval(sys.argv[2]))" \
     "$1" "$2"; }
 
-# 1, 2 and 4 GPUs: steady epochs 4 s, 2.5 s, 2 s.
+# Steady epochs take 4 s, 2.5 s and 2 s on 1, 2 and 4 GPUs.
 make_study s demo 1,2,4 1
 add_run s 1 1 4 0.9
 exits 8 "a single number of GPUs has no speed-up" unetctl report -C s
@@ -44,7 +44,7 @@ is "$(json $r 'r["engines"][0]["verdict"]["headline"]')" \
 is "$(json $r 'r["engines"][0]["verdict"]["headline"]')" \
     "$(sed '/^\(But\|Limit\)/,$d' "$OUT" | tr -s ' \n' ' ' | sed 's/ $//')" "and on a terminal"
 
-# The files.
+# The files of the report.
 html=s/report/report.html
 for f in speedup iou efficiency epoch_time cost notebook parts whole loss; do
     ok "$f.svg, .pdf, .png, .gp and .dat are written" test -s s/report/figures/$f.svg \
@@ -94,7 +94,7 @@ assert [int(n) for n, _ in tips] == [1, 2, 3, 4, 5] and len(set(tips)) == 5, tip
 assert all(abs(float(v) - t(1) / t(int(n))) < 0.006 for n, v in tips), tips
 EOF
 
-# Forms on stdout come alone.
+# Forms on stdout are printed alone.
 rm -r s/report
 exits 0 "--text" unetctl report -C s --text
 is "$(awk 'length > 80' "$OUT")" "" "it fits 80 columns"
@@ -115,7 +115,7 @@ ok "no folder is written" test ! -e s/report
 exits 0 "--json FILE -o DIR" unetctl report -C s --json numbers.json -o elsewhere
 ok "both are written" test -s numbers.json -a -s elsewhere/report.html
 
-# A collected folder alone is enough, and says the same.
+# The collected logs alone give the same report.
 cp -r s/logs moved
 exits 0 "--logs of a collected folder" unetctl report --logs moved --json -
 is "$(json "$OUT" '[round(p["efficiency"],6) for p in r["engines"][0]["points"]]')" \
@@ -156,7 +156,7 @@ sed '3s/done/dome/' moved/results.csv >badtable/results.csv
 exits 7 "a damaged results.csv is an error" unetctl report --logs badtable
 like "$ERR" 'results.csv:3:' "the error has the line"
 
-# Failed runs are in no number.
+# Failed runs do not enter any number.
 sed -i 's/^gpus: .*/gpus: 1,2,4,6,8/' s/study.yaml
 make_run s unet-g08-s1 8 1
 mkdir s/runs/unet-g08-s1/attempt-1
@@ -169,8 +169,8 @@ is "$(json $r '[p["gpus"] for p in r["engines"][0]["points"]]')" "[1, 2, 4]" \
     "neither is in a number"
 like $html '3 of 5 runs have a result' "the page says how many runs have a result"
 
-# Runs with other settings are another series, named by what differs; nothing is compared across
-# them.
+# Runs with other settings are another series, named by what differs; series are not compared with
+# each other.
 make_study m mix 1,2,4 1
 add_run m 1 1 4 0.9
 add_run m 2 1 2.5 0.9
@@ -205,7 +205,7 @@ exits 8 "two counts with different settings are not compared" unetctl report -C 
 like "$ERR" 'same settings.*embedded \(1 GPU\); embedded, data.height 96, .* \(8 GPUs\)' \
     "are no speed-up"
 
-# Of a study that cannot be written, by another user.
+# A study of another user, which this user cannot write.
 as_nobody=()
 [ "$(id -u)" -ne 0 ] || as_nobody=(setpriv --reuid 65534 --regid 65534 --clear-groups)
 make_study theirs theirs 1,2 1
@@ -232,7 +232,7 @@ fi
 is "$(find theirs -printf '%p %T@\n' | sort)" "$before" "the study is unchanged"
 chmod -R u+w theirs
 
-# One seed three times is not three runs, in a study and in a table of runs.
+# The same seed three times counts as one run, in a study and in a table of runs.
 make_study seeds seeds 1,2 1
 add_run seeds 1 1 4 0.9
 add_run seeds 2 1 2.5 0.9
@@ -265,7 +265,7 @@ like "$OUT" '^But: .*(cores|machine)' "a caveat after the verdict says so"
 is "$(sed -n '/class="caveats"/,/<li>/p' o/report/report.html | grep -cE 'cores|machine')" 1 \
     "up front in the page, too"
 
-# Three seeds: medians and spread.
+# Three seeds have medians and a spread.
 make_study t three 1,2 3
 for seed in 1 2 3; do
     add_run t 1 $seed "$((seed + 3))" "0.90$seed"
@@ -278,7 +278,7 @@ like "$OUT" '^Use 2 GPUs: 1.82?x faster than with 1 GPU \(95 % interval [0-9.]+-
 is "$(json t/report/report.json '[r["engines"][0]["points"][0]["median_epoch_s"][k] for k in ("median", "min", "max", "runs")]')" \
     "[5.0, 4.0, 6.0, 3]" "its spread is told"
 
-# Seeds that do not differ, IoU that nobody knows, no run that is good.
+# Seeds without differences, an unknown IoU, and a study without a good run.
 make_study z zero 2,4 3
 for seed in 1 2 3; do
     add_run z 2 $seed 4 0.9
@@ -328,7 +328,7 @@ exits 0 "a report of two folders with one name is made" unetctl report moved a/m
 is "$(json "$OUT" '[e["label"] for e in r["engines"]]')" "['moved', 'moved (2)']" \
     "their labels differ"
 
-# Hostile names: nothing from a file reaches a page or a script as anything but text.
+# Hostile names: text from a file appears in pages and scripts only as text.
 # shellcheck disable=SC2016 # meant literally
 evil='a<b>&"$(touch X)`touch Y`'"'"
 mkdir evil
@@ -379,7 +379,7 @@ ok "old pictures are removed" test ! -e o/report/figures/speedup.svg
 ok "a file of the user is kept" test -e o/report/figures/mine.svg
 like o/report/report.md 'There are no figures' "Markdown says that there are no figures"
 
-# Killed while it writes: the next one removes what was left.
+# A report that is killed while it writes leaves files that the next report removes.
 killat=("$builddir/t/killat")
 "${killat[@]}" -l calls 0 env PATH="$TMP/nobin" unetctl report -C o -o killed >/dev/null 2>&1
 if [ -s calls ] && [ "$(cut -d' ' -f1 calls)" -gt 40 ]; then
@@ -395,7 +395,7 @@ else
     skip "programs cannot be traced here" "a report that is killed"
 fi
 
-# Where it can't write: nothing half-written is left.
+# Errors while writing leave no incomplete files.
 : >file
 for name in results.csv report.json figures/speedup.svg; do
     rm -rf theirs && mkdir -p theirs/figures
@@ -431,7 +431,7 @@ exits 0 "a report in a new folder is made" unetctl report -C s -o fresh
 )
 ok "no new folder is left" test ! -e none
 
-# MLPerf logging lines, and what is no name of a file.
+# MLPerf logging lines, and names that files cannot have.
 exits 0 "--mllog is accepted" unetctl report -C s --mllog ml
 ok "it writes a file per run" test -s ml/unet-g01-s1.log -a -s ml/unet-g04-s1.log
 is "$(grep -c '"key": "epoch_stop"' ml/unet-g02-s1.log)" 4 "the file has the run's epochs"

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# report on the reference systems' 32 logs: every printed figure of theirs comes out. Per count:
-# GPUs, first epoch, median epoch, total, test, IoU, final loss, speed-up by epoch 1, by total; and,
-# by the images that were really processed, images per second and efficiency.
+# report on the reference systems' 32 logs reproduces every figure that they print. Per count: GPUs,
+# first epoch, median epoch, total, test, IoU, final loss, speed-up by epoch 1 and by total; and,
+# from the images that were processed, images per second and efficiency.
 . "${srcdir:-.}/t/lib.sh"
 shared reference-logs || skip_all "the reference logs are not on this machine"
 
@@ -41,7 +41,8 @@ is "$(table tensorflow horovod "$full")" \
 10 44.52 3.81 803.5 0.127 0.9444 0.0146 9.83 9.39 462.0 96.8%
 12 50.33 3.13 674.1 0.125 0.9170 0.0210 11.95 11.20 552.2 96.4%
 14 42.85 2.78 599.2 0.126 0.8882 0.0207 13.47 12.59 644.5 96.5%" "TensorFlow, Horovod"
-# For PyTorch they print fewer columns: GPUs, median, total, IoU, loss, speed-up by epoch 1.
+# For PyTorch the reference prints fewer columns: GPUs, median, total, IoU, loss, speed-up by epoch
+# 1.
 few='%d #%.0s%.1f %.1f #%.0s%.4f %.4f %.2f #%.0s%.1f %.1f%%'
 few=${few//\#/}
 is "$(table pytorch native "$few" | tr -s ' ' | sed 's/ $//')" \
@@ -63,8 +64,7 @@ is "$(table pytorch horovod "$few" | tr -s ' ' | sed 's/ $//')" \
 12 36.4 7272.9 0.7929 0.0120 5.33 47.5 42.8%
 14 32.5 6507.2 0.9018 0.0277 5.70 55.2 42.7%" "PyTorch, Horovod"
 
-# One run per count shows nothing about quality: what is within reach by time, whatever stands
-# beside it.
+# One run per count does not decide quality, so the verdict is what is within reach by time.
 reach() { # DIR...: engine, count within reach, count to use, seeds, next count
     unetctl report "${@/#/--logs=$UNETCTL_SHARED/reference-logs/}" --json - | python3 -c '
 import json, sys
@@ -83,7 +83,7 @@ $pytorch" "side by side the same"
 unetctl report --logs "$UNETCTL_SHARED/reference-logs/tensorflow" --text >text
 unlike text 'worth it|still pays|save more' "nothing more is claimed"
 
-# PyTorch's notebook compares another epoch.
+# The notebook for PyTorch compares another epoch.
 time_of() { awk -F, '$1 == 4 {print $2}' "$UNETCTL_SHARED/reference-logs/pytorch/$1"; }
 is "$(unetctl report --logs "$UNETCTL_SHARED/reference-logs/pytorch" --epoch 4 --json - | python3 -c '
 import json, sys
@@ -93,7 +93,7 @@ for e in json.load(sys.stdin)["engines"]:
         echo "$(time_of log_${log}1.csv) $(time_of log_${log}14.csv) ${log:-native}"
     done | awk '{printf "%s 4 %.4f\n", $3 == "hvd_" ? "horovod" : $3, $1 / $2}')" "by epoch 4"
 
-# Their figure: speed-up of epoch 1 and IoU by count.
+# The reference's figure: speed-up of epoch 1 and IoU by count.
 if command -v gnuplot >/dev/null; then
     ok "a report is made" unetctl report --logs "$UNETCTL_SHARED/reference-logs/tensorflow" -o r
     is "$(grep -v '^#' r/figures/notebook.dat | awk 'NF >= 2 && $1 == 14 {printf "%.2f ", $2}')" \

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The report's page in a real browser: it asks for nothing, complains of nothing, can be read in
-# light and dark, on a phone and on paper, and tells its values to a pointer.
+# The report's page in a real browser: it makes no requests, logs no errors, can be read in light
+# and dark, on a phone and on paper, and shows its values to a pointer.
 . "${srcdir:-.}/t/lib.sh"
 . "$srcdir/t/study-fixture.sh"
 

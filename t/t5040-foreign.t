@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Logs of other programs: read where they are whole, told and kept out where they are not.
+# Logs of other programs are read if they are complete; otherwise they are reported and excluded.
 . "${srcdir:-.}/t/lib.sh"
 
-# log FILE SECONDS IOU [EPOCHS]: the reference's table, every epoch as long, no log like another
+# log FILE SECONDS IOU [EPOCHS] writes a log in the reference's form whose epochs take the same
+# time; no two logs are equal.
 nlogs=0
 log() {
     awk -v s="$2" -v iou="$3" -v n="${4:-4}" 'BEGIN {
@@ -69,7 +70,7 @@ ok "several folders can be reported together" unetctl report good out --text
 exits 2 "a study with --logs is refused" unetctl collect -C . --logs good
 exits 2 "--output without --logs is refused" unetctl collect -o out
 
-# One bad file each: it is told with file, line and reason, and is in no number.
+# Each bad file is reported with file, line and reason, and does not enter any number.
 bad() { # WHAT REGEX COMMAND...: makes bad/log_4.csv worse
     local what=$1 regex=$2
     shift 2
@@ -121,7 +122,7 @@ bad "a link to itself" 'log_4.csv: Too many levels' sh \
 bad "a pipe" 'log_4.csv: not a regular file' sh -c 'rm log_4.csv && mkfifo log_4.csv'
 bad "no permission to read, a folder" 'log_4.csv' sh -c 'rm log_4.csv && mkdir log_4.csv'
 
-# Two logs of one count: nobody knows which is right; a copy is no harm.
+# Of two different logs of one count it is unknown which is right; a copy is harmless.
 mkdir twice
 log twice/log_1.csv 8 0.9
 log twice/log_2.csv 4 0.9
@@ -147,7 +148,7 @@ unetctl collect --logs twice -o out2 >/dev/null 2>&1
 like out2/results.csv '^history,.*corrupt.*call it log_N.csv' \
     "a table whose name tells no count is told"
 
-# Copies that pretend to be other runs.
+# Copies under the names of other runs.
 copies() { # WHAT NAMES-AND-STATES COMMAND...: makes copies of good logs of 1, 2 and 4 GPUs
     local what=$1 states=$2
     shift 2
@@ -172,7 +173,7 @@ copies "a log under another seed" "log_1,done log_2,done log_4,done log_4_s2,cor
 like out2/results.csv '^log_4_s2,.*it is a copy of log_4, no other run' \
     "the note says that a copy is not another run"
 
-# Cut off behind a row: what is left is a table, but its training took longer.
+# A log cut off after a row is a valid table, but its training took longer.
 copies "rows cut off" "log_1,done log_2,done log_4,corrupt " sed -i 3d log_4.csv
 log copies/log_1.csv 8 0.9 40
 log copies/log_2.csv 4 0.9 40
@@ -185,7 +186,7 @@ like out2/results.csv \
 log copies/log_4.csv 2 0.9 29
 exits 0 "a training with fewer epochs is accepted" unetctl collect --logs copies -o out2
 
-# Times that are none.
+# Impossible times.
 for cell in 0.000000 1e12; do
     log copies/log_4.csv 2 0.9 40
     sed -i "2,\$ s/^\([0-9]*\),[^,]*,\([^,]*,[^,]*\),[^,]*/\1,$cell,\2,1e15/" copies/log_4.csv
@@ -193,7 +194,7 @@ for cell in 0.000000 1e12; do
     like out2/results.csv '^log_4,.*corrupt.*a time is wrong' "the note says that a time is wrong"
 done
 
-# Almost the name of a log.
+# Names that are similar to those of logs.
 log copies/log_4.csv 2 0.9 40
 gzip copies/log_4.csv
 mv copies/log_2.csv copies/LOG_2.CSV
@@ -202,14 +203,14 @@ is "$(cut -d, -f1,7 out2/results.csv | sed 1d | sort | tr '\n' ' ')" \
     "LOG_2.CSV,corrupt log_1,done log_4.csv.gz,corrupt " \
     "are not left out in silence"
 
-# A results.csv that somebody changed.
+# A results.csv that was edited.
 mkdir table
 log table/log_1.csv 8 0.9
 log table/log_2.csv 4 0.9
 log table/log_4.csv 2 0.9
 unetctl collect --logs table -o changed >/dev/null
 cp changed/results.csv whole.csv
-# WHAT REGEX COMMAND...: which changes changed/results.csv; of 4 GPUs nothing is used, or one row
+# WHAT REGEX COMMAND...: the command edits changed/results.csv; of 4 GPUs no row is used, or one
 changed() {
     local what=$1 regex=$2
     shift 2
@@ -232,7 +233,7 @@ changed "a row twice" 'has this run twice' row4 p
 changed "a row twice under another name" 'names its log twice' row4 'p;s/^log_4/other/'
 unset counts
 
-# Evaluation on two GPUs takes half the time: over all images, or over half of them?
+# Evaluation on two GPUs takes half the time: either of all images, or of half of them.
 mkdir shared-eval
 log shared-eval/log_1.csv 8 0.9
 log shared-eval/log_2.csv 4 0.9
@@ -283,7 +284,7 @@ is "$(json weak.json '[(e["scaling"], [p["gpus"] for p in e["points"]]) for e in
     "[('weak', [1, 2, 4, 8]), ('strong', [1, 2, 4])]" "are two series"
 is "$(json weak.json 'r["pairs"]')" "[]" "the two are not compared"
 
-# Too little.
+# Too few runs.
 mkdir empty one failed flat
 exits 7 "an empty folder is an error" unetctl report --logs empty
 like "$ERR" 'there is no log in it' "the error says so"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# A real study on 1, 2 and 4 ranks: what only a trainer knows gets into the report - how noisy its
-# gradients are, and how good it was after each epoch.
+# A real study on 1, 2 and 4 ranks: the report has what only a trainer measures, the noise of its
+# gradients and the quality after each epoch.
 . "${srcdir:-.}/t/lib.sh"
 command -v gnuplot >/dev/null || skip_all "gnuplot is not installed"
 
@@ -20,7 +20,8 @@ exits 0 \
     "runs on 1, 2 and 4 GPUs succeed" env OMP_NUM_THREADS=1 unetctl submit -C s --gpus 1,2,4 --wait
 exits 0 "the report is made" unetctl report -C s
 
-# The record's numbers, by hand: means over the epochs after the first, runs added up.
+# The same numbers computed from the records: means over the epochs after the first, summed over
+# runs.
 expected=$(
     python3 - <<'EOF'
 import json
@@ -40,7 +41,7 @@ is "$(json 'format(e["noise_scale"]["critical_batch"], ".6g")')" "$expected" \
 is "$(json 'e["noise_scale"]["interval"]["low"] < e["noise_scale"]["critical_batch"] < e["noise_scale"]["interval"]["high"]')" \
     True "within its interval"
 tr -s '\n ' ' ' <"$OUT" >words
-# Measured epochs may contradict it, and it may lie below every batch.
+# Measured epochs may contradict the critical batch, and it may lie below every batch.
 like words 'Critical batch: (about [0-9.]+ images \(95 % interval [0-9.]+-[0-9.]+\) over the epochs|below |not known)' \
     "the report gives it, or why not"
 like words 'the same progress takes about [0-9.]+x the images|predict [0-9.]+x as many images|gains nothing from larger' \

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Logs that were damaged in every way that files get damaged: each is told and in no number, or
-# still says exactly what it says. Another reader, in Python, is the judge.
+# Logs with every kind of damage are either reported and excluded, or read exactly. A second reader,
+# in Python, decides which.
 . "${srcdir:-.}/t/lib.sh"
 
 logs() { # DIR: 3 good logs of the reference's form where the reference's own are not at hand
@@ -168,7 +168,7 @@ is "$(unetctl report --logs bad --text 2>&1 | grep -cE '(^|[^a-z])-?(nan|inf)([^
     "$(unetctl report --logs bad --text 2>&1 | grep -cE "'[+-]?(nan|inf)'")" \
     "no number of a report is none"
 
-# In a folder of good logs one damaged one changes nothing but that it is missing.
+# In a folder of good logs, a damaged log only removes its own run.
 cp -r good mixed
 printf '""\n' | dd of=mixed/log_4.csv conv=notrunc status=none
 mkdir without

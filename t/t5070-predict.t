@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# report --predict: what numbers of GPUs would give that were not run;
+# report --predict: what numbers of GPUs that were not run would give.
 # launcher/analysis/test/prediction.c checks the calculation.
 # shellcheck source=t/lib.sh
 . "${srcdir:=$(dirname "$0")/..}/t/lib.sh"

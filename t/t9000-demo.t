@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# make demo, shorter: the real trainer on the real private Slurm, from synthetic images to a report.
+# A shorter make demo: the real trainer on a real private Slurm, from synthetic images to a report.
 # shellcheck source=t/lib.sh
 . "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
 # shellcheck source=t/sandbox.sh

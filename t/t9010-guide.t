@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Every command of doc/GUIDE.md, in its order, on the real private Slurm, and the output that the
-# guide shows: "..." is anything; times, job numbers and, but for published logs, numbers with a
+# Runs every command of doc/GUIDE.md in order on a real private Slurm and compares the output with
+# the guide's: "..." matches anything; times, job ids and, except for published logs, numbers with a
 # point may differ.
 # shellcheck source=t/lib.sh
 . "${srcdir:=$(dirname "$0")/..}/t/lib.sh"

@@ -57,7 +57,7 @@ end='{"kind":"end","status":"done","iou":0.5,"training_time":1.0}'
 if [ "$behave" = slow ]; then
     stop='' epoch=0 saved=checkpoint/epoch
     trap 'stop=yes' USR1 TERM
-    # The first rank that exits takes the others along: all wait for the checkpoint.
+    # The first rank that exits ends the others, so all wait for the checkpoint.
     if [ "$index" != 0 ]; then
         while [ ! -e "$out/DONE" ]; do
             if [ -n "$stop" ] && [ -e "$out/checkpoint/final" ]; then exit 75; fi

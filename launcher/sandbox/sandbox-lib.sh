@@ -19,8 +19,8 @@ die() { # CODE TEXT
 
 boot_id() { cat /proc/sys/kernel/random/boot_id; }
 
-# The start time of a process in clock ticks since boot; fails for one that is gone or a zombie
-# (kill -0 takes a zombie for alive, and pid 1 of a container often never reaps).
+# Prints the start time of a process in clock ticks since boot. Fails if the process does not exist
+# or is a zombie (kill -0 succeeds for zombies, and pid 1 of a container often never reaps them).
 start_time() { # PID
     local stat
     stat=$(cat "/proc/$1/stat" 2>/dev/null) || return 1
@@ -28,18 +28,18 @@ start_time() { # PID
     [ "${stat[0]}" != Z ] && [ "${stat[0]}" != X ] && echo "${stat[19]}"
 }
 
-# A pid alone proves nothing: it may have been given to a stranger since.
+# Is this still the same process? Its pid alone may have been reused.
 is_ours() { # PID START
     [ -n "$1" ] && [ -n "$2" ] && [ "$(start_time "$1")" = "$2" ]
 }
 
-# One `up` or `down` at a time; the lock goes with the process.
+# Allows one `up` or `down` at a time; the lock ends with the process.
 take_lock() { # DIR
     exec 9>"$1/.sandbox"
     flock -w 120 9 || die 4 "another 'unetctl sandbox' has been working in $1 for two minutes"
 }
 
-# The fields of sandbox.conf, as globals.
+# Reads the fields of sandbox.conf into globals.
 # shellcheck disable=SC2034 # some are for the scripts that source this
 read_conf() { # DIR
     mode='' userns=0 nodes=0 gpus_per_node=0 cpus_per_node=0 base_port=0 accounting=0
@@ -63,7 +63,7 @@ all_gone() { # FILE of "PID START" lines
 signal_all() { # SIGNAL FILE
     local pid start
     while read -r pid start; do
-        # It may end between the look and the signal.
+        # A process may end after it was found.
         if is_ours "$pid" "$start"; then kill "-$1" "$pid" 2>/dev/null || true; fi
     done <"$2"
 }
@@ -77,8 +77,8 @@ wait_gone() { # FILE: up to 5 s
     return 1
 }
 
-# Processes whose environment has SLURM_CONF of this sandbox: job steps, their programs, helpers.
-# Our own ancestors are not among them, should someone type this inside the sandbox's environment.
+# Lists the processes whose environment has this sandbox's SLURM_CONF: job steps, their programs,
+# helpers. Ancestors of this process are excluded, in case it was started within the sandbox.
 list_members() { # DIR
     local proc pid up=$$ mine=" "
     while [ "${up:-0}" -gt 1 ]; do
@@ -93,12 +93,13 @@ list_members() { # DIR
     done
 }
 
-# Ends everything that a sandbox started, whether its supervisor still lives or not.
+# Ends everything that a sandbox has started, whether its supervisor is alive or not.
 stop_sandbox() { # DIR, after read_conf
     local list=$1/run/stop child children=()
     mkdir -p "$1/run"
     if [ "$mode" = netns ]; then
-        # The supervisor's child is pid 1 of the namespace: with it goes all that lives there.
+        # The supervisor's child is pid 1 of the namespace; everything in the namespace ends with
+        # it.
         if is_running; then
             echo "$holder $holder_start" >"$list"
             read -ra children <"/proc/$holder/task/$holder/children" || true

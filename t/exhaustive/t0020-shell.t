@@ -16,8 +16,8 @@ mapfile -t scripts < <(scripts)
 for script in bootstrap t/lib.sh t/run-tests t/exhaustive/t0020-shell.t; do
     ok "$script is among them" grep -qxF "$script" <(printf '%s\n' "${scripts[@]}")
 done
-# Left out, as newer ones warn of what is meant: $? of a condition, appending to a text, functions
-# that only wait_until calls.
+# Excluded, as newer versions warn of what is intended: $? of a condition, appending to a text, and
+# functions that only wait_until calls.
 for script in "${scripts[@]}"; do
     ok "$script" shellcheck -x -e SC2319,SC2324,SC2329 "$script"
 done

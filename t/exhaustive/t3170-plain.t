@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# What a machine with a GPU and no packages gets: the plain build from the sources alone, its YAML
-# beside libyaml's, and scripts that say so where there is no GPU.
+# The plain build for a machine with a GPU and no packages: it is built from the sources alone, its
+# YAML agrees with libyaml's, and its scripts say if there is no GPU.
 # shellcheck disable=SC2016 # eval's and awk's dollars
 # shellcheck source=t/lib.sh
 . "${srcdir:-$(dirname "$0")/../..}/t/lib.sh"
@@ -66,7 +66,8 @@ ok "what a build without CUDA says of GPUs" cc -I. -I"$srcdir" -o why why.c \
 exits 0 "there is none" ./why
 like "$OUT" 'built without CUDA; build it with ./configure --with-cuda=DIR' "and how to have some"
 
-# The script around the checks, with programs in their place: it ends in time whatever they do.
+# The script around the checks is run with other programs in their place; it ends in time whatever
+# they do.
 mkdir -p hangs/bin hangs/cuda/bin
 printf '#!/bin/sh\necho "GPU 0: none"\n' >hangs/bin/nvidia-smi
 printf '#!/bin/sh\necho ok 1\necho 1..1\n' | tee hangs/opcheck hangs/comm_nccl >hangs/cudnn_real

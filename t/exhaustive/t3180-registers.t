@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# What nvcc makes of the convolutions of few channels: no spills, and tensor cores in each of them,
-# for the GPUs that have bfloat16; and that the script which says so can say the opposite.
+# The code that nvcc makes of convolutions with few channels: it has no spills and, for GPUs with
+# bfloat16, uses tensor cores. The script that says so is also shown to fail.
 # shellcheck source=t/lib.sh
 . "${srcdir:-$(dirname "$0")/../..}/t/lib.sh"
 

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# As t2105-killed.t, at every system call that has an effect outside of the process (killat -e).
-# FROM=N goes on at the N-th; STEP=N takes every N-th only.
+# Like t2105-killed.t, at every system call that has an effect outside of the process (killat -e).
+# FROM=N continues at the N-th; STEP=N uses every N-th only.
 # shellcheck source=t/lib.sh
 . "${srcdir:-$(dirname "$0")/../..}/t/lib.sh"
 # shellcheck source=t/sandbox.sh
@@ -12,7 +12,7 @@
 . "$srcdir/t/killed.sh"
 LANES=${LANES:-12} BLOCK=100
 sandbox_up --nodes 7 --gpus-per-node 2
-# Slurm keeps ended jobs for MinJobAge, and at most MaxJobCount.
+# Slurm keeps ended jobs for MinJobAge, and at most MaxJobCount of them.
 conf=$XDG_STATE_HOME/unetctl/sandbox/etc/slurm.conf
 sed -i 's/^MinJobAge=.*/MinJobAge=2/' "$conf"
 login scontrol reconfigure

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Real time limits and real preemption of the real trainer: Slurm looks at limits twice a minute,
-# hence not in make check.
+# Real time limits and real preemption of the real trainer. Slurm examines limits twice a minute, so
+# this is not part of make check.
 # shellcheck source=t/lib.sh
 . "${srcdir:-$(dirname "$0")/../..}/t/lib.sh"
 # shellcheck source=t/sandbox.sh
@@ -12,7 +12,7 @@ unet-train devices --json | grep -q '"mpi"\]' || skip_all "built without MPI: 3 
 sandbox_up --nodes 7 --gpus-per-node 2
 ok "the controller preempts" sandbox_preempts REQUEUE 7
 
-# As many epochs as take a minute here and now: longer than Slurm needs to look at a limit.
+# As many epochs as take a minute on this machine: longer than Slurm needs to examine a limit.
 ok "a data set" unetctl data synth --out images --count 16 --size 64x64 --seed 1
 ok "a short training" unet-train train --data images --size 64x64 --out short --epochs 12 \
     --batch-size 2 \
