@@ -51,7 +51,7 @@ cp kept one/study.yaml
 exits 2 "learning-rate steps with an impossible factor are refused" \
     unetctl plan -C one -s train.lr_steps=5:1e9
 like "$ERR" "train.lr_steps: '5:1e9' is not a list of EPOCH:FACTOR.*at most 1e6" \
-    "the error has the limit"
+    "the error names the largest factor"
 
 exits 3 "a folder without a study is an error" unetctl plan
 like "$ERR" 'unetctl init' "the error says how to make a study"
@@ -72,9 +72,9 @@ exits 3 "a site with another scheduler is refused" unetctl plan -C one --schedul
 exits 0 "plan --json" unetctl plan -C one --site generic --gpus 1..14 --json
 is "$(field "$OUT" '[(r["nodes"], r["tasks"], r["strategy"]) for r in d["runs"][:3]]')" \
     "[(1, 1, 'mirrored'), (1, 1, 'mirrored'), (2, 3, 'multi-worker')]" \
-    "it has the layouts of 1, 2 and 3 GPUs"
+    "the study has the layouts of 1, 2 and 3 GPUs"
 is "$(field "$OUT" 'd["schema"], len(d["runs"]), d["gpu_hours"]')" "(1, 14, 420.0)" \
-    "it has the cost"
+    "the JSON of the plan has its cost"
 exits 0 "UNETCTL_GPUS is accepted" env UNETCTL_GPUS=5 unetctl plan -C one
 like "$OUT" 'unet-g05-s1' "UNETCTL_GPUS overrides study.yaml"
 exits 0 "--gpus is accepted with UNETCTL_GPUS" env UNETCTL_GPUS=5 unetctl plan -C one --gpus 6

@@ -40,9 +40,9 @@ is "$(value slurm.time --set slurm.time=5:00:00)" "5:00:00 command line --set" \
 unset UNETCTL_SLURM_TIME
 is "$(UNETCTL_GPUS=3 value gpus)" "3 environment \$UNETCTL_GPUS" "an option's variable is read"
 is "$(UNETCTL_GPUS=3 value gpus --gpus 4)" "4 command line --gpus" \
-    "the option overrides its variable"
+    "an option overrides the variable of the same setting"
 is "$(UNETCTL_MODEL=resnet20 value model.name)" "resnet20 command line --model" \
-    "a variable of an option alone"
+    "a variable sets what otherwise only an option sets"
 
 # The effective values are used by runs.
 exits 0 "generate uses the effective values" unetctl generate -C one --gpus 2 --set train.epochs=7
@@ -55,7 +55,7 @@ exits 0 "two adjacent sections are set" unetctl generate -C one --gpus 3 \
     --set augment.brightness=0.1 --set augment.shift=3
 is "$(field one/runs/unet-g03-s1/run.json '(d["augment"]["brightness"], d["augment"]["shift"])')" \
     "(0.1, 3)" \
-    "do not write over each other"
+    "two adjacent sections do not overwrite each other"
 
 exits 0 "config --origin" unetctl config -C one --origin slurm
 like "$OUT" '^slurm.partition: gpu +# site .*/mysite.yaml:2$' "config prints one line per value"
@@ -89,7 +89,7 @@ rm "$user"
 sed -i 's/height: .*/height: 100/' one/study.yaml
 exits 3 "contradictory values are refused" unetctl plan -C one
 like "$ERR" 'study.yaml:[0-9]+: data.height 100 .* multiple of 16, such as 112 .*model.depth 4, .*study.yaml:[0-9]+' \
-    "both with their lines"
+    "both settings are refused, each with its line"
 
 # ---- relative paths: in study.yaml from its folder, on the command line and in variables from here
 mkdir -p paths/in/m.yaml m.yaml
@@ -111,17 +111,20 @@ is "$(where "$TMP/paths/in/")" "t s.yaml d k c m.yaml x " \
     "relative paths start at the study's folder"
 is "$(where "$TMP/" -s site=./s.yaml -s templates=t -s data.dir=./d -s data.class_file=k -s data.cache=./c \
     -s model.name=./m.yaml -s command.script=./x)" "t s.yaml d k c m.yaml x " \
-    "or from the current one"
+    "relative paths of the command line start at the current folder"
 is "$(UNETCTL_DATA_CACHE=./c UNETCTL_COMMAND_SCRIPT=x unetctl config -C paths data.cache command.script | tr '\n' ' ')" \
-    "data.cache: $TMP/c command.script: $TMP/x " "so are those of variables"
+    "data.cache: $TMP/c command.script: $TMP/x " \
+    "relative paths of variables start at the current folder"
 is "$(unetctl config -C paths -s data.cache=off -s model.name=fcnn -s site=local site data.cache model.name | tr '\n' ' ')" \
-    "site: local data.cache: off model.name: fcnn " "words are no paths"
+    "site: local data.cache: off model.name: fcnn " \
+    "names of sites, models and switches are not taken for paths"
 exits 0 "init takes paths from the current folder" \
     unetctl init paths/own --data data -s templates=./paths/own/t -s data.cache=./c \
     -s data.class_file=k \
     -s data.classes=3
 is "$(grep -hoE '(templates|cache|class_file): [^ ]*' paths/own/study.yaml | tr '\n' ' ')" \
-    "templates: ./t class_file: $TMP/k cache: $TMP/c " "keeps what lies in the study relative to it"
+    "templates: ./t class_file: $TMP/k cache: $TMP/c " \
+    "paths inside the study are kept relative to it"
 
 # ---- init looks at the images
 ok "images are made" unet-train data synth --out synth --count 12 --size 100x150
@@ -141,17 +144,17 @@ echo x >synth/images/broken.png
 touch synth/images/Thumbs.db synth/masks/notes.txt
 exits 0 "init accepts irregular data" unetctl init three --data synth
 like "$ERR" 'warning: .*2 images or masks without a counterpart.*images/(broken|other).png' \
-    "what has no partner"
+    "init warns of images and masks without a counterpart"
 like "$ERR" 'warning: .*1 of 14 sampled images cannot be read' "it warns of unreadable images"
 like "$ERR" 'warning: .*2 files are not read, such as images/Thumbs.db: the name ends in none of png tif' \
-    "what is no image"
+    "init warns of files that are no images"
 like "$ERR" 'warning: .*differ in size, from 100x150 to 1536x3072' "it warns of mixed sizes"
 exits 0 "init accepts large images" unetctl init four --data large
 is "$(unetctl config -C four data.height data.width | tr '\n' ' ')" \
     "data.height: 512 data.width: 1024 " \
-    "a large size is capped, its aspect kept"
+    "a large size is limited and keeps its aspect ratio"
 printf 'site: local\ntrain:\n  epochs: 5\n' >"$user"
 exits 0 "init uses the user's file" unetctl init five --data synth
 is "$(unetctl config -C five site train.epochs | tr '\n' ' ')" "site: local train.epochs: 5 " \
-    "its values are the defaults"
+    "values of the user's file are the defaults"
 done_testing

@@ -10,27 +10,27 @@ exits 0 "a study is made" \
     --set model.base=4 --set model.depth=2
 exits 0 "plan works" unetctl plan -C one --gpus 1..8
 like "$OUT" '8 runs on site generic .*at most 144.0 GPU-hours at 4:00 h each, [0-9.]+ MiB on disk' \
-    "says what it costs"
+    "plan prints the cost of the runs"
 like "$OUT" 'about 16 training and 4 validation images' "plan prints the numbers of images"
 like "$ERR" 'warning: 16 training images are not a multiple of the global batch \(4 x GPUs\) on 3 GPUs' \
-    "counts that do not divide the images"
+    "plan warns of GPU counts by which the images cannot be divided evenly"
 like "$ERR" 'warning: 16 training images do not fill a global batch .* on 5, 6, 7, 8 GPUs' \
-    "counts that they do not fill"
+    "plan warns of GPU counts with more places in a batch than images"
 like "$ERR" 'warning: .*fewer validation images \(4\) than ranks on 5, 6, 7, 8 GPUs' \
-    "and more ranks than those"
+    "plan warns of GPU counts with more ranks than validation images"
 like "$OUT" '^the runs compute on GPUs \(backend cuda\): train.backend is auto$' \
-    "what it computes on"
+    "plan says that the runs compute on GPUs"
 without_cuda=$(grep -c 'undef HAVE_CUDA' "$builddir/config.h")
 is "$(grep -c 'warning: unet-train was built without CUDA' "$ERR")" "$without_cuda" \
-    "and where it can't"
+    "plan warns if unet-train was built without CUDA"
 exits 0 "plan for the CPU" unetctl plan -C one --gpus 1 --set train.backend=cpu
 like "$OUT" '^the runs compute on the CPU \(backend [a-z]+\): train.backend is cpu$' \
-    "on GPUs that nobody uses"
+    "plan says that the runs compute on the CPU"
 like "$ERR" 'warning: runs take GPUs and compute on the CPU' "it warns that the GPUs are not used"
 exits 0 "plan for the sandbox" unetctl plan -C one --gpus 1 --site sandbox \
     --set train.batch_per_gpu=16
 like "$OUT" "^the runs compute on the CPU \\(backend [a-z]+\\): the site's GPUs are fake$" \
-    "fake GPUs are the CPU"
+    "plan says that runs on fake GPUs compute on the CPU"
 unlike "$ERR" 'warning' "there is no warning"
 exits 0 "plan for GPUs that are not NVIDIA's" unetctl plan -C one --gpus 1 --site lumi
 like "$ERR" "are not NVIDIA's.*exit code 5" "it warns what a run will do"
@@ -40,7 +40,7 @@ exits 0 \
 unlike "$ERR" "train.backend: auto" "there is no warning about GPUs"
 exits 0 "plan for this machine" env UNET_GPUS=fake unetctl plan -C one --gpus 1 --site local --json
 is "$(field "$OUT" 'd["backend"] == "simd", "fake" in d["computes_on"]')" "(True, True)" \
-    "JSON has it"
+    "the JSON says that the runs compute on the CPU in place of fake GPUs"
 constant=(--set train.batch_per_gpu=0 --set train.global_batch=4)
 exits 0 "plan with a constant global batch" unetctl plan -C one --gpus 1,2,3 "${constant[@]}"
 unlike "$ERR" 'training images' "no warning, as it is divided among any number of GPUs"
@@ -49,7 +49,7 @@ like "$ERR" 'steps of fewer images than GPUs on 8 GPUs: some GPUs idle' "it warn
 exits 0 "plan for an engine with equal shares" unetctl plan -C one --gpus 3 --engine pytorch \
     "${constant[@]}"
 like "$ERR" 'not a multiple of the global batch \(4 x GPUs\) on 3 GPUs' \
-    "it warns that the batch is per GPU"
+    "plan warns that the batch is given per GPU"
 exits 0 "plan for one GPU" unetctl plan -C one --gpus 1 --set train.batch_per_gpu=5
 like "$ERR" '\(5 x GPUs\) on 1 GPU: ' "the warning is in the singular"
 exits 0 "plan with data.remainder drop" unetctl plan -C one --gpus 5 --set data.remainder=drop
@@ -67,7 +67,7 @@ like "$ERR" 'no time limit.*--time' "the error says what to type"
 
 exits 0 "plan with a time limit that signal_s uses up" unetctl plan -C one --gpus 1 -- --time=2
 like "$ERR" 'warning: the time limit \(2 min\) is not longer than slurm.signal_s \(120 s\)' \
-    "is a warning"
+    "plan warns of a time limit that is shorter than the time of the signal"
 exits 0 \
     "the same for an engine that does not resume" unetctl plan -C one --gpus 1 --engine pytorch -- \
     --time=2
@@ -79,7 +79,7 @@ exits 0 "a plan within the budget is accepted" unetctl plan -C one --gpus 1..4 -
 exits 3 "a plan above the budget is refused" unetctl plan -C one --gpus 1..4 --max-gpu-hours 30
 like "$OUT" 'unet-g04-s1' "the plan is printed nevertheless"
 like "$ERR" '40.0 GPU-hours.* 10.0 more than --max-gpu-hours 30; --gpus 1..3 \(24.0\) would fit' \
-    "what would fit"
+    "the error names the GPU counts that fit the limit"
 exits 0 "options of sbatch count for the budget" \
     unetctl plan -C one --gpus 1..4 --max-gpu-hours 30 -- --time=3:00:00
 exits 3 "submit above the budget is refused" unetctl submit -C one --gpus 1..4 --max-gpu-hours 30 \
@@ -94,13 +94,13 @@ exits 0 "plan --json" unetctl plan -C one --gpus 8 --json
 cp "$OUT" plan.json
 ok "stdout is JSON and nothing else" python3 -m json.tool plan.json
 is "$(field plan.json 'd["train_images"], d["val_images"], len(d["warnings"]), d["runs"][0]["gpu_hours"]')" \
-    "(16, 4, $((2 + without_cuda)), 32.0)" "with the warnings"
+    "(16, 4, $((2 + without_cuda)), 32.0)" "the JSON has the numbers of images and the warnings"
 
 { cat "$srcdir/templates/sites/generic.yaml"; echo "trainer: $TMP/away/unet-train"; } >away.yaml
 exits 0 \
     "plan with a trainer that is not on this host" unetctl plan -C one --gpus 1 --site ./away.yaml
 like "$ERR" 'warning: .*away.yaml: trainer: .*/away/unet-train: No such file or directory; unless the nodes' \
-    "it warns of that"
+    "plan warns that unet-train cannot be started"
 
 # The bytes are an upper bound, and not much above the real number.
 exits 0 "a run is submitted" unetctl submit -C one --gpus 1 --scheduler local --wait --timeout 120
@@ -108,14 +108,14 @@ bytes=$(du -s --apparent-size -B1 one/runs/unet-g01-s1 | cut -f1)
 blocks=$(du -s -B1 one/runs/unet-g01-s1 | cut -f1)
 exits 0 "plan after the split" unetctl plan -C one --gpus 1 --json --set slurm.time=1
 is "$(field "$OUT" "$blocks <= d['disk_bytes'] + 4096 <= 16 * $bytes + 65536")" True \
-    "the bytes of a real run ($bytes, $blocks)"
+    "the planned disk space is that of a real run ($bytes, $blocks)"
 exits 0 "plan with decoded images that do not fit in memory" unetctl plan -C one --gpus 1 \
     --set data.cache="$TMP/cache"
 like "$OUT" ' MiB on disk and 0.2 MiB of decoded images' "the cache is counted"
 unetctl plan -C one --gpus 1 --json --set slurm.time=1 >"$OUT" 2>"$ERR"
 is "$(field "$OUT" 'd["parameters"]')" \
     "$(grep -o '"parameters":[0-9]*' one/runs/*/attempt-1/record.jsonl | cut -d: -f2)" \
-    "parameters as the trainer counts them"
+    "plan counts as many parameters as the trainer"
 
 # --- what the masks hold --------------------------------------------------------------------------
 PYTHONPATH=$srcdir/t python3 - <<'EOP'
@@ -133,7 +133,7 @@ small=(--site local -s model.base=2 -s model.depth=1 -s train.epochs=2 -s train.
 settings() { unetctl config -C "$1" data.classes data.ignore data.class_file | tr '\n' ' '; }
 exits 0 "init with masks of 0 and 128" unetctl init half --data m/half "${small[@]}"
 is "$(settings half)" "data.classes: 1 data.ignore:  data.class_file: $TMP/half/classes.txt " \
-    "names a class file"
+    "init names the class file in study.yaml"
 is "$(tr '\n' , <half/classes.txt)" "0 background,128 foreground," "it writes the class file"
 exits 0 "generate accepts it" unetctl generate -C half --gpus 1
 exits 0 "init with masks of classes" unetctl init twelve --data m/twelve "${small[@]}"
@@ -142,7 +142,7 @@ like twelve/study.yaml '^# Masks: the masks contain 12 values' "study.yaml descr
 exits 7 \
     "init with numbered objects is refused" unetctl init numbered --data m/numbered "${small[@]}"
 like "$ERR" "instance masks.*printf '0 background.n1-65535 foreground.n' >classes.txt, then -s data.class_file=classes.txt" \
-    "asks, with what to type"
+    "the error asks for a class file and shows how to make one"
 ok "no folder is left" test ! -e numbered
 printf '0 background\n1-65535 foreground\n' >classes.txt
 exits 0 "init with the suggested class file" unetctl init numbered --data m/numbered "${small[@]}" \

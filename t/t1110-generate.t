@@ -69,7 +69,7 @@ exits 0 "other settings are accepted for the other run" unetctl generate -C stud
 sed -i 's/tasks}} -/tsks}} -/' study/site.yaml
 exits 3 "an unknown marker in the site's launcher is refused" unetctl generate -C study --gpus 3
 like "$ERR" "site.yaml.*unknown marker '\{\{tsks\}\}'; did you mean '\{\{tasks\}\}'" \
-    "the nearest one"
+    "the error names the nearest marker"
 mkdir data2
 cp -r "$srcdir/templates" data2
 echo 'echo {{attmpt}}' >>data2/templates/embedded/run_file.sh
@@ -83,5 +83,5 @@ exits 3 "a template without a required marker is refused" \
     study \
     --gpus 2
 like "$ERR" "run_file.sh:[0-9]+: the marker '\{\{(unetctl|spec)\}\}' is missing" \
-    "the error names the marker"
+    "the error names the missing marker"
 done_testing

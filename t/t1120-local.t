@@ -82,7 +82,7 @@ echo "slow 100" >behave
 exits 0 "a run is submitted to the local queue" unetctl submit --gpus 10
 exits 0 "submit to another scheduler" unetctl submit --gpus 10 --scheduler dry
 like "$ERR" 'unet-g10-s1 is job [0-9]+ of scheduler local, which is not asked' \
-    "names the scheduler that has it"
+    "the error names the scheduler to which the job belongs"
 unlike "$ERR" 'no longer knows|LOST' "the job is not reported as lost"
 exits 0 "the run is cancelled" unetctl cancel unet-g10-s1
 rm -rf behave runs/unet-g10-s1
@@ -94,7 +94,7 @@ exits 1 \
     -s train.lr=0.002 --wait
 exits 3 "submit without them is refused" unetctl submit --gpus 8
 like "$ERR" "unet-g08-s1 has begun with other settings: train.epochs is 7, and .*study.yaml:[0-9]+ says 200 .*'unetctl resume'" \
-    "names the value, and what says otherwise"
+    "the warning names the value and the setting that differs"
 exits 2 "resume with another setting is refused" unetctl resume -s train.lr=0.5 unet-g08-s1
 like "$ERR" 'error: --set train.lr: run unet-g08-s1 began with 0.002' "the error names the setting"
 exits 0 "resume --scheduler dry" unetctl resume --scheduler dry -s slurm.time=1 unet-g08-s1
@@ -107,7 +107,7 @@ rm behave
 exits 0 "resume with more time is accepted" unetctl resume -s slurm.time=7:00:00 unet-g08-s1 \
     --wait
 like "$ERR" 'unet-g08-s1 continues with the settings it began with: train.epochs is 7, though .*study.yaml:[0-9]+ says 200; other settings' \
-    "says which settings hold"
+    "the warning says with which settings the run continues"
 like runs/unet-g08-s1/submit_file.sh '--time=420' "the job has the new time limit"
 ok "the plan of the first attempt is used" test ! -e runs/unet-g08-s1/attempt-2/run.json
 

@@ -75,5 +75,5 @@ True True True" "a line per change, in order, up to the result"
 unlike "$ERR" 'unet-g09-s1: ' "stderr has no lines about the run"
 exits 1 "watch --json of a run without a result exits with 1" unetctl watch --json unet-g04-s1
 is "$(field "$OUT" 'd["state"], d["phase"]')" "('CANCELLED', 'failed')" \
-    "it prints one line about it"
+    "one line about the cancelled run is printed"
 done_testing

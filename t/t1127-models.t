@@ -30,7 +30,7 @@ is "$(json "$OUT" '[r["run"] for r in d["runs"]][3]')" resnet44-projection-g04-s
     "runs have the model's name"
 exits 0 "generate --model works" unetctl generate -C s --gpus 3 --model resnet44
 is "$(json s/runs/resnet44-g03-s1/run.json '(d["model"]["name"], d["model"]["base"])')" \
-    "('resnet44', 4)" "run.json"
+    "('resnet44', 4)" "run.json has the name and the width of the model"
 exits 0 "generate with the model's own width" \
     unetctl generate -C s --gpus 2 --model resnet56 --set model.base=0
 is "$(json s/runs/resnet56-g02-s1/run.json 'd["model"]["base"]')" 16 "run.json has that width"
@@ -38,7 +38,7 @@ exits 2 "an unknown model is refused" unetctl generate -C s --gpus 1 --model res
 like "$ERR" "'resnet45' is not a model \(unet; fcnn; chips; resnet20" "the error lists the models"
 exits 3 "a model that needs masks is refused" unetctl submit -C s --gpus 1 --model unet
 like "$ERR" 'unet needs a mask for each image.*--model resnet44' \
-    "the error names models that do not"
+    "the error names models that need no masks"
 rm -r s/runs
 exits 0 "runs on 1 and 2 devices succeed" unetctl submit -C s --gpus 1,2 --wait
 like "$ERR" 'resnet20-g02-s1: COMPLETED job [0-9]+, accuracy [01]\.[0-9]+' \
@@ -81,7 +81,8 @@ ok "it has the times to each accuracy" \
 exits 0 "a report is made from the collected logs" \
     unetctl report --logs s/logs --json again.json -o again
 is "$(json again.json 'd["engines"][0]["points"][1]["accuracy"]["median"]')" \
-    "$(json report.json 'd["engines"][0]["points"][1]["accuracy"]["median"]')" "the same"
+    "$(json report.json 'd["engines"][0]["points"][1]["accuracy"]["median"]')" \
+    "the report of the logs has the accuracy of the report of the study"
 exits 2 "levels that are not ascending are refused" unetctl report -C s --reach 0.5,0.2
 ok "scripts of other engines accept the U-Net only" grep -q 'run.need("unet", mask=True)' \
     "$srcdir/templates/pytorch/train.py"

@@ -23,7 +23,7 @@ exits 3 "an old run.json does not agree with another value" \
 like "$ERR" 'augment.crop is 0(\.0)?, and --set says 0.5' "the error names the value"
 exits 0 "an old run.json is trained" unet-train train --run s/runs/unet-g01-s1/run.json --out run
 is "$(json run/record.jsonl 'd["lr"], d["epochs"], d["augment"]["hflip"], d["augment"]["crop"], d["rate_gpus"]')" \
-    "(0.1, 3, True, 0, 0)" "as it says, and the record has all of it"
+    "(0.1, 3, True, 0, 0)" "the training uses the old values, and its record has all settings"
 sed 's/"lr": /"lrr": /' s/runs/unet-g01-s1/run.json >slip.json
 exits 3 "a key that never existed is refused" unet-train train --run slip.json --out no
 like "$ERR" "train.lrr: unknown key; did you mean 'lr'" "the error names the nearest key"

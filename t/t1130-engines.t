@@ -25,7 +25,7 @@ exits 0 "a run of the engine command succeeds" submit one
 attempt=$TMP/one/runs/command-g01-s1/attempt-1
 ok "DONE is there" test -e "$attempt/DONE"
 is "$(field "$attempt/DONE" '[d[k] for k in ("kind", "status", "training_time", "test_time", "iou")]')" \
-    "['end', 'done', 1.0, 0.1, 0.75]" "it tells what log.csv says"
+    "['end', 'done', 1.0, 0.1, 0.75]" "the marker has the values of log.csv"
 is "$(field one/runs/command-g01-s1/run.json 'd["engine"]')" command "run.json names the engine"
 is "$(head -n 5 "$attempt/told-0")" "--out
 $attempt
@@ -35,18 +35,18 @@ it's \"\$HOME\" \`id\` é
 is "$(told one OWN)" "a \$b 'c'" "the program's environment has odd values unchanged"
 is "$(told one UNETCTL_ATTEMPT_DIR)" "$attempt" "the program gets UNETCTL_ATTEMPT_DIR"
 is "$(told one UNETCTL_DATA_DIR) $(told one UNETCTL_SPLIT)" "$TMP/data $TMP/one/split.json" \
-    "the data and its split"
+    "the program gets the data folder and the split"
 is "$(for v in RUN ENGINE SEED GPUS NODES TASKS ATTEMPT TRAIN_EPOCHS; do told one UNETCTL_$v; done | paste -sd' ')" \
-    "command-g01-s1 command 1 1 1 1 1 2" "the run in numbers"
+    "command-g01-s1 command 1 1 1 1 1 2" "the program gets the numbers of the run"
 is "$(for v in RANK WORLD_SIZE LOCAL_RANK LOCAL_WORLD_SIZE; do told one $v; done | paste -sd' ')" \
-    "0 1 0 1" "its rank"
+    "0 1 0 1" "the program gets its rank"
 like <(unetctl status -C one) '^command-g01-s1 +COMPLETED' "status shows the run as COMPLETED"
 exits 0 "submitting again does nothing" submit one
 like "$ERR" '0 runs submitted; before: 0 active, 1 done' "the run counts as done"
 exits 0 "collect works" unetctl collect -C one
 like one/logs/results.csv \
     '^command-g01-s1,command,1,1,1,1,done,2,,0.500000,0.500000,.*,0.750000,.*,log_command_1.csv,' \
-    "has what log.csv tells"
+    "results.csv has the values of log.csv"
 exits 0 "the embedded engine trains in the same study" \
     unetctl submit -C one --gpus 1 --wait --timeout 60
 is "$(states one)" "command-g01-s1 COMPLETED
@@ -120,7 +120,7 @@ like "$ERR" "study.yaml: command.args.*unknown marker '\{\{atempt_dir\}\}'; did 
     "the error names the nearest marker"
 exits 3 "an unknown engine is refused" unetctl plan -C none --engine pytorhc
 like "$ERR" "did you mean 'pytorch'.*known: embedded, tensorflow, horovod, pytorch, command" \
-    "the known ones"
+    "the error lists the known engines"
 is "$(unetctl plan -C none --engine pytorch --site generic --gpus 2 --json |
     python3 -c 'import json, sys
 r = json.load(sys.stdin)["runs"][0]; print(r["run"], r["nodes"], r["tasks"], r["strategy"])')" \

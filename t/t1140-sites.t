@@ -13,7 +13,7 @@ for site in $sites; do
         "$srcdir/templates/sites/$site.yaml"
 done
 like <(unetctl site list) '^marenostrum5 +BSC, MareNostrum 5 ACC: 4 H100 and 80 cores' \
-    "a line for each"
+    "site list has a line for each site"
 is "$(unetctl site list | awk 'length > 100')" "" "its lines fit a terminal of 100 columns"
 exits 3 "an unknown site is refused" unetctl site show jeanzay
 like "$ERR" "did you mean 'jean-zay'" "the error names the nearest site"
@@ -82,15 +82,15 @@ directive claix-2018 4 --nodes=2 --ntasks-per-node=2 --cpus-per-task=12 --gres=g
 like claix-2018/runs/unet-g04-s1/submit_file.sh '^#!/usr/local_rwth/bin/zsh$' "claix-2018: zsh"
 # shellcheck disable=SC2016 # as it stands in the script
 like claix-2018/runs/unet-g04-s1/submit_file.sh '^ *\$MPIEXEC \$FLAGS_MPI_BATCH bash ' \
-    "claix-2018: MPIEXEC"
+    "claix-2018: run_file.sh is started with MPIEXEC"
 like claix-2018/runs/unet-g04-s1/run_file.sh \
-    'spec --port-base 23456 .*--tasks-per-node .2\(x2\).+--rank' "claix-2018: port 23456"
+    'spec --port-base 23456 .*--tasks-per-node .2\(x2\).+--rank' "claix-2018: the port is 23456"
 exits 0 "jean-zay: an account" unetctl generate -C jean-zay --gpus 8 -- -A abc@gpu
 directive jean-zay 8 --account=abc@gpu --nodes=2 --ntasks-per-node=4 --gres=gpu:4 \
     --cpus-per-task=10 \
     --qos=qos_gpu-t3 --constraint=v100-16g --time=59 --hint=nomultithread
 like jean-zay/runs/unet-g08-s1/run_file.sh 'spec --port-base 13565$|spec --port-base 13565\)' \
-    "jean-zay: port 13565"
+    "jean-zay: the port is 13565"
 like jean-zay/runs/unet-g08-s1/run_file.sh '^unset http_proxy' "jean-zay: no proxies"
 like juwels/runs/unet-g08-s1/run_file.sh 'spec --host-suffix i\)' "juwels: InfiniBand names"
 # The requirements in the documents of other clusters.

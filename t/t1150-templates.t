@@ -76,11 +76,11 @@ shows submit_file.sh >plain/submit_file.sh
 exits 0 "init --engine --templates" unetctl init fresh --data data --engine pytorch \
     --templates plain
 is "$(sed -n 's/^  \(script\|args\|python\): *\([^ ]*\).*/\1=\2/p; s/^engine: *\([a-z]*\).*/\1/p' fresh/study.yaml | paste -sd' ')" \
-    'pytorch script="" args=[] python=python3' "writes a section to be filled in"
+    'pytorch script="" args=[] python=python3' "init writes a command section with empty values"
 like fresh/study.yaml "^templates: $PWD/plain " "and where the templates are, from anywhere"
 exits 0 "the new study can be generated" unetctl generate -C fresh --gpus 2
 like fresh/runs/pytorch-g02-s1/run_file.sh "exec python3 $srcdir/templates/pytorch/train.py\$" \
-    "with our script, where none is named"
+    "without command.script the template's own script is used"
 exits 3 "init with an unknown engine is refused" unetctl init none --data data --engine pytroch
 ok "it leaves no folder" test ! -e none
 
@@ -116,7 +116,7 @@ rm -rf less && mkdir less && shows run_file.sh | sed '/{{env}}/d' >less/run_file
 exits 3 "a template that would lose the environment is refused" \
     generate --templates less --site ./study/set.yaml
 like "$ERR" "the marker '\{\{env\}\}' is missing: the site's environment would be lost" \
-    "the error says so"
+    "the error names the missing marker"
 shows submit_file.sh | sed 's/{{directives}}/#SBATCH --nodes=1\n#SBATCH --ntasks=2/' \
     >less/submit_file.sh
 rm less/run_file.sh
@@ -126,7 +126,8 @@ sed -i 's/--nodes=1/--nodes={{nodes}}/; s/--ntasks=2/--ntasks={{tasks}}/' less/s
 exits 0 "the template's own directives are accepted" generate --templates less --site generic
 like $result/submit_file.sh '^#SBATCH --ntasks=1$' "they have the run's numbers"
 is "$(grep -A1 '^#SBATCH --ntasks=1' $result/submit_file.sh | tail -1)" \
-    "# Added by unetctl, which finds the job again by its comment." "behind them"
+    "# Added by unetctl, which finds the job again by its comment." \
+    "the comment of unetctl follows the template's own directives"
 like $result/submit_file.sh '^#SBATCH --comment=unetctl:[0-9a-f]*:unet-g02-s1:1$' \
     "the job has unetctl's comment"
 shows submit_file.sh | sed 's/{{directives}}/#SBATCH --mail-type=END\n&\n#SBATCH --nice=5/' \
@@ -134,7 +135,7 @@ shows submit_file.sh | sed 's/{{directives}}/#SBATCH --mail-type=END\n&\n#SBATCH
 exits 0 "the template's own directives beside {{directives}} are accepted" \
     generate --templates less --site generic
 is "$(grep -c -e '--nodes=1' -e '--ntasks=1' -e '--gpus-per-task=' -e '--comment=' $result/submit_file.sh)" 4 \
-    "are added to what the run needs"
+    "the directives of the run are kept beside those of the template"
 
 # ---- the reference's templates: tag_* words
 mkdir tags
@@ -189,45 +190,46 @@ done)" "1 1 1 1 2 16
 run=study/runs/tensorflow-g04-s1
 like $run/run_file.sh \
     "^python3 -W ignore $PWD/train.py --global_batch_size=64 --augment=0 --epoch=200 2>&1\$" \
-    "the script and its words"
+    "tag_program is replaced by the script and its options"
 like $run/run_file.sh "TF_CONFIG=.*python3 $srcdir/templates/tags/tensorflow_create_tfconfig.py" \
-    "what prints TF_CONFIG"
+    "the tag of TF_CONFIG is replaced by the script that prints it"
 like $run/submit_file.sh \
-    "zsh -c 'source $srcdir/templates/tags/setup_dist_env.sh && bash script.sh'" "the word setup.sh"
+    "zsh -c 'source $srcdir/templates/tags/setup_dist_env.sh && bash script.sh'" \
+    "the word setup.sh is replaced by the script with the environment"
 like $run/submit_file.sh '^# mytag_node /x/setup.sh setup.sh.bak stay$' \
     "only whole words are replaced"
 is "$(readlink $run/script.sh) $(readlink $run/sub_2.sh)" "run_file.sh submit_file.sh" \
-    "script.sh and sub_N.sh are there"
+    "the folder has script.sh and sub_N.sh as links"
 like <(tail -n 1 $run/submit_file.sh) "^exec $builddir/unetctl finish --from " \
-    "the result is looked at behind it"
+    "the script ends with unetctl finish, which checks the result"
 ok "log.csv can be copied to ../../logs and ../logs" test -d study/logs -a -d study/runs/logs
 if command -v zsh >/dev/null; then ok "valid in zsh" zsh -n $run/submit_file.sh; else skip \
     "zsh is not installed" "valid in zsh"; fi
 exits 0 "the names of Horovod's templates are accepted" tags --engine horovod --gpus 4
 like study/runs/horovod-g04-s1/run_file.sh "ignore $PWD/train.py --global" "tag_program is replaced"
 like study/runs/horovod-g04-s1/submit_file.sh 'zsh -c "bash script.sh"' \
-    "the other submit_file is used"
+    "the submit_file of the other engine is used"
 exits 3 \
     "an odd number of GPUs, which tags cannot express, is refused" tags --engine tensorflow --gpus 3
 like "$ERR" 'submit_file.sh: 3 GPUs on 2 nodes: tag_node and tag_task ask for the same' \
-    "the error says so"
+    "the error names the tags that disagree"
 exits 3 "templates with tags are refused with --one-allocation" \
     unetctl submit -C study --site generic --templates tags \
     --engine tensorflow \
     --gpus 2 --one-allocation --dry-run
 like "$ERR" 'tags: templates with the .* tags start their own ranks, .* use \{\{launcher\}\}' \
-    "the error says what to use"
+    "the error says which templates to use"
 echo 'markers: {tag_aug: 1}' >>study/study.yaml
 exits 0 "tag_aug is taken from study.yaml" tags --engine tensorflow --gpus 2
 like study/runs/tensorflow-g02-s1/run_file.sh 'augment=1 ' "it has that value"
 echo '# tag_nodes' >>tags/submit_file.sh
 exits 3 "an unknown tag is refused" tags --engine tensorflow --gpus 2
 like "$ERR" "submit_file.sh:15: unknown tag 'tag_nodes'; did you mean 'tag_node'" \
-    "is an error with its line"
+    "the error has the line and the nearest tag"
 sed -i '$d' tags/submit_file.sh
 cp train.py "my train.py"
 sed -i "s|script: $PWD/train.py|script: \"$PWD/my train.py\"|" study/study.yaml
 exits 3 "a path that a tag cannot quote is refused" tags --engine tensorflow --gpus 2
 like "$ERR" "run_file.sh:4: 'tag_program2' would become '$PWD/my train.py', which needs quotes" \
-    "is refused"
+    "the error names the tag and the path that needs quotes"
 done_testing

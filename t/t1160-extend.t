@@ -127,7 +127,7 @@ ok "the Makefile has the three new files" grep -q 'toy/run_file\.sh' Makefile
 
 ok "opcheck builds with the op" build_opcheck
 like <(trainer/ops/test/opcheck.t --list) '^toy +f32 .*simd,ref' \
-    "it is checked, with the algorithm where that supports it"
+    "opcheck lists the algorithm for backends that support it"
 
 PATH=$TMP:$PATH
 like <(unetctl --help) '^  toy +adds a verb' "the verb is in the help"
@@ -138,7 +138,7 @@ mkdir -p data/images data/masks
 exits 0 "a study with both is made" unetctl init study --data data --site toy --engine toy \
     --set toy.script=/bin/true --set data.height=32 --set data.width=32
 like <(unetctl config -C study engine site toy.script profile.max_in_flight) 'true' \
-    "has its settings"
+    "the study has the settings of the site"
 exits 0 "its scripts are written" unetctl generate -C study --gpus 1
 ok "... from the new template" grep -q '^echo toy; exec /bin/true' study/runs/toy-g01-s1/run_file.sh
 done_testing

@@ -47,7 +47,7 @@ for golden in "$srcdir"/t/golden/study-*; do
         ok "$version: resume continues from its checkpoint"
     else
         like <(unetctl status) "unet-g04-s1 +FAILED .*was made by unet-train $version with another" \
-            "$version: resume says that this version plans the network otherwise"
+            "$version: status says that unet-train now plans the network otherwise"
         ok "$version, which is another one" test "$(unet-train --version)" != "unet-train $version"
     fi
     cd "$TMP" || exit 255
@@ -59,7 +59,7 @@ refuses() { # CODE FILE TEXT COMMAND...
     shift 3
     exits "$code" "$text: refused" "$@"
     like "$ERR" "$file.*schema 2 is of a later version.* use the version that wrote it" \
-        "$text: with the file and what to do"
+        "$text: the error has the file and what to do"
 }
 later() { # FILE: the same with the next schema, within a fresh copy of the study
     rm -rf later
@@ -100,5 +100,5 @@ open(sys.argv[1], "wb").write(data)
 END
 unetctl resume --wait >"$OUT" 2>"$ERR"
 like <(unetctl status) 'unet-g04-s1 +FAILED .*schema 2 is of a later version' \
-    "a checkpoint with a later schema is refused, not taken for damage"
+    "a checkpoint with a later schema is refused and not taken for damaged"
 done_testing

@@ -40,14 +40,14 @@ done
 UNETCTL_LIBEXECDIR=$TMP/libexec PATH=$TMP/bin exits 4 "without slurmdbd there is no accounting" \
     "$builddir/unetctl" sandbox up --accounting
 like "$ERR" "'slurmdbd' is missing.*apt-get install.*mariadb-server-core" \
-    "and the packages are named"
+    "the error names the missing packages"
 DIR=$XDG_STATE_HOME/unetctl/sandbox
 is "$(ready_nodes "$DIR")" 7 "seven nodes are idle"
 exits 0 "status works" unetctl sandbox status
 like "$OUT" "node7 +idle" "it shows the nodes"
 exits 0 "status --json works" unetctl sandbox status --json
 is "$(python3 -c 'import json,sys; d=json.load(open(sys.argv[1])); print(d["schema"], d["running"], d["nodes"], d["gpus_per_node"])' "$OUT")" \
-    "1 True 7 2" "is JSON with the shape"
+    "1 True 7 2" "the JSON has the shape of the sandbox"
 exits 0 "up with the same shape succeeds" unetctl sandbox up
 like "$OUT" "up already" "it says that the sandbox is running"
 exits 4 "up with another shape is refused" unetctl sandbox up --nodes 3
@@ -55,7 +55,7 @@ exits 4 "up with another shape is refused" unetctl sandbox up --nodes 3
 exits 3 "exec passes the exit code" login bash -c 'exit 3'
 is "$(echo some words | login cat)" "some words" "exec connects standard input and output"
 is "$(mkdir -p "$TMP/some where" && cd "$TMP/some where" && login pwd)" "$TMP/some where" \
-    "and the current directory"
+    "exec keeps the current directory"
 exits 127 "a program that does not exist is reported" login no-such-program
 exits 2 "a node that does not exist is refused" unetctl sandbox exec --node 8 -- true
 mode=$(sed -n 's/^mode=//p' "$DIR/sandbox.conf")
@@ -73,7 +73,7 @@ if [ "$mode" = netns ]; then
     kill $!
     wait $! 2>/dev/null
     is "$(wait_until 10 login bash -c '! pgrep -fx "sleep 654"' && echo gone)" gone \
-        "and ends with its exec"
+        "a process on a node ends with the exec that started it"
 fi
 exits 2 "down from inside the sandbox is refused" login unetctl sandbox down
 is "$(login srun -n1 --gpus-per-task=2 bash -c 'echo $CUDA_VISIBLE_DEVICES $UNET_GPUS')" \
@@ -91,9 +91,9 @@ else
     cleanup_hooks+=(user_down)
     exits 0 "an ordinary user can start a sandbox" as_user "$builddir/unetctl" sandbox up --nodes 2
     is "$(as_user "$builddir/unetctl" sandbox exec -- srun -N2 id -un)" $'games\ngames' \
-        "it runs jobs"
+        "the sandbox of another user runs jobs"
     is "$(as_user "$builddir/unetctl" sandbox exec --node 2 -- id -un)" games \
-        "its nodes can be entered"
+        "a node of another user's sandbox can be entered"
     exits 0 "it can be stopped" as_user "$builddir/unetctl" sandbox down
     ok "it leaves no process" no_members "$user_home/unetctl/sandbox"
 fi
@@ -125,7 +125,7 @@ exits 0 "a second sandbox is started" unetctl sandbox up --dir "$TMP/two" --mode
 is "$(ready_nodes "$TMP/two")" 2 "it has its own nodes"
 is "$(ready_nodes "$DIR")" 7 "the first keeps its nodes"
 is "$(UNETCTL_SANDBOX=$TMP/two unetctl sandbox exec -- sinfo -h -p main -o %D)" 2 \
-    "UNETCTL_SANDBOX chooses it"
+    "UNETCTL_SANDBOX chooses the sandbox"
 exits 4 "UNETCTL_SANDBOX never leads to another sandbox" \
     env UNETCTL_SANDBOX="$TMP/none" unetctl sandbox exec -- true
 unet-train data synth --out "$TMP/images" --count 12 --size 32x32 2>/dev/null

@@ -52,11 +52,11 @@ test_requests() {
     rm -f "$TMP/script"
 ok "ping is answered" ask '{"op":"ping"}'
 is "$(member '["cluster"]') $(member '["controller"]')" "sandbox $(login hostname)" \
-    "names cluster and controller"
+    "the answer names the cluster and the controller"
 ok "partitions is answered" ask '{"op":"partitions"}'
 is "$(member '["partitions"][0]')" \
     "{'name': 'main', 'default': True, 'up': True, 'nodes': 3, 'gpus_per_node': 2, 'cpus_per_node': 4, 'max_time_min': 0}" \
-    "tells their sizes"
+    "the answer has the sizes of the partition"
 
 refused 'no JSON' "not JSON" "what is not JSON"
 refused '{"op":"dance"}' "unknown op" "an unknown operation"
@@ -117,7 +117,7 @@ END
     ok "the job's steps run" wait_until 60 has_file "$TMP/gpus.$id"
     is "$(xargs <"$TMP/gpus.$id")" "$gpus" "every rank has its GPUs"
     is "$(grep -o 'JOB_GRES=gpu:[0-9]*' "$TMP/job.$id")" "JOB_GRES=gpu:$tasks" \
-        "the job has as many as it asked for"
+        "the job has as many GPUs as it asked for"
     ok "another job for all GPUs of two nodes is submitted" ask \
         "$(job submit unetctl:other:run:1 2 4 "$members")"
     other=$(member '["id"]')
@@ -151,14 +151,14 @@ wait_job "$killed" 60 >"$OUT"
 ok "jobs are queried by prefix" ask "{\"op\":\"query\",\"tag_prefix\":\"unetctl:$helper:\"}"
 is "$(member '["jobs"].__len__()')" 3 "three jobs are found"
 is "$(member '["jobs"][0]["state"]') $(member '["jobs"][0]["exit_code"]')" "COMPLETED 0" \
-    "one that succeeded"
+    "the first is a job that succeeded"
 is "$(member '["jobs"][1]["state"]') $(member '["jobs"][1]["signal"]')" "FAILED 11" \
-    "one that was killed"
+    "the second is a job that was killed"
 is "$(member '["jobs"][2]["state"]') $(member '["jobs"][2]["reason"]')" "PENDING JobHeldUser" \
-    "one that waits, and why"
+    "the third is a job that waits, with the reason"
 ok "jobs are queried by id" ask "{\"op\":\"query\",\"ids\":[\"$id\",\"4000000\"]}"
 is "$(member '["jobs"][0]["tag"]') $(member '["jobs"].__len__()')" "unetctl:$helper:run:1 1" \
-    "finds the one that exists"
+    "the answer has only the job that exists"
 ok "jobs of an unused prefix are queried" ask '{"op":"query","tag_prefix":"other:"}'
 is "$(member '["jobs"]')" "[]" "none is found"
 refused '{"op":"query"}' "tag_prefix" "a query for nothing"
@@ -210,7 +210,7 @@ if [ -x "$older/unetctl-slurm" ]; then
     chmod +x "$libexec/unetctl-slurm"
     ok "a study is planned with a helper of a release that the cluster does not understand" plan
     is "$(grep -c 'by its commands: .*not understand libslurm of release' "$ERR")" 1 \
-        "and that is said once"
+        "the replacement by Slurm's commands is reported once"
     exits 4 "slurm.interface library with such a helper is refused" plan -s slurm.interface=library
     like "$ERR" "does not understand libslurm of release" "the error has the reason"
     exits 0 "three runs are submitted with such a helper" \
@@ -218,7 +218,7 @@ if [ -x "$older/unetctl-slurm" ]; then
         --hold
     is "$(grep -c 'by its commands' "$ERR")" 1 "the replacement is reported once"
     is "$(login squeue -h -n demo-unet-g01-s1,demo-unet-g02-s1,demo-unet-g03-s1 | wc -l)" 3 \
-        "each is one job"
+        "each run is one job"
     login scancel -u "$(id -un)"
 else
     skip "no helper of an older release (make check-distros has one)" "a cluster that refuses it"

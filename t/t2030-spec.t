@@ -53,7 +53,7 @@ ok 'an arbitrary distribution is refused' sh \
     -c '! unetctl sandbox exec -- srun --immediate=60 -n2 -w node2,node1 \
     -m arbitrary unetctl spec'
 like "$ERR" 'order of these tasks is unknown; start .* --distribution=block' \
-    '... and the cure is named'
+    '... the error says how to start them'
 
 # Runs --check on each rank, with its options changed by the script.
 check() { # SCRIPT SRUN-OPTIONS...
@@ -85,7 +85,7 @@ exits 5 'a rank with other options is an error' \
     check '[ $SLURM_PROCID != 4 ] || set -- --jobs chief=1,worker=4
     exec unetctl spec --check "$@"' "${MIXED[@]}"
 like "$ERR" 'rank 4 on node3: it has another specification of the same nodes' \
-    '... the error names it'
+    '... the error names the rank whose specification differs'
 exits 5 'a rank that looks for rank 0 elsewhere is an error' check \
     '[ $SLURM_PROCID != 4 ] || set -- --port-base 7000
     exec unetctl spec --check --timeout 3 "$@"' "${MIXED[@]}"
@@ -100,7 +100,7 @@ exits 5 'two processes with one rank are an error' \
     check '[ $SLURM_PROCID != 4 ] || export SLURM_PROCID=3
     exec unetctl spec --check' "${MIXED[@]}"
 like "$ERR" 'rank 3 on node[23]: a second process has rank 3; the first runs on node[23]' \
-    '... is named'
+    '... the error names the rank that exists twice'
 like "$ERR" 'rank 3 on node3: it runs on node3, but its address is node2:' \
     '... the error names the process on the wrong host'
 like "$ERR" 'rank 4 on node3: it did not report' '... the error names the missing rank'
@@ -115,7 +115,7 @@ exits 5 'an old TF_CONFIG is an error' check \
     '[ $SLURM_PROCID != 3 ] || export TF_CONFIG="{\"cluster\":{\"worker\":[\"old:1\"]}}"
     exec unetctl spec --check --json' "${MIXED[@]}"
 like "$OUT" '"ok":false.*"rank":3,"node":"node2","problem":"its environment has another TF_CONFIG: .*"remedy":"unset TF_CONFIG' \
-    '... the JSON has it as a finding'
+    '... the JSON has the rank and its problem'
 exits 0 '... the correct TF_CONFIG is accepted' \
     check 'TF_CONFIG=$(unetctl spec) exec unetctl spec --check' \
     "${MIXED[@]}"
@@ -132,7 +132,7 @@ EOF
         'a port that is in use is an error' login timeout 60 srun --immediate=60 -N3 -n3 python3 \
         "$TMP/busy.py"
     like "$ERR" 'rank 2 on node3: it cannot listen at node3:9300: Address already in use' \
-        '... is told with its rank'
+        '... the error names the rank whose port is in use'
 else
     skip 'python3 is not installed' 'a port that is taken'
 fi

@@ -14,7 +14,7 @@ ok "images are made" unet-train data synth --out synth --count 12 --size 32x48
 unetctl init here --data synth --site local 2>/dev/null
 exits 0 "doctor finds nothing on a good host" unetctl doctor -C here
 is "$(grep -cv '^ok' "$OUT")" 0 "all lines are ok"
-finding ok backend 'the CPU \(backend [a-z]+\)' "what the runs compute on"
+finding ok backend 'the CPU \(backend [a-z]+\)' "the device of the runs is reported"
 exits 3 "a site that does not exist is refused" unetctl doctor -C here --site nonsense
 like "$ERR" "unknown site 'nonsense'" "the error names it"
 exits 5 \
@@ -25,20 +25,20 @@ exits 0 "a list of GPUs in UNETCTL_GPUS is accepted" env UNETCTL_GPUS=1..4 unetc
 exits 0 "stale variables and a proxy are warnings" \
     env TF_CONFIG='{}' MASTER_ADDR=x http_proxy=http://p unetctl \
     doctor -C here
-finding warning variables 'TF_CONFIG=' "a stale TF_CONFIG"
-finding warning proxies 'http_proxy=http://p' "a proxy"
+finding warning variables 'TF_CONFIG=' "a stale TF_CONFIG is reported"
+finding warning proxies 'http_proxy=http://p' "a proxy is reported"
 like "$OUT" 'TF_CONFIG=\{\}, MASTER_ADDR=x;' "the warning lists the other variables"
 like "$OUT" '-> unset TF_CONFIG MASTER_ADDR ' "it says what to type"
 exits 0 "MASTER_ADDR alone is a warning" env MASTER_ADDR=x unetctl doctor -C here
-finding warning variables 'MASTER_ADDR=x' "is found, too"
+finding warning variables 'MASTER_ADDR=x' "a stale MASTER_ADDR is reported, too"
 exits 5 "too few open files are an error" bash -c 'ulimit -n 200; exec unetctl doctor -C here'
-finding error limits 'ulimit -n is 200; 258 open files' "are told"
+finding error limits 'ulimit -n is 200; 258 open files' "limits that are too low are reported"
 exits 5 "an interface that does not exist is an error" \
     env NCCL_SOCKET_IFNAME=nope0 unetctl doctor -C here
-finding error interface 'NCCL_SOCKET_IFNAME=nope0' "is named"
+finding error interface 'NCCL_SOCKET_IFNAME=nope0' "the missing interface is named"
 mv synth/masks/0001.png .
 exits 0 "an image without a mask is a warning" unetctl doctor -C here
-finding warning data '1 without a counterpart.*0001' "is named"
+finding warning data '1 without a counterpart.*0001' "the image without a mask is named"
 mv synth/images synth/elsewhere
 exits 5 "no images are an error" unetctl doctor -C here --json
 is "$(field "$OUT" 'd["schema"], d["errors"], [f["level"] for f in d["findings"] if f["check"] == "data"]')" \
@@ -52,7 +52,8 @@ finding ok ranks 'all 2 started' "its ranks ran"
 mkdir other && cp "$srcdir/templates/sites/generic.yaml" other/site.yaml
 unetctl init other --data synth --site ./other/site.yaml 2>/dev/null
 exits 5 "a missing Slurm is an error" env SLURM_CONF="$TMP/none" unetctl doctor -C other
-finding error scheduler 'SLURM_CONF|built without Slurm' "is one finding of several"
+finding error scheduler 'SLURM_CONF|built without Slurm' \
+    "the missing Slurm is one finding among others"
 
 # ---- nodes
 sandbox_up --nodes 3 --gpus-per-node 2
@@ -63,22 +64,23 @@ sed -i 's/^port_base:.*//' one/site.yaml && echo 'port_base: 23456' >>one/site.y
 on() { unetctl sandbox exec --node "$@"; }
 
 exits 0 "doctor succeeds in the sandbox" unetctl doctor -C one
-finding ok partition 'main: 3 nodes, 2 GPUs' "partition and GPUs"
+finding ok partition 'main: 3 nodes, 2 GPUs' "the partition and its GPUs are reported"
 finding ok job 'would be accepted' "account, QOS and limits, by Slurm's will-run"
 exits 5 "a partition that does not exist is an error" unetctl doctor -C one -- --partition=nowhere
-finding error partition "unknown partition 'nowhere' .known: main, short" "those that do"
+finding error partition "unknown partition 'nowhere' .known: main, short" \
+    "the finding lists the partitions that exist"
 exits 5 "an unknown constraint is an error" unetctl doctor -C one -- --constraint=v100
-finding error job 'would be refused' "is refused by Slurm"
+finding error job 'would be refused' "the job that Slurm would refuse is reported"
 sed -i 's/^gpus_per_node: 2/gpus_per_node: 4/' one/site.yaml
 exits 5 "more GPUs per node than there are are an error" unetctl doctor -C one
 finding error gres 'plans 4 GPUs per node, but .* have 2' "are told"
 sed -i 's/^gpus_per_node: 4/gpus_per_node: 2/' one/site.yaml
 
 exits 0 "a rehearsal on 5 GPUs succeeds" unetctl doctor -C one --gpus 5
-finding ok ranks 'all 5 started' "all ranks look around"
-finding ok numbering 'same cluster' "with one numbering"
-finding ok versions 'same everywhere' "the same programs"
-finding ok lock 'from node to node' "and one lock"
+finding ok ranks 'all 5 started' "all ranks report"
+finding ok numbering 'same cluster' "all ranks have the same numbering"
+finding ok versions 'same everywhere' "all nodes have the same programs"
+finding ok lock 'from node to node' "a lock of one node is seen by the others"
 finding warning gpus 'no GPU seen' "the fake GPUs are not taken for real ones"
 ok "it leaves no files" test -z "$(ls -A one/.unetctl/doctor)"
 is "$(login squeue -h -a -t all -o %T | sort -u)" COMPLETED "its job has succeeded"
@@ -87,34 +89,35 @@ make_study nosuch sandbox
 sed -i 's/--mpi=[a-z0-9]*/--mpi=nosuch/' nosuch/site.yaml
 exits 5 "a launcher with an --mpi that srun does not have is an error" unetctl doctor -C nosuch
 finding error launcher 'srun --mpi=nosuch, but this cluster.s srun knows only .*none' \
-    "is told, with those that it knows"
+    "the finding lists the MPI types that srun has"
 like "$OUT" '-> set in .*/nosuch/site.yaml: launcher: mpirun .* and spec: --nodelist' \
-    "and what to set"
+    "the advice says which settings to change"
 exits 1 "a run with that launcher fails" unetctl submit -C nosuch --gpus 3 --wait --timeout 60
 like nosuch/runs/unet-g03-s1/attempt-1/FAILED \
     "exit code [0-9]+: this cluster's srun has no MPI type nosuch; 'unetctl doctor' says what to set" \
-    "says so, too"
+    "the marker names the missing MPI type"
 unetctl init generic --data synth --site generic -s train.backend=cpu 2>/dev/null
 knows=$(login srun --mpi=list 2>&1 | grep -c '\<pmix$')
 exits $((knows ? 0 : 5)) "the profile of a cluster is examined" login unetctl doctor -C generic
-finding "$( ((knows)) && echo ok || echo error)" launcher '--mpi=pmix' "needs PMIx"
+finding "$( ((knows)) && echo ok || echo error)" launcher '--mpi=pmix' "the finding names PMIx"
 exits 0 "a rehearsal in an allocation succeeds" \
     login salloc -Q -n6 --gpus-per-task=1 unetctl doctor -C one \
     --in-allocation
-finding ok ranks 'all 6 started' "on its nodes"
+finding ok ranks 'all 6 started' "the 6 ranks start on the nodes of the allocation"
 exits 0 "a rehearsal in an uneven allocation succeeds" \
     login salloc -Q -N2 -n3 --gpus-per-task=1 unetctl doctor -C one \
     --in-allocation
-finding ok ranks 'all 3 started' "on as many GPUs as it has tasks"
+finding ok ranks 'all 3 started' "there are as many ranks as the allocation has tasks"
 sed 's/^env:/&\n  UNET_GPUS: real/' "$srcdir/templates/sites/sandbox.yaml" >real.yaml
 unetctl init two --data synth --site sandbox -s data.height=32 -s data.width=48 2>/dev/null
 exits 0 "a rehearsal with unet-train succeeds" unetctl doctor -C two --gpus 2
-finding ok gpus 'fake ones: the ranks compute on the CPU' "knows that the GPUs are fake"
+finding ok gpus 'fake ones: the ranks compute on the CPU' "the finding says that the GPUs are fake"
 exits 5 "GPUs that do not work are an error" unetctl doctor -C two --gpus 2 --site ./real.yaml
-finding error gpus 'node1.*: this process was given GPUs .* cannot use them' "says so"
+finding error gpus 'node1.*: this process was given GPUs .* cannot use them' \
+    "the finding says that the process cannot use its GPUs"
 exits 1 "a run on them fails" unetctl submit -C two --gpus 1 --site ./real.yaml --wait --timeout 60
 like two/runs/unet-g01-s1/attempt-1/FAILED '"exit_code":5,"error":"this process was given GPUs' \
-    "ends at once"
+    "the run fails at once with the same reason"
 login sbatch -N3 --exclusive -o /dev/null --wrap 'sleep 1000' >/dev/null
 exits 6 "a full queue is a timeout" unetctl doctor -C one --gpus 1 --timeout 2
 is "$(login squeue -h -t PD -o %i | wc -l)" 0 "the rehearsal's job is cancelled"
@@ -162,21 +165,24 @@ ok "node3 has an interface without link" on 3 -- sh -c 'ip link add ib0 type vet
 ok "node2 has a wrong clock" on 2 -- sh -c \
     'cp -a /etc etc2 && echo '"$TMP/clock.so"' >etc2/ld.so.preload && cp hosts2 etc2/hosts && mount --bind etc2 /etc'
 exits 5 "a rehearsal on 6 GPUs finds these faults" env MASTER_ADDR=x unetctl doctor -C one --gpus 6
-finding ok ranks 'all 6 started' "all ranks speak"
+finding ok ranks 'all 6 started' "all ranks report"
 finding error names 'node2: the name node2 resolves to 127.0.0.1' \
     "a name that leads to its own host"
 like "$OUT" '-> on node2: take node2 off the line of 127.0.0.1' "the finding has its remedy"
-finding error ports 'node1: port 23457: Address already in use' "a port that is taken"
-finding error routes 'rank [45] \(node3\) does not reach rank [23] \(node2\)' "a node cut off"
+finding error ports 'node1: port 23457: Address already in use' "a port that is in use is reported"
+finding error routes 'rank [45] \(node3\) does not reach rank [23] \(node2\)' \
+    "a node that others cannot reach is reported"
 like "$OUT" 'ip route get .*exclude=node2' "the finding has its remedy"
-finding error versions 'node3 has unetctl .*, but node1 has' "another unetctl"
-finding error limits 'node3: ulimit -n is 200' "few open files"
+finding error versions 'node3 has unetctl .*, but node1 has' \
+    "another version of unetctl on a node is reported"
+finding error limits 'node3: ulimit -n is 200' "a low limit of open files is reported"
 finding warning variables 'node1, node2, node3: already set, .*: MASTER_ADDR=x;' \
     "a stale variable that jobs inherit"
 finding warning interface 'node3: the interface ib0 \(10.99.0.3\) has no link' \
     "an interface without link"
-finding error data 'node2: the images cannot be read' "images that a node does not see"
-finding warning clocks 'clock of node2 is (39|40|41)\.[0-9] s ahead of' "a clock that is ahead"
+finding error data 'node2: the images cannot be read' "images that a node does not see are reported"
+finding warning clocks 'clock of node2 is (39|40|41)\.[0-9] s ahead of' \
+    "a clock that is ahead is reported"
 like "$ERR" 'kept in .*/one/.unetctl/doctor/' "the reports of the ranks are kept"
 ok "they are JSON" python3 -m json.tool "$(ls one/.unetctl/doctor/*/rank-3.json)"
 kill $stranger
@@ -184,7 +190,7 @@ kill $stranger
 # ---- a sandbox whose Slurm has failed
 ok "the controller is stopped" sandbox_stop_controller
 exits 5 "doctor of a sandbox without controller fails" unetctl doctor -C one
-finding error scheduler '' "Slurm does not answer"
+finding error scheduler '' "a Slurm that does not answer is reported"
 like "$OUT" "-> its Slurm has failed: type 'unetctl sandbox down', then 'unetctl sandbox up'" \
-    "up alone would change nothing"
+    "the advice says to stop the sandbox first, since up alone changes nothing"
 done_testing

@@ -17,7 +17,7 @@ exits 0 "submit --gpus 1..14 --wait" unetctl submit -C all --gpus 1..14 --wait -
 is "$(jobs_of all | uniq | wc -l)" 14 "there are 14 jobs"
 ok "the runs are done" test -e all/runs/unet-g14-s1/attempt-1/DONE
 is "$(grep -h -c 'trainer: good' all/runs/*/attempt-1/slurm-*.out | paste -sd' ')" \
-    "1 1 3 4 5 6 7 8 9 10 11 12 13 14" "as many ranks as planned"
+    "1 1 3 4 5 6 7 8 9 10 11 12 13 14" "each run has as many ranks as planned"
 like <(cat all/runs/unet-g03-s1/attempt-1/slurm-*.out) \
     '"node[0-9]:[0-9]+","node[0-9]:[0-9]+","node[0-9]:[0-9]+"' "every rank has all addresses"
 
@@ -35,7 +35,7 @@ show() { # STUDY RUN: what Slurm knows of its job, without what differs from job
         grep -E '^(NumNodes|NumCPUs|NumTasks|CPUs/Task|TresPerTask|TimeLimit|Partition|Requeue|Nice)='
 }
 is "$(show "by 'hand' %j é" unet-g05-s1)" "$(show all unet-g05-s1)" \
-    "that job equals one that unetctl submits"
+    "a job that was submitted by hand equals one that unetctl submits"
 
 # A template with its own directives, whose jobs have nothing that unetctl would know them by.
 make_study owned sandbox
@@ -48,7 +48,7 @@ echo 'templates: ../T' >>owned/study.yaml
 exits 0 "a template with its own directives is generated" unetctl generate -C owned --gpus 1..3
 id=$(login sbatch --parsable owned/runs/unet-g02-s1/submit_file.sh)
 is "$(states owned | sed -n 2p)" "unet-g02-s1 PENDING" \
-    "submitted by hand: status knows it while it waits"
+    "status knows a job that was submitted by hand while it waits"
 exits 0 "the study is submitted" unetctl submit -C owned --gpus 1..3
 like "$ERR" "unet-g02-s1 is job $id already" "the job submitted by hand is adopted"
 is "$(jobs_of owned | wc -l) $(jobs_of owned | uniq | wc -l)" "3 3" "each run has one job"
@@ -75,7 +75,7 @@ exits 0 "directives beside {{directives}} are submitted" unetctl submit -C besid
 id=$(unetctl status -C beside --json |
     python3 -c 'import json, sys; print(json.load(sys.stdin)["runs"][0]["job"])')
 like <(login scontrol -o show job "$id") ' NumNodes=3-3 .* NumTasks=5 ' \
-    "are added to what the run needs"
+    "options of the command line are added to those of the run"
 login scancel -u "$(id -un)" >/dev/null
 
 # ---- kill -9 at any moment
@@ -96,7 +96,7 @@ exits 0 "a last submit completes the study" unetctl submit -C killed --gpus 1..1
 is "$(jobs_of killed | wc -l)" 14 "there are 14 jobs"
 is "$(jobs_of killed | uniq | wc -l)" 14 "each run has one"
 is "$(unetctl status -C killed --json >"$OUT" && field "$OUT" 'sorted(set(r["state"] for r in d["runs"]))')" \
-    "['PENDING']" "status sees them wait"
+    "['PENDING']" "status says that the runs wait"
 
 # Only the ledger is lost: existing jobs are found by their tags.
 : >killed/.unetctl/ledger.jsonl
@@ -112,7 +112,7 @@ truncate -s 4096 killed/runs/unet-g04-s1/submit_file.sh
 rmdir killed/runs/unet-g05-s1/attempt-1
 exits 7 "status with missing files of waiting jobs fails" unetctl status -C killed
 like "$OUT" 'unet-g02-s1 +PENDING .*damaged: cannot read .*unet-g02-s1/run.json' \
-    "names the run whose folder is gone"
+    "status names the run whose folder is missing"
 exits 0 "submit with missing files of waiting jobs succeeds" \
     unetctl submit -C killed --gpus 1..14 -- --hold
 for g in 1 2 3 4 5; do like "$ERR" "unet-g0$g-s1: writing its files again: " "says so"; done

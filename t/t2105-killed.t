@@ -24,7 +24,7 @@ calls=$(count_calls sandbox -p "$sandbox_helper")
 ok "the helper makes system calls ($calls)" test "$calls" -gt 100
 is "$(strata "$calls" 8 | kill_at_each sandbox 4 -p "$sandbox_helper")" "" "the helper killed"
 is "$(strata "$calls" 4 | kill_at_each sandbox 4 -a -p "$sandbox_helper")" "" \
-    "the helper killed with unetctl"
+    "submit has one job per run if helper and unetctl are killed together"
 
 # All runs in one job.
 calls=$(count_calls one)

@@ -60,7 +60,7 @@ is $? 0 "both succeed"
 ok "there are 14 jobs, or 1" grep -qx "14\|1" <(jobs_of mixed | wc -l)
 is "$(states mixed | grep -c PENDING)" 14 "all runs wait"
 is "$(cat first.err second.err | grep -c '^unetctl: [0-9]* runs submitted;')" 2 \
-    "both report what was submitted"
+    "both processes report how many runs they submitted"
 login scancel -u "$(id -un)"
 
 # Eight submits at the same time.

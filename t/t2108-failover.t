@@ -67,11 +67,11 @@ test_submit() { # INTERFACE
     ok "the failover is reported in one line" has_one_line "$study.err"
     exits 0 "submit again succeeds" killed_submit sandbox "$study"
     is "$(killed_jobs sandbox "$study" | wc -l) $(killed_jobs sandbox "$study" | uniq | wc -l)" \
-        "14 14" "exactly 14 jobs"
+        "14 14" "the study has exactly 14 jobs"
     ok "the second controller has the jobs" second_is UP
     ok "the first controller is back" restore
     is "$(killed_jobs sandbox "$study" | wc -l) $(killed_jobs sandbox "$study" | uniq | wc -l)" \
-        "14 14" "and has them, too"
+        "14 14" "the study of the other interface has exactly 14 jobs, too"
     login scancel -u "$(id -un)"
     unset UNETCTL_SLURM_INTERFACE
 }
@@ -96,7 +96,7 @@ for interface in "${interfaces[@]}"; do
     watchers=("${watchers[@]:1}")
     ok "the failover is reported in one line" has_one_line "$interface.out"
     is "$(grep -c ': RUNNING job ' "$interface.out") $(grep -c ': COMPLETED job ' "$interface.out")" "3 3" \
-        "each run begins and ends once"
+        "watch reports begin and end of each run once"
 done
 ok "the second controller has taken over" second_is UP
 ok "all runs are done" all_states watched COMPLETED

@@ -40,14 +40,14 @@ exits 0 "submit passes all kinds of words on" unetctl submit -C passed --gpus 3 
 id=$(unetctl status -C passed --json |
     python3 -c 'import json, sys; print(json.load(sys.stdin)["runs"][0]["job"])')
 like <(fields "$id" "$TMP/passed") "MailUser=it's \"a\" #1 .HOME .id. \(x\) & ; é( |\$)" \
-    "a value as it was typed"
+    "a value with quotes and spaces is passed on as it was typed"
 like <(fields "$id" "$TMP/passed") "^StdErr=$TMP/err of it's \"a\" #1" "a path is passed on, too"
 make_study byhand sandbox
 exits 0 \
     "generate writes the words into the script" unetctl generate -C byhand --gpus 3 -- "${words[@]}"
 hand=$(login sbatch --parsable byhand/runs/unet-g03-s1/submit_file.sh)
 is "$(fields "$hand" "$TMP/byhand")" "$(fields "$id" "$TMP/passed")" \
-    "sbatch by hand makes the same job"
+    "a job of sbatch by hand has the same fields as that of unetctl"
 exits 0 "submit again succeeds" unetctl submit -C passed --gpus 3
 is "$(login squeue -h -o %k | sort | uniq -d | wc -l)" 0 "there is no second job"
 exits 4 "an option that Slurm does not know is refused" \
@@ -71,7 +71,7 @@ C
         unetctl submit -C passed --gpus 1 -- \
         --container-image=x
     like "$ERR" "'--container-image' is not an option of sbatch; did you mean --container" \
-        "is taken for a slip"
+        "the unknown option is taken for a typing error"
     conf=$XDG_STATE_HOME/unetctl/sandbox/etc/plugstack.conf
     echo "optional $TMP/plugin.so" >"$conf"
     exits 0 "its option is accepted then" \
@@ -79,7 +79,7 @@ C
     exits 0 "its option is accepted with the value as a word" unetctl submit -C passed --gpus 2 -- \
         --hold --container-image y
     like passed/runs/unet-g02-s1/submit_file.sh '^#SBATCH --container-image' \
-        "the script has the option"
+        "the script has the option of the container plugin"
     exits 2 "a misspelling of the option is refused" \
         unetctl submit -C passed --gpus 4 -- --container-imgae=x
     rm "$conf"
@@ -103,7 +103,7 @@ ok "its output is in the folder, too" grep -q "rank 0" "$odd"/runs/unet-g01-s1/a
 make_study 'back\slash' sandbox
 exits 3 "a backslash in the folder's path is refused" unetctl generate -C 'back\slash' --gpus 1
 like "$ERR" 'Slurm cannot write the output of a job into a folder whose path has a backslash' \
-    "the error says why"
+    "the error says which folder Slurm cannot write to"
 
 # ---- GPUs with --gres, as the ranks see them
 make_study gres sandbox --set gpus=4
@@ -112,12 +112,12 @@ echo 'gpu_request: gres' >>gres/site.yaml
 for n in 8 7; do
     exits 0 "gres: $n GPUs" unetctl submit -C gres --gpus $n --wait --timeout 120
     is "$(grep -h -c 'trainer: good' gres/runs/unet-g0$n-s1/attempt-1/slurm-*.out)" $n \
-        "all $n ranks run"
+        "all $n ranks of the run start"
 done
 like <(grep -h TF_CONFIG gres/runs/unet-g07-s1/attempt-1/*.out /dev/null; cat \
     gres/runs/unet-g07-s1/attempt-1/*.out) \
     '"worker":\["(node[0-9]):[0-9]+","\1:[0-9]+","\1:[0-9]+","\1:[0-9]+","(node[0-9]):[0-9]+","\2:[0-9]+","\2:[0-9]+"\]' \
-    "7 GPUs are 4 + 3"
+    "7 GPUs are divided into 4 and 3"
 
 # ---- ranks that an mpirun of the site's starts
 if command -v mpirun >/dev/null; then
@@ -133,7 +133,7 @@ if command -v mpirun >/dev/null; then
     exits 0 "\$MPIEXEC: 3 GPUs" unetctl submit -C mpi --gpus 3 --wait --timeout 120
     is "$(cat mpi/runs/unet-g03-s1/attempt-1/*.out | grep -o 'rank [0-9]' | sort | paste -sd,)" \
         "rank 0,rank 1,rank 2" \
-        "each rank once"
+        "each rank starts once"
     like <(cat mpi/runs/unet-g03-s1/attempt-1/*.out) \
         '"worker":\["node1:[0-9]+","node1:[0-9]+","node2:[0-9]+"\]' \
         "2 + 1"
@@ -160,7 +160,7 @@ END
     exits 0 "mpirun starts ranks beside another job" \
         unetctl submit -C unbound --gpus 2 --wait --timeout 120
     is "$(grep -h 'seen on' unbound/runs/*/attempt-1/*.out | sort -u | xargs)" "seen on node1:0 seen on node2:1" \
-        "its ranks see the GPUs of their job"
+        "each rank sees only the GPUs of its job"
     login scancel -n stranger
 else
     skip "mpirun is not installed" "\$MPIEXEC"

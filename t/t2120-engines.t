@@ -20,9 +20,9 @@ told() { # RUN NAME: of each rank
     for f in study/runs/"$1"/attempt-1/told-*; do sed -n "s/^$2=//p" "$f"; done | paste -sd' '
 }
 is "$(told command-g02-s1 WORLD_SIZE) of $(told command-g02-s1 UNETCTL_TASK_GPUS)" "1 of 2" \
-    "2 GPUs of a node are for one process"
+    "2 GPUs of a node belong to one process"
 is "$(told command-g03-s1 RANK), $(told command-g03-s1 LOCAL_RANK), $(told command-g03-s1 LOCAL_WORLD_SIZE), $(told command-g03-s1 GROUP_RANK)" \
-    "0 1 2, 0 1 0, 2 2 1, 0 0 1" "3 GPUs: 2 ranks on a node, 1 on the next"
+    "0 1 2, 0 1 0, 2 2 1, 0 0 1" "3 GPUs have two ranks on a node and one on the next"
 is "$(told command-g03-s1 MASTER_ADDR)" "node1 node1 node1" "all ranks know where rank 0 is"
 is "$(states study)" "command-g01-s1 COMPLETED
 command-g02-s1 COMPLETED
@@ -37,7 +37,7 @@ exits 1 "a program whose ranks fail is a failed run" \
     --wait --timeout 120
 # If srun ends ranks before they fail by themselves, the code is 128 + TERM.
 like <(field failing/runs/command-g04-s1/attempt-1/FAILED 'd["exit_code"]') '^(3|143)$' \
-    "its exit code"
+    "the marker has the exit code of the program"
 echo hang >failing/behave
 exits 0 "a run that hangs is resumed" unetctl resume -C failing command-g04-s1
 ok "it is running" wait_until 90 test -e failing/runs/command-g04-s1/attempt-2/told-3
@@ -51,10 +51,10 @@ printf 'command:\n  script: %s\n  resumes: true\n' "$srcdir/t/engine.sh" >>slow/
 echo slow >slow/behave
 exits 0 "two runs that can resume are submitted" unetctl submit -C slow --engine command --gpus 1,2
 like slow/runs/command-g01-s1/submit_file.sh '^#SBATCH --signal=B:USR1@120' \
-    "get a signal before their limit"
+    "jobs that can resume get a signal before their time limit"
 like slow/runs/command-g01-s1/submit_file.sh '^#SBATCH --requeue' "they can be requeued"
 unlike study/runs/command-g01-s1/submit_file.sh 'signal=|--requeue' \
-    "those that do not resume are not"
+    "jobs that cannot resume get no signal and are not requeued"
 both_train() { [ -e slow/runs/command-g01-s1/attempt-1/checkpoint/epoch ] &&
     [ -e slow/runs/command-g02-s1/attempt-1/checkpoint/epoch ]; }
 ok "both train" wait_until 60 both_train
@@ -99,9 +99,9 @@ END
     exits 0 "submit --engine horovod --gpus 1,2,3" unetctl submit -C study --engine horovod \
         --gpus 1,2,3 --wait --timeout 180
     is "$(states study | grep -c 'horovod.* COMPLETED')" 3 \
-        "each run is one MPI world, also that of a single rank"
+        "all runs of Horovod are done, also that of a single rank"
     like study/runs/horovod-g01-s1/submit_file.sh '^ *(srun .*--ntasks=1|env .*mpirun .*-np 1) ' \
-        "which the launcher starts as well"
+        "a single rank is started by the MPI launcher as well"
 else
     skip "mpicc is not installed" "horovod"
 fi
@@ -143,9 +143,9 @@ exits 0 "submit --engine tensorflow --templates tags --gpus 1,4" \
     unetctl submit -C study --engine tensorflow --templates tags --gpus 1,4 --wait --timeout 180 \
     -- --nice=7
 is "$(cat study/runs/tensorflow-g04-s1/attempt-1/*.out | sed -n 's/^train //p' | cut -d' ' -f1-3 | sort | tr '\n' ,)" \
-    "0 0 4,1 1 4,2 2 4,3 3 4," "4 ranks, each with its own place in TF_CONFIG"
+    "0 0 4,1 1 4,2 2 4,3 3 4," "there are 4 ranks, each with its own place in TF_CONFIG"
 is "$(field study/runs/tensorflow-g04-s1/attempt-1/DONE 'd["iou"]')" 0.25 \
-    "their log.csv is the result"
+    "the result is that of log.csv"
 like study/logs/log_4.csv '^1,1.0,0.5' "log.csv is copied to where the template says"
 job=$(sed -n 's/.*"submitted".*tensorflow-g04.*"job":"\([0-9]*\)".*/\1/p' \
     study/.unetctl/ledger.jsonl)
@@ -159,9 +159,9 @@ like "$ERR" '0 runs submitted; before: 0 active, 2 done' "submitting again does 
 ok "both runs are done" wait_until 120 all_states slow COMPLETED
 like <(cat slow/runs/command-g01-s1/attempt-1/*.out) \
     'engine: resumes after [0-9]+ epochs of attempt-1' \
-    "after USR1 its job went on in the same attempt"
+    "the job continued in the same attempt after USR1"
 like <(cat slow/runs/command-g02-s1/attempt-2/*.out) \
     'engine: resumes after [0-9]+ epochs of attempt-1' \
-    "after resume it went on from the attempt before"
+    "the resumed job continued from the previous attempt"
 is "$(cat slow/runs/*/attempt-*/log.csv | grep -c '^[0-9]')" 100 "both have all epochs"
 done_testing

@@ -20,7 +20,7 @@ exits 0 "status works" unetctl status -C s
 is "$(grep -c 'resnet44-g0[1-4]-s1 *COMPLETED .*accuracy' "$OUT")" 4 "all runs are done"
 is "$(sed -n 's/.*"world_size":\([0-9]*\).*/\1/p' s/runs/resnet44-g03-s1/attempt-1/record.jsonl)" \
     3 \
-    "3 GPUs: 3 ranks on 2 nodes"
+    "3 GPUs have 3 ranks on 2 nodes"
 exits 0 "the report is made" unetctl report -C s --text
 like "$OUT" 'accuracy' "accuracy is the quality"
 done_testing

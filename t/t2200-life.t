@@ -76,7 +76,7 @@ ok "all runs are done" wait_until 400 all_done
 exits 0 "watch reports that" unetctl watch --timeout 120
 for g in 1 2 3 4; do
     like <(output $g) 'resumes after ([2-9]|[1-5][0-9]) epochs of attempt-1' \
-        "$g GPUs: went on from the checkpoint"
+        "$g GPUs: the training continued from the checkpoint"
     is "$(find "runs/unet-g0$g-s1" -name 'attempt-*' | wc -l)" 1 "it has one attempt"
 done
 wait $logs
@@ -100,7 +100,7 @@ ok "the controller has forgotten all jobs" wait_until 60 knows_none
 is "$(states . | grep g06)" "unet-g06-s1 CANCELLED" "accounting knows how the job ended"
 rm "$XDG_STATE_HOME/unetctl/sandbox/log/jobcomp.log"
 like <(unetctl status) 'unet-g06-s1 +LOST .*no accounting that answers' \
-    "without accounting: LOST, and it says so"
+    "without accounting the run is LOST, and status says why"
 exits 0 "the run is resumed" unetctl resume unet-g06-s1 -- --hold
 ok "it has attempt 2" test -d runs/unet-g06-s1/attempt-2
 is "$(sandbox_pgrep "$TMP" -f '[t]rainer.sh')" "" "no process is left"

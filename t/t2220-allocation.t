@@ -15,7 +15,7 @@ jobs_of() { login squeue -h -a -t all -o '%i %k' | grep -c "unetctl:$(cat "$1/.u
 make_step_study all sandbox
 exits 0 "plan --one-allocation works" unetctl plan -C all --gpus 1..14 --one-allocation --json
 is "$(field "$OUT" 'd["allocation"]["nodes"], d["allocation"]["gpus"], d["allocation"]["gpu_hours"]')" "(7, 14, 14.0)" \
-    "one job of 7 nodes and 14 GPUs"
+    "the plan is one job of 7 nodes and 14 GPUs"
 exits 3 "a budget below the allocation is refused" unetctl submit -C all --gpus 1..14 \
     --one-allocation \
     --max-gpu-hours 13
@@ -39,20 +39,20 @@ like "$ERR" '14 runs submitted as job [0-9]+ \(7 nodes, 14 GPUs; allocation-1\)'
     "it reports the job"
 is "$(jobs_of all)" 1 "there is one job"
 is "$(states all | awk '{ print $2 }' | sort | uniq -c | xargs)" "12 COMPLETED 2 FAILED" \
-    "12 done, 2 failed"
+    "12 runs are done, and 2 have failed"
 ok "the job ends after its last run's marker" wait_until 30 \
     gone # until then the output is not complete
 is "$(grep -h -c 'trainer: good' all/runs/*/attempt-1/slurm-*.out | paste -sd' ')" \
-    "1 1 3 4 0 6 7 8 0 10 11 12 13 14" "as many ranks as planned, each with its own output"
+    "1 1 3 4 0 6 7 8 0 10 11 12 13 14" "each run has as many ranks as planned and its own output"
 like <(cat all/.unetctl/allocation-1/slurm-*.out) 'g13-s1 starts on 13 of 14' \
-    "13 start when 14 have ended"
+    "the run on 13 GPUs starts when the run on 14 GPUs has ended"
 like <(cat all/.unetctl/allocation-1/slurm-*.out) 'g01-s1 starts on 1 of 1' \
-    "a run on 1 GPU starts beside it"
+    "a run on 1 GPU starts beside the run on 13 GPUs"
 like <(cat all/.unetctl/allocation-1/slurm-*.out) 'g09-s1/attempt-1 ended with exit code [1-9]' \
-    "says how each ended"
+    "the output of the job says how each run ended"
 like <(cat all/runs/unet-g03-s1/attempt-1/slurm-*.out) \
     "g03-s1: the ranks start once more: .*MPI did not come up" \
-    "ranks whose MPI did not come up start once more, and the reason is said"
+    "ranks whose MPI did not start are started again, and the reason is printed"
 good() { grep -h "trainer: good, $1" all/runs/*/attempt-1/slurm-*.out |
     grep -o 'node[0-9]:[0-9]*'; }
 is "$(good rank | sort -u | wc -l)" "$(good 'rank 0,' | wc -l)" "each run has its own addresses"
@@ -90,7 +90,7 @@ job=$(cat turns/runs/unet-g14-s1/attempt-1/job 2>/dev/null)
 runs() { states turns | grep -q 'g14-s1 RUNNING'; }
 ok "the largest is running" wait_until 30 runs
 is "$(states turns | xargs)" "unet-g11-s1 PENDING unet-g13-s1 PENDING unet-g14-s1 RUNNING" \
-    "the others wait"
+    "the runs that do not fit now are pending"
 like <(unetctl status -C turns) 'g13-s1.*waits for its turn in job [0-9]' \
     "status says which job the others wait for"
 exits 0 "a run that waits is cancelled" unetctl cancel -C turns unet-g13-s1
@@ -100,7 +100,7 @@ exits 0 "the run that is running is cancelled" unetctl cancel -C turns unet-g14-
 next() { states turns | grep -q 'g11-s1 RUNNING'; }
 ok "the remaining run starts" wait_until 60 next
 is "$(states turns | xargs)" "unet-g11-s1 RUNNING unet-g13-s1 CANCELLED unet-g14-s1 CANCELLED" \
-    "two are out"
+    "the cancelled runs stay cancelled, and the remaining run starts"
 ok "the cancelled run has a checkpoint" test -s turns/runs/unet-g14-s1/attempt-1/checkpoint/epoch
 says() { unetctl logs -C turns unet-g11-s1 | grep -q 'trainer: slow, rank 10,'; }
 ok "logs prints the run's own output" wait_until 30 says
@@ -121,7 +121,7 @@ waits() { [ "$(job_state "$job")" = PENDING ]; }
 ok "the job is requeued" wait_until 60 waits
 exits 0 "it completes both runs" unetctl watch -C night --timeout 200
 like <(cat night/runs/unet-g14-s1/attempt-1/slurm-*.out) \
-    'resumes after [0-9]+ epochs of attempt-1' "from the checkpoint"
+    'resumes after [0-9]+ epochs of attempt-1' "the run continues from its checkpoint"
 make_step_study short sandbox --set slurm.requeues=0
 echo "slow 300" >short/behave
 exits 0 \
@@ -134,7 +134,7 @@ exits 1 "the job ends without results" unetctl watch -C short --timeout 60
 like <(unetctl status -C short) 'g14-s1 +FAILED.*stopped with a checkpoint' \
     "one run has a checkpoint"
 like <(unetctl status -C short) 'g13-s1 +SKIPPED.*ended \(FAILED\) before its turn' \
-    "the other was skipped"
+    "the run that had not started is skipped"
 rm short/behave
 exits 0 "each run is resumed as a job of its own" unetctl resume -C short --wait
 like short/runs/unet-g14-s1/run_file.sh '--resume attempt-1' "it resumes from the checkpoint"
@@ -183,6 +183,6 @@ exits 3 "templates with tags are refused" unetctl submit -C tagged --gpus 1,2 --
     --one-allocation
 like "$ERR" 'tags: templates with the .* tags start their own ranks' "the error says why"
 is "$(jobs_of tagged) $(find tagged/.unetctl -name 'allocation*' | wc -l)" "0 0" \
-    "no job, no allocation"
+    "no job and no allocation are made"
 is "$(sandbox_pgrep "$TMP" -f '[t]rainer.sh')" "" "no process is left"
 done_testing

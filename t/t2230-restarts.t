@@ -87,13 +87,13 @@ for s in "rough 1 1" "rough 2 2" "rough 3 1" "harsh 1 1" "harsh 2 1" "harsh 3 1"
     read -r study gpus attempt <<<"$s"
     what="$study, $gpus GPUs"
     like <(output "$study" "$gpus" "$attempt") 'continues from .*attempt-1/checkpoint/state-' \
-        "$what: went on"
+        "$what: the training continued from the checkpoint"
     is "$(weights "$study" "$gpus" "$attempt")" "$(weights calm "$gpus")" \
         "the weights equal those of the undisturbed run"
     is "$(curve "$study" "$gpus" "$attempt")" "$(curve calm "$gpus")" \
         "the curve equals that of the undisturbed run"
     is "$(find "$(run "$study" "$gpus")/attempt-$attempt" -name FAILED -o -name 'running-*' -o -name '*.tmp*')" "" \
-        "with nothing left over"
+        "no temporary files are left over"
 done
 exits 0 "collect accepts the runs" unetctl collect -C harsh
 is "$(sandbox_pgrep "$TMP" -x unet-train)" "" "no process is left"

@@ -62,7 +62,7 @@ ok "it is stopped" login kill -STOP "$victim"
 failed() { states stuck | grep -q 'g04-s1 FAILED'; }
 ok "its run ends" wait_until 90 failed
 like <(unetctl status -C stuck) "\((the trainer [^:]*: )?rank 0 on $where: no answer" \
-    "and status names the rank and its host, not those that wait for it"
+    "status names the stopped rank and its host, not the ranks that wait for it"
 ok "the checkpoint is kept" begun stuck
 no_rank() { [ -z "$(for r in 0 1 2 3; do rank_of stuck "$r"; done)" ]; }
 ok "no rank is left" wait_until 60 no_rank
@@ -74,7 +74,7 @@ resized() { grep \
     "$(run stuck)/attempt-2/record.jsonl"; }
 ok "the record has the new number" wait_until 90 resized
 is "$(login scontrol -o show job "$(cat "$(run stuck)/attempt-2/job")" | sed 's/.* NumNodes=\([0-9]*\).*/\1/')" 1 \
-    "its job has one node"
+    "the job of the next attempt has one node"
 exits 0 "the run is cancelled" unetctl cancel -C stuck
 
 # ---- the first one goes on as if nothing had happened

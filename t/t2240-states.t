@@ -47,7 +47,7 @@ shown 3 "PREEMPTED .*higher priority took its nodes; 'unetctl resume' continues"
 exits 1 "watch ends, as nothing is active" unetctl watch --timeout 20
 exits 0 "the runs are resumed" unetctl resume -- --hold
 is "$(unetctl status | grep -c 'attempt\|PENDING .*JobHeldUser: held by you')" 3 \
-    "takes up all three"
+    "resume submits all three runs again"
 exits 0 "cancel ends them" unetctl cancel
 empty() { [ -z "$(login squeue -h)" ]; }
 ok "the queue is empty" wait_until 60 empty
@@ -66,10 +66,10 @@ submit 6 "--begin=now+1hour"
 submit 7 "--dependency=afterok:$(job 1)"
 shown 5 'PENDING .*(Resources: no free nodes|Priority: jobs of higher)' "no room"
 shown 4 'PENDING .*(ReqNodeNotAvail.*: a node that it needs is down, drained|Nodes required.*: too few)' \
-    "for a node that is drained"
+    "status says that the job waits for a drained node"
 shown 6 'PENDING .*BeginTime: its begin time is not reached' "not before a time"
 shown 7 'PENDING .*DependencyNeverSatisfied: the job it depends on failed, so it never starts' \
-    "behind a job that failed"
+    "status says that the job waits for a job that failed"
 login scontrol hold "$(job 5)"
 shown 5 'PENDING .*JobHeld(Admin: held by an admin|User: held by you)' "held"
 login scontrol release "$(job 5)"

@@ -41,7 +41,7 @@ exits 1 "too little memory is an error" unetctl submit --gpus 1,3 --wait --timeo
 unetctl status >"$OUT" 2>"$ERR"
 for n in 1 3; do
     like "$OUT" "unet-g0$n-s1 +FAILED .*needs 0\.[0-9]+ GiB for activations and images, and there are 0\.0[0-9] GiB \(the job's: slurm.mem, --mem\)" \
-        "$n GPUs: seen before the first step"
+        "$n GPUs: the missing memory is reported before the first step"
 done
 touch "$TMP/greedy"
 exits 1 "ranks that use more than their memory fail" timeout 90 unetctl resume --wait -- --mem=100M
@@ -50,7 +50,7 @@ unetctl status >"$OUT" 2>"$ERR"
 like "$OUT" "unet-g01-s1 +OUT_OF_MEMORY .*it used more memory than requested; 'unetctl resume' with more" \
     "one rank: Slurm's word and what to do"
 like "$OUT" "unet-g03-s1 +(FAILED|OUT_OF_MEMORY) .*(a rank|it) used more memory than (the job|it) asked for; 'unetctl resume' with more" \
-    "several: likewise"
+    "3 GPUs: a rank that used too much memory is reported"
 exits 0 "the runs are resumed with more memory" unetctl resume --wait -- --mem=4G
 ok "both are done" all_states . COMPLETED
 done_testing

@@ -17,7 +17,7 @@ exits 0 "--max-in-flight 2, held" unetctl submit -C lanes --gpus 1..4 --max-in-f
     --parsable -- --hold
 mapfile -t id <"$OUT"
 is "$(depends "${id[0]}")|$(depends "${id[1]}")|$(depends "${id[2]}")|$(depends "${id[3]}")" \
-    "||${id[0]}|${id[1]}" "each job waits for the one two places before"
+    "||${id[0]}|${id[1]}" "each job waits for the job two places before it"
 exits 0 "another run is submitted" \
     unetctl submit -C lanes --gpus 5 --max-in-flight 2 --parsable -- --hold
 is "$(depends "$(cat "$OUT")")" "${id[2]}" "it depends on the older of the last two jobs"

@@ -55,9 +55,9 @@ for interface in "${interfaces[@]}"; do
         "('slurmdbd', [('CANCELLED', 0, 0), ('FAILED', 3, 0), ('FAILED', 0, 11)])" \
         "$interface: accounting knows how they ended"
     is "$(field "answer_$interface" '[(j["tres"]["gres/gpu"], j["tres"]["node"], j["ended"] - j["started"] >= 1) for j in d["jobs"] if j["id"] == "'"$failed"'"]')" \
-        "[(3, 2, True)]" "$interface: on how many GPUs and nodes, how long"
+        "[(3, 2, True)]" "$interface: accounting has the numbers of GPUs and nodes and the time"
     is "$(field "answer_$interface" '[j["nodes"] for j in d["jobs"] if j["id"] == "'"$killed"'"]')" "['node1']" \
-        "$interface: where"
+        "$interface: accounting has the nodes"
     is "$(UNETCTL_SLURM_INTERFACE=$interface states forgotten)" "unet-g01-s1 CANCELLED" \
         "$interface: status tells how the run ended"
 done
@@ -81,7 +81,7 @@ test_limits() { # INTERFACE
     done
     exits 4 "$1: submit beyond a limit fails" unetctl submit -C "$study" --gpus 1..6 -- --hold
     like "$ERR" "3 runs are left for later.*AssocMaxSubmitJobLimit: account sandbox, user $me: MaxSubmit=3" \
-        "killed or not, names the limit, whose it is, and its value"
+        "the error names the limit, its owner and its value"
     is "$(jobs_of "$study" | wc -l)" 3 "three jobs were submitted"
     is "$(states "$study" | grep -c PLANNED)" 3 "three runs are left"
     exits 4 "$1: submit again fails" unetctl submit -C "$study" --gpus 1..6 -- --hold
@@ -99,7 +99,7 @@ test_limits() { # INTERFACE
     ok "all runs are done" all_states "watched-$1" COMPLETED
     is "$(jobs_of "watched-$1" | wc -l) $(unique_jobs_of "watched-$1")" "4 4" "each run has one job"
     is "$(login scontrol -o show job | grep -F "$(cat "watched-$1/.unetctl/id"):" | grep -c 'Nice=7 ')" 4 \
-        "all with those options"
+        "all jobs have the options of submit"
     manage modify user "$me" set MaxSubmitJobs=-1
     manage add qos small-"$1" set MaxSubmitJobsPerUser=1
     manage add qos gpuless-"$1" set MaxTRESPerJob=gres/gpu=0 Flags=DenyOnLimit
@@ -120,7 +120,7 @@ test_limits() { # INTERFACE
     exits 4 "$1: an unknown account is refused" \
         unetctl submit -C "bad-$1" --gpus 1,2 -s slurm.account=nope
     like "$ERR" "Invalid account.*accounts of user $me: .*sandbox \(QOS" \
-        "names those that there are"
+        "the error lists the accounts of the user"
     is "$(login squeue -h)" "" "no such job is queued"
     manage add qos idle-"$1" set MaxTRESPerJob=gres/gpu=0
     manage modify user "$me" set qos+=idle-"$1"
@@ -159,7 +159,7 @@ for interface in "${interfaces[@]}"; do
     UNETCTL_SLURM_INTERFACE=$interface exits 4 "$interface: a user without any account" unetctl \
         submit -C gone --gpus 1
     like "$ERR" "^unetctl: error: .*Invalid account.*; user $me has no account on this cluster; its administrators" \
-        "a user without an account learns that from the error"
+        "the error says that the user has no account"
     is "$(grep -c . "$ERR")" 1 "the error is one line"
 done
 manage add user "$me" Account=root DefaultAccount=root
@@ -199,7 +199,7 @@ for interface in "${interfaces[@]}"; do
         'LOST .*the scheduler no longer knows it \(this cluster has no accounting that answers\)'
     start_slurmdbd
     is "$(UNETCTL_SLURM_INTERFACE=$interface states forgotten)" "unet-g01-s1 CANCELLED" \
-        "when it is back: how it ended"
+        "status tells how the run ended when accounting answers again"
 done
 login pkill -KILL -F "$slurmdbd"
 exits 0 "without accounting jobs are accepted" \

@@ -34,16 +34,17 @@ is "$(states . | grep g03)" "unet-g03-s1 PENDING" "is pending"
 later_install "$TMP/later" "$TMP/prefix"
 is "$(unetctl --version)" "unetctl 99.1" "99.1 is installed"
 is "$(states . | tr '\n' ' ')" "unet-g01-s1 COMPLETED unet-g02-s1 RUNNING unet-g03-s1 PENDING " \
-    "99.1 sees them"
+    "version 99.1 sees the states of the runs"
 exits 0 "99.1 stops the one in progress" unetctl cancel unet-g02-s1
 exits 0 "and waits for the one that began after it was installed" unetctl watch unet-g03-s1
 version_of() { sed -n '1s/.*"version":"\([^"]*\)".*/\1/p' "runs/$1/attempt-$2/record.jsonl"; }
 is "$(version_of unet-g02-s1 1) $(version_of unet-g03-s1 1)" "$own 99.1" \
     "a run in progress keeps its program, a waiting one gets the new one"
 exits 0 "99.1 resumes the run of $own" unetctl resume --wait
-is "$(version_of unet-g02-s1 2)" "99.1" "as 99.1"
+is "$(version_of unet-g02-s1 2)" "99.1" "the second attempt is that of version 99.1"
 like runs/unet-g02-s1/attempt-2/record.jsonl \
-    '"kind":"resume".*"from":"[^"]*attempt-1/.*"images":[1-9]' "from the checkpoint of $own"
+    '"kind":"resume".*"from":"[^"]*attempt-1/.*"images":[1-9]' \
+    "the second attempt continues from the checkpoint of $own"
 exits 0 "99.1 collects" unetctl collect
 like "$OUT" '3 of 3 runs collected' "the runs of both"
 exits 0 "99.1 reports" unetctl report --text
@@ -89,7 +90,7 @@ sed 's/KERNEL/1/' other.yaml >model.yaml
 exits 9 "a network that is planned otherwise" "${train[@]}" --set train.epochs=2 --resume first \
     --out second
 like "$ERR" "was made by unet-train $own with another plan of the network, and this is 99.1" \
-    "both versions are named"
+    "the error names both versions"
 
 # ---- the helper
 is "$(echo '{"op":"hello"}' | later/unetctl-slurm-commands)" \
@@ -104,8 +105,8 @@ make_study other generic --set slurm.interface=commands
 exits 4 "a helper with another protocol" \
     env UNETCTL_LIBEXECDIR="$TMP/odd" "$builddir/unetctl" submit -C other --gpus 1
 like "$ERR" "odd/unetctl-slurm-commands is of version 99.1 .* protocol 2; this is unetctl $own" \
-    "is refused with both versions"
-like "$ERR" 'install both from one version' "and what to do"
+    "the error names both versions and protocols"
+like "$ERR" 'install both from one version' "the error says what to do"
 
 PATH=$builddir:$PATH
 # shellcheck source=t/sandbox.sh

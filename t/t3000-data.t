@@ -30,7 +30,7 @@ exits 7 "a FIFO does not block" timeout 20 unet-train data check fifo.png
 like "$ERR" 'fifo.png' "the error names the file"
 ok "all files in a folder are checked" unet-train data check set
 is "$(cut -f 1 "$OUT" | head -n 2 | xargs)" "set/images/0001.png set/images/0002.png" \
-    "they are sorted"
+    "the images are listed in order"
 is "$(wc -l <"$OUT")" 12 "images and masks are checked"
 mkdir nothing
 exits 7 "a folder without images" unet-train data check nothing
@@ -115,7 +115,7 @@ mkdir -p odd/gif/images odd/gif/masks && cp set/masks/000* odd/gif/masks &&
 exits 7 "a set whose images have no format that is read" unet-train data split --data odd/gif \
     --out odd7.json
 like "$ERR" 'gif: no image files in images/ \(png tif tiff jpg jpeg bmp\); 0 in images/, [0-9]+ in masks/' \
-    "the error has the formats that are read"
+    "the error lists the formats that can be read"
 
 # Pairs are read several at a time, and what is told does not depend on which is done first.
 many=many && unet-train data synth --out "$many" --count 64 --size 32x32 2>/dev/null
@@ -242,7 +242,7 @@ print(len(s["train"]), len(s["val"]), len(s.get("classes", [])))' "lay/$1.json" 
         -q '"image":"imagesTr/case_000_0000.png","mask":"labelsTr/case_000.png"' lay/nnunet.json
     layout img 4 1 "img/ and label/"
     like told.txt 'warning: .*1 entry is not read in img/ and label/, such as 00.gif: none of png' \
-        "names what is no image"
+        "the warning names files that are no images"
     layout capital 4 1 "capitals in the names of folders"
     layout one 4 1 "masks beside the images, named NAME_mask"
     layout marked 4 1 "names of masks with a suffix"
@@ -251,15 +251,16 @@ print(len(s["train"]), len(s["val"]), len(s.get("classes", [])))' "lay/$1.json" 
     like told.txt '1 images belong neither to training nor' "what is in neither does not take part"
     layout notes 4 1 "such files that name no image"
     like told.txt 'train.txt and .*val.txt name none of the images' \
-        "empty lists divide nothing, which is reported"
+        "lists that name no image divide nothing, which is reported"
     layout above 3 2 "train/images and val/images"
     layout below 3 2 "images/train and images/val"
     refused wrong 'names 1.png, which is not among the images' "a list with a wrong name"
     refused channels 'case_000_0001.png is a second channel' "two channels of one image"
     refused two 'masks may be in labels/ or in gt/' "two folders that may hold the masks"
     refused named 'my_masks/ seems to hold masks.*ln -s' \
-        "two folders that are no classes, by their name"
-    refused unnamed 'truth/ seems to hold masks.*ln -s' "and by what is in them"
+        "two folders whose names suggest no classes"
+    refused unnamed 'truth/ seems to hold masks.*ln -s' \
+        "two folders whose contents suggest no classes"
     refused nested 'name that one .lay/nested/inner' "a folder too high"
     refused coco 'is a COCO set' "COCO's outlines"
     refused yolo 'labels/; other files there are not read, such as 0.txt' "YOLO's boxes"
@@ -271,8 +272,8 @@ print(len(s["train"]), len(s["val"]), len(s.get("classes", [])))' "lay/$1.json" 
     ok "a divided set as PNG" unet-train data convert --data lay/lists --to png --out lay/again
     is "$(find lay/again -name '*.png' | sort | cut -d/ -f 3,4 | uniq -c | xargs)" \
         "1 test/images 1 test/masks 2 train/images 2 train/masks 2 val/images 2 val/masks" \
-        "stays divided"
-    layout again 2 2 "and is read again"
+        "folders with images are classes"
+    layout again 2 2 "the converted set is read with the same division"
 else
     skip "python3 is not installed" "layouts"
 fi
@@ -358,17 +359,17 @@ print(m["meaning"], m["classes"], m["ignore"] or "-", m["class_file"].replace("\
     exits 0 "also for eval" unet-train eval --checkpoint m-run --data m/numbered \
         --class-file two.txt --threads 1 --json
     like "$OUT" '"iou":[0-9.e-]+,.*"pixels":8192,"constant":0\.[0-9]+,"constant_class":"foreground"' \
-        "the score of predicting one class everywhere is reported"
+        "the score of predicting one class for all pixels is printed"
     printf '0 a\n85 b\n170 c\n255 d\n' >four.txt
     exits 7 "one of four names" unet-train data split --data m/steel --class-file four.txt \
         --out m.json
     like "$ERR" 'four.txt: has 4 classes: set data.classes to 4 .--classes 4.' \
-        "--classes is required"
+        "the error says that --classes is required"
     exits 0 "masks of background alone train" unet-train train --data m/nothing --size 32x32 \
         --set model.base=2 --set model.depth=1 --epochs 1 \
         --threads 1 --out m-none
     like "$ERR" 'warning: this score is meaningless: the truth is "background" everywhere' \
-        "with a warning"
+        "a warning says that the score is meaningless"
 else
     skip "python3 is not installed" "masks"
 fi

@@ -65,11 +65,11 @@ like "$OUT" 'IoU 0\.[01][0-9]+ at 48x64' "at another size neither"
 printf '0 ground\n255 mark\n' >two.txt
 ok "with classes" unet-train data stats --data a --classes 2 --class-file two.txt
 like "$OUT" '0 ground: [0-9.]+ % of the pixels that count, in [0-9]+ of [0-9]+ masks' \
-    "the share of each"
+    "the share of each class is printed"
 like "$OUT" 'balanced by +--set train.class_weights=[0-9.]+,[0-9.]+$' "weights to copy"
 ok "as JSON" unet-train data stats --data a --classes 2 --class-file two.txt --json
 like "$OUT" '"classes":\[\{"name":"ground","pixels":[0-9]+,"images":[0-9]+,"weight":[0-9.]+\}' \
-    "the same"
+    "the JSON has the classes and their weights"
 ok "two classes are background and foreground" unet-train data stats --data a --class-file two.txt
 like "$OUT" '1 mark: [0-9.]+ % of the pixels that count' "also without --classes"
 printf '0 ground\n255 mark\n7 hole\n' >three.txt

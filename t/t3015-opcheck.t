@@ -17,25 +17,25 @@ is "$(awk 'NR > 1 { print $2 }' "$OUT" | sort -u)" f32 'it has the only type of 
 # Column of the reference: its own kernel for every kind; any backend of the host has one from
 # somewhere.
 is "$(awk 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == "ref") ref = i; next } { print $ref }' "$OUT" | sort -u)" \
-    ref 'the reference has a kernel for each'
+    ref 'the reference has its own kernel for each op'
 host=$(sed -n '1s/^op *dtype//p' "$OUT" | tr ' ' '\n' | grep -cE '^(simd|ref)$')
 is "$(awk -v n="$host" 'NR > 1 { for (i = 3; i < 3 + n; i++) if ($i ~ /-/) print }' "$OUT")" '' \
-    'every backend of the host has one, its own or another'
+    'every backend of the host has a kernel for each op'
 
 export OMP_NUM_THREADS=2
 for backend in ref simd; do # on a busy machine a rate may be 0.0
     ok "$backend: the speed of each op" "$opcheck" --perf $backend '' 0
     is "$(awk '$1 == "'$backend'" { print $3 }' "$OUT" | sort -u)" "$kinds" \
-        "$backend: every kind was measured"
+        "$backend: every kind of op is measured"
     is "$(awk '$1 == "'$backend'" && !($2 == "f32" && $5 > 0 && $6 ~ /^(-|[0-9.]+)$/ && $7 ~ /^[0-9.]+$/ && NF == 8)' "$OUT")" '' \
-        "$backend: time, GFLOP/s, GB/s and whose kernel"
+        "$backend: each line has time, GFLOP/s, GB/s and the backend of the kernel"
 done
 ok 'one kind of op is measured' "$opcheck" --perf ref max_pool2d 0
 is "$(awk '$1 == "ref" { print $3 }' "$OUT" | sort -u | xargs)" 'max_pool2d max_pool2d_grad' \
-    'and its gradient'
+    'the gradient of the op is measured as well'
 ok 'ops are measured in 16 bits' "$opcheck" --perf simd concat 0 bf16
 is "$(awk '$1 == "simd" { print $2, $3 }' "$OUT" | sort -u | xargs)" \
-    'bf16 concat bf16 concat_grad' 'as well, without casts'
+    'bf16 concat bf16 concat_grad' 'the gradients are measured in 16 bits, without casts'
 exits 2 'an unknown backend is refused' "$opcheck" --perf nothing
 like "$ERR" 'no backend "nothing"' 'the error names it'
 done_testing

@@ -30,21 +30,21 @@ for one in hflip=true vflip=true rot90=true brightness=0.2 contrast=0.2 shift=2 
     "${train[@]}" --epochs 1 --set "augment.$one" --out "one-${one%=*}" >/dev/null 2>&1
 done
 is "$(for d in one-*; do weights "$d"; done | sort -u | wc -l)" 8 \
-    "each of the eight makes weights of its own"
+    "each of the eight augmentations gives other weights"
 
 exits 2 "an unknown augmentation is refused" "${train[@]}" --set augment.shear=2 --out bad
 like "$ERR" 'augment.*shear' "the error names it"
 exits 2 "a value out of range" "${train[@]}" --set augment.crop=1 --out bad
 exits 2 "a flip by a number" "${train[@]}" --set augment.hflip=3 --out bad
 [ ! -e bad ]
-report $? "nothing was begun"
+report $? "a refused augmentation makes no file"
 
 # --- looking at it
 # ---------------------------------------------------------------------------------
 ok "preview" unet-train data preview --data data --size 32x32 --set augment.hflip=true \
     --set augment.elastic=3 --count 3 --out look
 is "$(unet-train data check look | cut -f 2-4 | sort | uniq -c | xargs)" "3 128 32 3" \
-    "three pictures, four parts side by side"
+    "the preview has three pictures of four parts"
 exits 2 "an unknown augmentation is refused by preview" \
     unet-train data preview --data data --size 32x32 --set augment.shear=1 \
     --out look

@@ -19,7 +19,7 @@ train+=(--data data --set data.split=split.json)
 ok "a training from memory" "${train[@]}" --set data.cache=off --out memory
 ok "a training of a small set with cache auto" "${train[@]}" --out auto
 [ ! -e cache ]
-report $? "needs no file"
+report $? "a training whose images fit in memory makes no cache"
 ok "a training from a cache" "${train[@]}" --set data.cache=here --out file
 cp "$ERR" first
 entries=(here/*)
@@ -52,7 +52,7 @@ for i in 1 2 3 4 5 6 7 8; do
     "${train[@]}" --set data.cache=killed --out "after-$i" >"$OUT" 2>"$ERR" || break
 done
 is "$(for i in 1 2 3 4 5 6 7 8; do weights "after-$i"; done | sort -u)" "$(weights memory)" \
-    "killed while decoding: the next run has the same weights"
+    "a run after one that was killed while decoding has the same weights"
 is "$(find killed -name '*.tmp-*' | wc -l)" 0 "no incomplete file is left"
 
 exits 7 "a folder that cannot be written is an error" \
@@ -75,7 +75,7 @@ else
     exits 3 "a set that does not fit in memory is refused" \
         limited "${large[@]}" --set data.cache=off --out no
     like "$ERR" 'the decoded images need 0.15 GiB of memory, but only 0\.[0-9]+ GiB is available \(ulimit -d\); set data.cache to a folder' \
-        "which is said"
+        "the error has the memory that is needed and that there is"
     ok "it is trained from a cache" limited "${large[@]}" --set data.cache=large-cache --out yes
     ok "the folder has only the cache" \
         test "$(ls large-cache)" = "$(cd large-cache && echo *.cache)"
@@ -85,7 +85,7 @@ else
         limited "${large[@]}" --batch-size 64 --set data.cache=step-cache \
         --out step
     like "$ERR" 'a batch of 64 needs 0\.[0-9]+ GiB for activations and images, and there are 0\.[0-9]+ GiB \(ulimit -d\): a batch of [1-9][0-9]* fits' \
-        "is refused"
+        "the error has the memory that is needed and a batch that fits"
     batch=$(sed -n 's/.* a batch of \([0-9]*\) fits.*/\1/p' "$ERR")
     ok "no cache is made then" test ! -e step-cache
     ok "the batch that fits ($batch), in the same folder" limited "${large[@]}" \
@@ -99,7 +99,7 @@ if mount -t tmpfs -o size=4m none disk 2>/dev/null; then
     cleanup_hooks+=(unmount)
     exits 7 "a disk too small" "${train[@]}" --size 512x512 --set data.cache=disk/cache --out full
     like "$ERR" 'disk/cache: the cache of decoded images needs 0.02 GiB; free some space.*No space left on device' \
-        "the error says so"
+        "the error has the space that is needed"
     is "$(ls -A disk)" "" "no file is left"
     ok "with another cache the same folder serves" "${train[@]}" --set data.cache=off --out full
 else

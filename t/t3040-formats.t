@@ -19,7 +19,7 @@ ok "a set is made" unet-train data synth --out png --count 12 --size 32x32 --see
 ok "it is converted to TFRecord shards" \
     unet-train data convert --data png --to tfrecord --shard 5 --out shards
 is "$(find shards -name '*.records' | sort | xargs)" \
-    "shards/0.records shards/1.records shards/2.records" "three shards"
+    "shards/0.records shards/1.records shards/2.records" "three shards are written"
 is "$(tr -d ' \n' <shards/output_types.json)" '{"image":"uint8","mask":"uint8"}' \
     "the shards have their types"
 is "$(tr -d ' \n' <shards/output_shapes.json)" '{"image":[32,32,1],"mask":[32,32,1]}' \
@@ -87,7 +87,7 @@ EOP
     ok "four bands to shards" unet-train data convert --data bands --to tfrecord \
         --bands --out band-shards
     is "$(tr -d ' \n' <band-shards/output_shapes.json)" '{"image":[32,32,4],"mask":[32,32,1]}' \
-        "keep all four"
+        "shards with --bands keep all four channels"
     ok "and to shards again" unet-train data convert --data band-shards --to tfrecord \
         --out band-again
     ok "the records are unchanged" cmp band-shards/0.records band-again/0.records
@@ -104,7 +104,7 @@ EOP
     ok "shards without alpha are made" \
         unet-train data convert --data bands --to tfrecord --out rgb-shards
     is "$(tr -d ' \n' <rgb-shards/output_shapes.json)" '{"image":[32,32,3],"mask":[32,32,1]}' \
-        "there are three"
+        "shards without --bands have three channels"
     exits 7 "four channels of RGB images are refused" \
         "${learn[@]}" --data rgb-shards --channels 4 --out rgb-run
     like "$ERR" 'has 3 channels, and data.channels is 4' "the error has both numbers"
@@ -122,7 +122,7 @@ is "$(count classes.json)" "folders 7 1 2" "it has two classes"
 ok "it is converted to shards" \
     unet-train data convert --data classes --to tfrecord --out class-shards
 is "$(tr -d ' \n' <class-shards/output_types.json)" '{"image":"uint8","label":"int64"}' \
-    "with a label each"
+    "each record has an image and a label"
 ok "they are converted back" unet-train data convert --data class-shards --to png --out class-back
 is "$(samples class-back/1)" "$(samples classes/dog)" "the second class has its images"
 exits 3 "a U-Net refuses images without masks" "${train[@]}" --data classes --out class-run
@@ -133,7 +133,7 @@ mv classes/val/cat/0[123].png classes/train/cat && mv classes/val/dog/0[567].png
 cp classes/val/dog/08.png classes/train/dog/copy.png
 ok "a divided folder is split" unet-train data split --data classes --out divided.json
 is "$(count divided.json)" "folders 6 2 2" \
-    "stays divided; the same picture on both sides does not train"
+    "the division is kept, and an image of both sides is not trained on"
 like "$ERR" '1 training images are also validation' "duplicates between the sides are reported"
 
 # --- stacks
@@ -165,12 +165,12 @@ stack("stack/masks/s.tif", 255)'
     like "$ERR" 'images/s.tif: has 3 pages; .*data convert' "the error says what to do"
     ok "the stack is converted to images" unet-train data convert --data stack --to png --out pages
     is "$(find pages/images -name '*.png' | sort | xargs -n 1 basename | xargs)" \
-        "s-p0002.png s-p0003.png s.png" "a pair for each page"
+        "s-p0002.png s-p0003.png s.png" "each page becomes an image"
     is "$(samples pages/images | sort -u | wc -l)" 3 "its three pages differ"
     ok "predict accepts a stack" unet-train predict -c run --threads 1 --out stacked stack/images
     ok "predict accepts its images" unet-train predict -c run --threads 1 --out single pages/images
     is "$(cd stacked && sha256sum -- *.png)" "$(cd single && sha256sum -- *.png)" \
-        "a page gets the mask of its own"
+        "each page of a stack gets the mask of the page as a single image"
     ok "the pages are a set of pairs" unet-train data split --data pages --out pages.json
 else
     skip "built without libtiff" "pages of a TIFF"

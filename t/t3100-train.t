@@ -28,10 +28,10 @@ is "$(head -n 1 good/log.csv)" ",time_per_epoch,loss,lr,training_time,test_time,
 is "$(wc -l <good/log.csv)" 16 "log.csv has 15 rows"
 is "$(cut -d, -f4 good/log.csv | sed 1d | uniq | tr '\n' ' ')" \
     "0.010000 0.005000 0.002500 0.001250 " \
-    "the rate goes down in steps"
+    "the learning rate goes down in steps"
 # With progress between them where an epoch takes long.
 is "$(sed -n 's/^{"kind":"\([a-z]*\)".*/\1/p' good/record.jsonl | grep -v progress | uniq | tr '\n' ' ')" "run epoch checkpoint end " \
-    "record.jsonl: run, epochs, the last state, end"
+    "the record has the lines run, epoch, state and end in order"
 for k in schema study run seed engine attempt_dir started version host hosts gpus nodes world_size \
     devices \
     strategy backend device why_cpu comm dtype threads cores oversubscribed model height width \
@@ -57,7 +57,7 @@ ok "the IoU is above 0.5 ($iou)" awk "BEGIN { exit !($iou > 0.5) }"
 exits 0 "a training in bf16 succeeds" \
     "${train[@]}" --epochs 15 --batch-size 4 --lr 0.01 --dtype bf16 --out half
 is "$(field half/record.jsonl dtype) $(field good/record.jsonl dtype)" "bf16 f32" \
-    "the record names the type"
+    "the record names the number format"
 other=$(tail -n 1 half/log.csv | cut -d, -f3)
 ok "its loss ($other) is near that of floats ($last)" awk \
     "BEGIN { exit !(($other - $last)^2 < 0.02^2) }"
@@ -77,7 +77,7 @@ else
     like gpus/FAILED '"exit_code":5,"error":"this process was given GPUs' "the marker says so"
     exits 0 "the CPU can be chosen" given --backend cpu --out cpu
     like "$ERR" '^unet-train: computing on the CPU, .* \(backend [a-z]+, comm self\)$' \
-        "the first line names device and backend"
+        "the first line names the device and the backend"
     like cpu/record.jsonl '"backend":"[a-z]+".*"device":"[^"]+","why_cpu":""' "the record says so"
     exits 5 "eval on such GPUs is an error" \
         env -u UNET_GPUS CUDA_VISIBLE_DEVICES=0 unet-train eval --checkpoint cpu \
@@ -89,7 +89,7 @@ else
         --out none-given
     like none-given/record.jsonl \
         '"why_cpu":"(there is no NVIDIA driver|this program was built without CUDA)' \
-        "auto is the CPU, and says why"
+        "the record says that auto uses the CPU, and why"
 fi
 exits 0 "a training with fake GPUs uses the CPU" \
     env UNET_GPUS=fake SLURM_JOB_GPUS=0 "${train[@]}" --epochs 1 --out fake
@@ -118,7 +118,7 @@ ok "the same training again" \
     "${train[@]}" --epochs 2 --batch-size 4 --set data.split=good/split.json \
     --out again-2
 is "$(field again-1/DONE weights_sha256)" "$(field again-2/DONE weights_sha256)" \
-    "give the same weights"
+    "two deterministic trainings give the same weights"
 
 # --- repeat and drop ---
 ok "a training with repeat and drop" "${train[@]}" --epochs 1 --batch-size 7 --set data.repeat=2 \
@@ -135,7 +135,7 @@ mkdir again-3 && cp again-1/record.jsonl again-3 && echo '{}' >again-3/FAILED
 exits 0 "a failed run begins again when Slurm restarted the job" \
     env SLURM_RESTART_COUNT=1 "${train[@]}" --epochs 1 --batch-size 16 --out again-3
 like "$ERR" '.*again-3 has no checkpoint: the training starts at the beginning' \
-    "it is reported that there is no checkpoint"
+    "a missing checkpoint is reported, and the training starts at the beginning"
 ok "the earlier files are moved away" test -e again-3/restart-1/record.jsonl \
     -a -e again-3/restart-1/FAILED -a -e again-3/DONE
 exits 2 "without --out" "${train[@]}"
@@ -167,7 +167,7 @@ cat >run.json <<END
 END
 exits 0 "a run from run.json" unet-train train --run run.json --out fromjson
 is "$(field fromjson/DONE weights_sha256)" "$(field again-1/DONE weights_sha256)" \
-    "is the run that the same options give"
+    "a run of run.json has the weights of a run with the same options"
 
 # --- failures ---
 exits 1 "an extreme learning rate is an error" "${train[@]}" --epochs 30 --lr 1e12 --out nan
@@ -216,8 +216,8 @@ exits 3 "a folder that cannot be made is an error" "${train[@]}" --out /proc/non
 
 exits 0 "devices" unet-train devices --json
 like "$OUT" '"backends":\[.*"ref"(,"cuda")?\],"communicators":\["self","thread"' \
-    "lists backends and communicators"
+    "the JSON lists backends and communicators"
 like "$OUT" '"compute":\{"backend":"[a-z]+","fake":true,"device":"[^"]' "what auto computes on"
 like "$OUT" '"cuda":\{"runtime":[0-9]+,.*("gpus":0,"why_none":"[^"]{20,}|"gpus":[1-9][0-9]*,"why_none":"")"' \
-    "GPUs, or why there is none"
+    "the JSON lists the GPUs or says why there is none"
 done_testing

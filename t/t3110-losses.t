@@ -43,7 +43,7 @@ is "$(head -n 1 ce/images.csv)" \
     "image,class,iou,dice,precision,recall,accuracy,intersection,pred,truth,pixels" \
     "images.csv has a header"
 is "$(sed 1d ce/images.csv | cut -d, -f2 | sort | uniq -c | tr -s ' ')" " 8 all" \
-    "and a row per image"
+    "images.csv has a row per image"
 is "$(sed 1d ce/images.csv | awk -F, '{ i += $8; p += $9; t += $10; n += $11 } END { print i, p, t, n }')" \
     "$(field ce/DONE intersection) $(field ce/DONE pred) $(field ce/DONE truth) 32768" \
     "which add up to the run's counts"
@@ -70,7 +70,7 @@ ok "two classes" "${two[@]}" --epochs 3 --batch-size 12 --out two
 ok "two classes on 3 replicas" "${two[@]}" --epochs 3 --batch-size 4 --gpus 3 --out two-3
 ok "the weights are the same" close two two-3
 like two/DONE '"classes":\[\{"class":0,"name":"ground",.*\{"class":1,"name":"mark"' \
-    "DONE has each class by name"
+    "the marker has the score of each class with its name"
 is "$(first two/DONE truth)" 32768 "their truth is every pixel"
 is "$(cut -d, -f2 two/images.csv | sort -u | tr '\n' ' ')" "all class ground mark " "images.csv too"
 ok "eval of several classes" unet-train eval --checkpoint two/checkpoint --split two/split.json \

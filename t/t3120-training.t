@@ -91,7 +91,7 @@ is "$(norms twelve)" "" "one batch has no norms to compare"
 ok "warm-up on 2 GPUs" "${train[@]}" --epochs 4 --batch-size 8 --gpus 2 \
     --set train.warmup_epochs=2 --set train.lr_steps=3:0.5 --out warm
 is "$(cut -d, -f4 warm/log.csv | sed 1d | tr '\n' ' ')" "0.001500 0.002000 0.002000 0.001000 " \
-    "ends at the scaled rate, then the list"
+    "the rate ends its warm-up at the scaled rate and then follows the list"
 why_not() { # LIST REGEX: why --set train.lr_steps=LIST is refused
     exits 2 "--set train.lr_steps=$1" "${train[@]}" --set train.lr_steps="$1" --out bad
     like "$ERR" "train.lr_steps: $2" "the error has the reason"
@@ -104,7 +104,7 @@ ok "a rate at which the network learns nothing" \
     "${train[@]}" --batch-size 8 --epochs 2 --set train.optimizer=adam \
     --lr 1000 --out lost
 like "$ERR" 'warning: the training loss of epoch 2 is [0-9.e+]+, above the 0.6931 of a constant prediction' \
-    "is no plain success"
+    "a loss above that of a constant prediction is reported"
 like lost/DONE '"warning":"the training loss of epoch 2' "the record has the warning"
 unlike warm/DONE '"warning"' "a network that learns has no warning"
 
@@ -113,9 +113,9 @@ learn=("${train[@]}" --batch-size 4 --lr 0.01)
 ok "validation every 2 epochs" "${learn[@]}" --epochs 5 --set train.eval_epochs=2 --out every
 is "$(sed -n 's/.*"kind":"eval","epochs":\([0-9]*\).*/\1/p' every/record.jsonl | tr '\n' ' ')" \
     "2 4 5 " \
-    "after 2, 4, and the last"
+    "the network is validated after epochs 2, 4 and the last"
 is "$(sed -n 's/.*"kind":"eval".*"iou":\([0-9.]*\).*/\1/p' every/record.jsonl | tail -n 1)" \
-    "$(field every/DONE iou)" "the last one is the result"
+    "$(field every/DONE iou)" "the last validation is the result"
 ok "each validation has a loss" less 0 \
     "$(sed -n 's/.*"kind":"eval".*"loss":\([0-9.]*\).*/\1/p' every/record.jsonl | tail -n 1)"
 ok "until IoU 0.3" "${learn[@]}" --epochs 100 --set train.until="iou>=0.3" --out until
@@ -124,7 +124,7 @@ ok "it ends early ($reached epochs)" test "$reached" -lt 100 \
     -a "$reached" = "$(sed 1d until/log.csv | wc -l)"
 ok "the quality is reached" less 0.3 "$(field until/DONE iou) + 1e-9"
 is "$(field until/DONE reached_s)" "$(field until/DONE training_time)" \
-    "DONE has the time that it took"
+    "the marker has the time until the goal was reached"
 like until/DONE '"until":"iou>=0.3".*"stopped_early":true' "DONE says why the training ended"
 ok "a goal that is not reached" "${learn[@]}" --epochs 2 --set train.until="iou>=1" --out high
 like high/DONE '"reached_epochs":null,.*"stopped_early":false' "DONE says so"
@@ -141,7 +141,7 @@ wild=("${train[@]}" --batch-size 4 --lr 0.01 --epochs 11 --set train.keep=best \
 ok "the best weights are kept" "${wild[@]}" --out best
 top=$(sed -n 's/.*"kind":"eval".*"iou":\([0-9.]*\).*/\1/p' best/record.jsonl | sort -g | tail -n 1)
 is "$(field best/DONE iou) $(field best/DONE best_iou)" "$top $top" \
-    "the result is the best validation ($top)"
+    "the result is that of the best validation ($top)"
 ok "the best epoch is not the last" test "$(field best/DONE best_epochs)" -lt 11
 ok "eval of the checkpoint" unet-train eval --checkpoint best --data data --split split.json \
     --threads 1 --json
@@ -150,7 +150,7 @@ exits 1 "a rate that becomes too high is an error" "${train[@]}" --batch-size 4 
     --set model.batch_norm=none --lr 0.01 \
     --epochs 6 --set train.keep=best --set train.lr_steps=3:1e6 --out fallen
 like fallen/FAILED 'diverged.*; the best weights, those after epoch [123], are in .*fallen/best"' \
-    "the marker names the best weights"
+    "the marker names the folder of the best weights"
 kept=$(sed -n \
     's/^{"kind":"kept","epochs":[123],"iou":\([0-9.]*\),"weights_sha256":"[0-9a-f]*"}$/\1/p' \
     fallen/record.jsonl)
@@ -182,7 +182,7 @@ kill -KILL $pid
 wait $pid 2>/dev/null
 [ -e best-cut/DONE ] || ok "cut off, it goes on" "${wild[@]}" --out best-cut
 is "$(field best-cut/DONE weights_sha256)" "$(field best/DONE weights_sha256)" \
-    "to the same best weights"
+    "the run that was killed ends with the same best weights"
 exits 3 "an invalid plateau is refused" "${train[@]}" --set train.lr_plateau=3 --out bad
 exits 3 "two schedules are refused" \
     "${train[@]}" --set train.lr_plateau=3:0.5 --set train.lr_steps=3:0.5 \
@@ -199,7 +199,7 @@ wait $pid 2>/dev/null
     --set train.until="iou>=0.3" --out cut
 is "$(field cut/DONE reached_epochs) $(field cut/DONE weights_sha256)" \
     "$reached $(field until/DONE weights_sha256)" \
-    "to the same epoch and weights"
+    "the run that was killed ends at the same epoch with the same weights"
 is "$(grep -c '"kind":"eval"' cut/record.jsonl)" "$reached" "the record has every validation once"
 
 # --- the same bits on any number of threads ---
@@ -208,18 +208,19 @@ for t in 1 2 3; do
         --set train.deterministic=true --out det-$t
 done
 is "$(field det-2/DONE weights_sha256) $(field det-3/DONE weights_sha256)" \
-    "$(field det-1/DONE weights_sha256) $(field det-1/DONE weights_sha256)" "gives the same weights"
+    "$(field det-1/DONE weights_sha256) $(field det-1/DONE weights_sha256)" \
+    "any number of threads gives the same weights"
 ok "deterministic with plain kernels" "${train[@]}" --threads 1 --epochs 2 --batch-size 4 \
     --set train.deterministic=true --backend ref --out det-ref
 exits 2 "a backend of earlier studies is refused" "${train[@]}" --backend dnnl --out bad
 like "$ERR" "train.backend: 'dnnl': oneDNN is no longer used, .* use simd or auto" \
-    "the error names another"
+    "the error names backends to use"
 
 # --- a terminal sees how far it is ---
 if command -v script >/dev/null; then
     script -qec "${train[*]} --epochs 40 --batch-size 1 --out shown" tty.out </dev/null >/dev/null
     like tty.out '\[#*\.*\] epoch [0-9]+/40 .* [0-9]:[0-9]{2}:[0-9]{2} left' \
-        "a bar and the time that is left"
+        "a terminal gets a bar and the remaining time"
 else
     skip "no script(1)" "a bar and the time that is left"
 fi

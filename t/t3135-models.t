@@ -15,7 +15,7 @@ like "$OUT" '^dec1.conv2 .* 32x32x8 ' "its layers are printed"
 like "$OUT" '487145 parameters in 118 tensors, 1472 running' "its parameters are printed"
 exits 0 "a network of whole images" unet-train model chips
 is "$(awk '$1 ~ /^dense/ { print $2 }' "$OUT" | xargs)" "dense dense" \
-    "dense layers are listed as such"
+    "the layers of class dense are listed"
 exits 0 "print" unet-train model unet --print
 cp "$OUT" my.yaml
 ok "data" unet-train data synth --out data --count 8 --size 32x32 --seed 1
@@ -25,7 +25,7 @@ ok "a training of the built-in U-Net" "${train[@]}" --out a
 ok "a training of the same network from a file" "${train[@]}" --model my.yaml --out b
 is "$(sha b/DONE)" "$(sha a/DONE)" "the weights are the same to the last bit"
 like b/checkpoint/model.json '"name":"unet","description":"# The U-Net' \
-    "the description is in the checkpoint"
+    "the checkpoint contains the description of the model"
 unlike a/checkpoint/model.json description "the checkpoint of a built-in model has no description"
 sed -i -e 's/^model: unet/model: mine/' -e 's/- relu/- relu\n        - dropout: 0.1/' my.yaml
 ok "a training of another network" "${train[@]}" --model my.yaml --out c
@@ -48,7 +48,7 @@ layers:
 EOF
 exits 3 "a layer that does not fit is refused" unet-train model bad.yaml --size 32x32
 like "$ERR" "bad.yaml:7: concat \(concat1\): the input is 16x16x4, but 'skip' is 32x32x4: height and width must be equal" \
-    "is told with file, line, layer and shapes"
+    "the error has file, line, layer and shapes"
 exits 3 "it is refused in training" "${train[@]}" --model bad.yaml --out f
 exits 3 "a file that does not exist is refused" \
     unet-train train --model none.yaml --data data --size 32x32 \

@@ -31,11 +31,11 @@ for rule in linear sqrt two-thirds; do
         --out lr-$rule
 done
 is "$(for r in linear sqrt two-thirds; do sed -n '2s/.*,"lr":\([0-9.]*\).*/\1/p' lr-$r/record.jsonl; done | xargs)" \
-    "0.004 0.00282842712 0.0031748021" "times 2, 2^1/2, 2^2/3"
+    "0.004 0.00282842712 0.0031748021" "two replicas have 2, 2^1/2 and 2^2/3 times the rate"
 ok "six-fold" "${train[@]}" --batch-size 8 --set augment.six=true --set data.repeat=6 --epochs 1 \
     --out six
 is "$(sed -n 's/.*"kind":"epoch".*"images":\([0-9]*\).*/\1/p' six/record.jsonl)" $((6 * 48)) \
-    "six times the images"
+    "an epoch has six times the images"
 exits 3 "five-fold" "${train[@]}" --batch-size 8 --set augment.six=true --set data.repeat=5 \
     --out five
 like "$ERR" 'must be a multiple of 6' "is refused"
@@ -44,7 +44,7 @@ exits 3 "not square" "${train[@]}" --set augment.six=true --set data.repeat=6 --
 ok "a generator's steps: full batches only" "${train[@]}" --batch-size 10 --gpus 2 \
     --set data.remainder=drop --epochs 1 --out drop
 is "$(sed -n 's/.*"kind":"epoch".*"steps":\([0-9]*\).*/\1/p' drop/record.jsonl)" 2 \
-    "48 images: 2 steps of 20"
+    "48 images are 2 steps of 20"
 
 # ---- fcnn
 ok "data" unet-train data synth --out pairs --count 26 --size 64x64 --seed 1

@@ -32,11 +32,11 @@ ok "loss and IoU are those of the reference" agree fast ref 0.002
 choices=$HOME/.cache/unetctl/cudnn-choices
 like "$choices" \
     '^Emulated GPU .*, cuDNN 90000, forward 4x32x32x.*, f32	(own|engine [23] [0-9]+ [0-9]+)	[0-9.]+$' \
-    "which that is is kept"
+    "the chosen kernel is recorded with its time"
 exits 0 "a run without cuDNN" env EMULATE_CUDNN=missing "${train[@]}" --backend cuda \
     --set data.split="$split" --out without
 is "$(grep -c 'without cuDNN: libcudnn.so.9 is not there; own kernels' "$ERR")" 1 \
-    "that is reported once"
+    "the missing cuDNN is reported once"
 ok "loss and IoU are those of the reference" agree without ref 0.002
 echo broken >"$choices"
 exits 0 "a run in tf32" "${train[@]}" --backend cuda --dtype tf32 --set data.split="$split" \
@@ -71,22 +71,22 @@ exits 0 "auto on a machine with GPUs" "${auto[@]}" --out auto
 like "$ERR" '^unet-train: computing on Emulated GPU \(backend cuda, comm self\)$' "it uses cuda"
 exits 0 "on two of them" "${auto[@]}" --gpus 2 --batch-size 2 --out auto2
 like auto2/record.jsonl '"backend":"cuda",.*"comm":"nccl",.*"device":"Emulated GPU","why_cpu":""' \
-    "with nccl"
+    "two GPUs communicate by NCCL"
 exits 0 "deterministic" "${auto[@]}" --set train.deterministic=true --out auto3
 is "$(field_of auto3 backend)" cuda "it uses cuda, too"
 exits 5 "a job with GPUs whose driver is too old" env SLURM_JOB_GPUS=0 EMULATE_DRIVER=12020 \
     "${auto[@]}" --out old
 like "$ERR" 'SLURM_JOB_GPUS=0.*: the driver serves CUDA up to 12.2 and this program has 13.0; update' \
-    "the error has the reason"
+    "the error has the version of the driver"
 exits 5 "with GPUs it was not built for" env SLURM_STEP_GPUS=0 EMULATE_CAPABILITY=35 "${auto[@]}" \
     --out arch
 like "$ERR" 'GPU 0 .* has compute capability 3.5 .* built for [0-9 ]+; build it with ./configure CUDA_ARCHS=35' \
-    "the error has the reason"
+    "the error has the architecture of the GPU and how to build for it"
 exits 0 "newer ones" env EMULATE_CAPABILITY=120 "${auto[@]}" --out newer
 is "$(field_of newer backend)" cuda "its code is compiled for them"
 exits 0 "a machine with a driver too old" env EMULATE_DRIVER=12020 "${auto[@]}" --out cpu
 like cpu/record.jsonl '"backend":"simd".*"why_cpu":"the driver serves CUDA up to 12.2' \
-    "is computed on its CPU"
+    "the CPU is used, and the record says why"
 exits 0 "fake GPUs" env UNET_GPUS=fake SLURM_JOB_GPUS=0 "${auto[@]:3}" --out fake
 like fake/record.jsonl '"backend":"simd"' "the CPU is used"
 
@@ -98,7 +98,7 @@ ok "loss and IoU are those of the reference" agree two ref2 0.002
 exits 5 "three replicas on two devices" \
     "${train[@]}" --backend cuda --gpus 3 --set data.split="$split" --out three --batch-size 2
 like "$ERR" 'ranks 0 and 2 on .* have the same GPU.*--gpus-per-node' \
-    "are refused: who and what to do"
+    "the error names the ranks that share a GPU and an option against it"
 
 # What the device does at the end of a step: sums of batches, clipping, tensor by tensor.
 for how in "--set train.accumulate=2 --set train.clip_norm=0.5" \
@@ -124,7 +124,7 @@ ok "the same run gives the same weights" \
     cmp one/checkpoint/weights.safetensors again/checkpoint/weights.safetensors
 exits 0 "eval" "$emulated" eval --backend cuda --checkpoint one --data data --split "$split" --json
 like "$OUT" "\"iou\":0*$(column one 7 | tail -n 1 | sed 's/^0*//; s/0*$//')" \
-    "gives the IoU of the run"
+    "eval gives the IoU of the run"
 
 # Steps in fp16 that are left out, in a training that is killed, asked to leave, and continued.
 wild=("${train[@]}" --backend cuda --dtype fp16 --set data.split="$split" --lr 0.2 \
@@ -133,7 +133,7 @@ wild=("${train[@]}" --backend cuda --dtype fp16 --set data.split="$split" --lr 0
 counts() { sed -nE '/"kind":"epoch"/s/"(seconds|[a-z]+_s)":[^,}]*,?//gp' "$1/record.jsonl"; }
 exits 0 "a run whose gradients overflow" "${wild[@]}" --out whole
 like whole/record.jsonl '"loss_scale":[1-9][0-9]{0,3},"steps_left_out":[1-9]' \
-    "leaves steps out, and tells how many"
+    "steps are left out, and the record has their number"
 state() { find stopped/checkpoint -name 'state-*.safetensors' 2>/dev/null | sort | tail -n 1; }
 # It goes on in the background until that EPOCH is recorded and there is a checkpoint; then the
 # signal.
@@ -158,7 +158,7 @@ is $? 75 "asked to leave"
 ok "it ends within a few steps" test "$(grep -c '"kind":"epoch"' stopped/record.jsonl)" -lt 12
 exits 0 "the run is continued" "${wild[@]}" --out stopped
 is "$(cat stopped/restart-*/record.jsonl stopped/record.jsonl | grep -c '"kind":"resume"')" 3 \
-    "each time from a checkpoint"
+    "each start continues from a checkpoint"
 counts whole >whole.counts
 counts stopped >stopped.counts
 # An epoch that was continued in its middle has no IoU of its training images.

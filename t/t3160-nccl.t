@@ -56,7 +56,7 @@ for norm in sync none; do
     ok "$norm: 2 processes" both "${step[@]}" --batch-size 6 --out $norm-p
     is "$(field $norm-p/record.jsonl comm)" nccl "$norm: by NCCL"
     is "$(field $norm-p/DONE weights_sha256)" "$(field $norm-t/DONE weights_sha256)" \
-        "$norm: 2 processes give the bits of 2 threads"
+        "$norm: 2 processes give the same bits as 2 threads"
 done
 # By time, but rank 0's: no other rank tries engines, nor has any to keep.
 unset UNET_CUDNN

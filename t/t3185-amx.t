@@ -15,7 +15,7 @@ tile_instructions() { # ARCHIVE OR OBJECT
 if [ "$(uname -m)" = x86_64 ] && command -v objdump >/dev/null; then
     tile_instructions "$builddir/libtrainer.a" >found
     is "$(cut -d ' ' -f 2 found | xargs)" "ldtilecfg tdpbf16ps tileloadd tilerelease tilestored" \
-        "tiles are configured, loaded, multiplied, stored and released"
+        "the program configures, loads, multiplies, stores and releases tiles"
     is "$(cut -d ' ' -f 1 found | sort -u)" amx_tiles_real.o "in no other object"
     is "$(tile_instructions "$builddir/libcore.a")" "" "nor in the other library"
     printf 'void f(void) { __asm__("tilezero %%tmm0"); }\n' >other.c
@@ -41,7 +41,7 @@ exits 0 "the same by two threads" train amx-emulated 2 two bf16
 exits 0 "without" train bf16 1 without bf16
 exits 0 "in floats" train bf16 1 floats f32
 is "$(field two/DONE weights_sha256)" "$(field tiles/DONE weights_sha256)" \
-    "threads do not change a bit"
+    "the number of threads changes no bit"
 ok "tiles do: they were in use" test "$(field tiles/DONE weights_sha256)" != \
     "$(field without/DONE weights_sha256)"
 first=$(sed -n 2p tiles/log.csv | cut -d, -f3)

@@ -82,9 +82,9 @@ is "$(result killed)" "$(result one)" "weights and curve are the same"
 ok "it resumed from checkpoints" test "$(resumes killed)" -ge 1
 is "$(find killed/checkpoint -name 'state-*' | sed 's/.*state-//')" \
     "0000012-0000000000.safetensors" \
-    "and keeps the last when it is done"
+    "only the last checkpoint is kept when the run is done"
 is "$(sed -n 's/^{"kind":"epoch","epoch":\([0-9]*\).*/\1/p' killed/record.jsonl | tr '\n' ' ')" \
-    "0 1 2 3 4 5 6 7 8 9 10 11 " "its record has every epoch once"
+    "0 1 2 3 4 5 6 7 8 9 10 11 " "the record has every epoch once"
 
 three=("${train[@]}" --batch-size 2 --gpus 3)
 ok "a run of three threads that is not interrupted" "${three[@]}" --out three
@@ -112,7 +112,7 @@ ok "--resume in another folder resumes" "${one[@]}" --resume left-USR1 --out nex
 is "$(result next)" "$(result one)" "the result is the same"
 like next/record.jsonl \
     '"kind":"resume","from":".*left-USR1/checkpoint/state-.*","epoch":[0-9]+,"images":[0-9]+,"gpus":1' \
-    "the record says from where"
+    "the record says from which checkpoint the run continues"
 is "$(curve next | wc -l)" 13 "log.csv has the whole curve"
 ok "the folder that it resumed from is unchanged" unmarked left-USR1
 is "$(leave USR1 three-l "${three[@]}" "${often[@]}" --out three-l)" 75 "threads leave together"
@@ -123,13 +123,13 @@ is "$(result three-l)" "$(result three)" "the result is the same"
 truncate -s -100 "$(newest torn)"
 exits 0 "a truncated checkpoint is accepted" "${one[@]}" --out torn
 like "$ERR" 'state-[0-9]+-[0-9]+.safetensors: .*; this checkpoint is not used' \
-    "it is reported and skipped"
+    "the truncated checkpoint is reported and skipped"
 is "$(result torn)" "$(result one)" "the previous one is used"
 printf '\001' | dd of="$(newest bits)" bs=1 seek="$(($(stat -c %s "$(newest bits)") - 4000))" \
     conv=notrunc 2>/dev/null
 exits 0 "a checkpoint with a changed byte is accepted" "${one[@]}" --out bits
 like "$ERR" 'its hash is not the recorded one; this checkpoint is not used' \
-    "it is reported and skipped"
+    "the changed checkpoint is reported and skipped"
 is "$(result bits)" "$(result one)" "the result is the same"
 rm lost/checkpoint/state-*
 exits 0 "a folder without checkpoint is accepted" "${one[@]}" --out lost
@@ -158,7 +158,7 @@ refused 'was made with other images' "other data" --data other --set data.split=
 exits 3 "a folder where the run is done" "${one[@]}" --out one
 exits 9 "another rate in its own folder" "${one[@]}" --lr 0.01 --out own
 like "$ERR" 'was made with train.lr 0.001.*start in another folder with --resume' \
-    "is refused, and the way is told"
+    "the error says which setting differs and what to do"
 exits 9 "--resume of a folder without a run" "${one[@]}" --resume nowhere --out nothing
 like "$ERR" '[-]-resume nowhere: this folder has no checkpoint' "the error says so"
 ok "nothing is made" test ! -e nothing
@@ -173,10 +173,10 @@ exits 0 "a completed run is continued with more epochs and another rate" \
 like "$ERR" "train.lr changes from 0.001 to 0.002$" "the changes are reported"
 like more/record.jsonl \
     '"kind":"resume",.*"epoch":12,.*"changed":"train.epochs 12 -> 14, train.lr 0.001 -> 0.002, train.lr_schedule step -> constant"' \
-    "and recorded"
+    "the changes are recorded"
 is "$(cut -d, -f4 more/log.csv | sed -n '2p;13,15p' | tr '\n' ' ')" \
     "0.001000 0.000125 0.002000 0.002000 " \
-    "twelve epochs had the old rate, two have the new one"
+    "twelve epochs have the old rate, and two have the new one"
 ok "a whole run of constant rate" "${flat[@]}" --epochs 3 --out whole
 ok "a shorter run" "${flat[@]}" --epochs 2 --out part
 ok "it is continued with one more epoch" "${flat[@]}" --epochs 3 --resume part --out part-more
@@ -233,7 +233,7 @@ rm -f ranks-k/FAILED # of the rank that was left; Slurm would restart the job
 ok "a rank is killed and both resume" env SLURM_RESTART_COUNT=1 "${ranks[@]}" --out ranks-k
 is "$(result ranks-k)" "$(result ranks)" "the result is the same"
 is "$(leave USR1 ranks-l "${ranks[@]}" "${often[@]}" --out ranks-l)" 75 \
-    "SIGUSR1 to mpirun: exit code 75"
+    "mpirun that gets SIGUSR1 ends with exit code 75"
 ok "there is no marker" unmarked ranks-l
 cp -r ranks-l ranks-m
 ok "both resume" "${ranks[@]}" --out ranks-l

@@ -21,7 +21,7 @@ ok "predict" unet-train predict "${use[@]}" --out masks \
     --probabilities --overlay large/images/0001.png large/images/0002.png
 is "$(cd masks && echo *)" \
     "0001.png 0001_overlay.png 0001_prob.png 0002.png 0002_overlay.png 0002_prob.png" \
-    "writes mask, probabilities, overlay"
+    "predict writes mask, probabilities and overlay"
 like <(unet-train data check masks/0001.png) '201.150.1.8' "the mask has the size of the image"
 like <(unet-train data check masks/0001_prob.png) '201.150.1.16' "probabilities have 16 bits"
 like <(unet-train data check masks/0001_overlay.png) '201.150.3.8' "the overlay is in colour"
@@ -152,7 +152,7 @@ like "$ERR" 'many-in/a/0.png: is not an image' "the error names the broken image
 like "$ERR" 'none/2.png: No such file' "the error names the missing image"
 like "$ERR" '2 of 5 images were not predicted' "the number of failures is printed"
 is "$(cd kept && find . -type f | sort | xargs)" "./a/1.png ./b/1.png ./b/deep/1.png" \
-    "the others are there, each in its folder"
+    "the other images have masks, each in its folder"
 is "$(hash_of kept/a/1.png)" "$(hash_of masks/0001.png)" "the others have their masks"
 mkdir empty
 exits 7 "a folder without images" unet-train predict "${use[@]}" --out bad empty
@@ -165,7 +165,7 @@ ok "a network of two classes" unet-train train --data data --size 64x64 --set mo
 ok "it predicts" unet-train predict --checkpoint two --threads 1 --out classes \
     --probabilities --overlay large/images/0001.png
 is "$(cd classes && echo *)" "0001.png 0001_overlay.png 0001_prob_0.png 0001_prob_1.png" \
-    "a probability per class"
+    "there is a probability for each class"
 
 # --- what -c takes; model.json says how masks were read ---
 printf '7 ground\n255 "a, mark"\n0 ground\n99 ignore\n' >three.txt
@@ -175,7 +175,7 @@ ok "classes with names, from a file" unet-train train --data data --size 64x64 -
 mv three.txt gone.txt
 like named/checkpoint/model.json \
     '"class_names":\["ground","\\"a, mark\\""\],"class_file":"7 ground' \
-    "names and the class file are in model.json"
+    "model.json has the names of the classes and the class file"
 exits 0 "eval needs no class file" unet-train eval -c named --data data --threads 1 --json
 like "$OUT" '"name":"ground"' "it prints the names of classes"
 ok "a value to ignore" unet-train train --data data --size 64x64 --set model.base=4 \
@@ -208,7 +208,7 @@ for verb in "eval --data data" "predict --out damaged large/images/0001.png" \
     # shellcheck disable=SC2086
     exits 9 "$verb with a damaged byte in the weights" unet-train ${verb%% *} -c study ${verb#* }
     like "$ERR" 'attempt-10/checkpoint/weights.safetensors: .*damaged or replaced' \
-        "the error names the file"
+        "the error names the damaged file"
 done
 
 # --- export ---

@@ -36,7 +36,7 @@ ok "both replicas' timelines are JSON, no span begins before the last has ended"
     eval 'python3 judge.py run/trace-0.json run/trace-1.json >spans'
 for rank in 0 1; do
     like spans "^$rank .*\('forward, backward', 16\) \('images', 16\) \('update', 16\) \('validate', 1\) \('wait for sums', 16\)" \
-        "replica $rank: four parts of 16 steps"
+        "replica $rank: each of 16 steps has its four parts"
 done
 like spans "^0 \('checkpoint', 5\)" "checkpoints, the last state's too"
 # base 4, depth 2: 5 blocks of 2 batch norms, each with a sum forward and one backward.
@@ -46,7 +46,7 @@ ok "each tensor summed by a thread" "${train[@]}" --set train.allreduce=native -
     --out native
 ok "its timelines" eval 'python3 judge.py native/trace-0.json native/trace-1.json >spans'
 is "$(grep -c ' 320 norms, [1-9][0-9]* gradients, True' spans)" 2 \
-    "show gradients that are summed during backward"
+    "gradients are summed while backward still computes"
 
 for i in 1 2 3 4 5 6; do
     "${train[@]}" --epochs 100000 --out "killed$i" >"$OUT" 2>"$ERR" &

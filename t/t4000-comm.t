@@ -39,7 +39,7 @@ like "$OUT" 'rank 1: image 7 is broken' "rank 0 receives the error and the rank"
 
 exits 5 "a rank that hangs ends the others" timeout 120 mpirun -np 3 "$check" hang
 like "$OUT" 'rank [02] of 3 on .*: a barrier .* did not end within 2 s' \
-    "the text names rank and collective, of whichever rank gave up first"
+    "the error names the collective and the rank that gave up first"
 
 # Rank 1 never calls MPI_Init.
 # shellcheck disable=SC2016

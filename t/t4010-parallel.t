@@ -40,7 +40,7 @@ for norm in sync none; do
         ok "$norm: $n MPI ranks" mpirun_ $n "${step[@]}" --batch-size $((12 / n)) --out "$norm-m$n"
         ok "$norm: $n MPI ranks give the same weights" close "$norm-1" "$norm-m$n"
         is "$(field "$norm-m$n/DONE" weights_sha256)" "$(field "$norm-t$n/DONE" weights_sha256)" \
-            "$norm: $n ranks of one node sum in the order of $n threads: the same bits"
+            "$norm: $n ranks of one node give the same bits as $n threads"
     done
 done
 # Plain gradient descent divides by no gradient: the weights and the running statistics are those of
@@ -66,23 +66,23 @@ ok "4 threads" "${whole[@]}" --gpus 4 --out whole-t4
 ok "4 threads give the same weights" close whole-1 whole-t4
 is "$(field whole-t4/record.jsonl global_batch) $(field whole-t4/record.jsonl batch_per_gpu)" \
     "10 3" \
-    "the record tells of both"
+    "the record has the global batch and the batch of a replica"
 
 ok "local batch norm" "${train[@]}" --epochs 3 --set model.batch_norm=local --gpus 3 \
     --batch-size 4 --out local-t3
 ok "is another training, which this comparison sees" eval '! close sync-1 local-t3'
 is "$(field sync-t3/record.jsonl world_size) $(field sync-t3/record.jsonl devices) $(field sync-t3/record.jsonl comm)" \
-    "1 3 thread" "a mirrored run is one process with three devices"
+    "1 3 thread" "a run on three devices of one process has the communicator thread"
 
 ok "3 threads again" "${train[@]}" --epochs 3 --set model.batch_norm=sync --gpus 3 --batch-size 4 \
     --out sync-t3b
 is "$(field sync-t3b/DONE weights_sha256)" "$(field sync-t3/DONE weights_sha256)" \
-    "give the same bits"
+    "a second run gives the same bits"
 ok "eval with one process" eval \
     'unet-train eval --checkpoint sync-t3/checkpoint --split split.json --threads 1 --json >eval.json'
 is "$(field eval.json iou) $(field eval.json intersection)" \
     "$(field sync-t3/DONE iou) $(field sync-t3/DONE intersection)" \
-    "counts what three replicas counted"
+    "eval counts the same pixels as the three replicas"
 
 # Two training images for three replicas: one has none.
 ok "a tiny set" unet-train data synth --out tiny --count 3 --size 64x64 --seed 3
@@ -121,7 +121,7 @@ ok "and marked" no_result bad-t
 exits 7 "MPI: a rank's error is the run's" mpirun_ 3 "${bad[@]}" --out bad-m
 ok "and rank 0 marks it" no_result bad-m
 like bad-m/FAILED "\"exit_code\":7,\"error\":\"rank [0-2] on $(uname -n): .*${images[0]}" \
-    "with its code, and which rank it was"
+    "the marker has the exit code, the rank and the reason"
 
 # --- what must not start ---
 write_run run.json 2 0.001 20
@@ -149,12 +149,12 @@ like "$ERR" 'TF_CONFIG, .* is not set' "says so"
 WORKERS="$two,\"$host:$((port + 2))\"" exits 5 "a spec of three workers for two tasks" spec_run 2 \
     spec-three
 like "$ERR" 'has 2 tasks \(layout.tasks\), but TF_CONFIG lists 3 workers' \
-    "says what was expected and found"
+    "the error has the expected and the listed number of tasks"
 WORKERS=$two exits 5 "three ranks for two tasks" spec_run 3 spec-np3
 like "$ERR" 'has 2 tasks .* but 3 were started \(OMPI_COMM_WORLD_SIZE\)' "says what was started"
 WORKERS=$two INDEX=1-r exits 5 "indices swapped" spec_run 2 spec-swapped
 like "$ERR" 'this task is [01] \(OMPI_COMM_WORLD_RANK\), but TF_CONFIG says worker [01]' \
-    "says which"
+    "the error has the index of the launcher and that of TF_CONFIG"
 WORKERS="\"$host:$port\",\"elsewhere:$((port + 1))\"" exits 5 "a worker on another host" spec_run \
     2 spec-host
 like "$ERR" "worker 1 runs on elsewhere, but this host is $host" "names both"
@@ -171,7 +171,7 @@ is "$(cat results)" "" "none of them is a result"
 exits 5 "ranks with different options" env EXTRA="--lr 0.5" timeout 120 \
     mpirun -np 3 bash rank.sh "${train[@]}" --epochs 2 --batch-size 4 --out differ
 like "$ERR" "rank 1 on $host has another run.json or other options than rank 0" \
-    "name the rank that differs"
+    "the error names the rank that differs"
 is "$(grep -c 'error: rank 1' "$ERR")" 1 "once"
 ok "and is marked" no_result differ
 

@@ -33,7 +33,7 @@ rank 2 missing && rank 0 missing
 wait
 is "$(codes)" "5 5 " "a rank that does not come: the others end with 5"
 like 0.err "rank 0 of 3 on .* has waited 2 s at port $port: rank 1 \($host\) did not connect" \
-    "rank 0 names it"
+    "rank 0 names the missing rank"
 is "$(errors)" 1 "nobody else says anything"
 like missing/FAILED 'rank 1 .* did not connect' "the marker has the text"
 is "$(stat -c %a missing/token)" 600 "the token is its owner's"

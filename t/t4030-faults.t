@@ -63,7 +63,7 @@ kill -STOP "$(process_of 1)"
 end
 is "$code" 5 "a rank is stopped: exit code 5"
 like stopped/FAILED "\"exit_code\":5,\"error\":\"rank 1 on $host: no answer" \
-    "the marker names the rank"
+    "the marker names the stopped rank"
 is "$(grep -c 'error: rank' "$ERR")" 1 "one rank reports it"
 is "$(left_over)" 0 "no process is left"
 ok "the checkpoint is kept" has_state stopped
@@ -74,7 +74,7 @@ kill -STOP "$(process_of 0)"
 end
 is "$code" 5 "rank 0 is stopped: exit code 5"
 like "$ERR" "^unet-train: error: rank 0 on $host: no answer" \
-    "the others name it, which submit_file.sh looks for"
+    "the error names rank 0, which submit_file.sh looks for"
 is "$(left_over)" 0 "no process is left"
 
 begin slow --epochs 60

@@ -71,7 +71,7 @@ for n in 1 3 4; do
     ok "$n: every image in every epoch" all_images "same-$n"
     like "same-$n/record.jsonl" \
         "\"worlds\":\\[\\{\"epoch\":0,\"images\":0,\"gpus\":2,\"global_batch\":12\\},\\{\"epoch\":[0-9]+,\"images\":[0-9]+,\"gpus\":$n,\"global_batch\":12\\}\\]" \
-        "$n: the record has both numbers"
+        "$n: the record has both numbers of GPUs"
 done
 ok "three resume with their own batch" "${train[@]}" --gpus 3 --resume left --out scaled
 is "$(tail -n 1 scaled/log.csv | cut -d, -f4)" 0.060000 "their rate is that of three"
@@ -85,7 +85,7 @@ ok "one resumes, and is stopped" \
 ok "three resume from it" "${train[@]}" --gpus 3 "${kept[@]}" --resume chain --out chained
 ok "the curve is that of two replicas" same_curve calm chained
 like chained/record.jsonl '"gpus":2,.*"gpus":1,.*"gpus":3,.*\]\}$' \
-    "the record has all three numbers"
+    "the record has all three numbers of GPUs"
 
 if [ -n "$mpi" ]; then
     ok "one of two ranks is killed" cut_off KILL killed mpirun -np 2 "${train[@]}"
@@ -115,11 +115,11 @@ like "$ERR" 'name the runs' "the error says what is missing"
 exits 2 "resume --scale-batch without --gpus" unetctl resume -C study --scale-batch unet-g02-s1
 exits 0 "the run is resumed on one GPU" unetctl resume -C study --gpus 1 unet-g02-s1
 like "$ERR" 'attempt 2 continues from the checkpoint of attempt 1, with another number of GPUs' \
-    "which is told"
+    "the new number of GPUs is reported"
 is "$(field $run/attempt-2/run.json 'd["layout"]["gpus"], d["train"]["global_batch"], d["train"]["rate_gpus"]')" "(1, 12, 2)" \
-    "its run.json has the new number, the old batch and the old rate"
+    "its run.json has the new number of GPUs, the old batch and the old rate"
 is "$(field $run/run.json 'd["layout"]["gpus"], d["train"]["global_batch"]')" "(2, 0)" \
-    "the plan stays"
+    "the planned run.json is unchanged"
 ok "it begins" wait_until 60 begun $run/attempt-2
 is "$(unetctl status -C study | awk '$1 == "unet-g02-s1" { print $4 }')" 1 "status shows one GPU"
 exits 0 "it is cancelled" unetctl cancel -C study
@@ -127,7 +127,7 @@ ok "it ends" wait_until 60 cancelled
 exits 0 "the run is resumed on three GPUs with their own batch" unetctl resume -C study --gpus 3 \
     --scale-batch unet-g02-s1
 is "$(field $run/attempt-3/run.json 'd["layout"]["gpus"], d["train"]["global_batch"]')" "(3, 0)" \
-    "as run.json says"
+    "its run.json has the number of GPUs and the batch of that number"
 ok "it begins" wait_until 60 begun $run/attempt-3
 unetctl cancel -C study 2>"$ERR"
 ok "it is cancelled" wait_until 60 cancelled
@@ -135,9 +135,10 @@ exits 0 \
     "the run is completed on the planned number of GPUs" unetctl resume -C study unet-g02-s1 --wait
 like $run/attempt-4/record.jsonl \
     '"gpus":2,"global_batch":12\},.*"gpus":1,.*"gpus":3,"global_batch":18\},.*"gpus":2,"global_batch":12\}\]' \
-    "the record has them all"
+    "the record has all numbers of GPUs and batches"
 exits 7 "collect refuses it as a measurement" unetctl collect -C study
 like study/logs/results.csv \
-    'unet-g02-s1,embedded,2,1,1,4,elastic,.*2 GPUs, 1 from .*, 3 from .*, 2 from .*no measurement of 2 GPUs' "the table says why"
+    'unet-g02-s1,embedded,2,1,1,4,elastic,.*2 GPUs, 1 from .*, 3 from .*, 2 from .*no measurement of 2 GPUs' \
+    "results.csv says why the run is no measurement"
 is "$(left=$(pgrep -f -- "$TMP/" | wc -l); echo "$left")" 0 "no process is left"
 done_testing

@@ -37,16 +37,16 @@ for n in 2 3; do
         for how in t m; do
             [ $how = t ] || [ -n "$mpi" ] || continue
             is "$(weights "${words[0]}-$how$n")" "$(weights "bucketed-$how$n")" \
-                "${words[0]}, $how$n: the same bits"
+                "${words[0]}, $how$n: the weights are the same bits"
         done
     done
 done
 like tuned-t2/record.jsonl \
     '"kind":"bucket","bytes":[0-9]+,"tried":\[\{"bytes":262144,"step_s":[0-9.e-]+\},.*"bytes":19[0-9]+,' \
-    "the record says what was tried and chosen"
+    "the record has the sizes of buckets that were tried"
 is "$(grep -c '"kind":"bucket"' tuned-t2/record.jsonl)" 1 "the choice is recorded once"
 like horovod-t2/record.jsonl '"allreduce":"horovod","bucket_mib":1,"fusion_mib":128,"cycle_ms":1,' \
-    "and how gradients were summed"
+    "the record says how gradients were summed"
 ok "a deterministic training with bucket_mib 0" \
     "${train[@]}" --batch-size 4 --gpus 2 --set train.bucket_mib=0 \
     --set train.deterministic=true --out det
@@ -103,10 +103,11 @@ for way in native horovod; do
 done
 exits 0 "collect" unetctl collect -C study
 is "$(grep -c '^unet-\(native\|horovod\)-g0[12]-s1,embedded,.*,log_unet-\(native\|horovod\)_[12].csv,.*; train.allreduce=\(native\|horovod\)' \
-    study/logs/results.csv)" 4 "each has its setting, and a log of its own"
+    study/logs/results.csv)" 4 "each run has its setting and a log of its own"
 exits 0 "report" unetctl report -C study
 is "$(field study/report/report.json 'sorted((e["label"], [p["gpus"] for p in e["points"]]) for e in d["engines"])')" \
-    "[('embedded, train.allreduce horovod', [1, 2]), ('embedded, train.allreduce native', [1, 2])]" "one report has both"
+    "[('embedded, train.allreduce horovod', [1, 2]), ('embedded, train.allreduce native', [1, 2])]" \
+    "one report has both settings"
 ok "the report compares them" test "$(field study/report/report.json 'len(d["pairs"])')" -ge 1
 like study/report/report.html 'embedded, train.allreduce native' "the page names one"
 like study/report/report.html 'embedded, train.allreduce horovod' "the page names the other"
@@ -117,10 +118,10 @@ like study/runs/unet-native-bf16-g01-s1/run.json '"dtype": "bf16"' "their run.js
 exits 0 "report again" unetctl report -C study
 is "$(field study/report/report.json 'sorted(e["label"] for e in d["engines"])')" \
     "['embedded, train.allreduce horovod', 'embedded, train.allreduce native', 'embedded, train.dtype bf16, train.allreduce native']" \
-    "a third series"
+    "the runs in 16 bits are a third series"
 exits 0 "predict" unetctl report -C study --predict 4,8 --links pcie3,eth10
 like "$OUT" 'embedded, train.allreduce native of demo, from its runs on 1 to 2 GPUs' \
-    "from what was measured of each"
+    "the prediction uses the measurements of each series"
 like <(tr '\n' ' ' <"$OUT") '[0-9.]+ MB of gradients' "with the parameters of the record"
 is "$(pgrep -f -- "$TMP/" | wc -l)" 0 "no process is left"
 done_testing

@@ -54,7 +54,7 @@ if disk full 2m; then
     end
     is "$code" 1 "the disk is full: exit code 1"
     like "$ERR.ranks" 'record.jsonl: No space left on device' \
-        "the text says what cannot be written, and why"
+        "the error says what cannot be written, and why"
     is "$(grep -c 'error:' "$ERR.ranks")" 1 "one rank reports it"
     is "$(left_over "$TMP/full/run")" 0 "no process is left"
     ok "the checkpoint is kept" test "$(states full/run)" -ge 1
@@ -139,7 +139,7 @@ rank 1 nowhere "192.0.2.1:$port" # of a network that is nobody's (RFC 5737): a w
 wait $!
 is "$(cat nowhere.1.code)" 5 "an address of another network: exit code 5"
 like nowhere.1.err "rank 1 of 2 on $host: rank 0 was not reached at 192.0.2.1:$port within 3 s" \
-    "is named"
+    "the error names the address that was not reached"
 rank 1 loop "127.0.0.1:$port"
 wait $!
 is "$(cat loop.1.code)" 5 "an address that is this host's own: exit code 5"

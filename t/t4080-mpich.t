@@ -93,7 +93,7 @@ ok "a rank is stopped" send STOP 1 stopped
 wait $launcher
 is "$?" 5 "the run ends with exit code 5"
 like stopped/FAILED "\"exit_code\":5,\"error\":\"rank 1 on $(uname -n): no answer" \
-    "the marker names it"
+    "the marker names the stopped rank"
 is_clear() { [ "$(left_over)" = 0 ]; }
 ok "no process is left" wait_until 10 is_clear
 # This mpirun kills the others at once.
@@ -141,13 +141,13 @@ fails() {
     like <(unetctl status -C "$1") "^unet-g03-s1 +FAILED .*$2" "so has status"
     # Its own line, and with newer releases of MPICH that of another rank which heard of it.
     is "$(says "$1" | sed -nE 's/^unet-train: (error|warning): //p' | grep -vE "^$2")" "" \
-        "every line of the ranks says the same"
+        "every line of the ranks names the same rank and reason"
 }
 begin_study good data pmi2
 exits 0 "a study on 1, 2 and 3 GPUs" unetctl submit -C good --gpus 1..3 --wait --timeout 120
 exits 0 "is collected" unetctl collect -C good
 is "$(cut -d, -f3,4,7 good/logs/results.csv | paste -sd' ')" \
-    "gpus,nodes,state 1,1,done 2,1,done 3,2,done" "has its results"
+    "gpus,nodes,state 1,1,done 2,1,done 3,2,done" "the table has the results of all runs"
 like "$(attempt good)/record.jsonl" '"mpi":"MPICH [0-9.]+"' "of MPICH's ranks"
 
 cp -r data broken
@@ -178,6 +178,6 @@ if login srun --mpi=list 2>&1 | grep -q pmix; then
         --wait --timeout 120
     like "$(attempt pmix)/FAILED" \
         '"exit_code":5,"error":"rank [0-2] on node[12]: .* --mpi=pmi2 \(MPICH\)' \
-        "is refused, with what does"
+        "the error names the type that MPICH supports"
 fi
 done_testing

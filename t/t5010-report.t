@@ -19,7 +19,7 @@ add_run s 4 1 2 0.9
 exits 0 "the report is made" unetctl report -C s
 is "$(head -n 1 "$OUT" | cut -c -26)" "Within reach by time: up t" "its first line is the verdict"
 like "$OUT" '^Within reach by time: up to 2 GPUs, 1.60x faster than with 1 GPU' \
-    "one seed: the count that is within reach"
+    "with one seed the verdict is the number of GPUs within reach"
 like "$OUT" '^Worth measuring next: 21 seeds with 1 and 2 GPUs' \
     "it says how many seeds would decide"
 like "$OUT" 'Limit: with 4 GPUs .*0.50' "it names the limit"
@@ -27,22 +27,24 @@ like "$OUT" '^But: ' "it has caveats"
 like "$OUT" 's/report/report.html' "it says where the report is"
 r=s/report/report.json
 is "$(json $r '[round(p["speedup_steady"],6) for p in r["engines"][0]["points"]]')" \
-    "[1.0, 1.6, 2.0]" "steady speed-ups"
+    "[1.0, 1.6, 2.0]" "the steady speed-ups are right"
 is "$(json $r '[round(p["speedup_total"],6) for p in r["engines"][0]["points"]]')" \
-    "[1.0, 1.6, 2.0]" "total speed-ups"
+    "[1.0, 1.6, 2.0]" "the total speed-ups are right"
 is "$(json $r '[round(p["efficiency"],6) for p in r["engines"][0]["points"]]')" "[1.0, 0.8, 0.5]" \
-    "efficiencies"
+    "the efficiencies are right"
 is "$(json $r '[round(p["images_per_s"]["median"],6) for p in r["engines"][0]["points"]]')" \
-    "[16.0, 25.6, 32.0]" "images per second"
+    "[16.0, 25.6, 32.0]" "the images per second are right"
 is "$(json $r '[r["engines"][0]["verdict"][k] for k in ("worth_gpus", "reach_gpus", "decided", "next_seeds")]')" \
-    "[None, 2, False, 21]" "the verdict for programs"
+    "[None, 2, False, 21]" "the JSON has the verdict"
 is "$(json $r 'r["engines"][0]["verdict"]["headline"]')" \
     "$(sed -n 's/^\*\*\(.*\)\*\*$/\1/p' s/report/report.md)" \
-    "is the same in Markdown"
+    "the verdict in Markdown is that of the JSON"
 is "$(json $r 'r["engines"][0]["verdict"]["headline"]')" \
-    "$(sed -n 's/.*<h2 id="verdict-0">\(.*\)<\/h2>/\1/p' s/report/report.html)" "in the page"
+    "$(sed -n 's/.*<h2 id="verdict-0">\(.*\)<\/h2>/\1/p' s/report/report.html)" \
+    "the verdict in the page is that of the JSON"
 is "$(json $r 'r["engines"][0]["verdict"]["headline"]')" \
-    "$(sed '/^\(But\|Limit\)/,$d' "$OUT" | tr -s ' \n' ' ' | sed 's/ $//')" "and on a terminal"
+    "$(sed '/^\(But\|Limit\)/,$d' "$OUT" | tr -s ' \n' ' ' | sed 's/ $//')" \
+    "the verdict on a terminal is that of the JSON"
 
 # The files of the report.
 html=s/report/report.html
@@ -55,7 +57,7 @@ rm s/report/figures/parts.{svg,pdf,png}
 ok "a figure can be drawn again by gnuplot" env -C s/report/figures gnuplot parts.gp
 ok "its files are written" test -s s/report/figures/parts.svg -a -s s/report/figures/parts.pdf
 is "$(head -c 8 s/report/figures/speedup.png | od -An -tx1 | tr -d ' ')" 89504e470d0a1a0a \
-    "PNG is PNG"
+    "the PNG figure has the signature of PNG"
 is "$(grep -c '<svg class="chart"' $html)" 9 "the page has all drawings"
 unlike $html '(https?:|//[a-z]|src=|href="[^#]|@import|url\()' "the page loads nothing"
 ok "the page is well-formed" python3 -c '
@@ -73,10 +75,10 @@ like $html 'class="ln dash" d="M1 7H33"/></svg><span>threshold of the rule, 0.80
     "the rule's threshold a dashed one"
 like $html '<p class="soft">Rule: Use the fastest count' "the rule is below the verdict"
 unlike $html '<caption>The twelve rules' \
-    "the rules of benchmarking are no table, which a phone would cut"
+    "the rules of benchmarking are a list, since a phone would cut off a table"
 like s/report/report.md '^\| GPUs \| nodes \| runs \|' "Markdown has the table"
 is "$(head -n 2 s/report/results.csv | tail -n 1)" "$(sed -n 2p s/logs/results.csv)" \
-    "results.csv lies beside it"
+    "the report contains results.csv"
 like s/report/report.md '^\*Speed-up of each part of embedded' "Markdown has how each part scales"
 like s/report/report.md '^\| 2 \|.* 1\.60 \(0\.80\) \|' "it has speed-up and efficiency with 2 GPUs"
 like s/report/report.md '^\| 4 \|.* 2\.00 \(0\.50\) \|' "it has those with 4 GPUs"
@@ -103,11 +105,11 @@ exits 0 "--text in UTF-8 on a wide terminal" env LC_ALL=C.UTF-8 COLUMNS=100 unet
     --text
 like "$OUT" "$(printf '^ +2  \xe2\x96\x88.*\xe2\x94\x82 *  1.60')" "the chart is made of blocks"
 is "$(python3 -c 'import sys; print([l for l in open(sys.argv[1], encoding="utf-8") if len(l) > 101])' "$OUT")" "[]" \
-    "fits it"
+    "the text fits the width of the terminal"
 unlike "$OUT" "$(printf '\033')" "there is no colour without a terminal"
 exits 0 "--rules" unetctl report -C s --rules
 is "$(grep -cE '^ ?[0-9]+\. (met|not met|does not apply|not applicable)[ :]' "$OUT")" 12 \
-    "tells twelve rules, met or not"
+    "all twelve rules are printed, with whether they are met"
 exits 0 "--json -" unetctl report -C s --json -
 cp "$OUT" stdout.json
 ok "the output is JSON only" python3 -m json.tool stdout.json
@@ -119,7 +121,7 @@ ok "both are written" test -s numbers.json -a -s elsewhere/report.html
 cp -r s/logs moved
 exits 0 "--logs of a collected folder" unetctl report --logs moved --json -
 is "$(json "$OUT" '[round(p["efficiency"],6) for p in r["engines"][0]["points"]]')" \
-    "[1.0, 0.8, 0.5]" "gives the same numbers"
+    "[1.0, 0.8, 0.5]" "the report of the logs has the same numbers"
 exits 2 "-C with --logs is refused" unetctl report -C s --logs moved
 exits 7 "a folder that does not exist is an error" unetctl report --logs nowhere
 mkdir bare
@@ -129,12 +131,12 @@ exits 8 "one log has no speed-up" unetctl report --logs bare
 cp s/logs/log_4.csv bare/log_4.csv
 exits 8 "logs without a run on 1 GPU have no base case" unetctl report --logs bare --text
 like "$ERR" 'no run on 1 GPU has a result.*submit --gpus 1.*--base 2' \
-    "what is missing, and what else there is"
+    "the error says what is missing and which base cases there are"
 exits 8 "a base case without runs is an error" unetctl report --logs bare --base 3
 like "$ERR" 'no run on 3 GPUs|all runs with a result ran on 4' "the error names it"
 exits 8 "the same in a study" unetctl report -C s --base 99
 like "$ERR" 'no run on 99 GPUs has a result.*results on 1, 2 and 4 GPUs.*--base 1' \
-    "with the counts that there are"
+    "the error lists the numbers of GPUs with results"
 exits 8 "the same for a prediction" unetctl report -C s --base 99 --predict 8
 exits 0 "another base case is accepted" unetctl report --logs bare --base 2 --text
 like "$OUT" 'base case is 2 GPUs' "the report names it"
@@ -163,10 +165,10 @@ mkdir s/runs/unet-g08-s1/attempt-1
 echo '{"schema":1,"exit_code":7,"error":"no space left"}' >s/runs/unet-g08-s1/attempt-1/FAILED
 exits 0 "a report of a study with a failed and a missing run is made" unetctl report -C s
 like "$OUT" '^- unet-g08-s1 \(8 GPUs\) is failed: exit code 7: no space left' \
-    "the failed one is listed"
+    "the failed run is listed with its reason"
 like "$OUT" '^- unet-g06-s1 \(6 GPUs\) is missing' "it lists the missing run"
 is "$(json $r '[p["gpus"] for p in r["engines"][0]["points"]]')" "[1, 2, 4]" \
-    "neither is in a number"
+    "no number contains the failed or the missing run"
 like $html '3 of 5 runs have a result' "the page says how many runs have a result"
 
 # Runs with other settings are another series, named by what differs; series are not compared with
@@ -181,16 +183,16 @@ exits 0 "a report of runs with different settings is made" unetctl report -C m -
 like "$OUT" '^Within reach by time: up to 2 GPUs' "a run with other settings is not in the curve"
 like <(tr -s '\n ' ' ' <"$OUT") \
     'embedded, data.height 96, model.base 16, train.global_batch 8, train.optimizer sgd ran on 8 GPUs only' \
-    "but a series of its own, named by what differs"
+    "the run with other settings is a series, named by what differs"
 like "$OUT" '^ *model.base +16$' "its settings are listed"
 exits 0 "all forms of the report are made" unetctl report -C m
 r=m/report/report.json
 is "$(json $r '[(e["label"], [p["gpus"] for p in e["points"]]) for e in r["engines"]]')" \
     "[('embedded', [1, 2, 4]), ('embedded, data.height 96, model.base 16, train.global_batch 8, train.optimizer sgd', [8])]" \
-    "two series"
+    "the JSON has two series"
 is "$(json $r 'r["engines"][1]["settings"]')" \
     "{'data.height': '96', 'model.base': '16', 'train.epochs': '4', 'train.global_batch': '8', 'train.optimizer': 'sgd'}" \
-    "with their settings"
+    "the second series has its settings"
 like m/report/report.html '>train.optimizer</th><td[^>]*>sgd</td>' "the page lists the settings"
 like m/report/report.md '^\| train.optimizer \| sgd \|' "Markdown lists the settings"
 like m/report/results.csv '^unet-g08-s1,.*train.optimizer=sgd' "the table of runs has the settings"
@@ -203,7 +205,7 @@ is "$(json mlogs.json '[len(e["points"]) for e in r["engines"]]')" "[3, 1]" "it 
 rm -r m/runs/unet-g0[24]-s1
 exits 8 "two counts with different settings are not compared" unetctl report -C m
 like "$ERR" 'same settings.*embedded \(1 GPU\); embedded, data.height 96, .* \(8 GPUs\)' \
-    "are no speed-up"
+    "the error says that no two runs have the same settings"
 
 # A study of another user, which this user cannot write.
 as_nobody=()
@@ -225,7 +227,7 @@ if "${as_nobody[@]}" ls "$TMP/theirs" "$builddir" >/dev/null 2>&1; then
     exits 1 "a report within another user's study is an error" \
         "${as_nobody[@]}" unetctl report -C theirs
     like "$ERR" 'theirs \(-o DIR writes it elsewhere\): Permission denied' \
-        "is refused, with what to type"
+        "the error says how to write the report elsewhere"
 else
     skip "another user cannot read $TMP or $builddir" "a colleague's study"
 fi
@@ -243,11 +245,12 @@ for copy in a b; do
 done
 exits 1 "collect of copies of a run is incomplete" unetctl collect -C seeds
 is "$(cut -d, -f1,7 seeds/logs/results.csv | grep g02 | tr '\n' ' ')" \
-    "unet-g02-s1,done unet-g02-s1a,corrupt unet-g02-s1b,corrupt " "are one run"
+    "unet-g02-s1,done unet-g02-s1a,corrupt unet-g02-s1b,corrupt " \
+    "equal copies of a run count as one run"
 make_attempt seeds unet-g02-s1b 2 1 1 2.4 0.9
 exits 1 "collect of different contents of a run is incomplete" unetctl collect -C seeds
 is "$(grep -c 'same engine, settings, 2 GPUs and seed 1: which of them is right is not known' seeds/logs/results.csv)" 3 \
-    "are not a run"
+    "different copies of a run do not count"
 rm -r seeds/runs/unet-g02-s1{a,b}
 unetctl collect -C seeds >/dev/null
 sed -n 's/^unet-g02-s1,/other,/; s/log_2.csv/log_9.csv/; /^other/p' seeds/logs/results.csv >row
@@ -263,7 +266,7 @@ add_run o 2 1 4 0.9 true
 exits 0 "a report of more workers than cores is made" unetctl report -C o
 like "$OUT" '^But: .*(cores|machine)' "a caveat after the verdict says so"
 is "$(sed -n '/class="caveats"/,/<li>/p' o/report/report.html | grep -cE 'cores|machine')" 1 \
-    "up front in the page, too"
+    "the page has the caveat near its beginning, too"
 
 # Three seeds have medians and a spread.
 make_study t three 1,2 3
@@ -274,9 +277,9 @@ done
 exits 0 "a report of three seeds is made" unetctl report -C t
 unlike "$OUT" 'One run per count' "it does not say that there is one run per count"
 like "$OUT" '^Use 2 GPUs: 1.82?x faster than with 1 GPU \(95 % interval [0-9.]+-[0-9.]+\), IoU holds' \
-    "the median of the base case counts, with its interval"
+    "the verdict has the median of the base case and its interval"
 is "$(json t/report/report.json '[r["engines"][0]["points"][0]["median_epoch_s"][k] for k in ("median", "min", "max", "runs")]')" \
-    "[5.0, 4.0, 6.0, 3]" "its spread is told"
+    "[5.0, 4.0, 6.0, 3]" "the JSON has the spread of the base case"
 
 # Seeds without differences, an unknown IoU, and a study without a good run.
 make_study z zero 2,4 3
@@ -286,7 +289,7 @@ for seed in 1 2 3; do
 done
 exits 0 "a report without any scatter is made" unetctl report -C z --base 2 -o z-report
 like "$OUT" '^Use 4 GPUs: 2.00x faster than with 2 GPUs \(95 % interval 2.00-2.00\), IoU holds' \
-    "is no trouble"
+    "a report without scatter has a verdict"
 unlike z-report/report.html '>-?(nan|inf)' "it has no NaN and no infinity"
 unetctl collect -C z >/dev/null
 cp -r z/logs no-iou
@@ -318,7 +321,7 @@ like "$OUT" '^Within the deadline: [24] GPUs' "it says which count meets the dea
 exits 0 \
     "a report of two studies and a folder is made" unetctl report t o moved -o many --json many.json
 is "$(json many.json '[(e["label"], e["points"][-1]["gpus"]) for e in r["engines"]]')" \
-    "[('three', 2), ('over', 2), ('moved', 4)]" "are series of their own"
+    "[('three', 2), ('over', 2), ('moved', 4)]" "each source is a series"
 like many/report.html 'three: steady epochs' "a figure has all sources"
 exits 7 "a source that does not exist is an error" unetctl report t nowhere
 exits 2 "-C with operands is refused" unetctl report -C t o
@@ -326,7 +329,7 @@ cp -r moved twin
 mkdir a && mv twin a/moved
 exits 0 "a report of two folders with one name is made" unetctl report moved a/moved --json -
 is "$(json "$OUT" '[e["label"] for e in r["engines"]]')" "['moved', 'moved (2)']" \
-    "their labels differ"
+    "the series of the two folders have different labels"
 
 # Hostile names: text from a file appears in pages and scripts only as text.
 # shellcheck disable=SC2016 # meant literally
@@ -371,9 +374,9 @@ ok "a report with pictures is made" test -s o/report/figures/speedup.svg
 echo mine >o/report/figures/mine.svg
 exits 0 "a report without gnuplot is made" env PATH="$TMP/nobin" unetctl report -C o
 like "$ERR" 'warning: no SVG, PDF and PNG of the figures: gnuplot is not installed' \
-    "it warns of that"
+    "the missing gnuplot is reported"
 like o/report/report.html 'There are no SVG, PDF and PNG files of them: gnuplot is not installed' \
-    "that says so"
+    "the page says that there are no files of its figures"
 is "$(grep -c '<svg class="chart"' o/report/report.html)" 9 "the page has its own drawings"
 ok "old pictures are removed" test ! -e o/report/figures/speedup.svg
 ok "a file of the user is kept" test -e o/report/figures/mine.svg
@@ -448,13 +451,14 @@ is "$(find ml-evil -name '*[<>= ]*')" "" "its files have plain names"
 
 # Extra-P's two formats.
 is "$(sed -n '/^PARAMETER/,/^DATA/p' s/report/extra-p.txt | tr '\n' ' ')" \
-    "PARAMETER gpus POINTS (1) (2) (4) METRIC training_time REGION embedded DATA 24 " "Extra-P text"
+    "PARAMETER gpus POINTS (1) (2) (4) METRIC training_time REGION embedded DATA 24 " \
+    "the text input for Extra-P has its parameter and points"
 is "$(json s/report/extra-p.json '[(p["point"], p["values"]) for p in r["measurements"]["embedded"]["steady_epoch"]]')" \
-    "[([1], [4.0]), ([2], [2.5]), ([4], [2.0])]" "Extra-P JSON"
+    "[([1], [4.0]), ([2], [2.5]), ([4], [2.0])]" "the JSON input for Extra-P has its points"
 
 # LaTeX.
 is "$(grep -c '^.begin{table}' s/report/tables.tex)" \
-    "$(grep -c '^.end{table}' s/report/tables.tex)" "LaTeX tables are closed"
+    "$(grep -c '^.end{table}' s/report/tables.tex)" "every table in LaTeX is closed"
 if command -v pdflatex >/dev/null; then
     mkdir tex
     for t in s/report evil-report; do

@@ -58,11 +58,11 @@ echo "nothing to see" >good/README.txt
 exits 0 "logs of four engines in three forms are collected" unetctl collect --logs good -o out
 like "$OUT" '8 of 8 runs collected into out' "all are listed"
 is "$(column log_hvd_2_s3 engine),$(column log_hvd_2_s3 gpus),$(column log_hvd_2_s3 seed)" \
-    "horovod,2,3" "names tell engine, GPUs, seed"
+    "horovod,2,3" "engine, GPUs and seed are taken from the name of the log"
 is "$(column log_keras_2 iou),$(column log_keras_2 training_time)" "0.800000,9.000000" \
-    "a table of Keras"
+    "a table of Keras is read"
 is "$(column other engine),$(column other gpus),$(column other median_epoch_s)" "mx,2,2.500000" \
-    "MLLOG lines"
+    "lines of MLLOG are read"
 ok "copies equal the originals" cmp good/log_keras_1.csv out/log_keras_1.csv
 exits 0 "the collected folder can be reported" unetctl report --logs out --json -
 exits 0 "the original folder can be reported" unetctl report --logs good --json -
@@ -138,15 +138,16 @@ is "$(cat theirs/* && ls theirs)" "mine
 results.csv" "nothing has changed"
 exits 1 "two logs of one count are incomplete" unetctl collect --logs twice -o out2
 is "$(cut -d, -f1,7 out2/results.csv | sort | tr '\n' ' ')" \
-    "log_02,corrupt log_1,done log_2,corrupt run,state " "neither is taken"
+    "log_02,corrupt log_1,done log_2,corrupt run,state " \
+    "two different logs of one run are both refused"
 cp twice/log_2.csv twice/log_02.csv
 unetctl collect --logs twice -o out2 >/dev/null 2>&1
 is "$(cut -d, -f1,7 out2/results.csv | sort | tr '\n' ' ')" \
-    "log_02,done log_1,done log_2,corrupt run,state " "of a copy one is"
+    "log_02,done log_1,done log_2,corrupt run,state " "one of two equal logs is used"
 log twice/history.csv 4 0.9
 unetctl collect --logs twice -o out2 >/dev/null 2>&1
 like out2/results.csv '^history,.*corrupt.*call it log_N.csv' \
-    "a table whose name tells no count is told"
+    "a table without a number of GPUs in its name is refused"
 
 # Copies under the names of other runs.
 copies() { # WHAT NAMES-AND-STATES COMMAND...: makes copies of good logs of 1, 2 and 4 GPUs
@@ -201,7 +202,7 @@ mv copies/log_2.csv copies/LOG_2.CSV
 exits 1 "a compressed log and a name in capitals are reported" unetctl collect --logs copies -o out2
 is "$(cut -d, -f1,7 out2/results.csv | sed 1d | sort | tr '\n' ' ')" \
     "LOG_2.CSV,corrupt log_1,done log_4.csv.gz,corrupt " \
-    "are not left out in silence"
+    "the compressed log and the name in capitals are listed as corrupt"
 
 # A results.csv that was edited.
 mkdir table
@@ -219,7 +220,7 @@ changed() {
     exits 0 "$what" unetctl report --logs changed --json changed.json --text
     like <(tr -s '\n ' ' ' <"$OUT") "$regex" "the reason is printed"
     is "$(json changed.json '[(p["gpus"], p["runs"]) for p in r["engines"][0]["points"]]')" \
-        "${counts:-[(1, 1), (2, 1)]}" "and not used"
+        "${counts:-[(1, 1), (2, 1)]}" "the changed row is not used"
 }
 row4() { sed -i "/^log_4,/$1" changed/results.csv; }
 changed "another median" 'differ in the median epoch' row4 \
@@ -281,7 +282,7 @@ done
 exits 0 "a report of strong and weak scaling in one folder is made" \
     unetctl report --logs weak --json weak.json
 is "$(json weak.json '[(e["scaling"], [p["gpus"] for p in e["points"]]) for e in r["engines"]]')" \
-    "[('weak', [1, 2, 4, 8]), ('strong', [1, 2, 4])]" "are two series"
+    "[('weak', [1, 2, 4, 8]), ('strong', [1, 2, 4])]" "the runs are two series"
 is "$(json weak.json 'r["pairs"]')" "[]" "the two are not compared"
 
 # Too few runs.

@@ -39,20 +39,20 @@ EOF
 is "$(json 'format(e["noise_scale"]["critical_batch"], ".6g")')" "$expected" \
     "the critical batch is tr(Sigma) / |G|^2"
 is "$(json 'e["noise_scale"]["interval"]["low"] < e["noise_scale"]["critical_batch"] < e["noise_scale"]["interval"]["high"]')" \
-    True "within its interval"
+    True "the critical batch is within its interval"
 tr -s '\n ' ' ' <"$OUT" >words
 # Measured epochs may contradict the critical batch, and it may lie below every batch.
 like words 'Critical batch: (about [0-9.]+ images \(95 % interval [0-9.]+-[0-9.]+\) over the epochs|below |not known)' \
-    "the report gives it, or why not"
+    "the report has the critical batch or says why it is unknown"
 like words 'the same progress takes about [0-9.]+x the images|predict [0-9.]+x as many images|gains nothing from larger' \
-    "and what it means for the number of GPUs"
+    "the report says what the critical batch means for the number of GPUs"
 unlike s/runs/unet-g01-s1/attempt-1/record.jsonl grad_sq \
     "one rank without accumulation does not record the gradient's norms"
 
 is "$(json 'e["convergence"]["metric"]')" score \
     "time to accuracy is measured by the score after each epoch"
 is "$(json '[p["gpus"] for p in e["convergence"]["points"] if p["seconds"]]')" "[1, 2, 4]" \
-    "on all counts"
+    "all numbers of GPUs have a time to accuracy"
 exits 0 \
     "a report with a target is made" unetctl report -C s --target-iou 0.2 --json target.json --text
 ok "time to it is the sum of the epochs until a validation says so" python3 -c '

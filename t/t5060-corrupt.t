@@ -166,7 +166,7 @@ exits 1 "they are collected" unetctl collect --logs bad -o out
 ok "each is read as by another reader" python3 judge.py bad out
 is "$(unetctl report --logs bad --text 2>&1 | grep -cE '(^|[^a-z])-?(nan|inf)([^a-z]|$)')" \
     "$(unetctl report --logs bad --text 2>&1 | grep -cE "'[+-]?(nan|inf)'")" \
-    "no number of a report is none"
+    "no number in the report is nan or inf"
 
 # In a folder of good logs, a damaged log only removes its own run.
 cp -r good mixed

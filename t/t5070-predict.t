@@ -18,22 +18,22 @@ predict() { unetctl report --logs logs "${facts[@]}" --links 10:100,1:1000 "$@";
 
 exits 0 "a prediction from one measured number is made" predict --predict 1..4
 like "$OUT" 'Predicted, not measured: native of logs, from its runs on 1 GPU' \
-    "it says that it is a prediction"
+    "the text says that the numbers are predicted"
 like "$OUT" '^ +2 ' "2 GPUs are not marked"
 like "$OUT" '^ +3\* ' "3 GPUs are marked as more than twice the measured number"
 like <(tr '\n' ' ' <"$OUT") \
     'More than twice the largest number that was measured \(1\): an extrapolation' \
-    "which is explained"
+    "the mark is explained as an extrapolation"
 like <(tr '\n' ' ' <"$OUT") \
     'It assumes: a step of 100.0 ms for 10 images on 1 GPU, as measured; 4.00 MB of gradients' \
-    "and what it assumes"
+    "the assumptions are listed"
 ok "no folder is written" test ! -e report
 exits 0 "as JSON" predict --predict 4 --json p.json
 number() { field p.json "round(d[0][\"points\"][0]$1, 6)"; }
 is "$(number '["comm_s"]["low"]')" 0.0066 "sums: 0.4 ms + 0.2 ms within, 4 ms + 2 ms between nodes"
 is "$(number '["step_s"]["low"]')" 0.10165 "low: one slice of four is not hidden"
 is "$(field p.json 'd[0]["points"][0]["extrapolated"], d[0]["jitter_assumed"]')" "(True, True)" \
-    "and told"
+    "the JSON marks the extrapolation and the assumed jitter"
 exits 0 "with batch norm's sums" predict --predict 4 --norm-sums 36 --json p.json
 is "$(number '["comm_s"]["low"]')" 0.0858 "36 times 2.2 ms more"
 exits 0 "in words" predict --predict 4 --norm-sums 36
@@ -42,7 +42,7 @@ log 2 5.25 >logs/log_2.csv
 log 4 2.75 >logs/log_4.csv
 exits 0 "from three" predict --predict 4,8,16 --json p.json
 is "$(field p.json '[p["extrapolated"] for p in d[0]["points"]], d[0]["jitter_assumed"]')" \
-    "([False, False, True], False)" "twice the largest is no extrapolation, and jitter is measured"
+    "([False, False, True], False)" "with three measurements, twice the largest is no extrapolation"
 is "$(number '["measured_epoch_s"]')" 2.75 "what was measured stands beside"
 ok "the bounds hold it" test \
     "$(field p.json 'all(p["epoch_s"]["low"] <= p["epoch_s"]["expected"] <= p["epoch_s"]["high"] for p in d[0]["points"]) and d[0]["points"][0]["epoch_s"]["low"] <= 2.75 <= d[0]["points"][0]["epoch_s"]["high"]')" = True

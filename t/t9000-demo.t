@@ -17,16 +17,16 @@ ok "the demo" timeout 300 bash "$srcdir/t/demo.sh"
 like "$OUT" "^The report: $study/report/report.html" "says where the report is"
 exits 4 "its sandbox is down" unetctl sandbox status --dir "$DEMO_DIR/sandbox"
 like "$study/logs/results.csv" '^unet-g01-s1,embedded,1,1,1,1,done,3,64' \
-    "1 GPU: 64 images in each of 3 epochs"
+    "1 GPU has 64 images in each of 3 epochs"
 like "$study/logs/results.csv" '^unet-g02-s1,embedded,2,1,1,1,done,3,64' \
-    "2 GPUs: likewise, on one node"
+    "2 GPUs have 64 images in each of 3 epochs, on one node"
 like "$study/logs/results.csv" '^unet-g03-s1,embedded,3,2,1,1,done,3,64' \
-    "3 GPUs: likewise, on two nodes"
+    "3 GPUs have 64 images in each of 3 epochs, on two nodes"
 record=runs/unet-g03-s1/attempt-1/record.jsonl
 like "$study/$record" '"hosts":\["node1","node1","node2"\]' "3 GPUs are 2+1"
 like "$study/$record" '"comm":"mpi"' "which meet over MPI"
 like "$study/runs/unet-g02-s1/attempt-1/record.jsonl" '"comm":"thread"' \
-    "2 GPUs need no MPI launcher"
+    "2 GPUs of a node need no MPI launcher"
 ok "the reference's file names" test -s "$study/logs/log_1.csv" -a -s "$study/logs/log_3.csv"
 ok "report.html is there" test -s "$study/report/report.html"
 if command -v gnuplot >/dev/null; then
