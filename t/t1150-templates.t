@@ -77,7 +77,7 @@ exits 0 "init --engine --templates" unetctl init fresh --data data --engine pyto
     --templates plain
 is "$(sed -n 's/^  \(script\|args\|python\): *\([^ ]*\).*/\1=\2/p; s/^engine: *\([a-z]*\).*/\1/p' fresh/study.yaml | paste -sd' ')" \
     'pytorch script="" args=[] python=python3' "init writes a command section with empty values"
-like fresh/study.yaml "^templates: $PWD/plain " "and where the templates are, from anywhere"
+like fresh/study.yaml "^templates: $PWD/plain " "init writes the absolute folder of the templates"
 exits 0 "the new study can be generated" unetctl generate -C fresh --gpus 2
 like fresh/runs/pytorch-g02-s1/run_file.sh "exec python3 $srcdir/templates/pytorch/train.py\$" \
     "without command.script the template's own script is used"

@@ -167,7 +167,7 @@ ok "a job is cancelled" ask "{\"op\":\"cancel\",\"id\":\"$held\"}"
 is "$(wait_job "$held" 30)" CANCELLED "it ends"
 ok "an ended and an unknown job are cancelled" ask "{\"op\":\"cancel\",\"id\":\"$held\"}" \
     '{"op":"cancel","id":"4000000"}'
-is "$(grep -c '"ok":true' "$OUT")" 2 "that is not an error"
+is "$(grep -c '"ok":true' "$OUT")" 2 "cancelling a job that has ended is not an error"
 refused '{"op":"cancel","id":"4x"}' "not the id" "what is no id"
 }
 for helper in "${helpers[@]}"; do

@@ -42,7 +42,7 @@ finding warning data '1 without a counterpart.*0001' "the image without a mask i
 mv synth/images synth/elsewhere
 exits 5 "no images are an error" unetctl doctor -C here --json
 is "$(field "$OUT" 'd["schema"], d["errors"], [f["level"] for f in d["findings"] if f["check"] == "data"]')" \
-    "(1, 1, ['error'])" "in JSON"
+    "(1, 1, ['error'])" "the JSON has the finding"
 mv synth/elsewhere synth/images
 mv 0001.png synth/masks/
 exits 2 "--in-allocation outside of a job is refused" unetctl doctor -C here --in-allocation

@@ -153,7 +153,7 @@ login scancel "$(cat stopped/runs/unet-g03-s1/attempt-1/job)"
 exits 1 "watch reports its end as a failure" unetctl watch -C stopped --timeout 120
 is "$(states stopped)" "unet-g03-s1 CANCELLED" "status shows it as CANCELLED"
 exits 0 "it is resumed" unetctl resume -C stopped -- --hold
-ok "as attempt 2" test -d stopped/runs/unet-g03-s1/attempt-2
+ok "the run continues as attempt 2" test -d stopped/runs/unet-g03-s1/attempt-2
 
 # ---- what is refused before anything is submitted
 make_study large sandbox

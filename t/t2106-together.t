@@ -53,7 +53,8 @@ together "with --one-allocation" 1 --gpus 1..14 --one-allocation + --gpus 1..14 
 cp -r fresh mixed
 submit mixed --gpus 1..14 2>first.err &
 pid=$!
-exits 0 "one submits jobs, one an allocation" submit mixed --gpus 1..14 --one-allocation
+exits 0 "one process submits jobs while another submits an allocation" \
+    submit mixed --gpus 1..14 --one-allocation
 cp "$ERR" second.err
 wait $pid
 is $? 0 "both succeed"

@@ -78,7 +78,7 @@ if login srun --mpi=list 2>&1 | grep -q '\<pmix$'; then
     is "$(cut -d, -f2 real/logs/results.csv | wc -l)" 5 "all four runs have results"
 else
     exits 3 "MPI without PMIx is refused" unetctl submit -C real --gpus 1..3,5 --one-allocation
-    like "$ERR" 'by srun, which has no PMIx' "the error says so"
+    like "$ERR" 'by srun, which has no PMIx' "the error says that this srun has no PMIx"
 fi
 
 # ---- turns, cancelling
@@ -114,7 +114,7 @@ exits 0 \
     "two runs that take turns are submitted" unetctl submit -C night --gpus 13,14 --one-allocation
 trains() { [ "$(cat "night/runs/unet-g14-s1/attempt-1/checkpoint/epoch" 2>/dev/null || echo 0)" \
     -ge 2 ]; }
-ok "one trains" wait_until 60 trains
+ok "the larger run trains" wait_until 60 trains
 job=$(cat night/runs/unet-g14-s1/attempt-1/job)
 ok "the job gets USR1, as before its time limit" login scancel --signal=USR1 --batch "$job"
 waits() { [ "$(job_state "$job")" = PENDING ]; }

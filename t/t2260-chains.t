@@ -32,7 +32,8 @@ make_study next sandbox
 exits 0 "a run is submitted --after a study" \
     unetctl submit -C next --gpus 1 --parsable --after lanes -- --hold
 is "$(depends "$(cat "$OUT")" | wc -w)" 6 "it waits for all jobs of the study"
-exits 2 "one of several with lanes" unetctl submit -C next --gpus 2 --max-in-flight 1 -- \
+exits 2 "--max-in-flight with a dependency on one of several jobs is refused" \
+    unetctl submit -C next --gpus 2 --max-in-flight 1 -- \
     "--dependency=afterok:${id[0]}?afterok:${id[1]}"
 login scancel -u "$(id -un)"
 

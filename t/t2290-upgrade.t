@@ -24,12 +24,12 @@ exits 0 "a study" unetctl init study --data data --site local --set data.height=
     --set model.depth=1
 cd study || exit 255
 exits 0 "a run of $own" unetctl submit --gpus 1 --wait
-exits 0 "and one that takes longer" unetctl submit --gpus 2 --set data.repeat=10000 \
+exits 0 "a run that takes longer is submitted" unetctl submit --gpus 2 --set data.repeat=10000 \
     --set train.epochs=1
 trains() { grep -q '"kind":"progress"' "runs/$1/attempt-$2/record.jsonl"; }
-ok "trains" wait_until 60 trains unet-g02-s1 1
-exits 0 "and one that waits for it" unetctl submit --gpus 3
-is "$(states . | grep g03)" "unet-g03-s1 PENDING" "is pending"
+ok "the second run trains" wait_until 60 trains unet-g02-s1 1
+exits 0 "a run that waits for the second is submitted" unetctl submit --gpus 3
+is "$(states . | grep g03)" "unet-g03-s1 PENDING" "the third run is pending"
 
 later_install "$TMP/later" "$TMP/prefix"
 is "$(unetctl --version)" "unetctl 99.1" "99.1 is installed"
@@ -65,7 +65,7 @@ if [ -n "$(command -v mpirun)" ] && unet-train devices --json | grep -q '"mpi"\]
     { cat "$srcdir/templates/sites/local.yaml"; echo "trainer: $TMP/mixed"; } >site.yaml
     exits 0 "a study" unetctl init both --data data --site ./site.yaml --set data.height=32 \
         --set data.width=32 --set strategy=multi-worker --set model.depth=1
-    exits 1 "two ranks of two versions" unetctl submit -C both --gpus 2 --wait
+    exits 1 "two ranks of two versions do not train together" unetctl submit -C both --gpus 2 --wait
     like <(unetctl status -C both) "FAILED .*unet-train 99.1.*unet-train $own" "both are named"
 else
     skip "no mpirun, or built without MPI" "two ranks of two versions"
@@ -121,5 +121,5 @@ sandbox_up --nodes 1 --gpus-per-node 2
 make_study slurm sandbox
 exits 0 "a job through the helper of 99.1" \
     env UNETCTL_LIBEXECDIR="$TMP/later" "$builddir/unetctl" submit -C slurm --gpus 1 --wait
-is "$(states slurm | head -n 1)" "unet-g01-s1 COMPLETED" "is done"
+is "$(states slurm | head -n 1)" "unet-g01-s1 COMPLETED" "the run is done"
 done_testing

@@ -34,16 +34,16 @@ is "$(cut -f 1 "$OUT" | head -n 2 | xargs)" "set/images/0001.png set/images/0002
 is "$(wc -l <"$OUT")" 12 "images and masks are checked"
 mkdir nothing
 exits 7 "a folder without images" unet-train data check nothing
-ok "as JSON" unet-train data check --json set/images/0001.png
+ok "check prints JSON" unet-train data check --json set/images/0001.png
 mv "$OUT" check.json
-ok "with the same fields" python3 -c '
+ok "the JSON has the fields of the text" python3 -c '
 import json, sys
 d = json.load(open(sys.argv[1]))
 f = d["files"][0]
 assert (d["checked"], d["bad"]) == (1, 0)
 assert (f["path"], f["width"], f["height"], f["channels"], f["bits"], f["pages"]) == ("set/images/0001.png", 64, 64, 1, 8, 1)
 assert len(f["sha256"]) == 64' check.json
-exits 7 "as JSON with a bad file" unet-train data check --json fifo.png set/masks
+exits 7 "check prints JSON although a file is bad" unet-train data check --json fifo.png set/masks
 mv "$OUT" check.json
 ok "the error is in the JSON" python3 -c '
 import json, sys
@@ -61,7 +61,7 @@ latin=$'latin-\xfc.png'
 dollar='$(touch pwned).png'
 for name in "$odd" "$latin" "$dollar" ' .png' '-v.png'; do cp set/images/0001.png "./$name"; done
 ok "odd names" unet-train data check "$odd" "$latin" "$dollar" ' .png' -- -v.png
-is "$(wc -l <"$OUT")" 5 "one line each"
+is "$(wc -l <"$OUT")" 5 "each bad file has one line"
 like "$OUT" '^new\\x0aline\\x1b\[31m\.png	64	64	1	8	[0-9a-f]{16}$' "control characters are escaped"
 like "$OUT" '^latin-\\xfc\.png	' "bytes that are not UTF-8 are escaped, too"
 is "$(cut -f 6 "$OUT" | sort -u | wc -l)" 1 "all are the same image"
@@ -89,11 +89,11 @@ odd_set() { # IMAGE-NAME: a copy of the set with one more pair of that name
 }
 odd_set $'a\nb.png'
 ok "a newline in a set's file name" unet-train data split --data odd --out odd1.json
-ok "is escaped in the split" grep -q 'a\\nb.png\|a\\u000ab.png' odd1.json
+ok "the newline is escaped in the split" grep -q 'a\\nb.png\|a\\u000ab.png' odd1.json
 odd_set "$dollar"
 ok "a command in a set's file name" unet-train data split --data odd --out odd2.json
 [ ! -e pwned ]
-report $? "is not run"
+report $? "the command in the file name is not run"
 odd_set "$latin"
 exits 7 "a name that JSON can't hold" unet-train data split --data odd --out odd3.json
 like "$ERR" 'UTF-8' "the error has the reason"
@@ -131,7 +131,7 @@ done >told.txt
 is "$(grep -c 'images/0009.png' told.txt)" 8 "of three wrong pairs the first is reported"
 is "$(wc -l <told.txt)" 8 "no other is reported"
 [ ! -e n.json ]
-report $? "and nothing is written"
+report $? "a refused split writes nothing"
 
 # --- sets ----------------------------------------------------------------------------------------
 exits 7 "no such folder" unet-train data split --data none --out n.json
@@ -148,7 +148,8 @@ given() { python3 \
     "$1"; }
 is "$(given train)" "0001 0002 0003" "the listed images train"
 is "$(given val)" "0005" "the listed images validate"
-exits 2 "one list alone" unet-train data split --data set --out n.json --train-list train.txt
+exits 2 "a list for training without one for validation is refused" \
+    unet-train data split --data set --out n.json --train-list train.txt
 exits 7 "the same image on both sides" unet-train data split --data set --out n.json \
     --train-list train.txt --val-list train.txt
 like "$ERR" '0001.png is listed twice' "the error names the image"
@@ -323,7 +324,8 @@ print(m["meaning"], m["classes"], m["ignore"] or "-", m["class_file"].replace("\
     looks void classes 3 255 - "numbers, and 255 for what does not count"
     looks twelve classes 12 - - "numbers of twelve classes"
     looks numbered unsure 1 - - "numbered objects"
-    like "$OUT" "1-65535 foreground.*classes.txt.*-s data.classes=11" "have both ways out"
+    like "$OUT" "1-65535 foreground.*classes.txt.*-s data.classes=11" \
+        "the advice shows the class file and the number of classes"
     looks lossy classes 1 - '0-127 background,128-255 foreground,' "what JPEG makes of 0 and 255"
     looks colours classes 3 - '0 0 0 background,255 0 0 colour_1,0 0 255 colour_2,' "colours"
     looks palettes classes 3 - '0 0 0 background,0 0 255 colour_1,255 0 0 colour_2,' \
@@ -336,8 +338,9 @@ print(m["meaning"], m["classes"], m["ignore"] or "-", m["class_file"].replace("\
     looks nothing "one class" 1 - - "background alone"
     exits 0 "a table of masks of classes" unet-train data stats --data m/twelve
     unlike "$OUT" 'Otsu|foreground  ' "has no threshold's IoU"
-    like "$OUT" 'masks +the masks contain 12 values .*: 12 classes' "but what they hold"
-    exits 0 "of coloured masks" unet-train data stats --data m/colours
+    like "$OUT" 'masks +the masks contain 12 values .*: 12 classes' \
+        "the values in the masks are listed"
+    exits 0 "statistics of coloured masks are printed" unet-train data stats --data m/colours
     like "$OUT" 'mask colours +255 0 0: [0-9.]+ %' "their colours"
     explained() { # SET REGEX TEXT
         exits 7 "$3" unet-train data split --data "m/$1" --out m.json
@@ -353,7 +356,8 @@ print(m["meaning"], m["classes"], m["ignore"] or "-", m["class_file"].replace("\
     printf '0 ground\n1-255 thing\n' >two.txt
     exits 0 "a class file of two names without --classes" unet-train data split --data m/numbered \
         --class-file two.txt --out m2.json
-    exits 0 "is foreground and background" unet-train train --data m/numbered \
+    exits 0 "masks of 0 and 255 are trained as background and foreground" \
+        unet-train train --data m/numbered \
         --set data.class_file=two.txt --size 32x32 --set model.base=2 \
         --set model.depth=1 --epochs 1 --threads 1 --out m-run
     exits 0 "also for eval" unet-train eval --checkpoint m-run --data m/numbered \
@@ -361,7 +365,8 @@ print(m["meaning"], m["classes"], m["ignore"] or "-", m["class_file"].replace("\
     like "$OUT" '"iou":[0-9.e-]+,.*"pixels":8192,"constant":0\.[0-9]+,"constant_class":"foreground"' \
         "the score of predicting one class for all pixels is printed"
     printf '0 a\n85 b\n170 c\n255 d\n' >four.txt
-    exits 7 "one of four names" unet-train data split --data m/steel --class-file four.txt \
+    exits 7 "a class file with one name for four classes is refused" \
+        unet-train data split --data m/steel --class-file four.txt \
         --out m.json
     like "$ERR" 'four.txt: has 4 classes: set data.classes to 4 .--classes 4.' \
         "the error says that --classes is required"

@@ -61,17 +61,21 @@ like "$OUT" '^pairs +12$' "pairs"
 like "$OUT" '96 x 128 grey, 8 bits: 12$' "shape"
 like "$OUT" '^ +255: [0-9.]+ %$' "mask values"
 like "$OUT" 'IoU 0\.[01][0-9]+ at native size' "a threshold does not find the marks"
-like "$OUT" 'IoU 0\.[01][0-9]+ at 48x64' "at another size neither"
+like "$OUT" 'IoU 0\.[01][0-9]+ at 48x64' \
+    "at another size a threshold does not find the marks either"
 printf '0 ground\n255 mark\n' >two.txt
-ok "with classes" unet-train data stats --data a --classes 2 --class-file two.txt
+ok "stats of two classes are printed" \
+    unet-train data stats --data a --classes 2 --class-file two.txt
 like "$OUT" '0 ground: [0-9.]+ % of the pixels that count, in [0-9]+ of [0-9]+ masks' \
     "the share of each class is printed"
 like "$OUT" 'balanced by +--set train.class_weights=[0-9.]+,[0-9.]+$' "weights to copy"
-ok "as JSON" unet-train data stats --data a --classes 2 --class-file two.txt --json
+ok "stats of two classes are printed as JSON" \
+    unet-train data stats --data a --classes 2 --class-file two.txt --json
 like "$OUT" '"classes":\[\{"name":"ground","pixels":[0-9]+,"images":[0-9]+,"weight":[0-9.]+\}' \
     "the JSON has the classes and their weights"
 ok "two classes are background and foreground" unet-train data stats --data a --class-file two.txt
-like "$OUT" '1 mark: [0-9.]+ % of the pixels that count' "also without --classes"
+like "$OUT" '1 mark: [0-9.]+ % of the pixels that count' \
+    "the classes are taken from the class file without --classes"
 printf '0 ground\n255 mark\n7 hole\n' >three.txt
 exits 7 "three need --classes" unet-train data stats --data a --class-file three.txt
 done_testing

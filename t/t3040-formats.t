@@ -88,7 +88,7 @@ EOP
         --bands --out band-shards
     is "$(tr -d ' \n' <band-shards/output_shapes.json)" '{"image":[32,32,4],"mask":[32,32,1]}' \
         "shards with --bands keep all four channels"
-    ok "and to shards again" unet-train data convert --data band-shards --to tfrecord \
+    ok "shards are converted to shards" unet-train data convert --data band-shards --to tfrecord \
         --out band-again
     ok "the records are unchanged" cmp band-shards/0.records band-again/0.records
     ok "the shards are converted to images" \

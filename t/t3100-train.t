@@ -129,7 +129,8 @@ is "$(images drop)" 63 "63 of 2 x 32 images fill batches of 7"
 exits 3 "a folder that holds a run is refused" "${train[@]}" --epochs 1 --out good
 like "$ERR" 'already holds DONE .*--out' "the error says what to do"
 ok "the run in the folder is unchanged" test -e good/DONE -a ! -e good/FAILED
-exits 3 "also when Slurm restarted its job" env SLURM_RESTART_COUNT=1 "${train[@]}" --epochs 1 \
+exits 3 "a run that is done is refused also if Slurm restarted its job" \
+    env SLURM_RESTART_COUNT=1 "${train[@]}" --epochs 1 \
     --out good
 mkdir again-3 && cp again-1/record.jsonl again-3 && echo '{}' >again-3/FAILED
 exits 0 "a failed run begins again when Slurm restarted the job" \
@@ -138,8 +139,8 @@ like "$ERR" '.*again-3 has no checkpoint: the training starts at the beginning' 
     "a missing checkpoint is reported, and the training starts at the beginning"
 ok "the earlier files are moved away" test -e again-3/restart-1/record.jsonl \
     -a -e again-3/restart-1/FAILED -a -e again-3/DONE
-exits 2 "without --out" "${train[@]}"
-exits 2 "without data" unet-train train --out r
+exits 2 "a training without --out is refused" "${train[@]}"
+exits 2 "a training without data is refused" unet-train train --out r
 exits 2 "a bad value is refused" "${train[@]}" --epochs many --out r
 like "$ERR" 'train: [-]-epochs: .*not a whole number' "the error names the option"
 exits 3 "a size that does not fit the depth" unet-train train --data data --size 66x64 \

@@ -66,8 +66,9 @@ printf '0 ground\n255 mark\n' >two.txt
 two=("${train[@]}" --set data.classes=2 --set data.class_file=two.txt --set train.lr_scaling=none \
     --set model.batch_norm=none
     --set train.class_weights="1,3" --set train.loss=ce+dice)
-ok "two classes" "${two[@]}" --epochs 3 --batch-size 12 --out two
-ok "two classes on 3 replicas" "${two[@]}" --epochs 3 --batch-size 4 --gpus 3 --out two-3
+ok "two classes are trained" "${two[@]}" --epochs 3 --batch-size 12 --out two
+ok "two classes are trained on 3 replicas" \
+    "${two[@]}" --epochs 3 --batch-size 4 --gpus 3 --out two-3
 ok "the weights are the same" close two two-3
 like two/DONE '"classes":\[\{"class":0,"name":"ground",.*\{"class":1,"name":"mark"' \
     "the marker has the score of each class with its name"

@@ -58,9 +58,10 @@ is "$(field two-six/record.jsonl global_batch)" 12 "the record has the whole bat
 # step.
 own=("${train[@]}" --epochs 3 --set model.batch_norm=local --batch-size 6 \
     --set train.lr_scaling=none --set train.optimizer=sgd --lr 0.05)
-ok "two batches of 6 on two replicas" "${own[@]}" --gpus 2 --out local-gpus
-ok "two batches of 6 one after the other" "${own[@]}" --set train.accumulate=2 --out local-turns
-ok "one batch of 12" "${own[@]}" --batch-size 12 --out local-whole
+ok "two batches of 6 are trained on two replicas" "${own[@]}" --gpus 2 --out local-gpus
+ok "two batches of 6 are trained one after the other" \
+    "${own[@]}" --set train.accumulate=2 --out local-turns
+ok "one batch of 12 is trained" "${own[@]}" --batch-size 12 --out local-whole
 losses() { sed 1d "$1/log.csv" | cut -d, -f3 | tr '\n' ' '; }
 nearly() { # A B: lists of numbers that agree to 1e-4
     awk -v a="$1" -v b="$2" 'BEGIN { n = split(a, x, " "); split(b, y, " ")
@@ -99,7 +100,7 @@ why_not() { # LIST REGEX: why --set train.lr_steps=LIST is refused
 why_not 3-0.5 "'3-0.5' in '3-0.5': it is not EPOCH:FACTOR"
 why_not 2:0.5,5:1e9 "'5:1e9' in '2:0.5,5:1e9': the factor must be above 0 and at most 1e6"
 why_not 5:0.1,5:0.01 "'5:0.01' .* epochs must increase"
-ok "nothing is made" test ! -e bad
+ok "a refused training makes no folder" test ! -e bad
 ok "a rate at which the network learns nothing" \
     "${train[@]}" --batch-size 8 --epochs 2 --set train.optimizer=adam \
     --lr 1000 --out lost
@@ -177,10 +178,11 @@ EOP
 report $? "the rate is halved whenever two epochs brought nothing better" || diag <"$ERR"
 "${wild[@]}" --set train.checkpoint_epochs=1 --out best-cut 2>/dev/null &
 pid=$!
-ok "under way" wait_until 60 grep -q '"kind":"checkpoint"' best-cut/record.jsonl
+ok "a run that keeps its best weights is training" \
+    wait_until 60 grep -q '"kind":"checkpoint"' best-cut/record.jsonl
 kill -KILL $pid
 wait $pid 2>/dev/null
-[ -e best-cut/DONE ] || ok "cut off, it goes on" "${wild[@]}" --out best-cut
+[ -e best-cut/DONE ] || ok "the killed run is continued" "${wild[@]}" --out best-cut
 is "$(field best-cut/DONE weights_sha256)" "$(field best/DONE weights_sha256)" \
     "the run that was killed ends with the same best weights"
 exits 3 "an invalid plateau is refused" "${train[@]}" --set train.lr_plateau=3 --out bad
@@ -192,10 +194,10 @@ exits 3 "two schedules are refused" \
 "${learn[@]}" --epochs 100 --set train.until="iou>=0.3" --set train.checkpoint_epochs=1 --out cut \
     2>/dev/null &
 pid=$!
-ok "under way" wait_until 60 grep -q '"kind":"checkpoint"' cut/record.jsonl
+ok "a run with a goal is training" wait_until 60 grep -q '"kind":"checkpoint"' cut/record.jsonl
 kill -KILL $pid
 wait $pid 2>/dev/null
-[ -e cut/DONE ] || ok "cut off, it goes on" "${learn[@]}" --epochs 100 \
+[ -e cut/DONE ] || ok "the killed run is continued" "${learn[@]}" --epochs 100 \
     --set train.until="iou>=0.3" --out cut
 is "$(field cut/DONE reached_epochs) $(field cut/DONE weights_sha256)" \
     "$reached $(field until/DONE weights_sha256)" \

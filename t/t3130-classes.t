@@ -41,7 +41,7 @@ is "$(field run/DONE pixels)" 40 "each validation image counts once"
 is "$(field run/record.jsonl train_images)" 120 "images of the test batch do not train"
 is "$(grep -c '"kind":"eval".*"accuracy":' run/record.jsonl)" 3 \
     "the record has the accuracy of each validation"
-is "$(grep -o '"class":[0-9]*' run/DONE | wc -l)" 10 "and each class"
+is "$(grep -o '"class":[0-9]*' run/DONE | wc -l)" 10 "the marker has the score of each class"
 ok "eval" unet-train eval --checkpoint run --split run/split.json --threads 1 --json
 is "$(field "$OUT" accuracy)" "$accuracy" "eval of the run"
 unlike "$ERR" 'was "' "there is no warning of other names"
@@ -61,8 +61,8 @@ ok "DONE has the best accuracy" test -n "$(field idx-run/DONE best_accuracy)"
 exits 0 "data check of CIFAR-10's files" unet-train data check cifar
 is "$(wc -l <"$OUT") $(head -n 1 "$OUT" | cut -f 1-5 | xargs)" \
     "160 cifar/data_batch_1.bin#0 32 32 3 8" "there is a line for each record"
-exits 0 "of idx" unet-train data check idx idx/train-images-idx3-ubyte.gz
-is "$(wc -l <"$OUT")" 140 "and of a file by itself"
+exits 0 "data check of idx files succeeds" unet-train data check idx idx/train-images-idx3-ubyte.gz
+is "$(wc -l <"$OUT")" 140 "a folder and a single file of idx are listed"
 cp -r cifar cut && printf '\310' | dd of=cut/data_batch_1.bin bs=3073 seek=7 conv=notrunc \
     2>/dev/null
 exits 7 "a wrong label is an error" unet-train data check cut

@@ -53,7 +53,8 @@ export UNET_CUDNN=only
 for dtype in bf16 fp16; do
     exits 0 "a run in $dtype" "${train[@]}" --backend cuda --dtype $dtype --set train.accumulate=2 \
         --set data.split="$split" --out $dtype
-    exits 0 "and the reference in floats" "${train[@]}" --backend ref --set train.accumulate=2 \
+    exits 0 \
+        "the reference is trained in floats" "${train[@]}" --backend ref --set train.accumulate=2 \
         --set data.split="$split" --out wide
     ok "loss and IoU are those of the reference" agree $dtype wide 0.02
     is "$(field_of $dtype dtype)" $dtype "the record names the type"
@@ -69,7 +70,7 @@ auto=(env -u UNET_GPUS "${train[@]}" --set model.base=2 --set model.depth=1 --ep
     --set data.split="$split")
 exits 0 "auto on a machine with GPUs" "${auto[@]}" --out auto
 like "$ERR" '^unet-train: computing on Emulated GPU \(backend cuda, comm self\)$' "it uses cuda"
-exits 0 "on two of them" "${auto[@]}" --gpus 2 --batch-size 2 --out auto2
+exits 0 "auto is trained on two GPUs" "${auto[@]}" --gpus 2 --batch-size 2 --out auto2
 like auto2/record.jsonl '"backend":"cuda",.*"comm":"nccl",.*"device":"Emulated GPU","why_cpu":""' \
     "two GPUs communicate by NCCL"
 exits 0 "deterministic" "${auto[@]}" --set train.deterministic=true --out auto3
@@ -78,7 +79,8 @@ exits 5 "a job with GPUs whose driver is too old" env SLURM_JOB_GPUS=0 EMULATE_D
     "${auto[@]}" --out old
 like "$ERR" 'SLURM_JOB_GPUS=0.*: the driver serves CUDA up to 12.2 and this program has 13.0; update' \
     "the error has the version of the driver"
-exits 5 "with GPUs it was not built for" env SLURM_STEP_GPUS=0 EMULATE_CAPABILITY=35 "${auto[@]}" \
+exits 5 "a job whose GPUs the program was not built for is an error" \
+    env SLURM_STEP_GPUS=0 EMULATE_CAPABILITY=35 "${auto[@]}" \
     --out arch
 like "$ERR" 'GPU 0 .* has compute capability 3.5 .* built for [0-9 ]+; build it with ./configure CUDA_ARCHS=35' \
     "the error has the architecture of the GPU and how to build for it"
@@ -92,7 +94,8 @@ like fake/record.jsonl '"backend":"simd"' "the CPU is used"
 
 exits 0 "two replicas of a process, a device each" \
     "${train[@]}" --backend cuda --gpus 2 --set data.split="$split" --out two --batch-size 2
-exits 0 "and the reference" "${train[@]}" --backend ref --gpus 2 --set data.split="$split" \
+exits 0 "two replicas are trained by the reference" \
+    "${train[@]}" --backend ref --gpus 2 --set data.split="$split" \
     --out ref2 --batch-size 2
 ok "loss and IoU are those of the reference" agree two ref2 0.002
 exits 5 "three replicas on two devices" \
@@ -108,7 +111,8 @@ for how in "--set train.accumulate=2 --set train.clip_norm=0.5" \
     # shellcheck disable=SC2086 # options
     exits 0 "$how" "${train[@]}" --backend cuda $how --set data.split="$split" --out how
     # shellcheck disable=SC2086
-    exits 0 "and the reference" "${train[@]}" --backend ref $how --set data.split="$split" \
+    exits 0 "the same is trained by the reference" \
+        "${train[@]}" --backend ref $how --set data.split="$split" \
         --out refhow
     ok "loss and IoU are those of the reference" agree how refhow 0.002
     for key in grad_sq_local grad_sq_global; do
@@ -149,12 +153,12 @@ stop_after() { # EPOCH SIGNAL
     wait $process
 }
 stop_after 0 KILL 2>/dev/null
-is $? 137 "killed after its first epoch"
+is $? 137 "the run is killed after its first epoch"
 ok "the run has left out steps" grep -aq 'scaling_left_out\\":[1-9]' "$(state)"
 stop_after 2 KILL 2>/dev/null
-is $? 137 "and again"
+is $? 137 "the run is killed again"
 stop_after 4 USR1
-is $? 75 "asked to leave"
+is $? 75 "a run that gets SIGUSR1 ends with exit code 75"
 ok "it ends within a few steps" test "$(grep -c '"kind":"epoch"' stopped/record.jsonl)" -lt 12
 exits 0 "the run is continued" "${wild[@]}" --out stopped
 is "$(cat stopped/restart-*/record.jsonl stopped/record.jsonl | grep -c '"kind":"resume"')" 3 \

@@ -107,7 +107,8 @@ for how in "--dtype fp16 --set train.clip_norm=0.05" "--dtype fp16 --set train.c
 done
 ok "1 rank of NCCL" "${train[@]}" --set train.comm=nccl --epochs 2 --set model.batch_norm=none \
     --batch-size 6 --out single
-ok "is 1 GPU" "${train[@]}" --epochs 2 --set model.batch_norm=none --batch-size 6 --out single-self
+ok "a run on 1 GPU is trained" \
+    "${train[@]}" --epochs 2 --set model.batch_norm=none --batch-size 6 --out single-self
 is "$(field single/DONE weights_sha256)" "$(field single-self/DONE weights_sha256)" \
     "the weights are equal to the last bit"
 
@@ -118,7 +119,7 @@ leaving=$!
 ok "a run is training" wait_until 60 grep -q '"kind":"epoch","epoch":2' left/record.jsonl
 kill -USR1 $leaving
 wait $leaving
-is $? 75 "asked to leave, it does"
+is $? 75 "a run that gets SIGUSR1 ends with exit code 75"
 ok "it ends within a few steps" test "$(grep -c '"kind":"epoch"' left/record.jsonl)" -lt 5
 ok "it is continued" "${train[@]}" "${long[@]}" --out left
 ok "the same run without interruption" "${train[@]}" "${long[@]}" --out whole
@@ -148,7 +149,7 @@ rank 1 --epochs 100000 --set train.timeout_s=60 --out killed
 ok "two processes are training" wait_until 180 grep -q '"kind":"epoch"' killed/record.jsonl
 kill -KILL "$(pgrep -P "${ranks[1]}")"
 wait "${ranks[0]}"
-is $? 5 "one is killed: the other ends"
+is $? 5 "if one process is killed, the other ends"
 like killed/FAILED "rank 1 on $host is gone" "the marker names the killed rank"
 wait "${ranks[1]}"
 port=$((port + 2))
@@ -158,7 +159,7 @@ ok "two processes are training" wait_until 180 grep -q '"kind":"epoch"' stopped/
 victim=$(pgrep -P "${ranks[1]}")
 kill -STOP "$victim"
 wait "${ranks[0]}"
-is $? 5 "one is stopped: the other ends"
+is $? 5 "if one process is stopped, the other ends"
 like stopped/FAILED "rank 1 on $host: no answer" "the marker names the stopped rank"
 kill -KILL "$victim"
 wait "${ranks[1]}"

@@ -161,7 +161,7 @@ like "$ERR" 'was made with train.lr 0.001.*start in another folder with --resume
     "the error says which setting differs and what to do"
 exits 9 "--resume of a folder without a run" "${one[@]}" --resume nowhere --out nothing
 like "$ERR" '[-]-resume nowhere: this folder has no checkpoint' "the error says so"
-ok "nothing is made" test ! -e nothing
+ok "a refused resume makes no folder" test ! -e nothing
 mkdir -p hollow/checkpoint && echo x >hollow/checkpoint/state-0000001-0000000000.safetensors
 exits 9 "--resume of damaged checkpoints only" "${one[@]}" --resume hollow --out nothing
 like "$ERR" 'hollow/checkpoint: has no intact checkpoint' "the error says so"

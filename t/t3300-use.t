@@ -28,7 +28,8 @@ like <(unet-train data check masks/0001_overlay.png) '201.150.3.8' "the overlay 
 mkdir -p scored/images scored/masks && cp large/images/0001.png scored/images &&
     cp masks/0001.png scored/masks
 ok "a mask is a mask that eval takes" unet-train eval "${use[@]}" --data scored --size 64x64 --json
-ok "again, in tiles" unet-train predict "${use[@]}" --out other --native --size 96x96 --overlap 40 \
+ok "predict works again, in tiles" \
+    unet-train predict "${use[@]}" --out other --native --size 96x96 --overlap 40 \
     large/images/0001.png
 ok "the masks differ" test "$(hash_of masks/0001.png)" != "$(hash_of other/0001.png)"
 is "$(hash_of masks/0001.png)" \
@@ -39,7 +40,8 @@ ok "it is predicted" unet-train predict "${use[@]}" --out tiny small/images/0001
 like <(unet-train data check tiny/0001.png) '41.33.1.8' "the mask has its size"
 ok "a threshold of 0" unet-train predict "${use[@]}" --threshold 0 --out none large/images/0001.png
 ok "everything becomes foreground" test "$(hash_of none/0001.png)" != "$(hash_of masks/0001.png)"
-exits 2 "two images of one name" unet-train predict "${use[@]}" --out twice data/images/0001.png \
+exits 2 "two images of one name are refused" \
+    unet-train predict "${use[@]}" --out twice data/images/0001.png \
     data/images/../images/0001.png
 like "$ERR" 'would both become 0001; predict' "the error says so"
 ok "nothing is written" test ! -e twice
@@ -219,7 +221,7 @@ for word in height_multiple_of_4 image_channels grey trained_size 64x64 'multipl
     '["foreground"]'; do
     ok "the ONNX file has $word" grep -qaF "$word" net.onnx
 done
-ok "of named classes" unet-train export -c named --onnx named.onnx
+ok "a network with named classes is exported" unet-train export -c named --onnx named.onnx
 ok "the ONNX file has their names" grep -qaF '["ground","\"a, mark\""]' named.onnx
 exits 2 "export without an output is refused" unet-train export --checkpoint run
 exits 1 "export to a folder that does not exist is an error" unet-train export --checkpoint run \
@@ -234,7 +236,7 @@ for mode in train infer; do
     exits 0 "bench $mode" unet-train bench --base 2 --size 32x32 --batch-size 2 --threads 1 \
         --mode $mode --steps 3 --warmup 1 --json
     for k in img_per_s step_s_median step_s_min peak_rss_mib; do
-        like "$OUT" "\"$k\":[0-9.]+" "says $k"
+        like "$OUT" "\"$k\":[0-9.]+" "the JSON has $k"
     done
 done
 cat >rounds.awk <<'EOF'
@@ -257,8 +259,8 @@ for gpus in 1 2; do
     cp "$OUT" rounds
     ok "mean, 1.96 deviations, total" awk -v "n=$gpus" -f rounds.awk rounds
 done
-exits 0 "in JSON" "${rounds[@]}" --gpus 2 --json
-like "$OUT" '"gpus":2,.*"iters":5,"steps":2,"img_per_s_per_gpu":' "one object"
+exits 0 "bench of two replicas prints JSON" "${rounds[@]}" --gpus 2 --json
+like "$OUT" '"gpus":2,.*"iters":5,"steps":2,"img_per_s_per_gpu":' "the output is one object"
 exits 2 "replicas without rounds" unet-train bench --gpus 2
 exits 0 "op by op" unet-train bench --base 2 --depth 1 --size 16x16 --steps 2 --per-op
 like "$OUT" '^peak of a core: [0-9.]+ GFLOP/s, [0-9.]+ GB/s' "the peak of a core is printed"

@@ -25,7 +25,7 @@ for n in 2 3 4; do
         like "$OUT" "^ok 1 " "rank 0 of $n saw sums within the bound"
     done
 done
-ok "without shared memory, 3 ranks" timeout 120 mpirun -x UNET_SHARED_MEMORY=off -np 3 "$check"
+ok "3 ranks without shared memory agree" timeout 120 mpirun -x UNET_SHARED_MEMORY=off -np 3 "$check"
 like "$OUT" "^ok 1 " "exact results"
 exits 7 "a rank that fails while its thread waits for a sum ends the run" \
     timeout 120 mpirun -np 3 "$check" async-fail

@@ -70,7 +70,7 @@ is "$(field whole-t4/record.jsonl global_batch) $(field whole-t4/record.jsonl ba
 
 ok "local batch norm" "${train[@]}" --epochs 3 --set model.batch_norm=local --gpus 3 \
     --batch-size 4 --out local-t3
-ok "is another training, which this comparison sees" eval '! close sync-1 local-t3'
+ok "local batch norm gives other weights" eval '! close sync-1 local-t3'
 is "$(field sync-t3/record.jsonl world_size) $(field sync-t3/record.jsonl devices) $(field sync-t3/record.jsonl comm)" \
     "1 3 thread" "a run on three devices of one process has the communicator thread"
 
@@ -114,12 +114,12 @@ mapfile -t images < <(grep -o '"image":"[^"]*"' broken.json | sed 's/.*:"//; s/"
 ok "an image changed since the split" cp "broken/${images[1]}" "broken/${images[0]}"
 bad=("${train[@]}" --data broken --set data.split=broken.json --epochs 3 --batch-size 4)
 exits 7 "threads: a replica's error is the run's" timeout 60 "${bad[@]}" --gpus 3 --out bad-t
-ok "and marked" no_result bad-t
+ok "the failed run has a marker and no result" no_result bad-t
 
 [ -n "$mpi" ] || { skip "no MPI" "disagreements between ranks"; done_testing; }
 
 exits 7 "MPI: a rank's error is the run's" mpirun_ 3 "${bad[@]}" --out bad-m
-ok "and rank 0 marks it" no_result bad-m
+ok "rank 0 writes the marker of the failed run" no_result bad-m
 like bad-m/FAILED "\"exit_code\":7,\"error\":\"rank [0-2] on $(uname -n): .*${images[0]}" \
     "the marker has the exit code, the rank and the reason"
 
@@ -142,22 +142,23 @@ spec_run() { # NP OUT
 export INDEX=r
 two="\"$host:$port\",\"$host:$((port + 1))\""
 WORKERS=$two exits 0 "a spec that agrees" spec_run 2 spec-good
-ok "and a result" test -e spec-good/DONE
-is "$(field spec-good/record.jsonl world_size)" 2 "of two ranks"
+ok "the run has a result" test -e spec-good/DONE
+is "$(field spec-good/record.jsonl world_size)" 2 "the run has two ranks"
 WORKERS="" exits 5 "no spec" spec_run 2 spec-none
-like "$ERR" 'TF_CONFIG, .* is not set' "says so"
+like "$ERR" 'TF_CONFIG, .* is not set' "the error says that TF_CONFIG is missing"
 WORKERS="$two,\"$host:$((port + 2))\"" exits 5 "a spec of three workers for two tasks" spec_run 2 \
     spec-three
 like "$ERR" 'has 2 tasks \(layout.tasks\), but TF_CONFIG lists 3 workers' \
     "the error has the expected and the listed number of tasks"
 WORKERS=$two exits 5 "three ranks for two tasks" spec_run 3 spec-np3
-like "$ERR" 'has 2 tasks .* but 3 were started \(OMPI_COMM_WORLD_SIZE\)' "says what was started"
+like "$ERR" 'has 2 tasks .* but 3 were started \(OMPI_COMM_WORLD_SIZE\)' \
+    "the error has the number of ranks that were started"
 WORKERS=$two INDEX=1-r exits 5 "indices swapped" spec_run 2 spec-swapped
 like "$ERR" 'this task is [01] \(OMPI_COMM_WORLD_RANK\), but TF_CONFIG says worker [01]' \
     "the error has the index of the launcher and that of TF_CONFIG"
 WORKERS="\"$host:$port\",\"elsewhere:$((port + 1))\"" exits 5 "a worker on another host" spec_run \
     2 spec-host
-like "$ERR" "worker 1 runs on elsewhere, but this host is $host" "names both"
+like "$ERR" "worker 1 runs on elsewhere, but this host is $host" "the error names both hosts"
 WORKERS="\"localhost:$port\",\"elsewhere:$((port + 1))\"" exits 5 "localhost among others" \
     spec_run 2 spec-local
 WORKERS="\"localhost:$port\",\"localhost:$((port + 1))\"" exits 0 "localhost alone" spec_run 2 \
@@ -172,8 +173,8 @@ exits 5 "ranks with different options" env EXTRA="--lr 0.5" timeout 120 \
     mpirun -np 3 bash rank.sh "${train[@]}" --epochs 2 --batch-size 4 --out differ
 like "$ERR" "rank 1 on $host has another run.json or other options than rank 0" \
     "the error names the rank that differs"
-is "$(grep -c 'error: rank 1' "$ERR")" 1 "once"
-ok "and is marked" no_result differ
+is "$(grep -c 'error: rank 1' "$ERR")" 1 "the error is printed once"
+ok "the failed run has a marker and no result" no_result differ
 
 # --- a rank that dies ---
 timeout 120 mpirun -np 3 "${train[@]}" --epochs 100000 --batch-size 4 --out lost >"$OUT" 2>"$ERR" &
@@ -199,5 +200,6 @@ kill -TERM $launcher
 wait $launcher
 code=$?
 ok "SIGTERM ends the run, with exit code $code" test $code != 0
-ok "and without a marker: it can go on" test ! -e stopped/DONE -a ! -e stopped/FAILED
+ok "the stopped run has no marker, so that it can continue" \
+    test ! -e stopped/DONE -a ! -e stopped/FAILED
 done_testing

@@ -41,44 +41,48 @@ is "$(stat -c %a missing/token)" 600 "the token is its owner's"
 new
 rank 1 alone && rank 2 alone
 wait
-is "$(codes)" "5 5 " "without rank 0"
-like 1.err "rank 1 of 3 on .*: rank 0 was not reached at $host:$port within 2 s: .* no process listens" "each says so"
+is "$(codes)" "5 5 " "a missing rank 0 is an error of all other ranks"
+like 1.err "rank 1 of 3 on .*: rank 0 was not reached at $host:$port within 2 s: .* no process listens" \
+    "the error says that rank 0 was not reached"
 
 new
 rank 0 plans && rank 1 plans other.json && rank 2 plans
 wait
-is "$(codes)" "5 5 5 " "a rank with another run.json"
-like 0.err "rank 1 on $host has another run.json" "is named"
-is "$(errors)" 1 "once"
+is "$(codes)" "5 5 5 " "a rank with another run.json is an error of all ranks"
+like 0.err "rank 1 on $host has another run.json" "the error names the rank with another run.json"
+is "$(errors)" 1 "the error is printed once"
 
 new
 rank 0 stale && rank 1 stale run.json localhost && rank 2 stale
 wait
-is "$(codes)" "5 5 5 " "a rank with a stale spec"
-like 0.err "rank 1 on $host has another cluster spec than rank 0" "is named"
-is "$(errors)" 1 "once"
+is "$(codes)" "5 5 5 " "a rank with an outdated cluster spec is an error of all ranks"
+like 0.err "rank 1 on $host has another cluster spec than rank 0" \
+    "the error names the rank with another cluster spec"
+is "$(errors)" 1 "the error is printed once"
 
 new
 rank 0 here && rank 1 here && rank 2 elsewhere
 wait
-is "$(codes)" "5 5 5 " "a rank whose results' folder is another"
-like 2.err "another token" "says so"
-like 0.err "rank 2 \($host\) did not connect; one from .* that calls itself rank 2 .* had another token" "and is told of"
+is "$(codes)" "5 5 5 " "a rank with another results folder is an error of all ranks"
+like 2.err "another token" "the rank says that its token differs"
+like 0.err "rank 2 \($host\) did not connect; one from .* that calls itself rank 2 .* had another token" \
+    "rank 0 says which rank had another token"
 
 new
 rank 0 twice && rank 1 twice
 (TF_CONFIG=$(spec 1) timeout 30 unet-train train --run run.json --out "$TMP/twice" 2>2.err; echo \
     $? >2.code) &
 wait
-is "$(codes)" "5 5 5 " "a rank that came twice"
-like 0.err "rank 1 connected twice" "is named"
+is "$(codes)" "5 5 5 " "a rank that connects twice is an error of all ranks"
+like 0.err "rank 1 connected twice" "the error names the rank that connected twice"
 
 # Without a launcher MPI knows nothing of the others, who have met all the same.
 new
 rank 0 met && rank 1 met && rank 2 met
 wait
 unlike 0.err 'did not connect|no process listens' "all ranks meet"
-ok "and each says what is wrong then" grep -Eq 'MPI has 1 ranks|built without MPI' 0.err
+ok "each rank reports that MPI does not connect them" \
+    grep -Eq 'MPI has 1 ranks|built without MPI' 0.err
 
 is "$(pgrep -f -- "--out $TMP/" | wc -l)" 0 "no process is left"
 done_testing

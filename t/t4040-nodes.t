@@ -17,15 +17,15 @@ all() { # RANKS TEXT OPTIONS
     local n=$1 text=$2
     shift 2
     ok "$text" login srun --immediate=60 --mpi=pmix -n "$n" "$@" "$check"
-    like "$OUT" "^ok 1 - mpi: all collectives, $n ranks" "is exact"
+    like "$OUT" "^ok 1 - mpi: all collectives, $n ranks" "the sums are exact"
     ok "$text, with a communication thread" login srun --immediate=60 --mpi=pmix -n "$n" "$@" \
         "$check" async
-    like "$OUT" "^ok 1 - mpi: all collectives, $n ranks" "is exact"
+    like "$OUT" "^ok 1 - mpi: all collectives, $n ranks" "the sums are exact"
     ok "$text, slices fused" login srun --immediate=60 --mpi=pmix -n "$n" "$@" "$check" fused
-    like "$OUT" "^ok 1 - mpi: all collectives, $n ranks" "is exact"
+    like "$OUT" "^ok 1 - mpi: all collectives, $n ranks" "the sums are exact"
     ok "$text, gradients as 16 bits between nodes" login srun --immediate=60 --mpi=pmix -n "$n" \
         "$@" "$check" bf16
-    like "$OUT" "^ok 1 " "is within the bound"
+    like "$OUT" "^ok 1 " "the sums in 16 bits are within the error bound"
 }
 all 4 "2 + 2 ranks" -N2 --ntasks-per-node=2
 all 5 "5 ranks in rows of 2 on 3 nodes" -N3 -m plane=2

@@ -80,7 +80,7 @@ like scaled/record.jsonl '"gpus":3,"global_batch":18\}\]' "the record has the ne
 ok "the curve differs, which this comparison detects" eval '! same_curve calm scaled'
 
 # Two, then one that is cut off in its turn, then three.
-ok "one resumes, and is stopped" \
+ok "one replica resumes and is stopped" \
     cut_off USR1 chain "${train[@]}" --gpus 1 "${kept[@]}" --resume left
 ok "three resume from it" "${train[@]}" --gpus 3 "${kept[@]}" --resume chain --out chained
 ok "the curve is that of two replicas" same_curve calm chained

@@ -71,7 +71,8 @@ done
 # --- as 16 bits
 ok "compression on one node" "${train[@]}" --batch-size 4 --gpus 2 --set train.compress=bf16 \
     --out half-node
-is "$(weights half-node)" "$(weights bucketed-t2)" "nothing changes, as nothing is sent"
+is "$(weights half-node)" "$(weights bucketed-t2)" \
+    "ranks of one node send nothing, and the weights do not change"
 if [ -n "$mpi" ]; then
     apart=(timeout 120 mpirun -x UNET_SHARED_MEMORY=off -np 3 "${train[@]}" --batch-size 4)
     ok "3 ranks like 3 nodes" "${apart[@]}" --out wide
@@ -99,7 +100,7 @@ ok "a study" unetctl init study --data data --name demo --site local --set data.
 for way in native horovod; do
     exits 0 "$way on 1 and 2 GPUs" unetctl submit -C study --gpus 1,2 --set train.allreduce=$way \
         --wait
-    ok "has runs of its own" test -e study/runs/unet-$way-g02-s1/attempt-1/DONE
+    ok "the runs have the name of their setting" test -e study/runs/unet-$way-g02-s1/attempt-1/DONE
 done
 exits 0 "collect" unetctl collect -C study
 is "$(grep -c '^unet-\(native\|horovod\)-g0[12]-s1,embedded,.*,log_unet-\(native\|horovod\)_[12].csv,.*; train.allreduce=\(native\|horovod\)' \
@@ -111,7 +112,7 @@ is "$(field study/report/report.json 'sorted((e["label"], [p["gpus"] for p in e[
 ok "the report compares them" test "$(field study/report/report.json 'len(d["pairs"])')" -ge 1
 like study/report/report.html 'embedded, train.allreduce native' "the page names one"
 like study/report/report.html 'embedded, train.allreduce horovod' "the page names the other"
-exits 0 "in 16 bits" unetctl submit -C study --gpus 1,2 --set train.allreduce=native \
+exits 0 "runs in 16 bits are done" unetctl submit -C study --gpus 1,2 --set train.allreduce=native \
     --set train.dtype=bf16 --wait
 ok "they are runs of their own" test -e study/runs/unet-native-bf16-g02-s1/attempt-1/DONE
 like study/runs/unet-native-bf16-g01-s1/run.json '"dtype": "bf16"' "their run.json has the type"
@@ -122,6 +123,7 @@ is "$(field study/report/report.json 'sorted(e["label"] for e in d["engines"])')
 exits 0 "predict" unetctl report -C study --predict 4,8 --links pcie3,eth10
 like "$OUT" 'embedded, train.allreduce native of demo, from its runs on 1 to 2 GPUs' \
     "the prediction uses the measurements of each series"
-like <(tr '\n' ' ' <"$OUT") '[0-9.]+ MB of gradients' "with the parameters of the record"
+like <(tr '\n' ' ' <"$OUT") '[0-9.]+ MB of gradients' \
+    "the prediction has the size of the gradients from the record"
 is "$(pgrep -f -- "$TMP/" | wc -l)" 0 "no process is left"
 done_testing

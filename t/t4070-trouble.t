@@ -86,7 +86,7 @@ if disk tight/checkpoint 16k; then
     ok "it is reported, and the ranks continue" wait_until 30 told 'Read-only file system'
     kill -USR1 "$launcher"
     end
-    is "$code" 1 "asked to end, they fail to write: exit code 1"
+    is "$code" 1 "ranks that cannot write their last checkpoint end with exit code 1"
     like fixed/FAILED '"exit_code":1,"error":".*Read-only file system' "the marker has the reason"
     is "$(grep -c 'error:' "$ERR.ranks")" 1 "one rank reports it"
     is "$(left_over "$TMP/fixed")" 0 "no process is left"
@@ -108,10 +108,11 @@ fi
 begin "$TMP/twice" --epochs 250 --set train.checkpoint_epochs=1
 ok "three ranks are under way" under_way twice
 exits 3 "the same run started again" mpirun -np 3 "${train[@]}" --epochs 250 --out "$TMP/twice"
-like "$ERR" 'twice: another process is writing this run.s results' "says that it is under way"
+like "$ERR" 'twice: another process is writing this run.s results' \
+    "the error says that another process is writing the results"
 end
 is "$code" 0 "the first one is not disturbed"
-ok "and has a result" test -e twice/DONE
+ok "the first start has a result" test -e twice/DONE
 
 # --- rank 0's port, and its address
 write_run run.json 2 0.001 3

@@ -19,10 +19,10 @@ ln -s "$srcdir"/{configure,build-aux,src} source/
 cd probe || exit 255
 exits 1 "configure wants the wrapper that it is given" \
     ../source/configure --no-create --with-{slurm,cuda,tiff,jpeg}=no MPICC=mpicc.none
-like "$ERR" 'mpicc.none was asked for but mpi was not found' "and says so"
+like "$ERR" 'mpicc.none was asked for but mpi was not found' "the error names the wrapper"
 ok "configure takes the wrapper of MPICH" \
     ../source/configure --no-create --with-{slurm,cuda,tiff,jpeg}=no MPICC=mpicc.mpich
-like "$OUT" '^ *MPI  *yes' "which has MPI"
+like "$OUT" '^ *MPI  *yes' "configure finds MPI"
 cflags=$(sed -n "s/^MPI_CFLAGS='\(.*\)'/\1/p" config.log)
 libs=$(sed -n "s/^MPI_LIBS='\(.*\)'/\1/p" config.log)
 cd ..
@@ -44,11 +44,11 @@ PATH=$TMP/bin:$PATH
 # Shared memory: over TCP this MPICH may hang as it ends.
 export UCX_TLS=self,posix,sysv
 ok "devices" unet-train devices
-like "$OUT" 'mpi \(MPICH [0-9.]+\)$' "names the library"
+like "$OUT" 'mpi \(MPICH [0-9.]+\)$' "devices names the MPI library"
 
 for what in '' async fused; do
     ok "all collectives ${what:+($what)}" timeout 60 mpirun.mpich -n 3 comm_mpi.t $what
-    like "$OUT" '^ok 1 - mpi: all collectives, 3 ranks, MPICH [0-9.]*:' "are exact"
+    like "$OUT" '^ok 1 - mpi: all collectives, 3 ranks, MPICH [0-9.]*:' "the collectives are exact"
 done
 ok "gradients as 16 bits" timeout 60 env UNET_SHARED_MEMORY=off mpirun.mpich -n 3 comm_mpi.t bf16
 # To a file: this mpirun may end before it has passed on what a rank printed last.
@@ -64,7 +64,7 @@ train=(unet-train train --data "$TMP/data" --size 32x32 --set model.base=4 --set
 weights() { sed -n 's/.*"weights_sha256":"\([0-9a-f]*\)".*/\1/p' "$1/DONE"; }
 ok "three threads" "${train[@]}" --gpus 3 --epochs 3 --out threads
 ok "three ranks of mpirun" timeout 60 mpirun.mpich -n 3 "${train[@]}" --epochs 3 --out ranks
-is "$(weights ranks)" "$(weights threads)" "have the same weights"
+is "$(weights ranks)" "$(weights threads)" "ranks and threads have the same weights"
 
 is_rank() { tr '\0' '\n' <"/proc/$2/environ" | grep -qx "PMI_RANK=$1"; } # RANK PROCESS
 send() { # SIGNAL RANK OUT: to a rank that trains
@@ -105,7 +105,7 @@ if wait $launcher; then
     like <(mpichversion) '^MPICH Version: *4\.2' "an mpirun that ends with exit code 0 is MPICH 4.2's"
 else
     ok "mpirun fails"
-    like killed.out 'Killed \(signal 9\)' "and says by which signal"
+    like killed.out 'Killed \(signal 9\)' "the output names the signal"
 fi
 ok "the run is not done" test ! -e killed/DONE
 ok "no process is left" wait_until 10 is_clear
@@ -118,10 +118,10 @@ PMI2=(timeout 60 unetctl sandbox exec -- srun --immediate=60 --kill-on-bad-exit=
     -n3)
 unset UCX_TLS
 ok "all collectives, 3 ranks of srun on 2 nodes" "${PMI2[@]}" "$TMP/bin/comm_mpi.t"
-like "$OUT" '^ok 1 - mpi: all collectives, 3 ranks, MPICH [0-9.]*:' "are exact"
+like "$OUT" '^ok 1 - mpi: all collectives, 3 ranks, MPICH [0-9.]*:' "the collectives are exact"
 train[0]=$TMP/bin/unet-train
 ok "3 ranks of srun train on 2 nodes" "${PMI2[@]}" "${train[@]}" --epochs 3 --out "$TMP/nodes"
-is "$(weights nodes)" "$(weights threads)" "have the same weights"
+is "$(weights nodes)" "$(weights threads)" "ranks and threads have the same weights"
 
 # --- studies there
 begin_study() { # DIR DATA PMI [UNETCTL INIT OPTIONS]
@@ -138,14 +138,14 @@ says() { cat "$(attempt "$1")"/slurm-*.out; }
 # STUDY TEXT: its marker and status say so, and so does what the ranks had time to print
 fails() {
     like "$(attempt "$1")/FAILED" "\"error\":\"$2" "the marker has rank, host and reason"
-    like <(unetctl status -C "$1") "^unet-g03-s1 +FAILED .*$2" "so has status"
+    like <(unetctl status -C "$1") "^unet-g03-s1 +FAILED .*$2" "status has rank, host and reason"
     # Its own line, and with newer releases of MPICH that of another rank which heard of it.
     is "$(says "$1" | sed -nE 's/^unet-train: (error|warning): //p' | grep -vE "^$2")" "" \
         "every line of the ranks names the same rank and reason"
 }
 begin_study good data pmi2
 exits 0 "a study on 1, 2 and 3 GPUs" unetctl submit -C good --gpus 1..3 --wait --timeout 120
-exits 0 "is collected" unetctl collect -C good
+exits 0 "the study is collected" unetctl collect -C good
 is "$(cut -d, -f3,4,7 good/logs/results.csv | paste -sd' ')" \
     "gpus,nodes,state 1,1,done 2,1,done 3,2,done" "the table has the results of all runs"
 like "$(attempt good)/record.jsonl" '"mpi":"MPICH [0-9.]+"' "of MPICH's ranks"
@@ -158,12 +158,12 @@ ok "an image changes" cp "broken/${images[1]}" "broken/${images[0]}"
 exits 1 "a rank that fails amid a sum ends the run" unetctl submit -C bad --gpus 3 \
     --wait --timeout 120
 fails bad "rank [0-2] on node[12]: .*${images[0]}: the file is not the one"
-like "$(attempt bad)/FAILED" '"exit_code":7' "with its exit code"
+like "$(attempt bad)/FAILED" '"exit_code":7' "the marker has the exit code of the rank"
 
 begin_study lost data pmi2 --set train.epochs=100000 --set train.checkpoint_epochs=1 \
     --set train.timeout_s=20
 exits 0 "a run" unetctl submit -C lost --gpus 3
-ok "trains" wait_until 60 grep -q '"kind":"checkpoint"' "$(attempt lost)/record.jsonl"
+ok "the run trains" wait_until 60 grep -q '"kind":"checkpoint"' "$(attempt lost)/record.jsonl"
 # shellcheck disable=SC2016 # expanded there
 ok "a rank is killed" login bash -c 'for p in $(pgrep -f "^$1 train"); do
     if tr "\0" "\n" </proc/$p/environ | grep -qx PMI_RANK=2; then exec kill -KILL $p; fi; done; exit 1' - "$TMP/bin/unet-train"

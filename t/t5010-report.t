@@ -464,10 +464,12 @@ if command -v pdflatex >/dev/null; then
     for t in s/report evil-report; do
         printf '%s\n' '\documentclass{article}\usepackage[T1]{fontenc}\usepackage[utf8]{inputenc}' \
             "\\begin{document}\\input{$TMP/$t/tables.tex}\\end{document}" >tex/t.tex
-        ok "and compile ($t)" pdflatex -interaction=nonstopmode -halt-on-error -output-directory \
+        ok "LaTeX compiles the tables ($t)" \
+            pdflatex -interaction=nonstopmode -halt-on-error -output-directory \
             tex tex/t.tex
         sed -i 's/.begin{document}/\\usepackage{graphicx}&/' tex/t.tex
-        ok "with graphicx" pdflatex -interaction=nonstopmode -halt-on-error -output-directory tex \
+        ok "LaTeX compiles the tables with graphicx" \
+            pdflatex -interaction=nonstopmode -halt-on-error -output-directory tex \
             tex/t.tex
         unlike tex/t.log 'Overfull .hbox .*paragraph' "no table is too wide"
     done

@@ -183,7 +183,7 @@ sed -i '31,$d' copies/log_4.csv
 exits 1 "a log that was cut at its end is incomplete" unetctl collect --logs copies -o out2
 like out2/results.csv \
     '^log_4,.*corrupt.*its 29 epochs took 58 s of the 80 s of the training.*rows are missing' \
-    "is told"
+    "the table says why the log is corrupt"
 log copies/log_4.csv 2 0.9 29
 exits 0 "a training with fewer epochs is accepted" unetctl collect --logs copies -o out2
 

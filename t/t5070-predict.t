@@ -28,7 +28,7 @@ like <(tr '\n' ' ' <"$OUT") \
     'It assumes: a step of 100.0 ms for 10 images on 1 GPU, as measured; 4.00 MB of gradients' \
     "the assumptions are listed"
 ok "no folder is written" test ! -e report
-exits 0 "as JSON" predict --predict 4 --json p.json
+exits 0 "a prediction is written as JSON" predict --predict 4 --json p.json
 number() { field p.json "round(d[0][\"points\"][0]$1, 6)"; }
 is "$(number '["comm_s"]["low"]')" 0.0066 "sums: 0.4 ms + 0.2 ms within, 4 ms + 2 ms between nodes"
 is "$(number '["step_s"]["low"]')" 0.10165 "low: one slice of four is not hidden"
@@ -36,23 +36,27 @@ is "$(field p.json 'd[0]["points"][0]["extrapolated"], d[0]["jitter_assumed"]')"
     "the JSON marks the extrapolation and the assumed jitter"
 exits 0 "with batch norm's sums" predict --predict 4 --norm-sums 36 --json p.json
 is "$(number '["comm_s"]["low"]')" 0.0858 "36 times 2.2 ms more"
-exits 0 "in words" predict --predict 4 --norm-sums 36
-like <(tr '\n' ' ' <"$OUT") '36 sums of batch norm a step, of few bytes and never hidden' "told"
+exits 0 "a prediction with batch norm is printed" predict --predict 4 --norm-sums 36
+like <(tr '\n' ' ' <"$OUT") '36 sums of batch norm a step, of few bytes and never hidden' \
+    "the text has the number of sums of batch norm"
 log 2 5.25 >logs/log_2.csv
 log 4 2.75 >logs/log_4.csv
-exits 0 "from three" predict --predict 4,8,16 --json p.json
+exits 0 "a prediction from three measured numbers is written" predict --predict 4,8,16 --json p.json
 is "$(field p.json '[p["extrapolated"] for p in d[0]["points"]], d[0]["jitter_assumed"]')" \
     "([False, False, True], False)" "with three measurements, twice the largest is no extrapolation"
 is "$(number '["measured_epoch_s"]')" 2.75 "what was measured stands beside"
 ok "the bounds hold it" test \
     "$(field p.json 'all(p["epoch_s"]["low"] <= p["epoch_s"]["expected"] <= p["epoch_s"]["high"] for p in d[0]["points"]) and d[0]["points"][0]["epoch_s"]["low"] <= 2.75 <= d[0]["points"][0]["epoch_s"]["high"]')" = True
-exits 8 "without the batch" unetctl report --logs logs --predict 4 --train-images 1000
-like "$ERR" 'do not state the batch.*--batch-per-gpu N' "says which option tells"
-exits 8 "without parameters" unetctl report --logs logs --predict 4 --train-images 1000 \
+exits 8 "a prediction without the batch size is refused" \
+    unetctl report --logs logs --predict 4 --train-images 1000
+like "$ERR" 'do not state the batch.*--batch-per-gpu N' \
+    "the error names the option for the batch size"
+exits 8 "a prediction without the number of parameters is refused" \
+    unetctl report --logs logs --predict 4 --train-images 1000 \
     --batch-per-gpu 10
-like "$ERR" '--parameters N' "likewise"
+like "$ERR" '--parameters N' "the error names the option for the number of parameters"
 exits 2 "an unknown link" predict --predict 4 --links nvlink9,ib-edr
-like "$ERR" 'neither a link \(nvlink1, .*ib-ndr' "names those there are"
-exits 2 "one link" predict --predict 4 --links nvlink2
+like "$ERR" 'neither a link \(nvlink1, .*ib-ndr' "the error lists the known links"
+exits 2 "one link where two are needed is refused" predict --predict 4 --links nvlink2
 exits 2 "no number" predict --predict some
 done_testing
