@@ -17,7 +17,7 @@ int main(void)
     const double bad[][3] = {{NAN, 1, 2}, {1, NAN, 2}, {1, 2, NAN}};
     const double large[] = {1e9 + 1, 1e9 + 2, 1e9 + 3}, open_end[] = {1, 2, INFINITY};
 
-    ok(near(stat_mean(a, 8), 5), "mean");
+    ok(near(stat_mean(a, 8), 5), "the mean is right");
     ok(near(stat_stddev(a, 8), sqrt(32.0 / 7)), "the standard deviation divides by n - 1");
     ok(near(stat_stddev(large, 3), 1), "a large mean causes no cancellation");
     ok(stat_median(unsorted, 4) == 2.5 && stat_median(a, 7) == 4,

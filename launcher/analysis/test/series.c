@@ -45,7 +45,7 @@ static void check_known_numbers(void)
     const struct summary *epoch = &two->q[QUANTITY_STEADY_EPOCH];
     ok(epoch->median == 5 && epoch->min == 4 && epoch->max == 6 && epoch->count == 3,
        "median and range of an epoch");
-    near(epoch->spread, 0.2, 1e-12, "its spread");
+    near(epoch->spread, 0.2, 1e-12, "the relative spread of the epochs is right");
     ok(epoch->interval.low == 4 && epoch->interval.high == 6,
        "the interval of three values includes all of them");
     near(epoch->interval.level, 0.75, 1e-12,
@@ -63,7 +63,7 @@ static void check_known_numbers(void)
     ok(eight->oversubscribed && !two->oversubscribed, "oversubscribed counts are marked");
     ok(isnan(two->q[QUANTITY_RATE].median) && !s->by_images && isnan(two->image_efficiency.value) &&
            isnan(two->speedup[QUANTITY_COMM].value), "unknown quantities are NaN");
-    near(eight->gpu_hours, 8 * 24 / 3600., 1e-12, "GPU-hours");
+    near(eight->gpu_hours, 8 * 24 / 3600., 1e-12, "the GPU-hours of 8 GPUs are right");
     ok(s->mode == SERIES_BATCH_UNKNOWN && s->equal_epochs,
        "without a batch in the logs the mode is unknown");
     compute("horovod");
@@ -121,7 +121,7 @@ static void check_images(void)
          "efficiency counts images, too");
     near(found[0].points[1].speedup[QUANTITY_STEADY_EPOCH].value, 2.5, 1e-12,
          "the speed-up of epochs is also there");
-    near(found[0].points[1].image_rate, 20, 1e-12, "images per second");
+    near(found[0].points[1].image_rate, 20, 1e-12, "the images per second are right");
     results_destroy(&table);
 
     /* Of 1792 images, 16 per GPU, 12 GPUs drop 64, unless the remainder is kept. */

@@ -37,17 +37,18 @@ static void check_places(void)
 
     put("submit_file.sh", "plain");
     put("run_file.sh", "run");
-    is_found(dir, "pytorch", SCRIPT_SUBMIT, "plain", "of the folder");
-    is_found(dir, "horovod", SCRIPT_SUBMIT, "plain", "Horovod's too, if it has none of its own");
+    is_found(dir, "pytorch", SCRIPT_SUBMIT, "plain", "the submit_file.sh of the folder is found");
+    is_found(dir, "horovod", SCRIPT_SUBMIT, "plain",
+             "Horovod without its own file uses the common one");
     put("submit_file_hvd.sh", "hvd");
-    is_found(dir, "horovod", SCRIPT_SUBMIT, "hvd", "which goes before");
-    is_found(dir, "pytorch", SCRIPT_SUBMIT, "plain", "but not for others");
+    is_found(dir, "horovod", SCRIPT_SUBMIT, "hvd", "Horovod's own file is preferred");
+    is_found(dir, "pytorch", SCRIPT_SUBMIT, "plain", "other engines do not use Horovod's file");
     snprintf(path, sizeof path, "%s/pytorch", dir);
     mkdir(path, 0777);
     put("pytorch/submit_file.sh", "own");
-    is_found(dir, "pytorch", SCRIPT_SUBMIT, "own", "the engine's folder goes before both");
+    is_found(dir, "pytorch", SCRIPT_SUBMIT, "own", "the file in the engine's folder is preferred");
     snprintf(path, sizeof path, "%s/submit_file_hvd.sh", dir);
-    is_found(path, "pytorch", SCRIPT_SUBMIT, "hvd", "a file is a submit_file.sh");
+    is_found(path, "pytorch", SCRIPT_SUBMIT, "hvd", "a path of a file is used as submit_file.sh");
     snprintf(path, sizeof path, "%s/pytorch/none", dir);
     mkdir(path, 0777);
     ok(!script_template_get(path, engine_find("pytorch", &e), SCRIPT_RUN, &e) &&
@@ -79,11 +80,11 @@ static void check_directives(void)
        "a line that uses a tag is found");
     ok(!script_template_directives_use("#SBATCH -N 1\necho {{nodes}}\n", "nodes|tag_node"),
        "markers in other lines do not count");
-    ends_at("#!/bin/sh\necho\n", "echo\n", "without any, behind the first line");
+    ends_at("#!/bin/sh\necho\n", "echo\n", "without directives they end after the first line");
     ends_at("#!/bin/sh\n#SBATCH -n 1\n# a\n\n#SBATCH -N 1\n# b\necho\n#SBATCH -x\n",
-            "# b\necho\n#SBATCH -x\n", "behind the last one before the first command");
-    ends_at("#!/bin/sh\n#SBATCH -n 1", "", "which may be the end of the file");
-    ends_at("#!/bin/sh", "", "so may the first line");
+            "# b\necho\n#SBATCH -x\n", "directives end before the first command");
+    ends_at("#!/bin/sh\n#SBATCH -n 1", "", "directives may end with the file");
+    ends_at("#!/bin/sh", "", "the first line may end the file");
 }
 
 int main(void)

@@ -56,7 +56,7 @@ static void check_events(void)
     ok(access(want, F_OK) == 0 && !l.is_new, "the id is kept with the first event");
     ledger_tag(&l, "unet-g01-s1", 1, tag);
     snprintf(want, sizeof want, "unetctl:%s:unet-g01-s1:1", id);
-    is_str(tag, want, "tag");
+    is_str(tag, want, "the tag has id, run and attempt");
     ledger_close(&l);
 
     l = open_ledger();

@@ -61,9 +61,9 @@ static void check_plan(void)
     memset(&run, 0xa5, sizeof run);
     ok(run_dir_read(dir, RUN, &run, NULL, &e) == 0, "the plan is read");
     ok(!run.resized && run.batch == 0 && run.rate_gpus == 0, "earlier values are overwritten");
-    is_int(run.seed, 2, "seed");
-    is_int(run.layout.nodes, 2, "nodes");
-    is_int(run.layout.strategy, LAYOUT_MULTI_WORKER, "strategy");
+    is_int(run.seed, 2, "the seed is read");
+    is_int(run.layout.nodes, 2, "the number of nodes is read");
+    is_int(run.layout.strategy, LAYOUT_MULTI_WORKER, "the strategy is read");
     write_text("runs/other/run.json", good);
     ok(run_dir_read(dir, "other", &run, NULL, &e) == -1 && strstr(e.text, "renamed"),
        "a renamed folder is refused");

@@ -68,7 +68,8 @@ static void check_taken(void)
        "runs may be taken in any order, and twice");
     ok(write_queue_sync(&s, &e) == 0, "the files are made durable");
     write_queue_destroy(&s);
-    ok(holds("a/run.json", "first") && is_alone("a") && is_alone("b"), "the files stay");
+    ok(holds("a/run.json", "first") && is_alone("a") && is_alone("b"),
+       "the files are kept when the queue is destroyed");
 }
 
 static void check_dropped(void)
@@ -85,7 +86,7 @@ static void check_dropped(void)
     ok(holds("a/run.json", "first") && exists("a/script.sh") && exists("a/attempt-1") &&
        is_alone("a"), "a run that was not taken is unchanged");
     ok(!exists("c") && holds("d/run.json", "fourth"),
-       "of a new run that was not taken nothing remains");
+       "a new run that was not taken is deleted");
     ok(s.count == 0 && !s.begun, "a destroyed queue is empty");
     write_queue_destroy(&s);
     add_run(&s, "a", "newer");

@@ -22,7 +22,8 @@ static void test_crc(void)
     for (int i = 0; i < 32; i++)
         bytes[i] = (unsigned char)i;
     is_int(crc32c(0, bytes, 32), 0x46dd794e, "the bytes 0 to 31 (RFC 3720, B.4)");
-    is_int(crc32c(crc32c(0, bytes, 5), bytes + 5, 27), 0x46dd794e, "the same in two pieces");
+    is_int(crc32c(crc32c(0, bytes, 5), bytes + 5, 27), 0x46dd794e,
+           "two pieces have the checksum of the whole");
     is_int(crc32c(0, "123456789", 9), 0xe3069283, "the check value of the polynomial");
 }
 

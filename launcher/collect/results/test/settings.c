@@ -33,15 +33,15 @@ static void check_plans(void)
         "there");
     encoded("{}", "cuda", "train.backend=cuda; device=Tesla V100", "the model of the GPU counts");
     encoded("{\"train\":{\"batch_per_gpu\":4,\"global_batch\":16}}", "", "train.global_batch=16",
-            "of a global batch that of each GPU follows");
+            "the batch of each GPU is left out if there is a global batch");
     encoded("{\"engine\":\"embedded\",\"layout\":{\"nodes\":1,\"tasks\":2}}", "",
             "strategy=multi-worker", "processes on one node are not what strategy auto makes");
     encoded("{\"engine\":\"pytorch\",\"layout\":{\"nodes\":1,\"tasks\":2}}", "", "",
-            "but for engines with one process for each GPU");
+            "engines with one process per GPU need no strategy");
     encoded("{\"engine\":\"embedded\",\"layout\":{\"nodes\":2,\"tasks\":2}}", "", "",
-            "or several nodes");
+            "processes on several nodes need no strategy");
     encoded("{\"train\":{\"batch_per_gpu\":4,\"global_batch\":0}}", "", "train.batch_per_gpu=4",
-            "a batch of each GPU");
+            "without a global batch the batch of each GPU is kept");
     encoded(
         "{\"engine\":\"pytorch\",\"program\":"
         "{\"script\":\"/a;b\\\\c.py\",\"args\":[\"-x\",\"1\"]}}",

@@ -40,11 +40,13 @@ static void check_round(void)
 
     put(&r);
     ok(local_record_read(dir, "12", &back, &e) == 0, "a written record can be read");
-    is_str(back.state.tag, r.state.tag, "tag");
-    is_str(back.state.name, r.state.name, "name");
-    is_str(back.state.reason, r.state.reason, "reason");
-    ok(back.state.exit_code == 3 && back.state.signal == 9 && back.state.restarts == 2, "numbers");
-    ok(back.state.submitted == 100 && back.state.started == 110 && back.state.ended == 0, "times");
+    is_str(back.state.tag, r.state.tag, "the tag is kept");
+    is_str(back.state.name, r.state.name, "the name is kept");
+    is_str(back.state.reason, r.state.reason, "the reason is kept");
+    ok(back.state.exit_code == 3 && back.state.signal == 9 && back.state.restarts == 2,
+       "the numbers are kept");
+    ok(back.state.submitted == 100 && back.state.started == 110 && back.state.ended == 0,
+       "the times are kept");
     ok(procid_is_alive(&back.keeper), "the keeper is alive");
     strcpy(r.state.name, "\xff");
     ok(local_record_write(dir, &r, &e) == -1 && e.code == ERR_CONFIG,
