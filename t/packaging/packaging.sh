@@ -35,7 +35,7 @@ need_lmod() {
     done
     unpack_debian "$dir" lmod lua-posix lua-filesystem lua-json lua-lpeg lua-term lua5.3 \
         tcl8.6 libtcl8.6 || skip_all "Lmod is neither installed nor to be had"
-    script=$(echo "$dir"/usr/share/lmod/*/libexec/lmod)
+    script=$(find "$dir/usr/share/lmod" -path '*/libexec/lmod' -type f)
     sed -i "/^local sys_lua_/s,/usr/\(share\|lib\),$dir/usr/\1,g" "$script"
     cat >"$dir/lmod" <<END
 #!/bin/sh
