@@ -9,16 +9,16 @@
 
 /* Memory that is in use from op first to op last: that of a tensor and of those computed in place
  * of it, or a workspace. */
-struct block {
+struct memory_block {
     size_t offset, size; /* bytes */
     int first, last;
     struct op *workspace_of; /* NULL: tensors */
 };
 
-struct plan {
-    struct block *blocks;   /* until the end of planning, tensor.offset is an index into it */
-    struct block **order;   /* by decreasing size */
-    struct block **placed;  /* by increasing offset */
+struct memory_plan {
+    struct memory_block *blocks;  /* during planning, tensor.offset is an index into it */
+    struct memory_block **order;  /* by decreasing size */
+    struct memory_block **placed; /* by increasing offset */
     size_t count, nplaced;
 };
 
@@ -62,23 +62,29 @@ static bool takes_memory_of_input(const struct op *op, int k, int i)
            tensor_count(in) == tensor_count(out);
 }
 
-static void add_tensor(struct plan *p, struct tensor *t)
+static void add_block(struct memory_plan *p, size_t nbytes, int first, int last,
+                      struct op *workspace_of)
+{
+    p->blocks[p->count++] = (struct memory_block){.size = align_size(nbytes), .first = first,
+                                                  .last = last, .workspace_of = workspace_of};
+}
+
+static void add_tensor(struct memory_plan *p, struct tensor *t)
 {
     t->offset = p->count;
-    p->blocks[p->count++] = (struct block){.size = align_size(tensor_nbytes(t)), .first = t->first,
-                                           .last = t->last};
+    add_block(p, tensor_nbytes(t), t->first, t->last, NULL);
 }
 
 /* Gives t the block of an input of its op, which is computed in place. */
-static void reuse_block(struct plan *p, const struct tensor *in, struct tensor *t)
+static void reuse_block(struct memory_plan *p, const struct tensor *in, struct tensor *t)
 {
-    struct block *b = &p->blocks[in->offset];
+    struct memory_block *b = &p->blocks[in->offset];
 
     t->offset = in->offset;
     b->last = t->last > b->last ? t->last : b->last;
 }
 
-static void add_op(struct plan *p, struct op *op, int i)
+static void add_op(struct memory_plan *p, struct op *op, int i)
 {
     for (int k = -1; op_next_out(op, &k);) {
         struct tensor *t = op->out[k];
@@ -91,8 +97,7 @@ static void add_op(struct plan *p, struct op *op, int i)
             add_tensor(p, t);
     }
     if (op->workspace_size)
-        p->blocks[p->count++] = (struct block){.size = align_size(op->workspace_size), .first = i,
-                                               .last = i, .workspace_of = op};
+        add_block(p, op->workspace_size, i, i, op);
 }
 
 static bool is_planned(const struct tensor *t)
@@ -100,7 +105,7 @@ static bool is_planned(const struct tensor *t)
     return t->place == TENSOR_ARENA && t->first >= 0;
 }
 
-static void find_blocks(struct plan *p, struct graph *g)
+static void find_blocks(struct memory_plan *p, struct graph *g)
 {
     for (size_t i = 0; i < g->ntensors; i++)
         if (is_planned(g->tensors[i]) && g->tensors[i]->pinned)
@@ -111,26 +116,27 @@ static void find_blocks(struct plan *p, struct graph *g)
 
 static int compare_sizes(const void *left, const void *right)
 {
-    const struct block *a = *(struct block *const *)left, *b = *(struct block *const *)right;
+    const struct memory_block *a = *(struct memory_block *const *)left;
+    const struct memory_block *b = *(struct memory_block *const *)right;
 
     if (a->size != b->size)
         return a->size < b->size ? 1 : -1;
     return (a > b) - (a < b);
 }
 
-static bool live_together(const struct block *a, const struct block *b)
+static bool live_together(const struct memory_block *a, const struct memory_block *b)
 {
     return a->first <= b->last && b->first <= a->last;
 }
 
 /* Places b into the smallest sufficient gap between blocks that live at the same time, or behind
  * them. */
-static void place_block(struct plan *p, struct block *b)
+static void place_block(struct memory_plan *p, struct memory_block *b)
 {
     size_t end = 0, best = SIZE_MAX, i = p->nplaced;
 
     for (size_t k = 0; k < p->nplaced; k++) {
-        const struct block *other = p->placed[k];
+        const struct memory_block *other = p->placed[k];
 
         if (!live_together(b, other))
             continue;
@@ -149,14 +155,14 @@ static void place_block(struct plan *p, struct block *b)
     p->placed[i] = b;
 }
 
-static void place_blocks(struct plan *p, struct graph *g)
+static void place_blocks(struct memory_plan *p, struct graph *g)
 {
     for (size_t i = 0; i < p->count; i++)
         p->order[i] = &p->blocks[i];
     qsort(p->order, p->count, sizeof *p->order, compare_sizes);
     g->arena_size = 0;
     for (size_t i = 0; i < p->count; i++) {
-        struct block *b = p->order[i];
+        struct memory_block *b = p->order[i];
 
         place_block(p, b);
         if (b->offset + b->size > g->arena_size)
@@ -173,7 +179,7 @@ static void place_blocks(struct plan *p, struct graph *g)
 int plan_arena(struct graph *g, struct err *e)
 {
     size_t most = g->ntensors + g->nops + 1;
-    struct plan p = {.blocks = mem_alloc(most, sizeof *p.blocks, e),
+    struct memory_plan p = {.blocks = mem_alloc(most, sizeof *p.blocks, e),
                      .order = mem_alloc(most, sizeof *p.order, e),
                      .placed = mem_alloc(most, sizeof *p.placed, e)};
     bool allocated = p.blocks && p.order && p.placed;

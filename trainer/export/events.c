@@ -24,7 +24,7 @@ struct events {
     char path[PATH_MAX];
 };
 
-static double now(void)
+static double unix_time(void)
 {
     struct timeval t;
 
@@ -53,7 +53,7 @@ struct events *events_open(const char *dir, const char *host, struct err *e)
 {
     struct events *v = mem_zero(1, sizeof *v, e);
     struct buf event = {0};
-    double at = now();
+    double at = unix_time();
 
     if (!v)
         return NULL;
@@ -88,7 +88,7 @@ int events_add(struct events *v, int64_t step, const char *tag, double value, st
     protobuf_add_text(&inner, VALUE_TAG, tag);
     protobuf_add_float(&inner, VALUE_SIMPLE, (float)value);
     protobuf_add_message(&summary, SUMMARY_VALUE, &inner);
-    protobuf_add_double(&event, EVENT_WALL_TIME, now());
+    protobuf_add_double(&event, EVENT_WALL_TIME, unix_time());
     protobuf_add_varint(&event, EVENT_STEP, step);
     protobuf_add_message(&event, EVENT_SUMMARY, &summary);
     return write_event(v, &event, e);

@@ -320,7 +320,7 @@ int description_preset(const struct description *d, const char *variant, const c
 /* ---- building ---- */
 
 /* A result that `- save: NAME` saved. */
-struct saved {
+struct saved_result {
     char name[TENSOR_NAME_SIZE];
     struct tensor *tensor;
 };
@@ -331,7 +331,7 @@ struct builder {
     const struct network_config *config;
     struct variable globals[MAX_PARAMETERS + 8];
     struct scope global;
-    struct saved saved[MAX_SAVED];
+    struct saved_result saved[MAX_SAVED];
     size_t nsaved;
     struct tensor *x; /* the result of the last layer */
     int nested, nlayers;
@@ -393,7 +393,7 @@ static int expand_node(const struct builder *b, const yaml_node_t *node, const s
     return 0;
 }
 
-static struct saved *find_saved(struct builder *b, const char *name)
+static struct saved_result *find_saved(struct builder *b, const char *name)
 {
     for (size_t i = 0; i < b->nsaved; i++)
         if (strcmp(b->saved[i].name, name) == 0)
@@ -417,7 +417,7 @@ static int set_not_saved(struct builder *b, const yaml_node_t *node, const char 
 static int save_result(struct builder *b, const yaml_node_t *node, const struct scope *scope)
 {
     char name[TENSOR_NAME_SIZE];
-    struct saved *s;
+    struct saved_result *s;
 
     if (expand_node(b, node, scope, name))
         return -1;
@@ -435,7 +435,7 @@ static int save_result(struct builder *b, const yaml_node_t *node, const struct 
 static int use_result(struct builder *b, const yaml_node_t *node, const struct scope *scope)
 {
     char name[TENSOR_NAME_SIZE];
-    struct saved *s;
+    struct saved_result *s;
 
     if (expand_node(b, node, scope, name))
         return -1;
@@ -469,7 +469,7 @@ static int set_argument(struct builder *b, const char *key, const yaml_node_t *n
     if (strcmp(key, "with") == 0) {
         if (expand_node(b, node, scope, a->with_name))
             return -1;
-        struct saved *s = find_saved(b, a->with_name);
+        struct saved_result *s = find_saved(b, a->with_name);
         a->with = s ? s->tensor : NULL;
         return s ? 0 : set_not_saved(b, node, a->with_name);
     }
@@ -519,7 +519,7 @@ static int append_layer(struct builder *b, const struct layer_kind *k, const yam
         return -1;
     if (!*a.name)
         snprintf(a.name, sizeof a.name, "%s%d", k->name, ++b->count[k - layer_kinds]);
-    struct tensor *y = k->append(b->g, b->config, &a, b->x, &why);
+    struct tensor *y = layer_append(k, b->g, b->config, &a, b->x, &why);
     if (y) {
         const int64_t *d = y->shape.dim;
         char shape[64];

@@ -137,12 +137,6 @@ static struct tensor *append_batch_norm(struct graph *g, const struct network_co
     return batch_norm_append(g, a->name, x, config->batch_norm == BATCH_NORM_SYNC, e);
 }
 
-static struct tensor *append_relu(struct graph *g, const struct network_config *config,
-                                  const struct layer_args *a, struct tensor *x, struct err *e)
-{
-    (void)config, (void)a;
-    return relu_append(g, x, e);
-}
 
 static int check_pool(const struct tensor *x, struct err *e)
 {
@@ -154,27 +148,6 @@ static int check_pool(const struct tensor *x, struct err *e)
                    layer_shape(x, shape));
 }
 
-static struct tensor *append_max_pool(struct graph *g, const struct network_config *config,
-                                      const struct layer_args *a, struct tensor *x, struct err *e)
-{
-    (void)config, (void)a;
-    return check_pool(x, e) ? NULL : max_pool2d_append(g, x, e);
-}
-
-static struct tensor *append_avg_pool(struct graph *g, const struct network_config *config,
-                                      const struct layer_args *a, struct tensor *x, struct err *e)
-{
-    (void)config, (void)a;
-    return check_pool(x, e) ? NULL : avg_pool2d_append(g, x, e);
-}
-
-static struct tensor *append_global_avg_pool(struct graph *g, const struct network_config *config,
-                                             const struct layer_args *a, struct tensor *x,
-                                             struct err *e)
-{
-    (void)config, (void)a;
-    return global_avg_pool_append(g, x, e);
-}
 
 static struct tensor *append_subsample(struct graph *g, const struct network_config *config,
                                        const struct layer_args *a, struct tensor *x, struct err *e)
@@ -185,12 +158,6 @@ static struct tensor *append_subsample(struct graph *g, const struct network_con
     return subsample_append(g, x, a->channels, e);
 }
 
-static struct tensor *append_flatten(struct graph *g, const struct network_config *config,
-                                     const struct layer_args *a, struct tensor *x, struct err *e)
-{
-    (void)config, (void)a;
-    return reshape_append_flat(g, x, e);
-}
 
 static struct tensor *append_dense(struct graph *g, const struct network_config *config,
                                    const struct layer_args *a, struct tensor *x, struct err *e)
@@ -251,21 +218,30 @@ static struct tensor *append_add(struct graph *g, const struct network_config *c
 }
 
 const struct layer_kind layer_kinds[] = {
-    {"conv", {"channels", "kernel", "stride", "bias", "l2"}, 1, 3, append_conv},
-    {"conv_transpose", {"channels", "kernel", "l2"}, 1, 2, append_conv_transpose},
-    {"batch_norm", {NULL}, 0, 0, append_batch_norm},
-    {"relu", {NULL}, 0, 0, append_relu},
-    {"max_pool", {NULL}, 0, 0, append_max_pool},
-    {"avg_pool", {NULL}, 0, 0, append_avg_pool},
-    {"global_avg_pool", {NULL}, 0, 0, append_global_avg_pool},
-    {"subsample", {"channels"}, 1, 0, append_subsample},
-    {"flatten", {NULL}, 0, 0, append_flatten},
-    {"dense", {"channels", "bias", "l2"}, 1, 0, append_dense},
-    {"dropout", {"rate"}, 1, 0, append_dropout},
-    {"concat", {"with"}, 1, 0, append_concat},
-    {"add", {"with"}, 1, 0, append_add},
-    {NULL, {NULL}, 0, 0, NULL},
+    {"conv", {"channels", "kernel", "stride", "bias", "l2"}, 1, 3, append_conv, NULL, false},
+    {"conv_transpose", {"channels", "kernel", "l2"}, 1, 2, append_conv_transpose, NULL, false},
+    {"batch_norm", {NULL}, 0, 0, append_batch_norm, NULL, false},
+    {"relu", {NULL}, 0, 0, NULL, relu_append, false},
+    {"max_pool", {NULL}, 0, 0, NULL, max_pool2d_append, true},
+    {"avg_pool", {NULL}, 0, 0, NULL, avg_pool2d_append, true},
+    {"global_avg_pool", {NULL}, 0, 0, NULL, global_avg_pool_append, false},
+    {"subsample", {"channels"}, 1, 0, append_subsample, NULL, false},
+    {"flatten", {NULL}, 0, 0, NULL, reshape_append_flat, false},
+    {"dense", {"channels", "bias", "l2"}, 1, 0, append_dense, NULL, false},
+    {"dropout", {"rate"}, 1, 0, append_dropout, NULL, false},
+    {"concat", {"with"}, 1, 0, append_concat, NULL, false},
+    {"add", {"with"}, 1, 0, append_add, NULL, false},
+    {NULL, {NULL}, 0, 0, NULL, NULL, false},
 };
+
+struct tensor *layer_append(const struct layer_kind *kind, struct graph *g,
+                            const struct network_config *config, const struct layer_args *args,
+                            struct tensor *x, struct err *e)
+{
+    if (kind->halves && check_pool(x, e))
+        return NULL;
+    return kind->append ? kind->append(g, config, args, x, e) : kind->append_plain(g, x, e);
+}
 
 const struct layer_kind *layer_find(const char *name)
 {

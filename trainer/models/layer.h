@@ -25,7 +25,15 @@ struct layer_kind {
      * in the description) or ERR_INTERNAL. */
     struct tensor *(*append)(struct graph *g, const struct network_config *config,
                              const struct layer_args *args, struct tensor *x, struct err *e);
+    /* The same for layers that need neither config nor args. */
+    struct tensor *(*append_plain)(struct graph *g, struct tensor *x, struct err *e);
+    bool halves; /* height and width, which must be 2 at least */
 };
+
+/* Calls append or append_plain. */
+struct tensor *layer_append(const struct layer_kind *kind, struct graph *g,
+                            const struct network_config *config, const struct layer_args *args,
+                            struct tensor *x, struct err *e);
 
 extern const struct layer_kind layer_kinds[]; /* the last one has no name */
 

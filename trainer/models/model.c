@@ -21,11 +21,11 @@
 #define MAX_CLASSES 250
 #define MAX_SIDE 65536
 
-struct entry {
+struct model_entry {
     struct model model;
     struct description *description; /* shared by the variants */
     const char *source;
-    struct entry *next;
+    struct model_entry *next;
 };
 
 /* The files of templates/models/. */
@@ -35,14 +35,14 @@ static const char *const builtin[] = {
 #define NBUILTIN (sizeof builtin / sizeof *builtin)
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects the list */
-static struct entry *first, **end = &first; /* entries are never removed */
+static struct model_entry *first, **end = &first; /* entries are never removed */
 static bool loaded;
 
 /* Appends an entry, which owns name and d. text is NULL for built-in models. */
-static struct entry *add_entry(char *name, struct description *d, const char *variant,
+static struct model_entry *add_entry(char *name, struct description *d, const char *variant,
                                const char *text, const char *source)
 {
-    struct entry *new = calloc(1, sizeof *new);
+    struct model_entry *new = calloc(1, sizeof *new);
 
     if (!new || !name) {
         free(new);
@@ -75,10 +75,10 @@ static void load_builtin(void)
     loaded = true;
 }
 
-static struct entry *find_entry(const char *name)
+static struct model_entry *find_entry(const char *name)
 {
     load_builtin();
-    for (struct entry *entry = first; entry; entry = entry->next)
+    for (struct model_entry *entry = first; entry; entry = entry->next)
         if (strcmp(entry->model.name, name) == 0)
             return entry;
     return NULL;
@@ -87,14 +87,14 @@ static struct entry *find_entry(const char *name)
 const struct model *model_find(const char *name)
 {
     pthread_mutex_lock(&lock);
-    const struct entry *entry = find_entry(name);
+    const struct model_entry *entry = find_entry(name);
     pthread_mutex_unlock(&lock);
     return entry ? &entry->model : NULL;
 }
 
 const struct model *model_builtin(size_t i)
 {
-    const struct entry *entry;
+    const struct model_entry *entry;
 
     pthread_mutex_lock(&lock);
     load_builtin();
@@ -109,7 +109,7 @@ const char *model_source(const struct model *model)
     const char *source = model->text;
 
     pthread_mutex_lock(&lock);
-    for (const struct entry *entry = first; entry; entry = entry->next)
+    for (const struct model_entry *entry = first; entry; entry = entry->next)
         if (&entry->model == model)
             source = entry->source;
     pthread_mutex_unlock(&lock);
@@ -117,13 +117,13 @@ const char *model_source(const struct model *model)
 }
 
 /* Called with the lock held. name NULL: the entry is named by the hash of the text. */
-static struct entry *decode_entry(const char *name, const char *text, const char *where,
+static struct model_entry *decode_entry(const char *name, const char *text, const char *where,
                                   struct err *e)
 {
     struct description *d = description_decode(text, where, e);
     char *copy = strdup(text), *key = NULL;
     uint64_t hash = hash_bytes(HASH_BEGIN, text, strlen(text));
-    struct entry *entry = NULL;
+    struct model_entry *entry = NULL;
 
     if (d && !name && asprintf(&key, "%s@%016" PRIx64, description_name(d), hash) < 0)
         key = NULL;
@@ -149,16 +149,16 @@ static struct entry *decode_entry(const char *name, const char *text, const char
 const struct model *model_decode(const char *text, const char *where, struct err *e)
 {
     pthread_mutex_lock(&lock);
-    const struct entry *entry = decode_entry(NULL, text, where, e);
+    const struct model_entry *entry = decode_entry(NULL, text, where, e);
     pthread_mutex_unlock(&lock);
     return entry ? &entry->model : NULL;
 }
 
-static struct entry *read_model(const char *path, struct err *e)
+static struct model_entry *read_model(const char *path, struct err *e)
 {
     size_t n;
     char *text = atomicfile_read(path, DESCRIPTION_MAX, &n, e);
-    struct entry *entry = NULL;
+    struct model_entry *entry = NULL;
 
     if (!text) {
         e->code = ERR_CONFIG;
@@ -177,7 +177,7 @@ static void set_unknown(const char *name, struct err *e)
 {
     char list[1024] = "";
 
-    for (const struct entry *entry = first; entry; entry = entry->next)
+    for (const struct model_entry *entry = first; entry; entry = entry->next)
         if (!entry->model.text)
             snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", *list ? ", " : "",
                      entry->model.name);
@@ -191,7 +191,7 @@ const struct model *model_open(const char *name, struct err *e)
     bool is_path = strchr(name, '/') || (dot && strcmp(dot, ".yaml") == 0);
 
     pthread_mutex_lock(&lock);
-    struct entry *entry = find_entry(name);
+    struct model_entry *entry = find_entry(name);
     if (!entry && is_path)
         entry = read_model(name, e);
     else if (!entry)

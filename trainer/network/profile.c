@@ -7,7 +7,7 @@
 
 #define MAX_KINDS 64
 
-struct total {
+struct op_total {
     const struct op_kind *kind;
     double seconds, flop, bytes;
     double least; /* seconds, at the peak rates */
@@ -74,7 +74,7 @@ void profile_sum(const struct graph *g, double *flop, double *bytes)
     }
 }
 
-static void print_line(const char *name, const char *shape, const struct total *t,
+static void print_line(const char *name, const char *shape, const struct op_total *t,
                        double all_seconds, FILE *out)
 {
     double seconds = fmax(t->seconds, 1e-12);
@@ -88,15 +88,15 @@ static void print_line(const char *name, const char *shape, const struct total *
 }
 
 /* Operations and memory accesses overlap, so the slower of both determines the time. */
-static double least_time(const struct total *t, const struct profile_peak *peak)
+static double least_time(const struct op_total *t, const struct profile_peak *peak)
 {
     if (!(peak->flop > 0 && peak->bytes > 0))
         return 0;
     return fmax(t->flop / peak->flop, t->bytes / peak->bytes);
 }
 
-static void add_total(struct total *totals, size_t *n, const struct op_kind *kind,
-                      const struct total *t)
+static void add_total(struct op_total *totals, size_t *n, const struct op_kind *kind,
+                      const struct op_total *t)
 {
     size_t i = 0;
 
@@ -105,14 +105,14 @@ static void add_total(struct total *totals, size_t *n, const struct op_kind *kin
     if (i == MAX_KINDS)
         return;
     if (i == *n)
-        totals[(*n)++] = (struct total){.kind = kind};
+        totals[(*n)++] = (struct op_total){.kind = kind};
     totals[i].seconds += t->seconds;
     totals[i].flop += t->flop;
     totals[i].bytes += t->bytes;
     totals[i].least += t->least;
 }
 
-static void print_totals(struct total *totals, size_t n, double all_seconds, FILE *out)
+static void print_totals(struct op_total *totals, size_t n, double all_seconds, FILE *out)
 {
     for (; n > 0; n--) {
         size_t longest = 0;
@@ -128,7 +128,7 @@ static void print_totals(struct total *totals, size_t n, double all_seconds, FIL
 void profile_print(const struct graph *g, const struct profile_peak *peak, FILE *out)
 {
     double all_seconds = 1e-12, runs = (double)(g->nruns ? g->nruns : 1);
-    struct total totals[MAX_KINDS], all = {0};
+    struct op_total totals[MAX_KINDS], all = {0};
     size_t n = 0;
 
     for (size_t i = 0; i < g->nops; i++)
@@ -136,7 +136,7 @@ void profile_print(const struct graph *g, const struct profile_peak *peak, FILE 
     for (size_t i = 0; i < g->nops; i++) {
         const struct op *op = g->ops[i];
         const struct shape *s = &op->in[0]->shape;
-        struct total t = {op->kind, op->seconds / runs, profile_flop(op), profile_bytes(op), 0};
+        struct op_total t = {op->kind, op->seconds / runs, profile_flop(op), profile_bytes(op), 0};
         char shape[64], name[OP_NAME_SIZE];
 
         snprintf(shape, sizeof shape, "%" PRId64 "x%" PRId64 "x%" PRId64 "x%" PRId64, s->dim[0],

@@ -201,7 +201,7 @@ int resume_write(struct training *t, size_t items, bool must, struct err *e)
     return rc == 0 && must ? t->comm->ops->barrier(t->comm, e) : rc;
 }
 
-static double number(const cJSON *root, const char *name)
+static double get_number(const cJSON *root, const char *name)
 {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(root, name);
 
@@ -217,7 +217,7 @@ static const char *value_of(const cJSON *config, const struct setting *s)
     return was || s->expected ? was : s->preset;
 }
 
-static bool agrees(const struct setting *s, const char *was, const char *text)
+static bool has_value(const struct setting *s, const char *was, const char *text)
 {
     return s->type == SETTING_REAL ? strtod(was, NULL) == strtod(text, NULL)
                                    : strcmp(was, text) == 0;
@@ -237,7 +237,7 @@ static int check_setting(const cJSON *config, const struct setting *s, const cha
 {
     const char *was = value_of(config, s);
 
-    if (was && agrees(s, was, text))
+    if (was && has_value(s, was, text))
         return 0;
     if (!was || s->resume == SETTING_FIXED || !from->other)
         return err_set(e, ERR_CHECKPOINT, "was made with %s %s, but this run has %s; continue "
@@ -283,7 +283,7 @@ static bool has_hash(const cJSON *root, const char *name, uint64_t own)
 static int check_state(const struct training *t, const cJSON *root, struct origin *from,
                        struct err *e)
 {
-    if (schema_check(number(root, "schema"), ERR_CHECKPOINT, e) ||
+    if (schema_check(get_number(root, "schema"), ERR_CHECKPOINT, e) ||
         check_config(root, t->config, from, e))
         return -1;
     if (!has_hash(root, "plan", network_plan_hash(t->network)))
@@ -340,20 +340,22 @@ static void decode_losses(const cJSON *root, const struct origin *from, int part
 
 static void decode_point(const cJSON *root, struct resume_point *at, struct origin *from)
 {
-    from->parts = (int)number(root, "parts");
-    from->step_images = (size_t)number(root, "step_images");
-    from->items = (size_t)number(root, "items");
+    from->parts = (int)get_number(root, "parts");
+    from->step_images = (size_t)get_number(root, "step_images");
+    from->items = (size_t)get_number(root, "items");
     *at = (struct resume_point){
-        .epoch = (int)number(root, "epoch"), .begin = (size_t)number(root, "begin"),
-        .step = (size_t)number(root, "step"), .steps_before = (size_t)number(root, "steps_before"),
-        .seconds = number(root, "seconds"),
-        .totals = {.data_s = number(root, "data_s"), .compute_s = number(root, "compute_s"),
-                   .comm_s = number(root, "comm_s")},
-        .due = number(root, "due") != 0, .bucket = (size_t)number(root, "bucket"),
-        .goal = {.best = number(root, "best"), .best_epoch = (int)number(root, "best_epoch"),
-                 .reached = (int)number(root, "reached"),
-                 .stopped = (int)number(root, "stopped"), .cuts = (int)number(root, "cuts"),
-                 .cut_epoch = (int)number(root, "cut_epoch")}};
+        .epoch = (int)get_number(root, "epoch"), .begin = (size_t)get_number(root, "begin"),
+        .step = (size_t)get_number(root, "step"),
+        .steps_before = (size_t)get_number(root, "steps_before"),
+        .seconds = get_number(root, "seconds"),
+        .totals = {.data_s = get_number(root, "data_s"), .compute_s = get_number(root, "compute_s"),
+                   .comm_s = get_number(root, "comm_s")},
+        .due = get_number(root, "due") != 0, .bucket = (size_t)get_number(root, "bucket"),
+        .goal = {.best = get_number(root, "best"),
+                 .best_epoch = (int)get_number(root, "best_epoch"),
+                 .reached = (int)get_number(root, "reached"),
+                 .stopped = (int)get_number(root, "stopped"), .cuts = (int)get_number(root, "cuts"),
+                 .cut_epoch = (int)get_number(root, "cut_epoch")}};
 }
 
 static size_t item_size(const cJSON *row, int i)
@@ -398,14 +400,14 @@ static int decode_worlds(struct training *t, const cJSON *root, const struct ori
 /* Sets the state of loss scaling; the factor stays at its preset if the checkpoint has none. */
 static void decode_scaling(const cJSON *root, const struct optim *o)
 {
-    double factor = number(root, "scaling_factor");
+    double factor = get_number(root, "scaling_factor");
 
     if (!o->scaling)
         return;
     if (factor >= 1)
-        *o->scaling = (struct device_scaling){.factor = (float)factor,
-                                              .good = (int)number(root, "scaling_good"),
-                                              .left_out = (int)number(root, "scaling_left_out")};
+        *o->scaling = (struct device_scaling){
+            .factor = (float)factor, .good = (int)get_number(root, "scaling_good"),
+            .left_out = (int)get_number(root, "scaling_left_out")};
     o->scaling->taken = o->steps;
     o->scaling->rate = o->rate;
 }
@@ -443,14 +445,14 @@ static int decode_state(struct training *t, const struct snapshot *snapshot, str
     size_t n;
     int rc = check_state(t, root, from, e);
     struct safetensors_entry *list =
-        rc ? NULL : list_state(t, t->best_value && number(root, "best_epoch") > 0, &n, e);
+        rc ? NULL : list_state(t, t->best_value && get_number(root, "best_epoch") > 0, &n, e);
 
     if (!list || safetensors_read(snapshot->file, list, n, e)) {
         rc = -1;
     } else {
         decode_point(root, &t->at, from);
-        t->optim->steps = (int64_t)number(root, "optimizer_steps");
-        t->optim->rate = number(root, "optimizer_rate");
+        t->optim->steps = (int64_t)get_number(root, "optimizer_steps");
+        t->optim->rate = get_number(root, "optimizer_rate");
         decode_scaling(root, t->optim);
         decode_losses(root, from, t->comm->size, loss);
         rc = reset_goal(t, from, e) || decode_worlds(t, root, from, e) ? -1 : 0;

@@ -94,11 +94,11 @@ static int find_weight(struct step *s, size_t n, struct network_step *run, struc
     return run->own_weight ? 0 : comm_sum_double(s->config.comm, &run->weight, 1, e);
 }
 
-struct times {
+struct step_times {
     double began, waited, loaded, computed, summed, ended; /* clock_now() */
 };
 
-static void add_times(const struct step *s, const struct times *t, struct step_totals *totals)
+static void add_times(const struct step *s, const struct step_times *t, struct step_totals *totals)
 {
     const struct comm *comm = s->config.comm;
     struct trace *trace = s->config.trace;
@@ -125,7 +125,7 @@ int step_train(struct step *s, const struct step_work *w, struct step_totals *t,
         .noise = rng_u64(c->seed, STREAM_DROPOUT, (uint64_t)w->epoch), .first = w->range.begin,
         .scaling = c->optim->scaling, .score = s->epoch.score,
         .votes = {w->votes[STEP_LEAVE], w->votes[STEP_CHECKPOINT]}};
-    struct times times = {.began = clock_now()};
+    struct step_times times = {.began = clock_now()};
 
     if (step_input_wait(&s->input, n, e))
         return -1;
