@@ -3,8 +3,6 @@
 #include "launcher/spec/spec_view.h"
 
 #include <errno.h>
-#include <ifaddrs.h>
-#include <netinet/in.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,33 +45,6 @@ struct addrinfo *spec_view_resolve(const char *host, int port, const char **why)
     return rc ? NULL : found;
 }
 
-static bool same_address(const struct sockaddr *a, const struct sockaddr *b)
-{
-    if (a->sa_family != b->sa_family)
-        return false;
-    if (a->sa_family == AF_INET)
-        return memcmp(&((const struct sockaddr_in *)a)->sin_addr,
-                      &((const struct sockaddr_in *)b)->sin_addr, sizeof(struct in_addr)) == 0;
-    return a->sa_family == AF_INET6 &&
-           memcmp(&((const struct sockaddr_in6 *)a)->sin6_addr,
-                  &((const struct sockaddr_in6 *)b)->sin6_addr, sizeof(struct in6_addr)) == 0;
-}
-
-/* Does the list contain the address of an interface of this machine? */
-static bool is_own_address(const struct addrinfo *list)
-{
-    struct ifaddrs *own = NULL;
-    bool found = false;
-
-    if (getifaddrs(&own))
-        return false;
-    for (const struct addrinfo *a = list; a && !found; a = a->ai_next)
-        for (const struct ifaddrs *i = own; i && !found; i = i->ifa_next)
-            found = i->ifa_addr && same_address(a->ai_addr, i->ifa_addr);
-    freeifaddrs(own);
-    return found;
-}
-
 /* Are a and b the same machine, as node1 and node1.cluster are? */
 static bool same_name(const char *a, const char *b)
 {
@@ -90,7 +61,7 @@ static bool runs_here(const struct spec_view *v)
     if (same_name(v->self.host, v->node))
         return true;
     struct addrinfo *found = spec_view_resolve(v->host, v->self.port, &why);
-    bool is_own = found && is_own_address(found);
+    bool is_own = found && resolve_is_own(found);
     if (found)
         freeaddrinfo(found);
     return is_own;

@@ -2,6 +2,8 @@
 #include "config.h"
 #include "src/cluster/resolve.h"
 
+#include <ifaddrs.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,4 +58,30 @@ int resolve_host(const char *host, const char *service, const struct addrinfo *h
     if (look_up_listed(host, address))
         host = address;
     return getaddrinfo(host, service, hints, list);
+}
+
+static bool same_address(const struct sockaddr *a, const struct sockaddr *b)
+{
+    if (a->sa_family != b->sa_family)
+        return false;
+    if (a->sa_family == AF_INET)
+        return memcmp(&((const struct sockaddr_in *)a)->sin_addr,
+                      &((const struct sockaddr_in *)b)->sin_addr, sizeof(struct in_addr)) == 0;
+    return a->sa_family == AF_INET6 &&
+           memcmp(&((const struct sockaddr_in6 *)a)->sin6_addr,
+                  &((const struct sockaddr_in6 *)b)->sin6_addr, sizeof(struct in6_addr)) == 0;
+}
+
+bool resolve_is_own(const struct addrinfo *list)
+{
+    struct ifaddrs *own = NULL;
+    bool found = false;
+
+    if (getifaddrs(&own))
+        return false;
+    for (const struct addrinfo *a = list; a && !found; a = a->ai_next)
+        for (const struct ifaddrs *i = own; i && !found; i = i->ifa_next)
+            found = i->ifa_addr && same_address(a->ai_addr, i->ifa_addr);
+    freeifaddrs(own);
+    return found;
 }

@@ -14,4 +14,7 @@ bool resolve_is_listed(const char *host);
 int resolve_host(const char *host, const char *service, const struct addrinfo *hints,
                  struct addrinfo **list);
 
+/* Returns whether the list contains the address of an interface of this machine. */
+bool resolve_is_own(const struct addrinfo *list);
+
 #endif

@@ -3,9 +3,7 @@
 #include "trainer/run/strategy.h"
 
 #include <arpa/inet.h>
-#include <ifaddrs.h>
 #include <limits.h>
-#include <netdb.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -100,27 +98,6 @@ static bool is_loopback(const char *host)
            strcmp(host, "::1") == 0;
 }
 
-/* Returns whether `host` is an address of one of this machine's interfaces. */
-static bool is_own_address(const char *host)
-{
-    struct ifaddrs *list;
-    char text[NI_MAXHOST];
-    bool own = false;
-
-    if (getifaddrs(&list))
-        return false;
-    for (struct ifaddrs *i = list; i && !own; i = i->ifa_next) {
-        int family = i->ifa_addr ? i->ifa_addr->sa_family : AF_UNSPEC;
-        socklen_t length = family == AF_INET ? sizeof(struct sockaddr_in)
-                                             : sizeof(struct sockaddr_in6);
-        if ((family == AF_INET || family == AF_INET6) &&
-            getnameinfo(i->ifa_addr, length, text, sizeof text, NULL, 0, NI_NUMERICHOST) == 0)
-            own = strcmp(text, host) == 0;
-    }
-    freeifaddrs(list);
-    return own;
-}
-
 static bool is_address(const char *host)
 {
     unsigned char bytes[sizeof(struct in6_addr)];
@@ -128,20 +105,15 @@ static bool is_address(const char *host)
     return inet_pton(AF_INET, host, bytes) == 1 || inet_pton(AF_INET6, host, bytes) == 1;
 }
 
-/* Returns whether the name has an address of this machine, as names on a second network have
- * (juwels07i). */
+/* Returns whether the name or address has an address of this machine, as names on a second network
+ * have (juwels07i). */
 static bool resolves_here(const char *host)
 {
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *list = NULL;
-    char text[INET6_ADDRSTRLEN];
-    bool here = false;
 
     if (resolve_host(host, NULL, &hints, &list))
         return false;
-    for (const struct addrinfo *a = list; a && !here; a = a->ai_next)
-        here = getnameinfo(a->ai_addr, a->ai_addrlen, text, sizeof text, NULL, 0, NI_NUMERICHOST) ==
-                   0 &&
-               is_own_address(text);
+    bool here = resolve_is_own(list);
     freeaddrinfo(list);
     return here;
 }
@@ -153,7 +125,7 @@ static bool is_this_host(const char *host)
     const char *node = getenv("SLURMD_NODENAME");
 
     if (is_address(host))
-        return is_own_address(host);
+        return resolves_here(host);
     gethostname(name, sizeof name - 1);
     return same_short(host, name) || (node && same_short(host, node)) || resolves_here(host);
 }
