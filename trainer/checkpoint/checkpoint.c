@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* model.json is encoded as text and decoded with cJSON; weights are written by safetensors.h. */
 #include "config.h"
 #include "trainer/checkpoint/checkpoint.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* A file is read into memory completely; its header is decoded with cJSON. */
 #include "config.h"
 #include "trainer/checkpoint/safetensors.h"
 

@@ -27,7 +27,7 @@ size_t safetensors_list(const struct weights *w, const char *prefix, float *valu
                         struct safetensors_entry *list);
 
 /* Writes a file atomically. metadata: pairs of key and text, ended by a NULL key; may be NULL. The
- * text SAFETENSORS_HASH is replaced by the SHA-256 of the file as it is with that text. */
+ * text SAFETENSORS_HASH is replaced by the SHA-256 of the header with that text and of the data. */
 #define SAFETENSORS_HASH "0000000000000000000000000000000000000000000000000000000000000000"
 int safetensors_write(const char *path, const char *const *metadata,
                       const struct safetensors_entry *list, size_t n, struct err *e);

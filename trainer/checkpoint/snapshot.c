@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The names of files give their order; the hash in the metadata shows whether one is intact. */
 #include "config.h"
 #include "trainer/checkpoint/snapshot.h"
 

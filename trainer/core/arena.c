@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Anonymous mappings, which the kernel zeroes and can back with huge pages. */
 #include "config.h"
 #include "trainer/core/arena.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Conversions by integer arithmetic on the bits of the numbers, in loops that are vectorised. */
 #include "config.h"
 #include "trainer/core/dtype.h"
 

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Reads control groups, Slurm's variables and resource limits; a source that cannot be read is
+ * ignored. */
 #include "config.h"
 #include "trainer/core/host_memory.h"
 

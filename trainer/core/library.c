@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Opens libraries with dlopen, first by name and then in the folders of CUDA. */
 #include "config.h"
 #include "trainer/core/library.h"
 

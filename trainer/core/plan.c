@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Finds the blocks of memory and their lifetimes, and then places the blocks, largest first. */
 #include "config.h"
 #include "trainer/core/plan.h"
 

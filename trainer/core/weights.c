@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Entries are padded to 64 bytes; the arrays are on the device if there is one. */
 #include "config.h"
 #include "trainer/core/weights.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Messages are encoded by hand (protobuf.h), one frame for each scalar. */
 #include "config.h"
 #include "trainer/export/events.h"
 

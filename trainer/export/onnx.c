@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The inference graph of the network, op by op, encoded by hand (protobuf.h). */
 #include "config.h"
 #include "trainer/export/onnx.h"
 

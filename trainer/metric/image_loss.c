@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Binary cross entropy and Dice for one logit, softmax cross entropy and Dice for several. */
 #include "config.h"
 #include "trainer/metric/image_loss.h"
 

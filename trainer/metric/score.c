@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Counts pixels, and computes metrics from the counts. */
 #include "config.h"
 #include "trainer/metric/score.h"
 

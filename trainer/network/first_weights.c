@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Values are drawn by a counter-based generator (rng.h), in any order and by any thread. */
 #include "config.h"
 #include "trainer/network/first_weights.h"
 

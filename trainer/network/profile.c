@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Counts operations and bytes from the shapes of an op's tensors. */
 #include "config.h"
 #include "trainer/network/profile.h"
 

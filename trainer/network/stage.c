@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* A ring of DEVICE_SLOTS slots: a slot is waited for before it is used again. */
 #include "config.h"
 #include "trainer/network/stage.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The host's updates, and the plans of the device's: both compute the formulas of optim.h. */
 #include "config.h"
 #include "trainer/optim/optim.h"
 

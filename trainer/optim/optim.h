@@ -54,7 +54,7 @@ struct optim {
     struct device_scaling *scaling; /* on a device with config.scaled; checkpoints contain it */
 };
 
-/* Creates an optimizer for w, which must outlive it. NULL on error. */
+/* Creates an optimizer for w, whose device, if any, must outlive it. NULL on error. */
 struct optim *optim_create(const struct optim_config *config, const struct weights *w,
                            struct err *e);
 void optim_destroy(struct optim *o);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Linear searches: graphs have some hundred ops and are fused once. */
 #include "config.h"
 #include "trainer/passes/fuse_find.h"
 

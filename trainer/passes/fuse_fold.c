@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Each pair of a convolution and a norm becomes a pair of fold_norm and a convolution. */
 #include "config.h"
 #include "trainer/passes/fuse_fold.h"
 

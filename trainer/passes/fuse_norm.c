@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Each change is planned in copies of the ops, and made if the backend has kernels for all. */
 #include "config.h"
 #include "trainer/passes/fuse_norm.h"
 

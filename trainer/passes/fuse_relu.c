@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Each change is planned in a copy of an op, and made if the backend has a kernel for it. */
 #include "config.h"
 #include "trainer/passes/fuse_relu.h"
 
@@ -64,7 +65,7 @@ static void fuse_producer(struct graph *g, const struct backend *backend, struct
         !graph_is_private(g, *producer, conv) ||
         (!up && (*producer)->attr.kernel != conv->attr.kernel) || (*producer)->attr.stride > 1 ||
         conv->attr.stride > 1)
-        return; /* fused convolutions share one attr */
+        return; /* both convolutions use one op_attr */
     fused.in[0] = (*producer)->in[0];
     fused.in[OP_PRODUCER_W] = (*producer)->in[1];
     fused.in[OP_PRODUCER_B] = (*producer)->in[2];

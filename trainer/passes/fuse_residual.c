@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Fuses the end of each residual block, and repeats it for gradients if that saves memory. */
 #include "config.h"
 #include "trainer/passes/fuse_residual.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Casts are appended at the end of the graph, and then all ops are brought into order. */
 #include "config.h"
 #include "trainer/passes/precision.h"
 

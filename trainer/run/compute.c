@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Reads the environment, the CUDA driver and /proc/cpuinfo. */
 #include "config.h"
 #include "trainer/run/compute.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Parsing of the settings, and the state after each validation. */
 #include "config.h"
 #include "trainer/run/goal.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* A bar for terminals, log lines elsewhere. */
 #include "config.h"
 #include "trainer/run/progress.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Starts a thread for each replica, connects them, and reports the first error. */
 #include "config.h"
 #include "trainer/run/replicas.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Everything is written by rank 0, from its own weights. */
 #include "config.h"
 #include "trainer/run/results.h"
 

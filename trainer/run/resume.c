@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The state is JSON beside the tensors of a snapshot (snapshot.h). Rank 0 reads and writes it; the
+ * other ranks get it by broadcasts. */
 #include "config.h"
 #include "trainer/run/resume.h"
 

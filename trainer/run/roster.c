@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* One gather of an entry from each rank; all ranks then find the same errors. */
 #include "config.h"
 #include "trainer/run/roster.h"
 

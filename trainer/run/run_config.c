@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Each key is a row of the table of settings (settings.def). Checks that concern several settings
+ * are here. */
 #include "config.h"
 #include "trainer/run/run_config.h"
 

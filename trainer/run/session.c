@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The order of a training: handshake, data, resume, epochs and validations, results. Errors are
+ * returned to the caller, which ends the other replicas. */
 #include "config.h"
 #include "trainer/run/session.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Signal handlers set flags, which the training polls and a thread watches. */
 #include "config.h"
 #include "trainer/run/shutdown.h"
 

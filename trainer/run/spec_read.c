@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Decodes TF_CONFIG with cJSON. */
 #include "config.h"
 #include "trainer/run/spec_read.h"
 

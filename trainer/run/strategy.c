@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Compares the tasks of run.json, the cluster spec, the launcher's environment and MPI. */
 #include "config.h"
 #include "trainer/run/strategy.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Steps without timing, then rounds over all sizes, then the choice by medians. */
 #include "config.h"
 #include "trainer/step/bucket_tuner.h"
 

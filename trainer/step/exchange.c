@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Cuts the gradients into slices, and cuts them anew while the size of buckets is tuned. */
 #include "config.h"
 #include "trainer/step/exchange.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Sums of squared norms over batches and steps. */
 #include "config.h"
 #include "trainer/step/gradient_noise.h"
 

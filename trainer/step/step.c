@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* What both kinds of step have in common: loading images, the loss's divisor, times and trace. */
 #include "config.h"
 #include "trainer/step/step.h"
 

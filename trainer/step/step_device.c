@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* A step as work that is queued on a device, with its sums over replicas and its update. */
 #include "config.h"
 
 #include <math.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* A step whose gradients the host sums over replicas; it computes on the host or on a device. */
 #include "config.h"
 
 #include <stdlib.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Each batch goes to the network's own buffers (network_input, network_target). */
 #include "config.h"
 #include "trainer/step/step_input.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Events are buffered for a second or almost a page, and overwrite the end of the JSON array. */
 #include "config.h"
 #include "trainer/step/trace.h"
 
