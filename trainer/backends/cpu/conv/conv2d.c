@@ -206,7 +206,7 @@ void conv2d_begin(const struct op *op)
     const struct conv2d *c = op->priv;
     struct conv2d_workspace p = conv2d_workspace_now(op);
 
-    conv2d_pack(c, op->in[1]->data, false, p.packed);
+    conv2d_pack(c, op->in[1]->data, op->kind == &conv2d_grad_kind, p.packed);
     conv2d_pack_bias(c, op->in[2] ? op->in[2]->data : NULL, p.bias);
 }
 
@@ -230,12 +230,15 @@ void conv2d_make_rows(const struct op *op, size_t y, size_t n, float *const *to)
     }
 }
 
-static void conv2d_correlate(const struct op *op)
+static int conv2d_run(struct op *op, struct exec *x, struct err *e)
 {
     const struct conv2d *c = op->priv;
     struct conv2d_workspace p = conv2d_workspace_now(op);
     size_t nbands = (c->h + BAND - 1) / BAND, row = c->w * c->dst_channels;
 
+    (void)x;
+    (void)e;
+    conv2d_begin(op);
 #pragma omp parallel for schedule(dynamic) num_threads(c->nthreads)
     for (size_t i = 0; i < c->n * nbands; i++) {
         size_t from = i % nbands * BAND, to = from + BAND < c->h ? from + BAND : c->h;
@@ -248,27 +251,6 @@ static void conv2d_correlate(const struct op *op)
     }
     if (c->moments.rows)
         norm_moments_combine(&c->moments, p.partials, op->out[OP_OUT_MOMENTS]);
-}
-
-static int conv2d_run(struct op *op, struct exec *x, struct err *e)
-{
-    (void)x;
-    (void)e;
-    conv2d_begin(op);
-    conv2d_correlate(op);
-    return 0;
-}
-
-static int conv2d_run_grad_input(struct op *op, struct exec *x, struct err *e)
-{
-    const struct conv2d *c = op->priv;
-    struct conv2d_workspace p = conv2d_workspace_now(op);
-
-    (void)x;
-    (void)e;
-    conv2d_pack(c, op->in[1]->data, true, p.packed);
-    conv2d_pack_bias(c, NULL, p.bias);
-    conv2d_correlate(op);
     return 0;
 }
 
@@ -289,13 +271,13 @@ static int conv2d_prepare(struct op *op, struct err *e)
     return simd_keep(op, &c, sizeof c, e);
 }
 
-#define KERNEL_OF(_kind, _run) \
-    .kind = &_kind, .supports = conv2d_kernel_supports, .prepare = conv2d_prepare, .run = _run, \
-    .release = simd_release
+#define KERNEL_OF(_kind) \
+    .kind = &_kind, .supports = conv2d_kernel_supports, .prepare = conv2d_prepare, \
+    .run = conv2d_run, .release = simd_release
 
 const struct kernel simd_conv2d = {
-    KERNEL_OF(conv2d_kind, conv2d_run), .may = OP_NO_BIAS | OP_GIVES_MOMENTS, .types = KERNEL_ANY};
-const struct kernel simd_conv2d_relu = {KERNEL_OF(conv2d_kind, conv2d_run), .must = OP_RELU};
+    KERNEL_OF(conv2d_kind), .may = OP_NO_BIAS | OP_GIVES_MOMENTS, .types = KERNEL_ANY};
+const struct kernel simd_conv2d_relu = {KERNEL_OF(conv2d_kind), .must = OP_RELU};
 const struct kernel simd_conv2d_grad_input = {
-    KERNEL_OF(conv2d_grad_kind, conv2d_run_grad_input), .must = OP_INPUT_ONLY,
+    KERNEL_OF(conv2d_grad_kind), .must = OP_INPUT_ONLY,
     .types = KERNEL_ANY};

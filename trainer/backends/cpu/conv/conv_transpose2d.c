@@ -34,32 +34,14 @@ struct conv_transpose2d {
     float_rows_encode_f *encode;
 };
 
-/* x is the tensor of half the size, y the other. */
-static bool conv_transpose2d_supports(const struct tensor *x, const struct tensor *y)
+static bool conv_transpose2d_supports(const struct op *op)
 {
     const struct conv_rows *rows = conv_rows_best();
-    size_t ci = tensor_channels(x), co = tensor_channels(y);
+    size_t ci = tensor_channels(conv_transpose2d_x(op));
+    size_t co = tensor_channels(conv_transpose2d_y(op));
 
-    return rows && ci * co <= MAX_WEIGHTS && ci % rows->lanes == 0 &&
-           SIDE * co % rows->lanes == 0;
-}
-
-static struct conv_transpose2d conv_transpose2d_of(const struct op *op, const struct tensor *x,
-                                                   const struct tensor *y)
-{
-    struct conv_transpose2d plan = {0}, *c = &plan;
-
-    c->rows = conv_rows_best();
-    c->nrows = (size_t)(x->shape.dim[DIM_N] * x->shape.dim[DIM_H]);
-    c->width = (size_t)x->shape.dim[DIM_W];
-    c->nx = tensor_channels(x);
-    c->wide = SIDE * tensor_channels(y);
-    c->nthreads = simd_threads();
-    c->packed = SIDE * c->nx * c->wide;
-    c->room = c->width * (c->nx + SIDE * c->wide);
-    c->encode = float_rows_encode();
-    c->coef = norm_prologue_size(op);
-    return plan;
+    return rows && float_rows_supports(op) && norm_prologue_supports(op, DTYPE_F32) &&
+           ci * co <= MAX_WEIGHTS && ci % rows->lanes == 0 && SIDE * co % rows->lanes == 0;
 }
 
 /* nresults: the values of a pixel of a row of results. */
@@ -70,6 +52,30 @@ static void cut_vectors(struct conv_transpose2d *c, size_t nresults)
     c->nvectors = nresults % (2 * lanes) == 0 ? 2 : 1;
     c->nblocks = nresults / (c->nvectors * lanes);
     c->bias = nresults;
+}
+
+static struct conv_transpose2d conv_transpose2d_of(const struct op *op)
+{
+    const struct tensor *x = conv_transpose2d_x(op);
+    struct conv_transpose2d plan = {0}, *c = &plan;
+
+    c->rows = conv_rows_best();
+    c->nrows = (size_t)(x->shape.dim[DIM_N] * x->shape.dim[DIM_H]);
+    c->width = (size_t)x->shape.dim[DIM_W];
+    c->nx = tensor_channels(x);
+    c->wide = SIDE * tensor_channels(conv_transpose2d_y(op));
+    c->nthreads = simd_threads();
+    c->packed = SIDE * c->nx * c->wide;
+    c->room = c->width * (c->nx + SIDE * c->wide);
+    c->encode = float_rows_encode();
+    c->coef = norm_prologue_size(op);
+    if (op->out[0])
+        cut_vectors(c, op->kind == &conv_transpose2d_kind ? c->wide : c->nx);
+    if (op->out[1]) {
+        c->nchunks = conv_rows_chunks(c->nrows * c->width);
+        c->sums = c->packed + c->wide;
+    }
+    return plan;
 }
 
 /* Returns the weight of channel i of x and value l of a pixel pair in row a of y, from
@@ -352,72 +358,29 @@ static int conv_transpose2d_run_grads(struct op *op, struct exec *x, struct err 
     return 0;
 }
 
-static bool conv_transpose2d_supports_forward(const struct op *op)
+static int conv_transpose2d_prepare(struct op *op, struct err *e)
 {
-    return float_rows_supports(op) && norm_prologue_supports(op, DTYPE_F32) &&
-           conv_transpose2d_supports(op->in[0], op->out[0]);
-}
-
-static bool conv_transpose2d_supports_grad_input(const struct op *op)
-{
-    return float_rows_supports(op) && conv_transpose2d_supports(op->out[0], op->in[0]);
-}
-
-static bool conv_transpose2d_supports_grads(const struct op *op)
-{
-    return float_rows_supports(op) && norm_prologue_supports(op, DTYPE_F32) &&
-           conv_transpose2d_supports(op->in[2], op->in[0]);
-}
-
-static int conv_transpose2d_keep(struct op *op, const struct conv_transpose2d *c, struct err *e)
-{
+    const struct conv_transpose2d c = conv_transpose2d_of(op);
     struct simd_workspace w = {0};
 
-    conv_transpose2d_workspace_of(op, c, &w);
+    conv_transpose2d_workspace_of(op, &c, &w);
     op->workspace_size = w.size;
-    return simd_keep(op, c, sizeof *c, e);
+    return simd_keep(op, &c, sizeof c, e);
 }
 
-static int conv_transpose2d_prepare_forward(struct op *op, struct err *e)
-{
-    struct conv_transpose2d c = conv_transpose2d_of(op, op->in[0], op->out[0]);
-
-    cut_vectors(&c, c.wide);
-    return conv_transpose2d_keep(op, &c, e);
-}
-
-static int conv_transpose2d_prepare_grad_input(struct op *op, struct err *e)
-{
-    struct conv_transpose2d c = conv_transpose2d_of(op, op->out[0], op->in[0]);
-
-    cut_vectors(&c, c.nx);
-    return conv_transpose2d_keep(op, &c, e);
-}
-
-static int conv_transpose2d_prepare_grads(struct op *op, struct err *e)
-{
-    struct conv_transpose2d c = conv_transpose2d_of(op, op->in[2], op->in[0]);
-
-    if (op->out[0])
-        cut_vectors(&c, c.nx);
-    c.nchunks = conv_rows_chunks(c.nrows * c.width);
-    c.sums = c.packed + c.wide;
-    return conv_transpose2d_keep(op, &c, e);
-}
+#define KERNEL_OF(_kind, _run) \
+    .kind = &_kind, .supports = conv_transpose2d_supports, .prepare = conv_transpose2d_prepare, \
+    .run = _run, .release = simd_release
 
 const struct kernel simd_conv_transpose2d = {
-    .kind = &conv_transpose2d_kind, .supports = conv_transpose2d_supports_forward,
-    .prepare = conv_transpose2d_prepare_forward, .run = conv_transpose2d_run_forward,
-    .release = simd_release, .may = OP_HAS_COEF, .types = KERNEL_ANY};
+    KERNEL_OF(conv_transpose2d_kind, conv_transpose2d_run_forward), .may = OP_HAS_COEF,
+    .types = KERNEL_ANY};
 const struct kernel simd_conv_transpose2d_grad_input = {
-    .kind = &conv_transpose2d_grad_kind, .supports = conv_transpose2d_supports_grad_input,
-    .prepare = conv_transpose2d_prepare_grad_input, .run = conv_transpose2d_run_grad_input,
-    .release = simd_release, .must = OP_INPUT_ONLY, .types = KERNEL_ANY};
+    KERNEL_OF(conv_transpose2d_grad_kind, conv_transpose2d_run_grad_input), .must = OP_INPUT_ONLY,
+    .types = KERNEL_ANY};
 const struct kernel simd_conv_transpose2d_grad_weights = {
-    .kind = &conv_transpose2d_grad_kind, .supports = conv_transpose2d_supports_grads,
-    .prepare = conv_transpose2d_prepare_grads, .run = conv_transpose2d_run_grads,
-    .release = simd_release, .must = OP_WEIGHTS_ONLY, .types = KERNEL_ANY};
+    KERNEL_OF(conv_transpose2d_grad_kind, conv_transpose2d_run_grads), .must = OP_WEIGHTS_ONLY,
+    .types = KERNEL_ANY};
 const struct kernel simd_conv_transpose2d_grad = {
-    .kind = &conv_transpose2d_grad_kind, .supports = conv_transpose2d_supports_grads,
-    .prepare = conv_transpose2d_prepare_grads, .run = conv_transpose2d_run_grads,
-    .release = simd_release, .may = OP_GIVES_SUMS | OP_HAS_COEF};
+    KERNEL_OF(conv_transpose2d_grad_kind, conv_transpose2d_run_grads),
+    .may = OP_GIVES_SUMS | OP_HAS_COEF};

@@ -7,10 +7,12 @@
 #include "trainer/backends/cpu/isa/bf16.h"
 #include "trainer/backends/ref/vector.h"
 
+/* b is not read by ops of one input. */
 typedef void map_f(const uint16_t *a, const uint16_t *b, size_t n, uint16_t *dst);
 
-VECTOR_CLONES static void relu(const uint16_t *src, size_t n, uint16_t *dst)
+VECTOR_CLONES static void relu(const uint16_t *src, const uint16_t *b, size_t n, uint16_t *dst)
 {
+    (void)b;
 #pragma omp simd
     for (size_t i = 0; i < n; i++)
         dst[i] = (int16_t)src[i] > 0 ? src[i] : 0;
@@ -35,7 +37,7 @@ VECTOR_CLONES static void add(const uint16_t *a, const uint16_t *b, size_t n, ui
 
 static void map(const struct op *op, map_f *f)
 {
-    const uint16_t *a = op->in[0]->half, *b = op->in[1]->half;
+    const uint16_t *a = op->in[0]->half, *b = op->in[op->in[1] ? 1 : 0]->half;
     uint16_t *dst = op->out[0]->half;
     size_t n = tensor_count(op->out[0]);
 
@@ -46,15 +48,9 @@ static void map(const struct op *op, map_f *f)
 
 static int bf16_map_run_relu(struct op *op, struct exec *x, struct err *e)
 {
-    const uint16_t *src = op->in[0]->half;
-    uint16_t *dst = op->out[0]->half;
-    size_t n = tensor_count(op->out[0]);
-
     (void)x;
     (void)e;
-#pragma omp parallel for schedule(static)
-    for (size_t i = 0; i < n; i += BF16_BLOCK)
-        relu(src + i, n - i < BF16_BLOCK ? n - i : BF16_BLOCK, dst + i);
+    map(op, relu);
     return 0;
 }
 

@@ -234,17 +234,19 @@ static void run_task(const struct amx_conv_workspace *p, size_t i)
             nlines * c->width, p->partials + i * p->moments.size);
 }
 
-static void amx_conv_correlate(const struct op *op, bool turned)
+static int amx_conv_run(struct op *op, struct exec *x, struct err *e)
 {
     const struct amx_conv *c = op->priv;
     struct amx_conv_workspace p =
         amx_conv_workspace_of(op, c, &(struct simd_workspace){op->workspace, 0});
     struct norm_prologue norm;
 
+    (void)x;
+    (void)e;
     norm_prologue_init(&norm, op, p.coef);
     if (norm_prologue_coef(op))
         p.operands.norm[0] = &norm.map;
-    amx_conv_pack(c, p.operands.weights->data, turned, p.packed);
+    amx_conv_pack(c, p.operands.weights->data, op->kind == &conv2d_grad_kind, p.packed);
     amx_conv_repeat(c, p.operands.bias, p.bias);
 #pragma omp parallel num_threads(c->nthreads)
     {
@@ -256,65 +258,36 @@ static void amx_conv_correlate(const struct op *op, bool turned)
     }
     if (p.moments.rows)
         norm_moments_combine(&p.moments, p.partials, op->out[OP_OUT_MOMENTS]);
-}
-
-static int amx_conv_run_forward(struct op *op, struct exec *x, struct err *e)
-{
-    (void)x;
-    (void)e;
-    amx_conv_correlate(op, false);
-    return 0;
-}
-
-static int amx_conv_run_grad_input(struct op *op, struct exec *x, struct err *e)
-{
-    (void)x;
-    (void)e;
-    amx_conv_correlate(op, true);
     return 0;
 }
 
 /* Returns whether tiles are available and the op's sizes suit them. With 24 or 40 output channels
- * some columns of the tiles would be idle. */
-static bool fits(const struct op *op)
-{
-    const struct conv_operands r = conv_operands_of(op);
-    size_t ns = conv_operands_channels(r.src), nd = conv_operands_channels(r.dst);
-
-    return amx_tiles_best() && op->attr.kernel == KERNEL && op->attr.stride <= 1 &&
-           amx_rows_supports(r.src) && amx_rows_supports(r.dst) &&
-           (nd == AMX_ROWS_CHANNELS || nd % COLUMNS == 0) && ns * nd <= MAX_WEIGHTS;
-}
-
-/* Norms and moments need rows of whole vectors. The trial of the kernel leaves them out, because
- * tiles do not compute them. */
+ * some columns of the tiles would be idle. Norms and moments need rows of whole vectors; the trial
+ * of the kernel leaves them out, because tiles do not compute them. */
 static bool amx_conv_supports(const struct op *op)
 {
-    static const struct kernel forward = {
-        .prepare = amx_conv_prepare, .run = amx_conv_run_forward, .release = simd_release};
+    static const struct kernel kernel = {
+        .prepare = amx_conv_prepare, .run = amx_conv_run, .release = simd_release};
+    const struct conv_operands r = conv_operands_of(op);
+    size_t ns = conv_operands_channels(r.src), nd = conv_operands_channels(r.dst);
     struct op plain = *op;
 
     plain.in[OP_COEF] = plain.out[OP_OUT_MOMENTS] = NULL;
-    return fits(op) && norm_moments_supports(op, DTYPE_BF16) &&
-           norm_prologue_supports(op, DTYPE_BF16) && !(op->in[OP_COEF] && op->in[OP_SECOND]) &&
-           (!op->out[OP_OUT_MOMENTS] || norm_rows_fit(op->out[0])) && amx_check(&forward, &plain);
+    return amx_tiles_best() && op->attr.kernel == KERNEL && op->attr.stride <= 1 &&
+           amx_rows_supports(r.src) && amx_rows_supports(r.dst) &&
+           (nd == AMX_ROWS_CHANNELS || nd % COLUMNS == 0) && ns * nd <= MAX_WEIGHTS &&
+           norm_moments_supports(op, DTYPE_BF16) && norm_prologue_supports(op, DTYPE_BF16) &&
+           !(op->in[OP_COEF] && op->in[OP_SECOND]) &&
+           (!op->out[OP_OUT_MOMENTS] || norm_rows_fit(op->out[0])) && amx_check(&kernel, &plain);
 }
 
-static bool amx_conv_supports_grad_input(const struct op *op)
-{
-    static const struct kernel backward = {
-        .prepare = amx_conv_prepare, .run = amx_conv_run_grad_input, .release = simd_release};
-
-    return fits(op) && amx_check(&backward, op);
-}
-
-#define KERNEL_OF(_kind, _supports, _run) \
-    .kind = &_kind, .supports = _supports, .prepare = amx_conv_prepare, .run = _run, \
-    .release = simd_release, .types = KERNEL_HALVES
+#define KERNEL_OF(_kind) \
+    .kind = &_kind, .supports = amx_conv_supports, .prepare = amx_conv_prepare, \
+    .run = amx_conv_run, .release = simd_release, .types = KERNEL_HALVES
 
 const struct kernel simd_amx_conv = {
-    KERNEL_OF(conv2d_kind, amx_conv_supports, amx_conv_run_forward),
+    KERNEL_OF(conv2d_kind),
     .may = OP_NO_BIAS | OP_GIVES_MOMENTS | OP_HAS_SECOND | OP_HAS_COEF};
 const struct kernel simd_amx_conv_grad_input = {
-    KERNEL_OF(conv2d_grad_kind, amx_conv_supports_grad_input, amx_conv_run_grad_input),
+    KERNEL_OF(conv2d_grad_kind),
     .may = OP_HAS_SECOND, .must = OP_INPUT_ONLY};

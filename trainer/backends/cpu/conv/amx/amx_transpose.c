@@ -17,6 +17,7 @@
 #include "trainer/backends/cpu/conv/amx/amx_check.h"
 #include "trainer/backends/cpu/conv/amx/amx_rows.h"
 #include "trainer/backends/cpu/conv/conv_rows.h"
+#include "trainer/backends/cpu/conv/conv_transpose2d.h"
 #include "trainer/backends/cpu/isa/amx_tiles.h"
 #include "trainer/backends/cpu/isa/bf16.h"
 #include "trainer/backends/ref/vector.h"
@@ -60,11 +61,11 @@ static size_t depth_of(size_t n)
     return n % 32 == 0 ? 32 : n % 24 == 0 ? 24 : n % 16 == 0 ? 16 : 8;
 }
 
-/* depth: the number of products in a sum; 0: sums run over pixels. Returns NULL if there is no
- * memory. */
-static struct amx_transpose amx_transpose_of(const struct tensor *x, const struct tensor *y,
-                                             size_t depth)
+/* The sums of the gradient of the weights run over pixels, others over channels. */
+static struct amx_transpose amx_transpose_of(const struct op *op)
 {
+    const struct tensor *x = conv_transpose2d_x(op);
+    bool over_pixels = op->out[1];
     struct amx_transpose plan = {0}, *c = &plan;
 
     c->tiles = amx_tiles_best();
@@ -73,16 +74,17 @@ static struct amx_transpose amx_transpose_of(const struct tensor *x, const struc
     c->height = (size_t)x->shape.dim[DIM_H];
     c->width = (size_t)x->shape.dim[DIM_W];
     c->nx = tensor_channels(x);
-    c->wide = SIDE * tensor_channels(y);
-    c->shape = (struct amx_shape){TILE, AMX_TILES_COLUMNS, depth > 0 ? depth_of(depth) : DEPTH,
-                                  false};
+    c->wide = SIDE * tensor_channels(conv_transpose2d_y(op));
+    c->shape = (struct amx_shape){TILE, AMX_TILES_COLUMNS, DEPTH, false};
+    if (!over_pixels)
+        c->shape.depth = depth_of(op->kind == &conv_transpose2d_kind ? c->nx : c->wide);
     c->slice = simd_min(c->width < SLICE ? SLICE / c->width : 1, c->height);
     c->nslices = (c->height + c->slice - 1) / c->slice;
     c->npixels = simd_round_up(c->slice * c->width, DEPTH);
     c->plane = ((c->npixels / LINE + 1) | 1) * LINE;
     c->x = c->npixels * c->nx;
     c->y = SIDE * c->npixels * c->wide;
-    c->room = depth > 0 ? c->x + c->y : c->nx * c->plane + c->y + 2 * c->npixels * c->wide;
+    c->room = over_pixels ? c->nx * c->plane + c->y + 2 * c->npixels * c->wide : c->x + c->y;
     c->results = c->npixels * (c->nx > c->wide ? c->nx : c->wide);
     c->packed = SIDE * c->nx * c->wide;
     c->bias = simd_round_up(c->wide, LINE);
@@ -197,13 +199,16 @@ static void back_task(const struct amx_transpose *c, const struct op *op, const 
 }
 
 /* Workspace: bias, results of each thread, packed weights, pixels of each thread. */
-static void amx_transpose_run_tasks(const struct op *op, bool back)
+static int amx_transpose_run(struct op *op, struct exec *x, struct err *e)
 {
     const struct amx_transpose *c = op->priv;
+    bool back = op->kind == &conv_transpose2d_grad_kind;
     float *bias = op->workspace, *results = bias + c->bias;
     uint16_t *packed = (uint16_t *)(void *)(results + c->nthreads * c->results);
     uint16_t *rooms = packed + c->packed;
 
+    (void)x;
+    (void)e;
     amx_transpose_pack(c, op->in[1]->data, back, packed);
     for (size_t i = 0; i < c->bias; i++)
         bias[i] = back ? 0 : op->in[2]->data[i % (c->wide / SIDE)];
@@ -219,6 +224,7 @@ static void amx_transpose_run_tasks(const struct op *op, bool back)
         }
         c->tiles->end();
     }
+    return 0;
 }
 
 typedef uint16_t halves __attribute__((vector_size(2 * LANES), aligned(2), may_alias));
@@ -326,88 +332,37 @@ static int amx_transpose_run_grad_weights(struct op *op, struct exec *e, struct 
     return 0;
 }
 
-static int amx_transpose_run_up(struct op *op, struct exec *x, struct err *e)
+static int amx_transpose_prepare(struct op *op, struct err *e)
 {
-    (void)x;
-    (void)e;
-    amx_transpose_run_tasks(op, false);
-    return 0;
-}
+    const struct amx_transpose c = amx_transpose_of(op);
 
-static int amx_transpose_run_grad_input(struct op *op, struct exec *x, struct err *e)
-{
-    (void)x;
-    (void)e;
-    amx_transpose_run_tasks(op, true);
-    return 0;
-}
-
-static int amx_transpose_keep(struct op *op, const struct amx_transpose *c, struct err *e)
-{
-    op->workspace_size = (c->bias + c->nthreads * c->results) * sizeof(float) +
-                         (c->packed + c->nthreads * c->room) * sizeof(uint16_t);
-    return simd_keep(op, c, sizeof *c, e);
-}
-
-static int amx_transpose_prepare_up(struct op *op, struct err *e)
-{
-    const struct amx_transpose c =
-        amx_transpose_of(op->in[0], op->out[0], tensor_channels(op->in[0]));
-
-    return amx_transpose_keep(op, &c, e);
-}
-
-static int amx_transpose_prepare_grad_input(struct op *op, struct err *e)
-{
-    const struct amx_transpose c =
-        amx_transpose_of(op->out[0], op->in[0], SIDE * tensor_channels(op->in[0]));
-
-    return amx_transpose_keep(op, &c, e);
-}
-
-static int amx_transpose_prepare_grad_weights(struct op *op, struct err *e)
-{
-    const struct amx_transpose c = amx_transpose_of(op->in[2], op->in[0], 0);
-
-    op->workspace_size = simd_round_up(c.nchunks * c.nsums, LINE) * sizeof(float) +
-                         c.nthreads * c.room * sizeof(uint16_t);
+    op->workspace_size = c.nthreads * c.room * sizeof(uint16_t);
+    if (op->out[1])
+        op->workspace_size += simd_round_up(c.nchunks * c.nsums, LINE) * sizeof(float);
+    else
+        op->workspace_size += (c.bias + c.nthreads * c.results) * sizeof(float) +
+                              c.packed * sizeof(uint16_t);
     return simd_keep(op, &c, sizeof c, e);
 }
 
-static bool amx_transpose_supports(const struct tensor *x, const struct tensor *y)
+static bool amx_transpose_supports(const struct op *op)
 {
-    const struct tensor *tensors[2][CONV_CONCAT] = {{x}, {y}};
+    const struct tensor *x[CONV_CONCAT] = {conv_transpose2d_x(op)};
+    const struct tensor *y[CONV_CONCAT] = {conv_transpose2d_y(op)};
 
-    return amx_tiles_best() && amx_rows_supports(tensors[0]) && amx_rows_supports(tensors[1]) &&
-           tensor_channels(x) % TILE == 0 && tensor_channels(x) * tensor_channels(y) <= MAX_WEIGHTS;
+    return amx_tiles_best() && amx_rows_supports(x) && amx_rows_supports(y) &&
+           tensor_channels(*x) % TILE == 0 &&
+           tensor_channels(*x) * tensor_channels(*y) <= MAX_WEIGHTS &&
+           amx_check(op->out[1] ? &simd_amx_transpose_grad_weights : &simd_amx_transpose, op);
 }
 
-static bool amx_transpose_supports_up(const struct op *op)
-{
-    return amx_transpose_supports(op->in[0], op->out[0]) && amx_check(&simd_amx_transpose, op);
-}
+#define KERNEL_OF(_kind, _run) \
+    .kind = &_kind, .supports = amx_transpose_supports, .prepare = amx_transpose_prepare, \
+    .run = _run, .release = simd_release, .types = KERNEL_HALVES
 
-static bool amx_transpose_supports_grad_input(const struct op *op)
-{
-    return amx_transpose_supports(op->out[0], op->in[0]) &&
-           amx_check(&simd_amx_transpose_grad_input, op);
-}
-
-static bool amx_transpose_supports_grad_weights(const struct op *op)
-{
-    return amx_transpose_supports(op->in[2], op->in[0]) &&
-           amx_check(&simd_amx_transpose_grad_weights, op);
-}
-
-const struct kernel simd_amx_transpose = {
-    .kind = &conv_transpose2d_kind, .supports = amx_transpose_supports_up,
-    .prepare = amx_transpose_prepare_up, .run = amx_transpose_run_up, .release = simd_release,
-    .types = KERNEL_HALVES};
+const struct kernel simd_amx_transpose = {KERNEL_OF(conv_transpose2d_kind, amx_transpose_run)};
 const struct kernel simd_amx_transpose_grad_input = {
-    .kind = &conv_transpose2d_grad_kind, .supports = amx_transpose_supports_grad_input,
-    .prepare = amx_transpose_prepare_grad_input, .run = amx_transpose_run_grad_input,
-    .release = simd_release, .must = OP_INPUT_ONLY, .types = KERNEL_HALVES};
+    KERNEL_OF(conv_transpose2d_grad_kind, amx_transpose_run), .must = OP_INPUT_ONLY};
 const struct kernel simd_amx_transpose_grad_weights = {
-    .kind = &conv_transpose2d_grad_kind, .supports = amx_transpose_supports_grad_weights,
-    .prepare = amx_transpose_prepare_grad_weights, .run = amx_transpose_run_grad_weights,
-    .release = simd_release, .must = OP_WEIGHTS_ONLY, .types = KERNEL_HALVES};
+    KERNEL_OF(conv_transpose2d_grad_kind, amx_transpose_run_grad_weights),
+    .must = OP_WEIGHTS_ONLY};

@@ -162,7 +162,7 @@ winograd_conv_epilogue_f winograd_epilogue_pool; /* writes out[0] of op and its 
 
 /* Runs a convolution that simd_winograd's prepare, or winograd_conv_prepare_copied(), has prepared;
  * the latter if there is a producer, or if results are not written. simd_release frees op->priv. */
-void winograd_conv_run_fused(struct op *conv, const struct winograd_conv_fusion *fusion);
+void winograd_conv_run_fused(struct op *op, const struct winograd_conv_fusion *fusion);
 int winograd_conv_prepare_copied(struct op *op, struct err *e);
 
 /* The steps of winograd_weights.c. This returns the number of chunks that have their own sums; 0:

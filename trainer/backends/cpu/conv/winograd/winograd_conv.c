@@ -114,8 +114,7 @@ static struct winograd_conv_workspace winograd_conv_workspace_of(const struct op
     };
 }
 
-static void winograd_conv_correlate(const struct op *op, const struct winograd_conv_fusion *fusion,
-                                    bool turned)
+void winograd_conv_run_fused(struct op *op, const struct winograd_conv_fusion *fusion)
 {
     const struct winograd *g = op->priv;
     struct conv_operands operands = conv_operands_of(op);
@@ -139,7 +138,7 @@ static void winograd_conv_correlate(const struct op *op, const struct winograd_c
     {
         size_t done = nrows; /* where the last band ended, if copies of its rows are still valid */
 
-        winograd_conv_pack(g, operands.weights->data, turned, p.packed);
+        winograd_conv_pack(g, operands.weights->data, op->kind == &conv2d_grad_kind, p.packed);
 #pragma omp for schedule(dynamic, g->run)
         for (size_t from = 0; from < nrows; from += g->band) {
             struct winograd_band b = winograd_band_of(g, from, nrows);
@@ -159,19 +158,11 @@ static void winograd_conv_correlate(const struct op *op, const struct winograd_c
         norm_moments_combine(&g->moments, p.partials, op->out[OP_OUT_MOMENTS]);
 }
 
-static int winograd_conv_run_forward(struct op *op, struct exec *x, struct err *e)
+static int winograd_conv_run(struct op *op, struct exec *x, struct err *e)
 {
     (void)x;
     (void)e;
-    winograd_conv_correlate(op, &(struct winograd_conv_fusion){0}, false);
-    return 0;
-}
-
-static int winograd_conv_run_grad_input(struct op *op, struct exec *x, struct err *e)
-{
-    (void)x;
-    (void)e;
-    winograd_conv_correlate(op, &(struct winograd_conv_fusion){0}, true);
+    winograd_conv_run_fused(op, &(struct winograd_conv_fusion){0});
     return 0;
 }
 
@@ -198,21 +189,16 @@ int winograd_conv_prepare_copied(struct op *op, struct err *e)
     return winograd_conv_prepare_with(op, true, e);
 }
 
-void winograd_conv_run_fused(struct op *conv, const struct winograd_conv_fusion *fusion)
-{
-    winograd_conv_correlate(conv, fusion, false);
-}
-
-#define KERNEL_OF(_kind, _run) \
-    .kind = &_kind, .supports = winograd_supports, .prepare = winograd_conv_prepare, .run = _run, \
-    .release = simd_release
+#define KERNEL_OF(_kind) \
+    .kind = &_kind, .supports = winograd_supports, .prepare = winograd_conv_prepare, \
+    .run = winograd_conv_run, .release = simd_release
 
 const struct kernel simd_winograd = {
-    KERNEL_OF(conv2d_kind, winograd_conv_run_forward),
+    KERNEL_OF(conv2d_kind),
     .may = OP_NO_BIAS | OP_GIVES_MOMENTS | OP_HAS_SECOND | OP_HAS_COEF | OP_HAS_SECOND_COEF,
     .types = KERNEL_ANY};
 const struct kernel simd_winograd_relu = {
-    KERNEL_OF(conv2d_kind, winograd_conv_run_forward), .may = OP_HAS_SECOND, .must = OP_RELU};
+    KERNEL_OF(conv2d_kind), .may = OP_HAS_SECOND, .must = OP_RELU};
 const struct kernel simd_winograd_grad_input = {
-    KERNEL_OF(conv2d_grad_kind, winograd_conv_run_grad_input), .may = OP_HAS_SECOND,
+    KERNEL_OF(conv2d_grad_kind), .may = OP_HAS_SECOND,
     .must = OP_INPUT_ONLY, .types = KERNEL_ANY};

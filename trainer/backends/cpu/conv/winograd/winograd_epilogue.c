@@ -66,7 +66,8 @@ static bool winograd_epilogue_supports(const struct op *op)
     struct op pool = {.kind = &max_pool2d_kind, .in = {op->out[0]}};
 
     return winograd_supports(&first) &&
-           (has_head(op) ? head_rows_of(&head, &y, op->out[0]) != NULL : max_pool2d_supports(&pool));
+           (has_head(op) ? head_rows_of(&head, &y, op->out[0]) != NULL
+                         : max_pool2d_supports(&pool));
 }
 
 static int winograd_epilogue_prepare(struct op *op, struct err *e)
