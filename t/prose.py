@@ -122,7 +122,9 @@ def check_spelling(paths, words):
 
 def main():
     phrases, folders, words = rules()
-    documents = [p for p in ("README.md", "NEWS.md", *tracked("doc", "logs")) if p.endswith(".md")]
+    documents = [p for p in ("README.md", "NEWS.md", "CONTRIBUTING.md", "SECURITY.md",
+                             *tracked("doc", "logs", "packaging", "templates"))
+                 if p.endswith(".md") and os.path.exists(p)]
     texts = documents + sys.argv[1:] + [p for p in tracked(*folders) if is_source(p)]
     for path in documents:
         check_document(path)
