@@ -9,6 +9,7 @@
 #include "src/log.h"
 #include "trainer/backends/cuda/cuda_device.h"
 #include "trainer/backends/cuda/runtime/cuda_kernel.h"
+#include "trainer/backends/cuda/runtime/cuda_queue.h"
 #include "trainer/backends/trial/verdicts.h"
 
 #define GPUS 64
@@ -121,8 +122,10 @@ static bool try_kernel(const struct trial_problem *p, const struct kernel *kerne
     is_trying = false;
     bool is_dead = fault && cuda_device_ops.drain(rule.device, &e);
     cuda_device_ops.close(rule.device);
-    if (fault)
+    if (fault) { /* or a later launch would report it */
         (void)cudaGetLastError();
+        (void)cuda_launch_error();
+    }
     log_debug("%s%s, of %d channels: tried on GPU %d in %.3f s: %s", kernel->kind->name,
               kernel->release ? " by cuDNN" : "", (int)tensor_channels(op->in[0]), index,
               clock_now() - began, fault ? fault : "right");

@@ -45,7 +45,7 @@ static int identify(struct device *d, struct err *e)
 {
     struct cudaDeviceProp p;
 
-    if (cuda_status(cudaGetDeviceProperties(&p, d->index), "cudaGetDeviceProperties", e))
+    if (cuda_status(d, cudaGetDeviceProperties(&p, d->index), "cudaGetDeviceProperties", e))
         return -1;
     d->id = UINT64_C(0xcbf29ce484222325);
     for (size_t i = 0; i < sizeof p.uuid.bytes; i++)
@@ -60,17 +60,17 @@ static uint64_t device_id(const struct device *d)
 
 static int fill_device(struct device *d, struct err *e)
 {
-    if (cuda_status(cudaSetDevice(d->index), "cudaSetDevice", e) || identify(d, e) ||
-        cuda_status(cudaStreamCreateWithFlags(&d->stream, cudaStreamNonBlocking),
+    if (cuda_status(d, cudaSetDevice(d->index), "cudaSetDevice", e) || identify(d, e) ||
+        cuda_status(d, cudaStreamCreateWithFlags(&d->stream, cudaStreamNonBlocking),
                     "cudaStreamCreate", e) ||
-        cuda_status(cudaMalloc((void **)&d->scalars, sizeof *d->scalars), "cudaMalloc", e) ||
-        cuda_status(cudaMalloc((void **)&d->partials, CUDA_SQUARE_PARTS * sizeof *d->partials),
+        cuda_status(d, cudaMalloc((void **)&d->scalars, sizeof *d->scalars), "cudaMalloc", e) ||
+        cuda_status(d, cudaMalloc((void **)&d->partials, CUDA_SQUARE_PARTS * sizeof *d->partials),
                     "cudaMalloc", e) ||
-        cuda_status(cudaHostAlloc((void **)&d->slots, DEVICE_SLOTS * sizeof *d->slots,
+        cuda_status(d, cudaHostAlloc((void **)&d->slots, DEVICE_SLOTS * sizeof *d->slots,
                                   cudaHostAllocDefault), "cudaHostAlloc", e))
         return -1;
     for (int i = 0; i < DEVICE_SLOTS; i++)
-        if (cuda_status(cudaEventCreateWithFlags(&d->done[i], cudaEventDisableTiming),
+        if (cuda_status(d, cudaEventCreateWithFlags(&d->done[i], cudaEventDisableTiming),
                         "cudaEventCreate", e))
             return -1;
     return 0;
@@ -103,7 +103,7 @@ static int device_room(struct device *d, size_t *nbytes, struct err *e)
     size_t total;
 
     (void)d;
-    return cuda_status(cudaMemGetInfo(nbytes, &total), "cudaMemGetInfo", e);
+    return cuda_status(d, cudaMemGetInfo(nbytes, &total), "cudaMemGetInfo", e);
 }
 
 static int device_begin(struct device *d, int slot, const struct exec *x, struct err *e)
@@ -132,9 +132,9 @@ static int device_begin(struct device *d, int slot, const struct exec *x, struct
 
 static int device_end(struct device *d, int slot, struct err *e)
 {
-    if (cuda_status(cuda_launch_error(), "a kernel could not be launched", e) ||
+    if (cuda_status(d, cuda_launch_error(), "a kernel could not be launched", e) ||
         cuda_queue_copy(d, &d->slots[slot], d->scalars, offsetof(struct cuda_scalars, update), e) ||
-        cuda_status(cudaEventRecord(d->done[slot], d->stream), "cudaEventRecord", e))
+        cuda_status(d, cudaEventRecord(d->done[slot], d->stream), "cudaEventRecord", e))
         return -1;
     d->pending[slot] = true;
     if (d->has_chosen)
@@ -184,12 +184,12 @@ static void *device_stream(const struct device *d)
 
 static int make_side(struct device *d, struct err *e)
 {
-    if (cuda_status(cudaStreamCreateWithFlags(&d->side, cudaStreamNonBlocking), "cudaStreamCreate",
-                    e) ||
-        cuda_status(cudaEventCreateWithFlags(&d->forked, cudaEventDisableTiming), "cudaEventCreate",
-                    e) ||
-        cuda_status(cudaEventCreateWithFlags(&d->joined, cudaEventDisableTiming), "cudaEventCreate",
-                    e))
+    if (cuda_status(d, cudaStreamCreateWithFlags(&d->side, cudaStreamNonBlocking),
+                    "cudaStreamCreate", e) ||
+        cuda_status(d, cudaEventCreateWithFlags(&d->forked, cudaEventDisableTiming),
+                    "cudaEventCreate", e) ||
+        cuda_status(d, cudaEventCreateWithFlags(&d->joined, cudaEventDisableTiming),
+                    "cudaEventCreate", e))
         return -1;
     return 0;
 }
@@ -197,16 +197,16 @@ static int make_side(struct device *d, struct err *e)
 static void *device_branch(struct device *d, struct err *e)
 {
     if ((!d->side && make_side(d, e)) ||
-        cuda_status(cudaEventRecord(d->forked, d->stream), "cudaEventRecord", e) ||
-        cuda_status(cudaStreamWaitEvent(d->side, d->forked, 0), "cudaStreamWaitEvent", e))
+        cuda_status(d, cudaEventRecord(d->forked, d->stream), "cudaEventRecord", e) ||
+        cuda_status(d, cudaStreamWaitEvent(d->side, d->forked, 0), "cudaStreamWaitEvent", e))
         return NULL;
     return d->side;
 }
 
 static int device_merge(struct device *d, struct err *e)
 {
-    if (cuda_status(cudaEventRecord(d->joined, d->side), "cudaEventRecord", e) ||
-        cuda_status(cudaStreamWaitEvent(d->stream, d->joined, 0), "cudaStreamWaitEvent", e))
+    if (cuda_status(d, cudaEventRecord(d->joined, d->side), "cudaEventRecord", e) ||
+        cuda_status(d, cudaStreamWaitEvent(d->stream, d->joined, 0), "cudaStreamWaitEvent", e))
         return -1;
     return 0;
 }
@@ -223,7 +223,7 @@ static float *device_votes(struct device *d)
 
 static int device_record(struct device *d, struct err *e)
 {
-    return cuda_status(cudaStreamBeginCapture(d->stream, cudaStreamCaptureModeThreadLocal),
+    return cuda_status(d, cudaStreamBeginCapture(d->stream, cudaStreamCaptureModeThreadLocal),
                  "cudaStreamBeginCapture", e);
 }
 
@@ -232,12 +232,12 @@ static struct device_program *device_finish(struct device *d, struct err *e)
     cudaGraph_t graph = NULL;
     struct device_program *p = NULL;
 
-    if (cuda_status(cudaStreamEndCapture(d->stream, &graph), "cudaStreamEndCapture", e))
+    if (cuda_status(d, cudaStreamEndCapture(d->stream, &graph), "cudaStreamEndCapture", e))
         return NULL;
     p = calloc(1, sizeof *p);
     if (!p)
         err_set(e, ERR_INTERNAL, "out of memory");
-    else if (cuda_status(cudaGraphInstantiate(&p->graph, graph, 0), "cudaGraphInstantiate", e)) {
+    else if (cuda_status(d, cudaGraphInstantiate(&p->graph, graph, 0), "cudaGraphInstantiate", e)) {
         free(p);
         p = NULL;
     }
@@ -247,7 +247,7 @@ static struct device_program *device_finish(struct device *d, struct err *e)
 
 static int device_replay(struct device *d, struct device_program *p, struct err *e)
 {
-    return cuda_status(cudaGraphLaunch(p->graph, d->stream), "cudaGraphLaunch", e);
+    return cuda_status(d, cudaGraphLaunch(p->graph, d->stream), "cudaGraphLaunch", e);
 }
 
 static void device_discard(struct device_program *p)

@@ -228,10 +228,14 @@ static bool run_prepared(struct trial *t)
 
     if (!t->device)
         return t->op.kernel->run(&t->op, &x, &t->why) == 0;
-    return t->ops->begin(t->device, 0, &x, &t->why) == 0 &&
-           t->op.kernel->run(&t->op, &x, &t->why) == 0 &&
-           t->ops->end(t->device, 0, &t->why) == 0 &&
-           t->ops->wait(t->device, 0, &sums, &t->why) == 0;
+    bool done = t->ops->begin(t->device, 0, &x, &t->why) == 0 &&
+                t->op.kernel->run(&t->op, &x, &t->why) == 0 &&
+                t->ops->end(t->device, 0, &t->why) == 0 &&
+                t->ops->wait(t->device, 0, &sums, &t->why) == 0;
+    struct err ignored; /* the first one says why */
+    if (!done)
+        (void)t->ops->drain(t->device, &ignored); /* queued work uses memory that will be freed */
+    return done;
 }
 
 static bool run_kernel(struct trial *t, const struct kernel *kernel)

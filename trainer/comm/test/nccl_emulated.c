@@ -14,6 +14,7 @@
 #define NCCL_RANKS 16
 #define NCCL_PART ((size_t)32 << 10) /* bytes of a message that are sent at a time */
 #define REMOTE_ERROR 6
+#define NCCL_INTERNAL_ERROR 3
 
 /* The memory that ranks share. It has two parts: one rank may be writing the second while another
  * still reads the first, but no rank is further ahead. */
@@ -47,12 +48,16 @@ struct nccl_message {
 
 static int nccl_version(int *version)
 {
+    if (emulate_fails(__func__))
+        return NCCL_INTERNAL_ERROR;
     *version = 21400;
     return NCCL_SUCCESS;
 }
 
 static int nccl_get_id(struct nccl_id *id)
 {
+    if (emulate_fails(__func__))
+        return NCCL_INTERNAL_ERROR;
     memset(id, 0, sizeof *id);
     snprintf(id->bytes, sizeof id->bytes, "%s/nccl-emulated-XXXXXX",
              getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
@@ -68,6 +73,8 @@ static int nccl_init(void **comm, int size, const struct nccl_id *id, int rank)
     int file = open(id->bytes, O_RDWR | O_CLOEXEC);
     struct nccl_link *l;
 
+    if (emulate_fails(__func__))
+        return NCCL_INTERNAL_ERROR;
     if (file < 0 || size > NCCL_RANKS)
         return 1;
     l = calloc(1, sizeof *l);
@@ -88,7 +95,9 @@ static int nccl_async(void *comm, int *result)
 {
     const struct nccl_link *l = comm;
 
-    *result = l->world->gone                 ? REMOTE_ERROR
+    if (emulate_fails(__func__))
+        return NCCL_INTERNAL_ERROR;
+    *result = l->world->gone || emulate_fails("nccl_remote") ? REMOTE_ERROR
               : l->world->present < l->size ? NCCL_IN_PROGRESS
                                              : NCCL_SUCCESS;
     return NCCL_SUCCESS;
@@ -178,6 +187,8 @@ static size_t nccl_bytes(int type, size_t n)
 static int nccl_all_reduce(const void *src, void *dst, size_t n, int type, int op, void *comm,
                            void *stream)
 {
+    if (emulate_fails(__func__))
+        return NCCL_INTERNAL_ERROR;
     return nccl_queue((struct nccl_message){REDUCE, src, dst, nccl_bytes(type, n), type, op, 0,
                                             comm}, stream);
 }
@@ -185,6 +196,8 @@ static int nccl_all_reduce(const void *src, void *dst, size_t n, int type, int o
 static int nccl_broadcast(const void *src, void *dst, size_t n, int type, int root, void *comm,
                           void *stream)
 {
+    if (emulate_fails(__func__))
+        return NCCL_INTERNAL_ERROR;
     return nccl_queue((struct nccl_message){BROADCAST, src, dst, nccl_bytes(type, n), type, 0, root,
                                             comm},
                  stream);
@@ -192,6 +205,8 @@ static int nccl_broadcast(const void *src, void *dst, size_t n, int type, int ro
 
 static int nccl_all_gather(const void *src, void *dst, size_t n, int type, void *comm, void *stream)
 {
+    if (emulate_fails(__func__))
+        return NCCL_INTERNAL_ERROR;
     return nccl_queue((struct nccl_message){GATHER, src, dst, nccl_bytes(type, n), type, 0, 0,
                                             comm}, stream);
 }
@@ -213,8 +228,9 @@ static int nccl_abort(void *comm)
 
 static const char *nccl_error(int result)
 {
-    return result == REMOTE_ERROR ? "remote process exited or there was a network error"
-                                  : "emulated error";
+    return result == REMOTE_ERROR        ? "remote process exited or there was a network error"
+           : result == NCCL_INTERNAL_ERROR ? "internal error"
+                                           : "emulated error";
 }
 
 static const char *nccl_last_error(void *comm)
@@ -225,6 +241,8 @@ static const char *nccl_last_error(void *comm)
 
 static int nccl_mem_alloc(void **p, size_t nbytes)
 {
+    if (emulate_fails(__func__))
+        return NCCL_INTERNAL_ERROR;
     return cudaMalloc(p, nbytes) != cudaSuccess;
 }
 
@@ -235,6 +253,8 @@ static int nccl_mem_free(void *p)
 
 static int nccl_enroll(void *comm, void *p, size_t nbytes, void **handle)
 {
+    if (emulate_fails(__func__))
+        return NCCL_INTERNAL_ERROR;
     (void)comm, (void)nbytes;
     *handle = p;
     return NCCL_SUCCESS;

@@ -10,19 +10,15 @@
 
 #include "src/clock.h"
 
-int cuda_status(cudaError_t rc, const char *what, struct err *e)
+int cuda_status(const struct device *d, cudaError_t rc, const char *what, struct err *e)
 {
-    return rc == cudaSuccess
-               ? 0
-               : err_set(e, ERR_INTERNAL, "CUDA: %s: %s", what, cudaGetErrorString(rc));
-}
-
-/* Some releases of CUDA keep the cudaErrorNotReady of a query as the last error. */
-cudaError_t cuda_launch_error(void)
-{
-    cudaError_t rc = cudaGetLastError();
-
-    return rc == cudaErrorNotReady ? cudaSuccess : rc;
+    if (rc == cudaSuccess)
+        return 0;
+    if (rc == cudaErrorMemoryAllocation)
+        return err_set(e, ERR_CONFIG, "GPU %d: %s: out of memory; a smaller batch needs less, and "
+                       "nvidia-smi lists what else uses the GPU", d->index, what);
+    return err_set(e, ERR_PEER, "GPU %d: %s failed: %s; nvidia-smi and the kernel log (NVRM: Xid) "
+                   "show its state", d->index, what, cudaGetErrorString(rc));
 }
 
 /* An error of work on the GPU does not say which kernel failed. */
@@ -30,11 +26,30 @@ int cuda_run_status(const struct device *d, cudaError_t rc, struct err *e)
 {
     return rc == cudaSuccess
                ? 0
-               : err_set(e, ERR_INTERNAL,
-                         "CUDA: a step failed on GPU %d: %s; if nvidia-smi shows no fault of the "
-                         "GPU, resume with UNET_CUDA_KERNELS=plain or UNET_CUDNN=off in the "
-                         "environment, and report it",
+               : err_set(e, ERR_PEER,
+                         "GPU %d: a step failed: %s; if nvidia-smi and the kernel log (NVRM: Xid) "
+                         "show no fault of the GPU, resume with UNET_CUDA_KERNELS=plain or "
+                         "UNET_CUDNN=off in the environment, and report it",
                          d->index, cudaGetErrorString(rc));
+}
+
+static _Thread_local cudaError_t failed_launch = cudaSuccess;
+
+/* Some releases of CUDA keep the cudaErrorNotReady of a query as the last error. */
+void cuda_queue_note_launch(void)
+{
+    cudaError_t rc = cudaGetLastError();
+
+    if (rc != cudaSuccess && rc != cudaErrorNotReady)
+        failed_launch = rc;
+}
+
+cudaError_t cuda_launch_error(void)
+{
+    cudaError_t rc = failed_launch;
+
+    failed_launch = cudaSuccess;
+    return rc;
 }
 
 void *cuda_queue_alloc(struct device *d, enum device_memory kind, size_t nbytes, struct err *e)
@@ -69,13 +84,13 @@ void cuda_queue_free(struct device *d, enum device_memory kind, void *p)
 
 int cuda_queue_copy(struct device *d, void *dst, const void *src, size_t nbytes, struct err *e)
 {
-    return cuda_status(cudaMemcpyAsync(dst, src, nbytes, cudaMemcpyDefault, d->stream), "a copy",
+    return cuda_status(d, cudaMemcpyAsync(dst, src, nbytes, cudaMemcpyDefault, d->stream), "a copy",
                        e);
 }
 
 int cuda_queue_clear(struct device *d, void *p, size_t nbytes, struct err *e)
 {
-    return cuda_status(cudaMemsetAsync(p, 0, nbytes, d->stream), "clearing memory", e);
+    return cuda_status(d, cudaMemsetAsync(p, 0, nbytes, d->stream), "clearing memory", e);
 }
 
 /* Polls where a watch is set, as a peer that is gone may keep this device waiting for ever. */
@@ -107,10 +122,11 @@ static int time_once(struct device *d, cuda_work_f work, void *arg, cudaEvent_t 
 {
     float ms;
 
-    if (cuda_status(cudaEventRecord(events[0], d->stream), "cudaEventRecord", e) || work(arg, e) ||
-        cuda_status(cudaEventRecord(events[1], d->stream), "cudaEventRecord", e) ||
+    if (cuda_status(d, cudaEventRecord(events[0], d->stream), "cudaEventRecord", e) ||
+        work(arg, e) ||
+        cuda_status(d, cudaEventRecord(events[1], d->stream), "cudaEventRecord", e) ||
         cuda_queue_await(d, events[1], e) ||
-        cuda_status(cudaEventElapsedTime(&ms, events[0], events[1]), "cudaEventElapsedTime", e))
+        cuda_status(d, cudaEventElapsedTime(&ms, events[0], events[1]), "cudaEventElapsedTime", e))
         return -1;
     if (1e-3 * (double)ms < *seconds)
         *seconds = 1e-3 * (double)ms;
@@ -120,14 +136,15 @@ static int time_once(struct device *d, cuda_work_f work, void *arg, cudaEvent_t 
 int cuda_queue_time(struct device *d, cuda_work_f work, void *arg, double *seconds, struct err *e)
 {
     cudaEvent_t events[2] = {NULL, NULL};
+    cudaError_t earlier = cuda_launch_error(); /* of the step that this is a part of */
     int rc = 0;
 
     *seconds = 1e9;
     for (int i = 0; i < 2 && rc == 0; i++)
-        rc = cuda_status(cudaEventCreateWithFlags(&events[i], cudaEventDefault), "cudaEventCreate",
-                         e);
+        rc = cuda_status(d, cudaEventCreateWithFlags(&events[i], cudaEventDefault),
+                         "cudaEventCreate", e);
     rc = rc || work(arg, e) || cuda_queue_await(d, NULL, e) ||
-                 cuda_status(cuda_launch_error(), "a kernel", e)
+                 cuda_status(d, cuda_launch_error(), "a kernel", e)
              ? -1
              : 0;
     for (int i = 0; i < TIMES && rc == 0; i++)
@@ -135,23 +152,25 @@ int cuda_queue_time(struct device *d, cuda_work_f work, void *arg, double *secon
     for (int i = 0; i < 2; i++)
         if (events[i])
             (void)cudaEventDestroy(events[i]);
-    if (rc)
-        (void)cudaGetLastError(); /* or the next launch would report it */
+    failed_launch = earlier;
     return rc;
 }
 
 bool cuda_queue_can_record(struct device *d, cuda_work_f work, void *arg)
 {
-    struct err ignored;
+    cudaError_t earlier = cuda_launch_error(); /* of the step that this is a part of */
     cudaGraph_t graph = NULL;
+    struct err ignored;
+    bool ok = false;
 
-    if (cudaStreamBeginCapture(d->stream, cudaStreamCaptureModeThreadLocal) != cudaSuccess)
-        return false;
-    bool ok = work(arg, &ignored) == 0;
-    ok = cudaStreamEndCapture(d->stream, &graph) == cudaSuccess && graph && ok;
+    if (cudaStreamBeginCapture(d->stream, cudaStreamCaptureModeThreadLocal) == cudaSuccess) {
+        ok = work(arg, &ignored) == 0;
+        ok = cudaStreamEndCapture(d->stream, &graph) == cudaSuccess && graph && ok;
+        ok = cuda_launch_error() == cudaSuccess && ok;
+    }
     if (graph)
         (void)cudaGraphDestroy(graph);
-    (void)cudaGetLastError(); /* or the next launch would report it */
+    failed_launch = earlier;
     return ok;
 }
 

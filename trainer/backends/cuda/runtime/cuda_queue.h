@@ -9,11 +9,13 @@
 extern "C" {
 #endif
 
-/* Return 0 for cudaSuccess, otherwise -1 with *e: what was called, or that a run on d failed. */
-int cuda_status(cudaError_t rc, const char *what, struct err *e);
+/* Return 0 for cudaSuccess, otherwise -1 with *e, which says what was called, or that a run on d
+ * failed: ERR_CONFIG where memory is short, otherwise ERR_PEER. */
+int cuda_status(const struct device *d, cudaError_t rc, const char *what, struct err *e);
 int cuda_run_status(const struct device *d, cudaError_t rc, struct err *e);
 
-/* Returns the error of the launches since the last call, and clears it. */
+/* Returns the error of this thread's launches since the last call, and clears it. Launches within
+ * cuda_queue_time and cuda_queue_can_record do not count. */
 cudaError_t cuda_launch_error(void);
 
 /* device_ops.alloc, free, copy and clear. */

@@ -28,6 +28,10 @@ struct __attribute__((aligned(16))) gpu16 {
 extern "C" {
 #endif
 #include "trainer/core/dtype.h"
+
+/* Keeps the error of this thread's last kernel launch for cuda_launch_error, at the end of the
+ * step: a later call of the CUDA runtime or of a library may overwrite or clear it. */
+void cuda_queue_note_launch(void);
 #ifdef __CUDACC__
 }
 #endif
@@ -54,10 +58,12 @@ extern "C" {
 #define KERNEL(name, type) KERNEL_AS(name, type, false, GPU_BLOCK)
 #define KERNEL_BLOCK(name, type) KERNEL_AS(name, type, true, GPU_BLOCK)
 #define KERNEL_TILE(name, type, nblocks) KERNEL_AS(name, type, true, TILE_BLOCK)
-#define LAUNCH(name, nblocks, stream, args) \
-    emulate_launch(&name##_kernel, (unsigned)(nblocks), 0, stream, &(args))
-#define LAUNCH_TILE(name, nblocks, nshared, stream, args) \
-    emulate_launch(&name##_kernel, (unsigned)(nblocks), nshared, stream, &(args))
+#define LAUNCH(name, nblocks, stream, args)                                  \
+    (emulate_launch(&name##_kernel, (unsigned)(nblocks), 0, stream, &(args)), \
+     cuda_queue_note_launch())
+#define LAUNCH_TILE(name, nblocks, nshared, stream, args)                          \
+    (emulate_launch(&name##_kernel, (unsigned)(nblocks), nshared, stream, &(args)), \
+     cuda_queue_note_launch())
 
 #else
 
@@ -78,11 +84,11 @@ extern "C" {
 #define KERNEL_TILE(name, type, nblocks) \
     static __global__ void __launch_bounds__(TILE_BLOCK, nblocks) name(const struct type k)
 #define LAUNCH(name, nblocks, stream, args) \
-    name<<<(unsigned)(nblocks), GPU_BLOCK, 0, stream>>>(args)
+    (name<<<(unsigned)(nblocks), GPU_BLOCK, 0, stream>>>(args), cuda_queue_note_launch())
 #define LAUNCH_TILE(name, nblocks, nshared, stream, args)                                      \
     ((void)cudaFuncSetAttribute((const void *)name,                                            \
                                 cudaFuncAttributeMaxDynamicSharedMemorySize, (int)(nshared)),  \
-     name<<<(unsigned)(nblocks), TILE_BLOCK, nshared, stream>>>(args))
+     name<<<(unsigned)(nblocks), TILE_BLOCK, nshared, stream>>>(args), cuda_queue_note_launch())
 #endif
 
 #endif

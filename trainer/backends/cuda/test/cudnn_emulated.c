@@ -185,6 +185,8 @@ static int dnn_create_descriptor(int type, void **descriptor)
 {
     struct dnn_descriptor *d = calloc(1, sizeof *d);
 
+    if (emulate_fails(__func__))
+        return DNN_EXECUTION_FAILED;
     d->type = type;
     *descriptor = d;
     return DNN_STATUS_SUCCESS;
@@ -202,6 +204,8 @@ static int dnn_set(void *descriptor, int name, int type, int64_t count, const vo
     struct dnn_descriptor *d = descriptor;
     const struct dnn_rule *rule = NULL;
 
+    if (emulate_fails(__func__))
+        return DNN_EXECUTION_FAILED;
     for (size_t i = 0; i < DNN_NRULES; i++)
         if (dnn_rules[i].descriptor == d->type && dnn_rules[i].name == name)
             rule = &dnn_rules[i];
@@ -499,6 +503,8 @@ static int dnn_finalize(void *descriptor)
 {
     struct dnn_descriptor *d = descriptor;
 
+    if (emulate_fails(__func__))
+        return DNN_EXECUTION_FAILED;
     if (d->finalized)
         return DNN_BAD_PARAM;
     for (size_t i = 0; i < DNN_NRULES; i++)
@@ -542,6 +548,8 @@ static int dnn_get(void *descriptor, int name, int type, int64_t room, int64_t *
 {
     struct dnn_descriptor *d = descriptor;
 
+    if (emulate_fails(__func__))
+        return DNN_EXECUTION_FAILED;
     if (!d->finalized)
         return DNN_BAD_PARAM;
     if (name == DNN_ATTR_ENGINEHEUR_RESULTS && d->type == DNN_BACKEND_ENGINEHEUR_DESCRIPTOR &&
@@ -599,6 +607,8 @@ static int dnn_execute(void *handle, void *plan, void *pack)
     struct dnn_handle *h = handle;
     struct dnn_convolution c;
 
+    if (emulate_fails(__func__))
+        return DNN_EXECUTION_FAILED;
     if (!p->finalized || p->type != DNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR || !v->finalized ||
         v->type != DNN_BACKEND_VARIANT_PACK_DESCRIPTOR)
         return DNN_BAD_PARAM;
@@ -636,6 +646,8 @@ static const char *dnn_error_string(int status)
 
 static int dnn_create(void **handle)
 {
+    if (emulate_fails(__func__))
+        return DNN_EXECUTION_FAILED;
     *handle = calloc(1, sizeof(struct dnn_handle));
     return DNN_STATUS_SUCCESS;
 }
@@ -648,6 +660,8 @@ static int dnn_destroy(void *handle)
 
 static int dnn_set_stream(void *handle, void *stream)
 {
+    if (emulate_fails(__func__))
+        return DNN_EXECUTION_FAILED;
     ((struct dnn_handle *)handle)->stream = stream;
     return DNN_STATUS_SUCCESS;
 }

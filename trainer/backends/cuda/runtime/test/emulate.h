@@ -68,7 +68,8 @@ typedef struct {
 typedef struct emulate_queue *cudaGraph_t, *cudaGraphExec_t;
 typedef enum {
     cudaSuccess, cudaErrorMemoryAllocation, cudaErrorInvalidDevice, cudaErrorCapture,
-    cudaErrorNotReady, cudaErrorNoDevice, cudaErrorInsufficientDriver
+    cudaErrorNotReady, cudaErrorNoDevice, cudaErrorInsufficientDriver, cudaErrorIllegalAddress,
+    cudaErrorLaunchFailure
 } cudaError_t;
 enum {
     cudaStreamNonBlocking, cudaHostAllocDefault, cudaEventDisableTiming, cudaMemAttachGlobal,
@@ -98,6 +99,73 @@ static _Thread_local cudaError_t emulate_last = cudaSuccess;
 static struct {
     unsigned x;
 } blockIdx, threadIdx, gridDim;
+
+/* ---- faults
+ *
+ * EMULATE_FAULT="NAME N": call N of the function NAME, counted from 1, fails once, in this process.
+ * NAME may also be "launch", a kernel launch that the driver refuses, or "kernel", a kernel that
+ * reads a wrong address while it runs: from then on every call fails, as after an XID error.
+ * EMULATE_CALLS=FILE: at the end of the process FILE has a line "NAME COUNT" for each function. */
+
+#define EMULATE_NAMES 64
+
+static struct {
+    const char *name;
+    unsigned long count;
+} emulate_calls[EMULATE_NAMES];
+static pthread_mutex_t emulate_calls_lock = PTHREAD_MUTEX_INITIALIZER;
+static volatile bool emulate_is_lost;
+
+static void emulate_print_calls(void)
+{
+    FILE *f = fopen(getenv("EMULATE_CALLS"), "w");
+
+    for (size_t i = 0; f && emulate_calls[i].name; i++)
+        fprintf(f, "%s %lu\n", emulate_calls[i].name, emulate_calls[i].count);
+    if (f)
+        fclose(f);
+}
+
+/* Returns whether this call of the function is the one that EMULATE_FAULT names. */
+static bool emulate_fails(const char *name)
+{
+    const char *fault = getenv("EMULATE_FAULT");
+    size_t n = strlen(name), i = 0;
+    unsigned long count;
+
+    pthread_mutex_lock(&emulate_calls_lock);
+    if (!emulate_calls[0].name && getenv("EMULATE_CALLS"))
+        atexit(emulate_print_calls);
+    while (emulate_calls[i].name && strcmp(emulate_calls[i].name, name) != 0)
+        i++;
+    if (i == EMULATE_NAMES - 1)
+        abort();
+    emulate_calls[i].name = name;
+    count = ++emulate_calls[i].count;
+    pthread_mutex_unlock(&emulate_calls_lock);
+    return fault && strncmp(fault, name, n) == 0 && fault[n] == ' ' &&
+           strtoul(fault + n, NULL, 10) == count;
+}
+
+/* Returns the result of a call of the CUDA runtime that would succeed without a fault. */
+static cudaError_t emulate_result(const char *name, cudaError_t failure)
+{
+    cudaError_t rc = emulate_is_lost       ? cudaErrorIllegalAddress
+                     : emulate_fails(name) ? failure
+                                           : cudaSuccess;
+
+    if (rc != cudaSuccess)
+        emulate_last = rc;
+    return rc;
+}
+
+/* Begins a call of the CUDA runtime: returns from it with the fault, if there is one. */
+#define EMULATE_CALL(failure)                                   \
+    do {                                                        \
+        cudaError_t fault_ = emulate_result(__func__, failure); \
+        if (fault_ != cudaSuccess)                              \
+            return fault_;                                      \
+    } while (0)
 
 /* ---- a launch */
 
@@ -224,6 +292,9 @@ static void emulate_block(unsigned nthreads)
 static bool emulate_run(struct emulate_work *w)
 {
     emulate_now = w;
+    emulate_is_lost = emulate_is_lost || (w->kernel && emulate_fails("kernel"));
+    if (emulate_is_lost)
+        return true; /* a lost GPU computes nothing */
     if (w->try)
         return w->try(w->args, &w->state);
     if (!w->kernel && w->src)
@@ -289,6 +360,8 @@ static inline void emulate_launch(const struct emulate_kernel *kernel, unsigned 
                 nblocks, nshared, emulate_device, s->device);
         exit(1);
     }
+    if (emulate_result("launch", cudaErrorLaunchFailure) != cudaSuccess)
+        return;
     emulate_add(s, (struct emulate_work){.kernel = kernel, .nblocks = nblocks, .nshared = nshared,
                                          .args = emulate_copy_args(args, kernel->nargs)});
 }
@@ -328,6 +401,7 @@ static inline cudaError_t cudaStreamQuery(cudaStream_t s)
 {
     const struct emulate_work *first = s->queue.first;
 
+    EMULATE_CALL(cudaErrorIllegalAddress);
     if (s->capturing)
         return cudaErrorCapture;
     if (first && first->is_blocked && first->is_blocked(first->args, first->state))
@@ -338,6 +412,8 @@ static inline cudaError_t cudaStreamQuery(cudaStream_t s)
         emulate_pop(&s->queue);
     emulate_protect(PROT_NONE);
     pthread_mutex_unlock(&emulate_lock);
+    if (emulate_is_lost)
+        return cudaErrorIllegalAddress;
     return s->queue.first ? emulate_not_ready() : cudaSuccess;
 }
 
@@ -377,6 +453,8 @@ static cudaError_t emulate_map(void **p, size_t nbytes, int how)
 
 static inline cudaError_t cudaMalloc(void **p, size_t nbytes)
 {
+    *p = NULL;
+    EMULATE_CALL(cudaErrorMemoryAllocation);
     return emulate_map(p, nbytes, PROT_NONE);
 }
 
@@ -392,11 +470,13 @@ static inline cudaError_t cudaFree(void *p)
         }
     pthread_mutex_unlock(&emulate_lock);
     free(p); /* managed memory */
-    return cudaSuccess;
+    return emulate_result(__func__, cudaErrorIllegalAddress);
 }
 
 static inline cudaError_t cudaHostAlloc(void **p, size_t nbytes, unsigned flags)
 {
+    *p = NULL;
+    EMULATE_CALL(cudaErrorMemoryAllocation);
     (void)flags;
     *p = aligned_alloc(64, (nbytes + 63) / 64 * 64);
     return *p ? cudaSuccess : cudaErrorMemoryAllocation;
@@ -404,17 +484,20 @@ static inline cudaError_t cudaHostAlloc(void **p, size_t nbytes, unsigned flags)
 
 static inline cudaError_t cudaMallocManaged(void **p, size_t nbytes, unsigned flags)
 {
+    *p = NULL;
+    EMULATE_CALL(cudaErrorMemoryAllocation);
     return cudaHostAlloc(p, nbytes, flags);
 }
 
 static inline cudaError_t cudaFreeHost(void *p)
 {
     free(p);
-    return cudaSuccess;
+    return emulate_result(__func__, cudaErrorIllegalAddress);
 }
 
 static inline cudaError_t cudaMemGetInfo(size_t *room, size_t *total)
 {
+    EMULATE_CALL(cudaErrorInvalidDevice);
     *total = EMULATE_MEMORY;
     *room = EMULATE_MEMORY - emulate_nbytes;
     return cudaSuccess;
@@ -423,6 +506,7 @@ static inline cudaError_t cudaMemGetInfo(size_t *room, size_t *total)
 static inline cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t n, int how,
                                           cudaStream_t s)
 {
+    EMULATE_CALL(cudaErrorIllegalAddress);
     (void)how;
     emulate_add(s, (struct emulate_work){.dst = dst, .src = src, .nbytes = n});
     return cudaSuccess;
@@ -430,6 +514,7 @@ static inline cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t n, 
 
 static inline cudaError_t cudaMemsetAsync(void *dst, int value, size_t n, cudaStream_t s)
 {
+    EMULATE_CALL(cudaErrorIllegalAddress);
     (void)value;
     emulate_add(s, (struct emulate_work){.dst = dst, .nbytes = n});
     return cudaSuccess;
@@ -448,18 +533,21 @@ static int emulate_number(const char *variable, int usual)
 
 static inline cudaError_t cudaRuntimeGetVersion(int *version)
 {
+    EMULATE_CALL(cudaErrorIllegalAddress);
     *version = EMULATE_RUNTIME;
     return cudaSuccess;
 }
 
 static inline cudaError_t cudaDriverGetVersion(int *version)
 {
+    EMULATE_CALL(cudaErrorIllegalAddress);
     *version = emulate_number("EMULATE_DRIVER", EMULATE_RUNTIME);
     return cudaSuccess;
 }
 
 static inline cudaError_t cudaGetDeviceCount(int *count)
 {
+    EMULATE_CALL(cudaErrorInvalidDevice);
     *count = EMULATE_GPUS;
     return emulate_number("EMULATE_DRIVER", EMULATE_RUNTIME) < EMULATE_RUNTIME
                ? cudaErrorInsufficientDriver : cudaSuccess;
@@ -467,6 +555,7 @@ static inline cudaError_t cudaGetDeviceCount(int *count)
 
 static inline cudaError_t cudaSetDevice(int index)
 {
+    EMULATE_CALL(cudaErrorInvalidDevice);
     if (index >= EMULATE_GPUS)
         return cudaErrorInvalidDevice;
     emulate_device = index;
@@ -475,12 +564,15 @@ static inline cudaError_t cudaSetDevice(int index)
 
 static inline cudaError_t cudaGetDevice(int *index)
 {
+    *index = 0;
+    EMULATE_CALL(cudaErrorInvalidDevice);
     *index = emulate_device;
     return cudaSuccess;
 }
 
 static inline cudaError_t cudaDeviceGetAttribute(int *value, int attribute, int index)
 {
+    EMULATE_CALL(cudaErrorInvalidDevice);
     (void)index;
     *value = attribute == cudaDevAttrComputeCapabilityMajor ? 8
              : attribute == cudaDevAttrMultiProcessorCount ? EMULATE_PROCESSORS
@@ -503,6 +595,7 @@ static inline cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *p, int 
 {
     int capability = emulate_number("EMULATE_CAPABILITY", 90);
 
+    EMULATE_CALL(cudaErrorInvalidDevice);
     *p = (struct cudaDeviceProp){.major = capability / 10, .minor = capability % 10,
                                  .multiProcessorCount = EMULATE_PROCESSORS,
                                  .totalGlobalMem = EMULATE_MEMORY};
@@ -521,11 +614,16 @@ static inline cudaError_t cudaGetLastError(void)
 
 static inline const char *cudaGetErrorString(cudaError_t rc)
 {
-    return rc == cudaErrorMemoryAllocation ? "out of memory" : "emulated error";
+    return rc == cudaErrorMemoryAllocation ? "out of memory"
+           : rc == cudaErrorIllegalAddress ? "an illegal memory access was encountered"
+           : rc == cudaErrorLaunchFailure  ? "unspecified launch failure"
+                                           : "emulated error";
 }
 
 static inline cudaError_t cudaStreamCreateWithFlags(cudaStream_t *s, unsigned flags)
 {
+    *s = NULL;
+    EMULATE_CALL(cudaErrorIllegalAddress);
     (void)flags;
     *s = calloc(1, sizeof **s);
     if (*s)
@@ -538,11 +636,13 @@ static inline cudaError_t cudaStreamDestroy(cudaStream_t s)
     emulate_clear(&s->queue);
     emulate_clear(&s->captured);
     free(s);
-    return cudaSuccess;
+    return emulate_result(__func__, cudaErrorIllegalAddress);
 }
 
 static inline cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags)
 {
+    *event = NULL;
+    EMULATE_CALL(cudaErrorIllegalAddress);
     *event = calloc(1, sizeof **event);
     if (*event)
         (*event)->timed = flags == cudaEventDefault;
@@ -561,6 +661,7 @@ static bool emulate_stamp(void *args, size_t *state)
 
 static inline cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t s)
 {
+    EMULATE_CALL(cudaErrorIllegalAddress);
     event->stream = s;
     if (event->timed)
         emulate_add(s, (struct emulate_work){.try = emulate_stamp, .nargs = sizeof event,
@@ -570,6 +671,8 @@ static inline cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t s)
 
 static inline cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t from, cudaEvent_t to)
 {
+    *ms = 0;
+    EMULATE_CALL(cudaErrorIllegalAddress);
     *ms = (float)(to->when - from->when);
     return cudaSuccess;
 }
@@ -583,6 +686,7 @@ static inline cudaError_t cudaStreamWaitEvent(cudaStream_t s, cudaEvent_t event,
 {
     cudaStream_t origin = emulate_origin(event->stream);
 
+    EMULATE_CALL(cudaErrorIllegalAddress);
     (void)flags;
     if (origin != s)
         s->origin = origin;
@@ -597,11 +701,12 @@ static inline cudaError_t cudaEventSynchronize(cudaEvent_t event)
 static inline cudaError_t cudaEventDestroy(cudaEvent_t event)
 {
     free(event);
-    return cudaSuccess;
+    return emulate_result(__func__, cudaErrorIllegalAddress);
 }
 
 static inline cudaError_t cudaStreamBeginCapture(cudaStream_t s, int mode)
 {
+    EMULATE_CALL(cudaErrorIllegalAddress);
     (void)mode;
     s->capturing = true;
     return cudaSuccess;
@@ -609,6 +714,7 @@ static inline cudaError_t cudaStreamBeginCapture(cudaStream_t s, int mode)
 
 static inline cudaError_t cudaStreamEndCapture(cudaStream_t s, cudaGraph_t *graph)
 {
+    EMULATE_CALL(cudaErrorIllegalAddress);
     *graph = malloc(sizeof **graph);
     **graph = s->captured;
     s->captured = (struct emulate_queue){NULL, NULL};
@@ -619,6 +725,7 @@ static inline cudaError_t cudaStreamEndCapture(cudaStream_t s, cudaGraph_t *grap
 static inline cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph,
                                                unsigned flags)
 {
+    EMULATE_CALL(cudaErrorMemoryAllocation);
     (void)flags;
     *exec = malloc(sizeof **exec);
     **exec = *graph;
@@ -628,6 +735,7 @@ static inline cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_
 
 static inline cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t s)
 {
+    EMULATE_CALL(cudaErrorIllegalAddress);
     for (const struct emulate_work *w = exec->first; w; w = w->next) {
         struct emulate_work again = *w;
 
@@ -641,7 +749,7 @@ static inline cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec)
 {
     emulate_clear(exec);
     free(exec);
-    return cudaSuccess;
+    return emulate_result(__func__, cudaErrorIllegalAddress);
 }
 
 static inline cudaError_t cudaGraphDestroy(cudaGraph_t graph)
