@@ -122,7 +122,7 @@ static const struct cudnn_calls *find_cudnn(void)
 
 static bool has_own(const struct op *op);
 
-static bool can_convolve(const struct op *op)
+static bool supports_cudnn(const struct op *op)
 {
     if (op->kind->nout > 1 && op->out[0] && op->out[1]) /* one gradient at a time */
         return false;
@@ -154,7 +154,7 @@ static const struct kernel *find_own(const struct op *op)
     const struct kernel *const *list = cuda_backend.kernels;
 
     for (size_t i = 0; list[i]; i++)
-        if (list[i]->supports != can_convolve && backend_can(&cuda_backend, list[i], op))
+        if (list[i]->supports != supports_cudnn && backend_can(&cuda_backend, list[i], op))
             return list[i];
     return NULL;
 }
@@ -178,7 +178,7 @@ static size_t round_up(size_t nbytes)
     return (nbytes + ALIGN - 1) / ALIGN * ALIGN;
 }
 
-static int prepare_conv(struct op *op, struct err *e)
+static int prepare_cudnn(struct op *op, struct err *e)
 {
     struct cudnn_op *c = calloc(1, sizeof *c);
     struct operands o = operands_of(op);
@@ -211,7 +211,7 @@ static int prepare_conv(struct op *op, struct err *e)
     return 0;
 }
 
-static void release_conv(struct op *op)
+static void release_cudnn(struct op *op)
 {
     struct cudnn_op *c = op->priv;
 
@@ -278,7 +278,7 @@ static int try_once(void *arg, struct err *e)
 
 /* Times the op with c->plan, or with the own kernel if that is NULL. Returns false if it fails, or
  * if a CUDA graph cannot contain it. */
-static bool take_time(const struct attempt *a, double *us)
+static bool time_attempt(const struct attempt *a, double *us)
 {
     struct cudnn_op *c = a->op->priv;
     struct device *d = a->x->device;
@@ -288,7 +288,7 @@ static bool take_time(const struct attempt *a, double *us)
     if (cuda_queue_time(d, try_once, (void *)a, &seconds, &e) ||
         (c->plan && !cuda_queue_can_record(d, try_once, (void *)a))) {
         if (c->plan)
-            log_debug("cuDNN: engine %lld is left out: it can't be run, or not be recorded",
+            log_debug("cuDNN: engine %lld is skipped: it cannot be run or recorded",
                       (long long)cudnn_plan_engine(c->plan)->id);
         return false;
     }
@@ -298,7 +298,7 @@ static bool take_time(const struct attempt *a, double *us)
 
 /* Sets c->plan to the first engine of a search that a CUDA graph can contain. Returns false if
  * there is none. */
-static bool take_first(const struct attempt *a, struct cudnn_search *s)
+static bool choose_first(const struct attempt *a, struct cudnn_search *s)
 {
     struct cudnn_op *c = a->op->priv;
     struct err e;
@@ -313,7 +313,7 @@ static bool take_first(const struct attempt *a, struct cudnn_search *s)
 }
 
 /* Times engines of a search. One that is faster than *best becomes *best, and its plan *fastest. */
-static void take_faster(const struct attempt *a, struct cudnn_search *s, struct cudnn_choice *best,
+static void try_engines(const struct attempt *a, struct cudnn_search *s, struct cudnn_choice *best,
                         struct cudnn_plan **fastest)
 {
     struct cudnn_op *c = a->op->priv;
@@ -323,7 +323,7 @@ static void take_faster(const struct attempt *a, struct cudnn_search *s, struct 
         c->plan = cudnn_plan_next(s, c->room);
         if (!c->plan)
             break;
-        if (take_time(a, &us) && us < best->us) {
+        if (time_attempt(a, &us) && us < best->us) {
             *best = (struct cudnn_choice){false, *cudnn_plan_engine(c->plan), us};
             cudnn_plan_close(*fastest);
             *fastest = c->plan;
@@ -335,16 +335,16 @@ static void take_faster(const struct attempt *a, struct cudnn_search *s, struct 
 }
 
 /* Times the own kernel, engines with the whole tail, and engines followed by our passes. */
-static void take_fastest(const struct attempt *a, struct cudnn_choice *best)
+static void choose_fastest(const struct attempt *a, struct cudnn_choice *best)
 {
     struct cudnn_op *c = a->op->priv;
     struct cudnn_plan *fastest = NULL;
 
     *best = (struct cudnn_choice){.own = true};
-    if (!take_time(a, &best->us))
+    if (!time_attempt(a, &best->us))
         best->us = 1e12;
-    take_faster(a, c->fused, best, &fastest);
-    take_faster(a, c->search, best, &fastest);
+    try_engines(a, c->fused, best, &fastest);
+    try_engines(a, c->search, best, &fastest);
     c->plan = fastest;
 }
 
@@ -368,7 +368,7 @@ static void describe_problem(const struct cudnn_device *dnn, const struct cudnn_
 }
 
 /* Takes the choice of an earlier run, or times all candidates. */
-static void take_best(const struct attempt *a, const struct cudnn_device *dnn)
+static void choose_best(const struct attempt *a, const struct cudnn_device *dnn)
 {
     struct cudnn_op *c = a->op->priv;
     char key[CUDNN_KEY_SIZE];
@@ -382,7 +382,7 @@ static void take_best(const struct attempt *a, const struct cudnn_device *dnn)
         known = c->plan != NULL;
     }
     if (!known) {
-        take_fastest(a, &choice);
+        choose_fastest(a, &choice);
         cudnn_choices_add(key, &choice);
         a->x->device->has_chosen = true;
     }
@@ -463,7 +463,7 @@ static void open_searches(const struct op *op, const struct cudnn_device *dnn)
         log_debug("%s in one pass: %s", op->kind->name, e.text);
 }
 
-static void choose_way(struct op *op, struct exec *x)
+static void choose_engine(struct op *op, struct exec *x)
 {
     struct cudnn_op *c = op->priv;
     const struct cudnn_device *dnn = open_device(x->device);
@@ -476,20 +476,20 @@ static void choose_way(struct op *op, struct exec *x)
     c->problem.deterministic = x->device->config.deterministic;
     open_searches(op, dnn);
     if (c->problem.deterministic || use_of_cudnn() == ONLY)
-        (void)(take_first(&a, c->fused) || take_first(&a, c->search));
+        (void)(choose_first(&a, c->fused) || choose_first(&a, c->search));
     else if (c->search)
-        take_best(&a, dnn);
+        choose_best(&a, dnn);
 }
 
 void cudnn_conv_choose(struct op *op, struct exec *x)
 {
     const struct cudnn_op *c = op->priv;
 
-    if (op->kernel->supports == can_convolve && !c->chosen)
-        choose_way(op, x);
+    if (op->kernel->supports == supports_cudnn && !c->chosen)
+        choose_engine(op, x);
 }
 
-static int run_conv(struct op *op, struct exec *x, struct err *e)
+static int run_cudnn(struct op *op, struct exec *x, struct err *e)
 {
     struct cudnn_op *c = op->priv;
 
@@ -497,10 +497,11 @@ static int run_conv(struct op *op, struct exec *x, struct err *e)
     return c->plan ? run_plan(op, x, e) : run_own(op, x, e);
 }
 
-#define CUDNN_KERNEL(name, forms)                                                                 \
-    const struct kernel cudnn_conv_##name = {                                                     \
-        .kind = &name##_kind, .supports = can_convolve, .prepare = prepare_conv, .run = run_conv, \
-        .release = release_conv, .may = forms, .types = KERNEL_ANY}
+#define CUDNN_KERNEL(name, forms)                                         \
+    const struct kernel cudnn_conv_##name = {                             \
+        .kind = &name##_kind, .supports = supports_cudnn,                 \
+        .prepare = prepare_cudnn, .run = run_cudnn,                       \
+        .release = release_cudnn, .may = forms, .types = KERNEL_ANY}
 
 CUDNN_KERNEL(conv2d, OP_NO_BIAS | OP_GIVES_MOMENTS | OP_RELU);
 CUDNN_KERNEL(conv2d_grad, OP_NO_BIAS | OP_INPUT_ONLY | OP_WEIGHTS_ONLY);
