@@ -23,7 +23,7 @@ cd "$TMP" || exit 255
 insert() { # FILE LINE BEHIND: a line behind the first one that has this text
     awk -v line="$2" -v behind="$3" '{ print }
         !done && index($0, behind) { print line; done = 1 }
-        END { exit !done }' "$1" >new && cat new >"$1"
+        END { exit !done }' "$1" >edited && cat edited >"$1"
 }
 replace() { # FILE TEXT BY
     grep -qF -- "$2" "$1" && sed -i "s/$2/$3/" "$1"
