@@ -136,6 +136,15 @@ wait "${ranks[1]}"
 is $? 5 "itself, too"
 like nodriver/FAILED "rank 1 on $host: .*there is no NVIDIA driver" "FAILED has rank and reason"
 port=$((port + 2))
+rank 0 --epochs 1 --out kinds
+EMULATE_NAME="Other GPU" rank 1 --epochs 1 --out kinds
+wait "${ranks[0]}"
+is $? 0 "two kinds of GPUs train together"
+like 0.err "warning: rank 1 on $host computes on Other GPU, rank 0 on Emulated GPU: .*constraint" \
+    "a warning names both and what to do"
+like kinds/record.jsonl '"device":"Emulated GPU . Other GPU"' "the record has both"
+wait "${ranks[1]}"
+port=$((port + 2))
 GPU=0 rank 0 --epochs 1 --out same
 GPU=0 rank 1 --epochs 1 --out same
 wait "${ranks[0]}"

@@ -304,7 +304,7 @@ int record_run(struct record *r, const struct record_run *run, struct err *e)
     buf_json_int(&b, "nodes", c->layout.nodes);
     buf_json_int(&b, "world_size", run->ranks);
     buf_json_int(&b, "devices", c->layout.gpus);
-    buf_json_text(&b, "device", run->compute->device);
+    buf_json_text(&b, "device", run->device);
     buf_json_text(&b, "why_cpu", run->compute->why);
     buf_json_int(&b, "cores", run->cores);
     buf_json_bool(&b, "oversubscribed", run->oversubscribed);

@@ -39,6 +39,7 @@ struct record_run {
     const struct settings *config;
     const char *const *hosts; /* by rank */
     const struct compute *compute;
+    const char *device; /* the processors of all ranks, by name */
     const char *comm, *compiler, *mpi, *version; /* "": none */
     int ranks;                /* processes */
     int threads, cores;

@@ -98,6 +98,26 @@ int roster_sharers(const struct roster *r, int rank)
     return n;
 }
 
+int roster_processors(const struct roster *r, char *dst, size_t size)
+{
+    int first = 0;
+    size_t n = 0;
+
+    for (int i = 0; i < r->size; i++) {
+        const char *name = r->entries[i].processor;
+        bool known = false;
+        for (int j = 0; j < i && !known; j++)
+            known = strcmp(r->entries[j].processor, name) == 0;
+        if (known)
+            continue;
+        if (i > 0 && !first)
+            first = i;
+        if (n < size)
+            n += (size_t)snprintf(dst + n, size - n, "%s%s", i > 0 ? " + " : "", name);
+    }
+    return first;
+}
+
 bool roster_is_oversubscribed(const struct roster *r)
 {
     for (int i = 0; i < r->size; i++) {

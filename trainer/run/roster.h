@@ -14,6 +14,7 @@ struct roster_entry {
     uint64_t process;  /* equal for the replicas of one process */
     int threads, cores;
     uint64_t device;   /* network_device */
+    char processor[128]; /* what computes: the name of the GPU, or of the CPU */
     uint64_t config_hash, plan_hash, data_hash;
 };
 
@@ -33,6 +34,10 @@ void roster_destroy(struct roster *roster);
 
 /* Returns the number of replicas on the machine of this rank. */
 int roster_sharers(const struct roster *roster, int rank);
+
+/* Writes the names of all ranks' processors to dst, each once, joined by " + ". Returns the first
+ * rank with another processor than rank 0, or 0 if there is none. */
+int roster_processors(const struct roster *roster, char *dst, size_t size);
 
 /* Returns whether the replicas of some machine have more threads than it has cores. */
 bool roster_is_oversubscribed(const struct roster *roster);

@@ -188,6 +188,7 @@ static int gather_roster(struct session *s, struct roster *roster, struct err *e
     struct roster_entry own = {.threads = s->given.threads};
 
     snprintf(own.host, sizeof own.host, "%s", s->given.host);
+    snprintf(own.processor, sizeof own.processor, "%.127s", s->given.compute->device);
     roster_describe(&own);
     own.config_hash = run_config_hash(s->t.config);
     own.device = network_device(s->t.network);
@@ -204,13 +205,21 @@ static int write_head(struct session *s, const struct roster *roster, struct err
 {
     int ranks = s->t.config->layout.tasks, per_task = s->t.config->layout.gpus_per_task;
     const char **hosts = mem_zero((size_t)ranks, sizeof *hosts, e);
+    char device[sizeof s->given.compute->device];
+    int other = roster_processors(roster, device, sizeof device);
 
     if (!hosts)
         return -1;
+    if (other)
+        log_warn("rank %d on %s computes on %s, rank 0 on %s: each step waits for the slowest, so "
+                 "the times hold for no single kind; choose one by slurm.constraint, or by "
+                 "gpu_type of the site", other, roster->entries[other].host,
+                 roster->entries[other].processor, roster->entries[0].processor);
     for (int i = 0; i < ranks; i++)
         hosts[i] = roster->entries[i * per_task].host;
     struct record_run run = {
         .config = s->t.config, .hosts = hosts, .ranks = ranks,
+        .device = device,
         .compute = s->given.compute, .comm = s->t.comm->ops->name,
         .compiler = "cc " __VERSION__, .mpi = comm_mpi_version(),
         .version = PACKAGE_VERSION, .threads = s->given.threads,

@@ -20,6 +20,15 @@ int main(void)
     e[2].machine = 2, e[2].threads = 5;
     ok(roster_is_oversubscribed(&roster), "one machine of two is enough");
 
+    char names[32];
+    for (int i = 0; i < 3; i++)
+        snprintf(e[i].processor, sizeof e[i].processor, "A100");
+    is_int(roster_processors(&roster, names, sizeof names), 0, "all ranks have the same processor");
+    is_str(names, "A100", "which is named once");
+    snprintf(e[2].processor, sizeof e[2].processor, "V100");
+    is_int(roster_processors(&roster, names, sizeof names), 2, "rank 2 has another processor");
+    is_str(names, "A100 + V100", "and both are named");
+
     struct comm *c = comm_self_open(&err);
     roster_describe(&own);
     ok(own.machine != 0 && own.cores >= 1, "a rank describes itself");

@@ -81,7 +81,7 @@ enum {
 
 /* A machine of EMULATE_GPUS GPUs with EMULATE_MEMORY bytes each. $EMULATE_DRIVER: the CUDA that its
  * driver supports (default 13000; 0: there is no driver). $EMULATE_CAPABILITY: compute capability
- * without the dot (default 90). */
+ * without the dot (default 90). $EMULATE_NAME: the name of its GPUs. */
 #define EMULATE_GPUS 2
 #define EMULATE_PROCESSORS 2
 #define EMULATE_MEMORY ((size_t)1 << 30)
@@ -600,7 +600,8 @@ static inline cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *p, int 
                                  .multiProcessorCount = EMULATE_PROCESSORS,
                                  .totalGlobalMem = EMULATE_MEMORY};
     memset(p->uuid.bytes, index, sizeof p->uuid.bytes);
-    snprintf(p->name, sizeof p->name, "Emulated GPU");
+    snprintf(p->name, sizeof p->name, "%s",
+             getenv("EMULATE_NAME") ? getenv("EMULATE_NAME") : "Emulated GPU");
     return cudaSuccess;
 }
 
