@@ -56,8 +56,8 @@ exits 0 "which steps" tree/plain-build/step simd train 8 32x48 2 3
 like "$OUT" '"mode":"train","dtype":"f32","base":8,"height":32,"width":48,"batch":2,"step_s":[0-9.e-]*,.*"flop":[1-9][0-9.e+]*,"bytes":[1-9]' "and counts"
 ok "to a loss that is a number" awk -F'"loss":' '{ exit !($2 + 0 > 0.3 && $2 + 0 < 1.2) }' "$OUT"
 exits 0 "and one in bf16" tree/plain-build/step simd train 8 32x48 2 3 bf16
-like "$OUT" '"dtype":"bf16"' "which is told"
-exits 2 "and tells how" tree/plain-build/step cuda train
+like "$OUT" '"dtype":"bf16"' "which is printed"
+exits 2 "and prints the usage" tree/plain-build/step cuda train
 
 printf '%s\n' '#include "trainer/backends/cuda/runtime/cuda_info.h"' '#include <stdio.h>' \
     'int main(void) { struct cuda_info i; cuda_info_read(&i); puts(i.why); return !!cuda_info_own(&i, 0); }' >why.c

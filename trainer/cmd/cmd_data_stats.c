@@ -52,21 +52,21 @@ static void print_shapes(const struct survey *s)
 
 static void print_masks(const struct survey *s)
 {
-    size_t shown = 0, more = 0;
+    size_t shown = 0, nhidden = 0;
 
     for (unsigned v = 0; v < 65536; v++) {
         if (!s->masks.of_value[v])
             continue;
         if (shown == MAX_SHOWN) {
-            more++;
+            nhidden++;
             continue;
         }
         printf("%-15s %u: %.2f %%\n", shown ? "" : "mask values", v,
                100.0 * (double)s->masks.of_value[v] / (double)s->masks.pixels);
         shown++;
     }
-    if (more)
-        printf("%-15s and %zu more\n", "", more);
+    if (nhidden)
+        printf("%-15s and %zu more\n", "", nhidden);
     for (size_t i = 0; i < s->masks.ncolours && i < MAX_SHOWN; i++) {
         const struct mask_stats_colour *c = &s->masks.colours[i];
         printf("%-15s %u %u %u: %.2f %%\n", i ? "" : "mask colours", c->rgb >> 16,

@@ -49,11 +49,13 @@ static void abort_link(struct nccl *n)
 static int fail_nccl(struct comm *c, int result, struct err *e)
 {
     struct nccl *n = nccl_of(c);
-    const char *more = n->link ? n->calls->get_last_error(n->link) : NULL;
+    const char *detail = n->link ? n->calls->get_last_error(n->link) : NULL;
 
+    if (!detail)
+        detail = "";
     err_set(e, ERR_PEER, "rank %d of %d on %s: NCCL: %s (collective %lu) failed: %s%s%s; "
             "NCCL_DEBUG=INFO shows details", c->rank, c->size, n->host, n->what, n->ncollectives,
-            n->calls->get_error_string(result), more && *more ? ": " : "", more ? more : "");
+            n->calls->get_error_string(result), *detail ? ": " : "", detail);
     abort_link(n);
     return -1;
 }

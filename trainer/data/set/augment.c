@@ -40,9 +40,9 @@ bool augment_is_active(const struct settings_augment *c)
            c->shift > 0 || c->crop > 0 || c->elastic > 0;
 }
 
-static double random_number(uint64_t seed, size_t epoch, size_t index, unsigned which)
+static double random_number(uint64_t seed, size_t epoch, size_t index, unsigned draw)
 {
-    return rng_uniform(seed, STREAM_AUGMENT + epoch, (uint64_t)index * NUMBERS_PER_PICTURE + which);
+    return rng_uniform(seed, STREAM_AUGMENT + epoch, (uint64_t)index * NUMBERS_PER_PICTURE + draw);
 }
 
 void augment_draw(const struct settings_augment *c, bool square, uint64_t seed, size_t epoch,
@@ -75,11 +75,11 @@ void augment_draw(const struct settings_augment *c, bool square, uint64_t seed, 
 
 void augment_six(size_t copy, struct augment_draw *dst)
 {
-    int which = (int)(copy % 6);
+    int variant = (int)(copy % 6);
 
-    dst->vflip = which == 1;
-    dst->hflip = which == 2;
-    dst->turns = which > 2 ? which - 2 : 0;
+    dst->vflip = variant == 1;
+    dst->hflip = variant == 2;
+    dst->turns = variant > 2 ? variant - 2 : 0;
 }
 
 /* Uniform cubic B-spline: the four weights are positive and add up to 1, so that no pixel moves

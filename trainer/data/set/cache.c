@@ -204,11 +204,11 @@ static int build_record(struct cache_build *b, size_t i, struct buf *record, str
 static bool claim_record(struct cache_build *b, size_t *i)
 {
     pthread_mutex_lock(&b->lock);
-    bool more = b->rc == 0 && b->next < b->config->count && !is_interrupted(b->config);
-    if (more)
+    bool claimed = b->rc == 0 && b->next < b->config->count && !is_interrupted(b->config);
+    if (claimed)
         *i = b->next++;
     pthread_mutex_unlock(&b->lock);
-    return more;
+    return claimed;
 }
 
 static void *build_worker(void *arg)

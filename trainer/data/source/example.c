@@ -106,24 +106,24 @@ static int read_shape(const struct protobuf_field *shape, struct tf_tensor *t)
 {
     struct protobuf_reader r = {shape->bytes, shape->bytes + shape->n};
     struct protobuf_field dim, f;
-    int more;
+    int status;
 
     t->ndims = 0;
-    while ((more = protobuf_next(&r, &dim)) == 1) {
+    while ((status = protobuf_next(&r, &dim)) == 1) {
         if (dim.number != 2 || dim.wire != PROTOBUF_BYTES)
             continue;
         if (t->ndims == MAX_DIMS)
             return -1;
         struct protobuf_reader inner = {dim.bytes, dim.bytes + dim.n};
         t->dims[t->ndims] = 0;
-        while ((more = protobuf_next(&inner, &f)) == 1)
+        while ((status = protobuf_next(&inner, &f)) == 1)
             if (f.number == 1 && f.wire == PROTOBUF_VARINT)
                 t->dims[t->ndims] = f.value;
-        if (more)
+        if (status)
             return -1;
         t->ndims++;
     }
-    return more;
+    return status;
 }
 
 static int read_tensor(const uint8_t *bytes, size_t nbytes, const char *name, struct tf_tensor *t,
@@ -131,10 +131,10 @@ static int read_tensor(const uint8_t *bytes, size_t nbytes, const char *name, st
 {
     struct protobuf_reader r = {bytes, bytes + nbytes};
     struct protobuf_field f;
-    int more;
+    int status;
 
     memset(t, 0, sizeof *t);
-    while ((more = protobuf_next(&r, &f)) == 1) {
+    while ((status = protobuf_next(&r, &f)) == 1) {
         if (f.number == 1 && f.wire == PROTOBUF_VARINT)
             t->dtype = f.value < 1000 ? (int)f.value : 0;
         else if (f.number == 2 && f.wire == PROTOBUF_BYTES && read_shape(&f, t))
@@ -144,7 +144,7 @@ static int read_tensor(const uint8_t *bytes, size_t nbytes, const char *name, st
             t->nbytes = f.n;
         }
     }
-    return more ? refuse_record(name, "a tensor", e) : 0;
+    return status ? refuse_record(name, "a tensor", e) : 0;
 }
 
 /* Reads the tensor in the first entry of a feature's bytes_list. */
@@ -182,15 +182,15 @@ static int read_entry(const struct protobuf_field *entry, const char *name, enum
 {
     struct protobuf_reader r = {entry->bytes, entry->bytes + entry->n};
     struct protobuf_field f, key = {0}, value = {0};
-    int more;
+    int status;
 
-    while ((more = protobuf_next(&r, &f)) == 1) {
+    while ((status = protobuf_next(&r, &f)) == 1) {
         if (f.number == 1 && f.wire == PROTOBUF_BYTES)
             key = f;
         else if (f.number == 2 && f.wire == PROTOBUF_BYTES)
             value = f;
     }
-    if (more || !key.bytes || !value.bytes)
+    if (status || !key.bytes || !value.bytes)
         return refuse_record(name, "an entry of its features", e);
     if (is_target(&key) != (part == EXAMPLE_TARGET))
         return 0;
@@ -202,13 +202,13 @@ static int find_tensor(const uint8_t *bytes, size_t nbytes, const char *name,
 {
     struct protobuf_reader r = {bytes, bytes + nbytes};
     struct protobuf_field features, entry;
-    int found = 0, more;
+    int found = 0, status;
 
-    while ((more = protobuf_next(&r, &features)) == 1) {
+    while ((status = protobuf_next(&r, &features)) == 1) {
         if (features.number != 1 || features.wire != PROTOBUF_BYTES)
             continue;
         struct protobuf_reader inner = {features.bytes, features.bytes + features.n};
-        while ((more = protobuf_next(&inner, &entry)) == 1) {
+        while ((status = protobuf_next(&inner, &entry)) == 1) {
             if (entry.number != 1 || entry.wire != PROTOBUF_BYTES)
                 continue;
             int rc = read_entry(&entry, name, part, t, e);
@@ -216,10 +216,10 @@ static int find_tensor(const uint8_t *bytes, size_t nbytes, const char *name,
                 return -1;
             found += rc;
         }
-        if (more)
+        if (status)
             break;
     }
-    if (more)
+    if (status)
         return refuse_record(name, "it is not a tf.train.Example", e);
     if (found != 1)
         return err_set(e, ERR_DATA,

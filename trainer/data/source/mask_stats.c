@@ -89,7 +89,7 @@ static int count_pieces(struct mask_stats *stats, const struct pixels *mask, str
         }
     for (size_t v = 0; rc == 0 && v < 65536; v++) {
         stats->regions += pieces[v] > 0;
-        stats->whole += pieces[v] == 1;
+        stats->single += pieces[v] == 1;
     }
     free(g.stack);
     free(g.values);
@@ -282,7 +282,7 @@ static void describe_values(struct mask_proposal *p, const struct values *all)
  * numbers of values. */
 static bool is_numbered(const struct mask_stats *stats)
 {
-    return stats->regions && 10 * stats->whole >= 9 * stats->regions && stats->most >= 4 &&
+    return stats->regions && 10 * stats->single >= 9 * stats->regions && stats->most >= 4 &&
            stats->most > stats->fewest;
 }
 

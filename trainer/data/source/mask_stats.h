@@ -28,7 +28,7 @@ struct mask_stats {
     bool palettes_differ;    /* an index has different colours in different files */
     size_t fewest, most;     /* number of values above 0 in a mask: smallest and largest */
     /* Pairs of a mask and a value above 0; those that are one connected region. */
-    size_t regions, whole;
+    size_t regions, single;
 };
 
 /* Settings for study.yaml that fit the masks. */

@@ -397,7 +397,7 @@ static void test_strangers(void)
     silent = call();
     end_ranks(&ranks[0]);
     ok(failed(0, "1 connection was not from a rank (the last from") && failed(0, "sends nothing"),
-       "but are told of when a rank is missing: %s", ranks[0].got.e.text);
+       "but are reported if a rank is missing: %s", ranks[0].got.e.text);
     close(s);
     close(silent);
 }
