@@ -18,7 +18,7 @@ struct container;
  * *.records. */
 bool container_guess(const char *name, enum container_kind *kind);
 
-/* Opens a file. For idx it is the file of images ("train-images-idx3-ubyte.gz"), and its labels must
+/* Opens a file. For idx it is the file of images ("train-images-idx3-ubyte.gz"), whose labels must
  * lie in the same folder. The sizes in headers are checked against the file before memory is
  * allocated. Returns NULL on error, with ERR_DATA for damaged files. */
 struct container *container_open(enum container_kind kind, const char *path, struct err *e);
@@ -29,7 +29,7 @@ size_t container_count(const struct container *c);
 /* Returns the class of sample i, -1 if it has a mask instead, or -2 on error. */
 int container_label(const struct container *c, size_t i, struct err *e);
 
-/* Decodes the image or mask of sample i. want and sha256 as in load.h, of the sample's bytes. */
+/* Decodes the image or mask of sample i. want and sha256 as in source.h, of the sample's bytes. */
 int container_image(const struct container *c, size_t i, const char *want, char sha256[65],
                     struct pixels *img, struct err *e);
 int container_mask(const struct container *c, size_t i, const char *want, char sha256[65],

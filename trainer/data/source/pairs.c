@@ -107,21 +107,17 @@ static bool cut_suffix(const char *stem, const char *suffix, char dst[NAME_MAX +
     return true;
 }
 
+static int compare_with_stem(const void *stem, const void *entry)
+{
+    return strcmp(stem, ((const struct list_entry *)entry)->stem);
+}
+
 static bool has_stem(const struct file_list *list, const char *base, const char *suffix)
 {
     char stem[2 * NAME_MAX];
-    size_t from = 0, to = list->count;
 
     snprintf(stem, sizeof stem, "%s%s", base, suffix);
-    while (from < to) {
-        size_t middle = (from + to) / 2;
-        int order = strcmp(list->items[middle].stem, stem);
-        if (order == 0)
-            return true;
-        from = order < 0 ? middle + 1 : from;
-        to = order < 0 ? to : middle;
-    }
-    return false;
+    return bsearch(stem, list->items, list->count, sizeof *list->items, compare_with_stem);
 }
 
 /* Returns the suffixes by which most masks find an image. If images and masks share a folder

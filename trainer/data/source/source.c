@@ -9,11 +9,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "src/atomicfile.h"
+#include "src/format/sha256.h"
 #include "src/mem.h"
-#include "trainer/data/source/container.h"
 #include "trainer/data/image/image_file.h"
-#include "trainer/data/source/load.h"
 #include "trainer/data/image/mask.h"
+#include "trainer/data/source/container.h"
 
 struct source_files {
     pthread_mutex_t lock;
@@ -165,13 +166,69 @@ static struct container *find_record(struct source *s, const char *locator, size
     return c;
 }
 
+/* --- image files --- */
+
+enum load_form { FORM_PICTURE, FORM_VALUES, FORM_COLOURS };
+
+static int decode_file(const uint8_t *bytes, size_t nbytes, const char *path, enum load_form form,
+                       struct pixels *img, struct err *e)
+{
+    enum pixels_mode mode = form == FORM_VALUES ? PIXELS_RAW : PIXELS_PICTURE;
+    int rc = image_file_decode(bytes, nbytes, path, 0, mode, img, e);
+
+    if (rc == 0 && img->pages > 1)
+        rc = err_set(e, ERR_DATA, "%s: has %d pages; `unet-train data convert` makes a pair of "
+                     "each", path, img->pages);
+    if (rc == 0 && form == FORM_VALUES)
+        rc = mask_flatten(img, path, e);
+    if (rc)
+        pixels_free(img);
+    return rc;
+}
+
+static int load_path(const char *path, enum load_form form, const char *want, char *sha256,
+                     struct pixels *img, struct err *e)
+{
+    char hex[65];
+    size_t nbytes;
+    int rc = 0;
+
+    memset(img, 0, sizeof *img);
+    char *bytes = atomicfile_read(path, PIXELS_MAX_FILE, &nbytes, e);
+    if (!bytes)
+        return -1;
+    if (want || sha256)
+        sha256_bytes(bytes, nbytes, hex);
+    if (sha256)
+        strcpy(sha256, hex);
+    if (want && strcmp(want, hex) != 0)
+        rc = err_set(e, ERR_DATA,
+                     "%s: the file is not the one that the split was made with (SHA-256 %.16s..., "
+                     "recorded %.16s...); restore it, or make a new split", path, hex, want);
+    else
+        rc = decode_file((const uint8_t *)bytes, nbytes, path, form, img, e);
+    free(bytes);
+    return rc;
+}
+
+/* Hash and pixels come from the same read of the file. */
+static int load_file(const struct source *s, const char *name, enum load_form form,
+                     const char *want, char *sha256, struct pixels *img, struct err *e)
+{
+    char *path = mem_textf(e, "%s/%s", s->dir, name);
+    int rc = path ? load_path(path, form, want, sha256, img, e) : -1;
+
+    free(path);
+    return rc;
+}
+
 int source_image(struct source *s, const char *locator, const char *want, char sha256[65],
                  struct pixels *img, struct err *e)
 {
     size_t record;
 
     if (!has_containers(s))
-        return load_image(s->dir, locator, want, sha256, img, e);
+        return load_file(s, locator, FORM_PICTURE, want, sha256, img, e);
     memset(img, 0, sizeof *img);
     struct container *c = find_record(s, locator, &record, e);
     return c ? container_image(c, record, want, sha256, img, e) : -1;
@@ -183,7 +240,7 @@ int source_mask(struct source *s, const char *locator, bool coloured, const char
     size_t record;
 
     if (!has_containers(s))
-        return load_mask(s->dir, locator, coloured, want, sha256, img, e);
+        return load_file(s, locator, coloured ? FORM_COLOURS : FORM_VALUES, want, sha256, img, e);
     memset(img, 0, sizeof *img);
     struct container *c = find_record(s, locator, &record, e);
     return c ? container_mask(c, record, want, sha256, img, e) : -1;

@@ -54,7 +54,10 @@ void source_close(struct source *s);
 const char *source_format_encode(enum source_format format);
 int source_format_decode(const char *text, enum source_format *format, struct err *e);
 
-/* Decode by locator; want, sha256 and coloured as in load.h. */
+/* Decode an image or mask by its locator. sha256: set to the SHA-256 of the file or record in hex,
+ * unless NULL. want: the hash recorded in split.json, or NULL to accept any; another hash is
+ * ERR_DATA. coloured: the colours of the mask stand for classes, and it is decoded as a picture;
+ * otherwise it is reduced to one channel of values. A file of several pages is ERR_DATA. */
 int source_image(struct source *s, const char *locator, const char *want, char sha256[65],
                  struct pixels *img, struct err *e);
 int source_mask(struct source *s, const char *locator, bool coloured, const char *want,

@@ -4,10 +4,11 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fts.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "src/mem.h"
 
@@ -24,46 +25,6 @@ static int add_path(struct tree *tree, char *path, struct err *e)
     return 0;
 }
 
-static int scan_folder(const char *dir, int depth, bool (*wanted)(const char *name),
-                       struct tree *tree, struct err *e);
-
-/* Adds a file or scans a folder; owns path. */
-static int visit_entry(char *path, const char *name, int depth, bool (*wanted)(const char *name),
-                       struct tree *tree, struct err *e)
-{
-    struct stat st;
-    int rc = 0;
-
-    if (lstat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
-        if (depth < MAX_DEPTH)
-            rc = scan_folder(path, depth + 1, wanted, tree, e);
-    } else if (wanted(name))
-        return add_path(tree, path, e);
-    free(path);
-    return rc;
-}
-
-static int scan_folder(const char *dir, int depth, bool (*wanted)(const char *name),
-                       struct tree *tree, struct err *e)
-{
-    DIR *d = opendir(dir);
-    struct dirent *entry;
-    int rc = 0;
-
-    if (!d)
-        return err_errno(e, ERR_DATA, errno, "cannot list %s", dir);
-    while (rc == 0 && (errno = 0, entry = readdir(d))) {
-        if (entry->d_name[0] == '.')
-            continue;
-        char *path = mem_textf(e, "%s/%s", dir, entry->d_name);
-        rc = path ? visit_entry(path, entry->d_name, depth, wanted, tree, e) : -1;
-    }
-    if (rc == 0 && errno)
-        rc = err_errno(e, ERR_DATA, errno, "cannot list %s", dir);
-    closedir(d);
-    return rc;
-}
-
 static int by_path(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);
@@ -75,14 +36,43 @@ static void sort_paths(struct tree *tree, size_t from)
         qsort(tree->paths + from, tree->count - from, sizeof *tree->paths, by_path);
 }
 
+/* Adds an entry of the file tree if it is a wanted file; skips hidden and very deep folders. */
+static int add_entry(FTS *fts, FTSENT *entry, bool (*wanted)(const char *name), struct tree *tree,
+                     struct err *e)
+{
+    bool hidden = entry->fts_level > 0 && entry->fts_name[0] == '.';
+
+    switch (entry->fts_info) {
+    case FTS_D:
+        if (hidden || entry->fts_level > MAX_DEPTH)
+            fts_set(fts, entry, FTS_SKIP);
+        return 0;
+    case FTS_DP: return 0;
+    case FTS_DNR: case FTS_ERR: case FTS_NS:
+        return err_errno(e, ERR_DATA, entry->fts_errno, "cannot list %s", entry->fts_path);
+    default:
+        return hidden || !wanted(entry->fts_name)
+                   ? 0 : add_path(tree, mem_text(entry->fts_path, e), e);
+    }
+}
+
 int tree_scan(const char *dir, bool (*wanted)(const char *name), struct tree *tree, struct err *e)
 {
+    char *const top[] = {(char *)(uintptr_t)dir, NULL};
     size_t before = tree->count;
+    FTS *fts = fts_open(top, FTS_PHYSICAL | FTS_COMFOLLOW | FTS_NOCHDIR, NULL);
+    FTSENT *entry;
+    int rc = 0;
 
-    if (scan_folder(dir, 0, wanted, tree, e))
-        return -1;
+    if (!fts)
+        return mem_fail(e);
+    while (rc == 0 && (errno = 0, entry = fts_read(fts)))
+        rc = add_entry(fts, entry, wanted, tree, e);
+    if (rc == 0 && errno)
+        rc = err_errno(e, ERR_DATA, errno, "cannot list %s", dir);
+    fts_close(fts);
     sort_paths(tree, before);
-    return 0;
+    return rc;
 }
 
 int tree_list(const char *dir, bool (*wanted)(const char *name), struct tree *tree, struct err *e)
