@@ -18,7 +18,7 @@ static const struct network_config small = {
     .model = "unet", .backend = "ref", .base = 2, .depth = 1, .channels = 1, .height = 8,
     .width = 8, .threads = 1, .batch_norm = BATCH_NORM_LOCAL, .seed = 5};
 
-static struct network *build(const struct network_config *config)
+static struct network *create_network(const struct network_config *config)
 {
     struct err e;
     struct network *n = network_create(config, &e);
@@ -39,10 +39,10 @@ static char *slurp(const char *file, size_t *n)
 }
 
 /* Replaces the file by n bytes; reading must fail with `want` in the error. */
-static void refuse(const char *bytes, size_t n, const char *want)
+static void refuse_bytes(const char *bytes, size_t n, const char *want)
 {
     struct err e = {0};
-    struct network *net = build(&small);
+    struct network *net = create_network(&small);
 
     if (atomicfile_write(path, bytes, n, 0666, &e))
         bail_out("%s", e.text);
@@ -63,7 +63,7 @@ static void refuse_edited(const char *good, size_t n, const char *from, const ch
     if (!at || strlen(from) != strlen(to))
         bail_out("the test looks for %s", from);
     memcpy(at, to, strlen(to));
-    refuse(bytes, n, want);
+    refuse_bytes(bytes, n, want);
     free(bytes);
 }
 
@@ -73,7 +73,7 @@ static void test_round_trip(void)
     char sha256[65], recorded[65], *names[] = {"mark"};
     const struct checkpoint_classes classes = {names, 1, "128", "0 a\n255 \"b\"\n", true};
     struct checkpoint_classes got;
-    struct network *a = build(&small), *b;
+    struct network *a = create_network(&small), *b;
     struct network_config other = small, read = {.backend = "ref", .threads = 1};
     struct weights *w = network_weights(a);
 
@@ -90,7 +90,7 @@ static void test_round_trip(void)
     checkpoint_classes_free(&got);
     is_str(recorded, sha256, "and the hash of the weights");
     read.seed = 99;
-    b = build(&read);
+    b = create_network(&read);
     ok(checkpoint_read_weights(path, "", network_weights(b), &e) == 0,
        "the weights are read back %s", e.text);
     ok(memcmp(w->value, network_weights(b)->value, w->nparams * sizeof(float)) == 0 &&
@@ -104,7 +104,7 @@ static void test_round_trip(void)
     network_destroy(b);
 
     other.base = 3;
-    b = build(&other);
+    b = create_network(&other);
     ok(checkpoint_read_weights(path, "", network_weights(b), &e) == -1 && e.code == ERR_CHECKPOINT,
        "another model's weights are refused: %s", e.text);
     network_destroy(b);
@@ -118,21 +118,21 @@ static void test_damage(void)
 
     if (!bad)
         bail_out("no memory");
-    refuse(good, 0, "does not fit");
-    refuse(good, 7, "does not fit");
-    refuse(good, 100, "does not fit");
-    refuse(good, n - 1, "bytes of data");
+    refuse_bytes(good, 0, "does not fit");
+    refuse_bytes(good, 7, "does not fit");
+    refuse_bytes(good, 100, "does not fit");
+    refuse_bytes(good, n - 1, "bytes of data");
     memcpy(bad, good, n);
     memset(bad + n, 0, 4);
-    refuse(bad, n + 4, "bytes of data for tensors of");
+    refuse_bytes(bad, n + 4, "bytes of data for tensors of");
     memset(bad, 0xff, 8);
-    refuse(bad, n, "does not fit");
+    refuse_bytes(bad, n, "does not fit");
     memcpy(bad, good, n);
     bad[8] = '[';
-    refuse(bad, n, "not a JSON object");
+    refuse_bytes(bad, n, "not a JSON object");
     memcpy(bad, good, n);
     memset(bad + n - 4, 0xff, 4); /* a NaN */
-    refuse(bad, n, "is not a finite number");
+    refuse_bytes(bad, n, "is not a finite number");
     refuse_edited(good, n, "\"F32\"", "\"F16\"", "dtype must be F32");
     refuse_edited(good, n, "head.bias", "head.bogs", "head.bogs: the model has no such tensor");
     refuse_edited(good, n, "\"head.bias\":{", "\"head.bias\":[", "not a JSON object");
@@ -170,7 +170,7 @@ static void test_model(void)
        "no model.json: %s", e.text);
 }
 
-static struct network *load(const char *file)
+static struct network *load_network(const char *file)
 {
     struct network_config config = {.backend = "ref", .threads = 1, .seed = 1};
     struct checkpoint_classes classes;
@@ -180,7 +180,7 @@ static struct network *load(const char *file)
     if (checkpoint_read_model(file, &config, &classes, sha256, &e))
         bail_out("%s", e.text);
     checkpoint_classes_free(&classes);
-    struct network *n = build(&config);
+    struct network *n = create_network(&config);
     if (checkpoint_read_weights(file, sha256, network_weights(n), &e))
         bail_out("%s", e.text);
     return n;
@@ -206,9 +206,9 @@ static double element(const struct weights *w, const struct weights_entry *entry
     return (entry->role == WEIGHTS_PARAM ? w->value : w->state)[entry->offset + i];
 }
 
-static int compare(const char *file_a, const char *file_b)
+static int compare_files(const char *file_a, const char *file_b)
 {
-    struct network *net_a = load(file_a), *net_b = load(file_b);
+    struct network *net_a = load_network(file_a), *net_b = load_network(file_b);
     const struct weights *a = network_weights(net_a), *b = network_weights(net_b);
     double most = 0; /* mean square */
     const char *where = "nowhere";
@@ -234,7 +234,7 @@ static int compare(const char *file_a, const char *file_b)
 int main(int argc, char **argv)
 {
     if (argc == 3)
-        return compare(argv[1], argv[2]);
+        return compare_files(argv[1], argv[2]);
     snprintf(dir, sizeof dir, "/tmp/checkpoint-test.%d", (int)getpid());
     snprintf(path, sizeof path, "%s/weights.safetensors", dir);
     snprintf(model_path, sizeof model_path, "%s/model.json", dir);

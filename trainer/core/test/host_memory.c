@@ -13,7 +13,7 @@
 
 static char root[64];
 
-static void put(const char *name, const char *text)
+static void write_limit(const char *name, const char *text)
 {
     char path[256];
 
@@ -48,19 +48,19 @@ int main(void)
     ok(none.nbytes > 1 << 20 && !strstr(none.reason, "group"),
        "without groups: %s", none.reason);
 
-    put("proc/self/cgroup", "0::/slurm/job_1/step_0/user/task_0\n");
-    put("sys/fs/cgroup/slurm/job_1/memory.max", "8388608\n");
-    put("sys/fs/cgroup/slurm/job_1/step_0/memory.max", "max\n");
+    write_limit("proc/self/cgroup", "0::/slurm/job_1/step_0/user/task_0\n");
+    write_limit("sys/fs/cgroup/slurm/job_1/memory.max", "8388608\n");
+    write_limit("sys/fs/cgroup/slurm/job_1/step_0/memory.max", "max\n");
     is_limit(8, "control group", 1, "version 2, of the job that the task belongs to");
     is_limit(2, "control group", 4, "shared by four");
-    put("proc/self/cgroup", "0::/../elsewhere\n");
-    put("sys/fs/cgroup/memory.max", "4194304\n");
+    write_limit("proc/self/cgroup", "0::/../elsewhere\n");
+    write_limit("sys/fs/cgroup/memory.max", "4194304\n");
     is_limit(4, "control group", 1, "a container that shows its own group only");
 
-    put("proc/self/cgroup", "12:pids:/x\n5:memory:/slurm/uid_0/job_2\n0::/\n");
-    put("sys/fs/cgroup/memory.max", "max\n");
-    put("sys/fs/cgroup/memory/slurm/uid_0/memory.limit_in_bytes", "3145728\n");
-    put("sys/fs/cgroup/memory/slurm/uid_0/job_2/memory.limit_in_bytes", "9223372036854771712\n");
+    write_limit("proc/self/cgroup", "12:pids:/x\n5:memory:/slurm/uid_0/job_2\n0::/\n");
+    write_limit("sys/fs/cgroup/memory.max", "max\n");
+    write_limit("sys/fs/cgroup/memory/slurm/uid_0/memory.limit_in_bytes", "3145728\n");
+    write_limit("sys/fs/cgroup/memory/slurm/uid_0/job_2/memory.limit_in_bytes", "9223372036854771712\n");
     is_limit(3, "control group", 1, "version 1, of the group above");
 
     setenv("SLURM_MEM_PER_NODE", "2", 1);

@@ -15,7 +15,7 @@
 
 static float images[2 * PIXELS], targets[2 * PIXELS];
 
-static void fill(int classes, bool ignored)
+static void fill_images(int classes, bool ignored)
 {
     for (size_t i = 0; i < 2 * PIXELS; i++) {
         double u = rng_uniform(2, 0, i);
@@ -26,8 +26,8 @@ static void fill(int classes, bool ignored)
     }
 }
 
-static void compare(enum loss loss, int classes, const float *weights, bool ignored,
-                    const char *what)
+static void compare_losses(enum loss loss, int classes, const float *weights, bool ignored,
+                           const char *what)
 {
     struct network_config config = {
         .model = "unet", .backend = "ref", .base = 2, .depth = 1, .channels = 1,
@@ -39,7 +39,7 @@ static void compare(enum loss loss, int classes, const float *weights, bool igno
     const float *logits;
     double sum = 0;
 
-    fill(classes, ignored);
+    fill_images(classes, ignored);
     if (!n)
         bail_out("%s", e.text);
     for (size_t i = 0; i < 2; i++) { /* a step computes gradients but does not change the weights */
@@ -66,11 +66,11 @@ int main(void)
     static const float two[] = {0.5F, 3}, three[] = {1, 2, 0.25F};
     const struct image_loss none = {0};
 
-    compare(LOSS_CE, 1, NULL, false, "binary cross entropy of soft masks");
-    compare(LOSS_CE, 1, two, true, "with weights and pixels that do not count");
-    compare(LOSS_DICE, 1, NULL, true, "Dice");
-    compare(LOSS_CE_DICE, 3, NULL, false, "cross entropy and Dice of three classes");
-    compare(LOSS_CE_DICE, 3, three, true, "with weights and pixels that do not count");
+    compare_losses(LOSS_CE, 1, NULL, false, "binary cross entropy of soft masks");
+    compare_losses(LOSS_CE, 1, two, true, "with weights and pixels that do not count");
+    compare_losses(LOSS_DICE, 1, NULL, true, "Dice");
+    compare_losses(LOSS_CE_DICE, 3, NULL, false, "cross entropy and Dice of three classes");
+    compare_losses(LOSS_CE_DICE, 3, three, true, "with weights and pixels that do not count");
     ok(isnan(image_loss_mean(&none, true, true)), "no image, no loss");
     return done_testing();
 }

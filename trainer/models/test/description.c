@@ -11,7 +11,7 @@
 #include "trainer/models/description.h"
 #include "trainer/network/network.h"
 
-static void has(const char *name, struct network_config c, size_t want, const char *what)
+static void has_parameters(const char *name, struct network_config c, size_t want, const char *what)
 {
     struct err e = {0};
 
@@ -32,19 +32,19 @@ static void check_sizes(void)
     struct network_config chips = {.channels = 3, .classes = 2, .height = 500, .width = 500};
     struct network_config bands = {.channels = 4, .classes = 2, .height = 64, .width = 64};
 
-    has("unet", pixels, 487145, "the U-Net of the reference");
-    has("resnet20", rgb, 269722, "ResNet-20");
-    has("resnet44", rgb, 658586, "ResNet-44");
-    has("resnet44-projection", rgb, 662826, "ResNet-44 with projections");
-    has("resnet110", rgb, 1727962, "ResNet-110");
-    has("chips", chips, 7942658, "the chips network at 500x500x3");
-    has("fcnn", bands, 120962, "OTBTF's network with 4 bands");
+    has_parameters("unet", pixels, 487145, "the U-Net of the reference");
+    has_parameters("resnet20", rgb, 269722, "ResNet-20");
+    has_parameters("resnet44", rgb, 658586, "ResNet-44");
+    has_parameters("resnet44-projection", rgb, 662826, "ResNet-44 with projections");
+    has_parameters("resnet110", rgb, 1727962, "ResNet-110");
+    has_parameters("chips", chips, 7942658, "the chips network at 500x500x3");
+    has_parameters("fcnn", bands, 120962, "OTBTF's network with 4 bands");
     bands.channels = 3;
-    has("fcnn", bands, 120818, "and with 3");
+    has_parameters("fcnn", bands, 120818, "and with 3");
 }
 
 /* Returns a complete document with these layers. */
-static const struct model *decode(const char *layers, struct err *e)
+static const struct model *decode_layers(const char *layers, struct err *e)
 {
     static char text[4096];
 
@@ -53,12 +53,12 @@ static const struct model *decode(const char *layers, struct err *e)
     return model_decode(text, "mine.yaml", e);
 }
 
-static void refused(const char *layers, const char *place, const char *word)
+static void refused_layers(const char *layers, const char *place, const char *word)
 {
     struct network_config c = {.backend = "ref", .channels = 1, .height = 24, .width = 32,
                                .batch_norm = BATCH_NORM_LOCAL, .threads = 1};
     struct err e = {0};
-    const struct model *m = decode(layers, &e);
+    const struct model *m = decode_layers(layers, &e);
     struct network *n = NULL;
 
     if (m) {
@@ -73,34 +73,34 @@ static void refused(const char *layers, const char *place, const char *word)
 
 static void check_refusals(void)
 {
-    refused("  - convv: 3\n", "mine.yaml:8:", "did you mean 'conv'");
-    refused("  - conv: {chanels: 3}\n", "mine.yaml:8:", "did you mean 'channels'");
-    refused("  - conv:\n", "mine.yaml:8:", "channels is missing");
-    refused("  - conv: clases\n", "mine.yaml:8:", "did you mean 'classes'");
-    refused("  - conv: {channels: 4, kernel: 5}\n", "mine.yaml:8: conv (conv1)",
-            "it can be 1 or 3");
-    refused("  - conv: {channels: 4, stride: 3}\n", "mine.yaml:8:", "stride is 3");
-    refused("  - conv: 0\n", "mine.yaml:8:", "channels is 0");
-    refused("  - relu\n  - save: a\n  - max_pool\n  - concat: a\n", "mine.yaml:11: concat",
-            "the input is 12x16x1, but 'a' is 24x32x1");
-    refused("  - save: a\n  - conv: 4\n  - add: a\n", "mine.yaml:10: add",
-            "channels must be equal");
-    refused("  - save: skip\n  - use: skp\n", "mine.yaml:9:", "did you mean 'skip'");
-    refused("  - dense: 4\n", "mine.yaml:8: dense", "`- flatten`");
-    refused("  - dropout: 1.5\n", "mine.yaml:8: dropout", "rate of 1.5");
-    refused("  - conv: {name: a, channels: 2}\n  - conv: {name: a, channels: 2}\n", "mine.yaml:9:",
-            "the name 'a' is used");
-    refused("  - one: {name: a, chanels: 2}\n", "mine.yaml:6:", "(block one, used in line 8)");
-    refused("  - for: i = 1..6\n    do:\n      - max_pool\n", "mine.yaml:10: max_pool",
-            "is too small to halve");
-    refused("  - for: i from 1\n    do:\n      - relu\n", "mine.yaml:8:", "FIRST..LAST");
-    refused("  - if: n\n", "mine.yaml:8:", "needs `do:`");
-    refused("  - conv: 3\n", "mine.yaml:8:", "must end with 24x32x1");
-    refused("  - global_avg_pool\n" HEAD, "mine.yaml:8:", "the last layer gives 1x1x1");
-    refused("  - for: i = 1..1000000\n    do:\n      - relu\n" HEAD, "mine.yaml:", "layers");
-    refused("  - [relu]\n", "mine.yaml:8:", "one layer is expected");
-    refused("  - conv: {channels: 2, channels: 3}\n", "mine.yaml:8:", "given twice");
-    refused("  - conv: {channels: 2\n", "mine.yaml:", "");
+    refused_layers("  - convv: 3\n", "mine.yaml:8:", "did you mean 'conv'");
+    refused_layers("  - conv: {chanels: 3}\n", "mine.yaml:8:", "did you mean 'channels'");
+    refused_layers("  - conv:\n", "mine.yaml:8:", "channels is missing");
+    refused_layers("  - conv: clases\n", "mine.yaml:8:", "did you mean 'classes'");
+    refused_layers("  - conv: {channels: 4, kernel: 5}\n", "mine.yaml:8: conv (conv1)",
+                   "it can be 1 or 3");
+    refused_layers("  - conv: {channels: 4, stride: 3}\n", "mine.yaml:8:", "stride is 3");
+    refused_layers("  - conv: 0\n", "mine.yaml:8:", "channels is 0");
+    refused_layers("  - relu\n  - save: a\n  - max_pool\n  - concat: a\n", "mine.yaml:11: concat",
+                   "the input is 12x16x1, but 'a' is 24x32x1");
+    refused_layers("  - save: a\n  - conv: 4\n  - add: a\n", "mine.yaml:10: add",
+                   "channels must be equal");
+    refused_layers("  - save: skip\n  - use: skp\n", "mine.yaml:9:", "did you mean 'skip'");
+    refused_layers("  - dense: 4\n", "mine.yaml:8: dense", "`- flatten`");
+    refused_layers("  - dropout: 1.5\n", "mine.yaml:8: dropout", "rate of 1.5");
+    refused_layers("  - conv: {name: a, channels: 2}\n  - conv: {name: a, channels: 2}\n", "mine.yaml:9:",
+                   "the name 'a' is used");
+    refused_layers("  - one: {name: a, chanels: 2}\n", "mine.yaml:6:", "(block one, used in line 8)");
+    refused_layers("  - for: i = 1..6\n    do:\n      - max_pool\n", "mine.yaml:10: max_pool",
+                   "is too small to halve");
+    refused_layers("  - for: i from 1\n    do:\n      - relu\n", "mine.yaml:8:", "FIRST..LAST");
+    refused_layers("  - if: n\n", "mine.yaml:8:", "needs `do:`");
+    refused_layers("  - conv: 3\n", "mine.yaml:8:", "must end with 24x32x1");
+    refused_layers("  - global_avg_pool\n" HEAD, "mine.yaml:8:", "the last layer gives 1x1x1");
+    refused_layers("  - for: i = 1..1000000\n    do:\n      - relu\n" HEAD, "mine.yaml:", "layers");
+    refused_layers("  - [relu]\n", "mine.yaml:8:", "one layer is expected");
+    refused_layers("  - conv: {channels: 2, channels: 3}\n", "mine.yaml:8:", "given twice");
+    refused_layers("  - conv: {channels: 2\n", "mine.yaml:", "");
 }
 
 static void refused_text(const char *text, const char *word)

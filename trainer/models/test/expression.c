@@ -21,7 +21,7 @@ static void is_value(const char *text, int64_t want)
        ") %s", text, want, got, e.text);
 }
 
-static void refused(const char *text, const char *word)
+static void refused_expression(const char *text, const char *word)
 {
     struct err e = {0};
     int64_t got;
@@ -57,18 +57,18 @@ int main(void)
     is_value("i != 3", 0);
     is_value("(-1)^1000000000001", -1);
     is_value("1^1000000000000 + 0^5 + 0^0", 2);
-    refused("2^60", "too large");
-    refused("2^2^2^2^2^2^2", "too large");
-    refused("99999999999999", "too large");
-    refused("1 / (i - 3)", "division by 0");
-    refused("2 ^ -1", "negative power");
-    refused("bass", "did you mean 'base'");
-    refused("name + 1", "is the string 'enc2'");
-    refused("(1", "')' is missing");
-    refused("1 2", "not understood");
-    refused("1 +", "ends too early");
-    refused("", "ends too early");
-    refused("((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((1", "nested");
+    refused_expression("2^60", "too large");
+    refused_expression("2^2^2^2^2^2^2", "too large");
+    refused_expression("99999999999999", "too large");
+    refused_expression("1 / (i - 3)", "division by 0");
+    refused_expression("2 ^ -1", "negative power");
+    refused_expression("bass", "did you mean 'base'");
+    refused_expression("name + 1", "is the string 'enc2'");
+    refused_expression("(1", "')' is missing");
+    refused_expression("1 2", "not understood");
+    refused_expression("1 +", "ends too early");
+    refused_expression("", "ends too early");
+    refused_expression("((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((1", "nested");
     expands("{name}.conv{i}", "enc2.conv3");
     expands("stage{i-2}.{2*i}", "stage1.6");
     ok(expression_expand("{i", &scope, dst, &e) && strstr(e.text, "missing"), "%s", e.text);

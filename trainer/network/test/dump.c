@@ -37,8 +37,8 @@ static FILE *open_in(const char *dir, const char *name)
     return f;
 }
 
-static void put(struct dump *d, const char *kind, int step, const char *name, const float *values,
-                size_t count)
+static void write_piece(struct dump *d, const char *kind, int step, const char *name,
+                        const float *values, size_t count)
 {
     fprintf(d->index, "%s %d %s %zu\n", kind, step, name, count);
     fwrite(values, sizeof *values, count, d->data);
@@ -50,7 +50,7 @@ static void put_weights(struct dump *d, const struct weights *w, int step)
         const struct weights_entry *entry = &w->entries[i];
         const float *from = entry->role == WEIGHTS_PARAM ? w->value : w->state;
 
-        put(d, "weight", step, entry->name, from + entry->offset, entry->count);
+        write_piece(d, "weight", step, entry->name, from + entry->offset, entry->count);
     }
 }
 
@@ -58,11 +58,11 @@ static void put_grads(struct dump *d, const struct weights *w, int step)
 {
     for (size_t i = 0; i < w->nentries; i++)
         if (w->entries[i].role == WEIGHTS_PARAM)
-            put(d, "grad", step, w->entries[i].name, w->grad + w->entries[i].offset,
-                w->entries[i].count);
+            write_piece(d, "grad", step, w->entries[i].name, w->grad + w->entries[i].offset,
+                        w->entries[i].count);
 }
 
-static int fail(const struct err *e)
+static int report_error(const struct err *e)
 {
     fprintf(stderr, "dump: %s\n", e->text);
     return 1;
@@ -77,8 +77,8 @@ static float target_value(int classes, double u)
 }
 
 /* Buffers of different graphs share memory, so each is filled just before its use. */
-static int fill(struct network *n, const struct network_config *c, bool training, int batch,
-                struct dump *d, int step, struct err *e)
+static int fill_buffers(struct network *n, const struct network_config *c, bool training, int batch,
+                        struct dump *d, int step, struct err *e)
 {
     size_t npixels = (size_t)batch * (size_t)c->height * (size_t)c->width;
     size_t channels = (size_t)c->channels, ntargets = (size_t)batch * network_targets(n);
@@ -91,8 +91,8 @@ static int fill(struct network *n, const struct network_config *c, bool training
         input[i] = (float)rng_uniform(1, (uint64_t)step, i);
     for (size_t i = 0; i < ntargets; i++)
         target[i] = target_value(c->classes, rng_uniform(2, (uint64_t)step, i));
-    put(d, "input", step, "-", input, npixels * channels);
-    put(d, "target", step, "-", target, ntargets);
+    write_piece(d, "input", step, "-", input, npixels * channels);
+    write_piece(d, "target", step, "-", target, ntargets);
     return 0;
 }
 
@@ -111,20 +111,20 @@ static int dump_steps(struct network *n, const struct network_config *c, int bat
         double loss_sum = 0;
         float loss;
 
-        if (fill(n, c, true, batch, d, step, e) < 0 ||
+        if (fill_buffers(n, c, true, batch, d, step, e) < 0 ||
             network_weigh(n, batch, &whole.weight, e) < 0 ||
             network_train(n, batch, whole, &loss_sum, NULL, NULL, e) < 0)
             goto out;
         loss = (float)(loss_sum / (double)ntargets);
-        put(d, "loss", step, "-", &loss, 1);
+        write_piece(d, "loss", step, "-", &loss, 1);
         put_grads(d, w, step);
         optim_step(optim, w, LEARNING_RATE);
         put_weights(d, w, step);
     }
-    if (!optim || fill(n, c, false, batch, d, steps + 1, e) < 0 ||
+    if (!optim || fill_buffers(n, c, false, batch, d, steps + 1, e) < 0 ||
         network_infer(n, batch, &logits, e) < 0)
         goto out;
-    put(d, "logits", steps + 1, "-", logits, ntargets * (size_t)c->classes);
+    write_piece(d, "logits", steps + 1, "-", logits, ntargets * (size_t)c->classes);
     rc = 0;
 out:
     optim_destroy(optim);
@@ -160,10 +160,10 @@ int main(int argc, char **argv)
              : strcmp(argv[10], "ce+dice") == 0 ? LOSS_CE_DICE : LOSS_CE;
     n = network_create(&c, &e);
     if (!n)
-        return fail(&e);
+        return report_error(&e);
     d.index = open_in(argv[12], "index.txt");
     d.data = open_in(argv[12], "data.bin");
-    rc = dump_steps(n, &c, atoi(argv[7]), atoi(argv[11]), &d, &e) < 0 ? fail(&e) : 0;
+    rc = dump_steps(n, &c, atoi(argv[7]), atoi(argv[11]), &d, &e) < 0 ? report_error(&e) : 0;
     network_destroy(n);
     if (fclose(d.index) != 0 || fclose(d.data) != 0)
         rc = 1;

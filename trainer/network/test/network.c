@@ -51,7 +51,7 @@ void *__wrap_aligned_alloc(size_t alignment, size_t size)
     return __real_aligned_alloc(alignment, size);
 }
 
-static struct network *create(const struct network_config *config)
+static struct network *create_network(const struct network_config *config)
 {
     struct err e;
     struct network *n = network_create(config, &e);
@@ -62,8 +62,8 @@ static struct network *create(const struct network_config *config)
 }
 
 /* Fills in images and masks that depend only on the stream. */
-static void fill(struct network *n, const struct network_config *c, bool training, int batch,
-                 uint64_t stream)
+static void fill_buffers(struct network *n, const struct network_config *c, bool training,
+                         int batch, uint64_t stream)
 {
     size_t npixels = (size_t)batch * (size_t)c->height * (size_t)c->width;
     struct err e;
@@ -83,12 +83,13 @@ static struct network_step step_of(const struct network_config *c, int batch)
     return (struct network_step){.images = batch, .weight = (double)batch * c->height * c->width};
 }
 
-static double train(struct network *n, const struct network_config *c, int batch, uint64_t stream)
+static double train_step(struct network *n, const struct network_config *c, int batch,
+                         uint64_t stream)
 {
     double loss = 0;
     struct err e;
 
-    fill(n, c, true, batch, stream);
+    fill_buffers(n, c, true, batch, stream);
     if (network_train(n, batch, step_of(c, batch), &loss, NULL, NULL, &e) < 0)
         bail_out("network_train: %s", e.text);
     return loss;
@@ -96,7 +97,7 @@ static double train(struct network *n, const struct network_config *c, int batch
 
 static void check_size(void)
 {
-    struct network *n = create(&reference);
+    struct network *n = create_network(&reference);
     struct weights *w = network_weights(n);
     size_t nstate = 0;
 
@@ -107,9 +108,9 @@ static void check_size(void)
     struct network_config residual = {.model = "resnet44", .backend = "ref", .base = 16,
                                       .channels = 3, .classes = 10, .height = 32, .width = 32,
                                       .batch_norm = BATCH_NORM_LOCAL, .threads = 1, .seed = 7};
-    struct network *a = create(&residual), *b;
+    struct network *a = create_network(&residual), *b;
     residual.model = "resnet44-projection";
-    b = create(&residual);
+    b = create_network(&residual);
     is_int(weights_trainable(network_weights(a)), 658586, "ResNet-44 has 658,586 parameters");
     is_int(weights_trainable(network_weights(b)), 662826, "with projections 662,826");
     is_int(network_targets(a), 1, "it gives an image one class");
@@ -126,13 +127,13 @@ static void check_size(void)
 static void check_initial(void)
 {
     struct network_config other = small;
-    struct network *a = create(&small), *b = create(&small), *c;
+    struct network *a = create_network(&small), *b = create_network(&small), *c;
     const struct weights *w = network_weights(a);
     const struct weights_entry *conv = weights_find(w, "enc2.conv1.weight");
     float bound = 1 / sqrtf(4 * 9), largest = 0;
 
     other.seed = 8;
-    c = create(&other);
+    c = create_network(&other);
     ok(memcmp(w->value, network_weights(b)->value, w->nparams * sizeof(float)) == 0,
        "the same seed gives the same weights");
     ok(memcmp(w->value, network_weights(c)->value, w->nparams * sizeof(float)) != 0,
@@ -146,7 +147,7 @@ static void check_initial(void)
     network_destroy(c);
 }
 
-static void refuse(struct network_config config, const char *word, const char *what)
+static void refuse_config(struct network_config config, const char *word, const char *what)
 {
     struct err e = {0};
     struct network *n = network_create(&config, &e);
@@ -160,19 +161,19 @@ static void check_refusals(void)
     struct network_config c;
 
     c = reference, c.height = 40;
-    refuse(c, "multiple of 16", "a height that can't be halved");
+    refuse_config(c, "multiple of 16", "a height that can't be halved");
     c = reference, c.width = 0;
-    refuse(c, "for example 16", "a width of 0");
+    refuse_config(c, "for example 16", "a width of 0");
     c = reference, c.model = "resnet";
-    refuse(c, "unet", "an unknown model");
+    refuse_config(c, "unet", "an unknown model");
     c = reference, c.backend = "abacus";
-    refuse(c, "abacus", "an unknown backend");
+    refuse_config(c, "abacus", "an unknown backend");
     c = reference, c.base = -1;
-    refuse(c, "base", "a base below 0");
+    refuse_config(c, "base", "a base below 0");
     c = reference, c.depth = 40;
-    refuse(c, "depth", "a depth of 40");
+    refuse_config(c, "depth", "a depth of 40");
     c = reference, c.threads = 0;
-    refuse(c, "threads", "no thread");
+    refuse_config(c, "threads", "no thread");
 }
 
 struct ready_log {
@@ -205,10 +206,10 @@ static void check_ready(const char *backend)
     struct err e;
 
     c.backend = backend;
-    n = create(&c);
+    n = create_network(&c);
     log.w = network_weights(n);
     log.seen = calloc(log.w->nparams, sizeof(float));
-    fill(n, &c, true, 2, 0);
+    fill_buffers(n, &c, true, 2, 0);
     ok(network_train(n, 2, step, &loss, on_ready, &log, &e) == 0 && loss > 0, "%s: a step", backend);
     ok(log.rising && log.upto == log.w->nparams && log.ncalls > 20,
        "%s: ready is called %d times, with more each time, up to all", backend, log.ncalls);
@@ -234,18 +235,18 @@ static void check_batches(const char *backend)
     size_t before;
 
     c.backend = backend;
-    n = create(&c);
-    train(n, &c, 3, 0);
-    train(n, &c, 2, 0);
+    n = create_network(&c);
+    train_step(n, &c, 3, 0);
+    train_step(n, &c, 2, 0);
     for (int i = 0; i < 3; i++) {
         size_t nparams = network_weights(n)->nparams;
         double loss, fresh_loss;
 
         before = nallocations;
-        loss = train(n, &c, batches[i], (uint64_t)i);
+        loss = train_step(n, &c, batches[i], (uint64_t)i);
         is_int(nallocations - before, 0, "%s: step %d allocates nothing", backend, i);
-        fresh = create(&c);
-        fresh_loss = train(fresh, &c, batches[i], (uint64_t)i);
+        fresh = create_network(&c);
+        fresh_loss = train_step(fresh, &c, batches[i], (uint64_t)i);
         ok(loss == fresh_loss && memcmp(network_weights(n)->grad, network_weights(fresh)->grad,
                                         nparams * sizeof(float)) == 0,
            "%s: batch of %d as in a fresh network", backend, batches[i]);
@@ -265,16 +266,16 @@ static void check_infer(const char *backend)
     struct err e;
 
     c.backend = backend;
-    n = create(&c);
-    train(n, &c, 2, 0);
+    n = create_network(&c);
+    train_step(n, &c, 2, 0);
     nstate = network_weights(n)->nstate;
     state = malloc(nstate * sizeof *state);
     all = malloc(2 * npixels * sizeof *all);
     memcpy(state, network_weights(n)->state, nstate * sizeof *state);
-    fill(n, &c, false, 2, 5);
+    fill_buffers(n, &c, false, 2, 5);
     ok(network_infer(n, 2, &logits, &e) == 0, "%s: inference", backend);
     memcpy(all, logits, 2 * npixels * sizeof *all);
-    fill(n, &c, false, 1, 5); /* the first of the two images */
+    fill_buffers(n, &c, false, 1, 5); /* the first of the two images */
     ok(network_infer(n, 1, &logits, &e) == 0, "%s: inference of one image", backend);
     for (size_t i = 0; i < npixels; i++)
         same = same && fabsf(logits[i] - all[i]) <= 1e-5F;
@@ -282,7 +283,7 @@ static void check_infer(const char *backend)
     ok(memcmp(state, network_weights(n)->state, nstate * sizeof *state) == 0,
        "%s: inference leaves the running statistics alone", backend);
     before = nallocations;
-    fill(n, &c, false, 2, 5);
+    fill_buffers(n, &c, false, 2, 5);
     ok(network_infer(n, 2, &logits, &e) == 0 && nallocations == before,
        "%s: a second inference allocates nothing", backend);
     free(state);
@@ -296,9 +297,9 @@ static void check_threads(void)
     struct network *a, *b;
 
     three.threads = 3;
-    a = create(&one);
-    b = create(&three);
-    ok(train(a, &one, 2, 0) == train(b, &three, 2, 0) &&
+    a = create_network(&one);
+    b = create_network(&three);
+    ok(train_step(a, &one, 2, 0) == train_step(b, &three, 2, 0) &&
            memcmp(network_weights(a)->grad, network_weights(b)->grad,
                   network_weights(a)->nparams * sizeof(float)) == 0,
        "ref: 3 threads give the same bits as 1");
@@ -309,14 +310,14 @@ static void check_threads(void)
 static void check_plan(void)
 {
     struct network_config c = small;
-    struct network *a = create(&small), *b;
+    struct network *a = create_network(&small), *b;
     char *text = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
 
     c.backend = backends[0]->name;
-    b = create(&c);
-    train(b, &c, 3, 0);
+    b = create_network(&c);
+    train_step(b, &c, 3, 0);
     ok(network_plan_hash(a) == network_plan_hash(b),
        "the plan hash does not depend on backend and batch");
     network_print_plan(b, out);
@@ -326,7 +327,7 @@ static void check_plan(void)
     free(text);
     network_destroy(b);
     c.base = 5;
-    b = create(&c);
+    b = create_network(&c);
     ok(network_plan_hash(a) != network_plan_hash(b), "it depends on the model");
     network_destroy(a);
     network_destroy(b);
@@ -369,7 +370,7 @@ static void check_sync_without_images(void)
     float before;
 
     c.batch_norm = BATCH_NORM_SYNC;
-    n = create(&c);
+    n = create_network(&c);
     w = network_weights(n);
     network_set_sum(n, add_others, &others);
     w->grad[0] = 1;

@@ -13,7 +13,7 @@ struct piece {
     const struct tensor *tensor; /* NULL: workspace */
 };
 
-static struct graph *build(bool training, enum batch_norm_mode mode)
+static struct graph *build_unet(bool training, enum batch_norm_mode mode)
 {
     const struct network_config config = {.model = "unet", .base = 8, .depth = 4, .channels = 1,
                                           .classes = 1, .height = 32, .width = 48,
@@ -113,9 +113,9 @@ static size_t count_live(const struct graph *g)
     return most;
 }
 
-static void check(bool training, enum batch_norm_mode mode, const char *what)
+static void check_plan(bool training, enum batch_norm_mode mode, const char *what)
 {
-    struct graph *g = build(training, mode);
+    struct graph *g = build_unet(training, mode);
     size_t highest, sum = 0, ninplace = 0, nmisaligned = 0;
 
     is_int(count_overlaps(g, &highest), 0, "%s: what lives at the same time lies apart", what);
@@ -141,8 +141,8 @@ static void check(bool training, enum batch_norm_mode mode, const char *what)
 
 int main(void)
 {
-    check(true, BATCH_NORM_LOCAL, "training");
-    check(true, BATCH_NORM_NONE, "training without batch norm");
-    check(false, BATCH_NORM_LOCAL, "inference");
+    check_plan(true, BATCH_NORM_LOCAL, "training");
+    check_plan(true, BATCH_NORM_NONE, "training without batch norm");
+    check_plan(false, BATCH_NORM_LOCAL, "inference");
     return done_testing();
 }

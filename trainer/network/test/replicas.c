@@ -37,7 +37,7 @@ struct replica {
     bool failed;
 };
 
-static int sum(void *arg, double *values, size_t n, struct err *e)
+static int sum_replicas(void *arg, double *values, size_t n, struct err *e)
 {
     struct replica *r = arg;
     struct meeting *m = r->meeting;
@@ -56,7 +56,7 @@ static int sum(void *arg, double *values, size_t n, struct err *e)
 }
 
 /* Copies this replica's images of the global batch. */
-static void fill(struct replica *r, int batch, int step, float *input, float *target)
+static void fill_share(struct replica *r, int batch, int step, float *input, float *target)
 {
     size_t npixels = (size_t)batch * (size_t)r->config.height * (size_t)r->config.width;
     size_t first = npixels * (size_t)r->rank, channels = (size_t)r->config.channels;
@@ -68,7 +68,7 @@ static void fill(struct replica *r, int batch, int step, float *input, float *ta
 }
 
 /* A step of plain gradient descent by the sum of all gradients. */
-static void update(struct replica *r)
+static void update_weights(struct replica *r)
 {
     struct weights *w = network_weights(r->network);
 
@@ -84,7 +84,7 @@ static void update(struct replica *r)
     pthread_barrier_wait(&r->meeting->barrier);
 }
 
-static void *train(void *arg)
+static void *train_replica(void *arg)
 {
     struct replica *r = arg;
     int batch = LOCAL_BATCH * REPLICAS / r->size;
@@ -98,12 +98,12 @@ static void *train(void *arg)
 
         r->failed = !input || !target;
         if (!r->failed)
-            fill(r, batch, step, input, target);
+            fill_share(r, batch, step, input, target);
         r->failed = r->failed ||
                     network_train(r->network, batch, total, &r->loss, NULL, NULL, &e) < 0;
         if (r->failed)
             printf("# rank %d: %s\n", r->rank, e.text);
-        update(r);
+        update_weights(r);
     }
     return NULL;
 }
@@ -128,10 +128,10 @@ static void train_replicas(const char *backend, enum batch_norm_mode mode, int s
         r->network = network_create(&r->config, &e);
         if (!r->network)
             bail_out("%s", e.text);
-        network_set_sum(r->network, sum, r);
+        network_set_sum(r->network, sum_replicas, r);
     }
     for (int i = 0; i < size; i++)
-        if (pthread_create(&threads[i], NULL, train, &replicas[i]) != 0)
+        if (pthread_create(&threads[i], NULL, train_replica, &replicas[i]) != 0)
             bail_out("no thread");
     for (int i = 0; i < size; i++)
         pthread_join(threads[i], NULL);
@@ -139,7 +139,7 @@ static void train_replicas(const char *backend, enum batch_norm_mode mode, int s
     free(meeting);
 }
 
-static double difference(const float *a, const float *b, size_t n)
+static double largest_difference(const float *a, const float *b, size_t n)
 {
     double largest = 0, scale = 0;
 
@@ -150,7 +150,8 @@ static double difference(const float *a, const float *b, size_t n)
     return scale > 0 ? largest / scale : largest;
 }
 
-static void check(const char *backend, enum batch_norm_mode mode, int size, const char *what)
+static void check_replicas(const char *backend, enum batch_norm_mode mode, int size,
+                           const char *what)
 {
     struct replica one[1], many[REPLICAS];
     const struct weights *w, *v;
@@ -172,9 +173,9 @@ static void check(const char *backend, enum batch_norm_mode mode, int size, cons
     ok(fabs(loss / one[0].loss - 1) < 1e-6, "%s, %s: the losses add up: %.9g of %.9g", backend, what,
        loss, one[0].loss);
     ok(same, "%s, %s: all replicas have the same weights", backend, what);
-    error = difference(v->value, w->value, w->nparams);
+    error = largest_difference(v->value, w->value, w->nparams);
     ok(error < 1e-5, "%s, %s: they are those of one replica: %.1e", backend, what, error);
-    error = difference(v->state, w->state, w->nstate);
+    error = largest_difference(v->state, w->state, w->nstate);
     ok(error < 1e-5, "%s, %s: and so are the running statistics: %.1e", backend, what, error);
     for (int i = 0; i < size; i++)
         network_destroy(many[i].network);
@@ -184,9 +185,9 @@ static void check(const char *backend, enum batch_norm_mode mode, int size, cons
 int main(void)
 {
     for (size_t i = 0; backends[i] && !backends[i]->device; i++) {
-        check(backends[i]->name, BATCH_NORM_NONE, 3, "no batch norm, 3 replicas");
-        check(backends[i]->name, BATCH_NORM_SYNC, 2, "synchronised batch norm, 2 replicas");
-        check(backends[i]->name, BATCH_NORM_SYNC, 3, "synchronised batch norm, 3 replicas");
+        check_replicas(backends[i]->name, BATCH_NORM_NONE, 3, "no batch norm, 3 replicas");
+        check_replicas(backends[i]->name, BATCH_NORM_SYNC, 2, "synchronised batch norm, 2 replicas");
+        check_replicas(backends[i]->name, BATCH_NORM_SYNC, 3, "synchronised batch norm, 3 replicas");
     }
     return done_testing();
 }

@@ -329,7 +329,7 @@ static struct device *opened;
 
 /* Returns the largest difference relative to the largest value; NaN or infinity if only one of the
  * values is. */
-static double difference(const float *a, const float *b, size_t n)
+static double relative_difference(const float *a, const float *b, size_t n)
 {
     double largest = 0, scale = 1e-30;
 
@@ -345,14 +345,14 @@ static double difference(const float *a, const float *b, size_t n)
 }
 
 /* Tensors of casts come after the others. */
-static double compare(const struct rig *got, const struct rig *want)
+static double compare_rigs(const struct rig *got, const struct rig *want)
 {
     double largest = fabs(got->loss - want->loss) / fmax(fabs(want->loss), 1e-30);
 
     for (size_t i = 0; i < want->graph->ntensors; i++) {
         float *a = rig_read(got->graph->tensors[i]), *b = rig_read(want->graph->tensors[i]);
 
-        largest = fmax(largest, difference(a, b, tensor_count(want->graph->tensors[i])));
+        largest = fmax(largest, relative_difference(a, b, tensor_count(want->graph->tensors[i])));
         free(a);
         free(b);
     }
@@ -546,7 +546,7 @@ static bool check_values(const struct test_case *t, const struct backend *backen
         note_coverage(b.graph);
         rig_run(&b, b.graph->nops);
         rig_run(&ref, ref.graph->nops);
-        error = compare(&b, &ref);
+        error = compare_rigs(&b, &ref);
         ok(error < 1e-5 + 2 * dtype_error(dtype), "%s: %s: %s: values as the reference: %.1e",
            backend->name, precision_name(dtype), describe(t), error);
         ok(rig_is_intact(&b), "%s: %s: %s: writes nothing else", backend->name,
@@ -693,7 +693,7 @@ static void check_small_weights(const struct backend *backend, const struct back
                 coef->data[c] = c < tensor_count(coef) / 2 ? 1e-9F : 0.5F;
             rig_run(&rigs[k], 1);
         }
-        double error = compare(&rigs[0], &rigs[1]);
+        double error = compare_rigs(&rigs[0], &rigs[1]);
         ok(error < 1e-5, "%s: %s: sums of a norm with weights of 1e-9: %.1e", backend->name, describe(&all[i]),
            error);
         rig_destroy(&rigs[0]);
@@ -791,7 +791,7 @@ static void check_tiles(const struct backend *backend, const struct backend *ref
     unsetenv("UNET_ISA");
 }
 
-static int check(void)
+static int check_all_backends(void)
 {
     const struct backend *reference = backend_find("ref");
 
@@ -809,7 +809,7 @@ static int check(void)
     return done_testing();
 }
 
-static int measure(int n, char **words)
+static int measure_backends(int n, char **words)
 {
     double seconds = n > 2 ? atof(words[2]) : 0.3;
     enum dtype dtype = DTYPE_F32;
@@ -841,13 +841,13 @@ int main(int argc, char **argv)
 {
     setenv("UNET_CUDA_KERNELS", "untried", 1); /* a wrong kernel is not replaced by another one */
     if (argc == 1)
-        return check();
+        return check_all_backends();
     if (argc == 2 && strcmp(argv[1], "--list") == 0) {
         opspeed_list(cases, NCASES, stdout);
         return 0;
     }
     if (argc <= 6 && strcmp(argv[1], "--perf") == 0)
-        return measure(argc - 2, argv + 2);
+        return measure_backends(argc - 2, argv + 2);
     fprintf(stderr, "usage: opcheck.t [--list | --perf [BACKEND [OP [SECONDS [DTYPE]]]]]\n");
     return 2;
 }

@@ -74,7 +74,7 @@ static const struct test_case sizes[] = {
     LOSS(dice_kind, 4, 256, 256, 1, VALUES_UNIT, NULL),
 };
 
-static bool has(const struct kernel *const *kernels, const struct kernel *kernel)
+static bool has_kernel(const struct kernel *const *kernels, const struct kernel *kernel)
 {
     for (; kernels && *kernels; kernels++)
         if (*kernels == kernel)
@@ -85,7 +85,7 @@ static bool has(const struct kernel *const *kernels, const struct kernel *kernel
 const struct backend *opspeed_owner(const struct kernel *kernel)
 {
     for (size_t i = 0; kernel && backends[i]; i++)
-        if (has(backends[i]->kernels, kernel))
+        if (has_kernel(backends[i]->kernels, kernel))
             return backends[i];
     return NULL;
 }
@@ -95,7 +95,7 @@ struct cell {
     size_t n;
 };
 
-static void note(struct cell *cell, const struct backend *owner)
+static void add_owner(struct cell *cell, const struct backend *owner)
 {
     for (size_t i = 0; i < cell->n; i++)
         if (cell->owners[i] == owner)
@@ -112,7 +112,7 @@ static struct cell owners(const struct backend *backend, const struct op_kind *k
     for (size_t i = 0; i < n; i++)
         for (size_t k = 0; k < graphs[i]->nops; k++)
             if (graphs[i]->ops[k]->kind == kind)
-                note(&cell, opspeed_owner(backend_kernel(backend, graphs[i]->ops[k])));
+                add_owner(&cell, opspeed_owner(backend_kernel(backend, graphs[i]->ops[k])));
     return cell;
 }
 
@@ -153,7 +153,7 @@ void opspeed_list(const struct test_case *cases, size_t n, FILE *out)
 }
 
 /* Returns the median seconds of one run. */
-static double measure(struct rig *r, struct op *op, double seconds_each)
+static double measure_op(struct rig *r, struct op *op, double seconds_each)
 {
     static double times[MAX_ROUNDS];
     long burst = r->device ? BURST : 1;
@@ -199,7 +199,7 @@ static void measure_case(const struct backend *backend, struct device *device,
     rig_create(&r, test, backend, device, dtype);
     rig_run(&r, r.graph->nops);
     for (size_t i = 0; i < r.graph->nops; i++)
-        print_line(backend, r.graph->ops[i], dtype, measure(&r, r.graph->ops[i], seconds_each),
+        print_line(backend, r.graph->ops[i], dtype, measure_op(&r, r.graph->ops[i], seconds_each),
                    out);
     fflush(out);
     rig_destroy(&r);

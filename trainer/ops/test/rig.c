@@ -252,8 +252,8 @@ struct graph *rig_graph(const struct test_case *test)
 }
 
 /* Sets the type of activations, and adds the casts that the backend needs. */
-static void lower(struct graph *g, const struct test_case *test, const struct backend *backend,
-                  enum dtype t)
+static void lower_types(struct graph *g, const struct test_case *test,
+                        const struct backend *backend, enum dtype t)
 {
     struct op *op = g->ops[0];
     struct err e;
@@ -275,14 +275,14 @@ bool rig_is_possible(const struct test_case *test, const struct backend *backend
     struct graph *g = rig_graph(test);
     bool possible = true;
 
-    lower(g, test, backend, t);
+    lower_types(g, test, backend, t);
     for (size_t i = 0; i < g->nops; i++)
         possible = possible && backend_kernel(backend, g->ops[i]);
     graph_destroy(g);
     return possible;
 }
 
-static void prepare(struct rig *r, const struct backend *backend, size_t i)
+static void prepare_op(struct rig *r, const struct backend *backend, size_t i)
 {
     struct op *op = r->graph->ops[i];
     struct err e;
@@ -295,8 +295,8 @@ static void prepare(struct rig *r, const struct backend *backend, size_t i)
     op->workspace = guarded_alloc(r, &r->workspaces[i], op->workspace_size);
 }
 
-static void create(struct rig *r, const struct test_case *test, const struct backend *backend,
-                   struct device *device, enum dtype t, enum dtype numbers)
+static void create_rig(struct rig *r, const struct test_case *test, const struct backend *backend,
+                       struct device *device, enum dtype t, enum dtype numbers)
 {
     *r = (struct rig){.test = test, .graph = rig_graph(test), .ops = backend->device,
                       .device = device, .numbers_of = numbers};
@@ -304,11 +304,11 @@ static void create(struct rig *r, const struct test_case *test, const struct bac
     memcpy(r->in, r->op->in, sizeof r->in);
     if (test->step > 0 && !test->kind->is_loss)
         r->dy = r->op->out[0]->grad;
-    lower(r->graph, test, backend, t);
+    lower_types(r->graph, test, backend, t);
     if (r->graph->ntensors > RIG_MAX_TENSORS || r->graph->nops > RIG_MAX_TENSORS)
         bail_out("RIG_MAX_TENSORS is too small for %s", test->kind->name);
     for (size_t i = 0; i < r->graph->nops; i++)
-        prepare(r, backend, i);
+        prepare_op(r, backend, i);
     for (size_t i = 0; i < r->graph->ntensors; i++) {
         struct tensor *tensor = r->graph->tensors[i];
 
@@ -323,13 +323,13 @@ static void create(struct rig *r, const struct test_case *test, const struct bac
 void rig_create(struct rig *r, const struct test_case *test, const struct backend *backend,
                 struct device *device, enum dtype t)
 {
-    create(r, test, backend, device, t, t);
+    create_rig(r, test, backend, device, t, t);
 }
 
 void rig_create_wide(struct rig *r, const struct test_case *test, const struct backend *backend,
                      enum dtype t)
 {
-    create(r, test, backend, NULL, DTYPE_F32, t);
+    create_rig(r, test, backend, NULL, DTYPE_F32, t);
 }
 
 void rig_destroy(struct rig *r)
@@ -343,7 +343,7 @@ void rig_destroy(struct rig *r)
     graph_destroy(r->graph);
 }
 
-static void begin(struct rig *r, struct exec *x)
+static void begin_run(struct rig *r, struct exec *x)
 {
     struct err e;
 
@@ -353,7 +353,7 @@ static void begin(struct rig *r, struct exec *x)
         bail_out("%s", e.text);
 }
 
-static void end(struct rig *r, struct exec *x)
+static void end_run(struct rig *r, struct exec *x)
 {
     struct device_sums sums = {.loss = x->loss_sum};
     struct err e;
@@ -381,20 +381,20 @@ void rig_run(struct rig *r, size_t n)
             guarded_clear(&r->tensors[i]);
     for (size_t i = 0; i < n; i++)
         guarded_clear(&r->workspaces[i]);
-    begin(r, &x);
+    begin_run(r, &x);
     for (size_t i = 0; i < n; i++)
         run_op(r->graph->ops[i], &x);
-    end(r, &x);
+    end_run(r, &x);
 }
 
 void rig_repeat(struct rig *r, struct op *op, long times)
 {
     struct exec x;
 
-    begin(r, &x);
+    begin_run(r, &x);
     for (long i = 0; i < times; i++)
         run_op(op, &x);
-    end(r, &x);
+    end_run(r, &x);
 }
 
 bool rig_is_intact(const struct rig *r)

@@ -25,7 +25,7 @@ static struct weights *weights_of(int64_t n)
     return w;
 }
 
-static struct optim *create(const struct weights *w)
+static struct optim *create_adam(const struct weights *w)
 {
     struct err e;
     struct optim *o = optim_create(&(struct optim_config){0}, w, &e);
@@ -38,7 +38,7 @@ static struct optim *create(const struct weights *w)
 static void test_trajectory(void)
 {
     struct weights *w = weights_of(4);
-    struct optim *o = create(w);
+    struct optim *o = create_adam(w);
     size_t next = 0;
 
     memcpy(w->value, start, sizeof start);
@@ -62,7 +62,7 @@ static void test_trajectory(void)
 static void test_independence(void)
 {
     struct weights *many = weights_of(1001), *one = weights_of(1);
-    struct optim *o = create(many), *p = create(one);
+    struct optim *o = create_adam(many), *p = create_adam(one);
 
     for (int i = 0; i < 1001; i++)
         many->value[i] = 0.25f;

@@ -28,23 +28,23 @@ static struct weights *make_weights(struct err *e)
 }
 
 /* Returns the k-th of 16 numbers, between which there is padding. */
-static size_t place(const struct weights *w, int k)
+static size_t index_of(const struct weights *w, int k)
 {
     return k < 12 ? w->entries[0].offset + (size_t)k : w->entries[1].offset + (size_t)k - 12;
 }
 
-static void run(struct optim *o, struct weights *w, double clip)
+static void run_steps(struct optim *o, struct weights *w, double clip)
 {
     for (int k = 0; k < 16; k++)
-        w->value[place(w, k)] = (float)cos(k);
+        w->value[index_of(w, k)] = (float)cos(k);
     for (int t = 1; t <= STEPS; t++) {
         for (int k = 0; k < 16; k++)
-            w->grad[place(w, k)] =
-                (float)(sin(t * (k + 1)) + 0.1 * (double)w->value[place(w, k)]);
+            w->grad[index_of(w, k)] =
+                (float)(sin(t * (k + 1)) + 0.1 * (double)w->value[index_of(w, k)]);
         optim_clip(w, clip);
         optim_step(o, w, t <= 3 ? 0.02 : 0.01);
         for (int k = 0; k < 16; k++)
-            printf("%.9g%c", (double)w->value[place(w, k)], k < 15 ? ' ' : '\n');
+            printf("%.9g%c", (double)w->value[index_of(w, k)], k < 15 ? ' ' : '\n');
     }
 }
 
@@ -67,7 +67,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "trace: %s\n", e.text);
         return 1;
     }
-    run(o, w, atof(argv[6]));
+    run_steps(o, w, atof(argv[6]));
     optim_destroy(o);
     weights_destroy(w);
     return 0;

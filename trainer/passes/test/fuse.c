@@ -20,7 +20,7 @@ struct compiled {
 
 /* A small encoder and decoder: two blocks with a pooling between them; the result of the first is
  * also concatenated with that of the second. */
-static void build(struct graph *g, struct err *e)
+static void build_encoder(struct graph *g, struct err *e)
 {
     struct tensor *x, *skip;
 
@@ -116,7 +116,7 @@ static void build_ends(struct graph *g, struct err *e)
     g->logits->pinned = true;
 }
 
-static void fill(const struct compiled *c)
+static void fill_compiled(const struct compiled *c)
 {
     const struct weights *w = c->weights;
 
@@ -131,8 +131,8 @@ static void fill(const struct compiled *c)
         c->graph->target->data[i] = (float)rng_uniform(1, 3, i);
 }
 
-static void create(struct compiled *c, void (*build_into)(struct graph *g, struct err *e),
-                   const struct backend *backend, bool training, bool fused)
+static void create_compiled(struct compiled *c, void (*build_into)(struct graph *g, struct err *e),
+                            const struct backend *backend, bool training, bool fused)
 {
     struct err e = {0};
     bool moved;
@@ -151,10 +151,10 @@ static void create(struct compiled *c, void (*build_into)(struct graph *g, struc
         arena_reserve(&c->arena, c->graph->arena_size, &moved, &e))
         bail_out("%s", e.text);
     graph_bind(c->graph, c->weights, c->arena.base);
-    fill(c);
+    fill_compiled(c);
 }
 
-static void destroy(struct compiled *c)
+static void destroy_compiled(struct compiled *c)
 {
     graph_destroy(c->graph);
     weights_destroy(c->weights);
@@ -169,17 +169,17 @@ struct fused_pair {
 static void create_pair(struct fused_pair *b, void (*build_into)(struct graph *g, struct err *e),
                         const struct backend *backend, bool training)
 {
-    create(&b->fused, build_into, backend, training, true);
-    create(&b->plain, build_into, backend, training, false);
+    create_compiled(&b->fused, build_into, backend, training, true);
+    create_compiled(&b->plain, build_into, backend, training, false);
 }
 
 static void destroy_pair(struct fused_pair *b)
 {
-    destroy(&b->fused);
-    destroy(&b->plain);
+    destroy_compiled(&b->fused);
+    destroy_compiled(&b->plain);
 }
 
-static double run(struct compiled *c)
+static double run_compiled(struct compiled *c)
 {
     struct exec x = {.grad_scale = 0.01, .image_scale = 1, .loss_per_weight = 1,
                      .loss_per_image = 1};
@@ -190,7 +190,7 @@ static double run(struct compiled *c)
     return x.loss_sum;
 }
 
-static double difference(const float *a, const float *b, size_t n)
+static double largest_difference(const float *a, const float *b, size_t n)
 {
     double largest = 0, scale = 1e-30;
 
@@ -201,7 +201,7 @@ static double difference(const float *a, const float *b, size_t n)
     return largest / scale;
 }
 
-static size_t count(const struct graph *g, const struct op_kind *kind)
+static size_t count_kind(const struct graph *g, const struct op_kind *kind)
 {
     size_t n = 0;
 
@@ -242,14 +242,14 @@ static double gradient_error(const struct fused_pair *b)
 {
     const struct weights *w = b->fused.weights;
 
-    return difference(w->grad, b->plain.weights->grad, w->nparams);
+    return largest_difference(w->grad, b->plain.weights->grad, w->nparams);
 }
 
 static double state_error(const struct fused_pair *b)
 {
     const struct weights *w = b->fused.weights;
 
-    return difference(w->state, b->plain.weights->state, w->nstate);
+    return largest_difference(w->state, b->plain.weights->state, w->nstate);
 }
 
 /* Counts the ops of a kind without bias. */
@@ -309,9 +309,9 @@ static void check_training(const struct backend *backend)
 {
     struct fused_pair b;
 
-    create_pair(&b, build, backend, true);
+    create_pair(&b, build_encoder, backend, true);
     size_t concat = count_as(b.fused.graph, &conv2d_kind, OP_HAS_SECOND);
-    ok(concat == has_wide_kernels(backend) && count(b.fused.graph, &concat_kind) == 1 - concat,
+    ok(concat == has_wide_kernels(backend) && count_kind(b.fused.graph, &concat_kind) == 1 - concat,
        "%s: concat is fused where there is a kernel", backend->name);
     /* The fast backends have separate kernels for small convolutions, but not behind a concat. */
     bool ref = backend == backend_find("ref");
@@ -337,7 +337,7 @@ static void check_training(const struct backend *backend)
     ok(count_coef(b.fused.graph) == 6 * wide && count_sums(b.fused.graph) == 2 * wide,
        "%s: pooling, transposed convolution, concat and their gradients make norms, and their sums",
        backend->name);
-    double loss = run(&b.fused), want = run(&b.plain);
+    double loss = run_compiled(&b.fused), want = run_compiled(&b.plain);
     ok(fabs(loss / want - 1) < 1e-6, "%s: the same loss: %g", backend->name, loss / want - 1);
     double error = gradient_error(&b);
     ok(error < 1e-5, "%s: the same gradients: %.1e", backend->name, error);
@@ -354,13 +354,14 @@ static void check_pools(const struct backend *backend)
     size_t behind = count_as(b.fused.graph, &conv2d_kind, OP_RELU);
     ok(count_as(b.fused.graph, &max_pool2d_kind, OP_RELU) == 1 &&
            count_as(b.fused.graph, &max_pool2d_grad_kind, OP_RELU) == 1 &&
-           count(b.fused.graph, &relu_kind) == 1 - behind && behind == has_wide_kernels(backend) &&
+           count_kind(b.fused.graph, &relu_kind) == 1 - behind &&
+           behind == has_wide_kernels(backend) &&
            b.fused.graph->nops == b.plain.graph->nops - 2 - behind -
                                    count_as(b.fused.graph, &conv2d_grad_kind, 0) &&
            b.fused.graph->nforward == b.plain.graph->nforward - 1 - behind,
        "%s: a ReLU is fused with the pooling behind it, another with the convolution before it",
        backend->name);
-    double loss = run(&b.fused), want = run(&b.plain);
+    double loss = run_compiled(&b.fused), want = run_compiled(&b.plain);
     double error = gradient_error(&b);
     ok(loss == want && error == 0, "%s: with the same loss, %g, and gradients, %.1e", backend->name,
        loss / want - 1, error);
@@ -387,13 +388,13 @@ static void check_block(bool bias)
            count_as(b.fused.graph, &conv2d_grad_kind, 0) == 2 &&
            count_as(b.fused.graph, &batch_norm_kind, OP_RELU | OP_AS_COEF) == 2 &&
            count_as(b.fused.graph, &batch_norm_grad_kind, OP_RELU | OP_AS_COEF) == 2 &&
-           count(b.fused.graph, &relu_kind) == 0 &&
+           count_kind(b.fused.graph, &relu_kind) == 0 &&
            count_as(b.fused.graph, &conv2d_grad_kind, OP_INPUT_ONLY) == 0,
        "a norm is computed by the convolution behind it");
     ok(b.fused.graph->nops == b.plain.graph->nops - 6 &&
            b.fused.graph->nforward == b.plain.graph->nforward - 2,
        "two pairs of ops forward and four backward became one each");
-    double loss = run(&b.fused), want = run(&b.plain);
+    double loss = run_compiled(&b.fused), want = run_compiled(&b.plain);
     double error = gradient_error(&b);
     ok(fabs(loss / want - 1) < 1e-6 && error < 1e-5,
        "with the same loss, %g, and gradients, %.1e", loss / want - 1, error);
@@ -411,7 +412,7 @@ static void check_residual(void)
     ok(count_bare(b.fused.graph, &conv2d_grad_kind) == 2 && count_deferred(b.fused.graph) == 1 &&
            count_as(b.fused.graph, &conv2d_grad_kind, OP_INPUT_ONLY) == 0,
        "both gradients of a convolution without bias are one op, which makes that of the norm behind it");
-    double loss = run(&b.fused), want = run(&b.plain);
+    double loss = run_compiled(&b.fused), want = run_compiled(&b.plain);
     double error = gradient_error(&b);
     ok(fabs(loss / want - 1) < 1e-6 && error < 1e-5, "with the same loss, %g, and gradients, %.1e",
        loss / want - 1, error);
@@ -424,7 +425,7 @@ static void check_ends(const struct backend *backend)
 
     create_pair(&b, build_ends, backend, true);
     size_t wide = has_wide_kernels(backend);
-    ok(count_as(b.fused.graph, &add_kind, 0) == count(b.plain.graph, &add_kind) - 3 * wide &&
+    ok(count_as(b.fused.graph, &add_kind, 0) == count_kind(b.plain.graph, &add_kind) - 3 * wide &&
            count_as(b.fused.graph, &batch_norm_kind, OP_RELU | OP_AS_COEF) == 3 * wide &&
            count_as(b.fused.graph, &add_kind, OP_RELU) == 5 * wide,
        "%s: three norms with an addition and a ReLU behind them became two ops each, the first and the third made "
@@ -432,7 +433,7 @@ static void check_ends(const struct backend *backend)
     size_t relus = count_as(b.fused.graph, &conv2d_kind, OP_RELU);
     ok(b.fused.graph->nforward == b.plain.graph->nforward - 3 * wide - relus,
        "%s: not forward", backend->name);
-    double loss = run(&b.fused), want = run(&b.plain);
+    double loss = run_compiled(&b.fused), want = run_compiled(&b.plain);
     double error = gradient_error(&b);
     ok(fabs(loss / want - 1) < 1e-6 && error < 1e-5, "%s: with the same loss, %g, and gradients, %.1e",
        backend->name, loss / want - 1, error);
@@ -445,9 +446,9 @@ static void check_logits(struct fused_pair *b, const struct backend *backend)
 {
     const struct tensor *logits = b->fused.graph->logits, *want = b->plain.graph->logits;
 
-    run(&b->fused);
-    run(&b->plain);
-    double error = difference(logits->data, want->data, tensor_count(want));
+    run_compiled(&b->fused);
+    run_compiled(&b->plain);
+    double error = largest_difference(logits->data, want->data, tensor_count(want));
     ok(error < 1e-5, "%s: with the same logits: %.1e", backend->name, error);
 }
 
@@ -455,13 +456,13 @@ static void check_inference(const struct backend *backend)
 {
     struct fused_pair b;
 
-    create_pair(&b, build, backend, false);
+    create_pair(&b, build_encoder, backend, false);
     size_t wide = has_wide_kernels(backend);
-    ok(count(b.fused.graph, &fold_norm_kind) == 2 &&
+    ok(count_kind(b.fused.graph, &fold_norm_kind) == 2 &&
            count_as(b.fused.graph, &conv2d_kind, OP_RELU) +
                    count_as(b.fused.graph, &conv2d_kind, OP_RELU | OP_GIVES_POOLED) == 2 * wide &&
-           count(b.fused.graph, &relu_kind) == 2 - 2 * wide &&
-           count(b.fused.graph, &batch_norm_infer_kind) == 0 &&
+           count_kind(b.fused.graph, &relu_kind) == 2 - 2 * wide &&
+           count_kind(b.fused.graph, &batch_norm_infer_kind) == 0 &&
            count_as(b.fused.graph, &batch_norm_infer_kind, OP_RELU) == 0 &&
            count_as(b.fused.graph, &conv2d_kind, OP_HAS_SECOND) == wide,
        "%s: inference is fused too, norms with the weights in front of them", backend->name);

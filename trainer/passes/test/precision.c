@@ -17,7 +17,7 @@
 
 #define STEPS 20
 
-static void build(struct graph *g, struct err *e)
+static void build_small(struct graph *g, struct err *e)
 {
     struct tensor *x;
 
@@ -31,7 +31,7 @@ static void build(struct graph *g, struct err *e)
         bail_out("%s", e->text);
 }
 
-static size_t count(const struct graph *g, enum dtype t)
+static size_t count_dtype(const struct graph *g, enum dtype t)
 {
     size_t n = 0;
 
@@ -73,15 +73,15 @@ static void check_marks(void)
     struct graph *g = graph_create(true, &e);
     const struct backend *ref = backend_find("ref");
 
-    build(g, &e);
+    build_small(g, &e);
     precision_mark(g, DTYPE_F32);
-    ok(count(g, DTYPE_F32) == g->ntensors, "floats stay");
+    ok(count_dtype(g, DTYPE_F32) == g->ntensors, "floats stay");
     precision_mark(g, DTYPE_BF16);
     ok(g->logits->dtype == DTYPE_F32 && g->input->dtype == DTYPE_F32 &&
            g->target->dtype == DTYPE_F32 && g->logits->grad->dtype == DTYPE_F32,
        "images, targets, logits and the sum of two losses' gradients stay floats");
-    ok(count(g, DTYPE_BF16) == 6, "activations and their gradients do not: %zu",
-       count(g, DTYPE_BF16));
+    ok(count_dtype(g, DTYPE_BF16) == 6, "activations and their gradients do not: %zu",
+       count_dtype(g, DTYPE_BF16));
     size_t nops = g->nops, nforward = g->nforward;
     ok(precision_lower(g, ref, &e) == 0 && g->nops > nops, "casts are put in");
     ok(g->nforward == nforward + count_casts(g, g->nforward) &&
@@ -108,7 +108,7 @@ static size_t count_targets(const struct subject *s)
     return (size_t)s->batch * (s->network.classes > 1 ? 1 : npixels);
 }
 
-static void fill(struct network *n, const struct subject *s)
+static void fill_network(struct network *n, const struct subject *s)
 {
     struct err e;
     float *x = network_input(n, true, s->batch, &e), *t = network_target(n, true, s->batch, &e);
@@ -126,7 +126,8 @@ static void fill(struct network *n, const struct subject *s)
     }
 }
 
-static void train(const struct subject *s, const char *backend, enum dtype t, double losses[STEPS])
+static void train_subject(const struct subject *s, const char *backend, enum dtype t,
+                          double losses[STEPS])
 {
     struct network_config c = s->network;
     struct err e;
@@ -144,7 +145,7 @@ static void train(const struct subject *s, const char *backend, enum dtype t, do
         struct network_step step = {.images = s->batch, .weight = ntargets};
         double sum = 0;
 
-        fill(n, s);
+        fill_network(n, s);
         if (network_train(n, s->batch, step, &sum, NULL, NULL, &e) || network_wait(n, &sum, &e))
             bail_out("%s", e.text);
         optim_step(o, network_weights(n), s->rate);
@@ -158,8 +159,8 @@ static void check_training(const struct subject *s, const char *backend)
 {
     double wide[STEPS], half[STEPS], worst = 0;
 
-    train(s, backend, DTYPE_F32, wide);
-    train(s, backend, DTYPE_BF16, half);
+    train_subject(s, backend, DTYPE_F32, wide);
+    train_subject(s, backend, DTYPE_BF16, half);
     for (int i = 0; i < STEPS; i++)
         worst = fmax(worst, fabs(wide[i] - half[i]));
     ok(half[STEPS - 1] < half[0] - 0.04, "%s: %s: bf16 learns: %.4f to %.4f", backend, s->name,

@@ -4,7 +4,7 @@
 
 #include "t/tap.h"
 
-static void refuse(const char *until)
+static void refuse_goal(const char *until)
 {
     struct goal g;
     struct err e = {0};
@@ -12,7 +12,7 @@ static void refuse(const char *until)
     ok(goal_parse(&g, until, 0, &e) == -1 && e.code == ERR_CONFIG, "refused: %s", e.text);
 }
 
-static void note(const struct goal *g, struct goal_state *state, int epochs, double iou)
+static void note_iou(const struct goal *g, struct goal_state *state, int epochs, double iou)
 {
     struct score_summary s = {.iou = iou, .dice = iou / 2};
 
@@ -25,27 +25,27 @@ int main(void)
     struct goal g;
     struct err e;
 
-    refuse("iou");
-    refuse("iou>0.9");
-    refuse("iou>=");
-    refuse("iou>=x");
-    refuse("iou>=0.9 ");
-    refuse("iou>=1.1");
-    refuse("loss>=0.5");
+    refuse_goal("iou");
+    refuse_goal("iou>0.9");
+    refuse_goal("iou>=");
+    refuse_goal("iou>=x");
+    refuse_goal("iou>=0.9 ");
+    refuse_goal("iou>=1.1");
+    refuse_goal("loss>=0.5");
     ok(goal_parse(&g, "", 3, &e) == 0 && !g.metric && g.patience == 3, "patience alone");
-    note(&g, &state, 1, 0.5);
-    note(&g, &state, 2, 0.6);
-    note(&g, &state, 3, 0.6);
-    note(&g, &state, 4, 0.55);
+    note_iou(&g, &state, 1, 0.5);
+    note_iou(&g, &state, 2, 0.6);
+    note_iou(&g, &state, 3, 0.6);
+    note_iou(&g, &state, 4, 0.55);
     ok(!state.stopped && state.best_epoch == 2, "two epochs without a better one are not three");
-    note(&g, &state, 5, 0.59);
+    note_iou(&g, &state, 5, 0.59);
     ok(state.stopped && !state.reached && state.best == 0.6, "three are");
 
     state = (struct goal_state){0};
     ok(goal_parse(&g, "dice>=0.4", 0, &e) == 0, "a quality");
-    note(&g, &state, 1, 0.7);
+    note_iou(&g, &state, 1, 0.7);
     ok(!state.stopped, "not yet");
-    note(&g, &state, 2, 0.9);
+    note_iou(&g, &state, 2, 0.9);
     ok(state.stopped && state.reached == 2, "reached after 2 epochs");
     return done_testing();
 }

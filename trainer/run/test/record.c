@@ -14,7 +14,7 @@
 
 static char dir[64];
 
-static bool has(const char *name)
+static bool has_file(const char *name)
 {
     char path[128];
 
@@ -59,9 +59,9 @@ int main(void)
     struct record *r = start();
     ok(record_open(dir, &again, &e) == NULL && e.code == ERR_CONFIG,
        "a second writer is refused: %s", e.text);
-    ok(record_done(r, &end, &e) == 0 && has("DONE") && has("log.csv"), "done %s", e.text);
+    ok(record_done(r, &end, &e) == 0 && has_file("DONE") && has_file("log.csv"), "done %s", e.text);
     record_failed(r, &reason);
-    ok(!has("FAILED"), "what is done does not fail any more");
+    ok(!has_file("FAILED"), "what is done does not fail any more");
     record_close(r);
     clear();
 
@@ -71,7 +71,7 @@ int main(void)
     fclose(fopen(running, "w"));
     setenv("UNETCTL_START", running, 1);
     r = start();
-    ok(record_done(r, &end, &e) == 0 && !has("running-1"), "the marker is the file of the start");
+    ok(record_done(r, &end, &e) == 0 && !has_file("running-1"), "the marker is the file of the start");
     ok(record_check(r, &e) == 0, "which nobody has taken over then");
     record_close(r);
     unsetenv("UNETCTL_START");
@@ -79,8 +79,8 @@ int main(void)
 
     r = start();
     record_failed(r, &reason);
-    ok(has("FAILED") && !has("DONE"), "failed");
-    ok(record_done(r, &end, &e) == -1 && !has("DONE") && !has("log.csv"),
+    ok(has_file("FAILED") && !has_file("DONE"), "failed");
+    ok(record_done(r, &end, &e) == -1 && !has_file("DONE") && !has_file("log.csv"),
        "what failed does not become done: %s", e.text);
     record_close(r);
 
@@ -91,13 +91,13 @@ int main(void)
     is_str(text, "{\"schema\":1,\"exit_code\":5,\"error\":\"rank 2: \\\"gone\\\"\\n\"}\n",
            "FAILED is JSON whatever the reason holds");
     free(text);
-    ok(record_open(dir, &again, &e) == NULL && has("FAILED"), "an epoch was trained: refused");
+    ok(record_open(dir, &again, &e) == NULL && has_file("FAILED"), "an epoch was trained: refused");
     clear();
     r = record_open(dir, &again, &e);
     record_failed(r, &reason);
     record_close(r);
     r = record_open(dir, &again, &e);
-    ok(r && !again && !has("FAILED") && has("restart-1/FAILED") && has("restart-1/record.jsonl"),
+    ok(r && !again && !has_file("FAILED") && has_file("restart-1/FAILED") && has_file("restart-1/record.jsonl"),
        "none was: set aside");
     record_close(r);
     clear();

@@ -37,7 +37,7 @@ static int read_text(struct settings *c, const char *text, struct err *e)
 }
 
 /* The good file with its first `from` replaced by `to` must be refused with `want` in the text. */
-static void refuse(const char *from, const char *to, const char *want)
+static void refuse_run_json(const char *from, const char *to, const char *want)
 {
     char text[4096];
     struct settings c;
@@ -77,31 +77,31 @@ static void test_read(void)
 
 static void test_refusals(void)
 {
-    refuse("\"schema\":1", "\"schema\":2", "schema 2 is of a later version");
-    refuse("\"schema\":1,", "", "schema: must be 1");
-    refuse("\"base\":8", "\"basse\":8", "model.basse: unknown key; did you mean 'base'?");
-    refuse("\"seed\":7", "\"seed\":7,\"color\":1", "color: unknown key");
-    refuse("\"lr\":0.001,", "", "train.lr: missing");
-    refuse("\"lr\":0.001", "\"lr\":\"0.001\"", "train.lr: must be a number");
-    refuse("\"lr\":0.001", "\"lr\":0", "train.lr: '0' must be from");
-    refuse("\"epochs\":200", "\"epochs\":2.5", "train.epochs: '2.5' is not a whole number");
-    refuse("\"epochs\":200", "\"epochs\":1e99", "train.epochs: ");
-    refuse("\"epochs\":200", "\"epochs\":200,\"epochs\":3", "train.epochs: given twice");
-    refuse("\"soft_masks\":false", "\"soft_masks\":true", "data.soft_masks: grey values have no");
-    refuse("\"soft_masks\":false", "\"soft_masks\":1", "data.soft_masks: must be true or false");
-    refuse(
+    refuse_run_json("\"schema\":1", "\"schema\":2", "schema 2 is of a later version");
+    refuse_run_json("\"schema\":1,", "", "schema: must be 1");
+    refuse_run_json("\"base\":8", "\"basse\":8", "model.basse: unknown key; did you mean 'base'?");
+    refuse_run_json("\"seed\":7", "\"seed\":7,\"color\":1", "color: unknown key");
+    refuse_run_json("\"lr\":0.001,", "", "train.lr: missing");
+    refuse_run_json("\"lr\":0.001", "\"lr\":\"0.001\"", "train.lr: must be a number");
+    refuse_run_json("\"lr\":0.001", "\"lr\":0", "train.lr: '0' must be from");
+    refuse_run_json("\"epochs\":200", "\"epochs\":2.5", "train.epochs: '2.5' is not a whole number");
+    refuse_run_json("\"epochs\":200", "\"epochs\":1e99", "train.epochs: ");
+    refuse_run_json("\"epochs\":200", "\"epochs\":200,\"epochs\":3", "train.epochs: given twice");
+    refuse_run_json("\"soft_masks\":false", "\"soft_masks\":true", "data.soft_masks: grey values have no");
+    refuse_run_json("\"soft_masks\":false", "\"soft_masks\":1", "data.soft_masks: must be true or false");
+    refuse_run_json(
         "\"local\"", "\"global\"",
         "model.batch_norm: unknown word 'global'; did you mean 'local'? (known: local, sync, none)");
-    refuse("\"study\":\"demo\"", "\"study\":null", "study: must be a string");
-    refuse("{\"gpus\":3", "{\"gpus\":4", "layout: 3 tasks with 1 GPUs each are not the 4 GPUs");
-    refuse("\"nodes\":2", "\"nodes\":1", "do not fit on 1 nodes");
-    refuse("\"multi-worker\"", "\"mirrored\"", "mirrored is one process");
-    refuse("\"comm\":\"auto\"", "\"comm\":\"self\"", "train.comm: self cannot connect 3 tasks");
-    refuse("\"height\":96", "\"height\":100", "multiples of 16; the nearest is 112x128");
-    refuse("\"channels\":1", "\"channels\":65", "data.channels");
-    refuse("\"layout\":{", "\"layout\":[{", "is not JSON from byte");
-    refuse("}}\n", "}} x", "not JSON");
-    refuse("\"layout\":", "\"rest\":", "rest: unknown key");
+    refuse_run_json("\"study\":\"demo\"", "\"study\":null", "study: must be a string");
+    refuse_run_json("{\"gpus\":3", "{\"gpus\":4", "layout: 3 tasks with 1 GPUs each are not the 4 GPUs");
+    refuse_run_json("\"nodes\":2", "\"nodes\":1", "do not fit on 1 nodes");
+    refuse_run_json("\"multi-worker\"", "\"mirrored\"", "mirrored is one process");
+    refuse_run_json("\"comm\":\"auto\"", "\"comm\":\"self\"", "train.comm: self cannot connect 3 tasks");
+    refuse_run_json("\"height\":96", "\"height\":100", "multiples of 16; the nearest is 112x128");
+    refuse_run_json("\"channels\":1", "\"channels\":65", "data.channels");
+    refuse_run_json("\"layout\":{", "\"layout\":[{", "is not JSON from byte");
+    refuse_run_json("}}\n", "}} x", "not JSON");
+    refuse_run_json("\"layout\":", "\"rest\":", "rest: unknown key");
 }
 
 static void test_by_hand(void)

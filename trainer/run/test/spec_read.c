@@ -4,7 +4,7 @@
 
 #include "t/tap.h"
 
-static void refuse(const char *text, const char *want)
+static void refuse_spec(const char *text, const char *want)
 {
     struct spec s;
     struct err e = {0};
@@ -41,30 +41,30 @@ int main(void)
     spec_destroy(NULL);
 
 #define TASK "\"task\":{\"type\":\"worker\",\"index\":0}}"
-    refuse("", "not JSON");
-    refuse("{\"cluster\":", "not JSON");
-    refuse("[]", "must be an object");
-    refuse("{\"cluster\":{\"worker\":[\"a:1\"]}}", "task: must be");
-    refuse("{\"environment\":\"cloud\",\"cluster\":{\"worker\":[\"a:1\"]}," TASK,
-           "environment: unknown key");
-    refuse("{\"cluster\":{\"worker\":[\"a:1\"]},\"cluster\":{}," TASK, "cluster: given twice");
-    refuse("{\"cluster\":{\"ps\":[\"a:1\"]}," TASK, "cluster.ps: unknown key");
-    refuse("{\"cluster\":{\"worker\":\"a:1\"}," TASK, "must be a list");
-    refuse("{\"cluster\":{\"worker\":[\"a\"]}," TASK, "entry 0 is no");
-    refuse("{\"cluster\":{\"worker\":[\"a:0\"]}," TASK, "entry 0 is no");
-    refuse("{\"cluster\":{\"worker\":[\"a:70000\"]}," TASK, "entry 0 is no");
-    refuse("{\"cluster\":{\"worker\":[\"a:1\",\":1\"]}," TASK, "entry 1 is no");
-    refuse("{\"cluster\":{\"worker\":[7]}," TASK, "entry 0 is no");
-    refuse("{\"cluster\":{}," TASK, "task.index: 0, but the cluster has 0");
-    refuse("{\"cluster\":{\"worker\":[\"a:1\"]},\"task\":{\"type\":\"ps\",\"index\":0}}",
-           "task.type: 'ps' does not train");
-    refuse("{\"cluster\":{\"worker\":[\"a:1\"]},\"task\":{\"type\":\"worker\",\"index\":1}}",
-           "task.index: 1, but the cluster has 1");
-    refuse("{\"cluster\":{\"worker\":[\"a:1\"]},\"task\":{\"type\":\"worker\",\"index\":-1}}",
-           "task.index");
-    refuse("{\"cluster\":{\"worker\":[\"a:1\"]},\"task\":{\"type\":\"worker\",\"index\":0.5}}",
-           "task.index");
-    refuse("{\"cluster\":{\"worker\":[\"a:1\"]},\"task\":{\"type\":\"worker\",\"index\":\"0\"}}",
-           "numeric \"index\"");
+    refuse_spec("", "not JSON");
+    refuse_spec("{\"cluster\":", "not JSON");
+    refuse_spec("[]", "must be an object");
+    refuse_spec("{\"cluster\":{\"worker\":[\"a:1\"]}}", "task: must be");
+    refuse_spec("{\"environment\":\"cloud\",\"cluster\":{\"worker\":[\"a:1\"]}," TASK,
+                "environment: unknown key");
+    refuse_spec("{\"cluster\":{\"worker\":[\"a:1\"]},\"cluster\":{}," TASK, "cluster: given twice");
+    refuse_spec("{\"cluster\":{\"ps\":[\"a:1\"]}," TASK, "cluster.ps: unknown key");
+    refuse_spec("{\"cluster\":{\"worker\":\"a:1\"}," TASK, "must be a list");
+    refuse_spec("{\"cluster\":{\"worker\":[\"a\"]}," TASK, "entry 0 is no");
+    refuse_spec("{\"cluster\":{\"worker\":[\"a:0\"]}," TASK, "entry 0 is no");
+    refuse_spec("{\"cluster\":{\"worker\":[\"a:70000\"]}," TASK, "entry 0 is no");
+    refuse_spec("{\"cluster\":{\"worker\":[\"a:1\",\":1\"]}," TASK, "entry 1 is no");
+    refuse_spec("{\"cluster\":{\"worker\":[7]}," TASK, "entry 0 is no");
+    refuse_spec("{\"cluster\":{}," TASK, "task.index: 0, but the cluster has 0");
+    refuse_spec("{\"cluster\":{\"worker\":[\"a:1\"]},\"task\":{\"type\":\"ps\",\"index\":0}}",
+                "task.type: 'ps' does not train");
+    refuse_spec("{\"cluster\":{\"worker\":[\"a:1\"]},\"task\":{\"type\":\"worker\",\"index\":1}}",
+                "task.index: 1, but the cluster has 1");
+    refuse_spec("{\"cluster\":{\"worker\":[\"a:1\"]},\"task\":{\"type\":\"worker\",\"index\":-1}}",
+                "task.index");
+    refuse_spec("{\"cluster\":{\"worker\":[\"a:1\"]},\"task\":{\"type\":\"worker\",\"index\":0.5}}",
+                "task.index");
+    refuse_spec("{\"cluster\":{\"worker\":[\"a:1\"]},\"task\":{\"type\":\"worker\",\"index\":\"0\"}}",
+                "numeric \"index\"");
     return done_testing();
 }

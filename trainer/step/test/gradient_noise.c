@@ -40,7 +40,7 @@ static void step(struct gradient_noise *g, size_t first, size_t second)
     gradient_noise_add_step(g, gradient_noise_square(sum, WEIGHTS), first + second);
 }
 
-static void check(const struct gradient_noise *g, const char *what)
+static void check_estimate(const struct gradient_noise *g, const char *what)
 {
     struct gradient_norms n = gradient_noise_norms(g);
     double b = n.batch_local, all = n.batch_global;
@@ -62,10 +62,10 @@ int main(void)
         step(&equal, 8, 8);
         step(&mixed, 8, i % 3 == 0 ? 0 : i % 3 == 1 ? 3 : 8);
     }
-    check(&equal, "two batches of 8");
+    check_estimate(&equal, "two batches of 8");
     is_int((int)gradient_noise_norms(&equal).batch_local, 8, "that is what the small batch is");
     is_int((int)gradient_noise_norms(&equal).batch_global, 16, "and the large one");
-    check(&mixed, "a short or empty batch");
+    check_estimate(&mixed, "a short or empty batch");
     ok(gradient_noise_norms(&none).batch_local == 0, "nothing of no step");
 
     for (size_t i = 0; i < 1030; i++) {
