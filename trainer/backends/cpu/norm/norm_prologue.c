@@ -68,8 +68,8 @@ void norm_prologue_add_sums(const struct norm_prologue *r, const void *g, const 
     norm_work_add(&r->work, g, x, npixels, true, total);
 }
 
-void norm_prologue_write_sums(const struct norm_prologue *r, const double *parts, size_t npartials,
-                              const struct tensor *sums)
+void norm_prologue_write_sums(const struct norm_prologue *r, const double *partials,
+                              size_t npartials, const struct tensor *sums)
 {
     size_t n = r->plan.nchannels;
 
@@ -77,8 +77,8 @@ void norm_prologue_write_sums(const struct norm_prologue *r, const double *parts
         double sum = 0, product = 0;
 
         for (size_t i = 0; i < npartials; i++) {
-            sum += parts[i * 2 * n + c];
-            product += parts[(i * 2 + 1) * n + c];
+            sum += partials[i * 2 * n + c];
+            product += partials[(i * 2 + 1) * n + c];
         }
         sums->data[c] = (float)sum;
         sums->data[n + c] = (float)(product + (double)r->work.k[NORM_WORK_SHIFT][c] * sum);

@@ -39,8 +39,8 @@ void norm_prologue_init(struct norm_prologue *r, const struct op *op, float *mem
 void norm_prologue_add_sums(const struct norm_prologue *r, const void *g, const void *x,
                             size_t npixels, double *total);
 
-/* Writes the op's sums from parts[npartials][2][C], added in order. */
-void norm_prologue_write_sums(const struct norm_prologue *r, const double *parts, size_t npartials,
-                              const struct tensor *sums);
+/* Writes the op's sums from partials[npartials][2][C], added in order. */
+void norm_prologue_write_sums(const struct norm_prologue *r, const double *partials,
+                              size_t npartials, const struct tensor *sums);
 
 #endif
