@@ -12,7 +12,7 @@
 #
 # DISTROS="trixie" chooses releases, DEBIAN_STEPS="lintian" steps; packages of the last build are
 # kept for those behind it, below distros/ as roots and logs are. DISTROS_FRESH=1 makes the roots
-# anew.
+# anew. DEB_BUILD_OPTIONS=nocheck builds without tests.
 set -u
 # shellcheck source=t/roots.sh
 . "${srcdir:?}/t/roots.sh"
@@ -77,7 +77,7 @@ test ! -L /usr/bin/unet-train
 
 command_of() { # STEP
     case $1 in
-    build) build_in /build builder 022 '' ;;
+    build) build_in /build builder 022 "${DEB_BUILD_OPTIONS:-}" ;;
     again) build_in /var/tmp/another/folder other 077 nocheck ;;
     cuda)
         build_in /build builder 022 nocheck pkg.unetctl.cuda

@@ -92,7 +92,8 @@ other=$TMP/other/unetctl
 mkdir "$TMP/other"
 cp -r "$new" "$other"
 echo '# other version' >>"$other/share/unetctl/templates/allocation.sh"
-mv "$other/share/unetctl/templates/sites/lumi.yaml" "$other/share/unetctl/templates/sites/other.yaml"
+sites=$other/share/unetctl/templates/sites
+mv "$sites/lumi.yaml" "$sites/other.yaml"
 unlike <("$program" site list 2>&1) '^ *other' 'beside another version: its own templates'
 like <("$other/bin/unetctl" site list 2>&1) '^ *other' '... and the other has its own'
 

@@ -8,8 +8,8 @@ command -v shellcheck >/dev/null || skip_all 'shellcheck is not installed'
 cd "$srcdir" || exit 255
 
 scripts() {
-    find bootstrap .ci src launcher trainer t bench -type f -size -200k ! -path '*/test/*' ! -path \
-        '*/corpus/*' ! -path '*/golden/study-*/*' \
+    find bootstrap .ci src launcher trainer t bench debian -type f -size -200k \
+        ! -path '*/test/*' ! -path '*/corpus/*' ! -path '*/golden/study-*/*' \
         -exec grep -IlE '^#!.*/(ba)?sh|^# shellcheck shell=' {} + | sort
 }
 mapfile -t scripts < <(scripts)
