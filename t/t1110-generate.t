@@ -71,7 +71,7 @@ exits 3 "an unknown marker in the site's launcher is refused" unetctl generate -
 like "$ERR" "site.yaml.*unknown marker '\{\{tsks\}\}'; did you mean '\{\{tasks\}\}'" \
     "the error names the nearest marker"
 mkdir data2
-cp -r "$srcdir/templates" data2
+cp -r --no-preserve=mode "$srcdir/templates" data2
 echo 'echo {{attmpt}}' >>data2/templates/embedded/run_file.sh
 exits 3 "an unknown marker in a template is refused" \
     env UNETCTL_DATADIR="$TMP/data2" unetctl generate -C study \
