@@ -735,9 +735,13 @@ static void close_backend(const struct backend *backend)
     opened = NULL;
 }
 
+static const char *only; /* the kind of op that is checked; NULL: all */
+
 static void check_cases(const struct backend *backend, const struct backend *reference)
 {
     for (size_t i = 0; i < NCASES; i++) { /* a device has no fallback */
+        if (only && strcmp(cases[i].kind->name, only) != 0)
+            continue;
         if (rig_is_possible(&cases[i], backend, DTYPE_F32))
             check_case(&cases[i], backend, reference);
         for (enum dtype t = DTYPE_BF16; t <= DTYPE_F16; t++)
@@ -758,11 +762,13 @@ static void check_backend(const struct backend *backend, const struct backend *r
     }
     check_cases(backend, reference);
     unsetenv("UNET_CUDNN");
-    if (!backend->device && backend != reference)
+    if (!backend->device && backend != reference && !only)
         check_small_weights(backend, reference);
-    check_pool_ties(backend);
+    if (!only || strcmp(only, "max_pool2d") == 0)
+        check_pool_ties(backend);
     close_backend(backend);
-    check_coverage(backend);
+    if (!only)
+        check_coverage(backend);
 }
 
 /* Checks the kernels that a processor with fewer instructions would use. */
@@ -809,6 +815,20 @@ static int check_all_backends(void)
     return done_testing();
 }
 
+static int check_one_backend(int n, char **words)
+{
+    const struct backend *backend = backend_find(words[0]);
+
+    if (!backend) {
+        fprintf(stderr, "opcheck: there is no backend \"%s\"; --list names those that are here\n",
+                words[0]);
+        return 2;
+    }
+    only = n > 1 ? words[1] : NULL;
+    check_backend(backend, backend_find("ref"));
+    return done_testing();
+}
+
 static int measure_backends(int n, char **words)
 {
     double seconds = n > 2 ? atof(words[2]) : 0.3;
@@ -848,6 +868,9 @@ int main(int argc, char **argv)
     }
     if (argc <= 6 && strcmp(argv[1], "--perf") == 0)
         return measure_backends(argc - 2, argv + 2);
-    fprintf(stderr, "usage: opcheck.t [--list | --perf [BACKEND [OP [SECONDS [DTYPE]]]]]\n");
+    if ((argc == 3 || argc == 4) && strcmp(argv[1], "--check") == 0)
+        return check_one_backend(argc - 2, argv + 2);
+    fprintf(stderr, "usage: opcheck.t [--list | --check BACKEND [OP] | "
+                    "--perf [BACKEND [OP [SECONDS [DTYPE]]]]]\n");
     return 2;
 }
