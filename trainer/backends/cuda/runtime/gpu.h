@@ -52,8 +52,8 @@ void cuda_queue_note_launch(void);
     {                                                                    \
         name(*(const struct type *)args);                                \
     }                                                                    \
-    static const struct emulate_kernel name##_kernel = {name##_thunk, sizeof(struct type), \
-                                                        cooperative, nthreads}; \
+    static const struct emulate_kernel name##_kernel = {                 \
+        #name, name##_thunk, sizeof(struct type), cooperative, nthreads};  \
     static void name(const struct type k)
 #define KERNEL(name, type) KERNEL_AS(name, type, false, GPU_BLOCK)
 #define KERNEL_BLOCK(name, type) KERNEL_AS(name, type, true, GPU_BLOCK)

@@ -20,7 +20,13 @@
 #include <time.h>
 #include <ucontext.h>
 
+#ifdef EMULATE_PTX /* kernels are run from their PTX, not from their source */
+#include "t/ptx/test/device.h"
+#endif
+
+#ifndef GPU_BLOCK
 #define GPU_BLOCK 64 /* a GPU has more; each is a coroutine here */
+#endif
 #define EMULATE_STACK ((size_t)64 << 10)
 #define EMULATE_ALLOCATIONS 64
 #define EMULATE_THREADS 256 /* per block, at most */
@@ -28,6 +34,7 @@
 #define EMULATE_WARP 32
 
 struct emulate_kernel {
+    const char *name;
     void (*thunk)(const void *args);
     size_t nargs;
     bool cooperative;
@@ -301,6 +308,13 @@ static bool emulate_run(struct emulate_work *w)
         memcpy(w->dst, w->src, w->nbytes);
     else if (!w->kernel)
         memset(w->dst, 0, w->nbytes);
+#ifdef EMULATE_PTX
+    if (w->kernel)
+        ptx_device_run((struct ptx_launch){
+            .kernel = w->kernel->name, .nblocks = w->nblocks, .nthreads = w->kernel->nthreads,
+            .nshared = w->nshared, .args = w->args, .nargs = w->kernel->nargs});
+    return true;
+#endif
     gridDim.x = w->nblocks;
     for (blockIdx.x = 0; w->kernel && blockIdx.x < w->nblocks; blockIdx.x++) {
         if (w->kernel->cooperative)
@@ -439,6 +453,9 @@ static cudaError_t emulate_map(void **p, size_t nbytes, int how)
         *p = mmap(NULL, nbytes, how, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (*p == MAP_FAILED)
             break;
+#ifdef EMULATE_PTX
+        ptx_memory_add(*p, nbytes);
+#endif
         emulate_local[i].p = *p;
         emulate_local[i].nbytes = nbytes;
         emulate_nbytes += nbytes;
@@ -463,6 +480,9 @@ static inline cudaError_t cudaFree(void *p)
     pthread_mutex_lock(&emulate_lock);
     for (size_t i = 0; p && i < EMULATE_ALLOCATIONS; i++)
         if (emulate_local[i].p == p) {
+#ifdef EMULATE_PTX
+            ptx_memory_remove(p);
+#endif
             munmap(p, emulate_local[i].nbytes);
             emulate_nbytes -= emulate_local[i].nbytes;
             emulate_local[i].p = NULL;
@@ -574,7 +594,8 @@ static inline cudaError_t cudaDeviceGetAttribute(int *value, int attribute, int 
 {
     EMULATE_CALL(cudaErrorInvalidDevice);
     (void)index;
-    *value = attribute == cudaDevAttrComputeCapabilityMajor ? 8
+    *value = attribute == cudaDevAttrComputeCapabilityMajor
+                 ? emulate_number("EMULATE_CAPABILITY", 80) / 10
              : attribute == cudaDevAttrMultiProcessorCount ? EMULATE_PROCESSORS
              : attribute == cudaDevAttrMaxSharedMemoryPerBlockOptin ? (int)emulate_most_shared : 0;
     return cudaSuccess;

@@ -1,0 +1,321 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Compiles the .cu files to PTX and runs the CUDA backend's tests with it (make check-ptx).
+
+usage: check.py [--archs 80,90,100] [--mutations N] [--seed N] [--table FILE] [--only TEST,...]
+           [--sources NAME,...]
+
+srcdir, builddir and NVCC are in the environment; what is made lies in $builddir/ptx. Exit code: 0
+if all passed and at least 95 % of the mutations were noticed, 1 if not, 77 if there is no nvcc."""
+import argparse
+import collections
+import concurrent.futures
+import glob
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+import threading
+import time
+
+SRC, BUILD = os.environ["srcdir"], os.environ["builddir"]
+NVCC = os.environ.get("NVCC") or shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
+FLAGS = ["-O3", "-std=c++17", "-I" + BUILD, "-I" + SRC]
+NOTICED = 0.95
+TIMEOUT = 240  # seconds; a mutation may make a loop endless
+COUNTS = ("registers", "threads", "shared", "resident", "launches", "blocks", "warp", "mma",
+          "barriers", "wavefronts", "wavefronts_ideal", "sectors", "sectors_ideal")
+
+
+def in_parallel(function, jobs):
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        return list(pool.map(lambda job: function(*job), jobs))
+
+
+# ---- PTX
+
+def sources():
+    return sorted(glob.glob(SRC + "/trainer/backends/cuda/**/*.cu", recursive=True))
+
+
+def newest():
+    """The time of the newest source or header that a kernel may include."""
+    found = [f for end in ("cu", "h") for folder in ("backends/cuda", "core")
+             for f in glob.glob(f"{SRC}/trainer/{folder}/**/*.{end}", recursive=True)]
+    return max(os.path.getmtime(f) for f in found)
+
+
+def compile_one(source, arch, since):
+    """PTX, and what ptxas makes of it: registers are compared with what a processor has."""
+    base = f"{BUILD}/ptx/{arch}/{os.path.basename(source)[:-3]}"
+    if os.path.exists(base + ".log") and os.path.getmtime(base + ".log") > since:
+        return
+    os.makedirs(os.path.dirname(base), exist_ok=True)
+    subprocess.run([NVCC, "-ptx", f"-arch=compute_{arch}", *FLAGS, "-o", base + ".ptx", source],
+                   check=True)
+    ptxas = os.path.join(os.path.dirname(NVCC), "ptxas")
+    log = subprocess.run([ptxas, "-v", f"-arch=sm_{arch}", "-o", "/dev/null", base + ".ptx"],
+                         check=True, stderr=subprocess.PIPE, text=True).stderr
+    with open(base + ".log", "w") as f:
+        f.write(log)
+
+
+# ---- tests
+
+def list_tests():
+    """network, mma, and opcheck for each kind of op."""
+    listed = subprocess.run([f"{BUILD}/t/ptx/opcheck", "--list"], check=True, text=True,
+                            stdout=subprocess.PIPE).stdout
+    ops = list(dict.fromkeys(line.split()[0] for line in listed.splitlines()[1:]))
+    return ["network", "mma", *(f"opcheck --check cuda {op}" for op in ops)]
+
+
+def run_test(test, arch, folder, report="", until_failed=False):
+    """(number of checks, what failed, seconds)"""
+    begin, count, failed, planned = time.monotonic(), 0, [], False
+    env = dict(os.environ, PTX_DIR=folder, EMULATE_CAPABILITY=str(arch), PTX_REPORT=report,
+               OMP_WAIT_POLICY="passive", OMP_NUM_THREADS="1")
+    program, *words = test.split()
+    errors = f"{folder}/{test.replace(' ', '-')}.errors"
+    with open(errors, "w") as err:
+        p = subprocess.Popen([f"{BUILD}/t/ptx/{program}", *words], env=env, text=True,
+                             stdout=subprocess.PIPE, stderr=err)
+        watchdog = threading.Timer(TIMEOUT, p.kill)
+        if until_failed:
+            watchdog.start()
+        for line in p.stdout:
+            count += re.match("(not )?ok", line) is not None
+            planned |= line.startswith("1..")
+            if line.startswith("not ok"):
+                failed.append(line.strip())
+                if until_failed:
+                    p.kill()
+                    break
+        p.stdout.close()
+        p.wait()
+        watchdog.cancel()
+    if not planned and not failed:
+        said = open(errors).read().strip().splitlines()
+        failed.append(said[-1] if said else f"ended by signal {-p.returncode}")
+    return count, failed, time.monotonic() - begin
+
+
+class Report:
+    """What ptx_report wrote of one test on one architecture."""
+
+    def __init__(self, path):
+        self.kernels, self.forms, self.lines = {}, {}, collections.defaultdict(set)
+        for line in open(path) if os.path.exists(path) else ():
+            what, *rest = line.rstrip("\n").split("\t")
+            if what == "kernel":
+                self.kernels[rest[0]] = dict(zip(COUNTS, map(int, rest[2:])))
+            elif what == "form":
+                self.forms[rest[0]] = int(rest[1])
+            else:
+                self.lines[rest[0]].add(int(rest[1]))
+
+
+def check(archs, tests):
+    """Prints what failed. ({(arch, test): (Report, seconds)}, whether all passed)"""
+    def one(arch, test):
+        path = f"{BUILD}/ptx/{arch}/{test.replace(' ', '-')}.report"
+        count, failed, seconds = run_test(test, arch, f"{BUILD}/ptx/{arch}", path)
+        print(f"sm_{arch} {test}: {count} checks, {len(failed)} failed, {seconds:.1f} s",
+              flush=True)
+        for line in failed[:10]:
+            print("    " + line, flush=True)
+        return (arch, test), (Report(path), seconds), not failed, count
+
+    done = in_parallel(one, [(arch, test) for test in tests for arch in archs])
+    print(f"{sum(d[3] for d in done)} checks on {len(archs)} architectures")
+    return {d[0]: d[1] for d in done}, all(d[2] for d in done)
+
+
+# ---- mutations: one instruction of PTX becomes another
+
+SWAPS = (("add.", "sub."), ("sub.", "add."), ("setp.lt.", "setp.ge."), ("setp.ge.", "setp.lt."),
+         ("setp.gt.", "setp.le."), ("setp.le.", "setp.gt."), ("setp.eq.", "setp.ne."),
+         ("setp.ne.", "setp.eq."), ("setp.leu.", "setp.gtu."), ("and.", "or."), ("or.", "and."),
+         ("xor.", "or."), ("shl.b", "shr.u"), ("shr.u", "shl.b"), ("min.", "max."),
+         ("max.", "min."), ("mul.f", "add.f"), ("div.u", "rem.u"), ("rem.u", "div.u"))
+
+
+# (form, the two operands that change places; 0 is the result)
+EXCHANGES = ((r"(sub|setp|selp|div|rem|bfi)\.|sh[lr]\.(b|u)32|cvt\.rn\.bf16x2", 1, 2),
+             (r"(fma|mad)\.", 2, 3), (r"mma\.", 1, 3))
+
+
+def mutate_line(line, rng):
+    """(what was done, the new line), or None."""
+    code, ways = line.strip(), []
+    if re.match(r"@%p", code):
+        ways.append(("guard negated", "@!" + code[1:]))
+    if re.match(r"(bar|st|atom|cp\.async)\.", code):
+        ways.append(("left out", ""))
+    for old, new in SWAPS:
+        if code.startswith(old):
+            ways.append((f"{old} to {new}", new + code[len(old):]))
+    number = re.search(r"(?<=, )-?\d+;$", code)
+    if number and not code.startswith("cp."):
+        ways.append(("number + 1", f"{code[:number.start()]}{int(number[0][:-1]) + 1};"))
+    place = re.search(r"\[([^\]+]+)(?:\+(-?\d+))?\]", code)
+    if place and code.startswith(("ld", "st.", "cp.async")):
+        size = 16 if code.startswith(("ldmatrix", "cp.async")) else 4
+        moved = f"[{place[1]}+{int(place[2] or 0) + size}]"
+        ways.append(("address moved", code[:place.start()] + moved + code[place.end():]))
+    form, _, rest = code.rstrip(";").partition(" ")
+    operands = re.split(r",\s*(?![^{]*\})", rest)
+    for pattern, i, j in EXCHANGES:
+        if re.match(pattern, form) and operands[i] != operands[j]:
+            operands[i], operands[j] = operands[j], operands[i]
+            ways.append(("operands exchanged", f"{form} {', '.join(operands)};"))
+    if not ways:
+        return None
+    what, new = rng.choice(ways)
+    return what, "\t" + new
+
+
+def find_modules(arch):
+    """{kernel: path of its PTX}"""
+    found = {}
+    for path in glob.glob(f"{BUILD}/ptx/{arch}/*.ptx"):
+        for mangled in re.findall(r"\.entry _ZL?(\w+)\(", open(path).read()):
+            digits = re.match(r"\d+", mangled)[0]
+            found[mangled[len(digits):][:int(digits)]] = path
+    return found
+
+
+def draw_mutations(reports, archs, count, rng):
+    """[(arch, kernel, path, line, tests that run it, cheapest first, what was done, new text)]:
+    kernels have equal shares, and only instructions that ran are drawn."""
+    modules = {arch: find_modules(arch) for arch in archs}
+    texts, drawn = {}, []
+    kernels = sorted({kernel for report, _ in reports.values() for kernel in report.kernels})
+    for n in range(100 * count):
+        kernel, arch = kernels[n % len(kernels)], rng.choice(archs)
+        ran = [(seconds, test, report.lines[kernel]) for (a, test), (report, seconds)
+               in sorted(reports.items()) if a == arch and kernel in report.kernels]
+        if not ran or len(drawn) == count:
+            continue
+        line = rng.choice(sorted(set().union(*(lines for _, _, lines in ran))))
+        path = modules[arch][kernel]
+        if path not in texts:
+            texts[path] = open(path).read().split("\n")
+        changed = mutate_line(texts[path][line - 1], rng)
+        if changed:
+            tests = [test for _, test, lines in sorted(ran, key=lambda r: r[0]) if line in lines]
+            drawn.append((arch, kernel, path, line, tests, *changed))
+    return drawn
+
+
+def notice(index, mutation):
+    """What the first test that noticed it said, or None."""
+    arch, _, path, line, tests, _, new = mutation
+    folder = f"{BUILD}/ptx/mutation{index}"
+    shutil.rmtree(folder, ignore_errors=True)
+    os.makedirs(folder)
+    for f in glob.glob(f"{BUILD}/ptx/{arch}/*.ptx") + glob.glob(f"{BUILD}/ptx/{arch}/*.log"):
+        if f != path:
+            os.symlink(f, f"{folder}/{os.path.basename(f)}")
+    text = open(path).read().split("\n")
+    text[line - 1] = new
+    with open(f"{folder}/{os.path.basename(path)}", "w") as f:
+        f.write("\n".join(text))
+    said = None
+    for test in tests:
+        said = said or next(iter(run_test(test, arch, folder, until_failed=True)[1]), None)
+    shutil.rmtree(folder)
+    return said
+
+
+def check_mutations(reports, archs, count, seed):
+    """(lines about those that no test noticed, how many were tried)"""
+    mutations = draw_mutations(reports, archs, count, random.Random(seed))
+    said = in_parallel(notice, list(enumerate(mutations)))
+    survivors = []
+    for (arch, kernel, path, line, _, what, new), reason in zip(mutations, said):
+        if reason is None:
+            old = open(path).read().split("\n")[line - 1].strip()
+            survivors.append(f"sm_{arch} {kernel}, line {line}: {what}: {old} -> {new.strip()}")
+    faults = sum(1 for s in said if s and s.startswith("ptx:"))
+    print(f"{len(mutations)} mutations: {len(mutations) - len(survivors)} noticed "
+          f"({faults} of them by the interpreter), {len(survivors)} not")
+    for line in survivors:
+        print("    " + line)
+    return survivors, len(mutations)
+
+
+# ---- the table
+
+def sum_counts(reports, arch):
+    """{kernel: {count: of all tests}}; sizes are the largest."""
+    total = {}
+    for (a, _), (report, _) in reports.items():
+        for kernel, counts in report.kernels.items() if a == arch else ():
+            have = total.setdefault(kernel, dict.fromkeys(COUNTS, 0))
+            for key in COUNTS[:3]:
+                have[key] = max(have[key], counts[key])
+            have["resident"] = min(have["resident"] or 99, counts["resident"])
+            for key in COUNTS[4:]:
+                have[key] += counts[key]
+    return total
+
+
+def ratio(a, b):
+    return f"{a / b:.2f}" if b else "-"
+
+
+def write_table(path, reports, archs):
+    with open(path, "w") as f:
+        for arch in archs:
+            forms = collections.Counter()
+            for (a, _), (report, _) in reports.items():
+                forms.update(report.forms if a == arch else {})
+            ran = sum(1 for n in forms.values() if n)
+            total = sum_counts(reports, arch)
+            warp = sum(k["warp"] for k in total.values())
+            launches = sum(k["launches"] for k in total.values())
+            print(f"sm_{arch}: {len(total)} kernels of {len(find_modules(arch))}, {launches} "
+                  f"launches, {warp / 1e6:.1f} million warp instructions, {ran} of {len(forms)} "
+                  "forms ran", file=f)
+            print("not run: " + ", ".join(sorted(k for k, n in forms.items() if not n)), file=f)
+            print("kernels not run: " + ", ".join(sorted(set(find_modules(arch)) - set(total))),
+                  file=f)
+            print("kernel\tregisters\tshared\tresident\tlaunches\twarp\tmma\tbarriers\t"
+                  "wavefronts/ideal\tsectors/ideal", file=f)
+            for name, k in sorted(total.items()):
+                print(name, k["registers"], k["shared"], k["resident"], k["launches"], k["warp"],
+                      k["mma"], k["barriers"], ratio(k["wavefronts"], k["wavefronts_ideal"]),
+                      ratio(k["sectors"], k["sectors_ideal"]), sep="\t", file=f)
+
+
+def main():
+    parser = argparse.ArgumentParser(usage=__doc__.split("\n\n")[1])
+    parser.add_argument("--archs", default="80,90,100")
+    parser.add_argument("--mutations", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--table", default=f"{BUILD}/ptx/table")
+    parser.add_argument("--only", help="tests, separated by commas")
+    parser.add_argument("--sources", help="names of .cu files, all that those tests need")
+    args = parser.parse_args()
+    archs = [int(a) for a in args.archs.split(",")]
+    if not os.access(NVCC, os.X_OK):
+        print("there is no nvcc")
+        return 77
+    since = newest()
+    wanted = args.sources.split(",") if args.sources else None
+    in_parallel(compile_one, [(s, arch, since) for s in sources() for arch in archs
+                              if not wanted or os.path.basename(s)[:-3] in wanted])
+    tests = args.only.split(",") if args.only else list_tests()
+    reports, passed = check(archs, tests)
+    write_table(args.table, reports, archs)
+    print(f"the counts of each kernel are in {args.table}")
+    if args.mutations == 0 or not passed:
+        return not passed
+    survivors, tried = check_mutations(reports, archs, args.mutations, args.seed)
+    return len(survivors) > (1 - NOTICED) * tried
+
+
+if __name__ == "__main__":
+    sys.exit(main())

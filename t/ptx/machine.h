@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The interpreter's inside: decoded instructions, and the warps and blocks that run them.
+ *
+ * A register holds its 32 lanes side by side, in 2, 4 or 8 bytes each; a predicate has 4. Immediate
+ * operands are registers that are filled when the text is read. */
+#ifndef UNETCTL_T_PTX_MACHINE_H
+#define UNETCTL_T_PTX_MACHINE_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include "t/ptx/ptx.h"
+
+#define LANES 32
+#define ALL_LANES 0xffffffffu
+#define MAX_OPERANDS 16
+#define MAX_WARPS 32
+#define FUNCTION_BYTES (128u << 10) /* registers of all functions that kernels call */
+#define SHARED_BASE 0x400u          /* where shared memory lies in its own space */
+#define SHARED_WINDOW ((uint64_t)0x5a << 56) /* and, with parameters, in the generic one */
+#define PARAM_WINDOW ((uint64_t)0xa5 << 56)
+#define GRANULE 4 /* bytes of shared memory that are checked as one */
+
+struct operand {
+    void *fixed; /* an immediate's lanes */
+    uint32_t offset; /* or where in the warp's registers it lies */
+    uint8_t nbytes;  /* of a lane */
+};
+
+enum space { GENERIC, GLOBAL, SHARED, PARAM };
+
+enum kind {
+    ARITHMETIC, BRANCH, CALL, RETURN, TRAP, BARRIER, WARP_BARRIER, LOAD, STORE, ATOMIC_ADD, COPY,
+    COPY_WAIT, LOAD_MATRIX, MULTIPLY, PACK, UNPACK
+};
+
+typedef void (*arithmetic)(void *out, void *const *in);
+
+struct insn {
+    enum kind kind;
+    const char *form; /* the opcode with its suffixes */
+    char *text, *words;
+    unsigned line;
+    bool guarded, negated;
+    struct operand guard;
+    unsigned noperands;
+    struct operand operand[MAX_OPERANDS]; /* the result first */
+    arithmetic run;
+    enum space space;
+    bool is_signed, transposed;
+    unsigned nbytes, nvector; /* of a memory access: each element, and how many */
+    int64_t displacement;
+    unsigned target; /* of a branch or call */
+    uint64_t nruns;
+    uintptr_t low, high; /* the allocation that it used last */
+    uint64_t launch;     /* in this launch */
+};
+
+struct counts {
+    uint64_t nlaunches, nblocks, nwarp, nmultiply, nbarriers;
+    uint64_t nwavefronts, nwavefronts_ideal, nsectors, nsectors_ideal;
+};
+
+struct kernel {
+    char *name;
+    unsigned first, last; /* its instructions */
+    unsigned nthreads_max, nblocks_min;
+    unsigned nregisters;    /* 0: not known */
+    uint32_t register_bytes; /* the interpreter's, of a warp */
+    size_t nparams, nstatic;
+    bool dynamic; /* uses shared memory of the launch's size */
+    struct counts counts;
+    unsigned nthreads;
+    size_t nshared; /* most of all launches */
+};
+
+struct limits {
+    unsigned arch;
+    size_t shared_block, shared_processor; /* bytes: of a block, and of a processor's blocks */
+    unsigned nthreads, nblocks;            /* of a processor */
+    unsigned nregisters;
+};
+
+struct ptx {
+    const struct limits *limits;
+    struct insn *code;
+    unsigned ncode, room;
+    struct kernel *kernels;
+    unsigned nkernels;
+    uint64_t nlaunches;
+};
+
+/* Who read and wrote 4 bytes of shared memory since the last barrier. */
+struct granule {
+    uint32_t wtime, rtime;   /* the block's interval; 0: never */
+    uint32_t wepoch, repoch; /* the warp's, at the last access */
+    uint16_t writer, reader; /* threads, or SEVERAL */
+    bool atomic, in_flight;
+};
+
+struct group {
+    unsigned pc;
+    uint32_t mask;
+    bool waits; /* at an instruction of the whole warp */
+};
+
+struct copy {
+    uint32_t to;
+    const void *from; /* NULL: zeros */
+};
+
+struct warp {
+    unsigned index;
+    unsigned char *registers;
+    uint32_t live, mask; /* lanes that have not returned; that run the present instruction */
+    struct group group[LANES];
+    unsigned ngroups;
+    uint32_t epoch;
+    unsigned barrier; /* where it waits; its instruction's number + 1 */
+    struct copy *copies[LANES];
+    unsigned ncopies[LANES], copy_room[LANES];
+};
+
+struct block {
+    struct ptx *ptx;
+    struct kernel *kernel;
+    const struct ptx_launch *launch;
+    unsigned index, nwarps;
+    struct warp warp[MAX_WARPS];
+    unsigned char *shared;
+    struct granule *granules;
+    size_t nshared;
+    uint32_t time;
+    uint64_t random;
+    jmp_buf failed;
+    char *why;
+};
+
+/* Ends the launch with a message about that lane. */
+__attribute__((noreturn, format(printf, 5, 6))) void
+fault(struct block *b, const struct warp *w, const struct insn *i, unsigned lane, const char *fmt,
+      ...);
+
+static inline void *lanes_of(const struct warp *w, const struct operand *o)
+{
+    return o->fixed ? o->fixed : w->registers + o->offset;
+}
+
+/* The arithmetic that an opcode names, with the bytes of result and sources; NULL: unknown. */
+arithmetic find_form(const char *opcode, unsigned *nsources, unsigned nbytes[5]);
+
+void run_memory(struct block *b, struct warp *w, struct insn *i);
+void wait_copies(struct block *b, struct warp *w, struct insn *i);
+void run_load_matrix(struct block *b, struct warp *w, struct insn *i);
+void run_multiply(struct warp *w, const struct insn *i);
+
+const struct limits *limits_of(unsigned arch);
+/* Blocks that a processor holds at a time; 0: none. */
+unsigned resident_blocks(const struct limits *l, unsigned nregisters, unsigned nthreads,
+                         size_t nshared);
+
+#endif

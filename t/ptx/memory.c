@@ -1,0 +1,444 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Loads, stores, atomics and asynchronous copies: which bytes a lane may touch, whether threads
+ * race for shared memory, and how many wavefronts and sectors a warp's access takes. */
+#include "config.h"
+
+#include <pthread.h>
+#include <search.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "t/ptx/machine.h"
+
+#define SECTOR 32
+#define BANKS 32
+#define BANK_BYTES 4
+#define SEVERAL 0xffffu
+
+enum how { READ, WRITE, ATOMIC };
+
+/* ---- global memory */
+
+struct region {
+    uintptr_t low, high;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static void *regions;
+
+/* Those that overlap are equal: a search for one byte finds the region around it. */
+static int compare_regions(const void *a, const void *b)
+{
+    const struct region *x = a, *y = b;
+
+    return x->high <= y->low ? -1 : x->low >= y->high;
+}
+
+void ptx_memory_add(const void *start, size_t nbytes)
+{
+    struct region *r = malloc(sizeof *r);
+
+    if (!r || nbytes == 0) {
+        free(r);
+        return;
+    }
+    *r = (struct region){(uintptr_t)start, (uintptr_t)start + nbytes};
+    pthread_mutex_lock(&lock);
+    struct region **there = tsearch(r, &regions, compare_regions);
+    bool added = there && *there == r;
+    pthread_mutex_unlock(&lock);
+    if (!added)
+        free(r);
+}
+
+void ptx_memory_remove(const void *start)
+{
+    struct region key = {(uintptr_t)start, (uintptr_t)start + 1};
+
+    pthread_mutex_lock(&lock);
+    struct region **there = tfind(&key, &regions, compare_regions), *r = there ? *there : NULL;
+    bool removed = r && r->low == (uintptr_t)start;
+    if (removed)
+        tdelete(r, &regions, compare_regions);
+    pthread_mutex_unlock(&lock);
+    if (removed)
+        free(r); /* the program's free(), which comes back here */
+}
+
+static void find_region(struct block *b, const struct warp *w, struct insn *i, unsigned lane,
+                        uintptr_t at, unsigned nbytes)
+{
+    struct region key = {at, at + 1};
+
+    pthread_mutex_lock(&lock);
+    struct region **there = tfind(&key, &regions, compare_regions);
+    struct region found = there ? **there : (struct region){0, 0};
+    pthread_mutex_unlock(&lock);
+    if (!there)
+        fault(b, w, i, lane, "%u bytes at %#zx, outside of all memory", nbytes, (size_t)at);
+    if (at + nbytes > found.high)
+        fault(b, w, i, lane, "%u bytes at %zu of an allocation of %zu", nbytes,
+              (size_t)(at - found.low), (size_t)(found.high - found.low));
+    i->low = found.low;
+    i->high = found.high;
+    i->launch = b->ptx->nlaunches;
+}
+
+static void *global_place(struct block *b, const struct warp *w, struct insn *i, unsigned lane,
+                          uint64_t address, unsigned nbytes)
+{
+    uintptr_t at = (uintptr_t)address;
+
+    if (at % nbytes)
+        fault(b, w, i, lane, "%u bytes at %#zx, which is misaligned", nbytes, (size_t)at);
+    if (i->launch != b->ptx->nlaunches || at < i->low || at + nbytes > i->high)
+        find_region(b, w, i, lane, at, nbytes);
+    return (void *)at;
+}
+
+/* ---- shared memory */
+
+/* Did that access of a thread come before what warp w does now, by a barrier of the warp? */
+static bool is_ordered(const struct warp *w, unsigned thread, uint32_t epoch)
+{
+    return thread != SEVERAL && thread / LANES == w->index && epoch < w->epoch;
+}
+
+static void check_granule(struct block *b, const struct warp *w, const struct insn *i,
+                          unsigned lane, const struct granule *g, enum how how)
+{
+    unsigned thread = w->index * LANES + lane;
+
+    if (g->in_flight)
+        fault(b, w, i, lane, "shared memory that a cp.async of thread %u still writes", g->writer);
+    if (how != WRITE && g->wtime == 0)
+        fault(b, w, i, lane, "shared memory that nothing has written");
+    if (how == ATOMIC && g->atomic)
+        return;
+    if (g->wtime == b->time && g->writer != thread && !is_ordered(w, g->writer, g->wepoch))
+        fault(b, w, i, lane, "a race with thread %u, which wrote there", g->writer);
+    if (how != READ && g->rtime == b->time && g->reader != thread &&
+        !is_ordered(w, g->reader, g->repoch)) {
+        if (g->reader == SEVERAL)
+            fault(b, w, i, lane, "a race with several threads, which read there");
+        fault(b, w, i, lane, "a race with thread %u, which read there", g->reader);
+    }
+}
+
+static void note_read(const struct block *b, const struct warp *w, struct granule *g,
+                      unsigned thread)
+{
+    bool first = g->rtime != b->time || is_ordered(w, g->reader, g->repoch);
+
+    g->reader = first || g->reader == thread ? (uint16_t)thread : SEVERAL;
+    g->rtime = b->time;
+    g->repoch = w->epoch;
+}
+
+static void note_write(const struct block *b, const struct warp *w, struct granule *g,
+                       unsigned thread, bool atomic)
+{
+    g->writer = (uint16_t)thread;
+    g->wtime = b->time;
+    g->wepoch = w->epoch;
+    g->atomic = atomic;
+}
+
+static void *shared_place(struct block *b, const struct warp *w, const struct insn *i,
+                          unsigned lane, uint64_t address, unsigned nbytes, enum how how)
+{
+    uint64_t at = address - SHARED_BASE;
+
+    if (address < SHARED_BASE || at + nbytes > b->nshared)
+        fault(b, w, i, lane, "%u bytes at %lld of %zu bytes of shared memory", nbytes,
+              (long long)at, b->nshared);
+    if (at % nbytes)
+        fault(b, w, i, lane, "%u bytes at %llu of shared memory, which is misaligned", nbytes,
+              (unsigned long long)at);
+    if (nbytes % GRANULE)
+        fault(b, w, i, lane, "accesses to shared memory of less than %d bytes are not supported",
+              GRANULE);
+    for (unsigned k = 0; k < nbytes / GRANULE; k++) {
+        struct granule *g = &b->granules[at / GRANULE + k];
+
+        check_granule(b, w, i, lane, g, how);
+        if (how == READ)
+            note_read(b, w, g, w->index * LANES + lane);
+        else
+            note_write(b, w, g, w->index * LANES + lane, how == ATOMIC);
+    }
+    return b->shared + at;
+}
+
+/* ---- what an access costs */
+
+/* Sorts; equal ones once. */
+static unsigned distinct(uint64_t *v, unsigned n)
+{
+    unsigned m = 0;
+
+    for (unsigned k = 0; k < n; k++) {
+        uint64_t x = v[k];
+        unsigned j = m;
+        while (j > 0 && v[j - 1] > x)
+            j--;
+        if (j > 0 && v[j - 1] == x)
+            continue;
+        memmove(v + j + 1, v + j, (m - j) * sizeof *v);
+        v[j] = x;
+        m++;
+    }
+    return m;
+}
+
+/* The lanes whose bytes fill 128 are served together; two words of one bank are not. */
+static unsigned wavefronts(const uint64_t *address, uint32_t mask, unsigned nbytes)
+{
+    unsigned together = BANKS * BANK_BYTES / nbytes, total = 0;
+
+    together = together < LANES ? together : LANES;
+    for (unsigned first = 0; first < LANES; first += together) {
+        uint64_t words[LANES];
+        unsigned n = 0, of_bank[BANKS] = {0}, most = 0;
+
+        for (unsigned l = first; l < first + together; l++)
+            for (unsigned k = 0; (mask >> l & 1) && k < nbytes; k += BANK_BYTES)
+                words[n++] = (address[l] + k) / BANK_BYTES;
+        n = distinct(words, n);
+        for (unsigned k = 0; k < n; k++) {
+            unsigned *count = &of_bank[words[k] % BANKS];
+            most = ++*count > most ? *count : most;
+        }
+        total += most;
+    }
+    return total;
+}
+
+static void count_access(struct block *b, const uint64_t *address, uint32_t mask, unsigned nbytes,
+                         bool shared)
+{
+    struct counts *c = &b->kernel->counts;
+    uint64_t places[LANES], sectors[LANES];
+    unsigned n = 0;
+
+    for (unsigned l = 0; l < LANES; l++)
+        if (mask >> l & 1) {
+            sectors[n] = address[l] / SECTOR;
+            places[n++] = address[l];
+        }
+    n = distinct(places, n) * nbytes;
+    if (shared) {
+        c->nwavefronts += wavefronts(address, mask, nbytes);
+        c->nwavefronts_ideal += (n + BANKS * BANK_BYTES - 1) / (BANKS * BANK_BYTES);
+    } else {
+        c->nsectors += distinct(sectors, (unsigned)__builtin_popcount(mask));
+        c->nsectors_ideal += (n + SECTOR - 1) / SECTOR;
+    }
+}
+
+/* ---- instructions */
+
+static void find_addresses(const struct warp *w, const struct operand *o, int64_t displacement,
+                           uint64_t *address)
+{
+    const void *base = lanes_of(w, o);
+
+    for (unsigned l = 0; l < LANES; l++)
+        address[l] = (o->nbytes == 4 ? ((const uint32_t *)base)[l] : ((const uint64_t *)base)[l]) +
+                     (uint64_t)displacement;
+}
+
+/* Generic addresses become those of their space, which is the same for all lanes. */
+static enum space find_space(struct block *b, const struct warp *w, const struct insn *i,
+                             uint64_t *address)
+{
+    enum space found = i->space;
+
+    for (unsigned l = 0; l < LANES; l++) {
+        enum space here = address[l] >> 56 == SHARED_WINDOW >> 56 ? SHARED
+                          : address[l] >> 56 == PARAM_WINDOW >> 56 ? PARAM : i->space;
+        if (!(w->mask >> l & 1))
+            continue;
+        if (here == SHARED || here == PARAM)
+            address[l] &= ~((uint64_t)0xff << 56);
+        here = here == GENERIC ? GLOBAL : here;
+        if (i->space != GENERIC && here != i->space)
+            fault(b, w, i, l, "an address of another space");
+        if (found != GENERIC && found != here)
+            fault(b, w, i, l, "lanes with addresses of several spaces");
+        found = here;
+    }
+    return found;
+}
+
+static const void *param_place(struct block *b, const struct warp *w, const struct insn *i,
+                               unsigned lane, uint64_t address, unsigned nbytes)
+{
+    if (address + nbytes > b->launch->nargs)
+        fault(b, w, i, lane, "%u bytes at %llu of %zu bytes of parameters", nbytes,
+              (unsigned long long)address, b->launch->nargs);
+    if (address % (nbytes > 8 ? 8 : nbytes))
+        fault(b, w, i, lane, "%u bytes of parameters, misaligned", nbytes);
+    return (const char *)b->launch->args + address;
+}
+
+static void *place_of(struct block *b, const struct warp *w, struct insn *i, unsigned lane,
+                      enum space space, uint64_t address, unsigned nbytes, enum how how)
+{
+    if (space == SHARED)
+        return shared_place(b, w, i, lane, address, nbytes, how);
+    if (space == PARAM)
+        return (void *)(uintptr_t)param_place(b, w, i, lane, address, nbytes);
+    return global_place(b, w, i, lane, address, nbytes);
+}
+
+static void load_element(void *lanes, unsigned lane, unsigned lane_bytes, const void *from,
+                         unsigned nbytes, bool is_signed)
+{
+    uint64_t v = 0;
+
+    memcpy(&v, from, nbytes);
+    if (is_signed && nbytes < 8 && v >> (8 * nbytes - 1))
+        v |= ~(uint64_t)0 << 8 * nbytes;
+    memcpy((char *)lanes + (size_t)lane * lane_bytes, &v, lane_bytes);
+}
+
+static void load(struct warp *w, const struct insn *i, unsigned lane, const char *from)
+{
+    for (unsigned k = 0; k < i->nvector; k++) {
+        const struct operand *o = &i->operand[1 + k];
+        load_element(lanes_of(w, o), lane, o->nbytes, from + k * i->nbytes, i->nbytes,
+                     i->is_signed);
+    }
+}
+
+static void store(const struct warp *w, const struct insn *i, unsigned lane, char *to)
+{
+    for (unsigned k = 0; k < i->nvector; k++) {
+        const struct operand *o = &i->operand[1 + k];
+        memcpy(to + k * i->nbytes, (char *)lanes_of(w, o) + (size_t)lane * o->nbytes, i->nbytes);
+    }
+}
+
+static void add_atomically(const struct warp *w, const struct insn *i, unsigned lane, void *at)
+{
+    uint64_t old = 0, value = 0;
+    size_t offset = (size_t)lane * i->nbytes;
+
+    memcpy(&old, at, i->nbytes);
+    memcpy(&value, (char *)lanes_of(w, &i->operand[2]) + offset, i->nbytes);
+    memcpy((char *)lanes_of(w, &i->operand[1]) + offset, &old, i->nbytes);
+    value += old;
+    memcpy(at, &value, i->nbytes);
+}
+
+/* The bytes are read when the copy is waited for, as late as a GPU could. */
+static void start_copy(struct block *b, struct warp *w, struct insn *i, unsigned lane,
+                       uint64_t to, uint64_t from)
+{
+    uint32_t size = ((const uint32_t *)lanes_of(w, &i->operand[2]))[lane];
+
+    if (size != 0 && size != 16)
+        fault(b, w, i, lane, "a copy of %u of 16 bytes is not supported", size);
+    shared_place(b, w, i, lane, to, 16, WRITE);
+    for (unsigned k = 0; k < 16 / GRANULE; k++)
+        b->granules[(to - SHARED_BASE) / GRANULE + k].in_flight = true;
+    if (w->ncopies[lane] == w->copy_room[lane]) {
+        unsigned room = w->copy_room[lane] ? 2 * w->copy_room[lane] : 16;
+        struct copy *p = realloc(w->copies[lane], room * sizeof *p);
+        if (!p)
+            fault(b, w, i, lane, "out of memory");
+        w->copies[lane] = p;
+        w->copy_room[lane] = room;
+    }
+    w->copies[lane][w->ncopies[lane]++] = (struct copy){
+        (uint32_t)to, size ? global_place(b, w, i, lane, from, 16) : NULL};
+}
+
+static void run_copy(struct block *b, struct warp *w, struct insn *i)
+{
+    const uint32_t *size = lanes_of(w, &i->operand[2]);
+    uint64_t to[LANES], from[LANES];
+    uint32_t real = 0;
+
+    find_addresses(w, &i->operand[0], i->displacement, to);
+    find_addresses(w, &i->operand[1], 0, from);
+    for (unsigned l = 0; l < LANES; l++)
+        if (w->mask >> l & 1) {
+            start_copy(b, w, i, l, to[l], from[l]);
+            real |= (uint32_t)(size[l] != 0) << l;
+        }
+    count_access(b, to, w->mask, 16, true);
+    count_access(b, from, real, 16, false);
+}
+
+void wait_copies(struct block *b, struct warp *w, struct insn *i)
+{
+    (void)i;
+    for (unsigned l = 0; l < LANES; l++) {
+        for (unsigned k = 0; (w->mask >> l & 1) && k < w->ncopies[l]; k++) {
+            const struct copy *c = &w->copies[l][k];
+            uint32_t at = c->to - SHARED_BASE;
+
+            if (c->from)
+                memcpy(b->shared + at, c->from, 16);
+            else
+                memset(b->shared + at, 0, 16);
+            for (unsigned g = 0; g < 16 / GRANULE; g++) {
+                b->granules[at / GRANULE + g].in_flight = false;
+                note_write(b, w, &b->granules[at / GRANULE + g], w->index * LANES + l, false);
+            }
+        }
+        if (w->mask >> l & 1)
+            w->ncopies[l] = 0;
+    }
+}
+
+void run_memory(struct block *b, struct warp *w, struct insn *i)
+{
+    uint64_t address[LANES];
+    unsigned nbytes = i->nbytes * i->nvector;
+    enum how how = i->kind == LOAD ? READ : i->kind == STORE ? WRITE : ATOMIC;
+
+    if (i->kind == COPY) {
+        run_copy(b, w, i);
+        return;
+    }
+    find_addresses(w, &i->operand[0], i->displacement, address);
+    enum space space = find_space(b, w, i, address);
+    if (how != READ && space == PARAM)
+        fault(b, w, i, 0, "a write to parameters");
+    if (space != PARAM)
+        count_access(b, address, w->mask, nbytes, space == SHARED);
+    for (unsigned l = 0; l < LANES; l++) {
+        if (!(w->mask >> l & 1))
+            continue;
+        void *at = place_of(b, w, i, l, space, address[l], nbytes, how);
+        if (how == READ)
+            load(w, i, l, at);
+        else if (how == WRITE)
+            store(w, i, l, at);
+        else
+            add_atomically(w, i, l, at);
+    }
+}
+
+/* Lane 8 m + r names row r of matrix m; lane l receives two numbers of each matrix. */
+void run_load_matrix(struct block *b, struct warp *w, struct insn *i)
+{
+    uint64_t address[LANES];
+    uint16_t row[LANES][8];
+
+    find_addresses(w, &i->operand[4], i->displacement, address);
+    for (unsigned l = 0; l < LANES; l++)
+        memcpy(row[l], shared_place(b, w, i, l, address[l], 16, READ), 16);
+    for (unsigned m = 0; m < 4; m++)
+        for (unsigned l = 0; l < LANES; l++) {
+            unsigned r = l / 4, c = l % 4 * 2;
+            const uint16_t(*matrix)[8] = (const uint16_t(*)[8])row + 8 * m;
+            ((uint32_t *)lanes_of(w, &i->operand[m]))[l] =
+                i->transposed ? matrix[c][r] | (uint32_t)matrix[c + 1][r] << 16
+                              : matrix[r][c] | (uint32_t)matrix[r][c + 1] << 16;
+        }
+    count_access(b, address, ALL_LANES, 16, true);
+}

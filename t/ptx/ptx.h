@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Runs kernels from the PTX that nvcc made of them, on the CPU, and checks each instruction.
+ *
+ * A kernel is stopped, with its instruction, block and thread named, at: an access outside of the
+ * registered memory, or misaligned; a read of shared memory that was not written, or not yet, as a
+ * cp.async is still in flight; a race between threads in shared memory; a barrier or an instruction
+ * of a whole warp in divergent code; a launch that the architecture refuses; an instruction that
+ * this interpreter does not know. Blocks, and the warps of a block between two barriers, run in an
+ * order drawn from the seed. */
+#ifndef UNETCTL_T_PTX_PTX_H
+#define UNETCTL_T_PTX_PTX_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define PTX_WHY 512
+
+struct ptx; /* kernels of one architecture, and what was counted in them */
+
+struct ptx_launch {
+    const char *kernel; /* its name in C */
+    unsigned nblocks, nthreads;
+    size_t nshared; /* bytes of dynamic shared memory */
+    const void *args; /* the kernel's parameters as one structure */
+    size_t nargs;
+    uint64_t seed;
+};
+
+/* No kernels yet. arch: 80 for sm_80. NULL: out of memory, or an architecture without limits
+ * here. */
+struct ptx *ptx_new(unsigned arch);
+void ptx_free(struct ptx *p);
+
+/* Adds every kernel of a module, which name names in messages. text is not kept. false: why names
+ * line and reason. */
+bool ptx_add(struct ptx *p, const char *name, const char *text, char why[PTX_WHY]);
+
+/* Takes each kernel's number of registers from what `ptxas -v` printed; without it a launch is not
+ * compared with the registers of a processor. */
+void ptx_add_registers(struct ptx *p, const char *log);
+
+bool ptx_has(const struct ptx *p, const char *kernel);
+
+/* Runs all blocks. false: why names the fault; what was written so far stays. */
+bool ptx_launch(struct ptx *p, const struct ptx_launch *launch, char why[PTX_WHY]);
+
+/* Global memory: kernels may use what was registered and not yet removed. Thread-safe. */
+void ptx_memory_add(const void *start, size_t nbytes);
+void ptx_memory_remove(const void *start);
+
+/* A line for each kernel that ran, then one for each form of instruction and one for each
+ * instruction that ran; report.c describes the columns. */
+void ptx_report(const struct ptx *p, FILE *out);
+
+#endif
