@@ -5,7 +5,6 @@
 #define UNETCTL_LAUNCHER_ANALYSIS_ADVICE_H
 
 #include <stdbool.h>
-#include <stddef.h>
 
 #include "launcher/analysis/model.h"
 #include "launcher/analysis/series.h"

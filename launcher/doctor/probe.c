@@ -2,7 +2,6 @@
 #include "config.h"
 #include "launcher/doctor/probe.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>

@@ -5,8 +5,6 @@
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "launcher/report/chart/chart_svg.h"
 #include "launcher/report/markup/escape.h"

@@ -3,7 +3,6 @@
 #include "launcher/scheduler/job.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>

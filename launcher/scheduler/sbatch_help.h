@@ -4,7 +4,6 @@
 #define UNETCTL_LAUNCHER_SCHEDULER_SBATCH_HELP_H
 
 #include <stdbool.h>
-#include <stddef.h>
 
 enum sbatch_help {
     SBATCH_HELP_NONE, /* not listed, or sbatch is not installed */

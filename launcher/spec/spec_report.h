@@ -5,7 +5,6 @@
 #define UNETCTL_LAUNCHER_SPEC_SPEC_REPORT_H
 
 #include <jansson.h>
-#include <stddef.h>
 
 struct spec_report {
     const char *node;   /* the node that the rank runs on */

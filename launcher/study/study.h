@@ -3,8 +3,6 @@
 #ifndef UNETCTL_LAUNCHER_STUDY_STUDY_H
 #define UNETCTL_LAUNCHER_STUDY_STUDY_H
 
-#include <stdbool.h>
-
 #include "launcher/study/yaml_table.h"
 #include "src/buf.h"
 #include "src/cli.h"

@@ -5,7 +5,6 @@
 #ifndef UNETCTL_LAUNCHER_STUDY_YAML_TABLE_H
 #define UNETCTL_LAUNCHER_STUDY_YAML_TABLE_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "src/buf.h"

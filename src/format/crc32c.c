@@ -3,7 +3,6 @@
 #include "src/format/crc32c.h"
 
 #include <pthread.h>
-#include <string.h>
 
 #define POLYNOMIAL 0x82f63b78u /* bits reversed */
 

@@ -2,7 +2,6 @@
 #include "config.h"
 #include "launcher/collect/log/log_file.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -4,7 +4,6 @@
 
 #include <ctype.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 void log_name_encode(char dst[LOG_NAME_SIZE], const char *engine, int gpus, long seed, bool first)

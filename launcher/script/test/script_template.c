@@ -4,7 +4,6 @@
 #include "launcher/script/script_template.h"
 
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "src/atomicfile.h"
 #include "t/tap.h"

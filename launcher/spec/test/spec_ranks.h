@@ -4,7 +4,6 @@
 #define UNETCTL_LAUNCHER_SPEC_TEST_SPEC_RANKS_H
 
 #include <netinet/in.h>
-#include <stdio.h>
 #include <sys/socket.h>
 #include <unistd.h>
 

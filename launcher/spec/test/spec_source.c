@@ -3,8 +3,6 @@
 #include "config.h"
 #include "launcher/spec/spec_source.h"
 
-#include <limits.h>
-
 #include "t/tap.h"
 
 static const char *const variables[] = {

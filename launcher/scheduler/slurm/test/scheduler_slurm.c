@@ -3,7 +3,6 @@
 #include "config.h"
 #include "launcher/scheduler/scheduler.h"
 
-#include <limits.h>
 #include <unistd.h>
 
 #include "launcher/sandbox/sandbox.h"
