@@ -26,6 +26,15 @@
 #include "src/mem.h"
 
 #define MAX_LOG (64 << 20)
+#define MAX_WANTED 100000
+
+/* The runs that the study asks for: gpus x the seeds 1..nseeds, at most MAX_WANTED in all. */
+struct wanted_runs {
+    const char *label; /* the label of their ids (run_plan_label) */
+    const int *gpus;
+    size_t ngpus;
+    long nseeds;
+};
 
 static void read_run(const void *arg, const char *name, struct result *r)
 {
@@ -61,7 +70,7 @@ static int index_runs(const struct results *table, struct map *dst, struct err *
 
 /* Adds a row for each wanted run that is not in known. A run is known by its plan, or by its
  * name if its run.json cannot be read. */
-static int list_missing(const struct collect_wanted *wanted, const struct map *known,
+static int list_missing(const struct wanted_runs *wanted, const struct map *known,
                         const char *engine, struct results *dst, struct err *e)
 {
     char plan[64];
@@ -86,14 +95,14 @@ static int list_missing(const struct collect_wanted *wanted, const struct map *k
     return 0;
 }
 
-static int add_missing(const struct collect_wanted *wanted, struct results *table, struct err *e)
+static int add_missing(const struct wanted_runs *wanted, struct results *table, struct err *e)
 {
     struct map known = {0};
     char engine[sizeof table->rows->engine] = "";
 
-    if (wanted->nseeds > COLLECT_WANTED_MAX / (long)(wanted->ngpus + 1))
+    if (wanted->nseeds > MAX_WANTED / (long)(wanted->ngpus + 1))
         return err_set(e, ERR_CONFIG, "%zu counts with %ld seeds each are more than %d runs",
-                       wanted->ngpus, wanted->nseeds, COLLECT_WANTED_MAX);
+                       wanted->ngpus, wanted->nseeds, MAX_WANTED);
     if (table->count)
         memcpy(engine, table->rows[0].engine, sizeof engine);
     int rc = index_runs(table, &known, e) ? -1 : list_missing(wanted, &known, engine, table, e);
@@ -137,8 +146,8 @@ static void name_images(const char *log, char dst[LOG_NAME_SIZE])
     snprintf(dst, LOG_NAME_SIZE, "images_%.110s", log + strlen("log_"));
 }
 
-int collect_scan(const char *study_dir, const struct collect_wanted *wanted, struct results *table,
-                 struct err *e)
+static int scan_study(const char *study_dir, const struct wanted_runs *wanted,
+                      struct results *table, struct err *e)
 {
     if (scan_runs(study_dir, table, e) || add_missing(wanted, table, e)) {
         results_destroy(table);
@@ -275,8 +284,8 @@ static int finish_batch(struct atomicfile_batch *b, int lock, int rc, struct err
     return rc;
 }
 
-int collect_write(const char *study_dir, const char *label, const struct results *table,
-                  struct err *e)
+static int write_study(const char *study_dir, const char *label, const struct results *table,
+                       struct err *e)
 {
     struct atomicfile_batch batch = {0};
     char dir[PATH_MAX];
@@ -351,13 +360,13 @@ int collect_study(struct workspace *w, bool write, struct results *table, struct
         e->code = ERR_CONFIG;
         return err_prefix(e, "%s: gpus", study->file);
     }
-    struct collect_wanted wanted = {label, counts.values, counts.count, study->seeds};
-    rc = collect_scan(study->dir, &wanted, table, e);
+    struct wanted_runs wanted = {label, counts.values, counts.count, study->seeds};
+    rc = scan_study(study->dir, &wanted, table, e);
     range_destroy(&counts);
     if (rc)
         return -1;
     unfinished_resolve(w, table);
-    rc = write ? collect_write(study->dir, label, table, e) : 0;
+    rc = write ? write_study(study->dir, label, table, e) : 0;
     if (rc)
         results_destroy(table);
     return rc;

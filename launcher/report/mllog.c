@@ -12,6 +12,7 @@
 #include "launcher/host/path.h"
 #include "launcher/report/markup/escape.h"
 #include "src/atomicfile.h"
+#include "src/buf.h"
 
 #define START "INTERVAL_START"
 #define END "INTERVAL_END"
@@ -64,7 +65,7 @@ static double add_epoch(struct buf *b, const struct curve *c, size_t i, double a
     return at;
 }
 
-void mllog_encode(const struct result *r, struct buf *b)
+static void add_run(const struct result *r, struct buf *b)
 {
     char last[48];
     double at = 0;
@@ -116,7 +117,7 @@ static int write_run(const struct result *r, size_t row, const char *dir, struct
     name_file(name, sizeof name, r, row);
     if (atomicfile_check_own(path_format(path, "%s/%s", dir, name), ":::MLLOG", e))
         return -1;
-    mllog_encode(r, &b);
+    add_run(r, &b);
     return path_write(dir, name, buf_steal(&b), e);
 }
 

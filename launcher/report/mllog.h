@@ -5,12 +5,8 @@
 #define UNETCTL_LAUNCHER_REPORT_MLLOG_H
 
 #include "launcher/collect/results/results.h"
-#include "src/buf.h"
 
-/* Adds the lines of one good run whose epochs are known. */
-void mllog_encode(const struct result *r, struct buf *b);
-
-/* Writes dir/RUN.log for each such run, and makes dir if necessary. Characters that file names
+/* Writes dir/RUN.log for each good run whose epochs are known, and makes dir if necessary. Characters that file names
  * should not have become '_'. Returns 0 or -1. */
 int mllog_write(const struct results *results, const char *dir, struct err *e);
 

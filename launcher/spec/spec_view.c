@@ -16,7 +16,8 @@
 
 #include "launcher/spec/spec_report.h"
 
-void spec_view_note(struct spec_view *v, const char *remedy, const char *fmt, ...)
+__attribute__((format(printf, 3, 4)))
+static void add_finding(struct spec_view *v, const char *remedy, const char *fmt, ...)
 {
     char problem[1024];
     va_list ap;
@@ -90,9 +91,9 @@ static void check_stale(struct spec_view *v)
     theirs = json_loads(text, 0, NULL);
     ours = json_loads(v->text, 0, NULL);
     if (!theirs || !json_equal(theirs, ours))
-        spec_view_note(v, "unset TF_CONFIG before the job, or set it to what unetctl spec prints",
-             "its environment has another TF_CONFIG: %.100s%s", text,
-             strlen(text) > 100 ? "..." : "");
+        add_finding(v, "unset TF_CONFIG before the job, or set it to what unetctl spec prints",
+                    "its environment has another TF_CONFIG: %.100s%s", text,
+                    strlen(text) > 100 ? "..." : "");
     json_decref(theirs);
     json_decref(ours);
 }
@@ -104,15 +105,15 @@ static void check_slot(struct spec_view *v)
     struct err e = {0};
 
     if (text && (spec_source_number("SLURM_LOCALID", &local, &e) || local != (size_t)v->self.slot))
-        spec_view_note(v, SPEC_VIEW_ONE_STEP, "SLURM_LOCALID=%.20s, but rank %zu is task %d of %s",
-                       text, v->spec->rank, v->self.slot, v->self.host);
+        add_finding(v, SPEC_VIEW_ONE_STEP, "SLURM_LOCALID=%.20s, but rank %zu is task %d of %s",
+                    text, v->spec->rank, v->self.slot, v->self.host);
 }
 
 static void check_place(struct spec_view *v)
 {
     if (!v->is_here)
-        spec_view_note(v, SPEC_VIEW_ONE_STEP, "it runs on %s, but its address is %s:%d", v->node,
-                       v->host, v->self.port);
+        add_finding(v, SPEC_VIEW_ONE_STEP, "it runs on %s, but its address is %s:%d", v->node,
+                    v->host, v->self.port);
     else if (!v->source->apart)
         check_slot(v);
 }
@@ -126,15 +127,15 @@ static void check_port(struct spec_view *v)
     if (found)
         freeaddrinfo(found);
     else
-        spec_view_note(v, "each node's name must resolve on every node (getent hosts NAME)",
-                       "its own address %s:%d: %s", v->host, v->self.port, why);
+        add_finding(v, "each node's name must resolve on every node (getent hosts NAME)",
+                    "its own address %s:%d: %s", v->host, v->self.port, why);
     v->fd = listener_open(v->host, v->self.port);
     if (v->fd < 0) {
         v->is_busy = errno == EADDRINUSE;
-        spec_view_note(v,
-                       "another job, an old process or a second rank with this number uses the "
-                       "port: look with ss -ltnp, or choose another --port-base",
-                       "it cannot listen at %s:%d: %s", v->host, v->self.port, strerror(errno));
+        add_finding(v,
+                    "another job, an old process or a second rank with this number uses the "
+                    "port: look with ss -ltnp, or choose another --port-base",
+                    "it cannot listen at %s:%d: %s", v->host, v->self.port, strerror(errno));
     } else if (v->spec->rank > 0) {
         close(v->fd);
         v->fd = -1;

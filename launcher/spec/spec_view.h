@@ -39,8 +39,4 @@ void spec_view_close(struct spec_view *v);
 /* Returns the addresses of host:port, for freeaddrinfo, or NULL with the reason in *why. */
 struct addrinfo *spec_view_resolve(const char *host, int port, const char **why);
 
-/* Adds a finding. */
-void spec_view_note(struct spec_view *v, const char *remedy, const char *fmt, ...)
-    __attribute__((format(printf, 3, 4)));
-
 #endif

@@ -38,7 +38,9 @@ static int check_run_fits(const struct workspace *w, const struct run *run,
     return 0;
 }
 
-int submission_check_limits(struct workspace *w, const struct run_plan *plan, struct err *e)
+/* Checks that the partition has enough nodes and GPUs for each run. ERR_SCHED names the first
+ * number of GPUs that does not fit, and the largest that does. */
+static int check_limits(struct workspace *w, const struct run_plan *plan, struct err *e)
 {
     struct scheduler *scheduler = workspace_scheduler(w, w->scheduler, e);
     struct scheduler_partition p;
@@ -316,8 +318,7 @@ int submission_submit(struct workspace *w, const struct run_plan *plan,
     bool is_new = w->ledger.is_new;
     if (announce(w, plan, is_new, e) == 0 && ledger_keep_id(&w->ledger, e) == 0) {
         stage_files(w, plan, &staged);
-        if ((!is_new || note_early(w, &staged, e) == 0) && submission_check_limits(w, plan,
-                                                                                   e) == 0 &&
+        if ((!is_new || note_early(w, &staged, e) == 0) && check_limits(w, plan, e) == 0 &&
             (is_new || query_jobs(w, &jobs, &njobs, e) == 0) &&
             choose_new(w, plan, jobs, njobs, &b, counts, e) == 0) {
             bool as_staged = staged.count && batch_is_same(&b, &staged);

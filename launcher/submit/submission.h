@@ -43,8 +43,4 @@ int submission_resume(struct workspace *w, char **ids, size_t nids,
                       const struct submission_size *size, struct submission_counts *counts,
                       struct err *e);
 
-/* Checks that the partition has enough nodes and GPUs for each run. ERR_SCHED names the first
- * number of GPUs that does not fit, and the largest that does. */
-int submission_check_limits(struct workspace *w, const struct run_plan *plan, struct err *e);
-
 #endif

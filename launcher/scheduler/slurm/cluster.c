@@ -59,7 +59,7 @@ void cluster_add_node(struct cluster_partition *p, int cpus, const char *gres, b
     p->away += is_away;
 }
 
-void cluster_destroy(struct cluster *c)
+static void clear_cluster(struct cluster *c)
 {
     for (size_t i = 0; i < c->count; i++)
         free(c->partitions[i].name);
@@ -76,7 +76,7 @@ static json_t *load_recent(const struct way *way, const struct cluster **dst)
     json_t *refusal = NULL;
 
     if (!loaded || time(NULL) - loaded > CLUSTER_AGE_S) {
-        cluster_destroy(&cluster);
+        clear_cluster(&cluster);
         refusal = way->load_cluster(&cluster);
         loaded = refusal ? 0 : time(NULL);
     }

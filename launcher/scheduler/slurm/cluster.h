@@ -30,8 +30,6 @@ struct cluster_partition *cluster_add(struct cluster *c, const char *name);
  * NULL. */
 void cluster_add_node(struct cluster_partition *p, int cpus, const char *gres, bool is_away);
 
-void cluster_destroy(struct cluster *c);
-
 /* Returns the answer to "partitions". */
 json_t *cluster_partitions(const struct way *way);
 

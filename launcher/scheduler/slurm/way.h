@@ -12,7 +12,7 @@
 struct way {
     json_t *(*ping)(void);
 
-    /* Fills dst, which the caller frees with cluster_destroy. Returns NULL, or a refusal. */
+    /* Fills dst, which is empty. Returns NULL, or a refusal. */
     json_t *(*load_cluster)(struct cluster *dst);
 
     /* Returns whether and when Slurm would start a job that fits its partition, away of whose
