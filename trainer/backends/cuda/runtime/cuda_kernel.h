@@ -100,15 +100,10 @@ extern const struct kernel cuda_mma_conv2d_grad_input;
 extern const struct kernel cuda_mma_conv2d_grad_weights;
 extern const struct kernel cuda_mma_conv_transpose2d;
 extern const struct kernel cuda_mma_conv_transpose2d_grad;
-extern const struct kernel cuda_bf16_add;
-extern const struct kernel cuda_bf16_concat;
-extern const struct kernel cuda_bf16_concat_grad;
 extern const struct kernel cuda_bf16_head;
 extern const struct kernel cuda_bf16_head_grad;
 extern const struct kernel cuda_bf16_max_pool2d;
 extern const struct kernel cuda_bf16_max_pool2d_grad;
-extern const struct kernel cuda_bf16_relu;
-extern const struct kernel cuda_bf16_relu_grad;
 
 /* Moments of a result (OP_OUT_MOMENTS, norm/moments.cu). Their partial sums are
  * [nparts][2][channels] doubles: y and y y of some pixels each.

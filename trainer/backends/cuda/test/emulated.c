@@ -22,7 +22,6 @@
 #include "trainer/backends/cuda/elementwise/bias.cu"
 #include "trainer/backends/cuda/elementwise/dropout.cu"
 #include "trainer/backends/cuda/elementwise/elementwise.cu"
-#include "trainer/backends/cuda/elementwise/elementwise_bf16.cu"
 #include "trainer/backends/cuda/loss/loss.cu"
 #include "trainer/backends/cuda/norm/batch_norm.cu"
 #include "trainer/backends/cuda/norm/moments.cu"
