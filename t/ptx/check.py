@@ -142,7 +142,7 @@ SWAPS = (("add.", "sub."), ("sub.", "add."), ("setp.lt.", "setp.ge."), ("setp.ge
 
 
 # (form, the two operands that change places; 0 is the result)
-EXCHANGES = ((r"(sub|setp\.[lg][te]u?|selp|div|rem|bfi)\.|sh[lr]\.(b|u)32|cvt\.rn\.bf16x2", 1, 2),
+EXCHANGES = ((r"(sub|setp\.(lt|le|gt|ge)|selp|div|rem|bfi)\.|sh[lr]\.(b|u)32|cvt\.rn\.bf16x2", 1, 2),
              (r"(fma|mad)\.", 2, 3), (r"mma\.", 1, 3))
 
 
