@@ -18,8 +18,9 @@
  * 300 s. */
 #define CREDENTIAL_S 330
 
-/* In seconds: Slurm accepts connections in order and handles each in a thread. Once it has
- * answered a later request, an earlier one can only be waiting for a lock. */
+/* How many seconds to wait for the jobs after the first query that did not show them all. Slurm
+ * accepts connections in order and handles each in a thread: once it has answered this query, the
+ * earlier submission can only be waiting for a lock. */
 #define SETTLE_S 5.0
 #define MAX_TAGS ((size_t)1 << 20)
 

@@ -368,7 +368,8 @@ static void check_pools(const struct backend *backend)
     destroy_pair(&b);
 }
 
-/* The reference has kernels for all that fusion makes. Its head is a convolution, too. */
+/* The reference has kernels for every op that fusion makes. There the head of the block, a 1x1
+ * convolution, also applies the norm in front of it while it reads. */
 static void check_block(bool bias)
 {
     const struct backend *ref = backend_find("ref");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* From gradients of known mean and variance the norms give both, for equal and unequal batches. */
+/* Tests that |G|^2 and tr(Sigma) follow from the norms of random gradients whose mean and variance
+ * are known, for replicas with equal and with unequal batches. */
 #include "config.h"
 #include "trainer/step/gradient_noise.h"
 

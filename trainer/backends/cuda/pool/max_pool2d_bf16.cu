@@ -42,7 +42,8 @@ DEVICE float pool_number(const struct gpu16 *v, const unsigned j)
     return j % 2 ? bf16_high(v->word[j / 2]) : bf16_low(v->word[j / 2]);
 }
 
-/* Returns the number that is pooled. */
+/* Returns number j of a chunk after the norm and ReLU that are applied while the source is read;
+ * without coefficients the number is returned unchanged. */
 DEVICE float pool_value(const struct pool_args *k, const struct pool_norm *f, const struct gpu16 *v,
                         const unsigned j)
 {

@@ -160,7 +160,8 @@ void cuda_update(struct device *d, const struct device_update *u);
 /* device_ops.weigh */
 void cuda_weigh_run(struct device *d);
 
-/* Queues: the gradients of the run that begins get the factor of the scaled loss. */
+/* Queues the multiplication of the beginning run's grad_scale and image_scale by scaling->factor,
+ * so that the run computes the gradients of the scaled loss. */
 void cuda_scale_run(struct device *d, const struct device_scaling *scaling);
 
 /* device_ops.square and .add */

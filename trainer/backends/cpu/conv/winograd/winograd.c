@@ -27,7 +27,7 @@ static bool are_floats(const struct conv_operands *r)
     return r->src[0]->dtype == DTYPE_F32 && r->dst[0]->dtype == DTYPE_F32;
 }
 
-/* Floats of one thread's copies of the rows below a row of tiles, for the tensor with most
+/* Floats of one thread's copies of the rows that a row of tiles reads, for the tensor with most
  * channels. */
 static size_t lines_of(const struct winograd *g, const struct conv_operands *r, bool copied)
 {

@@ -48,7 +48,7 @@ struct winograd {
     size_t weights, scratch; /* floats: transformed weights, or their sums and those of the bias;
                               * scratch of one thread */
     size_t bias, zeros;
-    size_t lines;            /* floats of one thread's copies of the rows below a row of tiles; 0:
+    size_t lines;            /* floats of one thread's copies of the rows that a row of tiles reads; 0:
                               * all activations are floats, read in place */
     float_rows_encode_f *encode;
     struct norm_moments moments; /* of the results of each band */
@@ -73,9 +73,9 @@ struct winograd winograd_of(const struct conv_operands *r, bool copied);
  * computes the scratch that they need. */
 void winograd_set_band(struct winograd *g, size_t tiles, bool whole);
 
-/* Returns the first of the rows below row of tiles r, counted over all images, that the row of
- * tiles above does not read. The rows before it are still in the copies (winograd_copy) if that row
- * of tiles came last. */
+/* Returns the first of the rows that row of tiles r reads, counted over all images, which row of
+ * tiles r - 1 does not read. The rows before it are still in the copies (winograd_copy) if row of
+ * tiles r - 1 was computed last. */
 size_t winograd_first_new(const struct winograd *g, size_t r);
 
 /* Returns where row i of those, of n values, is copied to. */

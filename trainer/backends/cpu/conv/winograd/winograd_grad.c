@@ -172,8 +172,9 @@ static void copy_edges(const struct winograd_grad_workspace *p, size_t i)
         norm_grad_rows_copy(&p->dy, c.end * tile * line, line, c.below);
 }
 
-/* Returns row i of the gradient below row of tiles r of a chunk; x > 0: not the first section, so
- * that the row has been copied already. */
+/* Returns row i, from 0 to side - 1, of the rows of the gradient that row of tiles r of a chunk
+ * reads; row 0 is the one above the tiles. x > 0: this is not the first section of the band, and a
+ * row that needs a copy has been copied already. */
 static const float *gradient_row(const struct winograd_grad_workspace *p, const struct room *room,
                                  const struct chunk *c, size_t x, size_t r, size_t i)
 {

@@ -9,7 +9,7 @@
 #endif
 #include "trainer/backends/cuda/runtime/gpu.h"
 
-#define EMULATE_COPIES 256 /* of a thread that are in flight */
+#define EMULATE_COPIES 256 /* copies that a thread may have in flight */
 
 static inline float bf16_high(unsigned pair)
 {
