@@ -185,7 +185,8 @@
       [place] = {2, {2, (place) == OP_COEF ? a : b}}}, \
      {VALUES_NORMAL}, 0x5 | SECOND, 0, 0, false, 0, 6}
 /* Poolings and convolutions that apply a batch norm and its ReLU to a source while they read it
- * (OP_COEF in op.h); some gradients also compute the sums for that norm's gradient (OP_OUT_SUMS). */
+ * (OP_COEF in op.h); some gradients also compute the sums for that norm's gradient
+ * (OP_OUT_SUMS). */
 #define NORM_POOL(n, h, w, c) \
     {&max_pool2d_kind, {0}, {NHWC(n, h, w, c), [OP_COEF] = {2, {2, c}}}, {VALUES_NORMAL}, 0x1, 0, \
      0, false, 0, 0}

@@ -37,10 +37,10 @@ size_t mma_grad_bytes(unsigned in, unsigned out, unsigned nblocks, bool with_bia
 void mma_grad_run(const struct mma_grad_args *k, unsigned nblocks, float *dw, float *db,
                   cudaStream_t stream);
 
-/* These do what mma_grad_resident and mma_grad_run do, for a transposed 2x2 convolution with stride 2
- * of `in` channels (16, 32 or 64) to half as many. k->input.src is the gradient of the result, which
- * is twice as high and wide as the input; it has one part, with MMA_PLAIN. k->input.field describes
- * the convolution's input. dw is [in][out][2][2]. */
+/* These do what mma_grad_resident and mma_grad_run do, for a transposed 2x2 convolution with stride
+ * 2 of `in` channels (16, 32 or 64) to half as many. k->input.src is the gradient of the result,
+ * which is twice as high and wide as the input; it has one part, with MMA_PLAIN. k->input.field
+ * describes the convolution's input. dw is [in][out][2][2]. */
 unsigned mma_grad_transpose_resident(unsigned in, unsigned out);
 void mma_grad_transpose_run(const struct mma_grad_args *k, unsigned nblocks, float *dw, float *db,
                             cudaStream_t stream);

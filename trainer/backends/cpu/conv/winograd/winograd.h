@@ -48,8 +48,8 @@ struct winograd {
     size_t weights, scratch; /* floats: transformed weights, or their sums and those of the bias;
                               * scratch of one thread */
     size_t bias, zeros;
-    size_t lines;            /* floats of one thread's copies of the rows that a row of tiles reads; 0:
-                              * all activations are floats, read in place */
+    size_t lines;            /* floats of one thread's copies of the rows that a row of tiles reads;
+                              * 0: all activations are floats, read in place */
     float_rows_encode_f *encode;
     struct norm_moments moments; /* of the results of each band */
     bool relu;                   /* a ReLU is applied to the results */
