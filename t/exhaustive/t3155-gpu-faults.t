@@ -6,7 +6,7 @@
 # shellcheck source=t/lib.sh
 . "${srcdir:-$(dirname "$0")/../..}/t/lib.sh"
 
-places=${GPU_FAULT_PLACES:-5}
+places=${GPU_FAULT_PLACES:-4}
 emulated=$builddir/trainer/backends/cuda/test/unet-train
 train=("$emulated" train --backend cuda --data data --size 32x32 --set model.base=2
     --set model.depth=1 --threads 1 --epochs 2 --batch-size 2 --lr 0.01
