@@ -63,7 +63,7 @@ static void shrink(struct shape *dst, const struct tensor *t, int64_t least,
                    const struct trial_size *size)
 {
     int ndim = t->shape.ndim;
-    int first = ndim - 1, last = ndim - 1; /* dimensions that are channels */
+    int first = ndim - 1, last = first; /* dimensions that are channels */
 
     dst->ndim = ndim; /* padding stays zero */
     for (int k = 0; k < ndim; k++)

@@ -183,10 +183,11 @@ static struct dnn_descriptor *dnn_other(struct dnn_descriptor *d, int name)
 
 static int dnn_create_descriptor(int type, void **descriptor)
 {
-    struct dnn_descriptor *d = calloc(1, sizeof *d);
+    struct dnn_descriptor *d;
 
     if (emulate_fails(__func__))
         return DNN_EXECUTION_FAILED;
+    d = calloc(1, sizeof *d);
     d->type = type;
     *descriptor = d;
     return DNN_STATUS_SUCCESS;
