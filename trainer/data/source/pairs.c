@@ -117,9 +117,8 @@ static bool has_stem(const struct file_list *list, const char *base, const char 
     char stem[2 * NAME_MAX];
 
     snprintf(stem, sizeof stem, "%s%s", base, suffix);
-    if (list->count == 0)
-        return NULL;
-    return bsearch(stem, list->items, list->count, sizeof *list->items, compare_with_stem);
+    return list->count > 0 &&
+           bsearch(stem, list->items, list->count, sizeof *list->items, compare_with_stem);
 }
 
 /* Returns the suffixes by which most masks find an image. If images and masks share a folder
