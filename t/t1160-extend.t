@@ -19,6 +19,7 @@ cd "$builddir" || exit 255
         libtrainer.a t/tap.h unetctl
 } | sort -u | tar --create --files-from=- | tar --extract --directory="$TMP"
 cd "$TMP" || exit 255
+pwd >source-folder
 
 insert() { # FILE LINE BEHIND: a line behind the first one that has this text
     awk -v line="$2" -v behind="$3" '{ print }
