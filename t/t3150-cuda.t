@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Training on the CUDA backend, its kernels and queues carried out by the CPU
-# (trainer/backends/cuda/runtime/test/emulate.h): what the session does around a device. No GPU is needed,
-# nor CUDA.
+# (trainer/backends/cuda/runtime/test/emulate.h): what the session does around a device. No GPU is
+# needed, nor CUDA.
 # shellcheck source=t/lib.sh
 . "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
 

@@ -21,7 +21,7 @@ for recipe in "$recipes"/unetctl-*.eb; do
 done
 exits 0 "style" eb --check-style "$recipes"/*.eb
 
-# ---- a real build: the same recipe without a toolchain and what it depends on, which is Debian's here
+# ---- a real build: the same recipe without a toolchain and what it depends on, which is Debian's
 exits 0 "make dist" make -s -C "$builddir" dist
 python3 - "$recipes/unetctl-$version-foss-2024a.eb" "unetctl-$version.eb" <<'END'
 import re, sys

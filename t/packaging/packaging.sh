@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Sourced after lib.sh by the tests of packages.
 #
-#   packages_of_pypi NAME...       installs them into $TMP/venv, which is then first on PATH; the file
-#                                  is skipped where that fails
+#   packages_of_pypi NAME...       installs them into $TMP/venv, which is then first on PATH; the
+#                                  file is skipped where that fails
 #   need_lmod                      LMOD_CMD: the installed Lmod, or Debian's package, unpacked
 #   need_environment_modules       MODULECMD, likewise; false where there is none. Debian does not
 #                                  install both at the same time
