@@ -20,7 +20,8 @@ char *mem_textf(struct err *e, const char *fmt, ...) __attribute__((format(print
  * pointer. Returns 0, or -1 and leaves the array unchanged. */
 int mem_grow(void *array, size_t n, size_t *capacity, size_t size, struct err *e);
 
-/* Fills e for an allocation that failed by other means. Returns -1. */
+/* Fills e with "out of memory" for an allocation that was not made by the functions above. Returns
+ * -1. */
 int mem_fail(struct err *e);
 
 #endif

@@ -54,8 +54,8 @@ struct rule_facts {
     bool settings; /* a series is named by its settings, so they were varied */
     bool base_is_one, setup, records, knows_images, tested;
     int missing;
-    size_t nchecked; /* counts whose epoch times could be tested */
-    double normal;   /* p-value for all of them being normal */
+    size_t nchecked; /* points (GPU counts of a series) with enough runs to test for normality */
+    double normal;   /* p-value for the steady epoch times of all these points being normal */
 };
 
 /* Returns the p-value for the point's steady epochs being normal, or NaN if that cannot be

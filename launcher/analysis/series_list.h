@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* All series of a table of results. Runs are in one series only if they have the same engine and
- * the same settings, apart from those that define the mode of the series (how many GPUs share a
- * batch). */
+ * the same settings, including the batch. Settings that make no difference to a run are ignored
+ * (settings_common): a run on one GPU fits series with a global batch and with a batch per GPU. */
 #ifndef UNETCTL_LAUNCHER_ANALYSIS_SERIES_LIST_H
 #define UNETCTL_LAUNCHER_ANALYSIS_SERIES_LIST_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* unetctl collect: gathers the results of a study's runs in STUDY/logs. */
+/* unetctl collect: copies the logs of a study's runs to STUDY/logs and writes a table of results
+ * there; with --logs it reads a folder of logs of any origin instead. */
 #include "config.h"
 #include "launcher/cmd/cmd.h"
 

@@ -92,7 +92,8 @@ static int take_plan(const struct workspace *w, const json_t *plan, const struct
     return 0;
 }
 
-/* Does the setting concern how a job runs, rather than what it computes? */
+/* May the setting be given for a begun run although its run.json does not have it? That holds for
+ * settings of the job and for the sections of engines other than the embedded one. */
 static bool is_of_job(const struct setting *k)
 {
     static const char *const sections[] = {"slurm.", "tensorflow.", "horovod.", "pytorch.",

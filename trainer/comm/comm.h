@@ -23,8 +23,9 @@ struct lifeline;
 
 struct comm_ops {
     const char *name; /* "self", "thread", "mpi" or "nccl" */
-    /* Sets *values to memory for n floats whose sums are fastest, or to NULL if all memory is
-     * equal. The communicator owns it until close. Called at most once. */
+    /* Sets *values to memory for n floats in which this communicator sums fastest, or to NULL if it
+     * sums equally fast in any memory. The communicator owns it until close. Called at most
+     * once. */
     int (*place)(struct comm *c, size_t n, float **values, struct err *e);
     /* Reduces n elements over all ranks, in place, with the same bits on every rank. comm_sum_float
      * and the functions after it are the typed forms. */

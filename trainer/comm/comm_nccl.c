@@ -60,7 +60,8 @@ static int fail_nccl(struct comm *c, int result, struct err *e)
     return -1;
 }
 
-/* Fails if the lifeline has an error. asks: it is to find out why a collective does not end. */
+/* Fails if the lifeline reports an error. With asks, the lifeline first finds out, within some
+ * seconds, why the current collective does not end; otherwise the check is cheap. */
 static int check_lifeline(struct comm *c, bool asks, struct err *e)
 {
     bool relayed = false;

@@ -20,7 +20,8 @@ struct exec {
     bool weighs;        /* the device divides grad_scale and loss_per_weight by the sum of weight
                          * over the replicas, in its queue */
     double weight;      /* the sum of the class weights of this replica's pixels */
-    double image_scale; /* factor of an image's loss: 1 / the images of the global batch */
+    double image_scale; /* factor of an image's loss (Dice) in the gradients: 1 / the images of the
+                         * global batch */
     double loss_per_weight, loss_per_image; /* what a unit of either adds to loss_sum */
     uint64_t noise, first; /* dropout: seed; index of the batch's first image in the epoch */
     const struct device_update *update; /* applied by the device after the gradients, or NULL */

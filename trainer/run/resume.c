@@ -193,7 +193,8 @@ int resume_write(struct training *t, size_t items, bool must, struct err *e)
         rc = record_check(t->record, e);
     if (rc == 0 && t->record) {
         rc = write_snapshot(t, items, loss, e);
-        if (rc && !must && e->code != ERR_RESUMABLE) { /* this start still owns the folder */
+        /* ERR_RESUMABLE: a later start of the job owns the folder (record_check). */
+        if (rc && !must && e->code != ERR_RESUMABLE) {
             log_warn("cannot write a checkpoint: %s; the training continues", e->text);
             rc = 0;
         }

@@ -15,8 +15,8 @@ enum interval_method {
     INTERVAL_PERCENTILE, /* bootstrap */
     INTERVAL_T,        /* Student's t for normal values */
     INTERVAL_JACKKNIFE, /* jackknife of a logarithm, with Student's t */
-    /* Ratio of two order-statistic intervals over the epochs of single runs. It holds for these
-     * runs only, not for another one. */
+    /* From order statistics of the epochs of one run, or the ratio of two such intervals. It
+     * describes these runs only and says nothing of how a repeated run would vary. */
     INTERVAL_EPOCHS
 };
 

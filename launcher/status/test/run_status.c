@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The state of a run for every combination of marker, job and ledger. */
+/* Tests the state of a run for typical combinations of marker, job and ledger entry, and the reason
+ * that is shown for a lost node. */
 #include "config.h"
 #include "launcher/status/run_status.h"
 

@@ -31,8 +31,8 @@
 #define SLICE 128 /* pixels, about, whose results wait in floats to be rounded: half a first-level
                    * cache */
 #define BAND_NUMBERS (1 << 18) /* bf16 values of the source: a quarter of a second-level cache */
-#define TASKS 64 /* tasks of a batch, if it has as many rows; constant, because partial moments
-                  * depend on it */
+#define TASKS 64 /* a task gets at most about 1 / TASKS of a batch's rows, whatever the number of
+                  * threads: how moments are cut into partial ones changes their rounding */
 #define MAX_WEIGHTS (1 << 20)  /* input channels times output channels */
 #define LINE AMX_ROWS_LINE
 #define COLUMNS AMX_TILES_COLUMNS
