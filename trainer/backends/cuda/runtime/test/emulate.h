@@ -121,7 +121,7 @@ static struct {
     unsigned long count;
 } emulate_calls[EMULATE_NAMES];
 static pthread_mutex_t emulate_calls_lock = PTHREAD_MUTEX_INITIALIZER;
-static volatile bool emulate_is_lost;
+static bool emulate_lost; /* after a "kernel" fault; read and written by threads of several GPUs */
 
 static void emulate_print_calls(void)
 {
@@ -154,10 +154,15 @@ static bool emulate_fails(const char *name)
            strtoul(fault + n, NULL, 10) == count;
 }
 
+static bool emulate_is_lost(void)
+{
+    return __atomic_load_n(&emulate_lost, __ATOMIC_RELAXED);
+}
+
 /* Returns the result of a call of the CUDA runtime that would succeed without a fault. */
 static cudaError_t emulate_result(const char *name, cudaError_t failure)
 {
-    cudaError_t rc = emulate_is_lost       ? cudaErrorIllegalAddress
+    cudaError_t rc = emulate_is_lost()     ? cudaErrorIllegalAddress
                      : emulate_fails(name) ? failure
                                            : cudaSuccess;
 
@@ -299,8 +304,9 @@ static void emulate_block(unsigned nthreads)
 static bool emulate_run(struct emulate_work *w)
 {
     emulate_now = w;
-    emulate_is_lost = emulate_is_lost || (w->kernel && emulate_fails("kernel"));
-    if (emulate_is_lost)
+    if (w->kernel && emulate_fails("kernel"))
+        __atomic_store_n(&emulate_lost, true, __ATOMIC_RELAXED);
+    if (emulate_is_lost())
         return true; /* a lost GPU computes nothing */
     if (w->try)
         return w->try(w->args, &w->state);
@@ -426,7 +432,7 @@ static inline cudaError_t cudaStreamQuery(cudaStream_t s)
         emulate_pop(&s->queue);
     emulate_protect(PROT_NONE);
     pthread_mutex_unlock(&emulate_lock);
-    if (emulate_is_lost)
+    if (emulate_is_lost())
         return cudaErrorIllegalAddress;
     return s->queue.first ? emulate_not_ready() : cudaSuccess;
 }
