@@ -11,7 +11,7 @@
 #include "trainer/backends/cpu/isa/simd.h"
 #include "trainer/core/vector_clones.h"
 
-#define BAND 16      /* rows of results that one thread computes at a time */
+#define BAND 16      /* rows of results of a task */
 #define MAX_CHANNELS 64
 
 bool conv2d_supports(const struct op *op, const struct tensor *src, const struct tensor *dst)
@@ -73,7 +73,7 @@ void conv2d_copy_row(const struct conv2d *c, const struct tensor *src, size_t y,
     memset(row + ci + n, 0, (c->width - ci - n) * sizeof *row);
 }
 
-/* Reads row y1 - 1 of the source into the ring. */
+/* Reads row y1 - 1 of an image of the source into the ring; zeros if the image does not have it. */
 static void fill_row(const struct ring *r, const struct tensor *src, size_t image, size_t y1)
 {
     const struct conv2d *c = r->conv;
@@ -85,8 +85,9 @@ static void fill_row(const struct ring *r, const struct tensor *src, size_t imag
         conv2d_copy_row(c, src, image * c->h + y1 - 1, row);
 }
 
-/* Reads what n rows of results from row y on need in addition to the ring's first two rows. rows
- * receives the rows from y - 1 on, from top to bottom. */
+/* Reads what n = 1 or 2 rows of results from row y on need in addition to rows y - 1 and y of the
+ * source, which the ring has already. rows receives the ring's rows from y - 1 on, from top to
+ * bottom. */
 static void fill_rows(const struct ring *r, const struct tensor *src, size_t image, size_t y,
                       size_t n, const float *rows[CONV2D_KEPT])
 {

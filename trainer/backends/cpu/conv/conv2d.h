@@ -12,8 +12,8 @@
 #define CONV2D_KERNEL CONV_ROWS
 #define CONV2D_KEPT (CONV2D_KERNEL + 1) /* rows of the source, with a border, that a thread keeps */
 
-/* op->priv: one convolution in the terms of conv_rows.h; for the gradient of the input the source
- * is dy. */
+/* op->priv: one convolution in the terms of conv_rows.h, which defines nk, ngroups and dst_step;
+ * for the gradient of the input the source is dy. */
 struct conv2d {
     const struct conv_rows *rows;
     size_t n, h, w, src_channels, dst_channels;
@@ -32,7 +32,8 @@ struct conv2d {
 
 bool conv2d_supports(const struct op *op, const struct tensor *src, const struct tensor *dst);
 
-/* wide: compute two vectors of channels at once if there are as many. */
+/* Returns the plan of a convolution. wide: it computes two vectors of channels at once if there are
+ * as many. */
 struct conv2d conv2d_of(const struct tensor *src, const struct tensor *dst, bool wide);
 
 /* Copies row y, counted over all images, with a border of zeros. */
@@ -41,7 +42,7 @@ void conv2d_copy_row(const struct conv2d *c, const struct tensor *src, size_t y,
 /* Rows of results for winograd_producer.c, of an op that simd_conv2d or simd_conv2d_relu has
  * prepared and that has no moments. conv2d_begin() comes once before all rows of a run.
  * conv2d_make_rows() computes n rows of one image from row y on, counted over all images; any
- * thread may call it. */
+ * thread of the op's parallel region may call it. */
 void conv2d_begin(const struct op *op);
 void conv2d_make_rows(const struct op *op, size_t y, size_t n, float *const *to);
 

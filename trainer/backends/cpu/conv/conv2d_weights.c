@@ -18,7 +18,7 @@ static bool is_copied(const struct norm_grad_rows *dst)
     return dst->x || dst->g->dtype != DTYPE_F32;
 }
 
-/* Returns row r of dst, counted over all images, or its copy; zeros if the row is outside the
+/* Returns row r of dst, counted over all images, or its copy; or zeros if not `inside`, the
  * image. */
 static const float *dst_row(const struct conv2d *c, const struct norm_grad_rows *dst, size_t r,
                             bool inside, float *copies, const float *zeros)
@@ -49,7 +49,8 @@ static void copy_dst(const struct conv2d *c, const struct norm_grad_rows *dst, s
     }
 }
 
-/* Adds the products of rows [from, to) of all images to sums[c->sums]; zeros is a row of dst. */
+/* Sets sums[c->sums] to the products of rows [from, to), counted over all images; zeros: as many as
+ * a row of dst has values. */
 static void conv2d_weights_sum_rows(const struct conv2d *c, const struct tensor *src,
                                     const struct norm_grad_rows *dst, size_t from, size_t to,
                                     float *row, const float *zeros, float *sums)

@@ -2,11 +2,11 @@
 /* Transposed 2x2 convolutions of stride 2 as products of small matrices, one row at a time
  * (conv_rows.h).
  *
- * The two pixels that a pixel of x becomes in one row of y are neighbours in memory: [2][co]. So a
- * row of y is the product of a row x[pixel][channel] and that row's weights; a row of the gradient
- * of x is the sum of two such products with rows of dy; the gradient of the weights is summed in
- * chunks of rows, whose number does not depend on the number of threads. Computing both gradients
- * in one pass reads dy once. */
+ * The two pixels that a pixel of x becomes in one row of y are neighbours in memory: [2][co], if y
+ * has co channels. So a row of y is the product of a row x[pixel][channel] and that row's weights;
+ * a row of the gradient of x is the sum of two such products with rows of dy; the gradient of the
+ * weights is summed in chunks of rows, whose number does not depend on the number of threads.
+ * Computing both gradients in one pass reads dy once. */
 #include "config.h"
 #include "trainer/backends/cpu/conv/conv_transpose2d.h"
 
@@ -146,8 +146,9 @@ static void write_row(const struct conv_transpose2d *c, const float *x, const fl
                          to + b * n);
 }
 
-/* The pointers into the workspace during one run. packed and bias are of y, or of dx; sums, of each
- * chunk, of the weights; norm_sums, of each chunk, for a norm in front. */
+/* The pointers into the workspace during one run. packed and bias are the operands of the product
+ * that gives y or dx. Each chunk has sums for the gradients of the weights and the bias, and
+ * norm_sums for a norm in front. */
 struct conv_transpose2d_workspace {
     const struct conv_transpose2d *c;
     const struct op *op;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Convolutions and transposed convolutions of any stride and number of channels, for ops that the
- * faster kernels do not support.
+/* Convolutions and transposed convolutions with all windows and strides of core/op.h and any number
+ * of channels, for ops that the faster kernels do not support.
  *
- * Both relate two tensors: pixel (y, x) of the coarse one and tap (i, j) of the window belong to
- * pixel (y stride + i - pad, x stride + j - pad) of the fine one, with the weight w[channel of the
- * coarse one][channel of the fine one][i][j]. Each of the six ops sums over two of coarse tensor,
- * fine tensor and weights.
+ * Both relate a coarse tensor (y of a convolution, x of a transposed one) to a fine one: pixel (y,
+ * x) of the coarse one and tap (i, j) of the window belong to pixel (y stride + i - pad, x stride +
+ * j - pad) of the fine one, with the weight w[channel of the coarse one][channel of the fine
+ * one][i][j]. Each of the six ops, the two kinds and their gradients of the input and of the
+ * weights, computes one of coarse tensor, fine tensor and weights from the other two.
  *
  * The products are those of conv_rows.h. A row of results is cut into cells that all have the same
  * weights: a cell is one pixel, or, if the result is the fine tensor, `stride` pixels. A vector
@@ -21,13 +22,15 @@
 #include "trainer/backends/ref/chunks.h"
 
 #define MAX_ROWS 3           /* rows of a window */
-#define MIN_PIXELS 32        /* pixels of a row of a 1x1 convolution, if a batch has as many */
+#define MIN_PIXELS 32        /* pixels of a row of a 1x1 convolution, at least, if a batch has as
+                              * many */
 #define MAX_SUMS (1 << 22)   /* floats of all chunks, unless one chunk has more */
 #define LINE 16              /* floats of a cache line; each section of the workspace begins with
                               * one */
 
-/* op->priv: one op. src and dst are the operands of the product. For the gradient of the weights
- * they are the fine and the coarse tensor, or with 1x1 windows either way round. */
+/* op->priv: one op, which computes dst from src and the weights. The gradient of the weights is
+ * computed from src and dst, which are then the fine and the coarse tensor, or with 1x1 windows
+ * either way round. */
 struct direct {
     const struct conv_rows *rows;
     bool up;               /* dst is the fine tensor, and the result */
@@ -187,7 +190,7 @@ static void pack_channel(const struct direct *d, const float *w, size_t block, s
     }
 }
 
-/* Packs the weights of a convolution that is one product of matrices, such as a dense layer. */
+/* The same for a convolution that is one product of matrices, such as a dense layer. */
 static void pack_dense(const struct direct *d, const float *w, size_t block, size_t s,
                        float *packed)
 {
@@ -314,8 +317,8 @@ static const float *read_vectors(const struct direct *d, const struct tensor *t,
     return copy;
 }
 
-/* Adds the products of rows [from, to) of dst, for one block of its channels, to
- * sums[kernel][nk][lanes] and then to those of the bias. */
+/* Sets sums[kernel][nk][lanes], and the bias's sums behind them, to the products of rows [from, to)
+ * of dst, for one block of its channels. */
 static void direct_conv_sum_rows(const struct direct *d, const struct tensor *dst,
                                  const struct tensor *src, size_t from, size_t to, size_t block,
                                  float *room, float *sums)
@@ -358,7 +361,8 @@ static void finish_channel(const struct direct *d, const float *sums, size_t c, 
         db[c] = (p ? db[c] : 0) + sums[d->kernel * d->nk * d->wide + p * d->nd + lane];
 }
 
-/* Writes those of all channels of a block, if the weights' second index is the channel of dst. */
+/* Writes the gradients of the weights, whose second index is the channel of dst, for all channels
+ * of a block. */
 static void finish_block(const struct direct *d, const float *sums, size_t block, float *dw)
 {
     size_t begin = block_begin(d, block), n = d->nv - begin < d->wide ? d->nv - begin : d->wide;
@@ -367,8 +371,8 @@ static void finish_block(const struct direct *d, const float *sums, size_t block
         memcpy(dw + s * d->nd + begin, sums + (block * (d->nk + 1) + s) * d->wide, n * sizeof *dw);
 }
 
-/* Returns whether dy takes the role of src: in transposed convolutions, and in 1x1 convolutions
- * where x has more channels than dy and so fills more vectors. */
+/* Returns whether dy takes the role of src: in transposed convolutions, and in 1x1 convolutions of
+ * stride 1 with dy of floats where x has more channels than dy and so fills more vectors. */
 static bool is_turned(const struct op *op)
 {
     const struct tensor *dy = op->in[0], *x = op->in[2];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Tries a kernel that computes by AMX tiles before it is used: few of the machines that this is
- * developed on have the instructions. */
+/* Tries a kernel that computes by AMX tiles before it is used: most machines that the program is
+ * tested on do not have the instructions. */
 #ifndef UNETCTL_TRAINER_BACKENDS_CPU_CONV_AMX_AMX_CHECK_H
 #define UNETCTL_TRAINER_BACKENDS_CPU_CONV_AMX_AMX_CHECK_H
 

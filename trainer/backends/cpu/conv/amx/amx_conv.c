@@ -9,10 +9,10 @@
  * output channels a row covers two pixels and their two neighbours, and the 16 columns are the
  * results of both pixels; then a quarter of the products are with zeros.
  *
- * If a row of pixels fills whole tiles, four rows of results are computed at once, so that a tile
- * of the source is loaded once for all rows of the window. Otherwise the rows of a band follow each
- * other in memory with two pixels of zeros between them, so that narrow images fill tiles, too; the
- * results at those two pixels are ignored. */
+ * If a row of pixels fills whole tiles, or does so with the zeros beside it, four rows of results
+ * are computed at once, so that a tile of the source is loaded once for all rows of the window.
+ * Otherwise the rows of a band follow each other in memory with two pixels of zeros between them,
+ * so that narrow images fill tiles, too; the results at those two pixels are ignored. */
 #include "config.h"
 #include "trainer/backends/cpu/conv/amx/amx_conv.h"
 
@@ -31,8 +31,10 @@
 #define SLICE 128 /* pixels, about, whose results wait in floats to be rounded: half a first-level
                    * cache */
 #define BAND_NUMBERS (1 << 18) /* bf16 values of the source: a quarter of a second-level cache */
-#define TASKS 64 /* a task gets at most about 1 / TASKS of a batch's rows, whatever the number of
-                  * threads: how moments are cut into partial ones changes their rounding */
+#define TASKS 64 /* target number of tasks of a batch. There are fewer if a task would have less
+                  * than c->slice rows, and more if there are more images or if a band would exceed
+                  * BAND_NUMBERS. The number of threads is left out, because how moments are cut
+                  * into partial ones changes their rounding */
 #define MAX_WEIGHTS (1 << 20)  /* input channels times output channels */
 #define LINE AMX_ROWS_LINE
 #define COLUMNS AMX_TILES_COLUMNS
@@ -94,7 +96,8 @@ struct amx_conv amx_conv_of(const struct conv_operands *r, size_t band)
     return c;
 }
 
-/* Returns the index of value k of the window's row, column n, within one tile of packed weights. */
+/* Returns where the weight of value k, an even number, of a window's row and of column n lies in
+ * packed[step][pair][column][2], the weights of one row of the window for one tile. */
 static size_t amx_conv_place_of(const struct amx_conv *c, size_t k, size_t n)
 {
     size_t step = c->shape.depth;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The steps of a 3x3 convolution of bf16 by AMX tiles, for amx_conv.c and for amx_conv_grad.c,
- * which also uses what they read and write. */
+ * which computes the gradient of the weights from the same rows. */
 #ifndef UNETCTL_TRAINER_BACKENDS_CPU_CONV_AMX_AMX_CONV_H
 #define UNETCTL_TRAINER_BACKENDS_CPU_CONV_AMX_AMX_CONV_H
 
@@ -9,8 +9,8 @@
 
 #define AMX_CONV_BORDER 2 /* rows, or columns, of the window in addition to the pixel's own */
 
-/* One convolution; for the gradient of the input the source is dy. Sizes are in bf16 values unless
- * noted. */
+/* One convolution; for the gradient of the input the source is dy. ns and nd are the channels of
+ * the source and of the results. */
 struct amx_conv {
     const struct amx_tiles *tiles;
     struct amx_shape shape;
@@ -39,8 +39,9 @@ void amx_conv_pack(const struct amx_conv *c, const float *w, bool turned, uint16
 void amx_conv_repeat(const struct amx_conv *c, const struct tensor *bias, float *repeated);
 
 /* Computes rows [from, from + nlines) of an image's results. source: rows of c->pitch pixels from
- * row from - 1 on, nlines + AMX_CONV_BORDER of them, each after a pixel of zeros; results:
- * c->results floats. Call it between begin() and end() of c->shape. */
+ * row from - 1 on, nlines + AMX_CONV_BORDER of them, each after a pixel of zeros; packed and bias:
+ * from amx_conv_pack() and amx_conv_repeat(); results: c->results floats. Call it between begin()
+ * and end() of c->shape. */
 void amx_conv_lines(const struct amx_conv *c, const struct tensor *const *dst, size_t image,
                     size_t from, size_t nlines, const uint16_t *source, const uint16_t *packed,
                     const float *bias, float *results);

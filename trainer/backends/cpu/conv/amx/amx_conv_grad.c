@@ -3,7 +3,8 @@
  * gradient, to which a deferred norm gradient is applied (core/op.h), are read once: they are the
  * source of the convolution that gives the input's gradient, and a factor of the product that gives
  * the weights'. The sums for a norm in front of the convolution (norm_prologue.h) are added up
- * while its operands are in the cache. */
+ * while its operands are in the cache. The work is cut into bands of rows, and a chunk of bands has
+ * sums of its own (amx_conv_weights.c). */
 #include "config.h"
 #include "trainer/backends/cpu/conv/amx/amx_conv.h"
 
@@ -18,8 +19,8 @@
 
 #define BORDER AMX_CONV_BORDER
 #define LINE AMX_ROWS_LINE
-#define SHARE (1 << 18) /* bf16 values of a band of source and gradient, as the weights' gradient
-                         * reads them */
+#define SHARE (1 << 18) /* bf16 values that a band of source and gradient may take, in the form that
+                         * the weights' gradient reads */
 
 /* op->priv */
 struct amx_conv_grad {

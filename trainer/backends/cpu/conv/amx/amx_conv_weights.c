@@ -4,9 +4,10 @@
  * holds for each pair of neighbouring pixels the values of all channels side by side, interleaved
  * as tiles need them; it is made once for all nine places of the window, which are offsets into it.
  *
- * The rows of a band follow each other with two pixels between them where dy is zero, so that one
- * sum runs over all of a band. A chunk of bands has its own sums. The number of chunks does not
- * depend on the number of threads, and their sums are added in order. */
+ * An image is cut into bands of rows. The rows of a band follow each other with two pixels between
+ * them where dy is zero, so that one sum runs over all of a band. A chunk of consecutive bands, of
+ * one or several images, has its own sums. The number of chunks does not depend on the number of
+ * threads, and their sums are added in order. */
 #include "config.h"
 #include "trainer/backends/cpu/conv/amx/amx_conv_weights.h"
 
@@ -26,7 +27,7 @@
 #define MAX_CHUNKS 32
 #define CHUNK_PIXELS 4096
 #define MAX_SUMS (1 << 24)     /* floats of all chunks: 64 MiB */
-#define MIN_CHUNKS 4           /* there must be memory for this many */
+#define MIN_CHUNKS 4           /* MAX_SUMS must have room for about this many */
 #define LINE AMX_ROWS_LINE
 
 static size_t pixels_of(const struct amx_conv_weights *c, size_t nlines)
@@ -34,8 +35,8 @@ static size_t pixels_of(const struct amx_conv_weights *c, size_t nlines)
     return simd_round_up(nlines * c->pitch, DEPTH);
 }
 
-/* Returns the distance of planes. It is an odd number of cache lines, because the rows of a tile
- * would otherwise fall into few sets of the cache. */
+/* Returns the distance of planes in bf16 values. It is an odd number of cache lines, because the
+ * rows of a tile would otherwise fall into few sets of the cache. */
 static size_t plane_of(size_t npixels)
 {
     size_t nlines = simd_round_up(npixels + LINE, LINE) / LINE;

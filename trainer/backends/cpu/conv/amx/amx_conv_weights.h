@@ -8,6 +8,7 @@
 #include "trainer/backends/cpu/isa/amx_tiles.h"
 #include "trainer/core/op.h"
 
+/* ns and nd are the channels of the source and of dy. */
 struct amx_conv_weights {
     const struct amx_tiles *tiles;
     struct amx_shape shape;
@@ -18,21 +19,22 @@ struct amx_conv_weights {
     size_t nsums, nchunks, nthreads;   /* floats of a chunk's sums: of weights, then bias */
 };
 
-/* A band: rows [from, from + nlines) of an image; npixels is rounded up to whole tiles. The
- * pointers are into one thread's room. */
+/* A band: rows [from, from + nlines) of an image; npixels: its pixels and those between its rows,
+ * rounded up to whole tiles. The pointers are into one thread's room. */
 struct amx_conv_band {
     size_t image, from, nlines, npixels;
     uint16_t *source, *planes;
     uint32_t *pairs;
 };
 
-/* Returns the plan; share: bf16 values that a band may take. */
+/* Returns the plan; share: bf16 values that a band may take, unless a single row takes more. */
 struct amx_conv_weights amx_conv_weights_of(const struct conv_operands *r, size_t share);
 
-/* Returns the first task of chunk i; its last one is before the first of chunk i + 1. */
+/* Returns the first band of chunk i, counted over all images; for i = nchunks, the number of
+ * bands. */
 size_t amx_conv_weights_first(const struct amx_conv_weights *c, size_t i);
 
-/* Returns band number `task`; room: c->room bf16 values. */
+/* Returns band number `task`, counted over all images; room: c->room bf16 values. */
 struct amx_conv_band amx_conv_weights_band(const struct amx_conv_weights *c, size_t task,
                                            uint16_t *room);
 

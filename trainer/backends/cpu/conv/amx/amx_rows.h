@@ -10,7 +10,8 @@
 #define AMX_ROWS_CHANNELS 8 /* each tensor's number of channels is a multiple of this */
 #define AMX_ROWS_LINE 32    /* bf16 values per cache line; each buffer begins on a new line */
 
-/* Returns whether all tensors are bf16 and their numbers of channels fit. */
+/* Returns whether the tensors, one or two that are concatenated, are bf16 and their numbers of
+ * channels are multiples of AMX_ROWS_CHANNELS. */
 bool amx_rows_supports(const struct tensor *const *tensors);
 
 /* Writes rows `first` - `border` to `first` + n - 1 - `border` of an image as n rows of dst:

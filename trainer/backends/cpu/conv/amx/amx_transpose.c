@@ -3,11 +3,11 @@
  * of half the size, y the other.
  *
  * The two pixels that a pixel of x becomes in one row of y are neighbours in memory: 2 C values,
- * "wide". So each of the two rows of y is a product of the matrix x[pixel][channel] and weights;
- * the gradient of x is the sum of two such products with the two rows of dy; the gradient of the
- * weights sums over pixels, with planes of x and pairs of pixels of dy (amx_conv_weights.c). The
- * rows of a task follow each other without gaps, and so do the even and the odd rows of y, so that
- * narrow images fill tiles. */
+ * "wide", if y has C channels. So each of the two rows of y is a product of the matrix
+ * x[pixel][channel] and weights; the gradient of x is the sum of two such products with the two
+ * rows of dy; the gradient of the weights sums over pixels, with planes of x and pairs of pixels of
+ * dy (amx_conv_weights.c). The rows of a task follow each other without gaps, and so do the even
+ * and the odd rows of y, so that narrow images fill tiles. */
 #include "config.h"
 #include "trainer/backends/cpu/conv/amx/amx_kernels.h"
 #include "trainer/backends/cpu/isa/simd.h"
@@ -103,8 +103,8 @@ static struct task task_of(const struct amx_transpose *c, size_t i)
     return (struct task){i / c->nslices, from, simd_min(c->slice, c->height - from)};
 }
 
-/* Reads the rows of y that belong to a task: first the upper row of each pair, npixels later the
- * lower ones. */
+/* Reads the rows of y that belong to a task: first the upper row of each pair, then, npixels pairs
+ * of pixels behind the first, the lower ones. */
 static void read_y(const struct amx_transpose *c, const struct tensor *y, const struct task *t,
                    uint16_t *dst)
 {

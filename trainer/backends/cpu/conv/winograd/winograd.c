@@ -4,7 +4,6 @@
 #include "config.h"
 #include "trainer/backends/cpu/conv/winograd/winograd.h"
 
-
 #include "trainer/backends/cpu/isa/simd.h"
 
 #define BAND_TILES 32         /* tiles of a band, about; or of a section of a row that has at least
@@ -13,7 +12,7 @@
                                * longer than it saves */
 #define MAX_WEIGHTS (1 << 20) /* input channels times output channels */
 #define RUNS 8                /* runs of bands per thread, at least, if there are as many bands */
-#define MAX_RUN 8
+#define MAX_RUN 8             /* bands of a run, at most */
 
 static size_t largest_channels(const struct tensor *const *tensors)
 {
@@ -27,8 +26,8 @@ static bool are_floats(const struct conv_operands *r)
     return r->src[0]->dtype == DTYPE_F32 && r->dst[0]->dtype == DTYPE_F32;
 }
 
-/* Floats of one thread's copies of the rows that a row of tiles reads, for the tensor with most
- * channels. */
+/* Returns the floats of one thread's copies of the rows that a row of tiles reads, for the tensor
+ * with most channels; 0 if all rows are read in place. */
 static size_t lines_of(const struct winograd *g, const struct conv_operands *r, bool copied)
 {
     size_t ns = largest_channels(r->src), nd = largest_channels(r->dst);

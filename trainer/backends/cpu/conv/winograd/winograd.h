@@ -7,7 +7,8 @@
  * weights, winograd_grad.c both gradients in one pass. A batch norm and its ReLU in front of a
  * convolution (norm_prologue.h) are applied to rows before the transform, so that the tensor in
  * between is never written. At inference this is also true of a convolution in front
- * (winograd_producer.c) and of pooling or a head behind (winograd_epilogue.c). */
+ * (winograd_producer.c) and of max pooling or a head, a 1x1 convolution, behind
+ * (winograd_epilogue.c). */
 #ifndef UNETCTL_TRAINER_BACKENDS_CPU_CONV_WINOGRAD_WINOGRAD_H
 #define UNETCTL_TRAINER_BACKENDS_CPU_CONV_WINOGRAD_WINOGRAD_H
 
@@ -40,14 +41,15 @@ struct winograd {
     /* Pixels of a row that are computed at once: all, or, in bands of one row of tiles, fewer; and
      * the number of tiles. */
     size_t section, ntiles;
-    /* Floats from one place to the next of the transformed weights, source and results. This is
-     * never a multiple of a page, whose cache lines would all fall into the same few sets. */
+    /* Floats from one place to the next of the transformed weights, source and results. A cache
+     * line is added to the values, because distances that are multiples of a page would make all
+     * places share a few sets of the cache. */
     size_t place, src_place, dst_place;
     size_t nthreads, nchunks; /* nchunks 0: threads share places */
     size_t run;              /* consecutive bands that a thread takes */
-    size_t weights, scratch; /* floats: transformed weights, or their sums and those of the bias;
+    size_t weights, scratch; /* floats: the transformed weights, or the sums of their gradients;
                               * scratch of one thread */
-    size_t bias, zeros;
+    size_t bias, zeros;      /* floats of the bias; of a row of zeros */
     size_t lines;            /* floats of one thread's copies of the rows that a row of tiles reads;
                               * 0: all activations are floats, read in place */
     float_rows_encode_f *encode;
@@ -68,17 +70,16 @@ bool winograd_supports(const struct op *op);
  * producer. */
 struct winograd winograd_of(const struct conv_operands *r, bool copied);
 
-
 /* Makes bands of about that many tiles, cut into sections of rows unless rows are to be whole, and
  * computes the scratch that they need. */
 void winograd_set_band(struct winograd *g, size_t tiles, bool whole);
 
-/* Returns the first of the rows that row of tiles r reads, counted over all images, which row of
- * tiles r - 1 does not read. The rows before it are still in the copies (winograd_copy) if row of
- * tiles r - 1 was computed last. */
+/* Row of tiles r, counted over all images, reads rows->side rows of pixels. Returns the index of
+ * the first of these that row of tiles r - 1 does not read. The rows before it are still in the
+ * copies (winograd_copy) if row of tiles r - 1 was computed last. */
 size_t winograd_first_new(const struct winograd *g, size_t r);
 
-/* Returns where row i of those, of n values, is copied to. */
+/* Returns where row i of these rows of pixels, which has n values, is copied to. */
 static inline float *winograd_copy(const struct winograd *g, float *copies, size_t r, size_t i,
                                    size_t n)
 {
@@ -120,21 +121,21 @@ static inline unsigned winograd_band_beside(const struct winograd *g, const stru
 void winograd_fetch(const struct winograd *g, const struct tensor *t, size_t at, size_t n,
                     const struct winograd_band *b, size_t p);
 
-/* Prefetches what the next band reads: its first row of pixels was read by this band, and the row
- * below it is the last. */
+/* Prefetches a share of the rows of pixels that the next band reads and this one does not: from the
+ * second row of its tiles to the row below them. */
 void winograd_fetch_source(const struct winograd *g, const struct tensor *t,
                            const struct winograd_band *b, size_t p);
 
-/* The steps of winograd_conv.c. This transforms and packs the weights to packed[g->weights],
- * sharing the work among the threads of the parallel region; turned: for the gradient of the
- * input. */
+/* The steps of winograd_conv.c follow. winograd_conv_pack() transforms and packs the weights to
+ * packed[g->weights], sharing the work among the threads of the parallel region; turned: for the
+ * gradient of the input. */
 void winograd_conv_pack(const struct winograd *g, const float *w, bool turned, float *packed);
 
 /* Computes m = d weights for place p; d, m and packed point to place 0. */
 void winograd_conv_multiply(const struct winograd *g, size_t p, const float *packed,
                             const float *zeros, size_t ntiles, const float *d, float *m);
 
-/* Prefetches what a band writes. */
+/* Prefetches a share of the results that a band writes (winograd_fetch). */
 void winograd_conv_fetch(const struct winograd *g, const struct tensor *t,
                          const struct winograd_band *b, size_t p);
 
@@ -165,8 +166,8 @@ winograd_conv_epilogue_f winograd_epilogue_pool; /* writes out[0] of op and its 
 void winograd_conv_run_fused(struct op *op, const struct winograd_conv_fusion *fusion);
 int winograd_conv_prepare_copied(struct op *op, struct err *e);
 
-/* The steps of winograd_weights.c. This returns the number of chunks that have their own sums; 0:
- * all threads share one sum. */
+/* The steps of winograd_weights.c follow. winograd_weights_chunks() returns the number of chunks
+ * that have their own sums; 0: all threads share one sum. */
 size_t winograd_weights_chunks(const struct winograd *g);
 
 /* Adds to place p of u[g->weights] the products of the transformed source d and gradient y; all

@@ -122,7 +122,8 @@ void winograd_conv_run_fused(struct op *op, const struct winograd_conv_fusion *f
         winograd_conv_workspace_of(op, g, &(struct simd_workspace){op->workspace, 0});
     size_t nrows = g->nimages * g->down, nd = g->dst_channels;
     size_t area = g->rows->tile * g->width;
-    /* Copies of the source remain valid from band to band, unless results are converted there. */
+    /* Copies of the source remain valid from band to band, unless the same memory is used to
+     * convert results. */
     bool copies_last = operands.dst[0]->dtype == DTYPE_F32;
     struct norm_prologue norm;
 

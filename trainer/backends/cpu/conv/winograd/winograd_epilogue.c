@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A 3x3 convolution with its ReLU and, at inference, the max pooling or the head behind it, which
- * are computed while rows of results are in the cache. The results that go into a head are never
- * written. */
+/* A 3x3 convolution with its ReLU and, at inference, the max pooling or the head (a 1x1
+ * convolution) behind it, which is computed while rows of results are in the cache. The results
+ * that go into a head are never written. */
 #include "config.h"
 #include "trainer/backends/cpu/conv/winograd/winograd.h"
 
@@ -14,8 +14,8 @@ static bool has_head(const struct op *op)
     return op->in[OP_HEAD_W] != NULL;
 }
 
-/* Returns the convolution alone. With a head its result is y, of which only one thread's rows exist
- * at a time. */
+/* Returns the convolution alone. With a head its result is y, which has no memory: each thread
+ * holds only the rows that it computes. */
 static struct op first_of(const struct op *op, struct tensor *y)
 {
     *y = (struct tensor){.shape = op->in[0]->shape};

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Winograd's transforms if the number of channels is 8, or a larger multiple of 8 but not of 16. A
- * vector holds two neighbouring tiles with 8 channels each, interleaved: channel 0 of both tiles,
- * channel 1 of both, and so on. The products need one channel's two values broadcast to all lanes,
- * which is a load in this order. Shuffles instead would compete with multiplications on processors
- * where one port does both. */
+/* Winograd's transforms if the numbers of source and result channels are multiples of 8, but not
+ * both of 16. A vector holds two neighbouring tiles with 8 channels each, interleaved: channel 0 of
+ * both tiles, channel 1 of both, and so on. The products need one channel's two values broadcast to
+ * all lanes, which is a load in this order. Shuffles instead would compete with multiplications on
+ * processors where one port does both. */
 #include "config.h"
 
 #ifdef __x86_64__

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The gradient of the weights of 3x3 convolutions by Winograd's transforms. A chunk of bands has
  * its own sums; the number of chunks does not depend on the number of threads, and their sums are
- * added in order. If there are so many channels that few chunks fit into memory, all threads share
- * one sum, each with places of its own. */
+ * added in order. If there would be fewer than MIN_CHUNKS, because their sums need too much memory
+ * or there are few tiles, all threads share one sum, each with places of its own. */
 #include "config.h"
 #include "trainer/backends/cpu/conv/winograd/winograd.h"
 
@@ -14,9 +14,10 @@
 #define SHARED_TILES 256  /* tiles of a band whose products the threads share */
 #define MAX_SUMS (1 << 24) /* floats of all chunks: 64 MiB */
 #define MIN_CHUNKS 4
-#define SOME_CHUNKS 8       /* chunks, fewer for small images; more if their sums fit into: */
+#define SOME_CHUNKS 8       /* chunks of a large batch; more, up to MAX_CHUNKS, if their sums fit
+                             * into ROOM floats */
 #define MAX_CHUNKS 64
-#define ROOM (1 << 20)      /* this many floats, or a ROOM_SHARE-th of the source's */
+#define ROOM (1 << 20)      /* or into a ROOM_SHARE-th of the source's floats, if that is more */
 #define ROOM_SHARE 16
 /* More than MANY_CHUNKS chunks are made only if each has MANY_BANDS bands, because a chunk's first
  * band is not prefetched. */
@@ -86,7 +87,7 @@ static void sum_dy(const struct winograd *g, const struct tensor *dy, size_t fro
     }
 }
 
-/* Adds the products of rows of tiles [from, to), and then dy, to sums. */
+/* Sets sums to the products of rows of tiles [from, to), and behind them to the sums of dy. */
 static void winograd_weights_sum_chunk(const struct winograd *g,
                                        const struct conv_operands *operands, const float *zeros,
                                        size_t from, size_t to, float *lines, float *scratch,
