@@ -92,6 +92,26 @@ like cpu/record.jsonl '"backend":"simd".*"why_cpu":"the driver serves CUDA up to
 exits 0 "fake GPUs" env UNET_GPUS=fake SLURM_JOB_GPUS=0 "${auto[@]:3}" --out fake
 like fake/record.jsonl '"backend":"simd"' "the CPU is used"
 
+# A GPU that multiplies wrongly.
+exits 0 "the reference on two ranks" "${train[@]}" --backend ref --gpus 2 --batch-size 2 \
+    --set data.split="$split" --out wide_two
+exits 0 "a run in bf16 on GPUs with a fault" env EMULATE_SPOILED=0.5 UNET_CUDNN=off \
+    "${train[@]}" --backend cuda --dtype bf16 --gpus 2 --batch-size 2 --set data.split="$split" \
+    --out spoiled
+like "$ERR" '^unet-train: .*conv2d, of [0-9]+ channels, on GPU 0 gives wrong results; a plainer kernel' \
+    "it warns of the first kernel"
+like spoiled/record.jsonl \
+    '"kernels_checked":[1-9][0-9]*,"kernels_refused":"rank 0: .* on GPU [01] gives wrong results' \
+    "the record has the number of kernels that were checked, and those that were replaced"
+ok "loss and IoU are those of the reference" agree spoiled wide_two 0.02
+exits 5 "devices --check" env EMULATE_SPOILED=0.5 UNET_CUDNN=off "$emulated" devices --check --backend cuda
+like "$ERR" '[1-9][0-9]* of [1-9][0-9]* kernels failed their check; .*have the GPU examined' \
+    "it has the number of wrong kernels and what to do"
+like "$OUT" '^kernels  *[1-9][0-9]* checked, [1-9][0-9]* of them right: .*on GPU 0 gives wrong' \
+    "it lists their faults"
+exits 0 "devices --check of GPUs that work" "$emulated" devices --check --backend cuda --json
+like "$OUT" '"kernels":\{"checked":([1-9][0-9]*),"right":\1,"faults":""\}' "all kernels are right"
+
 exits 0 "two replicas of a process, a device each" \
     "${train[@]}" --backend cuda --gpus 2 --set data.split="$split" --out two --batch-size 2
 exits 0 "two replicas are trained by the reference" \

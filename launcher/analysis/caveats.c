@@ -36,6 +36,12 @@ static bool is_oversubscribed(const struct decision *d, const struct series *s, 
     return s->points[i].oversubscribed;
 }
 
+static bool has_refused_kernels(const struct decision *d, const struct series *s, size_t i)
+{
+    (void)d;
+    return s->points[i].refused_kernels;
+}
+
 static bool is_near_threshold(const struct decision *d, const struct series *s, size_t i)
 {
     const struct interval *known = &series_efficiency(s, &s->points[i])->interval;
@@ -57,6 +63,11 @@ static void add_machine(struct decision *d, const struct series *s)
         add_caveat(d, CAVEAT_FEW_CORES,
             "This speed-up measures the machine, not the method: with %s GPUs the workers "
             "outnumber the cores they run on.",
+            counts);
+    if (decision_list_counts(d, s, has_refused_kernels, counts, sizeof counts))
+        add_caveat(d, CAVEAT_KERNELS,
+            "With %s GPUs some kernels failed their check and slower ones were used (table of "
+            "runs), so these times are not those of healthy GPUs.",
             counts);
 }
 

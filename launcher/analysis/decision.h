@@ -45,6 +45,7 @@ enum decision_state {
 enum caveat_kind {
     CAVEAT_FAKE_GPUS,      /* GPUs are CPU cores of one machine */
     CAVEAT_FEW_CORES,      /* more workers than cores */
+    CAVEAT_KERNELS,        /* slower kernels were used, as others gave wrong results */
     CAVEAT_NOT_LEARNT,     /* no run has learnt to segment */
     CAVEAT_UNEQUAL_IMAGES, /* different counts were scored on different images */
     CAVEAT_MIXED_MODES,    /* the study mixes strong and weak scaling */

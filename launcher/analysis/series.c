@@ -195,6 +195,7 @@ static void describe_point(struct series_point *p, double *room)
     for (size_t i = 0; i < p->nruns; i++) {
         p->nodes = p->rows[i].nodes ? p->rows[i].nodes : p->nodes;
         p->oversubscribed |= p->rows[i].oversubscribed == 1;
+        p->refused_kernels |= *p->rows[i].kernels_refused != 0;
         p->fake_gpus |= p->rows[i].fake_gpus == 1;
     }
     p->batch_per_gpu = common_value(p->rows, p->nruns, offsetof(struct result, batch_per_gpu));

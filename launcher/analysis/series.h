@@ -60,6 +60,7 @@ struct series_point {
     long batch_per_gpu, val_images, epochs; /* 0: unknown, or not the same in all runs */
     bool oversubscribed;  /* some run had more workers than cores */
     bool fake_gpus;       /* in some run a "GPU" was CPU cores */
+    bool refused_kernels; /* in some run kernels were replaced (results.h) */
 };
 
 struct series {

@@ -228,6 +228,9 @@ static int decode_end(struct record_reader *r, const json_t *o)
     run->constant = optional_number(o, "constant");
     run->startup_s = optional_number(o, "startup_s");
     run->energy_j = optional_number(o, "energy_j");
+    run->kernels_checked = (int)optional_count(o, "kernels_checked");
+    const char *refused = json_string_value(json_object_get(o, "kernels_refused"));
+    result_set_text(run->kernels_refused, sizeof run->kernels_refused, refused ? refused : "");
     if (optional_count(o, "val_images"))
         run->val_images = optional_count(o, "val_images");
     if (require_number(r, o, "training_time", &run->training_time) ||

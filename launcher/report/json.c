@@ -347,6 +347,8 @@ static json_t *encode_run(const struct result *r)
                   {"accuracy", number(r->accuracy)}, {"dice", number(r->dice)},
                   {"log", r->log[0] ? text(r->log) : json_null()},
                   {"device", r->device[0] ? text(r->device) : json_null()}, {"note", text(r->note)},
+                  {"kernels_checked", json_integer(r->kernels_checked)},
+                  {"kernels_refused", text(r->kernels_refused)},
                   {"settings", encode_settings(r->settings)});
 }
 

@@ -386,6 +386,10 @@ void tables_fill_rules(struct table *t, const struct report *r)
 
 void tables_fill_runs(struct table *t, const struct results *results, size_t most)
 {
+    bool checked = false;
+
+    for (size_t i = 0; i < results->count; i++)
+        checked = checked || results->rows[i].kernels_checked;
     if (results->count > most)
         table_init(t, "The first %zu of %zu runs and their states; results.csv has them all.",
                    most, results->count);
@@ -404,6 +408,11 @@ void tables_fill_runs(struct table *t, const struct results *results, size_t mos
         table_add_number(t, "quality", result_quality(r), 4);
         table_add_text(t, "host", "%s", r->host[0] ? r->host : "-");
         table_add_text(t, "device", "%s", r->device[0] ? r->device : "-");
+        if (checked && *r->kernels_refused)
+            table_add_text(t, "kernels", "%d checked, replaced: %s", r->kernels_checked,
+                           r->kernels_refused);
+        else if (checked)
+            table_addf(t, "kernels", "%d checked", r->kernels_checked);
         table_add_text(t, "note", "%s", r->note[0] ? r->note : "-");
     }
 }

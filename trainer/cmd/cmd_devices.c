@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* unet-train devices: lists devices, backends and communicators of this build. */
+/* unet-train devices: lists devices, backends and communicators of this build, and checks the
+ * kernels. */
 #include "config.h"
 
 #include <stdio.h>
@@ -9,16 +10,23 @@
 #include "src/buf.h"
 #include "trainer/backends/backends.h"
 #include "trainer/backends/cuda/runtime/cuda_info.h"
+#include "trainer/backends/trial/verdicts.h"
 #include "trainer/cmd/cmd.h"
 #include "trainer/cmd/options.h"
 #include "trainer/comm/comm_mpi.h"
+#include "trainer/network/network.h"
 #include "trainer/run/compute.h"
 #include "trainer/run/strategy.h"
 
-static bool opt_json;
+#define CHECK_SIDE 64 /* of images; a multiple of what each model needs */
+#define CHECK_BATCH 2
+
+static bool opt_json, opt_check;
 static const char *opt_backend = "auto";
 
 static const struct cli_option options[] = {
+    {"check", 0, CLI_FLAG, NULL, "also compare the kernels of built-in models with the reference",
+     &opt_check, 0, 0},
     OPTIONS_BACKEND(opt_backend),
     OPTIONS_JSON(opt_json),
     {0}};
@@ -69,6 +77,56 @@ static void print_compute(void)
     printf("computes on    %s\n", line);
 }
 
+/* Compiles the model for training and inference, which checks its kernels. */
+static int check_model(const struct model *model, const char *backend, int gpu, enum dtype dtype,
+                       struct err *e)
+{
+    struct network_config c = {
+        .model = model->name, .backend = backend, .dtype = dtype, .device = gpu, .channels = 3,
+        .classes = 10, .height = CHECK_SIDE, .width = CHECK_SIDE, .loss = LOSS_CE,
+        .batch_norm = BATCH_NORM_LOCAL, .threads = 1};
+    struct network *n = network_create(&c, e);
+    bool done = n && network_input(n, true, CHECK_BATCH, e) && network_input(n, false, 1, e);
+
+    network_destroy(n);
+    return done ? 0 : err_prefix(e, "checking the kernels of %s", model->name);
+}
+
+/* Checks the kernels that training and inference of each built-in model use on each visible GPU, or
+ * on the CPU, and sets *tally. Variants of a model use the same kernels. */
+static int check_kernels(const struct cuda_info *cuda, struct verdicts_tally *tally, struct err *e)
+{
+    const struct model *m, *last = NULL;
+    struct compute compute;
+
+    if (compute_choose(&compute, opt_backend, e))
+        return -1;
+    const struct backend *backend = compute.backend;
+    int last_dtype = backend->device ? DTYPE_F16 : DTYPE_BF16;
+    for (int gpu = 0; gpu < (backend->device ? cuda->ngpus : 1); gpu++)
+        for (size_t i = 0; (m = model_builtin(i)); last = m, i++)
+            for (int t = DTYPE_F32; (!last || m->description != last->description) &&
+                                    t <= last_dtype; t++)
+                if (check_model(m, backend->name, gpu, (enum dtype)t, e))
+                    return -1;
+    verdicts_tally(tally);
+    return 0;
+}
+
+static void print_verdicts(const struct verdicts_tally *tally)
+{
+    printf("kernels        %u checked, %u of them right%s%s\n", tally->nright + tally->nwrong,
+           tally->nright, *tally->faults ? ": " : "", tally->faults);
+}
+
+static void add_verdicts(struct buf *b, const struct verdicts_tally *tally)
+{
+    buf_addf(b, ",\"kernels\":{\"checked\":%u,\"right\":%u", tally->nright + tally->nwrong,
+             tally->nright);
+    buf_json_text(b, "faults", tally->faults);
+    buf_add(b, "}");
+}
+
 static void add_compute(struct buf *b)
 {
     struct compute c;
@@ -116,7 +174,8 @@ static void add_gpus(struct buf *b, const struct cuda_info *c)
 }
 
 static int print_devices_json(const char *name, int cores, long online,
-                              const struct cuda_info *cuda, struct err *e)
+                              const struct cuda_info *cuda, const struct verdicts_tally *tally,
+                              struct err *e)
 {
     struct buf b = {0};
 
@@ -135,23 +194,35 @@ static int print_devices_json(const char *name, int cores, long online,
              *comm_mpi_version() ? ",\"mpi\"" : "");
     buf_json_text(&b, "mpi", comm_mpi_version());
     add_compute(&b);
+    if (opt_check)
+        add_verdicts(&b, tally);
     buf_add(&b, "}");
     return options_print(&b, e);
 }
 
 static int run_devices(int noperands, char **operands, int nrest, char **rest, struct err *e)
 {
+    struct verdicts_tally tally = {0};
     struct cuda_info cuda;
     struct compute cpu;
     long online = sysconf(_SC_NPROCESSORS_ONLN);
 
     (void)noperands, (void)operands, (void)nrest, (void)rest;
     cuda_info_read(&cuda);
-    if (compute_choose(&cpu, "cpu", e))
+    if (compute_choose(&cpu, "cpu", e) || (opt_check && check_kernels(&cuda, &tally, e)))
         return -1;
-    if (opt_json)
-        return print_devices_json(cpu.device, strategy_own_cores(), online, &cuda, e);
-    print_devices_text(cpu.device, strategy_own_cores(), online, &cuda);
+    if (opt_json) {
+        if (print_devices_json(cpu.device, strategy_own_cores(), online, &cuda, &tally, e))
+            return -1;
+    } else {
+        print_devices_text(cpu.device, strategy_own_cores(), online, &cuda);
+        if (opt_check)
+            print_verdicts(&tally);
+    }
+    if (tally.nwrong)
+        return err_set(e, ERR_PEER, "%u of %u kernels failed their check; runs replace them by "
+                       "slower ones: update the driver and cuDNN, or have the GPU examined",
+                       tally.nwrong, tally.nright + tally.nwrong);
     return 0;
 }
 
@@ -163,8 +234,13 @@ const struct cli_command cmd_devices = {
                "\"compute\".\n"
                "Versions in --json are the libraries' own numbers: CUDA 13010 is 13.1, cuDNN "
                "91900 is 9.19.0.\n"
+               "Each run checks the kernels that it uses before its first step. --check does so "
+               "now,\n"
+               "for each built-in model, data type and visible GPU; it ends with 5 if a kernel is "
+               "wrong.\n"
                "\n"
-               "  unet-train devices --json\n",
+               "  unet-train devices --json\n"
+               "  unet-train devices --check\n",
     .options = options,
     .run = run_devices,
 };

@@ -588,6 +588,9 @@ static void encode_end(struct record *r, const struct record_end *end, double tr
     buf_json_real(b, "peak_rss_mib", (double)usage.ru_maxrss / 1024);
     if (*end->warning)
         buf_json_text(b, "warning", end->warning);
+    buf_json_int(b, "kernels_checked", end->kernels_checked);
+    if (*end->kernels_refused)
+        buf_json_text(b, "kernels_refused", end->kernels_refused);
 }
 
 static int write_csv(struct record *r, const struct record_end *end, double training_time,

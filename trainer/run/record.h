@@ -127,6 +127,10 @@ struct record_end {
     size_t val_images;
     char weights_sha256[65];
     char warning[256]; /* why the result may be useless, or "" */
+    /* Kernels that were compared with the reference (verdicts.h), on all ranks, and the faults of
+     * those that are not used for that reason, or "". */
+    unsigned kernels_checked;
+    char kernels_refused[1024];
 };
 
 /* Adds ",KEY:VALUE.." with all values of a score (score.h). names: the data set that has the names

@@ -15,6 +15,7 @@
 #include "src/log.h"
 #include "src/mem.h"
 #include "src/run/schedule.h"
+#include "trainer/backends/trial/verdicts.h"
 #include "trainer/checkpoint/snapshot.h"
 #include "trainer/comm/comm_mpi.h"
 #include "trainer/data/set/loader.h"
@@ -581,6 +582,29 @@ static int restore_best(struct session *s, struct err *e)
     return share_weights(s, e) ? -1 : evaluate_all(s, &s->end, e);
 }
 
+/* Collective. Sets kernels_checked and kernels_refused of s->end. The replicas of a process have one
+ * tally. */
+static int gather_verdicts(struct session *s, struct err *e)
+{
+    struct comm *c = s->t.comm;
+    struct verdicts_tally own, *all = mem_zero((size_t)c->size, sizeof *all, e);
+    char *text = s->end.kernels_refused;
+    size_t n = 0, size = sizeof s->end.kernels_refused;
+
+    if (!all)
+        return -1;
+    verdicts_tally(&own);
+    int rc = c->ops->gather(c, &own, all, sizeof own, e);
+    for (int i = 0; rc == 0 && i < c->size; i += s->t.config->layout.gpus_per_task) {
+        s->end.kernels_checked += all[i].nright + all[i].nwrong;
+        if (*all[i].faults && n < size)
+            n += (size_t)snprintf(text + n, size - n, "%srank %d: %s", n ? "; " : "", i,
+                                  all[i].faults);
+    }
+    free(all);
+    return rc;
+}
+
 static int train_and_evaluate(struct session *s, const struct shard_plan *plan,
                               struct progress *progress, struct err *e)
 {
@@ -595,6 +619,8 @@ static int train_and_evaluate(struct session *s, const struct shard_plan *plan,
         rc = write_last_state(s, e);
     if (rc == 0)
         rc = restore_best(s, e);
+    if (rc == 0)
+        rc = gather_verdicts(s, e);
     if (rc)
         return rc;
     s->end.startup_s = s->first_step_at ? s->first_step_at - s->given.process_start : 0;

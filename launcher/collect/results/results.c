@@ -70,6 +70,8 @@ static const struct column columns[] = {
     COLUMN(REAL, constant),
     COLUMN(OWNED, settings),
     COLUMN(TEXT, device),
+    COLUMN(COUNT, kernels_checked),
+    COLUMN(TEXT, kernels_refused),
 };
 #define FIRST_OPTIONAL "batch_per_gpu"
 enum { NCOLUMNS = sizeof columns / sizeof columns[0] };

@@ -58,6 +58,12 @@ static void check_good(void)
                  "{\"kind\":\"end\",\"status\":\"failed\",\"exit_code\":5,\"error\":\"peer\"}\n") ==
                0 && !r.done && r.exit_code == 5, "an end with status failed is not a success");
     is_str(r.error, "peer", "it has its reason");
+    ok(read_text(RUN EPOCH(0) EPOCH(1)
+                 "{\"kind\":\"end\",\"status\":\"done\",\"training_time\":5.0,\"test_time\":0.5,"
+                 "\"iou\":0.9,\"kernels_checked\":52,\"kernels_refused\":\"rank 1: conv2d\"}\n") ==
+               0 && r.run.kernels_checked == 52,
+       "the number of checked kernels is read");
+    is_str(r.run.kernels_refused, "rank 1: conv2d", "and what the check refused");
 }
 
 static void check_bad(void)

@@ -2,6 +2,7 @@
 #include "config.h"
 #include "trainer/backends/cuda/cuda_check.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -87,51 +88,52 @@ static bool is_first_fault(int gpu, const struct kernel *kernel)
     return false;
 }
 
-static void report(const struct kernel *kernel, const struct op *op, int gpu, const char *fault,
-                   const char *why, bool is_dead)
+static void report(const struct kernel *kernel, int gpu, const char *fault, bool is_dead)
 {
-    const char *library = kernel->release ? " by cuDNN" : "";
-
     if (is_dead || is_first_fault(gpu, kernel))
-        log_warn("%s%s, of %d channels, on GPU %d %s%s%s; %s", kernel->kind->name, library,
-                 (int)tensor_channels(op->in[0]), gpu, fault, *why ? ": " : "", why,
+        log_warn("%s; %s", fault,
                  is_dead ? "and this process can't use that GPU any more: start it again with "
                            "UNET_CUDA_KERNELS=plain in the environment"
                          : "a plainer kernel, which is slower, is used");
 }
 
 static bool try_kernel(const struct trial_problem *p, const struct kernel *kernel,
-                       const struct op *op)
+                       const struct op *op, char fault[VERDICTS_FAULT])
 {
     struct slow_watch watch = {kernel->kind->name, false};
     struct trial_rule rule = {.tolerance = TOLERANCE, .ops = &cuda_device_ops};
     struct err e, why;
     double began = clock_now();
     int index = 0;
+    bool tried;
 
     if (cudaGetDevice(&index) == cudaSuccess)
         rule.device = cuda_device_ops.open(index, &e);
     if (!rule.device) /* the run will report why */
-        return true;
+        return false;
     cuda_device_ops.configure(rule.device, &(struct device_config){.deterministic = true});
     cuda_device_ops.watch(rule.device, warn_if_slow, &watch);
     is_trying = true;
     cuda_limit_blocks(true);
-    const char *fault = trial_find_fault(p, &rule, kernel, op, &why);
+    const char *what = trial_find_fault(p, &rule, kernel, op, &tried, &why);
     cuda_limit_blocks(false);
     is_trying = false;
-    bool is_dead = fault && cuda_device_ops.drain(rule.device, &e);
+    bool is_dead = what && cuda_device_ops.drain(rule.device, &e);
     cuda_device_ops.close(rule.device);
-    if (fault) { /* or a later launch would report it */
+    if (what) { /* or a later launch would report it */
         (void)cudaGetLastError();
         (void)cuda_launch_error();
     }
     log_debug("%s%s, of %d channels: tried on GPU %d in %.3f s: %s", kernel->kind->name,
               kernel->release ? " by cuDNN" : "", (int)tensor_channels(op->in[0]), index,
-              clock_now() - began, fault ? fault : "right");
-    if (fault)
-        report(kernel, op, index, fault, why.text, is_dead);
-    return !fault;
+              clock_now() - began, what ? what : tried ? "right" : "cannot be tried");
+    if (!what)
+        return tried;
+    snprintf(fault, VERDICTS_FAULT, "%s%s, of %d channels, on GPU %d %s%s%.400s", kernel->kind->name,
+             kernel->release ? " by cuDNN" : "", (int)tensor_channels(op->in[0]), index, what,
+             *why.text ? ": " : "", why.text);
+    report(kernel, index, fault, is_dead);
+    return true;
 }
 
 bool cuda_check(const struct backend *backend, const struct kernel *kernel, const struct op *op)
@@ -148,11 +150,4 @@ bool cuda_check(const struct backend *backend, const struct kernel *kernel, cons
     struct trial_problem p;
     trial_describe(&p, kernel, op, &size);
     return verdicts_ask(&verdicts[index], &p, try_kernel, kernel, op);
-}
-
-void cuda_check_count(unsigned *nright, unsigned *nwrong)
-{
-    *nright = *nwrong = 0;
-    for (int i = 0; i < GPUS; i++)
-        verdicts_count(&verdicts[i], nright, nwrong);
 }

@@ -13,8 +13,4 @@
  * backend has no other kernel for the op, or no small version of it can be tried. */
 bool cuda_check(const struct backend *backend, const struct kernel *kernel, const struct op *op);
 
-/* Sets the numbers of problems tried so far, on all GPUs of this process, whose results were right
- * and wrong. */
-void cuda_check_count(unsigned *nright, unsigned *nwrong);
-
 #endif

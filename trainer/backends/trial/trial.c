@@ -319,26 +319,28 @@ static bool tensors_are_close(const struct trial *got, const struct trial *want,
 }
 
 const char *trial_find_fault(const struct trial_problem *p, const struct trial_rule *rule,
-                             const struct kernel *kernel, const struct op *op, struct err *why)
+                             const struct kernel *kernel, const struct op *op, bool *tried,
+                             struct err *why)
 {
-    struct trial tried = {.blocks = {0}}, reference = {.blocks = {0}};
+    struct trial trial = {.blocks = {0}}, reference = {.blocks = {0}};
     const char *fault = NULL;
-    bool ready = create(&tried, op, p, rule) && create(&reference, op, p, NULL) &&
-                 shapes_fit(&tried);
+    bool ready = create(&trial, op, p, rule) && create(&reference, op, p, NULL) &&
+                 shapes_fit(&trial);
     const struct kernel *plain = ready ? backend_kernel(&ref_backend, &reference.op) : NULL;
 
     why->text[0] = 0;
-    if (plain && run_kernel(&reference, plain)) {
-        if (!run_kernel(&tried, kernel)) {
+    *tried = plain && run_kernel(&reference, plain);
+    if (*tried) {
+        if (!run_kernel(&trial, kernel)) {
             fault = "fails";
-            *why = tried.why;
-        } else if (!guards_are_whole(&tried)) {
+            *why = trial.why;
+        } else if (!guards_are_whole(&trial)) {
             fault = "writes beside its results";
-        } else if (!tensors_are_close(&tried, &reference, rule->tolerance)) {
+        } else if (!tensors_are_close(&trial, &reference, rule->tolerance)) {
             fault = "gives wrong results";
         }
     }
-    destroy(&tried);
+    destroy(&trial);
     destroy(&reference);
     return fault;
 }

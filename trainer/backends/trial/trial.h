@@ -47,10 +47,12 @@ void trial_describe(struct trial_problem *p, const void *subject, const struct o
                     const struct trial_size *size);
 
 /* Runs the kernel (prepare, run and release; the first and the last may be NULL) and the reference.
- * Returns NULL if the kernel's results are right, or if the problem cannot be tried: its shapes do
- * not fit together in that size, the reference cannot do it, or there is no memory. Otherwise
- * returns what is wrong as words behind "the kernel ...", and in why->text more about it or "". */
+ * Returns NULL if the kernel's results are right. Otherwise returns what is wrong as words behind
+ * "the kernel ...", and in why->text more about it or "". Also returns NULL, with *tried false, if
+ * the problem cannot be tried: its shapes do not fit together in that size, the reference cannot do
+ * it, or there is no memory. */
 const char *trial_find_fault(const struct trial_problem *p, const struct trial_rule *rule,
-                             const struct kernel *kernel, const struct op *op, struct err *why);
+                             const struct kernel *kernel, const struct op *op, bool *tried,
+                             struct err *why);
 
 #endif

@@ -2,6 +2,7 @@
 #include "config.h"
 #include "trainer/backends/trial/verdicts.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,9 +12,33 @@ struct verdict {
     struct trial_problem problem;
 };
 
+static pthread_mutex_t tally_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct verdicts_tally tally;
+
+static void count(const char *fault)
+{
+    size_t n, size = sizeof tally.faults;
+
+    pthread_mutex_lock(&tally_lock);
+    n = strlen(tally.faults);
+    ++*(*fault ? &tally.nwrong : &tally.nright);
+    if (*fault && (size_t)snprintf(tally.faults + n, size - n, "%s%s", n ? "; " : "", fault) >=
+                      size - n)
+        memcpy(tally.faults + size - sizeof "...", "...", sizeof "...");
+    pthread_mutex_unlock(&tally_lock);
+}
+
+void verdicts_tally(struct verdicts_tally *dst)
+{
+    pthread_mutex_lock(&tally_lock);
+    *dst = tally;
+    pthread_mutex_unlock(&tally_lock);
+}
+
 bool verdicts_ask(struct verdicts *v, const struct trial_problem *p, verdicts_try_f *try,
                   const struct kernel *kernel, const struct op *op)
 {
+    char fault[VERDICTS_FAULT] = "";
     struct verdict *known;
     bool works;
 
@@ -21,7 +46,9 @@ bool verdicts_ask(struct verdicts *v, const struct trial_problem *p, verdicts_tr
     for (known = v->first; known && memcmp(&known->problem, p, sizeof *p) != 0;
          known = known->next)
         ;
-    works = known ? known->works : try(p, kernel, op);
+    if (!known && try(p, kernel, op, fault))
+        count(fault);
+    works = known ? known->works : !*fault;
     if (!known && (known = malloc(sizeof *known))) {
         known->next = v->first;
         known->works = works;
@@ -30,12 +57,4 @@ bool verdicts_ask(struct verdicts *v, const struct trial_problem *p, verdicts_tr
     }
     pthread_mutex_unlock(&v->lock);
     return works;
-}
-
-void verdicts_count(struct verdicts *v, unsigned *nworking, unsigned *nothers)
-{
-    pthread_mutex_lock(&v->lock);
-    for (const struct verdict *known = v->first; known; known = known->next)
-        ++*(known->works ? nworking : nothers);
-    pthread_mutex_unlock(&v->lock);
 }

@@ -7,6 +7,14 @@
 
 #include "trainer/backends/trial/trial.h"
 
+#define VERDICTS_FAULT 512
+
+/* What all trials of this process have found so far. */
+struct verdicts_tally {
+    unsigned nright, nwrong; /* problems */
+    char faults[2 * VERDICTS_FAULT]; /* of the wrong ones, joined by "; "; cut off with "..." */
+};
+
 /* Kept until the process ends. */
 struct verdicts {
     pthread_mutex_t lock;
@@ -15,17 +23,17 @@ struct verdicts {
 
 #define VERDICTS_NONE {PTHREAD_MUTEX_INITIALIZER, NULL}
 
-/* Returns whether the kernel works for the op in the size of the problem. */
+/* Tries the kernel for the op in the size of the problem. Sets fault to what is wrong, as
+ * "conv2d, of 16 channels, on GPU 0 gives wrong results", or leaves it if the kernel works. Returns
+ * whether the problem could be tried. */
 typedef bool verdicts_try_f(const struct trial_problem *p, const struct kernel *kernel,
-                            const struct op *op);
+                            const struct op *op, char fault[VERDICTS_FAULT]);
 
-/* Returns what try returns, or has returned for the same problem. Several threads may call this at
- * the same time. */
+/* Returns false if try, which is called once for each problem of *v, has found a fault. Several
+ * threads may call this at the same time. */
 bool verdicts_ask(struct verdicts *v, const struct trial_problem *p, verdicts_try_f *try,
                   const struct kernel *kernel, const struct op *op);
 
-/* Adds the number of problems for which a kernel worked to *nworking, that of the others to
- * *nothers. */
-void verdicts_count(struct verdicts *v, unsigned *nworking, unsigned *nothers);
+void verdicts_tally(struct verdicts_tally *dst);
 
 #endif

@@ -6,6 +6,7 @@
 
 #include "src/rng.h"
 #include "t/tap.h"
+#include "trainer/backends/trial/verdicts.h"
 #include "trainer/network/network.h"
 
 #define SIDE 24
@@ -75,21 +76,23 @@ static void check_gradients(const char *what, int gpu, const float *want, bool r
 
 int main(void)
 {
-    unsigned nright, nwrong, nbefore;
+    struct verdicts_tally tally;
+    unsigned nbefore;
     size_t n;
 
     setenv("UNET_CUDNN", "off", 1);
     float *want = gradients("ref", DTYPE_F32, 0, &n);
     check_gradients("a GPU that works", 0, want, true);
-    cuda_check_count(&nright, &nwrong);
-    ok(nright > 10 && nwrong == 0, "all of %u kernels that were tried are right", nright);
+    verdicts_tally(&tally);
+    ok(tally.nright > 10 && tally.nwrong == 0, "all of %u kernels that were tried are right",
+       tally.nright);
 
     emulate_spoiled = 0.5F;
-    nbefore = nright;
+    nbefore = tally.nright;
     check_gradients("one that multiplies wrongly", 1, want, true);
-    cuda_check_count(&nright, &nwrong);
-    ok(nwrong > 3, "%u kernels were found out", nwrong);
-    ok(nright > nbefore, "%u others serve", nright - nbefore);
+    verdicts_tally(&tally);
+    ok(tally.nwrong > 3, "%u kernels were found out", tally.nwrong);
+    ok(tally.nright > nbefore, "%u others serve", tally.nright - nbefore);
 
     setenv("UNET_CUDA_KERNELS", "untried", 1);
     check_gradients("if nobody tries", 1, want, false);

@@ -11,7 +11,7 @@
 #include "src/rng.h"
 #include "t/tap.h"
 #include "trainer/backends/backends.h"
-#include "trainer/backends/cuda/cuda_check.h"
+#include "trainer/backends/trial/verdicts.h"
 #include "trainer/metric/image_loss.h"
 #include "trainer/metric/score.h"
 #include "trainer/network/network.h"
@@ -636,7 +636,7 @@ static void check_kernels(void)
     static const struct { const char *model; int base, depth; enum dtype dtype; } some[] = {
         {"unet", 4, 1, DTYPE_F32}, {"unet", 8, 2, DTYPE_BF16}, {"unet", 32, 1, DTYPE_BF16},
         {"unet", 8, 1, DTYPE_F16}, {"resnet20", 0, 0, DTYPE_BF16}};
-    unsigned nright, nwrong;
+    struct verdicts_tally tally;
     struct err e;
 
     for (size_t i = 0; i < sizeof some / sizeof *some; i++) {
@@ -654,10 +654,10 @@ static void check_kernels(void)
             bail_out("%s: %s", some[i].model, e.text);
         network_destroy(n);
     }
-    cuda_check_count(&nright, &nwrong);
-    ok(nwrong == 0, "of %u kernels that were tried none is wrong (%u are)", nright + nwrong,
-       nwrong);
-    ok(nright > 30, "more than 30 were tried");
+    verdicts_tally(&tally);
+    ok(tally.nwrong == 0, "of %u kernels that were tried none is wrong (%u are)",
+       tally.nright + tally.nwrong, tally.nwrong);
+    ok(tally.nright > 30, "more than 30 were tried");
 }
 
 int main(void)

@@ -2,6 +2,8 @@
 #include "config.h"
 #include "trainer/backends/cpu/conv/amx/amx_check.h"
 
+#include <stdio.h>
+
 #include "src/log.h"
 #include "trainer/backends/cpu/isa/amx_tiles.h"
 #include "trainer/backends/trial/verdicts.h"
@@ -20,18 +22,20 @@ static bool is_activation(const struct tensor *t)
 
 /* The numbers are small integers, so that tiles compute the sums of the reference exactly. */
 static bool try_kernel(const struct trial_problem *p, const struct kernel *kernel,
-                       const struct op *op)
+                       const struct op *op, char fault[VERDICTS_FAULT])
 {
     static const struct trial_rule exact = {.tolerance = 0};
     struct err why;
-    const char *fault = trial_find_fault(p, &exact, kernel, op, &why);
+    bool tried;
+    const char *what = trial_find_fault(p, &exact, kernel, op, &tried, &why);
 
-    if (fault)
-        log_warn("%s by tiles (AMX), of %d and %d channels, %s; one without them, which is slower, "
-                 "is used",
-                 op->kind->name, (int)trial_tensor(op, 0)->shape.dim[DIM_C],
-                 (int)op->in[op->in[1] ? 1 : 2]->shape.dim[op->in[1] ? 0 : 3], fault);
-    return !fault;
+    if (!what)
+        return tried;
+    snprintf(fault, VERDICTS_FAULT, "%s by tiles (AMX), of %d and %d channels, %s", op->kind->name,
+             (int)trial_tensor(op, 0)->shape.dim[DIM_C],
+             (int)op->in[op->in[1] ? 1 : 2]->shape.dim[op->in[1] ? 0 : 3], what);
+    log_warn("%s; one without them, which is slower, is used", fault);
+    return true;
 }
 
 bool amx_check(const struct kernel *kernel, const struct op *op)

@@ -145,7 +145,15 @@ static void emulate_do_load(struct emulate_lane *lanes, bool transposed)
         }
 }
 
-static float emulate_spoiled; /* added to products, in tests that a wrong GPU is noticed */
+/* Added to products, in tests that a wrong GPU is noticed; EMULATE_SPOILED. */
+static float emulate_spoiled;
+
+__attribute__((constructor)) static void emulate_read_spoiled(void)
+{
+    const char *text = getenv("EMULATE_SPOILED");
+
+    emulate_spoiled = text ? strtof(text, NULL) : 0;
+}
 
 static void emulate_do_multiply(struct emulate_lane *lanes)
 {
