@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "t/ptx/machine.h"
+#include "trainer/core/vector_clones.h"
 
 void fault(struct block *b, const struct warp *w, const struct insn *i, unsigned lane,
            const char *fmt, ...)
@@ -86,13 +87,19 @@ static bool must_yield(const struct warp *w, unsigned pc)
 
 /* ---- instructions */
 
-static uint32_t guard_mask(const struct warp *w, const struct insn *i)
+VECTOR_CLONES static uint32_t mask_of(const uint32_t *predicate)
 {
-    const uint32_t *p = lanes_of(w, &i->guard);
     uint32_t mask = 0;
 
     for (unsigned l = 0; l < LANES; l++)
-        mask |= (p[l] & 1) << l;
+        mask |= (predicate[l] & 1) << l;
+    return mask;
+}
+
+static uint32_t guard_mask(const struct warp *w, const struct insn *i)
+{
+    uint32_t mask = mask_of(lanes_of(w, &i->guard));
+
     return i->negated ? ~mask : mask;
 }
 
@@ -103,7 +110,7 @@ static uint32_t guard_mask(const struct warp *w, const struct insn *i)
         for (unsigned l = 0; l < LANES; l++)              \
             to[l] = mask >> l & 1 ? from[l] : to[l];      \
     } while (0)
-static void merge(void *out, const uint64_t *result, uint32_t mask, unsigned nbytes)
+VECTOR_CLONES static void merge(void *out, const uint64_t *result, uint32_t mask, unsigned nbytes)
 {
     if (mask == ALL_LANES)
         memcpy(out, result, (size_t)nbytes * LANES);
@@ -122,23 +129,36 @@ static void run_arithmetic(struct warp *w, const struct insn *i)
 
     for (unsigned k = 1; k < i->noperands; k++)
         in[k - 1] = lanes_of(w, &i->operand[k]);
-    i->run(result, in);
-    merge(lanes_of(w, &i->operand[0]), result, w->mask, i->operand[0].nbytes);
+    void *out = lanes_of(w, &i->operand[0]);
+    i->run(w->mask == ALL_LANES ? out : result, in);
+    if (w->mask != ALL_LANES)
+        merge(out, result, w->mask, i->operand[0].nbytes);
 }
 
+#define UNPACK_LANES(t)                             \
+    for (unsigned l = 0; l < LANES; l++) {          \
+        ((t *)value[0])[l] = ((const t *)a)[2 * l]; \
+        ((t *)value[1])[l] = ((const t *)a)[2 * l + 1]; \
+    }
+#define PACK_LANES(t)                               \
+    for (unsigned l = 0; l < LANES; l++) {          \
+        ((t *)value)[2 * l] = ((const t *)a)[l];    \
+        ((t *)value)[2 * l + 1] = ((const t *)b)[l]; \
+    }
 static void run_halves(struct warp *w, const struct insn *i)
 {
-    const char *whole = lanes_of(w, &i->operand[2]);
     uint64_t value[2][LANES];
-    size_t n = i->nbytes;
+    const void *a = lanes_of(w, &i->operand[i->kind == UNPACK ? 2 : 1]);
+    const void *b = lanes_of(w, &i->operand[2]);
 
-    for (size_t l = 0; l < LANES; l++)
-        for (size_t k = 0; k < 2; k++)
-            if (i->kind == UNPACK)
-                memcpy((char *)value[k] + l * n, whole + (2 * l + k) * n, n);
-            else
-                memcpy((char *)value[0] + (2 * l + k) * n,
-                       (char *)lanes_of(w, &i->operand[1 + k]) + l * n, n);
+    if (i->kind == PACK && i->nbytes == 2)
+        PACK_LANES(uint16_t)
+    else if (i->kind == PACK)
+        PACK_LANES(uint32_t)
+    else if (i->nbytes == 2)
+        UNPACK_LANES(uint16_t)
+    else
+        UNPACK_LANES(uint32_t)
     merge(lanes_of(w, &i->operand[0]), value[0], w->mask, i->operand[0].nbytes);
     if (i->kind == UNPACK)
         merge(lanes_of(w, &i->operand[1]), value[1], w->mask, i->operand[1].nbytes);
@@ -231,7 +251,7 @@ static bool meet(struct block *b, struct warp *w, struct insn *i, const struct g
 static void run_group(struct block *b, struct warp *w, struct group g)
 {
     for (;;) {
-        if (must_yield(w, g.pc)) {
+        if (w->ngroups && must_yield(w, g.pc)) {
             add_group(w, g.pc, g.mask, false);
             return;
         }
@@ -370,32 +390,50 @@ static bool check_launch(const struct ptx *p, const struct kernel *k, const stru
     return true;
 }
 
+/* Returns room for nbytes, those behind `kept` NaN, as nothing has written there; NULL: out of
+ * memory, and p is freed. */
+static void *need_room(void *p, size_t *room, size_t kept, size_t nbytes)
+{
+    if (*room < nbytes) {
+        free(p);
+        p = malloc(nbytes);
+        *room = p ? nbytes : 0;
+        kept = 0;
+    }
+    if (p)
+        memset((char *)p + kept, 0xff, nbytes - kept);
+    return p;
+}
+
 static bool make_warps(struct block *b)
 {
-    b->shared = malloc(b->nshared + 1);
-    b->granules = malloc((b->nshared / GRANULE + 1) * sizeof *b->granules);
+    size_t ngranules = b->nshared / GRANULE + 1;
+
+    b->shared = need_room(b->shared, &b->shared_room, 0, b->nshared + 1);
+    b->granules = need_room(b->granules, &b->granule_room, 0, ngranules * sizeof *b->granules);
     bool made = b->shared && b->granules;
     for (unsigned k = 0; k < b->nwarps; k++) {
-        b->warp[k].index = k;
-        b->warp[k].registers = malloc(b->kernel->register_bytes);
-        made &= b->warp[k].registers != NULL;
-        if (made) /* NaN, as nothing has written there */
-            memset(b->warp[k].registers, 0xff, b->kernel->register_bytes);
+        struct warp *w = &b->warp[k];
+
+        w->index = k;
+        w->registers = need_room(w->registers, &w->room, FUNCTION_BYTES,
+                                 b->kernel->register_bytes);
+        made &= w->registers != NULL;
     }
-    if (made)
-        memset(b->shared, 0xff, b->nshared);
     return made;
 }
 
 static void free_block(struct block *b)
 {
-    for (unsigned k = 0; k < b->nwarps; k++) {
+    for (unsigned k = 0; b && k < MAX_WARPS; k++) {
         for (unsigned l = 0; l < LANES; l++)
             free(b->warp[k].copies[l]);
         free(b->warp[k].registers);
     }
-    free(b->shared);
-    free(b->granules);
+    if (b) {
+        free(b->shared);
+        free(b->granules);
+    }
     free(b);
 }
 
@@ -436,18 +474,19 @@ bool ptx_launch(struct ptx *p, const struct ptx_launch *launch, char why[PTX_WHY
         return refuse(why, "%s: no such kernel for sm_%u", launch->kernel, p->limits->arch);
     if (!check_launch(p, k, launch, why))
         return false;
-    struct block *b = calloc(1, sizeof *b);
-    if (!b)
+    if (!p->block && !(p->block = calloc(1, sizeof *p->block)))
         return refuse(why, "out of memory");
+    struct block *b = p->block;
     p->nlaunches++;
-    *b = (struct block){.ptx = p, .kernel = k, .launch = launch, .why = why,
-                        .nwarps = launch->nthreads / LANES,
-                        .nshared = k->nstatic + launch->nshared,
-                        .random = (launch->seed + p->nlaunches) * 0x9e3779b97f4a7c15u | 1};
+    b->ptx = p;
+    b->kernel = k;
+    b->launch = launch;
+    b->why = why;
+    b->nwarps = launch->nthreads / LANES;
+    b->nshared = k->nstatic + launch->nshared;
+    b->random = (launch->seed + p->nlaunches) * 0x9e3779b97f4a7c15u | 1;
     count_launch(k, launch);
-    bool run = run_blocks(b);
-    free_block(b);
-    return run;
+    return run_blocks(b);
 }
 
 /* ---- the set */
@@ -475,6 +514,7 @@ void ptx_free(struct ptx *p)
     for (unsigned k = 0; p && k < p->nkernels; k++)
         free(p->kernels[k].name);
     if (p) {
+        free_block(p->block);
         free(p->code);
         free(p->kernels);
     }

@@ -86,54 +86,62 @@ static u32 to_u32(f32 v)
     return v >= 4294967296.0F ? ALL_LANES : v > 0 ? (u32)v : 0;
 }
 
-static f32 from_half(u16 h)
+static f32 as_float(u32 bits)
 {
-    u32 exponent = h >> 10 & 31, fraction = h & 1023;
-    f32 v = exponent == 31 ? fraction ? NAN : INFINITY
-            : exponent     ? ldexpf((f32)(fraction + 1024), (int)exponent - 25)
-                           : ldexpf((f32)fraction, -24);
-
-    return h >> 15 ? -v : v;
-}
-
-static u16 to_half(f32 v)
-{
-    u16 sign = signbit(v) ? 0x8000 : 0;
-    f32 size = fabsf(v);
-    int exponent;
-
-    if (isnan(v))
-        return 0x7fff;
-    if (size >= 65520)
-        return sign | 0x7c00;
-    if (size < 0x1p-14F) /* in units of the smallest; 1024 of them are the next exponent */
-        return (u16)(sign | (u16)lrintf(size * 0x1p24F));
-    frexpf(size, &exponent);
-    return (u16)(sign + ((exponent + 13) << 10) + lrintf(ldexpf(size, 11 - exponent)));
-}
-
-static f32 from_bf16(u16 h)
-{
-    u32 bits = (u32)h << 16;
     f32 v;
 
     memcpy(&v, &bits, sizeof v);
     return v;
 }
 
-static u16 to_bf16(f32 v)
+static u32 as_bits(f32 v)
 {
     u32 bits;
 
     memcpy(&bits, &v, sizeof bits);
-    return isnan(v) ? 0x7fff : (u16)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+    return bits;
 }
 
-#define EACH_LANE for (unsigned l = 0; l < LANES; l++)
+/* The exponents of the two types differ by 112; that of infinity and NaN is set apart. */
+static f32 from_half(u16 h)
+{
+    u32 size = (h & 0x7fffu) << 13;
+    f32 v = as_float(size) * 0x1p112F;
+
+    v = size >= 0x7c00u << 13 ? as_float(0x7f800000 | size) : v;
+    return h >> 15 ? -v : v;
+}
+
+/* Below 2^-14 the numbers of a half are multiples of 2^-24, which are those of a float at 0.5. */
+static u16 to_half(f32 v)
+{
+    u32 bits = as_bits(v) & 0x7fffffff, sign = as_bits(v) >> 16 & 0x8000;
+    u32 small = as_bits(as_float(bits) + 0.5F) - as_bits(0.5F);
+    u32 normal = (bits + 0xfff + (bits >> 13 & 1) - (112u << 23)) >> 13;
+    u32 size = bits >= 0x477ff000 ? 0x7c00 : bits < 0x38800000 ? small : normal;
+
+    return (u16)(bits > 0x7f800000 ? 0x7fff : sign | size);
+}
+
+static f32 from_bf16(u16 h)
+{
+    return as_float((u32)h << 16);
+}
+
+static u16 to_bf16(f32 v)
+{
+    u32 bits = as_bits(v);
+
+    return (u16)((bits & 0x7fffffff) > 0x7f800000 ? 0x7fff
+                                                  : (bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+/* The result may lie where a source does: each lane reads before it writes. */
+#define EACH_LANE _Pragma("GCC ivdep") for (unsigned l = 0; l < LANES; l++)
 #define F1(name, opcode, t, ta, value)                        \
     VECTOR_CLONES static void name(void *out, void *const *in) \
     {                                                         \
-        t *restrict r = out;                                  \
+        t *r = out;                                           \
         const ta *pa = in[0];                                 \
         EACH_LANE                                             \
         {                                                     \
@@ -144,7 +152,7 @@ static u16 to_bf16(f32 v)
 #define F2(name, opcode, t, ta, tb, value)                    \
     VECTOR_CLONES static void name(void *out, void *const *in) \
     {                                                         \
-        t *restrict r = out;                                  \
+        t *r = out;                                           \
         const ta *pa = in[0];                                 \
         const tb *pb = in[1];                                 \
         EACH_LANE                                             \
@@ -157,7 +165,7 @@ static u16 to_bf16(f32 v)
 #define F3(name, opcode, t, ta, tb, tc, value)                \
     VECTOR_CLONES static void name(void *out, void *const *in) \
     {                                                         \
-        t *restrict r = out;                                  \
+        t *r = out;                                           \
         const ta *pa = in[0];                                 \
         const tb *pb = in[1];                                 \
         const tc *pc = in[2];                                 \
@@ -172,7 +180,7 @@ static u16 to_bf16(f32 v)
 #define F4(name, opcode, t, ta, tb, tc, td, value)            \
     VECTOR_CLONES static void name(void *out, void *const *in) \
     {                                                         \
-        t *restrict r = out;                                  \
+        t *r = out;                                           \
         const ta *pa = in[0];                                 \
         const tb *pb = in[1];                                 \
         const tc *pc = in[2];                                 \

@@ -36,24 +36,24 @@ enum kind {
 
 typedef void (*arithmetic)(void *out, void *const *in);
 
+/* What each execution needs comes first. */
 struct insn {
     enum kind kind;
-    const char *form; /* the opcode with its suffixes */
-    char *text, *words;
-    unsigned line;
-    bool guarded, negated;
-    struct operand guard;
+    bool guarded, negated, is_signed, transposed;
+    unsigned target; /* of a branch or call */
     unsigned noperands;
-    struct operand operand[MAX_OPERANDS]; /* the result first */
     arithmetic run;
+    uint64_t nruns;
+    struct operand guard;
+    struct operand operand[MAX_OPERANDS]; /* the result first */
     enum space space;
-    bool is_signed, transposed;
     unsigned nbytes, nvector; /* of a memory access: each element, and how many */
     int64_t displacement;
-    unsigned target; /* of a branch or call */
-    uint64_t nruns;
     uintptr_t low, high; /* the allocation that it used last */
     uint64_t launch;     /* in this launch */
+    const char *form;    /* the opcode with its suffixes */
+    char *text, *words;
+    unsigned line;
 };
 
 struct counts {
@@ -88,6 +88,7 @@ struct ptx {
     struct kernel *kernels;
     unsigned nkernels;
     uint64_t nlaunches;
+    struct block *block; /* the one that runs; launches share its memory */
 };
 
 /* Who read and wrote 4 bytes of shared memory since the last barrier. */
@@ -112,6 +113,7 @@ struct copy {
 struct warp {
     unsigned index;
     unsigned char *registers;
+    size_t room; /* bytes of them */
     uint32_t live, mask; /* lanes that have not returned; that run the present instruction */
     struct group group[LANES];
     unsigned ngroups;
@@ -130,6 +132,7 @@ struct block {
     unsigned char *shared;
     struct granule *granules;
     size_t nshared;
+    size_t shared_room, granule_room; /* bytes */
     uint32_t time;
     uint64_t random;
     jmp_buf failed;

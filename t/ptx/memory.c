@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "t/ptx/machine.h"
+#include "trainer/core/vector_clones.h"
 
 #define SECTOR 32
 #define BANKS 32
@@ -94,6 +95,19 @@ static void *global_place(struct block *b, const struct warp *w, struct insn *i,
     if (i->launch != b->ptx->nlaunches || at < i->low || at + nbytes > i->high)
         find_region(b, w, i, lane, at, nbytes);
     return (void *)at;
+}
+
+/* Returns whether all lanes' bytes are aligned and in the allocation that i used last. */
+VECTOR_CLONES static bool is_inside(const struct insn *i, const uint64_t *address, unsigned nbytes)
+{
+    uint64_t low = address[0], high = low, all = low;
+
+    for (unsigned l = 1; l < LANES; l++) {
+        low = address[l] < low ? address[l] : low;
+        high = address[l] > high ? address[l] : high;
+        all |= address[l];
+    }
+    return low >= i->low && high < i->high && high + nbytes <= i->high && all % nbytes == 0;
 }
 
 /* ---- shared memory */
@@ -191,82 +205,123 @@ static unsigned distinct(uint64_t *v, unsigned n)
     return m;
 }
 
-/* The lanes whose bytes fill 128 are served together; two words of one bank are not. */
+/* Counts the distinct addresses, and the sectors that they lie in. Where they ascend, as most do,
+ * nothing has to be sorted. */
+VECTOR_CLONES static void count_places(const uint64_t *address, unsigned *nplaces,
+                                       unsigned *nsectors)
+{
+    unsigned places = 1, sectors = 1, descents = 0;
+
+    for (unsigned l = 1; l < LANES; l++) {
+        places += address[l] != address[l - 1];
+        sectors += address[l] / SECTOR != address[l - 1] / SECTOR;
+        descents += address[l] < address[l - 1];
+    }
+    if (descents) {
+        uint64_t sorted[LANES];
+
+        memcpy(sorted, address, sizeof sorted);
+        places = distinct(sorted, LANES);
+        for (unsigned l = 0; l < places; l++)
+            sorted[l] /= SECTOR;
+        sectors = distinct(sorted, places);
+    }
+    *nplaces = places;
+    *nsectors = sectors;
+}
+
+/* The lanes whose bytes fill 128 are served together; two places in the same banks are not. */
 static unsigned wavefronts(const uint64_t *address, uint32_t mask, unsigned nbytes)
 {
     unsigned together = BANKS * BANK_BYTES / nbytes, total = 0;
 
-    together = together < LANES ? together : LANES;
     for (unsigned first = 0; first < LANES; first += together) {
-        uint64_t words[LANES];
-        unsigned n = 0, of_bank[BANKS] = {0}, most = 0;
+        uint64_t seen[BANKS][LANES];
+        unsigned nseen[BANKS] = {0}, most = 0;
 
-        for (unsigned l = first; l < first + together; l++)
-            for (unsigned k = 0; (mask >> l & 1) && k < nbytes; k += BANK_BYTES)
-                words[n++] = (address[l] + k) / BANK_BYTES;
-        n = distinct(words, n);
-        for (unsigned k = 0; k < n; k++) {
-            unsigned *count = &of_bank[words[k] % BANKS];
-            most = ++*count > most ? *count : most;
+        for (unsigned l = first; l < first + together; l++) {
+            uint64_t place = address[l] / nbytes;
+            unsigned bank = place % together, k = 0;
+
+            if (!(mask >> l & 1))
+                continue;
+            while (k < nseen[bank] && seen[bank][k] != place)
+                k++;
+            if (k < nseen[bank])
+                continue;
+            seen[bank][nseen[bank]++] = place;
+            most = nseen[bank] > most ? nseen[bank] : most;
         }
         total += most;
     }
     return total;
 }
 
+/* Lanes outside of the mask have the addresses of others. */
 static void count_access(struct block *b, const uint64_t *address, uint32_t mask, unsigned nbytes,
                          bool shared)
 {
     struct counts *c = &b->kernel->counts;
-    uint64_t places[LANES], sectors[LANES];
-    unsigned n = 0;
+    unsigned nplaces, nsectors;
 
-    for (unsigned l = 0; l < LANES; l++)
-        if (mask >> l & 1) {
-            sectors[n] = address[l] / SECTOR;
-            places[n++] = address[l];
-        }
-    n = distinct(places, n) * nbytes;
+    count_places(address, &nplaces, &nsectors);
     if (shared) {
         c->nwavefronts += wavefronts(address, mask, nbytes);
-        c->nwavefronts_ideal += (n + BANKS * BANK_BYTES - 1) / (BANKS * BANK_BYTES);
+        c->nwavefronts_ideal += (nplaces * nbytes + BANKS * BANK_BYTES - 1) / (BANKS * BANK_BYTES);
     } else {
-        c->nsectors += distinct(sectors, (unsigned)__builtin_popcount(mask));
-        c->nsectors_ideal += (n + SECTOR - 1) / SECTOR;
+        c->nsectors += nsectors;
+        c->nsectors_ideal += (nplaces * nbytes + SECTOR - 1) / SECTOR;
     }
 }
 
 /* ---- instructions */
 
+/* A lane outside of the mask gets the address of one that is in it. */
 static void find_addresses(const struct warp *w, const struct operand *o, int64_t displacement,
-                           uint64_t *address)
+                           uint32_t mask, uint64_t *address)
 {
     const void *base = lanes_of(w, o);
+    unsigned last = mask ? (unsigned)__builtin_ctz(mask) : 0;
 
-    for (unsigned l = 0; l < LANES; l++)
-        address[l] = (o->nbytes == 4 ? ((const uint32_t *)base)[l] : ((const uint64_t *)base)[l]) +
-                     (uint64_t)displacement;
+    for (unsigned l = 0; o->nbytes == 4 && l < LANES; l++)
+        address[l] = ((const uint32_t *)base)[l] + (uint64_t)displacement;
+    for (unsigned l = 0; o->nbytes != 4 && l < LANES; l++)
+        address[l] = ((const uint64_t *)base)[l] + (uint64_t)displacement;
+    for (unsigned l = 0; mask != ALL_LANES && l < LANES; l++) {
+        last = mask >> l & 1 ? l : last;
+        address[l] = address[last];
+    }
+}
+
+static enum space space_of(const struct insn *i, uint64_t address)
+{
+    if (address >> 56 == SHARED_WINDOW >> 56)
+        return SHARED;
+    if (address >> 56 == PARAM_WINDOW >> 56)
+        return PARAM;
+    return i->space == GENERIC ? GLOBAL : i->space;
 }
 
 /* Generic addresses become those of their space, which is the same for all lanes. */
 static enum space find_space(struct block *b, const struct warp *w, const struct insn *i,
                              uint64_t *address)
 {
-    enum space found = i->space;
+    uint64_t window = 0;
+    enum space found = space_of(i, address[0]);
 
+    for (unsigned l = 0; l < LANES; l++)
+        window |= address[l];
+    if (window >> 56 == 0)
+        return found;
     for (unsigned l = 0; l < LANES; l++) {
-        enum space here = address[l] >> 56 == SHARED_WINDOW >> 56 ? SHARED
-                          : address[l] >> 56 == PARAM_WINDOW >> 56 ? PARAM : i->space;
-        if (!(w->mask >> l & 1))
-            continue;
-        if (here == SHARED || here == PARAM)
-            address[l] &= ~((uint64_t)0xff << 56);
-        here = here == GENERIC ? GLOBAL : here;
+        enum space here = space_of(i, address[l]);
+
         if (i->space != GENERIC && here != i->space)
             fault(b, w, i, l, "an address of another space");
-        if (found != GENERIC && found != here)
+        if (found != here)
             fault(b, w, i, l, "lanes with addresses of several spaces");
-        found = here;
+        if (here == PARAM || address[l] >> 56 == SHARED_WINDOW >> 56)
+            address[l] &= ~((uint64_t)0xff << 56);
     }
     return found;
 }
@@ -282,41 +337,94 @@ static const void *param_place(struct block *b, const struct warp *w, const stru
     return (const char *)b->launch->args + address;
 }
 
-static void *place_of(struct block *b, const struct warp *w, struct insn *i, unsigned lane,
-                      enum space space, uint64_t address, unsigned nbytes, enum how how)
+/* Where each lane's bytes lie here. */
+static void find_places(struct block *b, const struct warp *w, struct insn *i, enum space space,
+                        const uint64_t *address, unsigned nbytes, enum how how,
+                        char *place[LANES])
 {
-    if (space == SHARED)
-        return shared_place(b, w, i, lane, address, nbytes, how);
-    if (space == PARAM)
-        return (void *)(uintptr_t)param_place(b, w, i, lane, address, nbytes);
-    return global_place(b, w, i, lane, address, nbytes);
-}
+    bool inside = space == GLOBAL && i->launch == b->ptx->nlaunches &&
+                  is_inside(i, address, nbytes);
 
-static void load_element(void *lanes, unsigned lane, unsigned lane_bytes, const void *from,
-                         unsigned nbytes, bool is_signed)
-{
-    uint64_t v = 0;
-
-    memcpy(&v, from, nbytes);
-    if (is_signed && nbytes < 8 && v >> (8 * nbytes - 1))
-        v |= ~(uint64_t)0 << 8 * nbytes;
-    memcpy((char *)lanes + (size_t)lane * lane_bytes, &v, lane_bytes);
-}
-
-static void load(struct warp *w, const struct insn *i, unsigned lane, const char *from)
-{
-    for (unsigned k = 0; k < i->nvector; k++) {
-        const struct operand *o = &i->operand[1 + k];
-        load_element(lanes_of(w, o), lane, o->nbytes, from + k * i->nbytes, i->nbytes,
-                     i->is_signed);
+    for (unsigned l = 0; inside && l < LANES; l++)
+        place[l] = (char *)(uintptr_t)address[l];
+    for (unsigned l = 0; !inside && l < LANES; l++) {
+        if (!(w->mask >> l & 1))
+            continue;
+        if (space == SHARED)
+            place[l] = shared_place(b, w, i, l, address[l], nbytes, how);
+        else if (space == PARAM)
+            place[l] = (char *)(uintptr_t)param_place(b, w, i, l, address[l], nbytes);
+        else
+            place[l] = global_place(b, w, i, l, address[l], nbytes);
     }
 }
 
-static void store(const struct warp *w, const struct insn *i, unsigned lane, char *to)
+#define EACH_LANE(mask)                     \
+    for (unsigned l = 0; l < LANES; l++)    \
+        if ((mask) >> l & 1)
+
+/* Loads an element of each lane into lanes of the same size. */
+#define LOAD(nbytes)                                                       \
+    case nbytes:                                                           \
+        EACH_LANE(mask) memcpy(to + (size_t)l * (nbytes), place[l] + offset, nbytes); \
+        break
+static void load_same(char *to, char *const *place, size_t offset, unsigned nbytes, uint32_t mask)
+{
+    switch (nbytes) {
+        LOAD(2);
+        LOAD(4);
+        LOAD(8);
+    }
+}
+
+/* Loads an element of each lane into wider lanes. */
+static void load_wider(char *to, char *const *place, size_t offset, const struct insn *i,
+                       unsigned lane_bytes, uint32_t mask)
+{
+    EACH_LANE(mask)
+    {
+        uint64_t v = 0;
+
+        memcpy(&v, place[l] + offset, i->nbytes);
+        if (i->is_signed && v >> (8 * i->nbytes - 1))
+            v |= ~(uint64_t)0 << 8 * i->nbytes;
+        memcpy(to + (size_t)l * lane_bytes, &v, lane_bytes);
+    }
+}
+
+static void load(const struct warp *w, const struct insn *i, char *const *place)
 {
     for (unsigned k = 0; k < i->nvector; k++) {
         const struct operand *o = &i->operand[1 + k];
-        memcpy(to + k * i->nbytes, (char *)lanes_of(w, o) + (size_t)lane * o->nbytes, i->nbytes);
+
+        if (o->nbytes == i->nbytes)
+            load_same(lanes_of(w, o), place, (size_t)k * i->nbytes, i->nbytes, w->mask);
+        else
+            load_wider(lanes_of(w, o), place, (size_t)k * i->nbytes, i, o->nbytes, w->mask);
+    }
+}
+
+#define STORE(nbytes)                                                            \
+    case nbytes:                                                                 \
+        EACH_LANE(mask) memcpy(place[l] + offset, from + l * lane_bytes, nbytes); \
+        break
+static void store_lanes(const char *from, size_t lane_bytes, char *const *place, size_t offset,
+                        unsigned nbytes, uint32_t mask)
+{
+    switch (nbytes) {
+        STORE(1);
+        STORE(2);
+        STORE(4);
+        STORE(8);
+    }
+}
+
+static void store(const struct warp *w, const struct insn *i, char *const *place)
+{
+    for (unsigned k = 0; k < i->nvector; k++) {
+        const struct operand *o = &i->operand[1 + k];
+
+        store_lanes(lanes_of(w, o), o->nbytes, place, (size_t)k * i->nbytes, i->nbytes, w->mask);
     }
 }
 
@@ -361,15 +469,13 @@ static void run_copy(struct block *b, struct warp *w, struct insn *i)
     uint64_t to[LANES], from[LANES];
     uint32_t real = 0;
 
-    find_addresses(w, &i->operand[0], i->displacement, to);
-    find_addresses(w, &i->operand[1], 0, from);
-    for (unsigned l = 0; l < LANES; l++)
-        if (w->mask >> l & 1) {
-            start_copy(b, w, i, l, to[l], from[l]);
-            real |= (uint32_t)(size[l] != 0) << l;
-        }
+    EACH_LANE(w->mask) real |= (uint32_t)(size[l] != 0) << l;
+    find_addresses(w, &i->operand[0], i->displacement, w->mask, to);
+    find_addresses(w, &i->operand[1], 0, real, from);
+    EACH_LANE(w->mask) start_copy(b, w, i, l, to[l], from[l]);
     count_access(b, to, w->mask, 16, true);
-    count_access(b, from, real, 16, false);
+    if (real)
+        count_access(b, from, real, 16, false);
 }
 
 void wait_copies(struct block *b, struct warp *w, struct insn *i)
@@ -397,6 +503,7 @@ void wait_copies(struct block *b, struct warp *w, struct insn *i)
 void run_memory(struct block *b, struct warp *w, struct insn *i)
 {
     uint64_t address[LANES];
+    char *place[LANES];
     unsigned nbytes = i->nbytes * i->nvector;
     enum how how = i->kind == LOAD ? READ : i->kind == STORE ? WRITE : ATOMIC;
 
@@ -404,23 +511,19 @@ void run_memory(struct block *b, struct warp *w, struct insn *i)
         run_copy(b, w, i);
         return;
     }
-    find_addresses(w, &i->operand[0], i->displacement, address);
+    find_addresses(w, &i->operand[0], i->displacement, w->mask, address);
     enum space space = find_space(b, w, i, address);
     if (how != READ && space == PARAM)
         fault(b, w, i, 0, "a write to parameters");
+    find_places(b, w, i, space, address, nbytes, how, place);
     if (space != PARAM)
         count_access(b, address, w->mask, nbytes, space == SHARED);
-    for (unsigned l = 0; l < LANES; l++) {
-        if (!(w->mask >> l & 1))
-            continue;
-        void *at = place_of(b, w, i, l, space, address[l], nbytes, how);
-        if (how == READ)
-            load(w, i, l, at);
-        else if (how == WRITE)
-            store(w, i, l, at);
-        else
-            add_atomically(w, i, l, at);
-    }
+    if (how == READ)
+        load(w, i, place);
+    else if (how == WRITE)
+        store(w, i, place);
+    else
+        EACH_LANE(w->mask) add_atomically(w, i, l, place[l]);
 }
 
 /* Lane 8 m + r names row r of matrix m; lane l receives two numbers of each matrix. */
@@ -429,7 +532,7 @@ void run_load_matrix(struct block *b, struct warp *w, struct insn *i)
     uint64_t address[LANES];
     uint16_t row[LANES][8];
 
-    find_addresses(w, &i->operand[4], i->displacement, address);
+    find_addresses(w, &i->operand[4], i->displacement, ALL_LANES, address);
     for (unsigned l = 0; l < LANES; l++)
         memcpy(row[l], shared_place(b, w, i, l, address[l], 16, READ), 16);
     for (unsigned m = 0; m < 4; m++)
