@@ -561,6 +561,86 @@ static void check_all_counts(void)
     check_counts(config, "three classes, both");
 }
 
+/* A replica that is linked to no other. */
+struct linked {
+    const struct device_ops *ops;
+    struct device *device;
+    const struct weights *weights;
+    float *sum; /* of the gradients of all runs */
+    int nsums, ndone;
+};
+
+static int sum_alone(void *arg, double *values, size_t n, struct err *e)
+{
+    (void)values;
+    (void)n;
+    (void)e;
+    ((struct linked *)arg)->nsums++;
+    return 0;
+}
+
+static void note_done(void *arg, const struct device_sums *sums)
+{
+    (void)sums;
+    ((struct linked *)arg)->ndone++;
+}
+
+static int queue_gradients(void *arg, size_t upto, struct err *e)
+{
+    struct linked *l = arg;
+
+    if (upto < l->weights->nparams)
+        return 0;
+    if (!l->ops->branch(l->device, e))
+        return -1;
+    l->ops->add(l->device, l->sum, l->weights->grad, upto);
+    return l->ops->merge(l->device, e);
+}
+
+/* A linked device divides by the sum of weights itself, and what is queued behind the gradients is
+ * replayed with them. */
+static void check_linked(void)
+{
+    struct network_step step = {.images = 2, .weight = 100, .own_weight = true};
+    struct training got, want;
+    struct linked l = {.nsums = 0};
+    struct err e;
+
+    start(&got, small, "cuda", OPTIM_SGD);
+    start(&want, small, "cuda", OPTIM_SGD);
+    l.ops = ops_of(&got, &l.device);
+    l.weights = network_weights(got.network);
+    size_t n = l.weights->nparams;
+    l.sum = l.ops->alloc(l.device, DEVICE_SHARED, n * sizeof *l.sum, &e);
+    if (!l.sum)
+        bail_out("%s", e.text);
+    network_set_link(got.network, &(struct network_link){sum_alone, NULL, note_done, &l});
+    for (int i = 0; i < 4; i++) { /* the last two are replayed */
+        fill(&got, true, 2, 3);
+        if (network_train(got.network, 2, step, &got.loss, queue_gradients, &l, &e))
+            bail_out("%s", e.text);
+    }
+    finish(&got);
+    fill(&want, true, 2, 3);
+    step.own_weight = false;
+    if (network_train(want.network, 2, step, &want.loss, NULL, NULL, &e))
+        bail_out("%s", e.text);
+    finish(&want);
+    const float *grad = network_weights(want.network)->grad;
+    double differ = 0;
+    for (size_t i = 0; i < n; i++)
+        differ = fmax(differ, fabs((double)l.sum[i] - 4 * (double)grad[i]));
+    ok(difference(l.weights->grad, grad, n) < 1e-6 && grad[0] != 0,
+       "a linked replica divides by the sum of weights: %.1e",
+       difference(l.weights->grad, grad, n));
+    ok(differ < 1e-6, "four runs add up their gradients: %.1e", differ);
+    ok(fabs(got.loss / want.loss / 4 - 1) < 1e-6 && l.ndone == 4 && l.nsums >= 1,
+       "and their losses: %g of %g", got.loss, want.loss);
+    l.ops->free(l.device, DEVICE_SHARED, l.sum);
+    stop(&got);
+    stop(&want);
+}
+
 static void check_types(void)
 {
     struct network_config config = small;
@@ -693,6 +773,7 @@ int main(void)
     check_sync(DTYPE_F32, 2e-3);
     check_sync(DTYPE_BF16, 4e-2);
     check_ready();
+    check_linked();
     check_recorded();
     check_room();
     remove_cache(cache);
