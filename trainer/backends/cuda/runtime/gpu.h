@@ -68,6 +68,7 @@ void cuda_queue_note_launch(void);
 #else
 
 #define GPU_BLOCK 256 /* threads of a block of other kernels */
+#define GPU_MOST_BLOCKS 8192 /* of gpu_blocks() */
 
 #include <cuda_runtime_api.h>
 
@@ -186,7 +187,7 @@ static inline unsigned gpu_blocks(size_t n)
 {
     size_t blocks = (n + GPU_BLOCK - 1) / GPU_BLOCK;
 
-    return blocks < 1 ? 1 : blocks < 8192 ? (unsigned)blocks : 8192;
+    return blocks < 1 ? 1 : blocks < GPU_MOST_BLOCKS ? (unsigned)blocks : GPU_MOST_BLOCKS;
 }
 
 #endif

@@ -27,6 +27,7 @@
 #ifndef GPU_BLOCK
 #define GPU_BLOCK 64 /* a GPU has more; each is a coroutine here */
 #endif
+#define GPU_MOST_BLOCKS 5 /* so that threads step through small tensors, too */
 #define EMULATE_STACK ((size_t)64 << 10)
 #define EMULATE_ALLOCATIONS 64
 #define EMULATE_THREADS 256 /* per block, at most */
