@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Compiles the .cu files to PTX and runs the CUDA backend's tests with it (make check-ptx).
 
-usage: check.py [--archs 80,90,100] [--mutations N] [--seed N] [--table FILE] [--only TEST,...]
+usage: check.py [--archs 90,80,100] [--mutations N] [--seed N] [--table FILE] [--only TEST,...]
            [--sources NAME,...]
 
 srcdir, builddir and NVCC are in the environment; what is made lies in $builddir/ptx. Exit code: 0
@@ -13,17 +13,15 @@ import glob
 import os
 import random
 import re
+import resource
 import shutil
 import subprocess
 import sys
-import threading
-import time
 
 SRC, BUILD = os.environ["srcdir"], os.environ["builddir"]
 NVCC = os.environ.get("NVCC") or shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
 FLAGS = ["-O3", "-std=c++17", "-I" + BUILD, "-I" + SRC]
 NOTICED = 0.95
-TIMEOUT = 240  # seconds; a mutation may make a loop endless
 COUNTS = ("registers", "threads", "shared", "resident", "launches", "blocks", "warp", "mma",
           "barriers", "wavefronts", "wavefronts_ideal", "sectors", "sectors_ideal")
 
@@ -61,19 +59,36 @@ def compile_one(source, arch, since):
         f.write(log)
 
 
+def kernel_texts(arch):
+    """{kernel: what decides what it does}: its PTX, the functions that it calls and its module's
+    variables, without comments and the architecture's name."""
+    texts = {}
+    for path in glob.glob(f"{BUILD}/ptx/{arch}/*.ptx"):
+        text = re.sub(r"//.*", "", open(path).read())
+        parts = re.split(r"(?m)^(?=\.(?:visible |extern |weak )*\.?(?:entry|func)\b)", text)
+        head = re.sub(r"(?m)^\.(version|target).*", "", parts[0])
+        functions = "".join(p for p in parts[1:] if ".entry" not in p.split("(")[0])
+        for part in parts[1:]:
+            name = re.match(r"[^(]*\.entry _ZL?(\d+)(\w+)", part)
+            if name:
+                calls = "call" in part
+                texts[name[2][:int(name[1])]] = head + part + (functions if calls else "")
+    return texts
+
+
 # ---- tests
 
 def list_tests():
-    """network, mma, and opcheck for each kind of op."""
-    listed = subprocess.run([f"{BUILD}/t/ptx/opcheck", "--list"], check=True, text=True,
+    """network, mma, and opcheck for each of its cases: those that take longest first."""
+    listed = subprocess.run([f"{BUILD}/t/ptx/opcheck", "--cases"], check=True, text=True,
                             stdout=subprocess.PIPE).stdout
-    ops = list(dict.fromkeys(line.split()[0] for line in listed.splitlines()[1:]))
-    return ["network", "mma", *(f"opcheck --check cuda {op}" for op in ops)]
+    return ["network", "mma", *("opcheck --check cuda " + line for line in listed.splitlines())]
 
 
-def run_test(test, arch, folder, report="", until_failed=False):
-    """(number of checks, what failed, seconds)"""
-    begin, count, failed, planned = time.monotonic(), 0, [], False
+def run_test(test, arch, folder, report="", limit=None):
+    """(number of checks, what failed, seconds of processor time). limit: at the first failure, or
+    after so many seconds, which is a failure, it is ended."""
+    count, failed, planned = 0, [], False
     env = dict(os.environ, PTX_DIR=folder, EMULATE_CAPABILITY=str(arch), PTX_REPORT=report,
                OMP_WAIT_POLICY="passive", OMP_NUM_THREADS="1")
     program, *words = test.split()
@@ -81,24 +96,23 @@ def run_test(test, arch, folder, report="", until_failed=False):
     with open(errors, "w") as err:
         p = subprocess.Popen([f"{BUILD}/t/ptx/{program}", *words], env=env, text=True,
                              stdout=subprocess.PIPE, stderr=err)
-        watchdog = threading.Timer(TIMEOUT, p.kill)
-        if until_failed:
-            watchdog.start()
+        if limit:
+            resource.prlimit(p.pid, resource.RLIMIT_CPU, (limit, limit))
         for line in p.stdout:
             count += re.match("(not )?ok", line) is not None
             planned |= line.startswith("1..")
             if line.startswith("not ok"):
                 failed.append(line.strip())
-                if until_failed:
+                if limit:
                     p.kill()
                     break
         p.stdout.close()
-        p.wait()
-        watchdog.cancel()
+        _, status, usage = os.wait4(p.pid, 0)
+        p.returncode = os.waitstatus_to_exitcode(status)
     if not planned and not failed:
         said = open(errors).read().strip().splitlines()
         failed.append(said[-1] if said else f"ended by signal {-p.returncode}")
-    return count, failed, time.monotonic() - begin
+    return count, failed, usage.ru_utime + usage.ru_stime
 
 
 class Report:
@@ -116,20 +130,45 @@ class Report:
                 self.lines[rest[0]].add(int(rest[1]))
 
 
-def check(archs, tests):
-    """Prints what failed. ({(arch, test): (Report, seconds)}, whether all passed)"""
-    def one(arch, test):
+def check_one(arch, tests):
+    """Prints what failed. {test: (Report, seconds, how many checks, how many failed)}"""
+    def one(test):
         path = f"{BUILD}/ptx/{arch}/{test.replace(' ', '-')}.report"
         count, failed, seconds = run_test(test, arch, f"{BUILD}/ptx/{arch}", path)
-        print(f"sm_{arch} {test}: {count} checks, {len(failed)} failed, {seconds:.1f} s",
-              flush=True)
         for line in failed[:10]:
-            print("    " + line, flush=True)
-        return (arch, test), (Report(path), seconds), not failed, count
+            print(f"sm_{arch} {test}: {line}", flush=True)
+        return Report(path), seconds, count, len(failed)
 
-    done = in_parallel(one, [(arch, test) for test in tests for arch in archs])
-    print(f"{sum(d[3] for d in done)} checks on {len(archs)} architectures")
-    return {d[0]: d[1] for d in done}, all(d[2] for d in done)
+    done = dict(zip(tests, in_parallel(one, [(test,) for test in tests])))
+    groups = collections.defaultdict(list)
+    for test, result in done.items():
+        groups[re.sub(r" \d+$", "", test)].append(result)
+    for group, results in groups.items():
+        print(f"sm_{arch} {group}: {sum(r[2] for r in results)} checks, "
+              f"{sum(r[3] for r in results)} failed, {sum(r[1] for r in results):.1f} s",
+              flush=True)
+    return done
+
+
+def check(archs, tests):
+    """Runs all tests on the first architecture, and on the others those with a kernel whose PTX is
+    not what was run already. ({(arch, test): (Report, seconds)}, whether all passed)"""
+    texts, ran, reports, passed, count = {}, {}, {}, True, 0
+    for arch in archs:
+        texts[arch] = kernel_texts(arch)
+        again = [test for test in tests if arch == archs[0] or any(
+            texts[arch].get(kernel) not in ran.get(kernel, ())
+            for kernel in reports[archs[0], test][0].kernels)]
+        for test, (report, seconds, n, nfailed) in check_one(arch, again).items():
+            reports[arch, test] = report, seconds
+            passed, count = passed and nfailed == 0, count + n
+            for kernel in report.kernels:
+                ran.setdefault(kernel, set()).add(texts[arch][kernel])
+        if len(again) < len(tests):
+            print(f"sm_{arch}: {len(tests) - len(again)} of {len(tests)} tests run PTX that was "
+                  "run already, and were left out")
+    print(f"{count} checks on {len(archs)} architectures")
+    return reports, passed
 
 
 # ---- mutations: one instruction of PTX becomes another
@@ -187,8 +226,8 @@ def find_modules(arch):
 
 
 def draw_mutations(reports, archs, count, rng):
-    """[(arch, kernel, path, line, tests that run it, cheapest first, what was done, new text)]:
-    kernels have equal shares, and only instructions that ran are drawn."""
+    """[(arch, kernel, path, line, [(seconds, test that runs it)], what was done, new text)]: the
+    cheapest test first, kernels have equal shares, and only instructions that ran are drawn."""
     modules = {arch: find_modules(arch) for arch in archs}
     texts, drawn = {}, []
     kernels = sorted({kernel for report, _ in reports.values() for kernel in report.kernels})
@@ -204,7 +243,7 @@ def draw_mutations(reports, archs, count, rng):
             texts[path] = open(path).read().split("\n")
         changed = mutate_line(texts[path][line - 1], rng)
         if changed:
-            tests = [test for _, test, lines in sorted(ran, key=lambda r: r[0]) if line in lines]
+            tests = sorted((seconds, test) for seconds, test, lines in ran if line in lines)
             drawn.append((arch, kernel, path, line, tests, *changed))
     return drawn
 
@@ -223,8 +262,9 @@ def notice(index, mutation):
     with open(f"{folder}/{os.path.basename(path)}", "w") as f:
         f.write("\n".join(text))
     said = None
-    for test in tests:
-        said = said or next(iter(run_test(test, arch, folder, until_failed=True)[1]), None)
+    for seconds, test in tests: # a mutation may make a loop endless
+        limit = int(5 + 10 * seconds)
+        said = said or next(iter(run_test(test, arch, folder, limit=limit)[1]), None)
     shutil.rmtree(folder)
     return said
 
@@ -292,7 +332,7 @@ def write_table(path, reports, archs):
 
 def main():
     parser = argparse.ArgumentParser(usage=__doc__.split("\n\n")[1])
-    parser.add_argument("--archs", default="80,90,100")
+    parser.add_argument("--archs", default="90,80,100")
     parser.add_argument("--mutations", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--table", default=f"{BUILD}/ptx/table")
@@ -307,7 +347,8 @@ def main():
     wanted = args.sources.split(",") if args.sources else None
     in_parallel(compile_one, [(s, arch, since) for s in sources() for arch in archs
                               if not wanted or os.path.basename(s)[:-3] in wanted])
-    tests = args.only.split(",") if args.only else list_tests()
+    only = args.only.split(",") if args.only else [""]
+    tests = [t for t in list_tests() if any((t + " ").startswith(o + " " * bool(o)) for o in only)]
     reports, passed = check(archs, tests)
     write_table(args.table, reports, archs)
     print(f"the counts of each kernel are in {args.table}")

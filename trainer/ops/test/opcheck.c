@@ -4,6 +4,8 @@
  *
  *   opcheck.t                                 the checks
  *   opcheck.t --list                          which backend has which op
+ *   opcheck.t --cases                         the cases, as OP NUMBER
+ *   opcheck.t --check BACKEND [OP [NUMBER]]   one backend's checks, all or of one op or case
  *   opcheck.t --perf [BACKEND [OP [SECONDS [DTYPE]]]]
  *                                             time each op (OMP_NUM_THREADS), 0.3 s each, f32
  *
@@ -736,11 +738,28 @@ static void close_backend(const struct backend *backend)
 }
 
 static const char *only; /* the kind of op that is checked; NULL: all */
+static int only_case = -1; /* the case of this kind; negative: all */
+
+/* Returns how many cases before case i have its kind. */
+static int number_of(size_t i)
+{
+    int number = 0;
+
+    for (size_t k = 0; k < i; k++)
+        number += cases[k].kind == cases[i].kind;
+    return number;
+}
+
+static bool is_chosen(size_t i)
+{
+    return !only || (strcmp(cases[i].kind->name, only) == 0 &&
+                     (only_case < 0 || number_of(i) == only_case));
+}
 
 static void check_cases(const struct backend *backend, const struct backend *reference)
 {
     for (size_t i = 0; i < NCASES; i++) { /* a device has no fallback */
-        if (only && strcmp(cases[i].kind->name, only) != 0)
+        if (!is_chosen(i))
             continue;
         if (rig_is_possible(&cases[i], backend, DTYPE_F32))
             check_case(&cases[i], backend, reference);
@@ -764,7 +783,7 @@ static void check_backend(const struct backend *backend, const struct backend *r
     unsetenv("UNET_CUDNN");
     if (!backend->device && backend != reference && !only)
         check_small_weights(backend, reference);
-    if (!only || strcmp(only, "max_pool2d") == 0)
+    if (!only || (strcmp(only, "max_pool2d") == 0 && only_case <= 0))
         check_pool_ties(backend);
     close_backend(backend);
     if (!only)
@@ -825,8 +844,17 @@ static int check_one_backend(int n, char **words)
         return 2;
     }
     only = n > 1 ? words[1] : NULL;
+    only_case = n > 2 ? atoi(words[2]) : -1;
     check_backend(backend, backend_find("ref"));
     return done_testing();
+}
+
+/* Prints a line for each case, as --check takes it: the kind of op, and the case's number of it. */
+static int list_cases(void)
+{
+    for (size_t i = 0; i < NCASES; i++)
+        printf("%s %d\n", cases[i].kind->name, number_of(i));
+    return 0;
 }
 
 static int measure_backends(int n, char **words)
@@ -868,9 +896,11 @@ int main(int argc, char **argv)
     }
     if (argc <= 6 && strcmp(argv[1], "--perf") == 0)
         return measure_backends(argc - 2, argv + 2);
-    if ((argc == 3 || argc == 4) && strcmp(argv[1], "--check") == 0)
+    if (argc == 2 && strcmp(argv[1], "--cases") == 0)
+        return list_cases();
+    if (argc >= 3 && argc <= 5 && strcmp(argv[1], "--check") == 0)
         return check_one_backend(argc - 2, argv + 2);
-    fprintf(stderr, "usage: opcheck.t [--list | --check BACKEND [OP] | "
+    fprintf(stderr, "usage: opcheck.t [--list | --cases | --check BACKEND [OP [NUMBER]] | "
                     "--perf [BACKEND [OP [SECONDS [DTYPE]]]]]\n");
     return 2;
 }
