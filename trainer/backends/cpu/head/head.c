@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The head and its gradients (head.h). op->priv is freed by simd_release; prepare fails without
- * memory. */
+/* The head, a 1x1 convolution to one channel, and its gradients (head.h). */
 #include "config.h"
 #include "trainer/backends/cpu/head/head.h"
 
@@ -12,7 +11,8 @@
 #include "trainer/backends/ref/chunks.h"
 
 #define LINE 16     /* floats of a cache line */
-#define MAX_STEP 16 /* values of a norm's step if there are fewer channels than lanes */
+#define MAX_STEP 16 /* values of a step of the norm's loops (norm_rows_step), if there are fewer
+                     * channels */
 
 const struct head_rows *head_rows_of(const struct op *op, const struct tensor *x,
                                      const struct tensor *y)

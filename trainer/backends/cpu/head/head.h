@@ -12,7 +12,8 @@
 #define HEAD_BLOCK 256 /* pixels whose sums are floats */
 #define HEAD_MAX_CHANNELS 256
 
-/* Returns the loops for activations x and logits y, or NULL if the op is not such a convolution. */
+/* Returns the loops for activations x and logits y, or NULL if the op is not such a convolution,
+ * its number or type of channels does not suit the loops, or the processor has no AVX2. */
 const struct head_rows *head_rows_of(const struct op *op, const struct tensor *x,
                                      const struct tensor *y);
 

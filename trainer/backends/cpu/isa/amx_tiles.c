@@ -19,7 +19,7 @@
 #include "trainer/backends/cpu/isa/bf16.h"
 #include "trainer/backends/cpu/isa/simd.h"
 
-#define MOST 4 /* tiles of a trial in each direction */
+#define MOST 4 /* tiles of a trial in each direction, at most */
 
 #if defined(__x86_64__) && defined(__linux__)
 #define REQUEST_PERMISSION 0x1023 /* ARCH_REQ_XCOMP_PERM */
@@ -102,7 +102,7 @@ void amx_tiles_multiply(const struct amx_tiles *tiles, const struct amx_product 
                                 : 1;
     amx_product_f *const blocks[2][3] = {
         {tiles->one_by_one, tiles->one_by_two, tiles->one_by_three},
-        /* Down: one, or as many as possible. */
+        /* [as many tiles down as fit][tiles across - 1] */
         {tiles->four_by_one, tiles->two_by_two, tiles->one_by_three}};
 
     for (size_t j = 0; j < n; j += across)
@@ -140,10 +140,10 @@ void amx_tiles_lines(const struct amx_tiles *tiles, const struct amx_product *p,
         }
 }
 
-/* A product of whole numbers, whose sums are exact: m tiles of a, n of b, two steps in two
- * windows. */
+/* The operands of a trial: products of whole numbers, whose sums are exact. try() multiplies m
+ * tiles of a and n of b, each with STEPS steps in STEPS windows. */
 #define STEPS 2
-#define WINDOWS 3 /* of amx_tiles_lines() */
+#define WINDOWS 3 /* of try_lines() */
 #define TILE_NUMBERS (AMX_TILES_ROWS * AMX_TILES_DEPTH)
 #define TILE_SUMS (AMX_TILES_ROWS * AMX_TILES_COLUMNS)
 

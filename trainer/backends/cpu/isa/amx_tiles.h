@@ -7,9 +7,10 @@
  * 64 and IA-32 Architectures Software Developer's Manual, volume 2: LDTILECFG, TILELOADD,
  * TDPBF16PS).
  *
- * Tiles belong to a thread. The operating system preserves them, except for a forked child that
- * uses them: do not fork between begin() and end(). Meanwhile a signal's frame is 8 KiB larger, for
- * which an alternative signal stack needs room; this program has none. */
+ * Tiles belong to a thread. The operating system preserves them when it switches threads, but a
+ * forked child begins without them: do not fork between begin() and end(). In that time a signal's
+ * frame is 8 KiB larger, which an alternative signal stack must have room for; this program uses no
+ * such stack. */
 #ifndef UNETCTL_TRAINER_BACKENDS_CPU_ISA_AMX_TILES_H
 #define UNETCTL_TRAINER_BACKENDS_CPU_ISA_AMX_TILES_H
 
@@ -29,9 +30,9 @@ struct amx_shape {
     bool lines;
 };
 
-/* Where one factor's tiles are. Distances in values: from one row of a tile to the next; to the
- * next tile of rows (of a) or columns (of b); to the next tile of a sum, which runs over nwindows
- * windows of nsteps steps. */
+/* Where one factor's tiles are. row, tile, step and window are distances in values: from one row of
+ * a tile to the next; to the next tile of rows (of a) or columns (of b); and, since a sum runs over
+ * nwindows windows of nsteps steps, to the next step and the next window. */
 struct amx_factor {
     const uint16_t *at;
     size_t row, tile, step, window;
@@ -70,8 +71,8 @@ struct amx_tiles {
 const struct amx_tiles *amx_tiles_best(void);
 
 /* Tries all products once, on small whole numbers. Returns NULL, or what is wrong with them; an
- * instruction that faults is reported, too. Replaces the handlers of SIGILL and SIGSEGV meanwhile,
- * so only one thread may call it at a time. */
+ * instruction that faults is reported, too, and so is a lack of memory. Replaces the handlers of
+ * SIGILL and SIGSEGV meanwhile, so only one thread may call it at a time. */
 const char *amx_tiles_fault(const struct amx_tiles *tiles);
 
 /* Computes the product of matrices of m x n tiles by the largest register blocks that fit. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* AMX instructions as functions that give the bits of the manual's pseudocode, for tests. Where an
- * instruction would fault (shapes that do not fit together, no configuration) sums become NaN. */
+/* AMX instructions as functions that give the bits of the manual's pseudocode, for tests. Where
+ * shapes do not fit together, so that an instruction would fault, sums become NaN; without a
+ * configuration nothing is stored. */
 #include "config.h"
 #include "trainer/backends/cpu/isa/amx_tiles.h"
 

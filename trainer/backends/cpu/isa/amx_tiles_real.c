@@ -5,8 +5,8 @@
 #ifdef __x86_64__
 #include <immintrin.h>
 
-/* The compiler may not know that these instructions read memory, nor how much of it the
- * configuration takes. */
+/* The compiler may not know that these instructions read memory, nor how many bytes of *c the
+ * configuration has. */
 #define tile_configure(c)                                  \
     do {                                                   \
         __asm__ volatile("" : : "r"(c) : "memory");        \

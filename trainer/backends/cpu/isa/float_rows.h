@@ -6,7 +6,7 @@
 
 #include "trainer/backends/cpu/isa/simd.h"
 
-/* Converts n floats to a 16-bit type. */
+/* Converts n floats to t, which is DTYPE_BF16. */
 typedef void float_rows_encode_f(enum dtype t, const float *src, uint16_t *dst, size_t n);
 
 /* Returns the fastest conversion to bf16 for the processor. */
@@ -15,7 +15,8 @@ float_rows_encode_f *float_rows_encode(void);
 /* Returns whether all tensors are floats or bf16. */
 bool float_rows_supports(const struct op *op);
 
-/* Returns n values from index `at` on; copy: room for them. */
+/* Returns n values from index `at` on: those of the tensor, or copy, which has room for them, after
+ * conversion. */
 static inline const float *float_rows_read(const struct tensor *t, size_t at, size_t n, float *copy)
 {
     if (t->dtype == DTYPE_F32)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Batch norm, alone and with the ReLU behind it. The formulas are those of ref/batch_norm.c. */
+/* Batch norm, alone and with the ReLU behind it. The formulas are those of ref/batch_norm.c; once
+ * the statistics are known they are y = a x + c with coefficients of each channel. */
 #include "config.h"
 #include "trainer/backends/cpu/norm/batch_norm.h"
 

@@ -10,7 +10,8 @@
 #include "trainer/backends/cpu/norm/norm_kernels.h"
 #include "trainer/backends/cpu/norm/norm_work.h"
 
-/* Computes a and c, by which the ReLU's sign is found again, from gamma, saved and beta. */
+/* Computes a and c from gamma, saved and beta: the ReLU behind the norm was positive where a x + c
+ * > 0. */
 static void find_map(const struct op *op, const struct norm_work *w)
 {
     size_t nchannels = w->plan->nchannels;
@@ -68,7 +69,7 @@ static int batch_norm_grad_finish(const struct op *op, const struct norm_work *w
     return 0;
 }
 
-/* Converts OP_SUMS, which are of x, to sums of x - mean. */
+/* Converts OP_SUMS, the sums of dy and of dy x, to sums of dy and of dy (x - mean). */
 static void take_sums(const struct op *op, const struct norm_work *w)
 {
     const float *sums = op->in[OP_SUMS]->data;

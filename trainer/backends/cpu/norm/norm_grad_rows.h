@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Rows of a convolution's result's gradient in[0] for the kernels of its gradients. If the op has a
- * deferred norm gradient (core/op.h) it is applied while rows are read. */
+/* Rows of in[0], the gradient of a convolution's result, for the kernels of the convolution's
+ * gradients. If the op has a deferred norm gradient (core/op.h) it is applied while rows are
+ * read. */
 #ifndef UNETCTL_TRAINER_BACKENDS_CPU_NORM_NORM_GRAD_ROWS_H
 #define UNETCTL_TRAINER_BACKENDS_CPU_NORM_NORM_GRAD_ROWS_H
 
@@ -20,7 +21,8 @@ struct norm_grad_rows {
  * loops of norm_rows.h. */
 bool norm_grad_rows_supports(const struct op *op, enum dtype t);
 
-/* Returns the floats of memory that norm_grad_rows_of() needs, a multiple of 16. */
+/* Returns the floats of memory that norm_grad_rows_of() needs, a multiple of 16; 0 without a
+ * deferred norm gradient. */
 size_t norm_grad_rows_size(const struct op *op);
 
 /* The result is valid as long as the memory and the op's tensors. */
@@ -30,8 +32,8 @@ struct norm_grad_rows norm_grad_rows_of(const struct op *op, float *memory);
  * type. */
 void norm_grad_rows_copy(const struct norm_grad_rows *l, size_t at, size_t n, void *copy);
 
-/* Returns n floats from index `at` on: the tensor's own, or, with a deferred norm gradient, copy,
- * which has room for them. */
+/* Returns n values from index `at` on of a gradient of floats: the tensor's own, or, with a
+ * deferred norm gradient, copy, which has room for them. */
 const float *norm_grad_rows_read(const struct norm_grad_rows *l, size_t at, size_t n, float *copy);
 
 #endif

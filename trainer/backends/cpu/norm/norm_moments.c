@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Partial moments are the number of pixels, each channel's mean, and each channel's sum of squared
- * differences to the mean. They are summed as differences to the first pixel, which follows as
- * floats, so that cancellation does not lose digits. */
+/* Partial moments are doubles: the number of pixels, each channel's mean, and each channel's sum of
+ * squared differences to the mean. Behind them is the first pixel, as floats: differences to it are
+ * summed, so that cancellation does not lose digits. */
 #include "config.h"
 #include "trainer/backends/cpu/norm/norm_moments.h"
 

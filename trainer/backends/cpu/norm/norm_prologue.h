@@ -13,7 +13,7 @@ struct norm_prologue {
 };
 
 /* Return the coefficients, or NULL if no source has a norm; and the number of the source that has
- * one, 0 or 1. */
+ * one, 0 or 1. At most one source has a norm. */
 static inline const struct tensor *norm_prologue_coef(const struct op *op)
 {
     return op->in[OP_COEF] ? op->in[OP_COEF] : op->in[OP_SECOND_COEF];
@@ -31,15 +31,16 @@ bool norm_prologue_supports(const struct op *op, enum dtype t);
 /* Returns the floats of memory that norm_prologue_init() needs, a multiple of 16; 0: no norm. */
 size_t norm_prologue_size(const struct op *op);
 
-/* Reads the coefficients and the first pixel. r is valid as long as the memory and must not
- * move. */
+/* Reads the coefficients and the first pixel; without a norm, does nothing. r is valid as long as
+ * the memory and must not move. */
 void norm_prologue_init(struct norm_prologue *r, const struct op *op, float *memory);
 
-/* Adds the sums over npixels of the gradient g and of x to total[2][C]. */
+/* Adds to total[2][C] the sums over npixels of g and of g (x - first pixel), where the ReLU was
+ * positive. g is the gradient of the ReLU's result, x the norm's input. */
 void norm_prologue_add_sums(const struct norm_prologue *r, const void *g, const void *x,
                             size_t npixels, double *total);
 
-/* Writes the op's sums from partials[npartials][2][C], added in order. */
+/* Writes OP_OUT_SUMS to `sums` from partials[npartials][2][C], which are added in order. */
 void norm_prologue_write_sums(const struct norm_prologue *r, const double *partials,
                               size_t npartials, const struct tensor *sums);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The inner loops of batch norm. A vector holds `lanes` channels of one pixel, or, if there are
  * fewer channels, several pixels. A loop processes n rows of w = 1, 2 or 4 neighbouring vectors,
- * because longer contiguous reads are faster; rows are `step` values apart. Coefficients of
- * channels are arrays of w * `lanes` floats. x, y, dy and dx are floats or bf16. */
+ * because longer contiguous reads are faster; rows are `step` values apart. Coefficients and sums
+ * of channels are arrays of w * `lanes` floats. x, y, dy and dx are floats or bf16. */
 #ifndef UNETCTL_TRAINER_BACKENDS_CPU_NORM_NORM_ROWS_H
 #define UNETCTL_TRAINER_BACKENDS_CPU_NORM_NORM_ROWS_H
 
@@ -19,8 +19,8 @@ struct norm_rows {
     /* sum = sum of x - shift, squares = sum of (x - shift)^2 */
     void (*sums)(const void *x, size_t n, size_t step, size_t w, const float *shift, float *sum,
                  float *squares);
-    /* sum = sum of d, products = sum of d (x - shift), where d = dy; with relu only if a x + c >
-     * 0 */
+    /* sum = sum of d, products = sum of d (x - shift), where d = dy; with relu d = 0 unless a x + c
+     * > 0 */
     void (*grad_sums)(const void *dy, const void *x, size_t n, size_t step, size_t w, bool relu,
                       const float *a, const float *c, const float *shift, float *sum,
                       float *products);
@@ -33,7 +33,8 @@ struct norm_rows {
                      const float *shift, void *dx);
 };
 
-/* Returns the loops with the widest vectors that suit the number of channels, or NULL. */
+/* Returns the loops for tensors of this type with the widest vectors that suit the number of
+ * channels, or NULL. */
 const struct norm_rows *norm_rows_best(size_t nchannels, enum dtype dtype);
 
 /* Returns the values of a row of whole pixels and whole vectors: the channels, or the lanes if

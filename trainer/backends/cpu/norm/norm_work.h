@@ -24,8 +24,8 @@ struct norm_work_plan {
     size_t wide;     /* values of the vectors that a loop processes; divides step */
 };
 
-/* The workspace: [2C + 1] doubles of sums over all replicas; [CHUNKS][2C] doubles of sums of each
- * chunk; the coefficients. */
+/* The workspace: 2C sums and the number of pixels, over all replicas once norm_work_replicas() has
+ * run, as doubles; [CHUNKS][2C] doubles of sums of each chunk; the coefficients. */
 struct norm_work {
     const struct norm_work_plan *plan;
     double *sums, *chunks;
@@ -50,12 +50,12 @@ void norm_work_add(const struct norm_work *w, const void *dy, const void *x, siz
 /* Computes w->sums over the whole tensors. */
 void norm_work_sum(const struct op *op, const struct norm_work *w, const void *dy, const void *x);
 
-/* Completes w->sums[2C + 1] with the number of pixels and, with attr.sync, adds up those of all
- * replicas. Returns -1 if that fails. */
+/* Completes w->sums[2C + 1] with the number of pixels, or sets all to 0 if this replica has no
+ * image. With attr.sync, adds up those of all replicas. Returns -1 if that fails. */
 int norm_work_replicas(const struct op *op, const struct norm_work *w, struct exec *x,
                        struct err *e);
 
-/* Writes out[0] = a x + c, or with dy the gradient. */
+/* Writes out[0] = a x + c, with attr.relu at least 0, or with dy the gradient. */
 void norm_work_apply(const struct op *op, const struct norm_work *w, const void *dy, const void *x);
 
 #endif

@@ -23,7 +23,8 @@ struct max_pool2d_rows {
 extern const struct max_pool2d_rows max_pool2d_rows_float, max_pool2d_rows_bf16;
 
 /* Returns whether the processor and the input x of a max_pool2d or max_pool2d_grad op suit these
- * loops: floats or bf16, and at least two rows of pixels. */
+ * loops: floats or bf16, a number of channels that is a multiple of MAX_POOL2D_LANES, and at least
+ * two rows of pixels. */
 bool max_pool2d_supports(const struct op *op);
 
 #endif

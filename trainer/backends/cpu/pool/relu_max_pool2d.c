@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ReLU and max pooling in one op, which keeps two bits for each result instead of its input. */
+/* ReLU and max pooling in one op. For the gradient it keeps two bits for each result, in place of
+ * the input. */
 #include "config.h"
 #include "trainer/backends/cpu/isa/simd.h"
 #include "trainer/backends/cpu/pool/pool_kernels.h"

@@ -19,7 +19,7 @@
 
 static const struct amx_shape smallest = {1, 1, 4, false};
 
-/* One sum of four products onto what was there. */
+/* Returns the sum plus four products, computed by emulated tiles. */
 static float dot(float sum, const float a[4], const float b[4])
 {
     uint16_t left[4], right[4];
@@ -53,7 +53,7 @@ static void check_arithmetic(void)
     ok(dot(1, ones, ones) == 1, "without a configuration nothing is computed");
 }
 
-/* Shapes that don't fit would fault: here they give no number. */
+/* Shapes that do not fit together would fault in the processor: emulated, they give NaN. */
 static void check_misfit(void)
 {
     float sum = 0;
@@ -141,7 +141,8 @@ static void multiply(const struct amx_tiles *tiles, const uint16_t *a, const uin
     tiles->end();
 }
 
-/* Normal numbers, and some far below them. */
+/* The factors are normally distributed, and one in 97 is near or below the smallest normal
+ * float. */
 static void check_real(const struct amx_tiles *real)
 {
     static uint16_t a[3 * NUMBERS], b[3 * NUMBERS];
