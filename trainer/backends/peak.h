@@ -4,7 +4,7 @@
 #define UNETCTL_TRAINER_BACKENDS_PEAK_H
 
 /* Returns the floating-point operations per second of one thread, measured with independent fused
- * multiply-adds in registers. Takes about 0.1 s, like peak_bytes(). */
+ * multiply-adds in registers. Takes some hundredths of a second. */
 double peak_flop(void);
 
 /* Returns the bytes per second of one thread, measured with a = b + s c over arrays that no cache

@@ -6,7 +6,8 @@
  *     dbeta   = sum dy          dgamma = s sum dy (x - mean)
  *     dx      = gamma s (dy - dbeta / N - s (x - mean) dgamma / N)
  *
- * Each op makes two passes: sums per channel, then y = a x + c or dx = a dy + b x + c. */
+ * An op of training makes two passes: sums per channel, unless fusion gives them, then y = a x + c
+ * or dx = a dy + b x + c. */
 #include "config.h"
 #include "trainer/backends/ref/ref.h"
 
@@ -52,8 +53,8 @@ static void repeat(const struct coefficients *k, size_t nchannels)
     vector_repeat(k->c, nchannels);
 }
 
-/* Completes sums[2C + 1], two sums per channel and the number of pixels, and adds up those of all
- * replicas. */
+/* Completes sums[2C + 1], two sums per channel, with the number of pixels, or sets all to 0 if this
+ * replica has no image. With attr.sync, adds up those of all replicas. */
 static int sum_over_replicas(const struct op *op, struct exec *x, double *sums, struct err *e)
 {
     size_t n = 2 * tensor_channels(op->in[0]);
@@ -223,7 +224,7 @@ static void mask(const struct op *op, float *dst)
         }
 }
 
-/* The masked dy follows in the workspace. */
+/* Workspace: that of ref_batch_norm_prepare(), and with a ReLU the masked dy behind it. */
 static int ref_batch_norm_prepare_grad(struct op *op, struct err *e)
 {
     if (ref_batch_norm_prepare(op, e) < 0)

@@ -3,7 +3,8 @@
  *
  *     loss = max(z, 0) - z t + log(1 + m),   sigmoid(z) = 1 / (1 + m), or m / (1 + m) for z < 0
  *
- * Class weights multiply both by w0 + (w1 - w0) t. Ignored pixels have loss 0. */
+ * Class weights multiply the loss and its gradient, sigmoid(z) - t, by w0 + (w1 - w0) t. Ignored
+ * pixels have loss 0. */
 #include "config.h"
 #include "trainer/backends/ref/ref.h"
 
@@ -22,7 +23,8 @@ static int ref_bce_prepare(struct op *op, struct err *e)
     return 0;
 }
 
-/* Returns a block's loss and writes its gradient; w0, w1: weights of background and foreground. */
+/* Returns a block's loss and writes its gradient; scale: factor of the gradient; w0, w1: weights of
+ * background and foreground. */
 VECTOR_CLONES static float run_block(const float *z, const float *t, size_t n, float scale,
                                      float w0, float w1, float *dz)
 {

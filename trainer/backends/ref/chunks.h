@@ -20,8 +20,8 @@ static inline size_t chunk_begin(size_t npixels, size_t i)
 /* Returns the number of doubles that chunks_sum() needs. */
 size_t chunks_workspace(size_t nchannels);
 
-/* workspace[c] = the sum over pixels of a[pixel][c], workspace[nchannels + c] = that of a * b; b
- * may be NULL. */
+/* workspace[c] = the sum over pixels of a[pixel][c], workspace[nchannels + c] = that of a * b, or 0
+ * if b is NULL. */
 void chunks_sum(const float *a, const float *b, size_t npixels, size_t nchannels,
                 double *workspace);
 

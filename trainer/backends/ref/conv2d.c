@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* 2D convolution with zero padding and its gradients. Weights are packed in the workspace first. */
+/* 2D convolution with zero padding and its gradients. Where weights are read they are packed in the
+ * workspace first. */
 #include "config.h"
 #include "trainer/backends/ref/ref.h"
 
@@ -8,7 +9,8 @@
 #include "trainer/backends/ref/chunks.h"
 #include "trainer/backends/ref/vector.h"
 
-/* Output channels that are computed together, forward and for the gradient of the weights. */
+/* Channels of the result that are computed together, LANES forward and for the gradient of the
+ * input, GRAD_LANES for the gradient of the weights. */
 #define LANES 16
 #define GRAD_LANES 8
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The kernels of the reference backend, one for each kind of op. */
+/* The kernels of the reference backend, at least one for each kind of op. */
 #include "config.h"
 #include "trainer/backends/ref/ref.h"
 

@@ -7,8 +7,9 @@
 
 #include "trainer/backends/ref/vector_math.h"
 
-/* p[c] = exp(z[c]) / sum; z and p may be the same. Returns the largest logit and sets *sum to the
- * sum of exp(z[c] - largest). One class is a sigmoid: the other class has logit 0. */
+/* Sets p[c] = exp(z[c] - largest) / *sum, where *sum is the sum of exp(z[c] - largest), and returns
+ * the largest logit. z and p may be the same. One class is a sigmoid: the other class has logit
+ * 0. */
 static inline float softmax(const float *z, size_t nclasses, float *p, float *sum)
 {
     float largest = z[0];

@@ -112,7 +112,7 @@ static size_t size_with_guards(const struct trial *t, int i)
     return (t->nbytes[i] + 2 * GUARD + ALIGN - 1) / ALIGN * ALIGN;
 }
 
-/* Mapped, as malloc would keep the memory for the process. */
+/* Maps memory; malloc would keep it for the process after it is freed. */
 static char *map(size_t nbytes)
 {
     void *p = mmap(NULL, nbytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -204,7 +204,8 @@ static bool create(struct trial *t, const struct op *op, const struct trial_prob
     return true;
 }
 
-/* Returns whether the small version is an op of this kind: ratios of sizes may be others. */
+/* Returns whether the shapes fit together: the small version may not keep the ratios of sizes that
+ * an op of this kind needs. */
 static bool shapes_fit(const struct trial *t)
 {
     struct shape shapes[OP_MAX_OUT] = {0};

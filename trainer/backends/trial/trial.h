@@ -28,14 +28,15 @@ struct trial_size {
 
 /* How results are compared, and where the kernel runs. */
 struct trial_rule {
-    /* Largest difference relative to the reference's number plus the mean of all. 0: the
-     * reference's number, rounded to the type of the result. */
+    /* Largest difference from the reference's number, relative to its absolute value plus the mean
+     * of all absolute values. 0: the result must be the reference's number, rounded to the result's
+     * type. */
     double tolerance;
     const struct device_ops *ops;
-    struct device *device; /* NULL: on the host. Its queue is empty. */
+    struct device *device; /* NULL: on the host. The device's queue must be empty. */
 };
 
-/* Returns tensor i of an op, or NULL. */
+/* Returns tensor i of an op, inputs before outputs, or NULL if it has none. */
 const struct tensor *trial_tensor(const struct op *op, int i);
 
 /* Returns whether one of the op's weights has so many pairs of channels that the reference takes
@@ -50,7 +51,7 @@ void trial_describe(struct trial_problem *p, const void *subject, const struct o
  * Returns NULL if the kernel's results are right. Otherwise returns what is wrong as words behind
  * "the kernel ...", and in why->text more about it or "". Also returns NULL, with *tried false, if
  * the problem cannot be tried: its shapes do not fit together in that size, the reference cannot do
- * it, or there is no memory. */
+ * it, or there is no memory for its tensors. */
 const char *trial_find_fault(const struct trial_problem *p, const struct trial_rule *rule,
                              const struct kernel *kernel, const struct op *op, bool *tried,
                              struct err *why);
