@@ -30,7 +30,7 @@ struct device_tensor {
     float penalty;       /* grad += penalty value */
     float decay;         /* weight decay of LARS and LAMB */
     bool adapts;         /* LARS and LAMB scale its step by the ratio of norms */
-    unsigned first, npieces;
+    unsigned first, npieces; /* its pieces in device_layout.pieces */
     double squares[2];   /* sums of squares: of value, and of grad or the step; device only */
 };
 
@@ -48,18 +48,18 @@ struct device_layout {
     unsigned ntensors, npieces;
 };
 
-/* Adam and AdamW: v = keep2 v + add2 g^2, value = keep value - rate m / (sqrt(v) / root + eps),
- * with g = grad + decay value. Slots: m, v. */
+/* Adam and AdamW: m += add1 (g - m), v = keep2 v + add2 g^2, value = keep value - rate m / (sqrt(v)
+ * / root + eps), with g = grad + decay value. Slots: m, v. */
 struct device_adam {
     float add1, keep2, add2, eps, decay, keep, rate, root;
 };
 
-/* v = momentum v + grad + decay value, value -= rate v, or rate (g + look v) if nesterov. Slot:
- * v. */
+/* With g = grad + decay value: v = momentum v + g, value -= rate v, or value -= rate (g + look v)
+ * if nesterov. Slot: v. */
 struct device_sgd {
     float momentum, look, decay, rate;
     bool nesterov;
-    bool corrects; /* momentum has the factor of the last step's rate to this one's */
+    bool corrects; /* momentum contains the factor (last step's rate / this step's rate) */
 };
 
 /* The formulas are in optim/optim.h, per tensor. Slots: v for LARS; m, v for LAMB. */

@@ -291,8 +291,8 @@ void graph_bind(struct graph *g, const struct weights *w, void *arena)
         g->ops[i]->workspace = (char *)arena + g->ops[i]->workspace_offset;
 }
 
-/* Returns the processor time, or, once the device is idle, the time of day: the time of an op is
- * the difference between two calls. */
+/* Returns the processor time, or, with a device, clock_now() once that is idle. The time of an op
+ * is the difference between two calls. */
 static double time_now(const struct exec *x)
 {
     struct err e; /* a broken device makes the next op fail, too */

@@ -74,10 +74,11 @@ struct op *graph_append_op(struct graph *g, const struct op *like, struct err *e
  * Entries of g->ops may be NULL. */
 bool graph_is_private(const struct graph *g, const struct op *writer, const struct op *reader);
 
-/* Removes the entries of g->ops that are NULL. */
+/* Removes the entries of g->ops that are NULL, and adjusts nops and nforward. */
 void graph_close_up(struct graph *g);
 
-/* Appends the backward ops of all forward ops, last first. 0, or -1 with ERR_INTERNAL. */
+/* Appends the backward ops of all forward ops on whose results the losses depend, last first. 0, or
+ * -1 with ERR_INTERNAL. */
 int graph_backward(struct graph *g, struct err *e);
 
 /* Gives every parameter and its gradient the offset that w has for it; part of graph_compile. -1

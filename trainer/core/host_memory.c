@@ -85,7 +85,7 @@ static double number_of(const char *variable)
     return text ? strtod(text, NULL) : 0;
 }
 
-/* Slurm's variables are in MiB. Slurm enforces the limit even without control groups. */
+/* Slurm's variables are in MiB. Slurm may enforce the limit even without control groups. */
 static void take_slurm(struct host_memory *m, int sharers)
 {
     double node = number_of("SLURM_MEM_PER_NODE");
@@ -95,7 +95,7 @@ static void take_slurm(struct host_memory *m, int sharers)
     lower_limit(m, node * MIB / sharers, JOB);
 }
 
-/* Takes the unused part of a limit of this process, which uses so many pages of it. */
+/* Takes the unused part of a limit of this process, which uses `pages` pages of it. */
 static void take_own(struct host_memory *m, int resource, double pages, const char *reason)
 {
     double used = pages * (double)sysconf(_SC_PAGESIZE);

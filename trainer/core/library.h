@@ -11,7 +11,7 @@
 void *library_open(const char *name, struct err *e);
 
 /* Stores the address of the symbol in the function pointer that `function` points to. -1 with
- * ERR_CONFIG if the library does not have it, as an older release. */
+ * ERR_CONFIG if the library, such as an older release, does not have it. */
 int library_find(void *library, const char *symbol, void *function, struct err *e);
 
 #endif

@@ -13,16 +13,17 @@
 #include "src/err.h"
 #include "trainer/core/tensor.h"
 
-/* Indices of an op's inputs and outputs. The first OP_OWN belong to the kind, in the order that its
- * comment below gives. Fusion (passes/fuse.h) fills the others, which mean the same for every kind.
- * An input or output that an op does not have is NULL. */
+/* Indices of an op's inputs and outputs. The first OP_OWN belong to the kind, in the order that the
+ * kind's comment below gives. Fusion (passes/fuse.h) fills the others, which mean the same for
+ * every kind. An input or output that an op does not have is NULL. */
 #define OP_OWN 6
 enum op_in {
     /* A second tensor whose channels follow those of a convolution's first source, so that the
      * concatenation of both is never written. */
     OP_SECOND = OP_OWN,
-    /* [2][C]: the source is read as max(0, coef0 x + coef1), the result of a batch norm and its
-     * ReLU, which is never written. OP_SECOND_COEF does the same for the second source. */
+    /* [2][C]: the source, in[kind->source], is read as max(0, coef0 x + coef1), the result of a
+     * batch norm and its ReLU, which is never written. For add_kind see there. OP_SECOND_COEF does
+     * the same for the second source. */
     OP_COEF,
     OP_SECOND_COEF,
     OP_MOMENTS, /* [2][C]: each channel's mean and biased variance over all pixels of in[0] */
@@ -39,8 +40,8 @@ enum op_in {
     OP_HEAD_W,
     OP_HEAD_B,
     /* w and b of a convolution that computes the source from in[0] at inference; the source is
-     * never written. It is a convolution with a ReLU and the same attr, or with a second source a
-     * transposed convolution. */
+     * never written. That convolution is one with a ReLU and the same attr or, if the op has a
+     * second source, a transposed one. */
     OP_PRODUCER_W,
     OP_PRODUCER_B,
     OP_ADDED, /* added to out[0]; has its shape, and out[0] may take its memory */
@@ -49,7 +50,7 @@ enum op_in {
 enum op_out {
     OP_OUT_SECOND = OP_OWN, /* the gradient of the second source */
     OP_OUT_MOMENTS,         /* OP_MOMENTS of out[0] */
-    OP_OUT_SUMS,            /* OP_SUMS of out[0] and of the source that has OP_COEF */
+    OP_OUT_SUMS,            /* OP_SUMS with g = out[0] and x = the source that has OP_COEF */
     OP_OUT_POOLED,          /* max_pool2d of out[0], at inference */
     OP_MAX_OUT
 };
@@ -75,7 +76,7 @@ struct kernel;
 struct op;
 
 struct op_attr {
-    int kernel;           /* convolutions: side of the window, 1 or 3 */
+    int kernel;           /* conv2d: side of the window, 1 or 3 */
     int stride;           /* conv2d: 1 or 2; 0 is 1 */
     int64_t height, width, channels; /* the result's, where the inputs do not determine them */
     double rate;          /* dropout: the probability that a number becomes 0 */
@@ -96,8 +97,8 @@ struct op_kind {
     int nin, nout;
     bool inplace; /* out[0] may take the memory of in[0] */
     bool is_loss; /* its gradient is computed from no other gradient */
-    bool partial; /* gradients (dy, w, x) -> dx, dw, db: w or x may be missing, and then the results
-                   * that depend on it are missing, too */
+    bool partial; /* gradients (dy, w, x) -> dx, dw, db: w may be missing, and with it dx; or x, and
+                   * with it dw and db */
     int source;   /* the input that OP_COEF applies to */
     /* Shapes of the outputs from the inputs; ERR_INTERNAL if they do not fit together. */
     int (*infer)(const struct op_attr *attr, struct tensor *const *in, struct shape *out,
@@ -234,13 +235,14 @@ extern const struct op_kind global_avg_pool_kind;
 extern const struct op_kind global_avg_pool_grad_kind; /* (dy) -> dx */
 
 /* The parameter-free shortcut of a residual block that halves the size: every second row and column
- * of x, padded with zeros on both sides to attr.channels channels.   (x) -> y */
+ * of x, with channels of zeros before and behind those of x up to attr.channels.   (x) -> y */
 extern const struct op_kind subsample_kind;
 extern const struct op_kind subsample_grad_kind; /* (dy) -> dx */
 
 /* Losses of logits z[n][h][w][classes] and targets t[n][h][w][1]. A target is the number of a
  * class, or for one logit a number from 0 to 1; a pixel with t < 0 is ignored. Each loss adds its
- * value to exec.loss_sum and computes its gradient at the same time.   (z, t) -> dz */
+ * value to exec.loss_sum, or on a device to device_sums.loss, and computes its gradient at the same
+ * time.   (z, t) -> dz */
 extern const struct op_kind bce_kind;        /* binary cross entropy of one logit */
 extern const struct op_kind softmax_ce_kind; /* cross entropy of several */
 extern const struct op_kind dice_kind;       /* 1 - soft Dice, for each image, mean over classes */

@@ -76,7 +76,7 @@ static void add_tensor(struct memory_plan *p, struct tensor *t)
     add_block(p, tensor_nbytes(t), t->first, t->last, NULL);
 }
 
-/* Gives t the block of an input of its op, which is computed in place. */
+/* Gives t the block of `in`, an input of its op, in whose place t is computed. */
 static void reuse_block(struct memory_plan *p, const struct tensor *in, struct tensor *t)
 {
     struct memory_block *b = &p->blocks[in->offset];

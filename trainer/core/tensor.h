@@ -36,7 +36,8 @@ struct tensor {
     bool pinned;         /* in the arena: has its memory from the first to the last op */
     bool needs_grad;     /* it is a parameter or depends on one */
     struct tensor *grad; /* gradient of the loss, of the same shape; NULL until it is appended */
-    int first, last;     /* indices of the ops that write it first and use it last */
+    int first, last;     /* set by plan_arena: indices of the first and last op that use it; -1:
+                          * none does. Pinned: 0 and the number of ops */
     size_t offset;       /* elements, within its place */
     union {              /* set by graph_bind */
         float *data;     /* DTYPE_F32 */
@@ -83,8 +84,8 @@ static inline size_t tensor_pixels(const struct tensor *t)
     return (size_t)(t->shape.dim[DIM_N] * t->shape.dim[DIM_H] * t->shape.dim[DIM_W]);
 }
 
-/* Returns the first of the two rows of t that become row `row` of a result of `height` rows, half
- * of t's; rows are counted over all images. */
+/* Returns the first of the two rows of t that become row `row` of a result that has `height` rows
+ * per image, half as many as t, rounded down or up; both rows are counted over all images. */
 static inline size_t tensor_halved_row(const struct tensor *t, size_t row, size_t height)
 {
     return row / height * (size_t)t->shape.dim[DIM_H] + row % height * 2;

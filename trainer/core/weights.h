@@ -44,7 +44,7 @@ struct weights *weights_create(struct err *e);
 void weights_destroy(struct weights *w);
 
 /* Appends an entry; only before weights_alloc. -1 with ERR_INTERNAL if the name is too long or
- * already used. */
+ * already used, or if out of memory. */
 int weights_add(struct weights *w, const char *name, enum weights_role role, int ndim,
                 const int64_t *shape, struct err *e);
 

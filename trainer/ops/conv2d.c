@@ -19,7 +19,7 @@ static int64_t output_side(const struct op_attr *attr, int64_t side)
     return (side + stride_of(attr) - 1) / stride_of(attr);
 }
 
-/* Returns the channels of both sources; x is the result of the producer, if any. */
+/* Returns the channels of both sources together; second may be NULL. */
 static int64_t channels_of(const struct tensor *x, const struct tensor *second)
 {
     return x->shape.dim[DIM_C] + (second ? second->shape.dim[DIM_C] : 0);
@@ -155,7 +155,8 @@ struct tensor *conv2d_append(struct graph *g, const char *name, struct tensor *x
 
     if (!x)
         return NULL;
-    /* PyTorch's kaiming_uniform_(a = sqrt(5)) equals 1 / sqrt(fan in), also for the bias. */
+    /* PyTorch's default, kaiming_uniform_(a = sqrt(5)), draws from +-1 / sqrt(fan in), also for the
+     * bias. */
     bound = 1 / sqrt((double)x->shape.dim[DIM_C] * kernel * kernel);
     shape = (struct shape){4, {channels, x->shape.dim[DIM_C], kernel, kernel}};
     in[1] = graph_param(g, name, "weight", WEIGHTS_PARAM, shape, -bound, bound, e);
@@ -177,7 +178,7 @@ struct tensor *conv2d_append_transposed(struct graph *g, const char *name, struc
         return NULL;
     attr.height = 2 * x->shape.dim[DIM_H];
     attr.width = 2 * x->shape.dim[DIM_W];
-    bound = 1 / sqrt((double)channels * 9); /* as conv_transpose2d_append */
+    bound = 1 / sqrt((double)channels * 9); /* the fan in is that of conv_transpose2d_append */
     shape = (struct shape){4, {x->shape.dim[DIM_C], channels, 3, 3}};
     w = graph_param(g, name, "weight", WEIGHTS_PARAM, shape, -bound, bound, e);
     shape = (struct shape){1, {channels}};

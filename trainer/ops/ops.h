@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The functions that models are built with. Each appends one op to a graph and returns its result,
- * which the graph owns, or NULL on error (see graph.h about NULL tensors). Parameters are named
- * NAME.weight, NAME.bias, ... and have PyTorch's default initial values. */
+/* The functions that models are built with. Each appends an op, or two, to a graph and returns the
+ * last result, which the graph owns, or NULL on error (see graph.h about NULL tensors), unless
+ * noted. Parameters are named NAME.weight, NAME.bias, ... and have PyTorch's default initial
+ * values. */
 #ifndef UNETCTL_TRAINER_OPS_OPS_H
 #define UNETCTL_TRAINER_OPS_OPS_H
 
@@ -12,7 +13,8 @@
 /* Cross entropy (binary for one class), 1 - soft Dice of each image, or the sum of both. */
 enum loss { LOSS_CE, LOSS_DICE, LOSS_CE_DICE };
 
-/* A convolution with `channels` output channels; kernel: 1 or 3, stride: 1 or 2, padding "same". */
+/* A convolution with `channels` output channels; kernel: 1 or 3, stride: 1 or 2; see conv2d_kind
+ * about borders and sizes. */
 struct tensor *conv2d_append(struct graph *g, const char *name, struct tensor *x, int64_t channels,
                              int kernel, int stride, bool bias, struct err *e);
 
@@ -47,7 +49,7 @@ struct tensor *add_append(struct graph *g, struct tensor *a, struct tensor *b, s
 /* The mean over height and width, which become 1. */
 struct tensor *global_avg_pool_append(struct graph *g, struct tensor *x, struct err *e);
 
-/* Half the height and width, and at least as many channels: see subsample_kind. */
+/* Half the height and width, rounded up, and at least as many channels: see subsample_kind. */
 struct tensor *subsample_append(struct graph *g, struct tensor *x, int64_t channels,
                                 struct err *e);
 
@@ -57,7 +59,8 @@ int loss_append(struct graph *g, enum loss loss, const float *class_weights, str
                 struct tensor *target, struct err *e);
 
 /* For op_kind.grad: adds a contribution to t->grad, which becomes grad itself if it is the first
- * one, else the result of an add. -1 if grad is NULL, the result of a failed call. */
+ * one, else the result of an add. -1 if grad is NULL, the result of a failed call, or if the add
+ * fails. */
 int add_to_grad(struct graph *g, struct tensor *t, struct tensor *grad, struct err *e);
 
 /* For op_kind.grad: appends an op of this kind on dy, if x needs a gradient, and adds its result to

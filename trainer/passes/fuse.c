@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The order of all fusions, and the fusions of neighbouring ops, concatenations, gradients of one
- * convolution, and ReLU with pooling. The last of several ops becomes the fused one; the others
- * are freed. */
+ * convolution, and ReLU with pooling. One of several ops becomes the fused one; the others are
+ * freed. */
 #include "config.h"
 #include "trainer/passes/fuse.h"
 
@@ -82,7 +82,8 @@ struct concat {
     struct op **concat, **conv, **weights, **input, **split;
 };
 
-/* Returns whether op i is such a concat, and no other op reads its result or that gradient. */
+/* Returns whether op i is such a concat, and no other op reads its result or the gradient of
+ * that. */
 static bool find_concat(const struct graph *g, size_t i, struct concat *c)
 {
     if (g->ops[i]->kind != &concat_kind)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Part of fusion (fuse.h): searches in a graph, some of whose ops may be NULL already. Functions
- * return NULL if there is no such op; an op is given as its entry of g->ops. */
+ * return NULL if there is no such op; an op is returned as a pointer to its entry of g->ops. */
 #ifndef UNETCTL_TRAINER_PASSES_FUSE_FIND_H
 #define UNETCTL_TRAINER_PASSES_FUSE_FIND_H
 
@@ -12,7 +12,7 @@
 struct op **fuse_find_reader(const struct graph *g, const struct op_kind *kind, int k,
                              const struct tensor *t);
 
-/* Returns the first op of the kind, or of any kind if that is NULL, whose first output is t. */
+/* Returns the first op of the kind, or of any kind if kind is NULL, whose first output is t. */
 struct op **fuse_find_writer(const struct graph *g, const struct op_kind *kind,
                              const struct tensor *t);
 

@@ -83,8 +83,8 @@ static int fuse_coef(struct graph *g, const struct backend *backend, struct op *
     return replace_ops(g, backend, ops, planned, n, &coef, "coef", e);
 }
 
-/* The writer of that result's gradient reads the norm's x anyway, so it also computes the sums that
- * the norm's gradient needs. */
+/* If the op that writes the gradient of a norm's result reads the norm's input x anyway, it also
+ * computes the sums that the norm's gradient needs. */
 static int fuse_sums(struct graph *g, const struct backend *backend, struct op *norm, struct err *e)
 {
     bool fits = norm->kind == &batch_norm_grad_kind && norm->attr.relu;

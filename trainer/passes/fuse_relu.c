@@ -52,8 +52,8 @@ static void fuse_conv_relu_conv(struct graph *g, const struct backend *backend, 
     fuse_drop(&g->ops[i]);
 }
 
-/* Fuses conv, which has another convolution after it or a second source, with the op that writes
- * its first input: a convolution with ReLU, or a transposed one. */
+/* Fuses conv with the op that writes its first input: if conv is fused with a pooling, with a
+ * convolution with ReLU; if it has a second source and a ReLU, with a transposed convolution. */
 static void fuse_producer(struct graph *g, const struct backend *backend, struct op *conv)
 {
     bool up = conv->in[OP_SECOND] && conv->attr.relu;

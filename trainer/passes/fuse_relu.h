@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Part of fusion (fuse.h): a convolution with the ReLU after it. In inference, where no other op
  * reads the tensors between, also with a max_pool2d or a 1x1 convolution after the ReLU, and with
- * the convolution before it. */
+ * the convolution or transposed convolution before it. */
 #ifndef UNETCTL_TRAINER_PASSES_FUSE_RELU_H
 #define UNETCTL_TRAINER_PASSES_FUSE_RELU_H
 

@@ -31,7 +31,8 @@ int precision_parse(const char *name, enum dtype *t, bool *tf32, struct err *e)
     return err_set(e, ERR_USAGE, "%s: must be f32, tf32, bf16 or fp16", name);
 }
 
-/* Returns whether op computes a gradient of logits: a loss, or a sum of such gradients. */
+/* Returns whether op computes a gradient of logits: it is a loss, or an add of floats, which sums
+ * such gradients. */
 static bool is_of_losses(const struct op *op)
 {
     return op->kind->is_loss ||

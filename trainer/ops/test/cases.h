@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Words for the tables of opcheck and opspeed: one struct test_case each, of an op on tensors of
- * these sizes (n h w, channels in and out, side of the window). */
+/* Macros for the tables of opcheck and opspeed. Each is the initializer of a struct test_case: an
+ * op on tensors of these sizes (n h w, channels in and out, side of the window). */
 #ifndef UNETCTL_TRAINER_OPS_TEST_CASES_H
 #define UNETCTL_TRAINER_OPS_TEST_CASES_H
 
@@ -243,7 +243,8 @@
      0, 0}
 #define AVG_POOL(n, h, w, c) \
     {&avg_pool2d_kind, {0}, {NHWC(n, h, w, c)}, {VALUES_NORMAL}, 0x1, 0, 0.5, false, 0, 0}
-/* The input is an image, which has floats: the backend needs a cast. */
+/* The input is an image, which always has floats: with results of 16 bits the backend needs a
+ * cast. */
 #define IMAGE_POOL(n, h, w, c) \
     {&avg_pool2d_kind, {0}, {NHWC(n, h, w, c)}, {VALUES_NORMAL}, 0, 0, 0, false, 0, 0}
 #define BIAS(n, h, w, c) \

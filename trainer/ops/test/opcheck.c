@@ -329,8 +329,8 @@ static const struct test_case cases[] = {
 /* The device of the backend that is tested; NULL: the host. */
 static struct device *opened;
 
-/* Returns the largest difference relative to the largest value; NaN or infinity if only one of the
- * values is. */
+/* Returns the largest difference relative to the largest value of b; infinity if any value is not
+ * finite. */
 static double relative_difference(const float *a, const float *b, size_t n)
 {
     double largest = 0, scale = 1e-30;
@@ -346,7 +346,7 @@ static double relative_difference(const float *a, const float *b, size_t n)
     return largest / scale;
 }
 
-/* Tensors of casts come after the others. */
+/* Compares the tensors of `want`, which has no casts; in `got` those of casts come after them. */
 static double compare_rigs(const struct rig *got, const struct rig *want)
 {
     double largest = fabs(got->loss - want->loss) / fmax(fabs(want->loss), 1e-30);
@@ -376,7 +376,8 @@ static double objective(struct rig *b)
 }
 
 /* Returns the central difference for value i of input k. Richardson extrapolation, (4 d(h) - d(2h))
- * / 3, removes the error of second order. */
+ * / 3, removes the error of second order; it is left out for VALUES_APART, whose ops are linear
+ * near each value. */
 static double slope(struct rig *b, int k, size_t i)
 {
     double d[2], h = b->test->step;
@@ -637,7 +638,7 @@ static void check_coverage(const struct backend *backend)
     }
 }
 
-/* With logits of 100 and more the loss is their distance, not infinity. */
+/* If a pixel is wrong with a logit of +-200, its loss is 200, not infinity. */
 static void check_bce_extremes(void)
 {
     static const struct test_case t = BCE(1, 1, 4);
@@ -758,7 +759,8 @@ static bool is_chosen(size_t i)
 
 static void check_cases(const struct backend *backend, const struct backend *reference)
 {
-    for (size_t i = 0; i < NCASES; i++) { /* a device has no fallback */
+    for (size_t i = 0; i < NCASES; i++) { /* the backend of a device has no fallback and may lack a
+                                           * kernel */
         if (!is_chosen(i))
             continue;
         if (rig_is_possible(&cases[i], backend, DTYPE_F32))
@@ -769,7 +771,7 @@ static void check_cases(const struct backend *backend, const struct backend *ref
     }
 }
 
-/* Checks a device with cuDNN, then without it. */
+/* Checks all cases; those of a device with cuDNN, and then without it. */
 static void check_backend(const struct backend *backend, const struct backend *reference)
 {
     if (!open_backend(backend))

@@ -20,8 +20,8 @@
 #define MAX_ROUNDS 1000
 #define BURST 20 /* runs between two waits for a device, as a wait takes as long as many runs */
 
-/* Batch 4 of 256x256 through the reference U-Net's first, middle and last levels (base 8), and of
- * CIFAR-10's size through ResNet's (base 16). */
+/* The sizes of a batch of 4 images of 256x256 in the reference U-Net's first, middle and last
+ * levels (base 8), and of a batch of CIFAR-10's images in ResNet's (base 16). */
 static const struct test_case sizes[] = {
     CONV_RELU(4, 64, 64, 32, 32, 3),
     CONV(4, 256, 256, 1, 8, 3),

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* opcheck's two other modes: which backend has which op, and how fast each is. The trainer has one
- * type of numbers, float (trainer/core/tensor.h); the tables name it f32. */
+/* opcheck's two other modes: which backend has which op, and how fast each is. */
 #ifndef UNETCTL_TRAINER_OPS_TEST_OPSPEED_H
 #define UNETCTL_TRAINER_OPS_TEST_OPSPEED_H
 
@@ -8,7 +7,7 @@
 
 #include "trainer/ops/test/rig.h"
 
-/* Returns the name of the backend whose table has the kernel. */
+/* Returns the backend whose table has the kernel, or NULL. */
 const struct backend *opspeed_owner(const struct kernel *kernel);
 
 /* Prints a line for each kind of op with a column for each backend: the backends whose kernels

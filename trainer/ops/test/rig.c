@@ -139,13 +139,14 @@ static void weigh_kinks(struct rig *r)
     }
 }
 
-/* Returns NULL if there is none. */
+/* Returns input i, or dy for i = OP_MAX_IN; NULL if there is none. */
 static struct tensor *input_of(const struct rig *r, int i)
 {
     return i < OP_MAX_IN ? r->in[i] : r->dy;
 }
 
-/* Inputs beyond the kind's own mean the same for every kind. */
+/* Returns whether input i, or dy for i = OP_MAX_IN, is an activation, which may have 16 bits.
+ * Inputs beyond the kind's own mean the same for every kind. */
 static bool is_activation(const struct test_case *test, int i)
 {
     if (i >= OP_OWN)

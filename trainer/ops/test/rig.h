@@ -25,7 +25,7 @@ struct test_case {
     enum values values[OP_MAX_IN];
     unsigned data;   /* bit i: input i is an activation that needs a gradient */
     unsigned params; /* bit i: input i is a parameter that needs a gradient */
-    double step; /* step of the central difference; 0: the kind has no gradient */
+    double step; /* step of the central difference; 0: no gradient is appended */
     bool logits; /* the result is the logits, which always have floats */
     int extra_out;       /* index of an output beyond the kind's own (op.h); 0: none */
     unsigned grads; /* bit i: output i is the gradient of a parameter */
@@ -56,12 +56,13 @@ struct graph *rig_graph(const struct test_case *test);
 /* Returns whether the backend has kernels for all ops, including casts. */
 bool rig_is_possible(const struct test_case *test, const struct backend *backend, enum dtype t);
 
-/* Prepares it for a backend, whose device is open if it has one: sets the type of activations and
- * fills the inputs. */
+/* Prepares a test case for a backend, whose device, if it has one, is open: sets the type of
+ * activations to t and fills the inputs. */
 void rig_create(struct rig *r, const struct test_case *test, const struct backend *backend,
                 struct device *device, enum dtype t);
 
-/* The same with the same numbers, but only floats, for comparison. */
+/* The same on the host with floats only, of the values that the numbers have in type t, for
+ * comparison. */
 void rig_create_wide(struct rig *r, const struct test_case *test, const struct backend *backend,
                      enum dtype t);
 
@@ -69,7 +70,7 @@ void rig_create_wide(struct rig *r, const struct test_case *test, const struct b
 float *rig_read(const struct tensor *t);
 void rig_destroy(struct rig *r);
 
-/* Fills the inputs again, as an op changes running statistics and tests change anything. */
+/* Fills the inputs again: an op may have changed running statistics, and a test any input. */
 void rig_fill(struct rig *r);
 
 /* Sets the results and workspaces of the first n ops to NaN and runs the ops. */

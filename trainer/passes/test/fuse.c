@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A fused graph computes the same as the unfused one, on every backend. */
+/* A fused graph computes the same as the unfused one, on every backend of the host. */
 #include "config.h"
 #include "trainer/backends/backends.h"
 #include "trainer/passes/fuse.h"
@@ -225,7 +225,7 @@ static bool has_wide_kernels(const struct backend *backend)
     return has;
 }
 
-/* Counts the ops of this kind and form. */
+/* Counts the ops of this kind whose form has, of these flags, exactly those of `form`. */
 #define FORMS \
     (OP_RELU | OP_AS_COEF | OP_HAS_HEAD | OP_HAS_PRODUCER | OP_GIVES_POOLED | OP_HAS_ADDED | \
      OP_HAS_SECOND | OP_INPUT_ONLY | OP_WEIGHTS_ONLY)
@@ -471,7 +471,7 @@ static void check_inference(const struct backend *backend)
     destroy_pair(&b);
 }
 
-/* The same without biases, as the norms have biases. */
+/* The same for convolutions without biases, to which the folded norms give biases. */
 static void check_nobias_inference(const struct backend *backend)
 {
     struct fused_pair b;
