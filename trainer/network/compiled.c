@@ -31,8 +31,8 @@ struct graph *compiled_build(const struct compiled_set *s, enum compiled_mode mo
     return g;
 }
 
-/* The graph as it will run. With kernels it can be bound to memory; without, its memory is planned
- * except for the kernels' workspaces. */
+/* Returns the graph as it will run. With kernels it can be bound to memory; without, its memory is
+ * planned except for the kernels' workspaces. */
 static struct graph *plan_graph(const struct compiled_set *s, enum compiled_mode mode, int batch,
                                 bool kernels, struct err *e)
 {

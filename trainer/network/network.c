@@ -235,7 +235,7 @@ struct zero_gradients {
     void *arg;
 };
 
-/* A network_ready_f: clears the gradients up to there before it calls the step's own. */
+/* A network_ready_f: clears the gradients below upto and then calls the step's own, g->ready. */
 static int report_zeros(void *arg, size_t upto, struct err *e)
 {
     struct zero_gradients *g = arg;
@@ -249,8 +249,8 @@ static int report_zeros(void *arg, size_t upto, struct err *e)
     return g->ready ? g->ready(g->arg, upto, e) : 0;
 }
 
-/* A run is not recorded if replicas meet over the host in the middle of its graph, or if this
- * replica has no images: such runs differ from each other. */
+/* With synchronised batch norm a run is not recorded if the host sums over the replicas in the
+ * middle of the graph, or if this replica has no images: such runs differ from each other. */
 static int run_stage(struct network *n, struct compiled *c, struct exec *x, enum stage_run kind,
                      network_ready_f ready, void *arg, struct err *e)
 {

@@ -45,12 +45,13 @@ size_t network_targets(const struct network *n);
 
 void network_set_sum(struct network *n, network_sum_f sum, void *arg);
 
-/* Replicas whose devices are connected compute a step without the host. sum gets device memory
- * and queues its sum. done is called with the results of each training run (network_step.votes
- * among them), in order, once the run has been waited for: at the latest when DEVICE_SLOTS more
- * are queued. network_train calls ready while it queues a run, with gradients that will be final
- * at that point of the queue. Later runs of the same batch, with or without an update as the
- * first, replay the queued work and do not call ready. */
+/* Replicas whose devices are connected compute a step without the host. sum gets device memory and
+ * queues its sum. done is called with the results of each training run (network_step.votes among
+ * them), in order, once the run has been waited for: at the latest when DEVICE_SLOTS more are
+ * queued. network_train calls ready while it queues a run, with gradients that will be final at
+ * that point of the queue. Only the first two runs of a batch size do so, counted separately with
+ * and without an update: unless recording is disabled, later ones replay the second, without
+ * calling ready. */
 struct network_link {
     network_sum_f sum;    /* NULL: a single replica */
     device_watch_f watch; /* or NULL */
@@ -131,7 +132,7 @@ int network_measure(struct network *n, int batch, struct device_counts counts, s
  * every rank of a run, whatever its backend and batch. */
 uint64_t network_plan_hash(const struct network *n);
 
-/* Prints the memory plan of every graph compiled so far: ops, kernels, bytes. */
+/* Prints the memory plan of every graph compiled so far: ops, shapes, bytes. */
 void network_print_plan(const struct network *n, FILE *out);
 
 /* Counts the work of a run with this batch, without the optimizer: floating-point operations of

@@ -47,7 +47,8 @@ double profile_flop(const struct op *op)
     return (op->out[0] && op->out[1] ? 4 : 2) * products;
 }
 
-/* Returns the number of inputs that the op does not read, as OP_MOMENTS or OP_SUMS replace them. */
+/* Returns the number of inputs, the first ones, that the op does not read, because OP_MOMENTS or
+ * OP_SUMS replace them. */
 static int count_unread(const struct op *op)
 {
     if (!op->attr.coef)

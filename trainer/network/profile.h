@@ -9,11 +9,11 @@
 
 #include "trainer/core/graph.h"
 
-/* Returns the multiplications and additions of one run: 2 per weight and pixel for convolutions; 0
- * for other kinds, which are bound by memory. */
+/* Returns the multiplications and additions of one run: 2 per weight and pixel for convolutions, or
+ * 4 for both gradients; 0 for other kinds, which are bound by memory. */
 double profile_flop(const struct op *op);
 
-/* Returns the bytes of the op's inputs and outputs, each counted once. */
+/* Returns the bytes of the inputs that the op reads and of its outputs, each counted once. */
 double profile_bytes(const struct op *op);
 
 /* Sets both sums over one run of all ops. */

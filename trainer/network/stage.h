@@ -46,8 +46,9 @@ int stage_room(struct stage *s, size_t *nbytes, struct err *e);
  * call with another graph. Waits for the slot's earlier run. NULL on error. */
 float *stage_input(struct stage *s, const struct graph *g, struct err *e);
 
-/* A run. The second run of a graph in the same arena is recorded in *program, which is NULL at
- * first, and later runs replay it; ready (see graph_run) is called in the first two runs only. */
+/* A run. With may_record, the second run of a graph in the same arena is recorded in *program,
+ * which is NULL at first, and later runs replay it; ready (see graph_run) is then called in the
+ * first two runs only. */
 struct stage_work {
     struct graph *graph; /* NULL: only calls ready */
     bool may_record;     /* no op runs code on the host */
@@ -59,7 +60,7 @@ struct stage_work {
     size_t upto; /* the argument of ready if there is no graph */
 };
 
-/* Queues the copy of the input and a run of all ops. */
+/* Queues the copy of the input, a run of all ops, and the update of x if it has one. */
 int stage_run(struct stage *s, const struct stage_work *w, struct exec *x, struct err *e);
 
 /* Waits for all runs and returns the logits of the last; valid until the next call. */

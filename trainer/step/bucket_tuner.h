@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Tunes the size of gradient buckets by the times of the first steps. The sizes alternate, so that
- * a short disturbance of the machine does not affect one of them only. The largest size whose
- * median time is within BUCKET_TUNER_TIE of the best is chosen. All ranks add the time of the
- * slowest rank and so choose the same size. */
+/* Tunes the size of gradient buckets, the slices of the gradients that are summed over the ranks,
+ * by the times of the first steps. The sizes alternate, so that a short disturbance of the machine
+ * does not affect one of them only. The largest size whose median time is within BUCKET_TUNER_TIE
+ * of the best is chosen. All ranks add the time of the slowest rank and so choose the same size. */
 #ifndef UNETCTL_TRAINER_STEP_BUCKET_TUNER_H
 #define UNETCTL_TRAINER_STEP_BUCKET_TUNER_H
 
@@ -22,13 +22,15 @@ struct bucket_tuner {
     bool done;
 };
 
-/* The sizes are 256 KiB, four times as much, and so on, up to all nparams floats. */
+/* The sizes are 256 KiB, four times as much, and so on, at most BUCKET_TUNER_SIZES; the last is all
+ * nparams floats. */
 void bucket_tuner_begin(struct bucket_tuner *t, size_t nparams);
 
 /* Returns the size for the next step; when done, the chosen one. */
 size_t bucket_tuner_size(const struct bucket_tuner *t);
 
-/* Adds the time of a step. Returns true when this completes the choice. */
+/* Adds the time of a step. Returns true if this step completes the choice; does nothing after
+ * that. */
 bool bucket_tuner_add(struct bucket_tuner *t, double seconds);
 
 #endif

@@ -8,9 +8,9 @@
 #include "trainer/data/set/shard.h"
 #include "trainer/network/network.h"
 
-/* Collective. Chooses kernels on rank 0 and broadcasts the choice, for every batch size that
- * occurs: those of the plan's steps, each divided into `parts` batches, and 1 for validation. Does
- * nothing without a device or with one replica. */
+/* Collective. Chooses kernels on rank 0 and broadcasts the choice, for the batch sizes that occur:
+ * those of the plan's steps, each divided into `parts` batches, at most 16 different ones, and 1
+ * for validation. Does nothing without a device or with one replica. */
 int kernel_choice_share(struct network *n, struct comm *c, const struct shard_plan *plan, int parts,
                         struct err *e);
 

@@ -21,7 +21,7 @@ int step_input_open(struct step_input *in, struct network *n, const struct netwo
                     int parts, size_t images, struct err *e);
 void step_input_close(struct step_input *in);
 
-/* Waits until the network's input for n images is free. */
+/* Waits until the network's input for n images is free; with several parts returns at once. */
 int step_input_wait(const struct step_input *in, size_t n, struct err *e);
 
 /* Loads the loader's next n images. */

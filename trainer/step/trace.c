@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Events are buffered for a second or almost a page, and overwrite the end of the JSON array. */
+/* Events are buffered for a second or almost a page. Each write overwrites the closing bracket of
+ * the JSON array and ends with a new one. */
 #include "config.h"
 #include "trainer/step/trace.h"
 

@@ -12,7 +12,8 @@ struct trace;
 /* Rows of the timeline. */
 enum trace_row { TRACE_STEPS, TRACE_GRADIENTS, TRACE_BATCH_NORM };
 
-/* Replaces an earlier file of that name. NULL on error: ERR_CONFIG. */
+/* Replaces an earlier file of that name. NULL on error: ERR_CONFIG if the file cannot be
+ * created. */
 struct trace *trace_open(const char *dir, int rank, const char *host, struct err *e);
 void trace_close(struct trace *t); /* NULL is fine */
 

@@ -2,10 +2,10 @@
 /* Trains a small network for a few steps and writes what t/torch_unet.py compares with PyTorch:
  * weights, data, loss, gradients, inference, weights after each Adam step.
  *
- *   dump BACKEND BASE DEPTH|resnetN CHANNELS HEIGHT WIDTH BATCH BATCH_NORM(none|local) STEPS DIR
+ *   dump BACKEND BASE DEPTH|resnetN CHANNELS HEIGHT WIDTH BATCH none|local CLASSES LOSS STEPS DIR
  *
- * DIR/data.bin has all numbers as raw floats; DIR/index.txt a line "KIND STEP NAME COUNT" for each
- * piece in the same order. */
+ * none, local: the batch norm; LOSS: ce, weighted, dice or ce+dice. DIR/data.bin has all numbers as
+ * raw floats; DIR/index.txt a line "KIND STEP NAME COUNT" for each piece in the same order. */
 #include "config.h"
 
 #include <math.h>
@@ -70,7 +70,7 @@ static int report_error(const struct err *e)
 
 static const float weights[] = {0.5F, 2, 1, 0.25F, 3};
 
-/* Returns a target in 0..1 or a class; some pixels are ignored. */
+/* Returns a target: in 0..1, or with several classes a class or -1, for a pixel that is ignored. */
 static float target_value(int classes, double u)
 {
     return (float)(classes == 1 ? u : floor(u * (classes + 1)) - 1);

@@ -26,7 +26,8 @@ static struct graph *build_unet(bool training, enum batch_norm_mode mode)
         (training && graph_backward(g, &e) < 0))
         bail_out("%s", e.text);
     for (size_t i = 0; i < g->nops; i++)
-        g->ops[i]->workspace_size = i % 3 * 1000 + 4; /* odd sizes, all written completely */
+        g->ops[i]->workspace_size = i % 3 * 1000 + 4; /* sizes that are no multiples of
+                                                       * PLAN_ALIGN */
     if (plan_arena(g, &e) < 0)
         bail_out("%s", e.text);
     return g;

@@ -27,7 +27,7 @@ static struct weights *make_weights(struct err *e)
     return w;
 }
 
-/* Returns the k-th of 16 numbers, between which there is padding. */
+/* Returns where the k-th of the 16 numbers is; there may be padding between the tensors. */
 static size_t index_of(const struct weights *w, int k)
 {
     return k < 12 ? w->entries[0].offset + (size_t)k : w->entries[1].offset + (size_t)k - 12;

@@ -4,7 +4,8 @@
 
 #include "t/tap.h"
 
-/* Tunes with costs per slice and per element and occasional disturbances; returns the choice. */
+/* Tunes with simulated times: a cost of each slice, one of waiting for the last slice, and
+ * disturbances. Returns the choice. */
 static size_t tune(size_t nparams, double slice_s, double late_s, int *nsteps)
 {
     struct bucket_tuner t;

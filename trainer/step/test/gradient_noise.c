@@ -16,7 +16,7 @@
 
 static uint64_t image;
 
-/* Sets the contribution of so many images to the mean gradient over items. */
+/* Adds to part the contribution of so many images to the mean gradient over `items` images. */
 static void add_images(float *part, size_t images, size_t items)
 {
     for (size_t i = 0; i < images; i++, image++)
