@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* First half: decoding the YAML document and checking its structure. Second half: building a graph
- * from it, layer by layer. All errors name FILE:LINE. */
+ * from it, layer by layer. Errors of the document name FILE:LINE, one of too many bytes only
+ * FILE. */
 #include "config.h"
 #include "trainer/models/description.h"
 
@@ -82,7 +83,7 @@ static int check_mapping(const struct description *d, const yaml_node_t *mapping
     return 0;
 }
 
-/* Returns the value of a key, or NULL if mapping is not one or does not have the key. */
+/* Returns the value of a key, or NULL if mapping is NULL, not a mapping, or without the key. */
 static yaml_node_t *get_value(const struct description *d, const yaml_node_t *mapping,
                               const char *key)
 {
@@ -696,7 +697,7 @@ static int build_list(struct builder *b, const yaml_node_t *list, const struct s
     return rc;
 }
 
-/* The last layer must have the shape of masks, or of a class for each image. */
+/* The result of the last layer must have logits for each pixel, or for each image. */
 static int check_result(const struct builder *b)
 {
     const struct network_config *c = b->config;

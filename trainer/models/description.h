@@ -14,8 +14,9 @@
 
 struct description;
 
-/* Decodes the text. where: the file's name in error messages. Returns NULL with ERR_CONFIG and
- * FILE:LINE. The arguments of layers are checked by description_build. */
+/* Decodes the text. where: the file's name in error messages. The caller destroys the result.
+ * Returns NULL with ERR_CONFIG and FILE:LINE. The arguments of layers are checked by
+ * description_build. */
 struct description *description_decode(const char *text, const char *where, struct err *e);
 void description_destroy(struct description *d);
 
@@ -25,7 +26,8 @@ bool description_classifies(const struct description *d); /* as model.classifies
 /* Returns the name of variant i, a model with other presets, or NULL after the last one. */
 const char *description_variant(const struct description *d, size_t i);
 
-/* Returns the preset of a parameter, or 0. variant: the name of a variant, or NULL. */
+/* Returns the preset of a parameter, or 0 if it has none. variant: the name of a variant, or
+ * NULL. */
 int description_preset(const struct description *d, const char *variant, const char *name);
 
 /* As model_sides. */

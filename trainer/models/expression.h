@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Integer expressions in the description of a model: names, numbers, ( ), ^ (power), * / %, + -,
- * < <= > >=, == !=, !, &&, ||, with the precedence of C (^ is highest). True is 1. */
+/* Integer expressions in the description of a model: names, numbers, ( ), unary - and !, ^ (power),
+ * * / %, + -, < <= > >=, == !=, &&, ||, in order of decreasing precedence. Operators of the same
+ * precedence are applied from left to right. True is 1. */
 #ifndef UNETCTL_TRAINER_MODELS_EXPRESSION_H
 #define UNETCTL_TRAINER_MODELS_EXPRESSION_H
 
@@ -28,8 +29,8 @@ struct scope {
     size_t count;
 };
 
-/* Sets *dst to the value of the expression. -1 with ERR_CONFIG and the error in text; the caller
- * adds its place. */
+/* Sets *dst to the value of the expression; scope may be NULL. -1 with ERR_CONFIG and a message
+ * that does not name the file and line, which the caller adds. */
 int expression_evaluate(const char *text, const struct scope *scope, int64_t *dst, struct err *e);
 
 /* Copies text to dst with each {EXPRESSION} replaced by its value; {NAME} may be a string variable.

@@ -30,7 +30,7 @@ struct layer_kind {
     bool halves; /* height and width, which must be 2 at least */
 };
 
-/* Calls append or append_plain. */
+/* Checks that the input can be halved if the layer does so, and calls append or append_plain. */
 struct tensor *layer_append(const struct layer_kind *kind, struct graph *g,
                             const struct network_config *config, const struct layer_args *args,
                             struct tensor *x, struct err *e);

@@ -38,7 +38,8 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects the list */
 static struct model_entry *first, **end = &first; /* entries are never removed */
 static bool loaded;
 
-/* Appends an entry, which owns name and d. text is NULL for built-in models. */
+/* Appends an entry, which owns name and keeps d. text is NULL for built-in models. Returns NULL if
+ * out of memory, with name freed. */
 static struct model_entry *add_entry(char *name, struct description *d, const char *variant,
                                const char *text, const char *source)
 {

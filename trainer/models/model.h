@@ -50,8 +50,8 @@ struct model {
  * such model, or FILE:LINE and the error in the file. */
 const struct model *model_open(const char *name, struct err *e);
 
-/* Returns the model of a description's text, which checkpoints contain. where: its name in error
- * messages. */
+/* Returns the model of a description's text, which checkpoints contain, or NULL with ERR_CONFIG.
+ * where: the text's name in error messages. */
 const struct model *model_decode(const char *text, const char *where, struct err *e);
 
 /* Returns a built-in model, or one that was opened or decoded before, or NULL. */

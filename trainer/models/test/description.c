@@ -43,7 +43,7 @@ static void check_sizes(void)
     has_parameters("fcnn", bands, 120818, "and with 3");
 }
 
-/* Returns a complete document with these layers. */
+/* Decodes a complete document with these layers. */
 static const struct model *decode_layers(const char *layers, struct err *e)
 {
     static char text[4096];
@@ -203,5 +203,5 @@ int main(void)
     check_refusals();
     check_documents();
     check_recursion();
-    done_testing();
+    return done_testing();
 }

@@ -74,5 +74,5 @@ int main(void)
     ok(expression_expand("{i", &scope, dst, &e) && strstr(e.text, "missing"), "%s", e.text);
     ok(expression_expand("{name}{name}{name}{name}{name}{name}{name}{name}{name}{name}{name}{name}"
                          "{name}{name}{name}{name}", &scope, dst, &e), "%s", e.text);
-    done_testing();
+    return done_testing();
 }
