@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Measures for bench/spec the time within the process from the two texts to the JSON of all
  * addresses. `spec_inside NODELIST TASKS_PER_NODE RANK TIMES` prints the processor time of each
- * repetition in microseconds, one per line, and on stderr the bytes of the JSON. Memory is returned
- * to the system each time, as in a process that does it once. */
+ * repetition in microseconds, one per line, and on stderr the bytes of the JSON. Each repetition
+ * allocates and frees all its memory. */
 #include "config.h"
 #include "src/cluster/cluster_spec.h"
 

@@ -3,14 +3,14 @@
  *
  *   killat [-e] [-p NAME] [-a | -c COMMAND] [-l FILE] N PROGRAM [ARGUMENT...]
  *
- * Runs PROGRAM and counts the system calls that it begins, or with -p those of its children called
- * NAME (as in /proc/PID/comm); with -e only those that have an effect outside of the process:
- * files, connections, locks, other processes. A kill at any other call leaves what one at the next
- * of these leaves. At the N-th, before it is carried out, the process that makes it gets SIGKILL;
- * with -a all do that PROGRAM has started; with -c none does, and the shell COMMAND runs while
- * the process waits there. With N 0 nothing happens but counting. Ends with PROGRAM and with its
- * exit code (128 + signal); children that continue do so untraced. -l writes the count and the
- * number of the system call killed at into a file. 255: PROGRAM cannot be run. */
+ * Runs PROGRAM and counts the system calls that it begins, or with -p those of all processes of it
+ * that are called NAME (as in /proc/PID/comm); with -e only those that have an effect outside of
+ * the process: files, connections, locks, other processes. A kill at any other call leaves what one
+ * at the next of these leaves. At the N-th, before it is carried out, the process that makes it
+ * gets SIGKILL; with -a all do that PROGRAM has started; with -c none does, and the shell COMMAND
+ * runs while the process waits there. With N 0 nothing happens but counting. Ends with PROGRAM and
+ * with its exit code (128 + signal); children that continue do so untraced. -l writes the count and
+ * the number of the system call killed at into a file. 255: PROGRAM cannot be run. */
 #include "config.h"
 
 #include <errno.h>
@@ -66,7 +66,8 @@ static bool is_meant(pid_t pid, pid_t program)
     return strcmp(name, only) == 0;
 }
 
-/* Calls that do nothing but that; where the older ones are missing their ...at forms stand in. */
+/* Calls with an effect outside of the process. An architecture without the older ones, such as
+ * rename, has only their ...at forms. */
 static const long effective[] = {
     SYS_write,     SYS_writev,    SYS_pwrite64, SYS_pwritev,   SYS_sendto,     SYS_sendmsg,
     SYS_sendmmsg,  SYS_connect,   SYS_bind,     SYS_listen,    SYS_shutdown,   SYS_renameat,
@@ -109,7 +110,8 @@ static void strike(pid_t pid, long number)
             kill(processes[i].pid, SIGKILL);
 }
 
-/* A stop of a traced process; the signal that it gets when it continues. */
+/* Handles a stop of a traced process. Returns the signal that the process gets when it continues,
+ * or 0. */
 static int handle_stop(pid_t pid, int status, pid_t program)
 {
     struct __ptrace_syscall_info info = {0};
@@ -156,8 +158,8 @@ static void become(char **argv, int go)
     _exit(255);
 }
 
-/* Seized, not stopped by signals: should we end first, no child is left with a SIGSTOP under
- * way. */
+/* Traces the process with PTRACE_SEIZE, which sends no SIGSTOP: if killat ends first, no process is
+ * left with one pending. */
 static int seize(pid_t pid)
 {
     const long options = PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK |

@@ -34,7 +34,7 @@ tap_ok(bool pass, const char *file, int line, const char *fmt, ...)
     return pass;
 }
 
-/* A function: what got and want point to may end with the expression. */
+/* This is a function, because what got and want point to may exist only until the call returns. */
 __attribute__((format(printf, 5, 6), unused)) static void
 tap_is_str(const char *got, const char *want, const char *file, int line, const char *fmt, ...)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Types of tasks, and the specification that they make of three nodes: where every rank stands is
- * what find says too. */
+/* Lists of task types, and the specification that they make of three nodes, in which each rank's
+ * place is the one that cluster_spec_find gives. */
 #include "config.h"
 #include "src/cluster/cluster_spec.h"
 

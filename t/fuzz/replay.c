@@ -21,7 +21,8 @@ static int replay(const char *path)
     return LLVMFuzzerTestOneInput(data, n);
 }
 
-/* All files of srcdir/t/fuzz/corpus/NAME, NAME being that of this program; how many. */
+/* Replays the files of srcdir/t/fuzz/corpus/NAME that are not hidden; NAME is the program's name up
+ * to a dot. Returns their number, or -1 if one cannot be read. */
 static int replay_corpus(const char *program)
 {
     const char *top = getenv("srcdir"), *slash = strrchr(program, '/');

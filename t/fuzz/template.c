@@ -6,7 +6,8 @@
 
 #include "t/fuzz/fuzz.h"
 
-/* What sh makes of a word: quotes and backslashes go; -1 where the word ends early or never. */
+/* Writes to dst what sh makes of a word: quotes and backslashes are removed. Returns -1 if the word
+ * ends early or never. */
 static int unquote(const char *word, struct buf *dst)
 {
     for (; *word; word++) {

@@ -8,7 +8,7 @@
 
 #include "t/fuzz/fuzz.h"
 
-/* A file of these bytes in memory; its path is put in path. */
+/* Returns the descriptor of a file in memory with these bytes, and sets path to its path. */
 static int make_file(const uint8_t *data, size_t n, char path[64])
 {
     int fd = memfd_create("fuzz", MFD_CLOEXEC);
