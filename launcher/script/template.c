@@ -149,10 +149,11 @@ static int add_marker_value(const char *file, size_t line, const struct marker *
     return 0;
 }
 
-/* Is the marker alone on its line and its value empty? Then the whole line is removed. */
+/* Is this a marker alone on its line, without a filter, and its value empty? Then the whole line
+ * is removed. */
 static bool is_empty_line(const char *text, const struct marker *m, const char *value)
 {
-    return !*value && (m->start == text || m->start[-1] == '\n') && *m->end == '\n';
+    return !*value && !*m->filter && (m->start == text || m->start[-1] == '\n') && *m->end == '\n';
 }
 
 static int expand_markers(const char *file, const char *text, bool tags,

@@ -4,7 +4,8 @@
  *   {{name}}          the value unchanged: code, numbers, ids
  *   {{name|sh}}       one shell word: in single quotes unless that is unnecessary
  *
- * A line that consists of a marker with an empty value is omitted. It is an error, reported with
+ * A line that consists of a marker {{name}} with an empty value is omitted.
+ It is an error, reported with
  * FILE:LINE, if a marker has no value, a value that is not optional has no marker, or a "{{" has
  * no "}}".
  *

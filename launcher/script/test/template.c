@@ -96,6 +96,7 @@ int main(void)
           "it's a \"test\" $HOME `x` \xc3\xa9/a/b-c_d.e,f=1:2@3%4+5\n");
     check("{{name}}\n{{empty}}\nx{{empty}}\n", "it's a \"test\" $HOME `x` \xc3\xa9\nx\n");
     check("{{empty|sh}}{{name}}", "''it's a \"test\" $HOME `x` \xc3\xa9");
+    check("{{empty|sh}}\n{{name}}", "''\nit's a \"test\" $HOME `x` \xc3\xa9");
     check("{{name}}\n{{lines}}\n", "it's a \"test\" $HOME `x` \xc3\xa9\none\ntwo\n");
     check_bad("{{name}}\n{{plian}}\n", "file:2: unknown marker '{{plian}}'; did you mean "
               "'{{plain}}'");
