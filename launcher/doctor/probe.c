@@ -110,16 +110,18 @@ static json_t *resolve_name(const char *name)
     return o;
 }
 
-/* Resolves each host of the spec once; the ranks of a node are adjacent. */
+/* Resolves the hosts of this rank and of its peers, each once if the ranks of a node are
+ * adjacent. */
 static json_t *resolve_all(const struct spec *s)
 {
     char host[MAX_HOST], last[MAX_HOST] = "";
     json_t *names = json_array();
 
     for (size_t i = 0; i < s->world; i++) {
+        if (i != (size_t)s->index && !mesh_is_peer((size_t)s->index, i, s->world))
+            continue;
         split_address(s, i, host);
-        if (strcmp(host, last) != 0 &&
-            (i == (size_t)s->index || mesh_is_peer((size_t)s->index, i, s->world)))
+        if (strcmp(host, last) != 0)
             json_array_append_new(names, resolve_name(host));
         strcpy(last, host);
     }
