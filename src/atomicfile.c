@@ -27,8 +27,8 @@ static void destroy(struct atomicfile *a)
     free(a);
 }
 
-/* Returns the file that path's symbolic links lead to: a regular file, or one that does not
- * exist yet. */
+/* Returns path, or the file that it leads to if it is a symbolic link; the caller frees it. NULL
+ * if that is not a regular file, or is a link to nothing. path itself need not exist. */
 static char *resolve_link(const char *path, struct err *e)
 {
     struct stat st;
@@ -53,8 +53,9 @@ static char *resolve_link(const char *path, struct err *e)
     return real;
 }
 
-/* Creates a temporary file beside path and stores its name in *tmp. mkstemp would ignore the
- * umask, so this opens with O_EXCL and mode. */
+/* Creates a temporary file beside path and stores its name, which the caller frees, in *tmp.
+ * Returns its descriptor, or -1 with errno. mkstemp would ignore the umask, so this opens with
+ * O_EXCL and mode. */
 static int create_tmp(const char *path, char **tmp, mode_t mode)
 {
     size_t size = strlen(path) + 64;
@@ -219,8 +220,9 @@ struct atomicfile *atomicfile_create(const char *path, mode_t mode, struct err *
     return a;
 }
 
-/* Renames tmp to path unless path exists. Returns 0, or -1 with errno; EINVAL means that the
- * file system does not know RENAME_NOREPLACE. */
+/* Renames tmp to path unless path exists. Returns 0, or -1 with errno (EEXIST if it does). On a
+ * file system without RENAME_NOREPLACE (EINVAL) it makes a hard link, and without those it checks
+ * first and then renames. */
 static int rename_new(const char *tmp, const char *path)
 {
     if (renameat2(AT_FDCWD, tmp, AT_FDCWD, path, RENAME_NOREPLACE) == 0)
@@ -285,8 +287,8 @@ static int write_all(int fd, const char *data, size_t n)
     return 0;
 }
 
-/* Writes data to a new temporary file for pair->path. Returns 0, or -1 with errno and without a
- * file. */
+/* Writes data to a new temporary file for pair->path and sets pair->tmp, which the caller frees.
+ * Returns 0, or -1 with errno and without a file. */
 static int write_tmp(struct atomicfile_pair *pair, const void *data, size_t n, mode_t mode)
 {
     int fd = create_tmp(pair->path, &pair->tmp, mode);

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Atomic files and lines: a reader never sees a part of what was written, even if the writer is
- * killed.
+/* Writes files atomically, appends lines to files, and reads files.
  *
- * Writing goes to PATH.tmp-PID-N in the same folder -> fsync -> rename -> fsync of the folder. If
- * a step fails (disk full, no permission), the old file stays and the temporary one is removed;
- * only a writer that is killed leaves one behind. A symbolic link is followed; anything that is
- * not a regular file (device, FIFO, folder) is refused.
+ * A reader of a file that is written here sees either the old contents or all of the new ones,
+ * even if the writer is killed. Writing goes to PATH.tmp-PID-N in the same folder -> fsync ->
+ * rename -> fsync of the folder. If a step up to the rename fails (disk full, no permission), the
+ * old file stays and the temporary one is removed; only a writer that is killed leaves one behind.
+ * A symbolic link to an existing file is followed; anything that is not a regular file (device,
+ * FIFO, folder) is refused.
  *
- * Errors: ERR_INTERNAL when writing fails, ERR_DATA when reading fails; the text names the path. */
+ * Errors, unless a function says otherwise: ERR_INTERNAL when writing fails, ERR_DATA when reading
+ * fails; the text names the path. */
 #ifndef UNETCTL_SRC_ATOMICFILE_H
 #define UNETCTL_SRC_ATOMICFILE_H
 
@@ -23,8 +25,9 @@
 /* path gets exactly data[0..n). mode is as for open(2), under the umask. */
 int atomicfile_write(const char *path, const void *data, size_t n, mode_t mode, struct err *e);
 
-/* The same for a file that is written in pieces through its stream. commit and abort both free
- * a; commit fails if any write to the stream failed. */
+/* The same for a file that is written in pieces through its stream, which the caller does not
+ * close. commit and abort both free a, commit also when it fails; it fails if any write to the
+ * stream failed. */
 struct atomicfile;
 struct atomicfile *atomicfile_open(const char *path, mode_t mode, struct err *e);
 FILE *atomicfile_stream(struct atomicfile *a);
@@ -33,6 +36,8 @@ void atomicfile_abort(struct atomicfile *a); /* NULL is fine */
 
 /* Syncs the folder of path. A file that was created or renamed there is durable only after that. */
 int atomicfile_sync_folder(const char *path, struct err *e);
+/* The same while the caller does other work: begin starts a thread (or, if there is none to be had,
+ * syncs at once), end waits for it and returns the result. s and path live until end. */
 struct atomicfile_sync {
     const char *path;
     int code; /* errno, or 0 */
@@ -49,9 +54,9 @@ struct atomicfile *atomicfile_create(const char *path, mode_t mode, struct err *
 int atomicfile_write_new(const char *path, const void *data, size_t n, mode_t mode, struct err *e);
 int atomicfile_check_new(const char *path, struct err *e);
 
-/* Checks that path may be replaced. Returns 0 if path does not exist, or is a regular file whose
- * first 4 KiB contain mark, a text which the program writes into all its files of this kind.
- * Otherwise -1 with ERR_CONFIG. */
+/* Checks that path may be replaced. Returns 0 if path does not exist, or is a file, not a symbolic
+ * link, whose first 4 KiB contain mark, a text which the program writes into all its files of this
+ * kind. Otherwise -1 with ERR_CONFIG. */
 int atomicfile_check_own(const char *path, const char *mark, struct err *e);
 
 /* A batch of files of one file system that become durable together: add writes a temporary file;
@@ -73,8 +78,9 @@ int atomicfile_batch_add(struct atomicfile_batch *b, const char *path, const voi
 int atomicfile_batch_commit(struct atomicfile_batch *b, struct err *e);
 void atomicfile_batch_abort(struct atomicfile_batch *b); /* files that were renamed stay */
 
-/* The two steps of a commit. After rename, every reader sees complete files, but a power failure
- * before sync may leave them empty or missing. sync may run in another thread. */
+/* The last two steps of a commit, for a caller that also adds steps of its own; it ends with
+ * abort. After rename, every reader sees complete files, but a power failure before sync may leave
+ * them empty or missing. sync may run in another thread. */
 int atomicfile_batch_rename(struct atomicfile_batch *b, struct err *e);
 int atomicfile_batch_sync(const struct atomicfile_batch *b, struct err *e);
 
@@ -87,9 +93,10 @@ char *atomicfile_read(const char *path, size_t limit, size_t *n, struct err *e);
  * or -1 with ERR_DATA. */
 int atomicfile_open_regular(const char *path, struct stat *st, struct err *e);
 
-/* Appends line, which may contain newlines and gets a final one, and syncs the file and, if it
- * is new, its folder. An incomplete last line of an earlier writer is ended first. If the disk
- * is full, the file remains unchanged. The caller ensures that there is one writer at a time. */
+/* Appends line, which may contain newlines, and a final newline if it has none; syncs the file
+ * and, if it was missing or empty, its folder. An incomplete last line of an earlier writer is
+ * ended first. If the disk is full, the file remains unchanged. A reader may see a part of the
+ * line. The caller ensures that there is one writer at a time. */
 int atomicfile_append(const char *path, const char *line, struct err *e);
 
 #endif

@@ -22,8 +22,8 @@ static int min3(int a, int b, int c)
     return m < c ? m : c;
 }
 
-/* Counts the letters added, left out, changed, or swapped with the next one. Words of more than
- * MAX_WORD letters count as far apart. */
+/* Returns the least number of letters to add, leave out, change, or swap with the next one to make
+ * b of a. Words of more than MAX_WORD letters count as far apart. */
 static int edit_distance(const char *a, const char *b)
 {
     int rows[3][MAX_WORD + 1];
@@ -165,7 +165,9 @@ static void env_name(char *dst, size_t size, const char *prefix, const char *opt
         dst[i] = dst[i] == '-' ? '_' : (char)toupper((unsigned char)dst[i]);
 }
 
-/* Sets options that are not on the command line from the environment. */
+/* Sets options that are not on the command line from the environment: `--port-base` with the
+ * prefix "UNETCTL_" from $UNETCTL_PORT_BASE. An empty variable counts as unset, and "0" leaves a
+ * flag unset. */
 static int decode_environment(const struct cli_command *c, const char *prefix, const bool *seen,
                               struct err *e)
 {
@@ -273,7 +275,7 @@ static void print_group_help(const struct cli_program *p, const char *group)
             printf("  %-11s %s\n", (*c)->name, (*c)->summary);
 }
 
-/* Passes the verb's list of settings to print, line by line. */
+/* Passes a heading, and then the verb's list of settings, to print. */
 static void print_settings(const struct cli_command *c, void (*print)(const char *text))
 {
     struct buf b = {0};
@@ -309,8 +311,8 @@ static void print_command_help(const struct cli_program *p, const struct cli_com
         print_settings(c, print_plain);
 }
 
-/* Prints text for roff, where a backslash, and a dot or quote at the start of a line, must be
- * escaped. */
+/* Prints text for roff, where a backslash, a hyphen, and a dot or quote at the start of a line
+ * must be escaped, and ends the last line. */
 static void print_roff(const char *text)
 {
     bool start = true;
@@ -424,7 +426,7 @@ static int match_verb(const struct cli_command *c, int argc, char **argv)
     return argc > 1 && strcmp(c->name + first + 1, argv[1]) == 0 ? 2 : 0;
 }
 
-/* Is word the first word of verbs that have two ("data split")? Alone, it lists them. */
+/* Is word the first word of verbs that have two ("data split")? `data --help` lists those. */
 static bool is_group(const struct cli_program *p, const char *word)
 {
     size_t n = strlen(word);

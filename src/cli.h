@@ -17,8 +17,8 @@ enum cli_type {
     CLI_INT,    /* dst: long *, checked against min..max unless both are 0 */
     CLI_DOUBLE, /* dst: double *, checked likewise */
     CLI_LIST,   /* dst: struct cli_list *, may be given several times */
-    /* Added to one of these: only the command line sets dst. The environment variable of this
-     * name has another meaning or is read elsewhere. */
+    /* Added to one of these except CLI_FLAG: only the command line sets dst. The environment
+     * variable of this name has another meaning or is read elsewhere. */
     CLI_TYPED = 16
 };
 
@@ -68,23 +68,26 @@ struct cli_program {
     const char *files;                         /* for the man page, may be NULL */
 };
 
-/* Runs the program: selects the verb, decodes its options (an unknown verb, option or value is one
- * error that names the nearest known one, exit 2), runs it, prints its error. `--help`, `VERB
- * --help`, `--version`, `--man` (roff of the man page) and `--completion SHELL` print on stdout.
- * Returns the exit code. */
+/* Runs the program: selects the verb, decodes its options, runs it, prints its error. A word of
+ * the command line that is unknown or wrong is one error, exit 2; for an unknown verb or option it
+ * names the nearest known one, if one is near. `--help`, `VERB --help`, `--version`, `--man` (roff
+ * of the man page) and `--completion SHELL` print on stdout. Returns the exit code. */
 int cli_run(const struct cli_program *program, int argc, char **argv);
 
-/* Decodes argv by a verb's table. Operands are moved to the front, argv[0..*noperands); *rest
- * points to the words after "--". Returns 0, or -1 with ERR_USAGE. Public for tests. */
+/* Decodes argv by a verb's table. Options that argv lacks, except those of CLI_LIST, are read from
+ * the environment, unless env_prefix is NULL. Operands are moved to the front,
+ * argv[0..*noperands); *rest points to the words after "--". Returns 0, or -1 with ERR_USAGE.
+ * Elsewhere than in cli.c only completion.c and tests call it. */
 int cli_decode(const struct cli_command *command, const char *env_prefix, int argc, char **argv,
                int *noperands, int *nrest, char ***rest, struct err *e);
 
-/* Returns the name in names (NULL-terminated) that is nearest to word by edit distance, or NULL
- * if none is near. */
+/* Returns the name in names (NULL-terminated) that is nearest to word by edit distance, the first
+ * of several, or NULL if all differ in more than about a third of word's letters. A name that
+ * begins with word, of three letters or more, counts as near. */
 const char *cli_nearest(const char *word, const char *const *names);
 
-/* Returns the end of a message about an unknown word: "; did you mean 'NAME'?", or "" if no name
- * is near. */
+/* Writes the end of a message about an unknown word to dst and returns it: "; did you mean
+ * 'NAME'?", or "" if no name is near. */
 #define CLI_SUGGESTION 128
 const char *cli_suggest(const char *word, const char *const *names, char dst[CLI_SUGGESTION]);
 

@@ -70,9 +70,9 @@ static void print_kind(const struct completion *c, const char *kind)
             (*v)->run(noperands, argv, nrest, rest, &ignored);
 }
 
-/* Finds the next alternative of the operands: of "up|down [-- CMD]" first up, then down; of
- * "list | show SITE" first list, then "show SITE". *rest starts as the verb's args. Returns
- * false when there are no more. */
+/* Finds the next alternative of the operands, text[0..n): of "up|down [-- CMD]" first up, then
+ * down; of "list | show SITE" first list, then "show SITE". *rest starts as the verb's args.
+ * Returns false when there are no more, and at once for operands without "|". */
 static bool next_alternative(const struct cli_command *c, const char **rest, const char **text,
                              size_t *n)
 {
@@ -140,8 +140,8 @@ static const struct cli_option *find_valued(const struct cli_command *verb, cons
     return NULL;
 }
 
-/* Prints the verbs. Of a verb of two words it prints the first, or, if first is given, the
- * second. */
+/* Prints the verbs, of those of two words the first word. If first is given, prints only the
+ * second words of the verbs that begin with it, and returns whether there are any. */
 static bool print_verbs(const struct cli_program *p, const char *first)
 {
     const char *last = "";

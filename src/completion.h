@@ -2,9 +2,10 @@
 /* Completion of command lines in bash, zsh and fish. The shells ask the program, which answers
  * from its tables of verbs and options.
  *
- * The placeholder of a value or operand in the help decides its words: those of SITE, ENGINE,
- * RUN and KEY come from the program's verb "completion words KIND", those of KEY also from the
- * settings that the verb's help lists; DIR, STUDY, PATH and FILE are paths. */
+ * The placeholder of a value or operand in the help decides its words: those of SITE, ENGINE, RUN
+ * and KEY come from the program's verb "completion words KIND", those of KEY also from the
+ * settings that the verb's help lists; DIR, FOLDER, STUDY, PATH and FILE are paths. completion.c
+ * has the whole table. */
 #ifndef UNETCTL_SRC_COMPLETION_H
 #define UNETCTL_SRC_COMPLETION_H
 
@@ -14,9 +15,10 @@
  * ERR_USAGE. */
 int completion_print(const struct cli_program *program, const char *shell, struct err *e);
 
-/* Prints what may replace the last word of a command line (`PROGRAM --complete WORD...`): lines
- * of "WORD", or of "WORD", a tab and a description. A line ":files" asks the shell for paths. A
- * line ":nospace", before the others, says that more may follow the word without a space. */
+/* Prints what may replace the last of words, the command line after the program's name (`PROGRAM
+ * --complete WORD...`), whatever that word begins with: the shell selects. Prints lines of "WORD",
+ * or of "WORD", a tab and a description. A line ":files" asks the shell for paths. A line
+ * ":nospace", before the others, says that more may follow the word without a space. */
 void completion_print_words(const struct cli_program *program, int nwords, char **words);
 
 #endif

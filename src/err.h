@@ -44,8 +44,9 @@ int err_prefix(struct err *e, const char *fmt, ...) __attribute__((format(printf
 /* Fills e for a program that was ended by a signal: code 128 + signal. Returns -1. */
 int err_signal(struct err *e, int signal);
 
-/* Prefixes the error with the rank that failed, and its host unless that is NULL. Does nothing
- * if the text already names a rank, or for a signal, which every rank gets. Returns -1. */
+/* Prefixes the error with the rank that failed, and its host unless that is NULL. Does nothing if
+ * the text already begins with a rank, or for a signal (a code above 128), which every rank gets.
+ * Returns -1. */
 int err_rank(struct err *e, int rank, const char *host);
 
 #endif

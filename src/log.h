@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Log messages: lines "PROGRAM: TEXT" on stderr. Results of commands go to stdout. Functions
- * that only compute do not log. */
+/* Log messages: lines "PROGRAM: TEXT" on stderr, where TEXT of an error begins with "error: ", of
+ * a warning with "warning: ". Results of commands go to stdout. Functions that only compute do not
+ * log. */
 #ifndef UNETCTL_SRC_LOG_H
 #define UNETCTL_SRC_LOG_H
 
 enum log_level { LOG_QUIET, LOG_WARN, LOG_INFO, LOG_DEBUG };
 
-/* Sets the prefix of each line, whose pointer is kept, and the level. The defaults are "unetctl"
- * and LOG_INFO. */
+/* Sets the prefix of each line, whose pointer is kept, and the level: log_warn writes from
+ * LOG_WARN on, log_info from LOG_INFO on, log_debug only with LOG_DEBUG. The defaults are
+ * "unetctl" and LOG_INFO. */
 void log_open(const char *name, enum log_level level);
 
 void log_error(const char *fmt, ...) __attribute__((format(printf, 1, 2))); /* always written */

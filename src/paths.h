@@ -2,7 +2,7 @@
 /* Finds the parts of unetctl, in a build tree and in an installation that was moved anywhere.
  *
  *                     libexec (programs)               data (templates)
- *   build tree        the build folder, then the       the source folder
+ *   build tree        the build folder, then the       the same
  *                     source folder
  *   installed         BINDIR/../libexec/unetctl        BINDIR/../share/unetctl
  *   variable, wins    UNETCTL_LIBEXECDIR               UNETCTL_DATADIR
@@ -22,8 +22,9 @@
  * missing or dst is too small. */
 int paths_bindir(char *dst, size_t size);
 
-/* The absolute path of an executable, and of a data file or folder. PATH_MAX bytes are enough
- * for dst. Returns 0, or -1 with ERR_INTERNAL that names the folders searched. */
+/* The path of an executable, and of a data file or folder; it is absolute unless the variable's
+ * folder is relative. PATH_MAX bytes are enough for dst. Returns 0, or -1 with ERR_INTERNAL that
+ * names the folders searched. */
 int paths_libexec(const char *name, char *dst, size_t size, struct err *e);
 int paths_data(const char *name, char *dst, size_t size, struct err *e);
 

@@ -9,7 +9,8 @@
 #define SCHEMA 1
 
 /* Checks the number found in a file (0: it has none). Returns 0 for SCHEMA; otherwise -1 with code
- * and a text that names a later version's number and what to do, without the file's name. */
+ * and a text, without the file's name, that says what the number must be or, if it is larger, that
+ * a later version wrote the file, and what to do. */
 int schema_check(double found, int code, struct err *e);
 
 #endif

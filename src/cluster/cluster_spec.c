@@ -28,7 +28,7 @@ struct port {
 
 struct encoder {
     const struct cluster_spec *spec;
-    struct spec_place *places; /* in the order of nodes */
+    struct spec_place *places; /* as in the list, or sorted by name for CLUSTER_SPEC_TF */
     struct port *ports;   /* by slot */
     struct cluster_spec_job jobs[CLUSTER_SPEC_JOBS_MAX]; /* in the order of ranks */
     size_t nnodes, ntasks, njobs, suffix_length;
@@ -41,7 +41,8 @@ static int compare_places(const void *a, const void *b)
     return strcmp(((const struct spec_place *)a)->name, ((const struct spec_place *)b)->name);
 }
 
-/* Does a come before b where node9 comes before node10, as in most lists? */
+/* Does a come before b in an order where shorter names come first? Most lists have it: node9,
+ * node10. */
 static bool ascends(const struct spec_place *a, const struct spec_place *b)
 {
     return a->length != b->length ? a->length < b->length : strcmp(a->name, b->name) < 0;
@@ -159,8 +160,8 @@ static int check_task(const struct encoder *c, size_t rank)
     return 0;
 }
 
-/* Returns the size of all addresses with quotes and commas, plus the excess that copy_blocks may
- * write. */
+/* Returns an upper bound of the size of all addresses with quotes and commas, plus the excess that
+ * copy_blocks may write. */
 static size_t addresses_size(const struct encoder *c)
 {
     size_t size = BLOCK;
@@ -171,14 +172,14 @@ static size_t addresses_size(const struct encoder *c)
     return size;
 }
 
-/* Walks over the tasks in the order of ranks. In each turn every node that still has tasks gets
- * up to plane of them. */
+/* Walks over the tasks in the order of ranks. In each turn every node that still has tasks gets up
+ * to `turn` of them. */
 struct cursor {
     size_t *nodes; /* that get tasks in this turn; the first nkept get more in the next */
     size_t nnodes, at, nkept;
     int begin, end; /* the slots filled in this turn */
     int slot;       /* slot of the next task */
-    int turn;
+    int turn; /* slots per turn: spec->plane, or enough for all tasks of a node */
 };
 
 static int begin_walk(const struct encoder *c, struct cursor *w)
@@ -225,7 +226,8 @@ static void copy_blocks(char *dst, const char *src, size_t size)
         memcpy(dst + i, src + i, BLOCK);
 }
 
-/* Writes the next count addresses as `"host:port","host:port"` at dst and returns the end. */
+/* Writes the next count addresses, each with quotes and a comma: `"host:port","host:port",`.
+ * Returns the end. */
 static char *encode_addresses(const struct encoder *c, struct cursor *w, size_t count, char *dst)
 {
     char head[1 + NODELIST_NAME_MAX + BLOCK] = "\""; /* the quote and the name */

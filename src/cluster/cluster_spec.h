@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The cluster specification: the tasks of this run, their addresses, and the number of this one.
- * TensorFlow's TF_CONFIG exactly, one line:
+/* The cluster specification: the tasks of this run, their addresses, and which of them this
+ * process is. TensorFlow's TF_CONFIG exactly, one line:
  *
  *   {"cluster":{"worker":["host:port",...]},"task":{"type":"worker","index":I}}
  *
- * The task in slot s of a node listens at port_base + s. */
+ * A slot is a task's number on its node, from 0. The task in slot s listens at port_base + s. */
 #ifndef UNETCTL_SRC_CLUSTER_CLUSTER_SPEC_H
 #define UNETCTL_SRC_CLUSTER_CLUSTER_SPEC_H
 
@@ -19,7 +19,8 @@ enum cluster_spec_order {
     CLUSTER_SPEC_TF     /* nodes sorted by name, as TensorFlow's SlurmClusterResolver does */
 };
 
-/* A type of task ("worker", "ps", "chief", "evaluator") and how many there are. */
+/* A type of task ("worker", "ps", "chief", "evaluator"; TensorFlow's word is job) and how many
+ * tasks of it there are. */
 struct cluster_spec_job {
     char name[32];
     size_t count;
@@ -38,28 +39,31 @@ struct cluster_spec {
     /* How many consecutive ranks a node gets before the next node has its turn: 0 means all of
      * its ranks (Slurm's block distribution), 1 is cyclic, N is plane=N. */
     int plane;
-    /* The addresses are dealt to these types of tasks: by name for CLUSTER_SPEC_TF, otherwise in
-     * the order written. With njobs 0 all tasks are of one type, "worker". */
+    /* The ranks are dealt to these types of tasks in turn: rank 0 is the first task of the first
+     * type. Types are sorted by name for CLUSTER_SPEC_TF, otherwise they have the order written.
+     * With njobs 0 all tasks are of one type, "worker". */
     struct cluster_spec_job jobs[CLUSTER_SPEC_JOBS_MAX];
     size_t njobs;
     int gpus_per_node, gpus_per_task; /* checked when gpus_per_task > 0 */
     const char *host_suffix;          /* appended to each node's name; may be NULL */
 };
 
-/* Appends the specification to dst, without a newline. Returns 0, or -1 with ERR_PEER: the rank
- * is out of range, a node appears twice, ports exceed 65535, there are too many tasks, the
- * counts of the types do not add up to the number of tasks, or a node has fewer than tasks x
- * gpus_per_task GPUs. 80000 tasks take about 1 ms. */
+/* Appends the specification to dst, without a newline. Returns 0, or -1 with ERR_PEER: the rank is
+ * out of range, a node appears twice, ports exceed 65535, there are too many tasks or several of
+ * type chief or evaluator (except for CLUSTER_SPEC_TF), the counts of the types do not add up to
+ * the number of tasks, or a node needs more than gpus_per_node GPUs; ERR_USAGE: host_suffix is too
+ * long. */
 int cluster_spec_encode(const struct cluster_spec *spec, struct buf *dst, struct err *e);
 
-/* Appends the same as variables, one "NAME=VALUE" per line: RANK, WORLD_SIZE, LOCAL_RANK,
- * LOCAL_WORLD_SIZE, GROUP_RANK (the number of the node), MASTER_ADDR and MASTER_PORT (of task
- * 0), named as torchrun does. */
+/* Appends what torchrun gives the task spec->rank as variables, one "NAME=VALUE" per line, the
+ * last without a newline: RANK, WORLD_SIZE, LOCAL_RANK (the slot), LOCAL_WORLD_SIZE, GROUP_RANK
+ * (the number of the node), MASTER_ADDR and MASTER_PORT (of task 0). Errors are those of
+ * cluster_spec_encode. */
 int cluster_spec_encode_env(const struct cluster_spec *spec, struct buf *dst, struct err *e);
 
 struct cluster_spec_task {
     const char *host; /* without the suffix; lives as long as spec->nodes */
-    size_t node;      /* the number of the node, from 0 */
+    size_t node;      /* from 0, in the order of spec->order */
     int slot, port, node_tasks; /* node_tasks: the number of tasks on the node */
     char type[32];
     size_t index; /* among the tasks of its type */
@@ -69,11 +73,13 @@ struct cluster_spec_task {
 int cluster_spec_find(const struct cluster_spec *spec, size_t rank, struct cluster_spec_task *dst,
                       struct err *e);
 
-/* Finds a task by its type and its index within the type. ERR_USAGE if there is none. */
+/* Finds a task by its type and its index within the type. ERR_USAGE if there is none; otherwise
+ * errors are those of cluster_spec_encode. */
 int cluster_spec_find_type(const struct cluster_spec *spec, const char *type, size_t index,
                            struct cluster_spec_task *dst, struct err *e);
 
-/* Decodes "ps:1,worker:2" or "ps=1,worker=2" into spec->jobs. Returns 0, or -1 with ERR_USAGE. */
+/* Decodes "ps:1,worker:2" or "ps=1,worker=2" into spec->jobs and njobs. Returns 0, or -1 with
+ * ERR_USAGE. */
 int cluster_spec_decode_jobs(const char *text, struct cluster_spec *spec, struct err *e);
 
 #endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Computes the nodes, tasks and devices for a number of GPUs. A pure function, used by the plan,
- * the job script and the trainer's check. */
+/* Computes the nodes, tasks and devices for a number of GPUs. A pure function. */
 #ifndef UNETCTL_SRC_CLUSTER_LAYOUT_H
 #define UNETCTL_SRC_CLUSTER_LAYOUT_H
 
@@ -16,7 +15,8 @@ struct layout {
     int gpus;
     int nodes;
     int tasks;
-    int tasks_per_node; /* on the fullest node; the last one may have fewer (3 GPUs: 2 + 1) */
+    /* on the fullest node; the last may have fewer (3 GPUs on nodes of 2: 2 + 1) */
+    int tasks_per_node;
     int gpus_per_task;
     enum layout_strategy strategy; /* never LAYOUT_AUTO */
 };

@@ -28,7 +28,7 @@ static int listen_at(const struct sockaddr *address, socklen_t n)
     return -1;
 }
 
-/* Returns the addresses to listen at, or NULL with errno. */
+/* Returns the addresses of host and port, to be freed by freeaddrinfo, or NULL with errno. */
 static struct addrinfo *find_addresses(const char *host, int port)
 {
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV}, *found;

@@ -11,7 +11,8 @@
 int listener_open(const char *host, int port);
 
 /* Returns a non-blocking connection, possibly still in progress, to the process on this machine
- * that already listens at this address, or -1 with errno. The caller closes it. */
+ * that already listens at port, of host's own address if $UNETCTL_HOSTS lists host, otherwise of
+ * 127.0.0.1. -1 with errno if it fails at once. The caller closes it. */
 int listener_call(const char *host, int port);
 
 #endif

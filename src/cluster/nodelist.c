@@ -81,8 +81,8 @@ static int read_range(struct nodelist_reader *r, const char **first, size_t *wid
     return 0;
 }
 
-/* Checks the bracket that r->at is in and adds the number of its values to the total, up to the
- * list's limit. */
+/* Checks the bracket that r->at is in and moves r->at behind it. *total becomes the number of its
+ * values, which may not exceed the list's limit. */
 static int read_bracket(struct nodelist_reader *r, size_t *total)
 {
     const char *open = r->at - 1, *first;
@@ -215,7 +215,7 @@ static int begin_range(struct nodelist_reader *r, struct bracket_value *v)
 }
 
 /* Moves bracket b to its next value and returns 1, or resets it to its first and returns 0 if
- * there is none. */
+ * there is none. Returns -1 on errors. */
 static int step_value(struct nodelist_reader *r, const struct pattern *p, int b,
                       struct bracket_value *v)
 {

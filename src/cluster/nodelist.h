@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Slurm's node lists: "node[1-3,5],gpu[001-010]-ib" and their names, in the order of scontrol
- * show hostnames.
+/* Slurm's node lists: "node[1-3,5],gpu[001-010]-ib" and their names, in the order of scontrol show
+ * hostnames.
  *
  * A list is names separated by commas or blanks; empty places between separators are ignored. A
  * name is text and any number (up to NODELIST_BRACKETS_MAX) of brackets. A bracket holds numbers
  * and ranges LOW-HIGH. Values are padded with zeros to the width of LOW: [08-11] is 08 09 10 11.
  * The last bracket runs fastest, then the first, the second ... Order and duplicates are kept.
  *
- * Where this differs from Slurm, on purpose. Accepted here: text behind the last bracket, ranges of
- * more than 65536 values, numbers beyond 64 bits (which Slurm changes to 2^64 - 1). Refused here,
- * where Slurm makes up a name: an unclosed or stray bracket, a range without end ("[1-]"), any
- * ASCII character but letters, digits, '-', '_' and '.', a name that is too long. */
+ * Where this differs from Slurm, on purpose. Accepted here: text behind the last bracket, ranges
+ * of more than 65536 values, single numbers beyond 64 bits (which Slurm changes to 2^64 - 1).
+ * Refused here, where Slurm makes up a name: an unclosed or stray bracket, a range without end
+ * ("[1-]"), any ASCII character but letters, digits, '-', '_' and '.', a name that is too long. */
 #ifndef UNETCTL_SRC_CLUSTER_NODELIST_H
 #define UNETCTL_SRC_CLUSTER_NODELIST_H
 
@@ -25,9 +25,9 @@
 
 struct nodelist;
 
-/* Expands a list. Lists of more than limit names are refused before any name is built. Returns
- * NULL with ERR_USAGE and the list (shortened if long), the position from 1, and what is
- * expected there. An empty list is an error. */
+/* Expands a list. A list of more than limit names is refused before more than limit names are
+ * built. Returns NULL with ERR_USAGE and the list (shortened if long), the position from 1, and
+ * what is expected there. An empty list is an error. */
 struct nodelist *nodelist_decode(const char *text, size_t limit, struct err *e);
 
 /* Returns the list in Slurm's short form, which the caller frees; decoding it gives the same

@@ -7,7 +7,7 @@
 
 #include "src/err.h"
 
-/* Lists of more values are refused before anything is allocated. */
+/* Lists of more values, repeated ones included, are refused before anything is allocated. */
 #define RANGE_COUNT_MAX 65536
 
 struct range {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Addresses of hosts. The file $UNETCTL_HOSTS, in the format of /etc/hosts (ADDRESS NAME...),
- * has precedence. A sandbox in flat mode lists its nodes there, all of which are this machine. */
+/* Addresses of hosts. The file $UNETCTL_HOSTS, in the format of /etc/hosts (ADDRESS NAME...), has
+ * precedence. A private Slurm (unetctl sandbox) in flat mode lists its nodes there, all of which
+ * are this machine. */
 #ifndef UNETCTL_SRC_CLUSTER_RESOLVE_H
 #define UNETCTL_SRC_CLUSTER_RESOLVE_H
 
@@ -10,7 +11,7 @@
 /* Is host listed in $UNETCTL_HOSTS? Its address is then used even if it is a loopback address. */
 bool resolve_is_listed(const char *host);
 
-/* Works like getaddrinfo, with the same result codes. */
+/* Works like getaddrinfo, with the same result codes, for the listed address if there is one. */
 int resolve_host(const char *host, const char *service, const struct addrinfo *hints,
                  struct addrinfo **list);
 

@@ -6,7 +6,8 @@
 #include <limits.h>
 #include <stdlib.h>
 
-/* Reads digits at *text and advances *text past them. Returns -1 if there are none. */
+/* Reads digits at *text and advances *text past them. Returns -1 if there are none, or for a
+ * number above INT_MAX. */
 static long take_number(const char **text)
 {
     char *end;

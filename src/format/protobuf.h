@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The wire format of protocol buffers (https://protobuf.dev/programming-guides/encoding/):
- * encodes and decodes varints and length-delimited fields. A nested message is a field of bytes. */
+/* The wire format of protocol buffers (https://protobuf.dev/programming-guides/encoding/): encodes
+ * and decodes varints, numbers of 4 and 8 bytes, and length-delimited fields. A nested message is
+ * a field of bytes. */
 #ifndef UNETCTL_SRC_FORMAT_PROTOBUF_H
 #define UNETCTL_SRC_FORMAT_PROTOBUF_H
 
@@ -23,7 +24,7 @@ enum protobuf_wire { PROTOBUF_VARINT = 0, PROTOBUF_64 = 1, PROTOBUF_BYTES = 2, P
 struct protobuf_field {
     uint32_t number;
     enum protobuf_wire wire;
-    uint64_t value;       /* of varints and numbers of fixed size */
+    uint64_t value;       /* of the other types; the bits of a float or double */
     const uint8_t *bytes; /* of PROTOBUF_BYTES: n bytes inside the message */
     size_t n;
 };

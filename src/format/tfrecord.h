@@ -18,18 +18,19 @@ void tfrecord_encode(const void *data, size_t n, struct buf *dst);
 /* The frames of a file. */
 struct tfrecord_index {
     struct tfrecord_place {
-        uint64_t offset, nbytes; /* offset of the frame; size of the record without its frame */
+        uint64_t offset, nbytes; /* both of the record's bytes, without the frame */
     } *places;
     size_t count;
 };
 
 /* Reads all record headers and checks each length and its CRC. fd is open for reading; name
- * appears in errors. Returns -1 with ERR_DATA that has the number of the bad record. */
+ * appears in errors. Returns 0, or -1 with ERR_DATA that has the number (from 0) of the bad
+ * record. The caller frees index in either case. */
 int tfrecord_scan(int fd, const char *name, struct tfrecord_index *index, struct err *e);
 void tfrecord_index_free(struct tfrecord_index *index);
 
-/* Returns the bytes of record i, which the caller frees, after a check of their CRC. Records of
- * more than limit bytes are refused. */
+/* Returns the bytes of record i (from 0), which the caller frees, after a check of their CRC, or
+ * NULL with ERR_DATA. Records of more than limit bytes are refused. */
 uint8_t *tfrecord_read(int fd, const char *name, const struct tfrecord_index *index, size_t i,
                        size_t limit, struct err *e);
 

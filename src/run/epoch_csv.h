@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* log.csv, the table of epochs that the reference systems write (logs/SCHEMA.md). The reader is
- * strict: it accepts only files that one writer wrote completely. */
+/* log.csv, the table of epochs that unet-train writes, in the form of the two reference systems:
+ * the TensorFlow and PyTorch programs that its results are compared with (logs/SCHEMA.md). The
+ * reader is strict: it accepts only files that one writer wrote completely. */
 #ifndef UNETCTL_SRC_RUN_EPOCH_CSV_H
 #define UNETCTL_SRC_RUN_EPOCH_CSV_H
 
@@ -10,7 +11,7 @@
 
 #define EPOCH_CSV_HEADER ",time_per_epoch,loss,lr,training_time,test_time,iou"
 
-struct epoch_row { /* the epoch is the index of the row, from 0 */
+struct epoch_row { /* the epoch is the index of the row, from 0; times are in seconds */
     double time_per_epoch, loss, lr;
     double training_time, test_time, iou; /* of the whole run, repeated in every row */
 };
@@ -22,8 +23,8 @@ struct epoch_csv {
 
 /* Reads a file. Returns 0, or -1 with ERR_DATA "FILE:LINE: REASON": the header differs, a row is
  * truncated or is not the next epoch, a value is not a finite number, a time is negative, an IoU
- * is outside 0..1, a column that must be constant is not, the last newline is missing, or it
- * has no rows. */
+ * is outside 0..1, a column that must be constant is not, the last newline is missing, or there
+ * are no rows. A file of more than 64 MiB is refused, too. */
 int epoch_csv_read(const char *path, struct epoch_csv *dst, struct err *e);
 
 /* Decodes n bytes, which a NUL follows. name appears in errors. */

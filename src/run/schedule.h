@@ -15,10 +15,10 @@ enum schedule_scaling { /* the scale with K GPUs: 1, K, K^1/2, K^2/3 */
 };
 
 enum schedule_shape {
-    /* Factors 1, 1/2 from 40 %, 1/4 from 60 %, 1/8 from 75 % of the epochs: those of the PyTorch
-     * reference at epochs 80, 120, 150 of 200. */
+    /* Factors 1, 1/2 from 40 %, 1/4 from 60 %, 1/8 from 75 % of the epochs: from epochs 80, 120,
+     * 150 of 200, as in the PyTorch program that results are compared with (the reference). */
     SCHEDULE_STEP,
-    /* The same with 1/8 one epoch later, from 151 of 200: that of the TensorFlow reference. */
+    /* The same, but 1/8 only after 75 %: from epoch 151 of 200, as in the TensorFlow reference. */
     SCHEDULE_STEP_TF,
     SCHEDULE_CONSTANT,
     SCHEDULE_LIST     /* the factors of steps[] */
@@ -31,19 +31,23 @@ struct schedule {
     enum schedule_scaling scaling;
     enum schedule_shape shape;
     int epochs, gpus;
-    /* The number of epochs of warm-up. By batch, as in Horovod, the rate at step b of B in epoch
-     * i is base (1 + (i + (b + 1) / B) (scale - 1) / warmup_epochs). By epoch, as in the
-     * TensorFlow reference, it is base (1 + i (scale - 1) / warmup_epochs). */
+    /* The number of epochs of warm-up. By batch, as in Horovod, the rate at step b of B in epoch i
+     * (b and i from 0) is base (1 + (i + (b + 1) / B) (scale - 1) / warmup_epochs). By epoch, as
+     * in the TensorFlow reference, it is base (1 + i (scale - 1) / warmup_epochs). The factor of
+     * the shape applies, too. */
     int warmup_epochs;
     bool warmup_by_epoch;
     size_t nsteps; /* number of steps of SCHEDULE_LIST */
     struct { int epoch; double factor; } steps[SCHEDULE_MAX_STEPS];
 };
 
-/* Decodes "30:0.1,60:0.01", where the factor is 0.1 from epoch 30. Returns 0, or -1 with
- * ERR_CONFIG that names the step that is wrong and why. */
+/* Decodes "30:0.1,60:0.01", where the factor is 0.1 from epoch 30 (counted from 0), into steps and
+ * sets the shape to SCHEDULE_LIST. Returns 0, or -1 with ERR_CONFIG that names the step that is
+ * wrong and why. */
 int schedule_parse(struct schedule *s, const char *text, struct err *e);
 
+/* Returns the learning rate of one step of an epoch that has `steps` of them. epoch and step count
+ * from 0. */
 double schedule_rate(const struct schedule *s, int epoch, size_t step, size_t steps);
 
 #endif

@@ -314,7 +314,7 @@ int setting_set_lines(const struct setting *s, const char *const *lines, size_t 
     return 0;
 }
 
-/* Prints the fewest digits that are read back as the same number. */
+/* Prints 15 significant digits, or 17 if those would not be read back as the same number. */
 static void format_real(double v, struct buf *dst)
 {
     char text[40];

@@ -10,9 +10,9 @@
 #include "src/buf.h"
 #include "src/err.h"
 
-#define SETTINGS_SIDE_MAX 65535    /* of a mask */
-#define SETTINGS_CLASSES_MAX 250   /* of a mask */
-#define SETTINGS_GPUS_MAX 65536    /* the most rows of a table */
+#define SETTINGS_SIDE_MAX 65535 /* pixels: data.height and data.width */
+#define SETTINGS_CLASSES_MAX 250   /* of data.classes */
+#define SETTINGS_GPUS_MAX 65536    /* the largest number of GPUs of a run */
 #define SETTINGS_MAX 160           /* rows of a table, at most */
 #define SETTING_PATH_SIZE 96       /* "section.name" and the NUL */
 
@@ -55,10 +55,10 @@ struct setting {
     const char *only;         /* where it has an effect ("sgd, lars"); NULL: everywhere */
     bool affects_result;      /* runs with different values are not compared */
     enum setting_resume resume;
-    bool expected;  /* run.json must have it; a missing setting otherwise has its preset */
+    bool expected;  /* run.json must have it; another that is missing has its preset */
     bool of_split;  /* in split.json, not in run.json */
     bool on_demand; /* in study.yaml only if it was set */
-    bool blank;     /* "" (or 0) means that the value of the lower layer applies */
+    bool blank;     /* "" (or 0) means that the site's value applies */
     bool is_joined; /* of TEXT: a list in a file is joined by commas */
     bool is_place;  /* of PATH: moving the file does not change the meaning of a run */
     bool (*is_path)(const char *text); /* of PATH: is text a path and not a keyword? NULL: always */
@@ -108,7 +108,7 @@ int setting_refuse(const struct setting *table, const char *path, struct err *e)
 /* Returns the part of the path after its dot, or all of it. */
 const char *setting_leaf(const struct setting *s);
 
-/* Is the setting in this section, or for "" outside all sections? */
+/* Is the setting in the section section[0..length), or for length 0 outside all sections? */
 bool setting_is_in(const struct setting *s, const char *section, size_t length);
 
 bool setting_is_text(const struct setting *s); /* TEXT or PATH */
@@ -121,21 +121,21 @@ int setting_set(const struct setting *s, const char *text, void *dst, struct err
 /* Returns the index of a WORD setting's value in src among its words. */
 int setting_word_index(const struct setting *table, const char *path, const void *src);
 
-/* Sets a list to copies of lines. Returns 0 or -1. */
+/* Sets a list to copies of lines. Returns 0 or -1; then it holds the first few of them. */
 int setting_set_lines(const struct setting *s, const char *const *lines, size_t n, void *dst,
                       struct err *e);
 int setting_append_line(struct setting_lines *dst, const char *line, struct err *e);
 void setting_clear_lines(struct setting_lines *list);
 
-/* Adds the value of src as study.yaml would have it. Items of a list are separated by ", ". */
+/* Adds the value that src has, as text without quotes. Items of a list are separated by ", ". */
 void setting_format(const struct setting *s, const void *src, struct buf *dst);
 
 /* Adds the value as JSON. */
 void setting_format_json(const struct setting *s, const void *src, struct buf *dst);
 
-/* create sets all members to their presets. copy replaces the texts and lists in dst, which
- * holds a bytewise copy of src, by copies of their own. destroy frees them; call it also after a
- * failure. */
+/* create sets all members that have a preset to it, other texts to NULL and lists to empty; other
+ * numbers stay. copy replaces the texts and lists in dst, which holds a bytewise copy of src, by
+ * copies of their own. destroy frees them; call it also after a failure. */
 int settings_create(const struct setting *table, void *dst, struct err *e);
 int settings_copy(const struct setting *table, const void *src, void *dst, struct err *e);
 void settings_destroy(const struct setting *table, void *dst);
@@ -143,7 +143,8 @@ void settings_destroy(const struct setting *table, void *dst);
 /* Returns NULL if text is a Slurm time limit, or what is wrong with it. */
 const char *settings_check_time(const char *text);
 
-/* Is name the path of a FILE.yaml, and not a built-in model? */
+/* Is name the path of a model's file (it has a slash or ends in .yaml), and not a built-in
+ * model? */
 bool settings_model_is_file(const char *name);
 
 /* Adds the row's comment for study.yaml. */

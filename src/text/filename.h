@@ -9,8 +9,9 @@
 
 #define FILENAME_TEXT_SIZE 512
 
-/* Writes name to dst: printable ASCII and valid UTF-8 unchanged, a backslash doubled, any other
- * byte as \xNN. A name that does not fit ends in "...". Returns dst. */
+/* Writes name to dst: printable ASCII and valid UTF-8 unchanged, a backslash doubled, the bytes of
+ * control characters and any others as \xNN. A name that does not fit ends in "...". size is at
+ * least 4. Returns dst. */
 const char *filename_escape(const char *name, char *dst, size_t size);
 
 bool filename_is_utf8(const char *name);

@@ -4,8 +4,8 @@
 
 #include <stddef.h>
 
-/* Returns the number of bytes of the UTF-8 character at p, in a NUL-terminated text, or 0 if it
- * is invalid (RFC 3629: not the shortest form, or a surrogate). */
+/* Returns the number of bytes of the UTF-8 character at p, in a NUL-terminated text (1 at the
+ * NUL), or 0 if it is invalid (RFC 3629: also if it is not the shortest form, or a surrogate). */
 size_t utf8_size(const char *p);
 
 #endif
