@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Environment variables that belong to the job in which unetctl was started. They are set by
- * Slurm, PMI or an MPI launcher, and srun and MPI would join that job if they saw them. */
+ * Slurm, PMI, an MPI launcher, or the job's scripts (TF_CONFIG). srun, MPI and TensorFlow would
+ * join that job, or use its GPUs, if they saw them. */
 #ifndef UNETCTL_LAUNCHER_HOST_JOBENV_H
 #define UNETCTL_LAUNCHER_HOST_JOBENV_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reads and prints JSON documents, and reads members that may be absent. */
+/* Reads and prints JSON documents (of the library jansson), and reads members that may be
+ * absent. */
 #ifndef UNETCTL_LAUNCHER_HOST_JSONIO_H
 #define UNETCTL_LAUNCHER_HOST_JSONIO_H
 
@@ -7,13 +8,14 @@
 
 #include "src/err.h"
 
-/* Prints root and a newline on stdout, with digits significant digits, and releases root. A NULL
- * root is reported as an error: memory ran out, or a text was not UTF-8. what names the document
- * in errors. Returns 0, or -1 with ERR_INTERNAL. */
+/* Prints root and a newline on stdout, real numbers with that many significant digits, and
+ * releases root. It may be NULL, which is what jansson's functions return if memory ran out or a
+ * text was not UTF-8. what names the document in errors. Returns 0, or -1 with ERR_INTERNAL. */
 int jsonio_print(json_t *root, int digits, const char *what, struct err *e);
 
-/* Reads a file of at most limit bytes. Returns NULL with ERR_DATA, and FILE:LINE if it is not JSON,
- * or FILE if it has another schema (src/schema.h). */
+/* Reads a file of at most limit bytes. The caller releases the document (json_decref). Returns
+ * NULL with ERR_DATA, and FILE:LINE if it is not JSON, or FILE if its member "schema" is not that
+ * of this version (src/schema.h). */
 json_t *jsonio_read(const char *path, size_t limit, struct err *e);
 
 /* Return a member's value, or "" and 0 if it is absent or of another type. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Paths, and folders that unetctl writes results to. */
+/* Makes paths and folders, locks folders, writes files in them, and finds temporary files that a
+ * killed process left there. */
 #ifndef UNETCTL_LAUNCHER_HOST_PATH_H
 #define UNETCTL_LAUNCHER_HOST_PATH_H
 
@@ -22,11 +23,12 @@ bool path_has_file(const char *folder, const char *name);
 int path_lock_folder(const char *path);
 void path_unlock_folder(int lock);
 
-/* May this temporary file or folder be removed? If the lock of its folder is held, the process
- * that made it was killed; without a lock it must be an hour old. */
+/* May this temporary file or folder be removed? With the lock of its folder (lock >= 0) it may if
+ * it exists: the process that made it no longer holds the lock, so it was killed. Without a lock
+ * (-1) it must be an hour old. */
 bool path_is_leftover(const char *path, int lock);
 
-/* Creates the folder and its parents. Returns 0, or -1 with ERR_INTERNAL. */
+/* Creates the folder and its parents, unless they exist. Returns 0, or -1 with ERR_INTERNAL. */
 int path_make_folder(const char *path, struct err *e);
 
 /* Writes text to the file name in folder, and frees text. A NULL text is reported as lack of

@@ -8,11 +8,11 @@
 
 struct procid {
     pid_t pid;
-    unsigned long long start; /* clock ticks since boot */
+    unsigned long long start; /* when it was started, in clock ticks since boot */
     char boot[40];            /* /proc/sys/kernel/random/boot_id */
 };
 
-/* Fills dst for a running process. Returns 0, or -1 if no process has this pid. */
+/* Fills dst for a running process. Returns 0, or -1 if no process has this pid, or a zombie. */
 int procid_get(pid_t pid, struct procid *dst);
 
 /* Does this process still run? Zombies do not count. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The user's folders: $XDG_STATE_HOME/unetctl or ~/.local/state/unetctl for the state of
- * unetctl, $XDG_CONFIG_HOME/unetctl or ~/.config/unetctl for files that the user writes. */
+/* The user's folders: $XDG_STATE_HOME/unetctl or ~/.local/state/unetctl for the state of unetctl,
+ * $XDG_CONFIG_HOME/unetctl or ~/.config/unetctl for files that the user writes. A variable that is
+ * not an absolute path is ignored. */
 #ifndef UNETCTL_LAUNCHER_HOST_STATEDIR_H
 #define UNETCTL_LAUNCHER_HOST_STATEDIR_H
 
