@@ -168,8 +168,8 @@ static int decode_node(const struct sandbox *sb, const char *node, int *number, 
 }
 
 /* Finds the process whose namespaces a command enters, as a folder of /proc: that of the login
- * node (0) or of a node. A node's pid is valid in the sandbox's own /proc, which its supervisor
- * can see. */
+ * node (0) or of a node. A node's pid is valid in the sandbox's own /proc, which the root of the
+ * holder leads to. */
 static int find_namespaces(const struct sandbox *sb, int node, char dst[128], struct err *e)
 {
     char path[PATH_MAX + 32], *text;

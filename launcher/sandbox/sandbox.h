@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A sandbox: a private, real Slurm with several imitated nodes on this machine, all in one
- * folder. Scripts start and stop it; these functions find it and enter it. */
+/* A sandbox: a private, real Slurm with several imitated nodes on this machine, all in one folder.
+ * Scripts start and stop it; these functions find it and enter it. Its nodes are network
+ * namespaces (mode netns) or, where those are not allowed, all the machine itself (mode flat). */
 #ifndef UNETCTL_LAUNCHER_SANDBOX_SANDBOX_H
 #define UNETCTL_LAUNCHER_SANDBOX_SANDBOX_H
 
@@ -23,15 +24,16 @@ struct sandbox {
     bool running;
 };
 
-/* Finds the folder that `sandbox up` uses without --dir: $UNETCTL_SANDBOX, or
- * $XDG_STATE_HOME/unetctl/sandbox. */
+/* Finds the folder that `sandbox up` uses without --dir: $UNETCTL_SANDBOX, or "sandbox" in the
+ * user's state folder (host/statedir.h). */
 int sandbox_default_dir(char dst[PATH_MAX], struct err *e);
 
-/* Reads the state of the sandbox in dir, which may not be running. */
+/* Reads the state of the sandbox in dir. One that does not exist or does not run is not an error.
+ * Returns 0, or -1 with ERR_DATA if its file sandbox.conf is damaged. */
 int sandbox_load(const char *dir, struct sandbox *dst, struct err *e);
 
 /* Finds a running sandbox: the one in dir or, for NULL, the one that this process is in, the
- * default one, or (without $UNETCTL_SANDBOX) the one started last. Returns 0, or -1 with
+ * default one, or (without $UNETCTL_SANDBOX) the one started last. Returns 0, or -1: with
  * ERR_SCHED if none runs. */
 int sandbox_find(const char *dir, struct sandbox *dst, struct err *e);
 
@@ -43,7 +45,8 @@ int sandbox_require(const struct sandbox *sb, struct err *e);
 int sandbox_note_path(char dst[PATH_MAX], struct err *e);
 
 /* Replaces this process by argv on the sandbox's login node, or on node ("3" or "node3"), in the
- * same current directory. Returns, with -1, only if that failed. */
+ * same current directory. In mode flat, all of them are this machine. Returns, with -1, only if
+ * that failed. */
 int sandbox_exec(const struct sandbox *sb, const char *node, char *const argv[], struct err *e);
 
 #endif
