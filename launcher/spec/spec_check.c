@@ -20,7 +20,7 @@
 
 #define LINE_SIZE 65536  /* the longest report */
 #define SILENCE_S 5      /* how long a connection may be silent before it is closed, in seconds */
-/* how long other ranks wait after rank 0's deadline, since its clock may be late */
+/* how much longer than timeout_s other ranks wait for the verdict, since rank 0 may start late */
 #define GRACE_S 10
 #define RETRY_S 0.1
 
@@ -204,7 +204,8 @@ static void receive_rank(struct spec_check *c, int fd)
     close(fd);
 }
 
-/* Receives reports until every rank has sent one or the time is up. */
+/* Receives reports until there is one for each other rank, two of the same rank counting as two,
+ * or the time is up. */
 static void gather_reports(struct spec_check *c)
 {
     struct rlimit files;

@@ -12,9 +12,11 @@
 
 #include "launcher/spec/spec_view.h"
 
-/* Returns 0 if all ranks agree, which rank 0 prints on stdout, or -1 with ERR_PEER if they
- * differ. Rank 0 then prints every finding with the rank, its node and a remedy, on stderr, or
- * with json as one object on stdout. timeout_s is how long rank 0 waits for the others. */
+/* Returns 0 if all ranks agree, which rank 0 prints on stdout, or -1 with ERR_PEER if they differ,
+ * or if a rank is missing or finds its own environment wrong. Rank 0 then prints every finding
+ * with the rank, its node and a remedy, on stderr, or, if json is set, the result as one object on
+ * stdout. timeout_s is how long rank 0 waits for the others, and how long they try to connect to
+ * it. */
 int spec_check_run(struct spec_view *v, double timeout_s, bool json, struct err *e);
 
 #endif

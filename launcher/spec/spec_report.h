@@ -16,7 +16,7 @@ struct spec_report {
 };
 
 /* Returns {"node":N,"port":P,"hash":H,"nodes":"NAME=TEXT","per_node":"NAME=TEXT"}, or NULL if
- * memory ran out. */
+ * memory ran out. Each TEXT is cut after 300 bytes; the hash is that of spec_report_hash. */
 json_t *spec_report_encode(const struct spec_report *r);
 
 /* Returns a text of a report, or "?" if it is missing. */
@@ -26,7 +26,8 @@ const char *spec_report_text(const json_t *report, const char *key);
  * ranks. */
 void spec_report_hash(const char *text, char hex[65]);
 
-/* spec_report_compare calls found for each difference from the report of rank 0. */
+/* spec_report_compare calls found if report differs from first, the report of rank 0: once, for
+ * the difference that explains the others. */
 typedef void spec_report_f(void *arg, const char *problem, const char *remedy);
 void spec_report_compare(const json_t *report, const json_t *first, spec_report_f *found,
                          void *arg);

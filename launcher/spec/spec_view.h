@@ -23,15 +23,16 @@ struct spec_view {
     char first_host[SPEC_VIEW_HOST_SIZE];  /* the host in rank 0's address */
     struct cluster_spec_task self, first;  /* this rank and rank 0 */
     char hash[65];                         /* SHA-256 of the cluster, without the task */
-    char step[64];                         /* Slurm's JOB.STEP, or "." outside of a step */
+    /* Slurm's JOB.STEP; a number that is not set is left out */
+    char step[64];
     bool is_here;                          /* this rank runs on the host of its address */
     int fd;          /* the socket that rank 0 listens with at its address, or -1 */
     bool is_busy;    /* another process listens there */
     json_t *findings; /* [[problem, what to do], ...] */
 };
 
-/* Keeps the pointers spec, source and text. Returns 0, with whatever it found in v->findings, or
- * -1. */
+/* Keeps the pointers spec, source and text. Returns 0, with all that is wrong in v->findings, or
+ * -1 if the rank does not exist or memory ran out. */
 int spec_view_open(struct spec_view *v, const struct cluster_spec *spec,
                    const struct spec_source *source, const char *text, struct err *e);
 void spec_view_close(struct spec_view *v);
