@@ -127,8 +127,8 @@ static int add_own_words(const struct script_values *s, struct buf *dst, struct 
     return rc;
 }
 
-/* Appends a check of the result to a template of the reference systems, which write neither DONE
- * nor FAILED. */
+/* Appends a check of the result to a template of the reference systems (template.h), which write
+ * neither DONE nor FAILED. */
 static void add_epilogue(const struct script_values *s, struct buf *dst)
 {
     if (dst->length && dst->data[dst->length - 1] != '\n')
@@ -142,8 +142,8 @@ static void add_epilogue(const struct script_values *s, struct buf *dst)
     buf_add(dst, "\n");
 }
 
-/* Returns the rendered file, or NULL. *tags becomes whether the template has tags of the
- * reference systems. */
+/* Returns the rendered file, which the caller frees, or NULL. *tags becomes whether the template
+ * has tags (template.h). */
 static char *render_file(struct script_values *s, enum script_file file, bool *tags, struct err *e)
 {
     const struct script_template *t = script_template_get(s->w->templates, s->run->engine, file, e);

@@ -3,7 +3,8 @@
 #ifndef UNETCTL_LAUNCHER_SCRIPT_SCRIPT_MARKER_H
 #define UNETCTL_LAUNCHER_SCRIPT_SCRIPT_MARKER_H
 
-/* required: the script that must use the marker, or "". A NULL name ends the list. */
+/* required: the script that must use the marker ("submit_file.sh", "run_file.sh" or "both"), or
+ * "". A NULL name ends the list. */
 struct script_marker {
     const char *name, *required, *help;
 };

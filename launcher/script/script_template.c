@@ -81,7 +81,8 @@ static char *read_own_template(const struct engine *engine, enum script_file fil
     return read_file(path, e);
 }
 
-/* Refuses a folder that has no template of this kind: its name is likely to be a typing error. */
+/* Refuses a user's folder that has neither of the two scripts: its name is likely to be a typing
+ * error. */
 static int check_folder(const char *user, const struct engine *engine, enum script_file file,
                         struct err *e)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Finds the template of a script (ENGINE is tensorflow, command ...). The first that exists is
- * used:
+/* Finds the template of a script, here run_file.sh; submit_file.sh likewise. ENGINE is tensorflow,
+ * command ... The first that exists is used:
  *
- *   1. in the user's folder T: T/ENGINE/run_file.sh, T/run_file_hvd.sh (horovod, the reference's
- *      name), T/run_file.sh; if T is a file, it is a submit_file.sh
+ *   1. in the user's folder T: T/ENGINE/run_file.sh, T/run_file_hvd.sh (only for the engine
+ *      horovod), T/run_file.sh; if T is a file, it is a submit_file.sh
  *   2. templates/ENGINE/run_file.sh, templates/embedded/run_file.sh of unetctl
  *
  * doc/FORMATS.md, "Templates", has the rules for users' templates. */
@@ -19,12 +19,14 @@
 
 enum script_file { SCRIPT_RUN, SCRIPT_SUBMIT };
 
-/* Returns the template's text, which the caller frees, or NULL with ERR_CONFIG. path (PATH_MAX
- * bytes) gets the file's name. user is the folder or file that the user names, or "". */
+/* Returns the template's text, which the caller frees, or NULL with an error: ERR_CONFIG, or
+ * ERR_INTERNAL if unetctl's own is missing. path (PATH_MAX bytes) gets the file's name. user is
+ * the folder or file that the user names, or "". */
 char *script_template_read(const char *user, const struct engine *engine, enum script_file file,
                            char *path, struct err *e);
 
-/* Returns a template from a cache; it is valid until three other templates have been read. */
+/* Returns a template from a cache, where it stays while up to three others are read, or NULL with
+ * an error as above. */
 struct script_template {
     char *user;
     const struct engine *engine;

@@ -450,7 +450,8 @@ static bool is_mpirun(const char *launcher)
 #define UNBOUND "env -u SLURM_TRES_PER_TASK -u SLURM_TRES_BIND "
 
 /* Sets the words that start the ranks. Only srun can start steps side by side in one job: with
- * --exact a step takes no more than it needs, and --mem keeps a step from taking all memory. */
+ * --exact a step takes no more than it needs, and with --mem=0 the steps share the job's memory,
+ * all of which the first would reserve otherwise. */
 static int set_launcher(struct script_values *s, struct err *e)
 {
     const struct site *site = &s->w->site;
@@ -501,7 +502,7 @@ int script_values_fill(struct script_values *s, struct err *e)
     set_layout(s);
     set_job(s);
     set_lines(s);
-    /* in one allocation, each run has its own ports */
+    /* in one allocation, the job's script gives each run ports of its own */
     if (site->port_base && !s->w->one_allocation)
         n = (size_t)snprintf(options, sizeof options, " --port-base %d", site->port_base);
     if (*site->host_suffix)

@@ -15,15 +15,16 @@ struct script_values {
     int attempt;
     struct template_value values[TEMPLATE_VALUES_MAX + 1]; /* the user's markers, then unetctl's */
     size_t nuser, nvalues;
-    bool used_by_user[TEMPLATE_VALUES_MAX];
+    bool used_by_user[TEMPLATE_VALUES_MAX]; /* the user's markers that a template has used */
 };
 
-/* Fills in the values from w, run, job, section and attempt, which are set. Returns 0, or -1
- * with ERR_CONFIG; s must be destroyed in either case. */
+/* Fills in the values from w, run, job, section and attempt, which are set. Returns 0, or -1 with
+ * an error, such as ERR_CONFIG; s must be destroyed in either case. */
 int script_values_fill(struct script_values *s, struct err *e);
 void script_values_destroy(struct script_values *s);
 
-/* Returns the value of one of unetctl's markers; valid as long as s. */
+/* Returns the value of one of unetctl's markers, which lives as long as s. name must be one of
+ * them. */
 const char *script_values_get(const struct script_values *s, const char *name);
 
 #endif

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Templates of scripts: text with {{name}} markers.
  *
- *   {{name}}          the value unchanged: code, numbers, ids
- *   {{name|sh}}       one shell word: in single quotes unless that is unnecessary
+ *   {{name}}       the value unchanged: code, numbers, ids
+ *   {{name|sh}}    one shell word: in single quotes unless that is unnecessary
  *
- * A line that consists of a marker {{name}} with an empty value is omitted.
- It is an error, reported with
- * FILE:LINE, if a marker has no value, a value that is not optional has no marker, or a "{{" has
- * no "}}".
+ * A line that consists of a marker {{name}} with an empty value is omitted. It is an error,
+ * reported with FILE:LINE, if a marker is not among the values, a value that is not optional has
+ * no marker, or a "{{" has no "}}".
  *
- * The templates of the reference systems have tags instead: the whole words tag_NAME and
- * setup.sh are replaced by values of these names. A tag may stand inside quotes or outside, so
- * only values that need no quotes may replace one. */
+ * The templates of the reference systems (the programs whose measurements unetctl repeats) have
+ * tags instead: the whole words tag_NAME and, where a text has those, setup.sh are replaced by
+ * values of these names. A tag may stand inside quotes or outside, so only values that need no
+ * quotes may replace one. */
 #ifndef UNETCTL_LAUNCHER_SCRIPT_TEMPLATE_H
 #define UNETCTL_LAUNCHER_SCRIPT_TEMPLATE_H
 
@@ -26,8 +26,8 @@ struct template_value {
     bool optional;
 };
 
-/* Renders text to dst; file is its name in errors. Returns 0, or -1 with ERR_CONFIG. A quoted
- * value must not contain a newline, because directives cannot. */
+/* Renders text to dst; file is its name in errors. Returns 0, or -1 with ERR_CONFIG. The value of
+ * a {{name|sh}} must not contain a newline, because #SBATCH lines cannot. */
 int template_render(const char *file, const char *text, const struct template_value *values,
                     struct buf *dst, struct err *e);
 
@@ -37,10 +37,11 @@ int template_render(const char *file, const char *text, const struct template_va
 int template_expand(const char *file, const char *text, const struct template_value *values,
                     bool used[TEMPLATE_VALUES_MAX], struct buf *dst, struct err *e);
 
-/* Does the text have tags? */
+/* Does the text have tags tag_NAME? setup.sh alone does not count. */
 bool template_has_tags(const char *text);
 
-/* Returns the number of lines of text, for errors about something missing at its end. */
+/* Returns the number of the line in which text ends, for errors about something missing there: 2
+ * for "a\n". */
 size_t template_count_lines(const char *text);
 
 /* Adds text as one word of sh. */
