@@ -21,7 +21,8 @@ struct compute_look {
 /* Is unet-train the trainer, rather than another engine's or the site's program? */
 bool compute_look_applies(const struct study *study, const struct site *site);
 
-/* Never fails: if unet-train does not answer, that is the problem. */
+/* Never fails: if unet-train does not answer, that is the problem. All texts are empty where
+ * compute_look_applies returns false. */
 void compute_look_open(const struct study *study, const struct site *site,
                        struct compute_look *dst);
 

@@ -10,16 +10,20 @@
 #include "src/err.h"
 
 struct data_look {
-    /* image files in images/ and masks/; in another layout, images is the number of all */
+    /* Samples and masks that unet-train finds, or where it cannot read them, image files in
+     * images/ and masks/. Where images have classes, masks is 0. */
     size_t images, masks;
-    size_t train, val;    /* the division of another layout that comes divided, or 0 */
+    /* images for training and for validation if the folder is divided into them, or 0 */
+    size_t train, val;
     long classes;         /* number of classes if each image has one; 0: the images have masks */
     bool looked;          /* the masks were examined, and meaning to masks_text describe them */
     enum data_meaning { DATA_FOREGROUND, DATA_ONE_CLASS, DATA_CLASSES, DATA_UNSURE } meaning;
     long mask_classes;    /* the value that data.classes should have */
     char ignore[12], class_file[4096], masks_text[1024];
     char trouble[1024];   /* why the masks were not examined, or "" */
-    size_t unpaired;      /* images without a mask of the same stem, and masks without an image */
+    /* Images without a mask of the same stem (the name without its suffix), and masks without an
+     * image. These four are only set if trouble is. */
+    size_t unpaired;
     char odd[256];        /* an example of unpaired, as images/NAME or masks/NAME */
     size_t strange;       /* other files in the two folders, which are ignored */
     char stranger[256];   /* an example of them */
@@ -28,12 +32,13 @@ struct data_look {
     long width, height; /* medians */
     long min_width, max_width, min_height, max_height;
     int channels;                /* the largest number of an image */
-    /* images with 1 or 2 channels, with more channels, and with 16 bits */
+    /* of the sample: images with 1 or 2 channels, with more channels, and with 16 bits */
     size_t grey, colour, deep;
 };
 
 /* Counts DIR/images and DIR/masks, or what unet-train finds in another layout, and examines some
- * masks. Returns 0, or -1 with ERR_DATA if the layout is unknown. */
+ * masks. Returns 0, or -1 with unet-train's error (ERR_DATA if the layout is unknown). If only
+ * files in images/ and masks/ are at fault, it returns 0, and trouble has that error. */
 int data_look_count(const char *dir, struct data_look *dst, struct err *e);
 
 /* Does the same, and reads a sample of the images and more masks. Unreadable files are only

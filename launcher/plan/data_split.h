@@ -7,8 +7,8 @@
 
 #include "launcher/study/workspace.h"
 
-/* Writes the split, unless it exists, by means of unet-train, which reads the data. Returns 0,
- * or -1 with ERR_CONFIG if data and model do not fit. */
+/* Writes the split, unless it exists, by means of unet-train, which reads the data. Returns 0, or
+ * -1 with unet-train's error, or with ERR_CONFIG if data and model do not fit. */
 int data_split_make(const struct workspace *w, struct err *e);
 
 /* Returns split.json, to be released by the caller, or NULL if it is missing or cannot be read. */

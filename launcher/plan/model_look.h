@@ -10,7 +10,8 @@
 #include "src/err.h"
 
 struct model_look {
-    int64_t parameters, state, tensors; /* state: running means and variances */
+    /* numbers of trained values, of running means and variances, of tensors */
+    int64_t parameters, state, tensors;
     bool of_classes;                    /* the network assigns one class to a whole image */
 };
 

@@ -14,7 +14,7 @@
 #define UNLIMITED_MIN 1440 /* assumed if no time limit is known */
 /* blocks of run.json, two scripts, the job's files and output, markers and folders */
 #define SMALL_FILES 12
-#define SNAPSHOTS 3        /* see trainer/checkpoint/snapshot.h */
+#define SNAPSHOTS 3        /* two are kept while a third is written */
 #define AUTO_MEMORY (256LL << 20)
 #define TENSOR_BYTES 128   /* entry of a tensor in the header of weights.safetensors */
 

@@ -16,22 +16,22 @@
 /* Returns GPUs x time limit in hours, or 0 without a limit. */
 double run_cost_gpu_hours(const struct run *run, int time_min);
 
-/* Returns the decimals for printing GPU-hours: 1, or 3 for values that would round to about 0.0. */
+/* Returns the decimals for printing GPU-hours: 1, or 3 below 0.1. */
 int run_cost_decimals(double hours);
 
 /* Returns an upper bound of the bytes that one attempt of unet-train writes, in whole blocks of
  * the file system: weights, snapshots to resume from (two are kept while a third is written),
- * record.jsonl (until the time limit), log.csv, scripts and output. */
+ * record.jsonl (until the time limit, or for a day without one), log.csv, scripts and output. */
 int64_t run_cost_disk(const struct study *study, const struct model_look *model, int time_min);
 
 /* Returns an upper bound of the bytes of the file of decoded images that all runs share
- * (data.cache), or 0 if they are kept in memory, as `auto` does up to 256 MiB for all processes
- * of a node. */
+ * (data.cache), or 0 if they are kept in memory, as with `off`, and with `auto` up to 256 MiB for
+ * all processes of a node. */
 int64_t run_cost_cache(const struct study *study, const struct run_plan *plan, long images);
 
-/* Checks that the plan costs at most max_gpu_hours in the worst case, time limit x GPUs of every
- * run. Returns 0, or -1 with ERR_CONFIG: by how much the plan exceeds that, and which of its GPU
- * counts would fit. */
+/* Checks that the plan, whose runs are sorted by GPUs, costs at most max_gpu_hours in the worst
+ * case, time limit x GPUs of every run. Returns 0, or -1 with ERR_CONFIG: there is no time limit,
+ * or by how much the plan exceeds that, and which of its smaller GPU counts would fit. */
 int run_cost_check(const struct run_plan *plan, int time_min, double max_gpu_hours, struct err *e);
 
 #endif

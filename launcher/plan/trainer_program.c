@@ -37,8 +37,8 @@ int trainer_program_exec(const char *const *argv, struct err *e)
     return err_errno(e, ERR_INTERNAL, errno, "%s", path);
 }
 
-/* Runs in the child of trainer_program_read: executes the program, or exits with 127 if it
- * cannot be started. */
+/* Runs in the child of read_program: executes the program, or exits with 127 if it cannot be
+ * started. err is negative if its stderr is to stay. */
 static void become_writer(const char *const *argv, int out, int err)
 {
     struct err ignored;

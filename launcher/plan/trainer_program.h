@@ -7,16 +7,16 @@
 
 #include "src/err.h"
 
-/* Runs `unet-train ARGV...` (NULL-terminated, without the program's name) with the caller's
- * stderr. Returns 0, or -1 with the program's exit code in e. */
+/* Runs `unet-train ARGV...` (NULL-terminated, without the program's name); its stdout and stderr
+ * go to the caller's stderr. Returns 0, or -1 with the program's exit code in e. */
 int trainer_program_run(const char *const *argv, struct err *e);
 
 /* Runs it with its stderr discarded. *text gets its stdout, which the caller frees, whatever its
  * exit code is. Returns 0, or -1 if it could not be run. */
 int trainer_program_read(const char *const *argv, char **text, struct err *e);
 
-/* The same for a program that must succeed: returns -1 with its own error and exit code if it
- * does not. Its warnings are logged if loud. */
+/* The same for words that must succeed: returns -1 with unet-train's own error and exit code if
+ * they do not, and nothing to free. Its warnings are logged if loud. */
 int trainer_program_ask(const char *const *argv, bool loud, char **text, struct err *e);
 
 /* Replaces this process by `unet-train ARGV...`; returns, with -1, only if that failed. */
