@@ -28,7 +28,7 @@ static bool is_cancelled(const char *attempt)
     return access(path, F_OK) == 0;
 }
 
-/* Sets the state of the run's job from the run's markers. */
+/* Sets the state of the run's job from the files DONE, FAILED and .cancel of its attempt. */
 static void set_run_state(struct job_state *s, const struct run_attempt *a)
 {
     if (a->marker != RUN_NO_MARKER) {
@@ -46,7 +46,7 @@ static void set_run_state(struct job_state *s, const struct run_attempt *a)
     }
 }
 
-/* Adds the job for one run, which line names. */
+/* Makes *dst the job of the run and attempt in line, "RUN ATTEMPT". */
 static int add_run(const struct workspace *w, const struct job_state *job, const char *line,
                    struct job_state *dst, struct err *e)
 {
@@ -95,7 +95,7 @@ static int add_runs(const struct workspace *w, const struct job_state *job, cons
     return rc ? err_prefix(e, "%s", path) : 0;
 }
 
-/* Returns "allocation-K:1" in the tag of an allocation's job, or NULL for another job. */
+/* Returns "allocation-K:1", the end of the tag of an allocation's job, or NULL for another job. */
 static const char *name_of(const struct workspace *w, const struct job_state *job)
 {
     char prefix[256];

@@ -14,7 +14,7 @@
 #include "src/log.h"
 #include "src/plural.h"
 
-#define ENDING_MAX_S 60
+#define ENDING_MAX_S 60 /* how long after its marker a run's job may still be ending, in seconds */
 #define READERS 7 /* threads beside the calling one */
 #define RUNS_PER_READER 64
 

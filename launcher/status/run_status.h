@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The state of every run of a study, from markers, scheduler and ledger. */
+/* The state of every run of a study, from its marker (the file DONE or FAILED), the scheduler, and
+ * the ledger (the study's log of submissions). */
 #ifndef UNETCTL_LAUNCHER_STATUS_RUN_STATUS_H
 #define UNETCTL_LAUNCHER_STATUS_RUN_STATUS_H
 
@@ -21,9 +22,10 @@ struct run_status {
     struct run_attempt attempt; /* the newest attempt; its number is 0 if there is none */
     struct layout layout; /* of the attempt; it may differ from the planned one */
     enum run_phase phase;
-    /* Slurm's names: PENDING RUNNING COMPLETED FAILED TIMEOUT CANCELLED OUT_OF_MEMORY ...; also
-     * PLANNED, LOST (the scheduler no longer knows its job), UNKNOWN, and DAMAGED (its plan
-     * cannot be read, and it has no active job). */
+    /* Slurm's names: PENDING RUNNING COMPLETING COMPLETED FAILED TIMEOUT CANCELLED OUT_OF_MEMORY
+     * ...; also PLANNED, SKIPPED (its allocation ended before its turn), LOST (the scheduler no
+     * longer knows its job), UNKNOWN, and DAMAGED (its plan cannot be read, and it has no active
+     * job). */
     char state[24];
     char reason[512]; /* why it is pending or failed, in Slurm's words with their meaning, or "" */
     char job[SCHEDULER_ID_SIZE];
@@ -32,7 +34,8 @@ struct run_status {
     int exit_code;
     time_t started, ended; /* of the job; 0: unknown */
     struct run_progress progress;
-    /* why its plan cannot be read; then only run.id is valid. "" if it can be read */
+    /* why its plan (run.json) cannot be read; then of run only the id is sure to be set. "" if it
+     * can */
     char damage[400];
 };
 
@@ -44,20 +47,23 @@ struct run_status_list {
     size_t ndamaged;   /* number of runs whose plan cannot be read */
 };
 
-/* Fills phase, state, reason, job and exit_code of one attempt. job is the scheduler's, entry
- * the ledger's; both may be NULL. A marker decides, but for a minute after it was written, a job
- * that still runs is COMPLETING. A job that ended without a marker has the scheduler's state,
- * and its run never counts as done. */
+/* Fills phase, state, reason, job, nodes, times and exit_code of one attempt. job is the
+ * scheduler's, entry the ledger's; both may be NULL. A marker decides the phase, but for a minute
+ * after it was written, a job that still runs is COMPLETING. A job that ended without a marker has
+ * the scheduler's state, but FAILED in place of COMPLETED: its run never counts as done. */
 void run_status_decide(struct run_status *s, const struct job_state *job,
                        const struct ledger_entry *entry);
 
-/* Collects all runs in STUDY/runs, and submitted runs whose folder is gone. Queries each
- * scheduler that has jobs of the study at most once. An unreachable scheduler (see unreachable)
- * and a run.json that cannot be read are not errors here. */
+/* Collects all runs in STUDY/runs, and submitted runs whose folder is gone. Queries each scheduler
+ * that has jobs of the study at most once, and then recalls LOST runs. An unreachable scheduler
+ * (see unreachable) and a run.json that cannot be read are not errors here. Returns 0, or -1 and
+ * nothing to destroy. */
 int run_status_collect(struct workspace *w, struct run_status_list *dst, struct err *e);
 
-/* Looks up all LOST runs at once by the ids of their jobs, which the scheduler or its accounting
- * may still know although no job has the tag. */
+/* Looks up all LOST runs of Slurm at once by the ids of their jobs, which the scheduler or its
+ * accounting may still know although no job has the attempt's tag (in its comment). With
+ * begun_only it leaves out runs whose attempt has not begun. An accounting that does not answer is
+ * not an error. */
 int run_status_recall(struct workspace *w, struct run_status_list *list, bool begun_only,
                       struct err *e);
 
@@ -69,14 +75,15 @@ void run_status_destroy(struct run_status_list *list);
 /* Returns one run as in `status --json`, or NULL if memory ran out. */
 json_t *run_status_encode(const struct run_status *s);
 
-/* Returns the jobs of the study that the scheduler knows, sorted by tag, then by id. The caller
- * frees them as those of scheduler_query. */
+/* Stores the jobs of the study that the scheduler of this kind (slurm, local, dry) knows, sorted
+ * by tag, then by id; an allocation counts as one job per run. The caller frees *jobs with free().
+ * Returns 0, or -1 and nothing to free. */
 int run_status_query(struct workspace *w, const char *kind, struct job_state **jobs, size_t *njobs,
                      struct err *e);
 
-/* Returns the job of one attempt among jobs, which are sorted by tag: the one that took the
- * attempt's folder, otherwise the newest that is active, otherwise the newest; NULL if there is
- * none. */
+/* Returns the job of one attempt among jobs, which are sorted by tag: the one with this id (that
+ * of the job which took the attempt's folder, or NULL), otherwise the newest that is active,
+ * otherwise the newest; NULL if there is none. */
 const struct job_state *run_status_find_job(const struct workspace *w, const char *run, int attempt,
                                             const char *id, const struct job_state *jobs,
                                             size_t njobs);

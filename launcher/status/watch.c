@@ -37,7 +37,7 @@ struct watch {
     bool live, colors;
     bool warned;      /* it was reported that the scheduler is unreachable */
     int lines;        /* lines drawn on the screen */
-    long left;        /* runs that remain to be submitted */
+    long left;        /* runs that remain to be submitted; at first 1 if there may be any */
     size_t moving;    /* runs that had not ended at the last poll */
     double next_left; /* when submission of those left is tried again */
     double started;   /* clock_now() */
@@ -126,8 +126,8 @@ static void draw_run(const struct watch *w, const struct run_status *s, int colu
     fprintf(stderr, "%s%s%s\033[K\n", color_of(w, s), line, w->colors ? "\033[0m" : "");
 }
 
-/* Redraws the lines in place. If the screen has too few for all runs, only active runs are
- * drawn. */
+/* Redraws the lines in place. If the screen has fewer lines than there are runs, only runs that
+ * have not ended are drawn, and those that do not fit are counted. */
 static void draw_runs(struct watch *w)
 {
     int columns, rows = screen_size(&columns) - 2, drawn = 0, left = 0;
@@ -200,7 +200,7 @@ static struct reported *find_reported(struct watch *w, const char *run)
 }
 
 /* Returns whether any state has changed since the last poll. Reports each change unless bars are
- * drawn. */
+ * drawn, as JSON also those of an epoch. */
 static bool note_changes(struct watch *w)
 {
     bool any = false;
@@ -242,8 +242,8 @@ static int poll_runs(struct workspace *work, struct watch *w, struct err *e)
     return 0;
 }
 
-/* Submits runs that were left for later, once another run has ended. An unreachable scheduler is
- * not an error while others run. */
+/* Submits runs that were left for later, once another run has ended or LEFT_S have passed. An
+ * unreachable scheduler is not an error while others run. */
 static int submit_left(struct watch *w, struct err *e)
 {
     size_t moving = count_moving(w);

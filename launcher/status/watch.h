@@ -11,14 +11,15 @@ struct watch_options {
     size_t nids;
     long timeout_s; /* 0: not limited */
     bool json;      /* a line of JSON on stdout per change of a run's state or epoch; no bars */
-    /* Submits runs that a limit left for later. Returns how many remain, or -1. May be NULL. */
+    /* Submits runs that were left for later because only so many jobs are allowed at a time.
+     * Returns how many remain, or -1. May be NULL. */
     long (*submit_left)(void *arg, struct err *e);
     void *arg;
 };
 
-/* Follows the runs, reports on stderr, and submits runs that were left as others end. Returns 0
- * if all runs are done, ERR_INTERNAL (1) if some ended without a result, ERR_TIMEOUT, or
- * ERR_INTERRUPT after Ctrl-C (the jobs continue); -1 with an error. */
+/* Follows the runs, reports on stderr, and submits runs that were left as others end. Returns 0 if
+ * all runs that it follows are done, ERR_INTERNAL (1) if some ended without a result, ERR_TIMEOUT,
+ * or ERR_INTERRUPT after Ctrl-C or SIGTERM (the jobs continue); -1 with an error. */
 int watch_runs(struct workspace *w, const struct watch_options *options, struct err *e);
 
 #endif
