@@ -27,7 +27,8 @@ static const char *text_of(const json_t *o, const char *key)
     return text ? text : "";
 }
 
-/* The hosts that share a finding: "node1, node3 ...", each once. */
+/* The hosts that share a finding, each once: "node1, node3", with "..." for those that do not
+ * fit. */
 struct hosts {
     char text[HOSTS_SIZE];
     size_t count;
@@ -224,7 +225,8 @@ void diagnosis_of_hosts(const json_t *list, size_t nranks, struct findings *dst)
 
 /* ---- the launcher ---- */
 
-/* Finds X in --mpi=X or --mpi X. Returns its start and stores its length, or returns NULL. */
+/* Finds X in the option --mpi=X or --mpi X of a launcher that is srun. Returns its start and
+ * stores its length, or returns NULL. */
 static const char *find_mpi_type(const char *launcher, size_t *length)
 {
     const char *option = strstr(launcher, " --mpi");
@@ -280,8 +282,8 @@ void diagnosis_of_launcher(const char *launcher, const char *list, const char *f
 
 /* ---- ranks ---- */
 
-/* Returns the host of a rank that left no report, as another rank knows it from the
- * specification. */
+/* Returns the host of a rank that left no report, as another rank knows it from the specification,
+ * or "unknown host". */
 static const char *host_of(const json_t *ranks, size_t index)
 {
     const json_t *r, *peer;
@@ -411,7 +413,8 @@ static bool spans_hosts(const json_t *ranks)
     return false;
 }
 
-/* Checks one name that a host cannot resolve, or resolves to the loopback address. */
+/* Adds a finding if the host cannot resolve the name, resolves it to the loopback address, or
+ * resolves its address to another name. Returns whether it did. */
 static bool check_name(const char *host, const json_t *name, struct findings *dst)
 {
     const char *text = text_of(name, "name"), *address;
@@ -466,7 +469,8 @@ static void check_names(const json_t *ranks, struct findings *dst)
         findings_add(dst, FINDING_OK, "names", "every node resolves the others, both ways");
 }
 
-/* Was the peer's port taken by another program? Then that is reported, and not the route. */
+/* Could the peer not listen at its port, or did it leave no report? Then that is reported, and not
+ * the route. */
 static bool cannot_listen(const json_t *ranks, const json_t *peer)
 {
     const json_t *r = json_array_get(ranks,
@@ -475,7 +479,8 @@ static bool cannot_listen(const json_t *ranks, const json_t *peer)
     return !json_is_object(r) || *text_of(json_object_get(r, "port"), "error");
 }
 
-/* Was the same route from host to host already reported by a rank before i? */
+/* Did a rank before i on the same host, or rank i for a peer before its peer k, already fail to
+ * reach the host of peer k? Then that was reported. */
 static bool is_reported(const json_t *ranks, size_t i, size_t k)
 {
     const json_t *rank = json_array_get(ranks, i), *r, *peer;
@@ -532,8 +537,8 @@ static void check_routes(const json_t *ranks, struct findings *dst)
     }
 }
 
-/* Checks the clocks by all measurements between rank 0 and others. The uncertainty of each is
- * half of the round trip. */
+/* Checks the clocks of the hosts against that of rank 0, by the measurements of all ranks that
+ * reached rank 0. The uncertainty of each is half of the round trip. */
 static void check_clocks(const json_t *ranks, struct findings *dst)
 {
     double worst = 0, sure = 0, most = 0; /* most: no clock differs by more */
@@ -613,7 +618,8 @@ static int find_gpu(const json_t *ranks, size_t i, const char *uuid)
     return -1;
 }
 
-/* Reports what the trainer computes on. Returns false if single GPUs need no check. */
+/* Reports what the trainer computes on. Returns false if single GPUs need no check: ranks cannot
+ * use theirs, or they are fake. */
 static bool check_compute(const json_t *ranks, struct findings *dst)
 {
     const json_t *first = json_object_get(first_rank(ranks), "compute"), *r;
@@ -639,8 +645,8 @@ static bool check_compute(const json_t *ranks, struct findings *dst)
     return false;
 }
 
-/* Checks GPUs that ranks share. nvidia-smi lists all GPUs of a node; the trainer sees only those
- * of its rank. */
+/* Checks that no two ranks have the same GPU, and that all have one if any has. nvidia-smi lists
+ * all GPUs of a node; the trainer sees only those of its rank. */
 static void check_gpus(const json_t *ranks, struct findings *dst)
 {
     const json_t *r, *gpu;

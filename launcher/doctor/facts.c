@@ -118,8 +118,8 @@ static json_t *ask_nvidia_gpus(json_t *versions)
     return gpus;
 }
 
-/* Returns the GPUs that the trainer sees, and adds the versions of the libraries it was built
- * with. */
+/* Returns the GPUs that the trainer sees, and adds the version of its MPI to versions and, unless
+ * backend is NULL, what it computes on to facts. */
 static json_t *ask_trainer_gpus(json_t *facts, json_t *versions, const char *backend)
 {
     const char *const devices[] = {"devices", "--json", backend ? "--backend" : NULL, backend,
@@ -161,8 +161,8 @@ static void add_gpus(json_t *facts, json_t *versions, const char *backend)
     json_decref(trainer);
 }
 
-/* Reports an interface in NCCL_SOCKET_IFNAME that does not exist. The variable is NAME[,NAME]:
- * each a prefix, "=NAME" an exact name, "^NAME" an exclusion. */
+/* Reports an NCCL_SOCKET_IFNAME that no interface matches. The variable is NAME[,NAME]: each a
+ * prefix, "=NAME" an exact name; with "^" first, a list of exclusions, which is not checked. */
 static void add_interface(json_t *facts)
 {
     const char *choice = getenv("NCCL_SOCKET_IFNAME");
@@ -191,7 +191,8 @@ static bool is_bridge(const char *name)
     return access(path, F_OK) == 0;
 }
 
-/* Lists interfaces that have an address but no link, as "ib0 (10.1.0.3) is down". */
+/* Lists interfaces that have an IPv4 address but are down or have no link, as "ib0 (10.1.0.3) is
+ * down", except bridges. */
 static json_t *list_dead_links(void)
 {
     json_t *list = json_array();

@@ -28,7 +28,8 @@ struct line {
     int fd; /* -1: not connected */
     struct mesh_peer *peer;
     bool connected, done;
-    /* when it was begun, before when it must not be retried, when the greeting was sent */
+    /* by clock_now(): when the connection was begun, from when it may be tried again, and when the
+     * greeting was sent */
     double since, again, sent;
     char buffer[MESSAGE];
     size_t length;

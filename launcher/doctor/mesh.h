@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Checks that the ranks of a job can connect to each other. Each listens at its own address in
- * the cluster spec and greets the others at theirs; an answer has the peer's index and clock. */
+/* Checks that the ranks of a job can connect to each other. Each listens at its own address in the
+ * cluster spec and greets others at theirs; an answer has the peer's index and clock. */
 #ifndef UNETCTL_LAUNCHER_DOCTOR_MESH_H
 #define UNETCTL_LAUNCHER_DOCTOR_MESH_H
 
@@ -13,18 +13,19 @@ struct mesh_peer {
     int port;
     /* set by mesh_greet */
     bool reached;
-    double rtt_s, clock_s; /* clock_s: the peer's clock minus this host's */
+    double rtt_s, clock_s; /* round trip; the peer's clock minus this host's */
     char interface[32];    /* the local interface of the connection */
     char error[200];       /* why the peer was not reached */
 };
 
-/* Should rank i greet rank j? Up to 33 ranks greet each other; with more, a rank greets the next
- * 32 and rank 0. */
+/* Should rank i greet rank j? Up to 33 ranks all greet each other; with more, a rank greets rank 0
+ * and the next 32 ranks, where rank 0 follows the last. */
 bool mesh_is_peer(size_t i, size_t j, size_t nranks);
 
 /* Greets all peers and answers the nexpected ranks that greet this one, until both are done or
- * patience_s has passed. listener is from listener_open, or -1. Ranks of one job have the same
- * token, which distinguishes them from other connections. */
+ * patience_s seconds have passed. listener is from listener_open, or -1 to answer none. Ranks of
+ * one job have the same token, of up to 79 letters; a peer that answers with another is not
+ * reached. */
 void mesh_greet(int listener, int index, const char *token, struct mesh_peer *peers, size_t npeers,
                 size_t nexpected, double patience_s);
 

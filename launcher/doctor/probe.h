@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One rank of a rehearsal. It is started as the ranks of runs are (site, launcher, cluster
- * spec), but examines its surroundings instead of training, and writes rank-K.json to the
- * rehearsal's folder:
+/* One rank of a rehearsal (unetctl doctor --gpus). It is started as the ranks of runs are (site,
+ * launcher, cluster spec), but examines its surroundings instead of training, and writes
+ * rank-K.json to the rehearsal's folder:
  *
  *   the facts of its host (facts.h), and
  *   {"schema":1,"index":0,"world":4,"procid":"0","name":"node1","spec":REPORT (spec_report.h),
@@ -10,14 +10,16 @@
  *              "error":""}],
  *    "peers":[{"index":1,"host":"node2","reached":true,"interface":"eth0","rtt_ms":0.2,
  *              "clock_s":0.001,"error":""}],
- *    "visible":"0,1","data":"","lock":"held"} */
+ *    "visible":"0,1","data":"","lock":"held"}
+ *
+ * visible is CUDA_VISIBLE_DEVICES; data is why the images cannot be read, or "". */
 #ifndef UNETCTL_LAUNCHER_DOCTOR_PROBE_H
 #define UNETCTL_LAUNCHER_DOCTOR_PROBE_H
 
 #include "src/err.h"
 
 #define PROBE_LOCK "lock"        /* in the folder; held by the doctor that waits for the ranks */
-#define PROBE_PATIENCE_S 10      /* how long ranks that do not answer are waited for */
+#define PROBE_PATIENCE_S 10      /* how long ranks that do not answer are waited for, in seconds */
 #define PROBE_LOCK_HELD "held"   /* the ranks see the lock */
 #define PROBE_LOCK_FREE "free"   /* locks of another host are not seen here */
 

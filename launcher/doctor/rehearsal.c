@@ -145,7 +145,8 @@ static int report_timeout(const struct rehearsal *r, const char *state, struct e
                    plural(r->gpus), r->timeout_s, state);
 }
 
-/* Waits until the job has ended. If it does not end in time, it is cancelled. */
+/* Waits until the job has ended or is unknown. If that takes too long, or unetctl is interrupted,
+ * the job is cancelled. */
 static int wait_for_job(struct scheduler *s, const struct rehearsal *r, const char *tag,
                         const char *id, struct err *e)
 {
@@ -159,7 +160,7 @@ static int wait_for_job(struct scheduler *s, const struct rehearsal *r, const ch
     for (;;) {
         if (scheduler_query(s, tag, &jobs, &n, e))
             return -1;
-        /* COMPLETING: the script has ended, but a node does not respond. */
+        /* COMPLETING: the script has ended, but a node cleans up or does not respond. */
         bool ended = n == 0 || jobs[0].phase == JOB_ENDED ||
             strcmp(jobs[0].state, "COMPLETING") == 0;
         if (n)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A run that examines the nodes instead of training. It is generated, submitted and started
- * exactly as the study's runs are, below STUDY/.unetctl/doctor, with a program as its trainer
- * that writes what each rank sees (probe.h). */
+/* A run that examines the nodes instead of training (unetctl doctor --gpus). It is generated,
+ * submitted and started exactly as the study's runs are, below STUDY/.unetctl/doctor, with a
+ * program as its trainer that writes what each rank sees (probe.h). */
 #ifndef UNETCTL_LAUNCHER_DOCTOR_REHEARSAL_H
 #define UNETCTL_LAUNCHER_DOCTOR_REHEARSAL_H
 
@@ -15,24 +15,26 @@ struct rehearsal {
     int gpus;
     /* start the ranks inside the job that this process is in; otherwise submit a job */
     bool in_allocation;
-    long timeout_s;
+    long timeout_s; /* how long to wait for its end */
     /* set by rehearsal_run */
     char folder[PATH_MAX - 64];
     json_t *ranks; /* by rank: its report, or null */
 };
 
-/* Runs the rehearsal. Returns 0, also if ranks left no report, or -1 if it could not be made,
- * was refused (ERR_SCHED), or did not end in time (ERR_TIMEOUT; its job is cancelled). The
- * caller releases ranks by rehearsal_close in any case. */
+/* Runs the rehearsal. Returns 0, also if ranks left no report, or -1 if it could not be made, was
+ * refused (ERR_SCHED), was interrupted (ERR_INTERRUPT) or did not end in time (ERR_TIMEOUT); its
+ * job is then cancelled. The caller releases ranks by rehearsal_close in any case. */
 int rehearsal_run(struct workspace *w, struct rehearsal *r, struct err *e);
 
 /* Releases ranks and, unless keep is true, removes the folder. */
 void rehearsal_close(struct rehearsal *r, bool keep);
 
-/* Finds the first line of the job's output that reports an error. */
+/* Finds the first line of the job's output that has the word "error". Returns false and sets dst
+ * to "" if there is none. */
 bool rehearsal_find_error(const struct rehearsal *r, char dst[512]);
 
-/* Prints the output of the ranks and their launcher on standard error. */
+/* Prints the first 20 lines of the job's output, that of the ranks and their launcher, on standard
+ * error. */
 void rehearsal_show_output(const struct rehearsal *r);
 
 #endif
