@@ -100,7 +100,8 @@ static void check_host(struct findings *f)
 
 /* ---- the study's folder ---- */
 
-/* Returns the name of the file system of dir if only this host can see it, otherwise NULL. */
+/* Returns the name of the file system of dir if it is of a kind that only this host can see,
+ * otherwise NULL. */
 static const char *local_file_system(const char *dir)
 {
     static const struct {
@@ -285,7 +286,8 @@ static void check_partition(const struct workspace *w, struct scheduler *s, stru
     }
 }
 
-/* Checks that srun supports the launcher's --mpi. A sandbox without PMIx uses mpirun instead. */
+/* Checks that srun supports the launcher's --mpi. pmix is not checked in a sandbox, where mpirun
+ * starts the ranks if srun lacks it. */
 static void check_launcher(const struct workspace *w, struct findings *f)
 {
     char *argv[] = {"sh", "-c", "exec srun --mpi=list 2>&1", NULL};
@@ -298,7 +300,8 @@ static void check_launcher(const struct workspace *w, struct findings *f)
     buf_destroy(&list);
 }
 
-/* Checks account, QOS, constraint and limits by a forecast, since only Slurm knows them. */
+/* Checks account, QOS, constraint and limits by a forecast of a run on 1 GPU, since only Slurm
+ * knows them. */
 static void check_job(const struct workspace *w, struct scheduler *s, struct findings *f)
 {
     struct scheduler_forecast forecast;
@@ -364,8 +367,8 @@ static int slurm_number(const char *name)
     return text ? atoi(colon ? colon + 1 : text) : 0;
 }
 
-/* Returns the GPUs of the job that this process is in: from its GPUs, its tasks, or its number
- * of nodes. */
+/* Returns the number of GPUs of the job that this process is in: from its GPUs, its tasks, or its
+ * number of nodes. Returns -1 if it is in none. */
 static int gpus_here(const struct workspace *w, struct err *e)
 {
     int nodes = slurm_number("SLURM_JOB_NUM_NODES"), tasks = slurm_number("SLURM_NTASKS");
@@ -469,7 +472,7 @@ static int probe_rank(struct err *e)
 
     json_decref(run);
     snprintf(path, sizeof path, "%s/%s", probe_folder, rank_0);
-    if (rc == 0 && access(path, F_OK) == 0) /* submit_file.sh expects the log to exist */
+    if (rc == 0 && access(path, F_OK) == 0) /* without it submit_file.sh writes FAILED */
         rc = atomicfile_write("attempt-1/DONE", "{\"schema\":1}\n", 13, 0666, e);
     return rc;
 }

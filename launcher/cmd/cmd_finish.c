@@ -40,8 +40,8 @@ static int write_marker(const char *dir, const char *name, json_t *document, str
     return rc;
 }
 
-/* Copies log.csv from the script's folder, where a script that ignores UNETCTL_ATTEMPT_DIR
- * leaves it. The file must be newer than this attempt. */
+/* Moves log.csv from the script's folder, where a script that ignores UNETCTL_ATTEMPT_DIR leaves
+ * it, to that of the attempt, unless one is there. The file must not be older than the attempt. */
 static int fetch_log(const char *from, const char *dir, struct err *e)
 {
     char src[PATH_MAX], dst[PATH_MAX];
@@ -79,7 +79,7 @@ static void add_line(struct buf *dst, json_t *line)
     json_decref(line);
 }
 
-/* Reads when the attempt began, which is when its job took the folder. */
+/* Reads when the attempt began, which is when its job took the folder; "" if that is unknown. */
 static void read_start(const char *dir, char dst[32])
 {
     static const char *const names[] = {"/job", ""};
@@ -135,7 +135,8 @@ static int write_record(const char *dir, const json_t *run, const struct epoch_c
     return rc;
 }
 
-/* Reads the attempt's log with the same checks as `unetctl collect`. */
+/* Reads the attempt's log, which --from may have to supply, with the same checks as `unetctl
+ * collect`. */
 static int read_log(const char *dir, struct epoch_csv *dst, struct err *e)
 {
     const char *slash = strrchr(dir, '/');
@@ -155,8 +156,8 @@ static int read_log(const char *dir, struct epoch_csv *dst, struct err *e)
     return run_folder_check(run_dir, attempt, e) || log_file_read_table(path, dst, e) ? -1 : 0;
 }
 
-/* Returns the end of the run according to log.csv, or NULL with the reason why that is not a
- * result. */
+/* Writes record.jsonl and returns its last line, the end of the run, according to log.csv, or
+ * returns NULL with the reason why that is not a result. */
 static json_t *read_result(const char *dir, struct err *e)
 {
     json_t *plan = read_finish_plan(dir, e), *end = NULL;

@@ -21,8 +21,9 @@
 
 #define NSET 20 /* keys that init itself sets, before those of --set */
 
-/* The size of images in the reference, used while a folder has no images, and the longest side
- * that init chooses by itself. */
+/* The size of the images of the reference systems (the programs that results are compared with),
+ * used while a folder has no images, and the longest side that init chooses by itself, in
+ * pixels. */
 #define DEFAULT_HEIGHT 768
 #define DEFAULT_WIDTH 1024
 #define LONGEST_SIDE 1024
@@ -50,7 +51,8 @@ static const struct cli_option options[] = {
     {0},
 };
 
-/* Derives a study's name from its folder's: characters that are not allowed become '-'. */
+/* Derives a study's name from its folder's: letters become lower case, and characters that are not
+ * allowed become '-'. */
 static void derive_name(const char *folder, char dst[65])
 {
     static const char allowed[] = "abcdefghijklmnopqrstuvwxyz0123456789._-";
@@ -89,7 +91,8 @@ static long choose_step(const struct yaml_setting *settings, size_t n, const str
     return study_sides(network, depth > 0 && depth < 16 ? depth : 0);
 }
 
-/* Chooses the size that images are trained at: their own, or a smaller one of the same aspect. */
+/* Chooses the size that images are trained at: their own, or a smaller one of the same aspect,
+ * with sides rounded to multiples of step. */
 static void choose_size(const struct data_look *look, long step, long *height, long *width)
 {
     long longest = look->height > look->width ? look->height : look->width;
@@ -155,7 +158,8 @@ static void describe_data(const struct data_look *look, struct buf *dst)
         buf_addf(dst, "# Masks: %s.\n", look->masks_text);
 }
 
-/* Do the settings on the command line already say what mask values mean? */
+/* Do the settings so far, those of options and of the user's file, already say what mask values
+ * mean? */
 static bool are_masks_set(const struct yaml_setting *settings, size_t n)
 {
     static const char *const keys[] = {"data.classes", "data.ignore", "data.class_file",
@@ -168,8 +172,9 @@ static bool are_masks_set(const struct yaml_setting *settings, size_t n)
     return false;
 }
 
-/* Stores what the masks seem to mean as settings and returns their number, or -1 with the
- * possible choices if the masks do not show it. */
+/* Stores what the masks seem to mean as settings in dst and returns their number, 0 for plain
+ * foreground. Returns -1 with the possible choices if the masks do not show it, or if a class file
+ * is needed and the study's folder has one. */
 static int take_masks(const struct data_look *look, const char *dir, const char *folder,
                       char classes[24], struct yaml_setting *dst, struct err *e)
 {
@@ -246,7 +251,7 @@ static int place_paths(const char *folder, struct yaml_setting *settings, size_t
     return 0;
 }
 
-/* Copies the settings of the user's file, except those that belong to the site. */
+/* Copies the settings of the user's file, except lists and those that a site has values for. */
 static size_t take_user(const struct study *user, struct buf *texts, struct yaml_setting *dst)
 {
     size_t n = 0;
@@ -365,7 +370,7 @@ static int write_study(const char *folder, const char *file, bool *classes, stru
     return rc;
 }
 
-/* Opens the new study, and removes it if that fails. */
+/* Opens the new study as a check, and removes its study.yaml if that fails. */
 static int check_written(const char *folder, const char *file, struct err *e)
 {
     struct study study;

@@ -99,8 +99,8 @@ static int copy_rest(struct tail *t, bool several, bool last, bool *moved, struc
     return 0;
 }
 
-/* Switches to the newest output of the newest attempt. Returns 1 if there is an output, 0 if not
- * yet, or -1. */
+/* Switches to the newest output of the newest attempt. Returns 1 if there is an output, 0 with the
+ * reason in e if not yet, or -1. */
 static int open_newest(struct workspace *w, struct tail *t, bool several, bool *moved,
                        struct err *e)
 {
@@ -190,7 +190,8 @@ static int print_logs(struct workspace *w, struct tail *tails, size_t count, str
     return rc;
 }
 
-/* Returns text as JSON. Bytes that are not UTF-8, which JSON cannot hold, become question marks. */
+/* Returns text as JSON, which must be UTF-8. If text is not, all its bytes beyond ASCII become
+ * question marks. */
 static json_t *encode_text(char *text)
 {
     json_t *s = json_string(text);

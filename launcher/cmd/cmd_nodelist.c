@@ -117,7 +117,7 @@ static const char *list_of_job(struct err *e)
     return NULL;
 }
 
-/* Reads all operands as one list. */
+/* Reads all operands, or without any the node list of the job, as one list. */
 static struct nodelist *read_lists(int n, char **operands, struct err *e)
 {
     struct buf b = {0};

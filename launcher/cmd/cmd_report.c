@@ -94,7 +94,8 @@ struct input {
     char out[PATH_MAX];
 };
 
-/* Is only output on stdout requested? A report is written as well if a folder is named. */
+/* Is no report requested, but only output on stdout, or files of --mllog? A report is written as
+ * well if a folder is named. */
 static bool is_only_printed(void)
 {
     return as_text || as_rules || mllog_dir || predict ||
@@ -238,7 +239,8 @@ static int write_report(const struct input *in, const struct report *r, struct e
 
 #define MAX_LEVELS 32
 
-/* Decodes --reach, ascending numbers from 0 to 1. Returns their count, or -1. */
+/* Decodes --reach, ascending numbers above 0 and up to 1. Returns their count, 0 without --reach,
+ * or -1. */
 static int decode_levels(double levels[MAX_LEVELS], struct err *e)
 {
     const char *at = reach;

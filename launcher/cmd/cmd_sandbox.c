@@ -102,7 +102,8 @@ static int run_status(const struct sandbox *sb, struct err *e)
     return sandbox_exec(sb, NULL, sinfo, e);
 }
 
-/* Finds the sandbox in the folder of --dir, or, for verbs other than up, the running one. */
+/* Finds the sandbox in the folder of --dir; without --dir, for verbs other than up, the running
+ * one, and otherwise the one in the default folder, which need not exist. */
 static int choose_sandbox(bool is_up, struct sandbox *sb, struct err *e)
 {
     char dir[PATH_MAX];

@@ -28,8 +28,8 @@ static char *read_site(const char *name, struct site *site, struct err *e)
 
 static bool as_json;
 
-/* Prints NAME and the first line of the profile's comment, or, unless sites is NULL, adds both
- * to sites. */
+/* Prints NAME and the first line of the profile's comment, or with --json adds the profile to
+ * sites. */
 static int list_site(const char *name, json_t *sites, struct err *e)
 {
     struct site site;

@@ -33,7 +33,8 @@ struct spec_answer {
     struct buf visible; /* CUDA_VISIBLE_DEVICES if gpus_per_task > 0 */
 };
 
-/* Chooses the default port base from the job's id, since two jobs of one user may share a node. */
+/* Chooses the port base. The default depends on the job's id, since two jobs of one user may share
+ * a node, but not where the resolver is TensorFlow's or all values come from options. */
 static int choose_port_base(struct spec_answer *a, struct err *e)
 {
     size_t id = 0;
@@ -47,8 +48,8 @@ static int choose_port_base(struct spec_answer *a, struct err *e)
     return 0;
 }
 
-/* Divides a node's GPUs among its tasks as TensorFlow's resolver does: in equal shares unless
- * options say otherwise, and not at all if the number of GPUs is unknown. */
+/* Sets the GPUs of a node and of a task: what options say, or with --resolver tf, as TensorFlow's
+ * does, equal shares of the node's GPUs. Where their number is unknown, tasks get none. */
 static int choose_gpus(struct spec_answer *a, struct err *e)
 {
     long per_node = opt_gpus_per_node, per_task = opt_gpus_per_task;
