@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A thread polls the connections to the other ranks (on rank 0 to all, elsewhere to rank 0) and
- * exchanges short messages over them. The rank itself only reads the recorded error. */
+ * exchanges short messages over them. The rank itself reads the recorded error, and sends only its
+ * own error and, when it leaves, WORD_BYE. */
 #include "config.h"
 #include "trainer/comm/rendezvous/lifeline.h"
 
@@ -45,8 +46,8 @@ struct word {
 struct peer {
     int socket;
     atomic_bool gone; /* it has left or is lost */
-    bool answered; /* the question in flight */
-    int64_t count;
+    bool answered; /* it has answered the question in flight */
+    int64_t count; /* of its collectives, in that answer */
     struct word word; /* the message being received */
     char text[ERR_TEXT_SIZE];
     size_t nread;
@@ -64,13 +65,14 @@ struct lifeline {
     pthread_mutex_t lock; /* held while sending, and to access error */
     atomic_long count;
     atomic_bool closing, asked, failed;
-    double answers_until; /* 0 if no question is in flight */
+    double answers_until; /* rank 0: end of the question in flight, or 0 */
+    _Atomic double heard; /* other ranks: when rank 0 last asked for their collective, or 0 */
     bool relayed;
     struct err error;
 };
 
-/* Sends a message without waiting: if the connection cannot take a short message at once, the peer
- * is dead or stopped. */
+/* Sends a message without waiting. If the connection cannot take a short message at once, the peer
+ * is dead or stopped, and the message is dropped. */
 static void send_word(struct lifeline *l, struct peer *p, enum word_kind kind, const struct err *e)
 {
     char message[sizeof(struct word) + ERR_TEXT_SIZE];
@@ -98,8 +100,8 @@ static void wake_thread(struct lifeline *l)
         return; /* the thread is already awake */
 }
 
-/* Records the first error and, on rank 0, forwards it to the other ranks. Called only by the
- * thread. */
+/* Records the first error, forwards it to the other ranks if this is rank 0, and calls l->lost.
+ * Called only by the thread. */
 static void record_loss(struct lifeline *l, const struct err *e, bool relayed)
 {
     if (l->failed)
@@ -147,8 +149,8 @@ static void begin_question(struct lifeline *l)
     }
 }
 
-/* Called when every rank has answered or time is up. Reports the ranks that are silent or
- * behind. */
+/* Called when every rank has answered or time is up. Reports the ranks that are silent, or if all
+ * have answered those that are behind. */
 static void end_question(struct lifeline *l)
 {
     int64_t most = l->count;
@@ -206,7 +208,10 @@ static void handle_word(struct lifeline *l, struct peer *p)
         record_loss(l, &e, true);
         break;
     case WORD_ASK: begin_question(l); break;
-    case WORD_WHERE: send_word(l, p, WORD_HERE, NULL); break;
+    case WORD_WHERE:
+        l->heard = clock_now();
+        send_word(l, p, WORD_HERE, NULL);
+        break;
     case WORD_HERE:
         p->answered = true;
         p->count = p->word.count;
@@ -331,13 +336,14 @@ int lifeline_check(struct lifeline *l, bool *relayed, struct err *e)
 int lifeline_ask(struct lifeline *l, bool *relayed, struct err *e)
 {
     long count = l->count;
-    double until = clock_now() + ANSWER_S + SETTLE_S;
+    double began = clock_now(), until = began + ANSWER_S + SETTLE_S;
 
     l->asked = true;
     wake_thread(l);
     while (!l->failed && clock_now() < until)
         clock_sleep(0.02);
-    if (l->failed || l->r->rank == 0)
+    /* A question of another rank that began up to ANSWER_S earlier counts, too. */
+    if (l->failed || l->r->rank == 0 || l->heard > began - ANSWER_S)
         return lifeline_check(l, relayed, e);
     *relayed = false;
     return err_set(e, ERR_PEER, "rank 0 on %s: no answer for %g s: stopped (SIGSTOP, a debugger), "

@@ -15,7 +15,7 @@
 
 struct lifeline;
 
-/* Called once, by the thread, when the run cannot continue. */
+/* Called at most once, by the thread, when the run cannot continue. */
 typedef void (*lifeline_lost_f)(void *arg, const struct err *e);
 
 /* Owns r, which is closed on error (NULL). hosts, by rank, must outlive the result. lost may be
@@ -23,18 +23,19 @@ typedef void (*lifeline_lost_f)(void *arg, const struct err *e);
 struct lifeline *lifeline_open(struct rendezvous *r, const char *const *hosts, lifeline_lost_f lost,
                                void *arg, struct err *e);
 
-/* Counts collectives: called when this rank enters its next one, the same on all ranks. */
+/* Counts collectives: called when this rank enters its next collective. All ranks enter the same
+ * ones. */
 void lifeline_count(struct lifeline *l);
 
-/* Returns 0, or -1 with the error if the run cannot continue. *relayed: another rank reports it.
- * Cheap. */
+/* Returns 0, or -1 with the error if the run cannot continue, and with *relayed, whether another
+ * rank reports that error. Cheap. */
 int lifeline_check(struct lifeline *l, bool *relayed, struct err *e);
 
 /* Determines within some seconds why the current collective does not end. Returns as
  * lifeline_check; 0 if no rank is behind. */
 int lifeline_ask(struct lifeline *l, bool *relayed, struct err *e);
 
-/* Sends this rank's error to rank 0, which forwards it. */
+/* Sends this rank's error to rank 0, which forwards it; rank 0 sends its own to all ranks. */
 void lifeline_fail(struct lifeline *l, const struct err *e);
 
 /* Leaves normally, so that no other rank reports a loss. NULL is allowed. */

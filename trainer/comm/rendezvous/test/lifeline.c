@@ -17,7 +17,7 @@
 
 #define N 3
 
-enum trouble { NONE, KILLED, STOPPED, SLOW, FAILED };
+enum trouble { NONE, KILLED, STOPPED, SLOW, FAILED, STUCK };
 
 struct outcome {
     bool relayed, called;
@@ -59,13 +59,15 @@ static struct lifeline *connect_ranks(int rank, int port, bool *called)
     return l;
 }
 
-/* What a rank does after two collectives: the given trouble, or nothing for NONE. */
+/* What the victim does after its first collective: the given trouble, or nothing for NONE and
+ * STUCK. With STUCK there is no victim: all ranks wait in the same collective. */
 static void cause_trouble(struct lifeline *l, enum trouble trouble)
 {
     struct err e;
 
     switch (trouble) {
-    case NONE: break;
+    case NONE:
+    case STUCK: break;
     case KILLED: raise(SIGKILL); break;
     case STOPPED: raise(SIGSTOP); break;
     case SLOW: clock_sleep(20); break;
@@ -90,9 +92,11 @@ static void run_rank(int rank, int port, enum trouble trouble, int victim, int r
     else if (trouble != NONE)
         lifeline_count(l);
     double began = clock_now();
-    while (o.rc == 0 && trouble != NONE && rank != victim && clock_now() < began + 15) {
+    double most = trouble == STUCK ? 2 : 15;
+    bool asks = trouble == STOPPED || trouble == SLOW || trouble == STUCK;
+    while (o.rc == 0 && trouble != NONE && rank != victim && clock_now() < began + most) {
         o.rc = lifeline_check(l, &o.relayed, &o.e);
-        if (o.rc == 0 && clock_now() > began + 0.3 && (trouble == STOPPED || trouble == SLOW))
+        if (o.rc == 0 && asks && clock_now() > began + 0.3)
             o.rc = lifeline_ask(l, &o.relayed, &o.e);
         clock_sleep(0.01);
     }
@@ -160,6 +164,10 @@ int main(void)
        heard(2, ERR_PEER, "has not reached collective 2"), "a rank is slow: %s", got[0].e.text);
     run_case(SLOW, 0);
     ok(heard(1, ERR_PEER, "rank 0 on n00: alive, but slow or stuck"), "rank 0 is slow: %s",
+       got[1].e.text);
+    run_case(STUCK, -1);
+    ok(got[0].rc == 0 && got[1].rc == 0 && got[2].rc == 0 && got[1].seconds > 2,
+       "no rank is blamed if all wait in the same collective%s%s", got[1].rc ? ": " : "",
        got[1].e.text);
     run_case(FAILED, 1);
     ok(heard(0, ERR_DATA, "rank 1 on n01: image 7 is broken") && got[0].relayed &&
