@@ -14,8 +14,9 @@
 
 #include "src/err.h"
 
-/* Called many times per second while a party sleeps. Returning -1 with an error ends the wait; the
- * barrier must not be used after that. */
+/* Called about every 20 ms while a party sleeps, and after barrier_wake. waited_s: since the party
+ * arrived. Returning -1 with an error ends the wait with it; the barrier must not be used after
+ * that. */
 typedef int (*barrier_check_f)(void *arg, double waited_s, struct err *e);
 
 struct barrier_memory; /* the shared memory */
@@ -23,8 +24,8 @@ struct barrier_memory; /* the shared memory */
 struct barrier {
     struct barrier_memory *memory;
     int rank, size;
-    bool spins;            /* this thread has a core of its own */
-    barrier_check_f check; /* may be NULL */
+    bool spins;            /* set by the caller: this thread has a core of its own */
+    barrier_check_f check; /* set by the caller, as arg; may be NULL */
     void *arg;
 };
 
@@ -40,7 +41,7 @@ void barrier_wake(struct barrier *b);
 
 int barrier_count_arrived(const struct barrier *b); /* at the current barrier */
 
-/* Returns a party that has not arrived at the barrier that this one waits in, or -1. */
+/* Returns the lowest rank that has not arrived at the barrier that this one waits in, or -1. */
 int barrier_find_absent(const struct barrier *b);
 
 #endif

@@ -8,8 +8,9 @@
 
 #include "src/mem.h"
 
-#define LINE 64          /* bytes of a cache line */
-#define FEW (64 * 1024)  /* up to so many bytes of all parties together, one party adds up alone */
+#define LINE 64 /* bytes of a cache line */
+/* A sum of at most so many bytes, over all parties, is not divided among the parties. */
+#define FEW (64 * 1024)
 
 /* Two words: of this sum and of the previous one, which other parties may still be reading. */
 struct board_notice {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Sums in memory that several parties (threads or processes) share: each party copies its values
- * there, and after a barrier every party can read all of them. For a small sum each party adds up
- * all values by itself, which saves a second barrier. */
+ * there, and after a barrier every party can read all of them. For a small sum that involves no
+ * other board each party adds up all values by itself, which saves a second barrier. */
 #ifndef UNETCTL_TRAINER_COMM_BOARD_H
 #define UNETCTL_TRAINER_COMM_BOARD_H
 
@@ -12,7 +12,8 @@
 #include "trainer/comm/barrier.h"
 #include "trainer/comm/reduce.h"
 
-/* Sums in place over the parties of other boards. Only rank 0 of a board calls it. */
+/* Reduces the slices in place over all boards (one for each node). Only rank 0 of a board calls
+ * it. */
 typedef int (*board_across_f)(void *arg, const struct slice *slices, size_t nslices,
                               struct err *e);
 
@@ -35,7 +36,7 @@ int board_open(struct board *b, void *memory, int rank, int size, size_t room, s
 void board_close(struct board *b); /* a zeroed board is allowed */
 
 /* Collective: the values of every party's slice, of the same size and operation, become the result.
- * across: sums over other boards, or NULL if there are none. */
+ * across: includes other boards; NULL if there are none. */
 int board_reduce(struct board *b, struct slice s, board_across_f across, void *arg, struct err *e);
 
 /* Collective: fails on all parties unless all bring the same word. */

@@ -31,8 +31,8 @@ struct comm_ops {
      * and the functions after it are the typed forms. */
     int (*reduce)(struct comm *c, void *values, size_t n, enum reduce_op op, struct err *e);
     /* Starts a sum of a slice; several may be in flight. Every rank starts them in the same
-     * order. wait completes all of them. A communicator without a thread of its own does the work
-     * there. */
+     * order. wait completes all of them, and a communicator without a thread of its own may do all
+     * of the work in wait. */
     int (*start_sum_float)(struct comm *c, float *values, size_t n, struct err *e);
     int (*wait)(struct comm *c, struct err *e);
     /* Sums a few doubles within a step, while slices stay in flight. */
@@ -46,13 +46,14 @@ struct comm_ops {
      * queued work can be recorded. */
     int (*queue_sum)(struct comm *c, void *stream, void *values, size_t n, enum reduce_op op,
                      struct err *e);
-    /* (With queue_sum) Sets *p to device memory whose sums are fastest, or NULL. Called at most
-     * once. */
+    /* (With queue_sum) Sets *p to nbytes of device memory whose sums are fastest, owned by the
+     * communicator, or to NULL. Called at most once. */
     int (*queue_place)(struct comm *c, size_t nbytes, void **p, struct err *e);
     /* (With queue_sum) Called while a rank waits for its device; -1 ends the wait. */
     int (*check)(struct comm *c, double waited_s, struct err *e);
-    /* Ends the waits of the other ranks, because this rank has failed with e. If ranks are
-     * processes, it ends them after they had time to write their results, and does not return. */
+    /* Ends the waits of the other ranks, because this rank has failed with e. "mpi" ends all
+     * processes of the run, after rank 0 has had time to write its results, and does not
+     * return. */
     void (*abort)(struct comm *c, const struct err *e);
     void (*close)(struct comm *c); /* c must not be NULL */
 };
@@ -67,12 +68,14 @@ struct comm {
     double timeout_s;
     const atomic_int *interrupt; /* the signal that asks the run to end, or 0; NULL for none */
     atomic_int leaving;          /* as *interrupt, set by the owner of the communicator */
-    struct lifeline *lifeline;   /* of processes after a rendezvous, borrowed; NULL for none */
+    struct lifeline *lifeline;   /* detects lost processes (lifeline.h); borrowed; may be NULL */
     enum dtype wire; /* the type of the numbers that start_sum_float sends to other nodes */
     bool spins;      /* each computing thread has a core of its own, so that waits may poll */
     bool background; /* used by a thread beside the computing one: waits release the core */
     atomic_bool relayed; /* the last error came from another rank, which reports it */
-    const struct comm_span *spans; /* of the sums in the background until the last wait */
+    /* When a thread has executed the sums that the last wait completed; valid until the next wait.
+     * Without such a thread nspans is 0. */
+    const struct comm_span *spans;
     size_t nspans;
     void *priv;
 };
@@ -97,10 +100,10 @@ static inline int comm_max_double(struct comm *c, double *values, size_t n, stru
     return c->ops->reduce(c, values, n, REDUCE_MAX_DOUBLE, e);
 }
 
-/* For comm_ops.place: all memory is equal. */
+/* A comm_ops.place for communicators that sum equally fast in any memory. */
 int comm_no_place(struct comm *c, size_t n, float **values, struct err *e);
 
-/* Fails if interrupt or leaving asks the run to end. */
+/* Fails with code 128 + signal if interrupt or leaving asks the run to end. */
 int comm_check_interrupt(const struct comm *c, struct err *e);
 
 #endif

@@ -11,7 +11,7 @@
 #include "src/mem.h"
 
 struct async {
-    struct comm_ops ops; /* with the name of inner's */
+    struct comm_ops ops; /* async_ops, with the name of the inner communicator */
     struct comm *inner;
     pthread_t thread;
     pthread_mutex_t lock;
@@ -168,7 +168,7 @@ static int async_start_sum_float(struct comm *c, float *values, size_t n, struct
     return rc;
 }
 
-/* Hands the spans to the caller of wait. The caller holds the lock; nothing is in flight. */
+/* Publishes the spans in *c. Called with the lock held while no sum is in flight. */
 static void report_spans(struct comm *c, struct async *a)
 {
     struct comm_span *spans = a->spans;
@@ -267,7 +267,8 @@ static int async_barrier(struct comm *c, struct err *e)
     return inner ? release_inner(c, inner->ops->barrier(inner, e)) : -1;
 }
 
-/* Ends the thread. now: a sum in flight is interrupted as if by a signal. */
+/* Ends the thread. Slices that are still queued are not summed. now: a sum in flight is interrupted
+ * as if by a signal. */
 static void end_thread(struct async *a, bool now)
 {
     pthread_mutex_lock(&a->lock);

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A communicator that sums in the background: a thread sums the slices of start_sum_float over an
  * inner communicator while the rank computes. From start to wait only that thread uses the inner
- * communicator. All calls except sum_small therefore wait for the thread first, and every rank
- * makes the same calls in the same order. */
+ * communicator, apart from sum_small, which may run beside it. All calls except start_sum_float and
+ * sum_small therefore wait for the thread first, and every rank makes the same calls in the same
+ * order. */
 #ifndef UNETCTL_TRAINER_COMM_COMM_ASYNC_H
 #define UNETCTL_TRAINER_COMM_COMM_ASYNC_H
 
 #include "trainer/comm/comm.h"
 
 /* Horovod's tensor fusion (Sergeev and Del Balso 2018, https://arxiv.org/abs/1802.05799): once per
- * cycle, a small collective determines which slices all ranks have started, and these are copied
- * into a buffer of nbytes and summed together. Between start and wait a rank may only call
- * sum_small. */
+ * cycle, a small collective determines which slices all ranks have started, and as many of these as
+ * fit are copied into a buffer of nbytes and summed together. From the first start_sum_float to
+ * wait a rank may only call start_sum_float and sum_small. */
 struct comm_async_fusion {
     size_t nbytes;
     double cycle_s;

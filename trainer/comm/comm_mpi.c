@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Every collective starts non-blocking MPI calls and polls them; between two polls check_waiting
- * looks for errors, signals, lost ranks and the deadline. */
+ * looks for errors, signals, lost ranks and the deadline. Only opening, place and close also make
+ * calls that block. Lost ranks are found by the lifeline, TCP connections between the processes
+ * (rendezvous/lifeline.h), and among the ranks of this host by their process ids. */
 #include "config.h"
 #include "trainer/comm/comm_mpi.h"
 
@@ -40,7 +42,7 @@ const char *comm_mpi_version(void)
 #include "trainer/comm/rendezvous/lifeline.h"
 #include "trainer/comm/node.h"
 
-#define GRACE_S 60.0 /* a failed rank gives rank 0 so long to write its marker */
+#define GRACE_S 60.0 /* a failed rank gives rank 0 so long to write the marker FAILED */
 #define REPORT_S 1.0 /* for the lifeline to report a loss that MPI noticed first */
 #define ERROR_TAG 1
 /* MPICH before 4.2 may never return from MPI_Finalize if UCX sends by TCP. */
@@ -49,7 +51,7 @@ const char *comm_mpi_version(void)
 #else
 #define MOST_FINALIZE_S HUGE_VAL
 #endif
-#define MOST_TURNS 10           /* half seconds: ranks give up one after the other */
+#define MOST_TURNS 10 /* rank r reports a timeout min(r, MOST_TURNS) half seconds after rank 0 */
 #define CHUNK ((size_t)1 << 30) /* elements of a call, as MPI's counts are int */
 
 static const char gradient_sum[] = "a sum of gradients";
@@ -66,12 +68,12 @@ struct mpi {
     MPI_Comm local;        /* communicator of the ranks of this host */
     MPI_Comm across;       /* the first ranks of the hosts; without nodes, all ranks */
     MPI_Comm across_small; /* a duplicate of across for sum_small */
-    pthread_mutex_t lock;  /* held by MPI calls, because sum_small may run beside other sums */
+    pthread_mutex_t lock;  /* held by the MPI calls of sums, as sum_small may run beside others */
     int *node_ranks;       /* world ranks of the ranks of this host */
     int nacross;
     struct reduce_list pending; /* slices started but not summed yet, with nodes or 16 bits */
     bool halving;               /* the sum in flight sends 16 bits to other hosts */
-    uint16_t *halves;           /* buffer for those */
+    uint16_t *halves; /* buffer for this host's slice, then for the hosts' parts of its share */
     size_t nhalves;
     int *counts; /* [4][nacross]: counts and offsets for reduce_halves */
 };
@@ -116,7 +118,7 @@ static int fail_call(struct comm *c, int rc, const char *what, struct err *e)
                    mpi_of(c)->host, what, text);
 }
 
-/* Fails with the error of another rank, if one has failed. */
+/* Fails if the lifeline reports an error, or if another rank has sent its own. */
 static int check_errors(struct comm *c, struct err *e)
 {
     struct mpi *m = mpi_of(c);
@@ -384,7 +386,8 @@ static int reduce_halves(struct comm *c, float *values, size_t n, struct err *e)
     return 0;
 }
 
-/* Splits slices, because MPI's counts are int, also the total of a share's parts. */
+/* Splits slices so that MPI's counts and offsets fit into an int, also those of the received
+ * parts. */
 static int reduce_all_halves(struct comm *c, const struct slice *slices, size_t nslices,
                              struct err *e)
 {
@@ -806,8 +809,8 @@ fail:
     return NULL;
 }
 
-/* Shortens the library's description to its first line up to a comma: "Open MPI v4.1.4", "MPICH
- * 4.0.2". */
+/* Shortens the library's description to its first line up to a comma, without the word "Version:":
+ * "Open MPI v4.1.4", "MPICH 4.0.2". */
 const char *comm_mpi_version(void)
 {
     static char text[MPI_MAX_LIBRARY_VERSION_STRING];

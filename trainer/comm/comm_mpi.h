@@ -17,12 +17,14 @@
 #include "trainer/comm/comm.h"
 
 /* Starts MPI, at most once per process; ops->close ends it. expected_rank and expected_size are
- * what the launcher announced (-1 and 0 if unknown), for error texts. Returns NULL with ERR_PEER if
- * MPI does not start within timeout_s, or ERR_CONFIG in a build without MPI. */
+ * what the launcher announced (-1 and 0 if unknown), for error texts. Returns NULL on error:
+ * ERR_PEER if MPI fails or does not start within timeout_s, 128 + signal if *interrupt asks the run
+ * to end, ERR_CONFIG in a build without MPI. */
 struct comm *comm_mpi_open(int expected_rank, int expected_size, double timeout_s,
                            const atomic_int *interrupt, struct err *e);
 
-/* Returns name and version of the MPI library, "Open MPI v4.1.4", or "" without MPI. */
+/* Returns name and version of the MPI library, such as "Open MPI v4.1.4", or "" in a build without
+ * MPI. */
 const char *comm_mpi_version(void);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Values in host memory are staged: copied to the GPU, reduced there by NCCL, and copied back.
- * Every wait polls and calls nccl_check, which aborts NCCL's communicator on error. */
+ * Every wait except that of close polls and calls nccl_check, which aborts NCCL's communicator on
+ * error. */
 #include "config.h"
 #include "trainer/comm/comm_nccl.h"
 
@@ -16,7 +17,7 @@
 #include "trainer/comm/rendezvous/lifeline.h"
 
 #define STAGE ((size_t)32 << 20) /* bytes copied to the GPU at a time */
-#define FINISH_S 10.0            /* for the other ranks to finish */
+#define FINISH_S 10.0            /* how long close waits for the other ranks */
 
 struct nccl {
     const struct nccl_calls *calls;
@@ -27,7 +28,7 @@ struct nccl {
     char host[256];
     void *pinned, *local; /* staging buffers of nbytes each */
     size_t nbytes;
-    void *place, *place_handle;
+    void *place, *place_handle; /* of queue_place: the memory, and NCCL's handle of it; or NULL */
     struct reduce_list pending; /* slices started but not summed yet */
     const char *what;           /* name of the last collective, for errors */
     unsigned long ncollectives;
@@ -60,8 +61,9 @@ static int fail_nccl(struct comm *c, int result, struct err *e)
     return -1;
 }
 
-/* Fails if the lifeline reports an error. With asks, the lifeline first finds out, within some
- * seconds, why the current collective does not end; otherwise the check is cheap. */
+/* Fails if the lifeline (connections that detect lost processes) reports an error. With asks, the
+ * lifeline first finds out, within some seconds, why the current collective does not end; otherwise
+ * the check is cheap. */
 static int check_lifeline(struct comm *c, bool asks, struct err *e)
 {
     bool relayed = false;
@@ -372,7 +374,8 @@ static void nccl_close(struct comm *c)
     free(c);
 }
 
-/* Returns memory registered with NCCL if possible; sums only get faster by it. */
+/* Sets *p to memory that NCCL has allocated and, if possible, registered, or to NULL. It only makes
+ * sums faster, so this never fails. */
 static int nccl_queue_place(struct comm *c, size_t nbytes, void **p, struct err *e)
 {
     struct nccl *n = nccl_of(c);

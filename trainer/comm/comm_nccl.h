@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Replicas with one GPU each, connected by NCCL, as threads of one process or as one process each.
- * Values in host memory are copied to the GPU and back; queue_sum sums on the GPU, in its queue.
+ * Values in host memory are copied to the GPU and back; queue_sum sums on the GPU, in a stream of
+ * the caller.
  *
- * No call of NCCL blocks, and every wait checks the other ranks, NCCL's errors, signals and the
- * deadline. If one of them ends the wait, the work on the GPU is aborted. */
+ * No call of NCCL blocks, and every wait before close checks the other ranks, NCCL's errors,
+ * signals and the deadline. If one of them ends the wait, the work on the GPU is aborted. */
 #ifndef UNETCTL_TRAINER_COMM_COMM_NCCL_H
 #define UNETCTL_TRAINER_COMM_COMM_NCCL_H
 
@@ -22,7 +23,8 @@ struct comm_nccl_config {
     struct comm *thread;
 };
 
-/* Collective; ends within timeout_s. Returns NULL on error. */
+/* Collective. Fails after timeout_s and some seconds that it takes to find the reason. Returns NULL
+ * on error. */
 struct comm *comm_nccl_open(const struct comm_nccl_config *config, struct err *e);
 
 #endif

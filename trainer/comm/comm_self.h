@@ -5,7 +5,7 @@
 
 #include "trainer/comm/comm.h"
 
-/* Returns NULL if memory is short. ops->close frees it. */
+/* Returns NULL if memory is short. ops->close frees the result. */
 struct comm *comm_self_open(struct err *e);
 
 #endif

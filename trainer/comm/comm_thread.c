@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A member publishes its slices, waits at a barrier, reads the slices of the others, and waits
- * again before its slices may change. The group keeps the first error of a member. */
+/* A member publishes its slices, waits at a barrier, reads the slices of all members (a sum also
+ * writes this member's share of them), and waits again before its slices may change. The group
+ * keeps the first error of a member. */
 #include "config.h"
 #include "trainer/comm/comm_thread.h"
 
@@ -11,7 +12,7 @@
 #include "src/mem.h"
 #include "trainer/comm/board.h"
 
-#define SMALL_BYTES (32 * 1024) /* of each member, for sum_small */
+#define SMALL_BYTES (32 * 1024) /* of each member that sum_small sums at once */
 
 struct member {
     struct comm comm;
@@ -34,7 +35,7 @@ struct comm_thread_group {
     int size;
     struct member *members;
     void **values; /* memory for the members' values */
-    void *memory;  /* of the barriers */
+    void *memory;  /* of the members' barriers and boards */
 };
 
 static struct member *member_of(struct comm *c)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Replicas as threads of one process (the mirrored strategy). In a collective each thread reduces
- * its share of the elements over ranks 0..N-1, in this order, between two barriers, so that the
- * result always has the same bits. */
+/* Replicas as threads of one process (the mirrored strategy). In a sum each thread reduces its
+ * share of the elements over ranks 0..N-1, in this order, between two barriers; in a sum_small of
+ * few values each thread reduces all elements, in the same order. The result always has the same
+ * bits. */
 #ifndef UNETCTL_TRAINER_COMM_COMM_THREAD_H
 #define UNETCTL_TRAINER_COMM_COMM_THREAD_H
 
@@ -18,8 +19,8 @@ void comm_thread_destroy(struct comm_thread_group *g);
 /* Returns the communicator of one thread. The group owns it; its close does nothing. */
 struct comm *comm_thread_member(struct comm_thread_group *g, int rank);
 
-/* Fails with the error of another thread that has failed. Cheap enough to call between
- * collectives. */
+/* Fails with the first error of a thread of the group, if one has failed. Cheap enough to call
+ * between collectives. */
 int comm_thread_check(struct comm *c, struct err *e);
 
 #endif

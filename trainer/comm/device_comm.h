@@ -13,12 +13,13 @@ struct device_comm {
     const struct nccl_calls *nccl;
     const struct device_ops *ops;
     struct device *device;
-    char name[64]; /* unique to this device; "" if there is none */
-    struct nccl_id id;
+    char name[64]; /* unique to this device; "" while none is open */
+    struct nccl_id id; /* which all ranks need to connect */
 };
 
 /* Called by the thread that will use the device. index: as for device_ops.open. first: this is rank
- * 0, which makes d->id for all ranks. After an error *d may be closed. */
+ * 0, which creates d->id; the caller sends the id to the other ranks. After an error *d may be
+ * closed. */
 int device_comm_open(struct device_comm *d, const char *backend, int index, bool first,
                      struct err *e);
 

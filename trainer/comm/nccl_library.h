@@ -9,8 +9,8 @@
 
 #include "src/err.h"
 
-/* Results of a call; any other is an error. After NCCL_IN_PROGRESS, get_async_error returns the
- * result. */
+/* Results of a call; any other is an error. After NCCL_IN_PROGRESS, get_async_error stores the
+ * result once the call is complete, and NCCL_IN_PROGRESS until then. */
 enum nccl_result { NCCL_SUCCESS = 0, NCCL_IN_PROGRESS = 7 };
 enum nccl_type { NCCL_BYTE = 0, NCCL_INT64 = 4, NCCL_FLOAT = 7, NCCL_DOUBLE = 8 };
 enum nccl_op { NCCL_SUM = 0, NCCL_MAX = 2 };
@@ -24,7 +24,7 @@ struct nccl_id {
 struct nccl_calls {
     int (*get_version)(int *version); /* 22809 is 2.28.9 */
     int (*get_id)(struct nccl_id *id);
-    /* Asynchronous, like all calls below. */
+    /* init, the collectives and finalize may return NCCL_IN_PROGRESS. */
     int (*init)(void **comm, int size, const struct nccl_id *id, int rank);
     int (*get_async_error)(void *comm, int *result);
     int (*all_reduce)(const void *src, void *dst, size_t n, int type, int op, void *comm,
@@ -44,8 +44,8 @@ struct nccl_calls {
     int (*dismiss)(void *comm, void *handle);
 };
 
-/* Loads NCCL on the first call; it stays loaded. Returns NULL with ERR_CONFIG if it is missing, or
- * older than 2.14, whose calls may block. */
+/* Loads NCCL once per process; it stays loaded. Returns NULL with ERR_CONFIG if it is missing or
+ * older than 2.14, whose calls may block, or in a build without CUDA. */
 const struct nccl_calls *nccl_library_open(struct err *e);
 
 #endif

@@ -23,7 +23,7 @@
 
 struct node_head {
     unsigned char key[16];
-    atomic_int processes[]; /* by rank; 0 before the rank joins */
+    atomic_int processes[]; /* process ids by rank; 0 before the rank joins */
 };
 
 struct shared_memory {

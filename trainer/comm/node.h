@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Sums over the ranks of one node, which are processes, in memory that all of them have mapped:
- * each rank sums its share between two barriers. Values in that memory (node_offer_place) are
- * summed in place; other values are copied there and back.
+ * each rank sums its share between two barriers. Values in the node's place (memory of
+ * node_offer_place) are summed there; other values are copied to shared memory and back.
  *
  * The first rank creates the memory by memfd_create, and the others open it through /proc, so that
  * the kernel frees it however the ranks end. */
@@ -19,7 +19,9 @@ struct node;
 /* What the first rank sends to the others by other means (MPI) so that they can map its memory. */
 struct node_offer {
     char path[64];
-    unsigned char key[16]; /* of this memory: another process may have got the process id in path */
+    /* Random, also at the beginning of the memory of node_offer, which is thus recognised: another
+     * process may have got the process id in path. Zero from node_offer_place. */
+    unsigned char key[16];
     size_t nbytes;
 };
 
@@ -38,10 +40,12 @@ void node_set_check(struct node *g, barrier_check_f check, barrier_check_f small
 int node_offer_place(struct node *g, size_t n, struct node_offer *dst, float **own, struct err *e);
 int node_join_place(struct node *g, size_t n, const struct node_offer *offer, float **own,
                     struct err *e);
+
+/* Returns whether values points into the node's place. */
 bool node_has_place(const struct node *g, const void *values);
 
-/* Collective: every rank brings the same slices, either all or none of them in its place. across:
- * sums over other nodes, or NULL if there are none. spins: as in barrier.h. */
+/* Collective: every rank brings slices of the same sizes and operations, either all or none of them
+ * in the place. across: includes other nodes; NULL if there are none. spins: as in barrier.h. */
 int node_reduce(struct node *g, bool spins, const struct slice *slices, size_t nslices,
                 board_across_f across, void *arg, struct err *e);
 

@@ -21,8 +21,8 @@ struct slice {
     enum reduce_op op;
 };
 
-/* Slices that were started and are not complete. Setting n = 0 empties the list, which keeps its
- * memory. The owner frees items. */
+/* Slices whose sums were started and are not complete. Setting n = 0 empties the list, which keeps
+ * its memory. The owner frees items. */
 struct reduce_list {
     struct slice *items;
     size_t n, capacity;

@@ -106,7 +106,7 @@ static int connect_address(struct visit *v, const struct addrinfo *a, struct err
                                              : strerror(reason));
 }
 
-/* Waits for the greeting, by which rank 0 accepts the connection. Returns 0, or as
+/* Waits for the greeting, by which rank 0 accepts the connection. Returns 0, or -1 or -2 as
  * connect_address. */
 static int read_greeting(struct visit *v, int socket, struct rendezvous_greeting *greeting,
                          struct err *e)
@@ -136,7 +136,8 @@ static int read_greeting(struct visit *v, int socket, struct rendezvous_greeting
                       "--port-base)");
 }
 
-/* Tries all addresses of the name and reads the greeting. Returns as connect_address. */
+/* Tries the addresses of rank 0's host name until one sends a greeting. Returns as
+ * connect_address. */
 static int call_host(struct visit *v, struct rendezvous_greeting *greeting, struct err *e)
 {
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *list = NULL;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The rendezvous of all ranks of a run, before anything is computed: rank 0 listens at its address
  * in the cluster spec. The other ranks connect in any order, prove that they know the run's token,
- * and send what must agree (plan, program, addresses). Then either all ranks continue, or all fail
- * with the same text, which names the rank that is missing or differs.
+ * and send what must agree (plan, program, addresses). Then either all ranks continue, or all that
+ * have reached rank 0 fail with the same text, which names the rank that is missing or differs.
  *
  * Rank 0 is connected to every rank, so it knows which one is missing, and the connections stay
  * open to detect ranks that die (lifeline.h). bench/rendezvous measures the cost.
@@ -47,8 +47,8 @@ struct rendezvous {
 
 /* Collective. blob: nbytes (equal on all ranks, at most RENDEZVOUS_BLOB_MAX) that every rank
  * receives from rank 0. Ends within timeout_s; on a rank that has reached rank 0, within rank 0's
- * timeout, plus some seconds for messages to arrive. Returns NULL on error: ERR_PEER or 128 +
- * signal. *relayed: rank 0 reports the error. */
+ * timeout, plus some seconds for messages to arrive. Returns NULL on error: ERR_PEER, 128 + signal,
+ * or ERR_INTERNAL if the system lacks resources. *relayed: rank 0 reports the error. */
 struct rendezvous *rendezvous_open(const struct rendezvous_config *config, void *blob,
                                    size_t nbytes, bool *relayed, struct err *e);
 void rendezvous_close(struct rendezvous *r); /* NULL is allowed */

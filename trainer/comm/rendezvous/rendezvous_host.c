@@ -47,11 +47,12 @@ struct host {
     int listener, epoll;
     struct guest **members; /* by rank */
     struct guest *callers;  /* their hello is not complete */
-    int nmembers, ncallers, ninformed;
+    int nmembers, ncallers;
+    int ninformed; /* ranks to which a verdict was sent */
     struct map devices; /* maps the device's text to its rank */
     bool failed;
     struct err error;
-    int nstrangers;      /* connections that were not from ranks */
+    int nstrangers;      /* connections that were not from ranks, or had to make room */
     char stranger[INET6_ADDRSTRLEN]; /* address of the last of them */
     char impostor[400];              /* error text about the last peer with a wrong token */
 };
@@ -209,11 +210,12 @@ static int send_verdict(struct host *h, struct guest *g)
     return rc;
 }
 
-/* Sends the first failure to all ranks. Returns 0. */
-static int fail_all(struct host *h, const struct err *e)
+/* Records the first failure and sends it to the members; ranks that connect later get it from
+ * admit. Later failures are ignored. */
+static void fail_all(struct host *h, const struct err *e)
 {
     if (h->failed)
-        return 0;
+        return;
     h->failed = true;
     h->error = *e;
     if (h->deadline > clock_now() + LINGER_S)
@@ -221,7 +223,6 @@ static int fail_all(struct host *h, const struct err *e)
     for (int r = 1; r < h->c->size; r++)
         if (h->members[r])
             send_verdict(h, h->members[r]);
-    return 0;
 }
 
 static int check_hello(struct host *h, const struct rendezvous_hello *hello, struct err *e)

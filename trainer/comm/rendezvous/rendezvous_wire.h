@@ -58,7 +58,7 @@ uint64_t rendezvous_wire_hash_spec(const struct rendezvous_config *c);
 int rendezvous_wire_nap_ms(double deadline);
 
 /* Transfers nbytes over a non-blocking socket. Returns 0, 1 if the deadline has passed, 2 if the
- * peer has closed the connection, or -1 with a signal's error. */
+ * connection is closed or has failed, or -1 with a signal's error. */
 int rendezvous_wire_read(const struct rendezvous_config *c, int socket, void *dst, size_t nbytes,
                          double deadline, struct err *e);
 int rendezvous_wire_write(const struct rendezvous_config *c, int socket, const void *data,

@@ -65,7 +65,7 @@ static int check_max(struct comm *c, struct err *e)
     return 0;
 }
 
-/* Slices of unequal size, the last one empty, all in flight at once; done twice. */
+/* Slices of unequal size, two of them empty, all in flight at once; done twice. */
 static int check_started(struct comm *c, struct err *e)
 {
     static _Thread_local float f[MOST];

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What every communicator must do, as the program of one rank. All data are small whole numbers, so
- * that every order of summation gives the same result, which is compared with ==. */
+/* What every communicator must do, as the program of one rank. The data are whole numbers that add
+ * up to the same result in every order, which is compared with ==; only slices in memory of place
+ * must be summed in the order of ranks. */
 #ifndef UNETCTL_TRAINER_COMM_TEST_CHECK_H
 #define UNETCTL_TRAINER_COMM_TEST_CHECK_H
 
