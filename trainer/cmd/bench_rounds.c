@@ -25,7 +25,7 @@
 struct bench_thread {
     const struct bench_rounds *bench;
     struct bench_replica replica;
-    double *rates; /* images per second in each round */
+    double *rates; /* images per second of this replica in each round */
     pthread_t thread;
     int rc;
     struct err e;

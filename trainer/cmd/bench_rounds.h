@@ -27,7 +27,7 @@ struct bench_replica {
     struct comm *comm;
     struct network *network;
     struct optim *optim;
-    size_t started; /* the sums of gradients from this offset on have been started */
+    size_t started; /* the sums of the gradients before this offset have been started */
 };
 int bench_rounds_step(struct bench_replica *r, int batch, struct err *e);
 

@@ -101,7 +101,7 @@ static int run_step(struct network *n, struct optim *o, struct err *e)
              : network_infer(n, (int)opt_batch, &logits, e);
 }
 
-/* cpu_seconds: processor time of all threads. */
+/* Sets seconds and cpu_seconds, the processor time of all threads, of each timed step. */
 static int time_steps(struct network *n, const struct network_config *c, struct optim *o,
                       double *seconds, double *cpu_seconds, struct err *e)
 {
@@ -161,7 +161,7 @@ static void print_speed(const struct network *n, const struct network_config *c,
            (double)usage.ru_maxrss / 1024);
 }
 
-/* Returns the peak rates of the first visible GPU, or of one core. */
+/* Returns the peak rates of the first visible GPU (0 if unknown), or of one core. */
 static struct profile_peak find_peak(const struct network *n)
 {
     struct profile_peak peak = {0, 0, "the GPU"};
@@ -180,8 +180,9 @@ static struct profile_peak find_peak(const struct network *n)
     return peak;
 }
 
-/* Prints a lower bound of the step's time. The bytes of each op's inputs and outputs count once;
- * those of the optimizer are left out. */
+/* Prints the operations and bytes of a step and, if the GPU's peak rates are known, the lower bound
+ * of its time that follows. The bytes of each op's inputs and outputs count once; those of the
+ * optimizer are left out. */
 static int print_roofline(struct network *n, bool training, const double *seconds, struct err *e)
 {
     double flop, bytes, median = stat_median(seconds, (size_t)opt_steps);

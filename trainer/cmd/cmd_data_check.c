@@ -51,8 +51,9 @@ static void print_image_json(size_t index, const char *name, const struct pixels
     buf_destroy(&b);
 }
 
-/* Reports a path that cannot be used, and continues. alone: the path is the only one on the command
- * line, and its error becomes that of the command. */
+/* Reports and counts a path that cannot be used, and returns 0. Returns -1, so that *e becomes the
+ * error of the command, if it is not ERR_DATA, or without --json if the path is the only one on the
+ * command line (alone). */
 static int report_bad(const char *path, bool alone, struct count *count, const struct err *e)
 {
     char name[FILENAME_TEXT_SIZE];

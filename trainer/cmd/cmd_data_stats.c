@@ -13,7 +13,7 @@
 #include "trainer/data/prepare/frequency.h"
 #include "trainer/data/prepare/survey.h"
 
-#define MAX_SHOWN 12 /* sizes or mask values in a list */
+#define MAX_SHOWN 12 /* sizes, mask values or mask colours in a list for people */
 
 static const char *dir, *size, *ignore, *class_file;
 static long nclasses, sample;
@@ -147,7 +147,8 @@ static void encode_baseline(const char *name, const struct survey_baseline *base
              dark ? "dark" : "bright");
 }
 
-/* Appends the proposed settings for study.yaml, and whether they are certain. */
+/* Appends what the masks seem to hold, or that this is unsure, and the settings for study.yaml that
+ * follow. */
 static void encode_proposal(const struct mask_proposal *p, struct buf *b)
 {
     static const char *const words[] = {"foreground", "one class", "classes", "unsure"};

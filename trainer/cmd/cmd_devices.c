@@ -63,7 +63,7 @@ static void print_cuda(const struct cuda_info *c)
                version_text(c->nccl, 10000, nccl, sizeof nccl));
 }
 
-/* Prints the backend that "auto" chooses on this machine, or the error of a run that needs it. */
+/* Prints the device that a run with this --backend computes on, or the error with which it ends. */
 static void print_compute(void)
 {
     struct compute c;

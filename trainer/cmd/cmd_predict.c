@@ -398,7 +398,8 @@ static int predict_image(struct predict_job *w, struct err *e)
     return rc;
 }
 
-/* Predicts all images. One that cannot be read is reported and does not stop the others. */
+/* Predicts all images. One that cannot be read is reported and does not stop the others, but the
+ * result is then -1. */
 static int predict_images(struct predict_job *w, struct err *e)
 {
     w->reported = clock_now();
@@ -460,8 +461,8 @@ static int classify_all(struct predict_job *w, struct err *e)
     return rc;
 }
 
-/* Refuses existing masks before anything is computed. atomicfile_create refuses those of further
- * pages. */
+/* Refuses existing masks of first pages before anything is computed. Other existing files are
+ * refused when they would be written (atomicfile_create). */
 static int check_masks(const struct image_list *list, struct err *e)
 {
     char path[PATH_MAX];

@@ -341,8 +341,8 @@ static struct comm *open_comm(const struct settings *c, const struct strategy *s
     return replicas_connect(c, comm, e);
 }
 
-/* Runs after the ranks are connected. From here on, a rank that fails must end the others, and rank
- * 0 writes the marker. */
+/* Connects the ranks and trains. From here on, a rank that fails must end the others, and rank 0
+ * writes the marker. */
 static int run_connected(struct settings *c, const struct strategy *strategy,
                          const struct process_state *start, struct err *e)
 {
@@ -358,7 +358,8 @@ static int run_connected(struct settings *c, const struct strategy *strategy,
         *e = start->record_error;
     else if (strategy_check_comm(strategy, comm, e) == 0)
         rc = run_replicas(c, strategy, comm, start, e);
-    /* mark_lost has already written the marker, during a checkpoint. */
+    /* ERR_RESUMABLE may come from a checkpoint that failed because mark_lost had written the
+     * marker; the error is then the lost rank. */
     if (rc < 0 && e->code == ERR_RESUMABLE && start->lifeline &&
         lifeline_check(start->lifeline, &relayed, e))
         comm->relayed = relayed;
@@ -374,8 +375,9 @@ static int run_connected(struct settings *c, const struct strategy *strategy,
     return rc > 0 ? set_left(e) : rc;
 }
 
-/* Called by the lifeline's thread when a rank is lost. Launchers kill all ranks soon after one has
- * died, so the marker is written at once. After a request to stop, killed ranks have not failed. */
+/* Called by the thread of the lifeline (the connections that detect lost ranks) when a rank is
+ * lost. Launchers kill all ranks soon after one has died, so the marker is written at once. After a
+ * request to stop, killed ranks have not failed. */
 static void mark_lost(void *arg, const struct err *e)
 {
     const struct process_state *start = arg;

@@ -12,7 +12,7 @@
 #include "trainer/backends/cuda/runtime/cuda_info.h"
 #include "trainer/run/strategy.h"
 
-/* Writes the variable that gives GPUs to this process, such as "SLURM_JOB_GPUS=0,1", to dst.
+/* Writes the first variable that gives GPUs to this process, such as "SLURM_JOB_GPUS=0,1", to dst.
  * Returns false if there is none. */
 static bool find_given_gpus(char *dst, size_t size)
 {

@@ -19,15 +19,15 @@ struct compute {
     const struct backend *backend;
     char device[256]; /* name of the GPU, or of the processor */
     char why[1024];   /* why auto chose no GPU, or "" */
-    bool fake;        /* the GPUs are fake */
+    bool fake;        /* auto chose the CPU because UNET_GPUS=fake is set */
 };
 
 /* Sets *c by the value of train.backend. -1 with ERR_PEER if a GPU is required and none works, or
  * with ERR_CONFIG for an unknown backend. */
 int compute_choose(struct compute *c, const char *word, struct err *e);
 
-/* For verbs that run as one process: chooses, sets *word to the name of the backend, and logs the
- * choice. */
+/* For verbs that run as one process: chooses by *word, sets *word to the name of the backend (a
+ * constant string), and logs the choice, except in tasks of a launcher other than task 0. */
 int compute_take(const char **word, struct err *e);
 
 /* Writes device, backend and reason to dst, as one line. comm: the name of the communicator, or

@@ -11,8 +11,8 @@
 #include "trainer/metric/score.h"
 
 struct goal {
-    const char *metric; /* iou | dice | precision | recall | accuracy; NULL: none */
-    double value;
+    const char *metric; /* iou | dice | precision | recall | accuracy | acc; NULL: none */
+    double value;       /* training ends when the metric is at least this */
     int patience;       /* stop after so many epochs without improvement; 0: never */
     int plateau;        /* lower the rate after so many such epochs; 0: never */
     double factor;      /* of the rate at each plateau */
@@ -26,12 +26,13 @@ struct goal_state {
     double best;     /* IoU or accuracy */
     int best_epoch;  /* at which it was measured; 0: no validation yet */
     int reached;     /* epochs at which the quality was reached; 0: not yet */
-    int stopped;     /* 1: the training ends here */
+    int stopped;     /* 1: the training ends after this validation */
     int cuts;        /* number of times that the rate was lowered */
     int cut_epoch;   /* at the last of these */
 };
 
-/* Sets *g from `until`, "" or METRIC>=VALUE such as iou>=0.9, and patience. -1 with ERR_CONFIG. */
+/* Sets *g from `until`, "" or METRIC>=VALUE such as iou>=0.9, and patience; the other members
+ * become 0. -1 with ERR_CONFIG. */
 int goal_parse(struct goal *g, const char *until, int patience, struct err *e);
 
 /* Returns whether the goal needs a validation after each epoch. */
@@ -43,7 +44,8 @@ int goal_parse_plateau(struct goal *g, const char *text, struct err *e);
 /* Returns factor^cuts, the factor of the rate. */
 double goal_rate(const struct goal *g, const struct goal_state *state);
 
-/* Adds the quality after so many epochs to the state. Returns whether it is the best so far. */
+/* Updates the state with the result of the validation after so many epochs. Returns whether its
+ * quality (IoU or accuracy) is above that of all earlier validations, or it is the first. */
 bool goal_note(const struct goal *g, struct goal_state *state, int epochs,
                const struct score_summary *s);
 

@@ -19,10 +19,12 @@ struct progress {
 
 void progress_open(struct progress *p, FILE *out, int epochs);
 
-/* Excludes the share of the run, 0..1, that an earlier start has completed from the estimate. */
+/* Excludes the share of the run, 0..1, that an earlier start has completed from the estimate of the
+ * time left. */
 void progress_skip(struct progress *p, double done);
 
-/* Called after each step and after each epoch. */
+/* Called after each step and after each epoch. epoch: counted from 0; step: completed steps of the
+ * epoch. */
 void progress_step(struct progress *p, int epoch, size_t step, size_t steps);
 void progress_epoch(struct progress *p, int epoch, double loss, double seconds,
                     double images_per_s);

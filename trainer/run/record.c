@@ -129,7 +129,8 @@ static bool has_trained(const char *dir)
     return trained;
 }
 
-/* Returns whether the start in dir failed without any result, for example by a wrong setting. */
+/* Returns whether the start in dir failed before its first epoch or checkpoint, for example by a
+ * wrong setting. */
 static bool has_only_failed(const char *dir)
 {
     return exists_in(dir, "FAILED") && !exists_in(dir, "DONE") && !exists_in(dir, "log.csv") &&
@@ -479,8 +480,8 @@ int record_epoch(struct record *r, const struct record_epoch *epoch, struct err 
     return write_line(r, &b, e);
 }
 
-/* Returns the median over the epochs without the first one, which includes warm-up, unless it is
- * the only one. */
+/* Returns the median of images per second over the epochs without the first one, which includes
+ * warm-up, unless it is the only one. */
 static double images_per_second(const struct record *r)
 {
     size_t skip = r->nepochs > 1, n = r->nepochs - skip;

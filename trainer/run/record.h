@@ -20,30 +20,33 @@
 
 struct record;
 
-/* Opens a new record in dir, which is created if needed. Results of an interrupted start in dir are
- * moved to dir/restart-K, its checkpoints stay, and *again becomes true. Results of a start that
- * failed in its first epoch are moved, too. NULL with ERR_CONFIG if the run in dir is done, has
- * failed later (unless SLURM_RESTART_COUNT says that Slurm has restarted the job), or is being
- * written by another process. */
+/* Opens a new record in dir, which is created if needed (not its parents). Results of an
+ * interrupted start in dir are moved to dir/restart-K, its checkpoints stay, and *again becomes
+ * true. Results of a start that failed before its first epoch or checkpoint are moved, too, but
+ * *again becomes false, as for an empty dir. NULL with ERR_CONFIG if the run in dir is done, has
+ * failed later (unless SLURM_RESTART_COUNT says that Slurm has restarted the job), has results
+ * but neither a record nor a checkpoint, or is being written by another process; with
+ * ERR_RESUMABLE as record_check. */
 struct record *record_open(const char *dir, bool *again, struct err *e);
 void record_close(struct record *r); /* NULL is fine */
 
 const char *record_dir(const struct record *r); /* absolute; lives as long as the record */
 
 /* Returns -1 with ERR_RESUMABLE if a later start of the job owns the folder now (marker.h): this
- * process must not write to it any more. All functions below check this themselves. */
+ * process must not write to it any more. The functions below that write a line of the record check
+ * this themselves. */
 int record_check(struct record *r, struct err *e);
 
 /* The content of the first line: the settings and the facts of this start. */
 struct record_run {
     const struct settings *config;
-    const char *const *hosts; /* by rank */
+    const char *const *hosts; /* by process */
     const struct compute *compute;
-    const char *device; /* the processors of all ranks, by name */
+    const char *device; /* names of the processors of all ranks (roster_processors) */
     const char *comm, *compiler, *mpi, *version; /* "": none */
-    int ranks;                /* processes */
-    int threads, cores;
-    bool oversubscribed;
+    int ranks;                /* number of processes */
+    int threads, cores;       /* of each replica; of the machine of rank 0 */
+    bool oversubscribed;      /* some machine has more threads than cores */
     size_t parameters, train_images, val_images;
 };
 
@@ -55,26 +58,26 @@ int record_tensorboard(struct record *r, const char *host, struct err *e);
 
 /* The number of GPUs and the batch of a run from this point on. */
 struct record_world {
-    int epoch;
-    size_t images; /* images of that epoch that were used before */
+    int epoch;     /* completed epochs */
+    size_t images; /* images of the next epoch that were used before */
     int gpus;
-    size_t global_batch;
+    size_t global_batch; /* images of a step over all replicas */
 };
 
 /* The point at which the run continues. */
 struct record_resume {
     const char *from; /* file of the checkpoint; NULL: the run starts at the beginning */
-    int epoch;
-    size_t images;    /* images of that epoch that were used before */
+    int epoch;        /* completed epochs */
+    size_t images;    /* images of the next epoch that were used before */
     int gpus;         /* of the checkpoint */
     const char *changed; /* changed settings, "KEY OLD -> NEW, .."; NULL or "": none */
-    const struct record_world *worlds; /* in order; the last one begins here */
+    const struct record_world *worlds; /* all of the run, in order; the last is the current one */
     size_t nworlds;
 };
 int record_resume(struct record *r, const struct record_resume *resume, struct err *e);
 
-/* A size of gradient buckets, and the time of a step with it. chosen: the index of the size that is
- * used from now on. */
+/* A size of gradient buckets, and the median time of a step with it. chosen: the index of the size
+ * that is used from now on. */
 struct record_bucket {
     size_t nbytes;
     double step_s;
@@ -82,10 +85,12 @@ struct record_bucket {
 int record_buckets(struct record *r, const struct record_bucket *sizes, size_t n, size_t chosen,
                    struct err *e);
 
-/* Writes that a checkpoint was written, which took so many seconds. */
+/* Writes that a checkpoint was written, which took so many seconds. epoch, images: as in struct
+ * record_resume. */
 int record_checkpoint(struct record *r, int epoch, size_t images, double seconds, struct err *e);
 
-/* Writes the number of steps so far, at most every 2 s. */
+/* Writes the number of completed steps of the epoch (counted from 0) and of all its steps, at most
+ * every 2 s. */
 int record_progress(struct record *r, int epoch, size_t step, size_t steps, struct err *e);
 
 /* The results of a validation. */
@@ -95,9 +100,13 @@ struct record_eval {
 };
 
 struct record_epoch {
-    double seconds, loss, lr;
+    double seconds; /* of the slowest replica */
+    double loss;    /* mean over the targets of all images */
+    double lr;      /* the rate of the last step */
     double iou; /* of the training images in this epoch; 0: unknown */
     size_t images, steps;
+    /* Seconds of rank 0: waiting for images, computing, summing gradients, and waiting for the
+     * other ranks at the end of the epoch. */
     double data_s, compute_s, comm_s, wait_s;
     struct gradient_norms norms; /* all 0: unknown */
     double loss_scale; /* with fp16, the factor of the loss at the end of the epoch; else 0 */
@@ -110,16 +119,17 @@ struct record_epoch {
 int record_epoch(struct record *r, const struct record_epoch *epoch, struct err *e);
 const struct record_epoch *record_epochs(const struct record *r, size_t *n);
 
-/* Writes a validation after so many epochs, and keeps it for checkpoints. */
+/* Writes a validation after so many epochs, and keeps it with the last of these for checkpoints. */
 int record_eval(struct record *r, int epochs, const struct record_eval *eval, struct err *e);
 
-/* Writes that the best weights so far of a run that fails were saved. */
+/* Writes that the best weights so far of a run that fails were saved in the folder best/. */
 int record_kept(struct record *r, const struct goal *goal, const struct goal_state *state,
                 const char sha256[65], struct err *e);
 
 /* The content of the last line. */
 struct record_end {
-    double test_time, startup_s; /* seconds */
+    double test_time; /* seconds of the last validation on the slowest replica */
+    double startup_s; /* seconds from the start of the process to the first step; 0: no step */
     int64_t *score; /* over all validation images (score.h) */
     const struct dataset *dataset;
     const struct goal *goal;
@@ -142,7 +152,7 @@ void record_add_score(struct buf *b, const int64_t *score, int classes,
 int record_done(struct record *r, const struct record_end *end, struct err *e);
 
 /* Writes the last line and the marker FAILED; errors of writing are only logged. Does nothing for
- * ERR_RESUMABLE, and after record_done or an earlier call. Thread-safe. */
+ * ERR_RESUMABLE, after record_done or an earlier call, or if record_check fails. Thread-safe. */
 void record_failed(struct record *r, const struct err *reason);
 
 #endif

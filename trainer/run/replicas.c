@@ -153,8 +153,8 @@ static int start_threads(struct replica *replicas, int n)
     return n;
 }
 
-/* Sets *e to the error of the replica that failed first, preferably not a relayed one. Returns -1,
- * or 0 if none has failed. */
+/* Sets *e to the first error by rank that is not relayed (reported by another rank), or else to the
+ * first relayed one. Returns -1, or 0 if no replica has failed. */
 static int first_error(const struct replica *replicas, int n, struct err *e)
 {
     int rc = 0;

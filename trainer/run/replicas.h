@@ -5,7 +5,8 @@
 
 #include "trainer/run/session.h"
 
-/* Returns the communicator that sums gradients as train.allreduce says:
+/* Returns the communicator that sums gradients as train.allreduce says, and sets the type in which
+ * they are sent between nodes (inner->wire) by train.compress:
  *
  *   bucketed   in buckets of equal size while backward runs: between nodes by a thread, within a
  *              node at the end, as starting earlier gains nothing there
@@ -13,16 +14,16 @@
  *   horovod    as Horovod's tensor fusion: in each cycle a thread copies the tensors that all ranks
  *              have completed into one buffer and sums that
  *
- * Devices that are connected by NCCL sum in their queues, bucketed or native. The result owns
- * inner, or is inner. NULL on error; inner then still belongs to the caller. */
+ * Devices that are connected by NCCL sum in their queues, bucketed or native, without compression.
+ * The result owns inner, or is inner. NULL on error; inner then still belongs to the caller. */
 struct comm *replicas_connect(const struct settings *c, struct comm *inner, struct err *e);
 
-/* Runs the replica of this process, which c (self, MPI or NCCL) connects to the others. common: its
- * comm is ignored, and only rank 0 uses its record. Returns as session_run. */
+/* Runs the replica of this process, which c (self, MPI or NCCL) connects to the others. Of common,
+ * comm is ignored, and only rank 0 uses record. Returns as session_run. */
 int replicas_run_one(const struct session_config *common, struct comm *c, struct err *e);
 
 /* The same for n replicas, which are connected by comm_thread, and also by NCCL if nccl is true.
- * *e is the error of the replica that failed first. */
+ * After -1 *e is the error of the first replica (by rank) that failed by itself. */
 int replicas_run_threads(const struct session_config *common, int n, bool nccl, struct err *e);
 
 #endif

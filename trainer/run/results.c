@@ -27,7 +27,8 @@ static int write_weights(const struct training *t, const struct network_config *
     return checkpoint_write(dir, network, &classes, network_weights(t->network), sha256, e);
 }
 
-/* Returns the loss of a prediction with equal probabilities for all classes. */
+/* Returns a bound for the loss of a network that has learnt nothing: the cross-entropy of equal
+ * probabilities for all classes, and 1, the maximum, for the Dice loss. */
 static double constant_loss(const struct network_config *c)
 {
     double ce = log(c->classes > 1 ? c->classes : 2);
@@ -35,7 +36,7 @@ static double constant_loss(const struct network_config *c)
     return (c->loss == LOSS_DICE ? 0 : ce) + (c->loss == LOSS_CE ? 0 : 1);
 }
 
-/* Warns if the loss is above that of a constant prediction. */
+/* Warns if the training loss of the epoch whose weights are the result is above constant_loss. */
 static void warn_of_loss(const struct training *t, const struct network_config *network,
                            struct record_end *end)
 {

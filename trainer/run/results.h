@@ -12,8 +12,9 @@
 int results_write(const struct training *t, const struct network_config *network,
                   const int64_t *scores, struct record_end *end, struct err *e);
 
-/* Called after a training has failed with *e: writes the best weights so far (train.keep: best) to
- * best/, and adds the folder's name to *e. */
+/* Called on every rank after a training has failed with *e. Where the best weights so far are kept
+ * (rank 0, train.keep: best, after a validation), writes them to the folder best/ and adds its name
+ * to *e; a failure to write is only logged. */
 void results_rescue(const struct training *t, const struct network_config *network,
                     const struct goal *goal, struct err *e);
 

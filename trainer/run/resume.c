@@ -68,7 +68,8 @@ static void encode_config(const struct settings *c, struct buf *b)
     }
 }
 
-/* Values of an epoch that checkpoints of earlier versions do not have. */
+/* The values of an epoch after the first nine in its row of the checkpoint. A checkpoint of an
+ * earlier version may have fewer of them; the others stay 0. */
 #define NEXTRAS 14
 static void list_extras(struct record_epoch *row, double *list[NEXTRAS])
 {
@@ -193,7 +194,8 @@ int resume_write(struct training *t, size_t items, bool must, struct err *e)
         rc = record_check(t->record, e);
     if (rc == 0 && t->record) {
         rc = write_snapshot(t, items, loss, e);
-        /* ERR_RESUMABLE: a later start of the job owns the folder (record_check). */
+        /* ERR_RESUMABLE: a later start of the job owns the folder, or another thread has written
+         * the marker FAILED, for example because a rank was lost. */
         if (rc && !must && e->code != ERR_RESUMABLE) {
             log_warn("cannot write a checkpoint: %s; the training continues", e->text);
             rc = 0;
@@ -211,8 +213,8 @@ static double get_number(const cJSON *root, const char *name)
     return cJSON_IsNumber(item) && item->valuedouble >= 0 ? item->valuedouble : 0;
 }
 
-/* Returns the value of a setting in a checkpoint: its preset if the checkpoint is older than the
- * setting, NULL if the setting is missing. */
+/* Returns the value of a setting in a checkpoint, as text. If the checkpoint does not have it:
+ * NULL for a setting that every version writes (expected), the preset for a newer one. */
 static const char *value_of(const cJSON *config, const struct setting *s)
 {
     const char *was = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(config, s->path));
@@ -368,8 +370,8 @@ static size_t item_size(const cJSON *row, int i)
     return cJSON_IsNumber(item) && item->valuedouble >= 0 ? (size_t)item->valuedouble : 0;
 }
 
-/* Sets t->worlds to those of the checkpoint, and appends the current one if it differs from the
- * last. */
+/* Sets t->worlds (the numbers of GPUs and images per step that the run has had) to those of the
+ * checkpoint, and appends the current ones if they differ from the last. */
 static int decode_worlds(struct training *t, const cJSON *root, const struct origin *from,
                          struct err *e)
 {
@@ -415,8 +417,9 @@ static void decode_scaling(const cJSON *root, const struct optim *o)
     o->scaling->rate = o->rate;
 }
 
-/* Resets decisions of the goal that depend on changed settings; the next validation repeats them.
- * -1 with ERR_CHECKPOINT if the checkpoint has more epochs than the run. */
+/* Resets decisions of the goal if settings have changed, since the next validation repeats them; a
+ * changed train.lr also resets the cuts of the rate. -1 with ERR_CHECKPOINT if the checkpoint has
+ * more epochs than the run. */
 static int reset_goal(struct training *t, const struct origin *from, struct err *e)
 {
     int epochs = t->config->train.epochs;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The state of a training between two steps, and its checkpoints.
  *
- * A checkpoint has this state, the weights, rank 0's running statistics, the optimizer's state and
- * the epochs so far; everything else is a function of these and the seed (rng.h, shard.h,
- * schedule.h). With the same number of replicas and the same batch a resumed training gives the
- * result of an uninterrupted one to the last bit. With another number of replicas and the same
- * train.global_batch the steps are the same, but divided differently. With another batch the rest
- * of the epoch is divided into steps again. */
+ * A checkpoint has this state, the weights (with train.keep: best also the best ones), rank 0's
+ * running statistics of batch norm, the optimizer's state and the epochs so far; all else is a
+ * function of these and the seed (rng.h, shard.h, schedule.h). With the same number of replicas and
+ * the same batch a resumed training gives the result of an uninterrupted one to the last bit. With
+ * another number of replicas and the same train.global_batch the steps are the same, but divided
+ * differently. With another batch the rest of the epoch is divided into steps again. */
 #ifndef UNETCTL_TRAINER_RUN_RESUME_H
 #define UNETCTL_TRAINER_RUN_RESUME_H
 
@@ -24,9 +24,10 @@
 #include "trainer/run/run_config.h"
 #include "trainer/step/step.h"
 
+/* A plan is the division of the images of an epoch, or of its rest, into steps. */
 struct resume_point {
-    int epoch;           /* completed epochs */
-    size_t begin;        /* images of the epoch that were used before its current plan was made */
+    int epoch;           /* completed epochs; "the epoch" below is the next one */
+    size_t begin;        /* its images that were used before its current plan was made */
     size_t step;         /* completed steps of that plan */
     size_t steps_before; /* completed steps of the epoch in earlier plans */
     double seconds;      /* spent in the epoch so far */
@@ -51,7 +52,8 @@ struct training {
 };
 
 /* Writes a checkpoint to the run's folder; collective. items: images of the epoch used so far. If
- * it cannot be written, rank 0 logs a warning; with `must` the result is -1 with ERR_INTERNAL. */
+ * it cannot be written, rank 0 logs a warning and returns 0, or with `must` -1 with ERR_INTERNAL.
+ * -1 with ERR_RESUMABLE if this process must not write in the folder any more. */
 int resume_write(struct training *t, size_t items, bool must, struct err *e);
 
 struct resume_source {

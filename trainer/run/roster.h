@@ -12,8 +12,8 @@ struct roster_entry {
     char host[256];
     uint64_t machine;  /* equal for ranks on one running kernel, whatever the name of their host */
     uint64_t process;  /* equal for the replicas of one process */
-    int threads, cores;
-    uint64_t device;   /* network_device */
+    int threads, cores; /* of the replica; of the machine */
+    uint64_t device;    /* identifies the replica's GPU (network_device); 0 without one */
     char processor[128]; /* what computes: the name of the GPU, or of the CPU */
     uint64_t config_hash, plan_hash, data_hash;
 };
@@ -32,7 +32,7 @@ int roster_gather(struct comm *c, const struct roster_entry *own, struct roster 
                   struct err *e);
 void roster_destroy(struct roster *roster);
 
-/* Returns the number of replicas on the machine of this rank. */
+/* Returns the number of replicas on the machine of the given rank. */
 int roster_sharers(const struct roster *roster, int rank);
 
 /* Writes the names of all ranks' processors to dst, each once, joined by " + ". Returns the first

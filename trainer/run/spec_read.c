@@ -34,8 +34,8 @@ static int check_keys(const cJSON *object, const char *where, const char *const 
     return 0;
 }
 
-/* Returns the length of the host in "host:port" or "[v6]:port", without brackets, or 0 if the
- * address is invalid. */
+/* Returns the length of the host in "host:port" or "[v6]:port", without brackets, and sets *begin
+ * to its offset and *dst to the port. 0 if the address is invalid. */
 static size_t host_length(const char *address, size_t *begin, int *dst)
 {
     const char *colon = strrchr(address, ':');

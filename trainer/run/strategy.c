@@ -31,7 +31,7 @@ struct launcher {
     int size, rank;
 };
 
-/* Returns an integer from the environment, or -1. */
+/* Returns an integer of 0 or more from the environment, or -1. */
 static int env_int(const char *name)
 {
     const char *text = getenv(name);
@@ -185,7 +185,8 @@ static int read_spec(struct strategy *s, const struct launcher *launcher, bool b
     return 0;
 }
 
-/* Returns the largest number of tasks that may be on this task's node. */
+/* Returns the number of tasks on this task's node by the launcher, or else the most that may be
+ * there. */
 static int tasks_here(const struct settings *config, const struct strategy *s)
 {
     int local = env_int("OMPI_COMM_WORLD_LOCAL_SIZE");
@@ -205,8 +206,8 @@ int strategy_own_cores(void)
                                                        : (int)sysconf(_SC_NPROCESSORS_ONLN);
 }
 
-/* Returns the cores of one replica: Slurm's cores per task, or an equal share of this process's
- * cores. */
+/* Returns the cores of one replica, at least 1: an equal share of the cores of this task, which are
+ * Slurm's cores per task, those that it is bound to, or a share of those of its node. */
 static int share_of_cores(const struct settings *config, const struct strategy *s)
 {
     int per_task = env_int("SLURM_CPUS_PER_TASK"), on_node = env_int("SLURM_CPUS_ON_NODE");

@@ -5,7 +5,8 @@
  *   mirrored       one process, one thread per device         comm thread (self with one device)
  *   multi-worker   one process per device                     comm mpi (self with one task)
  *
- * With several GPUs both use nccl; tasks that were started by hand without a cluster spec use mpi.
+ * With several GPUs both use nccl, but tasks that were started by hand without a cluster spec use
+ * mpi. train.comm may name another communicator.
  *
  * The sources are run.json (layout), the cluster spec (TF_CONFIG), Slurm's step
  * (SLURM_STEP_NUM_TASKS, SLURM_PROCID), the MPI launcher's environment, and MPI itself. If two
@@ -43,7 +44,7 @@ int strategy_local_rank(void);
 int strategy_own_cores(void);
 
 /* Sets *s. by_hand: several tasks do not need a cluster spec. -1 with ERR_PEER if the sources
- * disagree. */
+ * disagree, or the cluster spec is needed and missing. */
 int strategy_decide(const struct settings *config, bool by_hand, struct strategy *s,
                     struct err *e);
 
