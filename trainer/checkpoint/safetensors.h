@@ -2,7 +2,8 @@
 /* Files of named arrays of floats (https://github.com/huggingface/safetensors): the length of the
  * header as 8 bytes, little-endian; the header, JSON {"__metadata__":{KEY:TEXT,..},
  * "NAME":{"dtype":"F32","shape":[..],"data_offsets":[begin,end]},..}; then the data without gaps.
- * All errors are ERR_CHECKPOINT and name the file and the tensor. */
+ * Errors name the file and, if one is at fault, the tensor; those of reading are ERR_CHECKPOINT,
+ * those of writing ERR_INTERNAL. */
 #ifndef UNETCTL_TRAINER_CHECKPOINT_SAFETENSORS_H
 #define UNETCTL_TRAINER_CHECKPOINT_SAFETENSORS_H
 
@@ -27,14 +28,16 @@ size_t safetensors_list(const struct weights *w, const char *prefix, float *valu
                         struct safetensors_entry *list);
 
 /* Writes a file atomically. metadata: pairs of key and text, ended by a NULL key; may be NULL. The
- * text SAFETENSORS_HASH is replaced by the SHA-256 of the header with that text and of the data. */
+ * first text SAFETENSORS_HASH in the header is replaced by the SHA-256 of the header with that text
+ * followed by the data. */
 #define SAFETENSORS_HASH "0000000000000000000000000000000000000000000000000000000000000000"
 int safetensors_write(const char *path, const char *const *metadata,
                       const struct safetensors_entry *list, size_t n, struct err *e);
 
 struct safetensors;
 
-/* Opens a file and checks its header; safetensors_close closes it. */
+/* Reads a file into memory and decodes its header; safetensors_read checks the tensors. The caller
+ * calls safetensors_close, which accepts NULL. */
 struct safetensors *safetensors_open(const char *path, struct err *e);
 void safetensors_close(struct safetensors *s);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Snapshots are the checkpoints from which an interrupted training is resumed:
- * DIR/state-EEEEEEE-IIIIIIIIII.safetensors, named by epoch and images of the epoch, so that names
- * sort in the order of training. Files are written under another name, fsynced and renamed, and
- * their metadata have a hash of the content, so that incomplete ones are never used. The newest two
- * are kept, in case one is damaged. */
+ * DIR/state-EEEEEEE-IIIIIIIIII.safetensors, named by the number of completed epochs and of images
+ * used in the next one, so that names sort in the order of training. Files are written under
+ * another name, fsynced and renamed, and their metadata have a hash of the content, so that
+ * incomplete ones are never used. The newest two are kept, in case one is damaged. */
 #ifndef UNETCTL_TRAINER_CHECKPOINT_SNAPSHOT_H
 #define UNETCTL_TRAINER_CHECKPOINT_SNAPSHOT_H
 

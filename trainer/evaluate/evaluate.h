@@ -12,7 +12,8 @@
 #include "trainer/metric/score.h"
 #include "trainer/network/network.h"
 
-/* The images of a part, with their scores. The network's device can access scores and losses. */
+/* The images of a part of a data set, with their scores. The network's device can access scores and
+ * losses. */
 struct evaluation {
     struct network *network;
     const struct network_config *config;
@@ -38,8 +39,8 @@ void evaluate_clear(struct evaluation *v);
 int evaluate_image(struct evaluation *v, size_t i, struct err *e);
 int evaluate_wait(struct evaluation *v, struct err *e);
 
-/* As evaluate_image for the image at its own size, in tiles (predict.h); not for networks that
- * classify whole images. */
+/* Adds image i, at its own size and in tiles (predict.h), to its score; its loss stays. Not for
+ * networks that classify whole images. */
 int evaluate_image_tiled(struct evaluation *v, size_t i, int overlap,
                          const struct predict_watch *watch, struct err *e);
 
@@ -57,12 +58,12 @@ void evaluate_sum(const int64_t *scores, size_t images, int classes, int64_t *to
  * may be NULL with one class. */
 struct evaluate_constant {
     double quality;   /* its IoU, or its accuracy if images have classes */
-    const char *name; /* of the class */
-    bool reaches;     /* the score is not better than that */
+    const char *name; /* of the class; lives as long as ds */
+    bool reaches;     /* the score is not better than quality by SCORE_MARGIN */
 };
 void evaluate_constant(const int64_t *score, int classes, const struct dataset *ds,
                        struct evaluate_constant *dst);
-/* Warns if the score is not better than that. */
+/* Warns if the score is not better than that by SCORE_MARGIN, or cannot be. */
 void evaluate_warn(const int64_t *score, int classes, const struct dataset *ds);
 
 /* Writes the scores of a part's images (score_size(classes) numbers each) as a table, atomically:
@@ -72,8 +73,8 @@ int evaluate_write(const char *path, struct dataset *ds, enum dataset_part part,
                    const int64_t *scores, struct err *e);
 
 /* Checks that the data set has the targets that the model learns: masks, or one class for each
- * image. *classes, of the configuration or checkpoint, becomes the number of classes of images if
- * it is 1. ERR_CONFIG otherwise. */
+ * image. For the latter *classes, of the configuration or checkpoint, becomes that of the data set
+ * if it is 1, and must be equal otherwise. -1 with ERR_CONFIG. */
 int evaluate_check_targets(const char *model, const struct dataset *ds, int *classes,
                            struct err *e);
 

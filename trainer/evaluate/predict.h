@@ -14,7 +14,8 @@
 
 #include "trainer/network/network.h"
 
-/* interrupt: as in struct comm. progress: called after each tile; may be NULL. */
+/* *interrupt: not 0, the number of a signal, ends the prediction with an error; the pointer may be
+ * NULL. progress: called after each tile; may be NULL. */
 struct predict_watch {
     const atomic_int *interrupt;
     void (*progress)(void *arg, size_t done, size_t total);
@@ -42,7 +43,8 @@ int predict_check_overlap(const struct network_config *config, bool native, long
 /* Sets p[classes] to the sigmoid of one logit, or the softmax of several. */
 void predict_probabilities(const float *logits, int classes, float *p);
 
-/* Return the number of tiles along a side, and where tile i begins. */
+/* Return the number of tiles along a side of the image, and where tile i begins; this is negative
+ * if the side is shorter than the tile. */
 int predict_tile_count(int side, int tile, int overlap);
 int predict_tile_begin(int side, int tile, int overlap, int i);
 

@@ -13,7 +13,7 @@ struct events;
 struct events *events_open(const char *dir, const char *host, struct err *e);
 void events_close(struct events *v); /* NULL is fine */
 
-/* Appends a scalar, as a single write. */
+/* Appends a scalar with the present time, as a single write. */
 int events_add(struct events *v, int64_t step, const char *tag, double value, struct err *e);
 
 #endif

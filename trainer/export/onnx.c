@@ -71,7 +71,8 @@ static void add_list(struct buf *node, const char *name, int n, const int64_t *v
     protobuf_add_message(node, NODE_ATTRIBUTE, &a);
 }
 
-/* Adds an attribute of n equal numbers: ONNX expects one for each dimension or border. */
+/* Adds an attribute of n (at most 4) equal numbers: ONNX expects one for each dimension or
+ * border. */
 static void add_ints(struct buf *node, const char *name, int n, int64_t v)
 {
     add_list(node, name, n, (const int64_t[]){v, v, v, v});
@@ -175,7 +176,8 @@ static void add_flatten(struct buf *graph, const struct graph *g, const struct o
     add_numbers(graph, name, shape, 4);
 }
 
-/* Finds the bias of a transposed convolution, which in ONNX is one of its inputs. */
+/* Returns the op that adds the bias of a transposed convolution, or NULL. In ONNX the bias is an
+ * input of the convolution. */
 static const struct op *bias_of(const struct graph *g, const struct op *op)
 {
     for (size_t i = 0; i < g->nops && op->kind == &conv2d_grad_kind; i++)

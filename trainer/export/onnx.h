@@ -12,7 +12,8 @@
 #include "trainer/checkpoint/checkpoint.h"
 #include "trainer/network/network.h"
 
-/* Writes a file atomically. -1 with ERR_INTERNAL if ONNX has no operator for an op. */
+/* Writes a new file atomically. -1 with ERR_CONFIG if path exists, or ERR_INTERNAL if ONNX has no
+ * operator for an op. */
 int onnx_write(const char *path, const struct network_config *config,
                const struct checkpoint_classes *classes, const struct weights *w, struct err *e);
 

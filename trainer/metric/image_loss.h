@@ -17,7 +17,7 @@ struct image_loss {
 };
 
 /* Adds an image of n pixels: logits[n][classes]; target and class_weights (NULL: 1) as in
- * network.h. */
+ * network.h. Pixels with a target below 0 are left out. */
 void image_loss_add(struct image_loss *l, int classes, const float *class_weights,
                     const float *logits, const float *target, size_t n);
 

@@ -44,7 +44,8 @@ const struct score_counts *score_class(const int64_t *score, int i);
 int score_has(const int64_t *score, int i);
 
 /* precision = I / P and recall = I / T: 0 if the divisor is 0, but 1 if both P and T are. With
- * several classes all but the accuracy are means over the classes that occur or are predicted. */
+ * several classes all but the accuracy are means over the classes that occur or are predicted.
+ * Without pixels all are 1. */
 struct score_summary {
     double iou, dice, precision, recall, accuracy;
 };

@@ -44,7 +44,7 @@ static char *name_of(int epoch, int items)
     return path;
 }
 
-/* Changes one byte of the file. */
+/* Inverts the lowest bit of a byte of the file. from_end: its distance from the end, at least 1. */
 static void spoil(const char *path, size_t from_end)
 {
     size_t n;

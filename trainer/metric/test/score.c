@@ -31,7 +31,8 @@ static void test_binary(void)
 
 static void test_classes(void)
 {
-    /* truth 0 0 1 1 3 and one that is ignored; predicted 0 1 1 1 0 and, from NaN, no class */
+    /* truth 0 0 1 1 3, an ignored pixel, 3; predicted 0 1 1 1 0, a pixel that does not count, and
+     * from NaN no class */
     const float logits[7][4] = {{9, 1, 2, 3}, {1, 9, 2, 3}, {-5, -1, -2, -3}, {0, 4, 4, 0},
                                 {1, 0, 0, 0}, {9, 0, 0, 0}, {NAN, NAN, NAN, NAN}};
     const float target[7] = {0, 0, 1, 1, 3, -1, 3};
