@@ -22,8 +22,8 @@ struct classes;
 
 /* Decodes options->ignore to *ignore (-1 for none), and sets *dst to the classes of the masks, or
  * to NULL for binary masks (mask.h). A class file must name options->classes classes, and two of
- * them if that is 1. The caller destroys *dst. ERR_CONFIG for an ignored value above 65535;
- * ERR_DATA (FILE:LINE) for a file that is wrong. */
+ * them if that is 1. The caller destroys *dst. ERR_CONFIG if options->ignore is not a number from 0
+ * to 65535; ERR_DATA, with FILE:LINE for a wrong line, if the class file is wrong. */
 int classes_open(const struct mask_options *options, int *ignore, struct classes **dst,
                  struct err *e);
 void classes_destroy(struct classes *c);
@@ -43,7 +43,7 @@ bool classes_are_coloured(const struct classes *c);
 int classes_label(const struct classes *c, const struct pixels *mask, const char *name,
                   uint8_t *labels, struct err *e);
 
-/* Appends the mapping as text. Equal mappings give equal text: it is part of a cache's key. */
+/* Appends the mapping as text, for the key of a cache: equal text means an equal mapping. */
 void classes_encode(const struct classes *c, struct buf *dst);
 
 #endif

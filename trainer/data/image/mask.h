@@ -31,7 +31,7 @@ int mask_flatten(struct pixels *img, const char *name, struct err *e);
 
 struct mask_summary {
     unsigned max;
-    bool has_one, has_full; /* Some pixel is 1; is the full value. Not set for 1 bit. */
+    bool has_one, has_full; /* some pixel is 1, is the full value; false for masks of 1 bit */
     bool has_other;
     unsigned other; /* the first value that is not 0, 1 or full */
 };
@@ -47,8 +47,8 @@ int mask_check(const struct pixels *mask, const char *name, enum mask_scale scal
 /* Returns the divisor that maps the mask's values to 0..1. */
 unsigned mask_divisor(const struct pixels *mask, enum mask_scale scale);
 
-/* Sets labels (height x width) to 0 or 1, and to CLASSES_IGNORE where the mask has the value
- * ignore. */
+/* Sets labels (height x width) to CLASSES_IGNORE where the mask has the value ignore (-1: none),
+ * else to 1 where it is above 0, and to 0. */
 void mask_label(const struct pixels *mask, int ignore, uint8_t *labels);
 
 #endif

@@ -12,8 +12,8 @@
 
 #include "trainer/data/image/pixels.h"
 
-/* Whether img can be converted to that many channels: an image of up to 4 channels to 1 or 3, any
- * image to its own number. Otherwise ERR_DATA with name. */
+/* Returns 0 if img can be converted to that many channels: an image of up to 4 channels to 1 or 3,
+ * any image to its own number. Otherwise -1 with ERR_DATA and name in the text. */
 int picture_check(const struct pixels *img, int channels, const char *name, struct err *e);
 
 /* Returns the sample of a pixel (row * width + column) in channel 0..channels-1, of img->bits bits.

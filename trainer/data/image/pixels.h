@@ -14,8 +14,8 @@
 #define PIXELS_MAX_BYTES ((uint64_t)1 << 30) /* largest total of decoded samples */
 #define PIXELS_MAX_FILE ((size_t)1 << 30)    /* largest file */
 
-/* A byte of deflate's output expands to at most 1032 (zlib's documentation). A file whose header
- * claims more is refused before memory is allocated. */
+/* A byte of data compressed by deflate expands to at most 1032 bytes (zlib's documentation). A file
+ * whose header claims more is refused before memory is allocated. */
 #define PIXELS_DEFLATE_RATIO 1032u
 
 enum pixels_mode {

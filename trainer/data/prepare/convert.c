@@ -37,7 +37,7 @@ struct convert_job {
     struct source *source;
     write_f *write;
     void *arg;
-    bool flat; /* images lose their alpha, masks get 1 channel */
+    bool flat; /* masks get 1 channel, and images lose their alpha unless config->bands is set */
     size_t written;
 };
 
@@ -102,8 +102,8 @@ static int put_sample(struct convert_job *job, const struct convert_sample *s, s
     return 0;
 }
 
-/* Derives the sample's name from a locator: "a/b.png" gives "b", "train/0.records#17" gives
- * "0.records-17". */
+/* Derives the sample's name from a locator, the path below source->dir of a file or a record:
+ * "a/b.png" gives "b", "train/0.records#17" gives "0.records-0000017". */
 static void sample_name(const struct source *source, const char *locator, char dst[NAME_MAX + 1])
 {
     const char *base = filename_base(locator);

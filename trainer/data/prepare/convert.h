@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Converts a data set to PNG files or TFRecord shards without loss. If that fails, the output
- * folder is emptied, and removed if it was new. */
+/* Converts a data set to PNG files or TFRecord shards without changing values; TFRecord drops alpha
+ * unless bands is set. The output folder must be new or empty. If the conversion fails, it is
+ * emptied again, and removed if it was new. */
 #ifndef UNETCTL_TRAINER_DATA_PREPARE_CONVERT_H
 #define UNETCTL_TRAINER_DATA_PREPARE_CONVERT_H
 
@@ -14,7 +15,8 @@ struct convert_config {
     const char *dir;
     const char *out;          /* a new or an empty folder */
     /* 0 for whole images. Tiles are cut row by row. The last tile of a row or column overlaps the
-     * one before, so that the tiles cover the image. A smaller image stays whole. */
+     * one before, so that the tiles cover the image. A side of an image that is smaller than the
+     * tile's is not cut. */
     int tile_height, tile_width;
     int shard;                /* samples per TFRecord file */
     bool bands;               /* TFRecord: channel 2 or 4 is data, not alpha */
@@ -25,9 +27,10 @@ struct convert_config {
  * 0 on error. */
 size_t convert_to_png(const struct convert_config *config, struct err *e);
 
-/* Writes TFRecord files 0.records, 1.records, ... and output_types.json and output_shapes.json; if
- * the source is divided, to train/ and valid/. All samples must have the same shape. Returns the
- * number of samples written, or 0 on error. */
+/* Writes TFRecord files 0.records, 1.records, ..., output_types.json, output_shapes.json and its
+ * copy output_shape.json; if the source is divided, to train/ and valid/ (samples of neither side:
+ * test/). All samples of a folder must have the same shape. Returns the number of samples written,
+ * or 0 on error. */
 size_t convert_to_tfrecord(const struct convert_config *config, struct err *e);
 
 #endif

@@ -11,7 +11,7 @@
 
 struct frequency {
     size_t masks;
-    int64_t pixels, ignored;       /* ignored: pixels of data.ignore, not part of pixels */
+    int64_t pixels, ignored;       /* ignored: pixels labelled CLASSES_IGNORE, not part of pixels */
     int64_t of_class[CLASSES_MAX]; /* pixels of the class */
     size_t images[CLASSES_MAX];    /* images that contain the class */
     int64_t within[CLASSES_MAX];   /* counted pixels of these images */

@@ -10,7 +10,7 @@
 #include "trainer/data/image/picture.h"
 #include "trainer/data/image/resize.h"
 
-#define IMAGES 48 /* images that survey_sample reads: sizes hardly vary */
+#define IMAGES 48 /* survey_sample reads at most so many images, as sizes hardly vary */
 
 void survey_destroy(struct survey *s)
 {

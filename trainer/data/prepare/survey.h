@@ -40,7 +40,7 @@ struct survey {
     enum mask_scale mask_scale;
     struct mask_stats masks;
     struct mask_proposal proposal; /* what the masks mean */
-    /* Masks are foreground and background, and the members below are set. */
+    /* Masks are foreground and background. Then survey_create sets the members below. */
     bool binary;
     int64_t pixels, foreground; /* foreground: pixels above half of the full value */
     struct survey_baseline native;  /* at the size of each image */
@@ -61,7 +61,7 @@ void survey_destroy(struct survey *s);
 int survey_otsu(const uint8_t *grey, size_t n);
 
 /* Returns the intersection over union of bright or of dark foreground, whichever is higher; *dark
- * says which. An empty union gives 1. */
+ * says which, false if they are equal. An empty union gives 1. */
 double survey_iou(const struct survey_baseline *b, bool *dark);
 
 #endif

@@ -105,8 +105,8 @@ static void paint_ground(struct synth_canvas *c)
     }
 }
 
-/* Returns the distance of pixel (x, y) from the line a-b of the given length, positive on its
- * left. */
+/* Returns the distance, in 1/16 pixel, of the centre of pixel (x, y) from the line a-b of the given
+ * length, positive to the right of the line as one sees the image going from a to b. */
 static int line_distance(struct point a, struct point b, int64_t length, int x, int y)
 {
     int64_t cross = (int64_t)(b.x - a.x) * (y * ONE + ONE / 2 - a.y) -

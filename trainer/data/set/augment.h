@@ -24,8 +24,9 @@ struct augment_draw {
     int turns; /* quarter turns counterclockwise */
     bool hflip, vflip;
     int down, right; /* shift in pixels */
-    float brightness, contrast; /* an offset; a factor around the mean */
-    float zoom, top, left;      /* the cropped share of each side, and its start in 0..1 - zoom */
+    float brightness, contrast; /* an offset; a factor around the mean of the channel */
+    float zoom, top, left; /* share of each side that the crop keeps; its start, 0..1 - zoom */
+    /* Shifts of the control points in pixels. */
     float dx[AUGMENT_POINTS][AUGMENT_POINTS], dy[AUGMENT_POINTS][AUGMENT_POINTS];
 };
 
@@ -34,7 +35,8 @@ struct augment_draw {
 void augment_draw(const struct settings_augment *config, bool square, uint64_t seed, size_t epoch,
                   size_t index, struct augment_draw *dst);
 
-/* If config->six is set: replaces turns and flips by those of copy 0..5 of the image. */
+/* For config->six: replaces turns and flips by those of the given copy of the image (modulo 6):
+ * none, vflip, hflip, or 1 to 3 turns. */
 void augment_six(size_t copy, struct augment_draw *dst);
 
 struct augment;

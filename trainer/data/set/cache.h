@@ -2,12 +2,13 @@
 /* A file of byte records that all processes of a machine map. One process creates the file while
  * others wait. cache_close unmaps; the file remains.
  *
- * A complete file gets its name DIR/KEY.cache by a rename, so that no reader sees a partial one. If
- * a builder is killed, its temporary file remains, and the next builder removes it. A lock on
- * DIR/KEY.lock admits one builder at a time; the builder removes the lock file. If the file system
- * has no locks, every process creates the file, and the last rename wins. Records are checked by
- * CRC-32 when they are first read. Processes share the pages and the kernel may drop them, so that
- * a data set can be larger than memory. */
+ * A complete file gets its name DIR/KEY.cache by a rename, so that no reader sees a partial one;
+ * KEY is the first 16 digits of the key. If a builder is killed, its temporary file remains, and
+ * the next builder removes it. A lock on DIR/KEY.lock admits one builder at a time; its holder
+ * removes the lock file. If the file system has no locks, every process that finds no file creates
+ * it, and the last rename wins. Each process checks a record by CRC-32 when it first reads it.
+ * Processes share the pages and the kernel may drop them, so that a data set can be larger than
+ * memory. */
 #ifndef UNETCTL_TRAINER_DATA_SET_CACHE_H
 #define UNETCTL_TRAINER_DATA_SET_CACHE_H
 
@@ -19,11 +20,11 @@
 #include "src/err.h"
 
 struct cache_config {
-    const char *dir; /* created if missing */
+    const char *dir; /* created if missing (not its parents) */
     const char *key; /* 64 hex digits: the hash of everything that the records depend on */
     size_t count;    /* number of records */
     uint64_t nbytes; /* lower bound of the records' total size; compared with the free space */
-    int threads;     /* that create records */
+    int threads;     /* that create records: at least 1, at most 64 are used */
     /* Appends record i to dst, which is empty. Called by several threads at once. Returns -1 on
      * error. */
     int (*make)(void *arg, size_t i, struct buf *dst, struct err *e);

@@ -63,8 +63,9 @@ static int check_mask(const struct pixels *mask, const char *name, const struct 
     return 0;
 }
 
-/* Sets the scale that all masks share: 0 and 255 if any mask has 255. Then a 1 in another mask has
- * no clear meaning and is an error. */
+/* Sets the scale that all masks share: MASK_FULL if any mask has its full value, or with soft masks
+ * any value above 1; else MASK_UNIT; MASK_CLASS for classes. Unless masks are soft, a 1 in a set
+ * with full values has no clear meaning and is an error. */
 static int decide_scale(const struct mask_rules *rules, struct source *source,
                         const struct candidate *c, enum mask_scale *scale, struct err *e)
 {

@@ -9,7 +9,7 @@ struct candidate {
     struct split_item item;
     char pixels[65]; /* hash of shape and samples: equal for the same image in two files */
     struct mask_summary mask; /* of masks of foreground and background */
-    enum source_side side;    /* first by the folder, later by the split; SOURCE_ANY is not used */
+    enum source_side side;    /* first by the folder, later by the split; SOURCE_ANY: neither */
 };
 
 /* Returns one candidate per item of the source, in the same order, and sets the scale of the masks.

@@ -23,8 +23,9 @@
 #include "trainer/data/set/split.h"
 #include "trainer/data/source/source.h"
 
-/* A decoded sample: this header, then the image and the target, each padded to 16 bytes. Values of
- * a sample that was not resized are stored in 8 bits, a quarter of the memory of floats. */
+/* A decoded sample: this header, then the image and the target, each padded to 16 bytes. Values
+ * from a file of 8 bits that was not resized are stored in 8 bits, a quarter of the memory of
+ * floats; so are labels. */
 enum value_kind { KIND_BYTES, KIND_NUMBERS, KIND_LABELS };
 struct sample_record {
     uint32_t image_kind, target_kind;
@@ -168,7 +169,8 @@ int dataset_size(const struct dataset *ds, int *height, int *width)
     return ds->config.channels;
 }
 
-/* Whether the second of two classes is the foreground. */
+/* Returns whether masks hold foreground and background: then class 0 of the network is the
+ * foreground, which has label 1. */
 static bool is_binary(const struct dataset *ds)
 {
     return ds->config.masks.classes < 2;

@@ -28,7 +28,8 @@ struct dataset_config {
     int height, width;
     /* 1 for grey, 3 for RGB, or the number that the images have (picture.h). */
     int channels;
-    /* Masks of classes are resized to the nearest pixel and padded with DATASET_IGNORE. */
+    /* Masks of classes, or with a value to ignore, are resized by taking the nearest pixel and
+     * padded with DATASET_IGNORE; others as images. */
     struct mask_options masks;
     /* Where decoded samples are kept. NULL or "off": in memory, decoded when needed. A folder: in a
      * file there (cache.h), created at once. "auto": in memory up to 256 MiB for all `sharers`,
@@ -45,12 +46,14 @@ struct dataset;
 /* Calls dataset_open_split and dataset_load. */
 struct dataset *dataset_open(const struct dataset_config *config, struct err *e);
 
-/* Reads the split file only. The strings of config must live until dataset_load has returned. */
+/* Reads the split file; without one, decodes and hashes the files of dir. The strings of config
+ * must live until dataset_load has returned. */
 struct dataset *dataset_open_split(const struct dataset_config *config, struct err *e);
 
-/* Checks that each file exists with its recorded size (unless a cache file has all samples) and
- * that memory suffices for the samples, which `sharers` processes of the machine share; creates the
- * cache file. Only the first call does so; calls of other threads wait and return its result. */
+/* Checks that each file exists with its recorded width and height, unless a cache file has all
+ * samples. Opens or creates the cache file, or without one checks that memory, which `sharers`
+ * processes of the machine share, suffices for the samples. Only the first call does so; other
+ * calls, also of other threads meanwhile, return its result. */
 int dataset_load(struct dataset *ds, int sharers, struct err *e);
 void dataset_close(struct dataset *ds);
 
@@ -70,8 +73,9 @@ size_t dataset_targets(const struct dataset *ds);
 /* Returns a hash of the names, contents and sides of all files. */
 uint64_t dataset_hash(const struct dataset *ds);
 
-/* Number of classes, 1 for foreground and background. Their names come from the class file, or are
- * numbers. */
+/* Number of classes, 1 for foreground and background. Their names come from the data set if images
+ * have classes, or else from the class file; without one they are numbers, and "foreground" for 1
+ * class. */
 int dataset_classes(const struct dataset *ds);
 const char *dataset_class_name(const struct dataset *ds, int i);
 

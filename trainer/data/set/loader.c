@@ -87,8 +87,8 @@ static void skip_to_item(const struct loader *l, struct loader_cursor *c)
     }
 }
 
-/* Assigns the next item to the calling thread, which holds the lock. Returns false if all slots are
- * in use or no item is left. */
+/* Assigns the next item to the calling thread, which holds the lock if there are others. Returns
+ * false if all slots are in use, no item is left, or a seek is in progress. */
 static bool claim_item(struct loader *l, struct loader_job *job)
 {
     const struct loader_config *c = &l->config;

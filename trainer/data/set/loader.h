@@ -13,8 +13,8 @@ struct loader_config {
     struct dataset *dataset;      /* borrowed */
     struct shard_plan plan;       /* of a whole epoch */
     int part;                     /* index of this loader's share of each step */
-    size_t repeat;
-    int batch;                    /* largest number of items of a share */
+    size_t repeat;                /* copies of each image in an epoch */
+    int batch;                    /* largest number of items (copies of images) of a share */
     size_t epochs;
     uint64_t seed;
     struct settings_augment augment;
@@ -31,9 +31,10 @@ void loader_destroy(struct loader *l);
  * those of the configuration. Returns at once if that step is next already. */
 void loader_seek(struct loader *l, size_t epoch, const struct shard_plan *plan, size_t step);
 
-/* Copies the share of the next step to images [n][height][width][channels] and targets
- * [n][dataset_targets]. The last step of an epoch is followed by the first of the next. Does not
- * allocate, unless the data set decodes an image for the first time. */
+/* Copies the share of the next step, n items, to images [n][height][width][channels] and targets
+ * [n][dataset_targets]. The last step of an epoch is followed by the first of the next; after the
+ * last step of the last epoch only loader_seek or loader_destroy may be called. Does not allocate,
+ * unless the data set decodes an image for the first time. */
 int loader_next(struct loader *l, float *images, float *targets, struct err *e);
 
 #endif

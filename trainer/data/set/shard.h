@@ -20,7 +20,7 @@ enum shard_remainder {
 struct shard_plan {
     size_t items;  /* per epoch over all ranks: images x repeat */
     size_t steps;  /* per epoch */
-    size_t used;   /* items that an epoch processes */
+    size_t used;   /* end of the items that the plan processes, counted from the epoch's first */
     int parts;     /* shares of a step: ranks x devices per rank */
     size_t begin;  /* first item of step 0: 0, or as set by shard_continue */
 };
@@ -30,12 +30,12 @@ struct shard_range {
 };
 
 /* Fills the plan of a whole epoch. full: the largest number of items of a step, over all parts.
- * ERR_DATA if there are no images, or with SHARD_DROP no full step. */
+ * ERR_DATA if there are no images, more than UINT32_MAX items, or with SHARD_DROP no full step. */
 int shard_plan(size_t images, size_t repeat, int parts, size_t full, enum shard_remainder remainder,
                struct shard_plan *plan, struct err *e);
 
-/* Changes the plan to the rest of its epoch after the first `begin` items, which another number of
- * parts has processed. The rest may have no steps. */
+/* Changes the plan to the rest of its epoch after the first `begin` items, which were processed
+ * with another number of items per step. full: as in shard_plan. The rest may have no steps. */
 void shard_continue(struct shard_plan *plan, size_t begin, size_t full,
                     enum shard_remainder remainder);
 
@@ -46,8 +46,9 @@ struct shard_range shard_train(const struct shard_plan *plan, size_t step, int p
 /* Returns the images of the validation set that a part evaluates. */
 struct shard_range shard_eval(size_t images, int parts, int part);
 
-/* Sets order[position] of an epoch, a function of seed and epoch alone, to image + images * copy.
- * Each image occurs as copies 0..repeat-1. order has images x repeat elements. */
+/* Sets order[position] of an epoch to image + images * copy: each image occurs as copies
+ * 0..repeat-1, in a random order that is a function of the arguments alone. order has images x
+ * repeat elements. */
 void shard_order(uint64_t seed, size_t epoch, size_t images, size_t repeat, size_t *order);
 
 #endif

@@ -47,7 +47,7 @@ struct split_config {
 };
 
 /* Reads the folder, decodes and hashes every file, checks the values of the masks, and divides the
- * pairs. ERR_DATA names the files that are wrong. The caller destroys the result. */
+ * pairs. ERR_DATA names the first file that is wrong. The caller destroys the result. */
 struct split *split_create(const struct split_config *config, struct err *e);
 void split_destroy(struct split *s);
 

@@ -145,8 +145,9 @@ out:
 }
 
 /* Returns the path of the labels that belong to an idx file of images:
- * ".../train-images-idx3-ubyte.gz" gives ".../train-labels-idx1-ubyte.gz", or the same without .gz
- * if only that exists. The caller frees it. NULL if path is not named like that. */
+ * ".../train-images-idx3-ubyte.gz" gives ".../train-labels-idx1-ubyte.gz", or if there is no such
+ * file the same without .gz, or with .gz for a path without. The caller frees it. NULL if path is
+ * not named like that. */
 static char *labels_path(const char *path)
 {
     static const char images[] = "images-idx3-ubyte";

@@ -14,8 +14,9 @@ enum container_kind { CONTAINER_CIFAR, CONTAINER_IDX, CONTAINER_TFRECORD };
 
 struct container;
 
-/* Detects a container by its file name: CIFAR-10's *_batch*.bin, idx images (not labels),
- * *.records. */
+/* Detects a container by its file name: CIFAR-10's data_batch*.bin and test_batch*.bin,
+ * *images-idx3-ubyte with or without .gz (not labels), *.records. If the result is false, *kind is
+ * undefined. */
 bool container_guess(const char *name, enum container_kind *kind);
 
 /* Opens a file. For idx it is the file of images ("train-images-idx3-ubyte.gz"), whose labels must
@@ -29,7 +30,8 @@ size_t container_count(const struct container *c);
 /* Returns the class of sample i, -1 if it has a mask instead, or -2 on error. */
 int container_label(const struct container *c, size_t i, struct err *e);
 
-/* Decodes the image or mask of sample i. want and sha256 as in source.h, of the sample's bytes. */
+/* Decode the image or mask of sample i. sha256: set to the SHA-256 of the sample's bytes in hex,
+ * unless NULL. want: the expected one, or NULL; another is ERR_DATA. */
 int container_image(const struct container *c, size_t i, const char *want, char sha256[65],
                     struct pixels *img, struct err *e);
 int container_mask(const struct container *c, size_t i, const char *want, char sha256[65],

@@ -32,7 +32,8 @@ struct layout {
 };
 
 /* Looks for the folders of each known layout in dir. Returns 1 if found, 0 if not, and -1 with
- * ERR_DATA for a layout that is recognised but not supported (COCO). */
+ * ERR_DATA for a layout that is not supported (COCO) or ambiguous. Folders that have no images, or
+ * images/ or masks/ alone, are found, too: pairs_scan then reports what is missing. */
 int layout_find(const char *dir, struct layout *dst, struct err *e);
 
 bool layout_is_folder(const char *dir, const char *name);

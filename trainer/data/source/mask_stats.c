@@ -278,8 +278,8 @@ static void describe_values(struct mask_proposal *p, const struct values *all)
 #define TWO_NAMES(from) "printf '0 background\\n" from " foreground\\n' >classes.txt, then -s " \
                         "data.class_file=classes.txt"
 
-/* Whether values are object numbers: each value is a single region, and masks have different
- * numbers of values. */
+/* Whether values are object numbers: nearly each value of a mask is a single region, and masks have
+ * different numbers of values. */
 static bool is_numbered(const struct mask_stats *stats)
 {
     return stats->regions && 10 * stats->single >= 9 * stats->regions && stats->most >= 4 &&

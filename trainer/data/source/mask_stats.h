@@ -17,7 +17,7 @@ struct mask_stats {
     int64_t pixels;
     int64_t of_value[65536]; /* pixels by value; in coloured masks only grey pixels */
     unsigned full;           /* the largest value that a sample can have: 1, 255 or 65535 */
-    int64_t bit_ones;        /* pixels of value 1 in masks of 1 bit */
+    int64_t bit_ones;        /* pixels of value 1 in masks of 1 bit; of_value has them as full */
     bool one_and_full;       /* some mask contains both 1 and the full value */
     size_t coloured;         /* number of masks with colours */
     struct mask_stats_colour {
@@ -27,7 +27,7 @@ struct mask_stats {
     size_t ncolours;               /* larger than MASK_STATS_COLOURS if there are more */
     bool palettes_differ;    /* an index has different colours in different files */
     size_t fewest, most;     /* number of values above 0 in a mask: smallest and largest */
-    /* Pairs of a mask and a value above 0; those that are one connected region. */
+    /* In the first masks: pairs of a mask and a value above 0; those of one connected region. */
     size_t regions, single;
 };
 
@@ -45,8 +45,8 @@ struct mask_proposal {
     char text[1024];        /* what the masks contain, and the proposal or the choices */
 };
 
-/* Replaces the proposal's class names by those of dir/dataset.json (nnU-Net), if it names all
- * values. */
+/* Replaces a proposal of classes, or an undecided one, by the classes of dir/dataset.json (nnU-Net)
+ * if the file names all values. Does nothing for coloured masks. */
 void mask_stats_name(const struct mask_stats *stats, const char *dir, struct mask_proposal *p);
 
 /* Examines some masks and appends what they contain, and the proposal, to the text of an error. */
@@ -55,6 +55,7 @@ void mask_stats_explain(struct source *source, struct err *e);
 /* Examines up to `most` masks, evenly spaced over the set. ERR_DATA if a mask cannot be read. */
 int mask_stats_read(struct mask_stats *stats, struct source *source, size_t most, struct err *e);
 
+/* Decides by rules of thumb what the masks mean. */
 void mask_stats_propose(const struct mask_stats *stats, struct mask_proposal *dst);
 
 #endif

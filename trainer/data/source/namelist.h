@@ -14,7 +14,7 @@ struct namelist {
 };
 
 /* Reads a list. Empty lines are skipped and a carriage return at the end of a line is removed.
- * ERR_DATA if the file cannot be read or is empty. The caller frees the list, also after an
+ * ERR_DATA if the file cannot be read or has no name. The caller frees the list, also after an
  * error. */
 int namelist_read(const char *path, struct namelist *list, struct err *e);
 void namelist_free(struct namelist *list);

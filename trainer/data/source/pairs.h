@@ -18,7 +18,7 @@ struct pairs {
     struct pair *items; /* sorted by the bytes of the stem */
     size_t count;
     size_t unpaired; /* images without a mask, which a partial set may have */
-    size_t nothers;     /* entries of the folders that are not images */
+    size_t nothers;     /* entries that are not images, if images and masks have two folders */
     char other_name[256]; /* the name of one of them */
 };
 

@@ -19,7 +19,7 @@ struct source_item {
     char *image;            /* locator */
     char *mask;             /* locator, or NULL for an image with a class */
     int label;              /* the class of an image without a mask */
-    enum source_side side;  /* training or validation, if the folder says so */
+    enum source_side side;  /* training or validation if the folder says so, else SOURCE_ANY */
 };
 
 struct source {

@@ -278,7 +278,8 @@ static int name_numbers(struct source *s, struct err *e)
     return 0;
 }
 
-/* Files named train-... are for training, t10k-... and test-... for validation. */
+/* Files named train... are for training, others (t10k-..., test-...) for validation. If there are
+ * only some of one kind, the set is not divided. */
 static int list_idx(struct source *s, const char *sub, const struct tree *files, struct err *e)
 {
     size_t ntrain = 0;

@@ -36,7 +36,8 @@ static void sort_paths(struct tree *tree, size_t from)
         qsort(tree->paths + from, tree->count - from, sizeof *tree->paths, by_path);
 }
 
-/* Adds an entry of the file tree if it is a wanted file; skips hidden and very deep folders. */
+/* Adds an entry of the file tree if it is a wanted file; skips hidden and very deep folders. Links
+ * count as files. */
 static int add_entry(FTS *fts, FTSENT *entry, bool (*wanted)(const char *name), struct tree *tree,
                      struct err *e)
 {

@@ -9,17 +9,18 @@
 #include "src/err.h"
 
 struct tree {
-    char **paths; /* dir "/" name, sorted by bytes; owned */
+    char **paths; /* of tree_scan: with dir in front; of tree_list: names. Owned */
     size_t count, capacity;
 };
 
-/* Adds the files in dir and its subfolders whose names, without folders, wanted accepts. Hidden
- * files are skipped, links to folders are not followed, links to files are listed. ERR_DATA if a
- * folder cannot be read. The caller frees the tree, also after an error. */
+/* Adds, sorted by bytes, the files in dir and its subfolders whose names, without folders, wanted
+ * accepts. Hidden files and folders, and folders more than 32 levels below dir, are skipped; links
+ * to folders are not followed, links to files are listed. ERR_DATA if a folder cannot be read. The
+ * caller frees the tree, also after an error. */
 int tree_scan(const char *dir, bool (*wanted)(const char *name), struct tree *tree, struct err *e);
 
-/* Lists the names in dir, also of folders, that wanted accepts; an empty list if dir does not
- * exist. The caller frees the tree, also after an error. */
+/* Lists, sorted by bytes, the names in dir that wanted accepts, also of folders, but no hidden
+ * ones; an empty list if dir cannot be opened. The caller frees the tree, also after an error. */
 int tree_list(const char *dir, bool (*wanted)(const char *name), struct tree *tree, struct err *e);
 
 void tree_free(struct tree *tree);

@@ -78,8 +78,7 @@ static __attribute__((unused)) bool samples_are(const char *path, enum pixels_mo
 }
 
 #ifdef HAVE_TIFF
-/* Sets the fields of a picture of w x h, with samples of 1 to 16 bits packed in rows; the caller
- * may set others. */
+/* Sets the fields of a picture of w x h with strips of two rows; the caller may set others. */
 static TIFF *tiff_begin(TIFF *tif, uint32_t w, uint32_t h, int bits, int samples, int photometric,
                         int compression)
 {

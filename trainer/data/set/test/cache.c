@@ -23,7 +23,8 @@ static struct err e;
 static atomic_int *made; /* shared with child processes */
 static atomic_int stop;
 
-/* Makes record i of 100 + i bytes of value i. arg: milliseconds that it takes, or NULL. */
+/* Makes record i of 100 + i bytes of value i. arg: points to the milliseconds that it takes, or to
+ * a number below 0 for an error; or NULL. */
 static int make(void *arg, size_t i, struct buf *dst, struct err *err)
 {
     char bytes[100 + COUNT];
@@ -146,7 +147,7 @@ static bool has_leftovers(void)
     return system("ls dir | grep -q tmp-") == 0;
 }
 
-/* Kills builders at random moments: no process sees a partial file, the next one builds it, and no
+/* Kills builders after 0 to 22 ms: no process sees a partial file, the next one builds it, and no
  * temporary file remains. */
 static void test_kills(void)
 {
