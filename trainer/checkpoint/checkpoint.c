@@ -149,7 +149,7 @@ static char *read_text(const cJSON *root, const char *name, struct err *e)
     return mem_text(text ? text : "", e);
 }
 
-/* Files of earlier versions do not have these keys. */
+/* Reads what model.json says about classes. Files of earlier versions do not have these keys. */
 static int read_classes(const cJSON *root, int count, struct checkpoint_classes *c, struct err *e)
 {
     const cJSON *names = cJSON_GetObjectItemCaseSensitive(root, "class_names"), *name;

@@ -11,8 +11,8 @@
 
 #include "trainer/checkpoint/safetensors.h"
 
-/* Writes a snapshot to dir, which is created if needed, and removes all but the newest two. state:
- * JSON with everything but the tensors of list. */
+/* Writes a snapshot to dir, which is created if needed (not its parents), and removes all but the
+ * newest two. state: JSON with everything but the tensors of list. */
 int snapshot_write(const char *dir, int epoch, size_t items, const char *state,
                    const struct safetensors_entry *list, size_t n, struct err *e);
 

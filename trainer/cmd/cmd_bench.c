@@ -181,8 +181,8 @@ static struct profile_peak find_peak(const struct network *n)
 }
 
 /* Prints the operations and bytes of a step and, if the GPU's peak rates are known, the lower bound
- * of its time that follows. The bytes of each op's inputs and outputs count once; those of the
- * optimizer are left out. */
+ * of the step's time that follows from them. The bytes of each op's inputs and outputs count once;
+ * those of the optimizer are left out. */
 static int print_roofline(struct network *n, bool training, const double *seconds, struct err *e)
 {
     double flop, bytes, median = stat_median(seconds, (size_t)opt_steps);

@@ -66,7 +66,8 @@ static size_t count_params(const struct op *op)
     return n;
 }
 
-/* Copies the layer's name, which is that of its first parameter without the last part. */
+/* Copies the layer's name, which is that of its first parameter without the last part; "" if it has
+ * no parameter. */
 static void name_layer(const struct op *op, char dst[TENSOR_NAME_SIZE])
 {
     *dst = 0;

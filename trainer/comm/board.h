@@ -17,7 +17,7 @@
 typedef int (*board_across_f)(void *arg, const struct slice *slices, size_t nslices,
                               struct err *e);
 
-struct board_notice; /* the word that a party announces */
+struct board_notice; /* the word that a party announces, to be compared by board_agree */
 
 struct board {
     struct barrier barrier; /* its check and spins may change between sums */

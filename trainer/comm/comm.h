@@ -73,8 +73,8 @@ struct comm {
     bool spins;      /* each computing thread has a core of its own, so that waits may poll */
     bool background; /* used by a thread beside the computing one: waits release the core */
     atomic_bool relayed; /* the last error came from another rank, which reports it */
-    /* When a thread has executed the sums that the last wait completed; valid until the next wait.
-     * Without such a thread nspans is 0. */
+    /* The times at which a thread executed the sums that the last wait completed; valid until the
+     * next wait. Without such a thread nspans is 0. */
     const struct comm_span *spans;
     size_t nspans;
     void *priv;

@@ -18,7 +18,8 @@ struct async {
     pthread_cond_t changed;
     struct slice *queue; /* slices [done, n) are still to be summed */
     size_t n, done, capacity;
-    struct comm_span *spans, *reported; /* with the capacity of queue */
+    /* Of the sums since the last wait; of those before it, for the caller. As large as queue. */
+    struct comm_span *spans, *reported;
     size_t nspans;
     bool fusing;
     struct comm_async_fusion fusion;

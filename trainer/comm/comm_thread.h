@@ -13,7 +13,7 @@ struct comm_thread_group;
 /* interrupt: as in struct comm; may be NULL. The caller destroys the group. */
 struct comm_thread_group *comm_thread_create(int size, double timeout_s,
                                              const atomic_int *interrupt, struct err *e);
-/* No thread may use a member any more. */
+/* Called when no thread uses a member any more. */
 void comm_thread_destroy(struct comm_thread_group *g);
 
 /* Returns the communicator of one thread. The group owns it; its close does nothing. */

@@ -280,8 +280,9 @@ static bool fits_larger(const struct model *model, const struct graph *g,
     return same;
 }
 
-/* Finds the multiple by building the network for images that are larger by the multiple, and twice
- * as large, as poolings may round a small difference away. */
+/* Sets d->multiple to the model's multiple of sides if the network has the same layers for images
+ * larger by it and for images twice as large (poolings may round a small difference away), else to
+ * 0; and d->sizes to that as text. */
 static int find_sizes(struct onnx_facts *d, const struct model *model, const struct graph *g,
                       struct err *e)
 {

@@ -56,11 +56,11 @@ int record_run(struct record *r, const struct record_run *run, struct err *e);
 /* From now on, also writes the values of epochs and validations to dir/tensorboard. */
 int record_tensorboard(struct record *r, const char *host, struct err *e);
 
-/* The number of GPUs and the batch of a run from this point on. */
+/* The number of replicas and the batch of a run from this point on. */
 struct record_world {
     int epoch;     /* completed epochs */
     size_t images; /* images of the next epoch that were used before */
-    int gpus;
+    int gpus;      /* number of replicas, also without GPUs */
     size_t global_batch; /* images of a step over all replicas */
 };
 

@@ -41,7 +41,7 @@ struct comm *replicas_connect(const struct settings *c, struct comm *inner, stru
                 "train.allreduce: horovod; use mpi or thread for them");
         return NULL;
     }
-    /* Within a node sums are too short for a thread to gain time. */
+    /* Within a node, sums of buckets are too short for a thread to gain time. */
     if (inner->size == 1 || (bucketed && c->layout.nodes == 1))
         return inner;
     return comm_async_open(inner, horovod ? &fusion : NULL, e);
@@ -102,8 +102,8 @@ static void run_own_session(struct replica *r)
         c->ops->abort(c, &r->e);
 }
 
-/* Frees the GPU's resources in the thread that uses it, and recorded steps before the communicator
- * that they use. */
+/* Runs a replica that NCCL connects. Frees the GPU's resources in the thread that uses it, and the
+ * session, whose recorded steps use the communicator, before that. */
 static void run_with_nccl(struct replica *r)
 {
     struct comm *thread = r->config.comm, *comm = link_device(r, thread, &r->e);

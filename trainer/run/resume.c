@@ -370,8 +370,8 @@ static size_t item_size(const cJSON *row, int i)
     return cJSON_IsNumber(item) && item->valuedouble >= 0 ? (size_t)item->valuedouble : 0;
 }
 
-/* Sets t->worlds (the numbers of GPUs and images per step that the run has had) to those of the
- * checkpoint, and appends the current ones if they differ from the last. */
+/* Sets t->worlds (the numbers of replicas and of images per step that the run has had) to those of
+ * the checkpoint, and appends the current ones if they differ from the last. */
 static int decode_worlds(struct training *t, const cJSON *root, const struct origin *from,
                          struct err *e)
 {

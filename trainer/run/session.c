@@ -274,8 +274,8 @@ static int write_checkpoint(struct session *s, size_t items, bool must, struct e
     return rc;
 }
 
-/* Leaves or writes a checkpoint if some replica has voted for it. Returns 1 if all replicas leave.
- * since: the time at which s->t.at.seconds was valid. */
+/* Writes a checkpoint if some replica has voted for one or for leaving. Returns 1 if all replicas
+ * leave. since: the time at which s->t.at.seconds was valid. */
 static int apply_votes(struct session *s, const struct shard_plan *plan, double since,
                        struct err *e)
 {

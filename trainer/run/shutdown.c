@@ -14,7 +14,8 @@
 atomic_int shutdown_signal, shutdown_request, shutdown_any;
 
 #define SLEEP_S 0.1
-/* In sleeps: between checks of the folder's owner, before the marker, before the process ends. */
+/* Numbers of sleeps: between checks of the folder's owner; from the signal to the marker; from the
+ * marker to the end of the process. */
 #define SLEEPS_PER_CHECK 10
 #define SLEEPS_BEFORE_MARKER 3
 #define SLEEPS_BEFORE_EXIT 10

@@ -52,7 +52,8 @@ static void refuse_bytes(const char *bytes, size_t n, const char *want)
     network_destroy(net);
 }
 
-/* The intact file with one text of the header replaced by another of the same length. */
+/* The intact file, with one text of the header replaced by another of the same length, must be
+ * refused with `want` in the error's text. */
 static void refuse_edited(const char *good, size_t n, const char *from, const char *to,
                           const char *want)
 {
@@ -186,7 +187,7 @@ static struct network *load_network(const char *file)
     return n;
 }
 
-/* "X.convI.bias" and "X.bnI.running_mean", where the other one exists. */
+/* Whether name is X.convI.bias or X.bnI.running_mean, and w has the other of the two, too. */
 static bool is_cancelled(const struct weights *w, const char *name)
 {
     const char *conv = strstr(name, ".conv"), *bn = strstr(name, ".bn");

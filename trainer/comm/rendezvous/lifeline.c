@@ -34,7 +34,7 @@ enum word_kind {
     WORD_LOST,  /* the run cannot continue; has an error */
     WORD_ASK,   /* to rank 0: a collective does not end */
     WORD_WHERE, /* from rank 0: asks for the current collective */
-    WORD_HERE   /* to rank 0: it is collective `count` */
+    WORD_HERE   /* to rank 0: the current collective is number `count` */
 };
 
 struct word {
@@ -47,7 +47,7 @@ struct peer {
     int socket;
     atomic_bool gone; /* it has left or is lost */
     bool answered; /* it has answered the question in flight */
-    int64_t count; /* of its collectives, in that answer */
+    int64_t count; /* the number of its current collective, in that answer */
     struct word word; /* the message being received */
     char text[ERR_TEXT_SIZE];
     size_t nread;

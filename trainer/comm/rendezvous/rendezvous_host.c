@@ -59,7 +59,7 @@ struct host {
 
 /* --- the listening socket --- */
 
-/* Whether the rank 0 of another run listens at this port. */
+/* Whether another rank 0, of any run, listens at this port. */
 static bool has_other_host(const struct rendezvous_config *c)
 {
     struct rendezvous_greeting greeting = {0};

@@ -27,7 +27,7 @@ int token_draw(void *dst, size_t nbytes, struct err *e)
                                 : err_errno(e, ERR_INTERNAL, errno, "cannot get random numbers");
 }
 
-/* Returns 1 if there is no such file. */
+/* Returns 0, 1 if there is no such file, or -1. */
 static int read_token(const char *path, unsigned char dst[TOKEN_SIZE], struct err *e)
 {
     struct stat st;

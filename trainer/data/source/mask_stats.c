@@ -232,7 +232,7 @@ int mask_stats_read(struct mask_stats *stats, struct source *source, size_t most
 
 struct values {
     unsigned v[FEW_VALUES + 1];
-    size_t n; /* number of different values; v has the first of them */
+    size_t n; /* number of different values; v has the first FEW_VALUES + 1 of them */
     unsigned max, second; /* the two largest values */
 };
 

@@ -145,7 +145,8 @@ static bool names_images(struct source *s, const char *list_file)
     return found;
 }
 
-/* Divides the set by train.txt and val.txt, if they exist. */
+/* Divides the set by two lists that find_list finds, such as train.txt and val.txt. A pair of which
+ * one list names no image is not used. */
 static int divide_by_lists(struct source *s, struct err *e)
 {
     char train[4096], val[4096];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Three ranks as processes connected by lifelines, one of which fails in various ways. */
+/* Three ranks as processes connected by lifelines. One fails in various ways, or none does. */
 #include "config.h"
 #include "trainer/comm/rendezvous/lifeline.h"
 
