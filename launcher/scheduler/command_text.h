@@ -7,9 +7,9 @@
 
 #include "src/buf.h"
 
-/* Appends the standard output of argv, at most 1 MiB and what is printed within 10 seconds, or
- * nothing if the command is missing. in_sandbox: the command runs on the login node of the
- * running sandbox. */
+/* Appends to dst what argv prints on stdout within 10 seconds, up to about 1 MiB; nothing if the
+ * command is missing. argv ends with NULL. in_sandbox: the command runs on the login node of the
+ * running sandbox, and nothing is appended if none runs. */
 void command_text(char *const argv[], bool in_sandbox, struct buf *dst);
 
 #endif

@@ -14,12 +14,13 @@
 #include "src/cli.h"
 #include "src/cluster/time_limit.h"
 
-/* OURS: set_option stores it in a member of struct job_options. PASSED: the word is passed to
- * sbatch unchanged. */
+/* What happens to an option. OURS: set_option stores its value in a member of struct job_options.
+ * PASSED: the word is passed to sbatch unchanged. */
 enum option_kind {
     OURS_TEXT, OURS_TIME, OURS_MEM, OURS_NICE, OURS_FLAG,
-    /* with a value, with =VALUE or without, without a value */
-    PASSED_VALUE, PASSED_OPTIONAL, PASSED_FLAG,
+    PASSED_VALUE,    /* has a value, as --NAME=VALUE or in the next word */
+    PASSED_OPTIONAL, /* may have a value, only as --NAME=VALUE */
+    PASSED_FLAG,     /* has no value */
     REFUSED                                     /* unetctl sets it itself */
 };
 
@@ -29,8 +30,8 @@ static const struct option {
     const char *name;
     char letter;
     enum option_kind kind;
-    size_t offset;   /* of OURS: of the member */
-    const char *why; /* of REFUSED: what to do instead */
+    size_t offset;   /* where its member is in struct job_options; 0 unless the kind is OURS */
+    const char *why; /* the reason, or what to do instead; NULL unless the kind is REFUSED */
 } options[] = {
 #define OURS(name, letter, kind, member) \
     {name, letter, OURS_##kind, offsetof(struct job_options, member), NULL},
@@ -119,7 +120,8 @@ static bool *flag_of(const struct job_options *o, const struct option *w)
     return (bool *)((char *)o + w->offset);
 }
 
-/* Reads digits up to max at *text and advances *text past them. Returns -1 if there are none. */
+/* Returns the number whose digits begin at *text, and advances *text past them. Returns -1 if
+ * there are no digits or the number is larger than max. */
 static long take_number(const char **text, long max)
 {
     char *end;
@@ -188,8 +190,8 @@ static int set_option(struct job_options *o, const struct option *w, const char 
     return 0;
 }
 
-/* Returns the known option that name is a misspelling of, or NULL: it may be an option of a
- * newer Slurm. */
+/* Returns the option of the table that name abbreviates or misspells. NULL: name resembles none,
+ * so it may be an option of a newer Slurm. */
 static const char *nearest_option(const char *name)
 {
     const char *names[sizeof options / sizeof *options];
@@ -221,7 +223,8 @@ static int add_extra(struct job_options *o, const char *word, struct err *e)
     return 0;
 }
 
-/* Is this a bundle of short options? sbatch would read -Hn3 as -H -n3. */
+/* Is this a bundle of short options? sbatch would read -Hn3 as -H -n3. A repeated letter, as in
+ * -vv, is not a bundle. */
 static bool is_bundle(const char *text)
 {
     return text[0] == '-' && text[1] != '-' && text[1] &&
@@ -233,7 +236,8 @@ static int refuse_bundle(const char *text, struct err *e)
     return err_set(e, ERR_USAGE, "'%s': write each option of sbatch as a separate word", text);
 }
 
-/* Adds given[*i] and the next word, which is its value, to extra. */
+/* Adds the word after given[*i], which is the value of that option, to extra, and advances *i to
+ * it. Fails if there is no such word. */
 static int add_option_value(struct job_options *o, int nwords, char **given, int *i, struct err *e)
 {
     if (*i + 1 == nwords)
@@ -241,8 +245,10 @@ static int add_option_value(struct job_options *o, int nwords, char **given, int
     return add_extra(o, given[++*i], e);
 }
 
-/* Accepts an option of one of Slurm's plugins or of a newer Slurm; refuses anything else as a
- * typing error. */
+/* Takes an option that is not in the table. Adds to extra, with its value, a long option that
+ * sbatch lists in its help (of one of Slurm's plugins, or of a newer Slurm), and, without knowing
+ * of a value, one that resembles no option of the table. Refuses any other word as a typing
+ * error. */
 static int take_unknown(struct job_options *o, int nwords, char **given, int *i, struct err *e)
 {
     const char *text = given[*i];
@@ -283,7 +289,8 @@ static const struct option *find_option(const char *text, const char **value)
     return NULL;
 }
 
-/* Passes given[*i] on unchanged, with its value if that is the next word. */
+/* Adds given[*i] to extra unchanged, with its value if that is the next word. Refuses it if
+ * unetctl sets the option itself. */
 static int pass_option(struct job_options *o, const struct option *w, const char *value,
                        int nwords, char **given, int *i, struct err *e)
 {
@@ -396,7 +403,8 @@ bool job_takes_gres(const struct job *job)
     return job->gres && job->nodes > 0 && job->tasks % job->nodes == 0;
 }
 
-/* Adds the request for GPUs. --gres is the same for each node, so it cannot request 2+1. */
+/* Adds the request for CPUs and GPUs. --gres is the same for each node, so it cannot request two
+ * GPUs of one node and one of another. */
 static void add_gpus(struct job_words *dst, const struct job *job)
 {
     const char *type = job->gpu_type ? job->gpu_type : "", *colon = *type ? ":" : "";
@@ -455,7 +463,7 @@ void job_words_destroy(struct job_words *w)
 
 /* Adds a word to an #SBATCH line. sbatch splits these lines at blanks, ends them at #,
  * interprets quotes and backslashes, and refuses a word that starts with a colon. The name of an
- * option is not quoted. */
+ * option and its "=" stay outside the quotes, unless they have such a character. */
 static void add_quoted(struct buf *b, const char *word)
 {
     size_t name = word[0] == '-' ? strcspn(word, "=") + (strchr(word, '=') != NULL) : 0;

@@ -21,8 +21,10 @@ struct job_options {
 #define JOB_EXTRA_MAX 64
     const char *extra[JOB_EXTRA_MAX];
     int nextra;
-    bool in_sandbox; /* options are decoded by the help of the sandbox's sbatch */
-    char **given; /* the words of the command line, which override the script's own #SBATCH lines */
+    bool in_sandbox; /* unknown options are looked up in the help of the sandbox's sbatch */
+    /* The words after "--" of `unetctl submit`, used if own_directives of the job is set; NULL:
+     * none. job_options_decode does not set them. */
+    char **given;
     int ngiven;
 };
 
@@ -38,42 +40,48 @@ struct job {
      * "%%" a percent sign. */
     const char *output;
     int nodes;            /* the fewest nodes that have enough GPUs: 2 for 3 GPUs on 2-GPU nodes */
-    /* ranks; Slurm fills the nodes in order, 2+1 (see job_needs_whole_nodes) */
+    /* Number of tasks. Slurm fills one node after the other: 3 tasks on 2-GPU nodes run as 2 on
+     * the first and 1 on the second, written 2+1 here. */
     int tasks;
-    int gpus_per_task;    /* 1, or all GPUs for a mirrored task on one node */
+    int gpus_per_task;    /* 1, or all GPUs of the job if one task uses them all */
     int cpus_per_task;    /* at least 1 */
     /* seconds before the time limit at which the script gets USR1; 0: never */
     int signal_s;
     int requeues;         /* how often the job may be requeued; 0: never */
     bool gres;            /* GPUs are requested per node by --gres if job_takes_gres permits */
     const char *gpu_type; /* such as v100; NULL or "": any type */
-    bool own_directives;  /* the template has #SBATCH lines of its author's, which take effect */
+    /* The script has #SBATCH lines of its template's author. They decide; of this struct only
+     * name, tag, work_dir, output and options.given override them. */
+    bool own_directives;
     struct job_options options;
 };
 
 /* Decodes the words after "--" of `unetctl submit` into o, over its values. Strings point into
  * words. Options without a member of o are added to extra. Returns 0, or -1 with ERR_USAGE that
  * names the word: it is an option that unetctl sets itself (--nodes, --output ...), a typing
- * error, or not an option. */
+ * error, or not an option; its value is missing or invalid; or extra is full. o then holds the
+ * words before it. */
 int job_options_decode(struct job_options *o, int nwords, char **words, struct err *e);
 
-/* Returns a value of --mem in MiB ("4G", "2000M"; a plain number is MiB), or -1 if it is
- * invalid. */
+/* Returns a value of --mem in MiB, or -1 if it is invalid. The unit is K (rounded up to MiB), M,
+ * G or T, in either case; a plain number is in MiB. */
 long job_mem_decode(const char *text);
 
-/* Adds a folder's path to the name of a job's output, with % escaped, because Slurm expands
- * patterns such as %j there. */
+/* Appends a folder's path, with which job.output begins, to dst. Each % is written as %%, because
+ * Slurm expands patterns such as %j in job.output. */
 void job_add_output(const char *path, struct buf *dst);
 
-/* Must the job have its nodes exclusively? It must if the user requests that, or if the tasks do
- * not divide evenly: on a shared cluster Slurm may begin with a partly used node, and 2+1 would
- * become 1+2. */
+/* Must the job have its nodes exclusively? It must if the user requests that, or if the tasks
+ * cannot be divided evenly among the nodes: on a shared cluster Slurm may begin with a partly used
+ * node, and 2+1 would become 1+2. */
 bool job_needs_whole_nodes(const struct job *job);
 
-/* Are the GPUs of this job requested by --gres? */
+/* Are the GPUs of this job requested by --gres? They are if job.gres is set and each node has the
+ * same number of tasks; otherwise --gpus-per-task requests them. */
 bool job_takes_gres(const struct job *job);
 
-/* The job as the words of an sbatch command line, without the script. failed: memory ran out. */
+/* The job as the words of an sbatch command line, without "sbatch" and the script. failed: memory
+ * ran out, and words are missing. job_words_destroy must be called in either case. */
 struct job_words {
     char **words;
     size_t count;
@@ -82,9 +90,9 @@ struct job_words {
 void job_words_fill(const struct job *job, struct job_words *dst);
 void job_words_destroy(struct job_words *w);
 
-/* Returns the same options as "#SBATCH" lines, one per line with its newline, so that `sbatch
- * submit_file.sh` starts the same job as scheduler_submit. The caller frees them. NULL if memory
- * ran out. */
+/* Returns the words of job_words_fill as a text of "#SBATCH" lines, each with one option and a
+ * newline, so that `sbatch submit_file.sh` starts the same job as scheduler_submit. The caller
+ * frees it. NULL if memory ran out. */
 char *job_directives(const struct job *job);
 
 #endif

@@ -15,7 +15,7 @@ enum sbatch_help {
 /* Looks for --NAME in the help of sbatch; in_sandbox: of the running sandbox's sbatch. */
 enum sbatch_help sbatch_help_find(const char *name, bool in_sandbox);
 
-/* Looks for --NAME in this text. */
+/* Looks for --NAME in text, which is the output of `sbatch --help`. */
 enum sbatch_help sbatch_help_parse(const char *text, const char *name);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Schedulers: Slurm (through the helper unetctl-slurm), this machine, or none (dry).
+/* Schedulers: Slurm (through a helper program, see helper.h), this machine, or none (dry).
  *
- * A job is identified by its tag. After a crash, scheduler_query finds the ledger's jobs by
- * their tags, so that nothing is submitted twice. */
+ * A job is identified by its tag. unetctl writes the tag to the study's ledger (ledger.h) before
+ * it submits the job. After a crash scheduler_query finds the jobs by their tags, so that nothing
+ * is submitted twice. */
 #ifndef UNETCTL_LAUNCHER_SCHEDULER_SCHEDULER_H
 #define UNETCTL_LAUNCHER_SCHEDULER_SCHEDULER_H
 
@@ -37,8 +38,8 @@ struct scheduler_partition {
     char name[64];
     int nodes;
     int gpus_per_node; /* the largest number of any of its nodes */
-    int cpus_per_node; /* the smallest number */
-    int max_time_min;  /* 0: not limited */
+    int cpus_per_node; /* the smallest number of any of its nodes */
+    int max_time_min;  /* the largest time limit of a job in minutes; 0: not limited */
 };
 
 /* When and where the scheduler would start a job that is not submitted. */
@@ -59,7 +60,7 @@ struct scheduler;
 
 /* The result of submitting one of several jobs. */
 enum scheduler_outcome {
-    SCHEDULER_NOT_TRIED, /* because an earlier job was refused */
+    SCHEDULER_NOT_TRIED, /* because another job was refused, or its answer was lost */
     SCHEDULER_SUBMITTED,
     SCHEDULER_REFUSED,   /* no job exists */
     /* no answer arrived: the tag must be queried before the job is submitted again */
@@ -74,7 +75,8 @@ struct scheduler_result {
     bool is_full;
 };
 
-/* A callback that prepares what job i of a submission needs, its script. It is called in order. */
+/* A callback that writes the script of job i of a submission. It is called in the order of i, and
+ * returns 0, or -1 with the reason. */
 struct scheduler_feed {
     int (*ready)(void *arg, size_t i, struct err *e);
     void *arg;
@@ -92,7 +94,7 @@ struct scheduler_ops {
                  size_t *nstates, struct err *e);
     int (*cancel)(struct scheduler *s, const char *id, struct err *e);
     void (*close)(struct scheduler *s);
-    /* may be NULL */
+    /* The two that follow may be NULL. */
     int (*recall)(struct scheduler *s, struct job_state *states, size_t count, const char **source,
                   struct err *e);
     void (*announce)(struct scheduler *s, const char *tag_prefix, const struct job *job);
@@ -103,22 +105,24 @@ struct scheduler {
     void *priv;
 };
 
-/* Open a scheduler of each kind. Strings of config must live until it is closed. NULL with
- * ERR_SCHED and what to type next if this machine has no such scheduler; whether it can be
- * reached may only show at the first query. */
+/* Open a scheduler of each kind. Strings of config must live until it is closed. NULL with an
+ * error that says what to type next: ERR_SCHED if this machine has no such scheduler. Whether
+ * Slurm can be reached shows only at the first query. */
 struct scheduler *scheduler_slurm_open(const struct scheduler_config *config, struct err *e);
 struct scheduler *scheduler_local_open(const struct scheduler_config *config, struct err *e);
 struct scheduler *scheduler_dry_open(const struct scheduler_config *config, struct err *e);
 void scheduler_close(struct scheduler *s);
 
-/* Looks up the partition called name, or for NULL the default one. For several, separated by
- * commas, each value is the largest that one of them has. ERR_SCHED if there is none. */
+/* Looks up the partition called name, or for NULL the default one. For several names, separated
+ * by commas, each value is the largest that one of these partitions has. Returns 0, or -1 with
+ * ERR_SCHED if any of them does not exist. */
 int scheduler_partition(struct scheduler *s, const char *name, struct scheduler_partition *p,
                         struct err *e);
 
 /* Checks whether this job could ever run. Returns 0, or -1 with ERR_SCHED and the reason: more
  * nodes or GPUs than the partition has, a time limit above its own, an unknown account, and so
- * on. Submits nothing. */
+ * on. The local queue checks only the script and the dependency, and a dry scheduler nothing.
+ * Submits nothing. */
 int scheduler_check(struct scheduler *s, const struct job *job, struct err *e);
 
 /* Makes the same check, and finds when and where the job would start if it were submitted now.
@@ -136,23 +140,27 @@ void scheduler_announce(struct scheduler *s, const char *tag_prefix, const struc
 int scheduler_submit(struct scheduler *s, const struct job *job, char id[SCHEDULER_ID_SIZE],
                      struct err *e);
 
-/* Submits several jobs, possibly concurrently. After a refusal no further job is started.
- * in_flight names a file that holds the tags while answers are awaited, and remains if an answer
- * is lost (in_flight.h); NULL: no file. feed is called for each job before its submission, while
- * earlier ones may be in flight; if it fails, the job is refused. NULL: all jobs are ready. */
+/* Submits several jobs, possibly concurrently. After a refusal or a lost answer no further job is
+ * started. Slurm's checks of all jobs come first; if one fails, each job is refused for that
+ * reason. in_flight names a file that holds the tags while answers are awaited, and remains if an
+ * answer is lost (in_flight.h); NULL: no file. feed is called for each job before its submission,
+ * while earlier ones may be in flight; if it fails, the job is refused. feed is NULL if all
+ * scripts exist. */
 void scheduler_submit_all(struct scheduler *s, const struct job *jobs, size_t count,
                           const char *in_flight, const struct scheduler_feed *feed,
                           struct scheduler_result *results);
 
-/* Returns every job whose tag starts with tag_prefix, in one call, sorted by id. The caller
- * frees *states, which is NULL if there are none. Slurm forgets ended jobs after a while
- * (MinJobAge), so a missing job has not necessarily failed; the marker DONE or FAILED decides. */
+/* Sets *states to all jobs of this user whose tag starts with tag_prefix, sorted by id. The
+ * caller frees *states, which is NULL if there are none. Returns 0, or -1. Slurm forgets ended
+ * jobs after a while (MinJobAge), so a missing job has not necessarily failed; the file DONE or
+ * FAILED in the run's folder decides. */
 int scheduler_query(struct scheduler *s, const char *tag_prefix, struct job_state **states,
                     size_t *nstates, struct err *e);
 
-/* Looks up the jobs whose ids are in states, also in accounting. Fills phase, state, exit_code,
- * signal, times and nodes of those that are found; the others keep an empty state. *source names
- * the accounting, or is "" if there is none. Returns 0, or -1 with ERR_SCHED. */
+/* Looks up the jobs whose ids are in states, also in Slurm's accounting, which remembers ended
+ * jobs. Fills the states that are found, except for their tags; the others stay as they are.
+ * *source becomes "accounting", or "" if accounting gives no answer. Only Slurm does this; other
+ * schedulers find nothing. Returns 0, or -1 with ERR_SCHED. */
 int scheduler_recall(struct scheduler *s, struct job_state *states, size_t count,
                      const char **source, struct err *e);
 

@@ -14,10 +14,11 @@
 #include "launcher/host/jobenv.h"
 #include "src/buf.h"
 
-#define KILL_WAIT_S 10     /* between TERM and KILL, the default of Slurm's KillWait */
-#define POLL_NS 200000000L /* interval at which a waiting keeper examines the queue */
+#define KILL_WAIT_S 10     /* seconds between TERM and KILL, like Slurm's KillWait */
+#define POLL_NS 200000000L /* interval at which a waiting keeper examines queue or script */
 
-/* Sleeps until the time has passed or a signal arrives. Returns the signal, or 0. */
+/* Sleeps for s seconds and ns nanoseconds, or until one of k->signals arrives. Returns that
+ * signal, or 0. */
 static int wait_signal(const struct local_keeper *k, time_t s, long ns)
 {
     struct timespec time = {.tv_sec = s, .tv_nsec = ns};
@@ -45,8 +46,8 @@ static void end_job(struct local_keeper *k, const char *state, const char *reaso
     keep_record(k);
 }
 
-/* Is any job of its dependency ("afterany:1:2,afterany:7") pending or running? A job without a
- * record has ended. */
+/* Is any job that k->job depends on ("afterany:1:2,afterany:7") pending or running? A job whose
+ * record is missing or damaged counts as ended. */
 static bool must_wait(const struct local_keeper *k)
 {
     const char *list = k->job->options.dependency;
@@ -67,8 +68,8 @@ static bool must_wait(const struct local_keeper *k)
     return false;
 }
 
-/* Lists every number from the oldest record to this job's. Numbers without a record are
- * included, because a submission may be about to write one. */
+/* Lists every number from the lowest that has a record up to, but not including, this job's own.
+ * Numbers without a record are included, because a submission may be about to write one. */
 static void list_before(struct local_keeper *k)
 {
     unsigned long own = strtoul(k->record.state.id, NULL, 10), *ids = NULL;
@@ -82,8 +83,8 @@ static void list_before(struct local_keeper *k)
     free(ids);
 }
 
-/* Are max_in_flight earlier jobs pending or running? Jobs that have ended are removed from the
- * list, since hundreds of keepers check it repeatedly. */
+/* Are max_in_flight earlier jobs pending or running? Jobs that have ended are removed from
+ * k->before, since hundreds of waiting keepers read the records of their lists again and again. */
 static bool is_full(struct local_keeper *k)
 {
     char id[SCHEDULER_ID_SIZE];
@@ -162,7 +163,8 @@ static void run_script(const struct local_keeper *k)
     _exit(127);
 }
 
-/* Sends TERM to the job's processes and then, if they remain, KILL. */
+/* Sends TERM to the job's processes, waits at most KILL_WAIT_S for the script to end, and sends
+ * KILL to the processes that remain. Returns the script's wait status. */
 static int stop_script(const struct local_keeper *k, pid_t script)
 {
     int status = 0;
@@ -180,8 +182,9 @@ static int stop_script(const struct local_keeper *k, pid_t script)
     return status;
 }
 
-/* Waits for the end of the script. Returns false if the job was cancelled or timed out; its
- * state is then recorded. */
+/* Waits for the end of the script, and sets *status to its wait status. Returns false if the job
+ * was cancelled or reached its time limit: the script was then stopped and the job's state
+ * recorded. */
 static bool watch_script(struct local_keeper *k, pid_t script, int *status)
 {
     time_t start = time(NULL), limit = 60 * (time_t)k->job->options.time_min;
@@ -206,7 +209,7 @@ static bool watch_script(struct local_keeper *k, pid_t script, int *status)
 }
 
 /* Runs the job to its end. A script that stopped with a checkpoint (JOB_EXIT_AGAIN) is started
- * again at once, like a requeued job of Slurm. */
+ * again at once, like a requeued job of Slurm, up to job->requeues times. */
 static void keep_job(struct local_keeper *k)
 {
     struct job_state *s = &k->record.state;

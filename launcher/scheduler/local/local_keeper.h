@@ -10,7 +10,8 @@
 
 #include "launcher/scheduler/local/local_record.h"
 
-/* The caller sets dir, job, record.state and max_in_flight. The rest is private. */
+/* The caller sets dir (the folder of the queue), job, record.state and max_in_flight. The rest is
+ * private. */
 struct local_keeper {
     const char *dir;
     const struct job *job;
@@ -21,7 +22,9 @@ struct local_keeper {
     sigset_t signals; /* CHLD, and TERM, which cancels the job */
 };
 
-/* Starts a keeper, which waits for a byte on *channel. Returns its pid, or -1. */
+/* Starts a keeper, which does nothing until the caller has written the job's first record and
+ * sends a byte on *channel, which the caller closes. Returns the keeper's pid, or -1 with
+ * ERR_SCHED. */
 pid_t local_keeper_start(struct local_keeper *k, int *channel, struct err *e);
 
 #endif

@@ -62,7 +62,9 @@ int local_record_read(const char *dir, const char *id, struct local_record *r, s
         return -1;
     json_t *o = jsonio_read(path, RECORD_LIMIT, e);
     if (!o)
-        return access(path, F_OK) ? -1 : err_prefix(e, "cannot read a job; if its file is damaged, remove it");
+        return access(path, F_OK)
+                   ? -1
+                   : err_prefix(e, "cannot read a job; if its file is damaged, remove it");
     snprintf(s->id, sizeof s->id, "%s", id);
     copy_text(s->tag, sizeof s->tag, o, "tag");
     copy_text(s->name, sizeof s->name, o, "name");
@@ -81,8 +83,8 @@ int local_record_read(const char *dir, const char *id, struct local_record *r, s
     return 0;
 }
 
-/* Is a process of the job's session still running? As long as there is one, no new process gets
- * the session's number. */
+/* The keeper's pid is the number of the job's session. As long as a process of the session is
+ * left, the kernel gives no new process that number. */
 bool local_record_has_orphans(const struct local_record *r)
 {
     struct procid now;
@@ -131,6 +133,7 @@ int local_record_list(const char *dir, unsigned long **dst, size_t *n, struct er
         if (mem_grow(dst, *n, &capacity, sizeof **dst, e)) {
             closedir(d);
             free(*dst);
+            *dst = NULL;
             return -1;
         }
         (*dst)[(*n)++] = id;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The record of a job of the local queue: STATE/ID.json, written by unetctl at the submission
- * and then only by the job's keeper. */
+/* The record of a job of the local queue: the file ID.json in dir, the queue's folder. unetctl
+ * writes it at the submission, then only the job's keeper; if that was killed, a cancellation. */
 #ifndef UNETCTL_LAUNCHER_SCHEDULER_LOCAL_LOCAL_RECORD_H
 #define UNETCTL_LAUNCHER_SCHEDULER_LOCAL_LOCAL_RECORD_H
 
@@ -11,18 +11,21 @@
 #include "launcher/scheduler/scheduler.h"
 
 struct local_record {
-    struct job_state state; /* as last written */
+    struct job_state state; /* as in the file, which has no phase; local_record_judge sets it */
     struct procid keeper;
 };
 
+/* These return 0, or -1. A record that was read has no phase yet. */
 int local_record_path(const char *dir, const char *id, char dst[PATH_MAX], struct err *e);
 int local_record_write(const char *dir, const struct local_record *r, struct err *e);
 int local_record_read(const char *dir, const char *id, struct local_record *r, struct err *e);
 
-/* Lists the numbers of all records, ascending. The caller frees *dst. */
+/* Lists the numbers of all records, ascending. The caller frees *dst, which is NULL if there are
+ * none. Returns 0, or -1 with *dst NULL. */
 int local_record_list(const char *dir, unsigned long **dst, size_t *n, struct err *e);
 
-/* Sets the phase from the state. A job whose keeper has vanished becomes NODE_FAIL. */
+/* Sets the phase. A job that has not ended, but of which neither the keeper nor another process
+ * exists, becomes JOB_ENDED with the state NODE_FAIL. The file is not changed. */
 void local_record_judge(struct local_record *r);
 
 /* Are processes of the job still running although its keeper was killed? */

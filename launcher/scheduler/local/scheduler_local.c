@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* This machine as a scheduler: a queue of scripts, of which a configured number run at a time.
- * Each job has a keeper process. Readers of a record check the keeper's pid and start time, so
- * that they notice if it crashed or the machine was rebooted. */
+ * Each job has a keeper process (local_keeper.h), whose pid and start time are in the job's
+ * record. Readers of a record check them, so that they notice if the keeper crashed or the machine
+ * was rebooted. */
 #include "config.h"
 #include "launcher/scheduler/scheduler.h"
 
@@ -53,7 +54,7 @@ static int local_check(struct scheduler *s, const struct job *job,
     return 0;
 }
 
-/* Removes the records of jobs that ended long ago. */
+/* Removes the records of jobs that ended more than KEEP_S ago. */
 static void forget_old(const char *dir)
 {
     char text[SCHEDULER_ID_SIZE], path[PATH_MAX];
@@ -73,8 +74,8 @@ static void forget_old(const char *dir)
     free(ids);
 }
 
-/* Takes the next number. The file STATE/last holds the previous one, so that no number is used
- * twice. */
+/* Takes the next number. The file "last" in dir holds the previous one, so that no number is used
+ * twice, even after its record was removed. */
 static int next_id(const char *dir, char id[SCHEDULER_ID_SIZE], struct err *e)
 {
     char path[PATH_MAX], text[24] = "";
@@ -97,7 +98,7 @@ static int next_id(const char *dir, char id[SCHEDULER_ID_SIZE], struct err *e)
     return rc;
 }
 
-/* Removes a job that has no keeper. */
+/* Removes the record of a job whose keeper ended at once. Returns -1 with that reason. */
 static int withdraw(const char *dir, const char *id, struct err *e)
 {
     char path[PATH_MAX];
@@ -195,7 +196,8 @@ static int local_query(struct scheduler *s, const char *tag_prefix, struct job_s
     return 0;
 }
 
-/* Terminates, then kills, the processes of a job whose keeper was killed. */
+/* Terminates, then kills, the processes of a job whose keeper was killed, and records the job as
+ * CANCELLED. */
 static int end_orphans(const char *dir, struct local_record *r, struct err *e)
 {
     const struct timespec pause = {.tv_nsec = 20000000};

@@ -15,7 +15,7 @@ struct cluster_partition {
     int nodes;         /* including nodes that are away */
     int gpus_per_node; /* the largest number of any node */
     int cpus_per_node; /* the smallest number */
-    int away;          /* nodes that are down, drained or do not respond */
+    int away;          /* nodes that are down, drained or do not respond, counted in nodes, too */
 };
 
 struct cluster {
@@ -23,18 +23,21 @@ struct cluster {
     size_t count;
 };
 
-/* Appends a partition without nodes and returns it, or NULL if memory ran out. */
+/* Appends a partition without nodes and returns it, or NULL if memory ran out. The pointer is
+ * valid until the next call. */
 struct cluster_partition *cluster_add(struct cluster *c, const char *name);
 
-/* Counts one more node. gres is in Slurm's notation, such as "gpu:h200:4(S:0-1),mps:100", or
+/* Counts one more node of p. gres is in Slurm's notation, such as "gpu:h200:4(S:0-1),mps:100", or
  * NULL. */
 void cluster_add_node(struct cluster_partition *p, int cpus, const char *gres, bool is_away);
 
-/* Returns the answer to "partitions". */
+/* Returns the answer to the request "partitions" of PROTOCOL.md. way: how Slurm is asked
+ * (way.h). */
 json_t *cluster_partitions(const struct way *way);
 
-/* Returns NULL, or the reason why the job can never run here. *away becomes the number of nodes
- * of its partition that are down, drained or do not respond. */
+/* Returns NULL, or a refusal: the job can never run here, or the cluster could not be queried.
+ * *away becomes the number of nodes of the job's partition that are down, drained or do not
+ * respond. A job for a list of partitions is not checked, and *away becomes 0. */
 json_t *cluster_check(const struct way *way, const json_t *job, int *away);
 
 #endif

@@ -20,10 +20,12 @@ void command_destroy(struct command *c);
 /* Words before a command that prints times: it then prints seconds since 1970. */
 #define COMMAND_EPOCH_TIMES "env", "SLURM_TIME_FORMAT=%s"
 
-/* Returns the last line that is not empty, without a leading "sbatch: error: ". Changes text. */
+/* Returns the last line of text that is not empty, without a leading "sbatch: error: ". A hint at
+ * the end (Try "sbatch --help" ...) is left out. Changes text; the result points into it. */
 char *command_last_line(char *text);
 
-/* Returns the refusal of a command that failed, with the reason that it printed. */
+/* Returns the refusal of a command that failed, with the reason that it printed, or else its exit
+ * code. Changes c->out and c->err. */
 json_t *command_refuse(const char *name, struct command *c);
 
 #endif

@@ -30,7 +30,9 @@ struct helper {
     struct sandbox sandbox;
     bool in_sandbox;
     bool may_change; /* the program is LIBRARY, and COMMANDS may replace it if it fails */
-    bool misfits;    /* the program does not fit the release of the cluster's Slurm */
+    /* The last answer was that the program does not fit the release of the cluster's Slurm; set
+     * only while may_change is. */
+    bool misfits;
     /* Why COMMANDS replaced LIBRARY, to be logged at its first answer; otherwise "". */
     char note[sizeof ((struct err *)0)->text];
     char program[PATH_MAX];
@@ -42,7 +44,8 @@ struct helper {
     struct buf posted; /* requests sent ahead, one per line, whose answers have not been read */
 };
 
-/* Replaces LIBRARY by COMMANDS. Returns false if COMMANDS is missing as well. */
+/* Makes COMMANDS the program that starts next, in place of LIBRARY. Returns false if COMMANDS is
+ * not installed. reason: why, for the log. */
 static bool change_to_commands(struct helper *h, const char *reason)
 {
     struct err ignored;
@@ -134,7 +137,8 @@ void helper_destroy(struct helper *h)
     free(h);
 }
 
-/* Reads the last line that the helper wrote on stderr, which is the fatal error. */
+/* Copies the last line that the helper wrote on stderr, which is the fatal error, or a text that
+ * says that there is none. */
 static void read_talk(const struct helper *h, char *dst, size_t size)
 {
     char line[512];
@@ -298,8 +302,8 @@ static int greet_helper(struct helper *h, struct err *e)
     return -1;
 }
 
-/* Returns the answer to the next request that was sent ahead. *wanted becomes whether it was
- * this request. */
+/* Returns the answer to the oldest request that was sent ahead. *wanted becomes whether that one
+ * equals request. */
 static json_t *receive_posted(struct helper *h, const char *request, bool *wanted, struct err *e)
 {
     size_t n = (size_t)((char *)memchr(h->posted.data, '\n', h->posted.length) - h->posted.data);
@@ -313,7 +317,8 @@ static json_t *receive_posted(struct helper *h, const char *request, bool *wante
     return answer;
 }
 
-/* Starts the program unless it runs, and exchanges greetings. */
+/* Starts the program unless it runs, and exchanges greetings. If LIBRARY fails and COMMANDS may
+ * replace it, does the same with COMMANDS. */
 static int make_ready(struct helper *h, struct err *e)
 {
     struct err later;

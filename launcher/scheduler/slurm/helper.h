@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A helper program that queries Slurm, in a conversation of JSON lines
- * (launcher/scheduler/slurm/PROTOCOL.md). */
+/* The client of a helper program that queries Slurm and submits jobs, in a conversation of JSON
+ * lines (launcher/scheduler/slurm/PROTOCOL.md). */
 #ifndef UNETCTL_LAUNCHER_SCHEDULER_SLURM_HELPER_H
 #define UNETCTL_LAUNCHER_SCHEDULER_SLURM_HELPER_H
 
@@ -15,22 +15,25 @@ struct helper;
  * interface is "library" (unetctl-slurm), "commands" (unetctl-slurm-commands), or NULL or
  * "auto": the library, or the commands if the library's program is missing, cannot start or does
  * not fit the cluster's release. The program starts with the first request, and if it has ended,
- * again with the next. NULL with ERR_SCHED. */
+ * again with the next. NULL with ERR_SCHED if the program is not installed, or with ERR_INTERNAL
+ * if memory ran out. */
 struct helper *helper_create(const struct sandbox *sandbox, const char *interface, struct err *e);
 void helper_destroy(struct helper *h);
 
 /* Sends a request, which is released, and waits for its answer, which the caller releases. NULL
  * with ERR_SCHED if the helper refused or could not be started, so that nothing was done; NULL
- * with ERR_INTERNAL if the request was sent but its answer was lost. */
+ * with ERR_CONFIG if the request is NULL or not UTF-8; NULL with ERR_INTERNAL if the request was
+ * sent but its answer was lost. */
 json_t *helper_ask(struct helper *h, json_t *request, struct err *e);
 
-/* The same for a request that is followed by further lines without answers. next returns them,
- * then NULL. */
+/* Does the same for a request that is followed by further lines, which get no answers of their
+ * own. next returns each line, which is released, and finally NULL. */
 json_t *helper_ask_fed(struct helper *h, json_t *request, json_t *(*next)(void *arg), void *arg,
                        struct err *e);
 
-/* Sends a query, which is released, ahead of time. The next helper_ask of the same query gets
- * its answer; any other request discards it. */
+/* Sends a query, which is released, ahead of time, without waiting for its answer. helper_ask of
+ * the same query then takes that answer. Answers arrive in the order of sending: each request
+ * discards those that come before its own, and one that was not sent ahead discards all. */
 void helper_post(struct helper *h, json_t *request);
 
 #endif

@@ -18,7 +18,8 @@
     "format=Name,GrpJobs,GrpSubmit,GrpTRES,GrpTRESMins,GrpWall,MaxJobsPU,MaxSubmitPU,MaxTRESPU,"   \
     "MaxJobsPA,MaxSubmitPA,MaxTRESPA,MaxTRES,MaxTRESMins,MaxTRESPerNode,MaxWall,MinTRES"
 
-/* The owner of limits, in the terms of sacctmgr. */
+/* Whose limits apply to a job, as conditions of sacctmgr, such as "user=NAME" and, for the QOS,
+ * "name=QOS". */
 struct owner {
     char cluster[256], user[256], account[256], qos[512];
 };
@@ -79,7 +80,8 @@ static void find_setting(const char *name, char *dst, size_t size)
     command_destroy(&c);
 }
 
-/* Finds the account and the QOS that the job requests, or gets by default. */
+/* Finds the account and the QOS that the job requests or gets by default. Without a default QOS
+ * it lists all that the user may choose. */
 static void find_owner(const json_t *job, struct owner *dst)
 {
     struct passwd record, *me = NULL;
@@ -110,7 +112,8 @@ static void find_owner(const json_t *job, struct owner *dst)
     snprintf(dst->qos, sizeof dst->qos, "name=%s", *text ? text : bar ? bar + 1 : "");
 }
 
-/* Is this column of sacctmgr a limit of the wanted kind? */
+/* Can this column of sacctmgr hold the limit that Slurm calls name, such as
+ * QOSMaxSubmitJobPerUserLimit? Any can if name is "". */
 static bool is_wanted(const char *column, const char *name)
 {
     if (*name && !strstr(column, "Submit") != !strstr(name, "Submit"))
@@ -159,8 +162,8 @@ static void add_limits_table(struct buf *dst, const char *const argv[], const ch
     command_destroy(&c);
 }
 
-/* Adds the limits with this name, or all for "": those of the user, of the account, and of the
- * QOS. */
+/* Adds the limits that Slurm may mean by name, or all for "": those of the user, of the account,
+ * and of the QOS. */
 static void add_limits(struct buf *dst, const struct owner *o, const char *name)
 {
     if (!begins_with(name, "QOS")) {
@@ -209,7 +212,7 @@ static json_t *explain_full(const char *text)
     return answer;
 }
 
-/* Lists the user's accounts and their QOS, as "ACCOUNT (QOS,QOS)". */
+/* Adds the user's accounts and their QOS to the text of a refusal, as "ACCOUNT (QOS A,B)". */
 static json_t *explain_account(const json_t *job, const char *text)
 {
     struct buf list = {0};

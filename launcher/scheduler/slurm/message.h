@@ -6,8 +6,8 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-/* The number of the protocol, which helpers answer to "hello". It changes when a helper and a
- * unetctl of earlier versions would misunderstand each other. */
+/* The number of the protocol, which helpers answer to "hello". It changes with a release whose
+ * helper and an earlier unetctl, or the reverse, would misunderstand each other. */
 #define MESSAGE_PROTOCOL 1
 
 /* Returns an answer that refuses with this reason. */

@@ -37,7 +37,7 @@ json_t *request_read_script(const json_t *job, char **dst)
     char *script = atomicfile_read(file, SCRIPT_LIMIT, &n, &e);
     if (!script)
         return message_refuse("%s", e.text);
-    /* Slurm would accept a script without it, and the job would fail with "Exec format error". */
+    /* Slurm would accept a script without "#!", and the job would fail with "Exec format error". */
     if (strncmp(script, "#!", 2) != 0) {
         free(script);
         return message_refuse("%s does not start with #!", file);

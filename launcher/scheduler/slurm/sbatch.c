@@ -28,8 +28,9 @@ static bool has_one_of(const char *text, const char *const *signs)
     return *signs != NULL;
 }
 
-/* Did sbatch fail without an answer, or because a backup controller has not yet taken over? Only
- * its text shows that: slurm_strerror's for a timeout or a broken connection. */
+/* Was sbatch killed, did it fail without an answer, or because a backup controller has not yet
+ * taken over? The latter two show only in its text, which is slurm_strerror's for a timeout or a
+ * broken connection. */
 static bool is_lost(const struct command *c)
 {
     static const char *const signs[] = {
@@ -85,8 +86,9 @@ json_t *sbatch_submit(const json_t *job)
     return answer;
 }
 
-/* Are these reasons for which Slurm makes a job wait for its turn? They are in the words of
- * slurm_strerror, which are the same in Slurm 22.05 to 26.05 (forecast_may_pass has the codes). */
+/* Does text have a reason for which Slurm makes a job wait for its turn? The reasons are in the
+ * words of slurm_strerror, which are the same in Slurm 22.05 to 26.05 (forecast_may_pass has the
+ * codes). */
 static bool may_pass(const char *text, int away)
 {
     static const char *const signs[] = {

@@ -23,7 +23,8 @@ static json_t *ask_helper(struct scheduler *s, json_t *request, struct err *e)
     return helper_ask(slurm->helper, request, e);
 }
 
-/* Asks a query. It has no effect, so a lost answer is reported as an unreachable Slurm. */
+/* Sends a request that may be repeated without harm, a query or a cancellation. A lost answer is
+ * reported as ERR_SCHED, like a Slurm that cannot be reached. */
 static json_t *ask_again(struct scheduler *s, json_t *request, struct err *e)
 {
     json_t *answer = ask_helper(s, request, e);
@@ -33,7 +34,7 @@ static json_t *ask_again(struct scheduler *s, json_t *request, struct err *e)
     return answer;
 }
 
-/* Sets *o to NULL if the text is not UTF-8. */
+/* Adds a member unless value is NULL. If value is not UTF-8, releases *o and sets it to NULL. */
 static void set_text(json_t **o, const char *key, const char *value)
 {
     if (value && *o && json_object_set_new(*o, key, json_string(value))) {
@@ -203,7 +204,7 @@ static int slurm_partition(struct scheduler *s, const char *name, struct schedul
     return rc;
 }
 
-/* Encodes a check of a job. libslurm does not read the script for that. */
+/* Encodes a check of a job, without its script unless sbatch has to read that. */
 static json_t *encode_check(const struct job *job, const char *op)
 {
     struct job without = *job;
@@ -273,7 +274,7 @@ static void slurm_submit(struct scheduler *s, const struct job *jobs, size_t cou
 
     for (size_t i = 0; i < count; i++)
         json_array_append_new(list, encode_job(&jobs[i]));
-    /* an incomplete list means that a text is not UTF-8, which ask_helper refuses */
+    /* an incomplete list means that a text is not UTF-8; helper_ask_fed refuses NULL for that */
     bool whole = json_array_size(list) == count;
     json_t *request = json_pack("{s:s, s:o}", "op", "submit", "jobs", list);
     if (!whole) {
@@ -382,7 +383,7 @@ static void take_states(const json_t *answer, const struct map *index, struct jo
     size_t i, at;
 
     json_array_foreach(json_object_get(answer, "jobs"), i, o) {
-        /* a job of a reinstalled Slurm that reuses job numbers */
+        /* a later job with the same number, of a Slurm that was installed again */
         bool is_another = strncmp(jsonio_text(o, "tag"), "unetctl:", 8) == 0;
         if (is_another || !map_get(index, jsonio_text(o, "id"), &at))
             continue;
@@ -392,7 +393,8 @@ static void take_states(const json_t *answer, const struct map *index, struct jo
     }
 }
 
-/* Also returns jobs without a comment of unetctl's, which were submitted by hand. */
+/* Takes only jobs without a comment of unetctl's, which were submitted by hand: scheduler_query
+ * finds the others by their tags. */
 static int slurm_recall(struct scheduler *s, struct job_state *states, size_t count,
                         const char **source, struct err *e)
 {

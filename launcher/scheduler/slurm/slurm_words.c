@@ -7,7 +7,7 @@
 #define NEVER "it never starts: 'unetctl cancel' it, and submit it "
 
 struct explanation {
-    const char *word; /* ends in * if more text may follow */
+    const char *word; /* see matches_word; the first entry that matches is taken */
     const char *text;
 };
 
@@ -65,7 +65,8 @@ static const struct explanation states[] = {
      "the time limit was reached; 'unetctl resume' continues, or give it more time (slurm.time)"},
     {0}};
 
-/* Does text match the word? "*" in the word matches any letters. */
+/* Does text match the word? One "*" in the word matches any letters. What follows in text after a
+ * comma, colon, parenthesis or blank is ignored. */
 static bool matches_word(const char *word, const char *text)
 {
     const char *star = strchr(word, '*');

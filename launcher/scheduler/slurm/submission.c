@@ -27,7 +27,7 @@ struct submission_batch {
     const struct way *way;
     const json_t *jobs;
     void **prepared; /* from way->prepare */
-    json_t **answers; /* NULL: not submitted because another job was refused */
+    json_t **answers; /* NULL: not submitted, because another job failed or was not ready */
     size_t count;
     atomic_size_t next;
     atomic_bool stop, lost;
@@ -120,8 +120,8 @@ static void submit_all(struct submission_batch *b)
         pthread_join(threads[--n], NULL);
 }
 
-/* Writes the tags of jobs that may be in flight. The next submission reads them if an answer was
- * lost. */
+/* Writes the tags of jobs that may be in flight to the file, unless it is NULL. The next
+ * submission reads them if an answer was lost. Returns NULL, or a refusal. */
 static json_t *mark_in_flight(const char *file, const json_t *jobs)
 {
     struct buf tags = {0};
@@ -143,7 +143,7 @@ static json_t *mark_in_flight(const char *file, const json_t *jobs)
     return written ? NULL : message_refuse("%s: %s", file, strerror(code));
 }
 
-/* Checks all jobs before the first is submitted. */
+/* Checks all jobs before the first is submitted. If a check fails, returns its refusal. */
 static json_t *submit_jobs(struct submission_batch *b, const char *in_flight)
 {
     json_t *refusal = NULL, *results;

@@ -15,17 +15,18 @@ struct way {
     /* Fills dst, which is empty. Returns NULL, or a refusal. */
     json_t *(*load_cluster)(struct cluster *dst);
 
-    /* Returns whether and when Slurm would start a job that fits its partition, away of whose
-     * nodes are down. */
+    /* Returns whether and when Slurm would start a job that fits its partition. away is the
+     * number of nodes of the partition that are down. */
     json_t *(*forecast)(const json_t *job, int away);
 
     /* Begins the forecast of a job that will be asked for later. May be NULL. */
     json_t *(*foresee)(json_t *job);
 
     /* The steps of a submission, in this order. prepare checks the job before any job is
-     * submitted; load_script is called when the script exists; submit may run in several
-     * threads. prepare and load_script return NULL or a refusal. release must be called in any
-     * case. job outlives *dst. */
+     * submitted, and sets *dst, which is passed to the others as prepared. load_script is called
+     * when the script exists. load_script and submit may run in several threads. prepare and
+     * load_script return NULL or a refusal. release must be called in any case. job outlives
+     * *dst. */
     json_t *(*prepare)(const json_t *job, void **dst);
     json_t *(*load_script)(void *prepared, const json_t *job);
     json_t *(*submit)(void *prepared, const json_t *job);

@@ -28,7 +28,7 @@ static struct scheduler *open_queue(int max_in_flight)
     return s;
 }
 
-/* Submits a script and returns its id, which stays valid until three more calls. */
+/* Submits a script and returns the job's id, which stays valid for three more calls. */
 static const char *submit(struct scheduler *s, const char *tag, const char *text, int time_min)
 {
     static char ids[4][SCHEDULER_ID_SIZE];

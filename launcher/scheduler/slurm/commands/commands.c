@@ -59,7 +59,8 @@ static json_int_t seconds_of(const char *text)
 
 /* ---- the cluster ---- */
 
-/* Returns the value after "NAME = " in the output of `scontrol show config`, or "". */
+/* Returns the value after "NAME = " in the output of `scontrol show config`, or "". The text ends
+ * behind the value from then on. */
 static const char *find_setting(char *config, const char *name)
 {
     for (char *line = config; line && *line; line = strchr(line, '\n'), line += line != NULL) {
@@ -325,7 +326,7 @@ static void commands_review(json_t **answers, size_t count)
 
 /* ---- accounting ---- */
 
-/* Decodes "billing=4,cpu=4,gres/gpu=2,mem=100M,node=1". Memory without a unit is in MiB. */
+/* Decodes "billing=4,cpu=4,gres/gpu=2,mem=100M,node=1". With --noconvert memory is in MiB. */
 static json_t *decode_tres(char *text)
 {
     json_t *tres = json_object();

@@ -5,7 +5,7 @@
 
 #include <jansson.h>
 
-/* The answer to "accounting". */
+/* Returns the answer to the request "accounting" of PROTOCOL.md. */
 json_t *accounting_answer(const json_t *request);
 
 #endif

@@ -168,8 +168,8 @@ static void fill_options(job_desc_msg_t *m, const json_t *job)
         m->priority = 0;
 }
 
-/* Requests GPUs per task: Slurm then fills one node after the other, and 3 tasks on 2-GPU nodes
- * become 2+1. */
+/* Requests GPUs per node if the job has "gres", otherwise per task: Slurm then fills one node
+ * after the other, and 3 tasks on 2-GPU nodes become 2+1. */
 static void describe_tres(struct description *d, const json_t *job)
 {
     const char *type = message_text(job, "gpu_type"), *colon = type ? ":" : "";

@@ -6,7 +6,8 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-/* Returns the answer to "check" for a job that fits its partition, away of whose nodes are down. */
+/* Returns the answer to "check" for a job that fits its partition. away is the number of nodes of
+ * the partition that are down. */
 json_t *forecast_check(const json_t *job, int away);
 
 /* Returns the answer to "foresee": a thread asks Slurm, and forecast_check of the same job uses
@@ -16,8 +17,8 @@ json_t *forecast_foresee(json_t *job);
 /* Waits for that thread if it is running, and discards its result. */
 void forecast_forget(void);
 
-/* Is code one of the reasons for which Slurm makes a job wait for its turn? With any other
- * reason the job would wait for ever. */
+/* Is code, an errno of Slurm, one of the reasons for which it makes a job wait for its turn? With
+ * any other reason the job would wait for ever. */
 bool forecast_may_pass(int code);
 
 #endif

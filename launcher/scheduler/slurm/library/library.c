@@ -188,10 +188,11 @@ static json_t *library_cancel(const char *id)
 
 /* ---- submission ---- */
 
-/* Was this code Slurm's answer? By slurm_errno.h, codes from 2000 are slurmctld's and codes from
- * 7000 those of its accounting and plugins; EAGAIN is its answer at MaxJobCount. After any other
- * code, such as a timeout or a broken connection, Slurm may have received the request. Only a
- * failure to connect shows that it was not sent. */
+/* Does this code show that no job exists: is it Slurm's own answer, or was the request not sent?
+ * By slurm_errno.h, codes from 2000 are slurmctld's and codes from 7000 those of its accounting
+ * and plugins; EAGAIN is its answer at MaxJobCount. Only a failure to connect shows that the
+ * request was not sent. After any other code, such as a timeout or a broken connection, Slurm may
+ * have received it. */
 static bool is_answered(int code)
 {
     return code == EAGAIN || (code >= ESLURM_INVALID_PARTITION_NAME && code < 5000) ||

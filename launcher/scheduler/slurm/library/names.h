@@ -6,7 +6,8 @@
 
 #include <stdint.h>
 
-/* Returns the name of a job_state with its flags. */
+/* Returns the name of a job_state: that of its first flag in the table if it has any, otherwise
+ * that of its base state, or "?" for an unknown one. */
 const char *names_state(uint32_t state);
 
 /* Returns the name of a job_state_reason, or "" for one that is not in the table. */

@@ -30,8 +30,8 @@ static bool differs_from_commands(void)
 }
 
 /* Does the code mean that the controller does not understand this library? A controller of 26.05
- * answers in HTTP what it cannot read. If one of 24.11 answers an older library, the code only
- * means failure. */
+ * answers in HTTP what it cannot read (SLURM_UNEXPECTED_MSG_ERROR). If one of 24.11 answers an
+ * older library, the code is SLURM_ERROR, which can mean any failure. */
 static bool is_incompatible(int code)
 {
     switch (code) {

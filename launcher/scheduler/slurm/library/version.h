@@ -26,7 +26,7 @@ typedef struct listIterator list_itr_t;
 #define VERSION_GRES "gres/"
 #endif
 
-/* Between name and number in that list. */
+/* The sign between a resource's name and its number. */
 #if SLURM_VERSION_NUMBER < SLURM_VERSION_NUM(24, 5, 0)
 #define VERSION_EQUALS ":"
 #else
