@@ -144,7 +144,7 @@ char *allocation_render(const struct workspace *w, const struct allocation *a,
     if (w->site.port_base)
         snprintf(port, sizeof port, "%d", w->site.port_base);
     if (lines && *lines)
-        lines[strlen(lines) - 1] = 0; /* the marker's line has its own newline */
+        lines[strlen(lines) - 1] = 0; /* the template has a newline after "directives" */
     if (text && add_lists(runs, count, &waiting, &all, e) == 0) {
         const struct template_value values[] = {
             {"directives", lines ? lines : "", false}, {"study", w->study.name, false},

@@ -8,7 +8,8 @@
 #include "launcher/study/workspace.h"
 #include "launcher/submit/write_queue.h"
 
-/* Strings of job point into this struct and into the workspace. */
+/* Strings of job point into this struct, which therefore must not be moved, and into the
+ * workspace. attempt_job returns 0, or -1. */
 struct attempt_job {
     struct job job;
     char tag[256], name[160];
@@ -19,8 +20,8 @@ int attempt_job(const struct workspace *w, const struct run *run, int attempt,
 
 /* Adds the attempt's files to the queue, as one run of it: run.json (once per run, and for each
  * attempt with its own plan), run_file.sh, submit_file.sh, attempt-K/. A run that has begun
- * keeps its run.json. If this attempt has begun, nothing is added, and it is ERR_CONFIG if the
- * study's settings have changed. Requires the ledger's lock. */
+ * keeps its run.json. If this attempt has begun, the run in the queue has no files, and it is
+ * ERR_CONFIG if the study's settings have changed. Requires the ledger's lock. */
 int attempt_generate(const struct workspace *w, const struct run *run, int attempt,
                      struct write_queue *files, struct err *e);
 
@@ -30,7 +31,7 @@ int attempt_generate(const struct workspace *w, const struct run *run, int attem
 int attempt_is_whole(const struct workspace *w, const struct run *run, int attempt, struct err *why,
                      struct err *e);
 
-/* Generates and writes a single attempt. */
+/* Generates the files of a single attempt, writes them and makes them durable. */
 int attempt_write(const struct workspace *w, const struct run *run, int attempt, struct err *e);
 
 #endif

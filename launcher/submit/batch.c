@@ -73,7 +73,7 @@ struct chunk {
     struct batch_item *items;
     size_t count;
     struct attempt_job *jobs;
-    struct job *bare; /* the same as an array of struct job, for scheduler_submit_all */
+    struct job *bare; /* the member job of each of jobs, as the array for scheduler_submit_all */
     struct scheduler_result *results;
 };
 
@@ -138,12 +138,13 @@ static int note_chunk(struct workspace *w, const struct chunk *c, enum ledger_ev
     return ledger_append_all(&w->ledger, event, notes, n, w->scheduler, e);
 }
 
-/* Delivers the files of the items from begin when their jobs are submitted. The files become
- * durable only after the scheduler's answer. A power failure in between may lose files, which
- * the next submission writes again, but no submission, because the ledger has it. */
+/* The feed of submissions (struct scheduler_feed): the files of an item get their final names just
+ * before its job is submitted. They become durable only after the scheduler's answer. A power
+ * failure in between may lose files, which the next submission writes again, but no submission,
+ * because the ledger has it. */
 struct delivery {
     struct batch *batch;
-    size_t begin;
+    size_t begin; /* the item of the first job that is passed to scheduler_submit_all */
 };
 
 static int deliver(void *arg, size_t i, struct err *e)
@@ -153,8 +154,8 @@ static int deliver(void *arg, size_t i, struct err *e)
     return write_queue_wait(&d->batch->files, d->begin + i, e);
 }
 
-/* Submits the chunk's jobs. With lanes, each job needs the id of another job, so they are
- * submitted one by one. */
+/* Submits the chunk's jobs. With --max-in-flight (the lanes of dependency.h) a job needs the id of
+ * an earlier one, so they are submitted one by one. */
 static int hand_over(struct chunk *c, struct scheduler *scheduler, struct dependency *dependency,
                      struct delivery *delivery, const char *in_flight, struct err *e)
 {
@@ -179,7 +180,8 @@ static int hand_over(struct chunk *c, struct scheduler *scheduler, struct depend
     return 0;
 }
 
-/* Reports the first item that did not become a job, unless a limit leaves it for later. */
+/* Reports the first item that was refused or whose answer was lost. A refusal because of a limit,
+ * which leaves items for later, only sets is_full. */
 static int find_failure(const struct chunk *c, struct batch *b, struct err *e)
 {
     for (size_t i = 0; i < c->count; i++) {

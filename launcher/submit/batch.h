@@ -21,24 +21,28 @@ struct batch {
     struct err limit;         /* which limit that is */
 };
 
+/* Adds an item; run is copied. Returns 0, or -1. */
 int batch_add(struct batch *b, const struct run *run, int attempt, int from, struct err *e);
+
+/* Do both have the same runs and attempts, in the same order? */
 bool batch_is_same(const struct batch *a, const struct batch *b);
 
 /* Starts to write the files of all items. No more items can be added. */
 int batch_write(const struct workspace *w, struct batch *b, struct err *e);
 
-/* Appends one event for each item, unless the scheduler is dry. job is that of all items, or
- * NULL. */
+/* Appends one event for each item to the ledger, unless the scheduler is dry. job is the id of the
+ * one job that all items share, or NULL. */
 int batch_note(struct workspace *w, const struct batch *b, enum ledger_event event, const char *job,
                struct err *e);
 
-/* Submits all items, after writing and noting those that were not yet. All are checked before
- * the first is submitted. jobs are the study's, from the scheduler. A limit that leaves some
- * items for later is not an error (is_full). */
+/* Submits all items, after writing their files and noting "submitting" unless that was done. The
+ * largest job is checked before the first is submitted. jobs are the study's, from the scheduler.
+ * A limit that leaves some items for later is not an error (is_full). */
 int batch_submit(struct workspace *w, struct batch *b, const struct job_state *jobs, size_t njobs,
                  struct err *e);
 
-/* Removes the files of items that were not submitted. A zeroed struct is empty. */
+/* Frees the batch, and removes the files of items whose submission has not begun. A zeroed struct
+ * is empty. */
 void batch_close(struct batch *b);
 
 #endif

@@ -89,7 +89,7 @@ static int is_queued(struct scheduler *scheduler, const char *prefix, const char
 }
 
 /* Checks that the job with this id exists or existed. Without accounting, Slurm soon forgets a
- * job that has ended. */
+ * job that has ended, so an unknown job is then only a warning. */
 static int check_number(const struct workspace *w, struct scheduler *scheduler, const char *id,
                         struct err *e)
 {
@@ -114,8 +114,8 @@ static int check_number(const struct workspace *w, struct scheduler *scheduler, 
     return 0;
 }
 
-/* Adds what one word of --after names: a job by its id, a run of this study, or all jobs of the
- * study in a folder. */
+/* Adds what one word of --after names: a job by its id, a run of this study, or all pending and
+ * running jobs of the study in a folder. */
 static int add_after(struct buf *b, const struct workspace *w, struct scheduler *scheduler,
                      const char *word, struct err *e)
 {

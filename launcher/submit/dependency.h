@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Dependencies of new jobs: the jobs that --after names and, for --max-in-flight K, the job
- * submitted K jobs earlier, so that at most K jobs of the study run without a process that
- * supervises them.
+ * submitted K jobs earlier. At most K jobs of the study then run at a time, and no process has to
+ * supervise them.
  *
  * There are K lanes, each with the last job submitted to it. A new job depends on the job of the
  * lane whose turn it is, by "afterany": however that job ends (a requeued job has not ended). At
- * first the lanes hold the study's pending and running jobs, in the order of their ids. */
+ * first the lanes hold the study's newest K pending and running jobs, in the order of their
+ * ids. */
 #ifndef UNETCTL_LAUNCHER_SUBMIT_DEPENDENCY_H
 #define UNETCTL_LAUNCHER_SUBMIT_DEPENDENCY_H
 
@@ -15,7 +16,8 @@ struct dependency {
     char *fixed;                      /* dependencies of every job, or NULL */
     char *text;                       /* what dependency_next returned last */
     char (*lanes)[SCHEDULER_ID_SIZE]; /* the last job of each lane */
-    size_t nlanes, next;
+    size_t nlanes;                    /* K; 0 without --max-in-flight, or if it is not Slurm */
+    size_t next;                      /* the lane whose turn it is */
 };
 
 /* Prepares the dependencies of w->after and w->max_in_flight. jobs are the study's, from the
@@ -29,7 +31,8 @@ void dependency_close(struct dependency *d);
  * until the next call. *failed is set if memory ran out. */
 const char *dependency_next(struct dependency *d, bool *failed);
 
-/* Notes that the job was submitted as id. */
+/* Makes id the last job of the lane whose turn it is; it is then the next lane's turn. Does
+ * nothing without lanes. */
 void dependency_add(struct dependency *d, const char *id);
 
 #endif

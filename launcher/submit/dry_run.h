@@ -10,8 +10,9 @@
      "print the scripts and their differences from present ones; write nothing",       \
      &(flag), 0, 0}
 
-/* Prints for each run its state, run.json and both scripts as they would be written, and the
- * differences from the current files as a unified diff. Does not query the scheduler. */
+/* Prints for each run that has not begun run.json and both scripts as they would be written, and
+ * the differences from the current files as a unified diff; for one that has begun, only that it
+ * has. Does not query the scheduler. Returns 0, or -1. */
 int dry_run_print(struct workspace *w, const struct run_plan *plan, struct err *e);
 
 #endif

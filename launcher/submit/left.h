@@ -15,8 +15,8 @@ int left_note(const struct workspace *w, json_t *words, struct err *e);
 
 bool left_any(const struct workspace *w);
 
-/* Repeats that submission in a process of its own. arg is the workspace. Returns 1 if runs are
- * still left, 0 if not, or -1. */
+/* Repeats the noted submission in a process of its own, and waits for its end. arg is the
+ * workspace. Returns 1 if runs are still left, 0 if not, or -1. */
 long left_submit(void *arg, struct err *e);
 
 #endif

@@ -22,7 +22,8 @@ static int read_begun_plan(const struct workspace *w, const char *run, struct ru
         run);
 }
 
-/* Is it a setting of the batch? run.json always has the batch of each GPU. */
+/* Is path a setting of the batch size? run.json has train.batch_per_gpu even if the study sets
+ * train.global_batch, so take_batch takes one of the two. */
 static bool is_batch(const char *path)
 {
     return strcmp(path, "train.global_batch") == 0 || strcmp(path, "train.batch_per_gpu") == 0;

@@ -7,19 +7,20 @@
 
 /* Makes dst the workspace w with the settings of a run that has begun instead of the study's.
  * The command line may only change paths and how jobs run; other changes are ERR_USAGE.
- * *own_plan becomes whether the attempt needs its own run.json, because files were moved. dst
- * borrows from w. Returns 0, or -1; then there is nothing to close. */
+ * *own_plan, unless NULL, becomes whether the attempt needs its own run.json, because paths are no
+ * longer those in the run's. dst borrows from w. Returns 0, or -1; then there is nothing to
+ * close. */
 int run_settings_open(const struct workspace *w, const char *run, struct workspace *dst,
                       bool *own_plan, struct err *e);
 void run_settings_close(struct workspace *w);
 
-/* Logs the differences between the settings of own, opened as above, and the study's. Returns 0
- * or -1. */
+/* Logs the first difference between the settings of own, which run_settings_open filled, and
+ * those of the study in w, and whether there are more. Returns 0 or -1. */
 int run_settings_log(const struct workspace *w, const struct workspace *own, const struct run *run,
                       struct err *e);
 
-/* Checks that the study still has the settings of a run. Returns 0, or -1 with ERR_CONFIG that
- * names the first value that differs. */
+/* Checks that the study still has the settings in the run.json of run. Returns 0, or -1 with
+ * ERR_CONFIG that names the first value that differs. */
 int run_settings_compare(const struct workspace *w, const struct run *run, struct err *e);
 
 #endif

@@ -38,8 +38,8 @@ static int check_run_fits(const struct workspace *w, const struct run *run,
     return 0;
 }
 
-/* Checks that the partition has enough nodes and GPUs for each run. ERR_SCHED names the first
- * number of GPUs that does not fit, and the largest that does. */
+/* Checks that the partition has enough nodes, and GPUs per node, for each run. ERR_SCHED names the
+ * first number of GPUs that does not fit, and what the partition has. */
 static int check_limits(struct workspace *w, const struct run_plan *plan, struct err *e)
 {
     struct scheduler *scheduler = workspace_scheduler(w, w->scheduler, e);
@@ -66,9 +66,9 @@ static bool seems_new(const struct workspace *w, const struct run *run)
            (!entry || entry->last == LEDGER_SUBMITTING || entry->last == LEDGER_REFUSED);
 }
 
-/* Starts to write the files of runs that seem new, while the scheduler is queried for their
- * jobs. If it knows any, the files are removed. An error here occurs again in choose_new, which
- * reports it. */
+/* Starts to write the files of runs that seem new, while the scheduler is queried for their jobs.
+ * If choose_new then chooses other runs, the files are removed. An error is ignored here, since it
+ * occurs again, and is reported, when runs are chosen or their files are written. */
 static void stage_files(const struct workspace *w, const struct run_plan *plan,
                         struct batch *staged)
 {
@@ -84,8 +84,8 @@ static void stage_files(const struct workspace *w, const struct run_plan *plan,
     }
 }
 
-/* Appends "submitting" for a new study, which cannot have jobs yet, before the scheduler
- * answers. */
+/* Appends "submitting" for a new study, which cannot have jobs yet, before the scheduler answers,
+ * unless split.json is missing: making it may fail. */
 static int note_early(struct workspace *w, struct batch *staged, struct err *e)
 {
     char split[PATH_MAX];
@@ -97,7 +97,8 @@ static int note_early(struct workspace *w, struct batch *staged, struct err *e)
     return batch_note(w, staged, LEDGER_SUBMITTING, NULL, e);
 }
 
-/* Cancels all but one job of an attempt. The others appeared after their answers were lost. */
+/* Cancels all jobs of an attempt except job, which is one of jobs. The others appeared after their
+ * answers were lost. Jobs with the same tag are neighbours in jobs. */
 static int withdraw_others(struct workspace *w, const char *run, int attempt,
                            const struct job_state *job, const struct job_state *jobs, size_t njobs,
                            struct err *e)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Submits runs, each exactly once, even if it is interrupted and repeated at any time.
  *
- * Under the ledger's lock, plan and limits are first checked for the whole list, and the
- * scheduler is queried once for the study's jobs. A run that has a job, a marker or an attempt
- * that began is skipped. For each other run "submitting" is fsynced, its files are renamed, the
- * job is submitted, and "submitted" is fsynced; the files become durable later. After a crash in
- * between, the tag shows whether the job exists. If the scheduler cannot be queried, nothing is
- * submitted.
+ * Under the ledger's lock, plan and limits are first checked for all runs, and the scheduler is
+ * queried once for the study's jobs. A run that has a job, a file DONE or FAILED, or an attempt
+ * that began is skipped. For each other run "submitting" is written to the ledger and fsynced, the
+ * run's files get their final names, the job is submitted, and "submitted" is written and fsynced;
+ * the files become durable later. After a crash in between, the job's tag shows whether the job
+ * exists. If the scheduler cannot be queried, nothing is submitted.
  *
  * Independent waits overlap: the scheduler's answers, the files (write_queue.h), the fsync of a
  * new study's events, and the submission of jobs whose files are complete. */
@@ -26,8 +26,9 @@ struct submission_counts {
 };
 
 /* Submits the runs of plan that were not submitted before. Makes STUDY/split.json if it is
- * missing. Returns -1 with ERR_USAGE, ERR_CONFIG, ERR_SCHED or ERR_DATA before anything was
- * submitted. After a refusal, or if runs are left, the same call continues. */
+ * missing. Returns 0, or -1 with ERR_USAGE, ERR_CONFIG, ERR_SCHED or ERR_DATA;
+ * counts->submitted is the number of runs that were submitted in either case. After a refusal, or
+ * if runs are left, the same call continues. */
 int submission_submit(struct workspace *w, const struct run_plan *plan,
                       struct submission_counts *counts, struct err *e);
 
@@ -37,8 +38,9 @@ struct submission_size {
     bool scale;
 };
 
-/* Submits a new attempt of each run in ids (all runs if nids is 0) that ended without a result.
- * ERR_USAGE for an id that does not exist, is active or is done. */
+/* Submits a new attempt of each run in ids, or with nids 0 of all runs that ended without a
+ * result. Returns 0, or -1: with ERR_USAGE for an id that is not a run that ended without a
+ * result. */
 int submission_resume(struct workspace *w, char **ids, size_t nids,
                       const struct submission_size *size, struct submission_counts *counts,
                       struct err *e);

@@ -93,7 +93,7 @@ static int take_step(struct write_queue_step *step, struct write_queue_run *run,
 
 static int write_run(struct write_queue_run *run, struct err *e)
 {
-    size_t first = 0; /* file */
+    size_t first = 0; /* the step that writes the first file */
 
     while (first < run->nsteps && run->steps[first].kind != TEXT)
         first++;
@@ -110,7 +110,8 @@ static int write_run(struct write_queue_run *run, struct err *e)
     return run->steps[first].made ? 0 : -1;
 }
 
-/* Opens a folder on the file system of all files. Returns -1 if there is nothing to sync. */
+/* Opens a folder on the file system of all files. Returns -1 if there are no runs, or if it cannot
+ * be opened. */
 static int open_first(const struct write_queue *s)
 {
     return s->count ? open(s->runs[0].steps[0].path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
@@ -128,7 +129,7 @@ static int sync_runs(const struct write_queue *s, struct err *e)
     return rc;
 }
 
-/* Returns the index of a run that no thread has begun, or count. */
+/* Returns the index of a run that no thread has begun, or count if none is left or one failed. */
 static size_t next_run(struct write_queue *s)
 {
     pthread_mutex_lock(&s->lock);

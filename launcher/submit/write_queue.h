@@ -54,7 +54,8 @@ void write_queue_start(struct write_queue *s);
  * Returns 0, or -1 with the error of this or an earlier run, after which no run is written. */
 int write_queue_wait(struct write_queue *s, size_t i, struct err *e);
 
-/* Makes all runs, which must have been taken, durable asynchronously, in a process of its own. */
+/* Makes all runs, which must have been taken, durable: asynchronously, in a process of its own, or
+ * at once if none can be started. Returns 0, or -1 if the latter fails. */
 int write_queue_sync(struct write_queue *s, struct err *e);
 
 /* Writes and takes all runs, and makes them durable. */
