@@ -13,11 +13,13 @@ struct engine {
      * label of the embedded engine's runs is the model) */
     const char *name;
     bool embedded;
-    bool rank_per_gpu;    /* needs one process per GPU, so the strategy "mirrored" is refused */
+    /* needs one process per GPU; the strategy "mirrored", one process for all, is refused */
+    bool rank_per_gpu;
     bool always_launched; /* the site's launcher starts even a single rank */
     /* the section's python runs the script; otherwise it is executed itself */
     bool is_python;
-    /* the default of the study's script, relative to the data folder, or NULL */
+    /* the script that comes with unetctl, relative to the folder of unetctl's own data files
+     * (paths_data), the default of the study's; NULL: none */
     const char *script;
 };
 

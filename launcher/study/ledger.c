@@ -106,8 +106,8 @@ static int read_id(struct ledger *l, struct err *e)
     return 0;
 }
 
-/* Applies one line of the ledger. Returns 0, -1 with an error, or -2 for a line that is
- * incomplete. */
+/* Applies one line of the ledger. Returns 0, -1 with an error, or -2 for a line that is not JSON
+ * or lacks members, which a crash left incomplete. */
 static int replay_line(struct ledger *l, const char *file, size_t number, const char *line,
                        size_t length, struct err *e)
 {
@@ -183,7 +183,7 @@ void ledger_close(struct ledger *l)
     *l = (struct ledger){.lock_fd = -1};
 }
 
-/* Reads who holds the lock from the lock file. */
+/* Copies host and pid of the process that holds the lock from the lock file. */
 static void read_holder(int fd, char *dst, size_t size)
 {
     ssize_t n = pread(fd, dst, size - 1, 0);
@@ -194,7 +194,7 @@ static void read_holder(int fd, char *dst, size_t size)
         snprintf(dst, size, "an unknown process");
 }
 
-/* Writes the name of this process and the folder of the study to the lock file. */
+/* Writes host and pid of this process, and place, the study's folder .unetctl, to the lock file. */
 static int write_holder(int fd, const char *place, const char *file, struct err *e)
 {
     char host[128] = "", text[256 + PATH_MAX];

@@ -41,13 +41,13 @@ struct ledger {
     int lock_fd;
 };
 
-/* Reads the ledger of a study, or makes an empty one if the study has none. Writes nothing.
- * Returns 0, or -1 with ERR_CONFIG (unknown schema) or ERR_INTERNAL; then there is nothing to
- * close. */
+/* Reads the ledger of a study; l is empty if the study has none. Writes nothing. Returns 0, or -1:
+ * with ERR_CONFIG for an unknown schema or event. Then there is nothing to close. */
 int ledger_open(struct ledger *l, const char *study_dir, struct err *e);
 void ledger_close(struct ledger *l); /* also unlocks */
 
-/* Reads what other processes have appended. Returns 0 or -1; l stays usable. */
+/* Reads the files again, for what other processes have appended. Returns 0, or -1; then l may lack
+ * events, but must still be closed. */
 int ledger_reload(struct ledger *l, struct err *e);
 
 /* Makes this process the only writer, and reloads. Waits at most timeout_s for another writer.
@@ -62,11 +62,13 @@ int ledger_reload(struct ledger *l, struct err *e);
 int ledger_lock(struct ledger *l, int timeout_s, struct err *e);
 void ledger_unlock(struct ledger *l);
 
-/* Writes a new id to its file. The next event makes it durable; if the file is lost, the id is
- * read from the tag of an event. ledger_append does this first. Requires the lock. */
+/* Writes the study's id to its file if it is new. The next event makes the file durable; if it is
+ * lost, the id is read from the tag of an event. ledger_append also calls this. Requires the
+ * lock. */
 int ledger_keep_id(struct ledger *l, struct err *e);
 
-/* Appends an event, fsyncs, and updates the entry. job may be NULL. Requires the lock. */
+/* Appends an event, fsyncs, and updates the entry. With job NULL the entry keeps its job. Requires
+ * the lock. */
 int ledger_append(struct ledger *l, enum ledger_event event, const char *run, int attempt,
                   const char *scheduler, const char *job, struct err *e);
 
@@ -78,11 +80,12 @@ struct ledger_note {
 int ledger_append_all(struct ledger *l, enum ledger_event event, const struct ledger_note *notes,
                       size_t count, const char *scheduler, struct err *e);
 
-/* Removes all events of a study for which no job was submitted. Requires the lock. */
+/* Removes all events. The caller makes sure that no job of the study was submitted. Requires the
+ * lock. */
 int ledger_clear(struct ledger *l, struct err *e);
 
-/* Returns the entry of an attempt, or of the newest one for attempt 0, or NULL. It is valid
- * until the next ledger_append or ledger_lock. */
+/* Returns the entry of an attempt of run, for attempt 0 that of the newest one, or NULL. It is
+ * valid until the ledger is next changed or read again. */
 const struct ledger_entry *ledger_find(const struct ledger *l, const char *run, int attempt);
 
 /* Writes "unetctl:STUDY_ID:RUN:ATTEMPT", or with run NULL the prefix of all tags of the study. */

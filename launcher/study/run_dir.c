@@ -46,7 +46,8 @@ int run_dir_list_add(char ***ids, size_t *count, const char *id, struct err *e)
     return 0;
 }
 
-/* Is the folder empty, apart from temporary files of killed writers (atomicfile.h)? */
+/* Is the folder missing, or empty apart from hidden files and temporary files of killed writers
+ * (atomicfile.h)? */
 static bool is_empty(const char *folder)
 {
     DIR *dir = opendir(folder);
@@ -59,7 +60,7 @@ static bool is_empty(const char *folder)
     return !d;
 }
 
-/* Is name a run? If its run.json was lost, its first attempt shows it. */
+/* Is name a run? If its run.json was lost, files in attempt-1 show that it is one. */
 static bool is_run(const char *study_dir, const char *name)
 {
     char path[PATH_MAX];
@@ -128,7 +129,8 @@ void run_dir_list_destroy(char **ids, size_t count)
     free(ids);
 }
 
-/* Returns a word of the train section, or its preset if run.json is older than the setting. */
+/* Returns a word of the train section, or the setting's preset if run.json has none that is
+ * valid: it may be older than the setting. */
 static const char *decode_word(const json_t *root, const char *path)
 {
     const struct setting *s = setting_find(settings_of_run, path);

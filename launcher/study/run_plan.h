@@ -36,8 +36,8 @@ struct run_plan {
 };
 
 /* Computes the runs for the list of GPU counts gpus and the seeds 1..seeds. Returns 0, or -1
- * with ERR_USAGE for a bad list or ERR_CONFIG that names the count whose layout is impossible.
- * The caller frees with run_plan_destroy. */
+ * with ERR_USAGE for a bad list or too many runs, or ERR_CONFIG that names the count whose layout
+ * is impossible. The caller frees with run_plan_destroy. study must outlive the plan. */
 int run_plan_compute(const struct study *study, const struct site *site, const char *gpus,
                      long seeds, struct run_plan *dst, struct err *e);
 void run_plan_destroy(struct run_plan *plan);
@@ -69,13 +69,15 @@ int run_plan_resize(const struct study *study, const struct site *site, struct r
  * is not NULL, paths in the study's earlier folder are changed to study_dir, its current folder. */
 json_t *run_plan_decode(const char *text, const char *study_dir, struct err *e);
 
-/* Returns the value of a key of study.yaml in run.json, or NULL. For engines other than the
- * embedded one, the section of the engine's name in study.yaml is "program" in run.json. */
+/* Returns the value of a key of study.yaml, such as "train.lr", in run.json, or NULL; always NULL
+ * for a key without a section. For engines other than the embedded one, the section of the
+ * engine's name in study.yaml is "program" in run.json. */
 const json_t *run_plan_value(const json_t *plan, const char *key);
 
 /* How two run.json texts differ: the number of differing values, and path and values (as JSON)
- * of the first. run_plan_compare returns 0, or -1 with ERR_CONFIG; study_dir applies to the old
- * text as above. */
+ * of the first. Not counted are keys that only the old text has, and, unless the setting is
+ * "expected", keys that only the new text has, at their preset. run_plan_compare returns 0, or -1
+ * with ERR_CONFIG; study_dir applies to the old text as in run_plan_decode. */
 struct run_difference {
     size_t count;
     char path[128], was[512], is[512]; /* "train.lr", "0.001", "0.01" */

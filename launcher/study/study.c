@@ -177,8 +177,8 @@ static int add_settings(struct study *s, const struct yaml_setting *settings, si
     return 0;
 }
 
-/* Variables of options of verbs that begin with UNETCTL_ and a section's name, but are not
- * settings. */
+/* Variables that begin with UNETCTL_, which is left out here, and a section's name, but are those
+ * of options of verbs instead of settings. */
 static const char *const other_variables[] = {"TRAIN_IMAGES", NULL};
 
 int study_open(struct study *s, const char *dir, const struct yaml_setting *settings,

@@ -42,7 +42,8 @@ void study_close(struct study *s);
 /* Makes an independent copy of src. Returns 0, or -1; then there is nothing to close. */
 int study_copy(const struct study *src, struct study *dst, struct err *e);
 
-/* Returns where a key was set: FILE:LINE, the variable, or the option. */
+/* Returns where a key was set: FILE:LINE, the variable, the option, or "built-in" for a preset;
+ * for a path that is not a key, the file. */
 const char *study_place(const struct study *s, const char *path);
 
 /* Adds a commented study.yaml with these values and presets for all others. Values are not
@@ -50,8 +51,8 @@ const char *study_place(const struct study *s, const char *path);
 int study_encode(const struct yaml_setting *settings, size_t nsettings, struct buf *dst,
                  struct err *e);
 
-/* Return the filters of the first level, and the number of poolings. A 0 in the study means the
- * model's own. 0: unknown. */
+/* Return the number of filters of the first level, and the number of poolings: those of the study
+ * or, if it has 0, the model's own. Both return 0 if a model's file has to be read for that. */
 int study_base(const struct study *s);
 int study_depth(const struct study *s);
 

@@ -110,7 +110,7 @@ static int open_study(struct workspace *w, const struct workspace_args *args, st
         return -1;
     int rc = study_open(&w->study, args->dir, settings, args->set.count + n, e);
     for (size_t i = 0; i < args->set.count; i++)
-        /* study_decode_set replaced it by NUL; args may be used again */
+        /* study_decode_set replaced the '=' by NUL; args may be used again */
         ((char *)settings[i].value)[-1] = '=';
     return rc;
 }

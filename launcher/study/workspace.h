@@ -16,8 +16,8 @@
 #include "src/cli.h"
 
 /* Values of the command line; NULL, 0 and false mean that an option is not given. Options that
- * are also settings of the study are CLI_TYPED, because study_open reads their environment
- * variables. */
+ * are also settings of the study are CLI_TYPED: they come only from the command line, because
+ * study_open reads their environment variables. */
 struct workspace_args {
     const char *dir, *site, *scheduler, *engine, *model, *gpus, *templates;
     long seeds, max_in_flight;
@@ -94,8 +94,8 @@ struct workspace {
  * there is nothing to close. */
 int workspace_open(struct workspace *w, const struct workspace_args *args, struct err *e);
 
-/* The same for verbs that describe jobs. words are those after "--": options of sbatch, which
- * override those of study and site. */
+/* Does the same for verbs that describe jobs. words are those after "--": options of sbatch, which
+ * override those of study and site. They must outlive w. */
 int workspace_open_jobs(struct workspace *w, const struct workspace_args *args, int nwords,
                         char **words, struct err *e);
 void workspace_close(struct workspace *w);

@@ -407,7 +407,7 @@ static const char *scalar_of(const yaml_node_t *node)
     return node->type == YAML_SCALAR_NODE ? (const char *)node->data.scalar.value : "";
 }
 
-/* Before all else: a later version may have other keys. */
+/* Checks the file's schema, before all other keys: a later version may have other keys. */
 static int check_schema(const struct yaml_reader *r, const yaml_node_t *root, struct err *e)
 {
     for (yaml_node_pair_t *p = root->data.mapping.pairs.start; p < root->data.mapping.pairs.top;

@@ -16,7 +16,7 @@ enum yaml_layer { YAML_BUILTIN, YAML_USER, YAML_SITE, YAML_STUDY, YAML_ENVIRONME
 
 struct yaml_origin {
     enum yaml_layer layer;
-    char *where; /* "FILE:LINE", "$UNETCTL_TRAIN_LR" or "--set"; NULL for presets */
+    char *where; /* "FILE:LINE", "$UNETCTL_TRAIN_LR", or an option as "--set"; NULL for presets */
 };
 
 /* The origin of each value, indexed by the row of the table. */
@@ -30,8 +30,9 @@ struct yaml_setting {
 };
 
 /* A struct is filled layer by layer, from the lowest up. yaml_table_create sets the presets.
- * Each file, variable and text that is added overwrites the keys that it has. yaml_table_finish
- * refuses a required key without a value; file is named in that error. All return 0, or -1 with
+ * Each file, variable and text that is added overwrites the keys that it has, except that an empty
+ * value leaves a key that may be blank as it is. yaml_table_finish refuses a required key without
+ * a value; file is named in that error. All return 0, or -1 with
  * ERR_CONFIG (ERR_USAGE for the command line and the environment). yaml_table_destroy frees dst
  * and origins after success and failure. Texts must be UTF-8 without control characters. */
 int yaml_table_create(const struct setting *keys, void *dst, struct yaml_origins *origins,
@@ -43,7 +44,7 @@ int yaml_table_add_text(const struct setting *keys, const char *path, const char
                         enum yaml_layer layer, const char *where, void *dst,
                         struct yaml_origins *origins, struct err *e);
 /* Copies values and origins from rows of another table to the rows of the same name in section,
- * unless those come from a higher layer. Lists are not copied. */
+ * unless these have a value from the same or a higher layer. Lists are not copied. */
 int yaml_table_add_table(const struct setting *keys, const char *section,
                          const struct setting *from, const void *src,
                          const struct yaml_origins *src_origins, void *dst,
