@@ -110,7 +110,8 @@ static int add_missing(const struct wanted_runs *wanted, struct results *table, 
     return rc;
 }
 
-/* Returns the length of a run's label, the beginning of its id. */
+/* Returns the length of a run's label, the beginning of its id, or of the whole id if that does
+ * not end as RUN_ID_FORMAT says. */
 static size_t label_size(const struct result *r)
 {
     char tail[64];
@@ -120,9 +121,10 @@ static size_t label_size(const struct result *r)
     return n > ntail && strcmp(r->run + n - ntail, tail) == 0 ? n - ntail : n;
 }
 
-/* Names the copy of a run's log. Logs of runs with the study's label are named as in the
- * reference, log_4.csv; others include their label. In the sorted table the first row of a label
- * and count is that of its first seed. */
+/* Names the copy of a run's log. Logs of runs with the study's label are named as those of the
+ * reference systems, log_4.csv; others include their label, or an engine other than the embedded
+ * one. In the sorted table the first row of a label and number of GPUs is that of its first seed,
+ * which the name leaves out. */
 static void name_log(const struct results *table, size_t i, const char *label,
                      char dst[LOG_NAME_SIZE])
 {
@@ -178,8 +180,8 @@ static bool has_bytes(const char *path, const char *text, size_t n)
     return same;
 }
 
-/* Adds a copy of src to the batch. own: collect writes the folder of dst, so an earlier file may
- * be replaced, unless it is a link, which may lead elsewhere. */
+/* Adds a copy of src to the batch. own: the folder of dst has an earlier collect's files, so a file
+ * at dst may be replaced, unless it is a link, which may lead elsewhere. */
 static int copy_file(const char *src, const char *dst, bool own, struct atomicfile_batch *b,
                      struct err *e)
 {
@@ -198,7 +200,8 @@ static int copy_file(const char *src, const char *dst, bool own, struct atomicfi
     return rc;
 }
 
-/* Copies a file of a done run's attempt, or removes the copy that an earlier collect made. */
+/* Copies a file of a run's attempt if the run is done and has the file; otherwise removes the copy
+ * that an earlier collect made. */
 static int copy_or_remove(const char *study_dir, const struct result *r, const char *name,
                           bool has, const char *copy, struct atomicfile_batch *b, struct err *e)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Reads a study's folder and writes its results: one row for each run that exists or is planned,
- * and copies of the good runs' logs in STUDY/logs. */
+ * and copies of the logs of good runs, which are done and verified, in STUDY/logs. */
 #ifndef UNETCTL_LAUNCHER_COLLECT_COLLECT_H
 #define UNETCTL_LAUNCHER_COLLECT_COLLECT_H
 
@@ -11,13 +11,14 @@
 #include "src/err.h"
 
 /* Fills table, which is empty, from the study's runs, adds rows for runs that its study.yaml wants
- * and that do not exist, and asks the scheduler for runs without a marker. If write is true,
- * writes STUDY/logs: the logs of good runs, then results.csv; logs that an earlier collect left
- * for runs which are no longer good are removed. Returns 0 or -1. */
+ * and that do not exist, and asks the scheduler about runs that have neither DONE nor FAILED. If
+ * write is true, writes STUDY/logs: the logs of good runs, then results.csv; logs that an earlier
+ * collect left for runs which are no longer good are removed. Returns 0, or -1; then table is
+ * empty. */
 int collect_study(struct workspace *w, bool write, struct results *table, struct err *e);
 
 /* Reads a folder of logs of any origin (logs_folder.h) into table, and writes copies of the good
- * logs under their names, then results.csv, to dst_dir. Returns 0 or -1. */
+ * logs under their names, then results.csv, to dst_dir. Returns 0, or -1; then table is empty. */
 int collect_logs(const char *src_dir, const char *dst_dir, struct results *table, struct err *e);
 
 #endif

@@ -233,8 +233,8 @@ static bool is_new(struct map *seen, const char *name)
     return !known;
 }
 
-/* Makes rows corrupt that name a run or a log which another row has named: a duplicate is not a
- * repetition. */
+/* Makes done rows corrupt that name a run or a log which an earlier row has named: a duplicate is
+ * not a repetition. */
 static void refuse_repeated_rows(struct results *table)
 {
     struct map runs = {0}, logs = {0};

@@ -12,14 +12,16 @@
 #include "src/err.h"
 
 /* Fills table, which is empty, with sorted rows, curves and scores. Returns 0, or -1 with
- * ERR_DATA if the folder cannot be read or contains no log.
+ * ERR_DATA if the folder or its results.csv cannot be read, or if there is no log; table is then
+ * empty.
  *
  * A results.csv may have been edited, so it is compared with its logs: a row is corrupt if it
- * contradicts its log, repeats a run, a log, or a case and seed, or has a time or quality that
- * no run can have.
+ * contradicts its log, has the run, the log, or the engine, settings, number of GPUs and seed of
+ * another row, or has a time or quality that no run can have.
  *
- * A log that cannot be read becomes a corrupt row with a note. So do a table whose name has no
- * count, a compressed one, and logs that contradict each other (suspects.h). */
+ * A log that is invalid becomes a corrupt row with a note. So do a log of which neither the name
+ * nor the lines give the number of GPUs, a compressed log, and logs that contradict each other
+ * (suspects.h). */
 int logs_folder_read(const char *dir, struct results *table, struct err *e);
 
 #endif

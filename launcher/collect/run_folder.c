@@ -23,7 +23,8 @@
 #define MAX_DOCUMENT (1 << 20)
 #define EMBEDDED "embedded"
 
-/* Returns a JSON object with our schema, which the caller releases. */
+/* Returns the JSON object of a file, which the caller releases. NULL with an error, also if its
+ * "schema" is not one that this version reads. */
 static json_t *read_document(const char *path, int code, struct err *e)
 {
     json_error_t why;
@@ -268,7 +269,8 @@ static int measure_run(struct result *r, const struct run_record *record, struct
 
 /* What is known of an attempt besides its measurements. */
 struct attempt {
-    /* as in struct run_record; without a record, from the run.json of the attempts */
+    /* How the number of GPUs changed, "" if it did not: as in struct run_record, or else from the
+     * run.json of the attempts. */
     char worlds[200];
     char backend[16]; /* the backend that computed; "": unknown */
 };
@@ -301,7 +303,8 @@ static int read_log_only(const char *attempt_dir, struct result *r, struct err *
                          r->epochs + 1, r->epochs, plural(r->epochs), epochs);
 }
 
-/* Finds whether one of the attempts first..last had another number of GPUs than the plan. */
+/* Writes to worlds the first of the attempts from first to r->attempt that had another number of
+ * GPUs than planned, or "". */
 static void find_resized(const char *attempt_dir, const struct result *r, int first,
                          char worlds[200])
 {

@@ -115,8 +115,9 @@ static int decode_run(struct record_reader *r, const json_t *o)
     return 0;
 }
 
-/* Estimates |G|^2 and tr(Sigma) from the gradient's norms over the small and the large batch.
- * Batch sizes are in the line or else in the run line. */
+/* Estimates |G|^2 and tr(Sigma) from the gradient's squared norms over one rank's batch and over
+ * the batch of all ranks. The batch sizes are in the epoch's line, or else in the run line. Both
+ * estimates are NaN if a value is missing or the batches are not of different sizes. */
 static void estimate_gradient(const struct run_record *d, const json_t *o, struct run_epoch *epoch)
 {
     double local = optional_number(o, "grad_sq_local"), b = optional_number(o, "grad_batch_local");

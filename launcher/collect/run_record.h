@@ -10,10 +10,12 @@
 #include "src/err.h"
 
 struct run_epoch {
-    double seconds, loss, images;
-    double data_s, comm_s; /* NaN if the line has none, like the following members */
+    double seconds, loss;
+    /* The following are NaN if the record does not have them. */
+    double images;         /* that all ranks processed */
+    double data_s, comm_s; /* seconds in which rank 0 waited for data and communication */
     double val_iou, val_accuracy;
-    double grad_sq, grad_var; /* G|^2 and tr(Sigma): unbiased estimates (noise_scale.h) */
+    double grad_sq, grad_var; /* |G|^2 and tr(Sigma): unbiased estimates (noise_scale.h) */
 };
 
 struct run_record {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Finds logs that are valid by themselves but cannot all be what their names say:
+/* Finds logs that are valid by themselves but cannot all be what their names say (count: the
+ * number of GPUs):
  *
  *   - different contents for one engine, settings, count and seed: none is used; of copies, one is;
  *   - copies under several seeds: one is used, because a copy is not a repetition;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Names of collected logs. Those of the reference systems are log_4.csv and log_hvd_4.csv; a
- * further seed of a count is log_4_s2.csv, and another engine log_ENGINE_4.csv. */
+/* Names of collected logs. Those of the reference systems on 4 GPUs are log_4.csv and
+ * log_hvd_4.csv (Horovod); a further seed is log_4_s2.csv, and another engine log_ENGINE_4.csv. */
 #ifndef UNETCTL_LAUNCHER_COLLECT_LOG_LOG_NAME_H
 #define UNETCTL_LAUNCHER_COLLECT_LOG_LOG_NAME_H
 
@@ -9,11 +9,13 @@
 
 #define LOG_NAME_SIZE 128
 
-/* Writes the name of a log. first: seed is the first one of its count, and is not in the name. */
+/* Writes the name of a log. first: seed is the first one with this number of GPUs, and is not in
+ * the name. */
 void log_name_encode(char dst[LOG_NAME_SIZE], const char *engine, int gpus, long seed, bool first);
 
-/* Decodes the name of a log (.csv, .log or .txt), or returns false if it is not one. Without an
- * engine the result is "native", for hvd "horovod"; without a seed it is 1. */
+/* Decodes the name of a log (.csv, .log or .txt). Returns false if it is not one; the values may
+ * be changed then. The engine is "native" if the name has none, and "horovod" for hvd; the seed
+ * is 1 if the name has none. */
 bool log_name_decode(const char *name, char *engine, size_t engine_size, int *gpus, long *seed);
 
 /* Does name end like that of a log, in .csv, .log or .txt? */

@@ -3,8 +3,8 @@
  * other output. What is used of them:
  *   init_start, to the first epoch    start-up
  *   epoch_start, epoch_stop           epochs, by their times
- *   train_loss, eval_accuracy         loss and score (IoU of our benchmark), by metadata.epoch_num
- *                                     (from 1)
+ *   train_loss, eval_accuracy         loss and score (IoU in logs that unetctl writes), by
+ *                                     metadata.epoch_num (from 1)
  *   eval_start, eval_stop             evaluation
  *   run_stop                          the end, metadata.status "success"
  *   number_of_ranks, seed, engine, global_batch_size, train_samples, eval_samples: what was run. */
@@ -20,8 +20,9 @@
 bool mllog_file_matches(const char *text);
 
 /* Decodes text as log_file_read does. Refuses, with ERR_DATA, a line that is not JSON, an epoch
- * that does not stop or is not the next one, times that decrease, a log without run_stop or with
- * a status other than success, and a log of another number of ranks than r has. */
+ * that does not stop or overlaps the one before, a loss that is not a number, a score outside
+ * 0..1, a log without run_stop or with a status other than success, and a log of another number of
+ * ranks than r has. */
 int mllog_file_decode(const char *text, const char *path, struct result *r, struct err *e);
 
 #endif

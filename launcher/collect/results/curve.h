@@ -13,10 +13,12 @@ struct curve {
     double *loss;
     /* validation IoU or accuracy; NaN in epochs without validation; NULL if there was none */
     double *score;
-    double *grad_sq, *grad_var; /* G|^2 and tr(Sigma) of the gradient (noise_scale.h); likewise */
+    /* |G|^2 and tr(Sigma) of the gradient (noise_scale.h); NaN in epochs without them; NULL if
+     * there were none */
+    double *grad_sq, *grad_var;
 };
 
-/* Creates a curve of n epochs, all NaN, with those of the optional columns that are named. NULL
+/* Creates a curve of n epochs, all NaN, with score and gradient if their bits are in columns. NULL
  * if memory ran out. */
 enum { CURVE_SCORE = 1, CURVE_GRADIENT = 2 };
 struct curve *curve_create(size_t n, int columns, struct err *e);
@@ -30,7 +32,8 @@ void curve_destroy(struct curve *c);
 int curve_check(const struct curve *c, const char *name, struct err *e);
 
 struct result;
-/* Sets r's epochs, first_epoch_s, second_epoch_s, median_epoch_s and loss. */
+/* Sets r's epochs, first_epoch_s, second_epoch_s, median_epoch_s and loss. c has at least one
+ * epoch; with one epoch, second_epoch_s and median_epoch_s are NaN. */
 void curve_measure(const struct curve *c, struct result *r);
 
 /* Returns the first epoch (from 0) whose value is at least the target, or with rising 0 at most

@@ -7,7 +7,7 @@
 
 struct definition {
     const char *key, *name, *text;
-    size_t offset; /* of a member in struct result; 0 for computed quantities */
+    size_t offset; /* of the member in struct result, or COMPUTED */
 };
 
 #define COMPUTED ((size_t)-1)

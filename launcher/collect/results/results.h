@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The table of results of a study, logs/results.csv: one row per run. Every wanted run has a
- * row; only rows in the state "done" have measurements. Unknown numbers are NaN here and empty
- * in the file. */
+ * row; only rows in the state "done" have measurements other than epochs. Unknown measurements are
+ * NaN here and empty in the file. */
 #ifndef UNETCTL_LAUNCHER_COLLECT_RESULTS_RESULTS_H
 #define UNETCTL_LAUNCHER_COLLECT_RESULTS_RESULTS_H
 
@@ -20,7 +20,7 @@ enum result_state {
     RESULT_RUNNING,     /* its job is running */
     RESULT_PENDING,     /* the job waits to start */
     RESULT_UNFINISHED,  /* neither DONE nor FAILED, and the scheduler could not be queried */
-    RESULT_CORRUPT,     /* it has a DONE marker, but its files are invalid */
+    RESULT_CORRUPT,     /* its files are invalid or contradict each other */
     RESULT_NOT_STARTED, /* generated, but never submitted */
     /* finished, but it ran on another number of GPUs than planned for some time */
     RESULT_ELASTIC,
@@ -34,7 +34,7 @@ struct result {
     long seed;
     int attempt; /* 0: there is none */
     enum result_state state;
-    long epochs;
+    long epochs;   /* completed */
     double images; /* images that all ranks processed in an epoch, median */
     double first_epoch_s, second_epoch_s;
     double median_epoch_s; /* over all epochs after the first */
@@ -52,7 +52,7 @@ struct result {
     int oversubscribed;    /* 1 or 0; -1: unknown */
     char host[128];        /* the host of rank 0 */
     char device[128];      /* the name of its GPU or processor; "": unknown */
-    char log[128];         /* the file in the same folder that has its epochs, or "" */
+    char log[128];         /* the file beside results.csv that has its epochs, or "" */
     char note[512];        /* what went wrong, where, why */
     long batch_per_gpu, global_batch; /* in images; 0: unknown */
     /* validation images that the quality was measured on, of all ranks; 0: unknown */
@@ -60,9 +60,9 @@ struct result {
     long parameters;       /* of the network; 0: unknown */
     int fake_gpus;         /* 1 if its "GPUs" are CPU cores, 0 if they are GPUs; -1: unknown */
     double energy_j;       /* of the whole run, measured */
-    /* G|^2 and tr(Sigma) of the gradient (noise_scale.h), means over the epochs after the first */
+    /* |G|^2 and tr(Sigma) of the gradient (noise_scale.h), means over the epochs after the first */
     double grad_sq, grad_var;
-    char images_log[128];  /* the file in the same folder that has its scores, or "" */
+    char images_log[128];  /* the file beside results.csv that has its scores, or "" */
     struct curve *curve;   /* its epochs, owned by the table; NULL: not read */
     struct scores *scores; /* scores of its images, owned by the table; NULL: none */
     /* The settings that can change its time or quality (settings.h), without those at their
@@ -82,16 +82,17 @@ struct results {
 
 const char *result_state_name(enum result_state state);
 
-/* Is accuracy its quality, rather than IoU? */
+/* Is accuracy the measure of the run's quality, rather than IoU? result_quality returns the one
+ * that is, or NaN. */
 bool result_by_accuracy(const struct result *r);
 double result_quality(const struct result *r);
 const char *result_quality_word(const struct result *r); /* "accuracy" or "IoU" */
 
-/* Sets everything to unknown: NaN, 0, -1, "". */
+/* Sets everything to unknown: NaN, 0, -1, "". The caller sets state, which becomes 0. */
 void result_init(struct result *r);
 
-/* Discards all measurements. r keeps its name, engine, layout, seed and attempt, and gets state
- * and note. */
+/* Discards all measurements. r keeps run, engine, gpus, nodes, seed, attempt and settings, and gets
+ * state and note. */
 void result_discard(struct result *r, enum result_state state, const char *note);
 
 /* Frees what r points to. */
@@ -104,7 +105,7 @@ void result_set_text(char *dst, size_t size, const char *text);
 /* Appends a copy of r; the table then owns what r points to. Returns 0, or -1 if memory ran out. */
 int results_add(struct results *table, const struct result *r, struct err *e);
 
-/* Sorts by engine, GPUs, seed, settings. */
+/* Sorts by engine, GPUs, seed, settings, and then run. */
 void results_sort(struct results *table);
 
 size_t results_count(const struct results *table, enum result_state state);
@@ -116,7 +117,7 @@ char *results_encode(const struct results *table);
 /* Fills table, which is empty, from a file that results_encode made. Curves and scores are not
  * in it. Columns are found by name; batch_per_gpu and the columns after it may be missing.
  * Returns 0, or -1 with ERR_DATA and FILE:LINE for a missing column, an invalid number or an
- * unknown state. */
+ * unknown state; table is then empty. */
 int results_read(struct results *table, const char *path, struct err *e);
 
 void results_destroy(struct results *table);

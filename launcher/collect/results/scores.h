@@ -11,7 +11,7 @@
 
 struct score {
     uint64_t image; /* hash of the image's name */
-    double iou;
+    double iou;     /* or its accuracy */
 };
 
 struct scores {
@@ -25,7 +25,7 @@ struct scores {
 struct scores *scores_read(const char *path, const char *column, struct err *e);
 void scores_destroy(struct scores *s);
 
-/* Finds the images that a and b share: iou_a[i] and iou_b[i] become the IoU of the same image.
+/* Finds the images that a and b share: iou_a[i] and iou_b[i] become the scores of the same image.
  * Both need room for the smaller count. Returns the number of common images. */
 size_t scores_match(const struct scores *a, const struct scores *b, double *iou_a, double *iou_b);
 

@@ -25,18 +25,20 @@ void settings_add(struct buf *dst, const char *key, const char *value);
  * text is malformed. */
 bool settings_next(const char **text, struct setting_text *dst);
 
+/* Adds the value without its backslashes. */
 void settings_add_value(struct buf *dst, const struct setting_text *s);
 
-/* Are they equal? NULL stands for unknown settings and equals only NULL. */
+/* Are two texts equal? NULL stands for unknown settings and equals only NULL. */
 bool settings_equal(const char *a, const char *b);
 
-/* Adds ", KEY VALUE" for each setting of texts[i] that differs from at least one other of
- * texts[0..n). */
+/* Adds ", KEY VALUE" for each setting of texts[i] that at least one other of texts[0..n) does not
+ * have with the same value, or ", settings not known" if only others are known. */
 void settings_tell_apart(const char *const *texts, size_t n, size_t i, struct buf *dst);
 
-/* Returns a copy without settings that make no difference: the strategy of runs on one GPU or on
- * several nodes, and with one_gpu the batch, because the batch of each GPU is then the global
- * one. The caller frees it. NULL for NULL, or if memory ran out. */
+/* Returns a copy of text to compare a run by to which the strategy makes no difference, because it
+ * is on one GPU or on several nodes. The copy has no strategy and, with one_gpu, the batch of each
+ * GPU as train.global_batch, which it is on one GPU. The caller frees it. NULL for NULL, or if
+ * memory ran out. */
 char *settings_common(const char *text, bool one_gpu);
 
 #endif
