@@ -12,7 +12,8 @@ static double value_for(const struct series_point *p, enum quantity q)
     return q == QUANTITY_COUNT ? p->gpu_hours : p->q[q].median;
 }
 
-/* Chooses the measured count with the smallest q (QUANTITY_COUNT stands for GPU-hours). */
+/* Chooses the measured count with the smallest q (QUANTITY_COUNT stands for GPU-hours); of equal
+ * ones that with the fewest GPUs. */
 static void choose_least(struct advice_choice *c, const struct series *s, enum quantity q,
                          const char *what)
 {
@@ -43,7 +44,7 @@ static bool was_measured(const struct series *s, int gpus)
 }
 
 /* Chooses the fewest GPUs that meet the deadline, among measured counts and those that the model
- * predicts between and beyond them. */
+ * predicts between and beyond them, up to FURTHEST times the largest. */
 static void meet_deadline(struct advice_choice *c, const struct series *s,
                           const struct model *whole, double deadline_s)
 {

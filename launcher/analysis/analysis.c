@@ -16,9 +16,10 @@
 /* a smaller relative difference of epoch times between series does not matter */
 #define TIME_MARGIN 0.02
 
-/* Returns the value of a run that a model is fitted to: seconds of a steady epoch, scaled to the
- * number of images of the base case's, seconds of the whole run, or images per second; NaN if it
- * was not recorded. */
+/* Returns the value of a run that a model is fitted to: for Gustafson's law images per second, with
+ * whole the seconds of the whole run, and otherwise the seconds of a steady epoch, scaled to the
+ * number of images of the base case if all are known. NaN if it was not recorded, and for whole
+ * runs of different lengths or of weak scaling. */
 static double model_value(const struct series *s, const struct result *r, enum model_law law,
                           bool whole)
 {
@@ -201,8 +202,8 @@ static int add_pair(struct analysis *a, size_t i, size_t k, struct err *e)
                : 0;
 }
 
-/* Are both series comparable? Weak and strong scaling differ by more than one cause, and so do
- * epochs that grow with the GPUs and epochs that do not. */
+/* Are both series comparable? Two modes of scaling of one engine in one source are not, since they
+ * differ by more than one cause; nor are epochs that grow with the GPUs and epochs that do not. */
 static bool are_comparable(const struct analysis_series *x, const struct analysis_series *y)
 {
     enum series_mode a = x->series.mode, b = y->series.mode;
@@ -359,8 +360,8 @@ static int refuse_series(const struct analysis *a, int base, struct err *e)
     return rc;
 }
 
-/* Checks that the base case is 1 GPU or was named by the user, since speed-ups are relative to
- * it. */
+/* Checks that some series begins with the base case and has a larger count, and that some series
+ * has a steady epoch. The base case is 1 GPU unless the user named another (base). */
 static int check_base_case(const struct analysis *a, int base, struct err *e)
 {
     bool compared = false, steady = false, based = false;

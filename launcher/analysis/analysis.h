@@ -5,8 +5,8 @@
  *     -> models, advice, convergence, noise scale -> decision
  *   pairs of series -> differences; all of it -> the twelve rules
  *
- * It accesses no files. The same results give the same numbers, because the random numbers have
- * a fixed seed. */
+ * A count is a number of GPUs that runs were measured on. It accesses no files. The same results
+ * give the same numbers, because the random numbers have a fixed seed. */
 #ifndef UNETCTL_LAUNCHER_ANALYSIS_ANALYSIS_H
 #define UNETCTL_LAUNCHER_ANALYSIS_ANALYSIS_H
 
@@ -59,12 +59,13 @@ struct analysis_difference {
     int gpus;
     enum quantity quantity;    /* STEADY_EPOCH or IOU */
     struct comparison compare;
-    struct ratio ratio;        /* of times, a / b: above 1 if b is faster */
+    struct ratio ratio;        /* of times, a / b: above 1 if b is faster; NaN for IOU */
 };
 
 struct analysis_pair {
     size_t a, b; /* indices of series */
-    /* by count, then quantity; p-values are Holm-corrected over each quantity */
+    /* At all common counts, first of the steady epoch, then of IoU, each by ascending count.
+     * p-values are Holm-corrected over the counts of a quantity. */
     struct analysis_difference *differences;
     size_t ndifferences;
 };
@@ -74,7 +75,7 @@ struct analysis {
     size_t nsources;
     struct analysis_series *series;
     size_t nseries;
-    struct analysis_pair *pairs; /* all pairs, if there are at most ANALYSIS_PAIRED series */
+    struct analysis_pair *pairs; /* comparable pairs of the first ANALYSIS_PAIRED series */
     size_t npairs;
     struct rule rules[RULES_COUNT];
     char *notes; /* what was left out and why, one per line, or "" */

@@ -9,7 +9,7 @@
 
 #include "src/plural.h"
 
-/* an evaluation shorter than this part of the base case's scored fewer images */
+/* an evaluation shorter than this part of the base case's may have scored fewer images */
 #define FEWER_IMAGES 0.6
 
 __attribute__((format(printf, 3, 4)))

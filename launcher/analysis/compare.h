@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Tests whether the difference between two groups of runs is more than chance. The groups are
- * paired if both have the same seeds, and independent otherwise. */
+/* Tests whether the difference between two groups of runs, such as those of two counts (numbers of
+ * GPUs), is more than chance. The groups are paired if both have the same seeds, and independent
+ * otherwise. */
 #ifndef UNETCTL_LAUNCHER_ANALYSIS_COMPARE_H
 #define UNETCTL_LAUNCHER_ANALYSIS_COMPARE_H
 
@@ -21,8 +22,8 @@ enum compare_test {
     COMPARE_IMAGES,
     COMPARE_PAIRED_T,      /* 2 to 9 pairs of runs with the same seeds */
     COMPARE_SIGNED_RANK,   /* 10 pairs or more: Wilcoxon's signed-rank test */
-    COMPARE_WELCH,         /* runs without common seeds; one side has fewer than 6 */
-    COMPARE_RANK_SUM       /* runs without common seeds: Mann and Whitney's test */
+    COMPARE_WELCH,         /* runs that are not paired; one side has fewer than 6 */
+    COMPARE_RANK_SUM       /* runs that are not paired: Mann and Whitney's test */
 };
 
 struct comparison {
@@ -45,13 +46,14 @@ struct comparison {
 
 const char *compare_test_name(enum compare_test test);
 
-/* Compares quantity q of the rows a[0..na) and b[0..nb). IoU is compared over the same images if
- * each side has one run and both have scores. Returns 0, or -1 if memory ran out. */
+/* Compares quantity q of the rows a[0..na) and b[0..nb), which are sorted by seed. IoU is compared
+ * over the same images if each side has one run and both have scores. Returns 0, or -1 if memory
+ * ran out. */
 int compare_runs(struct comparison *c, const struct result *a, size_t na, const struct result *b,
                  size_t nb, enum quantity q, double margin, struct err *e);
 
 /* Returns the runs per count that are needed to find a difference of distance among nfamily
- * comparisons made together. */
+ * comparisons made together, or 0 if that is unknown. */
 size_t compare_needed(const struct comparison *c, double distance, size_t nfamily);
 
 /* Corrects n comparisons made together: p by Holm's method, intervals and needed by

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Time to accuracy = epochs to the target x seconds per epoch. The two factors separate what a
- * larger batch costs (more epochs) from what the hardware gains (fewer seconds). */
+ * larger batch costs (more epochs) from what the hardware gains (fewer seconds). A count, N, is a
+ * number of GPUs that runs were measured on; base is the smallest. */
 #ifndef UNETCTL_LAUNCHER_ANALYSIS_CONVERGENCE_H
 #define UNETCTL_LAUNCHER_ANALYSIS_CONVERGENCE_H
 
@@ -13,9 +14,10 @@ enum convergence_metric { CONVERGENCE_NONE, CONVERGENCE_SCORE, CONVERGENCE_LOSS 
 
 struct convergence_point {
     int gpus;
-    size_t nruns, nreached;  /* runs with a curve; those of them that reach the target */
+    /* runs with a curve, 0 if some curve has no times; those of them that reach the target */
+    size_t nruns, nreached;
     double epochs;           /* median over runs; NaN unless more than half reach the target */
-    double epoch_s;          /* mean seconds per epoch until the target */
+    double epoch_s;          /* seconds per epoch until the target: seconds / epochs */
     double seconds;          /* median time to target */
     double epochs_ratio;     /* epochs(N) / epochs(base); above 1, more epochs are needed */
     double epoch_s_ratio;    /* epoch_s(base) / epoch_s(N); above 1, epochs are faster */
@@ -27,13 +29,15 @@ struct convergence {
     enum convergence_metric metric;
     double target;
     bool scored;  /* every run has validation scores of its epochs */
-    bool chosen;  /* by the user; otherwise it is the best value of the worst count's median run */
+    /* The user chose the target; otherwise it is the best value of the worst count's median run. */
+    bool chosen;
     struct convergence_point *points; /* one per point of the series */
     size_t npoints;
 };
 
-/* Computes the convergence of a series. A target of NaN is chosen. Returns 0, or -1 if memory
- * ran out. */
+/* Computes the convergence of a series. A target that is NaN is not the user's. The metric is the
+ * score if all runs have scores and loss_target is NaN, otherwise the loss. Without curves it is
+ * CONVERGENCE_NONE, and there are no points. Returns 0, or -1 if memory ran out. */
 int convergence_compute(struct convergence *c, const struct series *s, double score_target,
                         double loss_target, struct err *e);
 void convergence_destroy(struct convergence *c);

@@ -178,7 +178,8 @@ static void find_seeds(struct decision *d, const struct series *s)
         d->seeds.n = 0;
 }
 
-/* Writes what an epoch of p waits for, if that was recorded. */
+/* Writes that the efficiency drops at p, and what its epochs wait for if that was recorded. Returns
+ * the length of the text. */
 static int explain_slow(const struct series *s, const struct series_point *p, char *dst,
                         size_t size)
 {

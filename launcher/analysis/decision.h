@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The verdict as data: how many GPUs to use, for what reasons, and what weakens it. All
  * sentences of a report about what to use, what limits scaling and what to measure next are made
- * from it.
+ * from it. A count is a number of GPUs that runs were measured on; the base case is the smallest
+ * count, and steady means the epochs after the first.
  *
  * The rule (decision_rule): of the measured counts, use the fastest whose steady efficiency is
  * at least DECISION_EFFICIENCY and whose quality holds. Quality is judged by the interval of its
@@ -36,9 +37,9 @@ enum decision_iou {
 
 /* How a count meets the rule. */
 enum decision_state {
-    DECISION_PASSES,
+    DECISION_PASSES,    /* efficient, and its quality holds; also the base case */
     DECISION_UNDECIDED, /* efficient, but its quality is undecided or unknown */
-    DECISION_FAILS
+    DECISION_FAILS      /* not efficient, or its quality falls */
 };
 
 /* The most severe first. */
@@ -46,12 +47,12 @@ enum caveat_kind {
     CAVEAT_FAKE_GPUS,      /* GPUs are CPU cores of one machine */
     CAVEAT_FEW_CORES,      /* more workers than cores */
     CAVEAT_KERNELS,        /* slower kernels were used, as others gave wrong results */
-    CAVEAT_NOT_LEARNT,     /* no run has learnt to segment */
+    CAVEAT_NOT_LEARNT,     /* no network has learnt its task, or some run is blind (see below) */
     CAVEAT_UNEQUAL_IMAGES, /* different counts were scored on different images */
     CAVEAT_MIXED_MODES,    /* the study mixes strong and weak scaling */
     CAVEAT_ONE_RUN,        /* one run per count */
     CAVEAT_NEAR_THRESHOLD, /* the interval of an efficiency contains DECISION_EFFICIENCY */
-    CAVEAT_MISSING_COUNTS, /* runs of some counts have no result */
+    CAVEAT_MISSING_COUNTS, /* some runs have no result */
     CAVEAT_BASE,           /* the base case is not 1 GPU */
     CAVEAT_NO_IMAGES,      /* the number of images that were processed is unknown */
     CAVEAT_UNEQUAL_EPOCHS,
@@ -94,11 +95,11 @@ struct decision {
     const struct series_point
         *limit;          /* the next larger count after reach, or NULL if none was measured */
     char limit_why[240]; /* why limit is not used: "efficiency drops to ..." */
-    /* If limit is NULL, the largest count for which the model predicts an efficiency of
-     * DECISION_EFFICIENCY; 0 if the model does not apply. */
+    /* If limit is NULL, the largest count, at most twice the largest measured one, for which the
+     * model predicts an efficiency of DECISION_EFFICIENCY; 0 if the model does not apply. */
     int model_reach;
     int next;          /* the count to measure next, or 0 */
-    size_t next_seeds; /* or the runs per count to reach for base and reach, or 0 */
+    size_t next_seeds; /* or how many runs base and reach should have each, or 0 */
     char next_why[240];
     struct caveat caveats[CAVEAT_NKINDS];
     size_t ncaveats;
@@ -110,7 +111,8 @@ void decision_rule(struct buf *b, const char *quality);
 /* "holds", "undecided", ... */
 const char *decision_iou_name(enum decision_iou iou);
 
-/* Is r no better than predicting one class everywhere? False if that is unknown. */
+/* Is r no better than predicting one class everywhere, which is called blind? False if that is
+ * unknown. */
 bool decision_is_blind(const struct result *r);
 
 /* Does the efficiency of p, as printed with three decimals, reach DECISION_EFFICIENCY? */

@@ -33,7 +33,9 @@ struct sample_group {
     size_t begin; /* its first element in the sorted samples */
 };
 
-/* The normal equations of the least squares of 1 - phi c w. */
+/* The normal equations of the least squares of the relative errors 1 - w (phi . c), where phi are
+ * the terms at a sample's count, c the coefficients, and w = 1 / value; n is the number of
+ * samples. */
 struct equations {
     double gram[MODEL_TERMS][MODEL_TERMS], right[MODEL_TERMS], n;
 };

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Models of scaling fitted to measured times, or rates, by least squares of relative errors.
+/* Models of scaling fitted to measured times, or rates, by least squares of relative errors. N is a
+ * number of GPUs, also called a count.
  *
  * Each is linear in its coefficients, which are kept at 0 or above:
  *   ideal        T(N) = a / N
  *   Amdahl       T(N) = a / N + b                  serial share f = b / (a + b)
- *   USL          T(N) = a / N + b + c (N - 1)      sigma = b / (a + b), kappa = c / (a + b)
+ *   USL (universal scalability law)
+ *                T(N) = a / N + b + c (N - 1)      sigma = b / (a + b), kappa = c / (a + b)
  *   logarithmic  T(N) = a / N + c log2 N           a tree of messages
  *   Gustafson    R(N) = p + q N                    serial share f = p / (p + q); R in images/s, for
  *                                                  weak scaling only
- * which is N. Gunther's S = N / (1 + sigma (N - 1) + kappa N (N - 1)) and the others with T(1)
- * free, so that no model is forced through the one noisy run with 1 GPU. */
+ * The USL is N. Gunther's S = N / (1 + sigma (N - 1) + kappa N (N - 1)). T(1) is free in all of
+ * them, so that no model is forced through the one noisy run with 1 GPU. */
 #ifndef UNETCTL_LAUNCHER_ANALYSIS_MODEL_H
 #define UNETCTL_LAUNCHER_ANALYSIS_MODEL_H
 

@@ -12,7 +12,7 @@
 
 /* Values that are treated as independent: runs, or blocks of epochs. */
 struct units {
-    double *gradient, *noise; /* G|^2 and tr(Sigma), summed within the unit */
+    double *gradient, *noise; /* |G|^2 and tr(Sigma): a run's means, or the sums of a block */
     size_t n;
 };
 
@@ -25,8 +25,8 @@ static void add_unit(struct units *u, double gradient, double noise)
 }
 
 /* Adds blocks of the epochs after the first. Neighbouring epochs are correlated, so a block has
- * n^(1/3) of them, a length that grows with n as in the block bootstrap of time series (Kuensch
- * 1989). */
+ * n^(1/3) of these n epochs, a length that grows with n as in the block bootstrap of time series
+ * (Kuensch 1989). A last, shorter block is left out. */
 static void add_blocks(struct units *u, const struct curve *c)
 {
     size_t length = c->n ? (size_t)ceil(cbrt((double)(c->n - 1))) : 0; /* 0: no such epoch */
@@ -41,8 +41,8 @@ static void add_blocks(struct units *u, const struct curve *c)
     }
 }
 
-/* Returns the logarithm of the ratio without unit out (with all units if out is n), or NaN if
- * noise hides the gradient. */
+/* Returns the logarithm of noise / gradient, each summed over the units except unit `out` (over all
+ * if out is u->n), or NaN if noise hides the gradient. */
 static double log_ratio(const struct units *u, size_t out)
 {
     double gradient = 0, noise = 0;

@@ -31,8 +31,8 @@ struct noise_scale {
 
 void noise_scale_compute(struct noise_scale *n, const struct series *s);
 
-/* Returns the images that the same progress takes with a batch of to, relative to a batch of
- * from, or NaN if the scale was not measured or a batch is unknown (0). */
+/* Returns how many times as many images the same progress takes with a global batch of `to` images
+ * as with one of `from` images, or NaN if the scale was not measured or a batch is unknown (0). */
 double noise_scale_images(const struct noise_scale *n, long from, long to);
 
 #endif

@@ -143,7 +143,8 @@ static double exposed_time(const struct prediction_base *s, int gpus, double com
 }
 
 /* Returns the time that a GPU computes in a step, without waiting for others. The measured step
- * of the base case includes its own communication, which is subtracted. */
+ * of the base case includes its own communication, which is subtracted, but at most half of the
+ * step. */
 static double compute_time(const struct prediction_base *s, int gpus, int which)
 {
     double own = s->step_s, exposed = exposed_time(s, s->base, own, which);
@@ -250,7 +251,7 @@ static void predict_point(struct prediction *p, const struct prediction_base *s,
                                     d->speedup.high / ideal};
 }
 
-/* Returns the largest number of GPUs that were on a node. */
+/* Returns the largest number of GPUs that were on a node, or 0 if no run states its nodes. */
 static int nodes_of_series(const struct series *s)
 {
     int most = 0;

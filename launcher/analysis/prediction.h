@@ -2,7 +2,8 @@
 /* Predicts what numbers of GPUs that were not measured would give, from the measured step of the
  * smallest number, the size of the gradients, and published figures of the links between GPUs.
  *
- *   step(N) = compute (1 + jitter sqrt(2 ln N)) + exposed communication
+ *   step(N) = compute (1 + jitter (s(N) - s(base))) + exposed communication
+ *   s(n) = sqrt(2 ln n); base is the smallest measured number, whose step has its own jitter
  *   within a node of g GPUs   2 (g - 1) / g M / bandwidth + messages x latency
  *   between P nodes           2 (P - 1) / P M / bandwidth + messages x latency
  *   each sum of batch norm    2 log2 g x latency + 2 log2 P x latency, never hidden
@@ -48,6 +49,7 @@ struct prediction_network {
     int sums;                /* sums of synchronised batch norm per step */
 };
 
+/* Of times, low is the case "low" above; of speed-up and efficiency, it is the case "high". */
 struct bounds {
     double low, expected, high;
 };

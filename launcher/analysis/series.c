@@ -20,7 +20,8 @@
  * GPU. */
 #define SAME_WORK 0.1
 
-/* The groups of a run. A run may be in both, as the base case is. */
+/* The groups of a run: runs with the most common batch per GPU, and runs with the most common
+ * global batch. A run may be in both, as the base case is. */
 enum mode_group { MODE_NEITHER = 0, MODE_PER_GPU = 1, MODE_GLOBAL = 2, MODE_BOTH = 3 };
 
 struct mode_split {
@@ -86,7 +87,8 @@ static void include_estimate(struct ratio *r)
     r->interval.high = fmax(r->interval.high, r->value);
 }
 
-/* Computes a / b of the medians of two samples, with the interval that their sizes allow. */
+/* Computes the interval of r, whose value is the ratio of the medians of a and b, by the method
+ * that their sizes allow. */
 static int compare_medians(struct ratio *r, const double *a, size_t na, const double *b, size_t nb,
                            struct err *e)
 {
@@ -258,8 +260,8 @@ static int compare_batches(const void *a, const void *b)
     return (x->gpus > y->gpus) - (x->gpus < y->gpus);
 }
 
-/* Returns the batch that most counts have (of equally frequent ones the smallest); *ncounts
- * becomes the number of counts. */
+/* Returns the batch that most counts have (of equally frequent ones the smallest), or 0 if none is
+ * known; *ncounts becomes the number of counts that have it. */
 static long most_common_batch(const struct result *rows, size_t n, enum mode_group g,
                               size_t *ncounts)
 {
@@ -297,8 +299,9 @@ static size_t mark_rows(const struct result *rows, size_t n, enum mode_group g, 
     return marked;
 }
 
-/* Returns SERIES_WEAK if runs of MODE_PER_GPU on several counts all process the same number of
- * images per GPU, but not in total. */
+/* Returns the mode of the runs of MODE_PER_GPU, which are on several counts: SERIES_WEAK if all
+ * process about the same number of images per GPU; otherwise, also if that is unknown,
+ * SERIES_WEAK_BATCH. */
 static enum series_mode per_gpu_mode(const struct result *rows, size_t n,
                                      const enum mode_group *groups)
 {

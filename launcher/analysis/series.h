@@ -2,10 +2,10 @@
 /* A series: the good runs of one engine in one mode of scaling, by number of GPUs. Has every
  * quantity with its spread, and speed-up and efficiency with intervals.
  *
- *   S(N) = T(base) / T(N)        E(N) = S(N) base / N        base: the smallest count
+ *   S(N) = T(base) / T(N)        E(N) = S(N) base / N     base: the smallest count
  *
- * Times of several runs are summarized by their median before they are divided; ratios are never
- * averaged. */
+ * A count, N, is a number of GPUs that runs were measured on. Times of several runs are summarized
+ * by their median before they are divided; ratios are never averaged. */
 #ifndef UNETCTL_LAUNCHER_ANALYSIS_SERIES_H
 #define UNETCTL_LAUNCHER_ANALYSIS_SERIES_H
 
@@ -118,7 +118,8 @@ double series_ideal(const struct series *s, int gpus);
 const struct ratio *series_efficiency(const struct series *s, const struct series_point *p);
 /* Returns the speed-up that belongs to that efficiency. */
 const struct ratio *series_speedup(const struct series *s, const struct series_point *p);
-/* Adds one clause: "weak in the batch (16 images per GPU; the epoch stays the same)". */
+/* Adds one clause, such as "weak scaling: 16 images per GPU and step, and the epoch grows with the
+ * GPUs". */
 void series_describe_mode(const struct series *s, struct buf *b);
 
 #endif

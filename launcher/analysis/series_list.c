@@ -15,7 +15,7 @@ struct series_group {
     char *alone, *spread; /* settings_common of settings, for one GPU and for several */
     size_t ncounts;
     int last;    /* the count of the last run */
-    bool narrow; /* it has runs to which no setting is irrelevant */
+    bool narrow; /* it has runs on several GPUs of one node, to which the strategy matters */
 };
 
 struct series_groups {
@@ -33,8 +33,8 @@ static bool is_narrow(const struct result *r)
     return r->gpus > 1 && r->nodes <= 1;
 }
 
-/* Does the run belong to the group? common is settings_common of a run that is not narrow, or
- * NULL. */
+/* Does the run belong to the group? common is settings_common of the run's settings, or NULL if the
+ * run is narrow. */
 static bool is_in_group(const struct result *r, const char *common, const struct series_group *g)
 {
     return strcmp(r->engine, g->engine) == 0 &&

@@ -22,7 +22,8 @@ struct interval bootstrap_bca(double *replicates, size_t n, double estimate,
                               const double *jackknife, size_t njack, double level);
 
 /* Computes the BCa interval of median(a) / median(b) for two independent samples; values of b
- * must be positive. Returns 0, or -1 if memory ran out. */
+ * must be positive. There is none if a sample has fewer than 3 values. Returns 0, or -1 if memory
+ * ran out. */
 int bootstrap_median_ratio(struct interval *dst, const double *a, size_t na, const double *b,
                            size_t nb, uint64_t seed, double level, struct err *e);
 

@@ -47,8 +47,8 @@ static void check_refusals(void)
     results_destroy(&table);
 }
 
-/* Fills a table with times by Amdahl's law with a serial fraction of 0.04, and an engine that is
- * slower by a fifth, without scatter. */
+/* Adds 3 runs each with 1, 2, 4, 8 and 16 GPUs. Their times follow Amdahl's law with a serial
+ * fraction of 0.04, multiplied by factor, without scatter. */
 static void fill(struct results *dst, double factor)
 {
     for (int gpus = 1; gpus <= 16; gpus *= 2)
@@ -113,8 +113,8 @@ static void check_all(void)
     results_destroy(&other);
 }
 
-/* Checks rule six for normal times, or for times of which a tenth are outliers, with this number
- * of runs per count. */
+/* Checks rule six for normal times, or for times of which about a fifth are outliers, with this
+ * number of runs per count. */
 static void check_rule_six(long runs, bool outliers, enum rule_state state, const char *words)
 {
     for (int gpus = 1; gpus <= 16; gpus *= 2)

@@ -107,8 +107,7 @@ static void check_intervals(void)
     results_destroy(&table);
 }
 
-/* 12 GPUs that drop a remainder process fewer images in less time, which does not count as
- * speed. */
+/* GPUs that drop a remainder process fewer images in less time, which does not count as speed. */
 static void check_images(void)
 {
     table_add(&table, "a", 1, 1, 10)->images = 100;
