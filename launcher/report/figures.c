@@ -148,8 +148,8 @@ static void add_ideal(struct chart *c, const struct report *r)
     add_guide(c, r, 0, 1.0 / base, false, "ideal");
 }
 
-/* Adds the chosen model from from to to GPUs. Its values are listed at whole numbers of GPUs,
- * starting with first. */
+/* Adds the curve of the chosen model to s, between the numbers of GPUs `from` and `to`. Its values
+ * are listed at whole numbers of GPUs, beginning with from + first. */
 static void add_model_line(struct chart *c, struct chart_series *s, const struct report_series *rs,
                     int from, int to, int first)
 {

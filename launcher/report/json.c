@@ -89,7 +89,7 @@ static json_t *add_comparison(json_t *o, const struct comparison *c)
                {"needed_repeats", known_count(c->needed)});
 }
 
-/* Sets the quantities of a count's runs under the keys of logs/results.csv. */
+/* Sets the quantities of a count's runs, under the keys of logs/results.csv where that has them. */
 static void set_quantities(json_t *o, const struct series_point *p)
 {
     static const struct {

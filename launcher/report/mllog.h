@@ -6,8 +6,9 @@
 
 #include "launcher/collect/results/results.h"
 
-/* Writes dir/RUN.log for each good run whose epochs are known, and makes dir if necessary.
- * Characters that file names should not have become '_'. Returns 0 or -1. */
+/* Writes dir/RUN.log for each good run whose epochs are known, and makes dir if necessary. In RUN,
+ * characters that file names should not have become '_', and then "-" and the index of the row are
+ * appended. Returns 0 or -1. */
 int mllog_write(const struct results *results, const char *dir, struct err *e);
 
 #endif

@@ -25,9 +25,11 @@ struct report {
     struct analysis analysis;
     struct report_series *series; /* one per series of the analysis */
     size_t nseries;
-    char *problems;    /* runs without a result, one per line, at most REPORT_MAX_PROBLEMS; or "" */
+    /* Runs without a result, at most REPORT_MAX_PROBLEMS, and the notes of the analysis, one per
+     * line, or "". */
+    char *problems;
     char *rule;        /* the rule of the verdicts, in words */
-    char *differences; /* the differences between series, one sentence per line */
+    char *differences; /* the differences between series, one sentence per line, or "" */
 };
 
 #define REPORT_MAX_PROBLEMS 200

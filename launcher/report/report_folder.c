@@ -113,7 +113,8 @@ static void remove_figures(const char *dir)
         free(entries);
 }
 
-/* Moves each file of src to dst and removes src. If dst is NULL, the files are removed instead. */
+/* Moves each file of src, except its folder figures, to dst, and removes src if it is then empty.
+ * If dst is NULL, the files are removed instead. */
 static int move_files(const char *src, const char *dst, struct err *e)
 {
     struct dirent **entries;
@@ -134,7 +135,7 @@ static int move_files(const char *src, const char *dst, struct err *e)
     return rc;
 }
 
-/* Checks that a folder without a report of unetctl's contains none of the files in src. */
+/* Checks that dst, which has no earlier report, contains none of the files in src. */
 static int check_room(const char *src, const char *dst, struct err *e)
 {
     struct dirent **entries;

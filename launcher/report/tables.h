@@ -23,7 +23,7 @@ void tables_fill_settings(struct table *t, const struct report_series *s);
 /* The twelve rules. */
 void tables_fill_rules(struct table *t, const struct report *r);
 
-/* Lists the first runs, at most most, with their states. */
+/* Lists the first `most` runs with their states. */
 void tables_fill_runs(struct table *t, const struct results *results, size_t most);
 
 #endif

@@ -28,7 +28,7 @@ static void add_interval_words(struct buf *b, const struct interval *i, int deci
                  i->high);
 }
 
-/* Returns one decimal, or two if the interval is narrow. */
+/* Returns one decimal, or two if the interval is narrow or unknown. */
 static int speedup_decimals(const struct ratio *r)
 {
     return interval_is_known(&r->interval) && r->interval.high - r->interval.low >= 0.2 ? 1 : 2;

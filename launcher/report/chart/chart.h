@@ -39,7 +39,8 @@ struct chart_series {
     bool small;  /* many single runs: light marks that show no values */
     bool right;  /* y values belong to the right axis */
     bool unlisted; /* omitted from the key, as it continues the previous series */
-    /* of a line: the points whose values are listed; step 0: a selection */
+    /* Of a line: the value of each listed_step-th point from listed_first on is listed. Step 0: a
+     * selection of about 16 points. */
     size_t listed_first, listed_step;
     struct chart_point *points;
     size_t count;
@@ -72,21 +73,20 @@ void chart_init(struct chart *c, const char *name, const char *title, const char
 struct chart_series *chart_add_series(struct chart *c, enum chart_style style, int colour,
                                       const char *label, ...) __attribute__((format(printf, 4, 5)));
 
-/* Adds a point to s, a series of c; s may be NULL. Marks whose y and interval are all NaN are
- * omitted. */
+/* Adds a point to s, a series of c; s may be NULL. Marks whose y is NaN are omitted. */
 void chart_add_point(struct chart *c, struct chart_series *s, double x, double y, double low,
                      double high);
 
 /* Is the value of point i of s listed? That is so for all marks and columns, and for some points
- * of a line. */
+ * of a line, but not for small marks, bands, and series in CHART_INK. */
 bool chart_series_lists(const struct chart_series *s, size_t i);
 
-/* Sets the ranges and tics of all axes from the points. y starts at 0 if from_zero is true,
- * otherwise at a round number below the smallest value. Ranges that are already set (high > low)
- * are kept. */
+/* Sets the ranges and tics of all axes from the points. With from_zero y starts at 0, or below if
+ * there are negative values; otherwise at a round number, at most the smallest value. Ranges that
+ * are already set (high > low) are kept. */
 void chart_fit(struct chart *c, bool from_zero);
 
-/* Sets the range to round numbers around low..high, with at most ntics + 1 tics. */
+/* Sets the range to round numbers around low..high, with at most ntics + 2 tics. */
 void chart_axis_fit(struct chart_axis *a, double low, double high, int ntics);
 
 /* Advances *tic to the next tic; NAN starts at the first. Returns false after the last. */
@@ -95,7 +95,7 @@ bool chart_axis_next(const struct chart_axis *a, double *tic);
 /* Returns the decimals that distinguish the tics near tic. */
 int chart_axis_decimals(const struct chart_axis *a, double tic);
 
-/* Returns the position of value on the axis, from 0 to 1. */
+/* Returns the position of value on the axis: 0 at a->low, 1 at a->high. */
 double chart_axis_place(const struct chart_axis *a, double value);
 
 void chart_destroy(struct chart *c);

@@ -15,7 +15,7 @@
 #define NOT_FOUND 127 /* the exit code if the program could not be started */
 
 /* The first six are those of Okabe and Ito (2008), some darker for white paper; the next run
- * from violet to green as in viridis (van der Walt and Smith, 2015), from dark to light also in
+ * from violet to yellow as in viridis (van der Walt and Smith, 2015), from dark to light also in
  * grey; the last is neutral. */
 static const char *const colours[CHART_NCOLOURS] = {
     "#0072b2", "#d55e00", "#00795a", "#a64d84", "#3f4850", "#8a6400", "#440154", "#46327e",
@@ -84,7 +84,8 @@ static void add_head(struct buf *b, const struct chart *c)
         add_axis(b, &c->right, "y2");
 }
 
-/* Returns half the smallest distance of two columns, or else of two tics. */
+/* Returns half the width of a column: 0.36 of the smallest distance between two columns, or between
+ * two tics if that is smaller. */
 static double half_column(const struct chart *c, const struct chart_series *s)
 {
     double least = c->x.step;

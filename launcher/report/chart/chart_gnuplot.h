@@ -13,8 +13,8 @@ void chart_gnuplot_encode_data(const struct chart *c, struct buf *b);
 /* c has been fitted by chart_fit. */
 void chart_gnuplot_encode_script(const struct chart *c, struct buf *b);
 
-/* Runs `gnuplot SCRIPT` in dir; gnuplot is found through PATH. Returns 0, or -1 with
- * ERR_INTERNAL: gnuplot is not installed, or the end of its output. */
+/* Runs `gnuplot SCRIPT` in dir; gnuplot is found through PATH. Returns 0, or -1 with ERR_INTERNAL,
+ * whose text says that gnuplot is not installed, or has the end of its output. */
 #define CHART_GNUPLOT_LIMIT_S 120 /* time limit of a script, in seconds */
 int chart_gnuplot_run(const char *dir, const char *script, struct err *e);
 

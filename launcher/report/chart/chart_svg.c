@@ -19,7 +19,7 @@
 #define TARGET 11.0    /* radius of the area around a mark that shows its tip */
 #define LETTER 8.7     /* approximate width of a letter in a tip */
 
-/* The edges of the drawing area. */
+/* Returns the x coordinate at which the drawing area ends; it begins at SIDE. */
 static double right_edge(const struct chart *c)
 {
     return WIDTH - (c->right.label[0] ? SIDE : MARGIN);
@@ -164,7 +164,8 @@ static void add_marks(const struct chart *c, const struct chart_series *s, struc
     }
 }
 
-/* Returns half the width of a column, which is most of half the smallest distance of two. */
+/* Returns half the width of a column: 0.36 of the smallest distance between two columns, or between
+ * two tics if that is smaller, but at least 2 and at most 26. */
 static double half_column(const struct chart *c, const struct chart_series *s)
 {
     double least = place_x(c, c->x.low + c->x.step) - SIDE;

@@ -14,7 +14,8 @@ escape_f escape_html;
 /* For Markdown: text, also in a table. */
 escape_f escape_markdown;
 
-/* For LaTeX: text with T1 fonts. Letters that these lack become '?'. */
+/* For LaTeX: text with T1 fonts. Beside ASCII, only the letters and signs from U+00C0 to U+00FF are
+ * kept; other characters become '?'. */
 escape_f escape_latex;
 
 /* Adds a string for gnuplot with its quotes. They are single quotes, in which gnuplot

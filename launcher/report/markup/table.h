@@ -14,7 +14,7 @@ struct table_column {
     const char *head;
     bool left;    /* for texts; numbers are aligned to the right */
     bool shown;   /* some cell is not "-"; other columns are omitted */
-    size_t width; /* bytes of its longest cell */
+    size_t width; /* bytes of its head or its longest cell */
 };
 
 struct table {
