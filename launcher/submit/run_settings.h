@@ -7,9 +7,8 @@
 
 /* Makes dst the workspace w with the settings of a run that has begun instead of the study's.
  * The command line may only change paths and how jobs run; other changes are ERR_USAGE.
- * *own_plan, unless NULL, becomes whether the attempt needs its own run.json, because paths are no
- * longer those in the run's. dst borrows from w. Returns 0, or -1; then there is nothing to
- * close. */
+ * *own_plan, unless NULL, becomes whether the attempt needs its own run.json, because paths differ
+ * from those in the run's. dst borrows from w. Returns 0, or -1; then there is nothing to close. */
 int run_settings_open(const struct workspace *w, const char *run, struct workspace *dst,
                       bool *own_plan, struct err *e);
 void run_settings_close(struct workspace *w);
