@@ -41,7 +41,7 @@ struct analysis_source {
 
 struct analysis_series {
     struct series series;
-    size_t source;                     /* index */
+    size_t source;                     /* index in analysis.sources */
     struct model steady[MODEL_NLAWS];  /* of the steady epoch, corrected for the number of images */
     struct model whole[MODEL_NLAWS];   /* of start-up + training + evaluation */
     /* elements of steady and whole; NULL if no model could be fitted */

@@ -16,7 +16,7 @@
  * With these numbers, values that all differ in one direction are significant among 25
  * comparisons: 25 x 2 / 2^10 and 23 x 2 / C(12, 6) are below COMPARE_ALPHA. */
 #define PAIRS_RANKED 10
-#define IMAGES_FEWEST 6 /* the same, for a single comparison */
+#define IMAGES_FEWEST 6 /* for a single comparison: 2 / 2^6 is below COMPARE_ALPHA */
 #define RUNS_RANKED 6
 
 /* The values of both sides, and the differences of pairs with the same seed. */

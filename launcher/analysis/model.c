@@ -12,7 +12,7 @@
 #include "src/rng.h"
 
 #define EXTRAPOLATE 2.0 /* models are not used beyond this multiple of the largest measured count */
-#define BETTER 0.9      /* a law with more coefficients must reduce the error to this part */
+#define BETTER 0.9      /* a law with more coefficients must reduce loo_error to this part */
 /* from this number of runs per count, runs are resampled instead of residuals */
 #define CASES_FEWEST 10
 
@@ -155,7 +155,8 @@ static struct equations sum_groups(const struct model_data *f)
     return s;
 }
 
-/* Returns the error of predicting each count from the others. */
+/* Returns the root mean square of the relative errors when each count is predicted from the
+ * others, or NaN with too few counts. */
 static double leave_one_out_error(const struct model_data *f, const struct equations *all)
 {
     double sum = 0, c[MODEL_TERMS];

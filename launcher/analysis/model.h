@@ -42,7 +42,7 @@ struct model {
     double coherency; /* kappa; NaN if the law has none */
     struct interval serial_interval, coherency_interval;
     double error;     /* root mean square of the relative errors */
-    /* the same for each count predicted from the others; NaN with too few counts */
+    /* the same, of predicting each count from the others; NaN with too few counts */
     double loo_error;
     double aicc;      /* corrected Akaike information criterion; NaN with too few counts */
     /* the count with the shortest time, at least 1; INFINITY if more is always faster */
@@ -52,7 +52,7 @@ struct model {
 };
 
 const char *model_name(enum model_law law);
-/* Adds the formula: "T(N) = 12.1/N + 0.31 + 0.002 (N - 1)". */
+/* Adds the formula: "T(N) = 12.1 / N + 0.31 + 0.002 (N - 1)". */
 void model_describe(const struct model *m, struct buf *b);
 
 /* Fits a model to samples, in any order, whose values are all above 0. seed is that of the

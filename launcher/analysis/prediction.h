@@ -56,7 +56,7 @@ struct bounds {
 
 struct prediction_point {
     int gpus, nodes;
-    /* comm_s: before any of it is hidden */
+    /* step_s and comm_s are of one step; comm_s includes communication that is hidden */
     struct bounds step_s, comm_s, epoch_s, speedup, efficiency;
     double measured_epoch_s; /* NaN if it was not measured */
     bool extrapolated;       /* more than twice the largest measured number */

@@ -20,7 +20,7 @@
 
 /* What remains the same while GPUs are added. Runs of different modes are never in one series. */
 enum series_mode {
-    SERIES_BATCH_UNKNOWN, /* the logs do not show it */
+    SERIES_BATCH_UNKNOWN, /* the logs do not state the batch */
     SERIES_ONE_COUNT,     /* there is only one count, so there is no mode */
     SERIES_STRONG,        /* the same epoch in the same global batch */
     SERIES_WEAK_BATCH,    /* the same epoch, the same batch per GPU: the global batch grows */
@@ -67,7 +67,7 @@ struct series {
     char source[128], engine[32];
     /* "embedded, model.base 16": the engine, and the settings that other series do not share */
     char name[256];
-    /* of its runs (settings.h); belongs to the table of results; NULL: unknown */
+    /* The settings of its runs (settings.h), owned by the table of results; NULL: unknown. */
     const char *settings;
     enum series_mode mode;
     /* The good runs, sorted. The rows of the points are within this array. Curves and scores
@@ -85,7 +85,7 @@ struct series {
 
 /* Facts that logs lack and the user supplies; 0: not given. */
 struct series_facts {
-    long train_images;  /* in the training set, including repetitions */
+    long train_images;  /* images of an epoch; an image that is repeated counts each time */
     long batch_per_gpu;
     bool keep_remainder; /* a last, shorter batch is trained, and not dropped */
     double watts_per_gpu;

@@ -14,7 +14,7 @@ struct series_group {
     const char *engine, *settings;
     char *alone, *spread; /* settings_common of settings, for one GPU and for several */
     size_t ncounts;
-    int last;    /* the count of the last run */
+    int last;    /* the number of GPUs of its last run in the table */
     bool narrow; /* it has runs on several GPUs of one node, to which the strategy matters */
 };
 

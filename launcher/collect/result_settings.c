@@ -66,8 +66,8 @@ static bool is_multi_worker(const json_t *plan)
            json_integer_value(json_object_get(layout, "tasks")) > 1;
 }
 
-/* Is path the batch that does not apply? The batch of each GPU applies if the plan has no global
- * batch. */
+/* Is path the one of the two batch settings that does not apply to the run? train.global_batch
+ * applies if the plan has it, and otherwise train.batch_per_gpu. */
 static bool is_other_batch(const json_t *plan, const char *path)
 {
     bool global = json_integer_value(run_plan_value(plan, SETTINGS_GLOBAL_BATCH)) > 0;

@@ -122,8 +122,8 @@ static void add_problems(struct buf *b, const struct report *r)
     buf_add(b, "</ul>\n</section>\n");
 }
 
-/* Adds a table of the values that a pointer shows, for readers who use a keyboard or a screen
- * reader. */
+/* Adds a table of the values that the figure shows where the mouse points, for readers who use a
+ * keyboard or a screen reader. */
 static void add_values(struct buf *b, const struct chart *c)
 {
     struct table t;

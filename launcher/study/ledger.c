@@ -238,7 +238,7 @@ static bool is_same_folder(const char *a, const char *b)
     return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-/* Is the study whose .unetctl folder is place the same as this one? */
+/* Has the study whose folder .unetctl is place the same id as this one? */
 static bool is_this_study(const struct ledger *l, const char *place)
 {
     char file[PATH_MAX + 8], *id;

@@ -253,7 +253,7 @@ char *run_plan_encode(const struct study *s, const char *study_id, const struct 
     return text;
 }
 
-/* Replaces the folder was by is at the start of every text in value. */
+/* Replaces the folder `was` by the folder `is` at the start of every text in value. */
 static void move_texts(json_t *value, const char *was, const char *is)
 {
     size_t n = strlen(was), i;

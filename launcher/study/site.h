@@ -13,7 +13,7 @@ struct site {
     char *name, *file;
     const char *scheduler; /* "slurm" or "local" */
     bool sandbox;          /* the site is the Slurm of `unetctl sandbox` */
-    int gpus_per_node;    /* 0: one node with any number */
+    int gpus_per_node;    /* 0: a node has as many as a run needs */
     int max_in_flight;    /* local: the most jobs at a time */
     char *licenses;       /* slurm: the licenses that each job requests */
     int port_base;        /* 0: unetctl spec derives it from the job's id */

@@ -12,7 +12,7 @@
 #define STUDY_FILE "study.yaml"
 /* in the user's folder of configuration (statedir_config_path) */
 #define STUDY_USER_FILE "config.yaml"
-#define STUDY_ENV_PREFIX "UNETCTL_"   /* the default of train.lr is $UNETCTL_TRAIN_LR */
+#define STUDY_ENV_PREFIX "UNETCTL_"   /* $UNETCTL_TRAIN_LR overrides train.lr of study.yaml */
 
 struct study {
     char *dir;  /* absolute, without symbolic links */

@@ -39,7 +39,7 @@ int yaml_table_create(const struct setting *keys, void *dst, struct yaml_origins
                       struct err *e);
 int yaml_table_add_file(const struct setting *keys, const char *file, enum yaml_layer layer,
                         void *dst, struct yaml_origins *origins, struct err *e);
-/* Adds one value; where is its origin. Lists are refused. */
+/* Adds one value, whose origin is `where`. Lists are refused. */
 int yaml_table_add_text(const struct setting *keys, const char *path, const char *text,
                         enum yaml_layer layer, const char *where, void *dst,
                         struct yaml_origins *origins, struct err *e);

@@ -62,7 +62,7 @@ int attempt_job(const struct workspace *w, const struct run *run, int attempt,
 
 /* ---- run.json ---- */
 
-/* Adds run.json under the name in the run's folder. */
+/* Adds the run's plan as the file `name` in the run's folder. */
 static int add_run_json(const struct workspace *w, const struct run *run, const char *name,
                         struct write_queue *files, struct err *e)
 {

@@ -70,7 +70,7 @@ static int take_value(struct study *s, const struct setting *k, const json_t *va
     else if (!text && !dumped)
         rc = err_set(e, ERR_INTERNAL, "out of memory");
     else if (dumped || *text ||
-             (k->preset && !*k->preset)) /* without Python, run.json has "" for it */
+             (k->preset && !*k->preset)) /* "" for python: the engine has none; its preset stays */
         rc = yaml_table_add_text(settings_of_study, k->path, text ? text : dumped, YAML_COMMAND,
                                  "run.json",
                                  &s->settings, &s->origins, e);

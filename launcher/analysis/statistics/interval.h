@@ -12,7 +12,7 @@ enum interval_method {
     INTERVAL_ORDER,    /* order statistics of a median, for any distribution */
     INTERVAL_FIELLER,  /* ratio of two means of normal values */
     INTERVAL_BCA,      /* bias-corrected and accelerated bootstrap */
-    INTERVAL_PERCENTILE, /* bootstrap */
+    INTERVAL_PERCENTILE, /* percentiles of a bootstrap */
     INTERVAL_T,        /* Student's t for normal values */
     INTERVAL_JACKKNIFE, /* jackknife of a logarithm, with Student's t */
     /* From order statistics of the epochs of one run, or the ratio of two such intervals. It

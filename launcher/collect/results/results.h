@@ -51,7 +51,7 @@ struct result {
     double comm_s, data_s;
     int oversubscribed;    /* 1 or 0; -1: unknown */
     char host[128];        /* the host of rank 0 */
-    char device[128];      /* the name of its GPU or processor; "": unknown */
+    char device[128];      /* the model of GPU or processor that rank 0 computed on; "": unknown */
     char log[128];         /* the file beside results.csv that has its epochs, or "" */
     char note[512];        /* what went wrong, where, why */
     long batch_per_gpu, global_batch; /* in images; 0: unknown */

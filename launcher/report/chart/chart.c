@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define LINE_STOPS 16 /* values of a line that are listed, about */
+#define LINE_STOPS 16 /* about how many points of a line are listed, unless listed_step is set */
 
 void chart_init(struct chart *c, const char *name, const char *title, const char *caption, ...)
 {
