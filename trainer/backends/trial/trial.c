@@ -45,7 +45,7 @@ bool trial_has_many_channels(const struct op *op, bool (*is_activation)(const st
     return false;
 }
 
-/* The height of the smallest activation. */
+/* Returns the height of the smallest activation. */
 static int64_t least_height(const struct op *op, bool (*is_activation)(const struct tensor *t))
 {
     int64_t least = INT64_MAX;

@@ -19,8 +19,8 @@ struct trial_problem {
     struct shape shapes[TRIAL_TENSORS]; /* ndim is 0 where the op has no tensor */
 };
 
-/* The size of a small version: the smallest activation has this height and width, the others
- * their ratio to it. channels: at most, of each tensor; 0: no limit. */
+/* The size of a small version: the smallest activation has this height and width, the others keep
+ * their ratio to it, rounded to a whole number. channels: at most, of each tensor; 0: no limit. */
 struct trial_size {
     bool (*is_activation)(const struct tensor *t);
     int64_t height, width, channels;

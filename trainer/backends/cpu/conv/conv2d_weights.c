@@ -18,7 +18,7 @@ static bool is_copied(const struct norm_grad_rows *dst)
     return dst->x || dst->g->dtype != DTYPE_F32;
 }
 
-/* Returns row r of dst, counted over all images, or its copy; or zeros if not `inside`, the
+/* Returns row r of dst, counted over all images, or its copy; or zeros if the row is not inside the
  * image. */
 static const float *dst_row(const struct conv2d *c, const struct norm_grad_rows *dst, size_t r,
                             bool inside, float *copies, const float *zeros)
@@ -29,8 +29,8 @@ static const float *dst_row(const struct conv2d *c, const struct norm_grad_rows 
                                             : dst->g->data + r * width;
 }
 
-/* Copies row r and its neighbours; after another row of the chunk two of them are copied
- * already. */
+/* Copies row r and its neighbours in the image, if rows are read through copies. Unless r is the
+ * first row of the chunk or of an image, r - 1 and r have been copied already. */
 static void copy_dst(const struct conv2d *c, const struct norm_grad_rows *dst, size_t r, bool first,
                      float *copies)
 {

@@ -6,7 +6,8 @@
 #include "trainer/backends/cpu/isa/simd.h"
 
 #define MAX_CHUNKS 64
-#define CHUNK_PIXELS 1024 /* at least: the sums of a smaller chunk cost more than they save */
+#define CHUNK_PIXELS 1024 /* pixels of each of several chunks, at least: the sums of a smaller chunk
+                           * cost more than they save */
 #define BLOCK 1024        /* sums that a thread adds up over all chunks at a time */
 
 const struct conv_rows *conv_rows_best(void)

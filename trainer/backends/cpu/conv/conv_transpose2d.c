@@ -44,7 +44,7 @@ static bool conv_transpose2d_supports(const struct op *op)
            ci * co <= MAX_WEIGHTS && ci % rows->lanes == 0 && SIDE * co % rows->lanes == 0;
 }
 
-/* nresults: the values of a pixel of a row of results. */
+/* nresults: the values of a row of results for each pixel of x. */
 static void cut_vectors(struct conv_transpose2d *c, size_t nresults)
 {
     size_t lanes = c->rows->lanes;

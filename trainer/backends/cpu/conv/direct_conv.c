@@ -113,7 +113,8 @@ static void join_rows(struct direct *d)
     d->src_h = d->dst_h;
 }
 
-/* wide: compute two vectors of results at once if there are as many. */
+/* Returns the plan of an op. wide: it computes two vectors of results at once if there are as
+ * many. */
 static struct direct direct_of(const struct op *op, const struct tensor *src,
                                const struct tensor *dst, const struct tensor *weights, bool up,
                                bool wide)

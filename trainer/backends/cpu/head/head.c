@@ -75,8 +75,8 @@ static struct head_workspace head_workspace_of(const struct op *op, const struct
     return p;
 }
 
-/* Returns npixels of x from pixel i on, after a norm in front if there is one. What is left of a
- * whole step of the norm is padded with zeros. */
+/* Returns npixels of x from pixel i on, after a norm in front if there is one. The last pixels, if
+ * they are less than a step of the norm's loops, are padded with zeros. */
 static const void *head_read_x(const struct head_workspace *p, const struct tensor *x, size_t i,
                                size_t npixels)
 {

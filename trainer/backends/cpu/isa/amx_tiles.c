@@ -102,7 +102,7 @@ void amx_tiles_multiply(const struct amx_tiles *tiles, const struct amx_product 
                                 : 1;
     amx_product_f *const blocks[2][3] = {
         {tiles->one_by_one, tiles->one_by_two, tiles->one_by_three},
-        /* [as many tiles down as fit][tiles across - 1] */
+        /* [whether there are `most` tiles down, or one][tiles across - 1] */
         {tiles->four_by_one, tiles->two_by_two, tiles->one_by_three}};
 
     for (size_t j = 0; j < n; j += across)
@@ -218,7 +218,8 @@ static bool try(const struct amx_tiles *tiles, struct trial *t, const struct amx
     return right;
 }
 
-/* The lines of tile m follow those of tile m - 1; the steps of a line are neighbours. */
+/* Returns a sum whose windows begin with tile number `first` of a. The steps of a line follow each
+ * other, and so do the lines. */
 static float expected_of_lines(const struct trial *t, const struct amx_shape *s, size_t nsteps,
                                size_t first, size_t row, size_t column)
 {

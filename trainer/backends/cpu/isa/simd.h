@@ -11,7 +11,7 @@ enum simd_isa { SIMD_NONE, SIMD_AVX2, SIMD_AVX512 };
  * is "avx2" or "none". AMX is in amx_tiles.h. */
 enum simd_isa simd_isa(void);
 
-/* Returns whether the processor has AVX512_BF16 and UNET_ISA does not exclude it. */
+/* Returns whether the processor has AVX512_BF16 and UNET_ISA is not "avx512", "avx2" or "none". */
 bool simd_has_bf16(void);
 
 /* Return the number of threads of the caller's parallel regions, and the calling thread's
@@ -41,7 +41,8 @@ struct simd_workspace {
     size_t size; /* bytes taken */
 };
 
-/* Takes n elements of `size` bytes, which begin with a cache line; NULL without a base. */
+/* Takes n elements of `size` bytes, which begin with a cache line. Returns their address, or NULL
+ * if w->base is NULL. */
 static inline void *simd_take(struct simd_workspace *w, size_t n, size_t size)
 {
     void *at = w->base ? w->base + w->size : NULL;

@@ -30,7 +30,7 @@ struct norm_moments norm_moments_of(const struct op *op, size_t npartials)
     return m;
 }
 
-/* Adds the differences to shift, and their squares, to mean and squares. */
+/* Adds to mean the differences of y to shift, and to squares their squares. */
 static void add_up(const struct norm_moments *m, const void *y, size_t nrows, const float *shift,
                    double *mean, double *squares)
 {

@@ -21,7 +21,8 @@ bool norm_moments_supports(const struct op *op, enum dtype t);
 
 struct norm_moments norm_moments_of(const struct op *op, size_t npartials);
 
-/* Computes the moments of npixels of y, of the result's type, which are whole steps. */
+/* Computes the moments of npixels of y, which have the result's type; their number of values is a
+ * multiple of m->step. */
 void norm_moments_partial(const struct norm_moments *m, const void *y, size_t npixels,
                           double *partial);
 

@@ -22,7 +22,7 @@ static const struct norm_rows *choose(const struct tensor *t)
     return norm_rows_best(tensor_channels(t), t->dtype);
 }
 
-/* x, y, dy and dx must have one type. */
+/* x, y, dy and dx must have one type; with attr.coef there is no y or dx. */
 bool norm_work_supports(const struct op *op)
 {
     const struct tensor *x = op->in[0];

@@ -45,7 +45,8 @@ struct winograd {
      * line is added to the values, because distances that are multiples of a page would make all
      * places share a few sets of the cache. */
     size_t place, src_place, dst_place;
-    size_t nthreads, nchunks; /* nchunks 0: threads share places */
+    size_t nthreads, nchunks; /* nchunks: chunks of the weights' gradient; 0: threads share one sum,
+                               * each with places of its own */
     size_t run;              /* consecutive bands that a thread takes */
     size_t weights, scratch; /* floats: the transformed weights, or the sums of their gradients;
                               * scratch of one thread */
@@ -147,7 +148,7 @@ void winograd_conv_write(const struct winograd *g, const struct conv_operands *o
 
 /* What fusion adds to a convolution at inference: the producer of its first source tensor
  * (winograd_producer.c), and an epilogue that takes the place of winograd_conv_write() for each
- * section of a band (winograd_epilogue.c). NULL: nothing. op is the fused op. A tensor that is
+ * section of a band (winograd_epilogue.c). Each may be NULL. op is the fused op. A tensor that is
  * never written has no data. */
 typedef void winograd_conv_epilogue_f(const struct op *op, const struct winograd *g,
                                       const struct conv_operands *operands, const float *m,

@@ -10,7 +10,7 @@
 #include "trainer/backends/cpu/conv/winograd/winograd_kernels.h"
 #include "trainer/backends/cpu/isa/simd.h"
 
-/* Writes packed[place][block of d][s][d]. */
+/* Writes packed[place][block of d][s][d], for source channels s and result channels d. */
 void winograd_conv_pack(const struct winograd *g, const float *w, bool turned, float *packed)
 {
     size_t ns = g->src_channels, nd = g->dst_channels, lanes = g->rows->lanes;
