@@ -98,8 +98,8 @@ void graph_bind(struct graph *g, const struct weights *w, void *arena);
 int graph_run(struct graph *g, struct exec *x, int (*ready)(void *arg, size_t upto, struct err *e),
               void *arg, struct err *e);
 
-/* Returns the FNV-1a hash of what all replicas must have in common: ops, shapes, names and offsets
- * of the parameters. Offsets in the arena may differ between processors. */
+/* Returns the FNV-1a hash of what all replicas must have in common: ops, shapes, and the
+ * parameters' names, offsets and penalties. Offsets in the arena may differ between processors. */
 uint64_t graph_hash(const struct graph *g);
 
 /* Prints the memory plan as a table: a line for each op, then the totals. */

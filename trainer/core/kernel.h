@@ -22,15 +22,16 @@ struct exec {
     double weight;      /* the sum of the class weights of this replica's pixels */
     double image_scale; /* factor of an image's loss (Dice) in the gradients: 1 / the images of the
                          * global batch */
-    double loss_per_weight, loss_per_image; /* what a unit of either adds to loss_sum */
+    double loss_per_weight, loss_per_image; /* factors in loss_sum of the pixels' weighted losses,
+                                             * and of the images' losses */
     uint64_t noise, first; /* dropout: seed; index of the batch's first image in the epoch */
     const struct device_update *update; /* applied by the device after the gradients, or NULL */
     struct device_counts counts;    /* on a device */
     struct device_scaling *scaling; /* of the loss on a device, or NULL */
     float votes[2];     /* this replica's part of device_sums.votes */
-    double loss_sum;    /* out: the loss ops add to it */
+    double loss_sum;    /* out: on the host the loss ops add to it */
     bool empty; /* this replica has no image in this step: it adds zeros to sums over replicas */
-    /* Sums over replicas, see network_sum_f; for ops with attr.sync. */
+    /* Sums over replicas, see network_sum_f; for ops with attr.sync. NULL: there is one replica. */
     int (*sum)(void *arg, double *values, size_t n, struct err *e);
     void *sum_arg;
     bool queues; /* the values of sum are in the device's memory, and their sum is queued */

@@ -44,7 +44,8 @@ enum op_in {
      * second source, a transposed one. */
     OP_PRODUCER_W,
     OP_PRODUCER_B,
-    OP_ADDED, /* added to out[0]; has its shape, and out[0] may take its memory */
+    OP_ADDED, /* a tensor of out[0]'s shape that the op adds to its result; out[0] may take its
+               * memory */
     OP_MAX_IN
 };
 enum op_out {
@@ -151,8 +152,8 @@ unsigned op_form(const struct op *op);
 /* Returns whether all inputs and outputs are DTYPE_F32. */
 bool op_is_float(const struct op *op);
 
-/* Returns the input whose memory out[k] may take if both have the same size and no later op reads
- * the input; or NULL. */
+/* Returns the input whose memory out[k] may take if both have the same size and type and no later
+ * op reads the input; or NULL. */
 static inline struct tensor *op_over(const struct op *op, int k)
 {
     int from = k == 0 ? op->over : k == OP_OUT_SECOND ? op->over_second : 0;

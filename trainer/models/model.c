@@ -117,7 +117,8 @@ const char *model_source(const struct model *model)
     return source;
 }
 
-/* Called with the lock held. name NULL: the entry is named by the hash of the text. */
+/* Called with the lock held. name NULL: the entry is named after its title and the hash of the
+ * text. */
 static struct model_entry *decode_entry(const char *name, const char *text, const char *where,
                                   struct err *e)
 {

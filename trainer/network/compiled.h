@@ -23,7 +23,7 @@ struct compiled {
     enum compiled_mode mode;
     struct graph *graph; /* bound to memory */
     int batch;
-    struct compiled_way ways[2]; /* [1] with the optimizer's update */
+    struct compiled_way ways[2]; /* [0] without the optimizer's update, [1] with it */
     struct compiled *next;
 };
 

@@ -59,7 +59,7 @@ struct network_link {
     void *arg;
 };
 
-/* Both are for networks with a device. network_device_ops returns the functions and sets
+/* Both functions are for networks with a device. network_device_ops returns the functions and sets
  * *device. */
 void network_set_link(struct network *n, const struct network_link *link);
 const struct device_ops *network_device_ops(const struct network *n, struct device **device);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Both arrays are in memory that the host and the device can access. */
+/* The arrays `tensors` and `pieces` are in memory that the host and the device can access. */
 #include "config.h"
 #include "trainer/optim/device_layout.h"
 

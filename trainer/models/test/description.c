@@ -137,7 +137,7 @@ static void check_documents(void)
     ok(!model_open("resnet45", &e) && strstr(e.text, "resnet44"), "%s", e.text);
 }
 
-/* A block that uses itself is an error. */
+/* A block that uses itself, directly or through another, is an error. */
 static void check_recursion(void)
 {
     struct network_config c = {.backend = "ref", .channels = 1, .height = 8, .width = 8,

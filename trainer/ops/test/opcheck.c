@@ -562,8 +562,8 @@ static bool check_values(const struct test_case *t, const struct backend *backen
     return own;
 }
 
-/* Relative to the largest gradient: the effect of rounding a loss over 70,000 numbers on a
- * difference. */
+/* The largest error of a gradient, relative to the largest one: rounding a loss over 70,000 numbers
+ * has this effect on a difference. */
 #define DIFFERENCE_ERROR 4e-3
 
 /* Uses one thread, as starting threads would dominate thousands of tiny runs. Not done on a device,

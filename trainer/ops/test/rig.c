@@ -98,7 +98,7 @@ static double value_of(enum values how, uint64_t stream, uint64_t i)
         return rng_uniform(16, stream, i) < 0.2 ? -1 : rng_uniform(12, stream, i);
     case VALUES_CLASS:
         return floor(4 * rng_uniform(12, stream, i)) - 1;
-    case VALUES_APART: /* odd multiples of 0.01, shuffled: 911 is prime to 4096 */
+    case VALUES_APART: /* odd multiples of 0.01, shuffled: 911 and 4096 are coprime */
         return 0.02 * (double)(i * 911 % 4096) - 40.95;
     default:
         return normal_of(13, stream, i);
