@@ -147,7 +147,7 @@ static int trace(pid_t program)
     return 255;
 }
 
-/* In the child, once the parent traces it. */
+/* Runs in the child: once the parent traces it, executes the program. */
 static void become(char **argv, int go)
 {
     char byte;

@@ -15,7 +15,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
-/* The process dies where this does not hold. */
+/* Ends the process by a trap if the condition does not hold. */
 #define FUZZ_REQUIRE(condition)                                                                    \
     do {                                                                                           \
         if (!(condition)) {                                                                        \
@@ -24,7 +24,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
         }                                                                                          \
     } while (0)
 
-/* The bytes up to the first NUL as a text; the caller frees it. */
+/* Returns the bytes up to the first NUL as a text; the caller frees it. */
 static inline char *fuzz_text(const uint8_t *data, size_t n)
 {
     char *text = malloc(n + 1);
@@ -36,7 +36,8 @@ static inline char *fuzz_text(const uint8_t *data, size_t n)
     return text;
 }
 
-/* The bytes as a file, for readers that take a path; valid until the next call. */
+/* Returns the path of a file with these bytes, for readers that take a path; valid until the next
+ * call. */
 static inline const char *fuzz_file(const uint8_t *data, size_t n)
 {
     static char path[64];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A node list that is taken says the same after it was written and read again. */
+/* A node list that is accepted says the same after it was written and read again. */
 #include "config.h"
 #include "src/cluster/nodelist.h"
 

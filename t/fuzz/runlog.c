@@ -9,7 +9,7 @@
 
 #include "t/fuzz/fuzz.h"
 
-/* Not measured, or a time. */
+/* Returns whether v is a time, or NaN: not measured. */
 static bool is_time(double v)
 {
     return isnan(v) || (isfinite(v) && v >= 0);
