@@ -89,6 +89,21 @@ is "$(field_of newer backend)" cuda "its code is compiled for them"
 exits 0 "a machine with a driver too old" env EMULATE_DRIVER=12020 "${auto[@]}" --out cpu
 like cpu/record.jsonl '"backend":"simd".*"why_cpu":"the driver serves CUDA up to 12.2' \
     "the CPU is used, and the record says why"
+for list in "" -1; do
+    exits 0 "CUDA_VISIBLE_DEVICES=\"$list\"" env CUDA_VISIBLE_DEVICES="$list" "${auto[@]}" \
+        --out "none$list"
+    is "$(grep -c '^unet-train: computing on the CPU.*no CUDA-capable' "$ERR")" 1 \
+        "one line says that there is no GPU"
+done
+exits 0 "an instance of MIG" env CUDA_VISIBLE_DEVICES=MIG-5c1e6a0b-0000-0000-0000-000000000000 \
+    "${auto[@]}" --out mig
+is "$(field_of mig backend)" cuda "it is used"
+exits 5 "a GPU that the machine does not have" env CUDA_VISIBLE_DEVICES=7 "${auto[@]}" --out seven
+like "$ERR" '^unet-train: error: this process was given GPUs \(CUDA_VISIBLE_DEVICES=7\) and cannot use them: ' \
+    "the error has the list"
+exits 5 "two ranks with one visible GPU" env CUDA_VISIBLE_DEVICES=1 "${auto[@]}" --gpus 2 \
+    --batch-size 2 --out shared
+like "$ERR" 'ranks 0 and 1 on .* have the same GPU' "the error names both ranks"
 exits 0 "fake GPUs" env UNET_GPUS=fake SLURM_JOB_GPUS=0 "${auto[@]:3}" --out fake
 like fake/record.jsonl '"backend":"simd"' "the CPU is used"
 

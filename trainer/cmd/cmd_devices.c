@@ -31,6 +31,8 @@ static const struct cli_option options[] = {
     OPTIONS_JSON(opt_json),
     {0}};
 
+#define CUDNN_9 90000 /* units of 10000; before, 1000 */
+
 /* Returns a version number as text: "9.19.0" for 91900 with unit 10000, "none" for 0. */
 static const char *version_text(int version, int unit, char *dst, size_t size)
 {
@@ -59,7 +61,7 @@ static void print_cuda(const struct cuda_info *c)
     if (c->runtime)
         printf("CUDA           runtime %d.%d, %s, cuDNN %s, NCCL %s\n",
                c->runtime / 1000, c->runtime % 1000 / 10, driver,
-               version_text(c->cudnn, 10000, cudnn, sizeof cudnn),
+               version_text(c->cudnn, c->cudnn < CUDNN_9 ? 1000 : 10000, cudnn, sizeof cudnn),
                version_text(c->nccl, 10000, nccl, sizeof nccl));
 }
 
@@ -233,7 +235,7 @@ const struct cli_command cmd_devices = {
     .details = "The last line is the device that a run with --backend uses here; JSON has it as "
                "\"compute\".\n"
                "Versions in --json are the libraries' own numbers: CUDA 13010 is 13.1, cuDNN "
-               "91900 is 9.19.0.\n"
+               "91900 is 9.19.0, and 8907 is 8.9.7.\n"
                "Each run checks the kernels that it uses before its first step. --check does so "
                "now,\n"
                "for each built-in model, data type and visible GPU; it ends with 5 if a kernel is "

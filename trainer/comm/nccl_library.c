@@ -91,7 +91,7 @@ static void find_memory(void *library)
 
 static int load_nccl(struct err *e)
 {
-    void *library = library_open("libnccl.so.2", e);
+    void *library = library_open(LIBRARY_NCCL, e);
     int version = 0;
 
     if (!library)

@@ -6,9 +6,13 @@
 
 #include "trainer/core/library.h"
 
-#if __has_include(<cudnn_graph.h>)
+#if __has_include(<cudnn_graph.h>) /* of cuDNN 9 */
 #include <cudnn_graph.h>
+#elif __has_include(<cudnn_backend.h>)
+#include <cudnn_backend.h>
+#endif
 
+#ifdef CUDNN_MAJOR
 #define SAME(name) _Static_assert((int)DNN_##name == (int)CUDNN_##name, #name)
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 SAME(STATUS_SUCCESS);
@@ -102,7 +106,7 @@ SAME(ATTR_ENGINE_NUMERICAL_NOTE);
 _Static_assert(DNN_NUMERICAL_NOTES > (int)CUDNN_NUMERICAL_NOTE_TYPE_COUNT, "notes");
 #endif
 
-#define OLDEST 90000
+#define OLDEST 8900
 
 static struct cudnn_calls calls;
 
@@ -121,7 +125,7 @@ static int load(struct err *e)
         {"cudnnBackendGetAttribute", &calls.get},
         {"cudnnBackendExecute", &calls.execute},
     };
-    void *library = library_open("libcudnn.so.9", e);
+    void *library = library_open(LIBRARY_CUDNN, e);
 
     if (!library)
         return -1;
@@ -131,7 +135,7 @@ static int load(struct err *e)
     size_t version = calls.get_version();
     return version >= OLDEST ? 0
                              : err_set(e, ERR_CONFIG,
-                                       "cuDNN has version number %zu; 9.0 or later "
+                                       "cuDNN has version number %zu; 8.9 or later "
                                        "is needed: install it, or load the site's module for it",
                                        version);
 }

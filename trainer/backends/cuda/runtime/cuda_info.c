@@ -17,7 +17,7 @@ static int cudnn_number(void)
 {
     struct err e;
     size_t (*get)(void);
-    void *library = library_open("libcudnn.so.9", &e);
+    void *library = library_open(LIBRARY_CUDNN, &e);
 
     return library && library_find(library, "cudnnGetVersion", &get, &e) == 0 ? (int)get() : 0;
 }
@@ -26,7 +26,7 @@ static int nccl_number(void)
 {
     struct err e;
     int (*get)(int *version), version = 0;
-    void *library = library_open("libnccl.so.2", &e);
+    void *library = library_open(LIBRARY_NCCL, &e);
 
     return library && library_find(library, "ncclGetVersion", &get, &e) == 0 &&
            get(&version) == 0 ? version : 0;

@@ -572,18 +572,37 @@ static inline cudaError_t cudaDriverGetVersion(int *version)
     return cudaSuccess;
 }
 
+/* Returns the number of GPUs in CUDA_VISIBLE_DEVICES; a list ends at the first invalid entry. */
+static int emulate_visible(void)
+{
+    const char *p = getenv("CUDA_VISIBLE_DEVICES");
+    int n = 0;
+
+    if (!p)
+        return EMULATE_GPUS;
+    while (n < EMULATE_GPUS &&
+           (strncmp(p, "MIG-", 4) == 0 || strncmp(p, "GPU-", 4) == 0 ||
+            (*p >= '0' && *p < '0' + EMULATE_GPUS && strcspn(p, ",") == 1))) {
+        n++;
+        p += strcspn(p, ",");
+        p += *p == ',';
+    }
+    return n;
+}
+
 static inline cudaError_t cudaGetDeviceCount(int *count)
 {
     EMULATE_CALL(cudaErrorInvalidDevice);
-    *count = EMULATE_GPUS;
-    return emulate_number("EMULATE_DRIVER", EMULATE_RUNTIME) < EMULATE_RUNTIME
-               ? cudaErrorInsufficientDriver : cudaSuccess;
+    *count = emulate_visible();
+    if (emulate_number("EMULATE_DRIVER", EMULATE_RUNTIME) < EMULATE_RUNTIME)
+        return cudaErrorInsufficientDriver;
+    return *count ? cudaSuccess : cudaErrorNoDevice;
 }
 
 static inline cudaError_t cudaSetDevice(int index)
 {
     EMULATE_CALL(cudaErrorInvalidDevice);
-    if (index >= EMULATE_GPUS)
+    if (index >= emulate_visible())
         return cudaErrorInvalidDevice;
     emulate_device = index;
     return cudaSuccess;
@@ -646,6 +665,7 @@ static inline const char *cudaGetErrorString(cudaError_t rc)
     return rc == cudaErrorMemoryAllocation ? "out of memory"
            : rc == cudaErrorIllegalAddress ? "an illegal memory access was encountered"
            : rc == cudaErrorLaunchFailure  ? "unspecified launch failure"
+           : rc == cudaErrorNoDevice       ? "no CUDA-capable device is detected"
                                            : "emulated error";
 }
 
