@@ -102,9 +102,9 @@ int network_train(struct network *n, int batch, struct network_step step, double
                   network_ready_f ready, void *arg, struct err *e);
 
 /* On a device network_train may return before the step is complete, and add its loss in a later
- * call. Waits for all steps and adds their losses to *loss_sum. Required before the host
- * accesses weights or gradients, after steps that were trained with ready NULL and after an
- * update on the device. */
+ * call. Waits for all steps and adds their losses to *loss_sum. Before the host accesses weights or
+ * gradients, it is required after steps that were trained with ready NULL, and after an update on
+ * the device. */
 int network_wait(struct network *n, double *loss_sum, struct err *e);
 
 /* Makes the kernels of a training step, or of an evaluation, choose their algorithms now instead

@@ -17,8 +17,8 @@ static inline float vector_at_least(float x, float least)
     return 0.5F * (above + fabsf(above)) + least;
 }
 
-/* exp(x) for x <= 0, with a relative error of 3e-7; 0 below -88. With x = (k + f) log 2, |f| <= 1/2
- * and k >= -127, 2^k is built from its bits and 2^f is a Taylor polynomial. */
+/* exp(x) for x <= 0, with a relative error of at most 3e-7; 0 below -87.68. With x = (k + f) log 2,
+ * |f| <= 1/2 and k >= -127, 2^k is built from its bits and 2^f is a Taylor polynomial. */
 static inline float vector_exp_negative(float x)
 {
     float k = (float)(int32_t)(vector_at_least(x * 1.44269504F, -127) - 0.5F), f;
@@ -40,8 +40,8 @@ static inline float vector_exp_negative(float x)
     return p * power;
 }
 
-/* log(1 + m) for 0 <= m <= 1, with a relative error of 2e-7: the series of 2 artanh(m / (2 +
- * m)). */
+/* log(1 + m) for 0 <= m <= 1, with a relative error of at most 3e-7: the series of 2 artanh(m / (2
+ * + m)). */
 static inline float vector_log1p_unit(float m)
 {
     float s = m / (2 + m), s2 = s * s, p = 2.0F / 15;
