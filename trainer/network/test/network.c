@@ -333,7 +333,8 @@ static void check_plan(void)
     network_destroy(b);
 }
 
-/* Stands for the other replicas, which have all pixels of the step. */
+/* What add_others() counts, which takes the place of a sum with other replicas that have all pixels
+ * of the step. */
 struct others {
     int nsums, nwrong; /* number of sums; number of this replica's values that are not 0 */
 };

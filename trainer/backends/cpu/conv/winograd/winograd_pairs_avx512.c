@@ -253,7 +253,7 @@ ISA static void gather(const float *u, size_t place, size_t step, size_t turned,
     }
 }
 
-/* n groups, a constant after inlining, of one block of results. */
+/* Computes one block of results of n groups; n is a constant after inlining. */
 INLINE void forward_groups(const float *d, const float *weights, size_t ns, size_t nd, size_t n,
                            float *m)
 {
