@@ -82,8 +82,8 @@ int cli_decode(const struct cli_command *command, const char *env_prefix, int ar
                int *noperands, int *nrest, char ***rest, struct err *e);
 
 /* Returns the name in names (NULL-terminated) that is nearest to word by edit distance, the first
- * of several, or NULL if all differ in more than about a third of word's letters. A name that
- * begins with word, of three letters or more, counts as near. */
+ * of several, or NULL if all differ in more than about a third of word's letters. If word has
+ * three letters or more, a name that begins with it counts as near. */
 const char *cli_nearest(const char *word, const char *const *names);
 
 /* Writes the end of a message about an unknown word to dst and returns it: "; did you mean

@@ -32,8 +32,8 @@ bool marker_has_start(const char *dir)
     return start_of(dir) != NULL;
 }
 
-/* Has another rank of this start written FAILED? A marker of an earlier start cannot be there,
- * because each start moves it away first. */
+/* Has another rank of this start (of the job's script) written FAILED? A marker of an earlier
+ * start cannot be there, because each start moves it away first. */
 static bool has_failed(const char *dir)
 {
     char path[PATH_MAX];

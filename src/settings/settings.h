@@ -18,7 +18,7 @@
 
 enum setting_type {
     SETTING_TEXT,   /* char *, one line */
-    SETTING_PATH,   /* char *, one line; in study.yaml it is made absolute */
+    SETTING_PATH,   /* char *, one line; relative to the folder of study.yaml, and made absolute */
     SETTING_WORD,   /* const char *, one of words */
     SETTING_INT,    /* int */
     SETTING_REAL,   /* double */
@@ -39,7 +39,8 @@ enum setting_resume {
     SETTING_FIXED       /* never */
 };
 
-/* A row of the table. It describes a member of struct settings or of another struct. */
+/* A row of a table. It describes a member of struct settings, or in the table of a site profile's
+ * keys, of struct site. */
 struct setting {
     const char *path; /* "name" or "section.name"; NULL ends a table */
     enum setting_type type;
@@ -58,7 +59,7 @@ struct setting {
     bool expected;  /* run.json must have it; another that is missing has its preset */
     bool of_split;  /* in split.json, not in run.json */
     bool on_demand; /* in study.yaml only if it was set */
-    bool blank;     /* "" (or 0) means that the site's value applies */
+    bool blank;     /* "" (or 0) means that the value of the site's profile applies */
     bool is_joined; /* of TEXT: a list in a file is joined by commas */
     bool is_place;  /* of PATH: moving the file does not change the meaning of a run */
     bool (*is_path)(const char *text); /* of PATH: is text a path and not a keyword? NULL: always */
@@ -70,7 +71,7 @@ struct setting {
 #define SETTING_ROW(path_, type_, offset_, preset_, ...) \
     {.path = path_, .type = SETTING_##type_, .offset = offset_, .preset = preset_, __VA_ARGS__}
 
-/* The program that an engine other than the embedded one runs. */
+/* The program that an engine (kind of trainer) other than the embedded one, unet-train, runs. */
 struct settings_program {
     char *script, *python; /* script: absolute, or "" */
     struct setting_lines args, setup, env;
@@ -133,9 +134,9 @@ void setting_format(const struct setting *s, const void *src, struct buf *dst);
 /* Adds the value as JSON. */
 void setting_format_json(const struct setting *s, const void *src, struct buf *dst);
 
-/* create sets all members that have a preset to it, other texts to NULL and lists to empty; other
- * numbers stay. copy replaces the texts and lists in dst, which holds a bytewise copy of src, by
- * copies of their own. destroy frees them; call it also after a failure. */
+/* create sets all members that have a preset to it, other texts to NULL and all lists to empty;
+ * further members stay. copy replaces the texts and lists in dst, which holds a bytewise copy of
+ * src, by copies of their own. destroy frees them; call it also after a failure. */
 int settings_create(const struct setting *table, void *dst, struct err *e);
 int settings_copy(const struct setting *table, const void *src, void *dst, struct err *e);
 void settings_destroy(const struct setting *table, void *dst);

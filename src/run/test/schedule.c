@@ -24,7 +24,8 @@ static void find_plateaus(struct schedule *s, int first[4])
     }
 }
 
-/* The factors must change at epochs 80, 120, and 150 or 151 of 200, as in the two references. */
+/* The factors must change at epochs 80, 120, and 150 or 151 of 200, as in the programs of PyTorch
+ * and TensorFlow that results are compared with. */
 static void test_reference(enum schedule_shape shape, int last, int gpus)
 {
     struct schedule s = {.base = 0.001, .epochs = 200, .gpus = gpus, .shape = shape,
