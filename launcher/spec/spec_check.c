@@ -20,7 +20,8 @@
 
 #define LINE_SIZE 65536  /* the longest report */
 #define SILENCE_S 5      /* how long a connection may be silent before it is closed, in seconds */
-/* how much longer than timeout_s other ranks wait for the verdict, since rank 0 may start late */
+/* how many seconds longer than timeout_s other ranks wait for the verdict, since rank 0 may start
+ * late */
 #define GRACE_S 10
 #define RETRY_S 0.1
 
@@ -352,7 +353,8 @@ static int connect_first(const struct spec_view *v, double timeout_s, const char
     return fd;
 }
 
-/* Reports only this rank's own findings, because rank 0 is unreachable. */
+/* Logs this rank's own findings and returns -1 with an error that has why: rank 0 gave no
+ * verdict. */
 static int report_alone(const struct spec_view *v, const char *why, struct err *e)
 {
     size_t i;
