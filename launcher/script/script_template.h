@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Finds the template of a script, here run_file.sh; submit_file.sh likewise. ENGINE is tensorflow,
- * command ... The first that exists is used:
+/* Finds the template of a script, here run_file.sh; submit_file.sh likewise. ENGINE is the kind of
+ * trainer: tensorflow, command ... The first that exists is used:
  *
  *   1. in the user's folder T: T/ENGINE/run_file.sh, T/run_file_hvd.sh (only for the engine
  *      horovod), T/run_file.sh; if T is a file, it is a submit_file.sh
@@ -40,7 +40,7 @@ const struct script_template *script_template_get(const char *user, const struct
 
 bool script_template_has_directives(const char *text);
 
-/* Does one of them use one of these markers or tags ("a|b")? */
+/* Does one of these lines use one of the markers {{NAME}} or tags tag_NAME in names ("a|tag_b")? */
 bool script_template_directives_use(const char *text, const char *names);
 
 /* Returns the end of the last line that sbatch reads options from, or of the first line if there

@@ -84,7 +84,8 @@ static size_t count_markers(void)
     return (size_t)(m - script_marker_all()) + 1;
 }
 
-/* Lists the names. Those of the user come first, so that their tags take precedence. */
+/* Lists the names. Those of the user come first, so that a value of theirs for a tag_NAME has
+ * precedence. */
 static int init_values(struct script_values *s, struct err *e)
 {
     const struct setting_lines *own = &s->w->study.markers;
@@ -350,7 +351,7 @@ static int add_python_path(struct buf *b, struct err *e)
     return 0;
 }
 
-/* Sets the environment of engines other than the embedded one. */
+/* Sets the environment of engines other than the embedded one, unet-train. */
 static int set_variables(struct script_values *s, struct err *e)
 {
     static const struct { const char *variable, *marker; } rows[] = {
@@ -392,7 +393,7 @@ static void set_finish(struct script_values *s)
     set_text(s, "finish", buf_steal(&b));
 }
 
-/* ---- the reference's tags ---- */
+/* ---- tags in place of markers (template.h) ---- */
 
 static int set_tag_path(struct script_values *s, const char *name, const char *file, struct err *e)
 {
@@ -429,7 +430,8 @@ static int set_tags(struct script_values *s, struct err *e)
                : 0;
 }
 
-/* Must mpirun start the ranks, because the srun of the running sandbox does not support PMIx? */
+/* Must mpirun start the ranks, because the srun of the running sandbox (a private Slurm) does not
+ * support PMIx? */
 static bool lacks_pmix(const struct site *site)
 {
     struct sandbox sandbox;
@@ -502,7 +504,7 @@ int script_values_fill(struct script_values *s, struct err *e)
     set_layout(s);
     set_job(s);
     set_lines(s);
-    /* in one allocation, the job's script gives each run ports of its own */
+    /* with --one-allocation, the job's script gives each run ports of its own */
     if (site->port_base && !s->w->one_allocation)
         n = (size_t)snprintf(options, sizeof options, " --port-base %d", site->port_base);
     if (*site->host_suffix)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The values of the markers in the scripts of one attempt. */
+/* The values of the markers {{NAME}} in the scripts of one attempt (a submission of a run). */
 #ifndef UNETCTL_LAUNCHER_SCRIPT_SCRIPT_VALUES_H
 #define UNETCTL_LAUNCHER_SCRIPT_SCRIPT_VALUES_H
 
@@ -11,7 +11,7 @@ struct script_values {
     const struct workspace *w;
     const struct run *run;
     const struct job *job;
-    const struct settings_program *section; /* NULL for the embedded engine */
+    const struct settings_program *section; /* NULL for the embedded engine, unet-train */
     int attempt;
     struct template_value values[TEMPLATE_VALUES_MAX + 1]; /* the user's markers, then unetctl's */
     size_t nuser, nvalues;

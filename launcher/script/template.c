@@ -91,7 +91,8 @@ static int read_marker(const char *file, const char *text, struct marker *m, str
     return 1;
 }
 
-/* Finds the next marker (or tag) from p. Returns 1, 0 if there is none, or -1. */
+/* Finds the next marker, or if tags is true also the next tag, from p on. Returns 1, 0 if there is
+ * none, or -1. */
 static int find_marker(const char *file, const char *text, const char *p, bool tags,
                        struct marker *m, struct err *e)
 {
