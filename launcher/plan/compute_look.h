@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Finds out what the runs of a study will compute on, from train.backend, the site, and the
- * capabilities of unet-train. Only a job on the nodes can show that their GPUs work (unetctl
- * doctor --gpus N). */
+/* Finds out what the runs of a study will compute on, from train.backend, the site (the profile of
+ * the cluster), and the capabilities of unet-train. Only a job on the nodes can show that their
+ * GPUs work (unetctl doctor --gpus N). */
 #ifndef UNETCTL_LAUNCHER_PLAN_COMPUTE_LOOK_H
 #define UNETCTL_LAUNCHER_PLAN_COMPUTE_LOOK_H
 
@@ -12,13 +12,14 @@
 
 struct compute_look {
     char backend[16];  /* "cuda", "simd" ...; "" if unknown or chosen by another program */
-    char text[1024];   /* "the CPU (backend simd): the site's GPUs are fake"; "" if backend is */
+    char text[1024];   /* "the CPU (backend simd): train.backend is cpu"; "" if backend is */
     char problem[512]; /* what is wrong with this choice, or "" */
     const char *remedy; /* what to do about the problem; "" if the problem's text says it */
     bool fatal;        /* the problem would end every run at its start */
 };
 
-/* Is unet-train the trainer, rather than another engine's or the site's program? */
+/* Is unet-train the trainer, rather than the program of another engine (study.engine) or one that
+ * the site names? */
 bool compute_look_applies(const struct study *study, const struct site *site);
 
 /* Never fails: if unet-train does not answer, that is the problem. All texts are empty where

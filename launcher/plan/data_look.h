@@ -27,12 +27,13 @@ struct data_look {
     char odd[256];        /* an example of unpaired, as images/NAME or masks/NAME */
     size_t strange;       /* other files in the two folders, which are ignored */
     char stranger[256];   /* an example of them */
-    /* A sample of the images, spread evenly over the sorted names and read by unet-train. */
+    /* How many images unet-train read as a sample, spread evenly over the sorted names, and how
+     * many of those it could not read. What follows describes the others. */
     size_t sampled, unreadable;
     long width, height; /* medians */
     long min_width, max_width, min_height, max_height;
-    int channels;                /* the largest number of an image */
-    /* of the sample: images with 1 or 2 channels, with more channels, and with 16 bits */
+    int channels;                /* the largest number that an image has */
+    /* numbers of images with 1 or 2 channels, with more channels, and with 16 bits */
     size_t grey, colour, deep;
 };
 

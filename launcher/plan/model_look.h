@@ -15,8 +15,8 @@ struct model_look {
     bool of_classes;                    /* the network assigns one class to a whole image */
 };
 
-/* Returns 0, or -1 with ERR_CONFIG if the network cannot be built at the study's size. If loud,
- * unet-train prints the reason to stderr. */
+/* Returns 0, or -1 with ERR_CONFIG if the network cannot be built for the size of the study's
+ * images. If loud, unet-train prints the reason to stderr. */
 int model_look_open(const struct study *study, bool loud, struct model_look *dst, struct err *e);
 
 #endif

@@ -12,7 +12,8 @@
 #define PROGRESS_BYTES 80
 #define EPOCH_BYTES 400    /* lines of one epoch in record.jsonl and log.csv */
 #define UNLIMITED_MIN 1440 /* assumed if no time limit is known */
-/* blocks of run.json, two scripts, the job's files and output, markers and folders */
+/* blocks of run.json, two scripts, the job's files and output, the markers DONE and FAILED, and
+ * folders */
 #define SMALL_FILES 12
 #define SNAPSHOTS 3        /* two are kept while a third is written */
 #define AUTO_MEMORY (256LL << 20)

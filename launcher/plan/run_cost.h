@@ -19,9 +19,10 @@ double run_cost_gpu_hours(const struct run *run, int time_min);
 /* Returns the decimals for printing GPU-hours: 1, or 3 below 0.1. */
 int run_cost_decimals(double hours);
 
-/* Returns an upper bound of the bytes that one attempt of unet-train writes, in whole blocks of
- * the file system: weights, snapshots to resume from (two are kept while a third is written),
- * record.jsonl (until the time limit, or for a day without one), log.csv, scripts and output. */
+/* Returns an upper bound of the bytes that one attempt (submission) of unet-train writes, in whole
+ * blocks of the file system: weights, snapshots to resume from (two are kept while a third is
+ * written), record.jsonl (until the time limit, or for a day without one), log.csv, scripts and
+ * output. */
 int64_t run_cost_disk(const struct study *study, const struct model_look *model, int time_min);
 
 /* Returns an upper bound of the bytes of the file of decoded images that all runs share

@@ -65,8 +65,8 @@ static int read_all(int fd, char **text, struct err *e)
     return *text ? 0 : err_set(e, ERR_INTERNAL, "unet-train: out of memory for its output");
 }
 
-/* Reads the program's standard output; its stderr goes to the descriptor err. *status is that of
- * waitpid. */
+/* Reads the program's standard output; its stderr goes to the descriptor err, or to this process's
+ * if err is negative. *status is that of waitpid. */
 static int read_program(const char *const *argv, int err, char **text, int *status, struct err *e)
 {
     int ends[2], rc;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The cost of plans, the refusal that names the GPU counts that would fit, and the size of a
- * network. */
+/* The cost of plans in GPU-hours and on disk, and the refusal that names the GPU counts that would
+ * fit. */
 #include "config.h"
 #include "launcher/plan/run_cost.h"
 
