@@ -95,7 +95,8 @@ static int add_runs(const struct workspace *w, const struct job_state *job, cons
     return rc ? err_prefix(e, "%s", path) : 0;
 }
 
-/* Returns "allocation-K:1", the end of the tag of an allocation's job, or NULL for another job. */
+/* Returns "allocation-K:1", the end of the tag of an allocation's job (one job for many runs), or
+ * NULL for another job. */
 static const char *name_of(const struct workspace *w, const struct job_state *job)
 {
     char prefix[256];

@@ -14,7 +14,8 @@
 #include "src/log.h"
 #include "src/plural.h"
 
-#define ENDING_MAX_S 60 /* how long after its marker a run's job may still be ending, in seconds */
+/* how long after its marker (DONE or FAILED) a run's job may still be ending, in seconds */
+#define ENDING_MAX_S 60
 #define READERS 7 /* threads beside the calling one */
 #define RUNS_PER_READER 64
 
@@ -156,7 +157,8 @@ int run_status_query(struct workspace *w, const char *kind, struct job_state **j
     return 0;
 }
 
-/* Returns the index of the first of the sorted jobs whose tag is not before tag. */
+/* Returns the index of the first of the jobs, which are sorted by tag, whose tag is not before
+ * tag. A tag is the comment that identifies the job of an attempt. */
 static size_t find_tag(const struct job_state *jobs, size_t njobs, const char *tag)
 {
     size_t low = 0, high = njobs;
@@ -284,8 +286,8 @@ static void decide_damaged(struct run_status *s)
         set_phase(s, RUN_BAD, "DAMAGED", s->damage);
 }
 
-/* Decides one run. The markers are read again after ledger and scheduler, so that the result of
- * a job that ended in between is seen. */
+/* Decides one run. The marker is read again after ledger (the log of submissions) and scheduler,
+ * so that the result of a job that ended in between is seen. */
 static int decide_run(struct workspace *w, struct run_status_list *list,
                       struct scheduler_answer *answers, struct run_status *s, struct err *e)
 {

@@ -19,7 +19,8 @@ enum run_phase {
 
 struct run_status {
     struct run run;
-    struct run_attempt attempt; /* the newest attempt; its number is 0 if there is none */
+    /* the newest attempt (submission); its number is 0 if there is none */
+    struct run_attempt attempt;
     struct layout layout; /* of the attempt; it may differ from the planned one */
     enum run_phase phase;
     /* Slurm's names: PENDING RUNNING COMPLETING COMPLETED FAILED TIMEOUT CANCELLED OUT_OF_MEMORY
