@@ -204,7 +204,8 @@ static int set_environment(const struct sandbox *sb)
         setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 0) < 0 ||
         setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0) < 0)
         return -1;
-    /* In Debian testing, Open MPI's configuration restricts it to the loopback interface. */
+    /* In Debian testing, Open MPI's configuration restricts it to the loopback interface; this
+     * names the network of the nodes. */
     if (strcmp(sb->mode, "flat"))
         return setenv("OMPI_MCA_btl_tcp_if_include", "10.77.0.0/24", 0);
     /* In flat mode all nodes are this machine. Their names are in a file. They share host name
