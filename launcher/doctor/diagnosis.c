@@ -428,7 +428,7 @@ static bool check_name(const char *host, const json_t *name, struct findings *ds
                         "the site file; otherwise /etc/hosts or DNS of that node lacks the name");
         return true;
     }
-    /* listed in $UNETCTL_HOSTS, as the nodes of a sandbox on one machine are */
+    /* listed in $UNETCTL_HOSTS, as the nodes of a private Slurm on one machine are */
     if (json_is_true(json_object_get(name, "listed")))
         return false;
     if (address && is_loopback(address)) {
@@ -619,7 +619,7 @@ static int find_gpu(const json_t *ranks, size_t i, const char *uuid)
 }
 
 /* Reports what the trainer computes on. Returns false if single GPUs need no check: ranks cannot
- * use theirs, or they are fake. */
+ * use theirs, or the CPU stands in for them. */
 static bool check_compute(const json_t *ranks, struct findings *dst)
 {
     const json_t *first = json_object_get(first_rank(ranks), "compute"), *r;

@@ -17,8 +17,8 @@ void diagnosis_of_hosts(const json_t *list, size_t nranks, struct findings *dst)
 void diagnosis_of_launcher(const char *launcher, const char *list, const char *file,
                            struct findings *dst);
 
-/* Checks the ranks of one rehearsal: names, routes, ports, clocks, numbering, versions, GPUs,
- * data and locks. ranks is indexed by rank; a rank that left no report is null. */
+/* Checks the ranks of one rehearsal (rehearsal.h): names, routes, ports, clocks, numbering,
+ * versions, GPUs, data and locks. ranks is indexed by rank; a rank that left no report is null. */
 void diagnosis_of_ranks(const json_t *ranks, struct findings *dst);
 
 #endif

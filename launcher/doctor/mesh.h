@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Checks that the ranks of a job can connect to each other. Each listens at its own address in the
- * cluster spec and greets others at theirs; an answer has the peer's index and clock. */
+ * cluster specification, the list of all ranks' addresses, and greets others at theirs; an answer
+ * has the peer's index and clock. */
 #ifndef UNETCTL_LAUNCHER_DOCTOR_MESH_H
 #define UNETCTL_LAUNCHER_DOCTOR_MESH_H
 
@@ -8,8 +9,8 @@
 #include <stddef.h>
 
 struct mesh_peer {
-    int index;        /* the rank in the spec */
-    const char *host; /* as the spec names it */
+    int index;        /* its rank */
+    const char *host; /* as the cluster specification names it */
     int port;
     /* set by mesh_greet */
     bool reached;

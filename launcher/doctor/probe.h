@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One rank of a rehearsal (unetctl doctor --gpus). It is started as the ranks of runs are (site,
- * launcher, cluster spec), but examines its surroundings instead of training, and writes
+/* One rank of a rehearsal (unetctl doctor --gpus). It is started as the ranks of runs are, by
+ * the same job script and launcher, but examines its surroundings instead of training, and writes
  * rank-K.json to the rehearsal's folder:
  *
  *   the facts of its host (facts.h), and
@@ -23,9 +23,9 @@
 #define PROBE_LOCK_HELD "held"   /* the ranks see the lock */
 #define PROBE_LOCK_FREE "free"   /* locks of another host are not seen here */
 
-/* Examines one rank, which TF_CONFIG in the environment describes. data_dir is checked for
- * readability; backend is train.backend, or NULL. Returns 0, or -1 with ERR_PEER for an invalid
- * TF_CONFIG, or ERR_INTERNAL if the folder cannot be written. */
+/* Examines one rank, which TF_CONFIG in the environment describes. The images are those in
+ * DATA_DIR/images; backend is train.backend, or NULL. Returns 0, or -1 with ERR_PEER for an
+ * invalid TF_CONFIG, or ERR_INTERNAL if the folder cannot be written. */
 int probe_run(const char *folder, const char *data_dir, const char *backend, struct err *e);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Each problem that hosts and ranks can report leads to its finding, and good reports to none. */
+/* Each problem that hosts and ranks can report leads to its finding, and good reports lead to
+ * neither errors nor warnings. */
 #include "config.h"
 #include "launcher/doctor/diagnosis.h"
 
@@ -11,7 +12,7 @@
 
 #define SPEC "{'node':'n1','port':9,'hash':'aa','nodes':'N=n[1-2]','per_node':'T=1(x2)'}"
 
-/* The reports of two ranks on two nodes. Tests replace one of its words. */
+/* The reports of two ranks on two nodes, with ' for ". Tests replace a part of this text. */
 static const char good[] =
     "[{'index':0,'world':2,'host':'n1','name':'n1','procid':'0','spec':" SPEC
     ",'port':{'number':9,'error':''},"
