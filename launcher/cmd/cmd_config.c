@@ -41,7 +41,8 @@ struct values {
     size_t count;
 };
 
-/* Is the site's value shown as the study's slurm.NAME, to which it was copied? */
+/* Is this key of the site's profile (the defaults for a cluster) shown as slurm.NAME of the study,
+ * to which its value was copied? */
 static bool is_shown_as_slurm(const char *path)
 {
     char name[128];

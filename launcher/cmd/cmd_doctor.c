@@ -286,8 +286,8 @@ static void check_partition(const struct workspace *w, struct scheduler *s, stru
     }
 }
 
-/* Checks that srun supports the launcher's --mpi. pmix is not checked in a sandbox, where mpirun
- * starts the ranks if srun lacks it. */
+/* Checks that srun supports the launcher's --mpi. pmix is not checked in a sandbox (a private
+ * Slurm on this machine), where mpirun starts the ranks if srun lacks it. */
 static void check_launcher(const struct workspace *w, struct findings *f)
 {
     char *argv[] = {"sh", "-c", "exec srun --mpi=list 2>&1", NULL};
@@ -357,7 +357,7 @@ static void check_scheduler(struct workspace *w, struct findings *f)
     }
 }
 
-/* ---- the rehearsal ---- */
+/* ---- the rehearsal: a job in which every rank checks its node ---- */
 
 /* Returns the number in a variable of Slurm's (4 for "v100:4"), or 0. */
 static int slurm_number(const char *name)

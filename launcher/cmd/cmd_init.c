@@ -251,7 +251,8 @@ static int place_paths(const char *folder, struct yaml_setting *settings, size_t
     return 0;
 }
 
-/* Copies the settings of the user's file, except lists and those that a site has values for. */
+/* Copies the settings of the user's file, except lists and those that a site's profile has values
+ * for, such as slurm.partition. */
 static size_t take_user(const struct study *user, struct buf *texts, struct yaml_setting *dst)
 {
     size_t n = 0;
@@ -267,7 +268,8 @@ static size_t take_user(const struct study *user, struct buf *texts, struct yaml
     return n;
 }
 
-/* Adds the section of an engine other than the embedded one, for the user to fill in. */
+/* Adds the section of an engine (a kind of trainer) other than the embedded one, unet-train, for
+ * the user to fill in. */
 static size_t take_engine(char paths[ENGINE_ROWS][64], struct yaml_setting *dst)
 {
     static const char *const rows[ENGINE_ROWS][2] = {

@@ -36,7 +36,7 @@ struct plan_forecast {
     struct run_plan plan;
     struct plan_advice advice;
     struct scheduler_forecast *starts; /* of each run; NULL without --test-only */
-    struct allocation allocation;      /* with --one-allocation */
+    struct allocation allocation;      /* the one job of all runs, with --one-allocation */
     struct scheduler_forecast start;   /* of the allocation */
     double hours;
     int64_t disk, cache; /* bytes on disk: of one run, and of the cache that all runs share */

@@ -94,7 +94,7 @@ struct input {
     char out[PATH_MAX];
 };
 
-/* Is no report requested, but only output on stdout, or files of --mllog? A report is written as
+/* Are only output on stdout and files of --mllog requested, and not a report? It is written as
  * well if a folder is named. */
 static bool is_only_printed(void)
 {
