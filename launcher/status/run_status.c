@@ -95,8 +95,8 @@ static void decide_without_job(struct run_status *s, const struct ledger_entry *
         set_phase(s, RUN_PLANNED, "PLANNED", "");
 }
 
-/* Was the marker written so recently that the run's job may still be ending? Rank 0 writes the
- * marker while its job runs, and for a limited time the run is not finished before its job. */
+/* Was the marker written so recently that the run's job may still be ending? Rank 0 writes it
+ * while the job runs; until ENDING_MAX_S later the run counts as finished only when its job is. */
 static bool may_be_ending(const struct run_status *s)
 {
     return s->attempt.marker_age_s < ENDING_MAX_S;

@@ -129,7 +129,8 @@ const struct setting settings_of_study[] = {
     ROW(engine, python, TEXT, "python3", RESULT, ON_DEMAND, CHECK(filled),                      \
         HELP("the interpreter of a Python script"))                                             \
     ROW(engine, resumes, SWITCH, "false", ON_DEMAND,                                            \
-        HELP("true if it writes a checkpoint on USR1, exits with 75, and continues from it"))   \
+        HELP("true if it writes a checkpoint on USR1 and TERM, exits with 75, and resumes "     \
+             "from it"))                                                                        \
     ROW(engine, setup, LINES, "", RESULT, ON_DEMAND,                                            \
         HELP("shell lines before it, after the site's"))                                        \
     ROW(engine, env, PAIRS, "", RESULT, ON_DEMAND,                                              \
