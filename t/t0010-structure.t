@@ -23,7 +23,7 @@ launcher/scheduler/slurm|launcher/host launcher/sandbox launcher/scheduler
 launcher/scheduler/slurm/commands|launcher/scheduler launcher/scheduler/slurm
 launcher/scheduler/slurm/library|launcher/host launcher/scheduler/slurm
 launcher/study|launcher/host launcher/scheduler/
-launcher/plan|launcher/study
+launcher/plan|launcher/host launcher/study
 launcher/script|launcher/sandbox launcher/scheduler launcher/study
 launcher/spec|
 launcher/status|launcher/scheduler/ launcher/study

@@ -80,6 +80,19 @@ refuses 3 run.json "run.json, to unet-train" unet-train train --run runs/$run/ru
 cd "$TMP" && later $attempt/record.jsonl
 exits 1 "record.jsonl: collect" unetctl collect
 like "$OUT" "corrupt: .*record.jsonl:1: schema 2 is of" "record.jsonl: is excluded, with why"
+cd "$TMP" && later $attempt/DONE
+exits 1 "DONE: collect" unetctl collect
+like "$OUT" "corrupt: .*$run/attempt-1/DONE: schema 2 is of" "DONE: is excluded, with why"
+cd "$TMP" && later $attempt/DONE && mv $attempt/DONE $attempt/FAILED
+like <(unetctl status) "$run +FAILED .*FAILED: schema 2 is of a later version.* use the" \
+    "FAILED: status has the reason"
+cd "$TMP" && later split.json
+refuses 7 split.json "split.json, to unetctl" unetctl generate --gpus 3
+exits 0 "plan counts images otherwise" unetctl plan
+like "$ERR" 'split.json: schema 2 is of a later version' "and says why"
+cd "$TMP" && later .unetctl/ledger.jsonl && sed -i 's/"schema":2/"schema":1/' .unetctl/ledger.jsonl
+echo '{"schema":2,"folder":"/","words":[]}' >.unetctl/left.json
+refuses 7 left.json "left.json" unetctl watch
 cd "$TMP" && later $attempt/checkpoint/model.json
 refuses 9 model.json "model.json" unet-train eval -c runs/$run --data data --split split.json
 cd "$TMP" && rm -rf later && copy_study "$version" later && cd later || exit 255
@@ -87,6 +100,17 @@ printf 'later: true\nschema: 2\n' >>study.yaml
 refuses 3 'study.yaml:[0-9]+' "study.yaml" unetctl config
 sed -i '/^later/d; s/^schema: 2/schema: 1/' study.yaml
 exits 0 "study.yaml may have this one" unetctl config
+unetctl site show local >site.yaml
+echo 'schema: 2' >>site.yaml
+refuses 3 'site.yaml:[0-9]+' "a site file" unetctl config --site ./site.yaml
+unet-train model unet --print >model.yaml
+printf 'later: true\nschema: 2\n' >>model.yaml
+refuses 3 'model.yaml:[0-9]+' "the description of a model" unet-train model model.yaml --size 32x32
+sed -i '/^later/d; s/^schema: 2/schema: 1/' model.yaml
+exits 0 "which may have this one" unet-train model model.yaml --size 32x32
+mkdir -p config/unetctl
+echo 'schema: 2' >config/unetctl/config.yaml
+refuses 3 'config.yaml:1' "config.yaml" env XDG_CONFIG_HOME="$PWD/config" unetctl config
 
 # A checkpoint of a later version, as it would be: its own hash is right.
 python3 - runs/unet-g04-s1/attempt-1/checkpoint/state-*.safetensors <<'END'

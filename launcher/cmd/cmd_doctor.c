@@ -19,6 +19,7 @@
 #include "launcher/doctor/diagnosis.h"
 #include "launcher/doctor/probe.h"
 #include "launcher/doctor/rehearsal.h"
+#include "launcher/host/jsonio.h"
 #include "launcher/plan/compute_look.h"
 #include "launcher/plan/data_look.h"
 #include "launcher/plan/run_cost.h"
@@ -30,6 +31,7 @@
 #include "src/plural.h"
 
 #define DEFAULT_TIMEOUT_S 600
+#define MAX_DOCUMENT (1 << 20)
 #define SERVER_CLOCK_S 5.0
 
 static struct workspace_args args;
@@ -461,14 +463,17 @@ static int rehearse(struct workspace *w, struct findings *f, struct err *e)
 
 static int probe_rank(struct err *e)
 {
-    json_t *run = json_load_file("run.json", 0, NULL);
+    json_t *run = jsonio_read("run.json", MAX_DOCUMENT, e);
     const char *data = json_string_value(json_object_get(json_object_get(run, "data"), "dir"));
     const json_t *backend = json_object_get(json_object_get(run, "train"), "backend");
     const char *rank_0 = "rank-0.json";
     char path[PATH_MAX];
-    int rc = data ? probe_run(probe_folder, data, json_string_value(backend), e)
-                  : err_set(e, ERR_CONFIG, "--probe: the current folder has no run.json of a "
-                            "rehearsal");
+    int rc = data  ? probe_run(probe_folder, data, json_string_value(backend), e)
+             : run ? err_set(e, ERR_CONFIG, "run.json has no data.dir")
+                   : -1;
+
+    if (!data)
+        err_prefix(e, "--probe: the current folder has no run.json of a rehearsal");
 
     json_decref(run);
     snprintf(path, sizeof path, "%s/%s", probe_folder, rank_0);

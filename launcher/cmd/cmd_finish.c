@@ -22,6 +22,7 @@
 #include "src/buf.h"
 #include "src/log.h"
 #include "src/run/marker.h"
+#include "src/schema.h"
 
 #define MAX_DOCUMENT (1 << 20)
 
@@ -165,8 +166,8 @@ static json_t *read_result(const char *dir, struct err *e)
     struct epoch_csv log;
 
     if (plan && read_log(dir, &log, e) == 0) {
-        end = json_pack("{s:s, s:s, s:f, s:f, s:f}", "kind", "end", "status", "done",
-                        "training_time", log.rows[0].training_time, "test_time",
+        end = json_pack("{s:s, s:i, s:s, s:f, s:f, s:f}", "kind", "end", "schema", SCHEMA,
+                        "status", "done", "training_time", log.rows[0].training_time, "test_time",
                         log.rows[0].test_time, "iou", log.rows[0].iou);
         if (end && write_record(dir, plan, &log, end, e)) {
             json_decref(end);

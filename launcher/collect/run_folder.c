@@ -12,39 +12,16 @@
 #include "launcher/collect/log/log_file.h"
 #include "launcher/collect/run_record.h"
 #include "launcher/collect/result_settings.h"
+#include "launcher/host/jsonio.h"
 #include "launcher/host/path.h"
 #include "launcher/study/run_dir.h"
 #include "src/atomicfile.h"
 #include "src/run/epoch_csv.h"
 #include "src/plural.h"
-#include "src/schema.h"
 #include "src/stat.h"
 
 #define MAX_DOCUMENT (1 << 20)
 #define EMBEDDED "embedded"
-
-/* Returns the JSON object of a file, which the caller releases. NULL with an error, also if its
- * "schema" is not one that this version reads. */
-static json_t *read_document(const char *path, int code, struct err *e)
-{
-    json_error_t why;
-    size_t n;
-    char *text = atomicfile_read(path, MAX_DOCUMENT, &n, e);
-
-    if (!text)
-        return NULL;
-    json_t *o = json_loadb(text, n, JSON_REJECT_DUPLICATES, &why);
-    free(text);
-    if (!o) {
-        err_set(e, code, "%s:%d: %s", path, why.line, why.text);
-        return NULL;
-    }
-    if (schema_check(json_number_value(json_object_get(o, "schema")), code, e) == 0)
-        return o;
-    err_prefix(e, "%s", path);
-    json_decref(o);
-    return NULL;
-}
 
 /* Returns an integer within min..max, or -1. */
 static long bounded_integer(const json_t *o, const char *key, long min, long max)
@@ -62,7 +39,7 @@ static json_t *read_run_plan(const char *run_dir, const char *name, struct resul
     bool good = false;
 
     path_format(path, "%s/run.json", run_dir);
-    json_t *plan = read_document(path, ERR_CONFIG, e);
+    json_t *plan = jsonio_read(path, MAX_DOCUMENT, e);
     if (!plan) {
         e->code = ERR_CONFIG;
         return NULL;
@@ -164,14 +141,17 @@ static int check_record(const struct result *r, const struct run_record *record,
 
 static int check_done(const char *path, double measured, struct err *e)
 {
-    json_error_t why;
     size_t n;
     char *text = atomicfile_read(path, MAX_DOCUMENT, &n, e);
 
     if (!text)
         return -1;
-    json_t *done = json_loadb(text, n, JSON_REJECT_DUPLICATES, &why);
+    json_t *done = json_loadb(text, n, JSON_REJECT_DUPLICATES, NULL);
     free(text);
+    if (jsonio_check_marker(done, e)) {
+        json_decref(done);
+        return err_prefix(e, "%s", path);
+    }
     const char *status = json_string_value(json_object_get(done, "status"));
     const json_t *iou = json_object_get(done, "iou");
     bool same = status && strcmp(status, "done") == 0 && json_is_number(iou) &&
@@ -314,7 +294,7 @@ static void find_resized(const char *attempt_dir, const struct result *r, int fi
     *worlds = 0;
     for (int k = first; k <= r->attempt && !*worlds; k++) {
         path_format(path, "%s/../attempt-%d/run.json", attempt_dir, k);
-        json_t *own = access(path, F_OK) == 0 ? read_document(path, ERR_CONFIG, &ignored) : NULL;
+        json_t *own = access(path, F_OK) == 0 ? jsonio_read(path, MAX_DOCUMENT, &ignored) : NULL;
         if (own && bounded_integer(json_object_get(own, "layout"), "gpus", 1, 1 << 20) != r->gpus)
             snprintf(worlds, 200, "another number of GPUs in attempt %d", k);
         json_decref(own);

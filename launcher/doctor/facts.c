@@ -16,6 +16,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "launcher/host/jsonio.h"
 #include "launcher/plan/trainer_program.h"
 #include "src/format/sha256.h"
 #include "src/paths.h"
@@ -131,7 +132,7 @@ static json_t *ask_trainer_gpus(json_t *facts, json_t *versions, const char *bac
 
     if (trainer_program_read(devices, &text, &e))
         return gpus;
-    root = json_loads(text, 0, NULL);
+    root = jsonio_decode(text, strlen(text), "unet-train devices --json", &e);
     json_array_foreach(json_object_get(root, "devices"), i, device) {
         const char *uuid = json_string_value(json_object_get(device, "uuid"));
         if (uuid)

@@ -24,6 +24,7 @@
 #include "src/log.h"
 #include "src/paths.h"
 #include "src/plural.h"
+#include "src/schema.h"
 
 #define TIME_MIN 10      /* time limit of the job, whose work takes seconds */
 #define POLL_S 1
@@ -236,19 +237,26 @@ static int run_here(const struct workspace *w, const struct rehearsal *r, const 
     return 0;
 }
 
-static json_t *read_rank(const struct rehearsal *r, int index)
+/* Returns a rank's report, null if it has none yet, or NULL if it has another schema. */
+static json_t *read_rank(const struct rehearsal *r, int index, struct err *e)
 {
     char path[PATH_MAX];
     json_t *facts;
 
     snprintf(path, sizeof path, "%s/rank-%d.json", r->folder, index);
     facts = json_load_file(path, 0, NULL);
-    return json_is_object(facts) ? facts : json_null();
+    if (!facts)
+        return json_null();
+    if (schema_check(json_number_value(json_object_get(facts, "schema")), ERR_DATA, e) == 0)
+        return facts;
+    err_prefix(e, "%s", path);
+    json_decref(facts);
+    return NULL;
 }
 
 /* Reads the reports of the ranks. Files written by other hosts may become visible here with a
  * delay. */
-static void read_ranks(struct rehearsal *r, int nranks)
+static int read_ranks(struct rehearsal *r, int nranks, struct err *e)
 {
     const struct timespec pause = {.tv_nsec = 200000000};
     double end = clock_now() + VISIBLE_S;
@@ -259,13 +267,16 @@ static void read_ranks(struct rehearsal *r, int nranks)
         r->ranks = json_array();
         missing = 0;
         for (int i = 0; i < nranks; i++) {
-            json_t *facts = read_rank(r, i);
+            json_t *facts = read_rank(r, i, e);
+            if (!facts)
+                return -1;
             missing += json_is_null(facts);
             json_array_append_new(r->ranks, facts);
         }
         if (missing)
             nanosleep(&pause, NULL);
     } while (missing && missing < nranks && clock_now() < end);
+    return 0;
 }
 
 static int rehearse(struct workspace *w, struct rehearsal *r, struct err *e)
@@ -289,7 +300,7 @@ static int rehearse(struct workspace *w, struct rehearsal *r, struct err *e)
     /* schedulers that were opened meanwhile are closed with w */
     memcpy(w->open, own.open, sizeof w->open);
     if (rc == 0)
-        read_ranks(r, run.layout.tasks);
+        rc = read_ranks(r, run.layout.tasks, e);
     sigaction(SIGINT, &old[0], NULL);
     sigaction(SIGTERM, &old[1], NULL);
     close(lock);

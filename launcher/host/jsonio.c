@@ -20,22 +20,36 @@ int jsonio_print(json_t *root, int digits, const char *what, struct err *e)
     return 0;
 }
 
-json_t *jsonio_read(const char *path, size_t limit, struct err *e)
+json_t *jsonio_decode(const char *text, size_t n, const char *name, struct err *e)
 {
     json_error_t why;
+    json_t *o = json_loadb(text, n, JSON_REJECT_DUPLICATES, &why);
+
+    if (!o)
+        err_set(e, ERR_DATA, "%s:%d: %s", name, why.line, why.text);
+    else if (schema_check(json_number_value(json_object_get(o, "schema")), ERR_DATA, e))
+        err_prefix(e, "%s", name);
+    else
+        return o;
+    json_decref(o);
+    return NULL;
+}
+
+json_t *jsonio_read(const char *path, size_t limit, struct err *e)
+{
     size_t n;
     char *text = atomicfile_read(path, limit, &n, e);
-    json_t *o = text ? json_loadb(text, n, 0, &why) : NULL;
+    json_t *o = text ? jsonio_decode(text, n, path, e) : NULL;
 
-    if (text && !o)
-        err_set(e, ERR_DATA, "%s:%d: %s", path, why.line, why.text);
     free(text);
-    if (o && schema_check(json_number_value(json_object_get(o, "schema")), ERR_DATA, e)) {
-        err_prefix(e, "%s", path);
-        json_decref(o);
-        return NULL;
-    }
     return o;
+}
+
+int jsonio_check_marker(const json_t *marker, struct err *e)
+{
+    const json_t *schema = json_object_get(marker, "schema");
+
+    return schema ? schema_check(json_number_value(schema), ERR_DATA, e) : 0;
 }
 
 const char *jsonio_text(const json_t *o, const char *key)

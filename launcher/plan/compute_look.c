@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "launcher/host/jsonio.h"
 #include "launcher/plan/trainer_program.h"
 
 static bool has_environment(const struct site *site, const char *line)
@@ -45,11 +46,11 @@ static json_t *ask_devices(const char *backend, struct compute_look *dst)
     struct err e;
 
     if (trainer_program_read(argv, &text, &e) == 0)
-        devices = json_loads(text, 0, NULL);
+        devices = jsonio_decode(text, strlen(text), "unet-train devices --json", &e);
     free(text);
     if (!devices) {
-        snprintf(dst->problem, sizeof dst->problem, "unet-train does not report its "
-                 "device");
+        snprintf(dst->problem, sizeof dst->problem, "unet-train does not report its device: %.300s",
+                 e.text);
         dst->remedy = "unet-train devices";
     }
     return devices;

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "launcher/host/jsonio.h"
 #include "launcher/plan/trainer_program.h"
 #include "src/text/filename.h"
 
@@ -250,10 +251,10 @@ static int ask_stats(const char *dir, bool with_sample, struct data_look *dst, s
 
     if (trainer_program_ask(argv, with_sample, &text, e))
         return -1;
-    json_t *root = json_loads(text, 0, NULL);
+    json_t *root = jsonio_decode(text, strlen(text), "unet-train data stats --json", e);
     free(text);
     if (!root)
-        return err_set(e, ERR_INTERNAL, "%s: unet-train data stats printed nothing", dir);
+        return err_prefix(e, "%s", dir);
     dst->train = (size_t)json_integer_value(json_object_get(root, "train"));
     dst->val = (size_t)json_integer_value(json_object_get(root, "val"));
     dst->images = (size_t)json_integer_value(json_object_get(root, "images"));

@@ -9,25 +9,22 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "launcher/host/jsonio.h"
 #include "launcher/plan/model_look.h"
 #include "launcher/plan/trainer_program.h"
-#include "src/atomicfile.h"
 #include "src/log.h"
 
 #define MAX_SPLIT ((size_t)1 << 30)
 
-json_t *data_split_read(const struct study *s)
+int data_split_read(const struct study *s, json_t **dst, struct err *e)
 {
-    char file[PATH_MAX], *text;
-    struct err ignored;
-    size_t n;
+    char file[PATH_MAX];
 
-    if (snprintf(file, sizeof file, "%s/split.json", s->dir) >= PATH_MAX ||
-        !(text = atomicfile_read(file, MAX_SPLIT, &n, &ignored)))
-        return NULL;
-    json_t *root = json_loadb(text, n, 0, NULL);
-    free(text);
-    return root;
+    *dst = NULL;
+    if (snprintf(file, sizeof file, "%s/split.json", s->dir) >= PATH_MAX || access(file, F_OK))
+        return 0;
+    *dst = jsonio_read(file, MAX_SPLIT, e);
+    return *dst ? 0 : -1;
 }
 
 /* Checks that the data have what the network learns from: masks, or one class per image. */
@@ -44,7 +41,9 @@ static int check_split(const struct workspace *w, struct err *e)
     if (strcmp(model, "unet") != 0 && model_look_open(&w->study, true, &look, e))
         return -1;
     bool wants_masks = !look.of_classes;
-    json_t *root = data_split_read(&w->study);
+    json_t *root;
+    if (data_split_read(&w->study, &root, e))
+        return -1;
     bool has_classes = json_object_get(root, "classes") != NULL, known = root != NULL;
 
     json_decref(root);

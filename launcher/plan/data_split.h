@@ -11,7 +11,8 @@
  * -1 with unet-train's error, or with ERR_CONFIG if data and model do not fit. */
 int data_split_make(const struct workspace *w, struct err *e);
 
-/* Returns split.json, to be released by the caller, or NULL if it is missing or cannot be read. */
-json_t *data_split_read(const struct study *s);
+/* Sets *dst to split.json, which the caller releases, or to NULL if the study has none yet. Returns
+ * 0, or -1 with ERR_DATA if it is damaged or has another schema. */
+int data_split_read(const struct study *s, json_t **dst, struct err *e);
 
 #endif

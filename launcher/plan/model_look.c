@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "launcher/host/jsonio.h"
 #include "launcher/plan/trainer_program.h"
 
 int model_look_open(const struct study *study, bool loud, struct model_look *dst, struct err *e)
@@ -34,8 +35,11 @@ int model_look_open(const struct study *study, bool loud, struct model_look *dst
     argv[n] = NULL;
     if (trainer_program_read(argv, &text, e))
         return -1;
-    json_t *root = json_loads(text, 0, NULL);
+    bool empty = !*text;
+    json_t *root = empty ? NULL : jsonio_decode(text, strlen(text), "unet-train model --json", e);
     free(text);
+    if (!empty && !root)
+        return -1;
     const char *of = json_string_value(json_object_get(root, "of"));
     dst->of_classes = of && strcmp(of, "classes") == 0;
     dst->parameters = json_integer_value(json_object_get(root, "parameters"));

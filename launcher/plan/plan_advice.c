@@ -38,7 +38,11 @@ static void count_images(const struct study *s, struct plan_advice *dst)
     bool looked = data_look_count(s->data.dir, &look, &e) == 0;
     if (looked && data_look_complaint(&look, s))
         add_advice(dst, "%s: %s", s->data.dir, data_look_complaint(&look, s));
-    if ((root = data_split_read(s))) {
+    if (data_split_read(s, &root, &e)) {
+        add_advice(dst, "%s", e.text);
+        return;
+    }
+    if (root) {
         dst->train = (long)json_array_size(json_object_get(root, "train"));
         dst->val = (long)json_array_size(json_object_get(root, "val"));
         dst->exact = true;

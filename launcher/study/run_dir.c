@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "launcher/host/jsonio.h"
 #include "src/atomicfile.h"
 #include "src/cli.h"
 #include "src/schema.h"
@@ -266,10 +267,14 @@ static void read_failed(struct run_attempt *a, int dir_fd)
     json_t *root = read_small(dir_fd, "FAILED", text, sizeof text) ? json_loads(text, 0,
                                                                                 NULL) : NULL;
     const char *error;
+    struct err e;
 
     a->exit_code = 1;
     snprintf(a->error, sizeof a->error, "cannot read FAILED");
-    if (root && json_unpack(root, "{s:i, s:s}", "exit_code", &a->exit_code, "error", &error) == 0)
+    if (jsonio_check_marker(root, &e))
+        snprintf(a->error, sizeof a->error, "FAILED: %.500s", e.text);
+    else if (root &&
+             json_unpack(root, "{s:i, s:s}", "exit_code", &a->exit_code, "error", &error) == 0)
         snprintf(a->error, sizeof a->error, "%s", error);
     json_decref(root);
 }
@@ -382,17 +387,23 @@ static bool apply_tail(char *text, struct run_progress *p)
     return enough;
 }
 
-static void read_epochs(int fd, struct run_progress *p)
+/* Returns -1 for a record of another schema. */
+static int read_epochs(int fd, struct run_progress *p)
 {
     char head[4096];
     ssize_t n = pread(fd, head, sizeof head - 1, 0);
+    struct err ignored;
     json_t *row;
 
     head[n > 0 ? n : 0] = 0;
     head[strcspn(head, "\n")] = 0;
     row = json_loads(head, 0, NULL);
-    p->epochs = (int)json_integer_value(json_object_get(row, "epochs"));
+    int rc = row ? schema_check(json_number_value(json_object_get(row, "schema")), ERR_DATA,
+                                &ignored) : 0;
+    if (rc == 0)
+        p->epochs = (int)json_integer_value(json_object_get(row, "epochs"));
     json_decref(row);
+    return rc;
 }
 
 /* The first line has the number of epochs, the last ones have the progress. The whole file is
@@ -411,8 +422,7 @@ void run_dir_progress(const struct run_attempt *attempt, struct run_progress *ds
     int fd = open(file, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0)
         return;
-    read_epochs(fd, dst);
-    if (fstat(fd, &st) == 0) {
+    if (read_epochs(fd, dst) == 0 && fstat(fd, &st) == 0) {
         off_t from = st.st_size > (off_t)sizeof small - 1 ? st.st_size - (off_t)sizeof small +
             1 : 0;
         ssize_t got = pread(fd, small, sizeof small - 1, from);

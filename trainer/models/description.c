@@ -14,6 +14,7 @@
 
 #include "src/cli.h"
 #include "src/mem.h"
+#include "src/schema.h"
 #include "trainer/models/expression.h"
 #include "trainer/models/layer.h"
 
@@ -209,13 +210,19 @@ static int check_blocks(const struct description *d, struct err *e)
 
 static int read_document(struct description *d, struct err *e)
 {
-    static const char *const keys[] = {"model", "of", "init", "sides", "parameters", "variants",
-                                       "blocks", "layers", NULL};
-    yaml_node_t *root = yaml_document_get_root_node(&d->document), *name, *of, *init;
+    static const char *const keys[] = {"schema", "model", "of", "init", "sides", "parameters",
+                                       "variants", "blocks", "layers", NULL};
+    yaml_node_t *root = yaml_document_get_root_node(&d->document), *schema, *name, *of, *init;
 
     if (!root || root->type != YAML_MAPPING_NODE)
         return err_set(e, ERR_CONFIG, "%s:1: a model is expected: model: NAME, of: masks or "
                        "classes, layers: ...", d->where);
+    if (check_mapping(d, root, e))
+        return -1;
+    schema = get_value(d, root, "schema"); /* first: a later version may have other keys */
+    if (schema && schema_check(schema->type == YAML_SCALAR_NODE ? strtod(text_of(schema), NULL) : 0,
+                               ERR_CONFIG, e))
+        return err_prefix(e, "%s:%zu", d->where, line_of(schema));
     if (check_keys(d, root, keys, e) || get_typed(d, root, "model", YAML_SCALAR_NODE, &name, e) ||
         get_typed(d, root, "of", YAML_SCALAR_NODE, &of, e) ||
         get_typed(d, root, "init", YAML_SCALAR_NODE, &init, e) ||

@@ -107,6 +107,12 @@ static void check_attempts(void)
     write_text("runs/" RUN "/attempt-10/FAILED", "{");
     a = read_attempt();
     ok(a.marker == RUN_FAILED && a.exit_code == 1, "a damaged FAILED is a failure");
+    write_text("runs/" RUN "/attempt-10/FAILED",
+               "{\"schema\":2,\"exit_code\":9,\"error\":\"why\"}");
+    a = read_attempt();
+    ok(a.marker == RUN_FAILED && a.exit_code == 1 &&
+           strstr(a.error, "FAILED: schema 2 is of a later version"),
+       "a FAILED of a later schema is a failure, and the error says so");
 }
 
 static void check_progress(void)
@@ -117,7 +123,7 @@ static void check_progress(void)
     run_dir_progress(&a, &p);
     ok(p.epochs == 0 && p.quality < 0, "a run without a record has no progress");
     write_text("runs/" RUN "/attempt-10/record.jsonl",
-               "{\"kind\":\"run\",\"epochs\":30}\n"
+               "{\"kind\":\"run\",\"schema\":1,\"epochs\":30}\n"
                "{\"kind\":\"epoch\",\"epoch\":4,\"seconds\":1.5,\"loss\":0.25}\n"
                "not JSON\n"
                "{\"kind\":\"progress\",\"epoch\":5,\"step\":3,\"steps\":9}\n"
@@ -127,7 +133,7 @@ static void check_progress(void)
     ok(p.epochs == 30 && p.epoch == 5 && p.step == 3 && p.steps == 9, "epochs and steps are found");
     ok(p.loss == 0.25 && p.epoch_s == 1.5, "loss and time are those of the last complete line");
 
-    char text[8192] = "{\"kind\":\"run\",\"epochs\":30}\n"
+    char text[8192] = "{\"kind\":\"run\",\"schema\":1,\"epochs\":30}\n"
                       "{\"kind\":\"epoch\",\"epoch\":6,\"seconds\":2.5,\"loss\":0.125}\n";
     for (int step = 1; step <= 100; step++)
         sprintf(text + strlen(text),
@@ -142,6 +148,10 @@ static void check_progress(void)
     run_dir_progress(&a, &p);
     ok(p.epoch == 8 && p.steps == 0 && p.loss == 0.5 && p.quality == 0.75 && p.training_s == 9.5,
        "the end of the training is found");
+    *strchr(text, '1') = '2';
+    write_text("runs/" RUN "/attempt-10/record.jsonl", text);
+    run_dir_progress(&a, &p);
+    ok(p.epochs == 0 && p.epoch == 0 && p.quality < 0, "a record of another schema is not used");
 }
 
 static void check_output(void)
