@@ -120,6 +120,23 @@ exits 0 "a signal to a process that has just ended is not an error" bash -euc \
 kill $!
 wait $! 2>/dev/null
 
+# A flat one needs an address that is not loopback's, and names what makes one.
+apart=(unshare --net)
+[ "$(id -u)" = 0 ] || apart+=(--user --map-root-user)
+if command -v ip >/dev/null && "${apart[@]}" true 2>/dev/null; then
+    exits 4 "a machine without a network" \
+        "${apart[@]}" unetctl sandbox up --dir "$TMP/alone" --mode flat
+    like "$ERR" "no IPv4 address besides loopback's" "the error says what is missing"
+    remedy=$(sed -n 's/.*as root: //p' "$ERR")
+    exits 0 "what it says to type helps" "${apart[@]}" bash -c "ip link set lo up && $remedy &&
+        unetctl sandbox up --dir '$TMP/alone' --mode flat --nodes 2 &&
+        unetctl sandbox exec --dir '$TMP/alone' -- srun -N2 hostname &&
+        unetctl sandbox down --dir '$TMP/alone'"
+    ok "it leaves no process" wait_until 10 no_members "$TMP/alone"
+else
+    skip "no network namespaces, or no ip" "a flat sandbox without a network"
+fi
+
 # A second, flat sandbox at the same time, with a job that is running when it is stopped.
 exits 0 "a second sandbox is started" unetctl sandbox up --dir "$TMP/two" --mode flat --nodes 2
 is "$(ready_nodes "$TMP/two")" 2 "it has its own nodes"
