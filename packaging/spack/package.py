@@ -40,11 +40,13 @@ class Unetctl(AutotoolsPackage, CudaPackage):
     depends_on("mpi", when="+mpi")
     depends_on("slurm@22-05:", when="+slurm")
     depends_on("gnuplot", type="run", when="+gnuplot")
+    conflicts("cuda_arch=none", when="+cuda", msg="Name the GPUs' architecture: cuda_arch=90")
     with when("+cuda"):
         depends_on("cuda@12:")
         # Found when unet-train runs, not linked.
-        depends_on("nccl", type="run")
         depends_on("cudnn@9:", type="run")
+    for arch in CudaPackage.cuda_arch_values:
+        depends_on(f"nccl cuda_arch={arch}", type="run", when=f"+cuda cuda_arch={arch}")
 
     requires("platform=linux", msg="unetctl needs Linux")
 
@@ -57,7 +59,7 @@ class Unetctl(AutotoolsPackage, CudaPackage):
             *self.with_or_without("slurm", activation_value="prefix"),
             *self.with_or_without("cuda", activation_value="prefix"),
         ]
-        if spec.satisfies("+cuda") and not spec.satisfies("cuda_arch=none"):
+        if spec.satisfies("+cuda"):
             args.append("CUDA_ARCHS=" + " ".join(spec.variants["cuda_arch"].value))
         return args
 
