@@ -161,7 +161,8 @@ static void print_speed(const struct network *n, const struct network_config *c,
            (double)usage.ru_maxrss / 1024);
 }
 
-/* Returns the peak rates of the first visible GPU (0 if unknown), or of one core. */
+/* Returns the peak rates of the first visible GPU (0 if unknown), or of one core for a network on
+ * the CPU. */
 static struct profile_peak find_peak(const struct network *n)
 {
     struct profile_peak peak = {0, 0, "the GPU"};

@@ -208,7 +208,8 @@ static void complete_model(struct settings *c)
         c->model.depth = model->depth;
 }
 
-/* If data.split is not set, rank 0 writes a split to the results folder. */
+/* If data.split is not set, rank 0 writes a split to the results folder, which then is the one of
+ * all ranks. */
 static int make_split(struct settings *c, struct comm *comm, struct err *e)
 {
     struct split_config config = {.dir = c->data.dir, .seed = c->data.split_seed,

@@ -414,7 +414,7 @@ static int reduce_across(void *arg, const struct slice *slices, size_t nslices, 
     return finish_requests(c, what, e);
 }
 
-/* Sums over the ranks of each host in shared memory, and over hosts by MPI. */
+/* Reduces over the ranks of each host in shared memory, and over hosts by MPI. */
 static int reduce_slices(struct comm *c, const struct slice *slices, size_t nslices,
                          const char *what, struct err *e)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Starts a thread for each replica, connects them, and reports the first error. */
+/* Runs one replica in the calling thread, or several in a thread each, which it connects. */
 #include "config.h"
 #include "trainer/run/replicas.h"
 

@@ -36,7 +36,8 @@ static double constant_loss(const struct network_config *c)
     return (c->loss == LOSS_DICE ? 0 : ce) + (c->loss == LOSS_CE ? 0 : 1);
 }
 
-/* Warns if the training loss of the epoch whose weights are the result is above constant_loss. */
+/* Warns, also in end->warning, if the training loss of the epoch whose weights are the result is
+ * above constant_loss. */
 static void warn_of_loss(const struct training *t, const struct network_config *network,
                            struct record_end *end)
 {

@@ -418,8 +418,8 @@ static void decode_scaling(const cJSON *root, const struct optim *o)
 }
 
 /* Resets decisions of the goal if settings have changed, since the next validation repeats them; a
- * changed train.lr also resets the cuts of the rate. -1 with ERR_CHECKPOINT if the checkpoint has
- * more epochs than the run. */
+ * changed train.lr or train.lr_... also resets the cuts of the rate. -1 with ERR_CHECKPOINT if the
+ * checkpoint has more epochs than the run. */
 static int reset_goal(struct training *t, const struct origin *from, struct err *e)
 {
     int epochs = t->config->train.epochs;
@@ -483,7 +483,8 @@ static int begin_world(struct training *t, struct err *e)
     return 0;
 }
 
-/* Called on rank 0: finds and reads the newest checkpoint. */
+/* Called on rank 0: reads the newest intact checkpoint, if there is one, and writes to the record
+ * where the training continues. */
 static int read_newest(struct training *t, const struct resume_source *source, struct origin *from,
                      double *loss, struct err *e)
 {
@@ -522,7 +523,7 @@ static int read_newest(struct training *t, const struct resume_source *source, s
     return rc;
 }
 
-/* Sends what rank 0 has read to all ranks. */
+/* Sends what rank 0 has read, except the weights, to all ranks. */
 static int share_state(struct training *t, struct origin *from, double *loss, struct err *e)
 {
     struct comm *c = t->comm;

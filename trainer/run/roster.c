@@ -12,8 +12,8 @@
 #include "src/hash.h"
 #include "src/mem.h"
 
-/* Returns a hash of the kernel's boot id, which all containers and fake nodes of a machine
- * share. */
+/* Returns a hash of the kernel's boot id, which all containers and fake nodes of a machine share,
+ * or of host if the id cannot be read. */
 static uint64_t machine_id(const char *host)
 {
     char text[64] = "";

@@ -582,8 +582,8 @@ static int restore_best(struct session *s, struct err *e)
     return share_weights(s, e) ? -1 : evaluate_all(s, &s->end, e);
 }
 
-/* Collective. Sets kernels_checked and kernels_refused of s->end. The replicas of a process have one
- * tally. */
+/* Collective. Sets kernels_checked and kernels_refused of s->end. All replicas of a process have
+ * the same tally, which counts once. */
 static int gather_verdicts(struct session *s, struct err *e)
 {
     struct comm *c = s->t.comm;

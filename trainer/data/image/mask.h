@@ -3,8 +3,8 @@
  *
  * A mask has one channel of values as stored: grey values, palette indices, or RGB with R = G = B;
  * alpha is dropped. All masks of a data set share a scale: foreground is 1 (unit), or the largest
- * value of a sample (full: 255, in 16 bits 65535). A mask of 1 bit fits both. Soft masks may also
- * hold values between, as the share of foreground. */
+ * value of a sample (full: 2^bits - 1, such as 255 or 65535). A mask of 1 bit fits both. Soft masks
+ * may also hold values between, as the share of foreground. */
 #ifndef UNETCTL_TRAINER_DATA_IMAGE_MASK_H
 #define UNETCTL_TRAINER_DATA_IMAGE_MASK_H
 

@@ -169,7 +169,7 @@ static void png_append(png_structp png, png_bytep src, size_t n)
 
 static void png_flush_nothing(png_structp png)
 {
-    (void)png; /* encode's caller writes the whole buffer at once */
+    (void)png; /* png_file_write_pixels writes the whole buffer at once */
 }
 
 static int encode_png(struct png_encoder *w, const struct pixels *img)

@@ -22,7 +22,7 @@
 
 /* One sample to be written; the pointers are borrowed. */
 struct convert_sample {
-    const char *name;         /* the file name without folders and suffix */
+    const char *name;         /* of the files to be written, without folders and suffix */
     enum source_side side;
     bool held_out;            /* of no side although the source is divided */
     const struct pixels *image, *mask; /* if mask is NULL, label and class_name hold */

@@ -38,7 +38,7 @@ struct dataset_sample {
     char *bytes;          /* a record, or NULL before it is decoded */
 };
 
-/* With cache "auto": the largest size of samples in memory. */
+/* With cache "auto": the largest size of samples in memory, over all sharers. */
 #define AUTO_MEMORY ((double)(256 << 20))
 
 struct dataset {

@@ -32,8 +32,8 @@ struct dataset_config {
      * padded with DATASET_IGNORE; others as images. */
     struct mask_options masks;
     /* Where decoded samples are kept. NULL or "off": in memory, decoded when needed. A folder: in a
-     * file there (cache.h), created at once. "auto": in memory up to 256 MiB for all `sharers`,
-     * otherwise in the folder cache/ next to the split file. */
+     * file there (cache.h), created at once. "auto": in memory up to 256 MiB for all `sharers` or
+     * without a split file, otherwise in the folder cache/ next to the split file. */
     const char *cache;
     int workers;            /* if above 0, split_keep_files drops files */
     int sharers;            /* processes of this machine that use the same data set; 0 means 1 */

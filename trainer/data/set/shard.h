@@ -19,7 +19,7 @@ enum shard_remainder {
 
 struct shard_plan {
     size_t items;  /* per epoch over all ranks: images x repeat */
-    size_t steps;  /* per epoch */
+    size_t steps;
     size_t used;   /* end of the items that the plan processes, counted from the epoch's first */
     int parts;     /* shares of a step: ranks x devices per rank */
     size_t begin;  /* first item of step 0: 0, or as set by shard_continue */

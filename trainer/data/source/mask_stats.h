@@ -16,7 +16,7 @@ struct mask_stats {
     size_t masks;            /* number of masks examined */
     int64_t pixels;
     int64_t of_value[65536]; /* pixels by value; in coloured masks only grey pixels */
-    unsigned full;           /* the largest value that a sample can have: 1, 255 or 65535 */
+    unsigned full;           /* the largest value that a sample can have: 2^bits - 1 */
     int64_t bit_ones;        /* pixels of value 1 in masks of 1 bit; of_value has them as full */
     bool one_and_full;       /* some mask contains both 1 and the full value */
     size_t coloured;         /* number of masks with colours */

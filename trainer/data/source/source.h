@@ -38,8 +38,9 @@ struct source {
  * like. */
 struct source *source_open(const char *dir, struct err *e);
 
-/* Assigns a side to the images that a text file names, one per line, with or without folders and
- * suffix. ERR_DATA for an unknown image, or one that has a side already. */
+/* Assigns a side to the images that a text file names, one per line: by the path below dir, or the
+ * file name with or without suffix. ERR_DATA for an unknown image, or one that has a side
+ * already. */
 int source_assign(struct source *s, const char *list_file, enum source_side side, struct err *e);
 
 /* Whether the folder divides its samples into training and validation. Samples without a side are

@@ -84,7 +84,7 @@ static int add_part(struct source *s, const struct layout_part *part, bool parti
     return rc;
 }
 
-/* Finds a sample by the file name of its image, with or without folders and suffix. */
+/* Finds a sample by the path of its image, or by the file name with or without suffix. */
 static struct source_item *find_image(struct source *s, const char *name)
 {
     for (size_t i = 0; i < s->count; i++) {
@@ -117,7 +117,8 @@ int source_assign(struct source *s, const char *list_file, enum source_side side
     return rc;
 }
 
-/* Finds the list of a side in the data folder, such as DIR/train.txt. */
+/* Finds the list of a side in the data folder or its ImageSets/Segmentation/, such as
+ * DIR/train.txt. */
 static bool find_list(const struct source *s, const char *const *names, char *dst, size_t size)
 {
     static const char *const folders[] = {"", "ImageSets/Segmentation/", NULL};
@@ -369,7 +370,8 @@ static int list_class(struct source *s, const char *sub, const char *name, bool 
     return rc;
 }
 
-/* If a subfolder has images and masks, suggests that one as the data folder. */
+/* Refuses a folder without at least two classes. If a subfolder has images and masks, suggests that
+ * one as the data folder. */
 static int refuse_single_class(const struct source *s, const struct tree *folders, struct err *e)
 {
     struct layout l;
@@ -428,7 +430,8 @@ static bool is_mask_word(const char *name)
     return strcasecmp(name, "gt") == 0 || strcasecmp(name, "labels") == 0;
 }
 
-/* Images with at most so many different values may be masks. */
+/* The first MASK_SAMPLES images of a class may be masks if they have at most MASK_VALUES different
+ * values. */
 #define MASK_VALUES 32
 #define MASK_SAMPLES 3
 
@@ -456,7 +459,8 @@ static bool has_few_values(struct source *s, int label)
     return looked && nvalues <= MASK_VALUES;
 }
 
-/* Whether nearly all images of the two classes have the same names. */
+/* Whether nearly all images of the two classes have the same names, or in class 1 longer ones:
+ * 7.png and 7_mask.png. */
 static bool have_equal_names(const struct source *s)
 {
     size_t equal = 0, of[2] = {0, 0};
@@ -476,7 +480,7 @@ static bool have_equal_names(const struct source *s)
     return of[0] && 10 * equal >= 9 * (of[0] > of[1] ? of[0] : of[1]);
 }
 
-/* Refuses two folders that look like images and their masks, not like two classes. */
+/* Refuses folders that look like images and their masks, not like classes. */
 static int refuse_masks_as_classes(struct source *s, struct err *e)
 {
     int masks = -1;
@@ -497,7 +501,8 @@ static int refuse_masks_as_classes(struct source *s, struct err *e)
                    s->dir, name, other, s->dir, name, s->dir);
 }
 
-/* Refuses a data folder with only val/ and test/, which would otherwise become two classes. */
+/* Refuses a data folder with only folders of held-out data, such as val/ and test/, which would
+ * otherwise become two classes. */
 static int refuse_held_out_alone(const struct source *s, struct err *e)
 {
     struct tree all;
