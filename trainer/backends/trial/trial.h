@@ -43,7 +43,7 @@ const struct tensor *trial_tensor(const struct op *op, int i);
  * long. */
 bool trial_has_many_channels(const struct op *op, bool (*is_activation)(const struct tensor *t));
 
-/* Sets *p to the op in that size. */
+/* Sets *p to a small version of op that has this size, on which `subject` is tried. */
 void trial_describe(struct trial_problem *p, const void *subject, const struct op *op,
                     const struct trial_size *size);
 

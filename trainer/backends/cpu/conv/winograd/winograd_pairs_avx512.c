@@ -82,8 +82,8 @@ INLINE void source_columns(const float *const *src, ptrdiff_t at, size_t n, vec 
     source4(v, 1, r, 1);
 }
 
-/* The same at the edge of the image, where only the first or only the second pixel exists; the
- * other is 0. */
+/* Like source_columns() at the edge of the image, where only the first or only the second pixel
+ * exists; the other is 0. */
 INLINE void source_edge(const float *const *src, size_t at, bool second, vec *r)
 {
     vec v[SIDE];
