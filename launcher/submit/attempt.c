@@ -92,8 +92,9 @@ static int add_link(const struct workspace *w, const struct run *run, const char
     return write_queue_add_link(files, path, target, e);
 }
 
-/* Adds what templates of the reference systems expect: folders to copy log.csv to (../../logs,
- * for Horovod ../logs), and the names script.sh and sub_N.sh for the scripts. */
+/* Adds what templates of the reference systems (doc/FORMATS.md, "The reference's templates")
+ * expect: folders to copy log.csv to (../../logs, for Horovod ../logs), and the names script.sh
+ * and sub_N.sh for the scripts. */
 static int add_surroundings(const struct workspace *w, const struct run *run,
                             struct write_queue *files, struct err *e)
 {
@@ -146,10 +147,7 @@ static int add_attempt(const struct workspace *w, const struct run *run, int att
     if (write_queue_add_folder(files, path, e))
         return -1;
     snprintf(name, sizeof name, "attempt-%d/run.json", attempt);
-    run_dir_path(w->study.dir, run->id, name, path);
-    if (!run->own_plan)
-        unlink(path); /* left by an earlier job of this attempt that never began */
-    else if (add_run_json(w, run, name, files, e))
+    if (run->own_plan && add_run_json(w, run, name, files, e))
         return -1;
     return add_scripts(w, run, attempt, files, e);
 }
