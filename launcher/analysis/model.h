@@ -61,7 +61,7 @@ int model_fit(struct model *m, enum model_law law, const struct model_sample *sa
               unsigned long seed, struct err *e);
 
 double model_predict(const struct model *m, double gpus);
-/* Returns the speed-up of gpus over base. */
+/* Returns the predicted speed-up with gpus GPUs over base GPUs. */
 double model_speedup(const struct model *m, double base, double gpus);
 
 /* Is gpus more than twice the largest measured count, where a prediction is not reliable? */

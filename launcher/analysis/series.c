@@ -343,8 +343,9 @@ static struct mode_split mixed_modes(const struct result *rows, size_t n,
 
 /* Divides rows[0..n) of one engine, sorted by count, into series. groups[i] becomes the groups
  * that rows[i] belongs to. If all runs have the same batch per GPU, the same global batch, or
- * unknown batches, they are one series. Otherwise there are two: one for the batch per GPU and
- * one for the global batch that most counts have. */
+ * unknown batches, they are one series. Otherwise there is one for the batch per GPU that most
+ * counts have and one for such a global batch, each only if several counts have it; if neither is,
+ * one of a single count. */
 static struct mode_split decide_modes(const struct result *rows, size_t n, enum mode_group *groups)
 {
     size_t nunknown = 0, nper_gpu, nglobal;

@@ -93,7 +93,7 @@ struct series_facts {
     int base;   /* runs on fewer GPUs are ignored */
 };
 
-/* Finds the series of an engine in the sorted table; there are two if batches mix strong and
+/* Finds the series of an engine in the sorted table; there may be two if batches mix strong and
  * weak scaling. Fills at most SERIES_MAX series, and *n with their number, 0 without a good run.
  * Rows that fit no mode are in no series; notes (may be NULL) gets their list with reasons, one
  * per line. Returns 0, or -1 if memory ran out. */

@@ -9,7 +9,7 @@
 #include "launcher/collect/results/settings.h"
 #include "src/mem.h"
 
-/* Runs that are comparable. */
+/* Runs of one engine with the same settings. */
 struct series_group {
     const char *engine, *settings;
     char *alone, *spread; /* settings_common of settings, for one GPU and for several */

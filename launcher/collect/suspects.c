@@ -49,8 +49,8 @@ static size_t next_done(const struct results *table, size_t i, size_t end)
     return i;
 }
 
-/* Rows first..end have the same case and seed. Of several copies one is kept; of different
- * contents none is. */
+/* The rows from first up to, but not including, end have the same engine, settings, number of GPUs
+ * and seed. Of several copies one is kept; of different contents none is. */
 static void discard_repeated(struct results *table, size_t first, size_t end)
 {
     size_t one = next_done(table, first, end), two = next_done(table, one + 1, end);

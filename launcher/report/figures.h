@@ -19,7 +19,8 @@ struct figures {
     char why_not[256]; /* the reason if it has not */
 };
 
-/* Makes the charts that have something to show. Returns 0, or -1 if memory ran out. */
+/* Makes the charts that have something to show, at most FIGURES_MAX. Returns 0, or -1 if memory ran
+ * out. */
 int figures_create(struct figures *f, const struct report *r, struct err *e);
 
 /* Writes scripts and data into dir, which exists, and draws them. Returns 0, also if gnuplot is

@@ -12,7 +12,8 @@
 
 /* A smaller difference of efficiencies between steady epochs and whole runs is not mentioned. */
 #define OVERHEAD_SHARE 0.05
-/* The critical batch and the measured epochs disagree by more than this factor. */
+/* The critical batch is not reported if what it predicts and the measured epochs differ by more
+ * than this factor. */
 #define DISAGREE 1.2
 
 /* Adds " (95 % interval 5.6-5.9)". */
@@ -375,8 +376,8 @@ static const struct series_point *noise_point(const struct analysis_series *as)
     return d->best == d->base ? &as->series.points[as->series.npoints - 1] : d->best;
 }
 
-/* Returns by which factor more epochs p took to reach the same quality, or NaN if that is
- * unknown. */
+/* Returns how many times as many epochs as the base case p took to reach the target of the
+ * convergence, or NaN if that is unknown. */
 static double measured_factor(const struct analysis_series *as, const struct series_point *p)
 {
     const struct convergence *c = &as->convergence;

@@ -61,7 +61,9 @@ struct run_batch {
 struct run_batch run_plan_batch(const struct study *study, const struct run *run);
 
 /* Changes the layout of run to gpus GPUs. If scale is true, batch and learning rate change with
- * the number of GPUs; otherwise both stay. Returns 0, or -1 with ERR_USAGE or ERR_CONFIG. */
+ * the number of GPUs; otherwise both stay. Returns 0, or -1: with ERR_CONFIG if the engine cannot
+ * resume, if the study sets train.global_batch and scale is true, or if the layout is
+ * impossible. */
 int run_plan_resize(const struct study *study, const struct site *site, struct run *run, int gpus,
                     bool scale, struct err *e);
 

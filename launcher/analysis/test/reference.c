@@ -14,8 +14,8 @@
 
 #define NCOUNTS 8
 
-/* Columns: first epoch, median epoch, total, test, IoU, final loss, speed-up by epoch 1, by
- * total, images/s, efficiency by images in percent. */
+/* Columns: GPUs, first epoch, median epoch, training and test in seconds, IoU, final loss, speed-up
+ * by the epoch of index 1 and by training, images/s, efficiency by images in percent. */
 static const char *const tensorflow[2][NCOUNTS] = {
     {"1 50.69 37.61 7535.5 1.890 0.9643 0.0093 1.00 1.00 47.6 100.0",
      "2 38.92 18.93 3828.6 2.205 0.9508 0.0100 1.99 1.97 94.7 99.3",
@@ -34,8 +34,8 @@ static const char *const tensorflow[2][NCOUNTS] = {
      "12 50.33 3.13 674.1 0.125 0.9170 0.0210 11.95 11.20 552.2 96.4",
      "14 42.85 2.78 599.2 0.126 0.8882 0.0207 13.47 12.59 644.5 96.5"}};
 
-/* Columns: median epoch, total, IoU, final loss, speed-up by epoch 1, images/s, efficiency by
- * images. */
+/* Columns: GPUs, median epoch and training in seconds, IoU, final loss, speed-up by the epoch of
+ * index 1, images/s, efficiency by images in percent. */
 static const char *const pytorch[2][NCOUNTS] = {
     {"1 192.6 38765.4 0.8998 0.0021 1.00 9.3 100.0", "2 103.7 20774.7 0.8977 0.0023 1.84 17.3 92.9",
      "4 53.6 10741.2 0.8840 0.0033 3.58 33.4 89.9", "6 34.9 6994.0 0.8517 0.0043 5.46 49.5 88.7",

@@ -105,7 +105,8 @@ static void check_headline(void)
        "without an interval none is mentioned");
 }
 
-/* Sets speed-ups on 2, 4 and 8 GPUs. */
+/* Sets up a series of which only the base case is to be used, with these speed-ups on 2, 4 and 8
+ * GPUs. */
 static void use_none(double s2, double s4, double s8)
 {
     const double s[] = {1, s2, s4, s8};

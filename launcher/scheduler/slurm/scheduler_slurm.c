@@ -375,7 +375,7 @@ static int slurm_cancel(struct scheduler *s, const char *id, struct err *e)
     return answer ? 0 : -1;
 }
 
-/* Copies the states of these jobs from an answer. index maps ids to places in states. */
+/* Copies the states of the jobs in states from an answer. index maps ids to places in states. */
 static void take_states(const json_t *answer, const struct map *index, struct job_state *states)
 {
     char tag[sizeof states->tag];

@@ -50,7 +50,7 @@ static const slurmdb_tres_rec_t *find_tres(list_t *known, uint32_t id)
     return r;
 }
 
-/* Decodes "1=4,2=100,1001=2": the numbers of resources that slurmdbd tracks, and their amounts. */
+/* Decodes "1=4,2=100,1001=2": ids of resources, which known has with their names, and amounts. */
 static json_t *decode_tres(const char *text, list_t *known)
 {
     json_t *tres = json_object();

@@ -10,7 +10,7 @@
 struct description {
     job_desc_msg_t msg;
     char *script;
-    char task_tres[112], node_tres[96], bind[40];
+    char task_tres[112], node_tres[96], bind[40]; /* what msg asks for per task and node, or "" */
     char **environment;
     size_t nenvironment;
     char *argv[1];

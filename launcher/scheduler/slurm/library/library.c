@@ -216,7 +216,8 @@ static void name_limit(json_t *refusal)
 }
 
 /* Submits the job. Success alone is not enough: Slurm also queues jobs that can never run, which
- * then block others. The error_code in its answer shows that. */
+ * then block others. The error_code in Slurm's answer identifies such a job, which is cancelled
+ * and refused. */
 static json_t *library_submit(void *prepared, const json_t *job)
 {
     struct description *d = prepared;
