@@ -31,7 +31,8 @@ struct bench_replica {
 };
 int bench_rounds_step(struct bench_replica *r, int batch, struct err *e);
 
-/* Writes synthetic images, and for training targets, to the network's input for the next step. */
+/* Writes synthetic images and targets to the network's input for the next step, of training or of
+ * inference. */
 int bench_rounds_fill(struct network *n, const struct network_config *c, bool training, int batch,
                       struct err *e);
 

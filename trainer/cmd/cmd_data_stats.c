@@ -147,8 +147,8 @@ static void encode_baseline(const char *name, const struct survey_baseline *base
              dark ? "dark" : "bright");
 }
 
-/* Appends what the masks seem to hold, or that this is unsure, and the settings for study.yaml that
- * follow. */
+/* Appends what the masks seem to hold, or that this is unsure, and settings for study.yaml that fit
+ * them. */
 static void encode_proposal(const struct mask_proposal *p, struct buf *b)
 {
     static const char *const words[] = {"foreground", "one class", "classes", "unsure"};

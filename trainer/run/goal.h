@@ -35,7 +35,8 @@ struct goal_state {
  * become 0. -1 with ERR_CONFIG. */
 int goal_parse(struct goal *g, const char *until, int patience, struct err *e);
 
-/* Returns whether the goal needs a validation after each epoch. */
+/* Returns whether the goal needs validations after epochs, not only at the end: after each epoch
+ * unless train.eval_epochs is set. */
 bool goal_is_watched(const struct goal *g);
 
 /* Adds the plateau of text to *g: "" or EPOCHS:FACTOR such as 10:0.5. -1 with ERR_CONFIG. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Lines are appended with one write each, and markers are written last (marker.h). The folder is
- * checked before each write, as a later start of the job may own it. */
+ * checked before each line and marker, as a later start of the job may own it. */
 #include "config.h"
 #include "trainer/run/record.h"
 

@@ -64,8 +64,8 @@ struct resume_source {
 /* Sets t->at from the newest intact checkpoint in the run's own folder, or else in that of the
  * source, or to the beginning. Collective, called after the record's first line. Afterwards rank 0
  * has the weights, the record has the epochs so far, and all ranks have the optimizer's state. -1
- * with ERR_CHECKPOINT if the checkpoint has another network, plan or data, or more epochs than the
- * run, or if the source has no checkpoint. */
+ * with ERR_CHECKPOINT if the checkpoint has another network, plan or data, other settings that may
+ * not change, or more epochs than the run, or if the source has no checkpoint. */
 int resume_read(struct training *t, const struct resume_source *source, struct err *e);
 
 #endif

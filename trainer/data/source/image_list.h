@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The images named on a command line, also by their folders, and a unique name for the output of
- * each: its path below the deepest folder that contains all images, without suffix. */
+/* The images named on a command line, also by their folders, and a name for the output of each: its
+ * path below the deepest folder that contains all images, without suffix. */
 #ifndef UNETCTL_TRAINER_DATA_SOURCE_IMAGE_LIST_H
 #define UNETCTL_TRAINER_DATA_SOURCE_IMAGE_LIST_H
 
