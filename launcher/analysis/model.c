@@ -100,7 +100,7 @@ static bool solve_subset(const struct equations *s, int nterms, unsigned subset,
             m[i][j] = s->gram[index[i]][index[j]];
         m[i][k] = s->right[index[i]];
     }
-    /* the matrix is symmetric and positive, so no pivoting is needed */
+    /* the matrix is symmetric and positive semidefinite, so no pivoting is needed */
     for (int i = 0; i < k; i++) {
         if (!(m[i][i] > 1e-13 * s->gram[index[i]][index[i]]))
             return false;

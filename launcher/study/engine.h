@@ -16,7 +16,7 @@ struct engine {
     /* needs one process per GPU; the strategy "mirrored", one process for all, is refused */
     bool rank_per_gpu;
     bool always_launched; /* the site's launcher starts even a single rank */
-    /* the section's python runs the script; otherwise it is executed itself */
+    /* the python of the engine's section runs the script; otherwise the script is a program */
     bool is_python;
     /* the script that comes with unetctl, relative to the folder of unetctl's own data files
      * (paths_data), the default of the study's; NULL: none */

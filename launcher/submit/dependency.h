@@ -16,7 +16,7 @@ struct dependency {
     char *fixed;                      /* dependencies of every job, or NULL */
     char *text;                       /* what dependency_next returned last */
     char (*lanes)[SCHEDULER_ID_SIZE]; /* the last job of each lane */
-    size_t nlanes;                    /* K; 0 without --max-in-flight, or if it is not Slurm */
+    size_t nlanes;                    /* K; 0 without --max-in-flight or without Slurm */
     size_t next;                      /* the lane whose turn it is */
 };
 

@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#define INTERVAL_LEVEL 0.95 /* the level that is asked for */
+#define INTERVAL_LEVEL 0.95 /* the confidence level that intervals are computed for */
 
 enum interval_method {
     INTERVAL_NONE,     /* unknown: low and high are NaN */

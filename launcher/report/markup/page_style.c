@@ -2,8 +2,9 @@
 #include "config.h"
 #include "launcher/report/markup/page_style.h"
 
-/* c0..c5 distinguish series, c6..c13 are for small to large numbers, and c14 is neutral. They
- * are the colours of chart_gnuplot.c, lighter for dark screens. Printed pages are always light. */
+/* c0..c5 distinguish series, c6..c13 are for small to large numbers, and c14 is neutral. On a light
+ * page they are close to the colours of chart_gnuplot.c; on dark screens they are lighter. Printed
+ * pages are always light. */
 const char page_style[] =
     ":root{color-scheme:light;--ink:#1a2027;--soft:#55606b;--paper:#fff;--card:#f5f7f9;"
     "--line:#d6dce2;"
