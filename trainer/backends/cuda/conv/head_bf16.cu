@@ -104,7 +104,7 @@ DEVICE void add_chunk(float *sums, const struct head_chunk *h, const struct gpu1
  * the sums of the norm as well. Its threads form rows as in norm_rows_bf16.cu. */
 KERNEL_BLOCK(head_grad, head_grad_args)
 {
-    SHARED float values[GRAD_SUMS * GPU_BLOCK];
+    SHARED float values[GPU_ROWS(GRAD_SUMS)];
     unsigned part = blockIdx.x / k.logits, d = blockIdx.x % k.logits, t = threadIdx.x;
     unsigned each = (k.npixels + k.nparts - 1) / k.nparts, begin = part * each;
     unsigned end = begin + each < k.npixels ? begin + each : k.npixels, chunks = k.channels / 8;
@@ -113,6 +113,7 @@ KERNEL_BLOCK(head_grad, head_grad_args)
     for (unsigned first = 0; first < chunks; first += GPU_BLOCK) {
         unsigned width = chunks - first < GPU_BLOCK ? chunks - first : GPU_BLOCK;
         unsigned rows = GPU_BLOCK / width, row = t / width, c = (first + t % width) * 8;
+        unsigned pitch = gpu_rows_pitch(GPU_BLOCK, width);
         struct head_chunk h = load_chunk(k.w + c, k.coef ? k.coef + c : NULL, k.channels);
         float sums[GRAD_SUMS] = {0};
 
@@ -137,14 +138,12 @@ KERNEL_BLOCK(head_grad, head_grad_args)
         }
         UNROLL
         for (unsigned j = 0; j < GRAD_SUMS; j++)
-            values[j * GPU_BLOCK + t] = sums[j];
+            values[j * pitch + t] = sums[j];
         BARRIER();
         for (unsigned i = t; i < GRAD_SUMS * width; i += GPU_BLOCK) {
             unsigned j = i / width, column = i % width, channel = (first + column) * 8 + j % 8;
-            double sum = 0;
+            double sum = gpu_rows_sum(values, pitch, i, width, rows);
 
-            for (unsigned r = 0; r < rows; r++)
-                sum += (double)values[j * GPU_BLOCK + r * width + column];
             if (j < 8)
                 dst[channel] = sum;
             else if (j == 24 && first + column == 0)

@@ -40,6 +40,7 @@ INLINE_DEVICE void mma_conv(const struct mma_args *k, const unsigned ci, const u
         unsigned char *swap = x;
 
         async_wait();
+        BARRIER();
         mma_prologue_apply(&k->src, &k->field, p, x, NULL, ci / 8, MMA_PITCH, MMA_ROWS + 2, 1,
                            MMA_PLANE(MMA_HALO, ci / 8));
         BARRIER();

@@ -143,6 +143,20 @@ INLINE_DEVICE void grad_add_bias(float *bias, const unsigned char *d, const unsi
     }
 }
 
+/* Two numbers of dw. */
+struct __attribute__((aligned(8))) grad_pair {
+    float v[2];
+};
+
+/* Returns the index of a number of dw in shared memory: the chunks of a row are exchanged so that
+ * neighbouring rows, which a warp writes together, are in different banks. */
+INLINE_DEVICE unsigned grad_index(unsigned row, unsigned column, const unsigned ci)
+{
+    const unsigned rows = ci < 32 ? 32 / ci : 1, chunks = ci < 32 ? ci / 8 : 4;
+
+    return row * ci + (column ^ row / rows % chunks * 8);
+}
+
 /* Writes the block's partial gradient. The warps with the same rows add theirs one after the other,
  * which fixes the order. */
 INLINE_DEVICE void grad_finish_weights(const struct mma_grad_args *k,
@@ -166,37 +180,43 @@ INLINE_DEVICE void grad_finish_weights(const struct mma_grad_args *k,
             UNROLL
             for (unsigned n = 0; n < ci / 8; n++)
                 UNROLL
-                for (unsigned j = 0; j < 4; j++) {
-                    float *p = all + (part * 16 + j / 2 * 8 + lane / 4) * ci + n * 8 +
-                               lane % 4 * 2 + j % 2;
+                for (unsigned j = 0; j < 2; j++) {
+                    unsigned row = part * 16 + j * 8 + lane / 4, column = n * 8 + lane % 4 * 2;
+                    struct grad_pair *p =
+                        (struct grad_pair *)(all + grad_index(row, column, ci));
+                    struct grad_pair v = {{sum[m][n][2 * j], sum[m][n][2 * j + 1]}};
 
-                    *p = sum[m][n][j] + (turn ? *p : 0);
+                    if (turn) {
+                        struct grad_pair before = *p;
+
+                        v.v[0] += before.v[0];
+                        v.v[1] += before.v[1];
+                    }
+                    *p = v;
                 }
         }
     }
     BARRIER();
     for (unsigned i = threadIdx.x; i < taps * ci * co; i += TILE_BLOCK)
-        dst[i] = all[i];
+        dst[i] = all[grad_index(i / ci, i % ci, ci)];
 }
 
 INLINE_DEVICE void grad_finish_bias(const struct mma_grad_args *k, const float *bias,
                                     unsigned char *scratch, const unsigned ci, const unsigned co,
                                     const unsigned taps)
 {
+    const unsigned out = co / 8, pitch = gpu_rows_pitch(TILE_BLOCK, out);
+    unsigned i = threadIdx.x;
     float *values = (float *)scratch;
 
     BARRIER();
     UNROLL
     for (unsigned j = 0; j < 8; j++)
-        values[j * TILE_BLOCK + threadIdx.x] = bias[j];
+        values[j * pitch + i] = bias[j];
     BARRIER();
-    if (threadIdx.x < co) {
-        float sum = 0;
-
-        for (unsigned t = threadIdx.x / 8; t < TILE_BLOCK; t += co / 8)
-            sum += values[threadIdx.x % 8 * TILE_BLOCK + t];
-        k->partials[(size_t)gridDim.x * taps * ci * co + blockIdx.x * co + threadIdx.x] = sum;
-    }
+    if (i < co)
+        k->partials[(size_t)gridDim.x * taps * ci * co + blockIdx.x * co + i % out * 8 + i / out] =
+            (float)gpu_rows_sum(values, pitch, i, out, TILE_BLOCK / out);
 }
 
 /* has_input: compiled with the gradient of the input, which is computed if input.first.y is set. */
@@ -224,6 +244,7 @@ INLINE_DEVICE void mma_grad(const struct mma_grad_args *k, const unsigned ci, co
 
         turn = GRAD_STAGES(co) > 1 ? !turn : 0;
         async_wait();
+        BARRIER();
         grad_apply_prologue(k, p, t, ci, co, taps);
         BARRIER();
         if (GRAD_STAGES(co) > 1 && tile + gridDim.x < input->field.ntiles)

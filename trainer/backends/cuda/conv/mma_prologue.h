@@ -131,33 +131,31 @@ INLINE_DEVICE void mma_prologue_apply_4(float k[][4], unsigned *x, const unsigne
     gpu8_store(x, v);
 }
 
-/* Applies the prologue to what this thread has copied, after async_wait. Pixels outside of the
- * image stay zero. */
+/* Applies the prologue to a tile that has arrived: all threads have waited for their copies and met.
+ * Neighbouring threads have the halves of a chunk, so that a warp accesses neighbouring banks. Pixels
+ * outside of the image stay zero. */
 INLINE_DEVICE void mma_prologue_apply(const struct mma_source *s, const struct mma_field *f,
                                       struct mma_place p, unsigned char *x, const unsigned char *g,
                                       const unsigned chunks, const unsigned pitch,
                                       const unsigned rows, const unsigned around,
                                       const unsigned plane)
 {
-    unsigned own = threadIdx.x % chunks, chunk = own, pixel;
+    unsigned own = threadIdx.x % chunks, first = threadIdx.x / chunks, chunk = own, pixel;
     struct mma_part part = mma_prologue_part(s, &chunk);
     bool is_grad = g && part.prologue == MMA_NORM_GRAD;
-    bool has_coefficients = is_grad || part.prologue == MMA_NORM_RELU;
+    float k[MMA_PROLOGUE_ROWS][4];
 
+    if (!is_grad && part.prologue != MMA_NORM_RELU)
+        return;
+    mma_prologue_coefficients(k, part.coef + chunk * 8 + first % 2 * 4, part.channels,
+                              g && is_grad ? MMA_PROLOGUE_ROWS : 2);
     NO_UNROLL
-    for (unsigned half = 0; half < 16 && has_coefficients; half += 8) {
-        float k[MMA_PROLOGUE_ROWS][4];
+    for (unsigned i = first / 2; i < pitch * rows; i += TILE_BLOCK / chunks / 2) {
+        unsigned at = (own * plane + i) * 16 + first % 2 * 8;
 
-        mma_prologue_coefficients(k, part.coef + chunk * 8 + half / 2, part.channels,
-                                  g && is_grad ? MMA_PROLOGUE_ROWS : 2);
-        NO_UNROLL
-        for (unsigned i = threadIdx.x / chunks; i < pitch * rows; i += TILE_BLOCK / chunks) {
-            unsigned at = (own * plane + i) * 16 + half;
-
-            if (mma_pixel(f, p, i, pitch, around, &pixel))
-                mma_prologue_apply_4(k, (unsigned *)(x + at),
-                                     is_grad ? (const unsigned *)(g + at) : NULL);
-        }
+        if (mma_pixel(f, p, i, pitch, around, &pixel))
+            mma_prologue_apply_4(k, (unsigned *)(x + at),
+                                 is_grad ? (const unsigned *)(g + at) : NULL);
     }
 }
 

@@ -158,6 +158,7 @@ INLINE_DEVICE void mma_row_finish_sums(const struct mma_args *k,
                                        const struct mma_row_totals *totals,
                                        unsigned char *scratch, const unsigned co)
 {
+    const unsigned out = co / 8, pitch = gpu_rows_pitch(TILE_BLOCK, out);
     float *values = (float *)scratch;
 
     if (k->sums_of == MMA_NO_SUMS)
@@ -165,18 +166,15 @@ INLINE_DEVICE void mma_row_finish_sums(const struct mma_args *k,
     BARRIER();
     UNROLL
     for (unsigned j = 0; j < 8; j++) {
-        values[j * TILE_BLOCK + threadIdx.x] = totals->sum[j];
-        values[(8 + j) * TILE_BLOCK + threadIdx.x] = totals->product[j];
+        values[j * pitch + threadIdx.x] = totals->sum[j];
+        values[(8 + j) * pitch + threadIdx.x] = totals->product[j];
     }
     BARRIER();
-    for (unsigned i = threadIdx.x; i < 2 * co; i += TILE_BLOCK) {
-        unsigned c = i % co;
-        const float *from = values + (i / co * 8 + c % 8) * TILE_BLOCK;
-        double sum = 0;
+    for (unsigned i = threadIdx.x; i < 16 * out; i += TILE_BLOCK) {
+        unsigned j = i / out, c = i % out * 8 + j % 8;
 
-        for (unsigned t = c / 8; t < TILE_BLOCK; t += co / 8)
-            sum += (double)from[t];
-        k->sums[blockIdx.x * 2 * co + i] = sum;
+        k->sums[(blockIdx.x * 2 + j / 8) * co + c] =
+            gpu_rows_sum(values, pitch, i, out, TILE_BLOCK / out);
     }
 }
 

@@ -115,6 +115,7 @@ INLINE_DEVICE void mma_transpose(const struct mma_args *k, const unsigned ci, co
         struct mma_place p = mma_place(&k->field, tile);
 
         async_wait();
+        BARRIER();
         mma_prologue_apply(&k->src, &k->field, p, x, NULL, ci / 8, MMA_COLUMNS, MMA_ROWS, 0,
                            MMA_PLANE(MMA_PIXELS, ci / 8));
         BARRIER();

@@ -21,7 +21,7 @@ DEVICE void add_number(float *sums, unsigned j, float u, float v, const float *m
  * Of more chunks than threads the block takes GPU_BLOCK at a time. */
 KERNEL_BLOCK(norm_sum_chunks, norm_sum_args)
 {
-    SHARED float values[CHUNK_SUMS * GPU_BLOCK];
+    SHARED float values[GPU_ROWS(CHUNK_SUMS)];
     const uint16_t *u_of = (const uint16_t *)k.u, *v_of = (const uint16_t *)k.v;
     unsigned part = blockIdx.x, t = threadIdx.x, chunks = k.channels / 8;
     unsigned each = (k.npixels + k.nparts - 1) / k.nparts, begin = part * each;
@@ -30,6 +30,7 @@ KERNEL_BLOCK(norm_sum_chunks, norm_sum_args)
     for (unsigned first = 0; first < chunks; first += GPU_BLOCK) {
         unsigned width = chunks - first < GPU_BLOCK ? chunks - first : GPU_BLOCK;
         unsigned rows = GPU_BLOCK / width, row = t / width, chunk = first + t % width;
+        unsigned pitch = gpu_rows_pitch(GPU_BLOCK, width);
         const float *mask = k.mask ? k.mask + chunk * 8 : NULL;
         float sums[CHUNK_SUMS] = {0};
 
@@ -46,15 +47,13 @@ KERNEL_BLOCK(norm_sum_chunks, norm_sum_args)
         }
         UNROLL
         for (unsigned j = 0; j < CHUNK_SUMS; j++)
-            values[j * GPU_BLOCK + t] = sums[j];
+            values[j * pitch + t] = sums[j];
         BARRIER();
         for (unsigned i = t; i < CHUNK_SUMS * width; i += GPU_BLOCK) {
             unsigned j = i / width, column = i % width;
-            double sum = 0;
 
-            for (unsigned r = 0; r < rows; r++)
-                sum += (double)values[j * GPU_BLOCK + r * width + column];
-            k.partials[(2 * part + j / 8) * k.channels + (first + column) * 8 + j % 8] = sum;
+            k.partials[(2 * part + j / 8) * k.channels + (first + column) * 8 + j % 8] =
+                gpu_rows_sum(values, pitch, i, width, rows);
         }
         BARRIER();
     }

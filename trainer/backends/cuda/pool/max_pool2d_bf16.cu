@@ -175,13 +175,14 @@ DEVICE void pool_back_window(const struct pool_args *k, const struct pool_norm *
 /* A block computes one part of the windows. Its threads form rows as in norm_rows_bf16.cu. */
 KERNEL_BLOCK(pool_back_part, pool_args)
 {
-    SHARED float values[POOL_SUMS * GPU_BLOCK];
+    SHARED float values[GPU_ROWS(POOL_SUMS)];
     unsigned part = blockIdx.x, t = threadIdx.x, each = (k.n + k.nparts - 1) / k.nparts;
     unsigned begin = part * each, end = begin + each < k.n ? begin + each : k.n;
 
     for (unsigned first = 0; first < k.chunks; first += GPU_BLOCK) {
         unsigned width = k.chunks - first < GPU_BLOCK ? k.chunks - first : GPU_BLOCK;
         unsigned rows = GPU_BLOCK / width, row = t / width, chunk = first + t % width;
+        unsigned pitch = gpu_rows_pitch(GPU_BLOCK, width);
         struct pool_norm f = load_norm(&k, chunk);
         float sums[POOL_SUMS] = {0};
 
@@ -191,15 +192,13 @@ KERNEL_BLOCK(pool_back_part, pool_args)
             continue;
         UNROLL
         for (unsigned j = 0; j < POOL_SUMS; j++)
-            values[j * GPU_BLOCK + t] = sums[j];
+            values[j * pitch + t] = sums[j];
         BARRIER();
         for (unsigned i = t; i < POOL_SUMS * width; i += GPU_BLOCK) {
             unsigned j = i / width, column = i % width;
-            double sum = 0;
 
-            for (unsigned r = 0; r < rows; r++)
-                sum += (double)values[j * GPU_BLOCK + r * width + column];
-            k.partials[((2 * part + j / 8) * k.chunks + first + column) * 8 + j % 8] = sum;
+            k.partials[((2 * part + j / 8) * k.chunks + first + column) * 8 + j % 8] =
+                gpu_rows_sum(values, pitch, i, width, rows);
         }
         BARRIER();
     }

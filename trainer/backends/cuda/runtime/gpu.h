@@ -22,6 +22,7 @@ struct __attribute__((aligned(16))) gpu16 {
 };
 
 #define TILE_BLOCK 256 /* threads of a block of a KERNEL_TILE */
+#define GPU_ROWS(n) ((n) * (GPU_BLOCK + 31)) /* floats for n numbers of each thread (gpu_rows_sum) */
 #ifdef __CUDACC__
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -177,6 +178,26 @@ DEVICE double gpu_block_sum(double value, double *scratch)
     value = scratch[0];
     BARRIER();
     return value;
+}
+
+/* Sums over the rows of a block, whose threads form rows of `width`. Each thread has a few numbers:
+ * number j of thread t is values[j * pitch + t] in shared memory. gpu_rows_pitch returns a pitch of
+ * at most nthreads + 31 with which the threads of a warp read from different banks.
+ * gpu_rows_sum returns the sum over the rows of number i / width in column i % width. */
+DEVICE unsigned gpu_rows_pitch(const unsigned nthreads, unsigned width)
+{
+    return nthreads + width % 32;
+}
+
+DEVICE double gpu_rows_sum(const float *values, unsigned pitch, unsigned i, unsigned width,
+                           unsigned nrows)
+{
+    const float *from = values + i / width * pitch + i % width;
+    double sum = 0;
+
+    for (unsigned row = 0; row < nrows; row++)
+        sum += (double)from[row * width];
+    return sum;
 }
 
 #endif
