@@ -34,6 +34,7 @@ struct tensor {
     enum dtype dtype;    /* outside the arena always DTYPE_F32 */
     enum tensor_place place;
     bool pinned;         /* in the arena: has its memory from the first to the last op */
+    bool is_weight;      /* in the arena: of the shape of weights, computed from them (fold_norm) */
     bool needs_grad;     /* it is a parameter or depends on one */
     struct tensor *grad; /* gradient of the loss, of the same shape; NULL until it is appended */
     int first, last;     /* set by plan_arena: indices of the first and last op that use it; -1:

@@ -3,9 +3,20 @@
 #include "config.h"
 #include "trainer/passes/fuse_fold.h"
 
+/* Returns whether the backend has a kernel for conv with a bias and a ReLU. */
+static bool takes_relu(const struct backend *backend, const struct op *conv, struct tensor *bias)
+{
+    struct op with = *conv;
+
+    with.in[2] = bias;
+    with.attr.no_bias = false;
+    with.attr.relu = true;
+    return backend_has_kernel(backend, &with);
+}
+
 /* conv2d (x, w, b) -> y, batch_norm_infer (y, gamma, ...) -> z becomes fold_norm (w, gamma, ...,
- * b) -> w', b', conv2d (x, w', b') -> z; b may be missing. Activations of 16 bits are excluded:
- * their kernels fuse a ReLU with a norm but not with a convolution. */
+ * b) -> w', b', conv2d (x, w', b') -> z; b may be missing. Excluded are activations of 16 bits where
+ * the backend's kernels fuse a ReLU with a norm but not with a convolution. */
 static int fold_pair(struct graph *g, const struct backend *backend, struct op *conv,
                      struct op *norm, struct err *e)
 {
@@ -15,8 +26,10 @@ static int fold_pair(struct graph *g, const struct backend *backend, struct op *
 
     folded.attr.no_bias = conv->attr.no_bias;
     if (conv->kind != &conv2d_kind || norm->kind != &batch_norm_infer_kind ||
-        norm->in[0] != y || !graph_is_private(g, conv, norm) || x->dtype != DTYPE_F32 ||
-        y->dtype != DTYPE_F32 || z->dtype != DTYPE_F32)
+        norm->in[0] != y || !graph_is_private(g, conv, norm))
+        return 0;
+    if ((x->dtype != DTYPE_F32 || y->dtype != DTYPE_F32 || z->dtype != DTYPE_F32) &&
+        !takes_relu(backend, conv, norm->in[2]))
         return 0;
     if (!backend_kernel(backend, &folded)) /* the fallback's kernel is enough: weights are few */
         return 0;
@@ -24,6 +37,7 @@ static int fold_pair(struct graph *g, const struct backend *backend, struct op *
     folded.out[1] = graph_tensor(g, "folded_bias", norm->in[1]->shape, e);
     if (!folded.out[0] || !folded.out[1])
         return -1;
+    folded.out[0]->is_weight = true;
     *norm = (struct op){.kind = &conv2d_kind, .attr = conv->attr,
                         .in = {x, folded.out[0], folded.out[1]}, .out = {z}};
     norm->attr.no_bias = false;

@@ -22,6 +22,7 @@ static const struct kernel *const kernels[] = {
     &cuda_batch_norm,
     &cuda_batch_norm_grad,
     &cuda_batch_norm_infer,
+    &cuda_fold_norm,
     &cuda_batch_norm_coef,
     &cuda_batch_norm_grad_coef,
     &cuda_bf16_head,

@@ -28,10 +28,8 @@ struct cudnn_device {
 };
 
 struct cudnn_op {
-    const struct kernel *own; /* the own kernel for the op without its ReLU */
-    struct op alone;
-    const struct kernel *own_relu; /* and for the ReLU; NULL: the op has none */
-    struct op relu;
+    const struct kernel *own; /* the own kernel for the op, */
+    struct op own_op;         /* and the op as that has prepared it */
     struct cudnn_problem problem; /* its tail is what an engine's graph may contain */
     size_t packed, room; /* bytes of workspace: weights in cuDNN's order; then the engine's */
     bool chosen;
@@ -44,7 +42,7 @@ struct cudnn_op {
 struct operands {
     enum cudnn_way way;
     const struct tensor *x, *y, *w;
-    const struct tensor *bias, *biased; /* biased += bias after the convolution; NULL: no bias */
+    const struct tensor *bias, *biased; /* bias, or NULL; the result that it is added to */
     const struct tensor *db, *summed;   /* db = sums of summed over pixels; NULL: none */
     int64_t stride, pad;
     bool relu; /* behind the bias */
@@ -120,7 +118,7 @@ static const struct cudnn_calls *find_cudnn(void)
     return calls;
 }
 
-static bool has_own(const struct op *op);
+static const struct kernel *find_own(const struct op *op);
 
 static bool supports_cudnn(const struct op *op)
 {
@@ -131,21 +129,7 @@ static bool supports_cudnn(const struct op *op)
 
     return use_of_cudnn() != OFF && cuda_supports(op) && o.x->dtype == o.y->dtype &&
            o.w->shape.dim[3] == p.side && p.oh == (p.h + 2 * p.pad - p.side) / p.stride + 1 &&
-           p.ow == (p.w + 2 * p.pad - p.side) / p.stride + 1 && has_own(op) && find_cudnn();
-}
-
-/* The op without its ReLU. */
-static struct op alone_of(const struct op *op)
-{
-    struct op alone = *op;
-
-    alone.attr.relu = false;
-    return alone;
-}
-
-static struct op relu_of(const struct op *op)
-{
-    return (struct op){.kind = &relu_kind, .in = {op->out[0]}, .out = {op->out[0]}};
+           p.ow == (p.w + 2 * p.pad - p.side) / p.stride + 1 && find_own(op) && find_cudnn();
 }
 
 /* Returns the first kernel of the backend's table that can do the op without cuDNN. */
@@ -157,20 +141,6 @@ static const struct kernel *find_own(const struct op *op)
         if (list[i]->supports != supports_cudnn && backend_can(&cuda_backend, list[i], op))
             return list[i];
     return NULL;
-}
-
-static const struct kernel *own_kernel(const struct op *op)
-{
-    struct op alone = alone_of(op);
-
-    return find_own(&alone);
-}
-
-static bool has_own(const struct op *op)
-{
-    struct op relu = relu_of(op);
-
-    return own_kernel(op) && (!op->attr.relu || find_own(&relu));
 }
 
 static size_t round_up(size_t nbytes)
@@ -186,18 +156,14 @@ static int prepare_cudnn(struct op *op, struct err *e)
 
     if (!c)
         return err_set(e, ERR_INTERNAL, "out of memory");
-    c->own = own_kernel(op);
-    c->alone = alone_of(op);
-    c->alone.workspace_size = 0;
-    if (c->own->prepare && c->own->prepare(&c->alone, e)) {
+    c->own = find_own(op);
+    c->own_op = *op;
+    c->own_op.workspace_size = 0;
+    if (c->own->prepare && c->own->prepare(&c->own_op, e)) {
         free(c);
         return -1;
     }
-    op->workspace_size = c->alone.workspace_size;
-    if (o.relu) {
-        c->relu = relu_of(op);
-        c->own_relu = find_own(&c->relu);
-    }
+    op->workspace_size = c->own_op.workspace_size;
     c->problem = problem_of(&o);
     c->packed = round_up(tensor_count(o.w) * dtype_size(o.x->dtype));
     c->room = images < MIN_ROOM ? MIN_ROOM : images < MAX_ROOM ? round_up(images) : MAX_ROOM;
@@ -219,7 +185,7 @@ static void release_cudnn(struct op *op)
     cudnn_plan_end(c->fused);
     cudnn_plan_end(c->search);
     if (c->own->release)
-        c->own->release(&c->alone);
+        c->own->release(&c->own_op);
     free(c);
 }
 
@@ -227,10 +193,8 @@ static int run_own(const struct op *op, struct exec *x, struct err *e)
 {
     struct cudnn_op *c = op->priv;
 
-    c->alone.workspace = op->workspace;
-    if (c->own->run(&c->alone, x, e))
-        return -1;
-    return c->own_relu ? c->own_relu->run(&c->relu, x, e) : 0;
+    c->own_op.workspace = op->workspace;
+    return c->own->run(&c->own_op, x, e);
 }
 
 static int run_plan(const struct op *op, struct exec *x, struct err *e)
@@ -250,10 +214,8 @@ static int run_plan(const struct op *op, struct exec *x, struct err *e)
         return -1;
     if (o.way == CUDNN_WEIGHTS)
         cuda_reorder_weights(d, weights, c->problem.dtype, o.w);
-    if (o.bias && tail == CUDNN_ALONE)
-        cuda_add_bias(d, o.biased, o.bias);
-    if (o.relu && tail != CUDNN_BIAS_RELU && c->own_relu->run(&c->relu, x, e))
-        return -1;
+    if ((o.bias || o.relu) && tail == CUDNN_ALONE)
+        cuda_add_bias(d, o.biased, o.bias, o.relu);
     if (o.db)
         cuda_sum_bias(d, o.summed, o.db, room);
     if (op->out[OP_OUT_MOMENTS])

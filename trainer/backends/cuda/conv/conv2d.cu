@@ -37,6 +37,7 @@ struct correlate_args {
     unsigned src_h, src_w;
     unsigned stride; /* distance in src of neighbours in dst, in pixels */
     unsigned up;     /* distance in dst of neighbours in src; one of both is 1 */
+    unsigned relu;   /* negative results become 0 */
 };
 
 /* type: of src */
@@ -72,7 +73,8 @@ DEVICE void correlate_as(const struct correlate_args *k, unsigned type)
             }
         }
         for (unsigned l = 0; l < LANES && group * LANES + l < k->nd; l++)
-            gpu_store(k->dst, pixel * k->nd + group * LANES + l, k->type, sum[l]);
+            gpu_store(k->dst, pixel * k->nd + group * LANES + l, k->type,
+                      k->relu ? fmaxf(sum[l], 0.f) : sum[l]);
     }
 }
 
@@ -209,7 +211,8 @@ static void convolve(const struct op *op, const float *bias, bool backwards, cud
                                (unsigned)src->shape.dim[DIM_H],
                                (unsigned)src->shape.dim[DIM_W],
                                backwards ? 1 : stride_of(op),
-                               backwards ? stride_of(op) : 1};
+                               backwards ? stride_of(op) : 1,
+                               op->attr.relu};
 
     LAUNCH(pack, gpu_blocks(p.n), stream, p);
     LAUNCH_AS(src->dtype, correlate, gpu_blocks(c.n), stream, c);
@@ -280,7 +283,8 @@ static int run_conv2d_grad_weights(struct op *op, struct exec *x, struct err *e)
 }
 
 const struct kernel cuda_conv2d = {
-    &conv2d_kind, cuda_supports, conv2d_prepare, run_conv2d, NULL, OP_NO_BIAS, 0, KERNEL_ANY};
+    &conv2d_kind, cuda_supports, conv2d_prepare, run_conv2d, NULL, OP_NO_BIAS | OP_RELU, 0,
+    KERNEL_ANY};
 const struct kernel cuda_conv2d_grad_input = {
     &conv2d_grad_kind, cuda_supports, conv2d_prepare, run_conv2d_grad_input, NULL, 0, OP_INPUT_ONLY,
     KERNEL_ANY};

@@ -149,6 +149,7 @@ static int queue_mma_conv(const struct op *op, const float *bias, bool backwards
                          .w_out = backwards ? 9 : 9 * in,
                          .w_in = backwards ? 9 * channels_to(op) : 9,
                          .flip = backwards,
+                         .relu = op->attr.relu,
                          .nw = in,
                          .first = mma_result_of(op->out[0]),
                          .second = mma_result_of(op->out[OP_OUT_SECOND]),
@@ -324,7 +325,8 @@ static int run_mma_transpose_grad(struct op *op, struct exec *x, struct err *e)
 const struct kernel cuda_mma_conv2d = {
     .kind = &conv2d_kind, .supports = supports_mma_conv, .prepare = prepare_mma_conv,
     .run = run_mma_conv, .types = KERNEL_HALVES,
-    .may = OP_NO_BIAS | OP_GIVES_MOMENTS | OP_HAS_SECOND | OP_HAS_COEF | OP_HAS_SECOND_COEF};
+    .may = OP_NO_BIAS | OP_GIVES_MOMENTS | OP_HAS_SECOND | OP_HAS_COEF | OP_HAS_SECOND_COEF |
+           OP_RELU};
 const struct kernel cuda_mma_conv2d_grad_input = {
     .kind = &conv2d_grad_kind, .supports = supports_mma_conv, .run = run_mma_grad_input,
     .may = OP_HAS_SECOND, .must = OP_INPUT_ONLY, .types = KERNEL_HALVES};

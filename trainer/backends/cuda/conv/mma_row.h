@@ -127,6 +127,11 @@ INLINE_DEVICE void mma_row_write(const struct mma_args *k, struct mma_place p,
         if (p.row + row >= k->field.height || p.column + i >= k->field.width)
             continue;
         struct gpu16 v = gpu16_load(stage + (own * plane + i) * 16);
+        if (k->relu) {
+            UNROLL
+            for (unsigned j = 0; j < 4; j++)
+                v.word[j] &= ~((v.word[j] >> 15 & 0x10001u) * 0xffffu);
+        }
         gpu16_store(y + at, v);
         if (k->sums_of == MMA_SQUARES) {
             UNROLL

@@ -72,6 +72,7 @@ struct mma_args {
     struct mma_source src;
     const float *w, *bias; /* w[out * w_out + in * w_in + tap]; bias may be NULL */
     unsigned w_out, w_in, flip; /* flip: the last tap comes first */
+    unsigned relu; /* negative results become 0 */
     unsigned nw; /* channels of the input without the padding of an image */
     struct mma_result first, second; /* as in mma_source */
     enum mma_sums sums_of;

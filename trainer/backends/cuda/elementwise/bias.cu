@@ -5,16 +5,20 @@
 
 struct bias_args {
     const void *src;
-    const float *bias;
+    const float *bias; /* may be NULL */
     void *dst; /* may be src */
     unsigned to; /* type of dst */
     unsigned channels, n;
+    bool relu; /* negative results become 0 */
 };
 
 DEVICE void bias_as(const struct bias_args *k, unsigned type)
 {
-    for (unsigned i = gpu_index(); i < k->n; i += gpu_stride())
-        gpu_store(k->dst, i, k->to, gpu_load(k->src, i, type) + k->bias[i % k->channels]);
+    for (unsigned i = gpu_index(); i < k->n; i += gpu_stride()) {
+        float y = gpu_load(k->src, i, type) + (k->bias ? k->bias[i % k->channels] : 0);
+
+        gpu_store(k->dst, i, k->to, k->relu ? fmaxf(y, 0.f) : y);
+    }
 }
 
 TYPED_KERNEL(bias, bias_args)
@@ -56,17 +60,17 @@ KERNEL(sum_bias, sum_bias_args)
 C_BEGIN
 
 static void add_bias(struct device *d, const struct tensor *x, const struct tensor *bias,
-                     const struct tensor *y)
+                     const struct tensor *y, bool relu)
 {
-    struct bias_args k = {x->data, bias->data, y->data, (unsigned)y->dtype,
-                          (unsigned)tensor_channels(y), (unsigned)tensor_count(y)};
+    struct bias_args k = {x->data, bias ? bias->data : NULL, y->data, (unsigned)y->dtype,
+                          (unsigned)tensor_channels(y), (unsigned)tensor_count(y), relu};
 
     LAUNCH_AS(x->dtype, bias, gpu_blocks(k.n), d->stream, k);
 }
 
-void cuda_add_bias(struct device *d, const struct tensor *y, const struct tensor *bias)
+void cuda_add_bias(struct device *d, const struct tensor *y, const struct tensor *bias, bool relu)
 {
-    add_bias(d, y, bias, y);
+    add_bias(d, y, bias, y, relu);
 }
 
 static unsigned bias_parts(const struct tensor *dy)
@@ -99,7 +103,7 @@ void cuda_sum_bias(struct device *d, const struct tensor *dy, const struct tenso
 static int run_bias(struct op *op, struct exec *x, struct err *e)
 {
     (void)e;
-    add_bias(x->device, op->in[0], op->in[1], op->out[0]);
+    add_bias(x->device, op->in[0], op->in[1], op->out[0], false);
     return 0;
 }
 

@@ -106,6 +106,27 @@ KERNEL(finish_grad, finish_args)
     }
 }
 
+/* Weights and bias of a convolution that includes the norm behind it: a thread has one weight. */
+struct fold_args {
+    const float *w, *gamma, *beta, *mean, *var, *bias; /* bias may be NULL */
+    float *w_dst, *bias_dst;
+    double eps;
+    unsigned window, n; /* weights of a channel of the result; of all */
+};
+
+KERNEL(fold_norm, fold_args)
+{
+    for (unsigned i = gpu_index(); i < k.n; i += gpu_stride()) {
+        unsigned c = i / k.window;
+        double factor = (double)k.gamma[c] / sqrt((double)k.var[c] + k.eps);
+        double b = k.bias ? (double)k.bias[c] : 0;
+
+        k.w_dst[i] = (float)factor * k.w[i];
+        if (i % k.window == 0)
+            k.bias_dst[c] = (float)((double)k.beta[c] + (b - (double)k.mean[c]) * factor);
+    }
+}
+
 C_BEGIN
 
 static unsigned count_parts(const struct op *op)
@@ -240,6 +261,19 @@ static int run_batch_norm_infer(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
+static int run_fold_norm(struct op *op, struct exec *x, struct err *e)
+{
+    struct tensor *const *in = op->in;
+    unsigned n = (unsigned)tensor_count(in[0]), nchannels = (unsigned)tensor_count(op->out[1]);
+    struct fold_args k = {in[0]->data, in[1]->data, in[2]->data, in[3]->data, in[4]->data,
+                          in[5] ? in[5]->data : NULL, op->out[0]->data, op->out[1]->data,
+                          op->attr.eps, n / nchannels, n};
+
+    (void)e;
+    LAUNCH(fold_norm, gpu_blocks(n), x->device->stream, k);
+    return 0;
+}
+
 /* Queues the mask of the forward pass from what that has saved. */
 static const float *find_mask(const struct op *op, struct exec *x)
 {
@@ -302,5 +336,7 @@ const struct kernel cuda_batch_norm_grad_coef = {
 const struct kernel cuda_batch_norm_infer = {
     &batch_norm_infer_kind, cuda_supports_one_type, batch_norm_prepare, run_batch_norm_infer, NULL,
     OP_RELU, 0, KERNEL_ANY};
+const struct kernel cuda_fold_norm = {
+    &fold_norm_kind, cuda_supports, NULL, run_fold_norm, NULL, OP_NO_BIAS, 0, KERNEL_FLOATS};
 
 C_END

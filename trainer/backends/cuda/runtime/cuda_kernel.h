@@ -53,9 +53,10 @@ void cuda_order_weights(struct device *d, const struct tensor *w, void *dst, enu
 void cuda_reorder_weights(struct device *d, const void *src, enum dtype type,
                           const struct tensor *w);
 
-/* Queue (bias.cu): y += bias; db = the sums of dy over all pixels, for each channel. The latter
- * needs cuda_sum_bias_size bytes of workspace. */
-void cuda_add_bias(struct device *d, const struct tensor *y, const struct tensor *bias);
+/* Queue (bias.cu): y += bias, unless that is NULL, and with relu negative numbers become 0; db = the
+ * sums of dy over all pixels, for each channel. The latter needs cuda_sum_bias_size bytes of
+ * workspace. */
+void cuda_add_bias(struct device *d, const struct tensor *y, const struct tensor *bias, bool relu);
 size_t cuda_sum_bias_size(const struct tensor *dy);
 void cuda_sum_bias(struct device *d, const struct tensor *dy, const struct tensor *db,
                    void *workspace);
@@ -80,6 +81,7 @@ extern const struct kernel cuda_conv_transpose2d_grad_input;
 extern const struct kernel cuda_conv_transpose2d_grad_weights;
 extern const struct kernel cuda_dice;
 extern const struct kernel cuda_dropout;
+extern const struct kernel cuda_fold_norm;
 extern const struct kernel cuda_global_avg_pool;
 extern const struct kernel cuda_global_avg_pool_grad;
 extern const struct kernel cuda_max_pool2d;

@@ -267,6 +267,9 @@ static void check_bf16(void)
        "bfloat16: norms' gradients and those of inputs are no passes");
     ok(has_op(cuda.network, "batch_norm_relu_coef") && !has_op(cuda.network, "batch_norm_relu "),
        "bfloat16: nor are norms");
+    ok(has_op(cuda.network, "fold_norm") && has_op(cuda.network, "conv2d_relu ") &&
+           !has_op(cuda.network, "batch_norm_infer"),
+       "bfloat16: at inference they are part of the weights, and ReLUs of the convolutions");
     ok(error < 0.05, "bfloat16: logits as the reference's: %.1e", error);
     ok(fabs(cuda.loss / ref.loss - 1) < 2e-3, "bfloat16: losses: %.1e", cuda.loss / ref.loss - 1);
     stop(&cuda);
