@@ -9,8 +9,7 @@ export FILES=mma NVCC
 NVCC=$(sed -n 's|^NVCC = \(.*/nvcc\)$|\1|p' "$builddir/Makefile")
 [ -n "$NVCC" ] || skip_all "configured without CUDA: there is no nvcc"
 exits 0 "sm_80, sm_90 and sm_100" "$srcdir/bench/gpu/registers" 80 90 100
-for kernel in mma_conv_8_8 mma_conv_64_64 mma_grad_8_8 mma_grad_32_64 \
-    mma_grad_weights_64_64; do
+for kernel in mma_conv_8_8 mma_conv_64_32 mma_grad_8_8 mma_grad_32_64 mma_grad_64_32; do
     is "$(awk -v k="$kernel" '$3 == k && $5 == 0 && $7 > 0 && $9 > 0' "$OUT" | wc -l)" 3 \
         "$kernel keeps its registers, multiplies by tensor cores and copies 16 bytes at a time"
 done

@@ -287,8 +287,10 @@ void graph_bind(struct graph *g, const struct weights *w, void *arena)
 
     for (size_t i = 0; i < g->ntensors; i++)
         bind_tensor(g->tensors[i], base[g->tensors[i]->place]);
-    for (size_t i = 0; i < g->nops; i++)
+    for (size_t i = 0; i < g->nops; i++) {
         g->ops[i]->workspace = (char *)arena + g->ops[i]->workspace_offset;
+        g->ops[i]->kept = (char *)arena + g->ops[i]->kept_offset;
+    }
 }
 
 /* Returns the processor time, or, with a device, clock_now() once that is idle. The time of an op
@@ -303,19 +305,35 @@ static double time_now(const struct exec *x)
     return clock_now();
 }
 
+/* Only ERR_INTERNAL concerns the op itself. */
+static int name_op(const struct op *op, struct err *e)
+{
+    return e->code == ERR_INTERNAL ? err_prefix(e, "%s", op->kind->name) : -1;
+}
+
+int graph_begin(struct graph *g, struct exec *x, struct err *e)
+{
+    for (size_t i = 0; i < g->nops; i++)
+        if (g->ops[i]->begin && g->ops[i]->begin(g->ops[i], x, e) < 0)
+            return name_op(g->ops[i], e);
+    return 0;
+}
+
 int graph_run(struct graph *g, struct exec *x, int (*ready)(void *arg, size_t upto, struct err *e),
               void *arg, struct err *e)
 {
     size_t reported = 0;
 
+    if (!x->kept && graph_begin(g, x, e) < 0)
+        return -1;
     g->nruns += g->timed;
     for (size_t i = 0; i < g->nops; i++) {
         struct op *op = g->ops[i];
 
         double began = g->timed ? time_now(x) : 0;
 
-        if (op->kernel->run(op, x, e) < 0) /* only ERR_INTERNAL concerns the op itself */
-            return e->code == ERR_INTERNAL ? err_prefix(e, "%s", op->kind->name) : -1;
+        if (op->kernel->run(op, x, e) < 0)
+            return name_op(op, e);
         if (g->timed)
             op->seconds += time_now(x) - began;
         if (ready && op->ready > reported) {

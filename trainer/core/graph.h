@@ -94,6 +94,9 @@ int graph_compile(struct graph *g, const struct backend *backend, const struct w
  * both must outlive the graph's runs. */
 void graph_bind(struct graph *g, const struct weights *w, void *arena);
 
+/* Calls the ops' begin in order. graph_run does so first, unless x->kept is set. */
+int graph_begin(struct graph *g, struct exec *x, struct err *e);
+
 /* Runs all ops. ready: see network_ready_f; may be NULL. -1 with the error of a kernel or ready. */
 int graph_run(struct graph *g, struct exec *x, int (*ready)(void *arg, size_t upto, struct err *e),
               void *arg, struct err *e);

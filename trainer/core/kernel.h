@@ -34,6 +34,7 @@ struct exec {
     /* Sums over replicas, see network_sum_f; for ops with attr.sync. NULL: there is one replica. */
     int (*sum)(void *arg, double *values, size_t n, struct err *e);
     void *sum_arg;
+    bool kept;   /* graph_run does not call the ops' begin, as what they keep is valid */
     bool queues; /* the values of sum are in the device's memory, and their sum is queued */
 };
 
@@ -45,8 +46,8 @@ struct kernel {
     /* (optional) Returns whether the kernel supports the shapes and attributes of an op whose kind,
      * form and types are right. */
     bool (*supports)(const struct op *op);
-    /* (optional) May allocate op->priv and set op->workspace_size. On failure nothing stays
-     * allocated. */
+    /* (optional) May allocate op->priv and set op->workspace_size, op->begin and op->kept_size. On
+     * failure nothing stays allocated. */
     int (*prepare)(struct op *op, struct err *e);
     /* Reads op->in[]->data and writes op->out[]->data. The addresses may change between runs.
      * Allocates nothing. Uses as many OpenMP threads as the calling thread has, or as the thread

@@ -72,6 +72,7 @@ enum op_form {
     OP_WEIGHTS_ONLY = 1 << 16, /* or only those of its weights and bias */
 };
 
+struct exec;
 struct graph;
 struct kernel;
 struct op;
@@ -121,6 +122,12 @@ struct op {
     size_t workspace_size;   /* bytes, set by kernel.prepare; contents last for one run of the op */
     size_t workspace_offset; /* bytes into the arena */
     void *workspace;         /* 64-byte aligned */
+    /* (optional) Set by kernel.prepare: computes from the op's weights what its runs need, such as
+     * another order of them, into kept. Called before the first op of a graph's run, and not again
+     * as long as weights and memory stay as they are. */
+    int (*begin)(struct op *op, struct exec *x, struct err *e);
+    size_t kept_size, kept_offset; /* as those of the workspace, for all runs of the graph */
+    void *kept;                    /* 64-byte aligned */
     size_t ready;            /* weights.grad[0..ready) is final once this op has run */
     double seconds;          /* sum over all runs with graph.timed, of processor or device time */
 };

@@ -9,11 +9,11 @@
 #include "src/mem.h"
 
 /* Memory that is in use from op first to op last: that of a tensor and of those computed in place
- * of it, or a workspace. */
+ * of it, a workspace, or what an op keeps. */
 struct memory_block {
     size_t offset, size; /* bytes */
     int first, last;
-    struct op *workspace_of; /* NULL: tensors */
+    size_t *place; /* where the offset of a workspace, or of what an op keeps, is set; else NULL */
 };
 
 struct memory_plan {
@@ -64,10 +64,10 @@ static bool takes_memory_of_input(const struct op *op, int k, int i)
 }
 
 static void add_block(struct memory_plan *p, size_t nbytes, int first, int last,
-                      struct op *workspace_of)
+                      size_t *place)
 {
     p->blocks[p->count++] = (struct memory_block){.size = align_size(nbytes), .first = first,
-                                                  .last = last, .workspace_of = workspace_of};
+                                                  .last = last, .place = place};
 }
 
 static void add_tensor(struct memory_plan *p, struct tensor *t)
@@ -98,7 +98,7 @@ static void add_op(struct memory_plan *p, struct op *op, int i)
             add_tensor(p, t);
     }
     if (op->workspace_size)
-        add_block(p, op->workspace_size, i, i, op);
+        add_block(p, op->workspace_size, i, i, &op->workspace_offset);
 }
 
 static bool is_planned(const struct tensor *t)
@@ -113,6 +113,9 @@ static void find_blocks(struct memory_plan *p, struct graph *g)
             add_tensor(p, g->tensors[i]);
     for (size_t i = 0; i < g->nops; i++)
         add_op(p, g->ops[i], (int)i);
+    for (size_t i = 0; i < g->nops; i++)
+        if (g->ops[i]->kept_size)
+            add_block(p, g->ops[i]->kept_size, 0, (int)g->nops, &g->ops[i]->kept_offset);
 }
 
 static int compare_sizes(const void *left, const void *right)
@@ -168,8 +171,8 @@ static void place_blocks(struct memory_plan *p, struct graph *g)
         place_block(p, b);
         if (b->offset + b->size > g->arena_size)
             g->arena_size = b->offset + b->size;
-        if (b->workspace_of)
-            b->workspace_of->workspace_offset = b->offset;
+        if (b->place)
+            *b->place = b->offset;
     }
     for (size_t i = 0; i < g->ntensors; i++)
         if (is_planned(g->tensors[i]))
@@ -179,7 +182,7 @@ static void place_blocks(struct memory_plan *p, struct graph *g)
 
 int plan_arena(struct graph *g, struct err *e)
 {
-    size_t most = g->ntensors + g->nops + 1;
+    size_t most = g->ntensors + 2 * g->nops + 1;
     struct memory_plan p = {.blocks = mem_alloc(most, sizeof *p.blocks, e),
                      .order = mem_alloc(most, sizeof *p.order, e),
                      .placed = mem_alloc(most, sizeof *p.placed, e)};

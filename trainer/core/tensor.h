@@ -33,7 +33,8 @@ struct tensor {
     struct shape shape;
     enum dtype dtype;    /* outside the arena always DTYPE_F32 */
     enum tensor_place place;
-    bool pinned;         /* in the arena: has its memory from the first to the last op */
+    bool pinned;         /* in the arena: has its memory from the first to the last op, for all runs
+                          * of the graph */
     bool is_weight;      /* in the arena: of the shape of weights, computed from them (fold_norm) */
     bool needs_grad;     /* it is a parameter or depends on one */
     struct tensor *grad; /* gradient of the loss, of the same shape; NULL until it is appended */

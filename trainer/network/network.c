@@ -156,6 +156,7 @@ void network_destroy(struct network *n)
 
 struct weights *network_weights(struct network *n)
 {
+    n->stage.kept = NULL; /* the caller may change them */
     return n->weights;
 }
 
@@ -381,6 +382,7 @@ int network_choose(struct network *n, bool training, int batch, struct err *e)
     struct compiled *c = get_compiled(n, training ? COMPILED_TRAIN : COMPILED_MEASURE, batch, e);
     struct exec x = {.device = n->stage.device, .device_ops = n->stage.ops};
 
+    n->stage.kept = NULL;
     for (size_t i = 0; c && i < c->graph->nops; i++)
         n->stage.ops->choose(c->graph->ops[i], &x);
     return c ? stage_wait(&n->stage, e) : -1;

@@ -36,7 +36,9 @@ void network_destroy(struct network *n);
  * be NULL. */
 void network_stop(struct network *n);
 
-struct weights *network_weights(struct network *n); /* lives as long as the network */
+/* The weights live as long as the network. Call it again before each change of them, as inference
+ * keeps what it has computed from them until then. */
+struct weights *network_weights(struct network *n);
 const char *network_backend(const struct network *n); /* its name */
 uint64_t network_device(const struct network *n); /* device_ops.id; 0: no device */
 

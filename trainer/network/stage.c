@@ -69,6 +69,8 @@ static int grow_block(struct stage *s, enum device_memory kind, void **p, size_t
 int stage_reserve(struct stage *s, size_t nbytes, bool *moved, struct err *e)
 {
     *moved = nbytes > s->arena_size;
+    if (*moved)
+        s->kept = NULL;
     return grow_block(s, DEVICE_LOCAL, &s->arena, &s->arena_size, nbytes, e);
 }
 
@@ -129,6 +131,22 @@ static int record_ops(struct stage *s, const struct stage_work *w, struct exec *
     return -1;
 }
 
+/* A run for training changes weights, and so begins all ops itself. Runs for inference do so only
+ * after such a run, or one of another graph, and are recorded without. */
+static int begin_ops(struct stage *s, const struct stage_work *w, struct exec *x, struct err *e)
+{
+    bool trains = !w->graph || w->graph->training;
+
+    if (trains || s->kept != w->graph) {
+        s->kept = NULL;
+        if (!trains && graph_begin(w->graph, x, e))
+            return -1;
+    }
+    s->kept = trains ? NULL : w->graph;
+    x->kept = !trains;
+    return 0;
+}
+
 /* The first run is not recorded, as libraries load their kernels in it. */
 static int run_ops(struct stage *s, const struct stage_work *w, struct exec *x, struct err *e)
 {
@@ -156,7 +174,7 @@ int stage_run(struct stage *s, const struct stage_work *w, struct exec *x, struc
     x->device = s->device;
     x->device_ops = s->ops;
     if ((w->graph ? send_input(s, w->graph, e) : wait_slot(s, s->slot, e)) ||
-        s->ops->begin(s->device, s->slot, x, e) || run_ops(s, w, x, e) ||
+        s->ops->begin(s->device, s->slot, x, e) || begin_ops(s, w, x, e) || run_ops(s, w, x, e) ||
         s->ops->end(s->device, s->slot, e))
         return -1;
     s->runs[s->slot] = w->kind;

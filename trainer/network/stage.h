@@ -26,6 +26,9 @@ struct stage {
     size_t logits_size;
     void *arena; /* on the device */
     size_t arena_size;
+    /* The graph whose ops' begin has run in this arena, with the present weights; NULL: none.
+     * Whatever changes weights or the arena sets it to NULL. */
+    const struct graph *kept;
     double loss; /* sum over completed runs; network_wait resets it */
     enum stage_run runs[DEVICE_SLOTS]; /* in flight */
     void (*done)(void *arg, const struct device_sums *sums); /* or NULL */

@@ -15,8 +15,8 @@ static bool takes_relu(const struct backend *backend, const struct op *conv, str
 }
 
 /* conv2d (x, w, b) -> y, batch_norm_infer (y, gamma, ...) -> z becomes fold_norm (w, gamma, ...,
- * b) -> w', b', conv2d (x, w', b') -> z; b may be missing. Excluded are activations of 16 bits where
- * the backend's kernels fuse a ReLU with a norm but not with a convolution. */
+ * b) -> w', b', conv2d (x, w', b') -> z; b may be missing. Activations of 16 bits are excluded
+ * where the backend's kernels fuse a ReLU with a norm but not with a convolution. */
 static int fold_pair(struct graph *g, const struct backend *backend, struct op *conv,
                      struct op *norm, struct err *e)
 {
@@ -38,6 +38,7 @@ static int fold_pair(struct graph *g, const struct backend *backend, struct op *
     if (!folded.out[0] || !folded.out[1])
         return -1;
     folded.out[0]->is_weight = true;
+    folded.out[0]->pinned = folded.out[1]->pinned = true; /* as a kernel's begin may write them */
     *norm = (struct op){.kind = &conv2d_kind, .attr = conv->attr,
                         .in = {x, folded.out[0], folded.out[1]}, .out = {z}};
     norm->attr.no_bias = false;

@@ -26,8 +26,8 @@
 static struct verdicts verdicts[GPUS] = {[0 ... GPUS - 1] = VERDICTS_NONE};
 static _Thread_local bool is_trying;
 
-/* The planner places activations in the arena, and weights that another op computes. Other tensors of
- * four dimensions are weights. */
+/* The planner places activations in the arena, and weights that another op computes. Other tensors
+ * of four dimensions are weights. */
 static bool is_activation(const struct tensor *t)
 {
     return t->place == TENSOR_ARENA && t->shape.ndim == 4 && !t->is_weight;

@@ -31,7 +31,9 @@ struct cudnn_op {
     const struct kernel *own; /* the own kernel for the op, */
     struct op own_op;         /* and the op as that has prepared it */
     struct cudnn_problem problem; /* its tail is what an engine's graph may contain */
-    size_t packed, room; /* bytes of workspace: weights in cuDNN's order; then the engine's */
+    size_t packed; /* bytes of weights in cuDNN's order, which the op keeps, or of their gradient,
+                    * which is in the workspace */
+    size_t room;   /* bytes of the engine's workspace */
     bool chosen;
     struct cudnn_search *fused, *search; /* engines of the graph with the tail, and of that
                                           * without; or NULL */
@@ -148,6 +150,8 @@ static size_t round_up(size_t nbytes)
     return (nbytes + ALIGN - 1) / ALIGN * ALIGN;
 }
 
+static int begin_cudnn(struct op *op, struct exec *x, struct err *e);
+
 static int prepare_cudnn(struct op *op, struct err *e)
 {
     struct cudnn_op *c = calloc(1, sizeof *c);
@@ -164,6 +168,7 @@ static int prepare_cudnn(struct op *op, struct err *e)
         return -1;
     }
     op->workspace_size = c->own_op.workspace_size;
+    op->kept_size = c->own_op.kept_size;
     c->problem = problem_of(&o);
     c->packed = round_up(tensor_count(o.w) * dtype_size(o.x->dtype));
     c->room = images < MIN_ROOM ? MIN_ROOM : images < MAX_ROOM ? round_up(images) : MAX_ROOM;
@@ -171,8 +176,12 @@ static int prepare_cudnn(struct op *op, struct err *e)
         c->room = round_up(cuda_sum_bias_size(o.summed));
     if (op->out[OP_OUT_MOMENTS] && c->room < cuda_moments_size(op, CUDA_MOMENTS_PARTS))
         c->room = round_up(cuda_moments_size(op, CUDA_MOMENTS_PARTS));
-    if (op->workspace_size < c->packed + c->room + ALIGN)
-        op->workspace_size = c->packed + c->room + ALIGN;
+    size_t own = c->room + ALIGN + (o.way == CUDNN_WEIGHTS ? c->packed : 0);
+    if (op->workspace_size < own)
+        op->workspace_size = own;
+    if (o.way != CUDNN_WEIGHTS && op->kept_size < c->packed)
+        op->kept_size = c->packed;
+    op->begin = begin_cudnn;
     op->priv = c;
     return 0;
 }
@@ -194,6 +203,7 @@ static int run_own(const struct op *op, struct exec *x, struct err *e)
     struct cudnn_op *c = op->priv;
 
     c->own_op.workspace = op->workspace;
+    c->own_op.kept = op->kept;
     return c->own->run(&c->own_op, x, e);
 }
 
@@ -202,14 +212,13 @@ static int run_plan(const struct op *op, struct exec *x, struct err *e)
     struct cudnn_op *c = op->priv;
     struct device *d = x->device;
     struct operands o = operands_of(op);
-    char *weights = (char *)op->workspace + (ALIGN - (uintptr_t)op->workspace % ALIGN) % ALIGN;
-    char *room = weights + c->packed;
+    char *aligned = (char *)op->workspace + (ALIGN - (uintptr_t)op->workspace % ALIGN) % ALIGN;
+    char *weights = o.way == CUDNN_WEIGHTS ? aligned : (char *)op->kept;
+    char *room = aligned + (o.way == CUDNN_WEIGHTS ? c->packed : 0);
     enum cudnn_tail tail = cudnn_plan_engine(c->plan)->tail;
     void *const pointers[] = {[CUDNN_X] = o.x->data, [CUDNN_Y] = o.y->data, [CUDNN_W] = weights,
                               [CUDNN_B] = o.bias ? o.bias->data : NULL};
 
-    if (o.way != CUDNN_WEIGHTS)
-        cuda_order_weights(d, o.w, weights, c->problem.dtype);
     if (cudnn_plan_run(c->plan, pointers, room, e))
         return -1;
     if (o.way == CUDNN_WEIGHTS)
@@ -220,6 +229,20 @@ static int run_plan(const struct op *op, struct exec *x, struct err *e)
         cuda_sum_bias(d, o.summed, o.db, room);
     if (op->out[OP_OUT_MOMENTS])
         cuda_moments_pass(op, (double *)room, x);
+    return 0;
+}
+
+/* What is done once for the weights, for the engine or the own kernel. */
+static int begin_chosen(const struct op *op, struct exec *x, struct err *e)
+{
+    struct cudnn_op *c = op->priv;
+    struct operands o = operands_of(op);
+
+    c->own_op.kept = op->kept;
+    if (!c->plan)
+        return c->own_op.begin ? c->own_op.begin(&c->own_op, x, e) : 0;
+    if (o.way != CUDNN_WEIGHTS)
+        cuda_order_weights(x->device, o.w, op->kept, c->problem.dtype);
     return 0;
 }
 
@@ -235,7 +258,9 @@ static int try_once(void *arg, struct err *e)
     const struct attempt *a = arg;
     const struct cudnn_op *c = a->op->priv;
 
-    return c->plan ? run_plan(a->op, a->x, e) : run_own(a->op, a->x, e);
+    return begin_chosen(a->op, a->x, e) ? -1
+           : c->plan                    ? run_plan(a->op, a->x, e)
+                                        : run_own(a->op, a->x, e);
 }
 
 /* Times the op with c->plan, or with the own kernel if that is NULL. Returns false if it fails, or
@@ -451,11 +476,16 @@ void cudnn_conv_choose(struct op *op, struct exec *x)
         choose_engine(op, x);
 }
 
+static int begin_cudnn(struct op *op, struct exec *x, struct err *e)
+{
+    cudnn_conv_choose(op, x);
+    return begin_chosen(op, x, e);
+}
+
 static int run_cudnn(struct op *op, struct exec *x, struct err *e)
 {
     struct cudnn_op *c = op->priv;
 
-    cudnn_conv_choose(op, x);
     return c->plan ? run_plan(op, x, e) : run_own(op, x, e);
 }
 

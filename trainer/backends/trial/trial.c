@@ -13,7 +13,7 @@
 #define ALIGN 64
 #define GUARD 256 /* bytes before and behind each block; a multiple of ALIGN */
 #define MARK 0xff /* of each byte; a float of such bytes is NaN */
-#define WORKSPACE TRIAL_TENSORS
+enum { WORKSPACE = TRIAL_TENSORS, KEPT, NBLOCKS };
 
 /* An op with tensors of its own. */
 struct trial {
@@ -22,8 +22,8 @@ struct trial {
     struct device *device; /* NULL: on the host */
     struct err why;        /* of a run that failed */
     struct tensor tensors[TRIAL_TENSORS];
-    char *blocks[TRIAL_TENSORS + 1];  /* with their guards; the last is the workspace */
-    size_t nbytes[TRIAL_TENSORS + 1]; /* between the guards */
+    char *blocks[NBLOCKS];  /* with their guards: tensors, the workspace, what the op keeps */
+    size_t nbytes[NBLOCKS]; /* between the guards */
 };
 
 /* ---- problems */
@@ -136,7 +136,7 @@ static char *reserve(struct trial *t, int i, size_t nbytes)
 
 static void destroy(struct trial *t)
 {
-    for (int i = 0; i <= WORKSPACE; i++)
+    for (int i = 0; i < NBLOCKS; i++)
         if (t->device)
             t->ops->free(t->device, DEVICE_SHARED, t->blocks[i]);
         else if (t->blocks[i])
@@ -222,15 +222,21 @@ static bool shapes_fit(const struct trial *t)
 /* ---- the comparison */
 
 /* Runs the kernel, on a device until it is done. */
+static bool begin_and_run(struct trial *t, struct exec *x)
+{
+    return (!t->op.begin || t->op.begin(&t->op, x, &t->why) == 0) &&
+           t->op.kernel->run(&t->op, x, &t->why) == 0;
+}
+
 static bool run_prepared(struct trial *t)
 {
     struct exec x = {.device = t->device, .device_ops = t->ops};
     struct device_sums sums;
 
     if (!t->device)
-        return t->op.kernel->run(&t->op, &x, &t->why) == 0;
+        return begin_and_run(t, &x);
     bool done = t->ops->begin(t->device, 0, &x, &t->why) == 0 &&
-                t->op.kernel->run(&t->op, &x, &t->why) == 0 &&
+                begin_and_run(t, &x) &&
                 t->ops->end(t->device, 0, &t->why) == 0 &&
                 t->ops->wait(t->device, 0, &sums, &t->why) == 0;
     struct err ignored; /* the first one says why */
@@ -247,7 +253,8 @@ static bool run_kernel(struct trial *t, const struct kernel *kernel)
     if (kernel->prepare && kernel->prepare(&t->op, &t->why) < 0)
         return false;
     t->op.workspace = reserve(t, WORKSPACE, t->op.workspace_size);
-    done = t->op.workspace && run_prepared(t);
+    t->op.kept = reserve(t, KEPT, t->op.kept_size);
+    done = t->op.workspace && t->op.kept && run_prepared(t);
     if (kernel->release)
         kernel->release(&t->op);
     return done;
@@ -263,7 +270,7 @@ static bool is_marked(const char *bytes)
 
 static bool guards_are_whole(const struct trial *t)
 {
-    for (int i = 0; i <= WORKSPACE; i++)
+    for (int i = 0; i < NBLOCKS; i++)
         if (t->blocks[i] && !(is_marked(t->blocks[i]) &&
                               is_marked(t->blocks[i] + GUARD + t->nbytes[i])))
             return false;

@@ -10,7 +10,7 @@
 
 struct piece {
     size_t begin, end; /* bytes */
-    const struct tensor *tensor; /* NULL: workspace */
+    const struct tensor *tensor; /* NULL: a workspace, or what an op keeps */
 };
 
 static struct graph *build_unet(bool training, enum batch_norm_mode mode)
@@ -25,9 +25,10 @@ static struct graph *build_unet(bool training, enum batch_norm_mode mode)
     if (!g || model_build(model_find("unet"), g, &config, 2, &e) < 0 ||
         (training && graph_backward(g, &e) < 0))
         bail_out("%s", e.text);
-    for (size_t i = 0; i < g->nops; i++)
-        g->ops[i]->workspace_size = i % 3 * 1000 + 4; /* sizes that are no multiples of
-                                                       * PLAN_ALIGN */
+    for (size_t i = 0; i < g->nops; i++) { /* sizes that are no multiples of PLAN_ALIGN */
+        g->ops[i]->workspace_size = i % 3 * 1000 + 4;
+        g->ops[i]->kept_size = i % 5 == 1 ? 100 + i : 0;
+    }
     if (plan_arena(g, &e) < 0)
         bail_out("%s", e.text);
     return g;
@@ -40,6 +41,13 @@ static size_t live_at(const struct graph *g, int i, struct piece *pieces)
 
     pieces[n++] = (struct piece){op->workspace_offset, op->workspace_offset + op->workspace_size,
                                  NULL};
+    for (size_t k = 0; k < g->nops; k++) {
+        const struct op *other = g->ops[k];
+
+        if (other->kept_size)
+            pieces[n++] = (struct piece){other->kept_offset,
+                                         other->kept_offset + other->kept_size, NULL};
+    }
     for (size_t k = 0; k < g->ntensors; k++) {
         const struct tensor *t = g->tensors[k];
 

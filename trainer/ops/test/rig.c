@@ -294,6 +294,7 @@ static void prepare_op(struct rig *r, const struct backend *backend, size_t i)
     if (op->kernel->prepare && op->kernel->prepare(op, &e) < 0)
         bail_out("%s: %s", op->kind->name, e.text);
     op->workspace = guarded_alloc(r, &r->workspaces[i], op->workspace_size);
+    op->kept = guarded_alloc(r, &r->kept[i], op->kept_size);
 }
 
 static void create_rig(struct rig *r, const struct test_case *test, const struct backend *backend,
@@ -335,8 +336,10 @@ void rig_create_wide(struct rig *r, const struct test_case *test, const struct b
 
 void rig_destroy(struct rig *r)
 {
-    for (size_t i = 0; i < r->graph->nops; i++)
+    for (size_t i = 0; i < r->graph->nops; i++) {
         guarded_free(r, &r->workspaces[i]);
+        guarded_free(r, &r->kept[i]);
+    }
     for (size_t i = 0; i < r->graph->ntensors; i++)
         guarded_free(r, &r->tensors[i]);
     for (int i = 0; i <= OP_MAX_IN; i++)
@@ -369,7 +372,7 @@ static void run_op(struct op *op, struct exec *x)
 {
     struct err e;
 
-    if (op->kernel->run(op, x, &e) < 0)
+    if ((op->begin && op->begin(op, x, &e) < 0) || op->kernel->run(op, x, &e) < 0)
         bail_out("%s: %s", op->kind->name, e.text);
 }
 
@@ -380,8 +383,10 @@ void rig_run(struct rig *r, size_t n)
     for (size_t i = 0; i < r->graph->ntensors; i++)
         if (is_result(r, r->graph->tensors[i], n))
             guarded_clear(&r->tensors[i]);
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
         guarded_clear(&r->workspaces[i]);
+        guarded_clear(&r->kept[i]);
+    }
     begin_run(r, &x);
     for (size_t i = 0; i < n; i++)
         run_op(r->graph->ops[i], &x);
@@ -404,7 +409,7 @@ bool rig_is_intact(const struct rig *r)
         if (!guarded_is_intact(&r->tensors[i]))
             return false;
     for (size_t i = 0; i < r->graph->nops; i++)
-        if (!guarded_is_intact(&r->workspaces[i]))
+        if (!guarded_is_intact(&r->workspaces[i]) || !guarded_is_intact(&r->kept[i]))
             return false;
     return true;
 }

@@ -44,7 +44,7 @@ struct rig {
     struct tensor *dy; /* NULL for a loss */
     const struct device_ops *ops;
     struct device *device; /* NULL: the host */
-    struct guarded tensors[RIG_MAX_TENSORS], workspaces[RIG_MAX_TENSORS];
+    struct guarded tensors[RIG_MAX_TENSORS], workspaces[RIG_MAX_TENSORS], kept[RIG_MAX_TENSORS];
     float *numbers[OP_MAX_IN + 1]; /* numbers of each input, then of dy, for rig_fill */
     enum dtype numbers_of;         /* the type to which those of activations are rounded */
     double loss;

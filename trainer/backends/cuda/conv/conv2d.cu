@@ -173,10 +173,25 @@ static size_t packed_count(const struct op *op)
     return tensor_count(op->in[1]) / nd * ((nd + LANES - 1) / LANES * LANES);
 }
 
+static int conv2d_begin(struct op *op, struct exec *x, struct err *e)
+{
+    bool backwards = op->kind == &conv2d_grad_kind;
+    unsigned ns = (unsigned)tensor_channels(op->in[0]), nd = (unsigned)tensor_channels(op->out[0]);
+    unsigned taps = (unsigned)(op->attr.kernel * op->attr.kernel);
+    struct pack_args p = {op->in[1]->data, (float *)op->kept, ns, nd, backwards ? taps : ns * taps,
+                          backwards ? nd * taps : taps, taps, backwards,
+                          (unsigned)packed_count(op)};
+
+    (void)e;
+    LAUNCH(pack, gpu_blocks(p.n), x->device->stream, p);
+    return 0;
+}
+
 static int conv2d_prepare(struct op *op, struct err *e)
 {
     (void)e;
-    op->workspace_size = packed_count(op) * sizeof(float);
+    op->begin = conv2d_begin;
+    op->kept_size = packed_count(op) * sizeof(float);
     return 0;
 }
 
@@ -189,15 +204,11 @@ static unsigned stride_of(const struct op *op)
  * flipped. */
 static void convolve(const struct op *op, const float *bias, bool backwards, cudaStream_t stream)
 {
-    const struct tensor *src = op->in[0], *w = op->in[1], *dst = op->out[0];
+    const struct tensor *src = op->in[0], *dst = op->out[0];
     unsigned ns = (unsigned)tensor_channels(src), nd = (unsigned)tensor_channels(dst);
-    unsigned side = (unsigned)op->attr.kernel, taps = side * side,
-             groups = (nd + LANES - 1) / LANES;
-    struct pack_args p = {w->data, (float *)op->workspace, ns, nd, backwards ? taps : ns * taps,
-                          backwards ? nd * taps : taps, taps, backwards,
-                          (unsigned)packed_count(op)};
+    unsigned side = (unsigned)op->attr.kernel, groups = (nd + LANES - 1) / LANES;
     struct correlate_args c = {src->data,
-                               (const float *)op->workspace,
+                               (const float *)op->kept,
                                bias,
                                dst->data,
                                (unsigned)dst->dtype,
@@ -214,7 +225,6 @@ static void convolve(const struct op *op, const float *bias, bool backwards, cud
                                backwards ? stride_of(op) : 1,
                                op->attr.relu};
 
-    LAUNCH(pack, gpu_blocks(p.n), stream, p);
     LAUNCH_AS(src->dtype, correlate, gpu_blocks(c.n), stream, c);
 }
 

@@ -167,34 +167,44 @@ static size_t transpose_packed_count(const struct op *op)
     return tensor_count(op->in[1]) / nd * ((nd + LANES - 1) / LANES * LANES);
 }
 
-static int transpose_prepare(struct op *op, struct err *e)
+static int transpose_begin(struct op *op, struct exec *x, struct err *e)
 {
+    bool backwards = op->kind == &conv_transpose2d_grad_kind;
+    unsigned ns = (unsigned)tensor_channels(op->in[0]), nd = (unsigned)tensor_channels(op->out[0]);
+    struct transpose_pack_args p = {op->in[1]->data, (float *)op->kept, ns, nd,
+                                    backwards ? 4 * ns : 4, backwards ? 4 : 4 * nd,
+                                    (unsigned)transpose_packed_count(op)};
+
     (void)e;
-    op->workspace_size = transpose_packed_count(op) * sizeof(float);
+    LAUNCH(transpose_pack, gpu_blocks(p.n), x->device->stream, p);
     return 0;
 }
 
-/* Queues the packing of the weights, and returns the arguments of both directions. */
-static struct transpose_args transpose_of(const struct op *op, bool backwards, cudaStream_t stream)
+static int transpose_prepare(struct op *op, struct err *e)
+{
+    (void)e;
+    op->begin = transpose_begin;
+    op->kept_size = transpose_packed_count(op) * sizeof(float);
+    return 0;
+}
+
+/* Returns the arguments of both directions. */
+static struct transpose_args transpose_of(const struct op *op, bool backwards)
 {
     const struct tensor *src = op->in[0], *dst = op->out[0], *small = backwards ? dst : src;
     unsigned ns = (unsigned)tensor_channels(src), nd = (unsigned)tensor_channels(dst);
     unsigned groups = (nd + LANES - 1) / LANES;
-    struct transpose_pack_args p = {op->in[1]->data, (float *)op->workspace, ns, nd,
-                                    backwards ? 4 * ns : 4, backwards ? 4 : 4 * nd,
-                                    (unsigned)transpose_packed_count(op)};
-    struct transpose_args k = {src->data, (const float *)op->workspace, NULL, dst->data,
+    struct transpose_args k = {src->data, (const float *)op->kept, NULL, dst->data,
                                (unsigned)dst->dtype,
                                (unsigned)small->shape.dim[DIM_W], ns, nd, groups,
                                (unsigned)tensor_pixels(small) * groups};
 
-    LAUNCH(transpose_pack, gpu_blocks(p.n), stream, p);
     return k;
 }
 
 static int run_conv_transpose2d(struct op *op, struct exec *x, struct err *e)
 {
-    struct transpose_args k = transpose_of(op, false, x->device->stream);
+    struct transpose_args k = transpose_of(op, false);
 
     (void)e;
     k.bias = op->in[2]->data;
@@ -205,7 +215,7 @@ static int run_conv_transpose2d(struct op *op, struct exec *x, struct err *e)
 
 static int run_conv_transpose2d_grad_input(struct op *op, struct exec *x, struct err *e)
 {
-    struct transpose_args k = transpose_of(op, true, x->device->stream);
+    struct transpose_args k = transpose_of(op, true);
 
     (void)e;
     LAUNCH_AS(op->in[0]->dtype, transpose_grad_input, gpu_blocks(k.n), x->device->stream, k);

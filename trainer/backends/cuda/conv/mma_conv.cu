@@ -32,9 +32,10 @@ INLINE_DEVICE void mma_conv(const struct mma_args *k, const unsigned ci, const u
     struct mma_row_totals totals = {{0}, {0}};
     unsigned char *x = tiles, *next = tiles + (CONV_STAGES(ci) - 1) * MMA_HALO_BYTES(ci);
 
-    mma_row_pack(k, packed, ci, co, MMA_TAPS_3X3);
-    if (blockIdx.x < k->field.ntiles)
+    if (blockIdx.x < k->field.ntiles) {
+        mma_row_fetch_weights(k, packed, MMA_WEIGHT_BYTES(ci, co, MMA_TAPS_3X3));
         conv_fetch(k, blockIdx.x, x, ci / 8);
+    }
     for (unsigned tile = blockIdx.x; tile < k->field.ntiles; tile += gridDim.x) {
         struct mma_place p = mma_place(&k->field, tile);
         unsigned char *swap = x;
@@ -81,7 +82,6 @@ CONV(32, 16, 2)
 CONV(32, 32, 2)
 CONV(32, 64, 1)
 CONV(64, 32, 1)
-CONV(64, 64, 1)
 
 C_BEGIN
 
@@ -90,7 +90,8 @@ unsigned mma_conv_resident(unsigned in, unsigned out)
     bool is_power = in == 8 || in == 16 || in == 32 || in == 64;
     bool is_first = in == 8 && (out == 32 || out == 64); /* of an image */
 
-    if (!is_power || (out != in && out != 2 * in && 2 * out != in && !is_first) || out > 64)
+    if (!is_power || (out != in && out != 2 * in && 2 * out != in && !is_first) || out > 64 ||
+        in * out > 2048)
         return 0;
     unsigned n = out < 8                                    ? 0
                  : in * out <= 64 || (in == 16 && out == 8) ? 4
@@ -122,7 +123,6 @@ void mma_conv_run(const struct mma_args *k, unsigned nblocks, cudaStream_t strea
     RUN_CONV(32, 32);
     RUN_CONV(32, 64);
     RUN_CONV(64, 32);
-    RUN_CONV(64, 64);
 }
 
 C_END

@@ -219,23 +219,22 @@ INLINE_DEVICE void grad_finish_bias(const struct mma_grad_args *k, const float *
             (float)gpu_rows_sum(values, pitch, i, out, TILE_BLOCK / out);
 }
 
-/* has_input: compiled with the gradient of the input, which is computed if input.first.y is set. */
 INLINE_DEVICE void mma_grad(const struct mma_grad_args *k, const unsigned ci, const unsigned co,
-                            const unsigned groups, const bool has_input, const unsigned taps)
+                            const unsigned groups, const unsigned taps)
 {
     TILE_SHARED(shared);
     const struct mma_args *input = &k->input;
-    unsigned char *tiles = shared + (has_input ? MMA_WEIGHT_BYTES(co, ci, taps) : 0);
+    unsigned char *tiles = shared + MMA_WEIGHT_BYTES(co, ci, taps);
     unsigned char *stage = tiles + GRAD_STAGES(co) * GRAD_TILE_BYTES(ci, co, taps) +
                            threadIdx.x / WARP * MMA_STAGE_BYTES(ci);
     struct mma_row_totals totals = {{0}, {0}};
     float weights[MMA_MAX_ROW_TILES][MMA_MAX_CHUNKS][4] = {{{0}}}, bias[8] = {0};
     unsigned at[MMA_MAX_ROW_TILES], turn = 0;
-    bool with_input = has_input && input->first.y;
+    bool with_input = input->first.y;
 
     grad_places(at, co, groups, taps);
-    if (with_input)
-        mma_row_pack(input, shared, co, ci, taps);
+    if (with_input && blockIdx.x < input->field.ntiles)
+        mma_row_fetch_weights(input, shared, MMA_WEIGHT_BYTES(co, ci, taps));
     if (blockIdx.x < input->field.ntiles)
         grad_fetch(k, blockIdx.x, grad_tile(tiles, 0, ci, co, taps), ci, co, taps);
     for (unsigned tile = blockIdx.x; tile < input->field.ntiles; tile += gridDim.x) {
@@ -275,7 +274,7 @@ INLINE_DEVICE void mma_grad(const struct mma_grad_args *k, const unsigned ci, co
 #define GRAD(ci, co, groups, nblocks)                         \
     KERNEL_TILE(mma_grad_##ci##_##co, mma_grad_args, nblocks) \
     {                                                         \
-        mma_grad(&k, ci, co, groups, true, MMA_TAPS_3X3);     \
+        mma_grad(&k, ci, co, groups, MMA_TAPS_3X3);           \
     }
 
 /* The last argument is the number of resident blocks that mma_grad_resident returns. */
@@ -291,15 +290,10 @@ GRAD(32, 32, 4, 1)
 GRAD(32, 64, 8, 1)
 GRAD(64, 32, 8, 1)
 
-KERNEL_TILE(mma_grad_weights_64_64, mma_grad_args, 1)
-{
-    mma_grad(&k, 64, 64, 8, false, MMA_TAPS_3X3);
-}
-
 #define GRAD_TRANSPOSE(ci, co, groups, nblocks)                         \
     KERNEL_TILE(mma_grad_transpose_##ci##_##co, mma_grad_args, nblocks) \
     {                                                                   \
-        mma_grad(&k, ci, co, groups, true, MMA_TAPS_2X2);               \
+        mma_grad(&k, ci, co, groups, MMA_TAPS_2X2);                     \
     }
 
 /* The last argument is the number of resident blocks that mma_grad_transpose_resident returns. */
@@ -311,22 +305,19 @@ C_BEGIN
 
 #define GRAD_SHARED(ci, co, taps) \
     LARGER(GRAD_BYTES(ci, co, taps), LARGER(MMA_SUM_BYTES, WEIGHTS(ci, co, taps) * 4))
-#define WEIGHTS_SHARED(ci, co)                                                                     \
-    LARGER(GRAD_TILE_BYTES(ci, co, MMA_TAPS_3X3),                                                  \
-           WEIGHTS(ci, co, MMA_TAPS_3X3) * 4) /* the weights only */
 
-unsigned mma_grad_resident(unsigned in, unsigned out, bool with_input)
+unsigned mma_grad_resident(unsigned in, unsigned out)
 {
     bool is_power = in == 8 || in == 16 || in == 32 || in == 64;
     bool is_first = in == 8 && (out == 32 || out == 64); /* of an image */
 
     if (!is_power || (out != in && out != 2 * in && 2 * out != in && !is_first) || out > 64 ||
-        (in * out > 2048 && with_input))
+        in * out > 2048)
         return 0;
     return cuda_fit(out < 8                        ? 0
                     : in * out <= 256 && !is_first ? 2
                                                    : 1,
-                    in * out > 2048 ? WEIGHTS_SHARED(in, out) : GRAD_SHARED(in, out, MMA_TAPS_3X3));
+                    GRAD_SHARED(in, out, MMA_TAPS_3X3));
 }
 
 size_t mma_grad_bytes(unsigned in, unsigned out, unsigned nblocks, bool with_bias, unsigned taps)
@@ -357,8 +348,6 @@ void mma_grad_run(const struct mma_grad_args *k, unsigned nblocks, float *dw, fl
     RUN_GRAD(32, 32);
     RUN_GRAD(32, 64);
     RUN_GRAD(64, 32);
-    if (in == 64 && out == 64)
-        LAUNCH_TILE(mma_grad_weights_64_64, nblocks, WEIGHTS_SHARED(64, 64), stream, *k);
     mma_reduce(&g, stream);
 }
 

@@ -23,10 +23,9 @@ struct mma_grad_args {
     bool with_bias;
 };
 
-/* As mma_conv_resident, for a convolution of `in` channels to `out`. For 64 to 64 there is no
- * kernel with_input. Of those with_input, 32 to 16 and all with 64 channels do not fit into 99
- * KiB. */
-unsigned mma_grad_resident(unsigned in, unsigned out, bool with_input);
+/* As mma_conv_resident, for a convolution of `in` channels to `out`. Those of 32 to 16 and with 64
+ * channels do not fit into 99 KiB. */
+unsigned mma_grad_resident(unsigned in, unsigned out);
 
 /* Returns the bytes of mma_grad_args.partials. taps: MMA_TAPS_3X3 or MMA_TAPS_2X2. */
 size_t mma_grad_bytes(unsigned in, unsigned out, unsigned nblocks, bool with_bias,

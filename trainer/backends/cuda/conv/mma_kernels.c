@@ -7,6 +7,7 @@
 
 #include "trainer/backends/cuda/conv/mma_conv.h"
 #include "trainer/backends/cuda/conv/mma_grad.h"
+#include "trainer/backends/cuda/conv/mma_pack.h"
 #include "trainer/backends/cuda/conv/mma_transpose.h"
 
 static bool is_bf16(const struct tensor *t)
@@ -104,6 +105,47 @@ static struct mma_result mma_result_of(const struct tensor *t)
     return result;
 }
 
+/* ---- weights */
+
+/* The weights are [O][I][3][3], or of a transposed convolution [I][O][2][2]; the gradient of the
+ * input is a convolution from O to I, of 3x3 with the taps reversed. */
+static struct mma_pack_args pack_of(const struct op *op)
+{
+    const int64_t *dim = op->in[1]->shape.dim;
+    bool is_grad = op->kind == &conv2d_grad_kind || op->kind == &conv_transpose2d_grad_kind;
+    bool is_3x3 = dim[2] == 3, is_first = is_grad != is_3x3; /* out is the first dimension */
+    unsigned taps = is_3x3 ? MMA_TAPS_3X3 : MMA_TAPS_2X2, from = (unsigned)dim[is_first];
+
+    return (struct mma_pack_args){.w = op->in[1]->data,
+                                  .packed = op->kept,
+                                  .in = (from + 7) / 8 * 8,
+                                  .out = (unsigned)dim[!is_first],
+                                  .taps = taps,
+                                  .w_out = is_first ? taps * from : taps,
+                                  .w_in = is_first ? taps : taps * (unsigned)dim[1],
+                                  .flip = is_grad && is_3x3,
+                                  .nw = from};
+}
+
+static int begin_mma(struct op *op, struct exec *x, struct err *e)
+{
+    struct mma_pack_args k = pack_of(op);
+
+    (void)e;
+    mma_pack(&k, x->device->stream);
+    return 0;
+}
+
+static int prepare_mma_weights(struct op *op, struct err *e)
+{
+    struct mma_pack_args k = pack_of(op);
+
+    (void)e;
+    op->begin = begin_mma;
+    op->kept_size = MMA_WEIGHT_BYTES(k.in, k.out, k.taps);
+    return 0;
+}
+
 /* ---- a convolution, or the gradient of its input */
 
 static unsigned channels_from(const struct op *op)
@@ -133,44 +175,28 @@ static unsigned conv_blocks(const struct op *op)
 /* The workspace holds the blocks' sums for the moments. */
 static int prepare_mma_conv(struct op *op, struct err *e)
 {
-    (void)e;
     op->workspace_size = cuda_moments_size(op, conv_blocks(op));
-    return 0;
+    return prepare_mma_weights(op, e);
 }
 
-static int queue_mma_conv(const struct op *op, const float *bias, bool backwards, struct exec *x)
+/* A gradient without that of the weights has no in[2]. */
+static int run_mma_conv(struct op *op, struct exec *x, struct err *e)
 {
-    unsigned in = is_bf16(op->in[0]) ? channels_from(op) : channels_of(op->in[0]);
     unsigned nblocks = conv_blocks(op);
     struct mma_args k = {.field = field_of(op->out[0]),
                          .src = source_of(op, 0),
-                         .w = op->in[1]->data,
-                         .bias = bias,
-                         .w_out = backwards ? 9 : 9 * in,
-                         .w_in = backwards ? 9 * channels_to(op) : 9,
-                         .flip = backwards,
+                         .packed = op->kept,
+                         .bias = data_or_null(op->in[2]),
                          .relu = op->attr.relu,
-                         .nw = in,
                          .first = mma_result_of(op->out[0]),
                          .second = mma_result_of(op->out[OP_OUT_SECOND]),
                          .sums_of = op->out[OP_OUT_MOMENTS] ? MMA_SQUARES : MMA_NO_SUMS,
                          .sums = op->workspace};
 
+    (void)e;
     mma_conv_run(&k, nblocks, x->device->stream);
     cuda_moments_finish(op, k.sums, nblocks, x);
     return 0;
-}
-
-static int run_mma_conv(struct op *op, struct exec *x, struct err *e)
-{
-    (void)e;
-    return queue_mma_conv(op, data_or_null(op->in[2]), false, x);
-}
-
-static int run_mma_grad_input(struct op *op, struct exec *x, struct err *e)
-{
-    (void)e;
-    return queue_mma_conv(op, NULL, true, x);
 }
 
 /* ---- gradients of the weights and, in the same pass over the tensors, of the input */
@@ -187,7 +213,7 @@ static unsigned grad_channels(const struct op *op)
 
 static unsigned grad_resident(const struct op *op)
 {
-    return mma_grad_resident(grad_channels(op), channels_of(op->in[0]), op->out[0] != NULL);
+    return mma_grad_resident(grad_channels(op), channels_of(op->in[0]));
 }
 
 static bool supports_mma_grad(const struct op *op)
@@ -211,19 +237,18 @@ static int prepare_mma_grad(struct op *op, struct err *e)
 {
     unsigned nblocks = grad_blocks(op);
 
-    (void)e;
     op->workspace_size = cuda_sums_size(op, nblocks) +
                          mma_grad_bytes(grad_channels(op), channels_of(op->in[0]), nblocks,
                                         op->out[2] != NULL, MMA_TAPS_3X3);
-    return 0;
+    return op->out[0] ? prepare_mma_weights(op, e) : 0;
 }
 
 /* The arguments of 3x3 and transposed gradients. */
 static struct mma_grad_args grad_args(const struct op *op, unsigned nblocks)
 {
     struct mma_grad_args k = {
-        .input = {.src.first = gradient_of(op), .w = data_or_null(op->in[1]),
-                  .nw = channels_of(op->in[0]), .first = mma_result_of(op->out[0]),
+        .input = {.src.first = gradient_of(op), .packed = op->kept,
+                  .first = mma_result_of(op->out[0]),
                   .second = mma_result_of(op->out[OP_OUT_SECOND])},
         .act = source_of(op, 2), .with_bias = op->out[2] != NULL,
         .partials = (float *)((char *)op->workspace + cuda_sums_size(op, nblocks))};
@@ -244,9 +269,6 @@ static int run_mma_grad(struct op *op, struct exec *x, struct err *e)
 
     (void)e;
     k.input.field = field_of(op->in[0]);
-    k.input.w_out = 9;
-    k.input.w_in = 9 * grad_channels(op);
-    k.input.flip = 1;
     mma_grad_run(&k, nblocks, op->out[1]->data, data_or_null(op->out[2]), x->device->stream);
     cuda_sums_finish(op, k.input.sums, nblocks, x);
     return 0;
@@ -268,11 +290,8 @@ static int run_mma_transpose(struct op *op, struct exec *x, struct err *e)
     unsigned in = channels_of(op->in[0]), out = channels_of(op->out[0]);
     struct mma_args k = {.field = field_of(op->in[0]),
                          .src = source_of(op, 0),
-                         .w = op->in[1]->data,
+                         .packed = op->kept,
                          .bias = op->in[2]->data,
-                         .w_out = 4,
-                         .w_in = 4 * out,
-                         .nw = in,
                          .first = mma_result_of(op->out[0])};
 
     (void)e;
@@ -301,11 +320,10 @@ static int prepare_mma_transpose_grad(struct op *op, struct err *e)
 {
     unsigned nblocks = transpose_grad_blocks(op);
 
-    (void)e;
     op->workspace_size = cuda_sums_size(op, nblocks) +
                          mma_grad_bytes(channels_of(op->in[2]), channels_of(op->in[0]), nblocks,
                                         true, MMA_TAPS_2X2);
-    return 0;
+    return prepare_mma_weights(op, e);
 }
 
 static int run_mma_transpose_grad(struct op *op, struct exec *x, struct err *e)
@@ -315,8 +333,6 @@ static int run_mma_transpose_grad(struct op *op, struct exec *x, struct err *e)
 
     (void)e;
     k.input.field = field_of(op->in[2]);
-    k.input.w_out = 4 * channels_of(op->in[0]);
-    k.input.w_in = 4;
     mma_grad_transpose_run(&k, nblocks, op->out[1]->data, op->out[2]->data, x->device->stream);
     cuda_sums_finish(op, k.input.sums, nblocks, x);
     return 0;
@@ -328,8 +344,8 @@ const struct kernel cuda_mma_conv2d = {
     .may = OP_NO_BIAS | OP_GIVES_MOMENTS | OP_HAS_SECOND | OP_HAS_COEF | OP_HAS_SECOND_COEF |
            OP_RELU};
 const struct kernel cuda_mma_conv2d_grad_input = {
-    .kind = &conv2d_grad_kind, .supports = supports_mma_conv, .run = run_mma_grad_input,
-    .may = OP_HAS_SECOND, .must = OP_INPUT_ONLY, .types = KERNEL_HALVES};
+    .kind = &conv2d_grad_kind, .supports = supports_mma_conv, .prepare = prepare_mma_conv,
+    .run = run_mma_conv, .may = OP_HAS_SECOND, .must = OP_INPUT_ONLY, .types = KERNEL_HALVES};
 const struct kernel cuda_mma_conv2d_grad_weights = {
     .kind = &conv2d_grad_kind, .supports = supports_mma_grad, .prepare = prepare_mma_grad,
     .run = run_mma_grad, .may = OP_NO_BIAS | OP_HAS_NORM_GRAD | OP_HAS_SECOND,
@@ -339,7 +355,8 @@ const struct kernel cuda_mma_conv2d_grad = {
     .run = run_mma_grad, .types = KERNEL_HALVES,
     .may = OP_HAS_NORM_GRAD | OP_HAS_SECOND | OP_HAS_COEF | OP_HAS_SECOND_COEF | OP_GIVES_SUMS};
 const struct kernel cuda_mma_conv_transpose2d = {
-    .kind = &conv_transpose2d_kind, .supports = supports_mma_transpose, .run = run_mma_transpose,
+    .kind = &conv_transpose2d_kind, .supports = supports_mma_transpose,
+    .prepare = prepare_mma_weights, .run = run_mma_transpose,
     .may = OP_HAS_COEF, .types = KERNEL_HALVES};
 const struct kernel cuda_mma_conv_transpose2d_grad = {
     .kind = &conv_transpose2d_grad_kind, .supports = supports_mma_transpose_grad,

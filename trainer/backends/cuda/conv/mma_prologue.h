@@ -131,9 +131,9 @@ INLINE_DEVICE void mma_prologue_apply_4(float k[][4], unsigned *x, const unsigne
     gpu8_store(x, v);
 }
 
-/* Applies the prologue to a tile that has arrived: all threads have waited for their copies and met.
- * Neighbouring threads have the halves of a chunk, so that a warp accesses neighbouring banks. Pixels
- * outside of the image stay zero. */
+/* Applies the prologue to a tile that has arrived: all threads have waited for their copies, and
+ * met. Neighbouring threads take the halves of a chunk, so that a warp accesses neighbouring banks.
+ * Pixels outside of the image stay zero. */
 INLINE_DEVICE void mma_prologue_apply(const struct mma_source *s, const struct mma_field *f,
                                       struct mma_place p, unsigned char *x, const unsigned char *g,
                                       const unsigned chunks, const unsigned pitch,

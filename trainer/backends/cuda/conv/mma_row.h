@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A row of a result from a tile in shared memory: packing of weights, products, and the epilogue,
+/* A row of a result from a tile in shared memory: products, and the epilogue,
  * which writes the row and adds up its sums (mma_tile.h). Included by kernels only. */
 #ifndef UNETCTL_TRAINER_BACKENDS_CUDA_CONV_MMA_ROW_H
 #define UNETCTL_TRAINER_BACKENDS_CUDA_CONV_MMA_ROW_H
@@ -8,25 +8,13 @@
 
 #if defined(__CUDACC__) || defined(GPU_EMULATE)
 
-/* Packs the weights as the threads of a warp load them: words [step][chunk of the result][lane][2].
- * A step is two pairs of a tap and a chunk of the input; an odd number of pairs is padded with
- * zeros. */
-INLINE_DEVICE void mma_row_pack(const struct mma_args *k, unsigned char *packed,
-                                const unsigned ci, const unsigned co, const unsigned taps)
+/* Starts to copy the packed weights. */
+INLINE_DEVICE void mma_row_fetch_weights(const struct mma_args *k, unsigned char *dst,
+                                         const unsigned nbytes)
 {
-    const unsigned in = ci / 8, out = co / 8;
-
-    for (unsigned i = threadIdx.x; i < MMA_STEPS(in, taps) * out * WARP * 2; i += TILE_BLOCK) {
-        unsigned lane = i / 2 % WARP, chunk = i / 2 / WARP % out;
-        unsigned q = i / 2 / WARP / out * 2 + i % 2, tap = q / in;
-        unsigned c = q % in * 8 + lane % 4 * 2;
-        const float *p = k->w + (chunk * 8 + lane / 4) * k->w_out + c * k->w_in +
-                         (k->flip ? taps - 1 - tap : tap);
-        bool real = q < taps * in;
-
-        ((unsigned *)packed)[i] =
-            bf16_pair(real && c < k->nw ? p[0] : 0, real && c + 1 < k->nw ? p[k->w_in] : 0);
-    }
+    NO_UNROLL
+    for (unsigned i = threadIdx.x * 16; i < nbytes; i += TILE_BLOCK * 16)
+        async_copy(dst + i, (const unsigned char *)k->packed + i, true);
 }
 
 /* Returns the offset of pair q of tap and chunk from the first chunk of a pixel. */

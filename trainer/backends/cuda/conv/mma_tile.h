@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Convolutions on tensor cores for few channels (8 to 64): 3x3, and 2x2 transposed with stride 2.
- * Activations are bfloat16, NHWC; sums are in float; weights are floats that are rounded when they
- * are read. Channels come in chunks of 8, which are 16 bytes.
+ * Activations are bfloat16, NHWC; sums are in float; weights are floats that mma_pack.h has rounded
+ * and brought into another order. Channels come in chunks of 8, which are 16 bytes.
  *
  * A block computes tiles of MMA_COLUMNS x MMA_ROWS pixels one after the other. A tile, with the
  * pixels around it, lies in shared memory by chunks: chunk q of pixel p is at (q * plane + p) * 16,
@@ -70,10 +70,9 @@ struct mma_field {
 struct mma_args {
     struct mma_field field;
     struct mma_source src;
-    const float *w, *bias; /* w[out * w_out + in * w_in + tap]; bias may be NULL */
-    unsigned w_out, w_in, flip; /* flip: the last tap comes first */
+    const void *packed; /* the weights (mma_pack.h) */
+    const float *bias;  /* may be NULL */
     unsigned relu; /* negative results become 0 */
-    unsigned nw; /* channels of the input without the padding of an image */
     struct mma_result first, second; /* as in mma_source */
     enum mma_sums sums_of;
     double *sums; /* [blocks][2][channels of first and second] */

@@ -6,26 +6,13 @@
 #include "trainer/backends/cuda/conv/mma_transpose.h"
 
 #include "trainer/backends/cuda/conv/mma_prologue.h"
+#include "trainer/backends/cuda/conv/mma_row.h"
 
 /* Per warp. */
 #define TRANSPOSE_STAGE_BYTES(c) ((c) / 8 * MMA_PLANE(2 * MMA_COLUMNS, (c) / 8) * 16)
-#define TRANSPOSE_WEIGHT_BYTES(ci, co) (MMA_TAPS_2X2 * ((ci) / 16) * ((co) / 8) * WARP * 8)
 #define TRANSPOSE_BYTES(ci, co) \
-    (TRANSPOSE_WEIGHT_BYTES(ci, co) + MMA_INNER_BYTES(ci) + TILE_WARPS * TRANSPOSE_STAGE_BYTES(co))
-
-/* Packs the weights as words [tap][step][chunk of the result][lane][2]; mma_row_pack does the same
- * for 3x3. */
-INLINE_DEVICE void mma_transpose_pack(const struct mma_args *k, unsigned char *packed,
-                                      const unsigned ci, const unsigned co)
-{
-    for (unsigned i = threadIdx.x; i < TRANSPOSE_WEIGHT_BYTES(ci, co) / 4; i += TILE_BLOCK) {
-        unsigned lane = i / 2 % WARP, chunk = i / 2 / WARP % (co / 8), at = i / 2 / WARP / (co / 8);
-        unsigned c = at % (ci / 16) * 16 + i % 2 * 8 + lane % 4 * 2, tap = at / (ci / 16);
-        const float *p = k->w + (chunk * 8 + lane / 4) * k->w_out + c * k->w_in + tap;
-
-        ((unsigned *)packed)[i] = bf16_pair(p[0], p[k->w_in]);
-    }
-}
+    (MMA_WEIGHT_BYTES(ci, co, MMA_TAPS_2X2) + MMA_INNER_BYTES(ci) + \
+     TILE_WARPS * TRANSPOSE_STAGE_BYTES(co))
 
 INLINE_DEVICE void mma_transpose_fetch(const struct mma_args *k, unsigned tile, unsigned char *x,
                                        const unsigned chunks)
@@ -105,12 +92,13 @@ INLINE_DEVICE void mma_transpose(const struct mma_args *k, const unsigned ci, co
 {
     TILE_SHARED(shared);
     unsigned warp = threadIdx.x / WARP;
-    unsigned char *packed = shared, *x = packed + TRANSPOSE_WEIGHT_BYTES(ci, co);
+    unsigned char *packed = shared, *x = packed + MMA_WEIGHT_BYTES(ci, co, MMA_TAPS_2X2);
     unsigned char *stage = x + MMA_INNER_BYTES(ci) + warp * TRANSPOSE_STAGE_BYTES(co);
 
-    mma_transpose_pack(k, packed, ci, co);
-    if (blockIdx.x < k->field.ntiles)
+    if (blockIdx.x < k->field.ntiles) {
+        mma_row_fetch_weights(k, packed, MMA_WEIGHT_BYTES(ci, co, MMA_TAPS_2X2));
         mma_transpose_fetch(k, blockIdx.x, x, ci / 8);
+    }
     for (unsigned tile = blockIdx.x; tile < k->field.ntiles; tile += gridDim.x) {
         struct mma_place p = mma_place(&k->field, tile);
 

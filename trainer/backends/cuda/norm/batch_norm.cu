@@ -33,7 +33,7 @@ KERNEL_BLOCK(total, total_args)
     }
 }
 
-/* Arguments of all kernels below; each leaves NULL what it does not use. */
+/* Arguments of the finish_ kernels; each leaves NULL what it does not use. */
 struct finish_args {
     const double *sums;
     const float *gamma, *beta, *saved;
@@ -261,7 +261,7 @@ static int run_batch_norm_infer(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-static int run_fold_norm(struct op *op, struct exec *x, struct err *e)
+static int begin_fold_norm(struct op *op, struct exec *x, struct err *e)
 {
     struct tensor *const *in = op->in;
     unsigned n = (unsigned)tensor_count(in[0]), nchannels = (unsigned)tensor_count(op->out[1]);
@@ -271,6 +271,19 @@ static int run_fold_norm(struct op *op, struct exec *x, struct err *e)
 
     (void)e;
     LAUNCH(fold_norm, gpu_blocks(n), x->device->stream, k);
+    return 0;
+}
+
+static int prepare_fold_norm(struct op *op, struct err *e)
+{
+    (void)e;
+    op->begin = begin_fold_norm;
+    return 0;
+}
+
+static int run_fold_norm(struct op *op, struct exec *x, struct err *e)
+{
+    (void)op, (void)x, (void)e;
     return 0;
 }
 
@@ -337,6 +350,7 @@ const struct kernel cuda_batch_norm_infer = {
     &batch_norm_infer_kind, cuda_supports_one_type, batch_norm_prepare, run_batch_norm_infer, NULL,
     OP_RELU, 0, KERNEL_ANY};
 const struct kernel cuda_fold_norm = {
-    &fold_norm_kind, cuda_supports, NULL, run_fold_norm, NULL, OP_NO_BIAS, 0, KERNEL_FLOATS};
+    &fold_norm_kind, cuda_supports, prepare_fold_norm, run_fold_norm, NULL,
+    OP_NO_BIAS, 0, KERNEL_FLOATS};
 
 C_END

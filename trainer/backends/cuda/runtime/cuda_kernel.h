@@ -53,8 +53,8 @@ void cuda_order_weights(struct device *d, const struct tensor *w, void *dst, enu
 void cuda_reorder_weights(struct device *d, const void *src, enum dtype type,
                           const struct tensor *w);
 
-/* Queue (bias.cu): y += bias, unless that is NULL, and with relu negative numbers become 0; db = the
- * sums of dy over all pixels, for each channel. The latter needs cuda_sum_bias_size bytes of
+/* Queue (bias.cu): y += bias, unless that is NULL, then with relu negative numbers become 0; db =
+ * the sums of dy over all pixels, for each channel. The latter needs cuda_sum_bias_size bytes of
  * workspace. */
 void cuda_add_bias(struct device *d, const struct tensor *y, const struct tensor *bias, bool relu);
 size_t cuda_sum_bias_size(const struct tensor *dy);

@@ -22,7 +22,7 @@ struct __attribute__((aligned(16))) gpu16 {
 };
 
 #define TILE_BLOCK 256 /* threads of a block of a KERNEL_TILE */
-#define GPU_ROWS(n) ((n) * (GPU_BLOCK + 31)) /* floats for n numbers of each thread (gpu_rows_sum) */
+#define GPU_ROWS(n) ((n) * (GPU_BLOCK + 31)) /* floats for gpu_rows_sum, n of each thread */
 #ifdef __CUDACC__
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>

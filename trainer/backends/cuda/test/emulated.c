@@ -12,6 +12,7 @@
 #include "trainer/backends/cuda/conv/mma_conv.cu"
 #include "trainer/backends/cuda/conv/mma_grad.cu"
 #include "trainer/backends/cuda/conv/mma_kernels.c"
+#include "trainer/backends/cuda/conv/mma_pack.cu"
 #include "trainer/backends/cuda/conv/mma_reduce.cu"
 #include "trainer/backends/cuda/conv/mma_transpose.cu"
 #include "trainer/backends/cuda/cuda_backend.c"

@@ -178,19 +178,20 @@ static const float *neighbour(const float *all, const struct field *f, unsigned 
     return all + ((size_t)(p / f->width / f->height * f->height + y) * f->width + x) * channels;
 }
 
-/* Returns a number of a convolution with k's weights. *size: the sum of the absolute products. */
-static double convolve_at(const struct mma_args *k, const float *all, const struct field *f,
-                          unsigned ci, unsigned p, unsigned c, double *size)
+/* Returns a number of a convolution with these weights. *size: the sum of the absolute products. */
+static double convolve_at(const struct mma_pack_args *w, const float *bias, const float *all,
+                          const struct field *f, unsigned p, unsigned c, double *size)
 {
-    double sum = k->bias ? (double)k->bias[c] : 0;
+    double sum = bias ? (double)bias[c] : 0;
+    unsigned ci = w->nw;
 
     *size = fabs(sum);
     for (unsigned tap = 0; tap < MMA_TAPS_3X3; tap++) {
         const float *v = neighbour(all, f, ci, p, tap);
 
         for (unsigned i = 0; v && i < ci; i++) {
-            double product = (double)v[i] * rounded(k->w[c * k->w_out + i * k->w_in +
-                                                         (k->flip ? MMA_TAPS_3X3 - 1 - tap : tap)]);
+            double product = (double)v[i] * rounded(w->w[c * w->w_out + i * w->w_in +
+                                                         (w->flip ? MMA_TAPS_3X3 - 1 - tap : tap)]);
 
             sum += product;
             *size += fabs(product);
@@ -213,15 +214,15 @@ static const struct mma_result *result_of(const struct mma_args *k, unsigned p, 
     return r;
 }
 
-static unsigned count_wrong(const struct mma_args *k, const float *all, const struct field *f,
-                            unsigned ci, unsigned co)
+static unsigned count_wrong(const struct mma_args *k, const struct mma_pack_args *w,
+                            const float *all, const struct field *f, unsigned co)
 {
     unsigned nwrong = 0;
 
     for (unsigned i = 0; i < pixels_of(f) * co; i++) {
         size_t at;
         const struct mma_result *r = result_of(k, i / co, i % co, &at);
-        double size, y = convolve_at(k, all, f, ci, i / co, i % co, &size);
+        double size, y = convolve_at(w, k->bias, all, f, i / co, i % co, &size);
 
         y = k->relu ? fmax(y, 0) : y;
         nwrong += !(fabs((double)value_of(r->y[at]) - y) <= 0x1p-8 * fabs(y) + 1e-6 * size);
@@ -267,7 +268,7 @@ static unsigned count_wrong_sums(const struct mma_args *k, const struct field *f
 static const struct {
     unsigned in, out;
 } channels[] = {{8, 8},   {8, 16},  {16, 8},  {16, 16}, {16, 32},
-                {32, 16}, {32, 32}, {32, 64}, {64, 32}, {64, 64}};
+                {32, 16}, {32, 32}, {32, 64}, {64, 32}};
 #define NCHANNELS (sizeof channels / sizeof *channels)
 
 static const struct field fields[] = {{1, 8, 32}, {1, 9, 37}, {3, 3, 2}, {1, 1, 1}, {2, 19, 70}};
@@ -311,38 +312,50 @@ static void release(struct output *o)
     free(o->sums.memory);
 }
 
+/* Queues the packing of the weights, and returns them. */
+static const void *pack_for(struct mma_pack_args *w, struct guarded *packed, cudaStream_t queue)
+{
+    w->in = (w->nw + 7) / 8 * 8;
+    w->packed = guard(packed, MMA_WEIGHT_BYTES(w->in, w->out, w->taps));
+    mma_pack(w, queue);
+    return w->packed;
+}
+
 static void check_conv(unsigned ci, unsigned co, const struct field *f, enum mma_prologue prologue,
                        enum mma_sums sums, bool parts)
 {
     struct mma_args k = {.field = mma_field(f->images, f->height, f->width)};
+    struct mma_pack_args w = {.out = co, .taps = MMA_TAPS_3X3, .nw = ci};
     struct input in;
     struct output out;
+    struct guarded packed;
     cudaStream_t queue;
-    float *w = random_floats((size_t)9 * ci * co, -1, 1), *bias = random_floats(co, -1, 1);
+    float *weights = random_floats((size_t)9 * ci * co, -1, 1), *bias = random_floats(co, -1, 1);
     bool flip = nstreams % 2 && prologue != MMA_IMAGE;
 
     cudaStreamCreateWithFlags(&queue, 0);
     fill(&in, f, ci, parts && ci > 8 ? ci / 2 : 0, prologue);
     k.src = in.source;
     prepare_result(&k, &out, f, co, parts && co > 8 ? co / 2 : 0, sums);
-    k.w = w;
     k.bias = nstreams % 3 ? bias : NULL;
-    k.flip = flip;
     k.relu = nstreams % 5 < 2;
-    k.nw = ci;
-    k.w_out = flip ? 9 : 9 * ci;
-    k.w_in = flip ? 9 * co : 9;
+    w.w = weights;
+    w.flip = flip;
+    w.w_out = flip ? 9 : 9 * ci;
+    w.w_in = flip ? 9 * co : 9;
+    k.packed = pack_for(&w, &packed, queue);
     mma_conv_run(&k, NBLOCKS, queue);
     cudaStreamSynchronize(queue);
     float *all = read_input(&in, f);
-    unsigned nwrong = count_wrong(&k, all, f, ci, co);
+    unsigned nwrong = count_wrong(&k, &w, all, f, co);
     unsigned nsums = sums ? count_wrong_sums(&k, f, co) : 0;
-    ok(nwrong == 0 && nsums == 0 && result_is_whole(&out),
+    ok(nwrong == 0 && nsums == 0 && result_is_whole(&out) && is_whole(&packed),
        "%u to %u channels, %ux%ux%u, prologue %d, sums %d%s: %u numbers and %u sums wrong", ci, co,
        f->images, f->height, f->width, prologue, sums, parts ? ", in parts" : "", nwrong, nsums);
     cudaStreamDestroy(queue);
     free(all);
-    free(w);
+    free(weights);
+    free(packed.memory);
     free(bias);
     empty(&in);
     release(&out);
@@ -379,9 +392,11 @@ static void check_grad(unsigned ci, unsigned co, const struct field *f, enum mma
     struct mma_grad_args k = {.with_bias = with_bias};
     struct input d, act;
     struct output out;
-    struct guarded gw, gb, gp;
+    struct guarded gw, gb, gp, packed = {0};
     cudaStream_t queue;
-    float *w = random_floats((size_t)9 * ci * co, -1, 1);
+    float *weights = random_floats((size_t)9 * ci * co, -1, 1);
+    struct mma_pack_args w = {.w = weights, .out = ci, .taps = MMA_TAPS_3X3, .w_out = 9,
+                              .w_in = 9 * ci, .flip = 1, .nw = co};
     float *dw = guard(&gw, (size_t)9 * ci * co * sizeof *dw), *db = guard(&gb, co * sizeof *db);
 
     cudaStreamCreateWithFlags(&queue, 0);
@@ -391,19 +406,16 @@ static void check_grad(unsigned ci, unsigned co, const struct field *f, enum mma
     prepare_result(&k.input, &out, f, ci, parts && ci > 8 ? ci / 2 : 0, MMA_NORM_SUMS);
     k.input.src = d.source;
     k.act = act.source;
-    k.input.w = w;
-    k.input.flip = 1;
-    k.input.nw = co;
-    k.input.w_out = 9;
-    k.input.w_in = 9 * ci;
-    if (!with_input)
+    if (with_input)
+        k.input.packed = pack_for(&w, &packed, queue);
+    else
         k.input.first.y = NULL;
     k.partials = guard(&gp,
                        mma_grad_bytes(ci < 8 ? 8 : ci, co, NBLOCKS, with_bias, MMA_TAPS_3X3));
     mma_grad_run(&k, NBLOCKS, dw, with_bias ? db : NULL, queue);
     cudaStreamSynchronize(queue);
     float *all_d = read_input(&d, f), *all_act = read_input(&act, f);
-    unsigned nwrong = with_input ? count_wrong(&k.input, all_d, f, co, ci) : 0;
+    unsigned nwrong = with_input ? count_wrong(&k.input, &w, all_d, f, ci) : 0;
     unsigned nsums = with_input ? count_wrong_sums(&k.input, f, ci) : 0;
     unsigned nweights = count_wrong_weights(dw, db, all_act, all_d, f, ci, co, with_bias);
     ok(nwrong == 0 && nsums == 0 && nweights == 0 && result_is_whole(&out) && is_whole(&gw) &&
@@ -416,7 +428,8 @@ static void check_grad(unsigned ci, unsigned co, const struct field *f, enum mma
     cudaStreamDestroy(queue);
     free(all_d);
     free(all_act);
-    free(w);
+    free(weights);
+    free(packed.memory);
     free(gw.memory);
     free(gb.memory);
     free(gp.memory);
@@ -428,17 +441,18 @@ static void check_grad(unsigned ci, unsigned co, const struct field *f, enum mma
 /* ---- transposed */
 
 /* Returns a number of the larger side, given x[pixels][ci] and w[ci][co][4]. */
-static double transposed_at(const struct mma_args *k, const float *x, const struct field *f,
-                            unsigned ci, unsigned co, unsigned p, unsigned c, double *size)
+static double transposed_at(const float *w, const float *bias, const float *x,
+                            const struct field *f, unsigned ci, unsigned co, unsigned p, unsigned c,
+                            double *size)
 {
     unsigned width = 2 * f->width, column = p % width, row = p / width; /* rows of all images */
     const float *from = x + (size_t)(row / 2 * f->width + column / 2) * ci;
-    double sum = (double)k->bias[c];
+    double sum = (double)bias[c];
 
     *size = fabs(sum);
     for (unsigned i = 0; i < ci; i++) {
         double product = (double)from[i] *
-                         rounded(k->w[(i * co + c) * 4 + row % 2 * 2 + column % 2]);
+                         rounded(w[(i * co + c) * 4 + row % 2 * 2 + column % 2]);
 
         sum += product;
         *size += fabs(product);
@@ -450,25 +464,26 @@ static void check_transpose(unsigned ci, const struct field *f, enum mma_prologu
 {
     unsigned co = ci / 2, nwrong = 0;
     struct field large = {f->images, 2 * f->height, 2 * f->width};
-    struct mma_args k = {.field = mma_field(f->images, f->height, f->width), .w_out = 4,
-                         .w_in = 4 * co, .nw = ci};
+    struct mma_args k = {.field = mma_field(f->images, f->height, f->width)};
     struct input in;
-    struct guarded gy;
+    struct guarded gy, packed;
     cudaStream_t queue;
     float *w = random_floats((size_t)4 * ci * co, -1, 1), *bias = random_floats(co, -1, 1);
+    struct mma_pack_args p = {.w = w, .out = co, .taps = MMA_TAPS_2X2, .w_out = 4,
+                              .w_in = 4 * co, .nw = ci};
     uint16_t *y = guard(&gy, (size_t)pixels_of(&large) * co * 2);
 
     cudaStreamCreateWithFlags(&queue, 0);
     fill(&in, f, ci, 0, prologue);
     k.src = in.source;
-    k.w = w;
+    k.packed = pack_for(&p, &packed, queue);
     k.bias = bias;
     k.first = (struct mma_result){.y = y, .channels = co};
     mma_transpose_run(&k, NBLOCKS, queue);
     cudaStreamSynchronize(queue);
     float *all = read_input(&in, f);
     for (unsigned i = 0; i < pixels_of(&large) * co; i++) {
-        double size, want = transposed_at(&k, all, f, ci, co, i / co, i % co, &size);
+        double size, want = transposed_at(w, bias, all, f, ci, co, i / co, i % co, &size);
 
         nwrong += !(fabs((double)value_of(y[i]) - want) <= 0x1p-8 * fabs(want) + 1e-6 * size);
     }
@@ -479,6 +494,7 @@ static void check_transpose(unsigned ci, const struct field *f, enum mma_prologu
     free(all);
     free(w);
     free(bias);
+    free(packed.memory);
     free(gy.memory);
     empty(&in);
 }
@@ -539,9 +555,11 @@ static void check_grad_transpose(unsigned ci, const struct field *f, bool with_i
     struct field large = {f->images, 2 * f->height, 2 * f->width};
     struct mma_grad_args k = {.with_bias = true};
     struct input d, act;
-    struct guarded gx, gw, gb, gp;
+    struct guarded gx, gw, gb, gp, packed;
     cudaStream_t queue;
     float *w = random_floats((size_t)4 * ci * co, -1, 1);
+    struct mma_pack_args p = {.w = w, .out = ci, .taps = MMA_TAPS_2X2, .w_out = 4 * co, .w_in = 4,
+                              .nw = co};
     uint16_t *dx = guard(&gx, (size_t)pixels_of(f) * ci * 2);
     float *dw = guard(&gw, (size_t)4 * ci * co * sizeof *dw), *db = guard(&gb, co * sizeof *db);
 
@@ -549,7 +567,7 @@ static void check_grad_transpose(unsigned ci, const struct field *f, bool with_i
     fill(&d, &large, co, 0, MMA_PLAIN);
     fill(&act, f, ci, 0, MMA_NORM_RELU);
     k.input = (struct mma_args){.field = mma_field(f->images, f->height, f->width),
-                                .src = d.source, .w = w, .w_out = 4 * co, .w_in = 4, .nw = co,
+                                .src = d.source, .packed = pack_for(&p, &packed, queue),
                                 .first = {.y = with_input ? dx : NULL, .channels = ci}};
     k.act = act.source;
     k.partials = guard(&gp, mma_grad_bytes(ci, co, NBLOCKS, true, MMA_TAPS_2X2));
@@ -566,6 +584,7 @@ static void check_grad_transpose(unsigned ci, const struct field *f, bool with_i
     free(dy);
     free(x);
     free(w);
+    free(packed.memory);
     free(gx.memory);
     free(gw.memory);
     free(gb.memory);
@@ -595,7 +614,7 @@ static void check_small_gpu(void)
         bool conv = out <= 32, back = in <= 32 && out <= 32 && !(in == 32 && out == 16);
 
         ok((mma_conv_resident(in, out) > 0) == conv &&
-               (mma_grad_resident(in, out, true) > 0) == back,
+               (mma_grad_resident(in, out) > 0) == back,
            "with 99 KiB: %u to %u channels: %s", in, out,
            back   ? "all"
            : conv ? "forward"
@@ -621,8 +640,7 @@ int main(void)
                        (enum mma_sums)(j % 3), j % 2);
         check_conv(in, out, &fields[2], MMA_NORM_RELU, MMA_NORM_SUMS, true);
         check_conv(in, out, &fields[2], MMA_PLAIN, MMA_SQUARES, false);
-        for (size_t j = 0;
-             mma_grad_resident(in, out, true) && j < (in * out > 256 ? 2 : NFIELDS); j++)
+        for (size_t j = 0; j < (in * out > 256 ? 2 : NFIELDS); j++)
             check_grad(in, out, &fields[j], j % 2 ? MMA_NORM_GRAD : MMA_PLAIN, true, true,
                        j % 2);
         check_grad(in, out, &fields[2], MMA_NORM_GRAD, false, false, false);
@@ -633,8 +651,8 @@ int main(void)
             check_grad(n, out, &fields[1 + n % 3], MMA_NORM_GRAD, false, n % 4 == 1, false);
         }
     ok(!mma_conv_resident(16, 64) && !mma_conv_resident(24, 24) &&
-           !mma_conv_resident(64, 128) && !mma_grad_resident(64, 64, true) &&
-           !mma_grad_resident(32, 8, false) && !mma_conv_resident(8, 4),
+           !mma_conv_resident(64, 128) && !mma_conv_resident(64, 64) &&
+           !mma_grad_resident(64, 64) && !mma_grad_resident(32, 8) && !mma_conv_resident(8, 4),
        "other channels have none");
     return done_testing();
 }

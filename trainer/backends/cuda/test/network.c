@@ -276,6 +276,55 @@ static void check_bf16(void)
     stop(&ref);
 }
 
+static void infer_two(struct training *t)
+{
+    const float *logits;
+    struct err e;
+
+    fill(t, false, 2, 98);
+    if (network_infer(t->network, 2, &logits, &e))
+        bail_out("%s", e.text);
+}
+
+static void halve(struct training *t)
+{
+    struct weights *w = network_weights(t->network);
+
+    for (size_t i = 0; i < w->nparams; i++)
+        w->value[i] *= 0.5F;
+}
+
+/* What inference keeps of the weights is made again after a step, after the host has changed them,
+ * and after another graph has used its memory. */
+static void check_kept(enum dtype dtype, double tolerance)
+{
+    struct network_config config = small;
+    struct training cuda, ref;
+    double error = 0;
+
+    config.dtype = dtype;
+    config.base = 8;
+    start(&cuda, config, "cuda", OPTIM_SGD);
+    start(&ref, config, "ref", OPTIM_SGD);
+    for (uint64_t i = 0; i < 4; i++) {
+        if (i == 1 || i == 3) {
+            halve(&cuda);
+            halve(&ref);
+        } else {
+            step(&cuda, 2, i);
+            step(&ref, 2, i);
+        }
+        for (int k = 0; k < 4; k++)
+            error = fmax(error, compare_logits(&cuda, &ref));
+        infer_two(&cuda);
+        error = fmax(error, compare_logits(&cuda, &ref));
+    }
+    ok(error < tolerance, "%s: inference has the weights as they are: %.1e", precision_name(dtype),
+       error);
+    stop(&cuda);
+    stop(&ref);
+}
+
 static int double_it(void *arg, double *values, size_t n, struct err *e)
 {
     int *calls = arg;
@@ -770,6 +819,8 @@ int main(void)
     check_models();
     check_bf16();
     check_types();
+    check_kept(DTYPE_F32, 5e-3);
+    check_kept(DTYPE_BF16, 0.05);
     check_scaling();
     check_left_out();
     check_all_counts();
