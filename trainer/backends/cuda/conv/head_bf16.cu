@@ -70,8 +70,8 @@ KERNEL(head_pixels, head_args)
 }
 
 /* Both gradients: dx is that of y. partials[nparts][logits][channels + 1]: sums of dz y over a part
- * of the pixels, then of dz. sums[nparts][2][channels]: of dx and of dx x where y is not 0, or
- * NULL. */
+ * of the pixels, then of dz. sums[nparts][2][channels]: of dx and of dx x where y is positive,
+ * or NULL. */
 struct head_grad_args {
     const float *dz, *w, *coef;
     const uint16_t *x;

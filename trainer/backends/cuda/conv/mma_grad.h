@@ -15,8 +15,8 @@ extern "C" {
 #endif
 
 struct mma_grad_args {
-    /* The convolution of d to the input's gradient: flipped, with w_out and w_in exchanged. first.y
-     * is NULL: that gradient is not computed. */
+    /* The convolution of d to the input's gradient, with the weights packed for it (mma_pack.h).
+     * first.y is NULL: that gradient is not computed. */
     struct mma_args input;
     struct mma_source act; /* the convolution's input; its prologue is not MMA_NORM_GRAD */
     float *partials;          /* of mma_grad_bytes() */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The losses, with the formulas of backends/ref/{bce,softmax_ce,dice}.c. They are added up per
- * block, then over the blocks in order, into cuda_scalars.loss_sum. The first pass also counts what
- * metric/score.c counts: whole numbers, in any order. */
+ * block, then over the blocks, both in a fixed order, into cuda_scalars.loss_sum. With
+ * op_attr.counts the pass over the logits also counts what metric/score.c counts: whole numbers, in
+ * any order. */
 #include "config.h"
 #include "trainer/backends/cuda/runtime/cuda_kernel.h"
 
@@ -202,7 +203,7 @@ struct dice_args {
     struct cuda_scalars *scalars;
     float *dz;
     double *sums;
-    unsigned images, npixels, classes; /* pixels of one image */
+    unsigned images, npixels, classes; /* npixels: of one image */
     bool counts, measures;
 };
 

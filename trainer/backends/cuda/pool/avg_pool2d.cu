@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Means over 2x2 pixels, means over whole images, and subsampling of every second pixel: a thread
- * per result. Types are any. */
+/* Means over 2x2 pixels, means over whole images, subsampling of every second pixel, and their
+ * gradients: a thread per result. Types are any. */
 #include "config.h"
 #include "trainer/backends/cuda/runtime/cuda_kernel.h"
 
@@ -14,7 +14,7 @@ struct shrink_args {
     unsigned n;                                         /* elements of dst */
 };
 
-/* Returns the index of pixel (y, x) of an image of the large tensor. */
+/* Returns the index of the first channel of pixel (y, x) of an image of the large tensor. */
 DEVICE unsigned large_at(const struct shrink_args *k, unsigned image, unsigned y, unsigned x)
 {
     return ((image * k->large_height + y) * k->large_width + x) * k->large_channels;

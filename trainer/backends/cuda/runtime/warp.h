@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Primitives of kernels that work by warps (KERNEL_TILE only): bfloat16, 16 bytes at a time,
- * asynchronous copies into shared memory, and products of matrices on tensor cores. GPUs before
- * sm_80 have none of them: the backend must not launch such kernels there.
+/* Primitives of kernels: bfloat16, 16 bytes at a time, and only in a KERNEL_TILE asynchronous
+ * copies into shared memory and products of matrices on tensor cores. GPUs before sm_80 have none
+ * of them: the backend must not launch such kernels there.
  *
  * All threads of a warp call a function that begins with warp_ together. Each holds a part of the
  * matrices, as PTX defines it for mma.m16n8k16. With row = lane / 4 and pair = lane % 4:

@@ -5,7 +5,7 @@
 #include "config.h"
 #include "trainer/backends/cuda/runtime/cuda_kernel.h"
 
-/* Arguments of all kernels: the run's, in device memory. */
+/* An update and the numbers of its run, both in device memory. */
 struct update_args {
     const struct device_update *u;
     struct cuda_scalars *run;
@@ -66,7 +66,7 @@ KERNEL(penalize, update_args)
     }
 }
 
-/* Replaces the gradient by the step of LAMB, without the rate. */
+/* Updates m and v of a piece, and replaces its gradient by the step of LAMB, without the rate. */
 DEVICE void make_lamb_step(const struct device_update *u, const struct device_piece *p,
                            float factor)
 {
@@ -85,7 +85,8 @@ DEVICE void make_lamb_step(const struct device_update *u, const struct device_pi
     }
 }
 
-/* Sums of squares of each piece: of values, and of gradients or, with LAMB, of the step. */
+/* Sums of squares of each piece: of the values, and of the gradients times the factor of the update
+ * or, with LAMB, of the steps. */
 KERNEL_BLOCK(measure_pieces, update_args)
 {
     SHARED double scratch[GPU_BLOCK];
@@ -187,6 +188,7 @@ KERNEL(lamb, update_args)
 
 /* ---- norms */
 
+/* *sum += *unscale times the sum of the squares of n values; partials has one sum per block. */
 struct square_args {
     const float *values;
     double *partials, *sum;
