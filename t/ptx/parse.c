@@ -760,7 +760,7 @@ static void parse_entry(struct reader *r)
     for (;;) {
         if (is_next(r, ".maxntid")) {
             k->nthreads_max = (unsigned)take_number(r);
-            expect(r, ", 1, 1");
+            (void)is_next(r, ", 1, 1"); /* which nvcc leaves out for sm_100 */
         } else if (is_next(r, ".minnctapersm"))
             k->nblocks_min = (unsigned)take_number(r);
         else

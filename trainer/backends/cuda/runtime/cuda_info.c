@@ -13,6 +13,10 @@
 
 #include "trainer/core/library.h"
 
+#ifndef BUILT_ARCHS
+#define BUILT_ARCHS CUDA_ARCHS
+#endif
+
 static int cudnn_number(void)
 {
     struct err e;
@@ -100,13 +104,13 @@ static void explain(struct cuda_info *info, cudaError_t rc)
 }
 
 /* Binaries run on later minor versions of their architecture. The driver compiles the PTX of the
- * last one in CUDA_ARCHS for later architectures. */
+ * last one in BUILT_ARCHS for later architectures. */
 static bool is_built_for(const struct cuda_info_gpu *gpu)
 {
     long own = 10 * gpu->major + gpu->minor, last = own + 1;
     char *end;
 
-    for (const char *p = CUDA_ARCHS;; p = end) {
+    for (const char *p = BUILT_ARCHS;; p = end) {
         long arch = strtol(p, &end, 10);
         if (end == p)
             return last <= own;
@@ -123,7 +127,7 @@ const struct cuda_info_gpu *cuda_info_own(struct cuda_info *info, int i)
     if (!gpu || is_built_for(gpu))
         return gpu;
     snprintf(info->why, sizeof info->why, "GPU %d (%s) has compute capability %d.%d and this "
-             "program was built for " CUDA_ARCHS "; build it with ./configure CUDA_ARCHS=%d%d",
+             "program was built for " BUILT_ARCHS "; build it with ./configure CUDA_ARCHS=%d%d",
              i % info->ngpus, gpu->name, gpu->major, gpu->minor, gpu->major, gpu->minor);
     return NULL;
 }

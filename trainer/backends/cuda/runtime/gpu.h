@@ -80,17 +80,27 @@ void cuda_queue_note_launch(void);
 #define SHARED __shared__
 #define BARRIER() __syncthreads()
 #define ATOMIC_ADD(p, n) atomicAdd(p, n)
+#ifdef __CUDACC_RTC__ /* NVRTC compiles kernels only, and leaves out static ones */
+#define STATIC_KERNEL
+#else
+#define STATIC_KERNEL static
+#endif
 #define KERNEL(name, type) \
-    static __global__ void __launch_bounds__(GPU_BLOCK) name(const struct type k)
+    STATIC_KERNEL __global__ void __launch_bounds__(GPU_BLOCK) name(const struct type k)
 #define KERNEL_BLOCK(name, type) KERNEL(name, type)
 #define KERNEL_TILE(name, type, nblocks) \
-    static __global__ void __launch_bounds__(TILE_BLOCK, nblocks) name(const struct type k)
+    STATIC_KERNEL __global__ void __launch_bounds__(TILE_BLOCK, nblocks) name(const struct type k)
+#ifdef __CUDACC_RTC__
+#define LAUNCH(name, nblocks, stream, args) ((void)(nblocks), (void)(stream), (void)(args))
+#define LAUNCH_TILE(name, nblocks, nshared, stream, args) LAUNCH(name, nblocks, stream, args)
+#else
 #define LAUNCH(name, nblocks, stream, args) \
     (name<<<(unsigned)(nblocks), GPU_BLOCK, 0, stream>>>(args), cuda_queue_note_launch())
 #define LAUNCH_TILE(name, nblocks, nshared, stream, args)                                      \
     ((void)cudaFuncSetAttribute((const void *)name,                                            \
                                 cudaFuncAttributeMaxDynamicSharedMemorySize, (int)(nshared)),  \
      name<<<(unsigned)(nblocks), TILE_BLOCK, nshared, stream>>>(args), cuda_queue_note_launch())
+#endif
 #endif
 
 #endif

@@ -630,6 +630,8 @@ static void check_small_gpu(void)
 
 int main(void)
 {
+    if (!cuda_has_bf16())
+        skip_all("this GPU has no tensor cores for bfloat16");
     check_transposed();
     check_small_gpu();
     for (size_t i = 0; i < NCHANNELS; i++) {
