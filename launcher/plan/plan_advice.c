@@ -151,7 +151,8 @@ static void advise_disk(const struct workspace *w, const struct run_plan *plan,
                    1048576);
 }
 
-/* Looks for the trainer program, which may exist on the nodes only. */
+/* Warns if this host lacks the trainer program that the site names, which may be on the nodes
+ * only. */
 static void advise_trainer(const struct workspace *w, const struct run_plan *plan,
                            struct plan_advice *dst)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A sandbox: a private, real Slurm with several imitated nodes on this machine, all in one folder.
- * Scripts start and stop it; these functions find it and enter it. Its nodes are network
+ * Scripts start and stop it; these functions find it and enter it. Its nodes are sets of
  * namespaces (mode netns) or, where those are not allowed, all the machine itself (mode flat). */
 #ifndef UNETCTL_LAUNCHER_SANDBOX_SANDBOX_H
 #define UNETCTL_LAUNCHER_SANDBOX_SANDBOX_H

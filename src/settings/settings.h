@@ -122,7 +122,8 @@ int setting_set(const struct setting *s, const char *text, void *dst, struct err
 /* Returns the index of a WORD setting's value in src among its words. */
 int setting_word_index(const struct setting *table, const char *path, const void *src);
 
-/* Sets a list to copies of lines. Returns 0 or -1; then it holds the first few of them. */
+/* Sets a list to copies of lines. Returns 0, or -1, after which the list may have only the first
+ * of them. */
 int setting_set_lines(const struct setting *s, const char *const *lines, size_t n, void *dst,
                       struct err *e);
 int setting_append_line(struct setting_lines *dst, const char *line, struct err *e);
