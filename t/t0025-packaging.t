@@ -26,8 +26,25 @@ done
 is "$(printf '%s\n' "${recipes[@]}" | grep -oE 'foss-[0-9]+[ab](-CUDA)?' | tr '\n' ' ')" \
     "foss-2023b-CUDA foss-2023b foss-2024a-CUDA foss-2024a foss-2025a-CUDA foss-2025a " \
     "with and without CUDA"
-is "$(grep -rhoE 'https://unetctl[^/'\''" ]*' packaging | sort -u)" "https://unetctl.example" \
-    "one address of the project"
+is "$(grep -rhoE --exclude=release '(https://|@)unetctl[^/'\''" >]*' packaging debian 2>/dev/null |
+    sed 's,^@,https://,' | sort -u)" "https://unetctl.example" \
+    "the project has no address but an example"
+
+# What packaging/release makes of them.
+tarball=$TMP/unetctl-$version.tar.xz
+echo "a tarball" >"$tarball"
+exits 0 "the recipes of a release" packaging/release "$tarball" https://host.example/files "$TMP/out"
+sum=$(sha256sum <"$tarball")
+sum=${sum%% *}
+like "$OUT" "^$sum  unetctl-$version.tar.xz\$" "its sum is printed"
+like "$TMP/out/spack/package.py" "version\\(\"$version\", sha256=\"$sum\"\\)" "Spack has it"
+like "$TMP/out/conda/recipe.yaml" "sha256: $sum" "conda has it"
+is "$(grep -lx "checksums = \['$sum'\]" "$TMP"/out/easybuild/unetctl-*.eb | wc -l)" 6 \
+    "EasyBuild has it"
+is "$(grep -rho 'https://[a-z.]*example[^"'\'']*' "$TMP/out" | sort -u | xargs)" \
+    "https://host.example/files https://host.example/files/unetctl-\${{ version }}.tar.xz \
+https://host.example/files/unetctl-$version.tar.xz" "and all have its address"
+exits 2 "an address that is none" packaging/release "$tarball" host.example "$TMP/other"
 
 command -v python3 >/dev/null || { skip "python3 is not installed" "they parse"; done_testing; }
 parses() { python3 -c 'import ast, sys; ast.parse(open(sys.argv[1]).read(), sys.argv[1])' "$1"; }

@@ -63,6 +63,10 @@ class Unetctl(AutotoolsPackage, CudaPackage):
             args.append("CUDA_ARCHS=" + " ".join(spec.variants["cuda_arch"].value))
         return args
 
+    # The programs' own tests; the others need Slurm, MPI and data.
+    def check(self):
+        make("check", "TESTS=src/ launcher/ t0030 t1000 t1010 t1100")
+
     def setup_run_environment(self, env: EnvironmentModifications) -> None:
         if self.spec.satisfies("+cuda"):
             for name in ("nccl", "cudnn"):

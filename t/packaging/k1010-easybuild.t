@@ -1,15 +1,16 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # packaging/easybuild with EasyBuild of PyPI: each easyconfig finds all that it depends on; one is
-# built on the system's toolchain; its module is loaded by Lmod and by Environment Modules, also in
-# the jobs of a study.
+# built, as released, on the system's toolchain; its module is loaded by Lmod and by Environment
+# Modules, also in the jobs of a study; the demo runs with the installed programs.
 # shellcheck source=t/lib.sh
 . "${srcdir:-$(dirname "$0")/../..}/t/lib.sh"
+# shellcheck source=t/packaging/packaging.sh
 . "$srcdir/t/packaging/packaging.sh"
 packages_of_pypi easybuild pycodestyle
 need_lmod
-version=$(sed -n 's/^AC_INIT(\[unetctl\], \[\([^]]*\)\].*/\1/p' "$srcdir/configure.ac")
-recipes=$srcdir/packaging/easybuild
+release
+recipes=$TMP/release/easybuild
 export EASYBUILD_PREFIX=$TMP/easybuild EASYBUILD_MODULES_TOOL=Lmod EASYBUILD_TMPDIR=$TMP/eb
 if [ "$(id -u)" = 0 ]; then export EASYBUILD_ALLOW_USE_AS_ROOT_AND_ACCEPT_CONSEQUENCES=1; fi
 
@@ -22,7 +23,6 @@ done
 exits 0 "style" eb --check-style "$recipes"/*.eb
 
 # ---- a real build: the same recipe without a toolchain and what it depends on, which is Debian's
-exits 0 "make dist" make -s -C "$builddir" dist
 python3 - "$recipes/unetctl-$version-foss-2024a.eb" "unetctl-$version.eb" <<'END'
 import re, sys
 text = open(sys.argv[1]).read()
@@ -31,7 +31,7 @@ text, m = re.subn(r"(?ms)^(?:build)?dependencies = \[.*?\]\n", "", text)
 assert (n, m) == (1, 2)
 open(sys.argv[2], "w").write(text)
 END
-exits 0 "eb builds it" eb --sourcepath="$builddir" "unetctl-$version.eb"
+exits 0 "eb fetches and builds it" eb "unetctl-$version.eb"
 modules=$EASYBUILD_PREFIX/modules/all
 root=$EASYBUILD_PREFIX/software/unetctl/$version
 ok "a module for Lmod" test -e "$modules/unetctl/$version.lua"
@@ -72,4 +72,5 @@ exits 0 "1 and 2 GPUs" env PATH="${PATH//"$builddir":/}" "$unetctl" submit -C st
 like <(cat study/runs/unet-g01-s1/attempt-1/*.out) "unet-train is $root/bin/unet-train" \
     "the jobs have the module"
 exits 0 "report" "$unetctl" report -C study --text
+ok "the demo" demo_of "$root/bin"
 done_testing

@@ -4,9 +4,16 @@
 #
 #   packages_of_pypi NAME...       installs them into $TMP/venv, which is then first on PATH; the
 #                                  file is skipped where that fails
+#   release                        makes the tarball in $TMP/source, and recipes in $TMP/release
+#                                  that fetch it from there and check its sum (packaging/release);
+#                                  sets version
+#   demo_of BIN                    the demo by the programs in BIN, with neither a source nor a
+#                                  build tree beside it
 #   need_lmod                      LMOD_CMD: the installed Lmod, or Debian's package, unpacked
 #   need_environment_modules       MODULECMD, likewise; false where there is none. Debian does not
 #                                  install both at the same time
+
+: "${srcdir:?}" "${builddir:?}"
 
 packages_of_pypi() {
     if ! python3 -m venv "$TMP/venv" >"$OUT" 2>&1 ||
@@ -14,6 +21,22 @@ packages_of_pypi() {
         skip_all "pip cannot install $*: $(tail -n 1 "$OUT")"
     fi
     PATH=$TMP/venv/bin:$PATH
+}
+
+release() {
+    version=$(sed -n 's/^PACKAGE_VERSION = //p' "$builddir/Makefile")
+    exits 0 "make dist" make -s -C "$builddir" dist
+    mkdir "$TMP/source"
+    mv "$builddir/unetctl-$version.tar.xz" "$TMP/source"
+    exits 0 "the recipes of a release" "$srcdir/packaging/release" \
+        "$TMP/source/unetctl-$version.tar.xz" "file://$TMP/source" "$TMP/release"
+}
+
+demo_of() {
+    mkdir -p "$TMP/demo/t"
+    (cd "$srcdir/t" && cp lib.sh sandbox.sh demo.sh t9000-demo.t "$TMP/demo/t")
+    (cd "$TMP/demo" && srcdir=$PWD builddir=$1 bash t/t9000-demo.t) >"$OUT" 2>&1
+    grep -q '^ok' "$OUT" && ! grep '^not ok\|^Bail\|# skip' "$OUT"
 }
 
 unpack_debian() { # DIR PACKAGE...
