@@ -70,6 +70,7 @@ if command -v apptainer >/dev/null; then
     if [ "$(id -u)" = 0 ] && command -v debootstrap >/dev/null; then
         exits 0 "the base" debootstrap --variant=minbase --include=ca-certificates bookworm \
             "$TMP/base"
+        rm -rf "$TMP"/base/dev/* # which a container has of its host
         echo 'Acquire::Check-Valid-Until "false";' >"$TMP/base/etc/apt/apt.conf.d/90check"
         sed -i "s/^Bootstrap: docker/Bootstrap: localimage/; s,^From: .*,From: $TMP/base," unetctl.def
     fi

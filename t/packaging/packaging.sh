@@ -25,9 +25,11 @@ packages_of_pypi() {
 
 release() {
     version=$(sed -n 's/^PACKAGE_VERSION = //p' "$builddir/Makefile")
-    exits 0 "make dist" make -s -C "$builddir" dist
     mkdir "$TMP/source"
-    mv "$builddir/unetctl-$version.tar.xz" "$TMP/source"
+    # shellcheck disable=SC2016 # expanded there, by one test at a time
+    exits 0 "make dist" flock "$builddir/Makefile" sh -c '
+        make -s -C "$1" dist && mv "$1/unetctl-$2.tar.xz" "$3"' sh \
+        "$builddir" "$version" "$TMP/source"
     exits 0 "the recipes of a release" "$srcdir/packaging/release" \
         "$TMP/source/unetctl-$version.tar.xz" "file://$TMP/source" "$TMP/release"
 }
@@ -35,8 +37,9 @@ release() {
 demo_of() {
     mkdir -p "$TMP/demo/t"
     (cd "$srcdir/t" && cp lib.sh sandbox.sh demo.sh t9000-demo.t "$TMP/demo/t")
-    (cd "$TMP/demo" && srcdir=$PWD builddir=$1 bash t/t9000-demo.t) >"$OUT" 2>&1
-    grep -q '^ok' "$OUT" && ! grep '^not ok\|^Bail\|# skip' "$OUT"
+    (cd "$TMP/demo" && srcdir=$PWD builddir=$1 bash t/t9000-demo.t) >"$TMP/demo/tap" 2>&1
+    if grep -A8 '^not ok\|^Bail\|# skip' "$TMP/demo/tap"; then return 1; fi
+    grep '^ok' "$TMP/demo/tap"
 }
 
 unpack_debian() { # DIR PACKAGE...
