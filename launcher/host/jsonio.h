@@ -14,8 +14,8 @@
 int jsonio_print(json_t *root, int digits, const char *what, struct err *e);
 
 /* Decodes n bytes, which name (a file or a command) contains or prints. The caller releases the
- * document (json_decref). Returns NULL with ERR_DATA, and NAME:LINE if they are not JSON, or NAME if
- * the member "schema" is not that of this version (src/schema.h). */
+ * document (json_decref). Returns NULL with ERR_DATA, and NAME:LINE if they are not JSON, or NAME
+ * if the member "schema" is not that of this version (src/schema.h). */
 json_t *jsonio_decode(const char *text, size_t n, const char *name, struct err *e);
 
 /* The same for a file of at most limit bytes; also NULL if it cannot be read. */
