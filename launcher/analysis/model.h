@@ -44,7 +44,8 @@ struct model {
     double error;     /* root mean square of the relative errors */
     /* the same, of predicting each count from the others; NaN with too few counts */
     double loo_error;
-    double aicc;      /* corrected Akaike information criterion; NaN with too few counts */
+    /* the corrected Akaike information criterion; NaN with fewer runs than coefficients + 3 */
+    double aicc;
     /* the count with the shortest time, at least 1; INFINITY if more is always faster */
     double peak;
     struct interval peak_interval; /* high may be INFINITY */

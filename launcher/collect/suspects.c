@@ -98,8 +98,8 @@ static int compare_logs(const void *a, const void *b)
     return order ? order : x < y ? -1 : x > y;
 }
 
-/* logs[0..n) are copies. If their seeds differ, one is kept; if their counts or engines differ,
- * none is. */
+/* logs[0..n) are copies of one log. If they differ only in the seed, the first is kept; if they
+ * differ in the engine, the number of GPUs or the settings, none is. */
 static void discard_copies(struct result **logs, size_t n)
 {
     char note[256];

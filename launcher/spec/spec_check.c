@@ -19,7 +19,9 @@
 #include "src/plural.h"
 
 #define LINE_SIZE 65536  /* the longest report */
-#define SILENCE_S 5      /* how long a connection may be silent before it is closed, in seconds */
+/* A new connection must send its whole report within so many seconds. An accepted one then waits
+ * for the verdict. A send may block for as long. */
+#define REPORT_S 5
 /* how many seconds longer than timeout_s other ranks wait for the verdict, since rank 0 may start
  * late */
 #define GRACE_S 10
@@ -173,7 +175,7 @@ static int send_line(int fd, json_t *value)
 
     if (text)
         text[n++] = '\n'; /* replaces the NUL */
-    set_timeout(fd, SO_SNDTIMEO, SILENCE_S);
+    set_timeout(fd, SO_SNDTIMEO, REPORT_S);
     while (rc == 0 && done < n) {
         ssize_t sent = send(fd, text + done, n - done, MSG_NOSIGNAL);
         if (sent > 0)
@@ -190,7 +192,7 @@ static int send_line(int fd, json_t *value)
  * closes the connection of anything else. */
 static void receive_rank(struct spec_check *c, int fd)
 {
-    double until_s = clock_now() + SILENCE_S;
+    double until_s = clock_now() + REPORT_S;
     json_t *report = receive_report(fd, until_s < c->deadline_s ? until_s : c->deadline_s);
     bool is_ours = report && strcmp(spec_report_text(report, "step"), c->v->step) == 0;
 

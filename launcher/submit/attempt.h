@@ -25,9 +25,10 @@ int attempt_job(const struct workspace *w, const struct run *run, int attempt,
 int attempt_generate(const struct workspace *w, const struct run *run, int attempt,
                      struct write_queue *files, struct err *e);
 
-/* Checks that the files of an attempt that has not begun are complete. A power failure soon
- * after the submission may leave them empty, truncated or missing. Returns 1 if they are
- * complete, 0 with the reason in *why, or -1. */
+/* Checks the files of an attempt that has not begun, which a power failure soon after the
+ * submission may leave empty, truncated or missing: the run's run.json must be valid, attempt-K must
+ * exist, and neither script may be missing or cut off inside a line. A run.json of the attempt
+ * itself is not checked. Returns 1 if they are complete, 0 with the reason in *why, or -1. */
 int attempt_is_whole(const struct workspace *w, const struct run *run, int attempt, struct err *why,
                      struct err *e);
 

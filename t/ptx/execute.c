@@ -233,7 +233,8 @@ static bool jump(struct block *b, struct warp *w, struct insn *i, struct group *
     return true;
 }
 
-/* An instruction of the whole warp; false: lanes are missing, and the group waits for them. */
+/* Returns whether the group has all lanes that an instruction of the whole warp needs. If not, the
+ * group is put back and waits for the others. */
 static bool meet(struct block *b, struct warp *w, struct insn *i, const struct group *g)
 {
     if (g->mask != w->live) {

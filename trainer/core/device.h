@@ -59,7 +59,9 @@ struct device_adam {
 struct device_sgd {
     float momentum, look, decay, rate;
     bool nesterov;
-    bool corrects; /* momentum contains the factor (last step's rate / this step's rate) */
+    /* momentum is already multiplied by (last step's rate / this step's rate). With a scaled loss,
+     * the device computes it again from look, since only it knows which steps were left out. */
+    bool corrects;
 };
 
 /* The formulas are in optim/optim.h, per tensor. Slots: v for LARS; m, v for LAMB. */

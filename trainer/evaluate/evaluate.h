@@ -73,8 +73,9 @@ int evaluate_write(const char *path, struct dataset *ds, enum dataset_part part,
                    const int64_t *scores, struct err *e);
 
 /* Checks that the data set has the targets that the model learns: masks, or one class for each
- * image. For the latter *classes, of the configuration or checkpoint, becomes that of the data set
- * if it is 1, and must be equal otherwise. -1 with ERR_CONFIG. */
+ * image. If images have classes, *classes (of the configuration or checkpoint) is compared with
+ * the data set's number: 1, the preset, is replaced by it, and any other number must be equal.
+ * Returns 0, or -1 with ERR_CONFIG. */
 int evaluate_check_targets(const char *model, const struct dataset *ds, int *classes,
                            struct err *e);
 

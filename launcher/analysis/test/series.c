@@ -196,7 +196,7 @@ static void check_modes(void)
     results_destroy(&table);
 }
 
-/* Adds a run of the engine "a" with settings, which the table frees. */
+/* Adds a run of the engine "a" with a copy of settings, which the table frees. */
 static void add_set(int gpus, long seed, const char *settings)
 {
     table_add(&table, "a", gpus, seed, 8. / gpus)->settings = strdup(settings);

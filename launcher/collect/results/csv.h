@@ -11,7 +11,8 @@
  * more than max cells. */
 int csv_split(char *line, char separator, char **cells, int max);
 
-/* Adds one cell, in quotes if necessary. */
+/* Adds one cell, in quotes if it has commas or quotes; control characters become blanks. The caller
+ * adds the commas between cells. */
 void csv_add_cell(struct buf *b, const char *text);
 
 #endif

@@ -154,7 +154,7 @@ static void fill(struct results *table)
     results_sort(table);
 }
 
-/* Returns the number that follows before in text, or NaN if before is not there. */
+/* Returns the number right after the string `before` in text, or NaN if there is none. */
 static double number_behind(const char *text, const char *before)
 {
     const char *at = strstr(text, before);

@@ -58,7 +58,8 @@ int dataset_load(struct dataset *ds, int sharers, struct err *e);
 void dataset_close(struct dataset *ds);
 
 size_t dataset_count(const struct dataset *ds, enum dataset_part part);
-/* Returns the stem of sample i. */
+/* Returns the unique name of sample i, which is its "stem" in split.json: "0001", "train/0001",
+ * "cat/0001.png" or "FILE#0000012". */
 const char *dataset_name(const struct dataset *ds, enum dataset_part part, size_t i);
 
 /* Sets the height and width that all samples have, and returns their channels. */

@@ -113,8 +113,8 @@ static void join_rows(struct direct *d)
     d->src_h = d->dst_h;
 }
 
-/* Returns the plan of an op. wide: it computes two vectors of results at once if there are as
- * many. */
+/* Returns the plan of an op. wide: two vectors of results are computed at once if the values of a
+ * cell are a whole number of such pairs. */
 static struct direct direct_of(const struct op *op, const struct tensor *src,
                                const struct tensor *dst, const struct tensor *weights, bool up,
                                bool wide)

@@ -20,10 +20,12 @@
 /* Ids of the tensors in memory. */
 enum { CUDNN_X, CUDNN_Y, CUDNN_W, CUDNN_B };
 
+/* What a graph computes. x and y are the images on both sides of a convolution from x to y; in the
+ * gradients of an op one of them, or the weights, is a gradient. */
 enum cudnn_way {
-    CUDNN_FORWARD, /* computes y from x and the weights */
-    CUDNN_DATA,    /* computes x from y and the weights */
-    CUDNN_WEIGHTS  /* computes the weights from x and y */
+    CUDNN_FORWARD, /* y from x and the weights */
+    CUDNN_DATA,    /* the gradient of x from that of y and the weights */
+    CUDNN_WEIGHTS  /* the gradient of the weights from x and the gradient of y */
 };
 
 /* The operations on a forward convolution's result. */
