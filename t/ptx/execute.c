@@ -487,6 +487,7 @@ bool ptx_launch(struct ptx *p, const struct ptx_launch *launch, char why[PTX_WHY
     b->nshared = k->nstatic + launch->nshared;
     b->random = (launch->seed + p->nlaunches) * 0x9e3779b97f4a7c15u | 1;
     count_launch(k, launch);
+    footprint_clear(p);
     return run_blocks(b);
 }
 
@@ -505,6 +506,8 @@ struct ptx *ptx_new(unsigned arch)
 
 void ptx_free(struct ptx *p)
 {
+    if (p)
+        footprint_free(p);
     for (unsigned k = 0; p && k < p->ncode; k++) {
         struct insn *i = &p->code[k];
         for (unsigned o = 0; o < i->noperands; o++)

@@ -59,6 +59,7 @@ struct insn {
 struct counts {
     uint64_t nlaunches, nblocks, nwarp, nmultiply, nbarriers;
     uint64_t nwavefronts, nwavefronts_ideal, nsectors, nsectors_ideal;
+    uint64_t nfootprint; /* sectors that a launch reads and those that it writes, once each */
 };
 
 struct kernel {
@@ -89,6 +90,7 @@ struct ptx {
     unsigned nkernels;
     uint64_t nlaunches;
     struct block *block; /* the one that runs; launches share its memory */
+    struct footprint *footprint; /* of this launch; NULL: it is not counted */
 };
 
 /* Who read and wrote 4 bytes of shared memory since the last barrier. */
@@ -156,6 +158,12 @@ void run_memory(struct block *b, struct warp *w, struct insn *i);
 void wait_copies(struct block *b, struct warp *w, struct insn *i);
 void run_load_matrix(struct block *b, struct warp *w, struct insn *i);
 void run_multiply(struct warp *w, const struct insn *i);
+
+/* Counts what a warp's access to global memory adds to the sectors of this launch. */
+void footprint_add(struct ptx *p, struct kernel *k, const uint64_t *address, uint32_t mask,
+                   bool writes);
+void footprint_clear(struct ptx *p); /* at the start of a launch */
+void footprint_free(struct ptx *p);
 
 const struct limits *limits_of(unsigned arch);
 /* Blocks that a processor holds at a time; 0: none. */

@@ -474,8 +474,10 @@ static void run_copy(struct block *b, struct warp *w, struct insn *i)
     find_addresses(w, &i->operand[1], 0, real, from);
     EACH_LANE(w->mask) start_copy(b, w, i, l, to[l], from[l]);
     count_access(b, to, w->mask, 16, true);
-    if (real)
+    if (real) {
         count_access(b, from, real, 16, false);
+        footprint_add(b->ptx, b->kernel, from, real, false);
+    }
 }
 
 void wait_copies(struct block *b, struct warp *w, struct insn *i)
@@ -518,6 +520,10 @@ void run_memory(struct block *b, struct warp *w, struct insn *i)
     find_places(b, w, i, space, address, nbytes, how, place);
     if (space != PARAM)
         count_access(b, address, w->mask, nbytes, space == SHARED);
+    if (space != PARAM && space != SHARED && how != WRITE)
+        footprint_add(b->ptx, b->kernel, address, w->mask, false);
+    if (space != PARAM && space != SHARED && how != READ)
+        footprint_add(b->ptx, b->kernel, address, w->mask, true);
     if (how == READ)
         load(w, i, place);
     else if (how == WRITE)

@@ -50,6 +50,14 @@ bool ptx_launch(struct ptx *p, const struct ptx_launch *launch, char why[PTX_WHY
 void ptx_memory_add(const void *start, size_t nbytes);
 void ptx_memory_remove(const void *start);
 
+/* From now on, counts the sectors of global memory that a launch reads and those that it writes,
+ * each once. */
+void ptx_count_footprints(struct ptx *p);
+
+/* Prints a line with the counts of all launches of that kernel so far; report.c describes the
+ * columns. */
+void ptx_report_launch(const struct ptx *p, const struct ptx_launch *launch, FILE *out);
+
 /* A line for each kernel that ran, then one for each form of instruction and one for each
  * instruction that ran; report.c describes the columns. */
 void ptx_report(const struct ptx *p, FILE *out);

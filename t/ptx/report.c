@@ -3,7 +3,10 @@
  *   kernel NAME ARCH REGISTERS THREADS SHARED RESIDENT LAUNCHES BLOCKS WARP MMA BARRIERS
  *       WAVEFRONTS IDEAL SECTORS IDEAL, RESIDENT being the blocks that a processor holds;
  *   form OPCODE RUNS, for each form of instruction of the modules that were read;
- *   line KERNEL LINE RUNS, for each instruction of a kernel that ran. */
+ *   line KERNEL LINE RUNS, for each instruction of a kernel that ran.
+ * And of each launch, with the sums over this and all earlier launches of the kernel:
+ *   launch KERNEL BLOCKS THREADS SHARED RESIDENT WARP FP32 FP64 FLOP WAVEFRONTS SECTORS
+ *       FOOTPRINT, FP32 and FP64 being warp instructions, FLOP those of mma, FOOTPRINT sectors. */
 #include "config.h"
 
 #include <inttypes.h>
@@ -43,6 +46,49 @@ static void report_kernel(const struct ptx *p, const struct kernel *k, FILE *out
         if (p->code[i].nruns)
             fprintf(out, "line\t%s\t%u\t%" PRIu64 "\n", k->name, p->code[i].line,
                     p->code[i].nruns);
+}
+
+static bool ends_in(const char *form, const char *end)
+{
+    size_t n = strlen(form), m = strlen(end);
+
+    return n >= m && strcmp(form + n - m, end) == 0;
+}
+
+/* Multiplications and additions of an mma instruction such as mma.sync.aligned.m16n8k16... */
+static uint64_t flop_of(const char *form)
+{
+    unsigned m = 0, n = 0, k = 0;
+    const char *shape = strstr(form, ".m16");
+
+    if (shape)
+        (void)sscanf(shape, ".m%un%uk%u", &m, &n, &k);
+    return (uint64_t)2 * m * n * k;
+}
+
+void ptx_report_launch(const struct ptx *p, const struct ptx_launch *launch, FILE *out)
+{
+    const struct kernel *k = p->kernels;
+    uint64_t fp32 = 0, fp64 = 0, flop = 0;
+
+    while (strcmp(k->name, launch->kernel) != 0)
+        k++;
+    for (unsigned i = k->first; i < k->last; i++) {
+        const struct insn *insn = &p->code[i];
+        bool is_arithmetic = insn->kind == ARITHMETIC && strncmp(insn->form, "mov.", 4) != 0;
+
+        fp32 += is_arithmetic && ends_in(insn->form, ".f32") ? insn->nruns : 0;
+        fp64 += is_arithmetic && ends_in(insn->form, ".f64") ? insn->nruns : 0;
+        flop += insn->kind == MULTIPLY ? insn->nruns * flop_of(insn->form) : 0;
+    }
+    size_t nshared = k->nstatic + launch->nshared;
+    fprintf(out,
+            "launch\t%s\t%u\t%u\t%zu\t%u\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64
+            "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\n",
+            k->name, launch->nblocks, launch->nthreads, nshared,
+            resident_blocks(p->limits, k->nregisters, launch->nthreads, nshared),
+            k->counts.nwarp, fp32, fp64, flop, k->counts.nwavefronts, k->counts.nsectors,
+            k->counts.nfootprint);
 }
 
 static int compare_forms(const void *a, const void *b)

@@ -101,6 +101,8 @@ static void find_module(const char *kernel)
     closedir(d);
 }
 
+static FILE *launches; /* or NULL */
+
 static void report(void)
 {
     const char *path = getenv("PTX_REPORT");
@@ -110,6 +112,8 @@ static void report(void)
         ptx_report(set, f);
         fclose(f);
     }
+    if (launches)
+        fclose(launches);
     ptx_free(set);
 }
 
@@ -123,12 +127,16 @@ void ptx_device_run(struct ptx_launch launch)
         set = ptx_new((unsigned)strtoul(arch, NULL, 10));
         if (!set)
             stop("EMULATE_CAPABILITY=%s is not an architecture that limits.c knows", arch);
+        if (getenv("PTX_LAUNCHES") && (launches = fopen(getenv("PTX_LAUNCHES"), "w")))
+            ptx_count_footprints(set);
         atexit(report);
     }
     if (!ptx_has(set, launch.kernel))
         find_module(launch.kernel);
     if (!ptx_launch(set, &launch, why))
         stop("%s", why);
+    if (launches)
+        ptx_report_launch(set, &launch, launches);
 }
 
 /* ---- what the program allocates */

@@ -3,8 +3,9 @@
  * (trainer/backends/cuda/runtime/test/emulate.h) call this.
  *
  * PTX_DIR names the folder of *.ptx, with *.log of ptxas -v beside them, and EMULATE_CAPABILITY the
- * architecture. PTX_REPORT names a file for ptx_report, written when the program ends, and PTX_SEED
- * another order of warps and blocks. A fault ends the program with 1. */
+ * architecture. PTX_REPORT names a file for ptx_report, written when the program ends, PTX_LAUNCHES
+ * one for ptx_report_launch, and PTX_SEED another order of warps and blocks. A fault ends the
+ * program with 1. */
 #ifndef UNETCTL_T_PTX_TEST_DEVICE_H
 #define UNETCTL_T_PTX_TEST_DEVICE_H
 

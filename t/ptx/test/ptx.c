@@ -283,7 +283,9 @@ static void check_results(void)
 
 /* ---- counts */
 
-static void check_count(const char *what, const char *body, unsigned column, const char *want)
+/* Compares a column of the report's first line of that kind, counted from 0. */
+static void check_count(const char *what, const char *body, const char *line, unsigned column,
+                        const char *want)
 {
     char why[PTX_WHY], text[8192], *report = NULL, *state, *field;
     size_t n;
@@ -292,10 +294,12 @@ static void check_count(const char *what, const char *body, unsigned column, con
     FILE *f = open_memstream(&report, &n);
 
     snprintf(text, sizeof text, "%s%s%s", before, body, after);
+    ptx_count_footprints(p);
     bool fine = ptx_add(p, "test", text, why) && ptx_launch(p, &l, why);
+    ptx_report_launch(p, &l, f);
     ptx_report(p, f);
     fclose(f);
-    field = strtok_r(report, "\t\n", &state);
+    field = strtok_r(strstr(report, line), "\t\n", &state);
     for (unsigned k = 0; field && k < column; k++)
         field = strtok_r(NULL, "\t\n", &state);
     ok(fine, "%s: runs", what);
@@ -310,18 +314,26 @@ int main(void)
     check_faults();
     check_launches();
     check_results();
-    check_count("wavefronts of neighbours", "st.shared.u32 [%r3], %r1;", 12, "2");
+    check_count("wavefronts of neighbours", "st.shared.u32 [%r3], %r1;", "kernel", 12, "2");
     check_count("wavefronts of one bank",
                 "shl.b32 %r5, %r1, 7; and.b32 %r5, %r5, 1023; add.s32 %r5, %r4, %r5;"
                 "setp.lt.u32 %p1, %r1, 8; @%p1 st.shared.u32 [%r5], %r1;",
-                12, "8");
+                "kernel", 12, "8");
     check_count("their ideal",
                 "shl.b32 %r5, %r1, 7; and.b32 %r5, %r5, 1023; add.s32 %r5, %r4, %r5;"
                 "setp.lt.u32 %p1, %r1, 8; @%p1 st.shared.u32 [%r5], %r1;",
-                13, "1");
-    check_count("sectors of neighbours", "ld.global.u32 %r5, [%rd4];", 14, "8");
-    check_count("sectors of one address", "ld.global.u32 %r5, [%rd2];", 14, "2");
-    check_count("barriers", "bar.sync 0; bar.sync 0;", 11, "2");
+                "kernel", 13, "1");
+    check_count("sectors of neighbours", "ld.global.u32 %r5, [%rd4];", "kernel", 14, "8");
+    check_count("sectors of one address", "ld.global.u32 %r5, [%rd2];", "kernel", 14, "2");
+    check_count("barriers", "bar.sync 0; bar.sync 0;", "kernel", 11, "2");
+    check_count("registers are not float", "add.s32 %r5, %r1, %r1;", "launch", 7, "0");
+    check_count("instructions of floats", "add.rn.f32 %f1, %f2, %f3; mov.f32 %f1, %f2;",
+                "launch", 7, "2");
+    check_count("and of doubles", "add.rn.f64 %fd1, %fd2, %fd3;", "launch", 8, "2");
+    check_count("sectors that are read twice",
+                "ld.global.u32 %r5, [%rd4]; ld.global.u32 %r6, [%rd4];", "launch", 12, "8");
+    check_count("and that are read and written",
+                "ld.global.u32 %r5, [%rd3]; st.global.u32 [%rd3], %r5;", "launch", 12, "16");
     ptx_memory_remove(&memory);
     ok(run("ld.global.u32 %r5, [%rd4];", 80, usual()) != NULL, "memory that was given back");
     return done_testing();

@@ -27,7 +27,9 @@
 #ifndef GPU_BLOCK
 #define GPU_BLOCK 64 /* a GPU has more; each is a coroutine here */
 #endif
+#ifndef GPU_MOST_BLOCKS
 #define GPU_MOST_BLOCKS 5 /* so that threads step through small tensors, too */
+#endif
 #define EMULATE_STACK ((size_t)64 << 10)
 #define EMULATE_ALLOCATIONS 64
 #define EMULATE_THREADS 256 /* per block, at most */
@@ -89,7 +91,8 @@ enum {
 
 /* A machine of EMULATE_GPUS GPUs with EMULATE_MEMORY bytes each. $EMULATE_DRIVER: the CUDA that its
  * driver supports (default 13000; 0: there is no driver). $EMULATE_CAPABILITY: compute capability
- * without the dot (default 90). $EMULATE_NAME: the name of its GPUs. */
+ * without the dot (default 90). $EMULATE_PROCESSORS: its multiprocessors (default 2).
+ * $EMULATE_NAME: the name of its GPUs. */
 #define EMULATE_GPUS 2
 #define EMULATE_PROCESSORS 2
 #define EMULATE_MEMORY ((size_t)1 << 30)
@@ -622,7 +625,8 @@ static inline cudaError_t cudaDeviceGetAttribute(int *value, int attribute, int 
     (void)index;
     *value = attribute == cudaDevAttrComputeCapabilityMajor
                  ? emulate_number("EMULATE_CAPABILITY", 80) / 10
-             : attribute == cudaDevAttrMultiProcessorCount ? EMULATE_PROCESSORS
+             : attribute == cudaDevAttrMultiProcessorCount
+                 ? emulate_number("EMULATE_PROCESSORS", EMULATE_PROCESSORS)
              : attribute == cudaDevAttrMaxSharedMemoryPerBlockOptin ? (int)emulate_most_shared : 0;
     return cudaSuccess;
 }
@@ -644,7 +648,8 @@ static inline cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *p, int 
 
     EMULATE_CALL(cudaErrorInvalidDevice);
     *p = (struct cudaDeviceProp){.major = capability / 10, .minor = capability % 10,
-                                 .multiProcessorCount = EMULATE_PROCESSORS,
+                                 .multiProcessorCount = emulate_number("EMULATE_PROCESSORS",
+                                                                       EMULATE_PROCESSORS),
                                  .totalGlobalMem = EMULATE_MEMORY};
     memset(p->uuid.bytes, index, sizeof p->uuid.bytes);
     snprintf(p->name, sizeof p->name, "%s",
