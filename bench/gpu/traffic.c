@@ -11,7 +11,12 @@
  *     make bench/gpu/traffic && bench/gpu/traffic [BASE HEIGHT WIDTH BATCH [GB/s TFLOP/s]]
  *
  * The preset is 8 768 1024 16 4300 790: the reference network, and the copy rate and bfloat16
- * matrix rate of an H200. */
+ * matrix rate of an H200.
+ *
+ *     bench/gpu/traffic BASE HEIGHT WIDTH BATCH f32|bf16
+ *
+ * prints the convolutions that are left to cuDNN for bench/gpu/predict.py, a line each: direction,
+ * channels of source and result, operations and bytes, separated by tabs. */
 #include "config.h"
 
 #include "trainer/backends/cuda/test/emulated.c"
@@ -24,7 +29,7 @@
 
 #define MAX_LAYERS 64
 
-enum way { UNFUSED, NOW, FUSED, NWAYS };
+enum way { UNFUSED, NOW, FUSED, NWAYS, CUDNN };
 
 struct layer {
     char name[TENSOR_NAME_SIZE];
@@ -161,6 +166,29 @@ static void count_ops(const struct graph *g, enum way way)
     }
 }
 
+static bool is_cudnn(const struct kernel *kernel)
+{
+    return kernel == &cudnn_conv_conv2d || kernel == &cudnn_conv_conv2d_grad ||
+           kernel == &cudnn_conv_conv_transpose2d || kernel == &cudnn_conv_conv_transpose2d_grad;
+}
+
+static void print_cudnn(const struct graph *g)
+{
+    for (size_t i = 0; i < g->nops; i++) {
+        const struct op *op = g->ops[i];
+        unsigned form = op_form(op);
+
+        if (!is_cudnn(backend_kernel(backend_find("cuda"), op)))
+            continue;
+        const struct tensor *w = op->in[1] ? op->in[1] : op->out[1];
+        bool up = strstr(op->kind->name, "transpose") != NULL;
+        printf("%s\t%d\t%d\t%.0f\t%.0f\n",
+               form & OP_INPUT_ONLY     ? "gradient of the input"
+               : form & OP_WEIGHTS_ONLY ? "gradient of the weights" : "forward",
+               (int)w->shape.dim[!up], (int)w->shape.dim[up], profile_flop(op), profile_bytes(op));
+    }
+}
+
 static void count_graph(const struct network_config *config, int batch, bool fuse, enum way way)
 {
     const struct backend *cuda = backend_find("cuda");
@@ -171,12 +199,15 @@ static void count_graph(const struct network_config *config, int batch, bool fus
         fprintf(stderr, "traffic: %s\n", e.text);
         exit(1);
     }
-    precision_mark(g, DTYPE_BF16);
+    precision_mark(g, config->dtype);
     if (fuse && fuse_graph(g, cuda, &e) < 0) {
         fprintf(stderr, "traffic: %s\n", e.text);
         exit(1);
     }
-    count_ops(g, way);
+    if (way == CUDNN)
+        print_cudnn(g);
+    else
+        count_ops(g, way);
     graph_destroy(g);
 }
 
@@ -228,6 +259,11 @@ int main(int argc, char **argv)
     if (!model_open("unet", &e)) {
         fprintf(stderr, "traffic: %s\n", e.text);
         return 1;
+    }
+    if (argc == 6) {
+        config.dtype = strcmp(argv[5], "f32") == 0 ? DTYPE_F32 : DTYPE_BF16;
+        count_graph(&config, (int)numbers[3], true, CUDNN);
+        return 0;
     }
     /* first, because it determines order and channels */
     count_graph(&config, (int)numbers[3], true, NOW);
