@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Trains whole networks on the CUDA backend and on the reference, and compares the weights: queues,
  * slots, recorded programs and moving arenas must not change results. Together with emulated.c the
- * device is emulated, with results as late as a GPU's may be. */
+ * device is emulated, with results as late as a GPU's may be.
+ *
+ *   network.t [--list | PART]      all checks; lists the parts of them; one part */
 #include "config.h"
 
 #include <math.h>
@@ -23,6 +25,23 @@ bool cuda_has_bf16(void); /* runtime/cuda_kernel.h, which not every build can in
 static const struct network_config small = {
     .model = "unet", .backend = "cuda", .base = 4, .depth = 1, .channels = 3, .height = 16,
     .width = 12, .batch_norm = BATCH_NORM_LOCAL, .threads = 1, .seed = 7};
+
+static int only_part = -1; /* of the checks, from 1; negative: all */
+static int nparts;
+
+/* Returns whether the next part is to be checked. */
+static bool is_part(void)
+{
+    nparts++;
+    return only_part < 0 || nparts == only_part;
+}
+
+static int list_parts(void)
+{
+    for (int i = 1; i <= nparts; i++)
+        printf("%d\n", i);
+    return 0;
+}
 
 /* A network in training, and the sum of its losses. */
 struct training {
@@ -227,6 +246,8 @@ static void check_models(void)
                   {"chips", 3, 2, 21, 18}, {"fcnn", 4, 2, 16, 32}};
 
     for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
+        if (!is_part())
+            continue;
         struct network_config config = small;
 
         config.model = models[i].name;
@@ -796,44 +817,69 @@ static void check_kernels(void)
     ok(tally.nright > 30, "more than 30 were tried");
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     struct network_config config = small;
     char cache[] = "/tmp/unet-network-XXXXXX";
 
     if (!mkdtemp(cache) || setenv("XDG_CACHE_HOME", cache, 1))
         bail_out("no folder in /tmp");
+    only_part = argc > 1 ? atoi(argv[1]) : -1; /* --list: none, as there is no part 0 */
     need_device();
-    check_kernels();
+    if (is_part())
+        check_kernels();
     setenv("UNET_CUDA_KERNELS", "untried", 1); /* a wrong kernel must not be replaced */
 
-    check_training(config, OPTIM_SGD, "SGD");
-    check_training(config, OPTIM_LARS, "LARS");
-    check_training(config, OPTIM_LAMB, "LAMB");
-    check_clipped(config, OPTIM_ADAM, 0.02, "Adam, clipped");
-    check_clipped(config, OPTIM_LAMB, 0.05, "LAMB, clipped");
-    check_clipped(config, OPTIM_SGD, 1e6, "SGD, hardly ever clipped");
+    if (is_part())
+        check_training(config, OPTIM_SGD, "SGD");
+    if (is_part())
+        check_training(config, OPTIM_LARS, "LARS");
+    if (is_part())
+        check_training(config, OPTIM_LAMB, "LAMB");
+    if (is_part())
+        check_clipped(config, OPTIM_ADAM, 0.02, "Adam, clipped");
+    if (is_part())
+        check_clipped(config, OPTIM_LAMB, 0.05, "LAMB, clipped");
+    if (is_part())
+        check_clipped(config, OPTIM_SGD, 1e6, "SGD, hardly ever clipped");
     config.batch_norm = BATCH_NORM_NONE;
     config.loss = LOSS_CE_DICE;
-    check_training(config, OPTIM_ADAMW, "AdamW, CE + Dice, no batch norm");
+    if (is_part())
+        check_training(config, OPTIM_ADAMW, "AdamW, CE + Dice, no batch norm");
     config.classes = 3;
     config.loss = LOSS_CE;
     config.class_weights = (const float[]){1, 2, 0.5F};
-    check_training(config, OPTIM_SGD, "three classes with weights");
+    if (is_part())
+        check_training(config, OPTIM_SGD, "three classes with weights");
     check_models();
-    check_bf16();
-    check_types();
-    check_kept(DTYPE_F32, 5e-3);
-    check_kept(DTYPE_BF16, 0.05);
-    check_scaling();
-    check_left_out();
-    check_all_counts();
-    check_sync(DTYPE_F32, 2e-3);
-    check_sync(DTYPE_BF16, 4e-2);
-    check_ready();
-    check_linked();
-    check_recorded();
-    check_room();
+    if (is_part())
+        check_bf16();
+    if (is_part())
+        check_types();
+    if (is_part())
+        check_kept(DTYPE_F32, 5e-3);
+    if (is_part())
+        check_kept(DTYPE_BF16, 0.05);
+    if (is_part())
+        check_scaling();
+    if (is_part())
+        check_left_out();
+    if (is_part())
+        check_all_counts();
+    if (is_part())
+        check_sync(DTYPE_F32, 2e-3);
+    if (is_part())
+        check_sync(DTYPE_BF16, 4e-2);
+    if (is_part())
+        check_ready();
+    if (is_part())
+        check_linked();
+    if (is_part())
+        check_recorded();
+    if (is_part())
+        check_room();
     remove_cache(cache);
+    if (only_part == 0)
+        return list_parts();
     return done_testing();
 }
