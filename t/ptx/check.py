@@ -16,6 +16,7 @@ import random
 import re
 import resource
 import shutil
+import signal
 import subprocess
 import sys
 
@@ -170,7 +171,7 @@ def run_test(test, arch, folder, report="", limit=None):
             if line.startswith("not ok"):
                 failed.append(line.strip())
                 if limit:
-                    p.kill()
+                    os.kill(p.pid, signal.SIGKILL)  # p.kill() might reap it
                     break
         p.stdout.close()
         _, status, usage = os.wait4(p.pid, 0)

@@ -277,6 +277,11 @@
     {&max_pool2d_grad_kind, {0}, \
      {NHWC(n, h, w, c), NHWC(n, 2 * h, 2 * w, c), [OP_ADDED] = NHWC(n, 2 * h, 2 * w, c)}, \
      {VALUES_NORMAL}, 0x3, 0, 0, false, 0, 0}
+#define POOL_ADD_ODD(n, h, w, c) \
+    {&max_pool2d_grad_kind, {0}, \
+     {NHWC(n, h, w, c), NHWC(n, 2 * h + 1, 2 * w + 1, c), \
+      [OP_ADDED] = NHWC(n, 2 * h + 1, 2 * w + 1, c)}, \
+     {VALUES_NORMAL}, 0x3, 0, 0, false, 0, 0}
 #define GLOBAL_AVG_POOL(n, h, w, c) \
     {&global_avg_pool_kind, {0}, {NHWC(n, h, w, c)}, {VALUES_NORMAL}, 0x1, 0, 0.5, false, 0, 0}
 #define SUBSAMPLE(n, h, w, a, b) \
