@@ -249,8 +249,9 @@ static int measure_run(struct result *r, const struct run_record *record, struct
 
 /* What is known of an attempt besides its measurements. */
 struct attempt {
-    /* How the number of GPUs changed, "" if it did not: as in struct run_record, or else from the
-     * run.json of the attempts. */
+    /* How the number of GPUs changed, in words, or "" if it did not. It is the text of struct
+     * run_record.worlds. If the record has none, the text names an attempt whose run.json has
+     * another number of GPUs than planned. */
     char worlds[200];
     char backend[16]; /* the backend that computed; "": unknown */
 };

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Runs kernels from the PTX that nvcc made of them, on the CPU, and checks each instruction.
  *
- * A kernel is stopped, with its instruction, block and thread named, at: an access outside of the
- * registered memory, or misaligned; a read of shared memory that was not written, or not yet, as a
- * cp.async is still in flight; a race between threads in shared memory; a barrier or an instruction
- * of a whole warp in divergent code; a launch that the architecture refuses; an instruction that
- * this interpreter does not know. Blocks, and the warps of a block between two barriers, run in an
- * order drawn from the seed. */
+ * ptx_add refuses a module with an instruction that this interpreter does not know, and ptx_launch a
+ * launch that the architecture refuses. A running kernel is stopped, with its instruction, block
+ * and thread named, at: an access outside of the registered memory, or misaligned; a read of shared
+ * memory that was not written, or any access while a cp.async still writes there; a race between
+ * threads in shared memory; a barrier or an instruction of a whole warp in divergent code. Blocks,
+ * and the warps of a block between two barriers, run in an order drawn from the seed. */
 #ifndef UNETCTL_T_PTX_PTX_H
 #define UNETCTL_T_PTX_PTX_H
 

@@ -206,10 +206,11 @@ extern const struct op_kind relu_grad_kind; /* (dy, y) -> dx */
 
 /* Max pooling of 2x2 pixels with stride 2; an odd last row or column is ignored. The gradient goes
  * to the first of the largest values in reading order, as in PyTorch. With attr.relu, which fusion
- * sets, a ReLU precedes it, and a second output records which of the four values was the largest: a
- * number from 0 to 3 in reading order, two bits. places[i] holds these for the numbers of y from
- * OP_PLACES i on, the first in the lowest bits, and is less than 2^16, so a float is exact.
- * (x) -> y, places; grad, attr has the size of dx: (dy, y, places) -> dx */
+ * sets, a ReLU precedes it, and a second output, places, records which of the four values was the
+ * largest: a number from 0 to 3 in reading order, two bits. places[i] has these of OP_PLACES values
+ * of y, from y[OP_PLACES * i] on, the first in the lowest bits. It is less than 2^16, so a float
+ * holds it exactly. With attr.relu the op is (x) -> y, places, and its gradient is (dy, y, places)
+ * -> dx, where attr has the height and width of dx. */
 #define OP_PLACES 8
 extern const struct op_kind max_pool2d_kind;      /* (x) -> y */
 extern const struct op_kind max_pool2d_grad_kind; /* (dy, x) -> dx */

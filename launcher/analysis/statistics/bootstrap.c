@@ -19,8 +19,11 @@ static size_t sort_known(double *v, size_t n)
     size_t known = 0;
 
     for (size_t i = 0; i < n; i++)
-        if (!isnan(v[i]))
-            v[known++] = v[i];
+        if (!isnan(v[i])) {
+            double value = v[i];
+            v[i] = v[known];
+            v[known++] = value;
+        }
     median_sort(v, known);
     return known;
 }

@@ -337,12 +337,12 @@ static int count_pages(TIFF *tif, const struct tiff_reader *r)
 {
     int n = 1;
 
-    while (n < MAX_PAGES && TIFFReadDirectory(tif))
+    while (n <= MAX_PAGES && TIFFReadDirectory(tif))
         n++;
     if (r->failed)
         return -1;
-    return n < MAX_PAGES ? n : err_set(r->e, ERR_DATA, "%s: damaged TIFF: more than %d pages",
-                                       r->name, MAX_PAGES);
+    return n <= MAX_PAGES ? n : err_set(r->e, ERR_DATA, "%s: damaged TIFF: more than %d pages",
+                                        r->name, MAX_PAGES);
 }
 
 int tiff_file_decode(const uint8_t *bytes, size_t nbytes, const char *name, int page,

@@ -17,7 +17,7 @@ struct mask_stats {
     int64_t pixels;
     int64_t of_value[65536]; /* pixels by value; in coloured masks only grey pixels */
     unsigned full;           /* the largest value that a sample can have: 2^bits - 1 */
-    int64_t bit_ones;        /* pixels of value 1 in masks of 1 bit; of_value has them as full */
+    int64_t bit_ones;        /* pixels of value 1 in masks of 1 bit; they are in of_value[full] */
     bool one_and_full;       /* some mask contains both 1 and the full value */
     size_t coloured;         /* number of masks with colours */
     struct mask_stats_colour {

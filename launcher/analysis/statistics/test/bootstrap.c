@@ -44,6 +44,27 @@ static void check_percentile(void)
     ok(!interval_is_known(&i), "there is no interval if a fifth of the replicates is unknown");
 }
 
+/* A few unknown replicates, at either end, do not count. */
+static void check_unknown(void)
+{
+    static const double jackknife[] = {480, 490, 500, 505, 530};
+    double whole[990], first[999], last[999];
+    struct interval i, j;
+
+    for (int k = 0; k < 999; k++) {
+        first[k] = k < 9 ? NAN : (double)(((k - 9) * 37) % 990 + 1);
+        last[k] = k < 990 ? (double)((k * 37) % 990 + 1) : NAN;
+        if (k < 990)
+            whole[k] = (double)((k * 37) % 990 + 1);
+    }
+    i = bootstrap_bca(whole, 990, 500, jackknife, 5, 0.95);
+    ok(i.method == INTERVAL_BCA, "990 replicates have a BCa interval");
+    j = bootstrap_bca(last, 999, 500, jackknife, 5, 0.95);
+    ok(i.low == j.low && i.high == j.high, "unknown ones behind them do not change it");
+    j = bootstrap_bca(first, 999, 500, jackknife, 5, 0.95);
+    ok(i.low == j.low && i.high == j.high, "nor do unknown ones before them");
+}
+
 static void check_coverage(void)
 {
     int covered = 0;
@@ -67,6 +88,7 @@ int main(void)
 {
     check_known();
     check_percentile();
+    check_unknown();
     check_coverage();
     return done_testing();
 }

@@ -48,9 +48,9 @@ static void forecast_load(struct forecast *f, struct description *d)
         f->code = errno;
 }
 
-/* Encodes the answer. Slurm checks what the sizes do not show: features, accounts, reservations.
- * While nodes are away, Slurm's "not available" may be caused by that, so the job is not
- * refused. */
+/* Encodes the answer. cluster_check has already compared the job's size with the partition. Slurm
+ * also checks features, accounts and reservations. If some nodes are away, that may be why Slurm
+ * says that the requested node configuration is not available, so the job is not refused then. */
 static json_t *encode_forecast(const struct forecast *f, int away)
 {
     if (f->code == 0) {
