@@ -99,8 +99,10 @@ static int compare_medians(struct ratio *r, const double *a, size_t na, const do
         rc = bootstrap_median_ratio(&r->interval, a, na, b, nb, SEED, INTERVAL_LEVEL, e);
     else
         r->interval = student_ratio(a, na, b, nb, INTERVAL_LEVEL);
-    if (interval_is_known(&r->interval))
+    if (interval_is_known(&r->interval)) {
+        r->interval.low = fmax(r->interval.low, 0); /* a ratio of times is not negative */
         include_estimate(r);
+    }
     return rc;
 }
 

@@ -105,6 +105,14 @@ static void check_intervals(void)
     ok(r->interval.method == INTERVAL_EPOCHS && r->interval.level > 0.9,
        "the interval of single runs is over their epochs");
     results_destroy(&table);
+    for (long seed = 1; seed <= 2; seed++) {
+        table_add(&table, "a", 1, seed, seed == 1 ? 0.099 : 0.059);
+        table_add(&table, "a", 2, seed, seed == 1 ? 0.129 : 0.145);
+    }
+    compute("a");
+    r = &found[0].points[1].speedup[QUANTITY_STEADY_EPOCH];
+    ok(r->interval.low == 0 && r->interval.high > 2, "an interval of speed-up begins at 0 at least");
+    results_destroy(&table);
 }
 
 /* GPUs that drop a remainder process fewer images in less time, which does not count as speed. */
