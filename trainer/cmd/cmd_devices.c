@@ -31,7 +31,9 @@ static const struct cli_option options[] = {
     OPTIONS_JSON(opt_json),
     {0}};
 
-#define CUDNN_9 90000 /* units of 10000; before, 1000 */
+/* cuDNN's version numbers from this one on count the major version in 10000s, earlier ones in
+ * 1000s. */
+#define CUDNN_9 90000
 
 /* Returns a version number as text: "9.19.0" for 91900 with unit 10000, "none" for 0. */
 static const char *version_text(int version, int unit, char *dst, size_t size)

@@ -34,7 +34,7 @@
 #include "trainer/run/shutdown.h"
 
 #define PROGRESS_S 10   /* seconds between reports of progress */
-#define MANY_TILES 1000 /* an image with more tiles is announced before they are computed */
+#define MANY_TILES 1000 /* if an image has more tiles, their number is logged after the first */
 
 static const char *opt_checkpoint, *opt_crop, *opt_out, *opt_size, *opt_format = "png";
 static const char *opt_backend = "auto", *opt_dtype = "f32";
@@ -171,7 +171,7 @@ static int write_probabilities(const char *name, const struct page_result *r, st
     return 0;
 }
 
-/* Returns a colour far from those of other classes: successive hues differ by the golden ratio. */
+/* Sets rgb to the colour of a class: hues of successive classes differ by the golden ratio. */
 static void colour_of(int class, float rgb[3])
 {
     float hue = fmodf((float)class * 0.618034F, 1) * 6;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* unet-train train: executes one run, from its configuration to the marker DONE or FAILED. */
+/* unet-train train: executes one run, from its configuration to the marker DONE or FAILED, or to a
+ * checkpoint if it is asked to stop. */
 #include "config.h"
 
 #include <limits.h>

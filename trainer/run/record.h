@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The results of a run (logs/SCHEMA.md): record.jsonl while it trains, log.csv and the marker DONE
- * or FAILED at its end. Only rank 0 has a record. */
+/* The results of a run (logs/SCHEMA.md): record.jsonl while it trains, and at its end log.csv and
+ * the marker DONE, or only the marker FAILED. Only rank 0 has a record. */
 #ifndef UNETCTL_TRAINER_RUN_RECORD_H
 #define UNETCTL_TRAINER_RUN_RECORD_H
 

@@ -102,8 +102,8 @@ static void run_own_session(struct replica *r)
         c->ops->abort(c, &r->e);
 }
 
-/* Runs a replica that NCCL connects. Frees the GPU's resources in the thread that uses it, and the
- * session, whose recorded steps use the communicator, before that. */
+/* Runs a replica that NCCL connects. In this thread, which uses the GPU, frees first the session,
+ * whose recorded steps use the communicator, then the communicator and the GPU's resources. */
 static void run_with_nccl(struct replica *r)
 {
     struct comm *thread = r->config.comm, *comm = link_device(r, thread, &r->e);

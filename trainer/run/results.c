@@ -27,8 +27,8 @@ static int write_weights(const struct training *t, const struct network_config *
     return checkpoint_write(dir, network, &classes, network_weights(t->network), sha256, e);
 }
 
-/* Returns a bound for the loss of a network that has learnt nothing: the cross-entropy of equal
- * probabilities for all classes, and 1, the maximum, for the Dice loss. */
+/* Returns a bound for the loss of a network that has learnt nothing, summed over the parts of the
+ * loss: cross-entropy is that of equal probabilities for all classes, Dice is 1, the maximum. */
 static double constant_loss(const struct network_config *c)
 {
     double ce = log(c->classes > 1 ? c->classes : 2);

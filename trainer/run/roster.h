@@ -11,7 +11,7 @@
 struct roster_entry {
     char host[256];
     uint64_t machine;  /* equal for ranks on one running kernel, whatever the name of their host */
-    uint64_t process;  /* equal for the replicas of one process */
+    uint64_t process;  /* process id: equal for its replicas; machines may repeat it */
     int threads, cores; /* of the replica; of the machine */
     uint64_t device;    /* identifies the replica's GPU (network_device); 0 without one */
     char processor[128]; /* what computes: the name of the GPU, or of the CPU */

@@ -122,8 +122,8 @@ static int unknown_key(const char *section, const char *name, struct err *e)
                    PACKAGE_VERSION);
 }
 
-/* Sets all members of an object, which must be known and not repeated. seen: by row of the
- * table. */
+/* Sets all members of an object, which must be known and not repeated; at the top level ("") skips
+ * the sections and "schema". seen: by row of the table. */
 static int read_section(struct settings *c, const char *section, const cJSON *object, bool *seen,
                        struct err *e)
 {

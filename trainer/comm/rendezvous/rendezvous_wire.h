@@ -64,8 +64,8 @@ int rendezvous_wire_read(const struct rendezvous_config *c, int socket, void *ds
 int rendezvous_wire_write(const struct rendezvous_config *c, int socket, const void *data,
                           size_t nbytes, double deadline, struct err *e);
 
-/* Rank 0's part (rendezvous_host.c): sets sockets[rank] for each rank, or returns -1 after sending
- * the error to every rank that arrived. */
+/* Rank 0's part (rendezvous_host.c): sets sockets[rank] for each other rank, or returns -1 after
+ * sending the error to every rank that arrived. */
 int rendezvous_host_gather(const struct rendezvous_config *c, const void *blob, size_t nbytes,
                            int *sockets, struct err *e);
 

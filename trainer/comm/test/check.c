@@ -89,8 +89,8 @@ static int check_started(struct comm *c, struct err *e)
     return 0;
 }
 
-/* Slices in the communicator's memory, with a slice from elsewhere in between, as votes are among
- * gradients. The values give the expected bits only in the order of ranks. */
+/* Slices in the communicator's memory, if it has any, after a slice from elsewhere, as votes come
+ * with gradients. Every other value gives the expected bits only in the order of ranks. */
 static int check_placed(struct comm *c, struct err *e)
 {
     static const float parts[3] = {1e8f, 1.0f, -1e8f};

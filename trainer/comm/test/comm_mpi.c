@@ -2,9 +2,9 @@
 /* The MPI communicator. Run alone it is a unit test with one rank; t/t4000-comm.t runs it under
  * mpirun. An operand chooses the check: none, every collective; "async", the same with a thread for
  * communication; "fused", the same with fused slices; "bf16" and "fp16", sums of gradients that are
- * sent as 16 bits; "fail", rank 1 fails and the others must report its error; "async-fail", it
- * fails while its thread waits for a sum; "hang", rank 1 does not enter a barrier; "init", MPI has
- * 2 s to start. Rank 0 prints TAP. If MPI does not start, the exit code is the error's. */
+ * sent as 16 bits; "fail", rank 1 fails and the others must report its error; "async-fail", the
+ * same while its thread waits for a sum; "hang", rank 1 does not enter a barrier; "init", MPI has 2
+ * s to start. Rank 0 prints TAP. If MPI does not start, the exit code is the error's. */
 #include "config.h"
 #include "trainer/comm/comm_async.h"
 #include "trainer/comm/comm_mpi.h"

@@ -113,7 +113,7 @@ struct view {
     int rank;
 };
 
-/* The view of the first rank counts, as the others may see it end. */
+/* Only the first rank's view counts, because the others may also see the first rank end. */
 static int check_view(void *arg, double waited_s, struct err *e)
 {
     const struct view *view = arg;

@@ -22,8 +22,9 @@ struct classes;
 
 /* Decodes options->ignore to *ignore (-1 for none), and sets *dst to the classes of the masks, or
  * to NULL for binary masks (mask.h). A class file must name options->classes classes, and two of
- * them if that is 1. The caller destroys *dst. ERR_CONFIG if options->ignore is not a number from 0
- * to 65535; ERR_DATA, with FILE:LINE for a wrong line, if the class file is wrong. */
+ * them if that is 1; `ignore` is not counted. The caller destroys *dst. ERR_CONFIG if
+ * options->ignore is not a number from 0 to 65535; ERR_DATA, with FILE:LINE for a wrong line, if
+ * the class file is wrong. */
 int classes_open(const struct mask_options *options, int *ignore, struct classes **dst,
                  struct err *e);
 void classes_destroy(struct classes *c);

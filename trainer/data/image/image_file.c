@@ -14,7 +14,7 @@
 #include "trainer/data/image/png_file.h"
 #include "trainer/data/image/tiff_file.h"
 
-#define HEAD_BYTES 64 /* bytes that png_file_size and sniff need */
+#define HEAD_BYTES 64 /* bytes that png_file_size and detect_kind need */
 
 enum image_kind { KIND_NONE, KIND_PNG, KIND_TIFF, KIND_JPEG };
 

@@ -108,8 +108,8 @@ static int read_jpeg_samples(struct jpeg_decoder *d, struct pixels *img)
     return 0;
 }
 
-/* Reads the header, and the samples unless img is NULL. handle_error jumps back to here, so no
- * local variable is changed after setjmp. */
+/* Reads the header, and the samples unless img is NULL. The three handlers above jump back to here,
+ * so no local variable is changed after setjmp. */
 static int decode_jpeg(struct jpeg_decoder *d, const uint8_t *bytes, size_t nbytes,
                        struct pixels *img)
 {

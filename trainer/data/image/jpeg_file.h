@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* JPEG files through libjpeg-turbo. Only jpeg_file.c includes jpeglib.h, and it is built only if
- * configure found the library.
+/* Reads JPEG files through libjpeg-turbo. jpeg_file.c is built only if configure found the library.
  *
- * Grey and RGB (stored as YCbCr) are read, baseline or progressive. CMYK is refused. EXIF
+ * Grey and RGB (stored as YCbCr or as RGB) are read, baseline or progressive. CMYK is refused. EXIF
  * orientation is ignored: an image would be turned, but not its mask. A truncated or damaged file
  * is ERR_DATA. */
 #ifndef UNETCTL_TRAINER_DATA_IMAGE_JPEG_FILE_H

@@ -47,8 +47,8 @@ int mask_check(const struct pixels *mask, const char *name, enum mask_scale scal
 /* Returns the divisor that maps the mask's values to 0..1. */
 unsigned mask_divisor(const struct pixels *mask, enum mask_scale scale);
 
-/* Sets labels (height x width) to CLASSES_IGNORE where the mask has the value ignore (-1: none),
- * else to 1 where it is above 0, and to 0. */
+/* Sets labels (height x width) to CLASSES_IGNORE where the mask has the value `ignore` (-1: none),
+ * to 1 at other values above 0, and elsewhere to 0. */
 void mask_label(const struct pixels *mask, int ignore, uint8_t *labels);
 
 #endif

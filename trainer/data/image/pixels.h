@@ -8,8 +8,9 @@
 
 #include "src/err.h"
 
-/* Decoders check these limits before they allocate: decoding takes no more memory than the file,
- * its samples and 64 MiB. */
+/* Decoders check these limits before they allocate. Beside the file and its samples, a progressive
+ * JPEG takes up to three times the samples, a TIFF its largest strip or tile, and each decoder some
+ * MiB. */
 #define PIXELS_MAX_SIDE 65535u
 #define PIXELS_MAX_BYTES ((uint64_t)1 << 30) /* largest total of decoded samples */
 #define PIXELS_MAX_FILE ((size_t)1 << 30)    /* largest file */
@@ -34,7 +35,8 @@ struct pixels {
     int pages;        /* number of pictures in the file; this is one of them */
     uint8_t *samples; /* height x width x channels, interleaved, without padding; owned */
     size_t nbytes;
-    char warning[128]; /* the decoder's first warning, or "" */
+    /* The decoder's first, or from image_file_read that there are further pages; or "". */
+    char warning[128];
 };
 
 /* Allocates zeroed samples for img->width and img->height, and sets channels, bits and nbytes.

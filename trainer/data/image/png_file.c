@@ -107,7 +107,7 @@ static int read_png_header(struct png_decoder *d)
                            png_get_bit_depth(d->png, d->info), d->e);
 }
 
-/* Reads all passes, and the end of the file, where libpng compares the checksums. */
+/* Reads all passes, and the chunks after them, so that libpng checks all data to the end. */
 static int read_png_rows(struct png_decoder *d)
 {
     const struct pixels *img = d->img;

@@ -13,8 +13,8 @@
 int png_file_decode(const uint8_t *bytes, size_t nbytes, const char *name, enum pixels_mode mode,
                     struct pixels *img, struct err *e);
 
-/* Reads width and height from the header. ERR_DATA if it is damaged or exceeds the limits of
- * pixels.h. */
+/* Reads width and height from the header. ERR_DATA if it is damaged, or a side is 0 or longer than
+ * PIXELS_MAX_SIDE. */
 int png_file_size(const uint8_t *bytes, size_t nbytes, const char *name, uint32_t *width,
                   uint32_t *height, struct err *e);
 

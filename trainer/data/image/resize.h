@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Resizes with the aspect ratio kept and pads with zeros around the centred result, as TensorFlow's
- * image.resize_with_pad does: bilinear, half-pixel centres, no antialiasing. */
+ * image.resize_with_pad does: bilinear, half-pixel centres, no antialiasing. resize_stretch fills
+ * the destination instead, and resize_pad_labels takes the nearest pixel. */
 #ifndef UNETCTL_TRAINER_DATA_IMAGE_RESIZE_H
 #define UNETCTL_TRAINER_DATA_IMAGE_RESIZE_H
 
@@ -12,8 +13,8 @@ struct resize_fit {
     int top, left;     /* rows and columns of padding before it */
 };
 
-/* Returns the place of a source of any aspect ratio. All sides are from 1 to 65535. Equal sizes
- * give the whole destination. */
+/* Returns the place of a source of any aspect ratio. All sides are from 1 to 65535. Equal aspect
+ * ratios give the whole destination. */
 struct resize_fit resize_fit(int src_height, int src_width, int dst_height, int dst_width);
 
 /* src: [src_height][src_width][channels]; dst: [dst_height][dst_width][channels], of which every

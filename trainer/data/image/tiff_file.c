@@ -147,7 +147,8 @@ static int check_colours(TIFF *tif, const struct tiff_reader *r, struct tiff_lay
     return 0;
 }
 
-/* Reads the fields of the current directory and checks that the file is long enough for them. */
+/* Reads the fields of the current directory, and checks that they are supported and that the file
+ * can hold so many pixels. */
 static int read_layout(TIFF *tif, const struct tiff_reader *r, struct tiff_layout *l)
 {
     memset(l, 0, sizeof *l);
@@ -332,7 +333,8 @@ static int read_page(TIFF *tif, const struct tiff_reader *r, enum pixels_mode mo
     return 0;
 }
 
-/* Returns the number of pages, or -1: a damaged directory of any page makes the file an error. */
+/* Returns the number of pages, or -1: a damaged directory of any page, or more than MAX_PAGES
+ * pages, make the file an error. */
 static int count_pages(TIFF *tif, const struct tiff_reader *r)
 {
     int n = 1;

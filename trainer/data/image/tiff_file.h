@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* TIFF files (also BigTIFF) through libtiff. Only tiff_file.c includes tiffio.h, and it is built
- * only if configure found the library.
+/* Reads and writes TIFF files (also reads BigTIFF) through libtiff. tiff_file.c is built only if
+ * configure found the library.
  *
  * Strips and tiles, interleaved and separate planes, and every compression of libtiff are read:
  * unsigned samples of 1, 2, 4, 8 and 16 bits; grey (white or black is zero), RGB, palette, JPEG's

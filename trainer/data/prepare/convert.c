@@ -37,7 +37,7 @@ struct convert_job {
     struct source *source;
     write_f *write;
     void *arg;
-    bool flat; /* masks get 1 channel, and images lose their alpha unless config->bands is set */
+    bool flat; /* of files: masks get 1 channel, images lose alpha unless config->bands is set */
     size_t written;
 };
 

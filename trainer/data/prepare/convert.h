@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Converts a data set to PNG files or TFRecord shards without changing values; TFRecord drops alpha
- * unless bands is set. The output folder must be new or empty. If the conversion fails, it is
- * emptied again, and removed if it was new. */
+/* Converts a data set to PNG files or TFRecord shards without changing values, except that palettes
+ * of images become RGB and their samples of 1, 2 and 4 bits are scaled to 0..255. TFRecord drops
+ * the alpha of image files unless bands is set. The output folder must be new or empty. If the
+ * conversion fails, it is emptied again, and removed if it was new. */
 #ifndef UNETCTL_TRAINER_DATA_PREPARE_CONVERT_H
 #define UNETCTL_TRAINER_DATA_PREPARE_CONVERT_H
 

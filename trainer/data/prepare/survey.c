@@ -145,7 +145,8 @@ struct sums {
     } *keys;
 };
 
-/* Runs before the images are read, because the scale of the masks depends on all of them. */
+/* Reads up to `most` masks. survey_create needs the result before it reads the pairs, because the
+ * scale depends on all masks. */
 static int survey_masks(struct survey *s, struct source *source, size_t most, struct err *e)
 {
     if (mask_stats_read(&s->masks, source, most, e))

@@ -33,7 +33,7 @@ struct survey {
     int channels;               /* of mean and deviation: 3 if any image has colour, else 1 */
     size_t duplicates;          /* images that equal an earlier one */
     size_t train, val;          /* 0 if the folder is not divided */
-    size_t leaks;               /* duplicates whose other copy is on the other side */
+    size_t leaks;               /* duplicates with another side than their copy */
     struct survey_shape *shapes; /* the most frequent first */
     size_t nshapes, capacity;
     size_t sampled;             /* images read to count the shapes */
@@ -42,7 +42,7 @@ struct survey {
     struct mask_proposal proposal; /* what the masks mean */
     /* Masks are foreground and background. Then survey_create sets the members below. */
     bool binary;
-    int64_t pixels, foreground; /* foreground: pixels above half of the full value */
+    int64_t pixels, foreground; /* foreground: pixels above half of the foreground's value */
     struct survey_baseline native;  /* at the size of each image */
     struct survey_baseline resized; /* at the size of the network; 0 if no size was given */
 };
@@ -51,8 +51,8 @@ struct survey {
  * baseline. Masks may hold any values. The caller destroys the result; NULL on error. */
 struct survey *survey_create(const char *dir, int height, int width, struct err *e);
 
-/* As survey_create without brightness, duplicates and baselines, from up to `masks` masks and a few
- * images. */
+/* As survey_create without brightness, duplicates, of_class and baselines, from up to `masks` masks
+ * and a few images. pairs, train and val count the whole set. */
 struct survey *survey_sample(const char *dir, size_t masks, struct err *e);
 void survey_destroy(struct survey *s);
 

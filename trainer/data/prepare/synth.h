@@ -17,7 +17,8 @@
 #define SYNTH_MIN_SIDE 32
 #define SYNTH_MAX_SIDE 4096
 
-/* Draws image `index` of the set of this seed and its mask (0 or 255), both [height][width]. */
+/* Draws image `index` of the set of this seed and its mask (0 or 255), both [height][width].
+ * synth_create counts from 1. -1 if memory is short. */
 int synth_draw(uint64_t seed, uint64_t index, int height, int width, uint8_t *image,
                uint8_t *mask, struct err *e);
 

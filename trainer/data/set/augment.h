@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Random changes to training images and their masks. The changes to an image are a pure function of
- * (seed, epoch, index) and do not depend on threads, ranks or order.
+ * (seed, epoch, index), and with augment.six of the copy, and do not depend on threads or ranks.
  *
  * They are applied in this order: quarter turns, flips, a shift, a crop scaled to the full size, an
  * elastic deformation; then contrast and brightness of the image only, clipped to 0..1. Turns,

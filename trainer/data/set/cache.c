@@ -23,7 +23,7 @@
 #include "src/log.h"
 #include "src/mem.h"
 
-/* "UTCACHE1" on a little-endian machine; others refuse the file. */
+/* "UTCACHE1" on a little-endian machine; others take the file for damaged. */
 #define MAGIC 0x3145484341435455u
 #define ALIGNMENT 16u
 
@@ -158,7 +158,7 @@ static bool is_interrupted(const struct cache_config *config)
     return config->interrupt && *config->interrupt;
 }
 
-/* Checks for enough free space and quota before decoding begins, which may take hours. If the file
+/* Checks for enough free space and quota before the decoding, which may take hours. If the file
  * system cannot reserve space, the free space is compared. */
 static int reserve_space(const struct cache_build *b, struct err *e)
 {

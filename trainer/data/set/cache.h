@@ -29,13 +29,13 @@ struct cache_config {
      * error. */
     int (*make)(void *arg, size_t i, struct buf *dst, struct err *e);
     void *arg;
-    const atomic_int *interrupt; /* nonzero cancels the creation; may be NULL */
+    const atomic_int *interrupt; /* nonzero cancels creating or waiting; or NULL */
 };
 
 struct cache;
 
 /* Opens the file, or creates it if it is missing or damaged. Returns NULL on error, after removing
- * what it has created, also dir. */
+ * its temporary file, and dir if this call has made it and it is empty. */
 struct cache *cache_open(const struct cache_config *config, struct err *e);
 void cache_close(struct cache *c);
 

@@ -422,7 +422,8 @@ static int check_memory(uint64_t nbytes, int sharers, struct err *e)
                          (double)nbytes / 0x1p30, (double)room.nbytes / 0x1p30, room.reason);
 }
 
-/* Checks the files, and opens or creates the cache if one is configured. */
+/* Opens or creates the cache if choose_folder chooses one; otherwise checks that memory suffices.
+ * Checks the files unless the cache exists already. */
 static int load_samples(struct dataset *ds, const struct dataset_config *config, int sharers,
                       struct err *e)
 {

@@ -17,7 +17,9 @@
 
 enum dataset_part { DATASET_TRAIN, DATASET_VAL };
 
-#define DATASET_IGNORE 255 /* the label of pixels that loss and metrics leave out */
+/* The label, in a decoded record, of pixels that loss and metrics leave out; dataset_get gives -1
+ * for them. */
+#define DATASET_IGNORE 255
 
 struct dataset_config {
     /* Path of split.json, whose files are relative to its "data", or NULL: all pairs of dir are
@@ -35,7 +37,7 @@ struct dataset_config {
      * file there (cache.h), created at once. "auto": in memory up to 256 MiB for all `sharers` or
      * without a split file, otherwise in the folder cache/ next to the split file. */
     const char *cache;
-    int workers;            /* if above 0, split_keep_files drops files */
+    int workers;            /* those that share TFRecord files (split_keep_files); 0: use all */
     int sharers;            /* processes of this machine that use the same data set; 0 means 1 */
     int threads;            /* threads that fill the cache file; 0 means 1 */
     const atomic_int *interrupt; /* nonzero cancels filling it; may be NULL */
@@ -71,7 +73,7 @@ bool dataset_has_masks(const struct dataset *ds);
 /* Returns the number of values of a target: height * width for masks, otherwise 1. */
 size_t dataset_targets(const struct dataset *ds);
 
-/* Returns a hash of the names, contents and sides of all files. */
+/* Returns a hash of the names and sides of all samples, and of the bytes of their files. */
 uint64_t dataset_hash(const struct dataset *ds);
 
 /* Number of classes, 1 for foreground and background. Their names come from the data set if images

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Pairs are grouped by the hash of their pixels, so that copies of an image are never on both
- * sides. Groups are then divided by lists, folders or seed. */
+/* Divides the pairs by lists, folders or seed. Copies of an image, found by the hash of its pixels,
+ * are never on both sides: the seed divides groups of copies, lists that separate copies are
+ * refused, and if folders separate them, those for training are left out. */
 #include "config.h"
 #include "trainer/data/set/split.h"
 

@@ -21,7 +21,7 @@ struct split_item {
 };
 
 struct split_part {
-    struct split_item *items; /* sorted by the bytes of the stem */
+    struct split_item *items; /* sorted by the bytes of the stem, or as in the file read */
     size_t count;
 };
 
@@ -57,9 +57,10 @@ void split_destroy(struct split *s);
 int split_divide(int64_t seed, double val_fraction, size_t n, const char *const *hash, bool *val,
                  struct err *e);
 
-/* Gives each worker the same number of TFRecord files: keeps only the training images of the first
- * files by number, as many as a multiple of workers (of 10 files for 4 workers, 8). ERR_DATA if
- * there are fewer files than workers; ERR_CONFIG if the split has another format. */
+/* Lets each worker have the same number of TFRecord files: of the training images keeps only those
+ * in the first files by number, as many files as the largest multiple of `workers` (of 10 files for
+ * 4 workers, 8). ERR_DATA if there are fewer files than workers; ERR_CONFIG if the split has
+ * another format. */
 int split_keep_files(struct split *s, int workers, struct err *e);
 
 /* Appends the content of split.json. */

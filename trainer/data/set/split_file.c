@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Encodes and decodes split.json. Every value of a file is checked; an error names file and key. */
+/* Encodes and decodes split.json. An error names the file, and the key if a value is wrong. */
 #include "config.h"
 #include "trainer/data/set/split.h"
 

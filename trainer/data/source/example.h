@@ -20,8 +20,9 @@ enum example_part {
 };
 
 /* Decodes one part of an Example. Images are uint8, uint16, or floats from 0 to 1 that become 16
- * bits, with 1 to PIXELS_MAX_CHANNELS channels. Targets are whole numbers from 0 to 65535 of any
- * numeric type. name: the record's name in errors. Returns -1 with ERR_DATA for anything else. */
+ * bits, with 1 to PIXELS_MAX_CHANNELS channels. Targets have one channel of whole numbers from 0 to
+ * 65535, of a type in tf_dtype (example.c). name: the record's name in errors. Returns -1 with
+ * ERR_DATA for anything else. */
 int example_decode(const uint8_t *bytes, size_t nbytes, const char *name, enum example_part part,
                    struct pixels *img, struct err *e);
 

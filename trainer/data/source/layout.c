@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Compares the folders of a data set with a table of known names (rows), in the folder itself,
- * below images/train and masks/train, and below train/images and train/masks. */
+/* Looks for the pairs of folders in a table of known names (rows), such as images/ and masks/: with
+ * images directly in them, in train/ and val/ below them (images/train), or with both of them in
+ * train/ and val/ (train/images). */
 #include "config.h"
 #include "trainer/data/source/layout.h"
 
@@ -135,7 +136,8 @@ static bool is_marked_mask(const char *dir, const char *name, const void *arg)
     return found;
 }
 
-/* Finds the two folders of a row of the table in dir, whether or not they hold images. */
+/* Finds the two folders of a row of the table in dir, whether or not they hold images. The row "."
+ * is found only if dir has a marked mask. */
 static bool has_folders(const char *dir, const struct layout_row *row, char images[NAME_MAX + 1],
                         char masks[NAME_MAX + 1])
 {

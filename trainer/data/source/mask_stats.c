@@ -20,7 +20,7 @@
 #define PALETTES 16    /* masks whose palettes are compared */
 #define PIECES 24      /* masks whose regions are counted */
 #define MAX_GRID ((size_t)1 << 20)
-#define FEW_VALUES 32  /* masks of classes have at most as many */
+#define FEW_VALUES 32  /* values other than 0, 1, 2 ... are classes if there are at most so many */
 #define SHOWN_VALUES 8
 #define EXPLAINED 100  /* masks that are read to explain an error */
 #define MAX_JSON ((size_t)16 << 20)

@@ -43,8 +43,8 @@ struct source *source_open(const char *dir, struct err *e);
  * already. */
 int source_assign(struct source *s, const char *list_file, enum source_side side, struct err *e);
 
-/* Whether the folder divides its samples into training and validation. Samples without a side are
- * then not used. */
+/* Whether any sample has a side, by the folder or by source_assign. Samples without a side are then
+ * not used. */
 bool source_is_divided(const struct source *s);
 
 /* Opens a folder without listing it, to decode by locators of a split. */

@@ -146,8 +146,8 @@ static bool names_images(struct source *s, const char *list_file)
     return found;
 }
 
-/* Divides the set by two lists that find_list finds, such as train.txt and val.txt. A pair of which
- * one list names no image is not used. */
+/* Divides the set by two lists that find_list finds, such as train.txt and val.txt. If one of the
+ * lists names none of the images, neither list is used. */
 static int divide_by_lists(struct source *s, struct err *e)
 {
     char train[4096], val[4096];

@@ -70,7 +70,7 @@ static void test_vectors(void)
     ok(memcmp(out, (float[]){4, 5, 6, 1, 2, 3}, sizeof flat) == 0, "2 x 3: top and bottom");
 }
 
-/* Turns and flips form the symmetry group of the square: their products must agree. */
+/* Four quarter turns, and two flips, give the image and mask back. */
 static void test_group(void)
 {
     struct augment_draw quarter = still, flip = still;

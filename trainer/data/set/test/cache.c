@@ -147,8 +147,8 @@ static bool has_leftovers(void)
     return system("ls dir | grep -q tmp-") == 0;
 }
 
-/* Kills builders after 0 to 22 ms: no process sees a partial file, the next one builds it, and no
- * temporary file remains. */
+/* Kills builders after 0 to 22 ms: the next process never sees a partial file, builds it if there
+ * is none, and leaves no temporary file. */
 static void test_kills(void)
 {
     int broken = 0, status, left = 0;

@@ -6,8 +6,8 @@
 
 #define MAX_ITEMS 4096
 
-/* Whether each position of an epoch is used by exactly one part in exactly one step, the shares of
- * a step differ by at most one, and none is larger than the batch. */
+/* Whether each position below plan->used is used by exactly one part in exactly one step, no other
+ * is, the shares of a step differ by at most one, and none is larger than the batch. */
 static bool epoch_is_complete(const struct shard_plan *plan, int batch)
 {
     static unsigned char used[MAX_ITEMS];
@@ -114,8 +114,8 @@ static void test_order(void)
     ok(memcmp(a, b, sizeof a) != 0, "another seed, another order");
 }
 
-/* An epoch that one number of parts begins and another one completes has every item exactly
- * once. */
+/* An epoch that one number of parts begins and another one completes uses no item twice, and `want`
+ * items in all. */
 static void test_continue(enum shard_remainder remainder, size_t want)
 {
     struct shard_plan plan;
