@@ -6,7 +6,7 @@
  * rename -> fsync of the folder. If a step up to the rename fails (disk full, no permission), the
  * old file stays and the temporary one is removed; only a writer that is killed leaves one behind.
  * A symbolic link to an existing file is followed; anything that is not a regular file (device,
- * FIFO, folder) is refused.
+ * FIFO, folder) is refused. None of this holds for atomicfile_append, which writes in place.
  *
  * Errors, unless a function says otherwise: ERR_INTERNAL when writing fails, ERR_DATA when reading
  * fails; the text names the path. */
@@ -78,9 +78,10 @@ int atomicfile_batch_add(struct atomicfile_batch *b, const char *path, const voi
 int atomicfile_batch_commit(struct atomicfile_batch *b, struct err *e);
 void atomicfile_batch_abort(struct atomicfile_batch *b); /* files that were renamed stay */
 
-/* The last two steps of a commit, for a caller that also adds steps of its own; it ends with
- * abort. After rename, every reader sees complete files, but a power failure before sync may leave
- * them empty or missing. sync may run in another thread. */
+/* The rename and the final sync of a commit, for a caller that adds steps of its own and ends with
+ * atomicfile_batch_abort. The commit's first sync is left out: after the rename every reader sees
+ * complete files, but a power failure before the sync may leave them empty or missing. The sync may
+ * run in another thread. */
 int atomicfile_batch_rename(struct atomicfile_batch *b, struct err *e);
 int atomicfile_batch_sync(const struct atomicfile_batch *b, struct err *e);
 
@@ -89,8 +90,8 @@ int atomicfile_batch_sync(const struct atomicfile_batch *b, struct err *e);
  * writer) and devices are refused with NULL and ERR_DATA. */
 char *atomicfile_read(const char *path, size_t limit, size_t *n, struct err *e);
 
-/* Opens a regular file for reading under the same rules and fills *st. Returns the descriptor,
- * or -1 with ERR_DATA. */
+/* Opens a regular file of any size for reading and fills *st; other kinds of files are refused as
+ * above. Returns the descriptor, or -1 with ERR_DATA. */
 int atomicfile_open_regular(const char *path, struct stat *st, struct err *e);
 
 /* Appends line, which may contain newlines, and a final newline if it has none; syncs the file

@@ -74,8 +74,8 @@ struct cli_program {
  * of the man page) and `--completion SHELL` print on stdout. Returns the exit code. */
 int cli_run(const struct cli_program *program, int argc, char **argv);
 
-/* Decodes argv by a verb's table. Options that argv lacks, except those of CLI_LIST, are read from
- * the environment, unless env_prefix is NULL. Operands are moved to the front,
+/* Decodes argv by a verb's table. Options that argv lacks, except those of CLI_LIST and CLI_TYPED,
+ * are read from the environment, unless env_prefix is NULL. Operands are moved to the front,
  * argv[0..*noperands); *rest points to the words after "--". Returns 0, or -1 with ERR_USAGE.
  * Elsewhere than in cli.c only completion.c and tests call it. */
 int cli_decode(const struct cli_command *command, const char *env_prefix, int argc, char **argv,
@@ -83,7 +83,7 @@ int cli_decode(const struct cli_command *command, const char *env_prefix, int ar
 
 /* Returns the name in names (NULL-terminated) that is nearest to word by edit distance, the first
  * of several, or NULL if all differ in more than about a third of word's letters. If word has
- * three letters or more, a name that begins with it counts as near. */
+ * three letters or more, a name that begins with it counts as one letter away. */
 const char *cli_nearest(const char *word, const char *const *names);
 
 /* Writes the end of a message about an unknown word to dst and returns it: "; did you mean

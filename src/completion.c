@@ -109,7 +109,7 @@ static bool print_followers(const struct completion *c, const char *previous)
     return false;
 }
 
-/* Prints the first word of each alternative (words in capitals are placeholders), or the words
+/* Prints the first word of each alternative (words in capitals are placeholders), and the words
  * of the first operand's kind, as for "[RUN ...]". */
 static void print_operands(const struct completion *c)
 {

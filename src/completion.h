@@ -16,9 +16,10 @@
 int completion_print(const struct cli_program *program, const char *shell, struct err *e);
 
 /* Prints what may replace the last of words, the command line after the program's name (`PROGRAM
- * --complete WORD...`), whatever that word begins with: the shell selects. Prints lines of "WORD",
- * or of "WORD", a tab and a description. A line ":files" asks the shell for paths. A line
- * ":nospace", before the others, says that more may follow the word without a space. */
+ * --complete WORD...`), whatever that word begins with, except that a "-" asks for options: the
+ * shell selects. Prints lines of "WORD", or of "WORD", a tab and a description. A line ":files"
+ * asks the shell for paths. A line ":nospace", before the others, says that more may follow the
+ * word without a space. */
 void completion_print_words(const struct cli_program *program, int nwords, char **words);
 
 #endif

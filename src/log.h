@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Log messages: lines "PROGRAM: TEXT" on stderr, where TEXT of an error begins with "error: ", of
- * a warning with "warning: ". Results of commands go to stdout. Functions that only compute do not
- * log. */
+ * a warning with "warning: ", of log_debug with "debug: ". Results of commands go to stdout.
+ * Functions that only compute do not log. */
 #ifndef UNETCTL_SRC_LOG_H
 #define UNETCTL_SRC_LOG_H
 

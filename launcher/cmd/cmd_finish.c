@@ -158,8 +158,8 @@ static int read_log(const char *dir, struct epoch_csv *dst, struct err *e)
     return run_folder_check(run_dir, attempt, e) || log_file_read_table(path, dst, e) ? -1 : 0;
 }
 
-/* Writes record.jsonl and returns its last line, the end of the run, according to log.csv, or
- * returns NULL with the reason why that is not a result. */
+/* Returns the end of the run according to log.csv, the last line of a record, or NULL with the
+ * reason why log.csv is not a result. Writes record.jsonl unless the script has. */
 static json_t *read_result(const char *dir, struct err *e)
 {
     json_t *plan = read_finish_plan(dir, e), *end = NULL;

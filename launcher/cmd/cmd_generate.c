@@ -27,7 +27,8 @@ static const struct cli_option options[] = {
     {0},
 };
 
-/* Makes the split if the images exist. Scripts may be generated before that. */
+/* Makes the split. It is only a warning if there are no images yet: scripts may be generated before
+ * the images exist. */
 static int make_split(const struct workspace *w, struct err *e)
 {
     struct data_look look;

@@ -92,7 +92,7 @@ static long choose_step(const struct yaml_setting *settings, size_t n, const str
 }
 
 /* Chooses the size that images are trained at: their own, or a smaller one of the same aspect,
- * with sides rounded to multiples of step. */
+ * with sides rounded to multiples of step; without images the default size. */
 static void choose_size(const struct data_look *look, long step, long *height, long *width)
 {
     long longest = look->height > look->width ? look->height : look->width;
@@ -172,9 +172,10 @@ static bool are_masks_set(const struct yaml_setting *settings, size_t n)
     return false;
 }
 
-/* Stores what the masks seem to mean as settings in dst and returns their number, 0 for plain
- * foreground. Returns -1 with the possible choices if the masks do not show it, or if a class file
- * is needed and the study's folder has one. */
+/* Stores what the masks seem to mean as settings in dst and returns the number of settings: 0 for
+ * plain foreground, a single class, and masks that were not examined. Returns -1 with the possible
+ * choices if the masks do not show what they mean, or if a class file is needed and the study's
+ * folder has one. */
 static int take_masks(const struct data_look *look, const char *dir, const char *folder,
                       char classes[24], struct yaml_setting *dst, struct err *e)
 {
@@ -268,8 +269,8 @@ static size_t take_user(const struct study *user, struct buf *texts, struct yaml
     return n;
 }
 
-/* Adds the section of an engine (a kind of trainer) other than the embedded one, unet-train, for
- * the user to fill in. */
+/* Adds the key "engine" (the kind of trainer) and, unless it is embedded (unet-train), the
+ * engine's section for the user to fill in. */
 static size_t take_engine(char paths[ENGINE_ROWS][64], struct yaml_setting *dst)
 {
     static const char *const rows[ENGINE_ROWS][2] = {

@@ -16,8 +16,8 @@
 
 #define MAX_OUTPUT ((size_t)256 << 20)
 
-/* Files are examined twice a second. The scheduler is queried at growing intervals, which are
- * short again after any output. */
+/* Files are examined twice a second. The scheduler is queried at intervals that grow, and that are
+ * short again if the files examined after a query have new output. */
 #define PAUSE_NS 500000000L
 #define ASK_MIN_S 1.0
 #define ASK_MAX_S 10.0
@@ -128,7 +128,8 @@ static int open_newest(struct workspace *w, struct tail *t, bool several, bool *
     return t->f ? 1 : err_errno(e, ERR_DATA, errno, "%s", path);
 }
 
-/* Finds which runs have ended. While the scheduler is unreachable, none has. */
+/* Finds which runs have ended. While the scheduler is unreachable, only those with a marker (the
+ * file DONE or FAILED) count as ended. */
 static int note_ends(struct workspace *w, struct tail *tails, size_t count, struct err *e)
 {
     struct run_status_list list;

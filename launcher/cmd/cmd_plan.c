@@ -35,7 +35,7 @@ static const struct cli_option options[] = {
 struct plan_forecast {
     struct run_plan plan;
     struct plan_advice advice;
-    struct scheduler_forecast *starts; /* of each run; NULL without --test-only */
+    struct scheduler_forecast *starts; /* of each run; NULL for one job, or without --test-only */
     struct allocation allocation;      /* the one job of all runs, with --one-allocation */
     struct scheduler_forecast start;   /* of the allocation */
     double hours;

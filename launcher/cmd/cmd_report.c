@@ -94,8 +94,8 @@ struct input {
     char out[PATH_MAX];
 };
 
-/* Are only output on stdout and files of --mllog requested, and not a report? It is written as
- * well if a folder is named. */
+/* Are only output on stdout and files of --mllog requested, and not the folder of a report? With
+ * -o that is written as well, except with --predict. */
 static bool is_only_printed(void)
 {
     return as_text || as_rules || mllog_dir || predict ||

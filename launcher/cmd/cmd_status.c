@@ -31,7 +31,8 @@ static int print_status_json(const struct workspace *w, const struct run_status_
                         9, "the status", e);
 }
 
-/* Formats the time of the job or, if the scheduler has forgotten the job, that of the training. */
+/* Formats the time of the job or, if the scheduler has forgotten the job, that of a finished
+ * training; "-" if neither is known. */
 static void format_time(const struct run_status *s, char dst[32])
 {
     long seconds = -1;

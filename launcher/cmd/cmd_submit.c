@@ -77,7 +77,8 @@ static int watch_plan(struct workspace *w, const struct run_plan *plan, bool any
     return rc;
 }
 
-/* Prints a line for each run of the plan, including those submitted earlier. */
+/* Prints a line for each run of the plan, also of those submitted earlier: the id of its last job,
+ * or nothing if it never had one. */
 static void print_ids(const struct workspace *w, const struct run_plan *plan)
 {
     for (size_t i = 0; i < plan->count; i++) {
@@ -99,7 +100,7 @@ static int check_cost(const struct workspace *w, const struct run_plan *plan, st
                : 0;
 }
 
-/* Adds an option that was given on the command line as a word; of a list, one word per value. */
+/* Adds an option, if it was given, as the word --NAME=VALUE; of a list, one word per value. */
 static void add_words(json_t *words, const struct cli_option *o)
 {
     const struct cli_list *list = o->dst;

@@ -618,8 +618,8 @@ static int find_gpu(const json_t *ranks, size_t i, const char *uuid)
     return -1;
 }
 
-/* Reports what the trainer computes on. Returns false if single GPUs need no check: ranks cannot
- * use theirs, or the CPU stands in for them. */
+/* Reports ranks that cannot use their GPU, or that the CPU stands in for GPUs, and returns false:
+ * single GPUs then need no check. Otherwise reports nothing and returns true. */
 static bool check_compute(const json_t *ranks, struct findings *dst)
 {
     const json_t *first = json_object_get(first_rank(ranks), "compute"), *r;
@@ -645,8 +645,9 @@ static bool check_compute(const json_t *ranks, struct findings *dst)
     return false;
 }
 
-/* Checks that no two ranks have the same GPU, and that all have one if any has. nvidia-smi lists
- * all GPUs of a node; the trainer sees only those of its rank. */
+/* Checks that no two ranks have the same GPU, and that all have one if any has. The trainer sees
+ * only the GPUs of its rank. nvidia-smi lists all of a node; such a list is not compared with those
+ * of other ranks on the same host. */
 static void check_gpus(const json_t *ranks, struct findings *dst)
 {
     const json_t *r, *gpu;

@@ -12,8 +12,9 @@
 void diagnosis_of_hosts(const json_t *list, size_t nranks, struct findings *dst);
 
 /* Checks that srun supports the --mpi of the site's launcher. list is the output of `srun
- * --mpi=list`, or NULL if srun did not answer; then, or if the launcher is not srun or has no
- * --mpi, there is no finding. file is the site's profile, which the remedy says to edit. */
+ * --mpi=list`, or NULL if srun did not answer. There is no finding if it is NULL or not such a
+ * list, or if the launcher is not srun or has no --mpi. file is the site's profile, which the
+ * remedy says to edit. */
 void diagnosis_of_launcher(const char *launcher, const char *list, const char *file,
                            struct findings *dst);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The findings of a preflight (unetctl doctor): problems, each with a remedy that the user can
- * type, and checks that passed. */
+/* The findings of a preflight (unetctl doctor): problems, each with a remedy, and checks that
+ * passed. */
 #ifndef UNETCTL_LAUNCHER_DOCTOR_FINDINGS_H
 #define UNETCTL_LAUNCHER_DOCTOR_FINDINGS_H
 

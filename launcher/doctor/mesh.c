@@ -19,8 +19,8 @@
 
 #define ALL_UP_TO 32
 #define MESSAGE 128      /* bytes of a greeting, and of an answer */
-#define RETRY_S 0.1      /* delay after a refusal, as the peer may not have started yet */
-#define CONNECT_S 3.0    /* after this time a connection attempt is repeated */
+#define RETRY_S 0.1      /* delay after a failed attempt: the peer may not have started yet */
+#define CONNECT_S 3.0    /* a peer that has not answered by then is tried again */
 #define MAX_GUESTS 4096
 
 /* One connection: to a peer, or from a rank that greets this one (peer is NULL). */

@@ -26,7 +26,7 @@
 #include "src/plural.h"
 #include "src/schema.h"
 
-#define TIME_MIN 10      /* time limit of the job, whose work takes seconds */
+#define TIME_MIN 10      /* largest time limit of the job, whose work takes seconds */
 #define POLL_S 1
 #define VISIBLE_S 15     /* time until files of other hosts become visible here (NFS) */
 
@@ -237,7 +237,7 @@ static int run_here(const struct workspace *w, const struct rehearsal *r, const 
     return 0;
 }
 
-/* Returns a rank's report, null if it has none yet, or NULL if it has another schema. */
+/* Returns a rank's report, JSON's null if there is none yet, or NULL if it has another schema. */
 static json_t *read_rank(const struct rehearsal *r, int index, struct err *e)
 {
     char path[PATH_MAX];

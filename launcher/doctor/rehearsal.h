@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A run that examines the nodes instead of training (unetctl doctor --gpus). It is generated,
- * submitted and started exactly as the study's runs are, below STUDY/.unetctl/doctor, with a
- * program as its trainer that writes what each rank sees (probe.h). */
+/* A run that examines the nodes instead of training (unetctl doctor --gpus). It is generated below
+ * STUDY/.unetctl/doctor, and submitted (unless the ranks start inside the present job) and started
+ * as the study's runs are, with a trainer that writes what each rank sees (probe.h). */
 #ifndef UNETCTL_LAUNCHER_DOCTOR_REHEARSAL_H
 #define UNETCTL_LAUNCHER_DOCTOR_REHEARSAL_H
 
@@ -22,8 +22,8 @@ struct rehearsal {
 };
 
 /* Runs the rehearsal. Returns 0, also if ranks left no report, or -1 if it could not be made, was
- * refused (ERR_SCHED), was interrupted (ERR_INTERRUPT) or did not end in time (ERR_TIMEOUT); its
- * job is then cancelled. The caller releases ranks by rehearsal_close in any case. */
+ * refused (ERR_SCHED), was interrupted (ERR_INTERRUPT) or did not end in time (ERR_TIMEOUT). In the
+ * last two cases the job is cancelled. The caller releases ranks by rehearsal_close in any case. */
 int rehearsal_run(struct workspace *w, struct rehearsal *r, struct err *e);
 
 /* Releases ranks and, unless keep is true, removes the folder. */

@@ -42,8 +42,8 @@ struct data_look {
  * files in images/ and masks/ are at fault, it returns 0, and trouble has that error. */
 int data_look_count(const char *dir, struct data_look *dst, struct err *e);
 
-/* Does the same, and reads a sample of the images and more masks. Unreadable files are only
- * counted. Warnings of unet-train are logged. */
+/* Does the same with more masks, and reads a sample of the images also where trouble is set;
+ * unreadable ones are only counted. Warnings of unet-train are logged. */
 int data_look_sample(const char *dir, struct data_look *dst, struct err *e);
 
 /* Returns why a study with these settings could not train on the data, as far as this look

@@ -19,7 +19,8 @@ struct plan_advice {
     size_t count;
 };
 
-/* Collects the warnings. Never fails: what cannot be inspected becomes a warning. */
+/* Collects the warnings. Never fails: that the data or the device cannot be inspected becomes a
+ * warning, and a model that cannot be built has zeros. */
 void plan_advice_collect(const struct workspace *w, const struct run_plan *plan,
                          struct plan_advice *dst);
 

@@ -17,7 +17,7 @@
 #define SMALL_FILES 12
 #define SNAPSHOTS 3        /* two are kept while a third is written */
 #define AUTO_MEMORY (256LL << 20)
-#define TENSOR_BYTES 128   /* entry of a tensor in the header of weights.safetensors */
+#define TENSOR_BYTES 128   /* entry of a tensor in the header of weights and snapshots */
 
 double run_cost_gpu_hours(const struct run *run, int time_min)
 {

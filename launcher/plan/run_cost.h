@@ -32,7 +32,7 @@ int64_t run_cost_cache(const struct study *study, const struct run_plan *plan, l
 
 /* Checks that the plan, whose runs are sorted by GPUs, costs at most max_gpu_hours in the worst
  * case, time limit x GPUs of every run. Returns 0, or -1 with ERR_CONFIG: there is no time limit,
- * or by how much the plan exceeds that, and which of its smaller GPU counts would fit. */
+ * or by how much the plan exceeds max_gpu_hours, and which of its smaller GPU counts would fit. */
 int run_cost_check(const struct run_plan *plan, int time_min, double max_gpu_hours, struct err *e);
 
 #endif

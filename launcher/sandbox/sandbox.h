@@ -13,7 +13,7 @@
 
 struct sandbox {
     char dir[PATH_MAX];
-    char mode[8]; /* "netns" or "flat" */
+    char mode[8]; /* "netns" or "flat"; "" if there is no sandbox in dir */
     bool userns;  /* its namespaces belong to an ordinary user */
     int nodes, gpus_per_node, cpus_per_node;
     bool pmix;    /* its srun can start MPI ranks by itself (--mpi=pmix) */

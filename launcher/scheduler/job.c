@@ -290,7 +290,7 @@ static const struct option *find_option(const char *text, const char **value)
 }
 
 /* Adds given[*i] to extra unchanged, with its value if that is the next word. Refuses it if
- * unetctl sets the option itself. */
+ * unetctl sets the option itself, as it also does for --gres of GPUs. */
 static int pass_option(struct job_options *o, const struct option *w, const char *value,
                        int nwords, char **given, int *i, struct err *e)
 {

@@ -158,9 +158,10 @@ int scheduler_query(struct scheduler *s, const char *tag_prefix, struct job_stat
                     size_t *nstates, struct err *e);
 
 /* Looks up the jobs whose ids are in states, also in Slurm's accounting, which remembers ended
- * jobs. Fills the states that are found, except for their tags; the others stay as they are.
- * *source becomes "accounting", or "" if accounting gives no answer. Only Slurm does this; other
- * schedulers find nothing. Returns 0, or -1 with ERR_SCHED. */
+ * jobs. Fills the states that are found, except for their tags; the others stay as they are, also
+ * those of queued jobs with a tag of unetctl's, which scheduler_query finds. *source becomes
+ * "accounting", or "" if accounting gives no answer. Only Slurm does this; other schedulers find
+ * nothing. Returns 0, or -1 with ERR_SCHED. */
 int scheduler_recall(struct scheduler *s, struct job_state *states, size_t count,
                      const char **source, struct err *e);
 

@@ -4,7 +4,7 @@
 #define UNETCTL_LAUNCHER_SCRIPT_SCRIPT_MARKER_H
 
 /* required: the script that must use the marker ("submit_file.sh", "run_file.sh" or "both"), or
- * "". A NULL name ends the list. */
+ * ""; the help of this or another marker names exceptions. A NULL name ends the list. */
 struct script_marker {
     const char *name, *required, *help;
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What one rank sees of the cluster and of itself, and what it finds wrong on its own: it does
- * not run at its address, it cannot listen there, or its environment has an old TF_CONFIG. */
+ * not run at its address, or has another number there (SLURM_LOCALID); its address does not
+ * resolve, or it cannot listen there; or its environment has another TF_CONFIG. */
 #ifndef UNETCTL_LAUNCHER_SPEC_SPEC_VIEW_H
 #define UNETCTL_LAUNCHER_SPEC_SPEC_VIEW_H
 

@@ -56,9 +56,9 @@ void run_status_decide(struct run_status *s, const struct job_state *job,
                        const struct ledger_entry *entry);
 
 /* Collects all runs in STUDY/runs, and submitted runs whose folder is gone. Queries each scheduler
- * that has jobs of the study at most once, and then recalls LOST runs. An unreachable scheduler
- * (see unreachable) and a run.json that cannot be read are not errors here. Returns 0, or -1 and
- * nothing to destroy. */
+ * that has jobs of the study at most once and, if none is unreachable, recalls LOST runs. An
+ * unreachable scheduler (see unreachable) and a run.json that cannot be read are not errors here.
+ * Returns 0, or -1 and nothing to destroy. */
 int run_status_collect(struct workspace *w, struct run_status_list *dst, struct err *e);
 
 /* Looks up all LOST runs of Slurm at once by the ids of their jobs, which the scheduler or its

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The engines that train a run. The embedded one is unet-train; any other runs a script of the
- * user's that writes log.csv (doc/FORMATS.md, "Engines"). */
+/* The engines that train a run. The embedded one is unet-train; any other runs a script, the
+ * user's or one that comes with unetctl, that writes log.csv (doc/FORMATS.md, "Engines"). */
 #ifndef UNETCTL_LAUNCHER_STUDY_ENGINE_H
 #define UNETCTL_LAUNCHER_STUDY_ENGINE_H
 
@@ -9,8 +9,8 @@
 #include "src/err.h"
 
 struct engine {
-    /* also its section in study.yaml, its folder in templates/, and the label of its runs (the
-     * label of the embedded engine's runs is the model) */
+    /* also its folder in templates/ and, unless it is embedded, its section in study.yaml and the
+     * label of its runs (RUN_ID_FORMAT) */
     const char *name;
     bool embedded;
     /* needs one process per GPU; the strategy "mirrored", one process for all, is refused */

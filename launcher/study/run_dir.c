@@ -387,7 +387,7 @@ static bool apply_tail(char *text, struct run_progress *p)
     return enough;
 }
 
-/* Returns -1 for a record of another schema. */
+/* Reads the planned epochs from the first line. Returns 0, or -1 for a record of another schema. */
 static int read_epochs(int fd, struct run_progress *p)
 {
     char head[4096];
@@ -407,7 +407,7 @@ static int read_epochs(int fd, struct run_progress *p)
 }
 
 /* The first line has the number of epochs, the last ones have the progress. The whole file is
- * read only if the last epoch has so many progress lines that its start lies before them. */
+ * read only if its last kilobyte has no line of an epoch. */
 void run_dir_progress(const struct run_attempt *attempt, struct run_progress *dst)
 {
     char file[PATH_MAX + 16], small[1024], *large;

@@ -51,8 +51,8 @@ struct run_batch run_plan_batch(const struct study *s, const struct run *run)
 }
 
 /* Writes the label's first part: the model or, for engines other than the embedded one, the
- * engine. Of the path of a model's file only the last part is used, with other characters than
- * letters and digits replaced by -, since job names contain it. */
+ * engine. Of the path of a model's file only the last part without .yaml is used, with other
+ * characters than letters and digits replaced by -, since job names contain it. */
 static void name_run(const struct study *study, const struct engine *engine, char dst[33])
 {
     const char *name = engine->embedded ? study->model.name : engine->name;

@@ -27,7 +27,9 @@ struct run {
     bool resized;  /* this attempt has another number of GPUs (unetctl resume --gpus) */
     bool own_plan; /* this attempt has its own run.json: it is resized, or its files were moved */
     long batch;    /* images per step; 0: as the study says for the run's GPUs */
-    int rate_gpus; /* the number of GPUs that the learning rate is scaled for; 0: the run's */
+    /* the number of GPUs that the learning rate is scaled for; 0: the run's, or 1 if
+     * train.global_batch is divided among them */
+    int rate_gpus;
 };
 
 struct run_plan {
@@ -51,10 +53,10 @@ void run_plan_label(const struct study *study, const struct engine *engine,
 char *run_plan_encode(const struct study *study, const char *study_id, const struct run *run,
                       struct err *e);
 
-/* The images of a full step: of all GPUs together, and the most that one GPU gets. The embedded
- * engine divides train.global_batch into shares that differ by at most one image. Other engines
- * need equal shares: each GPU has train.batch_per_gpu images, or train.global_batch if that is
- * 0. */
+/* The images of a full step: of all GPUs together, and the most that one GPU gets. Each GPU has
+ * train.batch_per_gpu images. If that is 0, the embedded engine divides train.global_batch into
+ * shares that differ by at most one image; with other engines, which need equal shares, each GPU
+ * has train.global_batch images. A run with `batch` set divides that instead. */
 struct run_batch {
     long global, per_gpu;
 };

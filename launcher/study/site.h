@@ -17,7 +17,7 @@ struct site {
     int max_in_flight;    /* local: the most jobs at a time */
     char *licenses;       /* slurm: the licenses that each job requests */
     int port_base;        /* 0: unetctl spec derives it from the job's id */
-    /* shell words that start several ranks; {{tasks}} and {{nodes}} are replaced */
+    /* shell words that start several ranks; markers such as {{tasks}} are replaced */
     char *launcher;
     char *spec;        /* shell words after `unetctl spec`, with the same replacements */
     char *trainer;     /* program to run instead of unet-train, or "" */
@@ -42,7 +42,8 @@ struct site {
 extern const struct setting site_keys[];
 
 /* Opens the profile of this name; a name with a slash is the path of a file. Returns 0, or -1
- * with ERR_CONFIG, which lists the known names; then there is nothing to close. */
+ * with ERR_CONFIG, which for an unknown name lists the known ones; then there is nothing to
+ * close. */
 int site_open(struct site *s, const char *name, struct err *e);
 void site_close(struct site *s);
 

@@ -15,9 +15,9 @@
 #include "launcher/study/study.h"
 #include "src/cli.h"
 
-/* Values of the command line; NULL, 0 and false mean that an option is not given. Options that
- * are also settings of the study are CLI_TYPED: they come only from the command line, because
- * study_open reads their environment variables. */
+/* Values of the command line; NULL, 0 and false mean that an option is not given. --gpus, --seeds,
+ * --engine and --site are CLI_TYPED: they come only from the command line, because study_open reads
+ * their environment variables as those of settings. */
 struct workspace_args {
     const char *dir, *site, *scheduler, *engine, *model, *gpus, *templates;
     long seeds, max_in_flight;
@@ -65,7 +65,7 @@ struct workspace_args {
      "use job templates from this folder or submit_file.sh (default: the study's)",        \
      &(args).templates, 0, 0}
 
-/* For verbs that submit. */
+/* For verbs that submit, and for plan. */
 #define WORKSPACE_OPTION_ONE_ALLOCATION(args)                                              \
     {"one-allocation", 0, CLI_FLAG, NULL,                                                  \
      "run everything as steps of one Slurm job, side by side where it fits",               \

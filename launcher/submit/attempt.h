@@ -26,8 +26,8 @@ int attempt_generate(const struct workspace *w, const struct run *run, int attem
                      struct write_queue *files, struct err *e);
 
 /* Checks the files of an attempt that has not begun, which a power failure soon after the
- * submission may leave empty, truncated or missing: the run's run.json must be valid, attempt-K must
- * exist, and neither script may be missing or cut off inside a line. A run.json of the attempt
+ * submission may leave empty, truncated or missing: the run's run.json must be valid, attempt-K
+ * must exist, and neither script may be missing or cut off inside a line. A run.json of the attempt
  * itself is not checked. Returns 1 if they are complete, 0 with the reason in *why, or -1. */
 int attempt_is_whole(const struct workspace *w, const struct run *run, int attempt, struct err *why,
                      struct err *e);

@@ -16,7 +16,7 @@
 #include "src/log.h"
 #include "src/plural.h"
 
-#define CHUNK 64 /* jobs that are noted in the ledger at once */
+#define CHUNK 64 /* the most jobs that are noted in the ledger and submitted together */
 #define LOST_TEXT "the answer was lost; type 'unetctl submit' again, which finds an existing job"
 
 int batch_add(struct batch *b, const struct run *run, int attempt, int from, struct err *e)

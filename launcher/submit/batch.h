@@ -36,8 +36,9 @@ int batch_note(struct workspace *w, const struct batch *b, enum ledger_event eve
                struct err *e);
 
 /* Submits all items, after writing their files and noting "submitting" unless that was done. The
- * largest job is checked before the first is submitted. jobs are the study's, from the scheduler.
- * A limit that leaves some items for later is not an error (is_full). */
+ * largest job is checked before the first is submitted; with --one-allocation, which makes the
+ * items one job, that job is. jobs are the study's, from the scheduler. A limit that leaves some
+ * items for later is not an error (is_full). */
 int batch_submit(struct workspace *w, struct batch *b, const struct job_state *jobs, size_t njobs,
                  struct err *e);
 

@@ -14,8 +14,8 @@
 #include "src/log.h"
 #include "src/map.h"
 
-/* In seconds: a request carries a credential of munge, which is refused when it is older than
- * 300 s. */
+/* After so many seconds a request can no longer become a job: it carries a credential of munge,
+ * which is refused when it is older than 300 s. */
 #define CREDENTIAL_S 330
 
 /* How many seconds to wait for the jobs after the first query that did not show them all. Slurm

@@ -84,8 +84,9 @@ static void stage_files(const struct workspace *w, const struct run_plan *plan,
     }
 }
 
-/* Appends "submitting" for a new study, which cannot have jobs yet, before the scheduler answers,
- * unless split.json is missing: making it may fail. */
+/* Appends "submitting" for a new study, which cannot have jobs yet, before the scheduler answers.
+ * Does nothing if split.json is missing, since making it may fail, with --one-allocation, or for a
+ * dry scheduler. */
 static int note_early(struct workspace *w, struct batch *staged, struct err *e)
 {
     char split[PATH_MAX];

@@ -2,7 +2,8 @@
 /* Submits runs, each exactly once, even if it is interrupted and repeated at any time.
  *
  * Under the ledger's lock, plan and limits are first checked for all runs, and the scheduler is
- * queried once for the study's jobs. A run that has a job, a file DONE or FAILED, or an attempt
+ * queried once for the jobs of the study, unless the study is new and cannot have any. A run that
+ * has a job, a file DONE or FAILED, or an attempt
  * that began is skipped. For each other run "submitting" is written to the ledger and fsynced, the
  * run's files get their final names, the job is submitted, and "submitted" is written and fsynced;
  * the files become durable later. After a crash in between, the job's tag shows whether the job

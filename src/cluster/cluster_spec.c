@@ -391,7 +391,7 @@ int cluster_spec_find_type(const struct cluster_spec *spec, const char *type, si
     return rc;
 }
 
-/* Reads NAME:COUNT at *text and advances *text past it. */
+/* Reads NAME:COUNT or NAME=COUNT at *text and advances *text past it. */
 static int decode_job(const char **text, struct cluster_spec_job *job)
 {
     size_t length = strcspn(*text, ":=,");

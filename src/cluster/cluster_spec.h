@@ -39,8 +39,8 @@ struct cluster_spec {
     /* How many consecutive ranks a node gets before the next node has its turn: 0 means all of
      * its ranks (Slurm's block distribution), 1 is cyclic, N is plane=N. */
     int plane;
-    /* The ranks are dealt to these types of tasks in turn: rank 0 is the first task of the first
-     * type. Types are sorted by name for CLUSTER_SPEC_TF, otherwise they have the order written.
+    /* The first ranks are the tasks of the first type, the next ranks those of the second, and so
+     * on. Types are sorted by name for CLUSTER_SPEC_TF, otherwise they have the order written.
      * With njobs 0 all tasks are of one type, "worker". */
     struct cluster_spec_job jobs[CLUSTER_SPEC_JOBS_MAX];
     size_t njobs;

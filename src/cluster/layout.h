@@ -7,7 +7,7 @@
 
 enum layout_strategy {
     LAYOUT_AUTO,        /* mirrored where the GPUs fit on one node, else multi-worker */
-    LAYOUT_MIRRORED,    /* one process drives all devices of one node */
+    LAYOUT_MIRRORED,    /* one process drives all GPUs of the run, on one node */
     LAYOUT_MULTI_WORKER /* one process per device */
 };
 

@@ -18,7 +18,7 @@
 
 #include "src/err.h"
 
-#define NODELIST_LIMIT ((size_t)1 << 20) /* limit for nodelist_decode that no cluster reaches */
+#define NODELIST_LIMIT ((size_t)1 << 20) /* for callers: more nodes than a cluster has */
 #define NODELIST_NAME_MAX 255            /* bytes of one name */
 #define NODELIST_NAME_CHARS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_."
 #define NODELIST_BRACKETS_MAX 8

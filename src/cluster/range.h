@@ -16,7 +16,8 @@ struct range {
 };
 
 /* Decodes text, whose values must be in min..max (min >= 0). Returns 0, or -1 with ERR_USAGE:
- * the text, the position (from 1) and the correct form. The caller frees dst with range_destroy. */
+ * the text (shortened if long), the position (from 1) and what is wrong there, or that there are
+ * too many values. The caller frees dst with range_destroy. */
 int range_decode(const char *text, int min, int max, struct range *dst, struct err *e);
 
 void range_destroy(struct range *r);

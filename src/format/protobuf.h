@@ -24,7 +24,7 @@ enum protobuf_wire { PROTOBUF_VARINT = 0, PROTOBUF_64 = 1, PROTOBUF_BYTES = 2, P
 struct protobuf_field {
     uint32_t number;
     enum protobuf_wire wire;
-    uint64_t value;       /* of the other types; the bits of a float or double */
+    uint64_t value;       /* of all types but PROTOBUF_BYTES; of a float or double, the bits */
     const uint8_t *bytes; /* of PROTOBUF_BYTES: n bytes inside the message */
     size_t n;
 };
@@ -33,8 +33,8 @@ struct protobuf_reader {
     const uint8_t *at, *end;
 };
 
-/* Reads the next field. Returns 1, 0 at the end of the message, or -1 if it is malformed, also
- * if a length exceeds the message. */
+/* Reads the next field. Returns 1, 0 at the end of the message, or -1 if the message is malformed
+ * (such as a length that exceeds it) or has a group, an obsolete type of field. */
 int protobuf_next(struct protobuf_reader *r, struct protobuf_field *field);
 
 #endif

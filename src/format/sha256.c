@@ -83,8 +83,8 @@ static bool has_instructions(void)
     return (extended & bit_SHA) && (known & bit_SSSE3) && (known & bit_SSE4_1);
 }
 
-/* The instructions expect the words in the orders f e b a and h g d c, lowest first. Each does
- * two rounds. Words 4 i ... 4 i + 3 of the message schedule replace those of 16 rounds earlier. */
+/* sha256rnds2 expects the words in the orders f e b a and h g d c, lowest first, and does two
+ * rounds. Words 4 i ... 4 i + 3 of the message schedule replace those of 16 rounds earlier. */
 __attribute__((target("sha,ssse3,sse4.1"))) static void compress_fast(uint32_t state[8],
                                                                       const unsigned char *block)
 {

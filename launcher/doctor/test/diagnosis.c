@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Each problem that hosts and ranks can report leads to its finding, and good reports lead to
- * neither errors nor warnings. */
+/* Problems that hosts and ranks report lead to their findings, and good reports lead to neither
+ * errors nor warnings. */
 #include "config.h"
 #include "launcher/doctor/diagnosis.h"
 

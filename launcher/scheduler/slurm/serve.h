@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The conversation of PROTOCOL.md: one JSON object per line on stdin, one answer on stdout. */
+/* The conversation of PROTOCOL.md: requests on stdin and their answers on stdout, one JSON object
+ * per line. The lines of a submission that say which jobs are ready get no answers of their own. */
 #ifndef UNETCTL_LAUNCHER_SCHEDULER_SLURM_SERVE_H
 #define UNETCTL_LAUNCHER_SCHEDULER_SLURM_SERVE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The ledger is replayed after every kind of crash, and its lock excludes other processes. */
+/* The ledger is replayed after crashes, and its lock excludes other processes. */
 #include "config.h"
 #include "launcher/study/ledger.h"
 

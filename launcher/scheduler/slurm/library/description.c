@@ -137,7 +137,8 @@ static int fill_environment(struct description *d, const json_t *job)
     return 0;
 }
 
-/* Sets the options that people choose. Options that are absent keep Slurm's default. */
+/* Sets the options of the job. Absent ones keep Slurm's default, except that a job without
+ * "requeue" is never requeued. */
 static void fill_options(job_desc_msg_t *m, const json_t *job)
 {
     m->partition = (char *)message_text(job, "partition");

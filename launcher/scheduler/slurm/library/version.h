@@ -39,7 +39,8 @@ typedef struct listIterator list_itr_t;
 #define VERSION_JOB_ID(response) ((response)->step_id.job_id)
 #endif
 
-/* The answer of a controller when MaxJobCount jobs exist. */
+/* slurm_free_conf has this name from 26.05. VERSION_FULL is the answer of a controller when
+ * MaxJobCount jobs exist. */
 #if SLURM_VERSION_NUMBER < SLURM_VERSION_NUM(26, 5, 0)
 #define slurm_free_conf slurm_free_ctl_conf
 #define VERSION_FULL EAGAIN
