@@ -19,7 +19,7 @@ struct checkpoint_classes {
 /* Frees what checkpoint_read_model has filled in. */
 void checkpoint_classes_free(struct checkpoint_classes *c);
 
-/* Writes both files atomically to dir, which is created if needed (not its parents); model.json
+/* Writes both files to dir, each atomically; dir is created if needed (not its parents); model.json
  * comes last, so that a new folder with it is complete. Sets sha256 to the hash of
  * weights.safetensors in hexadecimal. */
 int checkpoint_write(const char *dir, const struct network_config *config,

@@ -21,9 +21,9 @@ struct safetensors_entry {
     float *data; /* [count], owned by the caller */
 };
 
-/* Appends the entries of w, with prefix before their names, to list, which has room for w->nentries
- * more. Their data are in value and state, which have the layouts of w->value and w->state; entries
- * of a NULL array are omitted. Returns the number of entries appended. */
+/* Writes the entries of w, with prefix before their names, to list, which has room for w->nentries.
+ * Their data are in value and state, which have the layouts of w->value and w->state; entries of a
+ * NULL array are omitted. Returns the number of entries written. */
 size_t safetensors_list(const struct weights *w, const char *prefix, float *value, float *state,
                         struct safetensors_entry *list);
 

@@ -73,12 +73,13 @@ struct device_lamb {
     double beta1, beta2, debias1, debias2, eps, rate;
 };
 
-/* Dynamic loss scaling for fp16, in DEVICE_SHARED memory. A step whose gradients are not finite
- * is skipped and the factor halved; after DEVICE_SCALING_STEPS good steps it is doubled.
- * Replicas whose gradients are summed decide alike. Bias corrections count only the steps taken. */
+/* Dynamic loss scaling for fp16, in DEVICE_SHARED memory. A step whose gradients are not finite is
+ * skipped and the factor halved, down to 1; after DEVICE_SCALING_STEPS steps without a skip the
+ * factor is doubled, up to 2^24. Replicas whose gradients are summed decide alike. Bias corrections
+ * count only the steps taken. */
 struct device_scaling {
     float factor;
-    int good;      /* steps since factor changed */
+    int good;      /* steps since the last skip or doubling */
     int left_out;  /* steps skipped so far */
     int64_t taken; /* steps taken so far */
     double rate;   /* learning rate of the last step taken */

@@ -29,8 +29,9 @@ static inline float float_of(uint32_t bits)
     return v;
 }
 
-/* Adds half of the discarded part, less one if the result is even: the carry rounds to nearest,
- * ties to even. Past the largest number it carries into infinity. */
+/* Adds 0x8000, half a step of the result, or 0x7fff if the truncated number is even: the carry
+ * rounds to nearest, ties to even. Past the largest number it carries into infinity. NaN is not
+ * rounded. */
 VECTOR_CLONES static void encode_bf16(const float *src, uint16_t *dst, size_t n)
 {
 #pragma omp simd

@@ -77,8 +77,8 @@ bool graph_is_private(const struct graph *g, const struct op *writer, const stru
 /* Removes the entries of g->ops that are NULL, and adjusts nops and nforward. */
 void graph_close_up(struct graph *g);
 
-/* Appends the backward ops of all forward ops on whose results the losses depend, last first. 0, or
- * -1 with ERR_INTERNAL. */
+/* Appends the gradient ops of the losses, and of each forward op whose result has received a
+ * gradient from later ops, last op first. 0, or -1 with ERR_INTERNAL. */
 int graph_backward(struct graph *g, struct err *e);
 
 /* Gives every parameter and its gradient the offset that w has for it; part of graph_compile. -1
@@ -94,7 +94,8 @@ int graph_compile(struct graph *g, const struct backend *backend, const struct w
  * both must outlive the graph's runs. */
 void graph_bind(struct graph *g, const struct weights *w, void *arena);
 
-/* Calls the ops' begin in order. graph_run does so first, unless x->kept is set. */
+/* Calls the ops' begin in order, for ops that have one. graph_run does so first, unless x->kept is
+ * set. */
 int graph_begin(struct graph *g, struct exec *x, struct err *e);
 
 /* Runs all ops. ready: see network_ready_f; may be NULL. -1 with the error of a kernel or ready. */

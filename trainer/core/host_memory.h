@@ -11,9 +11,9 @@ struct host_memory {
 };
 
 /* Returns the smallest of these: the machine's memory, the limits of this process's control groups
- * (versions 1 and 2) and of its Slurm job (--mem), each divided by the number of processes that
- * share it, and what is unused of its own limits (ulimit -d, -v). root: "", or for tests a folder
- * with other proc and sys folders. */
+ * (versions 1 and 2) and of its Slurm job (--mem), each divided by `sharers`, the number of
+ * processes that share it, and what is unused of this process's own limits (ulimit -d, -v). root:
+ * "", or for tests a folder whose proc/self/cgroup and sys/fs/cgroup are read instead. */
 struct host_memory host_memory_limit(const char *root, int sharers);
 
 #endif

@@ -49,9 +49,9 @@ struct kernel {
     /* (optional) May allocate op->priv and set op->workspace_size, op->begin and op->kept_size. On
      * failure nothing stays allocated. */
     int (*prepare)(struct op *op, struct err *e);
-    /* Reads op->in[]->data and writes op->out[]->data. The addresses may change between runs.
-     * Allocates nothing. Uses as many OpenMP threads as the calling thread has, or as the thread
-     * had that prepared the op. */
+    /* Reads op->in[]->data and writes op->out[]->data. The addresses may change between runs. On
+     * the host it allocates nothing. Uses as many OpenMP threads as the calling thread has, or as
+     * the thread had that prepared the op. */
     int (*run)(struct op *op, struct exec *x, struct err *e);
     void (*release)(struct op *op); /* (optional) frees what prepare has allocated */
     unsigned may, must; /* flags of enum op_form that an op may have, and that it must have */

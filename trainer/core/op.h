@@ -52,7 +52,7 @@ enum op_out {
     OP_OUT_SECOND = OP_OWN, /* the gradient of the second source */
     OP_OUT_MOMENTS,         /* OP_MOMENTS of out[0] */
     OP_OUT_SUMS,            /* OP_SUMS with g = out[0] and x = the source that has OP_COEF */
-    OP_OUT_POOLED,          /* max_pool2d of out[0], at inference */
+    OP_OUT_POOLED,          /* max_pool2d of out[0], which is written, too */
     OP_MAX_OUT
 };
 
@@ -117,14 +117,14 @@ struct op {
     const struct kernel *kernel;
     void *priv;              /* owned by the kernel, from prepare to release */
     /* Set by kernel.prepare: 1 + the index of the input whose memory out[0], or OP_OUT_SECOND, may
-     * take; 0: none. */
+     * take; 0: only what kind->inplace and OP_ADDED allow. */
     int over, over_second;
     size_t workspace_size;   /* bytes, set by kernel.prepare; contents last for one run of the op */
     size_t workspace_offset; /* bytes into the arena */
     void *workspace;         /* 64-byte aligned */
     /* (optional) Set by kernel.prepare: computes from the op's weights what its runs need, such as
-     * another order of them, into kept. Called before the first op of a graph's run, and not again
-     * as long as weights and memory stay as they are. */
+     * another order of them, into kept. Called before the first op of each run of the graph, except
+     * of runs with exec.kept, for which what it wrote is still valid. */
     int (*begin)(struct op *op, struct exec *x, struct err *e);
     size_t kept_size, kept_offset; /* as those of the workspace, for all runs of the graph */
     void *kept;                    /* 64-byte aligned */
@@ -251,7 +251,7 @@ extern const struct op_kind subsample_grad_kind; /* (dy) -> dx */
 /* Losses of logits z[n][h][w][classes] and targets t[n][h][w][1]. A target is the number of a
  * class, or for one logit a number from 0 to 1; a pixel with t < 0 is ignored. Each loss adds its
  * value to exec.loss_sum, or on a device to device_sums.loss, and computes its gradient at the same
- * time.   (z, t) -> dz */
+ * time (attr.measures excepted). (z, t) -> dz */
 extern const struct op_kind bce_kind;        /* binary cross entropy of one logit */
 extern const struct op_kind softmax_ce_kind; /* cross entropy of several */
 extern const struct op_kind dice_kind;       /* 1 - soft Dice, for each image, mean over classes */
@@ -259,7 +259,8 @@ extern const struct op_kind dice_kind;       /* 1 - soft Dice, for each image, m
 /* All kinds, NULL-terminated. */
 extern const struct op_kind *const op_kinds[];
 
-/* Writes the kind's name, with words for what fusion has added, to dst, and returns it. */
+/* Writes the kind's name, with words for most flags of its form, to dst, and returns dst. Moments,
+ * sums and deferred norm gradients are not named. */
 #define OP_NAME_SIZE 64
 const char *op_name(const struct op *op, char dst[OP_NAME_SIZE]);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A function marked VECTOR_CLONES is compiled for several instruction sets; the loader chooses one.
- * It must not contain an OpenMP region, whose body would not be cloned. */
+/* With GCC on x86-64 Linux, a function marked VECTOR_CLONES is compiled for several instruction
+ * sets, of which the loader chooses one. It must not contain an OpenMP region, whose body would not
+ * be cloned. */
 #ifndef UNETCTL_TRAINER_CORE_VECTOR_CLONES_H
 #define UNETCTL_TRAINER_CORE_VECTOR_CLONES_H
 

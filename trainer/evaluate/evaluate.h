@@ -20,8 +20,9 @@ struct evaluation {
     struct dataset *dataset;
     enum dataset_part part;
     size_t images;
-    int64_t *scores;           /* of each image, then their sum; score_size(classes) numbers each */
-    struct image_loss *losses; /* of each image, or NULL */
+    int64_t *scores;           /* of each image, then room for their sum (evaluate_sum);
+                                * score_size(classes) numbers each */
+    struct image_loss *losses; /* of each image, then room for their sum; or NULL */
 };
 
 /* Prepares an evaluation. All pointers must outlive it. losses: whether losses are computed,

@@ -34,8 +34,8 @@ size_t score_size(int classes);
 
 /* Adds n pixels: logits[n][classes], targets as in network_target. With one class the foreground is
  * predicted where the logit is positive (probability above 1/2), and true where the target exceeds
- * 0.5. With several, the class of the first largest logit is predicted; NaNs are ignored. Pixels
- * with a target below 0 are not counted. */
+ * 0.5. With several, the class of the first largest logit is predicted; NaNs are ignored, and if
+ * all are NaN no class is predicted. Pixels with a target below 0 are not counted. */
 void score_add(int64_t *score, int classes, const float *logits, const float *target, size_t n);
 
 const struct score_counts *score_class(const int64_t *score, int i);

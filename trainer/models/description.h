@@ -15,8 +15,8 @@
 struct description;
 
 /* Decodes the text. where: the file's name in error messages. The caller destroys the result.
- * Returns NULL with ERR_CONFIG and FILE:LINE. The arguments of layers are checked by
- * description_build. */
+ * Returns NULL with ERR_CONFIG and FILE:LINE (FILE alone if the text is too long), or if out of
+ * memory. The arguments of layers are checked by description_build. */
 struct description *description_decode(const char *text, const char *where, struct err *e);
 void description_destroy(struct description *d);
 

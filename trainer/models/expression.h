@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Integer expressions in the description of a model: names, numbers, ( ), unary - and !, ^ (power),
  * * / %, + -, < <= > >=, == !=, &&, ||, in order of decreasing precedence. Operators of the same
- * precedence are applied from left to right. True is 1. */
+ * precedence, also ^, are applied from left to right. True is 1. */
 #ifndef UNETCTL_TRAINER_MODELS_EXPRESSION_H
 #define UNETCTL_TRAINER_MODELS_EXPRESSION_H
 

@@ -36,7 +36,7 @@ struct network_config {
 struct description;
 
 struct model {
-    const char *name;  /* the argument of model_open: "resnet44", or the path of a file */
+    const char *name;  /* "resnet44", the path of a file, or TITLE@HASH of a checkpoint's */
     const char *title; /* the name in the description or of the variant; in messages, checkpoints */
     bool classifies; /* one class for each image: one target, logits [n][1][1][classes] */
     int base, depth; /* presets of these parameters; 0: the model does not have the parameter */
@@ -63,8 +63,9 @@ const struct model *model_builtin(size_t i);
 /* Returns the text of the model's description. */
 const char *model_source(const struct model *model);
 
-/* Checks that the model can be built with base, depth (0: the presets), channels, classes, height,
- * width and loss. 0, or -1 with ERR_CONFIG. */
+/* Checks the ranges of base, depth (0: the presets), channels and classes, that height and width
+ * are multiples of model_sides, and that the loss fits; model_build may still fail. 0, or -1 with
+ * ERR_CONFIG. */
 int model_check(const struct model *model, const struct network_config *config, struct err *e);
 
 /* Sets *multiple to the number that height and width must be multiples of. 0, or -1 with

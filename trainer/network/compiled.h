@@ -43,9 +43,9 @@ struct compiled_set {
 struct graph *compiled_build(const struct compiled_set *s, enum compiled_mode mode, int batch,
                              struct err *e);
 
-/* Returns the graph of this mode and batch size, which is built if needed. NULL with ERR_CONFIG if
- * batch is below 1, or needs more memory than the device has; with ERR_INTERNAL if the host has no
- * memory. */
+/* Returns the graph of this mode and batch size, which is built if needed. NULL on error:
+ * ERR_CONFIG if batch is below 1 or needs more memory than the device has, or the backend has no
+ * kernel for an op; ERR_INTERNAL if the host has no memory. */
 struct compiled *compiled_get(struct compiled_set *s, enum compiled_mode mode, int batch,
                               struct err *e);
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A network: the weights of one replica, and a compiled graph for each mode and batch size, which
  * is built on first use and kept. Graphs share one arena of activations. After the first run with a
- * mode and batch size, runs allocate nothing. A network is used by one thread only (kernels may use
- * OpenMP threads). Functions that return int return 0, or -1 with *e set. */
+ * mode and batch size (on a device the first two), runs allocate nothing. A network is used by one
+ * thread only (kernels may use OpenMP threads). Functions that return int return 0, or -1 with *e
+ * set. */
 #ifndef UNETCTL_TRAINER_NETWORK_NETWORK_H
 #define UNETCTL_TRAINER_NETWORK_NETWORK_H
 
@@ -19,8 +20,9 @@
 struct network;
 struct profile_peak;
 
-/* Sums n doubles over all replicas, in place, for synchronised batch norm. Collective: every
- * replica calls it the same number of times in the same order. */
+/* Sums n doubles over all replicas, in place, for synchronised batch norm and, on linked devices,
+ * for network_step.own_weight. Collective: every replica calls it the same number of times in the
+ * same order. */
 typedef int (*network_sum_f)(void *arg, double *values, size_t n, struct err *e);
 
 /* Called when grad[0..upto) is final on this replica, so that it can be all-reduced while backward
@@ -42,7 +44,8 @@ struct weights *network_weights(struct network *n);
 const char *network_backend(const struct network *n); /* its name */
 uint64_t network_device(const struct network *n); /* device_ops.id; 0: no device */
 
-/* Returns the targets of an image ("pixels" below): height * width, or 1 for classification. */
+/* Returns the number of targets of an image ("pixels" below): height * width, or 1 for
+ * classification. */
 size_t network_targets(const struct network *n);
 
 void network_set_sum(struct network *n, network_sum_f sum, void *arg);
@@ -53,7 +56,8 @@ void network_set_sum(struct network *n, network_sum_f sum, void *arg);
  * queued. network_train calls ready while it queues a run, with gradients that will be final at
  * that point of the queue. Only the first two runs of a batch size do so, counted separately with
  * and without an update: unless recording is disabled, later ones replay the second, without
- * calling ready. */
+ * calling ready. Steps without images always call it, and so does one more run after the arena has
+ * moved. */
 struct network_link {
     network_sum_f sum;    /* NULL: a single replica */
     device_watch_f watch; /* or NULL */
@@ -66,8 +70,8 @@ struct network_link {
 void network_set_link(struct network *n, const struct network_link *link);
 const struct device_ops *network_device_ops(const struct network *n, struct device **device);
 
-/* Return the buffers of the next run with this batch size, valid until a call with another batch
- * size or mode; NULL on error. Input: [batch][height][width][channels], 0..1. Target:
+/* Return the buffers of the next run with this batch size, valid until that run or a call with
+ * another batch size or mode; NULL on error. Input: [batch][height][width][channels], 0..1. Target:
  * [batch][network_targets], 0..1 for one class, otherwise the class's index; a pixel with a target
  * below 0 is ignored. */
 float *network_input(struct network *n, bool training, int batch, struct err *e);
@@ -105,17 +109,17 @@ int network_train(struct network *n, int batch, struct network_step step, double
 
 /* On a device network_train may return before the step is complete, and add its loss in a later
  * call. Waits for all steps and adds their losses to *loss_sum. Before the host accesses weights or
- * gradients, it is required after steps that were trained with ready NULL, and after an update on
- * the device. */
+ * gradients, it is required after steps of a linked network, after steps that were trained with
+ * ready NULL, and after an update on the device. */
 int network_wait(struct network *n, double *loss_sum, struct err *e);
 
 /* Makes the kernels of a training step, or of an evaluation, choose their algorithms now instead
  * of in the first run. For networks with a device. */
 int network_choose(struct network *n, bool training, int batch, struct err *e);
 
-/* Checks that memory suffices for training with this batch and `beside` more bytes per image, where
- * `sharers` networks share the host's memory. Reserves nothing. ERR_CONFIG with the reason and the
- * batch that fits. */
+/* Checks that memory suffices for training with this batch: the host's, shared by `sharers`
+ * networks, with `beside` more bytes per image, or the device's for activations alone. Reserves
+ * nothing. ERR_CONFIG with the reason and the largest batch that fits, if one does. */
 int network_check_room(const struct network *n, int batch, size_t beside, int sharers,
                        struct err *e);
 
@@ -134,7 +138,8 @@ int network_measure(struct network *n, int batch, struct device_counts counts, s
  * every rank of a run, whatever its backend and batch. */
 uint64_t network_plan_hash(const struct network *n);
 
-/* Prints the memory plan of every graph compiled so far: ops, shapes, bytes. */
+/* Prints the memory plan of every graph compiled so far: ops, shapes, bytes; then the sizes of
+ * parameters, gradients, state and arena. */
 void network_print_plan(const struct network *n, FILE *out);
 
 /* Counts the work of a run with this batch, without the optimizer: floating-point operations of

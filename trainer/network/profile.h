@@ -25,9 +25,10 @@ struct profile_peak {
     const char *of; /* "a core" */
 };
 
-/* Prints one line per op of a graph that ran with g->timed, then one per kind, longest first. The
- * last column is the least time that the peak allows for the op's operations and bytes, divided by
- * the time taken; it exceeds 100 % if the bytes came from a cache. */
+/* Prints one line per op of a graph that ran with g->timed, in order; then the peak, one line per
+ * kind, the one with the longest time first, and one for all ops. The last column, if the peak is
+ * known, is the least time that the peak allows for the operations and bytes, divided by the time
+ * taken; it exceeds 100 % if the bytes came from a cache. */
 void profile_print(const struct graph *g, const struct profile_peak *peak, FILE *out);
 
 #endif

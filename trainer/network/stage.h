@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A network's memory on a device: its arena, and slots of pinned host memory for images. While the
- * device computes on one slot's images, the host fills the next. */
+/* A network's memory on a device: its arena, and slots of pinned host memory for images and
+ * targets. While the device computes on one slot's images, the host fills the next. */
 #ifndef UNETCTL_TRAINER_NETWORK_STAGE_H
 #define UNETCTL_TRAINER_NETWORK_STAGE_H
 
@@ -49,9 +49,9 @@ int stage_room(struct stage *s, size_t *nbytes, struct err *e);
  * call with another graph. Waits for the slot's earlier run. NULL on error. */
 float *stage_input(struct stage *s, const struct graph *g, struct err *e);
 
-/* A run. With may_record, the second run of a graph in the same arena is recorded in *program,
- * which is NULL at first, and later runs replay it; ready (see graph_run) is then called in the
- * first two runs only. */
+/* A run. With may_record, the second run of a graph is recorded in *program, which is NULL at
+ * first, and later runs replay it; after the arena has moved, the next run is recorded anew. ready
+ * (see graph_run) is then called only in the first run and in runs that are recorded. */
 struct stage_work {
     struct graph *graph; /* NULL: only calls ready */
     bool may_record;     /* no op runs code on the host */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Convolution and its gradients, which also compute the transposed convolution of any stride. */
+/* Convolution and its gradients. The gradient of the input, as an op of its own, is also a
+ * transposed convolution with the same window and stride (conv2d_append_transposed: 3x3, 2). 2x2
+ * windows are in conv_transpose2d.c. */
 #include "config.h"
 #include "trainer/ops/ops.h"
 
@@ -178,7 +180,7 @@ struct tensor *conv2d_append_transposed(struct graph *g, const char *name, struc
         return NULL;
     attr.height = 2 * x->shape.dim[DIM_H];
     attr.width = 2 * x->shape.dim[DIM_W];
-    bound = 1 / sqrt((double)channels * 9); /* the fan in is that of conv_transpose2d_append */
+    bound = 1 / sqrt((double)channels * 9); /* from output channels: see conv_transpose2d.c */
     shape = (struct shape){4, {x->shape.dim[DIM_C], channels, 3, 3}};
     w = graph_param(g, name, "weight", WEIGHTS_PARAM, shape, -bound, bound, e);
     shape = (struct shape){1, {channels}};

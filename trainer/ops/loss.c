@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The losses: each reads logits and targets, adds to exec.loss_sum and computes the gradient of the
- * logits. */
+/* The ops of losses: their shapes, and which of them loss_append chooses. A kernel of a loss
+ * computes value and gradient at the same time. */
 #include "config.h"
 #include "trainer/ops/ops.h"
 

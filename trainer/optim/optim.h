@@ -73,8 +73,8 @@ void optim_settle(struct optim *o);
  * threads or ranks. */
 void optim_step(struct optim *o, struct weights *w, double lr);
 
-/* Returns the global norm of the gradients; if it exceeds most, and most is not 0, scales the
- * gradients so that it becomes most. */
+/* Returns the global norm that the gradients had; if it exceeds `most`, and `most` is not 0, scales
+ * the gradients so that it becomes `most`. */
 double optim_clip(struct weights *w, double most);
 
 #endif

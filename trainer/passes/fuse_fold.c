@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Each pair of a convolution and a norm becomes a pair of fold_norm and a convolution. */
+/* A convolution and a norm behind it become fold_norm and a convolution, where fold_pair can do
+ * so. */
 #include "config.h"
 #include "trainer/passes/fuse_fold.h"
 

@@ -129,7 +129,8 @@ static struct op *find_only_reader(const struct graph *g, const struct tensor *t
     return reader;
 }
 
-/* A norm's gradient that only the gradients of a convolution read is not written. */
+/* The gradient of a norm's input (of a norm with ReLU) is not written if a single conv2d_grad is
+ * its only reader. */
 static int fuse_norm_grad(struct graph *g, const struct backend *backend, struct op *norm,
                           struct err *e)
 {

@@ -4,7 +4,7 @@
  * - A convolution also computes the moments of its result for the norm after it.
  * - The result of a norm with ReLU is not written; its readers compute it from OP_COEF.
  * - The op that writes the gradient of that result also computes the sums that the norm's gradient
- *   needs.
+ *   needs, if it reads the norm's input anyway.
  * - The gradient of the norm's input is not written; the gradients of the convolution before the
  *   norm compute it from OP_NORM_GRAD_COEF. */
 #ifndef UNETCTL_TRAINER_PASSES_FUSE_NORM_H

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Casts are appended at the end of the graph, and then all ops are brought into order. */
+/* Casts are appended at the end of the graph, and then moved before or after the ops that need
+ * them; the order of the other ops does not change. */
 #include "config.h"
 #include "trainer/passes/precision.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Mixed precision (Micikevicius et al., Mixed Precision Training, ICLR 2018): activations and their
  * gradients have 16 bits; weights and their gradients, statistics of batch norm, images, targets,
- * logits and losses remain floats. Where a backend has no kernel for 16 bits, the op's kernel for
- * floats runs between casts. */
+ * logits with their gradients, and losses remain floats. Where a backend has no kernel for 16 bits,
+ * the op's kernel for floats runs between casts. */
 #ifndef UNETCTL_TRAINER_PASSES_PRECISION_H
 #define UNETCTL_TRAINER_PASSES_PRECISION_H
 

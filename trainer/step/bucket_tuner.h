@@ -12,7 +12,7 @@
 #define BUCKET_TUNER_SIZES 8
 #define BUCKET_TUNER_WARMUP 3 /* steps without timing */
 #define BUCKET_TUNER_ROUNDS 5 /* steps of each size */
-#define BUCKET_TUNER_TIE 0.02
+#define BUCKET_TUNER_TIE 0.02 /* fraction of the best median */
 
 struct bucket_tuner {
     size_t sizes[BUCKET_TUNER_SIZES]; /* elements of a bucket, increasing; the last is nparams */

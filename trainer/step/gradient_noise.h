@@ -22,7 +22,7 @@ struct gradient_noise {
 };
 
 /* Means over steps: squared norms of the gradients of a batch and of a step, and the harmonic means
- * of their sizes in images. All are 0 without steps. */
+ * of their sizes in images. All are 0 without steps or without batches. */
 struct gradient_norms {
     double sq_local, batch_local, sq_global, batch_global;
 };

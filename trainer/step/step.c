@@ -81,8 +81,8 @@ struct step_epoch *step_begin_epoch(struct step *s)
     return &s->epoch;
 }
 
-/* Sets run->weight, the divisor of the gradients, unless the caller's value is right: every pixel
- * has weight 1, or the loss is Dice alone, which does not use it. */
+/* Sets run->weight, the divisor of the gradients, unless the caller's value is right: there is one
+ * class and every pixel has weight 1, or the loss is Dice alone, which does not use the weight. */
 static int find_weight(struct step *s, size_t n, struct network_step *run, struct err *e)
 {
     const struct network_config *c = s->config.network_config;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* One training step of a replica: load its images, forward and backward, sum the gradients over the
- * replicas while backward runs, update. It runs on the host (step_host.c) or is queued as a whole
- * on a device (step_device.c). After an error only step_wait and step_destroy may be called. */
+ * replicas while backward (of the last of several batches) runs, update. Either the host sums the
+ * gradients (step_host.c), or the step is queued as a whole on a device (step_device.c). After an
+ * error only step_wait and step_destroy may be called. */
 #ifndef UNETCTL_TRAINER_STEP_STEP_H
 #define UNETCTL_TRAINER_STEP_STEP_H
 
@@ -76,7 +77,7 @@ int step_train(struct step *s, const struct step_work *w, struct step_totals *t,
 int step_wait(struct step *s, struct step_totals *t, struct err *e);
 
 /* Returns [STEP_VOTES], the sums of the votes of the latest step that is complete on every replica;
- * on a device they are DEVICE_SLOTS steps old. step_drop_votes sets the votes of all steps so far
+ * on a device they are DEVICE_SLOTS steps old. step_drop_votes sets the votes of all complete steps
  * to 0. */
 const float *step_votes(const struct step *s);
 void step_drop_votes(struct step *s);

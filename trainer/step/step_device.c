@@ -35,8 +35,8 @@ static struct step_on_device *device_of(struct step *s)
     return (struct step_on_device *)s;
 }
 
-/* Queues a sum for batch norm in the second stream, like all sums between devices, so that their
- * order is the same on all ranks. */
+/* Queues a sum for batch norm, or of class weights (own_weight), in the second stream, like all
+ * sums between devices, so that their order is the same on all ranks. */
 static int sum_for_batch_norm(void *arg, double *values, size_t n, struct err *e)
 {
     struct step_on_device *d = arg;
@@ -146,7 +146,8 @@ static int queue_buckets(void *arg, size_t upto, struct err *e)
                : 0;
 }
 
-/* Queues dst += src, where one is a part's gradients and the other the sum of earlier parts. */
+/* Queues the squared norm of a part's gradients, and dst += src, where one is these gradients and
+ * the other the sum of earlier parts. */
 static int queue_addition(struct step_on_device *d, float *dst, const float *src, struct err *e)
 {
     const struct weights *w = network_weights(d->step.config.network);

@@ -28,7 +28,7 @@ int step_input_wait(const struct step_input *in, size_t n, struct err *e);
 int step_input_load(const struct step_input *in, struct loader *loader, size_t n, struct err *e);
 
 /* step_input_part returns the range of part i among n images. step_input_place copies a part to the
- * network's input. */
+ * network's input, where the only part is already. */
 struct shard_range step_input_part(const struct step_input *in, size_t n, int i);
 int step_input_place(const struct step_input *in, struct shard_range part, struct err *e);
 

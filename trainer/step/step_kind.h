@@ -24,7 +24,7 @@ struct step_kind {
     /* Runs forward and backward, and starts the sums of gradients and votes. */
     int (*compute)(struct step *s, const struct step_work *w, struct network_step run, double *loss,
                    struct err *e);
-    /* Updates the weights after the sums are complete. */
+    /* Updates the weights after the sums are complete, unless compute has queued the update. */
     int (*apply)(struct step *s, const struct step_work *w, struct err *e);
     const float *(*votes)(const struct step *s); /* as step_votes */
     void (*drop_votes)(struct step *s);

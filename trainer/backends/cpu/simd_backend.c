@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The kernels of the backend "simd". The first one that supports an op is used. */
+/* The kernels of the backend "simd". The first one that supports an op is used; ops without one are
+ * left to the reference. */
 #include "config.h"
 #include "trainer/backends/cpu/simd_backend.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The sum of two tensors, and the sum of one after a norm, with a ReLU. */
+/* The sum of two tensors; and the ReLU of the sum of a norm's result, from coefficients, and a
+ * tensor. */
 #include "config.h"
 #include "trainer/backends/ref/ref.h"
 

@@ -6,8 +6,9 @@
  *     dbeta   = sum dy          dgamma = s sum dy (x - mean)
  *     dx      = gamma s (dy - dbeta / N - s (x - mean) dgamma / N)
  *
- * An op of training makes two passes: sums per channel, unless fusion gives them, then y = a x + c
- * or dx = a dy + b x + c. */
+ * With attr.sync each replica writes only its share of dbeta and dgamma; dx uses the whole sums. An
+ * op of training makes two passes: sums per channel, unless fusion gives them, then y = a x + c or
+ * dx = a dy + b x + c. */
 #include "config.h"
 #include "trainer/backends/ref/ref.h"
 
@@ -132,7 +133,7 @@ static void ref_batch_norm_finish_statistics(const struct op *op, const double *
     }
 }
 
-/* Computes the statistics and the coefficients a and c. */
+/* Computes the statistics, updates the running ones, and computes the coefficients a and c. */
 static int find_norm(struct op *op, struct coefficients k, struct exec *x, struct err *e)
 {
     size_t npixels = tensor_pixels(op->in[0]), nchannels = tensor_channels(op->in[0]);
@@ -208,7 +209,7 @@ static void finish_param_grads(const struct op *op, const double *sums)
     }
 }
 
-/* Writes dst = dy where y > 0, and 0 elsewhere. */
+/* Writes dst = dy where the norm's result, computed again from x, is positive, and 0 elsewhere. */
 static void mask(const struct op *op, float *dst)
 {
     const float *dy = op->in[0]->data, *x = op->in[1]->data, *gamma = op->in[2]->data;
@@ -233,7 +234,8 @@ static int ref_batch_norm_prepare_grad(struct op *op, struct err *e)
     return 0;
 }
 
-/* Computes the coefficients of the gradient; *grad is in[0], masked if there is a ReLU. */
+/* Writes dgamma and dbeta, and computes the coefficients of dx; *grad is in[0], masked if there is
+ * a ReLU. */
 static int find_grad(struct op *op, struct coefficients k, const float **grad, struct exec *x,
                      struct err *e)
 {

@@ -4,7 +4,7 @@
  *     loss = max(z, 0) - z t + log(1 + m),   sigmoid(z) = 1 / (1 + m), or m / (1 + m) for z < 0
  *
  * Class weights multiply the loss and its gradient, sigmoid(z) - t, by w0 + (w1 - w0) t. Ignored
- * pixels have loss 0. */
+ * pixels have loss and gradient 0. */
 #include "config.h"
 #include "trainer/backends/ref/ref.h"
 

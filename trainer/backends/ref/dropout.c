@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Dropout, whose random numbers depend only on exec.noise, the op and the image (src/rng.h). */
+/* Dropout, whose random numbers depend only on exec.noise, attr.stream, the image's index in the
+ * epoch and the value's index in the image (src/rng.h). */
 #include "config.h"
 #include "trainer/backends/ref/ref.h"
 

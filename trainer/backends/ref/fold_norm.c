@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Weights and bias of a convolution that includes the batch norm behind it. */
+/* Weights and bias of a convolution that includes the batch norm (by running statistics) behind
+ * it. */
 #include "config.h"
 #include "trainer/backends/ref/ref.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The reference backend: plain kernels for every kind of op, with which other backends are compared
- * and to which they fall back. Sums have a fixed order that does not depend on the number of
- * threads. */
+/* The reference backend: plain kernels for every kind of op, with which other backends are
+ * compared. The CPU backend "simd" falls back to it. Sums have a fixed order that does not depend
+ * on the number of threads. */
 #ifndef UNETCTL_TRAINER_BACKENDS_REF_REF_H
 #define UNETCTL_TRAINER_BACKENDS_REF_REF_H
 

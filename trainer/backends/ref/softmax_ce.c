@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Cross entropy, with p the softmax of z:
  *
- *     loss = w[t] (log sum exp(z - max) + max - z[t]),   dz[c] = w[t] (p[c] - [c = t]) */
+ *     loss = w[t] (log sum exp(z - max) + max - z[t]),   dz[c] = w[t] (p[c] - [c = t])
+ *
+ * Ignored pixels have loss and gradient 0. */
 #include "config.h"
 #include "trainer/backends/ref/ref.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Loops that the compiler vectorizes for the instruction set of the processor. */
+/* Coefficients of channels for loops that the compiler vectorizes. */
 #ifndef UNETCTL_TRAINER_BACKENDS_REF_VECTOR_H
 #define UNETCTL_TRAINER_BACKENDS_REF_VECTOR_H
 

@@ -221,7 +221,8 @@ static bool shapes_fit(const struct trial *t)
 
 /* ---- the comparison */
 
-/* Runs the kernel, on a device until it is done. */
+/* Calls the op's begin and the kernel's run; on a device these only queue work, which
+ * run_prepared() waits for. */
 static bool begin_and_run(struct trial *t, struct exec *x)
 {
     return (!t->op.begin || t->op.begin(&t->op, x, &t->why) == 0) &&

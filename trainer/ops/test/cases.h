@@ -82,7 +82,8 @@
     {&conv2d_kind, {.kernel = 3, .no_bias = true}, \
      {NHWC(n, h, w, ci), NHWC(co, ci, 3, 3), [OP_COEF] = {2, {2, ci}}}, \
      {VALUES_NORMAL}, 0x1, 0, 0, false, 0, 0}
-/* A convolution to logits, and both its gradients. */
+/* A convolution to logits with a norm in front, and both gradients of one without and with a
+ * norm. */
 #define NORM_HEAD(n, h, w, ci, co) \
     {&conv2d_kind, {.kernel = 1}, \
      {NHWC(n, h, w, ci), NHWC(co, ci, 1, 1), VECTOR(co), [OP_COEF] = {2, {2, ci}}}, \
@@ -120,7 +121,8 @@
     {&conv2d_kind, {.kernel = 3, .no_bias = true}, \
      {NHWC(n, h, w, ci), NHWC(co, ci, 3, 3), [OP_COEF] = {2, {2, ci}}}, \
      {VALUES_NORMAL}, 0x1, 0, 0, false, OP_OUT_MOMENTS, 0}
-/* Gradients of a convolution, also with a deferred norm gradient (op.h). */
+/* Gradients of convolutions, also with a deferred norm gradient or a norm in front (op.h), and the
+ * norm's gradient that is deferred. */
 #define CONV_GRAD(n, h, w, ci, co) \
     {&conv2d_grad_kind, {.kernel = 3}, {NHWC(n, h, w, co), NHWC(co, ci, 3, 3), NHWC(n, h, w, ci)}, \
      {VALUES_NORMAL}, 0x5, 0, 0, false, 0, 6}

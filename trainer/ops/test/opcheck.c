@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Every kind of op on every backend: values against the reference kernels, gradients against
- * central differences, and nothing written outside the results.
+/* Every kind of op on every backend: values against the reference kernels, gradients (on the host)
+ * against central differences, and nothing written outside the results.
  *
  *   opcheck.t                                 the checks
  *   opcheck.t --list                          which backend has which op

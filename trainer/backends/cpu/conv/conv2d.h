@@ -32,8 +32,8 @@ struct conv2d {
 
 bool conv2d_supports(const struct op *op, const struct tensor *src, const struct tensor *dst);
 
-/* Returns the plan of a convolution. wide: it computes two vectors of channels at once if there are
- * as many. */
+/* Returns the plan of a convolution. wide: it computes two vectors of channels at once if the
+ * number of vectors is even. */
 struct conv2d conv2d_of(const struct tensor *src, const struct tensor *dst, bool wide);
 
 /* Copies row y, counted over all images, with a border of zeros. */

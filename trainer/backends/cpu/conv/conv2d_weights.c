@@ -49,8 +49,9 @@ static void copy_dst(const struct conv2d *c, const struct norm_grad_rows *dst, s
     }
 }
 
-/* Sets sums[c->sums] to the products of rows [from, to), counted over all images; zeros: as many as
- * a row of dst has values. */
+/* Sets sums[c->sums] from rows [from, to), counted over all images: the sums of products of these
+ * rows of src with the rows of dst whose windows contain them, and behind those the plain sums of
+ * these rows of dst for the bias. zeros: as many as a row of dst has values. */
 static void conv2d_weights_sum_rows(const struct conv2d *c, const struct tensor *src,
                                     const struct norm_grad_rows *dst, size_t from, size_t to,
                                     float *row, const float *zeros, float *sums)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The operands of a convolution or of one of its gradients by their role: src * weights + bias =
  * dst. For the gradient of the input src is dy; for that of the weights dst is dy, and weights and
- * bias are where the gradients go. src and dst may each be two tensors that are concatenated by
- * channels. The graph owns all of them. */
+ * bias are where the gradients go. For an op with both gradients the operands are those of the
+ * input's. src and dst may each be two tensors that are concatenated by channels. The graph owns
+ * all of them. */
 #ifndef UNETCTL_TRAINER_BACKENDS_CPU_CONV_CONV_OPERANDS_H
 #define UNETCTL_TRAINER_BACKENDS_CPU_CONV_CONV_OPERANDS_H
 

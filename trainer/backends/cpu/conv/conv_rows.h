@@ -37,8 +37,8 @@ struct conv_rows {
     void (*forward_two)(const float *const src[CONV_ROWS + 1], size_t step, size_t nk,
                         const float *weights, const float *bias, size_t ngroups, size_t dst_step,
                         float *const dst[2]);
-    /* Adds the products of one row of the source; dst[r] is the row of results that has it as row r
-     * of its window; nrows = 1, 2 or 3. */
+    /* Adds to sums the products of one row of the source with nrows = 1, 2 or 3 rows of results;
+     * dst[r] is the one that has the source's row as row r of its window. */
     void (*grad_weights)(const float *src, size_t step, size_t nk, const float *const *dst,
                          size_t nrows, size_t ngroups, size_t dst_step, float *sums);
     /* sum[lanes] += sum over g of dst[g] */

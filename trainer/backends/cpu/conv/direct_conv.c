@@ -25,8 +25,8 @@
 #define MIN_PIXELS 32        /* pixels of a row of a 1x1 convolution, at least, if a batch has as
                               * many */
 #define MAX_SUMS (1 << 22)   /* floats of all chunks, unless one chunk has more */
-#define LINE 16              /* floats of a cache line; each section of the workspace begins with
-                              * one */
+#define LINE 16              /* floats of a cache line; each section of direct_conv_run()'s
+                              * workspace begins with one */
 
 /* op->priv: one op, which computes dst from src and the weights. The gradient of the weights is
  * computed from src and dst, which are then the fine and the coarse tensor, or with 1x1 windows
@@ -318,8 +318,9 @@ static const float *read_vectors(const struct direct *d, const struct tensor *t,
     return copy;
 }
 
-/* Sets sums[kernel][nk][lanes], and the bias's sums behind them, to the products of rows [from, to)
- * of dst, for one block of its channels. */
+/* For one block of dst's channels and its rows [from, to): sets sums[kernel][nk][lanes] to the sums
+ * of products of these rows with the rows of src in their windows, and what follows to the plain
+ * sums of these rows for the bias. */
 static void direct_conv_sum_rows(const struct direct *d, const struct tensor *dst,
                                  const struct tensor *src, size_t from, size_t to, size_t block,
                                  float *room, float *sums)
@@ -373,7 +374,7 @@ static void finish_block(const struct direct *d, const float *sums, size_t block
 }
 
 /* Returns whether dy takes the role of src: in transposed convolutions, and in 1x1 convolutions of
- * stride 1 with dy of floats where x has more channels than dy and so fills more vectors. */
+ * stride 1 with dy of floats where x has more channels than dy and fills at least one vector. */
 static bool is_turned(const struct op *op)
 {
     const struct tensor *dy = op->in[0], *x = op->in[2];

@@ -133,8 +133,8 @@ static int head_run_grad_input(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-/* Adds the products of npixels, at most HEAD_BLOCK, to sums[channels + 1]: those of dw, then dy's
- * sum. */
+/* Adds sums over npixels, at most HEAD_BLOCK, to sums[channels + 1]: of dy x for each channel (dw),
+ * then of dy (db). */
 static void add(const struct head_rows *rows, const float *dy, const void *x, size_t npixels,
                 size_t n, double *sums)
 {

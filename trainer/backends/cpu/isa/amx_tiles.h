@@ -65,9 +65,10 @@ struct amx_tiles {
     void (*four_lines)(const struct amx_product *p, size_t m);
 };
 
-/* Returns the instructions if processor and operating system have them and they passed a trial; the
- * emulation if the environment variable UNET_ISA is "amx-emulated"; NULL otherwise, or if UNET_ISA
- * is anything else. The first call asks the operating system for the tiles. */
+/* Returns the instructions if processor (with AVX512_BF16) and operating system have them and they
+ * passed a trial; the emulation if the environment variable UNET_ISA is "amx-emulated"; NULL
+ * otherwise, or if UNET_ISA is anything else. The first call asks the operating system for the
+ * tiles. */
 const struct amx_tiles *amx_tiles_best(void);
 
 /* Tries all products once, on small whole numbers. Returns NULL, or what is wrong with them; an

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Conversion between bf16 and float, one value at a time in loops that the compiler vectorizes.
- * Kernels for 16-bit activations compute with floats. */
+ * Most kernels for bf16 compute with floats in between; AMX tiles multiply bf16. */
 #ifndef UNETCTL_TRAINER_BACKENDS_CPU_ISA_BF16_H
 #define UNETCTL_TRAINER_BACKENDS_CPU_ISA_BF16_H
 

@@ -12,7 +12,7 @@
 #include "trainer/backends/cpu/norm/norm_work.h"
 #include "trainer/backends/ref/chunks.h"
 
-/* Converts sums of x - shift to sums of x, which replicas can add up. */
+/* Converts sums of x - shift and of its square to sums of x and x^2, which replicas can add up. */
 static void remove_shift(const struct op *op, const struct norm_work *w)
 {
     size_t nchannels = tensor_channels(op->in[0]);
@@ -65,7 +65,7 @@ static void sum_input(const struct op *op, const struct norm_work *w)
     remove_shift(op, w);
 }
 
-/* Computes the statistics and the coefficients a and c. */
+/* Computes the statistics, updates the running ones, and computes the coefficients a and c. */
 static int find_statistics(const struct op *op, struct exec *x, const struct norm_work *w,
                            struct err *e)
 {

@@ -38,7 +38,7 @@ static void write_coef(const struct norm_work *w, float *coef)
         memcpy(coef + i * n, w->k[values[i]], n * sizeof *coef);
 }
 
-/* Computes the gradients from w->sums; with attr.coef, coefficients in place of dx. */
+/* Computes dgamma, dbeta and dx from w->sums; with attr.coef, coefficients in place of dx. */
 static int batch_norm_grad_finish(const struct op *op, const struct norm_work *w, struct exec *x,
                                   struct err *e)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The inner loops of max pooling over 2x2 pixels, for floats and for bf16, and the kernels that
- * share them: max_pool2d.c, max_pool2d_norm.c, and the epilogues of conv/winograd/. */
+/* The inner loops of max pooling over 2x2 pixels, for floats and for bf16. The kernels of
+ * max_pool2d.c and max_pool2d_norm.c share them with the epilogues of conv/winograd/. */
 #ifndef UNETCTL_TRAINER_BACKENDS_CPU_POOL_MAX_POOL2D_H
 #define UNETCTL_TRAINER_BACKENDS_CPU_POOL_MAX_POOL2D_H
 

@@ -7,9 +7,10 @@
 #include "trainer/core/kernel.h"
 
 /* Runs the kernel (prepare, run and release) on two small images with the op's channels, on whole
- * numbers whose sums are exact (trial/trial.h). Returns false, after a warning, if it failed, gave
- * other numbers than the reference, or wrote beside a result. The verdict is remembered for each
- * problem. Several threads may call this at the same time. */
+ * numbers whose sums are exact (trial/trial.h). Returns false if it failed, gave other numbers than
+ * the reference, or wrote beside a result; true otherwise, also if it could not be tried. The
+ * verdict is remembered for each problem, and a fault logged as a warning once. Several threads may
+ * call this at the same time. */
 bool amx_check(const struct kernel *kernel, const struct op *op);
 
 #endif

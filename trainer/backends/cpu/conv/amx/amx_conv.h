@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The steps of a 3x3 convolution of bf16 by AMX tiles, for amx_conv.c and for amx_conv_grad.c,
- * which computes the gradient of the weights from the same rows. */
+/* The steps of a 3x3 convolution of bf16 by AMX tiles, for amx_conv.c (forward, or the gradient of
+ * the input alone) and for amx_conv_grad.c, which computes the gradients of the input and of the
+ * weights from the same rows of dy. */
 #ifndef UNETCTL_TRAINER_BACKENDS_CPU_CONV_AMX_AMX_CONV_H
 #define UNETCTL_TRAINER_BACKENDS_CPU_CONV_AMX_AMX_CONV_H
 

@@ -38,8 +38,9 @@ size_t amx_conv_weights_first(const struct amx_conv_weights *c, size_t i);
 struct amx_conv_band amx_conv_weights_band(const struct amx_conv_weights *c, size_t task,
                                            uint16_t *room);
 
-/* Adds to sums[c->nsums] the products of a band's source and gradient. dy points to the band's
- * first row; rows are `distance` values apart. Call it between begin() and end() of c->shape. */
+/* Adds to sums[c->nsums] the products of a band's source and gradient, and for a bias the sums of
+ * the gradient. dy points to the band's first row; rows are `distance` values apart. Call it
+ * between begin() and end() of c->shape. */
 void amx_conv_weights_add(const struct amx_conv_weights *c, const struct conv_operands *operands,
                           const struct amx_conv_band *b, const uint16_t *dy, size_t distance,
                           float *sums);

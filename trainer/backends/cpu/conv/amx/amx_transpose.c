@@ -247,8 +247,9 @@ VECTOR_CLONES static void add_rows(const uint16_t *src, size_t nrows, size_t n, 
     }
 }
 
-/* Adds to sums[row of the window][channel of x][wide], then to the sums of dy. Behind the last
- * pixel the planes hold zeros, and the pairs zeros or other values of dy. */
+/* Adds the products of x and dy to sums[row of the window][channel of x][wide], and dy to the sums
+ * of dy behind them. Behind the last pixel the planes hold zeros, and the pairs zeros or other
+ * values of dy. */
 static void add_task(const struct amx_transpose *c, const struct op *op, const struct task *t,
                      uint16_t *room, float *sums)
 {

@@ -6,8 +6,9 @@
  * winograd_conv.c computes results and gradients of inputs, winograd_weights.c gradients of
  * weights, winograd_grad.c both gradients in one pass. A batch norm and its ReLU in front of a
  * convolution (norm_prologue.h) are applied to rows before the transform, so that the tensor in
- * between is never written. At inference this is also true of a convolution in front
- * (winograd_producer.c) and of max pooling or a head, a 1x1 convolution, behind
+ * between is never written. At inference the result of a convolution in front
+ * (winograd_producer.c), and a result that goes into a head, a 1x1 convolution behind, are never
+ * written either. Max pooling behind reads the results while they are in the cache
  * (winograd_epilogue.c). */
 #ifndef UNETCTL_TRAINER_BACKENDS_CPU_CONV_WINOGRAD_WINOGRAD_H
 #define UNETCTL_TRAINER_BACKENDS_CPU_CONV_WINOGRAD_WINOGRAD_H
@@ -68,7 +69,7 @@ struct winograd_band {
 bool winograd_supports(const struct op *op);
 
 /* Returns how a convolution is cut; copied: rows of a source pass through a norm or come from a
- * producer. */
+ * producer, or results are not written. */
 struct winograd winograd_of(const struct conv_operands *r, bool copied);
 
 /* Makes bands of about that many tiles, cut into sections of rows unless rows are to be whole, and

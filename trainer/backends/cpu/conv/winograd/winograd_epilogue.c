@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A 3x3 convolution with its ReLU and, at inference, the max pooling or the head (a 1x1
- * convolution) behind it, which is computed while rows of results are in the cache. The results
- * that go into a head are never written. */
+/* A 3x3 convolution with its ReLU and the max pooling or the head (a 1x1 convolution) behind it,
+ * which is computed while rows of results are in the cache. The results that go into a head are
+ * never written, those that are pooled are. */
 #include "config.h"
 #include "trainer/backends/cpu/conv/winograd/winograd.h"
 

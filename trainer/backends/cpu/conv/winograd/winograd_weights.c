@@ -87,7 +87,8 @@ static void sum_dy(const struct winograd *g, const struct tensor *dy, size_t fro
     }
 }
 
-/* Sets sums to the products of rows of tiles [from, to), and behind them to the sums of dy. */
+/* Sets sums to the sums over rows of tiles [from, to) of the products of the transformed source and
+ * dy, and what follows to the sums of dy. */
 static void winograd_weights_sum_chunk(const struct winograd *g,
                                        const struct conv_operands *operands, const float *zeros,
                                        size_t from, size_t to, float *lines, float *scratch,
