@@ -87,7 +87,7 @@ int bench_rounds_step(struct bench_replica *r, int batch, struct err *e)
     return 0;
 }
 
-/* Sets *seconds to the time until all replicas have completed count steps. */
+/* Sets *seconds to the time until all replicas have completed `count` steps. */
 static int take_steps(struct bench_thread *t, int count, double *seconds, struct err *e)
 {
     struct bench_replica *r = &t->replica;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* unet-train data preview: draws images and masks as training uses them. */
+/* unet-train data preview: draws images and masks resized as for training, and augmented by the
+ * same functions, but without augment.six. */
 #include "config.h"
 #include "trainer/cmd/cmd.h"
 

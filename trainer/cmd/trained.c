@@ -23,7 +23,8 @@ static long attempt_number(const char *name)
     return k > 0 && !*end ? k : 0;
 }
 
-/* Returns the newest attempt of a run, or with done the newest that is DONE; 0 if there is none. */
+/* Returns the number of the newest attempt of a run, or with `done` of the newest that is DONE; 0
+ * if there is none. */
 static long newest_attempt(const char *run, bool done)
 {
     char marker[PATH_MAX];

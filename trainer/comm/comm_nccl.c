@@ -61,7 +61,7 @@ static int fail_nccl(struct comm *c, int result, struct err *e)
     return -1;
 }
 
-/* Fails if the lifeline (connections that detect lost processes) reports an error. With asks, the
+/* Fails if the lifeline (connections that detect lost processes) reports an error. With `asks`, the
  * lifeline first finds out, within some seconds, why the current collective does not end; otherwise
  * the check is cheap. */
 static int check_lifeline(struct comm *c, bool asks, struct err *e)

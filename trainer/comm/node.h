@@ -31,7 +31,7 @@ struct node *node_offer(int size, struct node_offer *dst, struct err *e);
 struct node *node_join(int rank, int size, const struct node_offer *offer, struct err *e);
 void node_destroy(struct node *g); /* NULL is allowed */
 
-/* check is called by the waits of node_reduce, small by those of node_reduce_small, both with
+/* `check` is called by the waits of node_reduce, `small` by those of node_reduce_small, both with
  * arg. */
 void node_set_check(struct node *g, barrier_check_f check, barrier_check_f small, void *arg);
 

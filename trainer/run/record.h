@@ -89,8 +89,8 @@ int record_buckets(struct record *r, const struct record_bucket *sizes, size_t n
  * record_resume. */
 int record_checkpoint(struct record *r, int epoch, size_t images, double seconds, struct err *e);
 
-/* Writes the number of completed steps of the epoch (counted from 0) and of all its steps, at most
- * every 2 s. */
+/* Writes `step`, the completed steps of the epoch, and `steps`, all its steps, at most every 2 s.
+ * Epochs are counted from 0. */
 int record_progress(struct record *r, int epoch, size_t step, size_t steps, struct err *e);
 
 /* The results of a validation. */

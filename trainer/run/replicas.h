@@ -14,7 +14,8 @@
  *   horovod    as Horovod's tensor fusion: in each cycle a thread copies the tensors that all ranks
  *              have completed into one buffer and sums that
  *
- * Devices that are connected by NCCL sum in their queues, bucketed or native, without compression.
+ * Devices that are connected by NCCL sum in their queues, bucketed or native, without compression;
+ * other settings are ERR_CONFIG.
  * The result owns inner, or is inner. NULL on error; inner then still belongs to the caller. */
 struct comm *replicas_connect(const struct settings *c, struct comm *inner, struct err *e);
 

@@ -22,8 +22,9 @@ int run_config_set(struct settings *c, const char *key, const char *text, struct
 int run_config_set_words(struct settings *c, const struct cli_list *words, struct err *e);
 
 /* Reads run.json into *c, which is initialised, and calls run_config_check. -1 with ERR_CONFIG and
- * the key's path: the file is not JSON or of another schema, a key is unknown, missing or repeated,
- * or a value has the wrong type, is out of range or contradicts another. */
+ * the path of the key, if one is wrong: the file is not JSON or of another schema, a key is
+ * unknown, missing or repeated, or a value has the wrong type, is out of range or contradicts
+ * another. */
 int run_config_read(struct settings *c, const char *path, struct err *e);
 
 /* Checks that the settings are complete and consistent with each other. -1 with ERR_CONFIG. */

@@ -40,8 +40,8 @@ static double sooner(double a, double b)
     return a < b ? a : b;
 }
 
-/* Whether address, to which the name of rank 0's host resolves, is a loopback address of this host
- * although that host is another one. */
+/* Whether `address`, to which the name of rank 0's host resolves, is a loopback address of this
+ * host although rank 0's host is another one. */
 static bool is_own_loopback(const struct rendezvous_config *c, const char *address)
 {
     bool loopback = strncmp(address, "127.", 4) == 0 || strcmp(address, "::1") == 0;

@@ -8,7 +8,7 @@
 
 /* Decodes a file that is in memory. name: the file's name in errors. page: the number of the
  * picture, counted from 0; only TIFF files have more than one. Fills img, whose samples the caller
- * frees with pixels_free, or returns -1 with ERR_DATA. */
+ * frees with pixels_free, or returns -1, with ERR_DATA unless libpng lacks memory. */
 int image_file_decode(const uint8_t *bytes, size_t nbytes, const char *name, int page,
                       enum pixels_mode mode, struct pixels *img, struct err *e);
 

@@ -17,7 +17,7 @@
 int picture_check(const struct pixels *img, int channels, const char *name, struct err *e);
 
 /* Returns the sample of a pixel (row * width + column) in channel 0..channels-1, of img->bits bits.
- * picture_check must have accepted channels. */
+ * picture_check must have accepted `channels`. */
 unsigned picture_sample(const struct pixels *img, size_t pixel, int channel, int channels);
 
 /* dst: [height][width][channels], each sample divided by 255, in 16 bits by 65535. */

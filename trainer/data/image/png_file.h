@@ -9,7 +9,7 @@
 #include "trainer/data/image/pixels.h"
 
 /* Decodes a PNG file in memory. name: the file's name in errors. Fills img, whose samples the
- * caller frees with pixels_free, or returns -1 with ERR_DATA. */
+ * caller frees with pixels_free, or returns -1, with ERR_DATA unless libpng lacks memory. */
 int png_file_decode(const uint8_t *bytes, size_t nbytes, const char *name, enum pixels_mode mode,
                     struct pixels *img, struct err *e);
 

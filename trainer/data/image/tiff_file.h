@@ -16,8 +16,8 @@
 int tiff_file_decode(const uint8_t *bytes, size_t nbytes, const char *name, int page,
                      enum pixels_mode mode, struct pixels *img, struct err *e);
 
-/* Writes one picture to a new file, atomically: 32-bit floats from numbers, or if that is NULL
- * samples of 8 bits. Both are [height][width][channels]. ERR_CONFIG if the file exists. */
+/* Writes one picture to a new file, atomically: 32-bit floats from `numbers`, or if that is NULL
+ * 8-bit `samples`. Both are [height][width][channels]. ERR_CONFIG if the file exists. */
 int tiff_file_write(const char *path, uint32_t width, uint32_t height, int channels,
                     const uint8_t *samples, const float *numbers, struct err *e);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Converts a data set to PNG files or TFRecord shards without changing values, except that palettes
- * of images become RGB and their samples of 1, 2 and 4 bits are scaled to 0..255. TFRecord drops
- * the alpha of image files unless bands is set. The output folder must be new or empty. If the
- * conversion fails, it is emptied again, and removed if it was new. */
+/* Converts a data set to PNG files or TFRecord shards without changing values, except that images
+ * (not masks) with a palette become RGB, and those of 1, 2 and 4 bits are scaled to 0..255.
+ * TFRecord drops the alpha of image files unless bands is set. The output folder must be new or
+ * empty. If the conversion fails, it is emptied again, and removed if it was new. */
 #ifndef UNETCTL_TRAINER_DATA_PREPARE_CONVERT_H
 #define UNETCTL_TRAINER_DATA_PREPARE_CONVERT_H
 
@@ -24,14 +24,14 @@ struct convert_config {
 };
 
 /* Writes PNG files to images/ and masks/, or to one folder per class; if the source is divided,
- * below train/ and val/ (samples of neither side: test/). Returns the number of samples written, or
- * 0 on error. */
+ * below train/ and val/ (samples of neither side: test/). Returns the number of samples written,
+ * each tile being one, or 0 on error. */
 size_t convert_to_png(const struct convert_config *config, struct err *e);
 
 /* Writes TFRecord files 0.records, 1.records, ..., output_types.json, output_shapes.json and its
  * copy output_shape.json; if the source is divided, to train/ and valid/ (samples of neither side:
  * test/). All samples of a folder must have the same shape. Returns the number of samples written,
- * or 0 on error. */
+ * each tile being one, or 0 on error. */
 size_t convert_to_tfrecord(const struct convert_config *config, struct err *e);
 
 #endif

@@ -97,7 +97,7 @@ static bool is_size(const struct dataset *ds, uint32_t width, uint32_t height)
     return width == (uint32_t)ds->config.width && height == (uint32_t)ds->config.height;
 }
 
-/* Checks that every file exists and has its recorded size. */
+/* Checks that every file exists with its recorded size, and that every record exists. */
 static int check_part(const struct dataset *ds, enum dataset_part part, struct err *e)
 {
     const struct split_part *p = get_part(ds, part);

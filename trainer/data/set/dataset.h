@@ -52,10 +52,10 @@ struct dataset *dataset_open(const struct dataset_config *config, struct err *e)
  * must live until dataset_load has returned. */
 struct dataset *dataset_open_split(const struct dataset_config *config, struct err *e);
 
-/* Checks that each file exists with its recorded width and height, unless a cache file has all
- * samples. Opens or creates the cache file, or without one checks that memory, which `sharers`
- * processes of the machine share, suffices for the samples. Only the first call does so; other
- * calls, also of other threads meanwhile, return its result. */
+/* Checks that each file exists with its recorded width and height, and each record exists, unless a
+ * cache file has all samples. Opens or creates the cache file, or without one checks that memory,
+ * which `sharers` processes of the machine share, suffices for the samples. Only the first call
+ * does so; other calls, also of other threads meanwhile, return its result. */
 int dataset_load(struct dataset *ds, int sharers, struct err *e);
 void dataset_close(struct dataset *ds);
 

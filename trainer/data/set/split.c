@@ -69,7 +69,7 @@ static struct by_hash *sort_by_hash(const char *const *hash, size_t n, struct er
     return sorted;
 }
 
-/* Returns the end of the group of equal hashes that begins at first. */
+/* Returns the end of the group of equal hashes that begins at index `first`. */
 static size_t group_end(const struct by_hash *sorted, size_t n, size_t first)
 {
     size_t end = first + 1;

@@ -40,8 +40,8 @@ struct split_config {
     const char *dir;
     int64_t seed;
     double val_fraction;   /* above 0 and below 1, or 1: all pairs are for validation */
-    /* Both or neither: files with one image file name per line, used in place of seed and
-     * fraction. */
+    /* Both or neither: files with one image file name per line, used in place of seed, fraction and
+     * the folders' division. */
     const char *train_list, *val_list;
     struct mask_options masks;
 };

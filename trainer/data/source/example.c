@@ -47,7 +47,7 @@ static void add_tensor(struct buf *feature, int dtype, const uint64_t *dims, int
     buf_destroy(&list);
 }
 
-/* Appends an entry to the map Features.feature and frees the content of feature. */
+/* Appends an entry to the map Features.feature and frees the content of `feature`. */
 static void add_feature(struct buf *features, const char *key, struct buf *feature)
 {
     struct buf entry = {0};

@@ -52,7 +52,7 @@ static void find_folder(const char *path, char dst[PATH_MAX])
     free(folder);
 }
 
-/* Shortens common to the folders that it shares with other. */
+/* Shortens `common` to the leading folders that it shares with `other`. */
 static void cut_common(char *common, const char *other)
 {
     size_t n = 0, end = 0;

@@ -55,7 +55,8 @@ bool layout_is_folder(const char *dir, const char *name)
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* Finds an entry of dir/sub that wanted accepts, and copies its name to dst unless that is NULL. */
+/* Finds an entry of dir/sub that `wanted` accepts, hidden ones aside, and copies its name to dst
+ * unless that is NULL. */
 static bool find_dir_entry(const char *dir, const char *sub,
                            bool (*wanted)(const char *dir, const char *name, const void *arg),
                            const void *arg, char dst[NAME_MAX + 1])

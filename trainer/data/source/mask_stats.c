@@ -17,8 +17,8 @@
 #include "src/plural.h"
 #include "trainer/data/image/classes.h"
 
-#define PALETTES 16    /* masks whose palettes are compared */
-#define PIECES 24      /* masks whose regions are counted */
+#define PALETTES 16    /* number of first masks, whose palettes are compared */
+#define PIECES 24      /* number of first masks, whose regions are counted */
 #define MAX_GRID ((size_t)1 << 20)
 #define FEW_VALUES 32  /* values other than 0, 1, 2 ... are classes if there are at most so many */
 #define SHOWN_VALUES 8

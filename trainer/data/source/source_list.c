@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* source_open: detects the layout of a data folder and lists its samples. */
+/* source_open, which detects the layout of a data folder and lists its samples; source_assign. */
 #include "config.h"
 #include "trainer/data/source/source.h"
 
@@ -22,7 +22,7 @@
 #include "trainer/data/source/pairs.h"
 #include "trainer/data/source/tree.h"
 
-/* Lists the entries of dir/sub that wanted accepts; sub may be NULL for dir itself. */
+/* Lists the entries of dir/sub that `wanted` accepts; sub may be NULL for dir itself. */
 static int list_names(const char *dir, const char *sub, bool (*wanted)(const char *name),
                       struct tree *names, struct err *e)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Lists the files of a folder in the same order on every machine. */
+/* Lists the files, or also the folders, in a folder, in the same order on every machine. */
 #ifndef UNETCTL_TRAINER_DATA_SOURCE_TREE_H
 #define UNETCTL_TRAINER_DATA_SOURCE_TREE_H
 
@@ -13,13 +13,13 @@ struct tree {
     size_t count, capacity;
 };
 
-/* Adds, sorted by bytes, the files in dir and its subfolders whose names, without folders, wanted
+/* Adds, sorted by bytes, the files in dir and its subfolders whose names, without folders, `wanted`
  * accepts. Hidden files and folders, and folders more than 32 levels below dir, are skipped; links
  * to folders are not followed, links to files are listed. ERR_DATA if a folder cannot be read. The
  * caller frees the tree, also after an error. */
 int tree_scan(const char *dir, bool (*wanted)(const char *name), struct tree *tree, struct err *e);
 
-/* Lists, sorted by bytes, the names in dir that wanted accepts, also of folders, but no hidden
+/* Lists, sorted by bytes, the names in dir that `wanted` accepts, also of folders, but no hidden
  * ones; an empty list if dir cannot be opened. The caller frees the tree, also after an error. */
 int tree_list(const char *dir, bool (*wanted)(const char *name), struct tree *tree, struct err *e);
 

@@ -103,8 +103,8 @@ static void test_file(void)
            strcmp(r->val.items[0].mask_sha256, hex) == 0, "written and read: the items");
     split_destroy(r);
 
-    /* If any one of these pieces of the text is spoilt, the file is refused with an error that
-     * names it. */
+    /* If any one of these pieces of the text is spoilt, the file is refused, and the error names
+     * the file. */
     static const char *const pieces[] = {
         "schema", "data", "seed", "val_fraction", "mask_max", "train", "val\"", "stem", "image\"",
         "mask\"", "width", "height", "image_sha256", "mask_sha256"};
