@@ -14,6 +14,8 @@
 #include "src/completion.h"
 #include "src/log.h"
 
+#define HELP_WIDTH 96
+#define HELP_AT 32 /* after the option, or the setting */
 #define MAX_WORD 64
 
 static int min3(int a, int b, int c)
@@ -286,14 +288,32 @@ static void print_settings(const struct cli_command *c, void (*print)(const char
     buf_destroy(&b);
 }
 
-static void print_plain(const char *text)
+/* Prints lines. What does not fit into HELP_WIDTH columns continues below the help, which begins
+ * at column HELP_AT. */
+static void print_wrapped(const char *text)
 {
-    fputs(text, stdout);
+    while (*text) {
+        size_t room = HELP_WIDTH, n = strcspn(text, "\n"), at = HELP_AT;
+        while (n > room) {
+            size_t fits = room;
+            while (fits > at && text[fits] != ' ')
+                fits--;
+            if (fits <= at) /* a word that is longer */
+                break;
+            printf("%.*s\n%*s", (int)fits, text, HELP_AT, "");
+            text += fits + 1;
+            n -= fits + 1;
+            room = HELP_WIDTH - HELP_AT;
+            at = 0;
+        }
+        printf("%.*s\n", (int)n, text);
+        text += n + (text[n] == '\n');
+    }
 }
 
 static void print_command_help(const struct cli_program *p, const struct cli_command *c)
 {
-    char left[64];
+    char left[64], line[512];
 
     printf("Usage: %s %s %s%s\n\n%s.\n", p->name, c->name,
            c->options && c->options->name ? "[OPTIONS] " : "", c->args, c->summary);
@@ -303,12 +323,13 @@ static void print_command_help(const struct cli_program *p, const struct cli_com
         snprintf(left, sizeof left, "%s%c%s--%s%s%s", o->letter ? "-" : "",
                  o->letter ? o->letter : ' ',
                  o->letter ? ", " : "   ", o->name, o->arg ? " " : "", o->arg ? o->arg : "");
-        printf("  %-30s %s\n", left, o->help);
+        snprintf(line, sizeof line, "  %-29s %s", left, o->help);
+        print_wrapped(line);
     }
     if (c->details)
         printf("\n%s", c->details);
     if (c->settings)
-        print_settings(c, print_plain);
+        print_settings(c, print_wrapped);
 }
 
 /* Prints text for roff, where a backslash, a hyphen, and a dot or quote at the start of a line
