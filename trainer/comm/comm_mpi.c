@@ -52,7 +52,7 @@ const char *comm_mpi_version(void)
 #define MOST_FINALIZE_S HUGE_VAL
 #endif
 #define MOST_TURNS 10 /* rank r reports a timeout min(r, MOST_TURNS) half seconds after rank 0 */
-#define CHUNK ((size_t)1 << 30) /* elements of a call, as MPI's counts are int */
+#define CHUNK ((size_t)1 << 30) /* elements or bytes of a call; MPI's counts are int */
 
 static const char gradient_sum[] = "a sum of gradients";
 static const char small_sum[] = "a sum within a step";

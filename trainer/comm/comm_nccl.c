@@ -16,7 +16,7 @@
 #include "trainer/comm/comm_thread.h"
 #include "trainer/comm/rendezvous/lifeline.h"
 
-#define STAGE ((size_t)32 << 20) /* bytes copied to the GPU at a time */
+#define STAGE ((size_t)32 << 20) /* most bytes copied to the GPU at a time, except by a gather */
 #define FINISH_S 10.0            /* how long close waits for the other ranks */
 
 struct nccl {

@@ -23,7 +23,7 @@ struct mask_rules {
     int ignore;
 };
 
-/* Number of pairs decoded at the same time; limits the memory on nodes with many cores. */
+/* The most pairs that are decoded at the same time; limits memory on nodes with many cores. */
 #define MOST_READERS 8
 
 static void hash_pixels(const struct pixels *img, char hex[65])
