@@ -116,7 +116,7 @@ struct device_sums {
 
 /* Counters that the losses of a run add to, in memory that the device can access, or NULL. */
 struct device_counts {
-    int64_t *score; /* the confusion matrix of metric/score.h */
+    int64_t *score; /* counts of pixels, as in metric/score.h */
     double *losses; /* [4] of a graph without gradients: weighted cross entropies, their weights,
                      * Dice losses, images */
 };
@@ -124,7 +124,7 @@ struct device_counts {
 /* How ops are computed. */
 struct device_config {
     bool tf32;          /* convolutions of floats may use TF32, with 10 bits of mantissa */
-    bool deterministic; /* the same bits in every run */
+    bool deterministic; /* repeated work gives the same bits */
 };
 
 /* Called while waiting for the device; returns -1 to stop. */

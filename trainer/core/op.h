@@ -15,7 +15,7 @@
 
 /* Indices of an op's inputs and outputs. The first OP_OWN belong to the kind, in the order that the
  * kind's comment below gives. Fusion (passes/fuse.h) fills the others, which mean the same for
- * every kind. An input or output that an op does not have is NULL. */
+ * every kind, except OP_COEF for add_kind. An input or output that an op does not have is NULL. */
 #define OP_OWN 6
 enum op_in {
     /* A second tensor whose channels follow those of a convolution's first source, so that the
@@ -86,11 +86,11 @@ struct op_attr {
     int64_t split;        /* gradients of a concatenation: channels of the first tensor; or 0 */
     double eps, momentum; /* batch norm; momentum is the weight of the new value, as in PyTorch */
     bool sync;            /* batch norm: statistics of all replicas together */
-    const float *class_weights; /* losses: by class, two for one logit; NULL: 1. Not owned. */
+    const float *class_weights; /* cross entropies: by class, two for one logit; NULL: 1 */
     bool relu;     /* a ReLU precedes max_pool2d, or follows a convolution, norm or add */
     bool coef;     /* norms: out[0] holds coefficients instead of the result (batch_norm_kind) */
-    bool no_bias;  /* convolutions: the kind's last input, the bias, or its gradient is missing */
-    bool counts;   /* the first loss of a graph: it also adds to device_counts.score */
+    bool no_bias;  /* convolutions, fold_norm: the last input, a bias, or its gradient is missing */
+    bool counts;   /* the first loss of a graph: on a device it adds to device_counts.score */
     bool measures; /* losses on a device: add to device_counts.losses and give no gradient */
 };
 

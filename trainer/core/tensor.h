@@ -36,7 +36,7 @@ struct tensor {
     bool pinned;         /* in the arena: has its memory from the first to the last op, for all runs
                           * of the graph */
     bool is_weight;      /* in the arena: of the shape of weights, computed from them (fold_norm) */
-    bool needs_grad;     /* it is a parameter or depends on one */
+    bool needs_grad;     /* in training: it is a parameter or depends on one */
     struct tensor *grad; /* gradient of the loss, of the same shape; NULL until it is appended */
     int first, last;     /* set by plan_arena: indices of the first and last op that use it; -1:
                           * none does. Pinned: 0 and the number of ops */

@@ -127,7 +127,7 @@ int network_check_room(const struct network *n, int batch, size_t beside, int sh
 int network_update(struct network *n, const struct device_update *update, struct err *e);
 
 /* Runs the network with the running statistics. *logits: [batch][network_targets][classes], valid
- * until the next run. */
+ * until the next run or a call with another batch size or mode. */
 int network_infer(struct network *n, int batch, const float **logits, struct err *e);
 
 /* Queues an inference on a device that only adds to counts, complete after network_wait. Input and

@@ -34,7 +34,8 @@ static size_t find_in_gradients(const struct graph *g, const struct tensor *t)
 
 /* batch_norm (x, ...) -> y; add (y, shortcut) -> sum; relu (sum) -> z becomes batch_norm with
  * attr.coef (x, ...) -> coef; add with attr.relu (x, shortcut, coef) -> z, in the place of relu.
- * Sets *place to the index of that add, or to 0 if op i does not begin such a block. */
+ * Sets *place to the index of that add, or to 0 if op i does not begin such a block or the backend
+ * has no kernels for it. */
 static int fuse_end(struct graph *g, const struct backend *backend, size_t i, size_t *place,
                     struct err *e)
 {

@@ -17,8 +17,8 @@
 
 struct exchange_config {
     bool by_tensor; /* one slice for each tensor instead of buckets */
-    size_t bucket; /* elements of a bucket; 0: tuned in the first steps, unless fixed or on a
-                    * device */
+    size_t bucket; /* elements of a bucket; 0: tuned in the first steps, unless fixed, chosen
+                    * or on a device */
     size_t chosen; /* tuned by an earlier start of the run, or 0 */
     bool fixed;    /* not tuned, so that results do not depend on measured times */
 };

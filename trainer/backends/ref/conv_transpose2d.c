@@ -114,7 +114,8 @@ static void ref_conv_transpose2d_sum_tap(const struct geometry *g, const float *
     }
 }
 
-/* Workspace: sums in double, what chunks_sum() needs for the bias, one row of sums in float. */
+/* Workspace: sums in double, what chunks_sum() needs for the bias, a row of sums in float for each
+ * tap and input channel. */
 static int ref_conv_transpose2d_prepare_grad_weights(struct op *op, struct err *e)
 {
     (void)e;

@@ -9,7 +9,7 @@
 #include "trainer/backends/cpu/head/head_rows.h"
 #include "trainer/core/op.h"
 
-#define HEAD_BLOCK 256 /* pixels of a block; sums over a block are floats, sums of blocks doubles */
+#define HEAD_BLOCK 256 /* pixels of a block; in it dy x is summed as floats, blocks as doubles */
 #define HEAD_MAX_CHANNELS 256
 
 /* Returns the loops for activations x and logits y, or NULL if the op is not such a convolution,

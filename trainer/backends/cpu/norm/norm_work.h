@@ -13,7 +13,8 @@
 
 #include "trainer/backends/cpu/norm/batch_norm.h"
 
-/* Coefficients of channels, repeated to whole vectors: a, b, c and shift of norm_rows.h. */
+/* Coefficients of channels, repeated to whole vectors: a, b, c and shift of norm_rows.h; a is also
+ * scale. */
 enum { NORM_WORK_A, NORM_WORK_B, NORM_WORK_C, NORM_WORK_SHIFT, NORM_WORK_VALUES };
 
 /* op->priv: depends on the instruction set when the op was prepared. */

@@ -45,8 +45,8 @@ void amx_conv_weights_add(const struct amx_conv_weights *c, const struct conv_op
                           const struct amx_conv_band *b, const uint16_t *dy, size_t distance,
                           float *sums);
 
-/* Writes the gradients of operands->weights and bias from the sums of all chunks. Uses all
- * threads. */
+/* Writes the gradients of operands->weights and bias from sums[c->nsums], the sums of all chunks
+ * added up. Uses all threads. */
 void amx_conv_weights_finish(const struct amx_conv_weights *c, const struct conv_operands *operands,
                              const float *sums);
 

@@ -23,7 +23,7 @@
 #include "trainer/core/kernel.h"
 
 #define WINOGRAD_KERNEL 3
-#define WINOGRAD_WIDE 2  /* vectors of results computed at once, if there are as many */
+#define WINOGRAD_WIDE 2  /* vectors of results computed at once, if their number is even */
 #define WINOGRAD_LINE 16 /* floats of a cache line; the sections of scratch begin with one */
 
 /* op->priv of these kernels, freed by simd_release: one convolution and how it is cut. For the
@@ -101,8 +101,8 @@ void winograd_spread_source(const struct winograd *g, const struct conv_operands
                             const struct winograd_band *b, float *lines, float *d);
 
 /* winograd_band_of() returns the first section of the band that begins with row of tiles `from` and
- * ends before `end`. winograd_band_on() moves to its next section; x is then the width if there is
- * none. */
+ * ends before `end`. winograd_band_on() moves to its next section; b->x is then g->width if there
+ * is none. */
 struct winograd_band winograd_band_of(const struct winograd *g, size_t from, size_t end);
 void winograd_band_on(const struct winograd *g, struct winograd_band *b);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A 3x3 convolution with its ReLU at inference and the op that produces its source: a first
- * convolution, which has too few channels for Winograd's transforms, or a transposed one. The
- * source is never written: its rows are computed when the transform needs them. */
+/* A 3x3 convolution with its ReLU at inference and the op that produces its first source: a
+ * convolution that has too few channels for Winograd's transforms (then max pooling follows), or a
+ * transposed one (then there is a second source). The source is never written: its rows are
+ * computed when the transform needs them. */
 #include "config.h"
 #include "trainer/backends/cpu/conv/winograd/winograd.h"
 
