@@ -18,7 +18,7 @@
 #define HEIGHT 9
 #define WIDTH 35
 #define FEW_CHANNELS 16 /* so that the reference does not take long */
-/* Norm and convolution round to bfloat16 between them. */
+/* Of all trials: a norm and the convolution that reads it may round to bfloat16 between them. */
 #define TOLERANCE (1. / 48)
 #define SLOW_S 20.
 #define MAX_WARNED 32
@@ -26,8 +26,8 @@
 static struct verdicts verdicts[GPUS] = {[0 ... GPUS - 1] = VERDICTS_NONE};
 static _Thread_local bool is_trying;
 
-/* The planner places activations in the arena, and weights that another op computes. Other tensors
- * of four dimensions are weights. */
+/* The arena holds activations, and weights that another op computes (is_weight). Tensors of four
+ * dimensions elsewhere are weights or their gradients. */
 static bool is_activation(const struct tensor *t)
 {
     return t->place == TENSOR_ARENA && t->shape.ndim == 4 && !t->is_weight;
@@ -38,8 +38,8 @@ static bool is_half(const struct tensor *t)
     return t->dtype != DTYPE_F32;
 }
 
-/* Returns whether something else can compute the op. Ops of 16 bits can become ops of floats, with
- * casts around them. */
+/* Returns whether something else can compute the op: a kernel behind this one in the backend's
+ * table, or, as ops of 16 bits can become ops of floats with casts around them, one of floats. */
 static bool has_other(const struct backend *backend, const struct kernel *kernel,
                       const struct op *op)
 {
@@ -75,8 +75,9 @@ static int warn_if_slow(void *arg, double waited_s, struct err *e)
     return 0;
 }
 
-/* Returns true once for each kernel and GPU: other sizes of the kernel get no warning. The GPU's
- * verdicts are locked. */
+/* Returns true once for each kernel and GPU, so that other sizes of the kernel get no warning; of
+ * more than MAX_WARNED kernels of a GPU, only for the first. The caller holds the lock of the GPU's
+ * verdicts. */
 static bool is_first_fault(int gpu, const struct kernel *kernel)
 {
     static const struct kernel *warned[GPUS][MAX_WARNED];

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* device_ops on the CUDA runtime: one stream per device, and a second one for branches. The device
- * owns both, its events, and the scalars of its runs; cuda_queue.c has its memory and waiting. */
+ * owns both, its events, and the scalars of its runs. cuda_queue.c has memory and waiting,
+ * update/update.cu what is queued behind the gradients. */
 #include "config.h"
 #include "trainer/backends/cuda/cuda_device.h"
 

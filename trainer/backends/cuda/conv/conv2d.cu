@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Direct convolutions of any size and type: a thread computes LANES channels of one pixel. Faster
- * kernels are compared with these and fall back to them. */
+/* Direct convolutions of any size and type, with stride 1 or 2, for ops that no faster kernel
+ * supports. A thread computes LANES channels of one pixel or, of the gradients of weights and bias,
+ * one number over a part of the rows. */
 #include "config.h"
 #include "trainer/backends/cuda/runtime/cuda_kernel.h"
 
@@ -36,7 +37,7 @@ struct correlate_args {
                                              * each */
     unsigned src_h, src_w;
     unsigned stride; /* distance in src of neighbours in dst, in pixels */
-    unsigned up;     /* distance in dst of neighbours in src; one of both is 1 */
+    unsigned up;     /* distance in dst of neighbours in src; 1 unless stride is 1 */
     unsigned relu;   /* negative results become 0 */
 };
 

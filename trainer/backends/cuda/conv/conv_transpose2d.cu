@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Transposed convolutions of any size and type, 2x2 with stride 2: each pixel of the small tensor
- * has 2x2 pixels of its own in the large one. A thread computes LANES channels of one pixel. */
+/* Transposed convolutions of any size and type (the gradients of the weights: one type), 2x2 with
+ * stride 2: each pixel of the small tensor has 2x2 pixels of its own in the large one. A thread
+ * computes LANES channels of one pixel or, of the gradients of weights and bias, one number over a
+ * part of the rows. */
 #include "config.h"
 #include "trainer/backends/cuda/runtime/cuda_kernel.h"
 

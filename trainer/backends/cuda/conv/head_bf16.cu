@@ -8,7 +8,7 @@
 
 #define MAX_LOGITS 16
 #define HEAD_PARTS 1024
-#define HEAD_PIXELS 256 /* a part has at least so many, except in small tensors */
+#define HEAD_PIXELS 256 /* of a part at most, unless there are HEAD_PARTS parts */
 
 /* Weights of a chunk of 8 channels, and the coefficients of its norm. */
 struct head_chunk {

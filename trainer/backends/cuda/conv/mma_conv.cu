@@ -70,7 +70,7 @@ INLINE_DEVICE void mma_conv(const struct mma_args *k, const unsigned ci, const u
         mma_conv(&k, ci, co);                           \
     }
 
-/* The last argument is the number of resident blocks that mma_conv_resident returns. */
+/* The last argument is the most resident blocks that mma_conv_resident returns. */
 CONV(8, 8, 4)
 CONV(8, 16, 3)
 CONV(8, 32, 2)

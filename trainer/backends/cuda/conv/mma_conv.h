@@ -11,10 +11,9 @@ extern "C" {
 
 /* Returns the number of blocks that a multiprocessor of this thread's GPU takes at a time; 0: no
  * kernel exists for so many channels, or it does not fit. Kernels exist for 8, 16, 32 and 64
- * channels in and as many, twice or half as many out, but not for 64 to 64; and for 8 in (an image)
- * to 32 and 64. All fit
- * into the 163 KiB of shared memory of sm_80 and sm_90; into the 99 KiB of sm_86 and sm_89 those of
- * up to 32 channels out. */
+ * channels in and as many, twice or half as many out, if that is 8 to 64, but not for 64 to 64; and
+ * for 8 in (an image) to 32 and 64. All fit into the 163 KiB of shared memory of sm_80, and so into
+ * the 227 KiB of sm_90; into the 99 KiB of sm_86 and sm_89 all but 32 to 64. */
 unsigned mma_conv_resident(unsigned in, unsigned out);
 
 /* Queues a convolution whose channels have a kernel. With sums, k->sums has room for nblocks. The

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Gradients of convolutions on tensor cores (mma_tile.h). dw[tap][in][out] is the sum over pixels p
+/* Gradients of convolutions on tensor cores (mma_tile.h). dw[tap][out][in] is the sum over pixels p
  * of act[p][in] d[p - tap][out]; of a transposed convolution, whose d is the larger side, of
- * act[p][in] d[2 p + tap][out]. A tile of d includes the pixels around it, as the input's gradient
- * needs them; a tile of act does not.
+ * act[p][in] d[2 p + tap][out]. Of 3x3 a tile of d includes the pixels around it, as both gradients
+ * need them; a tile of act does not.
  *
- * As a product of matrices: the rows are pairs of a tap and a chunk of d, the columns are channels
- * of act, and the inner dimension is pixels. The warps of a block form groups: a group computes
- * every groups-th tile of 16 rows, and the warps of a group share the pixels. */
+ * As a product of matrices: the rows are pairs of a tap and a channel of d, the columns are
+ * channels of act, and the inner dimension is pixels. The warps of a block form groups: a group
+ * computes every groups-th tile of 16 rows, and the warps of a group share the pixels. */
 #include "config.h"
 #include "trainer/backends/cuda/runtime/cuda_kernel.h"
 #include "trainer/backends/cuda/conv/mma_grad.h"
@@ -277,7 +277,7 @@ INLINE_DEVICE void mma_grad(const struct mma_grad_args *k, const unsigned ci, co
         mma_grad(&k, ci, co, groups, MMA_TAPS_3X3);           \
     }
 
-/* The last argument is the number of resident blocks that mma_grad_resident returns. */
+/* The last argument is the most resident blocks that mma_grad_resident returns. */
 GRAD(8, 8, 1, 2)
 GRAD(8, 16, 2, 2)
 GRAD(8, 32, 4, 1)
@@ -296,7 +296,7 @@ GRAD(64, 32, 8, 1)
         mma_grad(&k, ci, co, groups, MMA_TAPS_2X2);                     \
     }
 
-/* The last argument is the number of resident blocks that mma_grad_transpose_resident returns. */
+/* The last argument is the most resident blocks that mma_grad_transpose_resident returns. */
 GRAD_TRANSPOSE(16, 8, 1, 2)
 GRAD_TRANSPOSE(32, 16, 2, 1)
 GRAD_TRANSPOSE(64, 32, 4, 1)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Gradients of 3x3 and transposed convolutions on tensor cores, in one pass over the tensors. A
- * kernel reads the gradient d of the convolution's result (a deferred norm gradient is applied in
- * the prologue) and the convolution's input act; it writes the gradient of the input, and per block
- * a partial gradient of the weights, which mma_reduce adds up. */
+ * kernel reads the gradient d of the convolution's result (of 3x3 a deferred norm gradient is
+ * applied in the prologue) and the convolution's input act; it writes the gradient of the input, if
+ * that is wanted, and per block a partial gradient of the weights and bias, which mma_reduce adds
+ * up. */
 #ifndef UNETCTL_TRAINER_BACKENDS_CUDA_CONV_MMA_GRAD_H
 #define UNETCTL_TRAINER_BACKENDS_CUDA_CONV_MMA_GRAD_H
 
@@ -16,7 +17,7 @@ extern "C" {
 
 struct mma_grad_args {
     /* The convolution of d to the input's gradient, with the weights packed for it (mma_pack.h).
-     * first.y is NULL: that gradient is not computed. */
+     * If its first.y is NULL, that gradient is not computed. */
     struct mma_args input;
     struct mma_source act; /* the convolution's input; its prologue is not MMA_NORM_GRAD */
     float *partials;          /* of mma_grad_bytes() */
@@ -32,7 +33,7 @@ size_t mma_grad_bytes(unsigned in, unsigned out, unsigned nblocks, bool with_bia
                       unsigned taps);
 
 /* Queues gradients whose channels have a kernel, then the sums over the blocks in a fixed order:
- * dw[out][in][3][3], and db[out], which is NULL without with_bias. */
+ * dw[out][in][3][3], and db[out], which may be NULL without with_bias. */
 void mma_grad_run(const struct mma_grad_args *k, unsigned nblocks, float *dw, float *db,
                   cudaStream_t stream);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The tensor-core convolutions (mma_tile.h) as kernels of ops: bfloat16, 3x3 with stride 1, and 2x2
- * transposed with stride 2. A norm in front of a source, or a deferred norm gradient, is applied
- * in the prologue; moments and gradient sums come out of the epilogue. */
+/* The tensor-core convolutions (mma_tile.h) as kernels of ops: bfloat16 (an image: floats), 3x3
+ * with stride 1, and 2x2 transposed with stride 2. A norm in front of a source, or a deferred norm
+ * gradient, is applied in the prologue; moments and gradient sums come out of the epilogue. */
 #include "config.h"
 #include "trainer/backends/cuda/runtime/cuda_kernel.h"
 
@@ -21,7 +21,7 @@ static unsigned channels_of(const struct tensor *t)
 }
 
 /* Returns the number of channels that a kernel must be compiled for: an image of floats is padded
- * to 8. 0: the type is not supported. */
+ * to 8. 0: the tensor is not supported. */
 static unsigned padded_channels(const struct tensor *t)
 {
     return is_bf16(t)                                     ? channels_of(t)
@@ -29,7 +29,8 @@ static unsigned padded_channels(const struct tensor *t)
                                                           : 0;
 }
 
-/* The same of the concatenation of a and b; b may be NULL. */
+/* The same of the concatenation of a and b; b may be NULL. With b, 0 as well unless both are
+ * bfloat16 with multiples of 8 channels. */
 static unsigned pair_channels(const struct tensor *a, const struct tensor *b)
 {
     if (!b)
@@ -79,7 +80,7 @@ static struct mma_source source_of(const struct op *op, int i)
     return s;
 }
 
-/* The gradient in[0] of an op, or the gradient of the norm that the op applies to it. */
+/* The gradient in[0] of an op; with a deferred norm gradient, read through that. */
 static struct mma_part gradient_of(const struct op *op)
 {
     const struct tensor *g = op->in[0], *x = op->in[OP_NORM_GRAD_X];
@@ -199,7 +200,7 @@ static int run_mma_conv(struct op *op, struct exec *x, struct err *e)
     return 0;
 }
 
-/* ---- gradients of the weights and, in the same pass over the tensors, of the input */
+/* ---- gradients of the weights and, in the same pass over the tensors, of the input if wanted */
 
 static bool is_bf16_chunks(const struct tensor *t)
 {
@@ -243,7 +244,7 @@ static int prepare_mma_grad(struct op *op, struct err *e)
     return op->out[0] ? prepare_mma_weights(op, e) : 0;
 }
 
-/* The arguments of 3x3 and transposed gradients. */
+/* The arguments of 3x3 and transposed gradients, but for input.field. */
 static struct mma_grad_args grad_args(const struct op *op, unsigned nblocks)
 {
     struct mma_grad_args k = {

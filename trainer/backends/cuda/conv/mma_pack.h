@@ -18,7 +18,7 @@ struct mma_pack_args {
     unsigned nw; /* channels of the input without the padding of an image */
 };
 
-/* Queues it. */
+/* Queues the packing. */
 void mma_pack(const struct mma_pack_args *k, cudaStream_t stream);
 
 #ifdef __CUDACC__

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The way of a tile into shared memory: asynchronous copies, then the prologue (enum mma_prologue)
- * in place. Included by kernels only. */
+ * in place. Only an image of floats is converted by the threads while they copy it. Included by
+ * kernels only. */
 #ifndef UNETCTL_TRAINER_BACKENDS_CUDA_CONV_MMA_PROLOGUE_H
 #define UNETCTL_TRAINER_BACKENDS_CUDA_CONV_MMA_PROLOGUE_H
 
@@ -40,8 +41,8 @@ INLINE_DEVICE void mma_prologue_fetch_image(const struct mma_part *part,
     }
 }
 
-/* Starts to copy a tile: x, and g where the prologue has it. A thread always copies the same
- * chunk. */
+/* Starts to copy a tile to x, and its g to `g` where the prologue has one. A thread always copies
+ * the same chunk. An image is copied and converted at once. */
 INLINE_DEVICE void mma_prologue_fetch(const struct mma_source *s, const struct mma_field *f,
                                       struct mma_place p, unsigned char *x, unsigned char *g,
                                       const unsigned chunks, const unsigned pitch,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A row of a result from a tile in shared memory: products, and the epilogue,
+/* A row of a result from a tile in shared memory: its products with the weights, and the epilogue,
  * which writes the row and adds up its sums (mma_tile.h). Included by kernels only. */
 #ifndef UNETCTL_TRAINER_BACKENDS_CUDA_CONV_MMA_ROW_H
 #define UNETCTL_TRAINER_BACKENDS_CUDA_CONV_MMA_ROW_H
@@ -17,7 +17,7 @@ INLINE_DEVICE void mma_row_fetch_weights(const struct mma_args *k, unsigned char
         async_copy(dst + i, (const unsigned char *)k->packed + i, true);
 }
 
-/* Returns the offset of pair q of tap and chunk from the first chunk of a pixel. */
+/* Returns the offset, in chunks, of pair q of tap and chunk from the first chunk of a pixel. */
 INLINE_DEVICE unsigned mma_row_offset(const unsigned q, const unsigned chunks,
                                       const unsigned taps)
 {
@@ -67,7 +67,7 @@ INLINE_DEVICE void mma_row_multiply(float sum[2][MMA_MAX_CHUNKS][4],
     }
 }
 
-/* The sums of a thread's chunk over all tiles. */
+/* The sums of the chunk that a thread writes, over its pixels of all tiles of the block. */
 struct mma_row_totals {
     float sum[8], product[8];
 };
@@ -78,7 +78,8 @@ INLINE_DEVICE void mma_row_add(struct mma_row_totals *t, const unsigned j, float
     t->product[j] = fmaf(y, x, t->product[j]);
 }
 
-/* Writes a row of a tile to its tensor, by way of the warp's part of shared memory. */
+/* Writes a row of a tile, with bias and ReLU, to its tensor, by way of the warp's part of shared
+ * memory, and adds it to the thread's totals. */
 INLINE_DEVICE void mma_row_write(const struct mma_args *k, struct mma_place p,
                                  unsigned row, float sum[2][MMA_MAX_CHUNKS][4],
                                  unsigned char *stage, struct mma_row_totals *totals,
@@ -145,8 +146,8 @@ INLINE_DEVICE void mma_row_write(const struct mma_args *k, struct mma_place p,
     warp_sync();
 }
 
-/* Adds up the sums of the block's threads in a fixed order. scratch: MMA_SUM_BYTES of shared memory
- * that are no longer in use. */
+/* Adds up the sums of the block's threads, if any, in a fixed order. scratch: MMA_SUM_BYTES of
+ * shared memory that are no longer in use. */
 INLINE_DEVICE void mma_row_finish_sums(const struct mma_args *k,
                                        const struct mma_row_totals *totals,
                                        unsigned char *scratch, const unsigned co)

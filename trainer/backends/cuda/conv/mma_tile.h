@@ -6,7 +6,7 @@
  * A block computes tiles of MMA_COLUMNS x MMA_ROWS pixels one after the other. A tile, with the
  * pixels around it, lies in shared memory by chunks: chunk q of pixel p is at (q * plane + p) * 16,
  * so that eight neighbours are read without bank conflicts. The next tile is copied while this one
- * is computed.
+ * is computed, where shared memory has room for both.
  *
  * The prologue of a source (enum mma_prologue, mma_prologue.h) applies a norm and ReLU, or a norm's
  * gradient, which then cost no pass of their own. The epilogue (mma_row.h) adds up the sums of a
@@ -93,7 +93,8 @@ struct mma_args {
 
 #if defined(__CUDACC__) || defined(GPU_EMULATE)
 
-/* Returns the distance in pixels, in a tile, of rows of the small side. */
+/* Returns the distance in pixels, in a tile, of the rows of a 3x3 source, or of what belongs to two
+ * rows of the smaller side of a 2x2 convolution. */
 INLINE_DEVICE unsigned mma_pitch(const unsigned taps)
 {
     return taps == MMA_TAPS_3X3 ? MMA_PITCH : 4 * MMA_COLUMNS;
@@ -120,8 +121,9 @@ INLINE_DEVICE struct mma_place mma_place(const struct mma_field *f, unsigned til
     return p;
 }
 
-/* Sets *pixel to pixel i of a tile that has `around` pixels around it and `pitch` in a row. Returns
- * false outside of the image; coordinates below 0 wrap around. */
+/* Sets *pixel to the index in the tensor of pixel i of a tile that has `around` pixels around it
+ * and `pitch` in a row. Returns false, with a meaningless *pixel, outside of the image; coordinates
+ * below 0 wrap around. */
 INLINE_DEVICE bool mma_pixel(const struct mma_field *f, struct mma_place p, unsigned i,
                              const unsigned pitch, const unsigned around, unsigned *pixel)
 {

@@ -129,7 +129,7 @@ INLINE_DEVICE void mma_transpose(const struct mma_args *k, const unsigned ci, co
         mma_transpose(&k, ci, co);                               \
     }
 
-/* The last argument is the number of resident blocks that mma_transpose_resident returns. */
+/* The last argument is the most resident blocks that mma_transpose_resident returns. */
 TRANSPOSE(16, 8, 4)
 TRANSPOSE(32, 16, 4)
 TRANSPOSE(64, 32, 2)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Transposed convolutions on tensor cores, 2x2 with stride 2, to half as many channels: a product
- * of matrices for each of the four taps, whose results are every second pixel of the larger
- * tensor. */
+ * of matrices for each of the four taps, whose results are every second pixel of every second row
+ * of the larger tensor. */
 #ifndef UNETCTL_TRAINER_BACKENDS_CUDA_CONV_MMA_TRANSPOSE_H
 #define UNETCTL_TRAINER_BACKENDS_CUDA_CONV_MMA_TRANSPOSE_H
 

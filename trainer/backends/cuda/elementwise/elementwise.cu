@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* add, relu, concat and their gradients, and cast: a thread per element. For bfloat16 with
- * multiples of 8 channels, where the GPU has it, a thread per chunk of 8 channels (16 bytes). */
+/* add, relu, concat, the gradients of the last two, and cast: a thread per element. For bfloat16
+ * with multiples of 8 channels, where cuda_has_bf16, all but cast have a thread per chunk of 8
+ * channels (16 bytes). */
 #include "config.h"
 #include "trainer/backends/cuda/runtime/cuda_kernel.h"
 
@@ -83,7 +84,8 @@ struct concat_args {
     unsigned na, nb, n;
 };
 
-/* Returns the tensor that contains element i of the concatenation, and sets its place there. */
+/* Returns the tensor that contains element i of the concatenation, and sets *at to its index
+ * there. */
 DEVICE void *concat_part(const struct concat_args *k, unsigned i, unsigned *at)
 {
     unsigned pixel = i / (k->na + k->nb), c = i % (k->na + k->nb);

@@ -2,7 +2,7 @@
 /* The losses, with the formulas of backends/ref/{bce,softmax_ce,dice}.c. They are added up per
  * block, then over the blocks, both in a fixed order, into cuda_scalars.loss_sum. With
  * op_attr.counts the pass over the logits also counts what metric/score.c counts: whole numbers, in
- * any order. */
+ * any order. With op_attr.measures the loss is also added to device_counts.losses. */
 #include "config.h"
 #include "trainer/backends/cuda/runtime/cuda_kernel.h"
 

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Batch norm, with the formulas of backends/ref/batch_norm.c. Four launches: partial sums over
- * pixels, the sums of these, coefficients per channel, and dst = a u + b v + c. Sums are in double.
- * With a ReLU behind the norm dst is at least 0, and in the gradient u counts only where the ReLU
- * let v pass. */
+ * pixels, the sums of these, coefficients per channel, and dst = a u + b v + c. Moments or sums
+ * that another op has made replace the first two by one; with attr.coef the last is left out; the
+ * gradient has one more for those of the parameters. With a ReLU behind the norm dst is at least 0,
+ * and in the gradient u counts only where the ReLU let v pass, which one more launch prepares. Here
+ * too: the norm of inference, and folding it into a convolution. */
 #include "config.h"
 #include "trainer/backends/cuda/runtime/cuda_kernel.h"
 #include "trainer/backends/cuda/runtime/cuda_queue.h"
 #include "trainer/backends/cuda/norm/norm_rows.h"
 
 #define SUM_PARTS 1024
-#define PART_PIXELS 256 /* a part has at least so many, except in small tensors */
+#define PART_PIXELS 256 /* of a part at most, unless there are SUM_PARTS parts */
 
 struct total_args {
     const double *partials;
@@ -17,7 +19,7 @@ struct total_args {
     unsigned channels, nparts, npixels;
 };
 
-/* A block adds up one of the 2 channels sums. */
+/* A block adds up one of the 2 * channels sums. */
 KERNEL_BLOCK(total, total_args)
 {
     SHARED double scratch[GPU_BLOCK];

@@ -33,7 +33,7 @@ struct norm_apply_args {
     bool relu;
 };
 
-/* Queue a pass over tensors of that enum dtype. */
+/* Queue a pass over tensors of enum dtype `type`. */
 void norm_sum(unsigned type, const struct norm_sum_args *k, cudaStream_t stream);
 void norm_apply(unsigned type, const struct norm_apply_args *k, cudaStream_t stream);
 

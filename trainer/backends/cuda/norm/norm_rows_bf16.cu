@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The passes of norm_rows.h over bfloat16, 16 bytes at a time: a chunk is 8 channels of a pixel.
- * Arithmetic is in float, sums of a part in double. */
+ * Arithmetic and the sums of a thread are in float, sums over threads in double. */
 #include "config.h"
 #include "trainer/backends/cuda/norm/norm_rows.h"
 

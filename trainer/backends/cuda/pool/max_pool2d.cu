@@ -7,7 +7,7 @@ struct max_pool2d_args {
     const void *src, *dy; /* large; small */
     const void *added;     /* large: to be added to the gradient, or NULL */
     void *dst;            /* the pooled values, or dx */
-    unsigned height, width, channels, n; /* of the small tensor; its elements */
+    unsigned height, width, channels, n; /* of the small tensor; n: its elements */
     unsigned large_height, large_width; /* twice as large, or one more */
 };
 
@@ -34,7 +34,7 @@ DEVICE void max_pool2d_as(const struct max_pool2d_args *k, unsigned type)
     }
 }
 
-/* The first largest of the four gets dy, the others 0. */
+/* The first largest of the four gets dy, the others 0; `added` is added to all four. */
 DEVICE void max_pool2d_grad_as(const struct max_pool2d_args *k, unsigned type)
 {
     for (unsigned i = gpu_index(); i < k->n; i += gpu_stride()) {
@@ -61,7 +61,8 @@ DEVICE void max_pool2d_grad_as(const struct max_pool2d_args *k, unsigned type)
     }
 }
 
-/* A last row or column that pooling left out gets 0. n: elements of the large tensor. */
+/* A last row or column that pooling left out gets 0, or `added`. n: elements of the large
+ * tensor. */
 DEVICE void max_pool2d_edge_as(const struct max_pool2d_args *k, unsigned type)
 {
     for (unsigned i = gpu_index(); i < k->n; i += gpu_stride()) {

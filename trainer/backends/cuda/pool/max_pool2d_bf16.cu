@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Max pooling 2x2 and its gradient for bfloat16: a thread per chunk of 8 channels. With OP_COEF
- * (core/op.h) the large tensor is read through a norm and ReLU, and the gradient also makes the
- * partial sums of that norm's gradient. */
+/* Max pooling 2x2 and its gradient for bfloat16: a thread per chunk of 8 channels; in the gradient,
+ * a block per part of the windows. With OP_COEF (core/op.h) the large tensor is read through a norm
+ * and ReLU; with OP_OUT_SUMS the gradient also makes the partial sums of that norm's gradient. */
 #include "config.h"
 #include "trainer/backends/cuda/runtime/cuda_kernel.h"
 #include "trainer/backends/cuda/runtime/warp.h"
 
 #define POOL_PARTS 1024
-#define POOL_WINDOWS 64 /* a part has at least so many, except in small tensors */
+#define POOL_WINDOWS 64 /* of a part at most, unless there are POOL_PARTS parts */
 #define POOL_SUMS 16    /* of a chunk: 8 of g, 8 of g x */
 
 struct pool_args {

@@ -20,7 +20,7 @@ struct cuda_info_gpu {
 
 struct cuda_info {
     /* As the libraries number them (13010: 13.1; cuDNN 91900: 9.19.0; NCCL 22809: 2.28.9); 0: not
-     * found. */
+     * found. driver: the latest CUDA that the driver supports. */
     int driver, runtime, cudnn, nccl;
     int ngpus;
     struct cuda_info_gpu gpus[CUDA_INFO_GPUS]; /* those visible by CUDA_VISIBLE_DEVICES */

@@ -17,9 +17,10 @@ extern "C" {
 struct cuda_scalars {
     double grad_scale, image_scale, loss_per_weight, loss_per_image, weight;
     double loss_sum, own_square, square;
-    double clip_square; /* sum of squares of the gradients, for clipping */
-    double unscale;     /* factor of the sums of squares: removes that of the loss; 1: there is
-                         * none */
+    double clip_square; /* sum of squares of the gradients: for clipping, and to see whether they
+                         * are finite */
+    double unscale;     /* factor of the sums of squares: 1 / the square of the loss' factor; 1: the
+                         * gradients are not scaled, or no longer */
     float factor;       /* factor of the gradients in the update */
     int leaves_out;     /* the update is skipped, as gradients are not finite */
     float votes[2];
@@ -54,8 +55,8 @@ void cuda_reorder_weights(struct device *d, const void *src, enum dtype type,
                           const struct tensor *w);
 
 /* Queue (bias.cu): y += bias, unless that is NULL, then with relu negative numbers become 0; db =
- * the sums of dy over all pixels, for each channel. The latter needs cuda_sum_bias_size bytes of
- * workspace. */
+ * the sums of dy over all pixels, for each channel, for which cuda_sum_bias needs
+ * cuda_sum_bias_size bytes of workspace. */
 void cuda_add_bias(struct device *d, const struct tensor *y, const struct tensor *bias, bool relu);
 size_t cuda_sum_bias_size(const struct tensor *dy);
 void cuda_sum_bias(struct device *d, const struct tensor *dy, const struct tensor *db,
@@ -93,7 +94,8 @@ extern const struct kernel cuda_softmax_ce;
 extern const struct kernel cuda_subsample;
 extern const struct kernel cuda_subsample_grad;
 
-/* For tensors of bfloat16. mma: on tensor cores; bf16: 16 bytes at a time. */
+/* For activations of bfloat16; images and logits may be floats. mma: on tensor cores; bf16: 16
+ * bytes at a time. */
 extern const struct kernel cuda_batch_norm_coef;
 extern const struct kernel cuda_batch_norm_grad_coef;
 extern const struct kernel cuda_mma_conv2d;
@@ -133,9 +135,10 @@ size_t cuda_sums_size(const struct op *op, unsigned nparts);
 void cuda_sums_finish(const struct op *op, const double *partials, unsigned nparts, struct exec *x);
 void cuda_sums_widen(const struct op *op, double *wide, struct exec *x);
 
-/* Return whether the op's tensors have fewer than 2^31 elements each; whether besides that its
- * activations have one type; and whether besides the first they are bfloat16 with multiples of 8
- * channels, on a GPU with bfloat16. */
+/* Return whether each of the op's tensors has fewer than 2^31 elements, and besides that
+ * cuda_supports_one_type whether all its activations have the type of in[0], cuda_supports_bf16
+ * whether all its tensors of four dimensions are bfloat16 with multiples of 8 channels and
+ * cuda_has_bf16. */
 bool cuda_supports(const struct op *op);
 bool cuda_supports_one_type(const struct op *op);
 bool cuda_supports_bf16(const struct op *op);
@@ -163,7 +166,7 @@ void cuda_update(struct device *d, const struct device_update *u);
 void cuda_weigh_run(struct device *d);
 
 /* Queues the multiplication of the beginning run's grad_scale and image_scale by scaling->factor,
- * so that the run computes the gradients of the scaled loss. */
+ * so that the run computes the gradients of the scaled loss, and the setting of its unscale. */
 void cuda_scale_run(struct device *d, const struct device_scaling *scaling);
 
 /* device_ops.square and .add */

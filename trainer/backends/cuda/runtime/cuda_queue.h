@@ -9,13 +9,14 @@
 extern "C" {
 #endif
 
-/* Return 0 for cudaSuccess, otherwise -1 with *e, which says what was called, or that a run on d
- * failed: ERR_CONFIG where memory is short, otherwise ERR_PEER. */
+/* Return 0 for cudaSuccess, otherwise -1 with *e. cuda_status says that `what` failed on d:
+ * ERR_CONFIG where memory is short, otherwise ERR_PEER. cuda_run_status says that a run on d
+ * failed: always ERR_PEER. */
 int cuda_status(const struct device *d, cudaError_t rc, const char *what, struct err *e);
 int cuda_run_status(const struct device *d, cudaError_t rc, struct err *e);
 
-/* Returns the error of this thread's launches since the last call, and clears it. Launches within
- * cuda_queue_time and cuda_queue_can_record do not count. */
+/* Returns the last error of this thread's launches since the last call, or cudaSuccess, and clears
+ * it. Launches within cuda_queue_time and cuda_queue_can_record do not count. */
 cudaError_t cuda_launch_error(void);
 
 /* device_ops.alloc, free, copy and clear. */
@@ -24,7 +25,8 @@ void cuda_queue_free(struct device *d, enum device_memory kind, void *p);
 int cuda_queue_copy(struct device *d, void *dst, const void *src, size_t nbytes, struct err *e);
 int cuda_queue_clear(struct device *d, void *p, size_t nbytes, struct err *e);
 
-/* Waits for the event, or with NULL for all that is queued. */
+/* Waits for the event, or with NULL for all that is queued in d's first stream. Returns -1 with *e
+ * if work failed, or if the function of device_ops.watch stopped the waiting. */
 int cuda_queue_await(struct device *d, cudaEvent_t event, struct err *e);
 
 /* Queues work; arg is that of the function that takes it. */
@@ -37,8 +39,8 @@ int cuda_queue_time(struct device *d, cuda_work_f work, void *arg, double *secon
 /* Returns whether a CUDA graph can contain the work, which has run before. */
 bool cuda_queue_can_record(struct device *d, cuda_work_f work, void *arg);
 
-/* Sums n numbers in device memory over the replicas by exec.sum: queued if exec.queues, otherwise
- * it waits for the queue. */
+/* Sums n numbers in device memory over the replicas by exec.sum, with zeros from this replica if
+ * exec.empty: queued if exec.queues, otherwise it waits for the queue. */
 int cuda_queue_sum(struct exec *x, double *values, size_t n, struct err *e);
 
 #ifdef __CUDACC__

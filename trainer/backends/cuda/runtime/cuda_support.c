@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Limits of kernels: which ops they support, and how many blocks fit into this thread's GPU. All of
- * it is pure but for cuda_limit_blocks, which is per thread. */
+/* Limits of kernels: which ops they support, and how many blocks fit into this thread's GPU. They
+ * depend on the environment and the GPU; cuda_limit_blocks sets a flag of this thread. */
 #include "config.h"
 #include "trainer/backends/cuda/runtime/cuda_kernel.h"
 

@@ -9,8 +9,8 @@
  *
  * KERNEL defines a kernel whose threads do not wait for each other; those of a KERNEL_BLOCK or a
  * KERNEL_TILE meet at BARRIER(). A KERNEL_TILE has TILE_BLOCK threads and nshared bytes of dynamic
- * shared memory, the argument of LAUNCH_TILE; its registers are limited so that nblocks blocks fit
- * into a multiprocessor. */
+ * shared memory, an argument of LAUNCH_TILE; its registers are limited so that as many blocks fit
+ * into a multiprocessor as its own argument nblocks says. */
 #ifndef UNETCTL_TRAINER_BACKENDS_CUDA_RUNTIME_GPU_H
 #define UNETCTL_TRAINER_BACKENDS_CUDA_RUNTIME_GPU_H
 
@@ -128,8 +128,8 @@ void cuda_queue_note_launch(void);
 
 #if defined(__CUDACC__) || defined(GPU_EMULATE)
 
-/* gpu_load returns number i of an array of that type as a float; gpu_store rounds a float to the
- * type. */
+/* gpu_load returns number i of an array of enum dtype `type` as a float; gpu_store sets it to a
+ * float rounded to that type. */
 DEVICE float gpu_load(const void *p, size_t i, unsigned type)
 {
     if (type == DTYPE_F32)

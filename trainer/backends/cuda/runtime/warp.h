@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Primitives of kernels: bfloat16, 16 bytes at a time, and only in a KERNEL_TILE asynchronous
- * copies into shared memory and products of matrices on tensor cores. GPUs before sm_80 have none
- * of them: the backend must not launch such kernels there.
+ * copies into shared memory and products of matrices on tensor cores. GPUs before sm_80 lack the
+ * instructions for most of them: the backend must not launch such kernels there.
  *
  * All threads of a warp call a function that begins with warp_ together. Each holds a part of the
  * matrices, as PTX defines it for mma.m16n8k16. With row = lane / 4 and pair = lane % 4:
@@ -120,7 +120,7 @@ INLINE_DEVICE void warp_sync(void)
 }
 
 /* Loads four 8 x 8 matrices of 16 bits from shared memory; lanes 8 i to 8 i + 7 pass the addresses
- * of the rows of matrix i. r[i] gets two neighbours in row lane / 4. */
+ * of the rows of matrix i. r[i] gets columns 2 (lane % 4) and the next of its row lane / 4. */
 INLINE_DEVICE void warp_load(unsigned *r, const void *row)
 {
     WARP_ASM("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"

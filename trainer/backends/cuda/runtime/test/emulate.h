@@ -3,7 +3,8 @@
  *
  * Kernels run thread by thread; threads that meet at barriers are coroutines. Work is queued and
  * runs when something waits for it, as late as on a GPU: reading a result too early gives old
- * memory. The host cannot access device memory at all. A captured graph is replayed from a list.
+ * memory. The host cannot access memory of cudaMalloc at all. A captured graph is replayed from a
+ * list.
  * Included by one source only. */
 #ifndef UNETCTL_TRAINER_BACKENDS_CUDA_RUNTIME_TEST_EMULATE_H
 #define UNETCTL_TRAINER_BACKENDS_CUDA_RUNTIME_TEST_EMULATE_H
@@ -44,7 +45,7 @@ struct emulate_kernel {
     unsigned nthreads;
 };
 
-struct emulate_work { /* a kernel, a try, a copy, or a fill where src is NULL */
+struct emulate_work { /* a kernel, a try, a copy, or where src is NULL a fill with zeros */
     const struct emulate_kernel *kernel;
     /* A try returns whether it is done; otherwise it is called again later, once is_blocked returns
      * false. */
@@ -91,8 +92,8 @@ enum {
 
 /* A machine of EMULATE_GPUS GPUs with EMULATE_MEMORY bytes each. $EMULATE_DRIVER: the CUDA that its
  * driver supports (default 13000; 0: there is no driver). $EMULATE_CAPABILITY: compute capability
- * without the dot (default 90). $EMULATE_PROCESSORS: its multiprocessors (default 2).
- * $EMULATE_NAME: the name of its GPUs. */
+ * without the dot (default 90; of cudaDeviceGetAttribute 80). $EMULATE_PROCESSORS: its
+ * multiprocessors (default 2). $EMULATE_NAME: the name of its GPUs. */
 #define EMULATE_GPUS 2
 #define EMULATE_PROCESSORS 2
 #define EMULATE_MEMORY ((size_t)1 << 30)
@@ -116,7 +117,8 @@ static struct {
  * EMULATE_FAULT="NAME N": call N of the function NAME, counted from 1, fails once, in this process.
  * NAME may also be "launch", a kernel launch that the driver refuses, or "kernel", a kernel that
  * reads a wrong address while it runs: from then on every call fails, as after an XID error.
- * EMULATE_CALLS=FILE: at the end of the process FILE has a line "NAME COUNT" for each function. */
+ * EMULATE_CALLS=FILE: at the end of the process FILE has a line "NAME COUNT" for each function
+ * that was called. */
 
 #define EMULATE_NAMES 64
 
@@ -575,7 +577,8 @@ static inline cudaError_t cudaDriverGetVersion(int *version)
     return cudaSuccess;
 }
 
-/* Returns the number of GPUs in CUDA_VISIBLE_DEVICES; a list ends at the first invalid entry. */
+/* Returns the number of GPUs in CUDA_VISIBLE_DEVICES, which ends at the first invalid entry, or all
+ * if that is not set. */
 static int emulate_visible(void)
 {
     const char *p = getenv("CUDA_VISIBLE_DEVICES");
