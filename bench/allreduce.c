@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Measures sums of gradients over the ranks of one node: by the communicator, in memory that the
- * ranks share, and by MPI_Allreduce in place. Both are measured alternately, all ranks start each
- * sum together, and the time is that of the slowest rank.
+ * ranks share if it has some, and by MPI_Allreduce in place. Both are measured alternately, all
+ * ranks start each sum together, and the time is that of the slowest rank.
  *
  *   make bench/allreduce && mpirun -np 2 bench/allreduce [ROUNDS [MB...]]     in the build folder;
  *   result: doc/PERFORMANCE.md */
@@ -31,7 +31,7 @@ static void exit_with(const struct err *e)
     MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
-/* Returns the time since `began` of the slowest rank. */
+/* Returns the milliseconds since `began` of the slowest rank. */
 static double slowest(double began)
 {
     double s = clock_now() - began;

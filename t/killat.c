@@ -7,10 +7,11 @@
  * that are called NAME (as in /proc/PID/comm); with -e only those that have an effect outside of
  * the process: files, connections, locks, other processes. A kill at any other call leaves what one
  * at the next of these leaves. At the N-th, before it is carried out, the process that makes it
- * gets SIGKILL; with -a all do that PROGRAM has started; with -c none does, and the shell COMMAND
- * runs while the process waits there. With N 0 nothing happens but counting. Ends with PROGRAM and
- * with its exit code (128 + signal); children that continue do so untraced. -l writes the count and
- * the number of the system call killed at into a file. 255: PROGRAM cannot be run. */
+ * gets SIGKILL; with -a PROGRAM does and all that it has started; with -c none does, and the shell
+ * COMMAND runs while the process waits there. With N 0 nothing happens but counting. Ends with
+ * PROGRAM and with its exit code (128 + signal); children that continue do so untraced. -l writes
+ * the count and the number of the system call killed at (-1: none) into a file. 255: PROGRAM cannot
+ * be run or traced. */
 #include "config.h"
 
 #include <errno.h>

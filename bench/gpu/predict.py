@@ -416,7 +416,7 @@ class Counter:
 MODEL_TYPE = {"f32": "fp32", "bf16": "half"}
 COUNTED_GPU, COUNTED_ARCH = "H100", 90  # the counts are used for all GPUs
 # Images that are counted, and the smaller of two batches: with fewer than WIDE filters in the first
-# level, and with more. Sums over the deepest level's pixels should fill a block.
+# level, and with WIDE or more. Sums over the deepest level's pixels should fill a block.
 WIDE, COUNTED_NARROW, COUNTED_WIDE = 16, ("256x256", 1), ("64x64", 8)
 
 

@@ -15,8 +15,9 @@
  *
  *     bench/gpu/traffic BASE HEIGHT WIDTH BATCH f32|bf16
  *
- * prints the convolutions that are left to cuDNN for bench/gpu/predict.py, a line each: direction,
- * channels of source and result, operations and bytes, separated by tabs. */
+ * prints the convolutions of that type that are left to cuDNN for bench/gpu/predict.py, a line
+ * each: direction, channels of source and result of the forward convolution, operations and bytes,
+ * separated by tabs. */
 #include "config.h"
 
 #include "trainer/backends/cuda/test/emulated.c"

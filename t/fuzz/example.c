@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Records of TFRecord shards: tf.train.Example with serialized tensors. What is accepted can be
- * written again and then means the same. */
+/* Records of TFRecord shards: tf.train.Example with serialized tensors. If the image and the mask
+ * of a record are accepted, it can be written again, and then has the same image. */
 #include "config.h"
 #include "trainer/data/source/example.h"
 

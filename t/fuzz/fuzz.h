@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What every fuzz target shares. A target feeds bytes to one reader of outside input and checks
+/* What every fuzz target shares. A target feeds bytes to readers of outside input and checks
  * what must hold whatever they are; t/fuzz/run gives it libFuzzer's bytes, t/fuzz/replay.c those
  * kept. */
 #ifndef UNETCTL_T_FUZZ_FUZZ_H

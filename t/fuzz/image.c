@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Image files: PNG, TIFF, JPEG, by content. What is accepted has the samples that its shape says;
- * the size alone agrees with the decoder. */
+/* Image files: PNG, TIFF, JPEG, by content. What is accepted has the samples that its shape
+ * says. */
 #include "config.h"
 #include "trainer/data/image/image_file.h"
 

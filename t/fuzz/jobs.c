@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Lists of task types, and the specification that they make of three nodes, in which each rank's
- * place is the one that cluster_spec_find gives. */
+/* Lists of task types, and the specification that they make of three nodes: cluster_spec_find and
+ * cluster_spec_find_type agree on each rank's host and port, and the JSON contains the host. */
 #include "config.h"
 #include "src/cluster/cluster_spec.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A fuzz target without a fuzzer, in make check: every file of its corpus (or those given) once. */
+/* A fuzz target without a fuzzer, in make check: the files of its corpus (or those given), each
+ * once. */
 #include "config.h"
 
 #include <dirent.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Logs of runs as collect reads them: tables of epochs of either kind, MLPerf's lines,
- * record.jsonl. What is accepted has epochs, and no number in it is wrong in itself. */
+ * record.jsonl. A log that is accepted has epochs, a record may have none; and no time, loss or
+ * score in it is impossible in itself. */
 #include "config.h"
 #include "launcher/collect/log/log_file.h"
 #include "launcher/collect/run_record.h"

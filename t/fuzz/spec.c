@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the trainer makes of TF_CONFIG: every rank has a host, and the process's own rank is one of
- * them. */
+ * these ranks. */
 #include "config.h"
 #include "trainer/run/spec_read.h"
 

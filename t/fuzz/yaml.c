@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A study and a site profile of any bytes: read, or refused with the line. */
+/* A study and a site profile of any bytes: read, or refused with a message. */
 #include "config.h"
 #include "launcher/study/site.h"
 

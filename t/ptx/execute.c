@@ -204,7 +204,8 @@ static void run_plain(struct block *b, struct warp *w, struct insn *i)
         run_memory(b, w, i);
 }
 
-/* The group's next instruction; false: it ended, or gave its lanes to others. */
+/* Moves the group to its next instruction; false: all its lanes have returned. Where only some take
+ * a jump, those become another group. */
 static bool jump(struct block *b, struct warp *w, struct insn *i, struct group *g)
 {
     uint32_t taken = w->mask, rest = g->mask & ~taken;
@@ -289,7 +290,8 @@ static void run_warp(struct block *b, struct warp *w)
         run_group(b, w, take_group(b, w));
 }
 
-/* All warps of a block are at one barrier, or all have ended. */
+/* Checks that all warps of a block are at one barrier, or all have ended. Returns false for the
+ * latter case. */
 static bool pass_barrier(struct block *b)
 {
     unsigned barrier = b->warp[0].barrier;
@@ -366,7 +368,7 @@ __attribute__((format(printf, 2, 3))) static bool refuse(char *why, const char *
     return false;
 }
 
-/* What the driver would refuse. */
+/* Refuses what the driver would, and threads that do not fill whole warps. */
 static bool check_launch(const struct ptx *p, const struct kernel *k, const struct ptx_launch *l,
                          char *why)
 {

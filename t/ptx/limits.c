@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a processor of each architecture holds, from "Technical Specifications per Compute
+/* What a processor of some architectures holds, from "Technical Specifications per Compute
  * Capability" of the CUDA C++ Programming Guide. */
 #include "config.h"
 

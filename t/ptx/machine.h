@@ -45,9 +45,11 @@ struct insn {
     arithmetic run;
     uint64_t nruns;
     struct operand guard;
-    struct operand operand[MAX_OPERANDS]; /* the result first */
+    struct operand operand[MAX_OPERANDS]; /* results first; of a memory access the address, of COPY
+                                           * both addresses */
     enum space space;
-    unsigned nbytes, nvector; /* of a memory access: each element, and how many */
+    unsigned nbytes, nvector; /* of a memory access: each element, and how many; of PACK and UNPACK
+                               * nbytes of a half */
     int64_t displacement;
     uintptr_t low, high; /* the allocation that it used last */
     uint64_t launch;     /* in this launch */
@@ -71,8 +73,8 @@ struct kernel {
     size_t nparams, nstatic;
     bool dynamic; /* uses shared memory of the launch's size */
     struct counts counts;
-    unsigned nthreads;
-    size_t nshared; /* most of all launches */
+    unsigned nthreads; /* of the last launch */
+    size_t nshared;    /* most of all launches */
 };
 
 struct limits {
@@ -93,7 +95,8 @@ struct ptx {
     struct footprint *footprint; /* of this launch; NULL: it is not counted */
 };
 
-/* Who read and wrote 4 bytes of shared memory since the last barrier. */
+/* Which threads last read and wrote 4 bytes of shared memory, and when: in which of the intervals
+ * between the block's barriers, and of those between the warp's. */
 struct granule {
     uint32_t wtime, rtime;   /* the block's interval; 0: never */
     uint32_t wepoch, repoch; /* the warp's, at the last access */
@@ -166,7 +169,7 @@ void footprint_clear(struct ptx *p); /* at the start of a launch */
 void footprint_free(struct ptx *p);
 
 const struct limits *limits_of(unsigned arch);
-/* Blocks that a processor holds at a time; 0: none. */
+/* Blocks that a processor holds at a time; 0: none. nregisters: 0 does not limit them. */
 unsigned resident_blocks(const struct limits *l, unsigned nregisters, unsigned nthreads,
                          size_t nshared);
 

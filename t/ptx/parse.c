@@ -250,7 +250,8 @@ static bool is_literal(const char *text, uint64_t *value)
     return end > text && *end == '\0';
 }
 
-/* Shared memory is laid out as a kernel comes to use it; what the launch adds lies behind. */
+/* Static shared memory is laid out as a kernel comes to use it. A kernel with that of the launch
+ * cannot have any. */
 static uint64_t variable_address(struct reader *r, struct symbol *s)
 {
     if (s->what == PARAMETER)
@@ -309,7 +310,8 @@ static struct operand parse_value(struct reader *r, const char *text, unsigned n
     return o;
 }
 
-/* Splits at the commas outside of brackets; what is left of one pair of brackets goes. */
+/* Splits text at the commas outside of brackets into parts without spaces around them. Returns how
+ * many. */
 static unsigned split(struct reader *r, char *text, char *parts[], unsigned room)
 {
     unsigned n = 0, depth = 0;

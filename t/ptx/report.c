@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What was executed, in lines of columns that are separated by tabs:
  *   kernel NAME ARCH REGISTERS THREADS SHARED RESIDENT LAUNCHES BLOCKS WARP MMA BARRIERS
- *       WAVEFRONTS IDEAL SECTORS IDEAL, RESIDENT being the blocks that a processor holds;
+ *       WAVEFRONTS IDEAL SECTORS IDEAL, THREADS being those of the last launch, SHARED the most of
+ *       all, RESIDENT the blocks that a processor holds;
  *   form OPCODE RUNS, for each form of instruction of the modules that were read;
  *   line KERNEL LINE RUNS, for each instruction of a kernel that ran.
- * And of each launch, with the sums over this and all earlier launches of the kernel:
+ * And of each launch, with sums from WARP on over this and all earlier launches of the kernel:
  *   launch KERNEL BLOCKS THREADS SHARED RESIDENT WARP FP32 FP64 FLOP WAVEFRONTS SECTORS
- *       FOOTPRINT, FP32 and FP64 being warp instructions, FLOP those of mma, FOOTPRINT sectors. */
+ *       FOOTPRINT, FP32 and FP64 being arithmetic instructions of warps, FLOP operations of mma,
+ *       FOOTPRINT sectors. */
 #include "config.h"
 
 #include <inttypes.h>

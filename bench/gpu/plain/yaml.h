@@ -287,7 +287,8 @@ static inline int plain_list(yaml_parser_t *p, size_t indent)
     return self;
 }
 
-/* A mapping, or only a scalar: the colon behind its first word decides. */
+/* A list, a flow collection, a mapping or only a scalar: for the last two, a colon behind the first
+ * text decides. */
 static inline int plain_block(yaml_parser_t *p, size_t indent)
 {
     if (plain_is_item(p))

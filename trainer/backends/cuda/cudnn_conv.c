@@ -15,8 +15,8 @@
 #include "trainer/backends/cuda/cudnn/cudnn_choices.h"
 #include "trainer/backends/cuda/cudnn/cudnn_plan.h"
 
-#define TRIES 6         /* engines that are timed at most */
-#define TRY_SECONDS 1.0 /* no further engine is timed after so long */
+#define TRIES 6         /* engines of a search that are timed at most */
+#define TRY_SECONDS 1.0 /* no further engine of a search is timed after so long */
 #define MIN_ROOM ((size_t)1 << 20)
 #define MAX_ROOM ((size_t)64 << 20)
 #define ALIGN 256
@@ -33,7 +33,7 @@ struct cudnn_op {
     struct cudnn_problem problem; /* its tail is what an engine's graph may contain */
     size_t packed; /* bytes of weights in cuDNN's order, which the op keeps, or of their gradient,
                     * which is in the workspace */
-    size_t room;   /* bytes of the engine's workspace */
+    size_t room;   /* bytes of workspace for the engine, and for the passes behind it */
     bool chosen;
     struct cudnn_search *fused, *search; /* engines of the graph with the tail, and of that
                                           * without; or NULL */
@@ -84,8 +84,8 @@ static struct operands operands_of(const struct op *op)
     return (struct operands){CUDNN_WEIGHTS, in[0], in[2], dw, NULL, NULL, db, in[0], 2, 0, false};
 }
 
-/* The bias and the ReLU go into the engine's graph. Moments do not: they are of the numbers that
- * were written. */
+/* The bias of a forward convolution, and a ReLU behind it, go into the engine's graph. Moments do
+ * not: they are of the numbers that were written. */
 static struct cudnn_problem problem_of(const struct operands *o)
 {
     const int64_t *x = o->x->shape.dim, *y = o->y->shape.dim, *w = o->w->shape.dim;
@@ -264,7 +264,7 @@ static int try_once(void *arg, struct err *e)
 }
 
 /* Times the op with c->plan, or with the own kernel if that is NULL. Returns false if it fails, or
- * if a CUDA graph cannot contain it. */
+ * if a CUDA graph cannot contain the plan. */
 static bool time_attempt(const struct attempt *a, double *us)
 {
     struct cudnn_op *c = a->op->priv;
@@ -283,8 +283,8 @@ static bool time_attempt(const struct attempt *a, double *us)
     return true;
 }
 
-/* Sets c->plan to the first engine of a search that a CUDA graph can contain. Returns false if
- * there is none. */
+/* Sets c->plan to the first engine of a search that runs and that a CUDA graph can contain. Returns
+ * false if there is none. */
 static bool choose_first(const struct attempt *a, struct cudnn_search *s)
 {
     struct cudnn_op *c = a->op->priv;
@@ -354,7 +354,7 @@ static void describe_problem(const struct cudnn_device *dnn, const struct cudnn_
              moments ? ", moments" : "");
 }
 
-/* Takes the choice of an earlier run, or times all candidates. */
+/* Takes the choice that an earlier run or rank 0 has made, or times the candidates. */
 static void choose_best(const struct attempt *a, const struct cudnn_device *dnn)
 {
     struct cudnn_op *c = a->op->priv;

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Convolutions by cuDNN where it is faster than the backend's own kernels, which stay the fallback.
- * The first run of an op times cuDNN's engines and the own kernel, and keeps the fastest
- * (cudnn_choices.h); engines that a CUDA graph cannot contain are skipped. In deterministic mode
- * the first deterministic engine is taken without timing. Replicas take the choices of rank 0
- * (device_ops.choices).
+ * The first run of an op takes the choice that is known for its shapes (cudnn_choices.h); if there
+ * is none, it times a few of cuDNN's engines and the own kernel, and keeps the fastest. Engines
+ * that a CUDA graph cannot contain are skipped. In deterministic mode the first deterministic
+ * engine is taken without timing. Replicas take the choices of rank 0 (device_ops.choices).
  *
- * A bias and a ReLU behind a convolution are part of an engine's graph, or our pass behind an
- * engine that has none: both kinds are timed. Moments of a result are always our pass behind an
- * engine. Ops that compute both gradients, or a norm in a prologue, are left to own kernels.
- * UNET_CUDNN=off: no engines. UNET_CUDNN=only: the first engine, without timing. */
+ * The bias of a forward convolution, and a ReLU behind it, are part of an engine's graph, or our
+ * pass behind an engine that has none: both kinds are timed. Moments of a result, the bias of a
+ * transposed convolution and a ReLU without a bias are always our pass behind an engine. Ops that
+ * compute both gradients, or a norm in a prologue, are left to own kernels. UNET_CUDNN=off: no
+ * engines. UNET_CUDNN=only: the first engine, without timing. */
 #ifndef UNETCTL_TRAINER_BACKENDS_CUDA_CUDNN_CONV_H
 #define UNETCTL_TRAINER_BACKENDS_CUDA_CUDNN_CONV_H
 

@@ -43,7 +43,7 @@ static struct entry *find(const struct table *t, const char *key)
     return NULL;
 }
 
-/* Replaces the choice of the key. Without memory the choice is dropped. */
+/* Adds the choice of the key, or replaces it. Without memory a new choice is dropped. */
 static void put(struct table *t, const char *key, const struct cudnn_choice *c)
 {
     struct entry *entry = find(t, key), *more;
@@ -239,7 +239,7 @@ static int write_file(const char *path, const struct table *t)
 }
 
 /* Locks the file, where the file system supports it, against other writers. Returns a descriptor to
- * be closed, or -1. */
+ * be closed, also if the lock could not be taken in LOCK_TRIES; -1: the file cannot be opened. */
 static int wait_for_turn(const char *path)
 {
     int file = open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0666);

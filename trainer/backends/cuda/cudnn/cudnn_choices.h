@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The fastest engines found, kept in a file for later runs: cudnn-choices in
- * $XDG_CACHE_HOME/unetctl or ~/.cache/unetctl. A process reads it once; saving merges what other
- * processes have added and replaces the file as a whole. A damaged file is ignored. Any thread may
- * call. */
+ * $XDG_CACHE_HOME/unetctl or ~/.cache/unetctl. A process reads it at its first look-up;
+ * saving reads it again, merges what other processes have added and replaces the file as a whole. A
+ * damaged file is ignored. Any thread may call. */
 #ifndef UNETCTL_TRAINER_BACKENDS_CUDA_CUDNN_CUDNN_CHOICES_H
 #define UNETCTL_TRAINER_BACKENDS_CUDA_CUDNN_CUDNN_CHOICES_H
 
@@ -24,13 +24,13 @@ bool cudnn_choices_find(const char *key, struct cudnn_choice *c);
 void cudnn_choices_add(const char *key, const struct cudnn_choice *c);
 
 /* cudnn_choices_encode returns all choices as text, to be freed by the caller; NULL: out of memory.
- * cudnn_choices_decode adds those of another process, which the next save does not write by itself;
- * -1 if the text is damaged. */
+ * cudnn_choices_decode adds those of another process to the memory, which alone is no reason for
+ * the next save to write; -1, with nothing added, if the text is damaged. */
 char *cudnn_choices_encode(void);
 int cudnn_choices_decode(const char *text);
 
-/* Writes the file if choices were added since the last save. Reports once if it cannot be
- * written. */
+/* Writes the file if cudnn_choices_add was called since the last save. Reports that it cannot be
+ * written, unless that or a damaged file was reported before. */
 void cudnn_choices_save(void);
 
 #endif

@@ -47,7 +47,7 @@ struct cudnn_problem {
 struct cudnn_graph;
 
 /* Creates a graph. handle may be NULL where there is no device: cuDNN checks the graph, but has no
- * engines for it. Returns NULL with the reason of cuDNN in *e. */
+ * engines for it. Returns NULL with the reason of cuDNN, or "out of memory", in *e. */
 struct cudnn_graph *cudnn_graph_create(const struct cudnn_calls *calls, void *handle,
                                        const struct cudnn_problem *problem, struct err *e);
 void cudnn_graph_destroy(struct cudnn_graph *g); /* g may be NULL */

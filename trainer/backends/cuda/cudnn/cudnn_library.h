@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The functions of cuDNN 9's graph API that the engine uses, as a table that is filled at run time:
- * one binary works on nodes with and without the library. Builds need no cuDNN header either, as
- * its constants are repeated here; cudnn_library.c compares them with the header where there is
- * one.
+/* The functions of cuDNN's graph API (8.9 or later) that the engine uses, as a table that is filled
+ * at run time: one binary works on nodes with and without the library. Builds need no cuDNN header
+ * either, as its constants are repeated here; cudnn_library.c compares them with the header where
+ * there is one.
  *
  * A graph consists of descriptors. A descriptor is created, given attributes and finalized; then
  * its attributes can be read, and it can be an attribute of another. The tests fill such a table
@@ -132,7 +132,7 @@ struct cudnn_calls {
 };
 
 /* Opens the library at the first call; it stays open. Returns NULL with ERR_CONFIG if there is no
- * cuDNN 9. */
+ * cuDNN 8.9 or later. */
 const struct cudnn_calls *cudnn_library_open(struct err *e);
 
 #endif

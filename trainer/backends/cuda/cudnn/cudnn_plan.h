@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Searches cuDNN's engines for a problem, and runs one. A plan must be closed before its search
- * ends. */
+/* Searches cuDNN's engines for a problem, and runs one. An engine is acceptable if by its numerical
+ * notes it does not reduce precision further than the problem's type and tf32 allow, and is
+ * deterministic if the problem asks for that. A plan must be closed before its search ends. */
 #ifndef UNETCTL_TRAINER_BACKENDS_CUDA_CUDNN_CUDNN_PLAN_H
 #define UNETCTL_TRAINER_BACKENDS_CUDA_CUDNN_CUDNN_PLAN_H
 
@@ -21,17 +22,17 @@ struct cudnn_engine {
 
 struct cudnn_plan;
 
-/* Begins a search; cuDNN orders the engines from the most promising. Returns NULL with the reason
- * of cuDNN in *e. */
+/* Begins a search through the engines of cuDNN's heuristic, from the most promising, then through
+ * its fallbacks. Returns NULL with the reason of cuDNN, or "out of memory", in *e. */
 struct cudnn_search *cudnn_plan_search(const struct cudnn_calls *calls, void *handle,
                                        const struct cudnn_problem *problem, struct err *e);
 void cudnn_plan_end(struct cudnn_search *s); /* after its plans are closed; s may be NULL */
 
-/* Returns a plan for the next acceptable engine that needs at most that much workspace; NULL: there
- * is none left. */
+/* Returns a plan for the next acceptable engine that needs at most `most` bytes of workspace; NULL:
+ * there is none left. */
 struct cudnn_plan *cudnn_plan_next(struct cudnn_search *s, size_t most);
 
-/* Returns a plan for that engine; NULL: it is missing or not acceptable. */
+/* Returns a plan for that engine; NULL: it is missing, not acceptable or needs more workspace. */
 struct cudnn_plan *cudnn_plan_find(struct cudnn_search *s, const struct cudnn_engine *engine,
                                      size_t most);
 

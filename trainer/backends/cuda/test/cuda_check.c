@@ -51,7 +51,7 @@ static float *gradients(const char *backend, enum dtype dtype, int gpu, size_t *
     return copy;
 }
 
-/* Returns the sum of the differences divided by the sum of b. */
+/* Returns the sum of the absolute differences divided by that of the absolute values of b. */
 static double difference(const float *a, const float *b, size_t n)
 {
     double sum = 0, all = 0;

@@ -605,7 +605,7 @@ static void check_transposed(void)
        "transposed, other channels have none");
 }
 
-/* A GPU with 99 KiB of shared memory, as sm_86 and sm_89 have: up to 32 channels. */
+/* A GPU with 99 KiB of shared memory, as sm_86 and sm_89 have, has room for fewer kernels. */
 static void check_small_gpu(void)
 {
     emulate_most_shared = (size_t)99 << 10;

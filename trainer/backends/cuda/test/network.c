@@ -94,7 +94,6 @@ static void fill(struct training *t, bool training, int batch, uint64_t stream)
                            (float)rng_uniform(2, stream, i));
 }
 
-/* On the device four of six steps include the update in the run; the others queue it separately. */
 static void update_on_host(struct training *t)
 {
     struct weights *w = network_weights(t->network);
@@ -112,7 +111,7 @@ static void step(struct training *t, int batch, uint64_t stream)
     double targets = (double)batch * (double)network_targets(t->network);
     struct network_step whole = {
         .images = batch, .weight = targets, .noise = 5, .first = 3 * stream};
-    bool inside = stream % 6 < 4;
+    bool inside = stream % 6 < 4; /* a device's run includes the update; else it is queued after */
     struct err e;
 
     fill(t, true, batch, stream);
@@ -733,7 +732,7 @@ static void check_types(void)
     check_training(config, OPTIM_SGD, "tf32");
 }
 
-/* A network that needs more memory than any GPU has. */
+/* Batches that need more memory than the GPU has, or than any. */
 static void check_room(void)
 {
     struct network_config config = small;
