@@ -140,7 +140,7 @@ static const struct cli_option *find_valued(const struct cli_command *verb, cons
     return NULL;
 }
 
-/* Prints the verbs, of those of two words the first word. If first is given, prints only the
+/* Prints the verbs, of those of two words the first word. If `first` is given, prints only the
  * second words of the verbs that begin with it, and returns whether there are any. */
 static bool print_verbs(const struct cli_program *p, const char *first)
 {

@@ -53,8 +53,8 @@ static bool try_folder(const char *folder, const char *name, int access_mode, ch
            access(dst, access_mode) == 0;
 }
 
-/* Looks for name in the folder that the variable names or, if it is not set, in the standard
- * places. */
+/* Looks for `name` in the folder that the environment variable holds or, if that is not set, in the
+ * standard places. */
 static int find_part(const char *variable, const char *installed, const char *name, int access_mode,
                      char *dst, size_t size, struct err *e)
 {

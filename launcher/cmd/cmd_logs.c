@@ -49,7 +49,7 @@ static int write_out(const char *data, size_t n, struct err *e)
                                                            "standard output");
 }
 
-/* Prints whole lines, each after the id of its run; with last also an unfinished line. */
+/* Prints whole lines, each after the id of its run, and if `last` is true, an unfinished line. */
 static int copy_lines(struct tail *t, bool last, struct err *e)
 {
     char *line = NULL;

@@ -10,7 +10,7 @@
 
 /* Prints root and a newline on stdout, real numbers with that many significant digits, and
  * releases root. It may be NULL, which is what jansson's functions return if memory ran out or a
- * text was not UTF-8. what names the document in errors. Returns 0, or -1 with ERR_INTERNAL. */
+ * text was not UTF-8. `what` names the document in errors. Returns 0, or -1 with ERR_INTERNAL. */
 int jsonio_print(json_t *root, int digits, const char *what, struct err *e);
 
 /* Decodes n bytes of a file or of a command's output, which `name` names in errors. The caller

@@ -31,7 +31,7 @@ bool path_is_leftover(const char *path, int lock);
 /* Creates the folder and its parents, unless they exist. Returns 0, or -1 with ERR_INTERNAL. */
 int path_make_folder(const char *path, struct err *e);
 
-/* Writes text to the file name in folder, and frees text. A NULL text is reported as lack of
+/* Writes text to the file `name` in folder, and frees text. A NULL text is reported as lack of
  * memory. Returns 0, or -1 with ERR_INTERNAL. */
 int path_write(const char *folder, const char *name, char *text, struct err *e);
 

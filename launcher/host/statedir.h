@@ -9,7 +9,7 @@
 
 #include "src/err.h"
 
-/* Stores the absolute path of name in the state folder, where it need not exist. Returns 0, or
+/* Stores the absolute path of `name` in the state folder, where it need not exist. Returns 0, or
  * -1 with ERR_USAGE if the environment defines no such folder. */
 int statedir_path(const char *name, char dst[PATH_MAX], struct err *e);
 

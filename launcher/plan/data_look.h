@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Examines a data folder, for the defaults and warnings of init and plan. */
+/* Examines a data folder, for the defaults of init and the warnings of init, plan and doctor. */
 #ifndef UNETCTL_LAUNCHER_PLAN_DATA_LOOK_H
 #define UNETCTL_LAUNCHER_PLAN_DATA_LOOK_H
 

@@ -103,7 +103,7 @@ int trainer_program_read(const char *const *argv, char **text, struct err *e)
     return rc;
 }
 
-/* Reads the program's messages line by line. Warnings are logged if loud; an error becomes e's
+/* Reads the program's messages line by line. Warnings are logged if `loud`; an error becomes e's
  * text. */
 static void read_messages(int fd, bool loud, int code, struct err *e)
 {

@@ -16,7 +16,7 @@ int trainer_program_run(const char *const *argv, struct err *e);
 int trainer_program_read(const char *const *argv, char **text, struct err *e);
 
 /* The same for words that must succeed: returns -1 with unet-train's own error and exit code if
- * they do not, and nothing to free. Its warnings are logged if loud. */
+ * they do not, and nothing to free. Its warnings are logged if `loud`. */
 int trainer_program_ask(const char *const *argv, bool loud, char **text, struct err *e);
 
 /* Replaces this process by `unet-train ARGV...`; returns, with -1, only if that failed. */

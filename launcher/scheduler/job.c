@@ -190,8 +190,8 @@ static int set_option(struct job_options *o, const struct option *w, const char 
     return 0;
 }
 
-/* Returns the option of the table that name abbreviates or misspells. NULL: name resembles none,
- * so it may be an option of a newer Slurm. */
+/* Returns the option of the table that `name` abbreviates or misspells, or NULL if it resembles
+ * none, so that it may be an option of a newer Slurm. */
 static const char *nearest_option(const char *name)
 {
     const char *names[sizeof options / sizeof *options];

@@ -113,9 +113,9 @@ struct scheduler *scheduler_local_open(const struct scheduler_config *config, st
 struct scheduler *scheduler_dry_open(const struct scheduler_config *config, struct err *e);
 void scheduler_close(struct scheduler *s);
 
-/* Looks up the partition called name, or for NULL the default one. For several names, separated
+/* Looks up the partition of this name, or for NULL the default one. For several names, separated
  * by commas, each value is the largest that one of these partitions has. Returns 0, or -1 with
- * ERR_SCHED if any of them does not exist. */
+ * ERR_SCHED if any of them does not exist. Without Slurm any name is accepted. */
 int scheduler_partition(struct scheduler *s, const char *name, struct scheduler_partition *p,
                         struct err *e);
 

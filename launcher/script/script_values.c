@@ -451,9 +451,9 @@ static bool is_mpirun(const char *launcher)
  * tasks and would get none. */
 #define UNBOUND "env -u SLURM_TRES_PER_TASK -u SLURM_TRES_BIND "
 
-/* Sets the words that start the ranks. Only srun can start steps side by side in one job: with
- * --exact a step takes no more than it needs, and with --mem=0 the steps share the job's memory,
- * all of which the first would reserve otherwise. */
+/* Sets the words that start the ranks. With --one-allocation, runs are steps side by side in one
+ * job, which only srun can start: with --exact a step takes no more than it needs, and with --mem=0
+ * the steps share the job's memory, all of which the first step would reserve otherwise. */
 static int set_launcher(struct script_values *s, struct err *e)
 {
     const struct site *site = &s->w->site;

@@ -355,8 +355,8 @@ static int connect_first(const struct spec_view *v, double timeout_s, const char
     return fd;
 }
 
-/* Logs this rank's own findings and returns -1 with an error that has why: rank 0 gave no
- * verdict. */
+/* Logs this rank's own findings, since rank 0 gave no verdict, and returns -1 with an error that
+ * includes `why`. */
 static int report_alone(const struct spec_view *v, const char *why, struct err *e)
 {
     size_t i;

@@ -166,7 +166,7 @@ static void count_tasks(struct spec_source *s)
     }
 }
 
-/* Is this the distribution called name? What follows ':' or ',' in text concerns sockets and
+/* Is this the distribution `name`? What follows ':' or ',' in text concerns sockets and
  * cores. */
 static bool is_distribution(const char *text, const char *name)
 {

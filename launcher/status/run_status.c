@@ -158,7 +158,7 @@ int run_status_query(struct workspace *w, const char *kind, struct job_state **j
 }
 
 /* Returns the index of the first of the jobs, which are sorted by tag, whose tag is not before
- * tag. A tag is the comment that identifies the job of an attempt. */
+ * `tag`. A tag is the comment that identifies the job of an attempt. */
 static size_t find_tag(const struct job_state *jobs, size_t njobs, const char *tag)
 {
     size_t low = 0, high = njobs;

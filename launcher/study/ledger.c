@@ -194,7 +194,8 @@ static void read_holder(int fd, char *dst, size_t size)
         snprintf(dst, size, "an unknown process");
 }
 
-/* Writes host and pid of this process, and place, the study's folder .unetctl, to the lock file. */
+/* Writes host and pid of this process and `place`, the study's folder .unetctl, to the lock
+ * file. */
 static int write_holder(int fd, const char *place, const char *file, struct err *e)
 {
     char host[128] = "", text[256 + PATH_MAX];
@@ -238,7 +239,7 @@ static bool is_same_folder(const char *a, const char *b)
     return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-/* Has the study whose folder .unetctl is place the same id as this one? */
+/* Has the study whose folder .unetctl is `place` the same id as this one? */
 static bool is_this_study(const struct ledger *l, const char *place)
 {
     char file[PATH_MAX + 8], *id;

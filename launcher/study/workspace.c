@@ -79,7 +79,8 @@ static int choose_site(struct workspace *w, const struct workspace_args *args, s
     return site_open(&w->site, "local", e);
 }
 
-/* Stores the options of the command line as settings of the study and returns their number. */
+/* Stores --gpus, --engine, --model, --site and --seeds as settings of the study and returns the
+ * number of those that are given. */
 static size_t take_words(const struct workspace_args *args, char seeds[24],
                          struct yaml_setting *dst)
 {

@@ -194,7 +194,7 @@ static int seems_torn(const char *file, char **text, struct err *why)
     return !*text ? -1 : n == 0 || memchr(*text, 0, n) || (*text)[n - 1] != '\n';
 }
 
-/* Is text an incomplete copy of whole? seems_torn alone does not decide that, since a template
+/* Is text an incomplete copy of `whole`? seems_torn alone does not decide that, since a template
  * need not end with a newline. */
 static bool is_torn(const char *text, const char *whole)
 {

@@ -29,7 +29,7 @@ struct submission_counts {
 /* Submits the runs of plan that were not submitted before. Makes STUDY/split.json if it is
  * missing. Returns 0, or -1 with ERR_USAGE, ERR_CONFIG, ERR_SCHED or ERR_DATA;
  * counts->submitted is the number of runs that were submitted in either case. After a refusal, or
- * if runs are left, the same call continues. */
+ * if runs are left, another call with the same plan submits the rest. */
 int submission_submit(struct workspace *w, const struct run_plan *plan,
                       struct submission_counts *counts, struct err *e);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sockets at which a rank waits for others. */
+/* Sockets at which a rank waits for others, and connections to those of this machine. */
 #ifndef UNETCTL_SRC_CLUSTER_LISTENER_H
 #define UNETCTL_SRC_CLUSTER_LISTENER_H
 

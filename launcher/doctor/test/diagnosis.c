@@ -27,7 +27,8 @@ static const char good[] =
     "'error':''}],'visible':'0','data':'','lock':'held','gpus':[{'uuid':'GPU-2','name':'x'}]"
     "," HOST_TAIL "]";
 
-/* Returns the reports with the last occurrence of what replaced, and with JSON's quotes. */
+/* Returns the reports with the last occurrence of `what` replaced by `by`, and with JSON's
+ * quotes. */
 static json_t *make(const char *what, const char *by)
 {
     const char *at = NULL;

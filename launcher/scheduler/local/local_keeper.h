@@ -23,8 +23,9 @@ struct local_keeper {
 };
 
 /* Starts a keeper, which does nothing until the caller has written the job's first record and
- * sends a byte on *channel, which the caller closes. Returns the keeper's pid, or -1 with
- * ERR_SCHED. */
+ * sends a byte on *channel, which the caller closes. If it is closed without a byte, as when the
+ * caller is killed, the keeper runs the job if the record exists, and ends otherwise. Returns the
+ * keeper's pid, or -1 with ERR_SCHED. */
 pid_t local_keeper_start(struct local_keeper *k, int *channel, struct err *e);
 
 #endif

@@ -143,7 +143,7 @@ static void local_submit(struct scheduler *s, const struct job *jobs, size_t cou
                          const char *in_flight, const struct scheduler_feed *feed,
                          struct scheduler_result *results)
 {
-    (void)in_flight; /* a job exists as soon as its record does, so no answer can be lost */
+    (void)in_flight; /* not needed: a job exists once its record does, and queries find that */
     for (size_t i = 0; i < count; i++) {
         struct scheduler_result *r = &results[i];
         if (feed && feed->ready(feed->arg, i, &r->reason)) {

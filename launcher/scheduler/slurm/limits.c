@@ -112,8 +112,8 @@ static void find_owner(const json_t *job, struct owner *dst)
     snprintf(dst->qos, sizeof dst->qos, "name=%s", *text ? text : bar ? bar + 1 : "");
 }
 
-/* Can this column of sacctmgr hold the limit that Slurm calls name, such as
- * QOSMaxSubmitJobPerUserLimit? Any can if name is "". */
+/* Can this column of sacctmgr hold the limit with Slurm's name `name`, such as
+ * QOSMaxSubmitJobPerUserLimit? Any can if `name` is "". */
 static bool is_wanted(const char *column, const char *name)
 {
     if (*name && !strstr(column, "Submit") != !strstr(name, "Submit"))
@@ -162,7 +162,7 @@ static void add_limits_table(struct buf *dst, const char *const argv[], const ch
     command_destroy(&c);
 }
 
-/* Adds the limits that Slurm may mean by name, or all for "": those of the user, of the account,
+/* Adds the limits that Slurm may mean by `name`, or all for "": those of the user, of the account,
  * and of the QOS. */
 static void add_limits(struct buf *dst, const struct owner *o, const char *name)
 {

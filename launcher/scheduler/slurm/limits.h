@@ -6,9 +6,9 @@
 
 #include <jansson.h>
 
-/* Adds the name of the limit to a refusal, as its member "limit". said is what Slurm printed
+/* Adds the name of the limit to a refusal, as its member "limit". `said` is what Slurm printed
  * beside its error; the name is alone on a line of it. Without such a line the refusal stays as it
- * is. said is changed. */
+ * is. `said` is changed. */
 void limits_name(json_t *refusal, char *said);
 
 /* Returns answer, the answer to a check or submission of job. If it is a refusal because of a

@@ -126,7 +126,7 @@ static json_t *encode_partitions(void)
     return json_pack("{s:s}", "op", "partitions");
 }
 
-/* Returns the partition whose name is the first n bytes of name, or for NULL the default one. */
+/* Returns the partition with the name `name`[0..n), or for NULL the default one. */
 static const json_t *find_partition(const json_t *list, const char *name, size_t n)
 {
     const json_t *o;
