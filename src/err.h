@@ -23,10 +23,10 @@ enum err_code {
 
 #define ERR_TEXT_SIZE 1024
 
-/* A function that can fail for an external reason takes a struct err * as its last parameter,
- * fills it and returns -1 (or NULL). The pointer is never NULL. The function that detects an
- * error fills it; callers add context with err_prefix.
- * A text that does not fit ends in "...". */
+/* A function that can fail for an external reason takes a struct err * as its last parameter (or
+ * before a format), fills it and returns -1 (or NULL). The pointer is never NULL. The function that
+ * detects an error fills it; callers add context with err_prefix. A text that does not fit ends in
+ * "...". */
 struct err {
     int code; /* enum err_code */
     char text[ERR_TEXT_SIZE];

@@ -56,11 +56,11 @@ struct job {
     struct job_options options;
 };
 
-/* Decodes the words after "--" of `unetctl submit` into o, over its values. Strings point into
- * words. Options without a member of o are added to extra. Returns 0, or -1 with ERR_USAGE that
- * names the word: it is an option that unetctl sets itself (--nodes, --output ...), a typing
- * error, or not an option; its value is missing or invalid; or extra is full. o then holds the
- * words before it. */
+/* Decodes options of sbatch, such as the words after "--" of `unetctl submit`, into o, over its
+ * values. Strings point into words. Options without a member of o, and flags with a value
+ * (--exclusive=user), are added to extra. Returns 0, or -1 with ERR_USAGE that names the word: it
+ * is an option that unetctl sets itself (--nodes, --output ...), a typing error, or not an option;
+ * its value is missing or invalid; or extra is full. o then holds the words before it. */
 int job_options_decode(struct job_options *o, int nwords, char **words, struct err *e);
 
 /* Returns a value of --mem in MiB, or -1 if it is invalid. The unit is K (rounded up to MiB), M,

@@ -37,7 +37,7 @@ struct watch {
     bool live, colors;
     bool warned;      /* it was reported that the scheduler is unreachable */
     int lines;        /* lines drawn on the screen */
-    long left;        /* runs that remain to be submitted; at first 1 if there may be any */
+    long left;        /* above 0: runs remain to be submitted, or at first, may remain */
     size_t moving;    /* runs that had not ended at the last poll */
     double next_left; /* when submission of those left is tried again */
     double started;   /* clock_now() */

@@ -12,7 +12,7 @@ struct watch_options {
     long timeout_s; /* 0: not limited */
     bool json;      /* a line of JSON on stdout per change of a run's state or epoch; no bars */
     /* Submits runs that were left for later because only so many jobs are allowed at a time.
-     * Returns how many remain, or -1. May be NULL. */
+     * Returns a number above 0 if some remain, 0 if none does, or -1. May be NULL. */
     long (*submit_left)(void *arg, struct err *e);
     void *arg;
 };

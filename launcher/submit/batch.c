@@ -68,7 +68,7 @@ static void warn_of_time(const struct workspace *w)
         log_warn("%s", text);
 }
 
-/* Jobs that are noted in the ledger and submitted together. */
+/* Jobs that are noted in the ledger together, and then submitted. */
 struct chunk {
     struct batch_item *items;
     size_t count;
