@@ -23,7 +23,7 @@ struct cuda_info {
      * found. driver: the latest CUDA that the driver supports. */
     int driver, runtime, cudnn, nccl;
     int ngpus;
-    struct cuda_info_gpu gpus[CUDA_INFO_GPUS]; /* those visible by CUDA_VISIBLE_DEVICES */
+    struct cuda_info_gpu gpus[CUDA_INFO_GPUS]; /* the first of those in CUDA_VISIBLE_DEVICES */
     char why[768]; /* the reason why no GPU can be used, or "" */
 };
 

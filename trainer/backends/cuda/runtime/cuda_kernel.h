@@ -38,7 +38,7 @@ struct device {
     struct cuda_scalars *scalars; /* device memory */
     double *partials;             /* device memory: partial sums of squares */
     struct cuda_scalars *slots;   /* pinned host memory, one per slot: copied to scalars before a
-                                   * run and back after it */
+                                   * run; the part before update is copied back after it */
     cudaEvent_t done[DEVICE_SLOTS];
     bool pending[DEVICE_SLOTS];
     device_watch_f watch;

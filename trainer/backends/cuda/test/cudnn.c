@@ -21,7 +21,8 @@ static const struct cudnn_problem plain = {
     .n = 1, .h = 8, .w = 8, .c = 8, .oh = 8, .ow = 8, .k = 16, .side = 3, .stride = 1, .pad = 1};
 static char folder[] = "/tmp/unet-cudnn-XXXXXX", path[128];
 
-/* Returns the ids of the engines that a search finds, in order. */
+/* Returns the ids of the engines that a search finds, in order, or "not found again" if
+ * cudnn_plan_find misses one, or finds it under another id. */
 static const char *engines(struct cudnn_problem problem, size_t most)
 {
     static char text[128];
@@ -108,8 +109,8 @@ static void write_text(const char *text)
         bail_out("%s can't be written", path);
 }
 
-/* Runs a function in a child process, which reads the file for the first time. Returns its result:
- * 0 if it finds the key. */
+/* Runs a function in a child process, which reads the file for the first time. Returns its result,
+ * 0 for success; -1 if it did not exit. */
 static int in_child(int (*what)(const char *key), const char *key)
 {
     int status;
@@ -144,7 +145,7 @@ static int learn(const char *text)
     return cudnn_choices_decode(text) != 0 || find("key") != 0;
 }
 
-/* The text of all choices is a valid file, and teaches the same as the file. */
+/* Returns 0 if the text of all choices has the line of one that was added. */
 static int tell(const char *key)
 {
     cudnn_choices_add(

@@ -2,8 +2,8 @@
 /* cuDNN's graph API on emulated devices (runtime/test/emulate.h). It checks what cuDNN checks:
  * types and numbers of attributes, that descriptors are complete and finalized before others use
  * them, alignment, ids and the workspace. A plan convolves when its turn comes in the queue. The
- * engines differ in their numerical notes, needs and limits; those that must not be chosen give
- * wrong results. Part of emulated.c. */
+ * engines differ in their numerical notes, needs and limits; those that a search must never return
+ * give NaN. Part of emulated.c. */
 #include "config.h"
 
 #include <math.h>
@@ -29,7 +29,7 @@ struct dnn_engine {
     int notes[2], nnotes;
     bool refuses; /* finalizing a plan with it fails */
     bool waits;   /* waits for the stream, so that it cannot be recorded */
-    bool spoils;  /* must not be chosen: gives wrong results */
+    bool spoils;  /* a search must not return it: gives NaN */
     int times;    /* repeats its work so often */
 };
 
@@ -64,7 +64,7 @@ struct dnn_descriptor {
     struct dnn_attribute attributes[DNN_MOST_ATTRIBUTES];
     int n;
     const struct dnn_engine *engine;        /* of engines, configurations and plans */
-    struct dnn_descriptor *graph;           /* of engines, configurations and plans */
+    struct dnn_descriptor *graph;           /* of configurations and plans */
     bool tf32;
 };
 
@@ -407,7 +407,8 @@ static struct dnn_descriptor *dnn_operation(struct dnn_descriptor *graph, int i)
     return operations[i];
 }
 
-/* Sets bias and result to tensors; bias is NULL if there is none. */
+/* Returns whether the operations behind a graph's convolution are as dnn_follows says. Sets *bias
+ * to the bias' tensor, or NULL, and *result to that of the last operation. */
 static bool dnn_has_tail(struct dnn_descriptor *graph, struct dnn_descriptor **bias,
                          struct dnn_descriptor **result)
 {

@@ -100,8 +100,8 @@ static void fill_part(struct input *in, unsigned i, const struct field *f, unsig
     part->coef = in->coef[i];
 }
 
-/* Fills an input of one part, or of two of which the first has `split` channels and another
- * prologue. */
+/* Fills an input of one part with the prologue, or of two, of which that has `split` channels and
+ * the second one is MMA_PLAIN. */
 static void fill(struct input *in, const struct field *f, unsigned channels, unsigned split,
                  enum mma_prologue prologue)
 {
@@ -167,7 +167,7 @@ static double rounded(float w)
     return (double)value_of((uint16_t)bf16_pair(w, 0));
 }
 
-/* Returns the neighbour of pixel p in all; NULL outside of the image. */
+/* Returns the neighbour of pixel p by a tap in all[pixels][channels]; NULL outside of the image. */
 static const float *neighbour(const float *all, const struct field *f, unsigned channels,
                               unsigned p, unsigned tap)
 {
@@ -178,7 +178,8 @@ static const float *neighbour(const float *all, const struct field *f, unsigned 
     return all + ((size_t)(p / f->width / f->height * f->height + y) * f->width + x) * channels;
 }
 
-/* Returns a number of a convolution with these weights. *size: the sum of the absolute products. */
+/* Returns a number of a convolution with these weights. *size: the sum of the absolute values of
+ * bias and products. */
 static double convolve_at(const struct mma_pack_args *w, const float *bias, const float *all,
                           const struct field *f, unsigned p, unsigned c, double *size)
 {

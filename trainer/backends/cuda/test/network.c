@@ -491,8 +491,8 @@ static void finish(struct training *t)
         bail_out("%s", e.text);
 }
 
-/* Runs steps 0, 1, 3, 4 and 5, each with its own rate, and between them step 2, which overflows if
- * asked to. */
+/* Runs steps 0, 1, 3, 4 and 5, each with its own rate, and with `overflows` between them step 2,
+ * which does. */
 static void take_steps(struct training *t, bool overflows)
 {
     struct device_scaling *s = t->optim->scaling;
@@ -673,8 +673,8 @@ static int queue_gradients(void *arg, size_t upto, struct err *e)
     return l->ops->merge(l->device, e);
 }
 
-/* A linked device divides by the sum of weights itself, and what is queued behind the gradients is
- * replayed with them. */
+/* A linked device divides by the sum of the pixels' weights itself, and what is queued behind the
+ * gradients is replayed with them. */
 static void check_linked(void)
 {
     struct network_step step = {.images = 2, .weight = 100, .own_weight = true};

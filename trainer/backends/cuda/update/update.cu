@@ -2,7 +2,7 @@
 /* The end of a step on the device: penalties, clipping, unscaling and the optimizers, with the
  * formulas of optim/optim.h. Adam and SGD are one launch for all parameters; LARS, LAMB and
  * penalties go by tensors in pieces. Sums have a fixed order. Here too: sums of squares, sums of
- * gradients, and at the begin of a step the scale and the divisor of the loss. */
+ * gradients, and at the beginning of a step the scale and the divisor of the loss. */
 #include "config.h"
 #include "trainer/backends/cuda/runtime/cuda_kernel.h"
 
