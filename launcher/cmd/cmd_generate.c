@@ -27,8 +27,8 @@ static const struct cli_option options[] = {
     {0},
 };
 
-/* Makes the split. It is only a warning if there are no images yet: scripts may be generated before
- * the images exist. */
+/* Makes the split. Only warns if that fails because there are no images: scripts may be generated
+ * before the images exist. */
 static int make_split(const struct workspace *w, struct err *e)
 {
     struct data_look look;

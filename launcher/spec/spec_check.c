@@ -230,7 +230,7 @@ static void gather_reports(struct spec_check *c)
     }
 }
 
-/* Adds a finding for each missing rank, up to 20. */
+/* Adds a finding for each of the first 20 missing ranks, and one for all others. */
 static void find_missing(struct spec_check *c, double timeout_s)
 {
     struct cluster_spec_task t;

@@ -48,8 +48,8 @@ static int require_value(const struct spec_options *o, const char *option, const
                    "both)", option, name);
 }
 
-/* Reads nodes and tasks. A step has variables for its own nodes; a batch script outside of steps
- * has only those of the job. */
+/* Finds the texts of nodes and tasks, and reads the rank. A step has variables for its own nodes; a
+ * batch script outside of steps has only those of the job. */
 static int read_texts(const struct spec_options *o, bool in_step, struct spec_source *s,
                       struct err *e)
 {

@@ -19,7 +19,8 @@ struct spec_view {
     const struct cluster_spec *spec;
     const struct spec_source *source;
     const char *text;               /* the specification as printed */
-    char node[SPEC_VIEW_HOST_SIZE]; /* Slurm's name of the node that this rank runs on */
+    /* Slurm's name of the node that this rank runs on, or without it the host's name */
+    char node[SPEC_VIEW_HOST_SIZE];
     char host[SPEC_VIEW_HOST_SIZE]; /* the host in this rank's address in the specification */
     char first_host[SPEC_VIEW_HOST_SIZE];  /* the host in rank 0's address */
     struct cluster_spec_task self, first;  /* this rank and rank 0 */
