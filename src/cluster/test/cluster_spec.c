@@ -204,7 +204,8 @@ static void jobs(void)
         refuses(bad[i], IN(T3, "1(x3)", .jobs = bad[i]), "2: jobs");
 }
 
-/* Checks that find and encode agree on each rank for every distribution and list of jobs. */
+/* Checks that find and encode agree on each rank of 7, for several distributions, both orders of
+ * nodes and two lists of jobs. */
 static void find(void)
 {
     int tasks[] = {4, 2, 1}, wrong = 0;
