@@ -13,7 +13,8 @@ static double value_for(const struct series_point *p, enum quantity q)
 }
 
 /* Chooses the measured count with the smallest q (QUANTITY_COUNT stands for GPU-hours); of equal
- * ones that with the fewest GPUs. */
+ * ones that with the fewest GPUs. None is chosen if the numbers of epochs differ or the epoch grows
+ * with the GPUs. */
 static void choose_least(struct advice_choice *c, const struct series *s, enum quantity q,
                          const char *what)
 {

@@ -13,8 +13,8 @@
  * or for its absence. */
 struct advice_choice {
     int gpus;
-    bool measured;     /* false: the model predicts it */
-    bool extrapolated; /* the count is above twice the largest measured one */
+    bool measured;     /* false: the model predicts it, or gpus is 0 */
+    bool extrapolated; /* the count is above twice the largest one that the model was fitted to */
     double value;      /* seconds, GPU-hours or kWh of a whole run; NaN if gpus is 0 */
     char why[160];
 };

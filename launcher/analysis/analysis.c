@@ -202,8 +202,9 @@ static int add_pair(struct analysis *a, size_t i, size_t k, struct err *e)
                : 0;
 }
 
-/* Are both series comparable? Two modes of scaling of one engine in one source are not, since they
- * differ by more than one cause; nor are epochs that grow with the GPUs and epochs that do not. */
+/* Are both series comparable? Two known modes of scaling of one engine in one source are not, since
+ * they differ by more than one cause; nor are epochs that grow with the GPUs and epochs that do
+ * not. */
 static bool are_comparable(const struct analysis_series *x, const struct analysis_series *y)
 {
     enum series_mode a = x->series.mode, b = y->series.mode;
@@ -360,8 +361,9 @@ static int refuse_series(const struct analysis *a, int base, struct err *e)
     return rc;
 }
 
-/* Checks that some series begins with the base case and has a larger count, and that some series
- * has a steady epoch. The base case is 1 GPU unless the user named another (base). */
+/* Checks that some series begins with the base case and has a larger count, and that some series of
+ * two counts or more has a steady epoch at its smallest. The base case is 1 GPU unless the user
+ * named another (base). */
 static int check_base_case(const struct analysis *a, int base, struct err *e)
 {
     bool compared = false, steady = false, based = false;

@@ -5,8 +5,8 @@
  *     -> models, advice, convergence, noise scale -> decision
  *   pairs of series -> differences; all of it -> the twelve rules
  *
- * A count is a number of GPUs that runs were measured on. It accesses no files. The same results
- * give the same numbers, because the random numbers have a fixed seed. */
+ * A count is a number of GPUs that runs were measured on. The analysis accesses no files. The same
+ * results give the same numbers, because the random numbers have a fixed seed. */
 #ifndef UNETCTL_LAUNCHER_ANALYSIS_ANALYSIS_H
 #define UNETCTL_LAUNCHER_ANALYSIS_ANALYSIS_H
 
@@ -42,13 +42,16 @@ struct analysis_source {
 struct analysis_series {
     struct series series;
     size_t source;                     /* index in analysis.sources */
-    struct model steady[MODEL_NLAWS];  /* of the steady epoch, corrected for the number of images */
+    /* of the steady epoch, corrected for the number of images if all points have it */
+    struct model steady[MODEL_NLAWS];
     struct model whole[MODEL_NLAWS];   /* of start-up + training + evaluation */
     /* elements of steady and whole; NULL if no model could be fitted */
     const struct model *steady_choice, *whole_choice;
     struct advice advice;
     struct convergence convergence;
-    struct convergence *levels; /* time to each quality that some run reached */
+    /* time to each level (analysis_options) that some run reached; none unless every run has
+     * validation scores */
+    struct convergence *levels;
     size_t nlevels;
     struct noise_scale noise;
     struct decision decision; /* set only if the series has two points or more */
@@ -78,7 +81,7 @@ struct analysis {
     struct analysis_pair *pairs; /* comparable pairs of the first ANALYSIS_PAIRED series */
     size_t npairs;
     struct rule rules[RULES_COUNT];
-    char *notes; /* what was left out and why, one per line, or "" */
+    char *notes; /* the notes of series_compute for all series, one per line, or "" */
 };
 #define ANALYSIS_PAIRED 6
 
@@ -89,8 +92,9 @@ int analysis_check_base(const struct analysis_source *sources, size_t nsources, 
                         struct err *e);
 
 /* Computes the analysis. sources and what they point to must live as long. Returns 0, or -1 as
- * above, and with ERR_STATS if no series has the base case and a larger count to compare, or no
- * series has a steady epoch. */
+ * above, if memory ran out, and with ERR_STATS if no series has the base case (facts.base GPUs, or
+ * 1) and a larger count to compare, or if no series of two counts or more has a steady epoch at its
+ * smallest count. */
 int analysis_create(struct analysis *a, const struct analysis_source *sources, size_t nsources,
                     const struct analysis_options *options, struct err *e);
 void analysis_destroy(struct analysis *a);

@@ -12,12 +12,16 @@
 #include "src/stat.h"
 
 /* The fewest values for which rank tests are used. The smallest p-value of a rank test of few
- * values is not small, and Holm's correction multiplies it by up to the number of comparisons.
- * With these numbers, values that all differ in one direction are significant among 25
- * comparisons: 25 x 2 / 2^10 and 23 x 2 / C(12, 6) are below COMPARE_ALPHA. */
+ * values is not small, and Holm's correction multiplies it by up to the number of comparisons. With
+ * these numbers, values that all differ in one direction are significant among 25 comparisons of
+ * pairs or 23 of runs: 25 x 2 / 2^10 and 23 x 2 / C(12, 6) are below COMPARE_ALPHA. */
 #define PAIRS_RANKED 10
-#define IMAGES_FEWEST 6 /* for a single comparison: 2 / 2^6 is below COMPARE_ALPHA */
 #define RUNS_RANKED 6
+
+/* The fewest common images for which two single runs are tested. Differences that all have one
+ * direction are significant in a single comparison, 2 / 2^6 being below COMPARE_ALPHA, but not
+ * after Holm's correction for two or more. */
+#define IMAGES_FEWEST 6
 
 /* The values of both sides, and the differences of pairs with the same seed. */
 struct sides {
@@ -39,9 +43,9 @@ const char *compare_test_name(enum compare_test test)
     return names[test];
 }
 
-/* Pairs the values of both sides, which are sorted by seed. If a seed exists on one side only,
- * there are no pairs: they would leave out runs, and their difference would not be that of the
- * means that a report shows. */
+/* Pairs the values of both sides, which are sorted by seed. If a seed exists on one side only, or a
+ * value is unknown, there are no pairs: they would leave out runs, and their difference would not
+ * be that of the means that a report shows. */
 static void pair_up(struct sides *s, const struct result *a, size_t na, const struct result *b,
                     size_t nb, enum quantity q)
 {

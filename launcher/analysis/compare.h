@@ -41,19 +41,21 @@ struct comparison {
     double margin;     /* the smallest difference that matters */
     /* there are enough runs to find a difference of margin with power COMPARE_POWER */
     bool enough;
-    size_t needed;     /* runs per count needed for that; 0: unknown, as no spread was observed */
+    /* runs per count needed for that; 0: unknown, as no spread was observed, or more than
+     * student_needed finds */
+    size_t needed;
 };
 
 const char *compare_test_name(enum compare_test test);
 
 /* Compares quantity q of the rows a[0..na) and b[0..nb), which are sorted by seed. IoU is compared
- * over the same images if each side has one run and both have scores. Returns 0, or -1 if memory
- * ran out. */
+ * over the same images if each side has one run and both have scores, of at least 6 common images.
+ * Returns 0, or -1 if memory ran out. */
 int compare_runs(struct comparison *c, const struct result *a, size_t na, const struct result *b,
                  size_t nb, enum quantity q, double margin, struct err *e);
 
 /* Returns the runs per count that are needed to find a difference of distance among nfamily
- * comparisons made together, or 0 if that is unknown. */
+ * comparisons made together, or 0 if that is unknown or too large (student_needed). */
 size_t compare_needed(const struct comparison *c, double distance, size_t nfamily);
 
 /* Corrects n comparisons made together: p by Holm's method, intervals and needed by

@@ -14,7 +14,8 @@ enum convergence_metric { CONVERGENCE_NONE, CONVERGENCE_SCORE, CONVERGENCE_LOSS 
 
 struct convergence_point {
     int gpus;
-    /* runs with a curve, 0 if some curve has no times; those of them that reach the target */
+    /* nruns: runs with a curve, or 0 if one of these curves has no times; nreached: runs with a
+     * curve that reach the target */
     size_t nruns, nreached;
     double epochs;           /* median over runs; NaN unless more than half reach the target */
     double epoch_s;          /* seconds per epoch until the target: seconds / epochs */
@@ -28,15 +29,16 @@ struct convergence {
     /* SCORE: of the validation after each epoch; LOSS: of the training */
     enum convergence_metric metric;
     double target;
-    bool scored;  /* every run has validation scores of its epochs */
+    bool scored;  /* every run has a validation score of some epoch */
     /* The user chose the target; otherwise it is the best value of the worst count's median run. */
     bool chosen;
-    struct convergence_point *points; /* one per point of the series */
+    struct convergence_point *points; /* one per point of the series; none without a metric */
     size_t npoints;
 };
 
 /* Computes the convergence of a series. A target that is NaN is not the user's. The metric is the
- * score if all runs have scores and loss_target is NaN, otherwise the loss. Without curves it is
+ * score if all runs have scores and loss_target is NaN; otherwise it is the loss, and score_target
+ * is ignored. If there is no target, as there are no curves and the user chose none, the metric is
  * CONVERGENCE_NONE, and there are no points. Returns 0, or -1 if memory ran out. */
 int convergence_compute(struct convergence *c, const struct series *s, double score_target,
                         double loss_target, struct err *e);

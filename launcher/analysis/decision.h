@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The verdict as data: how many GPUs to use, for what reasons, and what weakens it. All
- * sentences of a report about what to use, what limits scaling and what to measure next are made
- * from it. A count is a number of GPUs that runs were measured on; the base case is the smallest
- * count, and steady means the epochs after the first.
+/* The verdict as data: how many GPUs to use, for what reasons, and what weakens it. All sentences
+ * of a report about what to use, what limits scaling and what to measure next are made from it. A
+ * count is a number of GPUs that runs were measured on; the base case is the smallest count, and
+ * steady means the epochs after the first.
  *
- * The rule (decision_rule): of the measured counts, use the fastest whose steady efficiency is
- * at least DECISION_EFFICIENCY and whose quality holds. Quality is judged by the interval of its
- * change from the base case, simultaneous over all counts. It holds if the interval lies above
- * -DECISION_IOU_MARGIN, and falls if the interval lies below that; otherwise it is undecided, as
- * it always is with one run per count. */
+ * The rule (decision_rule): of the measured counts, use the fastest whose steady efficiency is at
+ * least DECISION_EFFICIENCY and whose quality holds, or else the base case. Quality is judged by
+ * the interval of its change from the base case, simultaneous over all counts. It holds if the
+ * interval lies above -DECISION_IOU_MARGIN, and falls if the interval lies below that; otherwise it
+ * is undecided, as it always is where the count or the base case has one run. */
 #ifndef UNETCTL_LAUNCHER_ANALYSIS_DECISION_H
 #define UNETCTL_LAUNCHER_ANALYSIS_DECISION_H
 
@@ -29,7 +29,7 @@
 #define DECISION_LEARNT 0.1 /* a network of lower quality has not learnt its task */
 
 enum decision_iou {
-    DECISION_IOU_UNKNOWN, /* not recorded, or not comparable; iou_unusable has the reason */
+    DECISION_IOU_UNKNOWN, /* not recorded, or not comparable; for reach, iou_unusable is why */
     DECISION_IOU_HOLDS,
     DECISION_IOU_UNDECIDED,
     DECISION_IOU_FALLS
@@ -48,9 +48,9 @@ enum caveat_kind {
     CAVEAT_FEW_CORES,      /* more workers than cores */
     CAVEAT_KERNELS,        /* slower kernels were used, as others gave wrong results */
     CAVEAT_NOT_LEARNT,     /* no network has learnt its task, or some run is blind (see below) */
-    CAVEAT_UNEQUAL_IMAGES, /* different counts were scored on different images */
-    CAVEAT_MIXED_MODES,    /* the study mixes strong and weak scaling */
-    CAVEAT_ONE_RUN,        /* one run per count */
+    CAVEAT_UNEQUAL_IMAGES, /* counts were, or may have been, scored on different images */
+    CAVEAT_MIXED_MODES,    /* the study mixes strong and weak scaling, or batches */
+    CAVEAT_ONE_RUN,        /* no count has more than one run */
     CAVEAT_NEAR_THRESHOLD, /* the interval of an efficiency contains DECISION_EFFICIENCY */
     CAVEAT_MISSING_COUNTS, /* some runs have no result */
     CAVEAT_BASE,           /* the base case is not 1 GPU */
@@ -68,7 +68,7 @@ struct caveat {
 
 /* The runs per count that would decide an undecided quality. */
 struct decision_seeds {
-    size_t n;      /* 0: no quality is undecided, or the number is not practicable */
+    size_t n;      /* 0: the quality is not undecided, or the number is not practicable */
     /* The change of quality that n is computed for: 0, or the observed change if it is close to
      * the margin. */
     double change;
@@ -95,8 +95,9 @@ struct decision {
     const struct series_point
         *limit;          /* the next larger count after reach, or NULL if none was measured */
     char limit_why[240]; /* why limit is not used: "efficiency drops to ..." */
-    /* If limit is NULL, the largest count, at most twice the largest measured one, for which the
-     * model predicts an efficiency of DECISION_EFFICIENCY; 0 if the model does not apply. */
+    /* If limit is NULL, the count, at most twice the largest measured one, up to which the model
+     * predicts DECISION_EFFICIENCY or more; 0 if limit is not NULL, if no model can be used, or if
+     * it predicts less even for reach. */
     int model_reach;
     int next;          /* the count to measure next, or 0 */
     size_t next_seeds; /* or how many runs base and reach should have each, or 0 */
@@ -122,8 +123,8 @@ bool decision_is_efficient(const struct series *s, const struct series_point *p)
  * it. */
 int decision_efficiency_decimals(double efficiency);
 
-/* Lists the counts for which f holds, with adjacent ones as a range: "2, 4..14". Returns their
- * number. */
+/* Lists the counts for which f holds, with three or more that are adjacent in the series as a
+ * range: "2, 4..14". What does not fit into size is cut off. Returns the number of these counts. */
 typedef bool decision_point_f(const struct decision *d, const struct series *s, size_t i);
 size_t decision_list_counts(const struct decision *d, const struct series *s, decision_point_f *f,
                             char *dst, size_t size);

@@ -13,7 +13,7 @@
 
 #define EXTRAPOLATE 2.0 /* models are not used beyond this multiple of the largest measured count */
 #define BETTER 0.9      /* a law with more coefficients must reduce loo_error to this part */
-/* from this number of runs per count, runs are resampled instead of residuals */
+/* if every count has this many runs, runs are resampled instead of residuals */
 #define CASES_FEWEST 10
 
 static const struct {
@@ -131,8 +131,8 @@ static double residual_squares(const struct equations *s, int nterms, const doub
     return fmax(0, sum);
 }
 
-/* Non-negative least squares: tries all subsets of terms. Returns the sum of squares of the
- * best. */
+/* Non-negative least squares: tries all subsets of terms but the empty one. Returns the sum of
+ * squares of the best, or INFINITY if none can be solved. */
 static double solve_nonnegative(const struct equations *s, int nterms, double best[MODEL_TERMS])
 {
     double least = INFINITY, c[MODEL_TERMS];
@@ -195,8 +195,8 @@ static void derive_model(struct model *m)
         m->peak = INFINITY;
 }
 
-/* Draws a bootstrap sample for a count: either from its runs, or from residuals added to the
- * law. */
+/* Draws a bootstrap sample for a count: from its runs if residuals is NULL, otherwise the law's
+ * value changed by relative residuals, which are drawn from those of all counts. */
 static void draw_group(const struct model_data *f, const struct model *m, const double *residuals,
                        struct sample_group *g, unsigned long seed, unsigned long replicate)
 {
@@ -216,8 +216,8 @@ static void draw_group(const struct model_data *f, const struct model *m, const 
     }
 }
 
-/* Computes relative residuals, centred, and scaled up for the degrees of freedom that the fit
- * used. */
+/* Computes relative residuals, centred, scaled up for the degrees of freedom that the fit used, and
+ * at least -0.9. */
 static void compute_residuals(const struct model_data *f, const struct model *m, double *residuals)
 {
     double n = (double)f->nsamples, mean = 0;

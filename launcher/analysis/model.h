@@ -11,7 +11,7 @@
  *   Gustafson    R(N) = p + q N                    serial share f = p / (p + q); R in images/s, for
  *                                                  weak scaling only
  * The USL is N. Gunther's S = N / (1 + sigma (N - 1) + kappa N (N - 1)). T(1) is free in all of
- * them, so that no model is forced through the one noisy run with 1 GPU. */
+ * them, so that no model is forced through the noisy runs with 1 GPU. */
 #ifndef UNETCTL_LAUNCHER_ANALYSIS_MODEL_H
 #define UNETCTL_LAUNCHER_ANALYSIS_MODEL_H
 
@@ -49,7 +49,7 @@ struct model {
     /* the count with the shortest time, at least 1; INFINITY if more is always faster */
     double peak;
     struct interval peak_interval; /* high may be INFINITY */
-    double largest;   /* the largest measured count */
+    double largest;   /* the largest count of the samples */
 };
 
 const char *model_name(enum model_law law);
@@ -72,7 +72,7 @@ bool model_is_extrapolation(const struct model *m, double gpus);
 bool model_predicts(const struct model *m);
 
 /* Returns the fitted model with the smallest leave-one-out error, or NULL if none is fitted. A
- * model with more coefficients must be better by a tenth. */
+ * model with more coefficients than another must be better by a tenth. */
 const struct model *model_choose(const struct model *models, size_t n);
 
 #endif

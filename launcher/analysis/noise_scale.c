@@ -25,8 +25,8 @@ static void add_unit(struct units *u, double gradient, double noise)
 }
 
 /* Adds blocks of the epochs after the first. Neighbouring epochs are correlated, so a block has
- * n^(1/3) of these n epochs, a length that grows with n as in the block bootstrap of time series
- * (Kuensch 1989). A last, shorter block is left out. */
+ * n^(1/3) of these n epochs, rounded up, a length that grows with n as in the block bootstrap of
+ * time series (Kuensch 1989). A last, shorter block is left out. */
 static void add_blocks(struct units *u, const struct curve *c)
 {
     size_t length = c->n ? (size_t)ceil(cbrt((double)(c->n - 1))) : 0; /* 0: no such epoch */

@@ -8,18 +8,18 @@
  *   between P nodes           2 (P - 1) / P M / bandwidth + messages x latency
  *   each sum of batch norm    2 log2 g x latency + 2 log2 P x latency, never hidden
  *
- * for gradients of M bytes. The factors are those of a reduce-scatter and an all-gather, the
- * least that any all-reduce transfers. There are three cases:
+ * for gradients of M bytes. The factors are those of a reduce-scatter and an all-gather, the least
+ * that any all-reduce transfers. There are three cases:
  *
  *               bandwidth   messages per slice       slices   hidden behind the backward pass
- *   low         published   2 log2 (a tree)          1        2/3 of the step, not the last slice
+ *   low         published   2 log2 (a tree)          1        2/3 of compute, not the last MiB
  *   expected    80 %        2 log2                   1        nothing
  *   high        50 %        2 (n - 1) (a ring)       M / 1 MiB   nothing
  *
- * All GPUs wait for the slowest, and the largest of N normal values is expected about sqrt(2 ln
- * N) standard deviations above the mean. If several numbers of GPUs were measured, the jitter is
- * what their steps take beyond computation and communication (half of the smallest, the median,
- * twice the largest); otherwise it is assumed to be 0, 1 % and 3 %. */
+ * All GPUs wait for the slowest, and the largest of N normal values is expected about sqrt(2 ln N)
+ * standard deviations above the mean. If several numbers of GPUs were measured, the jitter is what
+ * their steps take beyond computation and communication (half of the smallest, the median, twice
+ * the largest); otherwise it is assumed to be 0, 1 % and 3 %. */
 #ifndef UNETCTL_LAUNCHER_ANALYSIS_PREDICTION_H
 #define UNETCTL_LAUNCHER_ANALYSIS_PREDICTION_H
 
@@ -75,9 +75,9 @@ struct prediction {
     size_t npoints;
 };
 
-/* Computes the prediction for gpus[0..n). Returns 0, or -1 with ERR_STATS: images, batch,
- * parameters or nodes of the series are unknown, or it has no steady epoch. The text names the
- * option that supplies the missing value. */
+/* Computes the prediction for gpus[0..n). Returns 0, or -1: memory ran out, or, with ERR_STATS,
+ * images, batch, parameters or nodes of the series are unknown, or it has no steady epoch. The text
+ * names the option that supplies the missing value. */
 int prediction_compute(struct prediction *p, const struct series *s,
                        const struct prediction_network *network, const int *gpus, size_t n,
                        struct err *e);

@@ -16,12 +16,13 @@
 #define BOOTSTRAP_FEWEST 10 /* with fewer runs on a side, Fieller's interval is used */
 #define SEED 1244
 
-/* Relative differences of the images per epoch and GPU below this count as the same work per
+/* Counts whose images per epoch and GPU differ by less than this part have the same work per
  * GPU. */
 #define SAME_WORK 0.1
 
 /* The groups of a run: runs with the most common batch per GPU, and runs with the most common
- * global batch. A run may be in both, as the base case is. */
+ * global batch. A run may be in both, as the base case is. With one count or unknown batches, all
+ * runs are in MODE_PER_GPU. */
 enum mode_group { MODE_NEITHER = 0, MODE_PER_GPU = 1, MODE_GLOBAL = 2, MODE_BOTH = 3 };
 
 struct mode_split {
@@ -343,11 +344,11 @@ static struct mode_split mixed_modes(const struct result *rows, size_t n,
     return split;
 }
 
-/* Divides rows[0..n) of one engine, sorted by count, into series. groups[i] becomes the groups
- * that rows[i] belongs to. If all runs have the same batch per GPU, the same global batch, or
- * unknown batches, they are one series. Otherwise there is one for the batch per GPU that most
- * counts have and one for such a global batch, each only if several counts have it; if neither is,
- * one of a single count. */
+/* Divides rows[0..n) of one engine, sorted by count, into series. groups[i] becomes the groups that
+ * rows[i] belongs to. If all runs have the same number of GPUs, the same batch per GPU, the same
+ * global batch, or unknown batches, they are one series. Otherwise there is one for the batch per
+ * GPU that most counts have and one for such a global batch, each only if several counts have it;
+ * if neither is, one of a single count. */
 static struct mode_split decide_modes(const struct result *rows, size_t n, enum mode_group *groups)
 {
     size_t nunknown = 0, nper_gpu, nglobal;
@@ -373,7 +374,8 @@ static struct mode_split decide_modes(const struct result *rows, size_t n, enum 
     return mixed_modes(rows, n, groups, per_gpu, nper_gpu, global, nglobal);
 }
 
-/* Adds a note if the study mixes both modes, and one about runs that fit neither. */
+/* Adds a line if there are two series, and a line about the runs that are in none: how many, and
+ * the first. */
 static void explain_modes(const struct mode_split *split, const struct result *rows,
                           const enum mode_group *groups, size_t n, const char *source,
                           struct buf *notes)
@@ -401,7 +403,8 @@ static void explain_modes(const struct mode_split *split, const struct result *r
             source, rows[0].engine, nneither, plural(nneither), rows[first].run);
 }
 
-/* Completes a row with facts that the user knows and the log lacks. */
+/* Completes a row with facts that the user knows and the log lacks. If the user chose the epoch of
+ * QUANTITY_ONE_EPOCH, its time replaces second_epoch_s. */
 static void complete_result(struct result *r, const struct series_facts *facts)
 {
     double whole = quantity_of(r, QUANTITY_WHOLE);

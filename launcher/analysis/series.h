@@ -55,7 +55,7 @@ struct series_point {
      * NaN if images were not counted. */
     struct ratio image_speedup;
     struct ratio image_efficiency;
-    double gpu_hours; /* gpus x median WHOLE */
+    double gpu_hours; /* gpus x median WHOLE, in hours */
     double image_rate; /* images/s from medians: IMAGES / STEADY_EPOCH */
     long batch_per_gpu, val_images, epochs; /* 0: unknown, or not the same in all runs */
     bool oversubscribed;  /* some run had more workers than cores */
@@ -95,8 +95,9 @@ struct series_facts {
 
 /* Finds the series of an engine in the sorted table; there may be two if batches mix strong and
  * weak scaling. Fills at most SERIES_MAX series, and *n with their number, 0 without a good run.
- * Rows that fit no mode are in no series; notes (may be NULL) gets their list with reasons, one
- * per line. Returns 0, or -1 if memory ran out. */
+ * Rows that fit no mode are in no series. notes (may be NULL) gets at most two lines: one if there
+ * are two series, and one if rows are in none, with their number, the reason and the first of them.
+ * Returns 0, or -1 if memory ran out. */
 #define SERIES_MAX 2
 int series_compute(struct series dst[SERIES_MAX], size_t *n, const char *source,
                    const struct results *table, const char *engine,

@@ -15,7 +15,9 @@ struct series_group {
     char *alone, *spread; /* settings_common of settings, for one GPU and for several */
     size_t ncounts;
     int last;    /* the number of GPUs of its last run in the table */
-    bool narrow; /* it has runs on several GPUs of one node, to which the strategy matters */
+    /* it has runs on several GPUs of one node, or of unknown nodes, to which the strategy
+     * matters */
+    bool narrow;
 };
 
 struct series_groups {
@@ -34,7 +36,7 @@ static bool is_narrow(const struct result *r)
 }
 
 /* Does the run belong to the group? common is settings_common of the run's settings, or NULL if the
- * run is narrow. */
+ * run is narrow or its settings are unknown. */
 static bool is_in_group(const struct result *r, const char *common, const struct series_group *g)
 {
     return strcmp(r->engine, g->engine) == 0 &&

@@ -13,7 +13,9 @@
 #include "src/err.h"
 
 struct series_list {
-    struct series *items; /* by engine; of one engine those with the most counts first */
+    /* by engine; of one engine in descending order of how many counts have runs with exactly the
+     * same settings */
+    struct series *items;
     size_t count;
 };
 

@@ -121,10 +121,10 @@ static size_t label_size(const struct result *r)
     return n > ntail && strcmp(r->run + n - ntail, tail) == 0 ? n - ntail : n;
 }
 
-/* Names the copy of a run's log. Logs of runs with the study's label are named as those of the
- * reference systems, log_4.csv; others include their label, or an engine other than the embedded
- * one. In the sorted table the first row of a label and number of GPUs is that of its first seed,
- * which the name leaves out. */
+/* Names the copy of a run's log (log_name.h): log_4.csv, as in the reference systems, if the engine
+ * is the embedded one and the run has the study's label; with another label, the label is in the
+ * name, and with another engine, the engine. In the sorted table the first row of a label and
+ * number of GPUs is that of its first seed, which the name leaves out. */
 static void name_log(const struct results *table, size_t i, const char *label,
                      char dst[LOG_NAME_SIZE])
 {
@@ -180,8 +180,9 @@ static bool has_bytes(const char *path, const char *text, size_t n)
     return same;
 }
 
-/* Adds a copy of src to the batch. own: the folder of dst has an earlier collect's files, so a file
- * at dst may be replaced, unless it is a link, which may lead elsewhere. */
+/* Adds a copy of src to the batch, unless dst already has its bytes. own: the folder of dst has an
+ * earlier collect's files, so a file at dst may be replaced, unless it is a link, which may lead
+ * elsewhere. */
 static int copy_file(const char *src, const char *dst, bool own, struct atomicfile_batch *b,
                      struct err *e)
 {
@@ -229,8 +230,8 @@ static int add_run(const char *study_dir, const char *label, const struct result
                : 0;
 }
 
-/* Adds the table last, when all files that it names are in the batch. All of them become durable
- * together. */
+/* Adds the table last, when all files that it names are in the batch or unchanged. All files of the
+ * batch become durable together. */
 static int add_results_table(const char *dir, const struct results *table,
                              struct atomicfile_batch *b, struct err *e)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Reads a study's folder and writes its results: one row for each run that exists or is planned,
- * and copies of the logs of good runs, which are done and verified, in STUDY/logs. */
+ * and copies of the logs of good runs, which are done and verified, in STUDY/logs. Does the same
+ * for a folder of logs without a study. */
 #ifndef UNETCTL_LAUNCHER_COLLECT_COLLECT_H
 #define UNETCTL_LAUNCHER_COLLECT_COLLECT_H
 
@@ -12,9 +13,9 @@
 
 /* Fills table, which is empty, from the study's runs, adds rows for runs that its study.yaml wants
  * and that do not exist, and asks the scheduler about runs that have neither DONE nor FAILED. If
- * write is true, writes STUDY/logs: the logs of good runs, then results.csv; logs that an earlier
- * collect left for runs which are no longer good are removed. Returns 0, or -1; then table is
- * empty. */
+ * write is true, writes STUDY/logs: the logs and scores of good runs, then results.csv; files that
+ * an earlier collect left for runs which are no longer good are removed. Returns 0, or -1; then
+ * table is empty. */
 int collect_study(struct workspace *w, bool write, struct results *table, struct err *e);
 
 /* Reads a folder of logs of any origin (logs_folder.h) into table, and writes copies of the good

@@ -53,7 +53,8 @@ static void read_log_scores(const char *dir, struct result *r)
         r->val_images = (long)r->scores->count;
 }
 
-/* Does the file contain lines of MLLOG? Only then is the output of a program read. */
+/* Does the file contain lines of MLLOG? Only then is a .log or .txt file read whose name is not
+ * that of a log (log_name.h). */
 static bool has_mllog(const char *dir, const char *name)
 {
     char path[PATH_MAX];
@@ -190,8 +191,8 @@ static bool is_impossible(const struct result *r)
     return bad;
 }
 
-/* Checks one row against its log. If the log is missing, the row keeps its numbers; if the log
- * is invalid, the row becomes corrupt. */
+/* Checks one row against its log. If the log is missing, the row keeps its numbers; if the log is
+ * invalid or contradicts the row, the row becomes corrupt. */
 static void read_row(void *arg, size_t i)
 {
     const struct collected *c = arg;
@@ -233,8 +234,8 @@ static bool is_new(struct map *seen, const char *name)
     return !known;
 }
 
-/* Makes done rows corrupt that name a run or a log which an earlier row has named: a duplicate is
- * not a repetition. */
+/* Makes done rows corrupt that name a run or a log which an earlier done row has named: a duplicate
+ * is not a repetition. */
 static void refuse_repeated_rows(struct results *table)
 {
     struct map runs = {0}, logs = {0};

@@ -2,26 +2,26 @@
 /* Reads a folder of logs. If it has a results.csv, which unetctl collect writes, that lists the
  * runs; otherwise the names and contents of the logs do.
  *
- * Without results.csv, files named log_N.csv, log_hvd_N.csv or log_ENGINE_N_sSEED.csv
- * (log_name.h) are read in any form that log_file.h knows, and files of any name if they have
- * MLLOG lines with number_of_ranks. */
+ * Without results.csv, files named log_N.csv, log_hvd_N.csv or log_ENGINE_N_sSEED.csv (log_name.h)
+ * are read in any form that log_file.h knows, and .csv, .log and .txt files of any other name if
+ * they have MLLOG lines with number_of_ranks. Instead of .csv, names may end in .log or .txt. */
 #ifndef UNETCTL_LAUNCHER_COLLECT_LOGS_FOLDER_H
 #define UNETCTL_LAUNCHER_COLLECT_LOGS_FOLDER_H
 
 #include "launcher/collect/results/results.h"
 #include "src/err.h"
 
-/* Fills table, which is empty, with sorted rows, curves and scores. Returns 0, or -1 with
- * ERR_DATA if the folder or its results.csv cannot be read, or if there is no log; table is then
- * empty.
+/* Fills table, which is empty, with sorted rows, curves and scores. Returns 0, or -1 with ERR_DATA
+ * if the folder or its results.csv cannot be read, or if there is no log; table is then empty.
  *
- * A results.csv may have been edited, so it is compared with its logs: a row is corrupt if it
- * contradicts its log, has the run, the log, or the engine, settings, number of GPUs and seed of
- * another row, or has a time or quality that no run can have.
+ * A results.csv may have been edited, so it is compared with those of its logs that exist: a done
+ * row becomes corrupt if its log is invalid or contradicts it, if it has the run or the log of an
+ * earlier row, the engine, settings, number of GPUs and seed of another row (of copies, one
+ * remains), or a time or quality that no run can have.
  *
- * A log that is invalid becomes a corrupt row with a note. So do a log of which neither the name
- * nor the lines give the number of GPUs, a compressed log, and logs that contradict each other
- * (suspects.h). */
+ * Without results.csv, a log that is invalid becomes a corrupt row with a note. So do a log, or any
+ * .csv file but images_*, of which neither the name nor the lines give the number of GPUs, a
+ * compressed log, and logs that contradict each other (suspects.h). */
 int logs_folder_read(const char *dir, struct results *table, struct err *e);
 
 #endif

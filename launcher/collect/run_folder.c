@@ -175,8 +175,8 @@ static double field_of(const struct run_epoch *epoch, enum field field)
     return NAN;
 }
 
-/* Returns the statistic over all epochs but the first, which includes start-up, or NaN if there
- * is only one epoch. */
+/* Returns the statistic over all epochs but the first, which includes start-up, or NaN if there is
+ * only one epoch, a value is unknown or memory ran out. */
 static double steady_statistic(const struct run_record *record, enum field field,
                                double statistic(const double *values, size_t n))
 {
@@ -256,8 +256,8 @@ struct attempt {
     char backend[16]; /* the backend that computed; "": unknown */
 };
 
-/* Reads images.csv if it exists. Runs with scores are compared on the same images, others by
- * seed. */
+/* Reads images.csv if it exists. With its scores, counts with a single run each are compared on the
+ * same images. */
 static int read_attempt_scores(const char *attempt_dir, struct result *r, struct err *e)
 {
     char path[PATH_MAX];
@@ -284,8 +284,8 @@ static int read_log_only(const char *attempt_dir, struct result *r, struct err *
                          r->epochs + 1, r->epochs, plural(r->epochs), epochs);
 }
 
-/* Writes to worlds the first of the attempts from first to r->attempt that had another number of
- * GPUs than planned, or "". */
+/* Writes to worlds which of the attempts `first` to r->attempt was the first with another number of
+ * GPUs than planned, or "" if none was. */
 static void find_resized(const char *attempt_dir, const struct result *r, int first,
                          char worlds[200])
 {
@@ -340,7 +340,8 @@ static int read_done(const char *attempt_dir, struct result *r, struct attempt *
                : 0;
 }
 
-/* Returns the number of epochs that an unfinished run has completed according to its record. */
+/* Returns the number of epochs that a run which is not done has completed according to its record,
+ * or 0 if that is missing or invalid. */
 static long epochs_so_far(const char *attempt_dir)
 {
     char path[PATH_MAX];

@@ -2,18 +2,19 @@
 /* Reads STUDY/runs/RUN: what was planned (run.json) and the result of the newest attempt.
  *
  * A run counts as done only if its attempt has a DONE marker and no FAILED one, its record.jsonl
- * belongs to this run and ends successfully, and log.csv has the same epochs. Anything else is
- * reported with its reason, and FILE:LINE if there is one. */
+ * belongs to this run and ends successfully, log.csv has the same epochs, and the number of GPUs
+ * was always the planned one. Engines other than the embedded one may have only log.csv. Anything
+ * else is reported with its reason, and FILE:LINE if there is one. */
 #ifndef UNETCTL_LAUNCHER_COLLECT_RUN_FOLDER_H
 #define UNETCTL_LAUNCHER_COLLECT_RUN_FOLDER_H
 
 #include "launcher/collect/results/results.h"
 #include "src/err.h"
 
-/* Fills r, which result_init has initialised, from study_dir/runs/name. A run without a marker
- * is RESULT_UNFINISHED, since only a scheduler knows more. r->log is left empty. Invalid files
- * become a state with a note. Returns 0, or -1 with ERR_CONFIG for an invalid run.json; r is
- * then RESULT_CORRUPT. */
+/* Fills r, which result_init has initialised, from study_dir/runs/name. A run with an attempt but
+ * no marker is RESULT_UNFINISHED, since only a scheduler knows more. r->log is left empty. Invalid
+ * files of the attempt become a state with a note. Returns 0, or -1 with r RESULT_CORRUPT if
+ * run.json is invalid (ERR_CONFIG) or the attempts cannot be read. */
 int run_folder_read(const char *study_dir, const char *name, struct result *r, struct err *e);
 
 /* Checks all of an attempt's result except its marker. Returns 0, or -1 with the reason. */

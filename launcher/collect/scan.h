@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reads a folder of runs or logs into a table of results, on all cores. */
+/* Reads a folder of runs or logs into a table of results, with several threads if it has many. */
 #ifndef UNETCTL_LAUNCHER_COLLECT_SCAN_H
 #define UNETCTL_LAUNCHER_COLLECT_SCAN_H
 
 #include "launcher/collect/results/results.h"
 #include "src/err.h"
 
-/* Calls f(arg, i) for each i below n, in any order and from several threads, and returns when
- * all calls have returned. Calls must not touch the same data. */
+/* Calls f(arg, i) for each i below n, in any order and perhaps from several threads, and returns
+ * when all calls have returned. Calls must not touch the same data. */
 typedef void scan_item_f(void *arg, size_t i);
 void scan_each(size_t n, scan_item_f *f, void *arg);
 
@@ -15,8 +15,8 @@ void scan_each(size_t n, scan_item_f *f, void *arg);
  * r->run empty is skipped. Called from several threads. */
 typedef void scan_f(const void *arg, const char *name, struct result *r);
 
-/* Appends a row to table for each entry of dir that is not hidden, sorted by name. Returns 0, or
- * -1 with ERR_DATA if dir cannot be read. */
+/* Appends a row to table for each entry of dir that is not hidden or skipped, sorted by name.
+ * Returns 0, or -1 if memory ran out, or with ERR_DATA if dir cannot be read. */
 int scan_folder(struct results *table, const char *dir, scan_f *read, const void *arg,
                 struct err *e);
 

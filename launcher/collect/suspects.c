@@ -18,7 +18,7 @@ static bool is_equal(double a, double b)
     return a == b || (isnan(a) && isnan(b));
 }
 
-/* Have both runs the same curve and the same score? */
+/* Have both runs the same times and losses of epochs, training time and final quality? */
 static bool is_copy(const struct result *a, const struct result *b)
 {
     size_t n = a->curve ? a->curve->n : 0;
@@ -29,7 +29,7 @@ static bool is_copy(const struct result *a, const struct result *b)
            memcmp(a->curve->loss, b->curve->loss, n * sizeof(double)) == 0;
 }
 
-/* Has the run enough epoch times to distinguish it from another? */
+/* Is the run done, with enough epoch times to distinguish it from another? */
 static bool has_times(const struct result *r)
 {
     return r->state == RESULT_DONE && isfinite(r->training_time) && r->curve->n > 1;
@@ -115,7 +115,8 @@ static void discard_copies(struct result **logs, size_t n)
     }
 }
 
-/* Finds copies: two runs never have the same microseconds in all epochs. */
+/* Finds copies among runs of two epochs or more: two runs never have the same microseconds in all
+ * epochs. */
 static int find_copies(struct results *table, struct err *e)
 {
     struct result **logs = mem_zero(table->count, sizeof *logs, e);
@@ -137,9 +138,9 @@ static int find_copies(struct results *table, struct err *e)
     return 0;
 }
 
-/* Discards a run whose last rows were cut off at the end of a line, which leaves a valid table:
- * it has fewer epochs than most, and training_time includes their time, which is more than
- * start-up and the first epoch explain. */
+/* Discards a run whose last rows were cut off at the end of a line, which leaves a valid table: it
+ * has fewer epochs than the run `most`, and training_time exceeds the sum of its epochs by the time
+ * of the missing ones, and by more than its longest epoch and 3 % of training_time. */
 static void discard_if_cut(struct result *r, const struct result *most)
 {
     char note[256];

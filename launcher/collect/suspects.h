@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Finds logs that are valid by themselves but cannot all be what their names say (count: the
- * number of GPUs):
+/* Finds logs that are valid by themselves but cannot all be what their names say (count: the number
+ * of GPUs):
  *
  *   - different contents for one engine, settings, count and seed: none is used; of copies, one is;
  *   - copies under several seeds: one is used, because a copy is not a repetition;
- *   - copies under several counts or engines: none is used;
+ *   - copies under several counts, engines or settings: none is used;
  *   - fewer epochs than another log of the engine, though training_time includes the missing ones:
  *     rows were cut off. */
 #ifndef UNETCTL_LAUNCHER_COLLECT_SUSPECTS_H
@@ -17,8 +17,8 @@
  * done rows have curves. Returns 0, or -1 if memory ran out. */
 int suspects_discard(struct results *table, struct err *e);
 
-/* Finds only the first kind, for runs that have records besides their logs. Rows may lack
- * curves. */
+/* Finds only the first kind, for runs that have records besides their logs. table is sorted; rows
+ * may lack curves. */
 void suspects_discard_repeated(struct results *table);
 
 #endif

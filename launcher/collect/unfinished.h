@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Determines the state of runs without a marker (waiting, running, killed) from the ledger and
- * the scheduler. */
+/* Determines the state of runs without a marker (waiting, running, killed) from the ledger, which
+ * lists the submitted jobs, and the scheduler. */
 #ifndef UNETCTL_LAUNCHER_COLLECT_UNFINISHED_H
 #define UNETCTL_LAUNCHER_COLLECT_UNFINISHED_H
 

@@ -16,9 +16,9 @@
 #include "src/plural.h"
 
 #define MAX_CURVE 240  /* the most points of a loss curve; longer ones are thinned */
-#define MAX_DOTS 400   /* the most single runs that are drawn */
-#define CURVE_STEPS 60 /* the fewest steps of a model's curve */
-#define MODEL_STOPS 16   /* the most values of a model that are listed */
+#define MAX_DOTS 400   /* the most single runs of a series that are drawn; of more, none is */
+#define CURVE_STEPS 60 /* a model's curve has more than half as many steps */
+#define MODEL_STOPS 16   /* about the most values of a model's curve that are listed */
 #define BEYOND 0.25    /* how far beyond the measured range a model is drawn, relative to it */
 
 static int colour_of(size_t series)
@@ -84,7 +84,7 @@ static void add_summaries(struct chart *c, struct chart_series *dst, const struc
     }
 }
 
-/* Adds the ratios that of returns: series_speedup or series_efficiency. */
+/* Adds the ratios that `of` returns, which is series_speedup or series_efficiency. */
 static void add_ratios(struct chart *c, struct chart_series *dst, const struct series *s,
                        const struct ratio *of(const struct series *, const struct series_point *))
 {
@@ -149,7 +149,7 @@ static void add_ideal(struct chart *c, const struct report *r)
 }
 
 /* Adds the curve of the chosen model to s, between the numbers of GPUs `from` and `to`. Its values
- * are listed at whole numbers of GPUs, beginning with from + first. */
+ * are listed at about MODEL_STOPS whole numbers of GPUs, beginning with from + first. */
 static void add_model_line(struct chart *c, struct chart_series *s, const struct report_series *rs,
                     int from, int to, int first)
 {
@@ -219,7 +219,8 @@ static void make_speedup(struct chart *c, const struct report *r)
     chart_fit(c, true);
 }
 
-/* Adds single runs as dots, unless they are too many to be distinguished. */
+/* Adds single runs as dots, unless each count has only one, or they are too many to be
+ * distinguished. */
 static void add_dots(struct chart *c, const struct report *r, size_t i)
 {
     const struct series *s = series_of(r, i);

@@ -24,8 +24,8 @@ struct figures {
 int figures_create(struct figures *f, const struct report *r, struct err *e);
 
 /* Writes scripts and data into dir, which exists, and draws them. Returns 0, also if gnuplot is
- * missing or fails; why_not then has the reason, and pictures of an earlier report are removed.
- * Returns -1 if a file cannot be written. */
+ * missing or fails; why_not then has the reason, and no picture of these figures remains. Returns
+ * -1 if a file cannot be written. */
 int figures_draw(struct figures *f, const char *dir, struct err *e);
 
 void figures_destroy(struct figures *f);

@@ -9,8 +9,9 @@
 
 /* Returns {"schema":1,"study":...,"created":...,"engines":[{"engine":...,"label":...,
  * "points":[...],"verdict":{...},"models":[...],"advice":{...}}],"pairs":[...],"rules":[...],
- * "runs":[...]} with a newline. "engines" has one entry per series. Times are in seconds;
- * unknown values are null. The caller frees it. NULL if memory ran out. */
+ * "runs":[...]} and further members (doc/FORMATS.md), with a newline. "engines" has one entry per
+ * series. Times are in seconds; unknown measurements are null. The caller frees it. NULL if memory
+ * ran out. */
 char *json_encode_report(const struct report *r);
 #define JSON_REPORT_MARK "\"schema\"" /* identifies files of unetctl (atomicfile_check_own) */
 

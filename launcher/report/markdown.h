@@ -6,8 +6,8 @@
 #include "launcher/report/figures.h"
 #include "launcher/report/report.h"
 
-/* Returns the text, which links figures as figures/NAME.png and which the caller frees, or NULL
- * if memory ran out. */
+/* Returns the text, which the caller frees, or NULL if memory ran out. Figures, if they were drawn,
+ * are linked as figures/NAME.png. */
 char *markdown_encode(const struct report *r, const struct figures *f);
 
 #endif

@@ -7,11 +7,11 @@
 #include "launcher/report/markup/table.h"
 #include "launcher/report/report.h"
 
-/* Adds all tables of each series, then those of the pairs of series. */
+/* Adds the tables of each series, except the short one, then those of the pairs of series. */
 void tables_add(struct buf *b, const struct report *r, table_encode_f *encode);
 
-/* Returns the tables as LaTeX to be \input into a paper, without those that only a page has room
- * for. The caller frees the text. NULL if memory ran out. */
+/* Returns the tables as LaTeX to be \input into a paper, with the short table of speed and without
+ * those that only a page has room for. The caller frees the text. NULL if memory ran out. */
 char *tables_encode_latex(const struct report *r);
 
 /* Fills a short table of speed and quality, for a terminal of 80 columns. */

@@ -137,8 +137,8 @@ void text_encode_verdict(const struct report *r, const struct text_form *form, s
     }
 }
 
-/* Adds a bar of length characters, in whole characters or in eighths. Returns how many
- * characters it has. */
+/* Adds a bar of `length` characters, rounded to whole ones or, with utf8, down to eighths. Returns
+ * how many characters it has. */
 static int add_bar(struct buf *b, double length, bool utf8)
 {
     static const char *const eighths[] = {"",       "\u258f", "\u258e", "\u258d",
@@ -152,7 +152,8 @@ static int add_bar(struct buf *b, double length, bool utf8)
     return whole + (part > 0);
 }
 
-/* Adds a bar up to value, dots up to ideal, and a mark there; all lengths are in characters. */
+/* Adds a bar up to `value`, then dots up to `ideal`, a mark there and blanks up to `width`, as far
+ * as the bar does not cover them; all lengths are in characters. */
 static void add_series_bar(struct buf *b, double value, int ideal, int width, bool utf8)
 {
     for (int i = add_bar(b, value, utf8); i < width; i++)

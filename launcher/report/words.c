@@ -16,7 +16,8 @@
  * than this factor. */
 #define DISAGREE 1.2
 
-/* Adds " (95 % interval 5.6-5.9)". */
+/* Adds " (95 % interval 5.6-5.9)", or similar words for an interval over epochs; nothing if it is
+ * unknown. */
 static void add_interval_words(struct buf *b, const struct interval *i, int decimals)
 {
     if (!interval_is_known(i))
@@ -155,7 +156,8 @@ static void add_within_reach(struct buf *b, const struct analysis_series *as, co
     add_undecided(b, as);
 }
 
-/* Adds a warning: no training gains that much, so the base case was probably slowed down. */
+/* Adds a warning if the efficiency is above DECISION_TOO_GOOD: no training gains that much, so the
+ * base case was probably slowed down. */
 static void add_doubt(struct buf *b, const struct decision *d)
 {
     if (d->efficiency.value > DECISION_TOO_GOOD)
@@ -184,7 +186,8 @@ static void add_limit(struct buf *b, const struct analysis_series *as)
     buf_add(b, ".\n");
 }
 
-/* Adds the smaller counts that fail, since the rule looks for the fastest count only. */
+/* Adds the counts between base and reach that fail, since the rule looks for the fastest count
+ * only. */
 static void add_gaps(struct buf *b, const struct analysis_series *as)
 {
     const char *before = "Not every smaller count meets the rule: ";
@@ -226,7 +229,9 @@ static void add_lower(struct buf *b, const struct analysis_series *as)
                  as->series.quality, DECISION_IOU_MARGIN, counts);
 }
 
-/* Adds the part of a whole run, besides its steady epochs, that grows most from the base case. */
+/* Adds the efficiency of the whole run if it is lower than that of steady epochs, and as the cause
+ * the part besides them that exceeds the ideal, its time in the base case over the ideal speed-up,
+ * most. Adds nothing if the difference is at most OVERHEAD_SHARE, or in weak scaling. */
 static void add_overhead(struct buf *b, const struct analysis_series *as)
 {
     const struct series_point *p = as->decision.best, *base = as->decision.base;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The verdict on a series in plain words, derived from the decision. Text, Markdown, HTML and
- * JSON use the same words. */
+/* The verdict on a series in plain words, derived from its analysis. Text, Markdown, HTML and JSON
+ * use the same words. */
 #ifndef UNETCTL_LAUNCHER_REPORT_WORDS_H
 #define UNETCTL_LAUNCHER_REPORT_WORDS_H
 
@@ -11,7 +11,8 @@
 
 struct words {
     char *headline; /* "Use 6 GPUs: 5.8x faster than with 1 GPU ...", one line */
-    /* what limits scaling, what it costs, what to measure next; one sentence per line */
+    /* what limits scaling, what it costs, what to measure next; one fact per line, or "" for a
+     * series of one count */
     char *reasons;
     char *caveats;  /* what weakens the verdict, the most severe first; one per line, or "" */
 };
@@ -22,9 +23,9 @@ int words_compute(struct words *w, const struct analysis_series *as, const char 
                   bool deadline, struct err *e);
 void words_destroy(struct words *w);
 
-/* Adds one sentence on how b compares with a at one count, such as "With 14 GPUs, steady epoch:
- * horovod is 1.20x faster than native (95 % interval 1.18-1.22); significant (p = 0.01).". quality
- * is "IoU" or "accuracy". */
+/* Adds one sentence on how the series label_b compares with label_a at one count, such as "With 14
+ * GPUs, steady epoch: horovod is 1.20x faster than native (95 % interval 1.18-1.22); significant (p
+ * = 0.01).". quality is "IoU" or "accuracy". */
 void words_compare(struct buf *b, const struct analysis_difference *d, const char *label_a,
                    const char *label_b, const char *quality);
 

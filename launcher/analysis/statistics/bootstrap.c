@@ -13,7 +13,7 @@
 
 #define REPLICATES 999
 
-/* Moves NaN to the end and sorts the other values. Returns their number. */
+/* Moves NaN to the end and sorts the other values. Returns the number of these others. */
 static size_t sort_known(double *v, size_t n)
 {
     size_t known = 0;

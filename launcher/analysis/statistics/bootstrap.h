@@ -11,13 +11,14 @@
 #include "launcher/analysis/statistics/interval.h"
 #include "src/err.h"
 
-/* Returns the percentile interval of replicates[0..n), which are sorted in place. NaN are
- * ignored; if more than a tenth are NaN, there is no interval. */
+/* Returns the percentile interval of replicates[0..n). NaN are ignored, and the other values are
+ * sorted in place to the front. If more than a tenth are NaN, or n is below 2, there is no
+ * interval. */
 struct interval bootstrap_percentile(double *replicates, size_t n, double level);
 
-/* Returns the BCa interval: percentiles shifted by the bias z0 (the position of the estimate
- * among the replicates) and the acceleration a (from jackknife[0..njack), the estimates without
- * one observation each). If these are undefined, it is the percentile interval. */
+/* Returns the BCa interval: percentiles shifted by the bias z0 (the position of the estimate among
+ * the replicates) and the acceleration a (from jackknife[0..njack), the estimates without one
+ * observation each). If these are undefined, it is the percentile interval, or none. */
 struct interval bootstrap_bca(double *replicates, size_t n, double estimate,
                               const double *jackknife, size_t njack, double level);
 

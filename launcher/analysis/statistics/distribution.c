@@ -17,8 +17,8 @@ static double normal_density(double x)
     return exp(-0.5 * x * x) / sqrt(2 * 3.14159265358979323846);
 }
 
-/* Newton's method on the lower half, where the function is convex, so that starting from the
- * left it never overshoots the root. */
+/* Newton's method on the lower half, where the function is convex: right of the root, its steps
+ * never pass it. Left of the root, a step may pass it, so it is limited to 1. */
 double distribution_normal_quantile(double p)
 {
     if (!(p > 0 && p < 1))

@@ -14,7 +14,7 @@ double distribution_beta_cdf(double x, double a, double b);
 
 /* Student's t with df > 0 degrees of freedom, not necessarily an integer. */
 double distribution_t_cdf(double t, double df);
-double distribution_t_quantile(double p, double df);
+double distribution_t_quantile(double p, double df); /* NaN unless p is in (0, 1) and df > 0 */
 
 /* P(X <= k), where X is the number of heads of n fair coins. */
 double distribution_coins_cdf(long k, size_t n);

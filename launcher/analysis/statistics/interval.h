@@ -8,7 +8,8 @@
 #define INTERVAL_LEVEL 0.95 /* the confidence level that intervals are computed for */
 
 enum interval_method {
-    INTERVAL_NONE,     /* unknown: low and high are NaN */
+    /* unknown: low and high are NaN, or 1 for the ratio of the base case to itself */
+    INTERVAL_NONE,
     INTERVAL_ORDER,    /* order statistics of a median, for any distribution */
     INTERVAL_FIELLER,  /* ratio of two means of normal values */
     INTERVAL_BCA,      /* bias-corrected and accelerated bootstrap */
@@ -22,7 +23,8 @@ enum interval_method {
 
 struct interval {
     double low, high;
-    /* the confidence level that it reaches: below INTERVAL_LEVEL if the sample is too small */
+    /* the confidence level that it reaches: below INTERVAL_LEVEL if the sample is too small, and
+     * for the ratio of two intervals */
     double level;
     enum interval_method method;
 };
@@ -33,8 +35,8 @@ bool interval_is_known(const struct interval *i);
 /* Returns the method in words, for a legend: "Fieller (ratio of means, normal values)". */
 const char *interval_method_name(enum interval_method method);
 
-/* Returns a / b if both are known, at a joint level of a.level + b.level - 1 (Bonferroni). b
- * must be positive. */
+/* Returns a / b at a joint level of a.level + b.level - 1 (Bonferroni), or no interval if either is
+ * unknown or b is not positive. */
 struct interval interval_ratio(const struct interval *a, const struct interval *b);
 
 #endif

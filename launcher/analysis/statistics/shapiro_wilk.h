@@ -20,7 +20,7 @@ struct shapiro_wilk {
 struct shapiro_wilk shapiro_wilk_test(const double *values, size_t n);
 
 /* Fisher's combination (1925) of p[0..n) from independent tests, which is small if some of them
- * are. NaN are ignored. Returns NaN if n is 0. */
+ * are. NaN are ignored. Returns NaN if n is 0 or all are NaN. */
 double shapiro_wilk_combine(const double *p, size_t n);
 
 #endif

@@ -34,13 +34,13 @@ struct student student_welch(const double *a, size_t na, const double *b, size_t
  * interval of width 0. */
 struct interval student_ratio(const double *a, size_t na, const double *b, size_t nb, double level);
 
-/* Returns the smallest number of pairs (nsamples 1), or of values in each sample (2), for which
- * a two-sided test at alpha finds a difference with the given power, if single differences (or
+/* Returns the smallest number of pairs (nsamples 1), or of values in each sample (2), for which a
+ * two-sided test at alpha finds a difference with the given power, if single differences (or
  * values) have the standard deviation sd:
  *
  *   n >= nsamples (t(1 - alpha/2, df) + t(power, df))^2 sd^2 / difference^2, df = nsamples (n - 1).
  *
- * At least 2. Returns 0 if sd is unknown or more than a million are needed. */
+ * At least 2. Returns 0 if sd is unknown, if difference is 0, or if more than 2^19 are needed. */
 size_t student_needed(double sd, double difference, double alpha, double power, int nsamples);
 
 #endif

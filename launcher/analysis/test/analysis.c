@@ -48,7 +48,7 @@ static void check_refusals(void)
 }
 
 /* Adds 3 runs each with 1, 2, 4, 8 and 16 GPUs. Their times follow Amdahl's law with a serial
- * fraction of 0.04, multiplied by factor, without scatter. */
+ * fraction of 0.04, multiplied by `factor`, without scatter. */
 static void fill(struct results *dst, double factor)
 {
     for (int gpus = 1; gpus <= 16; gpus *= 2)

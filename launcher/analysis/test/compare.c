@@ -115,7 +115,7 @@ static void check_single(void)
     ok(isnan(c.b) && isnan(c.difference), "an unknown IoU gives an unknown difference");
 }
 
-/* Without any scatter, every difference is significant. */
+/* Without any scatter, every difference but 0 is significant. */
 static void check_no_variance(void)
 {
     static const double x[] = {0.9, 0.9, 0.9}, y[] = {0.9, 0.9, 0.9}, z[] = {0.8, 0.8, 0.8};

@@ -10,8 +10,8 @@ static struct series s[SERIES_MAX];
 static struct convergence c;
 static const struct series_facts facts;
 
-/* Adds a run of n epochs whose loss is multiplied by factor in each. With a score, it is 1 -
- * loss. */
+/* Adds a run of n epochs whose loss is multiplied by `factor` after each. With with_score, the
+ * score of an epoch is 1 - loss. */
 static void add(int gpus, long seed, size_t n, double seconds, double loss, double factor,
                 int with_score)
 {

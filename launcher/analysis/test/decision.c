@@ -11,8 +11,8 @@ static struct decision d;
 static const struct series_facts facts;
 static const struct model *model;
 
-/* Fills a table with 1, 2, 4, 8, 16 GPUs whose efficiencies are 1, .98, .95, .85, .5. IoU is 0.9
- * with a scatter of +-0.003 over seeds, the same at each count. */
+/* Fills a table with 1, 2, 4, 8, 16 GPUs whose efficiencies are about 1, .98, .95, .85, .5. IoU is
+ * about 0.9, with a scatter of +-0.003 over seven seeds, which is nearly the same at each count. */
 static void fill(size_t seeds)
 {
     static const double efficiency[] = {1, 0.98, 0.95, 0.85, 0.5};

@@ -10,8 +10,8 @@ static struct err e;
 static const double counts[] = {1, 2, 4, 6, 8, 10, 12, 14};
 enum { NCOUNTS = 8 };
 
-/* Makes times by USL with sigma, kappa and T(1) = 30 s; repeats runs per count with relative
- * noise. */
+/* Makes times by USL with sigma, kappa and T(1) = 30 s: for each count as many runs as `repeats`,
+ * with normal relative noise of this standard deviation. */
 static size_t make_usl(struct model_sample *dst, double sigma, double kappa, size_t repeats,
                        double noise, unsigned long seed)
 {

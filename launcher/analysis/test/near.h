@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* near(got, want, relative error, "what") checks a number in tests. */
+/* near(got, want, relative error, "what") checks a number in tests. If want is 0, the error is
+ * absolute. */
 #ifndef UNETCTL_LAUNCHER_ANALYSIS_TEST_NEAR_H
 #define UNETCTL_LAUNCHER_ANALYSIS_TEST_NEAR_H
 

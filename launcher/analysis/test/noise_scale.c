@@ -13,7 +13,8 @@ static struct series s[SERIES_MAX];
 static struct noise_scale n;
 static const struct series_facts facts;
 
-/* Adds a run with |G|^2 = 2 and tr(Sigma) = 640, both multiplied by wobble; one GPU has neither. */
+/* Adds a run with |G|^2 = 2 and tr(Sigma) = 640, both multiplied by `wobble`; one GPU has
+ * neither. */
 static struct result *add(int gpus, long seed, double wobble)
 {
     struct result *r = table_add(&table, "x", gpus, seed, 1);

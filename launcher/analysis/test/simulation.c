@@ -31,8 +31,8 @@ struct outcome {
     int reached;            /* studies that do not exclude the best count */
 };
 
-/* Simulates a study. falls_from is the index of the first count whose IoU is lower by fall, or
- * COUNTS. */
+/* Simulates a study. The IoU of the counts from the index falls_from on is lower by `fall`; of none
+ * if it is COUNTS. */
 static void simulate(uint64_t study, long runs, int falls_from, double fall, struct outcome *o)
 {
     struct analysis_source source = {.title = "study"};

@@ -8,8 +8,8 @@
 
 static struct err table_error;
 
-/* Adds a good run with 12 epochs and an IoU of 0.9. The first epoch takes 3 times, the second 1.25
- * times, and the median one epoch seconds. */
+/* Adds a good run with 12 epochs and an IoU of 0.9. The median epoch takes `epoch` seconds, the
+ * first 3 times and the second 1.25 times as long. */
 __attribute__((unused)) static struct result *table_add(struct results *table, const char *engine,
                                                         int gpus, long seed, double epoch)
 {
@@ -26,7 +26,7 @@ __attribute__((unused)) static struct result *table_add(struct results *table, c
     return &table->rows[table->count - 1];
 }
 
-/* Adds a curve of n epochs of about epoch seconds each, with losses 1 / (index + 1). */
+/* Adds a curve of n epochs of about `epoch` seconds each, with losses 1 / (index + 1). */
 __attribute__((unused)) static void table_add_curve(struct result *r, size_t n, double epoch)
 {
     r->curve = curve_create(n, 0, &table_error);

@@ -32,7 +32,7 @@ bool keras_log_matches(const char *text)
     return strncmp(text, "epoch,", 6) == 0 || strncmp(text, "epoch;", 6) == 0;
 }
 
-/* Returns the next line without its LF or CR LF, which Python's csv writes. *next becomes NULL
+/* Returns the next line without its LF or CR LF (Python's csv writes CR LF). *next becomes NULL
  * after the last line. */
 static char *take_line(char **next)
 {

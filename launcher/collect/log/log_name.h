@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Names of collected logs. Those of the reference systems on 4 GPUs are log_4.csv and
- * log_hvd_4.csv (Horovod); a further seed is log_4_s2.csv, and another engine log_ENGINE_4.csv. */
+/* Names of collected logs. Those of the reference systems on 4 GPUs are log_4.csv and log_hvd_4.csv
+ * (Horovod); a further seed is log_4_s2.csv, and another engine log_ENGINE_4.csv. Those of the
+ * embedded engine are named log_4.csv too. */
 #ifndef UNETCTL_LAUNCHER_COLLECT_LOG_LOG_NAME_H
 #define UNETCTL_LAUNCHER_COLLECT_LOG_LOG_NAME_H
 

@@ -70,8 +70,8 @@ static int stop_evaluation(struct mllog_reader *r, double now)
     return r->eval_s < 0 ? refuse_log(r, "an evaluation stops before it starts") : 0;
 }
 
-/* Returns the epoch that a value belongs to: metadata.epoch_num, which counts from 1, or else
- * the last epoch that started. */
+/* Returns the epoch that a value belongs to: metadata.epoch_num, which counts from 1, or else the
+ * last epoch that started. NULL if there is no such epoch. */
 static struct epoch *find_epoch(struct mllog_reader *r, const json_t *o)
 {
     const json_t *number = json_object_get(json_object_get(o, "metadata"), "epoch_num");

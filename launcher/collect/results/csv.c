@@ -4,8 +4,9 @@
 
 #include <string.h>
 
-/* Removes the quotes of the cell that starts after the quote at *p, and advances *p past its
- * closing quote. Returns the cell, or NULL if the quote is not closed. */
+/* Reads the quoted cell whose text starts at *p, after the opening quote: turns doubled quotes into
+ * single ones and advances *p past the closing quote. Returns the cell, or NULL if the quote is not
+ * closed. */
 static char *unquote(char **p)
 {
     char *cell = *p, *dst = *p, *src = *p;

@@ -16,7 +16,7 @@ enum quantity {
     QUANTITY_DATA,         /* wait for data in a steady epoch */
     QUANTITY_EVALUATION,   /* test_time */
     QUANTITY_TRAINING,     /* all epochs */
-    QUANTITY_WHOLE,        /* start-up + training + evaluation, as far as they are known */
+    QUANTITY_WHOLE,        /* training + start-up and evaluation if these are known */
     QUANTITY_NTIMES,
     /* Other quantities. */
     QUANTITY_IMAGES = QUANTITY_NTIMES, /* images that were processed in an epoch by all ranks */

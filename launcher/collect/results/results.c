@@ -312,7 +312,8 @@ static int decode_cell(const struct column *c, const char *text, struct result *
     return -1;
 }
 
-/* Finds the columns in the header: place[i] becomes the cell of columns[i]. */
+/* Finds the columns in the header: place[i] becomes the cell of columns[i], or -1 if an optional
+ * column is missing. */
 static int decode_results_header(char *line, const char *path, int place[NCOLUMNS], struct err *e)
 {
     char *cells[2 * NCOLUMNS];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The table of results of a study, logs/results.csv: one row per run. Every wanted run has a
- * row; only rows in the state "done" have measurements other than epochs. Unknown measurements are
- * NaN here and empty in the file. */
+/* The table of results of a study, logs/results.csv: one row per run. Every wanted run has a row;
+ * only rows in the state "done" have measurements other than epochs. An unknown measurement that is
+ * a real number is NaN here and empty in the file. */
 #ifndef UNETCTL_LAUNCHER_COLLECT_RESULTS_RESULTS_H
 #define UNETCTL_LAUNCHER_COLLECT_RESULTS_RESULTS_H
 
@@ -114,10 +114,10 @@ size_t results_count(const struct results *table, enum result_state state);
 char *results_encode(const struct results *table);
 #define RESULTS_MARK "run,engine,gpus," /* the beginning of each such file (atomicfile_check_own) */
 
-/* Fills table, which is empty, from a file that results_encode made. Curves and scores are not
- * in it. Columns are found by name; batch_per_gpu and the columns after it may be missing.
- * Returns 0, or -1 with ERR_DATA and FILE:LINE for a missing column, an invalid number or an
- * unknown state; table is then empty. */
+/* Fills table, which is empty, from a file that results_encode made. Curves and scores are not in
+ * it. Columns are found by name; batch_per_gpu and the columns after it may be missing. Returns 0,
+ * or -1 if the file cannot be read, or with ERR_DATA and FILE:LINE for a missing column, a row that
+ * is cut off, an invalid value or an unknown state; table is then empty. */
 int results_read(struct results *table, const char *path, struct err *e);
 
 void results_destroy(struct results *table);

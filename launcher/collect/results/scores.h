@@ -19,9 +19,10 @@ struct scores {
     size_t count;
 };
 
-/* Reads the column "iou" or "accuracy" of the rows of class "all". Returns NULL with ERR_DATA
- * "FILE:LINE: REASON": a column is missing, a row has another number of cells, a value is
- * outside 0..1, an image appears twice, there is no image, or the last newline is missing. */
+/* Reads the column "iou" or "accuracy" of the rows of class "all". Returns NULL if the file cannot
+ * be read, or with ERR_DATA "FILE:LINE: REASON", some without LINE: a column is missing, a row has
+ * another number of cells, a value is outside 0..1, an image appears twice, there is no image, or
+ * the last newline is missing. */
 struct scores *scores_read(const char *path, const char *column, struct err *e);
 void scores_destroy(struct scores *s);
 

@@ -35,10 +35,10 @@ bool settings_equal(const char *a, const char *b);
  * have with the same value, or ", settings not known" if only others are known. */
 void settings_tell_apart(const char *const *texts, size_t n, size_t i, struct buf *dst);
 
-/* Returns a copy of text to compare a run by to which the strategy makes no difference, because it
- * is on one GPU or on several nodes. The copy has no strategy and, with one_gpu, the batch of each
- * GPU as train.global_batch, which it is on one GPU. The caller frees it. NULL for NULL, or if
- * memory ran out. */
+/* Returns a copy of text by which runs are compared to which the strategy makes no difference:
+ * those on one GPU and those on several nodes. The copy has no strategy. With one_gpu, it has
+ * train.batch_per_gpu under the name train.global_batch, since both are the same on one GPU. The
+ * caller frees the copy. NULL for NULL, or if memory ran out. */
 char *settings_common(const char *text, bool one_gpu);
 
 #endif

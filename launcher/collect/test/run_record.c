@@ -92,8 +92,8 @@ static void check_bad(void)
     ok(read_bytes("\xff\0\n", 3) == -1, "a file of binary bytes is refused");
 }
 
-/* With one byte changed, each third in turn, the reader returns a result or an error and leaks
- * nothing (under sanitizers). */
+/* With one byte changed, every third byte in turn, the reader returns a result or an error and
+ * leaks nothing (under sanitizers). */
 static void check_garbage(void)
 {
     static const char good[] = RUN EPOCH(0) EPOCH(1) END;

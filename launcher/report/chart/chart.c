@@ -149,7 +149,7 @@ static void fit_y(struct chart *c, struct chart_axis *a, bool right, bool from_z
     chart_axis_fit(a, from_zero ? fmin(low, 0) : low, high, 8);
 }
 
-/* Uses tics at powers of ten and their multiples; if there are fewer than three, evenly spaced
+/* Uses tics at 1, 2 and 5 times powers of ten; if there are fewer than three, evenly spaced
  * ones. */
 static void fit_logarithm(struct chart_axis *a, double low, double high)
 {

@@ -25,8 +25,8 @@ enum chart_style {
 };
 
 struct chart_point {
-    double x, y;      /* y NaN: nothing is drawn here, and a line is interrupted */
-    double low, high; /* NaN: there is no interval */
+    double x, y;      /* y NaN: there is no mark here, and a line is interrupted */
+    double low, high; /* NaN: there is no interval; of bands and columns the limits */
     int tag;          /* a number written beside the mark; 0: none */
 };
 
@@ -48,7 +48,7 @@ struct chart_series {
 
 struct chart_axis {
     char label[96];
-    double low, high, step; /* range and distance of the tics; set by chart_fit */
+    double low, high, step; /* range and distance of the tics; set by chart_fit unless set */
     bool whole;             /* tics only at whole numbers */
     bool logarithmic;       /* if step is 0, tics are at 1, 2 and 5 times powers of ten */
     int decimals;           /* of listed values */
@@ -59,7 +59,7 @@ struct chart {
     char title[160];   /* its heading */
     char caption[768]; /* how to read it */
     struct chart_axis x, y, right; /* right.label "": there is no right axis */
-    bool counts;       /* x values are numbers of GPUs: whole tics, listed as "8 GPUs" */
+    bool counts;       /* x values are numbers of GPUs: x starts at 0, and tips say "8 GPUs" */
     struct chart_series *series;
     size_t nseries;
     bool failed;       /* memory ran out, and the chart is incomplete */
@@ -73,7 +73,8 @@ void chart_init(struct chart *c, const char *name, const char *title, const char
 struct chart_series *chart_add_series(struct chart *c, enum chart_style style, int colour,
                                       const char *label, ...) __attribute__((format(printf, 4, 5)));
 
-/* Adds a point to s, a series of c; s may be NULL. Marks whose y is NaN are omitted. */
+/* Adds a point to s, a series of c; s may be NULL. Marks, joined or not, whose y is NaN are
+ * omitted. */
 void chart_add_point(struct chart *c, struct chart_series *s, double x, double y, double low,
                      double high);
 

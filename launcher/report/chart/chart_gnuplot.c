@@ -14,7 +14,7 @@
 
 #define NOT_FOUND 127 /* the exit code if the program could not be started */
 
-/* The first six are those of Okabe and Ito (2008), some darker for white paper; the next run
+/* The first six are those of Okabe and Ito (2008), some darker for white paper; the next eight go
  * from violet to yellow as in viridis (van der Walt and Smith, 2015), from dark to light also in
  * grey; the last is neutral. */
 static const char *const colours[CHART_NCOLOURS] = {

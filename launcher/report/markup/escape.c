@@ -97,8 +97,9 @@ static const char *replace_latex(char c, char scratch[8])
     return scratch;
 }
 
-/* Replaces "-" by a minus sign before a number, by one that LaTeX does not join to a dash, or by
- * a hyphen. before is NUL at the start. */
+/* Returns the replacement of a "-" that stands between the characters `before` (NUL at the start)
+ * and `after`: a minus sign before a number, a hyphen that LaTeX does not join to a dash beside
+ * another "-", otherwise a hyphen. */
 static const char *replace_minus(char before, char after)
 {
     if (after >= '0' && after <= '9' && (before == '\0' || strchr(" .(", before)))

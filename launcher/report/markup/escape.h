@@ -30,7 +30,8 @@ escape_f escape_plain;
  * supported. */
 void escape_format(struct buf *b, escape_f *escape, const char *fmt, ...);
 
-/* Adds each line of text, escaped, with before in front of it and behind after it. */
+/* Adds each line of text, escaped and without its newline, with `before` in front of it and
+ * `behind` after it. */
 void escape_lines(struct buf *b, escape_f *escape, const char *text, const char *before,
                   const char *behind);
 

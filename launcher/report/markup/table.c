@@ -20,7 +20,8 @@ void table_init(struct table *t, const char *caption, ...)
     va_end(ap);
 }
 
-/* Returns the column of the next cell, or NULL if the table has TABLE_COLUMNS already. */
+/* Returns the column of the next cell: in the first row, which ends when its first head comes
+ * again, a new one with this head, or NULL if the table has TABLE_COLUMNS already. */
 static struct table_column *next_column(struct table *t, const char *head, bool left)
 {
     if (t->ncells > t->ncolumns || (t->ncells && strcmp(head, t->columns[0].head) == 0))

@@ -14,7 +14,7 @@ struct table_column {
     const char *head;
     bool left;    /* for texts; numbers are aligned to the right */
     bool shown;   /* some cell is not "-"; other columns are omitted */
-    size_t width; /* bytes of its head or its longest cell */
+    size_t width; /* bytes of its head or its longest cell, whichever is longer */
 };
 
 struct table {
@@ -37,7 +37,7 @@ void table_add_text(struct table *t, const char *head, const char *fmt, ...)
 void table_addf(struct table *t, const char *head, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Adds a number with this many decimals, or "-" for NaN. */
+/* Adds a number with this many decimals, or "-" if it is not finite. */
 void table_add_number(struct table *t, const char *head, double value, int decimals);
 
 /* Returns value, or 0 without a sign if it would be printed as -0. */
@@ -46,7 +46,7 @@ double table_round(double value, int decimals);
 /* Write a table that has at least one row. */
 typedef void table_encode_f(const struct table *t, struct buf *b);
 table_encode_f table_encode_html, table_encode_markdown, table_encode_text;
-table_encode_f table_encode_latex; /* needs only T1 fonts */
+table_encode_f table_encode_latex; /* needs T1 fonts and \fitline (tables_encode_latex) */
 
 /* Writes the table into b if it has rows, and destroys it. */
 void table_append(struct table *t, table_encode_f *encode, struct buf *b);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A thousand studies of all shapes that a study may have, from fixed seeds. Every statement of
- * their reports is checked against the numbers: the verdict is derived again from the runs and
- * from the cells of the printed tables, and the numbers in sentences are looked up in those
- * tables. */
+/* A thousand studies of many shapes, from fixed seeds. The statements of their reports on what to
+ * use, what limits it, what costs least and what to measure next are checked against the numbers:
+ * the verdict is derived again from the runs and from the cells of the printed tables, and numbers
+ * in these sentences are looked up in those tables. */
 #include "config.h"
 #include "launcher/report/words.h"
 
@@ -229,8 +229,8 @@ static void check_choice(const struct analysis_series *as, const struct table *s
     expect(d->speedup.value >= 1, "use is slower than the base case");
 }
 
-/* Derives quality again from the runs: means, and Bonferroni's interval of pairs or of Welch's
- * test. */
+/* Derives quality again from the runs: means, and, where runs are paired by seed, Bonferroni's
+ * interval. */
 static void check_quality(const struct analysis_series *as)
 {
     const struct series *s = &as->series;

@@ -26,8 +26,8 @@ static struct ratio ratio(double value, double width)
     return (struct ratio){value, around(value, width, INTERVAL_FIELLER)};
 }
 
-/* Sets up 1, 2, 4 and 8 GPUs, of which 4 is best and 8 too slow. IoU with 4 is as close to that
- * with 1 as possible, and there are enough repetitions. */
+/* Sets up 1, 2, 4 and 8 GPUs, of which 4 is best and 8 too slow. IoU holds with all of them, and
+ * there are enough repetitions. */
 static void set_up(void)
 {
     static const double speedups[] = {1, 1.9, 3.6, 4.8};

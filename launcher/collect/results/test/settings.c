@@ -48,7 +48,7 @@ static void check_plans(void)
         "", "pytorch.script=/a\\;b\\\\c.py; pytorch.args=-x 1", "what another engine runs");
 }
 
-/* Every key of a plan must have a row in settings_of_study, so that no second list is needed. */
+/* Checks that all settings of the model and of augmentation are marked as changing a result. */
 static void check_table(void)
 {
     size_t n = 0;

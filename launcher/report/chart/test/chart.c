@@ -75,7 +75,8 @@ static void check_narrow_logarithm(void)
     chart_destroy(&c);
 }
 
-/* Fills a chart with two series: one with a gap, intervals, and a name that must be escaped. */
+/* Fills a chart with two series, each of which lacks a value: marks with an interval and a name
+ * that must be escaped, and a line. */
 static void fill(struct chart *c)
 {
     struct chart_series *s;
