@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Replaces libyaml on machines without it, for the plain build: the part of its interface, and of
  * YAML, that the built-in models need (trainer/models/description.c): block and flow mappings and
- * lists, plain and double quoted scalars, and comments. Anything else is an error with its line.
- * t/exhaustive/t3170-plain.t compares it with libyaml. */
+ * lists, plain scalars, double quoted ones without escapes, and comments. Anything else is an error
+ * with its line. t/exhaustive/t3170-plain.t compares it with libyaml. */
 #ifndef UNETCTL_BENCH_GPU_PLAIN_YAML_H
 #define UNETCTL_BENCH_GPU_PLAIN_YAML_H
 

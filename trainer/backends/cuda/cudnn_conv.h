@@ -9,7 +9,8 @@
  * pass behind an engine that has none: both kinds are timed. Moments of a result, the bias of a
  * transposed convolution and a ReLU without a bias are always our pass behind an engine. Ops that
  * compute both gradients, or a norm in a prologue, are left to own kernels. UNET_CUDNN=off: no
- * engines. UNET_CUDNN=only: the first engine, without timing. */
+ * engines. UNET_CUDNN=only: the first engine, without timing. Where no engine can be used, the own
+ * kernel is. */
 #ifndef UNETCTL_TRAINER_BACKENDS_CUDA_CUDNN_CONV_H
 #define UNETCTL_TRAINER_BACKENDS_CUDA_CUDNN_CONV_H
 

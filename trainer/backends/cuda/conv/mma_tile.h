@@ -78,8 +78,9 @@ struct mma_args {
     double *sums; /* [blocks][2][channels of first and second] */
 };
 
-/* Bytes of shared memory. Planes are padded so that their distance keeps the chunks that are read
- * together in different banks (modulo 128 bytes). */
+/* Sizes in shared memory: in bytes where the name says so, of a plane in pixels. Planes are padded
+ * so that their distance keeps the chunks that are read together in different banks (modulo 128
+ * bytes). */
 #define MMA_PAD(chunks) ((chunks) == 1 ? 0 : (chunks) == 2 ? 4 : (chunks) == 4 ? 2 : 1)
 #define MMA_PLANE(n, chunks) ((n) / 8 * 8 + ((n) % 8 ? 8 : 0) + MMA_PAD(chunks))
 #define MMA_STEPS(chunks, taps) (((taps) * (chunks) + 1) / 2) /* of 16 products each */
