@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Runs a launch: block by block, each one's warps from barrier to barrier, a warp's lanes in groups
- * that are at one instruction; the group that is furthest behind runs first. */
+ * that are at one instruction; the group whose instruction comes first in the code runs first. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -76,7 +76,7 @@ static struct group take_group(struct block *b, struct warp *w)
     return g;
 }
 
-/* Is another group at that instruction, or one that can run before it? */
+/* Is another group at that instruction, or one that can run at an instruction before it? */
 static bool must_yield(const struct warp *w, unsigned pc)
 {
     for (unsigned k = 0; k < w->ngroups; k++)
@@ -249,7 +249,8 @@ static bool meet(struct block *b, struct warp *w, struct insn *i, const struct g
     return true;
 }
 
-/* Until the group's lanes have returned, wait, or are no longer furthest behind. */
+/* Runs a group until its lanes have returned or wait, or until it meets another or one is behind it
+ * in the code. */
 static void run_group(struct block *b, struct warp *w, struct group g)
 {
     for (;;) {

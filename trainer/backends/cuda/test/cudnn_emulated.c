@@ -387,8 +387,8 @@ static void dnn_convolve(const struct dnn_convolution *v, float *x, float *y, fl
             }
 }
 
-/* Checks the operations behind a graph's convolution: a bias, then perhaps a ReLU. Each takes the
- * result of the one before, which is virtual except for the last. */
+/* Returns whether an operation behind a graph's convolution, the bias or the ReLU behind that, has
+ * the mode, in floats, and takes `from`, the virtual result of the operation before. */
 static bool dnn_follows(struct dnn_descriptor *operation, struct dnn_descriptor *from, int mode)
 {
     struct dnn_descriptor *pw = dnn_other(operation, DNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR);

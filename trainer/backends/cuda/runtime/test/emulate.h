@@ -218,7 +218,7 @@ static EMULATE_UNCHECKED void emulate_leave(struct emulate_context *from,
 static void (*volatile emulate_switch)(struct emulate_context *from,
                                        struct emulate_context *to) = emulate_leave;
 
-/* Runs a thread of one block after the other. */
+/* Runs the thread with one number, of one block after the other. */
 static void emulate_main(void)
 {
     for (unsigned t = threadIdx.x;; t = threadIdx.x) {
