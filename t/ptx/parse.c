@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Reads PTX as nvcc writes it: statements are decoded once, into insns. What is not understood is
- * an error with its line; nothing is skipped but .version, .target, .address_size and .pragma. */
+ * an error with its line; nothing is skipped but comments, .version, .target, .address_size,
+ * .pragma and what .align says. */
 #include "config.h"
 
 #include <ctype.h>

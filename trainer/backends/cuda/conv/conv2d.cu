@@ -7,7 +7,7 @@
 
 #define LANES 8
 #define MAX_PARTS 256
-#define MAX_PARTIALS ((size_t)4 << 20) /* floats of workspace for partial sums of dw and db */
+#define MAX_PARTIALS ((size_t)4 << 20) /* floats of all partial sums of dw and db, unless one part has more */
 
 /* dst[tap][s][d] = w[d * d_stride + s * s_stride + tap]. d is padded with zeros to whole LANES;
  * with flip the last tap comes first. */
@@ -166,7 +166,7 @@ KERNEL(add_partials, add_partials_args)
 
 C_BEGIN
 
-/* Returns the number of packed weights. */
+/* Returns the number of packed weights, with their padding. */
 static size_t packed_count(const struct op *op)
 {
     size_t nd = tensor_channels(op->out[0]);

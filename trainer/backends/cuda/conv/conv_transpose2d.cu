@@ -8,7 +8,7 @@
 
 #define LANES 8
 #define MAX_PARTS 256
-#define MAX_PARTIALS ((size_t)4 << 20) /* floats of workspace for partial sums of dw and db */
+#define MAX_PARTIALS ((size_t)4 << 20) /* floats of all partial sums of dw and db, unless one part has more */
 
 /* Returns the pixel of the large tensor that belongs to tap 0 to 3 of a pixel of the small one.
  * Rows are counted over all images; w is the width of the small tensor. */
@@ -190,7 +190,8 @@ static int transpose_prepare(struct op *op, struct err *e)
     return 0;
 }
 
-/* Returns the arguments of both directions. */
+/* Returns the arguments of either direction; forward, bias is still NULL and n lacks the four
+ * taps. */
 static struct transpose_args transpose_of(const struct op *op, bool backwards)
 {
     const struct tensor *src = op->in[0], *dst = op->out[0], *small = backwards ? dst : src;

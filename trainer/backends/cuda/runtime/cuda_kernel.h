@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the rooms of the CUDA backend share: struct device, the kernels of the backend's table, and
- * functions that queue work in a device's stream. */
+/* What the rooms of the CUDA backend share: struct device, the kernels of the backend's table,
+ * functions that queue work in a device's stream, and the limits of kernels (cuda_support.c). */
 #ifndef UNETCTL_TRAINER_BACKENDS_CUDA_RUNTIME_CUDA_KERNEL_H
 #define UNETCTL_TRAINER_BACKENDS_CUDA_RUNTIME_CUDA_KERNEL_H
 

@@ -6,7 +6,7 @@
 #include "config.h"
 #include "trainer/backends/cuda/runtime/cuda_kernel.h"
 
-/* An update and the numbers of its run, both in device memory. */
+/* An update (NULL for weigh_run) and the numbers of its run, both in device memory. */
 struct update_args {
     const struct device_update *u;
     struct cuda_scalars *run;
