@@ -7,7 +7,8 @@
 
 #define LANES 8
 #define MAX_PARTS 256
-#define MAX_PARTIALS ((size_t)4 << 20) /* floats of all partial sums of dw and db, unless one part has more */
+/* Floats of all partial sums of dw and db, unless one part has more. */
+#define MAX_PARTIALS ((size_t)4 << 20)
 
 /* dst[tap][s][d] = w[d * d_stride + s * s_stride + tap]. d is padded with zeros to whole LANES;
  * with flip the last tap comes first. */

@@ -8,7 +8,8 @@
 
 #define LANES 8
 #define MAX_PARTS 256
-#define MAX_PARTIALS ((size_t)4 << 20) /* floats of all partial sums of dw and db, unless one part has more */
+/* Floats of all partial sums of dw and db, unless one part has more. */
+#define MAX_PARTIALS ((size_t)4 << 20)
 
 /* Returns the pixel of the large tensor that belongs to tap 0 to 3 of a pixel of the small one.
  * Rows are counted over all images; w is the width of the small tensor. */
