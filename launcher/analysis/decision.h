@@ -44,14 +44,15 @@ enum decision_state {
 
 /* The most severe first. */
 enum caveat_kind {
-    CAVEAT_FAKE_GPUS,      /* GPUs are CPU cores of one machine */
+    CAVEAT_FAKE_GPUS,      /* the "GPUs" of some run are CPU cores */
     CAVEAT_FEW_CORES,      /* more workers than cores */
     CAVEAT_KERNELS,        /* slower kernels were used, as others gave wrong results */
     CAVEAT_NOT_LEARNT,     /* no network has learnt its task, or some run is blind (see below) */
     CAVEAT_UNEQUAL_IMAGES, /* counts were, or may have been, scored on different images */
     CAVEAT_MIXED_MODES,    /* the study mixes strong and weak scaling, or batches */
     CAVEAT_ONE_RUN,        /* no count has more than one run */
-    CAVEAT_NEAR_THRESHOLD, /* the interval of an efficiency contains DECISION_EFFICIENCY */
+    /* the interval of an efficiency contains DECISION_EFFICIENCY, and the quality does not fall */
+    CAVEAT_NEAR_THRESHOLD,
     CAVEAT_MISSING_COUNTS, /* some runs have no result */
     CAVEAT_BASE,           /* the base case is not 1 GPU */
     CAVEAT_NO_IMAGES,      /* the number of images that were processed is unknown */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The twelve rules of Hoefler and Belli ("Scientific benchmarking of parallel computing
- * systems", SC 2015), each with how this report meets it. */
+/* The twelve rules of Hoefler and Belli ("Scientific benchmarking of parallel computing systems",
+ * SC 2015), each with whether and how this report meets it. */
 #ifndef UNETCTL_LAUNCHER_ANALYSIS_RULES_H
 #define UNETCTL_LAUNCHER_ANALYSIS_RULES_H
 

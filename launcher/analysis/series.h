@@ -48,7 +48,7 @@ struct series_point {
     const struct result *rows; /* the good runs of this count, by seed */
     size_t nruns;
     struct summary q[QUANTITY_COUNT];
-    /* T(base) / T(N); TRAINING and WHOLE only if both trained for the same number of epochs. */
+    /* T(base) / T(N); of TRAINING and WHOLE only if `epochs` is the same at both counts. */
     struct ratio speedup[QUANTITY_NTIMES];
     struct ratio efficiency[QUANTITY_NTIMES]; /* speedup x base / N */
     /* Images per second relative to the base case, so that dropped images do not count as speed.
@@ -67,7 +67,8 @@ struct series {
     char source[128], engine[32];
     /* "embedded, model.base 16": the engine, and the settings that other series do not share */
     char name[256];
-    /* The settings of its runs (settings.h), owned by the table of results; NULL: unknown. */
+    /* The settings of its runs (settings.h), except for what makes no difference to a run
+     * (series_list.h), owned by the table of results; NULL: unknown. */
     const char *settings;
     enum series_mode mode;
     /* The good runs, sorted. The rows of the points are within this array. Curves and scores

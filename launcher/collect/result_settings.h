@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The settings that a run was made with, from its run.json. */
+/* The settings that a run was made with, from its run.json and what its record says of the backend
+ * and the device. */
 #ifndef UNETCTL_LAUNCHER_COLLECT_RESULT_SETTINGS_H
 #define UNETCTL_LAUNCHER_COLLECT_RESULT_SETTINGS_H
 

@@ -29,7 +29,8 @@ static bool is_known(const struct series *s, const struct metric *m)
     return s->npoints > 0;
 }
 
-/* Adds a name without characters that have a meaning in the formats. */
+/* Adds a name without "->", which separates regions, and without control characters; "series" if it
+ * is empty. */
 static void add_name(struct buf *b, const char *name)
 {
     struct buf plain = {0};

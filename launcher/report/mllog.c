@@ -90,8 +90,8 @@ static void add_run(const struct result *r, struct buf *b)
     add_event(b, at, END, "run_stop", "null", "\"status\": \"success\"");
 }
 
-/* Makes the name of a plain file. If characters had to be replaced, the index of the row is
- * appended, so that two such runs have different names. */
+/* Makes the name of a plain file. If characters had to be replaced, or the run has no name, the
+ * index of the row is appended, so that two such runs have different names. */
 static void name_file(char *dst, size_t size, const struct result *r, size_t row)
 {
     static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.";

@@ -391,7 +391,8 @@ static double measured_factor(const struct analysis_series *as, const struct ser
     return c->metric == CONVERGENCE_NONE || i >= c->npoints ? NAN : c->points[i].epochs_ratio;
 }
 
-/* Adds what the critical batch predicts for more GPUs, unless that was measured. */
+/* Adds what the critical batch predicts for more GPUs, unless that was measured, or that all counts
+ * have the same batch. */
 static void add_batches(struct buf *b, const struct analysis_series *as,
                         const struct series_point *p, double factor, double measured)
 {

@@ -9,7 +9,7 @@ static struct results a, b;
 static struct comparison c;
 static struct err e;
 
-/* Fills both sides with IoU. Seeds count from 1; those of b are shifted. */
+/* Fills both sides with IoU. Seeds count from 1; those of b are larger by `shift`. */
 static void fill(const double *iou_a, size_t na, const double *iou_b, size_t nb, long shift)
 {
     results_destroy(&a);

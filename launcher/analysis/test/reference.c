@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* From the 32 logs of the reference systems, every cell of their published tables is reproduced
- * to the last printed digit. The images processed in an epoch are not in those logs; they follow
- * from 1792 images, 16 per GPU, with a last short batch dropped. */
+/* From the 32 logs of the reference systems, the cells of their published tables that are listed
+ * below are reproduced to the last printed digit. The images processed in an epoch are not in those
+ * logs; they follow from 1792 images, 16 per GPU, with a last short batch dropped. */
 #include "config.h"
 #include "launcher/analysis/series.h"
 

@@ -76,8 +76,8 @@ static void check_known_numbers(void)
     results_destroy(&table);
 }
 
-/* With 3 runs on each side the interval is Fieller's, with 12 BCa, with one run order statistics
- * of its epochs. */
+/* With 3 runs on each side the interval is Fieller's, with 12 BCa; with one run it is made of order
+ * statistics of its epochs if it has a curve. */
 static void check_intervals(void)
 {
     static const enum interval_method want[] = {INTERVAL_NONE, INTERVAL_FIELLER, INTERVAL_BCA};
@@ -167,7 +167,8 @@ static void check_epochs(void)
     results_destroy(&table);
 }
 
-/* A study with 1, 2 and 4 GPUs with 16 images each, and with a global batch of 16. */
+/* A study with 1, 2 and 4 GPUs with 16 images each, and with a global batch of 16; then a run on 8
+ * GPUs that fits neither. */
 static void check_modes(void)
 {
     struct buf b = {0};

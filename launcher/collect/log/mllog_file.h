@@ -3,8 +3,8 @@
  * other output. What is used of them:
  *   init_start, to the first epoch    start-up
  *   epoch_start, epoch_stop           epochs, by their times
- *   train_loss, eval_accuracy         loss and score (IoU in logs that unetctl writes), by
- *                                     metadata.epoch_num (from 1)
+ *   train_loss, eval_accuracy         loss and score, which is taken as IoU, of the epoch
+ *                                     metadata.epoch_num (from 1), or of the last one
  *   eval_start, eval_stop             evaluation
  *   run_stop                          the end, metadata.status "success"
  *   number_of_ranks, seed, engine, global_batch_size, train_samples, eval_samples: what was run. */

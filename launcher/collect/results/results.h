@@ -21,7 +21,7 @@ enum result_state {
     RESULT_PENDING,     /* the job waits to start */
     RESULT_UNFINISHED,  /* neither DONE nor FAILED, and the scheduler could not be queried */
     RESULT_CORRUPT,     /* its files are invalid or contradict each other */
-    RESULT_NOT_STARTED, /* generated, but never submitted */
+    RESULT_NOT_STARTED, /* generated, but never started */
     /* finished, but it ran on another number of GPUs than planned for some time */
     RESULT_ELASTIC,
     RESULT_MISSING      /* study.yaml asks for it, but it was not generated */

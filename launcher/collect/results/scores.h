@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* images.csv: the IoU, or accuracy, of each validation image after the last epoch
- * (logs/SCHEMA.md). With these scores, runs are compared on the same images. */
+/* images.csv: the IoU, or accuracy, of each validation image after the last epoch (logs/SCHEMA.md).
+ * With these scores, two single runs are compared on the same images. */
 #ifndef UNETCTL_LAUNCHER_COLLECT_RESULTS_SCORES_H
 #define UNETCTL_LAUNCHER_COLLECT_RESULTS_SCORES_H
 

@@ -82,9 +82,9 @@ void chart_add_point(struct chart *c, struct chart_series *s, double x, double y
  * of a line, but not for small marks, bands, and series in CHART_INK. */
 bool chart_series_lists(const struct chart_series *s, size_t i);
 
-/* Sets the ranges and tics of all axes from the points. With from_zero y starts at 0, or below if
- * there are negative values; otherwise at a round number, at most the smallest value. Ranges that
- * are already set (high > low) are kept. */
+/* Sets the ranges and tics of all axes from the points. With from_zero both y axes start at 0, or
+ * below if there are negative values; otherwise at a round number, at most the smallest value.
+ * Ranges that are already set (high > low) are kept. */
 void chart_fit(struct chart *c, bool from_zero);
 
 /* Sets the range to round numbers around low..high, with at most ntics + 2 tics. */

@@ -12,7 +12,7 @@
 
 #include "launcher/report/markup/escape.h"
 
-#define NOT_FOUND 127 /* the exit code if the program could not be started */
+#define NOT_FOUND 127 /* the exit code of the child if there is no gnuplot */
 
 /* The first six are those of Okabe and Ito (2008), some darker for white paper; the next eight go
  * from violet to yellow as in viridis (van der Walt and Smith, 2015), from dark to light also in

@@ -401,7 +401,7 @@ static void check_reasons(const struct report_series *rs)
                as->steady[i].peak);
 }
 
-/* A critical batch may be reported only if it agrees with the measured epochs. */
+/* A critical batch may be reported only if it agrees with the epochs, where these were measured. */
 static void check_noise(const struct report_series *rs)
 {
     const struct analysis_series *as = rs->as;
