@@ -30,7 +30,7 @@ check_verb() { # PROGRAM VERB
     ok '... the error is one line' no_longer_than 1 "$ERR"
 }
 
-height=50 width=96
+height=60 width=101
 for program in unetctl unet-train; do
     exits 2 "$program without a verb is refused" $program
     like "$ERR" '^'$program': error: a verb is missing' '... the error says that a verb is missing'
@@ -53,7 +53,6 @@ for program in unetctl unet-train; do
     while read -r verb; do
         check_verb $program "$verb"
     done < <(verbs $program)
-    height=60
 done
 
 ok 'the documents are installed' make -s -C "$builddir" install-nobase_dist_docDATA \

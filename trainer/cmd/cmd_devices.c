@@ -236,8 +236,8 @@ const struct cli_command cmd_devices = {
     .summary = "List CPU, GPUs, backends and communicators of this build, and what runs use",
     .details = "The last line is the device that a run with --backend uses here; JSON has it as "
                "\"compute\".\n"
-               "Versions in --json are the libraries' own numbers: CUDA 13010 is 13.1, cuDNN "
-               "91900 is 9.19.0, and 8907 is 8.9.7.\n"
+               "Versions in --json are the libraries' own numbers: CUDA 13010 is 13.1, cuDNN 91900 is\n"
+               "9.19.0, and 8907 is 8.9.7.\n"
                "Each run checks the kernels that it uses before its first step. --check does so "
                "now,\n"
                "for each built-in model, data type and visible GPU; it ends with 5 if a kernel is "
