@@ -30,7 +30,7 @@ check_verb() { # PROGRAM VERB
     ok '... the error is one line' no_longer_than 1 "$ERR"
 }
 
-height=60 width=102
+height=60 width=103
 for program in unetctl unet-train; do
     exits 2 "$program without a verb is refused" $program
     like "$ERR" '^'$program': error: a verb is missing' '... the error says that a verb is missing'
