@@ -24,7 +24,7 @@ bool cudnn_choices_find(const char *key, struct cudnn_choice *c);
 void cudnn_choices_add(const char *key, const struct cudnn_choice *c);
 
 /* cudnn_choices_encode returns all choices as text, to be freed by the caller; NULL: out of memory.
- * cudnn_choices_decode adds those of another process to the memory, which alone is no reason for
+ * cudnn_choices_decode adds those of another process to the memory, which alone is not a reason for
  * the next save to write; -1, with nothing added, if the text is damaged. */
 char *cudnn_choices_encode(void);
 int cudnn_choices_decode(const char *text);
