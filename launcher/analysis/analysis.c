@@ -70,7 +70,8 @@ static bool is_reached(const struct convergence *c)
     return false;
 }
 
-/* Adds the times to reach the levels, except levels that no run reached. */
+/* Adds the times to reach the levels, except levels that no run reached. There are none if runs
+ * have no scores. */
 static int add_levels(struct analysis_series *as, const struct analysis_options *options,
                       struct err *e)
 {

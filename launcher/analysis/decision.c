@@ -149,10 +149,10 @@ static double pool_scatter(const struct series *s)
     return sqrt(squares / df);
 }
 
-/* Computes the number of seeds that would decide the quality of reach. The scatter is that of base
- * and reach, otherwise that within other counts, otherwise an assumed one. If there are already
- * enough runs to find a change of the margin, the change is close to the margin; then the distance
- * between the two determines the number. */
+/* If the quality of reach is undecided, computes the number of seeds that would decide it; 0 if
+ * more than MOST_SEEDS. The scatter is that of base and reach, otherwise that within other counts,
+ * otherwise an assumed one. If there are already enough runs to find a change of the margin, the
+ * change is close to the margin; then the distance between the two determines the number. */
 static void find_seeds(struct decision *d, const struct series *s)
 {
     size_t i = (size_t)(d->reach - s->points), nfamily = 0;
@@ -178,8 +178,8 @@ static void find_seeds(struct decision *d, const struct series *s)
         d->seeds.n = 0;
 }
 
-/* Writes that the efficiency drops at p, what its epochs wait for in at least 5 % of their time if
- * that was recorded, and whether its workers share cores. Returns the length of the text. */
+/* Writes that the efficiency drops at p and, if it was recorded, what its epochs wait for in at
+ * least 5 % of their time and whether its workers share cores. Returns the length of the text. */
 static int explain_slow(const struct series *s, const struct series_point *p, char *dst,
                         size_t size)
 {

@@ -220,8 +220,8 @@ static int check_data(char dst[PATH_MAX], struct data_look *look, struct err *e)
     return 0;
 }
 
-/* Prepares a path of the command line for study.yaml: relative if it is in the study's folder,
- * otherwise absolute. */
+/* Changes setting->value, a path of the command line, to the one for study.yaml, which dst holds:
+ * relative if it is in the study's folder, otherwise absolute. */
 static int place_path(const char *folder, const struct setting *key, struct yaml_setting *setting,
                       struct buf *dst, struct err *e)
 {
@@ -285,8 +285,8 @@ static size_t take_engine(char paths[ENGINE_ROWS][64], struct yaml_setting *dst)
     return n;
 }
 
-/* Writes the text of study.yaml to dst, and that of the study's class file, if it needs one, to
- * class_file. */
+/* Checks the data, and warns about them. Writes the text of study.yaml to dst, and that of the
+ * study's class file, if it needs one, to class_file. */
 static int encode_study(const char *folder, const struct study *user, struct buf *texts,
                         struct buf *dst, struct buf *class_file, struct err *e)
 {

@@ -37,7 +37,8 @@ static void read_log(const char *dir, const char *name, struct result *r)
     }
 }
 
-/* Reads the scores beside a log: images_4.csv for log_4.csv. */
+/* Reads the scores beside a log: images_4.csv for log_4.csv. Sets r->val_images if it is unknown.
+ * Invalid scores make r corrupt. */
 static void read_log_scores(const char *dir, struct result *r)
 {
     char path[PATH_MAX];
@@ -191,8 +192,9 @@ static bool is_impossible(const struct result *r)
     return bad;
 }
 
-/* Checks one row against its log. If the log is missing, the row keeps its numbers; if the log is
- * invalid or contradicts the row, the row becomes corrupt. */
+/* Checks a done row against its log, and adds the log's curve and the scores to it. If the log is
+ * missing, the row keeps its numbers. The row becomes corrupt if its numbers are impossible, its
+ * log or scores are invalid, or the log contradicts it. */
 static void read_row(void *arg, size_t i)
 {
     const struct collected *c = arg;

@@ -115,8 +115,8 @@ static void discard_copies(struct result **logs, size_t n)
     }
 }
 
-/* Finds copies among runs of two epochs or more: two runs never have the same microseconds in all
- * epochs. */
+/* Finds and discards copies among runs of two epochs or more (discard_copies): two runs never have
+ * the same microseconds in all epochs. */
 static int find_copies(struct results *table, struct err *e)
 {
     struct result **logs = mem_zero(table->count, sizeof *logs, e);

@@ -12,7 +12,7 @@
  * row; if it is unreachable, rows stay unfinished with a note. */
 void unfinished_resolve(struct workspace *w, struct results *table);
 
-/* Sets the state of one row from the status of its run. */
+/* Sets the state and the note of one row from the status of its run. */
 void unfinished_decide(struct result *r, const struct run_status *status);
 
 #endif

@@ -101,7 +101,8 @@ static char *run_command(const char *command)
     return f && pclose(f) == 0 ? strdup(text) : NULL;
 }
 
-/* Reads the output of nvidia-smi, lines of "UUID, driver, name". */
+/* Returns the GPUs that nvidia-smi lists, lines of "UUID, driver, name", and adds the driver's
+ * version to versions. */
 static json_t *ask_nvidia_gpus(json_t *versions)
 {
     char *text = run_command("nvidia-smi --query-gpu=uuid,driver_version,name "

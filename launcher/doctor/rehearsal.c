@@ -254,8 +254,8 @@ static json_t *read_rank(const struct rehearsal *r, int index, struct err *e)
     return NULL;
 }
 
-/* Reads the reports of the ranks. Files written by other hosts may become visible here with a
- * delay. */
+/* Reads the reports of the ranks to r->ranks; a missing one is null. Files written by other hosts
+ * may become visible here with a delay, which is waited for if some report exists. */
 static int read_ranks(struct rehearsal *r, int nranks, struct err *e)
 {
     const struct timespec pause = {.tv_nsec = 200000000};

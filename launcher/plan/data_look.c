@@ -267,7 +267,8 @@ static int ask_stats(const char *dir, bool with_sample, struct data_look *dst, s
     return 0;
 }
 
-/* Counts what is wrong in images/ and masks/ that unet-train cannot read. */
+/* Counts the files of images/ and masks/ that unet-train cannot read, and what is wrong with
+ * them. */
 static int look_at_faults(const char *dir, bool with_sample, struct data_look *dst, struct err *e)
 {
     struct dirent **images = NULL, **masks = NULL;

@@ -28,7 +28,8 @@ static void add_advice(struct plan_advice *dst, const char *fmt, ...)
     va_end(ap);
 }
 
-/* Counts training and validation images, from split.json if it exists, otherwise by an estimate. */
+/* Counts training and validation images, from split.json if it exists (dst->exact), otherwise by an
+ * estimate. Adds advice about faults of the data. */
 static void count_images(const struct study *s, struct plan_advice *dst)
 {
     struct data_look look;

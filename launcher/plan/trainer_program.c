@@ -103,8 +103,8 @@ int trainer_program_read(const char *const *argv, char **text, struct err *e)
     return rc;
 }
 
-/* Reads the program's messages line by line. Warnings are logged if `loud`; an error becomes e's
- * text. */
+/* Reads the program's messages line by line. Warnings are logged if `loud`. If code is not 0, an
+ * error, the last of several, becomes e's text, with this code. */
 static void read_messages(int fd, bool loud, int code, struct err *e)
 {
     static const char warning[] = "unet-train: warning: ", error[] = "unet-train: error: ";

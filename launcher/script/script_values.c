@@ -279,7 +279,8 @@ static int check_program(const struct script_values *s, const char *path, struct
                                               "chmod +x)");
 }
 
-/* Sets the study's script, or the one that comes with unetctl. */
+/* Sets python, and script: the study's script, which is checked, or the one that comes with
+ * unetctl. Both are empty for the embedded engine. */
 static int set_script(struct script_values *s, struct err *e)
 {
     const struct engine *engine = s->run->engine;

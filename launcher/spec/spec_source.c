@@ -173,8 +173,9 @@ static bool is_distribution(const char *text, const char *name)
     return strcspn(text, ":,") == strlen(name) && strncmp(text, name, strlen(name)) == 0;
 }
 
-/* Finds how Slurm numbered the tasks: block, cyclic, or plane (with SLURM_DIST_PLANESIZE). It
- * makes no difference on one node and, except for "arbitrary", with one task on each node. */
+/* Sets s->plane by how Slurm numbered the tasks: it stays 0 for block, and becomes 1 for cyclic, or
+ * SLURM_DIST_PLANESIZE for plane. It makes no difference on one node and, except for "arbitrary",
+ * with one task on each node. Other distributions are refused, and with o->is_tf all but block. */
 static int read_distribution(const struct spec_options *o, struct spec_source *s, struct err *e)
 {
     const char *text = variable("SLURM_DISTRIBUTION");
@@ -202,7 +203,7 @@ static int read_distribution(const struct spec_options *o, struct spec_source *s
     return 0;
 }
 
-/* Checks that other variables of the step agree. */
+/* Checks that other variables of the step agree, and sets s->plane (read_distribution). */
 static int check_environment(const struct spec_options *o, bool in_step, struct spec_source *s,
                              struct err *e)
 {

@@ -118,7 +118,8 @@ static void check_place(struct spec_view *v)
         check_slot(v);
 }
 
-/* Checks that this rank can listen at its address. Rank 0 keeps the socket. */
+/* Checks that this rank can listen at its address; if not, adds a finding, and sets v->is_busy if
+ * the address is in use. Rank 0 keeps the socket as v->fd, which is otherwise -1. */
 static void check_port(struct spec_view *v)
 {
     const char *why = NULL;

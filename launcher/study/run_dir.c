@@ -248,8 +248,9 @@ static int newest_attempt(const char *folder)
     return newest;
 }
 
-/* Reads a small file of an attempt by its name in the open folder, which is faster than full
- * paths for a study's thousands of files. */
+/* Reads at most size - 1 bytes of an attempt's file by its name in the open folder, which is faster
+ * than full paths for a study's thousands of files. Returns text, or NULL if the file cannot be
+ * read. */
 static char *read_small(int dir_fd, const char *name, char *text, size_t size)
 {
     int fd = openat(dir_fd, name, O_RDONLY | O_NONBLOCK | O_CLOEXEC);

@@ -132,7 +132,7 @@ static int check_side(const struct study *s, const char *path, int side, struct 
                    study_place(s, halves ? "model.depth" : "model.name"));
 }
 
-/* Checks that settings fit each other. */
+/* Checks that settings fit each other, and that a model given as a file exists. */
 static int check_together(const struct study *s, struct err *e)
 {
     if (!s->train.global_batch && !s->train.batch_per_gpu)

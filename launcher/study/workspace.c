@@ -62,7 +62,8 @@ static int check_kind(const char *kind, struct err *e)
                    kind, cli_suggest(kind, kinds, (char[CLI_SUGGESTION]){0}));
 }
 
-/* Opens the site and chooses the scheduler for new jobs. */
+/* Opens the site and chooses the scheduler for new jobs. With --scheduler local, a site with
+ * another scheduler is replaced by the site "local". */
 static int choose_site(struct workspace *w, const struct workspace_args *args, struct err *e)
 {
     if (args->scheduler && check_kind(args->scheduler, e))

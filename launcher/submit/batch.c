@@ -243,8 +243,8 @@ static const struct batch_item *find_largest(const struct batch *b)
 }
 
 /* Checks the largest job, since jobs differ only in size. If Slurm refuses the smallest, which
- * comes first, nothing has been submitted either. The check does not need the script, which may
- * not be written yet; only sbatch reads it. */
+ * comes first, nothing has been submitted either. The check needs the script, and waits until it is
+ * written, only if the script has directives of its own or there are extra options. */
 static int check_largest(struct workspace *w, struct scheduler *scheduler, struct batch *b,
                          struct err *e)
 {

@@ -291,8 +291,8 @@ static void run_warp(struct block *b, struct warp *w)
         run_group(b, w, take_group(b, w));
 }
 
-/* Checks that all warps of a block are at one barrier, or all have ended. Returns false for the
- * latter case. */
+/* Checks that all warps of a block are at one barrier, which is counted, or all have ended. Returns
+ * false for the latter case. Advances b->time. */
 static bool pass_barrier(struct block *b)
 {
     unsigned barrier = b->warp[0].barrier;

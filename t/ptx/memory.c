@@ -186,7 +186,7 @@ static void *shared_place(struct block *b, const struct warp *w, const struct in
 
 /* ---- what an access costs */
 
-/* Sorts; equal ones once. */
+/* Sorts v[0..n) in ascending order and removes duplicates. Returns how many values remain. */
 static unsigned distinct(uint64_t *v, unsigned n)
 {
     unsigned m = 0;

@@ -47,7 +47,8 @@ const char *safetensors_metadata(const struct safetensors *s, const char *key);
 /* Sets hex to the SHA-256 of the file in hexadecimal. */
 void safetensors_hash(const struct safetensors *s, char hex[65]);
 
-/* Checks the hash that safetensors_write has inserted for key. 0, or -1 if the file has changed. */
+/* Checks the hash that safetensors_write has inserted for key. 0, or -1: with ERR_CHECKPOINT if the
+ * file has no such hash or has changed. */
 int safetensors_check_hash(const struct safetensors *s, const char *key, struct err *e);
 
 /* Reads list[i].data; file and list must match one to one. Every length is checked against the

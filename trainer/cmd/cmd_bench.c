@@ -101,7 +101,8 @@ static int run_step(struct network *n, struct optim *o, struct err *e)
              : network_infer(n, (int)opt_batch, &logits, e);
 }
 
-/* Sets seconds and cpu_seconds, the processor time of all threads, of each timed step. */
+/* Runs the warm-up steps and the timed ones. Sets seconds and cpu_seconds, the processor time of
+ * all threads, of each timed step. */
 static int time_steps(struct network *n, const struct network_config *c, struct optim *o,
                       double *seconds, double *cpu_seconds, struct err *e)
 {

@@ -87,7 +87,8 @@ static void show(const char *path, const struct pixels *img, struct count *count
     count->files++;
 }
 
-/* Checks the image, and the class or mask, of a record. */
+/* Checks the image, and the class or mask, of a record, and reports it. A bad record is counted and
+ * is not an error: -1 only if checking cannot continue. */
 static int check_container_record(struct container *c, size_t i, const char *path,
                                   struct count *count, struct err *e)
 {

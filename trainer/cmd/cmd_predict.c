@@ -220,8 +220,8 @@ static int check_crops(const struct page_result *r, struct err *e)
     return 0;
 }
 
-/* Writes masks without a border: near the border results suffer from the zero padding of the
- * network's input. */
+/* Writes a mask without a border for each width of --crop: near the border results suffer from the
+ * zero padding of the network's input. */
 static int write_crops(const char *name, const struct page_result *r, struct err *e)
 {
     const char *at = opt_crop;

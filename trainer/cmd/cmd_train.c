@@ -286,7 +286,8 @@ static int set_left(struct err *e)
                    "checkpoint");
 }
 
-/* Checks the folder of --resume before any file is written. */
+/* Refuses --resume, before any file is written, if neither its folder nor that of --out has a
+ * checkpoint. */
 static int check_resume(struct err *e)
 {
     char own[PATH_MAX], other[PATH_MAX];
@@ -400,7 +401,8 @@ static void choose_backend(struct settings *c, struct process_state *start)
         c->train.backend = "cuda"; /* as on the other ranks */
 }
 
-/* Chooses the device and the rank of this process. */
+/* Checks c, and chooses the device and the rank of this process. Opens the device if it is the only
+ * one of a rank of NCCL. Returns 0 with start->device_error if the device is at fault. */
 static int choose_rank(struct settings *c, struct strategy *strategy, struct process_state *start,
                        struct err *e)
 {

@@ -73,7 +73,8 @@ static int open_buffer(struct async *a, struct err *e)
     return a->buffer ? 0 : err_prefix(e, "a fusion buffer of %zu bytes", a->fusion.nbytes);
 }
 
-/* Copies the slices that all ranks have started to a->cycle. Returns how many, or 0 on error. */
+/* Copies the slices that all ranks have started to a->cycle. Returns how many; 0 if there is none,
+ * or on error. */
 static size_t agree_on_slices(struct async *a, size_t ready, struct err *e)
 {
     double fewest = -(double)ready;

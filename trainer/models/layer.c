@@ -56,7 +56,8 @@ static void set_glorot(struct graph_param *p)
     }
 }
 
-/* Sets the initial values and the L2 penalty of a layer's parameters. */
+/* Sets the L2 penalty of a layer's weights and, if a->glorot, the initial values of its weights and
+ * bias. */
 static void set_weights(struct graph *g, const struct layer_args *a)
 {
     for (size_t i = 0; i < g->nparams; i++) {

@@ -137,7 +137,7 @@ static bool has_only_failed(const char *dir)
            !exists_in(dir, CHECKPOINT) && !has_trained(dir);
 }
 
-/* Refuses or archives the products of an earlier start. */
+/* Refuses or archives the products of an earlier start. Sets *again as record_open. */
 static int clear_folder(const char *dir, bool *again, struct err *e)
 {
     const char *restarts = getenv("SLURM_RESTART_COUNT"), *found = NULL;

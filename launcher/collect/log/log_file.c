@@ -14,7 +14,8 @@
 #define CLOCK_SHARE 0.01
 #define CLOCK_S 0.01
 
-/* Checks that the training did not take less time than its epochs together. */
+/* Checks that the training did not take less time than its epochs together, apart from rounding
+ * (CLOCK_SHARE, CLOCK_S). */
 static int check_times(const struct epoch_csv *log, const char *path, struct err *e)
 {
     double sum = 0, all = log->rows[0].training_time;

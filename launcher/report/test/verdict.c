@@ -418,7 +418,9 @@ static void check_noise(const struct report_series *rs)
                measured);
 }
 
-/* Checks phrases that no report may contain. */
+/* Checks that the text has no phrase that no report may contain, that "x faster" and "x slower"
+ * follow factors of 1 or more, and that rule nine, if it is met, says "GPUs and seeds were varied"
+ * just if some count has several runs. */
 static void check_phrases(const struct report *r)
 {
     static const char *const never[] = {" 0 GPUs",  "(1 GPUs", " 1 GPUs", " 1 epochs", " 1 runs",

@@ -212,7 +212,8 @@ static json_t *explain_full(const char *text)
     return answer;
 }
 
-/* Adds the user's accounts and their QOS to the text of a refusal, as "ACCOUNT (QOS A,B)". */
+/* Returns a refusal of text with the user's accounts and their QOS, as "ACCOUNT (QOS A,B)", or the
+ * words that the user has none; of text alone if sacctmgr does not answer. */
 static json_t *explain_account(const json_t *job, const char *text)
 {
     struct buf list = {0};

@@ -143,7 +143,8 @@ static json_t *mark_in_flight(const char *file, const json_t *jobs)
     return written ? NULL : message_refuse("%s: %s", file, strerror(code));
 }
 
-/* Checks all jobs before the first is submitted. If a check fails, returns its refusal. */
+/* Checks and prepares all jobs, then submits them. Returns an answer with one result per job, or
+ * the refusal of the first check that fails; then no job was submitted. */
 static json_t *submit_jobs(struct submission_batch *b, const char *in_flight)
 {
     json_t *refusal = NULL, *results;

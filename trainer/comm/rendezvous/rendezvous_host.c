@@ -266,7 +266,8 @@ static int check_hello(struct host *h, const struct rendezvous_hello *hello, str
     return 0;
 }
 
-/* Checks a complete hello, and admits the peer as a member or drops it. */
+/* Checks a complete hello. A peer with another token is dropped; otherwise it becomes a member,
+ * unless its hello, or an earlier one, does not fit the run: then the rendezvous fails for all. */
 static void admit(struct host *h, struct guest *g)
 {
     char signature[TOKEN_SIGNATURE];

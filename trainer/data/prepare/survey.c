@@ -145,8 +145,9 @@ struct sums {
     } *keys;
 };
 
-/* Reads up to `most` masks. survey_create needs the result before it reads the pairs, because the
- * scale depends on all masks. */
+/* Reads up to `most` masks, and derives from them s->proposal, s->mask_scale and s->binary.
+ * survey_create needs the result before it reads the pairs, because the scale depends on all
+ * masks. */
 static int survey_masks(struct survey *s, struct source *source, size_t most, struct err *e)
 {
     if (mask_stats_read(&s->masks, source, most, e))

@@ -158,8 +158,8 @@ static bool is_interrupted(const struct cache_config *config)
     return config->interrupt && *config->interrupt;
 }
 
-/* Checks for enough free space and quota before the decoding, which may take hours. If the file
- * system cannot reserve space, the free space is compared. */
+/* Reserves the space of the cache before the decoding, which may take hours, so that a full disk or
+ * quota is noticed now. If the file system cannot reserve space, the free space is compared. */
 static int reserve_space(const struct cache_build *b, struct err *e)
 {
     const struct cache_config *config = b->config;

@@ -774,7 +774,8 @@ static void check_cases(const struct backend *backend, const struct backend *ref
     }
 }
 
-/* Checks all cases; those of a device with cuDNN, and then without it. */
+/* Checks all cases, on a device first with cuDNN and then without it; then small weights, ties of
+ * pooling, and that no kernel is left untested. A choice of cases (`only`) omits some of these. */
 static void check_backend(const struct backend *backend, const struct backend *reference)
 {
     if (!open_backend(backend))
@@ -795,7 +796,8 @@ static void check_backend(const struct backend *backend, const struct backend *r
         check_coverage(backend);
 }
 
-/* Checks the kernels that a processor with fewer instructions would use. */
+/* Checks the values, in FP32 and BF16, of the kernels that a processor with fewer instructions
+ * would use. */
 static void check_isa(const char *isa, const struct backend *backend,
                       const struct backend *reference)
 {

@@ -299,8 +299,8 @@ static void refuse_job(json_t **answers, size_t count, const char *id, const cha
     }
 }
 
-/* Finds jobs that can never start. sbatch accepts them, and they would block the queue behind
- * them. */
+/* Cancels the submitted jobs that can never start, and changes their answers to refusals. sbatch
+ * accepts such jobs, and they would block the queue behind them. */
 static void commands_review(json_t **answers, size_t count)
 {
     enum { ID, STATE, REASON, COUNT };

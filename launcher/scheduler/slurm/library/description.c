@@ -77,7 +77,8 @@ static int add_launchers(struct description *d)
     return 0;
 }
 
-/* Sets the variables from which srun in the job takes what each task gets. */
+/* Sets the variables from which srun in the job takes what each task gets and, with
+ * VERSION_TASK_LIST, those for mpirun (add_launchers). */
 static int add_task(struct description *d, const json_t *job)
 {
     const char *type = message_text(job, "gpu_type");

@@ -100,8 +100,8 @@ static void fill_part(struct input *in, unsigned i, const struct field *f, unsig
     part->coef = in->coef[i];
 }
 
-/* Fills an input of one part with the prologue, or of two, of which that has `split` channels and
- * the second one is MMA_PLAIN. */
+/* Fills an input of one part with this prologue or, if split is not 0, of two parts: the first has
+ * `split` channels and this prologue, the second has the other channels and MMA_PLAIN. */
 static void fill(struct input *in, const struct field *f, unsigned channels, unsigned split,
                  enum mma_prologue prologue)
 {
