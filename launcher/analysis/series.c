@@ -404,7 +404,7 @@ static void explain_modes(const struct mode_split *split, const struct result *r
 }
 
 /* Completes a row with facts that the user knows and the log lacks. If the user chose the epoch of
- * QUANTITY_ONE_EPOCH, its time replaces second_epoch_s. */
+ * QUANTITY_ONE_EPOCH, its time, or NaN if that is unknown, replaces second_epoch_s. */
 static void complete_result(struct result *r, const struct series_facts *facts)
 {
     double whole = quantity_of(r, QUANTITY_WHOLE);
@@ -428,7 +428,8 @@ static void complete_result(struct result *r, const struct series_facts *facts)
         r->energy_j = facts->watts_per_gpu * r->gpus * whole;
 }
 
-/* Creates the series of the rows of one mode. Returns 0, also if there are none, or -1. */
+/* Creates the series of the rows of one mode. Returns 0, also if there are none, or -1; then dst
+ * must be destroyed, too. */
 static int create_series(struct series *dst, const char *source, const struct result *rows,
                          const enum mode_group *groups, size_t n, enum mode_group wanted,
                          enum series_mode mode, struct err *e)

@@ -45,7 +45,8 @@ static void add_result_row(struct buf *b, const struct result *r)
     buf_destroy(&safe);
 }
 
-/* Prints a summary. title names the study or the folder of logs; dir is where the logs are now. */
+/* Prints the results: as JSON, or as a line for each run and one that counts them. title names the
+ * study or the folder of logs; dir is where the logs are now. */
 static int print_results(const char *title, const char *dir, const struct results *table,
                          struct err *e)
 {

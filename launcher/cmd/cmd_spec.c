@@ -175,7 +175,8 @@ static int print_spec_json(struct spec_answer *a, struct err *e)
     return rc;
 }
 
-/* Replaces this process by the command, with the specification in its environment. */
+/* Replaces this process by the command, with the specification in its environment as TF_CONFIG and,
+ * with --resolver tf, the task's GPUs as CUDA_VISIBLE_DEVICES. */
 static int run_command(struct spec_answer *a, char **command, struct err *e)
 {
     if (a->text.length + sizeof "TF_CONFIG=" > VARIABLE_MAX)

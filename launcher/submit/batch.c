@@ -120,7 +120,8 @@ int batch_note(struct workspace *w, const struct batch *b, enum ledger_event eve
     return rc;
 }
 
-/* Appends an event for each item with this outcome; a negative outcome means all items. */
+/* Appends an event to the ledger for each item with this outcome; a negative outcome means all
+ * items. Does nothing if the scheduler is dry. */
 static int note_chunk(struct workspace *w, const struct chunk *c, enum ledger_event event,
                       int outcome, struct err *e)
 {

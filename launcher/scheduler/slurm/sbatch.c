@@ -41,7 +41,8 @@ static bool is_lost(const struct command *c)
     return c->code > 128 || has_one_of(c->err.data, signs);
 }
 
-/* Runs sbatch MODE WORDS SCRIPT. The words of front come first. */
+/* Runs sbatch MODE WORDS SCRIPT, with --wrap=true for a job without a script. The words of front
+ * come first. */
 static json_t *run_sbatch(const json_t *job, const char *const *front, const char *mode,
                           struct command *c)
 {

@@ -354,7 +354,8 @@ static void describe_problem(const struct cudnn_device *dnn, const struct cudnn_
              moments ? ", moments" : "");
 }
 
-/* Takes the choice that an earlier run or rank 0 has made, or times the candidates. */
+/* Takes the choice that an earlier run or rank 0 has made, or times the candidates and keeps the
+ * choice (cudnn_choices_add). */
 static void choose_best(const struct attempt *a, const struct cudnn_device *dnn)
 {
     struct cudnn_op *c = a->op->priv;

@@ -63,7 +63,7 @@ static struct job_state get(struct scheduler *s, const char *tag)
     return found;
 }
 
-/* Waits up to a minute for the phase and returns the job's state. */
+/* Waits up to a minute for this or a later phase, and returns the job's state. */
 static struct job_state wait_phase(struct scheduler *s, const char *tag, enum job_phase phase)
 {
     struct job_state state = get(s, tag);
