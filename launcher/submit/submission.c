@@ -98,8 +98,8 @@ static int note_early(struct workspace *w, struct batch *staged, struct err *e)
     return batch_note(w, staged, LEDGER_SUBMITTING, NULL, e);
 }
 
-/* Cancels all jobs of an attempt except job, which is one of jobs. The others appeared after their
- * answers were lost. Jobs with the same tag are neighbours in jobs. */
+/* Cancels the jobs of an attempt that have not ended, except job, which is one of jobs. The others
+ * appeared after their answers were lost. Jobs with the same tag are neighbours in jobs. */
 static int withdraw_others(struct workspace *w, const char *run, int attempt,
                            const struct job_state *job, const struct job_state *jobs, size_t njobs,
                            struct err *e)
@@ -123,7 +123,7 @@ static int withdraw_others(struct workspace *w, const char *run, int attempt,
 }
 
 /* Decides the state of one attempt from its folder, the ledger, and the jobs that the scheduler
- * knows. */
+ * knows. If it has several jobs, cancels all but one. */
 static int decide_attempt(struct workspace *w, const char *run, const struct job_state *jobs,
                           size_t njobs, struct run_status *s, struct err *e)
 {

@@ -225,7 +225,8 @@ static int run_threads(const struct bench_rounds *b, struct err *e)
     return rc;
 }
 
-/* Runs the single replica of this process: alone, or as one of several tasks. */
+/* Runs the single replica of this process, alone or as one of several tasks. Rank 0 prints the
+ * result. */
 static int run_one(const struct bench_rounds *b, struct err *e)
 {
     struct comm *comm = b->gpus > 1 ? comm_mpi_open(-1, b->gpus, TIMEOUT_S, NULL, e)

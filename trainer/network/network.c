@@ -48,7 +48,7 @@ static int copy_class_weights(struct network *n, struct err *e)
     return 0;
 }
 
-/* Completes and checks the configuration. */
+/* Finds the model and the backend, and completes and checks the configuration. */
 static int configure(struct network *n, const struct network_config *config, struct err *e)
 {
     n->model = model_open(config->model, e);

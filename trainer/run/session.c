@@ -201,7 +201,9 @@ static int gather_roster(struct session *s, struct roster *roster, struct err *e
     return 0;
 }
 
-/* Writes the record's first line, with one host per process, which may have several replicas. */
+/* Writes the record's first line, with one host per process, which may have several replicas, and
+ * opens the file for TensorBoard if train.tensorboard is set. Warns if ranks compute on different
+ * processors. */
 static int write_head(struct session *s, const struct roster *roster, struct err *e)
 {
     int ranks = s->t.config->layout.tasks, per_task = s->t.config->layout.gpus_per_task;
@@ -548,7 +550,8 @@ static void copy_weights(const struct session *s, float *value, float *state)
     memcpy(state, w->state, w->nstate * sizeof *state);
 }
 
-/* Validates and updates the goal. Returns 1 if all replicas leave. */
+/* Validates, updates the goal, keeps the best weights, and records the validation. Returns 1 if all
+ * replicas leave; a checkpoint has then been written. */
 static int validate(struct session *s, struct err *e)
 {
     double began = clock_now();
