@@ -185,7 +185,8 @@ int attempt_generate(const struct workspace *w, const struct run *run, int attem
     return add_run_json(w, run, "run.json", files, e) ? -1 : add_attempt(w, run, attempt, files, e);
 }
 
-/* Returns 1 if the file may be incomplete, 0 if not, or -1 if it cannot be read. */
+/* Returns 1 if the file may be incomplete, 0 if not, or -1 if it cannot be read. *text becomes its
+ * text, which the caller frees. */
 static int seems_torn(const char *file, char **text, struct err *why)
 {
     size_t n;

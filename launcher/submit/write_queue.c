@@ -129,7 +129,8 @@ static int sync_runs(const struct write_queue *s, struct err *e)
     return rc;
 }
 
-/* Returns the index of a run that no thread has begun, or count if none is left or one failed. */
+/* Takes the next run that no thread has begun and returns its index, or count if none is left or
+ * one failed. */
 static size_t next_run(struct write_queue *s)
 {
     pthread_mutex_lock(&s->lock);

@@ -478,7 +478,8 @@ static void say_all(const struct report *r)
     buf_destroy(&b);
 }
 
-/* Returns false for a study without anything to compare. */
+/* Makes the study's results, and checks what a report says about them. Returns false if there is
+ * nothing to compare, and thus no report. */
 static bool check_study(void)
 {
     struct analysis_source source = {.title = "study"};
