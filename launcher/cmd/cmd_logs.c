@@ -99,8 +99,9 @@ static int copy_rest(struct tail *t, bool several, bool last, bool *moved, struc
     return 0;
 }
 
-/* Switches to the newest output of the newest attempt (submission of the run). Returns 1 if there
- * is an output, 0 with the reason in e if not yet, or -1. */
+/* Switches to the newest output of the newest attempt (submission of the run), after printing what
+ * is left of the one before. Returns 1 if there is an output, 0 with the reason in e if not yet, or
+ * -1. */
 static int open_newest(struct workspace *w, struct tail *t, bool several, bool *moved,
                        struct err *e)
 {

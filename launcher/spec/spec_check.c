@@ -106,7 +106,8 @@ static void compare_report(struct spec_check *c, json_int_t rank, const json_t *
                     c->v->node, PACKAGE_VERSION);
 }
 
-/* Stores or releases report. */
+/* Adds the findings of a rank's report, and of its comparison with rank 0's. Stores the report, or
+ * releases it if its rank is out of range or has reported already. */
 static void take_report(struct spec_check *c, json_t *report)
 {
     json_int_t rank = json_integer_value(json_object_get(report, "rank"));

@@ -364,7 +364,8 @@ static bool has_id(char **ids, size_t count, const char *id)
     return count && bsearch(id, ids, count, sizeof *ids, compare_id) != NULL;
 }
 
-/* Lists the runs that have a folder, and those of the ledger whose folder is gone. */
+/* Lists the runs that have a folder, and those whose last event in the ledger is a submission and
+ * whose folder is gone. */
 static int list_runs(const struct workspace *w, char ***ids, size_t *count, struct err *e)
 {
     const struct ledger *l = &w->ledger;

@@ -90,7 +90,7 @@ static size_t agree_on_slices(struct async *a, size_t ready, struct err *e)
     return n;
 }
 
-/* Sums the slices of one cycle. Returns how many, or 0 on error. */
+/* Sums the slices of one cycle. Returns how many; 0 if there is none, or on error. */
 static size_t run_cycle(struct async *a, struct err *e)
 {
     clock_sleep(a->last_cycle + a->fusion.cycle_s - clock_now());

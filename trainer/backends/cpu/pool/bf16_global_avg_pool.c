@@ -14,8 +14,8 @@
 #endif
 #include "trainer/backends/cpu/isa/bf16_isa.inc"
 
-/* Sums LANES channels of one image. One thread does it, so that the order of the sum does not
- * depend on the number of threads. */
+/* Writes the means of LANES channels over the pixels of one image. One thread does it, so that the
+ * order of the sum does not depend on the number of threads. */
 ISA static void sum_pixels(const uint16_t *src, size_t npixels, size_t n, uint16_t *dst)
 {
     vec sum = {0};
