@@ -67,8 +67,8 @@ static bool is_meant(pid_t pid, pid_t program)
     return strcmp(name, only) == 0;
 }
 
-/* Calls with an effect outside of the process. An architecture without the older ones, such as
- * rename, has only their ...at forms. */
+/* Calls with an effect outside of the process, except those that open files (see has_effect). An
+ * architecture without the older ones, such as rename, has only their ...at forms. */
 static const long effective[] = {
     SYS_write,     SYS_writev,    SYS_pwrite64, SYS_pwritev,   SYS_sendto,     SYS_sendmsg,
     SYS_sendmmsg,  SYS_connect,   SYS_bind,     SYS_listen,    SYS_shutdown,   SYS_renameat,

@@ -11,7 +11,8 @@
 #include "src/mem.h"
 #include "src/rng.h"
 
-#define EXTRAPOLATE 2.0 /* models are not used beyond this multiple of the largest measured count */
+/* a prediction beyond this multiple of the largest count of the samples is an extrapolation */
+#define EXTRAPOLATE 2.0
 #define BETTER 0.9      /* a law with more coefficients must reduce loo_error to this part */
 /* if every count has this many runs, runs are resampled instead of residuals */
 #define CASES_FEWEST 10

@@ -26,7 +26,9 @@
 #include "src/plural.h"
 #include "src/schema.h"
 
-#define TIME_MIN 10      /* largest time limit of the job, whose work takes seconds */
+/* The time limit of the job in minutes, unless the options have a shorter one; its work takes
+ * seconds. */
+#define TIME_MIN 10
 #define POLL_S 1
 #define VISIBLE_S 15     /* time until files of other hosts become visible here (NFS) */
 

@@ -16,7 +16,8 @@
 #include "src/atomicfile.h"
 #include "src/mem.h"
 
-#define LEFTOVER_S 3600 /* age in seconds from which a temporary file counts as abandoned */
+/* Age in seconds from which a temporary file counts as abandoned if its folder is not locked. */
+#define LEFTOVER_S 3600
 
 const char *path_format(char dst[PATH_MAX], const char *fmt, ...)
 {

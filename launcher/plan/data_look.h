@@ -20,9 +20,9 @@ struct data_look {
     enum data_meaning { DATA_FOREGROUND, DATA_ONE_CLASS, DATA_CLASSES, DATA_UNSURE } meaning;
     long mask_classes;    /* the value that data.classes should have */
     char ignore[12], class_file[4096], masks_text[1024];
-    char trouble[1024];   /* why the masks were not examined, or "" */
+    char trouble[1024];   /* why unet-train could not read the data, or "" */
     /* Images without a mask of the same stem (the name without its suffix), and masks without an
-     * image. These four are only set if trouble is. */
+     * image. This and the next three members are only set if trouble is. */
     size_t unpaired;
     char odd[256];        /* an example of unpaired, as images/NAME or masks/NAME */
     size_t strange;       /* other files in the two folders, which are ignored */

@@ -47,7 +47,9 @@ struct job {
     int cpus_per_task;    /* at least 1 */
     /* seconds before the time limit at which the script gets USR1; 0: never */
     int signal_s;
-    int requeues;         /* how often the job may be requeued; 0: never */
+    /* How often the job may be requeued after it has stopped with a checkpoint; 0: never. In Slurm
+     * its script keeps to the number. */
+    int requeues;
     bool gres;            /* GPUs are requested per node by --gres if job_takes_gres permits */
     const char *gpu_type; /* such as v100; NULL or "": any type */
     /* The script has #SBATCH lines of its template's author. They decide; of this struct only

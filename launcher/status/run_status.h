@@ -13,7 +13,7 @@ enum run_phase {
     RUN_PLANNED, /* not submitted */
     RUN_ACTIVE,  /* pending or running */
     RUN_GOOD,    /* the marker DONE */
-    RUN_BAD,     /* ended without a result */
+    RUN_BAD,     /* ended without a result, or DAMAGED (run_status.state) */
     RUN_UNKNOWN  /* the scheduler is unreachable */
 };
 
@@ -28,9 +28,11 @@ struct run_status {
      * longer knows its job), UNKNOWN, and DAMAGED (its plan cannot be read, and it has no active
      * job). */
     char state[24];
-    char reason[512]; /* why it is pending or failed, in Slurm's words with their meaning, or "" */
+    /* Why it is in this state: Slurm's words with their meaning, the error in FAILED, or a text of
+     * unetctl; or "". */
+    char reason[512];
     char job[SCHEDULER_ID_SIZE];
-    char scheduler[16]; /* the kind of scheduler that has the job */
+    char scheduler[16]; /* the kind of scheduler that has the job, or that a first job will go to */
     char nodes[128];
     int exit_code;
     time_t started, ended; /* of the job; 0: unknown */

@@ -20,7 +20,8 @@
 #define POLL_MAX_S 5.0
 #define POLL_GROWTH 1.25
 #define BAR_WIDTH 24
-#define LEFT_S 30.0 /* interval at which submission of runs left for later is tried, in seconds */
+/* seconds after which submission of runs left for later is tried again, if no run ends before */
+#define LEFT_S 30.0
 
 static volatile sig_atomic_t interrupted;
 
@@ -35,7 +36,7 @@ struct watch {
     } * reported;
     size_t nreported;
     bool live, colors;
-    bool warned;      /* it was reported that the scheduler is unreachable */
+    bool warned;      /* the scheduler was unreachable at the last poll; reported unless live */
     int lines;        /* lines drawn on the screen */
     long left;        /* above 0: runs remain to be submitted, or at first, may remain */
     size_t moving;    /* runs that had not ended at the last poll */

@@ -16,7 +16,8 @@ struct site {
     int gpus_per_node;    /* 0: a node has as many as a run needs */
     int max_in_flight;    /* local: the most jobs at a time */
     char *licenses;       /* slurm: the licenses that each job requests */
-    int port_base;        /* 0: unetctl spec derives it from the job's id */
+    int port_base;        /* 0: unetctl spec derives it from the job's id; a run with
+                           * --one-allocation has ports of its own instead */
     /* shell words that start several ranks; markers such as {{tasks}} are replaced */
     char *launcher;
     char *spec;        /* shell words after `unetctl spec`, with the same replacements */

@@ -59,7 +59,7 @@ struct setting {
     bool expected;  /* run.json must have it; another that is missing has its preset */
     bool of_split;  /* in split.json, not in run.json */
     bool on_demand; /* in study.yaml only if it was set */
-    bool blank;     /* "" (or 0) means that the value of the site's profile applies */
+    bool blank;     /* "" (or 0) leaves the value of a lower layer, such as the site's profile */
     bool is_joined; /* of TEXT: a list in a file is joined by commas */
     bool is_place;  /* of PATH: moving the file does not change the meaning of a run */
     bool (*is_path)(const char *text); /* of PATH: is text a path and not a keyword? NULL: always */

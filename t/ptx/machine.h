@@ -17,8 +17,8 @@
 #define MAX_WARPS 32
 #define FUNCTION_BYTES (128u << 10) /* registers of all functions that kernels call */
 #define SHARED_BASE 0x400u          /* where shared memory lies in its own space */
-#define SHARED_WINDOW ((uint64_t)0x5a << 56) /* and, with parameters, in the generic one */
-#define PARAM_WINDOW ((uint64_t)0xa5 << 56)
+#define SHARED_WINDOW ((uint64_t)0x5a << 56) /* added to it in the generic space */
+#define PARAM_WINDOW ((uint64_t)0xa5 << 56)  /* the same for parameters */
 #define GRANULE 4 /* bytes of shared memory that are checked as one */
 
 struct operand {
@@ -100,7 +100,7 @@ struct ptx {
 struct granule {
     uint32_t wtime, rtime;   /* the block's interval; 0: never */
     uint32_t wepoch, repoch; /* the warp's, at the last access */
-    uint16_t writer, reader; /* threads, or SEVERAL */
+    uint16_t writer, reader; /* threads; of several readers, SEVERAL */
     bool atomic, in_flight;
 };
 
@@ -123,7 +123,7 @@ struct warp {
     struct group group[LANES];
     unsigned ngroups;
     uint32_t epoch;
-    unsigned barrier; /* where it waits; its instruction's number + 1 */
+    unsigned barrier; /* where it waits: its instruction's number + 1; 0: it does not */
     struct copy *copies[LANES];
     unsigned ncopies[LANES], copy_room[LANES];
 };

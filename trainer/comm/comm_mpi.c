@@ -42,7 +42,7 @@ const char *comm_mpi_version(void)
 #include "trainer/comm/rendezvous/lifeline.h"
 #include "trainer/comm/node.h"
 
-#define GRACE_S 60.0 /* a failed rank gives rank 0 so long to write the marker FAILED */
+#define GRACE_S 60.0 /* a failed rank gives rank 0 at most so long to write the marker FAILED */
 #define REPORT_S 1.0 /* for the lifeline to report a loss that MPI noticed first */
 #define ERROR_TAG 1
 /* MPICH before 4.2 may never return from MPI_Finalize if UCX sends by TCP. */
@@ -52,7 +52,7 @@ const char *comm_mpi_version(void)
 #define MOST_FINALIZE_S HUGE_VAL
 #endif
 #define MOST_TURNS 10 /* rank r reports a timeout min(r, MOST_TURNS) half seconds after rank 0 */
-#define CHUNK ((size_t)1 << 30) /* elements or bytes of a call; MPI's counts are int */
+#define CHUNK ((size_t)1 << 30) /* elements or bytes of a call, at most; MPI's counts are int */
 
 static const char gradient_sum[] = "a sum of gradients";
 static const char small_sum[] = "a sum within a step";

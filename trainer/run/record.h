@@ -137,8 +137,9 @@ struct record_end {
     size_t val_images;
     char weights_sha256[65];
     char warning[256]; /* why the result may be useless, or "" */
-    /* Kernels that were compared with the reference (verdicts.h), on all ranks, and the faults of
-     * those that are not used for that reason, or "". */
+    /* Comparisons of kernels with the reference (verdicts.h; a kernel may have several, for ops of
+     * different forms), over all processes, and the faults of kernels that are not used for that
+     * reason, or "". */
     unsigned kernels_checked;
     char kernels_refused[1024];
 };

@@ -24,7 +24,8 @@ enum { CURVE_SCORE = 1, CURVE_GRADIENT = 2 };
 struct curve *curve_create(size_t n, int columns, struct err *e);
 void curve_destroy(struct curve *c);
 
-/* A longer time of an epoch, in seconds, is an error; so is one that is not positive. */
+/* A longer time of an epoch, or of a training or evaluation, in seconds, is an error. So is the
+ * time of an epoch that is not positive. */
 #define CURVE_LONGEST_S 1e9
 
 /* Checks the times of all epochs. Returns 0, or -1 with ERR_DATA "NAME: epoch I takes ...",

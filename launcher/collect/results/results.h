@@ -68,8 +68,8 @@ struct result {
     /* The settings that can change its time or quality (settings.h), without those at their
      * preset; owned by the table. NULL: unknown. */
     char *settings;
-    /* Kernels of all ranks that were compared with the reference before they were used (0: none,
-     * or unknown), and the faults of those that were replaced for that reason, or "". */
+    /* Comparisons of kernels with the reference before they were used, over all processes (0: none,
+     * or unknown), and the faults of kernels that were replaced for that reason, or "". */
     int kernels_checked;
     char kernels_refused[256];
 };

@@ -14,7 +14,7 @@
 #include "launcher/host/jobenv.h"
 #include "src/buf.h"
 
-#define KILL_WAIT_S 10     /* seconds between TERM and KILL, like Slurm's KillWait */
+#define KILL_WAIT_S 10     /* seconds from TERM to KILL, at most, like Slurm's KillWait */
 #define POLL_NS 200000000L /* how often a keeper examines the queue, or a script it stops */
 
 /* Sleeps for s seconds and ns nanoseconds, or until one of k->signals arrives. Returns that

@@ -21,7 +21,7 @@
 #include "launcher/scheduler/local/local_keeper.h"
 #include "src/clock.h"
 
-#define ORPHANS_WAIT_S 10 /* between TERM and KILL */
+#define ORPHANS_WAIT_S 10 /* seconds from TERM to KILL, at most */
 #define KEEP_S (30 * 24 * 3600) /* seconds for which records of ended jobs are kept */
 
 struct local {

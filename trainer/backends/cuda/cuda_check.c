@@ -17,7 +17,9 @@
 /* Tensor-core convolutions have whole and partial tiles at this size (conv/mma_tile.h). */
 #define HEIGHT 9
 #define WIDTH 35
-#define FEW_CHANNELS 16 /* so that the reference does not take long */
+/* The most channels in trials of cuDNN's kernels, and of ops with so many channels that the
+ * reference would take long. */
+#define FEW_CHANNELS 16
 /* Of all trials: a norm and the convolution that reads it may round to bfloat16 between them. */
 #define TOLERANCE (1. / 48)
 #define SLOW_S 20.

@@ -12,7 +12,8 @@
  * JPEG takes up to three times the samples, a TIFF its largest strip or tile, and each decoder some
  * MiB. */
 #define PIXELS_MAX_SIDE 65535u
-#define PIXELS_MAX_BYTES ((uint64_t)1 << 30) /* of a picture's samples, a TIFF strip, an idx file */
+/* Bytes of a picture's samples, a TIFF strip, an idx file; also values of a TFRecord's tensor. */
+#define PIXELS_MAX_BYTES ((uint64_t)1 << 30)
 #define PIXELS_MAX_FILE ((size_t)1 << 30)    /* of an image file or a TFRecord record */
 
 /* A byte of data compressed by deflate expands to at most 1032 bytes (zlib's documentation). A file

@@ -19,14 +19,16 @@ struct mask_stats {
     unsigned full;           /* the largest value that a sample can have: 2^bits - 1 */
     int64_t bit_ones;        /* pixels of value 1 in masks of 1 bit; they are in of_value[full] */
     bool one_and_full;       /* some mask contains both 1 and the full value */
-    size_t coloured;         /* number of masks with colours */
+    size_t coloured;         /* number of masks with colours; all if palettes_differ */
     struct mask_stats_colour {
         uint32_t rgb;
         int64_t pixels;
     } colours[MASK_STATS_COLOURS]; /* grey is counted in of_value */
     size_t ncolours;               /* larger than MASK_STATS_COLOURS if there are more */
-    bool palettes_differ;    /* an index has different colours in different files */
-    size_t fewest, most;     /* number of values above 0 in a mask: smallest and largest */
+    bool palettes_differ;    /* an index has different colours in two of the first masks; then all
+                              * masks are read as colours */
+    size_t fewest, most;     /* number of values above 0 in a mask without colours: smallest and
+                              * largest */
     /* In the first masks: pairs of a mask and a value above 0; those of one connected region. */
     size_t regions, single;
 };

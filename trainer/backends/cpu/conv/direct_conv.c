@@ -22,8 +22,8 @@
 #include "trainer/backends/ref/chunks.h"
 
 #define MAX_ROWS 3           /* rows of a window */
-#define MIN_PIXELS 32        /* pixels of a row of a 1x1 convolution, at least, if a batch has as
-                              * many */
+#define MIN_PIXELS 32        /* pixels of a row of a 1x1 convolution of stride 1, at least, if a
+                              * batch has as many: shorter rows are joined */
 #define MAX_SUMS (1 << 22)   /* floats of all chunks, unless one chunk has more */
 #define LINE 16              /* floats of a cache line; each section of direct_conv_run()'s
                               * workspace begins with one */

@@ -19,7 +19,7 @@
 #include "trainer/backends/cpu/isa/bf16.h"
 #include "trainer/backends/cpu/isa/simd.h"
 
-#define MOST 4 /* tiles of a trial in each direction, at most */
+#define MOST 4 /* tiles of a trial in each direction, or lines of try_lines(), at most */
 
 #if defined(__x86_64__) && defined(__linux__)
 #define REQUEST_PERMISSION 0x1023 /* ARCH_REQ_XCOMP_PERM */

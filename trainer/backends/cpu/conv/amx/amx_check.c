@@ -8,9 +8,9 @@
 #include "trainer/backends/cpu/isa/amx_tiles.h"
 #include "trainer/backends/trial/verdicts.h"
 
-/* The size of the images that the trial computes. A row has more pixels than two tiles, and an odd
- * number of them; it is shorter if the op has so many channels that the reference would take
- * long. */
+/* The size of the images that the trial computes. A row has more pixels than two tiles have rows,
+ * and an odd number of them; it is shorter if the op has so many channels that the reference would
+ * take long. */
 #define HEIGHT 3
 #define WIDTH 35
 #define WIDTH_OF_MANY 5

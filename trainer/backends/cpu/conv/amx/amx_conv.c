@@ -28,8 +28,8 @@
 #define KERNEL 3
 #define BORDER AMX_CONV_BORDER
 #define NEIGHBOURS 2
-#define SLICE 128 /* pixels, about, whose results wait in floats to be rounded: half a first-level
-                   * cache */
+#define SLICE 128 /* pixels, about, or those of a longer row, whose results wait in floats to be
+                   * rounded: half a first-level cache */
 #define BAND_NUMBERS (1 << 18) /* bf16 values of the source: a quarter of a second-level cache */
 #define TASKS 64 /* target number of tasks of a batch. There are fewer if a task would have less
                   * than c->slice rows, and more if there are more images or if a band would exceed

@@ -6,8 +6,9 @@
 
 #include "trainer/backends/cpu/isa/simd.h"
 
-#define BAND_TILES 32         /* tiles of a band, about; or of a section of a row that has at least
-                               * twice as many */
+#define BAND_TILES 32         /* tiles of a band, about, if a row has fewer. A longer row is a band;
+                               * if it has at least twice as many and all tensors are floats, it is
+                               * computed in sections of so many */
 #define MIN_TILES 16          /* tiles of a batch, at least: with fewer the weights' transform takes
                                * longer than it saves */
 #define MAX_WEIGHTS (1 << 20) /* input channels times output channels */
