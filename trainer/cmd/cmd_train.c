@@ -247,7 +247,8 @@ struct process_state {
     struct err device_error;   /* why it has no device; reported to all ranks later */
 };
 
-/* Returns 0, 1 if all ranks have left at a checkpoint, or -1. */
+/* Opens the data and trains with this process's replicas. Returns 0, 1 if all ranks have left at a
+ * checkpoint, or -1. */
 static int run_replicas(struct settings *c, const struct strategy *strategy, struct comm *comm,
                         const struct process_state *start, struct err *e)
 {

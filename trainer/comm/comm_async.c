@@ -73,8 +73,8 @@ static int open_buffer(struct async *a, struct err *e)
     return a->buffer ? 0 : err_prefix(e, "a fusion buffer of %zu bytes", a->fusion.nbytes);
 }
 
-/* Copies the slices that all ranks have started to a->cycle. Returns how many; 0 if there is none,
- * or on error. */
+/* Copies the slices that all ranks have started to a->cycle. `ready`, this rank's number of them,
+ * is at least 1. Returns how many all have, or 0 on error. */
 static size_t agree_on_slices(struct async *a, size_t ready, struct err *e)
 {
     double fewest = -(double)ready;
@@ -90,7 +90,8 @@ static size_t agree_on_slices(struct async *a, size_t ready, struct err *e)
     return n;
 }
 
-/* Sums the slices of one cycle. Returns how many; 0 if there is none, or on error. */
+/* Sums the slices of one cycle, at least one: a rank calls this only if it has started one. Returns
+ * how many, or 0 on error. */
 static size_t run_cycle(struct async *a, struct err *e)
 {
     clock_sleep(a->last_cycle + a->fusion.cycle_s - clock_now());

@@ -11,7 +11,8 @@
 
 #define MOST_BATCHES 16
 
-/* Lists the different batch sizes of a plan. All steps but the last have those of the first. */
+/* Lists the different batch sizes of a plan, at most MOST_BATCHES, and returns their number. All
+ * steps but the last have those of the first. */
 static int list_batches(const struct shard_plan *plan, int parts, int *list)
 {
     int n = 0;

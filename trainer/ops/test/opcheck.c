@@ -408,7 +408,8 @@ static size_t most_probes(void)
     return fewer ? strtoul(fewer, NULL, 10) : PROBES;
 }
 
-/* Returns the largest error of the gradient of input k relative to its largest value. */
+/* Returns the largest error, in at most most_probes() values, of the gradient of input k, relative
+ * to its largest value. */
 static double check_slopes(struct rig *b, int k, const float *grad)
 {
     size_t n = tensor_count(b->op->in[k]), most = most_probes(), nprobes = n < most ? n : most;
