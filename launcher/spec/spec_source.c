@@ -173,9 +173,10 @@ static bool is_distribution(const char *text, const char *name)
     return strcspn(text, ":,") == strlen(name) && strncmp(text, name, strlen(name)) == 0;
 }
 
-/* Sets s->plane by how Slurm numbered the tasks: it stays 0 for block, and becomes 1 for cyclic, or
- * SLURM_DIST_PLANESIZE for plane. It makes no difference on one node and, except for "arbitrary",
- * with one task on each node. Other distributions are refused, and with o->is_tf all but block. */
+/* Sets s->plane by how Slurm numbered the tasks: it stays 0 for block or without the variable, and
+ * becomes 1 for cyclic, or SLURM_DIST_PLANESIZE for plane. It makes no difference on one node and,
+ * except for "arbitrary", with one task on each node. Other distributions are refused, and with
+ * o->is_tf all but block. */
 static int read_distribution(const struct spec_options *o, struct spec_source *s, struct err *e)
 {
     const char *text = variable("SLURM_DISTRIBUTION");

@@ -266,8 +266,9 @@ static int check_hello(struct host *h, const struct rendezvous_hello *hello, str
     return 0;
 }
 
-/* Checks a complete hello. A peer with another token is dropped; otherwise it becomes a member,
- * unless its hello, or an earlier one, does not fit the run: then the rendezvous fails for all. */
+/* Checks a complete hello. A peer with another token is dropped. A hello that does not fit the run
+ * makes the rendezvous fail for all. If it has failed, the peer gets that error and is dropped;
+ * otherwise it becomes a member. */
 static void admit(struct host *h, struct guest *g)
 {
     char signature[TOKEN_SIGNATURE];

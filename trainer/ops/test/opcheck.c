@@ -775,8 +775,9 @@ static void check_cases(const struct backend *backend, const struct backend *ref
     }
 }
 
-/* Checks all cases, on a device first with cuDNN and then without it; then small weights, ties of
- * pooling, and that no kernel is left untested. A choice of cases (`only`) omits some of these. */
+/* Checks all cases, on a device first with cuDNN and then without it; then small weights (only on
+ * host backends other than the reference), ties of pooling, and that no kernel is left untested. A
+ * choice of cases (`only`) omits some of these. */
 static void check_backend(const struct backend *backend, const struct backend *reference)
 {
     if (!open_backend(backend))
