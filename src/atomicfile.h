@@ -6,7 +6,9 @@
  * rename -> fsync of the folder. If a step up to the rename fails (disk full, no permission), the
  * old file stays and the temporary one is removed; only a writer that is killed leaves one behind.
  * A symbolic link to an existing file is followed; anything that is not a regular file (device,
- * FIFO, folder) is refused. None of this holds for atomicfile_append, which writes in place.
+ * FIFO, folder) is refused. The files of a batch are synced together, atomicfile_create and
+ * atomicfile_write_new replace nothing, and none of this holds for atomicfile_append, which writes
+ * in place.
  *
  * Errors, unless a function says otherwise: ERR_INTERNAL when writing fails, ERR_DATA when reading
  * fails; the text names the path. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Command lines: one table per verb is the source of parsing, --help and the man page. */
+/* Command lines: one table per verb is the source of parsing, --help, the man page and the
+ * completions of shells. */
 #ifndef UNETCTL_SRC_CLI_H
 #define UNETCTL_SRC_CLI_H
 

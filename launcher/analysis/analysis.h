@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Computes everything that a report shows, from one or several sources of results.
+/* Computes everything that a report shows, except what --predict prints (prediction.h), from one or
+ * several sources of results.
  *
  *   source (a study, a folder of logs) -> results -> series (one engine, settings, mode of scaling)
  *     -> models, advice, convergence, noise scale -> decision

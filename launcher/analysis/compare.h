@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Tests whether the difference between two groups of runs, such as those of two counts (numbers of
- * GPUs), is more than chance. The groups are paired if both have the same seeds, and independent
- * otherwise. */
+ * GPUs), is more than chance. Groups of two runs or more are paired if both have the same seeds and
+ * all values are known, and independent otherwise. */
 #ifndef UNETCTL_LAUNCHER_ANALYSIS_COMPARE_H
 #define UNETCTL_LAUNCHER_ANALYSIS_COMPARE_H
 

@@ -8,7 +8,8 @@
  * least DECISION_EFFICIENCY and whose quality holds, or else the base case. Quality is judged by
  * the interval of its change from the base case, simultaneous over all counts. It holds if the
  * interval lies above -DECISION_IOU_MARGIN, and falls if the interval lies below that; otherwise it
- * is undecided, as it always is where the count or the base case has one run. */
+ * is undecided, as it always is where the count or the base case has one run. Quality that was not
+ * recorded, or is not comparable, is unknown, and then does not hold either. */
 #ifndef UNETCTL_LAUNCHER_ANALYSIS_DECISION_H
 #define UNETCTL_LAUNCHER_ANALYSIS_DECISION_H
 

@@ -8,9 +8,9 @@
  *   |G|^2 = (B g_B - b g_b) / (B - b),  tr(Sigma) = (g_b - g_B) / (1/b - 1/B),
  *   B_simple = tr(Sigma) / |G|^2,
  *
- * where numerator and denominator are averaged separately over steps, epochs and runs. With a batch
- * of B, the same progress takes 1 + B / B_simple times the images that the smallest batches would
- * take. */
+ * where numerator and denominator are averaged separately over steps, epochs (without the first),
+ * and runs. With a batch of B, the same progress takes 1 + B / B_simple times the images that the
+ * smallest batches would take. */
 #ifndef UNETCTL_LAUNCHER_ANALYSIS_NOISE_SCALE_H
 #define UNETCTL_LAUNCHER_ANALYSIS_NOISE_SCALE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Predicts what numbers of GPUs that were not measured would give, from the measured step of the
+/* Predicts what numbers of GPUs, measured or not, would give, from the measured step of the
  * smallest number, the size of the gradients, and published figures of the links between GPUs.
  *
  *   step(N) = compute (1 + jitter (s(N) - s(base))) + exposed communication
@@ -8,8 +8,10 @@
  *   between P nodes           2 (P - 1) / P M / bandwidth + messages x latency
  *   each sum of batch norm    2 log2 g x latency + 2 log2 P x latency, never hidden
  *
- * for gradients of M bytes. The factors are those of a reduce-scatter and an all-gather, the least
- * that any all-reduce transfers. There are three cases:
+ * for gradients of M bytes; each log2 is rounded up. compute is the measured step without its own
+ * exposed communication, but at least half that step; strong scaling multiplies it by base / N. The factors
+ * are those of a reduce-scatter and an all-gather, the least that any all-reduce transfers. There
+ * are three cases:
  *
  *               bandwidth   messages per slice       slices   hidden behind the backward pass
  *   low         published   2 log2 (a tree)          1        2/3 of compute, not the last MiB

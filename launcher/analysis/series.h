@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A series: the good runs of one engine in one mode of scaling, by number of GPUs. Has every
- * quantity with its spread, and speed-up and efficiency with intervals.
+/* A series: the good runs of one engine with the same settings (series_list.h) in one mode of
+ * scaling, by number of GPUs. Has every quantity with its spread, and for times the speed-up and
+ * efficiency with intervals.
  *
  *   S(N) = T(base) / T(N)        E(N) = S(N) base / N     base: the smallest count
  *

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* unetctl collect: copies the logs of a study's runs to STUDY/logs and writes a table of results
- * there; with --logs it reads a folder of logs of any origin instead. */
+/* unetctl collect: copies the logs of a study's good runs to STUDY/logs and writes a table of all
+ * runs there; with --logs it reads a folder of logs of any origin instead, and writes to the folder
+ * of --output. */
 #include "config.h"
 #include "launcher/cmd/cmd.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* unetctl finish writes the marker of an attempt (one submission of a run): the file DONE or
- * FAILED in its folder. It is the last command of submit_file.sh, except with the embedded engine,
- * unet-train, which writes the marker itself. */
+/* unetctl finish writes the marker of an attempt (one submission of a run), the file DONE or FAILED
+ * in its folder, and before DONE a record.jsonl if there is none. submit_file.sh calls it after the
+ * ranks have ended, except with the embedded engine, unet-train, which writes both itself. */
 #include "config.h"
 #include "launcher/cmd/cmd.h"
 

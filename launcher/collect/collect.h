@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Reads a study's folder and writes its results: one row for each run that exists or is planned,
  * and copies of the logs of good runs, which are done and verified, in STUDY/logs. Does the same
- * for a folder of logs without a study. */
+ * for a folder of logs without a study, whose results go to a folder that the caller names. */
 #ifndef UNETCTL_LAUNCHER_COLLECT_COLLECT_H
 #define UNETCTL_LAUNCHER_COLLECT_COLLECT_H
 

@@ -15,13 +15,14 @@
  * if the folder or its results.csv cannot be read, or if there is no log; table is then empty.
  *
  * A results.csv may have been edited, so it is compared with those of its logs that exist: a done
- * row becomes corrupt if its log is invalid or contradicts it, if it has the run or the log of an
- * earlier row, the engine, settings, number of GPUs and seed of another row (of copies, one
- * remains), or a time or quality that no run can have.
+ * row becomes corrupt if its log is invalid or contradicts it, if its scores are invalid, if it has
+ * the run or the log of an earlier row, the engine, settings, number of GPUs and seed of another
+ * row (of copies, one remains), or a time or quality that no run can have.
  *
  * Without results.csv, a log that is invalid becomes a corrupt row with a note. So do a log, or any
- * .csv file but images_*, of which neither the name nor the lines give the number of GPUs, a
- * compressed log, and logs that contradict each other (suspects.h). */
+ * .csv file but images_*, of which neither the name nor the lines give the number of GPUs, a log
+ * that is compressed or whose name ends in .CSV, one with invalid scores, and logs that contradict
+ * each other (suspects.h). */
 int logs_folder_read(const char *dir, struct results *table, struct err *e);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Derives findings, with remedies, from the facts of hosts and ranks (facts.h, probe.h). */
+/* Derives findings, with remedies for problems, from the facts of hosts (facts.h), the reports of
+ * ranks (probe.h), and the list of MPI types that srun prints. */
 #ifndef UNETCTL_LAUNCHER_DOCTOR_DIAGNOSIS_H
 #define UNETCTL_LAUNCHER_DOCTOR_DIAGNOSIS_H
 

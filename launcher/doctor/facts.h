@@ -18,8 +18,8 @@
 
 #include <jansson.h>
 
-/* Collects the facts. backend is train.backend, for "compute"; if it is NULL, "compute" is
- * omitted. The caller releases the result. NULL only if memory ran out. */
+/* Collects the facts. backend is train.backend, for "compute"; if it is NULL, or unet-train does
+ * not answer, "compute" is omitted. The caller releases the result. NULL only if memory ran out. */
 json_t *facts_collect(const char *backend);
 
 #endif

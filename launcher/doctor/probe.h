@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* One rank of a rehearsal (unetctl doctor --gpus). It is started as the ranks of runs are, by
  * the same job script and launcher, but examines its surroundings instead of training, and writes
- * rank-K.json to the rehearsal's folder:
+ * rank-K.json to the rehearsal's folder, one object with
  *
  *   the facts of its host (facts.h), and
  *   {"schema":1,"index":0,"world":4,"procid":"0","name":"node1","spec":REPORT (spec_report.h),
@@ -12,7 +12,8 @@
  *              "clock_s":0.001,"error":""}],
  *    "visible":"0,1","data":"","lock":"held"}
  *
- * visible is CUDA_VISIBLE_DEVICES; data is why the images cannot be read, or "". */
+ * visible is CUDA_VISIBLE_DEVICES; data is why the images cannot be read, or ""; lock is "held" if
+ * the rank sees the lock of the waiting doctor, "free" if it does not, or the error. */
 #ifndef UNETCTL_LAUNCHER_DOCTOR_PROBE_H
 #define UNETCTL_LAUNCHER_DOCTOR_PROBE_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Makes paths and folders, locks folders, writes files in them, and finds temporary files that a
- * killed process left there. */
+/* Makes paths and folders, locks folders, writes files in them, and recognizes temporary files that
+ * a killed process left there. */
 #ifndef UNETCTL_LAUNCHER_HOST_PATH_H
 #define UNETCTL_LAUNCHER_HOST_PATH_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Examines a data folder, for the defaults of init and the warnings of init, plan and doctor. */
+/* Examines a data folder, for the defaults of init, the warnings of init, plan and doctor, and for
+ * generate, which needs to know whether there are images. */
 #ifndef UNETCTL_LAUNCHER_PLAN_DATA_LOOK_H
 #define UNETCTL_LAUNCHER_PLAN_DATA_LOOK_H
 

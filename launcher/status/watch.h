@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Follows runs until they end: with a bar for each on a terminal, otherwise with a line for each
- * change of state. */
+/* Follows runs until they end: on a terminal with a bar for each that fits, otherwise with a line
+ * for each change of state. */
 #ifndef UNETCTL_LAUNCHER_STATUS_WATCH_H
 #define UNETCTL_LAUNCHER_STATUS_WATCH_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Dependencies of new jobs: the jobs that --after names, sbatch's --dependency if it is given and,
- * for --max-in-flight K, the job submitted K jobs earlier. At most K jobs of the study then run at
- * a time, and no process has to supervise them.
+ * for --max-in-flight K with Slurm, the job submitted K jobs earlier. At most K jobs of the study
+ * then run at a time, and no process has to supervise them.
  *
  * There are K lanes, each with the last job submitted to it. A new job depends on the job of the
  * lane whose turn it is, by "afterany": however that job ends (a requeued job has not ended). At

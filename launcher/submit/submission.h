@@ -3,11 +3,11 @@
  *
  * Under the ledger's lock, plan and limits are first checked for all runs, and the scheduler is
  * queried once for the jobs of the study, unless the study is new and cannot have any. A run that
- * has a job, a file DONE or FAILED, or an attempt
- * that began is skipped. For each other run "submitting" is written to the ledger and fsynced, the
- * run's files get their final names, the job is submitted, and "submitted" is written and fsynced;
- * the files become durable later. After a crash in between, the job's tag shows whether the job
- * exists. If the scheduler cannot be queried, nothing is submitted.
+ * has a job, a file DONE or FAILED, or an attempt that began is skipped (unless it is resumed). For
+ * each other run "submitting" is written to the ledger and fsynced, the run's files get their final
+ * names, the job is submitted, and "submitted" is written and fsynced; the files become durable
+ * later. After a crash in between, the job's tag shows whether the job exists. If the scheduler
+ * cannot be queried, nothing is submitted.
  *
  * Independent waits overlap: the scheduler's answers, the files (write_queue.h), the fsync of a
  * new study's events, and the submission of jobs whose files are complete. */

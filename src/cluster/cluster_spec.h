@@ -4,7 +4,8 @@
  *
  *   {"cluster":{"worker":["host:port",...]},"task":{"type":"worker","index":I}}
  *
- * A slot is a task's number on its node, from 0. The task in slot s listens at port_base + s. */
+ * with other types of task than "worker" if struct cluster_spec has jobs. A slot is a task's number
+ * on its node, from 0. The task in slot s listens at port_base + s. */
 #ifndef UNETCTL_SRC_CLUSTER_CLUSTER_SPEC_H
 #define UNETCTL_SRC_CLUSTER_CLUSTER_SPEC_H
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* log.csv, the table of epochs that unet-train writes, in the form of the two reference systems:
  * the TensorFlow and PyTorch programs that its results are compared with (logs/SCHEMA.md). The
- * reader is strict: it accepts only files that one writer wrote completely. */
+ * reader is strict: it refuses files that end inside a line, lack a row between others, or mix two
+ * runs. It does not notice that whole rows at the end are missing. */
 #ifndef UNETCTL_SRC_RUN_EPOCH_CSV_H
 #define UNETCTL_SRC_RUN_EPOCH_CSV_H
 

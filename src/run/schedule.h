@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The learning rate of a step: the base rate, scaled by the number of GPUs, times a factor that
- * depends on how much of the training is done. A warm-up raises it from the base rate to the
+/* The learning rate of a step: the base rate, times a scale for the number of GPUs (1 without
+ * scaling), times a factor that depends on the epoch. A warm-up raises it from the base rate to the
  * scaled one. */
 #ifndef UNETCTL_SRC_RUN_SCHEDULE_H
 #define UNETCTL_SRC_RUN_SCHEDULE_H

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Predictions with known answers: computed by hand, or measured by the reference. */
+/* Predictions are compared with values computed by hand and with times published for the reference
+ * systems; links are decoded, and missing values are reported. */
 #include "config.h"
 #include "launcher/analysis/prediction.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Whole studies with a known truth: times follow Amdahl's law with scatter; IoU depends on the
- * seed and not on the count, or falls from some count. Checks how often the analysis is right. */
+/* Whole studies with a known truth: times follow Amdahl's law with scatter; IoU varies with the
+ * seed and the run, and either does not depend on the count or is lower from some count on. Checks
+ * how often the analysis is right. */
 #include "config.h"
 #include "launcher/analysis/analysis.h"
 

@@ -6,7 +6,7 @@
  *   train_loss, eval_accuracy         loss and score, which is taken as IoU, of the epoch
  *                                     metadata.epoch_num (from 1), or of the last one
  *   eval_start, eval_stop             evaluation
- *   run_stop                          the end, metadata.status "success"
+ *   run_stop                          the end; metadata.status, if given, must be "success"
  *   number_of_ranks, seed, engine, global_batch_size, train_samples, eval_samples: what was run. */
 #ifndef UNETCTL_LAUNCHER_COLLECT_LOG_MLLOG_FILE_H
 #define UNETCTL_LAUNCHER_COLLECT_LOG_MLLOG_FILE_H

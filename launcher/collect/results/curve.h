@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The epochs of a run, from its log. */
+/* The epochs of a run, from its log or its record. */
 #ifndef UNETCTL_LAUNCHER_COLLECT_RESULTS_CURVE_H
 #define UNETCTL_LAUNCHER_COLLECT_RESULTS_CURVE_H
 

@@ -19,7 +19,8 @@
 #define MAX_FILE (64 << 20)
 
 /* The type of a member: TEXT is an array of characters, OWNED an allocated string or NULL, COUNT an
- * int, SEED a long, REAL a double that may be NaN, and FLAG an int that is 1, 0 or -1 (unknown). */
+ * int, SEED a long, STATE an enum result_state, REAL a double that may be NaN, and FLAG an int that
+ * is 1, 0 or -1 (unknown). */
 enum kind { TEXT, OWNED, COUNT, SEED, STATE, REAL, FLAG };
 
 struct column {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Problems that hosts and ranks report lead to their findings, and good reports lead to neither
- * errors nor warnings. */
+/* Reports of hosts and ranks with one problem each (not every kind of problem) lead to its finding,
+ * and good reports to neither errors nor warnings; srun's list of MPI types is compared with the
+ * launcher. */
 #include "config.h"
 #include "launcher/doctor/diagnosis.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Two processes greet each other. Other programs, silent ports and wrong names are
- * distinguished. */
+/* Two processes greet each other. This rank's own port, a port that never answers, a closed port
+ * and an unknown name are not reached, each for its own reason. */
 #include "config.h"
 #include "launcher/doctor/mesh.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A chart as SVG within an HTML page. Colours, lines and marks are classes of page_style.c, for
- * light and dark pages. Pointing at a value shows it without any script. */
+ * light and dark pages. Pointing at a value that is listed (chart_series_lists) shows it, without
+ * any script. */
 #ifndef UNETCTL_LAUNCHER_REPORT_CHART_CHART_SVG_H
 #define UNETCTL_LAUNCHER_REPORT_CHART_CHART_SVG_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The ledger is replayed after crashes, and its lock excludes other processes. */
+/* Events are replayed, also after crashes; the study keeps its id; the lock excludes other
+ * processes; copies of a study and unknown schemas are refused. */
 #include "config.h"
 #include "launcher/study/ledger.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The encoding is compared with the bytes in the format's documentation. */
+/* Encoded fields are compared with their bytes, most of them from the format's documentation. */
 #include "config.h"
 #include "src/format/protobuf.h"
 

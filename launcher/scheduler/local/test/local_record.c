@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Records of the local queue are read as they were written, and the state of jobs whose keeper
- * has ended is derived. */
+/* Records of the local queue are read as they were written, damaged ones are refused, records are
+ * listed, and the phase of a job is derived from its record and its keeper. */
 #include "config.h"
 #include "launcher/scheduler/local/local_record.h"
 

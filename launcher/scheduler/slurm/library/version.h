@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The differences between the releases of Slurm from 22.05 to 26.05. No other file depends on
- * the release. */
+/* The differences between the releases of Slurm from 22.05 to 26.05. No other file is compiled
+ * differently for another release; library.c reports the release, and refusal.c compares it with
+ * the cluster's. */
 #ifndef UNETCTL_LAUNCHER_SCHEDULER_SLURM_LIBRARY_VERSION_H
 #define UNETCTL_LAUNCHER_SCHEDULER_SLURM_LIBRARY_VERSION_H
 
