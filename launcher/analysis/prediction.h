@@ -9,9 +9,9 @@
  *   each sum of batch norm    2 log2 g x latency + 2 log2 P x latency, never hidden
  *
  * for gradients of M bytes; each log2 is rounded up. compute is the measured step without its own
- * exposed communication, but at least half that step; strong scaling multiplies it by base / N. The factors
- * are those of a reduce-scatter and an all-gather, the least that any all-reduce transfers. There
- * are three cases:
+ * exposed communication, but at least half that step; strong scaling multiplies it by base / N. The
+ * factors are those of a reduce-scatter and an all-gather, the least that any all-reduce transfers.
+ * There are three cases:
  *
  *               bandwidth   messages per slice       slices   hidden behind the backward pass
  *   low         published   2 log2 (a tree)          1        2/3 of compute, not the last MiB

@@ -5,9 +5,9 @@
  *   what Keras' CSVLogger writes (keras_log.h),
  *   MLPerf's logging lines ":::MLLOG {...}" (mllog_file.h).
  *
- * A table that ends inside a line, an MLPerf log without run_stop, and any log with an invalid number
- * are refused as a whole. That whole rows at the end of a table are missing is not noticed here; a
- * comparison with other logs may show it (suspects.h). */
+ * A table that ends inside a line, an MLPerf log without run_stop, and any log with an invalid
+ * number are refused as a whole. That whole rows at the end of a table are missing is not noticed
+ * here; a comparison with other logs may show it (suspects.h). */
 #ifndef UNETCTL_LAUNCHER_COLLECT_LOG_LOG_FILE_H
 #define UNETCTL_LAUNCHER_COLLECT_LOG_LOG_FILE_H
 
