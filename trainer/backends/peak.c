@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Measures peak rates of the processor (peak.h). */
+/* Measures the peak rates of one core (peak.h). */
 #include "config.h"
 #include "trainer/backends/peak.h"
 

@@ -3,7 +3,8 @@
  * DIR/state-EEEEEEE-IIIIIIIIII.safetensors, named by the number of completed epochs and of images
  * used in the next one, so that names sort in the order of training. Files are written under
  * another name, fsynced and renamed, and their metadata have a hash of the content, so that
- * incomplete ones are never used. The newest two are kept, in case one is damaged. */
+ * incomplete ones are never used. While a training runs the newest two are kept, in case one is
+ * damaged; when it is complete, only the newest. */
 #ifndef UNETCTL_TRAINER_CHECKPOINT_SNAPSHOT_H
 #define UNETCTL_TRAINER_CHECKPOINT_SNAPSHOT_H
 

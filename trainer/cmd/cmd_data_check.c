@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* unet-train data check: decodes images and reports those that cannot be used. */
+/* unet-train data check: decodes images and prints their properties, or why they cannot be used. */
 #include "config.h"
 #include "trainer/cmd/cmd.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* unet-train devices: lists devices, backends and communicators of this build, and checks the
- * kernels. */
+/* unet-train devices: lists devices, backends and communicators of this build, and with --check
+ * compares kernels with the reference. */
 #include "config.h"
 
 #include <stdio.h>

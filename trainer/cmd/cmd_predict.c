@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* unet-train predict: writes masks for images of any size. */
+/* unet-train predict: writes masks, or a table of classes, for images of any size. */
 #include "config.h"
 
 #include <errno.h>

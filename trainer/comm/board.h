@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sums in memory that several parties (threads or processes) share: each party copies its values
- * there, and after a barrier every party can read all of them. For a small sum that involves no
- * other board each party adds up all values by itself, which saves a second barrier. */
+/* Sums, or maxima, in memory that several parties (threads or processes) share: each party copies
+ * its values there, and after a barrier every party can read all of them. Of few values, if no
+ * other board is involved, each party reduces all by itself, which saves a second barrier. */
 #ifndef UNETCTL_TRAINER_COMM_BOARD_H
 #define UNETCTL_TRAINER_COMM_BOARD_H
 

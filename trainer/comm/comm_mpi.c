@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Every collective starts non-blocking MPI calls and polls them; between two polls check_waiting
- * looks for errors, signals, lost ranks and the deadline. Only opening, place and close also make
- * calls that block. Lost ranks are found by the lifeline, TCP connections between the processes
- * (rendezvous/lifeline.h), and among the ranks of this host by their process ids. */
+/* The ranks of a host sum in shared memory (node.h) if they can share it. All other communication
+ * of collectives is by non-blocking MPI calls that are polled. check_waiting looks for errors,
+ * signals, lost ranks and the deadline, between two polls and while a rank waits for others of its
+ * host. Only opening, place and close also make MPI calls that block. Lost ranks are found by the
+ * lifeline, TCP connections between the processes (rendezvous/lifeline.h), and among the ranks of
+ * this host by their process ids. */
 #include "config.h"
 #include "trainer/comm/comm_mpi.h"
 

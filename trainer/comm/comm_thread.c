@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A member publishes its slices, waits at a barrier, reads the slices of all members (a sum also
- * writes this member's share of them), and waits again before its slices may change. The group
- * keeps the first error of a member. */
+ * writes this member's share of them), and waits again before its slices may change; only sum_small
+ * uses a board (board.h) instead. The group keeps the first error of a member. */
 #include "config.h"
 #include "trainer/comm/comm_thread.h"
 

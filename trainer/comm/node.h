@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sums over the ranks of one node, which are processes, in memory that all of them have mapped:
- * each rank sums its share between two barriers. Values in the node's place (memory of
- * node_offer_place) are summed there; other values are copied to shared memory and back.
+/* Sums, or maxima, over the ranks of one node, which are processes, in memory that all of them have
+ * mapped: each rank reduces its share between two barriers, or of few values all (board.h). Values
+ * in the node's place (memory of node_offer_place) are summed there; other values are copied to
+ * shared memory and back.
  *
  * The first rank creates the memory by memfd_create, and the others open it through /proc, so that
  * the kernel frees it however the ranks end. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Properties that follow from the kind and the tensors of an op: its form and its name. */
+/* Properties of an op that follow from its kind, attributes and tensors, such as its form and its
+ * name. */
 #include "config.h"
 #include "trainer/core/op.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A network: the weights of one replica, and a compiled graph for each mode and batch size, which
  * is built on first use and kept. Graphs share one arena of activations. After the first run with a
- * mode and batch size (on a device the first two), runs allocate nothing. A network is used by one
- * thread only (kernels may use OpenMP threads). Functions that return int return 0, or -1 with *e
- * set. */
+ * mode and batch size (on a device the first two, and one more when the arena has moved), runs
+ * allocate nothing. A network is used by one thread only (kernels may use OpenMP threads).
+ * Functions that return int return 0, or -1 with *e set. */
 #ifndef UNETCTL_TRAINER_NETWORK_NETWORK_H
 #define UNETCTL_TRAINER_NETWORK_NETWORK_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A network's memory on a device: its arena, and slots of pinned host memory for images and
- * targets. While the device computes on one slot's images, the host fills the next. */
+/* A network's runs and memory on a device: its arena, and slots of pinned host memory for images
+ * and targets. While the device computes on one slot's images, the host fills the next. */
 #ifndef UNETCTL_TRAINER_NETWORK_STAGE_H
 #define UNETCTL_TRAINER_NETWORK_STAGE_H
 

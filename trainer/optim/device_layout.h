@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The tensors of the parameters on a device, cut into pieces of at most 8192 numbers, each of which
- * a thread block updates. */
+/* The tensors of the parameters on a device, for updates that treat tensors separately (LARS, LAMB,
+ * penalties), cut into pieces of at most 8192 numbers, each of which a thread block processes. */
 #ifndef UNETCTL_TRAINER_OPTIM_DEVICE_LAYOUT_H
 #define UNETCTL_TRAINER_OPTIM_DEVICE_LAYOUT_H
 

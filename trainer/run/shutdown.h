@@ -5,8 +5,8 @@
  * end without a marker, so that it can be resumed; after SIGINT the exit code is 130. A SIGINT
  * after any of these signals ends it at once with the marker FAILED. If its current step then takes
  * longer than 0.3 s, a thread writes the marker, as mpirun kills its ranks after a second, and ends
- * the process another second later. In other verbs SIGINT and SIGTERM end the process with an
- * error.
+ * the process another second later. In the verbs eval and predict SIGINT and SIGTERM end the
+ * process with an error; other verbs do not catch these.
  *
  * The thread also ends a process whose folder belongs to a later start of the job (record_check),
  * even while it waits for lost ranks. */

@@ -8,9 +8,9 @@
  * With several GPUs both use nccl, but tasks that were started by hand without a cluster spec use
  * mpi. train.comm may name another communicator.
  *
- * The sources are run.json (layout), the cluster spec (TF_CONFIG), Slurm's step
- * (SLURM_STEP_NUM_TASKS, SLURM_PROCID), the MPI launcher's environment, and MPI itself. If two
- * differ, the run does not start, and the error names both. */
+ * The sources are run.json (layout), the cluster spec (TF_CONFIG), the launcher's environment (Open
+ * MPI's, PMI's or, without those, Slurm's step: SLURM_STEP_NUM_TASKS, SLURM_PROCID), and MPI
+ * itself. If two differ, the run does not start, and the error names both. */
 #ifndef UNETCTL_TRAINER_RUN_STRATEGY_H
 #define UNETCTL_TRAINER_RUN_STRATEGY_H
 

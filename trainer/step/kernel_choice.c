@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Rank 0 times its kernels (network_choose), and sends their names as text (device_ops.choices). */
+/* Rank 0 times its kernels (network_choose), and sends what it has chosen as text
+ * (device_ops.choices). */
 #include "config.h"
 #include "trainer/step/kernel_choice.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Fused ops (core/op.h) as plain ops one after another: what is applied to the sources, the op
- * itself, what is applied to its result. For convolutions and max pooling; other fused ops have
- * kernels of their own. The workspace holds the tensors in between, and behind them the workspace
- * of one plain kernel at a time. */
+ * itself, what is applied to its result. For convolutions and max pooling; other fused ops, and a
+ * ReLU before max pooling, have kernels of their own. The workspace holds the tensors in between,
+ * and behind them the workspace of one plain kernel at a time. */
 #include "config.h"
 #include "trainer/backends/ref/ref.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Functions of one float without branches or calls, so that the compiler vectorizes loops over
+/* Functions of floats without branches or calls, so that the compiler vectorizes loops over
  * them. */
 #ifndef UNETCTL_TRAINER_BACKENDS_REF_VECTOR_MATH_H
 #define UNETCTL_TRAINER_BACKENDS_REF_VECTOR_MATH_H

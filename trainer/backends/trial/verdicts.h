@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The outcomes of trials: each problem is tried once in a process. */
+/* The outcomes of trials: each problem of a table (struct verdicts; the CUDA backend has one for
+ * each GPU) is tried once in a process. */
 #ifndef UNETCTL_TRAINER_BACKENDS_TRIAL_VERDICTS_H
 #define UNETCTL_TRAINER_BACKENDS_TRIAL_VERDICTS_H
 

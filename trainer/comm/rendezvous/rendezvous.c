@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The part of the ranks other than 0: connects with retries, sends a signed hello, and waits for
- * rank 0's verdict. Errors say where the connection failed. */
+/* Opens and closes a rendezvous. On ranks other than 0 (rank 0: rendezvous_host.c) it connects with
+ * retries, sends a signed hello, and waits for rank 0's verdict. Errors say where the connection
+ * failed. */
 #include "config.h"
 #include "trainer/comm/rendezvous/rendezvous.h"
 

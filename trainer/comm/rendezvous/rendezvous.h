@@ -9,9 +9,10 @@
  *
  * These errors are distinguished (all ERR_PEER): a rank that did not connect, connected twice, or
  * left while others were missing; a rank with another world size, cluster spec, plan or program, or
- * with the device of another rank. When connecting to rank 0: its host has no address; no process,
- * or another program, listens there; its name resolves to this host; rank 0 belongs to another run
- * or is stopped. Peers without the token are ignored and cannot end a run. */
+ * with the device of another rank. On rank 0: its port is in use. When connecting to rank 0: its
+ * host has no address; no process, or another program, listens there; its name resolves to this
+ * host; rank 0 belongs to another run, is stopped or has ended. Peers without the token are ignored
+ * and cannot end a run. */
 #ifndef UNETCTL_TRAINER_COMM_RENDEZVOUS_RENDEZVOUS_H
 #define UNETCTL_TRAINER_COMM_RENDEZVOUS_RENDEZVOUS_H
 

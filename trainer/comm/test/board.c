@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Threads that sum by shared memory: no thread passes a barrier early, sums are exact and in the
- * order of ranks, and a thread that is absent or brings another slice is detected. */
+/* Threads that sum by shared memory: no thread passes a barrier early, sums are rounded as in the
+ * order of ranks, and a thread that is absent or brings another word (board_agree) is detected. */
 #include "config.h"
 #include "trainer/comm/board.h"
 

@@ -7,8 +7,8 @@
 
 #include "trainer/comm/comm.h"
 
-/* Runs every collective with several sizes. Returns -1 if a call failed or a result is wrong; e
- * says which. */
+/* Runs every collective on host memory, sums with several sizes. Returns -1 if a call failed or a
+ * result is wrong; e says which. */
 int check_collectives(struct comm *c, struct err *e);
 
 #endif

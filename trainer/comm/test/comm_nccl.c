@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The NCCL communicator over emulated GPUs (nccl_emulated.c), with ranks as threads and as
- * processes: every collective, sums in a device's queue and in recorded programs, and what ends a
- * wait. With an operand, in a build without the emulation: that many threads on as many GPUs with
- * the real NCCL. */
+/* The NCCL communicator over emulated GPUs (nccl_emulated.c): every collective with ranks as
+ * threads and as processes; with threads also sums in a device's queue and in recorded programs,
+ * and what ends a wait. With an operand from 1 to 4, in a build without the emulation: the
+ * collectives and the sums in queues, of that many threads on as many GPUs with the real NCCL. */
 #include "config.h"
 #include "trainer/backends/backends.h"
 #include "trainer/comm/comm_nccl.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Decodes every pair of a data folder to check and hash it. Several pairs are decoded at a time;
- * the error is always that of the first bad pair. */
+/* Decodes every pair of a data folder (an image and its mask, or an image with a class) to check
+ * and hash it. Several pairs are decoded at a time; the error is always that of the first bad
+ * pair. */
 #include "config.h"
 #include "trainer/data/set/candidates.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Decodes, hashes and checks the pairs of a data set before split.c divides them. */
+/* Decodes, hashes and checks the pairs of a data set (an image and its mask, or an image with a
+ * class) before split.c divides them. */
 #ifndef UNETCTL_TRAINER_DATA_SET_CANDIDATES_H
 #define UNETCTL_TRAINER_DATA_SET_CANDIDATES_H
 

@@ -2,8 +2,9 @@
 /* Divides the images of an epoch between steps and ranks. All functions are pure.
  *
  * An epoch is a permutation of `items` = images x repeat positions, equal on all ranks. It is cut
- * into steps, and each step into one share per device (part). Shares are disjoint and cover the
- * items of the plan for any number of ranks, as all ranks round the same fractions of one order. */
+ * into steps, and each step into one share per device (part). Shares are disjoint and cover
+ * positions plan.begin to plan.used for any number of ranks, as all ranks round the same fractions
+ * of one order. */
 #ifndef UNETCTL_TRAINER_DATA_SET_SHARD_H
 #define UNETCTL_TRAINER_DATA_SET_SHARD_H
 

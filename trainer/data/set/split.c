@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Divides the pairs by lists, folders or seed. Copies of an image, found by the hash of its pixels,
- * are never on both sides: the seed divides groups of copies, lists that separate copies are
- * refused, and if folders separate them, those for training are left out. */
+/* Divides the pairs by lists, folders or seed, or takes all for validation. Copies of an image,
+ * found by the hash of its pixels, are never on both sides: the seed divides groups of copies,
+ * lists that separate copies are refused, and if folders separate them, those for training are left
+ * out. */
 #include "config.h"
 #include "trainer/data/set/split.h"
 

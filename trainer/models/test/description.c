@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Descriptions of models: the built-in ones have the numbers of parameters of their papers, and
- * errors name the place and what to do. */
+/* Descriptions of models: built-in ones have the numbers of parameters that are published, errors
+ * name the place and what is wrong, and damaged texts give a model or an error. */
 #include "config.h"
 #include "trainer/models/model.h"
 

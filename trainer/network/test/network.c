@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The contract of network.h, for every backend that computes on the host. */
+/* What network.h promises: batches, inference and calls of ready on every backend that computes on
+ * the host; sizes, first weights, refusals, threads and steps without images on one. */
 #include "config.h"
 #include "trainer/backends/backends.h"
 #include "trainer/network/network.h"

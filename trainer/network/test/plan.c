@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* In the memory plan of a network, tensors with overlapping lifetimes do not overlap in memory. */
+/* In the memory plan of a U-Net, what is in use at the same time (tensors, workspaces, what ops
+ * keep) does not overlap, except a result with the input whose memory it takes; and the plan is
+ * small. */
 #include "config.h"
 #include "trainer/core/plan.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* N replicas (threads) with b images each, whose gradients are summed, compute the same as one
- * replica with N b images, if batch norm is absent or synchronised. */
+/* 2 or 3 replicas (threads), whose gradients are summed, compute the same up to rounding as one
+ * replica with all their images, if batch norm is absent or synchronised. */
 #include "config.h"
 #include "trainer/backends/backends.h"
 #include "trainer/network/network.h"

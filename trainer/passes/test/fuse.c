@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A fused graph computes the same as the unfused one, on every backend of the host. */
+/* Which ops are fused, and that a fused graph computes the same as the unfused one up to rounding:
+ * on every backend of the host, or (check_residual, check_block, check_readers) on the
+ * reference. */
 #include "config.h"
 #include "trainer/backends/backends.h"
 #include "trainer/passes/fuse.h"

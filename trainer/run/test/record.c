@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Cases that t/t3100-train.t does not reach: the order of several endings, and a run without an
- * end. */
+/* Cases that t/t3100-train.t does not reach: a second writer, the order of several endings, a
+ * start's own marker file (UNETCTL_START), and a new start in the folder of a failed one. */
 #include "config.h"
 #include "trainer/run/record.h"
 

@@ -8,7 +8,7 @@
 
 #include "t/tap.h"
 
-/* The example of doc/FORMATS.md. */
+/* The example of doc/FORMATS.md, shortened and with some other values. */
 static const char good[] =
     "{\"schema\":1,"
     "\"study\":\"demo\",\"study_id\":\"0a1b\",\"run\":\"unet-g03-s1\",\"engine\":\"embedded\","

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* 3x3 convolutions with few channels: forward, and the gradient of the input, which is the
- * convolution with the window rotated by 180 degrees and the input and output channels
- * exchanged. */
+/* 3x3 convolutions with few channels (at most 64): forward, alone or with a ReLU, and the gradient
+ * of the input, which is the convolution with the window rotated by 180 degrees and the input and
+ * output channels exchanged. */
 #include "config.h"
 #include "trainer/backends/cpu/conv/conv2d.h"
 

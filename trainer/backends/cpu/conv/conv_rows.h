@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The inner loops of 3x3 convolutions, one row of pixels at a time.
+/* The inner loops of convolutions, one row of pixels at a time. What follows describes 3x3 windows;
+ * transposed convolutions, direct_conv.c and Winograd's products use the same loops with other
+ * windows.
  *
  * A vector holds `lanes` results: `lanes` channels of one pixel, or, if there are fewer channels,
  * all channels of several neighbouring pixels, a group. The pixels of a group share the values of

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The head, the 1x1 convolution with one output channel at the end of a network, which is bound by
- * memory. A batch norm and its ReLU in front of it (norm_prologue.h) are applied to one block of
- * pixels at a time, and the sums for the norm's gradient are added up while the block is in the
- * cache. */
+/* The head of a network with one logit for each pixel: a 1x1 convolution with one output channel,
+ * which is bound by memory. A batch norm and its ReLU in front of it (norm_prologue.h) are applied
+ * to one block of pixels at a time, and the sums for the norm's gradient are added up while the
+ * block is in the cache. */
 #ifndef UNETCTL_TRAINER_BACKENDS_CPU_HEAD_HEAD_H
 #define UNETCTL_TRAINER_BACKENDS_CPU_HEAD_HEAD_H
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ReLU and max pooling in one op. For the gradient it keeps two bits for each result, in place of
- * the input. */
+/* ReLU and max pooling in one op. In place of the input its gradient reads the result, and two bits
+ * for each of its values: which of the four was the largest (eight values to a float,
+ * core/op.h). */
 #include "config.h"
 #include "trainer/backends/cpu/isa/simd.h"
 #include "trainer/backends/cpu/pool/pool_kernels.h"

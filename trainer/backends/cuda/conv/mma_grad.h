@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Gradients of 3x3 and transposed convolutions on tensor cores, in one pass over the tensors. A
- * kernel reads the gradient d of the convolution's result (of 3x3 a deferred norm gradient is
- * applied in the prologue) and the convolution's input act; it writes the gradient of the input, if
- * that is wanted, and per block a partial gradient of the weights and bias, which mma_reduce adds
- * up. */
+ * kernel reads the gradient d of the convolution's result (of 3x3 a deferred norm gradient, if
+ * there is one, is applied in the prologue) and the convolution's input act; it writes the gradient
+ * of the input, if that is wanted, and per block a partial gradient of the weights and bias, which
+ * mma_reduce adds up. */
 #ifndef UNETCTL_TRAINER_BACKENDS_CUDA_CONV_MMA_GRAD_H
 #define UNETCTL_TRAINER_BACKENDS_CUDA_CONV_MMA_GRAD_H
 

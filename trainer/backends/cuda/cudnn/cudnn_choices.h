@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The fastest engines found, kept in a file for later runs: cudnn-choices in
- * $XDG_CACHE_HOME/unetctl or ~/.cache/unetctl. A process reads it at its first look-up;
- * saving reads it again, merges what other processes have added and replaces the file as a whole. A
- * damaged file is reported and ignored. Any thread may call. */
+/* For each problem that was timed the fastest engine, or that the own kernel was faster: kept in a
+ * file for later runs, cudnn-choices in $XDG_CACHE_HOME/unetctl or ~/.cache/unetctl. A process
+ * reads it at its first look-up; saving reads it again, merges what other processes have added and
+ * replaces the file as a whole. A damaged file is reported, ignored, and replaced when choices are
+ * saved. Any thread may call. */
 #ifndef UNETCTL_TRAINER_BACKENDS_CUDA_CUDNN_CUDNN_CHOICES_H
 #define UNETCTL_TRAINER_BACKENDS_CUDA_CUDNN_CUDNN_CHOICES_H
 

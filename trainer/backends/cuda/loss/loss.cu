@@ -2,7 +2,8 @@
 /* The losses, with the formulas of backends/ref/{bce,softmax_ce,dice}.c. They are added up per
  * block, then over the blocks, both in a fixed order, into cuda_scalars.loss_sum. With
  * op_attr.counts the pass over the logits also counts what metric/score.c counts: whole numbers, in
- * any order. With op_attr.measures the loss is also added to device_counts.losses. */
+ * any order. With op_attr.measures the loss is also added to device_counts.losses, and there is no
+ * gradient. */
 #include "config.h"
 #include "trainer/backends/cuda/runtime/cuda_kernel.h"
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Batch norm, with the formulas of backends/ref/batch_norm.c. Four launches: partial sums over
- * pixels, the sums of these, coefficients per channel, and dst = a u + b v + c. Moments or sums
- * that another op has made replace the first two by one; with attr.coef the last is left out; the
- * gradient has one more for those of the parameters. With a ReLU behind the norm dst is at least 0,
- * and in the gradient u counts only where the ReLU let v pass, which one more launch prepares. Here
- * too: the norm of inference, and folding it into a convolution. */
+ * pixels, the sums of these, coefficients per channel, and dst = a u + b v + c (u is x without v,
+ * or in the gradient u is dy and v is x). Moments or sums that another op has made replace the
+ * first two by one; with attr.coef the last is left out; the gradient has one more for dgamma and
+ * dbeta. With a ReLU behind the norm dst is at least 0, and in the gradient u counts only where the
+ * ReLU let v pass, which one more launch prepares. Here too: the norm of inference, and folding it
+ * into a convolution. */
 #include "config.h"
 #include "trainer/backends/cuda/runtime/cuda_kernel.h"
 #include "trainer/backends/cuda/runtime/cuda_queue.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The two passes of batch norm over activations (batch_norm.cu does the rest): sums per channel,
  * and a scaling per channel. bfloat16 with multiples of 8 channels goes 16 bytes at a time
- * (norm_rows_bf16.cu), where the GPU has it; everything else number by number. */
+ * (norm_rows_bf16.cu), where the GPU supports bfloat16; everything else number by number. */
 #ifndef UNETCTL_TRAINER_BACKENDS_CUDA_NORM_NORM_ROWS_H
 #define UNETCTL_TRAINER_BACKENDS_CUDA_NORM_NORM_ROWS_H
 

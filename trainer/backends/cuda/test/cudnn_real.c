@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The real cuDNN checks our descriptors up to the operation graph, which needs no GPU: attributes,
- * types and shapes for all directions, dtypes, strides and odd numbers of channels, with and
- * without the operations on a result. cuDNN 8 does so up to the operations: its graph needs a
+ * types and shapes for all directions, dtypes, strides and odd numbers of channels, forward with
+ * and without the operations on a result. cuDNN 8 does so up to the operations: its graph needs a
  * handle, and so a GPU. */
 #include "config.h"
 

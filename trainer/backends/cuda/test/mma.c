@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The tensor-core convolutions (conv/mma_tile.h), emulated, against plain sums in double: all
- * numbers of channels, odd sizes, each prologue and kind of sums, with guards around results. */
+/* The tensor-core convolutions (conv/mma_tile.h), emulated, against plain sums in double: all pairs
+ * of channels in and out that have a kernel (images: an odd number of channels in), odd sizes, each
+ * prologue and kind of sums (not in all combinations), with guards around results. */
 #include "config.h"
 
 #include "trainer/backends/cuda/test/emulated.c"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Trains whole networks on the CUDA backend and on the reference, and compares the weights: queues,
- * slots, recorded programs and moving arenas must not change results. Together with emulated.c the
- * device is emulated, with results as late as a GPU's may be.
+/* Trains whole networks on the CUDA backend and on the reference, and compares the weights (in some
+ * parts losses, counts or errors): queues, slots, recorded programs and moving arenas must not
+ * change results. Together with emulated.c the device is emulated, with results as late as a GPU's
+ * may be.
  *
  *   network.t [--list | PART]      all checks; lists the parts of them; one part */
 #include "config.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Three ranks as processes connected by lifelines. One fails in various ways, or none does. */
+/* Three ranks as processes connected by lifelines. One fails, is killed, stopped or slow; or all
+ * leave in order, or wait in the same collective. */
 #include "config.h"
 #include "trainer/comm/rendezvous/lifeline.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Ranks as processes that meet or fail to meet: each case starts them, breaks something, and checks
- * the result of every rank. */
+/* Ranks as processes that meet or fail to meet: a case starts some or all of them, may break
+ * something, and checks the results of ranks. */
 #include "config.h"
 #include "trainer/comm/rendezvous/rendezvous.h"
 

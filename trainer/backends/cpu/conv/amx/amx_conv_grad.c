@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Both gradients of a 3x3 convolution of bf16 by AMX tiles in one pass. Rows of the result's
- * gradient, to which a deferred norm gradient is applied (core/op.h), are read once: they are the
+ * gradient (after a deferred norm gradient, if there is one: core/op.h) are read once: they are the
  * source of the convolution that gives the input's gradient, and with the rows of x the factors of
  * the product that gives the weights'. The sums for a norm in front of the convolution
  * (norm_prologue.h) are added up while its operands are in the cache. The work is cut into bands of

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Kernels of convolutions of bf16 by AMX tiles (isa/amx_tiles.h). */
+/* Kernels of convolutions and transposed convolutions of bf16 by AMX tiles (isa/amx_tiles.h). */
 #ifndef UNETCTL_TRAINER_BACKENDS_CPU_CONV_AMX_AMX_KERNELS_H
 #define UNETCTL_TRAINER_BACKENDS_CPU_CONV_AMX_AMX_KERNELS_H
 

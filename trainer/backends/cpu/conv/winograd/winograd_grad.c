@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Both gradients of a 3x3 convolution in one pass (winograd.h). The gradient of the result, to
- * which a deferred norm gradient is applied (core/op.h), is transformed once for both; so for the
+/* Both gradients of a 3x3 convolution in one pass (winograd.h). The gradient of the result (after a
+ * deferred norm gradient, if there is one: core/op.h) is transformed once for both; so for the
  * weights' gradient the source is transformed as gradients are. The sums for a norm in front of the
  * convolution (norm_prologue.h) are added up while its operands are in the cache.
  *
