@@ -11,8 +11,8 @@
 json_t *sbatch_submit(const json_t *job);
 
 /* Returns the answer to "check", by sbatch --test-only. away is the number of nodes of the job's
- * partition that are down: if there are any, the job is not refused when Slurm says that the
- * requested node configuration is not available. */
+ * partition that are down, drained or do not respond: if there are any, the job is not refused when
+ * Slurm says that the requested node configuration is not available. */
 json_t *sbatch_forecast(const json_t *job, int away);
 
 #endif

@@ -16,7 +16,7 @@ struct way {
     json_t *(*load_cluster)(struct cluster *dst);
 
     /* Returns whether and when Slurm would start a job that fits its partition. away is the
-     * number of nodes of the partition that are down. */
+     * number of nodes of the partition that are down, drained or do not respond. */
     json_t *(*forecast)(const json_t *job, int away);
 
     /* Begins the forecast of a job that will be asked for later. May be NULL. */

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 
 /* Returns the answer to "check" for a job that fits its partition. away is the number of nodes of
- * the partition that are down. */
+ * the partition that are down, drained or do not respond. */
 json_t *forecast_check(const json_t *job, int away);
 
 /* Returns the answer to "foresee": a thread asks Slurm, and forecast_check of the same job uses
