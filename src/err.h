@@ -3,8 +3,8 @@
 #ifndef UNETCTL_SRC_ERR_H
 #define UNETCTL_SRC_ERR_H
 
-/* The exit codes of both programs, and of their tests (77); published in the man pages, never
- * renumbered. */
+/* The exit codes of both programs, published in the man pages and never renumbered, and of their
+ * tests (77). A program that ends because of signal N exits with 128 + N. */
 enum err_code {
     ERR_OK = 0,
     ERR_INTERNAL = 1,    /* internal error, or some runs failed */

@@ -8,9 +8,10 @@
 
 /* Returns the settings that can change the run's time or quality (affects_result in
  * settings_of_study) as one text (settings.h), without those at their preset; the batch is always
- * included. backend is the one that computed, or "" if only the plan is known. device is the name
- * of the GPU or processor; other models of GPUs are other settings, other processors are not. The
- * caller frees the text. NULL if memory ran out. */
+ * included, and so is the strategy multi-worker where one process could have driven all GPUs.
+ * backend is the one that computed, or "" if only the plan is known. device is the model of the GPU
+ * or processor; it is included only with the backend cuda. The caller frees the text. NULL if
+ * memory ran out. */
 char *result_settings_encode(const json_t *plan, const char *backend, const char *device);
 
 #endif
