@@ -23,7 +23,9 @@
 
 #define DECISION_EFFICIENCY 0.8
 #define DECISION_IOU_MARGIN 0.01
-#define DECISION_TOO_GOOD 1.1 /* a larger efficiency indicates that the base case was slowed down */
+/* A larger efficiency is suspect: caches may explain it, or other work that slowed the base case
+ * down. */
+#define DECISION_TOO_GOOD 1.1
 #define DECISION_SCATTER 0.01 /* assumed standard deviation of the quality over seeds */
 /* a smaller gain over predicting one class everywhere does not count */
 #define DECISION_BLIND 0.005

@@ -12,7 +12,7 @@
 
 #define FLOAT_BYTES 4
 #define SLICE_BYTES (1 << 20)
-#define HIDEABLE (2 / 3.) /* the part of a step that is its backward pass */
+#define HIDEABLE (2 / 3.) /* the part of a step's computation that is its backward pass */
 
 enum { LOW, EXPECTED, HIGH, NCASES };
 

@@ -42,7 +42,8 @@ struct record {
     struct events *events; /* for TensorBoard, or NULL */
 };
 
-/* The files of a run in its folder: the markers first, the checkpoint last. */
+/* The results of a start in its folder, except train.trace's file, which the next start overwrites:
+ * the markers first, the checkpoint last. */
 #define CHECKPOINT "checkpoint"
 static const char *const products[] = {"DONE", "FAILED", "record.jsonl", "log.csv", "images.csv",
                                        "tensorboard", "best", CHECKPOINT};

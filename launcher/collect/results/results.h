@@ -36,7 +36,7 @@ struct result {
     enum result_state state;
     long epochs;   /* completed */
     double images; /* images that all ranks processed in an epoch, median */
-    double first_epoch_s, second_epoch_s;
+    double first_epoch_s, second_epoch_s; /* in a series, the second is that of series_facts.epoch */
     double median_epoch_s; /* over all epochs after the first */
     double training_time, test_time;
     double images_per_s; /* median over the epochs after the first */
@@ -59,7 +59,7 @@ struct result {
     long val_images;
     long parameters;       /* of the network; 0: unknown */
     int fake_gpus;         /* 1 if its "GPUs" are CPU cores, 0 if they are GPUs; -1: unknown */
-    double energy_j;       /* of the whole run, measured */
+    double energy_j;       /* of the whole run, measured; else, in a series, by watts_per_gpu */
     /* |G|^2 and tr(Sigma) of the gradient (noise_scale.h), means over the epochs after the first */
     double grad_sq, grad_var;
     char images_log[128];  /* the file beside results.csv that has its scores, or "" */

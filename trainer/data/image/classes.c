@@ -26,7 +26,8 @@ struct classes {
     char *text; /* the class file's content, or NULL without a file */
     bool coloured, named;
     char names[CLASSES_MAX][NAME_SIZE];
-    struct class_entry entries[MAX_ENTRIES]; /* in the order of the class file */
+    /* In the order of the class file, or without one of the classes; then data.ignore's. */
+    struct class_entry entries[MAX_ENTRIES];
     size_t nentries;
     uint8_t of_value[NVALUES]; /* the label of each value; unused when coloured */
 };
