@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Time: durations from a monotonic clock, dates as ISO 8601 UTC. */
+/* Time: durations from a monotonic clock, sleep, processor time, dates as ISO 8601 UTC. */
 #ifndef UNETCTL_SRC_CLOCK_H
 #define UNETCTL_SRC_CLOCK_H
 

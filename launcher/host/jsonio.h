@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reads and prints JSON documents (of the library jansson), and reads members that may be
- * absent. */
+/* Reads JSON documents (of the library jansson), with a check of their schema, prints them, and
+ * reads members that may be absent. */
 #ifndef UNETCTL_LAUNCHER_HOST_JSONIO_H
 #define UNETCTL_LAUNCHER_HOST_JSONIO_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* File names as one line of text. A name may contain a newline, an escape sequence or bytes that
- * are not UTF-8, none of which may break a table or a terminal. */
+/* File names: their parts, and a name as one line of text. A name may contain a newline, an escape
+ * sequence or bytes that are not UTF-8, none of which may break a table or a terminal. */
 #ifndef UNETCTL_SRC_TEXT_FILENAME_H
 #define UNETCTL_SRC_TEXT_FILENAME_H
 
