@@ -4,9 +4,10 @@
  * A checkpoint has this state, the weights (with train.keep: best also the best ones), rank 0's
  * running statistics of batch norm, the optimizer's state and the epochs so far; all else is a
  * function of these and the seed (rng.h, shard.h, schedule.h). With the same number of replicas and
- * the same batch a resumed training gives the result of an uninterrupted one to the last bit. With
- * another number of replicas and the same train.global_batch the steps are the same, but divided
- * differently. With another batch the rest of the epoch is divided into steps again. */
+ * the same batch a resumed training gives the result of an uninterrupted one to the last bit (on
+ * GPUs surely only with train.deterministic). With another number of replicas and the same
+ * train.global_batch the steps are the same, but divided differently. With another batch the rest
+ * of the epoch is divided into steps again. */
 #ifndef UNETCTL_TRAINER_RUN_RESUME_H
 #define UNETCTL_TRAINER_RUN_RESUME_H
 

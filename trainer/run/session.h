@@ -3,10 +3,10 @@
  * replicas, and evaluates its share of the validation images.
  *
  * The same global batch gives the same gradient, up to rounding, for every number of replicas: the
- * loss is divided by the pixels of the whole step, and gradients are summed. Batch norm "local"
- * uses the statistics of a replica's own batch, so results depend on the number; with "sync" and
- * "none" they do not. The running statistics of rank 0 are used for evaluation and written to
- * checkpoints. */
+ * loss is divided by the pixels of the whole step (or by their class weights, Dice by the images),
+ * and gradients are summed. Batch norm "local" uses the statistics of a replica's own batch, so
+ * results depend on the number; with "sync" and "none" they do not. The running statistics of rank
+ * 0 are used for evaluation and written to checkpoints. */
 #ifndef UNETCTL_TRAINER_RUN_SESSION_H
 #define UNETCTL_TRAINER_RUN_SESSION_H
 

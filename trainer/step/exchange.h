@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The slices of the gradients that are summed over the replicas while backward runs: one for each
- * tensor, or buckets of one size, which may be tuned in the first steps. The slices are the same on
- * every rank, in the order in which backward completes them. */
+/* The slices in which the gradients are summed over the replicas, each as soon as backward has
+ * completed it or later (comm.h): one for each tensor, or buckets of one size, which may be tuned
+ * in the first steps. The slices are the same on every rank, in the order in which backward
+ * completes them. */
 #ifndef UNETCTL_TRAINER_STEP_EXCHANGE_H
 #define UNETCTL_TRAINER_STEP_EXCHANGE_H
 

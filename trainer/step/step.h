@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* One training step of a replica: load its images, forward and backward, sum the gradients over the
- * replicas while backward (of the last of several batches) runs, update. Either the host sums the
- * gradients (step_host.c), or the step is queued as a whole on a device (step_device.c). After an
- * error only step_wait and step_destroy may be called. */
+ * replicas (while backward, of the last of several batches, runs, if the communicator can), update.
+ * Either the host sums the gradients (step_host.c), or the step is queued as a whole on a device
+ * (step_device.c). After an error only step_wait and step_destroy may be called. */
 #ifndef UNETCTL_TRAINER_STEP_STEP_H
 #define UNETCTL_TRAINER_STEP_STEP_H
 
