@@ -14,8 +14,8 @@ enum convergence_metric { CONVERGENCE_NONE, CONVERGENCE_SCORE, CONVERGENCE_LOSS 
 
 struct convergence_point {
     int gpus;
-    /* nruns: runs with a curve, or 0 if a curve that reaches the target has no times; nreached: runs
-     * with a curve that reach the target */
+    /* nruns: runs with a curve, or 0 if a curve that reaches the target has no times; nreached:
+     * runs with a curve that reach the target */
     size_t nruns, nreached;
     double epochs;           /* median over runs; NaN unless more than half reach the target */
     double epoch_s;          /* seconds per epoch until the target: seconds / epochs */

@@ -36,7 +36,8 @@ struct result {
     enum result_state state;
     long epochs;   /* completed */
     double images; /* images that all ranks processed in an epoch, median */
-    double first_epoch_s, second_epoch_s; /* in a series, the second is that of series_facts.epoch */
+    /* in a series, the second is that of the epoch series_facts.epoch if it is set */
+    double first_epoch_s, second_epoch_s;
     double median_epoch_s; /* over all epochs after the first */
     double training_time, test_time;
     double images_per_s; /* median over the epochs after the first */
