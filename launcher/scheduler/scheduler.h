@@ -22,13 +22,14 @@ struct job_state {
     char id[SCHEDULER_ID_SIZE];
     enum job_phase phase;
     char state[24];   /* Slurm's name: PENDING RUNNING COMPLETED FAILED TIMEOUT CANCELLED ... */
-    /* why it is pending or why it ended, in Slurm's words; "" if there is no reason */
+    /* Why it is pending or why it ended: Slurm's word, or of the local queue a word like it or a
+     * sentence; "" if there is no reason. */
     char reason[128];
     int exit_code;    /* of the script, when the phase is JOB_ENDED */
     int signal;       /* the signal that ended it, or 0 */
     int restarts;     /* how often it was requeued */
     time_t submitted, started, ended; /* 0 if that has not happened */
-    char nodes[128];                  /* node list in Slurm's notation; "" before the job starts */
+    char nodes[128]; /* list in Slurm's notation; "" before the job starts, or if it is local */
     char tag[256];
     char name[128];
 };
@@ -60,7 +61,8 @@ struct scheduler;
 
 /* The result of submitting one of several jobs. */
 enum scheduler_outcome {
-    SCHEDULER_NOT_TRIED, /* because another job was refused, or its answer was lost */
+    /* because another job was refused, its answer was lost, or a script could not be written */
+    SCHEDULER_NOT_TRIED,
     SCHEDULER_SUBMITTED,
     SCHEDULER_REFUSED,   /* no job exists */
     /* no answer arrived: the tag must be queried before the job is submitted again */

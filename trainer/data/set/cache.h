@@ -23,7 +23,9 @@ struct cache_config {
     const char *dir; /* created if missing (not its parents) */
     const char *key; /* 64 hex digits: the hash of everything that the records depend on */
     size_t count;    /* number of records */
-    uint64_t nbytes; /* lower bound of the records' total size; compared with the free space */
+    /* Lower bound of the records' total size: reserved before the first record is made, or if the
+     * file system cannot do that, compared with the free space. */
+    uint64_t nbytes;
     int threads;     /* that create records: at least 1, at most 64 are used */
     /* Appends record i to dst, which is empty. Called by several threads at once. Returns -1 on
      * error. */

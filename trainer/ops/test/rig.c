@@ -8,7 +8,7 @@
 #include "src/rng.h"
 #include "t/tap.h"
 
-#define GUARD 256 /* bytes before and after each tensor */
+#define GUARD 256 /* bytes before and after each tensor, workspace and what an op keeps */
 #define SENTINEL 0x5a
 #define UNWRITTEN 0xff /* NaN in every type */
 #define KINK 0.2 /* results of a norm closer to 0 than this before their ReLU have weight 0 */

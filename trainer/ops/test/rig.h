@@ -15,7 +15,8 @@ enum values {
     VALUES_UNIT,     /* 0 .. 1: targets */
     VALUES_HOLES,    /* 0 .. 1, and -1: targets, some of them ignored */
     VALUES_CLASS,    /* 0, 1, 2, and -1: classes, some of them ignored */
-    VALUES_APART     /* 0.02 apart, and at least 0.01 from 0: for ops that are not smooth */
+    VALUES_APART     /* within 4096 numbers at least 0.02 apart, and 0.01 from 0: for ops that are
+                      * not smooth */
 };
 
 struct test_case {

@@ -89,7 +89,7 @@ struct mma_args {
 #define MMA_INNER_BYTES(c) ((c) / 8 * MMA_PLANE(MMA_PIXELS, (c) / 8) * 16)
 #define MMA_LARGE_BYTES(c) ((c) / 8 * MMA_PLANE(4 * MMA_PIXELS, (c) / 8) * 16)
 #define MMA_STAGE_BYTES(c) ((c) / 8 * MMA_PLANE(MMA_COLUMNS, (c) / 8) * 16) /* per warp */
-/* For gpu_rows_sum of 16 numbers per thread, in rows of up to MMA_MAX_CHUNKS. */
+/* For gpu_rows_sum of up to 16 numbers per thread, in rows of up to MMA_MAX_CHUNKS. */
 #define MMA_SUM_BYTES ((TILE_BLOCK + MMA_MAX_CHUNKS) * 16 * 4)
 
 #if defined(__CUDACC__) || defined(GPU_EMULATE)
