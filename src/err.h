@@ -16,7 +16,7 @@ enum err_code {
     ERR_DATA = 7,        /* data missing or corrupt */
     ERR_STATS = 8,       /* not enough data for the asked statistics */
     ERR_CHECKPOINT = 9,  /* checkpoint unusable */
-    ERR_RESUMABLE = 75,  /* stopped with a checkpoint by a signal; can be resumed */
+    ERR_RESUMABLE = 75,  /* stopped by a signal, or replaced by a later start; can be resumed */
     ERR_SKIP = 77,       /* prerequisite of a test missing */
     ERR_INTERRUPT = 130  /* interrupted */
 };

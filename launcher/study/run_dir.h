@@ -17,7 +17,8 @@ enum run_marker { RUN_NO_MARKER, RUN_DONE, RUN_FAILED };
 struct run_attempt {
     int number; /* from 1; 0 if the run has no attempt */
     bool begun;    /* its folder has files: a job wrote them, or unetctl an own run.json */
-    bool stopped;  /* the file "stopped" exists: a signal ended the job */
+    bool stopped;  /* the file "stopped" exists: a signal, or the trainer itself (exit code 75),
+                    * ended the job so that it can be resumed */
     bool recorded; /* record.jsonl exists */
     char job[64]; /* id of the job that began last, or "" before it began */
     enum run_marker marker;
