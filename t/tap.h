@@ -34,7 +34,8 @@ tap_ok(bool pass, const char *file, int line, const char *fmt, ...)
     return pass;
 }
 
-/* This is a function, because what got and want point to may exist only until the call returns. */
+/* A function, not a macro that keeps got and want in variables: they may point into a structure
+ * that another call returned by value, which exists only until this call returns. */
 __attribute__((format(printf, 5, 6), unused)) static void
 tap_is_str(const char *got, const char *want, const char *file, int line, const char *fmt, ...)
 {

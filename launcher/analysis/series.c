@@ -124,7 +124,8 @@ static struct ratio no_ratio(void)
 static bool is_comparable(const struct series_point *base, const struct series_point *p,
                           enum quantity q)
 {
-    return (q != QUANTITY_TRAINING && q != QUANTITY_WHOLE) || base->epochs == p->epochs;
+    return (q != QUANTITY_TRAINING && q != QUANTITY_WHOLE) ||
+           (base->epochs && base->epochs == p->epochs);
 }
 
 /* Compares a time of two points. room is for the runs of both. */

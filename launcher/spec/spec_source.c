@@ -204,8 +204,9 @@ static int read_distribution(const struct spec_options *o, struct spec_source *s
     return 0;
 }
 
-/* Checks that other variables of the step agree, and sets s->plane (read_distribution). */
-static int check_environment(const struct spec_options *o, bool in_step, struct spec_source *s,
+/* Checks that SLURM_STEP_NUM_TASKS agrees with the tasks, and sets s->plane, by which Slurm has
+ * numbered them. */
+static int read_environment(const struct spec_options *o, bool in_step, struct spec_source *s,
                              struct err *e)
 {
     size_t expected = s->ntasks;
@@ -233,7 +234,7 @@ int spec_source_read(const struct spec_options *o, struct spec_source *dst, stru
     int rc = decode_source(dst, e);
     if (rc == 0) {
         count_tasks(dst);
-        rc = dst->apart ? 0 : check_environment(o, in_step, dst, e);
+        rc = dst->apart ? 0 : read_environment(o, in_step, dst, e);
     }
     if (rc)
         spec_source_destroy(dst);

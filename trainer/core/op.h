@@ -251,7 +251,8 @@ extern const struct op_kind subsample_grad_kind; /* (dy) -> dx */
 /* Losses of logits z[n][h][w][classes] and targets t[n][h][w][1]. A target is the number of a
  * class, or for one logit a number from 0 to 1; a pixel with t < 0 is ignored. Each loss adds its
  * value to exec.loss_sum, or on a device to device_sums.loss, and computes its gradient at the same
- * time (attr.measures excepted). (z, t) -> dz */
+ * time. With attr.measures it computes no gradient, and on a device also adds its value to
+ * device_counts.losses. (z, t) -> dz */
 extern const struct op_kind bce_kind;        /* binary cross entropy of one logit */
 extern const struct op_kind softmax_ce_kind; /* cross entropy of several */
 extern const struct op_kind dice_kind;       /* 1 - soft Dice, for each image, mean over classes */

@@ -111,7 +111,7 @@ static void check_intervals(void)
     }
     compute("a");
     r = &found[0].points[1].speedup[QUANTITY_STEADY_EPOCH];
-    ok(r->interval.low == 0 && r->interval.high > 2, "an interval of speed-up begins at 0 at least");
+    ok(r->interval.low == 0 && r->interval.high > 2, "no interval of a speed-up has negative values");
     results_destroy(&table);
 }
 
@@ -158,6 +158,13 @@ static void check_epochs(void)
        "trainings of different length are not compared");
     near(found[0].points[1].speedup[QUANTITY_STEADY_EPOCH].value, 2, 1e-12,
          "their epochs are compared");
+    results_destroy(&table);
+    for (long seed = 1; seed <= 2; seed++)
+        for (int gpus = 1; gpus <= 2; gpus++)
+            table_add(&table, "a", gpus, seed, 10. / gpus)->epochs = 100 * seed;
+    compute("a");
+    ok(isnan(found[0].points[1].speedup[QUANTITY_TRAINING].value),
+       "nor are those of counts whose runs have different lengths");
     results_destroy(&table);
     for (long seed = 1; seed <= 6; seed++)
         table_add(&table, "a", 1, seed, seed == 6 ? 30 : 10 + 0.1 * (double)seed);

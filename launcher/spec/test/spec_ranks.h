@@ -38,7 +38,8 @@ static int free_ports(void)
     return 0;
 }
 
-/* Opens a rank of a step with these tasks on host. Variables of the environment do not matter. */
+/* Opens a rank of a step with these tasks on host; with NULL, NULL and -1, the rank that Slurm's
+ * variables describe. */
 static void open_rank(struct spec_rank *r, const char *host, const char *tasks, long rank,
                       int port_base)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The interpreter of PTX on kernels written by hand: each fault that it promises to notice, beside
- * the same kernel without the fault, and arithmetic whose results are known. */
+/* The interpreter of PTX on kernels written by hand: faults that it promises to notice, each beside
+ * the same kernel without the fault; launches that it refuses; arithmetic whose results are known;
+ * and what it counts. Accesses of a size that it does not support have no test. */
 #include "config.h"
 
 #include "t/ptx/ptx.h"

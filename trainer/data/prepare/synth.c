@@ -17,7 +17,7 @@
 #define STREAM_DRAW (UINT64_C(0x53594e54) << 32)
 #define STREAM_NOISE (UINT64_C(0x53594e4e) << 32)
 
-#define ONE 16     /* one pixel, in coordinates and distances */
+#define ONE 16     /* a pixel, in coordinates and distances; a grey value, in `grey` below */
 #define UNIT 1024  /* length 1, in directions */
 #define GRAIN 17   /* nodes of the grain per side */
 #define MAX_SIDES 4
