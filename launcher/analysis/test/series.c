@@ -111,7 +111,7 @@ static void check_intervals(void)
     }
     compute("a");
     r = &found[0].points[1].speedup[QUANTITY_STEADY_EPOCH];
-    ok(r->interval.low == 0 && r->interval.high > 2, "no interval of a speed-up has negative values");
+    ok(r->interval.low == 0 && r->interval.high > 2, "no speed-up is negative");
     results_destroy(&table);
 }
 
