@@ -255,8 +255,8 @@
     {&reshape_kind, {.height = 1, .width = 1, .channels = h * w * c}, {NHWC(n, h, w, c)}, \
      {VALUES_NORMAL}, 0x1, 0, 0.5, false, 0, 0}
 #define DROPOUT(n, h, w, c, r) \
-    {&dropout_kind, {.rate = r, .stream = 3}, {NHWC(n, h, w, c)}, {VALUES_NORMAL}, 0x1, 0, 0.5, \
-     false, 0, 0}
+    {&dropout_kind, {.rate = r, .stream = (UINT64_C(13) << 32) + 3}, {NHWC(n, h, w, c)}, \
+     {VALUES_NORMAL}, 0x1, 0, 0.5, false, 0, 0}
 #define CONV_TRANSPOSE3(n, h, w, ci, co) \
     {&conv2d_grad_kind, {.kernel = 3, .stride = 2, .height = 2 * h, .width = 2 * w}, \
      {NHWC(n, h, w, ci), NHWC(ci, co, 3, 3)}, {VALUES_NORMAL}, 0x1, 0x2, 0.5, false, 0, 0}

@@ -352,7 +352,8 @@ static void begin_run(struct rig *r, struct exec *x)
     struct err e;
 
     *x = (struct exec){.grad_scale = 1, .image_scale = 1, .loss_per_weight = 1,
-                       .loss_per_image = 1, .device = r->device};
+                       .loss_per_image = 1, .noise = (UINT64_C(11) << 32) + 7, .first = 5,
+                       .device = r->device};
     if (r->device && r->ops->begin(r->device, 0, x, &e) < 0)
         bail_out("%s", e.text);
 }

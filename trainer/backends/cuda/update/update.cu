@@ -335,9 +335,9 @@ C_BEGIN
 static void square(struct device *d, cudaStream_t stream, const float *values, size_t n,
                    double *sum)
 {
-    unsigned blocks = gpu_blocks(n);
+    size_t blocks = n / GPU_BLOCK + 1;
     struct square_args k = {values, d->partials, sum, &d->scalars->unscale, n,
-                            blocks < CUDA_SQUARE_PARTS ? blocks : CUDA_SQUARE_PARTS};
+                            blocks < CUDA_SQUARE_PARTS ? (unsigned)blocks : CUDA_SQUARE_PARTS};
 
     LAUNCH(square_parts, k.nparts, stream, k);
     LAUNCH(square_total, 1, stream, k);
