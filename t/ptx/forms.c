@@ -137,7 +137,11 @@ static u16 to_bf16(f32 v)
 }
 
 /* The result may lie where a source does: each lane reads before it writes. */
+#ifdef __clang__
+#define EACH_LANE for (unsigned l = 0; l < LANES; l++)
+#else
 #define EACH_LANE _Pragma("GCC ivdep") for (unsigned l = 0; l < LANES; l++)
+#endif
 #define F1(name, opcode, t, ta, value)                        \
     VECTOR_CLONES static void name(void *out, void *const *in) \
     {                                                         \
