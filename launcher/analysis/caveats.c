@@ -66,8 +66,8 @@ static void add_machine(struct decision *d, const struct series *s)
             counts);
     if (decision_list_counts(d, s, has_refused_kernels, counts, sizeof counts))
         add_caveat(d, CAVEAT_KERNELS,
-            "With %s GPUs some kernels failed their check and slower ones were used (table of "
-            "runs), so these times are not those of healthy GPUs.",
+            "With %s GPUs some kernels failed their check and slower ones replaced them (table of "
+            "runs): the times hold only for this hardware and driver.",
             counts);
 }
 

@@ -133,9 +133,9 @@ static bool try_kernel(const struct trial_problem *p, const struct kernel *kerne
               clock_now() - began, what ? what : tried ? "right" : "cannot be tried");
     if (!what)
         return tried;
-    snprintf(fault, VERDICTS_FAULT, "%s%s, of %d channels, on GPU %d %s%s%.400s", kernel->kind->name,
-             kernel->release ? " by cuDNN" : "", (int)tensor_channels(op->in[0]), index, what,
-             *why.text ? ": " : "", why.text);
+    snprintf(fault, VERDICTS_FAULT, "%s%s, of %d channels, on GPU %d %s%s%.400s",
+             kernel->kind->name, kernel->release ? " by cuDNN" : "",
+             (int)tensor_channels(op->in[0]), index, what, *why.text ? ": " : "", why.text);
     report(kernel, index, fault, is_dead);
     return true;
 }

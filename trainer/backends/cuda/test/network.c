@@ -37,6 +37,12 @@ static bool is_part(void)
     return only_part < 0 || nparts == only_part;
 }
 
+#define PART(check)    \
+    do {               \
+        if (is_part()) \
+            check;     \
+    } while (0)
+
 static int list_parts(void)
 {
     for (int i = 1; i <= nparts; i++)
@@ -826,58 +832,36 @@ int main(int argc, char **argv)
         bail_out("no folder in /tmp");
     only_part = argc > 1 ? atoi(argv[1]) : -1; /* --list: none, as there is no part 0 */
     need_device();
-    if (is_part())
-        check_kernels();
+    PART(check_kernels());
     setenv("UNET_CUDA_KERNELS", "untried", 1); /* a wrong kernel must not be replaced */
 
-    if (is_part())
-        check_training(config, OPTIM_SGD, "SGD");
-    if (is_part())
-        check_training(config, OPTIM_LARS, "LARS");
-    if (is_part())
-        check_training(config, OPTIM_LAMB, "LAMB");
-    if (is_part())
-        check_clipped(config, OPTIM_ADAM, 0.02, "Adam, clipped");
-    if (is_part())
-        check_clipped(config, OPTIM_LAMB, 0.05, "LAMB, clipped");
-    if (is_part())
-        check_clipped(config, OPTIM_SGD, 1e6, "SGD, hardly ever clipped");
+    PART(check_training(config, OPTIM_SGD, "SGD"));
+    PART(check_training(config, OPTIM_LARS, "LARS"));
+    PART(check_training(config, OPTIM_LAMB, "LAMB"));
+    PART(check_clipped(config, OPTIM_ADAM, 0.02, "Adam, clipped"));
+    PART(check_clipped(config, OPTIM_LAMB, 0.05, "LAMB, clipped"));
+    PART(check_clipped(config, OPTIM_SGD, 1e6, "SGD, hardly ever clipped"));
     config.batch_norm = BATCH_NORM_NONE;
     config.loss = LOSS_CE_DICE;
-    if (is_part())
-        check_training(config, OPTIM_ADAMW, "AdamW, CE + Dice, no batch norm");
+    PART(check_training(config, OPTIM_ADAMW, "AdamW, CE + Dice, no batch norm"));
     config.classes = 3;
     config.loss = LOSS_CE;
     config.class_weights = (const float[]){1, 2, 0.5F};
-    if (is_part())
-        check_training(config, OPTIM_SGD, "three classes with weights");
+    PART(check_training(config, OPTIM_SGD, "three classes with weights"));
     check_models();
-    if (is_part())
-        check_bf16();
-    if (is_part())
-        check_types();
-    if (is_part())
-        check_kept(DTYPE_F32, 5e-3);
-    if (is_part())
-        check_kept(DTYPE_BF16, 0.05);
-    if (is_part())
-        check_scaling();
-    if (is_part())
-        check_left_out();
-    if (is_part())
-        check_all_counts();
-    if (is_part())
-        check_sync(DTYPE_F32, 2e-3);
-    if (is_part())
-        check_sync(DTYPE_BF16, 4e-2);
-    if (is_part())
-        check_ready();
-    if (is_part())
-        check_linked();
-    if (is_part())
-        check_recorded();
-    if (is_part())
-        check_room();
+    PART(check_bf16());
+    PART(check_types());
+    PART(check_kept(DTYPE_F32, 5e-3));
+    PART(check_kept(DTYPE_BF16, 0.05));
+    PART(check_scaling());
+    PART(check_left_out());
+    PART(check_all_counts());
+    PART(check_sync(DTYPE_F32, 2e-3));
+    PART(check_sync(DTYPE_BF16, 4e-2));
+    PART(check_ready());
+    PART(check_linked());
+    PART(check_recorded());
+    PART(check_room());
     remove_cache(cache);
     if (only_part == 0)
         return list_parts();
