@@ -69,6 +69,7 @@ def split_ptx(text):
 def compile_by_nvrtc(source, arch):
     """The PTX of the kernels: NVRTC compiles the host's functions for the GPU as well, which are
     left out, and so are their variables."""
+    ctypes.CDLL(find_in_cuda12("libnvrtc-builtins.so.12.?"))  # which NVRTC looks for elsewhere
     nvrtc = ctypes.CDLL(find_in_cuda12("libnvrtc.so.12"))
     gcc = subprocess.run(["gcc", "-print-file-name=include"], check=True, text=True,
                          stdout=subprocess.PIPE).stdout.strip()
@@ -258,7 +259,7 @@ def mutate_line(line, rng):
     code, ways = line.strip(), []
     if re.match(r"@%p", code):
         ways.append(("guard negated", "@!" + code[1:]))
-    if re.match(r"(bar|st|atom|cp\.async)\.", code):
+    if re.match(r"(bar|st|atom|red|cp\.async)\.", code):
         ways.append(("left out", ""))
     for old, new in SWAPS:
         if code.startswith(old):

@@ -434,8 +434,9 @@ static void add_atomically(const struct warp *w, const struct insn *i, unsigned 
     size_t offset = (size_t)lane * i->nbytes;
 
     memcpy(&old, at, i->nbytes);
-    memcpy(&value, (char *)lanes_of(w, &i->operand[2]) + offset, i->nbytes);
-    memcpy((char *)lanes_of(w, &i->operand[1]) + offset, &old, i->nbytes);
+    memcpy(&value, (char *)lanes_of(w, &i->operand[1]) + offset, i->nbytes);
+    if (i->noperands > 2)
+        memcpy((char *)lanes_of(w, &i->operand[2]) + offset, &old, i->nbytes);
     value += old;
     memcpy(at, &value, i->nbytes);
 }

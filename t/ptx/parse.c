@@ -502,19 +502,35 @@ static void parse_access(struct reader *r, struct insn *i, char *part[], unsigne
     }
 }
 
+/* Sums without a result ("red"), too. */
+static bool is_atomic(const char *form)
+{
+    static const char *const sums[] = {"add.u32", "add.u64", "global.add.u32", "global.add.u64",
+                                       "shared.add.u32"};
+    const char *sum = strncmp(form, "atom.", 5) == 0  ? form + 5
+                      : strncmp(form, "red.", 4) == 0 ? form + 4
+                                                      : "";
+
+    for (size_t k = 0; k < sizeof sums / sizeof *sums; k++)
+        if (strcmp(sum, sums[k]) == 0)
+            return true;
+    return false;
+}
+
 static void parse_atomic(struct reader *r, struct insn *i, char *part[], unsigned n)
 {
-    bool wide = strstr(i->form, ".u64");
+    bool wide = strstr(i->form, ".u64"), returns = i->form[0] == 'a';
 
-    need(r, n == 3, i);
+    need(r, n == (returns ? 3 : 2), i);
     i->kind = ATOMIC_ADD;
     i->space = strstr(i->form, ".shared") ? SHARED : strstr(i->form, ".global") ? GLOBAL : GENERIC;
     i->nbytes = wide ? 8 : 4;
     i->nvector = 1;
-    i->operand[0] = parse_address(r, part[1], &i->displacement);
-    i->operand[1] = parse_result(r, part[0], i->nbytes);
-    i->operand[2] = parse_operand(r, part[2], i->nbytes);
-    i->noperands = 3;
+    i->operand[0] = parse_address(r, part[n - 2], &i->displacement);
+    i->operand[1] = parse_operand(r, part[n - 1], i->nbytes);
+    if (returns)
+        i->operand[2] = parse_result(r, part[0], i->nbytes);
+    i->noperands = n;
 }
 
 static void parse_copy(struct reader *r, struct insn *i, char *part[], unsigned n)
@@ -630,9 +646,7 @@ static void parse_operands(struct reader *r, struct insn *i, char *text)
         parse_matrix(r, i, part, n);
     else if (strcmp(form, "call.uni") == 0)
         parse_call(r, i, part, n);
-    else if (strcmp(form, "atom.add.u64") == 0 || strcmp(form, "atom.add.u32") == 0 ||
-             strcmp(form, "atom.global.add.u64") == 0 ||
-             strcmp(form, "atom.global.add.u32") == 0 || strcmp(form, "atom.shared.add.u32") == 0)
+    else if (is_atomic(form))
         parse_atomic(r, i, part, n);
     else if (strncmp(form, "ld.", 3) == 0 || strncmp(form, "st.", 3) == 0)
         parse_access(r, i, part, n);

@@ -245,6 +245,9 @@ static const struct {
     {"st.shared.u32 [%r3], 0; bar.sync 0; atom.shared.add.u32 %r6, [%r4], 1; bar.sync 0;"
      "ld.shared.u32 %r5, [%r4];",
      {64, 64, 64}},
+    {"st.shared.u32 [%r3], 0; bar.sync 0; red.shared.add.u32 [%r4], 2; bar.sync 0;"
+     "ld.shared.u32 %r5, [%r4];",
+     {128, 128, 128}},
     /* The rows of the matrices are what was stored; lane l of matrix 0 gets row l / 4. */
     {"shl.b32 %r6, %r1, 4; and.b32 %r6, %r6, 511; st.shared.u32 [%r3], %r1;"
      "st.shared.u32 [%r3+256], %r1; st.shared.u32 [%r3+512], %r1;"

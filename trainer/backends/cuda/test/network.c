@@ -60,6 +60,18 @@ struct training {
     double loss;
 };
 
+/* Biases begin with 0, and an error in adding them would not be noticed. */
+static void fill_biases(struct weights *w)
+{
+    for (size_t i = 0; i < w->nentries; i++) {
+        const struct weights_entry *entry = &w->entries[i];
+
+        if (entry->role == WEIGHTS_PARAM && strstr(entry->name, ".bias"))
+            for (size_t k = 0; k < entry->count; k++)
+                w->value[entry->offset + k] = 0.05F * (float)rng_uniform(3, i, k);
+    }
+}
+
 static void start(struct training *t, struct network_config config, const char *backend,
                   enum optim_kind kind)
 {
@@ -69,6 +81,7 @@ static void start(struct training *t, struct network_config config, const char *
     *t = (struct training){.config = config, .network = network_create(&config, &e), .rate = 0.01};
     if (!t->network)
         bail_out("%s: %s", backend, e.text);
+    fill_biases(network_weights(t->network));
     t->optim = optim_create(&(struct optim_config){.kind = kind, .momentum = 0.9,
                                                    .weight_decay = 0.01,
                                                    .uncorrected = true,
@@ -498,6 +511,39 @@ static void finish(struct training *t)
         bail_out("%s", e.text);
 }
 
+/* Returns the length of a step of SGD whose clipped gradients were computed with that factor. */
+static double clipped_step(float factor)
+{
+    struct network_config config = small;
+    struct training t;
+    double sum = 0;
+
+    config.dtype = DTYPE_F16;
+    start(&t, config, "cuda", OPTIM_SGD);
+    t.clip = 0.01;
+    t.optim->scaling->factor = factor;
+    const struct weights *w = network_weights(t.network);
+    float *before = malloc(w->nparams * sizeof *before);
+    if (!before)
+        bail_out("out of memory");
+    memcpy(before, w->value, w->nparams * sizeof *before);
+    step(&t, 2, 0);
+    finish(&t);
+    for (size_t i = 0; i < w->nparams; i++)
+        sum += pow((double)w->value[i] - (double)before[i], 2);
+    free(before);
+    stop(&t);
+    return sqrt(sum);
+}
+
+static void check_scaled_clip(void)
+{
+    double a = clipped_step(1024), b = clipped_step(8192);
+
+    ok(a > 0 && fabs(a / b - 1) < 0.02, "clipping does not depend on the loss's factor: %g, %g", a,
+       b);
+}
+
 /* Runs steps 0, 1, 3, 4 and 5, each with its own rate, and with `overflows` between them step 2,
  * which does. */
 static void take_steps(struct training *t, bool overflows)
@@ -570,6 +616,22 @@ static double loss_of(const struct training *t, const struct image_loss *l)
     return image_loss_mean(l, t->config.loss != LOSS_DICE, t->config.loss != LOSS_CE);
 }
 
+/* Changes the biases so that the mean logit of each class is 0, and the network predicts several
+ * classes. */
+static void center_logits(struct training *t, int classes, size_t pixels)
+{
+    struct weights *w = network_weights(t->network);
+    float *bias = w->value + weights_find(w, "head.bias")->offset;
+    const float *logits;
+    struct err e;
+
+    fill_holed(t, false);
+    if (network_infer(t->network, 1, &logits, &e))
+        bail_out("%s", e.text);
+    for (size_t i = 0; i < (size_t)classes * pixels; i++)
+        bias[i % (size_t)classes] -= logits[i] / (float)pixels;
+}
+
 /* The loss counts the same scores on the device as the host does from the logits. */
 static void check_counts(struct network_config config, const char *what)
 {
@@ -591,6 +653,7 @@ static void check_counts(struct network_config config, const char *what)
     if (!score || !got || !target)
         bail_out("out of memory");
 
+    center_logits(&t, classes, pixels);
     memcpy(target, fill_holed(&t, false), pixels * sizeof *target);
     if (network_infer(t.network, 1, &logits, &e))
         bail_out("%s", e.text);
@@ -603,6 +666,11 @@ static void check_counts(struct network_config config, const char *what)
             bail_out("%s", e.text);
     }
     finish(&t);
+    int npredicted = 0;
+    for (int c = 0; c < classes; c++)
+        npredicted += score_class(want, c)->pred > 0;
+    ok(classes == 1 || npredicted > classes / 2, "%s: %d of %d classes are predicted", what,
+       npredicted, classes);
     for (size_t i = 0; i < size; i++)
         want[i] *= 3;
     ok(memcmp(score, want, size * sizeof *score) == 0, "%s: scores as the host's", what);
@@ -635,13 +703,13 @@ static void check_all_counts(void)
     config.loss = LOSS_DICE;
     check_counts(config, "Dice, bf16");
     config.dtype = DTYPE_F32;
-    config.classes = 3;
-    config.class_weights = (const float[]){1, 2, 0.5F};
-    check_counts(config, "three classes, Dice");
+    config.classes = 7;
+    config.class_weights = (const float[]){1, 2, 0.5F, 1, 3, 1, 0.25F};
+    check_counts(config, "seven classes, Dice");
     config.loss = LOSS_CE;
-    check_counts(config, "three classes");
+    check_counts(config, "seven classes");
     config.loss = LOSS_CE_DICE;
-    check_counts(config, "three classes, both");
+    check_counts(config, "seven classes, both");
 }
 
 /* A replica that is linked to no other. */
@@ -854,6 +922,7 @@ int main(int argc, char **argv)
     PART(check_kept(DTYPE_F32, 5e-3));
     PART(check_kept(DTYPE_BF16, 0.05));
     PART(check_scaling());
+    PART(check_scaled_clip());
     PART(check_left_out());
     PART(check_all_counts());
     PART(check_sync(DTYPE_F32, 2e-3));

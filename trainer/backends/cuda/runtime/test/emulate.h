@@ -29,7 +29,7 @@
 #define GPU_BLOCK 64 /* a GPU has more; each is a coroutine here */
 #endif
 #ifndef GPU_MOST_BLOCKS
-#define GPU_MOST_BLOCKS 5 /* so that threads step through small tensors, too */
+#define GPU_MOST_BLOCKS 2 /* so that threads step through small tensors, too */
 #endif
 #define EMULATE_STACK ((size_t)64 << 10)
 #define EMULATE_ALLOCATIONS 64
