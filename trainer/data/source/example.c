@@ -4,6 +4,7 @@
 #include "config.h"
 #include "trainer/data/source/example.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -283,18 +284,19 @@ static double tensor_value(const struct tf_tensor *t, size_t i)
 }
 
 static int set_image_shape(const struct tf_tensor *t, const char *name, enum example_part part,
-                           struct pixels *img, int *channels, struct err *e)
+                           struct pixels *img, struct err *e)
 {
-    *channels = t->ndims == 3 && t->dims[2] < 1000 ? (int)t->dims[2] : 1;
+    uint64_t n = t->ndims == 3 ? t->dims[2] : 1;
+
     if (t->ndims != 2 && t->ndims != 3)
         return err_set(e, ERR_DATA, "%s: a tensor with %d dimensions is not a picture", name,
                        t->ndims);
-    if (*channels < 1 || *channels > PIXELS_MAX_CHANNELS ||
-        (*channels != 1 && part == EXAMPLE_TARGET))
-        return err_set(e, ERR_DATA, "%s: a picture of %d channels; 1 to %d are supported, 1 in a "
-                       "mask", name, *channels, PIXELS_MAX_CHANNELS);
+    if (n < 1 || n > PIXELS_MAX_CHANNELS || (n != 1 && part == EXAMPLE_TARGET))
+        return err_set(e, ERR_DATA, "%s: a picture of %" PRIu64 " channels; 1 to %d are supported, "
+                       "1 in a mask", name, n, PIXELS_MAX_CHANNELS);
     if (pixels_check_size(t->dims[1], t->dims[0], name, e))
         return -1;
+    img->channels = (int)n;
     img->height = (uint32_t)t->dims[0];
     img->width = (uint32_t)t->dims[1];
     img->pages = 1;
@@ -334,14 +336,13 @@ int example_decode(const uint8_t *bytes, size_t nbytes, const char *name, enum e
 {
     struct tf_tensor t;
     uint64_t n;
-    int channels;
 
     memset(img, 0, sizeof *img);
     if (find_tensor(bytes, nbytes, name, part, &t, e) || check_content(&t, name, &n, e) ||
-        set_image_shape(&t, name, part, img, &channels, e))
+        set_image_shape(&t, name, part, img, e))
         return -1;
     int bits = find_bits(&t, n, name, part, e);
-    if (bits < 0 || pixels_allocate(img, name, channels, bits, e))
+    if (bits < 0 || pixels_allocate(img, name, img->channels, bits, e))
         return -1;
     img->source_bits = bits;
     bool scaled = part == EXAMPLE_IMAGE && (t.dtype == DT_FLOAT || t.dtype == DT_DOUBLE);
