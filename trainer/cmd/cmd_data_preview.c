@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* unet-train data preview: draws images and masks resized as for training, and augmented by the
- * same functions, but without augment.six. */
+ * same functions. */
 #include "config.h"
 #include "trainer/cmd/cmd.h"
 
@@ -64,15 +64,18 @@ static void draw_pair(const struct preview_canvas *c, const float *image, const 
         }
 }
 
+/* Writes picture i; with augment.six the pictures 6k to 6k + 5 are the copies of pair k. */
 static int preview_one(struct dataset *ds, struct augment *a, const struct settings_augment *config,
                        const struct preview_canvas *c, size_t i, struct err *e)
 {
     struct augment_draw changes;
     char path[PATH_MAX];
 
-    if (dataset_get(ds, DATASET_VAL, i, c->image, c->mask, e))
+    if (dataset_get(ds, DATASET_VAL, config->six ? i / 6 : i, c->image, c->mask, e))
         return -1;
     augment_draw(config, c->height == c->width, (uint64_t)seed, (size_t)epoch, i, &changes);
+    if (config->six)
+        augment_six(i, &changes);
     augment_apply(a, &changes, c->image, c->mask, c->new_image, c->new_mask);
     draw_pair(c, c->image, c->mask, 0);
     draw_pair(c, c->new_image, c->new_mask, 2);
@@ -83,7 +86,7 @@ static int preview_one(struct dataset *ds, struct augment *a, const struct setti
 static int preview(struct dataset *ds, const struct settings_augment *config, struct err *e)
 {
     struct preview_canvas c;
-    size_t n = dataset_count(ds, DATASET_VAL), pixels;
+    size_t n = dataset_count(ds, DATASET_VAL) * (config->six ? 6 : 1), pixels;
     int rc = -1;
 
     c.channels = dataset_size(ds, &c.height, &c.width);
@@ -130,6 +133,10 @@ static int run_data_preview(int noperands, char **operands, int nrest, char **re
     if (run_config_init(&c, e))
         return -1;
     int rc = run_config_set_words(&c, &set, e);
+    c.data.height = config.height;
+    c.data.width = config.width;
+    if (rc == 0)
+        rc = run_config_check_six(&c, e);
     config.masks = options_masks(&c);
     classes = c.data.classes;
     struct dataset *ds = rc == 0 ? dataset_open(&config, e) : NULL;
@@ -145,7 +152,8 @@ const struct cli_command cmd_data_preview = {
     .summary = "Draw images and masks as training uses them",
     .details = "One PNG per pair: image and mask at the size of training, and both augmented. "
                "Classes are\n"
-               "spread over the grey values; ignored pixels are red.\n"
+               "spread over the grey values; ignored pixels are red. With augment.six there are six\n"
+               "of each pair, one for each copy.\n"
                "\n"
                "  unet-train data preview --data DIR --size 256x256 --out look \\\n"
                "                         --set augment.hflip=true --set augment.elastic=8\n",

@@ -199,11 +199,18 @@ int run_config_read(struct settings *c, const char *path, struct err *e)
     return rc ? err_prefix(e, "%s", path) : 0;
 }
 
-static int check_masks(const struct settings *c, struct err *e)
+int run_config_check_six(const struct settings *c, struct err *e)
 {
     if (c->augment.six && c->data.height != c->data.width)
         return err_set(e, ERR_CONFIG, "augment.six: quarter turns need square images, but they are "
                        "%dx%d (data.height, data.width)", c->data.height, c->data.width);
+    return 0;
+}
+
+static int check_masks(const struct settings *c, struct err *e)
+{
+    if (run_config_check_six(c, e))
+        return -1;
     if (c->augment.six && c->data.repeat % 6 != 0)
         return err_set(e, ERR_CONFIG,
                        "augment.six: data.repeat is %d, but must be a multiple of 6, so that "
