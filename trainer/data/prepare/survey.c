@@ -220,6 +220,21 @@ static int by_hash(const void *a, const void *b)
     return strcmp(((const struct picture_key *)a)->hash, ((const struct picture_key *)b)->hash);
 }
 
+/* Sorts the keys, and sets s->duplicates and s->leaks. */
+static void count_copies(struct survey *s, struct picture_key *keys, size_t n)
+{
+    qsort(keys, n, sizeof *keys, by_hash);
+    for (size_t first = 0, end; first < n; first = end) {
+        size_t train = 0, val = 0;
+        for (end = first; end < n && by_hash(&keys[first], &keys[end]) == 0; end++) {
+            train += keys[end].side == SOURCE_TRAIN;
+            val += keys[end].side == SOURCE_VAL;
+        }
+        s->duplicates += end - first - 1;
+        s->leaks += val ? train : 0;
+    }
+}
+
 static void take_classes(struct survey *s, struct source *source)
 {
     s->pairs = source->count;
@@ -234,12 +249,7 @@ static void finish_survey(struct survey *s, struct source *source, struct sums *
 {
     s->sampled = source->count;
     qsort(s->shapes, s->nshapes, sizeof *s->shapes, by_count);
-    qsort(sums->keys, source->count, sizeof *sums->keys, by_hash);
-    for (size_t i = 1; i < source->count; i++)
-        if (by_hash(&sums->keys[i - 1], &sums->keys[i]) == 0) {
-            s->duplicates++;
-            s->leaks += sums->keys[i - 1].side != sums->keys[i].side;
-        }
+    count_copies(s, sums->keys, source->count);
     for (int c = 0; c < 3; c++) {
         s->mean[c] = sums->value[c] / sums->pixels;
         double variance = sums->square[c] / sums->pixels - s->mean[c] * s->mean[c];

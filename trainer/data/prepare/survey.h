@@ -33,7 +33,7 @@ struct survey {
     int channels;               /* of mean and deviation: 3 if any image has colour, else 1 */
     size_t duplicates;          /* images that equal an earlier one */
     size_t train, val;          /* 0 if the folder is not divided */
-    size_t leaks;               /* duplicates with another side than their copy */
+    size_t leaks;               /* training images that are also validation images */
     struct survey_shape *shapes; /* the most frequent first */
     size_t nshapes, capacity;
     size_t sampled;             /* images read to count the shapes */

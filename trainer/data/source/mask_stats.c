@@ -117,7 +117,8 @@ static int add_values(struct mask_stats *stats, const struct pixels *mask, bool 
     }
     stats->one_and_full |= full > 1 && seen[1] && seen[full];
     stats->full = full > stats->full ? full : stats->full;
-    stats->fewest = different < stats->fewest || stats->masks == 1 ? different : stats->fewest;
+    if (different < stats->fewest || stats->masks - stats->coloured == 1)
+        stats->fewest = different;
     stats->most = different > stats->most ? different : stats->most;
     free(seen);
     return pieces ? count_pieces(stats, mask, e) : 0;
