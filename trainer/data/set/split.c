@@ -348,25 +348,23 @@ static int compare_files(const void *a, const void *b)
     return strncmp(x->text, y->text, x->length);
 }
 
-/* Drops the items whose file is not among the first `keep`. files points into the items, so these
- * are freed last. */
+/* Drops the items whose file is not among the first `keep`. The others keep their order. files
+ * points into the items, so these are freed last. */
 static void drop_files(struct split_part *part, const struct file_name *files, size_t keep)
 {
-    bool *gone = calloc(part->count, sizeof *gone);
     size_t kept = 0;
 
-    for (size_t i = 0; gone && i < part->count; i++) {
-        struct file_name file = file_of_item(&part->items[i]);
-        gone[i] = !bsearch(&file, files, keep, sizeof file, compare_files);
+    for (size_t i = 0; i < part->count; i++) {
+        struct split_item item = part->items[i];
+        struct file_name file = file_of_item(&item);
+        if (!bsearch(&file, files, keep, sizeof file, compare_files))
+            continue;
+        part->items[i] = part->items[kept];
+        part->items[kept++] = item;
     }
-    for (size_t i = 0; gone && i < part->count; i++)
-        if (gone[i])
-            item_free(&part->items[i]);
-        else
-            part->items[kept++] = part->items[i];
-    if (gone)
-        part->count = kept;
-    free(gone);
+    for (size_t i = kept; i < part->count; i++)
+        item_free(&part->items[i]);
+    part->count = kept;
 }
 
 int split_keep_files(struct split *s, int workers, struct err *e)

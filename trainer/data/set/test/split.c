@@ -148,6 +148,32 @@ static void test_classes(void)
     buf_destroy(&text);
 }
 
+/* Two workers share two of three files; items of the kept files stay in order. */
+static void test_keep_files(void)
+{
+    static const char hex[] = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+    static char *locators[] = {"10.records#0", "1.records#0", "2.records#1", "10.records#1",
+                               "2.records#0", "1.records#1"};
+    static const char *const kept[] = {"1.records#0", "2.records#1", "2.records#0", "1.records#1"};
+    struct split_item train[6], val = {"v", "v.records#0", "v.records#0", 0, 1, 1, "", ""};
+    struct split s = {.dir = "/data", .format = SOURCE_TFRECORD, .train = {train, 6},
+                      .val = {&val, 1}};
+    struct buf text = {0};
+
+    for (int i = 0; i < 6; i++) {
+        train[i] = (struct split_item){locators[i], locators[i], locators[i], 0, 1, 1, "", ""};
+        strcpy(train[i].image_sha256, hex), strcpy(train[i].mask_sha256, hex);
+    }
+    strcpy(val.image_sha256, hex), strcpy(val.mask_sha256, hex);
+    split_encode(&s, &text);
+    struct split *r = read_text(text.data);
+    ok(r && split_keep_files(r, 2, &e) == 0 && r->train.count == 4, "two of three files are kept");
+    for (size_t i = 0; r && i < r->train.count; i++)
+        is_str(r->train.items[i].image, kept[i], "kept item %zu", i);
+    split_destroy(r);
+    buf_destroy(&text);
+}
+
 int main(void)
 {
     char dir[] = "/tmp/unetctl-split.XXXXXX";
@@ -158,6 +184,7 @@ int main(void)
     test_equal_pictures();
     test_file();
     test_classes();
+    test_keep_files();
     unlink("s.json");
     rmdir(dir);
     return done_testing();
