@@ -198,7 +198,7 @@ const struct cli_command cmd_data_check = {
         "Every path is tried; the exit code is 7 if any cannot be used. Files up to 1 GiB and\n"
         "samples up to 1 GiB (65535 on a side) are read. Whatever a header claims, no more memory "
         "is\n"
-        "used than for the file, its samples and 64 MiB.\n\n"
+        "used than for twice the file, four times its samples and 64 MiB.\n\n"
         "  unet-train data check images/*.png\n"
         "  unet-train data check --json DATA\n",
     .options = options,

@@ -17,6 +17,7 @@
 /* The most that a byte of a strip can expand to: LZW expands 12 bits to 4 KiB, fax codes expand one
  * bit to a row. A file whose header claims more is refused before memory is allocated. */
 #define MAX_RATIO 65536u
+#define MAX_PADDING ((tmsize_t)16 << 20) /* by so much a strip or tile may exceed the samples */
 
 struct tiff_reader {
     const uint8_t *bytes;
@@ -288,9 +289,9 @@ static int read_plane(TIFF *tif, const struct tiff_reader *r, const struct tiff_
     if (shape_of_block(tif, l, &width, &height, &nbytes) || row_bytes <= 0 ||
         nbytes / row_bytes < (tmsize_t)height)
         return err_set(r->e, ERR_DATA, "%s: damaged TIFF: strips or tiles of no size", r->name);
-    if (nbytes > (tmsize_t)PIXELS_MAX_BYTES)
-        return err_set(r->e, ERR_DATA, "%s: strips or tiles of %lld bytes, more than the limit",
-                       r->name, (long long)nbytes);
+    if (nbytes > (tmsize_t)img->nbytes + MAX_PADDING)
+        return err_set(r->e, ERR_DATA, "%s: damaged TIFF: a strip or tile of %lld bytes for %u x %u "
+                       "pixels", r->name, (long long)nbytes, l->width, l->height);
     uint8_t *bytes = calloc(1, (size_t)nbytes);
     if (!bytes)
         return err_set(r->e, ERR_DATA, "%s: no memory for a strip of %lld bytes", r->name,

@@ -202,6 +202,24 @@ static void test_tiff_layouts(void)
        e.text);
 }
 
+/* A tile of 64 MiB for a picture of one pixel: LZW makes it short. */
+static void test_tiff_tile_bomb(void)
+{
+    TIFF *t = tiff_begin(TIFFOpen("tile.tif", "w"), 1, 1, 8, 1, PHOTOMETRIC_MINISBLACK,
+                         COMPRESSION_LZW);
+    uint8_t *tile = calloc(8192, 8192);
+
+    TIFFSetField(t, TIFFTAG_TILEWIDTH, 8192);
+    TIFFSetField(t, TIFFTAG_TILELENGTH, 8192);
+    if (!tile || TIFFWriteEncodedTile(t, 0, tile, 8192 * 8192) < 0)
+        bail_out("no tile");
+    TIFFClose(t);
+    free(tile);
+    ok(image_file_read("tile.tif", PIXELS_RAW, &img, &e) == -1 &&
+           strstr(e.text, "a strip or tile of 67108864 bytes for 1 x 1 pixels"),
+       "%s", e.text);
+}
+
 /* Tiles without compression that all point at the same bytes of the file claim a picture far larger
  * than the file. */
 static void test_tiff_bomb(void)
@@ -272,6 +290,7 @@ int main(void)
     TIFFSetWarningHandler(NULL);
     test_tiff_kinds();
     test_tiff_layouts();
+    test_tiff_tile_bomb();
     test_tiff_bomb();
     damage("rgb.tif", 0);
     damage("tiles.tif", 0);
