@@ -105,6 +105,37 @@ EOP
         unet-train data convert --data bands --to tfrecord --out rgb-shards
     is "$(tr -d ' \n' <rgb-shards/output_shapes.json)" '{"image":[32,32,3],"mask":[32,32,1]}' \
         "shards without --bands have three channels"
+    ok "--bands keeps alpha of image files; records keep what they have" unet-train data convert \
+        --data rgb-shards --to tfrecord --bands --out rgb-again
+    ok "these records are unchanged" cmp rgb-shards/0.records rgb-again/0.records
+    mkdir long-pixels
+    python3 - <<'EOP'
+import struct
+def crc(data):  # CRC-32C, masked as TFRecord has it
+    c = 0xffffffff
+    for b in data:
+        c ^= b
+        for _ in range(8):
+            c = c >> 1 ^ 0x82f63b78 * (c & 1)
+    c ^= 0xffffffff
+    return struct.pack("<I", (c >> 15 | c << 17 & 0xffffffff) + 0xa282ead8 & 0xffffffff)
+def varint(n):
+    return bytes([n]) if n < 128 else bytes([n & 127 | 128]) + varint(n >> 7)
+def field(number, data):
+    return bytes([number << 3 | 2]) + varint(len(data)) + data
+def tensor(dims, content):
+    shape = b"".join(field(2, b"\x08" + varint(d)) for d in dims)
+    return field(1, field(1, b"\x08\x04" + field(2, shape) + field(4, content)))
+def entry(key, value):
+    return field(1, field(1, key) + field(2, value))
+record = field(1, entry(b"image", tensor([4, 4, 1000], b"\x55" * 16000)) +
+               entry(b"mask", tensor([4, 4, 1], b"\0\1" * 8)))
+head = struct.pack("<Q", len(record))
+open("long-pixels/0.records", "wb").write(head + crc(head) + record + crc(record))
+EOP
+    exits 7 "a record with 1000 channels is refused" unet-train data check long-pixels
+    like "$ERR" '0.records: record 0: a picture of 1000 channels; 1 to 64 are supported' \
+        "the error has the number"
     exits 7 "four channels of RGB images are refused" \
         "${learn[@]}" --data rgb-shards --channels 4 --out rgb-run
     like "$ERR" 'has 3 channels, and data.channels is 4' "the error has both numbers"

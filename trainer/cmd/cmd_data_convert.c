@@ -23,7 +23,7 @@ static const struct cli_option options[] = {
     {"shard", 0, CLI_INT, "N", "tfrecord: samples per file (default 100)", &shard, 1, 1000000},
     {"split", 0, CLI_STRING, "FILE", "cache: split.json of the runs", &split, 0, 0},
     {"size", 's', CLI_STRING, "HxW", "cache: image size of the runs", &size, 0, 0},
-    {"bands", 0, CLI_FLAG, NULL, "tfrecord: keep every sample of a pixel, else alpha is dropped",
+    {"bands", 0, CLI_FLAG, NULL, "tfrecord: keep the alpha of image files; records keep all samples",
      &bands, 0, 0},
     {"channels", 0, CLI_INT, "N", "cache: channels of the runs (default 1)", &channels, 1, 64},
     {"soft-masks", 0, CLI_FLAG, NULL, "cache: as in the runs", &soft_masks, 0, 0},
