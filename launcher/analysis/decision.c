@@ -234,8 +234,7 @@ static void find_model_reach(struct decision *d, const struct series *s, const s
 {
     int gpus = d->reach->gpus;
 
-    if (d->limit || !m || !model_predicts(m) ||
-        predict_efficiency(s, m, gpus) < DECISION_EFFICIENCY)
+    if (d->limit || !m || !model_predicts(m))
         return;
     while (!model_is_extrapolation(m, gpus + 1) &&
            predict_efficiency(s, m, gpus + 1) >= DECISION_EFFICIENCY)
@@ -243,8 +242,9 @@ static void find_model_reach(struct decision *d, const struct series *s, const s
     d->model_reach = gpus;
 }
 
-/* Chooses a count to measure beyond the largest one: the last that the model predicts to be
- * efficient, the next count if that is the largest itself, or twice the largest without a model. */
+/* Chooses a count to measure beyond the largest one. If the model predicts that larger counts are
+ * efficient, it is the last of them; if it predicts that none is, the next count; without a model,
+ * twice the largest. */
 static void choose_larger(struct decision *d)
 {
     int last = d->reach->gpus;

@@ -100,8 +100,8 @@ struct decision {
         *limit;          /* the next larger count after reach, or NULL if none was measured */
     char limit_why[240]; /* why limit is not used: "efficiency drops to ..." */
     /* If limit is NULL, the count, at most twice the largest measured one, up to which the model
-     * predicts DECISION_EFFICIENCY or more; 0 if limit is not NULL, if no model can be used, or if
-     * it predicts less even for reach. */
+     * predicts DECISION_EFFICIENCY or more beyond reach; reach's own count if it predicts less for
+     * the next one; 0 if limit is not NULL or no model can be used. */
     int model_reach;
     int next;          /* the count to measure next, or 0 */
     size_t next_seeds; /* or how many runs base and reach should have each, or 0 */

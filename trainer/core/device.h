@@ -167,8 +167,9 @@ struct device_ops {
     int (*idle)(struct device *d, bool *idle, struct err *e);
     /* Returns the driver's stream behind the queue, for libraries that queue work themselves. */
     void *(*stream)(const struct device *d);
-    /* branch returns a second stream, which starts after what is queued so far; what is queued
-     * after merge waits for both. Branches may be repeated. */
+    /* branch returns a second stream; what is queued there waits for all that this device's queue
+     * holds so far. It may be called again before merge: the stream is the same, and waits for what
+     * was queued since, too. What is queued after merge waits for both streams. */
     void *(*branch)(struct device *d, struct err *e);
     int (*merge)(struct device *d, struct err *e);
     /* Queues in the second stream: adds the squares of n values to own_square or square. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The order of all fusions, and the fusions of neighbouring ops, concatenations, gradients of one
- * convolution, and ReLU with pooling. One of several ops becomes the fused one; the others are
- * freed. */
+/* Runs all fusions in order. This file has those of neighbouring ops, of a concatenation with the
+ * convolution that reads it, of the two gradients of a convolution, and of ReLU with pooling. A
+ * fused op is stored in place of one of its parts; the other parts are freed. */
 #include "config.h"
 #include "trainer/passes/fuse.h"
 

@@ -195,6 +195,10 @@ static void check_model(void)
     compute();
     is_int(d.model_reach, 11, "the model says where efficiency drops"); /* f = 0.024 / 1.009 */
     is_int(d.next, 11, "that count is measured next");
+    m.coefficient[1] *= 1.8; /* f = 0.0432 / 1.0282: 0.77 for 8, measured 0.90 */
+    compute();
+    ok(d.model_reach == 8 && d.next == 9,
+       "a model that predicts less than was measured stops there");
     m.loo_error = 0.3;
     compute();
     is_int(d.model_reach, 0, "a model that fits badly is not used");

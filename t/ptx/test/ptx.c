@@ -226,7 +226,8 @@ static const struct {
      {0, 1, 561}},
     {"cvt.rn.f32.u32 %f1, %r1; fma.rn.f32 %f2, %f1, 0f40000000, 0f3F800000; mov.b32 %r5, %f2;",
      {0x3f800000, 0x40400000, 0x42860000}},
-    /* 1 + 2^-30 towards 0 and down is 1; 1 - 2^-30 is the number below 1. */
+    /* Rounded towards 0, 1 + 2^-30 is 1. Rounded towards 0 or down, 1 - 2^-30 is the largest float
+     * below 1. */
     {"add.rz.f32 %f1, 0f3F800000, 0f30800000; mov.b32 %r5, %f1;", ALL(0x3f800000)},
     {"add.rz.f32 %f1, 0f3F800000, 0fB0800000; mov.b32 %r5, %f1;", ALL(0x3f7fffff)},
     {"fma.rm.f32 %f1, 0f3F800000, 0f3F800000, 0fB0800000; mov.b32 %r5, %f1;",

@@ -315,8 +315,8 @@ static void check_training(const struct backend *backend)
     size_t concat = count_as(b.fused.graph, &conv2d_kind, OP_HAS_SECOND);
     ok(concat == has_wide_kernels(backend) && count_kind(b.fused.graph, &concat_kind) == 1 - concat,
        "%s: concat is fused where there is a kernel", backend->name);
-    /* The reference fuses the gradients of four convolutions; another backend those of two of them,
-     * if it has kernels for wide convolutions. */
+    /* The gradients of a convolution's input and weights become one op: in the reference for four
+     * convolutions, in another backend for two if it has kernels for fused convolutions. */
     bool ref = backend == backend_find("ref");
     size_t wide = has_wide_kernels(backend) ? 1 : 0;
     size_t grads = ref ? 4 : 2 * wide, deferred = ref ? 2 : wide;

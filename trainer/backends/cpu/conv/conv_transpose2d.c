@@ -275,8 +275,9 @@ static int conv_transpose2d_run_grad_input(struct op *op, struct exec *x, struct
     return 0;
 }
 
-/* Adds the products of one row of x with the two rows of dy to sums[block of l][a][i][l], and the
- * sums of dy[l] to what follows. */
+/* Adds the products of one row of x with the two rows of dy to sums[block of l][a][i][l], with the
+ * letters of conv_transpose2d_weight_at; a block is one vector. Behind these it adds the sums of
+ * both rows of dy for each l. */
 static void conv_transpose2d_add_weights(const struct conv_transpose2d *c, const float *src,
                                          const float *dy, float *sums)
 {

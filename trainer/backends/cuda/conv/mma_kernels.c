@@ -114,7 +114,8 @@ static struct mma_pack_args pack_of(const struct op *op)
 {
     const int64_t *dim = op->in[1]->shape.dim;
     bool is_grad = op->kind == &conv2d_grad_kind || op->kind == &conv_transpose2d_grad_kind;
-    bool is_3x3 = dim[2] == 3, is_first = is_grad != is_3x3; /* out is the first dimension */
+    /* is_first: the channels that this op writes are the first dimension of its weights. */
+    bool is_3x3 = dim[2] == 3, is_first = is_grad != is_3x3;
     unsigned taps = is_3x3 ? MMA_TAPS_3X3 : MMA_TAPS_2X2, from = (unsigned)dim[is_first];
 
     return (struct mma_pack_args){.w = op->in[1]->data,

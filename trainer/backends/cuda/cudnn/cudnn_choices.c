@@ -79,7 +79,7 @@ static int folder_of(char dst[PATH_MAX])
     return mkdir(dst, 0777) == 0 || errno == EEXIST ? 0 : -1;
 }
 
-/* Words of an engine in the file, by its tail. */
+/* The word for an engine in the cache file. It says which operations follow the convolution. */
 static const char *const words[] = {[CUDNN_ALONE] = "engine", [CUDNN_BIAS] = "engine+bias",
                                     [CUDNN_BIAS_RELU] = "engine+bias+relu"};
 

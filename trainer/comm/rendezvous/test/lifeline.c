@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Three ranks as processes connected by lifelines. One fails, is killed, stopped or slow; or all
- * leave in order, or wait in the same collective. */
+ * leave without a fault, or wait in the same collective. */
 #include "config.h"
 #include "trainer/comm/rendezvous/lifeline.h"
 
@@ -146,7 +146,8 @@ static bool heard(int rank, int code, const char *text)
 int main(void)
 {
     run_case(NONE, -1);
-    ok(!got[0].called && !got[1].called && !got[2].called, "who leaves in order is not lost");
+    ok(!got[0].called && !got[1].called && !got[2].called,
+       "a rank that leaves without a fault is not lost");
     run_case(KILLED, 2);
     ok(heard(0, ERR_PEER, "rank 2 on n02 is gone") && !got[0].relayed && got[0].called,
        "a rank is killed: %s", got[0].e.text);

@@ -14,8 +14,9 @@ struct amx_conv_weights {
     struct amx_shape shape;
     size_t nimages, height, width, ns, nd;
     size_t pitch, band, nbands; /* pixels from row to row; rows of a band; bands of an image */
-    size_t source, pairs, plane, room; /* of one thread: bf16 values of the source; pairs; bf16
-                                        * values of a plane; of all together */
+    /* Of one thread: source counts the bf16 values of its source, pairs the 32-bit pairs of such
+     * values, plane the bf16 values of each of its nd planes, and room the bf16 values of all. */
+    size_t source, pairs, plane, room;
     size_t nsums, nchunks, nthreads;   /* floats of a chunk's sums: of weights, then bias */
 };
 

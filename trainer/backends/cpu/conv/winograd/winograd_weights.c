@@ -14,10 +14,11 @@
 #define SHARED_TILES 256  /* tiles of a band whose products the threads share */
 #define MAX_SUMS (1 << 24) /* floats of all chunks: 64 MiB */
 #define MIN_CHUNKS 4
-#define SOME_CHUNKS 8       /* chunks of a large batch; more, up to MAX_CHUNKS, if their sums fit
-                             * into ROOM floats */
+/* A large batch has SOME_CHUNKS chunks. It has more, up to MAX_CHUNKS, if their sums fit into ROOM
+ * floats or into a ROOM_SHARE-th of the source's floats, whichever is more. */
+#define SOME_CHUNKS 8
 #define MAX_CHUNKS 64
-#define ROOM (1 << 20)      /* or into a ROOM_SHARE-th of the source's floats, if that is more */
+#define ROOM (1 << 20)
 #define ROOM_SHARE 16
 /* More than MANY_CHUNKS chunks are made only if each has MANY_BANDS bands, because a chunk's first
  * band is not prefetched. */
