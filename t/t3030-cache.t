@@ -61,6 +61,11 @@ like "$ERR" 'data.cache' "the error says what to do"
 for f in here/*.cache; do printf x | dd of="$f" bs=1 seek=200 conv=notrunc 2>/dev/null; done
 exits 7 "a damaged record is an error" "${train[@]}" --set data.cache=here --out bad2
 like "$ERR" 'here/.*\.cache: record .* is damaged' "the error names it"
+for f in here/*.cache; do printf XX | dd of="$f" bs=1 conv=notrunc 2>/dev/null; done
+ok "a cache with a damaged header is made again" \
+    "${train[@]}" --set data.cache=here --out remade
+is "$(grep -c 'cache is damaged and is created again' "$ERR") $(weights remade)" \
+    "1 $(weights memory)" "one warning, and the weights are the same"
 
 # 100 pairs at 448 x 448 are 153 MiB decoded; the process may have 120 MiB.
 if sanitized; then

@@ -109,7 +109,7 @@ static const char *map_file(const char *path, size_t *nbytes)
     return map == MAP_FAILED ? NULL : map;
 }
 
-/* Maps the file. Returns 0, 1 if there is no valid file, or -1 on error. */
+/* Maps the file. Returns 0, 1 if there is no file, 2 if it is damaged, or -1 on error. */
 static int use_file(struct cache *c, const struct cache_config *config, struct err *e)
 {
     struct cache_header h;
@@ -118,10 +118,9 @@ static int use_file(struct cache *c, const struct cache_config *config, struct e
     if (!c->map)
         return 1;
     if (!is_valid(c->map, c->map_bytes, config)) {
-        log_warn("%s: this cache is damaged and is created again", c->path);
         munmap((void *)(uintptr_t)c->map, c->map_bytes);
         c->map = NULL;
-        return 1;
+        return 2;
     }
     memcpy(&h, c->map, sizeof h);
     c->count = h.count;
@@ -389,11 +388,13 @@ static int open_or_build(struct cache *c, const struct cache_config *config, str
     if (lock == -2)
         return -1;
     rc = use_file(c, config, e); /* another process may have created it meanwhile */
-    if (rc == 1) {
+    if (rc == 2)
+        log_warn("%s: this cache is damaged and is created again", c->path);
+    if (rc > 0) {
         if (lock >= 0)
             remove_leftovers(config);
         rc = build_cache(c, config, e) ? -1 : use_file(c, config, e);
-        if (rc == 1)
+        if (rc > 0)
             rc = err_set(e, ERR_DATA, "%s: cannot read this new cache", c->path);
     }
     release_lock(config, lock);
