@@ -168,6 +168,39 @@ static int decode_format(const cJSON *root, struct split *s, struct err *e)
     return 0;
 }
 
+struct hashed_item {
+    const struct split_item *item;
+    bool train;
+};
+
+static int compare_items(const void *a, const void *b)
+{
+    return strcmp(((const struct hashed_item *)a)->item->image_sha256,
+                  ((const struct hashed_item *)b)->item->image_sha256);
+}
+
+/* Refuses an image that is in both parts, as a file that was edited may have it. */
+static int check_disjoint(const struct split *s, struct err *e)
+{
+    size_t n = 0;
+    struct hashed_item *all = mem_alloc(s->train.count + s->val.count, sizeof *all, e);
+    int rc = all ? 0 : -1;
+
+    for (size_t i = 0; all && i < s->train.count; i++)
+        all[n++] = (struct hashed_item){&s->train.items[i], true};
+    for (size_t i = 0; all && i < s->val.count; i++)
+        all[n++] = (struct hashed_item){&s->val.items[i], false};
+    if (all)
+        qsort(all, n, sizeof *all, compare_items);
+    for (size_t i = 1; rc == 0 && i < n; i++)
+        if (all[i - 1].train != all[i].train && compare_items(&all[i - 1], &all[i]) == 0)
+            rc = err_set(e, ERR_DATA, "%s and %s are the same image, but one is in \"train\" and one "
+                         "in \"val\"; `unet-train data split` creates a file without such pairs",
+                         all[i - 1].item->image, all[i].item->image);
+    free(all);
+    return rc;
+}
+
 static int decode_split(const cJSON *root, struct split *s, struct err *e)
 {
     const cJSON *fraction = cJSON_GetObjectItemCaseSensitive(root, "val_fraction");
@@ -187,7 +220,7 @@ static int decode_split(const cJSON *root, struct split *s, struct err *e)
     s->val_fraction = fraction->valuedouble;
     if (decode_format(root, s, e) || decode_part(root, "train", s->nclasses, &s->train, e))
         return -1;
-    return decode_part(root, "val", s->nclasses, &s->val, e);
+    return decode_part(root, "val", s->nclasses, &s->val, e) || check_disjoint(s, e) ? -1 : 0;
 }
 
 struct split *split_read(const char *path, struct err *e)

@@ -93,6 +93,7 @@ static void test_file(void)
 
     strcpy(train.image_sha256, hex), strcpy(train.mask_sha256, hex);
     strcpy(val.image_sha256, hex), strcpy(val.mask_sha256, hex);
+    val.image_sha256[0] = 'f';
     split_encode(&s, &text);
     struct split *r = read_text(text.data);
     ok(r && strcmp(r->dir, "/data") == 0 && r->seed == 1244 && r->val_fraction == 0.2 &&
@@ -116,6 +117,10 @@ static void test_file(void)
         split_destroy(r);
         free(copy);
     }
+    char *hash = strstr(strstr(text.data, "\"val\""), hex + 1);
+    hash[-1] = hex[0];
+    ok(!read_text(text.data) && e.code == ERR_DATA &&
+           strstr(e.text, "images/a.png and images/µ.png are the same image"), "%s", e.text);
     memcpy(strstr(text.data, ":1,"), ":2,", 3);
     ok(!read_text(text.data) && strstr(e.text, "schema 2"), "%s", e.text);
     ok(!read_text("{\"schema\":1") && e.code == ERR_DATA, "%s", e.text);
@@ -136,6 +141,7 @@ static void test_classes(void)
     struct buf text = {0};
 
     strcpy(train.image_sha256, hex), strcpy(val.image_sha256, hex);
+    val.image_sha256[0] = 'f';
     split_encode(&s, &text);
     struct split *r = read_text(text.data);
     ok(r && r->format == SOURCE_CIFAR && r->nclasses == 2 && r->train.items[0].label == 1 &&
@@ -165,6 +171,7 @@ static void test_keep_files(void)
         strcpy(train[i].image_sha256, hex), strcpy(train[i].mask_sha256, hex);
     }
     strcpy(val.image_sha256, hex), strcpy(val.mask_sha256, hex);
+    val.image_sha256[0] = 'f';
     split_encode(&s, &text);
     struct split *r = read_text(text.data);
     ok(r && split_keep_files(r, 2, &e) == 0 && r->train.count == 4, "two of three files are kept");
