@@ -53,6 +53,8 @@ kill_often() { # TIMES OUT COMMAND...
         kill -KILL "$pid" 2>/dev/null
         wait "$pid" 2>/dev/null
         if [ -e "$out/DONE" ]; then return 0; fi
+        : >"$out/log.csv.tmp-1-0" # as if it had been killed here
+        : >"$out/checkpoint/weights.safetensors.tmp-1-0"
     done
     "$@"
 }
@@ -80,6 +82,7 @@ is "$(find one/checkpoint -name 'state-*' | wc -l)" 1 "only its last state is ke
 ok "the same run, killed 6 times" kill_often 6 killed "${one[@]}" "${often[@]}" --out killed
 is "$(result killed)" "$(result one)" "weights and curve are the same"
 ok "it resumed from checkpoints" test "$(resumes killed)" -ge 1
+is "$(find killed -name '*.tmp-*')" "" "files that were being written are removed"
 is "$(find killed/checkpoint -name 'state-*' | sed 's/.*state-//')" \
     "0000012-0000000000.safetensors" \
     "only the last checkpoint is kept when the run is done"

@@ -33,7 +33,7 @@ static int is_complete(const struct dirent *d)
 
 static int is_temporary(const struct dirent *d)
 {
-    return has_prefix(d->d_name) && strstr(d->d_name, SUFFIX ".tmp-");
+    return strstr(d->d_name, ".tmp-") != NULL;
 }
 
 static int newest_first(const struct dirent **a, const struct dirent **b)

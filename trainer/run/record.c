@@ -4,6 +4,7 @@
 #include "config.h"
 #include "trainer/run/record.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -78,6 +79,28 @@ static int move_product(const char *dir, const char *to, const char *name, struc
     free(from_path);
     free(to_path);
     return rc;
+}
+
+/* Whether name is that of a product whose writer was killed. */
+static bool is_unfinished(const char *name)
+{
+    for (size_t i = 0; i < NPRODUCTS; i++) {
+        size_t n = strlen(products[i]);
+        if (strncmp(name, products[i], n) == 0 && strncmp(name + n, ".tmp-", 5) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void remove_unfinished(const char *dir)
+{
+    DIR *d = opendir(dir);
+
+    for (const struct dirent *entry; d && (entry = readdir(d)) != NULL;)
+        if (is_unfinished(entry->d_name))
+            unlinkat(dirfd(d), entry->d_name, 0);
+    if (d)
+        closedir(d);
 }
 
 /* Moves the products to the first restart-K that does not exist yet. Checkpoints stay if the run
@@ -164,6 +187,7 @@ static int clear_folder(const char *dir, bool *again, struct err *e)
                        "overwritten; choose another folder with --out%s", dir, found,
                        has_snapshot ? " (--resume with this one continues from its checkpoint)"
                                     : ", or remove that one");
+    remove_unfinished(dir);
     return archive_start(dir, has_snapshot, e);
 }
 

@@ -92,12 +92,14 @@ int main(void)
     is_str(newest(), "", "none is whole");
     ok(snapshot_exists(dir), "though some are there");
 
-    char half[160];
+    char half[160], weights[160];
     snprintf(half, sizeof half, "%s.tmp-1-0", name_of(7, 0));
-    if (atomicfile_write(half, "x", 1, 0666, &e))
+    snprintf(weights, sizeof weights, "%s/weights.safetensors.tmp-1-0", dir);
+    if (atomicfile_write(half, "x", 1, 0666, &e) || atomicfile_write(weights, "x", 1, 0666, &e))
         bail_out("%s", e.text);
     snapshot_clean(dir, false);
-    ok(access(half, F_OK) && !access(name_of(0, 12), F_OK), "what is half-written is removed");
+    ok(access(half, F_OK) && access(weights, F_OK) && !access(name_of(0, 12), F_OK),
+       "what is half-written is removed");
     snapshot_clean(dir, true);
     ok(access(name_of(0, 12), F_OK) && !access(name_of(1, 0), F_OK), "then all but the newest");
     ok(unlink(name_of(1, 0)) == 0 && rmdir(dir) == 0, "and nothing else is there");
