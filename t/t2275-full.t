@@ -40,4 +40,24 @@ sed -i '/^MaxJobCount=/d' "$conf"
 ok "the controller allows more jobs" sandbox_restart_controller 2
 exits 0 "submit again succeeds" unetctl submit "${words[@]}"
 is "$(tags | wc -l) $(tags | uniq | wc -l)" "8 8" "each run has one job"
+
+# resume, also with another number of GPUs, waits for room and is repeated
+exits 0 "two runs are cancelled" unetctl cancel -C full unet-g01-s1 unet-g02-s1
+echo "MaxJobCount=$room" >>"$conf"
+ok "the controller is limited again" sandbox_restart_controller 2
+exits 4 "resume with more GPUs is refused" unetctl resume -C full --gpus 4 unet-g01-s1
+like "$ERR" "^unetctl: error: 1 run is left for later.*$limit" "the error names the limit"
+is "$(wc -l <"$ERR")" 1 "there is no other line"
+like <(unetctl status -C full) '^unet-g01-s1 +PLANNED .*the scheduler refused it' \
+    "the run is not called LOST"
+exits 4 "resume without another number is refused, too" unetctl resume -C full unet-g02-s1
+sed -i '/^MaxJobCount=/d' "$conf"
+ok "the limit is gone" sandbox_restart_controller 2
+exits 0 "submit finds both" unetctl submit -C full --gpus 1,2 -- --hold
+like "$ERR" 'unet-g01-s1: PLANNED in attempt 2: the scheduler refused it \(.unetctl resume unet-g01' \
+    "submit leaves the run with its own size to resume"
+like "$ERR" 'unet-g02-s1: submitted as job' "submit makes up for the other"
+exits 0 "resume succeeds" unetctl resume -C full --gpus 4 unet-g01-s1 -- --hold
+like <(unetctl status -C full) '^unet-g01-s1 +PENDING +[0-9]+ +4 ' "with the number asked for"
+is "$(field full/runs/unet-g01-s1/run.json 'd["layout"]["gpus"]')" 1 "the run's own plan stays"
 done_testing

@@ -63,7 +63,7 @@ static int resume_runs(struct workspace *w, int nids, char **ids, struct err *e)
                  strcmp(w->scheduler, "dry") == 0 ? "would be"
                  : counts.submitted == 1          ? "was"
                                                   : "were");
-    else
+    else if (!counts.left)
         log_info("no run needs to be resumed: %zu active, %zu done", counts.active, counts.good);
     if (counts.left)
         return err_set(e, ERR_SCHED, "%zu run%s left for later: %s (type 'unetctl resume' again "

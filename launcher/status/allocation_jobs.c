@@ -34,12 +34,12 @@ static void set_run_state(struct job_state *s, const struct run_attempt *a)
     if (a->marker != RUN_NO_MARKER) {
         set_job_state(s, JOB_ENDED, a->marker == RUN_DONE ? "COMPLETED" : "FAILED");
         s->exit_code = a->exit_code;
-    } else if (is_cancelled(a->path) && (!a->begun || a->stopped)) {
+    } else if (is_cancelled(a->path) && (!a->ran || a->stopped)) {
         set_job_state(s, JOB_ENDED, "CANCELLED");
-    } else if (!a->begun && s->phase == JOB_RUNNING) {
+    } else if (!a->ran && s->phase == JOB_RUNNING) {
         set_job_state(s, JOB_PENDING, "PENDING");
         snprintf(s->reason, sizeof s->reason, "waits for its turn in job %s", s->id);
-    } else if (!a->begun && s->phase == JOB_ENDED && strcmp(s->state, "CANCELLED") != 0) {
+    } else if (!a->ran && s->phase == JOB_ENDED && strcmp(s->state, "CANCELLED") != 0) {
         snprintf(s->reason, sizeof s->reason, "job %s ended (%s) before its turn", s->id, s->state);
         set_job_state(s, JOB_ENDED, "SKIPPED");
         s->exit_code = 0;

@@ -83,7 +83,7 @@ static void decide_without_job(struct run_status *s, const struct ledger_entry *
 {
     if (entry && entry->last == LEDGER_CANCELLED)
         set_phase(s, RUN_BAD, "CANCELLED", "");
-    else if (s->attempt.begun || (entry && entry->last == LEDGER_SUBMITTED))
+    else if (s->attempt.ran || (entry && entry->last == LEDGER_SUBMITTED))
         set_phase(s, RUN_BAD, "LOST", s->attempt.stopped
                   ? "it was stopped with a checkpoint, and the scheduler no longer knows it"
                   : "it was submitted, and the scheduler no longer knows it");

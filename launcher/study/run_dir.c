@@ -299,6 +299,7 @@ static void read_attempt(struct run_attempt *a, DIR *dir)
 
     while ((d = readdir(dir))) {
         a->begun |= d->d_name[0] != '.';
+        a->ran |= d->d_name[0] != '.' && strcmp(d->d_name, "run.json") != 0;
         job |= strcmp(d->d_name, "job") == 0;
         done |= strcmp(d->d_name, "DONE") == 0;
         failed |= strcmp(d->d_name, "FAILED") == 0;

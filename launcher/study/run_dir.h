@@ -17,6 +17,7 @@ enum run_marker { RUN_NO_MARKER, RUN_DONE, RUN_FAILED };
 struct run_attempt {
     int number; /* from 1; 0 if the run has no attempt */
     bool begun;    /* its folder has files: a job wrote them, or unetctl an own run.json */
+    bool ran;      /* a job wrote files into its folder */
     bool stopped;  /* the file "stopped" exists: a signal, or the trainer itself (exit code 75),
                     * ended the job so that it can be resumed */
     bool recorded; /* record.jsonl exists */

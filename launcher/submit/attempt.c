@@ -180,7 +180,7 @@ int attempt_generate(const struct workspace *w, const struct run *run, int attem
         return -1;
     if (newest.begun && newest.number >= attempt)
         return run_settings_compare(w, run, e);
-    if (newest.begun || newest.number > 1)
+    if (attempt > 1)
         return add_next(w, run, attempt, files, e);
     return add_run_json(w, run, "run.json", files, e) ? -1 : add_attempt(w, run, attempt, files, e);
 }

@@ -149,7 +149,6 @@ int run_settings_open(const struct workspace *w, const char *run, struct workspa
     if (read_begun_plan(w, run, &planned, &text, e) ||
         !(plan = run_plan_decode(text, w->study.dir, e)) ||
         take_plan(w, plan, &planned, &dst->study, e) ||
-        check_given(w, plan, &planned, &dst->study, e) ||
         !(now = run_plan_encode(&dst->study, w->ledger.study_id, &planned, e)) ||
         run_plan_compare(text, now, NULL, &difference, e)) {
         run_settings_close(dst);
@@ -179,16 +178,20 @@ static void name_key(const struct run *run, struct run_difference *d)
     memcpy(d->path, key, sizeof key);
 }
 
-int run_settings_log(const struct workspace *w, const struct workspace *own, const struct run *run,
-                      struct err *e)
+int run_settings_check(const struct workspace *w, const struct workspace *own,
+                       const struct run *run, struct err *e)
 {
     char *was = run_plan_encode(&own->study, w->ledger.study_id, run, e);
     char *is = was ? run_plan_encode(&w->study, w->ledger.study_id, run, e) : NULL;
+    json_t *plan = is ? run_plan_decode(was, NULL, e) : NULL;
     struct run_difference d = {0};
-    int rc = is ? run_plan_compare(was, is, NULL, &d, e) : -1;
+    int rc = plan && check_given(w, plan, run, &own->study, e) == 0
+                 ? run_plan_compare(was, is, NULL, &d, e)
+                 : -1;
 
+    json_decref(plan);
     name_key(run, &d);
-    if (d.count)
+    if (rc == 0 && d.count)
         log_info(
             "%s continues with the settings it began with: %s is %s, though %s says %s%s", run->id,
             d.path, d.was, study_place(&w->study, d.path), d.is,

@@ -6,17 +6,18 @@
 #include "launcher/study/workspace.h"
 
 /* Makes dst the workspace w with the settings of a run that has begun instead of the study's.
- * The command line may only change paths and how jobs run; other changes are ERR_USAGE.
- * *own_plan, unless NULL, becomes whether the attempt needs its own run.json, because paths differ
- * from those in the run's. dst borrows from w. Returns 0, or -1; then there is nothing to close. */
+ * The command line only changes paths and how jobs run. *own_plan, unless NULL, becomes whether
+ * the attempt needs its own run.json, because paths differ from those in the run's. dst borrows
+ * from w. Returns 0, or -1; then there is nothing to close. */
 int run_settings_open(const struct workspace *w, const char *run, struct workspace *dst,
                       bool *own_plan, struct err *e);
 void run_settings_close(struct workspace *w);
 
 /* Logs the first difference between the settings of own, which run_settings_open filled, and
- * those of the study in w, and whether there are more. Returns 0 or -1. */
-int run_settings_log(const struct workspace *w, const struct workspace *own, const struct run *run,
-                      struct err *e);
+ * those of the study in w, and whether there are more. Returns 0 or -1: with ERR_USAGE for an
+ * option of the command line that would have no effect. */
+int run_settings_check(const struct workspace *w, const struct workspace *own,
+                       const struct run *run, struct err *e);
 
 /* Checks that the study still has the settings in the run.json of run. Returns 0, or -1 with
  * ERR_CONFIG that names the first value that differs. */

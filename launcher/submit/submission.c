@@ -217,14 +217,18 @@ static int choose_run(struct workspace *w, struct run_status *s, struct batch *b
     if (adopt_job(w, run, s, e))
         return -1;
     forget_vanished(w, s);
-    if (s->phase != RUN_PLANNED && check_files(w, run, s, e))
+    /* an attempt with an own run.json may be of another size, which only resume knows */
+    bool is_next = s->phase == RUN_PLANNED && !s->attempt.begun;
+    bool is_bad = s->phase == RUN_BAD || (s->phase == RUN_PLANNED && !is_next);
+    if (is_next ? s->attempt.number > 1 && run_settings_compare(w, run, e)
+                : check_files(w, run, s, e))
         return -1;
-    if (s->phase == RUN_PLANNED)
+    if (is_next)
         return batch_add(b, run, s->attempt.number ? s->attempt.number : 1, 0, e);
-    if (s->phase == RUN_BAD)
+    if (is_bad)
         log_warn("%s: %s in attempt %d%s%s ('unetctl resume %s' tries again)", run->id, s->state,
                  s->attempt.number, *s->reason ? ": " : "", s->reason, run->id);
-    counts->bad += s->phase == RUN_BAD;
+    counts->bad += is_bad;
     counts->active += s->phase == RUN_ACTIVE;
     counts->good += s->phase == RUN_GOOD;
     return 0;
@@ -353,9 +357,17 @@ static int check_ids(const struct workspace *w, char **ids, size_t nids, struct 
     return 0;
 }
 
+/* Was the newest attempt made by resume, but not submitted? */
+static bool was_refused(const struct run_status *s)
+{
+    return s->phase == RUN_PLANNED && s->attempt.number > 1;
+}
+
 static int add_again(const struct workspace *w, const struct run_status *s,
                      const struct submission_size *size, struct batch *b, struct err *e)
 {
+    bool is_unused = was_refused(s) && !s->attempt.begun;
+    int attempt = s->attempt.number + !is_unused;
     int from = run_dir_checkpoint(w->study.dir, s->run.id, s->attempt.number);
     struct run run = s->run;
     struct workspace own;
@@ -363,11 +375,11 @@ static int add_again(const struct workspace *w, const struct run_status *s,
 
     if (run_settings_open(w, run.id, &own, NULL, e))
         return -1;
-    rc = run_settings_log(w, &own, &run, e);
+    rc = run_settings_check(w, &own, &run, e);
     if (rc == 0 && size->gpus)
         rc = run_plan_resize(&own.study, &w->site, &run, size->gpus, size->scale, e);
     run_settings_close(&own);
-    return rc ? -1 : batch_add(b, &run, s->attempt.number + 1, from, e);
+    return rc ? -1 : batch_add(b, &run, attempt, from, e);
 }
 
 static int choose_again(const struct workspace *w, const struct run_status_list *list, char **ids,
@@ -384,7 +396,7 @@ static int choose_again(const struct workspace *w, const struct run_status_list 
         if (*s->damage) {
             log_warn("%s is left out: cannot read its plan: %s", s->run.id, s->damage);
             counts->bad += s->phase == RUN_BAD;
-        } else if (s->phase == RUN_BAD) {
+        } else if (s->phase == RUN_BAD || was_refused(s)) {
             if (add_again(w, s, size, b, e))
                 return -1;
         } else if (nids) {

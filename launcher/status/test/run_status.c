@@ -9,10 +9,10 @@
 #define NO_JOB (-1)
 #define NO_ENTRY (-1)
 
-static void check(const char *what, enum run_marker marker, bool begun, int job_phase,
+static void check(const char *what, enum run_marker marker, bool ran, int job_phase,
                   const char *job_state, int event, enum run_phase phase, const char *state)
 {
-    struct run_status s = {.attempt = {.number = 1, .begun = begun, .marker = marker,
+    struct run_status s = {.attempt = {.number = 1, .ran = ran, .marker = marker,
                                        .exit_code = 5, .error = "peer lost"}};
     struct job_state job = {.id = "7", .phase = (enum job_phase)job_phase, .exit_code = 1};
     struct ledger_entry entry = {.attempt = 1, .last = (enum ledger_event)event, .job = "7"};

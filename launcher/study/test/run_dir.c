@@ -92,9 +92,12 @@ static void check_attempts(void)
     a = read_attempt();
     is_int(a.number, 10, "the newest attempt is found by number, not by letters");
     ok(!a.begun && a.marker == RUN_NO_MARKER, "an empty attempt has not begun");
+    write_text("runs/" RUN "/attempt-10/run.json", "{}\n");
+    a = read_attempt();
+    ok(a.begun && !a.ran, "an own plan begins an attempt, but no job ran");
     write_text("runs/" RUN "/attempt-10/job", "4711\n");
     a = read_attempt();
-    ok(a.begun, "a job began the attempt");
+    ok(a.begun && a.ran, "a job began the attempt");
     is_str(a.job, "4711", "the attempt has the job's id");
     write_text("runs/" RUN "/attempt-10/DONE", "{}");
     is_int(read_attempt().marker, RUN_DONE, "DONE is found");
