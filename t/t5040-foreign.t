@@ -63,10 +63,21 @@ is "$(column log_keras_2 iou),$(column log_keras_2 training_time)" "0.800000,9.0
     "a table of Keras is read"
 is "$(column other engine),$(column other gpus),$(column other median_epoch_s)" "mx,2,2.500000" \
     "lines of MLLOG are read"
+is "$(column other metric),$(column other accuracy),$(column other iou)" "accuracy,0.900000," \
+    "what they call accuracy is not shown as IoU"
+like "$OUT" 'other: .*accuracy 0.9000' "nor is it printed so"
 ok "copies equal the originals" cmp good/log_keras_1.csv out/log_keras_1.csv
 exits 0 "the collected folder can be reported" unetctl report --logs out --json -
 exits 0 "the original folder can be reported" unetctl report --logs good --json -
 ok "several folders can be reported together" unetctl report good out --text
+is "$(unetctl report --logs good --json - | python3 -c 'import json, sys
+print([p for p in json.load(sys.stdin)["pairs"] if "mx" in (p["a"], p["b"])
+       and any(d["quantity"] == "iou" for d in p["differences"])])')" "[]" \
+    "an accuracy is not compared with IoU"
+exits 0 "results become lines of MLLOG" unetctl report --logs out --mllog again
+exits 0 "which are read" unetctl collect --logs again -o out
+is "$(column log_hvd_2_s3 metric),$(column log_hvd_2_s3 iou),$(column other metric)" \
+    "iou,0.900000,accuracy" "with the same measures"
 exits 2 "a study with --logs is refused" unetctl collect -C . --logs good
 exits 2 "--output without --logs is refused" unetctl collect -o out
 

@@ -197,10 +197,9 @@ static int add_pair(struct analysis *a, size_t i, size_t k, struct err *e)
         .a = i, .b = k, .differences = mem_zero(2 * x->npoints, sizeof *pair->differences, e)};
     if (!pair->differences)
         return -1;
-    return add_quantity(pair, x, y, QUANTITY_STEADY_EPOCH, e) ||
-                   add_quantity(pair, x, y, QUANTITY_IOU, e)
-               ? -1
-               : 0;
+    if (add_quantity(pair, x, y, QUANTITY_STEADY_EPOCH, e))
+        return -1;
+    return strcmp(x->quality, y->quality) == 0 ? add_quantity(pair, x, y, QUANTITY_IOU, e) : 0;
 }
 
 /* Are both series comparable? Two known modes of scaling of one engine in one source are not, since

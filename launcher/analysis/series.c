@@ -444,6 +444,9 @@ static int create_series(struct series *dst, const char *source, const struct re
     for (size_t i = 0; i < n; i++)
         if (groups[i] & wanted)
             dst->rows[dst->nrows++] = rows[i];
+    /* one measure of quality for all; a run of which only another is known has none */
+    for (size_t i = 1; i < dst->nrows; i++)
+        memcpy(dst->rows[i].metric, dst->rows[0].metric, sizeof dst->rows[i].metric);
     dst->mixed = dst->nrows < n;
     dst->quality = dst->nrows ? result_quality_word(&dst->rows[0]) : "IoU";
     return fill_series(dst, e);

@@ -51,8 +51,20 @@ static void add_text_event(struct buf *b, const char *key, const char *value)
     buf_destroy(&quoted);
 }
 
-static double add_epoch(struct buf *b, const struct curve *c, size_t i, double at)
+/* Adds the quality; metric says which it is, since MLPerf's key is the same for all. */
+static void add_quality(struct buf *b, double time_s, const struct result *r, double value,
+                        const char *epoch)
 {
+    char metadata[96];
+
+    snprintf(metadata, sizeof metadata, "%s, \"metric\": \"%s\"", epoch,
+             result_by_accuracy(r) ? "accuracy" : "iou");
+    add_number_event(b, time_s, "eval_accuracy", value, metadata);
+}
+
+static double add_epoch(struct buf *b, const struct result *r, size_t i, double at)
+{
+    const struct curve *c = r->curve;
     char epoch[48];
 
     snprintf(epoch, sizeof epoch, "\"epoch_num\": %zu", i + 1);
@@ -60,7 +72,7 @@ static double add_epoch(struct buf *b, const struct curve *c, size_t i, double a
     at += isfinite(c->seconds[i]) ? c->seconds[i] : 0;
     add_number_event(b, at, "train_loss", c->loss[i], epoch);
     if (c->score)
-        add_number_event(b, at, "eval_accuracy", c->score[i], epoch);
+        add_quality(b, at, r, c->score[i], epoch);
     add_event(b, at, END, "epoch_stop", "null", epoch);
     return at;
 }
@@ -82,10 +94,10 @@ static void add_run(const struct result *r, struct buf *b)
     add_number_event(b, 0, "eval_samples", r->val_images ? (double)r->val_images : NAN, "");
     add_event(b, 0, START, "run_start", "null", "");
     for (size_t i = 0; i < r->curve->n; i++)
-        at = add_epoch(b, r->curve, i, at);
+        at = add_epoch(b, r, i, at);
     add_event(b, at, START, "eval_start", "null", last);
     at += isfinite(r->test_time) ? r->test_time : 0;
-    add_number_event(b, at, "eval_accuracy", result_quality(r), last);
+    add_quality(b, at, r, result_quality(r), last);
     add_event(b, at, END, "eval_stop", "null", last);
     add_event(b, at, END, "run_stop", "null", "\"status\": \"success\"");
 }

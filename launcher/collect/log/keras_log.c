@@ -131,8 +131,10 @@ static void measure_curve(const struct curve *c, const struct keras_columns *l, 
         for (size_t i = 0; i < c->n; i++)
             r->training_time += c->seconds[i];
     }
-    if (l->is_iou)
-        r->iou = c->score[c->n - 1];
+    if (!c->score)
+        return;
+    *(l->is_iou ? &r->iou : &r->accuracy) = c->score[c->n - 1];
+    result_set_text(r->metric, sizeof r->metric, l->is_iou ? "iou" : "accuracy");
 }
 
 int keras_log_decode(char *text, const char *path, struct result *r, struct err *e)

@@ -16,10 +16,10 @@
 /* Does text begin with such a header? */
 bool keras_log_matches(const char *text);
 
-/* Sets r's curve, times, loss and, if there is an IoU column, iou. text is changed. Returns 0,
- * or -1 with ERR_DATA: there is no loss column, a row has another number of cells, an epoch is
- * not the next one from 0, a number is not finite, a time is negative, a score is outside 0..1,
- * there are no rows, or the last newline is missing. */
+/* Sets r's curve, times, loss and, if there is such a column, iou or accuracy. text is
+ * changed. Returns 0, or -1 with ERR_DATA: there is no loss column, a row has another number of
+ * cells, an epoch is not the next one from 0, a number is not finite, a time is negative, a score
+ * is outside 0..1, there are no rows, or the last newline is missing. */
 int keras_log_decode(char *text, const char *path, struct result *r, struct err *e);
 
 #endif

@@ -24,7 +24,7 @@ struct mllog_reader {
     double init, eval_start, eval_s;
     long ranks, seed, global_batch, train_images, val_images;
     char engine[32];
-    bool stopped;
+    bool stopped, by_iou; /* by_iou: the scores are IoU */
     struct err *e;
 };
 
@@ -80,6 +80,14 @@ static struct epoch *find_epoch(struct mllog_reader *r, const json_t *o)
     return k >= 1 && k <= (double)r->nepochs ? &r->epochs[(size_t)k - 1] : NULL;
 }
 
+static bool is_iou(const json_t *o)
+{
+    const char *metric =
+        json_string_value(json_object_get(json_object_get(o, "metadata"), "metric"));
+
+    return metric && strcmp(metric, "iou") == 0;
+}
+
 static int set_value(struct mllog_reader *r, const json_t *o, bool score)
 {
     const json_t *v = json_object_get(o, "value");
@@ -93,6 +101,8 @@ static int set_value(struct mllog_reader *r, const json_t *o, bool score)
     if (score && (value < 0 || value > 1))
         return refuse_log(r, "an accuracy is outside 0..1");
     *(score ? &epoch->score : &epoch->loss) = value;
+    if (score)
+        r->by_iou = is_iou(o);
     return 0;
 }
 
@@ -184,6 +194,8 @@ static int fill_result(const struct mllog_reader *r, struct result *dst)
 
     for (size_t i = 0; i < r->nepochs; i++)
         scored |= !isnan(r->epochs[i].score);
+    if (scored)
+        result_set_text(dst->metric, sizeof dst->metric, r->by_iou ? "iou" : "accuracy");
     struct curve *c = curve_create(r->nepochs, scored ? CURVE_SCORE : 0, r->e);
     if (!c)
         return -1;
@@ -195,7 +207,7 @@ static int fill_result(const struct mllog_reader *r, struct result *dst)
             c->score[i] = r->epochs[i].score;
         dst->training_time += c->seconds[i];
         if (!isnan(r->epochs[i].score))
-            dst->iou = r->epochs[i].score;
+            *(r->by_iou ? &dst->iou : &dst->accuracy) = r->epochs[i].score;
     }
     dst->curve = c;
     curve_measure(c, dst);

@@ -3,8 +3,9 @@
  * other output. What is used of them:
  *   init_start, to the first epoch    start-up
  *   epoch_start, epoch_stop           epochs, by their times
- *   train_loss, eval_accuracy         loss and score, which is taken as IoU, of the epoch
- *                                     metadata.epoch_num (from 1), or of the last one
+ *   train_loss, eval_accuracy         loss and score of the epoch metadata.epoch_num (from 1), or
+ *                                     of the last one; the score is an accuracy, or IoU if
+ *                                     metadata.metric is "iou", as unetctl report writes it
  *   eval_start, eval_stop             evaluation
  *   run_stop                          the end; metadata.status, if given, must be "success"
  *   number_of_ranks, seed, engine, global_batch_size, train_samples, eval_samples: what was run. */

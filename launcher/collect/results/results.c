@@ -357,7 +357,10 @@ static int decode_result(char *line, const char *path, size_t number, const int 
         result_destroy(&r);
         return -1;
     }
-    return results_add(table, &r, e);
+    if (results_add(table, &r, e) == 0)
+        return 0;
+    result_destroy(&r);
+    return -1;
 }
 
 int results_read(struct results *table, const char *path, struct err *e)

@@ -90,7 +90,8 @@ static void check_keras(void)
     ok(read_text("epoch;loss;val_accuracy\n0;0.5;0.7\n1;0.4;0.9\n") == 0,
        "a table with semicolons and without times is read");
     ok(isnan(r.training_time) && isnan(r.median_epoch_s) && isnan(r.iou), "its times are unknown");
-    ok(r.curve->score[1] == 0.9, "an accuracy is a score, and not an IoU");
+    ok(r.curve->score[1] == 0.9 && r.accuracy == 0.9 && result_by_accuracy(&r),
+       "an accuracy is a score, and not an IoU");
     refused(KERAS "0,0.8,nan,0.001,30,0.6,0.7\n", ":2: loss is 'nan'", "a loss that is NaN");
     refused(KERAS "0,0.8,0.5,0.001,30,0.6\n", ":2: the row does not have the 7 cells", "a short row");
     refused(KERAS "0,0.8,0.5,0.001,30,0.6,0.7\n0,0.8,0.5,0.001,30,0.6,0.7\n",
@@ -125,10 +126,14 @@ static void check_mllog(void)
     ok(r.gpus == 4 && r.seed == 7 && r.global_batch == 64, "MLLOG lines say what ran");
     ok(r.epochs == 2 && r.first_epoch_s == 10 && r.median_epoch_s == 5 && r.training_time == 15,
        "they give the epochs");
-    ok(r.startup_s == 3 && r.test_time == 2.5 && r.iou == 0.9,
-       "they give start-up, evaluation and score");
+    ok(r.startup_s == 3 && r.test_time == 2.5, "they give start-up and evaluation");
+    ok(r.accuracy == 0.9 && isnan(r.iou) && result_by_accuracy(&r),
+       "eval_accuracy is not taken as IoU");
     ok(r.curve->loss[0] == 0.5 && isnan(r.curve->loss[1]), "they give losses where there are some");
     ok(fabs(r.images_per_s - 1792 / 5.) < 1e-9, "they give images per second");
+    ok(read_text(EPOCH1 MLLOG(9, "POINT_IN_TIME", "eval_accuracy", "0.8", "\"metric\": \"iou\"")
+                 STOP) == 0 && r.iou == 0.8 && isnan(r.accuracy) && !result_by_accuracy(&r),
+       "unless it says so");
     refused(EPOCH1, "no run_stop", "a run that was killed");
     refused(EPOCH1 MLLOG(2, "INTERVAL_END", "run_stop", "null", "\"status\": \"aborted\""),
             "not end with success", "one that was aborted");
