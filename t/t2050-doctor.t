@@ -121,6 +121,25 @@ like two/runs/unet-g01-s1/attempt-1/FAILED '"exit_code":5,"error":"this process 
 login sbatch -N3 --exclusive -o /dev/null --wrap 'sleep 1000' >/dev/null
 exits 6 "a full queue is a timeout" unetctl doctor -C one --gpus 1 --timeout 2
 is "$(login squeue -h -t PD -o %i | wc -l)" 0 "the rehearsal's job is cancelled"
+mkdir dying
+for program in unetctl-slurm unetctl-slurm-commands; do
+    cat >dying/$program <<END
+#!/bin/bash
+submitted=
+while IFS= read -r line; do
+    case \$line in
+    *'"op":"submit"'*) submitted=yes ;;
+    *'"op":"query"'*) if [ -n "\$submitted" ]; then break; fi ;;
+    esac
+    printf '%s\\n' "\$line"
+done | "$builddir/$program" "\$@"
+END
+    chmod +x dying/$program
+done
+exits 4 "a helper that dies after the submission is an error" \
+    env UNETCTL_LIBEXECDIR="$TMP/dying" "$builddir/unetctl" doctor -C one --gpus 1
+like "$ERR" 'rehearsing as job [0-9]+' "its job was submitted"
+is "$(login squeue -h -t PD -o %i | wc -l)" 0 "and is cancelled"
 login scancel -u "$(id -un)"
 
 mode=$(sed -n 's/^mode=//p' "$dir/sandbox.conf")

@@ -148,8 +148,20 @@ static int report_timeout(const struct rehearsal *r, const char *state, struct e
                    plural(r->gpus), r->timeout_s, state);
 }
 
-/* Waits until the job has ended or is unknown. If that takes too long, or unetctl is interrupted,
- * the job is cancelled. */
+/* Cancels a job whose end cannot be waited for. The error, which e has, gets what is left to do if
+ * that fails. Returns -1. */
+static int give_up(struct scheduler *s, const char *id, struct err *e)
+{
+    struct err ignored;
+
+    return scheduler_cancel(s, id, &ignored) == 0
+               ? -1
+               : err_prefix(e, "job %s of the rehearsal may still run (end it with 'scancel %s')",
+                            id, id);
+}
+
+/* Waits until the job has ended or is unknown. If that takes too long or fails, or unetctl is
+ * interrupted, the job is cancelled. */
 static int wait_for_job(struct scheduler *s, const struct rehearsal *r, const char *tag,
                         const char *id, struct err *e)
 {
@@ -157,12 +169,11 @@ static int wait_for_job(struct scheduler *s, const struct rehearsal *r, const ch
     double end = clock_now() + (double)r->timeout_s;
     struct job_state *jobs;
     char state[160] = "PENDING";
-    struct err ignored;
     size_t n;
 
     for (;;) {
         if (scheduler_query(s, tag, &jobs, &n, e))
-            return -1;
+            return give_up(s, id, e);
         /* COMPLETING: the script has ended, but a node cleans up or does not respond. */
         bool ended = n == 0 || jobs[0].phase == JOB_ENDED ||
             strcmp(jobs[0].state, "COMPLETING") == 0;
@@ -173,8 +184,8 @@ static int wait_for_job(struct scheduler *s, const struct rehearsal *r, const ch
         if (ended)
             return 0;
         if (interrupted || clock_now() >= end) {
-            scheduler_cancel(s, id, &ignored);
-            return report_timeout(r, state, e);
+            report_timeout(r, state, e);
+            return give_up(s, id, e);
         }
         nanosleep(&pause, NULL);
     }
