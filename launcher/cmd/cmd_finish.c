@@ -214,11 +214,11 @@ const struct cli_command cmd_finish = {
     .args = "ATTEMPT_DIR",
     .summary = "turn an attempt's log.csv into DONE or FAILED (for job scripts)",
     .details =
-        "The last command of submit_file.sh with the engines tensorflow, horovod, pytorch and\n"
-        "command, after the script has exited with 0. log.csv must have the reference's header,\n"
-        "one row for each of train.epochs, only finite numbers and plausible times, and must\n"
-        "agree with record.jsonl if the script wrote one. Exit 0: DONE is written; 7: FAILED with\n"
-        "the reason.\n",
+        "submit_file.sh runs this with the engines tensorflow, horovod, pytorch and command: after\n"
+        "all ranks have exited with 0, or at its end if its template has tags. log.csv must have\n"
+        "the reference's header, one row for each of train.epochs, only finite numbers and\n"
+        "plausible times, and must agree with record.jsonl if the script wrote one. Exit 0: DONE\n"
+        "is written; 7: FAILED with the reason.\n",
     .options = options,
     .min_operands = 1,
     .max_operands = 1,

@@ -20,8 +20,8 @@ int attempt_job(const struct workspace *w, const struct run *run, int attempt,
 
 /* Adds the attempt's files to the queue, as one run of it: run.json (once per run, and for each
  * attempt with its own plan), run_file.sh, submit_file.sh, attempt-K/. From the second attempt
- * on the run keeps its run.json. If this attempt has begun, the run in the queue has no files, and it is
- * ERR_CONFIG if the study's settings have changed. Requires the ledger's lock. */
+ * on the run keeps its run.json. If this attempt has begun, the run in the queue has no files, and
+ * it is ERR_CONFIG if the study's settings have changed. Requires the ledger's lock. */
 int attempt_generate(const struct workspace *w, const struct run *run, int attempt,
                      struct write_queue *files, struct err *e);
 
