@@ -14,7 +14,7 @@ host=$(uname -n)
 port=$((20000 + $$ % 12000)) # below the ports that the kernel gives away itself
 cat >rank.sh <<'END'
 workers="\"$H:$P\",\"$H:$((P + 1))\",\"$H:$((P + 2))\""
-export TF_CONFIG="{\"cluster\":{\"worker\":[$workers]},\"task\":{\"type\":\"worker\",\"index\":$OMPI_COMM_WORLD_RANK}}"
+[ -n "${PLAIN:-}" ] || export TF_CONFIG="{\"cluster\":{\"worker\":[$workers]},\"task\":{\"type\":\"worker\",\"index\":$OMPI_COMM_WORLD_RANK}}"
 exec "$@"
 END
 # Three ranks in the background, by their launcher's number in $launcher.
@@ -76,6 +76,20 @@ is "$code" 5 "rank 0 is stopped: exit code 5"
 like "$ERR" "^unet-train: error: rank 0 on $host: no answer" \
     "the error names rank 0, which submit_file.sh looks for"
 is "$(left_over)" 0 "no process is left"
+
+# Without TF_CONFIG there are no lifelines: the ranks of a host watch each other.
+export PLAIN=yes
+for victim in 0 2; do
+    for signal in KILL STOP; do
+        begin "plain-$signal-$victim" --epochs 100000
+        ok "three ranks without TF_CONFIG are training" under_way "plain-$signal-$victim"
+        kill -s "$signal" "$(process_of "$victim")"
+        end
+        is "$(grep -c "error: rank $victim on $host" "$ERR") $(grep -c 'error: rank' "$ERR")" "1 1" \
+            "$signal of rank $victim: one rank reports it"
+    done
+done
+unset PLAIN
 
 begin slow --epochs 60
 ok "three ranks are training" under_way slow

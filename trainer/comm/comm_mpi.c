@@ -53,7 +53,7 @@ const char *comm_mpi_version(void)
 #else
 #define MOST_FINALIZE_S HUGE_VAL
 #endif
-#define MOST_TURNS 10 /* rank r reports a timeout min(r, MOST_TURNS) half seconds after rank 0 */
+#define MOST_TURNS 10 /* rank r reports an absence min(r, MOST_TURNS) half seconds after rank 0 */
 #define CHUNK ((size_t)1 << 30) /* elements or bytes of a call, at most; MPI's counts are int */
 
 static const char gradient_sum[] = "a sum of gradients";
@@ -145,26 +145,37 @@ static int check_errors(struct comm *c, struct err *e)
     return err_rank(e, status.MPI_SOURCE, NULL);
 }
 
-/* Sets the error of a collective that has not ended in time. absent: a rank of this node that has
- * not reached it, or -1. */
+/* All ranks that wait for the same rank notice its absence now. The first of them reports it at
+ * once, and the others find its error here. absent: that rank, or -1. */
+static int await_turn(struct comm *c, int absent, struct err *e)
+{
+    int turn = c->rank - (absent >= 0 && absent < c->rank);
+    double until = clock_now() + (turn < MOST_TURNS ? turn : MOST_TURNS) / 2.0;
+
+    do {
+        if (check_errors(c, e))
+            return -1;
+        clock_sleep(0.001); /* a single probe may miss a message */
+    } while (clock_now() < until);
+    return 0;
+}
+
+/* Sets the error of a collective that has not ended in time. absent: a rank that has not reached
+ * it, or -1. */
 static int diagnose_timeout(struct comm *c, const char *what, int absent, struct err *e)
 {
     struct mpi *m = mpi_of(c);
     bool relayed = false;
-    int turn = c->rank < MOST_TURNS ? c->rank : MOST_TURNS;
 
     if (c->lifeline && lifeline_ask(c->lifeline, &relayed, e)) {
         c->relayed = relayed;
         return -1;
     }
-    /* All ranks that wait for the same rank time out now. The first one reports it, and the others
-     * find its error. */
-    clock_sleep(turn / 2.0);
-    if (check_errors(c, e))
+    if (await_turn(c, absent, e))
         return -1;
     if (absent >= 0)
         return err_set(e, ERR_PEER, "rank %d on %s has not come to %s (collective %lu) within %g "
-                       "s: it is stopped, slow or stuck", m->node_ranks[absent], m->host, what,
+                       "s: it is stopped, slow or stuck", absent, m->host, what,
                        m->ncollectives, c->timeout_s);
     return err_set(e, ERR_PEER, "rank %d of %d on %s: %s (collective %lu) did not end within %g s: "
                    "another rank is gone or stuck; its output or the system's log says why",
@@ -180,13 +191,16 @@ static int check_waiting(struct comm *c, const char *what, double waited_s,
 
     if (check_errors(c, e) || comm_check_interrupt(c, e))
         return -1;
-    if (waited_s > 0.01 && m->node && (lost = node_find_lost(m->node)) >= 0)
-        return err_set(e, ERR_PEER, "rank %d on %s is gone: it was killed or has crashed; its "
-                       "output or the system's log says why (out of memory?)", m->node_ranks[lost],
-                       m->host);
+    if (waited_s > 0.01 && m->node && (lost = node_find_lost(m->node)) >= 0) {
+        lost = m->node_ranks[lost];
+        return await_turn(c, lost, e) ? -1 :
+            err_set(e, ERR_PEER, "rank %d on %s is gone: it was killed or has crashed; its "
+                    "output or the system's log says why (out of memory?)", lost, m->host);
+    }
     if (waited_s <= c->timeout_s)
         return 0;
-    return diagnose_timeout(c, what, m->node ? find_absent(m->node) : -1, e);
+    int absent = m->node ? find_absent(m->node) : -1;
+    return diagnose_timeout(c, what, absent < 0 ? -1 : m->node_ranks[absent], e);
 }
 
 static int check_main_wait(void *arg, double waited_s, struct err *e)
