@@ -52,6 +52,8 @@ ok "the file is unchanged" cmp first.json split.json
 exits 3 "another seed to the same file is refused" unet-train data split --data a --out split.json \
     --seed 4
 like "$ERR" 'split.json: exists and holds another split' "the error says why"
+exits 3 "a folder is not a split file" unet-train data split --data a --out .
+like "$ERR" '\.: is not a regular file; give another --out' "the error says so"
 ok "the file is unchanged" cmp first.json split.json
 ok "another file is written" unet-train data split --data a --out other.json --seed 4
 exits 1 "it differs" cmp -s first.json other.json

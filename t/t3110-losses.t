@@ -33,6 +33,8 @@ ok "more weight on the foreground finds more of it" \
 like weighted/record.jsonl '"loss":"ce","class_weights":"0.1,2"' "the record has loss and weights"
 exits 3 "a weight too many is refused" "${train[@]}" --set train.class_weights=1,2,3 --out bad
 like "$ERR" 'train.class_weights: 3 weights for 2 classes' "the error has both numbers"
+exits 3 "weights that are all 0 are refused" "${train[@]}" --set train.class_weights=0,0 --out bad
+like "$ERR" "class_weights: '0,0' leaves nothing to learn" "the error says why"
 exits 3 \
     "weights that are not numbers are refused" "${train[@]}" --set train.class_weights=1,x --out bad
 exits 2 "an unknown loss is refused" "${train[@]}" --set train.loss=hinge --out bad

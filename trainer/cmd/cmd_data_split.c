@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/stat.h>
 
 #include "src/atomicfile.h"
 #include "src/buf.h"
@@ -41,13 +41,21 @@ static const struct cli_option options[] = {
 /* Writes the split, or checks that the existing file is equal: a split never changes. */
 static int write_once(const char *path, const struct buf *text, struct err *e)
 {
-    size_t n = 0;
+    struct stat st;
+    bool equal = false;
 
-    if (access(path, F_OK) != 0)
+    if (stat(path, &st) != 0)
         return atomicfile_write(path, text->data, text->length, 0666, e);
-    char *old = atomicfile_read(path, text->length + 1, &n, e);
-    bool equal = old && n == text->length && memcmp(old, text->data, n) == 0;
-    free(old);
+    if (!S_ISREG(st.st_mode))
+        return err_set(e, ERR_CONFIG, "%s: is not a regular file; give another --out", path);
+    if ((size_t)st.st_size == text->length) {
+        size_t n;
+        char *old = atomicfile_read(path, text->length, &n, e);
+        if (!old)
+            return -1;
+        equal = n == text->length && memcmp(old, text->data, n) == 0;
+        free(old);
+    }
     if (!equal)
         return err_set(e, ERR_CONFIG,
                        "%s: exists and holds another split, which is not overwritten. "

@@ -300,6 +300,7 @@ int run_config_class_weights(const struct settings *c, float dst[SETTINGS_CLASSE
 {
     int n = 0, want = c->data.classes == 1 ? 2 : c->data.classes;
     const char *text = c->train.class_weights;
+    bool positive = false;
     char *end;
 
     if (!text || !*text)
@@ -312,9 +313,13 @@ int run_config_class_weights(const struct settings *c, float dst[SETTINGS_CLASSE
         if (n < SETTINGS_CLASSES_MAX)
             dst[n] = (float)v;
         n++;
+        positive |= v > 0;
         if (!*end)
             break;
     }
+    if (!positive)
+        return err_set(e, ERR_CONFIG, "train.class_weights: '%s' leaves nothing to learn; at least "
+                       "one must be above 0", c->train.class_weights);
     return n == want
                ? n
                : err_set(e, ERR_CONFIG, "train.class_weights: %d weights for %d classes%s", n, want,
