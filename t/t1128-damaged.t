@@ -90,4 +90,26 @@ like "$ERR" 'deep.yaml:1: lists and mappings are nested more than 32 deep' "the 
 seq -f 'k%.0f: 1' 2000 >many.yaml
 exits 3 "2,000 keys are refused" timeout 20 unetctl plan -C s --site ./many.yaml
 like "$ERR" 'many.yaml:1: a mapping has more than 1000 keys' "the error has the limit"
+
+# ---- jobs on a full disk can be cancelled, all of them
+mkdir disk
+if mount -t tmpfs -o size=2m none disk 2>/dev/null; then
+    unmount() { umount -l "$TMP/disk"; }
+    cleanup_hooks+=(unmount)
+    make_study disk/s local
+    echo hang >disk/s/behave
+    exits 0 "three runs are submitted" unetctl submit -C disk/s --gpus 1..3
+    ledger=disk/s/.unetctl/ledger.jsonl
+    head -c $((4095 - $(wc -c <$ledger) % 4096)) /dev/zero | tr '\0' x >>$ledger
+    echo >>$ledger
+    cat /dev/zero >disk/fill 2>/dev/null
+    exits 1 "cancel reports that it cannot note this" unetctl cancel -C disk/s
+    like "$ERR" 'error: the jobs were cancelled, but .*ledger.jsonl: No space left' "it says why"
+    is "$(grep -c 'job [0-9]* was cancelled' "$ERR")" 3 "each job was cancelled"
+    rm disk/fill
+    none_runs() { ! states disk/s | grep -qE ' (RUNNING|PENDING|COMPLETING)$'; }
+    ok "none runs" wait_until 30 none_runs
+else
+    skip "no right to mount a file system" "a full disk"
+fi
 done_testing

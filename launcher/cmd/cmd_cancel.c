@@ -34,23 +34,25 @@ static bool is_shared(const struct run_status_list *list, const struct run_statu
     return false;
 }
 
-static int cancel_run(struct workspace *w, const struct run_status *s, bool shared, struct err *e)
+/* Cancels the run's job. If only the ledger cannot be written, such as on a full disk, *unnoted has
+ * the reason, and other jobs can still be cancelled. */
+static int cancel_run(struct workspace *w, const struct run_status *s, bool shared,
+                      struct err *unnoted, struct err *e)
 {
     struct scheduler *scheduler = workspace_scheduler(w, s->scheduler, e);
 
     if (!scheduler || (shared ? allocation_jobs_cancel(w, s->run.id, s->attempt.number, e)
                               : scheduler_cancel(scheduler, s->job, e)))
         return err_prefix(e, "%s", s->run.id);
-    if (ledger_append(&w->ledger, LEDGER_CANCELLED, s->run.id, s->attempt.number, s->scheduler,
-                      s->job, e))
-        return -1;
+    ledger_append(&w->ledger, LEDGER_CANCELLED, s->run.id, s->attempt.number, s->scheduler, s->job,
+                  unnoted);
     log_info(shared ? "%s leaves job %s within seconds" : "%s: job %s was cancelled", s->run.id,
              s->job);
     return 0;
 }
 
 static int cancel_named(struct workspace *w, const struct run_status_list *list, int nids,
-                        char **ids, struct err *e)
+                        char **ids, struct err *unnoted, struct err *e)
 {
     for (int i = 0; i < nids; i++)
         if (!run_status_find(list, ids[i]))
@@ -60,20 +62,21 @@ static int cancel_named(struct workspace *w, const struct run_status_list *list,
         const struct run_status *s = run_status_find(list, ids[i]);
         if (s->phase != RUN_ACTIVE)
             log_warn("%s is %s; nothing is cancelled", s->run.id, s->state);
-        else if (cancel_run(w, s, is_shared(list, s, nids, ids), e))
+        else if (cancel_run(w, s, is_shared(list, s, nids, ids), unnoted, e))
             return -1;
     }
     return 0;
 }
 
-static int cancel_all(struct workspace *w, const struct run_status_list *list, struct err *e)
+static int cancel_all(struct workspace *w, const struct run_status_list *list,
+                      struct err *unnoted, struct err *e)
 {
     size_t cancelled = 0;
 
     for (size_t i = 0; i < list->count; i++) {
         if (list->runs[i].phase != RUN_ACTIVE)
             continue;
-        if (cancel_run(w, &list->runs[i], false, e))
+        if (cancel_run(w, &list->runs[i], false, unnoted, e))
             return -1;
         cancelled++;
     }
@@ -85,6 +88,7 @@ static int cancel_all(struct workspace *w, const struct run_status_list *list, s
 static int cmd_cancel_run(int noperands, char **operands, int nrest, char **rest, struct err *e)
 {
     struct run_status_list list = {0};
+    struct err unnoted = {0};
     struct workspace w;
     int rc = -1;
 
@@ -95,11 +99,15 @@ static int cmd_cancel_run(int noperands, char **operands, int nrest, char **rest
         if (list.unreachable)
             *e = list.reason;
         else
-            rc = noperands ? cancel_named(&w, &list, noperands, operands, e)
-                           : cancel_all(&w, &list, e);
+            rc = noperands ? cancel_named(&w, &list, noperands, operands, &unnoted, e)
+                           : cancel_all(&w, &list, &unnoted, e);
     }
     run_status_destroy(&list);
     workspace_close(&w);
+    if (rc == 0 && unnoted.code) {
+        *e = unnoted;
+        return err_prefix(e, "the jobs were cancelled, but this could not be noted");
+    }
     return rc;
 }
 
