@@ -90,6 +90,9 @@ exits 0 "the run is resumed" unetctl resume -C bad --wait
 ok "the second attempt is done" test -e bad/runs/command-g01-s1/attempt-2/DONE
 is "$(states bad)" "command-g01-s1 COMPLETED" "it keeps the engine that it began with"
 exits 0 "finishing again is not an error" unetctl finish bad/runs/command-g01-s1/attempt-2
+exits 2 "the run's folder is not an attempt" unetctl finish bad/runs/command-g01-s1
+like "$ERR" 'runs/command-g01-s1 is not the folder of an attempt' "the error says so"
+ok "no marker is written there" test ! -e bad/runs/command-g01-s1/FAILED
 
 # ---- a script that knows no attempt leaves log.csv in the run's folder
 unetctl generate -C bad --engine command --gpus 2 2>"$ERR" || diag <"$ERR"

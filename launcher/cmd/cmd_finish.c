@@ -137,13 +137,21 @@ static int write_record(const char *dir, const json_t *run, const struct epoch_c
     return rc;
 }
 
+/* Returns K of DIR/attempt-K, or 0 if dir has another name. */
+static int attempt_number(const char *dir)
+{
+    int attempt = 0;
+
+    return sscanf(strrchr(dir, '/') + 1, "attempt-%9d", &attempt) == 1 ? attempt : 0;
+}
+
 /* Reads the attempt's log, which --from may have to supply, with the same checks as `unetctl
  * collect`. */
 static int read_log(const char *dir, struct epoch_csv *dst, struct err *e)
 {
     const char *slash = strrchr(dir, '/');
     char path[PATH_MAX], run_dir[PATH_MAX];
-    int attempt;
+    int attempt = attempt_number(dir);
 
     snprintf(path, sizeof path, "%s/log.csv", dir);
     if (from_dir && fetch_log(from_dir, dir, e))
@@ -151,9 +159,6 @@ static int read_log(const char *dir, struct epoch_csv *dst, struct err *e)
     if (access(path, F_OK) != 0)
         return err_set(e, ERR_DATA, "the script ended without an error, but did not write "
                                     "%s", path);
-    if (sscanf(slash + 1, "attempt-%9d", &attempt) != 1)
-        return err_set(e, ERR_USAGE, "finish: %s is not the folder of an attempt, such as "
-                       "runs/RUN/attempt-1", dir);
     snprintf(run_dir, sizeof run_dir, "%.*s", (int)(slash - dir), dir);
     return run_folder_check(run_dir, attempt, e) || log_file_read_table(path, dst, e) ? -1 : 0;
 }
@@ -188,6 +193,9 @@ static int cmd_finish_run(int noperands, char **operands, int nrest, char **rest
     (void)noperands, (void)nrest, (void)rest;
     if (!realpath(operands[0], dir))
         return err_errno(e, ERR_USAGE, errno, "finish: %s", operands[0]);
+    if (attempt_number(dir) < 1)
+        return err_set(e, ERR_USAGE, "finish: %s is not the folder of an attempt, such as "
+                       "runs/RUN/attempt-1", dir);
     if (path_has_file(dir, "FAILED"))
         return err_set(e, ERR_INTERNAL, "finish: %s has FAILED already", dir);
     if (path_has_file(dir, "DONE"))
