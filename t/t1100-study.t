@@ -30,6 +30,10 @@ next=$(($(wc -l <kept) + 1))
 bad 'trian: 1' "$next" "unknown key 'trian'; did you mean 'train'"
 bad 'seeds: 2' "$next" 'seeds is given twice'
 bad '\tx: 1' "$next" 'a tab'
+bad '---\nseeds: 2' "$next" 'a second document begins here'
+{ grep -v '^name:' kept; printf 'name: %02000d\n' 0; } >one/study.yaml
+exits 3 "a name of 2000 characters is refused" unetctl plan -C one
+like "$ERR" "000' must be 1 to 64 of a-z" "the error shows the beginning, and says why"
 sed 's/epochs: 200/epochs: "x"/' kept >one/study.yaml
 exits 3 "a value of the wrong type is refused" unetctl plan -C one
 like "$ERR" 'study.yaml:[0-9]+: train.epochs: .x. is not a whole number' "the error has the line"

@@ -473,26 +473,30 @@ static int step_of(yaml_event_type_t type)
     return type == YAML_SEQUENCE_END_EVENT || type == YAML_MAPPING_END_EVENT ? -1 : 0;
 }
 
-/* Limits the nesting, because libyaml takes time quadratic in the depth. A text that is not YAML
- * passes this check. */
-static int check_depth(const char *file, const char *text, size_t n, struct err *e)
+/* Limits the nesting, because libyaml takes time quadratic in the depth, and refuses a second
+ * document, which would not be read. A text that is not YAML passes this check. */
+static int check_stream(const char *file, const char *text, size_t n, struct err *e)
 {
     yaml_parser_t parser;
     yaml_event_t event;
     size_t line = 0;
-    int depth = 0;
+    int depth = 0, ndocuments = 0;
     bool more = true;
 
     if (!yaml_parser_initialize(&parser))
         return err_set(e, ERR_INTERNAL, "%s: out of memory", file);
     yaml_parser_set_input_string(&parser, (const unsigned char *)text, n);
-    while (more && depth <= MAX_DEPTH && yaml_parser_parse(&parser, &event)) {
+    while (more && depth <= MAX_DEPTH && ndocuments < 2 && yaml_parser_parse(&parser, &event)) {
         depth += step_of(event.type);
+        ndocuments += event.type == YAML_DOCUMENT_START_EVENT;
         line = event.start_mark.line + 1;
         more = event.type != YAML_STREAM_END_EVENT;
         yaml_event_delete(&event);
     }
     yaml_parser_delete(&parser);
+    if (ndocuments > 1)
+        return err_set(e, ERR_CONFIG, "%s:%zu: a second document begins here ('---'); one file has "
+                                      "one: remove the line", file, line);
     if (depth <= MAX_DEPTH)
         return 0;
     return err_set(e, ERR_CONFIG, "%s:%zu: lists and mappings are nested more than %d "
@@ -506,7 +510,7 @@ static int read_text(const struct yaml_reader *r, const char *text, size_t n, st
     yaml_parser_t parser;
     int rc;
 
-    if (check_depth(r->file, text, n, e))
+    if (check_stream(r->file, text, n, e))
         return -1;
     if (!yaml_parser_initialize(&parser))
         return err_set(e, ERR_INTERNAL, "%s: out of memory", r->file);

@@ -219,7 +219,7 @@ static int set_text(const struct setting *s, const char *text, void *dst, struct
     char **at = member_of(s, dst), *copy;
 
     if (s->check && !(s->preset && strcmp(text, s->preset) == 0) && s->check(text))
-        return err_set(e, ERR_USAGE, "'%s' %s", text, s->check(text));
+        return err_set(e, ERR_USAGE, "'%.200s' %s", text, s->check(text));
     copy = strdup(text);
     if (!copy)
         return err_errno(e, ERR_INTERNAL, errno, "%s", s->path);
@@ -242,7 +242,7 @@ static int set_word(const struct setting *s, const char *text, void *dst, struct
     }
     if (s->gone && strcmp(text, s->gone) == 0)
         return err_set(e, ERR_USAGE, "'%s': %s", text, s->gone_why);
-    return err_set(e, ERR_USAGE, "unknown word '%s'%s (known: %s)", text,
+    return err_set(e, ERR_USAGE, "unknown word '%.200s'%s (known: %s)", text,
                    cli_suggest(text, s->words, (char[CLI_SUGGESTION]){0}), all);
 }
 
@@ -254,9 +254,9 @@ static int set_number(const struct setting *s, const char *text, void *dst, stru
     errno = 0;
     double v = whole ? (double)strtol(text, &end, 10) : strtod(text, &end);
     if (end == text || *end || !isfinite(v) || (whole && (errno || v < INT_MIN || v > INT_MAX)))
-        return err_set(e, ERR_USAGE, "'%s' is not a%s number", text, whole ? " whole" : "");
+        return err_set(e, ERR_USAGE, "'%.200s' is not a%s number", text, whole ? " whole" : "");
     if ((s->min != 0 || s->max != 0) && !(v >= s->min && v <= s->max))
-        return err_set(e, ERR_USAGE, "'%s' must be from %.10g to %.10g", text, s->min, s->max);
+        return err_set(e, ERR_USAGE, "'%.200s' must be from %.10g to %.10g", text, s->min, s->max);
     if (whole)
         *(int *)member_of(s, dst) = (int)v;
     else
@@ -272,7 +272,7 @@ int setting_set(const struct setting *s, const char *text, void *dst, struct err
     case SETTING_REAL: return set_number(s, text, dst, e);
     case SETTING_SWITCH:
         if (strcmp(text, "true") != 0 && strcmp(text, "false") != 0)
-            return err_set(e, ERR_USAGE, "'%s' is not true or false", text);
+            return err_set(e, ERR_USAGE, "'%.200s' is not true or false", text);
         *(bool *)member_of(s, dst) = *text == 't';
         return 0;
     case SETTING_TEXT:
