@@ -157,6 +157,14 @@ echo 0099.png >val.txt
 exits 7 "an image that is not there" unet-train data split --data set --out n.json \
     --train-list train.txt --val-list val.txt
 like "$ERR" 'val.txt: names 0099.png' "the error names the image"
+printf '0005\n\0\n0004\n' >val.txt
+exits 7 "a list with a NUL byte" unet-train data split --data set --out n.json \
+    --train-list train.txt --val-list val.txt
+like "$ERR" 'val.txt: is not a text file in UTF-8: it has a NUL byte' "the error says so"
+printf '\357\273\2770005\n' >val.txt
+ok "a list with a byte order mark" unet-train data split --data set --out mark.json \
+    --train-list train.txt --val-list val.txt
+ok "has all its names" cmp mark.json given.json
 rm -rf odd && cp -r set odd && cp set/images/0001.png odd/images/0006.png
 echo 0006.png >val.txt
 exits 7 "the same picture on both sides" unet-train data split --data odd --out n.json \

@@ -65,6 +65,9 @@ like "$ERR" 'TFRecord files? with training images is not enough for 16 workers' 
 exits 3 "files of pairs" unet-train train --data pairs --model fcnn --set model.base=4 \
     --size 64x64 --set data.files=workers --out no
 is "$(find all -name 'weights.safetensors' | wc -l)" 1 "only rank 0 writes a checkpoint"
+exits 2 "a crop given twice" \
+    unet-train predict --checkpoint all --crop 4,16,4 --out twice pairs/images/*0.png
+like "$ERR" '--crop 4,16,4: 4 is given twice' "the error names it"
 ok "cropped outputs" unet-train predict --checkpoint all --crop 4,16 --out masks pairs/images/*0.png
 python3 - <<'EOF' >sizes
 import glob, struct

@@ -504,6 +504,10 @@ static int check_options(struct network_config *c, struct err *e)
             return err_set(e, ERR_USAGE,
                            "predict: --crop %s: must be numbers of pixels, such as 16,32,64",
                            opt_crop);
+        for (const char *other = *end ? end : NULL; other; other = strchr(other, ','))
+            if (strtol(++other, NULL, 10) == crop)
+                return err_set(e, ERR_USAGE, "predict: --crop %s: %ld is given twice", opt_crop,
+                               crop);
         at = *end ? end + 1 : NULL;
     }
     if (strcmp(opt_format, "png") != 0 && strcmp(opt_format, "tiff") != 0)

@@ -3,11 +3,12 @@
 #include "trainer/data/image/classes.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/atomicfile.h"
 #include "src/mem.h"
+#include "trainer/data/image/text_file.h"
 
 #define MAX_FILE ((size_t)1 << 20)
 #define NAME_SIZE 64
@@ -137,11 +138,10 @@ static int fill_classes(struct classes *c, const struct mask_options *options, i
 {
     const char *file = options->class_file;
     int count = options->classes;
-    size_t n;
 
     if (file && *file) {
         c->text = options->class_text ? mem_text(options->class_text, e)
-                                      : atomicfile_read(file, MAX_FILE, &n, e);
+                                      : text_file_read(file, MAX_FILE, e);
         if (!c->text || parse_class_file(c, file, e))
             return -1;
         if (count <= 1 && c->count != 2)

@@ -5,22 +5,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/atomicfile.h"
 #include "src/mem.h"
+#include "trainer/data/image/text_file.h"
 
 #define MAX_BYTES ((size_t)64 << 20)
 
 int namelist_read(const char *path, struct namelist *list, struct err *e)
 {
-    size_t n, nlines = 1;
+    size_t nlines = 1;
     char *next;
 
     *list = (struct namelist){NULL, 0, NULL};
-    list->text = atomicfile_read(path, MAX_BYTES, &n, e);
+    list->text = text_file_read(path, MAX_BYTES, e);
     if (!list->text)
         return -1;
-    for (size_t i = 0; i < n; i++)
-        nlines += list->text[i] == '\n';
+    for (const char *c = list->text; *c; c++)
+        nlines += *c == '\n';
     list->names = mem_alloc(nlines, sizeof *list->names, e);
     if (!list->names)
         return -1;
