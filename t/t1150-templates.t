@@ -40,6 +40,13 @@ exits 3 "a marker that no template uses is refused" generate
 like "$ERR" 'study.yaml:[0-9]+: no template uses markers.project' "the error has its line"
 cp own/submit_file.sh other.sh
 sed -i 's/# mine/# other/' other.sh
+sed 's/$/\r/' other.sh >windows.sh
+exits 3 "a template with line ends of Windows is refused" generate --templates windows.sh
+like "$ERR" "windows.sh:1: its lines end in CR LF.*sed -i 's/.r.//' windows.sh\$" \
+    "it says what to type"
+printf 'x\0' | cat other.sh - >binary.sh
+exits 3 "a template with a zero byte is refused" generate --templates binary.sh
+like "$ERR" 'binary.sh: a template is a text, but byte [0-9]+ is 0' "the error has the place"
 exits 0 "--templates FILE is accepted" generate --templates other.sh
 like $result/submit_file.sh '^# other' "the file is used as submit_file.sh"
 mkdir study/here

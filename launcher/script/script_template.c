@@ -17,6 +17,20 @@
 static const char *const file_names[] = {[SCRIPT_RUN] = "run_file",
                                          [SCRIPT_SUBMIT] = "submit_file"};
 
+/* Refuses a file of which bash would read something else, or nothing. */
+static int check_text(const char *path, const char *text, size_t size, struct err *e)
+{
+    size_t line = strcspn(text, "\n");
+
+    if (strlen(text) != size)
+        return err_set(e, ERR_CONFIG, "%s: a template is a text, but byte %zu is 0", path,
+                       strlen(text) + 1);
+    if (line && text[line - 1] == '\r')
+        return err_set(e, ERR_CONFIG, "%s:1: its lines end in CR LF, which no shell accepts; type: "
+                       "sed -i 's/\\r$//' %s", path, path);
+    return 0;
+}
+
 static char *read_file(const char *path, struct err *e)
 {
     size_t size;
@@ -24,6 +38,10 @@ static char *read_file(const char *path, struct err *e)
 
     if (!text)
         e->code = ERR_CONFIG;
+    if (text && check_text(path, text, size, e)) {
+        free(text);
+        return NULL;
+    }
     return text;
 }
 
