@@ -58,6 +58,12 @@ exits 0 \
 exits 0 "they are done" unetctl watch -C s --timeout 120
 exits 0 "status reports no damage" unetctl status -C s
 
+# ---- what a script writes into FAILED stays in its row
+failed=s/runs/unet-g04-s1/attempt-1/FAILED
+printf '{"schema":1,"exit_code":3,"error":"a\\nb \\u001b[31mc"}' >$failed
+like <(unetctl status -C s) '^unet-g04-s1 .*\(a b  \[31mc\)$' "status replaces control characters"
+rm $failed
+
 # ---- a FIFO in the place of any file that users write, or runs leave
 refuses() { # FILE EXIT-CODE REGEX COMMAND...
     local file=$1 code=$2 regex=$3
