@@ -62,6 +62,15 @@ mkdir empty
 exits 7 "the same into an existing folder" unet-train data convert --data shards --to tfrecord \
     --out empty
 ok "no files are left" test ! -e broken -a -d empty -a -z "$(ls -A empty)"
+unet-train data synth --out slow --count 9999 --size 256x256 2>"$ERR" &
+pid=$!
+wait_until 20 test -e slow/masks/0003.png
+kill -KILL $pid
+wait $pid 2>/dev/null
+exits 7 "a set whose writer was killed is refused" unet-train data split --data slow --out slow.json
+like "$ERR" 'slow: is not complete: .* remove the folder and run the command again' \
+    "the error says so"
+is "$(find png shards -name .unfinished)" "" "finished sets are not marked"
 truncate -s -7 shards/0.records
 exits 7 "a truncated shard is an error" unet-train data split --data shards --out cut.json
 like "$ERR" 'shards/0.records ends inside record 4' "the error names it"

@@ -289,9 +289,7 @@ size_t convert_to_png(const struct convert_config *config, struct err *e)
     if (new_folder_open(&out, config->out, e))
         return 0;
     size_t n = convert(config, false, write_png_sample, (void *)(uintptr_t)config->out, e);
-    if (n == 0)
-        new_folder_discard(&out);
-    return n;
+    return new_folder_close(&out, n ? 0 : -1, e) ? 0 : n;
 }
 
 /* The TFRecord files of one side of the data set. */
@@ -444,8 +442,8 @@ size_t convert_to_tfrecord(const struct convert_config *config, struct err *e)
     if (r && new_folder_open(&out, config->out, e) == 0) {
         r->config = config;
         n = fill_shards(r, e);
-        if (n == 0)
-            new_folder_discard(&out);
+        if (new_folder_close(&out, n ? 0 : -1, e))
+            n = 0;
     }
     free(r);
     return n;

@@ -4,11 +4,16 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <ftw.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "trainer/data/source/source.h"
+
+#define MARK_SIZE (PATH_MAX + 16)
 
 static int check_empty(const char *path, struct err *e)
 {
@@ -34,14 +39,32 @@ int new_folder_make(const char *path, struct err *e)
     return 0;
 }
 
+static void mark_path(const struct new_folder *f, char dst[MARK_SIZE])
+{
+    snprintf(dst, MARK_SIZE, "%s/" SOURCE_UNFINISHED, f->path);
+}
+
 int new_folder_open(struct new_folder *f, const char *path, struct err *e)
 {
+    char mark[MARK_SIZE];
+
     if (snprintf(f->path, sizeof f->path, "%s", path) >= PATH_MAX)
         return err_set(e, ERR_DATA, "%.100s...: this path is too long", path);
     f->made = mkdir(path, 0777) == 0;
     if (!f->made && new_folder_make(path, e))
         return -1;
-    return check_empty(path, e);
+    if (check_empty(path, e))
+        return -1;
+    mark_path(f, mark);
+    int fd = open(mark, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd < 0) {
+        err_errno(e, ERR_DATA, errno, "%s: cannot write in this folder", path);
+        if (f->made)
+            rmdir(path);
+        return -1;
+    }
+    close(fd);
+    return 0;
 }
 
 static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *where)
@@ -52,9 +75,15 @@ static int remove_entry(const char *path, const struct stat *st, int type, struc
     return 0;
 }
 
-void new_folder_discard(const struct new_folder *f)
+int new_folder_close(const struct new_folder *f, int rc, struct err *e)
 {
+    char mark[MARK_SIZE];
+
+    mark_path(f, mark);
+    if (rc == 0)
+        return unlink(mark) ? err_errno(e, ERR_DATA, errno, "cannot remove %s", mark) : 0;
     nftw(f->path, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
     if (f->made)
         rmdir(f->path);
+    return rc;
 }

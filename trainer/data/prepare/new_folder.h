@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The output folder of a command. It must be new or empty, and is removed or emptied again if the
- * command fails. */
+ * command fails. Until the command ends it has the file SOURCE_UNFINISHED, so that what a killed
+ * command leaves is not taken for a data set. */
 #ifndef UNETCTL_TRAINER_DATA_PREPARE_NEW_FOLDER_H
 #define UNETCTL_TRAINER_DATA_PREPARE_NEW_FOLDER_H
 
@@ -20,7 +21,9 @@ int new_folder_open(struct new_folder *f, const char *path, struct err *e);
 /* Creates a folder unless it exists. */
 int new_folder_make(const char *path, struct err *e);
 
-/* Removes what the folder contains, and the folder itself if new_folder_open created it. */
-void new_folder_discard(const struct new_folder *f);
+/* Ends the writing. rc: 0, or -1 with *e set, if the command has failed: removes what the folder
+ * contains, and the folder itself if new_folder_open created it. Returns rc, or -1 if
+ * SOURCE_UNFINISHED cannot be removed. */
+int new_folder_close(const struct new_folder *f, int rc, struct err *e);
 
 #endif

@@ -356,8 +356,5 @@ int synth_create(const char *dir, int count, int height, int width, uint64_t see
 
     if (new_folder_open(&out, dir, e))
         return -1;
-    if (fill_folder(dir, count, height, width, seed, e) == 0)
-        return 0;
-    new_folder_discard(&out);
-    return -1;
+    return new_folder_close(&out, fill_folder(dir, count, height, width, seed, e), e);
 }

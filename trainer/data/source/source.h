@@ -33,9 +33,12 @@ struct source {
     struct source_files *files; /* containers that are open */
 };
 
+/* A data folder that is being written has a file of this name. */
+#define SOURCE_UNFINISHED ".unfinished"
+
 /* Detects the format of dir and lists its samples. Returns NULL with ERR_DATA for an unknown
- * format, no samples, an image without a mask, two samples of one stem, a single class, and the
- * like. */
+ * format, a folder that is not complete, no samples, an image without a mask, two samples of one
+ * stem, a single class, and the like. */
 struct source *source_open(const char *dir, struct err *e);
 
 /* Assigns a side to the images that a text file names, one per line: by the path below dir, or the

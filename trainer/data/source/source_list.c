@@ -590,6 +590,17 @@ static int compare_stems(const void *a, const void *b)
     return strcmp(x->stem, y->stem);
 }
 
+static int check_finished(const char *dir, struct err *e)
+{
+    char *path = mem_textf(e, "%s/" SOURCE_UNFINISHED, dir);
+    int rc = !path ? -1 : access(path, F_OK) ? 0 :
+        err_set(e, ERR_DATA, "%s: is not complete: the command that writes it still runs, or was "
+                "killed; then remove the folder and run the command again", dir);
+
+    free(path);
+    return rc;
+}
+
 struct source *source_open(const char *dir, struct err *e)
 {
     struct source *s = source_attach(dir, SOURCE_PAIRS, e);
@@ -600,7 +611,7 @@ struct source *source_open(const char *dir, struct err *e)
     if (stat(dir, &st) || !S_ISDIR(st.st_mode))
         err_errno(e, ERR_DATA, stat(dir, &st) ? errno : ENOTDIR,
                   "%s: a data folder has images/ and masks/", dir);
-    else if (list_samples(s, e) == 0) {
+    else if (check_finished(dir, e) == 0 && list_samples(s, e) == 0) {
         if (s->count) {
             qsort(s->items, s->count, sizeof *s->items, compare_stems);
             return s;
