@@ -54,6 +54,16 @@ ok "a training with two batches of 3 on two replicas" \
 ok "the weights are the same" close twelve two-three
 is "$(field two-six/record.jsonl global_batch)" 12 "the record has the whole batch"
 
+# With two images for two replicas and three batches in a step only the last batch has images. The
+# others have no statistics for synchronised batch norm.
+ok "a set of three" unet-train data synth --out three --count 3 --size 32x32 --seed 4
+few=(unet-train train --data three --size 32x32 --set model.base=4 --set model.depth=2 --threads 1 \
+    --epochs 3 --batch-size 1 --gpus 2 --set model.batch_norm=sync --set train.lr_scaling=none)
+ok "one batch" "${few[@]}" --out few-one
+ok "three batches, two of them empty" "${few[@]}" --set train.accumulate=3 --out few-three
+is "$(field few-three/DONE weights_sha256)" "$(field few-one/DONE weights_sha256)" \
+    "the weights are the same"
+
 # Local batch norm: each batch by its own statistics, be it on another replica or the next in a
 # step.
 own=("${train[@]}" --epochs 3 --set model.batch_norm=local --batch-size 6 \

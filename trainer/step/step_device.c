@@ -193,6 +193,8 @@ static int device_compute(struct step *s, const struct step_work *w, struct netw
     if (d->sum && d->ops->clear(d->device, d->sum, nbytes, e))
         return -1;
     for (int i = 0; i < c->accumulate; i++) {
+        if (step_input_is_idle(&s->input, w->items, c->comm->size, i))
+            continue;
         struct shard_range part = step_input_part(&s->input, n, i);
         bool last = i == c->accumulate - 1;
         d->queued[d->nqueued++ % QUEUED] =

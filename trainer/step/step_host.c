@@ -84,8 +84,8 @@ static int start_buckets(void *arg, size_t upto, struct err *e)
     return 0;
 }
 
-/* Computes all parts, even empty ones: synchronised batch norm sums over the replicas in each, so
- * every replica needs the same number. Leaves the sum of their gradients in weights->grad, and
+/* Computes all parts, even those that are empty here but not on all replicas: synchronised batch
+ * norm sums over the replicas in each, so every replica needs the same number. Leaves the sum of their gradients in weights->grad, and
  * starts to sum it over the replicas. */
 static int compute_parts(struct step *s, const struct step_work *w, struct network_step run,
                          double *loss, struct err *e)
@@ -96,6 +96,8 @@ static int compute_parts(struct step *s, const struct step_work *w, struct netwo
 
     memset(sum, 0, weights->nparams * sizeof *sum);
     for (int i = 0; i < s->config.accumulate; i++) {
+        if (step_input_is_idle(&s->input, w->items, s->config.comm->size, i))
+            continue;
         struct shard_range part = step_input_part(&s->input, w->range.end - w->range.begin, i);
         size_t n = part.end - part.begin;
         run.first = w->range.begin + part.begin;

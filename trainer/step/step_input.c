@@ -50,6 +50,15 @@ struct shard_range step_input_part(const struct step_input *in, size_t n, int i)
     return shard_eval(n, in->parts, i);
 }
 
+bool step_input_is_idle(const struct step_input *in, size_t items, int replicas, int i)
+{
+    size_t n = items / (size_t)replicas, rest = items % (size_t)replicas;
+    struct shard_range least = step_input_part(in, n, i);
+    struct shard_range most = step_input_part(in, n + (rest > 0), i);
+
+    return least.begin == least.end && most.begin == most.end;
+}
+
 int step_input_place(const struct step_input *in, struct shard_range part, struct err *e)
 {
     size_t n = part.end - part.begin;
