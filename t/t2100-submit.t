@@ -155,6 +155,18 @@ is "$(states stopped)" "unet-g03-s1 CANCELLED" "status shows it as CANCELLED"
 exits 0 "it is resumed" unetctl resume -C stopped -- --hold
 ok "the run continues as attempt 2" test -d stopped/runs/unet-g03-s1/attempt-2
 
+# ---- a user's options for Slurm's commands: squeue would hide the jobs, scancel spare them
+make_study hidden sandbox
+options=(env UNETCTL_SLURM_INTERFACE=commands SQUEUE_PARTITION=short SQUEUE_STATES=RUNNING
+    SQUEUE_FORMAT=%i SINFO_PARTITION=short SINFO_FORMAT=%n SCANCEL_PARTITION=short
+    SCANCEL_STATE=RUNNING)
+exits 0 "a run is submitted" "${options[@]}" unetctl submit -C hidden --gpus 1 -- --hold
+exits 0 "submit again" "${options[@]}" unetctl submit -C hidden --gpus 1 -- --hold
+like "$ERR" '^unetctl: 0 runs submitted; before: 1 active' "its job is seen"
+is "$(jobs_of hidden | wc -l)" 1 "there is one job"
+exits 0 "it is cancelled" "${options[@]}" unetctl cancel -C hidden
+is "$(login squeue -h -o %k | grep -c "$(cat hidden/.unetctl/id)")" 0 "no job is left"
+
 # ---- what is refused before anything is submitted
 make_study large sandbox
 exits 4 "more GPUs than the partition has are refused" unetctl submit -C large --gpus 1..15

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <spawn.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -14,9 +15,22 @@
 #include "launcher/host/jobenv.h"
 #include "launcher/scheduler/slurm/message.h"
 
-/* Returns this process's environment without the variables that belong to another job. The
- * strings remain those of environ. */
-static char **own_environment(void)
+/* Is entry an option of the user for one of Slurm's commands? With SQUEUE_PARTITION, squeue would
+ * not show the jobs of other partitions, which would be submitted again. */
+static bool is_option(const char *entry)
+{
+    static const char *const prefixes[] = {"SQUEUE_", "SINFO_", "SCANCEL_", "SCONTROL_", "SACCT_"};
+
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
+        if (strncmp(entry, prefixes[i], strlen(prefixes[i])) == 0)
+            return true;
+    return false;
+}
+
+/* Returns this process's environment without the variables that belong to another job and, except
+ * for sbatch, which passes them on to the job, without options. The strings remain those of
+ * environ. */
+static char **own_environment(bool for_sbatch)
 {
     size_t n = 0, kept = 0;
 
@@ -24,7 +38,7 @@ static char **own_environment(void)
         n++;
     char **list = calloc(n + 1, sizeof *list);
     for (size_t i = 0; list && i < n; i++)
-        if (!jobenv_is_foreign(environ[i]))
+        if (!jobenv_is_foreign(environ[i]) && (for_sbatch || !is_option(environ[i])))
             list[kept++] = environ[i];
     return list;
 }
@@ -32,7 +46,7 @@ static char **own_environment(void)
 static int spawn_command(const char *const argv[], int out, int err, pid_t *pid)
 {
     posix_spawn_file_actions_t actions;
-    char **environment = own_environment();
+    char **environment = own_environment(strcmp(argv[0], "sbatch") == 0);
     int code = environment ? posix_spawn_file_actions_init(&actions) : ENOMEM;
 
     if (code == 0) {

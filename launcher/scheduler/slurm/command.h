@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Runs one of Slurm's commands, without a shell and without the variables of another job. */
+/* Runs one of Slurm's commands, without a shell and without the variables of another job
+ * or the user's options for these commands. */
 #ifndef UNETCTL_LAUNCHER_SCHEDULER_SLURM_COMMAND_H
 #define UNETCTL_LAUNCHER_SCHEDULER_SLURM_COMMAND_H
 
