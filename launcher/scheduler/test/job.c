@@ -50,7 +50,8 @@ static void test_refusals(void)
         {"--nodes=3", NULL}, {"-o", "x"}, {"--gres=gpu:4", NULL}, {"--gres", "gpu"},
         {"--signal", NULL},
         {"--frobnicate it", NULL}, {"-Z", NULL}, {"--partition=", NULL}, {"-", NULL}, {"--", NULL},
-        {"--uid=1", NULL}, {"-Hn3", NULL}, {"-vvo", "x"}, {"--comm=x", NULL}, {"--ch=/x", NULL},
+        {"--uid=1", NULL}, {"--quiet", NULL}, {"-vQ", NULL}, {"-Hn3", NULL},
+        {"-vvo", "x"}, {"--comm=x", NULL}, {"--ch=/x", NULL},
         {"-p", "a\n#SBATCH -x", NULL}, {"--mail-user=a\n#SBATCH -x", NULL}};
     struct job_options o;
     struct err e;
