@@ -57,6 +57,10 @@ is "$(picture_hash six/0000.png)$(picture_hash six/0006.png)" \
 exits 3 "quarter turns of images that are not square are refused by preview" \
     unet-train data preview --data data --size 32x48 --set augment.six=true --out oblong
 like "$ERR" 'augment.six: quarter turns need square images' "the error says why"
+exits 7 "preview of a folder without data" \
+    unet-train data preview --data look --size 32x32 --out oblong
+[ ! -e oblong ]
+report $? "a refused preview makes no folder"
 exits 2 "an unknown augmentation is refused by preview" \
     unet-train data preview --data data --size 32x32 --set augment.shear=1 \
     --out look

@@ -93,6 +93,8 @@ static int preview(struct dataset *ds, const struct settings_augment *config, st
     pixels = (size_t)c.height * (size_t)c.width;
     if (!dataset_has_masks(ds))
         return err_set(e, ERR_DATA, "%s: its images have no masks", dir);
+    if (mkdir(out, 0777) && errno != EEXIST)
+        return err_errno(e, ERR_DATA, errno, "%s", out);
     c.image = mem_alloc(pixels * (size_t)c.channels, sizeof *c.image, e);
     c.new_image = mem_alloc(pixels * (size_t)c.channels, sizeof *c.new_image, e);
     c.mask = mem_alloc(pixels, sizeof *c.mask, e);
@@ -128,8 +130,6 @@ static int run_data_preview(int noperands, char **operands, int nrest, char **re
         return -1;
     if (channels == 2)
         return err_set(e, ERR_USAGE, "--channels 2: a preview shows 1 (grey) or 3 (RGB)");
-    if (mkdir(out, 0777) && errno != EEXIST)
-        return err_errno(e, ERR_DATA, errno, "%s", out);
     if (run_config_init(&c, e))
         return -1;
     int rc = run_config_set_words(&c, &set, e);
