@@ -241,7 +241,7 @@ static const struct test_case cases[] = {
     BATCH_NORM_MOMENTS(true, true, 1, 7, 9, 8),
     NORM_GRAD_SUMS(false, 2, 5, 7, 8),
     NORM_GRAD_SUMS(true, 1, 9, 11, 16),
-    NORM_GRAD_SUMS(true, 1, 1, 3, 530),
+    NORM_GRAD_SUMS(true, 1, 1, 3, 528),
     NORM_CONV_GRAD_DEFERRED(1, 3, 5, 3, 2),
     NORM_CONV_GRAD_DEFERRED(2, 9, 34, 8, 16),
     NORM_CONV_GRAD_DEFERRED(1, 64, 72, 8, 8),
@@ -289,6 +289,7 @@ static const struct test_case cases[] = {
     RELU_POOL(1, 4, 6, 48),
     AVG_POOL(2, 6, 4, 3),
     AVG_POOL(1, 5, 7, 8),
+    AVG_POOL(2, 26, 24, 3),
     IMAGE_POOL(2, 5, 6, 3),
     BIAS(2, 3, 5, 7),
     BIAS(1, 9, 4, 16),
@@ -305,6 +306,7 @@ static const struct test_case cases[] = {
     POOL_ADD(1, 2, 2, 1),
     POOL_ADD(2, 3, 5, 8),
     POOL_ADD_ODD(3, 6, 5, 3),
+    POOL_ADD_ODD(1, 9, 10, 30),
     POOL_ADD(1, 2, 7, 16),
     CONCAT(1, 3, 5, 1, 3),
     CONCAT(2, 4, 3, 8, 8),
@@ -337,6 +339,7 @@ static const struct test_case cases[] = {
     LOSS(dice_kind, 2, 9, 8, 1, VALUES_HOLES, NULL),
     LOSS(dice_kind, 3, 5, 9, 4, VALUES_CLASS, NULL),
     LOSS(dice_kind, 2, 3, 11, 5, VALUES_CLASS, NULL),
+    LOSS(dice_kind, 2, 17, 19, 7, VALUES_CLASS, NULL),
 };
 #define NCASES (sizeof cases / sizeof *cases)
 
@@ -547,6 +550,12 @@ static void check_inplace(const struct test_case *t, const struct backend *backe
     rig_destroy(&over);
 }
 
+/* Returns whether the op and its gradient compute nothing: then all bits are the reference's. */
+static bool only_moves(const struct op_kind *kind)
+{
+    return kind == &concat_kind || kind == &subsample_kind || kind == &relu_kind;
+}
+
 /* With two threads, values equal the reference's for the same numbers up to rounding, and nothing
  * else is written. */
 static bool check_values(const struct test_case *t, const struct backend *backend,
@@ -565,7 +574,7 @@ static bool check_values(const struct test_case *t, const struct backend *backen
         rig_run(&b, b.graph->nops);
         rig_run(&ref, ref.graph->nops);
         error = compare_rigs(&b, &ref);
-        ok(error < 1e-5 + 2 * dtype_error(dtype), "%s: %s: %s: values as the reference: %.1e",
+        ok(error <= (only_moves(t->kind) ? 0 : 1e-5 + 2 * dtype_error(dtype)), "%s: %s: %s: values as the reference: %.1e",
            backend->name, precision_name(dtype), describe(t), error);
         ok(rig_is_intact(&b), "%s: %s: %s: writes nothing else", backend->name,
            precision_name(dtype), describe(t));

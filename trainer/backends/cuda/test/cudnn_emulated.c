@@ -407,6 +407,15 @@ static struct dnn_descriptor *dnn_operation(struct dnn_descriptor *graph, int i)
     return operations[i];
 }
 
+/* $EMULATE_CUDNN: missing emulates a machine without cuDNN, alone one that fuses nothing with a
+ * convolution; with zeros convolutions are 0, where only what happens around them counts. */
+static bool dnn_is(const char *what)
+{
+    const char *word = getenv("EMULATE_CUDNN");
+
+    return word && strcmp(word, what) == 0;
+}
+
 /* Returns whether the operations behind a graph's convolution are as dnn_follows says. Sets *bias
  * to the bias' tensor, or NULL, and *result to that of the last operation. */
 static bool dnn_has_tail(struct dnn_descriptor *graph, struct dnn_descriptor **bias,
@@ -419,7 +428,7 @@ static bool dnn_has_tail(struct dnn_descriptor *graph, struct dnn_descriptor **b
     *result = dnn_other(last, dnn_names_of(last->type).y);
     for (int i = 1; i < n; i++) {
         last = dnn_operation(graph, i);
-        if (i > 2 ||
+        if (i > 2 || dnn_is("alone") ||
             dnn_operation(graph, 0)->type != DNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR ||
             last->type != DNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR ||
             !dnn_follows(last, *result, i == 1 ? DNN_POINTWISE_ADD : DNN_POINTWISE_RELU_FWD))
@@ -429,14 +438,6 @@ static bool dnn_has_tail(struct dnn_descriptor *graph, struct dnn_descriptor **b
         *result = dnn_other(last, DNN_ATTR_OPERATION_POINTWISE_YDESC);
     }
     return !dnn_is_virtual(*result);
-}
-
-/* EMULATE_CUDNN=zeros: convolutions are 0, where only what happens around them counts. */
-static bool dnn_computes(void)
-{
-    const char *word = getenv("EMULATE_CUDNN");
-
-    return !word || strcmp(word, "zeros") != 0;
 }
 
 /* The try function of a struct emulate_work; args are larger than the pointer. */
@@ -453,7 +454,7 @@ static bool dnn_run(void *args, size_t *state)
           *w = out == &v->w ? sums : dnn_read(&v->w, v->pw);
 
     (void)state;
-    for (int i = 0; i < v->engine.times && dnn_computes(); i++) {
+    for (int i = 0; i < v->engine.times && !dnn_is("zeros"); i++) {
         memset(sums, 0, n * sizeof *sums);
         dnn_convolve(v, x, y, w);
     }
@@ -690,12 +691,9 @@ static const struct cudnn_calls cudnn_emulated = {
     .execute = dnn_execute,
 };
 
-/* EMULATE_CUDNN=missing emulates a machine without cuDNN. */
 const struct cudnn_calls *cudnn_library_open(struct err *e)
 {
-    const char *word = getenv("EMULATE_CUDNN");
-
-    if (!word || strcmp(word, "missing") != 0)
+    if (!dnn_is("missing"))
         return &cudnn_emulated;
     err_set(e, ERR_CONFIG, "libcudnn.so.9 is not there");
     return NULL;

@@ -323,9 +323,18 @@ static const void *pack_for(struct mma_pack_args *w, struct guarded *packed, cud
     return w->packed;
 }
 
+/* On a GPU with less shared memory than sm_80, what does not fit is not checked. */
+static bool lacks_room(unsigned nresident)
+{
+    return nresident == 0 && emulate_room() < EMULATE_SHARED;
+}
+
 static void check_conv(unsigned ci, unsigned co, const struct field *f, enum mma_prologue prologue,
                        enum mma_sums sums, bool parts)
 {
+    if (lacks_room(mma_conv_resident(ci, co)))
+        return;
+
     struct mma_args k = {.field = mma_field(f->images, f->height, f->width)};
     struct mma_pack_args w = {.out = co, .taps = MMA_TAPS_3X3, .nw = ci};
     struct input in;
@@ -391,6 +400,9 @@ static unsigned count_wrong_weights(const float *dw, const float *db, const floa
 static void check_grad(unsigned ci, unsigned co, const struct field *f, enum mma_prologue prologue,
                        bool with_input, bool with_bias, bool parts)
 {
+    if (lacks_room(mma_grad_resident(ci, co)))
+        return;
+
     struct mma_grad_args k = {.with_bias = with_bias};
     struct input d, act;
     struct output out;
@@ -464,6 +476,9 @@ static double transposed_at(const float *w, const float *bias, const float *x,
 
 static void check_transpose(unsigned ci, const struct field *f, enum mma_prologue prologue)
 {
+    if (lacks_room(mma_transpose_resident(ci, ci / 2)))
+        return;
+
     unsigned co = ci / 2, nwrong = 0;
     struct field large = {f->images, 2 * f->height, 2 * f->width};
     struct mma_args k = {.field = mma_field(f->images, f->height, f->width)};
@@ -553,6 +568,9 @@ static unsigned count_wrong_transpose_weights(const float *dw, const float *db, 
 
 static void check_grad_transpose(unsigned ci, const struct field *f, bool with_input)
 {
+    if (lacks_room(mma_grad_transpose_resident(ci, ci / 2)))
+        return;
+
     unsigned co = ci / 2;
     struct field large = {f->images, 2 * f->height, 2 * f->width};
     struct mma_grad_args k = {.with_bias = true};
@@ -628,6 +646,7 @@ static void check_small_gpu(void)
     }
     emulate_most_shared = EMULATE_SHARED;
     is_int(cuda_fit(4, (size_t)64 << 10), 2, "as many blocks as there is room for");
+    emulate_most_shared = 0;
 }
 
 int main(void)

@@ -260,10 +260,21 @@ KERNEL(scale_run, scale_args)
     k.run->unscale = 1 / (factor * factor);
 }
 
+/* Returns x to the power of n >= 0. */
+DEVICE double power(double x, int64_t n)
+{
+    double y = 1;
+
+    for (; n > 0; n >>= 1, x *= x)
+        y *= n % 2 ? x : 1;
+    return y;
+}
+
 /* Corrects the numbers of the update, which the host computed as if no step had been skipped. */
 DEVICE void count_step(struct device_update *u, struct device_scaling *s)
 {
-    double n = (double)++s->taken, debias1 = 1 - pow(u->beta1, n), debias2 = 1 - pow(u->beta2, n);
+    int64_t n = ++s->taken;
+    double debias1 = 1 - power(u->beta1, n), debias2 = 1 - power(u->beta2, n);
 
     u->adam.rate = (float)(u->rate / debias1);
     u->adam.root = (float)sqrt(debias2);

@@ -92,8 +92,8 @@ enum {
 
 /* A machine of EMULATE_GPUS GPUs with EMULATE_MEMORY bytes each. $EMULATE_DRIVER: the CUDA that its
  * driver supports (default 13000; 0: there is no driver). $EMULATE_CAPABILITY: compute capability
- * without the dot (default 90; of cudaDeviceGetAttribute 80). $EMULATE_PROCESSORS: its
- * multiprocessors (default 2). $EMULATE_NAME: the name of its GPUs. */
+ * without the dot (default 90). $EMULATE_PROCESSORS: its multiprocessors (default 2).
+ * $EMULATE_NAME: the name of its GPUs. */
 #define EMULATE_GPUS 2
 #define EMULATE_PROCESSORS 2
 #define EMULATE_MEMORY ((size_t)1 << 30)
@@ -368,7 +368,27 @@ static cudaStream_t emulate_origin(cudaStream_t s)
     return s->origin ? s->origin : s;
 }
 
-static size_t emulate_most_shared = EMULATE_SHARED; /* of this GPU; a test may lower it */
+static int emulate_number(const char *variable, int usual)
+{
+    const char *text = getenv(variable);
+
+    return text ? atoi(text) : usual;
+}
+
+static int emulate_capability(void)
+{
+    return emulate_number("EMULATE_CAPABILITY", 90);
+}
+
+static size_t emulate_most_shared; /* a test may set it; 0: as much as the capability has */
+
+static size_t emulate_room(void)
+{
+    int capability = emulate_capability();
+    bool is_small = capability == 86 || capability == 89 || capability >= 120;
+
+    return emulate_most_shared ? emulate_most_shared : is_small ? (size_t)99 << 10 : EMULATE_SHARED;
+}
 
 static void emulate_add(cudaStream_t s, struct emulate_work work)
 {
@@ -379,7 +399,7 @@ static void emulate_add(cudaStream_t s, struct emulate_work work)
 static inline void emulate_launch(const struct emulate_kernel *kernel, unsigned nblocks,
                                   size_t nshared, cudaStream_t s, const void *args)
 {
-    if (nshared > emulate_most_shared || nblocks == 0 || s->device != emulate_device) {
+    if (nshared > emulate_room() || nblocks == 0 || s->device != emulate_device) {
         fprintf(stderr,
                 "emulate: a launch of %u blocks with %zu bytes of shared memory, by a thread with "
                 "GPU %d into a queue of GPU %d\n",
@@ -556,13 +576,6 @@ static inline cudaError_t cudaMemsetAsync(void *dst, int value, size_t n, cudaSt
 
 #define EMULATE_RUNTIME 13000
 
-static int emulate_number(const char *variable, int usual)
-{
-    const char *text = getenv(variable);
-
-    return text ? atoi(text) : usual;
-}
-
 static inline cudaError_t cudaRuntimeGetVersion(int *version)
 {
     EMULATE_CALL(cudaErrorIllegalAddress);
@@ -627,10 +640,10 @@ static inline cudaError_t cudaDeviceGetAttribute(int *value, int attribute, int 
     EMULATE_CALL(cudaErrorInvalidDevice);
     (void)index;
     *value = attribute == cudaDevAttrComputeCapabilityMajor
-                 ? emulate_number("EMULATE_CAPABILITY", 80) / 10
+                 ? emulate_capability() / 10
              : attribute == cudaDevAttrMultiProcessorCount
                  ? emulate_number("EMULATE_PROCESSORS", EMULATE_PROCESSORS)
-             : attribute == cudaDevAttrMaxSharedMemoryPerBlockOptin ? (int)emulate_most_shared : 0;
+             : attribute == cudaDevAttrMaxSharedMemoryPerBlockOptin ? (int)emulate_room() : 0;
     return cudaSuccess;
 }
 
@@ -647,7 +660,7 @@ struct cudaDeviceProp {
 
 static inline cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *p, int index)
 {
-    int capability = emulate_number("EMULATE_CAPABILITY", 90);
+    int capability = emulate_capability();
 
     EMULATE_CALL(cudaErrorInvalidDevice);
     *p = (struct cudaDeviceProp){.major = capability / 10, .minor = capability % 10,
