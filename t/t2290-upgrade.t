@@ -24,7 +24,7 @@ exits 0 "a study" unetctl init study --data data --site local --set data.height=
     --set model.depth=1
 cd study || exit 255
 exits 0 "a run of $own" unetctl submit --gpus 1 --wait
-exits 0 "a run that takes longer is submitted" unetctl submit --gpus 2 --set data.repeat=10000 \
+exits 0 "a run that takes longer is submitted" unetctl submit --gpus 2 --set data.repeat=20000 \
     --set train.epochs=1
 trains() { grep -q '"kind":"progress"' "runs/$1/attempt-$2/record.jsonl"; }
 ok "the second run trains" wait_until 60 trains unet-g02-s1 1
