@@ -106,7 +106,8 @@ if mount -t tmpfs -o size=2m none disk 2>/dev/null; then
     echo hang >disk/s/behave
     exits 0 "three runs are submitted" unetctl submit -C disk/s --gpus 1..3
     ledger=disk/s/.unetctl/ledger.jsonl
-    head -c $((4095 - $(wc -c <$ledger) % 4096)) /dev/zero | tr '\0' x >>$ledger
+    size=$(wc -c <$ledger)
+    head -c $((4095 - size % 4096)) /dev/zero | tr '\0' x >>$ledger
     echo >>$ledger
     cat /dev/zero >disk/fill 2>/dev/null
     exits 1 "cancel reports that it cannot note this" unetctl cancel -C disk/s
