@@ -85,8 +85,8 @@ static int start_buckets(void *arg, size_t upto, struct err *e)
 }
 
 /* Computes all parts, even those that are empty here but not on all replicas: synchronised batch
- * norm sums over the replicas in each, so every replica needs the same number. Leaves the sum of their gradients in weights->grad, and
- * starts to sum it over the replicas. */
+ * norm sums over the replicas in each, so every replica needs the same number. Leaves the sum of
+ * their gradients in weights->grad, and starts to sum it over the replicas. */
 static int compute_parts(struct step *s, const struct step_work *w, struct network_step run,
                          double *loss, struct err *e)
 {
