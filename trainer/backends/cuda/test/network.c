@@ -14,7 +14,6 @@
 #include "src/rng.h"
 #include "t/tap.h"
 #include "trainer/backends/backends.h"
-#include "trainer/backends/cuda/conv/mma_grad.h"
 #include "trainer/backends/trial/verdicts.h"
 #include "trainer/metric/image_loss.h"
 #include "trainer/metric/score.h"
@@ -22,7 +21,9 @@
 #include "trainer/optim/optim.h"
 #include "trainer/passes/precision.h"
 
-bool cuda_has_bf16(void); /* runtime/cuda_kernel.h, which not every build can include */
+/* runtime/cuda_kernel.h and conv/mma_grad.h, which not every build can include */
+bool cuda_has_bf16(void);
+unsigned mma_grad_resident(unsigned in, unsigned out);
 
 static const struct network_config small = {
     .model = "unet", .backend = "cuda", .base = 4, .depth = 1, .channels = 3, .height = 16,
