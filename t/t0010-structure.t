@@ -308,4 +308,7 @@ foreign() {
             }'
 }
 is "$(foreign)" '' 'the symbols of a file begin with its name'
+
+is "$(grep -l '#include "trainer/backends/cuda/' "$srcdir"/trainer/backends/cuda/test/network.c \
+    "$srcdir"/trainer/ops/test/*.c)" '' 'tests of every build include no header that needs CUDA'
 done_testing
