@@ -17,7 +17,8 @@
 static const char *const file_names[] = {[SCRIPT_RUN] = "run_file",
                                          [SCRIPT_SUBMIT] = "submit_file"};
 
-/* Refuses a file of which bash would read something else, or nothing. */
+/* Refuses zero bytes, which end a text, and lines that end in CR LF: bash takes the CR as a part
+ * of the last word. */
 static int check_text(const char *path, const char *text, size_t size, struct err *e)
 {
     size_t line = strcspn(text, "\n");

@@ -152,8 +152,8 @@ const struct cli_command cmd_data_preview = {
     .summary = "Draw images and masks as training uses them",
     .details = "One PNG per pair: image and mask at the size of training, and both augmented. "
                "Classes are\n"
-               "spread over the grey values; ignored pixels are red. With augment.six there are six\n"
-               "of each pair, one for each copy.\n"
+               "spread over the grey values; ignored pixels are red. With augment.six there is one\n"
+               "PNG for each of the six copies of a pair.\n"
                "\n"
                "  unet-train data preview --data DIR --size 256x256 --out look \\\n"
                "                         --set augment.hflip=true --set augment.elastic=8\n",

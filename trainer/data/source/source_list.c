@@ -595,7 +595,7 @@ static int check_finished(const char *dir, struct err *e)
     char *path = mem_textf(e, "%s/" SOURCE_UNFINISHED, dir);
     int rc = !path ? -1 : access(path, F_OK) ? 0 :
         err_set(e, ERR_DATA, "%s: is not complete: the command that writes it still runs, or was "
-                "killed; then remove the folder and run the command again", dir);
+                "killed; if it was, remove the folder and run the command again", dir);
 
     free(path);
     return rc;

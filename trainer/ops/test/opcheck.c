@@ -574,7 +574,8 @@ static bool check_values(const struct test_case *t, const struct backend *backen
         rig_run(&b, b.graph->nops);
         rig_run(&ref, ref.graph->nops);
         error = compare_rigs(&b, &ref);
-        ok(error <= (only_moves(t->kind) ? 0 : 1e-5 + 2 * dtype_error(dtype)), "%s: %s: %s: values as the reference: %.1e",
+        double allowed = only_moves(t->kind) ? 0 : 1e-5 + 2 * dtype_error(dtype);
+        ok(error <= allowed, "%s: %s: %s: values as the reference: %.1e",
            backend->name, precision_name(dtype), describe(t), error);
         ok(rig_is_intact(&b), "%s: %s: %s: writes nothing else", backend->name,
            precision_name(dtype), describe(t));
