@@ -19,16 +19,20 @@ dump=$builddir/trainer/network/test/dump
 trace=$builddir/trainer/optim/test/trace
 for p in "$dump" "$trace"; do [ -x "$p" ] || skip_all "$p is not built"; done
 
-compare() { # BACKEND BASE DEPTH|resnetN CHANNELS HEIGHT WIDTH BATCH BATCH_NORM
-    local dir=$TMP/$*
-    dir=${dir// /-}
-    mkdir -p "$dir"
-    if ! "$dump" "$@" 3 "$dir" 2>"$ERR"; then
-        cat "$ERR"
-        return 1
-    fi
+cases=() texts=()
+add_case() { # TEXT WORD ... : what is said of it, its line for the program that compares
+    texts+=("$1")
     shift
-    OMP_NUM_THREADS=1 "$python" "$srcdir/t/torch_unet.py" "$dir" "$@"
+    cases+=("$*")
+}
+compare_cases() { # PROGRAM: all that were added; PyTorch, which is slow to begin, begins once
+    local i=0 status seen
+    printf '%s\n' "${cases[@]}" | OMP_NUM_THREADS=1 "$python" "$srcdir/t/$1" >"$OUT" 2>"$ERR"
+    while read -r status seen; do
+        report "$status" "${texts[i++]}: $seen"
+    done <"$OUT"
+    is "$i" ${#cases[@]} "$1 compared every case" || diag <"$ERR"
+    cases=() texts=()
 }
 
 for backend in ref simd; do
@@ -38,21 +42,23 @@ for backend in ref simd; do
         "4 2 1 20 28 3 local 4 dice" "4 2 1 20 28 3 local 1 ce+dice" \
         "4 resnet20 3 16 13 12 local 5 ce" "4 resnet20-projection 3 16 12 12 local 5 weighted" \
         "4 resnet20 1 14 12 12 none 3 ce"; do
-        text="$backend, base depth channels height width batch norm classes loss = $shape"
+        dir=$TMP/${#cases[@]}
+        mkdir -p "$dir"
         # shellcheck disable=SC2086 # a list of words
-        compare $backend $shape >"$OUT"
-        report $? "$text: $(tr '\n' ' ' <"$OUT")"
+        "$dump" "$backend" $shape 3 "$dir" 2>"$ERR" || diag <"$ERR"
+        add_case "$backend, base depth channels height width batch norm classes loss = $shape" \
+            "$dir $shape"
     done
 done
+compare_cases torch_unet.py
 
 for o in "sgd 0 0 0 0 0" "sgd 0.9 0 0 0 0" "sgd 0.9 1 0 0.01 0" "sgd 0.9 0 1 0 0" \
     "sgd 0.9 0 0 0.01 1.5" \
     "adam 0 0 0 0 0" "adam 0 0 0 0.1 1" "adamw 0 0 0 0.1 0" "lars 0.9 0 0 0.01 0" \
     "lamb 0 0 0 0.01 0"; do
-    # shellcheck disable=SC2086 # lists of words
-    "$trace" $o 2>"$ERR" | OMP_NUM_THREADS=1 "$python" "$srcdir/t/torch_optim.py" $o >"$OUT" \
-        2>>"$ERR"
-    report $? "optimizer momentum nesterov uncorrected decay clip = $o: $(cat "$OUT")" ||
-        diag <"$ERR"
+    # shellcheck disable=SC2086 # a list of words
+    "$trace" $o >"$TMP/trace-${#cases[@]}" 2>"$ERR" || diag <"$ERR"
+    add_case "optimizer momentum nesterov uncorrected decay clip = $o" "$TMP/trace-${#cases[@]} $o"
 done
+compare_cases torch_optim.py
 done_testing

@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Repeat with PyTorch in float64 what trainer/optim/test/trace did, and compare.
 
-usage: trace KIND ... | torch_optim.py KIND MOMENTUM NESTEROV UNCORRECTED WEIGHT_DECAY CLIP
+usage: torch_optim.py, with cases on standard input, each a line:
+       FILE KIND MOMENTUM NESTEROV UNCORRECTED WEIGHT_DECAY CLIP
 
-SGD, Adam and AdamW are torch.optim's; LARS and LAMB, which PyTorch does not have, are the formulas
-of their papers, for the matrix only. Prints the largest difference; exit code 1 if it is above 1e-6.
+FILE has what trace printed. SGD, Adam and AdamW are torch.optim's; LARS and LAMB, which PyTorch
+does not have, are the formulas of their papers, for the matrix only. Prints one line per case: 0,
+or 1 if a difference is above 1e-6, and the largest difference.
 """
 import math
 import sys
@@ -70,15 +72,15 @@ def make(kind, params, momentum, nesterov, uncorrected, decay):
     return (Lars if kind == "lars" else Lamb)(params, settings)
 
 
-def main():
-    kind, momentum, nesterov, uncorrected, decay, clip = sys.argv[1], *map(float, sys.argv[2:])
+def compare_case(steps, kind, momentum, nesterov, uncorrected, decay, clip):
+    """(whether all are within the bound, what was seen); steps: our weights, a line per step"""
     start = torch.tensor([math.cos(k) for k in range(16)], dtype=torch.float64)
     start = start.float().double()  # as they are stored
     matrix = start[:12].reshape(3, 4).clone().requires_grad_()
     vector = start[12:].clone().requires_grad_()
     optimizer = make(kind, [matrix, vector], momentum, bool(nesterov), bool(uncorrected), decay)
     worst = 0.0
-    for t, line in enumerate(sys.stdin, 1):
+    for t, line in enumerate(steps, 1):
         flat = torch.cat([matrix.detach().reshape(-1), vector.detach()])
         grad = torch.tensor([math.sin(t * (k + 1)) for k in range(16)]).double() + 0.1 * flat
         matrix.grad, vector.grad = grad[:12].reshape(3, 4).clone(), grad[12:].clone()
@@ -90,9 +92,16 @@ def main():
         ours = torch.tensor([float(v) for v in line.split()], dtype=torch.float64)
         flat = torch.cat([matrix.detach().reshape(-1), vector.detach()])
         worst = max(worst, float((ours - flat).abs().max()))
-    print(f"{t} steps, largest difference {worst:.1e}")
-    return 0 if t == 6 and worst < 1e-6 else 1
+    return len(steps) == 6 and worst < 1e-6, f"{len(steps)} steps, largest difference {worst:.1e}"
+
+
+def main():
+    for line in sys.stdin:
+        path, kind, *numbers = line.split()
+        with open(path, encoding="ascii") as f:
+            within, seen = compare_case(f.readlines(), kind, *map(float, numbers))
+        print(int(not within), seen, flush=True)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

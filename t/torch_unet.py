@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Repeat in PyTorch what trainer/network/test/dump did, and compare.
 
-usage: torch_unet.py DIR BASE DEPTH|resnetN CHANNELS HEIGHT WIDTH BATCH none|local CLASSES LOSS
+usage: torch_unet.py, with cases on standard input, each a line:
+       DIR BASE DEPTH|resnetN CHANNELS HEIGHT WIDTH BATCH none|local CLASSES LOSS
 
 The same weights, images and masks go through the same network with PyTorch's own layers, loss and
-Adam in float64, so that all of the difference is ours. Prints one line per kind of number: the
-largest difference relative to the largest value in its tensor. Exit code 1 if one is above its
-bound.
+Adam in float64, so that all of the difference is ours. Prints one line per case: 0, or 1 if a
+difference is above its bound, and for each kind of number the largest difference relative to the
+largest value in its tensor.
 
 Before each step PyTorch takes over our weights; Adam's moments are its own. An Adam step has the
 size of the learning rate whatever the gradient is, and where that is within rounding of zero the
@@ -77,7 +78,7 @@ def read_dump(directory):
             dump.setdefault(kind, {}).setdefault(int(step), {})[name] = piece
             at += int(count)
     if at != len(data):
-        sys.exit("data.bin does not fit index.txt")
+        raise ValueError("data.bin does not fit index.txt")
     return dump
 
 
@@ -98,11 +99,9 @@ class Worst:
             self.seen[kind] = (value, name)
 
     def report(self):
-        bad = False
-        for kind, (value, name) in self.seen.items():
-            print(f"{kind}: {value:.2e} ({name})")
-            bad = bad or not value <= BOUND
-        return 1 if bad else 0
+        """(whether all are within the bound, what was seen)"""
+        within = all(value <= BOUND for value, _ in self.seen.values())
+        return within, "; ".join(f"{k}: {v:.2e} ({name})" for k, (v, name) in self.seen.items())
 
 
 def take_over(model, weights):
@@ -147,18 +146,16 @@ def image(flat, batch, height, width, channels):
     return torch.from_numpy(flat.reshape(batch, height, width, channels)).permute(0, 3, 1, 2)
 
 
-def main():
-    directory, base, depth, channels, height, width, batch = [sys.argv[1]] + [
-        int(a) if a.isdigit() else a for a in sys.argv[2:8]]
-    batch_norm, classes, loss_kind = sys.argv[8] != "none", int(sys.argv[9]), sys.argv[10]
-    torch.set_num_threads(1)
+def compare_case(directory, base, depth, channels, height, width, batch, norm, classes, loss_kind):
+    """(whether all are within the bound, what was seen)"""
+    batch_norm = norm != "none"
     dump, worst = read_dump(directory), Worst()
     model = (UNet(base, depth, channels, batch_norm, classes) if isinstance(depth, int) else
              ResNet(depth, base, channels, batch_norm, classes)).double()
     target_size = (height, width) if isinstance(depth, int) else (1, 1)
     names = {n for n in model.state_dict() if not n.endswith("num_batches_tracked")}
     if names != set(dump["weight"][0]):
-        sys.exit(f"the names differ: {sorted(names ^ set(dump['weight'][0]))}")
+        raise ValueError(f"the names differ: {sorted(names ^ set(dump['weight'][0]))}")
     optimizer = torch.optim.Adam(model.parameters(), lr=LEARNING_RATE)
     nsteps, clear, sides = max(dump["loss"]), {}, [0, 0]
     # Convolution biases in front of a batch norm have no effect: their gradients are rounding, to
@@ -196,9 +193,19 @@ def main():
     logits = model(image(dump["input"][nsteps + 1]["-"], batch, height, width, channels))
     worst.compare("inference", "logits", dump["logits"][nsteps + 1]["-"],
                   logits.permute(0, 2, 3, 1))
-    print(f"at kinks: {sides[1]} places, on our side: {sides[0]}")
-    return worst.report()
+    within, seen = worst.report()
+    return within, f"at kinks: {sides[1]} places, on our side: {sides[0]}; {seen}"
+
+
+def main():
+    torch.set_num_threads(1)
+    for line in sys.stdin:
+        try:
+            within, seen = compare_case(*[int(w) if w.isdigit() else w for w in line.split()])
+        except (OSError, KeyError, ValueError, RuntimeError) as error:
+            within, seen = False, repr(error)
+        print(int(not within), seen, flush=True)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
