@@ -470,6 +470,8 @@ static void count_launch(struct kernel *k, const struct ptx_launch *l)
     k->nshared = nshared > k->nshared ? nshared : k->nshared;
 }
 
+static uint32_t nlaunches; /* of all sets */
+
 bool ptx_launch(struct ptx *p, const struct ptx_launch *launch, char why[PTX_WHY])
 {
     struct kernel *k = find_kernel(p, launch->kernel);
@@ -482,6 +484,7 @@ bool ptx_launch(struct ptx *p, const struct ptx_launch *launch, char why[PTX_WHY
         return refuse(why, "out of memory");
     struct block *b = p->block;
     p->nlaunches++;
+    p->launch = ++nlaunches;
     b->ptx = p;
     b->kernel = k;
     b->launch = launch;

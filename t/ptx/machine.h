@@ -36,6 +36,8 @@ enum kind {
 
 typedef void (*arithmetic)(void *out, void *const *in);
 
+struct region; /* memory.c */
+
 /* What each execution needs comes first. */
 struct insn {
     enum kind kind;
@@ -51,8 +53,9 @@ struct insn {
     unsigned nbytes, nvector; /* of a memory access: each element, and how many; of PACK and UNPACK
                                * nbytes of a half */
     int64_t displacement;
-    uintptr_t low, high; /* the allocation that it used last */
-    uint64_t launch;     /* in this launch */
+    struct region *region; /* the allocation that it used last */
+    uintptr_t low, high;   /* its bounds */
+    uint64_t launch;       /* in this launch */
     const char *form;    /* the opcode with its suffixes */
     char *text, *words;
     unsigned line;
@@ -91,6 +94,7 @@ struct ptx {
     struct kernel *kernels;
     unsigned nkernels;
     uint64_t nlaunches;
+    uint32_t launch;     /* the number of the last one among those of all sets */
     struct block *block; /* the one that runs; launches share its memory */
     struct footprint *footprint; /* of this launch; NULL: it is not counted */
 };

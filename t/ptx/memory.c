@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Loads, stores, atomics and asynchronous copies: which bytes a lane may touch, whether threads
- * race for shared memory, and how many wavefronts and sectors a warp's access takes. */
+ * race for them, and how many wavefronts and sectors a warp's access takes. */
 #include "config.h"
 
 #include <pthread.h>
 #include <search.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "t/ptx/machine.h"
 #include "trainer/core/vector_clones.h"
@@ -20,9 +21,21 @@ enum how { READ, WRITE, ATOMIC };
 
 /* ---- global memory */
 
+/* Who wrote a unit of global memory last: a thread of all blocks of a launch. */
+struct written {
+    uint32_t launch, thread;
+};
+#define UNIT 2 /* bytes */
+
 struct region {
     uintptr_t low, high;
+    struct written *by; /* of each unit, by mmap, as allocations are registered; NULL: no kernel */
 };
+
+static size_t written_bytes(const struct region *r)
+{
+    return (r->high - r->low + UNIT - 1) / UNIT * sizeof *r->by;
+}
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static void *regions;
@@ -43,7 +56,7 @@ void ptx_memory_add(const void *start, size_t nbytes)
         free(r);
         return;
     }
-    *r = (struct region){(uintptr_t)start, (uintptr_t)start + nbytes};
+    *r = (struct region){(uintptr_t)start, (uintptr_t)start + nbytes, NULL};
     pthread_mutex_lock(&lock);
     struct region **there = tsearch(r, &regions, compare_regions);
     bool added = there && *there == r;
@@ -54,7 +67,7 @@ void ptx_memory_add(const void *start, size_t nbytes)
 
 void ptx_memory_remove(const void *start)
 {
-    struct region key = {(uintptr_t)start, (uintptr_t)start + 1};
+    struct region key = {(uintptr_t)start, (uintptr_t)start + 1, NULL};
 
     pthread_mutex_lock(&lock);
     struct region **there = tfind(&key, &regions, compare_regions), *r = there ? *there : NULL;
@@ -62,26 +75,29 @@ void ptx_memory_remove(const void *start)
     if (removed)
         tdelete(r, &regions, compare_regions);
     pthread_mutex_unlock(&lock);
-    if (removed)
-        free(r); /* the program's free(), which comes back here */
+    if (removed) { /* the program's free(), which comes back here */
+        if (r->by)
+            munmap(r->by, written_bytes(r));
+        free(r);
+    }
 }
 
 static void find_region(struct block *b, const struct warp *w, struct insn *i, unsigned lane,
                         uintptr_t at, unsigned nbytes)
 {
-    struct region key = {at, at + 1};
+    struct region key = {at, at + 1, NULL};
 
     pthread_mutex_lock(&lock);
-    struct region **there = tfind(&key, &regions, compare_regions);
-    struct region found = there ? **there : (struct region){0, 0};
+    struct region **there = tfind(&key, &regions, compare_regions), *found = there ? *there : NULL;
     pthread_mutex_unlock(&lock);
-    if (!there)
+    if (!found)
         fault(b, w, i, lane, "%u bytes at %#zx, outside of all memory", nbytes, (size_t)at);
-    if (at + nbytes > found.high)
+    if (at + nbytes > found->high)
         fault(b, w, i, lane, "%u bytes at %zu of an allocation of %zu", nbytes,
-              (size_t)(at - found.low), (size_t)(found.high - found.low));
-    i->low = found.low;
-    i->high = found.high;
+              (size_t)(at - found->low), (size_t)(found->high - found->low));
+    i->region = found;
+    i->low = found->low;
+    i->high = found->high;
     i->launch = b->ptx->nlaunches;
 }
 
@@ -95,6 +111,32 @@ static void *global_place(struct block *b, const struct warp *w, struct insn *i,
     if (i->launch != b->ptx->nlaunches || at < i->low || at + nbytes > i->high)
         find_region(b, w, i, lane, at, nbytes);
     return (void *)at;
+}
+
+/* A thread writes to memory that no other thread of the launch has written. */
+static void note_global_write(struct block *b, const struct warp *w, struct insn *i, unsigned lane,
+                              uint64_t address, unsigned nbytes)
+{
+    (void)global_place(b, w, i, lane, address, nbytes); /* lanes may write to several */
+    struct region *r = i->region;
+    unsigned nthreads = b->launch->nthreads, thread = w->index * LANES + lane;
+    struct written now = {b->ptx->launch, b->index * nthreads + thread};
+
+    if (!r->by) {
+        void *p = mmap(NULL, written_bytes(r), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+                       -1, 0);
+        if (p == MAP_FAILED)
+            fault(b, w, i, lane, "out of memory");
+        r->by = p;
+    }
+    for (unsigned k = 0; k < nbytes; k += UNIT) {
+        struct written *last = &r->by[(address - r->low + k) / UNIT];
+
+        if (last->launch == now.launch && last->thread != now.thread)
+            fault(b, w, i, lane, "a race with thread %u of block %u, which wrote there",
+                  last->thread % nthreads, last->thread / nthreads);
+        *last = now;
+    }
 }
 
 /* Returns whether all lanes' bytes are aligned and in the allocation that i used last. */
@@ -519,6 +561,9 @@ void run_memory(struct block *b, struct warp *w, struct insn *i)
     if (how != READ && space == PARAM)
         fault(b, w, i, 0, "a write to parameters");
     find_places(b, w, i, space, address, nbytes, how, place);
+    for (unsigned l = 0; space == GLOBAL && how == WRITE && l < LANES; l++)
+        if (w->mask >> l & 1)
+            note_global_write(b, w, i, l, address[l], nbytes);
     if (space != PARAM)
         count_access(b, address, w->mask, nbytes, space == SHARED);
     if (space != PARAM && space != SHARED && how != WRITE)

@@ -4,11 +4,12 @@
  * ptx_add refuses a module with an instruction that this interpreter does not know, and ptx_launch
  * a launch that the architecture refuses, or whose blocks do not consist of whole warps. A running
  * kernel is stopped, with its block and thread and most often its instruction named, at: an access
- * outside of the registered memory, or misaligned; a read of shared memory that was not written, or
- * any access while a cp.async still writes there; a race between threads in shared memory; a
- * barrier or an instruction of a whole warp in divergent code; a trap; the end with a cp.async that
- * was not waited for; and accesses that are not supported. Blocks, and the warps of a block between
- * two barriers, run in an order drawn from the seed. */
+ * outside of the registered memory, or misaligned; a read of shared memory that was not written,
+ * or any access while a cp.async still writes there; a race between threads in shared memory, or
+ * of two that write the same global memory; a barrier or an instruction of a whole warp in
+ * divergent code; a trap; the end with a cp.async that was not waited for; and accesses that are
+ * not supported. Blocks, and the warps of a block between two barriers, run in an order drawn from
+ * the seed. */
 #ifndef UNETCTL_T_PTX_PTX_H
 #define UNETCTL_T_PTX_PTX_H
 

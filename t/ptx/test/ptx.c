@@ -96,6 +96,8 @@ static const struct {
     {"shared memory that nothing has written",
      "st.shared.u32 [%r3], %r1; ld.shared.u32 %r5, [%r3];",
      "st.shared.u32 [%r3], %r1; ld.shared.u32 %r5, [%r3+256];", "nothing has written"},
+    {"a race for global memory", "st.global.u32 [%rd3], %r1;", "st.global.u32 [%rd1], %r1;",
+     "a race with thread"},
     {"a race between warps: reading",
      "st.shared.u32 [%r3], %r1; bar.sync 0; ld.shared.u32 %r5, [%r4+128];",
      "st.shared.u32 [%r3], %r1; ld.shared.u32 %r5, [%r4+128];", "a race with thread 32"},
