@@ -44,8 +44,8 @@ struct head_args {
 
 KERNEL(head_pixels, head_args)
 {
-    struct head_chunk h = load_chunk(k.w, k.coef, k.channels);
-    unsigned loaded = 0;
+    struct head_chunk h = {{0}, {0}, {0}};
+    unsigned loaded = ~0u; /* none */
 
     for (unsigned i = gpu_index(); i < k.npixels; i += gpu_stride())
         for (unsigned d = 0; d < k.logits; d++) {

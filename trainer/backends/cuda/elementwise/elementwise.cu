@@ -23,7 +23,10 @@ DEVICE void add_as(const struct elementwise_args *k, unsigned type)
 DEVICE void relu_as(const struct elementwise_args *k, unsigned type)
 {
     for (unsigned i = gpu_index(); i < k->n; i += gpu_stride())
-        gpu_store(k->dst, i, type, gpu_load(k->b, i, type) > 0 ? gpu_load(k->a, i, type) : 0);
+        if (gpu_load(k->b, i, type) > 0)
+            gpu_copy(k->dst, i, k->a, i, type);
+        else
+            gpu_clear(k->dst, i, type);
 }
 
 TYPED_KERNEL(add, elementwise_args)
@@ -100,7 +103,7 @@ DEVICE void concat_as(const struct concat_args *k, unsigned type)
         unsigned at;
         const void *part = concat_part(k, i, &at);
 
-        gpu_store(k->whole, i, type, gpu_load(part, at, type));
+        gpu_copy(k->whole, i, part, at, type);
     }
 }
 
@@ -110,7 +113,7 @@ DEVICE void concat_grad_as(const struct concat_args *k, unsigned type)
         unsigned at;
         void *part = concat_part(k, i, &at);
 
-        gpu_store(part, at, type, gpu_load(k->whole, i, type));
+        gpu_copy(part, at, k->whole, i, type);
     }
 }
 

@@ -58,7 +58,10 @@ DEVICE void subsample_as(const struct shrink_args *k, unsigned type)
         unsigned at = large_at(k, row / k->height, 2 * (row % k->height), 2 * (pixel % k->width)) +
                       c;
 
-        gpu_store(k->dst, i, type, c < k->large_channels ? gpu_load(k->src, at, type) : 0);
+        if (c < k->large_channels)
+            gpu_copy(k->dst, i, k->src, at, type);
+        else
+            gpu_clear(k->dst, i, type);
     }
 }
 
@@ -71,7 +74,10 @@ DEVICE void subsample_grad_as(const struct shrink_args *k, unsigned type)
                  image = row / k->large_height;
         unsigned at = ((image * k->height + y / 2) * k->width + x / 2) * k->channels + c;
 
-        gpu_store(k->dst, i, type, (x | y) & 1 ? 0 : gpu_load(k->src, at, type));
+        if ((x | y) & 1)
+            gpu_clear(k->dst, i, type);
+        else
+            gpu_copy(k->dst, i, k->src, at, type);
     }
 }
 

@@ -11,26 +11,38 @@ struct max_pool2d_args {
     unsigned large_height, large_width; /* twice as large, or one more */
 };
 
-/* Returns the index of the first of the four numbers that belong to element i of the small
- * tensor. */
-DEVICE unsigned pool_corner(const struct max_pool2d_args *k, unsigned i)
+/* Sets the indices of the four numbers that belong to element i of the small tensor, and returns
+ * that of the first of the largest. */
+DEVICE unsigned pool_largest(const struct max_pool2d_args *k, unsigned i, unsigned *place,
+                             unsigned type)
 {
     unsigned c = i % k->channels, pixel = i / k->channels;
     unsigned column = pixel % k->width, row = pixel / k->width;
     unsigned line = row / k->height * k->large_height + 2 * (row % k->height);
+    unsigned largest;
+    float most;
 
-    return (line * k->large_width + 2 * column) * k->channels + c;
+    place[0] = (line * k->large_width + 2 * column) * k->channels + c;
+    place[1] = place[0] + k->channels;
+    place[2] = place[0] + k->large_width * k->channels;
+    place[3] = place[2] + k->channels;
+    largest = place[0];
+    most = gpu_load(k->src, largest, type);
+    for (unsigned j = 1; j < 4; j++) {
+        float v = gpu_load(k->src, place[j], type);
+
+        largest = v > most ? place[j] : largest;
+        most = v > most ? v : most;
+    }
+    return largest;
 }
 
 DEVICE void max_pool2d_as(const struct max_pool2d_args *k, unsigned type)
 {
     for (unsigned i = gpu_index(); i < k->n; i += gpu_stride()) {
-        unsigned at = pool_corner(k, i), below = at + k->large_width * k->channels;
-        float a = gpu_load(k->src, at, type), b = gpu_load(k->src, at + k->channels, type);
-        float c = gpu_load(k->src, below, type), d = gpu_load(k->src, below + k->channels, type);
-        float top = a > b ? a : b, bottom = c > d ? c : d;
+        unsigned place[4], largest = pool_largest(k, i, place, type);
 
-        gpu_store(k->dst, i, type, top > bottom ? top : bottom);
+        gpu_copy(k->dst, i, k->src, largest, type);
     }
 }
 
@@ -38,25 +50,12 @@ DEVICE void max_pool2d_as(const struct max_pool2d_args *k, unsigned type)
 DEVICE void max_pool2d_grad_as(const struct max_pool2d_args *k, unsigned type)
 {
     for (unsigned i = gpu_index(); i < k->n; i += gpu_stride()) {
-        unsigned at = pool_corner(k, i), below = at + k->large_width * k->channels;
-        unsigned place[4];
-        unsigned largest = 0;
-        float most, dy = gpu_load(k->dy, i, type);
+        unsigned place[4], largest = pool_largest(k, i, place, type);
+        float dy = gpu_load(k->dy, i, type);
 
-        place[0] = at;
-        place[1] = at + k->channels;
-        place[2] = below;
-        place[3] = below + k->channels;
-        most = gpu_load(k->src, at, type);
-        for (unsigned j = 1; j < 4; j++) {
-            float v = gpu_load(k->src, place[j], type);
-
-            largest = v > most ? j : largest;
-            most = v > most ? v : most;
-        }
         for (unsigned j = 0; j < 4; j++)
             gpu_store(k->dst, place[j], type,
-                      (j == largest ? dy : 0) +
+                      (place[j] == largest ? dy : 0) +
                           (k->added ? gpu_load(k->added, place[j], type) : 0));
     }
 }
@@ -68,8 +67,12 @@ DEVICE void max_pool2d_edge_as(const struct max_pool2d_args *k, unsigned type)
     for (unsigned i = gpu_index(); i < k->n; i += gpu_stride()) {
         unsigned pixel = i / k->channels, column = pixel % k->large_width;
 
-        if (column >= 2 * k->width || pixel / k->large_width % k->large_height >= 2 * k->height)
-            gpu_store(k->dst, i, type, k->added ? gpu_load(k->added, i, type) : 0);
+        if (column < 2 * k->width && pixel / k->large_width % k->large_height < 2 * k->height)
+            continue;
+        if (k->added)
+            gpu_copy(k->dst, i, k->added, i, type);
+        else
+            gpu_clear(k->dst, i, type);
     }
 }
 

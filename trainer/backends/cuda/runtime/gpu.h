@@ -69,7 +69,7 @@ void cuda_queue_note_launch(void);
 #else
 
 #define GPU_BLOCK 256 /* threads of a block of other kernels */
-#define GPU_MOST_BLOCKS 8192 /* of gpu_blocks() */
+#define GPU_MOST_BLOCKS(n) 8192 /* of gpu_blocks(); n: as many as there are elements for */
 
 #include <cuda_runtime_api.h>
 
@@ -160,6 +160,24 @@ DEVICE void gpu_store(void *p, size_t i, unsigned type, float v)
 #endif
 }
 
+/* Copies number j of src to place i, whatever it is. */
+DEVICE void gpu_copy(void *p, size_t i, const void *src, size_t j, unsigned type)
+{
+    if (type == DTYPE_F32)
+        ((float *)p)[i] = ((const float *)src)[j];
+    else
+        ((uint16_t *)p)[i] = ((const uint16_t *)src)[j];
+}
+
+/* Sets number i to 0. */
+DEVICE void gpu_clear(void *p, size_t i, unsigned type)
+{
+    if (type == DTYPE_F32)
+        ((float *)p)[i] = 0;
+    else
+        ((uint16_t *)p)[i] = 0;
+}
+
 /* Indices have 32 bits, as tensors have fewer than 2^31 elements (cuda_supports): a division of 64
  * bits costs a GPU as much as the memory traffic around it. */
 DEVICE unsigned gpu_index(void)
@@ -216,9 +234,9 @@ DEVICE double gpu_rows_sum(const float *values, unsigned pitch, unsigned i, unsi
  * gpu_stride(). */
 static inline unsigned gpu_blocks(size_t n)
 {
-    size_t blocks = (n + GPU_BLOCK - 1) / GPU_BLOCK;
+    size_t blocks = (n + GPU_BLOCK - 1) / GPU_BLOCK, most = GPU_MOST_BLOCKS(blocks);
 
-    return blocks < 1 ? 1 : blocks < GPU_MOST_BLOCKS ? (unsigned)blocks : GPU_MOST_BLOCKS;
+    return blocks < 1 ? 1 : (unsigned)(blocks < most ? blocks : most);
 }
 
 #endif

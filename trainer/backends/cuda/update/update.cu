@@ -49,22 +49,19 @@ KERNEL(sgd, update_args)
     }
 }
 
-/* ---- tensor by tensor */
+/* ---- tensor by tensor: a block has a piece, of measure_tensors a tensor */
 
 KERNEL(penalize, update_args)
 {
     if (k.run->leaves_out)
         return;
-    const struct device_layout *l = &k.u->layout;
+    const struct device_piece *piece = &k.u->layout.pieces[blockIdx.x];
+    float penalty = k.u->layout.tensors[piece->tensor].penalty;
+    float *grad = k.u->grad + piece->offset;
+    const float *value = k.u->value + piece->offset;
 
-    for (unsigned p = blockIdx.x; p < l->npieces; p += gridDim.x) {
-        float penalty = l->tensors[l->pieces[p].tensor].penalty;
-        float *grad = k.u->grad + l->pieces[p].offset;
-        const float *value = k.u->value + l->pieces[p].offset;
-
-        for (unsigned i = threadIdx.x; penalty > 0 && i < l->pieces[p].count; i += GPU_BLOCK)
-            grad[i] += penalty * value[i];
-    }
+    for (unsigned i = threadIdx.x; penalty > 0 && i < piece->count; i += GPU_BLOCK)
+        grad[i] += penalty * value[i];
 }
 
 /* Updates m and v of a piece, and replaces its gradient by the step of LAMB, without the rate. */
@@ -91,55 +88,48 @@ DEVICE void make_lamb_step(const struct device_update *u, const struct device_pi
 KERNEL_BLOCK(measure_pieces, update_args)
 {
     SHARED double scratch[GPU_BLOCK];
-    const struct device_layout *l = &k.u->layout;
+    struct device_piece *piece = &k.u->layout.pieces[blockIdx.x];
+    const float *value = k.u->value + piece->offset, *grad = k.u->grad + piece->offset;
     bool lamb = k.u->kind == DEVICE_LAMB;
     float factor = k.run->factor;
+    double w = 0, g = 0;
 
     if (k.run->leaves_out)
         return;
-    for (unsigned p = blockIdx.x; p < l->npieces; p += gridDim.x) {
-        struct device_piece *piece = &l->pieces[p];
-        const float *value = k.u->value + piece->offset, *grad = k.u->grad + piece->offset;
-        double w = 0, g = 0;
+    if (lamb)
+        make_lamb_step(k.u, piece, factor);
+    for (unsigned i = threadIdx.x; i < piece->count; i += GPU_BLOCK) {
+        float v = lamb ? grad[i] : grad[i] * factor;
 
-        if (lamb)
-            make_lamb_step(k.u, piece, factor);
-        for (unsigned i = threadIdx.x; i < piece->count; i += GPU_BLOCK) {
-            float v = lamb ? grad[i] : grad[i] * factor;
-
-            w += (double)value[i] * (double)value[i];
-            g += (double)v * (double)v;
-        }
-        w = gpu_block_sum(w, scratch);
-        g = gpu_block_sum(g, scratch);
-        if (threadIdx.x == 0) {
-            piece->squares[0] = w;
-            piece->squares[1] = g;
-        }
+        w += (double)value[i] * (double)value[i];
+        g += (double)v * (double)v;
+    }
+    w = gpu_block_sum(w, scratch);
+    g = gpu_block_sum(g, scratch);
+    if (threadIdx.x == 0) {
+        piece->squares[0] = w;
+        piece->squares[1] = g;
     }
 }
 
 KERNEL_BLOCK(measure_tensors, update_args)
 {
     SHARED double scratch[GPU_BLOCK];
-    const struct device_layout *l = &k.u->layout;
+    struct device_tensor *t = &k.u->layout.tensors[blockIdx.x];
+    const struct device_piece *pieces = k.u->layout.pieces + t->first;
+    double w = 0, g = 0;
 
     if (k.run->leaves_out)
         return;
-    for (unsigned t = blockIdx.x; t < l->ntensors; t += gridDim.x) {
-        const struct device_piece *pieces = l->pieces + l->tensors[t].first;
-        double w = 0, g = 0;
-
-        for (unsigned p = threadIdx.x; p < l->tensors[t].npieces; p += GPU_BLOCK) {
-            w += pieces[p].squares[0];
-            g += pieces[p].squares[1];
-        }
-        w = gpu_block_sum(w, scratch);
-        g = gpu_block_sum(g, scratch);
-        if (threadIdx.x == 0) {
-            l->tensors[t].squares[0] = w;
-            l->tensors[t].squares[1] = g;
-        }
+    for (unsigned p = threadIdx.x; p < t->npieces; p += GPU_BLOCK) {
+        w += pieces[p].squares[0];
+        g += pieces[p].squares[1];
+    }
+    w = gpu_block_sum(w, scratch);
+    g = gpu_block_sum(g, scratch);
+    if (threadIdx.x == 0) {
+        t->squares[0] = w;
+        t->squares[1] = g;
     }
 }
 
@@ -147,24 +137,20 @@ KERNEL(lars, update_args)
 {
     if (k.run->leaves_out)
         return;
-    const struct device_layout *l = &k.u->layout;
+    const struct device_piece *piece = &k.u->layout.pieces[blockIdx.x];
+    const struct device_tensor *t = &k.u->layout.tensors[piece->tensor];
     const struct device_lars a = k.u->lars;
+    double w = sqrt(t->squares[0]), g = sqrt(t->squares[1]), decay = (double)t->decay;
+    double trust = t->adapts && w > 0 && g > 0 ? a.trust * w / (g + decay * w) : 1;
+    float *value = k.u->value + piece->offset, *v = k.u->slots[0] + piece->offset;
+    const float *grad = k.u->grad + piece->offset;
     float factor = k.run->factor;
 
-    for (unsigned p = blockIdx.x; p < l->npieces; p += gridDim.x) {
-        const struct device_piece *piece = &l->pieces[p];
-        const struct device_tensor *t = &l->tensors[piece->tensor];
-        double w = sqrt(t->squares[0]), g = sqrt(t->squares[1]), decay = (double)t->decay;
-        double trust = t->adapts && w > 0 && g > 0 ? a.trust * w / (g + decay * w) : 1;
-        float *value = k.u->value + piece->offset, *v = k.u->slots[0] + piece->offset;
-        const float *grad = k.u->grad + piece->offset;
+    for (unsigned i = threadIdx.x; i < piece->count; i += GPU_BLOCK) {
+        float s = (float)(((double)(grad[i] * factor) + decay * (double)value[i]) * trust);
 
-        for (unsigned i = threadIdx.x; i < piece->count; i += GPU_BLOCK) {
-            float s = (float)(((double)(grad[i] * factor) + decay * (double)value[i]) * trust);
-
-            v[i] = a.momentum * v[i] + s;
-            value[i] -= a.rate * v[i];
-        }
+        v[i] = a.momentum * v[i] + s;
+        value[i] -= a.rate * v[i];
     }
 }
 
@@ -172,19 +158,15 @@ KERNEL(lamb, update_args)
 {
     if (k.run->leaves_out)
         return;
-    const struct device_layout *l = &k.u->layout;
+    const struct device_piece *piece = &k.u->layout.pieces[blockIdx.x];
+    const struct device_tensor *t = &k.u->layout.tensors[piece->tensor];
+    double w = sqrt(t->squares[0]), s = sqrt(t->squares[1]);
+    float rate = (float)(k.u->lamb.rate * (t->adapts && w > 0 && s > 0 ? w / s : 1));
+    float *value = k.u->value + piece->offset;
+    const float *step = k.u->grad + piece->offset;
 
-    for (unsigned p = blockIdx.x; p < l->npieces; p += gridDim.x) {
-        const struct device_piece *piece = &l->pieces[p];
-        const struct device_tensor *t = &l->tensors[piece->tensor];
-        double w = sqrt(t->squares[0]), s = sqrt(t->squares[1]);
-        float rate = (float)(k.u->lamb.rate * (t->adapts && w > 0 && s > 0 ? w / s : 1));
-        float *value = k.u->value + piece->offset;
-        const float *step = k.u->grad + piece->offset;
-
-        for (unsigned i = threadIdx.x; i < piece->count; i += GPU_BLOCK)
-            value[i] -= rate * step[i];
-    }
+    for (unsigned i = threadIdx.x; i < piece->count; i += GPU_BLOCK)
+        value[i] -= rate * step[i];
 }
 
 /* ---- norms */
@@ -226,7 +208,7 @@ KERNEL(clip, update_args)
 {
     double norm = sqrt(k.run->clip_square);
 
-    if (gpu_index() == 0 && norm > k.u->clip)
+    if (threadIdx.x == 0 && norm > k.u->clip)
         k.run->factor *= (float)(k.u->clip / norm);
 }
 
@@ -236,7 +218,7 @@ KERNEL(weigh_run, update_args)
 {
     double weight = k.run->weight > 1e-30 ? k.run->weight : 1e-30;
 
-    if (gpu_index() > 0)
+    if (threadIdx.x > 0)
         return;
     k.run->grad_scale /= weight;
     k.run->loss_per_weight /= weight;
@@ -253,7 +235,7 @@ KERNEL(scale_run, scale_args)
 {
     double factor = (double)k.scaling->factor;
 
-    if (gpu_index() > 0)
+    if (threadIdx.x > 0)
         return;
     k.run->grad_scale *= factor;
     k.run->image_scale *= factor;
@@ -292,7 +274,7 @@ KERNEL(check_finite, update_args)
     struct device_scaling *s = k.u->scaling;
     double square = k.run->clip_square;
 
-    if (gpu_index() > 0)
+    if (threadIdx.x > 0)
         return;
     k.run->leaves_out = !(square - square == 0);
     if (!k.run->leaves_out)
@@ -316,7 +298,7 @@ KERNEL(adjust, update_args)
 {
     struct device_scaling *s = k.u->scaling;
 
-    if (gpu_index() > 0)
+    if (threadIdx.x > 0)
         return;
     k.run->factor = 1;
     if (k.run->leaves_out) {

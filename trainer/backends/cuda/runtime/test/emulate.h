@@ -29,7 +29,9 @@
 #define GPU_BLOCK 64 /* a GPU has more; each is a coroutine here */
 #endif
 #ifndef GPU_MOST_BLOCKS
-#define GPU_MOST_BLOCKS 2 /* so that threads step through small tensors, too */
+/* Threads step through small tensors, too; of large ones there are more blocks than a block has
+ * threads. */
+#define GPU_MOST_BLOCKS(n) ((n) > GPU_BLOCK ? 8192 : 2)
 #endif
 #define EMULATE_STACK ((size_t)64 << 10)
 #define EMULATE_ALLOCATIONS 64
