@@ -295,5 +295,9 @@
 #define LOSS(kind, n, h, w, c, values, weights) \
     {&kind, {.class_weights = weights}, {NHWC(n, h, w, c), NHWC(n, h, w, 1)}, \
      {VALUES_NORMAL, values}, 0x1, 0, 0.04, false, 0, 0}
+/* Logits whose exponentials overflow unless the largest is taken off before. */
+#define LOSS_FAR(kind, n, h, w, c) \
+    {&kind, {0}, {NHWC(n, h, w, c), NHWC(n, h, w, 1)}, {VALUES_FAR, VALUES_CLASS}, 0, 0, 0, false, \
+     0, 0}
 
 #endif

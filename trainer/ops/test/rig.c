@@ -100,6 +100,8 @@ static double value_of(enum values how, uint64_t stream, uint64_t i)
         return floor(4 * rng_uniform(12, stream, i)) - 1;
     case VALUES_APART: /* odd multiples of 0.01, shuffled: 911 and 4096 are coprime */
         return 0.02 * (double)(i * 911 % 4096) - 40.95;
+    case VALUES_FAR:
+        return 100 * normal_of(13, stream, i);
     default:
         return normal_of(13, stream, i);
     }
@@ -154,8 +156,7 @@ static bool is_activation(const struct test_case *test, int i)
     return test->data >> i & 1 && !test->kind->is_loss;
 }
 
-/* Rounds the numbers to the type. */
-static void round_numbers(enum dtype t, float *values, size_t n)
+void rig_round(enum dtype t, float *values, size_t n)
 {
     for (size_t i = 0; t != DTYPE_F32 && i < n; i++) {
         uint16_t half;
@@ -165,21 +166,41 @@ static void round_numbers(enum dtype t, float *values, size_t n)
     }
 }
 
+/* Returns the largest of the whole numbers. Products of them, sums of products and norms are exact;
+ * without products, many a sum has more bits than its type and is rounded. */
+static double largest_whole(const struct rig *r)
+{
+    const struct op_kind *kind = r->test->kind;
+    bool multiplies = r->in[OP_COEF] || r->in[OP_SECOND_COEF] || r->in[OP_NORM_GRAD_COEF] ||
+                      kind == &conv2d_kind || kind == &conv2d_grad_kind ||
+                      kind == &conv_transpose2d_kind || kind == &conv_transpose2d_grad_kind;
+
+    return multiplies ? 7 : r->numbers_of == DTYPE_BF16 ? 255 : 2047;
+}
+
 static void make_numbers(struct rig *r)
 {
+    double most = largest_whole(r);
+
     for (int i = 0; i <= OP_MAX_IN; i++) {
         if (!input_of(r, i))
             continue;
         size_t count = tensor_count(input_of(r, i));
 
+        free(r->numbers[i]);
         r->numbers[i] = malloc(count * sizeof(float));
         if (!r->numbers[i])
             bail_out("out of memory");
-        for (size_t k = 0; k < count; k++)
-            r->numbers[i][k] = (float)(i < OP_MAX_IN ? value_of(r->test->values[i], (uint64_t)i, k)
-                                               : normal_of(14, 0, k));
+        for (size_t k = 0; k < count; k++) {
+            double value = i < OP_MAX_IN ? value_of(r->test->values[i], (uint64_t)i, k)
+                                         : normal_of(14, 0, k);
+
+            if (r->whole)
+                value = fmax(-most, fmin(rint(most / 2 * value), most));
+            r->numbers[i][k] = (float)value;
+        }
         if (is_activation(r->test, i))
-            round_numbers(r->numbers_of, r->numbers[i], count);
+            rig_round(r->numbers_of, r->numbers[i], count);
     }
     if (r->dy && r->test->kind == &batch_norm_kind && r->test->attr.relu)
         weigh_kinks(r);
@@ -197,6 +218,13 @@ void rig_fill(struct rig *r)
         else
             dtype_encode(t->dtype, r->numbers[i], t->half, tensor_count(t));
     }
+}
+
+void rig_make_whole(struct rig *r)
+{
+    r->whole = true;
+    make_numbers(r);
+    rig_fill(r);
 }
 
 static void append_gradient(const struct test_case *t, struct graph *g, struct err *e)

@@ -15,6 +15,7 @@ enum values {
     VALUES_UNIT,     /* 0 .. 1: targets */
     VALUES_HOLES,    /* 0 .. 1, and -1: targets, some of them ignored */
     VALUES_CLASS,    /* 0, 1, 2, and -1: classes, some of them ignored */
+    VALUES_FAR,      /* around 0, some of them by more than 100 */
     VALUES_APART     /* within 4096 numbers at least 0.02 apart, and 0.01 from 0: for ops that are
                       * not smooth */
 };
@@ -48,6 +49,7 @@ struct rig {
     struct guarded tensors[RIG_MAX_TENSORS], workspaces[RIG_MAX_TENSORS], kept[RIG_MAX_TENSORS];
     float *numbers[OP_MAX_IN + 1]; /* numbers of each input, then of dy, for rig_fill */
     enum dtype numbers_of;         /* the type to which those of activations are rounded */
+    bool whole;                    /* the numbers are whole, and sums of products exact */
     double loss;
 };
 
@@ -66,6 +68,12 @@ void rig_create(struct rig *r, const struct test_case *test, const struct backen
  * comparison. */
 void rig_create_wide(struct rig *r, const struct test_case *test, const struct backend *backend,
                      enum dtype t);
+
+/* Rounds the numbers to the type. */
+void rig_round(enum dtype t, float *values, size_t n);
+
+/* Makes all inputs small whole numbers. */
+void rig_make_whole(struct rig *r);
 
 /* Returns a tensor's values as floats, to be freed by the caller. */
 float *rig_read(const struct tensor *t);

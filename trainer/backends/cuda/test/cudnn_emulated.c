@@ -416,8 +416,9 @@ static bool dnn_is(const char *what)
     return word && strcmp(word, what) == 0;
 }
 
-/* Returns whether the operations behind a graph's convolution are as dnn_follows says. Sets *bias
- * to the bias' tensor, or NULL, and *result to that of the last operation. */
+/* Returns whether the operations behind a graph's convolution are as dnn_follows says, and the
+ * channels whole vectors of 8, as some of cuDNN's engines demand that. Sets *bias to the bias'
+ * tensor, or NULL, and *result to that of the last operation. */
 static bool dnn_has_tail(struct dnn_descriptor *graph, struct dnn_descriptor **bias,
                          struct dnn_descriptor **result)
 {
@@ -426,9 +427,10 @@ static bool dnn_has_tail(struct dnn_descriptor *graph, struct dnn_descriptor **b
 
     *bias = NULL;
     *result = dnn_other(last, dnn_names_of(last->type).y);
+    bool vectors = dnn_numbers(*result, DNN_ATTR_TENSOR_DIMENSIONS)[1] % 8 == 0;
     for (int i = 1; i < n; i++) {
         last = dnn_operation(graph, i);
-        if (i > 2 || dnn_is("alone") ||
+        if (i > 2 || !vectors || dnn_is("alone") ||
             dnn_operation(graph, 0)->type != DNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR ||
             last->type != DNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR ||
             !dnn_follows(last, *result, i == 1 ? DNN_POINTWISE_ADD : DNN_POINTWISE_RELU_FWD))

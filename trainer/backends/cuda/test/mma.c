@@ -10,10 +10,10 @@
 #include "t/tap.h"
 
 #define SEED 9
-#define NBLOCKS 3
 #define GUARD 64 /* bytes of guards before and behind a result */
 
 static uint64_t nstreams;
+static unsigned nblocks = 3; /* of a launch */
 
 /* ---- memory with guards */
 
@@ -257,7 +257,7 @@ static unsigned count_wrong_sums(const struct mma_args *k, const struct field *f
         for (unsigned i = 0; i < 2; i++) {
             double got = 0;
 
-            for (unsigned b = 0; b < NBLOCKS; b++)
+            for (unsigned b = 0; b < nblocks; b++)
                 got += k->sums[(2 * b + i) * co + c];
             nwrong += !(fabs(got - sum[i]) <= 1e-6 * size[i]);
         }
@@ -269,8 +269,8 @@ static unsigned count_wrong_sums(const struct mma_args *k, const struct field *f
 
 static const struct {
     unsigned in, out;
-} channels[] = {{8, 8},   {8, 16},  {16, 8},  {16, 16}, {16, 32},
-                {32, 16}, {32, 32}, {32, 64}, {64, 32}};
+} channels[] = {{8, 8},   {8, 16},  {8, 32},  {8, 64},  {16, 8}, {16, 16},
+                {16, 32}, {32, 16}, {32, 32}, {32, 64}, {64, 32}};
 #define NCHANNELS (sizeof channels / sizeof *channels)
 
 static const struct field fields[] = {{1, 8, 32}, {1, 9, 37}, {3, 3, 2}, {1, 1, 1}, {2, 19, 70}};
@@ -296,7 +296,7 @@ static void prepare_result(struct mma_args *k, struct output *o, const struct fi
             r->x = random_halves(&o->x[i], (size_t)pixels_of(f) * n);
     }
     k->sums_of = sums_of;
-    k->sums = guard(&o->sums, (size_t)2 * NBLOCKS * nchannels * sizeof(double));
+    k->sums = guard(&o->sums, (size_t)2 * nblocks * nchannels * sizeof(double));
 }
 
 static bool result_is_whole(const struct output *o)
@@ -355,7 +355,7 @@ static void check_conv(unsigned ci, unsigned co, const struct field *f, enum mma
     w.w_out = flip ? 9 : 9 * ci;
     w.w_in = flip ? 9 * co : 9;
     k.packed = pack_for(&w, &packed, queue);
-    mma_conv_run(&k, NBLOCKS, queue);
+    mma_conv_run(&k, nblocks, queue);
     cudaStreamSynchronize(queue);
     float *all = read_input(&in, f);
     unsigned nwrong = count_wrong(&k, &w, all, f, co);
@@ -425,8 +425,8 @@ static void check_grad(unsigned ci, unsigned co, const struct field *f, enum mma
     else
         k.input.first.y = NULL;
     k.partials = guard(&gp,
-                       mma_grad_bytes(ci < 8 ? 8 : ci, co, NBLOCKS, with_bias, MMA_TAPS_3X3));
-    mma_grad_run(&k, NBLOCKS, dw, with_bias ? db : NULL, queue);
+                       mma_grad_bytes(ci < 8 ? 8 : ci, co, nblocks, with_bias, MMA_TAPS_3X3));
+    mma_grad_run(&k, nblocks, dw, with_bias ? db : NULL, queue);
     cudaStreamSynchronize(queue);
     float *all_d = read_input(&d, f), *all_act = read_input(&act, f);
     unsigned nwrong = with_input ? count_wrong(&k.input, &w, all_d, f, ci) : 0;
@@ -496,7 +496,7 @@ static void check_transpose(unsigned ci, const struct field *f, enum mma_prologu
     k.packed = pack_for(&p, &packed, queue);
     k.bias = bias;
     k.first = (struct mma_result){.y = y, .channels = co};
-    mma_transpose_run(&k, NBLOCKS, queue);
+    mma_transpose_run(&k, nblocks, queue);
     cudaStreamSynchronize(queue);
     float *all = read_input(&in, f);
     for (unsigned i = 0; i < pixels_of(&large) * co; i++) {
@@ -590,8 +590,8 @@ static void check_grad_transpose(unsigned ci, const struct field *f, bool with_i
                                 .src = d.source, .packed = pack_for(&p, &packed, queue),
                                 .first = {.y = with_input ? dx : NULL, .channels = ci}};
     k.act = act.source;
-    k.partials = guard(&gp, mma_grad_bytes(ci, co, NBLOCKS, true, MMA_TAPS_2X2));
-    mma_grad_transpose_run(&k, NBLOCKS, dw, db, queue);
+    k.partials = guard(&gp, mma_grad_bytes(ci, co, nblocks, true, MMA_TAPS_2X2));
+    mma_grad_transpose_run(&k, nblocks, dw, db, queue);
     cudaStreamSynchronize(queue);
     float *dy = read_input(&d, &large), *x = read_input(&act, f);
     unsigned nwrong = count_wrong_small(with_input ? dx : NULL, w, dy, f, ci, co);
@@ -631,7 +631,7 @@ static void check_small_gpu(void)
     emulate_most_shared = (size_t)99 << 10;
     for (size_t i = 0; i < NCHANNELS; i++) {
         unsigned in = channels[i].in, out = channels[i].out;
-        bool conv = out <= 32, back = in <= 32 && out <= 32 && !(in == 32 && out == 16);
+        bool conv = out <= 32 || in == 8, back = in <= 32 && out <= 32 && !(in == 32 && out == 16);
 
         ok((mma_conv_resident(in, out) > 0) == conv &&
                (mma_grad_resident(in, out) > 0) == back,
@@ -660,7 +660,7 @@ int main(void)
 
         for (size_t j = 0; j < (in * out > 256 ? 2 : NFIELDS); j++)
             check_conv(in, out, &fields[j], j % 2 ? MMA_NORM_RELU : MMA_PLAIN,
-                       (enum mma_sums)(j % 3), j % 2);
+                       (enum mma_sums)((j + 1) % 3), j % 2);
         check_conv(in, out, &fields[2], MMA_NORM_RELU, MMA_NORM_SUMS, true);
         check_conv(in, out, &fields[2], MMA_PLAIN, MMA_SQUARES, false);
         for (size_t j = 0; j < (in * out > 256 ? 2 : NFIELDS); j++)
@@ -673,6 +673,11 @@ int main(void)
             check_conv(n, out, &fields[1 + n % 3], MMA_IMAGE, MMA_SQUARES, false);
             check_grad(n, out, &fields[1 + n % 3], MMA_NORM_GRAD, false, n % 4 == 1, false);
         }
+    nblocks = 20; /* more than there are tiles, and than a reduction has rows */
+    for (unsigned out = 8; out <= 64; out *= 2) {
+        check_conv(3, out, &fields[NFIELDS - 1], MMA_IMAGE, MMA_SQUARES, false);
+        check_grad(3, out, &fields[NFIELDS - 1], MMA_PLAIN, false, true, false);
+    }
     ok(!mma_conv_resident(16, 64) && !mma_conv_resident(24, 24) &&
            !mma_conv_resident(64, 128) && !mma_conv_resident(64, 64) &&
            !mma_grad_resident(64, 64) && !mma_grad_resident(32, 8) && !mma_conv_resident(8, 4),
