@@ -16,6 +16,11 @@ helper_of() { if [ "$1" = library ]; then echo unetctl-slurm; else echo unetctl-
     fi; }
 me=$(id -un)
 manage() { login sacctmgr -Q -i "$@" >/dev/null; }
+may_use() { login sbatch --test-only -q "$1" --wrap true; }
+allow_qos() { # QOS ...: the user may use them as soon as the controller knows
+    manage modify user "$me" set qos+="$(paste -sd, <(printf '%s\n' "$@"))"
+    for qos; do ok "the controller knows $qos" wait_until 60 may_use "$qos"; done
+}
 jobs_of() { # STUDY: the tags of its jobs, finished ones too
     login squeue -h -a -t all -o %k | grep "^unetctl:$(cat "$1/.unetctl/id"):" | sort
 }
@@ -103,7 +108,7 @@ test_limits() { # INTERFACE
     manage modify user "$me" set MaxSubmitJobs=-1
     manage add qos small-"$1" set MaxSubmitJobsPerUser=1
     manage add qos gpuless-"$1" set MaxTRESPerJob=gres/gpu=0 Flags=DenyOnLimit
-    manage modify user "$me" set qos+=small-"$1",gpuless-"$1"
+    allow_qos small-"$1" gpuless-"$1"
     make_study "qos-$1" sandbox
     exits 4 "$1: submit beyond a limit of a QOS fails" \
         unetctl submit -C "qos-$1" --gpus 1,2 -s slurm.qos=small-"$1" \
@@ -123,7 +128,7 @@ test_limits() { # INTERFACE
         "the error lists the accounts of the user"
     is "$(login squeue -h)" "" "no such job is queued"
     manage add qos idle-"$1" set MaxTRESPerJob=gres/gpu=0
-    manage modify user "$me" set qos+=idle-"$1"
+    allow_qos idle-"$1"
     make_study "never-$1" sandbox
     exits 0 "$1: submit with such a QOS without DenyOnLimit succeeds" \
         unetctl submit -C "never-$1" --gpus 1 \
