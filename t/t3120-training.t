@@ -213,6 +213,11 @@ is "$(field cut/DONE reached_epochs) $(field cut/DONE weights_sha256)" \
     "$reached $(field until/DONE weights_sha256)" \
     "the run that was killed ends at the same epoch with the same weights"
 is "$(grep -c '"kind":"eval"' cut/record.jsonl)" "$reached" "the record has every validation once"
+rm cut/DONE
+ok "a run that was killed before it wrote the result is continued" "${learn[@]}" --epochs 100 \
+    --set train.until="iou>=0.3" --out cut
+is "$(grep -c '"kind":"eval"' cut/record.jsonl) $(field cut/DONE reached_epochs)" \
+    "$reached $reached" "and so its record"
 
 # --- the same bits on any number of threads ---
 for t in 1 2 3; do

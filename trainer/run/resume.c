@@ -435,7 +435,7 @@ static int reset_goal(struct training *t, const struct origin *from, struct err 
             epochs);
     if (!from->other || !*from->changed)
         return 0;
-    t->at.due = t->at.due || t->at.goal.stopped;
+    t->at.due = t->at.due || t->at.goal.stopped || t->at.epoch == epochs;
     t->at.goal.reached = t->at.goal.stopped = 0;
     if (strstr(from->changed, "train.lr")) {
         t->at.goal.cuts = 0;

@@ -523,9 +523,19 @@ static int make_schedule(struct session *s, struct err *e)
     return *c->train.lr_steps ? schedule_parse(&s->schedule, c->train.lr_steps, e) : 0;
 }
 
-/* Records the validation. Every rank adds the losses of all images in the same order, so that the
- * sum does not depend on the number of ranks. */
-static int report_eval(struct session *s, const struct score_summary *summary, struct err *e)
+/* Returns whether the record has a validation after the present epoch, from the checkpoint. */
+static bool has_eval(const struct session *s)
+{
+    size_t n = 0, epochs = (size_t)s->t.at.epoch;
+    const struct record_epoch *rows = record_epochs(s->t.record, &n);
+
+    return epochs > 0 && epochs <= n && rows[epochs - 1].eval.seconds > 0;
+}
+
+/* Records the validation, unless it is repeated and the record has it. Every rank adds the losses
+ * of all images in the same order, so that the sum does not depend on the number of ranks. */
+static int report_eval(struct session *s, const struct score_summary *summary, bool repeated,
+                       struct err *e)
 {
     struct image_loss *losses = s->evaluation.losses;
     size_t n = s->end.val_images, each = sizeof *losses / sizeof(double);
@@ -539,7 +549,9 @@ static int report_eval(struct session *s, const struct score_summary *summary, s
     struct record_eval line = {
         .summary = *summary, .seconds = s->end.test_time,
         .loss = image_loss_mean(&all, kind != LOSS_DICE, kind != LOSS_CE)};
-    return s->t.record ? record_eval(s->t.record, s->t.at.epoch, &line, e) : 0;
+    if (!s->t.record || (repeated && has_eval(s)))
+        return 0;
+    return record_eval(s->t.record, s->t.at.epoch, &line, e);
 }
 
 static void copy_weights(const struct session *s, float *value, float *state)
@@ -550,9 +562,10 @@ static void copy_weights(const struct session *s, float *value, float *state)
     memcpy(state, w->state, w->nstate * sizeof *state);
 }
 
-/* Validates, updates the goal, keeps the best weights, and records the validation. Returns 1 if all
- * replicas leave; a checkpoint has then been written. */
-static int validate(struct session *s, struct err *e)
+/* Validates, updates the goal, keeps the best weights, and records the validation. repeated: an
+ * earlier process has validated these weights. Returns 1 if all replicas leave; a checkpoint has
+ * then been written. */
+static int validate(struct session *s, bool repeated, struct err *e)
 {
     double began = clock_now();
     int rc = evaluate_all(s, &s->end, e);
@@ -566,7 +579,7 @@ static int validate(struct session *s, struct err *e)
     if (goal_note(&s->goal, &s->t.at.goal, s->t.at.epoch, &summary) && s->t.best_value)
         copy_weights(s, s->t.best_value, s->t.best_state);
     s->t.at.due = false;
-    return records_evals(s) ? report_eval(s, &summary, e) : 0;
+    return records_evals(s) ? report_eval(s, &summary, repeated, e) : 0;
 }
 
 /* Makes the best weights and their scores the result. Returns 1 if all replicas leave, for which
@@ -614,10 +627,11 @@ static int train_and_evaluate(struct session *s, const struct shard_plan *plan,
     int rc = 0, epochs = s->t.config->train.epochs;
 
     s->end = (struct record_end){.dataset = s->t.dataset, .goal = &s->goal, .state = &s->t.at.goal};
-    if (s->t.at.goal.stopped || s->t.at.epoch == epochs)
-        s->t.at.due = true; /* an earlier process did not write the results */
+    /* An earlier process did not write the results. */
+    bool repeated = !s->t.at.due && (s->t.at.goal.stopped || s->t.at.epoch == epochs);
+    s->t.at.due |= repeated;
     while (rc == 0 && (s->t.at.due || (s->t.at.epoch < epochs && !s->t.at.goal.stopped)))
-        rc = s->t.at.due ? validate(s, e) : train_epoch(s, plan, progress, e);
+        rc = s->t.at.due ? validate(s, repeated, e) : train_epoch(s, plan, progress, e);
     if (rc == 0)
         rc = write_last_state(s, e);
     if (rc == 0)
