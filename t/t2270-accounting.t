@@ -17,7 +17,7 @@ helper_of() { if [ "$1" = library ]; then echo unetctl-slurm; else echo unetctl-
 me=$(id -un)
 manage() { login sacctmgr -Q -i "$@" >/dev/null; }
 may_use() { login sbatch --test-only -q "$1" --wrap true; }
-allow_qos() { # QOS ...: the user may use them as soon as the controller knows
+allow_qos() { # QOS ...: lets the user have them, and waits until the controller accepts them
     manage modify user "$me" set qos+="$(paste -sd, <(printf '%s\n' "$@"))"
     for qos; do ok "the controller knows $qos" wait_until 60 may_use "$qos"; done
 }

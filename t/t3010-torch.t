@@ -20,12 +20,12 @@ trace=$builddir/trainer/optim/test/trace
 for p in "$dump" "$trace"; do [ -x "$p" ] || skip_all "$p is not built"; done
 
 cases=() texts=()
-add_case() { # TEXT WORD ... : what is said of it, its line for the program that compares
+add_case() { # TEXT WORD ... : its description, and its line of input for the comparing program
     texts+=("$1")
     shift
     cases+=("$*")
 }
-compare_cases() { # PROGRAM: all that were added; PyTorch, which is slow to begin, begins once
+compare_cases() { # PROGRAM: compares all that were added; PyTorch starts only once, as that is slow
     local i=0 status seen
     printf '%s\n' "${cases[@]}" | OMP_NUM_THREADS=1 "$python" "$srcdir/t/$1" >"$OUT" 2>"$ERR"
     while read -r status seen; do

@@ -594,15 +594,14 @@ static bool only_moves(const struct op_kind *kind)
     return kind == &concat_kind || kind == &subsample_kind || kind == &relu_kind;
 }
 
-/* Returns whether sums of products of whole numbers are exact: some convolutions of the CPU and of
- * cuDNN first divide them. */
+/* Returns whether the backend's results of whole numbers are exact. Those of losses and norms never
+ * are; convolutions only in a device's own kernels: Winograd's on the CPU and cuDNN's transform
+ * their inputs. */
 static bool is_exact(const struct op_kind *kind, const struct backend *backend)
 {
-    bool convolves = kind == &conv2d_kind || kind == &conv2d_grad_kind ||
-                     kind == &conv_transpose2d_kind || kind == &conv_transpose2d_grad_kind;
     const char *cudnn = getenv("UNET_CUDNN");
 
-    if (convolves)
+    if (rig_convolves(kind))
         return backend->device && cudnn && strcmp(cudnn, "off") == 0;
     return !kind->is_loss && kind != &batch_norm_kind && kind != &batch_norm_infer_kind &&
            kind != &batch_norm_grad_kind && kind != &fold_norm_kind;

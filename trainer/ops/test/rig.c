@@ -166,14 +166,18 @@ void rig_round(enum dtype t, float *values, size_t n)
     }
 }
 
+bool rig_convolves(const struct op_kind *kind)
+{
+    return kind == &conv2d_kind || kind == &conv2d_grad_kind || kind == &conv_transpose2d_kind ||
+           kind == &conv_transpose2d_grad_kind;
+}
+
 /* Returns the largest of the whole numbers. Products of them, sums of products and norms are exact;
  * without products, many a sum has more bits than its type and is rounded. */
 static double largest_whole(const struct rig *r)
 {
-    const struct op_kind *kind = r->test->kind;
     bool multiplies = r->in[OP_COEF] || r->in[OP_SECOND_COEF] || r->in[OP_NORM_GRAD_COEF] ||
-                      kind == &conv2d_kind || kind == &conv2d_grad_kind ||
-                      kind == &conv_transpose2d_kind || kind == &conv_transpose2d_grad_kind;
+                      rig_convolves(r->test->kind);
 
     return multiplies ? 7 : r->numbers_of == DTYPE_BF16 ? 255 : 2047;
 }

@@ -69,6 +69,9 @@ void rig_create(struct rig *r, const struct test_case *test, const struct backen
 void rig_create_wide(struct rig *r, const struct test_case *test, const struct backend *backend,
                      enum dtype t);
 
+/* Returns whether ops of this kind sum products of inputs and weights. */
+bool rig_convolves(const struct op_kind *kind);
+
 /* Rounds the numbers to the type. */
 void rig_round(enum dtype t, float *values, size_t n);
 

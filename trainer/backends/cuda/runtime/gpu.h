@@ -160,7 +160,7 @@ DEVICE void gpu_store(void *p, size_t i, unsigned type, float v)
 #endif
 }
 
-/* Copies number j of src to place i, whatever it is. */
+/* Copies the bits of number j of src to number i of p. */
 DEVICE void gpu_copy(void *p, size_t i, const void *src, size_t j, unsigned type)
 {
     if (type == DTYPE_F32)
@@ -169,7 +169,7 @@ DEVICE void gpu_copy(void *p, size_t i, const void *src, size_t j, unsigned type
         ((uint16_t *)p)[i] = ((const uint16_t *)src)[j];
 }
 
-/* Sets number i to 0. */
+/* Sets number i of p to 0. */
 DEVICE void gpu_clear(void *p, size_t i, unsigned type)
 {
     if (type == DTYPE_F32)

@@ -49,7 +49,7 @@ KERNEL(sgd, update_args)
     }
 }
 
-/* ---- tensor by tensor: a block has a piece, of measure_tensors a tensor */
+/* ---- tensor by tensor: each block has one piece, or one tensor in measure_tensors */
 
 KERNEL(penalize, update_args)
 {

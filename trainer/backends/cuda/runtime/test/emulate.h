@@ -29,8 +29,8 @@
 #define GPU_BLOCK 64 /* a GPU has more; each is a coroutine here */
 #endif
 #ifndef GPU_MOST_BLOCKS
-/* Threads step through small tensors, too; of large ones there are more blocks than a block has
- * threads. */
+/* A small tensor gets at most two blocks, so that their threads loop; a large one gets more blocks
+ * than a block has threads, so that the sums over blocks loop as well. */
 #define GPU_MOST_BLOCKS(n) ((n) > GPU_BLOCK ? 8192 : 2)
 #endif
 #define EMULATE_STACK ((size_t)64 << 10)
