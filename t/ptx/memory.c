@@ -21,7 +21,7 @@ enum how { READ, WRITE, ATOMIC };
 
 /* ---- global memory */
 
-/* Who wrote a unit of global memory last: a thread of all blocks of a launch. */
+/* What last wrote a unit of global memory: a launch, and its thread, counted over all blocks. */
 struct written {
     uint32_t launch, thread;
 };
@@ -117,7 +117,7 @@ static void *global_place(struct block *b, const struct warp *w, struct insn *i,
 static void note_global_write(struct block *b, const struct warp *w, struct insn *i, unsigned lane,
                               uint64_t address, unsigned nbytes)
 {
-    (void)global_place(b, w, i, lane, address, nbytes); /* lanes may write to several */
+    (void)global_place(b, w, i, lane, address, nbytes); /* finds the lane's own region */
     struct region *r = i->region;
     unsigned nthreads = b->launch->nthreads, thread = w->index * LANES + lane;
     struct written now = {b->ptx->launch, b->index * nthreads + thread};

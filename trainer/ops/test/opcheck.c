@@ -396,8 +396,8 @@ static double relative_difference(const float *a, const float *b, size_t n)
 }
 
 /* Compares the tensors of `want`, which has no casts; in `got` those of casts come after them.
- * Whole numbers are rounded as those of `got` are; then extra outputs, which are of rounded
- * results, are left out. */
+ * With whole numbers, those of `want` are rounded to the types of `got`, and extra outputs are not
+ * compared, since `got` computes them from rounded results. */
 static double compare_rigs(const struct rig *got, const struct rig *want)
 {
     double largest = fabs(got->loss - want->loss) / fmax(fabs(want->loss), 1e-30);
