@@ -417,8 +417,8 @@ static bool dnn_is(const char *what)
 }
 
 /* Returns whether the operations behind a graph's convolution are as dnn_follows says. If there are
- * any, the number of channels must be a multiple of 8, as some of cuDNN's engines demand. Sets *bias
- * to the bias' tensor, or NULL, and *result to that of the last operation. */
+ * any, the number of channels must be a multiple of 8, as some of cuDNN's engines demand. Sets
+ * *bias to the bias' tensor, or NULL, and *result to that of the last operation. */
 static bool dnn_has_tail(struct dnn_descriptor *graph, struct dnn_descriptor **bias,
                          struct dnn_descriptor **result)
 {
