@@ -41,7 +41,7 @@ for program in unetctl unet-train; do
     like "$OUT" "^$program [0-9]+\.[0-9]+" '... prints name and version'
     exits 0 "$program --help" $program --help
     cp "$OUT" "$TMP/help"
-    ok '... fits on a screen' no_longer_than 40 "$TMP/help"
+    ok '... fits on a screen' no_longer_than "$height" "$TMP/help"
     exits 0 "$program --man" $program --man
     sed 's/\\-/-/g' "$OUT" >"$TMP/man"
     if command -v man >/dev/null && command -v groff >/dev/null; then
