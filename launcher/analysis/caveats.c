@@ -133,6 +133,24 @@ static void add_quality(struct decision *d, const struct series *s)
             fewer->q[QUANTITY_EVALUATION].median, fewer->gpus, s->quality);
 }
 
+static void add_disturbance(struct decision *d)
+{
+    const struct disturbance *found = &d->disturbance;
+
+    if (found->drift_p < DISTURBANCE_ALPHA && fabs(found->drift - 1) >= DISTURBANCE_EFFECT)
+        add_caveat(d, CAVEAT_DRIFT,
+            "The times changed while the study ran: among runs of the same count, those that "
+            "started last took %.1f %% %s than those that started first (p = %.3f). Find out what "
+            "else changed, and repeat the study.",
+            100 * fabs(found->drift - 1), found->drift > 1 ? "longer" : "less", found->drift_p);
+    if (found->slow_p < DISTURBANCE_ALPHA && found->slow - 1 >= DISTURBANCE_EFFECT)
+        add_caveat(d, CAVEAT_SLOW_NODE,
+            "Among runs of the same count, those on node %s (%zu run%s) took %.1f %% longer than "
+            "the others (p = %.3f). Repeat these without it: -- --exclude=%s.",
+            found->node, found->on_node, plural((long)found->on_node), 100 * (found->slow - 1),
+            found->slow_p, found->node);
+}
+
 static void add_repeats(struct decision *d, const struct series *s)
 {
     size_t most = 0;
@@ -220,6 +238,7 @@ void caveats_compute(struct decision *d, const struct series *s, const struct re
         add_caveat(d, CAVEAT_MIXED_MODES,
             "The study mixes strong and weak scaling, or batches: this is about the runs of one "
             "mode only.");
+    add_disturbance(d);
     add_repeats(d, s);
     add_missing(d, s, table);
     add_numbers(d, s);

@@ -343,7 +343,7 @@ int decision_compute(struct decision *d, const struct series *s, const struct mo
         decision_destroy(d);
         return mem_fail(e);
     }
-    if (classify_points(d, s, e)) {
+    if (classify_points(d, s, e) || disturbance_compute(&d->disturbance, s, e)) {
         decision_destroy(d);
         return -1;
     }

@@ -17,6 +17,7 @@
 #include <stddef.h>
 
 #include "launcher/analysis/compare.h"
+#include "launcher/analysis/disturbance.h"
 #include "launcher/analysis/model.h"
 #include "launcher/analysis/series.h"
 #include "src/buf.h"
@@ -53,6 +54,8 @@ enum caveat_kind {
     CAVEAT_NOT_LEARNT,     /* no network has learnt its task, or some run is blind (see below) */
     CAVEAT_UNEQUAL_IMAGES, /* counts were, or may have been, scored on different images */
     CAVEAT_MIXED_MODES,    /* the study mixes strong and weak scaling, or batches */
+    CAVEAT_DRIFT,          /* times depend on when a run started */
+    CAVEAT_SLOW_NODE,      /* one node is slower than the others */
     CAVEAT_ONE_RUN,        /* no count has more than one run */
     /* the interval of an efficiency contains DECISION_EFFICIENCY, and the quality does not fall */
     CAVEAT_NEAR_THRESHOLD,
@@ -106,6 +109,7 @@ struct decision {
     int next;          /* the count to measure next, or 0 */
     size_t next_seeds; /* or how many runs base and reach should have each, or 0 */
     char next_why[240];
+    struct disturbance disturbance;
     struct caveat caveats[CAVEAT_NKINDS];
     size_t ncaveats;
 };

@@ -9,6 +9,8 @@
 #include <string.h>
 
 #include "src/atomicfile.h"
+#include "src/buf.h"
+#include "src/cluster/nodelist.h"
 #include "src/mem.h"
 #include "src/plural.h"
 #include "src/schema.h"
@@ -79,6 +81,29 @@ static int require_text(struct record_reader *r, const json_t *o, const char *ke
     return 0;
 }
 
+/* Writes the distinct names of a list of hosts as a node list; names that fit in none, and more of
+ * them than dst can hold, are unknown. */
+static void decode_hosts(const json_t *list, char *dst, size_t size)
+{
+    struct buf names = {0};
+    struct err unknown;
+    const json_t *host;
+    size_t i;
+
+    json_array_foreach(list, i, host)
+        if (json_is_string(host) &&
+            (i == 0 || !json_equal(host, json_array_get(list, i - 1))))
+            buf_addf(&names, "%s%s", names.length ? "," : "", json_string_value(host));
+    struct nodelist *nodes = names.length ? nodelist_decode(names.data, INT_MAX, &unknown) : NULL;
+    char *text = nodes ? nodelist_encode(nodes, &unknown) : NULL;
+
+    if (text && strlen(text) < size)
+        strcpy(dst, text);
+    free(text);
+    nodelist_destroy(nodes);
+    buf_destroy(&names);
+}
+
 static int decode_run(struct record_reader *r, const json_t *o)
 {
     struct run_record *d = r->dst;
@@ -91,7 +116,8 @@ static int decode_run(struct record_reader *r, const json_t *o)
     r->started = true;
     if (schema_check(json_number_value(json_object_get(o, "schema")), ERR_DATA, r->e))
         return err_prefix(r->e, "%s:%zu", r->path, r->line);
-    if (require_text(r, o, "study", NULL, 0) || require_text(r, o, "started", NULL, 0) ||
+    if (require_text(r, o, "study", NULL, 0) ||
+        require_text(r, o, "started", run->started, sizeof run->started) ||
         require_text(r, o, "run", run->run, sizeof run->run) ||
         require_text(r, o, "engine", run->engine, sizeof run->engine) ||
         require_text(r, o, "host", run->host, sizeof run->host) ||
@@ -99,6 +125,9 @@ static int decode_run(struct record_reader *r, const json_t *o)
         require_integer(r, o, "seed", 0, &run->seed) ||
         require_integer(r, o, "epochs", 1, &run->epochs))
         return -1;
+    decode_hosts(json_object_get(o, "hosts"), run->hosts, sizeof run->hosts);
+    if (nodes == 1 && !*run->hosts)
+        result_set_text(run->hosts, sizeof run->hosts, run->host);
     run->gpus = (int)gpus;
     run->nodes = (int)nodes;
     over = json_object_get(o, "oversubscribed");

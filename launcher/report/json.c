@@ -345,6 +345,8 @@ static json_t *encode_run(const struct result *r)
                   {"test_time", number(r->test_time)}, {"images_per_s", number(r->images_per_s)},
                   {"loss", number(r->loss)}, {"iou", number(r->iou)},
                   {"accuracy", number(r->accuracy)}, {"dice", number(r->dice)},
+                  {"hosts", *r->hosts ? text(r->hosts) : json_null()},
+                  {"started", *r->started ? text(r->started) : json_null()},
                   {"log", r->log[0] ? text(r->log) : json_null()},
                   {"device", r->device[0] ? text(r->device) : json_null()}, {"note", text(r->note)},
                   {"kernels_checked", json_integer(r->kernels_checked)},

@@ -406,7 +406,8 @@ void tables_fill_runs(struct table *t, const struct results *results, size_t mos
         table_addf(t, "epochs", "%ld", r->epochs);
         table_add_number(t, "training s", r->training_time, 1);
         table_add_number(t, "quality", result_quality(r), 4);
-        table_add_text(t, "host", "%s", r->host[0] ? r->host : "-");
+        table_add_text(t, "hosts", "%s", *r->hosts ? r->hosts : *r->host ? r->host : "-");
+        table_add_text(t, "started", "%s", *r->started ? r->started : "-");
         table_add_text(t, "device", "%s", r->device[0] ? r->device : "-");
         if (checked && *r->kernels_refused)
             table_add_text(t, "kernels", "%d checked, replaced: %s", r->kernels_checked,

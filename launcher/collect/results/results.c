@@ -74,6 +74,8 @@ static const struct column columns[] = {
     COLUMN(TEXT, device),
     COLUMN(COUNT, kernels_checked),
     COLUMN(TEXT, kernels_refused),
+    COLUMN(TEXT, hosts),
+    COLUMN(TEXT, started),
 };
 #define FIRST_OPTIONAL "batch_per_gpu"
 enum { NCOLUMNS = sizeof columns / sizeof columns[0] };

@@ -52,6 +52,9 @@ struct result {
     double comm_s, data_s;
     int oversubscribed;    /* 1 or 0; -1: unknown */
     char host[128];        /* the host of rank 0 */
+    /* the hosts of all ranks as a node list (nodelist.h), and when the attempt started (ISO 8601,
+     * UTC); "": unknown */
+    char hosts[256], started[24];
     char device[128];      /* the model of GPU or processor that rank 0 computed on; "": unknown */
     char log[128];         /* the file beside results.csv that has its epochs, or "" */
     char note[512];        /* what went wrong, where, why */

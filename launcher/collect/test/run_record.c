@@ -12,6 +12,10 @@
     "{\"kind\":\"run\",\"schema\":1,\"study\":\"s\",\"run\":\"unet-g02-s1\",\"seed\":1,"     \
     "\"engine\":\"embedded\",\"started\":\"2026-01-01T00:00:00Z\",\"host\":\"n1\","          \
     "\"gpus\":2,\"nodes\":1,\"epochs\":2,\"oversubscribed\":true}\n"
+#define HOSTS(list)                                                                          \
+    "{\"kind\":\"run\",\"schema\":1,\"study\":\"s\",\"run\":\"unet-g03-s1\",\"seed\":1,"     \
+    "\"engine\":\"embedded\",\"started\":\"2026-01-01T00:00:00Z\",\"host\":\"n1\","          \
+    "\"hosts\":" list ",\"gpus\":3,\"nodes\":3,\"epochs\":2}\n"
 #define EPOCH(n) \
     "{\"kind\":\"epoch\",\"epoch\":" #n                    \
     ",\"seconds\":2.5,\"loss\":0.5,\"lr\":0.001,\"images\":32}\n"
@@ -49,6 +53,7 @@ static void check_good(void)
     ok(read_text(RUN EPOCH(0) EPOCH(1) END) == 0, "a complete record is read");
     ok(r.run.gpus == 2 && r.nepochs == 2 && r.done && r.run.iou == 0.9, "its numbers are right");
     is_str(r.run.host, "n1", "its texts are right");
+    is_str(r.run.hosts, "n1", "the one host of one node is known without a list");
     is_int(r.run.oversubscribed, 1, "its flags are right");
     ok(isnan(r.epochs[0].comm_s) && isnan(r.run.startup_s), "values that it lacks are unknown");
     ok(read_text(RUN EPOCH(0) "{\"kind\":\"progress\",\"epoch\":1}\n{\"kind\":\"epo") == 0 &&
@@ -64,6 +69,9 @@ static void check_good(void)
                0 && r.run.kernels_checked == 52,
        "the number of checked kernels is read");
     is_str(r.run.kernels_refused, "rank 1: conv2d", "and what the check refused");
+    ok(read_text(HOSTS("[\"n1\",\"n1\",\"n2\",\"n3\"]")) == 0, "a list of hosts is read");
+    is_str(r.run.hosts, "n[1-3]", "as a node list");
+    ok(read_text(HOSTS("[\"n]1\",7]")) == 0 && !*r.run.hosts, "names that fit in none: unknown");
 }
 
 static void check_bad(void)
