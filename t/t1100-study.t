@@ -19,7 +19,15 @@ like "$ERR" "'train.epochs'" "the error names the nearest key"
 exits 3 "--set with a bad value is refused" unetctl init two --data data --set train.epochs=many
 exits 3 "an unknown site is refused" unetctl init two --data data --site lcal
 like "$ERR" "did you mean 'local'" "the error names the nearest site"
+unet-train data synth --out several --count 6 --size 32x32 && cp -r several/masks several/truth
+exits 3 "data whose masks may be in two folders is refused" unetctl init two --data several
+like "$ERR" 'masks/ or in truth/: choose with data.masks=masks or data.masks=truth' \
+    "... both are named"
 ok "a refused init leaves no folder" test ! -e two
+exits 0 "... one is chosen" unetctl init three --data several --set data.masks=truth
+exits 0 "... and planned" unetctl plan -C three
+exits 0 "... and split" unetctl generate -C three
+ok "... with these masks" grep -q '"mask":"truth/' three/split.json
 
 bad() { # TEXT LINE REGEX EXIT-TEXT: study.yaml gets one more line
     { cat kept; printf '%b\n' "$1"; } >one/study.yaml

@@ -221,6 +221,27 @@ for place in ("%s/images", "%s/masks"), ("images/%s", "masks/%s"):
 text("lay/img/img/00.gif", [""])
 dataset("lay/two", masks, "images", "labels")
 dataset("lay/two", masks, "images", "gt")
+dataset("lay/first", masks)
+dataset("lay/first", masks, "images", "truth", mask_end="_manual")
+dataset("lay/eye", masks[:3], "training/images", "training/1st_manual", "%02d", "_training", "_manual1")
+dataset("lay/eye", masks[:3], "training/images", "training/mask", "%02d", "_training", "_training_mask")
+dataset("lay/eye", masks[3:], "test/images", "test/1st_manual", "%02d", "_test", "_manual1")
+dataset("lay/eye", masks[3:], "test/images", "test/mask", "%02d", "_test", "_test_mask")
+dataset("lay/weed", masks, "images", "masks", "%03d", "_image", "_mask")
+dataset("lay/weed", masks, "images", "annotations", "%03d", "_image", "_annotation")
+dataset("lay/ends", masks, ".", ".", "%02d", "_img", "_masks")
+for p in "pat1", "pat2":
+    dataset("lay/patients", masks, p, p, "s%d", mask_end="_mask")
+for p in "benign", "malignant":
+    dataset("lay/breast", masks, p, p, p + " (%d)", mask_end="_mask")
+write("lay/breast/benign/benign (1)_mask_1.png", masks[1])
+write("lay/breast/benign/benign (1)_mask_2.png", masks[1])
+dataset("lay/kinds", masks, ".", "truth")
+for i in range(5):
+    os.rename("lay/kinds/truth/%02d.png" % i, "lay/kinds/m%02d" % i)
+    os.rename("lay/kinds/%02d.png" % i, "lay/kinds/%02d.tif" % i)
+    os.rename("lay/kinds/m%02d" % i, "lay/kinds/%02d.png" % i)
+os.rmdir("lay/kinds/truth")
 dataset("lay/named", masks, "pics", "my_masks")
 dataset("lay/unnamed", masks, "scans", "truth")
 dataset("lay/nested/inner", masks)
@@ -233,8 +254,8 @@ for i in range(4):
         write("lay/%s/%d.png" % (name, i), picture(4 * k + i))
 os.makedirs("lay/cls/empty")
 EOP
-    layout() { # SET TRAIN VAL TEXT
-        exits 0 "$4" unet-train data split --data "lay/$1" --out "lay/$1.json"
+    layout() { # SET TRAIN VAL TEXT [OPTION...]
+        exits 0 "$4" unet-train data split --data "lay/$1" --out "lay/$1.json" "${@:5}"
         cp "$ERR" told.txt
         is "$(python3 -c '
 import json, sys
@@ -242,8 +263,8 @@ s = json.load(open(sys.argv[1]))
 print(len(s["train"]), len(s["val"]), len(s.get("classes", [])))' "lay/$1.json" 2>&1)" "$2 $3 0" \
     "$1: its pairs"
     }
-    refused() { # SET REGEX TEXT
-        exits 7 "$3" unet-train data split --data "lay/$1" --out "lay/$1.json"
+    refused() { # SET REGEX TEXT [CODE]
+        exits "${4:-7}" "$3" unet-train data split --data "lay/$1" --out "lay/$1.json"
         like "$ERR" "$2" "$1: with the reason"
     }
     layout nnunet 4 1 "nnU-Net's folders"
@@ -265,11 +286,34 @@ print(len(s["train"]), len(s["val"]), len(s.get("classes", [])))' "lay/$1.json" 
     layout below 3 2 "images/train and images/val"
     refused wrong 'names 1.png, which is not among the images' "a list with a wrong name"
     refused channels 'case_000_0001.png is a second channel' "two channels of one image"
-    refused two 'masks may be in labels/ or in gt/' "two folders that may hold the masks"
-    refused named 'my_masks/ seems to hold masks.*ln -s' \
-        "two folders whose names suggest no classes"
-    refused unnamed 'truth/ seems to hold masks.*ln -s' \
-        "two folders whose contents suggest no classes"
+    refused two 'masks may be in labels/ or in gt/' "two folders that may hold the masks" 3
+    layout two 4 1 "... of which one is chosen" --mask-folder gt
+    ok "... and read" grep -q '"mask":"gt/00.png"' lay/two.json
+    refused first 'masks of images/ may be in masks/ or in truth/: choose with data.masks=masks' \
+        "a folder beside images/ and masks/ with the same names" 3
+    refused eye 'eye/training: the masks of images/ may be in mask/ or in 1st_manual/' \
+        "a field of view beside the truth" 3
+    layout eye 1 2 "... of which the truth is chosen" --mask-folder 1st_manual
+    ok "... whose names have another ending" \
+        grep -q '"mask":"training/1st_manual/02_manual1.png"' lay/eye.json
+    refused weed 'masks may be in masks/ or in annotations/' "annotations beside masks" 3
+    layout weed 4 1 "... of which one is chosen" --mask-folder annotations
+    layout ends 4 1 "NAME_img and NAME_masks in one folder"
+    layout kinds 4 1 "NAME.tif and its mask NAME.png in one folder"
+    layout patients 8 2 "masks beside their images in a folder per patient"
+    ok "... with the folder in their name" grep -q '"stem":"pat2/s1"' lay/patients.json
+    layout breast 8 1 "... with blanks and brackets"
+    like told.txt '1 image is not used, such as benign/benign .1..png: it has several masks' \
+        "... an image with several masks is left out"
+    refused named 'my_masks/ seems to hold masks.*data.images=pics and data.masks=my_masks' \
+        "two folders whose names suggest no classes" 3
+    layout named 4 1 "... named as images and masks" --image-folder pics --mask-folder my_masks
+    exits 3 "a chosen folder that is not there" unet-train data split --data lay/named \
+        --out lay/gone.json --mask-folder gone
+    like "$ERR" 'no images in the folders that data.images and data.masks name .images/ and gone/' \
+        "... is named"
+    refused unnamed 'truth/ seems to hold masks.*data.images=scans' \
+        "two folders whose contents suggest no classes" 3
     refused nested 'name that one .lay/nested/inner' "a folder too high"
     refused coco 'is a COCO set' "COCO's outlines"
     refused yolo 'labels/; other files there are not read, such as 0.txt' "YOLO's boxes"
@@ -465,7 +509,7 @@ ok "the text bomb is not inflated" limited unet-train data check "$bad/png/12_zt
 # --- numbers known of the real sets --------------------------------------------------------------
 stats_are() { # SET REGEX
     if shared "data/$1"; then
-        unet-train data stats --data "$UNETCTL_SHARED/data/$1" >"$OUT"
+        unet-train data stats --data "$UNETCTL_SHARED/data/$1" --mask-folder masks >"$OUT"
         like "$OUT" "$2" "$1: a threshold's IoU as published with the set"
     else
         skip "the shared data are not here (UNETCTL_SHARED)" "$1"

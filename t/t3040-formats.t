@@ -233,7 +233,7 @@ printf '0 a\n85 b\n170 c\n255 d\n' >steel.txt
 # shellcheck disable=SC2046 # two options and their values
 {
     real camvid "pairs 24 6 0" --classes 11 --ignore 11 $(lists camvid)
-    real emps_particles "pairs 28 6 0" $(lists emps_particles)
+    real emps_particles "pairs 28 6 0" --mask-folder masks $(lists emps_particles)
     real isbi2012_em "pairs 24 6 0" $(lists isbi2012_em)
     real nuclei_fluo "pairs 120 30 0" $(lists nuclei_fluo)
     if has TIFF; then real uhcs_steel_sem "pairs 20 4 0" --classes 4 --class-file steel.txt \

@@ -217,10 +217,17 @@ static void check_folder(const struct workspace *w, struct findings *f)
 
 static void check_data(const struct workspace *w, struct findings *f)
 {
+    struct data_place place = data_look_place(&w->study);
     struct data_look look;
+    char split[PATH_MAX];
     struct err e;
 
-    if (data_look_count(w->study.data.dir, &look, &e)) {
+    snprintf(split, sizeof split, "%s/split.json", w->study.dir);
+    bool refused = data_look_count(&place, &look, &e) != 0;
+    /* Which folder holds the masks is decided once the split is made. */
+    if (refused && e.code == ERR_CONFIG && access(split, F_OK) == 0)
+        return;
+    if (refused) {
         findings_add(f, FINDING_ERROR, "data", "%s", e.text);
         findings_remedy(f, "name the folder with images/ and masks/, or with images of one class "
                         "each, in data.dir of %s", w->study.file);

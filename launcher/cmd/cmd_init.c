@@ -203,6 +203,17 @@ static int take_masks(const struct data_look *look, const char *dir, const char 
     return n;
 }
 
+/* Returns the value that --set gives a key, or "". */
+static const char *find_set(const char *key)
+{
+    size_t n = strlen(key);
+
+    for (size_t i = set.count; i-- > 0;)
+        if (strncmp(set.values[i], key, n) == 0 && set.values[i][n] == '=')
+            return set.values[i] + n + 1;
+    return "";
+}
+
 static int check_data(char dst[PATH_MAX], struct data_look *look, struct err *e)
 {
     if (!data_dir)
@@ -212,7 +223,8 @@ static int check_data(char dst[PATH_MAX], struct data_look *look, struct err *e)
                        "a folder of images for each class");
     if (!realpath(data_dir, dst))
         return err_errno(e, ERR_DATA, errno, "--data %s", data_dir);
-    if (data_look_sample(dst, look, e))
+    struct data_place place = {dst, find_set("data.images"), find_set("data.masks")};
+    if (data_look_sample(&place, look, e))
         return -1;
     if ((look->train > 0) != (look->val > 0))
         return err_set(e, ERR_DATA, "%s: the data set has no %s images", dst,

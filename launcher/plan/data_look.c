@@ -243,9 +243,11 @@ static void add_masks(const json_t *masks, struct data_look *dst)
 
 /* Fills dst from `unet-train data stats` on a sample, which reads the data exactly as a training
  * does. */
-static int ask_stats(const char *dir, bool with_sample, struct data_look *dst, struct err *e)
+static int ask_stats(const struct data_place *place, bool with_sample, struct data_look *dst,
+                     struct err *e)
 {
-    const char *argv[] = {"data", "stats", "--data", dir, "--json", "--sample",
+    const char *argv[] = {"data", "stats", "--data", place->dir, "--image-folder", place->images,
+                          "--mask-folder", place->masks, "--json", "--sample",
                           with_sample ? INIT_MASKS : PLAN_MASKS, NULL};
     char *text = NULL;
 
@@ -254,7 +256,7 @@ static int ask_stats(const char *dir, bool with_sample, struct data_look *dst, s
     json_t *root = jsonio_decode(text, strlen(text), "unet-train data stats --json", e);
     free(text);
     if (!root)
-        return err_prefix(e, "%s", dir);
+        return err_prefix(e, "%s", place->dir);
     dst->train = (size_t)json_integer_value(json_object_get(root, "train"));
     dst->val = (size_t)json_integer_value(json_object_get(root, "val"));
     dst->images = (size_t)json_integer_value(json_object_get(root, "images"));
@@ -289,25 +291,33 @@ static int look_at_faults(const char *dir, bool with_sample, struct data_look *d
     return rc;
 }
 
-static int look_at_data(const char *dir, bool with_sample, struct data_look *dst, struct err *e)
+static int look_at_data(const struct data_place *place, bool with_sample, struct data_look *dst,
+                        struct err *e)
 {
+    const char *dir = place->dir;
+
     *dst = (struct data_look){0};
-    if (ask_stats(dir, with_sample, dst, e) == 0)
+    if (ask_stats(place, with_sample, dst, e) == 0)
         return 0;
-    if (!has_folder(dir, "images") || !has_folder(dir, "masks"))
+    if (e->code == ERR_CONFIG || !has_folder(dir, "images") || !has_folder(dir, "masks"))
         return -1;
     snprintf(dst->trouble, sizeof dst->trouble, "%s", e->text);
     return look_at_faults(dir, with_sample, dst, e);
 }
 
-int data_look_count(const char *dir, struct data_look *dst, struct err *e)
+struct data_place data_look_place(const struct study *s)
 {
-    return look_at_data(dir, false, dst, e);
+    return (struct data_place){s->data.dir, s->data.images, s->data.masks};
 }
 
-int data_look_sample(const char *dir, struct data_look *dst, struct err *e)
+int data_look_count(const struct data_place *place, struct data_look *dst, struct err *e)
 {
-    return look_at_data(dir, true, dst, e);
+    return look_at_data(place, false, dst, e);
+}
+
+int data_look_sample(const struct data_place *place, struct data_look *dst, struct err *e)
+{
+    return look_at_data(place, true, dst, e);
 }
 
 /* Would the study's settings interpret values of the masks differently from what they seem to

@@ -61,6 +61,8 @@ int data_split_make(const struct workspace *w, struct err *e)
 {
     char file[PATH_MAX], fraction[32], seed[32], classes[32];
     const char *argv[] = {"data", "split", "--data", w->study.data.dir, "--out", file,
+                          "--image-folder", w->study.data.images, "--mask-folder",
+                          w->study.data.masks,
                           "--val-fraction", fraction, "--seed", seed, "--classes",
                           classes, "--ignore", w->study.data.ignore, "--class-file",
                           w->study.data.class_file,

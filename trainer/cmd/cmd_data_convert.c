@@ -13,9 +13,11 @@
 static const char *dir, *out, *to, *tile, *size, *split, *ignore, *class_file;
 static long shard = 100, channels = 1, classes = 1;
 static bool soft_masks, bands;
+static struct source_folders folders;
 
 static const struct cli_option options[] = {
     {"data", 'd', CLI_STRING, "DIR", "data set to read, in any format", &dir, 0, 0},
+    OPTIONS_FOLDERS(folders),
     {"out", 'o', CLI_STRING, "DIR", "new folder to write to", &out, 0, 0},
     {"to", 0, CLI_STRING, "WORD", "png | tfrecord | cache", &to, 0, 0},
     {"tile", 0, CLI_STRING, "HxW", "png, tfrecord: cut images into tiles of this size", &tile,
@@ -51,7 +53,7 @@ static int make_cache(struct err *e)
 
 static int run_data_convert(int noperands, char **operands, int nrest, char **rest, struct err *e)
 {
-    struct convert_config config = {.dir = dir, .out = out, .shard = (int)shard,
+    struct convert_config config = {.dir = dir, .folders = &folders, .out = out, .shard = (int)shard,
                                     .bands = bands};
     size_t n;
 

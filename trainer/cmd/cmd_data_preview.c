@@ -21,9 +21,11 @@ static const char *dir, *out, *size;
 static struct cli_list set;
 static long channels = 1, count = 8, epoch, seed = 1;
 static int classes;
+static struct source_folders folders;
 
 static const struct cli_option options[] = {
     {"data", 'd', CLI_STRING, "DIR", "data folder, in any format that has masks", &dir, 0, 0},
+    OPTIONS_FOLDERS(folders),
     {"out", 'o', CLI_STRING, "DIR", "folder for the pictures, made if needed", &out, 0, 0},
     {"size", 's', CLI_STRING, "HxW", "image size of training", &size, 0, 0},
     {"set", 0, CLI_LIST, "KEY=VALUE", "a setting of augment.* or data.*, as for train", &set, 0, 0},
@@ -119,7 +121,7 @@ static int preview(struct dataset *ds, const struct settings_augment *config, st
 
 static int run_data_preview(int noperands, char **operands, int nrest, char **rest, struct err *e)
 {
-    struct dataset_config config = {.dir = dir, .channels = (int)channels};
+    struct dataset_config config = {.dir = dir, .folders = &folders, .channels = (int)channels};
     struct settings c;
 
     (void)noperands, (void)operands, (void)nrest, (void)rest;

@@ -20,10 +20,12 @@ static long seed = 1244;
 static bool soft_masks;
 static long classes = 1;
 static const char *ignore, *class_file;
+static struct source_folders folders;
 
 static const struct cli_option options[] = {
     {"data", 'd', CLI_STRING, "DIR", "data folder: images/ and masks/, or another format", &dir, 0,
      0},
+    OPTIONS_FOLDERS(folders),
     {"out", 'o', CLI_STRING, "FILE", "split file to write", &out, 0, 0},
     {"val-fraction", 0, CLI_DOUBLE, "F", "share of the images for validation (default 0.2)",
      &val_fraction, 0.001, 0.999},
@@ -81,7 +83,7 @@ static void log_split(const struct split *s)
 static int run_data_split(int noperands, char **operands, int nrest, char **rest, struct err *e)
 {
     struct split_config config = {
-        .dir = dir, .seed = seed, .val_fraction = val_fraction,
+        .dir = dir, .folders = &folders, .seed = seed, .val_fraction = val_fraction,
         .train_list = train_list, .val_list = val_list,
         .masks = {soft_masks, (int)classes, ignore, class_file, NULL}};
     struct buf text = {0};

@@ -18,9 +18,11 @@
 static const char *dir, *size, *ignore, *class_file;
 static long nclasses, sample;
 static bool opt_json;
+static struct source_folders folders;
 
 static const struct cli_option options[] = {
     {"data", 'd', CLI_STRING, "DIR", "data folder, in any format", &dir, 0, 0},
+    OPTIONS_FOLDERS(folders),
     {"size", 0, CLI_STRING, "HxW", "also print the baseline at this size, resized as for training",
      &size, 0, 0},
     {"classes", 0, CLI_INT, "N",
@@ -262,9 +264,9 @@ static int run_data_stats(int noperands, char **operands, int nrest, char **rest
     if (classes_open(&masks, &value, &c, e))
         return -1;
     if (c)
-        rc = frequency_count(dir, c, &f, e);
-    if (rc == 0 && !(s = sample ? survey_sample(dir, (size_t)sample, e)
-                                : survey_create(dir, height, width, e)))
+        rc = frequency_count(dir, &folders, c, &f, e);
+    if (rc == 0 && !(s = sample ? survey_sample(dir, &folders, (size_t)sample, e)
+                                : survey_create(dir, &folders, height, width, e)))
         rc = -1;
     if (rc == 0 && opt_json)
         rc = print_stats_json(s, &f, c, e);

@@ -24,10 +24,12 @@ static const char *opt_checkpoint, *opt_data, *opt_split, *opt_size, *opt_ignore
 static const char *opt_images, *opt_backend = "auto", *opt_dtype = "f32";
 static long opt_threads, opt_overlap = -1;
 static bool opt_soft_masks, opt_native, opt_json;
+static struct source_folders folders;
 
 static const struct cli_option options[] = {
     OPTIONS_CHECKPOINT(opt_checkpoint),
     {"data", 'd', CLI_STRING, "DIR", "data folder, all of whose images are used", &opt_data, 0, 0},
+    OPTIONS_FOLDERS(folders),
     {"split", 0, CLI_STRING, "FILE", "split.json, whose validation images are used", &opt_split, 0,
      0},
     {"size", 's', CLI_STRING, "HxW", "size of the network's images (default: that of training)",
@@ -147,7 +149,7 @@ static struct dataset *open_data(const struct trained *t, struct err *e)
     const struct checkpoint_classes *classes = &t->classes;
     bool classifies = model_find(c->model)->classifies, own = !opt_class_file && *classes->file;
     struct dataset_config data = {
-        .split_file = opt_split, .dir = opt_data, .height = c->height, .width = c->width,
+        .split_file = opt_split, .dir = opt_data, .folders = &folders, .height = c->height, .width = c->width,
         .channels = c->channels,
         .masks = {.soft = opt_soft_masks || classes->soft_masks,
                   .classes = classifies ? 1 : c->classes,

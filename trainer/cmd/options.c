@@ -54,6 +54,11 @@ struct mask_options options_masks(const struct settings *c)
                                  c->data.class_file, NULL};
 }
 
+struct source_folders options_folders(const struct settings *c)
+{
+    return (struct source_folders){c->data.images, c->data.masks};
+}
+
 int options_print(struct buf *text, struct err *e)
 {
     int rc = text->failed ? mem_fail(e) : 0;

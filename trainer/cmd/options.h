@@ -7,6 +7,7 @@
 #include "src/cli.h"
 #include "src/settings/settings.h"
 #include "trainer/data/image/mask.h"
+#include "trainer/data/source/source.h"
 #include "trainer/network/network.h"
 
 #define OPTIONS_BACKEND(word) \
@@ -30,6 +31,11 @@
     {"json", 0, CLI_FLAG, NULL, "print one JSON object on stdout", &(flag), 0, 0}
 #define OPTIONS_IGNORE(text) \
     {"ignore", 0, CLI_STRING, "V", "mask value of pixels that do not count", &(text), 0, 0}
+#define OPTIONS_FOLDERS(folders)                                                                \
+    {"image-folder", 0, CLI_STRING, "NAME", "folder of images in DIR, or in its train/ and val/", \
+     &(folders).images, 0, 0},                                                                  \
+    {"mask-folder", 0, CLI_STRING, "NAME", "folder of masks there, if several may hold them",     \
+     &(folders).masks, 0, 0}
 #define OPTIONS_CLASS_FILE(path)                                                                   \
     {                                                                                              \
         "class-file", 0, CLI_STRING, "FILE", "which mask value or colour is which class", &(path), \
@@ -47,6 +53,9 @@ int options_network(const char *verb, const char *dtype, const char *size,
 
 /* The settings of masks, for a data set or split; c must outlive their use. */
 struct mask_options options_masks(const struct settings *c);
+
+/* The folders that data.images and data.masks name; c must outlive their use. */
+struct source_folders options_folders(const struct settings *c);
 
 /* Prints text as a line on stdout and frees its content. */
 int options_print(struct buf *text, struct err *e);

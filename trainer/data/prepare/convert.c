@@ -276,7 +276,7 @@ static size_t convert(const struct convert_config *config, bool flat, write_f *w
 {
     struct convert_job job = {.config = config, .write = write, .arg = arg, .flat = flat};
 
-    job.source = source_open(config->dir, e);
+    job.source = source_open(config->dir, config->folders, e);
     int rc = job.source ? put_all(&job, e) : -1;
     source_close(job.source);
     return rc ? 0 : job.written;

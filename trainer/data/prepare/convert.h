@@ -10,10 +10,12 @@
 #include <stddef.h>
 
 #include "src/err.h"
+#include "trainer/data/source/source.h"
 
 struct convert_config {
     /* Any format of source_open; each page of a TIFF file becomes a sample. */
     const char *dir;
+    const struct source_folders *folders; /* NULL: found by their names */
     const char *out;          /* a new or an empty folder */
     /* 0 for whole images. Tiles are cut row by row. The last tile of a row or column overlaps the
      * one before, so that the tiles cover the image. A side of an image that is smaller than the

@@ -34,9 +34,10 @@ static int count_mask(const struct classes *c, const struct pixels *mask, const 
     return 0;
 }
 
-int frequency_count(const char *dir, const struct classes *c, struct frequency *f, struct err *e)
+int frequency_count(const char *dir, const struct source_folders *folders, const struct classes *c,
+                    struct frequency *f, struct err *e)
 {
-    struct source *source = source_open(dir, e);
+    struct source *source = source_open(dir, folders, e);
     struct pixels mask;
     int rc = source ? 0 : -1;
 

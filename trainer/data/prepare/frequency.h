@@ -8,6 +8,7 @@
 
 #include "src/err.h"
 #include "trainer/data/image/classes.h"
+#include "trainer/data/source/source.h"
 
 struct frequency {
     size_t masks;
@@ -19,7 +20,8 @@ struct frequency {
 
 /* Reads every mask of dir (source.h) and fills f. ERR_DATA if a value has no class or the samples
  * have no masks. */
-int frequency_count(const char *dir, const struct classes *c, struct frequency *f, struct err *e);
+int frequency_count(const char *dir, const struct source_folders *folders, const struct classes *c,
+                    struct frequency *f, struct err *e);
 
 /* Sets weights[0..nclasses-1] by median frequency balancing (Eigen and Fergus 2015,
  * https://arxiv.org/abs/1411.4734, 6.3.2): the frequency of a class is its share of the pixels of

@@ -258,10 +258,11 @@ static void finish_survey(struct survey *s, struct source *source, struct sums *
     take_classes(s, source);
 }
 
-struct survey *survey_create(const char *dir, int height, int width, struct err *e)
+struct survey *survey_create(const char *dir, const struct source_folders *folders, int height,
+                             int width, struct err *e)
 {
     struct survey *s = mem_zero(1, sizeof *s, e);
-    struct source *source = s ? source_open(dir, e) : NULL;
+    struct source *source = s ? source_open(dir, folders, e) : NULL;
     struct sums sums = {.keys = source ? mem_zero(source->count, sizeof *sums.keys, e) : NULL};
     int rc = sums.keys ? 0 : -1;
 
@@ -302,10 +303,11 @@ static int sample_images(struct survey *s, struct source *source, size_t most, s
     return 0;
 }
 
-struct survey *survey_sample(const char *dir, size_t masks, struct err *e)
+struct survey *survey_sample(const char *dir, const struct source_folders *folders, size_t masks,
+                             struct err *e)
 {
     struct survey *s = mem_zero(1, sizeof *s, e);
-    struct source *source = s ? source_open(dir, e) : NULL;
+    struct source *source = s ? source_open(dir, folders, e) : NULL;
     int rc = source ? 0 : -1;
 
     if (rc == 0)

@@ -114,7 +114,8 @@ static int check_part(const struct dataset *ds, enum dataset_part part, struct e
 
 static struct split *create_split(const struct dataset_config *config, struct err *e)
 {
-    struct split_config all = {.dir = config->dir, .val_fraction = 1, .masks = config->masks};
+    struct split_config all = {.dir = config->dir, .folders = config->folders, .val_fraction = 1,
+                               .masks = config->masks};
 
     return split_create(&all, e);
 }

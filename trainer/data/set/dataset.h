@@ -14,6 +14,7 @@
 
 #include "src/err.h"
 #include "trainer/data/image/mask.h"
+#include "trainer/data/source/source.h"
 
 enum dataset_part { DATASET_TRAIN, DATASET_VAL };
 
@@ -26,6 +27,7 @@ struct dataset_config {
      * used for validation. */
     const char *split_file;
     const char *dir;        /* data folder instead of the split's "data", or NULL */
+    const struct source_folders *folders; /* without a split file; NULL: found by their names */
     /* Images are resized with their aspect ratio kept, and padded with zeros. */
     int height, width;
     /* 1 for grey, 3 for RGB, or the number that the images have (picture.h). */

@@ -295,7 +295,7 @@ struct split *split_create(const struct split_config *config, struct err *e)
 {
     struct candidate *c = NULL;
     struct split *s = mem_zero(1, sizeof *s, e);
-    struct source *source = s ? source_open(config->dir, e) : NULL;
+    struct source *source = s ? source_open(config->dir, config->folders, e) : NULL;
     int rc = -1;
 
     if (!source)

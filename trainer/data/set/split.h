@@ -39,6 +39,7 @@ struct split {
 
 struct split_config {
     const char *dir;
+    const struct source_folders *folders; /* NULL: found by their names */
     int64_t seed;
     double val_fraction;   /* above 0 and below 1, or 1: all pairs are for validation */
     /* Both or neither: files with one image file name per line, used in place of seed, fraction and

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Looks for the pairs of folders in a table of known names (rows), such as images/ and masks/: with
  * images directly in them, in train/ and val/ below them (images/train), or with both of them in
- * train/ and val/ (train/images). */
+ * train/ and val/ (train/images); or for subfolders in which masks lie beside their images. */
 #include "config.h"
 #include "trainer/data/source/layout.h"
 
+#include <ctype.h>
 #include <dirent.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,34 +14,36 @@
 #include <unistd.h>
 
 #include "src/text/filename.h"
+#include "trainer/data/source/tree.h"
 
 #define PATH_SIZE (PATH_MAX + 2 * NAME_MAX)
 
-/* Known pairs of folders; case is ignored. The first row, which doc/FORMATS.md recommends, wins
- * over the others if it holds images. */
+/* Known pairs of folders; case is ignored. standard: other folders beside them have a known meaning,
+ * such as VOC's SegmentationObject/. */
 static const struct layout_row {
     const char *images, *masks;
-    bool partial;
+    bool partial, standard;
 } rows[] = {
-    {"images", "masks", false},      {"images", "mask", false},
-    {"images", "labels", false},     {"images", "label", false},
-    {"images", "annotations", false}, {"images", "gt", false},
-    {"image", "mask", false},        {"image", "masks", false},
-    {"image", "label", false},       {"image", "labels", false},
-    {"img", "mask", false},          {"img", "masks", false},
-    {"img", "label", false},         {"img", "labels", false},
-    {"imgs", "masks", false},        {"imgs", "labels", false},
-    {"imagesTr", "labelsTr", false}, /* nnU-Net */
-    {"JPEGImages", "SegmentationClass", true}, /* Pascal VOC */
-    {".", ".", false},               /* one folder, where masks have a suffix */
+    {"images", "masks", false, false},      {"images", "mask", false, false},
+    {"images", "labels", false, false},     {"images", "label", false, false},
+    {"images", "annotations", false, false}, {"images", "gt", false, false},
+    {"image", "mask", false, false},        {"image", "masks", false, false},
+    {"image", "label", false, false},       {"image", "labels", false, false},
+    {"img", "mask", false, false},          {"img", "masks", false, false},
+    {"img", "label", false, false},         {"img", "labels", false, false},
+    {"imgs", "masks", false, false},        {"imgs", "labels", false, false},
+    {"imagesTr", "labelsTr", false, true}, /* nnU-Net */
+    {"JPEGImages", "SegmentationClass", true, true}, /* Pascal VOC */
+    {".", ".", false, true},               /* one folder, where masks have a suffix */
 };
 #define NROWS (sizeof rows / sizeof *rows)
 
 const struct layout_suffix layout_suffixes[] = {
     {"", ""},          {"_0000", ""},    {"", "_mask"},     {"", "_masks"},  {"", "-mask"},
     {"", ".mask"},     {"", "_label"},   {"", "_labels"},   {"", "-label"},  {"", "_seg"},
-    {"", "_gt"},       {"", "_anno"},    {"", "_segmentation"},
+    {"", "_gt"},       {"", "_anno"},    {"", "_annotation"}, {"", "_segmentation"},
     {"_image", "_mask"}, {"_img", "_mask"}, {"_sat", "_mask"}, {"_image", "_label"},
+    {"_image", "_masks"}, {"_img", "_masks"}, {"_img", "_label"}, {"_image", "_annotation"},
     {NULL, NULL}};
 
 const char *const layout_train[] = {"train", "training", NULL};
@@ -48,7 +51,7 @@ const char *const layout_held_out[] = {"val", "valid", "validation", "test", NUL
 
 bool layout_is_folder(const char *dir, const char *name)
 {
-    char path[PATH_SIZE];
+    char path[2 * PATH_SIZE];
     struct stat st;
 
     snprintf(path, sizeof path, "%s/%s", dir, name);
@@ -137,16 +140,50 @@ static bool is_marked_mask(const char *dir, const char *name, const void *arg)
     return found;
 }
 
+static bool is_photo(const char *name)
+{
+    const char *end = name + filename_stem(name);
+
+    return filename_is_image(name) && strcasecmp(end, ".png") != 0;
+}
+
+bool layout_has_twins(const struct tree *files)
+{
+    size_t ntwins = 0;
+
+    for (size_t i = 0; i + 1 < files->count; i++) {
+        const char *a = files->paths[i], *b = files->paths[i + 1];
+        size_t n = filename_stem(a);
+        ntwins += n == filename_stem(b) && strncmp(a, b, n) == 0 && is_photo(a) != is_photo(b);
+    }
+    return ntwins > 0 && 20 * ntwins >= 9 * files->count;
+}
+
+/* Whether masks lie beside their images in dir/sub: marked by a suffix, or as x.png beside x.jpg. */
+static bool has_marked_masks(const char *dir, const char *sub)
+{
+    char path[PATH_SIZE];
+    struct tree files = {0};
+    struct err ignored;
+
+    snprintf(path, sizeof path, "%s/%s", dir, sub);
+    bool found = find_dir_entry(path, ".", is_marked_mask, NULL, NULL) ||
+                 (tree_list(path, filename_is_image, &files, &ignored) == 0 &&
+                  layout_has_twins(&files));
+    tree_free(&files);
+    return found;
+}
+
 /* Finds the two folders of a row of the table in dir, whether or not they hold images. The row "."
  * is found only if dir has a marked mask. */
 static bool has_folders(const char *dir, const struct layout_row *row, char images[NAME_MAX + 1],
                         char masks[NAME_MAX + 1])
 {
-    if (*row->images != '.')
+    if (strcmp(row->images, ".") != 0 || strcmp(row->masks, ".") != 0)
         return find_folder(dir, row->images, images) && find_folder(dir, row->masks, masks);
     strcpy(images, ".");
     strcpy(masks, ".");
-    return find_dir_entry(dir, ".", is_marked_mask, NULL, NULL);
+    return has_marked_masks(dir, ".");
 }
 
 static bool join_path(const char *sub, const char *name, char *dst, size_t size)
@@ -158,37 +195,130 @@ static bool join_path(const char *sub, const char *name, char *dst, size_t size)
     return n >= 0 && (size_t)n < size;
 }
 
-/* Looks for the rows of the table in dir/sub. Returns 1 and the folders in *dst if they hold
- * images, 0 if not, -1 on error. *empty: the folders of a row exist, but without images. */
-static int find_row(const char *dir, const char *sub, struct layout *l, struct layout_part *dst,
-                    bool *empty, struct err *e)
+/* Copies the stem of a file to dst, without a last part that begins with a letter: the "_mask" of
+ * "7_mask.png". */
+static void copy_core(const char *name, char dst[NAME_MAX + 1])
 {
-    char path[PATH_SIZE], images[NAME_MAX + 1], masks[NAME_MAX + 1];
+    size_t n = filename_stem(name), end = n;
+
+    while (end > 1 && !strchr("_-. ", name[end - 1]))
+        end--;
+    bool has_word = end > 1 && isalpha((unsigned char)name[end]);
+    snprintf(dst, NAME_MAX + 1, "%.*s", (int)(has_word ? end - 1 : n), name);
+}
+
+/* Whether two files may belong together: their stems are equal, or are when a last part is left out
+ * of one of them, or of both. */
+static bool are_partners(const char *a, const char *b)
+{
+    char cores[2][NAME_MAX + 1], stems[2][NAME_MAX + 1];
+
+    copy_core(a, cores[0]);
+    copy_core(b, cores[1]);
+    snprintf(stems[0], sizeof stems[0], "%.*s", (int)filename_stem(a), a);
+    snprintf(stems[1], sizeof stems[1], "%.*s", (int)filename_stem(b), b);
+    return strcmp(stems[0], stems[1]) == 0 || strcmp(cores[0], cores[1]) == 0 ||
+           strcmp(stems[0], cores[1]) == 0 || strcmp(cores[0], stems[1]) == 0;
+}
+
+/* Whether nearly all files of two lists belong together, one by one in the order of their names. */
+static bool are_alike(const struct tree *a, const struct tree *b)
+{
+    size_t npairs = 0;
+
+    if (2 * a->count < b->count || 2 * b->count < a->count)
+        return false;
+    for (size_t i = 0, k = 0; i < a->count && k < b->count;) {
+        bool match = are_partners(a->paths[i], b->paths[k]);
+        bool is_behind = !match && strcmp(a->paths[i], b->paths[k]) > 0;
+        npairs += match;
+        i += !is_behind;
+        k += match || is_behind;
+    }
+    return npairs > 0 && 2 * npairs >= a->count;
+}
+
+static bool is_visible(const char *name)
+{
+    return name[0] != '.';
+}
+
+/* Refuses a folder beside images and masks whose files are called like these and would not be used:
+ * it may hold the true masks. */
+static int refuse_siblings(const char *path, const char *images, const char *masks, struct err *e)
+{
+    struct tree folders = {0}, names = {0}, others;
+    char folder[2 * PATH_SIZE];
+
+    snprintf(folder, sizeof folder, "%s/%s", path, images);
+    int rc = tree_list(path, is_visible, &folders, e) ||
+             tree_list(folder, filename_is_image, &names, e) ? -1 : 0;
+    for (size_t i = 0; rc == 0 && i < folders.count; i++) {
+        const char *name = folders.paths[i];
+        if (strcmp(name, images) == 0 || strcmp(name, masks) == 0 || !layout_is_folder(path, name))
+            continue;
+        snprintf(folder, sizeof folder, "%s/%s", path, name);
+        others = (struct tree){0};
+        rc = tree_list(folder, filename_is_image, &others, e);
+        if (rc == 0 && are_alike(&names, &others))
+            rc = err_set(e, ERR_CONFIG, "%s: the masks of %s/ may be in %s/ or in %s/: choose with "
+                         "data.masks=%s or data.masks=%s (unet-train data: --mask-folder)", path,
+                         images, masks, name, masks, name);
+        tree_free(&others);
+    }
+    tree_free(&folders);
+    tree_free(&names);
+    return rc;
+}
+
+/* Whether this row of the table names a folder again that an earlier row named, because the choice
+ * replaces the names in which they differ. */
+static bool is_repeated(const struct layout_row *row, const struct source_folders *choice)
+{
+    for (const struct layout_row *r = rows; r < row; r++)
+        if ((choice->images || strcmp(r->images, row->images) == 0) &&
+            (choice->masks || strcmp(r->masks, row->masks) == 0))
+            return true;
+    return false;
+}
+
+/* Looks for the rows of the table in dir/sub, with the chosen names in place of theirs. Returns 1
+ * and the folders in *dst if they hold images, 0 if not, -1 on error. *empty: the folders of a row
+ * exist, but without images. */
+static int find_row(const char *dir, const char *sub, const struct source_folders *choice,
+                    struct layout *l, struct layout_part *dst, bool *empty, struct err *e)
+{
+    char path[PATH_SIZE], images[NAME_MAX + 1], masks[NAME_MAX + 1], chosen[2][NAME_MAX + 1];
     const struct layout_row *found = NULL;
 
     snprintf(path, sizeof path, "%s%s%s", dir, *sub ? "/" : "", sub);
     *empty = false;
     for (const struct layout_row *row = rows; row < rows + NROWS; row++) {
-        if (!has_folders(path, row, images, masks))
+        struct layout_row named = *row;
+        named.images = choice->images ? choice->images : row->images;
+        named.masks = choice->masks ? choice->masks : row->masks;
+        if (is_repeated(row, choice) || !has_folders(path, &named, images, masks))
             continue;
         bool full = has_image(path, images) && has_image(path, masks);
         if (full && found)
-            return err_set(e, ERR_DATA,
-                           "%s: the masks may be in %s/ or in %s/: rename the folder that "
-                           "has other files",
-                           path, dst->masks, masks);
-        if (!full && (found || *empty))
-            continue;
-        if (!join_path(sub, images, dst->images, sizeof dst->images) ||
+            return err_set(e, ERR_CONFIG,
+                           "%s: the masks may be in %s/ or in %s/: choose with data.masks=%s or "
+                           "data.masks=%s (unet-train data: --mask-folder)",
+                           path, chosen[1], masks, chosen[1], masks);
+        if ((!full && (found || *empty)) ||
+            !join_path(sub, images, dst->images, sizeof dst->images) ||
             !join_path(sub, masks, dst->masks, sizeof dst->masks))
             continue;
         dst->side = SOURCE_ANY;
         l->partial = row->partial;
         *empty = !full;
         found = full ? row : NULL;
-        if (found == rows)
-            return 1;
+        strcpy(chosen[0], images);
+        strcpy(chosen[1], masks);
     }
+    if (found && !found->standard && !choice->masks &&
+        refuse_siblings(path, chosen[0], chosen[1], e))
+        return -1;
     return found != NULL;
 }
 
@@ -217,18 +347,19 @@ static bool find_below(const char *dir, const struct layout_part *part, struct l
 
 /* Finds train/images and train/masks, and the same below val/ or another name of held-out data.
  * Returns 1, 0 or -1 as layout_find. */
-static int find_above(const char *dir, struct layout *l, struct err *e)
+static int find_above(const char *dir, const struct source_folders *choice, struct layout *l,
+                      struct err *e)
 {
     char train[NAME_MAX + 1], val[NAME_MAX + 1];
     bool empty;
     int rc = layout_folder(dir, layout_train, train)
-                 ? find_row(dir, train, l, &l->parts[0], &empty, e) : 0;
+                 ? find_row(dir, train, choice, l, &l->parts[0], &empty, e) : 0;
 
     if (rc <= 0)
         return rc;
     l->nparts = 1;
     if (layout_folder(dir, layout_held_out, val) &&
-        (rc = find_row(dir, val, l, &l->parts[1], &empty, e)) > 0) {
+        (rc = find_row(dir, val, choice, l, &l->parts[1], &empty, e)) > 0) {
         l->nparts = 2;
         l->parts[0].side = SOURCE_TRAIN;
         l->parts[1].side = SOURCE_VAL;
@@ -261,7 +392,24 @@ static int refuse_coco(const char *dir, struct err *e)
     return 0;
 }
 
-int layout_find(const char *dir, struct layout *l, struct err *e)
+/* Finds subfolders, as one per patient, in which masks lie beside their images. */
+static int find_nested(const char *dir, struct layout *l, struct err *e)
+{
+    struct tree folders = {0};
+    int rc = tree_list(dir, is_visible, &folders, e);
+
+    for (size_t i = 0; rc == 0 && i < folders.count; i++)
+        if (layout_is_folder(dir, folders.paths[i]) && has_marked_masks(dir, folders.paths[i]))
+            rc = 1;
+    tree_free(&folders);
+    if (rc <= 0)
+        return rc;
+    *l = (struct layout){.nparts = 1, .nested = true};
+    return 1;
+}
+
+int layout_find(const char *dir, const struct source_folders *choice, struct layout *l,
+                struct err *e)
 {
     static const char *const first[] = {"images", "masks", NULL};
     struct layout_part part;
@@ -269,19 +417,24 @@ int layout_find(const char *dir, struct layout *l, struct err *e)
     bool empty, partial;
 
     *l = (struct layout){.nparts = 0};
-    int rc = find_row(dir, "", l, &part, &empty, e);
+    int rc = find_row(dir, "", choice, l, &part, &empty, e);
     partial = l->partial;
     if (rc == 0 && empty && find_below(dir, &part, l))
         return 1;
     if (rc == 0)
-        rc = find_above(dir, l, e);
+        rc = find_above(dir, choice, l, e);
     if (rc < 0 || l->nparts)
         return rc;
+    if (rc == 0 && (choice->images || choice->masks))
+        return err_set(e, ERR_CONFIG, "%s: there are no images in the folders that data.images "
+                       "and data.masks name (%s/ and %s/)", dir,
+                       choice->images ? choice->images : "images",
+                       choice->masks ? choice->masks : "masks");
     if (rc == 0 && refuse_coco(dir, e))
         return -1;
     if (rc == 0 && !empty) {
         if (!layout_folder(dir, first, name))
-            return 0;
+            return find_nested(dir, l, e);
         part = (struct layout_part){.images = "images", .masks = "masks"};
     }
     l->partial = partial;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Finds the folders of images and masks of a data set, and lists the suffixes of their files
- * (doc/FORMATS.md, "Data"). Nothing is allocated. */
+ * (doc/FORMATS.md, "Data"). */
 #ifndef UNETCTL_TRAINER_DATA_SOURCE_LAYOUT_H
 #define UNETCTL_TRAINER_DATA_SOURCE_LAYOUT_H
 
@@ -9,6 +9,7 @@
 
 #include "src/err.h"
 #include "trainer/data/source/source.h"
+#include "trainer/data/source/tree.h"
 
 /* What a data set adds to the stem that image and mask share: "_0000" in "case_0000.png", "_mask"
  * in "case_mask.png". */
@@ -29,12 +30,19 @@ struct layout {
     struct layout_part parts[2];
     int nparts;
     bool partial; /* images without a mask are normal and are left out */
+    bool nested;  /* each subfolder has masks beside its images; parts is not used */
 };
 
 /* Looks for the folders of each known layout in dir. Returns 1 if found, 0 if not, and -1 with
- * ERR_DATA for a layout that is not supported (COCO) or ambiguous. Folders that have no images, or
- * images/ or masks/ alone, are found, too: pairs_scan then reports what is missing. */
-int layout_find(const char *dir, struct layout *dst, struct err *e);
+ * ERR_DATA for a layout that is not supported (COCO), or ERR_CONFIG for an ambiguous one: several
+ * folders may hold the masks, and `choice` names none, or none with images. Folders that have no images, or images/ or masks/ alone,
+ * are found, too: pairs_scan then reports what is missing. */
+int layout_find(const char *dir, const struct source_folders *choice, struct layout *dst,
+                struct err *e);
+
+/* Whether nearly all files of a sorted list are pairs of one stem, of which one is a PNG: masks x.png
+ * beside images x.jpg. */
+bool layout_has_twins(const struct tree *files);
 
 bool layout_is_folder(const char *dir, const char *name);
 

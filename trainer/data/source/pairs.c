@@ -2,17 +2,20 @@
 #include "config.h"
 #include "trainer/data/source/pairs.h"
 
+#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "src/mem.h"
 #include "src/text/filename.h"
 
 struct list_entry {
     char *stem, *path; /* path: relative to the data folder, "images/0001.png" */
+    bool left_out;
 };
 
 struct file_list {
@@ -121,27 +124,87 @@ static bool has_stem(const struct file_list *list, const char *base, const char 
            bsearch(stem, list->items, list->count, sizeof *list->items, compare_with_stem);
 }
 
-/* Returns the suffixes by which most masks find an image. If images and masks share a folder
- * (images == masks), only suffixes that mark masks count. */
-static const struct layout_suffix *choose_suffix(const struct file_list *images,
-                                                 const struct file_list *masks)
+static size_t count_pairs(const struct file_list *images, const struct file_list *masks,
+                          const struct layout_suffix *s)
 {
-    const struct layout_suffix *best = layout_suffixes;
     char base[NAME_MAX + 1];
+    size_t n = 0;
+
+    for (size_t i = 0; i < masks->count; i++)
+        n += cut_suffix(masks->items[i].stem, s->mask, base) && has_stem(images, base, s->image);
+    return n;
+}
+
+/* Returns the last part, from its separator on, that more than half of the stems end in, such as
+ * "_manual1", as a part of one of them; "" if there is none (majority vote of Boyer and Moore). */
+static const char *common_part(const struct file_list *list)
+{
+    const char *leader = "";
+    size_t votes = 0, n = 0;
+
+    for (int counting = 0; counting < 2; counting++)
+        for (size_t i = 0; i < list->count; i++) {
+            const char *stem = list->items[i].stem, *part = stem + strlen(stem);
+            while (part > stem && (!*part || !strchr("_-. ", *part)))
+                part--;
+            bool is_leader = part > stem && strcmp(part, leader) == 0;
+            if (counting)
+                n += is_leader;
+            else if (votes == 0)
+                leader = part > stem ? part : "", votes = 1;
+            else
+                votes = is_leader ? votes + 1 : votes - 1;
+        }
+    return 2 * n > list->count ? leader : "";
+}
+
+/* Returns the suffixes by which most masks find an image: of the table, or of two folders also what
+ * most of their names end in. If images and masks share a folder (images == masks), only suffixes
+ * that mark masks count. The texts live as long as the stems. */
+static struct layout_suffix choose_suffix(const struct file_list *images,
+                                          const struct file_list *masks)
+{
+    const char *image = common_part(images), *mask = common_part(masks);
+    const struct layout_suffix parts[] = {{"", mask}, {image, ""}, {image, mask}};
+    struct layout_suffix best = layout_suffixes[0];
     size_t most = 0;
 
     for (const struct layout_suffix *s = layout_suffixes; s->image; s++) {
-        size_t n = 0;
-        for (size_t i = 0; (images != masks || *s->mask) && i < masks->count; i++)
-            n += cut_suffix(masks->items[i].stem, s->mask, base) &&
-                 has_stem(images, base, s->image);
-        best = n > most ? s : best;
+        size_t n = images != masks || *s->mask ? count_pairs(images, masks, s) : 0;
+        best = n > most ? *s : best;
+        most = n > most ? n : most;
+    }
+    for (size_t i = 0; images != masks && i < sizeof parts / sizeof *parts; i++) {
+        size_t n = count_pairs(images, masks, &parts[i]);
+        best = n > most ? parts[i] : best;
         most = n > most ? n : most;
     }
     return best;
 }
 
-/* Moves the files that end in the masks' suffix from images to masks. */
+/* Whether the stem is that of a further mask of an image: "7_mask_1", or "7_mask1". Copies "7" to
+ * dst. */
+static bool is_further_mask(const char *stem, const char *suffix, char dst[NAME_MAX + 1])
+{
+    char part[NAME_MAX + 1];
+    size_t n = strlen(stem);
+
+    while (n > 0 && isdigit((unsigned char)stem[n - 1]))
+        n--;
+    if (!stem[n])
+        return false;
+    n -= n > 0 && stem[n - 1] == '_';
+    snprintf(part, sizeof part, "%.*s", (int)n, stem);
+    return cut_suffix(part, suffix, dst);
+}
+
+static bool is_png(const char *path)
+{
+    return strcasecmp(path + filename_stem(path), ".png") == 0;
+}
+
+/* Moves the masks from images to masks: the files that end in the masks' suffix, or without one the
+ * PNG beside other files. */
 static int split_list(struct file_list *images, struct file_list *masks, const char *suffix,
                       struct err *e)
 {
@@ -152,12 +215,56 @@ static int split_list(struct file_list *images, struct file_list *masks, const c
     if (!masks->items)
         return -1;
     for (size_t i = 0; i < images->count; i++)
-        if (cut_suffix(images->items[i].stem, suffix, base))
+        if (*suffix ? cut_suffix(images->items[i].stem, suffix, base)
+                    : is_png(images->items[i].path))
             masks->items[masks->count++] = images->items[i];
         else
             images->items[kept++] = images->items[i];
     images->count = kept;
     return 0;
+}
+
+static struct list_entry *find_stem(const struct file_list *list, const char *stem)
+{
+    return list->count ? bsearch(stem, list->items, list->count, sizeof *list->items,
+                                 compare_with_stem)
+                       : NULL;
+}
+
+static void remove_marked(struct file_list *list)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < list->count; i++)
+        if (list->items[i].left_out) {
+            free(list->items[i].stem);
+            free(list->items[i].path);
+        } else {
+            list->items[kept++] = list->items[i];
+        }
+    list->count = kept;
+}
+
+/* Leaves out images with further masks, since no mask alone describes them. Both lists are sorted by
+ * stem, that of masks without the suffix; further masks are still among the images. */
+static void leave_out_several(struct file_list *images, struct file_list *masks,
+                              const char *suffix, struct pairs *pairs)
+{
+    char base[NAME_MAX + 1];
+
+    for (size_t i = 0; *suffix && i < images->count; i++) {
+        struct list_entry *image = is_further_mask(images->items[i].stem, suffix, base)
+                                       ? find_stem(images, base) : NULL;
+        struct list_entry *mask = image ? find_stem(masks, base) : NULL;
+        if (!mask)
+            continue;
+        if (pairs->nseveral == 0)
+            snprintf(pairs->several_name, sizeof pairs->several_name, "%s", image->path);
+        pairs->nseveral += !image->left_out;
+        images->items[i].left_out = image->left_out = mask->left_out = true;
+    }
+    remove_marked(images);
+    remove_marked(masks);
 }
 
 /* Removes the suffix from all stems. Files without it keep their stem and fail to pair later. */
@@ -197,9 +304,14 @@ static int list_images_and_masks(const char *dir, const struct layout_part *part
     if (list_folder(dir, part->images, images, pairs, e) ||
         (!one && list_folder(dir, part->masks, masks, pairs, e)))
         return -1;
-    const struct layout_suffix *suffix = choose_suffix(images, one ? images : masks);
-    if (refuse_channels(dir, images, suffix, e) ||
-        (one && split_list(images, masks, suffix->mask, e)))
+    /* The parts of names are copied, as stems are cut below. */
+    const struct layout_suffix chosen = choose_suffix(images, one ? images : masks);
+    char image_suffix[NAME_MAX + 1], mask_suffix[NAME_MAX + 1];
+    snprintf(image_suffix, sizeof image_suffix, "%s", chosen.image);
+    snprintf(mask_suffix, sizeof mask_suffix, "%s", chosen.mask);
+    const struct layout_suffix suffix = {image_suffix, mask_suffix};
+    if (refuse_channels(dir, images, &suffix, e) ||
+        (one && split_list(images, masks, mask_suffix, e)))
         return -1;
     bool none = images->count == 0;
     const char *other_name = pairs->other_name;
@@ -210,8 +322,10 @@ static int list_images_and_masks(const char *dir, const struct layout_part *part
                        *other_name ? "; other files there are not read, such as " : "", other_name);
     if (one)
         pairs->nothers = 0; /* files beside the images are not worth a warning */
-    cut_suffixes(images, suffix->image);
-    cut_suffixes(masks, suffix->mask);
+    cut_suffixes(masks, mask_suffix);
+    if (one)
+        leave_out_several(images, masks, mask_suffix, pairs);
+    cut_suffixes(images, image_suffix);
     return refuse_equal_stems(dir, images, e) || refuse_equal_stems(dir, masks, e) ? -1 : 0;
 }
 
@@ -258,7 +372,7 @@ static int join_lists(struct file_list *images, struct file_list *masks, struct 
         if (!image->stem)
             continue;
         pairs->items[pairs->count++] = (struct pair){image->stem, image->path, mask->path};
-        *image = (struct list_entry){NULL, NULL};
+        *image = (struct list_entry){0};
         mask->path = NULL;
     }
     return 0;

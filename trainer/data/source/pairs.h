@@ -18,6 +18,8 @@ struct pairs {
     struct pair *items; /* sorted by the bytes of the stem */
     size_t count;
     size_t unpaired; /* images without a mask, which a partial set may have */
+    size_t nseveral; /* images left out because they have several masks, and one of them */
+    char several_name[256];
     size_t nothers;     /* entries that are not images, if images and masks have two folders */
     char other_name[256]; /* the name of one of them */
 };

@@ -57,9 +57,10 @@ static int add_class(struct source *s, const char *name, struct err *e)
     return 0;
 }
 
-/* Adds the pairs of one pair of folders. The stems of a divided set begin with "train/" or "val/",
- * because both sides may use the same names. */
-static int add_part(struct source *s, const struct layout_part *part, bool partial, struct err *e)
+/* Adds the pairs of one pair of folders. prefix begins their stems where several folders may use the
+ * same names. */
+static int add_part(struct source *s, const struct layout_part *part, const char *prefix,
+                    bool partial, struct err *e)
 {
     struct pairs pairs;
     char stem[4096];
@@ -67,9 +68,7 @@ static int add_part(struct source *s, const struct layout_part *part, bool parti
 
     for (size_t i = 0; rc == 0 && i < pairs.count; i++) {
         struct pair *p = &pairs.items[i];
-        snprintf(stem, sizeof stem, "%s%s",
-                 part->side == SOURCE_ANY ? "" : part->side == SOURCE_VAL ? "val/" : "train/",
-                 p->stem);
+        snprintf(stem, sizeof stem, "%s%s%s", prefix, *prefix ? "/" : "", p->stem);
         rc = add_item(s, stem, p->image, p->mask, 0, part->side, e);
         p->image = p->mask = NULL;
     }
@@ -80,6 +79,10 @@ static int add_part(struct source *s, const struct layout_part *part, bool parti
     if (rc == 0 && pairs.unpaired)
         log_warn("%s: %zu images in %s/ have no mask and are not used", s->dir, pairs.unpaired,
                  part->images);
+    if (rc == 0 && pairs.nseveral)
+        log_warn("%s: %zu image%s not used, such as %s: it has several masks, which would have to "
+                 "be merged into one", s->dir, pairs.nseveral, pairs.nseveral > 1 ? "s are" : " is",
+                 pairs.several_name);
     pairs_free(&pairs);
     return rc;
 }
@@ -165,10 +168,41 @@ static int divide_by_lists(struct source *s, struct err *e)
     return 0;
 }
 
+static bool is_not_hidden(const char *name)
+{
+    return name[0] != '.';
+}
+
+/* Adds the pairs of each subfolder with images. */
+static int list_nested(struct source *s, struct err *e)
+{
+    struct tree folders = {0};
+    int rc = list_names(s->dir, NULL, is_not_hidden, &folders, e);
+
+    for (size_t i = 0; rc == 0 && i < folders.count; i++) {
+        struct layout_part part = {.side = SOURCE_ANY};
+        struct tree files = {0};
+        snprintf(part.images, sizeof part.images, "%s", folders.paths[i]);
+        snprintf(part.masks, sizeof part.masks, "%s", folders.paths[i]);
+        if (layout_is_folder(s->dir, part.images))
+            rc = list_names(s->dir, part.images, filename_is_image, &files, e);
+        if (rc == 0 && files.count)
+            rc = add_part(s, &part, part.images, false, e);
+        tree_free(&files);
+    }
+    tree_free(&folders);
+    return rc;
+}
+
 static int list_pairs(struct source *s, const struct layout *l, struct err *e)
 {
+    static const char *const prefixes[] = {
+        [SOURCE_ANY] = "", [SOURCE_TRAIN] = "train", [SOURCE_VAL] = "val"};
+
+    if (l->nested)
+        return list_nested(s, e);
     for (int i = 0; i < l->nparts; i++)
-        if (add_part(s, &l->parts[i], l->partial, e))
+        if (add_part(s, &l->parts[i], prefixes[l->parts[i].side], l->partial, e))
             return -1;
     return l->nparts == 1 ? divide_by_lists(s, e) : 0;
 }
@@ -213,11 +247,6 @@ static bool is_idx(const char *name)
 static bool is_records(const char *name)
 {
     return is_kind(name, CONTAINER_TFRECORD);
-}
-
-static bool is_not_hidden(const char *name)
-{
-    return name[0] != '.';
 }
 
 /* Class names are the lines of batches.meta.txt, or numbers if there is no such file. */
@@ -380,7 +409,7 @@ static int refuse_single_class(const struct source *s, const struct tree *folder
 
     for (size_t i = 0; i < folders->count; i++) {
         snprintf(path, sizeof path, "%s/%s", s->dir, folders->paths[i]);
-        if (layout_find(path, &l, &ignored) == 1)
+        if (layout_find(path, &(struct source_folders){0}, &l, &ignored) == 1)
             return err_set(e, ERR_DATA, "%s: images and masks lie in its folder %s: name that one "
                            "(%s)", s->dir, folders->paths[i], path);
     }
@@ -496,9 +525,10 @@ static int refuse_masks_as_classes(struct source *s, struct err *e)
         return 0;
     const char *name = s->class_names[masks];
     const char *other = s->class_names[masks == 0];
-    return err_set(e, ERR_DATA, "%s: %s/ seems to hold masks, not images of a class. If so: ln -s "
-                   "%s %s/images and ln -s %s %s/masks. If it is a class, rename it and its files",
-                   s->dir, name, other, s->dir, name, s->dir);
+    return err_set(e, ERR_CONFIG, "%s: %s/ seems to hold masks, not images of a class. If so: "
+                   "data.images=%s and data.masks=%s (unet-train data: --image-folder, "
+                   "--mask-folder). If it is a class, rename it and its files", s->dir, name,
+                   other, name);
 }
 
 /* Refuses a data folder with only folders of held-out data, such as val/ and test/, which would
@@ -567,10 +597,10 @@ static int list_containers(struct source *s, struct err *e)
     return found;
 }
 
-static int list_samples(struct source *s, struct err *e)
+static int list_samples(struct source *s, const struct source_folders *folders, struct err *e)
 {
     struct layout layout;
-    int found = layout_find(s->dir, &layout, e);
+    int found = layout_find(s->dir, folders, &layout, e);
 
     if (found > 0) {
         s->format = SOURCE_PAIRS;
@@ -601,17 +631,20 @@ static int check_finished(const char *dir, struct err *e)
     return rc;
 }
 
-struct source *source_open(const char *dir, struct err *e)
+struct source *source_open(const char *dir, const struct source_folders *folders, struct err *e)
 {
+    struct source_folders choice = folders ? *folders : (struct source_folders){0};
     struct source *s = source_attach(dir, SOURCE_PAIRS, e);
     struct stat st;
 
+    choice.images = choice.images && *choice.images ? choice.images : NULL;
+    choice.masks = choice.masks && *choice.masks ? choice.masks : NULL;
     if (!s)
         return NULL;
     if (stat(dir, &st) || !S_ISDIR(st.st_mode))
         err_errno(e, ERR_DATA, stat(dir, &st) ? errno : ENOTDIR,
                   "%s: a data folder has images/ and masks/", dir);
-    else if (check_finished(dir, e) == 0 && list_samples(s, e) == 0) {
+    else if (check_finished(dir, e) == 0 && list_samples(s, &choice, e) == 0) {
         if (s->count) {
             qsort(s->items, s->count, sizeof *s->items, compare_stems);
             return s;
