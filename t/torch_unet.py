@@ -110,6 +110,11 @@ def take_over(model, weights):
         if not name.endswith("num_batches_tracked"):
             own[name] = torch.from_numpy(weights[name].reshape(tensor.shape))
     model.load_state_dict(own)
+    for module in model.modules():
+        if isinstance(module, nn.BatchNorm2d) and not module.running_mean.any() and \
+                (module.running_var == 1).all():
+            module.momentum = 1.0  # the first batch sets the running statistics
+            module.register_forward_hook(lambda m, *_: setattr(m, "momentum", 0.1))
 
 
 def cross_entropy(logits, target, weights):

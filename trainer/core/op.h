@@ -187,7 +187,8 @@ extern const struct op_kind conv_transpose2d_kind;
 extern const struct op_kind conv_transpose2d_grad_kind;
 
 /* Batch norm (Ioffe and Szegedy, ICML 2015): normalises by the statistics of the batch and updates
- * the running ones, whose variance is unbiased. With attr.relu, which fusion sets, a ReLU follows,
+ * the running ones, whose variance is unbiased. The first batch sets them (op_is_fresh), so that
+ * they are not biased towards their initial values. With attr.relu, which fusion sets, a ReLU follows,
  * and the gradient computes y again. With attr.coef as well, out[0] is OP_COEF, [2][C], of the
  * next op, and out[0] of the gradient is OP_NORM_GRAD_COEF, [5][C].
  *   (x, gamma, beta, running mean, running var) -> y, saved[2][C] = mean, 1 / sqrt(var + eps)
@@ -195,6 +196,13 @@ extern const struct op_kind conv_transpose2d_grad_kind;
 extern const struct op_kind batch_norm_kind;
 extern const struct op_kind batch_norm_grad_kind;
 extern const struct op_kind batch_norm_infer_kind; /* batch norm by the running statistics -> y */
+
+/* Whether running statistics of a channel still have their initial values, which no batch leaves
+ * behind: in floats, a mean of 0 and a variance of 1. */
+static inline bool op_is_fresh(float running_mean, float running_var)
+{
+    return running_mean == 0 && running_var == 1;
+}
 
 /* Applies batch_norm_infer to the weights, and the bias if there is one, of the convolution before
  * it, which then computes both (passes/fuse.h).

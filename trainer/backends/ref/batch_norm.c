@@ -118,7 +118,7 @@ static void ref_batch_norm_finish_statistics(const struct op *op, const double *
     size_t nchannels = tensor_channels(op->in[0]);
     float *mean_out = op->out[1]->data, *scale_out = mean_out + nchannels;
     float *running_mean = op->in[3]->data, *running_var = op->in[4]->data;
-    double count = sums[2 * nchannels], momentum = op->attr.momentum;
+    double count = sums[2 * nchannels];
     double unbiased = count > 1 ? count / (count - 1) : 1;
 
     for (size_t c = 0; c < nchannels; c++) {
@@ -127,6 +127,7 @@ static void ref_batch_norm_finish_statistics(const struct op *op, const double *
 
         mean_out[c] = (float)mean;
         scale_out[c] = (float)(1 / sqrt(var + op->attr.eps));
+        double momentum = op_is_fresh(running_mean[c], running_var[c]) ? 1 : op->attr.momentum;
         running_mean[c] = (float)((1 - momentum) * (double)running_mean[c] + momentum * mean);
         running_var[c] =
             (float)((1 - momentum) * (double)running_var[c] + momentum * var * unbiased);

@@ -33,7 +33,7 @@ static void batch_norm_finish_statistics(const struct op *op, const struct norm_
     float *mean_out = op->out[1]->data, *scale_out = mean_out + nchannels;
     const float *gamma = op->in[1]->data, *beta = op->in[2]->data;
     float *running_mean = op->in[3]->data, *running_var = op->in[4]->data;
-    double count = w->sums[2 * nchannels], momentum = op->attr.momentum;
+    double count = w->sums[2 * nchannels];
     double unbiased = count > 1 ? count / (count - 1) : 1;
 
     for (size_t c = 0; c < nchannels; c++) {
@@ -42,6 +42,7 @@ static void batch_norm_finish_statistics(const struct op *op, const struct norm_
 
         mean_out[c] = (float)mean;
         scale_out[c] = (float)(1 / sqrt(var + op->attr.eps));
+        double momentum = op_is_fresh(running_mean[c], running_var[c]) ? 1 : op->attr.momentum;
         running_mean[c] = (float)((1 - momentum) * (double)running_mean[c] + momentum * mean);
         running_var[c] =
             (float)((1 - momentum) * (double)running_var[c] + momentum * var * unbiased);

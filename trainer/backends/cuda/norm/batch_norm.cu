@@ -57,10 +57,11 @@ KERNEL(finish_forward, finish_args)
 
         k.saved_out[c] = (float)mean;
         k.saved_out[k.channels + c] = scale;
-        k.running_mean[c] =
-            (float)((1 - k.momentum) * (double)k.running_mean[c] + k.momentum * mean);
+        double momentum =
+            k.running_mean[c] == 0 && k.running_var[c] == 1 ? 1 : k.momentum; /* op_is_fresh */
+        k.running_mean[c] = (float)((1 - momentum) * (double)k.running_mean[c] + momentum * mean);
         k.running_var[c] =
-            (float)((1 - k.momentum) * (double)k.running_var[c] + k.momentum * var * unbiased);
+            (float)((1 - momentum) * (double)k.running_var[c] + momentum * var * unbiased);
         k.a[c] = k.gamma[c] * scale;
         k.c[c] = k.beta[c] - (float)mean * k.a[c];
     }
