@@ -39,10 +39,12 @@ struct rendezvous_hello {
 
 struct rendezvous_call {
     uint64_t mark;
-    int32_t rank, unused;
     unsigned char nonce[CHANNEL_NONCE];
+    int32_t rank;
     unsigned char frame[CHANNEL_OVERHEAD + sizeof(struct rendezvous_hello)];
 };
+_Static_assert(sizeof(struct rendezvous_call) == 44 + CHANNEL_OVERHEAD +
+               sizeof(struct rendezvous_hello), "a call has no gaps");
 
 enum rendezvous_verdict { RENDEZVOUS_WAIT, RENDEZVOUS_AGREED, RENDEZVOUS_FAILED };
 

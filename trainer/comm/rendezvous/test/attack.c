@@ -206,7 +206,7 @@ static void test_middle(void)
        "and can read neither the blob nor the hello");
     change_byte(DOWN, 20, 1);
     ok(failed(1, "has another token"), "it changes the greeting: %s", ranks[1].got.e.text);
-    change_byte(UP, 8, 1);
+    change_byte(UP, offsetof(struct rendezvous_call, rank), 1);
     ok(failed(0, "calls itself rank 0 had another token, or its messages are changed") &&
            failed(1, "has another token"),
        "it changes the rank of the call: %s", ranks[0].got.e.text);
