@@ -131,7 +131,8 @@ ok "another program has rank 0's port" wait_until 20 test -e taken
 write_run taken.json 2 0.001 12
 cat >taken.sh <<EOF
 index=\${OMPI_COMM_WORLD_RANK:-\$PMI_RANK}
-export TF_CONFIG='{"cluster":{"worker":["$host:$port","$host:$((port + 1))"]},"task":{"type":"worker","index":'\$index'}}'
+workers='"$host:$port","$host:$((port + 1))"'
+export TF_CONFIG='{"cluster":{"worker":['\$workers']},"task":{"type":"worker","index":'\$index'}}'
 exec unet-train train --run taken.json --out "$TMP/port"
 EOF
 ok "two ranks train all the same" mpirun -np 2 bash taken.sh

@@ -228,7 +228,8 @@ static void receive_echo(struct mesh *m, struct line *l)
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     if (n <= 0 && l->peer)
-        postpone(l, n ? strerror(errno) : "something else, or a rank of another rehearsal, hangs up");
+        postpone(l, n ? strerror(errno)
+                      : "something else, or a rank of another rehearsal, hangs up");
     else if (n <= 0)
         close_line(l);
     else if ((l->length += (size_t)n) == sizeof l->message) {

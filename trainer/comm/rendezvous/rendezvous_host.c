@@ -439,8 +439,8 @@ static void set_missing(const struct host *h, struct err *e)
         snprintf(silent, sizeof silent, "; a connection from %s sends nothing: its process is "
                  "stopped, or not a rank", h->callers->address);
     if (h->port != c->ports[0])
-        snprintf(other, sizeof other, "; port %d of the cluster spec belongs to another program, or "
-                 "this run was started twice (ss -ltnp)", c->ports[0]);
+        snprintf(other, sizeof other, "; port %d of the cluster spec belongs to another program, "
+                 "or this run was started twice (ss -ltnp)", c->ports[0]);
     err_set(e, ERR_PEER, "rank 0 of %d on %s has waited %g s at port %d: %s did not connect"
             "%s%s%s%s; %s output or the system's log says why; unetctl doctor --gpus N looks for "
             "reasons", c->size, c->host, c->timeout_s, h->port, names, h->impostor, silent,

@@ -94,7 +94,8 @@ static struct relay {
 } *relay; /* shared with its process */
 
 static pid_t relay_process;
-static char direct_file[] = "/tmp/unetctl-direct.XXXXXX", relayed_file[] = "/tmp/unetctl-relay.XXXXXX";
+static char direct_file[] = "/tmp/unetctl-direct.XXXXXX";
+static char relayed_file[] = "/tmp/unetctl-relay.XXXXXX";
 
 static void make_files(void)
 {

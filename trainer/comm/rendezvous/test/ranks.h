@@ -38,7 +38,8 @@ struct rank {
     double delay_s; /* before the rank starts */
     double leave_s; /* time after which the rank is killed; 0 for never */
     const char *hosts_file; /* $UNETCTL_HOSTS, or NULL */
-    void (*live)(struct rank *, struct rendezvous *, struct outcome *); /* what it does then, or NULL */
+    /* What it does after the rendezvous, or NULL. */
+    void (*live)(struct rank *, struct rendezvous *, struct outcome *);
     pid_t process;
     int pipe;
     struct outcome got;
