@@ -11,7 +11,7 @@
 static unsigned char token[TOKEN_SIZE] = {1};
 static struct channel_origin origin = {.mark = 2, .rank = 3, .host_nonce = {4}, .rank_nonce = {5}};
 static struct channel host, rank;
-static unsigned char frame[SIZE];
+static unsigned char frame[2 * SIZE];
 
 static void begin(void)
 {
