@@ -67,7 +67,8 @@ static struct outcome run_rendezvous(int n)
     const char **hosts = malloc((size_t)n * sizeof *hosts);
     int *ports = malloc((size_t)n * sizeof *ports), release[2], results[2];
     struct rendezvous_config c = {.size = n, .hosts = hosts, .ports = ports, .host = "here",
-                                  .device = "", .program = "bench", .timeout_s = 120};
+                                  .device = "", .program = "bench", .folder = ".",
+                                  .timeout_s = 120};
     struct outcome o, all = {0};
 
     if (!hosts || !ports || pipe(release) || pipe(results))

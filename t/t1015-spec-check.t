@@ -102,6 +102,29 @@ EOF
 is "$(with_guest '{"step":"1.0","rank":1}
 ' 1)" '0 codes: 0 0' 'a process of another step does not count as a rank'
 is "$(cat guest.out)" '{"other":"."}' '... it learns whose port this is'
+cat >crowd.py <<'EOF'
+import socket, sys, time
+for _ in range(300):
+    try:
+        socket.create_connection(("127.0.0.1", int(sys.argv[1])))
+        break
+    except OSError:
+        time.sleep(0.1)
+crowd = [socket.create_connection(("127.0.0.1", int(sys.argv[1]))) for _ in range(300)]
+for s in crowd[::2]:
+    s.sendall(b'{"st')
+open("crowd", "w")
+time.sleep(60)
+EOF
+check 0 --timeout 20 >/dev/null 2>"$ERR" &
+first=$!
+python3 crowd.py "$base" &
+crowd=$!
+ok "300 guests who do not end a line" wait_until 30 test -e crowd
+options=(--timeout 20)
+is "$(ranks 1 2)" 'codes: 0 0' '... delay no rank'
+kill $crowd
+ok '... and are no finding' wait $first
 python3 -c 'import http.server, sys
 handler = http.server.SimpleHTTPRequestHandler
 http.server.HTTPServer(("", int(sys.argv[1])), handler).serve_forever()' "$base" 2>http &

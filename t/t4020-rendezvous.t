@@ -65,7 +65,7 @@ rank 0 here && rank 1 here && rank 2 elsewhere
 wait
 is "$(codes)" "5 5 5 " "a rank with another results folder is an error of all ranks"
 like 2.err "another token" "the rank says that its token differs"
-like 0.err "rank 2 \($host\) did not connect; one from .* that calls itself rank 2 .* had another token" \
+like 0.err "rank 2 \($host\) did not connect; one from .* that calls itself rank 2 had another token" \
     "rank 0 says which rank had another token"
 
 new
@@ -75,6 +75,49 @@ rank 0 twice && rank 1 twice
 wait
 is "$(codes)" "5 5 5 " "a rank that connects twice is an error of all ranks"
 like 0.err "rank 1 connected twice" "the error names the rank that connected twice"
+
+# A stranger calls rank 0 as a rank would: 40 bytes of greeting, then a refusal of 4 zeros.
+new
+write_run patient.json 3 0.001 10
+rank 0 strange patient.json
+cat >stranger.py <<'EOF'
+import socket, struct, sys, time
+end = time.time() + 10
+while True:
+    try:
+        s = socket.create_connection(("127.0.0.1", int(sys.argv[1])), 10)
+        break
+    except OSError:
+        if time.time() > end:
+            sys.exit("rank 0 does not listen")
+        time.sleep(0.05)
+answer = s.recv(40, socket.MSG_WAITALL)
+s.sendall(b"unrdvz02" + bytes(32) + struct.pack("=iI", 1, 208) + bytes(208 + 32))
+while part := s.recv(4096):
+    answer += part
+print(len(answer), answer[:8].decode(), answer[40:].hex())
+EOF
+is "$(python3 stranger.py $port)" "44 unrdvz02 00000000" \
+    "a stranger that calls itself rank 1 gets a refusal and nothing else"
+rank 1 strange patient.json && rank 2 strange patient.json
+wait
+unlike 0.err 'did not connect|connected twice' "the ranks meet in spite of it"
+
+# A stranger that listens at rank 0's port, and never answers.
+new
+python3 -c "import socket, time
+s = socket.create_server(('', $port)); open('squatter', 'w')
+time.sleep(60)" &
+squatter=$!
+ok "another program has rank 0's port" wait_until 20 test -e squatter
+for r in 0 1 2; do rank $r squat patient.json; done
+ok "the ranks end" wait_until 40 test -e 0.code -a -e 1.code -a -e 2.code
+kill $squatter
+wait
+like 0.err "another program uses port $port .*; rank 0 listens at port [0-9]+, .*squat/port" \
+    "rank 0 says where it listens instead"
+unlike 0.err 'did not connect|not reached' "the ranks meet there"
+is "$(cat -- *.err | grep -c 'not reached')" 0 "no rank misses rank 0"
 
 # Without a launcher MPI knows nothing of the others, who have met all the same.
 new

@@ -7,6 +7,7 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,12 +17,24 @@
 
 #include "src/clock.h"
 #include "src/cluster/resolve.h"
+#include "src/format/hmac.h"
 
 #define ALL_UP_TO 32
-#define MESSAGE 128      /* bytes of a greeting, and of an answer */
 #define RETRY_S 0.1      /* delay after a failed attempt: the peer may not have started yet */
 #define CONNECT_S 3.0    /* a peer that has not answered by then is tried again */
-#define MAX_GUESTS 4096
+#define STRANGERS 256    /* connections that may be open in addition to the ranks' */
+#define MARK "unetctl doctor 2" /* changes with the message */
+
+enum message_kind { GREETING = 1, ANSWER = 2 };
+
+/* A record in the machine's byte order. */
+struct message {
+    char mark[16];
+    int32_t kind, index; /* of the sender */
+    double time;         /* its clock */
+    unsigned char nonce[16]; /* random; the answer repeats the greeting's */
+    unsigned char code[HMAC_SIZE]; /* of all before it, with the rehearsal's token */
+};
 
 /* One connection: to a peer, or from a rank that greets this one (peer is NULL). */
 struct line {
@@ -31,15 +44,17 @@ struct line {
     /* by clock_now(): when the connection was begun, from when it may be tried again, and when the
      * greeting was sent */
     double since, again, sent;
-    char buffer[MESSAGE];
+    unsigned char nonce[16]; /* of the greeting */
+    struct message message;  /* the one that is being received */
     size_t length;
 };
 
 struct mesh {
     int listener, index;
-    const char *token;
+    struct hmac key;
     struct line *lines; /* the peers', then those of greeting ranks */
-    size_t npeers, nlines, capacity, nanswered;
+    size_t npeers, nlines, capacity, nranks, nexpected, nanswered;
+    bool *answered; /* by rank: its greeting was answered */
     struct pollfd *polls;
 };
 
@@ -93,20 +108,39 @@ static void start_line(struct line *l)
     freeaddrinfo(found);
 }
 
-static void send_message(struct line *l, const char *fmt, const char *token, int index, double time)
+static void sign_message(const struct mesh *m, const struct message *message,
+                         unsigned char dst[HMAC_SIZE])
 {
-    char message[MESSAGE] = "";
+    hmac_sign(&m->key, &(struct hmac_part){message, offsetof(struct message, code)}, 1, dst);
+}
 
-    snprintf(message, sizeof message, fmt, token, index, time);
+static void send_message(const struct mesh *m, struct line *l, enum message_kind kind)
+{
+    struct message message = {.mark = {0}, .kind = kind, .index = m->index, .time = wall_clock()};
+
+    memcpy(message.mark, MARK, sizeof message.mark);
+    memcpy(message.nonce, l->nonce, sizeof message.nonce);
+    sign_message(m, &message, message.code);
     l->sent = clock_now();
-    if (send(l->fd, message, sizeof message, MSG_NOSIGNAL) != MESSAGE && l->peer)
+    if (send(l->fd, &message, sizeof message, MSG_NOSIGNAL) != (ssize_t)sizeof message && l->peer)
         postpone(l, strerror(errno));
+}
+
+/* Returns whether the line's message is of this kind and from a rank of this rehearsal. */
+static bool is_genuine(const struct mesh *m, const struct line *l, enum message_kind kind)
+{
+    unsigned char code[HMAC_SIZE];
+
+    sign_message(m, &l->message, code);
+    return memcmp(l->message.mark, MARK, sizeof l->message.mark) == 0 &&
+           l->message.kind == (int32_t)kind && hmac_same(code, l->message.code);
 }
 
 static void finish_connect(const struct mesh *m, struct line *l)
 {
     socklen_t n = sizeof(int);
     int error = 0;
+    struct err e;
 
     getsockopt(l->fd, SOL_SOCKET, SO_ERROR, &error, &n);
     if (error) {
@@ -114,7 +148,10 @@ static void finish_connect(const struct mesh *m, struct line *l)
         return;
     }
     l->connected = true;
-    send_message(l, "unetctl-doctor %s %d %.6f\n", m->token, m->index, 0);
+    if (token_draw(l->nonce, sizeof l->nonce, &e))
+        postpone(l, "no random numbers");
+    else
+        send_message(m, l, GREETING);
 }
 
 static bool same_address(const struct sockaddr *a, const struct sockaddr_storage *b)
@@ -146,14 +183,11 @@ static void name_interface(int fd, char dst[32])
 static void take_answer(const struct mesh *m, struct line *l)
 {
     struct mesh_peer *p = l->peer;
-    char token[80];
-    double time;
-    int index;
+    int index = l->message.index;
 
     l->done = true;
     p->rtt_s = clock_now() - l->sent;
-    if (sscanf(l->buffer, "unetctl-doctor %79s %d %lf", token, &index, &time) != 3 ||
-        strcmp(token, m->token) != 0)
+    if (!is_genuine(m, l, ANSWER) || memcmp(l->message.nonce, l->nonce, sizeof l->nonce) != 0)
         snprintf(p->error, sizeof p->error, "something else answers at port %d", p->port);
     else if (index == m->index)
         snprintf(p->error, sizeof p->error, "its name resolves to this rank itself");
@@ -161,36 +195,44 @@ static void take_answer(const struct mesh *m, struct line *l)
         snprintf(p->error, sizeof p->error, "its name resolves to rank %d", index);
     else {
         p->reached = true;
-        p->clock_s = time - (wall_clock() - p->rtt_s / 2);
+        p->clock_s = l->message.time - (wall_clock() - p->rtt_s / 2);
         name_interface(l->fd, p->interface);
         *p->error = 0;
     }
     close_line(l);
 }
 
-/* Answers a greeting. The other side closes the connection first, because the side that does
- * makes its port unusable for a minute, and the run itself needs the port of this side. */
+/* Answers a greeting, and nothing else. The other side closes the connection first, because the
+ * side that does makes its port unusable for a minute, and the run itself needs the port of this
+ * side. */
 static void answer_guest(struct mesh *m, struct line *l)
 {
+    size_t index = (size_t)l->message.index;
+
     l->length = 0;
-    if (strncmp(l->buffer, "unetctl-doctor ", 15) == 0) {
-        send_message(l, "unetctl-doctor %s %d %.6f\n", m->token, m->index, wall_clock());
-        m->nanswered++;
+    if (!is_genuine(m, l, GREETING) || index >= m->nranks) {
+        close_line(l);
+        return;
     }
+    memcpy(l->nonce, l->message.nonce, sizeof l->nonce);
+    send_message(m, l, ANSWER);
+    l->done = true;
+    m->nanswered += !m->answered[index];
+    m->answered[index] = true;
 }
 
 static void receive_echo(struct mesh *m, struct line *l)
 {
-    ssize_t n = recv(l->fd, l->buffer + l->length, MESSAGE - l->length, 0);
+    ssize_t n = recv(l->fd, (char *)&l->message + l->length, sizeof l->message - l->length, 0);
 
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     if (n <= 0 && l->peer)
-        postpone(l, n ? strerror(errno) : "something else answers and hangs up");
+        postpone(l, n ? strerror(errno)
+                      : "something else, or a rank of another rehearsal, hangs up");
     else if (n <= 0)
         close_line(l);
-    else if ((l->length += (size_t)n) == MESSAGE) {
-        l->buffer[MESSAGE - 1] = 0;
+    else if ((l->length += (size_t)n) == sizeof l->message) {
         if (l->peer)
             take_answer(m, l);
         else
@@ -198,17 +240,35 @@ static void receive_echo(struct mesh *m, struct line *l)
     }
 }
 
+/* Returns a line for another guest: one that is not in use, or that of the guest that has been
+ * connected longest without a greeting. NULL if all guests are ranks. */
+static struct line *make_room(struct mesh *m)
+{
+    struct line *oldest = NULL;
+
+    if (m->nlines < m->capacity)
+        return &m->lines[m->nlines++];
+    for (size_t i = m->npeers; i < m->nlines; i++) {
+        struct line *l = &m->lines[i];
+        if (l->fd < 0)
+            return l;
+        if (!l->done && (!oldest || l->since < oldest->since))
+            oldest = l;
+    }
+    if (oldest)
+        close_line(oldest);
+    return oldest;
+}
+
 static void accept_guest(struct mesh *m)
 {
     int fd = accept4(m->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    struct line *l = fd >= 0 ? make_room(m) : NULL;
 
-    if (fd < 0)
-        return;
-    if (m->nlines == m->capacity) {
+    if (l)
+        *l = (struct line){.fd = fd, .connected = true, .since = clock_now()};
+    else if (fd >= 0)
         close(fd);
-        return;
-    }
-    m->lines[m->nlines++] = (struct line){.fd = fd, .connected = true};
 }
 
 static void serve_line(struct mesh *m, struct line *l, short events)
@@ -225,12 +285,12 @@ static void serve_line(struct mesh *m, struct line *l, short events)
         postpone(l, l->connected ? "it accepts the connection but does not answer" : "no answer");
 }
 
-static bool is_finished(const struct mesh *m, size_t nexpected)
+static bool is_finished(const struct mesh *m)
 {
     for (size_t i = 0; i < m->nlines; i++)
-        if (i < m->npeers ? !m->lines[i].done : m->lines[i].fd >= 0)
+        if (i < m->npeers ? !m->lines[i].done : m->lines[i].done && m->lines[i].fd >= 0)
             return false;
-    return m->listener < 0 || m->nanswered >= nexpected;
+    return m->listener < 0 || m->nanswered >= m->nexpected;
 }
 
 /* Performs one round: begins the connections that are due, waits briefly, and handles those with
@@ -253,25 +313,30 @@ static void run_round(struct mesh *m)
         accept_guest(m);
 }
 
-void mesh_greet(int listener, int index, const char *token, struct mesh_peer *peers, size_t npeers,
-                size_t nexpected, double patience_s)
+void mesh_greet(int listener, int index, size_t nranks, const unsigned char token[TOKEN_SIZE],
+                struct mesh_peer *peers, size_t npeers, double patience_s)
 {
-    struct mesh m = {.listener = listener, .index = index, .token = token, .npeers = npeers,
-                     .nlines = npeers, .capacity = npeers + MAX_GUESTS};
+    struct mesh m = {.listener = listener, .index = index, .nranks = nranks, .npeers = npeers,
+                     .nlines = npeers, .capacity = npeers + nranks + STRANGERS};
     double end = clock_now() + patience_s;
 
+    hmac_init(&m.key, token, TOKEN_SIZE);
+    for (size_t i = 0; i < nranks; i++)
+        m.nexpected += mesh_is_peer(i, (size_t)index, nranks);
     m.lines = calloc(m.capacity, sizeof *m.lines);
     m.polls = calloc(m.capacity + 1, sizeof *m.polls);
+    m.answered = calloc(nranks, sizeof *m.answered);
+    bool ready = m.lines && m.polls && m.answered;
     for (size_t i = 0; i < npeers; i++) {
-        snprintf(peers[i].error, sizeof peers[i].error, "%s", m.lines &&
-                 m.polls ? "no answer" : "no memory");
+        snprintf(peers[i].error, sizeof peers[i].error, "%s", ready ? "no answer" : "no memory");
         if (m.lines)
             m.lines[i] = (struct line){.fd = -1, .peer = &peers[i]};
     }
-    while (m.lines && m.polls && clock_now() < end && !is_finished(&m, nexpected))
+    while (ready && clock_now() < end && !is_finished(&m))
         run_round(&m);
     for (size_t i = 0; m.lines && i < m.nlines; i++)
         close_line(&m.lines[i]);
     free(m.lines);
     free(m.polls);
+    free(m.answered);
 }

@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "src/run/token.h"
+
 struct mesh_peer {
     int index;        /* its rank */
     const char *host; /* as the cluster specification names it */
@@ -23,11 +25,11 @@ struct mesh_peer {
  * and the next 32 ranks, where rank 0 follows the last. */
 bool mesh_is_peer(size_t i, size_t j, size_t nranks);
 
-/* Greets all peers and answers the nexpected ranks that greet this one, until both are done or
- * patience_s seconds have passed. listener is from listener_open, or -1 to answer none. Ranks of
- * one job have the same token, of up to 79 letters; a peer that answers with another is not
- * reached. */
-void mesh_greet(int listener, int index, const char *token, struct mesh_peer *peers, size_t npeers,
-                size_t nexpected, double patience_s);
+/* Greets all peers and answers those of the nranks ranks that should greet this one, until both are
+ * done or patience_s seconds have passed. listener is from listener_open, or -1 to answer none.
+ * Ranks of one rehearsal have the same token, by which messages are signed: others are not
+ * answered, and a peer with another token is not reached. */
+void mesh_greet(int listener, int index, size_t nranks, const unsigned char token[TOKEN_SIZE],
+                struct mesh_peer *peers, size_t npeers, double patience_s);
 
 #endif

@@ -19,6 +19,7 @@
 #include "src/atomicfile.h"
 #include "src/cluster/listener.h"
 #include "src/cluster/resolve.h"
+#include "src/run/token.h"
 
 #define MAX_HOST 256
 
@@ -136,40 +137,30 @@ static json_t *encode_peer(const struct mesh_peer *p)
                      p->clock_s, "error", p->error);
 }
 
-/* Derives the token from the job. Other jobs, and other programs at these ports, have another. */
-static void make_token(const struct spec *s, char token[80])
-{
-    const char *job = getenv("SLURM_JOB_ID");
-    char *text = json_dumps(s->workers, JSON_COMPACT), hex[65];
-
-    spec_report_hash(text ? text : "", hex);
-    snprintf(token, 80, "%.40s-%.16s", job ? job : "local", hex);
-    free(text);
-}
-
-static json_t *greet_peers(const struct spec *s, int listener)
+static int greet_peers(const struct spec *s, const char *folder, int listener, json_t **dst,
+                       struct err *e)
 {
     struct mesh_peer *peers = calloc(s->world, sizeof *peers);
     char (*hosts)[MAX_HOST] = calloc(s->world, sizeof *hosts);
-    size_t npeers = 0, nexpected = 0, own = (size_t)s->index;
-    json_t *list = json_array();
-    char token[80];
+    size_t npeers = 0, own = (size_t)s->index;
+    unsigned char token[TOKEN_SIZE];
+    int rc = token_share(folder, token, e);
 
-    make_token(s, token);
-    for (size_t j = 0; peers && hosts && j < s->world; j++) {
-        nexpected += mesh_is_peer(j, own, s->world);
+    *dst = json_array();
+    for (size_t j = 0; rc == 0 && peers && hosts && j < s->world; j++) {
         if (!mesh_is_peer(own, j, s->world))
             continue;
         int port = split_address(s, j, hosts[npeers]);
         peers[npeers] = (struct mesh_peer){.index = (int)j, .host = hosts[npeers], .port = port};
         npeers++;
     }
-    mesh_greet(listener, s->index, token, peers, npeers, nexpected, PROBE_PATIENCE_S);
+    if (rc == 0)
+        mesh_greet(listener, s->index, s->world, token, peers, npeers, PROBE_PATIENCE_S);
     for (size_t i = 0; i < npeers; i++)
-        json_array_append_new(list, encode_peer(&peers[i]));
+        json_array_append_new(*dst, encode_peer(&peers[i]));
     free(hosts);
     free(peers);
-    return list;
+    return rc;
 }
 
 static json_t *look_at_data(const char *dir)
@@ -221,7 +212,7 @@ int probe_run(const char *folder, const char *data_dir, const char *backend, str
     char host[MAX_HOST];
     struct spec s;
     json_t *facts, *peers, *spec;
-    int listener, port, rc;
+    int listener, port, greeted, rc;
 
     if (read_spec(&s, e))
         return -1;
@@ -229,7 +220,7 @@ int probe_run(const char *folder, const char *data_dir, const char *backend, str
     listener = listener_open(host, port); /* first, because the others may already be connecting */
     if (listener < 0)
         snprintf(taken, sizeof taken, "port %d: %s", port, strerror(errno));
-    peers = greet_peers(&s, listener);
+    greeted = greet_peers(&s, folder, listener, &peers, e);
     spec = describe_spec(getenv("TF_CONFIG"), host, port);
     unsetenv("TF_CONFIG"); /* it is this rank's own, not a stale one */
     facts = facts_collect(backend);
@@ -247,7 +238,7 @@ int probe_run(const char *folder, const char *data_dir, const char *backend, str
     json_object_set_new(facts, "lock", try_lock(folder));
     if (listener >= 0)
         close(listener);
-    rc = write_facts(folder, s.index, facts, e);
+    rc = greeted ? -1 : write_facts(folder, s.index, facts, e);
     json_decref(facts);
     json_decref(s.root);
     return rc;

@@ -26,6 +26,14 @@
  * late */
 #define GRACE_S 10
 #define RETRY_S 0.1
+#define GUESTS 256 /* connections whose report is awaited at the same time */
+
+struct guest {
+    int fd;
+    double until_s;
+    char *line; /* LINE_SIZE bytes, of which n have arrived */
+    size_t n;
+};
 
 struct spec_check {
     struct spec_view *v;
@@ -34,6 +42,8 @@ struct spec_check {
     size_t nfds, ntasks;
     json_t *findings; /* [{"rank":R,"node":N,"problem":P,"remedy":W}, ...] */
     double deadline_s;
+    struct guest guests[GUESTS]; /* the one connected longest first */
+    size_t nguests;
 };
 
 static json_t *make_report(const struct spec_view *v)
@@ -142,8 +152,19 @@ static void set_timeout(int fd, int which, double seconds)
     setsockopt(fd, SOL_SOCKET, which, &t, sizeof t);
 }
 
-/* Returns one line of JSON received before the deadline, or NULL. */
-static json_t *receive_report(int fd, double deadline_s)
+/* Returns the JSON object that n bytes are, or NULL. */
+static json_t *decode_line(const char *line, size_t n)
+{
+    json_t *value = json_loadb(line, n, 0, NULL);
+
+    if (json_is_object(value))
+        return value;
+    json_decref(value);
+    return NULL;
+}
+
+/* Returns rank 0's verdict, received before the deadline, or NULL. */
+static json_t *receive_verdict(int fd, double deadline_s)
 {
     static char line[LINE_SIZE];
     size_t n = 0;
@@ -160,11 +181,7 @@ static json_t *receive_report(int fd, double deadline_s)
             return NULL;
         n += (size_t)got;
     }
-    json_t *value = json_loadb(line, n, 0, NULL);
-    if (json_is_object(value))
-        return value;
-    json_decref(value);
-    return NULL;
+    return decode_line(line, n);
 }
 
 /* Sends value as a line and releases it. Returns 0 or -1. */
@@ -189,27 +206,87 @@ static int send_line(int fd, json_t *value)
     return rc;
 }
 
-/* Handles one connection: accepts a rank of this step, refuses a rank of another step, and
- * closes the connection of anything else. */
-static void receive_rank(struct spec_check *c, int fd)
+static void drop_guest(struct spec_check *c, size_t i)
 {
-    double until_s = clock_now() + REPORT_S;
-    json_t *report = receive_report(fd, until_s < c->deadline_s ? until_s : c->deadline_s);
-    bool is_ours = report && strcmp(spec_report_text(report, "step"), c->v->step) == 0;
+    struct guest *g = &c->guests[i];
 
-    if (is_ours) {
-        c->fds[c->nfds++] = fd;
+    if (g->fd >= 0)
+        close(g->fd);
+    free(g->line);
+    memmove(g, g + 1, (--c->nguests - i) * sizeof *g);
+}
+
+/* Accepts a connection, which replaces the oldest one if there are too many. */
+static void accept_guest(struct spec_check *c)
+{
+    int fd = accept4(c->v->fd, NULL, NULL, SOCK_CLOEXEC);
+    bool full = fd < 0 ? errno == EMFILE || errno == ENFILE : c->nguests == GUESTS;
+
+    if (c->nguests && full)
+        drop_guest(c, 0);
+    char *line = fd >= 0 ? malloc(LINE_SIZE) : NULL;
+    if (line)
+        c->guests[c->nguests++] = (struct guest){fd, clock_now() + REPORT_S, line, 0};
+    else if (fd >= 0)
+        close(fd);
+}
+
+/* Handles a complete report: accepts a rank of this step, refuses a rank of another step, and
+ * ignores anything else. */
+static void take_guest(struct spec_check *c, struct guest *g)
+{
+    json_t *report = decode_line(g->line, g->n);
+
+    if (report && strcmp(spec_report_text(report, "step"), c->v->step) == 0) {
+        c->fds[c->nfds++] = g->fd;
+        g->fd = -1;
         take_report(c, report);
         return;
     }
     if (report)
-        send_line(fd, json_pack("{s:s}", "other", c->v->step));
+        send_line(g->fd, json_pack("{s:s}", "other", c->v->step));
     json_decref(report);
-    close(fd);
+}
+
+/* Returns whether the guest's report is still incomplete. */
+static bool read_guest(struct spec_check *c, struct guest *g)
+{
+    char *end = g->line + g->n;
+    ssize_t got = recv(g->fd, end, LINE_SIZE - g->n, MSG_DONTWAIT);
+
+    if (got < 0 && (errno == EAGAIN || errno == EINTR))
+        return true;
+    if (got <= 0)
+        return false;
+    g->n += (size_t)got;
+    if (!memchr(end, '\n', (size_t)got))
+        return g->n < LINE_SIZE;
+    take_guest(c, g);
+    return false;
+}
+
+/* Waits until something arrives, and handles it. */
+static void serve_guests(struct spec_check *c, double left_s)
+{
+    struct pollfd p[GUESTS + 1];
+    size_t n = c->nguests;
+    double now;
+
+    for (size_t i = 0; i < n; i++)
+        p[i] = (struct pollfd){c->guests[i].fd, POLLIN, 0};
+    p[n] = (struct pollfd){c->v->fd, POLLIN, 0};
+    if (poll(p, n + 1, left_s < 0.5 ? (int)(left_s * 1000) + 1 : 500) < 0)
+        return;
+    now = clock_now();
+    for (size_t i = n; i-- > 0 && c->nfds + 1 < c->ntasks;)
+        if (p[i].revents ? !read_guest(c, &c->guests[i]) : now > c->guests[i].until_s)
+            drop_guest(c, i);
+    if (p[n].revents)
+        accept_guest(c);
 }
 
 /* Receives reports until there is one for each other rank, two of the same rank counting as two,
- * or the time is up. */
+ * or the time is up. Connections that send nothing delay no rank. */
 static void gather_reports(struct spec_check *c)
 {
     struct rlimit files;
@@ -220,15 +297,12 @@ static void gather_reports(struct spec_check *c)
     }
     while (c->nfds + 1 < c->ntasks) {
         double left = c->deadline_s - clock_now();
-        struct pollfd p = {.fd = c->v->fd, .events = POLLIN};
         if (left <= 0)
-            return;
-        if (poll(&p, 1, (int)(left * 1000) + 1) <= 0)
-            continue;
-        int fd = accept4(c->v->fd, NULL, NULL, SOCK_CLOEXEC);
-        if (fd >= 0)
-            receive_rank(c, fd);
+            break;
+        serve_guests(c, left);
     }
+    while (c->nguests)
+        drop_guest(c, 0);
 }
 
 /* Adds a finding for each of the first 20 missing ranks, and one for all others. */
@@ -381,7 +455,7 @@ static int report_to_first(struct spec_view *v, double timeout_s, struct err *e)
     if (fd < 0)
         return report_alone(v, why, e);
     json_t *verdict = send_line(fd, make_report(v)) ? NULL
-                      : receive_report(fd, clock_now() + timeout_s + GRACE_S);
+                      : receive_verdict(fd, clock_now() + timeout_s + GRACE_S);
     close(fd);
     if (!verdict)
         return report_alone(v, "the process there is not unetctl spec --check, or it ended", e);

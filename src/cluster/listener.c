@@ -28,25 +28,16 @@ static int listen_at(const struct sockaddr *address, socklen_t n)
     return -1;
 }
 
-/* Returns the addresses of host and port, to be freed by freeaddrinfo, or NULL with errno. */
-static struct addrinfo *find_addresses(const char *host, int port)
+static int listen_as(const char *host, int port)
 {
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV}, *found;
     char service[16];
 
     snprintf(service, sizeof service, "%d", port);
-    if (resolve_host(host, service, &hints, &found) == 0)
-        return found;
-    errno = EADDRNOTAVAIL;
-    return NULL;
-}
-
-static int listen_as(const char *host, int port)
-{
-    struct addrinfo *found = find_addresses(host, port);
-
-    if (!found)
+    if (resolve_host(host, service, &hints, &found)) {
+        errno = EADDRNOTAVAIL;
         return -1;
+    }
     int fd = listen_at(found->ai_addr, found->ai_addrlen), reason = errno;
     freeaddrinfo(found);
     errno = reason;
@@ -67,23 +58,4 @@ int listener_open(const char *host, int port)
     if (fd < 0 && errno != EADDRINUSE)
         fd = listen_at((struct sockaddr *)&four, sizeof four);
     return fd;
-}
-
-int listener_call(const char *host, int port)
-{
-    struct addrinfo *found = find_addresses(resolve_is_listed(host) ? host : "127.0.0.1", port);
-
-    if (!found)
-        return -1;
-    int fd = socket(found->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    bool is_open = fd >= 0 && (connect(fd, found->ai_addr, found->ai_addrlen) == 0 ||
-                               errno == EINPROGRESS);
-    int reason = errno;
-    freeaddrinfo(found);
-    if (is_open)
-        return fd;
-    if (fd >= 0)
-        close(fd);
-    errno = reason;
-    return -1;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sockets at which a rank waits for others, and connections to those of this machine. */
+/* Sockets at which a rank waits for others. */
 #ifndef UNETCTL_SRC_CLUSTER_LISTENER_H
 #define UNETCTL_SRC_CLUSTER_LISTENER_H
 
@@ -9,10 +9,5 @@
  * (resolve.h) listens only at its own address, since other nodes may be on the same machine with
  * the same port; host may be NULL. The caller closes the socket. */
 int listener_open(const char *host, int port);
-
-/* Returns a non-blocking connection, possibly still in progress, to the process on this machine
- * that already listens at port, of host's own address if $UNETCTL_HOSTS lists host, otherwise of
- * 127.0.0.1. -1 with errno if it fails at once. The caller closes it. */
-int listener_call(const char *host, int port);
 
 #endif

@@ -159,7 +159,7 @@ void sha256_add(struct sha256 *s, const void *data, size_t n)
     }
 }
 
-void sha256_finish(struct sha256 *s, char hex[65])
+void sha256_digest(struct sha256 *s, unsigned char dst[32])
 {
     static const unsigned char padding[64] = {0x80};
     uint64_t bits = s->length * 8;
@@ -169,8 +169,17 @@ void sha256_finish(struct sha256 *s, char hex[65])
         length[i] = (unsigned char)(bits >> (56 - 8 * i));
     sha256_add(s, padding, 1 + (119 - s->length % 64) % 64);
     sha256_add(s, length, 8);
-    for (int i = 0; i < 8; i++)
-        sprintf(hex + 8 * i, "%08x", s->state[i]);
+    for (int i = 0; i < 32; i++)
+        dst[i] = (unsigned char)(s->state[i / 4] >> (24 - 8 * (i % 4)));
+}
+
+void sha256_finish(struct sha256 *s, char hex[65])
+{
+    unsigned char digest[32];
+
+    sha256_digest(s, digest);
+    for (int i = 0; i < 32; i++)
+        sprintf(hex + 2 * i, "%02x", digest[i]);
 }
 
 void sha256_bytes(const void *data, size_t n, char hex[65])

@@ -22,7 +22,9 @@ void sha256_use_instructions(bool use);
 void sha256_init(struct sha256 *s);
 void sha256_add(struct sha256 *s, const void *data, size_t n);
 
-/* Writes 64 lower-case digits and a NUL. s must be initialised again before further use. */
+/* Write the hash: its bytes, or 64 lower-case digits and a NUL. s must be initialised again before
+ * further use. */
+void sha256_digest(struct sha256 *s, unsigned char dst[32]);
 void sha256_finish(struct sha256 *s, char hex[65]);
 
 /* Hashes n bytes. */

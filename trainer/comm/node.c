@@ -16,7 +16,7 @@
 
 #include "src/hash.h"
 #include "src/mem.h"
-#include "trainer/comm/rendezvous/token.h"
+#include "src/run/token.h"
 
 #define STAGE (256 * 1024)      /* bytes of a rank's values that are summed at once */
 #define SMALL_BYTES (32 * 1024) /* the same for node_reduce_small */

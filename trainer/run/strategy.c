@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "src/cluster/resolve.h"
-
+#include "src/run/token.h"
 #include "trainer/comm/comm_mpi.h"
 #include "trainer/run/spec_read.h"
 
@@ -290,7 +290,7 @@ int strategy_meet(const struct strategy *s, const struct settings *config, const
         .rank = s->task, .size = s->tasks, .hosts = (const char *const *)s->spec.hosts,
         .ports = s->spec.ports, .host = s->host, .device = device,
         .program = "unet-train " PACKAGE_VERSION, .plan = run_config_hash(config),
-        .timeout_s = config->train.timeout_s, .interrupt = interrupt};
+        .folder = out, .timeout_s = config->train.timeout_s, .interrupt = interrupt};
 
     *dst = NULL;
     *relayed = false;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A thread polls the connections to the other ranks (on rank 0 to all, elsewhere to rank 0) and
- * exchanges short messages over them. The rank itself reads the recorded error, and sends only its
- * own error and, when it leaves, WORD_BYE. */
+ * exchanges short messages over them, sealed by the channel of the rendezvous. The rank itself
+ * reads the recorded error, and sends only its own error and, when it leaves, WORD_BYE. */
 #include "config.h"
 #include "trainer/comm/rendezvous/lifeline.h"
 
@@ -37,19 +37,21 @@ enum word_kind {
     WORD_HERE   /* to rank 0: the current collective is number `count` */
 };
 
+/* A message; an error's text follows. */
 struct word {
-    uint32_t kind, length; /* length: of the error's text */
+    int32_t kind, code;
     int64_t count;
-    int32_t code, unused;
 };
+
+#define FRAME (CHANNEL_OVERHEAD + sizeof(struct word) + ERR_TEXT_SIZE)
 
 struct peer {
     int socket;
+    struct channel *channel;
     atomic_bool gone; /* it has left or is lost */
     bool answered; /* it has answered the question in flight */
     int64_t count; /* the number of its current collective, in that answer */
-    struct word word; /* the message being received */
-    char text[ERR_TEXT_SIZE];
+    unsigned char frame[FRAME]; /* the message being received */
     size_t nread;
 };
 
@@ -62,7 +64,7 @@ struct lifeline {
     struct pollfd *polls;
     int npeers, wake;
     pthread_t thread;
-    pthread_mutex_t lock; /* held while sending, and to access error */
+    pthread_mutex_t lock; /* held while sealing and sending, and to access error */
     atomic_long count;
     atomic_bool closing, asked, failed;
     double answers_until; /* rank 0: end of the question in flight, or 0 */
@@ -75,19 +77,18 @@ struct lifeline {
  * is dead or stopped, and the message is dropped. */
 static void send_word(struct lifeline *l, struct peer *p, enum word_kind kind, const struct err *e)
 {
-    char message[sizeof(struct word) + ERR_TEXT_SIZE];
-    struct word w = {.kind = kind, .count = l->count,
-                     .length = e ? (uint32_t)strnlen(e->text, ERR_TEXT_SIZE - 1) : 0,
-                     .code = e ? e->code : 0};
+    struct word w = {.kind = kind, .count = l->count, .code = e ? e->code : 0};
+    unsigned char frame[FRAME];
 
     if (p->gone || p->socket < 0)
         return;
-    memcpy(message, &w, sizeof w);
-    if (e)
-        memcpy(message + sizeof w, e->text, w.length);
     pthread_mutex_lock(&l->lock);
-    if (send(p->socket, message, sizeof w + w.length, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 &&
-        errno == EPIPE)
+    size_t nbytes = channel_seal(p->channel, &w, sizeof w, e ? e->text : NULL,
+                                 e ? strnlen(e->text, ERR_TEXT_SIZE) : 0, frame);
+    ssize_t n = send(p->socket, frame, nbytes, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (n < 0 && errno != EPIPE)
+        p->channel->out.place--; /* the next message takes its place */
+    else if (n < (ssize_t)nbytes)
         p->gone = true;
     pthread_mutex_unlock(&l->lock);
 }
@@ -123,17 +124,25 @@ static int rank_of(const struct lifeline *l, const struct peer *p)
     return l->r->rank == 0 ? (int)(p - l->peers) : 0;
 }
 
-static void lose_peer(struct lifeline *l, struct peer *p)
+/* forged: a message arrived that the peer has not sent; otherwise the connection has ended. */
+static void lose_peer(struct lifeline *l, struct peer *p, bool forged)
 {
     struct err e;
     int rank = rank_of(l, p);
 
-    p->gone = true;
+    p->gone = l->closing || !forged; /* it can still be notified after a forged message */
     if (l->closing)
         return;
-    err_set(&e, ERR_PEER, "rank %d on %s is gone: it was killed or has crashed, or its host is "
-            "down; its output or the system's log says why (out of memory?)", rank, l->hosts[rank]);
+    if (forged)
+        err_set(&e, ERR_PEER, "a message of rank %d on %s was changed on its way, or sent by "
+                "another program; look for what relays the connections of the ranks", rank,
+                l->hosts[rank]);
+    else
+        err_set(&e, ERR_PEER, "rank %d on %s is gone: it was killed or has crashed, or its host is "
+                "down; its output or the system's log says why (out of memory?)", rank,
+                l->hosts[rank]);
     record_loss(l, &e, false);
+    p->gone = true;
 }
 
 /* --- rank 0 asks all ranks for their collective --- */
@@ -195,14 +204,15 @@ static bool is_answered(const struct lifeline *l)
 
 /* --- messages --- */
 
-static void handle_word(struct lifeline *l, struct peer *p)
+static void handle_word(struct lifeline *l, struct peer *p, const struct word *w, const char *text,
+                        size_t length)
 {
-    struct err e = {.code = p->word.code ? p->word.code : ERR_PEER};
+    struct err e = {.code = w->code ? w->code : ERR_PEER};
 
-    switch ((enum word_kind)p->word.kind) {
+    switch ((enum word_kind)w->kind) {
     case WORD_BYE: p->gone = true; break;
     case WORD_LOST:
-        memcpy(e.text, p->text, p->word.length);
+        memcpy(e.text, text, length < sizeof e.text ? length : sizeof e.text - 1);
         if (l->r->rank == 0)
             err_rank(&e, rank_of(l, p), l->hosts[rank_of(l, p)]);
         record_loss(l, &e, true);
@@ -214,29 +224,46 @@ static void handle_word(struct lifeline *l, struct peer *p)
         break;
     case WORD_HERE:
         p->answered = true;
-        p->count = p->word.count;
+        p->count = w->count;
         break;
     }
 }
 
+/* Handles a complete frame of nbytes. */
+static void open_word(struct lifeline *l, struct peer *p, size_t nbytes)
+{
+    const unsigned char *payload = p->frame + CHANNEL_HEAD;
+    struct word w;
+
+    p->nread = 0;
+    if (channel_unseal(p->channel, p->frame, nbytes)) {
+        lose_peer(l, p, true);
+        return;
+    }
+    memcpy(&w, payload, sizeof w);
+    handle_word(l, p, &w, (const char *)payload + sizeof w,
+                nbytes - CHANNEL_OVERHEAD - sizeof w);
+}
+
 static void receive_word(struct lifeline *l, struct peer *p)
 {
-    size_t head = sizeof p->word;
-    bool in_head = p->nread < head;
-    char *dst = in_head ? (char *)&p->word + p->nread : p->text + (p->nread - head);
-    size_t wanted = in_head ? head - p->nread : head + p->word.length - p->nread;
-    ssize_t n = recv(p->socket, dst, wanted, MSG_DONTWAIT);
+    size_t wanted = p->nread < CHANNEL_HEAD ? CHANNEL_HEAD : channel_frame_size(p->frame);
+    ssize_t n = recv(p->socket, p->frame + p->nread, wanted - p->nread, MSG_DONTWAIT);
 
     if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
         return;
-    if (n > 0)
-        p->nread += (size_t)n;
-    if (n <= 0 || (p->nread >= head && p->word.length >= sizeof p->text)) {
-        lose_peer(l, p);
-    } else if (p->nread == head + (p->nread >= head ? p->word.length : 1)) {
-        p->nread = 0;
-        handle_word(l, p);
+    if (n <= 0) {
+        lose_peer(l, p, false);
+        return;
     }
+    p->nread += (size_t)n;
+    if (p->nread < CHANNEL_HEAD)
+        return;
+    size_t nbytes = channel_frame_size(p->frame);
+    if (nbytes < CHANNEL_OVERHEAD + sizeof(struct word) || nbytes > sizeof p->frame)
+        lose_peer(l, p, true);
+    else if (p->nread == nbytes)
+        open_word(l, p, nbytes);
 }
 
 static void *watch_peers(void *arg)
@@ -295,8 +322,9 @@ struct lifeline *lifeline_open(struct rendezvous *r, const char *const *hosts, l
     if (!l || !l->peers || !l->polls)
         goto fail;
     for (int i = 0; i < n; i++) {
-        l->peers[i].socket = r->sockets[i];
-        keep_alive(r->sockets[i]);
+        l->peers[i].socket = r->links[i].socket;
+        l->peers[i].channel = &r->links[i].channel;
+        keep_alive(r->links[i].socket);
     }
     l->peers[0].gone = r->rank == 0; /* this rank itself */
     pthread_mutex_init(&l->lock, NULL);

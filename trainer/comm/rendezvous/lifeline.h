@@ -2,7 +2,8 @@
 /* Detects lost ranks: the connections of the rendezvous stay open for the whole run, and a thread
  * of each process watches them. A process that dies closes its connection, and a rank that fails
  * sends its error. If a collective does not end, rank 0 asks all ranks which collective they are
- * in, so that the error names the rank that is stopped, slow or stuck.
+ * in, so that the error names the rank that is stopped, slow or stuck. A message that the channel
+ * of the rendezvous does not open ends the run.
  *
  * Rank 0 receives all messages and forwards errors to the other ranks. The first error is kept. */
 #ifndef UNETCTL_TRAINER_COMM_RENDEZVOUS_LIFELINE_H

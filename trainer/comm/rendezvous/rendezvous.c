@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Opens and closes a rendezvous. On ranks other than 0 (rank 0: rendezvous_host.c) it connects with
- * retries, sends a signed hello, and waits for rank 0's verdict. Errors say where the connection
- * failed. */
+ * retries to the port of the cluster spec and to the one that rank 0 has published, until a peer
+ * proves that it is rank 0, and waits for its verdict. Errors say where the connection failed. */
 #include "config.h"
 #include "trainer/comm/rendezvous/rendezvous.h"
 
@@ -20,11 +20,14 @@
 #include "src/clock.h"
 #include "src/cluster/resolve.h"
 #include "src/mem.h"
+#include "src/run/token.h"
+#include "trainer/comm/rendezvous/port_file.h"
 #include "trainer/comm/rendezvous/rendezvous_wire.h"
 
 #define CONNECT_S 5.0  /* for one address to answer */
 #define GREETING_S 5.0 /* for the greeting, which rank 0 sends at once */
-#define GRACE_S 5.0    /* for a verdict that rank 0 sends at its deadline */
+#define ANSWER_S 30.0  /* for the first answer, also sent at once: the network may stall */
+#define GRACE_S 5.0    /* for an answer that rank 0 sends at its deadline */
 #define RETRY_LEAST_S 0.02
 #define RETRY_MOST_S 1.0
 
@@ -33,7 +36,13 @@ struct visit {
     const struct rendezvous_config *c;
     double deadline;
     char reason[400]; /* why the last attempt failed */
+    char stranger[400]; /* the last reason that was a peer without the token, or "" */
     char address[INET6_ADDRSTRLEN];
+    int port;
+    struct channel channel;
+    struct rendezvous_answer answer; /* the last one */
+    unsigned char frame[RENDEZVOUS_WIRE_FRAME];
+    size_t nbody; /* bytes behind the answer */
 };
 
 static double sooner(double a, double b)
@@ -59,7 +68,7 @@ static int set_reason(struct visit *v, const char *fmt, ...)
 
     va_start(ap, fmt);
     if (*v->address)
-        n = snprintf(v->reason, sizeof v->reason, "at %s ", v->address);
+        n = snprintf(v->reason, sizeof v->reason, "at %s port %d ", v->address, v->port);
     vsnprintf(v->reason + n, sizeof v->reason - (size_t)n, fmt, ap);
     va_end(ap);
     size_t length = strlen(v->reason);
@@ -67,6 +76,13 @@ static int set_reason(struct visit *v, const char *fmt, ...)
         snprintf(v->reason + length, sizeof v->reason - length, "; that is this host itself, %s, "
                  "but %s should be another one: correct /etc/hosts or the name service here",
                  v->c->host, v->c->hosts[0]);
+    return -1;
+}
+
+/* Keeps the reason, which says more than that of a later attempt that finds no process. */
+static int keep_reason(struct visit *v)
+{
+    memcpy(v->stranger, v->reason, sizeof v->stranger);
     return -1;
 }
 
@@ -113,14 +129,16 @@ static int connect_address(struct visit *v, const struct addrinfo *a, struct err
 static int read_greeting(struct visit *v, int socket, struct rendezvous_greeting *greeting,
                          struct err *e)
 {
-    double until = sooner(v->deadline, clock_now() + GREETING_S);
+    const uint64_t own = RENDEZVOUS_WIRE_MARK;
+    double wait_s = rendezvous_wire_patience_s(v->c, GREETING_S);
+    double until = sooner(v->deadline, clock_now() + wait_s);
     char mark[sizeof greeting->mark];
     int rc = rendezvous_wire_read(v->c, socket, greeting, sizeof *greeting, until, e);
 
     if (rc < 0)
         return -2;
     memcpy(mark, &greeting->mark, sizeof mark);
-    if (rc == 0 && greeting->mark == RENDEZVOUS_WIRE_MARK)
+    if (rc == 0 && greeting->mark == own)
         return 0;
     if (rc == 1)
         return set_reason(v,
@@ -130,30 +148,103 @@ static int read_greeting(struct visit *v, int socket, struct rendezvous_greeting
         return set_reason(
             v, "connections are accepted and closed: rank 0 is ending, or another program "
                "uses the port");
-    if (memcmp(mark, RENDEZVOUS_WIRE_NAME, strlen(RENDEZVOUS_WIRE_NAME)) == 0)
-        return set_reason(
-            v, "a unet-train of another version listens; install the same version on all "
-               "hosts");
-    return set_reason(v, "another program uses the port; choose another one (unetctl spec "
-                      "--port-base)");
+    if (memcmp(mark, RENDEZVOUS_WIRE_NAME, strlen(RENDEZVOUS_WIRE_NAME)) == 0) {
+        (void)send(socket, &own, sizeof own, MSG_NOSIGNAL); /* which rank 0 reports */
+        set_reason(v, "a unet-train of another version listens; install the same version on all "
+                   "hosts");
+    } else {
+        set_reason(v, "another program uses the port; choose another one (unetctl spec "
+                   "--port-base)");
+    }
+    return keep_reason(v);
 }
 
-/* Tries the addresses of rank 0's host name until one sends a greeting. Returns as
- * connect_address. */
-static int call_host(struct visit *v, struct rendezvous_greeting *greeting, struct err *e)
+/* Receives and opens an answer. Returns as rendezvous_wire_read, 3 for a refusal, or 4 if it is not
+ * an answer of rank 0. */
+static int read_answer(struct visit *v, int socket, double until, struct err *e)
+{
+    size_t n = CHANNEL_HEAD, least = CHANNEL_OVERHEAD + sizeof v->answer;
+    int rc = rendezvous_wire_read(v->c, socket, v->frame, n, until, e);
+
+    if (rc)
+        return rc;
+    n = channel_frame_size(v->frame);
+    if (n < least || n > sizeof v->frame)
+        return n == CHANNEL_OVERHEAD ? 3 : 4;
+    rc = rendezvous_wire_read(v->c, socket, v->frame + CHANNEL_HEAD, n - CHANNEL_HEAD, until, e);
+    if (rc)
+        return rc;
+    if (channel_unseal(&v->channel, v->frame, n))
+        return 4;
+    memcpy(&v->answer, v->frame + CHANNEL_HEAD, sizeof v->answer);
+    v->nbody = n - least;
+    return 0;
+}
+
+/* Sends the call with the sealed hello. Returns as rendezvous_wire_write. */
+static int send_call(struct visit *v, int socket, const struct rendezvous_greeting *greeting,
+                     double until, struct err *e)
+{
+    const struct rendezvous_config *c = v->c;
+    struct rendezvous_call call = {.mark = RENDEZVOUS_WIRE_MARK, .rank = c->rank};
+    struct rendezvous_hello hello = {.size = c->size, .plan = c->plan, .process = getpid(),
+                                     .spec = rendezvous_wire_hash_spec(c)};
+
+    snprintf(hello.program, sizeof hello.program, "%s", c->program);
+    snprintf(hello.host, sizeof hello.host, "%s", c->host);
+    snprintf(hello.device, sizeof hello.device, "%s", c->device);
+    if (token_draw(call.nonce, sizeof call.nonce, e))
+        return -1;
+    rendezvous_wire_connect(&v->channel, c, greeting, &call);
+    channel_seal(&v->channel, &hello, sizeof hello, NULL, 0, call.frame);
+    return rendezvous_wire_write(c, socket, &call, sizeof call, until, e);
+}
+
+/* Proves to the peer that this is a rank, and lets it prove that it is rank 0. Returns 0 with its
+ * answer, or -1 or -2 as connect_address. */
+static int shake_hands(struct visit *v, int socket, struct err *e)
+{
+    double wait_s = rendezvous_wire_patience_s(v->c, ANSWER_S);
+    struct rendezvous_greeting greeting;
+    int rc = read_greeting(v, socket, &greeting, e);
+
+    if (rc)
+        return rc;
+    double until = sooner(v->deadline, clock_now() + wait_s);
+    rc = send_call(v, socket, &greeting, until, e);
+    if (rc == 0)
+        rc = read_answer(v, socket, until, e);
+    if (rc <= 0)
+        return rc ? -2 : 0;
+    /* Rank 0, if it is only slow, must not take this for the end of a rank. */
+    (void)send(socket, "", 1, MSG_NOSIGNAL);
+    set_reason(v, "%s",
+               rc == 1   ? "a process greets but does not answer: rank 0 is stopped, or it is "
+                           "another program"
+               : rc == 2 ? "a process greets and closes the connection: rank 0 is ending, or it "
+                           "is another program"
+               : rc == 3 ? "the rank 0 that listens has another token: it belongs to another run "
+                           "or attempt, or its folder of results is not the one here"
+                         : "a process answers that does not know the token of this run: another "
+                           "program, or one that changes messages on their way");
+    return rc >= 3 ? keep_reason(v) : -1;
+}
+
+/* Tries the addresses of rank 0's host name at v->port. Returns as connect_address. */
+static int call_port(struct visit *v, struct err *e)
 {
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *list = NULL;
     char port[16];
     int socket = -1;
 
     *v->address = 0;
-    snprintf(port, sizeof port, "%d", v->c->ports[0]);
+    snprintf(port, sizeof port, "%d", v->port);
     int rc = resolve_host(v->c->hosts[0], port, &hints, &list);
     if (rc)
         return set_reason(v, "the name has no address here: %s", gai_strerror(rc));
     for (const struct addrinfo *a = list; a && socket == -1; a = a->ai_next) {
         socket = connect_address(v, a, e);
-        rc = socket >= 0 ? read_greeting(v, socket, greeting, e) : 0;
+        rc = socket >= 0 ? shake_hands(v, socket, e) : 0;
         if (rc) {
             close(socket);
             socket = rc;
@@ -163,21 +254,36 @@ static int call_host(struct visit *v, struct rendezvous_greeting *greeting, stru
     return socket;
 }
 
+/* Tries the port of the cluster spec and then the one that rank 0 has published, if any. */
+static int call_host(struct visit *v, struct err *e)
+{
+    v->port = v->c->ports[0];
+    int socket = call_port(v, e);
+    if (socket != -1)
+        return socket;
+    int other = port_file_read(v->c->folder);
+    if (other == 0 || other == v->port)
+        return -1;
+    v->port = other;
+    return call_port(v, e);
+}
+
 static int set_unreached(const struct visit *v, struct err *e)
 {
     const struct rendezvous_config *c = v->c;
+    bool had_stranger = *v->stranger && strcmp(v->stranger, v->reason) != 0;
 
     return err_set(e, ERR_PEER, "rank %d of %d on %s: rank 0 was not reached at %s:%d within %g s: "
-                   "%s", c->rank, c->size, c->host, c->hosts[0], c->ports[0], c->timeout_s,
-                   v->reason);
+                   "%s%s%s", c->rank, c->size, c->host, c->hosts[0], c->ports[0], c->timeout_s,
+                   v->reason, had_stranger ? "; before, " : "", had_stranger ? v->stranger : "");
 }
 
-static int reach_host(struct visit *v, struct rendezvous_greeting *greeting, struct err *e)
+static int reach_host(struct visit *v, struct err *e)
 {
     double nap = RETRY_LEAST_S;
 
     for (;;) {
-        int socket = call_host(v, greeting, e);
+        int socket = call_host(v, e);
         if (socket != -1)
             return socket < 0 ? -1 : socket;
         if (clock_now() + nap >= v->deadline)
@@ -190,80 +296,58 @@ static int reach_host(struct visit *v, struct rendezvous_greeting *greeting, str
     }
 }
 
-static int send_hello(const struct rendezvous_config *c, int socket,
-                     const struct rendezvous_greeting *greeting, struct rendezvous_hello *hello,
-                     double deadline, struct err *e)
+/* Sets the error for an answer that did not come from rank 0. rc: of read_answer. */
+static int set_silent(const struct rendezvous_config *c, int rc, double waited_s, struct err *e)
 {
-    *hello = (struct rendezvous_hello){
-        .mark = RENDEZVOUS_WIRE_MARK, .rank = c->rank, .size = c->size, .plan = c->plan,
-        .spec = rendezvous_wire_hash_spec(c), .process = getpid()};
-    snprintf(hello->program, sizeof hello->program, "%s", c->program);
-    snprintf(hello->host, sizeof hello->host, "%s", c->host);
-    snprintf(hello->device, sizeof hello->device, "%s", c->device);
-    if (token_draw(hello->nonce, sizeof hello->nonce, e))
-        return -1;
-    rendezvous_wire_sign_hello(c->token, greeting, hello, hello->signature);
-    return rendezvous_wire_write(c, socket, hello, sizeof *hello, deadline, e);
-}
-
-static int set_silent(const struct rendezvous_config *c, bool closed, double waited_s,
-                      struct err *e)
-{
-    if (closed)
+    if (rc == 1)
+        return err_set(e, ERR_PEER, "rank %d of %d on %s: rank 0 on %s has not answered for %.0f "
+                       "s: it is stopped, or its host hangs", c->rank, c->size, c->host,
+                       c->hosts[0], waited_s);
+    if (rc == 2)
         return err_set(e, ERR_PEER,
                        "rank %d of %d on %s: rank 0 on %s has ended while it waited for "
                        "ranks; its output or the system's log says why",
                        c->rank, c->size, c->host, c->hosts[0]);
-    return err_set(e, ERR_PEER, "rank %d of %d on %s: rank 0 on %s has not answered for %.0f s: it "
-                   "is stopped, or its host hangs", c->rank, c->size, c->host, c->hosts[0],
-                   waited_s);
+    return err_set(e, ERR_PEER, "rank %d of %d on %s: a message of rank 0 on %s was changed on its "
+                   "way, or sent by another program; look for what relays the connections of the "
+                   "ranks", c->rank, c->size, c->host, c->hosts[0]);
 }
 
-static int read_verdict(const struct rendezvous_config *c, int socket,
-                        const struct rendezvous_hello *hello, void *blob, size_t nbytes,
-                        double deadline, bool *relayed, struct err *e)
+/* Waits until rank 0 has decided. */
+static int await_result(struct visit *v, int socket, void *blob, size_t nbytes, bool *relayed,
+                        struct err *e)
 {
-    struct rendezvous_verdict verdict;
-    char signature[TOKEN_SIGNATURE];
-    double began = clock_now();
-    int rc = rendezvous_wire_read(c, socket, &verdict, sizeof verdict, deadline, e);
+    double began = clock_now(), deadline = began + v->answer.wait_ms / 1e3 + GRACE_S;
+    const unsigned char *body = v->frame + CHANNEL_HEAD + sizeof v->answer;
 
-    bool blob_follows = rc == 0 && verdict.nblob == nbytes;
-    if (blob_follows)
-        rc = rendezvous_wire_read(c, socket, blob, nbytes, deadline, e);
-    if (rc)
-        return rc < 0 ? -1 : set_silent(c, rc == 2, clock_now() - began, e);
-    verdict.text[sizeof verdict.text - 1] = 0;
-    if (!blob_follows)
-        verdict.nblob = 0;
-    rendezvous_wire_sign_verdict(c->token, hello, &verdict, blob, signature);
-    verdict.signature[TOKEN_SIGNATURE - 1] = 0;
-    if (verdict.mark != RENDEZVOUS_WIRE_MARK || !token_same(signature, verdict.signature))
-        return err_set(e, ERR_PEER, "rank %d of %d on %s: the rank 0 that listens at %s:%d has "
-                       "another token: it belongs to another run or attempt, or its folder of "
-                       "results is not the one here", c->rank, c->size, c->host, c->hosts[0],
-                       c->ports[0]);
-    if (verdict.code == 0 && blob_follows)
+    while (v->answer.verdict == RENDEZVOUS_WAIT) {
+        int rc = read_answer(v, socket, deadline, e);
+        if (rc)
+            return rc < 0 ? -1 : set_silent(v->c, rc, clock_now() - began, e);
+    }
+    if (v->answer.verdict == RENDEZVOUS_AGREED && v->nbody != nbytes)
+        return err_set(e, ERR_INTERNAL, "rank 0 on %s sent %zu bytes instead of %zu",
+                       v->c->hosts[0], v->nbody, nbytes);
+    if (v->answer.verdict == RENDEZVOUS_AGREED) {
+        if (nbytes)
+            memcpy(blob, body, nbytes);
         return 0;
+    }
     *relayed = true;
-    return err_set(e, verdict.code ? verdict.code : ERR_PEER, "%s", verdict.text);
+    return err_set(e, v->answer.code ? v->answer.code : ERR_PEER, "%.*s", (int)v->nbody,
+                   (const char *)body);
 }
 
-static int visit_host(const struct rendezvous_config *c, void *blob, size_t nbytes, int *socket,
-                      bool *relayed, struct err *e)
+static int visit_host(const struct rendezvous_config *c, void *blob, size_t nbytes,
+                      struct rendezvous_link *link, bool *relayed, struct err *e)
 {
     struct visit v = {.c = c, .deadline = clock_now() + c->timeout_s};
-    struct rendezvous_greeting greeting;
-    struct rendezvous_hello hello;
 
-    *socket = reach_host(&v, &greeting, e);
-    if (*socket < 0)
+    link->socket = reach_host(&v, e);
+    if (link->socket < 0 || await_result(&v, link->socket, blob, nbytes, relayed, e))
         return -1;
-    double deadline = clock_now() + greeting.wait_ms / 1e3 + GRACE_S;
-    int rc = send_hello(c, *socket, &greeting, &hello, deadline, e);
-    if (rc > 0)
-        return set_silent(c, rc == 2, GRACE_S, e);
-    return rc ? -1 : read_verdict(c, *socket, &hello, blob, nbytes, deadline, relayed, e);
+    link->channel = v.channel;
+    return 0;
 }
 
 struct rendezvous *rendezvous_open(const struct rendezvous_config *config, void *blob,
@@ -273,19 +357,19 @@ struct rendezvous *rendezvous_open(const struct rendezvous_config *config, void 
     int n = config->rank == 0 ? config->size : 1;
 
     *relayed = false;
-    if (!r || !(r->sockets = mem_alloc((size_t)n, sizeof *r->sockets, e))) {
+    if (!r || !(r->links = mem_zero((size_t)n, sizeof *r->links, e))) {
         free(r);
         return NULL;
     }
     r->rank = config->rank;
     r->size = config->size;
     for (int i = 0; i < n; i++)
-        r->sockets[i] = -1;
+        r->links[i].socket = -1;
     int rc = nbytes > RENDEZVOUS_BLOB_MAX
                  ? err_set(e, ERR_INTERNAL, "a blob of %zu bytes", nbytes)
              : config->rank == 0
-                 ? rendezvous_host_gather(config, blob, nbytes, r->sockets, e)
-                 : visit_host(config, blob, nbytes, r->sockets, relayed, e);
+                 ? rendezvous_host_gather(config, blob, nbytes, r->links, e)
+                 : visit_host(config, blob, nbytes, r->links, relayed, e);
     if (rc == 0)
         return r;
     rendezvous_close(r);
@@ -297,8 +381,8 @@ void rendezvous_close(struct rendezvous *r)
     if (!r)
         return;
     for (int i = 0; i < (r->rank == 0 ? r->size : 1); i++)
-        if (r->sockets[i] >= 0)
-            close(r->sockets[i]);
-    free(r->sockets);
+        if (r->links[i].socket >= 0)
+            close(r->links[i].socket);
+    free(r->links);
     free(r);
 }

@@ -11,26 +11,15 @@
 #include "src/clock.h"
 #include "src/hash.h"
 
-void rendezvous_wire_sign_hello(const unsigned char token[TOKEN_SIZE],
-                                const struct rendezvous_greeting *greeting,
-                                const struct rendezvous_hello *hello, char dst[TOKEN_SIGNATURE])
+void rendezvous_wire_connect(struct channel *dst, const struct rendezvous_config *c,
+                             const struct rendezvous_greeting *greeting,
+                             const struct rendezvous_call *call)
 {
-    struct token_part parts[] = {{greeting, sizeof *greeting},
-                                 {hello, offsetof(struct rendezvous_hello, signature)}};
+    struct channel_origin origin = {.mark = RENDEZVOUS_WIRE_MARK, .rank = call->rank};
 
-    token_sign(token, parts, 2, dst);
-}
-
-void rendezvous_wire_sign_verdict(const unsigned char token[TOKEN_SIZE],
-                                  const struct rendezvous_hello *hello,
-                                  const struct rendezvous_verdict *verdict, const void *blob,
-                                  char dst[TOKEN_SIGNATURE])
-{
-    struct token_part parts[] = {{hello->nonce, sizeof hello->nonce},
-                                 {verdict, offsetof(struct rendezvous_verdict, signature)},
-                                 {blob, verdict->nblob}};
-
-    token_sign(token, parts, 3, dst);
+    memcpy(origin.host_nonce, greeting->nonce, sizeof origin.host_nonce);
+    memcpy(origin.rank_nonce, call->nonce, sizeof origin.rank_nonce);
+    channel_init(dst, c->token, &origin, c->rank == 0);
 }
 
 uint64_t rendezvous_wire_hash_spec(const struct rendezvous_config *c)
@@ -47,6 +36,11 @@ int rendezvous_wire_nap_ms(double deadline)
     double left = deadline - clock_now();
 
     return left <= 0 ? 0 : left >= 0.1 ? 100 : (int)(1000 * left) + 1;
+}
+
+double rendezvous_wire_patience_s(const struct rendezvous_config *c, double most_s)
+{
+    return c->timeout_s / 4 < most_s ? c->timeout_s / 4 : most_s;
 }
 
 /* Waits until the socket is ready; returns as rendezvous_wire_read. */

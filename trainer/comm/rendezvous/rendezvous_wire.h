@@ -1,61 +1,76 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The messages of a rendezvous, and how to wait for them. They are records of fixed size in the
- * machine's byte order, which the mark verifies.
+/* The messages of a rendezvous, and how to wait for them. They are records in the machine's byte
+ * order, which the mark verifies. [...] is sealed by the connection's channel (channel.h), whose
+ * keys only a peer with the run's token has:
  *
  *   rank 0 -> rank   greeting
- *   rank -> rank 0   hello, signed, with rank 0's nonce
- *   rank 0 -> rank   verdict, signed, with the rank's nonce; then nblob bytes */
+ *   rank -> rank 0   call [hello]
+ *   rank 0 -> rank   [answer WAIT], as soon as the hello is accepted
+ *                    [answer AGREED + blob] or [answer FAILED + text] when all is decided
+ *
+ * The first sealed message of each side proves that it knows the token, because it depends on the
+ * other side's nonce. A peer whose hello does not open gets a refusal, a frame of length 0, which
+ * says nothing else. After AGREED the same channel carries the lifeline's messages (lifeline.c). */
 #ifndef UNETCTL_TRAINER_COMM_RENDEZVOUS_RENDEZVOUS_WIRE_H
 #define UNETCTL_TRAINER_COMM_RENDEZVOUS_RENDEZVOUS_WIRE_H
 
 #include <stdint.h>
 
 #include "src/err.h"
+#include "trainer/comm/rendezvous/channel.h"
 #include "trainer/comm/rendezvous/rendezvous.h"
-#include "trainer/comm/rendezvous/token.h"
 
-/* "unrdvz01" in memory; changes with each change of the protocol. */
-#define RENDEZVOUS_WIRE_MARK UINT64_C(0x31307a7664726e75)
+/* "unrdvz02" in memory; changes with each change of the protocol. Every version's greeting has 40
+ * bytes and begins with its mark, by which ranks recognise another version. */
+#define RENDEZVOUS_WIRE_MARK UINT64_C(0x32307a7664726e75)
 #define RENDEZVOUS_WIRE_NAME "unrdvz"
 
 struct rendezvous_greeting {
     uint64_t mark;
-    uint32_t wait_ms; /* how long rank 0 still waits for missing ranks */
-    uint32_t unused;
-    unsigned char nonce[16];
+    unsigned char nonce[CHANNEL_NONCE];
 };
 
 struct rendezvous_hello {
-    uint64_t mark;
-    int32_t rank, size;
+    int32_t size, unused;
     uint64_t plan, spec;
     int64_t process;
-    char program[64], host[256], device[128];
-    unsigned char nonce[16];
-    char signature[TOKEN_SIGNATURE + 7];
+    char program[48], host[64], device[64]; /* cut where they are longer */
 };
 
-struct rendezvous_verdict {
+struct rendezvous_call {
     uint64_t mark;
-    int32_t code; /* 0: all ranks have arrived and agree */
-    uint32_t nblob;
-    char text[ERR_TEXT_SIZE];
-    char signature[TOKEN_SIGNATURE + 7];
+    unsigned char nonce[CHANNEL_NONCE];
+    int32_t rank;
+    unsigned char frame[CHANNEL_OVERHEAD + sizeof(struct rendezvous_hello)];
+};
+_Static_assert(sizeof(struct rendezvous_call) == 44 + CHANNEL_OVERHEAD +
+               sizeof(struct rendezvous_hello), "a call has no gaps");
+
+enum rendezvous_verdict { RENDEZVOUS_WAIT, RENDEZVOUS_AGREED, RENDEZVOUS_FAILED };
+
+struct rendezvous_answer {
+    int32_t verdict, code; /* code: of the error */
+    uint32_t wait_ms;      /* how long rank 0 still waits for missing ranks */
 };
 
-void rendezvous_wire_sign_hello(const unsigned char token[TOKEN_SIZE],
-                                const struct rendezvous_greeting *greeting,
-                                const struct rendezvous_hello *hello, char dst[TOKEN_SIGNATURE]);
-void rendezvous_wire_sign_verdict(const unsigned char token[TOKEN_SIZE],
-                                  const struct rendezvous_hello *hello,
-                                  const struct rendezvous_verdict *verdict, const void *blob,
-                                  char dst[TOKEN_SIGNATURE]);
+/* The longest frame of an answer. */
+#define RENDEZVOUS_WIRE_FRAME \
+    (CHANNEL_OVERHEAD + sizeof(struct rendezvous_answer) + RENDEZVOUS_BLOB_MAX)
+_Static_assert(ERR_TEXT_SIZE <= RENDEZVOUS_BLOB_MAX, "an error's text fits in the frame");
+
+/* Makes the channel of the rank's call. */
+void rendezvous_wire_connect(struct channel *dst, const struct rendezvous_config *c,
+                             const struct rendezvous_greeting *greeting,
+                             const struct rendezvous_call *call);
 
 /* Returns a hash of the addresses of all ranks. */
 uint64_t rendezvous_wire_hash_spec(const struct rendezvous_config *c);
 
 /* Returns a timeout for poll: short enough to notice signals, and not beyond the deadline. */
 int rendezvous_wire_nap_ms(double deadline);
+
+/* Returns most_s, or less if the ranks have little time to meet. */
+double rendezvous_wire_patience_s(const struct rendezvous_config *c, double most_s);
 
 /* Transfers nbytes over a non-blocking socket. Returns 0, 1 if the deadline has passed, 2 if the
  * connection is closed or has failed, or -1 with a signal's error. */
@@ -64,9 +79,9 @@ int rendezvous_wire_read(const struct rendezvous_config *c, int socket, void *ds
 int rendezvous_wire_write(const struct rendezvous_config *c, int socket, const void *data,
                           size_t nbytes, double deadline, struct err *e);
 
-/* Rank 0's part (rendezvous_host.c): sets sockets[rank] for each other rank, or returns -1 after
+/* Rank 0's part (rendezvous_host.c): sets links[rank] for each other rank, or returns -1 after
  * sending the error to every rank that arrived. */
 int rendezvous_host_gather(const struct rendezvous_config *c, const void *blob, size_t nbytes,
-                           int *sockets, struct err *e);
+                           struct rendezvous_link *links, struct err *e);
 
 #endif

@@ -49,7 +49,8 @@ static struct lifeline *connect_ranks(int rank, int port, bool *called)
     const char *addresses[N] = {"127.0.0.1", "127.0.0.1", "127.0.0.1"};
     struct rendezvous_config c = {.rank = rank, .size = N, .hosts = addresses,
                                   .ports = (int[]){port, port, port}, .host = hosts[rank],
-                                  .device = "", .program = "test", .timeout_s = 20};
+                                  .device = "", .program = "test", .folder = "/nowhere",
+                                  .timeout_s = 20};
     bool relayed;
     struct err e;
     struct rendezvous *r = rendezvous_open(&c, NULL, 0, &relayed, &e);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "trainer/comm/rendezvous/token.h"
+#include "src/run/token.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -9,28 +9,6 @@
 #include <unistd.h>
 
 #include "t/tap.h"
-
-/* RFC 4231, test cases 1 and 2. HMAC fills short keys with zeros, so the test may do so, too. */
-static void test_sign(void)
-{
-    unsigned char key[TOKEN_SIZE] = {0};
-    char got[TOKEN_SIGNATURE], other[TOKEN_SIGNATURE];
-    struct token_part there = {"Hi There", 8};
-    struct token_part parts[2] = {{"what do ya want ", 16}, {"for nothing?", 12}};
-
-    memset(key, 0x0b, 20);
-    token_sign(key, &there, 1, got);
-    is_str(got, "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7", "RFC 4231, 1");
-    memset(key, 0, sizeof key);
-    memcpy(key, "Jefe", 4);
-    token_sign(key, parts, 2, got);
-    is_str(got, "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843",
-           "RFC 4231, 2, in two parts");
-    memcpy(other, got, sizeof other);
-    ok(token_same(got, other), "a signature is itself");
-    other[63] ^= 1;
-    ok(!token_same(got, other), "and not one that differs in its last digit");
-}
 
 /* Many processes share the token at once: all read the same bytes. */
 static void test_share(void)
@@ -74,7 +52,6 @@ static void test_share(void)
 
 int main(void)
 {
-    test_sign();
     test_share();
     return done_testing();
 }

@@ -1,20 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "trainer/comm/rendezvous/token.h"
+#include "src/run/token.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include "src/format/sha256.h"
-
-#define BLOCK 64 /* bytes of a block of SHA-256 */
 
 int token_draw(void *dst, size_t nbytes, struct err *e)
 {
@@ -90,45 +87,4 @@ int token_share(const char *dir, unsigned char dst[TOKEN_SIZE], struct err *e)
     rc = read_token(path, dst, e);
     return rc > 0 ? err_set(e, ERR_PEER, "%s was removed while it was made; start again", path)
                   : rc;
-}
-
-static void hash_parts(const unsigned char pad[BLOCK], const struct token_part *parts,
-                       size_t nparts, char hex[65])
-{
-    struct sha256 s;
-
-    sha256_init(&s);
-    sha256_add(&s, pad, BLOCK);
-    for (size_t i = 0; i < nparts; i++)
-        sha256_add(&s, parts[i].data, parts[i].nbytes);
-    sha256_finish(&s, hex);
-}
-
-void token_sign(const unsigned char token[TOKEN_SIZE], const struct token_part *parts,
-                size_t nparts, char dst[TOKEN_SIGNATURE])
-{
-    unsigned char inner[BLOCK], outer[BLOCK], digest[TOKEN_SIZE];
-    unsigned byte;
-    char hex[65];
-
-    for (size_t i = 0; i < BLOCK; i++) {
-        unsigned char k = i < TOKEN_SIZE ? token[i] : 0;
-        inner[i] = k ^ 0x36;
-        outer[i] = k ^ 0x5c;
-    }
-    hash_parts(inner, parts, nparts, hex);
-    for (size_t i = 0; i < sizeof digest; i++) {
-        sscanf(hex + 2 * i, "%2x", &byte);
-        digest[i] = (unsigned char)byte;
-    }
-    hash_parts(outer, &(struct token_part){digest, sizeof digest}, 1, dst);
-}
-
-bool token_same(const char a[TOKEN_SIGNATURE], const char b[TOKEN_SIGNATURE])
-{
-    unsigned char difference = 0;
-
-    for (size_t i = 0; i < TOKEN_SIGNATURE; i++)
-        difference |= (unsigned char)(a[i] ^ b[i]);
-    return difference == 0;
 }
