@@ -16,8 +16,8 @@ void log_open(const char *name, enum log_level level)
     log_level = level;
 }
 
-/* Escapes the characters of src/control.h: a newline or an escape sequence in a file's name must not
- * forge a log line or move the cursor. */
+/* Escapes the characters of src/control.h: a newline or an escape sequence in a file's name must
+ * not forge a log line or move the cursor. */
 static void escape_controls(const char *text, char *dst, size_t size)
 {
     size_t n = 0, hidden = 0; /* bytes left of such a character */

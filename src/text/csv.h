@@ -13,7 +13,7 @@
  * more than max cells. */
 int csv_split(char *line, char separator, char **cells, int max);
 
-/* Returns the text in a cell that csv_add_cell has written: cell, or what follows its apostrophe. */
+/* Returns the text in a cell of csv_add_cell: cell, or what follows its apostrophe. */
 const char *csv_text(const char *cell);
 
 /* Adds a cell with this text. The caller adds the commas between cells, and cells of numbers. */
