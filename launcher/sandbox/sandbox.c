@@ -90,7 +90,9 @@ int sandbox_load(const char *dir, struct sandbox *dst, struct err *e)
     if (!realpath(dir, dst->dir))
         snprintf(dst->dir, sizeof dst->dir, "%s", dir);
     snprintf(path, sizeof path, "%s/sandbox.conf", dst->dir);
-    if (check_private(dst->dir, path, e) < 0)
+    dst->inside = inside && strcmp(inside, dst->dir) == 0;
+    /* A process inside was started there by the owner, perhaps as another user. */
+    if (!dst->inside && check_private(dst->dir, path, e) < 0)
         return -1;
     if (access(path, F_OK) < 0)
         return 0;
@@ -109,7 +111,6 @@ int sandbox_load(const char *dir, struct sandbox *dst, struct err *e)
         return err_set(e, ERR_DATA, "%s is damaged; type 'unetctl sandbox down --dir %s'", path,
                        dst->dir);
     dst->holder = holder.pid;
-    dst->inside = inside && strcmp(inside, dst->dir) == 0;
     dst->running = dst->inside || procid_is_alive(&holder);
     return 0;
 }
