@@ -2,24 +2,32 @@
 #include "config.h"
 #include "src/err.h"
 
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-static void mark_cut(struct err *e, int length)
+/* Sets the text. One that is too long loses its middle, often a path's, not the reason behind. */
+static void set_text(struct err *e, const char *text)
 {
-    if (length >= ERR_TEXT_SIZE)
-        strcpy(e->text + ERR_TEXT_SIZE - 4, "...");
+    size_t n = strlen(text), head = ERR_TEXT_SIZE / 2, tail = ERR_TEXT_SIZE - 4 - head;
+
+    if (n < ERR_TEXT_SIZE)
+        memcpy(e->text, text, n + 1);
+    else
+        snprintf(e->text, sizeof e->text, "%.*s...%s", (int)head, text, text + n - tail);
 }
 
 int err_set(struct err *e, int code, const char *fmt, ...)
 {
+    char text[3 * PATH_MAX];
     va_list ap;
 
     e->code = code;
     va_start(ap, fmt);
-    mark_cut(e, vsnprintf(e->text, sizeof e->text, fmt, ap));
+    vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
+    set_text(e, text);
     return -1;
 }
 

@@ -2,9 +2,10 @@
 #include "config.h"
 #include "src/log.h"
 
-#include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
+
+#include "src/control.h"
 
 static const char *log_name = "unetctl";
 static enum log_level log_level = LOG_INFO;
@@ -15,20 +16,22 @@ void log_open(const char *name, enum log_level level)
     log_level = level;
 }
 
-/* Escapes control characters: a newline or an escape sequence in a file's name must not forge a
- * log line or move the cursor. */
+/* Escapes the characters of src/control.h: a newline or an escape sequence in a file's name must
+ * not forge a log line or move the cursor. */
 static void escape_controls(const char *text, char *dst, size_t size)
 {
-    size_t n = 0;
+    size_t n = 0, hidden = 0; /* bytes left of such a character */
 
     for (; *text && n + 5 < size; text++) {
-        unsigned char c = (unsigned char)*text;
-        if (c == '\n' || c == '\t')
-            n += (size_t)sprintf(dst + n, "\\%c", c == '\n' ? 'n' : 't');
-        else if (iscntrl(c))
-            n += (size_t)sprintf(dst + n, "\\x%02x", c);
+        if (hidden == 0)
+            hidden = control_size(text);
+        if (*text == '\n' || *text == '\t')
+            n += (size_t)sprintf(dst + n, "\\%c", *text == '\n' ? 'n' : 't');
+        else if (hidden)
+            n += (size_t)sprintf(dst + n, "\\x%02x", (unsigned char)*text);
         else
-            dst[n++] = (char)c;
+            dst[n++] = *text;
+        hidden -= hidden > 0;
     }
     dst[n] = 0;
 }

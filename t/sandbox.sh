@@ -14,6 +14,8 @@
 #   wait_job ID SECONDS                           until Slurm says that it ended; prints its state
 #   sandbox_restart_controller NODES              with slurm.conf as it is now; false if the NODES
 #                                                 do not come back
+#   sandbox_open                                  root's, for other users that root starts in it:
+#                                                 their jobs run as themselves
 #   sandbox_preempts MODE NODES                   from now on jobs of the partition short take nodes
 #                                                 from those of main, which Slurm ends as MODE says:
 #                                                 CANCEL or REQUEUE; likewise
@@ -67,6 +69,14 @@ sandbox_stop_controller() {
 }
 sandbox_restart_controller() {
     sandbox_stop_controller && login slurmctld -i && wait_until 60 sandbox_is_idle "$1"
+}
+sandbox_open() {
+    local dir=$XDG_STATE_HOME/unetctl/sandbox
+    chmod a+x "$TMP" "$HOME" "$XDG_STATE_HOME" "$XDG_STATE_HOME/unetctl"
+    find "$dir" -type d ! -name key ! -name state -exec chmod a+rx {} +
+    chmod a+rX "$dir/sandbox.conf" "$dir"/etc/*
+    login scontrol update PartitionName=main AllowGroups=ALL &&
+        login scontrol update PartitionName=short AllowGroups=ALL
 }
 sandbox_preempts() {
     local conf=$XDG_STATE_HOME/unetctl/sandbox/etc/slurm.conf

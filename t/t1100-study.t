@@ -29,6 +29,31 @@ exits 0 "... and planned" unetctl plan -C three
 exits 0 "... and split" unetctl generate -C three
 ok "... with these masks" grep -q '"mask":"truth/' three/split.json
 
+# A folder whose path leaves no room for the files of runs.
+deep() { # COMMAND...: in such a folder
+    (
+        mkdir -p deep && cd deep || exit 255
+        while [ $((4034 - ${#PWD})) -gt 101 ]; do
+            mkdir -p "$(printf 'd%.0s' {1..100})" && cd d* || exit 255
+        done
+        "$@"
+    )
+}
+exits 3 "init in a folder of 4,000 bytes is refused" deep \
+    unetctl init . --data "$PWD/data"
+like "$ERR" '^unetctl: error: study .*: the path of the folder has 39[0-9]+ bytes, .*shorter' \
+    "the error says why"
+deep cp "$PWD/one/study.yaml" .
+for verb in "plan --gpus 1" "submit --gpus 1"; do
+    # shellcheck disable=SC2086 # words
+    exits 3 "so is $verb" deep unetctl $verb
+    like "$ERR" 'bytes, and only 38[0-9]+ leave room' "the error says why"
+done
+ok "nothing was written there" deep test ! -e runs -a ! -e .unetctl
+exits 3 "an init whose path is longer than a path can be" \
+    unetctl init "$(printf '/x%.0s' {1..3000})" --data data
+like "$ERR" 'has 6000 bytes.*choose a shorter' "the error says why"
+
 bad() { # TEXT LINE REGEX EXIT-TEXT: study.yaml gets one more line
     { cat kept; printf '%b\n' "$1"; } >one/study.yaml
     exits 3 "$3" unetctl plan -C one

@@ -79,6 +79,20 @@ exits 2 "down from inside the sandbox is refused" login unetctl sandbox down
 is "$(login srun -n1 --gpus-per-task=2 bash -c 'echo $CUDA_VISIBLE_DEVICES $UNET_GPUS')" \
     "0,1 fake" "jobs see fake GPUs"
 
+# Root's own, opened by hand, serves other users as themselves.
+if [ "$(id -u) $mode" = "0 netns" ]; then
+    sandbox_open
+    guest() { login setpriv --reuid=games --regid=games --clear-groups "$@"; }
+    is "$(guest srun -N2 id -un)" $'games\ngames' "jobs of another user run as that user"
+    job=$(guest sbatch --parsable -D / -o /dev/null --wrap 'test "$(id -un)" = games')
+    is "$(wait_job "$job" 30)" COMPLETED "so do batch jobs"
+    if guest test -x "$builddir/unetctl"; then
+        exits 0 "inside, it is that user's sandbox as well" guest "$builddir/unetctl" sandbox status
+    else
+        skip "other users may not read $builddir" "inside, it is that user's sandbox as well"
+    fi
+fi
+
 # An ordinary user can have a sandbox, too.
 as_user() { (cd / && HOME=$user_home XDG_STATE_HOME=$user_home setpriv --reuid=games --regid=games \
     --clear-groups "$@"); }

@@ -31,6 +31,18 @@ like "$OUT" 'TF_CONFIG=\{\}, MASTER_ADDR=x;' "the warning lists the other variab
 like "$OUT" '-> unset TF_CONFIG MASTER_ADDR ' "it says what to type"
 exits 0 "MASTER_ADDR alone is a warning" env MASTER_ADDR=x unetctl doctor -C here
 finding warning variables 'MASTER_ADDR=x' "a stale MASTER_ADDR is reported, too"
+chmod 777 here
+cp "$srcdir/templates/sites/local.yaml" site.yaml
+mkdir own && unetctl template show submit_file.sh >own/submit_file.sh
+chmod 666 site.yaml own/submit_file.sh
+exits 0 "a study that others may write is a warning" \
+    env UNETCTL_TEMPLATES="$TMP/own" unetctl doctor -C here --site "$TMP/site.yaml"
+for place in here site.yaml own/submit_file.sh; do
+    finding warning rights "every user may write $TMP/$place, and so start commands as you" \
+        "$place is named"
+done
+like "$OUT" "-> .*chmod go-w $TMP/here" "it says what to type"
+chmod 755 here
 exits 5 "too few open files are an error" bash -c 'ulimit -n 200; exec unetctl doctor -C here'
 finding error limits 'ulimit -n is 200; 258 open files' "limits that are too low are reported"
 exits 5 "an interface that does not exist is an error" \

@@ -85,13 +85,22 @@ report $? "probabilities add up to 1, the class is the most probable"
 is "$(awk -F, 'NR == 2 { print $3 }' classes/classes.csv)" \
     "$(sed 's/.*"class_names":\["\([^]]*\)"\].*/\1/; s/","/\n/g' run/checkpoint/model.json |
         sed -n "$(awk -F, 'NR == 2 { print $2 + 1 }' classes/classes.csv)p")" "with its name"
+cp "${images[0]}" "./=A1+1.png"
+bidi=$(printf 'x\342\200\256y')
+cp "${images[0]}" "./$bidi.png"
+ok "predict images with names that are orders" unet-train predict --checkpoint run --threads 1 \
+    --out named "=A1+1.png" "$bidi.png"
+is "$(sed 1d named/classes.csv | cut -d, -f1 | paste -sd " ")" "'=A1+1.png x y.png" \
+    "the table has them as texts"
 ok "export" unet-train export --checkpoint run --onnx run.onnx --safetensors run.safetensors
 ok "has the network" grep -q GlobalAveragePool run.onnx
 
 # --- classes of other names ---
-cp -r png/val others && mv others/0 others/zeppelin
+cp -r png/val others && mv others/0 others/zeppelin && mv others/9 "others/$bidi"
 exits 0 "a set whose classes have other names" unet-train eval -c run --data others --threads 1
 like "$ERR" 'class 0 is "1" in these data, but was "0" in training' "the warning has both names"
+like "$OUT" "x.xe2.x80.xaey" "a name that is an order is printed as its bytes"
+unlike "$ERR" "$bidi" "also in messages"
 
 # --- what does not go together ---
 ok "masks" unet-train data synth --out masks --count 6 --size 32x32 --seed 1

@@ -55,6 +55,23 @@ is "$(state_of unet-g03-s1)" failed "its row says failed"
 ok "it has no log" test ! -e s/logs/log_3.csv
 exits 1 "--json" unetctl collect --json -C s
 like "$OUT" '"complete": false' "the JSON says incomplete"
+# A text from a file gives no orders to a spreadsheet, a terminal or a browser.
+printf '{"exit_code":5,"error":"=HYPERLINK(1)\\u001b[31m \\u202egnp.exe\\u009b"}' \
+    >s/runs/unet-g03-s1/attempt-1/FAILED
+sed -i 's/"host":"n1"/"host":"@SUM(1)\\u202e"/' s/runs/unet-g02-s1/attempt-1/record.jsonl
+orders=$(printf '\033|\302\233|\342\200\256')
+for command in "collect" "status" "report --format text" "report --out page"; do
+    # shellcheck disable=SC2086 # words
+    unetctl $command -C s >"$OUT" 2>"$ERR"
+    unlike "$OUT" "$orders" "$command prints none to the terminal"
+    unlike "$ERR" "$orders" "nor in its messages"
+done
+like s/logs/results.csv ",'@SUM\(1\) ," "a formula is a text in results.csv"
+unlike s/logs/results.csv "$orders" "results.csv has no such characters"
+for file in report.html report.md results.csv report.json; do
+    unlike "page/$file" "$orders" "$file neither"
+done
+unlike page/report.md "'@SUM" "the report has the text without the apostrophe"
 make_attempt s unet-g03-s1 3 1 2 2 0.9
 exits 0 "the newest attempt counts" unetctl collect -C s
 ok "its log is collected" test -e s/logs/log_3.csv

@@ -19,7 +19,9 @@
 #include "launcher/doctor/diagnosis.h"
 #include "launcher/doctor/probe.h"
 #include "launcher/doctor/rehearsal.h"
+#include "launcher/doctor/rights.h"
 #include "launcher/host/jsonio.h"
+#include "launcher/host/path.h"
 #include "launcher/plan/compute_look.h"
 #include "launcher/plan/data_look.h"
 #include "launcher/plan/run_cost.h"
@@ -182,6 +184,34 @@ static void check_server_clock(int fd, struct findings *f)
                  fabs(skew), skew > 0 ? "ahead of" : "behind");
     findings_remedy(f, "ask the administrators to run chrony or ntpd on this host and the file "
                        "server");
+}
+
+/* Warns of what other users could change: its commands are executed. */
+static void check_rights(const struct workspace *w, struct findings *f)
+{
+    char ledger[PATH_MAX], submit_file[PATH_MAX], run_file[PATH_MAX];
+    bool own_site = strchr(w->site.name, '/'); /* others are installed as this program is */
+    const char *paths[] = {
+        w->study.dir, w->study.file, w->ledger.dir,
+        path_format(ledger, "%s/ledger.jsonl", w->ledger.dir), own_site ? w->site.file : "",
+        w->templates, path_format(submit_file, "%s/submit_file.sh", w->templates),
+        path_format(run_file, "%s/run_file.sh", w->templates)};
+    struct rights_writer writer;
+    char last[PATH_MAX] = "";
+
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+        if (!*paths[i] || (i > 5 && !*w->templates) || !rights_find_writer(paths[i], &writer) ||
+            strcmp(writer.path, last) == 0)
+            continue;
+        strcpy(last, writer.path);
+        findings_add(f, FINDING_WARNING, "rights", "%s may write %s, and so start commands as you",
+                     writer.who, writer.path);
+        findings_remedy(f, "if that is not meant: chmod go-w %s, or copy it to a folder of your "
+                           "own", writer.path);
+    }
+    if (!*last)
+        findings_add(f, FINDING_OK, "rights", "only you may write the study, its site and "
+                     "templates");
 }
 
 static void check_folder(const struct workspace *w, struct findings *f)
@@ -495,6 +525,7 @@ static int examine(struct workspace *w, struct findings *f, struct err *e)
 {
     check_host(f);
     check_folder(w, f);
+    check_rights(w, f);
     check_data(w, f);
     check_compute(w, f);
     check_scheduler(w, f);
@@ -551,11 +582,11 @@ const struct cli_command cmd_doctor = {
     .summary = "find what would go wrong before GPUs are paid for",
     .details =
         "Checks on this host: programs, stale TF_CONFIG, MASTER_* and RANK, proxies, limits, the\n"
-        "study's folder (space, locks, shared file system), the images, Slurm, partition, GPUs\n"
-        "and account. --gpus N starts a short job in the same way as a run, in which every rank\n"
-        "checks names in both directions, routes, ports, rank numbers, versions, clocks, that no\n"
-        "GPU is shared, and access to the study's folder and data. Each finding has its remedy.\n"
-        "Exit 5 if there is an error.\n"
+        "study's folder (space, locks, shared file system, who may write it), the images, Slurm,\n"
+        "partition, GPUs and account. --gpus N starts a short job in the same way as a run, in\n"
+        "which every rank checks names in both directions, routes, ports, rank numbers, versions,\n"
+        "clocks, that no GPU is shared, and access to the study's folder and data. Each finding has\n"
+        "its remedy. Exit 5 if there is an error.\n"
         "Example: unetctl doctor --gpus 4 -- --partition=gpu\n",
     .options = options,
     .run = cmd_doctor_run,

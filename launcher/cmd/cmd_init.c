@@ -385,6 +385,14 @@ static int write_study(const char *folder, const char *file, bool *classes, stru
     return rc;
 }
 
+static int check_place(const char *folder, struct err *e)
+{
+    char path[PATH_MAX];
+
+    return realpath(folder, path) ? study_check_length(path, e)
+                                  : err_errno(e, ERR_CONFIG, errno, "%s", folder);
+}
+
 /* Opens the new study as a check, and removes its study.yaml if that fails. */
 static int check_written(const char *folder, const char *file, struct err *e)
 {
@@ -421,6 +429,8 @@ static int cmd_init_run(int noperands, char **operands, int nrest, char **rest, 
     bool made, classes = false;
 
     (void)noperands, (void)nrest, (void)rest;
+    if (study_check_length(folder, e))
+        return -1;
     snprintf(file, sizeof file, "%s/%s", folder, STUDY_FILE);
     if (engine && !engine_find(engine, e))
         return -1;
@@ -429,7 +439,8 @@ static int cmd_init_run(int noperands, char **operands, int nrest, char **rest, 
     made = mkdir(folder, 0777) == 0;
     if (!made && errno != EEXIST)
         return err_errno(e, ERR_CONFIG, errno, "%s", folder);
-    if (write_study(folder, file, &classes, e) || check_written(folder, file, e)) {
+    if (check_place(folder, e) || write_study(folder, file, &classes, e) ||
+        check_written(folder, file, e)) {
         snprintf(class_file, sizeof class_file, "%s/%s", folder, CLASS_FILE);
         if (classes)
             unlink(class_file);

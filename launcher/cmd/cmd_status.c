@@ -2,12 +2,12 @@
 #include "config.h"
 #include "launcher/cmd/cmd.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "launcher/host/jsonio.h"
 #include "launcher/status/run_status.h"
+#include "src/control.h"
 #include "src/log.h"
 
 static struct workspace_args args;
@@ -48,15 +48,6 @@ static void format_time(const struct run_status *s, char dst[32])
         snprintf(dst, 32, "%ld:%02ld:%02ld", seconds / 3600, seconds / 60 % 60, seconds % 60);
 }
 
-/* Replaces control characters by blanks: a reason that a script wrote into FAILED must not begin a
- * new line or move the cursor. */
-static void flatten(char *text)
-{
-    for (; *text; text++)
-        if (iscntrl((unsigned char)*text))
-            *text = ' ';
-}
-
 static void print_run(const struct run_status *s)
 {
     char elapsed[32], epochs[32] = "-", gpus[16] = "-", nodes[16] = "-",
@@ -72,7 +63,7 @@ static void print_run(const struct run_status *s)
         snprintf(result, sizeof result, "%s", s->nodes);
     else
         snprintf(result, sizeof result, "%s%s(%s)", s->nodes, *s->nodes ? " " : "", s->reason);
-    flatten(result);
+    control_blank(result); /* the reason may be a script's, written into FAILED */
     if (s->layout.gpus) {
         snprintf(gpus, sizeof gpus, "%d", s->layout.gpus);
         snprintf(nodes, sizeof nodes, "%d", s->layout.nodes);

@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "src/control.h"
+
 static const char *const level_names[] = {"ok", "warning", "error"};
 
 void findings_add(struct findings *f, enum finding_level level, const char *check, const char *fmt,
@@ -25,6 +27,7 @@ void findings_add(struct findings *f, enum finding_level level, const char *chec
     *n = (struct finding){.level = level, .check = check};
     va_start(ap, fmt);
     vsnprintf(n->text, sizeof n->text, fmt, ap);
+    control_blank(n->text);
     va_end(ap);
 }
 
@@ -36,6 +39,7 @@ void findings_remedy(struct findings *f, const char *fmt, ...)
         return;
     va_start(ap, fmt);
     vsnprintf(f->list[f->count - 1].remedy, sizeof f->list->remedy, fmt, ap);
+    control_blank(f->list[f->count - 1].remedy);
     va_end(ap);
 }
 

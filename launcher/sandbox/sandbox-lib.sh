@@ -33,6 +33,13 @@ is_ours() { # PID START
     [ -n "$1" ] && [ -n "$2" ] && [ "$(start_time "$1")" = "$2" ]
 }
 
+# The files of a sandbox are executed: another user must not have written them.
+check_private() { # DIR
+    [ -O "$1" ] || die 2 "$1 belongs to another user, and a sandbox serves its owner alone; choose another --dir"
+    [ ! -e "$1/sandbox.conf" ] || [ -z "$(find "$1" -maxdepth 0 -perm /022)" ] ||
+        die 2 "other users may write in $1, whose files are executed; remove it, or choose another --dir"
+}
+
 # Allows one `up` or `down` at a time; the lock ends with the process.
 take_lock() { # DIR
     exec 9>"$1/.sandbox"

@@ -3,9 +3,11 @@
 #include "launcher/sandbox/sandbox.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "launcher/host/jobenv.h"
@@ -60,6 +62,23 @@ static int is_complete(const struct sandbox *sb)
     return (strcmp(sb->mode, "netns") == 0 || strcmp(sb->mode, "flat") == 0) && sb->nodes > 0;
 }
 
+/* Returns 0, or -1 if another user could have written the files of an existing sandbox, which are
+ * executed. */
+static int check_private(const char *dir, const char *conf, struct err *e)
+{
+    struct stat st;
+
+    if (stat(dir, &st) < 0)
+        return 0;
+    if (st.st_uid != geteuid())
+        return err_set(e, ERR_USAGE, "%s belongs to another user (%ju), and a sandbox serves its "
+                       "owner alone; choose another --dir", dir, (uintmax_t)st.st_uid);
+    if (st.st_mode & (S_IWGRP | S_IWOTH) && access(conf, F_OK) == 0)
+        return err_set(e, ERR_USAGE, "other users may write in %s, whose files are executed; "
+                       "remove it, or choose another --dir", dir);
+    return 0;
+}
+
 int sandbox_load(const char *dir, struct sandbox *dst, struct err *e)
 {
     char path[PATH_MAX + 16], *text, *save = NULL;
@@ -71,6 +90,10 @@ int sandbox_load(const char *dir, struct sandbox *dst, struct err *e)
     if (!realpath(dir, dst->dir))
         snprintf(dst->dir, sizeof dst->dir, "%s", dir);
     snprintf(path, sizeof path, "%s/sandbox.conf", dst->dir);
+    dst->inside = inside && strcmp(inside, dst->dir) == 0;
+    /* A process inside was started there by the owner, perhaps as another user. */
+    if (!dst->inside && check_private(dst->dir, path, e) < 0)
+        return -1;
     if (access(path, F_OK) < 0)
         return 0;
     text = atomicfile_read(path, CONF_LIMIT, &n, e);
@@ -88,7 +111,6 @@ int sandbox_load(const char *dir, struct sandbox *dst, struct err *e)
         return err_set(e, ERR_DATA, "%s is damaged; type 'unetctl sandbox down --dir %s'", path,
                        dst->dir);
     dst->holder = holder.pid;
-    dst->inside = inside && strcmp(inside, dst->dir) == 0;
     dst->running = dst->inside || procid_is_alive(&holder);
     return 0;
 }

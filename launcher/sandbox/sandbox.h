@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A sandbox: a private, real Slurm with several imitated nodes on this machine, all in one folder.
  * Scripts start and stop it; these functions find it and enter it. Its nodes are sets of
- * namespaces (mode netns) or, where those are not allowed, all the machine itself (mode flat). */
+ * namespaces (mode netns) or, where those are not allowed, all the machine itself (mode flat).
+ * The folder is its owner's alone; doc/SLURM.md, "Sandbox", says against whom it is protected. */
 #ifndef UNETCTL_LAUNCHER_SANDBOX_SANDBOX_H
 #define UNETCTL_LAUNCHER_SANDBOX_SANDBOX_H
 
@@ -29,7 +30,8 @@ struct sandbox {
 int sandbox_default_dir(char dst[PATH_MAX], struct err *e);
 
 /* Reads the state of the sandbox in dir. One that does not exist or does not run is not an error.
- * Returns 0, or -1 with ERR_DATA if its file sandbox.conf is damaged. */
+ * Returns 0, or -1: with ERR_DATA if its file sandbox.conf is damaged, with ERR_USAGE if another
+ * user owns dir or may write in it. */
 int sandbox_load(const char *dir, struct sandbox *dst, struct err *e);
 
 /* Finds a running sandbox: the one in dir or, for NULL, the one that this process is in, the

@@ -12,6 +12,7 @@
 
 #include "launcher/status/run_status.h"
 #include "src/clock.h"
+#include "src/control.h"
 #include "src/log.h"
 #include "src/map.h"
 #include "src/plural.h"
@@ -123,6 +124,7 @@ static void draw_run(const struct watch *w, const struct run_status *s, int colu
     bar[BAR_WIDTH] = 0;
     describe_progress(s, text, sizeof text);
     snprintf(line, sizeof line, "%-16s %-11s [%s] %s", s->run.id, s->state, bar, text);
+    control_blank(line);
     line[columns - 1 < (int)sizeof line ? columns - 1 : (int)sizeof line - 1] = 0;
     fprintf(stderr, "%s%s%s\033[K\n", color_of(w, s), line, w->colors ? "\033[0m" : "");
 }

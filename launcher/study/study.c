@@ -78,13 +78,24 @@ static int find_upwards(char *dir, struct err *e)
     }
 }
 
+int study_check_length(const char *dir, struct err *e)
+{
+    size_t n = strlen(dir), most = PATH_MAX - 1 - STUDY_BELOW_MAX;
+
+    if (n <= most)
+        return 0;
+    return err_set(e, ERR_CONFIG, "study %.40s...%s: the path of the folder has %zu bytes, and "
+                   "only %zu leave room for the files of its runs; choose a shorter one", dir,
+                   dir + n - 20, n, most);
+}
+
 static int locate(struct study *s, const char *dir, struct err *e)
 {
     char path[PATH_MAX];
 
     if (!realpath(dir ? dir : ".", path))
         return err_errno(e, ERR_CONFIG, errno, "study %s", dir ? dir : ".");
-    if (!dir && find_upwards(path, e))
+    if ((!dir && find_upwards(path, e)) || study_check_length(path, e))
         return -1;
     /* Control characters would break the scripts that name the folder, even within quotes. */
     for (const char *p = path; *p; p++)

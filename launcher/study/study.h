@@ -30,6 +30,13 @@ struct study {
     struct yaml_origins origins;
 };
 
+/* Files of runs have paths of up to this many bytes below the folder of a study. */
+#define STUDY_BELOW_MAX 256
+
+/* Checks that the path of a study's folder leaves room for them. Returns 0, or -1 with
+ * ERR_CONFIG. */
+int study_check_length(const char *dir, struct err *e);
+
 /* Opens the study in folder dir; for NULL, the study of the current folder or of the nearest one
  * above that has a study.yaml. Values come from the presets, the user's file, study.yaml, the
  * environment, and settings (from the command line); later sources take precedence. Returns 0,

@@ -6,13 +6,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "src/control.h"
 #include "src/text/utf8.h"
-
-/* Is this a control character (C0, C1 or DEL), which may move the cursor or end a line? */
-static bool is_control(const unsigned char *s)
-{
-    return s[0] < 0x20 || s[0] == 0x7f || (s[0] == 0xc2 && s[1] < 0xa0);
-}
 
 const char *filename_escape(const char *name, char *dst, size_t size)
 {
@@ -25,7 +20,7 @@ const char *filename_escape(const char *name, char *dst, size_t size)
 
         if (*s == '\\')
             width = (size_t)snprintf(piece, sizeof piece, "\\\\");
-        else if (length == 0 || is_control(s))
+        else if (length == 0 || control_size((const char *)s))
             width = (size_t)snprintf(piece, sizeof piece, "\\x%02x", *s), length = 1;
         else
             width = (size_t)snprintf(piece, sizeof piece, "%.*s", (int)length, (const char *)s);

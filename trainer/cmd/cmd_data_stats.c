@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "src/buf.h"
+#include "src/text/filename.h"
 #include "trainer/cmd/options.h"
 #include "trainer/data/image/classes.h"
 #include "trainer/data/image/mask.h"
@@ -93,8 +94,11 @@ static void print_baseline(const char *where, const struct survey_baseline *b)
 
 static void print_classes(const struct survey *s)
 {
+    char name[FILENAME_TEXT_SIZE];
+
     for (int i = 0; i < s->nclasses; i++)
-        printf("%-15s %d %s: %zu\n", i ? "" : "classes", i, s->class_names[i], s->of_class[i]);
+        printf("%-15s %d %s: %zu\n", i ? "" : "classes", i,
+               filename_escape(s->class_names[i], name, sizeof name), s->of_class[i]);
 }
 
 static void print_stats_text(const struct survey *s)
@@ -186,11 +190,12 @@ static void encode_masks(const struct survey *s, struct buf *b)
 static void print_frequency(const struct frequency *f, const struct classes *c)
 {
     double weights[CLASSES_MAX];
+    char name[FILENAME_TEXT_SIZE];
 
     frequency_weights(f, classes_count(c), weights);
     for (int k = 0; k < classes_count(c); k++)
         printf("%-15s %d %s: %.2f %% of the pixels that count, in %zu of %zu masks\n",
-               k ? "" : "classes", k, classes_name(c, k),
+               k ? "" : "classes", k, filename_escape(classes_name(c, k), name, sizeof name),
                100.0 * (double)f->of_class[k] / (double)(f->pixels ? f->pixels : 1), f->images[k],
                f->masks);
     printf("%-15s %.2f %% of all pixels\n%-15s --set train.class_weights=", "ignored",

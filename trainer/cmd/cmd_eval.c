@@ -10,6 +10,7 @@
 #include "src/buf.h"
 #include "src/clock.h"
 #include "src/log.h"
+#include "src/text/filename.h"
 #include "trainer/cmd/cmd.h"
 #include "trainer/cmd/options.h"
 #include "trainer/cmd/trained.h"
@@ -71,7 +72,10 @@ static int configure_eval(struct network_config *config, struct err *e)
 
 static void print_row(const char *name, const struct score_summary *s)
 {
-    printf("%-8s %9.6f %9.6f %9.6f %9.6f\n", name, s->iou, s->dice, s->precision, s->recall);
+    char shown[FILENAME_TEXT_SIZE]; /* a class is often named by a folder */
+
+    printf("%-8s %9.6f %9.6f %9.6f %9.6f\n", filename_escape(name, shown, sizeof shown), s->iou,
+           s->dice, s->precision, s->recall);
 }
 
 static void print_scores_table(const int64_t *score, int classes, const struct dataset *ds,

@@ -11,9 +11,11 @@
 #include <sys/stat.h>
 
 #include "src/atomicfile.h"
+#include "src/buf.h"
 #include "src/clock.h"
 #include "src/log.h"
 #include "src/mem.h"
+#include "src/text/csv.h"
 #include "trainer/cmd/options.h"
 #include "trainer/data/image/image_file.h"
 #include "trainer/data/image/picture.h"
@@ -332,8 +334,9 @@ static int predict_class(struct predict_job *w, const struct pixels *img, const 
     const struct network_config *c = &w->trained->config;
     float *input = network_input(w->trained->network, false, 1, e), p[256];
     const float *logits;
+    struct buf row = {0};
     char number[16];
-    int best = 0;
+    int best = 0, rc = 0;
 
     if (!input)
         return -1;
@@ -343,14 +346,18 @@ static int predict_class(struct predict_job *w, const struct pixels *img, const 
     predict_probabilities(logits, c->classes, p);
     for (int k = 1; k < c->classes; k++)
         best = p[k] > p[best] ? k : best;
-    evaluate_write_cell(w->table, label);
-    fprintf(w->table, ",%d,", best);
-    evaluate_write_cell(w->table, trained_class_name(w->trained, best, number));
-    fprintf(w->table, ",%.6f", (double)p[best]);
+    csv_add_cell(&row, label);
+    buf_addf(&row, ",%d,", best);
+    csv_add_cell(&row, trained_class_name(w->trained, best, number));
+    buf_addf(&row, ",%.6f", (double)p[best]);
     for (int k = 0; k < c->classes && opt_probabilities; k++)
-        fprintf(w->table, ",%.6f", (double)p[k]);
-    putc('\n', w->table);
-    return 0;
+        buf_addf(&row, ",%.6f", (double)p[k]);
+    if (row.failed)
+        rc = err_errno(e, ERR_INTERNAL, ENOMEM, "classes.csv");
+    else
+        fprintf(w->table, "%s\n", row.data);
+    buf_destroy(&row);
+    return rc;
 }
 
 static int predict_page(struct predict_job *w, const struct pixels *img, int page, struct err *e)

@@ -2,14 +2,17 @@
 #include "config.h"
 #include "trainer/evaluate/evaluate.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "src/atomicfile.h"
+#include "src/buf.h"
 #include "src/log.h"
 #include "src/mem.h"
+#include "src/text/csv.h"
 #include "trainer/models/model.h"
 
 void *evaluate_alloc(struct network *n, size_t nbytes, struct err *e)
@@ -152,59 +155,45 @@ void evaluate_warn(const int64_t *score, int classes, const struct dataset *ds)
                  "learnt nothing measurable", c.name, quality, c.quality);
 }
 
-void evaluate_write_cell(FILE *f, const char *text)
+static void add_row(struct buf *b, const char *name, const char *class,
+                    const struct score_summary *s, struct score_counts c, int64_t pixels)
 {
-    if (!strpbrk(text, ",\"\r\n")) {
-        fputs(text, f);
-        return;
-    }
-    putc('"', f);
-    for (; *text; text++) {
-        if (*text == '"')
-            putc('"', f);
-        putc(*text, f);
-    }
-    putc('"', f);
+    csv_add_cell(b, name);
+    buf_add(b, ",");
+    csv_add_cell(b, class);
+    buf_addf(b, ",%.6f,%.6f,%.6f,%.6f,%.6f", s->iou, s->dice, s->precision, s->recall, s->accuracy);
+    buf_addf(b, ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 "\n", c.intersection, c.pred,
+             c.truth, pixels);
 }
 
-static void write_row(FILE *f, const char *name, const char *class, const struct score_summary *s,
-                      struct score_counts c, int64_t pixels)
-{
-    evaluate_write_cell(f, name);
-    putc(',', f);
-    evaluate_write_cell(f, class);
-    fprintf(f, ",%.6f,%.6f,%.6f,%.6f,%.6f", s->iou, s->dice, s->precision, s->recall, s->accuracy);
-    fprintf(f, ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 "\n", c.intersection, c.pred,
-            c.truth, pixels);
-}
-
-static void write_image(FILE *f, const struct dataset *ds, const char *name, int classes,
-                        const int64_t *score)
+static void add_image(struct buf *b, const struct dataset *ds, const char *name, int classes,
+                      const int64_t *score)
 {
     struct score_summary s = score_summarize(score, classes);
 
-    write_row(f, name, "all", &s, score_total(score, classes), score[SCORE_PIXELS]);
+    add_row(b, name, "all", &s, score_total(score, classes), score[SCORE_PIXELS]);
     for (int c = 0; c < classes && classes > 1; c++) {
         if (!score_has(score, c))
             continue;
         s = score_summarize_class(score, c);
-        write_row(f, name, dataset_class_name(ds, c), &s, *score_class(score, c),
-                  score[SCORE_PIXELS]);
+        add_row(b, name, dataset_class_name(ds, c), &s, *score_class(score, c),
+                score[SCORE_PIXELS]);
     }
 }
 
 int evaluate_write(const char *path, struct dataset *ds, enum dataset_part part, int classes,
                    const int64_t *scores, struct err *e)
 {
-    struct atomicfile *a = atomicfile_open(path, 0666, e);
+    struct buf b = {0};
+    int rc;
 
-    if (!a)
-        return -1;
-    FILE *f = atomicfile_stream(a);
-    fputs("image,class,iou,dice,precision,recall,accuracy,intersection,pred,truth,pixels\n", f);
+    buf_add(&b, "image,class,iou,dice,precision,recall,accuracy,intersection,pred,truth,pixels\n");
     for (size_t i = 0; i < dataset_count(ds, part); i++)
-        write_image(f, ds, dataset_name(ds, part, i), classes, scores + i * score_size(classes));
-    return atomicfile_commit(a, e);
+        add_image(&b, ds, dataset_name(ds, part, i), classes, scores + i * score_size(classes));
+    rc = b.failed ? err_errno(e, ERR_INTERNAL, ENOMEM, "%s", path)
+                  : atomicfile_write(path, b.data, b.length, 0666, e);
+    buf_destroy(&b);
+    return rc;
 }
 
 int evaluate_check_targets(const char *model, const struct dataset *ds, int *classes,

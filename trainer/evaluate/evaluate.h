@@ -45,9 +45,6 @@ int evaluate_wait(struct evaluation *v, struct err *e);
 int evaluate_image_tiled(struct evaluation *v, size_t i, int overlap,
                          const struct predict_watch *watch, struct err *e);
 
-/* Writes a cell of a CSV file, quoted if necessary. */
-void evaluate_write_cell(FILE *f, const char *text);
-
 /* Allocates zeroed memory that the network's device, if it has one, can access. */
 void *evaluate_alloc(struct network *n, size_t nbytes, struct err *e);
 void evaluate_free(struct network *n, void *p); /* NULL is allowed */

@@ -8,7 +8,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include "launcher/collect/results/csv.h"
+#include "src/text/csv.h"
+
 
 #define MAX_COLUMNS 64
 #define NONE (-1)

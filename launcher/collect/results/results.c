@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "launcher/collect/results/csv.h"
 #include "src/atomicfile.h"
 #include "src/buf.h"
 #include "src/mem.h"
+#include "src/text/csv.h"
 #include "src/text/utf8.h"
 
 #define MAX_FILE (64 << 20)
@@ -290,9 +290,10 @@ static int decode_cell(const struct column *c, const char *text, struct result *
 
     switch (c->kind) {
     case TEXT:
-        result_set_text(field, c->size, text);
+        result_set_text(field, c->size, csv_text(text));
         return 0;
     case OWNED:
+        text = csv_text(text);
         *(char **)field = *text ? strdup(text) : NULL;
         return *text && !*(char **)field ? -1 : 0;
     case COUNT:

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "launcher/collect/results/csv.h"
 #include "src/atomicfile.h"
 #include "src/hash.h"
 #include "src/mem.h"
+#include "src/text/csv.h"
 
 #define MAX_FILE ((size_t)64 << 20)
 #define MAX_COLUMNS 32
@@ -47,7 +47,7 @@ static int decode_score(char *line, const struct score_columns *l, const char *p
     double iou = strtod(cells[l->iou], &end);
     if (!*cells[l->iou] || *end || !(iou >= 0 && iou <= 1))
         return err_set(e, ERR_DATA, "%s:%zu: '%.40s' is not in 0..1", path, number, cells[l->iou]);
-    s->rows[s->count++] = (struct score){hash_text(HASH_BEGIN, cells[l->image]), iou};
+    s->rows[s->count++] = (struct score){hash_text(HASH_BEGIN, csv_text(cells[l->image])), iou};
     return 0;
 }
 

@@ -3,17 +3,11 @@
 #include "launcher/report/markup/escape.h"
 
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "src/control.h"
 #include "src/text/utf8.h"
-
-static bool is_control(const char *p, size_t n)
-{
-    return (n == 1 && ((unsigned char)*p < ' ' || *p == 127)) ||
-           (n == 2 && p[0] == '\xc2' && (unsigned char)p[1] < 0xa0);
-}
 
 typedef const char *replace_f(char c, char scratch[8]);
 
@@ -27,7 +21,7 @@ static void add_escaped(struct buf *b, const char *text, replace_f *replace)
         const char *other = NULL;
         if (n == 0)
             other = "?";
-        else if (is_control(text, n))
+        else if (control_size(text))
             other = " ";
         else if (n == 1 && replace)
             other = replace(*text, scratch);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Escapes strings from files for documents and scripts. Control characters always become blanks,
- * and bytes that are not UTF-8 '?'. */
+/* Escapes strings from files for documents and scripts. The characters of src/control.h always
+ * become blanks, and bytes that are not UTF-8 '?'. */
 #ifndef UNETCTL_LAUNCHER_REPORT_MARKUP_ESCAPE_H
 #define UNETCTL_LAUNCHER_REPORT_MARKUP_ESCAPE_H
 

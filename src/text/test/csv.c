@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config.h"
-#include "launcher/collect/results/csv.h"
+#include "src/text/csv.h"
 
 #include "t/tap.h"
 
@@ -34,6 +34,26 @@ int main(void)
            "a written cell is quoted if necessary and has no control characters");
     is_int(csv_split(b.data, ',', cells, 4), 2, "written cells can be read");
     is_str(cells[1], "a,\"b\"  ", "they are the same");
+    buf_destroy(&b);
+
+    csv_add_cell(&b, "a\xe2\x80\xae" "b\xe2\x81\xa6\xc2\x9b\xd8\x9c\x7f" "c");
+    is_str(b.data, "a b    c", "nor characters that change the direction of text");
+    buf_destroy(&b);
+    static const char *const texts[] = {
+        "=1+1", "+1", "-1", "@A1", "'", "'=1", "''", " =1", "\xef\xbc\x9d" "1", "-", "=\"a,b\"",
+        "a=1", "0-1", "", "1.5", "\xef\xbc\x81", "it's"};
+    enum { NTEXTS = sizeof texts / sizeof *texts, NFORMULAS = 11 };
+    for (int i = 0; i < NTEXTS; i++) {
+        csv_add_cell(&b, texts[i]);
+        is_int(b.length > 0 && b.data[b.data[0] == '"'] == '\'', i < NFORMULAS,
+               "a formula, and only that, gets an apostrophe: %s", texts[i]);
+        is_int(csv_split(b.data ? b.data : line, ',', cells, 4), 1, "it is one cell");
+        is_str(csv_text(cells[0]), texts[i], "it is read as it was");
+        buf_destroy(&b);
+        line[0] = 0;
+    }
+    csv_add_cell(&b, "\t=1");
+    is_str(b.data, "' =1", "a formula behind a control character is one, too");
     buf_destroy(&b);
     return done_testing();
 }
