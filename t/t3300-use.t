@@ -68,6 +68,33 @@ else
     like "$ERR" 'built without libtiff' "TIFF is refused without libtiff"
 fi
 
+# --- masks in the colours of their class file ---
+if command -v python3 >/dev/null; then
+    PYTHONPATH=$srcdir/t python3 -c '
+from png import *
+colours = ((0, 0, 0), (200, 30, 0), (0, 0, 255))
+dataset("paint", [squares(colours, i) for i in range(6)])'
+    printf '0 0 0 ground\n200 30 0 cell\n0 0 255 wall\n' >paint.classes
+    ok "a network for masks of three colours" unet-train train --data paint --size 32x32 --epochs 2 \
+        --set model.base=2 --set model.depth=1 --set data.classes=3 \
+        --set data.class_file=paint.classes --threads 1 --out painter
+    painted=(unet-train predict -c painter --threads 1)
+    ok "it writes masks" "${painted[@]}" --out numbers paint/images/00.png
+    ok "... and masks in colours" "${painted[@]}" --colors --overlay --out painted \
+        paint/images/00.png
+    unet-train data check painted/00.png >"$OUT"
+    like "$OUT" '	32	32	3	8	' "... which have three channels"
+    mkdir -p again/images again/masks
+    cp paint/images/00.png again/images && cp painted/00.png again/masks
+    exits 0 "... and are read as masks" unet-train eval -c painter --data again --threads 1 --json
+    like "$OUT" '"accuracy":1[,.}]' "... of the classes that the network predicts"
+    exits 3 "colours that training did not have" unet-train predict "${use[@]}" --colors --out bad \
+        large/images/0001.png
+    like "$ERR" 'the masks of training had no colours' "... are refused"
+else
+    skip 'python3 is not installed' "masks in colours"
+fi
+
 # --- what predict writes is what eval has measured ---
 if command -v python3 >/dev/null; then
     cat >iou.py <<'EOP'

@@ -30,6 +30,7 @@
 #endif
 #include "src/plural.h"
 #include "trainer/cmd/cmd.h"
+#include "trainer/cmd/mask_picture.h"
 #include "trainer/cmd/trained.h"
 #include "trainer/evaluate/evaluate.h"
 #include "trainer/evaluate/predict.h"
@@ -42,7 +43,9 @@ static const char *opt_checkpoint, *opt_crop, *opt_out, *opt_size, *opt_format =
 static const char *opt_backend = "auto", *opt_dtype = "f32";
 static long opt_overlap = -1, opt_threads;
 static double opt_threshold = 0.5;
-static bool opt_native, opt_probabilities, opt_overlay;
+static bool opt_native, opt_probabilities, opt_overlay, opt_colors;
+/* Of the masks that the network was trained with, or NULL if they had no class file. */
+static struct classes *classes;
 
 static const struct cli_option options[] = {
     OPTIONS_CHECKPOINT(opt_checkpoint),
@@ -59,6 +62,8 @@ static const struct cli_option options[] = {
      0},
     {"overlay", 0, CLI_FLAG, NULL, "also write pictures with the mask in colour over the image",
      &opt_overlay, 0, 0},
+    {"colors", 0, CLI_FLAG, NULL, "write masks in the colours of the class file of training",
+     &opt_colors, 0, 0},
     {"crop", 0, CLI_STRING, "N,N..", "also write DIR/NAME_cropN.png, without N pixels at each side",
      &opt_crop, 0, 0},
     OPTIONS_BACKEND(opt_backend),
@@ -68,10 +73,11 @@ static const struct cli_option options[] = {
 
 static const char details[] =
     "Writes DIR/NAME.png of each image's size: 0 and 255, or with several classes the number of\n"
-    "the most probable one. A folder stands for the images in it and its subfolders. NAME is an\n"
-    "image's path below the folder that all of them have in common, without the suffix; further\n"
-    "pages of a TIFF are NAME-p0002 and so on. Existing files are never overwritten. An image\n"
-    "that cannot be read is reported, the others are predicted, and the exit code is 7.\n"
+    "the most probable one, with --colors its colour. A folder stands for the images in it and its\n"
+    "subfolders. NAME is an image's path below the folder that all of them have in common, without\n"
+    "the suffix; further pages of a TIFF are NAME-p0002 and so on. Existing files are never\n"
+    "overwritten. An image that cannot be read is reported, the others are predicted, and the exit\n"
+    "code is 7.\n"
     "\n"
     "Images are resized to the network's size with their aspect kept and padded, as training\n"
     "and `unet-train eval` do, and the probabilities are resized back. With --native they keep\n"
@@ -114,10 +120,17 @@ static int write_mask(const char *name, const char *what, const struct page_resu
     char suffix[32];
     size_t pixels = (size_t)r->height * (size_t)r->width;
     bool tiff = strcmp(opt_format, "tiff") == 0;
-    uint8_t *bytes = mem_alloc(pixels, 1, e);
     char path[PATH_MAX];
     int rc;
 
+    if (opt_colors) {
+        const struct mask_picture picture = {r->height, r->width, r->mask, r->classes == 1,
+                                             classes};
+        snprintf(suffix, sizeof suffix, "%s.png", what);
+        path_for(name, suffix, path);
+        return mask_picture_write(path, &picture, e);
+    }
+    uint8_t *bytes = mem_alloc(pixels, 1, e);
     if (!bytes)
         return -1;
     for (size_t i = 0; i < pixels; i++)
@@ -173,41 +186,15 @@ static int write_probabilities(const char *name, const struct page_result *r, st
     return 0;
 }
 
-/* Sets rgb to the colour of a class: hues of successive classes differ by the golden ratio. */
-static void colour_of(int class, float rgb[3])
-{
-    float hue = fmodf((float)class * 0.618034F, 1) * 6;
-
-    for (int c = 0; c < 3; c++) {
-        float distance = fabsf(fmodf(hue + 6 - 2 * (float)c, 6) - 3);
-        rgb[c] = fminf(fmaxf(distance - 1, 0), 1);
-    }
-}
-
 /* pixels: the image, [height][width][channels], 0..1. */
 static int write_overlay(const char *name, const float *pixels, int channels,
                          const struct page_result *r, struct err *e)
 {
-    size_t n = (size_t)r->height * (size_t)r->width;
-    uint8_t *rgb = mem_alloc(3, n, e);
+    const struct mask_picture picture = {r->height, r->width, r->mask, r->classes == 1, classes};
     char path[PATH_MAX];
-    float colour[3];
 
-    if (!rgb)
-        return -1;
-    for (size_t i = 0; i < n; i++) {
-        bool shown = r->classes > 1 || r->mask[i];
-        colour_of(r->classes > 1 ? r->mask[i] : 0, colour);
-        for (int c = 0; c < 3; c++) {
-            float v = pixels[i * (size_t)channels + (size_t)(channels == 3 ? c : 0)];
-            rgb[3 * i + (size_t)c] =
-                (uint8_t)lrintf(255 * (shown ? 0.6F * v + 0.4F * colour[c] : v));
-        }
-    }
     path_for(name, "_overlay.png", path);
-    int rc = png_file_write(path, (uint32_t)r->width, (uint32_t)r->height, 3, rgb, e);
-    free(rgb);
-    return rc;
+    return mask_picture_write_overlay(path, &picture, pixels, channels, e);
 }
 
 static int check_crops(const struct page_result *r, struct err *e)
@@ -485,11 +472,26 @@ static int check_masks(const struct image_list *list, struct err *e)
     return 0;
 }
 
+/* Reads the classes of the checkpoint's masks. */
+static int open_classes(const struct trained *t, struct err *e)
+{
+    const struct mask_options options = {.classes = t->config.classes,
+                                         .class_file = "the class file in model.json",
+                                         .class_text = t->classes.file};
+    int ignore;
+
+    if (t->classes.file && *t->classes.file && classes_open(&options, &ignore, &classes, e))
+        return -1;
+    return !opt_colors || (classes && classes_are_coloured(classes)) ? 0
+        : err_set(e, ERR_CONFIG, "predict: --colors: the masks of training had no colours "
+                  "(data.class_file with lines RED GREEN BLUE NAME); leave it out");
+}
+
 static int predict(struct predict_job *w, struct err *e)
 {
     struct trained *t = w->trained;
 
-    if (trained_open(t, opt_checkpoint, e) ||
+    if (trained_open(t, opt_checkpoint, e) || open_classes(t, e) ||
         predict_check_overlap(&t->config, opt_native, &opt_overlap, e))
         return -1;
     bool classifies = model_find(t->config.model)->classifies;
@@ -517,6 +519,8 @@ static int check_options(struct network_config *c, struct err *e)
                                crop);
         at = *end ? end + 1 : NULL;
     }
+    if (opt_colors && strcmp(opt_format, "tiff") == 0)
+        return err_set(e, ERR_USAGE, "predict: --colors writes PNG: leave out --format tiff");
     if (strcmp(opt_format, "png") != 0 && strcmp(opt_format, "tiff") != 0)
         return err_set(e, ERR_USAGE, "predict: --format %s: must be png or tiff", opt_format);
 #ifndef HAVE_TIFF
@@ -539,6 +543,7 @@ static int run_predict(int noperands, char **operands, int nrest, char **rest, s
                  ? -1
                  : 0;
     image_list_free(&w.list);
+    classes_destroy(classes);
     trained_close(&t);
     return rc;
 }

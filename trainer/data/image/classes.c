@@ -228,6 +228,16 @@ bool classes_are_coloured(const struct classes *c)
     return c->coloured;
 }
 
+bool classes_colour(const struct classes *c, int i, uint32_t *rgb)
+{
+    for (size_t k = 0; c->coloured && k < c->nentries; k++)
+        if (c->entries[k].label == i) {
+            *rgb = c->entries[k].value;
+            return true;
+        }
+    return false;
+}
+
 static int refuse_value(const struct classes *c, const struct pixels *mask, size_t at,
                         const char *name, struct err *e)
 {
