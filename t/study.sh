@@ -20,7 +20,7 @@ make_study() {
         cat "${srcdir:?}/templates/sites/$site.yaml"
         echo "trainer: $srcdir/t/trainer.sh"
     } >"$dir/site.yaml"
-    unetctl init "$dir" --data "$TMP/data" --name demo --site "$dir/site.yaml" \
+    unetctl init "$dir" --full --data "$TMP/data" --name demo --site "$dir/site.yaml" \
         --set data.height=96 \
         --set data.width=128 "$@" 2>"$ERR" || { diag <"$ERR"; echo "Bail out! no study"; exit 255; }
     echo '{"schema":1}' >"$dir/split.json"

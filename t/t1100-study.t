@@ -5,7 +5,7 @@
 . "$srcdir/t/study.sh"
 
 mkdir -p data/images data/masks
-exits 0 "init makes a study" unetctl init one --data data --site local
+exits 0 "init makes a study" unetctl init one --full --data data --site local
 like "$ERR" 'cd one && unetctl plan' "it says what to type next"
 like one/study.yaml 'lr: 0.001' "the file has every key with its value"
 cp one/study.yaml kept

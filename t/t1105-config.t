@@ -18,7 +18,7 @@ gpus_per_node: 4
 partition: gpu
 time: 02:00:00
 Y
-ok "a study is made" unetctl init one --data data --site ./mysite.yaml
+ok "a study is made" unetctl init one --full --data data --site ./mysite.yaml
 is "$(value site)" "$TMP/mysite.yaml study study.yaml:5" "init stores the absolute path of the site"
 
 # One key is set in all its layers, from the lowest up.

@@ -8,7 +8,7 @@
 # ---- a real study
 ok "a data set is made" unetctl data synth --out "$TMP/real-data" --count 8 --size 32x32 --seed 1
 ok "a study of it is made" \
-    unetctl init real --data "$TMP/real-data" --site local --set data.height=32 \
+    unetctl init real --full --data "$TMP/real-data" --site local --set data.height=32 \
     --set data.width=32 --set train.epochs=2 --set train.batch_per_gpu=2 --set model.base=2 \
     --set model.depth=2
 exits 0 "submit --wait on 1 and 2 devices" unetctl submit -C real --gpus 1,2 --wait

@@ -30,6 +30,7 @@
 
 static const char *data_dir, *site, *model, *name, *engine, *templates;
 static struct cli_list set;
+static bool full;
 
 #define ENGINE_ROWS 3
 #define CLASS_FILE "classes.txt" /* in the study's folder, if the masks need one */
@@ -48,6 +49,8 @@ static const struct cli_option options[] = {
     {"name", 0, CLI_STRING, "NAME", "name the study (default: after its folder)", &name, 0, 0},
     {"set", 's', CLI_LIST, "KEY=VALUE",
      "set a key of study.yaml, such as train.epochs=30; may be repeated", &set, 0, 0},
+    {"full", 0, CLI_FLAG, NULL, "write all keys with their values, not only those chosen here", &full,
+     0, 0},
     {0},
 };
 
@@ -303,11 +306,12 @@ static int encode_study(const char *folder, const struct study *user, struct buf
                         struct buf *dst, struct buf *class_file, struct err *e)
 {
     struct yaml_setting settings[SETTINGS_MAX + NSET + CLI_LIST_MAX] = {
-        {"data.height", NULL, ""}, {"data.width", NULL, ""}, {"data.channels", NULL, ""}};
+        {"data.height", NULL, ""}, {"data.width", NULL, ""}, {"data.channels", NULL, ""},
+        {"site", "generic", ""}, {"gpus", "1", ""}, {"train.epochs", "200", ""}};
     char data[PATH_MAX], derived[65], height[24], width[24], engine_paths[ENGINE_ROWS][64];
     char classes[24];
     struct data_look look;
-    size_t n = 3;
+    size_t n = 6;
     long h, w;
     int masks = 0;
 
@@ -348,8 +352,11 @@ static int encode_study(const char *folder, const struct study *user, struct buf
     settings[2].value = look.channels >= 3 ? "3" : "1";
     buf_add(dst, "# A study: the same training on several numbers of GPUs. Made by unetctl init.\n"
                  "# unetctl plan shows its runs, unetctl submit starts them.\n");
+    if (!full)
+        buf_add(dst, "# Further keys: 'unetctl config' prints their values, and 'man unetctl' explains "
+                     "them.\n");
     describe_data(&look, dst);
-    return study_encode(settings, n, dst, e);
+    return study_encode(settings, n, full, dst, e);
 }
 
 static int write_class_file(const char *folder, const struct buf *text, struct err *e)

@@ -39,10 +39,10 @@ int study_sides(const char *name, int depth)
     return model->sides ? model->sides : 1 << (depth ? depth : model->depth);
 }
 
-int study_encode(const struct yaml_setting *settings, size_t nsettings, struct buf *dst,
+int study_encode(const struct yaml_setting *settings, size_t nsettings, bool full, struct buf *dst,
                  struct err *e)
 {
-    return yaml_table_encode(settings_of_study, settings, nsettings, dst, e);
+    return yaml_table_encode(settings_of_study, settings, nsettings, full, dst, e);
 }
 
 const struct settings_program *study_engine(const struct study *s, const char *engine)

@@ -650,7 +650,7 @@ static void add_key(struct buf *dst, const struct setting *key, const char *valu
 }
 
 int yaml_table_encode(const struct setting *keys, const struct yaml_setting *settings,
-                      size_t nsettings, struct buf *dst, struct err *e)
+                      size_t nsettings, bool full, struct buf *dst, struct err *e)
 {
     char section[SETTING_PATH_SIZE] = "";
 
@@ -661,7 +661,7 @@ int yaml_table_encode(const struct setting *keys, const struct yaml_setting *set
         for (size_t i = 0; i < nsettings; i++)
             if (strcmp(settings[i].path, k->path) == 0)
                 value = settings[i].value;
-        if (!value && k->on_demand)
+        if (!value && (k->on_demand || !full))
             continue;
         if (!value)
             value = k->preset ? k->preset : "";
