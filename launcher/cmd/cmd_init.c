@@ -307,7 +307,7 @@ static int encode_study(const char *folder, const struct study *user, struct buf
 {
     struct yaml_setting settings[SETTINGS_MAX + NSET + CLI_LIST_MAX] = {
         {"data.height", NULL, ""}, {"data.width", NULL, ""}, {"data.channels", NULL, ""},
-        {"site", "generic", ""}, {"gpus", "1", ""}, {"train.epochs", "200", ""}};
+        {"site", NULL, ""}, {"gpus", NULL, ""}, {"train.epochs", NULL, ""}};
     char data[PATH_MAX], derived[65], height[24], width[24], engine_paths[ENGINE_ROWS][64];
     char classes[24];
     struct data_look look;
@@ -318,6 +318,8 @@ static int encode_study(const char *folder, const struct study *user, struct buf
     if (check_data(data, &look, e))
         return -1;
     warn_about(&look, data);
+    for (size_t i = 3; i < n; i++) /* what users change first */
+        settings[i].value = setting_find(settings_of_study, settings[i].path)->preset;
     n += take_user(user, texts, settings + n);
     derive_name(folder, derived);
     settings[n++] = (struct yaml_setting){"name", name ? name : derived, "--name"};
