@@ -9,12 +9,15 @@
 emulated=$builddir/trainer/backends/cuda/test/unet-train
 train=("$emulated" train --data data --size 32x32 --set model.base=4 --set model.depth=2 \
     --threads 1 --epochs 2 --batch-size 4
-    --set train.lr_scaling=none --lr 0.01 --seed 3)
+    --set train.lr_scaling=none --lr 0.003 --seed 3)
 column() { cut -d, -f"$2" "$1/log.csv" | sed 1d; }
-# log.csv's losses and IoU of two runs agree in DIGITS places.
-agree() { # RUN RUN DIGITS
+# log.csv's losses of two runs agree, and their IoU within 0.02 more: Adam moves the bias before a norm
+# by the signs of rounding, which the loss does not depend on, but the running mean follows it late.
+agree() { # RUN RUN TOLERANCE
     paste -d' ' <(column "$1" 3; column "$1" 7) <(column "$2" 3; column "$2" 7) |
-        awk -v d="$3" '$1 - $2 > d || $2 - $1 > d { bad = 1 } END { exit bad || NR < 4 }'
+        awk -v d="$3" 'function far(a, b, d) { return a - b > d || b - a > d }
+            far($1, $2, d) && NR <= 2 { bad = 1 } far($1, $2, d + 0.02) { bad = 1 }
+            END { exit bad || NR < 4 }'
 }
 
 # A number of the last epoch in three places, or nothing.
@@ -164,8 +167,8 @@ done
 ok "the same run gives the same weights" \
     cmp one/checkpoint/weights.safetensors again/checkpoint/weights.safetensors
 exits 0 "eval" "$emulated" eval --backend cuda --checkpoint one --data data --split "$split" --json
-like "$OUT" "\"iou\":0*$(column one 7 | tail -n 1 | sed 's/^0*//; s/0*$//')" \
-    "eval gives the IoU of the run"
+is "$(sed 's/.*"iou":\([0-9.]*\).*/\1/; q' "$OUT" | xargs printf '%.6f')" \
+    "$(column one 7 | tail -n 1)" "eval gives the IoU of the run"
 
 # Steps in fp16 that are left out, in a training that is killed, asked to leave, and continued.
 wild=("${train[@]}" --backend cuda --dtype fp16 --set data.split="$split" --lr 0.2 \

@@ -104,6 +104,20 @@ static void decode_hosts(const json_t *list, char *dst, size_t size)
     buf_destroy(&names);
 }
 
+static void decode_versions(const json_t *o, char *dst, size_t size)
+{
+    struct buf text = {0};
+    const char *name;
+    json_t *version;
+
+    json_object_foreach((json_t *)(uintptr_t)o, name, version)
+        if (json_is_string(version) && json_string_length(version))
+            buf_addf(&text, "%s%s %s", text.length ? "; " : "", name, json_string_value(version));
+    if (text.length && !text.failed)
+        result_set_text(dst, size, text.data);
+    buf_destroy(&text);
+}
+
 static int decode_run(struct record_reader *r, const json_t *o)
 {
     struct run_record *d = r->dst;
@@ -125,6 +139,7 @@ static int decode_run(struct record_reader *r, const json_t *o)
         require_integer(r, o, "seed", 0, &run->seed) ||
         require_integer(r, o, "epochs", 1, &run->epochs))
         return -1;
+    decode_versions(json_object_get(o, "versions"), run->versions, sizeof run->versions);
     decode_hosts(json_object_get(o, "hosts"), run->hosts, sizeof run->hosts);
     if (nodes == 1 && !*run->hosts)
         result_set_text(run->hosts, sizeof run->hosts, run->host);

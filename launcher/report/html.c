@@ -187,6 +187,8 @@ static void add_html_runs(struct buf *b, const struct report *r)
     for (size_t i = 0; i < r->nsources; i++) {
         tables_fill_runs(&t, &r->sources[i].results, HTML_MAX_RUNS);
         table_append(&t, table_encode_html, b);
+        tables_fill_software(&t, &r->sources[i].results);
+        table_append(&t, table_encode_html, b);
     }
     buf_add(b, "</details>\n");
 }

@@ -346,6 +346,7 @@ static json_t *encode_run(const struct result *r)
                   {"loss", number(r->loss)}, {"iou", number(r->iou)},
                   {"accuracy", number(r->accuracy)}, {"dice", number(r->dice)},
                   {"hosts", *r->hosts ? text(r->hosts) : json_null()},
+                  {"versions", *r->versions ? text(r->versions) : json_null()},
                   {"started", *r->started ? text(r->started) : json_null()},
                   {"log", r->log[0] ? text(r->log) : json_null()},
                   {"device", r->device[0] ? text(r->device) : json_null()}, {"note", text(r->note)},

@@ -44,6 +44,8 @@ static void add_markdown_tables(struct buf *b, const struct report *r)
     for (size_t i = 0; i < r->nsources; i++) {
         tables_fill_runs(&t, &r->sources[i].results, MARKDOWN_MAX_RUNS);
         table_append(&t, table_encode_markdown, b);
+        tables_fill_software(&t, &r->sources[i].results);
+        table_append(&t, table_encode_markdown, b);
     }
 }
 

@@ -417,3 +417,29 @@ void tables_fill_runs(struct table *t, const struct results *results, size_t mos
         table_add_text(t, "note", "%s", r->note[0] ? r->note : "-");
     }
 }
+
+static bool is_like(const struct result *a, const struct result *b)
+{
+    return a->state == b->state && strcmp(a->device, b->device) == 0 &&
+           strcmp(a->versions, b->versions) == 0;
+}
+
+void tables_fill_software(struct table *t, const struct results *results)
+{
+    table_init(t, "What the runs computed on, and the versions of their software.");
+    for (size_t i = 0; i < results->count; i++) {
+        const struct result *r = &results->rows[i];
+        size_t before = 0, n = 0;
+
+        for (size_t k = 0; k < results->count; k++) {
+            bool same = is_like(r, &results->rows[k]);
+            n += same;
+            before += same && k < i;
+        }
+        if (r->state != RESULT_DONE || before || !(*r->versions || *r->device))
+            continue;
+        table_addf(t, "runs", "%zu", n);
+        table_add_text(t, "device", "%s", *r->device ? r->device : "-");
+        table_add_text(t, "versions", "%s", *r->versions ? r->versions : "-");
+    }
+}

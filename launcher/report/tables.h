@@ -26,4 +26,7 @@ void tables_fill_rules(struct table *t, const struct report *r);
 /* Lists the first `most` runs with their states. */
 void tables_fill_runs(struct table *t, const struct results *results, size_t most);
 
+/* What the runs that are done computed on and with; no row if no log has it. */
+void tables_fill_software(struct table *t, const struct results *results);
+
 #endif

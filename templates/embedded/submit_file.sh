@@ -28,6 +28,8 @@ fi
 # renamed.
 UNETCTL_START=$PWD/$attempt/running-$job.${SLURM_RESTART_COUNT:-0}.$$
 export UNETCTL_START
+UNETCTL_SLURM_VERSION=$(srun --version 2>/dev/null)
+export UNETCTL_SLURM_VERSION
 trap 'rm -f "$UNETCTL_START"' EXIT
 if ! : >"$UNETCTL_START"; then exit 1; fi
 for other in attempt-*/running-*; do

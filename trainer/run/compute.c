@@ -31,8 +31,7 @@ static bool find_given_gpus(char *dst, size_t size)
     return name;
 }
 
-/* Writes the name of the processor in /proc/cpuinfo, or "CPU", to dst. */
-static void read_cpu_name(char *dst, size_t size)
+void compute_cpu_name(char *dst, size_t size)
 {
     char line[256];
     FILE *f = fopen("/proc/cpuinfo", "re");
@@ -59,7 +58,7 @@ static int choose_cpu(struct compute *c, const char *word, struct err *e)
                        "this build has no backend \"%s\"; auto and cpu choose the best, "
                        "and \"unet-train devices\" lists all",
                        word);
-    read_cpu_name(c->device, sizeof c->device);
+    compute_cpu_name(c->device, sizeof c->device);
     return 0;
 }
 

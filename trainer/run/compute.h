@@ -30,6 +30,9 @@ int compute_choose(struct compute *c, const char *word, struct err *e);
  * constant string), and logs the choice, except in tasks of a launcher other than task 0. */
 int compute_take(const char **word, struct err *e);
 
+/* Writes the name of the processor in /proc/cpuinfo, or "CPU". */
+void compute_cpu_name(char *dst, size_t size);
+
 /* Writes device, backend and reason to dst, as one line. comm: the name of the communicator, or
  * NULL. */
 #define COMPUTE_LINE 1600

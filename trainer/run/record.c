@@ -28,6 +28,7 @@
 #include "trainer/checkpoint/snapshot.h"
 #include "trainer/export/events.h"
 #include "trainer/evaluate/evaluate.h"
+#include "trainer/run/software.h"
 
 #define PROGRESS_S 2.0
 
@@ -337,10 +338,7 @@ int record_run(struct record *r, const struct record_run *run, struct err *e)
     buf_json_text(&b, "strategy", c->layout.strategy);
     buf_json_int(&b, "train_images", (int64_t)run->train_images);
     buf_json_int(&b, "val_images", (int64_t)run->val_images);
-    buf_add(&b, ",\"versions\":{");
-    buf_json_text(&b, "compiler", run->compiler);
-    buf_json_text(&b, "mpi", run->mpi);
-    buf_add(&b, "}");
+    software_encode(run->compute, &b);
     buf_json_text(&b, "slurm_job", getenv("SLURM_JOB_ID"));
     if (getenv("UNETCTL_RESTART_REASON"))
         buf_json_text(&b, "restart_reason", getenv("UNETCTL_RESTART_REASON"));

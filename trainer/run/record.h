@@ -43,7 +43,7 @@ struct record_run {
     const char *const *hosts; /* by process */
     const struct compute *compute;
     const char *device; /* names of the processors of all ranks (roster_processors) */
-    const char *comm, *compiler, *mpi, *version; /* "": none */
+    const char *comm, *version;
     int ranks;                /* number of processes */
     int threads, cores;       /* of each replica; of the machine of rank 0 */
     bool oversubscribed;      /* some machine has more threads than cores */

@@ -224,7 +224,6 @@ static int write_head(struct session *s, const struct roster *roster, struct err
         .config = s->t.config, .hosts = hosts, .ranks = ranks,
         .device = device,
         .compute = s->given.compute, .comm = s->t.comm->ops->name,
-        .compiler = "cc " __VERSION__, .mpi = comm_mpi_version(),
         .version = PACKAGE_VERSION, .threads = s->given.threads,
         .cores = roster->entries[0].cores, .oversubscribed = roster_is_oversubscribed(roster),
         .parameters = weights_trainable(network_weights(s->t.network)),

@@ -48,7 +48,7 @@ static struct disturbance simulate(size_t study, double drift, double slow)
             double noise = rng_normal(study, 100, (uint64_t)start);
             double t = (30. / gpus + 1) * (1 + 0.01 * noise) * (1 + (drift - 1) * start / (double)(8 * seeds - 1));
             struct result *r = table_add(&table, "embedded", gpus, seed, t);
-            snprintf(r->started, sizeof r->started, "2026-01-02T03:%02d:00Z", start);
+            snprintf(r->started, sizeof r->started, "2026-01-02T03:%02u:00Z", (unsigned)start % 60);
             name_hosts(r, (gpus + 1) / 2, study, start);
             if (strstr(r->hosts, "n3"))
                 r->median_epoch_s *= slow;

@@ -76,6 +76,7 @@ static const struct column columns[] = {
     COLUMN(TEXT, kernels_refused),
     COLUMN(TEXT, hosts),
     COLUMN(TEXT, started),
+    COLUMN(TEXT, versions),
 };
 #define FIRST_OPTIONAL "batch_per_gpu"
 enum { NCOLUMNS = sizeof columns / sizeof columns[0] };

@@ -55,6 +55,8 @@ struct result {
     /* the hosts of all ranks as a node list (nodelist.h), and when the attempt started (ISO 8601,
      * UTC); "": unknown */
     char hosts[256], started[24];
+    /* what it ran with, as in the record: "compiler cc 12.2.0; kernel Linux 6.1; ..." */
+    char versions[512];
     char device[128];      /* the model of GPU or processor that rank 0 computed on; "": unknown */
     char log[128];         /* the file beside results.csv that has its epochs, or "" */
     char note[512];        /* what went wrong, where, why */

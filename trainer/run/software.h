@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The software and the processor that a run uses, for its record (logs/SCHEMA.md, "versions"). */
+#ifndef UNETCTL_TRAINER_RUN_SOFTWARE_H
+#define UNETCTL_TRAINER_RUN_SOFTWARE_H
+
+#include "src/buf.h"
+#include "trainer/run/compute.h"
+
+/* Adds the member "versions": compiler, MPI, kernel, processor, Slurm and, if c computes on a GPU,
+ * CUDA, driver, cuDNN and NCCL. What is unknown is null. */
+void software_encode(const struct compute *c, struct buf *dst);
+
+#endif
