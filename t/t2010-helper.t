@@ -55,7 +55,7 @@ is "$(member '["cluster"]') $(member '["controller"]')" "sandbox $(login hostnam
     "the answer names the cluster and the controller"
 ok "partitions is answered" ask '{"op":"partitions"}'
 is "$(member '["partitions"][0]')" \
-    "{'name': 'main', 'default': True, 'up': True, 'nodes': 3, 'gpus_per_node': 2, 'cpus_per_node': 4, 'max_time_min': 0}" \
+    "{'name': 'main', 'default': True, 'up': True, 'nodes': 3, 'unseen': 0, 'gpus_per_node': 2, 'cpus_per_node': 4, 'max_time_min': 0}" \
     "the answer has the sizes of the partition"
 
 refused 'no JSON' "not JSON" "what is not JSON"

@@ -114,11 +114,19 @@ static json_t *encode_job(const struct job *job)
 
 static void decode_partition(const json_t *o, struct scheduler_partition *p)
 {
+    int unseen = (int)jsonio_integer(o, "unseen");
+
     snprintf(p->name, sizeof p->name, "%s", jsonio_text(o, "name"));
     p->nodes = (int)jsonio_integer(o, "nodes");
+    p->max_time_min = (int)jsonio_integer(o, "max_time_min");
+    if (unseen) {
+        snprintf(p->unknown, sizeof p->unknown, "Slurm does not show %d of the %d nodes of "
+                 "partition %s (PrivateData, or cloud nodes that are off)", unseen, p->nodes,
+                 p->name);
+        return;
+    }
     p->gpus_per_node = (int)jsonio_integer(o, "gpus_per_node");
     p->cpus_per_node = (int)jsonio_integer(o, "cpus_per_node");
-    p->max_time_min = (int)jsonio_integer(o, "max_time_min");
 }
 
 static json_t *encode_partitions(void)
@@ -165,32 +173,32 @@ static int larger(int a, int b)
 }
 
 /* Of several partitions, Slurm uses any that can run the job, so each value of p becomes the
- * largest that one of them has. */
+ * largest that one of them has. The sizes of nodes are known only if they are in all of them. */
 static void widen_partition(struct scheduler_partition *p, const struct scheduler_partition *other)
 {
+    bool is_unknown = *p->unknown || *other->unknown;
+
+    if (!*p->unknown)
+        memcpy(p->unknown, other->unknown, sizeof p->unknown);
     p->nodes = larger(p->nodes, other->nodes);
-    p->gpus_per_node = larger(p->gpus_per_node, other->gpus_per_node);
-    p->cpus_per_node = larger(p->cpus_per_node, other->cpus_per_node);
+    p->gpus_per_node = is_unknown ? 0 : larger(p->gpus_per_node, other->gpus_per_node);
+    p->cpus_per_node = is_unknown ? 0 : larger(p->cpus_per_node, other->cpus_per_node);
     p->max_time_min = p->max_time_min && other->max_time_min
                           ? larger(p->max_time_min, other->max_time_min)
                           : 0;
 }
 
-static int slurm_partition(struct scheduler *s, const char *name, struct scheduler_partition *p,
-                           struct err *e)
+static int choose_partition(const json_t *list, const char *name, struct scheduler_partition *p,
+                            struct err *e)
 {
-    json_t *answer = ask_again(s, encode_partitions(), e);
-    const json_t *list = json_object_get(answer, "partitions"), *o;
     const char *word = name;
-    int rc = answer ? 0 : -1;
+    const json_t *o;
 
     do {
         struct scheduler_partition one = {0};
         size_t n = word ? strcspn(word, ",") : 0;
-        if (rc == 0 && !(o = find_partition(list, word, n)))
-            rc = refuse_partition(list, word, n, e);
-        if (rc)
-            break;
+        if (!(o = find_partition(list, word, n)))
+            return refuse_partition(list, word, n, e);
         decode_partition(o, &one);
         if (word == name)
             *p = one;
@@ -198,8 +206,25 @@ static int slurm_partition(struct scheduler *s, const char *name, struct schedul
             widen_partition(p, &one);
         word = word && word[n] ? word + n + 1 : NULL;
     } while (word);
-    if (rc == 0 && name && strchr(name, ','))
+    if (name && strchr(name, ','))
         snprintf(p->name, sizeof p->name, "%s", name);
+    return 0;
+}
+
+static int slurm_partition(struct scheduler *s, const char *name, struct scheduler_partition *p,
+                           struct err *e)
+{
+    json_t *answer = ask_again(s, encode_partitions(), e);
+    int rc = -1;
+
+    if (json_is_true(json_object_get(answer, "private"))) {
+        *p = (struct scheduler_partition){.unknown = "Slurm does not show its partitions "
+                                                     "(PrivateData)"};
+        snprintf(p->name, sizeof p->name, "%s", name ? name : "(default)");
+        rc = 0;
+    } else if (answer) {
+        rc = choose_partition(json_object_get(answer, "partitions"), name, p, e);
+    }
     json_decref(answer);
     return rc;
 }
