@@ -55,6 +55,7 @@ struct scheduler_forecast {
 struct scheduler_config {
     bool sandbox;            /* slurm: use the sandbox's Slurm instead of the machine's */
     const char *sandbox_dir; /* its folder; NULL: the running sandbox (sandbox_find) */
+    const char *clusters;    /* slurm: the only cluster to submit to; NULL: the one at hand */
     const char *interface;   /* slurm: "library" or "commands"; NULL or "auto": whichever works */
     const char *state_dir;   /* local: the folder of the queue; NULL: the user's state folder */
     int max_in_flight;       /* local: jobs that run at a time; 0 means 1 */

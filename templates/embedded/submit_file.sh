@@ -3,6 +3,10 @@
 # Run {{run}} of study {{study}}, attempt {{attempt}}:
 # {{gpus}} GPU(s), {{nodes}} node(s), {{tasks}} rank(s). Written by `unetctl generate`.
 # `sbatch submit_file.sh` by hand starts the very job that `unetctl submit` starts.
+
+# Ranks get the environment of this script, also if sbatch's --export restricted that of the job.
+export SLURM_EXPORT_ENV=ALL
+unset SRUN_EXPORT_ENV
 {{setup}}
 {{env}}
 {{shell_setup}}

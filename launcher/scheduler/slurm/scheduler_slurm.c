@@ -14,6 +14,7 @@
 struct slurm {
     struct scheduler scheduler;
     struct helper *helper;
+    const char *clusters; /* the cluster that jobs are for; NULL: the one at hand, as was checked */
 };
 
 static json_t *ask_helper(struct scheduler *s, json_t *request, struct err *e)
@@ -32,6 +33,29 @@ static json_t *ask_again(struct scheduler *s, json_t *request, struct err *e)
     if (!answer && e->code == ERR_INTERNAL)
         e->code = ERR_SCHED;
     return answer;
+}
+
+/* Checks that the cluster at hand is the one that jobs are for. Slurm's commands would submit to
+ * another one, whose jobs unetctl would not find again. */
+static int check_cluster(struct scheduler *s, struct err *e)
+{
+    struct slurm *slurm = s->priv;
+    const char *wanted = slurm->clusters;
+
+    if (!wanted)
+        return 0;
+    json_t *answer = ask_again(s, json_pack("{s:s}", "op", "ping"), e);
+    if (!answer)
+        return -1;
+    const char *here = jsonio_text(answer, "cluster");
+    if (strcmp(here, wanted) == 0)
+        slurm->clusters = NULL;
+    else
+        err_set(e, ERR_SCHED, "jobs are to go to the cluster '%s' (--clusters, $SLURM_CLUSTERS or "
+                "$SBATCH_CLUSTERS), but this is '%s': run unetctl on a login node of '%s', or "
+                "leave that out", wanted, here, wanted);
+    json_decref(answer);
+    return slurm->clusters ? -1 : 0;
 }
 
 /* Adds a member unless value is NULL. If value is not UTF-8, releases *o and sets it to NULL. */
@@ -214,7 +238,7 @@ static int choose_partition(const json_t *list, const char *name, struct schedul
 static int slurm_partition(struct scheduler *s, const char *name, struct scheduler_partition *p,
                            struct err *e)
 {
-    json_t *answer = ask_again(s, encode_partitions(), e);
+    json_t *answer = check_cluster(s, e) ? NULL : ask_again(s, encode_partitions(), e);
     int rc = -1;
 
     if (json_is_true(json_object_get(answer, "private"))) {
@@ -242,7 +266,7 @@ static json_t *encode_check(const struct job *job, const char *op)
 static int slurm_check(struct scheduler *s, const struct job *job,
                        struct scheduler_forecast *forecast, struct err *e)
 {
-    json_t *answer = ask_again(s, encode_check(job, "check"), e);
+    json_t *answer = check_cluster(s, e) ? NULL : ask_again(s, encode_check(job, "check"), e);
 
     if (!answer)
         return -1;
@@ -294,9 +318,13 @@ static void slurm_submit(struct scheduler *s, const struct job *jobs, size_t cou
 {
     const struct slurm *slurm = s->priv;
     struct feeding feeding = {.feed = feed, .results = results, .count = count};
-    json_t *list = json_array();
     struct err e;
 
+    if (check_cluster(s, &e)) {
+        results[0] = (struct scheduler_result){.outcome = SCHEDULER_REFUSED, .reason = e};
+        return;
+    }
+    json_t *list = json_array();
     for (size_t i = 0; i < count; i++)
         json_array_append_new(list, encode_job(&jobs[i]));
     /* an incomplete list means that a text is not UTF-8; helper_ask_fed refuses NULL for that */
@@ -483,6 +511,7 @@ struct scheduler *scheduler_slurm_open(const struct scheduler_config *config, st
         return NULL;
     }
     slurm->scheduler = (struct scheduler){.ops = &ops, .priv = slurm};
+    slurm->clusters = config->clusters;
     slurm->helper = helper_create(config->sandbox ? &sandbox : NULL, config->interface, e);
     if (!slurm->helper) {
         free(slurm);

@@ -156,8 +156,8 @@ static json_t *run_private(const char *const argv[], struct command *c, bool *wi
     return refusal || c->code == 0 || *withheld ? refusal : command_refuse(argv[0], c);
 }
 
-/* Adds a partition for each line "PartitionName=main ... Default=YES ... State=UP ...", with all its
- * nodes as unseen ones. */
+/* Adds a partition for each line "PartitionName=main ... Default=YES ... State=UP ...", with all
+ * its nodes as unseen ones. */
 static json_t *add_partitions(const char *text, struct cluster *dst)
 {
     char value[256];
