@@ -97,6 +97,15 @@ for interface in "${interfaces[@]}"; do
     exits 4 "$interface: a partition whose nodes are all shown is checked" \
         user unetctl plan -C "cloud-$interface" --gpus 1 --test-only -s slurm.cpus_per_gpu=5
     like "$ERR" "5 CPUs per node are asked for.*partition 'main' have 4" "it names the sizes"
+    echo 'gpu_type: h200' >>"cloud-$interface/site.yaml"
+    exits 4 "$interface: GPUs that no node has are refused" \
+        user unetctl plan -C "cloud-$interface" --gpus 1 --test-only
+    like "$ERR" "not available; .*gpu_type of the site with sinfo" "it says what to compare"
+    sed -i '/^gpu_type/d' "cloud-$interface/site.yaml"
+    exits 4 "$interface: a resource that no node has is refused" \
+        user unetctl plan -C "cloud-$interface" --gpus 1 --test-only -- --gres=nvme:1
+    like "$ERR" "\(gres\) specification; .*gpu_type of the site, and --gres, with sinfo" \
+        "it says what to compare"
     login scancel -u games
 done
 
