@@ -177,6 +177,32 @@ engine_study missing ./nowhere.sh
 exits 3 \
     "a script that does not exist is refused" unetctl generate -C missing --engine command --gpus 1
 like "$ERR" 'command.script: .*/missing/(./)?nowhere.sh' "the error names it"
+# ---- words that start the program
+words_of() { # ENGINE LINES...: the last lines of the scripts of a run on 1 GPU
+    local engine=$1
+    shift
+    rm -rf words
+    engine_study words "$srcdir/t/engine.sh"
+    printf '%s\n' "$@" >>words/study.yaml
+    unetctl generate -C words --engine "$engine" --gpus 1 2>"$ERR" || cat "$ERR"
+}
+words_of pytorch 'pytorch:' "  script: $srcdir/t/engine.sh" \
+    '  python: apptainer exec /my/image.sif python3'
+like words/runs/pytorch-g01-s1/run_file.sh "^exec apptainer exec /my/image.sif python3 .*engine.sh" \
+    "python: may have several words"
+mkdir -p "a b"
+ln -s "$(command -v python3)" "a b/python3"
+words_of pytorch 'pytorch:' "  script: $srcdir/t/engine.sh" "  python: $TMP/a b/python3"
+like words/runs/pytorch-g01-s1/run_file.sh "^exec '$TMP/a b/python3' " "or be a path with a blank"
+for container in '--container-image=/my/image.sqsh --mpi=pmix' 'apptainer exec /my/image.sif'; do
+    rm -rf words
+    make_study words generic
+    sed -i "s|^launcher: .*|launcher: srun $container|" words/site.yaml
+    unetctl generate -C words --gpus 1 2>"$ERR" || cat "$ERR"
+    like words/runs/unet-g01-s1/submit_file.sh "^ *srun ${container//[.]/[.]} bash " \
+        "a single rank is in the container, too: ${container%% *}"
+done
+
 engine_study marker "$srcdir/t/engine.sh" '  args: ["{{atempt_dir}}"]'
 exits 3 "an unknown marker in the arguments is refused" \
     unetctl generate -C marker --engine command --gpus 1
