@@ -137,6 +137,8 @@ for interface in "${interfaces[@]}"; do
     sed -i 's/^cpus_per_gpu: .*/cpus_per_gpu: 1/' "run-$interface/site.yaml"
     exits 0 "$interface: several ranks with --export=NONE" \
         launch unetctl submit -C "run-$interface" --gpus 3 --wait --timeout 100 -- --export=NONE
+    exits 0 "$interface: and with --export=NIL, which leaves nothing but Slurm's variables" \
+        launch unetctl submit -C "run-$interface" --gpus 3 -s seeds=2 --wait -- --export=NIL
     exits 0 "$interface: and with SBATCH_EXPORT=NONE" launch SBATCH_EXPORT=NONE \
         unetctl submit -C "run-$interface" --gpus 4 --wait --timeout 100
 done

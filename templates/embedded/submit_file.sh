@@ -5,7 +5,7 @@
 # `sbatch submit_file.sh` by hand starts the very job that `unetctl submit` starts.
 
 # Ranks get the environment of this script, also if sbatch's --export restricted that of the job.
-export SLURM_EXPORT_ENV=ALL
+export PATH SLURM_EXPORT_ENV=ALL # without PATH in its environment, the shell has one of its own
 unset SRUN_EXPORT_ENV
 # A line of setup that fails ends the run, unless it says "|| true". What happens in files that it
 # sources does not count.
