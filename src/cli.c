@@ -92,6 +92,14 @@ static const struct cli_option *find_letter(const struct cli_option *options, ch
     return NULL;
 }
 
+/* Returns what the command takes after "--", such as "SBATCH OPTIONS]", or NULL. */
+static const char *words_after(const struct cli_command *c)
+{
+    const char *at = c->args ? strstr(c->args, "-- ") : NULL;
+
+    return at ? at + strlen("-- ") : NULL;
+}
+
 static int unknown_option(const struct cli_command *c, const char *word, struct err *e)
 {
     const char *names[128];
@@ -103,10 +111,14 @@ static int unknown_option(const struct cli_command *c, const char *word, struct 
     names[n++] = "help";
     names[n] = NULL;
     snprintf(bare, sizeof bare, "%.*s", (int)strcspn(word, "="), word);
-    const char *near = cli_nearest(bare + strspn(bare, "-"), names);
+    const char *near = cli_nearest(bare + strspn(bare, "-"), names), *after = words_after(c);
     if (near)
         return err_set(e, ERR_USAGE, "%s: unknown option '%s'; did you mean '--%s'? (%s --help)",
                        c->name, bare, near, c->name);
+    if (after)
+        return err_set(e, ERR_USAGE, "%s: unknown option '%s' (%s --help lists them); %.*s come "
+                       "after '--': %s -- %s", c->name, bare, c->name, (int)strcspn(after, "]."),
+                       after, c->name, word);
     return err_set(e, ERR_USAGE, "%s: unknown option '%s' (%s --help lists them)", c->name, bare,
                    c->name);
 }
@@ -201,8 +213,12 @@ int cli_decode(const struct cli_command *c, const char *env_prefix, int argc, ch
         const char *value = NULL;
 
         if (strcmp(word, "--") == 0) {
-            *rest = argv + i + 1;
-            *nrest = argc - i - 1;
+            i++;
+            if (!words_after(c)) /* only a sign that no option follows */
+                while (i < argc)
+                    argv[n++] = argv[i++];
+            *rest = argv + i;
+            *nrest = argc - i;
             break;
         }
         if (word[0] != '-' || word[1] == 0) {

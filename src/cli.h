@@ -48,7 +48,8 @@ struct cli_command {
     void (*settings)(struct buf *dst); /* adds the list at the end of help and man page, or NULL */
     int min_operands, max_operands; /* max -1: any number */
     bool verbatim; /* nothing is decoded, not even --help: rest has all words after the verb */
-    /* operands: what remains of argv after the options; rest: the words after "--", unchanged.
+    /* operands: what remains of argv after the options; rest: the words after "--", unchanged,
+     * if args has "-- "; otherwise they are operands, too.
      * Returns an exit code, or -1 for e->code with e filled. */
     int (*run)(int noperands, char **operands, int nrest, char **rest, struct err *e);
 };

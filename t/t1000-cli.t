@@ -84,4 +84,10 @@ for words in 'site list' 'template list' '--help' 'status --help'; do
     like "$ERR" 'cannot write to standard output' '... the error says so'
     exits 0 "unetctl $words succeeds with a closed stdout" bash -c "unetctl $words >&-"
 done
+exits 2 "an option of sbatch before -- is refused" unetctl submit -p short
+like "$ERR" "unknown option '-p'.*SBATCH OPTIONS come after '--': submit -- -p\$" \
+    "the error says where it belongs"
+exits 2 "words after -- are not ignored" unetctl status -- x
+like "$ERR" "unexpected operand 'x'" "the error names the word"
+
 done_testing

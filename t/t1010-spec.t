@@ -25,12 +25,12 @@ spec() { # [VARIABLE=VALUE...] [-- OPTION...]
     env ${v[@]+"${v[@]}"} unetctl spec "$@"
 }
 
-is "$(spec "${STEP[@]}")" "$(worker 2 node1:9122 node1:9123 node2:9122)" \
+is "$(spec "${STEP[@]}")" "$(worker 2 node1:12234 node1:12235 node2:12234)" \
     "the step's variables are used, and the port depends on the job"
 is "$(spec "${STEP[@]}" -- --port-base 13565)" "$(worker 2 node1:13565 node1:13566 node2:13565)" \
     '--port-base sets the port'
 is "$(spec SLURM_JOB_ID=5000 SLURM_JOB_NODELIST=node3 SLURM_TASKS_PER_NODE=1 SLURM_PROCID=0)" \
-    "$(worker 0 node3:8888)" "the job's variables are used outside of any step"
+    "$(worker 0 node3:12000)" "the job's variables are used outside of any step"
 is "$(spec -- --nodelist 'n[1-2]' --tasks-per-node 2 --rank 3)" \
     "$(worker 3 n1:8888 n1:8889 n2:8888 n2:8889)" 'a single number of tasks applies to every node'
 is "$(spec "${STEP[@]}" -- --nodelist n9 --tasks-per-node 1 --rank 0)" "$(worker 0 n9:8888)" \

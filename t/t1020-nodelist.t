@@ -11,6 +11,7 @@ words() { tr '\n' ' '; }
 is "$(expand 'node[1-3,5],gpu[008-010]-ib' | words)" \
     'node1 node2 node3 node5 gpu008-ib gpu009-ib gpu010-ib ' \
     'brackets, padding and text after a bracket are expanded'
+is "$(expand -- 'n[1-2]' n3 | words)" 'n1 n2 n3 ' "a list may follow --"
 is "$(expand n1 'n[2-3]' n1 | words)" 'n1 n2 n3 n1 ' \
     'several operands are one list, and duplicates are kept'
 is "$(compress node1 node2 node3 node5)" 'node[1-3,5]' 'names are compressed'

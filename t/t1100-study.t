@@ -14,6 +14,11 @@ ok "the file is unchanged" cmp one/study.yaml kept
 exits 2 "init without --data is refused" unetctl init two
 exits 7 "a folder without images is refused" unetctl init two --data one
 like "$ERR" 'images/' "the error names the missing folder"
+mkdir -p broken/images broken/masks
+for i in 1 2 3; do echo "no image" | tee broken/images/$i.png >broken/masks/$i.png; done
+exits 7 "a folder of which nothing can be read is refused" unetctl init two --data broken
+like "$ERR" "none of 3 images can be read \\('unet-train data check" "the error says what to type"
+ok "no study is made" test ! -e two/study.yaml
 exits 2 "--set with an unknown key is refused" unetctl init two --data data --set train.epoch=3
 like "$ERR" "'train.epochs'" "the error names the nearest key"
 exits 3 "--set with a bad value is refused" unetctl init two --data data --set train.epochs=many

@@ -94,6 +94,67 @@ exits 2 "the run's folder is not an attempt" unetctl finish bad/runs/command-g01
 like "$ERR" 'runs/command-g01-s1 is not the folder of an attempt' "the error says so"
 ok "no marker is written there" test ! -e bad/runs/command-g01-s1/FAILED
 
+# ---- why a program failed, as its output says
+# shellcheck disable=SC2016 # expanded there
+printf '%s\n' '#!/bin/bash' 'if [ "$RANK" = 0 ]; then sleep "${LATE:-0}"; fi' \
+    'if [ -x ./program ]; then exec ./program; fi' \
+    'cat "$UNETCTL_STUDY_DIR/says-$RANK" >&2' 'exit 9' >tell.sh
+chmod +x tell.sh
+engine_study told "$TMP/tell.sh"
+why() { # REASON TEXT
+    rm -rf told/runs told/.unetctl
+    exits 1 "$2: the run has no result" submit told
+    is "$(field told/runs/command-g01-s1/attempt-1/FAILED 'd["error"]')" \
+        "the trainer ended with exit code $1" "$2 is in FAILED"
+}
+says() { printf '%s\n' "$@" >told/says-0; } # LINES
+frame='  File "train.py", line 1, in <module>'
+trace='Traceback (most recent call last):'
+says "starts" "$trace" "$frame" "    import torch" "ModuleNotFoundError: No module named 'torch'"
+why "9: ModuleNotFoundError: No module named 'torch'" "a traceback's last line"
+says "$trace" "$frame" "KeyError: 'handled'" "goes on" "$trace" "$frame" "KeyError: 'x'" "" \
+    "During handling of the above exception, another exception occurred:" "" "$trace" "$frame" \
+    'RuntimeError: no "data"' "Error: later"
+why '9: RuntimeError: no "data"' "the last traceback of one rank"
+says "[rank1]: $trace" "[rank1]: $frame" "[rank0]: $trace" "[rank0]: $frame" \
+    "[rank0]: ConnectionError: rank 1 is gone" "[rank1]: ValueError: first"
+why "9: ValueError: first" "the first rank's traceback"
+says '  File "train.py", line 1' "    x = = 1" "SyntaxError: invalid syntax" "Error: later"
+why "9: SyntaxError: invalid syntax" "a Python error without traceback"
+says "$TMP/x: error while loading shared libraries: libcudart.so.11: cannot open shared object file"
+why "9: $TMP/x: error while loading shared libraries: libcudart.so.11: cannot open shared object file" \
+    "a missing library"
+says "tell.sh: line 3: julia: command not found" "cleanup"
+why "9: julia: command not found" "a command that is not found"
+says "ERROR: LoadError: UndefVarError" "validation error: 0.3" "srun: error: node1: task 0: Exited"
+why "9: ERROR: LoadError: UndefVarError" "a line that speaks of an error"
+says "epoch 1" "error: 0.5"
+why "9" "an output without an error"
+rm -rf told/runs told/.unetctl
+echo "$trace
+$frame
+ConnectionResetError: by rank 1" >told/says-0
+echo "$trace
+$frame
+MemoryError: rank 1" >told/says-1
+printf '  env: {LATE: "1"}\n' >>told/study.yaml
+exits 1 "two ranks fail, rank 1 first" unetctl submit -C told --engine command --gpus 2 \
+    --set strategy=multi-worker --wait --timeout 60
+like told/runs/command-g02-s1/attempt-1/FAILED 'MemoryError: rank 1' \
+    "the reason is that of the rank that failed first"
+
+# ---- a command of setup that fails
+engine_study setup "$srcdir/t/engine.sh" \
+    "  setup: ['. ./fails.sh', 'false || true', 'if false; then :; fi', 'module() { return 3; }', 'module load cuda/99', 'true']"
+echo 'false; return 1' >setup/fails.sh
+exits 1 "a failing command of setup fails the run" submit setup
+error=$(field setup/runs/command-g01-s1/attempt-1/FAILED 'd["error"]')
+like <(echo "$error") "^setup failed: module load cuda/99 \(exit code 3\); correct the setup.*\|\| true" \
+    "FAILED has the command"
+ok "no rank was started" test ! -e setup/runs/command-g01-s1/attempt-1/told-0
+sed -i "s/'module load cuda.99'/'module load cuda || true'/" setup/study.yaml
+exits 0 "with || true it does not" unetctl submit -C setup --engine command --gpus 2 --wait
+
 # ---- a script that knows no attempt leaves log.csv in the run's folder
 unetctl generate -C bad --engine command --gpus 2 2>"$ERR" || diag <"$ERR"
 run=bad/runs/command-g02-s1
@@ -116,6 +177,32 @@ engine_study missing ./nowhere.sh
 exits 3 \
     "a script that does not exist is refused" unetctl generate -C missing --engine command --gpus 1
 like "$ERR" 'command.script: .*/missing/(./)?nowhere.sh' "the error names it"
+# ---- words that start the program
+words_of() { # ENGINE LINES...: the last lines of the scripts of a run on 1 GPU
+    local engine=$1
+    shift
+    rm -rf words
+    engine_study words "$srcdir/t/engine.sh"
+    printf '%s\n' "$@" >>words/study.yaml
+    unetctl generate -C words --engine "$engine" --gpus 1 2>"$ERR" || cat "$ERR"
+}
+words_of pytorch 'pytorch:' "  script: $srcdir/t/engine.sh" \
+    '  python: apptainer exec /my/image.sif python3'
+like words/runs/pytorch-g01-s1/run_file.sh "^exec apptainer exec /my/image.sif python3 .*engine.sh" \
+    "python: may have several words"
+mkdir -p "a b"
+ln -s "$(command -v python3)" "a b/python3"
+words_of pytorch 'pytorch:' "  script: $srcdir/t/engine.sh" "  python: $TMP/a b/python3"
+like words/runs/pytorch-g01-s1/run_file.sh "^exec '$TMP/a b/python3' " "or be a path with a blank"
+for container in '--container-image=/my/image.sqsh --mpi=pmix' 'apptainer exec /my/image.sif'; do
+    rm -rf words
+    make_study words generic
+    sed -i "s|^launcher: .*|launcher: srun $container|" words/site.yaml
+    unetctl generate -C words --gpus 1 2>"$ERR" || cat "$ERR"
+    like words/runs/unet-g01-s1/submit_file.sh "^ *srun ${container//[.]/[.]} bash " \
+        "a single rank is in the container, too: ${container%% *}"
+done
+
 engine_study marker "$srcdir/t/engine.sh" '  args: ["{{atempt_dir}}"]'
 exits 3 "an unknown marker in the arguments is refused" \
     unetctl generate -C marker --engine command --gpus 1

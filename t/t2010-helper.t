@@ -55,7 +55,7 @@ is "$(member '["cluster"]') $(member '["controller"]')" "sandbox $(login hostnam
     "the answer names the cluster and the controller"
 ok "partitions is answered" ask '{"op":"partitions"}'
 is "$(member '["partitions"][0]')" \
-    "{'name': 'main', 'default': True, 'up': True, 'nodes': 3, 'gpus_per_node': 2, 'cpus_per_node': 4, 'max_time_min': 0}" \
+    "{'name': 'main', 'default': True, 'up': True, 'nodes': 3, 'unseen': 0, 'gpus_per_node': 2, 'cpus_per_node': 4, 'max_time_min': 0}" \
     "the answer has the sizes of the partition"
 
 refused 'no JSON' "not JSON" "what is not JSON"
@@ -80,7 +80,7 @@ for op in check submit; do
     refused "$(job $op x 2 3 '"partition":"nope"')" "known: main, short" \
         "$op: an unknown partition"
     refused "$(job $op x 2 3 '"partition":"short","time_min":11')" "allows 10" "$op: too long"
-    refused "$(job $op x 2 3 '"mem_mib":999000')" "not available" "$op: too much memory"
+    refused "$(job $op x 2 3 '"mem_mib":999000')" "not available; .*slurm.mem" "$op: too much memory"
     refused "$(job $op x 2 3 '"constraint":"h200"')" "feature" "$op: an unknown feature"
     refused "$(job $op x 4 7 '"partition":"main,short"')" "ok.:false" \
         "$op: too much for any of two partitions"

@@ -43,10 +43,13 @@ failed=$(login sbatch --parsable -o /dev/null --nodes=2 --ntasks=3 --gpus-per-ta
     script)
 crashed=$(login sbatch --parsable -o /dev/null --wrap='kill -SEGV $$')
 login scancel "$killed"
+never=$(login sbatch --parsable -o /dev/null --hold --wrap true)
+login scancel "$never"
 for job in "$killed" "$failed" "$crashed"; do wait_job "$job" 60 >/dev/null; done
 cat >request <<END
 {"op":"accounting","ids":["$killed","$failed","$crashed"]}
 END
+echo "{\"op\":\"accounting\",\"ids\":[\"$never\"]}" >request_never
 are_recorded() { \
     [ "$(login sacct -a -X -n -j "$killed,$failed,$crashed" -s CA,F -o JobID | wc -l)" = 3 ]; }
 ok "accounting has the jobs" wait_until 30 are_recorded
@@ -63,6 +66,9 @@ for interface in "${interfaces[@]}"; do
         "[(3, 2, True)]" "$interface: accounting has the numbers of GPUs and nodes and the time"
     is "$(field "answer_$interface" '[j["nodes"] for j in d["jobs"] if j["id"] == "'"$killed"'"]')" "['node1']" \
         "$interface: accounting has the nodes"
+    login "$builddir/$(helper_of "$interface")" <request_never >answer_never
+    is "$(field answer_never '[(j["state"], j["nodes"]) for j in d["jobs"]]')" \
+        "[('CANCELLED', '')]" "$interface: a job that never began has no nodes"
     is "$(UNETCTL_SLURM_INTERFACE=$interface states forgotten)" "unet-g01-s1 CANCELLED" \
         "$interface: status tells how the run ended"
 done

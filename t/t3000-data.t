@@ -357,6 +357,9 @@ dataset("m/mixed", masks(0, 1)[:4] + masks(0, 255)[:4])
 dataset("m/nothing", masks(0))
 dataset("m/named", masks(0, 1, 2, 3), "imagesTr", "labelsTr", "c_%02d", "_0000")
 open("m/named/dataset.json", "w").write('{"labels": {"background": 0, "cell": 1, "wall": 2, "ignore": 3}}')
+dataset("m/regions", masks(0, 1, 2, 3), "imagesTr", "labelsTr", "c_%02d", "_0000")
+open("m/regions/dataset.json", "w").write(
+    '{"labels": {"background": 0, "whole": [1, 2, 3], "core": [2, 3], "et": 3}}')
 for i, m in enumerate(masks(0, 1, 2)):
     write("m/palettes/images/%d.png" % i, picture(i))
     write("m/palettes/masks/%d.png" % i, m, red if i % 2 else green)
@@ -384,6 +387,8 @@ print(m["meaning"], m["classes"], m["ignore"] or "-", m["class_file"].replace("\
         "palettes that differ by file"
     looks named classes 3 - '0 background,1 cell,2 wall,3 ignore,' \
         "classes that nnU-Net's dataset.json names"
+    looks regions classes 4 - '0 background,1 whole,2 core,3 et,' "nnU-Net's regions"
+    like "$OUT" 'regions overlap: a value is named after its smallest region' "overlap, as it says"
     looks pictures unsure 1 - - "grey values"
     looks ones unsure 1 - - "two values without 0"
     looks mixed unsure 1 - - "0 and 1 in some, 0 and 255 in others"

@@ -103,6 +103,11 @@ exits 0 "eval on all pairs of a folder" unet-train eval \
     --checkpoint good/checkpoint/weights.safetensors \
     --data data --size 64x64 --threads 1 --json
 is "$(field "$OUT" images)" 40 "it uses all of them"
+for state in good/checkpoint/state-*.safetensors; do
+    exits 9 "eval of a run's state is refused" unet-train eval --checkpoint "$state" --data data
+    like "$ERR" "state-.*not weights: name good/checkpoint/weights.safetensors, or the folder" \
+        "the error names the weights"
+done
 exits 2 "eval without images" unet-train eval --checkpoint good/checkpoint
 exits 9 "eval without a checkpoint" unet-train eval --checkpoint none --data data
 cp -r good/checkpoint cut

@@ -23,8 +23,8 @@ static const struct cli_option options[] = {
     {0},
 };
 
-static const char *const layers[] = {"built-in",   "user", "site", "study",
-                                     "environment", "command line"};
+static const char *const layers[] = {"built-in", "sbatch", "user", "site",
+                                     "study", "environment", "command line"};
 
 /* A setting that is printed. */
 struct shown_setting {
@@ -34,11 +34,15 @@ struct shown_setting {
     const struct yaml_origin *origin;
 };
 
-#define MAX_VALUES (2 * SETTINGS_MAX)
+#define WORDS "sbatch" /* the key of options that come from sbatch's variables */
+#define MAX_VALUES (2 * SETTINGS_MAX + JOB_EXTRA_MAX)
 
 struct values {
     struct shown_setting at[MAX_VALUES];
     size_t count;
+    /* of words that stand for sbatch's variables */
+    struct yaml_origin origins[JOB_EXTRA_MAX];
+    char names[JOB_EXTRA_MAX][64];
 };
 
 /* Is this key of the site's profile (the defaults for a cluster) shown as slurm.NAME of the study,
@@ -49,6 +53,19 @@ static bool is_shown_as_slurm(const char *path)
 
     snprintf(name, sizeof name, "slurm.%s", path);
     return setting_find(settings_of_study, name) != NULL;
+}
+
+/* Lists the options of sbatch that come from its variables and are not settings. */
+static void list_words(const struct sbatch_words *words, struct values *dst)
+{
+    static const struct setting row = SETTING_ROW(WORDS, TEXT, 0, "");
+
+    for (size_t i = words->nsettings; i < words->count; i++) {
+        snprintf(dst->names[i], sizeof dst->names[i], "$%s", words->names[i]);
+        dst->origins[i] = (struct yaml_origin){YAML_SBATCH, dst->names[i]};
+        dst->at[dst->count++] =
+            (struct shown_setting){WORDS, &row, &words->words[i], &dst->origins[i]};
+    }
 }
 
 static void list_values(const struct workspace *w, struct values *dst)
@@ -67,6 +84,7 @@ static void list_values(const struct workspace *w, struct values *dst)
         *v = (struct shown_setting){"", k, &w->site, &w->site.origins.at[k - site_keys]};
         snprintf(v->name, sizeof v->name, "profile.%s", k->path);
     }
+    list_words(&w->environment, dst);
 }
 
 /* Do the names on the command line select the value, by its own name or its section's? */
@@ -91,7 +109,7 @@ static int check_names(const struct values *all, int nnames, char **names, struc
             known[k] = all->at[k].name;
             found += is_asked_for(&all->at[k], 1, names + i);
         }
-        if (found)
+        if (found || strcmp(names[i], WORDS) == 0)
             continue;
         known[all->count] = NULL;
         return err_set(e, ERR_USAGE, "config: unknown key '%s'%s ('unetctl config' lists all)",
@@ -180,8 +198,9 @@ const struct cli_command cmd_config = {
     .details =
         "A value comes from the first of: the command line (--set KEY=VALUE, --gpus ...), the\n"
         "environment (train.lr: UNETCTL_TRAIN_LR), study.yaml, the site profile (slurm.* only),\n"
-        "~/.config/unetctl/config.yaml (keys of study.yaml), the preset. KEY is a key or a\n"
-        "section; profile.* are the other keys of the site profile.\n"
+        "~/.config/unetctl/config.yaml (keys of study.yaml), sbatch's variables (SBATCH_ACCOUNT\n"
+        "...; slurm.* only), the preset. KEY is a key or a section; profile.* are the other keys\n"
+        "of the site profile, sbatch the options that sbatch's variables stand for.\n"
         "Example: unetctl config --origin train slurm\n",
     .options = options,
     .settings = list_settings,

@@ -310,6 +310,9 @@ static void check_partition(const struct workspace *w, struct scheduler *s, stru
     if (scheduler_partition(s, w->options.partition, &p, &e)) {
         findings_add(f, FINDING_ERROR, "partition", "%s", e.text);
         findings_remedy(f, "set slurm.partition in %s to one of these", w->study.file);
+    } else if (*p.unknown) {
+        findings_add(f, FINDING_OK, "partition", "%s: unknown: %s; Slurm decides whether a run fits",
+                     p.name, p.unknown);
     } else if (p.nodes && p.gpus_per_node < w->site.gpus_per_node) {
         findings_add(f, FINDING_ERROR, "gres", "site %s plans %d GPUs per node, but the nodes of "
                      "partition %s have %d", w->site.name, w->site.gpus_per_node, p.name,

@@ -229,6 +229,9 @@ static int check_data(char dst[PATH_MAX], struct data_look *look, struct err *e)
     struct data_place place = {dst, find_set("data.images"), find_set("data.masks")};
     if (data_look_sample(&place, look, e))
         return -1;
+    if (look->sampled && look->unreadable == look->sampled)
+        return err_set(e, ERR_DATA, "%s: none of %zu images can be read ('unet-train data check "
+                       "%s/images/*' says why)", dst, look->sampled, dst);
     if ((look->train > 0) != (look->val > 0))
         return err_set(e, ERR_DATA, "%s: the data set has no %s images", dst,
                        look->train ? "validation" : "training");

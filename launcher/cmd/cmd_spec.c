@@ -13,7 +13,10 @@
 #include "src/plural.h"
 
 #define DEFAULT_PORT_BASE 8888 /* the default of TensorFlow's SlurmClusterResolver */
-#define PORT_OFFSETS 1000      /* number of different port bases for jobs that share a node */
+/* In a job: clear of what listens on nodes, such as the exporters of metrics at 9100 and 9400, and
+ * below the ports that the kernel hands out. */
+#define JOB_PORT_BASE 12000
+#define PORT_OFFSETS 1000 /* number of different port bases for jobs that share a node */
 /* the most bytes of "NAME=VALUE" that Linux accepts, with the NUL */
 #define VARIABLE_MAX (128 << 10)
 
@@ -44,7 +47,7 @@ static int choose_port_base(struct spec_answer *a, struct err *e)
         return 0;
     if (spec_source_number("SLURM_JOB_ID", &id, e))
         return -1;
-    a->spec.port_base += (int)(id % PORT_OFFSETS);
+    a->spec.port_base = JOB_PORT_BASE + (int)(id % PORT_OFFSETS);
     return 0;
 }
 
@@ -226,7 +229,7 @@ static const struct cli_option options[] = {
     {"resolver", 0, CLI_STRING, "NAME",
      "order nodes as listed (slurm, the default) or by name (tf)", &opt_resolver, 0, 0},
     {"port-base", 0, CLI_INT, "P",
-     "first port on each node (default: 8888 + job number mod 1000)", &opt_port_base, 1, 65535},
+     "first port on each node (default: 12000 + job number mod 1000; outside of jobs 8888)", &opt_port_base, 1, 65535},
     {"host-suffix", 0, CLI_STRING, "TEXT",
      "append this to node names, such as -ib for names of the fast network", &opt_host_suffix, 0,
      0},

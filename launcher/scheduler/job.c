@@ -17,6 +17,7 @@
 /* What happens to an option. OURS: set_option stores its value in a member of struct job_options.
  * PASSED: the word is passed to sbatch unchanged. */
 enum option_kind {
+    OURS_CLUSTERS,   /* compared with the cluster at hand, and not a word of the job */
     OURS_TEXT, OURS_TIME, OURS_MEM, OURS_NICE, OURS_FLAG,
     PASSED_VALUE,    /* has a value, as --NAME=VALUE or in the next word */
     PASSED_OPTIONAL, /* may have a value, only as --NAME=VALUE */
@@ -37,6 +38,7 @@ static const struct option {
     {name, letter, OURS_##kind, offsetof(struct job_options, member), NULL},
 #define PASSED(name, letter, kind) {name, letter, PASSED_##kind, 0, NULL},
 #define REFUSE(name, letter, why) {name, letter, REFUSED, 0, why},
+    OURS("clusters", 'M', CLUSTERS, clusters)
     OURS("partition", 'p', TEXT, partition)
     OURS("account", 'A', TEXT, account)
     OURS("qos", 'q', TEXT, qos)
@@ -70,14 +72,13 @@ static const struct option {
     PASSED("overcommit", 'O', FLAG) PASSED("oversubscribe", 's', FLAG) PASSED("power", 0, VALUE)
     PASSED("prefer", 0, VALUE) PASSED("priority", 0, VALUE) PASSED("profile", 0, VALUE)
     PASSED("propagate", 0, OPTIONAL) PASSED("reboot", 0, FLAG)
-    PASSED("requeue", 0, FLAG) PASSED("signal", 0, VALUE) PASSED("sockets-per-node", 0, VALUE)
+    PASSED("requeue", 0, FLAG) PASSED("segment", 0, VALUE) PASSED("signal", 0, VALUE) PASSED("sockets-per-node", 0, VALUE)
     PASSED("spread-job", 0, FLAG) PASSED("switches", 0, VALUE) PASSED("thread-spec", 0, VALUE)
     PASSED("threads-per-core", 0, VALUE) PASSED("time-min", 0, VALUE) PASSED("tmp", 0, VALUE)
     PASSED("tres-bind", 0, VALUE) PASSED("use-min-nodes", 0, FLAG) PASSED("verbose", 'v', FLAG)
     PASSED("wait-all-nodes", 0, VALUE) PASSED("wckey", 0, VALUE)
     REFUSE("array", 'a', "each run is a separate job; --seeds N repeats them")
     REFUSE("chdir", 'D', "a job runs in the folder of its run")
-    REFUSE("clusters", 'M', "run unetctl on that cluster")
     REFUSE("comment", 0, "unetctl finds the job again by its comment")
     REFUSE("cpus-per-task", 'c', "--set slurm.cpus_per_gpu=N")
     REFUSE("distribution", 'm', "ranks are numbered node by node")
@@ -181,6 +182,7 @@ static int set_option(struct job_options *o, const struct option *w, const char 
             return err_set(e, ERR_USAGE, "--mem %s is not an amount of memory, such as 4G or 4000M",
                            value);
         break;
+    case OURS_CLUSTERS:
     case OURS_TEXT:
         if (*value == 0 || strpbrk(value, "\n"))
             return err_set(e, ERR_USAGE, "--%s: the value is empty or has a line break", w->name);
@@ -445,6 +447,8 @@ void job_words_fill(const struct job *job, struct job_words *dst)
     append_word(dst, "--chdir=%s", job->work_dir);
     append_word(dst, "--output=%s", job->output);
     if (job->own_directives) {
+        for (int i = 0; i < job->options.nenvironment; i++)
+            append_word(dst, "%s", job->options.environment[i]);
         for (int i = 0; i < job->options.ngiven; i++)
             append_word(dst, "%s", job->options.given[i]);
         return;

@@ -14,6 +14,7 @@ struct job_options {
     const char *partition, *account, *qos, *constraint, *reservation;
     const char *nodelist, *exclude, *dependency, *licenses;
     const char *mem; /* per node, see job_mem_decode */
+    const char *clusters; /* where the job must go; only the cluster at hand is possible */
     int time_min;    /* the time limit in minutes */
     int nice;
     bool exclusive, hold;
@@ -22,10 +23,10 @@ struct job_options {
     const char *extra[JOB_EXTRA_MAX];
     int nextra;
     bool in_sandbox; /* unknown options are looked up in the help of the sandbox's sbatch */
-    /* The words after "--" of `unetctl submit`, used if own_directives of the job is set; NULL:
-     * none. job_options_decode does not set them. */
-    char **given;
-    int ngiven;
+    /* The words that stand for sbatch's variables, and those after "--" of `unetctl submit`, used if
+     * own_directives of the job is set; NULL: none. job_options_decode does not set them. */
+    char **environment, **given;
+    int nenvironment, ngiven;
 };
 
 /* The exit code of a script or trainer that stopped with a checkpoint and can resume. */
@@ -53,7 +54,7 @@ struct job {
     bool gres;            /* GPUs are requested per node by --gres if job_takes_gres permits */
     const char *gpu_type; /* such as v100; NULL or "": any type */
     /* The script has #SBATCH lines of its template's author. They decide; of this struct only
-     * name, tag, work_dir, output and options.given override them. */
+     * name, tag, work_dir, output, options.environment and options.given override them. */
     bool own_directives;
     struct job_options options;
 };

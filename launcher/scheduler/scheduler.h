@@ -41,6 +41,9 @@ struct scheduler_partition {
     int gpus_per_node; /* the largest number of any of its nodes */
     int cpus_per_node; /* the smallest number of any of its nodes */
     int max_time_min;  /* the largest time limit of a job in minutes; 0: not limited */
+    /* What Slurm does not show to this user, as a sentence; "" if it shows everything. The sizes of
+     * nodes are 0 then, and only Slurm can say whether a job fits. */
+    char unknown[160];
 };
 
 /* When and where the scheduler would start a job that is not submitted. */
@@ -52,6 +55,7 @@ struct scheduler_forecast {
 struct scheduler_config {
     bool sandbox;            /* slurm: use the sandbox's Slurm instead of the machine's */
     const char *sandbox_dir; /* its folder; NULL: the running sandbox (sandbox_find) */
+    const char *clusters;    /* slurm: the only cluster to submit to; NULL: the one at hand */
     const char *interface;   /* slurm: "library" or "commands"; NULL or "auto": whichever works */
     const char *state_dir;   /* local: the folder of the queue; NULL: the user's state folder */
     int max_in_flight;       /* local: jobs that run at a time; 0 means 1 */
@@ -117,7 +121,8 @@ void scheduler_close(struct scheduler *s);
 
 /* Looks up the partition of this name, or for NULL the default one. For several names, separated
  * by commas, each value is the largest that one of these partitions has. Returns 0, or -1 with
- * ERR_SCHED if any of them does not exist. Without Slurm any name is accepted. */
+ * ERR_SCHED if any of them does not exist. Without Slurm, or if Slurm does not show its partitions
+ * to this user, any name is accepted. */
 int scheduler_partition(struct scheduler *s, const char *name, struct scheduler_partition *p,
                         struct err *e);
 

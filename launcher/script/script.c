@@ -95,6 +95,11 @@ static int check_submit_file(const struct script_values *s, const char *path, co
     if (strncmp(text, "#!", 2) != 0)
         return err_set(e, ERR_CONFIG, "%s:1: a job script must start with #!, such as #!{{shell}}",
                        path);
+    const char *line = script_template_clusters(text);
+    if (line)
+        return err_set(e, ERR_CONFIG, "%s: '%.*s': the job would go to another cluster, where "
+                       "unetctl would not find it; run unetctl on that cluster", path,
+                       (int)strcspn(line, "\n"), line);
     if (own && !directives && !(script_template_directives_use(text, "nodes|tag_node") &&
                                 script_template_directives_use(text, "tasks|gpus|tag_task")))
         return err_set(e, ERR_CONFIG, "%s: the #SBATCH lines ask for the same nodes and tasks in "

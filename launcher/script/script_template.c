@@ -182,6 +182,18 @@ bool script_template_directives_use(const char *text, const char *names)
     return false;
 }
 
+const char *script_template_clusters(const char *text)
+{
+    for (const char *line = text, *end; *line; line = *end ? end + 1 : end) {
+        end = line + strcspn(line, "\n");
+        if (strncmp(line, "#SBATCH", 7) == 0 &&
+            (memmem(line, (size_t)(end - line), " --clusters", strlen(" --clusters")) ||
+             memmem(line, (size_t)(end - line), " -M", strlen(" -M"))))
+            return line;
+    }
+    return NULL;
+}
+
 size_t script_template_end_of_directives(const char *text)
 {
     size_t end = strcspn(text, "\n") + (strchr(text, '\n') != NULL), next;

@@ -43,6 +43,9 @@ bool script_template_has_directives(const char *text);
 /* Does one of these lines use one of the markers {{NAME}} or tags tag_NAME in names ("a|tag_b")? */
 bool script_template_directives_use(const char *text, const char *names);
 
+/* Returns the line that has the option --clusters or -M, or NULL. */
+const char *script_template_clusters(const char *text);
+
 /* Returns the end of the last line that sbatch reads options from, or of the first line if there
  * is none. sbatch reads up to the first command, and of two equal options the later one takes
  * effect. */

@@ -308,6 +308,24 @@ static void add_word(struct buf *b, const char *word)
     template_quote_sh(b, word);
 }
 
+/* Adds the interpreter: one word if it is the path of a program, otherwise its words, such as
+ * "apptainer exec image.sif python3". */
+static void add_python(struct buf *b, const char *python)
+{
+    bool is_path = strchr(python, '/') && access(python, X_OK) == 0;
+
+    for (size_t n; !is_path && *python; python += n + strspn(python + n, " ")) {
+        n = strcspn(python, " ");
+        char *word = strndup(python, n);
+        if (word && *word)
+            add_word(b, word);
+        b->failed |= !word;
+        free(word);
+    }
+    if (is_path)
+        add_word(b, python);
+}
+
 static int set_command(struct script_values *s, struct err *e)
 {
     struct buf b = {0};
@@ -320,7 +338,7 @@ static int set_command(struct script_values *s, struct err *e)
         buf_addf(&b, " train --run run.json --out attempt-%d%s", s->attempt,
                  script_values_get(s, "resume"));
     } else if (s->run->engine->is_python) {
-        add_word(&b, s->section->python);
+        add_python(&b, s->section->python);
         add_word(&b, script_values_get(s, "script"));
     } else {
         add_word(&b, script_values_get(s, "script"));
@@ -448,6 +466,19 @@ static bool is_mpirun(const char *launcher)
     return strncmp(launcher, "mpirun", 6) == 0 || strncmp(launcher, "mpiexec", 7) == 0;
 }
 
+/* Does this launcher start the ranks in a container, by Pyxis (srun --container-image) or by a
+ * program? A single rank must be started by it, too. */
+static bool has_container(const char *launcher)
+{
+    static const char *const signs[] = {" --container-", "apptainer ", "singularity ", "enroot ",
+                                        "shifter ", "podman-hpc ", "sarus ", NULL};
+    const char *const *sign = signs;
+
+    while (*sign && !strstr(launcher, *sign))
+        sign++;
+    return *sign != NULL;
+}
+
 /* Removes the variables by which Slurm binds a job's GPUs to its tasks; mpirun's daemons are not
  * tasks and would get none. */
 #define UNBOUND "env -u SLURM_TRES_PER_TASK -u SLURM_TRES_BIND "
@@ -461,7 +492,8 @@ static int set_launcher(struct script_values *s, struct err *e)
     const char *launcher =
         lacks_pmix(site) ? SITE_MPIRUN_LAUNCHER : site->launcher;
     bool unbound = strcmp(site->scheduler, "slurm") == 0 && is_mpirun(launcher);
-    bool launched = s->run->layout.tasks > 1 || s->run->engine->always_launched;
+    bool launched = s->run->layout.tasks > 1 || s->run->engine->always_launched ||
+                    has_container(launcher);
     struct buf words = {0};
     int rc;
 

@@ -63,6 +63,8 @@ static void decide_ended(struct run_status *s, const struct job_state *job)
         snprintf(reason, sizeof reason, "%s; 'unetctl resume' continues", job->reason);
     else if (*slurm_words_state(job->state))
         snprintf(reason, sizeof reason, "%s", slurm_words_state(job->state));
+    else if (*slurm_words_reason(job->reason))
+        snprintf(reason, sizeof reason, "%s: %s", job->reason, slurm_words_reason(job->reason));
     set_phase(s, RUN_BAD, job->state, reason);
 }
 

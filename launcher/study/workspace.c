@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "src/cluster/time_limit.h"
+#include "src/log.h"
 
 typedef struct scheduler *open_f(const struct scheduler_config *config, struct err *e);
 
@@ -28,14 +29,53 @@ static int take_words_of(const char *file, const char *key, const struct setting
     return err_prefix(e, "%s: %s", file, key);
 }
 
-/* Sets w->options from the study and its site. The site's settings for jobs have lower
- * precedence than the study's own and higher than those of the user's file. */
-static int merge_options(struct workspace *w, struct err *e)
+/* Is the Slurm of this study that for which the user's shell has variables of sbatch? */
+static bool has_environment(const struct workspace *w)
+{
+    return strcmp(w->site.scheduler, "slurm") == 0 && !w->site.sandbox;
+}
+
+/* Takes the settings that no file and no option sets from variables of sbatch. */
+static int add_environment(struct workspace *w, struct err *e)
+{
+    const struct sbatch_variable *v = sbatch_environment_variables;
+    char path[SETTING_PATH_SIZE], where[64];
+
+    for (; has_environment(w) && v->name; v++) {
+        const char *value = v->rule == SBATCH_SETTING ? sbatch_environment_get(v) : NULL;
+        if (!value)
+            continue;
+        snprintf(path, sizeof path, "slurm.%s", v->to);
+        snprintf(where, sizeof where, "$%s", v->name);
+        if (yaml_table_origin(settings_of_study, &w->study.origins, path)->layer != YAML_BUILTIN)
+            continue;
+        if (yaml_table_add_text(settings_of_study, path, value, YAML_SBATCH, where,
+                                &w->study.settings, &w->study.origins, e))
+            return -1;
+        /* a template with directives of its own decides on its CPUs */
+        if (strcmp(v->to, "cpus_per_gpu") != 0 &&
+            !sbatch_environment_add(v, value, &w->environment, e))
+            return -1;
+    }
+    w->environment.nsettings = w->environment.count;
+    return 0;
+}
+
+static bool is_from_variable(const struct workspace *w, const char *path)
+{
+    return yaml_table_origin(settings_of_study, &w->study.origins, path)->layer == YAML_SBATCH;
+}
+
+/* Sets w->options from the study, its site, and words of the command line, which have precedence
+ * in the reverse order. The site's settings for jobs have lower precedence than the study's own and
+ * higher than those of the user's file. Variables of sbatch come last. */
+static int merge_options(struct workspace *w, int nwords, char **words, struct err *e)
 {
     const struct settings_slurm *o = &w->study.slurm;
 
     if (yaml_table_add_table(settings_of_study, "slurm", site_keys, &w->site, &w->site.origins,
-                             &w->study.settings, &w->study.origins, e))
+                             &w->study.settings, &w->study.origins, e) ||
+        add_environment(w, e))
         return -1;
     w->options = (struct job_options){
         .partition = text_or_null(o->partition),
@@ -47,10 +87,18 @@ static int merge_options(struct workspace *w, struct err *e)
         .time_min = *o->time ? time_limit_decode(o->time) : 0,
         .in_sandbox = w->site.sandbox,
     };
-    return take_words_of(w->site.file, "options", &w->site.slurm.options, &w->options, e) ||
-                   take_words_of(w->study.file, "slurm.options", &o->options, &w->options, e)
-               ? -1
-               : 0;
+    if ((has_environment(w) && sbatch_environment_decode(&w->options, &w->environment, e)) ||
+        take_words_of(w->site.file, "options", &w->site.slurm.options, &w->options, e) ||
+        take_words_of(w->study.file, "slurm.options", &o->options, &w->options, e) ||
+        job_options_decode(&w->options, nwords, words, e))
+        return -1;
+    sbatch_environment_yield(&w->options, &w->environment,
+                             w->options.mem != o->mem || !is_from_variable(w, "slurm.mem"));
+    w->options.environment = w->environment.words;
+    w->options.nenvironment = (int)w->environment.count;
+    w->options.given = words;
+    w->options.ngiven = nwords;
+    return 0;
 }
 
 static int check_kind(const char *kind, struct err *e)
@@ -117,12 +165,13 @@ static int open_study(struct workspace *w, const struct workspace_args *args, st
     return rc;
 }
 
-int workspace_open(struct workspace *w, const struct workspace_args *args, struct err *e)
+static int open_with_words(struct workspace *w, const struct workspace_args *args, int nwords,
+                           char **words, struct err *e)
 {
     *w = (struct workspace){.ledger.lock_fd = -1};
     if ((args->engine && !engine_find(args->engine, e)) || open_study(w, args, e) ||
-        choose_site(w, args, e) || merge_options(w, e) || ledger_open(&w->ledger, w->study.dir,
-                                                                      e)) {
+        choose_site(w, args, e) || merge_options(w, nwords, words, e) ||
+        ledger_open(&w->ledger, w->study.dir, e)) {
         workspace_close(w);
         return -1;
     }
@@ -136,10 +185,16 @@ int workspace_open(struct workspace *w, const struct workspace_args *args, struc
     return 0;
 }
 
+int workspace_open(struct workspace *w, const struct workspace_args *args, struct err *e)
+{
+    return open_with_words(w, args, 0, NULL, e);
+}
+
 void workspace_close(struct workspace *w)
 {
     for (int i = 0; i < WORKSPACE_NKINDS; i++)
         scheduler_close(w->open[i]);
+    sbatch_environment_destroy(&w->environment);
     ledger_close(&w->ledger);
     site_close(&w->site);
     study_close(&w->study);
@@ -160,16 +215,21 @@ static int check_one_allocation(const struct workspace *w, struct err *e)
 int workspace_open_jobs(struct workspace *w, const struct workspace_args *args, int nwords,
                         char **words, struct err *e)
 {
-    if (workspace_open(w, args, e))
+    struct buf unused = {0};
+
+    if (open_with_words(w, args, nwords, words, e))
         return -1;
     w->one_allocation = args->one_allocation;
-    w->options.given = words;
-    w->options.ngiven = nwords;
-    if (job_options_decode(&w->options, nwords, words, e) == 0 &&
-        (!w->one_allocation || check_one_allocation(w, e) == 0))
-        return 0;
-    workspace_close(w);
-    return -1;
+    if (w->one_allocation && check_one_allocation(w, e)) {
+        workspace_close(w);
+        return -1;
+    }
+    if (has_environment(w))
+        sbatch_environment_unused(&unused);
+    if (unused.length)
+        log_info("not used: %s", unused.data);
+    buf_destroy(&unused);
+    return 0;
 }
 
 struct scheduler *workspace_scheduler(struct workspace *w, const char *kind, struct err *e)
@@ -177,6 +237,7 @@ struct scheduler *workspace_scheduler(struct workspace *w, const char *kind, str
     long jobs = w->max_in_flight ? w->max_in_flight : w->site.max_in_flight;
     struct scheduler_config config = {.sandbox = w->site.sandbox,
                                       .interface = w->study.slurm.interface,
+                                      .clusters = w->options.clusters,
                                       .max_in_flight = (int)jobs};
 
     for (int i = 0; i < WORKSPACE_NKINDS; i++) {

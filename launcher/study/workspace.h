@@ -8,6 +8,7 @@
 #include <stdbool.h>
 
 #include "launcher/scheduler/job.h"
+#include "launcher/scheduler/sbatch_environment.h"
 #include "launcher/scheduler/scheduler.h"
 #include "launcher/study/ledger.h"
 #include "launcher/study/run_plan.h"
@@ -85,7 +86,10 @@ struct workspace {
     long max_in_flight;
     bool one_allocation;          /* new runs become steps of one job (allocation.h) */
     const struct cli_list *after; /* what new jobs wait for (dependency.h) */
-    struct job_options options;   /* merged from study, site and command line */
+    struct job_options options;   /* merged from all layers */
+    /* what comes from sbatch's variables; none where the Slurm is not the machine's own, such as a
+     * sandbox's */
+    struct sbatch_words environment;
     struct scheduler *open[WORKSPACE_NKINDS];
 };
 

@@ -11,8 +11,11 @@
 #include "src/err.h"
 #include "src/settings/settings.h"
 
-/* The sources of a value. Later layers take precedence. */
-enum yaml_layer { YAML_BUILTIN, YAML_USER, YAML_SITE, YAML_STUDY, YAML_ENVIRONMENT, YAML_COMMAND };
+/* The sources of a value. Later layers take precedence. YAML_SBATCH: a variable of sbatch's
+ * (sbatch_environment.h). */
+enum yaml_layer {
+    YAML_BUILTIN, YAML_SBATCH, YAML_USER, YAML_SITE, YAML_STUDY, YAML_ENVIRONMENT, YAML_COMMAND
+};
 
 struct yaml_origin {
     enum yaml_layer layer;

@@ -47,6 +47,8 @@ static int check_limits(struct workspace *w, const struct run_plan *plan, struct
 
     if (!scheduler || scheduler_partition(scheduler, w->options.partition, &p, e))
         return -1;
+    if (*p.unknown)
+        log_info("%s: whether the runs fit is left to Slurm", p.unknown);
     for (size_t i = 0; i < plan->count; i++)
         if (check_run_fits(w, &plan->runs[i], &p, e))
             return -1;

@@ -16,8 +16,8 @@ static const struct cli_option options[] = {
     {"site", 0, CLI_STRING | CLI_TYPED, "SITE", "where", &typed, 0, 0},
     {"set", 'S', CLI_LIST, "K=V", "override", &list, 0, 0},
     {0}};
-static const struct cli_command command = {
-    .name = "submit", .args = "[FILE]", .summary = "x", .options = options, .max_operands = 1};
+static struct cli_command command = {
+    .name = "submit", .args = "[FILE] [-- WORDS]", .summary = "x", .options = options, .max_operands = 1};
 
 static int decode(char **argv, int *noperands, int *nrest, struct err *e)
 {
@@ -58,6 +58,14 @@ int main(void)
        e.text);
     ok(decode((char *[]){"a", "b", NULL}, &n, &nrest, &e) == -1,
        "an operand too many is refused: %s", e.text);
+    ok(decode((char *[]){"-p", "short", NULL}, &n, &nrest, &e) == -1 &&
+           strstr(e.text, "WORDS come after '--': submit -- -p"),
+       "an option that may belong after -- is refused: %s", e.text);
+    command.args = "[FILE]";
+    ok(decode((char *[]){"--", "-x", NULL}, &n, &nrest, &e) == 0 && n == 1 && nrest == 0,
+       "where no words follow --, an operand may");
+    ok(decode((char *[]){"a", "--", "b", NULL}, &n, &nrest, &e) == -1,
+       "an operand too many after -- is refused: %s", e.text);
     setenv("UTEST_PORT_BASE", "77", 1);
     ok(decode((char *[]){NULL}, &n, &nrest, &e) == 0 && number == 77,
        "the environment supplies a value");

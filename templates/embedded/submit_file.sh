@@ -3,7 +3,25 @@
 # Run {{run}} of study {{study}}, attempt {{attempt}}:
 # {{gpus}} GPU(s), {{nodes}} node(s), {{tasks}} rank(s). Written by `unetctl generate`.
 # `sbatch submit_file.sh` by hand starts the very job that `unetctl submit` starts.
+
+# Ranks get the environment of this script, also if sbatch's --export restricted that of the job.
+export PATH SLURM_EXPORT_ENV=ALL # without PATH in its environment, the shell has one of its own
+unset SRUN_EXPORT_ENV
+# A line of setup that fails ends the run, unless it says "|| true". What happens in files that it
+# sources does not count.
+bad_setup=''
+# shellcheck disable=SC2317 # the trap calls it
+note_setup() { # EXIT_CODE LINE SOURCED_FROM
+    local line
+    line=$(sed -n "$2s/^[ \t]*//p" "$0")
+    case $3:$line in
+    :'source '* | :'. '*) ;;
+    :*) bad_setup=${bad_setup:-"${line:-a command} (exit code $1)"} ;;
+    esac
+}
+if [ -n "${BASH_VERSION:-}" ]; then trap 'note_setup $? $LINENO "${BASH_SOURCE[1]:-}"' ERR; fi
 {{setup}}
+trap - ERR
 {{env}}
 {{shell_setup}}
 set -u
@@ -47,14 +65,54 @@ write_failed() { # EXIT_CODE TEXT
             mv "$UNETCTL_START" "$attempt/FAILED"
 }
 
-# ": TEXT", for JSON: what a rank said first of this start when rank 0, stopped or gone, could not
-# mark it; or srun, when it started no rank.
-no_type="this cluster's srun has no MPI type \\1; 'unetctl doctor' says what to set in the site's file"
+quote() { # for JSON
+    LC_ALL=C tr '\001-\011\013-\037\177-\377' '?' | cut -c 1-400 | sed 's/["\\]/\\&/g'
+}
+
+# ": TEXT", for JSON: the error of the rank that failed first, from what this start wrote. That is
+# the trainer's, or srun's when it started no rank; or the last line of a Python traceback, of the
+# first one where ranks share the output; or that of a shell or loader that cannot start the
+# program; or the last line that speaks of an error.
 reason() {
-    tail -c "+$((said_before + 1))" "$output" 2>/dev/null |
-        LC_ALL=C sed -n -e '/unet-train: error: /{s/.*unet-train: error: //;p;q;}' \
-            -e "/ Invalid MPI type /{s/.* Invalid MPI type '\([^']*\)'.*/$no_type/;p;q;}" |
-        LC_ALL=C tr '\001-\011\013-\037\177-\377' '?' | cut -c 1-400 | sed 's/["\\]/\\&/g; s/^/: /'
+    tail -c "+$((said_before + 1))" "$output" 2>/dev/null | tail -c 4000000 |
+        LC_ALL=C awk -v ranks={{tasks}} '
+            { # without the rank, which PyTorch, srun --label and mpirun --tag-output write first
+                label = ""
+                if (match($0, /^(\[rank[0-9]+\]:|[0-9]+:|\[[0-9]+,[0-9]+\]<std(err|out)>:) ?/))
+                    label = substr($0, 1, RLENGTH)
+                $0 = substr($0, length(label) + 1)
+            }
+            sub(/.*(unet-train|unetctl): error: /, "") { own = $0; exit }
+            sub(/.* Invalid MPI type ./, "") {
+                sub(/\047.*/, "")
+                own = "this cluster\047s srun has no MPI type " $0
+                own = own "; \047unetctl doctor\047 says what to set in the site\047s file"
+                exit
+            }
+            /^Traceback \(most recent call last\)/ {
+                if (raised == "" && !inside) first = label
+                if (label == first && (!raised || ranks == 1 || label != "" || again)) inside = 1
+                again = 0
+                next
+            }
+            inside && label == first && /^[^ \t]/ { raised = $0; inside = 0; next }
+            label == first && /^(During handling of|The above exception was)/ { again = 1 }
+            !python && /^[A-Za-z_][A-Za-z0-9_.]*(Error|Exception|Interrupt)(:|$)/ { python = $0 }
+            /: command not found$|loading shared libraries: |execve\(\): |cannot execute/ ||
+            /run_file\.sh: line [0-9]+: .*: (No such file or directory|Permission denied)$/ {
+                sub(/.*: line [0-9]+: /, "")
+                if (!missing) missing = $0
+            }
+            /(^|[^A-Za-z])([Ee]rror|ERROR|[Ff]atal|FATAL): *[^0-9. -]/ &&
+            !/^(srun|slurmstepd|mpirun|prterun):/ { other = $0 }
+            END {
+                text = other
+                if (missing) text = missing
+                if (python) text = python
+                if (raised) text = raised
+                if (own) text = own
+                if (text) print ": " text
+            }' | quote
 }
 
 # Of ranks in a step, on this node or another, Slurm says so in the output only.
@@ -83,6 +141,11 @@ run_ranks() { # sets code
         if [ -z "$heard" ]; then break; fi
     done
 }
+if [ -n "$bad_setup" ]; then
+    write_failed 1 "setup failed: $(echo "$bad_setup" | quote); correct the setup of site or study,\
+ or let '|| true' follow a command that may fail"
+    exit 1
+fi
 run_ranks
 # Ranks that Slurm starts beside another step sometimes miss each other's messages in MPI_Init: the
 # ranks start once more, and the record has the reason.

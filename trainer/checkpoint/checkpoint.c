@@ -222,11 +222,16 @@ int checkpoint_read_model(const char *file, struct network_config *config,
 static int check_hash(const struct safetensors *s, const char *file, const char *want,
                       struct err *e)
 {
+    const char *slash = strrchr(file, '/'), *name = slash ? slash + 1 : file;
     char hex[65];
 
     safetensors_hash(s, hex);
     if (!*want || strcmp(hex, want) == 0)
         return 0;
+    if (strncmp(name, "state-", strlen("state-")) == 0)
+        return err_set(e, ERR_CHECKPOINT, "%s: is a state from which a run continues, not weights: "
+                       "name %.*sweights.safetensors, or the folder", file, (int)(name - file),
+                       file);
     return err_set(e, ERR_CHECKPOINT, "%s: is not the file that was written with the model.json "
                    "beside it (SHA-256 %.16s..., recorded %.16s...): it was damaged or replaced; "
                    "restore it", file, hex, want);

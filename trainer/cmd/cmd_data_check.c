@@ -167,13 +167,14 @@ static int check_path(const char *path, bool alone, struct count *count, struct 
 
 static int run_data_check(int noperands, char **operands, int nrest, char **rest, struct err *e)
 {
-    int npaths = noperands + nrest, rc = 0;
     struct count count = {0};
+    int rc = 0;
 
+    (void)nrest, (void)rest;
     if (opt_json)
         printf("{\"schema\":1,\"files\":[");
-    for (int i = 0; rc == 0 && i < npaths; i++)
-        rc = check_path(i < noperands ? operands[i] : rest[i - noperands], npaths == 1, &count, e);
+    for (int i = 0; rc == 0 && i < noperands; i++)
+        rc = check_path(operands[i], noperands == 1, &count, e);
     if (opt_json)
         printf("],\n \"checked\":%zu,\"bad\":%zu}\n", count.files, count.bad);
     if (rc)

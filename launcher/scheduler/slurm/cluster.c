@@ -59,6 +59,12 @@ void cluster_add_node(struct cluster_partition *p, int cpus, const char *gres, b
     p->away += is_away;
 }
 
+void cluster_set_total(struct cluster_partition *p, int nodes)
+{
+    p->unseen = nodes > p->nodes ? nodes - p->nodes : 0;
+    p->nodes = nodes;
+}
+
 static void clear_cluster(struct cluster *c)
 {
     for (size_t i = 0; i < c->count; i++)
@@ -95,12 +101,14 @@ json_t *cluster_partitions(const struct way *way)
     for (size_t i = 0; i < cluster->count; i++) {
         const struct cluster_partition *p = &cluster->partitions[i];
         json_array_append_new(
-            list, json_pack("{s:o, s:b, s:b, s:i, s:i, s:i, s:i}", "name", message_string(p->name),
-                            "default", p->is_default, "up", p->is_up, "nodes", p->nodes,
-                            "gpus_per_node", p->gpus_per_node, "cpus_per_node", p->cpus_per_node,
-                            "max_time_min", p->max_time_min));
+            list, json_pack("{s:o, s:b, s:b, s:i, s:i, s:i, s:i, s:i}", "name",
+                            message_string(p->name), "default", p->is_default, "up", p->is_up,
+                            "nodes", p->nodes, "unseen", p->unseen, "gpus_per_node",
+                            p->gpus_per_node, "cpus_per_node", p->cpus_per_node, "max_time_min",
+                            p->max_time_min));
     }
-    return json_pack("{s:b, s:o}", "ok", 1, "partitions", list);
+    return json_pack("{s:b, s:b, s:o}", "ok", 1, "private", cluster->is_private, "partitions",
+                     list);
 }
 
 static json_t *refuse_partition(const char *name, const struct cluster *cluster)
@@ -133,7 +141,8 @@ static const struct cluster_partition *find_partition(const struct cluster *clus
 }
 
 /* Refuses a job that is larger than the partition, whatever runs there now. Slurm's own text for
- * this, "Requested node configuration is not available", does not say what is too large. */
+ * this, "Requested node configuration is not available", does not say what is too large. The sizes
+ * of nodes are compared only if all of them are known. */
 static json_t *check_size(const json_t *job, const struct cluster_partition *p)
 {
     long nodes = message_number(job, "nodes"), tasks = message_number(job, "tasks");
@@ -145,11 +154,12 @@ static json_t *check_size(const json_t *job, const struct cluster_partition *p)
     if (nodes > p->nodes)
         return message_refuse("%ld nodes are asked for, but partition '%s' has %d", nodes, p->name,
                               p->nodes);
-    if (gpus > p->gpus_per_node)
+    if (gpus > p->gpus_per_node && !p->unseen)
         return message_refuse("%ld GPUs per node are asked for, but nodes of partition '%s' have "
                               "at most %d",
                            gpus, p->name, p->gpus_per_node);
-    if (cpus > p->cpus_per_node && p->cpus_per_node > 0 && message_number(job, "cpus_per_task") > 1)
+    if (cpus > p->cpus_per_node && p->cpus_per_node > 0 && !p->unseen &&
+        message_number(job, "cpus_per_task") > 1)
         return message_refuse("%ld CPUs per node are asked for (%ld for each of %ld tasks), but "
                               "nodes of "
                            "partition '%s' have %d", cpus, message_number(job, "cpus_per_task"),
@@ -172,9 +182,13 @@ json_t *cluster_check(const struct way *way, const json_t *job, int *away)
     json_t *refusal = load_recent(way, &cluster);
     if (refusal)
         return refusal;
+    if (cluster->is_private) {
+        *away = 1;
+        return NULL;
+    }
     const struct cluster_partition *p = find_partition(cluster, name);
     if (!p)
         return refuse_partition(name, cluster);
-    *away = p->away;
+    *away = p->away + p->unseen;
     return check_size(job, p);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the cluster has, and whether a job is too large for it. */
+/* What the cluster has, and whether a job is too large for it. Slurm may withhold nodes and
+ * partitions from a user; what is unknown is not checked here, and Slurm decides. */
 #ifndef UNETCTL_LAUNCHER_SCHEDULER_SLURM_CLUSTER_H
 #define UNETCTL_LAUNCHER_SCHEDULER_SLURM_CLUSTER_H
 
@@ -12,15 +13,19 @@ struct cluster_partition {
     char *name;
     bool is_default, is_up;
     int max_time_min;  /* 0: not limited */
-    int nodes;         /* including nodes that are away */
+    int nodes;         /* including nodes that are away or unseen */
     int gpus_per_node; /* the largest number of any node */
     int cpus_per_node; /* the smallest number */
     int away;          /* nodes that are down, drained or do not respond, counted in nodes, too */
+    /* Nodes that Slurm does not show to this user, because of PrivateData=nodes or because they
+     * are powered-down nodes of a cloud; counted in nodes, but not in the other members. */
+    int unseen;
 };
 
 struct cluster {
     struct cluster_partition *partitions;
     size_t count;
+    bool is_private; /* Slurm does not show its partitions to this user */
 };
 
 /* Appends a partition without nodes and returns it, or NULL if memory ran out. The pointer is
@@ -31,13 +36,16 @@ struct cluster_partition *cluster_add(struct cluster *c, const char *name);
  * NULL. */
 void cluster_add_node(struct cluster_partition *p, int cpus, const char *gres, bool is_away);
 
+/* Sets the number of all nodes of p, when those that Slurm shows have been added. */
+void cluster_set_total(struct cluster_partition *p, int nodes);
+
 /* Returns the answer to the request "partitions" of PROTOCOL.md. way: how Slurm is asked
  * (way.h). */
 json_t *cluster_partitions(const struct way *way);
 
 /* Returns NULL, or a refusal: the job can never run here, or the cluster could not be queried.
- * *away becomes the number of nodes of the job's partition that are down, drained or do not
- * respond. A job for a list of partitions is not checked, and *away becomes 0. */
+ * *away becomes the number of nodes of the job's partition that are or may be down, drained or
+ * not responding. A job for a list of partitions is not checked, and *away becomes 0. */
 json_t *cluster_check(const struct way *way, const json_t *job, int *away);
 
 #endif

@@ -3,6 +3,7 @@
 #include "launcher/scheduler/slurm/history.h"
 
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,10 +13,13 @@
 
 json_t *history_describe(const struct history_job *j)
 {
+    /* slurmdbd's words for a job that never had nodes */
+    bool has_nodes = j->nodes && strcmp(j->nodes, "None assigned") != 0;
+
     return json_pack("{s:o, s:o, s:i, s:i, s:I, s:I, s:o, s:o*}", "id", message_string(j->id),
                      "state", message_string(j->state), "exit_code", j->exit_code, "signal",
                      j->signal, "started", (json_int_t)j->started, "ended", (json_int_t)j->ended,
-                     "nodes", message_string(j->nodes), "tres", j->tres);
+                     "nodes", message_string(has_nodes ? j->nodes : NULL), "tres", j->tres);
 }
 
 void history_add_tres(json_t *dst, const char *name, long long count)

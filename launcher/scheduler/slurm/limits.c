@@ -10,6 +10,7 @@
 
 #include "launcher/scheduler/slurm/command.h"
 #include "launcher/scheduler/slurm/message.h"
+#include "launcher/scheduler/slurm/slurm_words.h"
 
 #define ASSOCIATION                                                                                \
     "format=Account,User,GrpJobs,GrpSubmit,GrpTRES,GrpTRESMins,GrpWall,MaxJobs,MaxSubmit,MaxTRES," \
@@ -256,6 +257,8 @@ json_t *limits_explain(const json_t *job, json_t *answer)
     else if (text && (strstr(text, "Resource temporarily unavailable") ||
                       strstr(text, "MaxJobCount limit reached")))
         better = explain_full(text);
+    else if (text && *slurm_words_refusal(text))
+        better = message_refuse("%s; %s", text, slurm_words_refusal(text));
     if (!better)
         return answer;
     if (json_object_get(answer, "code"))

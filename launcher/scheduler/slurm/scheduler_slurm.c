@@ -14,6 +14,7 @@
 struct slurm {
     struct scheduler scheduler;
     struct helper *helper;
+    const char *clusters; /* the cluster that jobs are for; NULL: the one at hand, as was checked */
 };
 
 static json_t *ask_helper(struct scheduler *s, json_t *request, struct err *e)
@@ -32,6 +33,29 @@ static json_t *ask_again(struct scheduler *s, json_t *request, struct err *e)
     if (!answer && e->code == ERR_INTERNAL)
         e->code = ERR_SCHED;
     return answer;
+}
+
+/* Checks that the cluster at hand is the one that jobs are for. Slurm's commands would submit to
+ * another one, whose jobs unetctl would not find again. */
+static int check_cluster(struct scheduler *s, struct err *e)
+{
+    struct slurm *slurm = s->priv;
+    const char *wanted = slurm->clusters;
+
+    if (!wanted)
+        return 0;
+    json_t *answer = ask_again(s, json_pack("{s:s}", "op", "ping"), e);
+    if (!answer)
+        return -1;
+    const char *here = jsonio_text(answer, "cluster");
+    if (strcmp(here, wanted) == 0)
+        slurm->clusters = NULL;
+    else
+        err_set(e, ERR_SCHED, "jobs are to go to the cluster '%s' (--clusters, $SLURM_CLUSTERS or "
+                "$SBATCH_CLUSTERS), but this is '%s': run unetctl on a login node of '%s', or "
+                "leave that out", wanted, here, wanted);
+    json_decref(answer);
+    return slurm->clusters ? -1 : 0;
 }
 
 /* Adds a member unless value is NULL. If value is not UTF-8, releases *o and sets it to NULL. */
@@ -114,11 +138,19 @@ static json_t *encode_job(const struct job *job)
 
 static void decode_partition(const json_t *o, struct scheduler_partition *p)
 {
+    int unseen = (int)jsonio_integer(o, "unseen");
+
     snprintf(p->name, sizeof p->name, "%s", jsonio_text(o, "name"));
     p->nodes = (int)jsonio_integer(o, "nodes");
+    p->max_time_min = (int)jsonio_integer(o, "max_time_min");
+    if (unseen) {
+        snprintf(p->unknown, sizeof p->unknown, "Slurm does not show %d of the %d nodes of "
+                 "partition %s (PrivateData, or cloud nodes that are off)", unseen, p->nodes,
+                 p->name);
+        return;
+    }
     p->gpus_per_node = (int)jsonio_integer(o, "gpus_per_node");
     p->cpus_per_node = (int)jsonio_integer(o, "cpus_per_node");
-    p->max_time_min = (int)jsonio_integer(o, "max_time_min");
 }
 
 static json_t *encode_partitions(void)
@@ -165,32 +197,32 @@ static int larger(int a, int b)
 }
 
 /* Of several partitions, Slurm uses any that can run the job, so each value of p becomes the
- * largest that one of them has. */
+ * largest that one of them has. The sizes of nodes are known only if they are in all of them. */
 static void widen_partition(struct scheduler_partition *p, const struct scheduler_partition *other)
 {
+    bool is_unknown = *p->unknown || *other->unknown;
+
+    if (!*p->unknown)
+        memcpy(p->unknown, other->unknown, sizeof p->unknown);
     p->nodes = larger(p->nodes, other->nodes);
-    p->gpus_per_node = larger(p->gpus_per_node, other->gpus_per_node);
-    p->cpus_per_node = larger(p->cpus_per_node, other->cpus_per_node);
+    p->gpus_per_node = is_unknown ? 0 : larger(p->gpus_per_node, other->gpus_per_node);
+    p->cpus_per_node = is_unknown ? 0 : larger(p->cpus_per_node, other->cpus_per_node);
     p->max_time_min = p->max_time_min && other->max_time_min
                           ? larger(p->max_time_min, other->max_time_min)
                           : 0;
 }
 
-static int slurm_partition(struct scheduler *s, const char *name, struct scheduler_partition *p,
-                           struct err *e)
+static int choose_partition(const json_t *list, const char *name, struct scheduler_partition *p,
+                            struct err *e)
 {
-    json_t *answer = ask_again(s, encode_partitions(), e);
-    const json_t *list = json_object_get(answer, "partitions"), *o;
     const char *word = name;
-    int rc = answer ? 0 : -1;
+    const json_t *o;
 
     do {
         struct scheduler_partition one = {0};
         size_t n = word ? strcspn(word, ",") : 0;
-        if (rc == 0 && !(o = find_partition(list, word, n)))
-            rc = refuse_partition(list, word, n, e);
-        if (rc)
-            break;
+        if (!(o = find_partition(list, word, n)))
+            return refuse_partition(list, word, n, e);
         decode_partition(o, &one);
         if (word == name)
             *p = one;
@@ -198,8 +230,25 @@ static int slurm_partition(struct scheduler *s, const char *name, struct schedul
             widen_partition(p, &one);
         word = word && word[n] ? word + n + 1 : NULL;
     } while (word);
-    if (rc == 0 && name && strchr(name, ','))
+    if (name && strchr(name, ','))
         snprintf(p->name, sizeof p->name, "%s", name);
+    return 0;
+}
+
+static int slurm_partition(struct scheduler *s, const char *name, struct scheduler_partition *p,
+                           struct err *e)
+{
+    json_t *answer = check_cluster(s, e) ? NULL : ask_again(s, encode_partitions(), e);
+    int rc = -1;
+
+    if (json_is_true(json_object_get(answer, "private"))) {
+        *p = (struct scheduler_partition){.unknown = "Slurm does not show its partitions "
+                                                     "(PrivateData)"};
+        snprintf(p->name, sizeof p->name, "%s", name ? name : "(default)");
+        rc = 0;
+    } else if (answer) {
+        rc = choose_partition(json_object_get(answer, "partitions"), name, p, e);
+    }
     json_decref(answer);
     return rc;
 }
@@ -217,7 +266,7 @@ static json_t *encode_check(const struct job *job, const char *op)
 static int slurm_check(struct scheduler *s, const struct job *job,
                        struct scheduler_forecast *forecast, struct err *e)
 {
-    json_t *answer = ask_again(s, encode_check(job, "check"), e);
+    json_t *answer = check_cluster(s, e) ? NULL : ask_again(s, encode_check(job, "check"), e);
 
     if (!answer)
         return -1;
@@ -269,9 +318,13 @@ static void slurm_submit(struct scheduler *s, const struct job *jobs, size_t cou
 {
     const struct slurm *slurm = s->priv;
     struct feeding feeding = {.feed = feed, .results = results, .count = count};
-    json_t *list = json_array();
     struct err e;
 
+    if (check_cluster(s, &e)) {
+        results[0] = (struct scheduler_result){.outcome = SCHEDULER_REFUSED, .reason = e};
+        return;
+    }
+    json_t *list = json_array();
     for (size_t i = 0; i < count; i++)
         json_array_append_new(list, encode_job(&jobs[i]));
     /* an incomplete list means that a text is not UTF-8; helper_ask_fed refuses NULL for that */
@@ -458,6 +511,7 @@ struct scheduler *scheduler_slurm_open(const struct scheduler_config *config, st
         return NULL;
     }
     slurm->scheduler = (struct scheduler){.ops = &ops, .priv = slurm};
+    slurm->clusters = config->clusters;
     slurm->helper = helper_create(config->sandbox ? &sandbox : NULL, config->interface, e);
     if (!slurm->helper) {
         free(slurm);

@@ -6,6 +6,10 @@
 
 #define NEVER "it never starts: 'unetctl cancel' it, and submit it "
 
+#define LAUNCH                                                                                     \
+    "a node could not start it (its prolog failed, or it lacks the user or the folder; ask the "   \
+    "site, or leave the node out with --exclude)"
+
 struct explanation {
     const char *word; /* see matches_word; the first entry that matches is taken */
     const char *text;
@@ -22,7 +26,11 @@ static const struct explanation reasons[] = {
     {"JobHeldUser", "held by you: 'scontrol release JOB' releases it"},
     {"JobHeldAdmin", "held by an administrator, and only administrators can release it"},
     {"JobHoldMaxRequeue", "was requeued too often: 'scontrol release JOB' tries again"},
-    {"launch failed requeued held", "'scontrol release JOB' tries again"},
+    {"launch failed requeued held", LAUNCH "; 'scontrol release JOB' tries again"},
+    {"launch_failed_requeued_held", LAUNCH "; 'scontrol release JOB' tries again"},
+    {"job requeued in held state", "'scontrol release JOB' tries again"},
+    {"job_requeued_in_held_state", "'scontrol release JOB' tries again"},
+    {"JobLaunchFailure", LAUNCH "; 'unetctl resume' tries again"},
     {"ReqNodeNotAvail", "a node that it needs is down, drained or reserved (sinfo -R)"},
     {"Nodes required for job are DOWN", "too few nodes of the partition work (sinfo -R)"},
     {"PartitionDown", "the partition is closed for now (sinfo)"},
@@ -50,6 +58,17 @@ static const struct explanation reasons[] = {
     {"Assoc*", "a limit of the account is used up: waits for its other jobs (sshare)"},
     {"Max*PerAccount", "the account has its maximum of jobs: waits for others of it"},
     {"SystemFailure", "Slurm itself failed"},
+    {0}};
+
+/* Why Slurm refuses a job at once. */
+static const struct explanation refusals[] = {
+    {"Invalid generic resource (gres) specification",
+     "no node has such a resource: compare gpu_type of the site, and --gres, with sinfo -o '%P %G'"},
+    {"Requested node configuration is not available",
+     "too few nodes have what it asks for: compare slurm.cpus_per_gpu, slurm.mem, slurm.constraint "
+     "and gpu_type of the site with sinfo -o '%P %D %c %m %f %G'"},
+    {"Invalid feature specification",
+     "compare slurm.constraint with the features in sinfo -o '%P %f'"},
     {0}};
 
 static const struct explanation states[] = {
@@ -91,6 +110,15 @@ static const char *explain(const struct explanation *list, const char *text)
 const char *slurm_words_reason(const char *reason)
 {
     return explain(reasons, reason);
+}
+
+const char *slurm_words_refusal(const char *text)
+{
+    const struct explanation *e = refusals;
+
+    while (e->word && !strstr(text, e->word))
+        e++;
+    return e->word ? e->text : "";
 }
 
 bool slurm_words_never(const char *reason)

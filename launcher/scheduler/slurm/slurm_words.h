@@ -10,6 +10,10 @@
  * Returns "" if the reason is unknown. */
 const char *slurm_words_reason(const char *reason);
 
+/* Explains a text with which Slurm refuses a job. Returns "" if it needs no explanation, or has
+ * one by accounting (limits.h). */
+const char *slurm_words_refusal(const char *text);
+
 /* Can a job with this reason never start? */
 bool slurm_words_never(const char *reason);
 

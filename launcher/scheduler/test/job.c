@@ -97,11 +97,13 @@ static void test_further(void)
     job.own_directives = true;
     job.options.given = (char *[]){"-p", "mine"};
     job.options.ngiven = 2;
+    job.options.environment = (char *[]){"--account=lab"};
+    job.options.nenvironment = 1;
     text = job_directives(&job);
     is_str(text, "#SBATCH --job-name=n\n#SBATCH --comment=t\n#SBATCH --chdir=/w\n#SBATCH "
            "--output=/o\n"
-                 "#SBATCH -p mine\n",
-           "the script's own lines hold, except for those of the command line");
+                 "#SBATCH --account=lab\n#SBATCH -p mine\n",
+           "the script's own lines hold, except for variables and the command line");
     free(text);
 }
 

@@ -464,26 +464,50 @@ void mask_stats_propose(const struct mask_stats *stats, struct mask_proposal *ds
         propose_grey(stats, &all, dst);
 }
 
-/* Stores a label of dataset.json in names: "NAME": VALUE, or in older files "VALUE": "NAME". */
-static void add_label(const cJSON *label, const char *names[CLASSES_MAX])
-{
-    char *end;
-    double value = label->valuedouble;
-    const char *name = label->string;
+/* Names of values, from the labels of nnU-Net's dataset.json. */
+struct label_names {
+    const char *of[CLASSES_MAX];
+    int shares[CLASSES_MAX]; /* number of values that have this name because of one label */
+    bool overlap;            /* some label is a region of several values */
+};
 
-    if (cJSON_IsString(label)) {
-        value = strtod(label->string, &end);
-        name = *end ? NULL : label->valuestring;
-    } else if (!cJSON_IsNumber(label))
-        name = NULL;
-    if (name && *name && strlen(name) < 64 && !strpbrk(name, "#\n\r") && value >= 0 &&
-        value < CLASSES_MAX && value == (double)(unsigned)value)
-        names[(unsigned)value] = name;
+static void name_value(struct label_names *names, double value, const char *name, int shares)
+{
+    unsigned v = value >= 0 && value < CLASSES_MAX ? (unsigned)value : CLASSES_MAX;
+
+    if (v == CLASSES_MAX || value != (double)v || !name || !*name || strlen(name) >= 64 ||
+        strpbrk(name, "#\n\r") || (names->of[v] && names->shares[v] <= shares))
+        return;
+    names->of[v] = name;
+    names->shares[v] = shares;
 }
 
-static void propose_names(const struct mask_stats *stats, const char *const names[CLASSES_MAX],
+/* Stores a label: "NAME": VALUE, or in older files "VALUE": "NAME", or a region, "NAME": [VALUE,
+ * ...]. Regions overlap, and classes do not, so a value has the name of its smallest region. */
+static void add_label(const cJSON *label, struct label_names *names)
+{
+    const cJSON *value;
+    char *end;
+
+    if (cJSON_IsString(label)) {
+        double number = strtod(label->string, &end);
+        name_value(names, number, *end ? NULL : label->valuestring, 1);
+    } else if (cJSON_IsNumber(label)) {
+        name_value(names, label->valuedouble, label->string, 1);
+    } else if (cJSON_IsArray(label)) {
+        names->overlap = true;
+        cJSON_ArrayForEach(value, label)
+        {
+            if (cJSON_IsNumber(value))
+                name_value(names, value->valuedouble, label->string, cJSON_GetArraySize(label));
+        }
+    }
+}
+
+static void propose_names(const struct mask_stats *stats, const struct label_names *labels,
                           struct mask_proposal *p)
 {
+    const char *const *names = labels->of;
     struct values all = list_values(stats);
     struct mask_proposal named = {.meaning = MASK_MEANS_CLASSES};
     int ignored = 0;
@@ -504,12 +528,15 @@ static void propose_names(const struct mask_stats *stats, const char *const name
         named.classes = 1;
     describe_values(&named, &all);
     describe(&named, ", with class names from dataset.json");
+    if (labels->overlap)
+        describe(&named, ", whose regions overlap: a value is named after its smallest region, and "
+                         "scores are those of classes, not of regions");
     *p = named;
 }
 
 void mask_stats_name(const struct mask_stats *stats, const char *dir, struct mask_proposal *p)
 {
-    const char *names[CLASSES_MAX] = {NULL};
+    struct label_names names = {.overlap = false};
     char path[PATH_MAX];
     struct err ignored;
     size_t n;
@@ -524,9 +551,9 @@ void mask_stats_name(const struct mask_stats *stats, const char *dir, struct mas
     cJSON_ArrayForEach(label, labels)
     {
         if (label->string)
-            add_label(label, names);
+            add_label(label, &names);
     }
-    propose_names(stats, names, p);
+    propose_names(stats, &names, p);
     cJSON_Delete(root);
     free(text);
 }

@@ -132,36 +132,89 @@ static bool is_away(const char *state)
     return strchr(state, '*') != NULL;
 }
 
-/* Loads the cluster from sinfo, which prints one line for each node of each partition, with the
- * partition's own fields in each. */
+/* Copies the value of NAME=VALUE in a line of scontrol's, or "". Returns dst. */
+static char *copy_value(const char *line, const char *name, char *dst, size_t size)
+{
+    size_t n = strlen(name), length;
+
+    *dst = 0;
+    for (const char *word = line; *word && *word != '\n'; word += length + (word[length] == ' ')) {
+        length = strcspn(word, " \n");
+        if (strncmp(word, name, n) == 0 && word[n] == '=')
+            snprintf(dst, size, "%.*s", (int)(length - n - 1), word + n + 1);
+    }
+    return dst;
+}
+
+/* Runs a command whose answer Slurm may withhold from users (PrivateData of slurm.conf); then
+ * *withheld becomes true. Returns NULL, or a refusal. */
+static json_t *run_private(const char *const argv[], struct command *c, bool *withheld)
+{
+    json_t *refusal = command_run(argv, c);
+
+    *withheld = !refusal && c->code && strstr(c->err.data, "Access/permission denied");
+    return refusal || c->code == 0 || *withheld ? refusal : command_refuse(argv[0], c);
+}
+
+/* Adds a partition for each line "PartitionName=main ... Default=YES ... State=UP ...", with all
+ * its nodes as unseen ones. */
+static json_t *add_partitions(const char *text, struct cluster *dst)
+{
+    char value[256];
+
+    for (const char *line = text, *end; *line; line = *end ? end + 1 : end) {
+        end = line + strcspn(line, "\n");
+        if (!*copy_value(line, "PartitionName", value, sizeof value))
+            continue;
+        struct cluster_partition *p = cluster_add(dst, value);
+        if (!p)
+            return message_refuse("out of memory");
+        p->is_default = strcmp(copy_value(line, "Default", value, sizeof value), "YES") == 0;
+        p->is_up = strcmp(copy_value(line, "State", value, sizeof value), "UP") == 0;
+        p->max_time_min = minutes_of(copy_value(line, "MaxTime", value, sizeof value));
+        p->unseen = atoi(copy_value(line, "TotalNodes", value, sizeof value));
+    }
+    return NULL;
+}
+
+/* Adds the nodes from the output of sinfo, which has a line for each node of each partition. */
+static void add_nodes(char *text, struct cluster *dst)
+{
+    enum { PARTITION, CPUS, STATE, GRES, COUNT };
+    char *f[FIELDS_MAX];
+
+    while (next_fields(&text, f, COUNT))
+        for (size_t i = 0; i < dst->count; i++)
+            if (strcmp(dst->partitions[i].name, f[PARTITION]) == 0)
+                cluster_add_node(&dst->partitions[i], atoi(f[CPUS]), f[GRES], is_away(f[STATE]));
+}
+
+static json_t *load_nodes(struct cluster *dst)
+{
+    static const char *const list[] = {"sinfo", "-h", "-a", "-N", "-o", "%R|%c|%T|%G", NULL};
+    struct command nodes;
+    bool withheld;
+    json_t *refusal = run_private(list, &nodes, &withheld);
+
+    if (!refusal && !withheld)
+        add_nodes(nodes.out.data, dst);
+    for (size_t i = 0; i < dst->count; i++)
+        cluster_set_total(&dst->partitions[i], dst->partitions[i].unseen);
+    command_destroy(&nodes);
+    return refusal;
+}
+
 static json_t *commands_load_cluster(struct cluster *dst)
 {
-    static const char *const argv[] = {"sinfo", "-h", "-a", "-N", "-S", "#P", "-o",
-                                       "%P|%a|%l|%N|%c|%T|%G", NULL};
-    enum { NAME, UP, LIMIT, NODE, CPUS, STATE, GRES, COUNT };
-    struct command c;
-    json_t *refusal = run_json(argv, &c);
-    char *text = c.out.data, *f[FIELDS_MAX];
+    static const char *const show[] = {"scontrol", "-a", "-o", "show", "partition", NULL};
+    struct command partitions;
+    json_t *refusal = run_private(show, &partitions, &dst->is_private);
 
-    while (!refusal && next_fields(&text, f, COUNT)) {
-        size_t n = strlen(f[NAME]), i = 0;
-        bool is_default = n > 0 && f[NAME][n - 1] == '*';
-        if (is_default)
-            f[NAME][n - 1] = 0;
-        while (i < dst->count && strcmp(dst->partitions[i].name, f[NAME]) != 0)
-            i++;
-        struct cluster_partition *p =
-            i < dst->count ? &dst->partitions[i] : cluster_add(dst, f[NAME]);
-        if (!p) {
-            refusal = message_refuse("out of memory");
-            break;
-        }
-        p->is_default = is_default;
-        p->is_up = strcmp(f[UP], "up") == 0;
-        p->max_time_min = minutes_of(f[LIMIT]);
-        cluster_add_node(p, atoi(f[CPUS]), f[GRES], is_away(f[STATE]));
-    }
-    command_destroy(&c);
+    if (!refusal && !dst->is_private)
+        refusal = add_partitions(partitions.out.data, dst);
+    if (!refusal && !dst->is_private)
+        refusal = load_nodes(dst);
+    command_destroy(&partitions);
     return refusal;
 }
 

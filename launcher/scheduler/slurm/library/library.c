@@ -78,6 +78,7 @@ static void *load_partitions(void *arg)
     return NULL;
 }
 
+/* nodes: NULL if Slurm does not show them. Single nodes that it does not show have no name. */
 static bool fill_partition(struct cluster *dst, const partition_info_t *p,
                            const node_info_msg_t *nodes)
 {
@@ -89,21 +90,22 @@ static bool fill_partition(struct cluster *dst, const partition_info_t *p,
     to->is_default = (p->flags & PART_FLAG_DEFAULT) != 0;
     to->is_up = p->state_up == PARTITION_UP;
     to->max_time_min = minutes_of(p->max_time);
-    for (; pair && pair[0] >= 0; pair += 2)
+    for (; nodes && pair && pair[0] >= 0; pair += 2)
         for (int32_t i = pair[0]; i <= pair[1] && i < (int32_t)nodes->record_count; i++) {
             const node_info_t *node = &nodes->node_array[i];
             if (node->name)
                 cluster_add_node(to, node->cpus, node->gres, is_away(node->node_state));
         }
-    to->nodes = (int)p->total_nodes;
+    cluster_set_total(to, (int)p->total_nodes);
     return true;
 }
 
-/* Loads partitions and nodes by two requests at the same time. */
+/* Loads partitions and nodes by two requests at the same time. PrivateData of slurm.conf withholds
+ * either from users. */
 static json_t *library_load_cluster(struct cluster *dst)
 {
     struct load load = {0};
-    node_info_msg_t *nodes;
+    node_info_msg_t *nodes = NULL;
     pthread_t thread;
     bool threaded = pthread_create(&thread, NULL, load_partitions, &load) == 0;
     int code = slurm_load_node(0, &nodes, SHOW_ALL) == SLURM_SUCCESS ? 0 : errno;
@@ -113,13 +115,16 @@ static json_t *library_load_cluster(struct cluster *dst)
         pthread_join(thread, NULL);
     else
         load_partitions(&load);
+    if (code == ESLURM_ACCESS_DENIED)
+        code = 0;
+    dst->is_private = load.code == ESLURM_ACCESS_DENIED;
     for (uint32_t i = 0; !code && !load.code && is_whole && i < load.partitions->record_count; i++)
         is_whole = fill_partition(dst, &load.partitions->partition_array[i], nodes);
-    if (!code)
+    if (nodes)
         slurm_free_node_info_msg(nodes);
     if (!load.code)
         slurm_free_partition_info_msg(load.partitions);
-    if (code || load.code)
+    if (code || (load.code && !dst->is_private))
         return refusal_of_slurm(code ? code : load.code);
     return is_whole ? NULL : message_refuse("out of memory");
 }

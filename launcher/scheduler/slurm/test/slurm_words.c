@@ -47,6 +47,15 @@ int main(void)
     reason("Priorities", "");
     reason("None", "");
     reason("", "");
+    reason("job requeued in held state", "scontrol release");
+    reason("job_requeued_in_held_state", "scontrol release");
+    reason("launch_failed_requeued_held", "scontrol release");
+    reason("JobLaunchFailure", "'unetctl resume' tries again");
+    ok(strstr(slurm_words_refusal("Batch job submission failed: Invalid generic resource (gres) "
+                                  "specification"), "gpu_type") != NULL, "bad GPUs are explained");
+    ok(strstr(slurm_words_refusal("Requested node configuration is not available"), "slurm.mem") !=
+           NULL, "an unavailable configuration is explained");
+    is_str(slurm_words_refusal("Invalid account"), "", "others are not");
     state("OUT_OF_MEMORY", "slurm.mem");
     state("NODE_FAIL", "'unetctl resume'");
     state("PREEMPTED", "higher priority");
