@@ -127,6 +127,7 @@ int workspace_open(struct workspace *w, const struct workspace_args *args, struc
         return -1;
     }
     w->max_in_flight = args->max_in_flight;
+    w->take_over = args->take_over;
     w->after = &args->after;
     w->gpus = w->study.gpus;
     w->seeds = w->study.seeds;
