@@ -28,7 +28,8 @@ static int is_late(int dir, const char *path)
     const char *name = slash ? slash + 1 : path;
     struct stat st;
 
-    if (!late || !name || getenv("SLURM_JOB_ID") || (strcmp(name, "DONE") != 0 && strcmp(name, "FAILED") != 0) ||
+    if (!late || !name || getenv("SLURM_JOB_ID") ||
+        (strcmp(name, "DONE") != 0 && strcmp(name, "FAILED") != 0) ||
         syscall(SYS_newfstatat, dir, path, &st, AT_SYMLINK_NOFOLLOW) != 0 ||
         difftime(time(NULL), st.st_mtime) >= atof(late))
         return 0;

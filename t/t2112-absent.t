@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Jobs that the list of the study's jobs does not show: those of a colleague in the same folder, of a
-# squeue that is some seconds old, with another comment, and with a number that was used again. No
-# run is submitted twice or called LOST before that is sure, through libslurm and through Slurm's
-# commands.
+# Jobs that the list of the study's jobs does not show: those of a colleague in the same folder, of
+# a squeue that is some seconds old, with another comment, and with a number that was used again.
+# No run is submitted twice or called LOST before that is sure, through libslurm and through
+# Slurm's commands.
 # shellcheck source=t/lib.sh
 . "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
 # shellcheck source=t/sandbox.sh
@@ -120,7 +120,7 @@ if games true 2>/dev/null; then
         hidden() { [ -z "$(games squeue -h)" ]; }
         ok "$interface: Slurm hides the jobs of other users" wait_until 20 hidden
         games unetctl status -C "$study" >"$OUT"
-        is "$(grep -Ec ' UNKNOWN .*submitted by '"$me"'; cannot be told: .*PrivateData=jobs' "$OUT")" 2 \
+        is "$(grep -Ec ' UNKNOWN .*submitted by '"$me"'; its state is hidden: .*PrivateData=jobs' "$OUT")" 2 \
             "$interface: what a colleague cannot see is not LOST"
         exits 0 "$interface: submit --take-over" \
             games unetctl submit -C "$study" --gpus 2,3 --take-over

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Markers that this host sees some seconds late, as through NFS (t/late.c): a run whose job has ended
-# is ENDED until its marker can be seen, and neither failed nor trained again.
+# Markers that this host sees some seconds late, as through NFS (t/late.c): a run whose job has
+# ended is ENDED until its marker can be seen, and neither failed nor trained again.
 # shellcheck source=t/lib.sh
 . "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
 # shellcheck source=t/sandbox.sh

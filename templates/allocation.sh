@@ -30,8 +30,8 @@ ended() { # ATTEMPT: done, failed, cancelled, or replaced by the next attempt
 }
 
 # A controller that was killed may have forgotten steps that still run, and may list steps that have
-# ended: a new step could get the number and the GPUs of the former, or wait for those of the latter.
-# After each start of the controller nothing begins until the former have ended; the latter are
+# ended: a new step could get number and GPUs of the former, or wait for those of the latter. After
+# each start of the controller nothing begins until the former have ended; the latter are
 # cancelled, and if Slurm lists them even so, their GPUs do not count any more.
 declare -A gpus_of_run=() said=()
 checked=''

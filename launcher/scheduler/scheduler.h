@@ -170,8 +170,7 @@ void scheduler_submit_all(struct scheduler *s, const struct job *jobs, size_t co
 int scheduler_query(struct scheduler *s, const char *tag_prefix, bool everybody,
                     struct job_state **states, size_t *nstates, struct err *e);
 
-/* Sets *states to the queued jobs that have these ids, whoever owns them and whatever their tags
- * are. *hides becomes whether the jobs of other users are not shown (PrivateData=jobs). Only Slurm
+/* Sets *states to the queued jobs that have these ids, with any owner and any tag. *hides becomes whether the jobs of other users are not shown (PrivateData=jobs). Only Slurm
  * does this; other schedulers find nothing. The caller frees *states. Returns 0, or -1. */
 int scheduler_lookup(struct scheduler *s, const struct scheduler_ids *ids,
                      struct job_state **states, size_t *nstates, bool *hides, struct err *e);

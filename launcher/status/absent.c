@@ -173,7 +173,7 @@ static bool is_hidden(const struct workspace *w, const struct absent *a)
     return owner >= 0 && owner != (long)getuid();
 }
 
-/* Decides a run whose job nobody has shown. */
+/* Decides a run whose job neither the queue nor the accounting has shown. */
 static int decide_unseen(const struct workspace *w, struct absent *a, bool hides, bool is_answered,
                          struct err *e)
 {
@@ -183,7 +183,7 @@ static int decide_unseen(const struct workspace *w, struct absent *a, bool hides
     if (decide_again(w, a, NULL, e) || a->found)
         return e->code ? -1 : 0;
     if (hides && is_hidden(w, a))
-        run_status_set(s, RUN_HIDDEN, "cannot be told: this cluster shows users only their own "
+        run_status_set(s, RUN_HIDDEN, "its state is hidden: this cluster shows users only their own "
                        "jobs (PrivateData=jobs)");
     else if (silence < wait)
         run_status_set(s, RUN_UNSEEN, "Slurm does not show job %s; it was submitted, or wrote a "
@@ -266,7 +266,7 @@ static void gather(const struct workspace *w, struct run_status_list *list, stru
         if (strcmp(s->scheduler, "slurm") == 0 && *a.id)
             all->list[all->count++] = a;
         else if (strcmp(s->scheduler, "local") == 0 && run_status_is_others(s))
-            run_status_set(s, RUN_HIDDEN, "cannot be told: it is in this user's local queue");
+            run_status_set(s, RUN_HIDDEN, "its state is hidden: it is in the local queue of this user");
     }
 }
 

@@ -2,16 +2,16 @@
 /* Runs whose job is not in the list of the study's jobs.
  *
  * The list may be some seconds old, it lacks a job whose comment was changed, and it may lack jobs
- * of other users. A job is therefore asked for by its number before it counts as lost: whoever
- * owns it, whatever its comment is, twice, and then in the accounting. Even so it counts only
+ * of other users. A job is therefore asked for by its number before it counts as lost: with any
+ * owner and any comment, twice, and then in the accounting. Even so it counts only
  * ABSENT_S after the last sign of life, and never if the cluster hides it from this user. */
 #ifndef UNETCTL_LAUNCHER_STATUS_ABSENT_H
 #define UNETCTL_LAUNCHER_STATUS_ABSENT_H
 
 #include "launcher/status/run_status.h"
 
-/* Seconds after its submission, and after the last file that it wrote, for which a job that
- * nobody shows is not lost. UNETCTL_ABSENT_S replaces it in tests. */
+/* Seconds after its submission, and after the last file that it wrote, for which a job that is not
+ * shown is not lost. UNETCTL_ABSENT_S replaces it in tests. */
 #define ABSENT_S 120
 double absent_wait_s(void);
 

@@ -169,8 +169,8 @@ static bool may_be_ending(const struct run_status *s)
     return s->attempt.marker_age_s < ENDING_MAX_S;
 }
 
-/* Sets who submitted the run: of the job, or else of the ledger. Nobody has submitted what was
- * refused. */
+/* Sets who submitted the run, according to the job, or else the ledger. What was refused has no
+ * submitter. */
 static void set_submitter(struct run_status *s, const struct job_state *job,
                           const struct ledger_entry *entry)
 {

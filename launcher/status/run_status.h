@@ -21,7 +21,7 @@ enum run_phase {
 enum run_detail {
     RUN_PLAIN,
     RUN_AWAITED, /* "ENDED": its job has ended, but this host may not see its marker yet */
-    RUN_UNSEEN,  /* "UNSEEN": nobody shows its job, but not for long (absent.h) */
+    RUN_UNSEEN,  /* "UNSEEN": its job is not shown, but not for long (absent.h) */
     RUN_LOST,    /* "LOST": the scheduler no longer knows its job */
     RUN_HIDDEN,  /* "UNKNOWN": its job is of another user, and this one may not see it */
     RUN_UNASKED  /* "UNKNOWN": the scheduler is unreachable */
@@ -39,7 +39,7 @@ struct run_status {
     char state[24];
     enum run_detail detail;
     bool absent; /* it should have a job, but was decided without one */
-    long uid;      /* who submitted it; -1: unknown, or nobody */
+    long uid;      /* who submitted it; -1: unknown, or it was refused */
     char user[64]; /* the name of this user, or "" */
     /* Why it is in this state: Slurm's words with their meaning, the error in FAILED, or a text of
      * unetctl; or "". */

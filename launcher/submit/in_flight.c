@@ -20,9 +20,9 @@
  * which is refused when it is older than 300 s. */
 #define CREDENTIAL_S 330
 
-/* How many seconds to wait at least for the jobs after the first query that did not show them all. Slurm
- * accepts connections in order and handles each in a thread: once it has answered this query, the
- * earlier submission can only be waiting for a lock. */
+/* How many seconds to wait at least for the jobs after the first query that did not show them all.
+ * Slurm accepts connections in order and handles each in a thread: once it has answered this query,
+ * the earlier submission can only be waiting for a lock. */
 #define SETTLE_S 5.0
 #define PAUSE_S 0.25
 #define MAX_TAGS ((size_t)1 << 20)

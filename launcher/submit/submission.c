@@ -244,7 +244,7 @@ static int decide_all(struct workspace *w, const struct run_plan *plan,
     return dst->unreachable ? -1 : 0;
 }
 
-/* Reports a run that is left to its submitter, or whose state cannot be told. */
+/* Reports a run that is left to its submitter, or whose state is hidden. */
 static void leave_alone(const struct run_status *s, struct submission_counts *counts)
 {
     if (s->phase == RUN_UNKNOWN)

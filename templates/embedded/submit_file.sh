@@ -9,7 +9,7 @@
 set -u
 cd {{run_dir|sh}} || exit 1
 attempt="attempt-{{attempt}}"
-# A job of an earlier attempt that somebody requeues leaves the run to the next attempt.
+# A job of an earlier attempt that is requeued leaves the run to the next attempt.
 if [ -e "attempt-$(({{attempt}} + 1))" ]; then
     echo "{{run}}: $attempt was replaced by the next attempt; this job does nothing" >&2
     exit 1
