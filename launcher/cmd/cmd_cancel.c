@@ -35,12 +35,6 @@ static bool is_shared(const struct run_status_list *list, const struct run_statu
     return false;
 }
 
-/* Must the run be left to the user who submitted it? */
-static bool is_foreign(const struct workspace *w, const struct run_status *s)
-{
-    return run_status_is_others(s) && !w->take_over;
-}
-
 /* Cancels the run's job. If only the ledger cannot be written, such as on a full disk, *unnoted has
  * the reason, and other jobs can still be cancelled. */
 static int cancel_run(struct workspace *w, const struct run_status *s, bool shared,
@@ -69,7 +63,7 @@ static int cancel_named(struct workspace *w, const struct run_status_list *list,
         const struct run_status *s = run_status_find(list, ids[i]);
         if (s->phase != RUN_ACTIVE)
             log_warn("%s is %s; nothing is cancelled", s->run.id, s->state);
-        else if (is_foreign(w, s))
+        else if (run_status_is_foreign(w, s))
             return err_set(e, ERR_USAGE, "%s was submitted by %s, who can cancel it; --take-over "
                            "tries it nevertheless, if Slurm allows that", s->run.id, s->user);
         else if (cancel_run(w, s, is_shared(list, s, nids, ids), unnoted, e))
@@ -86,7 +80,7 @@ static int cancel_all(struct workspace *w, const struct run_status_list *list,
     for (size_t i = 0; i < list->count; i++) {
         if (list->runs[i].phase != RUN_ACTIVE)
             continue;
-        if (is_foreign(w, &list->runs[i])) {
+        if (run_status_is_foreign(w, &list->runs[i])) {
             log_warn("%s is left alone: it was submitted by %s ('--take-over' tries to cancel it "
                      "nevertheless)", list->runs[i].run.id, list->runs[i].user);
             continue;

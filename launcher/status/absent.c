@@ -94,7 +94,8 @@ static const struct job_state *find_same(const struct workspace *w, const struct
     const struct job_state *found = NULL;
 
     ledger_tag(&w->ledger, NULL, 0, study);
-    ledger_tag(&w->ledger, s->run.id, s->attempt.number, tag);
+    ledger_tag(&w->ledger, s->run.id,
+               s->attempt.number ? s->attempt.number : a->entry ? a->entry->attempt : 1, tag);
     snprintf(name, sizeof name, "%s-%s", w->study.name, s->run.id);
     snprintf(allocation, sizeof allocation, "%s-" ALLOCATION_JOBS_PREFIX, w->study.name);
     for (size_t i = 0; i < njobs; i++)
@@ -180,11 +181,13 @@ static int decide_unseen(const struct workspace *w, struct absent *a, bool hides
     struct run_status *s = a->s;
     double silence = silence_s(a), wait = absent_wait_s();
 
-    if (decide_again(w, a, NULL, e) || a->found)
-        return e->code ? -1 : 0;
+    if (decide_again(w, a, NULL, e))
+        return -1;
+    if (a->found) /* its marker has appeared */
+        return 0;
     if (hides && is_hidden(w, a))
-        run_status_set(s, RUN_HIDDEN, "its state is hidden: this cluster shows users only their own "
-                       "jobs (PrivateData=jobs)");
+        run_status_set(s, RUN_HIDDEN, "its state is hidden: this cluster shows users only their "
+                       "own jobs (PrivateData=jobs)");
     else if (silence < wait)
         run_status_set(s, RUN_UNSEEN, "Slurm does not show job %s; it was submitted, or wrote a "
                        "file, %.0f s ago, and counts as lost after %.0f s", a->id, silence, wait);
@@ -261,12 +264,14 @@ static void gather(const struct workspace *w, struct run_status_list *list, stru
         const struct ledger_entry *entry =
             s->absent ? ledger_find(&w->ledger, s->run.id, s->attempt.number) : NULL;
         struct absent a = {s, entry, *s->attempt.job ? s->attempt.job : s->job, false};
+        const char *scheduler = entry ? entry->scheduler : s->scheduler;
         if (!s->absent || (s->detail != RUN_LOST && silence_s(&a) >= absent_wait_s()))
             continue;
-        if (strcmp(s->scheduler, "slurm") == 0 && *a.id)
+        if (strcmp(scheduler, "slurm") == 0 && *a.id)
             all->list[all->count++] = a;
-        else if (strcmp(s->scheduler, "local") == 0 && run_status_is_others(s))
-            run_status_set(s, RUN_HIDDEN, "its state is hidden: it is in the local queue of this user");
+        else if (strcmp(scheduler, "local") == 0 && run_status_is_others(s))
+            run_status_set(s, RUN_HIDDEN, "its state is hidden: it is in the local queue of this "
+                           "user");
     }
 }
 

@@ -39,6 +39,11 @@ bool run_status_is_others(const struct run_status *s)
     return s->uid >= 0 && s->uid != (long)getuid();
 }
 
+bool run_status_is_foreign(const struct workspace *w, const struct run_status *s)
+{
+    return run_status_is_others(s) && !w->take_over;
+}
+
 void run_status_add(struct run_status *s, const char *words)
 {
     size_t n = strlen(s->reason);

@@ -77,8 +77,11 @@ void run_status_set(struct run_status *s, enum run_detail detail, const char *re
     __attribute__((format(printf, 3, 4)));
 void run_status_add(struct run_status *s, const char *words); /* appends to the reason */
 
-/* Was the run submitted by another user? Only with --take-over is it touched then. */
+/* Was the run submitted by another user? */
 bool run_status_is_others(const struct run_status *s);
+
+/* Must it be left to that user, since --take-over is not given? */
+bool run_status_is_foreign(const struct workspace *w, const struct run_status *s);
 
 /* Collects all runs in STUDY/runs, and submitted runs whose folder is gone. Queries each scheduler
  * that has jobs of the study at most once and, if none is unreachable, asks for absent jobs

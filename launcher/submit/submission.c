@@ -157,12 +157,6 @@ static int adopt_job(struct workspace *w, const struct run *run, const struct ru
     return ledger_append(&w->ledger, LEDGER_SUBMITTED, run->id, attempt, w->scheduler, s->job, e);
 }
 
-/* Must the run be left to the user who submitted it? */
-static bool is_foreign(const struct workspace *w, const struct run_status *s)
-{
-    return run_status_is_others(s) && !w->take_over;
-}
-
 /* Marks a job that has vanished before it began as never submitted, so that the same attempt is
  * submitted again: a controller that crashes forgets jobs that it has just accepted. Only jobs
  * of the scheduler that was queried can be judged. */
@@ -171,7 +165,7 @@ static void forget_vanished(const struct workspace *w, struct run_status *s)
     const struct ledger_entry *entry =
         ledger_find(&w->ledger, s->run.id, s->attempt.number ? s->attempt.number : 1);
 
-    if (s->detail != RUN_LOST || is_foreign(w, s))
+    if (s->detail != RUN_LOST || run_status_is_foreign(w, s))
         return;
     if (entry && strcmp(entry->scheduler, w->scheduler) != 0) {
         log_info("%s is job %s of scheduler %s, which is not asked here ('unetctl status' asks it)",
@@ -193,8 +187,9 @@ static bool wait_for_unseen(const struct workspace *w, const struct run_status_l
 {
     size_t i = 0;
 
-    while (i < list->count && (list->runs[i].detail != RUN_UNSEEN || list->runs[i].attempt.begun ||
-                               is_foreign(w, &list->runs[i])))
+    while (i < list->count &&
+           (list->runs[i].detail != RUN_UNSEEN || list->runs[i].attempt.begun ||
+            run_status_is_foreign(w, &list->runs[i])))
         i++;
     if (i == list->count)
         return false;
@@ -213,7 +208,7 @@ static int check_files(const struct workspace *w, const struct run *run, const s
     int attempt = s->attempt.number ? s->attempt.number : 1;
     struct err damage;
 
-    if (is_foreign(w, s))
+    if (run_status_is_foreign(w, s))
         return run_settings_compare(w, run, e);
     int whole = s->attempt.begun ? 1 : attempt_is_whole(w, run, attempt, &damage, e);
     if (whole)
@@ -264,7 +259,7 @@ static int choose_run(struct workspace *w, struct run_status *s, struct batch *b
         return -1;
     forget_vanished(w, s);
     if (s->phase == RUN_UNKNOWN ||
-        (is_foreign(w, s) && (s->phase == RUN_PLANNED || s->phase == RUN_BAD))) {
+        (run_status_is_foreign(w, s) && (s->phase == RUN_PLANNED || s->phase == RUN_BAD))) {
         leave_alone(s, counts);
         return 0;
     }
@@ -455,7 +450,7 @@ static int choose_ended(const struct workspace *w, const struct run_status *s, b
                         const struct submission_size *size, struct batch *b,
                         struct submission_counts *counts, struct err *e)
 {
-    if (!is_foreign(w, s))
+    if (!run_status_is_foreign(w, s))
         return add_again(w, s, size, b, e);
     if (is_named)
         return err_set(e, ERR_USAGE, "%s is %s, and was submitted by %s, who can resume it; add "
