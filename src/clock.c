@@ -35,3 +35,11 @@ void clock_date(char dst[32])
 
     strftime(dst, 32, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &tm));
 }
+
+time_t clock_decode_date(const char *text)
+{
+    struct tm tm = {0};
+    const char *end = strptime(text, "%Y-%m-%dT%H:%M:%SZ", &tm);
+
+    return end && !*end ? timegm(&tm) : 0;
+}

@@ -3,6 +3,8 @@
 #ifndef UNETCTL_SRC_CLOCK_H
 #define UNETCTL_SRC_CLOCK_H
 
+#include <time.h>
+
 /* Returns the seconds since an arbitrary start, which never decrease. Only differences are
  * meaningful. */
 double clock_now(void);
@@ -15,5 +17,8 @@ double clock_cpu(void);
 
 /* Writes the current date and time, as in "2026-01-31T23:59:59Z". */
 void clock_date(char dst[32]);
+
+/* Returns such a date as seconds since 1970, or 0 if text is not one. */
+time_t clock_decode_date(const char *text);
 
 #endif

@@ -14,6 +14,9 @@
 # Sites: sandbox (jobs are held), one (likewise, with --one-allocation: one job for all) and local
 # (each study has a queue of its own, whose first job hangs).
 
+# These Slurms answer at once, so what they do not show may soon count as lost.
+export UNETCTL_ABSENT_S=5
+
 killed_words() {
     case $1 in
     sandbox) echo "-- --hold" ;;

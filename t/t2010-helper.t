@@ -156,9 +156,15 @@ is "$(member '["jobs"][1]["state"]') $(member '["jobs"][1]["signal"]')" "FAILED 
     "the second is a job that was killed"
 is "$(member '["jobs"][2]["state"]') $(member '["jobs"][2]["reason"]')" "PENDING JobHeldUser" \
     "the third is a job that waits, with the reason"
-ok "jobs are queried by id" ask "{\"op\":\"query\",\"ids\":[\"$id\",\"4000000\"]}"
+ok "jobs are queried by id" ask "{\"op\":\"lookup\",\"ids\":[\"$id\",\"4000000\"]}"
 is "$(member '["jobs"][0]["tag"]') $(member '["jobs"].__len__()')" "unetctl:$helper:run:1 1" \
     "the answer has only the job that exists"
+is "$(member '["jobs"][0]["uid"]') $(member '["jobs"][0]["user"]') $(member '["hides"]')" \
+    "$(id -u) $(id -un) False" "it has the user"
+ok "an unknown job is queried by id" ask '{"op":"lookup","ids":["4000000"]}'
+is "$(member '["jobs"]')" "[]" "none is found"
+refused '{"op":"lookup","ids":["x"]}' "not that of a Slurm job" "a lookup of a text"
+refused '{"op":"lookup"}' "ids" "a lookup of nothing"
 ok "jobs of an unused prefix are queried" ask '{"op":"query","tag_prefix":"other:"}'
 is "$(member '["jobs"]')" "[]" "none is found"
 refused '{"op":"query"}' "tag_prefix" "a query for nothing"
@@ -229,7 +235,7 @@ dir=$XDG_STATE_HOME/unetctl/sandbox
 printf '#!/bin/bash\n' >"$TMP/script"
 sed -i 's/^EnforcePartLimits=.*/EnforcePartLimits=NO/' "$dir/etc/slurm.conf"
 login scontrol reconfigure
-tells_why() { ask "{\"op\":\"query\",\"ids\":[\"$id\"]}" |
+tells_why() { ask "{\"op\":\"lookup\",\"ids\":[\"$id\"]}" |
     grep -q '"PENDING".*"PartitionTimeLimit"'; }
 for helper in "${helpers[@]}"; do
     request=$(job submit x 1 1 '"partition":"short,short","time_min":11')

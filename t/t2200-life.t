@@ -99,8 +99,12 @@ knows_none() { [ -z "$(login squeue -h -a -t all)" ]; }
 ok "the controller has forgotten all jobs" wait_until 60 knows_none
 is "$(states . | grep g06)" "unet-g06-s1 CANCELLED" "accounting knows how the job ended"
 rm "$XDG_STATE_HOME/unetctl/sandbox/log/jobcomp.log"
+like <(unetctl status) 'unet-g06-s1 +UNSEEN .*counts as lost after 120 s' \
+    "without accounting the run is not LOST at once"
+exits 2 "it is not resumed yet" unetctl resume unet-g06-s1 -- --hold
+export UNETCTL_ABSENT_S=0
 like <(unetctl status) 'unet-g06-s1 +LOST .*no accounting that answers' \
-    "without accounting the run is LOST, and status says why"
+    "later it is LOST, and status says why"
 exits 0 "the run is resumed" unetctl resume unet-g06-s1 -- --hold
 ok "it has attempt 2" test -d runs/unet-g06-s1/attempt-2
 is "$(sandbox_pgrep "$TMP" -f '[t]rainer.sh')" "" "no process is left"

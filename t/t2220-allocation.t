@@ -130,14 +130,56 @@ trains() { [ "$(cat "short/runs/unet-g14-s1/attempt-1/checkpoint/epoch" 2>/dev/n
     -ge 2 ]; }
 ok "one run trains" wait_until 60 trains
 login scancel --signal=USR1 --batch "$(cat short/runs/unet-g14-s1/attempt-1/job)"
-exits 1 "the job ends without results" unetctl watch -C short --timeout 60
+short=$(cat short/runs/unet-g14-s1/attempt-1/job)
+exits 1 "the job ends without results" unetctl watch -C short --timeout 120
 like <(unetctl status -C short) 'g14-s1 +FAILED.*stopped with a checkpoint' \
     "one run has a checkpoint"
 like <(unetctl status -C short) 'g13-s1 +SKIPPED.*ended \(FAILED\) before its turn' \
     "the run that had not started is skipped"
 rm short/behave
-exits 0 "each run is resumed as a job of its own" unetctl resume -C short --wait
+exits 0 "each run is resumed as a job of its own" unetctl resume -C short -- --hold
+exits 0 "the job of all, if it started again, has nothing to do" \
+    env SLURM_JOB_ID="$short" bash short/.unetctl/allocation-1/submit_file.sh
+is "$(find short/runs -path '*attempt-2/*' | wc -l)" 0 "it leaves the second attempts alone"
+login scontrol release "$(login squeue -h -o %i | paste -sd,)"
+exits 0 "they are done" unetctl watch -C short --timeout 120
 like short/runs/unet-g14-s1/run_file.sh '--resume attempt-1' "it resumes from the checkpoint"
+
+# ---- a controller that is killed and has forgotten a step
+make_step_study forgetful sandbox
+echo "slow 50" >forgetful/behave
+for seed in 4 5; do
+    mkdir -p "forgetful/runs/unet-g01-s$seed"
+    echo good >"forgetful/runs/unet-g01-s$seed/behave"
+done
+exits 0 "five runs on two GPUs are submitted" \
+    unetctl submit -C forgetful --gpus 1 --seeds 5 --one-allocation
+says_slow() { grep -qs 'trainer: slow' "forgetful/runs/unet-g01-s$1/attempt-1"/slurm-*.out; }
+both() { says_slow 1 && says_slow 2; }
+ok "two are running" wait_until 30 both
+touch stamp
+saved=$XDG_STATE_HOME/unetctl/sandbox/state
+is_saved() { [ "$saved/job_state" -nt stamp ]; }
+ok "the controller saves its state" wait_until 30 is_saved
+cp -a "$saved" saved
+exits 0 "one is cancelled" unetctl cancel -C forgetful unet-g01-s1
+ok "the next one starts" wait_until 30 says_slow 3
+login pkill -KILL -F "$sandbox_controller"
+login bash -c "while pgrep -F $sandbox_controller; do sleep 0.05; done" >"$OUT"
+rm -rf "$saved" && cp -a saved "$saved"
+login slurmctld -i
+exits 1 "the other runs end" unetctl watch -C forgetful --timeout 200
+is "$(states forgetful | awk '{ print $2 }' | xargs)" "CANCELLED COMPLETED COMPLETED COMPLETED COMPLETED" \
+    "they are done"
+cat forgetful/.unetctl/allocation-1/slurm-*.out >output
+like output 'g01-s3 runs, but Slurm, restarted, does not list its step: nothing else starts' \
+    "the job notices the step that Slurm has forgotten"
+like output 'g01-s1 has ended, but Slurm, restarted, lists its step [0-9.]+, which is cancelled' \
+    "it notices the step that Slurm takes for running"
+is "$(sed -n 's/.*unet-g01-\(s[345]\)[^ ]* \(starts\|ended\) .*/\1 \2/p' output | head -n 3 | xargs)" \
+    "s3 starts s3 ended s4 starts" "no run starts beside the forgotten one"
+is "$(cat forgetful/runs/unet-g01-s[2-5]/attempt-1/slurm-*.out | grep -c 'trainer: ')" 4 \
+    "each run trained once"
 
 # ---- a folder whose name a shell would like to read
 odd="it's 50% \$(touch pwned) é"

@@ -66,6 +66,8 @@ ok "a run whose trainer is killed is FAILED" wait_until 30 is_state rough 2 FAIL
 like <(unetctl status -C rough) 'unet-g02-s1 +FAILED .*killed by signal 9' "status says why"
 exits 0 "it is resumed" unetctl resume -C rough unet-g02-s1
 exits 0 "the undisturbed runs are submitted" unetctl submit -C calm --gpus 1..3
+ok "the resumed run trains" wait_until 90 begun rough 2 2
+ok "the job of its first attempt is requeued" login scontrol requeue "$(job rough 2)"
 
 # ---- two starts of one job
 gone() { # PROCESSES
@@ -95,6 +97,19 @@ for s in "rough 1 1" "rough 2 2" "rough 3 1" "harsh 1 1" "harsh 2 1" "harsh 3 1"
     is "$(find "$(run "$study" "$gpus")/attempt-$attempt" -name FAILED -o -name 'running-*' -o -name '*.tmp*')" "" \
         "no temporary files are left over"
 done
+
+# ---- a job of an earlier attempt that comes back
+comes_back() { [ "$(output rough 2 | grep -c 'attempt-1 was replaced by the next attempt')" = "$1" ]; }
+ok "it did nothing while the second attempt trained" wait_until 90 comes_back 1
+files() { find "$(run rough 2)" -type f ! -name 'slurm-*.out' -printf '%p %s %T@\n' | sort; }
+before=$(files)
+over() { job_ended "$(job rough 2)"; }
+ok "it has ended" wait_until 30 over
+ok "it is requeued when the second attempt is done" login scontrol requeue "$(job rough 2)"
+ok "it does nothing" wait_until 90 comes_back 2
+is "$(files)" "$before" "no file of the run has changed"
+is "$(state rough 2)" COMPLETED "the run is done"
+
 exits 0 "collect accepts the runs" unetctl collect -C harsh
 is "$(sandbox_pgrep "$TMP" -x unet-train)" "" "no process is left"
 done_testing

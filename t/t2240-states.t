@@ -20,7 +20,7 @@ echo hang >behave
 line() { unetctl status 2>/dev/null | grep "^unet-g0$1-s1 "; }
 shows() { line "$1" | grep -Eq "$2"; }
 shown() { # GPUS REGEX TEXT
-    wait_until 60 shows "$1" "$2"
+    wait_until 100 shows "$1" "$2" # a job without a marker is ENDED for a minute
     like <(line "$1") "$2" "$3"
 }
 job() { unetctl status --json | python3 -c 'import json, sys
@@ -40,9 +40,9 @@ login scancel "$(job 1)"
 shown 1 "CANCELLED .*'unetctl resume' continues" "cancelled by somebody else"
 node=$(login scontrol -o show job "$(job 2)" | sed 's/.*BatchHost=\([^ ]*\).*/\1/')
 login scontrol update nodename="$node" state=down reason=test
-shown 2 "NODE_FAIL .*a node failed; 'unetctl resume' continues elsewhere" "a node that went down"
 login scontrol update nodename="$node" state=resume 2>"$ERR" # unless it came back by itself
 login sbatch -Q -p short -N 4 --exclusive -o /dev/null --wrap 'sleep 0' >"$OUT"
+shown 2 "NODE_FAIL .*a node failed; 'unetctl resume' continues elsewhere" "a node that went down"
 shown 3 "PREEMPTED .*higher priority took its nodes; 'unetctl resume' continues" "preempted"
 exits 1 "watch ends, as nothing is active" unetctl watch --timeout 20
 exits 0 "the runs are resumed" unetctl resume -- --hold

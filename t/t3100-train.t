@@ -175,6 +175,20 @@ exits 0 "a run from run.json" unet-train train --run run.json --out fromjson
 is "$(field fromjson/DONE weights_sha256)" "$(field again-1/DONE weights_sha256)" \
     "a run of run.json has the weights of a run with the same options"
 
+# --- a disk that fails after DONE was written ---
+for start in '' running; do
+    out=synced$start
+    mkdir "$out"
+    if [ -n "$start" ]; then : >"$out/$start"; fi
+    exits 0 "DONE counts once it was written${start:+, in a job}" \
+        env ${start:+UNETCTL_START="$TMP/$out/$start"} DONE_SYNC=no LD_PRELOAD="$builddir/t/late.so" \
+        ASAN_OPTIONS=verify_asan_link_order=0 "${train[@]}" --epochs 1 --batch-size 16 --out "$out"
+    like "$ERR" 'warning: cannot sync the folder of .*DONE: .*; a power failure now might lose it' \
+        "the failure is a warning"
+    ok "there is no FAILED beside it" test -s "$out/DONE" -a ! -e "$out/FAILED"
+    is "$(grep -c '"kind":"end"' "$out/record.jsonl")" 1 "the record has one end"
+done
+
 # --- failures ---
 exits 1 "an extreme learning rate is an error" "${train[@]}" --epochs 30 --lr 1e12 --out nan
 ok "the run has no result" no_result nan

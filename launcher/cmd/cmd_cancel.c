@@ -13,6 +13,7 @@
 static struct workspace_args args;
 
 static const struct cli_option options[] = {
+    WORKSPACE_OPTION_TAKE_OVER(args),
     WORKSPACE_OPTION_SITE(args),
     WORKSPACE_OPTION_STUDY(args),
     {0},
@@ -62,6 +63,9 @@ static int cancel_named(struct workspace *w, const struct run_status_list *list,
         const struct run_status *s = run_status_find(list, ids[i]);
         if (s->phase != RUN_ACTIVE)
             log_warn("%s is %s; nothing is cancelled", s->run.id, s->state);
+        else if (run_status_is_foreign(w, s))
+            return err_set(e, ERR_USAGE, "%s was submitted by %s, who can cancel it; --take-over "
+                           "tries it nevertheless, if Slurm allows that", s->run.id, s->user);
         else if (cancel_run(w, s, is_shared(list, s, nids, ids), unnoted, e))
             return -1;
     }
@@ -76,6 +80,11 @@ static int cancel_all(struct workspace *w, const struct run_status_list *list,
     for (size_t i = 0; i < list->count; i++) {
         if (list->runs[i].phase != RUN_ACTIVE)
             continue;
+        if (run_status_is_foreign(w, &list->runs[i])) {
+            log_warn("%s is left alone: it was submitted by %s ('--take-over' tries to cancel it "
+                     "nevertheless)", list->runs[i].run.id, list->runs[i].user);
+            continue;
+        }
         if (cancel_run(w, &list->runs[i], false, unnoted, e))
             return -1;
         cancelled++;

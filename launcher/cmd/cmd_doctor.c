@@ -379,7 +379,7 @@ static void check_scheduler(struct workspace *w, struct findings *f)
 
     s = workspace_scheduler(w, w->scheduler, &e);
     /* only to see whether it answers */
-    int rc = s ? scheduler_query(s, "unetctl:", &jobs, &njobs, &e) : -1;
+    int rc = s ? scheduler_query(s, "unetctl:", false, &jobs, &njobs, &e) : -1;
     free(jobs);
     if (rc) {
         findings_add(f, FINDING_ERROR, "scheduler", "%s", e.text);

@@ -19,6 +19,7 @@ static const struct cli_option options[] = {
     WORKSPACE_OPTION_SET(args),
     WORKSPACE_OPTION_TEMPLATES(args),
     WORKSPACE_OPTION_ONE_ALLOCATION(args),
+    WORKSPACE_OPTION_TAKE_OVER(args),
     {"gpus", 'g', CLI_INT | CLI_TYPED, "N",
      "continue the named runs with N GPUs instead of the planned number", &gpus, 1,
      SETTINGS_GPUS_MAX},
@@ -64,7 +65,8 @@ static int resume_runs(struct workspace *w, int nids, char **ids, struct err *e)
                  : counts.submitted == 1          ? "was"
                                                   : "were");
     else if (!counts.left)
-        log_info("no run needs to be resumed: %zu active, %zu done", counts.active, counts.good);
+        log_info("no run needs to be resumed: %zu active, %zu done%s", counts.active, counts.good,
+                 counts.others ? ", and those of other users" : "");
     if (counts.left)
         return err_set(e, ERR_SCHED, "%zu run%s left for later: %s (type 'unetctl resume' again "
                        "when other jobs have ended)", counts.left,

@@ -115,9 +115,12 @@ const struct cli_command cmd_status = {
     .summary = "show the state of every run",
     .details =
         "The marker in a run's folder decides (COMPLETED, FAILED); a job that ended without one\n"
-        "has the state its scheduler reports. Exit 0 whatever the states are; 4 if the scheduler\n"
-        "cannot be asked about a run (whose state is UNKNOWN); 7 if the run.json of a run cannot\n"
-        "be read (its row says why; it is DAMAGED unless its job is active).\n",
+        "has the state its scheduler reports. A job that ended less than a minute ago without a\n"
+        "marker is ENDED, as the marker may not be visible here yet; one that Slurm does not show\n"
+        "is UNSEEN, and LOST after two minutes. Runs of other users are \"submitted by X\".\n"
+        "Exit 0 whatever the states are; 4 if the scheduler cannot be asked about a run (whose\n"
+        "state is UNKNOWN); 7 if the run.json of a run cannot be read (its row says why; it is\n"
+        "DAMAGED unless its job is active).\n",
     .options = options,
     .run = cmd_status_run,
 };

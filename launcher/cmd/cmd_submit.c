@@ -35,6 +35,7 @@ static const struct cli_option options[] = {
      "let at most K jobs of the study run at a time (default: no limit, or site)",
      &args.max_in_flight, 1, 4096},
     WORKSPACE_OPTION_ONE_ALLOCATION(args),
+    WORKSPACE_OPTION_TAKE_OVER(args),
     {"after", 0, CLI_LIST, "WHAT",
      "start when this has ended: a job number, a RUN, or another STUDY", &args.after, 0, 0},
     WORKSPACE_OPTION_STUDY(args),
@@ -165,6 +166,9 @@ static int submit_plan(struct workspace *w, const struct run_plan *plan, int nre
     log_info("%zu run%s %ssubmitted; before: %zu active, %zu done, %zu without a result",
              counts.submitted, plural(counts.submitted), dry ? "would be " : "",
              counts.active, counts.good, counts.bad);
+    if (counts.others)
+        log_info("%zu run%s left to other users, who submitted them ('--take-over' acts on them "
+                 "nevertheless)", counts.others, counts.others == 1 ? " is" : "s are");
     if (counts.left && !wait_for_all)
         return err_set(e, ERR_SCHED, "%zu run%s left for later: %s ('unetctl watch' submits them "
                                      "as "

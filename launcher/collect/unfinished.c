@@ -22,7 +22,10 @@ void unfinished_decide(struct result *r, const struct run_status *status)
 
     switch (status->phase) {
     case RUN_ACTIVE:
-        if (strcmp(status->state, "PENDING") == 0)
+        if (status->detail != RUN_PLAIN)
+            set_unfinished_state(r, RESULT_RUNNING, status->detail == RUN_AWAITED
+                                 ? "its job has ended" : "its job is not seen", status->reason);
+        else if (strcmp(status->state, "PENDING") == 0)
             set_unfinished_state(r, RESULT_PENDING, "its job is waiting", status->reason);
         else
             set_unfinished_state(r, RESULT_RUNNING, "its job is running", status->reason);

@@ -172,7 +172,7 @@ static int wait_for_job(struct scheduler *s, const struct rehearsal *r, const ch
     size_t n;
 
     for (;;) {
-        if (scheduler_query(s, tag, &jobs, &n, e))
+        if (scheduler_query(s, tag, false, &jobs, &n, e))
             return give_up(s, id, e);
         /* COMPLETING: the script has ended, but a node cleans up or does not respond. */
         bool ended = n == 0 || jobs[0].phase == JOB_ENDED ||

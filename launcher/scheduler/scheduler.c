@@ -31,10 +31,11 @@ int scheduler_check(struct scheduler *s, const struct job *job, struct err *e)
     return scheduler_forecast(s, job, &ignored, e);
 }
 
-void scheduler_announce(struct scheduler *s, const char *tag_prefix, const struct job *job)
+void scheduler_announce(struct scheduler *s, const char *tag_prefix, bool everybody,
+                        const struct job *job)
 {
     if (s->ops->announce)
-        s->ops->announce(s, tag_prefix, job);
+        s->ops->announce(s, tag_prefix, everybody, job);
 }
 
 int scheduler_submit(struct scheduler *s, const struct job *job, char id[SCHEDULER_ID_SIZE],
@@ -61,19 +62,31 @@ void scheduler_submit_all(struct scheduler *s, const struct job *jobs, size_t co
     s->ops->submit(s, jobs, count, in_flight, feed, results);
 }
 
-int scheduler_query(struct scheduler *s, const char *tag_prefix, struct job_state **states,
-                    size_t *nstates, struct err *e)
+int scheduler_query(struct scheduler *s, const char *tag_prefix, bool everybody,
+                    struct job_state **states, size_t *nstates, struct err *e)
 {
     *states = NULL;
     *nstates = 0;
-    return s->ops->query(s, tag_prefix, states, nstates, e);
+    return s->ops->query(s, tag_prefix, everybody, states, nstates, e);
 }
 
-int scheduler_recall(struct scheduler *s, struct job_state *states, size_t count,
-                     const char **source, struct err *e)
+int scheduler_lookup(struct scheduler *s, const struct scheduler_ids *ids,
+                     struct job_state **states, size_t *nstates, bool *hides, struct err *e)
 {
-    *source = "";
-    return s->ops->recall && count ? s->ops->recall(s, states, count, source, e) : 0;
+    *states = NULL;
+    *nstates = 0;
+    *hides = false;
+    return s->ops->lookup && ids->count ? s->ops->lookup(s, ids, states, nstates, hides, e) : 0;
+}
+
+int scheduler_recall(struct scheduler *s, const struct scheduler_ids *ids,
+                     struct job_state **states, size_t *nstates, bool *is_answered, struct err *e)
+{
+    *states = NULL;
+    *nstates = 0;
+    *is_answered = false;
+    return s->ops->recall && ids->count ? s->ops->recall(s, ids, states, nstates, is_answered, e)
+                                        : 0;
 }
 
 int scheduler_cancel(struct scheduler *s, const char *id, struct err *e)

@@ -32,6 +32,8 @@ struct job_state {
     char nodes[128]; /* list in Slurm's notation; "" before the job starts, or if it is local */
     char tag[256];
     char name[128];
+    long uid;      /* of the user who submitted it; -1: unknown */
+    char user[64]; /* that user's name, or "" */
 };
 
 /* The resources of a partition; zeros if they are unknown. */
@@ -88,6 +90,11 @@ struct scheduler_feed {
     void *arg;
 };
 
+struct scheduler_ids {
+    const char *const *ids;
+    size_t count;
+};
+
 struct scheduler_ops {
     const char *name;
     int (*partition)(struct scheduler *s, const char *name, struct scheduler_partition *p,
@@ -96,14 +103,17 @@ struct scheduler_ops {
                  struct err *e);
     void (*submit)(struct scheduler *s, const struct job *jobs, size_t count, const char *in_flight,
                    const struct scheduler_feed *feed, struct scheduler_result *results);
-    int (*query)(struct scheduler *s, const char *tag_prefix, struct job_state **states,
-                 size_t *nstates, struct err *e);
+    int (*query)(struct scheduler *s, const char *tag_prefix, bool everybody,
+                 struct job_state **states, size_t *nstates, struct err *e);
     int (*cancel)(struct scheduler *s, const char *id, struct err *e);
     void (*close)(struct scheduler *s);
-    /* The two that follow may be NULL. */
-    int (*recall)(struct scheduler *s, struct job_state *states, size_t count, const char **source,
-                  struct err *e);
-    void (*announce)(struct scheduler *s, const char *tag_prefix, const struct job *job);
+    /* Those that follow may be NULL. */
+    int (*lookup)(struct scheduler *s, const struct scheduler_ids *ids, struct job_state **states,
+                  size_t *nstates, bool *hides, struct err *e);
+    int (*recall)(struct scheduler *s, const struct scheduler_ids *ids, struct job_state **states,
+                  size_t *nstates, bool *is_answered, struct err *e);
+    void (*announce)(struct scheduler *s, const char *tag_prefix, bool everybody,
+                     const struct job *job);
 };
 
 struct scheduler {
@@ -140,7 +150,8 @@ int scheduler_forecast(struct scheduler *s, const struct job *job, struct schedu
 /* Announces calls that follow soon, so that the scheduler can prepare their answers:
  * scheduler_partition, scheduler_query of tag_prefix unless that is NULL, and scheduler_check of
  * job unless that is NULL. */
-void scheduler_announce(struct scheduler *s, const char *tag_prefix, const struct job *job);
+void scheduler_announce(struct scheduler *s, const char *tag_prefix, bool everybody,
+                        const struct job *job);
 
 /* Submits one job. On -1 no job exists, unless e->code is ERR_INTERNAL: then the answer was
  * lost. */
@@ -157,20 +168,24 @@ void scheduler_submit_all(struct scheduler *s, const struct job *jobs, size_t co
                           const char *in_flight, const struct scheduler_feed *feed,
                           struct scheduler_result *results);
 
-/* Sets *states to all jobs of this user whose tag starts with tag_prefix, sorted by id. The
- * caller frees *states, which is NULL if there are none. Returns 0, or -1. Slurm forgets ended
- * jobs after a while (MinJobAge), so a missing job has not necessarily failed; the file DONE or
- * FAILED in the run's folder decides. */
-int scheduler_query(struct scheduler *s, const char *tag_prefix, struct job_state **states,
-                    size_t *nstates, struct err *e);
+/* Sets *states to all jobs of this user, or of everybody, whose tag starts with tag_prefix, sorted
+ * by id. The caller frees *states, which is NULL if there are none. Returns 0, or -1. Slurm forgets
+ * ended jobs after a while (MinJobAge), and a job whose comment was changed has no tag, so a
+ * missing job has not necessarily ended; scheduler_lookup asks for it. */
+int scheduler_query(struct scheduler *s, const char *tag_prefix, bool everybody,
+                    struct job_state **states, size_t *nstates, struct err *e);
 
-/* Looks up the jobs whose ids are in states, also in Slurm's accounting, which remembers ended
- * jobs. Fills the states that are found, except for their tags; the others stay as they are, also
- * those of queued jobs with a tag of unetctl's, which scheduler_query finds. *source becomes
- * "accounting", or "" if accounting gives no answer. Only Slurm does this; other schedulers find
- * nothing. Returns 0, or -1 with ERR_SCHED. */
-int scheduler_recall(struct scheduler *s, struct job_state *states, size_t count,
-                     const char **source, struct err *e);
+/* Sets *states to the queued jobs that have these ids, with any owner and any tag. *hides becomes whether the jobs of other users are not shown (PrivateData=jobs). Only Slurm
+ * does this; other schedulers find nothing. The caller frees *states. Returns 0, or -1. */
+int scheduler_lookup(struct scheduler *s, const struct scheduler_ids *ids,
+                     struct job_state **states, size_t *nstates, bool *hides, struct err *e);
+
+/* Sets *states to what Slurm's accounting, which remembers ended jobs, knows of these ids. A job
+ * that was requeued, or whose number was used again, has several elements, the last one last; they
+ * have no tags. *is_answered becomes whether the cluster has an accounting that answers. Otherwise
+ * as scheduler_lookup. */
+int scheduler_recall(struct scheduler *s, const struct scheduler_ids *ids,
+                     struct job_state **states, size_t *nstates, bool *is_answered, struct err *e);
 
 /* Cancels a job. It is not an error if the job has ended or is unknown. */
 int scheduler_cancel(struct scheduler *s, const char *id, struct err *e);

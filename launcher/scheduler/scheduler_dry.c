@@ -38,10 +38,10 @@ static void dry_submit(struct scheduler *s, const struct job *jobs, size_t count
     }
 }
 
-static int dry_query(struct scheduler *s, const char *tag_prefix, struct job_state **states,
-                     size_t *nstates, struct err *e)
+static int dry_query(struct scheduler *s, const char *tag_prefix, bool everybody,
+                     struct job_state **states, size_t *nstates, struct err *e)
 {
-    (void)s, (void)tag_prefix, (void)e;
+    (void)s, (void)tag_prefix, (void)everybody, (void)e;
     *states = NULL;
     *nstates = 0;
     return 0;
@@ -60,8 +60,13 @@ static void dry_close(struct scheduler *s)
 
 struct scheduler *scheduler_dry_open(const struct scheduler_config *config, struct err *e)
 {
-    static const struct scheduler_ops ops = {"dry",      dry_partition, dry_check, dry_submit,
-                                             dry_query,  dry_cancel,    dry_close,  NULL, NULL};
+    static const struct scheduler_ops ops = {.name = "dry",
+                                             .partition = dry_partition,
+                                             .check = dry_check,
+                                             .submit = dry_submit,
+                                             .query = dry_query,
+                                             .cancel = dry_cancel,
+                                             .close = dry_close};
     static struct scheduler dry = {.ops = &ops};
 
     (void)config, (void)e;

@@ -28,8 +28,7 @@ static bool is_cancelled(const char *attempt)
     return access(path, F_OK) == 0;
 }
 
-/* Sets the state of the run's job from the files DONE, FAILED and .cancel of its attempt. */
-static void set_run_state(struct job_state *s, const struct run_attempt *a)
+void allocation_jobs_set_state(struct job_state *s, const struct run_attempt *a)
 {
     if (a->marker != RUN_NO_MARKER) {
         set_job_state(s, JOB_ENDED, a->marker == RUN_DONE ? "COMPLETED" : "FAILED");
@@ -61,7 +60,7 @@ static int add_run(const struct workspace *w, const struct job_state *job, const
     if (run_dir_attempt(w->study.dir, run, &newest, e))
         return -1;
     if (newest.number == attempt)
-        set_run_state(dst, &newest);
+        allocation_jobs_set_state(dst, &newest);
     return 0;
 }
 

@@ -4,6 +4,7 @@
 #ifndef UNETCTL_LAUNCHER_STATUS_ALLOCATION_JOBS_H
 #define UNETCTL_LAUNCHER_STATUS_ALLOCATION_JOBS_H
 
+#include "launcher/study/run_dir.h"
 #include "launcher/study/workspace.h"
 
 /* The names of allocations begin with this. */
@@ -16,6 +17,9 @@
  * or -1 and leaves *jobs unchanged. */
 int allocation_jobs_expand(const struct workspace *w, struct job_state **jobs, size_t *njobs,
                            struct err *e);
+
+/* Changes the state of an allocation's job to that of one of its runs, whose attempt is a. */
+void allocation_jobs_set_state(struct job_state *s, const struct run_attempt *a);
 
 /* Cancels one run of an allocation, whose other runs continue. The job's script notices within a
  * few seconds. */

@@ -4,18 +4,24 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "launcher/scheduler/slurm/slurm_words.h"
+#include "launcher/status/absent.h"
 #include "launcher/status/allocation_jobs.h"
 #include "src/log.h"
 #include "src/plural.h"
 
 /* how long after its marker (DONE or FAILED) a run's job may still be ending, in seconds */
 #define ENDING_MAX_S 60
+/* how long after the end of a job its marker may still be invisible here, in seconds */
+#define AWAITED_MAX_S 60
 #define READERS 7 /* threads beside the calling one */
 #define RUNS_PER_READER 64
 
@@ -23,8 +29,62 @@ static void set_phase(struct run_status *s, enum run_phase phase, const char *st
                       const char *reason)
 {
     s->phase = phase;
+    s->detail = RUN_PLAIN;
     snprintf(s->state, sizeof s->state, "%s", state);
     snprintf(s->reason, sizeof s->reason, "%s", reason);
+}
+
+bool run_status_is_others(const struct run_status *s)
+{
+    return s->uid >= 0 && s->uid != (long)getuid();
+}
+
+bool run_status_is_foreign(const struct workspace *w, const struct run_status *s)
+{
+    return run_status_is_others(s) && !w->take_over;
+}
+
+void run_status_add(struct run_status *s, const char *words)
+{
+    size_t n = strlen(s->reason);
+
+    snprintf(s->reason + n, sizeof s->reason - n, "%s", words);
+}
+
+/* Puts "submitted by X" before the reason of a run of another user. */
+static void name_submitter(struct run_status *s)
+{
+    char reason[sizeof s->reason];
+
+    if (!run_status_is_others(s) || s->phase == RUN_PLANNED)
+        return;
+    snprintf(reason, sizeof reason, "%s", s->reason);
+    snprintf(s->reason, sizeof s->reason, "submitted by %s", s->user);
+    if (*reason && strcmp(reason, "None") != 0) {
+        run_status_add(s, "; ");
+        run_status_add(s, reason);
+    }
+}
+
+void run_status_set(struct run_status *s, enum run_detail detail, const char *fmt, ...)
+{
+    static const struct {
+        enum run_phase phase;
+        const char *state;
+    } of[] = {[RUN_AWAITED] = {RUN_ACTIVE, "ENDED"},
+              [RUN_UNSEEN] = {RUN_ACTIVE, "UNSEEN"},
+              [RUN_LOST] = {RUN_BAD, "LOST"},
+              [RUN_HIDDEN] = {RUN_UNKNOWN, "UNKNOWN"},
+              [RUN_UNASKED] = {RUN_UNKNOWN, "UNKNOWN"}};
+    char reason[sizeof s->reason];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(reason, sizeof reason, fmt, ap);
+    va_end(ap);
+    set_phase(s, of[detail].phase, of[detail].state, reason);
+    s->detail = detail;
+    name_submitter(s);
 }
 
 /* Sets state and reason of a run that failed. FAILED says what the trainer saw; how Slurm ended
@@ -81,14 +141,26 @@ static void set_active(struct run_status *s, const struct job_state *job)
              *words ? ": " : "", words);
 }
 
+/* May a marker of this ended job still become visible? A file "stopped" that agrees with the exit
+ * code says that there is none. */
+static bool awaits_marker(const struct run_status *s, const struct job_state *job)
+{
+    bool has_stopped = s->attempt.stopped && job->exit_code == JOB_EXIT_AGAIN;
+
+    return strcmp(s->scheduler, "slurm") == 0 && strcmp(job->state, "CANCELLED") != 0 &&
+           !has_stopped && job->ended && difftime(time(NULL), job->ended) < AWAITED_MAX_S;
+}
+
 static void decide_without_job(struct run_status *s, const struct ledger_entry *entry)
 {
+    s->absent = s->attempt.ran ||
+                (entry && (entry->last == LEDGER_SUBMITTED || entry->last == LEDGER_CANCELLED));
     if (entry && entry->last == LEDGER_CANCELLED)
         set_phase(s, RUN_BAD, "CANCELLED", "");
-    else if (s->attempt.ran || (entry && entry->last == LEDGER_SUBMITTED))
-        set_phase(s, RUN_BAD, "LOST", s->attempt.stopped
-                  ? "it was stopped with a checkpoint, and the scheduler no longer knows it"
-                  : "it was submitted, and the scheduler no longer knows it");
+    else if (s->absent)
+        run_status_set(s, RUN_LOST, s->attempt.stopped
+                       ? "it was stopped with a checkpoint, and the scheduler no longer knows it"
+                       : "it was submitted, and the scheduler no longer knows it");
     else if (entry && entry->last == LEDGER_SUBMITTING)
         set_phase(s, RUN_PLANNED, "PLANNED", "its submission was interrupted");
     else if (entry && entry->last == LEDGER_REFUSED)
@@ -104,9 +176,27 @@ static bool may_be_ending(const struct run_status *s)
     return s->attempt.marker_age_s < ENDING_MAX_S;
 }
 
+/* Sets who submitted the run, according to the job, or else the ledger. What was refused has no
+ * submitter. */
+static void set_submitter(struct run_status *s, const struct job_state *job,
+                          const struct ledger_entry *entry)
+{
+    bool is_refused = entry && entry->last == LEDGER_REFUSED;
+
+    s->uid = job && job->uid >= 0 ? job->uid : entry && !is_refused ? entry->uid : -1;
+    snprintf(s->user, sizeof s->user, "%s", s->uid < 0        ? ""
+                                            : job && *job->user ? job->user
+                                            : entry             ? entry->user
+                                                                : "");
+    if (s->uid >= 0 && !*s->user)
+        snprintf(s->user, sizeof s->user, "user %ld", s->uid);
+}
+
 void run_status_decide(struct run_status *s, const struct job_state *job,
                        const struct ledger_entry *entry)
 {
+    s->absent = false;
+    set_submitter(s, job, entry);
     snprintf(s->job, sizeof s->job, "%s", job ? job->id : entry ? entry->job : "");
     if (job) {
         snprintf(s->nodes, sizeof s->nodes, "%s", job->nodes);
@@ -120,12 +210,18 @@ void run_status_decide(struct run_status *s, const struct job_state *job,
         set_phase(s, RUN_GOOD, "COMPLETED", "");
     else if (s->attempt.marker == RUN_FAILED)
         decide_failed(s, job, entry);
+    else if (job && job->phase == JOB_ENDED && awaits_marker(s, job))
+        run_status_set(s, RUN_AWAITED, "marker awaited: the job ended %.0f s ago (%s), and DONE or "
+                       "FAILED may become visible for %d s", difftime(time(NULL), job->ended),
+                       job->state, AWAITED_MAX_S);
     else if (job && job->phase == JOB_ENDED)
         decide_ended(s, job);
     else if (job)
         set_active(s, job);
     else
         decide_without_job(s, entry);
+    if (s->detail == RUN_PLAIN)
+        name_submitter(s);
 }
 
 static int by_tag(const void *a, const void *b)
@@ -137,6 +233,18 @@ static int by_tag(const void *a, const void *b)
     return order ? order : (id_x > id_y) - (id_x < id_y);
 }
 
+/* Removes the jobs of users who have submitted nothing in this study: anybody can give a job any
+ * comment. */
+static void drop_strangers(const struct ledger *l, struct job_state *jobs, size_t *njobs)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < *njobs; i++)
+        if (ledger_may_be_of(l, jobs[i].uid))
+            jobs[n++] = jobs[i];
+    *njobs = n;
+}
+
 int run_status_query(struct workspace *w, const char *kind, struct job_state **jobs, size_t *njobs,
                      struct err *e)
 {
@@ -146,8 +254,10 @@ int run_status_query(struct workspace *w, const char *kind, struct job_state **j
     *jobs = NULL;
     *njobs = 0;
     ledger_tag(&w->ledger, NULL, 0, prefix);
-    if (!scheduler || scheduler_query(scheduler, prefix, jobs, njobs, e))
+    if (!scheduler ||
+        scheduler_query(scheduler, prefix, ledger_has_others(&w->ledger), jobs, njobs, e))
         return -1;
+    drop_strangers(&w->ledger, *jobs, njobs);
     if (allocation_jobs_expand(w, jobs, njobs, e)) {
         free(*jobs);
         *jobs = NULL;
@@ -315,45 +425,10 @@ static int decide_run(struct workspace *w, struct run_status_list *list,
     s->attempt.number = number;
     run_status_decide(s, job, entry);
     if (a && a->failed && s->attempt.marker == RUN_NO_MARKER && (entry || s->attempt.begun)) {
-        set_phase(s, RUN_UNKNOWN, "UNKNOWN", "the scheduler is unreachable");
+        run_status_set(s, RUN_UNASKED, "the scheduler is unreachable");
         list->unreachable = true;
     }
-    decide_damaged(s);
-    list->ndamaged += *s->damage != 0;
     return 0;
-}
-
-int run_status_recall(struct workspace *w, struct run_status_list *list, bool begun_only,
-                      struct err *e)
-{
-    struct job_state *states = calloc(list->count + 1, sizeof *states);
-    size_t *runs = calloc(list->count + 1, sizeof *runs), n = 0;
-    const char *source = "";
-    int rc = states && runs ? 0 : err_errno(e, ERR_INTERNAL, ENOMEM, "status");
-
-    for (size_t i = 0; rc == 0 && i < list->count; i++) {
-        const struct run_status *s = &list->runs[i];
-        const char *job = *s->attempt.job ? s->attempt.job : s->job;
-        if (strcmp(s->state, "LOST") != 0 || strcmp(s->scheduler, "slurm") != 0 || !*job ||
-            (begun_only && !s->attempt.begun))
-            continue;
-        snprintf(states[n].id, sizeof states[n].id, "%.*s", SCHEDULER_ID_SIZE - 1, job);
-        runs[n++] = i;
-    }
-    struct scheduler *scheduler = rc == 0 && n ? workspace_scheduler(w, "slurm", e) : NULL;
-    if (scheduler && scheduler_recall(scheduler, states, n, &source, e))
-        log_debug("accounting: %s", e->text);
-    for (size_t i = 0; rc == 0 && i < n; i++) {
-        struct run_status *s = &list->runs[runs[i]];
-        if (*states[i].state)
-            run_status_decide(s, &states[i], NULL);
-        else if (!*source)
-            snprintf(s->reason + strlen(s->reason), sizeof s->reason - strlen(s->reason),
-                     " (this cluster has no accounting that answers)");
-    }
-    free(states);
-    free(runs);
-    return rc;
 }
 
 static int compare_id(const void *id, const void *other)
@@ -407,7 +482,11 @@ int run_status_collect(struct workspace *w, struct run_status_list *dst, struct 
         rc = decide_run(w, dst, answers, &dst->runs[i], e);
     dst->count = count;
     if (rc == 0 && !dst->unreachable)
-        rc = run_status_recall(w, dst, false, e);
+        rc = absent_resolve(w, dst, e);
+    for (size_t i = 0; rc == 0 && i < count; i++) {
+        decide_damaged(&dst->runs[i]);
+        dst->ndamaged += *dst->runs[i].damage != 0;
+    }
     for (int i = 0; i < WORKSPACE_NKINDS; i++)
         free(answers[i].jobs);
     run_dir_list_destroy(ids, count);
@@ -455,7 +534,7 @@ json_t *run_status_encode(const struct run_status *s)
     bool classes = s->progress.metric && strcmp(s->progress.metric, "accuracy") == 0;
 
     return json_pack("{s:s, s:s, s:s, s:s, s:i, s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:s, s:i, s:i,"
-                     " s:f, s:o, s:i}",
+                     " s:f, s:o, s:i, s:s}",
                      "run", s->run.id, "state", s->state, "phase", phases[s->phase], "reason",
                      s->reason, "attempt", s->attempt.number, "job", s->job, "scheduler",
                      s->scheduler, "nodelist", s->nodes, "gpus", l->gpus, "nodes", l->nodes,
@@ -463,5 +542,5 @@ json_t *run_status_encode(const struct run_status *s)
                      layout_strategy_encode(l->strategy),
                      "epoch", s->progress.epoch, "epochs", s->progress.epochs, "loss",
                      s->progress.loss, classes ? "accuracy" : "iou", quality, "exit_code",
-                     s->exit_code);
+                     s->exit_code, "user", s->user);
 }

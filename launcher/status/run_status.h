@@ -11,10 +11,20 @@
 
 enum run_phase {
     RUN_PLANNED, /* not submitted */
-    RUN_ACTIVE,  /* pending or running */
+    RUN_ACTIVE,  /* pending or running, or perhaps (RUN_AWAITED, RUN_UNSEEN) */
     RUN_GOOD,    /* the marker DONE */
     RUN_BAD,     /* ended without a result, or DAMAGED (run_status.state) */
-    RUN_UNKNOWN  /* the scheduler is unreachable */
+    RUN_UNKNOWN  /* see RUN_HIDDEN, RUN_UNASKED */
+};
+
+/* The states that are not the scheduler's own words, where code asks for them. */
+enum run_detail {
+    RUN_PLAIN,
+    RUN_AWAITED, /* "ENDED": its job has ended, but this host may not see its marker yet */
+    RUN_UNSEEN,  /* "UNSEEN": its job is not shown, but not for long (absent.h) */
+    RUN_LOST,    /* "LOST": the scheduler no longer knows its job */
+    RUN_HIDDEN,  /* "UNKNOWN": its job is of another user, and this one may not see it */
+    RUN_UNASKED  /* "UNKNOWN": the scheduler is unreachable */
 };
 
 struct run_status {
@@ -24,10 +34,13 @@ struct run_status {
     struct layout layout; /* of the attempt; it may differ from the planned one */
     enum run_phase phase;
     /* Slurm's names: PENDING RUNNING COMPLETING COMPLETED FAILED TIMEOUT CANCELLED OUT_OF_MEMORY
-     * ...; also PLANNED, SKIPPED (its allocation ended before its turn), LOST (the scheduler no
-     * longer knows its job), UNKNOWN, and DAMAGED (its plan cannot be read, and it has no active
-     * job). */
+     * ...; also PLANNED, SKIPPED (its allocation ended before its turn), those of run_detail, and
+     * DAMAGED (its plan cannot be read, and it has no active job). */
     char state[24];
+    enum run_detail detail;
+    bool absent; /* it should have a job, but was decided without one */
+    long uid;      /* who submitted it; -1: unknown, or it was refused */
+    char user[64]; /* the name of this user, or "" */
     /* Why it is in this state: Slurm's words with their meaning, the error in FAILED, or a text of
      * unetctl; or "". */
     char reason[512];
@@ -45,30 +58,36 @@ struct run_status {
 struct run_status_list {
     struct run_status *runs; /* sorted by id */
     size_t count;
-    bool unreachable;  /* some runs are RUN_UNKNOWN */
+    bool unreachable;  /* some runs are RUN_UNASKED */
     struct err reason; /* why the scheduler is unreachable */
     size_t ndamaged;   /* number of runs whose plan cannot be read */
 };
 
-/* Fills phase, state, reason, job, nodes, times and exit_code of one attempt. job is the
- * scheduler's, entry the ledger's; both may be NULL. A marker decides the phase, but for a minute
- * after it was written, a job that still runs is COMPLETING. A job that ended without a marker has
- * the scheduler's state, but FAILED in place of COMPLETED: its run never counts as done. */
+/* Fills phase, state, detail, reason, job, nodes, times, exit_code, absent and the submitter of one
+ * attempt. job is the scheduler's, entry the ledger's; both may be NULL. A marker decides the
+ * phase, but for a minute after it was written, a job that still runs is COMPLETING. A job that
+ * ended without a marker is ENDED for a minute, in which the marker may still become visible, for
+ * example through NFS; unless it was cancelled, or left a checkpoint in place of a marker. Then it
+ * has the scheduler's state, but FAILED in place of COMPLETED: its run never counts as done. */
 void run_status_decide(struct run_status *s, const struct job_state *job,
                        const struct ledger_entry *entry);
 
-/* Collects all runs in STUDY/runs, and submitted runs whose folder is gone. Queries each scheduler
- * that has jobs of the study at most once and, if none is unreachable, recalls LOST runs. An
- * unreachable scheduler (see unreachable) and a run.json that cannot be read are not errors here.
- * Returns 0, or -1 and nothing to destroy. */
-int run_status_collect(struct workspace *w, struct run_status_list *dst, struct err *e);
+/* Sets the detail, with its phase and state, and the reason. */
+void run_status_set(struct run_status *s, enum run_detail detail, const char *reason, ...)
+    __attribute__((format(printf, 3, 4)));
+void run_status_add(struct run_status *s, const char *words); /* appends to the reason */
 
-/* Looks up all LOST runs of Slurm at once by the ids of their jobs, which the scheduler or its
- * accounting may still know although no job has the attempt's tag (in its comment). With
- * begun_only it leaves out runs whose attempt has not begun. An accounting that does not answer is
- * not an error. */
-int run_status_recall(struct workspace *w, struct run_status_list *list, bool begun_only,
-                      struct err *e);
+/* Was the run submitted by another user? */
+bool run_status_is_others(const struct run_status *s);
+
+/* Must it be left to that user, since --take-over is not given? */
+bool run_status_is_foreign(const struct workspace *w, const struct run_status *s);
+
+/* Collects all runs in STUDY/runs, and submitted runs whose folder is gone. Queries each scheduler
+ * that has jobs of the study at most once and, if none is unreachable, asks for absent jobs
+ * (absent.h). An unreachable scheduler (see unreachable) and a run.json that cannot be read are
+ * not errors here. Returns 0, or -1 and nothing to destroy. */
+int run_status_collect(struct workspace *w, struct run_status_list *dst, struct err *e);
 
 /* Returns 0, or -1 with ERR_DATA and what to do if there are damaged runs. */
 int run_status_check_damage(const struct run_status_list *list, struct err *e);
@@ -78,8 +97,9 @@ void run_status_destroy(struct run_status_list *list);
 /* Returns one run as in `status --json`, or NULL if memory ran out. */
 json_t *run_status_encode(const struct run_status *s);
 
-/* Stores the jobs of the study that the scheduler of this kind (slurm, local, dry) knows, sorted
- * by tag, then by id; an allocation counts as one job per run. The caller frees *jobs with free().
+/* Stores the jobs of the study that the scheduler of this kind (slurm, local, dry) lists, sorted by
+ * tag, then by id; an allocation counts as one job per run. If other users have submitted runs of
+ * this study, theirs are included. The caller frees *jobs with free().
  * Returns 0, or -1 and nothing to free. */
 int run_status_query(struct workspace *w, const char *kind, struct job_state **jobs, size_t *njobs,
                      struct err *e);

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <jansson.h>
 #include <limits.h>
+#include <pwd.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,7 +56,7 @@ static struct ledger_entry *add_entry(struct ledger *l, const char *run, int att
     if (mem_grow(&l->entries, l->count, &l->capacity, sizeof *l->entries, e))
         return NULL;
     struct ledger_entry *entry = &l->entries[l->count];
-    *entry = (struct ledger_entry){.attempt = attempt};
+    *entry = (struct ledger_entry){.attempt = attempt, .uid = -1};
     snprintf(entry->run, sizeof entry->run, "%s", run);
     snprintf(key, sizeof key, "%s:%d", run, attempt);
     if (map_set(&l->index, key, l->count) || map_set(&l->index, run, l->count)) {
@@ -66,17 +67,32 @@ static struct ledger_entry *add_entry(struct ledger *l, const char *run, int att
     return entry;
 }
 
-static int apply_event(struct ledger *l, enum ledger_event event, const char *run, int attempt,
-                       const char *scheduler, const char *job, struct err *e)
-{
-    struct ledger_entry *entry = find_entry(l, run, attempt);
+/* An event of the ledger, as a line has it. Strings are borrowed. */
+struct event {
+    enum ledger_event kind;
+    const char *run, *scheduler, *job, *user, *tag, *time;
+    int attempt;
+    json_int_t uid;
+};
 
-    if (!entry && !(entry = add_entry(l, run, attempt, e)))
+static int apply_event(struct ledger *l, const struct event *v, struct err *e)
+{
+    struct ledger_entry *entry = find_entry(l, v->run, v->attempt);
+    bool submits = v->kind == LEDGER_SUBMITTING || v->kind == LEDGER_SUBMITTED;
+
+    if (!entry && !(entry = add_entry(l, v->run, v->attempt, e)))
         return -1;
-    entry->last = event;
-    snprintf(entry->scheduler, sizeof entry->scheduler, "%s", scheduler);
-    if (job)
-        snprintf(entry->job, sizeof entry->job, "%s", job);
+    entry->last = v->kind;
+    entry->time = v->time ? clock_decode_date(v->time) : 0;
+    if (v->kind == LEDGER_SUBMITTING || (submits && !entry->asked))
+        entry->asked = entry->time;
+    if (submits) {
+        entry->uid = (long)v->uid;
+        snprintf(entry->user, sizeof entry->user, "%s", v->user ? v->user : "");
+    }
+    snprintf(entry->scheduler, sizeof entry->scheduler, "%s", v->scheduler);
+    if (v->job)
+        snprintf(entry->job, sizeof entry->job, "%s", v->job);
     return 0;
 }
 
@@ -106,6 +122,16 @@ static int read_id(struct ledger *l, struct err *e)
     return 0;
 }
 
+/* Returns the event with this name, or -1. */
+static int find_event(const char *name)
+{
+    int i = 0;
+
+    while (i < NEVENTS && strcmp(name, event_names[i]) != 0)
+        i++;
+    return i < NEVENTS ? i : -1;
+}
+
 /* Applies one line of the ledger. Returns 0, -1 with an error, or -2 for a line that is not JSON
  * or lacks members, which a crash left incomplete. */
 static int replay_line(struct ledger *l, const char *file, size_t number, const char *line,
@@ -113,21 +139,23 @@ static int replay_line(struct ledger *l, const char *file, size_t number, const 
 {
     json_error_t error;
     json_t *root = json_loadb(line, length, 0, &error);
-    const char *event = NULL, *run = NULL, *scheduler = NULL, *job = NULL, *tag = NULL;
-    int schema = 0, attempt = 0, i = 0, rc = -2;
+    struct event v = {.uid = -1};
+    const char *name = NULL;
+    int schema = 0, rc = -2;
 
     if (root && json_unpack(root, "{s:i}", "schema", &schema) == 0 && schema != SCHEMA)
         rc = schema_check(schema, ERR_CONFIG, e) ? err_prefix(e, "%s:%zu", file, number) : 0;
-    else if (root && json_unpack(root, "{s:s, s:s, s:i, s:s, s?s, s?s}", "event", &event, "run",
-                                 &run, "attempt", &attempt, "scheduler", &scheduler, "job", &job,
-                                 "tag", &tag) == 0) {
-        if (!*l->study_id && tag)
-            take_id(l, tag + strcspn(tag, ":") + (strchr(tag, ':') != NULL));
-        while (i < NEVENTS && strcmp(event, event_names[i]) != 0)
-            i++;
-        rc = i < NEVENTS ? apply_event(l, (enum ledger_event)i, run, attempt, scheduler, job, e)
-                         : err_set(e, ERR_CONFIG, "%s:%zu: unknown event '%s'", file, number,
-                                   event);
+    else if (root &&
+             json_unpack(root, "{s:s, s:s, s:i, s:s, s?s, s?s, s?s, s?I, s?s}", "event", &name,
+                         "run", &v.run, "attempt", &v.attempt, "scheduler", &v.scheduler, "job",
+                         &v.job, "tag", &v.tag, "time", &v.time, "uid", &v.uid, "user",
+                         &v.user) == 0) {
+        int kind = find_event(name);
+        if (!*l->study_id && v.tag)
+            take_id(l, v.tag + strcspn(v.tag, ":") + (strchr(v.tag, ':') != NULL));
+        v.kind = (enum ledger_event)kind;
+        rc = kind >= 0 ? apply_event(l, &v, e)
+                       : err_set(e, ERR_CONFIG, "%s:%zu: unknown event '%s'", file, number, name);
     }
     json_decref(root);
     return rc;
@@ -138,15 +166,18 @@ int ledger_reload(struct ledger *l, struct err *e)
     char file[PATH_MAX];
     char *text, *line, *end;
     size_t n, number = 1;
+    struct stat st;
     int rc = 0;
 
     l->count = 0;
+    l->owner = -1;
     map_destroy(&l->index);
     if (read_id(l, e))
         return -1;
     path_of(l, "ledger.jsonl", file);
-    if (access(file, F_OK) != 0)
+    if (stat(file, &st))
         return 0;
+    l->owner = (long)st.st_uid;
     text = atomicfile_read(file, MAX_LEDGER, &n, e);
     if (!text)
         return -1;
@@ -345,24 +376,23 @@ void ledger_unlock(struct ledger *l)
 }
 
 /* Appends one line of the ledger to dst, without its newline. */
-static int encode_event(const struct ledger *l, enum ledger_event event,
-                        const struct ledger_note *n,
-                        const char *scheduler, const char *date, struct buf *dst, struct err *e)
+static int encode_event(const struct ledger *l, const struct event *v, struct buf *dst,
+                        struct err *e)
 {
     char tag[256];
     json_t *root;
     char *line;
 
-    ledger_tag(l, n->run, n->attempt, tag);
-    root = json_pack("{s:i, s:s, s:s, s:s, s:i, s:s, s:s}", "schema", SCHEMA, "time", date, "event",
-                     event_names[event], "run", n->run, "attempt", n->attempt, "scheduler",
-                     scheduler, "tag", tag);
-    if (root && n->job && json_object_set_new(root, "job", json_string(n->job)))
+    ledger_tag(l, v->run, v->attempt, tag);
+    root = json_pack("{s:i, s:s, s:s, s:s, s:i, s:s, s:s, s:I, s:s}", "schema", SCHEMA, "time",
+                     v->time, "event", event_names[v->kind], "run", v->run, "attempt", v->attempt,
+                     "scheduler", v->scheduler, "tag", tag, "uid", v->uid, "user", v->user);
+    if (root && v->job && json_object_set_new(root, "job", json_string(v->job)))
         json_decref(root), root = NULL;
     line = root ? json_dumps(root, JSON_COMPACT) : NULL;
     json_decref(root);
     if (!line)
-        return err_set(e, ERR_INTERNAL, "%s: event of %s cannot be encoded", l->dir, n->run);
+        return err_set(e, ERR_INTERNAL, "%s: event of %s cannot be encoded", l->dir, v->run);
     buf_addf(dst, "%s%s", dst->length ? "\n" : "", line);
     free(line);
     return 0;
@@ -384,24 +414,42 @@ static int append_lines(const struct ledger *l, const char *file, const char *li
     return rc;
 }
 
+/* Writes the name of this user, or the number of one without a name. */
+static void read_user(char *dst, size_t size)
+{
+    const struct passwd *user = getpwuid(getuid());
+
+    if (user)
+        snprintf(dst, size, "%s", user->pw_name);
+    else
+        snprintf(dst, size, "%u", (unsigned)getuid());
+}
+
 int ledger_append_all(struct ledger *l, enum ledger_event event, const struct ledger_note *notes,
                       size_t count, const char *scheduler, struct err *e)
 {
-    char date[32], file[PATH_MAX];
+    char date[32], file[PATH_MAX], user[64];
+    struct event v = {.kind = event, .scheduler = scheduler, .time = date, .user = user,
+                      .uid = (json_int_t)getuid()};
     struct buf lines = {0};
     int rc;
 
     clock_date(date);
+    read_user(user, sizeof user);
     rc = ledger_keep_id(l, e);
-    for (size_t i = 0; rc == 0 && i < count; i++)
-        rc = encode_event(l, event, &notes[i], scheduler, date, &lines, e);
+    for (size_t i = 0; rc == 0 && i < count; i++) {
+        v.run = notes[i].run, v.attempt = notes[i].attempt, v.job = notes[i].job;
+        rc = encode_event(l, &v, &lines, e);
+    }
     path_of(l, "ledger.jsonl", file);
     if (rc == 0 && lines.failed)
         rc = err_set(e, ERR_INTERNAL, "%s: no memory", l->dir);
     if (rc == 0 && count)
         rc = append_lines(l, file, lines.data, e);
-    for (size_t i = 0; rc == 0 && i < count; i++)
-        rc = apply_event(l, event, notes[i].run, notes[i].attempt, scheduler, notes[i].job, e);
+    for (size_t i = 0; rc == 0 && i < count; i++) {
+        v.run = notes[i].run, v.attempt = notes[i].attempt, v.job = notes[i].job;
+        rc = apply_event(l, &v, e);
+    }
     buf_destroy(&lines);
     return rc;
 }
@@ -430,4 +478,23 @@ void ledger_tag(const struct ledger *l, const char *run, int attempt, char dst[2
 
     if (run)
         snprintf(dst + n, 256 - (size_t)n, "%s:%d", run, attempt);
+}
+
+bool ledger_has_others(const struct ledger *l)
+{
+    long own = (long)getuid();
+
+    for (size_t i = 0; i < l->count; i++)
+        if (l->entries[i].uid >= 0 && l->entries[i].uid != own)
+            return true;
+    return l->owner >= 0 && l->owner != own;
+}
+
+bool ledger_may_be_of(const struct ledger *l, long uid)
+{
+    bool may = uid < 0 || uid == (long)getuid() || uid == l->owner;
+
+    for (size_t i = 0; !may && i < l->count; i++)
+        may = l->entries[i].uid == uid;
+    return may;
 }

@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <time.h>
 
 #include "launcher/scheduler/scheduler.h"
 #include "launcher/study/run_plan.h"
@@ -28,6 +29,10 @@ struct ledger_entry {
     enum ledger_event last;
     char scheduler[16];
     char job[SCHEDULER_ID_SIZE]; /* the scheduler's id; "" while unknown */
+    time_t time;   /* of the last event; 0: unknown */
+    time_t asked;  /* of the last "submitting", or else of "submitted" */
+    long uid;      /* who submitted it; -1 in ledgers that do not say so */
+    char user[64]; /* the name of this user, or "" */
 };
 
 struct ledger {
@@ -36,6 +41,7 @@ struct ledger {
     bool is_new; /* no file has the id yet, so no event and no job has it */
     struct ledger_entry *entries;        /* in the order of their first event */
     size_t count, capacity;
+    long owner; /* who owns the file of the events; -1: there is none */
     /* from "RUN:ATTEMPT" to its entry, and from "RUN" to that of its newest attempt */
     struct map index;
     int lock_fd;
@@ -67,8 +73,8 @@ void ledger_unlock(struct ledger *l);
  * lock. */
 int ledger_keep_id(struct ledger *l, struct err *e);
 
-/* Appends an event, fsyncs, and updates the entry. With job NULL the entry keeps its job. Requires
- * the lock. */
+/* Appends an event, fsyncs, and updates the entry. With job NULL the entry keeps its job. This
+ * user becomes the submitter by "submitting" and "submitted". Requires the lock. */
 int ledger_append(struct ledger *l, enum ledger_event event, const char *run, int attempt,
                   const char *scheduler, const char *job, struct err *e);
 
@@ -87,6 +93,12 @@ int ledger_clear(struct ledger *l, struct err *e);
 /* Returns the entry of an attempt of run, for attempt 0 that of the newest one, or NULL. It is
  * valid until the ledger is next changed or read again. */
 const struct ledger_entry *ledger_find(const struct ledger *l, const char *run, int attempt);
+
+/* May another user have submitted jobs of this study? */
+bool ledger_has_others(const struct ledger *l);
+
+/* May this user (-1: unknown) have submitted jobs of this study? */
+bool ledger_may_be_of(const struct ledger *l, long uid);
 
 /* Writes "unetctl:STUDY_ID:RUN:ATTEMPT", or with run NULL the prefix of all tags of the study. */
 void ledger_tag(const struct ledger *l, const char *run, int attempt, char dst[256]);

@@ -176,6 +176,7 @@ static int open_with_words(struct workspace *w, const struct workspace_args *arg
         return -1;
     }
     w->max_in_flight = args->max_in_flight;
+    w->take_over = args->take_over;
     w->after = &args->after;
     w->gpus = w->study.gpus;
     w->seeds = w->study.seeds;

@@ -22,7 +22,7 @@
 struct workspace_args {
     const char *dir, *site, *scheduler, *engine, *model, *gpus, *templates;
     long seeds, max_in_flight;
-    bool one_allocation;
+    bool one_allocation, take_over;
     struct cli_list set; /* KEY=VALUE */
     struct cli_list after;
 };
@@ -72,6 +72,11 @@ struct workspace_args {
      "run everything as steps of one Slurm job, side by side where it fits",               \
      &(args).one_allocation, 0, 0}
 
+/* For verbs that submit or cancel. */
+#define WORKSPACE_OPTION_TAKE_OVER(args)                                                   \
+    {"take-over", 0, CLI_FLAG, NULL,                                                       \
+     "act on runs of other users, too, and become their submitter", &(args).take_over, 0, 0}
+
 enum { WORKSPACE_SLURM, WORKSPACE_LOCAL, WORKSPACE_DRY, WORKSPACE_NKINDS };
 
 struct workspace {
@@ -85,6 +90,7 @@ struct workspace {
     /* jobs at a time; 0: the site's number for local, no limit for slurm */
     long max_in_flight;
     bool one_allocation;          /* new runs become steps of one job (allocation.h) */
+    bool take_over;               /* runs that other users submitted are not left to them */
     const struct cli_list *after; /* what new jobs wait for (dependency.h) */
     struct job_options options;   /* merged from all layers */
     /* what comes from sbatch's variables; none where the Slurm is not the machine's own, such as a

@@ -204,6 +204,15 @@ static int find_failure(const struct chunk *c, struct batch *b, struct err *e)
     return 0;
 }
 
+static bool has_lost(const struct chunk *c)
+{
+    size_t i = 0;
+
+    while (i < c->count && c->results[i].outcome != SCHEDULER_LOST)
+        i++;
+    return i < c->count;
+}
+
 /* Submits a chunk. The ledger is fsynced before the first submission and after the last; if that
  * is interrupted in between, the tags show which jobs exist. */
 static int submit_chunk(struct workspace *w, struct scheduler *scheduler,
@@ -230,6 +239,8 @@ static int submit_chunk(struct workspace *w, struct scheduler *scheduler,
     if (note_chunk(w, c, LEDGER_SUBMITTED, SCHEDULER_SUBMITTED, rc ? &later : e) ||
         note_chunk(w, c, LEDGER_REFUSED, SCHEDULER_REFUSED, rc ? &later : e))
         return -1;
+    if (!has_lost(c))
+        in_flight_remove(&w->ledger);
     return rc;
 }
 
@@ -303,14 +314,18 @@ static int submit_as_one(struct workspace *w, struct scheduler *scheduler,
         log_info("%zu run%s %s (%d node%s, %d GPU%s; %s)", b->count, plural(b->count),
                  say_job(w, result.id, job), a->job.job.nodes, plural(a->job.job.nodes),
                  a->job.job.tasks, plural(a->job.job.tasks), a->name);
-        return batch_note(w, b, LEDGER_SUBMITTED, result.id, e);
+        if (batch_note(w, b, LEDGER_SUBMITTED, result.id, e))
+            return -1;
+        in_flight_remove(&w->ledger);
+        return 0;
     }
     *e = result.reason;
     e->code = ERR_SCHED;
     if (result.outcome == SCHEDULER_LOST)
         return err_prefix(e, LOST_TEXT);
     struct err later;
-    batch_note(w, b, LEDGER_REFUSED, NULL, &later);
+    if (batch_note(w, b, LEDGER_REFUSED, NULL, &later) == 0)
+        in_flight_remove(&w->ledger);
     return -1;
 }
 

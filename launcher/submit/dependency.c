@@ -59,7 +59,9 @@ static int add_study(struct buf *b, struct scheduler *scheduler, const char *dir
     if (ledger_open(&ledger, dir, e))
         return -1;
     ledger_tag(&ledger, NULL, 0, prefix);
-    int rc = *ledger.study_id ? scheduler_query(scheduler, prefix, &jobs, &njobs, e) : 0;
+    int rc = *ledger.study_id ? scheduler_query(scheduler, prefix,
+                                                   ledger_has_others(&ledger), &jobs, &njobs, e)
+                                 : 0;
     for (size_t i = 0; i < njobs; i++) {
         if (jobs[i].phase == JOB_ENDED)
             continue;
@@ -73,14 +75,14 @@ static int add_study(struct buf *b, struct scheduler *scheduler, const char *dir
     return rc;
 }
 
-/* Is the job among those of the scheduler whose tags begin with the prefix? */
-static int is_queued(struct scheduler *scheduler, const char *prefix, const char *id, struct err *e)
+/* Is the job in the local queue, which keeps records for weeks? */
+static int is_local(struct scheduler *scheduler, const char *id, struct err *e)
 {
     struct job_state *jobs = NULL;
     size_t n = 0;
     bool found = false;
 
-    if (scheduler_query(scheduler, prefix, &jobs, &n, e))
+    if (scheduler_query(scheduler, "", false, &jobs, &n, e))
         return -1;
     for (size_t i = 0; i < n; i++)
         found |= strcmp(jobs[i].id, id) == 0;
@@ -88,27 +90,37 @@ static int is_queued(struct scheduler *scheduler, const char *prefix, const char
     return found;
 }
 
+/* Does Slurm or its accounting know the job? */
+static int is_known(struct scheduler *scheduler, const char *id, bool *is_sure, struct err *e)
+{
+    const struct scheduler_ids ids = {&id, 1};
+    struct job_state *jobs;
+    bool hides, is_answered;
+    size_t n;
+
+    if (scheduler_lookup(scheduler, &ids, &jobs, &n, &hides, e))
+        return -1;
+    free(jobs);
+    if (n == 0 && scheduler_recall(scheduler, &ids, &jobs, &n, &is_answered, e) == 0) {
+        free(jobs);
+        *is_sure = is_answered && !hides;
+    }
+    return n > 0;
+}
+
 /* Checks that the job with this id exists or existed. Without accounting, Slurm soon forgets a
  * job that has ended, so an unknown job is then only a warning. */
 static int check_number(const struct workspace *w, struct scheduler *scheduler, const char *id,
                         struct err *e)
 {
-    struct job_state job = {0};
-    const char *source = "";
-    int known = strcmp(w->scheduler, "dry") == 0;
+    bool is_sure = strcmp(w->scheduler, "local") == 0;
+    int known = strcmp(w->scheduler, "dry") == 0 ? 1
+                : is_sure                        ? is_local(scheduler, id, e)
+                                                 : is_known(scheduler, id, &is_sure, e);
 
-    snprintf(job.id, sizeof job.id, "%s", id);
-    if (strcmp(w->scheduler, "local") == 0) {
-        known = is_queued(scheduler, "", id, e); /* the local queue keeps records for weeks */
-        source = "queue";
-    } else if (!known) {
-        known = is_queued(scheduler, "unetctl:", id, e);
-        if (!known) /* a job of another origin, or one that has ended */
-            known = scheduler_recall(scheduler, &job, 1, &source, e) ? -1 : *job.state != 0;
-    }
     if (known)
         return known < 0 ? -1 : 0;
-    if (*source)
+    if (is_sure)
         return err_set(e, ERR_USAGE, "--after %s: the job does not exist", id);
     log_warn("--after %s: Slurm does not know this job; it ended long ago, or never existed", id);
     return 0;

@@ -2,6 +2,7 @@
 #include "config.h"
 #include "launcher/submit/in_flight.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "launcher/status/absent.h"
 #include "src/atomicfile.h"
 #include "src/clock.h"
 #include "src/log.h"
@@ -18,10 +20,11 @@
  * which is refused when it is older than 300 s. */
 #define CREDENTIAL_S 330
 
-/* How many seconds to wait for the jobs after the first query that did not show them all. Slurm
- * accepts connections in order and handles each in a thread: once it has answered this query, the
- * earlier submission can only be waiting for a lock. */
+/* How many seconds to wait at least for the jobs after the first query that did not show them all.
+ * Slurm accepts connections in order and handles each in a thread: once it has answered this query,
+ * the earlier submission can only be waiting for a lock. */
 #define SETTLE_S 5.0
+#define PAUSE_S 0.25
 #define MAX_TAGS ((size_t)1 << 20)
 
 void in_flight_path(const struct ledger *l, char dst[PATH_MAX])
@@ -29,8 +32,30 @@ void in_flight_path(const struct ledger *l, char dst[PATH_MAX])
     snprintf(dst, PATH_MAX, "%s/in-flight", l->dir);
 }
 
-/* Does the scheduler have a job for each of these tags (one per line)? Returns -1 with ERR_SCHED
- * if it cannot be queried. */
+void in_flight_remove(const struct ledger *l)
+{
+    char file[PATH_MAX];
+
+    in_flight_path(l, file);
+    unlink(file);
+}
+
+/* Does the ledger have the answer for this tag? */
+static bool is_noted(const struct ledger *l, const char *prefix, const char *tag)
+{
+    const char *run = tag + strlen(prefix), *colon = strrchr(tag, ':');
+    char name[RUN_ID_SIZE];
+
+    if (strncmp(tag, prefix, strlen(prefix)) != 0 || !colon || colon < run ||
+        colon - run >= (ptrdiff_t)sizeof name)
+        return false;
+    snprintf(name, sizeof name, "%.*s", (int)(colon - run), run);
+    const struct ledger_entry *entry = ledger_find(l, name, atoi(colon + 1));
+    return entry && entry->last != LEDGER_SUBMITTING;
+}
+
+/* Does the scheduler have a job for each of these tags (one per line), or the ledger its answer?
+ * Returns -1 with ERR_SCHED if it cannot be queried. */
 static int has_all(const struct ledger *l, struct scheduler *scheduler, const char *tags,
                    struct err *e)
 {
@@ -41,31 +66,34 @@ static int has_all(const struct ledger *l, struct scheduler *scheduler, const ch
     int all = 1;
 
     ledger_tag(l, NULL, 0, prefix);
-    if (scheduler_query(scheduler, prefix, &jobs, &njobs, e))
+    if (scheduler_query(scheduler, prefix, ledger_has_others(l), &jobs, &njobs, e))
         return -1;
     for (size_t i = 0; i < njobs; i++)
         map_set(&known, jobs[i].tag, i);
     for (size_t n; all && (n = strcspn(tags, "\n")) > 0; tags += n + (tags[n] != 0)) {
         snprintf(tag, sizeof tag, "%.*s", (int)n, tags);
-        all = map_get(&known, tag, NULL);
+        all = map_get(&known, tag, NULL) || is_noted(l, prefix, tag);
     }
     map_destroy(&known);
     free(jobs);
     return all;
 }
 
+/* age is that of the submission, in seconds. */
 static int wait_for_jobs(const struct ledger *l, struct scheduler *scheduler, const char *tags,
-                         struct err *e)
+                         double age, struct err *e)
 {
-    const struct timespec pause = {.tv_nsec = 250000000};
-    double end = 0;
+    double wait = absent_wait_s() - age, end = 0;
     int all;
 
-    log_info("waiting for jobs of the last submission, whose answer was lost");
     while ((all = has_all(l, scheduler, tags, e)) == 0 && (end == 0 || clock_now() < end)) {
-        if (end == 0)
-            end = clock_now() + SETTLE_S;
-        nanosleep(&pause, NULL);
+        if (end == 0) {
+            wait = wait > SETTLE_S ? wait : SETTLE_S;
+            end = clock_now() + wait;
+            log_info("waiting at most %.0f s for jobs of the last submission, whose answer was "
+                     "lost", wait);
+        }
+        clock_sleep(PAUSE_S);
     }
     return all < 0 ? -1 : 0;
 }
@@ -83,8 +111,8 @@ int in_flight_settle(const struct ledger *l, struct scheduler *scheduler, struct
     tags = atomicfile_read(file, MAX_TAGS, &n, e);
     if (!tags)
         return -1;
-    rc = *tags && time(NULL) - st.st_mtime < CREDENTIAL_S ? wait_for_jobs(l, scheduler, tags,
-                                                                          e) : 0;
+    double age = difftime(time(NULL), st.st_mtime);
+    rc = *tags && age < CREDENTIAL_S ? wait_for_jobs(l, scheduler, tags, age, e) : 0;
     free(tags);
     if (rc == 0)
         unlink(file);

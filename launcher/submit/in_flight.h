@@ -3,8 +3,10 @@
  * time.
  *
  * Slurm may still execute it: a request that waits for a stopped controller becomes a job when
- * the controller runs again. The helper keeps the file STUDY/.unetctl/in-flight while it waits
- * for an answer, so that the next submission finds it. */
+ * the controller runs again. The helper adds the tags of a submission to the file
+ * STUDY/.unetctl/in-flight before it sends it, and unetctl removes the file when the ledger has the
+ * answers, so that the next submission finds it. A "submitting" in the ledger whose tag is not in
+ * the file was never sent. */
 #ifndef UNETCTL_LAUNCHER_SUBMIT_IN_FLIGHT_H
 #define UNETCTL_LAUNCHER_SUBMIT_IN_FLIGHT_H
 
@@ -15,9 +17,12 @@
 
 void in_flight_path(const struct ledger *l, char dst[PATH_MAX]);
 
-/* If an answer was lost, waits until all jobs of that submission have appeared or can no longer
- * appear, and removes the file. Requires the ledger's lock, and precedes the query for the study's
- * jobs. Returns 0, or -1: with ERR_SCHED if the scheduler cannot be queried. */
+/* If an answer was lost, waits until all jobs of that submission have appeared, or for
+ * absent_wait_s after it (absent.h), and removes the file. Requires the ledger's lock, and
+ * precedes the query for the study's jobs. Returns 0, or -1: with ERR_SCHED if the scheduler cannot be queried. */
 int in_flight_settle(const struct ledger *l, struct scheduler *scheduler, struct err *e);
+
+/* Removes the file: the ledger has all answers. */
+void in_flight_remove(const struct ledger *l);
 
 #endif

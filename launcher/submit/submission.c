@@ -8,15 +8,18 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "launcher/status/absent.h"
 #include "launcher/status/run_status.h"
 #include "launcher/study/run_dir.h"
 #include "launcher/submit/attempt.h"
 #include "launcher/submit/batch.h"
 #include "launcher/submit/in_flight.h"
 #include "launcher/submit/run_settings.h"
+#include "src/clock.h"
 #include "src/log.h"
 
 #define LOCK_TIMEOUT_S 60
+#define UNSEEN_PAUSE_S 2.0
 
 static int check_run_fits(const struct workspace *w, const struct run *run,
                           const struct scheduler_partition *p, struct err *e)
@@ -114,7 +117,8 @@ static int withdraw_others(struct workspace *w, const char *run, int attempt,
         i--;
     for (; scheduler && i < njobs && strcmp(jobs[i].tag, job->tag) == 0; i++) {
         const struct job_state *other = &jobs[i];
-        if (other == job || other->phase == JOB_ENDED)
+        if (other == job || other->phase == JOB_ENDED ||
+            (other->uid >= 0 && other->uid != (long)getuid()))
             continue;
         log_warn("%s: attempt %d is job %s; its second job %s is cancelled", run, attempt, job->id,
                  other->id);
@@ -148,7 +152,8 @@ static int adopt_job(struct workspace *w, const struct run *run, const struct ru
     int attempt = s->attempt.number ? s->attempt.number : 1;
     const struct ledger_entry *entry = ledger_find(&w->ledger, run->id, attempt);
 
-    if (!*s->job || (entry && (entry->last == LEDGER_SUBMITTED || entry->last == LEDGER_CANCELLED)))
+    if (!*s->job || run_status_is_others(s) ||
+        (entry && (entry->last == LEDGER_SUBMITTED || entry->last == LEDGER_CANCELLED)))
         return 0;
     log_info("%s is job %s already", run->id, s->job);
     return ledger_append(&w->ledger, LEDGER_SUBMITTED, run->id, attempt, w->scheduler, s->job, e);
@@ -162,7 +167,7 @@ static void forget_vanished(const struct workspace *w, struct run_status *s)
     const struct ledger_entry *entry =
         ledger_find(&w->ledger, s->run.id, s->attempt.number ? s->attempt.number : 1);
 
-    if (s->phase != RUN_BAD || strcmp(s->state, "LOST") != 0)
+    if (s->detail != RUN_LOST || run_status_is_foreign(w, s))
         return;
     if (entry && strcmp(entry->scheduler, w->scheduler) != 0) {
         log_info("%s is job %s of scheduler %s, which is not asked here ('unetctl status' asks it)",
@@ -177,6 +182,26 @@ static void forget_vanished(const struct workspace *w, struct run_status *s)
     s->phase = RUN_PLANNED;
 }
 
+/* Would a run be submitted again if its job turned out to be lost? Then reports that, waits, and
+ * returns true. */
+static bool wait_for_unseen(const struct workspace *w, const struct run_status_list *list,
+                            bool *is_reported)
+{
+    size_t i = 0;
+
+    while (i < list->count &&
+           (list->runs[i].detail != RUN_UNSEEN || list->runs[i].attempt.begun ||
+            run_status_is_foreign(w, &list->runs[i])))
+        i++;
+    if (i == list->count)
+        return false;
+    if (!*is_reported)
+        log_info("waiting: %s: %s", list->runs[i].run.id, list->runs[i].reason);
+    *is_reported = true;
+    clock_sleep(UNSEEN_PAUSE_S);
+    return true;
+}
+
 /* Refuses a run that was submitted with other settings, even if it needs nothing. Restores files
  * that a power failure removed. */
 static int check_files(const struct workspace *w, const struct run *run, const struct run_status *s,
@@ -185,6 +210,8 @@ static int check_files(const struct workspace *w, const struct run *run, const s
     int attempt = s->attempt.number ? s->attempt.number : 1;
     struct err damage;
 
+    if (run_status_is_foreign(w, s))
+        return run_settings_compare(w, run, e);
     int whole = s->attempt.begun ? 1 : attempt_is_whole(w, run, attempt, &damage, e);
     if (whole)
         return whole < 0 ? -1 : run_settings_compare(w, run, e);
@@ -192,8 +219,7 @@ static int check_files(const struct workspace *w, const struct run *run, const s
     return attempt_write(w, run, attempt, e);
 }
 
-/* Decides the state of all runs of the plan. Jobs that the scheduler knows only by id, because
- * they began with another comment, are queried once for all. */
+/* Decides the state of all runs of the plan. */
 static int decide_all(struct workspace *w, const struct run_plan *plan,
                       const struct job_state *jobs,
                       size_t njobs, struct run_status_list *dst, struct err *e)
@@ -208,7 +234,22 @@ static int decide_all(struct workspace *w, const struct run_plan *plan,
         if (decide_attempt(w, s->run.id, jobs, njobs, s, e))
             return -1;
     }
-    return run_status_recall(w, dst, true, e);
+    if (absent_resolve(w, dst, e))
+        return -1;
+    if (dst->unreachable)
+        *e = dst->reason;
+    return dst->unreachable ? -1 : 0;
+}
+
+/* Reports a run that is left to its submitter, or whose state is hidden. */
+static void leave_alone(const struct run_status *s, struct submission_counts *counts)
+{
+    if (s->phase == RUN_UNKNOWN)
+        log_warn("%s is left alone: %s", s->run.id, s->reason);
+    else
+        log_warn("%s is left alone: it is %s, submitted by %s ('--take-over' acts on it "
+                 "nevertheless)", s->run.id, s->state, s->user);
+    counts->others++;
 }
 
 static int choose_run(struct workspace *w, struct run_status *s, struct batch *b,
@@ -219,6 +260,11 @@ static int choose_run(struct workspace *w, struct run_status *s, struct batch *b
     if (adopt_job(w, run, s, e))
         return -1;
     forget_vanished(w, s);
+    if (s->phase == RUN_UNKNOWN ||
+        (run_status_is_foreign(w, s) && (s->phase == RUN_PLANNED || s->phase == RUN_BAD))) {
+        leave_alone(s, counts);
+        return 0;
+    }
     /* an attempt with an own run.json may be of another size, which only resume knows */
     bool is_next = s->phase == RUN_PLANNED && !s->attempt.begun;
     bool is_bad = s->phase == RUN_BAD || (s->phase == RUN_PLANNED && !is_next);
@@ -236,18 +282,13 @@ static int choose_run(struct workspace *w, struct run_status *s, struct batch *b
     return 0;
 }
 
-static int choose_new(struct workspace *w, const struct run_plan *plan,
-                      const struct job_state *jobs,
-                      size_t njobs, struct batch *b, struct submission_counts *counts,
-                      struct err *e)
+static int choose_new(struct workspace *w, struct run_status_list *list, struct batch *b,
+                      struct submission_counts *counts, struct err *e)
 {
-    struct run_status_list list = {0};
-    int rc = decide_all(w, plan, jobs, njobs, &list, e);
-
-    for (size_t i = 0; rc == 0 && i < list.count; i++)
-        rc = choose_run(w, &list.runs[i], b, counts, e);
-    run_status_destroy(&list);
-    return rc;
+    for (size_t i = 0; i < list->count; i++)
+        if (choose_run(w, &list->runs[i], b, counts, e))
+            return -1;
+    return 0;
 }
 
 /* Locks the ledger, after ending helpers that were started earlier. They do not share the lock,
@@ -271,6 +312,26 @@ static int query_jobs(struct workspace *w, struct job_state **jobs, size_t *njob
     return run_status_query(w, w->scheduler, jobs, njobs, e);
 }
 
+/* Queries the study's jobs, and decides all runs of the plan. Repeats both while it is not yet sure
+ * that a job is lost whose run would be submitted again. A study without an id before cannot have
+ * jobs yet. */
+static int survey(struct workspace *w, const struct run_plan *plan, bool is_new,
+                  struct job_state **jobs, size_t *njobs, struct run_status_list *list,
+                  struct err *e)
+{
+    bool is_reported = false;
+
+    do {
+        run_status_destroy(list);
+        free(*jobs);
+        *jobs = NULL;
+        if ((!is_new && query_jobs(w, jobs, njobs, e)) ||
+            decide_all(w, plan, *jobs, *njobs, list, e))
+            return -1;
+    } while (wait_for_unseen(w, list, &is_reported));
+    return 0;
+}
+
 /* Announces queries to the scheduler, so that it prepares the answers meanwhile. is_new: the
  * study cannot have jobs yet. */
 static int announce(struct workspace *w, const struct run_plan *plan, bool is_new, struct err *e)
@@ -288,7 +349,8 @@ static int announce(struct workspace *w, const struct run_plan *plan, bool is_ne
     if (attempt_job(w, largest, 1, &job, e))
         return -1;
     ledger_tag(&w->ledger, NULL, 0, prefix);
-    scheduler_announce(scheduler, is_new ? NULL : prefix, w->one_allocation ? NULL : &job.job);
+    scheduler_announce(scheduler, is_new ? NULL : prefix, ledger_has_others(&w->ledger),
+                       w->one_allocation ? NULL : &job.job);
     return 0;
 }
 
@@ -316,6 +378,7 @@ int submission_submit(struct workspace *w, const struct run_plan *plan,
                       struct submission_counts *counts, struct err *e)
 {
     struct batch b = {0}, staged = {0};
+    struct run_status_list list = {0};
     struct job_state *jobs = NULL;
     size_t njobs = 0;
     int rc = -1;
@@ -327,8 +390,8 @@ int submission_submit(struct workspace *w, const struct run_plan *plan,
     if (announce(w, plan, is_new, e) == 0 && ledger_keep_id(&w->ledger, e) == 0) {
         stage_files(w, plan, &staged);
         if ((!is_new || note_early(w, &staged, e) == 0) && check_limits(w, plan, e) == 0 &&
-            (is_new || query_jobs(w, &jobs, &njobs, e) == 0) &&
-            choose_new(w, plan, jobs, njobs, &b, counts, e) == 0) {
+            survey(w, plan, is_new, &jobs, &njobs, &list, e) == 0 &&
+            choose_new(w, &list, &b, counts, e) == 0) {
             bool as_staged = staged.count && batch_is_same(&b, &staged);
             if (!as_staged)
                 write_queue_destroy(&staged.files);
@@ -336,6 +399,7 @@ int submission_submit(struct workspace *w, const struct run_plan *plan,
         }
         withdraw_notes(w, &staged);
     }
+    run_status_destroy(&list);
     batch_close(&staged);
     batch_close(&b);
     free(jobs);
@@ -384,6 +448,19 @@ static int add_again(const struct workspace *w, const struct run_status *s,
     return rc ? -1 : batch_add(b, &run, attempt, from, e);
 }
 
+static int choose_ended(const struct workspace *w, const struct run_status *s, bool is_named,
+                        const struct submission_size *size, struct batch *b,
+                        struct submission_counts *counts, struct err *e)
+{
+    if (!run_status_is_foreign(w, s))
+        return add_again(w, s, size, b, e);
+    if (is_named)
+        return err_set(e, ERR_USAGE, "%s is %s, and was submitted by %s, who can resume it; add "
+                       "--take-over to do so yourself", s->run.id, s->state, s->user);
+    leave_alone(s, counts);
+    return 0;
+}
+
 static int choose_again(const struct workspace *w, const struct run_status_list *list, char **ids,
                         size_t nids, const struct submission_size *size, struct batch *b,
                         struct submission_counts *counts, struct err *e)
@@ -399,11 +476,14 @@ static int choose_again(const struct workspace *w, const struct run_status_list 
             log_warn("%s is left out: cannot read its plan: %s", s->run.id, s->damage);
             counts->bad += s->phase == RUN_BAD;
         } else if (s->phase == RUN_BAD || was_refused(s)) {
-            if (add_again(w, s, size, b, e))
+            if (choose_ended(w, s, nids > 0, size, b, counts, e))
                 return -1;
         } else if (nids) {
-            return err_set(e, ERR_USAGE, "%s is %s; only runs that ended without a result can be "
-                           "resumed", s->run.id, s->state);
+            return err_set(e, ERR_USAGE, "%s is %s%s%s; only runs that ended without a result can "
+                           "be resumed", s->run.id, s->state, s->detail == RUN_PLAIN ? "" : ", ",
+                           s->detail == RUN_PLAIN ? "" : s->reason);
+        } else if (s->phase == RUN_UNKNOWN) {
+            leave_alone(s, counts);
         }
         counts->active += s->phase == RUN_ACTIVE;
         counts->good += s->phase == RUN_GOOD;

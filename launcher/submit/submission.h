@@ -22,6 +22,7 @@ struct submission_counts {
     size_t active;    /* submitted earlier, and pending or running */
     size_t good;      /* done */
     size_t bad;       /* ended without a result; `unetctl resume` continues them */
+    size_t others;    /* left to other users, who submitted them, or hidden from this one */
     size_t left;      /* left for later by a limit of the scheduler */
     struct err limit; /* which limit that is */
 };

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "src/atomicfile.h"
+#include "src/log.h"
 
 static const char *start_of(const char *dir)
 {
@@ -32,22 +33,26 @@ bool marker_has_start(const char *dir)
     return start_of(dir) != NULL;
 }
 
-/* Has another rank of this start (of the job's script) written FAILED? A marker of an earlier
- * start cannot be there, because each start moves it away first. */
-static bool has_failed(const char *dir)
+static bool has_marker(const char *dir, const char *name)
 {
     char path[PATH_MAX];
 
-    return snprintf(path, sizeof path, "%s/FAILED", dir) < (int)sizeof path &&
+    return snprintf(path, sizeof path, "%s/%s", dir, name) < (int)sizeof path &&
            access(path, F_OK) == 0;
 }
 
+/* Says why this process may not write a marker. A FAILED of an earlier start (of the job's script)
+ * cannot be there, because each start moves it away first. */
 static int set_taken(const char *dir, struct err *e)
 {
-    if (has_failed(dir))
+    const char *start = start_of(dir);
+
+    if (has_marker(dir, "DONE"))
+        return err_set(e, ERR_RESUMABLE, "%s: it is marked DONE already", dir);
+    if (!start || has_marker(dir, "FAILED"))
         return err_set(e, ERR_RESUMABLE, "%s: another rank has already marked it FAILED", dir);
     return err_set(e, ERR_RESUMABLE, "%s: a later start of this job has taken it over (%s is "
-                   "gone); this one ends and leaves no result", dir, getenv("UNETCTL_START"));
+                   "gone); this one ends and leaves no result", dir, start);
 }
 
 int marker_check(const char *dir, struct err *e)
@@ -73,17 +78,38 @@ static int fill_marker(const char *start, const void *data, size_t n)
     return rc;
 }
 
+/* Creates a file for a process without a start, unless dir has a marker. */
+static int make_start(const char *dir, char path[PATH_MAX], struct err *e)
+{
+    int n = snprintf(path, PATH_MAX, "%s/.marker.tmp-%ld", dir, (long)getpid());
+
+    if (has_marker(dir, "DONE") || has_marker(dir, "FAILED"))
+        return set_taken(dir, e);
+    int fd = n < PATH_MAX ? open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666) : -1;
+    if (fd < 0)
+        return err_errno(e, ERR_INTERNAL, n < PATH_MAX ? errno : ENAMETOOLONG, "%s", path);
+    close(fd);
+    return 0;
+}
+
 int marker_write(const char *dir, const char *name, const void *data, size_t n, struct err *e)
 {
     const char *start = start_of(dir);
-    char path[PATH_MAX];
+    char path[PATH_MAX], own[PATH_MAX];
+    struct err later;
 
     if (snprintf(path, sizeof path, "%s/%s", dir, name) >= (int)sizeof path)
         return err_set(e, ERR_INTERNAL, "%s/%s: the path is too long", dir, name);
-    if (!start)
-        return atomicfile_write(path, data, n, 0666, e);
-    if (fill_marker(start, data, n) || rename(start, path))
-        return errno == ENOENT ? set_taken(dir, e)
-                               : err_errno(e, ERR_INTERNAL, errno, "cannot write %s", path);
-    return atomicfile_sync_folder(path, e);
+    if (!start && make_start(dir, own, e))
+        return -1;
+    if (fill_marker(start ? start : own, data, n) || rename(start ? start : own, path)) {
+        int code = errno;
+        if (!start)
+            unlink(own);
+        return start && code == ENOENT ? set_taken(dir, e)
+                                       : err_errno(e, ERR_INTERNAL, code, "cannot write %s", path);
+    }
+    if (atomicfile_sync_folder(path, &later))
+        log_warn("%s; a power failure now might lose it", later.text);
+    return 0;
 }

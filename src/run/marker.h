@@ -26,8 +26,9 @@ bool marker_has_start(const char *dir);
  * it over, or this start already has its marker. */
 int marker_check(const char *dir, struct err *e);
 
-/* Makes dir/name contain exactly data[0..n), durably. Returns 0, or -1 with ERR_RESUMABLE as
- * above, or ERR_INTERNAL; dir/name is then as before, unless only syncing the folder failed. */
+/* Makes dir/name contain exactly data[0..n). Returns 0, or -1 with ERR_RESUMABLE as above, also if
+ * dir has a marker already, or ERR_INTERNAL; dir/name is then as before. Once it can be seen it
+ * stands: if the folder cannot be synced then, that is only a warning. */
 int marker_write(const char *dir, const char *name, const void *data, size_t n, struct err *e);
 
 #endif

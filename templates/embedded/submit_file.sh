@@ -27,6 +27,11 @@ trap - ERR
 set -u
 cd {{run_dir|sh}} || exit 1
 attempt="attempt-{{attempt}}"
+# A job of an earlier attempt that is requeued leaves the run to the next attempt.
+if [ -e "attempt-$(({{attempt}} + 1))" ]; then
+    echo "{{run}}: $attempt was replaced by the next attempt; this job does nothing" >&2
+    exit 1
+fi
 
 # An attempt belongs to one job, which comes back to it when it is requeued.
 UNETCTL_JOB_ID=${UNETCTL_JOB_ID:-$$}

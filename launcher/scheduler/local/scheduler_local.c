@@ -158,8 +158,8 @@ static void local_submit(struct scheduler *s, const struct job *jobs, size_t cou
     }
 }
 
-static int local_query(struct scheduler *s, const char *tag_prefix, struct job_state **states,
-                       size_t *nstates, struct err *e)
+static int local_query(struct scheduler *s, const char *tag_prefix, bool everybody,
+                       struct job_state **states, size_t *nstates, struct err *e)
 {
     const struct local *local = s->priv;
     char text[SCHEDULER_ID_SIZE];
@@ -167,6 +167,7 @@ static int local_query(struct scheduler *s, const char *tag_prefix, struct job_s
     struct local_record r;
     size_t n;
 
+    (void)everybody; /* each user has a queue of his own */
     if (local_record_list(local->dir, &ids, &n, e) < 0)
         return -1;
     *states = n ? calloc(n, sizeof **states) : NULL;
@@ -186,6 +187,7 @@ static int local_query(struct scheduler *s, const char *tag_prefix, struct job_s
         if (strncmp(r.state.tag, tag_prefix, strlen(tag_prefix)) != 0)
             continue;
         local_record_judge(&r);
+        r.state.uid = -1;
         (*states)[(*nstates)++] = r.state;
     }
     free(ids);
@@ -240,10 +242,13 @@ static void local_close(struct scheduler *s)
 
 struct scheduler *scheduler_local_open(const struct scheduler_config *config, struct err *e)
 {
-    static const struct scheduler_ops ops = {"local",      local_partition, local_check,
-                                             local_submit,
-                                             local_query,  local_cancel,    local_close, NULL,
-                                             NULL};
+    static const struct scheduler_ops ops = {.name = "local",
+                                             .partition = local_partition,
+                                             .check = local_check,
+                                             .submit = local_submit,
+                                             .query = local_query,
+                                             .cancel = local_cancel,
+                                             .close = local_close};
     struct local *local = calloc(1, sizeof *local);
     int rc = 0;
 

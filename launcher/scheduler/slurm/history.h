@@ -8,9 +8,10 @@
 #include <time.h>
 
 struct history_job {
-    const char *id, *state, *nodes;
+    const char *id, *state, *nodes, *name, *user;
+    long uid; /* of who submitted it; -1: unknown */
     int exit_code, signal;
-    time_t started, ended;
+    time_t submitted, started, ended;
     json_t *tres; /* the allocated resources by name, see history_add_tres; NULL: unknown */
 };
 

@@ -9,7 +9,6 @@
 
 #include "launcher/host/jsonio.h"
 #include "launcher/scheduler/slurm/helper.h"
-#include "src/map.h"
 
 struct slurm {
     struct scheduler scheduler;
@@ -376,6 +375,8 @@ static void decode_state(const json_t *o, struct job_state *dst)
     snprintf(dst->nodes, sizeof dst->nodes, "%s", jsonio_text(o, "nodes"));
     snprintf(dst->tag, sizeof dst->tag, "%s", jsonio_text(o, "tag"));
     snprintf(dst->name, sizeof dst->name, "%s", jsonio_text(o, "name"));
+    snprintf(dst->user, sizeof dst->user, "%s", jsonio_text(o, "user"));
+    dst->uid = json_object_get(o, "uid") ? (long)jsonio_integer(o, "uid") : -1;
     dst->phase = phase_of(dst->state);
     dst->exit_code = (int)jsonio_integer(o, "exit_code");
     dst->signal = (int)jsonio_integer(o, "signal");
@@ -393,31 +394,66 @@ static int by_id(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static json_t *encode_query(const char *tag_prefix)
+static json_t *encode_query(const char *tag_prefix, bool everybody)
 {
-    return json_pack("{s:s, s:s}", "op", "query", "tag_prefix", tag_prefix);
+    return json_pack("{s:s, s:s, s:b}", "op", "query", "tag_prefix", tag_prefix, "everybody",
+                     everybody);
 }
 
-static int slurm_query(struct scheduler *s, const char *tag_prefix, struct job_state **states,
-                       size_t *nstates, struct err *e)
+/* Decodes the jobs of an answer, and releases it. */
+static int take_states(json_t *answer, struct job_state **states, size_t *nstates, struct err *e)
 {
-    json_t *answer = ask_again(s, encode_query(tag_prefix), e);
-
-    if (!answer)
-        return -1;
     const json_t *jobs = json_object_get(answer, "jobs");
     size_t n = json_array_size(jobs);
-    if (n > 0 && !(*states = calloc(n, sizeof **states))) {
-        json_decref(answer);
-        return err_set(e, ERR_INTERNAL, "out of memory");
-    }
-    for (size_t i = 0; i < n; i++)
+    int rc = 0;
+
+    if (n > 0 && !(*states = calloc(n, sizeof **states)))
+        rc = err_set(e, ERR_INTERNAL, "out of memory");
+    for (size_t i = 0; rc == 0 && i < n; i++)
         decode_state(json_array_get(jobs, i), &(*states)[i]);
+    *nstates = rc == 0 ? n : 0;
     json_decref(answer);
-    if (n > 1)
-        qsort(*states, n, sizeof **states, by_id);
-    *nstates = n;
+    return rc;
+}
+
+static int slurm_query(struct scheduler *s, const char *tag_prefix, bool everybody,
+                       struct job_state **states, size_t *nstates, struct err *e)
+{
+    json_t *answer = ask_again(s, encode_query(tag_prefix, everybody), e);
+
+    if (!answer || take_states(answer, states, nstates, e))
+        return -1;
+    if (*nstates > 1)
+        qsort(*states, *nstates, sizeof **states, by_id);
     return 0;
+}
+
+static json_t *encode_ids(const char *op, const struct scheduler_ids *ids)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < ids->count; i++)
+        json_array_append_new(list, json_string(ids->ids[i]));
+    return json_pack("{s:s, s:o}", "op", op, "ids", list);
+}
+
+static int slurm_lookup(struct scheduler *s, const struct scheduler_ids *ids,
+                        struct job_state **states, size_t *nstates, bool *hides, struct err *e)
+{
+    json_t *answer = ask_again(s, encode_ids("lookup", ids), e);
+
+    *hides = json_is_true(json_object_get(answer, "hides"));
+    return answer ? take_states(answer, states, nstates, e) : -1;
+}
+
+static int slurm_recall(struct scheduler *s, const struct scheduler_ids *ids,
+                        struct job_state **states, size_t *nstates, bool *is_answered,
+                        struct err *e)
+{
+    json_t *answer = ask_again(s, encode_ids("accounting", ids), e);
+
+    *is_answered = answer && *jsonio_text(answer, "source");
+    return answer ? take_states(answer, states, nstates, e) : -1;
 }
 
 static int slurm_cancel(struct scheduler *s, const char *id, struct err *e)
@@ -428,49 +464,8 @@ static int slurm_cancel(struct scheduler *s, const char *id, struct err *e)
     return answer ? 0 : -1;
 }
 
-/* Copies the states of the jobs in states from an answer. index maps ids to places in states. */
-static void take_states(const json_t *answer, const struct map *index, struct job_state *states)
-{
-    char tag[sizeof states->tag];
-    json_t *o;
-    size_t i, at;
-
-    json_array_foreach(json_object_get(answer, "jobs"), i, o) {
-        /* a later job with the same number, of a Slurm that was installed again */
-        bool is_another = strncmp(jsonio_text(o, "tag"), "unetctl:", 8) == 0;
-        if (is_another || !map_get(index, jsonio_text(o, "id"), &at))
-            continue;
-        snprintf(tag, sizeof tag, "%s", states[at].tag);
-        decode_state(o, &states[at]);
-        snprintf(states[at].tag, sizeof states[at].tag, "%s", tag);
-    }
-}
-
-/* Takes only jobs without a comment of unetctl's, which were submitted by hand: scheduler_query
- * finds the others by their tags. */
-static int slurm_recall(struct scheduler *s, struct job_state *states, size_t count,
-                        const char **source, struct err *e)
-{
-    json_t *ids = json_array(), *known, *past;
-    struct map index = {0};
-
-    for (size_t i = 0; i < count; i++) {
-        json_array_append_new(ids, json_string(states[i].id));
-        map_set(&index, states[i].id, i);
-    }
-    past = ask_again(s, json_pack("{s:s, s:O}", "op", "accounting", "ids", ids), e);
-    if (past)
-        *source = *jsonio_text(past, "source") ? "accounting" : "";
-    take_states(past, &index, states);
-    known = ask_again(s, json_pack("{s:s, s:o}", "op", "query", "ids", ids), e);
-    take_states(known, &index, states);
-    map_destroy(&index);
-    json_decref(known);
-    json_decref(past);
-    return known && past ? 0 : -1;
-}
-
-static void slurm_announce(struct scheduler *s, const char *tag_prefix, const struct job *job)
+static void slurm_announce(struct scheduler *s, const char *tag_prefix, bool everybody,
+                           const struct job *job)
 {
     const struct slurm *slurm = s->priv;
 
@@ -481,7 +476,7 @@ static void slurm_announce(struct scheduler *s, const char *tag_prefix, const st
         helper_post(slurm->helper, encode_check(job, "foresee"));
     helper_post(slurm->helper, encode_partitions());
     if (tag_prefix)
-        helper_post(slurm->helper, encode_query(tag_prefix));
+        helper_post(slurm->helper, encode_query(tag_prefix, everybody));
     if (job)
         helper_post(slurm->helper, encode_check(job, "check"));
 }
@@ -496,10 +491,16 @@ static void slurm_close(struct scheduler *s)
 
 struct scheduler *scheduler_slurm_open(const struct scheduler_config *config, struct err *e)
 {
-    static const struct scheduler_ops ops = {"slurm",      slurm_partition, slurm_check,
-                                             slurm_submit,
-                                             slurm_query,  slurm_cancel,    slurm_close,
-                                             slurm_recall, slurm_announce};
+    static const struct scheduler_ops ops = {.name = "slurm",
+                                             .partition = slurm_partition,
+                                             .check = slurm_check,
+                                             .submit = slurm_submit,
+                                             .query = slurm_query,
+                                             .cancel = slurm_cancel,
+                                             .close = slurm_close,
+                                             .lookup = slurm_lookup,
+                                             .recall = slurm_recall,
+                                             .announce = slurm_announce};
     struct sandbox sandbox;
     struct slurm *slurm;
 

@@ -23,22 +23,42 @@ static json_t *answer_check(const struct way *way, const json_t *job)
     return refusal ? refusal : limits_explain(job, way->forecast(job, away));
 }
 
+static bool is_job_id(const char *id)
+{
+    char *end;
+    unsigned long n = strtoul(id, &end, 10);
+
+    return *id >= '0' && *id <= '9' && !*end && n > 0 && n <= UINT32_MAX;
+}
+
 static json_t *answer_query(const struct way *way, const json_t *request)
 {
-    if (!message_text(request, "tag_prefix") && !json_is_array(json_object_get(request, "ids")))
-        return message_refuse("query needs \"tag_prefix\" or \"ids\"");
+    if (!message_text(request, "tag_prefix"))
+        return message_refuse("query needs \"tag_prefix\"");
     return way->query(request);
+}
+
+static json_t *answer_lookup(const struct way *way, const json_t *request)
+{
+    const json_t *ids = json_object_get(request, "ids"), *id;
+    size_t i;
+
+    if (json_array_size(ids) == 0)
+        return message_refuse("lookup needs \"ids\"");
+    json_array_foreach(ids, i, id) {
+        if (!json_is_string(id) || !is_job_id(json_string_value(id)))
+            return message_refuse("lookup: an id is not that of a Slurm job");
+    }
+    return way->lookup(ids);
 }
 
 static json_t *answer_cancel(const struct way *way, const json_t *request)
 {
     const char *id = message_text(request, "id");
-    char *end;
 
     if (!id)
         return message_refuse("cancel needs \"id\"");
-    unsigned long n = strtoul(id, &end, 10);
-    if (end == id || *end || n == 0 || n > UINT32_MAX)
+    if (!is_job_id(id))
         return message_refuse("'%s' is not the id of a Slurm job", id);
     return way->cancel(id);
 }
@@ -67,6 +87,8 @@ static json_t *answer_request(const struct way *way, const json_t *request)
         return submission_answer(way, request);
     if (strcmp(op, "query") == 0)
         return answer_query(way, request);
+    if (strcmp(op, "lookup") == 0)
+        return answer_lookup(way, request);
     if (strcmp(op, "accounting") == 0)
         return way->accounting(request);
     if (strcmp(op, "cancel") == 0)

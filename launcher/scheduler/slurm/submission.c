@@ -30,7 +30,7 @@ struct submission_batch {
     json_t **answers; /* NULL: not submitted, because another job failed or was not ready */
     size_t count;
     atomic_size_t next;
-    atomic_bool stop, lost;
+    atomic_bool stop;
     pthread_mutex_t lock;
     pthread_cond_t more;
     bool fed;     /* scripts exist only when their jobs are reported ready */
@@ -62,8 +62,6 @@ static void *submit_some(void *arg)
 
     while (!b->stop && (i = atomic_fetch_add(&b->next, 1)) < b->count && await_ready(b, i)) {
         b->answers[i] = submit_one(b, i);
-        if (message_flag(b->answers[i], "lost"))
-            b->lost = true;
         if (!message_flag(b->answers[i], "ok"))
             b->stop = true;
     }
@@ -120,8 +118,8 @@ static void submit_all(struct submission_batch *b)
         pthread_join(threads[--n], NULL);
 }
 
-/* Writes the tags of jobs that may be in flight to the file, unless it is NULL. The next
- * submission reads them if an answer was lost. Returns NULL, or a refusal. */
+/* Adds the tags of jobs that may be in flight to the file, unless it is NULL. The next submission
+ * reads them if unetctl, which removes the file, gets no answer. Returns NULL, or a refusal. */
 static json_t *mark_in_flight(const char *file, const json_t *jobs)
 {
     struct buf tags = {0};
@@ -133,7 +131,7 @@ static json_t *mark_in_flight(const char *file, const json_t *jobs)
     json_array_foreach(jobs, i, job) {
         buf_addf(&tags, "%s\n", message_text(job, "tag"));
     }
-    int fd = tags.failed ? -1 : open(file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    int fd = tags.failed ? -1 : open(file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
     bool written = fd >= 0 && write(fd, tags.data, tags.length) == (ssize_t)tags.length;
     int code = errno;
 
@@ -167,8 +165,6 @@ static json_t *submit_jobs(struct submission_batch *b, const char *in_flight)
     submit_all(b);
     if (b->way->review)
         b->way->review(b->answers, b->count);
-    if (in_flight && !b->lost)
-        unlink(in_flight);
     results = json_array();
     for (size_t i = 0; i < b->count; i++)
         json_array_append_new(results, b->answers[i] ? b->answers[i] : json_null());

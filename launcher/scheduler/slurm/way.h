@@ -37,7 +37,8 @@ struct way {
      * itself. */
     void (*review)(json_t **answers, size_t count);
 
-    json_t *(*query)(const json_t *request);
+    json_t *(*query)(const json_t *request);  /* has "tag_prefix" */
+    json_t *(*lookup)(const json_t *ids);     /* a list of decimal numbers as strings */
     json_t *(*accounting)(const json_t *request);
     json_t *(*cancel)(const char *id); /* id is a decimal number */
 };

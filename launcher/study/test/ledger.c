@@ -73,6 +73,40 @@ static void check_events(void)
     ledger_close(&l);
 }
 
+/* Who submitted: this user, another one, and a user of a version that did not write that. */
+static void check_submitter(void)
+{
+    struct ledger l = open_ledger();
+    long own = (long)getuid();
+
+    const struct ledger_entry *entry = ledger_find(&l, "unet-g01-s1", 0);
+    ok(entry && entry->uid == own && *entry->user, "an entry has its submitter, %s",
+       entry ? entry->user : "");
+    ok(entry && entry->asked && entry->time >= entry->asked, "and the times of its events");
+    ok(!ledger_has_others(&l) && ledger_may_be_of(&l, own) && !ledger_may_be_of(&l, own + 1),
+       "no other user has submitted anything");
+    ledger_close(&l);
+    write_raw("ledger.jsonl", "a",
+              "{\"schema\":1,\"event\":\"submitted\",\"run\":\"unet-g08-s1\",\"attempt\":1,"
+              "\"scheduler\":\"slurm\",\"job\":\"5\"}\n"
+              "{\"schema\":1,\"time\":\"2026-01-01T00:00:00Z\",\"event\":\"submitted\",\"run\":"
+              "\"unet-g09-s1\",\"attempt\":1,\"scheduler\":\"slurm\",\"job\":\"6\",\"uid\":4242,"
+              "\"user\":\"joe\"}\n"
+              "{\"schema\":1,\"event\":\"cancelled\",\"run\":\"unet-g09-s1\",\"attempt\":1,"
+              "\"scheduler\":\"slurm\",\"job\":\"6\",\"uid\":4243,\"user\":\"ann\"}\n");
+    l = open_ledger();
+    entry = ledger_find(&l, "unet-g08-s1", 0);
+    ok(entry && entry->uid == -1 && !*entry->user && entry->time == 0,
+       "an event of an earlier version has no user");
+    entry = ledger_find(&l, "unet-g09-s1", 0);
+    ok(entry && entry->uid == 4242 && entry->asked == 1767225600,
+       "one of another user has that user");
+    is_str(entry ? entry->user : "", "joe", "who cancels does not become the submitter");
+    ok(ledger_has_others(&l) && ledger_may_be_of(&l, 4242) && !ledger_may_be_of(&l, 4244),
+       "that user may have jobs");
+    ledger_close(&l);
+}
+
 /* Checks the states in which a power failure may leave the id's file. */
 static void check_id(void)
 {
@@ -130,7 +164,7 @@ static void check_schema(void)
               "{\"schema\":2,\"event\":\"submitted\",\"run\":\"r\","
               "\"attempt\":1,\"scheduler\":\"x\"}\n");
     is_int(ledger_open(&l, dir, &e), -1, "an unknown schema is refused");
-    ok(e.code == ERR_CONFIG && strstr(e.text, "ledger.jsonl:6: schema 2"),
+    ok(e.code == ERR_CONFIG && strstr(e.text, "ledger.jsonl:9: schema 2"),
        "the error names the line");
 }
 
@@ -233,6 +267,7 @@ int main(void)
     if (!mkdtemp(dir))
         bail_out("no folder in /tmp");
     check_events();
+    check_submitter();
     check_id();
     check_torn();
     check_lock();

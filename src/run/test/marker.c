@@ -63,7 +63,12 @@ int main(void)
        "without a start any process may write");
     is_int(marker_write(dir, "DONE", "by hand", 7, &e), 0, "a marker is written without a start");
     is_str(content("DONE"), "by hand", "it has its text");
+    ok(marker_write(dir, "FAILED", "by hand", 7, &e) && strstr(e.text, "marked DONE already") &&
+       !exists("FAILED"), "then no other: %s", e.text);
     unlink(strcat(strcpy(path, dir), "/DONE"));
+    is_int(marker_write(dir, "FAILED", "by hand", 7, &e), 0, "FAILED is written likewise");
+    ok(marker_write(dir, "DONE", "by hand", 7, &e) && !exists("DONE"), "then no other: %s", e.text);
+    unlink(strcat(strcpy(path, dir), "/FAILED"));
 
     start("running-1");
     ok(marker_has_start(dir) && marker_check(dir, &e) == 0, "a start may write");

@@ -55,7 +55,7 @@ static struct job_state get(struct scheduler *s, const char *tag)
     struct err e;
     size_t n;
 
-    if (scheduler_query(s, tag, &states, &n, &e) < 0)
+    if (scheduler_query(s, tag, false, &states, &n, &e) < 0)
         bail_out("query: %s", e.text);
     if (n > 0)
         found = states[0];

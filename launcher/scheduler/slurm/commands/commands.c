@@ -18,7 +18,7 @@
 #include "launcher/scheduler/slurm/slurm_words.h"
 #include "src/cluster/time_limit.h"
 
-#define FIELDS_MAX 12
+#define FIELDS_MAX 13
 
 /* Runs argv. Returns NULL, or a refusal if it could not be started or failed. */
 static json_t *run_json(const char *const argv[], struct command *c)
@@ -254,45 +254,101 @@ static bool is_active(const char *state)
 
 #define JOB_FORMAT                                                                                 \
     "JobID:24|,State:32|,exit_code:16|,RestartCnt:16|,SubmitTime:24|,StartTime:24|,EndTime:24|,"   \
-    "Reason:160|,NodeList:160|,Comment:300|,Name:160"
+    "UserID:16|,UserName:64|,Reason:160|,NodeList:160|,Comment:300|,Name:160"
+#define JOB_FIELDS 13
+#define JOB_TAG 11 /* the place of Comment */
+
+static json_t *describe_job(char *f[FIELDS_MAX])
+{
+    enum { ID, STATE, EXIT, RESTARTS, SUBMITTED, STARTED, ENDED, UID, USER, REASON, NODES, TAG,
+           NAME };
+    bool ended = !is_active(f[STATE]);
+    const char *reason = strcmp(f[REASON], "None") == 0 ? "" : f[REASON];
+    int code, signal;
+
+    decode_exit(ended ? f[EXIT] : "0:0", &code, &signal);
+    /* The start of a pending job and the end of a running one are only estimates. */
+    return json_pack("{s:o, s:I, s:o, s:o, s:o, s:i, s:i, s:i, s:I, s:I, s:I, s:o, s:o, s:o}",
+                     "id", message_string(f[ID]), "uid", seconds_of(f[UID]), "user",
+                     message_string(f[USER]), "state", message_string(f[STATE]), "reason",
+                     message_string(reason), "exit_code", code, "signal", signal, "restarts",
+                     atoi(f[RESTARTS]), "submitted", seconds_of(f[SUBMITTED]), "started",
+                     is_pending(f[STATE]) ? 0 : seconds_of(f[STARTED]), "ended",
+                     ended ? seconds_of(f[ENDED]) : 0, "nodes", message_string(f[NODES]), "tag",
+                     message_string(f[TAG]), "name", message_string(f[NAME]));
+}
+
+/* Lists the jobs that squeue shows, with the option NAME VALUE unless name is NULL, and of them
+ * those whose tag begins with prefix, unless that is NULL. Returns NULL, or a refusal. */
+static json_t *list_jobs(const char *name, const char *value, const char *prefix, json_t **list)
+{
+    const char *const argv[] = {COMMAND_EPOCH_TIMES, "squeue", "-h", "-a", "-t", "all", "-O",
+                                JOB_FORMAT, name, value, NULL};
+    struct command c;
+    json_t *refusal = run_json(argv, &c);
+    char *text = c.out.data, *f[FIELDS_MAX];
+
+    *list = json_array();
+    while (!refusal && next_fields(&text, f, JOB_FIELDS))
+        if (!prefix || strncmp(f[JOB_TAG], prefix, strlen(prefix)) == 0)
+            json_array_append_new(*list, describe_job(f));
+    command_destroy(&c);
+    if (refusal)
+        json_decref(*list);
+    return refusal;
+}
 
 static json_t *commands_query(const json_t *request)
 {
-    enum { ID, STATE, EXIT, RESTARTS, SUBMITTED, STARTED, ENDED, REASON, NODES, TAG, NAME, COUNT };
-    const char *prefix = message_text(request, "tag_prefix");
-    const json_t *ids = json_object_get(request, "ids");
+    bool everybody = message_flag(request, "everybody");
     char user[16];
-    const char *const argv[] = {COMMAND_EPOCH_TIMES, "squeue", "-h", "-a", "-t", "all", "-u", user,
-                                "-O", JOB_FORMAT, NULL};
-    struct command c;
-    json_t *list = json_array();
+    json_t *list;
 
     snprintf(user, sizeof user, "%u", (unsigned)getuid());
-    json_t *refusal = run_json(argv, &c);
-    char *text = c.out.data, *f[FIELDS_MAX];
-    while (!refusal && next_fields(&text, f, COUNT)) {
-        int code, signal;
-        if (prefix ? strncmp(f[TAG], prefix, strlen(prefix)) != 0 : !message_has_id(ids, f[ID]))
-            continue;
-        bool ended = !is_active(f[STATE]);
-        decode_exit(ended ? f[EXIT] : "0:0", &code, &signal);
-        const char *reason = strcmp(f[REASON], "None") == 0 ? "" : f[REASON];
-        /* The start of a pending job and the end of a running one are only estimates. */
-        json_array_append_new(
-            list,
-            json_pack("{s:o, s:o, s:o, s:i, s:i, s:i, s:I, s:I, s:I, s:o, s:o, s:o}", "id",
-                      message_string(f[ID]), "state", message_string(f[STATE]), "reason",
-                      message_string(reason), "exit_code", code, "signal", signal, "restarts",
-                      atoi(f[RESTARTS]), "submitted", seconds_of(f[SUBMITTED]), "started",
-                      is_pending(f[STATE]) ? 0 : seconds_of(f[STARTED]), "ended",
-                      ended ? seconds_of(f[ENDED]) : 0, "nodes", message_string(f[NODES]), "tag",
-                      message_string(f[TAG]), "name", message_string(f[NAME])));
+    json_t *refusal = list_jobs(everybody ? NULL : "-u", user, message_text(request, "tag_prefix"),
+                                &list);
+    return refusal ? refusal : json_pack("{s:b, s:o}", "ok", 1, "jobs", list);
+}
+
+/* Does Slurm show users only their own jobs? */
+static json_t *read_hides(bool *hides)
+{
+    static const char *const show[] = {"scontrol", "show", "config", NULL};
+    struct command c;
+    json_t *refusal = run_json(show, &c);
+
+    if (!refusal) {
+        const char *private = find_setting(c.out.data, "PrivateData");
+        *hides = false;
+        for (size_t n; *private; private += n + (private[n] == ',')) {
+            n = strcspn(private, ",");
+            *hides |= n == 4 && strncmp(private, "jobs", n) == 0;
+        }
     }
     command_destroy(&c);
-    if (!refusal)
-        return json_pack("{s:b, s:o}", "ok", 1, "jobs", list);
-    json_decref(list);
     return refusal;
+}
+
+/* squeue fails if the only job that it is asked for is unknown, but not if one of several is, so
+ * the first one is named twice. */
+static json_t *commands_lookup(const json_t *ids)
+{
+    struct buf words = {0};
+    bool hides = false;
+    const json_t *id;
+    json_t *list = NULL;
+    size_t i;
+
+    buf_addf(&words, "%s", json_string_value(json_array_get(ids, 0)));
+    json_array_foreach(ids, i, id) {
+        buf_addf(&words, ",%s", json_string_value(id));
+    }
+    json_t *refusal = words.failed ? message_refuse("out of memory") : read_hides(&hides);
+    if (!refusal)
+        refusal = list_jobs("-j", words.data, NULL, &list);
+    buf_destroy(&words);
+    return refusal ? refusal
+                   : json_pack("{s:b, s:o, s:b}", "ok", 1, "jobs", list, "hides", hides);
 }
 
 static json_t *commands_cancel(const char *id)
@@ -395,17 +451,20 @@ static json_t *decode_tres(char *text)
     return tres;
 }
 
+#define PAST_FORMAT                                                                                \
+    "JobIDRaw,State,ExitCode,Submit,Start,End,NodeList,AllocTRES,UID,User,JobName"
+
 static json_t *describe_past(char *f[FIELDS_MAX])
 {
-    enum { ID, STATE, EXIT, STARTED, ENDED, NODES, TRES };
     int code, signal;
 
-    f[STATE][strcspn(f[STATE], " ")] = 0; /* cuts "CANCELLED by 1000" */
-    decode_exit(f[EXIT], &code, &signal);
+    f[1][strcspn(f[1], " ")] = 0; /* cuts "CANCELLED by 1000" */
+    decode_exit(f[2], &code, &signal);
     return history_describe(&(struct history_job){
-        .id = f[ID], .state = f[STATE], .nodes = f[NODES], .exit_code = code, .signal = signal,
-        .started = seconds_of(f[STARTED]), .ended = seconds_of(f[ENDED]),
-        .tres = decode_tres(f[TRES])});
+        .id = f[0], .state = f[1], .exit_code = code, .signal = signal,
+        .submitted = seconds_of(f[3]), .started = seconds_of(f[4]), .ended = seconds_of(f[5]),
+        .nodes = f[6], .tres = decode_tres(f[7]), .uid = *f[8] ? (long)seconds_of(f[8]) : -1,
+        .user = f[9], .name = f[10]});
 }
 
 /* Adds the jobs that sacct knows. Returns false if sacct does not answer. */
@@ -420,12 +479,11 @@ static bool read_sacct(const json_t *ids, json_t *jobs)
         buf_addf(&list, "%s%s", list.length ? "," : "", json_string_value(id));
     }
     const char *const argv[] = {COMMAND_EPOCH_TIMES, "sacct", "-n", "-P", "-X", "--noconvert", "-j",
-                                list.data ? list.data : "", "-o",
-                                "JobIDRaw,State,ExitCode,Start,End,NodeList,AllocTRES", NULL};
+                                list.data ? list.data : "", "-a", "-o", PAST_FORMAT, NULL};
     json_t *refusal = run_json(argv, &c);
     char *text = c.out.data, *f[FIELDS_MAX];
     bool is_answered = !refusal;
-    while (is_answered && next_fields(&text, f, 7))
+    while (is_answered && next_fields(&text, f, 11))
         json_array_append_new(jobs, describe_past(f));
     json_decref(refusal);
     command_destroy(&c);
@@ -466,5 +524,6 @@ const struct way commands = {.ping = commands_ping,
                              .release = commands_release,
                              .review = commands_review,
                              .query = commands_query,
+                             .lookup = commands_lookup,
                              .accounting = accounting,
                              .cancel = commands_cancel};

@@ -77,7 +77,8 @@ static json_t *encode_record(const slurmdb_job_rec_t *r, list_t *known)
 
     snprintf(id, sizeof id, "%u", r->jobid);
     return history_describe(&(struct history_job){
-        .id = id, .state = names_state(r->state), .nodes = r->nodes,
+        .id = id, .state = names_state(r->state), .nodes = r->nodes, .name = r->jobname,
+        .user = r->user, .uid = r->uid, .submitted = r->submit,
         .exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 0,
         .signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0, .started = r->start,
         .ended = r->end,

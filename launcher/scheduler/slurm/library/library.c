@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <pthread.h>
+#include <pwd.h>
 #include <signal.h>
 #include <slurm/slurm.h>
 #include <slurm/slurm_errno.h>
@@ -25,6 +26,8 @@
 #include "launcher/scheduler/slurm/limits.h"
 #include "launcher/scheduler/slurm/message.h"
 #include "launcher/scheduler/slurm/sbatch.h"
+
+#define LOOKUPS_MAX 16 /* jobs that are asked for one by one */
 
 /* ---- the cluster ---- */
 
@@ -137,12 +140,15 @@ static json_t *describe_job(const slurm_job_info_t *j)
     bool ended = (j->job_state & JOB_STATE_BASE) >= JOB_COMPLETE;
     bool pending = (j->job_state & JOB_STATE_BASE) == JOB_PENDING;
     const char *reason = j->state_desc ? j->state_desc : names_reason(j->state_reason);
+    /* Slurm gives the name only where slurm.conf says so. */
+    const struct passwd *user = j->user_name ? NULL : getpwuid(j->user_id);
     char id[16];
 
     snprintf(id, sizeof id, "%u", j->job_id);
     /* The start of a pending job and the end of a running one are only estimates. */
-    return json_pack("{s:s, s:s, s:o, s:i, s:i, s:i, s:I, s:I, s:I, s:o, s:o, s:o}", "id", id,
-                     "state",
+    return json_pack("{s:s, s:I, s:o, s:s, s:o, s:i, s:i, s:i, s:I, s:I, s:I, s:o, s:o, s:o}",
+                     "id", id, "uid", (json_int_t)j->user_id, "user",
+                     message_string(user ? user->pw_name : j->user_name), "state",
                      names_state(j->job_state), "reason", message_string(reason), "exit_code",
                      ended && WIFEXITED(status) ? WEXITSTATUS(status) : 0, "signal",
                      ended && WIFSIGNALED(status) ? WTERMSIG(status) : 0, "restarts",
@@ -152,35 +158,84 @@ static json_t *describe_job(const slurm_job_info_t *j)
                      "tag", message_string(j->comment), "name", message_string(j->name));
 }
 
-static bool is_asked_for(const slurm_job_info_t *j, const char *prefix, const json_t *ids)
-{
-    char id[16];
-
-    if (prefix)
-        return j->comment && strncmp(j->comment, prefix, strlen(prefix)) == 0;
-    snprintf(id, sizeof id, "%u", j->job_id);
-    return message_has_id(ids, id);
-}
-
 static json_t *library_query(const json_t *request)
 {
     const char *prefix = message_text(request, "tag_prefix");
-    const json_t *ids = json_object_get(request, "ids");
+    size_t length = strlen(prefix);
     job_info_msg_t *jobs;
     json_t *list;
+    int rc = message_flag(request, "everybody")
+                 ? slurm_load_jobs(0, &jobs, SHOW_ALL)
+                 : slurm_load_job_user(&jobs, getuid(), SHOW_ALL);
 
-    if (slurm_load_job_user(&jobs, getuid(), SHOW_ALL) != SLURM_SUCCESS) {
+    if (rc != SLURM_SUCCESS) {
         /* Slurm's answer if the user has no jobs */
         if (errno == ESLURM_INVALID_JOB_ID)
             return json_pack("{s:b, s:[]}", "ok", 1, "jobs");
         return refusal_of_slurm(errno);
     }
     list = json_array();
-    for (uint32_t i = 0; i < jobs->record_count; i++)
-        if (is_asked_for(&jobs->job_array[i], prefix, ids))
-            json_array_append_new(list, describe_job(&jobs->job_array[i]));
+    for (uint32_t i = 0; i < jobs->record_count; i++) {
+        const slurm_job_info_t *j = &jobs->job_array[i];
+        if (j->comment && strncmp(j->comment, prefix, length) == 0)
+            json_array_append_new(list, describe_job(j));
+    }
     slurm_free_job_info_msg(jobs);
     return json_pack("{s:b, s:o}", "ok", 1, "jobs", list);
+}
+
+/* Appends the jobs of an answer that have one of these numbers to list, and frees the answer. */
+static void take_jobs(json_t *list, const json_t *ids, job_info_msg_t *jobs)
+{
+    char id[16];
+
+    for (uint32_t i = 0; i < jobs->record_count; i++) {
+        snprintf(id, sizeof id, "%u", jobs->job_array[i].job_id);
+        if (message_has_id(ids, id))
+            json_array_append_new(list, describe_job(&jobs->job_array[i]));
+    }
+    slurm_free_job_info_msg(jobs);
+}
+
+/* Appends the jobs with these numbers that Slurm shows to list: one request for each of a few, or
+ * one for all jobs. Returns 0, or Slurm's error. */
+static int look_up(json_t *list, const json_t *ids)
+{
+    job_info_msg_t *jobs;
+    const json_t *id;
+    size_t i;
+
+    if (json_array_size(ids) > LOOKUPS_MAX) {
+        if (slurm_load_jobs(0, &jobs, SHOW_ALL) != SLURM_SUCCESS)
+            return errno;
+        take_jobs(list, ids, jobs);
+        return 0;
+    }
+    json_array_foreach(ids, i, id) {
+        uint32_t number = (uint32_t)strtoul(json_string_value(id), NULL, 10);
+        if (slurm_load_job(&jobs, number, SHOW_ALL) == SLURM_SUCCESS)
+            take_jobs(list, ids, jobs);
+        else if (errno != ESLURM_INVALID_JOB_ID) /* which is its answer for an unknown job */
+            return errno;
+    }
+    return 0;
+}
+
+static json_t *library_lookup(const json_t *ids)
+{
+    json_t *list = json_array();
+    slurm_conf_t *conf;
+    int code = look_up(list, ids);
+
+    if (!code && slurm_load_ctl_conf(0, &conf) != SLURM_SUCCESS)
+        code = errno;
+    if (code) {
+        json_decref(list);
+        return refusal_of_slurm(code);
+    }
+    bool hides = (conf->private_data & PRIVATE_DATA_JOBS) != 0;
+    slurm_free_conf(conf);
+    return json_pack("{s:b, s:o, s:b}", "ok", 1, "jobs", list, "hides", hides);
 }
 
 static json_t *library_cancel(const char *id)
@@ -278,5 +333,6 @@ const struct way library = {.ping = library_ping,
                             .submit = library_submit,
                             .release = library_release,
                             .query = library_query,
+                            .lookup = library_lookup,
                             .accounting = accounting_answer,
                             .cancel = library_cancel};

@@ -57,7 +57,7 @@ static struct job_state wait_ended(struct scheduler *s, const char *tag)
 
     for (double end = clock_now() + 60; found.phase != JOB_ENDED && clock_now() < end;
          usleep(100000)) {
-        if (scheduler_query(s, tag, &states, &n, &e) < 0)
+        if (scheduler_query(s, tag, false, &states, &n, &e) < 0)
             bail_out("query: %s", e.text);
         if (n > 0)
             found = states[0];
@@ -107,6 +107,48 @@ static void test_check(struct scheduler *s)
     ok(scheduler_check(s, &job, &e) == -1, "a job with an unknown feature is refused: %s", e.text);
 }
 
+/* Looks up a job by its number, and a number that no job has. */
+static void test_lookup(struct scheduler *s, const char *id, const char *tag)
+{
+    const char *const words[] = {id, "4000000"};
+    const struct scheduler_ids both = {words, 2}, unknown = {words + 1, 1};
+    struct job_state *states;
+    bool hides = true;
+    struct err e;
+    size_t n;
+
+    ok(scheduler_lookup(s, &both, &states, &n, &hides, &e) == 0 && n == 1 && !hides,
+       "a job is found by its number");
+    ok(n == 1 && strcmp(states[0].id, id) == 0 && strcmp(states[0].tag, tag) == 0 &&
+       states[0].uid == (long)getuid() && *states[0].user, "it has its tag and its user, %s",
+       n ? states[0].user : "");
+    free(states);
+    ok(scheduler_lookup(s, &unknown, &states, &n, &hides, &e) == 0 && n == 0 && !states,
+       "an unknown number has no job");
+    ok(scheduler_query(s, tag, true, &states, &n, &e) == 0 && n == 1,
+       "a query for everybody's jobs finds it, too");
+    free(states);
+}
+
+/* The accounting, jobcomp/filetxt, knows an ended job by its number. */
+static void test_recall(struct scheduler *s, const struct job_state *job)
+{
+    const char *const words[] = {job->id};
+    const struct scheduler_ids ids = {words, 1};
+    struct job_state *states;
+    bool is_answered = false;
+    struct err e;
+    size_t n;
+
+    ok(scheduler_recall(s, &ids, &states, &n, &is_answered, &e) == 0 && is_answered && n == 1,
+       "the accounting knows the job");
+    ok(n == 1 && strcmp(states[0].name, job->name) == 0 && states[0].uid == job->uid &&
+       strcmp(states[0].user, job->user) == 0 && states[0].submitted == job->submitted &&
+       strcmp(states[0].state, "FAILED") == 0 && states[0].exit_code == 3,
+       "with its name, user, time of submission and end");
+    free(states);
+}
+
 static void test_life(struct scheduler *s, const char *interface)
 {
     char prefix[32], tag[64], held_tag[64];
@@ -129,10 +171,12 @@ static void test_life(struct scheduler *s, const char *interface)
     ok(state.submitted && state.started >= state.submitted && state.ended >= state.started,
        "it has its times");
     is_str(state.nodes, "node[1-2]", "it has its nodes");
+    test_lookup(s, id, tag);
+    test_recall(s, &state);
 
     held.options.hold = true;
     ok(scheduler_submit(s, &held, held_id, &e) == 0, "a held job is submitted");
-    ok(scheduler_query(s, prefix, &states, &n, &e) == 0 && n == 2,
+    ok(scheduler_query(s, prefix, false, &states, &n, &e) == 0 && n == 2,
        "both jobs are found by the prefix of their tags");
     ok(n == 2 && strcmp(states[1].id, held_id) == 0 && states[1].phase == JOB_PENDING &&
        states[1].started == 0, "they are sorted by id, and the held one waits: %s",
@@ -144,7 +188,7 @@ static void test_life(struct scheduler *s, const char *interface)
     is_int(scheduler_cancel(s, "4000000", &e), 0, "cancelling an unknown job is not an error");
     ok(scheduler_cancel(s, "x", &e) == -1 && e.code == ERR_SCHED,
        "a text that is not an id is refused: %s", e.text);
-    ok(scheduler_query(s, "nobody:", &states, &n, &e) == 0 && n == 0 && !states,
+    ok(scheduler_query(s, "nobody:", false, &states, &n, &e) == 0 && n == 0 && !states,
        "an unknown prefix has no jobs");
 }
 
@@ -163,7 +207,7 @@ static void test_unreachable(const char *interface)
     struct scheduler *s = scheduler_slurm_open(&config, &e);
     ok(s && scheduler_partition(s, NULL, &p, &e) == -1 && e.code == ERR_SCHED &&
        strstr(e.text, "/nonexistent"), "a missing configuration is reported: %s", e.text);
-    scheduler_announce(s, "t:", NULL);
+    scheduler_announce(s, "t:", false, NULL);
     ok(scheduler_partition(s, NULL, &p, &e) == -1 && e.code == ERR_SCHED &&
        strstr(e.text, "/nonexistent"), "it is reported for announced queries, too: %s", e.text);
     scheduler_close(s);
@@ -179,15 +223,15 @@ static void test_announce(struct scheduler *s)
     size_t n;
 
     large.nodes = 3, large.tasks = 5;
-    scheduler_announce(s, "nobody:", &large);
+    scheduler_announce(s, "nobody:", false, &large);
     ok(scheduler_partition(s, NULL, &p, &e) == 0 && p.nodes == 2,
        "an announced query of the partition is answered");
-    ok(scheduler_query(s, "nobody:", &states, &n, &e) == 0 && n == 0,
+    ok(scheduler_query(s, "nobody:", false, &states, &n, &e) == 0 && n == 0,
        "an announced query of jobs is answered");
     ok(scheduler_check(s, &large, &e) == -1 && strstr(e.text, "3 nodes"),
        "an announced check refuses a job that is too large");
     ok(scheduler_check(s, &large, &e) == -1, "the check refuses it again");
-    scheduler_announce(s, "nobody:", &large);
+    scheduler_announce(s, "nobody:", false, &large);
     ok(scheduler_check(s, &job, &e) == 0, "a job that was not announced is checked");
     ok(scheduler_partition(s, "short", &p, &e) == 0 && p.max_time_min == 10,
        "another partition is found after that");

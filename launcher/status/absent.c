@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "config.h"
+#include "launcher/status/absent.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "launcher/status/allocation_jobs.h"
+#include "src/clock.h"
+#include "src/log.h"
+
+#define PAUSE_S 1.0 /* between the two questions */
+#define SKEW_S 300  /* by which the clocks of two hosts may differ; munge accepts no more */
+
+struct absent {
+    struct run_status *s;
+    const struct ledger_entry *entry; /* or NULL */
+    const char *id;
+    bool found;
+};
+
+struct absents {
+    struct absent *list;
+    size_t count;
+};
+
+double absent_wait_s(void)
+{
+    const char *text = getenv("UNETCTL_ABSENT_S");
+
+    return text && *text ? atof(text) : ABSENT_S;
+}
+
+/* ---- whose job it is ---- */
+
+static bool has_prefix(const char *text, const char *prefix)
+{
+    return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+static bool is_near(time_t a, time_t b)
+{
+    return a && b && a >= b - SKEW_S && a <= b + SKEW_S;
+}
+
+bool absent_is_same(const struct absent_claim *c, const struct job_state *j)
+{
+    if (c->uid >= 0 && j->uid >= 0 && c->uid != j->uid)
+        return false;
+    if (strcmp(j->tag, c->tag) == 0 ||
+        (has_prefix(j->tag, c->study) &&
+         has_prefix(j->tag + strlen(c->study), ALLOCATION_JOBS_PREFIX)))
+        return true;
+    if (has_prefix(j->tag, "unetctl:"))
+        return false;
+    if (c->asked && j->submitted && j->submitted < c->asked - SKEW_S)
+        return false;
+    if (c->began && j->ended && j->ended < c->began - SKEW_S)
+        return false;
+    if (!*j->name || strcmp(j->name, c->name) == 0 || has_prefix(j->name, c->allocation))
+        return true;
+    /* Its name was changed, too. A requeued job has a new time of submission. */
+    return is_near(j->submitted, c->asked) || is_near(j->started, c->began) ||
+           (j->restarts > 0 && c->uid >= 0 && c->uid == j->uid);
+}
+
+/* Returns when the file was last written, or 0. */
+static time_t time_of(const char *folder, const char *name)
+{
+    char path[PATH_MAX + 16];
+    struct stat st;
+
+    snprintf(path, sizeof path, "%s%s%s", folder, *name ? "/" : "", name);
+    return *folder && stat(path, &st) == 0 ? st.st_mtime : 0;
+}
+
+/* Returns the last of jobs that has the run's number and is its job, or NULL. */
+static const struct job_state *find_same(const struct workspace *w, const struct absent *a,
+                                         const struct job_state *jobs, size_t njobs)
+{
+    const struct run_status *s = a->s;
+    char study[256], tag[256], name[160], allocation[160];
+    const struct absent_claim claim = {.study = study,
+                                       .tag = tag,
+                                       .name = name,
+                                       .allocation = allocation,
+                                       .uid = a->entry ? a->entry->uid : -1,
+                                       .asked = a->entry ? a->entry->asked : 0,
+                                       .began = time_of(s->attempt.path, "job")};
+    const struct job_state *found = NULL;
+
+    ledger_tag(&w->ledger, NULL, 0, study);
+    ledger_tag(&w->ledger, s->run.id,
+               s->attempt.number ? s->attempt.number : a->entry ? a->entry->attempt : 1, tag);
+    snprintf(name, sizeof name, "%s-%s", w->study.name, s->run.id);
+    snprintf(allocation, sizeof allocation, "%s-" ALLOCATION_JOBS_PREFIX, w->study.name);
+    for (size_t i = 0; i < njobs; i++)
+        if (strcmp(jobs[i].id, a->id) == 0 && absent_is_same(&claim, &jobs[i]))
+            found = &jobs[i];
+    return found;
+}
+
+/* ---- deciding ---- */
+
+/* Does the job serve other runs, too, as that of an allocation does? */
+static bool is_shared(const struct workspace *w, const struct absent *a)
+{
+    const struct ledger *l = &w->ledger;
+
+    for (size_t i = 0; i < l->count; i++)
+        if (strcmp(l->entries[i].job, a->id) == 0 &&
+            strcmp(l->entries[i].run, a->s->run.id) != 0)
+            return true;
+    return false;
+}
+
+/* Decides the run again with the job, which may be NULL. Its marker is read again, since the job
+ * may have ended meanwhile. */
+static int decide_again(const struct workspace *w, struct absent *a, const struct job_state *job,
+                        struct err *e)
+{
+    struct run_status *s = a->s;
+    int number = s->attempt.number;
+    struct job_state own;
+
+    if (run_dir_attempt(w->study.dir, s->run.id, &s->attempt, e))
+        return -1;
+    run_dir_progress(&s->attempt, &s->progress);
+    s->attempt.number = s->attempt.number ? s->attempt.number : number;
+    if (job) {
+        own = *job;
+        if (is_shared(w, a))
+            allocation_jobs_set_state(&own, &s->attempt);
+    }
+    run_status_decide(s, job ? &own : NULL, a->entry);
+    a->found = !s->absent;
+    return 0;
+}
+
+static int decide_found(const struct workspace *w, struct absents *all,
+                        const struct job_state *jobs, size_t njobs, struct err *e)
+{
+    for (size_t i = 0; i < all->count; i++) {
+        struct absent *a = &all->list[i];
+        const struct job_state *job = a->found ? NULL : find_same(w, a, jobs, njobs);
+        if (job && decide_again(w, a, job, e))
+            return -1;
+    }
+    return 0;
+}
+
+/* Returns the seconds since the submission, or since the run last wrote a file. */
+static double silence_s(const struct absent *a)
+{
+    time_t folder = time_of(a->s->attempt.path, "");
+    time_t record = time_of(a->s->attempt.path, "record.jsonl");
+    time_t last = a->entry ? a->entry->time : 0;
+
+    if (a->s->attempt.ran && folder > last)
+        last = folder;
+    if (record > last)
+        last = record;
+    return difftime(time(NULL), last);
+}
+
+static bool is_hidden(const struct workspace *w, const struct absent *a)
+{
+    long owner = a->entry && a->entry->uid >= 0 ? a->entry->uid : w->ledger.owner;
+
+    return owner >= 0 && owner != (long)getuid();
+}
+
+/* Decides a run whose job neither the queue nor the accounting has shown. */
+static int decide_unseen(const struct workspace *w, struct absent *a, bool hides, bool is_answered,
+                         struct err *e)
+{
+    struct run_status *s = a->s;
+    double silence = silence_s(a), wait = absent_wait_s();
+
+    if (decide_again(w, a, NULL, e))
+        return -1;
+    if (a->found) /* its marker has appeared */
+        return 0;
+    if (hides && is_hidden(w, a))
+        run_status_set(s, RUN_HIDDEN, "its state is hidden: this cluster shows users only their "
+                       "own jobs (PrivateData=jobs)");
+    else if (silence < wait)
+        run_status_set(s, RUN_UNSEEN, "Slurm does not show job %s; it was submitted, or wrote a "
+                       "file, %.0f s ago, and counts as lost after %.0f s", a->id, silence, wait);
+    else if (s->detail == RUN_LOST && !is_answered)
+        run_status_add(s, " (this cluster has no accounting that answers)");
+    return 0;
+}
+
+/* ---- asking ---- */
+
+static struct scheduler_ids list_ids(const struct absents *all, const char **ids)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < all->count; i++)
+        if (!all->list[i].found)
+            ids[n++] = all->list[i].id;
+    return (struct scheduler_ids){ids, n};
+}
+
+/* Asks the queue for the numbers of those that were not found yet. */
+static int ask_queue(struct workspace *w, struct scheduler *scheduler, struct absents *all,
+                     const char **ids, bool *hides, struct err *e)
+{
+    const struct scheduler_ids wanted = list_ids(all, ids);
+    struct job_state *jobs;
+    size_t njobs;
+
+    if (scheduler_lookup(scheduler, &wanted, &jobs, &njobs, hides, e))
+        return -1;
+    int rc = decide_found(w, all, jobs, njobs, e);
+    free(jobs);
+    return rc;
+}
+
+/* Asks the accounting likewise. One that does not answer is not an error. */
+static int ask_accounting(struct workspace *w, struct scheduler *scheduler, struct absents *all,
+                          const char **ids, bool *is_answered, struct err *e)
+{
+    const struct scheduler_ids wanted = list_ids(all, ids);
+    struct job_state *jobs;
+    size_t njobs;
+
+    if (scheduler_recall(scheduler, &wanted, &jobs, &njobs, is_answered, e)) {
+        log_debug("accounting: %s", e->text);
+        return 0;
+    }
+    int rc = decide_found(w, all, jobs, njobs, e);
+    free(jobs);
+    return rc;
+}
+
+static int ask_all(struct workspace *w, struct absents *all, const char **ids, bool *hides,
+                   bool *is_answered, struct err *e)
+{
+    struct scheduler *scheduler = workspace_scheduler(w, "slurm", e);
+
+    *is_answered = false;
+    if (!scheduler || ask_queue(w, scheduler, all, ids, hides, e))
+        return -1;
+    if (list_ids(all, ids).count) {
+        clock_sleep(PAUSE_S);
+        if (ask_queue(w, scheduler, all, ids, hides, e))
+            return -1;
+    }
+    return ask_accounting(w, scheduler, all, ids, is_answered, e);
+}
+
+/* Lists the absent runs of Slurm. A cancelled run is asked about only while its job may end. */
+static void gather(const struct workspace *w, struct run_status_list *list, struct absents *all)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        struct run_status *s = &list->runs[i];
+        const struct ledger_entry *entry =
+            s->absent ? ledger_find(&w->ledger, s->run.id, s->attempt.number) : NULL;
+        struct absent a = {s, entry, *s->attempt.job ? s->attempt.job : s->job, false};
+        const char *scheduler = entry ? entry->scheduler : s->scheduler;
+        if (!s->absent || (s->detail != RUN_LOST && silence_s(&a) >= absent_wait_s()))
+            continue;
+        if (strcmp(scheduler, "slurm") == 0 && *a.id)
+            all->list[all->count++] = a;
+        else if (strcmp(scheduler, "local") == 0 && run_status_is_others(s))
+            run_status_set(s, RUN_HIDDEN, "its state is hidden: it is in the local queue of this "
+                           "user");
+    }
+}
+
+int absent_resolve(struct workspace *w, struct run_status_list *list, struct err *e)
+{
+    struct absents all = {.list = calloc(list->count + 1, sizeof *all.list)};
+    const char **ids = calloc(list->count + 1, sizeof *ids);
+    bool hides = false, is_answered;
+    int rc = all.list && ids ? 0 : err_errno(e, ERR_INTERNAL, ENOMEM, "status");
+
+    if (rc == 0)
+        gather(w, list, &all);
+    if (all.count && ask_all(w, &all, ids, &hides, &is_answered, &list->reason)) {
+        list->unreachable = true;
+        for (size_t i = 0; i < all.count; i++)
+            if (!all.list[i].found)
+                run_status_set(all.list[i].s, RUN_UNASKED, "the scheduler is unreachable");
+    } else {
+        for (size_t i = 0; rc == 0 && i < all.count; i++)
+            if (!all.list[i].found)
+                rc = decide_unseen(w, &all.list[i], hides, is_answered, e);
+    }
+    free(all.list);
+    free(ids);
+    return rc;
+}
