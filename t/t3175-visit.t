@@ -1,0 +1,113 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# bench/gpu/visit around programs that hang, crash or are missing, and on machines that are not as
+# they should be. The whole of it is rehearsed by t/exhaustive/t3177-visit.t.
+# shellcheck disable=SC2016 # backquotes of Markdown
+# shellcheck source=t/lib.sh
+. "${srcdir:-$(dirname "$0")/..}/t/lib.sh"
+
+command -v python3 >/dev/null || skip_all "there is no python3"
+emulated=$builddir/trainer/backends/cuda/test
+[ -x "$emulated/unet-train" ] || skip_all "the unit tests are not built (make check-build)"
+visit=$srcdir/bench/gpu/visit
+unset UNET_GPUS
+export UNET_CUDNN=only UNET_CUDA_KERNELS=untried OMP_NUM_THREADS=1
+
+# A Python without torch, and nvidia-smi of a GPU with errors that another process uses.
+mkdir bin programs out
+ln -s "$emulated/unet-train" programs/unet-train
+printf '#!/bin/sh\nexec %s -S "$@"\n' "$(command -v python3)" >bin/python-bare
+cat >bin/nvidia-smi <<'END'
+#!/bin/sh
+case $1 in
+-L) echo "GPU 0: a GPU (UUID: GPU-0)" ;;
+--query-gpu=*) echo "a GPU, 580.1, 81559 MiB, 345 MHz, 1980 MHz, 700 W, 30, 3, Disabled" ;;
+--query-compute-apps=*) echo "4711, python, 40000 MiB" ;;
+esac
+END
+chmod +x bin/*
+export PYTHON=$TMP/bin/python-bare
+failure() { like out/failures.md "^- call 1, $1" "$2"; }
+
+# ---- where there is no GPU
+exits 77 "no GPU" env CUDA_VISIBLE_DEVICES='' OUT="$TMP/out" "$visit" --programs programs
+is "$(cat "$ERR")" "bench/gpu/visit: there is no GPU on this machine: CUDA: $(
+    CUDA_VISIBLE_DEVICES='' programs/unet-train devices --json | sed 's/.*"why_none":"CUDA: //; s/".*//')" \
+    "one line says why"
+if command -v nvidia-smi >/dev/null; then
+    skip "this machine may have a GPU" "neither programs nor nvidia-smi"
+else
+    exits 77 "neither programs nor nvidia-smi" env OUT="$TMP/out" "$visit" --programs empty
+    like "$ERR" 'no GPU on this machine: .*/empty has no unet-train: make gpu-visit packs it' \
+        "it says so"
+fi
+exits 2 "an unknown call" "$visit" 3
+exits 1 "an unknown phase" "$visit" --phases smoke,nothing --programs programs
+like "$ERR" '--phases nothing: there are environment, smoke' "the error lists all"
+
+# ---- programs that hang and crash
+printf '#!/bin/bash\ntrap "" TERM\nsetsid sleep 1234.5 &\nwhile :; do sleep 0.2; done\n' \
+    >programs/network
+printf '#!/bin/sh\n[ "$1" != --cases ] || { echo add 1; exit; }\nkill -SEGV $$\n' >programs/opcheck
+chmod +x programs/network programs/opcheck
+began=$SECONDS
+exits 1 "a phase that hangs and one that crashes" env OUT="$TMP/out" "$visit" --small \
+    --programs programs --phases smoke,correctness,opcheck --limit 27
+ok "end in time" test $((SECONDS - began)) -le 30
+failure "correctness: whole networks, part[ 0-9]*: (stopped after|no time)" "what hung is listed"
+failure "opcheck: op add: ended by SIGSEGV" "what crashed is listed, with its signal"
+like out/table.md '^- one step in bf16: 1 checks passed' "what passed is in the table"
+is "$(pgrep -f 'sleep 1234\.5' | wc -l)" 0 "no process is left, nor one in a session of its own"
+is "$(sed -n 's/.*"kind": "phase".*/phase/p' out/results.jsonl | wc -l)" 3 "all phases ran"
+
+# ---- machines that are not as they should be
+rm out/*
+exits 1 "another process, ECC errors, no torch" env PATH="$TMP/bin:$PATH" OUT="$TMP/out" "$visit" \
+    --programs programs --phases environment,torch_times --small --limit 40
+failure "environment: the GPU: 3 uncorrected ECC errors" "ECC errors are one line"
+failure "environment: the GPU: another process uses it: 4711, python, 40000 MiB" "a process is one"
+failure "environment: PyTorch: .*No module named 'torch'" "a missing torch is one"
+failure "torch_times: torch_times: PyTorch cannot be used" "and so is what needed it"
+is "$(grep -c "^- call" out/failures.md)" 4 "there are no others"
+exits 1 "a driver that is too old, and no OUT" env PATH="$TMP/bin:$PATH" EMULATE_DRIVER=12020 \
+    "$visit" --programs programs --phases smoke,environment --small --limit 40
+like "$OUT" '^- call 1, start: unet-train: .*the driver serves CUDA up to 12.2' "the driver is one line"
+like "$OUT" '^- call 1, start: results: OUT is not set; results are only printed' "OUT is one"
+like "$OUT" '"phase": "environment", "kind": "machine"' "the other phases ran"
+mkdir tiny
+full() { unshare -m sh -c 'mount -t tmpfs -o size=68k tmpfs tiny && head -c 60000 /dev/zero >tiny/0 &&
+    exec "$@"' sh env OUT="$TMP/tiny" "$visit" "$@"; }
+if unshare -m true 2>/dev/null; then
+    exits 1 "an OUT that is full" full --programs programs --phases smoke --small --limit 40
+    like "$OUT" '^- call 1, start: results: OUT=.*: No space left on device' "it is one line"
+    like "$OUT" '^- one step in bf16: 1 checks passed' "results are printed"
+else
+    skip "no rights to mount" "an OUT that is full"
+fi
+
+# ---- tables
+cat >results.jsonl <<'END'
+{"call":1,"phase":"","kind":"devices","found":{"devices":[{"kind":"gpu","name":"NVIDIA H100 80GB HBM3"}],"cuda":{"runtime":13000,"cudnn":91900,"nccl":22809}}}
+{"call":1,"phase":"ours_times","kind":"time","who":"ours bf16","mode":"train","case":[8,768,1024,16],"step_s":0.5,"flop":1,"bytes":1}
+{"call":2,"phase":"again","kind":"time","who":"ours bf16","mode":"train","case":[8,768,1024,16],"step_s":0.01,"flop":869.1e9,"bytes":14.5e9}
+{"call":1,"phase":"torch_times","kind":"time","who":"torch graph","mode":"train","case":[8,768,1024,16],"step_s":0.02}
+{"call":1,"phase":"torch_times","kind":"time","who":"torch eager","mode":"train","case":[8,768,1024,16],"step_s":0.03}
+{"call":1,"phase":"profile","kind":"kernel","which":"counted","name":"add","launches":2,"gpu__time_duration.sum":3000,"dram__bytes_read.sum":2e6,"dram__bytes_write.sum":1e6,"smsp__inst_executed.sum":1100000}
+{"call":1,"phase":"smoke","kind":"failure","what":"one step","error":"it broke"}
+END
+mkdir -p packed/counts
+n=0
+for kernel in add add adam add add adam; do
+    printf 'launch\t%s\t7\t256\t0\t8\t%d\t0\t0\t0\t0\t%d\t%d\n' $kernel \
+        $((n += 500000)) $((n / 5)) $((n / 10))
+done >packed/counts/8-256x256-2-bf16
+echo '{"steps":[{"case":"base 8, 768x1024, batch 16","dtype":"bf16","gpu":"H100","ours_ms":9.87}]}' \
+    >packed/predicted.json
+exits 0 "tables of results" env PROGRAMS=packed PYTHONDONTWRITEBYTECODE=1 \
+    PYTHONPATH="$srcdir/bench/gpu" python3 "$srcdir/bench/gpu/visitlib/tables.py" results.jsonl
+like "$OUT" '^NVIDIA H100 80GB HBM3, CUDA 13.0' "the GPU"
+like "$OUT" '^\| base 8, 768x1024, batch 16 \| 10 \| 4.83, 48 % \| 9.87 \| - \| - \| 30 \| 20 \| 2.00 \|' \
+    "our step: the last measurement, the roofline's share, the prediction, and PyTorch's best"
+like "$OUT" '^\| `add` \| 2 / 2 \| 3.0 \| 0 \| 3 / [0-9.]+ \| 1.1e\+06 / ' "a kernel beside its counts"
+like "$OUT" '^- call 1, smoke: one step: it broke' "failures"
+done_testing
