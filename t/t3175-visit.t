@@ -46,7 +46,7 @@ exits 1 "an unknown phase" "$visit" --phases smoke,nothing --programs programs
 like "$ERR" '--phases nothing: there are environment, smoke' "the error lists all"
 
 # ---- programs that hang and crash
-printf '#!/bin/bash\ntrap "" TERM\nsetsid sleep 1234.5 &\nwhile :; do sleep 0.2; done\n' \
+printf '#!/bin/bash\ntrap "" TERM\nsetsid sleep 1234.%s &\nwhile :; do sleep 0.2; done\n' $$ \
     >programs/network
 printf '#!/bin/sh\n[ "$1" != --cases ] || { echo add 1; exit; }\nkill -SEGV $$\n' >programs/opcheck
 chmod +x programs/network programs/opcheck
@@ -57,7 +57,7 @@ ok "end in time" test $((SECONDS - began)) -le 30
 failure "correctness: whole networks, part[ 0-9]*: (stopped after|no time)" "what hung is listed"
 failure "opcheck: op add: ended by SIGSEGV" "what crashed is listed, with its signal"
 like out/table.md '^- one step in bf16: 1 checks passed' "what passed is in the table"
-is "$(pgrep -f 'sleep 1234\.5' | wc -l)" 0 "no process is left, nor one in a session of its own"
+is "$(pgrep -f "sleep 1234\.$$" | wc -l)" 0 "no process is left, nor one in a session of its own"
 is "$(sed -n 's/.*"kind": "phase".*/phase/p' out/results.jsonl | wc -l)" 3 "all phases ran"
 
 # ---- machines that are not as they should be
@@ -110,4 +110,19 @@ like "$OUT" '^\| base 8, 768x1024, batch 16 \| 10 \| 4.83, 48 % \| 9.87 \| - \| 
     "our step: the last measurement, the roofline's share, the prediction, and PyTorch's best"
 like "$OUT" '^\| `add` \| 2 / 2 \| 3.0 \| 0 \| 3 / [0-9.]+ \| 1.1e\+06 / ' "a kernel beside its counts"
 like "$OUT" '^- call 1, smoke: one step: it broke' "failures"
+
+# ncu's output, with a column or a row for each metric.
+printf '==PROF== Connected\n"ID","Kernel Name","dram__bytes_read.sum"\n"","","byte"\n' >wide
+printf '"0","void add<int>(float *)","1,000"\n"1","void add<int>(float *)","24"\n' >>wide
+printf '"ID","Kernel Name","Metric Name","Metric Unit","Metric Value"\n' >long
+printf '"%d","add(float *)","%s.sum","x","%d"\n' 0 dram__bytes_read 1000 0 gpu__time_duration 5 \
+    1 dram__bytes_read 24 1 gpu__time_duration 6 >>long
+exits 0 "ncu's output is read" env PYTHONDONTWRITEBYTECODE=1 \
+    PYTHONPATH="$srcdir/bench/gpu:$srcdir/bench/gpu/visitlib" python3 - <<'PY'
+from reading import read_ncu
+wide, long = (read_ncu(open(name).read())["add"] for name in ("wide", "long"))
+assert wide == {"launches": 2, "dram__bytes_read.sum": 1024}, wide
+assert long == {**wide, "gpu__time_duration.sum": 11}, long
+assert read_ncu("==ERROR== no permission") == {}
+PY
 done_testing

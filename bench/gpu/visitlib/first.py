@@ -55,13 +55,13 @@ class First(Tools):
         libraries = [path for folder in self.libraries for path in glob.glob(folder + "/*.so*")]
         self.runner.keep([self.python, "-c", WARM, *sorted(libraries, key=library_order)])
         done = self.runner.run("PyTorch's versions", [self.python, "-c", VERSIONS])
+        self.has_torch = done.cut or not done.code
         if done.cut:
             self.results.failure(done.what, first_error(done), cut=True)
         elif done.code:
             self.no_torch = f"PyTorch cannot be used by {self.python}: {first_error(done)}"
             self.results.failure("PyTorch", self.no_torch)
         else:
-            self.has_torch = True
             self.results.add("versions", **json.loads(done.out))
 
     def inspect_gpu(self):
@@ -69,7 +69,7 @@ class First(Tools):
         asked = ("name,driver_version,memory.total,clocks.sm,clocks.max.sm,power.limit,"
                  "temperature.gpu,ecc.errors.uncorrected.volatile.total,mig.mode.current")
         done = self.runner.run("nvidia-smi",
-                               ["nvidia-smi", f"--query-gpu={asked}", "--format=csv,noheader"], 5)
+                               ["nvidia-smi", f"--query-gpu={asked}", "--format=csv,noheader"], 8)
         if done.code or done.cut:
             self.results.failure("the GPU's state", first_error(done))
             return
@@ -120,7 +120,7 @@ class First(Tools):
         listed = self.runner.run("parts of network", [path, "--list"], 10, self.ours)
         parts = listed.out.split() or [""]
         if self.small:
-            parts = parts[:6]
+            parts = parts[1:6] or parts
         commands = [self.command(f"whole networks, part {part}", "network", *part.split(), limit=20)
                     for part in parts]
         if self.has("cudnn_real"):

@@ -76,6 +76,7 @@ class Running:
             end_group(self.process, GRACE_S if cut else 0)
         self.deliver()
         code = self.process.returncode if self.process else 127
+        code = -signal.SIGKILL if code is None else code
         done = Done(self.command.what, code, self.text(0), self.text(1), self.seconds(), cut)
         for path in self.paths:
             os.unlink(path)
@@ -164,6 +165,7 @@ class Runner:
                 reap(pid)
             if not orphans:
                 return
+            time.sleep(0.02)
 
 
 def children():
@@ -181,7 +183,7 @@ def children():
 
 def reap(pid):
     try:
-        os.waitpid(pid, 0)
+        os.waitpid(pid, os.WNOHANG)
     except ChildProcessError:
         pass
 
@@ -195,15 +197,15 @@ def signal_one(pid, number):
 
 
 def end_group(process, grace_s=0):
-    """Ends the process and its group: first by SIGTERM, if there is a grace_s."""
-    if grace_s:
-        signal_one(-process.pid, signal.SIGTERM)
-        try:
-            process.wait(grace_s)
-        except subprocess.TimeoutExpired:
-            pass
-    signal_one(-process.pid, signal.SIGKILL)
-    process.wait()
+    """Ends the process and its group: first by SIGTERM, if there is a grace_s. A process that waits
+    for its GPU may not end by SIGKILL either, and is left behind."""
+    for number, seconds in ((signal.SIGTERM, grace_s), (signal.SIGKILL, 5)):
+        if seconds:
+            signal_one(-process.pid, number)
+            try:
+                process.wait(seconds)
+            except subprocess.TimeoutExpired:
+                pass
 
 
 class Results:
