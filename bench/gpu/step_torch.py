@@ -90,6 +90,7 @@ class Step:
         self.compute = self.loss if case.mode == "train" else self.logits
         if case.way in COMPILE_MODES:
             torch._dynamo.reset()  # or a limit on recompilation makes later cases eager
+            torch._dynamo.utils.counters.clear()
             self.compute = torch.compile(self.compute, mode=COMPILE_MODES[case.way],
                                          dynamic=False, fullgraph=True)
         self.run = self.capture() if case.way == "graph" else self.queue

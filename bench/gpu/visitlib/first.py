@@ -19,6 +19,7 @@ OFF = {"record": {"UNET_RECORD": "off"}, "cudnn": {"UNET_CUDNN": "off"},
        "overlap": {"UNET_RECORD": "off", "CUDA_LAUNCH_BLOCKING": "1"}}
 SWITCHES = (*OFF.values(), {**OFF["cudnn"], **OFF["record"]},
             {**OFF["cudnn"], **OFF["16 bits"], **OFF["record"]})
+COMPILED = "compile-graphs", "compile"
 METRICS = ("gpu__time_duration.sum", "dram__bytes_read.sum", "dram__bytes_write.sum",
            "smsp__inst_executed.sum", "smsp__issue_active.avg.pct_of_peak_sustained_active",
            "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum",
@@ -91,7 +92,7 @@ class First(Tools):
 
     def smoke(self):
         case = self.cases()[1]
-        done = self.runner.one(self.bench("one step in bf16", case, "bf16", steps=1, limit=15))
+        done = self.runner.one(self.bench("one step in bf16", case, "bf16", steps=1, limit=20))
         if not done.code and not done.cut:
             self.results.add("checks", what=done.what, checks=1, seconds=round(done.seconds, 2))
             return
@@ -176,9 +177,9 @@ class First(Tools):
     def ours_times(self):
         self.measure_ours(self.measurements_of_ours())
 
-    def torch_words(self, ways, modes=("train", "infer")):
+    def torch_words(self, ways, modes=("train", "infer"), cases=None):
         return [f"{way}:{mode}:{c.base}:{c.height}x{c.width}:{c.batch}:{c.steps}"
-                for mode in modes for way in ways for c in self.cases()]
+                for mode in modes for way in ways for c in cases or self.cases()]
 
     def torch_command(self, what, words_, *options):
         if self.no_torch:
@@ -218,7 +219,7 @@ class First(Tools):
         self.measure_torch("PyTorch", self.torch_words(("eager", "graph", "tf32")))
 
     def compile_times(self):
-        self.measure_torch("PyTorch compiled", self.torch_words(("compile-graphs", "compile")))
+        self.measure_torch("PyTorch compiled", self.torch_words(COMPILED))
 
     # ---- every op, while PyTorch compiles
 
@@ -231,14 +232,18 @@ class First(Tools):
             ops = ops[-3:]
         commands = [self.command(f"op {op}", "opcheck", "--check", "cuda", *op.split(),
                                  OMP_NUM_THREADS="2") for op in ops]
-        fill, words_ = "PyTorch fills its cache", self.torch_words(("compile-graphs", "compile"))
-        if self.has_torch:
-            commands.insert(0, self.torch_command(fill, words_, "--fill"))
-        for done in self.runner.each(commands, 9):
-            if done.what == fill:
-                self.torch_end(done, len(words_))
+        fills = self.fills() if self.has_torch else {}
+        for done in self.runner.each([*fills.values(), *commands], 8 + len(fills)):
+            if done.what in fills:
+                self.torch_end(done, 2 * len(COMPILED))
             else:
                 self.tap(done)
+
+    def fills(self):
+        """{name: command}: PyTorch compiles each case in a process of its own."""
+        names = {f"PyTorch compiles {name_case('steps', c)}": c for c in self.cases()}
+        return {name: self.torch_command(name, self.torch_words(COMPILED, cases=[c]), "--fill")
+                for name, c in names.items()}
 
     # ---- profile
 
@@ -256,7 +261,7 @@ class First(Tools):
             before, step = own_launches(counts)
             names = "|".join(sorted({launch.kernel for launch in step}))
             command = self.bench("ncu, counted step", Case(8, 256, 256, 2, 2), "bf16", steps=2,
-                                 UNET_CUDNN="only", **plain)
+                                 limit=35, UNET_CUDNN="only", **plain)
             self.ncu(ncu, "counted", command, "--kernel-name", f"regex:^({names})$",
                      "--launch-skip", str(before), "--launch-count", str(len(step)))
         else:

@@ -32,22 +32,23 @@ def wait_for(condition, seconds):
 class Visit(First):
     def ranks(self):
         """Two processes with NCCL, on one GPU where there is only one."""
-        done = self.do("NCCL, one rank", "comm_nccl", 1, limit=15)
-        self.tap(done)
-        epochs = 2 if self.small else 4
+        for ranks in sorted({1, min(self.gpus, 4)}):
+            self.tap(self.do(f"NCCL, ranks of a process: {ranks}", "comm_nccl", ranks, limit=15))
+        batch = 4 if self.small else 16  # few steps: the ranks take turns on one GPU
         for norm in ("none", "sync"):
-            one = (f"--epochs {epochs} --lr 0.01 --backend cuda --dtype f32 "
+            one = ("--epochs 2 --lr 0.01 --backend cuda --dtype f32 "
                    f"--set model.batch_norm={norm}").split()
-            alone = self.train(f"{norm} norm, one rank", f"ranks-{norm}-1", *one, "--batch-size", 8)
+            alone = self.train(f"{norm} norm, one rank", f"ranks-{norm}-1", *one,
+                               "--batch-size", 2 * batch)
             if not self.results.failures_of([self.runner.one(alone)]):
                 continue
             for record in ("on", "off"):
                 what, out = (f"{norm} norm, two ranks, UNET_RECORD={record}",
                              f"ranks-{norm}-{record}")
-                both = self.two(what, out, *one, "--batch-size", 4, UNET_RECORD=record)
+                both = self.two(what, out, *one, "--batch-size", batch, UNET_RECORD=record)
                 if self.results.failures_of(list(self.runner.each(both, 2))):
                     self.same_losses(what, f"ranks-{norm}-1", out)
-        self.lose_rank()
+        self.lose_rank(batch)
 
     def two(self, what, out, *words_, **env):
         """The commands of both ranks. Those of one GPU count as two hosts, or NCCL refuses them."""
@@ -74,10 +75,10 @@ class Visit(First):
         else:
             self.results.failure(what, f"losses differ from those of one rank by up to {worst:.4g}")
 
-    def lose_rank(self):
+    def lose_rank(self, batch):
         """Rank 1 is killed in training; rank 0 must end with exit code 5 and name it."""
         both = self.two("a killed rank", "ranks-lost", "--epochs", 100000, "--lr", "0.01",
-                        "--backend", "cuda", "--batch-size", 4)
+                        "--backend", "cuda", "--batch-size", batch)
         running = [self.runner.start(c) for c in both]
         record = f"{self.scratch}/ranks-lost/record.jsonl"
         try:

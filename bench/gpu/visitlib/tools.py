@@ -55,7 +55,7 @@ class Tools:
         self.gpus, self.no_ours, self.no_torch, self.has_torch = 1, "", "", False
         self.torch_seen = {}  # lines of each command of PyTorch
         runner.env = {"TMPDIR": scratch, "TORCHINDUCTOR_CACHE_DIR": scratch + "/inductor",
-                      "TRITON_CACHE_DIR": scratch + "/triton"}
+                      "TORCHINDUCTOR_COMPILE_THREADS": "4", "TRITON_CACHE_DIR": scratch + "/triton"}
         self.libraries = self.find_libraries()
 
     def find_libraries(self):
