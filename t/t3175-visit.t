@@ -38,7 +38,7 @@ if command -v nvidia-smi >/dev/null; then
     skip "this machine may have a GPU" "neither programs nor nvidia-smi"
 else
     exits 77 "neither programs nor nvidia-smi" env OUT="$TMP/out" "$visit" --programs empty
-    like "$ERR" 'no GPU on this machine: .*/empty has no unet-train: make gpu-visit packs it' \
+    like "$ERR" 'no GPU was found on this machine: .*/empty has no unet-train: make gpu-visit packs it' \
         "it says so"
 fi
 exits 2 "an unknown call" "$visit" 3
@@ -69,12 +69,13 @@ is "$(grep -c '"kind": "phase"' out/results.jsonl)" 2 "both phases have their ti
 # ---- machines that are not as they should be
 rm out/*
 exits 1 "another process, ECC errors, no torch" env PATH="$TMP/bin:$PATH" OUT="$TMP/out" "$visit" \
-    --programs programs --phases environment,torch_times --small --limit 40
+    --programs programs --phases environment,torch_times --small --limit 40 --first lost.jsonl
 failure "environment: the GPU: 3 uncorrected ECC errors" "ECC errors are one line"
 failure "environment: the GPU: another process uses it: 4711, python, 40000 MiB" "a process is one"
 failure "environment: PyTorch: .*No module named 'torch'" "a missing torch is one"
 failure "torch_times: torch_times: PyTorch cannot be used" "and so is what needed it"
-is "$(grep -c "^- call" out/failures.md)" 4 "there are no others"
+failure "start: results of the first call: lost.jsonl: No such file" "a lost file is one"
+is "$(grep -c "^- call" out/failures.md)" 5 "there are no others"
 exits 1 "a driver that is too old, and no OUT" env PATH="$TMP/bin:$PATH" EMULATE_DRIVER=12020 \
     "$visit" --programs programs --phases smoke,environment --small --limit 40
 like "$OUT" '^- call 1, start: unet-train: .*the driver serves CUDA up to 12.2' "the driver is one line"
@@ -100,6 +101,7 @@ cat >results.jsonl <<'END'
 {"call":1,"phase":"torch_times","kind":"time","who":"torch eager","mode":"train","case":[8,768,1024,16],"step_s":0.03}
 {"call":1,"phase":"profile","kind":"kernel","which":"counted","name":"add","launches":2,"gpu__time_duration.sum":3000,"dram__bytes_read.sum":2e6,"dram__bytes_write.sum":1e6,"smsp__inst_executed.sum":1100000}
 {"call":1,"phase":"smoke","kind":"failure","what":"one step","error":"it broke"}
+{"call":1,"phase":"smoke","kind":"fai
 END
 mkdir -p packed/counts
 n=0
@@ -109,8 +111,7 @@ for kernel in add add adam add add adam; do
 done >packed/counts/8-256x256-2-bf16
 echo '{"steps":[{"case":"base 8, 768x1024, batch 16","dtype":"bf16","gpu":"H100","ours_ms":9.87}]}' \
     >packed/predicted.json
-exits 0 "tables of results" env PROGRAMS=packed PYTHONDONTWRITEBYTECODE=1 \
-    PYTHONPATH="$srcdir/bench/gpu" python3 "$srcdir/bench/gpu/visitlib/tables.py" results.jsonl
+exits 0 "tables of results" "$visit" --programs packed --tables results.jsonl
 like "$OUT" '^NVIDIA H100 80GB HBM3, CUDA 13.0' "the GPU"
 like "$OUT" '^\| base 8, 768x1024, batch 16 \| 10 \| 4.83, 48 % \| 9.87 \| - \| - \| 30 \| 20 \| 2.00 \|' \
     "our step: the last measurement, the roofline's share, the prediction, and PyTorch's best"

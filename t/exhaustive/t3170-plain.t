@@ -71,6 +71,6 @@ if command -v nvidia-smi >/dev/null; then
 else
     exits 77 "a visit with these programs, without a GPU" env OUT="$TMP/out" \
         tree/bench/gpu/visit --programs tree/plain-build
-    like "$ERR" 'there is no GPU on this machine: ' "says so"
+    like "$ERR" 'no GPU was found on this machine: ' "says so"
 fi
 done_testing

@@ -1,19 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Tables in Markdown of what bench/gpu/visit recorded.
-
-usage: tables.py RESULTS.jsonl ...    (of the first call, and of the second)
-
-One table of training steps and one of inference (ours beside PyTorch's, the roofline and what was
-predicted), one of kernels (measured beside counted), checks, and the list of failures with the
-first error of each. $PROGRAMS (gpu-visit) has predictions and counts: make gpu-visit packs them."""
+"""Tables in Markdown of what bench/gpu/visit recorded: training steps and inference (ours beside
+PyTorch's, the roofline and what was predicted), kernels (measured beside counted), checks, and the
+list of failures with the first error of each."""
 
 import collections
 import json
-import os
 import re
-import sys
 
 from predict import GPUS, SECTOR, read_step
+from reading import parse_json
 
 # Shares of the data sheet's rates that large copies and products reach on an H100.
 MEMORY, PRODUCTS = 0.895, 0.657
@@ -26,8 +21,9 @@ TIME = "gpu__time_duration.sum"
 
 
 def read(path):
+    """The lines of results.jsonl, except the one in which a visit was ended."""
     with open(path, encoding="utf-8") as f:
-        return [json.loads(line) for line in f if line.strip()]
+        return [line for line in map(parse_json, f) if line]
 
 
 def gpu_of(lines):
@@ -197,16 +193,3 @@ def failures(lines):
             where = f"call {line['call']}, {line['phase'] or 'start'}"
             text.append(f"- {where}: {line['what']}: {line['error']}")
     return "\n".join(text if len(text) > 2 else ["No failures."]) + "\n"
-
-
-def main():
-    lines = [line for path in sys.argv[1:] for line in read(path)]
-    if not lines:
-        sys.exit(__doc__.split("\n\n")[1])
-    programs = os.environ.get("PROGRAMS", "gpu-visit")
-    print(table(lines, programs))
-    print(failures(lines))
-
-
-if __name__ == "__main__":
-    main()

@@ -47,8 +47,9 @@ def under(tool, command):
 
 
 class Tools:
-    def __init__(self, programs, scratch, runner, results, small, first):
-        self.programs, self.scratch, self.small, self.first = programs, scratch, small, first
+    def __init__(self, programs, scratch, runner, results, small):
+        self.programs, self.scratch, self.small = programs, scratch, small
+        self.first = []  # lines of the first call
         self.runner, self.results = runner, results
         self.python = os.environ.get("PYTHON", sys.executable)
         self.ours = {"HOME": scratch, "XDG_CACHE_HOME": scratch + "/cache"}
