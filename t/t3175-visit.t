@@ -62,9 +62,16 @@ ok "end in time" test $((SECONDS - began)) -le 20
 failure "correctness: whole networks, part 1: stopped after" "what hung is listed"
 failure "correctness: cuDNN takes our descriptors: ended by SIGSEGV" \
     "what crashed is listed, with its signal"
-like out/table.md '^- one step in bf16: 1 checks passed' "the next phase ran"
+like out/table.md '^- steps in bf16: 1 checks passed' "the next phase ran"
 is "$(pgrep -f "sleep 1234\.$$" | wc -l)" 0 "no process is left, nor one in a session of its own"
 is "$(grep -c '"kind": "phase"' out/results.jsonl)" 2 "both phases have their time"
+
+# ---- a step that fails with a switch on
+rm out/*
+exits 1 "replays that fail" env OUT="$TMP/out" EMULATE_FAULT="cudaGraphLaunch 1" "$visit" --small \
+    --programs programs --phases smoke --limit 60
+failure "smoke: steps in bf16: unet-train: error: .*cudaGraphLaunch failed" "their error is listed"
+failure "smoke: steps in bf16: it passes with UNET_RECORD=off; the phases" "the switch is found"
 
 # ---- machines that are not as they should be
 rm out/*
@@ -87,7 +94,7 @@ full() { unshare -m sh -c 'mount -t tmpfs -o size=68k tmpfs tiny && head -c 6000
 if unshare -m true 2>/dev/null; then
     exits 1 "an OUT that is full" full --programs programs --phases smoke --small --limit 40
     like "$OUT" '^- call 1, start: results: OUT=.*: No space left on device' "it is one line"
-    like "$OUT" '^- one step in bf16: 1 checks passed' "results are printed"
+    like "$OUT" '^- steps in bf16: 1 checks passed' "results are printed"
 else
     skip "no rights to mount" "an OUT that is full"
 fi

@@ -91,16 +91,17 @@ class First(Tools):
     # ---- smoke
 
     def smoke(self):
+        """Three steps: the first queues, the second is recorded, the third replayed."""
         case = self.cases()[1]
-        done = self.runner.one(self.bench("one step in bf16", case, "bf16", steps=1, limit=20))
+        done = self.runner.one(self.bench("steps in bf16", case, "bf16", steps=3, limit=20))
         if not done.code and not done.cut:
             self.results.add("checks", what=done.what, checks=1, seconds=round(done.seconds, 2))
             return
         self.results.failure(done.what, first_error(done), cut=done.cut)
-        one = {"steps": 1, "limit": 12}
-        commands = [self.bench(f"one step in bf16 with {words(env)}", case, "bf16", **one, **env)
+        one = {"steps": 3, "limit": 12}
+        commands = [self.bench(f"steps in bf16 with {words(env)}", case, "bf16", **one, **env)
                     for env in SWITCHES]
-        commands.append(self.bench("one step in f32", case, "f32", **one))
+        commands.append(self.bench("steps in f32", case, "f32", **one))
         passed = set()
         for done in self.runner.each(commands, 4):
             failed = done.code or done.cut
@@ -108,9 +109,9 @@ class First(Tools):
                              error=first_error(done) if failed else "")
             passed |= set() if failed else {done.what}
         for env in SWITCHES:
-            if f"one step in bf16 with {words(env)}" in passed:
+            if f"steps in bf16 with {words(env)}" in passed:
                 self.ours.update(env)
-                self.results.failure("one step in bf16", f"it passes with {words(env)}; the phases "
+                self.results.failure("steps in bf16", f"it passes with {words(env)}; the phases "
                                      "after this one use that")
                 return
 
