@@ -42,8 +42,9 @@ flop=$(python3 -c 'from predict import *
 print("%.3f" % (sum(op.flop for op in unet(2, "fp32", 8, 64, 64).ops) * 1e-9))')
 exits 0 "the same network here" env UNET_CUDNN=only UNET_CUDA_KERNELS=untried \
     "$builddir/trainer/backends/cuda/test/unet-train" bench --backend cuda --base 8 --size 64x64 \
-    --batch-size 2 --threads 1 --steps 1 --warmup 0
+    --batch-size 2 --threads 1 --steps 3 --warmup 0
 like "$OUT" "^plan  $flop GFLOP" "has the same number of operations"
+like "$OUT" '^step +([0-9.]+) s \(median\), \1 s \(least\)' "steps that a GPU queues have their mean"
 
 # Two steps of two kernels, with one image and with two: sums over each kernel's launches.
 for batch in 1 2; do

@@ -2,7 +2,8 @@
 """Predicts the time of a training step on GPUs, for networks in PyTorch or TensorFlow and for ours.
 
 usage: predict.py --calibration
-       predict.py [--gpus H100,...] [--steps BASE:HEIGHTxWIDTH:BATCH,...] [--kernels N]
+       predict.py [--gpus H100,...] [--steps BASE:HEIGHTxWIDTH:BATCH,...] [--dtypes f32,bf16]
+                  [--kernels N | --json]
 
 Nothing is measured here, and no GPU is needed. A step is a list of ops, each of which reads its
 inputs and writes its results once. An op takes the longer of its products at the GPU's dense rate
@@ -13,9 +14,10 @@ rows that were held out of it.
 Our step runs in the interpreter of PTX (t/ptx) with two small batches and is scaled to the wanted
 one; cuDNN's convolutions in it are ops as above (bench/gpu/traffic). It needs nvcc, and the
 programs that `make predict` builds; srcdir and builddir are in the environment. --kernels also
-prints the N kernels that take longest."""
+prints the N kernels that take longest; --json prints our steps' times for bench/gpu/visit."""
 import argparse
 import collections
+import json
 import math
 import os
 import subprocess
@@ -449,18 +451,32 @@ def parts_of_ours(counter, case, dtype, name, c):
                    op_seconds(op, kind, gpu, c._replace(launch=IN_GRAPH)))
 
 
-def print_steps(cases, names, c, kernels):
+def predict_ours(cases, dtypes, names, c):
+    """{(case, dtype, GPU): the parts of our step}"""
     counter = Counter()
-    runs = [(case, dtype, name) for case in cases for dtype in MODEL_TYPE for name in names
+    runs = [(case, dtype, name) for case in cases for dtype in dtypes for name in names
             if dtype == "f32" or name != "V100"]
     counter.compile()
-    counts = dict.fromkeys((case, dtype, n) for case, dtype, _ in runs for n in case.batches)
-    counter.check.in_parallel(counter.run, counts)
-    ours = {run: list(parts_of_ours(counter, *run, c)) for run in runs}
+    # Cases with the same filters have the same counts.
+    counts = {(case.base, dtype, n): (case, dtype, n) for case, dtype, _ in runs
+              for n in case.batches}
+    counter.check.in_parallel(counter.run, counts.values())
+    return {run: list(parts_of_ours(counter, *run, c)) for run in runs}
+
+
+def print_json(ours):
+    print(json.dumps({"steps": [
+        {"case": case.text, "dtype": dtype, "gpu": name, "launches": len(parts),
+         "ours_ms": 1e3 * sum(p.expected for p in parts)}
+        for (case, dtype, name), parts in ours.items()]}))
+
+
+def print_steps(ours, cases, dtypes, names, c, kernels):
     print("| predicted ms (bound) |" + "".join(f" {name}: ours | PyTorch |" for name in names) +
           "\n|---|" + "---|---|" * len(names))
     for case in cases:
-        for dtype, kind in MODEL_TYPE.items():
+        for dtype in dtypes:
+            kind = MODEL_TYPE[dtype]
             step, cells = unet(case.batch, kind, case.base, case.height, case.width), []
             for name in names:
                 parts = ours.get((case, dtype, name))
@@ -472,7 +488,8 @@ def print_steps(cases, names, c, kernels):
                     cells.append(f"{1e3 * late:.2f} ({1e3 * bound:.2f})")
             print(f"| {case.text}, {dtype} | {' | '.join(cells)} |")
     if kernels:
-        print_kernels(ours[runs[-1]], kernels, f"{runs[-1][0].text}, {runs[-1][1]}, {runs[-1][2]}")
+        (case, dtype, name), parts = list(ours.items())[-1]
+        print_kernels(parts, kernels, f"{case.text}, {dtype}, {name}")
 
 
 def print_kernels(parts, most, title):
@@ -493,14 +510,21 @@ def main():
     parser.add_argument("--calibration", action="store_true")
     parser.add_argument("--gpus", default="V100,A100,H100,H200")
     parser.add_argument("--steps", default="64:256x256:8,8:256x256:8")
+    parser.add_argument("--dtypes", default=",".join(MODEL_TYPE))
     parser.add_argument("--kernels", type=int, default=0)
+    parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
     constants = fit([row for row in ROWS if row.fit])
     if args.calibration:
         print_calibration(constants)
+        return
+    cases = [Case(text) for text in args.steps.split(",")]
+    names, dtypes = args.gpus.split(","), args.dtypes.split(",")
+    ours = predict_ours(cases, dtypes, names, constants)
+    if args.json:
+        print_json(ours)
     else:
-        print_steps([Case(text) for text in args.steps.split(",")], args.gpus.split(","), constants,
-                    args.kernels)
+        print_steps(ours, cases, dtypes, names, constants, args.kernels)
 
 
 if __name__ == "__main__":

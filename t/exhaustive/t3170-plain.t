@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # The plain build for a machine with a GPU and no packages: it is built from the sources alone, its
-# YAML agrees with libyaml's, and its scripts say if there is no GPU.
-# shellcheck disable=SC2016 # eval's and awk's dollars
+# YAML agrees with libyaml's, and bench/gpu/visit takes its programs.
+# shellcheck disable=SC2016 # awk's dollars
 # shellcheck source=t/lib.sh
 . "${srcdir:-$(dirname "$0")/../..}/t/lib.sh"
 
@@ -66,35 +66,11 @@ ok "what a build without CUDA says of GPUs" cc -I. -I"$srcdir" -o why why.c \
 exits 0 "there is none" ./why
 like "$OUT" 'built without CUDA; build it with ./configure --with-cuda=DIR' "and how to have some"
 
-# The script around the checks is run with other programs in their place; it ends in time whatever
-# they do.
-mkdir -p hangs/bin hangs/cuda/bin
-printf '#!/bin/sh\necho "GPU 0: none"\n' >hangs/bin/nvidia-smi
-printf '#!/bin/sh\necho ok 1\necho 1..1\n' | tee hangs/opcheck hangs/comm_nccl >hangs/cudnn_real
-printf '#!/bin/bash\necho ok 1\necho not ok 2\n[ -n "$UNDER" ] || { echo 1..2; exit 1; }\n[ "$UNDER" = memcheck ] || exit 0\ntrap "" TERM\nwhile :; do sleep 0.1; done\n' >hangs/network
-printf '#!/bin/bash\nexport UNDER=$2\nshift 4\nexec "$@"\n' >hangs/cuda/bin/compute-sanitizer
-chmod +x hangs/opcheck hangs/comm_nccl hangs/cudnn_real hangs/network hangs/bin/nvidia-smi \
-    hangs/cuda/bin/compute-sanitizer
-began=$SECONDS
-exits 1 "the checks where one never ends" env PATH="$TMP/hangs/bin:/usr/bin:/bin" \
-    CUDA="$TMP/hangs/cuda" LIMIT=20 \
-    bash "$srcdir/bench/gpu/check" hangs
-took=$((SECONDS - began))
-like "$OUT" '^CUT: no access out of bounds \(memcheck\): more than 6 s \(1 checks until then\)' \
-    "tell which was cut"
-like "$OUT" '^    not ok 2' "with what it found"
-like "$OUT" '^ok: no race in shared memory' "go on with the next"
-like "$OUT" '^FAILED: whole networks .*: exit code 1' "tell what failed apart from that"
-like "$ERR" 'not all of it was checked: no access out of bounds' "and that not all was checked"
-ok "and end in time" test $took -le 25
-
 if command -v nvidia-smi >/dev/null; then
     skip "this machine may have a GPU" "without a GPU"
 else
-    exits 77 "the benchmark without a GPU" tree/bench/gpu/run.sh
-    like "$ERR" 'there is no GPU on this machine: nvidia-smi says: .*; nothing was measured' \
-        "says so"
-    exits 77 "the checks without a GPU" tree/bench/gpu/check
-    like "$ERR" 'skipped: there is no GPU' "say so"
+    exits 77 "a visit with these programs, without a GPU" env OUT="$TMP/out" \
+        tree/bench/gpu/visit --programs tree/plain-build
+    like "$ERR" 'no GPU was found on this machine: ' "says so"
 fi
 done_testing

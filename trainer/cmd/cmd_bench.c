@@ -63,7 +63,8 @@ static const struct cli_option options[] = {
 
 static const char details[] =
     "Images are synthetic and in memory. img_per_s is the batch divided by the median time of a\n"
-    "step. With cuda, --per-op times the GPU, otherwise the processor.\n"
+    "step; with cuda, by the mean, as the GPU computes steps after they were queued. With cuda,\n"
+    "--per-op times the GPU, otherwise the processor.\n"
     "\n"
     "  unet-train bench --base 8 --size 768x1024 --batch-size 4 --threads 2 --json\n"
     "\n"
@@ -102,18 +103,22 @@ static int run_step(struct network *n, struct optim *o, struct err *e)
 }
 
 /* Runs the warm-up steps and the timed ones. Sets seconds and cpu_seconds, the processor time of
- * all threads, of each timed step. */
+ * all threads, of each timed step. A device computes steps after they were queued, so that only all
+ * of them together show its speed: each then has their mean. */
 static int time_steps(struct network *n, const struct network_config *c, struct optim *o,
                       double *seconds, double *cpu_seconds, struct err *e)
 {
-    double loss = 0;
+    double loss = 0, first = 0;
 
     for (long i = 0; i < opt_warmup + opt_steps; i++) {
         if (i < DEVICE_SLOTS && bench_rounds_fill(n, c, o != NULL, (int)opt_batch, e))
             return -1;
+        if (i == opt_warmup && network_wait(n, &loss, e))
+            return -1;
         if (opt_per_op && i == opt_warmup)
             network_time_ops(n);
         double began = clock_now(), cpu = clock_cpu();
+        first = i == opt_warmup ? began : first;
         if (run_step(n, o, e))
             return -1;
         if (i >= opt_warmup) {
@@ -121,12 +126,18 @@ static int time_steps(struct network *n, const struct network_config *c, struct 
             cpu_seconds[i - opt_warmup] = clock_cpu() - cpu;
         }
     }
-    return network_wait(n, &loss, e);
+    if (network_wait(n, &loss, e))
+        return -1;
+    double mean = (clock_now() - first) / (double)opt_steps;
+    for (long i = 0; i < opt_steps && network_device(n); i++)
+        seconds[i] = mean;
+    return 0;
 }
 
-static void print_speed(const struct network *n, const struct network_config *c, double *seconds,
-                  double *cpu_seconds, double startup_s)
+static int print_speed(struct network *n, const struct network_config *c, double *seconds,
+                       double *cpu_seconds, double startup_s, struct err *e)
 {
+    double flop, bytes;
     double mean = 0, squares = 0, least = INFINITY, batch = (double)opt_batch;
     struct rusage usage;
 
@@ -147,19 +158,22 @@ static void print_speed(const struct network *n, const struct network_config *c,
                "%.6f s of processor time\n",
                batch / median, mean, spread, median, least, cpu);
         printf("peak  %.1f MiB\n", (double)usage.ru_maxrss / 1024);
-        return;
+        return 0;
     }
+    if (network_count(n, strcmp(opt_mode, "train") == 0, (int)opt_batch, &flop, &bytes, e))
+        return -1;
     printf("{\"schema\":1,\"model\":\"%s\",\"base\":%ld,\"depth\":%ld,\"channels\":%ld,\"classes\":"
            "%ld,"
            "\"height\":%d,\"width\":%d,\"batch_size\":%ld,\"mode\":\"%s\",\"dtype\":\"%s\","
            "\"threads\":%d,\"backend\":\"%s\",\"steps\":%ld,\"warmup\":%ld,\"img_per_s\":%.6g,"
            "\"img_per_s_mean\":%.6g,\"img_per_s_196sd\":%.6g,\"step_s_median\":%.9g,"
            "\"step_s_min\":%.9g,\"step_cpu_s_median\":%.9g,\"startup_s\":%.6g,"
-           "\"peak_rss_mib\":%.1f}\n",
+           "\"flop\":%.9g,\"bytes\":%.9g,\"peak_rss_mib\":%.1f}\n",
            opt_model, opt_base, opt_depth, opt_channels, opt_classes, c->height, c->width,
            opt_batch, opt_mode, opt_dtype, c->threads, network_backend(n), opt_steps, opt_warmup,
-           batch / median, mean, spread, median, least, cpu, startup_s,
+           batch / median, mean, spread, median, least, cpu, startup_s, flop, bytes,
            (double)usage.ru_maxrss / 1024);
+    return 0;
 }
 
 /* Returns the peak rates of the first visible GPU (0 if unknown), or of one core for a network on
@@ -240,7 +254,7 @@ static int run_bench(int noperands, char **operands, int nrest, char **rest, str
     double startup_s = clock_now() - began;
     rc = time_steps(n, &c, o, seconds, seconds + opt_steps, e);
     if (rc == 0)
-        print_speed(n, &c, seconds, seconds + opt_steps, startup_s);
+        rc = print_speed(n, &c, seconds, seconds + opt_steps, startup_s, e);
     if (rc == 0 && network_device(n) && !opt_json)
         rc = print_roofline(n, o != NULL, seconds, e);
     if (rc == 0 && opt_per_op) {
