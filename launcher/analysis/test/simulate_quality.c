@@ -54,8 +54,8 @@ static void study(size_t i, uint64_t number, double *values)
             best = counts[k];
         if (k == 0)
             continue;
-        holds |= lower && d->iou[k] == DECISION_IOU_HOLDS;
-        falls |= !(lower && design.fall > DECISION_IOU_MARGIN) && d->iou[k] == DECISION_IOU_FALLS;
+        holds |= lower && d->quality[k].state == QUALITY_HOLDS;
+        falls |= !(lower && design.fall > DECISION_IOU_MARGIN) && d->quality[k].state == QUALITY_FALLS;
     }
     values[HOLDS] = holds;
     values[FALLS] = falls;
