@@ -3,8 +3,8 @@
  *
  *   simulate.t [--studies N] [--jobs N] [--table] [AREA ...]
  *
- * Without --table, each promise of each case is a check. make check does that with few studies, make
- * simulate prints the tables with many, and fails as well when a promise is broken. */
+ * Without --table, each promise of each case is a check. make check does that with few studies,
+ * make simulate prints the tables with many, and fails as well when a promise is broken. */
 #include "config.h"
 #include "launcher/analysis/test/simulate.h"
 
@@ -23,7 +23,9 @@
 #define STUDIES 40      /* per case, in make check */
 #define TOLERANCE 3     /* standard errors by which a promise may be missed */
 
-static const struct simulate_area *const areas[] = {&simulate_speedup, &simulate_quality};
+static const struct simulate_area *const areas[] = {
+    &simulate_speedup, &simulate_efficiency, &simulate_quality, &simulate_collapse,
+    &simulate_pairs, &simulate_needed};
 #define NAREAS (sizeof areas / sizeof *areas)
 
 struct options {
@@ -168,8 +170,8 @@ static void print_head(const struct simulate_area *a, size_t studies)
     putchar('\n');
 }
 
-/* Prints a row of the table: value, standard error in brackets, "*" if nothing is promised here, "!"
- * if the promise is broken, and the number of studies if not all made the statement. */
+/* Prints a row of the table: value, standard error in brackets, "*" if nothing is promised here,
+ * "!" if the promise is broken, and the number of studies if not all made the statement. */
 static void print_row(double *all, const struct simulate_area *a, size_t studies, size_t i)
 {
     char name[160];

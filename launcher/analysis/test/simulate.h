@@ -45,7 +45,8 @@ struct simulate_area {
 };
 
 /* Each is defined in simulate_NAME.c, and listed in simulate.c. */
-extern const struct simulate_area simulate_speedup, simulate_quality;
+extern const struct simulate_area simulate_collapse, simulate_efficiency, simulate_needed,
+    simulate_pairs, simulate_quality, simulate_speedup;
 
 /* What a study is made of. */
 struct simulate_design {
@@ -64,6 +65,7 @@ struct simulate_design {
     double collapse;          /* probability that a run on more GPUs than the base collapses */
     double resolution;        /* qualities are rounded to multiples of this; 0: not rounded */
     bool one_seed;            /* the engine ignores the seed: all runs of a count are equal */
+    bool shared_seeds;        /* what a seed has is the same for all engines of a study */
 };
 
 /* Adds the runs of a study to table. */

@@ -58,7 +58,7 @@ void simulate_fill(struct results *table, const struct simulate_design *d, const
         for (long k = 1; k <= d->runs; k++) {
             long seed = d->one_seed ? 1 : k;
             struct draw of_run = {base, study, (uint64_t)(d->counts[i] * 1000 + seed)},
-                        of_seed = {base, study, (uint64_t)seed},
+                        of_seed = {d->shared_seeds ? 0 : base, study, (uint64_t)seed},
                         of_time = {base, study, (uint64_t)(d->counts[i] * 1000 + k)};
             struct result *r = table_add(table, engine, d->counts[i], k,
                                          draw_time(d, d->counts[i], &of_time, &of_seed));

@@ -17,6 +17,14 @@ static const struct law laws[] = {
     {"no change", {.scatter = 0.002, .scatter_seed = 0.004}},
     {"-0.01 from 2 GPUs", {.scatter = 0.002, .scatter_seed = 0.004, .fall = 0.01, .falls_from = 2}},
     {"-0.01 from 2 GPUs, scatter 0.01", {.scatter = 0.01, .fall = 0.01, .falls_from = 2}},
+    {"-0.01 from 2 GPUs, scatter 0.003, 2 decimals",
+     {.scatter = 0.003, .fall = 0.01, .falls_from = 2, .resolution = 0.01}},
+    {"-0.01 from 2 GPUs, scatter 0.01, 2 decimals",
+     {.scatter = 0.01, .fall = 0.01, .falls_from = 2, .resolution = 0.01}},
+    {"-0.01 from 2 GPUs, scatter 0.0005, 3 decimals",
+     {.scatter = 0.0005, .fall = 0.01, .falls_from = 2, .resolution = 0.001}},
+    {"-0.01 from 2 GPUs, seeds ignored",
+     {.scatter = 0.005, .fall = 0.01, .falls_from = 2, .one_seed = true}},
     {"-0.05 from 4 GPUs", {.scatter = 0.002, .scatter_seed = 0.004, .fall = 0.05, .falls_from = 4}},
 };
 static const long runs[] = {2, 3, 6, 12};
