@@ -161,11 +161,17 @@ int compare_quality(struct comparison *c, const struct result *a, size_t na,
     return rc;
 }
 
+/* Returns the relative error of the ratio by rounding, half a step on each side. */
+static double ratio_rounding(const struct comparison *c)
+{
+    return 0.5 * (c->resolution / c->a + c->resolution / c->b);
+}
+
 /* Sets the interval of the ratio, widened by the resolution of the times and to hold the ratio of
  * the medians, which need not lie in the interval of another ratio. */
 static void set_ratio(struct comparison *c, struct interval i)
 {
-    double ratio = c->a / c->b, rounding = c->resolution / c->a + c->resolution / c->b;
+    double ratio = c->a / c->b, rounding = ratio_rounding(c);
 
     c->interval = (struct interval){fmax(0, fmin(i.low * (1 - rounding), ratio)),
                                     fmax(i.high * (1 + rounding), ratio), INTERVAL_LEVEL,
@@ -181,7 +187,7 @@ static void test_pair_ratios(struct comparison *c, const struct sides *s)
     c->n = s->npairs;
     c->df = t.df;
     c->sd = stat_stddev(s->pairs, s->npairs);
-    c->p = correct_p(c, student_p(&t, c->resolution / c->a + c->resolution / c->b));
+    c->p = correct_p(c, student_p(&t, ratio_rounding(c)));
     set_ratio(c, (struct interval){exp(t.interval.low), exp(t.interval.high), INTERVAL_LEVEL,
                                    INTERVAL_PAIRS});
 }
@@ -196,7 +202,7 @@ static void test_ratio(struct comparison *c, const struct sides *s)
     if (!interval_is_known(&i))
         return;
     c->test = COMPARE_FIELLER;
-    c->p = correct_p(c, student_ratio_p(s->a, s->na, s->b, s->nb, c->resolution));
+    c->p = correct_p(c, student_ratio_p(s->a, s->na, s->b, s->nb, c->resolution / 2));
     set_ratio(c, i);
 }
 

@@ -150,8 +150,13 @@ static struct scatter larger(struct scatter own, struct scatter pooled)
 static void set_seeds(struct decision_seeds *seeds, size_t n, size_t measured)
 {
     seeds->n = n && n <= measured ? measured + 1 : n;
-    if (seeds->n > MOST_SEEDS)
+    if (seeds->n > MOST_SEEDS || seeds->coarse)
         seeds->n = 0;
+}
+
+size_t decision_next_runs(const struct decision_seeds *seeds)
+{
+    return seeds->assumed ? DECISION_PILOT : seeds->n;
 }
 
 /* If the quality of reach is undecided for want of runs, computes the number of seeds that would
@@ -167,7 +172,8 @@ static void find_seeds(struct decision *d, const struct series *s)
     if (d->reach == d->base || q->state != QUALITY_UNDECIDED || q->why)
         return;
     scatter = larger(scatter, paired ? pool_pairs(d, s) : pool_scatter(s, QUANTITY_IOU, false));
-    d->seeds = (struct decision_seeds){.point = d->reach, .assumed = !(scatter.sd > 0),
+    d->seeds = (struct decision_seeds){.point = d->reach, .assumed = isnan(scatter.sd),
+                                       .coarse = scatter.sd == 0,
                                        .change = c->enough ? c->difference : 0};
     if (d->seeds.assumed)
         scatter = (struct scatter){QUALITY_SCATTER, INFINITY};
@@ -203,8 +209,8 @@ static void find_time_seeds(struct decision *d, const struct series *s)
     struct scatter scatter = larger(
         (struct scatter){hypot(a->spread, b->spread) / sqrt(2), (double)(a->count + b->count) - 2},
         pool_scatter(s, QUANTITY_STEADY_EPOCH, true));
-    *seeds = (struct decision_seeds){.point = p, .assumed = !(scatter.sd > 0),
-                                     .change = series_efficiency(s, p)->value};
+    *seeds = (struct decision_seeds){.point = p, .assumed = isnan(scatter.sd),
+                                     .coarse = scatter.sd == 0, .change = series_efficiency(s, p)->value};
     if (seeds->assumed)
         scatter = (struct scatter){DECISION_TIME_SCATTER, INFINITY};
     seeds->scatter = scatter.sd;
@@ -358,7 +364,9 @@ static void explain_seeds(struct decision *d, const struct series *s,
                  seeds->change);
     snprintf(scatter, sizeof scatter, time ? "%.1f %%" : "%.2g",
              time ? 100 * seeds->scatter : seeds->scatter);
-    if (seeds->assumed)
+    if (seeds->assumed && !seeds->n)
+        snprintf(d->next_why, sizeof d->next_why, "they show the scatter over runs");
+    else if (seeds->assumed)
         snprintf(d->next_why, sizeof d->next_why,
                  "they show the scatter over runs; if its standard deviation is %s, %zu show with "
                  "a power of %.1f %s%s", scatter, seeds->n, COMPARE_POWER, what, once);
@@ -372,12 +380,13 @@ static void explain_seeds(struct decision *d, const struct series *s,
 static bool choose_seeds(struct decision *d, const struct series *s)
 {
     const struct decision_seeds *seeds =
-        d->time_seeds.n > d->seeds.n ? &d->time_seeds : &d->seeds;
+        decision_next_runs(&d->time_seeds) > decision_next_runs(&d->seeds) ? &d->time_seeds
+                                                                           : &d->seeds;
 
-    if (!seeds->n)
+    if (!decision_next_runs(seeds))
         return false;
     d->next_point = seeds->point;
-    d->next_seeds = seeds->assumed && seeds->n > DECISION_PILOT ? DECISION_PILOT : seeds->n;
+    d->next_seeds = decision_next_runs(seeds);
     explain_seeds(d, s, seeds);
     return true;
 }

@@ -81,7 +81,11 @@ struct decision_seeds {
      * times, relative */
     double scatter;
     bool assumed;   /* scatter was assumed, because no count has two runs */
+    bool coarse;    /* runs do not scatter beyond the steps in which they are recorded */
 };
+
+/* Returns the runs per count to measure next: n or, where none shows the scatter, DECISION_PILOT. */
+size_t decision_next_runs(const struct decision_seeds *seeds);
 
 struct decision {
     struct decision_rule rule;

@@ -145,7 +145,8 @@ static int compare_times(struct ratio *r, const struct series_point *a,
         return 0;
     size_t na = quantity_collect(a->rows, a->nruns, q, room);
     size_t nb = quantity_collect(b->rows, b->nruns, q, room + na);
-    double rounding = a->q[q].resolution / a->q[q].median + b->q[q].resolution / b->q[q].median;
+    double rounding = 0.5 * (a->q[q].resolution / a->q[q].median +
+                             b->q[q].resolution / b->q[q].median); /* half a step each */
     if (na > 1 && nb > 1) {
         r->least = a->q[q].min / b->q[q].max;
         r->most = a->q[q].max / b->q[q].min;

@@ -103,11 +103,14 @@ static void add_collapsed(struct buf *b, const struct quality *q)
 /* Adds "; about 9 seeds per count would decide it". what: "seeds" or "runs". */
 static void add_needed(struct buf *b, const struct decision_seeds *seeds, const char *what)
 {
-    if (!seeds->n)
+    if (seeds->assumed)
+        buf_addf(b, "single runs show no scatter, so %zu %s per count come first.",
+                 decision_next_runs(seeds), what);
+    else if (seeds->coarse)
+        buf_add(b, "values scatter less than the steps in which they are recorded: record more "
+                   "decimals.");
+    else if (!seeds->n)
         buf_addf(b, "no practicable number of %s would decide it.", what);
-    else if (seeds->assumed)
-        buf_addf(b, "one run a side shows no scatter, so %d %s per count come first.",
-                 DECISION_PILOT, what);
     else
         buf_addf(b, "about %zu %s per count would decide it.", seeds->n, what);
 }
@@ -158,7 +161,6 @@ static void add_open_quality(struct buf *b, const struct analysis_series *as)
                  table_round(c->interval.low, 4), table_round(c->interval.high, 4), c->margin);
     else
         buf_add(b, ", one run on a side");
-    add_collapsed(b, q);
     buf_add(b, "); ");
     add_needed(b, &d->seeds, "seeds");
 }
@@ -175,7 +177,7 @@ static void add_undecided(struct buf *b, const struct analysis_series *as)
         add_open_quality(b, as);
 }
 
-/* Adds ", and to a loss of 0.123 2.16x" where the time to equal quality is known. */
+/* Adds ", and 2.16x faster to a loss of 0.123" where the time to equal quality is known. */
 static void add_equal_quality(struct buf *b, const struct analysis_series *as)
 {
     const struct convergence *c = &as->convergence;
@@ -183,9 +185,10 @@ static void add_equal_quality(struct buf *b, const struct analysis_series *as)
 
     if (c->metric == CONVERGENCE_NONE || best >= c->npoints || !isfinite(c->points[best].speedup))
         return;
-    buf_addf(b, ", and to %s %.4g ", c->metric == CONVERGENCE_SCORE ? as->series.quality
-                                                                    : "a loss of", c->target);
+    buf_add(b, ", and ");
     add_speed(b, c->points[best].speedup, 2);
+    buf_addf(b, " to %s %.4g", c->metric == CONVERGENCE_SCORE ? as->series.quality : "a loss of",
+             c->target);
 }
 
 /* Adds the change of the quality of use, which holds. */
