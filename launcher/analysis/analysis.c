@@ -215,7 +215,9 @@ static int add_pair(struct analysis *a, size_t i, size_t k, double margin, struc
         return -1;
     if (add_quantity(pair, x, y, QUANTITY_STEADY_EPOCH, margin, e))
         return -1;
-    return strcmp(x->quality, y->quality) == 0 ? add_quantity(pair, x, y, QUANTITY_IOU, margin, e) : 0;
+    return strcmp(x->quality, y->quality) == 0
+               ? add_quantity(pair, x, y, QUANTITY_IOU, margin, e)
+               : 0;
 }
 
 /* Are both series comparable? Two known modes of scaling of one engine in one source are not, since

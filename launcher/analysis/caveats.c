@@ -144,8 +144,8 @@ static void add_repeats(struct decision *d, const struct series *s)
 
     if (decision_list_counts(d, s, has_repeats, counts, sizeof counts))
         add_caveat(d, CAVEAT_EQUAL_SEEDS,
-            "With %s GPUs runs of different seeds are equal in every loss and score, so the seed "
-            "changes nothing: equal runs count as one where %s is compared.",
+            "Runs of different seeds are equal in every loss and score (numbers of GPUs: %s), so "
+            "the seed changes nothing: equal runs count as one where %s is compared.",
             counts, s->quality);
     if (s->mixed)
         add_caveat(d, CAVEAT_MIXED_MODES,

@@ -9,6 +9,7 @@
 #include "launcher/analysis/caveats.h"
 #include "launcher/analysis/statistics/student.h"
 #include "src/mem.h"
+#include "src/plural.h"
 
 #define MOST_SEEDS 1000 /* more runs per count are not practicable */
 
@@ -140,8 +141,8 @@ static struct scatter pool_pairs(const struct decision *d, const struct series *
     return (struct scatter){sqrt(squares / df), df};
 }
 
-/* The larger one of what was seen at the counts in question and at all counts: few runs may show too
- * little by chance, and more GPUs may scatter more. */
+/* The larger one of what was seen at the counts in question and at all counts: few runs may show
+ * too little by chance, and more GPUs may scatter more. */
 static struct scatter larger(struct scatter own, struct scatter pooled)
 {
     return own.sd > pooled.sd || isnan(pooled.sd) ? own : pooled;
@@ -210,7 +211,8 @@ static void find_time_seeds(struct decision *d, const struct series *s)
         (struct scatter){hypot(a->spread, b->spread) / sqrt(2), (double)(a->count + b->count) - 2},
         pool_scatter(s, QUANTITY_STEADY_EPOCH, true));
     *seeds = (struct decision_seeds){.point = p, .assumed = isnan(scatter.sd),
-                                     .coarse = scatter.sd == 0, .change = series_efficiency(s, p)->value};
+                                     .coarse = scatter.sd == 0,
+                                     .change = series_efficiency(s, p)->value};
     if (seeds->assumed)
         scatter = (struct scatter){DECISION_TIME_SCATTER, INFINITY};
     seeds->scatter = scatter.sd;
@@ -273,9 +275,10 @@ static int explain_quality(const struct series *s, const struct quality *q, char
 
     if (q->state == QUALITY_COLLAPSES)
         return snprintf(dst, size,
-                        "%zu of %zu runs collapse (%s more than %.3g below the median of the base "
-                        "case)",
-                        q->ncollapsed, q->nruns, s->quality, QUALITY_COLLAPSE * c->margin);
+                        "%zu of %zu run%s collapsed (%s more than %.3g below the median of the "
+                        "base case)",
+                        q->ncollapsed, q->nruns, plural((long)q->nruns), s->quality,
+                        QUALITY_COLLAPSE * c->margin);
     return snprintf(dst, size, "%s falls by %.4f (95 %% interval %.4f to %.4f, margin %.3g)",
                     s->quality, -c->difference, -c->interval.high, -c->interval.low, c->margin);
 }

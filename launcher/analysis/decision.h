@@ -4,11 +4,11 @@
  * count is a number of GPUs that runs were measured on; the base case is the smallest count, and
  * steady means the epochs after the first.
  *
- * The rule (decision_describe_rule): of the measured counts, use the fastest whose steady efficiency
- * is shown to be at least rule.efficiency, and whose quality is shown to hold (quality.h), or else
- * the base case. Both are judged by intervals: efficiency passes if its interval lies at or above
- * the threshold, fails if it lies below, and is undecided if it contains the threshold, or if there
- * is no interval. A count that only may meet the rule is undecided. */
+ * The rule (decision_describe_rule): of the measured counts, use the fastest whose steady
+ * efficiency is shown to be at least rule.efficiency, and whose quality is shown to hold
+ * (quality.h), or else the base case. Both are judged by intervals: efficiency passes if its
+ * interval lies at or above the threshold, fails if it lies below, and is undecided if it contains
+ * the threshold, or if there is no interval. A count that only may meet the rule is undecided. */
 #ifndef UNETCTL_LAUNCHER_ANALYSIS_DECISION_H
 #define UNETCTL_LAUNCHER_ANALYSIS_DECISION_H
 
@@ -84,7 +84,7 @@ struct decision_seeds {
     bool coarse;    /* runs do not scatter beyond the steps in which they are recorded */
 };
 
-/* Returns the runs per count to measure next: n or, where none shows the scatter, DECISION_PILOT. */
+/* Returns the runs per count to measure next: n, or DECISION_PILOT where none shows the scatter. */
 size_t decision_next_runs(const struct decision_seeds *seeds);
 
 struct decision {
@@ -131,8 +131,8 @@ bool decision_is_efficient(const struct decision *d, const struct series *s,
 /* Returns the decimals that distinguish an efficiency from the threshold: 2, or 3 close to it. */
 int decision_efficiency_decimals(const struct decision *d, double efficiency);
 
-/* Returns the count with the largest efficiency if that is suspect: above DECISION_TOO_GOOD, and its
- * interval, where it is known, above 1. Otherwise NULL. */
+/* Returns the count with the largest efficiency if that is suspect: above DECISION_TOO_GOOD, and
+ * its interval, where it is known, above 1. Otherwise NULL. */
 const struct series_point *decision_find_too_good(const struct decision *d,
                                                   const struct series *s);
 

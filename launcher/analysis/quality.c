@@ -8,6 +8,8 @@
 #include "launcher/analysis/statistics/proportion.h"
 #include "src/mem.h"
 
+#define TOLERANCE 1e-9 /* of comparisons with the margin: 0.94 - 0.95 is not quite -0.01 */
+
 const char *quality_state_name(enum quality_state state)
 {
     static const char *const names[] = {
@@ -116,12 +118,12 @@ static void classify(struct quality *q, const struct series_point *p, const stru
         q->why = "not comparable, as networks score no better than one class everywhere";
     } else if (c->test == COMPARE_NONE || c->test == COMPARE_IMAGES)
         return;
-    else if (c->resolution > QUALITY_COARSE * c->margin * (1 + 1e-9))
-        q->why = "recorded too coarsely";
-    else if (c->interval.low > -c->margin)
-        q->state = QUALITY_HOLDS;
-    else if (c->interval.high < -c->margin)
+    else if (c->interval.high < -c->margin - TOLERANCE)
         q->state = QUALITY_FALLS;
+    else if (c->resolution > QUALITY_COARSE * c->margin + TOLERANCE)
+        q->why = "recorded too coarsely";
+    else if (c->interval.low > -c->margin + TOLERANCE)
+        q->state = QUALITY_HOLDS;
 }
 
 /* Compares the runs of p with those of the base case. If all runs of a side have collapsed, all of

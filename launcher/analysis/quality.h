@@ -5,8 +5,8 @@
  * base case. A count collapses if a larger share of its runs has than of the base case's.
  * Otherwise the runs that have not collapsed are compared by the interval of the change of their
  * mean, simultaneous over all counts: quality holds if it lies above -margin, falls if it lies
- * below that, and is undecided otherwise. That is so, too, where a side has one run, or the steps
- * in which quality was recorded are coarser than a part of the margin. Quality that was not
+ * below that, and is undecided otherwise, also where a side has one run. It does not hold if the
+ * steps in which it was recorded are coarser than a part of the margin. Quality that was not
  * recorded, or is not comparable, is unknown. */
 #ifndef UNETCTL_LAUNCHER_ANALYSIS_QUALITY_H
 #define UNETCTL_LAUNCHER_ANALYSIS_QUALITY_H
@@ -36,7 +36,7 @@ enum quality_state {
 struct quality {
     enum quality_state state;
     const char *why;          /* "not recorded", "recorded too coarsely ..."; NULL */
-    struct comparison change; /* from the base case; without a difference for the base case itself */
+    struct comparison change; /* from the base case; empty for the base case itself */
     size_t nruns;             /* distinct runs (compare_distinct) whose quality is known */
     size_t ncollapsed;        /* of them, those that have collapsed */
     double collapse_most;     /* 95 % upper limit of the share that collapses (proportion.h) */

@@ -185,7 +185,8 @@ static int compare_point(struct series *s, struct series_point *p, double *room,
         struct ratio *r = &p->speedup[q];
         *r = no_ratio();
         if (p == base)
-            *r = (struct ratio){ratio_of(1, p->q[q].median > 0), {1, 1, 1, INTERVAL_NONE}, NAN, NAN};
+            *r = (struct ratio){
+                ratio_of(1, p->q[q].median > 0), {1, 1, 1, INTERVAL_NONE}, NAN, NAN};
         else if (is_comparable(base, p, q) && compare_times(r, base, p, q, room, e))
             return -1;
         p->efficiency[q] = scale_ratio(*r, share);

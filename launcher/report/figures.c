@@ -207,7 +207,8 @@ static void make_speedup(struct chart *c, const struct report *r)
 {
     start_chart(c, "speedup", "Speed-up against the ideal", "speed-up", 2,
           "Filled: speed-up of the steady epochs. Bars: intervals of 95 % where there are enough "
-          "runs, otherwise the range of the runs. Line: the best-fitting model, dashed beyond what was measured; without one, "
+          "runs, otherwise the range of the runs. Line: the best-fitting model, dashed beyond "
+          "what was measured; without one, "
           "marks are joined to guide the eye. Open: the whole training, first epoch included.");
     add_ideal(c, r);
     for (size_t i = 0; i < r->nseries; i++) {

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "launcher/report/difference.h"
 #include "src/buf.h"
 #include "src/clock.h"
 #include "src/mem.h"
@@ -129,7 +130,7 @@ static char *list_differences(const struct report *r)
         int largest = p->ndifferences ? p->differences[p->ndifferences - 1].gpus : 0;
         for (size_t k = 0; k < p->ndifferences; k++)
             if (p->differences[k].gpus == largest) {
-                words_compare(&b, &p->differences[k], r->series[p->a].label, r->series[p->b].label,
+                difference_describe(&b, &p->differences[k], r->series[p->a].label, r->series[p->b].label,
                               r->series[p->a].as->series.quality);
                 buf_add(&b, "\n");
             }

@@ -65,8 +65,8 @@ struct student student_welch(const double *a, size_t na, const double *b, size_t
     return make_student(mean, sqrt(va + vb), welch_df(va, na, vb, nb), level);
 }
 
-/* What Fieller's interval is made of: the means and squared standard errors of both samples, and the
- * degrees of freedom at the ratio of the means. */
+/* What Fieller's interval is made of: the means and squared standard errors of both samples, and
+ * the degrees of freedom at the ratio of the means. */
 struct fieller {
     double a, b, va, vb, df;
 };

@@ -38,8 +38,8 @@ struct student student_welch(const double *a, size_t na, const double *b, size_t
  * interval of width 0. */
 struct interval student_ratio(const double *a, size_t na, const double *b, size_t nb, double level);
 
-/* Returns the p-value for equal means that belongs to Fieller's interval: it is below 1 - level just
- * where that does not contain 1. least is as for student_p, of the error of a mean of a - b. */
+/* Returns the p-value for equal means that belongs to Fieller's interval: it is below 1 - level
+ * just where that does not contain 1. least is as for student_p. */
 double student_ratio_p(const double *a, size_t na, const double *b, size_t nb, double least);
 
 /* Returns the standard deviation that the true one exceeds with a probability of 1 - level, if sd

@@ -48,7 +48,8 @@ static void check_pairs(void)
        "the difference is significant, and %zu runs would be enough", c.needed);
     nfamily = 4;
     compare();
-    near(c.interval.low, -0.020644373929271792 - 1e-6, 1e-6, "one of four simultaneous intervals is wider");
+    near(c.interval.low, -0.020644373929271792 - 1e-6, 1e-6, "one of four simultaneous "
+                                                             "intervals is wider");
     near(c.p, 4 * 3.3760607708560857e-12, 1e-6, "and p is corrected as much");
     nfamily = 1;
     fill(x, 3, y, 3, 0);

@@ -76,7 +76,8 @@ static void check_rule(void)
     ok(d.quality[3].state == QUALITY_HOLDS && d.state[3] == DECISION_PASSES && d.seeds.n == 0,
        "its IoU holds");
     ok(d.limit && d.limit->gpus == 16 &&
-       strstr(d.limit_why, "efficiency drops to 0.50 (95 % interval 0.499 to 0.501, threshold 0.80)"),
+       strstr(d.limit_why, "efficiency drops to 0.50 (95 % interval 0.499 to 0.501, threshold "
+                           "0.80)"),
        "the limit is the next larger count: %s", d.limit_why);
     is_int(d.next, 11, "a count between use and limit is measured next: %s", d.next_why);
     is_int(d.ncaveats, 0, "there are no caveats");
@@ -116,7 +117,8 @@ static void check_iou(void)
     compute();
     ok(d.quality[3].state == QUALITY_UNDECIDED && d.use->gpus == 4 && d.reach->gpus == 8 &&
        d.best == d.use,
-       "a change as large as the margin stays undecided: %.4f..%.4f", d.quality[3].change.interval.low,
+       "a change as large as the margin stays undecided: %.4f..%.4f",
+       d.quality[3].change.interval.low,
        d.quality[3].change.interval.high);
     ok(d.seeds.n > 7 && !d.seeds.assumed && d.seeds.change < -0.009,
        "%zu seeds are needed, from the observed change", d.seeds.n);
@@ -134,14 +136,15 @@ static void check_iou(void)
     is_int(d.seeds.n, 24, "24 seeds are needed");
     ok(d.next == 0 && d.next_seeds == DECISION_PILOT && d.next_point->gpus == 8,
        "the first of them, which show the scatter, are measured next");
-    is_str(d.next_why, "they show the scatter over runs; if its standard deviation is 0.01, 24 show "
+    is_str(d.next_why, "they show the scatter over runs; if its standard deviation is 0.01, 24 "
+                       "show "
            "with a power of 0.8 that an unchanged IoU holds; decide once, with all of them: "
            "deciding at each look errs more often",
            "the text says what the number of seeds assumes");
     change_iou(8, -0.3);
     compute();
     ok(d.quality[3].state == QUALITY_COLLAPSES && d.reach->gpus == 4 &&
-       strstr(d.limit_why, "1 of 1 runs collapse (IoU more than 0.1 below the median of the base"),
+       strstr(d.limit_why, "1 of 1 run collapsed (IoU more than 0.1 below the median of the base"),
        "a run far below the base case has collapsed: %s", d.limit_why);
     for (size_t i = 0; i < table.count; i++)
         table.rows[i].iou = NAN;
@@ -160,7 +163,8 @@ static void check_iou(void)
     for (size_t i = 0; i < table.count; i++)
         table.rows[i].val_images = table.rows[i].gpus == 8 ? 28 : 224;
     compute();
-    ok(d.quality[3].state == QUALITY_UNKNOWN && d.quality[2].state == QUALITY_HOLDS && d.use->gpus == 4,
+    ok(d.quality[3].state == QUALITY_UNKNOWN && d.quality[2].state == QUALITY_HOLDS &&
+       d.use->gpus == 4,
        "the IoU on other images is unknown");
 }
 
@@ -244,8 +248,8 @@ static void check_model(void)
     results_destroy(&table);
     for (int i = 0; i < 4; i++)
         for (long seed = 1; seed <= 3; seed++)
-            table_add(&table, "x", 1 << i, seed, samples[i].value * (1 + 1e-4 * (double)seed))->iou =
-                0.90123;
+            table_add(&table, "x", 1 << i, seed,
+                      samples[i].value * (1 + 1e-4 * (double)seed))->iou = 0.90123;
     compute();
     ok(d.use->gpus == 8 && !d.limit && d.model_reach == 0 && d.next == 16,
        "without a model, twice the largest count is measured next");

@@ -69,4 +69,5 @@ const struct simulate_area simulate_collapse = {
     .name = "collapse",
     .what = "IoU of 2, 4 and 8 GPUs, of which a share of runs drops from 0.9 to 0.3.",
     .statements = statements, .nstatements = NSTATEMENTS,
-    .ncases = sizeof laws / sizeof *laws * NRUNS, .quick = 15, .describe = describe, .study = study};
+    .ncases = sizeof laws / sizeof *laws * NRUNS, .quick = 15,
+    .describe = describe, .study = study};

@@ -74,8 +74,11 @@ static void study(size_t i, uint64_t number, double *values)
     next = analyse(i, number, (long)n, &state);
     values[DECIDES] = state == QUALITY_HOLDS || state == QUALITY_FALLS;
     values[WRONG] = lower && state == QUALITY_HOLDS;
-    for (int looks = 0; looks < LOOKS && next && next <= MOST && state == QUALITY_UNDECIDED; looks++)
+    for (int looks = 0; looks < LOOKS && state == QUALITY_UNDECIDED; looks++) {
+        if (!next || next > MOST)
+            return; /* it was not followed to the end */
         next = analyse(i, number, (long)next, &state);
+    }
     values[FOLLOWED] = lower && state == QUALITY_HOLDS;
 }
 

@@ -63,7 +63,8 @@ static void study(size_t i, uint64_t number, double *values)
         if (k == 0)
             continue;
         holds |= lower && d->quality[k].state == QUALITY_HOLDS;
-        falls |= !(lower && design.fall > DECISION_IOU_MARGIN) && d->quality[k].state == QUALITY_FALLS;
+        falls |= !(lower && design.fall > DECISION_IOU_MARGIN) &&
+                 d->quality[k].state == QUALITY_FALLS;
     }
     values[HOLDS] = holds;
     values[FALLS] = falls;
@@ -77,4 +78,5 @@ const struct simulate_area simulate_quality = {
     .name = "quality",
     .what = "IoU of 1, 2, 4 and 8 GPUs, which scale ideally; the margin is 0.01.",
     .statements = statements, .nstatements = NSTATEMENTS,
-    .ncases = sizeof laws / sizeof *laws * NRUNS, .quick = 15, .describe = describe, .study = study};
+    .ncases = sizeof laws / sizeof *laws * NRUNS, .quick = 15,
+    .describe = describe, .study = study};

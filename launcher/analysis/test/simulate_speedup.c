@@ -39,8 +39,8 @@ static double amdahl(int gpus)
     return 20 * (0.97 / gpus + 0.03);
 }
 
-/* The median of the distribution of times: where one run in ten is slower, the 0.5 / 0.9 quantile of
- * the others. */
+/* The median of the distribution of times: where one run in ten is slower, the 0.5 / 0.9 quantile
+ * of the others. */
 static double median_time(const struct noise *n, int gpus)
 {
     double sd = hypot(n->run, n->seed);

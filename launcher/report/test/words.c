@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "launcher/report/difference.h"
 #include "src/buf.h"
 #include "t/tap.h"
 
@@ -60,7 +61,8 @@ static void set_up(void)
                                     .best = &points[2], .speedup = ratio(3.6, 0.15),
                                     .efficiency = ratio(0.9, 0.04), .quality = quality,
                                     .rule = DECISION_RULE_INIT, .decided = true,
-                                    .state = state, .time = time_state, .limit = &points[3], .next = 6,
+                                    .state = state, .time = time_state,
+                                    .limit = &points[3], .next = 6,
                                     .limit_why = "efficiency drops to 0.60 (threshold 0.80)",
                                     .next_why = "the limit lies between 4 and 8"};
     as.convergence.metric = CONVERGENCE_NONE;
@@ -148,11 +150,13 @@ static void check_none(void)
     as.decision.time_seeds = (struct decision_seeds){.point = &points[1], .n = 7, .change = 0.49};
     points[1].efficiency[QUANTITY_STEADY_EPOCH] =
         (struct ratio){0.49, interval_none(), 0.32, 1.42};
-    is_str(headline(NULL), "Undecided. Whether the efficiency with 2 GPUs reaches 0.80 is undecided "
+    is_str(headline(NULL), "Undecided. Whether the efficiency with 2 GPUs reaches 0.80 is "
+                           "undecided "
            "(0.49 as measured, 0.32 to 1.42 between single runs, too few for an interval); about 7 "
            "runs per count would decide it.", "what intervals do not show is undecided");
     points[1].efficiency[QUANTITY_STEADY_EPOCH] = ratio(0.79, 0.04);
-    ok(strstr(headline("hvd"), "Undecided (hvd). Whether the efficiency with 2 GPUs reaches 0.80 is "
+    ok(strstr(headline("hvd"), "Undecided (hvd). Whether the efficiency with 2 GPUs reaches "
+                               "0.80 is "
               "undecided (0.79 as measured, 95 % interval 0.750 to 0.830); about 7 runs"),
        "so is an interval that includes the threshold");
 }
@@ -201,7 +205,8 @@ static void check_undecided(void)
     as.decision.reach = &points[3];
     state[3] = DECISION_UNDECIDED;
     quality[3].state = QUALITY_UNDECIDED;
-    ok(strstr(headline(NULL), "64 %). Within reach by time: up to 8 GPUs (4.80x). IoU with 8 GPUs is "
+    ok(strstr(headline(NULL), "64 %). Within reach by time: up to 8 GPUs (4.80x). IoU with 8 "
+                              "GPUs is "
               "undecided"),
        "a larger count within reach is mentioned beside the one that passes");
     as.decision.limit = NULL;
@@ -237,7 +242,7 @@ static void check_reasons(void)
     quality[1].state = QUALITY_COLLAPSES;
     quality[1].ncollapsed = 2;
     headline(NULL);
-    ok(strstr(words.reasons, "2 GPUs (efficiency 0.798, 2 of 3 runs collapse).\n"),
+    ok(strstr(words.reasons, "2 GPUs (efficiency 0.798, 2 of 3 runs collapsed).\n"),
        "so is one that collapses");
     points[2].efficiency[QUANTITY_WHOLE].value = 0.7;
     for (int i = 0; i < 4; i++)
@@ -359,7 +364,7 @@ static const char *compared(const struct analysis_difference *d)
     static char text[400];
     struct buf b = {0};
 
-    words_compare(&b, d, "A", "B", "IoU");
+    difference_describe(&b, d, "A", "B", "IoU");
     snprintf(text, sizeof text, "%s", b.data);
     buf_destroy(&b);
     return text;
@@ -372,15 +377,18 @@ static void check_compare(void)
 
     d.compare = (struct comparison){.test = COMPARE_FIELLER, .p = 0.001, .significant = true,
                                     .nfamily = 4, .margin = 0.02};
-    is_str(compared(&d), "With 8 GPUs, steady epoch: B is 1.25x faster than A (95 % interval 1.20 to "
+    is_str(compared(&d), "With 8 GPUs, steady epoch: B is 1.25x faster than A (95 % interval "
+                         "1.20 to "
            "1.30, simultaneous over 4 counts).", "a faster series is compared");
     d.compare.nfamily = 1;
     d.ratio = (struct ratio){0.8, {0.75, 0.85, 0.95, INTERVAL_FIELLER}, NAN, NAN};
-    is_str(compared(&d), "With 8 GPUs, steady epoch: A is 1.25x faster than B (95 % interval 1.18 to "
+    is_str(compared(&d), "With 8 GPUs, steady epoch: A is 1.25x faster than B (95 % interval "
+                         "1.18 to "
            "1.33).", "a slower series is compared in the other direction");
     d.compare.significant = false;
     d.ratio = ratio(1.02, 0.07);
-    is_str(compared(&d), "With 8 GPUs, steady epoch: no difference is shown; B was 1.02x as fast as A "
+    is_str(compared(&d), "With 8 GPUs, steady epoch: no difference is shown; B was 1.02x as "
+                         "fast as A "
            "(95 % interval 0.95 to 1.09).", "an interval that includes 1 shows no difference");
     d.ratio = ratio(1.001, 0.005);
     is_str(compared(&d), "With 8 GPUs, steady epoch: A and B are equally fast within 2 % (95 % "
@@ -394,11 +402,13 @@ static void check_compare(void)
     d.compare = (struct comparison){.test = COMPARE_WELCH, .a = 0.9, .b = 0.87, .difference = -0.03,
                                     .significant = true, .nfamily = 2, .p = 1e-9,
                                     .interval = {-0.05, -0.01, 0.95, INTERVAL_T}};
-    is_str(compared(&d), "With 8 GPUs, IoU: B 0.8700, A 0.9000; lower by 0.0300 (95 % interval 0.0100 "
+    is_str(compared(&d), "With 8 GPUs, IoU: B 0.8700, A 0.9000; lower by 0.0300 (95 % interval "
+                         "0.0100 "
            "to 0.0500, simultaneous over 2 counts).", "a lower IoU is compared");
     d.compare.significant = false;
     d.compare.interval.high = 0.01;
-    is_str(compared(&d), "With 8 GPUs, IoU: B 0.8700, A 0.9000; no difference is shown: -0.0300 (95 % "
+    is_str(compared(&d), "With 8 GPUs, IoU: B 0.8700, A 0.9000; no difference is shown: -0.0300 "
+                         "(95 % "
            "interval -0.0500 to 0.0100, simultaneous over 2 counts).",
            "an interval that includes 0 shows no difference");
     d.compare = (struct comparison){.test = COMPARE_IMAGES, .a = 0.9, .b = 0.87, .nimages = 40,

@@ -22,8 +22,8 @@ static void check_signed(void)
     static const double d[] = {1.1, -0.3, 2.2, 0.7, -0.1, 1.9, 0.4},
         ties[] = {1, 1, -1, 2, 0, 3, -2, 4, 1};
     static const double zeros[] = {0, 0}, up[] = {1, 2, 3, 4, 5, 6};
-    /* On paper the differences are 0.01, 0.01, 0.02, 0.01, 0.02, 0: all 2^5 signs of ranks 2, 2, 4.5,
-     * 2, 4.5, of which two are as extreme. */
+    /* On paper the differences are 0.01, 0.01, 0.02, 0.01, 0.02, 0: all 2^5 signs of ranks 2, 2,
+     * 4.5, 2, 4.5, of which two are as extreme. */
     static const double before[] = {0.95, 0.94, 0.96, 0.3, 0.07, 0.3},
         after[] = {0.94, 0.93, 0.94, 0.29, 0.05, 0.1 + 0.2};
     double many[80], rounded[6];
