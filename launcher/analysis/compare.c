@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "launcher/analysis/statistics/distribution.h"
 #include "launcher/analysis/statistics/median.h"
 #include "launcher/analysis/statistics/rank.h"
 #include "launcher/analysis/statistics/student.h"
@@ -94,6 +95,13 @@ static void set_needed(struct comparison *c, bool paired)
     c->enough = c->needed > 0 && c->n >= c->needed;
 }
 
+/* The standard error of a difference of means below which rounding hides the scatter: rounding
+ * alone, to steps of the resolution, has a variance of resolution^2 / 12 on each side. */
+static double least_error(const struct comparison *c)
+{
+    return c->resolution / sqrt(6 * (double)c->n);
+}
+
 /* Compares the means by Student's t. */
 static void test_means(struct comparison *c, const struct sides *s)
 {
@@ -108,9 +116,9 @@ static void test_means(struct comparison *c, const struct sides *s)
     c->df = t.df;
     if (interval_is_known(&t.interval)) {
         c->test = paired ? COMPARE_PAIRED_T : COMPARE_WELCH;
-        c->interval = (struct interval){t.interval.low - c->resolution,
-                                        t.interval.high + c->resolution, INTERVAL_LEVEL,
-                                        INTERVAL_T};
+        double half = distribution_t_quantile(0.5 + level / 2, t.df) *
+                          fmax(t.error, least_error(c)) + c->resolution;
+        c->interval = (struct interval){t.mean - half, t.mean + half, INTERVAL_LEVEL, INTERVAL_T};
         c->p = correct_p(c, student_p(&t, c->resolution));
         c->significant = c->interval.low > 0 || c->interval.high < 0;
     }

@@ -58,7 +58,8 @@ const char *compare_test_name(enum compare_test test);
 
 /* Compares the quality of the rows a[0..na) and b[0..nb), which are sorted by seed, by the
  * difference of the means, as one of nfamily comparisons that are made together. The interval is
- * widened by resolution, the error of a difference of two rounded values. Single runs are compared
+ * widened by resolution, the error of a difference of two rounded values, and its standard error
+ * is at least that of rounding. Single runs are compared
  * over the same images if both have scores, of at least 6 common images. Returns 0, or -1 if
  * memory ran out. */
 int compare_quality(struct comparison *c, const struct result *a, size_t na,

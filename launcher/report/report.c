@@ -130,8 +130,9 @@ static char *list_differences(const struct report *r)
         int largest = p->ndifferences ? p->differences[p->ndifferences - 1].gpus : 0;
         for (size_t k = 0; k < p->ndifferences; k++)
             if (p->differences[k].gpus == largest) {
-                difference_describe(&b, &p->differences[k], r->series[p->a].label, r->series[p->b].label,
-                              r->series[p->a].as->series.quality);
+                difference_describe(&b, &p->differences[k], r->series[p->a].label,
+                                    r->series[p->b].label,
+                                    r->series[p->a].as->series.quality);
                 buf_add(&b, "\n");
             }
     }

@@ -597,8 +597,8 @@ const char *sentences_check_differences(const struct report *r)
         for (size_t k = 0; k < p->ndifferences && !wrong; k++) {
             struct found f = {.difference = &p->differences[k]};
             struct buf b = {0};
-            difference_describe(&b, &p->differences[k], r->series[p->a].label, r->series[p->b].label,
-                          r->series[p->a].as->series.quality);
+            difference_describe(&b, &p->differences[k], r->series[p->a].label,
+                                r->series[p->b].label, r->series[p->a].as->series.quality);
             wrong = check_text(differences, &f, b.data);
             buf_destroy(&b);
         }
