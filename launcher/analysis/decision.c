@@ -353,7 +353,7 @@ static void explain_seeds(struct decision *d, const struct series *s,
                           const struct decision_seeds *seeds)
 {
     bool time = seeds == &d->time_seeds;
-    const char *once = "; decide once, with all of them: deciding at each look errs more often";
+    const char *once = "; decide once, with all of them: each look is another chance to err";
     char what[120], scatter[64];
 
     if (time)

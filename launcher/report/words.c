@@ -339,6 +339,28 @@ static void add_gaps(struct buf *b, const struct analysis_series *as)
         buf_add(b, ".\n");
 }
 
+/* Adds the counts at which runs collapse, with their quality. */
+static void add_collapses(struct buf *b, const struct analysis_series *as)
+{
+    const struct decision *d = &as->decision;
+    const char *before = NULL;
+
+    for (size_t i = 1; i < as->series.npoints; i++) {
+        const struct quality *q = &d->quality[i];
+        if (q->state != QUALITY_COLLAPSES)
+            continue;
+        if (!before)
+            buf_addf(b, "Runs collapsed (%s more than %.3g below the median of the base case, "
+                        "%.4f): ", as->series.quality, QUALITY_COLLAPSE * d->rule.margin,
+                     d->base->q[QUANTITY_IOU].median);
+        buf_addf(b, "%s%zu of %zu with %d GPUs (least %.4f)", before ? before : "", q->ncollapsed,
+                 q->nruns, as->series.points[i].gpus, as->series.points[i].q[QUANTITY_IOU].min);
+        before = ", ";
+    }
+    if (before)
+        buf_add(b, ".\n");
+}
+
 static bool is_lower_by_chance(const struct decision *d, const struct series *s, size_t i)
 {
     (void)s;
@@ -604,6 +626,7 @@ int words_compute(struct words *w, const struct analysis_series *as, const char 
         add_headline(&headline, as, label);
         add_limit(&reasons, as);
         add_gaps(&reasons, as);
+        add_collapses(&reasons, as);
         add_lower(&reasons, as);
         add_overhead(&reasons, as);
         add_model_words(&reasons, as);

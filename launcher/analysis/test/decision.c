@@ -137,9 +137,8 @@ static void check_iou(void)
     ok(d.next == 0 && d.next_seeds == DECISION_PILOT && d.next_point->gpus == 8,
        "the first of them, which show the scatter, are measured next");
     is_str(d.next_why, "they show the scatter over runs; if its standard deviation is 0.01, 24 "
-                       "show "
-           "with a power of 0.8 that an unchanged IoU holds; decide once, with all of them: "
-           "deciding at each look errs more often",
+           "show with a power of 0.8 that an unchanged IoU holds; decide once, with all of them: "
+           "each look is another chance to err",
            "the text says what the number of seeds assumes");
     change_iou(8, -0.3);
     compute();

@@ -76,7 +76,7 @@ static void study(size_t i, uint64_t number, double *values)
     values[WRONG] = lower && state == QUALITY_HOLDS;
     for (int looks = 0; looks < LOOKS && state == QUALITY_UNDECIDED; looks++) {
         if (!next || next > MOST)
-            return; /* it was not followed to the end */
+            break; /* it is not practicable */
         next = analyse(i, number, (long)next, &state);
     }
     values[FOLLOWED] = lower && state == QUALITY_HOLDS;

@@ -322,6 +322,19 @@ static bool are_gaps(const struct found *f)
     return false;
 }
 
+/* Each count that is named has runs that collapsed, and each such count is named. */
+static bool are_collapsed(const struct found *f)
+{
+    for (size_t i = 1; i < series_of(f)->npoints; i++) {
+        const struct series_point *p = &series_of(f)->points[i];
+        char with[32];
+        snprintf(with, sizeof with, " with %d GPUs (least", p->gpus);
+        if ((strstr(f->text, with) != NULL) != collapses(f, p))
+            return false;
+    }
+    return true;
+}
+
 static bool is_next_open(const struct found *f)
 {
     const struct series_point *p = point_of(f, 3);
@@ -483,6 +496,8 @@ static struct sentence reasons[] = {
     {"Limit: with (N) GPUs? the speed-up is X, not above the X with N\\.", is_not_faster, {0}, 0},
     {"Limit: none was measured; with (N) GPUs, the most, efficiency is X \\(threshold X\\)(; the "
      "model predicts X or more up to N)?\\.", is_largest, {0}, 0},
+    {"Runs collapsed \\((IoU|accuracy) more than X below the median of the base case, V\\): (N of N "
+     "with N GPUs \\(least V\\)(, )?)+\\.", are_collapsed, {0}, 0},
     {"Not every smaller count meets the rule: .*\\.", are_gaps, {0}, 0},
     {"In these runs (IoU|accuracy) is lower by more than X with [0-9., ]+ GPUs; more runs must "
      "show "
