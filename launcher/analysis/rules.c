@@ -174,8 +174,9 @@ static void check_normal_samples(struct rule *r, const struct rule_facts *f)
                  f->nchecked, plural((long)f->nchecked), f->normal);
     if (f->fewest >= 10)
         set_rule(r, RULE_MET,
-            "%sNothing is taken as normal: medians have order-statistic intervals, "
-            "speed-ups bootstrap intervals.",
+            "%sTimes are not taken as normal: medians have order-statistic intervals, speed-ups "
+            "bootstrap intervals. Changes of quality have Student's t, which takes differences of "
+            "runs as normal.",
             found);
     else if (f->most < 2)
         set_rule(r, RULE_NOT_APPLICABLE,
