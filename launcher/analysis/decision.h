@@ -66,7 +66,7 @@ enum caveat_kind {
 
 struct caveat {
     enum caveat_kind kind;
-    char text[480]; /* a few sentences */
+    char text[560]; /* a few sentences */
 };
 
 /* The runs per count that would decide what is undecided of a count: its quality, or its
@@ -107,7 +107,7 @@ struct decision {
     struct decision_seeds time_seeds; /* for the efficiency of reach or, if decided, of limit */
     const struct series_point
         *limit;          /* the next larger count after reach, or NULL if none was measured */
-    char limit_why[320]; /* why limit is not used: "efficiency drops to ..." */
+    char limit_why[400]; /* why limit is not used: "efficiency drops to ..." */
     /* If limit is NULL, the count, at most twice the largest measured one, up to which the model
      * predicts the efficiency or more beyond reach; reach's own count if it predicts less for
      * the next one; 0 if limit is not NULL or no model can be used. */

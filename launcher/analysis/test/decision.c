@@ -338,6 +338,17 @@ static void check_caveats(void)
     compute();
     ok(caveat(CAVEAT_UNEQUAL_EPOCHS) && caveat(CAVEAT_TOO_GOOD),
        "unequal epochs and an impossible efficiency are caveats");
+    ok(strstr(caveat(CAVEAT_TOO_GOOD), ", and images left out are not excluded") &&
+       !strstr(caveat(CAVEAT_TOO_GOOD), "devices"),
+       "uncounted images and unknown devices are not excluded: %s", caveat(CAVEAT_TOO_GOOD));
+    for (size_t i = 0; i < table.count; i++) {
+        table.rows[i].images = 1792;
+        result_set_text(table.rows[i].device, sizeof table.rows[i].device, "V100");
+    }
+    compute();
+    ok(strstr(caveat(CAVEAT_TOO_GOOD), "Excluded by the records: images left out (all were "
+                                       "counted), other devices (all are V100)"),
+       "records do: %s", caveat(CAVEAT_TOO_GOOD));
 }
 
 int main(void)
